@@ -117,6 +117,8 @@ func (s *State) adoptable(r *entry) error {
 	took, _, taken := s.work().Taken(x.Item)
 	done := func(o *Attempt) bool { return o.success() != nil }
 	switch {
+	case a.beside():
+		return fmt.Errorf("%w: %s was fired by a data state: what it comes to is recovered, and not adopted", ErrNotNow, a.Task.Name)
 	case why != "":
 		return fmt.Errorf("%w: %s: %s", ErrNotNow, a.Task.Name, why)
 	case s.cancel != nil:
@@ -141,6 +143,10 @@ func (d *decision) adopt(c *Claim, x worklist.Adopt, p worklist.Person, before b
 	}
 	if err := d.state.adoptable(r); err != nil {
 		return Claimed{}, err
+	}
+	a := d.state.attempts[attemptIDOf(x.Item)]
+	if out, why := d.state.adoptionOf(a, r); why == "" && d.state.wouldBreak(out) != "" {
+		return Claimed{}, fmt.Errorf("%w: the result of %s: %s", ErrNotNow, a.Task.Name, d.state.wouldBreak(out))
 	}
 	if err := d.mayBeSaid(x.Item, mostWords(x)); err != nil {
 		return Claimed{}, err

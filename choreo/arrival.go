@@ -23,6 +23,9 @@ func (m *moments) arrival(a *Attempt) (ms int64) {
 	if a.assigned != nil {
 		ms = a.assigned.fact.At
 	}
+	if a.transition() {
+		return ms // the state that fired it was there before
+	}
 	if r := a.ready; r != nil && r.fact.Chain.Author == a.Partner {
 		return max(ms, r.fact.At)
 	}

@@ -169,10 +169,16 @@ func (d *decision) bring(c *Claim, x worklist.Result, p worklist.Person) (Claime
 	if !x.Failed {
 		outputs, err := d.state.written(a.Task, x)
 		if err == nil {
+			outputs, err = d.state.checkResult(a, outputs)
+		}
+		if err == nil {
 			err = d.fits(Body{Success: &Success{Attempt: a.ID, Try: maxTry, Outputs: outputs}})
 		}
 		if err != nil {
 			return Claimed{}, fmt.Errorf("%w: %w", ErrOutput, err)
+		}
+		if err := d.state.tooEarlyFor(a, outputs); err != nil {
+			return Claimed{}, fmt.Errorf("%w: %w", ErrNotNow, err)
 		}
 	}
 	if _, err := d.append(Body{Claim: c}); err != nil {
@@ -382,16 +388,24 @@ func (m *Machine) Items() (out []ItemView) {
 		if !running && !m.atWork(sl) {
 			continue
 		}
-		v := itemView(a, &since)
-		if h, held := m.state.holdOf(a); held {
-			v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
-		}
-		if m.Claims() && m.state.peoples.board.Knows(v.Item) {
-			v.Role = m.state.peoples.board.Role(v.Item)
-		}
-		out = append(out, v)
+		out = append(out, m.itemNow(a, &since))
+	}
+	for _, a := range m.state.peoplesJobs() {
+		out = append(out, m.itemNow(a, &since))
 	}
 	return out
+}
+
+// itemNow is an attempt that can be done, with who has it.
+func (m *Machine) itemNow(a *Attempt, since *moments) ItemView {
+	v := itemView(a, since)
+	if h, held := m.state.holdOf(a); held {
+		v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
+	}
+	if m.Claims() && m.state.peoples.board.Knows(v.Item) {
+		v.Role = m.state.peoples.board.Role(v.Item)
+	}
+	return v
 }
 
 func itemView(a *Attempt, since *moments) ItemView {

@@ -331,6 +331,9 @@ func forPeople(a *Attempt, body worklist.Body) bool {
 	if a.Task.Whole || recovers(body) {
 		return a.Task.Whole && recovers(body)
 	}
+	if a.transition() { // what fails of the flow is recovered: nobody orders anything else
+		return !a.Task.ByNode() && !decides(body)
+	}
 	return !a.beside() && (!a.Task.ByNode() || decides(body) || closes && !x.Order.IsZero())
 }
 
@@ -377,10 +380,19 @@ func (s *State) placeItem(a *Attempt) {
 	s.work().Set(worklist.Place{
 		Item: itemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
 		Task:     s.taskOf(a),
-		InCharge: a.Slot.Current == a || a.Slot.Pick == a, Stands: s.endOf(a), Ready: ready, Since: a.noticed,
+		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.noticed,
 		Over: !wanted || skipped || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a, wanted && !ready),
 		Unhandled: s.unhandled(a), Failure: failureOf(a),
 	})
+}
+
+// inCharge reports whether an attempt is in charge of its slot, or its success stands; of a transition, whether it is
+// in the history that counts.
+func (s *State) inCharge(a *Attempt) bool {
+	if a.transition() {
+		return s.flow.pendingJob(a) != nil || a.success() != nil && a.stands == standing
+	}
+	return a.Slot.Current == a || a.Slot.Pick == a
 }
 
 // taskOf is what the board has to know of the task of an attempt. A deadline matters to it only where the item
@@ -398,12 +410,16 @@ func (s *State) taskOf(a *Attempt) worklist.Task {
 // end; "": nothing more is to say than that it is over, or in another's hands.
 func (s *State) whyOver(a *Attempt, waits bool) string {
 	switch now := a.Slot.Current; {
+	case a.transition():
+		return s.whyStopped(a)
 	case a.endedByHolder(), now != a && now.Task != a.Task:
 		return "the task had failed by then"
 	case now != a && now.Partner == a.Partner:
 		return "the task was begun anew"
 	case now == a && s.cancel != nil:
 		return "the instance was cancelled"
+	case waits && a.Slot.barred:
+		return "a strict constraint is broken, so nothing begins"
 	case waits && a.Slot.State == workflow.Skipped:
 		return "the task is not needed any more"
 	case waits:
@@ -412,10 +428,26 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 	return ""
 }
 
+// whyStopped is whyOver for a transition.
+func (s *State) whyStopped(a *Attempt) string {
+	switch {
+	case a.endedByHolder():
+		return "the task had failed by then"
+	case s.cancel != nil:
+		return "the instance was cancelled"
+	case s.interruption() != nil:
+		return "the instance was interrupted"
+	}
+	return ""
+}
+
 // placeItems tells the board how the attempts of a slot stand of which something was claimed.
 func (s *State) placeItems(sl *Slot) {
 	if s.peoples.board == nil {
 		return
+	}
+	if s.flow != nil && sl == s.flow.slot {
+		s.placeTransitions()
 	}
 	for _, a := range sl.Attempts {
 		if s.peoples.board.Knows(itemOf(a.ID)) || s.transferOf(a) > 0 {

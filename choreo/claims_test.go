@@ -104,8 +104,11 @@ func (s *story) put(n *node, c *Claim) string {
 	return ""
 }
 
-// itemAt is the item of the attempt in charge of a slot, as a node knows.
+// itemAt is the item of the attempt in charge of a slot, or of a transition that is pending, as a node knows.
 func (n *node) itemAt(t string) worklist.Item {
+	if f := n.m.state.flow; f != nil {
+		return itemOf(f.latest[workflow.TaskName(t)].ID)
+	}
 	return itemOf(n.m.state.bySlot[workflow.TaskName(t)].Current.ID)
 }
 

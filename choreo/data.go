@@ -30,10 +30,11 @@ type writes struct {
 
 // condition is a term about data, one for all rules that have it.
 type condition struct {
-	expr  *workflow.Expr
-	items []*item
-	holds bool
-	terms []*clause
+	expr   *workflow.Expr
+	items  []*item
+	holds  bool
+	terms  []*clause
+	strict int // strict constraints that ask for it (constraints.go)
 }
 
 type written struct {
@@ -173,9 +174,12 @@ func (s *State) conditionOn(e *workflow.Expr) *condition {
 
 // holds reports whether a boolean expression is true of the current data: neither
 // false nor unknown.
-func (s *State) holds(e *workflow.Expr) bool {
+func (s *State) holds(e *workflow.Expr) bool { return s.holdsOf(e, s.values) }
+
+// holdsOf is holds for other data.
+func (s *State) holdsOf(e *workflow.Expr, data map[workflow.DataName]workflow.Value) bool {
 	s.log.steps++
-	v, err := e.Eval(workflow.Env{Data: s.values, Instance: s.log.instance.String()})
+	v, err := e.Eval(workflow.Env{Data: data, Instance: s.log.instance.String()})
 	yes, ok := v.(bool)
 	return ok && yes && err == nil
 }
@@ -185,6 +189,7 @@ func (s *State) check(c *condition) {
 	if holds := s.holds(c.expr); holds != c.holds {
 		c.holds = holds
 		s.reconsider(c)
+		s.constrain(c)
 	}
 }
 

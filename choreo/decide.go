@@ -173,8 +173,11 @@ func (a *Attempt) endedByHolder() bool {
 
 // wanted reports whether the slot still waits for this attempt. A slot is held
 // for the sake of the attempt in charge, so that one goes on too. One that its holder
-// called off does not, though others only presume that it failed.
+// called off does not, though others only presume that it failed. A transition is wanted while it is pending.
 func (s *State) wanted(a *Attempt) bool {
+	if a.transition() {
+		return s.wanted(a.fired.flow) && s.flow.pendingJob(a) != nil
+	}
 	sl := a.Slot
 	return sl.Dropped == nil && sl.Pick == nil && sl.Current == a && a.off == nil && !sl.over() && s.cancel == nil
 }
@@ -196,6 +199,9 @@ func (m *Machine) atWork(sl *Slot) bool {
 
 // mayStart reports whether an attempt that is wanted and not started is ready.
 func (a *Attempt) mayStart() bool {
+	if a.transition() {
+		return true
+	}
 	if a.Slot.State == workflow.Failed || a.Slot.Pending != nil { // as others presume
 		return a.Slot.begun() || a.Slot.ruleHolds()
 	}
@@ -203,7 +209,7 @@ func (a *Attempt) mayStart() bool {
 }
 
 func (sl *Slot) ruleHolds() bool {
-	return sl.ruleComes().Truth == workflow.True
+	return !sl.barred && sl.ruleComes().Truth == workflow.True
 }
 
 // waitsForData reports whether the attempt's rule, which is about data, holds
@@ -327,8 +333,21 @@ func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partn
 		// had tried again before: it is the newest try that runs now (resume).
 		return ErrNotAwaited
 	}
+	early := d.tooEarly(a, res)
 	d.record(a, try, res)
-	return nil
+	return early
+}
+
+// tooEarly is the error of a result that is not taken now (flows.go); nil: there is none.
+func (d *decision) tooEarly(a *Attempt, res Result) error {
+	if a.fired == nil || res.Failed {
+		return nil
+	}
+	outputs, err := d.state.checkOutputs(a.Task, res.Outputs)
+	if err != nil || len(d.state.flow.clashes(a, outputs)) > 0 {
+		return nil // it is a failure
+	}
+	return d.state.tooEarlyFor(a, outputs)
 }
 
 // record records the end of a try: success, another try to come, or failure.
@@ -336,7 +355,7 @@ func (d *decision) record(a *Attempt, try int, res Result) {
 	outputs := res.Outputs
 	if !res.Failed {
 		var err error
-		if outputs, err = d.state.checkOutputs(a.Task, res.Outputs); err != nil {
+		if outputs, err = d.state.checkResult(a, res.Outputs); err != nil {
 			res = Result{Failed: true, Reason: err.Error()}
 		}
 	}
@@ -411,6 +430,18 @@ func (s *State) checkOutputs(t *workflow.Task, out map[workflow.DataName]workflo
 	return checked, nil
 }
 
+// checkResult checks a result against what its task may write, and against the strict constraints.
+func (s *State) checkResult(a *Attempt, out map[workflow.DataName]workflow.Value) (map[workflow.DataName]workflow.Value, error) {
+	checked, err := s.checkOutputs(a.Task, out)
+	if err != nil {
+		return nil, err
+	}
+	if why := s.breaks(a, checked); why != "" {
+		return nil, fmt.Errorf("the result of %s: %s", a.Task.Name, why)
+	}
+	return checked, nil
+}
+
 // Errors of Finish and Cancel.
 var (
 	// ErrNoTask is returned for a task that the definition does not have.
@@ -456,12 +487,15 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 		return err
 	}
 	if !res.Failed {
-		outputs, err := d.state.checkOutputs(a.Task, res.Outputs)
+		outputs, err := d.state.checkResult(a, res.Outputs)
 		if err == nil {
 			err = d.fits(Body{Success: &Success{Attempt: a.ID, Try: maxTry, Outputs: outputs}})
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrOutput, err)
+		}
+		if err := d.tooEarly(a, res); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotNow, err)
 		}
 	}
 	if err := d.begin(a); err != nil {

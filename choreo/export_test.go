@@ -28,3 +28,10 @@ func (m *Machine) Counted() (facts map[FactID]*Fact, counted map[FactID]bool) {
 	}
 	return facts, counted
 }
+
+// ConstrainedHistory is a machine with a random history in which a strict constraint may be broken by partners that
+// did not know of each other.
+func ConstrainedHistory(t *testing.T, seed uint64) *Machine {
+	t.Helper()
+	return settledRun(t, seed).nodes["ann"].m
+}

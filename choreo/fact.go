@@ -106,6 +106,7 @@ type Body struct {
 	Child     *Child     `cbor:"13,keyasint,omitempty"`
 	Fire      *Fire      `cbor:"14,keyasint,omitempty"`
 	Lease     *Lease     `cbor:"17,keyasint,omitempty"`
+	Aged      *Aged      `cbor:"18,keyasint,omitempty"`
 
 	// Annex may go with a genesis, a verdict or an assignment.
 	Annex *Annex `cbor:"20,keyasint,omitempty"`

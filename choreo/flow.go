@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -62,16 +63,10 @@ func (b *Fire) validate(workflow.PartnerID) error {
 // enter makes the attempts. Whether a state fired them is for the line to say, since that
 // depends on what came before.
 func (b *Fire) enter(s *State, e *entry) (why string) {
-	a, v := s.attempts[b.Attempt], s.evidenceOf(e)
+	a, why := s.flowHeld(e, b.Attempt)
 	switch {
-	case s.flow == nil || a == nil || a.Slot != s.flow.slot || a.beside() || !s.knewOf(e, b.Attempt):
-		return "it is about no flow that it knows"
-	case a.Partner != e.fact.Chain.Author:
-		return "its author does not hold the flow"
-	case !v.any(a.starts):
-		return "the flow was not started"
-	case v.gaveUp(a):
-		return "its author had given the flow up"
+	case why != "":
+		return why
 	case !s.knewState(e, b.State):
 		return "it names a state that it does not know"
 	}
@@ -89,6 +84,22 @@ func (b *Fire) enter(s *State, e *entry) (why string) {
 	s.flow.say(a, e)
 	s.touch(a.Slot)
 	return ""
+}
+
+// flowHeld is the attempt at the flow by which the author of a fact holds it; or why it does not.
+func (s *State) flowHeld(e *entry, id AttemptID) (a *Attempt, why string) {
+	a, v := s.attempts[id], s.evidenceOf(e)
+	switch {
+	case s.flow == nil || a == nil || a.Slot != s.flow.slot || a.beside() || !s.knewOf(e, id):
+		return nil, "it is about no flow that it knows"
+	case a.Partner != e.fact.Chain.Author:
+		return nil, "its author does not hold the flow"
+	case !v.any(a.starts):
+		return nil, "the flow was not started"
+	case v.gaveUp(a):
+		return nil, "its author had given the flow up"
+	}
+	return a, ""
 }
 
 // fireUndo makes the attempt that compensates a transition.
@@ -119,6 +130,8 @@ func (s *State) beginJob(a *Attempt) {
 	a.Slot, a.Depth, a.turns = s.flow.slot, 1, noTurns
 	if a.Task.Type == workflow.Automatic {
 		a.start, a.starts, a.tries = a.assigned, []*entry{a.assigned}, 1
+	} else if a.transition() {
+		s.flow.people[a] = true
 	}
 	s.attempts[a.ID] = a
 }
@@ -130,6 +143,42 @@ func (s *State) knewState(e *entry, id FactID) bool {
 }
 
 func (b *Fire) tell(d *decision, e *entry) {
+	for _, p := range d.guardians() {
+		d.tell(p, e)
+	}
+}
+
+// Aged records that an instance has come to an age at which a condition of its flow may come out
+// otherwise (instance.age). The holder says so by its own clock, from when it knows of the instance;
+// nobody else may. That it is true cannot be proved (docs/security.md).
+type Aged struct {
+	_ struct{} `cbor:",toarray"`
+	// Attempt is the attempt at the flow by which its author holds it.
+	Attempt AttemptID
+	Age     time.Duration
+}
+
+func (b *Aged) kind() string { return "aged" }
+
+func (b *Aged) validate(workflow.PartnerID) error {
+	if b.Age <= 0 {
+		return fmt.Errorf("an age of %d ns, want more than 0", int64(b.Age))
+	}
+	return names(b.Attempt.Slot)
+}
+
+// enter notes it. What follows is for the line to say.
+func (b *Aged) enter(s *State, e *entry) (why string) {
+	a, why := s.flowHeld(e, b.Attempt)
+	if why != "" {
+		return why
+	}
+	s.flow.say(a, e)
+	s.touch(a.Slot)
+	return ""
+}
+
+func (b *Aged) tell(d *decision, e *entry) {
 	for _, p := range d.guardians() {
 		d.tell(p, e)
 	}
@@ -162,11 +211,14 @@ type flowWork struct {
 	latest map[workflow.TaskName]*Attempt
 	// lost are the transitions that succeeded, are not in the line and have a compensation.
 	lost map[*Attempt]bool
+	// people are transitions that people do, of which the board of claims may not know that they are over.
+	people map[*Attempt]bool
 }
 
 // line is the history that counts.
 type line struct {
 	of    *Attempt // the last attempt at the flow that started; nil: none
+	start *entry   // its start
 	board *dataflow.Board
 	last  *entry // nil: it has no record
 	has   map[*entry]bool
@@ -179,7 +231,7 @@ func (s *State) layFlow() {
 	if sl := s.bySlot[workflow.FlowTask]; sl != nil {
 		s.flow = &flowWork{
 			flow: dataflow.New(s.def), slot: sl, said: map[*Attempt][]*entry{},
-			latest: map[workflow.TaskName]*Attempt{}, lost: map[*Attempt]bool{},
+			latest: map[workflow.TaskName]*Attempt{}, lost: map[*Attempt]bool{}, people: map[*Attempt]bool{},
 		}
 	}
 }
@@ -197,7 +249,7 @@ func (s *State) settleFlow() {
 		return
 	}
 	end := f.end()
-	if f.line == nil || f.line.of != end || !s.extendLine() {
+	if f.line == nil || f.line.of != end || end != nil && f.line.start != end.start || !s.extendLine() {
 		s.layLine(end)
 	}
 	f.fresh = nil
@@ -249,6 +301,9 @@ func (s *State) layLine(end *Attempt) {
 		of: end, has: map[*entry]bool{}, why: map[*entry]string{},
 		board: dataflow.NewBoard(f.flow, s.log.instance.String(), data, dataflow.ID(g.id), g.fact.At),
 	}
+	if end != nil {
+		f.line.start = end.start
+	}
 	clear(f.latest)
 	clear(f.lost)
 	var holder *Attempt
@@ -270,6 +325,7 @@ func (s *State) layLine(end *Attempt) {
 			if !f.line.has[e] {
 				s.lose(e)
 			}
+			s.askAgainOf(e)
 		}
 	}
 	if was != nil {
@@ -277,12 +333,31 @@ func (s *State) layLine(end *Attempt) {
 	}
 }
 
+// askAgainOf has the board of claims hear once more how people's transitions stand that a fire began: what was over
+// may not be so by another line.
+func (s *State) askAgainOf(e *entry) {
+	b := e.fact.Body.Fire
+	if b == nil {
+		return
+	}
+	for _, t := range b.Tasks {
+		if a := s.attempts[AttemptID{Fact: e.id, Slot: t}]; a != nil && a.transition() && !a.Task.ByNode() {
+			s.flow.people[a] = true
+		}
+	}
+}
+
 // records are those that may be in the line that ends with an attempt at the flow: of each before
-// it what the one that came after it knew when it started.
+// it what the one that came after it knew when it started. One whose start that did not know was as
+// good as not there.
 func (s *State) records(end *Attempt) (out []*entry) {
 	var next *entry
 	for a := end; a != nil; a = a.after {
-		if a.start == nil {
+		start := a.start
+		if next != nil {
+			start = s.startKnownTo(next, a)
+		}
+		if start == nil {
 			continue
 		}
 		for _, e := range s.flow.said[a] {
@@ -291,10 +366,20 @@ func (s *State) records(end *Attempt) (out []*entry) {
 				out = append(out, e)
 			}
 		}
-		next = a.start
+		next = start
 	}
 	slices.SortFunc(out, byTime)
 	return out
+}
+
+// startKnownTo is the earliest start of an attempt that a fact knew; nil: it knew none.
+func (s *State) startKnownTo(e *entry, a *Attempt) (first *entry) {
+	for _, x := range a.starts {
+		if s.log.steps++; s.log.knew(e, x) {
+			first = earlier(first, x)
+		}
+	}
+	return first
 }
 
 // flowOf is the attempt at the flow of which a fact is a record; nil: of none.
@@ -302,6 +387,8 @@ func (s *State) flowOf(e *entry) *Attempt {
 	switch b := &e.fact.Body; {
 	case b.Fire != nil:
 		return s.attempts[b.Fire.Attempt]
+	case b.Aged != nil:
+		return s.attempts[b.Aged.Attempt]
 	case b.Success != nil:
 		return s.attempts[b.Success.Attempt].fired.flow
 	case b.Claim != nil:
@@ -344,6 +431,8 @@ func (s *State) enterRecord(e *entry) (why string) {
 	switch b := &e.fact.Body; {
 	case b.Fire != nil && !b.Fire.Undoes.IsZero():
 		return board.FireUndo(jobOf(AttemptID{Fact: e.id, Slot: b.Fire.Tasks[0]}), dataflow.ID(b.Fire.Undoes))
+	case b.Aged != nil:
+		return board.Age(b.Aged.Age, dataflow.ID(e.id), e.fact.At)
 	case b.Claim != nil:
 		step, err := stepOf(b.Claim)
 		if err != nil {

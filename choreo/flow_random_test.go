@@ -22,15 +22,18 @@ final: n == 5
 
 // flowRun is a random history of a flow: holders are lost and come back, letters are late or lost,
 // nodes crash in any window, transitions end well or fail.
-func flowRun(t *testing.T, seed uint64) *mesh {
+func flowRun(t *testing.T, seed uint64) *mesh { return flowHistory(t, seed, randomFlow, 60, nil) }
+
+// flowHistory is flowRun for a definition, of that many steps, in which people act, too.
+func flowHistory(t *testing.T, seed uint64, src string, steps int, people func(w *mesh, n *node, r *rand.Rand)) *mesh {
 	r := rand.New(rand.NewPCG(seed, 14))
-	w := newMesh(t, parse(t, randomFlow))
+	w := newMesh(t, parse(t, src))
 	names := []workflow.PartnerID{"ann", "ben", "cleo"}
 	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"}, names...)); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
-	for range 60 {
+	for range steps {
 		n := w.nodes[names[r.IntN(3)]]
 		switch r.IntN(10) {
 		case 0:
@@ -56,6 +59,10 @@ func flowRun(t *testing.T, seed uint64) *mesh {
 				}
 			}
 		default:
+			if people != nil && n.m != nil && r.IntN(3) > 0 {
+				people(w, n, r)
+				continue
+			}
 			if n.m == nil || len(n.running()) == 0 {
 				continue
 			}
@@ -85,6 +92,8 @@ func flowResult(m *Machine, id AttemptID, r *rand.Rand) Result {
 		out["b"] = v
 	case "step", "end":
 		out["n"] = v + 1
+	case "age":
+		out["old"] = true
 	}
 	return Result{Outputs: out}
 }

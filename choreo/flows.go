@@ -1,8 +1,12 @@
 package choreo
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/dataflow"
@@ -34,11 +38,32 @@ func (d *decision) runFlow(a *Attempt) (added bool) {
 	for _, p := range b.Pending() {
 		d.log.steps++
 		job := d.state.attempts[attemptOfJob(p.Job)]
-		if !d.running[job.ID] && job.Task.Type == workflow.Automatic {
+		switch {
+		case job.Task.Type != workflow.Automatic:
+			added = d.bringAgain(job) || added
+		case !d.running[job.ID]:
 			added = d.resume(job) || added
 		}
 	}
 	return added
+}
+
+// bringAgain has a person's result taken that was too early: nobody brings it once more, as it had closed its item.
+func (d *decision) bringAgain(job *Attempt) (added bool) {
+	if !job.tooEarly() {
+		return false
+	}
+	due, waiting := d.again[job.ID]
+	switch {
+	case !waiting: // the node was started again
+		d.pause(job)
+		return true
+	case due > d.now.Boot:
+		d.out.wake(due)
+		return false
+	}
+	delete(d.again, job.ID)
+	return d.endAsClosed(job.ID)
 }
 
 // fireDue begins what states fired and this node has not begun.
@@ -115,7 +140,7 @@ func (d *decision) weighEnd(a *Attempt, try int, outputs map[workflow.DataName]w
 		return res, false // it counts for nothing, and is kept
 	}
 	b := f.line.board
-	if clash := b.Clashes(jobOf(a.ID), outputs); len(clash) > 0 {
+	if clash := f.clashes(a, outputs); len(clash) > 0 {
 		d.fail(a, CauseReported, "it sets "+string(clash[0])+", which was changed after the state that fired it")
 		return res, true
 	}
@@ -126,6 +151,38 @@ func (d *decision) weighEnd(a *Attempt, try int, outputs map[workflow.DataName]w
 		d.pause(a)
 	}
 	return res, true
+}
+
+// clashes are the data because of which a result is a failure, as its author wants.
+func (f *flowWork) clashes(a *Attempt, outputs map[workflow.DataName]workflow.Value) []workflow.DataName {
+	if f.pendingJob(a) == nil {
+		return nil
+	}
+	return f.line.board.Clashes(jobOf(a.ID), outputs)
+}
+
+// ErrTooEarly is returned for a result that is not taken, as its state would be final while other transitions are
+// pending. Its transition is tried again later.
+var ErrTooEarly = errors.New("the result is not taken now")
+
+// tooEarlyFor is the error of a result that is not taken now; nil: it may be.
+func (s *State) tooEarlyFor(a *Attempt, outputs map[workflow.DataName]workflow.Value) error {
+	f := s.flow
+	if !a.transition() || f.pendingJob(a) == nil || f.line.board.Refuses(jobOf(a.ID), outputs) != dataflow.FinalTooEarly {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: wait until these have ended: %s", ErrTooEarly, dataflow.FinalTooEarly, s.pendingBeside(a))
+}
+
+// pendingBeside names the other triggers of which something is pending.
+func (s *State) pendingBeside(a *Attempt) string {
+	var others []string
+	for _, p := range s.flow.line.board.Pending() {
+		if p.Task.Name != a.Task.Name {
+			others = append(others, string(p.Task.Name))
+		}
+	}
+	return strings.Join(others, ", ")
 }
 
 // tooEarly reports whether a transition waits because its state would be final.
@@ -147,6 +204,57 @@ func (d *decision) overdueJobs(a *Attempt, of *slotClocks) (added bool) {
 		}
 	}
 	return false
+}
+
+// comeOfAge says of a flow that this node holds that its instance has come to an age at which a condition may come
+// out otherwise, by this node's clock. It reports whether it added facts.
+func (d *decision) comeOfAge(a *Attempt, of *slotClocks, age time.Duration) (added bool) {
+	f := d.state.flow
+	if !a.Task.Whole || f.line == nil || f.line.of != a {
+		return false
+	}
+	next, has := f.line.board.NextAge()
+	switch {
+	case !has:
+		return false
+	case age < next:
+		of.wake(d.now.Boot + next - age)
+		return false
+	case d.now.Boot < d.clocks.calm:
+		of.wake(d.clocks.calm)
+		return false
+	}
+	e, err := d.append(Body{Aged: &Aged{Attempt: a.ID, Age: age}})
+	return err == nil && e.counted
+}
+
+// placeTransitions tells the board of claims how those transitions stand that people do. What is over is not
+// looked at again, unless the line changes.
+func (s *State) placeTransitions() {
+	for _, a := range slices.SortedFunc(maps.Keys(s.flow.people), func(x, y *Attempt) int {
+		return cmp.Or(x.ID.Fact.compare(y.ID.Fact), cmp.Compare(x.ID.Slot, y.ID.Slot))
+	}) {
+		s.log.steps++
+		if s.peoples.board.Knows(itemOf(a.ID)) {
+			s.placeItem(a)
+		}
+		if s.flow.pendingJob(a) == nil {
+			delete(s.flow.people, a)
+		}
+	}
+}
+
+// peoplesJobs are the transitions that wait for people, by trigger.
+func (s *State) peoplesJobs() (out []*Attempt) {
+	if s.flow == nil || s.flow.line == nil {
+		return nil
+	}
+	for _, p := range s.flow.line.board.Pending() {
+		if a := s.attempts[attemptOfJob(p.Job)]; a != nil && !a.Task.ByNode() && s.wanted(a) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // settledFlow reports whether no fact that is still to come can make a transition count that does
@@ -245,6 +353,8 @@ func (d *decision) mayRecover(a *Attempt, x worklist.Order) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrFactInvalid, err)
+	case d.state.overall() != workflow.InstanceRunning:
+		return fmt.Errorf("%w: the instance is %s: nothing of it is to be recovered", ErrNotNow, d.state.overall())
 	case d.state.flow == nil || d.state.flow.line.of != a || !d.state.wanted(a):
 		return fmt.Errorf("%w: this node does not keep the data states of the instance any more", ErrNotNow)
 	}

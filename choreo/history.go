@@ -186,8 +186,8 @@ func Rejects(def *workflow.Definition, input map[workflow.DataName]workflow.Valu
 	if f := dataflow.New(def); f != nil {
 		return f.Rejects(data)
 	}
-	if def.Initial == nil || dataflow.Holds(def.Initial, data) {
-		return ""
+	if def.Initial != nil && !dataflow.Holds(def.Initial, data) {
+		return "its initial condition does not hold: " + def.Initial.Source
 	}
-	return "its initial condition does not hold: " + def.Initial.Source
+	return breaksAtStart(def, data)
 }

@@ -46,7 +46,7 @@ func (b *Body) says() (what statement) {
 		{b.TryFailed, b.TryFailed != nil}, {b.Verdict, b.Verdict != nil}, {b.Assign, b.Assign != nil},
 		{b.CalledOff, b.CalledOff != nil}, {b.Cancel, b.Cancel != nil}, {b.Seen, b.Seen != nil}, {b.WriteOff, b.WriteOff != nil},
 		{b.Claim, b.Claim != nil}, {b.Child, b.Child != nil}, {b.Lease, b.Lease != nil},
-		{b.Fire, b.Fire != nil},
+		{b.Fire, b.Fire != nil}, {b.Aged, b.Aged != nil},
 	} {
 		if x.set {
 			what = x.statement

@@ -99,7 +99,7 @@ func (m *Machine) CheckResult(
 			blank[n] = nil
 		}
 	}
-	checked, err := d.state.checkOutputs(a.Task, blank)
+	checked, err := d.state.checkResult(a, blank)
 	if err != nil {
 		return err
 	}

@@ -188,6 +188,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, claimedAt: map[FactID]time.Duration{}, clocks: newClocks(&l.steps),
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
+	m.timed = m.timed || slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Condition != nil && len(t.Condition.Ages()) > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
 	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(), func(p *partition.Partition) bool { return p.Timeout > 0 })
 	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })

@@ -56,6 +56,11 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 			nobody.add(t.Name)
 		}
 	}
+	for _, a := range m.state.peoplesJobs() {
+		if a.Task.ByRole() && !performed(a.Task.Role) {
+			nobody.add(a.Task.Name)
+		}
+	}
 	for _, i := range m.state.incidents() {
 		incident.add(i.Task)
 	}

@@ -97,8 +97,11 @@ func (m *Machine) Asks() (out []Asked) {
 // Ordered is the attempt that an order about a task is about, and who holds it. A task that is only a
 // contingency has the attempts at it. The error says why there is none.
 func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerID, error) {
-	if m.state.def.Task(t) == nil {
+	switch x := m.state.def.Task(t); {
+	case x == nil:
 		return worklist.Item{}, "", fmt.Errorf("%w: %s", ErrNoTask, t)
+	case x.Condition != nil:
+		return worklist.Item{}, "", fmt.Errorf("%w: %s is fired by data states: what it comes to is recovered, and nothing else is decided about it", ErrNotNow, t)
 	}
 	for _, sl := range m.state.slotsOf(t) {
 		if a := sl.Current; sl.Task.Name == t || a.Task.Name == t {

@@ -287,13 +287,17 @@ func (m *Machine) pinned(t workflow.TaskName) error {
 
 // notBegun finds the attempt of ours at task t that has not been started.
 func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
-	if m.state.def.Task(t) == nil {
+	x := m.state.def.Task(t)
+	if x == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoTask, t)
 	}
 	if !m.heeded() {
 		return nil, errUnheeded
 	}
 	err := fmt.Errorf("%w: %s is not needed", ErrNotNow, t)
+	if x.Condition != nil {
+		err = fmt.Errorf("%w: %s is fired by data states: it goes to another partner only with all of them", ErrNotNow, t)
+	}
 	for _, sl := range m.state.slotsOf(t) {
 		a := sl.Current
 		switch {

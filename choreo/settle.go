@@ -151,7 +151,7 @@ func one(yes bool) int {
 // stateOf says where a slot's task stands.
 func (s *State) stateOf(sl *Slot) workflow.State {
 	a := sl.Current
-	sl.Spared = false
+	sl.Spared, sl.barred = false, s.broken > 0 && !sl.begun()
 	switch {
 	case sl.Pick != nil:
 		return workflow.Succeeded
@@ -170,12 +170,14 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 	case sl.Dropped != nil && f.Truth == workflow.True:
 		sl.Spared = true
 		return workflow.Skipped
-	case f.Truth == workflow.True && !sl.hasData:
-		return workflow.Ready
 	case f.Truth == workflow.Impossible && f.ByFailure:
 		return workflow.Blocked
 	case f.Truth == workflow.Impossible:
 		return workflow.Skipped
+	case sl.barred && !sl.waits(): // nothing disarms an emergency trigger
+		return workflow.Blocked
+	case f.Truth == workflow.True && !sl.hasData && !sl.barred:
+		return workflow.Ready
 	}
 	return workflow.NotReady
 }
@@ -288,7 +290,7 @@ func (s *State) overall() workflow.InstanceState {
 		return workflow.InstanceCancelled
 	case s.going > 0:
 		return workflow.InstanceRunning
-	case s.blocked > 0:
+	case s.blocked > 0, s.broken > 0:
 		return workflow.InstanceBlocked
 	}
 	if s.end == "" {

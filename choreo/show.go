@@ -193,6 +193,7 @@ func (s *State) incidents() (out []IncidentView) {
 			}
 		}
 	}
+	out = append(out, s.brokenConstraints()...)
 	out = append(out, s.flowIncidents()...)
 	out = append(out, s.uncounted()...)
 	for _, h := range s.log.Forks() {
@@ -286,6 +287,17 @@ func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 			continue
 		}
 		out[who] = w
+	}
+	for _, a := range m.state.peoplesJobs() {
+		if h, claimed := m.state.holdOf(a); claimed {
+			w := out[h.User]
+			w.Selected++
+			out[h.User] = w
+		} else {
+			w := out[worklist.User(a.Partner)]
+			w.Assigned++
+			out[worklist.User(a.Partner)] = w
+		}
 	}
 	return out
 }
@@ -399,6 +411,9 @@ func (s *State) slotView(sl *Slot) TaskView {
 	if waits {
 		v.Awaits = sl.Pending.action.Task
 		v.also("nobody can take the contingency " + string(v.Awaits) + " yet")
+	}
+	if sl.barred && v.State == workflow.Blocked {
+		v.also("a strict constraint is broken")
 	}
 	for _, x := range sl.Attempts {
 		if x.success() != nil && x.stands == superseded {

@@ -70,7 +70,10 @@ type State struct {
 	refiled    bool                            // a file among the data is another, or none, since FilesToRead was asked
 	questions  map[asked]*question
 	conditions map[string]*condition // by their one spelling
-	fills      map[workflow.TaskName][]*Slot
+	// constraints are those over data, broken how many strict ones the data break (constraints.go).
+	constraints []constraint
+	broken      int
+	fills       map[workflow.TaskName][]*Slot
 
 	// going counts the slots of which more is expected, pending those that wait for a
 	// partner that takes a contingency, blocked those that are; failures are those
@@ -146,6 +149,7 @@ type Slot struct {
 	moved           bool // since its machine last looked
 	due             bool // it waits for its machine to look at it (desk.go)
 	awaits          bool // it waits to be judged (converge.go)
+	barred          bool // it has not begun, and may not: a strict constraint is broken
 }
 
 // Attempt is one assignment of a slot to a partner.
@@ -329,6 +333,7 @@ func (s *State) layOut() {
 	s.going = len(s.slots)
 	s.layFlow()
 	s.layData()
+	s.layConstraints()
 	for _, sl := range s.slots {
 		sl.rule = s.compile(sl)
 	}

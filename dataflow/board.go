@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -108,6 +109,7 @@ type Board struct {
 	instance string
 
 	values  map[workflow.DataName]workflow.Value // of the current state; absent: null
+	age     time.Duration                        // that the instance has reached, as far as somebody said
 	states  []int                                // the records of states, by their numbers
 	history []Record
 	truth   []bool
@@ -163,18 +165,25 @@ func one(yes bool) int {
 	return 0
 }
 
-// evaluate finds out whether a condition holds now.
+// evaluate finds out whether a condition holds now. Equivalence asks for it as it was when the instance began:
+// time makes no two states differ.
 func (b *Board) evaluate(i int) {
 	b.steps++
 	c := b.flow.conds[i]
-	is := holds(c.expr, b.values, b.instance)
+	is := holds(c.expr, b.values, b.instance, b.age)
+	if i < b.flow.bases {
+		timeless := is
+		if b.age > 0 && slices.Contains(b.flow.aged, i) {
+			timeless = holds(c.expr, b.values, b.instance, 0)
+		}
+		if timeless != (b.bits[i/8]&(1<<(i%8)) != 0) {
+			b.bits[i/8] ^= 1 << (i % 8)
+		}
+	}
 	if is == b.truth[i] {
 		return
 	}
 	b.truth[i] = is
-	if i < b.flow.bases {
-		b.bits[i/8] ^= 1 << (i % 8)
-	}
 	by := one(!is) - one(is)
 	b.broken += by * one(c.rule)
 	b.strict += by * one(c.strict)
@@ -187,7 +196,7 @@ func (b *Board) evaluate(i int) {
 func (b *Board) mind(i int) {
 	b.steps++
 	t := b.flow.triggers[i]
-	would := !t.Disabled && b.truthOf(t) && b.pending[t.Name] == nil && (t.RepeatTimes == 0 || b.ran[i] < t.RepeatTimes)
+	would := b.truthOf(t) && b.pending[t.Name] == nil && b.may(i)
 	at, is := slices.BinarySearch(b.ready, i)
 	switch {
 	case would && !is:
@@ -195,6 +204,12 @@ func (b *Board) mind(i int) {
 	case !would && is:
 		b.ready = slices.Delete(b.ready, at, at+1)
 	}
+}
+
+// may reports whether a trigger may fire at all.
+func (b *Board) may(i int) bool {
+	t := b.flow.triggers[i]
+	return !t.Disabled && (t.RepeatTimes == 0 || b.ran[i] < t.RepeatTimes)
 }
 
 func (b *Board) truthOf(t *workflow.Task) bool { return b.truth[b.flow.condOf[t.Name]] }
@@ -280,13 +295,63 @@ func (b *Board) follow(at int64) {
 		return
 	}
 	b.offer()
-	if len(b.pending) == 0 {
-		r.Status = Exception
-		b.interrupt(Interruption{
-			By: r.ID, At: at, Task: r.Task, Cause: "the state fires no trigger, is not final, and nothing is pending",
-			Consistent: b.rules() && b.broken == 0,
-		})
+	b.stall(r.ID, at)
+}
+
+// stall interrupts the instance if nothing is pending, and no time that is to come fires anything.
+func (b *Board) stall(by ID, at int64) {
+	if len(b.pending) > 0 || b.waitsForAge() {
+		return
 	}
+	r := b.Last()
+	r.Status = Exception
+	b.interrupt(Interruption{
+		By: by, At: at, Task: r.Task, Cause: "the state fires no trigger, is not final, and nothing is pending",
+		Consistent: b.rules() && b.broken == 0,
+	})
+}
+
+// waitsForAge reports whether the current state would fire a trigger at an age that is to come.
+func (b *Board) waitsForAge() bool {
+	at, _ := slices.BinarySearch(b.flow.ages, b.age+1)
+	for i, t := range b.flow.triggers {
+		b.steps++
+		if at < len(b.flow.ages) && b.may(i) && holdsLater(t, b.values, b.instance, b.flow.ages[at:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// NextAge is the next age of the instance at which a condition may come out otherwise; false: there is none.
+func (b *Board) NextAge() (time.Duration, bool) {
+	at, _ := slices.BinarySearch(b.flow.ages, b.age+1)
+	if at == len(b.flow.ages) || b.done {
+		return 0, false
+	}
+	return b.flow.ages[at], true
+}
+
+// Age enters that the instance has come to an age, by that fact: the current state fires what it satisfies by
+// now. It says why that changes nothing; empty: it may.
+func (b *Board) Age(age time.Duration, by ID, at int64) string {
+	b.place++
+	next, has := b.NextAge()
+	switch {
+	case b.done:
+		return "a final state ended the instance"
+	case !has || age < next:
+		return "no condition comes out otherwise at that age"
+	}
+	b.age = age
+	for _, i := range b.flow.aged {
+		b.evaluate(i)
+	}
+	if b.stop == nil {
+		b.offer()
+		b.stall(by, at)
+	}
+	return ""
 }
 
 // rules reports whether the flow has constraints.
@@ -354,7 +419,17 @@ func (b *Board) abort(p *Pending, at int64) {
 	}
 	delete(b.pending, p.Task.Name)
 	delete(b.due, p.Task.Name)
-	b.mind(b.flow.of[p.Task.Name])
+	b.free(p.Task.Name)
+}
+
+// free lets a trigger fire again whose transition came to nothing, or was undone: one that does not repeat has
+// not had its turn then.
+func (b *Board) free(t workflow.TaskName) {
+	i := b.flow.of[t]
+	if !b.flow.triggers[i].Repeat {
+		b.ran[i] = 0
+	}
+	b.mind(i)
 }
 
 // Pending are the transitions that have not ended, by trigger.

@@ -3,6 +3,7 @@ package dataflow
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -17,6 +18,8 @@ type Flow struct {
 	mentions map[workflow.DataName][]int // the conditions that mention a data item
 	final    int                         // its place among the conditions; -1: there is none
 	bases    int                         // how many conditions equivalence asks for: these come first
+	aged     []int                       // the conditions that ask for the instance's age
+	ages     []time.Duration             // at which they may come out otherwise, ascending
 }
 
 // condition is an expression that states satisfy or not, one for all that have it.
@@ -45,6 +48,9 @@ func New(def *workflow.Definition) *Flow {
 			for _, n := range e.Names() {
 				f.mentions[n] = append(f.mentions[n], i)
 			}
+			if ages := e.Ages(); len(ages) > 0 {
+				f.aged, f.ages = append(f.aged, i), append(f.ages, ages...)
+			}
 		}
 		return f.conds[i]
 	}
@@ -72,25 +78,27 @@ func New(def *workflow.Definition) *Flow {
 		c.rule, c.strict = true, c.strict || r.Strict
 		c.names = append(c.names, r.Name)
 	}
+	slices.Sort(f.ages)
+	f.ages = slices.Compact(f.ages)
 	return f
 }
 
 // Rejects says why no instance may begin with these data; empty: one may. An initial state must
 // satisfy the definition's initial condition, and either fire a trigger or be final.
 func (f *Flow) Rejects(data map[workflow.DataName]workflow.Value) string {
-	if e := f.def.Initial; e != nil && !holds(e, data, "") {
+	if e := f.def.Initial; e != nil && !Holds(e, data) {
 		return "its initial condition does not hold: " + e.Source
 	}
 	for _, c := range f.conds {
-		if c.strict && !holds(c.expr, data, "") {
+		if c.strict && !Holds(c.expr, data) {
 			return "its initial state breaks the constraint " + c.text()
 		}
 	}
-	if f.final >= 0 && holds(f.conds[f.final].expr, data, "") {
+	if f.final >= 0 && Holds(f.conds[f.final].expr, data) {
 		return ""
 	}
 	for _, t := range f.triggers {
-		if !t.Disabled && holds(t.Condition, data, "") {
+		if !t.Disabled && (Holds(t.Condition, data) || holdsLater(t, data, "", f.ages)) {
 			return ""
 		}
 	}
@@ -104,14 +112,19 @@ func (c *condition) text() string {
 	return c.expr.Source
 }
 
-// holds reports whether a condition is true of data: neither false nor unknown.
-func holds(e *workflow.Expr, data map[workflow.DataName]workflow.Value, instance string) bool {
-	v, err := e.Eval(workflow.Env{Data: data, Instance: instance})
+// holds reports whether a condition is true of data at an age: neither false nor unknown.
+func holds(e *workflow.Expr, data map[workflow.DataName]workflow.Value, instance string, age time.Duration) bool {
+	v, err := e.Eval(workflow.Env{Data: data, Instance: instance, Age: age})
 	yes, ok := v.(bool)
 	return ok && yes && err == nil
 }
 
-// Holds reports whether a condition is true of data: neither false nor unknown.
+// holdsLater reports whether a trigger's condition is true of data at one of some ages.
+func holdsLater(t *workflow.Task, data map[workflow.DataName]workflow.Value, instance string, ages []time.Duration) bool {
+	return len(t.Condition.Ages()) > 0 && slices.ContainsFunc(ages, func(age time.Duration) bool { return holds(t.Condition, data, instance, age) })
+}
+
+// Holds reports whether a condition is true of data when an instance begins: neither false nor unknown.
 func Holds(e *workflow.Expr, data map[workflow.DataName]workflow.Value) bool {
-	return holds(e, data, "")
+	return holds(e, data, "", 0)
 }

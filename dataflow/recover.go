@@ -131,7 +131,7 @@ func (b *Board) MayRecover(x Step) string {
 }
 
 func (b *Board) mayOffer() string {
-	if len(b.ready) == 0 && !b.isFinal() {
+	if len(b.ready) == 0 && !b.isFinal() && !b.waitsForAge() {
 		return "the current state fires no trigger, and is not final: offered, it would be interrupted again"
 	}
 	return ""
@@ -181,7 +181,7 @@ func (b *Board) tryJump(x Step) (changed map[workflow.DataName]workflow.Value, a
 	switch {
 	case b.strict > 0:
 		return nil, -1, "its state breaks the constraint " + b.firstBroken()
-	case !b.isFinal() && len(b.ready) == 0 && !(b.rules() && b.broken == 0):
+	case !b.isFinal() && len(b.ready) == 0 && !b.waitsForAge() && !(b.rules() && b.broken == 0):
 		return nil, -1, "its state would be inconsistent: it is not final, and fires no trigger"
 	}
 	like := string(b.bits)
@@ -255,6 +255,7 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 		for i := range b.history {
 			if h := &b.history[i]; h.Kind == Transition && h.Mark == Unmarked && h.Output > as {
 				h.Mark = Jumped
+				b.free(h.Task)
 			}
 		}
 		b.enter(r).As = as
@@ -346,6 +347,7 @@ func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Va
 		return b.stop.Cause
 	}
 	t.Mark = Compensated
+	b.free(t.Task)
 	as := b.history[b.states[t.Input]].As
 	undoes := b.states[t.Output]
 	b.enter(Record{
@@ -371,7 +373,7 @@ func (b *Board) goOnRecovering(at int64) {
 		enough = enough && b.Last().satisfies == b.history[b.states[*x.step.Until]].satisfies
 	}
 	if x.when != nil {
-		enough = enough && holds(x.when, b.values, b.instance)
+		enough = enough && holds(x.when, b.values, b.instance, b.age)
 	}
 	if enough {
 		b.recovery = nil

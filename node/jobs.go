@@ -320,6 +320,9 @@ func (x *jobs) finish(ctx context.Context, w runner.Worker, lease string, res ru
 	case errors.Is(err, choreo.ErrNotAwaited):
 		hold.End(runner.ErrOver)
 		return x.leaseError(runner.ErrOver)
+	case errors.Is(err, choreo.ErrTooEarly):
+		hold.End(runner.ErrOver)
+		return api.Judge(api.Refused, err).WithHint("take another job: this one is tried again later, by whichever worker takes it then")
 	default:
 		hold.Let()
 	}

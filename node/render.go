@@ -335,6 +335,9 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 	if b.Fire != nil {
 		return vw.tellFire(b.Fire)
 	}
+	if b.Aged != nil {
+		return "", "the instance is " + workflow.FormatDuration(b.Aged.Age.Truncate(time.Second)) + " old, as conditions ask for it"
+	}
 	if b.Claim != nil {
 		return vw.describeClaim(b.Claim, f.Speaker, name)
 	}

@@ -18,7 +18,7 @@ func Unperformed(plan *Plan, roles []workflow.RoleName) error {
 	var out AssignError
 	for _, name := range plan.def.TopoOrder() {
 		t := plan.def.Task(name)
-		if t.Role == "" || t.ContingencyOnly || slices.Contains(plan.dropped, name) || slices.Contains(roles, t.Role) {
+		if t.Role == "" || t.ContingencyOnly && t.Condition == nil || slices.Contains(plan.dropped, name) || slices.Contains(roles, t.Role) {
 			continue
 		}
 		out = append(out, Refusal{
@@ -37,7 +37,7 @@ func Unperformed(plan *Plan, roles []workflow.RoleName) error {
 func Uncovered(plan *Plan, roles []workflow.RoleName) (out []string) {
 	for _, name := range plan.def.TopoOrder() {
 		t := plan.def.Task(name)
-		if t.Role == "" || !t.ContingencyOnly || slices.Contains(roles, t.Role) {
+		if t.Role == "" || !t.ContingencyOnly || t.Condition != nil || slices.Contains(roles, t.Role) {
 			continue
 		}
 		needed := slices.DeleteFunc(plan.standsFor(name), func(of workflow.TaskName) bool { return slices.Contains(plan.dropped, of) })

@@ -214,23 +214,30 @@ func (r *reader) contingencyNode(t *Task) *node {
 // checkConditions reports that what is written may have conditions evaluated too often:
 // each write of a data item costs one evaluation for each different condition about it.
 func (r *reader) checkConditions() {
-	writers, readers := map[DataName]int{}, map[DataName]*Task{} // the last reader
+	writers, readers := map[DataName]int{}, map[DataName]*node{} // where the last is that asks for it
 	conditions := map[DataName]map[string]bool{}
+	asks := func(e *Expr, at *node) {
+		for _, n := range e.names {
+			if conditions[n] == nil {
+				conditions[n] = map[string]bool{}
+			}
+			conditions[n][e.String()], readers[n] = true, at
+		}
+	}
 	for _, t := range r.def.Tasks {
 		for _, n := range t.Out {
 			writers[n]++
 		}
 		t.Rule.Terms(func(leaf *Rule) {
-			if leaf.Op != OpData {
-				return
-			}
-			for _, n := range leaf.Data.names {
-				if conditions[n] == nil {
-					conditions[n] = map[string]bool{}
-				}
-				conditions[n][leaf.Data.String()], readers[n] = true, t
+			if leaf.Op == OpData {
+				asks(leaf.Data, r.ruleNode(t))
 			}
 		})
+	}
+	for _, c := range r.def.Constraints {
+		if c.When != nil {
+			asks(c.When, r.written(r.def, "constraints"))
+		}
 	}
 	sum, most := 0, DataName("")
 	for _, n := range slices.Sorted(maps.Keys(conditions)) {
@@ -240,7 +247,7 @@ func (r *reader) checkConditions() {
 		}
 	}
 	if sum > MaxEvaluations {
-		r.on(r.ruleNode(readers[most]), "have one task work out what the others wait for, into a data item of its own",
+		r.on(readers[most], "have one task work out what the others wait for, into a data item of its own",
 			"%d tasks may write %s, and rules have %d different conditions about it: in all data at most %d evaluations are allowed, here it may take %d",
 			writers[most], most, len(conditions[most]), MaxEvaluations, sum)
 	}

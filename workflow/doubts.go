@@ -15,11 +15,11 @@ type Doubt struct {
 // maxPairs bounds how many pairs of tasks are compared.
 const maxPairs = 10_000
 
-// Doubts looks at a flow that is driven by data, which is one with a task that repeats:
-// data that nobody sets, conditions that can never hold, an end that cannot be reached,
-// tasks that fire for ever, and tasks that set the same side by side. It says only what is
-// certain, and knows comparisons with constants. Of a text with mistakes there are none.
-// shared are the pieces that it may take.
+// Doubts looks for strict constraints that are broken at the start, and at a flow that is driven by
+// data, which is one with a task that repeats: data that nobody sets, conditions that can never
+// hold, an end that cannot be reached, tasks that fire for ever, and tasks that set the same side by
+// side. It says only what is certain, and knows comparisons with constants. Of a text with mistakes
+// there are none. shared are the pieces that it may take.
 func Doubts(file string, src []byte, shared Shared) []Doubt {
 	pr := &problems{file: file}
 	r := newReader(pr)
@@ -30,10 +30,14 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 	}
 	r.definition(root)
 	repeats := func(t *Task) bool { return t.Repeat }
-	if len(r.list) > 0 || !slices.ContainsFunc(r.def.Tasks, repeats) {
+	if len(r.list) > 0 {
 		return nil
 	}
 	d := &doubter{reader: r, satisfier: satisfier{r.def}, writers: map[DataName][]*Task{}}
+	d.broken()
+	if !slices.ContainsFunc(r.def.Tasks, repeats) {
+		return d.found
+	}
 	for _, t := range r.def.Tasks {
 		for _, n := range t.Out {
 			d.writers[n] = append(d.writers[n], t)
@@ -72,6 +76,26 @@ func dataOf(t *Task) (names []DataName, alone bool) {
 		alone = alone && len(leaf.Data.ages) == 0 && !leaf.Data.aged
 	})
 	return names, alone
+}
+
+// broken finds strict constraints that do not hold of the data with which an instance begins, if it is given none.
+func (d *doubter) broken() {
+	data := map[DataName]Value{}
+	for _, x := range d.def.Data {
+		if x.Default != nil {
+			data[x.Name] = x.Default
+		}
+	}
+	for _, c := range d.def.Constraints {
+		given := func(n DataName) bool { return d.scope.data[n].Required && data[n] == nil }
+		if c.When == nil || !c.Strict || slices.ContainsFunc(c.When.names, given) {
+			continue
+		}
+		if v, err := c.When.Eval(Env{Data: data}); err != nil || v != true {
+			d.doubt(d.written(d.def, "constraints"), "the strict constraint %s does not hold of the data with which an instance begins, unless the start gives others: "+
+				"what is null does not hold", c.Name)
+		}
+	}
 }
 
 // unset finds data that rules ask for and nobody sets.

@@ -67,7 +67,7 @@ func TestNeverMeansNever(t *testing.T) {
 		if err != nil {
 			continue // of constants, which Parse sees
 		}
-		e := d.Tasks[0].Rule.Data
+		e := d.Tasks[0].Condition
 		holds := slices.ContainsFunc(states, func(env Env) bool { v, err := e.Eval(env); return err == nil && v == true })
 		ways, known := satisfier{d}.expr(e, false, 0)
 		if !known {

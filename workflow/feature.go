@@ -73,6 +73,10 @@ func (r *reader) distributionFeatures(add func(TaskName, *node, string)) {
 	if n := r.written(r.def, "constraints"); n != nil && of(false) {
 		add("", n, "constraints: when")
 	}
+	aged := func(c Constraint) bool { return c.When != nil && c.When.aged }
+	if n := r.written(r.def, "constraints"); n != nil && slices.ContainsFunc(r.def.Constraints, aged) {
+		add("", n, FeatureAge)
+	}
 	if n := r.written(r.def, "constraints"); n != nil && of(true) {
 		add("", n, "constraints: violated")
 	}

@@ -11,8 +11,8 @@ import (
 // it: no name that is written begins so. Who holds it runs the flow.
 const FlowTask TaskName = "~flow"
 
-// Flow is what a definition says that is driven by its data: the tasks that repeat are its
-// triggers (docs/language.md, repeat).
+// Flow is what a definition says that is driven by its data, which is one with a task that
+// repeats: its tasks are triggers (docs/language.md, repeat). One that does not repeat fires once.
 type Flow struct {
 	Partition PartitionName
 	Triggers  []*Task // by name; the condition of each is its Condition
@@ -42,7 +42,7 @@ func (d *Definition) layFlow() {
 	}
 	f := &Flow{}
 	for _, t := range d.Tasks {
-		if t.Repeat {
+		if t.Repeat || !t.ContingencyOnly {
 			f.Triggers = append(f.Triggers, t)
 		}
 	}
@@ -56,6 +56,9 @@ func (d *Definition) layFlow() {
 	}
 	for _, t := range f.Triggers {
 		t.Condition, t.Rule, t.ContingencyOnly = t.Rule.Data, nil, true
+		if !t.Repeat {
+			t.RepeatTimes = 1
+		}
 		for _, n := range t.Needs {
 			if !slices.Contains(whole.Needs, n) {
 				whole.Needs = append(whole.Needs, n)
@@ -73,25 +76,30 @@ func (d *Definition) layFlow() {
 // hindrance says what of a definition with tasks that repeat is not built; empty: all is. It
 // finds the flow's partition.
 func (d *Definition) hindrance(f *Flow) string {
-	for _, t := range d.Tasks {
-		if !t.Repeat && !t.ContingencyOnly {
-			return fmt.Sprintf("task %s does not repeat: tasks that repeat run with none beside them that do not", t.Name)
+	for _, t := range f.Triggers {
+		what := fmt.Sprintf("task %s repeats", t.Name)
+		if !t.Repeat {
+			what = fmt.Sprintf("task %s does not repeat, beside tasks that do,", t.Name)
+		}
+		switch {
+		case t.Rule == nil:
+			return what + " and has no when: such tasks wait for data"
+		case len(t.After) > 0 || t.Rule.Op != OpData:
+			return what + " and waits for tasks: such tasks wait for data alone"
+		case t.Type == SubWorkflow:
+			return what + " and runs a workflow"
+		case t.OnFailure != FailBlock:
+			return what + " and has on-failure: a failure interrupts the instance"
+		case t.TimeToWait > 0, t.Deadline != nil, t.Produces.Name != "":
+			return what + " and has time-to-wait, deadline or produces"
 		}
 	}
-	for _, t := range f.Triggers {
-		switch {
-		case len(t.After) > 0 || t.Rule == nil || t.Rule.Op != OpData:
-			return fmt.Sprintf("task %s repeats and waits for tasks: what repeats waits for data alone", t.Name)
-		case len(t.Rule.Data.ages) > 0 || t.Rule.Data.aged:
-			return fmt.Sprintf("task %s repeats and waits for instance.age: what repeats waits for data alone", t.Name)
-		case t.Type == SubWorkflow:
-			return fmt.Sprintf("task %s repeats and runs a workflow", t.Name)
-		case t.Type != Automatic:
-			return fmt.Sprintf("task %s repeats and is done by a person: what repeats is done by applications and workers", t.Name)
-		case t.OnFailure != FailBlock:
-			return fmt.Sprintf("task %s repeats and has on-failure: a failure interrupts the instance", t.Name)
-		case t.TimeToWait > 0, t.Deadline != nil, t.Produces.Name != "":
-			return fmt.Sprintf("task %s repeats and has time-to-wait, deadline or produces", t.Name)
+	if d.Final != nil && d.Final.aged {
+		return "final asks for instance.age: have a task do so, and set data that final asks for"
+	}
+	for _, c := range d.Constraints {
+		if c.When != nil && c.When.aged {
+			return fmt.Sprintf("constraint %s asks for instance.age: data break constraints, and time does not", c.Name)
 		}
 	}
 	for _, x := range d.Data {
@@ -100,7 +108,7 @@ func (d *Definition) hindrance(f *Flow) string {
 		}
 	}
 	for _, p := range d.Partitions {
-		if !slices.ContainsFunc(p.Tasks, func(n TaskName) bool { return d.index[n].Repeat }) {
+		if !slices.ContainsFunc(p.Tasks, func(n TaskName) bool { return slices.Contains(f.Triggers, d.index[n]) }) {
 			continue
 		}
 		if f.Partition != "" {

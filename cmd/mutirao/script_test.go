@@ -59,6 +59,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv("MUTIRAO_DIR", filepath.Join(e.WorkDir, "node"))
+			examples, err := filepath.Abs("../../configs/workflows")
+			if err != nil {
+				return err
+			}
+			e.Setenv("EXAMPLES", examples)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

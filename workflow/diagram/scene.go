@@ -174,9 +174,12 @@ func (s *scene) detail(b box) string {
 	return string(t.Application)
 }
 
-// condition is what the task's rule asks of data, or empty.
+// condition is what the task's rule, or its condition as a trigger, asks of data, or empty.
 func (s *scene) condition(b box) string {
 	var asked []string
+	if c := b.task.Condition; c != nil {
+		asked = append(asked, c.String())
+	}
 	b.task.Rule.Terms(func(leaf *workflow.Rule) {
 		if leaf.Op == workflow.OpData {
 			asked = append(asked, leaf.Data.String())

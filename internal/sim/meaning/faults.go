@@ -79,7 +79,7 @@ func (m *Meaning) live(a *Attempt) bool {
 func (m *Meaning) mayStart(a *Attempt) bool {
 	sl := a.slot
 	if sl.State == workflow.Failed || sl.Pending {
-		return sl.begun() || m.rule3(sl).truth == workflow.True
+		return sl.begun() || !m.broken && m.rule3(sl).truth == workflow.True
 	}
 	return sl.State == workflow.Ready
 }
@@ -99,6 +99,7 @@ func (c *check) ready(b *choreo.ReadyBody) {
 	}
 	c.wants(asksData(a.slot.Task.Rule), "a task is said to be ready whose rule is not about data")
 	c.wants(c.m.rule3(a.slot).truth == workflow.True, "a task is said to be ready whose rule does not hold")
+	c.wants(!c.m.broken, "a task is said to be ready while a strict constraint is broken")
 }
 
 func (c *check) start(b *choreo.Start) {
@@ -198,6 +199,10 @@ func (c *check) success(b *choreo.Success) {
 	if a == nil || a.start == none {
 		c.wants(false, "what succeeds was not started")
 		return
+	}
+	for _, x := range c.m.strict() {
+		kept := !c.m.live(a) || a.undoes != nil || !c.m.keeps(x, nil) || c.m.keeps(x, b.Outputs)
+		c.wants(kept, "a result breaks the strict constraint %s", x.Name)
 	}
 	c.wants(a.tries == b.Try, "try %d succeeds, the last that started is %d", b.Try, a.tries)
 	c.wants(!a.givenUp(), "what succeeds was given up by its own holder")

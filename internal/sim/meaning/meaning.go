@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -31,6 +32,7 @@ type Meaning struct {
 	adopted    map[int]map[workflow.DataName]workflow.Value // what adoptions brought
 	spoken     map[string][]int                             // words of people, by what they say: the claims that they are in
 	idle       bool                                         // what is undecided about data stays so
+	broken     bool                                         // the data break a strict constraint
 
 	Data  map[workflow.DataName]workflow.Value
 	State workflow.InstanceState
@@ -130,6 +132,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 		m.judge(sl)
 	}
 	m.write()
+	m.broken = m.breaks()
 	m.settle()
 	m.State = m.overall()
 	return m
@@ -666,6 +669,29 @@ func (m *Meaning) write() {
 	for n, w := range m.data {
 		m.Data[n] = w.value
 	}
+}
+
+// strict are the strict constraints over data. Those of a data-state flow are looked after there.
+func (m *Meaning) strict() []workflow.Constraint {
+	if m.h.def.Flow() != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(m.h.def.Constraints), func(c workflow.Constraint) bool { return c.When == nil || !c.Strict })
+}
+
+// keeps reports whether the data keep a constraint, with others in place of some.
+func (m *Meaning) keeps(c workflow.Constraint, instead map[workflow.DataName]workflow.Value) bool {
+	env := m.env()
+	env.Data = maps.Clone(env.Data)
+	maps.Copy(env.Data, instead)
+	v, err := c.When.Eval(env)
+	ok, is := v.(bool)
+	return err == nil && is && ok
+}
+
+// breaks reports whether the data break a strict constraint.
+func (m *Meaning) breaks() bool {
+	return slices.ContainsFunc(m.strict(), func(c workflow.Constraint) bool { return !m.keeps(c, nil) })
 }
 
 // env is what expressions are evaluated in.

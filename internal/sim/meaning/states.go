@@ -117,12 +117,14 @@ func (m *Meaning) stateOf(sl *Slot) workflow.State {
 		return workflow.Ready
 	}
 	switch f := m.rule3(sl); {
-	case f.truth == workflow.True && !asksData(sl.Task.Rule):
-		return workflow.Ready
 	case f.truth == workflow.Impossible && f.byFailure:
 		return workflow.Blocked
 	case f.truth == workflow.Impossible:
 		return workflow.Skipped
+	case m.broken && sl.Task.TimeToWait == 0: // nothing begins, but for emergencies
+		return workflow.Blocked
+	case f.truth == workflow.True && !asksData(sl.Task.Rule) && !m.broken:
+		return workflow.Ready
 	}
 	return workflow.NotReady
 }
@@ -309,6 +311,9 @@ func (m *Meaning) overall() workflow.InstanceState {
 		case (sl.State == workflow.Failed || sl.State == workflow.Aborted) && out == workflow.InstanceSucceeded && !m.handled(sl):
 			out = workflow.InstanceFailed
 		}
+	}
+	if m.broken {
+		return workflow.InstanceBlocked
 	}
 	return out
 }

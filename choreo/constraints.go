@@ -1,0 +1,130 @@
+package choreo
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is about rules over the data of a workflow whose tasks run once (docs/language.md,
+// constraints). Those of a data-state flow are looked after by package dataflow.
+//
+//	at the start       strict ones hold, else there is no instance
+//	at a result        whoever records it checks the strict ones by the data that it knows. One that
+//	                   would break one is a failure, or is refused where a person can mend it
+//	whatever follows   partners that do not know of each other may still break one together. What
+//	                   holds then follows from the current data, so it is the same everywhere: while a
+//	                   strict one is broken no task begins that has not (BLOCKED), and people are told
+//
+// That a result breaks a constraint is not held against the fact that brings it: its author may not
+// have known what it breaks it with.
+
+// constraint is a rule over data, with what it comes to.
+type constraint struct {
+	name   string
+	strict bool
+	*condition
+}
+
+// layConstraints finds the constraints over data, by name.
+func (s *State) layConstraints() {
+	s.constraints, s.broken = nil, 0
+	if s.flow != nil {
+		return
+	}
+	for _, c := range s.def.Constraints {
+		if c.When == nil {
+			continue
+		}
+		on := s.conditionOn(c.When)
+		s.constraints = append(s.constraints, constraint{c.Name, c.Strict, on})
+		if c.Strict {
+			on.strict++
+			s.broken += one(!on.holds)
+		}
+	}
+	slices.SortFunc(s.constraints, func(a, b constraint) int { return cmp.Compare(a.name, b.name) })
+}
+
+// constrain notes that a condition came to hold, or does not any more.
+func (s *State) constrain(c *condition) {
+	was := s.broken
+	s.broken += c.strict * (1 - 2*one(c.holds))
+	if (was > 0) == (s.broken > 0) {
+		return
+	}
+	for _, sl := range s.slots {
+		s.log.steps++
+		if !sl.begun() {
+			s.touch(sl)
+		}
+	}
+}
+
+// breaks says which strict constraint the result of an attempt would break; empty: none. What may not count is
+// left to what comes of it.
+func (s *State) breaks(a *Attempt, out map[workflow.DataName]workflow.Value) string {
+	if a.beside() || !s.wanted(a) {
+		return ""
+	}
+	return s.wouldBreak(out)
+}
+
+// wouldBreak says which strict constraint does not hold with other data in place of some that are known here;
+// empty: none. What is broken already they need not mend.
+func (s *State) wouldBreak(out map[workflow.DataName]workflow.Value) string {
+	var then map[workflow.DataName]workflow.Value
+	written := func(n workflow.DataName) bool { _, is := out[n]; return is }
+	for _, c := range s.constraints {
+		s.log.steps++
+		if !c.strict || !c.holds || !slices.ContainsFunc(c.expr.Names(), written) {
+			continue
+		}
+		if then == nil {
+			then = maps.Clone(s.values)
+			maps.Copy(then, out)
+		}
+		if !s.holdsOf(c.expr, then) {
+			return fmt.Sprintf("it would break the constraint %s: %s", c.name, c.expr.Source)
+		}
+	}
+	return ""
+}
+
+// brokenConstraints are what people should know of constraints that the current data break.
+func (s *State) brokenConstraints() (out []IncidentView) {
+	for _, c := range s.constraints {
+		if c.holds {
+			continue
+		}
+		by := s.log.genesis
+		for _, it := range c.items {
+			if w := s.data[it.decl.Name].by; w != nil && byTime(w, by) > 0 {
+				by = w
+			}
+		}
+		x := IncidentView{At: by.fact.At, What: fmt.Sprintf("the data break the constraint %s: %s", c.name, c.expr.Source)}
+		if c.strict {
+			x.What = fmt.Sprintf("the data break the constraint %s, so nothing else begins: %s", c.name, c.expr.Source)
+		}
+		if a := s.bySucc[by.id]; a != nil {
+			x.Task = a.Task.Name
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// breaksAtStart says which strict constraint the data break with which an instance would begin; empty: none.
+func breaksAtStart(def *workflow.Definition, data map[workflow.DataName]workflow.Value) string {
+	for _, c := range def.Constraints {
+		if c.When != nil && c.Strict && !dataflow.Holds(c.When, data) {
+			return fmt.Sprintf("the data with which it begins break the constraint %s: %s", c.Name, c.When.Source)
+		}
+	}
+	return ""
+}

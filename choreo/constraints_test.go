@@ -1,0 +1,178 @@
+package choreo
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const constrained = `
+workflow: w
+data: {a: {type: integer, default: 0}, b: {type: integer, default: 0}, c: {type: integer}}
+tasks:
+  left:  {application: x, out: [a], timeout: 30m, contingency: other, reconcile: keep-replacement}
+  other: {application: x, out: [a], timeout: 30m}
+  right: {application: x, out: [b], timeout: 30m, on-failure: release}
+  late:  {after: left, application: x, time-to-wait: 1h, timeout: 30m, out: [c]}
+  free:  {when: c != null or a + b > 3, application: x, out: [b], timeout: 30m}
+  join:  {after: [left, right], application: x, out: [c]}
+  end:   {after: join, timeout: 30m}
+constraints:
+  - {name: sum, when: a + b <= 4, strict: true}
+  - {name: soft, when: b <= a}
+partitions: {one: [left, late], two: [right, free], three: [join, end]}
+`
+
+// constrainedRun is a random history in which partners that do not know of each other write data that a strict
+// constraint is about: letters are late or lost, holders are given up and come back, nodes crash.
+func constrainedRun(t *testing.T, seed uint64) *mesh {
+	r := rand.New(rand.NewPCG(seed, 11))
+	w := newMesh(t, parse(t, constrained))
+	names := []workflow.PartnerID{"ann", "ben", "cleo"}
+	at := map[workflow.PartitionName]workflow.PartnerID{"one": "ann", "two": "ben", "three": "cleo"}
+	if err := w.start("ann", w.genesis(at, names...)); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	for range 50 {
+		n := w.nodes[names[r.IntN(3)]]
+		switch r.IntN(10) {
+		case 0:
+			w.gone[n.id] = !w.gone[n.id]
+		case 1:
+			w.now += time.Duration(r.IntN(2400)) * time.Second
+			for _, p := range names {
+				w.step(w.nodes[p])
+			}
+		case 2:
+			if n.m != nil {
+				w.crash(n)
+			}
+		case 3, 4:
+			if len(w.mail) > 0 {
+				i := r.IntN(len(w.mail))
+				l := w.mail[i]
+				w.mail = slices.Delete(w.mail, i, i+1)
+				if r.IntN(4) > 0 {
+					w.deliver(l)
+				}
+			}
+		case 5:
+			w.meet(names[r.IntN(3)], names[r.IntN(3)])
+		default:
+			if n.m == nil || len(n.running()) == 0 {
+				continue
+			}
+			ids := n.running()
+			id := ids[r.IntN(len(ids))]
+			res := Result{Failed: r.IntN(10) == 0, Outputs: map[workflow.DataName]workflow.Value{}}
+			for _, d := range n.jobs[id].Task.Out {
+				res.Outputs[d] = int64(r.IntN(5))
+			}
+			before := n.m.state.broken
+			w.end(n, id, res)
+			if now := n.m.state.broken; before == 0 && now > 0 {
+				t.Fatalf("seed %d: %s recorded a result of %s that breaks a constraint which held for all that it knew", seed, n.id, id)
+			}
+		}
+	}
+	return w
+}
+
+// settledRun is one after which all know all.
+func settledRun(t *testing.T, seed uint64) *mesh {
+	w := constrainedRun(t, seed)
+	clear(w.gone)
+	for range 3 {
+		w.meetAll()
+		w.stabilize(false)
+	}
+	return w
+}
+
+// Partners that do not know of each other break a strict constraint together; whatever they do then, and in
+// whatever order facts come, all that have the same facts agree, and nothing begins while it is broken.
+func TestConstraintsConverge(t *testing.T) {
+	broke, blocked, failed := 0, 0, 0
+	for seed := range uint64(150) {
+		w := settledRun(t, seed)
+		want := w.nodes["ann"].m
+		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
+			if got := w.nodes[p].m; got.Digest() == want.Digest() && string(got.Fingerprint()) != string(want.Fingerprint()) {
+				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p, firstDifference(want.Fingerprint(), got.Fingerprint()))
+			}
+		}
+		shuffled(t, w, seed)
+		s := want.state
+		if s.broken > 0 {
+			broke++
+			blocked += one(s.overall() == workflow.InstanceBlocked)
+			for _, sl := range s.slots {
+				if !sl.begun() && (sl.State == workflow.Ready || sl.State == workflow.Running) {
+					t.Errorf("seed %d: %s is %s, and the strict constraint is broken", seed, sl.Task.Name, sl.State)
+				}
+			}
+		}
+		if sum := s.constraints[1]; (s.broken > 0) == s.holds(sum.expr) || sum.name != "sum" {
+			t.Errorf("seed %d: %d strict constraints are broken, by data %v", seed, s.broken, s.values)
+		}
+		for sl := range s.failures {
+			failed += one(sl.Outcome != nil && sl.Outcome.at.fact.Body.Verdict.Cause == CauseReported)
+		}
+	}
+	if broke == 0 || blocked == 0 || failed == 0 {
+		t.Errorf("of 150 histories %d broke the constraint in the end, %d of these are blocked, %d tasks failed: want some of each", broke, blocked, failed)
+	}
+}
+
+// A result that mends the data lets all go on that waited.
+func TestMendedConstraintsLetGo(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: w
+data: {a: {type: integer, default: 0}, b: {type: integer, default: 0}}
+tasks:
+  left:  {application: x, out: [a]}
+  right: {application: x, out: [b]}
+  slow:  {application: x, out: [a]}
+  next:  {after: left}
+constraints: [{name: sum, when: a + b <= 4, strict: true}]
+partitions: {one: [left, next], two: [right], three: [slow]}
+`))
+	at := map[workflow.PartitionName]workflow.PartnerID{"one": "ann", "two": "ben", "three": "cleo"}
+	if err := w.start("ann", w.genesis(at, "ann", "ben", "cleo")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	ends := func(p workflow.PartnerID, task workflow.TaskName, n workflow.DataName, v int64) {
+		t.Helper()
+		id, runs := w.nodes[p].jobOf(task)
+		if !runs {
+			t.Fatalf("%s does not run at %s", task, p)
+		}
+		w.end(w.nodes[p], id, Result{Outputs: map[workflow.DataName]workflow.Value{n: v}})
+	}
+	state := func(p workflow.PartnerID, task workflow.TaskName) workflow.State {
+		return w.nodes[p].m.state.bySlot[task].State
+	}
+	ends("ben", "right", "b", 3)
+	ends("ann", "left", "a", 3) // next begins: ann does not know of b
+	if got := state("ann", "next"); got != workflow.Running {
+		t.Errorf("next is %s at ann, before it knows of the other result", got)
+	}
+	w.meetAll()
+	w.stabilize(false)
+	if m := w.nodes["cleo"].m; m.state.broken != 1 || m.Overall() != workflow.InstanceRunning {
+		t.Errorf("cleo sees %d strict constraints broken, and the instance %s", m.state.broken, m.Overall())
+	}
+	ends("cleo", "slow", "a", 1)
+	w.meetAll()
+	w.stabilize(true)
+	for _, p := range w.names() {
+		if m := w.nodes[p].m; m.state.broken != 0 || m.Overall() != workflow.InstanceSucceeded {
+			t.Errorf("%s sees %d strict constraints broken, and the instance %s", p, m.state.broken, m.Overall())
+		}
+	}
+}

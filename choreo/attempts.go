@@ -94,6 +94,7 @@ func (s *State) succeed(a *Attempt, e *entry) {
 	slices.SortFunc(a.successes, byTime)
 	switch {
 	case a.fired != nil:
+		s.noteGivers(a, e)
 		s.flow.say(a.fired.flow, e)
 		s.undoable(a, e)
 	case a.undoes == nil:

@@ -419,6 +419,7 @@ func (s *State) extend(e *entry) {
 		if v == nil {
 			delete(s.data, n)
 			delete(s.values, n)
+			s.refiled = s.refiled || isFile(s.decls[n])
 		} else {
 			s.datum(n, written{v, e})
 		}

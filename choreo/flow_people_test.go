@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -98,4 +99,46 @@ func TestPeoplesFlowsConverge(t *testing.T) {
 	if ended == 0 || taken == 0 || aged == 0 || kept == 0 {
 		t.Errorf("of 120 flows %d ended, people ended %d items, %d ages were said, %d results were kept: want some of each", ended, taken, aged, kept)
 	}
+}
+
+// Whoever keeps the states has the files that transitions read or write: who takes them over fetches them, from who
+// gave them, and may read them.
+func TestFilesOfAFlowComeToWhoeverKeepsIt(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: w
+data: {photo: {type: file}, seen: {type: boolean}, other: {type: file}}
+tasks:
+  shoot: {when: photo == null, repeat: true, type: manual, out: [photo], compensate: {application: x}}
+  look: {when: photo != null and seen == null, repeat: true, type: manual, in: [photo], out: [seen]}
+final: seen
+`))
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"}, "ann", "ben")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	photo := workflow.File{Name: "photo", Size: 5, Root: [32]byte{1}}
+	m := w.nodes["ann"].m
+	if err := m.Finish("shoot", Result{Outputs: map[workflow.DataName]workflow.Value{"photo": photo.String()}}, w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(w.nodes["ann"])
+	w.stabilize(false)
+	any := func(workflow.RoleName) bool { return true }
+	wants := func(p workflow.PartnerID, n int) {
+		t.Helper()
+		m := w.nodes[p].m
+		files := m.FilesToRead()
+		if len(files) != n || n == 1 && files[0] != (Reading{"photo", photo}) || m.Reads(p, "photo", any) != (n == 1) || m.Reads(p, "other", any) {
+			t.Errorf("%s is to have %v, want %d", p, files, n)
+		}
+		if by := m.GivenBy("photo", photo.String()); len(by) != 1 || by[0] != "ann" {
+			t.Errorf("%s knows that %v gave it", p, by)
+		}
+	}
+	wants("ann", 1)
+	wants("ben", 0)
+	w.gone["ann"], w.takers[workflow.FlowTask] = true, "ben"
+	w.advance(15*time.Minute + 15*time.Second)
+	w.step(w.nodes["ben"])
+	wants("ben", 1)
 }

@@ -211,6 +211,9 @@ func (f *Flow) readSet(set map[workflow.DataName]*string) (map[workflow.DataName
 			out[n] = nil
 			continue
 		}
+		if f.def.Data[i].Type == workflow.TypeFile {
+			return nil, fmt.Sprintf("%s is a file: a jump may set it to null only, as it brings no content", n)
+		}
 		v, err := workflow.ParseValue(&f.def.Data[i], *set[n])
 		if err != nil {
 			return nil, err.Error()

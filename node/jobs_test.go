@@ -402,3 +402,41 @@ func TestWhoMayNotHoldATaskGetsNoJobOfIt(t *testing.T) {
 		tm.mustTake("ana")
 	})
 }
+
+// A worker is told that its result is not taken now, as its state would be final while another transition is pending.
+// The job is tried again later, by whichever worker takes it then.
+func TestAResultThatIsTooEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+		}, "one")
+		tm.add("one", `
+workflow: twice
+data: {weight: {type: integer, default: 0}, seen: {type: boolean}}
+tasks:
+  weigh: {when: weight < 9, repeat: true, application: weigh, out: [weight]}
+  watch: {when: seen == null, repeat: true, type: manual, out: [seen]}
+final: weight == 9
+`)
+		id := tm.begin("one", "twice", nil)
+		pass(time.Second)
+		job := tm.mustTake("ana")
+		isNo(t, "too early", tm.complete("ana", job, `{"weight": 9}`), api.Refused, "final while other transitions are pending: wait until these have ended: watch")
+		isNo(t, "once more", tm.complete("ana", job, `{"weight": 9}`), api.Refused, "")
+		if again := tm.take("bia"); again != nil {
+			t.Errorf("there is a job at once: %+v", again)
+		}
+		err := tm.p["one"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "watch", Outputs: map[string]string{"seen": "true"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Second)
+		if err := tm.complete("bia", tm.mustTake("bia"), `{"weight": 9}`); err != nil {
+			t.Error(err)
+		}
+		pass(time.Second)
+		if in := tm.show("one", id); in.State != workflow.InstanceSucceeded {
+			t.Errorf("the instance is %s", in.State)
+		}
+	})
+}

@@ -66,11 +66,25 @@ func (d *Definition) layFlow() {
 		}
 	}
 	slices.Sort(whole.Needs)
+	whole.In = d.filesOf(f)
 	d.Tasks = append(d.Tasks, whole)
 	d.index[FlowTask] = whole
 	i := slices.IndexFunc(d.Partitions, func(p PartitionDecl) bool { return p.Name == f.Partition })
 	d.Partitions[i].Tasks = append(slices.Clip(d.Partitions[i].Tasks), FlowTask)
 	d.flow = f
+}
+
+// filesOf are the files that a flow's transitions read or write, by name: whoever keeps its data states has all of
+// them, as any may be read next.
+func (d *Definition) filesOf(f *Flow) (out []DataName) {
+	for _, x := range d.Data {
+		touches := func(t *Task) bool { return slices.Contains(t.In, x.Name) || slices.Contains(t.Out, x.Name) }
+		if x.Type == TypeFile && slices.ContainsFunc(f.Triggers, touches) {
+			out = append(out, x.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // hindrance says what of a definition with tasks that repeat is not built; empty: all is. It
@@ -103,7 +117,7 @@ func (d *Definition) hindrance(f *Flow) string {
 		}
 	}
 	for _, x := range d.Data {
-		if x.Type == TypeFile || x.Type == TypeQuery {
+		if x.Type == TypeQuery {
 			return fmt.Sprintf("%s is a %s: tasks that repeat do not write or read such data", x.Name, x.Type)
 		}
 	}

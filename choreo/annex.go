@@ -47,6 +47,9 @@ type Annex struct {
 	// user; 0: as it says. Either is for all tasks, in place of what they say themselves.
 	Warnings []time.Duration `cbor:"11,keyasint,omitempty"`
 	Transfer time.Duration   `cbor:"12,keyasint,omitempty"`
+	// Notify is, in a genesis, by which policy people's tasks are offered, as people write it; empty: as the
+	// definition says (offering.go).
+	Notify string `cbor:"13,keyasint,omitempty"`
 }
 
 // Dropped is a task whose only purpose, a data set, existed when the instance

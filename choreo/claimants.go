@@ -76,6 +76,8 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 		return d.adopt(c, x, p, before)
 	case worklist.Extend:
 		return d.extend(c, x, p, before)
+	case worklist.Notify:
+		return d.changePolicy(c, x, p, before)
 	}
 	return Claimed{}, fmt.Errorf("%w: no person says that", ErrFactInvalid)
 }
@@ -228,7 +230,7 @@ func (s *State) written(t *workflow.Task, x worklist.Result) (map[workflow.DataN
 // whose items were closed. It reports whether it added facts.
 func (d *decision) mindClaims() (added bool) {
 	d.look()
-	d.dueItems()
+	d.bringItems()
 	if d.state.peoples.board == nil {
 		return false
 	}
@@ -325,12 +327,11 @@ func (d *decision) endAsClosed(id AttemptID) (added bool) {
 	return true
 }
 
-// claimants are the people of a mesh as a board asks about them. Items are open to all of
-// their role, so it does not ask whom to offer them to.
+// claimants are the people of a mesh as a board asks about them.
 type claimants struct{ Partners }
 
-// With lists nobody: nobody is chosen.
-func (claimants) With(workflow.RoleName) []worklist.Person { return nil }
+// With lists those to whom items for a role can be offered.
+func (c claimants) With(r workflow.RoleName) []worklist.Person { return c.People(r) }
 
 // Known is a person who may hold items.
 func (c claimants) Known(u worklist.User) (worklist.Person, bool) { return c.Person(u) }
@@ -366,6 +367,9 @@ type ItemView struct {
 	Mode   worklist.Mode
 	// Role is for whom it is: that of its task, or to which it was passed.
 	Role workflow.RoleName
+	// Offered are those of the role to whom its holder offers it, sorted, while nobody has it; ToAll: to all of the role.
+	Offered []worklist.User
+	ToAll   bool
 	// HandedBy is who handed it to Holder, for whom it is kept till Until, where the mode is Handed.
 	HandedBy worklist.User
 	Until    time.Time
@@ -401,6 +405,8 @@ func (m *Machine) itemNow(a *Attempt, since *moments) ItemView {
 	v := itemView(a, since)
 	if h, held := m.state.holdOf(a); held {
 		v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
+	} else {
+		v.Offered, v.ToAll = m.state.offered(v.Item)
 	}
 	if m.Claims() && m.state.peoples.board.Knows(v.Item) {
 		v.Role = m.state.peoples.board.Role(v.Item)

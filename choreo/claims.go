@@ -113,7 +113,7 @@ func (c *Claim) validate(workflow.PartnerID) error {
 // peopleSay reports whether something is the word of a person, and not that of its author alone.
 func peopleSay(body worklist.Body) bool {
 	switch x := body.(type) {
-	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Adopt, worklist.Extend:
+	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Adopt, worklist.Extend, worklist.Notify:
 		return true
 	case worklist.Transfer:
 		return x.Cause != worklist.ByDeadline
@@ -170,7 +170,7 @@ func (s *State) work() *worklist.Board {
 			passed: map[AttemptID][]*entry{}, dueTo: map[AttemptID][]*entry{},
 		}
 		terms := worklist.Terms{
-			Instance: s.log.instance, Workflow: s.def.Name, Open: true,
+			Instance: s.log.instance, Workflow: s.def.Name, Policy: s.policyAtStart(), Open: true,
 			Responsible: s.responsible(), Administrators: s.def.Administrators,
 		}
 		s.peoples.board = worklist.New(terms, func(later, earlier worklist.ID) bool {
@@ -195,7 +195,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		of = append(of, a)
 	}
 	if len(of) == 0 {
-		if why := s.saidOften(e, claimsOf{people: true}, 2*MaxClaims); why != "" {
+		if why := s.saidOften(e, ofInstance(body), 2*MaxClaims); why != "" {
 			return why
 		}
 	}
@@ -230,7 +230,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	}
 	s.spend(e, c, body, who)
 	if len(of) == 0 {
-		s.peoples.of[claimsOf{people: true}] = append(s.peoples.of[claimsOf{people: true}], e)
+		s.peoples.of[ofInstance(body)] = append(s.peoples.of[ofInstance(body)], e)
 	}
 	for _, a := range of {
 		s.placeItem(a)
@@ -254,6 +254,9 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		ID: worklist.ID(e.id), Time: e.time, Partner: e.fact.Chain.Author, User: who.User, Roles: who.Roles,
 		At: time.UnixMilli(e.fact.At), Body: body,
 	}, 0)
+	if _, changes := body.(worklist.Notify); changes {
+		s.offerAnew()
+	}
 	s.peoples.unheard = append(s.peoples.unheard, e)
 	return ""
 }
@@ -298,13 +301,28 @@ func (s *State) speakerOf(c *Claim) (Speaker, error) {
 	return s.trust.Speaker(c.Word, SpokenOf(s.log.instance, c.Says, c.Nonce))
 }
 
-// claimsOf are the claims of an attempt that people said, or that its holder said of itself.
+// claimsOf are the claims of an attempt that people said, or that its holder said of itself. Without an attempt: those
+// about the instance; changes of policy among them, which shall not keep out any other; and what a partner
+// said of whom it offers items to.
 type claimsOf struct {
 	attempt AttemptID
 	people  bool
+	notify  bool
+	offers  workflow.PartnerID
 }
 
-func (c *Claim) of(a *Attempt) claimsOf { return claimsOf{a.ID, len(c.Word) > 0} }
+func (c *Claim) of(a *Attempt) claimsOf {
+	if isOffer(c.Body()) {
+		return claimsOf{offers: a.Partner}
+	}
+	return claimsOf{attempt: a.ID, people: len(c.Word) > 0}
+}
+
+// ofInstance are the claims about an instance that are counted together with what somebody says of it.
+func ofInstance(body worklist.Body) claimsOf {
+	_, notify := body.(worklist.Notify)
+	return claimsOf{people: true, notify: notify}
+}
 
 // claimable is an attempt that a fact may claim something of; else why it may not.
 func (s *State) claimable(e *entry, id AttemptID, c *Claim) (*Attempt, string) {
@@ -320,6 +338,8 @@ func (s *State) claimable(e *entry, id AttemptID, c *Claim) (*Attempt, string) {
 	most := MaxClaims
 	if len(c.Word) > 0 {
 		most = mostWords(c.Body())
+	} else if isOffer(c.Body()) {
+		most = worklist.MaxOffers
 	}
 	return a, s.saidOften(e, c.of(a), most)
 }
@@ -450,7 +470,7 @@ func (s *State) placeItems(sl *Slot) {
 		s.placeTransitions()
 	}
 	for _, a := range sl.Attempts {
-		if s.peoples.board.Knows(itemOf(a.ID)) || s.transferOf(a) > 0 {
+		if s.peoples.board.Knows(itemOf(a.ID)) || s.transferOf(a) > 0 || s.offersOnly(a) {
 			s.placeItem(a)
 		}
 	}

@@ -18,7 +18,8 @@ import (
 
 // The commands of stories about people's work:
 //
-//	person U at=P [roles=(R,…)]   somebody whose key is at P may have people's work
+//	person U at=P [roles=(R,…)]   somebody whose key is at P may have people's work, and can be reached unless away
+//	     [away]
 //	removed U                     nobody knows that person any more
 //	select|lock U P TASK…         U asks P for items
 //	release U P TASK              U gives one back, under the grant that U had last
@@ -27,17 +28,18 @@ import (
 //	order U P WHAT [TASK]         U brings P an order: again, stop, continue or cancel
 //	pass U P TASK to=V|role=R     U asks P to pass an item on; neither: back. stale: as U had it last
 //	adopt U P [V]                 U asks P to adopt the last result of V that does not count, or of anybody
+//	notify U P POLICY [N]         U brings P a change of whom items are offered to
 //	asks P                        failures that wait for an order, as P knows
 //	again U P                     P is sent U's last word once more
 //	forge P KIND TASK [user=U]    P writes a claim that it may not: grant, steal, release, revoke,
-//	                              pass, result, close, repeat; the word in it is of U, else made up
+//	                              pass, result, close, offer, notify, repeat; the word in it is of U, else made up
 //	items P                       what people can do, and who has it, as P knows
 //	kept P                        results that do not count, as P knows
 func (s *story) peoplesCommands() map[string]func() string {
 	return map[string]func() string{
 		"person": s.person, "removed": s.removed,
 		"select": func() string { return s.ask(worklist.Select) }, "lock": func() string { return s.ask(worklist.Lock) },
-		"pass": s.pass, "adopt": s.adopt, "order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept, "deadlines": s.deadlines,
+		"pass": s.pass, "adopt": s.adopt, "notify": s.notify, "order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept, "deadlines": s.deadlines,
 	}
 }
 
@@ -50,6 +52,10 @@ func (s *story) person() string {
 		}
 	}
 	s.w.people[u] = p
+	if was := s.w.away[u]; was && !s.d.HasArg("away") {
+		s.w.came[u] = s.w.now
+	}
+	s.w.away[u] = s.d.HasArg("away")
 	return s.allStep()
 }
 
@@ -187,6 +193,18 @@ func (s *story) adopt() string {
 	return s.put(n, s.w.word(s.speaker(), x))
 }
 
+func (s *story) notify() string {
+	var words []string
+	for _, a := range s.d.CmdArgs[2:] {
+		words = append(words, a.Key)
+	}
+	policy, err := worklist.ParsePolicy(strings.Join(words, " "))
+	if err != nil {
+		return err.Error()
+	}
+	return s.put(s.node(1), s.w.word(s.speaker(), worklist.Notify{Policy: policy}))
+}
+
 func (s *story) again() string { return s.put(s.node(0), s.last) }
 
 // forge has a node write a claim that it may not, whatever its own rules are.
@@ -206,6 +224,13 @@ func (s *story) forge() string {
 		body = worklist.Result{Item: i, Grant: h.Grant}
 	case "close":
 		body = worklist.Close{Item: i, Result: worklist.ID{1}}
+	case "offer": // by a change of policy that there is not, if it says so
+		body = worklist.Offer{Item: i, To: []worklist.User{"u"}}
+		if s.d.HasArg("unknown") {
+			body = worklist.Offer{Item: i, To: []worklist.User{"u"}, Under: worklist.ID{1}}
+		}
+	case "notify":
+		body = worklist.Notify{Policy: worklist.Policy{Name: workflow.NotifyAll}}
 	case "pass":
 		for _, e := range n.m.log.order { // that person's last grant, whether or not it counted
 			if c := e.fact.Body.Claim; c != nil && string(e.speaker().User) == s.arg("user") && len(c.About()) > 0 && c.About()[0] == attemptIDOf(i) {
@@ -218,7 +243,7 @@ func (s *story) forge() string {
 	switch {
 	case kind == "repeat":
 		c = s.last
-	case kind == "revoke" || kind == "close":
+	case kind == "revoke" || kind == "close" || kind == "offer":
 		says, err := worklist.Encode(body)
 		if err != nil {
 			return err.Error()
@@ -262,6 +287,11 @@ func (s *story) items() string {
 		who := "open"
 		if v.Holder != "" {
 			who = fmt.Sprintf("%s has it (%s)", v.Holder, v.Mode)
+		}
+		if len(v.Offered) > 0 {
+			who = fmt.Sprintf("offered to %s", v.Offered)
+		} else if v.Holder == "" && !v.ToAll {
+			who = "offered to nobody"
 		}
 		if v.HandedBy != "" {
 			who = fmt.Sprintf("kept for %s, by %s", v.Holder, v.HandedBy)
@@ -332,6 +362,10 @@ partitions:
   p3: [e]
 `
 
+var policies = []worklist.Policy{
+	{Name: workflow.NotifyAll}, {Name: workflow.NotifyFewestAssigned, N: 1}, {Name: workflow.NotifyLatestConnected, N: 2},
+}
+
 // randomClaim has a person say something at some node, true or not.
 func (w *mesh) randomClaim(d dice) {
 	n := w.nodes[pickOf(d, w.names())]
@@ -348,7 +382,9 @@ func (w *mesh) randomClaim(d dice) {
 		grant = worklist.ID(e.id) // an old one, or none
 	}
 	var body worklist.Body
-	switch d(10) {
+	switch d(11) {
+	case 10:
+		body = worklist.Notify{Policy: pickOf(d, policies)}
 	case 9:
 		x := worklist.Adopt{Item: i, Result: worklist.ID{byte(d(2) + 1)}}
 		for _, e := range n.m.log.order {
@@ -395,6 +431,12 @@ func (w *mesh) randomClaim(d dice) {
 func (w *mesh) forged(n *node, c *Claim, i worklist.Item, grant worklist.ID, d dice) {
 	if d.chance(30) {
 		says, err := worklist.Encode(worklist.Revoke{Item: i, Grant: grant, Cause: worklist.ByLease})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		c = &Claim{Says: says}
+	} else if d.chance(20) {
+		says, err := worklist.Encode(worklist.Offer{Item: i, To: []worklist.User{pickOf(d, []worklist.User{"u", "v"})}, Under: grant})
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -68,26 +68,36 @@ func (s *State) mayPassDue(a *Attempt, x worklist.Transfer) (why string) {
 	return ""
 }
 
-// dueItems brings before the board what of this node may pass on as its deadline is near: once it can be done, and
-// once more when data have changed, from which a deadline may follow.
-func (d *decision) dueItems() {
+// bringItems brings before the board what it has to know of before anybody claims it: items of this node that may
+// pass on as their deadline is near, once they can be done, and once more when data have changed, from which a
+// deadline may follow; and those that are offered by a policy.
+func (d *decision) bringItems() {
+	if d.state.peoples.board == nil && d.peopled {
+		for _, a := range d.state.peoplesJobs() { // once there is a board, it has those that come after these
+			if a.Partner == d.self && d.state.offersOnly(a) {
+				d.state.placeItem(a)
+			}
+		}
+	}
 	if len(d.desk.dues) == 0 || d.desk.duesAt == d.state.rewritten && d.state.peoples.board != nil {
 		return
 	}
 	d.desk.duesAt = d.state.rewritten
 	for sl := range d.desk.dues {
 		d.log.steps++
-		if a := sl.Current; a.noticed != 0 {
+		if a := sl.Current; a.noticed != 0 || d.state.offersOnly(a) {
 			d.state.placeItem(a)
 		}
 	}
 }
 
-// falls reports whether the attempt in charge of a slot is one of this node that passes on as its deadline is near.
+// falls reports whether the attempt in charge of a slot is one of this node that passes on as its deadline is near, or
+// is offered by a policy.
 func (m *Machine) falls(sl *Slot) bool {
 	a := sl.Current
-	ours := m.passesOn && a.Partner == m.self && !sl.State.Done() && a.success() == nil && !a.endedByHolder()
-	return ours && m.state.transferOf(a) > 0 && m.state.wanted(a) && (a.start != nil || a.mayStart())
+	ours := a.Partner == m.self && !sl.State.Done() && a.success() == nil && !a.endedByHolder()
+	minded := m.passesOn && m.state.transferOf(a) > 0 || m.peopled && m.state.offersOnly(a)
+	return ours && minded && m.state.wanted(a) && (a.start != nil || a.mayStart())
 }
 
 // extend writes down that somebody gives a task a later deadline, who may.

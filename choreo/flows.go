@@ -235,7 +235,7 @@ func (s *State) placeTransitions() {
 		return cmp.Or(x.ID.Fact.compare(y.ID.Fact), cmp.Compare(x.ID.Slot, y.ID.Slot))
 	}) {
 		s.log.steps++
-		if s.peoples.board.Knows(itemOf(a.ID)) {
+		if i := itemOf(a.ID); s.peoples.board.Knows(i) || s.peoples.board.Has(i) || s.offersOnly(a) {
 			s.placeItem(a)
 		}
 		if s.flow.pendingJob(a) == nil {

@@ -95,6 +95,8 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 		s.chargeOrder(e, by, c.takes())
 	case worklist.Extend:
 		s.chargeOrder(e, by, extendTakes(c))
+	case worklist.Notify:
+		s.chargeOrder(e, by, c.takes())
 	case worklist.Close:
 		if r := s.log.byID[FactID(x.Result)]; r != nil && r.counted && r.fact.Body.Claim != nil && s.log.knew(e, r) {
 			if res, is := r.fact.Body.Claim.Body().(worklist.Result); is && res.Item == x.Item {
@@ -213,7 +215,9 @@ func (d *decision) mayOrderMore(takes idled, u worklist.User) error {
 }
 
 // words is how much people have said about an attempt.
-func (d *decision) words(id AttemptID) int { return len(d.state.peoples.of[claimsOf{id, true}]) }
+func (d *decision) words(id AttemptID) int {
+	return len(d.state.peoples.of[claimsOf{attempt: id, people: true}])
+}
 
 // mayGrant says why an item is not given to a person once more; nil: it is.
 func (d *decision) mayGrant(i worklist.Item, u worklist.User) error {

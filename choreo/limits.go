@@ -142,8 +142,8 @@ func (f *Fact) validateAnnex() error {
 		return nil
 	case f.Body.Genesis == nil && f.Body.Verdict == nil && f.Body.Assign == nil:
 		return fmt.Errorf("a %s fact has no annex", f.Body.Kind())
-	case (a.Mechanism != "" || len(a.Dropped) > 0 || a.Responsible != "" || a.Parent != nil || len(a.Uses) > 0 || a.dates()) && f.Body.Genesis == nil:
-		return errors.New("an instance's mechanism, who answers for it, what is dropped of it, what it uses and what it is for, and when people are warned, is in its genesis")
+	case (a.Mechanism != "" || len(a.Dropped) > 0 || a.Responsible != "" || a.Parent != nil || len(a.Uses) > 0 || a.dates() || a.Notify != "") && f.Body.Genesis == nil:
+		return errors.New("an instance's mechanism, who answers for it, what is dropped of it, what it uses and what it is for, when people are warned and what they are offered, is in its genesis")
 	case (a.Offered || a.Waited != 0) && (f.Body.Assign == nil || !f.Body.Assign.Verdict.IsZero()):
 		return errors.New("only a holder that passes work on says that it is offered, and for how long it waited")
 	case a.Order != nil && (f.Body.Assign == nil || f.Body.Assign.Verdict.IsZero()):
@@ -163,7 +163,7 @@ func (f *Fact) validateAnnex() error {
 			return err
 		}
 	}
-	return errors.Join(names(a.Mechanism), names(a.Responsible), reason(a.Rejected), a.Parent.validate(f.Body.Genesis), pins(a.Uses), a.validateDates())
+	return errors.Join(names(a.Mechanism), names(a.Responsible), reason(a.Rejected), a.Parent.validate(f.Body.Genesis), pins(a.Uses), a.validateDates(), a.validateNotify())
 }
 
 func (w *Why) validate() error {

@@ -125,6 +125,9 @@ type Partners interface {
 	// Person is a person who may have people's work, with the roles that this node knows; false:
 	// it knows no such person, or one that was removed.
 	Person(worklist.User) (worklist.Person, bool)
+	// People are those to whom items for a role can be offered, whether or not they can be reached now; with no
+	// role, those at this node.
+	People(workflow.RoleName) []worklist.Person
 	// Coordinator is the partner that holds the office of coordinator, as far as
 	// is known; empty: nobody.
 	Coordinator() workflow.PartnerID

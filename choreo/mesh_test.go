@@ -28,8 +28,10 @@ type mesh struct {
 	limit   int                         // bytes of facts in a letter
 	gone    map[workflow.PartnerID]bool // what the partner list says
 	office  *Office
-	evicted map[workflow.PartnerID]bool              // likewise
-	lacking map[workflow.PartnerID]bool              // those that have no roles
+	evicted map[workflow.PartnerID]bool // likewise
+	lacking map[workflow.PartnerID]bool // those that have no roles
+	away    map[worklist.User]bool      // people who cannot be reached, and since when the others can
+	came    map[worklist.User]time.Duration
 	takers  map[workflow.TaskName]workflow.PartnerID // those that Choose finds; "" in it: nobody
 	dice    dice                                     // has Choose find anybody living, or nobody
 	// sent sees every letter with facts.
@@ -85,7 +87,7 @@ const (
 func newMesh(t testing.TB, def *workflow.Definition) *mesh {
 	return &mesh{
 		t: t, def: def, plan: partition.New(def), nodes: map[workflow.PartnerID]*node{}, limit: MaxFact,
-		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{}, lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{}, people: map[worklist.User]Speaker{},
+		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{}, lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{}, people: map[worklist.User]Speaker{}, away: map[worklist.User]bool{}, came: map[worklist.User]time.Duration{},
 	}
 }
 

@@ -45,7 +45,7 @@ func (m *Machine) MayOrder(u worklist.User, roles []workflow.RoleName) bool {
 // decides reports whether only those who decide about the instance say something.
 func decides(body worklist.Body) bool {
 	switch body.(type) {
-	case worklist.Order, worklist.Adopt, worklist.Extend:
+	case worklist.Order, worklist.Adopt, worklist.Extend, worklist.Notify:
 		return true
 	}
 	return false

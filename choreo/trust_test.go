@@ -2,6 +2,8 @@ package choreo
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -61,6 +63,18 @@ func (w *mesh) Eviction(p workflow.PartnerID) []byte {
 		return nil
 	}
 	return []byte("evicted " + string(p))
+}
+
+// People are those whom the test let in, who can be reached unless it says so (Partners).
+func (w *mesh) People(r workflow.RoleName) (out []worklist.Person) {
+	for _, u := range slices.Sorted(maps.Keys(w.people)) {
+		p, _ := w.Person(u)
+		if r == "" || slices.Contains(p.Roles, r) {
+			p.Active, p.Connected = !w.away[u], w.came[u]
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // Person is whom the test let in, with those roles (Partners).

@@ -19,6 +19,8 @@ import (
 // is told at once.
 func (x *instances) enter(h *held) {
 	x.ledger.enter(h.m)
+	of, version := h.m.PeoplesLoad()
+	x.partners.presence.enter(h.id, of, version)
 	if x.ledger.turns() {
 		x.nudge()
 	}
@@ -35,12 +37,14 @@ type partners struct {
 	tellStart func(time.Duration) time.Duration
 	users     accounts
 	clock     Clock
+	presence  *presence
 }
 
 // accounts are the users who were not removed.
 type accounts interface {
 	User(id users.ID, at time.Time) (users.User, error)
-	// RolesOfUsers are those that users have.
+	// Users are all of them. RolesOfUsers are the roles that they have.
+	Users(at time.Time) []users.User
 	RolesOfUsers(at time.Time) []workflow.RoleName
 	// Called is the name of a user, removed or not; empty: it is not known.
 	Called(id users.ID) string

@@ -9,11 +9,13 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file reads what a start says of deadlines, in place of the definition.
+// This file reads what a start says of people's work, in place of the definition.
 
-// dates puts into an annex with how much time left people are warned, and their tasks pass to the responsible user.
+// dates puts into an annex with how much time left people are warned, and their tasks pass to the responsible user; and
+// whom these are offered to.
 func dates(to *choreo.Annex, def *workflow.Definition, r api.StartRequest) (notes []string, err error) {
 	has := func(is func(*workflow.Task) bool) bool {
 		return slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil && is(t) })
@@ -26,6 +28,9 @@ func dates(to *choreo.Annex, def *workflow.Definition, r api.StartRequest) (note
 		if to.Warnings, err = spans("--warnings", r.Warnings); err != nil {
 			return nil, err
 		}
+	}
+	if err := policy(to, def, r.Notify); err != nil {
+		return nil, err
 	}
 	if r.Transfer == "" {
 		return nil, nil
@@ -49,6 +54,22 @@ func dates(to *choreo.Annex, def *workflow.Definition, r api.StartRequest) (note
 		}
 	}
 	return notes, nil
+}
+
+// policy puts into an annex by which policy people's tasks are offered.
+func policy(to *choreo.Annex, def *workflow.Definition, text string) error {
+	if text == "" {
+		return nil
+	}
+	p, err := worklist.ParsePolicy(text)
+	switch {
+	case err != nil:
+		return api.Errorf(api.Invalid, "--notify: %v", err)
+	case !slices.ContainsFunc(def.Tasks, byPeople):
+		return api.Errorf(api.Invalid, "--notify %s: no task of %s is done by a person", text, def.Name).WithHint("leave it out")
+	}
+	to.Notify = p.String()
+	return nil
 }
 
 func byPeople(t *workflow.Task) bool { return !t.ByNode() }

@@ -95,7 +95,8 @@ func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerI
 		if v.Lost != nil {
 			r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At
 		}
-		switch may := entitled(v.Role, who, at, r.At); {
+		sees := v.Holder != "" || v.Over || h.m.Sees(v.Item, who.User) // else it is offered to others
+		switch may := sees && entitled(v.Role, who, at, r.At); {
 		case !may && !r.Last():
 			continue
 		case !may && r.Mine == "":
@@ -354,7 +355,9 @@ func (vw *view) addClaims(h *held, in *api.Instance) {
 	for _, v := range h.m.Items() {
 		for i := range in.Tasks {
 			switch t := &in.Tasks[i]; {
-			case v.Holder == "" || !shows(t, &v):
+			case !shows(t, &v):
+			case v.Holder == "":
+				t.OfferedTo = vw.partners.calledAll(v.Offered)
 			case v.Mode == worklist.Handed:
 				t.KeptFor = vw.partners.called(v.Holder)
 			default:

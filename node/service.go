@@ -370,6 +370,7 @@ var alive = map[string]bool{
 	"needs": true, "retries": true, "compensate": true, "responsible": true, "administrators": true, "role": true, "creator-role": true,
 	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true, "offline": true,
 	"data: file": true, "deadline": true, "warnings": true, "transfer": true, "priority": true, "initial": true, "constraints: when": true,
+	"distribution: notify": true,
 }
 
 // driven are those that a definition may have besides that is driven by its data.
@@ -396,9 +397,6 @@ func (k *desk) notYet(def *workflow.Definition, r api.StartRequest) error {
 			what += " (task " + string(f.Task) + ")"
 		}
 		missing = append(missing, what)
-	}
-	if r.Notify != "" {
-		missing = append(missing, "--notify")
 	}
 	if len(missing) == 0 {
 		return nil
@@ -918,6 +916,12 @@ func (n *Node) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered
 // ExtendDeadline has a user who decides about an instance give a task a later deadline.
 func (n *Node) ExtendDeadline(ctx context.Context, r api.ExtendRequest) (*api.Extended, error) {
 	out, err := n.worklists.Extend(ctx, r)
+	return out, n.explain(err)
+}
+
+// ChangeNotify has a user who decides about an instance change whom its items are offered to.
+func (n *Node) ChangeNotify(ctx context.Context, r api.NotifyRequest) (*api.Notified, error) {
+	out, err := n.worklists.Notify(ctx, r)
 	return out, n.explain(err)
 }
 

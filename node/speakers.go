@@ -53,16 +53,16 @@ func (c *credentials) Speaker(word []byte, signed [32]byte) (choreo.Speaker, err
 func (p *partners) Person(u worklist.User) (worklist.Person, bool) {
 	if id, err := users.ParseID(string(u)); err == nil {
 		who, err := p.users.User(id, p.clock.Now().Wall)
-		return worklist.Person{User: u, Roles: who.Roles, Active: true}, err == nil && len(who.Devices) > 0
+		return p.present(worklist.Person{User: u, Roles: who.Roles}, nodesOf(who)...), err == nil && len(who.Devices) > 0
 	}
 	id := workflow.PartnerID(u)
 	if id == p.self {
-		return worklist.Person{User: u, Roles: p.wallet.Chain().Leaf().Roles, Active: true}, true
+		return p.present(worklist.Person{User: u, Roles: p.wallet.Chain().Leaf().Roles}, id), true
 	}
 	if _, known := p.Get(id); !known || p.Evicted(id) {
 		return worklist.Person{}, false
 	}
-	return worklist.Person{User: u, Roles: p.rolesOf(id), Active: true}, true
+	return p.present(worklist.Person{User: u, Roles: p.rolesOf(id)}, id), true
 }
 
 // at reports whether a person's key is at a partner's node.
@@ -81,6 +81,15 @@ func (p *partners) called(u worklist.User) string {
 		return cmp.Or(p.users.Called(id), id.Short())
 	}
 	return p.name(workflow.PartnerID(u))
+}
+
+// calledAll is what people call several of them.
+func (p *partners) calledAll(of []worklist.User) (out []string) {
+	for _, u := range of {
+		out = append(out, p.called(u))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // describeClaim says in words what a claim says, and of which task.
@@ -117,6 +126,10 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 			return "", tellStep(person, x.Reason)
 		}
 		return task, strings.TrimSuffix(fmt.Sprintf("%s orders: %s: %s", person, x.What, x.Reason), ": ")
+	case worklist.Offer:
+		return task, "offered to " + strings.Join(vw.partners.calledAll(x.To), ", ")
+	case worklist.Notify:
+		return "", "items are offered by the policy " + x.Policy.String() + " from now on, says " + person
 	case worklist.Extend:
 		return task, fmt.Sprintf("%s extends its deadline %s", person, dueText(x.Due))
 	case worklist.Adopt:

@@ -154,10 +154,13 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Gossip: direct{n.contacts}, Own: n.own,
 		Work: workload{s.ledger}, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance, Publish: t.events.publish,
 		Standing: n.certificates.CheckStanding, Compare: n.retention.Greet,
-		Leaving:  func() bool { return n.departure.leaving.Load() || n.absence.goes() },
-		Away:     func() bool { _, away := n.absence.away(); return away },
-		Concerns: func(p workflow.PartnerID) { n.instances.reconsider(p) },
-		Outrun:   func(v membership.Version) { n.instances.restoration.outrun(v) },
+		Leaving: func() bool { return n.departure.leaving.Load() || n.absence.goes() },
+		Away:    func() bool { _, away := n.absence.away(); return away },
+		Concerns: func(p workflow.PartnerID) {
+			n.partners.presence.see(p, n.people.Reachable(p))
+			n.instances.reconsider(p)
+		},
+		Outrun: func(v membership.Version) { n.instances.restoration.outrun(v) },
 	})
 	n.elections, err = elections.New(elections.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Key: t.member.Key, Candidate: t.config.Candidate,
@@ -170,7 +173,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 	}
 	n.partners = &partners{
 		people: n.people, offices: n.elections, ledger: s.ledger, learned: s.learned, tellStart: n.roster.TellStart,
-		users: s.users, clock: t.clock,
+		users: s.users, clock: t.clock, presence: newPresence(t.clock),
 	}
 	n.departure = &departure{
 		contacts: n.contacts, crew: n.crew, people: n.people, wallet: s.wallet, own: n.own, partners: n.partners, elections: n.elections,

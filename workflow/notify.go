@@ -14,6 +14,9 @@ const (
 	NotifyLatestConnected = "latest-connected"
 )
 
+// MaxNotified is how many users of a role a policy notifies at most, but for all.
+const MaxNotified = 64
+
 // ParseNotify reads a notification policy: all, or one of the others with the
 // number of users it notifies, as in "fewest-assigned 3".
 func ParseNotify(s string) (policy string, n int, err error) {
@@ -24,8 +27,10 @@ func ParseNotify(s string) (policy string, n int, err error) {
 			return policy, 0, nil
 		}
 	case NotifyFewestAssigned, NotifyFewestSelected, NotifyLatestConnected:
-		if n, err = strconv.Atoi(strings.TrimSpace(count)); err == nil && n >= 1 && n <= 1_000_000 {
+		if n, err = strconv.Atoi(strings.TrimSpace(count)); err == nil && n >= 1 && n <= MaxNotified {
 			return policy, n, nil
+		} else if err == nil {
+			return "", 0, fmt.Errorf("%q notifies %d users: want 1 to %d, or write all", s, n, MaxNotified)
 		}
 	}
 	return "", 0, fmt.Errorf("%q is not a notification policy: write all, fewest-assigned N, fewest-selected N or latest-connected N", s)

@@ -2,6 +2,7 @@ package worklist
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -148,5 +149,30 @@ func (b *Board) waitsFor(it *item, r Request) *Refusal {
 
 // visible reports whether somebody sees an item that nobody holds.
 func (it *item) visible(b *Board, u User) bool {
-	return b.terms.Open || it.all || it.to[u] || u == b.terms.Responsible
+	switch {
+	case b.terms.Open && b.Policy().All(), b.spent(it.Holder), u == b.terms.Responsible:
+		return true
+	}
+	return it.under == b.policyFact() && (it.all || it.to[u])
+}
+
+// Visible reports whether somebody who may do an item sees it while nobody has it (rule 4).
+func (b *Board) Visible(i Item, u User) bool {
+	it := b.items[i]
+	if it == nil {
+		it = &item{}
+	}
+	return it.visible(b, u)
+}
+
+// Offered are those to whom an item is offered by name, sorted; to all: it is for all who have its role.
+func (b *Board) Offered(i Item) (to []User, all bool) {
+	it := b.items[i]
+	if it == nil {
+		it = &item{}
+	}
+	if !b.named(it) {
+		return nil, b.terms.Open && b.Policy().All() || b.spent(it.Holder) || it.all && it.under == b.policyFact()
+	}
+	return slices.Sorted(maps.Keys(it.to)), false
 }

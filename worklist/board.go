@@ -24,8 +24,8 @@ type Terms struct {
 	// Administrators are the role whose members may order what the responsible user may.
 	Administrators workflow.RoleName
 	Policy         Policy
-	// Open: all of a task's role see its item from the start, and nobody has to be told so by
-	// an Offer. For a policy to all, where no mechanism limits who sees an item.
+	// Open: by a policy to all everybody of a task's role sees its item from the start, and nobody has to be
+	// told so by an Offer. For where no mechanism limits who sees an item.
 	Open bool
 }
 
@@ -79,8 +79,11 @@ type Board struct {
 
 	takers  map[ID][]*Fact // of results: who closed items with them, or adopted them
 	notify  *Fact          // the policy that counts
-	cancels []*Fact        // orders to cancel the instance
-	refused map[ID]string  // facts about the instance that change nothing
+	offers  map[workflow.PartnerID]offering
+	loads   map[User]Load
+	loadsAt int           // how often they have changed
+	cancels []*Fact       // orders to cancel the instance
+	refused map[ID]string // facts about the instance that change nothing
 	stores  map[Resource]*store
 
 	course Course
@@ -95,6 +98,7 @@ func New(terms Terms, knew func(later, earlier ID) bool) *Board {
 		terms: terms, knew: knew, facts: map[ID]*Fact{}, heard: map[ID]time.Duration{}, items: map[Item]*item{},
 		slots: map[workflow.TaskName][]*item{}, takers: map[ID][]*Fact{},
 		refused: map[ID]string{}, stores: map[Resource]*store{}, desk: newDesk(),
+		offers: map[workflow.PartnerID]offering{}, loads: map[User]Load{},
 	}
 }
 
@@ -117,6 +121,7 @@ func (b *Board) Add(f *Fact, since time.Duration) {
 		}
 		b.item(body.Item).add(b, f)
 	default:
+		b.enterOffered(f)
 		b.enterTaker(f)
 		seen := map[Item]bool{}
 		for _, i := range f.Body.about() {
@@ -138,6 +143,16 @@ func (b *Board) Heard(id ID, since time.Duration) {
 	b.heard[id] = since
 	for _, i := range f.Body.about() {
 		b.changed(b.item(i))
+	}
+}
+
+// enterOffered counts what a partner offers. When it has said all that it may, its items are for all.
+func (b *Board) enterOffered(f *Fact) {
+	if x, offers := f.Body.(Offer); offers {
+		was := b.offers[f.Partner]
+		if b.offers[f.Partner] = (offering{was.offers + 1, was.names + len(x.To)}); b.spent(f.Partner) {
+			b.allChanged()
+		}
 	}
 }
 

@@ -34,6 +34,7 @@ func newDesk() desk { return desk{todo: map[*item]bool{}, wanting: map[*item]boo
 // changed has an item looked at, and units counted if it may have got or lost one.
 func (b *Board) changed(it *item) {
 	b.desk.todo[it] = true
+	b.count(it)
 	if len(it.Task.Holds) == 0 {
 		return
 	}
@@ -77,13 +78,14 @@ type deciding struct {
 	people People
 	now    Moment
 	out    Effects
+	given  map[User]int // how many items it has offered to each by name
 }
 
 // Decide says what this node is to write as the holder of attempts, as the keeper of
 // resources, and when it wants to be asked again. It looks only at what has changed, and
 // at what is due.
 func (b *Board) Decide(self workflow.PartnerID, people People, now Moment) Effects {
-	d := &deciding{b: b, self: self, people: people, now: now}
+	d := &deciding{b: b, self: self, people: people, now: now, given: map[User]int{}}
 	b.desk.due(now.Boot)
 	b.countUnits()
 	todo := make([]*item, 0, len(b.desk.todo))

@@ -16,7 +16,7 @@ import (
 // This file says how what happens to people's work is written down: in one way only, so
 // that a person's signature is for exactly these bytes. Of the kinds of fact.go those have an
 // encoding that the core makes: grant, release, revoke, transfer, result, close, adopt, order,
-// extend.
+// extend, offer, notify.
 
 // Limits of what is written down.
 const (
@@ -44,6 +44,8 @@ type says struct {
 	Adopt   *saysAdopt   `cbor:"9,keyasint,omitempty"`
 	Due     *saysDue     `cbor:"10,keyasint,omitempty"` // a Transfer as a deadline is near
 	Extend  *saysExtend  `cbor:"11,keyasint,omitempty"`
+	Offer   *saysOffer   `cbor:"12,keyasint,omitempty"`
+	Notify  *saysNotify  `cbor:"13,keyasint,omitempty"`
 }
 
 type saysItem struct {
@@ -130,6 +132,20 @@ type saysExtend struct {
 	At    int64
 }
 
+// saysOffer names those to whom an item is offered, sorted.
+type saysOffer struct {
+	_     struct{} `cbor:",toarray"`
+	Item  saysItem
+	To    []User
+	Under ID
+}
+
+// saysNotify is a policy as people write it.
+type saysNotify struct {
+	_      struct{} `cbor:",toarray"`
+	Policy string
+}
+
 var (
 	encMode = func() cbor.EncMode {
 		m, err := cbor.CoreDetEncOptions().EncMode()
@@ -202,6 +218,10 @@ func Encode(b Body) ([]byte, error) {
 		if !x.Due.At.IsZero() {
 			s.Extend.At = x.Due.At.UnixMilli()
 		}
+	case Offer:
+		s.Offer = &saysOffer{Item: said(x.Item), To: x.To, Under: x.Under}
+	case Notify:
+		s.Notify = &saysNotify{Policy: x.Policy.String()}
 	default:
 		return nil, fmt.Errorf("a %s is not yet written down", b.kind())
 	}
@@ -286,6 +306,16 @@ func (s *says) body() (out Body, err error) {
 		}
 		set(e)
 	}
+	if x := s.Offer; x != nil {
+		set(Offer{Item: x.Item.item(), To: x.To, Under: x.Under})
+	}
+	if x := s.Notify; x != nil {
+		p, err := ParsePolicy(x.Policy)
+		if err != nil {
+			return nil, err
+		}
+		set(Notify{Policy: p})
+	}
 	if n != 1 {
 		return nil, errors.New("it says more than one thing of people's work, or nothing")
 	}
@@ -327,6 +357,12 @@ func validate(b Body) error {
 		return x.validate()
 	case Transfer:
 		return x.validate()
+	case Offer:
+		return x.validate()
+	case Notify:
+		if why := x.Policy.wrong(); why != "" {
+			return errors.New(why)
+		}
 	case Extend:
 		if why := x.Due.wrong(); why != "" {
 			return errors.New(why)
@@ -357,6 +393,24 @@ func (x Order) validate() error {
 		return fmt.Errorf("an order to %q: want %s, %s, %s, %s or %s", x.What, Again, Continue, Stop, Cancel, Recover)
 	}
 	return reason(x.Reason)
+}
+
+func (x Offer) validate() error {
+	switch {
+	case x.All:
+		return errors.New("an offer to all of the role: that is so without one")
+	case len(x.To) == 0 || len(x.To) > workflow.MaxNotified:
+		return fmt.Errorf("an offer to %d people: want 1 to %d", len(x.To), workflow.MaxNotified)
+	}
+	for n, u := range x.To {
+		if err := name("somebody to whom an item is offered", string(u)); err != nil {
+			return err
+		}
+		if n > 0 && u <= x.To[n-1] {
+			return errors.New("an offer does not name people in order, each once")
+		}
+	}
+	return nil
 }
 
 func reason(s string) error {

@@ -24,6 +24,9 @@ var written = []Body{
 	NewDueTransfer(Item{Slot: "a"}, "ana"),
 	Extend{Item: Item{Assigned: ID{1}, Slot: "a"}, Due: Due{After: 50 * time.Hour}},
 	Extend{Item: Item{Slot: "a"}, Due: Due{At: time.UnixMilli(1_700_000_000_123).UTC()}},
+	Offer{Item: Item{Slot: "a"}, To: []User{"ana", "bia"}, Under: ID{5}},
+	Notify{Policy: Policy{Name: workflow.NotifyFewestAssigned, N: 2}},
+	Notify{Policy: Policy{Name: workflow.NotifyAll}},
 }
 
 // What is written down is read as it was meant, and in no other way.
@@ -58,7 +61,14 @@ func TestWhatIsNotWrittenDown(t *testing.T) {
 	}
 	one := []Item{{Slot: "a"}}
 	for what, b := range map[string]Body{
-		"not yet written down":           Notify{},
+		"not yet written down":           Begin{Item: one[0]},
+		"notifies 65 users":              Notify{Policy: Policy{Name: workflow.NotifyFewestAssigned, N: 65}},
+		"notifies all, and names":        Notify{Policy: Policy{Name: workflow.NotifyAll, N: 1}},
+		"no policy":                      Notify{Policy: Policy{Name: "some", N: 1}},
+		"an offer to all":                Offer{Item: one[0], All: true},
+		"an offer to 0 people":           Offer{Item: one[0]},
+		"an offer to 65 people":          Offer{Item: one[0], To: make([]User, workflow.MaxNotified+1)},
+		"people in order, each once":     Offer{Item: one[0], To: []User{"ana", "ana"}},
 		"with a result and by an order":  Close{Item: one[0], Result: ID{1}, Order: ID{1}},
 		"that names no task":             Order{What: Stop},
 		"names no deadline":              Extend{Item: one[0]},

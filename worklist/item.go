@@ -35,6 +35,7 @@ type item struct {
 	rounds int         // how often it was reopened
 	prior  map[ID]*Fact
 	units  unitsFor      // when units were last counted
+	counts counted       // what it adds to loads
 	cannot map[ID]bool   // orders that cannot be carried out as it stands
 	wake   time.Duration // when Decide wants to look at it (Boot); 0: never
 }

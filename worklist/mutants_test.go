@@ -22,7 +22,7 @@ var mutants = []mutant{
 	{"3-any-role", "rights.go", "\tcase !it.maydo(b, f.User, f.Roles):\n\t\treturn noRole\n", ""},
 	{"3-lock-anything", "rights.go", "\tcase x.Mode == Lock && !it.Task.Offline:\n\t\treturn \"the task may not be done offline\"\n", ""},
 	{"3-no-signature", "rights.go", "\tcase f.User == \"\":\n\t\treturn \"nobody signed the request for it\"\n", ""},
-	{"4-no-late-comers", "policy.go", `late := p.Connected > d.b.heard[it.offer] || d.b.Policy().all()`, `late := false`},
+	{"4-no-late-comers", "policy.go", `late := p.Connected > d.b.heard[it.offer] || d.b.Policy().All()`, `late := false`},
 	{"4-forgotten", "policy.go", `case first || lost:`, `case first:`},
 	{"4-old-offers-stay", "rights.go", `if x.Under != it.under || len(it.to)`, `if len(it.to)`},
 	{"5-some", "ask.go", `return Grant{}, no`, `continue`},

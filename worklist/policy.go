@@ -3,6 +3,7 @@ package worklist
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,30 +17,48 @@ type Policy struct {
 	N    int
 }
 
+// ParsePolicy reads a policy as people write it.
+func ParsePolicy(s string) (p Policy, err error) {
+	p.Name, p.N, err = workflow.ParseNotify(s)
+	return p, err
+}
+
+// String is the policy as people write it.
+func (p Policy) String() string {
+	if p.All() {
+		return workflow.NotifyAll
+	}
+	return fmt.Sprintf("%s %d", p.Name, p.N)
+}
+
 // wrong says what is wrong with a policy; "": nothing.
 func (p Policy) wrong() string {
 	switch p.Name {
 	case "", workflow.NotifyAll:
+		if p.N != 0 {
+			return fmt.Sprintf("the policy notifies all, and names %d users", p.N)
+		}
 		return ""
 	case workflow.NotifyFewestAssigned, workflow.NotifyFewestSelected, workflow.NotifyLatestConnected:
-		if p.N >= 1 {
+		if p.N >= 1 && p.N <= workflow.MaxNotified {
 			return ""
 		}
-		return fmt.Sprintf("the policy notifies %d users, at least 1 is needed", p.N)
+		return fmt.Sprintf("the policy notifies %d users: want 1 to %d", p.N, workflow.MaxNotified)
 	}
 	return fmt.Sprintf("there is no policy %q", p.Name)
 }
 
-func (p Policy) all() bool { return p.Name == "" || p.Name == workflow.NotifyAll }
+// All reports whether items are for all who have their role.
+func (p Policy) All() bool { return p.Name == "" || p.Name == workflow.NotifyAll }
 
 // Person is what a node knows of somebody at a moment.
 type Person struct {
 	User   User
 	Roles  []workflow.RoleName
-	Active bool // connected, on whatever device
+	Active bool // can be reached now, on whatever device
 	// Connected is when (Boot) this node saw the person connect last.
 	Connected          time.Duration
-	Assigned, Selected int // items offered, and held, over all instances
+	Assigned, Selected int // as Load, over all instances that the node knows
 }
 
 // People is what a node knows of the mesh's people.
@@ -91,7 +110,7 @@ func usersOf(ps []Person) []User {
 // offer is what is to be said of an item that waits for somebody to take it; nil: nothing
 // (rule 4).
 func (d *deciding) offer(it *item) Body {
-	if d.b.terms.Open {
+	if d.b.terms.Open && d.b.Policy().All() || d.b.spent(d.self) {
 		return nil
 	}
 	role := it.roleNow()
@@ -104,23 +123,114 @@ func (d *deciding) offer(it *item) Body {
 			return Transfer{Item: it.Item, To: p.User, ToRoles: p.Roles, Cause: ByMechanism, Lease: DefaultLease(Handed)}
 		}
 	}
-	var under ID
-	if d.b.notify != nil {
-		under = d.b.notify.ID
-	}
+	under := d.b.policyFact()
 	first := it.offer.IsZero() || it.under != under
-	if d.b.Policy().all() && !sight.Limited {
+	if d.b.Policy().All() && !sight.Limited {
 		if !first && it.all {
 			return nil
 		}
 		return Offer{Item: it.Item, All: true, Under: under}
 	}
 	to := d.notified(it, role, sight, first)
+	to = to[:min(len(to), workflow.MaxNotified, d.b.names(d.self))]
 	if len(to) == 0 {
 		return nil
 	}
 	slices.Sort(to)
+	for _, u := range to {
+		d.given[u]++
+	}
 	return Offer{Item: it.Item, To: to, Under: under}
+}
+
+// What a partner may say of whom it offers items to, in one instance: so many offers, which name so many people in
+// all. A mesh in which people come and go all the time would else have an honest holder exceed its share. Then its
+// items are for all who have their role.
+const (
+	MaxOffers  = 256
+	MaxOffered = 1024
+)
+
+// offering is what a partner has said of that.
+type offering struct{ offers, names int }
+
+// spent reports whether a partner has offered as much as it may.
+func (b *Board) spent(p workflow.PartnerID) bool {
+	return b.offers[p].offers >= MaxOffers || b.names(p) == 0
+}
+
+// names is how many more people a partner's offers may name.
+func (b *Board) names(p workflow.PartnerID) int { return max(0, MaxOffered-b.offers[p].names) }
+
+// policyFact is the change by which the policy is what it is; zero: the terms.
+func (b *Board) policyFact() ID {
+	if b.notify == nil {
+		return ID{}
+	}
+	return b.notify.ID
+}
+
+// Load is how much of people's work somebody has in an instance.
+type Load struct {
+	Assigned int // items that are offered to this one by name, or kept for this one
+	Selected int // items that this one has
+}
+
+// Loads are those of all who have any. The number tells whether they have changed.
+func (b *Board) Loads() (of map[User]Load, version int) { return b.loads, b.loadsAt }
+
+// counted is what an item adds to loads.
+type counted struct {
+	holder User   // who has it
+	to     []User // to whom it is offered, or for whom it is kept, sorted
+}
+
+func (c counted) equal(o counted) bool { return c.holder == o.holder && slices.Equal(c.to, o.to) }
+
+// count brings loads up to date with an item.
+func (b *Board) count(it *item) {
+	is := b.countsOf(it)
+	if is.equal(it.counts) {
+		return
+	}
+	b.loadsAt++
+	b.load(it.counts, -1)
+	b.load(is, 1)
+	it.counts = is
+}
+
+func (b *Board) countsOf(it *item) (is counted) {
+	switch h := it.open; {
+	case !it.placed || !it.InCharge || !it.Ready || it.Over || it.end() != nil:
+	case h != nil && h.Mode == Handed:
+		is.to = []User{h.User}
+	case h != nil:
+		is.holder = h.User
+	case b.named(it):
+		is.to = slices.Sorted(maps.Keys(it.to))
+	}
+	return is
+}
+
+// named reports whether an item is for those alone whom its offers name.
+func (b *Board) named(it *item) bool {
+	return !(b.terms.Open && b.Policy().All()) && !b.spent(it.Holder) && it.under == b.policyFact() && !it.all
+}
+
+func (b *Board) load(c counted, by int) {
+	add := func(u User, x Load) {
+		if x = (Load{b.loads[u].Assigned + x.Assigned, b.loads[u].Selected + x.Selected}); x == (Load{}) {
+			delete(b.loads, u)
+		} else {
+			b.loads[u] = x
+		}
+	}
+	if c.holder != "" {
+		add(c.holder, Load{Selected: by})
+	}
+	for _, u := range c.to {
+		add(u, Load{Assigned: by})
+	}
 }
 
 // notified are those to whom an item is to be offered and is not yet: at first by the
@@ -132,18 +242,19 @@ func (d *deciding) notified(it *item, role workflow.RoleName, sight Sight, first
 	for _, p := range d.people.With(role) {
 		d.b.steps++
 		if p.Active && (!sight.Limited || slices.Contains(sight.Users, p.User)) {
+			p.Assigned += d.given[p.User]
 			here = append(here, p)
 			lost = lost && !it.to[p.User]
 		}
 	}
 	switch policy := d.b.Policy(); {
-	case (first || lost) && policy.all():
+	case (first || lost) && policy.All():
 		return usersOf(here)
 	case first || lost:
 		return policy.choose(here)
 	}
 	for _, p := range here {
-		late := p.Connected > d.b.heard[it.offer] || d.b.Policy().all()
+		late := p.Connected > d.b.heard[it.offer] || d.b.Policy().All()
 		if late && !it.to[p.User] {
 			to = append(to, p.User)
 		}

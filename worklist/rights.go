@@ -20,9 +20,12 @@ const (
 	notTaken     = "it was kept for its user, who had not taken it"
 )
 
-func (x Offer) enter(_ *Board, it *item, f *Fact) (why string) {
-	if f.Partner != it.Holder {
+func (x Offer) enter(b *Board, it *item, f *Fact) (why string) {
+	switch {
+	case f.Partner != it.Holder:
 		return notHolder
+	case !x.Under.IsZero() && !b.changes(x.Under, f):
+		return "it names no change of policy that it knew"
 	}
 	if x.Under != it.under || len(it.to) == 0 && !it.all { // the policy changed: they are offered to others
 		it.all, it.to, it.under, it.offer = false, map[User]bool{}, x.Under, f.ID
@@ -32,6 +35,16 @@ func (x Offer) enter(_ *Board, it *item, f *Fact) (why string) {
 		it.to[u] = true
 	}
 	return ""
+}
+
+// changes reports whether a fact changes the policy, as the author of another knew.
+func (b *Board) changes(id ID, by *Fact) bool {
+	f := b.facts[id]
+	if f == nil || b.refused[id] != "" || !b.knew(by.ID, id) {
+		return false
+	}
+	_, is := f.Body.(Notify)
+	return is
 }
 
 func (x Grant) enter(b *Board, it *item, f *Fact) (why string) {

@@ -2,6 +2,7 @@ package worklist
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -103,6 +104,12 @@ func (b *Board) Had(u User) (had map[Item]ID, lost map[Item]*Loss) {
 func (b *Board) Knows(i Item) bool {
 	it := b.items[i]
 	return it != nil && len(it.facts) > 0
+}
+
+// Has reports whether the core has said how an item stands (Set).
+func (b *Board) Has(i Item) bool {
+	it := b.items[i]
+	return it != nil && it.placed
 }
 
 // Judged reports whether the last result that a user brought of an item counts, and why not;
@@ -210,6 +217,9 @@ func (b *Board) About(i Item, each func(f *Fact, why string)) {
 // boards with the same facts have the same lines.
 func (b *Board) Lines() (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if b.notify != nil {
+		add("notify %s by=%s", b.Policy(), b.notify.ID)
+	}
 	for _, it := range b.inOrder() {
 		if len(it.facts) == 0 {
 			continue
@@ -220,6 +230,9 @@ func (b *Board) Lines() (out []string) {
 		}
 		if it.due != nil {
 			add("  due after=%s at=%d", it.due.After, it.due.number())
+		}
+		if !it.offer.IsZero() {
+			add("  offered under=%s first=%s all=%t to=%s", it.under, it.offer, it.all, slices.Sorted(maps.Keys(it.to)))
 		}
 		for _, h := range it.holds {
 			add("  hold %s %s %s begun=%t open=%t ended=%q by=%s lost=%t", h.User, h.Mode, names(h.Grants), h.Begun, h == it.open, h.Ended, h.By, h.Lost)

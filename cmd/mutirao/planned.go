@@ -12,8 +12,6 @@ var planned = []struct{ name, does, nearest string }{
 	{"amend", "to change an instance that runs",
 		"mutirao workflow add FILE gives the changed definition to instances that are started from then on; " +
 			"mutirao task again, task continue, task stop and task transfer decide about tasks of one that runs"},
-	{"notify", "to choose what the users of an instance are told",
-		"mutirao messages lists all that a user is told; add --follow to wait for more"},
 	{"rehearse", "to run a definition against simulated failures",
 		"mutirao workflow check FILE finds what cannot work, mutirao workflow diagram FILE draws what follows " +
 			"a failure, mutirao demo shows one"},

@@ -102,7 +102,8 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		fmt.Fprintf(w, "started %s, ended %s\n", clock(in.Started), clockOf(in.Ended))
 		return
 	}
-	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s\n", clock(in.Started), clockOf(in.Ended), oneLine(string(in.Coordination)), orDash(oneLine(string(in.Responsible))))
+	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s%s\n", clock(in.Started), clockOf(in.Ended), oneLine(string(in.Coordination)),
+		orDash(oneLine(string(in.Responsible))), offeredBy(in))
 	if p := in.Parent; p != nil {
 		fmt.Fprintf(w, "it does task %s of instance %s\n", oneLine(string(p.Task)), oneLine(p.Instance))
 	}
@@ -351,6 +352,9 @@ func remarks(t api.Task, states map[workflow.TaskName]workflow.State) string {
 	if t.ClaimedBy != "" {
 		out = append(out, t.ClaimedBy+" has it")
 	}
+	if len(t.OfferedTo) > 0 {
+		out = append(out, "offered to "+strings.Join(t.OfferedTo, ", "))
+	}
 	if t.KeptFor != "" {
 		out = append(out, "kept for "+t.KeptFor)
 	}
@@ -392,4 +396,12 @@ func text(v workflow.Value) string {
 		return fmt.Sprint(v)
 	}
 	return string(b)
+}
+
+// offeredBy says by which policy items are offered, if it is not to all.
+func offeredBy(in *api.Instance) string {
+	if in.Notify == "" || in.Notify == workflow.NotifyAll {
+		return ""
+	}
+	return ", items offered to " + oneLine(in.Notify)
 }

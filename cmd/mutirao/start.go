@@ -68,7 +68,7 @@ perhaps for ever. --wait-for-role starts it all the same.`,
 	completeWords(cmd, "mechanism", workflow.Mechanisms...)
 	completeWords(cmd, "coordination", "choreography", "orchestration")
 	f.BoolVar(&o.request.WaitForRole, "wait-for-role", false, "start although nobody has the role of some task")
-	f.StringVar(&o.request.Notify, "notify", "", "the `policy` of notification (not yet: refused)")
+	f.StringVar(&o.request.Notify, "notify", "", "whom the tasks of people are offered to, a `policy` such as \"fewest-assigned 2\", in place of the definition's")
 	f.StringVar(&o.request.Warnings, "warnings", "", "deadline warnings, `24h,6h`, in place of the definition's")
 	f.StringVar(&o.request.Transfer, "transfer", "", "hand people's work to who answers for it with this much time left before its deadline, `2h`, in place of the definition's")
 	return cmd

@@ -458,11 +458,13 @@ type Instance struct {
 	// Mechanism is by what its work is distributed; empty: the plain rule.
 	Mechanism   string            `json:"mechanism"`
 	Responsible workflow.UserName `json:"responsible"`
-	Started     time.Time         `json:"started"`
-	Ended       *time.Time        `json:"ended"`
-	Partitions  []Partition       `json:"partitions"`
-	Tasks       []Task            `json:"tasks"`
-	Data        map[string]any    `json:"data"`
+	// Notify is by which policy people's tasks are offered now: all, or one of the others with its number of users.
+	Notify     string         `json:"notify"`
+	Started    time.Time      `json:"started"`
+	Ended      *time.Time     `json:"ended"`
+	Partitions []Partition    `json:"partitions"`
+	Tasks      []Task         `json:"tasks"`
+	Data       map[string]any `json:"data"`
 	// Parent is the instance of which it does a task; null: none, it is for itself.
 	Parent *Parent `json:"parent,omitempty"`
 	// Recovery is what may be done about an interruption; left out: it is not interrupted.
@@ -602,6 +604,9 @@ type Task struct {
 	Dropped *Dropped `json:"dropped,omitempty"`
 	// ClaimedBy is the user who has it as an item of a worklist; empty: nobody.
 	ClaimedBy string `json:"claimed_by,omitempty"`
+	// OfferedTo are those users of its role to whom it is offered, while nobody has it; none: to all of the role, or to
+	// nobody yet, by the instance's policy.
+	OfferedTo []string `json:"offered_to,omitempty"`
 	// KeptFor is the user for whom it is kept, to whom it was handed and who has not taken it; empty: nobody.
 	KeptFor string `json:"kept_for,omitempty"`
 	// PresumedBy is the partner that presumed that it had failed, while it goes on at its holder, this node; empty:

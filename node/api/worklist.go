@@ -46,6 +46,9 @@ type WorklistService interface {
 	// ExtendDeadline has a user who decides about an instance give a task a later deadline. It returns when the partner
 	// that holds the task has that durable.
 	ExtendDeadline(ctx context.Context, r ExtendRequest) (*Extended, error)
+	// ChangeNotify has a user who decides about an instance change by which policy its items are offered. It returns when
+	// a partner that takes part has that durable.
+	ChangeNotify(ctx context.Context, r NotifyRequest) (*Notified, error)
 	// AdoptResult has a user who decides about an instance adopt a result that is kept. It returns when a partner that
 	// takes part has that durable; the one that holds the task is not needed.
 	AdoptResult(ctx context.Context, r AdoptRequest) (*Adopted, error)
@@ -291,6 +294,22 @@ type Extended struct {
 	User    string     `json:"user"`    // who extended it
 	Partner string     `json:"partner"` // who holds the task
 	Already bool       `json:"already"` // it had that one before
+}
+
+// NotifyRequest changes by which policy the items of an instance are offered.
+type NotifyRequest struct {
+	User   string `json:"user,omitempty"`
+	ID     string `json:"id"`
+	Policy string `json:"policy"` // all, fewest-assigned N, fewest-selected N or latest-connected N
+}
+
+// Notified says by which policy they are offered from now on.
+type Notified struct {
+	ID      string `json:"id"` // whole
+	Policy  string `json:"policy"`
+	User    string `json:"user"`    // who changed it
+	Partner string `json:"partner"` // who wrote it down
+	Already bool   `json:"already"` // it was so before
 }
 
 // AdoptRequest adopts a result that is kept and does not count by itself.

@@ -64,9 +64,10 @@ type Set struct {
 	digest *[sha256.Size]byte
 	// away are records for which there was no room: they are not asked for again.
 	away map[users.RecordID]bool
-	// roles are those that users had at rolesAt; nil: they are to be worked out.
-	roles   []workflow.RoleName
-	rolesAt time.Time
+	// all are the users that there were at allAt, roles those that they had; nil: they are to be worked out.
+	all   []users.User
+	roles []workflow.RoleName
+	allAt time.Time
 }
 
 // Load reads the records that are stored.
@@ -138,7 +139,7 @@ func (s *Set) add(r users.Record) (fresh bool, replaced []kv.Write, err error) {
 	defer s.mu.Unlock()
 	c, fresh, err := s.known.Add(r)
 	if fresh {
-		s.digest, s.roles = nil, nil
+		s.digest, s.all = nil, nil
 	}
 	if errors.Is(err, users.ErrNoRoom) && len(s.away) < maxAway {
 		s.away[r.ID()] = true
@@ -203,24 +204,36 @@ func (s *Set) User(id users.ID, at time.Time) (u users.User, err error) {
 	return u, err
 }
 
-// rolesFor is how long what roles users have is not worked out again, which is dear and asked for
+// allFor is how long it is not worked out again who the users are, which is dear and asked for
 // with each instance of a list. An eviction may take some away meanwhile.
-const rolesFor = time.Second
+const allFor = time.Second
 
-// RolesOfUsers are those that users have, who were not removed, sorted.
+// Users are those who were not removed, in an order of their own. They are not to be changed.
+func (s *Set) Users(at time.Time) []users.User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lately(at)
+}
+
+// RolesOfUsers are the roles that they have, sorted.
 func (s *Set) RolesOfUsers(at time.Time) []workflow.RoleName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if age := at.Sub(s.rolesAt); s.roles != nil && age >= 0 && age < rolesFor {
-		return s.roles
+	s.lately(at)
+	return s.roles
+}
+
+func (s *Set) lately(at time.Time) []users.User {
+	if age := at.Sub(s.allAt); s.all != nil && age >= 0 && age < allFor {
+		return s.all
 	}
-	s.roles, s.rolesAt = []workflow.RoleName{}, at
-	for _, u := range s.known.Users(at) {
+	s.all, s.roles, s.allAt = append([]users.User{}, s.known.Users(at)...), []workflow.RoleName{}, at
+	for _, u := range s.all {
 		s.roles = append(s.roles, u.Roles...)
 	}
 	slices.Sort(s.roles)
 	s.roles = slices.Compact(s.roles)
-	return s.roles
+	return s.all
 }
 
 // Called is the name of a user, removed or not; empty: it is not known.

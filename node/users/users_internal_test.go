@@ -582,6 +582,6 @@ func TestRolesOfUsers(t *testing.T) {
 	}
 	want("nurse", "pilot")
 	w.team.Evict(t, w.team.Ana, "davi", trust.Serial{})
-	w.now = w.now.Add(rolesFor)
+	w.now = w.now.Add(allFor)
 	want("nurse")
 }

@@ -18,6 +18,7 @@ type WorklistFake struct {
 	OnFinishItem         func(api.ItemResult) (*api.Item, error)
 	OnOrderTask          func(api.TaskOrder) (*api.TaskOrdered, error)
 	OnExtendDeadline     func(api.ExtendRequest) (*api.Extended, error)
+	OnChangeNotify       func(api.NotifyRequest) (*api.Notified, error)
 	OnOutbox             func() ([]api.Undelivered, error)
 	OnTransferItem       func(api.TransferRequest) (*api.Transferred, error)
 	OnAdoptResult        func(api.AdoptRequest) (*api.Adopted, error)
@@ -68,6 +69,11 @@ func (f *WorklistFake) OrderTask(_ context.Context, r api.TaskOrder) (*api.TaskO
 // TransferItem implements api.Service.
 func (f *WorklistFake) TransferItem(_ context.Context, r api.TransferRequest) (*api.Transferred, error) {
 	return f.OnTransferItem(r)
+}
+
+// ChangeNotify implements api.Service.
+func (f *WorklistFake) ChangeNotify(_ context.Context, r api.NotifyRequest) (*api.Notified, error) {
+	return f.OnChangeNotify(r)
 }
 
 // ExtendDeadline implements api.Service.

@@ -76,6 +76,11 @@ func (c *Client) ExtendDeadline(ctx context.Context, r api.ExtendRequest) (*api.
 	return call[*api.Extended](ctx, c, extendDeadlineRoute, nil, r)
 }
 
+// ChangeNotify implements Service.
+func (c *Client) ChangeNotify(ctx context.Context, r api.NotifyRequest) (*api.Notified, error) {
+	return call[*api.Notified](ctx, c, changeNotifyRoute, nil, r)
+}
+
 // AdoptResult implements Service.
 func (c *Client) AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error) {
 	return call[*api.Adopted](ctx, c, adoptResultRoute, nil, r)

@@ -107,6 +107,7 @@ func obliging() *apitest.Fake {
 	f.OnTransferItem = func(api.TransferRequest) (*api.Transferred, error) { return &api.Transferred{}, nil }
 	f.OnAdoptResult = func(api.AdoptRequest) (*api.Adopted, error) { return &api.Adopted{}, nil }
 	f.OnHistory = func(string) ([]api.DataState, error) { return nil, nil }
+	f.OnChangeNotify = func(api.NotifyRequest) (*api.Notified, error) { return &api.Notified{}, nil }
 	f.OnExtendDeadline = func(api.ExtendRequest) (*api.Extended, error) { return &api.Extended{}, nil }
 	f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) { return &api.TaskOrdered{}, nil }
 	f.OnItemFile = func(api.ItemQuery, string) (*api.File, io.ReadCloser, error) {

@@ -89,6 +89,14 @@ var (
 			return withBody(r, func(in api.ExtendRequest) (any, error) { return svc.ExtendDeadline(r.Context(), in) })
 		},
 	}
+	changeNotifyRoute = &route{
+		name: "changeNotify", method: http.MethodPost, path: "/v1/instances/notify", scope: mayWork,
+		summary: "Change whom the items of an instance are offered to, as who answers for it, or administers its workflow",
+		body:    api.NotifyRequest{}, reply: api.Notified{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.NotifyRequest) (any, error) { return svc.ChangeNotify(r.Context(), in) })
+		},
+	}
 	adoptResultRoute = &route{
 		name: "adoptResult", method: http.MethodPost, path: "/v1/tasks/adopt", scope: mayWork,
 		summary: "Adopt a result that is kept, as who answers for its instance, or administers its workflow",

@@ -258,8 +258,8 @@ type PeoplesWork struct {
 	Selected int // that a person began, or has claimed
 }
 
-// PeoplesWork counts people's tasks by the person who has claimed them, or has ended them so; else by
-// the partner that has them, or had them last.
+// PeoplesWork counts people's tasks by the person who has claimed them, or has ended them so, or by those to whom they
+// are offered by name; else by the partner that has them, or had them last.
 func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 	out := map[worklist.User]PeoplesWork{}
 	for _, sl := range m.state.slots {
@@ -274,6 +274,14 @@ func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 			if _, by, taken := m.state.peoples.board.Taken(itemOf(sl.Current.ID)); taken {
 				who = by
 			}
+		}
+		if to, _ := m.state.offered(itemOf(sl.Current.ID)); !claimed && sl.State == workflow.Ready && len(to) > 0 {
+			for _, u := range to {
+				w := out[u]
+				w.Assigned++
+				out[u] = w
+			}
+			continue
 		}
 		w := out[who]
 		switch {

@@ -218,7 +218,7 @@ func (b *Board) About(i Item, each func(f *Fact, why string)) {
 func (b *Board) Lines() (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if b.notify != nil {
-		add("notify %s by=%s", b.Policy(), b.notify.ID)
+		add("items are offered by %s by=%s", b.Policy(), b.notify.ID)
 	}
 	for _, it := range b.inOrder() {
 		if len(it.facts) == 0 {

@@ -44,6 +44,19 @@ func administer(r *rand.Rand, text string) string {
 	return text
 }
 
+// offered has the items of three in ten definitions offered to some of their role only, by a policy.
+func offered(r *rand.Rand, text string) string {
+	k := r.IntN(10)
+	if k == 0 || k >= len(policies) {
+		return text
+	}
+	notify := "notify: " + policies[k]
+	if strings.Contains(text, "distribution: {") {
+		return strings.Replace(text, "distribution: {", "distribution: {"+notify+", ", 1)
+	}
+	return strings.Replace(text, "workflow: random\n", "workflow: random\ndistribution: {"+notify+"}\n", 1)
+}
+
 // dispute adds what goes wrong with people's work. A third of the plans have nothing else.
 func dispute(r *rand.Rand, p *Plan) {
 	if r.IntN(3) == 0 {

@@ -51,6 +51,8 @@ func (w *world) decide(u *user, m *machine, n *node.Node) {
 		w.order(u, m, n, id, task, api.TaskContinue)
 	case k == 34 && w.people.IntN(3) == 0:
 		w.order(u, m, n, id, "", api.TaskCancel)
+	case k == 34:
+		w.notify(u, m, n, id)
 	case k > 34:
 		w.assign(u, m, n, id, task)
 	}
@@ -72,6 +74,28 @@ func (w *world) order(u *user, m *machine, n *node.Node, id string, t workflow.T
 
 // ordering is what somebody orders of a task, in short.
 func ordering(what string, t workflow.TaskName) string { return "order " + what + " " + string(t) }
+
+// policies are whom items may be offered to.
+var policies = []string{"all", "fewest-assigned 1", "fewest-selected 2", "latest-connected 1"}
+
+// notify has a user change whom the items of an instance are offered to.
+func (w *world) notify(u *user, m *machine, n *node.Node, id string) {
+	policy := policies[w.people.IntN(len(policies))]
+	w.checks.peoples.intents[intent{u.id, id, "notify " + policy}] = true
+	out, err := n.ChangeNotify(context.Background(), api.NotifyRequest{User: u.name, ID: id, Policy: policy})
+	if err != nil {
+		w.checks.toldNot(u, m, id, err)
+		return
+	}
+	if out.Already {
+		return
+	}
+	w.out.Ordered++
+	w.checks.toldSaid(u, m, out.ID, out.Partner, "notify "+policy, func(b worklist.Body, _ *workflow.Task) bool {
+		x, is := b.(worklist.Notify)
+		return is && x.Policy.String() == policy
+	})
+}
 
 // adopt has a user adopt a result.
 func (w *world) adopt(u *user, m *machine, n *node.Node, id, result string) {
@@ -208,6 +232,8 @@ func (c *checks) decisionMeant(id workflow.InstanceID, u worklist.User, b workli
 	switch x := b.(type) {
 	case worklist.Order:
 		return meant(ordering(x.What, x.Item.Slot), ordering(x.What, t.Name)) || x.What == api.TaskCancel && c.cancelMeant(id, u)
+	case worklist.Notify:
+		return meant("notify " + x.Policy.String())
 	case worklist.Adopt:
 		return meant("adopt " + hex.EncodeToString(x.Result[:]))
 	case worklist.Transfer:

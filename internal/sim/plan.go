@@ -241,6 +241,7 @@ func NewPlan(seed uint64) Plan {
 	}
 	if claimed {
 		p.Workflow = administer(rand.New(rand.NewPCG(seed, 9)), p.Workflow)
+		p.Workflow = offered(rand.New(rand.NewPCG(seed, 10)), p.Workflow)
 		dispute(claims, &p)
 	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })

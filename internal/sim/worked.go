@@ -299,6 +299,9 @@ func (c *checks) given(id workflow.InstanceID, it *meaning.Item) {
 	for _, h := range it.Both() {
 		c.w.violate("claims: %s of %s was given to %s, and its holder knew that somebody had it", it.Attempt, id.String()[:8], h.User)
 	}
+	for _, h := range it.Unoffered() {
+		c.w.violate("claims: %s of %s was given to %s, to whom its holder had not offered it", it.Attempt, id.String()[:8], h.User)
+	}
 	times := map[worklist.User]int{}
 	for _, h := range it.Holds {
 		times[h.User] += h.Asked()
@@ -466,6 +469,12 @@ func (c *checks) offered(m *machine, in *api.Instance, t *workflow.Task, it *mea
 		}
 		return role == "" || slices.Contains(u.now, role)
 	}
+	id, err := workflow.ParseInstanceID(in.ID)
+	all := c.onDiskOf(m, id)
+	if err != nil || all == nil {
+		return
+	}
+	toAll := all.ToAll()
 	for _, u := range c.w.users {
 		if u.unsure {
 			continue
@@ -476,16 +485,38 @@ func (c *checks) offered(m *machine, in *api.Instance, t *workflow.Task, it *mea
 		if by != "" || !may(u) {
 			continue
 		}
+		shown := toAll || it != nil && it.Sees(u.id)
 		for _, i := range slices.Sorted(maps.Keys(u.keys)) {
 			o := c.w.nodes[i]
-			link := i == m.i || c.w.links[pair(i, m.i)] != nil
 			early := slices.ContainsFunc(slices.Collect(maps.Values(u.keys)), base.Add(c.w.now+min(o.skew, m.skew)).Before) // its key is not valid yet by somebody's clock
-			if t.Role == "" && i != m.i || early || !link || o.node == nil || o.paused > 0 || o.lied || o.shutOut() || c.w.now-o.born < 2*time.Minute {
+			if t.Role == "" && i != m.i || early || !c.here(o, m) {
 				continue
 			}
-			c.w.guard(o, func() { c.sees(o, o.node, u, m, in, t) })
+			if shown {
+				c.w.guard(o, func() { c.sees(o, o.node, u, m, in, t) })
+			} else if it == nil || !slices.ContainsFunc(it.OfferedTo(), func(p worklist.User) bool { return c.takes(p, m) }) {
+				c.w.violate("claims: %s of %s at n%d is free, and offered to nobody who is here, as %s is at n%d", t.Name, in.ID[:8], m.i, u.name, i)
+			}
 		}
 	}
+}
+
+// here reports whether a machine can do with another what its users ask for, and could for a while.
+func (c *checks) here(o, m *machine) bool {
+	link := o.i == m.i || c.w.links[pair(o.i, m.i)] != nil
+	return link && o.node != nil && o.paused == 0 && !o.lied && !o.shutOut() && c.w.now-o.born >= 2*time.Minute
+}
+
+// takes reports whether somebody may still be here to take an item of a machine: a user, or a partner.
+func (c *checks) takes(p worklist.User, m *machine) bool {
+	if i, partner := c.w.who(workflow.PartnerID(p)); partner {
+		return i == m.i || c.w.links[pair(i, m.i)] != nil && c.w.nodes[i].node != nil
+	}
+	return slices.ContainsFunc(c.w.users, func(u *user) bool {
+		return u.id == p && !u.dismissed && slices.ContainsFunc(slices.Collect(maps.Keys(u.keys)), func(i int) bool {
+			return i == m.i || c.w.links[pair(i, m.i)] != nil && c.w.nodes[i].node != nil
+		})
+	})
 }
 
 // sees checks that a user at a machine sees an item of another that is free.

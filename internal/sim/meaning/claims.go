@@ -79,7 +79,7 @@ func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
 			return false
 		}
 	}
-	if m.saidOften(i, most, byPerson, about) {
+	if m.saidOften(i, most, byPerson, about, body) {
 		return false
 	}
 	if adopts {
@@ -93,14 +93,22 @@ func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
 }
 
 // saidOften reports whether so many things had been said about an item, as the author of the next one knew: by
-// people, or by its holder. Orders about the instance are about an item of their own.
-func (m *Meaning) saidOften(i, most int, byPerson bool, about []choreo.AttemptID) bool {
+// people, or by its holder. Orders about the instance are about an item of their own. Changes of policy are counted by
+// themselves, and so is what one partner offers, whatever items it is about.
+func (m *Meaning) saidOften(i, most int, byPerson bool, about []choreo.AttemptID, body worklist.Body) bool {
+	if isOffer(body) || isNotify(body) {
+		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool {
+			return isOffer(x.body) != isOffer(body) || isNotify(x.body) != isNotify(body) ||
+				isOffer(body) && m.h.facts[x.at].Chain.Author != m.h.facts[i].Chain.Author
+		})
+		return knewMany(m, most, i, before, func(x claimed) int { return x.at })
+	}
 	if len(about) == 0 {
 		about = []choreo.AttemptID{{}}
 	}
 	return slices.ContainsFunc(about, func(id choreo.AttemptID) bool {
 		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool {
-			return x.byPerson != byPerson || !x.isAbout(id) && !(len(x.about) == 0 && id == choreo.AttemptID{})
+			return isOffer(x.body) || isNotify(x.body) || x.byPerson != byPerson || !x.isAbout(id) && !(len(x.about) == 0 && id == choreo.AttemptID{})
 		})
 		return knewMany(m, most, i, before, func(x claimed) int { return x.at })
 	})
@@ -109,7 +117,7 @@ func (m *Meaning) saidOften(i, most int, byPerson bool, about []choreo.AttemptID
 // isOrder reports whether only those who decide say that, and it is no adoption.
 func isOrder(b worklist.Body) bool {
 	switch b.(type) {
-	case worklist.Order, worklist.Extend:
+	case worklist.Order, worklist.Extend, worklist.Notify:
 		return true
 	}
 	return false
@@ -338,6 +346,9 @@ type Item struct {
 	both   []*Hold
 	orders []*claimed
 	used   []worklist.ID // orders that were carried out
+	offers offers
+	// unoffered are holds that were given although the holder knew that it had not offered the item to that user.
+	unoffered []*Hold
 }
 
 // Hold is what somebody was given.
@@ -451,6 +462,8 @@ func (it *Item) enter(x *claimed) {
 		}
 	case worklist.Close:
 		it.close(x, b)
+	case worklist.Offer:
+		it.offer(x, b)
 	case worklist.Adopt:
 		it.adopt(x, b)
 	case worklist.Extend:
@@ -529,6 +542,7 @@ func (it *Item) transfer(x *claimed, t worklist.Transfer) {
 		it.finish(it.Open, x.at, map[bool]string{true: "handed on", false: map[bool]string{true: "put back", false: "passed to another role"}[t.Role == ""]}[t.To != ""])
 	}
 	if t.To == "" {
+		it.offers.to = nil
 		if it.Role = t.Role; t.Role == "" {
 			it.Role = it.Task.Role
 		}
@@ -571,7 +585,11 @@ func (it *Item) grant(x *claimed, g worklist.Grant) {
 		h.asked++
 		return
 	}
-	it.take(x, &Hold{User: x.who.User, Mode: g.Mode, Grants: []choreo.FactID{id}, at: []int{x.at}, asked: 1})
+	h := &Hold{User: x.who.User, Mode: g.Mode, Grants: []choreo.FactID{id}, at: []int{x.at}, asked: 1}
+	if it.Open == nil && !it.m.sees(it, x.at, h.User) {
+		it.unoffered = append(it.unoffered, h)
+	}
+	it.take(x, h)
 }
 
 // take has a hold count, unless another does, or the item had ended.
@@ -665,6 +683,9 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 
 // ItemLines are what the claims come to, as a fingerprint has it (ShownItems).
 func (m *Meaning) ItemLines() (out []string) {
+	if by := m.changedBy(none); by != nil {
+		out = append(out, fmt.Sprintf("items are offered by %s by=%s", by.body.(worklist.Notify).Policy, worklist.ID(m.h.facts[by.at].id)))
+	}
 	for _, it := range m.Items() {
 		out = append(out, it.Lines()...)
 	}
@@ -682,6 +703,9 @@ func (it *Item) Lines() (out []string) {
 		add("  due after=%s at=%d", d.After, int64(d.After))
 	} else if d != nil {
 		add("  due after=0s at=%d", d.At.UnixNano())
+	}
+	if it.offers.first != (choreo.FactID{}) {
+		add("  offered under=%s first=%s all=false to=%s", it.offers.under, worklist.ID(it.offers.first), slices.Sorted(slices.Values(it.offers.to)))
 	}
 	for _, h := range it.Holds {
 		grants := make([]string, len(h.Grants))
@@ -705,6 +729,9 @@ func ShownItems(print []byte) (out []string) {
 	for line := range strings.Lines(string(print)) {
 		line = strings.TrimRight(line, "\n")
 		switch {
+		case strings.HasPrefix(line, "items are offered by "):
+			items = false
+			out = append(out, line)
 		case strings.HasPrefix(line, "item "):
 			items = true
 			out = append(out, line)

@@ -74,7 +74,7 @@ func init() {
 		finishItemRoute, outboxRoute, contactRoute, disconnectRoute, reconnectRoute, prefetchRoute, setPrefetchRoute,
 		messagesRoute, unreadMessagesRoute, readMessagesRoute,
 		putFileRoute, dataRoute, fileRoute,
-		rejectRoute, orderTaskRoute, extendDeadlineRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
+		rejectRoute, orderTaskRoute, extendDeadlineRoute, changeNotifyRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
 		openLANRoute, closeLANRoute,
 		takeJobRoute, keepJobRoute, completeJobRoute, failJobRoute, giveBackJobRoute, jobsRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,

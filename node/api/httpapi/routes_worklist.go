@@ -90,7 +90,7 @@ var (
 		},
 	}
 	changeNotifyRoute = &route{
-		name: "changeNotify", method: http.MethodPost, path: "/v1/instances/notify", scope: mayWork,
+		name: "changeNotify", method: http.MethodPost, path: "/v1/worklist/notify", scope: mayWork,
 		summary: "Change whom the items of an instance are offered to, as who answers for it, or administers its workflow",
 		body:    api.NotifyRequest{}, reply: api.Notified{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {

@@ -26,7 +26,7 @@ var taken = map[string]string{
 	"token remove": "another is added", "up": "it stops", "user add": "removed again", "user link": "it runs out", "user sign-in": "signed out again",
 	"user sign-out": "signed in again with another token", "web": "it runs out", "workflow add": "removed again", "start": "cancelled again",
 	"task again": "it is what was asked for", "task complete": "a result", "task continue": "again is still there", "task fail": "a result",
-	"task extend": "more time hurts nobody", "worker run": "what it has is given back",
+	"task extend": "more time hurts nobody", "notify": "changed again", "worker run": "what it has is given back",
 	"task reject": "somebody else does it", "task start": "it only says so", "task transfer": "passed on again", "worklist complete": "a result",
 	"worklist disconnect": "mutirao worklist reconnect; it asks of items that nobody would have", "worklist fail": "a result", "worklist lock": "released again",
 	"worklist move": "moved again", "worklist open": "files are written beside others", "worklist prefetch": "on and off again",
@@ -41,7 +41,7 @@ var taken = map[string]string{
 	// A step is signed and stays in the history, and another can follow it.
 	"recover": "another step follows",
 	// These are planned, and only say so.
-	"amend": "", "notify": "", "rehearse": "",
+	"amend": "", "rehearse": "",
 }
 
 const (

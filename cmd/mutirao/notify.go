@@ -21,7 +21,7 @@ fewest items and have not taken them; fewest-selected N, who have fewest; and
 latest-connected N, who came last. The partner that holds a task chooses among those who
 are here, as it sees them. Whoever comes later is offered it then, until somebody takes it.
 What nobody has taken is offered anew; who has an item keeps it. Who is not offered an
-item does not see it in the worklist, and cannot take it (6); who answers for the
+item does not see it in the worklist, and cannot take it; who answers for the
 instance sees all.
 
 That is for the user who answers for the instance (mutirao show says who), and for

@@ -110,7 +110,15 @@ func (l *lying) giveTwice(i worklist.Item) {
 // falseClaim is a claim of a liar's, and whether it must not count; nil: it finds none.
 func (w *world) falseClaim(m *machine, id workflow.InstanceID) (c *choreo.Claim, forged bool) {
 	mine, others := w.itemsOf(m)
-	switch k := w.r.IntN(12); {
+	switch k := w.r.IntN(15); {
+	case k == 12: // to whom items are offered, whoever it is
+		return w.falseDecision(m, id, worklist.Notify{Policy: worklist.Policy{Name: workflow.NotifyAll}})
+	case k == 13 && len(others) > 0: // that another offers an item to its own user
+		i := others[w.r.IntN(len(others))]
+		return saying(worklist.Offer{Item: i, To: []worklist.User{worklist.User(m.id)}}), true
+	case k == 14 && len(mine) > 0: // that an item is offered by a policy that there is not
+		i := mine[w.r.IntN(len(mine))]
+		return saying(worklist.Offer{Item: i, To: []worklist.User{worklist.User(m.id)}, Under: worklist.ID(w.random(32))}), false
 	case k == 8 && len(mine) > 0: // it decides, whoever it is
 		return w.falseDecision(m, id, worklist.Order{Item: mine[w.r.IntN(len(mine))], What: anOrder(w.r), Reason: "a lie"})
 	case k == 9: // that the instance ends

@@ -43,7 +43,7 @@ var ofClaims = []mutant{
 	{name: "passed-by-anybody", what: "whoever asks passes an item on", patches: []patch{{
 		"worklist/pass.go", `	case !has && b.MayOrder(by.User, by.Roles) != "":`, `	case !has && by.User == "":`}}},
 	{name: "passed-to-nobody", what: "people do not see what was passed to their role", patches: []patch{{
-		"node/items.go", `		switch may := entitled(v.Role, who, at, r.At); {`, `		switch may := entitled(v.Task.Role, who, at, r.At); {`}}},
+		"node/items.go", `		switch may := sees && entitled(v.Role, who, at, r.At); {`, `		switch may := sees && entitled(v.Task.Role, who, at, r.At); {`}}},
 	{name: "passed-role-does-not-count", what: "an item that was passed to a role is not ended by whoever shows that one", patches: []patch{{
 		"choreo/passing.go", `			out = append(out, x.Role)
 `, `			_ = x
@@ -147,4 +147,18 @@ var ofClaims = []mutant{
 		"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {
 			continue`, `		if w.hold == nil {
 			continue`}}},
+	{name: "given-unoffered", what: "an item is given to somebody to whom it was not offered", patches: []patch{{
+		"worklist/ask.go", `	return it.under == b.policyFact() && (it.all || it.to[u])
+`, `	return true
+`}}},
+	{name: "offered-to-the-gone", what: "an item is not offered anew when nobody is here of those who were told", patches: []patch{{
+		"worklist/policy.go", `	case first || lost:
+`, `	case first:
+`}}},
+	{name: "first-policy-stays", what: "a change of policy counts only if there was none before", patches: []patch{{
+		"worklist/board.go", `	if b.notify == nil || b.notify.compare(f) < 0 {`, `	if b.notify == nil {`}}},
+	{name: "offered-by-no-policy", what: "an offer by a policy that there is not takes earlier ones back", patches: []patch{{
+		"worklist/rights.go", `	case !x.Under.IsZero() && !b.changes(x.Under, f):
+		return "it names no change of policy that it knew"
+`, ``}}},
 }

@@ -22,6 +22,7 @@ func wordsOf(i worklist.Item) (out [][]byte) {
 		worklist.Result{Item: i, Outputs: map[workflow.DataName]workflow.Value{}}, worklist.Release{Item: i}, worklist.Adopt{Item: i},
 		worklist.Revoke{Item: i, Cause: worklist.ByOrder}, worklist.Close{Item: i},
 		worklist.Order{Item: i, What: worklist.Stop, Reason: "a lie"}, worklist.Order{What: worklist.Cancel, Reason: "a lie"},
+		worklist.Notify{Policy: worklist.Policy{Name: workflow.NotifyAll}}, worklist.Offer{Item: i, To: []worklist.User{"a lie"}},
 	} {
 		if says, err := worklist.Encode(b); err == nil {
 			out = append(out, says)

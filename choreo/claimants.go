@@ -235,7 +235,7 @@ func (d *decision) mindClaims() (added bool) {
 		return false
 	}
 	d.hearClaims()
-	out := d.state.work().Decide(d.self, claimants{d.partners}, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
+	out := d.state.work().Decide(d.self, claimants{d.partners, map[workflow.RoleName][]worklist.Person{}}, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
 	for _, body := range out.Write {
 		if x, again := body.(worklist.Reopen); again {
 			if d.doAgain(x) {
@@ -327,11 +327,21 @@ func (d *decision) endAsClosed(id AttemptID) (added bool) {
 	return true
 }
 
-// claimants are the people of a mesh as a board asks about them.
-type claimants struct{ Partners }
+// claimants are the people of a mesh as a board asks about them in one decision.
+type claimants struct {
+	Partners
+	with map[workflow.RoleName][]worklist.Person // that were asked for
+}
 
 // With lists those to whom items for a role can be offered.
-func (c claimants) With(r workflow.RoleName) []worklist.Person { return c.People(r) }
+func (c claimants) With(r workflow.RoleName) []worklist.Person {
+	of, known := c.with[r]
+	if !known {
+		of = c.People(r)
+		c.with[r] = of
+	}
+	return of
+}
 
 // Known is a person who may hold items.
 func (c claimants) Known(u worklist.User) (worklist.Person, bool) { return c.Person(u) }

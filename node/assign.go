@@ -19,8 +19,6 @@ import (
 // is told at once.
 func (x *instances) enter(h *held) {
 	x.ledger.enter(h.m)
-	of, version := h.m.PeoplesLoad()
-	x.partners.presence.enter(h.id, of, version)
 	if x.ledger.turns() {
 		x.nudge()
 	}

@@ -237,7 +237,6 @@ func (s *shard) failed(id workflow.InstanceID, f *fault) {
 		s.logFault("this program failed at an instance, which is not taken in; please report it", id, f)
 		s.unload(id)
 		s.n.ledger.drop(id)
-		s.n.partners.presence.enter(id, nil, 0)
 		s.n.index.forget(id)
 		s.n.call(s.n.lineup.end(id))
 		return

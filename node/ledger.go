@@ -23,6 +23,8 @@ import (
 type ledger struct {
 	self  workflow.PartnerID
 	clock Clock
+	// people is what people have of their work.
+	people *loads
 	// assigning is held while somebody is chosen and, by a decision and for a new instance,
 	// until the choice is entered: of two choices at once the second sees the first.
 	assigning sync.Mutex
@@ -76,7 +78,7 @@ type told struct {
 }
 
 func newLedger(self workflow.PartnerID, clock Clock) *ledger {
-	return &ledger{self: self, clock: clock, entries: map[workflow.InstanceID]entry{}, lots: map[lot]partition.InHand{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{}}
+	return &ledger{self: self, clock: clock, people: newLoads(), entries: map[workflow.InstanceID]entry{}, lots: map[lot]partition.InHand{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{}}
 }
 
 // choosing has work given out by one choice at a time: each sees those before it. It ends
@@ -93,6 +95,7 @@ func (l *ledger) enter(m *choreo.Machine) {
 		e.costs, e.holdings = m.Mechanism().Loads(), m.Holdings()
 	}
 	id := m.Instance()
+	l.people.enter(m)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range l.entries[id].holdings {
@@ -137,7 +140,7 @@ func (l *ledger) snapshot(id workflow.InstanceID) *ledger {
 	defer l.mu.Unlock()
 	out.entries[id] = l.entries[id]
 	out.own, out.given = l.own, l.given
-	out.lots, out.flows = maps.Clone(l.lots), maps.Clone(l.flows)
+	out.lots, out.flows, out.people = maps.Clone(l.lots), maps.Clone(l.flows), l.people
 	return out
 }
 
@@ -167,6 +170,7 @@ func (l *ledger) lastFlow(p workflow.PartnerID) time.Duration {
 
 // drop forgets an instance.
 func (l *ledger) drop(id workflow.InstanceID) {
+	l.people.drop(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.set(id, entry{})
@@ -182,6 +186,7 @@ func (l *ledger) keep(id workflow.InstanceID) {
 
 // takeBack undoes what changed of an instance since that was durable.
 func (l *ledger) takeBack(id workflow.InstanceID) {
+	l.people.drop(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.open[id]

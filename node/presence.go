@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -16,28 +17,17 @@ import (
 // item chooses whom it offers it to (choreo/offering.go). It is what this node sees: since when a partner can be
 // reached counts from when it could be here, and work is that of the instances in which this node takes part.
 
-// presence is since when partners can be reached, and how much people have to do.
+// presence is since when partners can be reached.
 type presence struct {
 	clock Clock
 	began time.Duration // Boot, when this node was started
 
 	mu    sync.Mutex // guards what follows
 	since map[workflow.PartnerID]time.Duration
-	of    map[workflow.InstanceID]loads
-	sum   map[worklist.User]worklist.Load
-}
-
-// loads are what people have of one instance.
-type loads struct {
-	of      map[worklist.User]worklist.Load
-	version int
 }
 
 func newPresence(clock Clock) *presence {
-	return &presence{
-		clock: clock, began: clock.Now().Boot, since: map[workflow.PartnerID]time.Duration{},
-		of: map[workflow.InstanceID]loads{}, sum: map[worklist.User]worklist.Load{},
-	}
+	return &presence{clock: clock, began: clock.Now().Boot, since: map[workflow.PartnerID]time.Duration{}}
 }
 
 // see notes whether a partner can be reached.
@@ -59,36 +49,64 @@ func (p *presence) seen(id workflow.PartnerID) (time.Duration, bool) {
 	return at, here
 }
 
-// enter brings what people have to do up to date with an instance; nil: with one that is not in memory any more.
-func (p *presence) enter(id workflow.InstanceID, of map[worklist.User]worklist.Load, version int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	was := p.of[id]
-	if was.version == version && len(was.of) == len(of) {
-		return
-	}
-	p.add(was.of, -1)
-	p.add(of, 1)
-	if p.of[id] = (loads{maps.Clone(of), version}); len(of) == 0 {
-		delete(p.of, id)
-	}
+// loads are how much of people's work each person has, over all instances in memory.
+type loads struct {
+	mu  sync.Mutex // guards what follows
+	of  map[workflow.InstanceID]loadsOf
+	sum map[worklist.User]worklist.Load
 }
 
-func (p *presence) add(of map[worklist.User]worklist.Load, by int) {
+// loadsOf are those of one instance, as they were at a change of it.
+type loadsOf struct {
+	of      map[worklist.User]worklist.Load
+	version int
+}
+
+func newLoads() *loads {
+	return &loads{of: map[workflow.InstanceID]loadsOf{}, sum: map[worklist.User]worklist.Load{}}
+}
+
+// enter brings them up to date with an instance.
+func (l *loads) enter(m *choreo.Machine) {
+	of, version := m.PeoplesLoad()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := m.Instance()
+	if was, known := l.of[id]; known && was.version == version || !known && len(of) == 0 {
+		return
+	}
+	l.forget(id)
+	l.add(of, 1)
+	l.of[id] = loadsOf{maps.Clone(of), version}
+}
+
+// drop forgets an instance.
+func (l *loads) drop(id workflow.InstanceID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget(id)
+}
+
+func (l *loads) forget(id workflow.InstanceID) {
+	l.add(l.of[id].of, -1)
+	delete(l.of, id)
+}
+
+func (l *loads) add(of map[worklist.User]worklist.Load, by int) {
 	for u, x := range of {
-		sum := p.sum[u]
+		sum := l.sum[u]
 		if sum = (worklist.Load{Assigned: sum.Assigned + by*x.Assigned, Selected: sum.Selected + by*x.Selected}); sum == (worklist.Load{}) {
-			delete(p.sum, u)
+			delete(l.sum, u)
 		} else {
-			p.sum[u] = sum
+			l.sum[u] = sum
 		}
 	}
 }
 
-func (p *presence) loadOf(u worklist.User) worklist.Load {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.sum[u]
+func (l *loads) has(u worklist.User) worklist.Load {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sum[u]
 }
 
 // People are those to whom items for a role can be offered: users who are signed in somewhere, and partners that were
@@ -135,7 +153,7 @@ func (p *partners) present(who worklist.Person, nodes ...workflow.PartnerID) wor
 			who.Active, who.Connected = true, max(who.Connected, since)
 		}
 	}
-	x := p.presence.loadOf(who.User)
+	x := p.ledger.people.has(who.User)
 	who.Assigned, who.Selected = x.Assigned, x.Selected
 	return who
 }

@@ -74,7 +74,6 @@ func (x *instances) quarantine(id workflow.InstanceID, q setAside) {
 	s.unload(id)
 	s.n.call(s.n.lineup.end(id))
 	x.ledger.drop(id)
-	x.partners.presence.enter(id, nil, 0)
 }
 
 // errAside is the answer to a request for an instance that is set aside.

@@ -600,7 +600,6 @@ func (s *shard) lose(b batch, err error) {
 	}
 	for _, h := range slices.Backward(b.touched) {
 		s.n.ledger.takeBack(h.id)
-		s.n.partners.presence.enter(h.id, nil, 0)
 	}
 	for _, h := range b.touched {
 		id := h.id

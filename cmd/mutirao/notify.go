@@ -19,10 +19,10 @@ func newNotifyCommand() *cobra.Command {
 all, to all who have the role; fewest-assigned N, to those N of them who were offered
 fewest items and have not taken them; fewest-selected N, who have fewest; and
 latest-connected N, who came last. The partner that holds a task chooses among those who
-are here, as it sees them. Whoever comes later is offered it then, until somebody takes it.
-What nobody has taken is offered anew; who has an item keeps it. Who is not offered an
-item does not see it in the worklist, and cannot take it; who answers for the
-instance sees all.
+are here, as it sees them. Whoever comes later is offered it then, until somebody takes
+it. What nobody has taken is offered anew; whoever has an item keeps it. To whom an item
+is not offered, it is not in the worklist and cannot be taken; but who answers for the
+instance sees it if it is for a role of theirs.
 
 That is for the user who answers for the instance (mutirao show says who), and for
 those who have the role that its definition names under administrators; others are

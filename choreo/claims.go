@@ -418,7 +418,7 @@ func (s *State) inCharge(a *Attempt) bool {
 // taskOf is what the board has to know of the task of an attempt. A deadline matters to it only where the item
 // passes on as it is near, once it is known since when it can be done.
 func (s *State) taskOf(a *Attempt) worklist.Task {
-	t := worklist.Task{Role: a.Task.Role, Offline: a.Task.Offline, Priority: a.Task.Priority}
+	t := worklist.Task{Role: a.Task.Role, ByNode: a.Task.ByNode() || a.undoes != nil, Offline: a.Task.Offline, Priority: a.Task.Priority}
 	if left := s.transferOf(a); left > 0 && a.noticed != 0 {
 		t.Transfer = left
 		t.Due, _ = s.dueOf(a)

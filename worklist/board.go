@@ -32,6 +32,7 @@ type Terms struct {
 // Task is what the definition says of a person's task.
 type Task struct {
 	Role     workflow.RoleName // empty: anybody
+	ByNode   bool              // no person does it: it is only ordered about
 	Offline  bool              // it may be locked
 	Priority int
 	Size     int64 // bytes that a device needs for it

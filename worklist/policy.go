@@ -110,7 +110,7 @@ func usersOf(ps []Person) []User {
 // offer is what is to be said of an item that waits for somebody to take it; nil: nothing
 // (rule 4).
 func (d *deciding) offer(it *item) Body {
-	if d.b.terms.Open && d.b.Policy().All() || d.b.spent(d.self) {
+	if it.Task.ByNode || d.b.terms.Open && d.b.Policy().All() || d.b.spent(d.self) {
 		return nil
 	}
 	role := it.roleNow()
@@ -214,7 +214,7 @@ func (b *Board) countsOf(it *item) (is counted) {
 
 // named reports whether an item is for those alone whom its offers name.
 func (b *Board) named(it *item) bool {
-	return !(b.terms.Open && b.Policy().All()) && !b.spent(it.Holder) && it.under == b.policyFact() && !it.all
+	return !it.Task.ByNode && !(b.terms.Open && b.Policy().All()) && !b.spent(it.Holder) && it.under == b.policyFact() && !it.all
 }
 
 func (b *Board) load(c counted, by int) {

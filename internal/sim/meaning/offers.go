@@ -8,7 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file is the second reading of whom items are offered to (docs/worklists.md, rule 4).
+// This file is the second reading of whom items are offered to (docs/worklists.md, Offers).
 
 // offers are those of an item under one policy.
 type offers struct {

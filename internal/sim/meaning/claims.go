@@ -343,6 +343,7 @@ type Item struct {
 	due    *worklist.Due // that somebody gave it in place of its task's
 	passed bool          // it passed to the responsible user since its deadline was near
 	ends   []ending
+	undone []ending // failures that an adoption took back: what followed them was right
 	both   []*Hold
 	orders []*claimed
 	used   []worklist.ID // orders that were carried out
@@ -481,6 +482,11 @@ func (it *Item) adopt(x *claimed, b worklist.Adopt) {
 		return
 	}
 	r := it.Results[at]
+	for _, e := range it.ends {
+		if known(e) {
+			it.undone = append(it.undone, e)
+		}
+	}
 	it.ends = slices.DeleteFunc(it.ends, known)
 	if h := it.Open; h != nil && h == r.hold {
 		it.finish(h, x.at, "done")
@@ -761,7 +767,7 @@ func (m *Meaning) Closed(fn func(a *Attempt, t *workflow.Task, said choreo.FactI
 			for _, s := range slices.Concat(a.starts, a.successes) {
 				_, by := m.adopted[s] // then it was shown, or the adoption does not count
 				by = by || slices.ContainsFunc(items, func(it *Item) bool {
-					return it.Attempt == a.ID && slices.ContainsFunc(it.ends, func(e ending) bool { return e.of != nil && m.h.knew(s, e.at) && it.Entitled(e.of) })
+					return it.Attempt == a.ID && slices.ContainsFunc(slices.Concat(it.ends, it.undone), func(e ending) bool { return e.of != nil && m.h.knew(s, e.at) && it.Entitled(e.of) })
 				})
 				fn(a, a.task, m.h.facts[s].id, by)
 			}

@@ -20,6 +20,9 @@ import (
 //	                   holds then follows from the current data, so it is the same everywhere: while a
 //	                   strict one is broken no task begins that has not (BLOCKED), and people are told
 //
+// A final condition holds tasks back in the same way: while it holds of the current data, what has not begun is
+// SKIPPED, and when nothing is under way any more the instance has succeeded.
+//
 // That a result breaks a constraint is not held against the fact that brings it: its author may not
 // have known what it breaks it with.
 
@@ -30,11 +33,14 @@ type constraint struct {
 	*condition
 }
 
-// layConstraints finds the constraints over data, by name.
+// layConstraints finds the final condition, and the constraints over data, by name.
 func (s *State) layConstraints() {
-	s.constraints, s.broken = nil, 0
+	s.constraints, s.broken, s.final = nil, 0, nil
 	if s.flow != nil {
 		return
+	}
+	if s.def.Final != nil {
+		s.final = s.conditionOn(s.def.Final)
 	}
 	for _, c := range s.def.Constraints {
 		if c.When == nil {
@@ -54,7 +60,7 @@ func (s *State) layConstraints() {
 func (s *State) constrain(c *condition) {
 	was := s.broken
 	s.broken += c.strict * (1 - 2*one(c.holds))
-	if (was > 0) == (s.broken > 0) {
+	if (was > 0) == (s.broken > 0) && c != s.final {
 		return
 	}
 	for _, sl := range s.slots {
@@ -64,6 +70,9 @@ func (s *State) constrain(c *condition) {
 		}
 	}
 }
+
+// isFinal reports whether the data satisfy the final condition of a workflow whose tasks run once.
+func (s *State) isFinal() bool { return s.final != nil && s.final.holds }
 
 // breaks says which strict constraint the result of an attempt would break; empty: none. What may not count is
 // left to what comes of it.
@@ -95,18 +104,14 @@ func (s *State) wouldBreak(out map[workflow.DataName]workflow.Value) string {
 	return ""
 }
 
-// brokenConstraints are what people should know of constraints that the current data break.
+// brokenConstraints are what people should know of constraints that the current data break, and of an end that they
+// do not reach.
 func (s *State) brokenConstraints() (out []IncidentView) {
 	for _, c := range s.constraints {
 		if c.holds {
 			continue
 		}
-		by := s.log.genesis
-		for _, it := range c.items {
-			if w := s.data[it.decl.Name].by; w != nil && byTime(w, by) > 0 {
-				by = w
-			}
-		}
+		by := s.lastWrite(c.condition)
 		x := IncidentView{At: by.fact.At, What: fmt.Sprintf("the data break the constraint %s: %s", c.name, c.expr.Source)}
 		if c.strict {
 			x.What = fmt.Sprintf("the data break the constraint %s, so nothing else begins: %s", c.name, c.expr.Source)
@@ -116,7 +121,22 @@ func (s *State) brokenConstraints() (out []IncidentView) {
 		}
 		out = append(out, x)
 	}
+	if s.final != nil && !s.final.holds && s.overall() == workflow.InstanceFailed {
+		what := "nothing is left to be done, and the data are not final: " + s.final.expr.Source
+		out = append(out, IncidentView{At: s.lastWrite(s.final).fact.At, What: what})
+	}
 	return out
+}
+
+// lastWrite is the latest fact that wrote what a condition is about: the genesis, if nobody wrote any.
+func (s *State) lastWrite(c *condition) *entry {
+	by := s.log.genesis
+	for _, it := range c.items {
+		if w := s.data[it.decl.Name].by; w != nil && byTime(w, by) > 0 {
+			by = w
+		}
+	}
+	return by
 }
 
 // breaksAtStart says which strict constraint the data break with which an instance would begin; empty: none.

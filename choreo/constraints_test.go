@@ -28,9 +28,9 @@ partitions: {one: [left, late], two: [right, free], three: [join, end]}
 
 // constrainedRun is a random history in which partners that do not know of each other write data that a strict
 // constraint is about: letters are late or lost, holders are given up and come back, nodes crash.
-func constrainedRun(t *testing.T, seed uint64) *mesh {
+func constrainedRun(t *testing.T, seed uint64, src string) *mesh {
 	r := rand.New(rand.NewPCG(seed, 11))
-	w := newMesh(t, parse(t, constrained))
+	w := newMesh(t, parse(t, src))
 	names := []workflow.PartnerID{"ann", "ben", "cleo"}
 	at := map[workflow.PartitionName]workflow.PartnerID{"one": "ann", "two": "ben", "three": "cleo"}
 	if err := w.start("ann", w.genesis(at, names...)); err != nil {
@@ -83,8 +83,11 @@ func constrainedRun(t *testing.T, seed uint64) *mesh {
 }
 
 // settledRun is one after which all know all.
-func settledRun(t *testing.T, seed uint64) *mesh {
-	w := constrainedRun(t, seed)
+func settledRun(t *testing.T, seed uint64) *mesh { return settledHistory(t, seed, constrained) }
+
+// settledHistory is settledRun of another definition.
+func settledHistory(t *testing.T, seed uint64, src string) *mesh {
+	w := constrainedRun(t, seed, src)
 	clear(w.gone)
 	for range 3 {
 		w.meetAll()
@@ -174,5 +177,61 @@ partitions: {one: [left, next], two: [right], three: [slow]}
 		if m := w.nodes[p].m; m.state.broken != 0 || m.Overall() != workflow.InstanceSucceeded {
 			t.Errorf("%s sees %d strict constraints broken, and the instance %s", p, m.state.broken, m.Overall())
 		}
+	}
+}
+
+const finals = `
+workflow: w
+data: {a: {type: integer, default: 0}, b: {type: integer, default: 0}, c: {type: integer}}
+tasks:
+  left:  {application: x, out: [a], timeout: 30m, contingency: other, reconcile: keep-replacement}
+  other: {application: x, out: [a], timeout: 30m}
+  right: {application: x, out: [b], timeout: 30m, on-failure: release}
+  late:  {after: left, application: x, time-to-wait: 1h, timeout: 30m, out: [c]}
+  free:  {when: c != null or a + b > 3, application: x, out: [b], timeout: 30m}
+  off:   {after: left, enabled: false, application: x, out: [a]}
+  then:  {when: not succeeded("off") and succeeded("right"), application: x, out: [c]}
+  join:  {after: [left, right], application: x, out: [c]}
+  end:   {after: join, timeout: 30m}
+constraints: [{name: sum, when: a + b <= 7, strict: true}]
+final: a + b == 5
+partitions: {one: [left, late, off], two: [right, free, then], three: [join, end]}
+`
+
+// Partners that do not know of each other make data final, and not final again; whatever they do then, and in
+// whatever order facts come, all that have the same facts agree, and nothing begins while they are final.
+func TestFinalDataConverge(t *testing.T) {
+	final, ended, failed := 0, 0, 0
+	for seed := range uint64(150) {
+		w := settledHistory(t, seed, finals)
+		want := w.nodes["ann"].m
+		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
+			if got := w.nodes[p].m; got.Digest() == want.Digest() && string(got.Fingerprint()) != string(want.Fingerprint()) {
+				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p, firstDifference(want.Fingerprint(), got.Fingerprint()))
+			}
+		}
+		shuffled(t, w, seed)
+		s := want.state
+		if st := s.bySlot["off"].State; st != workflow.Skipped && st != workflow.Aborted {
+			t.Errorf("seed %d: what is not enabled is %s", seed, st)
+		}
+		if s.isFinal() && s.broken == 0 {
+			final++
+			ended += one(s.overall() == workflow.InstanceSucceeded)
+			for _, sl := range s.slots {
+				if !sl.begun() && !sl.State.Done() {
+					t.Errorf("seed %d: %s is %s, and the data are final", seed, sl.Task.Name, sl.State)
+				}
+			}
+		}
+		failed += one(s.overall() == workflow.InstanceFailed)
+		for _, e := range want.log.order {
+			if !e.counted {
+				t.Errorf("seed %d: a fact of a correct node does not count: %s, %s", seed, e.fact.Body.Kind(), e.why)
+			}
+		}
+	}
+	if final == 0 || ended == 0 || failed == 0 {
+		t.Errorf("of 150 histories %d ended with final data, %d of these well, %d failed: want some of each", final, ended, failed)
 	}
 }

@@ -30,8 +30,8 @@ func (m *Machine) Counted() (facts map[FactID]*Fact, counted map[FactID]bool) {
 }
 
 // ConstrainedHistory is a machine with a random history in which a strict constraint may be broken by partners that
-// did not know of each other.
+// did not know of each other, or with data that are final for a while.
 func ConstrainedHistory(t *testing.T, seed uint64) *Machine {
 	t.Helper()
-	return settledRun(t, seed).nodes["ann"].m
+	return settledHistory(t, seed, []string{constrained, finals}[seed%2]).nodes["ann"].m
 }

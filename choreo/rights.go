@@ -79,8 +79,13 @@ func (v *evidence) any(es []*entry) bool { return slices.ContainsFunc(es, v.knew
 
 // held reports whether the rule of a slot's task can have held, and ended whether it
 // can have become impossible.
-func (v *evidence) held(sl *Slot) bool  { return v.rule(sl, &sl.mayHold, true) }
-func (v *evidence) ended(sl *Slot) bool { return v.rule(sl, &sl.mayEnd, false) }
+func (v *evidence) held(sl *Slot) bool {
+	return !sl.Task.Disabled && v.rule(sl, &sl.mayHold, true)
+}
+
+func (v *evidence) ended(sl *Slot) bool {
+	return sl.Task.Disabled || v.rule(sl, &sl.mayEnd, false)
+}
 
 func (v *evidence) rule(sl *Slot, was *ruleWas, held bool) bool {
 	r := sl.Task.Rule
@@ -256,6 +261,8 @@ func (v *evidence) mayReady(a *Attempt, trigger bool) string {
 	switch {
 	case a.beside():
 		return "it waits for no rule"
+	case a.Slot.Task.Disabled:
+		return "its task is not enabled"
 	case trigger && a.Slot.Task.TimeToWait == 0:
 		return "its task has no trigger"
 	case !trigger && !a.Slot.hasData:
@@ -279,6 +286,8 @@ func (v *evidence) mayStart(a *Attempt) string {
 		return v.mayPerform(a)
 	case sl.Dropped != nil:
 		return "its task is not needed"
+	case sl.Task.Disabled:
+		return "its task is not enabled"
 	case slices.ContainsFunc(v.s.cancels, v.certain):
 		return "it was started after the instance was cancelled"
 	case v.gaveUp(a):

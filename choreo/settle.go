@@ -151,7 +151,7 @@ func one(yes bool) int {
 // stateOf says where a slot's task stands.
 func (s *State) stateOf(sl *Slot) workflow.State {
 	a := sl.Current
-	sl.Spared, sl.barred = false, s.broken > 0 && !sl.begun()
+	sl.Spared, sl.barred = false, (s.broken > 0 || s.isFinal()) && !sl.begun()
 	switch {
 	case sl.Pick != nil:
 		return workflow.Succeeded
@@ -169,6 +169,8 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 	switch f := sl.ruleComes(); {
 	case sl.Dropped != nil && f.Truth == workflow.True:
 		sl.Spared = true
+		return workflow.Skipped
+	case sl.Task.Disabled, sl.barred && s.broken == 0: // the data are final
 		return workflow.Skipped
 	case f.Truth == workflow.Impossible && f.ByFailure:
 		return workflow.Blocked
@@ -290,8 +292,14 @@ func (s *State) overall() workflow.InstanceState {
 		return workflow.InstanceCancelled
 	case s.going > 0:
 		return workflow.InstanceRunning
-	case s.blocked > 0, s.broken > 0:
+	case s.broken > 0:
 		return workflow.InstanceBlocked
+	case s.isFinal():
+		return workflow.InstanceSucceeded
+	case s.blocked > 0:
+		return workflow.InstanceBlocked
+	case s.final != nil:
+		return workflow.InstanceFailed
 	}
 	if s.end == "" {
 		s.end = workflow.InstanceSucceeded

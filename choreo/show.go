@@ -420,8 +420,13 @@ func (s *State) slotView(sl *Slot) TaskView {
 		v.Awaits = sl.Pending.action.Task
 		v.also("nobody can take the contingency " + string(v.Awaits) + " yet")
 	}
-	if sl.barred && v.State == workflow.Blocked {
+	switch {
+	case sl.barred && v.State == workflow.Blocked:
 		v.also("a strict constraint is broken")
+	case sl.Task.Disabled && v.State == workflow.Skipped:
+		v.also("it is not enabled")
+	case sl.barred && v.State == workflow.Skipped:
+		v.also("the data are final")
 	}
 	for _, x := range sl.Attempts {
 		if x.success() != nil && x.stands == superseded {

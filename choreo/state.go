@@ -70,9 +70,11 @@ type State struct {
 	refiled    bool                            // a file among the data is another, or none, since FilesToRead was asked
 	questions  map[asked]*question
 	conditions map[string]*condition // by their one spelling
-	// constraints are those over data, broken how many strict ones the data break (constraints.go).
+	// constraints are those over data, broken how many strict ones the data break, and final the
+	// condition that ends the instance; nil: none does (constraints.go).
 	constraints []constraint
 	broken      int
+	final       *condition
 	fills       map[workflow.TaskName][]*Slot
 
 	// going counts the slots of which more is expected, pending those that wait for a
@@ -149,7 +151,7 @@ type Slot struct {
 	moved           bool // since its machine last looked
 	due             bool // it waits for its machine to look at it (desk.go)
 	awaits          bool // it waits to be judged (converge.go)
-	barred          bool // it has not begun, and may not: a strict constraint is broken
+	barred          bool // it has not begun, and may not: a strict constraint is broken, or the data are final
 }
 
 // Attempt is one assignment of a slot to a partner.

@@ -369,13 +369,13 @@ var alive = map[string]bool{
 	"type: manual": true, "type: semi-automatic": true, "type: workflow": true, "uses": true,
 	"needs": true, "retries": true, "compensate": true, "responsible": true, "administrators": true, "role": true, "creator-role": true,
 	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true, "offline": true,
-	"data: file": true, "deadline": true, "warnings": true, "transfer": true, "priority": true, "initial": true, "constraints: when": true,
-	"distribution: notify": true,
+	"data: file": true, "deadline": true, "warnings": true, "transfer": true, "priority": true, "initial": true, "constraints: when": true, "final": true,
+	"enabled": true, "distribution: notify": true,
 }
 
 // driven are those that a definition may have besides that is driven by its data.
 var driven = map[string]bool{
-	"repeat": true, "on-conflict": true, "enabled": true, "final": true, workflow.FeatureAge: true,
+	"repeat": true, "on-conflict": true, workflow.FeatureAge: true,
 }
 
 // NotYet are the parts of the language that a definition uses and that nodes of

@@ -239,6 +239,9 @@ func (r *reader) checkConditions() {
 			asks(c.When, r.written(r.def, "constraints"))
 		}
 	}
+	if r.def.Final != nil {
+		asks(r.def.Final, r.written(r.def, "final"))
+	}
 	sum, most := 0, DataName("")
 	for _, n := range slices.Sorted(maps.Keys(conditions)) {
 		evaluations := writers[n] * len(conditions[n])

@@ -15,8 +15,8 @@ type Doubt struct {
 // maxPairs bounds how many pairs of tasks are compared.
 const maxPairs = 10_000
 
-// Doubts looks for strict constraints that are broken at the start, and at a flow that is driven by
-// data, which is one with a task that repeats: data that nobody sets, conditions that can never
+// Doubts looks for strict constraints that are broken at the start, for an end that cannot be reached,
+// and at a flow that is driven by data, which is one with a task that repeats: data that nobody sets, conditions that can never
 // hold, an end that cannot be reached, tasks that fire for ever, and tasks that set the same side by
 // side. It says only what is certain, and knows comparisons with constants. Of a text with mistakes
 // there are none. shared are the pieces that it may take.
@@ -34,14 +34,15 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 		return nil
 	}
 	d := &doubter{reader: r, satisfier: satisfier{r.def}, writers: map[DataName][]*Task{}}
-	d.broken()
-	if !slices.ContainsFunc(r.def.Tasks, repeats) {
-		return d.found
-	}
 	for _, t := range r.def.Tasks {
 		for _, n := range t.Out {
 			d.writers[n] = append(d.writers[n], t)
 		}
+	}
+	d.broken()
+	if !slices.ContainsFunc(r.def.Tasks, repeats) {
+		d.end()
+		return d.found
 	}
 	d.unset()
 	d.never()

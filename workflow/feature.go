@@ -73,6 +73,9 @@ func (r *reader) distributionFeatures(add func(TaskName, *node, string)) {
 	if n := r.written(r.def, "constraints"); n != nil && of(false) {
 		add("", n, "constraints: when")
 	}
+	if r.def.Final != nil && r.def.Final.aged {
+		add("", r.written(r.def, "final"), FeatureAge)
+	}
 	aged := func(c Constraint) bool { return c.When != nil && c.When.aged }
 	if n := r.written(r.def, "constraints"); n != nil && slices.ContainsFunc(r.def.Constraints, aged) {
 		add("", n, FeatureAge)
@@ -95,7 +98,9 @@ func (r *reader) taskFeatures(t *Task, add func(TaskName, *node, string)) {
 		}
 		add(t.Name, n, key)
 	}
-	if t.Disabled {
+	if t.Disabled && t.ContingencyOnly {
+		add(t.Name, r.written(t, "enabled"), "enabled: contingency")
+	} else if t.Disabled {
 		add(t.Name, r.written(t, "enabled"), "enabled")
 	}
 	if t.Type != Automatic {

@@ -79,7 +79,7 @@ func (m *Meaning) live(a *Attempt) bool {
 func (m *Meaning) mayStart(a *Attempt) bool {
 	sl := a.slot
 	if sl.State == workflow.Failed || sl.Pending {
-		return sl.begun() || !m.broken && m.rule3(sl).truth == workflow.True
+		return sl.begun() || !m.broken && !m.final && m.rule3(sl).truth == workflow.True
 	}
 	return sl.State == workflow.Ready
 }
@@ -99,7 +99,7 @@ func (c *check) ready(b *choreo.ReadyBody) {
 	}
 	c.wants(asksData(a.slot.Task.Rule), "a task is said to be ready whose rule is not about data")
 	c.wants(c.m.rule3(a.slot).truth == workflow.True, "a task is said to be ready whose rule does not hold")
-	c.wants(!c.m.broken, "a task is said to be ready while a strict constraint is broken")
+	c.wants(!c.m.broken && !c.m.final, "a task is said to be ready while a strict constraint is broken, or the data are final")
 }
 
 func (c *check) start(b *choreo.Start) {

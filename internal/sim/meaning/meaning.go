@@ -33,6 +33,7 @@ type Meaning struct {
 	spoken     map[string][]int                             // words of people, by what they say: the claims that they are in
 	idle       bool                                         // what is undecided about data stays so
 	broken     bool                                         // the data break a strict constraint
+	final      bool                                         // the data are final
 
 	Data  map[workflow.DataName]workflow.Value
 	State workflow.InstanceState
@@ -133,6 +134,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 	}
 	m.write()
 	m.broken = m.breaks()
+	m.final = m.h.def.Flow() == nil && m.h.def.Final != nil && m.keeps(workflow.Constraint{When: m.h.def.Final}, nil)
 	m.settle()
 	m.State = m.overall()
 	return m

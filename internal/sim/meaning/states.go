@@ -117,6 +117,8 @@ func (m *Meaning) stateOf(sl *Slot) workflow.State {
 		return workflow.Ready
 	}
 	switch f := m.rule3(sl); {
+	case sl.Task.Disabled, m.final && !m.broken:
+		return workflow.Skipped
 	case f.truth == workflow.Impossible && f.byFailure:
 		return workflow.Blocked
 	case f.truth == workflow.Impossible:
@@ -312,8 +314,13 @@ func (m *Meaning) overall() workflow.InstanceState {
 			out = workflow.InstanceFailed
 		}
 	}
-	if m.broken {
+	switch {
+	case m.broken:
 		return workflow.InstanceBlocked
+	case m.final:
+		return workflow.InstanceSucceeded
+	case m.h.def.Final != nil && m.h.def.Flow() == nil && out != workflow.InstanceBlocked:
+		return workflow.InstanceFailed
 	}
 	return out
 }

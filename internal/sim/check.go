@@ -281,11 +281,12 @@ func (c *checks) single(id string, entries []api.LogEntry) {
 }
 
 // keptWork checks that what a person was told is done is in the history. At a node in
-// whose name more chains were opened than others take in, nobody may hear of it.
+// whose name more chains were opened than others take in, or that filled with lies what others
+// keep of its words, nobody may hear of it.
 func (c *checks) keptWork(id string, entries []api.LogEntry) {
 	for _, d := range c.done {
 		m := c.w.nodes[d.node]
-		if d.id != id || m.gone || c.tooManyChains(m, id) || m.keepsSummary(id) && c.hadDone(m, d) {
+		if d.id != id || m.gone || c.tooManyChains(m, id) || c.filled(m, id) || m.keepsSummary(id) && c.hadDone(m, d) {
 			continue
 		}
 		ok := slices.ContainsFunc(entries, func(e api.LogEntry) bool {
@@ -295,6 +296,22 @@ func (c *checks) keptWork(id string, entries []api.LogEntry) {
 			c.w.violate("durable: n%d was told that %s of %s is done, and nobody knows of it", d.node, d.task, id[:8])
 		}
 	}
+}
+
+// filled reports whether a machine brought so many bytes of lies into an instance that others
+// said that they have no room for what it adds.
+func (c *checks) filled(m *machine, id string) bool {
+	in, err := workflow.ParseInstanceID(id)
+	loads := func(key string) bool { return strings.HasSuffix(key, string(in[:])) }
+	if err != nil || !slices.ContainsFunc(slices.Collect(maps.Keys(m.loads)), loads) {
+		return false
+	}
+	for _, other := range c.w.nodes {
+		if _, crowded := c.crowded[lacking{other.i, id}]; other != m && !other.gone && !crowded {
+			return false
+		}
+	}
+	return true
 }
 
 // tooManyChains reports whether more chains were opened in a machine's name, in an instance,

@@ -1,11 +1,13 @@
 package choreo
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -183,6 +185,54 @@ func checkLine(t *testing.T, seed uint64, m *Machine) {
 		if m.state.values[n] != v {
 			t.Errorf("seed %d: %s is %v, and %v in the last state", seed, n, m.state.values[n], v)
 		}
+	}
+	checkPending(t, seed, m)
+	checkOutlooks(t, seed, m)
+}
+
+// checkPending checks what is said to have been pending in each state.
+func checkPending(t *testing.T, seed uint64, m *Machine) {
+	history := m.History()
+	for _, v := range history {
+		if v.Mark == "aborted" {
+			continue
+		}
+		want := map[workflow.TaskName]bool{}
+		for _, r := range history {
+			ended := r.Output
+			if r.Mark == "aborted" {
+				ended++
+			}
+			if r.FiredBy >= 0 && r.FiredBy <= v.Output && v.Output < ended {
+				want[r.Task] = true
+			}
+		}
+		for _, p := range m.state.flow.line.board.Pending() {
+			if p.State <= v.Output {
+				want[p.Task.Name] = true
+			}
+		}
+		if got := slices.Sorted(maps.Keys(want)); !slices.Equal(got, v.Pending) {
+			t.Errorf("seed %d: in S%d %v was pending, want %v", seed, v.Output, v.Pending, got)
+		}
+	}
+}
+
+// checkOutlooks checks that what a step would lead to is said of those that are allowed, and that nothing changes by it.
+func checkOutlooks(t *testing.T, seed uint64, m *Machine) {
+	before := string(m.Fingerprint())
+	allowed, _ := m.Recovery()
+	for _, method := range []string{dataflow.MethodCompensate, dataflow.MethodOffer, dataflow.MethodRestart} {
+		o, err := m.ForeseeRecovery(dataflow.Step{Method: method})
+		if may := slices.Contains(allowed, method); may != (err == nil) {
+			t.Errorf("seed %d: %s is allowed %t, and to foresee it: %v", seed, method, may, err)
+		}
+		if err == nil && (o.Cause == "") == (len(o.Fires) == 0 && !o.Final) {
+			t.Errorf("seed %d: %s leads nowhere, or to two ends: %+v", seed, method, o)
+		}
+	}
+	if string(m.Fingerprint()) != before {
+		t.Errorf("seed %d: to foresee a recovery changed the state", seed)
 	}
 }
 

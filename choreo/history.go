@@ -3,6 +3,7 @@ package choreo
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/dataflow"
@@ -20,6 +21,9 @@ type StateView struct {
 	Partner workflow.PartnerID
 	// Values are the data of the state, or in which the transition was aborted.
 	Values map[workflow.DataName]workflow.Value
+	// Pending are the transitions that had been fired and had not ended when the state was there, of the current
+	// state those that have not ended now.
+	Pending []workflow.TaskName
 }
 
 // DrivenByData reports whether the instance is a data-state flow, and has a history.
@@ -46,7 +50,44 @@ func (m *Machine) History() (out []StateView) {
 		}
 		out = append(out, v)
 	}
+	addPending(out, b)
 	return out
+}
+
+// addPending says of each state what was pending in it: what a state fired is pending from there on, until it brings
+// a state, or is aborted.
+func addPending(history []StateView, b *dataflow.Board) {
+	begins, ends := make([][]workflow.TaskName, b.State()+1), make([][]workflow.TaskName, b.State()+2)
+	for _, v := range history {
+		if v.FiredBy < 0 {
+			continue
+		}
+		begins[v.FiredBy] = append(begins[v.FiredBy], v.Task)
+		until := v.Output
+		if v.Mark == dataflow.Aborted && v.Input < 0 {
+			until++ // in the state in which it was aborted it was pending
+		}
+		ends[until] = append(ends[until], v.Task)
+	}
+	for _, p := range b.Pending() {
+		begins[p.State] = append(begins[p.State], p.Task.Name)
+	}
+	pending := map[workflow.TaskName]int{} // how often: a state that is offered fires once more what was aborted
+	for i := range history {
+		v := &history[i]
+		if v.Mark == dataflow.Aborted && v.Input < 0 {
+			continue // it brought no state
+		}
+		for _, t := range ends[v.Output] {
+			if pending[t]--; pending[t] == 0 {
+				delete(pending, t)
+			}
+		}
+		for _, t := range begins[v.Output] {
+			pending[t]++
+		}
+		v.Pending = slices.Sorted(maps.Keys(pending))
+	}
 }
 
 // changed are data with some of them changed. A state without changes shares those of the one before.

@@ -74,6 +74,22 @@ func (vw *view) answersFor(h *held) workflow.UserName {
 	return workflow.UserName(vw.partners.called(h.m.Responsible()))
 }
 
+// deciding says who decides about an instance, and whether a person at this node does.
+func (k *desk) deciding(ctx context.Context, q api.DecidingQuery) (out *api.Deciding, err error) {
+	who, err := k.persons.Who(q.User)
+	if err != nil {
+		return nil, err
+	}
+	person, known := k.partners.Person(worklist.User(who.ID))
+	err = k.look(ctx, q.ID, func(h *held) {
+		out = &api.Deciding{
+			User: who.Name, May: known && h.m.MayOrder(person.User, person.Roles),
+			Responsible: k.view.answersFor(h), Administrators: h.def.Def.Administrators,
+		}
+	}, k.onlyThere)
+	return out, err
+}
+
 // Target is what an order about a task is about, or, without one, the instance.
 func (k peoplesItems) Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (worklists.Target, error) {
 	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (worklists.Target, error) { return k.targetIn(h, task, who) })

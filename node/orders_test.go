@@ -107,6 +107,22 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		if len(in.Asks) != 1 || in.Asks[0].Task != "weigh" || !slices.Contains(in.Asks[0].Commands, "mutirao task again "+id+" weigh") || in.Responsible != "bia" {
 			t.Errorf("%s answers; it asks %+v", in.Responsible, in.Asks)
 		}
+		anas, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "led", Responsible: "ana"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for of, want := range map[string]api.Deciding{
+			id:      {User: "ana", May: false, Responsible: "bia", Administrators: "chief"},
+			anas.ID: {User: "ana", May: true, Responsible: "ana", Administrators: "chief"},
+		} {
+			if d, err := tm.p["base"].node.Deciding(t.Context(), api.DecidingQuery{User: "ana", ID: of}); err != nil || *d != want {
+				t.Errorf("who decides is %+v, %v, want %+v", d, err, want)
+			}
+		}
+		_, err = tm.p["tablet"].node.Deciding(t.Context(), api.DecidingQuery{User: "bia", ID: id})
+		wantCode(t, err, api.NotFound, "no instance")
+		_, err = tm.p["base"].node.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "offer"})
+		wantCode(t, err, api.Refused, "is not driven by its data")
 		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.NotAllowed, "bia answers for the instance")
 		wantCode(t, tm.order("base", "base", id, api.TaskCancel, ""), api.NotAllowed, "bia answers for the instance")
 		wantCode(t, tm.p["base"].node.Cancel(t.Context(), id, "why not"), api.NotAllowed, "bia answers for the instance")

@@ -77,7 +77,7 @@ func (vw *view) render(h *held) *api.Instance {
 	vw.addDues(h, out)
 	vw.addClaims(h, out)
 	vw.addWorkers(h, snap.Tasks, out.Tasks)
-	out.Asks, out.Recovery = vw.asks(h), vw.recovery(h)
+	out.Asks, out.DataDriven, out.Recovery = vw.asks(h), h.m.DrivenByData(), vw.recovery(h)
 	out.Quality = quality(out)
 	return out
 }

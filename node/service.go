@@ -487,8 +487,7 @@ func (k *desk) states(ctx context.Context, ref string) (out []api.DataState, err
 		if h.m.DrivenByData() {
 			out = k.view.renderHistory(h)
 		} else {
-			none = api.Errorf(api.Refused, "workflow %s is not driven by its data: it has no task with repeat, and so no history of data states", h.def.Def.Name).
-				WithHint("mutirao log %s lists what happened, mutirao show %s shows the data as they are now", ref, ref)
+			none = notDriven(h)
 		}
 	}, k.onlyThere)
 	if err == nil {
@@ -760,6 +759,12 @@ func (n *Node) History(ctx context.Context, ref string) ([]api.DataState, error)
 	return out, n.explain(err)
 }
 
+// ForeseeRecovery says what a step would lead to that recovers an interrupted instance.
+func (n *Node) ForeseeRecovery(ctx context.Context, ref string, step api.RecoveryStep) (*api.Outlook, error) {
+	out, err := n.desk.outlook(ctx, ref, step)
+	return out, n.explain(err)
+}
+
 // Diagram draws an instance or a workflow.
 func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) {
 	out, err := n.desk.diagram(ctx, ref, format)
@@ -910,6 +915,12 @@ func (n *Node) TransferItem(ctx context.Context, r api.TransferRequest) (*api.Tr
 // OrderTask has a user who decides about an instance say what becomes of a task.
 func (n *Node) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered, error) {
 	out, err := n.worklists.Order(ctx, r)
+	return out, n.explain(err)
+}
+
+// Deciding says whether a user decides about an instance.
+func (n *Node) Deciding(ctx context.Context, q api.DecidingQuery) (*api.Deciding, error) {
+	out, err := n.desk.deciding(ctx, q)
 	return out, n.explain(err)
 }
 

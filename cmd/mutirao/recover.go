@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,21 +30,24 @@ func newRecoverCommand() *cobra.Command {
 	var step api.RecoveryStep
 	var until int
 	var set []string
+	var dry bool
 	cmd := &cobra.Command{
-		Use:   "recover ID [METHOD] [--steps N] [--until STATE] [--when EXPR] [--set k=v]... [--user U]",
+		Use:   "recover ID [METHOD] [--steps N] [--until STATE] [--when EXPR] [--set k=v]... [--dry-run] [--user U]",
 		Short: "Recover an instance that is interrupted",
 		Long: `Without METHOD it says why an instance that is driven by its data is interrupted, and
 which methods the rules allow now. With one it takes that step:
 
 ` + methodsInWords() + `
-A value of --set is read by its type; NAME=null sets null. A method that is not allowed
+A value of --set is read by its type; NAME=null sets null. --dry-run says what the step
+would lead to, and changes nothing; what a compensation sets that its application decides
+is taken to be what was there before. A method that is not allowed
 now is refused with the reason (6), and changes nothing. The user who answers for the
 instance signs the step, or somebody with the role that its definition names under
 administrators (else 5). The partner that keeps the data states writes it down, so it
 must be reached.`,
 		Example: `  mutirao recover 3f9a
   mutirao recover 3f9a compensate --steps 2
-  mutirao recover 3f9a offer
+  mutirao recover 3f9a offer --dry-run
   mutirao recover 3f9a jump-forward --set status=agreed --set car=null`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -70,6 +76,9 @@ must be reached.`,
 					step.Set[workflow.DataName(k)] = nil
 				}
 			}
+			if dry {
+				return u.foresee(ctx, node, args[0], step)
+			}
 			done, err := node.OrderTask(ctx, api.TaskOrder{User: user.who(), ID: args[0], Order: api.TaskRecover, Recover: &step})
 			if err != nil {
 				return err
@@ -81,8 +90,65 @@ must be reached.`,
 	cmd.Flags().IntVar(&until, "until", -1, "compensate until a state is equivalent to that of this `number`")
 	cmd.Flags().StringVar(&step.When, "when", "", "compensate until this `expression` over data holds")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "what a jump sets, `NAME=VALUE`; may be repeated")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what it would lead to, and change nothing")
 	user.add(cmd)
 	return cmd
+}
+
+// foresee says what a step would lead to.
+func (u *ui) foresee(ctx context.Context, node api.Service, ref string, step api.RecoveryStep) error {
+	out, err := node.ForeseeRecovery(ctx, ref, step)
+	if err != nil {
+		return err
+	}
+	return u.result(out, func(w io.Writer) {
+		for _, x := range out.Undoes {
+			fmt.Fprintf(w, "undoes %s, which had brought S%d\n", x.Task, x.State)
+			if !x.Sure {
+				fmt.Fprintf(w, "    its application decides what that sets: here, what was there before\n")
+			}
+		}
+		t := table{head: []string{"DATA", "THEN"}}
+		for _, n := range slices.Sorted(maps.Keys(out.Attributes)) {
+			star := ""
+			if slices.Contains(out.Changed, workflow.DataName(n)) {
+				star = "*"
+			}
+			value, err := json.Marshal(out.Attributes[n])
+			if err != nil {
+				value = []byte("?")
+			}
+			t.add(n+star, oneLine(string(value)))
+		}
+		t.write(u, w, "")
+		fmt.Fprintln(w, outlookText(out))
+	})
+}
+
+// outlookText says how an instance would stand.
+func outlookText(out *api.Outlook) string {
+	text := fmt.Sprintf("S%d", out.State)
+	if out.Like != nil && *out.Like != out.State {
+		text += fmt.Sprintf(", like S%d", *out.Like)
+	}
+	switch out.Then {
+	case api.ThenFires:
+		if len(out.Fires) == 0 {
+			return text + ", waits until it is old enough to fire something"
+		}
+		return text + ", fires " + joinTasks(out.Fires)
+	case api.ThenFinal:
+		return text + ", ends it well"
+	}
+	return text + ", stays interrupted: " + oneLine(out.Cause)
+}
+
+func joinTasks(tasks []workflow.TaskName) string {
+	out := make([]string, len(tasks))
+	for i, t := range tasks {
+		out[i] = string(t)
+	}
+	return strings.Join(out, ", ")
 }
 
 func methodsInWords() string {

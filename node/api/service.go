@@ -58,6 +58,8 @@ type Service interface {
 	Log(ctx context.Context, id string) ([]LogEntry, error)
 	// History are the data states of an instance that is driven by its data, in order.
 	History(ctx context.Context, id string) ([]DataState, error)
+	// ForeseeRecovery says what a step would lead to that recovers an interrupted instance. It changes nothing.
+	ForeseeRecovery(ctx context.Context, id string, step RecoveryStep) (*Outlook, error)
 	// PutFile keeps a file at this node, to be given to an instance within a day: its
 	// Value is what stands among the data.
 	PutFile(ctx context.Context, name string, content io.Reader) (*File, error)
@@ -249,6 +251,8 @@ type DataState struct {
 	Changed   []workflow.DataName `json:"changed"`
 	Conflicts []workflow.DataName `json:"conflicts"`
 	Status    string              `json:"status"` // regular, final or exception
+	// Pending are the transitions that had been fired and had not ended while this was the current state.
+	Pending []workflow.TaskName `json:"pending"`
 }
 
 // Recovery says why an instance is interrupted, and what the rules allow now.
@@ -260,6 +264,41 @@ type Recovery struct {
 	Consistent bool              `json:"consistent"`
 	Methods    []string          `json:"methods"`
 	UnderWay   bool              `json:"under_way"` // compensations that were ordered have not ended
+}
+
+// Outlook is what a step of recovery would lead to, as far as that is known before it is taken.
+type Outlook struct {
+	From   int       `json:"from"`   // the current state
+	Undoes []Undoing `json:"undoes"` // compensations that come first, in order
+	// State is the number of the state in the end, Attributes are its data, and Changed those of them
+	// that have another value than now.
+	State      int                 `json:"state"`
+	Attributes map[string]any      `json:"attributes"`
+	Changed    []workflow.DataName `json:"changed"`
+	// Like is the state of the history that it is equivalent to; null: none.
+	Like *int `json:"like"`
+	// Then is fires (the Fires; none: at an age to come), final (it ends the instance) or interrupted (still, or once more, for that
+	// Cause; Methods are what the rules allow then).
+	Then    string              `json:"then"`
+	Fires   []workflow.TaskName `json:"fires"`
+	Cause   string              `json:"cause"`
+	Methods []string            `json:"methods"`
+}
+
+// What may follow a step of recovery.
+const (
+	ThenFires       = "fires"
+	ThenFinal       = "final"
+	ThenInterrupted = "interrupted"
+)
+
+// Undoing is a compensation that a step of recovery asks for.
+type Undoing struct {
+	Task  workflow.TaskName `json:"task"`  // that is undone
+	State int               `json:"state"` // that it had brought
+	// Sure: what it sets follows from the definition. Else its application decides, and it is taken to restore
+	// the data that were there before.
+	Sure bool `json:"sure"`
 }
 
 // Started says what Start did.
@@ -467,6 +506,8 @@ type Instance struct {
 	Data       map[string]any `json:"data"`
 	// Parent is the instance of which it does a task; null: none, it is for itself.
 	Parent *Parent `json:"parent,omitempty"`
+	// DataDriven: it has data states, which History lists.
+	DataDriven bool `json:"data_driven,omitempty"`
 	// Recovery is what may be done about an interruption; left out: it is not interrupted.
 	Recovery *Recovery `json:"recovery,omitempty"`
 	// Asks are the failures that wait for an order of the responsible user, or an administrator.

@@ -43,6 +43,9 @@ type WorklistService interface {
 	// OrderTask has a user who decides about an instance say what becomes of a task, or that the
 	// instance is cancelled. It returns when the partner that holds the task has that durable.
 	OrderTask(ctx context.Context, r TaskOrder) (*TaskOrdered, error)
+	// Deciding says whether a user decides about an instance in which this node takes part: answers for it, or has the
+	// role of its administrators.
+	Deciding(ctx context.Context, q DecidingQuery) (*Deciding, error)
 	// ExtendDeadline has a user who decides about an instance give a task a later deadline. It returns when the partner
 	// that holds the task has that durable.
 	ExtendDeadline(ctx context.Context, r ExtendRequest) (*Extended, error)
@@ -264,6 +267,20 @@ type RecoveryStep struct {
 	When  string `json:"when,omitempty"`
 	// Set are the data that a jump sets, read by their types; null: null.
 	Set map[workflow.DataName]*string `json:"set,omitempty"`
+}
+
+// DecidingQuery asks whether a user decides about an instance.
+type DecidingQuery struct {
+	User string `json:"user,omitempty"`
+	ID   string `json:"id"`
+}
+
+// Deciding says who decides about an instance, and whether a user does.
+type Deciding struct {
+	User           string            `json:"user"`
+	May            bool              `json:"may"`
+	Responsible    workflow.UserName `json:"responsible"`    // who answers for it
+	Administrators workflow.RoleName `json:"administrators"` // who has this role decides as well; empty: nobody else does
 }
 
 // TaskOrdered says what was ordered.

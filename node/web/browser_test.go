@@ -254,10 +254,18 @@ func (b *tab) until(js string) {
 	b.t.Fatalf("it never came that %s:\n%s", js, text)
 }
 
-// visit goes to an address.
+// visit goes to an address. A page may just be left by itself, as one that asks for itself again: then it is said of
+// the next.
 func (b *tab) visit(url string) {
 	b.t.Helper()
-	b.eval("window.left = true", nil)
+	mark := map[string]any{"expression": "window.left = true"}
+	_, err := b.try(b.session, "Runtime.evaluate", mark)
+	for began := time.Now(); err != nil && time.Since(began) < time.Minute; time.Sleep(20 * time.Millisecond) {
+		_, err = b.try(b.session, "Runtime.evaluate", mark)
+	}
+	if err != nil {
+		b.t.Fatalf("%s: the page before it cannot be asked: %v", url, err)
+	}
 	b.call("Page.navigate", map[string]any{"url": url}, nil)
 	b.until("!window.left")
 }

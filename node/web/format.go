@@ -28,7 +28,7 @@ func (l *language) functions() template.FuncMap {
 		"size": l.size, "hasFiles": hasFiles,
 		"title": func(key string, items []api.Item) titled { return titled{key, items} },
 		"zone":  func() string { return time.Now().Format("UTC-07:00") },
-		"list":  list, "voters": voters, "short": short, "value": value, "tone": tone,
+		"list":  list, "names": taskNames, "voters": voters, "short": short, "value": value, "tone": tone,
 		"state": func(family string, value any) stated { return stated{family, fmt.Sprint(value)} },
 		"assignment": func(of string, name any, why *api.Why) assignment {
 			return assignment{fmt.Sprintf("why-%s-%v", of, name), why}
@@ -129,6 +129,14 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+func taskNames(tasks []workflow.TaskName) string {
+	names := make([]string, len(tasks))
+	for i, t := range tasks {
+		names[i] = string(t)
+	}
+	return list(names)
+}
+
 func voters(e *api.Electorate) string {
 	var names []string
 	for _, v := range e.Voters {
@@ -167,13 +175,13 @@ func value(v any) string {
 // tone is how urgent a state is, for its looks. It is written out as well.
 func tone(state string) string {
 	switch strings.ToLower(state) {
-	case "succeeded", "active":
+	case "succeeded", "active", "final":
 		return "good"
 	case "running", "ready":
 		return "busy"
-	case "failed", "blocked", "expired", "evicted", "interrupted":
+	case "failed", "blocked", "expired", "evicted", "interrupted", "exception":
 		return "bad"
-	case "aborted", "cancelled", "unreachable":
+	case "aborted", "cancelled", "unreachable", "compensated", "jumped":
 		return "warn"
 	}
 	return "idle"

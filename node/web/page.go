@@ -49,13 +49,16 @@ type Node interface {
 	Refresh(ctx context.Context, id string) (*api.Refreshed, error)
 	Show(ctx context.Context, id string) (*api.Instance, error)
 	Log(ctx context.Context, id string) ([]api.LogEntry, error)
+	History(ctx context.Context, id string) ([]api.DataState, error)
+	ForeseeRecovery(ctx context.Context, id string, step api.RecoveryStep) (*api.Outlook, error)
+	Deciding(ctx context.Context, q api.DecidingQuery) (*api.Deciding, error)
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 	Data(ctx context.Context, id string) ([]api.DataItem, error)
 	File(ctx context.Context, id string, item workflow.DataName) (*api.File, io.ReadCloser, error)
 }
 
 // worker is what the page asks of its node for the people who work with it. Start, ClaimItems, FinishItem,
-// OrderTask, TransferItem, AdoptResult, Disconnect, Reconnect and ReadMessages are all by which the page changes anything.
+// OrderTask, TransferItem, AdoptResult, ExtendDeadline, Disconnect, Reconnect and ReadMessages are all by which the page changes anything.
 type worker interface {
 	Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error)
 	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
@@ -71,6 +74,7 @@ type worker interface {
 	OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered, error)
 	TransferItem(ctx context.Context, r api.TransferRequest) (*api.Transferred, error)
 	AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error)
+	ExtendDeadline(ctx context.Context, r api.ExtendRequest) (*api.Extended, error)
 	Users(ctx context.Context) ([]api.User, error)
 	Contact(ctx context.Context) (*api.Contact, error)
 	Disconnect(ctx context.Context, r api.DisconnectRequest) (*api.Contact, error)
@@ -99,6 +103,7 @@ func New(node Node, log *slog.Logger) *Page {
 	for pattern, s := range map[string]screen{
 		"GET /{$}": p.home, "GET /items/{item}": p.item, "GET /outbox": p.outbox, "GET /messages": p.messages, "GET /mesh": p.mesh, "GET /contact": p.contact,
 		"GET /instances": p.instances, "GET /instances/{id}": p.instance, "GET /instances/{id}/log": p.history,
+		"GET /instances/{id}/states": p.states, "GET /instances/{id}/recover": p.repair,
 		"GET /workflows": p.workflows, "GET /workflows/{workflow}": p.begin, "/": nowhere,
 	} {
 		p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, s) })
@@ -114,6 +119,15 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("POST /instances/{id}/orders", p.act(p.order, p.instanceWith))
 	p.mux.HandleFunc("POST /instances/{id}/transfer", p.act(p.transfer, p.instanceWith))
 	p.mux.HandleFunc("POST /instances/{id}/adopt", p.act(p.adopt, p.instanceWith))
+	p.mux.HandleFunc("POST /instances/{id}/deadline", p.act(p.extend, p.instanceWith))
+	order := p.act(p.recover, p.repairWith)
+	p.mux.HandleFunc("POST /instances/{id}/recover", func(w http.ResponseWriter, r *http.Request) {
+		if r.PostForm.Get("act") == "look" { // which changes nothing
+			p.show(w, r, p.foresee)
+			return
+		}
+		order(w, r)
+	})
 	return p
 }
 

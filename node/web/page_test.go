@@ -293,6 +293,8 @@ func TestPages(t *testing.T) {
 		{"instances-not-found", brigade(), "/instances?q=nothing+like+that"}, {"workflow", brigade(), "/workflows/flood"},
 		{"instance", brigade(), "/instances/" + id}, {"instance-told", told, "/instances/" + id}, {"instance-summary", summary, "/instances/" + id},
 		{"log", brigade(), "/instances/" + id + "/log"},
+		{"instance-interrupted", stranded(), "/instances/" + id}, {"repair", stranded(), "/instances/" + id + "/recover"},
+		{"states", stranded(), "/instances/" + id + "/states"}, {"home-interrupted", stranded(), "/"},
 		{"workflows", brigade(), "/workflows"}, {"workflows-none", alone, "/workflows"},
 	} {
 		for _, l := range languages {
@@ -317,7 +319,13 @@ const hostile = `"'><x-evil onload=a()>javascript:a()//</script>&lt;x-evil>` + "
 
 // Whatever text comes from partners, on whatever page: it stays text.
 func TestHostileTextStaysText(t *testing.T) {
-	f := brigade()
+	staysText(t, brigade(), screens, "OnStatus", "OnPartners", "OnInstances", "OnShow", "OnLog", "OnWorkflows", "OnCoordinatorStatus", "OnElectorate",
+		"OnWorklist", "OnWorklistUnanswered", "OnItemSheet", "OnOutbox", "OnMessages", "OnUsers", "OnContact")
+	staysText(t, stranded(), []string{"/instances/" + id, "/instances/" + id + "/states"}, "OnShow", "OnHistory")
+	staysText(t, stranded(), []string{"/instances/" + id + "/states", "/instances/" + id + "/recover"}, "OnHistory", "OnDeciding")
+}
+
+func staysText(t *testing.T, f *apitest.Fake, paths []string, functions ...string) {
 	poison := func(v any) { fill(reflect.ValueOf(v)) }
 	of := func(name string, results ...any) {
 		fn := reflect.ValueOf(f).Elem().FieldByName(name)
@@ -331,10 +339,10 @@ func TestHostileTextStaysText(t *testing.T) {
 			return out
 		}))
 	}
-	for _, name := range []string{"OnStatus", "OnPartners", "OnInstances", "OnShow", "OnLog", "OnWorkflows", "OnCoordinatorStatus", "OnElectorate", "OnWorklist", "OnWorklistUnanswered", "OnItemSheet", "OnOutbox", "OnMessages", "OnUsers", "OnContact"} {
+	for _, name := range functions {
 		of(name)
 	}
-	for _, path := range screens {
+	for _, path := range paths {
 		body := get(t, newPage(f), path, "en").Body.String()
 		for _, bad := range []string{"<x-evil", `="javascript:`, `='`, "<script>"} {
 			if strings.Contains(body, bad) {

@@ -76,22 +76,31 @@ func (p *Page) deciding(ctx context.Context, r *http.Request, in *api.Instance, 
 	return f
 }
 
-// byPeople are the tasks that people do, as the definition says that this node has under that name. It is only
-// for what is offered: another definition may have had that name.
+// byPeople are the tasks that people do.
 func (p *Page) byPeople(ctx context.Context, in *api.Instance) map[workflow.TaskName]bool {
 	by := map[workflow.TaskName]bool{}
-	wf, err := p.node.Workflow(ctx, string(in.Workflow)+"@"+strconv.Itoa(in.Version))
-	if err != nil {
+	def := p.definitionOf(ctx, in)
+	if def == nil {
 		return by // what somebody has is known all the same
-	}
-	def, err := workflow.Parse(string(wf.Name), wf.Definition)
-	if err != nil {
-		return by
 	}
 	for _, t := range def.Tasks {
 		by[t.Name] = t.Type == workflow.Manual || t.Type == workflow.SemiAutomatic
 	}
 	return by
+}
+
+// definitionOf is the definition of an instance, as this node has it under that name; nil: it has none. It is only
+// for what is offered: another definition may have had that name.
+func (p *Page) definitionOf(ctx context.Context, in *api.Instance) *workflow.Definition {
+	wf, err := p.node.Workflow(ctx, string(in.Workflow)+"@"+strconv.Itoa(in.Version))
+	if err != nil {
+		return nil
+	}
+	def, err := workflow.Parse(string(wf.Name), wf.Definition)
+	if err != nil {
+		return nil
+	}
+	return def
 }
 
 // newPass is a form, with what was typed if it came before.
@@ -191,6 +200,9 @@ type kept struct {
 // incidents are those of an instance.
 func incidents(in *api.Instance, s httpapi.Session, typed url.Values) (out []kept) {
 	for _, i := range in.Incidents {
+		if in.Recovery != nil && i.What == "interrupted: "+in.Recovery.Cause {
+			continue // it is said above, with what may be done
+		}
 		can := s.Acts && len(i.Result) == wholeResult && len(i.Commands) > 0
 		out = append(out, kept{i, in.ID, rand.Text(), s.FormToken, can, typed.Get("result") == i.Result})
 	}

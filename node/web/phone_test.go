@@ -158,18 +158,24 @@ func (b *broken) Read(to []byte) (int, error) {
 // link is an address that signs a browser in, once.
 func (s *site) link() string {
 	s.t.Helper()
-	req, _ := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/v1/sign-in", nil)
-	req.Header.Set("Authorization", "Bearer token")
+	return signInLink(s.t, s.URL, "token")
+}
+
+// signInLink is such an address of a node.
+func signInLink(t *testing.T, node, token string) string {
+	t.Helper()
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, node+"/v1/sign-in", nil)
+	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	var in httpapi.SignIn
 	if err := json.NewDecoder(resp.Body).Decode(&in); err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return s.URL + in.Path
+	return node + in.Path
 }
 
 var screenSizes = []screenSize{{"phone", 390, 844, true}, {"desk", 1280, 800, false}}
@@ -283,33 +289,46 @@ var looked = []string{"/", "/items/b2", "/instances", "/instances/" + id, "/work
 // pressed is as high as a thumb needs.
 func TestPagesFitTheScreen(t *testing.T) {
 	c := startChromium(t)
-	s := serveSite(t, newCrew())
+	crew, wreck := serveSite(t, newCrew()), serveSite(t, stranded())
 	for _, size := range screenSizes {
 		for _, dark := range []bool{false, true} {
-			b := s.signIn(c, size, "pt-BR", dark)
-			for _, path := range looked {
-				b.visit(s.URL + path)
-				mode := map[bool]string{false: "", true: "-dark"}[dark]
-				b.shoot(size.name + mode + strings.ReplaceAll(path, "/", "-"))
-				var found struct {
-					Wide         float64
-					Small, Short []string
-				}
-				b.eval(`(() => {
-					const shown = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== "hidden";
-					const name = (e) => e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 30);
-					const texts = [...document.querySelectorAll("body *")].filter((e) => shown(e) && !e.closest("svg") && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
-					const pressed = [...document.querySelectorAll("button, .button, select, input:not([type=hidden], [type=radio], [type=checkbox]), textarea, summary, nav a")];
-					return {
-						wide: document.documentElement.scrollWidth - innerWidth,
-						small: texts.filter((e) => parseFloat(getComputedStyle(e).fontSize) < (e.closest("h1 small, h2 small, .count, code, .code, pre") ? 12 : 16)).map(name),
-						short: pressed.filter((e) => shown(e) && !e.classList.contains("plain") && e.getBoundingClientRect().height < 47.5).map(name),
-					};
-				})()`, &found)
-				if found.Wide > 0 || len(found.Small) > 0 || len(found.Short) > 0 {
-					t.Errorf("%s%s %s: %v px too wide, small: %q, short: %q", size.name, mode, path, found.Wide, found.Small, found.Short)
-				}
-			}
+			crew.fits(c, size, dark, looked)
+			wreck.fits(c, size, dark, lookedAtRepairs)
+		}
+	}
+}
+
+// lookedAtRepairs are the pages of an instance that is interrupted, under a name of its own for their pictures.
+var lookedAtRepairs = []string{"/instances/9c" + id, "/instances/9c" + id + "/recover", "/instances/9c" + id + "/states"}
+
+// fits checks that pages fit a screen.
+func (s *site) fits(c *chromium, size screenSize, dark bool, paths []string) {
+	s.t.Helper()
+	b := s.signIn(c, size, "pt-BR", dark)
+	for _, path := range paths {
+		b.visit(s.URL + path)
+		if path == lookedAtRepairs[1] { // and all that is folded
+			b.eval(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil)
+		}
+		mode := map[bool]string{false: "", true: "-dark"}[dark]
+		b.shoot(size.name + mode + strings.ReplaceAll(path, "/", "-"))
+		var found struct {
+			Wide         float64
+			Small, Short []string
+		}
+		b.eval(`(() => {
+			const shown = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== "hidden";
+			const name = (e) => e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 30);
+			const texts = [...document.querySelectorAll("body *")].filter((e) => shown(e) && !e.closest("svg") && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+			const pressed = [...document.querySelectorAll("button, .button, select, input:not([type=hidden], [type=radio], [type=checkbox]), textarea, summary, nav a")];
+			return {
+				wide: document.documentElement.scrollWidth - innerWidth,
+				small: texts.filter((e) => parseFloat(getComputedStyle(e).fontSize) < (e.closest("h1 small, h2 small, .count, code, .code, pre") ? 12 : 16)).map(name),
+				short: pressed.filter((e) => shown(e) && !e.classList.contains("plain") && e.getBoundingClientRect().height < 47.5).map(name),
+			};
+		})()`, &found)
+		if found.Wide > 0 || len(found.Small) > 0 || len(found.Short) > 0 {
+			s.t.Errorf("%s%s %s: %v px too wide, small: %q, short: %q", size.name, mode, path, found.Wide, found.Small, found.Short)
 		}
 	}
 }
@@ -317,25 +336,21 @@ func TestPagesFitTheScreen(t *testing.T) {
 // Whatever axe-core finds wrong for people who do not see, hear or point as others do is mended. Its file is
 // named by MUTIRAO_AXE; CI fetches it from the npm registry.
 func TestAccessible(t *testing.T) {
-	file := os.Getenv("MUTIRAO_AXE")
-	if file == "" {
+	axe := axeCore(t)
+	if axe == "" {
 		t.Skip("axe-core is not here: npm pack axe-core, and name its axe.min.js in MUTIRAO_AXE")
-	}
-	axe, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
 	}
 	c := startChromium(t)
 	for _, on := range []struct {
 		svc   api.Service
 		paths []string
-	}{{newCrew(), looked}, {leaving("too-slow"), []string{"/contact"}}, {leaving(""), []string{"/contact"}}, {gone(), []string{"/", "/contact"}}} {
+	}{{newCrew(), looked}, {stranded(), lookedAtRepairs[:2]}, {leaving("too-slow"), []string{"/contact"}}, {leaving(""), []string{"/contact"}}, {gone(), []string{"/", "/contact"}}} {
 		s := serveSite(t, on.svc)
 		for _, size := range screenSizes {
 			for _, dark := range []bool{false, true} {
 				b := s.signIn(c, size, "en", dark)
 				for _, path := range on.paths {
-					found := b.axe(s.URL+path, string(axe))
+					found := b.axe(s.URL+path, axe)
 					for _, f := range found {
 						t.Errorf("%s, dark %v, %s: %s", size.name, dark, path, f)
 					}
@@ -532,28 +547,50 @@ func TestInstallable(t *testing.T) {
 
 // axe looks at a page with axe-core, which it is given. A page that was left meanwhile, as it brought itself up to
 // date, is looked at again.
-func (b *tab) axe(url, core string) (found []string) {
+func (b *tab) axe(url, core string) []string {
 	b.t.Helper()
-	const run = `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 120) + " " + n.failureSummary).join(" | ").slice(0, 600)))`
 	var err error
 	for range 3 {
 		b.visit(url)
-		open := `document.querySelectorAll("details").forEach((d) => { d.open = true; });` // what is folded, too
-		var got json.RawMessage
-		got, err = b.try(b.session, "Runtime.evaluate",
-			map[string]any{"expression": open + core + "\n;" + run, "returnByValue": true, "awaitPromise": true})
-		if err != nil {
-			continue
+		var found []string
+		if found, err = b.axeHere(core); err == nil {
+			return found
 		}
-		var is struct {
-			Result           struct{ Value []string }
-			ExceptionDetails json.RawMessage
-		}
-		if err = json.Unmarshal(got, &is); err != nil || is.ExceptionDetails != nil {
-			b.t.Fatalf("axe-core on %s: %v, %s", url, err, is.ExceptionDetails)
-		}
-		return is.Result.Value
 	}
 	b.t.Fatalf("axe-core on %s: %v", url, err)
 	return nil
+}
+
+// axeHere looks at the page that is shown. The error says that it was left meanwhile.
+func (b *tab) axeHere(core string) ([]string, error) {
+	b.t.Helper()
+	const run = `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 120) + " " + n.failureSummary).join(" | ").slice(0, 600)))`
+	open := `document.querySelectorAll("details").forEach((d) => { d.open = true; });` // what is folded, too
+	got, err := b.try(b.session, "Runtime.evaluate",
+		map[string]any{"expression": open + core + "\n;" + run, "returnByValue": true, "awaitPromise": true})
+	if err != nil {
+		return nil, err
+	}
+	var is struct {
+		Result           struct{ Value []string }
+		ExceptionDetails json.RawMessage
+	}
+	if err = json.Unmarshal(got, &is); err != nil || is.ExceptionDetails != nil {
+		b.t.Fatalf("axe-core: %v, %s", err, is.ExceptionDetails)
+	}
+	return is.Result.Value, nil
+}
+
+// axeCore is axe-core; empty: it is not here.
+func axeCore(t *testing.T) string {
+	t.Helper()
+	file := os.Getenv("MUTIRAO_AXE")
+	if file == "" {
+		return ""
+	}
+	axe, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(axe)
 }

@@ -71,13 +71,21 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 	lang, now, s := languageOf(ctx), time.Now(), session(ctx)
 	rows, from, to := timeline(in, now)
 	data, unset := p.data(ctx, in)
+	history, err := p.dataStates(ctx, in)
+	if err != nil {
+		return view{}, err
+	}
+	past, before := newest(history)
 	return view{template: "instance", name: about(string(in.Workflow), in.Subject), live: true, instance: in.ID, status: why.status(), data: struct {
 		Why      *problem
 		Note     *note
 		Asks     []ask
 		Kept     []kept // incidents, with results that can be adopted
 		Pass     *pass
+		Later    *later
 		Says     []string
+		Steps    []step // of the history of data states, the newest
+		More     int    // how many there are before these
 		Rows     []span
 		From, To time.Time
 		Instance *api.Instance
@@ -88,7 +96,11 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 		Gantt    string // of when each task ran
 		Data     []datum
 		Unset    []string // data that nobody has set
-	}{why, p.notes.find(r), asks(in, s), incidents(in, s, r.PostForm), p.deciding(ctx, r, in, s), lang.sentences(in, now), rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary, diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset}}, nil
+	}{
+		why, p.notes.find(r), asks(in, s), incidents(in, s, r.PostForm), p.deciding(ctx, r, in, s), p.later(ctx, r, in, s), lang.sentences(in, now),
+		past, before, rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary,
+		diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset,
+	}}, nil
 }
 
 // datum is a data item of an instance that has been set.

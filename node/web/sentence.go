@@ -19,7 +19,10 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 	if in.Ended != nil {
 		return []string{l.say("tells.ended", l.word("instance", in.State), l.hour(*in.Ended, now))}
 	}
-	if in.State != workflow.InstanceRunning {
+	switch {
+	case in.Recovery != nil:
+		out = append(out, l.say("tells.interrupted", l.hour(in.Recovery.At, now)))
+	case in.State != workflow.InstanceRunning:
 		out = append(out, l.say("tells.is", l.word("instance", in.State)))
 	}
 	var at, free []string

@@ -13,11 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
+
+// methods are those of recovery.
+var methods = []string{dataflow.MethodCompensate, dataflow.MethodOffer, dataflow.MethodRestart, dataflow.MethodBack, dataflow.MethodForward}
 
 // worded are the values of the interface that have words of their own.
 var worded = map[string][]string{
@@ -31,7 +35,13 @@ var worded = map[string][]string{
 	"coordination": values(workflow.Choreography, workflow.Orchestration),
 	"compensation": values(choreo.CompensationWaits, choreo.CompensationRuns, choreo.CompensationDone, choreo.CompensationFailed),
 	"due":          values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict, choreo.DueDeadline),
-	"need":         values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody),
+	"need":         values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody, choreo.NeedInterrupted),
+	"method":       methods,
+	"does":         methods,
+	"step":         values(dataflow.Initial, dataflow.JumpBack, dataflow.JumpForward),
+	"datastatus":   values(dataflow.Final, dataflow.Exception),
+	"mark":         values(dataflow.Compensated, dataflow.Aborted, dataflow.Jumped),
+	"unit":         spans,
 	"item":         {api.ItemReady, api.ItemSelected, api.ItemLocked, api.ItemDone},
 	"filter":       filterStates,
 	"verdict": values(aptitude.Chosen, aptitude.LessApt, aptitude.Offered, aptitude.NotDrawn, aptitude.NoCapacity,

@@ -154,7 +154,7 @@ func TestTakingAndGivingBack(t *testing.T) {
 // panic. What was typed is there again.
 func TestOnlyGoodFormsAreCarriedOut(t *testing.T) {
 	form := url.Values{"data.report": {"two floors, <smoke>"}, "data.place": {"at the <bridge>"}, "act": {"done"}}
-	for _, path := range []string{"/contact", "/items/a1/take", "/items/a1/lock", "/items/b2/release", "/items/b2/transfer", "/instances/" + id + "/adopt", "/items/b2", "/workflows/flood"} {
+	for _, path := range []string{"/contact", "/items/a1/take", "/items/a1/lock", "/items/b2/release", "/items/b2/transfer", "/instances/" + id + "/adopt", "/instances/" + id + "/deadline", "/instances/" + id + "/recover", "/items/b2", "/workflows/flood"} {
 		for _, tt := range []struct {
 			worth httpapi.Sent
 			want  string

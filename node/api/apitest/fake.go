@@ -34,6 +34,7 @@ type Fake struct {
 	OnLog            func(id string) ([]api.LogEntry, error)
 	OnData           func(id string) ([]api.DataItem, error)
 	OnHistory        func(id string) ([]api.DataState, error)
+	OnForesee        func(id string, step api.RecoveryStep) (*api.Outlook, error)
 	OnDiagram        func(id, format string) ([]byte, error)
 	OnCancel         func(id, reason string) error
 	OnWriteOff       func(id, partner string, check bool) error
@@ -95,6 +96,14 @@ func (f *Fake) Show(_ context.Context, id string) (*api.Instance, error) { retur
 
 // History implements api.Service.
 func (f *Fake) History(_ context.Context, id string) ([]api.DataState, error) { return f.OnHistory(id) }
+
+// ForeseeRecovery implements api.Service; without its function nothing is interrupted.
+func (f *Fake) ForeseeRecovery(_ context.Context, id string, step api.RecoveryStep) (*api.Outlook, error) {
+	if f.OnForesee == nil {
+		return nil, api.Errorf(api.Refused, "the instance is not interrupted")
+	}
+	return f.OnForesee(id, step)
+}
 
 // Log implements api.Service.
 func (f *Fake) Log(_ context.Context, id string) ([]api.LogEntry, error) { return f.OnLog(id) }

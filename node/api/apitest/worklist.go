@@ -17,6 +17,7 @@ type WorklistFake struct {
 	OnClaimItems         func(api.ClaimRequest) ([]api.Item, error)
 	OnFinishItem         func(api.ItemResult) (*api.Item, error)
 	OnOrderTask          func(api.TaskOrder) (*api.TaskOrdered, error)
+	OnDeciding           func(api.DecidingQuery) (*api.Deciding, error)
 	OnExtendDeadline     func(api.ExtendRequest) (*api.Extended, error)
 	OnChangeNotify       func(api.NotifyRequest) (*api.Notified, error)
 	OnOutbox             func() ([]api.Undelivered, error)
@@ -74,6 +75,14 @@ func (f *WorklistFake) TransferItem(_ context.Context, r api.TransferRequest) (*
 // ChangeNotify implements api.Service.
 func (f *WorklistFake) ChangeNotify(_ context.Context, r api.NotifyRequest) (*api.Notified, error) {
 	return f.OnChangeNotify(r)
+}
+
+// Deciding implements api.Service; without its function nobody decides.
+func (f *WorklistFake) Deciding(_ context.Context, q api.DecidingQuery) (*api.Deciding, error) {
+	if f.OnDeciding == nil {
+		return &api.Deciding{User: q.User}, nil
+	}
+	return f.OnDeciding(q)
 }
 
 // ExtendDeadline implements api.Service.

@@ -87,6 +87,11 @@ func (c *Client) History(ctx context.Context, id string) ([]api.DataState, error
 	return call[[]api.DataState](ctx, c, historyRoute, nil, nil, id)
 }
 
+// ForeseeRecovery implements Service.
+func (c *Client) ForeseeRecovery(ctx context.Context, id string, step api.RecoveryStep) (*api.Outlook, error) {
+	return call[*api.Outlook](ctx, c, foreseeRecoveryRoute, nil, step, id)
+}
+
 // Diagram implements Service.
 func (c *Client) Diagram(ctx context.Context, id, format string) ([]byte, error) {
 	p, err := call[picture](ctx, c, diagramRoute, url.Values{"format": {format}}, nil, id)

@@ -71,6 +71,15 @@ func (c *Client) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrder
 	return call[*api.TaskOrdered](ctx, c, orderTaskRoute, nil, r)
 }
 
+// Deciding implements Service.
+func (c *Client) Deciding(ctx context.Context, q api.DecidingQuery) (*api.Deciding, error) {
+	values := url.Values{}
+	if q.User != "" {
+		values.Set("user", q.User)
+	}
+	return call[*api.Deciding](ctx, c, decidingRoute, values, nil, q.ID)
+}
+
 // ExtendDeadline implements Service.
 func (c *Client) ExtendDeadline(ctx context.Context, r api.ExtendRequest) (*api.Extended, error) {
 	return call[*api.Extended](ctx, c, extendDeadlineRoute, nil, r)

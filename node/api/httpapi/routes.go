@@ -67,14 +67,14 @@ func init() {
 		coordinatorRoute, electRoute, resignRoute, electorateRoute, setElectorateRoute,
 		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
-		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, historyRoute, diagramRoute, cancelRoute, writeOffRoute, beginRoute, finishRoute,
+		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, historyRoute, foreseeRecoveryRoute, diagramRoute, cancelRoute, writeOffRoute, beginRoute, finishRoute,
 		usersRoute, addUserRoute, removeUserRoute, signInUserRoute, signOutUserRoute, linkUserRoute,
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
 		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, itemFileRoute, moveItemRoute, claimItemsRoute, transferItemRoute,
 		finishItemRoute, outboxRoute, contactRoute, disconnectRoute, reconnectRoute, prefetchRoute, setPrefetchRoute,
 		messagesRoute, unreadMessagesRoute, readMessagesRoute,
 		putFileRoute, dataRoute, fileRoute,
-		rejectRoute, orderTaskRoute, extendDeadlineRoute, changeNotifyRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
+		rejectRoute, decidingRoute, orderTaskRoute, extendDeadlineRoute, changeNotifyRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
 		openLANRoute, closeLANRoute,
 		takeJobRoute, keepJobRoute, completeJobRoute, failJobRoute, giveBackJobRoute, jobsRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
@@ -185,6 +185,15 @@ var (
 		summary: "The data states of an instance that is driven by its data, in order", reply: []api.DataState{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.History(r.Context(), r.PathValue("id"))
+		},
+	}
+	foreseeRecoveryRoute = &route{
+		name: "foreseeRecovery", method: http.MethodPost, path: "/v1/instances/{id}/recovery/outlook", scope: mayWork,
+		summary: "What a step would lead to that recovers an interrupted instance; nothing is changed", body: api.RecoveryStep{}, reply: api.Outlook{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.RecoveryStep) (any, error) {
+				return svc.ForeseeRecovery(r.Context(), r.PathValue("id"), in)
+			})
 		},
 	}
 	diagramRoute = &route{

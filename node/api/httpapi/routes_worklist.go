@@ -81,6 +81,14 @@ var (
 			return withBody(r, func(in api.TaskOrder) (any, error) { return svc.OrderTask(r.Context(), in) })
 		},
 	}
+	decidingRoute = &route{
+		name: "deciding", method: http.MethodGet, path: "/v1/instances/{id}/deciding", scope: mayRead,
+		summary: "Who decides about an instance, and whether a user at this node does", reply: api.Deciding{},
+		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return svc.Deciding(r.Context(), api.DecidingQuery{User: r.URL.Query().Get("user"), ID: r.PathValue("id")})
+		},
+	}
 	extendDeadlineRoute = &route{
 		name: "extendDeadline", method: http.MethodPost, path: "/v1/tasks/extend", scope: mayWork,
 		summary: "Give a task a later deadline, as who answers for its instance, or administers its workflow",

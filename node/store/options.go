@@ -65,13 +65,14 @@ type sizes struct {
 	maxQueued  int64
 }
 
-// With Small, tables are merged one at a time, and writes wait sooner for that: builders of
-// tables, which Badger keeps for a while, are most of what a node takes that is written to
-// without a pause (test/hoard: 69 to 74 MB at most, where two tables at a time took 73 to 108).
+// With Small, a table has three quarters of a memtable: Badger keeps up to eight builders of
+// tables for a while, each with room for two tables, and one that has to grow for a memtable
+// takes twice as much. They are most of what a node takes that is written to without a pause
+// (test/hoard, both processors busy: 78 to 96 MB at most, with tables of 2 MiB 73 to 119).
 var presets = map[Preset]sizes{
 	Default: {memtable: 32 << 20, memtables: 3, l0Tables: 5, l0Stall: 15, baseTable: 4 << 20,
 		baseLevel: 32 << 20, indexCache: 32 << 20, goroutines: 4, maxQueued: 64 << 20},
-	Small: {memtable: 8 << 20, memtables: 2, l0Tables: 1, l0Stall: 2, baseTable: 1 << 20,
+	Small: {memtable: 8 << 20, memtables: 2, l0Tables: 2, l0Stall: 4, baseTable: 6 << 20,
 		baseLevel: 8 << 20, indexCache: 2 << 20, goroutines: 1, maxQueued: 16 << 20},
 }
 

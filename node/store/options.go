@@ -65,14 +65,15 @@ type sizes struct {
 	maxQueued  int64
 }
 
-// With Small, a table has three quarters of a memtable: Badger keeps up to eight builders of
-// tables for a while, each with room for two tables, and one that has to grow for a memtable
-// takes twice as much. They are most of what a node takes that is written to without a pause
-// (test/hoard, both processors busy: 78 to 96 MB at most, with tables of 2 MiB 73 to 119).
+// With Small, one memtable waits to be written out, and a table has three quarters of one:
+// Badger keeps up to eight builders of tables for a while, each with room for two tables, and
+// one that has to grow for a memtable takes twice as much. They and the memtables are most of
+// what a node takes that is written to without a pause (test/hoard, both processors busy: 78
+// to 85 MB at most; with two memtables and tables of 2 MiB 73 to 119).
 var presets = map[Preset]sizes{
 	Default: {memtable: 32 << 20, memtables: 3, l0Tables: 5, l0Stall: 15, baseTable: 4 << 20,
 		baseLevel: 32 << 20, indexCache: 32 << 20, goroutines: 4, maxQueued: 64 << 20},
-	Small: {memtable: 8 << 20, memtables: 2, l0Tables: 2, l0Stall: 4, baseTable: 6 << 20,
+	Small: {memtable: 8 << 20, memtables: 1, l0Tables: 2, l0Stall: 4, baseTable: 6 << 20,
 		baseLevel: 8 << 20, indexCache: 2 << 20, goroutines: 1, maxQueued: 16 << 20},
 }
 

@@ -50,7 +50,7 @@ func TestSilentHoldersHaveTheirTime(t *testing.T) {
 		m := w.node("ann").m
 		active := func(sl *Slot) bool { return sl.State == workflow.Ready || sl.State == workflow.Running }
 		endless := func(sl *Slot) bool {
-			return sl.Current.Task.Timeout == 0 && (active(sl) || m.deciding(w.moment(), w).shouldBeReady(sl, w.now))
+			return sl.Current.Task.Timeout == 0 && (active(sl) || m.deciding(w.moment(), w).shouldBeReady(sl, 0, w.now))
 		}
 		if m.Overall() == workflow.InstanceRunning && !slices.ContainsFunc(m.state.slots, endless) {
 			rt.Fatalf("nothing may take for ever, and the instance goes on:\n%s\n%s", m.Fingerprint(), w.def.Canonical())

@@ -28,7 +28,9 @@ import (
 //	                           handed over
 //	its readiness   another's  from when its rule holds, or the wait of its   the same
 //	                           trigger began, for all that is known here,
-//	                           and was handed over, until it is ready
+//	                           and was handed over, until it is ready; the
+//	                           worst case, from when its holder took it, if
+//	                           it was given that later
 //	hand-over       another's  until its holder is known to have heard what   the three above begin all the same
 //	                           made it ready, at most its connectionTime
 //	                           and an hour from the newest of that
@@ -95,11 +97,12 @@ const (
 	WaitGone      WaitKind = 7 // a partner who is out of the process
 	WaitPending   WaitKind = 9 // a contingency that somebody can take, and nobody has (8 was the pause before a try)
 
-	// Until the holder of what a WaitAnswer, a WaitAttempt or a WaitReadiness is for has heard.
+	// Until the holder of what a WaitAnswer, a WaitAttempt, a WaitReadiness or a WaitTaken is for has heard.
 	WaitAnswerOver  WaitKind = 10
 	WaitAttemptOver WaitKind = 11
 
 	WaitReadiness WaitKind = 12 // as WaitAttempt, where it is not known that it is ready
+	WaitTaken     WaitKind = 13 // since another took an attempt that it was given later
 )
 
 // WaitKey names a wait: by attempt, partition or partner.
@@ -567,7 +570,7 @@ func (d *decision) watchSingle(sl *Slot, later, age time.Duration) bool {
 	}
 	key := WaitKey{Kind: WaitAttempt, Name: a.ID.String()}
 	active, from, reason := sl.State != workflow.NotReady, a.waitedBefore(), "no result in time"
-	if !active && d.shouldBeReady(sl, age) {
+	if !active && d.shouldBeReady(sl, later, age) {
 		key.Kind, active, from = WaitReadiness, true, 0
 		total, reason = total+sl.Task.TimeToWait, "no word in time that it is ready"
 	}
@@ -585,18 +588,36 @@ func (d *decision) watchSingle(sl *Slot, later, age time.Duration) bool {
 // shouldBeReady reports whether, for all that is known here, the holder of a slot that is
 // not ready has something to say: its rule holds, or the wait of its trigger has begun. If
 // that will begin it asks to be woken.
-func (d *decision) shouldBeReady(sl *Slot, age time.Duration) bool {
-	start, _ := d.state.plan.WaitStart(sl.Task.Name)
+func (d *decision) shouldBeReady(sl *Slot, later, age time.Duration) bool {
 	switch {
 	case sl.ruleHolds():
 		return true
 	case sl.Task.TimeToWait == 0:
 		return false
-	case age < start && !d.state.predecessorReady(sl):
-		d.out.wake(d.now.Boot + start - age)
-		return false
+	case d.state.predecessorReady(sl):
+		return true
 	}
-	return true
+	start, _ := d.state.plan.WaitStart(sl.Task.Name)
+	if age = d.sinceTaken(sl.Current, later, age); age < start {
+		d.out.wake(d.now.Boot + start - age)
+	}
+	return age >= start
+}
+
+// sinceTaken is for how long an attempt's holder has known the instance at least, whose age
+// is what this node counts: who was given the attempt later may know it since then.
+func (d *decision) sinceTaken(a *Attempt, later, age time.Duration) time.Duration {
+	if a.assigned == d.log.genesis {
+		return age
+	}
+	key := WaitKey{Kind: WaitTaken, Name: a.ID.String()}
+	if d.clocks.all[key] == nil {
+		if !d.handedOver(key, []*Attempt{a}, later) {
+			return 0
+		}
+		d.clocks.beginAfter(key, 0, d.now.Boot)
+	}
+	return min(d.clocks.run(key, true, d.now.Boot), age)
 }
 
 // watchPending gives a contingency that waits for somebody to a partner that can

@@ -202,6 +202,9 @@ func (w *world) heal() {
 	for _, m := range w.nodes {
 		m.fill(false)
 		m.disk.crash = nil
+		if m.shutOut() {
+			m.skew = 0 // somebody sets its clock
+		}
 		w.revive(m)
 	}
 	w.relink()

@@ -116,15 +116,19 @@ func ask(s network.Stream, req []byte, limit int, came func(int)) ([]byte, error
 	return readAnswer(answer)
 }
 
-// tallied says what is read of an answer.
+// tallied says what is read of an answer, at most answerBlock at a time: so the other side, which is told what was
+// taken, sees a slow reader take some all the time, and not much of it now and then.
 type tallied struct {
 	io.Reader
 	came func(bytes int) // nil: nobody wants to know
 }
 
 func (r tallied) Read(b []byte) (int, error) {
-	n, err := r.Reader.Read(b)
-	if n > 0 && r.came != nil {
+	if r.came == nil {
+		return r.Reader.Read(b)
+	}
+	n, err := r.Reader.Read(b[:min(len(b), answerBlock)])
+	if n > 0 {
 		r.came(n)
 	}
 	return n, err

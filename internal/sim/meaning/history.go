@@ -129,16 +129,21 @@ func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
 func (h *History) Refuse(id choreo.FactID) { h.refused[h.index[id]] = true }
 
 // Bereft reports whether a fork took away something that a fact's author knew, and which the
-// author does not hold up, as it took no part from the start.
+// author does not hold up: as it took no part from the start, or as the forked chain is its own.
 func (h *History) Bereft(id choreo.FactID) bool {
 	i := h.index[id]
-	if slices.Contains(h.facts[0].Body.Genesis.Succession, h.facts[i].Chain.Author) {
-		return false
-	}
 	if h.stays == nil {
 		h.stays = h.good(h.All())
 	}
-	return slices.ContainsFunc(h.stays.without(h.before(i)), func(bits uint64) bool { return bits != 0 })
+	author := h.facts[i].Chain.Author
+	fromTheStart := slices.Contains(h.facts[0].Body.Genesis.Succession, author)
+	lost := h.stays.without(h.before(i))
+	for j, f := range h.facts {
+		if lost.has(j) && (!fromTheStart || f.Chain.Author == author) {
+			return true
+		}
+	}
+	return false
 }
 
 // All is the whole history.

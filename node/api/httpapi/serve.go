@@ -70,16 +70,18 @@ func Serve(dir, address string, svc api.Service, o Options) (*Server, error) {
 func (s *Server) Access() Access { return s.access }
 
 // Close ends the event streams, lets requests that have begun end until ctx
-// does, and removes AccessFile.
+// does, and removes AccessFile. What has not ended then is cut off, and that is
+// no error: a browser may hold a connection that asks nothing.
 func (s *Server) Close(ctx context.Context) error {
 	var err error
 	s.stop.Do(func() {
 		close(s.stopping)
 		s.lan.stop()
-		err = errors.Join(s.access.remove(s.dir), s.http.Shutdown(ctx))
-		if err != nil {
-			err = errors.Join(err, s.http.Close())
+		shut := s.http.Shutdown(ctx)
+		if shut != nil && ctx.Err() != nil {
+			shut = s.http.Close()
 		}
+		err = errors.Join(s.access.remove(s.dir), shut)
 		<-s.served
 		s.lan.wait()
 	})

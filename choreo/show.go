@@ -489,14 +489,18 @@ func reasonOf(v *Verdict) string {
 	return string(v.Cause)
 }
 
-// contingencyView shows a task that is only a contingency, by its newest attempt.
+// contingencyView shows a task that is only a contingency: by the attempt in charge, or else its newest.
 func (s *State) contingencyView(t *workflow.Task) TaskView {
 	v := TaskView{Task: t, Partition: s.plan.Home(t.Name), State: workflow.NotReady, Attempt: 0}
 	slots := s.slotsOf(t.Name)
 	over := len(slots) > 0 || s.overall() != workflow.InstanceRunning
 	for _, sl := range slots {
 		over = over && sl.State.Done()
-		if a := s.standIn(sl, t.Name); a != nil {
+		a := s.standIn(sl, t.Name)
+		if sl.Current.Task == t { // two verdicts may each have been followed by one
+			a = sl.Current
+		}
+		if a != nil {
 			v = s.attemptView(a, s.attemptState(a))
 			v.ContingencyOf = sl.Task.Name
 			return v

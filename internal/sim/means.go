@@ -64,11 +64,7 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 	if c.w.claims() {
 		h.Hear(c.voices(id))
 	}
-	for line := range strings.Lines(string(print)) {
-		if x := refusedFact.FindStringSubmatch(line); x != nil {
-			c.refuse(h, facts, x[1])
-		}
-	}
+	c.refuseAs(h, facts, print)
 	all := h.Of(h.All())
 	want, got := all.Lines(), meaning.Shown(print)
 	if !slices.Equal(want, got) {
@@ -101,6 +97,15 @@ func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
 			c.w.violate("meaning: %s's %s of %s: %s", c.w.label(f.Chain.Author), said(f), id.String()[:8], wrong)
 		}
 		c.inTime(h, fid, facts[fid])
+	}
+}
+
+// refuseAs is refuse of all facts that do not count for a machine, as its fingerprint says.
+func (c *checks) refuseAs(h *meaning.History, facts map[factID]*choreo.Fact, print []byte) {
+	for line := range strings.Lines(string(print)) {
+		if x := refusedFact.FindStringSubmatch(line); x != nil {
+			c.refuse(h, facts, x[1])
+		}
 	}
 }
 

@@ -221,6 +221,11 @@ func (c *checks) onDiskOf(m *machine, id workflow.InstanceID) *meaning.Meaning {
 		return nil
 	}
 	h.Hear(c.voices(id))
+	if slices.ContainsFunc(c.w.nodes, func(m *machine) bool { return m.lied }) && m.node != nil {
+		if print, err := m.node.Fingerprint(context.Background(), id.String()); err == nil {
+			c.refuseAs(h, facts, print)
+		}
+	}
 	return h.Of(h.All())
 }
 

@@ -52,12 +52,13 @@ func (s *State) mayAdopt(e *entry, a *Attempt, x worklist.Adopt) (why string) {
 	return ""
 }
 
-// closedWell reports whether a fact's author knew that the holder of an attempt had taken a successful result.
+// closedWell reports whether a fact's author knew that the holder of an attempt had taken a successful result; nil:
+// whether that is known here.
 func (s *State) closedWell(e *entry, a *Attempt) bool {
 	return slices.ContainsFunc(s.peoples.of[claimsOf{attempt: a.ID}], func(c *entry) bool {
 		x, closes := c.fact.Body.Claim.Body().(worklist.Close)
 		r := s.log.byID[FactID(x.Result)]
-		if !closes || r == nil || r.fact.Body.Claim == nil || !s.certain(e, c) {
+		if !closes || r == nil || r.fact.Body.Claim == nil || e != nil && !s.certain(e, c) {
 			return false
 		}
 		res, is := r.fact.Body.Claim.Body().(worklist.Result)
@@ -123,7 +124,7 @@ func (s *State) adoptable(r *entry) error {
 		return fmt.Errorf("%w: %s: %s", ErrNotNow, a.Task.Name, why)
 	case s.cancel != nil:
 		return fmt.Errorf("%w: the instance is cancelled", ErrNotNow)
-	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:
+	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed, s.closedWell(nil, a):
 		return fmt.Errorf("%w: %s is done: a result is not adopted beside another", ErrNotNow, a.Slot.Task.Name)
 	}
 	return nil

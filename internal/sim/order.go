@@ -81,14 +81,14 @@ func (w *world) undisturbed() bool {
 
 // oneJudge checks that two do not judge one attempt while nothing is wrong:
 // a node that is not the guardian waits longer. A holder judges its own attempt once
-// its own time is over, whatever others presumed.
+// its own time is over, or it has failed, whatever others presumed.
 func (c *checks) oneJudge(m *machine, key job, v *choreo.Verdict) {
 	before, ok := c.judges[key]
 	if !ok {
 		c.judges[key] = judge{m.i, c.w.now}
 		return
 	}
-	its := v.Cause == choreo.CauseTimeout && strings.Contains(v.Reason, "no result within")
+	its := v.Cause == choreo.CauseReported || v.Cause == choreo.CauseTimeout && strings.Contains(v.Reason, "no result within")
 	if before.node != m.i && !its && c.w.undisturbed() && before.at-c.w.disturbed > calmFor && !c.w.amnesia() {
 		c.w.violate("guardian: n%d judges %s %s after n%d had, although nothing was wrong", m.i, key.attempt, c.w.now-before.at, before.node)
 	}

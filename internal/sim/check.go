@@ -220,7 +220,7 @@ func (c *checks) withoutLies(print []byte) (out []byte) {
 	for line := range strings.Lines(string(print)) {
 		var id factID
 		if x := refusedFact.FindStringSubmatch(line); x != nil {
-			if _, err := hex.Decode(id[:], []byte(x[1])); err == nil && (c.lies[id] || c.forged[id] != "") {
+			if _, err := hex.Decode(id[:], []byte(x[1])); err == nil && (c.lies[id] || c.forged[id] != "" || c.byLiar(id)) {
 				continue
 			}
 		}
@@ -229,6 +229,16 @@ func (c *checks) withoutLies(print []byte) (out []byte) {
 		}
 	}
 	return out
+}
+
+// byLiar reports whether a fact is of a machine that has lied: what it said honestly may not count for its lies.
+func (c *checks) byLiar(id factID) bool {
+	f := c.all[id]
+	if f == nil {
+		return false
+	}
+	i, known := c.w.who(f.Chain.Author)
+	return known && c.w.nodes[i].lied
 }
 
 // keepsSummary reports whether all that the machine has of an instance is its summary.

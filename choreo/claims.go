@@ -435,7 +435,7 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 	case a.endedByHolder(), now != a && now.Task != a.Task:
 		return "the task had failed by then"
 	case now != a && now.Partner == a.Partner:
-		return "the task was begun anew"
+		return "the task was begun once more"
 	case now == a && s.cancel != nil:
 		return "the instance was cancelled"
 	case waits && a.Slot.barred:

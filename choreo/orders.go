@@ -98,6 +98,8 @@ func (m *Machine) Asks() (out []Asked) {
 // contingency has the attempts at it. The error says why there is none.
 func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerID, error) {
 	switch x := m.state.def.Task(t); {
+	case x == nil && t == workflow.FlowTask:
+		return worklist.Item{}, "", fmt.Errorf("%w: the instance is not driven by its data, so no method recovers it", ErrNotNow)
 	case x == nil:
 		return worklist.Item{}, "", fmt.Errorf("%w: %s", ErrNoTask, t)
 	case x.Condition != nil:
@@ -304,5 +306,5 @@ func (d *decision) cancelBy(order FactID) (added bool) {
 
 // notInCharge refuses a word about an attempt in whose place there is another by now.
 func notInCharge(t workflow.TaskName) error {
-	return fmt.Errorf("%w: %s was given to another partner, or begun anew, meanwhile: look at it again", ErrNotNow, t)
+	return fmt.Errorf("%w: %s was given to another partner, or begun once more, meanwhile: look at it again", ErrNotNow, t)
 }

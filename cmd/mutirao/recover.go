@@ -35,7 +35,8 @@ func newRecoverCommand() *cobra.Command {
 		Use:   "recover ID [METHOD] [--steps N] [--until STATE] [--when EXPR] [--set k=v]... [--dry-run] [--user U]",
 		Short: "Recover an instance that is interrupted",
 		Long: `Without METHOD it says why an instance that is driven by its data is interrupted, and
-which methods the rules allow now. With one it takes that step:
+which methods the rules allow now; of one whose tasks follow a graph, what waits for a
+decision, with the commands that order what can be done. With METHOD it takes that step:
 
 ` + methodsInWords() + `
 A value of --set is read by its type; NAME=null sets null. --dry-run says what the step
@@ -173,10 +174,18 @@ func (u *ui) recoverMenu(ctx context.Context, node api.Service, ref string) erro
 	if err != nil {
 		return err
 	}
-	if in.Recovery == nil {
-		return api.Errorf(api.Refused, "%s is %s, and not interrupted: nothing is to be recovered", in.ID, in.State).
-			WithHint("mutirao show %s says how it stands", u.id(in.ID))
+	switch {
+	case in.Recovery != nil:
+		return u.recoverStates(in)
+	case len(decisions(in)) > 0:
+		return u.recoverTasks(in)
 	}
+	return api.Errorf(api.Refused, "%s is %s, and not interrupted: nothing is to be recovered", in.ID, in.State).
+		WithHint("mutirao show %s says how it stands", u.id(in.ID))
+}
+
+// recoverStates is the menu of an instance that is driven by its data.
+func (u *ui) recoverStates(in *api.Instance) error {
 	r := in.Recovery
 	return u.result(r, func(w io.Writer) {
 		state := "inconsistent"
@@ -195,4 +204,60 @@ func (u *ui) recoverMenu(ctx context.Context, node api.Service, ref string) erro
 			}
 		}
 	})
+}
+
+// decision is what may be decided about an instance, with the commands that do it.
+type decision struct {
+	About    string   `json:"about"`
+	Commands []string `json:"commands"`
+}
+
+// decisions are those about an instance whose tasks follow a graph: what has failed and waits for an order, and what
+// counts once somebody adopts it.
+func decisions(in *api.Instance) (out []decision) {
+	for _, a := range in.Asks {
+		what := " has failed"
+		if a.Presumed {
+			what = " is presumed to have failed"
+		}
+		out = append(out, decision{string(a.Task) + what, a.Commands})
+	}
+	for _, i := range in.Incidents {
+		if len(i.Commands) > 0 {
+			out = append(out, decision{i.What, i.Commands})
+		}
+	}
+	return out
+}
+
+// recoverTasks is the menu of an instance whose tasks follow a graph: each line is an order that its user signs.
+func (u *ui) recoverTasks(in *api.Instance) error {
+	what := decisions(in)
+	return u.result(map[string]any{"id": in.ID, "responsible": in.Responsible, "decisions": what}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s waits for what %s decides, or whoever has the role of its administrators\n", u.id(in.ID), orDash(oneLine(string(in.Responsible))))
+		for _, d := range what {
+			fmt.Fprintf(w, "%s:\n", oneLine(d.About))
+			if len(d.Commands) == 0 {
+				fmt.Fprintln(w, "  nothing can be ordered about that; if nobody goes on with it, start the workflow again")
+			}
+			for _, c := range d.Commands {
+				fmt.Fprintf(w, "  %s\n      %s\n", oneLine(c), orderDoes(c))
+			}
+		}
+	})
+}
+
+// orderDoes says what follows from an order, by the command that gives it.
+func orderDoes(command string) string {
+	for _, x := range []struct{ begins, does string }{
+		{"mutirao task again ", "its holder does it once more, and what waits for it waits again"},
+		{"mutirao task continue ", "it stays failed, and nobody is asked about it any more"},
+		{"mutirao task adopt ", "what was kept counts as its result"},
+		{"mutirao cancel ", "the instance ends, and what was done is undone where its workflow says how"},
+	} {
+		if strings.HasPrefix(command, x.begins) {
+			return x.does
+		}
+	}
+	return ""
 }

@@ -328,7 +328,7 @@ func performers(h *held) map[workflow.TaskName]worklist.User {
 func (k *desk) hasIt(h *held, task workflow.TaskName) error {
 	for _, v := range h.m.Items() {
 		if v.Task.Name == task && v.Holder != "" {
-			return api.Errorf(api.Refused, "%s has %s", k.partners.called(v.Holder), task).
+			return api.Errorf(api.Refused, "%s has the task %s", k.partners.called(v.Holder), task).
 				WithHint("mutirao worklist is for whoever has it; mutirao show %s shows the instance", h.m.Instance())
 		}
 	}

@@ -105,10 +105,10 @@ func TestTwoUsersOneItem(t *testing.T) {
 		}
 		tm.wantItems("tablet", "bia", "weigh SELECTED")
 		tm.wantItems("base", "ana")
-		wantCode(t, tm.claim("base", "ana", api.ClaimSelect, item), api.Refused, "bia has weigh")
-		wantCode(t, tm.claim("base", "ana", api.ClaimRelease, item), api.Refused, "bia has weigh, not ana")
+		wantCode(t, tm.claim("base", "ana", api.ClaimSelect, item), api.Refused, "bia has the task weigh")
+		wantCode(t, tm.claim("base", "ana", api.ClaimRelease, item), api.Refused, "bia has the task weigh, not ana")
 		wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.Refused, "may not be done offline")
-		wantCode(t, tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh"}), api.Refused, "bia has weigh")
+		wantCode(t, tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh"}), api.Refused, "bia has the task weigh")
 		if got := tm.show("base", id).Tasks[0].ClaimedBy; got != "bia" {
 			t.Errorf("it is shown to be claimed by %q", got)
 		}

@@ -37,6 +37,8 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 			at = append(at, l.say("tells.worker", t.Worker.Name, t.Name, fmt.Sprintf("%.0f%%", 100*t.Worker.Progress))+remark(t.Worker.Note))
 		case t.State == workflow.Running:
 			at = append(at, l.say("tells.works", t.Partner, t.Name))
+		case len(t.OfferedTo) > 0:
+			free = append(free, l.say("tells.offered", t.Name, strings.Join(t.OfferedTo, ", "), t.Partner))
 		default:
 			free = append(free, l.say("tells.free", t.Name, t.Partner))
 		}

@@ -92,7 +92,7 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 				WithHint("take them one after the other")
 		}
 		if r.Other != "" {
-			return api.Errorf(api.Refused, "%s has %s", d.in.People.Called(r.Other), r.Task).WithHint("mutirao worklist shows what is free")
+			return api.Errorf(api.Refused, "%s has the task %s", d.in.People.Called(r.Other), r.Task).WithHint("mutirao worklist shows what is free")
 		}
 		if !seen[r.Item] {
 			seen[r.Item] = true
@@ -162,7 +162,7 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
 
 func (d *Desk) notTheirs(who users.Who, r *Row) error {
 	if r.Other != "" {
-		return api.Errorf(api.Refused, "%s has %s, not %s", d.in.People.Called(r.Other), r.Task, who.Name)
+		return api.Errorf(api.Refused, "%s has the task %s, not %s", d.in.People.Called(r.Other), r.Task, who.Name)
 	}
 	return api.Errorf(api.Refused, "%s does not have %s", who.Name, r.Task).WithHint("take it first: mutirao worklist select %s", r.ID())
 }

@@ -124,8 +124,10 @@ func (s *State) adoptable(r *entry) error {
 		return fmt.Errorf("%w: %s: %s", ErrNotNow, a.Task.Name, why)
 	case s.cancel != nil:
 		return fmt.Errorf("%w: the instance is cancelled", ErrNotNow)
-	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed, s.closedWell(nil, a):
+	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:
 		return fmt.Errorf("%w: %s is done: a result is not adopted beside another", ErrNotNow, a.Slot.Task.Name)
+	case s.closedWell(nil, a):
+		return fmt.Errorf("%w: %s, who holds %s, says that it took a result, and no other counts beside that", ErrNotNow, a.Partner, a.Task.Name)
 	}
 	return nil
 }

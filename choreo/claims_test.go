@@ -222,8 +222,16 @@ func (s *story) forge() string {
 		body = worklist.Revoke{Item: i, Grant: h.Grant, Cause: worklist.ByLease}
 	case "result":
 		body = worklist.Result{Item: i, Grant: h.Grant}
-	case "close":
-		body = worklist.Close{Item: i, Result: worklist.ID{1}}
+	case "close": // with a result that there is not, or with the last that is kept
+		x := worklist.Close{Item: i, Result: worklist.ID{1}}
+		for _, e := range n.m.log.order {
+			if c := e.fact.Body.Claim; c != nil && s.d.HasArg("kept") {
+				if _, is := c.Body().(worklist.Result); is {
+					x.Result = worklist.ID(e.id)
+				}
+			}
+		}
+		body = x
 	case "offer": // by a change of policy that there is not, if it says so
 		body = worklist.Offer{Item: i, To: []worklist.User{"u"}}
 		if s.d.HasArg("unknown") {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -45,6 +46,27 @@ func closeServer(t *testing.T, s *httpapi.Server) {
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)
+	}
+}
+
+// A browser opens connections beforehand, and asks nothing over them. They do not make it an error to end.
+func TestEndingWithAConnectionThatAsksNothing(t *testing.T) {
+	s, err := httpapi.Serve(t.TempDir(), "127.0.0.1:0", &apitest.Fake{}, httpapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle, err := net.Dial("tcp", strings.TrimPrefix(fmt.Sprint(s.Access().Address), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := idle.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection was answered")
 	}
 }
 

@@ -300,12 +300,23 @@ func (c *checks) keptWork(id string, entries []api.LogEntry) {
 			continue
 		}
 		ok := slices.ContainsFunc(entries, func(e api.LogEntry) bool {
-			return e.Task == d.task && (e.Kind == "success" || e.Kind == "verdict")
+			// What became of an attempt that a fork takes away is told by the task whose slot it was to fill.
+			return (e.Task == d.task || c.w.mayFill(e.Task, d.task)) && (e.Kind == "success" || e.Kind == "verdict")
 		})
 		if !ok {
 			c.w.violate("durable: n%d was told that %s of %s is done, and nobody knows of it", d.node, d.task, id[:8])
 		}
 	}
+}
+
+// mayFill reports whether a task may fill the slot of another, as its contingency or that one's.
+func (w *world) mayFill(slot, task workflow.TaskName) bool {
+	for t := w.def.Task(slot); t != nil && t.Contingency != ""; t = w.def.Task(t.Contingency) {
+		if t.Contingency == task {
+			return true
+		}
+	}
+	return false
 }
 
 // filled reports whether a machine brought so many bytes of lies into an instance that others

@@ -138,8 +138,8 @@ func (x *instances) checkRights(from workflow.PartnerID, facts []choreo.Received
 	return nil
 }
 
-// stranger is an author of facts whom this node does not know to be a member: a key
-// can be made up as often as one likes, and each would have the share of a member.
+// stranger is an author of facts whom this node does not know to be a member, or to have been
+// one: a key can be made up as often as one likes, and each would have the share of a member.
 // The record of one that has just joined is on its way, and so are its facts once
 // more; the sender itself has shown its certificate. Empty: there is none.
 func (x *instances) stranger(from workflow.PartnerID, facts []choreo.Received) workflow.PartnerID {
@@ -149,7 +149,7 @@ func (x *instances) stranger(from workflow.PartnerID, facts []choreo.Received) w
 		if author == last {
 			continue
 		}
-		if last = author; author != from && author != x.member.ID() && !x.people.Known(author) {
+		if last = author; author != from && author != x.member.ID() && !x.people.Member(author) {
 			return author
 		}
 	}

@@ -33,10 +33,17 @@ func (p *people) say(err error) string {
 	return said.Render(err, p.label)
 }
 
+// Member reports whether somebody is on the partner list, or was evicted: who joined after that has never had the
+// evicted one on its list, and yet meets what it wrote in instances.
+func (p *people) Member(id workflow.PartnerID) bool { return p.Known(id) || p.evicted.KeyEvicted(id) }
+
 // Gone reports whether a partner is out of the process (choreo.Partners).
 func (p *people) Gone(id workflow.PartnerID) bool {
 	partner, ok := p.Get(id)
-	return ok && partner.State.Gone()
+	if !ok {
+		return p.evicted.KeyEvicted(id)
+	}
+	return partner.State.Gone()
 }
 
 // Reachable reports whether a partner can be reached now (choreo.Partners).
@@ -49,7 +56,10 @@ func (p *people) Reachable(id workflow.PartnerID) bool {
 // (choreo.Partners).
 func (p *people) Evicted(id workflow.PartnerID) bool {
 	partner, ok := p.Get(id)
-	return ok && (partner.State == membership.Evicted || partner.ForGood())
+	if !ok {
+		return p.evicted.KeyEvicted(id)
+	}
+	return partner.State == membership.Evicted || partner.ForGood()
 }
 
 // Eviction proves that a partner was evicted (choreo.Partners).

@@ -120,7 +120,7 @@ var reasons = map[string]reasonWhy{
 	"facts-not-counted":             {"facts that do not count: mutirao show lists them as incidents, with why", "a node in order writes none: its program or its disk is damaged, or it deceives. Ask the people who run it; if that does not help: mutirao evict %s"},
 	"facts-beyond-facts":            {"facts beyond its share of an instance", mendLiar},
 	"facts-beyond-authors":          {"facts of instances in which it takes no part", mendOutdated},
-	"facts-of-strangers":            {"facts of an author that is not on the partner list", mendLiar},
+	"facts-of-strangers":            {"facts of an author that is not on the partner list", mendOutdated},
 	"facts-not-taken":               {"facts that could not be taken in", mendOutdated},
 	"facts-from-no-participant":     {"facts of instances in which it takes no part", mendOutdated},
 	"heads-from-no-participant":     {"questions about instances in which it takes no part", mendOutdated},

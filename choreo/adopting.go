@@ -119,7 +119,8 @@ func (s *State) adoptable(r *entry) error {
 	done := func(o *Attempt) bool { return o.success() != nil }
 	switch {
 	case a.beside():
-		return fmt.Errorf("%w: %s was fired by a data state: what it comes to is recovered, and not adopted", ErrNotNow, a.Task.Name)
+		return fmt.Errorf("%w: %s was fired by a data state: what it comes to is recovered, and not adopted", ErrNotNow,
+			a.Task.Name)
 	case why != "":
 		return fmt.Errorf("%w: %s: %s", ErrNotNow, a.Task.Name, why)
 	case s.cancel != nil:
@@ -127,7 +128,8 @@ func (s *State) adoptable(r *entry) error {
 	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:
 		return fmt.Errorf("%w: %s is done: a result is not adopted beside another", ErrNotNow, a.Slot.Task.Name)
 	case s.closedWell(nil, a):
-		return fmt.Errorf("%w: %s, who holds %s, says that it took a result, and no other counts beside that", ErrNotNow, a.Partner, a.Task.Name)
+		return fmt.Errorf("%w: %s, who holds %s, says that it took a result, and no other counts beside that",
+			ErrNotNow, a.Partner, a.Task.Name)
 	}
 	return nil
 }
@@ -213,7 +215,8 @@ func (m *Machine) Result(ref string) (i worklist.Item, id FactID, err error) {
 	case len(found) == 0:
 		return i, id, fmt.Errorf("%w: %q", ErrNoResult, ref)
 	case len(found) > 1:
-		return i, id, fmt.Errorf("%w: %d results that are kept begin with %s: give more of it", ErrNotNow, len(found), ref)
+		return i, id, fmt.Errorf("%w: %d results that are kept begin with %s: give more of it", ErrNotNow, len(found),
+			ref)
 	}
 	return found[0].Item, found[0].ID, m.state.adoptable(m.log.byID[found[0].ID])
 }

@@ -93,7 +93,10 @@ type Weighed struct {
 
 // Factors are the candidate's factors as the metric has them.
 func (w Weighed) Factors() aptitude.Factors {
-	return aptitude.Factors{Suitability: w.Suitability.Share(), Urgency: w.Urgency.Share(), Conformance: w.Conformance.Share(), Availability: w.Availability.Share()}
+	return aptitude.Factors{
+		Suitability: w.Suitability.Share(), Urgency: w.Urgency.Share(), Conformance: w.Conformance.Share(),
+		Availability: w.Availability.Share(),
+	}
 }
 
 // maxWeighed bounds the candidates that are recorded.
@@ -124,15 +127,19 @@ func WhyOf(c partition.Choice, tasks ...workflow.TaskName) Why {
 	})
 	w.Others = max(len(ranked)-maxWeighed, 0)
 	if w.Others > 0 { // the partner that would have done it best is recorded, however busy: the choice is measured by it
-		best := slices.MaxFunc(ranked, func(a, b aptitude.Candidate) int { return cmp.Compare(a.Quality(), b.Quality()) })
-		if !slices.ContainsFunc(ranked[:maxWeighed], func(c aptitude.Candidate) bool { return c.Quality() >= best.Quality() }) {
+		best := slices.MaxFunc(ranked, func(a, b aptitude.Candidate) int {
+			return cmp.Compare(a.Quality(), b.Quality())
+		})
+		if !slices.ContainsFunc(ranked[:maxWeighed],
+			func(c aptitude.Candidate) bool { return c.Quality() >= best.Quality() }) {
 			ranked[maxWeighed-1] = best
 		}
 	}
 	for _, c := range ranked[:len(ranked)-w.Others] {
 		w.Candidates = append(w.Candidates, Weighed{
 			Partner: workflow.PartnerID(c.Resource), Verdict: c.Verdict,
-			Suitability: perMille(c.Suitability), Urgency: perMille(c.Urgency), Conformance: perMille(c.Conformance), Availability: perMille(c.Availability),
+			Suitability: perMille(c.Suitability), Urgency: perMille(c.Urgency), Conformance: perMille(c.Conformance),
+			Availability: perMille(c.Availability),
 		})
 	}
 	return w

@@ -18,20 +18,25 @@ func manyCandidates(n int) partition.Choice {
 	for i := range n {
 		c := aptitude.Candidate{
 			Resource: aptitude.ResourceID(fmt.Sprintf("12D3KooW%044d", i)), Verdict: aptitude.LessApt,
-			Factors: aptitude.Factors{Suitability: float64(i+1) / float64(n), Urgency: 0.8, Conformance: 1, Availability: 1},
+			Factors: aptitude.Factors{
+				Suitability: float64(i+1) / float64(n), Urgency: 0.8, Conformance: 1, Availability: 1,
+			},
 		}
 		if c.Resource == as.Resource {
 			c.Verdict = aptitude.Chosen
 		}
 		as.Candidates = append(as.Candidates, c)
 	}
-	return partition.Choice{Partition: "p", Why: "chosen by Sel-push", Mechanism: aptitude.SelPush, Share: 0.25, Assignment: as}
+	return partition.Choice{
+		Partition: "p", Why: "chosen by Sel-push", Mechanism: aptitude.SelPush, Share: 0.25, Assignment: as,
+	}
 }
 
 // The eight best candidates are recorded, the chosen one first.
 func TestWhyNamesTheBest(t *testing.T) {
 	w := WhyOf(manyCandidates(20))
-	if len(w.Candidates) != 8 || w.Others != 12 || w.Candidates[0].Verdict != aptitude.Chosen || w.Threshold != 600 || w.Share != 250 {
+	if len(w.Candidates) != 8 || w.Others != 12 || w.Candidates[0].Verdict != aptitude.Chosen || w.Threshold != 600 ||
+		w.Share != 250 {
 		t.Fatalf("%+v", w)
 	}
 	if w.Candidates[1].Suitability != 1000 || w.Candidates[7].Suitability != 650 {
@@ -91,7 +96,8 @@ func TestAnnexIsChecked(t *testing.T) {
 		f := *c.fact
 		f.Body.Annex = &c.annex
 		_, _, err := DecodeFact(unchecked(t, &f))
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrFactInvalid) || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil ||
+			c.want != "" && (!errors.Is(err, ErrFactInvalid) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("decoding gives %v, want %q", err, c.want)
 		}
 	}
@@ -115,9 +121,11 @@ tasks:
 	g := w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one")
 	g.Input = map[workflow.DataName]workflow.Value{"x": "there", "y": "there"}
 	annex := &Annex{Dropped: []Dropped{
-		{Task: "spare", DataSet: "x-set", Holder: "one"}, {Task: "needed", DataSet: "y-set", Holder: "one"}, {Task: "reader", DataSet: "", Holder: "one"}, {Task: "nobody", DataSet: "x-set"},
+		{Task: "spare", DataSet: "x-set", Holder: "one"}, {Task: "needed", DataSet: "y-set", Holder: "one"},
+		{Task: "reader", DataSet: "", Holder: "one"}, {Task: "nobody", DataSet: "x-set"},
 	}}
-	if n.m, err = Create(Self{Partner: "one", Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, g, annex, w.moment()); err != nil {
+	if n.m, err = Create(Self{Partner: "one", Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, g, annex,
+		w.moment()); err != nil {
 		t.Fatal(err)
 	}
 	w.step(n)
@@ -138,7 +146,8 @@ tasks:
 // A genesis gives data only what their declarations allow; the node that writes it
 // is told so, and so is one that opens what another wrote.
 func TestGenesisGivesWhatIsDeclared(t *testing.T) {
-	def, err := workflow.Parse("w.yaml", []byte("workflow: w\ndata: {n: {type: integer, max: 9}, f: {type: number}, at: {type: time}, l: {type: list}}\ntasks: {a: {}}\n"))
+	def, err := workflow.Parse("w.yaml",
+		[]byte("workflow: w\ndata: {n: {type: integer, max: 9}, f: {type: number}, at: {type: time}, l: {type: list}}\ntasks: {a: {}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +158,8 @@ func TestGenesisGivesWhatIsDeclared(t *testing.T) {
 		want  string
 	}{
 		{nil, ""},
-		{map[workflow.DataName]workflow.Value{"n": int64(9), "f": 0.5, "at": "2026-11-22T10:00:00Z", "l": []any{"x"}}, ""},
+		{map[workflow.DataName]workflow.Value{"n": int64(9), "f": 0.5, "at": "2026-11-22T10:00:00Z", "l": []any{"x"}},
+			""},
 		{map[workflow.DataName]workflow.Value{"f": 3.0, "n": nil}, ""},
 		{map[workflow.DataName]workflow.Value{"n": int64(10)}, "not in the range"},
 		{map[workflow.DataName]workflow.Value{"n": "nine"}, "n: \"nine\": want an integer, have a string"},

@@ -25,6 +25,7 @@ func (b *ReadyBody) enter(s *State, e *entry) (why string) {
 
 func (b *ReadyBody) tell(d *decision, e *entry) {
 	d.oweWhoAsks(e, d.state.attempts[b.Attempt], workflow.BecameReady)
+	d.tellKeepers(e, d.state.attempts[b.Attempt].Slot)
 }
 
 func (b *Start) kind() string { return "start" }
@@ -140,11 +141,15 @@ func (b *CalledOff) enter(s *State, e *entry) (why string) {
 	})
 }
 
-func (b *CalledOff) tell(*decision, *entry) {} // nobody waits for it
+func (b *CalledOff) tell(d *decision, e *entry) {
+	d.tellKeepers(e, d.state.attempts[b.Attempt].Slot) // nobody else waits for it
+}
 
 // enterOwn enters what only an attempt's holder may say, and only if by what it knew
 // it may.
-func (s *State) enterOwn(e *entry, id AttemptID, may func(*evidence, *Attempt) string, set func(*Attempt)) (why string) {
+func (s *State) enterOwn(
+	e *entry, id AttemptID, may func(*evidence, *Attempt) string, set func(*Attempt),
+) (why string) {
 	a := s.attempts[id]
 	switch {
 	case a == nil || !s.knewOf(e, id):

@@ -82,7 +82,8 @@ func checkBundle(m *Machine, b *Bundle) error {
 	for i := len(b.Facts) - 1; i >= 0; i-- {
 		o := b.Facts[i]
 		if o.Attestation() == nil && !o.Mine && (!vouched[o.ID()] || o.e.fact.Body.BringsIn()) {
-			return fmt.Errorf("%s to a peer: nothing vouches for %s number %d of %s", m.self, o.e.fact.Body.Kind(), o.e.fact.Seq, o.e.fact.Chain.Author)
+			return fmt.Errorf("%s to a peer: nothing vouches for %s number %d of %s", m.self, o.e.fact.Body.Kind(),
+				o.e.fact.Seq, o.e.fact.Chain.Author)
 		}
 		if o.Mine && o.e.fact.Chain.Author != m.self {
 			return fmt.Errorf("%s is to attest a fact of %s", m.self, o.e.fact.Chain.Author)

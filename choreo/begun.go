@@ -15,6 +15,9 @@ type begun struct {
 	since time.Duration // Boot
 }
 
+// Begun reports whether something has begun here of which partners may have to be told later.
+func (m *Machine) Begun() bool { return len(m.begun) > 0 }
+
 // tellBegun owes the starts of what has run for long enough. Partners says when that
 // is: the same moment for many, so that they go in one message.
 func (d *decision) tellBegun() {

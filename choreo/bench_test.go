@@ -76,7 +76,8 @@ func BenchmarkFold(b *testing.B) {
 				w, all := s.history(b, facts/2)
 				b.ResetTimer()
 				for range b.N {
-					m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan, all[0])
+					m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan,
+						all[0])
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -99,7 +100,8 @@ func BenchmarkLoad(b *testing.B) {
 			w, all := s.history(b, 5_000)
 			b.ResetTimer()
 			for range b.N {
-				m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan, all[0])
+				m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan,
+					all[0])
 				if err == nil {
 					err = m.Load(all[1:], true)
 				}

@@ -20,7 +20,8 @@ partitions:
   p1: [a]
   p2: [b]
 `))
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}, "one", "two", "liar")); err != nil {
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}, "one",
+		"two", "liar")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
@@ -34,7 +35,10 @@ partitions:
 	w.stabilize(false)
 	w.tell("one", Body{Seen: &Seen{}})
 	a, two := AttemptID{Slot: "a"}, w.nodes["two"].m
-	lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}), says(Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(666)}}}))
+	lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}),
+		says(Body{Success: &Success{
+			Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(666)},
+		}}))
 	if _, err := two.Receive("one", lie); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +86,10 @@ partitions: `+partitions+"\n"))
 	}
 	take(append(second, l2.write(Body{Success: &Success{Attempt: a, Try: 1}}))...)
 	two = penOf(t, m, "two", 9)
-	v := two.write(Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{{Attempt: a, Kind: workflow.FailContingency, Task: "a2", Partner: "two"}}}}, g)
+	v := two.write(Body{Verdict: &Verdict{
+		Cause: CauseExpired, Actions: []Action{{Attempt: a, Kind: workflow.FailContingency, Task: "a2",
+			Partner: "two"}},
+	}}, g)
 	b := AttemptID{Fact: v.ID, Slot: "a"}
 	take(v, two.write(Body{Start: &Start{Attempt: b, Try: 1}}), two.write(Body{Success: &Success{Attempt: b, Try: 1}}))
 	return w, m, l1, l2, two, take
@@ -91,7 +98,8 @@ partitions: `+partitions+"\n"))
 // TestWhatAStartBuiltUponDoesNotChangeLater: of liar's chains two and three turn out to have known the second
 // first. b, which began before that was known, was built upon the same as before.
 func TestWhatAStartBuiltUponDoesNotChangeLater(t *testing.T) {
-	w, m, _, l2, two, take := twofold(t, "{p1: [a], p2: [b]}", map[workflow.PartitionName]workflow.PartnerID{"p1": "liar", "p2": "one"})
+	w, m, _, l2, two, take := twofold(t, "{p1: [a], p2: [b]}",
+		map[workflow.PartitionName]workflow.PartnerID{"p1": "liar", "p2": "one"})
 	used := func() (built []AttemptID) {
 		start := m.state.bySlot["b"].Current
 		for u := range m.state.builtOn(start, start.start) {
@@ -120,7 +128,8 @@ func TestLiarThatBeginsWhatItKnewOtherwise(t *testing.T) {
 	l3 := penOf(t, m, "liar", 11) // knows all of it
 	take(l3.write(Body{Start: &Start{Attempt: b, Try: 1}}, l1.head(), l2.head(), two.head()))
 	l4 := penOf(t, m, "liar", 12)
-	take(l4.write(Body{Seen: &Seen{}}, l2.head(), two.head())) // shows to know the contingency's result, and not the first
+	take(l4.write(Body{Seen: &Seen{}}, l2.head(),
+		two.head())) // shows to know the contingency's result, and not the first
 	// and ends b in its first chain, which began it by itself
 	take(l1.write(Body{Start: &Start{Attempt: b, Try: 1}}), l1.write(Body{Success: &Success{Attempt: b, Try: 1}}))
 	w.shuffledMatches(t, m)

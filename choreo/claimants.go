@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -49,7 +50,8 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 	if !known {
 		return Claimed{}, fmt.Errorf("%w: this node knows no such person, or it was removed", ErrNotNow)
 	}
-	p.Roles = slices.DeleteFunc(slices.Clone(p.Roles), func(r workflow.RoleName) bool { return !slices.Contains(who.Roles, r) })
+	p.Roles = slices.DeleteFunc(slices.Clone(p.Roles),
+		func(r workflow.RoleName) bool { return !slices.Contains(who.Roles, r) })
 	d.look()
 	for _, id := range c.About() {
 		if err := d.mayClaim(id, who, body); err != nil {
@@ -88,7 +90,9 @@ func (d *decision) mayClaim(id AttemptID, who Speaker, body worklist.Body) error
 	a := d.state.attempts[id]
 	switch {
 	case a == nil:
-		return &worklist.Refusal{Item: itemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again"}
+		return &worklist.Refusal{
+			Item: itemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again",
+		}
 	case a.Partner != d.self && !adopts(body):
 		return &Elsewhere{Task: a.Task.Name, Partner: a.Partner}
 	case !forPeople(a, body):
@@ -109,7 +113,8 @@ func (d *decision) elsewhere(a *Attempt, who Speaker) bool {
 // grant gives items to whoever asks for them, all or none.
 func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before bool) (Claimed, error) {
 	if g.Lease != worklist.DefaultLease(g.Mode) {
-		return Claimed{}, fmt.Errorf("%w: a lease of %s: %s is given", ErrNotNow, g.Lease, worklist.DefaultLease(g.Mode))
+		return Claimed{}, fmt.Errorf("%w: a lease of %s: %s is given", ErrNotNow, g.Lease,
+			worklist.DefaultLease(g.Mode))
 	}
 	given, err := d.state.work().Ask(d.self, worklist.Request{Items: g.Items, Mode: g.Mode, Person: p})
 	switch {
@@ -122,6 +127,9 @@ func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before b
 	}
 	for _, i := range given.Items {
 		if err := d.mayGrant(i, p.User); err != nil {
+			return Claimed{}, err
+		}
+		if err := d.mayPull(i, p.User); err != nil {
 			return Claimed{}, err
 		}
 	}
@@ -163,7 +171,8 @@ func (d *decision) bring(c *Claim, x worklist.Result, p worklist.Person) (Claime
 	case board.Did(x.Item, x.Grant, p.User, x.Failed): // a retry, or sent twice
 		return Claimed{Already: true}, nil
 	case board.OnlyHanded(x.Item, x.Grant):
-		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first", ErrNotNow, x.Item.Slot)
+		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first", ErrNotNow,
+			x.Item.Slot)
 	}
 	if err := d.mayBring(c, x, p.User); err != nil {
 		return Claimed{}, err
@@ -235,7 +244,11 @@ func (d *decision) mindClaims() (added bool) {
 		return false
 	}
 	d.hearClaims()
-	out := d.state.work().Decide(d.self, claimants{d.partners, map[workflow.RoleName][]worklist.Person{}}, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
+	people := claimants{
+		decision: d, with: map[workflow.RoleName][]worklist.Person{}, sights: map[worklist.Item]partition.Sight{},
+	}
+	out := d.state.work().Decide(d.self, people, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
+	added = d.mindUnits(out.Got)
 	for _, body := range out.Write {
 		if x, again := body.(worklist.Reopen); again {
 			if d.doAgain(x) {
@@ -245,7 +258,7 @@ func (d *decision) mindClaims() (added bool) {
 			}
 			continue
 		}
-		added = d.claim(body) || added
+		added = d.claim(body, people.reasons(body)) || added
 	}
 	if out.Wake > 0 {
 		d.out.wake(out.Wake)
@@ -262,13 +275,13 @@ func (d *decision) mindClaims() (added bool) {
 }
 
 // claim writes down what this node says itself of people's work. It reports whether it added a fact.
-func (d *decision) claim(body worklist.Body) (added bool) {
+func (d *decision) claim(body worklist.Body, why *Annex) (added bool) {
 	says, err := worklist.Encode(body)
 	if err != nil {
 		d.beyond = append(d.beyond, err)
 		return false
 	}
-	e, err := d.append(Body{Claim: &Claim{Says: says}})
+	e, err := d.append(Body{Claim: &Claim{Says: says}, Annex: why})
 	return err == nil && e.counted
 }
 
@@ -307,7 +320,8 @@ func (d *decision) endAsClosed(id AttemptID) (added bool) {
 	if o, stopped := d.state.work().Stopped(itemOf(id)); stopped && a != nil {
 		return d.stop(a, o)
 	}
-	if a == nil || a.Partner != d.self || !taken || a.success() != nil || a.off != nil || a.endedByHolder() || !d.state.wanted(a) {
+	if a == nil || a.Partner != d.self || !taken || a.success() != nil || a.off != nil || a.endedByHolder() ||
+		!d.state.wanted(a) {
 		return false
 	}
 	if err := d.begin(a); err != nil {
@@ -329,25 +343,24 @@ func (d *decision) endAsClosed(id AttemptID) (added bool) {
 
 // claimants are the people of a mesh as a board asks about them in one decision.
 type claimants struct {
-	Partners
+	*decision
 	with map[workflow.RoleName][]worklist.Person // that were asked for
+	// sights are who may see items that wait to be taken, of those that were asked about.
+	sights map[worklist.Item]partition.Sight
 }
 
 // With lists those to whom items for a role can be offered.
 func (c claimants) With(r workflow.RoleName) []worklist.Person {
 	of, known := c.with[r]
 	if !known {
-		of = c.People(r)
+		of = c.partners.People(r)
 		c.with[r] = of
 	}
 	return of
 }
 
 // Known is a person who may hold items.
-func (c claimants) Known(u worklist.User) (worklist.Person, bool) { return c.Person(u) }
-
-// Visible limits nothing.
-func (claimants) Visible(worklist.Item, time.Duration) worklist.Sight { return worklist.Sight{} }
+func (c claimants) Known(u worklist.User) (worklist.Person, bool) { return c.partners.Person(u) }
 
 // taken says who has the item of an attempt of ours; nil: nobody, or this node itself as a person.
 func (m *Machine) taken(a *Attempt) error {
@@ -383,6 +396,11 @@ type ItemView struct {
 	// HandedBy is who handed it to Holder, for whom it is kept till Until, where the mode is Handed.
 	HandedBy worklist.User
 	Until    time.Time
+	// Begun is since when its holder works on it, by its own clock, in ms since 1970, while nobody has taken it; 0: it
+	// does not.
+	Begun int64
+	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
+	WaitsFor []worklist.Lack
 }
 
 // Items are the tasks of people that can be done now: of an instance that runs no more those of this node which are
@@ -396,7 +414,8 @@ func (m *Machine) Items() (out []ItemView) {
 	for _, sl := range m.state.slots {
 		a := sl.Current
 		m.log.steps++
-		if a.Task.ByNode() || !m.state.wanted(a) || a.start == nil && !a.mayStart() || a.success() != nil || a.endedByHolder() {
+		if a.Task.ByNode() || !m.state.wanted(a) || a.start == nil && !a.mayStart() || a.success() != nil ||
+			a.endedByHolder() {
 			continue
 		}
 		if !running && !m.atWork(sl) {
@@ -417,7 +436,9 @@ func (m *Machine) itemNow(a *Attempt, since *moments) ItemView {
 		v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
 	} else {
 		v.Offered, v.ToAll = m.state.offered(v.Item)
+		v.Begun = m.state.workedOnSince(a)
 	}
+	v.WaitsFor = m.state.lacking(a)
 	if m.Claims() && m.state.peoples.board.Knows(v.Item) {
 		v.Role = m.state.peoples.board.Role(v.Item)
 	}
@@ -504,8 +525,8 @@ func (m *Machine) KeptResults() (out []KeptResult) {
 
 // claimLines are what the claims come to, for the fingerprint.
 func (s *State) claimLines() []string {
-	if s.peoples.board == nil {
+	if s.peoples.board == nil && len(s.def.Resources) == 0 {
 		return nil
 	}
-	return s.peoples.board.Lines()
+	return s.work().Lines()
 }

@@ -113,7 +113,8 @@ func (c *Claim) validate(workflow.PartnerID) error {
 // peopleSay reports whether something is the word of a person, and not that of its author alone.
 func peopleSay(body worklist.Body) bool {
 	switch x := body.(type) {
-	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Adopt, worklist.Extend, worklist.Notify:
+	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Adopt, worklist.Extend,
+		worklist.Notify:
 		return true
 	case worklist.Transfer:
 		return x.Cause != worklist.ByDeadline
@@ -160,14 +161,20 @@ type peoplesWork struct {
 	// passed are the claims by which an item was passed to a role (passing.go), dueTo those by which one passed
 	// to the responsible user as its deadline was near.
 	passed, dueTo map[AttemptID][]*entry
+	// reserved are the claims by which an attempt was given units, keeps those by which a partition's resources
+	// were taken over, in the order of facts (resources.go).
+	reserved map[AttemptID][]*entry
+	keeps    map[workflow.PartitionName][]*entry
 }
 
 // work is the board of the instance. With it begins what is noted of claims.
 func (s *State) work() *worklist.Board {
 	if s.peoples.board == nil {
 		s.peoples = peoplesWork{
-			spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{}, idled: map[idler]idled{},
+			spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{},
+			idled:  map[idler]idled{},
 			passed: map[AttemptID][]*entry{}, dueTo: map[AttemptID][]*entry{},
+			reserved: map[AttemptID][]*entry{}, keeps: map[workflow.PartitionName][]*entry{},
 		}
 		terms := worklist.Terms{
 			Instance: s.log.instance, Workflow: s.def.Name, Policy: s.policyAtStart(), Open: true,
@@ -177,6 +184,7 @@ func (s *State) work() *worklist.Board {
 			l, e := s.log.byID[FactID(later)], s.log.byID[FactID(earlier)]
 			return l != nil && e != nil && l != e && s.log.knew(l, e)
 		})
+		s.placeStores()
 	}
 	return s.peoples.board
 }
@@ -185,6 +193,9 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	body, err := c.read()
 	if err != nil {
 		return "it cannot be read" // validate refuses it
+	}
+	if aboutUnits(body) {
+		return s.enterUnits(e, body)
 	}
 	var of []*Attempt
 	for _, id := range c.About() {
@@ -200,24 +211,11 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		}
 	}
 	who, why := s.speaker(e, c) // whose word it is costs most to find out
+	if why == "" {
+		why = s.maySay(e, c, body, of, who)
+	}
 	if why != "" {
 		return why
-	}
-	if x, passes := body.(worklist.Transfer); passes {
-		if why := s.mayPass(e, of[0], x, who); why != "" {
-			return why
-		}
-	} else if decides(body) {
-		if why := s.work().MayOrder(who.User, who.Roles); why != "" {
-			return why
-		}
-	} else if len(c.Word) > 0 && slices.ContainsFunc(of, func(a *Attempt) bool { return s.elsewhere(e, a, who) }) {
-		return notHere
-	}
-	if x, adopts := body.(worklist.Adopt); adopts {
-		if why := s.mayAdopt(e, of[0], x); why != "" {
-			return why
-		}
 	}
 	board := s.work()
 	if len(c.Word) > 0 {
@@ -233,22 +231,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		s.peoples.of[ofInstance(body)] = append(s.peoples.of[ofInstance(body)], e)
 	}
 	for _, a := range of {
-		s.placeItem(a)
-		if x, closes := body.(worklist.Close); closes {
-			s.closeItem(e, a, x)
-		}
-		if x, passes := body.(worklist.Transfer); passes {
-			s.notePassed(e, a, x)
-		}
-		if _, adopts := body.(worklist.Adopt); adopts {
-			s.succeed(a, e)
-			s.touch(a.Slot)
-		}
-		if recovers(body) && s.flow != nil && a.Slot == s.flow.slot {
-			s.flow.say(a, e)
-		}
-		s.peoples.of[c.of(a)] = append(s.peoples.of[c.of(a)], e)
-		s.move(a.Slot)
+		s.enterClaim(e, c, body, a)
 	}
 	board.Add(&worklist.Fact{
 		ID: worklist.ID(e.id), Time: e.time, Partner: e.fact.Chain.Author, User: who.User, Roles: who.Roles,
@@ -261,7 +244,58 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	return ""
 }
 
-func (c *Claim) tell(d *decision, e *entry) { d.oweAll(e) }
+func (c *Claim) tell(d *decision, e *entry) {
+	if x, reserves := c.Body().(worklist.Reserve); reserves {
+		d.tellReserved(e, attemptIDOf(x.Item))
+		return
+	}
+	d.oweAll(e)
+}
+
+// maySay says why somebody may not say what a claim says of these attempts; empty: it is allowed.
+func (s *State) maySay(e *entry, c *Claim, body worklist.Body, of []*Attempt, who Speaker) (why string) {
+	if x, passes := body.(worklist.Transfer); passes {
+		if why := s.mayPass(e, of[0], x, who); why != "" {
+			return why
+		}
+	} else if decides(body) {
+		if why := s.work().MayOrder(who.User, who.Roles); why != "" {
+			return why
+		}
+	} else if len(c.Word) > 0 && slices.ContainsFunc(of, func(a *Attempt) bool { return s.elsewhere(e, a, who) }) {
+		return notHere
+	}
+	if x, adopts := body.(worklist.Adopt); adopts {
+		return s.mayAdopt(e, of[0], x)
+	}
+	return ""
+}
+
+// enterClaim enters what a claim that counts changes of one attempt.
+func (s *State) enterClaim(e *entry, c *Claim, body worklist.Body, a *Attempt) {
+	s.placeItem(a)
+	if x, closes := body.(worklist.Close); closes {
+		s.closeItem(e, a, x)
+	}
+	if isOffer(body) && e.fact.Body.Annex != nil && a.weighed == nil {
+		a.weighed = e
+	}
+	if x, passes := body.(worklist.Transfer); passes {
+		s.notePassed(e, a, x)
+	}
+	if _, adopts := body.(worklist.Adopt); adopts {
+		s.succeed(a, e)
+		s.touch(a.Slot)
+	}
+	if x, orders := body.(worklist.Order); orders && x.What == worklist.Undo {
+		a.toUndo = true
+	}
+	if recovers(body) && s.flow != nil && a.Slot == s.flow.slot {
+		s.flow.say(a, e)
+	}
+	s.peoples.of[c.of(a)] = append(s.peoples.of[c.of(a)], e)
+	s.move(a.Slot)
+}
 
 // voiced is whose word a claim has in it; or why it is nobody's.
 type voiced struct {
@@ -373,7 +407,8 @@ const notHere = "its task names no role: it is for people at its holder"
 func (s *State) closeItem(e *entry, a *Attempt, x worklist.Close) {
 	s.peoples.closed = append(s.peoples.closed, a.ID)
 	r := s.log.byID[FactID(x.Result)]
-	if r == nil || !r.counted || !s.log.knew(e, r) || r.fact.Body.Claim == nil || !slices.Contains(r.fact.Body.Claim.About(), a.ID) {
+	if r == nil || !r.counted || !s.log.knew(e, r) || r.fact.Body.Claim == nil ||
+		!slices.Contains(r.fact.Body.Claim.About(), a.ID) {
 		return
 	}
 	if a.Task.ByRole() && s.entitledAt(r, a, r.speaker()) {
@@ -399,11 +434,20 @@ func (s *State) placeItem(a *Attempt) {
 	skipped := wanted && !ready && a.Slot.State == workflow.Skipped
 	s.work().Set(worklist.Place{
 		Item: itemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
-		Task:     s.taskOf(a),
+		Task: s.taskOf(a), Root: s.rootItem(a), Begun: a.start != nil,
+		Presumed: a.Slot.State == workflow.Failed || a.Slot.Pending != nil,
 		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.noticed,
 		Over: !wanted || skipped || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a, wanted && !ready),
 		Unhandled: s.unhandled(a), Failure: failureOf(a),
 	})
+}
+
+// rootItem is the item for which units are given to an attempt; a zero one: its own.
+func (s *State) rootItem(a *Attempt) worklist.Item {
+	if r := a.root(); len(a.holds()) > 0 && r != a {
+		return itemOf(r.ID)
+	}
+	return worklist.Item{}
 }
 
 // inCharge reports whether an attempt is in charge of its slot, or its success stands; of a transition, whether it is
@@ -418,7 +462,10 @@ func (s *State) inCharge(a *Attempt) bool {
 // taskOf is what the board has to know of the task of an attempt. A deadline matters to it only where the item
 // passes on as it is near, once it is known since when it can be done.
 func (s *State) taskOf(a *Attempt) worklist.Task {
-	t := worklist.Task{Role: a.Task.Role, ByNode: a.Task.ByNode() || a.undoes != nil, Offline: a.Task.Offline, Priority: a.Task.Priority}
+	t := worklist.Task{
+		Role: a.Task.Role, ByNode: a.Task.ByNode() || a.undoes != nil, Offline: a.Task.Offline,
+		Priority: a.Task.Priority, Holds: a.holds(), Limited: s.pulled(a),
+	}
 	if left := s.transferOf(a); left > 0 && a.noticed != 0 {
 		t.Transfer = left
 		t.Due, _ = s.dueOf(a)
@@ -463,14 +510,15 @@ func (s *State) whyStopped(a *Attempt) string {
 
 // placeItems tells the board how the attempts of a slot stand of which something was claimed.
 func (s *State) placeItems(sl *Slot) {
-	if s.peoples.board == nil {
+	if s.peoples.board == nil && len(s.def.Resources) == 0 {
 		return
 	}
+	s.work()
 	if s.flow != nil && sl == s.flow.slot {
 		s.placeTransitions()
 	}
 	for _, a := range sl.Attempts {
-		if s.peoples.board.Knows(itemOf(a.ID)) || s.transferOf(a) > 0 || s.offersOnly(a) {
+		if s.peoples.board.Knows(itemOf(a.ID)) || s.transferOf(a) > 0 || s.limits(a) || len(a.holds()) > 0 {
 			s.placeItem(a)
 		}
 	}

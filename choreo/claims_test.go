@@ -38,8 +38,11 @@ import (
 func (s *story) peoplesCommands() map[string]func() string {
 	return map[string]func() string{
 		"person": s.person, "removed": s.removed,
-		"select": func() string { return s.ask(worklist.Select) }, "lock": func() string { return s.ask(worklist.Lock) },
-		"pass": s.pass, "adopt": s.adopt, "notify": s.notify, "order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept, "deadlines": s.deadlines,
+		"select": func() string { return s.ask(worklist.Select) },
+		"lock":   func() string { return s.ask(worklist.Lock) },
+		"pass":   s.pass, "adopt": s.adopt, "notify": s.notify, "order": s.order, "asks": s.asks, "release": s.release,
+		"bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
+		"deadlines": s.deadlines,
 	}
 }
 
@@ -158,7 +161,10 @@ func (s *story) release() string {
 
 func (s *story) bring() string {
 	i, g := s.granted()
-	r := worklist.Result{Item: i, Grant: g, Failed: s.d.HasArg("failed"), Reason: s.arg("failed"), Outputs: map[workflow.DataName]workflow.Value{}}
+	r := worklist.Result{
+		Item: i, Grant: g, Failed: s.d.HasArg("failed"), Reason: s.arg("failed"),
+		Outputs: map[workflow.DataName]workflow.Value{},
+	}
 	for _, a := range s.d.CmdArgs[3:] {
 		if a.Key != "failed" {
 			r.Outputs[workflow.DataName(a.Key)] = strings.Join(a.Vals, ",")
@@ -237,11 +243,16 @@ func (s *story) forge() string {
 		if s.d.HasArg("unknown") {
 			body = worklist.Offer{Item: i, To: []worklist.User{"u"}, Under: worklist.ID{1}}
 		}
+	case "reserve":
+		body = worklist.Reserve{Item: i, Resources: []workflow.ResourceName{workflow.ResourceName(s.arg("of"))}}
+	case "keep": // of a partition; the task is of no matter
+		body = worklist.Keep{Partition: workflow.PartitionName(s.arg("of"))}
 	case "notify":
 		body = worklist.Notify{Policy: worklist.Policy{Name: workflow.NotifyAll}}
 	case "pass":
 		for _, e := range n.m.log.order { // that person's last grant, whether or not it counted
-			if c := e.fact.Body.Claim; c != nil && string(e.speaker().User) == s.arg("user") && len(c.About()) > 0 && c.About()[0] == attemptIDOf(i) {
+			if c := e.fact.Body.Claim; c != nil && string(e.speaker().User) == s.arg("user") && len(c.About()) > 0 &&
+				c.About()[0] == attemptIDOf(i) {
 				h.Grant = worklist.ID(e.id)
 			}
 		}
@@ -251,7 +262,7 @@ func (s *story) forge() string {
 	switch {
 	case kind == "repeat":
 		c = s.last
-	case kind == "revoke" || kind == "close" || kind == "offer":
+	case kind == "revoke" || kind == "close" || kind == "offer" || aboutUnits(body):
 		says, err := worklist.Encode(body)
 		if err != nil {
 			return err.Error()
@@ -308,7 +319,8 @@ func (s *story) items() string {
 			who += ", for " + string(v.Role)
 		}
 		if s.d.HasArg("since") { // since when, after the first moment of the story
-			who = (time.Duration(v.Arrival)*time.Millisecond - time.Duration(s.w.momentAt(0).UnixMilli())*time.Millisecond).String()
+			who = (time.Duration(v.Arrival)*time.Millisecond - time.Duration(s.w.momentAt(0).
+				UnixMilli())*time.Millisecond).String()
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", v.Task.Name, v.Partner, who)
 	}
@@ -371,7 +383,8 @@ partitions:
 `
 
 var policies = []worklist.Policy{
-	{Name: workflow.NotifyAll}, {Name: workflow.NotifyFewestAssigned, N: 1}, {Name: workflow.NotifyLatestConnected, N: 2},
+	{Name: workflow.NotifyAll}, {Name: workflow.NotifyFewestAssigned, N: 1},
+	{Name: workflow.NotifyLatestConnected, N: 2},
 }
 
 // randomClaim has a person say something at some node, true or not.
@@ -410,7 +423,9 @@ func (w *mesh) randomClaim(d dice) {
 		}
 		body = x
 	case 5, 6:
-		o := orderOf(n, pickOf(d, []string{worklist.Again, worklist.Again, worklist.Stop, worklist.Continue, worklist.Cancel}), pickOf(d, []string{"a", "b", "c", "e"}))
+		o := orderOf(n, pickOf(d, []string{
+			worklist.Again, worklist.Again, worklist.Stop, worklist.Continue, worklist.Cancel,
+		}), pickOf(d, []string{"a", "b", "c", "e"}))
 		if o.What == worklist.Cancel && !d.chance(10) {
 			return
 		}
@@ -444,7 +459,9 @@ func (w *mesh) forged(n *node, c *Claim, i worklist.Item, grant worklist.ID, d d
 		}
 		c = &Claim{Says: says}
 	} else if d.chance(20) {
-		says, err := worklist.Encode(worklist.Offer{Item: i, To: []worklist.User{pickOf(d, []worklist.User{"u", "v"})}, Under: grant})
+		says, err := worklist.Encode(worklist.Offer{
+			Item: i, To: []worklist.User{pickOf(d, []worklist.User{"u", "v"})}, Under: grant,
+		})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -577,7 +594,10 @@ func TestClaimsAreRefusedAtTheDoor(t *testing.T) {
 		"a revocation of a person": {Says: revoke, Word: good().Word},
 		"a nonce of nobody":        {Says: revoke, Nonce: [16]byte{1}},
 	} {
-		f := &Fact{Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "ann"}, Seq: 2, Prev: FactID{1}, Body: Body{Claim: c}}
+		f := &Fact{
+			Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "ann"}, Seq: 2, Prev: FactID{1},
+			Body: Body{Claim: c},
+		}
 		if _, _, err := f.Encode(); !errors.Is(err, ErrFactInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -589,7 +609,10 @@ func TestClaimsAreRefusedAtTheDoor(t *testing.T) {
 			t.Errorf("%s, from elsewhere: %v", name, err)
 		}
 	}
-	f := &Fact{Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "ann"}, Seq: 2, Prev: FactID{1}, Body: Body{Claim: good()}}
+	f := &Fact{
+		Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "ann"}, Seq: 2, Prev: FactID{1},
+		Body: Body{Claim: good()},
+	}
 	if _, _, err := f.Encode(); err != nil {
 		t.Errorf("a good one: %v", err)
 	}
@@ -685,7 +708,9 @@ func TestAnItemTakesSoManyWords(t *testing.T) {
 	if err := w.selects(n, "u", i, k+5); !errors.Is(err, ErrNotNow) {
 		t.Errorf("one more: %v", err)
 	}
-	one := worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+	one := worklist.Grant{
+		Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select),
+	}
 	if e := n.m.mustAppend(w.moment(), Body{Claim: w.ofUser("u", one, k+6)}); e.counted {
 		t.Error("one more counts")
 	}
@@ -709,7 +734,8 @@ func firstGrant(n *node, u worklist.User) worklist.ID {
 // What people say that ends nothing takes little of the holder's share of the instance, however often it is
 // said and whatever data it brings, also over a restart; work that ends an item has room all the same.
 func TestPeopleCannotFillTheirHoldersShare(t *testing.T) {
-	w := newMesh(t, parse(t, strings.ReplaceAll(ward(40), "role: nurse}", "role: nurse, out: [x]}")+"data:\n  x: {type: string}\n"))
+	w := newMesh(t, parse(t, strings.ReplaceAll(ward(40), "role: nurse}", "role: nurse, out: [x]}")+
+		"data:\n  x: {type: string}\n"))
 	for _, u := range []worklist.User{"u", "v"} {
 		w.people[u] = Speaker{User: u, At: "one", Roles: []workflow.RoleName{"nurse"}}
 	}
@@ -736,14 +762,17 @@ func TestPeopleCannotFillTheirHoldersShare(t *testing.T) {
 		} else {
 			refused++
 		}
-		late := worklist.Result{Item: i, Grant: grant, Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 60_000)}}
+		late := worklist.Result{
+			Item: i, Grant: grant, Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 60_000)},
+		}
 		_, _ = w.put(n, w.ofUser(u, late, 10*k+2))
 		if k == 500 {
 			w.crash(n)
 		}
 	}
 	if is := size() - before; is > MaxIdleBytes+64<<10 || refused == 0 {
-		t.Errorf("two persons had their holder write %d bytes, %d times refused; want at most %d", is, refused, MaxIdleBytes)
+		t.Errorf("two persons had their holder write %d bytes, %d times refused; want at most %d", is, refused,
+			MaxIdleBytes)
 	}
 	if is := len(n.m.log.order) - facts; is > MaxIdleFacts+64 {
 		t.Errorf("two persons had their holder write %d facts", is)
@@ -754,7 +783,9 @@ func TestPeopleCannotFillTheirHoldersShare(t *testing.T) {
 		t.Fatalf("somebody else cannot work: %v", err)
 	}
 	h, _ := n.m.state.work().Holds(i)
-	done := worklist.Result{Item: i, Grant: h.Grant, Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("y", 60_000)}}
+	done := worklist.Result{
+		Item: i, Grant: h.Grant, Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("y", 60_000)},
+	}
 	if got, err := w.put(n, w.ofUser("w", done, 2)); err != nil || got.Kept != "" {
 		t.Errorf("work that ends an item: %+v, %v", got, err)
 	}
@@ -776,7 +807,9 @@ func TestArrivalOutlivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, _ := n.m.state.work().Holds(i)
-	if _, err := w.put(n, w.ofUser("u", worklist.Result{Item: i, Grant: h.Grant, Outputs: map[workflow.DataName]workflow.Value{"x": "1"}}, 2)); err != nil {
+	if _, err := w.put(n, w.ofUser("u", worklist.Result{
+		Item: i, Grant: h.Grant, Outputs: map[workflow.DataName]workflow.Value{"x": "1"},
+	}, 2)); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
@@ -822,7 +855,9 @@ func TestAClaimCostsAsMuchAmongMany(t *testing.T) {
 		m := w.nodes["one"].m
 		for k := range n {
 			i := worklist.Item{Slot: workflow.TaskName(fmt.Sprintf("t%d", k))}
-			g := worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+			g := worklist.Grant{
+				Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select),
+			}
 			before := m.log.steps
 			if _, err := m.Claim(w.numbered(g, k), w.moment(), w); err != nil {
 				t.Fatal(err)

@@ -1,44 +1,32 @@
 package choreo
 
 import (
-	"cmp"
 	"container/heap"
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// This file keeps the clocks of what waits.go waits for. Of the tasks that this node
-// holds there may be thousands, so theirs are looked at only when something of a task's
-// slot has changed, or when its time is over; all others are looked at each time.
+// This file says which of the clocks are looked at by which waits.go judges, and which
+// contingency/waits keeps. Of the tasks that this node holds there may be thousands, so theirs
+// are looked at only when something of a task's slot has changed, or when its time is over;
+// all others are looked at each time.
 
-// clock counts the time of one wait.
-type clock struct {
-	elapsed time.Duration // until since
-	since   time.Duration // Boot; while running
-	running bool
-	seen    bool // still wanted
-	asked   bool // the partner that it is about was asked what it has
-	// of are the slots that may be judged by it, of a WaitAnswer; nil: all for which the
+// noted is what is noted of a wait.
+type noted struct {
+	asked bool // the partner that it is about was asked what it has
+	// of are the slots that may be judged by it, of a waits.Answer; nil: all for which the
 	// partition answers. joined is how many had joined these, over how many were done that
 	// had waited for a trigger (partDesk).
 	of           map[workflow.TaskName]bool
 	joined, over int
-	known        int // how many facts there were when it was looked at (WaitKind.ofFacts)
-}
-
-func (c *clock) read(now time.Duration) time.Duration {
-	if !c.running {
-		return c.elapsed
-	}
-	return c.elapsed + max(now-c.since, 0)
 }
 
 // clocks are all waits of a machine.
 type clocks struct {
-	// own are the clocks of this node's own tasks, all those of everything else.
-	own, all map[WaitKey]*clock
+	waits.Clocks[noted]
 	// slots are the slots that own clocks are about, due when to look at them though
 	// nothing changed; fresh are those of which something changed, in rule order.
 	slots   map[*Slot]*slotClocks
@@ -55,189 +43,46 @@ type clocks struct {
 	// heard before what happened in a gap: heard is when it began to; 0: not yet.
 	// calm is the moment that follows from both, when waits were last looked at.
 	quiet, heard, calm time.Duration
-	// savedAt is when the waits were last handed out to be stored, and stored what
-	// they were; every is the time between two savings, everyOwn what it must be for
-	// the own ones. changed: what is stored could make a wait end too early.
-	savedAt, every, everyOwn time.Duration
 	// watched is when partitions and participants were last looked at (Boot); 0: never.
 	// carefree: there was nothing to watch then.
 	watched  time.Duration
 	carefree bool
-	stored   map[WaitKey]bool
-	changed  bool
-	steps    *int // Log.steps
 }
 
 // slotClocks are the own clocks about a slot, and when to look at them; 0: never.
 type slotClocks struct {
-	keys []WaitKey
+	keys []waits.Key
 	at   time.Duration // Boot
 }
 
 func newClocks(steps *int) clocks {
 	return clocks{
-		own: map[WaitKey]*clock{}, all: map[WaitKey]*clock{}, slots: map[*Slot]*slotClocks{}, isFresh: map[*Slot]bool{},
-		outdated: true, every: saveEvery, everyOwn: saveEvery, stored: map[WaitKey]bool{}, steps: steps,
+		Clocks: waits.New[noted](steps), slots: map[*Slot]*slotClocks{}, isFresh: map[*Slot]bool{}, outdated: true,
 	}
-}
-
-// of are the clocks among which a wait's is.
-func (cs *clocks) of(k WaitKey) map[WaitKey]*clock {
-	if k.Kind == WaitTimeout || k.Kind == WaitTrigger {
-		return cs.own
-	}
-	return cs.all
-}
-
-// get is the clock of a wait; nil: it has none.
-func (cs *clocks) get(k WaitKey) *clock { return cs.of(k)[k] }
-
-// run says that a wait is wanted, and whether its clock runs now. It returns
-// the time on it.
-func (cs *clocks) run(k WaitKey, running bool, now time.Duration) time.Duration {
-	c := cs.get(k)
-	if c == nil {
-		c = cs.begin(k, 0, now)
-		c.running = running
-	}
-	c.seen = true
-	if c.running != running {
-		c.elapsed, c.since, c.running = c.read(now), now, running
-		cs.changed = cs.changed || !running && cs.stored[k]
-	}
-	return c.read(now)
-}
-
-// runFrom is run for a wait of which some had passed already when it began here.
-func (cs *clocks) runFrom(elapsed time.Duration, k WaitKey, running bool, now time.Duration) time.Duration {
-	if cs.get(k) == nil && elapsed > 0 {
-		cs.begin(k, elapsed, now)
-	}
-	return cs.run(k, running, now)
-}
-
-// begin starts a wait of which some has passed already. It is stored at once among few,
-// and where what is stored is an earlier wait of the same name. One of many is stored
-// with the next waits, so that each costs only itself: a crash before makes it longer.
-func (cs *clocks) begin(k WaitKey, elapsed, now time.Duration) *clock {
-	c := &clock{elapsed: elapsed, since: now, running: true}
-	cs.of(k)[k] = c
-	cs.changed = cs.changed || cs.stored[k] || len(cs.all)+len(cs.own) <= fewWaits
-	return c
-}
-
-// fewWaits is how many waits of an instance are all stored whenever one begins.
-const fewWaits = 32
-
-// drop ends a wait for which something was found that it had not counted from its
-// beginning. What is stored of it goes at once: restored, it would be over too early.
-func (cs *clocks) drop(k WaitKey) {
-	delete(cs.of(k), k)
-	cs.changed = cs.changed || cs.stored[k]
-}
-
-// beginAfter starts a wait once what it is for was handed over.
-func (cs *clocks) beginAfter(k WaitKey, elapsed, now time.Duration) {
-	delete(cs.all, k.handOver())
-	cs.begin(k, elapsed, now)
 }
 
 // answering reports whether a clock runs for another's partition.
 func (cs *clocks) answering(p workflow.PartitionName) bool {
-	k := WaitKey{Kind: WaitAnswer, Name: string(p)}
-	return cs.all[k] != nil || cs.all[k.handOver()] != nil
+	k := waits.Key{Kind: waits.Answer, Name: string(p)}
+	return cs.Get(k) != nil || cs.Get(k.HandOver()) != nil
 }
 
 // byItself reports whether a clock runs for another's attempt by itself.
 func (cs *clocks) byItself(a AttemptID) bool {
-	if len(cs.all) == 0 {
+	if cs.LenOthers() == 0 {
 		return false
 	}
 	name := a.String()
-	return cs.all[WaitKey{Kind: WaitAttempt, Name: name}] != nil || cs.all[WaitKey{Kind: WaitReadiness, Name: name}] != nil
-}
-
-// unsee begins a pass over what is waited for of others: only what it finds wanted
-// stays.
-func (cs *clocks) unsee() {
-	for _, c := range cs.all {
-		*cs.steps++
-		c.seen = false
-	}
-}
-
-// keep has a wait, or the one for its hand-over, stay as it is.
-func (cs *clocks) keep(k WaitKey) {
-	for _, k := range []WaitKey{k, k.handOver()} {
-		if c := cs.all[k]; c != nil {
-			c.seen = true
-		}
-	}
-}
-
-// sweep forgets those waits that nobody wanted since.
-func (cs *clocks) sweep() {
-	for k, c := range cs.all {
-		*cs.steps++
-		if !c.seen {
-			delete(cs.all, k)
-		}
-	}
+	return cs.Get(waits.Key{Kind: waits.Attempt, Name: name}) != nil ||
+		cs.Get(waits.Key{Kind: waits.Readiness, Name: name}) != nil
 }
 
 // forget forgets all waits.
 func (cs *clocks) forget() {
-	if len(cs.all)+len(cs.own) > 0 {
-		clear(cs.all)
-		clear(cs.own)
+	if cs.Len() > 0 {
+		cs.Clear()
 		cs.outdated = true
 	}
-}
-
-// saveEvery is how often at least running waits are stored; short waits are stored
-// more often, so that a reboot with a wrong clock costs no more than a twentieth of a
-// wait (docs/design.md, idea 8).
-const (
-	saveEvery    = 30 * time.Second
-	minSaveEvery = time.Second
-)
-
-// saveWithin is how often waits are stored while one of that length runs.
-func saveWithin(total time.Duration) time.Duration { return max(total/20, minSaveEvery) }
-
-// toSave are the waits to be stored now, among so many facts; nil: nothing needs to be.
-func (cs *clocks) toSave(now time.Duration, facts int) *Waits {
-	n, due := len(cs.all)+len(cs.own), now >= cs.savedAt+min(cs.every, cs.everyOwn)
-	if n == 0 && len(cs.stored) == 0 || n > 0 && !cs.changed && !due {
-		cs.changed = false
-		return nil
-	}
-	cs.changed, cs.savedAt = false, now
-	ws := &Waits{Known: facts}
-	clear(cs.stored)
-	for _, clocks := range []map[WaitKey]*clock{cs.own, cs.all} {
-		for k, c := range clocks {
-			*cs.steps++
-			cs.stored[k] = true
-			ws.All = append(ws.All, Wait{Key: k, Elapsed: c.read(now), Running: c.running})
-			if k.Kind.ofFacts() {
-				ws.Known = min(ws.Known, c.known)
-			}
-		}
-	}
-	slices.SortFunc(ws.All, func(a, b Wait) int {
-		return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Name, b.Key.Name))
-	})
-	return ws
-}
-
-// nextSave is when the waits should be stored again; ok is false while none runs.
-func (cs *clocks) nextSave() (at time.Duration, ok bool) {
-	ok = len(cs.own) > 0 // these run
-	for _, c := range cs.all {
-		ok = ok || c.running
-	}
-	return cs.savedAt + min(cs.every, cs.everyOwn), ok
 }
 
 // watchSlots clocks what this node holds: its compensations and, while the instance
@@ -247,7 +92,8 @@ func (d *decision) watchSlots(age time.Duration, goesOn bool) (added bool) {
 	if c.outdated || c.made != desk.made || c.goesOn != goesOn {
 		clear(c.slots)
 		clear(c.isFresh)
-		c.due, c.fresh, c.everyOwn = nil, nil, saveEvery
+		c.due, c.fresh = nil, nil
+		c.OwnAgain()
 		c.made, c.goesOn, c.outdated, c.others = desk.made, goesOn, false, true
 		for _, sls := range []map[*Slot]bool{desk.clocked, desk.undoing} {
 			for sl := range sls {
@@ -289,20 +135,15 @@ func (cs *clocks) freshen(sl *Slot) {
 	}
 }
 
-// only forgets the own clocks that are about no slot.
+// only ends the waits for own tasks that are about no slot.
 func (cs *clocks) only() {
-	wanted := make(map[WaitKey]bool, len(cs.own))
+	wanted := map[waits.Key]bool{}
 	for _, of := range cs.slots {
 		for _, k := range of.keys {
 			wanted[k] = true
 		}
 	}
-	for k := range cs.own {
-		*cs.steps++
-		if !wanted[k] {
-			delete(cs.own, k)
-		}
-	}
+	cs.Only(wanted)
 }
 
 // watchSlot clocks what this node holds of a slot. It reports whether it added facts.
@@ -330,7 +171,7 @@ func (d *decision) watchSlot(sl *Slot, age time.Duration) (added bool) {
 	if was := c.slots[sl]; was != nil {
 		for _, k := range was.keys {
 			if !slices.Contains(is.keys, k) {
-				delete(c.own, k)
+				c.End(k)
 			}
 		}
 	}
@@ -345,11 +186,11 @@ func (d *decision) watchSlot(sl *Slot, age time.Duration) (added bool) {
 
 // runs runs an own clock about a slot, and reports whether it is over: if not, the slot
 // is looked at when it will be.
-func (d *decision) runs(k WaitKey, from, total time.Duration, of *slotClocks) (over bool) {
+func (d *decision) runs(k waits.Key, from, total time.Duration, of *slotClocks) (over bool) {
 	c := &d.clocks
-	c.everyOwn = min(c.everyOwn, saveWithin(total))
+	c.OwnLasts(total)
 	of.keys = append(of.keys, k)
-	t := c.runFrom(from, k, true, d.now.Boot)
+	t := c.RunFrom(from, k, true, d.now.Boot)
 	if t >= total && d.now.Boot >= c.calm {
 		return true
 	}
@@ -368,7 +209,7 @@ func (d *decision) overdue(a *Attempt, of *slotClocks) (added bool) {
 	if a.Task.Timeout == 0 {
 		return false
 	}
-	k := WaitKey{Kind: WaitTimeout, Name: a.ID.String()}
+	k := waits.Key{Kind: waits.Timeout, Name: a.ID.String()}
 	if !d.runs(k, a.waitedBefore(), a.Task.Timeout, of) {
 		return false
 	}
@@ -381,9 +222,9 @@ func (d *decision) overdue(a *Attempt, of *slotClocks) (added bool) {
 
 // triggers clocks an emergency task and fires it when its wait is over.
 func (d *decision) triggers(sl *Slot, of *slotClocks, age time.Duration) (added bool) {
-	k := WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}
+	k := waits.Key{Kind: waits.Trigger, Name: string(sl.Task.Name)}
 	from := time.Duration(0)
-	if start, _ := d.state.plan.WaitStart(sl.Task.Name); d.clocks.own[k] == nil {
+	if start, _ := d.state.plan.WaitStart(sl.Task.Name); d.clocks.Get(k) == nil {
 		if age < start && !d.state.predecessorReady(sl) {
 			of.wake(d.now.Boot + start - age)
 			return false

@@ -7,7 +7,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// This file undoes what lost (docs/design.md, rule 5).
+// This file undoes what lost (docs/design.md, rule 5), and what an order has undone (orders.go).
 //
 //	superseded ── shown at once
 //	    │   nothing runs in its slot or a later one, and every participant has
@@ -33,15 +33,18 @@ func (s *State) undoable(a *Attempt, success *entry) {
 		if t == nil {
 			return
 		}
-		a.undo = &Attempt{ID: id, Slot: a.Slot, Task: t, Partner: a.Partner, Depth: a.Depth, assigned: success, undoes: a, turns: noTurns}
+		a.undo = &Attempt{
+			ID: id, Slot: a.Slot, Task: t, Partner: a.Partner, Depth: a.Depth, assigned: success, undoes: a,
+			turns: noTurns,
+		}
 	}
 	s.attempts[id] = a.undo
 }
 
-// lost reports whether the attempt finished for nothing and has a compensation
-// that has not begun.
+// lost reports whether the attempt finished for nothing, or is to be undone by order, and has
+// a compensation that has not begun.
 func (a *Attempt) lost() bool {
-	return a.undo != nil && a.stands == superseded && a.success() != nil && a.undo.start == nil
+	return a.undo != nil && (a.stands == superseded || a.toUndo) && a.success() != nil && a.undo.start == nil
 }
 
 // undoing reports whether the attempt's compensation has begun and not ended.
@@ -94,7 +97,8 @@ func (d *decision) mayLookForUndoing() looksForUndoing {
 // superseded successes stand, as long as nobody who was written off comes back.
 func (s *State) settled(sl *Slot) bool {
 	for _, x := range s.andLater(sl) {
-		if slices.ContainsFunc(x.Attempts, func(a *Attempt) bool { return a.runs() && s.writtenOff[a.Partner] == nil }) {
+		if slices.ContainsFunc(x.Attempts,
+			func(a *Attempt) bool { return a.runs() && s.writtenOff[a.Partner] == nil }) {
 			return false
 		}
 	}
@@ -210,7 +214,9 @@ func (m *Machine) cleansUp() bool {
 // failUndo records that a compensation failed for good. Nothing stands in for
 // one: people have to look at it.
 func (d *decision) failUndo(u *Attempt, cause Cause, reason string) bool {
-	e, err := d.append(Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}})
+	e, err := d.append(Body{Verdict: &Verdict{
+		Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}},
+	}})
 	return err == nil && e.counted
 }
 

@@ -112,7 +112,9 @@ func (s *State) brokenConstraints() (out []IncidentView) {
 			continue
 		}
 		by := s.lastWrite(c.condition)
-		x := IncidentView{At: by.fact.At, What: fmt.Sprintf("the data break the constraint %s: %s", c.name, c.expr.Source)}
+		x := IncidentView{
+			At: by.fact.At, What: fmt.Sprintf("the data break the constraint %s: %s", c.name, c.expr.Source),
+		}
 		if c.strict {
 			x.What = fmt.Sprintf("the data break the constraint %s, so nothing else begins: %s", c.name, c.expr.Source)
 		}

@@ -75,7 +75,8 @@ func constrainedRun(t *testing.T, seed uint64, src string) *mesh {
 			before := n.m.state.broken
 			w.end(n, id, res)
 			if now := n.m.state.broken; before == 0 && now > 0 {
-				t.Fatalf("seed %d: %s recorded a result of %s that breaks a constraint which held for all that it knew", seed, n.id, id)
+				t.Fatalf("seed %d: %s recorded a result of %s that breaks a constraint which held for all that it knew",
+					seed, n.id, id)
 			}
 		}
 	}
@@ -104,8 +105,10 @@ func TestConstraintsConverge(t *testing.T) {
 		w := settledRun(t, seed)
 		want := w.nodes["ann"].m
 		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
-			if got := w.nodes[p].m; got.Digest() == want.Digest() && string(got.Fingerprint()) != string(want.Fingerprint()) {
-				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p, firstDifference(want.Fingerprint(), got.Fingerprint()))
+			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
+				string(got.Fingerprint()) != string(want.Fingerprint()) {
+				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
+					firstDifference(want.Fingerprint(), got.Fingerprint()))
 			}
 		}
 		shuffled(t, w, seed)
@@ -206,8 +209,10 @@ func TestFinalDataConverge(t *testing.T) {
 		w := settledHistory(t, seed, finals)
 		want := w.nodes["ann"].m
 		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
-			if got := w.nodes[p].m; got.Digest() == want.Digest() && string(got.Fingerprint()) != string(want.Fingerprint()) {
-				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p, firstDifference(want.Fingerprint(), got.Fingerprint()))
+			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
+				string(got.Fingerprint()) != string(want.Fingerprint()) {
+				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
+					firstDifference(want.Fingerprint(), got.Fingerprint()))
 			}
 		}
 		shuffled(t, w, seed)
@@ -232,6 +237,7 @@ func TestFinalDataConverge(t *testing.T) {
 		}
 	}
 	if final == 0 || ended == 0 || failed == 0 {
-		t.Errorf("of 150 histories %d ended with final data, %d of these well, %d failed: want some of each", final, ended, failed)
+		t.Errorf("of 150 histories %d ended with final data, %d of these well, %d failed: want some of each", final,
+			ended, failed)
 	}
 }

@@ -56,7 +56,8 @@ func (s *State) builtOn(a *Attempt, start *entry) iter.Seq[*Attempt] {
 			var used *Attempt
 			if len(named) > 0 && named[0].Slot == from.Task.Name {
 				used = s.named(start, from, named[0].Fact)
-			} else if only, others := s.succeeded(from, func(ok *entry) bool { return s.log.knew(start, ok) }); !others {
+			} else if only, others := s.succeeded(from,
+				func(ok *entry) bool { return s.log.knew(start, ok) }); !others {
 				used = only
 			}
 			if used != nil && from.place < a.Slot.place && !yield(used) {

@@ -78,7 +78,8 @@ func wronglyBuilt(t testing.TB, m *Machine) (wrong []string) {
 			}
 		}
 		if !maps.Equal(got, want) {
-			wrong = append(wrong, fmt.Sprintf("the start %s of %s built upon %v, its author saw %v", e.id.Short(), id, got, want))
+			wrong = append(wrong, fmt.Sprintf("the start %s of %s built upon %v, its author saw %v", e.id.Short(), id,
+				got, want))
 		}
 	}
 	return wrong

@@ -217,7 +217,8 @@ func (s *State) prevailing(rs []*ruling) *ruling {
 func (s *State) firstAssigned(a *Attempt, r *ruling) *Attempt {
 	var best *Attempt
 	for _, n := range a.assigns {
-		if n.assigned.fact.Body.Assign.Verdict == r.at.id && (best == nil || s.byAuthority(n.assigned, best.assigned) < 0) {
+		if n.assigned.fact.Body.Assign.Verdict == r.at.id &&
+			(best == nil || s.byAuthority(n.assigned, best.assigned) < 0) {
 			best = n
 		}
 	}
@@ -274,7 +275,8 @@ func (s *State) noteOffice(e *entry) {
 // officeNow is the office in which this node judges: none, if it knows of a higher one.
 func (o outlook) officeNow() *Office {
 	office := o.partners.Office()
-	if slices.ContainsFunc(o.state.offices, func(h *entry) bool { return h.fact.Body.Verdict.Office.compare(office) > 0 }) {
+	if slices.ContainsFunc(o.state.offices,
+		func(h *entry) bool { return h.fact.Body.Verdict.Office.compare(office) > 0 }) {
 		return nil
 	}
 	return office

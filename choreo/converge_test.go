@@ -107,13 +107,15 @@ func newSplit(t *testing.T, d *splitDefinition, r *rand.Rand) *split {
 	for _, p := range d.plan.Partitions() {
 		g.Assign = append(g.Assign, Placement{Partition: p.Name, Partner: g.Succession[r.IntN(n)]})
 	}
-	first, err := Create(Self{Partner: "n0", Incarnation: Incarnation{1}, Trust: testTrust{}}, d.def, d.plan, g, nil, Moment{})
+	first, err := Create(Self{Partner: "n0", Incarnation: Incarnation{1}, Trust: testTrust{}}, d.def, d.plan, g, nil,
+		Moment{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.nodes = []*Machine{first}
 	for _, p := range g.Succession[1:] {
-		m, err := Open(Self{Partner: p, Incarnation: Incarnation{1}, Trust: testTrust{}}, d.def, d.plan, received(first)[0])
+		m, err := Open(Self{Partner: p, Incarnation: Incarnation{1}, Trust: testTrust{}}, d.def, d.plan,
+			received(first)[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -433,7 +435,8 @@ func (s *split) note(seen map[string]int) {
 			has["superseded"] = has["superseded"] || (a.success() != nil && a.stands == superseded)
 			has["compensated"] = has["compensated"] || a.compensated()
 			has["two verdicts"] = has["two verdicts"] || len(a.rulings) > 1
-			has["held"] = has["held"] || (sl.Task.Reconcile == workflow.KeepReplacement && a.success() != nil && a.Depth < sl.Pick.Depth)
+			has["held"] = has["held"] ||
+				(sl.Task.Reconcile == workflow.KeepReplacement && a.success() != nil && a.Depth < sl.Pick.Depth)
 		}
 	}
 	for what, yes := range has {

@@ -163,7 +163,8 @@ func (d *door) hasRoom(author workflow.PartnerID, t *turnedAway) bool {
 	if t.named {
 		return left || s.Spare == nil || size <= s.Spare()
 	}
-	return left && (s.Facts == 0 || of.facts+t.size.facts <= s.Facts) && (s.Bytes == 0 || of.bytes+t.size.bytes <= s.Bytes)
+	return left && (s.Facts == 0 || of.facts+t.size.facts <= s.Facts) &&
+		(s.Bytes == 0 || of.bytes+t.size.bytes <= s.Bytes)
 }
 
 // noRoomBefore reports whether all that is missing before facts was refused for want of

@@ -65,7 +65,8 @@ func (c *throng) hear(id workflow.PartnerID, facts []Received) {
 func (p *pen) heavy(n int, seen ...Head) (out []Received) {
 	for range n {
 		large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 4<<10)}
-		out = append(out, p.write(Body{Success: &Success{Attempt: AttemptID{Slot: "b"}, Try: 1, Outputs: large}}, seen...))
+		out = append(out, p.write(Body{Success: &Success{Attempt: AttemptID{Slot: "b"}, Try: 1, Outputs: large}},
+			seen...))
 		seen = nil
 	}
 	return out
@@ -308,7 +309,8 @@ func TestRefusedFactsHoldUpNoOthers(t *testing.T) {
 		one.Refused("two", "mal", c.moment())
 	}
 	if len(offered) != 3 || !slices.Contains(offered, small.prev) { // of each chain the first
-		t.Errorf("%d facts were offered, the small one among them: %t", len(offered), slices.Contains(offered, small.prev))
+		t.Errorf("%d facts were offered, the small one among them: %t", len(offered),
+			slices.Contains(offered, small.prev))
 	}
 }
 
@@ -353,7 +355,8 @@ func TestNoRoomToSpare(t *testing.T) {
 	c.compareFor(2 * time.Minute)
 	one, three := c.nodes["one"].m, c.nodes["three"].m
 	if !three.Has(one.own.id) || three.Has(p.prev) {
-		t.Errorf("three has what one said last: %t; what it has no room for: %t", three.Has(one.own.id), three.Has(p.prev))
+		t.Errorf("three has what one said last: %t; what it has no room for: %t", three.Has(one.own.id),
+			three.Has(p.prev))
 	}
 	c.say("two", "b", 1)
 	c.noRoom = 0
@@ -783,7 +786,8 @@ func TestPausesOfRefusedFacts(t *testing.T) {
 	last, offer := c.now, func() bool {
 		m.Forget("two")
 		b := m.Outgoing("two", MaxFact, c.moment())
-		return b != nil && slices.ContainsFunc(b.Facts, func(o *Outgoing) bool { return o.e.fact.Chain.Author == "mal" })
+		return b != nil && slices.ContainsFunc(b.Facts,
+			func(o *Outgoing) bool { return o.e.fact.Chain.Author == "mal" })
 	}
 	for i, want := range []time.Duration{0, 30, 60, 120, 240, 300, 300, 30} {
 		if i == 7 {

@@ -283,7 +283,8 @@ func (s *State) wroteBefore(sl *Slot, start *entry) bool {
 		if a.success() == nil {
 			continue
 		}
-		if wrote += len(a.successes); wrote > 1 || a.stands != standing || len(a.rulings) > 0 || !s.log.knew(start, a.success()) {
+		if wrote += len(a.successes); wrote > 1 || a.stands != standing || len(a.rulings) > 0 ||
+			!s.log.knew(start, a.success()) {
 			return false
 		}
 	}

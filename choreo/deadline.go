@@ -66,7 +66,8 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 			continue
 		}
 		d := Deadline{
-			Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Due: due, Left: left, Warnings: warnings, Waits: waits,
+			Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Due: due, Left: left, Warnings: warnings,
+			Waits:   waits,
 			Decided: m.state.goesOn(a),
 		}
 		if h, held := m.state.holdOf(a); held {

@@ -60,7 +60,8 @@ func (d *decision) handOut() {
 		if e.att == nil && !d.mine(e) {
 			bare[e.id] = true
 		}
-		d.out.Persist = append(d.out.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att, Own: d.mine(e), Open: len(bare) > 0})
+		d.out.Persist = append(d.out.Persist,
+			Stored{Place: e.index, Raw: e.raw, Att: e.att, Own: d.mine(e), Open: len(bare) > 0})
 		if made, ok := d.made(e); ok {
 			d.out.Made = append(d.out.Made, made)
 		}
@@ -102,8 +103,8 @@ func (d *decision) saveWaits() {
 	if d.rolledBack() {
 		return
 	}
-	d.out.Waits = d.clocks.toSave(d.now.Boot, d.log.Len())
-	if at, ok := d.clocks.nextSave(); ok {
+	d.out.Waits = d.clocks.ToSave(d.now.Boot, d.log.Len())
+	if at, ok := d.clocks.NextSave(); ok {
 		d.out.wake(at)
 	}
 }
@@ -144,6 +145,8 @@ func (d *decision) decideSlot(sl *Slot) (added bool) {
 			d.out.Stop = append(d.out.Stop, a.ID)
 			return true
 		case !wanted:
+		case a.skips: // this node stopped in between
+			return d.skip(a)
 		case a.start != nil:
 			added = d.resume(a) || added
 		case a.waitsForData():
@@ -154,13 +157,15 @@ func (d *decision) decideSlot(sl *Slot) (added bool) {
 				return true
 			}
 		case a.mayStart() && a.Task.ByNode():
-			if d.start(a, 1) {
+			if d.state.hasUnits(a) && d.start(a, 1) {
 				return true
 			}
 		case d.seeksPerformer(a):
 			if d.offer(a) {
 				return true
 			}
+		default:
+			d.mindUntaken(a)
 		}
 	}
 	return added
@@ -194,7 +199,8 @@ func (m *Machine) goesOn() bool { return m.look().atWork > 0 }
 // atWork reports whether this node may still do a slot's task, whatever others presume.
 func (m *Machine) atWork(sl *Slot) bool {
 	a := sl.Current
-	return a.Partner == m.self && a.success() == nil && m.state.wanted(a) && (a.start != nil || a.mayStart() || m.state.armed(sl))
+	return a.Partner == m.self && a.success() == nil && m.state.wanted(a) &&
+		(a.start != nil || a.mayStart() || m.state.armed(sl))
 }
 
 // mayStart reports whether an attempt that is wanted and not started is ready.
@@ -323,7 +329,8 @@ func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partn
 	d := m.deciding(now, partners)
 	defer m.reuse(d)
 	a := d.state.attempts[id]
-	if a == nil || !d.heeded() || a.Partner != d.self || a.start == nil || a.off != nil || a.success() != nil || a.endedByHolder() {
+	if a == nil || !d.heeded() || a.Partner != d.self || a.start == nil || a.off != nil || a.success() != nil ||
+		a.endedByHolder() {
 		return ErrNotAwaited
 	}
 	delete(d.running, id)
@@ -412,7 +419,9 @@ func (d *decision) fail(a *Attempt, cause Cause, reason string) bool {
 }
 
 // checkOutputs checks a result against what the task may write.
-func (s *State) checkOutputs(t *workflow.Task, out map[workflow.DataName]workflow.Value) (map[workflow.DataName]workflow.Value, error) {
+func (s *State) checkOutputs(
+	t *workflow.Task, out map[workflow.DataName]workflow.Value,
+) (map[workflow.DataName]workflow.Value, error) {
 	if len(out) == 0 {
 		return nil, nil
 	}
@@ -431,7 +440,9 @@ func (s *State) checkOutputs(t *workflow.Task, out map[workflow.DataName]workflo
 }
 
 // checkResult checks a result against what its task may write, and against the strict constraints.
-func (s *State) checkResult(a *Attempt, out map[workflow.DataName]workflow.Value) (map[workflow.DataName]workflow.Value, error) {
+func (s *State) checkResult(
+	a *Attempt, out map[workflow.DataName]workflow.Value,
+) (map[workflow.DataName]workflow.Value, error) {
 	checked, err := s.checkOutputs(a.Task, out)
 	if err != nil {
 		return nil, err
@@ -451,7 +462,7 @@ var (
 	// ErrOutput is returned for a result that the task may not have.
 	ErrOutput = errors.New("wrong output")
 	// ErrNotNow is returned where the state of the task or instance does not allow it.
-	ErrNotNow = errors.New("not now")
+	ErrNotNow = errors.New("refused")
 )
 
 // Begin records that a person began a task that this node holds and that is ready.
@@ -466,7 +477,7 @@ func (m *Machine) Begin(t workflow.TaskName, now Moment, partners Partners) erro
 	case a.start != nil:
 		return fmt.Errorf("%w: %s runs already", ErrNotNow, t)
 	}
-	if err := d.taken(a); err != nil {
+	if err := cmp.Or(d.taken(a), d.state.mayBeginWith(a)); err != nil {
 		return err
 	}
 	return d.begin(a)
@@ -483,7 +494,7 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 	if a.Task.ByNode() {
 		return fmt.Errorf("%w: %s is %s ends it", ErrNotNow, t, byWhat(a.Task))
 	}
-	if err := d.taken(a); err != nil {
+	if err := cmp.Or(d.taken(a), d.state.mayBeginWith(a)); err != nil {
 		return err
 	}
 	if !res.Failed {
@@ -540,7 +551,9 @@ func (d *decision) begin(a *Attempt) error {
 	if a.start != nil && credentials == nil {
 		return nil
 	}
-	body := Body{Start: &Start{Attempt: id, Try: max(a.tries, 1), Consumed: d.state.consumed(a)}, Credentials: credentials}
+	body := Body{
+		Start: &Start{Attempt: id, Try: max(a.tries, 1), Consumed: d.state.consumed(a)}, Credentials: credentials,
+	}
 	_, err := d.append(body)
 	return err
 }

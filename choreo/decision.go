@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -67,7 +68,7 @@ type Effects struct {
 	Given []Holding
 	// Waits, unless nil, replace what is stored of the instance's waits; they
 	// are durable with Persist.
-	Waits *Waits
+	Waits *waits.Stored
 	// Beyond are facts that could not be recorded since the last decision, as they are
 	// beyond a limit. What they were about fails, or stays as it is: people must know.
 	Beyond []error

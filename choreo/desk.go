@@ -84,7 +84,8 @@ type shown struct {
 
 func newDesk(made int) desk {
 	return desk{
-		made: made, at: -1, duesAt: -1, todo: map[*Slot]bool{}, clocked: map[*Slot]bool{}, others: map[*Slot]bool{}, undoing: map[*Slot]bool{},
+		made: made, at: -1, duesAt: -1, todo: map[*Slot]bool{}, clocked: map[*Slot]bool{}, others: map[*Slot]bool{},
+		undoing:  map[*Slot]bool{},
 		dues:     map[*Slot]bool{},
 		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{}, apart: map[*Slot]bool{},
 		names: map[name]*awaited{}, awaited: map[*Slot][]*awaited{}, writers: map[workflow.DataName][]*Slot{},
@@ -258,7 +259,8 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	m.log.steps += len(sl.Attempts)
 	a := sl.Current
 	mine, wanted, done := a.Partner == m.self, m.state.wanted(a), sl.State.Done()
-	x.undoing = m.undoes && slices.ContainsFunc(m.state.mayUndoIn(sl), func(a *Attempt) bool { return a.lost() || a.undoing() })
+	x.undoing = m.undoes && slices.ContainsFunc(m.state.mayUndoIn(sl),
+		func(a *Attempt) bool { return a.lost() || a.undoing() })
 	x.todo = slices.ContainsFunc(sl.Attempts, m.mayAct)
 	x.clocked = mine && wanted && (m.state.armed(sl) || a.start != nil || a.mayStart())
 	x.atWork = m.atWork(sl)
@@ -299,7 +301,7 @@ func (m *Machine) mayAct(a *Attempt) bool {
 	case a.start != nil || !wanted:
 		return a.start != nil
 	}
-	return a.waitsForData() || (a.mayStart() && (a.Task.ByNode() || a.Task.ByRole()))
+	return a.waitsForData() || (a.mayStart() && (a.Task.ByNode() && m.state.hasUnits(a) || a.Task.ByRole()))
 }
 
 // pass calls fn for all slots at hand in rule order, and for those behind that come

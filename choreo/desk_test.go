@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -46,7 +47,8 @@ partitions:
 	if got := one.m.look().part("p1").joined; got != joined || joined != 3 {
 		t.Errorf("%d came to work, and %d when all slots were made again, want 3", joined, got)
 	}
-	if c := one.m.clocks.all[WaitKey{Kind: WaitAnswer, Name: "p1"}]; c == nil || c.read(mesh.now).Round(time.Second) != 40*time.Minute {
+	if c := one.m.clocks.Get(waits.Key{Kind: waits.Answer, Name: "p1"}); c == nil ||
+		c.Read(mesh.now).Round(time.Second) != 40*time.Minute {
 		t.Errorf("after 40 minutes the wait for the answer is %+v", c)
 	}
 }

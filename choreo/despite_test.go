@@ -126,7 +126,8 @@ func TestStartUponWhatAForkTookAway(t *testing.T) {
 		}
 		g.m.mustTake(t, g.forks(first))
 		if e := g.m.log.byID[start.ID]; e.counted != twoKnew {
-			t.Errorf("two had built upon c %t: three's start of what comes after c counts %t (%s)", twoKnew, e.counted, e.why)
+			t.Errorf("two had built upon c %t: three's start of what comes after c counts %t (%s)", twoKnew, e.counted,
+				e.why)
 		}
 		g.w.shuffledMatches(t, g.m)
 	}
@@ -275,7 +276,8 @@ func TestWhatIsDoneAgainAfterAForkStandsByWhatItsAuthorBuiltUponIt(t *testing.T)
 	g.m.mustTake(t, first, begun, c, d[0], d[1], heard, g.forks(c), again, done, upon)
 	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
 	if sl := g.m.state.bySlot["d"]; !g.m.log.byID[d[1].ID].counted || pickedOf(sl) != "three's" || sl.Duplicated {
-		t.Errorf("that one did d counts: %t; d's success is %s, want three's", g.m.log.byID[d[1].ID].counted, pickedOf(sl))
+		t.Errorf("that one did d counts: %t; d's success is %s, want three's", g.m.log.byID[d[1].ID].counted,
+			pickedOf(sl))
 	}
 	g.w.shuffledMatches(t, g.m)
 	branch := *g.three
@@ -315,7 +317,8 @@ func TestForksDoNotReviveWhatTheirAuthorGaveUp(t *testing.T) {
 	g.m.mustTake(t, append(facts, success, upon)...)
 	g.m.mustTake(t, g.forks(first))
 	if d := g.m.state.bySlot["d"]; !g.m.log.byID[upon.ID].counted || d.Pick != nil {
-		t.Errorf("that one built upon it counts: %t; d's success is %s, want nobody's", g.m.log.byID[upon.ID].counted, pickedOf(d))
+		t.Errorf("that one built upon it counts: %t; d's success is %s, want nobody's", g.m.log.byID[upon.ID].counted,
+			pickedOf(d))
 	}
 	g.w.shuffledMatches(t, g.m)
 }
@@ -352,7 +355,8 @@ func TestStepsOfWhatIsHeldAgainstAnAuthor(t *testing.T) {
 			success := g.three.write(successOf(g.given))
 			liar := penOf(t, g.m, "one", 8)
 			facts, heads := []Received{first, c, done, begun, success}, []Head(nil)
-			facts = append(facts, liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head()), g.three.write(Body{Seen: &Seen{}}))
+			facts = append(facts, liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head()),
+				g.three.write(Body{Seen: &Seen{}}))
 			for i := range n {
 				p := penOf(t, g.m, "one", 0)
 				p.chain.Incarnation = Incarnation{9, byte(i >> 8), byte(i)}
@@ -374,7 +378,8 @@ func TestStepsOfWhatIsHeldAgainstAnAuthor(t *testing.T) {
 			}
 			batch := []Received{liar.write(Body{Seen: &Seen{}}, g.three.head())}
 			for range n {
-				batch = append(batch, liar.write(startOf(AttemptID{Slot: "d"})), liar.write(successOf(AttemptID{Slot: "d"})))
+				batch = append(batch, liar.write(startOf(AttemptID{Slot: "d"})),
+					liar.write(successOf(AttemptID{Slot: "d"})))
 			}
 			before := g.m.log.steps
 			g.m.mustTake(t, batch...)
@@ -420,7 +425,9 @@ func TestStepsOfWhatForkersBuildUpon(t *testing.T) {
 				}
 				for i := range n {
 					e := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
-					say(builder, Body{Start: &Start{Attempt: e, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: late.ID}}}})
+					say(builder, Body{Start: &Start{
+						Attempt: e, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: late.ID}},
+					}})
 				}
 				if d := g.m.state.bySlot["d"].Attempts[0]; len(d.users) != n || !d.doubted() {
 					t.Fatalf("upon what is denied (%t) %d build, want %d", d.doubted(), len(d.users), n)
@@ -428,7 +435,9 @@ func TestStepsOfWhatForkersBuildUpon(t *testing.T) {
 				for i := range n {
 					e := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
 					if c.replaced {
-						say(judge, Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: e, Kind: workflow.FailBlock}}}})
+						say(judge, Body{Verdict: &Verdict{
+							Cause: CauseTimeout, Actions: []Action{{Attempt: e, Kind: workflow.FailBlock}},
+						}})
 					}
 					if c.ends {
 						say(builder, successOf(e))
@@ -512,7 +521,8 @@ func TestForkedHistoriesInAnyOrder(t *testing.T) {
 		w := randomMesh(t, r.IntN)
 		m := w.nodes["ann"].m
 		for range 50 {
-			if _, err := m.Receive("somebody", []Received{forking(r, m)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+			if _, err := m.Receive("somebody", []Received{forking(r, m)}); err != nil &&
+				!errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 		}
@@ -529,7 +539,8 @@ func TestForkedHistoriesInAnyOrder(t *testing.T) {
 	}
 	t.Logf("%d histories, %d receipts: %+v", seeds, receipts, reached)
 	n := int(seeds)
-	if reached.forked < n/2 || reached.verdicts < n/5 || reached.starts < n/5 || reached.successes < n/5 || reached.refused < n/4 {
+	if reached.forked < n/2 || reached.verdicts < n/5 || reached.starts < n/5 || reached.successes < n/5 ||
+		reached.refused < n/4 {
 		t.Error("too few of them")
 	}
 }
@@ -549,7 +560,8 @@ func (w *mesh) inPieces(m *Machine, r *rand.Rand, show func(*Machine)) *Machine 
 		todo = slices.DeleteFunc(todo, func(f Received) bool { return got.log.Has(f.ID) })
 		r.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
 		before := got.Len()
-		if _, err := got.Receive("somebody", todo[:1+r.IntN(min(6, len(todo)))]); err != nil && !errors.Is(err, ErrMissingPast) {
+		if _, err := got.Receive("somebody", todo[:1+r.IntN(min(6, len(todo)))]); err != nil &&
+			!errors.Is(err, ErrMissingPast) {
 			w.t.Fatal(err)
 		}
 		if got.Len() > before {
@@ -570,7 +582,8 @@ func fromNothing(m *Machine) error {
 			want = want || c.forkedAt > 0 && p.fact.Seq >= c.cut() && p != m.log.genesis
 		}
 		if e.beyond != want {
-			return fmt.Errorf("fact %d of %s comes after a fork: %t, want %t", e.fact.Seq, e.fact.Chain.Author, e.beyond, want)
+			return fmt.Errorf("fact %d of %s comes after a fork: %t, want %t", e.fact.Seq, e.fact.Chain.Author,
+				e.beyond, want)
 		}
 	}
 	l := m.log
@@ -578,7 +591,8 @@ func fromNothing(m *Machine) error {
 	for _, e := range l.order {
 		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
 	}
-	again, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, m.state.def, m.state.plan, facts[0])
+	again, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, m.state.def,
+		m.state.plan, facts[0])
 	if err == nil {
 		err = again.Load(facts[1:], false)
 	}
@@ -638,7 +652,10 @@ func forking(r *rand.Rand, m *Machine) Received {
 		live = append(live, sl.Attempts...)
 	}
 	a := live[r.IntN(min(4, len(live)))] // a few, so that much is said of each
-	f := &Fact{Format: FormatFact, Instance: l.instance, Chain: Chain{Author: a.Partner, Incarnation: Incarnation{byte(r.IntN(2))}}, Seq: 1}
+	f := &Fact{
+		Format: FormatFact, Instance: l.instance,
+		Chain: Chain{Author: a.Partner, Incarnation: Incarnation{byte(r.IntN(2))}}, Seq: 1,
+	}
 	switch r.IntN(10) {
 	case 0, 1:
 		if r.IntN(2) == 0 {

@@ -15,7 +15,7 @@
 // whatever the order in which the facts arrived and however often each did.
 // Bad facts are refused with an error or do not count; they never panic.
 //
-// It imports contingency, dataflow, internal/plain, internal/said, membership,
-// membership/election, membership/trust, partition, partition/aptitude, workflow and
-// worklist; many packages import it.
+// It imports contingency, contingency/waits, dataflow, internal/plain, internal/said,
+// membership, membership/election, membership/trust, partition, partition/aptitude, workflow
+// and worklist; many packages import it.
 package choreo

@@ -138,10 +138,12 @@ type spent struct {
 func newDoor(self workflow.PartnerID, l *Log, s *State) door {
 	return door{
 		self: self, log: l, state: s,
-		declined: map[FactID]Declined{}, declinedOf: map[workflow.PartnerID]map[FactID]bool{}, counts: map[Declined]int{},
-		named: map[workflow.PartnerID]map[Chain]uint64{}, wanted: map[workflow.PartnerID]map[FactID]bool{},
-		aside: map[FactID][]workflow.PartnerID{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{}, forked: map[*chain]bool{},
-		cut: map[workflow.PartnerID]bool{}, crowded: newCrowded(),
+		declined: map[FactID]Declined{}, declinedOf: map[workflow.PartnerID]map[FactID]bool{},
+		counts: map[Declined]int{},
+		named:  map[workflow.PartnerID]map[Chain]uint64{}, wanted: map[workflow.PartnerID]map[FactID]bool{},
+		aside: map[FactID][]workflow.PartnerID{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{},
+		forked: map[*chain]bool{},
+		cut:    map[workflow.PartnerID]bool{}, crowded: newCrowded(),
 	}
 }
 
@@ -153,7 +155,9 @@ func (m *Machine) Declined() []Declined {
 		out = append(out, d)
 	}
 	clear(m.door.counts)
-	slices.SortFunc(out, func(a, b Declined) int { return cmp.Or(cmp.Compare(a.Author, b.Author), cmp.Compare(a.Why, b.Why)) })
+	slices.SortFunc(out, func(a, b Declined) int {
+		return cmp.Or(cmp.Compare(a.Author, b.Author), cmp.Compare(a.Why, b.Why))
+	})
 	return out
 }
 
@@ -399,7 +403,8 @@ func (v *visit) beyond(f Received) string {
 	if why == "" && v.tooMany(f) {
 		why = TooManyForks
 	}
-	if s := v.m.door.shares; why == "" && (s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes+len(f.Raw) > s.Bytes) {
+	if s := v.m.door.shares; why == "" &&
+		(s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes+len(f.Raw) > s.Bytes) {
 		why = TooManyFacts
 	}
 	if s := v.m.door.shares; why == "" && s.Left != nil && v.new(author)+len(f.Raw)+s.Each > s.Left(author) {

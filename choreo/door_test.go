@@ -20,8 +20,9 @@ func floodOf(t testing.TB, m *Machine, author workflow.PartnerID, from, n int, b
 	t.Helper()
 	var out []Received
 	for i := from; i < from+n; i++ {
-		f := &Fact{Format: FormatFact, Instance: m.log.instance, Chain: Chain{Author: author, Incarnation: Incarnation{0xee, byte(i >> 8), byte(i)}},
-			Seq: 1, Seen: []Head{m.log.genesis.head()}, Body: b}
+		f := &Fact{Format: FormatFact, Instance: m.log.instance,
+			Chain: Chain{Author: author, Incarnation: Incarnation{0xee, byte(i >> 8), byte(i)}},
+			Seq:   1, Seen: []Head{m.log.genesis.head()}, Body: b}
 		r := encoded(t, f)
 		r.Att = &Attestation{Sig: make([]byte, 64)}
 		out = append(out, r)
@@ -100,7 +101,8 @@ func TestFloodsThatDifferConverge(t *testing.T) {
 			}
 			one, two := w.nodes["one"].m, w.nodes["two"].m
 			if d := firstDifference(one.Fingerprint(), two.Fingerprint()); d != "" {
-				t.Fatalf("seed %d, %d at a time: one and two differ: %s\n%d and %d chains of the liar", seed, batch, d, len(one.log.byAuthor[liar]), len(two.log.byAuthor[liar]))
+				t.Fatalf("seed %d, %d at a time: one and two differ: %s\n%d and %d chains of the liar", seed, batch, d,
+					len(one.log.byAuthor[liar]), len(two.log.byAuthor[liar]))
 			}
 			if one.Overall() != workflow.InstanceSucceeded {
 				t.Errorf("seed %d: the instance is %s", seed, one.Overall())
@@ -109,8 +111,10 @@ func TestFloodsThatDifferConverge(t *testing.T) {
 				t.Errorf("seed %d: %d chains of the liar at one", seed, got)
 			}
 			before := one.Len()
-			if _, err := one.Receive(liar, flood(t, one, liar, 5000, 50)); err != nil || len(one.log.byAuthor[liar]) >= MaxChains && one.Len() != before {
-				t.Errorf("seed %d: more chains were taken in: %d facts before, %d after: %v", seed, before, one.Len(), err)
+			if _, err := one.Receive(liar, flood(t, one, liar, 5000, 50)); err != nil ||
+				len(one.log.byAuthor[liar]) >= MaxChains && one.Len() != before {
+				t.Errorf("seed %d: more chains were taken in: %d facts before, %d after: %v", seed, before, one.Len(),
+					err)
 			}
 		}
 	}
@@ -131,14 +135,20 @@ func TestForksThatDifferConverge(t *testing.T) {
 			branches := func(n int) (out []Received) {
 				for range n {
 					at++
-					f := &Fact{Format: FormatFact, Instance: w.nodes["one"].m.log.instance, Chain: chain, Seq: 1, Seen: []Head{genesis}, At: at, Body: Body{Seen: &Seen{}}}
+					f := &Fact{
+						Format: FormatFact, Instance: w.nodes["one"].m.log.instance, Chain: chain, Seq: 1,
+						Seen: []Head{genesis}, At: at, Body: Body{Seen: &Seen{}},
+					}
 					for more := r.IntN(3); ; more-- {
 						x := encoded(t, f)
 						x.Att = &Attestation{Sig: make([]byte, 64)}
 						if out = append(out, x); more == 0 {
 							break
 						}
-						f = &Fact{Format: FormatFact, Instance: f.Instance, Chain: chain, Seq: f.Seq + 1, Prev: x.ID, At: at, Body: f.Body}
+						f = &Fact{
+							Format: FormatFact, Instance: f.Instance, Chain: chain, Seq: f.Seq + 1, Prev: x.ID, At: at,
+							Body: f.Body,
+						}
 					}
 				}
 				return out
@@ -159,7 +169,8 @@ func TestForksThatDifferConverge(t *testing.T) {
 			}
 			one, two := w.nodes["one"].m, w.nodes["two"].m
 			if d := firstDifference(one.Fingerprint(), two.Fingerprint()); d != "" {
-				t.Fatalf("seed %d, %d at a time: one and two differ: %s\n%d and %d branches", seed, batch, d, len(one.log.index[chain].strands), len(two.log.index[chain].strands))
+				t.Fatalf("seed %d, %d at a time: one and two differ: %s\n%d and %d branches", seed, batch, d,
+					len(one.log.index[chain].strands), len(two.log.index[chain].strands))
 			}
 			if len(one.log.index[chain].strands) <= maxBranches {
 				continue
@@ -171,7 +182,8 @@ func TestForksThatDifferConverge(t *testing.T) {
 			}
 			before := one.Len()
 			if _, err := one.Receive(liar, branches(20)); err != nil || one.Len() != before {
-				t.Errorf("seed %d: more branches were taken in: %d facts before, %d after: %v", seed, before, one.Len(), err)
+				t.Errorf("seed %d: more branches were taken in: %d facts before, %d after: %v", seed, before, one.Len(),
+					err)
 			}
 		}
 	}
@@ -238,9 +250,15 @@ func TestLiarDoesNotWashOutWhatOthersNamed(t *testing.T) {
 	prev := chains[0]
 	var noise []Received
 	for i := range 40 {
-		f := &Fact{Format: FormatFact, Instance: one.log.instance, Chain: prev.Fact.Chain, Seq: prev.Fact.Seq + 1, Prev: prev.ID, Body: Body{Seen: &Seen{}}}
+		f := &Fact{
+			Format: FormatFact, Instance: one.log.instance, Chain: prev.Fact.Chain, Seq: prev.Fact.Seq + 1,
+			Prev: prev.ID, Body: Body{Seen: &Seen{}},
+		}
 		for j := range 200 {
-			f.Seen = append(f.Seen, Head{Chain: Chain{Author: "two", Incarnation: Incarnation{1, byte(i), byte(j)}}, Seq: 1, ID: FactID{1, byte(i), byte(j)}})
+			f.Seen = append(f.Seen, Head{
+				Chain: Chain{Author: "two", Incarnation: Incarnation{1, byte(i), byte(j)}}, Seq: 1,
+				ID: FactID{1, byte(i), byte(j)},
+			})
 		}
 		prev = encoded(t, f)
 		prev.Att = &Attestation{}
@@ -365,7 +383,8 @@ func TestLoadedInstanceNamesNothingAgain(t *testing.T) {
 	}
 	w.step(one) // names them
 	last := chains[MaxChains]
-	named := encoded(t, &Fact{Format: FormatFact, Instance: one.m.log.instance, Chain: two.chain, Seq: 1, Body: Body{Seen: &Seen{}},
+	named := encoded(t, &Fact{Format: FormatFact, Instance: one.m.log.instance, Chain: two.chain, Seq: 1,
+		Body: Body{Seen: &Seen{}},
 		Seen: []Head{one.m.log.genesis.head(), {Chain: last.Fact.Chain, Seq: 1, ID: last.ID}}})
 	named.Att = &Attestation{}
 	if _, err := one.m.Receive("two", []Received{last, named}); err != nil {
@@ -373,7 +392,8 @@ func TestLoadedInstanceNamesNothingAgain(t *testing.T) {
 	}
 	w.step(one)
 	facts := received(one.m)
-	m, err := Open(Self{Partner: "one", Incarnation: one.m.chain.Incarnation, Trust: testTrust{}}, w.def, w.plan, facts[0])
+	m, err := Open(Self{Partner: "one", Incarnation: one.m.chain.Incarnation, Trust: testTrust{}}, w.def, w.plan,
+		facts[0])
 	if err == nil {
 		err = m.Load(facts[1:], false)
 	}
@@ -397,11 +417,14 @@ func TestLiarDoesNotWashOutWhatOthersSetAside(t *testing.T) {
 	var branches [][]Received // more than are taken in of a chain by themselves
 	for i := range maxBranches + 5 {
 		p := penOf(t, one, "three", 0xee)
-		branches = append(branches, []Received{p.write(tells(fmt.Sprint("first ", i)), genesis), p.write(tells(fmt.Sprint("second ", i)))})
+		branches = append(branches, []Received{
+			p.write(tells(fmt.Sprint("first ", i)), genesis), p.write(tells(fmt.Sprint("second ", i))),
+		})
 	}
 	last := branches[len(branches)-1]
 	two := penOf(t, one, "two", 0xaa)
-	one.mustTake(t, two.write(Body{Seen: &Seen{Aside: []Head{{Chain: last[1].Fact.Chain, Seq: 2, ID: last[1].ID}}}}, genesis))
+	one.mustTake(t, two.write(Body{Seen: &Seen{Aside: []Head{{Chain: last[1].Fact.Chain, Seq: 2, ID: last[1].ID}}}},
+		genesis))
 	for _, b := range branches {
 		if _, err := one.Receive("three", b[:1]); err != nil {
 			t.Fatal(err)
@@ -415,9 +438,15 @@ func TestLiarDoesNotWashOutWhatOthersSetAside(t *testing.T) {
 	var noise []Received
 	var asides []Head
 	for i := range 8 * MaxHeadsSeen {
-		x := other.write(tells(fmt.Sprint(i)), Head{Chain: Chain{Author: "one", Incarnation: Incarnation{1, byte(i >> 8), byte(i)}}, Seq: 1, ID: FactID{1, byte(i >> 8), byte(i)}})
+		x := other.write(tells(fmt.Sprint(i)),
+			Head{
+				Chain: Chain{Author: "one", Incarnation: Incarnation{1, byte(i >> 8), byte(i)}}, Seq: 1,
+				ID: FactID{1, byte(i >> 8), byte(i)},
+			})
 		noise = append(noise, x)
-		asides = append(asides, Head{Chain: Chain{Author: "two", Incarnation: Incarnation{2}}, Seq: x.Fact.Seq, ID: x.ID}) // a lie
+		asides = append(asides, Head{
+			Chain: Chain{Author: "two", Incarnation: Incarnation{2}}, Seq: x.Fact.Seq, ID: x.ID,
+		}) // a lie
 	}
 	for i, part := range slices.Collect(slices.Chunk(asides, MaxHeadsSeen)) {
 		seen := []Head{}

@@ -3,6 +3,7 @@ package choreo
 import (
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -67,8 +68,8 @@ func (o outlook) triggerLeft(sl *Slot) (left time.Duration, runs bool) {
 	if !o.state.armed(sl) {
 		return 0, false
 	}
-	if c := o.clocks.get(WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}); c != nil {
-		return max(sl.Task.TimeToWait-c.read(o.now.Boot), 0), true
+	if c := o.clocks.Get(waits.Key{Kind: waits.Trigger, Name: string(sl.Task.Name)}); c != nil {
+		return max(sl.Task.TimeToWait-c.Read(o.now.Boot), 0), true
 	}
 	for _, p := range o.state.def.Predecessors(sl.Task.Name) {
 		for _, from := range o.state.slotsOf(p) {
@@ -80,12 +81,12 @@ func (o outlook) triggerLeft(sl *Slot) (left time.Duration, runs bool) {
 	if runs {
 		return max(sl.Task.TimeToWait-left, 0), true
 	}
-	age := o.clocks.get(WaitKey{Kind: WaitWorstCase})
+	age := o.clocks.Get(waits.Key{Kind: waits.WorstCase})
 	begins, known := o.state.plan.WaitStart(sl.Task.Name)
 	if age == nil || !known {
 		return 0, false
 	}
-	return max(begins+sl.Task.TimeToWait-age.read(o.now.Boot), 0), true
+	return max(begins+sl.Task.TimeToWait-age.Read(o.now.Boot), 0), true
 }
 
 // noticedFor is for how long an attempt is known here to be able to begin.
@@ -105,26 +106,26 @@ func (o outlook) timeoutLeft(a *Attempt) (left time.Duration, runs bool) {
 	if a.Partner != o.self {
 		return max(total-a.waitedBefore()-o.noticedFor(a), 0), true
 	}
-	c := o.clocks.get(WaitKey{Kind: WaitTimeout, Name: a.ID.String()})
+	c := o.clocks.Get(waits.Key{Kind: waits.Timeout, Name: a.ID.String()})
 	if c == nil {
 		return 0, false
 	}
-	return max(total-c.read(o.now.Boot), 0), true
+	return max(total-c.Read(o.now.Boot), 0), true
 }
 
 // partitionDue is after what time a partition of ours is overdue, or this node
 // judges what is left of another's.
 func (o outlook) partitionDue(g Placement) (d Due, runs bool) {
-	kind, key := DueTimeout, WaitKey{Kind: WaitPartition, Name: string(g.Partition)}
+	kind, key := DueTimeout, waits.Key{Kind: waits.Partition, Name: string(g.Partition)}
 	total := o.state.plan.Partition(g.Partition).Timeout
 	if g.Partner != o.self {
-		kind, key.Kind = DueVerdict, WaitAnswer
+		kind, key.Kind = DueVerdict, waits.Answer
 		answer := o.state.answerTime(g.Partition, o.unfinishedIn(g.Partition))
-		total = answer + slack(answer) + o.judgesBefore()*GuardianTimeout
+		total = answer + waits.Slack(answer) + o.judgesBefore()*waits.GuardianTimeout
 	}
-	c := o.clocks.get(key)
-	if c == nil || !c.running {
+	c := o.clocks.Get(key)
+	if c == nil || !c.Running() {
 		return Due{}, false
 	}
-	return Due{Kind: kind, Left: max(total-c.read(o.now.Boot), 0)}, true
+	return Due{Kind: kind, Left: max(total-c.Read(o.now.Boot), 0)}, true
 }

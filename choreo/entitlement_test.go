@@ -87,24 +87,39 @@ func TestFactsWithoutEntitlement(t *testing.T) {
 		{"a stranger cancels", "stranger", Body{Cancel: &Cancel{}}, "takes no part"},
 		{"a stranger judges", "stranger", verdict(Action{Attempt: b, Kind: workflow.FailRelease}), "takes no part"},
 		{"another starts", "two", Body{Start: &Start{Attempt: a, Try: 2}}, "does not hold"},
-		{"another succeeds", "three", Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(9)}}}, "does not hold"},
+		{"another succeeds", "three", Body{Success: &Success{
+			Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(9)},
+		}}, "does not hold"},
 		{"another is ready", "three", Body{Ready: &ReadyBody{Attempt: b, Trigger: true}}, "does not hold"},
 		{"another's try failed", "two", Body{TryFailed: &TryFailed{Attempt: a, Try: 1}}, "does not hold"},
 		{"another's try goes to a worker", "two", Body{Lease: &Lease{Attempt: a, Try: 1}}, "does not hold"},
 		{"another calls off", "two", Body{CalledOff: &CalledOff{Attempt: a}}, "does not hold"},
 		{"start of nothing", "one", Body{Start: &Start{Attempt: AttemptID{Slot: "z"}, Try: 1}}, "does not know"},
-		{"success of an attempt that nobody assigned", "one", Body{Success: &Success{Attempt: AttemptID{Fact: FactID{1}, Slot: "a"}, Try: 1}}, "does not know"},
-		{"release where a contingency was chosen", "two", verdict(Action{Attempt: a, Kind: workflow.FailRelease}), "judges nothing"},
-		{"block where release was chosen", "one", verdict(Action{Attempt: b, Kind: workflow.FailBlock}), "judges nothing"},
-		{"another contingency than chosen", "two", verdict(Action{Attempt: a, Kind: workflow.FailContingency, Task: "c", Partner: "two"}), "judges nothing"},
-		{"a contingency with a release", "two", verdict(Action{Attempt: b, Kind: workflow.FailRelease, Task: "a2"}), "judges nothing"},
-		{"a verdict on what does not exist", "two", verdict(Action{Attempt: AttemptID{Slot: "a2"}, Kind: workflow.FailBlock}), "judges nothing"},
-		{"an assignment that nobody asked for", "two", Body{Assign: &Assign{After: a, Task: "a2", Partner: "two"}}, "no verdict asked"},
-		{"an assignment after nothing", "two", Body{Assign: &Assign{After: AttemptID{Slot: "z"}, Task: "a2", Partner: "two"}}, "does not know"},
+		{"success of an attempt that nobody assigned", "one",
+			Body{Success: &Success{Attempt: AttemptID{Fact: FactID{1}, Slot: "a"}, Try: 1}}, "does not know"},
+		{"release where a contingency was chosen", "two", verdict(Action{Attempt: a, Kind: workflow.FailRelease}),
+			"judges nothing"},
+		{"block where release was chosen", "one", verdict(Action{Attempt: b, Kind: workflow.FailBlock}),
+			"judges nothing"},
+		{"another contingency than chosen", "two",
+			verdict(Action{Attempt: a, Kind: workflow.FailContingency, Task: "c", Partner: "two"}), "judges nothing"},
+		{"a contingency with a release", "two", verdict(Action{Attempt: b, Kind: workflow.FailRelease, Task: "a2"}),
+			"judges nothing"},
+		{"a verdict on what does not exist", "two",
+			verdict(Action{Attempt: AttemptID{Slot: "a2"}, Kind: workflow.FailBlock}), "judges nothing"},
+		{"an assignment that nobody asked for", "two", Body{Assign: &Assign{After: a, Task: "a2", Partner: "two"}},
+			"no verdict asked"},
+		{"an assignment after nothing", "two",
+			Body{Assign: &Assign{After: AttemptID{Slot: "z"}, Task: "a2", Partner: "two"}}, "does not know"},
 		{"an assignment to nobody", "two", Body{Assign: &Assign{After: a, Task: "a2"}}, "does not know"},
-		{"compensation of nothing", "one", Body{Start: &Start{Attempt: AttemptID{Fact: FactID{5}, Slot: "a"}, Try: 1}}, "does not know"},
-		{"a result of another type", "one", Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": "many"}}}, "may not have such a result"},
-		{"a result that is not the task's", "two", Body{Success: &Success{Attempt: b, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}}}, "may not have such a result"},
+		{"compensation of nothing", "one", Body{Start: &Start{Attempt: AttemptID{Fact: FactID{5}, Slot: "a"}, Try: 1}},
+			"does not know"},
+		{"a result of another type", "one",
+			Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": "many"}}},
+			"may not have such a result"},
+		{"a result that is not the task's", "two",
+			Body{Success: &Success{Attempt: b, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}}},
+			"may not have such a result"},
 		{"a stranger is written off", "one", Body{WriteOff: &WriteOff{Partner: "stranger"}}, "takes no part"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -235,7 +250,9 @@ tasks:
 		{Attempt: AttemptID{Slot: "b"}, Kind: workflow.FailContingency, Task: "b2", Partner: "two"}}}})
 	a2, b2 := AttemptID{Fact: verdict.id, Slot: "a"}, AttemptID{Fact: verdict.id, Slot: "b"}
 	late := two.mustAppend(w.moment(), Body{Success: &Success{Attempt: b2, Try: 1}})
-	two.mustAppend(w.moment(), Body{Start: &Start{Attempt: a2, Try: 1, Consumed: []Consumption{{Slot: "b", Fact: late.id}}}})
+	two.mustAppend(w.moment(), Body{Start: &Start{
+		Attempt: a2, Try: 1, Consumed: []Consumption{{Slot: "b", Fact: late.id}},
+	}})
 	two.mustAppend(w.moment(), Body{Success: &Success{Attempt: a2, Try: 1}})
 	first := one.mustAppend(w.moment(), Body{Success: &Success{Attempt: AttemptID{Slot: "b"}, Try: 1}})
 	if _, err := two.Receive("one", []Received{encoded(t, one.log.order[1].fact), encoded(t, first.fact)}); err != nil {
@@ -275,12 +292,15 @@ func TestFactsThatDoNotFit(t *testing.T) {
 		{"another instance", ErrOtherInstance, func(f *Fact, _ *Machine) { f.Instance[0]++ }},
 		{"a second genesis", ErrOtherInstance, func(f *Fact, m *Machine) { *f = *m.log.genesis.fact; f.At++ }},
 		{"a gap", ErrMissingPast, func(f *Fact, _ *Machine) { f.Seq, f.Prev = 3, FactID{1} }},
-		{"a number that does not follow", ErrFactInvalid, func(f *Fact, m *Machine) { f.Seq, f.Prev = 9, m.own.id; f.Chain = m.chain }},
-		{"another's fact as its previous", ErrFactInvalid, func(f *Fact, m *Machine) { f.Seq, f.Prev = m.own.fact.Seq+1, m.own.id }},
+		{"a number that does not follow", ErrFactInvalid,
+			func(f *Fact, m *Machine) { f.Seq, f.Prev = 9, m.own.id; f.Chain = m.chain }},
+		{"another's fact as its previous", ErrFactInvalid,
+			func(f *Fact, m *Machine) { f.Seq, f.Prev = m.own.fact.Seq+1, m.own.id }},
 		{"a head that nobody has", ErrMissingPast, func(f *Fact, _ *Machine) { f.Seen[0].ID[0]++ }},
 		{"a head under another's name", ErrFactInvalid, func(f *Fact, _ *Machine) { f.Seen[0].Chain.Author = "three" }},
 		{"a head with another number", ErrFactInvalid, func(f *Fact, _ *Machine) { f.Seen[0].Seq++ }},
-		{"a head in another incarnation", ErrFactInvalid, func(f *Fact, _ *Machine) { f.Seen[0].Chain.Incarnation[3]++ }},
+		{"a head in another incarnation", ErrFactInvalid,
+			func(f *Fact, _ *Machine) { f.Seen[0].Chain.Incarnation[3]++ }},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			w := guardedMesh(t)
@@ -313,14 +333,16 @@ func TestAttestationsOfOthers(t *testing.T) {
 		t.Fatalf("its author's own: %v", err)
 	}
 	for what, err := range map[string]error{
-		"another's key":       verify(author, ids[0], sign(other, attestDomain)[0]),
-		"another domain":      verify(author, ids[0], sign(key, "vote")[0]),
-		"none":                verify(author, ids[0], nil),
-		"another fact's":      verify(author, ids[0], sign(key, attestDomain)[1]),
-		"another author":      verify(trust.IDOf(other.Public().(ed25519.PublicKey)), ids[0], sign(key, attestDomain)[0]),
+		"another's key":  verify(author, ids[0], sign(other, attestDomain)[0]),
+		"another domain": verify(author, ids[0], sign(key, "vote")[0]),
+		"none":           verify(author, ids[0], nil),
+		"another fact's": verify(author, ids[0], sign(key, attestDomain)[1]),
+		"another author": verify(trust.IDOf(other.Public().(ed25519.PublicKey)), ids[0],
+			sign(key, attestDomain)[0]),
 		"an author of no key": verify("one", ids[0], sign(key, attestDomain)[0]),
 		"a short signature":   verify(author, ids[0], &Attestation{Sig: make([]byte, 63)}),
-		"a path too long":     verify(author, ids[0], &Attestation{Sig: make([]byte, 64), Path: make([][32]byte, maxPath+1)}),
+		"a path too long": verify(author, ids[0],
+			&Attestation{Sig: make([]byte, 64), Path: make([][32]byte, maxPath+1)}),
 	} {
 		if !errors.Is(err, ErrForged) {
 			t.Errorf("%s: error %v, want ErrForged", what, err)
@@ -366,7 +388,8 @@ func TestOfficeThatIsOver(t *testing.T) {
 			want = its.ID
 		}
 		if a := one.state.bySlot["a"].Current; a.ID.Fact != want {
-			t.Errorf("knew %t: %s has the task by %s, refused %v", knew, a.Partner, a.ID.Fact.Short(), one.state.refused)
+			t.Errorf("knew %t: %s has the task by %s, refused %v", knew, a.Partner, a.ID.Fact.Short(),
+				one.state.refused)
 		}
 		w.shuffledMatches(t, one)
 		w.office = &Office{Office: election.Office{Term: 3, Number: 1}}
@@ -400,12 +423,16 @@ func TestRefusalReasonInAnyOrder(t *testing.T) {
 		{"a call-off", "does not know", Body{CalledOff: &CalledOff{Attempt: given}}},
 		{"an assignment for which no verdict asked", "does not know",
 			Body{Assign: &Assign{After: given, Verdict: FactID{1}, Task: "a2", Partner: "three"}}},
-		{"passing on what another holds", "does not know", Body{Assign: &Assign{After: given, Task: "a2", Partner: "three"}}},
-		{"a verdict", "judges nothing", Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: given, Kind: workflow.FailBlock}}}}},
+		{"passing on what another holds", "does not know",
+			Body{Assign: &Assign{After: given, Task: "a2", Partner: "three"}}},
+		{"a verdict", "judges nothing", Body{Verdict: &Verdict{
+			Cause: CauseTimeout, Actions: []Action{{Attempt: given, Kind: workflow.FailBlock}},
+		}}},
 	} {
 		late := mk("three", c.body)
 		take := func(fs ...Received) *Machine {
-			m, err := Open(Self{Partner: "x", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, Received{Fact: g.fact, ID: g.id, Raw: g.raw})
+			m, err := Open(Self{Partner: "x", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
+				Received{Fact: g.fact, ID: g.id, Raw: g.raw})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -417,7 +444,8 @@ func TestRefusalReasonInAnyOrder(t *testing.T) {
 		before, after := take(late, verdict), take(verdict, late)
 		for order, m := range map[string]*Machine{"before": before, "after": after} {
 			if e := m.log.byID[late.ID]; e.counted || !strings.Contains(e.why, c.why) {
-				t.Errorf("%s, taken in %s the attempt: counts %t, refused as %q, want %q", c.what, order, e.counted, e.why, c.why)
+				t.Errorf("%s, taken in %s the attempt: counts %t, refused as %q, want %q", c.what, order, e.counted,
+					e.why, c.why)
 			}
 		}
 		mustMatch(t, c.what+" in two orders", before, after)

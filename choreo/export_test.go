@@ -13,7 +13,8 @@ func ForkedHistory(t *testing.T, seed uint64) *Machine {
 	r := rand.New(rand.NewPCG(seed, 8))
 	m := randomMesh(t, r.IntN).nodes["ann"].m
 	for range 50 {
-		if _, err := m.Receive("somebody", []Received{forking(r, m)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+		if _, err := m.Receive("somebody", []Received{forking(r, m)}); err != nil && !errors.Is(err, ErrMissingPast) &&
+			!errors.Is(err, ErrFactInvalid) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

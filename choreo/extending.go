@@ -27,7 +27,8 @@ func (x *Annex) validateDates() error {
 	}
 	for i, w := range x.Warnings {
 		if w <= 0 || w > worklist.MaxDue || i > 0 && w >= x.Warnings[i-1] {
-			return fmt.Errorf("a warning %s before a deadline: want them between 0 and %s, the longest first", w, worklist.MaxDue)
+			return fmt.Errorf("a warning %s before a deadline: want them between 0 and %s, the longest first", w,
+				worklist.MaxDue)
 		}
 	}
 	if x.Transfer < 0 || x.Transfer > worklist.MaxDue {
@@ -74,7 +75,7 @@ func (s *State) mayPassDue(a *Attempt, x worklist.Transfer) (why string) {
 func (d *decision) bringItems() {
 	if d.state.peoples.board == nil && d.peopled {
 		for _, a := range d.state.peoplesJobs() { // once there is a board, it has those that come after these
-			if a.Partner == d.self && d.state.offersOnly(a) {
+			if a.Partner == d.self && d.state.limits(a) {
 				d.state.placeItem(a)
 			}
 		}
@@ -85,18 +86,18 @@ func (d *decision) bringItems() {
 	d.desk.duesAt = d.state.rewritten
 	for sl := range d.desk.dues {
 		d.log.steps++
-		if a := sl.Current; a.noticed != 0 || d.state.offersOnly(a) {
+		if a := sl.Current; a.noticed != 0 || d.state.limits(a) {
 			d.state.placeItem(a)
 		}
 	}
 }
 
 // falls reports whether the attempt in charge of a slot is one of this node that passes on as its deadline is near, or
-// is offered by a policy.
+// is offered by a policy. What others only presume to have failed goes on here.
 func (m *Machine) falls(sl *Slot) bool {
 	a := sl.Current
-	ours := a.Partner == m.self && !sl.State.Done() && a.success() == nil && !a.endedByHolder()
-	minded := m.passesOn && m.state.transferOf(a) > 0 || m.peopled && m.state.offersOnly(a)
+	ours := a.Partner == m.self && a.success() == nil && !a.endedByHolder()
+	minded := m.passesOn && m.state.transferOf(a) > 0 || m.peopled && m.state.limits(a)
 	return ours && minded && m.state.wanted(a) && (a.start != nil || a.mayStart())
 }
 
@@ -148,7 +149,8 @@ func (d *decision) mayExtend(a *Attempt, to worklist.Due) (already bool, err err
 		return false, fmt.Errorf("%w: that deadline of %s is over already: give a later one", ErrNotNow, t)
 	case has && left <= was:
 		return false, fmt.Errorf("%w: that is not later than the deadline that %s has: it leaves %s, and there are %s",
-			ErrNotNow, t, workflow.FormatDuration(left.Round(time.Second)), workflow.FormatDuration(was.Round(time.Second)))
+			ErrNotNow, t, workflow.FormatDuration(left.Round(time.Second)),
+			workflow.FormatDuration(was.Round(time.Second)))
 	}
 	return false, nil
 }

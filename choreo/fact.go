@@ -108,7 +108,7 @@ type Body struct {
 	Lease     *Lease     `cbor:"17,keyasint,omitempty"`
 	Aged      *Aged      `cbor:"18,keyasint,omitempty"`
 
-	// Annex may go with a genesis, a verdict or an assignment.
+	// Annex may go with a genesis, a verdict, an assignment or an offer of people's work.
 	Annex *Annex `cbor:"20,keyasint,omitempty"`
 	// Credentials are the certificate chain of the author's key, which proves its
 	// roles (trust.EncodeChain). They go with the first fact of a chain for

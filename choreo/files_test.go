@@ -11,7 +11,8 @@ import (
 // Which files tasks here read is told in a few steps, however many tasks there are: it is
 // asked for with each change. As tasks end, and the file is another, it follows.
 func TestStepsOfFilesToRead(t *testing.T) {
-	first, second := workflow.File{Name: "plan", Size: 5, Root: [32]byte{1}}, workflow.File{Name: "plan", Size: 5, Root: [32]byte{2}}
+	first, second := workflow.File{Name: "plan", Size: 5, Root: [32]byte{1}},
+		workflow.File{Name: "plan", Size: 5, Root: [32]byte{2}}
 	for _, n := range []int{10, 100, 1000} {
 		var b strings.Builder
 		b.WriteString("workflow: survey\ndata:\n  plan: {type: file}\n  other: {type: file}\ntasks:\n")
@@ -78,7 +79,8 @@ tasks:
   other: {type: manual, role: medic, in: [photo]}
 partitions: {a: [treat], b: [hello]}
 `))
-	if err := w.start("ana", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"a": "ana", "b": "mal"}, "ana", "mal")); err != nil {
+	if err := w.start("ana", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"a": "ana", "b": "mal"}, "ana",
+		"mal")); err != nil {
 		t.Fatal(err)
 	}
 	m := w.nodes["ana"].m

@@ -56,7 +56,8 @@ func (p *statePrinter) line(format string, args ...any) {
 
 func (p *statePrinter) instance() {
 	s := p.s
-	p.line("instance %s %s idle=%t contested=%t cancel=%s", s.log.instance, s.overall(), s.idle, s.contested, shortName(s.cancel))
+	p.line("instance %s %s idle=%t contested=%t cancel=%s", s.log.instance, s.overall(), s.idle, s.contested,
+		shortName(s.cancel))
 	for _, who := range s.Participants() {
 		p.line("participant %s", who)
 	}
@@ -88,12 +89,14 @@ func (p *statePrinter) slot(sl *Slot) {
 		p.line("  dropped %s spared=%t", sl.Dropped.DataSet, sl.Spared)
 	}
 	for _, a := range sl.Attempts {
-		p.line("  attempt %s of %s at %s depth=%d stands=%d wrote=%s tries=%d", a.ID, a.Task.Name, a.Partner, a.Depth, a.stands, shortName(a.wrote), a.tries)
+		p.line("  attempt %s of %s at %s depth=%d stands=%d wrote=%s tries=%d", a.ID, a.Task.Name, a.Partner, a.Depth,
+			a.stands, shortName(a.wrote), a.tries)
 		p.line("    assigned=%s kept=%s %s", shortName(a.assigned), shortName(a.kept), p.course(a))
 		if a.undo != nil {
 			p.line("    compensation of=%s %s", a.success().id.Short(), p.course(a.undo))
 		}
-		for _, n := range slices.SortedFunc(slices.Values(a.assigns), func(x, y *Attempt) int { return byTime(x.assigned, y.assigned) }) {
+		for _, n := range slices.SortedFunc(slices.Values(a.assigns),
+			func(x, y *Attempt) int { return byTime(x.assigned, y.assigned) }) {
 			p.line("    followed by %s", n.ID)
 		}
 		if to := p.s.takenOver(a); to != nil {
@@ -106,7 +109,8 @@ func (p *statePrinter) slot(sl *Slot) {
 func (p *statePrinter) course(a *Attempt) string {
 	out := fmt.Sprintf("ready=%s start=%s successes=%s failed=%s off=%s", shortName(a.ready),
 		shortName(a.start), shortNames(a.successes), shortName(a.failed), shortName(a.off))
-	for _, r := range slices.SortedStableFunc(slices.Values(a.rulings), func(x, y *ruling) int { return byTime(x.at, y.at) }) {
+	for _, r := range slices.SortedStableFunc(slices.Values(a.rulings),
+		func(x, y *ruling) int { return byTime(x.at, y.at) }) {
 		out += "\n    ruling " + ruled(r)
 	}
 	return out
@@ -142,7 +146,8 @@ func ruled(r *ruling) string {
 	if r.next != nil {
 		next = r.next.ID.String()
 	}
-	return fmt.Sprintf("%s %s %s at %s final=%t next=%s", shortName(r.at), r.action.Kind, r.action.Task, r.action.Partner, r.final, next)
+	return fmt.Sprintf("%s %s %s at %s final=%t next=%s", shortName(r.at), r.action.Kind, r.action.Task,
+		r.action.Partner, r.final, next)
 }
 
 // spell writes a value unmistakably: 1 and 1.0, null and absent differ.

@@ -79,7 +79,10 @@ func (b *Fire) enter(s *State, e *entry) (why string) {
 		return s.fireUndo(e, a, b)
 	}
 	for _, t := range b.Tasks {
-		s.beginJob(&Attempt{ID: AttemptID{Fact: e.id, Slot: t}, Task: s.def.Task(t), Partner: a.Partner, assigned: e, fired: &fired{flow: a, state: b.State}})
+		s.beginJob(&Attempt{
+			ID: AttemptID{Fact: e.id, Slot: t}, Task: s.def.Task(t), Partner: a.Partner, assigned: e,
+			fired: &fired{flow: a, state: b.State},
+		})
 	}
 	s.flow.say(a, e)
 	s.touch(a.Slot)
@@ -518,7 +521,8 @@ func (s *State) flowLines() (out []string) {
 	}
 	b := s.flow.line.board
 	for _, r := range b.History() {
-		out = append(out, fmt.Sprintf("state %d %s %s by %s fired=%d input=%d mark=%s status=%s", r.Output, r.Kind, r.Task, FactID(r.ID).Short(), r.FiredBy, r.Input, r.Mark, r.Status))
+		out = append(out, fmt.Sprintf("state %d %s %s by %s fired=%d input=%d mark=%s status=%s", r.Output, r.Kind,
+			r.Task, FactID(r.ID).Short(), r.FiredBy, r.Input, r.Mark, r.Status))
 	}
 	for _, p := range b.Pending() {
 		out = append(out, fmt.Sprintf("pending %s since %d as %s", p.Task.Name, p.State, attemptOfJob(p.Job)))

@@ -49,12 +49,16 @@ func peopleAct(w *mesh, n *node, r *rand.Rand) {
 		}
 		return
 	case i.Holder == "":
-		body = worklist.Grant{Items: []worklist.Item{i.Item}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+		body = worklist.Grant{
+			Items: []worklist.Item{i.Item}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select),
+		}
 	case r.IntN(6) == 0:
 		body = worklist.Release{Item: i.Item, Grant: i.Grant}
 	default:
 		p = w.people[i.Holder]
-		x := worklist.Result{Item: i.Item, Grant: i.Grant, Outputs: map[workflow.DataName]workflow.Value{name: strconv.FormatInt(v, 10)}}
+		x := worklist.Result{
+			Item: i.Item, Grant: i.Grant, Outputs: map[workflow.DataName]workflow.Value{name: strconv.FormatInt(v, 10)},
+		}
 		if r.IntN(60) == 0 {
 			x.Failed, x.Reason, x.Outputs = true, "dice", nil
 		}
@@ -77,8 +81,10 @@ func TestPeoplesFlowsConverge(t *testing.T) {
 		}
 		want := w.nodes["ann"].m
 		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
-			if got := w.nodes[p].m; got.Digest() == want.Digest() && string(got.Fingerprint()) != string(want.Fingerprint()) {
-				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p, firstDifference(want.Fingerprint(), got.Fingerprint()))
+			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
+				string(got.Fingerprint()) != string(want.Fingerprint()) {
+				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
+					firstDifference(want.Fingerprint(), got.Fingerprint()))
 			}
 		}
 		shuffled(t, w, seed)
@@ -118,7 +124,8 @@ final: seen
 	w.stabilize(false)
 	photo := workflow.File{Name: "photo", Size: 5, Root: [32]byte{1}}
 	m := w.nodes["ann"].m
-	if err := m.Finish("shoot", Result{Outputs: map[workflow.DataName]workflow.Value{"photo": photo.String()}}, w.moment(), w); err != nil {
+	if err := m.Finish("shoot", Result{Outputs: map[workflow.DataName]workflow.Value{"photo": photo.String()}},
+		w.moment(), w); err != nil {
 		t.Fatal(err)
 	}
 	w.step(w.nodes["ann"])
@@ -128,7 +135,8 @@ final: seen
 		t.Helper()
 		m := w.nodes[p].m
 		files := m.FilesToRead()
-		if len(files) != n || n == 1 && files[0] != (Reading{"photo", photo}) || m.Reads(p, "photo", any) != (n == 1) || m.Reads(p, "other", any) {
+		if len(files) != n || n == 1 && files[0] != (Reading{"photo", photo}) || m.Reads(p, "photo", any) != (n == 1) ||
+			m.Reads(p, "other", any) {
 			t.Errorf("%s is to have %v, want %d", p, files, n)
 		}
 		if by := m.GivenBy("photo", photo.String()); len(by) != 1 || by[0] != "ann" {

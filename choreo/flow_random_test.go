@@ -117,8 +117,10 @@ func TestFlowsConverge(t *testing.T) {
 		}
 		want := w.nodes["ann"].m
 		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
-			if got := w.nodes[p].m; got.Digest() == want.Digest() && string(got.Fingerprint()) != string(want.Fingerprint()) {
-				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p, firstDifference(want.Fingerprint(), got.Fingerprint()))
+			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
+				string(got.Fingerprint()) != string(want.Fingerprint()) {
+				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
+					firstDifference(want.Fingerprint(), got.Fingerprint()))
 			}
 		}
 		shuffled(t, w, seed)
@@ -146,7 +148,8 @@ func TestFlowsConverge(t *testing.T) {
 func shuffled(t *testing.T, w *mesh, seed uint64) {
 	from := w.nodes["ann"].m
 	r := rand.New(rand.NewPCG(seed, 15))
-	m, err := Open(Self{Partner: "dora", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, asReceived(from.log.genesis))
+	m, err := Open(Self{Partner: "dora", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
+		asReceived(from.log.genesis))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +161,8 @@ func shuffled(t *testing.T, w *mesh, seed uint64) {
 		}
 	}
 	if string(m.Fingerprint()) != string(from.Fingerprint()) {
-		t.Fatalf("seed %d: in another order the facts come to something else:\n%s", seed, firstDifference(from.Fingerprint(), m.Fingerprint()))
+		t.Fatalf("seed %d: in another order the facts come to something else:\n%s", seed,
+			firstDifference(from.Fingerprint(), m.Fingerprint()))
 	}
 }
 
@@ -176,7 +180,8 @@ func checkLine(t *testing.T, seed uint64, m *Machine) {
 			continue
 		}
 		if v.Output != states || v.Input != states-1 || v.FiredBy >= states {
-			t.Errorf("seed %d: state %d is number %d, was made from %d and fired by %d", seed, states, v.Output, v.Input, v.FiredBy)
+			t.Errorf("seed %d: state %d is number %d, was made from %d and fired by %d", seed, states, v.Output,
+				v.Input, v.FiredBy)
 		}
 		states++
 		last = v.Values

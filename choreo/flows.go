@@ -133,7 +133,9 @@ const (
 
 // weighEnd says what becomes of a transition that ended well: it fails where the author wants a
 // conflict to be a failure, and waits where its state would be final while others are pending.
-func (d *decision) weighEnd(a *Attempt, try int, outputs map[workflow.DataName]workflow.Value) (res Result, waits bool) {
+func (d *decision) weighEnd(
+	a *Attempt, try int, outputs map[workflow.DataName]workflow.Value,
+) (res Result, waits bool) {
 	res.Outputs = outputs
 	f := d.state.flow
 	if f.pendingJob(a) == nil {
@@ -168,10 +170,12 @@ var ErrTooEarly = errors.New("the result is not taken now")
 // tooEarlyFor is the error of a result that is not taken now; nil: it may be.
 func (s *State) tooEarlyFor(a *Attempt, outputs map[workflow.DataName]workflow.Value) error {
 	f := s.flow
-	if !a.transition() || f.pendingJob(a) == nil || f.line.board.Refuses(jobOf(a.ID), outputs) != dataflow.FinalTooEarly {
+	if !a.transition() || f.pendingJob(a) == nil ||
+		f.line.board.Refuses(jobOf(a.ID), outputs) != dataflow.FinalTooEarly {
 		return nil
 	}
-	return fmt.Errorf("%w: %s: wait until these have ended: %s", ErrTooEarly, dataflow.FinalTooEarly, s.pendingBeside(a))
+	return fmt.Errorf("%w: %s: wait until these have ended: %s", ErrTooEarly, dataflow.FinalTooEarly,
+		s.pendingBeside(a))
 }
 
 // pendingBeside names the other triggers of which something is pending.
@@ -235,7 +239,7 @@ func (s *State) placeTransitions() {
 		return cmp.Or(x.ID.Fact.compare(y.ID.Fact), cmp.Compare(x.ID.Slot, y.ID.Slot))
 	}) {
 		s.log.steps++
-		if i := itemOf(a.ID); s.peoples.board.Knows(i) || s.peoples.board.Has(i) || s.offersOnly(a) {
+		if i := itemOf(a.ID); s.peoples.board.Knows(i) || s.peoples.board.Has(i) || s.limits(a) {
 			s.placeItem(a)
 		}
 		if s.flow.pendingJob(a) == nil {
@@ -323,7 +327,9 @@ func (d *decision) undoInFlow(a *Attempt) (added bool) {
 		return d.resume(d.state.attempts[attemptOfJob(u.Job)])
 	}
 	state := FactID(b.StateID(b.State()))
-	e, err := d.append(Body{Fire: &Fire{Attempt: a.ID, State: state, Tasks: []workflow.TaskName{u.Task}, Undoes: FactID(u.By)}})
+	e, err := d.append(Body{Fire: &Fire{
+		Attempt: a.ID, State: state, Tasks: []workflow.TaskName{u.Task}, Undoes: FactID(u.By),
+	}})
 	if err != nil || !e.counted {
 		return false
 	}

@@ -272,9 +272,10 @@ func (s *State) weighSuccesses(a *Attempt) {
 		})
 	}
 	was := a.overruled
-	a.overruled = a.success().fact.Body.Success != nil && slices.ContainsFunc(a.rulings, func(r *ruling) bool { // not by an adoption
-		return r.final && !r.void && (s.despite(a.success(), r.at) || s.forgot(a.success(), r.at))
-	})
+	a.overruled = a.success().fact.Body.Success != nil &&
+		slices.ContainsFunc(a.rulings, func(r *ruling) bool { // not by an adoption
+			return r.final && !r.void && (s.despite(a.success(), r.at) || s.forgot(a.success(), r.at))
+		})
 	if a.overruled != was {
 		a.turning().denials = nil
 	}

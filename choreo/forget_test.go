@@ -25,7 +25,8 @@ partitions:
 // forgetting has a at one; liar takes part.
 func forgetting(t *testing.T, reconcile string) *mesh {
 	w := newMesh(t, parse(t, strings.Replace(forgettable, "keep-first", reconcile, 1)))
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one"}, "one", "two", "liar")); err != nil {
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one"}, "one", "two",
+		"liar")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
@@ -67,7 +68,10 @@ func (w *mesh) fresh(author workflow.PartnerID, bodies ...func(last FactID) Body
 	g := w.nodes["one"].m.log.genesis
 	var out []Received
 	for i, body := range bodies {
-		f := &Fact{Format: FormatFact, Instance: w.nodes["one"].m.log.instance, Chain: Chain{Author: author, Incarnation: Incarnation{0xbb}}, Seq: uint64(i + 1)}
+		f := &Fact{
+			Format: FormatFact, Instance: w.nodes["one"].m.log.instance,
+			Chain: Chain{Author: author, Incarnation: Incarnation{0xbb}}, Seq: uint64(i + 1),
+		}
 		if i == 0 {
 			f.Seen, f.Body = []Head{g.head()}, body(FactID{})
 		} else {
@@ -118,7 +122,8 @@ func TestFreshChainKnowsOfTheSuccessThatItComesBefore(t *testing.T) {
 	w.stabilize(false)
 	w.tell("one", Body{Seen: &Seen{}})
 	a, two := AttemptID{Slot: "a"}, w.nodes["two"].m
-	lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}), says(Body{Success: &Success{Attempt: a, Try: 1}}))
+	lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}),
+		says(Body{Success: &Success{Attempt: a, Try: 1}}))
 	if _, err := two.Receive("one", lie); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +167,8 @@ func TestFreshChainDoesNotForgetThatItGaveUp(t *testing.T) {
 		w.tell("one", Body{Seen: &Seen{}})
 		a, two := AttemptID{Slot: "a"}, w.nodes["two"].m
 		if fresh {
-			lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}), says(Body{Success: &Success{Attempt: a, Try: 1}}))
+			lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}),
+				says(Body{Success: &Success{Attempt: a, Try: 1}}))
 			if _, err := two.Receive("one", lie); err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +211,8 @@ func TestWhatDoesNotCountShowsNothing(t *testing.T) {
 	}
 	w.must(one.deciding(w.moment(), nil).append(Body{Seen: &Seen{}}))
 	if after := one.state.bySlot["a"].Pick; after != before {
-		t.Errorf("the slot's success was that of %s, and is that of %s as others were heard of", before.Partner, after.Partner)
+		t.Errorf("the slot's success was that of %s, and is that of %s as others were heard of", before.Partner,
+			after.Partner)
 	}
 	w.shuffledMatches(t, one)
 	mustMean(t, "without what does not count", one, w.counting(one))
@@ -291,7 +298,8 @@ func TestForkersInAnyOrder(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d histories: %d attempts done despite a success, %d of which their authors would hold up", seeds, despite, props)
+	t.Logf("%d histories: %d attempts done despite a success, %d of which their authors would hold up", seeds, despite,
+		props)
 }
 
 // forgetfulMesh is a mesh whose ann has received so many forgetful facts, as far as they are valid.
@@ -317,12 +325,16 @@ func forgetful(r *rand.Rand, m *Machine, forks bool) Received {
 		live = append(live, sl.Attempts...)
 	}
 	a := live[r.IntN(len(live))]
-	f := &Fact{Format: FormatFact, Instance: l.instance, Chain: Chain{Author: a.Partner, Incarnation: Incarnation{byte(r.IntN(3))}}, Seq: 1}
+	f := &Fact{
+		Format: FormatFact, Instance: l.instance,
+		Chain: Chain{Author: a.Partner, Incarnation: Incarnation{byte(r.IntN(3))}}, Seq: 1,
+	}
 	switch r.IntN(5) {
 	case 0:
 		f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
-		f.Body.Verdict = &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: a.ID, Kind: a.Task.OnFailure, Task: a.Task.Contingency,
-			Partner: []workflow.PartnerID{"ann", "bob", "cy", "dan"}[r.IntN(4)]}}}
+		f.Body.Verdict = &Verdict{Cause: CauseTimeout,
+			Actions: []Action{{Attempt: a.ID, Kind: a.Task.OnFailure, Task: a.Task.Contingency,
+				Partner: []workflow.PartnerID{"ann", "bob", "cy", "dan"}[r.IntN(4)]}}}
 		if a.Task.OnFailure == "" {
 			f.Body.Verdict.Actions[0].Kind = workflow.FailBlock
 		}
@@ -335,7 +347,8 @@ func forgetful(r *rand.Rand, m *Machine, forks bool) Received {
 		f.Body.Start = &Start{Attempt: a.ID, Try: 1}
 		for _, from := range a.Slot.mentions {
 			if of := from.Attempts[r.IntN(len(from.Attempts))]; forks && of.success() != nil {
-				f.Body.Start.Consumed = append(f.Body.Start.Consumed, Consumption{Slot: from.Task.Name, Fact: of.success().id})
+				f.Body.Start.Consumed = append(f.Body.Start.Consumed,
+					Consumption{Slot: from.Task.Name, Fact: of.success().id})
 				if h := of.success().head(); h.Chain != f.Chain {
 					f.Seen = append(f.Seen, h)
 				}

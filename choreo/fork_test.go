@@ -161,7 +161,10 @@ func TestForkIsNotVouchedForByStrangers(t *testing.T) {
 	if losing == nil {
 		t.Fatal("both branches count")
 	}
-	f := &Fact{Format: FormatFact, Instance: one.log.instance, Chain: Chain{Author: "stranger"}, Seq: 1, Seen: []Head{losing.head()}, Body: Body{Seen: &Seen{}}}
+	f := &Fact{
+		Format: FormatFact, Instance: one.log.instance, Chain: Chain{Author: "stranger"}, Seq: 1,
+		Seen: []Head{losing.head()}, Body: Body{Seen: &Seen{}},
+	}
 	if _, err := one.Receive("two", []Received{encoded(t, f)}); err != nil {
 		t.Fatal(err)
 	}
@@ -317,14 +320,16 @@ func TestWhomAForkBroughtInHearsWhatFollows(t *testing.T) {
 			}
 			w.mail = nil
 			if len(four.log.byAuthor["four"]) > 0 || four.Participates("four") == c.sees {
-				t.Fatalf("four wrote %d chains, takes part: %t", len(four.log.byAuthor["four"]), four.Participates("four"))
+				t.Fatalf("four wrote %d chains, takes part: %t", len(four.log.byAuthor["four"]),
+					four.Participates("four"))
 			}
 			for range 2 { // at first one may only hear what brought four in
 				w.meet("one", "four")
 				w.stabilize(false)
 			}
 			if one.Participates("four") || four.Participates("four") {
-				t.Errorf("four takes part: %t for one, %t for itself", one.Participates("four"), four.Participates("four"))
+				t.Errorf("four takes part: %t for one, %t for itself", one.Participates("four"),
+					four.Participates("four"))
 			}
 			for _, e := range one.log.order {
 				if !four.log.Has(e.id) {
@@ -410,7 +415,8 @@ func TestWorkAfterAForkCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again := w.must(three.deciding(w.moment(), nil).append(Body{Start: &Start{Attempt: AttemptID{Fact: judged.id, Slot: "a"}, Try: 1}}))
+	again := w.must(three.deciding(w.moment(), nil).
+		append(Body{Start: &Start{Attempt: AttemptID{Fact: judged.id, Slot: "a"}, Try: 1}}))
 	if again == nil || !again.counted {
 		t.Fatal("three may not begin what it was given again")
 	}

@@ -30,7 +30,8 @@ func TestForksWithoutEndAreNotTakenIn(t *testing.T) {
 		if len(c.strands) != maxBranches+1 {
 			t.Errorf("%d branches are taken in, want %d", len(c.strands), maxBranches+1)
 		}
-		if got := m.Declined(); len(got) != 1 || got[0] != (Declined{Author: "three", Why: TooManyForks, Facts: 100 - maxBranches}) {
+		if got := m.Declined(); len(got) != 1 ||
+			got[0] != (Declined{Author: "three", Why: TooManyForks, Facts: 100 - maxBranches}) {
 			t.Errorf("declined: %+v", got)
 		}
 		if slices.ContainsFunc(c.strands[0].facts, func(e *entry) bool { return e.counted }) {
@@ -38,7 +39,8 @@ func TestForksWithoutEndAreNotTakenIn(t *testing.T) {
 		}
 		late := forks[99]
 		two := penOf(t, m, "two", 9)
-		built := two.write(Body{Seen: &Seen{}}, m.log.genesis.head(), Head{Chain: late.Fact.Chain, Seq: late.Fact.Seq, ID: late.ID})
+		built := two.write(Body{Seen: &Seen{}}, m.log.genesis.head(),
+			Head{Chain: late.Fact.Chain, Seq: late.Fact.Seq, ID: late.ID})
 		if _, err := m.Receive("two", []Received{late, built}); err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,8 @@ func FuzzReceive(f *testing.F) {
 				batch = append(batch, bentFact(r, m, facts, bend))
 			}
 			_, err := m.Receive("one", batch)
-			if err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) && !errors.Is(err, ErrOtherInstance) {
+			if err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) &&
+				!errors.Is(err, ErrOtherInstance) {
 				t.Fatalf("unexpected error %v", err)
 			}
 			n := w.node("three")
@@ -106,9 +107,15 @@ func bentFact(r *rand.Rand, m *Machine, facts []Received, bend []byte) Received 
 		return Received{Fact: f, ID: id, Raw: raw}
 	}
 	known := m.log.order[r.IntN(len(m.log.order))]
-	f := &Fact{Format: FormatFact, Instance: m.log.instance, Chain: known.fact.Chain, Seq: known.fact.Seq + 1, Prev: known.id, Body: anyBody(r, m)}
+	f := &Fact{
+		Format: FormatFact, Instance: m.log.instance, Chain: known.fact.Chain, Seq: known.fact.Seq + 1, Prev: known.id,
+		Body: anyBody(r, m),
+	}
 	if r.IntN(3) == 0 {
-		f.Chain = Chain{Author: []workflow.PartnerID{"one", "two", "three", "stranger"}[r.IntN(4)], Incarnation: Incarnation{byte(r.IntN(3))}}
+		f.Chain = Chain{
+			Author:      []workflow.PartnerID{"one", "two", "three", "stranger"}[r.IntN(4)],
+			Incarnation: Incarnation{byte(r.IntN(3))},
+		}
 		f.Seq, f.Prev = 1, FactID{}
 	}
 	if r.IntN(2) == 0 || f.Seq == 1 {
@@ -142,7 +149,11 @@ func anyBody(r *rand.Rand, m *Machine) Body {
 		return Body{Start: &Start{Attempt: a, Try: r.IntN(5) - 1, Consumed: []Consumption{{Slot: a.Slot, Fact: some}}}}
 	case 1:
 		values := []workflow.Value{int64(3), "text", []any{int64(1), nil}, map[string]any{"k": 1.5}, []byte{1}, nil}
-		return Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": values[r.IntN(len(values))], "y": true}}}
+		return Body{Success: &Success{
+			Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{
+				"x": values[r.IntN(len(values))], "y": true,
+			},
+		}}
 	case 2:
 		if r.IntN(2) == 0 {
 			return Body{Lease: &Lease{Attempt: a, Try: r.IntN(3), Worker: "w"}}
@@ -153,7 +164,8 @@ func anyBody(r *rand.Rand, m *Machine) Body {
 		for range r.IntN(4) {
 			b := attempts[r.IntN(len(attempts))]
 			t := m.state.attempts[b].Task
-			v.Actions = append(v.Actions, Action{Attempt: b, Kind: t.OnFailure, Task: t.Contingency, Partner: partners[r.IntN(len(partners))]})
+			v.Actions = append(v.Actions,
+				Action{Attempt: b, Kind: t.OnFailure, Task: t.Contingency, Partner: partners[r.IntN(len(partners))]})
 		}
 		if r.IntN(3) == 0 {
 			v.Office = &Office{Office: election.Office{Term: uint64(r.IntN(3))}}
@@ -161,7 +173,10 @@ func anyBody(r *rand.Rand, m *Machine) Body {
 		return Body{Verdict: v}
 	case 5:
 		if r.IntN(2) == 0 { // passed on
-			return Body{Assign: &Assign{After: a, Task: m.state.attempts[a].Task.Name, Partner: p}, Annex: &Annex{Rejected: "no"}}
+			return Body{
+				Assign: &Assign{After: a, Task: m.state.attempts[a].Task.Name, Partner: p},
+				Annex:  &Annex{Rejected: "no"},
+			}
 		}
 		return Body{Assign: &Assign{After: a, Verdict: some, Task: m.state.attempts[a].Task.Contingency, Partner: p}}
 	case 6:

@@ -137,7 +137,9 @@ func (d *decision) passAll(u []inHand, c partition.Choice, reason string) (rest 
 		if d.movedOften(d.state.bySlot[h.slot]) {
 			return u[i:], errMovedOften
 		}
-		annex := Annex{Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: d.waited(d.state.bySlot[h.slot].Current)}
+		annex := Annex{
+			Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: d.waited(d.state.bySlot[h.slot].Current),
+		}
 		if err := d.assign(Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, &annex); err != nil {
 			return u[i:], err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -335,7 +336,7 @@ func (m *Machine) await(n name) *awaited {
 // holders are known to have heard of what made them ready, or have neither expired
 // nor acknowledged it for a whole connectionTime. A partner that lives has met
 // somebody within that, who had it too. It begins again when there is more to hear of.
-func (d *decision) handedOver(k WaitKey, as []*Attempt, later time.Duration) bool {
+func (d *decision) handedOver(k waits.Key, as []*Attempt, later time.Duration) bool {
 	unheard, last := d.unheard(as)
 	if len(unheard) == 0 {
 		return true
@@ -344,21 +345,21 @@ func (d *decision) handedOver(k WaitKey, as []*Attempt, later time.Duration) boo
 	for _, a := range unheard {
 		bound = max(bound, min(d.partners.ConnectionTime(a.Partner), maxHandOver))
 	}
-	k = k.handOver()
-	if c := d.clocks.all[k]; c != nil && last >= c.known {
-		d.clocks.drop(k)
+	k = k.HandOver()
+	if c := d.clocks.Get(k); c != nil && last >= c.Known {
+		d.clocks.Drop(k)
 	}
-	t, c := d.clocks.run(k, true, d.now.Boot), d.clocks.all[k]
-	c.known = d.log.Len()
+	t, c := d.clocks.Run(k, true, d.now.Boot), d.clocks.Get(k)
+	c.Known = d.log.Len()
 	if d.over(t, bound, true) {
 		return true
 	}
 	switch {
-	case c.asked || later > GuardianTimeout:
+	case c.Note.asked || later > waits.GuardianTimeout:
 	case t < askAfter:
 		d.out.wake(d.now.Boot + askAfter - t)
 	default:
-		c.asked = true
+		c.Note.asked = true
 		for _, a := range unheard {
 			d.ask(a.Partner)
 		}

@@ -147,7 +147,11 @@ func (s *State) triggerView(t *workflow.Task) TaskView {
 		v.State = workflow.Skipped
 	}
 	for _, x := range s.supersededJobs(t.Name) {
-		v.Superseded = append(v.Superseded, SupersededView{Task: x.Task.Name, Partner: x.Partner, Attempt: x.fired.flow.Depth, Ended: x.success().fact.At, Compensation: x.compensation()})
+		v.Superseded = append(v.Superseded,
+			SupersededView{
+				Task: x.Task.Name, Partner: x.Partner, Attempt: x.fired.flow.Depth, Ended: x.success().fact.At,
+				Compensation: x.compensation(),
+			})
 	}
 	return v
 }
@@ -175,7 +179,8 @@ func (s *State) supersededJobs(t workflow.TaskName) (out []*Attempt) {
 			if b == nil {
 				continue
 			}
-			if a := s.attempts[b.Attempt]; a.transition() && a.Task.Name == t && a.success() == e && a.stands == superseded {
+			if a := s.attempts[b.Attempt]; a.transition() && a.Task.Name == t && a.success() == e &&
+				a.stands == superseded {
 				out = append(out, a)
 			}
 		}
@@ -192,7 +197,10 @@ func (s *State) flowIncidents() (out []IncidentView) {
 	l := s.flow.line
 	for _, r := range l.board.History() {
 		for _, n := range r.Conflicts {
-			out = append(out, IncidentView{At: r.Ended, Task: r.Task, What: fmt.Sprintf("it set %s, which was changed after the state that fired it", n)})
+			out = append(out, IncidentView{
+				At: r.Ended, Task: r.Task,
+				What: fmt.Sprintf("it set %s, which was changed after the state that fired it", n),
+			})
 		}
 	}
 	var idle []*entry
@@ -203,12 +211,16 @@ func (s *State) flowIncidents() (out []IncidentView) {
 	}
 	slices.SortFunc(idle, byTime)
 	for _, e := range idle[:min(len(idle), maxUncounted)] {
-		out = append(out, IncidentView{At: e.fact.At, Who: e.fact.Chain.Author, What: "what it said of the flow changes nothing: " + l.why[e]})
+		out = append(out, IncidentView{
+			At: e.fact.At, Who: e.fact.Chain.Author, What: "what it said of the flow changes nothing: " + l.why[e],
+		})
 	}
 	for said := range s.flow.lost {
 		out = append(out, s.undoIncidents(said)...)
 	}
-	slices.SortStableFunc(out, func(x, y IncidentView) int { return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Task, y.Task)) })
+	slices.SortStableFunc(out, func(x, y IncidentView) int {
+		return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Task, y.Task))
+	})
 	return out
 }
 

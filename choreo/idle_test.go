@@ -98,7 +98,8 @@ func TestWhoTakesNoPartAnyMoreIsIdle(t *testing.T) {
 			w.reload(three)
 		}
 		if asks := w.asksAgain(three); asks != "" || len(three.waits.All) > 0 || three.wake != 0 {
-			t.Errorf("after a restart %t: it asks again %q, waits for %v and wakes at %s", restart, asks, three.waits, three.wake)
+			t.Errorf("after a restart %t: it asks again %q, waits for %v and wakes at %s", restart, asks, three.waits,
+				three.wake)
 		}
 	}
 }

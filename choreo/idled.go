@@ -130,7 +130,9 @@ func (s *State) payer(grant worklist.ID, to worklist.User) worklist.User {
 
 // chargeOrder counts what somebody who decides has a partner write.
 func (s *State) chargeOrder(e *entry, u worklist.User, x idled) {
-	for _, who := range []idler{{holder: e.fact.Chain.Author, user: u, orders: true}, {holder: e.fact.Chain.Author, orders: true}} {
+	for _, who := range []idler{
+		{holder: e.fact.Chain.Author, user: u, orders: true}, {holder: e.fact.Chain.Author, orders: true},
+	} {
 		s.peoples.idled[who] = s.peoples.idled[who].plus(x)
 	}
 }
@@ -148,12 +150,23 @@ func (s *State) orderTakes(c *Claim, x worklist.Order) idled {
 		tries += a.Task.Retries.Times
 	}
 	switch x.What {
-	case worklist.Again: // the assignment, of each try its start and its end, and the verdict
+	case worklist.Again:
+		if x.To != "" && x.To != a.Partner { // the assignment; all else is the other's
+			return out.plus(idled{1, aroundClaim + len(x.To)})
+		}
+		// The assignment, of each try its start and its end, and the verdict
 		facts := 1 + 2*tries + 1
 		if a.Task.Type == workflow.SubWorkflow {
 			facts += tries // which instance does it
 		}
 		out = out.plus(idled{facts, facts*aroundClaim + tries*aroundTry})
+	case worklist.Undo: // of each try of the compensation its start and its end
+		if a.undo != nil {
+			tries = 1 + a.undo.Task.Retries.Times
+		}
+		out = out.plus(idled{2 * tries, 2*tries*aroundClaim + tries*aroundTry})
+	case worklist.Skip: // the assignment, and the verdict, which says why
+		out = out.plus(idled{2, 2*aroundClaim + len(x.Reason)})
 	case worklist.Stop: // the end of the item, and the verdict, which says why
 		out = out.plus(idled{2, 2*aroundClaim + len(x.Reason)})
 	}
@@ -188,7 +201,8 @@ func (d *decision) mayIdle(c *Claim, u worklist.User) error {
 	switch {
 	case his.facts > MaxPersonIdleFacts || his.bytes > MaxPersonIdleBytes:
 		return fmt.Errorf("%w: what you said in this instance and what ended nothing would come to %d facts and %d bytes, at most %d and %d: "+
-			"somebody else can take the item, or %s", ErrNotNow, his.facts, his.bytes, MaxPersonIdleFacts, MaxPersonIdleBytes, next)
+			"somebody else can take the item, or %s", ErrNotNow, his.facts, his.bytes, MaxPersonIdleFacts,
+			MaxPersonIdleBytes, next)
 	case all.facts > MaxIdleFacts || all.bytes > MaxIdleBytes:
 		return fmt.Errorf("%w: what people said in this instance and what ended nothing would come to %d facts and %d bytes, at most %d and %d: %s",
 			ErrNotNow, all.facts, all.bytes, MaxIdleFacts, MaxIdleBytes, next)
@@ -209,7 +223,8 @@ func (d *decision) mayOrderMore(takes idled, u worklist.User) error {
 			ErrNotNow, his.facts, his.bytes, MaxPersonOrderFacts, MaxPersonOrderBytes, next)
 	case all.facts > MaxOrderFacts || all.bytes > MaxOrderBytes:
 		return fmt.Errorf("%w: orders about what this partner holds of the instance, with what follows from them, would come to "+
-			"%d facts and %d bytes, at most %d and %d: %s", ErrNotNow, all.facts, all.bytes, MaxOrderFacts, MaxOrderBytes, next)
+			"%d facts and %d bytes, at most %d and %d: %s", ErrNotNow, all.facts, all.bytes, MaxOrderFacts,
+			MaxOrderBytes, next)
 	}
 	return nil
 }
@@ -222,7 +237,8 @@ func (d *decision) words(id AttemptID) int {
 // mayGrant says why an item is not given to a person once more; nil: it is.
 func (d *decision) mayGrant(i worklist.Item, u worklist.User) error {
 	if n := d.state.work().Granted(i, u); n >= MaxGrants {
-		return fmt.Errorf("%w: %s was given to you %d times, at most %d: somebody else can take it", ErrNotNow, i.Slot, n, MaxGrants)
+		return fmt.Errorf("%w: %s was given to you %d times, at most %d: somebody else can take it", ErrNotNow, i.Slot,
+			n, MaxGrants)
 	}
 	return d.mayBeSaid(i, MaxClaims)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/contingency"
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -42,7 +43,8 @@ func (n naive) counting() map[*entry]bool {
 			others--
 		}
 		by := vouchers[e]
-		if c.forkedAt == 0 || e == l.genesis || (e.fact.Seq < c.forkedAt && len(c.strands) <= maxBranches) || others > 0 {
+		if c.forkedAt == 0 || e == l.genesis || (e.fact.Seq < c.forkedAt && len(c.strands) <= maxBranches) ||
+			others > 0 {
 			counts[e] = true
 			if l.original[author] {
 				by = map[workflow.PartnerID]bool{author: true}
@@ -146,10 +148,12 @@ func (naive) state(s *State) error {
 		cur := slices.MaxFunc(all, byTime)
 		conflict := slices.ContainsFunc(all, func(e *entry) bool { return e != cur && !s.log.knew(cur, e) })
 		if s.data[d.Name].by != cur || s.conflicts[d.Name] != conflict {
-			return fmt.Errorf("%s is by %s (conflict %t), want by %s (%t)", d.Name, s.data[d.Name].by.id.Short(), s.conflicts[d.Name], cur.id.Short(), conflict)
+			return fmt.Errorf("%s is by %s (conflict %t), want by %s (%t)", d.Name, s.data[d.Name].by.id.Short(),
+				s.conflicts[d.Name], cur.id.Short(), conflict)
 		}
 	}
-	going := slices.ContainsFunc(s.slots, func(sl *Slot) bool { return !sl.State.Done() || (sl.Pending != nil && sl.Pick == nil) })
+	going := slices.ContainsFunc(s.slots,
+		func(sl *Slot) bool { return !sl.State.Done() || (sl.Pending != nil && sl.Pick == nil) })
 	if s.cancel == nil && going != (s.overall() == workflow.InstanceRunning) {
 		return fmt.Errorf("the instance is %s, going on: %t", s.overall(), going)
 	}
@@ -160,10 +164,12 @@ func (naive) state(s *State) error {
 func (naive) desk(m *Machine) error {
 	d := m.look()
 	atWork, inHand := 0, time.Duration(0)
-	left, begun, unjudged := map[workflow.PartitionName]int{}, map[workflow.PartitionName]int{}, map[workflow.PartnerID]int{}
+	left, begun, unjudged := map[workflow.PartitionName]int{}, map[workflow.PartitionName]int{},
+		map[workflow.PartnerID]int{}
 	for _, sl := range m.state.slots {
 		x := m.show(sl)
-		if x.todo && !d.todo[sl] || x.clocked != d.clocked[sl] || x.others != d.others[sl] || x.undoing != d.undoing[sl] || x.apart != d.apart[sl] {
+		if x.todo && !d.todo[sl] || x.clocked != d.clocked[sl] || x.others != d.others[sl] ||
+			x.undoing != d.undoing[sl] || x.apart != d.apart[sl] {
 			return fmt.Errorf("%s is not on the desk as it should be: %+v", sl.Task.Name, x)
 		}
 		atWork += one(x.atWork)
@@ -248,32 +254,32 @@ func (naive) answers(m *Machine) error {
 
 // clocks compares the own clocks with what is held, after a decision.
 func (naive) clocks(m *Machine) error {
-	c, want := &m.clocks, map[WaitKey]bool{}
+	c, want := &m.clocks, map[waits.Key]bool{}
 	if !m.heeded() || len(m.state.moved) > 0 || len(c.fresh) > 0 || c.made != m.state.made || c.outdated {
 		return nil // nothing was decided since
 	}
 	for _, sl := range m.state.slots {
 		for _, a := range sl.Attempts {
 			if a.Partner == m.self && a.undoing() && a.undo.Task.Timeout > 0 {
-				want[WaitKey{Kind: WaitTimeout, Name: a.undo.ID.String()}] = true
+				want[waits.Key{Kind: waits.Timeout, Name: a.undo.ID.String()}] = true
 			}
 		}
 		a := sl.Current
-		trigger := WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}
+		trigger := waits.Key{Kind: waits.Trigger, Name: string(sl.Task.Name)}
 		switch {
 		case !c.goesOn || a.Partner != m.self || !m.state.wanted(a):
 		case m.state.armed(sl):
-			want[trigger] = m.state.predecessorReady(sl) || c.own[trigger] != nil
+			want[trigger] = m.state.predecessorReady(sl) || c.Get(trigger) != nil
 		case (a.start != nil || a.mayStart()) && a.Task.Timeout > 0:
-			want[WaitKey{Kind: WaitTimeout, Name: a.ID.String()}] = true
+			want[waits.Key{Kind: waits.Timeout, Name: a.ID.String()}] = true
 		}
 	}
 	for k, wanted := range want {
-		if wanted && c.own[k] == nil {
+		if wanted && c.Get(k) == nil {
 			return fmt.Errorf("no clock runs for %v", k)
 		}
 	}
-	for k := range c.own {
+	for k := range c.Own() {
 		if !want[k] {
 			return fmt.Errorf("a clock runs for %v", k)
 		}
@@ -321,7 +327,8 @@ func (n naive) check(m *Machine, r *rand.Rand) error {
 	counts := n.counting()
 	for _, e := range l.order {
 		if got := l.forks == 0 || e.fact.Seq <= e.strand.good; got != counts[e] {
-			return fmt.Errorf("fact %d of %s, %s, counts as far as forks go: %t, want %t", e.fact.Seq, e.fact.Chain.Author, e.id.Short(), got, counts[e])
+			return fmt.Errorf("fact %d of %s, %s, counts as far as forks go: %t, want %t", e.fact.Seq,
+				e.fact.Chain.Author, e.id.Short(), got, counts[e])
 		}
 	}
 	if err := errors.Join(n.state(m.state), n.kept(m)); err != nil {
@@ -351,7 +358,10 @@ func anyFact(r *rand.Rand, m *Machine, forks bool) Received {
 			body = Body{Success: &Success{Attempt: a.ID, Try: 1, Outputs: out}}
 		}
 	}
-	f := &Fact{Format: FormatFact, Instance: l.instance, Chain: Chain{Author: author, Incarnation: Incarnation{byte(r.IntN(2))}}, Seq: 1, Body: body}
+	f := &Fact{
+		Format: FormatFact, Instance: l.instance,
+		Chain: Chain{Author: author, Incarnation: Incarnation{byte(r.IntN(2))}}, Seq: 1, Body: body,
+	}
 	if c := l.index[f.Chain]; c != nil && (!forks || r.IntN(40) > 0) {
 		s := c.strands[r.IntN(len(c.strands))]
 		prev := s.last()
@@ -423,7 +433,8 @@ func TestKeptUpToDate(t *testing.T) {
 			for range 1 + r.IntN(3) {
 				batch = append(batch, anyFact(r, m, seed%3 > 0))
 			}
-			if _, err := m.Receive("somebody", batch); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+			if _, err := m.Receive("somebody", batch); err != nil && !errors.Is(err, ErrMissingPast) &&
+				!errors.Is(err, ErrFactInvalid) {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
 			if r.IntN(4) == 0 {

@@ -42,9 +42,11 @@ func (b *Body) says() (what statement) {
 		statement
 		set bool
 	}{
-		{b.Genesis, b.Genesis != nil}, {b.Ready, b.Ready != nil}, {b.Start, b.Start != nil}, {b.Success, b.Success != nil},
+		{b.Genesis, b.Genesis != nil}, {b.Ready, b.Ready != nil}, {b.Start, b.Start != nil},
+		{b.Success, b.Success != nil},
 		{b.TryFailed, b.TryFailed != nil}, {b.Verdict, b.Verdict != nil}, {b.Assign, b.Assign != nil},
-		{b.CalledOff, b.CalledOff != nil}, {b.Cancel, b.Cancel != nil}, {b.Seen, b.Seen != nil}, {b.WriteOff, b.WriteOff != nil},
+		{b.CalledOff, b.CalledOff != nil}, {b.Cancel, b.Cancel != nil}, {b.Seen, b.Seen != nil},
+		{b.WriteOff, b.WriteOff != nil},
 		{b.Claim, b.Claim != nil}, {b.Child, b.Child != nil}, {b.Lease, b.Lease != nil},
 		{b.Fire, b.Fire != nil}, {b.Aged, b.Aged != nil},
 	} {
@@ -97,7 +99,8 @@ func (g *Genesis) validate(author workflow.PartnerID) error {
 		return errors.New("a genesis names its participants and who holds which partition")
 	}
 	if n := max(len(g.Succession), len(g.Assign)); n > maxCollection {
-		return fmt.Errorf("%d participants and %d partitions, at most %d", len(g.Succession), len(g.Assign), maxCollection)
+		return fmt.Errorf("%d participants and %d partitions, at most %d", len(g.Succession), len(g.Assign),
+			maxCollection)
 	}
 	seen := map[workflow.PartnerID]bool{}
 	for _, p := range g.Succession {

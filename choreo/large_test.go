@@ -154,7 +154,8 @@ func TestVerdictOnThousands(t *testing.T) {
 			t.Errorf("%d tasks: %d verdicts, want %d", n, got, want)
 		}
 		for _, sl := range one.m.state.slots {
-			if sl.Task.Name != "z" && (sl.Current.Partner != "three" || sl.Current.Depth != 2 || sl.State != workflow.Ready) {
+			if sl.Task.Name != "z" && (sl.Current.Partner != "three" || sl.Current.Depth != 2 ||
+				sl.State != workflow.Ready) {
 				t.Fatalf("%d tasks: %s is %s at %s", n, sl.Task.Name, sl.State, sl.Current.Partner)
 			}
 		}
@@ -174,12 +175,14 @@ func TestUnitStaysWholeInSplitVerdicts(t *testing.T) {
 	names := make([]string, n)
 	for i := range n {
 		names[i] = fmt.Sprintf("t%d", i)
-		fmt.Fprintf(&b, "  t%d: {type: manual, timeout: 1h, on-failure: {contingency: c%d}}\n  c%d: {type: manual}\n", i, i, i)
+		fmt.Fprintf(&b, "  t%d: {type: manual, timeout: 1h, on-failure: {contingency: c%d}}\n  c%d: {type: manual}\n",
+			i, i, i)
 	}
 	fmt.Fprintf(&b, "  z: {type: manual}\npartitions:\n  p1: [z]\n  p2: [%s]\n", strings.Join(names, ", "))
 	w := newMesh(t, parse(t, b.String()))
 	asked := dice(rand.New(rand.NewPCG(1, 1)).IntN)
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}, "one", "two", "three", "four")); err != nil {
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}, "one",
+		"two", "three", "four")); err != nil {
 		t.Fatal(err)
 	}
 	one := w.nodes["one"]
@@ -213,7 +216,8 @@ func TestStartBeyondTheLimit(t *testing.T) {
 		fmt.Fprintf(&b, "  %s: {timeout: 1h, on-failure: {contingency: spare}, reconcile: keep-original}\n", names[i])
 	}
 	all := strings.Join(names, ", ")
-	fmt.Fprintf(&b, "  spare: {type: manual}\n  early: {type: manual, after: [%s]}\n  join: {after: [early, %s]}\n", all, all)
+	fmt.Fprintf(&b, "  spare: {type: manual}\n  early: {type: manual, after: [%s]}\n  join: {after: [early, %s]}\n",
+		all, all)
 	fmt.Fprintf(&b, "partitions:\n  p1: [early, join]\n  p2: [%s]\n", all)
 	w := newMesh(t, parse(t, b.String()))
 	w.takers["spare"] = "one"

@@ -57,7 +57,8 @@ var ErrNotAwaited = errors.New("nobody waits for a result of this try")
 // awaits is the attempt of which a try runs here; nil: it does not, or not any more.
 func (d *decision) awaits(id AttemptID, try int) *Attempt {
 	a := d.state.attempts[id]
-	if a == nil || !d.heeded() || a.Partner != d.self || a.start == nil || a.off != nil || a.success() != nil || a.endedByHolder() {
+	if a == nil || !d.heeded() || a.Partner != d.self || a.start == nil || a.off != nil || a.success() != nil ||
+		a.endedByHolder() {
 		return nil
 	}
 	if a.try() != try || !d.running[id] {

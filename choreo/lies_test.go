@@ -30,7 +30,8 @@ func (p *pen) replaces(seen ...Head) []Received {
 	verdict := p.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}}, seen...)
 	a2 := AttemptID{Fact: verdict.ID, Slot: "a"}
 	return []Received{
-		verdict, p.write(Body{Start: &Start{Attempt: a2, Try: 1}}), p.write(Body{Success: &Success{Attempt: a2, Try: 1, Outputs: sets(2)}}),
+		verdict, p.write(Body{Start: &Start{Attempt: a2, Try: 1}}),
+		p.write(Body{Success: &Success{Attempt: a2, Try: 1, Outputs: sets(2)}}),
 	}
 }
 
@@ -66,11 +67,13 @@ func TestFalseDatesDecideNothing(t *testing.T) {
 			x := map[workflow.PartnerID]int64{"one": 1, "liar": 2}[c.counts]
 			view := one.Snapshot()
 			if got := one.state.bySlot["a"].Pick.Partner; got != c.counts || view.Data["x"] != x {
-				t.Errorf("%s, the lie is dated %s: the result of %s counts, and x is %v", c.what, time.UnixMilli(at).UTC(), got, view.Data["x"])
+				t.Errorf("%s, the lie is dated %s: the result of %s counts, and x is %v", c.what,
+					time.UnixMilli(at).UTC(), got, view.Data["x"])
 			}
 			shown := false
 			for _, v := range view.Tasks {
-				shown = shown || v.Ended == at || slices.ContainsFunc(v.Superseded, func(s SupersededView) bool { return s.Ended == at })
+				shown = shown || v.Ended == at ||
+					slices.ContainsFunc(v.Superseded, func(s SupersededView) bool { return s.Ended == at })
 			}
 			if !shown {
 				t.Errorf("%s: the date of the lie, %s, is not shown", c.what, time.UnixMilli(at).UTC())
@@ -82,7 +85,8 @@ func TestFalseDatesDecideNothing(t *testing.T) {
 // How long work took is what its performer says, and nodes learn from that.
 func TestHowLongWorkTookIsWhatItsPerformerSays(t *testing.T) {
 	w := newMesh(t, parse(t, twoWrite))
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "liar"}, "one", "liar")); err != nil {
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "liar"}, "one",
+		"liar")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
@@ -91,7 +95,7 @@ func TestHowLongWorkTookIsWhatItsPerformerSays(t *testing.T) {
 	begins := liar.write(Body{Start: &Start{Attempt: of, Try: 1}}, one.log.genesis.head())
 	liar.at = (5 * time.Hour).Milliseconds()
 	one.mustTake(t, begins, liar.write(Body{Success: &Success{Attempt: of, Try: 1, Outputs: sets(2)}}))
-	if out := one.Outcomes(); len(out) != 1 || out[0].Partner != "liar" || out[0].Took() != 5*time.Hour {
+	if out := one.Outcomes(); len(out) != 1 || out[0].Performer != "liar" || out[0].Took() != 5*time.Hour {
 		t.Errorf("learned: %+v; want 5 hours of the liar, in no time", out)
 	}
 }
@@ -124,7 +128,8 @@ func TestWhoHidesWhatItKnewMovesAmongTheConcurrent(t *testing.T) {
 		{"it hides that, and is late", false, 40, 2, true},
 	} {
 		w := newMesh(t, parse(t, twoWrite))
-		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "liar"}, "one", "liar")); err != nil {
+		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "liar"},
+			"one", "liar")); err != nil {
 			t.Fatal(err)
 		}
 		w.stabilize(false)
@@ -142,11 +147,13 @@ func TestWhoHidesWhatItKnewMovesAmongTheConcurrent(t *testing.T) {
 		}
 		of := AttemptID{Slot: "c"}
 		facts := liar.mutter(c.mutters+1, seen...)
-		facts = append(facts, liar.write(Body{Start: &Start{Attempt: of, Try: 1}}), liar.write(Body{Success: &Success{Attempt: of, Try: 1, Outputs: sets(2)}}))
+		facts = append(facts, liar.write(Body{Start: &Start{Attempt: of, Try: 1}}),
+			liar.write(Body{Success: &Success{Attempt: of, Try: 1, Outputs: sets(2)}}))
 		one.mustTake(t, facts...)
 		view := one.Snapshot()
 		if view.Data["x"] != c.x || (len(view.Conflicts["x"]) > 0) != c.conflict {
-			t.Errorf("%s: x = %v, conflicts %v; want %d, and a conflict: %t", c.what, view.Data["x"], view.Conflicts["x"], c.x, c.conflict)
+			t.Errorf("%s: x = %v, conflicts %v; want %d, and a conflict: %t", c.what, view.Data["x"],
+				view.Conflicts["x"], c.x, c.conflict)
 		}
 		w.say("one", "b", 3) // which knows of all that
 		if view = one.Snapshot(); view.Data["x"] != int64(3) || len(view.Conflicts["x"]) > 0 {
@@ -160,7 +167,9 @@ func TestWhoHidesWhatItKnewMovesAmongTheConcurrent(t *testing.T) {
 // own beside it: the definition's reconcile says which of them counts, the other is shown as
 // superseded, and that the liar gave the work to itself is shown too.
 func TestADeniedResultFollowsReconcile(t *testing.T) {
-	for reconcile, counts := range map[string]workflow.PartnerID{"keep-first": "one", "keep-original": "one", "keep-replacement": "liar"} {
+	for reconcile, counts := range map[string]workflow.PartnerID{
+		"keep-first": "one", "keep-original": "one", "keep-replacement": "liar",
+	} {
 		w := forgetting(t, reconcile)
 		w.say("one", "a", 1)
 		w.meetAll()
@@ -174,7 +183,8 @@ func TestADeniedResultFollowsReconcile(t *testing.T) {
 			t.Errorf("%s: the result of %s counts, want that of %s", reconcile, got, counts)
 		}
 		view := one.Snapshot()
-		if !slices.ContainsFunc(view.Tasks, func(v TaskView) bool { return len(v.Superseded) == 1 && v.Superseded[0].Partner != counts }) {
+		if !slices.ContainsFunc(view.Tasks,
+			func(v TaskView) bool { return len(v.Superseded) == 1 && v.Superseded[0].Partner != counts }) {
 			t.Errorf("%s: the other result is not shown as superseded: %+v", reconcile, view.Tasks)
 		}
 		if !slices.ContainsFunc(view.Incidents, func(i IncidentView) bool { return i.Who == "liar" }) {

@@ -140,9 +140,11 @@ func (f *Fact) validateAnnex() error {
 	switch {
 	case a == nil:
 		return nil
-	case f.Body.Genesis == nil && f.Body.Verdict == nil && f.Body.Assign == nil:
+	case f.Body.Genesis == nil && f.Body.Verdict == nil && f.Body.Assign == nil &&
+		!(f.Body.Claim != nil && isOffer(f.Body.Claim.Body())):
 		return fmt.Errorf("a %s fact has no annex", f.Body.Kind())
-	case (a.Mechanism != "" || len(a.Dropped) > 0 || a.Responsible != "" || a.Parent != nil || len(a.Uses) > 0 || a.dates() || a.Notify != "") && f.Body.Genesis == nil:
+	case (a.Mechanism != "" || len(a.Dropped) > 0 || a.Responsible != "" || a.Parent != nil || len(a.Uses) > 0 ||
+		a.dates() || a.Notify != "") && f.Body.Genesis == nil:
 		return errors.New("an instance's mechanism, who answers for it, what is dropped of it, what it uses and what it is for, when people are warned and what they are offered, is in its genesis")
 	case (a.Offered || a.Waited != 0) && (f.Body.Assign == nil || !f.Body.Assign.Verdict.IsZero()):
 		return errors.New("only a holder that passes work on says that it is offered, and for how long it waited")
@@ -151,7 +153,8 @@ func (f *Fact) validateAnnex() error {
 	case a.Waited < 0 || a.Waited > maxWaited:
 		return fmt.Errorf("work that waited for %s, want 0 to %s", a.Waited, maxWaited)
 	case len(a.Why) > maxWhy || len(a.Dropped) > maxCollection:
-		return fmt.Errorf("%d reasons and %d dropped tasks, at most %d and %d", len(a.Why), len(a.Dropped), maxWhy, maxCollection)
+		return fmt.Errorf("%d reasons and %d dropped tasks, at most %d and %d", len(a.Why), len(a.Dropped), maxWhy,
+			maxCollection)
 	}
 	for i := range a.Why {
 		if err := a.Why[i].validate(); err != nil {
@@ -163,12 +166,14 @@ func (f *Fact) validateAnnex() error {
 			return err
 		}
 	}
-	return errors.Join(names(a.Mechanism), names(a.Responsible), reason(a.Rejected), a.Parent.validate(f.Body.Genesis), pins(a.Uses), a.validateDates(), a.validateNotify())
+	return errors.Join(names(a.Mechanism), names(a.Responsible), reason(a.Rejected), a.Parent.validate(f.Body.Genesis),
+		pins(a.Uses), a.validateDates(), a.validateNotify())
 }
 
 func (w *Why) validate() error {
 	if len(w.Candidates) > maxWeighed || len(w.Tasks) > maxCollection {
-		return fmt.Errorf("a reason with %d candidates for %d tasks: at most %d and %d", len(w.Candidates), len(w.Tasks), maxWeighed, maxCollection)
+		return fmt.Errorf("a reason with %d candidates for %d tasks: at most %d and %d", len(w.Candidates),
+			len(w.Tasks), maxWeighed, maxCollection)
 	}
 	for _, c := range w.Candidates {
 		if err := errors.Join(names(c.Partner), names(c.Verdict)); err != nil {

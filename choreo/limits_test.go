@@ -67,17 +67,23 @@ func TestLimitsOfFacts(t *testing.T) {
 	}
 	heads := func(n int) (hs []Head) {
 		for i := range n {
-			hs = append(hs, Head{Chain: Chain{Author: "two", Incarnation: Incarnation{byte(i >> 8), byte(i)}}, Seq: 1, ID: FactID{1}})
+			hs = append(hs, Head{
+				Chain: Chain{Author: "two", Incarnation: Incarnation{byte(i >> 8), byte(i)}}, Seq: 1, ID: FactID{1},
+			})
 		}
 		return hs
 	}
 	long := func(n int) string { return strings.Repeat("x", n) }
 	part := func(depth, try int) Parent {
-		return Parent{Instance: workflow.InstanceID{9}, Attempt: a, Try: try, Line: slices.Repeat([]workflow.PartnerID{"one"}, depth)}
+		return Parent{
+			Instance: workflow.InstanceID{9}, Attempt: a, Try: try,
+			Line: slices.Repeat([]workflow.PartnerID{"one"}, depth),
+		}
 	}
 	nested := func(p Parent, uses ...Pin) Body {
 		return Body{Genesis: &Genesis{
-			Nonce: p.Nonce(), Succession: []workflow.PartnerID{"one"}, Assign: []Placement{{Partition: "main", Partner: "one"}},
+			Nonce: p.Nonce(), Succession: []workflow.PartnerID{"one"},
+			Assign: []Placement{{Partition: "main", Partner: "one"}},
 		}, Annex: &Annex{Parent: &p, Uses: uses}}
 	}
 	many := func(n int) (out []Pin) {
@@ -93,42 +99,60 @@ func TestLimitsOfFacts(t *testing.T) {
 		make func(*Fact)
 		want string // what the error names; "": none
 	}{
-		{"the last moment of 9999", Body{Seen: &Seen{}}, func(f *Fact) { f.At = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC).UnixMilli() }, ""},
-		{"the year 10000", Body{Seen: &Seen{}}, func(f *Fact) { f.At = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() }, "years 1970 to 9999"},
+		{"the last moment of 9999", Body{Seen: &Seen{}},
+			func(f *Fact) { f.At = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC).UnixMilli() }, ""},
+		{"the year 10000", Body{Seen: &Seen{}},
+			func(f *Fact) { f.At = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() }, "years 1970 to 9999"},
 		{"before 1970", Body{Seen: &Seen{}}, func(f *Fact) { f.At = -1 }, "years 1970 to 9999"},
 		{"the end of time", Body{Seen: &Seen{}}, func(f *Fact) { f.At = math.MaxInt64 }, "years 1970 to 9999"},
 		{"as many heads as may be", Body{Seen: &Seen{}}, func(f *Fact) { f.Seen = heads(MaxHeadsSeen) }, ""},
 		{"a head too many", Body{Seen: &Seen{}}, func(f *Fact) { f.Seen = heads(MaxHeadsSeen + 1) }, "at most 256"},
 		{"a head twice", Body{Seen: &Seen{}}, func(f *Fact) { f.Seen = append(heads(2), heads(2)...) }, "not sorted"},
-		{"heads out of order", Body{Seen: &Seen{}}, func(f *Fact) { f.Seen = []Head{heads(2)[1], heads(2)[0]} }, "not sorted"},
+		{"heads out of order", Body{Seen: &Seen{}}, func(f *Fact) { f.Seen = []Head{heads(2)[1], heads(2)[0]} },
+			"not sorted"},
 		{"no instance", Body{Seen: &Seen{}}, func(f *Fact) { f.Instance = workflow.InstanceID{} }, "no instance"},
-		{"an author's name of any length", Body{Seen: &Seen{}}, func(f *Fact) { f.Chain.Author = workflow.PartnerID(long(129)) }, "at most 128"},
+		{"an author's name of any length", Body{Seen: &Seen{}},
+			func(f *Fact) { f.Chain.Author = workflow.PartnerID(long(129)) }, "at most 128"},
 		{"two things at once", Body{Seen: &Seen{}, Cancel: &Cancel{}}, nil, "exactly one thing"},
 		{"a verdict as large as may be", verdict(MaxActions), nil, ""},
 		{"a verdict too large", verdict(MaxActions + 1), nil, "want 1 to 128"},
 		{"a verdict on nothing", verdict(0), nil, "want 1 to 128"},
-		{"an unknown action", Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: a, Kind: "explode"}}}}, nil, "explode"},
-		{"an unknown cause", Body{Verdict: &Verdict{Cause: "envy", Actions: []Action{{Attempt: a, Kind: workflow.FailBlock}}}}, nil, "envy"},
-		{"a proof too large", Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: a, Kind: workflow.FailBlock}},
-			Office: &Office{Proof: make([]byte, election.MaxCredentials+1)}}}, nil, "at most 65536"},
+		{"an unknown action", Body{Verdict: &Verdict{
+			Cause: CauseTimeout, Actions: []Action{{Attempt: a, Kind: "explode"}},
+		}}, nil, "explode"},
+		{"an unknown cause", Body{Verdict: &Verdict{
+			Cause: "envy", Actions: []Action{{Attempt: a, Kind: workflow.FailBlock}},
+		}}, nil, "envy"},
+		{"a proof too large", Body{Verdict: &Verdict{Cause: CauseTimeout,
+			Actions: []Action{{Attempt: a, Kind: workflow.FailBlock}},
+			Office:  &Office{Proof: make([]byte, election.MaxCredentials+1)}}}, nil, "at most 65536"},
 		{"a reason as long as may be", Body{Cancel: &Cancel{Reason: long(4096)}}, nil, ""},
 		{"a reason too long", Body{Cancel: &Cancel{Reason: long(4097)}}, nil, "at most 4096"},
-		{"a reason that is no text", Body{TryFailed: &TryFailed{Attempt: a, Try: 1, Reason: "no\xff"}}, nil, "not UTF-8"},
+		{"a reason that is no text", Body{TryFailed: &TryFailed{Attempt: a, Try: 1, Reason: "no\xff"}}, nil,
+			"not UTF-8"},
 		{"a child that is no instance", Body{Child: &Child{Attempt: a, Try: 1}}, nil, "no instance"},
 		{"a child of try zero", Body{Child: &Child{Attempt: a, Instance: workflow.InstanceID{1}}}, nil, "want 1 to"},
 		{"a child as deep as may be", nested(part(MaxNesting, 1)), genesis, ""},
 		{"a child too deep", nested(part(MaxNesting+1, 1)), genesis, "want 1 to 8"},
-		{"a child of nothing", nested(Parent{Attempt: a, Try: 1, Line: []workflow.PartnerID{"one"}}), genesis, "part of none"},
-		{"a child with another nonce", nested(part(1, 1)), func(f *Fact) { genesis(f); f.Body.Genesis.Nonce[0]++ }, "whose nonce"},
-		{"a name that stands for two", nested(part(1, 1), Pin{Workflow: "w"}, Pin{Workflow: "w"}), genesis, "named twice"},
+		{"a child of nothing", nested(Parent{Attempt: a, Try: 1, Line: []workflow.PartnerID{"one"}}), genesis,
+			"part of none"},
+		{"a child with another nonce", nested(part(1, 1)), func(f *Fact) { genesis(f); f.Body.Genesis.Nonce[0]++ },
+			"whose nonce"},
+		{"a name that stands for two", nested(part(1, 1), Pin{Workflow: "w"}, Pin{Workflow: "w"}), genesis,
+			"named twice"},
 		{"too many workflows", nested(part(1, 1), many(MaxPins+1)...), genesis, "at most 64"},
 		{"as many workflows as may be", nested(part(1, 1), many(MaxPins)...), genesis, ""},
-		{"a parent outside a genesis", Body{Assign: &Assign{After: a, Task: "b", Partner: "one"}, Annex: &Annex{Uses: []Pin{{Workflow: "w"}}}}, nil, "in its genesis"},
+		{"a parent outside a genesis", Body{
+			Assign: &Assign{After: a, Task: "b", Partner: "one"}, Annex: &Annex{Uses: []Pin{{Workflow: "w"}}},
+		}, nil, "in its genesis"},
 		{"a worker's name too long", Body{Lease: &Lease{Attempt: a, Try: 1, Worker: long(129)}}, nil, "at most 128"},
 		{"try zero", Body{Start: &Start{Attempt: a}}, nil, "want 1 to"},
 		{"a try without end", Body{Start: &Start{Attempt: a, Try: math.MaxInt64}}, nil, "want 1 to"},
-		{"a slot consumed twice", Body{Start: &Start{Attempt: a, Try: 1, Consumed: []Consumption{{Slot: "b"}, {Slot: "b"}}}}, nil, "named twice"},
-		{"values of all kinds", success([]any{nil, true, int64(-1 << 63), 0.5, "é", map[string]any{"k": int64(1)}}), nil, ""},
+		{"a slot consumed twice", Body{Start: &Start{
+			Attempt: a, Try: 1, Consumed: []Consumption{{Slot: "b"}, {Slot: "b"}},
+		}}, nil, "named twice"},
+		{"values of all kinds", success([]any{nil, true, int64(-1 << 63), 0.5, "é", map[string]any{"k": int64(1)}}),
+			nil, ""},
 		{"not a number", success(math.NaN()), nil, "NaN"},
 		{"infinity in a list", success([]any{math.Inf(-1)}), nil, "-Inf"},
 		{"bytes", success([]byte{1}), nil, "[]uint8"},
@@ -140,7 +164,10 @@ func TestLimitsOfFacts(t *testing.T) {
 		{"a result too large", success(long(MaxFact)), nil, "at most 262144"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			f := &Fact{Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "one"}, Seq: 2, Prev: FactID{1}, Body: c.body}
+			f := &Fact{
+				Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "one"}, Seq: 2,
+				Prev: FactID{1}, Body: c.body,
+			}
 			if c.make != nil {
 				c.make(f)
 			}
@@ -191,13 +218,18 @@ func bendFact(r *rand.Rand, f *Fact) {
 	case 3:
 		f.Seen = nil
 		for i := range r.IntN(MaxHeadsSeen + 10) {
-			f.Seen = append(f.Seen, Head{Chain: Chain{Author: "a", Incarnation: Incarnation{byte(i >> 8), byte(i)}}, Seq: 1})
+			f.Seen = append(f.Seen, Head{
+				Chain: Chain{Author: "a", Incarnation: Incarnation{byte(i >> 8), byte(i)}}, Seq: 1,
+			})
 		}
 	}
 	b := &f.Body
 	switch {
 	case b.Success != nil:
-		b.Success = &Success{Attempt: AttemptID{Slot: "a"}, Try: r.IntN(3), Outputs: map[workflow.DataName]workflow.Value{"x": anyValue(r, 0)}}
+		b.Success = &Success{
+			Attempt: AttemptID{Slot: "a"}, Try: r.IntN(3),
+			Outputs: map[workflow.DataName]workflow.Value{"x": anyValue(r, 0)},
+		}
 	case b.Genesis != nil:
 		g := *b.Genesis
 		g.Input = map[workflow.DataName]workflow.Value{workflow.DataName(name): anyValue(r, 0)}
@@ -261,7 +293,10 @@ func TestClocksBeyondTheYearsOfFacts(t *testing.T) {
 // TestReasonsAreText: whatever a program says when it fails becomes a reason that
 // can be recorded.
 func TestReasonsAreText(t *testing.T) {
-	for _, s := range []string{"", "short", "\xff\xfe", strings.Repeat("é", 3000), strings.Repeat("\xe2", 5000), strings.Repeat("x", maxReason-1) + "é"} {
+	for _, s := range []string{
+		"", "short", "\xff\xfe", strings.Repeat("é", 3000), strings.Repeat("\xe2", 5000),
+		strings.Repeat("x", maxReason-1) + "é",
+	} {
 		got := clip(s)
 		if err := reason(got); err != nil {
 			t.Errorf("a reason of %d bytes: %v", len(s), err)
@@ -274,21 +309,31 @@ func TestReasonsAreText(t *testing.T) {
 func TestTheLargestVerdictFits(t *testing.T) {
 	name := func(i int) workflow.TaskName { return workflow.TaskName(fmt.Sprintf("%0128d", i)) }
 	partner := workflow.PartnerID(strings.Repeat("p", 52))
-	v := &Verdict{Cause: CauseReported, Reason: strings.Repeat("r", maxReason), Office: &Office{Proof: make([]byte, election.MaxCredentials)}}
+	v := &Verdict{
+		Cause: CauseReported, Reason: strings.Repeat("r", maxReason),
+		Office: &Office{Proof: make([]byte, election.MaxCredentials)},
+	}
 	chosen := map[workflow.TaskName]*partition.Choice{}
 	for i := range MaxActions {
 		c := manyCandidates(20)
 		c.Why = strings.Repeat("w", maxReason)
 		for k := range c.Assignment.Candidates {
-			c.Assignment.Candidates[k].Resource = c.Assignment.Candidates[k].Resource[:0] + "12D3KooWRgtEBV1PLztE3R1ZVBCGphvBfuSZ8MJxxfoXX4iym2Hz"
+			c.Assignment.Candidates[k].Resource = c.Assignment.Candidates[k].Resource[:0] +
+				"12D3KooWRgtEBV1PLztE3R1ZVBCGphvBfuSZ8MJxxfoXX4iym2Hz"
 		}
 		chosen[name(i)] = &c
-		v.Actions = append(v.Actions, Action{Attempt: AttemptID{Fact: FactID{1}, Slot: name(i)}, Kind: workflow.FailContingency, Task: name(i), Partner: partner})
+		v.Actions = append(v.Actions, Action{
+			Attempt: AttemptID{Fact: FactID{1}, Slot: name(i)}, Kind: workflow.FailContingency, Task: name(i),
+			Partner: partner,
+		})
 	}
-	f := &Fact{Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: partner}, Seq: 1 << 40, Prev: FactID{1},
+	f := &Fact{Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: partner}, Seq: 1 << 40,
+		Prev: FactID{1},
 		Body: Body{Verdict: v, Annex: reasoned(whysOf(v.Actions, chosen)...)}}
 	for i := range MaxHeadsSeen {
-		f.Seen = append(f.Seen, Head{Chain: Chain{Author: partner, Incarnation: Incarnation{byte(i >> 8), byte(i)}}, Seq: 1 << 40, ID: FactID{1}})
+		f.Seen = append(f.Seen, Head{
+			Chain: Chain{Author: partner, Incarnation: Incarnation{byte(i >> 8), byte(i)}}, Seq: 1 << 40, ID: FactID{1},
+		})
 	}
 	if _, _, err := f.Encode(); err != nil {
 		f.Seen = nil

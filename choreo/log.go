@@ -128,7 +128,11 @@ func NewLog(genesis *Fact, raw []byte, id FactID, att *Attestation) (*Log, error
 	if genesis.Body.Genesis == nil {
 		return nil, fmt.Errorf("%w: an instance starts with its genesis, not a %s", ErrFactInvalid, genesis.Body.Kind())
 	}
-	l := &Log{instance: InstanceOf(id), byID: map[FactID]*entry{}, index: map[Chain]*chain{}, byAuthor: map[workflow.PartnerID][]*chain{}, authored: map[workflow.PartnerID]authored{}, original: map[workflow.PartnerID]bool{}, forkers: map[workflow.PartnerID]bool{}}
+	l := &Log{
+		instance: InstanceOf(id), byID: map[FactID]*entry{}, index: map[Chain]*chain{},
+		byAuthor: map[workflow.PartnerID][]*chain{}, authored: map[workflow.PartnerID]authored{},
+		original: map[workflow.PartnerID]bool{}, forkers: map[workflow.PartnerID]bool{},
+	}
 	for _, p := range genesis.Body.Genesis.Succession {
 		l.original[p] = true
 	}
@@ -372,7 +376,8 @@ func (l *Log) covered(heads []Head, disputed map[*chain]bool) (v vector) {
 		// A head beyond ours: its holder has all of that chain that we have, unless
 		// the chain is known to be forked. One among ours that is not ours proves a
 		// fork, and nothing that we have of the chain is known to be there.
-		if c := l.index[h.Chain]; c != nil && c.forkedAt == 0 && !disputed[c] && h.Seq > c.strands[0].end() && v.at(c.strands[0].place) < c.strands[0].end() {
+		if c := l.index[h.Chain]; c != nil && c.forkedAt == 0 && !disputed[c] && h.Seq > c.strands[0].end() &&
+			v.at(c.strands[0].place) < c.strands[0].end() {
 			v = v.with(c.strands[0].place, c.strands[0].end())
 		}
 	}

@@ -56,6 +56,7 @@ type Machine struct {
 	// nobody says of people's tasks here why they wait for somebody to perform them;
 	// keeps are those that this node performs by the plain rule.
 	nobody map[AttemptID]string
+	unseen map[AttemptID]string // why nobody sees an attempt that waits to be taken
 	keeps  map[AttemptID]bool
 	// claimedAt is since when (Boot) claims wait.
 	claimedAt map[FactID]time.Duration
@@ -139,6 +140,9 @@ type Partners interface {
 	// that began at since (Moment.Boot), if it still runs then. What began later is
 	// not told earlier.
 	TellStart(since time.Duration) time.Duration
+	// Entitled are the people who are here and have the role of a person's task which waits to
+	// be taken, and who of them may see it by the instance's mechanism ([partition.Entitled]).
+	Entitled(Work, partition.Waiting) (here []worklist.User, sight partition.Sight, err error)
 	// Choose finds the partner that takes a piece of work; the error says why
 	// nobody can. It changes nothing: what is given out is said by Effects.Given.
 	Choose(Work) (partition.Choice, error)
@@ -146,8 +150,13 @@ type Partners interface {
 
 // Create makes a new instance and the machine of its initiator, whose credentials go
 // with the genesis where the definition wants a role of its creator.
-func Create(self Self, def *workflow.Definition, plan *partition.Plan, g *Genesis, annex *Annex, now Moment) (*Machine, error) {
-	f := &Fact{Format: FormatFact, Chain: Chain{Author: self.Partner, Incarnation: self.Incarnation}, Seq: 1, At: wall(now.Wall), Body: Body{Genesis: g, Annex: annex}}
+func Create(
+	self Self, def *workflow.Definition, plan *partition.Plan, g *Genesis, annex *Annex, now Moment,
+) (*Machine, error) {
+	f := &Fact{
+		Format: FormatFact, Chain: Chain{Author: self.Partner, Incarnation: self.Incarnation}, Seq: 1,
+		At: wall(now.Wall), Body: Body{Genesis: g, Annex: annex},
+	}
 	if def.CreatorRole != "" {
 		f.Body.Credentials = self.Credentials
 	}
@@ -172,7 +181,8 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	}
 	g := genesis.Fact.Body.Genesis
 	if def.Hash() != g.Definition {
-		return nil, fmt.Errorf("%w: instance of definition %s, opened with %s", ErrFactInvalid, g.Definition, def.Hash())
+		return nil, fmt.Errorf("%w: instance of definition %s, opened with %s", ErrFactInvalid, g.Definition,
+			def.Hash())
 	}
 	if err := placed(plan, g); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
@@ -186,14 +196,19 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	m := &Machine{
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l, self.Trust),
-		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{}, entrusted: map[workflow.PartnerID]entrusted{},
-		running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, claimedAt: map[FactID]time.Duration{}, clocks: newClocks(&l.steps),
+		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{},
+		entrusted: map[workflow.PartnerID]entrusted{},
+		running:   map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
+		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{},
+		unseen: map[AttemptID]string{}, keeps: map[AttemptID]bool{},
+		claimedAt: map[FactID]time.Duration{}, clocks: newClocks(&l.steps),
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
-	m.timed = m.timed || slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Condition != nil && len(t.Condition.Ages()) > 0 })
+	m.timed = m.timed || slices.ContainsFunc(def.Tasks,
+		func(t *workflow.Task) bool { return t.Condition != nil && len(t.Condition.Ages()) > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
-	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(), func(p *partition.Partition) bool { return p.Timeout > 0 })
+	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(),
+		func(p *partition.Partition) bool { return p.Timeout > 0 })
 	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })
 	m.filed = slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return isFile(&d) })
 	m.dated = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil })
@@ -238,7 +253,8 @@ func placed(plan *partition.Plan, g *Genesis) error {
 	}
 	for i, p := range parts {
 		if g.Assign[i].Partition != p.Name {
-			return fmt.Errorf("the genesis places %s where the definition has partition %s", g.Assign[i].Partition, p.Name)
+			return fmt.Errorf("the genesis places %s where the definition has partition %s", g.Assign[i].Partition,
+				p.Name)
 		}
 	}
 	return nil
@@ -381,7 +397,9 @@ func (d *decision) fits(b Body) error {
 
 // next is our next fact, if it has seen those heads.
 func (d *decision) next(b Body, seen []Head) *Fact {
-	f := &Fact{Format: FormatFact, Instance: d.log.instance, Chain: d.chain, Seq: 1, Seen: seen, At: wall(d.now.Wall), Body: b}
+	f := &Fact{
+		Format: FormatFact, Instance: d.log.instance, Chain: d.chain, Seq: 1, Seen: seen, At: wall(d.now.Wall), Body: b,
+	}
 	if d.own != nil {
 		f.Seq, f.Prev = d.own.fact.Seq+1, d.own.id
 	}

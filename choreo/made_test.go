@@ -20,9 +20,12 @@ func TestMadeFromWhatWasRead(t *testing.T) {
 		from        map[workflow.DataName]workflow.Value
 		unsure      workflow.DataName
 	}{
-		{"written before", "after: measure, ", []workflow.TaskName{"measure", "paint"}, map[workflow.DataName]workflow.Value{"level": int64(7), "place": "here"}, ""},
-		{"written while it ran", "", []workflow.TaskName{"measure", "paint"}, map[workflow.DataName]workflow.Value{"level": int64(7), "place": "here"}, "level"},
-		{"written later", "", []workflow.TaskName{"paint", "measure"}, map[workflow.DataName]workflow.Value{"level": int64(1), "place": "here"}, ""},
+		{"written before", "after: measure, ", []workflow.TaskName{"measure", "paint"},
+			map[workflow.DataName]workflow.Value{"level": int64(7), "place": "here"}, ""},
+		{"written while it ran", "", []workflow.TaskName{"measure", "paint"},
+			map[workflow.DataName]workflow.Value{"level": int64(7), "place": "here"}, "level"},
+		{"written later", "", []workflow.TaskName{"paint", "measure"},
+			map[workflow.DataName]workflow.Value{"level": int64(1), "place": "here"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newMesh(t, parse(t, `

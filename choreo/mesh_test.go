@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -53,7 +54,7 @@ type node struct {
 	inc     Incarnation
 	m       *Machine
 	disk    []Stored
-	waits   Waits
+	waits   waits.Stored
 	jobs    map[AttemptID]Job
 	wake    time.Duration
 	aheads  int // how often a peer turned out to be ahead of us on our own chain
@@ -87,7 +88,10 @@ const (
 func newMesh(t testing.TB, def *workflow.Definition) *mesh {
 	return &mesh{
 		t: t, def: def, plan: partition.New(def), nodes: map[workflow.PartnerID]*node{}, limit: MaxFact,
-		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{}, lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{}, people: map[worklist.User]Speaker{}, away: map[worklist.User]bool{}, came: map[worklist.User]time.Duration{},
+		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{},
+		lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{},
+		paused: map[workflow.PartnerID]bool{}, people: map[worklist.User]Speaker{}, away: map[worklist.User]bool{},
+		came: map[worklist.User]time.Duration{},
 	}
 }
 
@@ -151,6 +155,12 @@ func (w *mesh) TellStart(since time.Duration) time.Duration { return since + tim
 // else of a person's task mostly its holder, else the first living partner other
 // than not, else not.
 func (w *mesh) Choose(x Work) (partition.Choice, error) {
+	if x.Only != "" {
+		if w.nodes[x.Only] == nil || w.gone[x.Only] {
+			return partition.Choice{}, errors.New("it is not here")
+		}
+		return partition.Choice{Partner: x.Only}, nil
+	}
 	p, ok := w.choose(x.Tasks, x.Not)
 	if _, named := w.takers[x.Tasks[0]]; x.Holder != "" && !named && (w.dice == nil || w.dice.chance(60)) {
 		p, ok = x.Holder, true
@@ -159,6 +169,28 @@ func (w *mesh) Choose(x Work) (partition.Choice, error) {
 		return partition.Choice{}, errors.New("nobody can take it")
 	}
 	return partition.Choice{Partner: p}, nil
+}
+
+// Entitled weighs those whom the test let in, who are all as idle (Partners).
+func (w *mesh) Entitled(x Work, waiting partition.Waiting) (
+	here []worklist.User, sight partition.Sight, err error,
+) {
+	s := partition.Situation{
+		Mechanism: x.Mechanism, Data: x.Data, Performers: map[workflow.TaskName]string{}, Rejected: x.Rejected,
+	}
+	for t, u := range x.Performers {
+		s.Performers[t] = string(u)
+	}
+	for _, p := range w.People(w.def.Task(x.Tasks[0]).Role) {
+		if p.Active {
+			here = append(here, p.User)
+			s.Partners = append(s.Partners, partition.Partner{
+				ID: workflow.PartnerID(p.User), Name: string(p.User), Roles: p.Roles, Reachable: true, Rested: 1,
+			})
+		}
+	}
+	sight, err = partition.Entitled(x.Plan, s, x.Tasks[0], waiting)
+	return here, sight, err
 }
 
 func (w *mesh) choose(tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool) {
@@ -193,7 +225,8 @@ func (w *mesh) genesis(at map[workflow.PartitionName]workflow.PartnerID, success
 // start creates the instance at a partner.
 func (w *mesh) start(at workflow.PartnerID, g *Genesis) error {
 	n := w.node(at)
-	m, err := Create(Self{Partner: at, Incarnation: n.inc, Trust: testTrust{}, Credentials: w.Credentials()}, w.def, w.plan, g, w.annex, w.moment())
+	m, err := Create(Self{Partner: at, Incarnation: n.inc, Trust: testTrust{}, Credentials: w.Credentials()}, w.def,
+		w.plan, g, w.annex, w.moment())
 	if err != nil {
 		return err
 	}
@@ -457,7 +490,7 @@ func (w *mesh) reload(n *node) {
 func (n *node) backup() []Stored { return slices.Clone(n.disk) }
 
 func (w *mesh) restore(n *node, disk []Stored, inc Incarnation) {
-	n.disk, n.inc, n.waits = slices.Clone(disk), inc, Waits{}
+	n.disk, n.inc, n.waits = slices.Clone(disk), inc, waits.Stored{}
 	w.crash(n)
 }
 

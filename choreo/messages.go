@@ -40,14 +40,16 @@ func (m *Machine) Failures() (out []Failure) {
 				continue
 			}
 			out = append(out, Failure{
-				Item: itemOf(a.ID), Task: a.Task.Name, By: worklist.ID(r.at.id), At: r.at.fact.At, Reason: reasonOf(r.at.fact.Body.Verdict),
-				Asks: s.unhandled(a) && !s.answered(sl),
+				Item: itemOf(a.ID), Task: a.Task.Name, By: worklist.ID(r.at.id), At: r.at.fact.At,
+				Reason: reasonOf(r.at.fact.Body.Verdict),
+				Asks:   s.unhandled(a) && !s.answered(sl),
 			})
 		}
 	}
 	if x := m.Interrupted(); x != nil {
 		out = append(out, Failure{
-			Item: worklist.Item{Assigned: worklist.ID(x.By), Slot: x.Task}, Task: x.Task, By: worklist.ID(x.By), At: x.At,
+			Item: worklist.Item{Assigned: worklist.ID(x.By), Slot: x.Task}, Task: x.Task, By: worklist.ID(x.By),
+			At:     x.At,
 			Reason: "the instance is interrupted: " + x.Cause, Asks: true,
 		})
 	}
@@ -85,8 +87,9 @@ func (m *Machine) Reminders(
 			continue
 		}
 		more, then := of.Reminders(worklist.Dated{
-			Item: d.Item, Task: d.Task.Name, Due: d.Due, Since: d.Due.Since(d.Left, at), Warnings: d.Warnings, Waits: d.Waits,
-			Asks: answers && !d.Decided,
+			Item: d.Item, Task: d.Task.Name, Due: d.Due, Since: d.Due.Since(d.Left, at), Warnings: d.Warnings,
+			Waits: d.Waits,
+			Asks:  answers && !d.Decided,
 		}, at)
 		out = append(out, more...)
 		if then > 0 && (next == 0 || then < next) {

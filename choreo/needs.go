@@ -52,7 +52,8 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 			blocked.add(sl.Task.Name)
 		case sl.Pending != nil && sl.Pick == nil:
 			nobody.add(sl.Pending.action.Task)
-		case !sl.State.Done() && (m.nobody[sl.Current.ID] != "" && !byUser(t.Role) || (t.ByRole() && !performed(t.Role))):
+		case !sl.State.Done() && (m.nobody[sl.Current.ID] != "" && (m.unseen[sl.Current.ID] != "" || !byUser(t.Role)) ||
+			(t.ByRole() && !performed(t.Role))):
 			nobody.add(t.Name)
 		}
 	}
@@ -71,8 +72,10 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 	case workflow.InstanceSucceeded, workflow.InstanceCancelled:
 		failed, blocked, nobody = Need{}, Need{}, Need{}
 	}
-	failed.Kind, blocked.Kind, nobody.Kind, incident.Kind, interrupted.Kind = NeedFailed, NeedBlocked, NeedNobody, NeedIncident, NeedInterrupted
-	return slices.DeleteFunc([]Need{interrupted, failed, blocked, nobody, incident}, func(n Need) bool { return n.Number == 0 })
+	failed.Kind, blocked.Kind, nobody.Kind, incident.Kind, interrupted.Kind = NeedFailed, NeedBlocked, NeedNobody,
+		NeedIncident, NeedInterrupted
+	return slices.DeleteFunc([]Need{interrupted, failed, blocked, nobody, incident},
+		func(n Need) bool { return n.Number == 0 })
 }
 
 func (n *Need) add(t workflow.TaskName) {

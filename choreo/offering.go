@@ -51,23 +51,32 @@ func (s *State) policy() worklist.Policy {
 // Policy is by which policy people's tasks are offered now.
 func (m *Machine) Policy() worklist.Policy { return m.state.policy() }
 
-// offersOnly reports whether an attempt is at a person's task that is offered to some of its role only.
-func (s *State) offersOnly(a *Attempt) bool {
-	return a.undoes == nil && !a.Task.ByNode() && !s.policy().All()
+// limits reports whether the policy or a mechanism limits to some of its role who sees an attempt.
+func (s *State) limits(a *Attempt) bool {
+	return a.undoes == nil && !a.Task.ByNode() && (!s.policy().All() || s.pulled(a))
 }
 
 // offered are those to whom an item is offered by name, while nobody has it; toAll: it is for all of its role.
 func (s *State) offered(i worklist.Item) (to []worklist.User, toAll bool) {
-	if s.peoples.board == nil {
-		return nil, s.policy().All()
+	if !s.offers(i) {
+		return nil, s.unlimited(i)
 	}
 	return s.peoples.board.Offered(i)
 }
 
+// offers reports whether the board knows of an item, so that it says who sees it.
+func (s *State) offers(i worklist.Item) bool { return s.peoples.board != nil && s.peoples.board.Has(i) }
+
+// unlimited reports whether everybody of its role sees an item of which the board does not know.
+func (s *State) unlimited(i worklist.Item) bool {
+	a := s.attempts[attemptIDOf(i)]
+	return a == nil || !s.limits(a)
+}
+
 // Sees reports whether somebody who may do an item sees it while nobody has it.
 func (m *Machine) Sees(i worklist.Item, u worklist.User) bool {
-	if m.state.peoples.board == nil {
-		return m.state.policy().All() || u == m.state.responsible()
+	if !m.state.offers(i) {
+		return m.state.unlimited(i) || u == m.state.responsible()
 	}
 	return m.state.peoples.board.Visible(i, u)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -21,7 +22,7 @@ import (
 // officePatience is how long the coordinator may leave something without
 // acknowledgement, which is several attempts to send it, and how long those whom it is
 // to tell may give no sign that they have been told.
-const officePatience = GuardianTimeout * 2 / 3
+const officePatience = waits.GuardianTimeout * 2 / 3
 
 // unanswered is what a coordinator was to have at a moment, and has not acknowledged.
 type unanswered struct {

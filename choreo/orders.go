@@ -1,10 +1,12 @@
 package choreo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -81,14 +83,20 @@ type Asked struct {
 	Partner    workflow.PartnerID // who holds it
 	// Presumed: its holder has not said so, and may go on with it.
 	Presumed bool
+	// Left: somebody has left it so, and what waits for it is blocked: it can still be done once more.
+	Left bool
 }
 
-// Asks are the failures that wait for an order, in rule order. It costs as much as there are failures.
+// Asks are the failures that wait for an order, in rule order; in an instance that is blocked also those
+// of which that was decided. It costs as much as there are failures.
 func (m *Machine) Asks() (out []Asked) {
 	s := m.state
+	blocked := s.overall() == workflow.InstanceBlocked
 	for _, sl := range inOrder(s.failures) {
-		if a := sl.Current; s.unhandled(a) && !s.answered(sl) {
-			out = append(out, Asked{sl.Task.Name, a.Task.Name, a.Partner, !a.endedByHolder()})
+		a := sl.Current
+		left := s.answered(sl)
+		if s.unhandled(a) && (!left || blocked && a.endedByHolder()) {
+			out = append(out, Asked{sl.Task.Name, a.Task.Name, a.Partner, !a.endedByHolder(), left})
 		}
 	}
 	return out
@@ -99,14 +107,19 @@ func (m *Machine) Asks() (out []Asked) {
 func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerID, error) {
 	switch x := m.state.def.Task(t); {
 	case x == nil && t == workflow.FlowTask:
-		return worklist.Item{}, "", fmt.Errorf("%w: the instance is not driven by its data, so no method recovers it", ErrNotNow)
+		return worklist.Item{}, "", fmt.Errorf("%w: the instance is not driven by its data, so no method recovers it",
+			ErrNotNow)
 	case x == nil:
 		return worklist.Item{}, "", fmt.Errorf("%w: %s", ErrNoTask, t)
 	case x.Condition != nil:
 		return worklist.Item{}, "", fmt.Errorf("%w: %s is fired by data states: what it comes to is recovered, and nothing else is decided about it", ErrNotNow, t)
 	}
 	for _, sl := range m.state.slotsOf(t) {
-		if a := sl.Current; sl.Task.Name == t || a.Task.Name == t {
+		a := sl.Current
+		if sl.Pick != nil { // what counts, of which it can be ordered that it be undone
+			a = sl.Pick
+		}
+		if sl.Task.Name == t || a.Task.Name == t {
 			return itemOf(a.ID), a.Partner, nil
 		}
 	}
@@ -128,7 +141,8 @@ func (s *State) mayDecide(i worklist.Item, p worklist.Person) error {
 		return nil
 	}
 	return &worklist.Refusal{
-		Item: i, Why: worklist.NotDeciding, By: s.responsible(), Text: "you answer neither for the instance nor for all of its workflow",
+		Item: i, Why: worklist.NotDeciding, By: s.responsible(),
+		Text: "you answer neither for the instance nor for all of its workflow",
 	}
 }
 
@@ -170,6 +184,9 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		return d.mayRecover(a, x)
 	}
 	sl, t := a.Slot, a.Task.Name
+	if x.What == worklist.Undo {
+		return d.state.mayUndoBy(a)
+	}
 	if sl.Current != a {
 		return notInCharge(t)
 	}
@@ -196,20 +213,105 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		return nil
 	case d.movedOften(sl):
 		return fmt.Errorf("%w: %w", ErrNotNow, errMovedOften)
+	case x.To != "" && x.To != d.self:
+		w := d.work([]workflow.TaskName{t}, "")
+		w.Only = x.To
+		if _, err := d.choose(w); err != nil {
+			return said.Errorf("%w: %s cannot take %s: %w", ErrNotNow, x.To, t, err)
+		}
 	}
 	return nil
 }
 
-// doAgain begins another attempt at a task that failed, as an order asks.
+// Undoable are the tasks of an instance that has ended which can be undone by order now, in rule order.
+func (m *Machine) Undoable() (out []workflow.TaskName) {
+	if !m.undoes {
+		return nil
+	}
+	for _, sl := range m.state.slots {
+		if a := sl.Pick; a != nil && m.state.mayUndoBy(a) == nil {
+			out = append(out, a.Task.Name)
+		}
+	}
+	return out
+}
+
+// mayUndoBy says why what an attempt did is not undone by order; nil: it is. What others may still build upon is
+// not, nor what was built upon before that is undone which was.
+func (s *State) mayUndoBy(a *Attempt) error {
+	t := a.Task.Name
+	switch now := s.overall(); {
+	case a.success() == nil:
+		return fmt.Errorf("%w: %s has not succeeded: there is nothing to undo", ErrNotNow, t)
+	case a.undo == nil:
+		return fmt.Errorf("%w: the workflow does not say how %s is undone", ErrNotNow, t)
+	case a.toUndo, a.stands != standing, a.undo.start != nil:
+		return fmt.Errorf("%w: %s is undone already, or will be", ErrNotNow, t)
+	case now == workflow.InstanceRunning, now == workflow.InstanceBlocked, now == workflow.InstanceInterrupted:
+		return fmt.Errorf("%w: the instance is %s, so others may still build upon %s: cancel it first", ErrNotNow, now, t)
+	}
+	for _, u := range a.users {
+		if u.undo != nil && u.success() != nil && u.stands == standing && !u.toUndo {
+			return fmt.Errorf("%w: %s was built upon it, and can be undone: have that undone first", ErrNotNow, u.Task.Name)
+		}
+	}
+	return nil
+}
+
+// doAgain begins another attempt at a task that failed, as an order asks; one that is to be left out ends at once.
 func (d *decision) doAgain(x worklist.Reopen) (added bool) {
 	a := d.state.attempts[attemptIDOf(x.Item)]
 	if a == nil || a.Partner != d.self || !d.state.unhandled(a) || d.state.wanted(a) || d.movedOften(a.Slot) {
 		return false
 	}
 	order := FactID(x.Order)
-	b := Assign{After: a.ID, Verdict: a.Slot.Outcome.at.id, Task: a.Task.Name, Partner: d.self}
+	o, _ := orderIn(d.log.byID[order])
+	b := Assign{After: a.ID, Verdict: a.Slot.Outcome.at.id, Task: a.Task.Name, Partner: cmp.Or(o.To, d.self)}
 	e, err := d.append(Body{Assign: &b, Annex: &Annex{Order: &order}})
-	return err == nil && e.counted
+	if err != nil || !e.counted {
+		return false
+	}
+	if b.Partner != d.self {
+		d.give(b.Task, b.Partner)
+	}
+	if n := d.state.attempts[AttemptID{Fact: e.id, Slot: b.After.Slot}]; n != nil && n.skips {
+		d.skip(n)
+	}
+	return true
+}
+
+// skip ends an attempt of ours at a task that is to be left out: what waits for it is released.
+func (d *decision) skip(a *Attempt) (added bool) {
+	o, _ := d.state.orderOf(a)
+	_, err := d.append(Body{Verdict: &Verdict{
+		Cause: CauseReported, Reason: clip("left out by order: " + o.Reason),
+		Actions: []Action{{Attempt: a.ID, Kind: workflow.FailRelease}},
+	}})
+	return err == nil
+}
+
+// orderOf is the order by which the holder began an attempt; false: it was none.
+func (s *State) orderOf(a *Attempt) (worklist.Order, bool) {
+	x := a.assigned.fact.Body.Annex
+	if x == nil || x.Order == nil {
+		return worklist.Order{}, false
+	}
+	return orderIn(s.log.byID[*x.Order])
+}
+
+// Orders is what a fact orders; empty: nothing that counts.
+func (m *Machine) Orders(id FactID) string {
+	x, _ := orderIn(m.log.byID[id])
+	return x.What
+}
+
+// orderIn is the order that a fact gives; false: it gives none that counts.
+func orderIn(e *entry) (worklist.Order, bool) {
+	if e == nil || !e.counted || e.fact.Body.Claim == nil {
+		return worklist.Order{}, false
+	}
+	x, orders := e.fact.Body.Claim.Body().(worklist.Order)
+	return x, orders
 }
 
 // applyAgain enters an assignment by which the holder of an attempt that failed begins another, by order.
@@ -219,9 +321,12 @@ func (s *State) applyAgain(e *entry, a *Attempt, b *Assign, order FactID) (why s
 		return r.at.id == b.Verdict && r.action.Kind == workflow.FailBlock && s.log.knew(e, r.at)
 	})
 	followed := func(n *Attempt) bool { return s.log.knew(e, n.assigned) } // by this order or another
+	x, _ := orderIn(o)
 	switch {
-	case a.Partner != e.fact.Chain.Author || b.Partner != a.Partner || b.Task != a.Task.Name || a.beside():
+	case a.Partner != e.fact.Chain.Author || b.Task != a.Task.Name || a.beside():
 		return "by order the holder of an attempt does the same once more, and nothing else"
+	case b.Partner != cmp.Or(x.To, a.Partner):
+		return "by order the holder of an attempt does the same once more, or the partner that the order names"
 	case asked < 0:
 		return "no verdict had ended the attempt, as its author knew"
 	case !orderedAgain(o, a) || !s.log.knew(e, o):
@@ -232,18 +337,17 @@ func (s *State) applyAgain(e *entry, a *Attempt, b *Assign, order FactID) (why s
 		return movedOften
 	}
 	t := a.turning()
-	t.assigns = append(t.assigns, s.addAttempt(e, a, a.rulings[asked], b.Task, b.Partner))
+	n := s.addAttempt(e, a, a.rulings[asked], b.Task, b.Partner)
+	n.skips = x.What == worklist.Skip
+	t.assigns = append(t.assigns, n)
 	s.touch(a.Slot)
 	return ""
 }
 
-// orderedAgain reports whether a fact orders that an attempt be done once more.
+// orderedAgain reports whether a fact orders that an attempt be done once more, or left out.
 func orderedAgain(o *entry, a *Attempt) bool {
-	if o == nil || !o.counted || o.fact.Body.Claim == nil {
-		return false
-	}
-	x, orders := o.fact.Body.Claim.Body().(worklist.Order)
-	return orders && x.What == worklist.Again && attemptIDOf(x.Item) == a.ID
+	x, orders := orderIn(o)
+	return orders && (x.What == worklist.Again || x.What == worklist.Skip) && attemptIDOf(x.Item) == a.ID
 }
 
 // doneAgain is the attempt that followed one by order, though a verdict had ended the slot with that; nil: none did.
@@ -306,5 +410,6 @@ func (d *decision) cancelBy(order FactID) (added bool) {
 
 // notInCharge refuses a word about an attempt in whose place there is another by now.
 func notInCharge(t workflow.TaskName) error {
-	return fmt.Errorf("%w: %s was given to another partner, or begun once more, meanwhile: look at it again", ErrNotNow, t)
+	return fmt.Errorf("%w: %s was given to another partner, or begun once more, meanwhile: look at it again",
+		ErrNotNow, t)
 }

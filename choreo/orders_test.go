@@ -27,7 +27,7 @@ func (s *story) order() string {
 		task = s.d.CmdArgs[3].Key
 	}
 	o := orderOf(n, s.d.CmdArgs[2].Key, task)
-	o.Reason = s.arg("reason")
+	o.Reason, o.To = s.arg("reason"), workflow.PartnerID(s.arg("to"))
 	return s.put(n, s.w.word(s.speaker(), o))
 }
 
@@ -37,6 +37,9 @@ func (s *story) asks() string {
 		fmt.Fprintf(&b, "%s of %s", a.Task, a.Partner)
 		if a.Presumed {
 			b.WriteString(" (presumed)")
+		}
+		if a.Left {
+			b.WriteString(" (left so)")
 		}
 		b.WriteString("\n")
 	}
@@ -64,6 +67,15 @@ func TestDoneAgainOnlyByOrder(t *testing.T) {
 	say := func(what string) FactID {
 		c := w.word(w.people["u"], worklist.Order{Item: itemOf(old.ID), What: what})
 		return n.m.mustAppend(w.moment(), Body{Claim: c}).id
+	}
+	elsewhere := func() string {
+		b := Assign{After: old.ID, Verdict: verdict, Task: "a", Partner: "two"}
+		order := say(worklist.Again)
+		return n.m.mustAppend(w.moment(), Body{Assign: &b, Annex: &Annex{Order: &order}}).why
+	}
+	w.lies = true
+	if got := elsewhere(); !strings.Contains(got, "or the partner that the order names") {
+		t.Errorf("by one whom no order names: %q", got)
 	}
 	goOn := say(worklist.Continue)
 	order := say(worklist.Again)
@@ -120,13 +132,16 @@ func TestAnOrderThatCannotBeFollowedHidesNone(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: w\ntasks:\n  a: {type: manual}\n  b: {after: a}\npartitions: {p: [a], q: [b]}\n"))
 	w.annex = &Annex{Responsible: "u"}
 	w.people["u"] = Speaker{User: "u", At: "two"}
-	if err := w.start("two", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p": "one", "q": "two"}, "two", "one")); err != nil {
+	if err := w.start("two", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p": "one", "q": "two"}, "two",
+		"one")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
 	one, two := w.nodes["one"], w.nodes["two"]
 	a := one.m.state.bySlot["a"].Current
-	two.m.mustAppend(w.moment(), Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{{Attempt: a.ID, Kind: workflow.FailBlock}}}})
+	two.m.mustAppend(w.moment(), Body{Verdict: &Verdict{
+		Cause: CauseExpired, Actions: []Action{{Attempt: a.ID, Kind: workflow.FailBlock}},
+	}})
 	w.step(two)
 	w.meet("one", "two")
 	w.stabilize(false)
@@ -184,12 +199,45 @@ func TestWhatAnOrderCosts(t *testing.T) {
 			}
 			taken[u]++
 			fail()
-			if wrote, most := len(n.m.log.order)-before, n.m.state.orderTakes(&Claim{}, orderOf(n, worklist.Again, "a")).facts; wrote > most {
+			if wrote, most := len(n.m.log.order)-before,
+				n.m.state.orderTakes(&Claim{}, orderOf(n, worklist.Again, "a")).facts; wrote > most {
 				t.Fatalf("%d facts followed an order that was charged as %d", wrote, most)
 			}
 		}
 	}
 	if taken["u"] == 0 || taken["u"] != taken["v"] || taken["u"] > MaxPersonOrderFacts/40 {
-		t.Errorf("%d orders of u and %d of v were taken: want as many of each, each charged with its 21 tries", taken["u"], taken["v"])
+		t.Errorf("%d orders of u and %d of v were taken: want as many of each, each charged with its 21 tries",
+			taken["u"], taken["v"])
+	}
+}
+
+// A holder that stopped after it had begun the attempt at what is to be left out, and before it ended that, does so
+// when it is back: the task is not done.
+func TestLeftOutAlsoAfterACrash(t *testing.T) {
+	w := newMesh(t, parse(t, "workflow: w\ntasks:\n  a: {}\n  b: {after: a}\n"))
+	w.annex = &Annex{Responsible: "u"}
+	w.people["u"] = Speaker{User: "u", At: "one"}
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	n := w.nodes["one"]
+	old := n.m.state.bySlot["a"].Current
+	n.m.TaskEnded(old.ID, 1, Result{Failed: true, Reason: "fog"}, w.moment(), w)
+	w.step(n)
+	c := w.word(w.people["u"], worklist.Order{Item: itemOf(old.ID), What: worklist.Skip, Reason: "storm"})
+	order := n.m.mustAppend(w.moment(), Body{Claim: c}).id
+	b := Assign{After: old.ID, Verdict: n.m.state.bySlot["a"].Outcome.at.id, Task: "a", Partner: n.id}
+	if e := n.m.mustAppend(w.moment(), Body{Assign: &b, Annex: &Annex{Order: &order}}); !e.counted {
+		t.Fatal(e.why)
+	}
+	w.step(n)
+	w.stabilize(false)
+	a := n.m.state.bySlot["a"]
+	if a.State != workflow.Failed || a.Outcome.action.Kind != workflow.FailRelease || a.Current.start != nil {
+		t.Errorf("a is %s, by %+v, started: %v", a.State, a.Outcome, a.Current.start != nil)
+	}
+	if b := n.m.state.bySlot["b"]; b.State != workflow.Running {
+		t.Errorf("b is %s", b.State)
 	}
 }

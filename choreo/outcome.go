@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // Outcome is how an attempt ended, as far as it says something about its
 // performer.
 type Outcome struct {
-	Partner workflow.PartnerID
-	Task    *workflow.Task
-	Failed  bool
-	Tries   int
+	Performer worklist.User // who did it: a partner, or a person who took it from a worklist
+	Task      *workflow.Task
+	Failed    bool
+	Tries     int
 	// Began and Ended are by the performer's wall clock, in ms since 1970.
 	Began, Ended int64
 }
@@ -38,7 +39,7 @@ func (m *Machine) Outcomes() []Outcome {
 	var out []Outcome
 	for _, sl := range m.state.slots {
 		for _, a := range sl.Attempts {
-			if o, ok := a.outcome(); ok {
+			if o, ok := m.state.outcome(a); ok {
 				out = append(out, o)
 			}
 		}
@@ -48,8 +49,8 @@ func (m *Machine) Outcomes() []Outcome {
 }
 
 // outcome is how an attempt ended that had been started; ok is false while it has not.
-func (a *Attempt) outcome() (o Outcome, ok bool) {
-	o = Outcome{Partner: a.Partner, Task: a.Task, Tries: a.tries}
+func (s *State) outcome(a *Attempt) (o Outcome, ok bool) {
+	o = Outcome{Performer: s.performerOf(a), Task: a.Task, Tries: a.tries}
 	end := a.success()
 	if end == nil {
 		end, o.Failed = a.gaveUp(), true

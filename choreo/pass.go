@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file is about who does what: what a choice is told of the work, what
@@ -25,13 +26,14 @@ type Work struct {
 	Tasks     []workflow.TaskName // one partner takes them all
 	Not       workflow.PartnerID  // the one that failed it: rather another
 	Rejected  []workflow.PartnerID
+	Only      workflow.PartnerID // nobody else is asked; empty: all are
 	// Holder is, of a person's task that can begin, the partner that holds it and seeks
 	// somebody who has its role and can be reached now; empty: other work.
 	Holder workflow.PartnerID
 	Data   map[workflow.DataName]workflow.Value
-	// Performers are, by task, the partner that performs or performed it, or was
-	// chosen to, as far as is known.
-	Performers map[workflow.TaskName]workflow.PartnerID
+	// Performers are, by task, who performs or performed it as far as is known: the person
+	// who took it from a worklist, or else the partner that does it or was chosen to.
+	Performers map[workflow.TaskName]worklist.User
 	// Chance is in [0, 1), for a choice by lot.
 	Chance float64
 	// Given is what this node gave out of the same instance just before, and nobody was
@@ -49,7 +51,7 @@ func (w Work) Rand() *rand.Rand {
 func (o outlook) work(tasks []workflow.TaskName, not workflow.PartnerID) Work {
 	w := Work{
 		Instance: o.log.instance, Plan: o.state.plan, Mechanism: o.Mechanism(), Tasks: tasks, Not: not,
-		Data: maps.Clone(o.state.values), Performers: map[workflow.TaskName]workflow.PartnerID{}, Chance: o.now.Chance,
+		Data: maps.Clone(o.state.values), Performers: map[workflow.TaskName]worklist.User{}, Chance: o.now.Chance,
 	}
 	if len(o.state.def.Constraints) == 0 {
 		return w // nobody asks
@@ -60,8 +62,8 @@ func (o outlook) work(tasks []workflow.TaskName, not workflow.PartnerID) Work {
 		if sl.Pick != nil {
 			a = sl.Pick
 		}
-		if a.start != nil || a.success() != nil || a.chosen() {
-			w.Performers[a.Task.Name] = a.Partner
+		if a.start != nil || a.success() != nil || a.chosen() || o.claimed(a) {
+			w.Performers[a.Task.Name] = o.state.performerOf(a)
 		}
 	}
 	return w
@@ -81,7 +83,8 @@ func (d *decision) give(t workflow.TaskName, taker workflow.PartnerID) {
 	}
 	def := d.state.def
 	d.given = append(d.given, Holding{
-		Partner: taker, Giver: d.self, Work: partition.WorkOfTasks(def.Name, t), Time: partition.Expected(def.Task(t)), Ready: true, Task: t,
+		Partner: taker, Giver: d.self, Work: partition.WorkOfTasks(def.Name, t), Time: partition.Expected(def.Task(t)),
+		Ready: true, Task: t,
 	})
 }
 
@@ -104,12 +107,7 @@ func (m *Machine) Given() []Holding {
 }
 
 // Mechanism is the allocation mechanism of the instance.
-func (m *Machine) Mechanism() aptitude.Mechanism {
-	if a := m.log.genesis.fact.Body.Annex; a != nil {
-		return a.Mechanism
-	}
-	return partition.PlainRule
-}
+func (m *Machine) Mechanism() aptitude.Mechanism { return m.state.mechanism() }
 
 // of finds why a partition, or a task by itself, came to its partner.
 func (a *Annex) of(p workflow.PartitionName, t workflow.TaskName) *Why {
@@ -143,12 +141,15 @@ func (s *State) drop() {
 	}
 }
 
-// why is how an attempt that was assigned by itself came to its partner, or why
-// its holder keeps it.
+// why is how an attempt that was assigned by itself came to its partner, why its holder
+// keeps it, or how those were weighed to whom it was offered.
 func (a *Attempt) why() *Why {
 	e := a.assigned
-	if a.kept != nil {
+	switch {
+	case a.kept != nil:
 		e = a.kept
+	case a.weighed != nil && !a.given():
+		e = a.weighed
 	}
 	return e.fact.Body.Annex.of("", a.Task.Name)
 }
@@ -194,7 +195,8 @@ func (m *Machine) Holdings() []Holding {
 		m.log.steps++
 		if p := d.part(g.Partition); p.holding > 0 {
 			out = append(out, Holding{
-				Partner: g.Partner, Giver: m.log.genesis.fact.Chain.Author, Work: partition.WorkOf(m.state.def.Name, g.Partition),
+				Partner: g.Partner, Giver: m.log.genesis.fact.Chain.Author,
+				Work: partition.WorkOf(m.state.def.Name, g.Partition),
 				Time: p.expected, Ready: p.begun > 0, Partition: g.Partition,
 			})
 		}
@@ -208,7 +210,8 @@ func (m *Machine) Holdings() []Holding {
 		}
 		out = append(out, Holding{
 			Partner: a.Partner, Giver: e.fact.Chain.Author, Work: partition.WorkOfTasks(m.state.def.Name, a.Task.Name),
-			Time: partition.Expected(a.Task), Ready: sl.State == workflow.Ready || sl.State == workflow.Running, Task: a.Task.Name,
+			Time: partition.Expected(a.Task), Ready: sl.State == workflow.Ready || sl.State == workflow.Running,
+			Task: a.Task.Name,
 		})
 	}
 	return out
@@ -226,7 +229,7 @@ func (m *Machine) Took(h Holding) time.Duration {
 	for _, t := range tasks {
 		for _, sl := range m.state.slotsOf(t) {
 			for _, a := range sl.Attempts {
-				o, ok := a.outcome()
+				o, ok := m.state.outcome(a)
 				if !ok || a.Partner != h.Partner {
 					continue
 				}
@@ -296,7 +299,8 @@ func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
 	}
 	err := fmt.Errorf("%w: %s is not needed", ErrNotNow, t)
 	if x.Condition != nil {
-		err = fmt.Errorf("%w: %s is fired by data states: it goes to another partner only with all of them", ErrNotNow, t)
+		err = fmt.Errorf("%w: %s is fired by data states: it goes to another partner only with all of them",
+			ErrNotNow, t)
 	}
 	for _, sl := range m.state.slotsOf(t) {
 		a := sl.Current

@@ -39,7 +39,8 @@ func (s *State) entitledAt(e *entry, a *Attempt, who Speaker) bool {
 
 // dueAt reports whether an attempt had passed to a user as its deadline was near, as far as a fact's author knew.
 func (s *State) dueAt(e *entry, a *Attempt, u worklist.User) bool {
-	return u == s.responsible() && slices.ContainsFunc(s.peoples.dueTo[a.ID], func(p *entry) bool { return s.log.knew(e, p) })
+	return u == s.responsible() && slices.ContainsFunc(s.peoples.dueTo[a.ID],
+		func(p *entry) bool { return s.log.knew(e, p) })
 }
 
 // elsewhere reports whether somebody cannot have an attempt, as far as a fact's author knew: its task names no role,
@@ -93,7 +94,8 @@ func (s *State) givenTo(e *entry, i worklist.Item, grant worklist.ID, u worklist
 
 // forOthers reports whether an item was passed to another role than its task's: nobody else is sought for it.
 func (s *State) forOthers(a *Attempt) bool {
-	return s.peoples.board != nil && len(s.peoples.passed[a.ID]) > 0 && s.peoples.board.Role(itemOf(a.ID)) != a.Task.Role
+	return s.peoples.board != nil && len(s.peoples.passed[a.ID]) > 0 &&
+		s.peoples.board.Role(itemOf(a.ID)) != a.Task.Role
 }
 
 // passOn writes down that an item passes on, as a person asks who may.
@@ -102,7 +104,8 @@ func (d *decision) passOn(c *Claim, x worklist.Transfer, by worklist.Person, bef
 	if x.To != "" {
 		known := false
 		if to, known = d.partners.Person(x.To); !known {
-			return Claimed{}, fmt.Errorf("%w: the partner that holds %s knows no such person as %s, or it was removed", ErrNotNow, x.Item.Slot, x.To)
+			return Claimed{}, fmt.Errorf("%w: the partner that holds %s knows no such person as %s, or it was removed",
+				ErrNotNow, x.Item.Slot, x.To)
 		}
 	}
 	if before { // the answer was lost

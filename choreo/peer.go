@@ -154,7 +154,8 @@ func (m *Machine) Restate(from workflow.PartnerID, inc Incarnation, heads []Head
 // or facts of it came from others: then this store was rolled back, and a new
 // incarnation is needed.
 func (m *Machine) AheadOfUs(heads []Head) bool {
-	return m.rolledBack() || slices.ContainsFunc(heads, func(h Head) bool { return h.Chain == m.chain && m.log.byID[h.ID] == nil })
+	return m.rolledBack() || slices.ContainsFunc(heads,
+		func(h Head) bool { return h.Chain == m.chain && m.log.byID[h.ID] == nil })
 }
 
 // Forget has the next Outgoing send again what was not acknowledged: after a

@@ -8,7 +8,8 @@ import (
 // This file finds the performers of people's tasks. The holder of a partition runs it;
 // a task with a role is for any partner that has the role (docs/language.md, role).
 // When such a task becomes ready its holder gives it to one of them that can be
-// reached, by the instance's mechanism, and takes itself into account:
+// reached, by the instance's mechanism, and takes itself into account. (By one that
+// pulls it waits first to be taken from a worklist: pulling.go.)
 //
 //	                         the holder performs it        somebody else does
 //	by a mechanism           one fact says that, and why   one fact passes it on, and says why
@@ -25,13 +26,14 @@ import (
 // seeksPerformer reports whether an attempt here, which has not been started, is a
 // person's task for which nobody was chosen yet, or this node wrongly.
 func (o outlook) seeksPerformer(a *Attempt) bool {
-	switch {
-	case !a.Task.ByRole() || !a.mayStart() || o.claimed(a) || o.state.forOthers(a):
+	switch waits, _ := o.awaitsTaker(a); {
+	case !a.Task.ByRole() || !a.mayStart() || o.claimed(a) || o.state.forOthers(a) || waits:
 		return false
 	case !o.partners.HasRole(o.self, a.Task.Role):
 		return true
 	}
-	return a.kept == nil && !o.keeps[a.ID] && (o.Mechanism() == partition.PlainRule || o.state.cameWithPartition(a))
+	return a.kept == nil && !o.keeps[a.ID] &&
+		(o.Mechanism() == partition.PlainRule || o.state.cameWithPartition(a) || o.state.pulled(a))
 }
 
 // toPerform reports whether somebody who takes an attempt from its holder only performs it:

@@ -38,7 +38,8 @@ func TestRunBeyondTheShareStaysOut(t *testing.T) {
 			t.Errorf("%s: %d facts are taken in (%v) which nothing proves, refused: %v", order, added, err, m.Refuses())
 		}
 		if order == "in order" {
-			if d := m.Declined(); err != nil || len(d) != 1 || d[0] != (Declined{Author: "three", Why: TooManyFacts, Facts: 6}) {
+			if d := m.Declined(); err != nil || len(d) != 1 ||
+				d[0] != (Declined{Author: "three", Why: TooManyFacts, Facts: 6}) {
 				t.Errorf("declined %v (%v), want all six", d, err)
 			}
 		}

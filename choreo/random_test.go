@@ -67,7 +67,8 @@ func sourceOf(d dice, timed bool) string {
 		fmt.Fprintf(&b, "  p%d: [%s]\n", p, strings.Join(in, ", "))
 	}
 	if !strings.Contains(b.String(), "contingency: c0") {
-		return strings.Replace(b.String(), "c0: {on-failure: {contingency: c1}, ", "c0: {on-failure: {contingency: c1}, after: t0, ", 1) + ", c0]"
+		return strings.Replace(b.String(), "c0: {on-failure: {contingency: c1}, ",
+			"c0: {on-failure: {contingency: c1}, after: t0, ", 1) + ", c0]"
 	}
 	return b.String()
 }
@@ -90,7 +91,8 @@ func randomTask(d dice, i int, timed, cyclic bool) []string {
 	}
 	switch d(6) {
 	case 0, 1:
-		keys = append(keys, "on-failure: {contingency: c0}", "reconcile: "+pickOf(d, []string{"keep-first", "keep-original", "keep-replacement"}))
+		keys = append(keys, "on-failure: {contingency: c0}",
+			"reconcile: "+pickOf(d, []string{"keep-first", "keep-original", "keep-replacement"}))
 	case 2:
 		keys = append(keys, "on-failure: release")
 	}
@@ -234,7 +236,8 @@ func (w *mesh) peopleFinish(n *node) {
 // quiet reports whether everybody knows everything and the instance has ended.
 func (w *mesh) quiet() bool {
 	for _, id := range w.names() {
-		if n := w.nodes[id]; w.takesPart(id) && (n.m == nil || n.m.Overall() == workflow.InstanceRunning || len(n.jobs) > 0) {
+		if n := w.nodes[id]; w.takesPart(id) &&
+			(n.m == nil || n.m.Overall() == workflow.InstanceRunning || len(n.jobs) > 0) {
 			return false
 		}
 	}
@@ -294,9 +297,11 @@ func (w *mesh) mustEnd(rt *rapid.T) {
 		for _, a := range sl.Attempts {
 			switch {
 			case a.lost():
-				rt.Fatalf("%s at %s lost, and is not undone although everybody is here:\n%s\n%s", a.ID, a.Partner, w.nodes["ann"].m.Fingerprint(), w.def.Canonical())
+				rt.Fatalf("%s at %s lost, and is not undone although everybody is here:\n%s\n%s", a.ID, a.Partner,
+					w.nodes["ann"].m.Fingerprint(), w.def.Canonical())
 			case a.compensated() && a.stands == standing:
-				rt.Fatalf("%s at %s stands, and was undone:\n%s\n%s", a.ID, a.Partner, w.nodes["ann"].m.Fingerprint(), w.def.Canonical())
+				rt.Fatalf("%s at %s stands, and was undone:\n%s\n%s", a.ID, a.Partner, w.nodes["ann"].m.Fingerprint(),
+					w.def.Canonical())
 			}
 		}
 	}
@@ -319,7 +324,8 @@ func (w *mesh) shuffled(m *Machine, d dice) *Machine {
 	for _, e := range m.log.order {
 		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: &Attestation{}})
 	}
-	got, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, facts[0])
+	got, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
+		facts[0])
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -348,7 +354,9 @@ func TestEarlierSuccessOfTheSameAttemptArrivesLater(t *testing.T) {
 	w.mail = nil
 	w.restore(two, two.disk[:3], Incarnation{2})
 	w.advance(1)
-	if _, err := two.m.Receive("three", []Received{encoded(t, w.as("three", two.m).mustAppend(w.moment(), Body{Seen: &Seen{}}).fact)}); err != nil {
+	if _, err := two.m.Receive("three", []Received{
+		encoded(t, w.as("three", two.m).mustAppend(w.moment(), Body{Seen: &Seen{}}).fact),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.say("two", "b", 3)

@@ -96,8 +96,11 @@ func TestRelayOfTwoWhoWorkedOffline(t *testing.T) {
 		{"40 results of 23 to 30 KB each", large(40), func(w *mesh) {
 			for i := range 40 {
 				for k, id := range []workflow.PartnerID{"ann", "bob"} {
-					data := map[workflow.DataName]workflow.Value{workflow.DataName(rune('x' + k)): strings.Repeat("x", []int{30_000, 23_000}[k])}
-					if err := w.nodes[id].m.Finish(workflow.TaskName(fmt.Sprintf("t%d%c", i, 'a'+k)), Result{Outputs: data}, w.moment(), w); err != nil {
+					data := map[workflow.DataName]workflow.Value{
+						workflow.DataName(rune('x' + k)): strings.Repeat("x", []int{30_000, 23_000}[k]),
+					}
+					if err := w.nodes[id].m.Finish(workflow.TaskName(fmt.Sprintf("t%d%c", i, 'a'+k)),
+						Result{Outputs: data}, w.moment(), w); err != nil {
 						w.t.Fatal(err)
 					}
 					w.step(w.nodes[id])
@@ -155,7 +158,8 @@ func TestBundlesAreNoLargerThanTheyCame(t *testing.T) {
 				}
 			}
 			if n > max(w.limit, single, came[l.from])+intro {
-				rt.Fatalf("%s sends %d facts of %d bytes; the limit is %d, the largest bundle that it had %d", l.from, len(b.Facts), n, w.limit, came[l.from])
+				rt.Fatalf("%s sends %d facts of %d bytes; the limit is %d, the largest bundle that it had %d", l.from,
+					len(b.Facts), n, w.limit, came[l.from])
 			}
 			for _, o := range b.Facts {
 				if o.e.att == nil && (!covered[o.e.id] || o.e.fact.Body.BringsIn()) {
@@ -179,7 +183,8 @@ func TestWhoComesLateSeesThatAtOnce(t *testing.T) {
 		fmt.Fprintf(&tasks, "  t%d: {type: manual, out: [x]}\n", i)
 		fmt.Fprintf(&done, "t%d, ", i)
 	}
-	w := newMesh(t, parse(t, "workflow: long\ndata: {x: {type: string}}\ntasks:\n"+tasks.String()+"  y: {type: manual}\n  z: {type: manual}\npartitions:\n  pa: ["+done.String()+"y, z]\n"))
+	w := newMesh(t, parse(t, "workflow: long\ndata: {x: {type: string}}\ntasks:\n"+tasks.String()+
+		"  y: {type: manual}\n  z: {type: manual}\npartitions:\n  pa: ["+done.String()+"y, z]\n"))
 	w.limit = 4 << 10
 	w.takers = map[workflow.TaskName]workflow.PartnerID{"y": "bob", "z": "bob"}
 	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"pa": "ann"}, "ann")); err != nil {
@@ -230,7 +235,8 @@ func TestWhoComesLateSeesThatAtOnce(t *testing.T) {
 func TestWhoeverElseBroughtANewcomerIn(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: heavy\ntasks: {a: {type: manual}, x: {type: manual}}\npartitions: {pa: [a], px: [x]}\n"))
 	w.limit = 192 << 10
-	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"pa": "ann", "px": "lou"}, "ann", "lou")); err != nil {
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"pa": "ann", "px": "lou"}, "ann",
+		"lou")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
@@ -268,7 +274,8 @@ func TestWhoeverElseBroughtANewcomerIn(t *testing.T) {
 			size += len(o.e.raw)
 		}
 		if size > MaxBundle || facts[0].Fact.Body.Genesis == nil {
-			t.Errorf("the first bundle has %d bytes and begins with a %s fact: want at most %d, and the genesis", size, facts[0].Fact.Body.Kind(), MaxBundle)
+			t.Errorf("the first bundle has %d bytes and begins with a %s fact: want at most %d, and the genesis", size,
+				facts[0].Fact.Body.Kind(), MaxBundle)
 		}
 		return facts
 	}
@@ -291,7 +298,8 @@ func TestWhoeverElseBroughtANewcomerIn(t *testing.T) {
 // of the fewest bytes is shown, though it has more steps and came later.
 func TestIntroductionIsTheLightest(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: rows\ntasks: {b: {type: manual}, x: {type: manual}}\npartitions: {pb: [b], px: [x]}\n"))
-	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"pb": "ann", "px": "lou"}, "ann", "lou")); err != nil {
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"pb": "ann", "px": "lou"}, "ann",
+		"lou")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
@@ -315,7 +323,10 @@ func TestIntroductionIsTheLightest(t *testing.T) {
 			t.Errorf("shown: %q, want %q", shown, want)
 		}
 	}
-	lie := Body{Assign: &Assign{After: AttemptID{Slot: "x"}, Task: "x", Partner: "new"}, Annex: &Annex{Rejected: strings.Repeat("x", maxReason)}}
+	lie := Body{
+		Assign: &Assign{After: AttemptID{Slot: "x"}, Task: "x", Partner: "new"},
+		Annex:  &Annex{Rejected: strings.Repeat("x", maxReason)},
+	}
 	f := encoded(t, w.as("lou", ann.m).mustAppend(w.moment(), lie).fact)
 	f.Att = &Attestation{Sig: make([]byte, 64)}
 	if _, err := ann.m.Receive("lou", []Received{f}); err != nil {

@@ -12,8 +12,8 @@ import (
 // said it: what it knew is in the facts, and does not change any more.
 //
 //	ready       its task has a rule about data, or a trigger
-//	start       it holds the attempt, has the role, and the rule may have held:
-//	            for each term it knew a fact from which that can follow
+//	start       it holds the attempt, has the role and a unit of what its task holds, and the
+//	            rule may have held: for each term it knew a fact from which that can follow
 //	success     it had started, and told of no other end
 //	called off  it knew why the attempt was not needed
 //
@@ -296,6 +296,8 @@ func (v *evidence) mayStart(a *Attempt) string {
 		return "its author had passed the attempt on"
 	case slices.ContainsFunc(sl.Attempts, done):
 		return "its task had been done, as its author knew"
+	case v.unitless(a) != "":
+		return v.unitless(a)
 	case v.begun(sl):
 		return ""
 	case sl.hasData || !v.held(sl):

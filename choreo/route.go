@@ -12,6 +12,8 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 //	success with a successor elsewhere           → the successors' holders, the guardian and its successor
 //	success that may have written data           → likewise, the holders of tasks whose rules ask for them
 //	success that makes a predecessor ready       → the holders of emergency tasks that wait for that one
+//	success, success before, or readiness of what
+//	holds a resource; that it was called off      → those who give the resource out (resources.go)
 //	ready or start that a rule elsewhere asks for → the holders of the tasks with that rule
 //	start of a task that still runs after a while → the successors' holders, the guardian (begun.go)
 //	the end of a partition                       → all participants
@@ -92,6 +94,7 @@ func (d *decision) routeSuccess(e *entry, a *Attempt) {
 			d.tell(p, e)
 		}
 	}
+	d.tellKeepers(e, a.Slot)
 	for _, part := range d.state.plan.EmergencyListeners(a.Slot.Task.Name) {
 		d.tell(d.state.holder[part], e)
 		for _, sl := range d.state.patient {
@@ -109,6 +112,9 @@ func (s *State) awaiting(a *Attempt) map[workflow.PartnerID]bool {
 	for _, d := range a.Slot.dependents {
 		s.log.steps++
 		next[d.Current.Partner] = true
+		for _, k := range s.keepersOf(d) {
+			next[k] = true
+		}
 	}
 	for _, it := range a.Slot.writes {
 		for p := range it.holders {
@@ -126,6 +132,7 @@ func (d *decision) oweWhoAsks(e *entry, a *Attempt, tr workflow.Transition) {
 			for _, n := range q.terms {
 				d.log.steps++
 				d.tell(n.of.Current.Partner, e)
+				d.tellKeepers(e, n.of)
 			}
 		}
 	}

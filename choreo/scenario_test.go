@@ -350,6 +350,8 @@ func (s *story) lieAbout(kind string, a *Attempt, to workflow.PartnerID) (b Body
 	case "verdict":
 		act := Action{Attempt: a.ID, Kind: cmp.Or(t.OnFailure, workflow.FailBlock), Task: t.Contingency, Partner: to}
 		b.Verdict = &Verdict{Cause: CauseTimeout, Actions: []Action{act}}
+	case "release":
+		b.Verdict = &Verdict{Cause: CauseReported, Actions: []Action{{Attempt: a.ID, Kind: workflow.FailRelease}}}
 	case "assign":
 		b.Assign = &Assign{After: a.ID, Task: t.Contingency, Partner: to}
 		for _, r := range a.rulings {
@@ -643,6 +645,12 @@ func (s *story) describe(m *Machine, f *Fact) string {
 		if ids := b.Claim.About(); len(ids) > 0 {
 			about = s.attempt(m, ids[0])
 		}
+		switch x := body.(type) {
+		case worklist.Reserve:
+			about = fmt.Sprintf("%v for %s", x.Resources, s.attempt(m, attemptIDOf(x.Item)))
+		case worklist.Keep:
+			about = string(x.Partition)
+		}
 		if o, orders := body.(worklist.Order); orders {
 			kind += " " + o.What
 		}
@@ -678,7 +686,8 @@ func (s *story) hear(l letter, b *Bundle) {
 		}
 		what = append(what, text)
 	}
-	s.told = append(s.told, fmt.Sprintf("%s to %s: %s (%s)", l.from, l.to, strings.Join(what, ", "), strings.Join(s.reasons(m, l.to, b), "; ")))
+	s.told = append(s.told, fmt.Sprintf("%s to %s: %s (%s)", l.from, l.to, strings.Join(what, ", "),
+		strings.Join(s.reasons(m, l.to, b), "; ")))
 }
 
 // reasons are the lines of the table in route.go that call for a letter.
@@ -694,8 +703,11 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 			continue
 		}
 		switch f := &o.e.fact.Body; {
-		case f.Genesis != nil || f.Verdict != nil || f.Assign != nil || f.Cancel != nil || f.Seen != nil || f.WriteOff != nil || f.Claim != nil:
+		case f.Genesis != nil || f.Verdict != nil || f.Assign != nil || f.Cancel != nil || f.Seen != nil ||
+			f.WriteOff != nil || f.Claim != nil && !reserves(f.Claim):
 			add("a " + f.Kind() + " goes to everybody")
+		case f.Claim != nil:
+			add("units, for whoever waits for them and those who judge")
 		case f.Success != nil:
 			s.reasonsOfSuccess(m, to, m.state.attempts[f.Success.Attempt], add)
 		}
@@ -707,10 +719,13 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 	}
 	for _, o := range b.Facts {
 		f := &o.e.fact.Body
-		if len(out) > 0 || f.Start == nil || slices.ContainsFunc(m.begun, func(x begun) bool { return x.start.fact.Body.Start.Attempt == f.Start.Attempt }) {
+		if len(out) > 0 || f.Start == nil ||
+			slices.ContainsFunc(m.begun,
+				func(x begun) bool { return x.start.fact.Body.Start.Attempt == f.Start.Attempt }) {
 			continue
 		}
-		if a := m.state.attempts[f.Start.Attempt]; a.runs() && (m.state.awaiting(a)[to] || m.looking(Moment{}, s.w).judges()[0] == to) {
+		if a := m.state.attempts[f.Start.Attempt]; a.runs() &&
+			(m.state.awaiting(a)[to] || m.looking(Moment{}, s.w).judges()[0] == to) {
 			add(string(a.Task.Name) + " still runs")
 		}
 	}
@@ -764,4 +779,10 @@ func (s *story) same() string {
 		return err.Error()
 	}
 	return "yes"
+}
+
+// reserves reports whether a claim gives units of resources out.
+func reserves(c *Claim) bool {
+	_, ok := c.Body().(worklist.Reserve)
+	return ok
 }

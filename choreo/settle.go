@@ -247,7 +247,8 @@ func (sl *Slot) term(tr workflow.Transition) workflow.Finding {
 		f.BySuccess = f.Truth == workflow.Impossible && sl.Pick != nil
 		return f
 	}
-	if sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease { // no outcome: its state is about to change
+	// Without an outcome its state is about to change.
+	if o := sl.Outcome; sl.State == workflow.Failed && o != nil && o.action.Kind == workflow.FailRelease {
 		return workflow.Finding{Truth: workflow.Impossible, Dropped: true}
 	}
 	return truth(sl.Pick != nil && !sl.Held, open, byFailure)

@@ -71,6 +71,8 @@ type TaskView struct {
 	Why *Why
 	// Dropped says why it is not needed; nil: it is.
 	Dropped *Dropped
+	// WaitsFor are the resources that it is to hold and has not got yet.
+	WaitsFor []worklist.Lack
 	// Child is the instance that does it; zero: none, as far as is known.
 	Child workflow.InstanceID
 }
@@ -108,7 +110,10 @@ type IncidentView struct {
 // Snapshot shows the instance as this replica knows it.
 func (m *Machine) Snapshot() Snapshot {
 	s := m.state
-	out := Snapshot{State: s.shownState(), Started: m.log.genesis.fact.At, Data: maps.Clone(s.values), Conflicts: map[workflow.DataName][]workflow.Value{}}
+	out := Snapshot{
+		State: s.shownState(), Started: m.log.genesis.fact.At, Data: maps.Clone(s.values),
+		Conflicts: map[workflow.DataName][]workflow.Value{},
+	}
 	for _, name := range s.def.TopoOrder() {
 		t := s.def.Task(name)
 		switch {
@@ -127,13 +132,19 @@ func (m *Machine) Snapshot() Snapshot {
 	for _, g := range s.genesis.Assign {
 		why := s.log.genesis.fact.Body.Annex.of(g.Partition, "")
 		out.Partitions = append(out.Partitions, PartitionView{
-			Name: g.Partition, First: g.Partner, Now: heldNow(g, out.Tasks), State: s.partitionState(g.Partition, out.Tasks), Why: why,
+			Name: g.Partition, First: g.Partner, Now: heldNow(g, out.Tasks),
+			State: s.partitionState(g.Partition, out.Tasks), Why: why,
 		})
 	}
 	for i := range out.Tasks {
 		v := &out.Tasks[i]
 		if why := m.waitsForPerformer(v.Task); why != "" && v.State == workflow.Ready {
 			v.also(why)
+		}
+		if a := s.attempts[v.ID]; a != nil && v.State == workflow.Ready {
+			if v.WaitsFor = s.lacking(a); len(v.WaitsFor) > 0 {
+				v.also("waits for " + worklist.Lacking(v.WaitsFor))
+			}
 		}
 	}
 	for n := range s.conflicts {
@@ -179,12 +190,16 @@ func (m *Machine) goesOnHere(sl *Slot) bool {
 func (s *State) incidents() (out []IncidentView) {
 	for _, sl := range s.slots {
 		if sl.Duplicated {
-			out = append(out, IncidentView{At: sl.Pick.success().fact.At, Task: sl.Task.Name, What: "both sides of a split built upon a success of their own"})
+			out = append(out, IncidentView{
+				At: sl.Pick.success().fact.At, Task: sl.Task.Name,
+				What: "both sides of a split built upon a success of their own",
+			})
 		}
 		for _, a := range sl.Attempts {
 			out = append(out, s.undoIncidents(a)...)
 			if a.tookItself() {
-				what := "it presumed that another had failed " + string(a.after.Task.Name) + ", and gave the contingency to itself"
+				what := "it presumed that another had failed " + string(a.after.Task.Name) +
+					", and gave the contingency to itself"
 				task := a.Task.Name
 				if a.Task.Whole {
 					task, what = "", "it presumed that the holder of the data states was lost, and goes on with them itself"
@@ -195,9 +210,13 @@ func (s *State) incidents() (out []IncidentView) {
 	}
 	out = append(out, s.brokenConstraints()...)
 	out = append(out, s.flowIncidents()...)
+	out = append(out, s.unitIncidents()...)
 	out = append(out, s.uncounted()...)
 	for _, h := range s.log.Forks() {
-		out = append(out, IncidentView{At: s.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
+		out = append(out, IncidentView{
+			At: s.log.genesis.fact.At, Who: h.Chain.Author,
+			What: "two facts with one number: this partner lied or was restored from a backup",
+		})
 	}
 	return out
 }
@@ -235,15 +254,15 @@ func heldNow(g Placement, tasks []TaskView) (now []workflow.PartnerID) {
 	return []workflow.PartnerID{g.Partner}
 }
 
-// Progress counts the tasks of which nothing more is expected, and all tasks, and
+// Progress counts the tasks that succeeded or are not needed, and all tasks, and
 // names the partners with whom one is ready or runs, in the order of their IDs.
 func (m *Machine) Progress() (done, tasks int, at []workflow.PartnerID) {
 	for _, sl := range m.state.slots {
 		tasks++
 		switch {
-		case sl.State.Done():
+		case sl.State == workflow.Succeeded || sl.State == workflow.Skipped:
 			done++
-		case sl.State != workflow.NotReady:
+		case !sl.State.Done() && sl.State != workflow.NotReady:
 			at = append(at, sl.Current.Partner)
 		}
 	}
@@ -341,12 +360,24 @@ func (s *State) undoIncidents(a *Attempt) (out []IncidentView) {
 		return nil
 	}
 	if r := s.prevailing(a.undo.rulings); r != nil && a.undo.success() == nil {
-		out = append(out, IncidentView{At: r.at.fact.At, Task: a.Task.Name, Who: a.Partner, What: "its compensation failed: " + reasonOf(r.at.fact.Body.Verdict)})
+		out = append(out, IncidentView{
+			At: r.at.fact.At, Task: a.Task.Name, Who: a.Partner,
+			What: "its compensation failed: " + reasonOf(r.at.fact.Body.Verdict),
+		})
 	}
-	if a.undo.start != nil && a.stands != superseded {
-		out = append(out, IncidentView{At: a.undo.start.fact.At, Task: a.Task.Name, Who: a.Partner, What: "it was compensated, and then turned out to have been built upon"})
+	if a.undo.start != nil && a.stands != superseded && !a.toUndo {
+		out = append(out, IncidentView{
+			At: a.undo.start.fact.At, Task: a.Task.Name, Who: a.Partner,
+			What: "it was compensated, and then turned out to have been built upon",
+		})
 	}
 	return out
+}
+
+// undoneByOrder says how far the undoing has got that somebody ordered.
+var undoneByOrder = map[Compensation]string{
+	CompensationWaits: "it is to be undone, by order", CompensationRuns: "it is being undone, by order",
+	CompensationDone: "it was undone, by order", CompensationFailed: "it was to be undone by order, and that failed",
 }
 
 // compensation is how far the undoing of an attempt that lost has got.
@@ -368,7 +399,10 @@ func (a *Attempt) compensation() Compensation {
 // them. Those that ran in place of others count too. A failure that was released holds
 // up nothing, so what succeeded beside it goes before it.
 func (s *State) partitionState(p workflow.PartitionName, tasks []TaskView) workflow.State {
-	order := []workflow.State{workflow.Running, workflow.Ready, workflow.NotReady, workflow.Failed, workflow.Blocked, workflow.Aborted, workflow.Succeeded, workflow.Skipped}
+	order := []workflow.State{
+		workflow.Running, workflow.Ready, workflow.NotReady, workflow.Failed, workflow.Blocked, workflow.Aborted,
+		workflow.Succeeded, workflow.Skipped,
+	}
 	last := slices.Index(order, workflow.Succeeded)
 	shown, best := workflow.Skipped, 2*len(order)
 	for _, t := range tasks {
@@ -429,8 +463,15 @@ func (s *State) slotView(sl *Slot) TaskView {
 		v.also("the data are final")
 	}
 	for _, x := range sl.Attempts {
+		if x.toUndo && x.stands != superseded && x.undo != nil {
+			v.also(undoneByOrder[x.compensation()])
+		}
 		if x.success() != nil && x.stands == superseded {
-			v.Superseded = append(v.Superseded, SupersededView{Task: x.Task.Name, Partner: x.Partner, Attempt: x.Depth, Ended: x.success().fact.At, Compensation: x.compensation()})
+			v.Superseded = append(v.Superseded,
+				SupersededView{
+					Task: x.Task.Name, Partner: x.Partner, Attempt: x.Depth, Ended: x.success().fact.At,
+					Compensation: x.compensation(),
+				})
 		}
 	}
 	return v
@@ -438,7 +479,7 @@ func (s *State) slotView(sl *Slot) TaskView {
 
 func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 	v := TaskView{Task: a.Task, Partition: s.plan.Home(a.Task.Name), Partner: a.Partner, Attempt: a.Depth, State: st}
-	if a.byItself() {
+	if a.byItself() || a.weighed != nil {
 		v.Why = a.why()
 	}
 	v.Started, v.Child, v.ID = s.workedOnSince(a), a.childInstance(), a.ID
@@ -479,7 +520,8 @@ func (a *Attempt) startUnknown() bool {
 		return false
 	}
 	together := func(e *entry) bool { return e.fact.Prev == a.start.id && e.fact.At == a.start.fact.At }
-	return slices.ContainsFunc(a.successes, together) || slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && together(r.at) })
+	return slices.ContainsFunc(a.successes, together) ||
+		slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && together(r.at) })
 }
 
 func reasonOf(v *Verdict) string {

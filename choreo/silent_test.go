@@ -53,7 +53,8 @@ func TestSilentHoldersHaveTheirTime(t *testing.T) {
 			return sl.Current.Task.Timeout == 0 && (active(sl) || m.deciding(w.moment(), w).shouldBeReady(sl, 0, w.now))
 		}
 		if m.Overall() == workflow.InstanceRunning && !slices.ContainsFunc(m.state.slots, endless) {
-			rt.Fatalf("nothing may take for ever, and the instance goes on:\n%s\n%s", m.Fingerprint(), w.def.Canonical())
+			rt.Fatalf("nothing may take for ever, and the instance goes on:\n%s\n%s", m.Fingerprint(),
+				w.def.Canonical())
 		}
 		for _, sl := range m.state.slots {
 			begins := active(sl) || sl.State == workflow.NotReady && sl.ruleHolds()

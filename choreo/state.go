@@ -160,7 +160,9 @@ type Attempt struct {
 	Slot    *Slot
 	Task    *workflow.Task // what is performed: the slot's task or a contingency
 	Partner workflow.PartnerID
-	Depth   int // 1, 2, …: its number in the chain
+	Depth   int  // 1, 2, …: its number in the chain
+	skips   bool // an order began it, to have the task left out
+	toUndo  bool // an order has it compensated, though it counts
 	// replaced is how many verdicts led to it: an attempt that was passed on
 	// inherits the number of the one before.
 	replaced int
@@ -168,6 +170,7 @@ type Attempt struct {
 	assigned  *entry
 	after     *Attempt // the one that it follows; nil: the slot's first
 	by        *ruling  // because of which; nil: that one's holder passed it on
+	weighed   *entry   // the first offer of it that says how all of its role were weighed
 	ready     *entry   // the earliest
 	readied   []*entry // the earliest of each strand
 	start     *entry   // likewise
@@ -312,7 +315,10 @@ func (s *State) layOut() {
 		}
 		sl, a := &slots[len(s.slots)], &firsts[len(s.slots)]
 		*sl = Slot{Task: t, State: workflow.NotReady, place: len(s.slots), open: true, weighs: weight{going: true}}
-		*a = Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: s.holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis, turns: noTurns}
+		*a = Attempt{
+			ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: s.holder[s.plan.Home(name)], Depth: 1,
+			assigned: s.log.genesis, turns: noTurns,
+		}
 		sl.Attempts, sl.Current = []*Attempt{a}, a
 		s.attempts[a.ID] = a
 		s.slots = append(s.slots, sl)
@@ -624,7 +630,8 @@ func (s *State) participates(p workflow.PartnerID) bool { return s.joined[p] != 
 
 // join enters that a partner takes part through a fact.
 func (s *State) join(p workflow.PartnerID, e *entry) {
-	if _, first := s.rank[p]; first || slices.ContainsFunc(s.joined[p], func(by *entry) bool { return by.strand == e.strand }) {
+	if _, first := s.rank[p]; first || slices.ContainsFunc(s.joined[p],
+		func(by *entry) bool { return by.strand == e.strand }) {
 		return // an author that knows of this fact knows of the earlier one
 	}
 	if s.joined[p] == nil {

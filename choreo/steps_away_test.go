@@ -52,14 +52,21 @@ func bringsIn(t *testing.T, coordinator workflow.PartnerID, n int) (steps, facts
 	if err := w.start("one", g); err != nil {
 		t.Fatal(err)
 	}
-	d := &driven{mesh: w, m: w.nodes["one"].m, coordinator: coordinator, reach: map[workflow.PartnerID]bool{"two": true, "three": true}}
+	d := &driven{
+		mesh: w, m: w.nodes["one"].m, coordinator: coordinator,
+		reach: map[workflow.PartnerID]bool{"two": true, "three": true},
+	}
 	d.decide()
 	before, liar, seen := d.m.log.steps, penOf(t, d.m, "three", 7), []Head{d.m.log.genesis.head()}
 	for i := range n {
 		v := &Verdict{Cause: CauseTimeout}
 		for j := range each {
 			a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i*each+j))}
-			v.Actions = append(v.Actions, Action{Attempt: a, Kind: workflow.FailContingency, Task: "b", Partner: workflow.PartnerID(fmt.Sprint("p", i*each+j))})
+			v.Actions = append(v.Actions,
+				Action{
+					Attempt: a, Kind: workflow.FailContingency, Task: "b",
+					Partner: workflow.PartnerID(fmt.Sprint("p", i*each+j)),
+				})
 		}
 		d.m.mustTake(t, liar.write(Body{Verdict: v}, seen...), liar.write(Body{Seen: &Seen{}}))
 		d.decide()

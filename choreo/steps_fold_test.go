@@ -93,7 +93,8 @@ func (c course) definition(t testing.TB, n int) *workflow.Definition {
 // contested one each has a verdict, too, and the contingency's start and success.
 func (c course) facts(t testing.TB, n int) (*mesh, []Received) {
 	w := newMesh(t, c.definition(t, n))
-	m, err := Create(Self{Partner: "one", Incarnation: Incarnation{1}}, w.def, w.plan, w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two"), nil, w.moment())
+	m, err := Create(Self{Partner: "one", Incarnation: Incarnation{1}}, w.def, w.plan,
+		w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two"), nil, w.moment())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,10 @@ func (c course) facts(t testing.TB, n int) (*mesh, []Received) {
 				}
 			}
 			add(Body{Start: &Start{Attempt: a, Try: 1, Consumed: built}})
-			v := add(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: a, Kind: workflow.FailContingency, Task: "spare", Partner: "one"}}}})
+			v := add(Body{Verdict: &Verdict{
+				Cause: CauseTimeout, Actions: []Action{{Attempt: a, Kind: workflow.FailContingency, Task: "spare",
+					Partner: "one"}},
+			}})
 			b := AttemptID{Fact: v, Slot: name}
 			add(Body{Start: &Start{Attempt: b, Try: 1, Consumed: built}})
 			last[name] = add(Body{Success: &Success{Attempt: b, Try: 1}})
@@ -217,7 +221,8 @@ type runner struct {
 func (c course) begin(t testing.TB, n int) *runner {
 	w := newMesh(t, c.definition(t, n))
 	w.takers["spare"] = "one"
-	m, err := Create(Self{Partner: "one", Incarnation: Incarnation{1}}, w.def, w.plan, w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two"), nil, w.moment())
+	m, err := Create(Self{Partner: "one", Incarnation: Incarnation{1}}, w.def, w.plan,
+		w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two"), nil, w.moment())
 	if err != nil {
 		t.Fatal(err)
 	}

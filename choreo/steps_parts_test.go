@@ -112,19 +112,25 @@ func TestStepsOfWaitingToUndo(t *testing.T) {
 			fmt.Fprintf(&b, "  t%05d: {on-failure: {contingency: b}, compensate: u}\n", i)
 		}
 		w := newMesh(t, parse(t, b.String()))
-		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three", "four")); err != nil {
+		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two",
+			"three", "four")); err != nil {
 			t.Fatal(err)
 		}
 		m := w.nodes["one"].m
 		two, three := penOf(t, m, "two", 7), penOf(t, m, "three", 7)
-		facts := []Received{two.write(Body{Seen: &Seen{}}, m.log.genesis.head()), three.write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+		facts := []Received{
+			two.write(Body{Seen: &Seen{}}, m.log.genesis.head()),
+			three.write(Body{Seen: &Seen{}}, m.log.genesis.head()),
+		}
 		for i := range n {
 			a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
 			act := Action{Attempt: a, Kind: workflow.FailContingency, Task: "b", Partner: "two"}
 			v := two.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}})
 			next := AttemptID{Fact: v.ID, Slot: a.Slot}
-			facts = append(facts, v, two.write(Body{Start: &Start{Attempt: next, Try: 1}}), two.write(Body{Success: &Success{Attempt: next, Try: 1}}),
-				three.write(Body{Start: &Start{Attempt: a, Try: 1}}), three.write(Body{Success: &Success{Attempt: a, Try: 1}}))
+			facts = append(facts, v, two.write(Body{Start: &Start{Attempt: next, Try: 1}}),
+				two.write(Body{Success: &Success{Attempt: next, Try: 1}}),
+				three.write(Body{Start: &Start{Attempt: a, Try: 1}}),
+				three.write(Body{Success: &Success{Attempt: a, Try: 1}}))
 		}
 		m.mustTake(t, facts...)
 		w.now += time.Second
@@ -187,7 +193,8 @@ func TestStepsOfContingenciesThatNobodyCanTake(t *testing.T) {
 		w.now += time.Minute
 		m.Decide(w.moment(), by)
 		if len(m.desk.others) != n || by.asked == 0 {
-			t.Fatalf("%d contingencies wait of %d, and somebody was asked for %d times", len(m.desk.others), n, by.asked)
+			t.Fatalf("%d contingencies wait of %d, and somebody was asked for %d times", len(m.desk.others), n,
+				by.asked)
 		}
 		before := m.log.steps
 		by.asked = 0

@@ -46,7 +46,9 @@ func TestStepsOfReadingARule(t *testing.T) {
 					fmt.Fprintf(&b, "  join: {after: [%s]}\n  last: {when: ready(\"join\")}\n", join)
 				}
 				w := newMesh(t, parse(t, b.String()))
-				if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three")); err != nil {
+				if err := w.start("one",
+					w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two",
+						"three")); err != nil {
 					t.Fatal(err)
 				}
 				m := w.nodes["one"].m
@@ -54,7 +56,8 @@ func TestStepsOfReadingARule(t *testing.T) {
 				m.mustTake(t, liar.write(Body{Seen: &Seen{}}, m.log.genesis.head()))
 				do := func(task int) {
 					a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", task))}
-					m.mustTake(t, liar.write(Body{Start: &Start{Attempt: a, Try: 1}}), liar.write(Body{Success: &Success{Attempt: a, Try: 1}}))
+					m.mustTake(t, liar.write(Body{Start: &Start{Attempt: a, Try: 1}}),
+						liar.write(Body{Success: &Success{Attempt: a, Try: 1}}))
 				}
 				for i := range c.done(n) {
 					do(i)
@@ -98,7 +101,8 @@ func TestStepsOfShowingWhatDoesNotCount(t *testing.T) {
 			m.mustTake(t, liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "none"}, Try: i + 1}}, seen...))
 			seen = nil
 			before := m.log.steps
-			if got := m.state.uncounted(); len(got) != 1 || i > 0 && !strings.HasPrefix(got[0].What, fmt.Sprint(i+1, " ")) {
+			if got := m.state.uncounted(); len(got) != 1 ||
+				i > 0 && !strings.HasPrefix(got[0].What, fmt.Sprint(i+1, " ")) {
 				t.Fatalf("of %d facts that do not count %+v is shown", i+1, got)
 			}
 			shown += m.log.steps - before

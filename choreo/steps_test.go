@@ -50,7 +50,10 @@ type pen struct {
 func (p *pen) write(b Body, seen ...Head) Received {
 	p.t.Helper()
 	slices.SortFunc(seen, Head.compare)
-	f := &Fact{Format: FormatFact, Instance: p.instance, Chain: p.chain, Seq: p.seq + 1, Prev: p.prev, At: p.at, Seen: seen, Body: b}
+	f := &Fact{
+		Format: FormatFact, Instance: p.instance, Chain: p.chain, Seq: p.seq + 1, Prev: p.prev, At: p.at, Seen: seen,
+		Body: b,
+	}
 	r := encoded(p.t, f)
 	r.Att = &Attestation{Sig: make([]byte, 64)}
 	if p.seq, p.prev = f.Seq, r.ID; f.Seq == 1 {
@@ -243,7 +246,10 @@ func TestStepsOfSayingTheSame(t *testing.T) {
 	const text = "workflow: same\ntasks:\n  e: {type: manual, role: doctor}\n  a: {on-failure: {contingency: b}}\n  b: {on-failure: {contingency: c}}\n  c: {}\n  d: {after: a}\n"
 	a := AttemptID{Slot: "a"}
 	verdict := func(on AttemptID, then workflow.TaskName, p string) Body {
-		return Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: on, Kind: workflow.FailContingency, Task: then, Partner: workflow.PartnerID(p)}}}}
+		return Body{Verdict: &Verdict{
+			Cause: CauseTimeout, Actions: []Action{{Attempt: on, Kind: workflow.FailContingency, Task: then,
+				Partner: workflow.PartnerID(p)}},
+		}}
 	}
 	for name, say := range map[string]func(p *pen, i int) Body{
 		"ready": func(*pen, int) Body { return Body{Ready: &ReadyBody{Attempt: a}} },
@@ -265,7 +271,9 @@ func TestStepsOfSayingTheSame(t *testing.T) {
 			if i == 0 {
 				return verdict(a, "b", "")
 			}
-			return Body{Assign: &Assign{After: a, Verdict: p.first, Task: "b", Partner: workflow.PartnerID(fmt.Sprint("p", i))}}
+			return Body{Assign: &Assign{
+				After: a, Verdict: p.first, Task: "b", Partner: workflow.PartnerID(fmt.Sprint("p", i)),
+			}}
 		},
 		"passed on to others": func(_ *pen, i int) Body {
 			return Body{Assign: &Assign{After: a, Task: "a", Partner: workflow.PartnerID(fmt.Sprint("p", i))}}
@@ -275,7 +283,9 @@ func TestStepsOfSayingTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			growth(t, 40, func(n int) (int, int) {
 				w := newMesh(t, parse(t, text))
-				if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three")); err != nil {
+				if err := w.start("one",
+					w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two",
+						"three")); err != nil {
 					t.Fatal(err)
 				}
 				m := w.nodes["one"].m
@@ -312,14 +322,20 @@ func TestStepsOfBringingIn(t *testing.T) {
 					fmt.Fprintf(&b, "  t%05d: {on-failure: {contingency: b}}\n", i)
 				}
 				w := newMesh(t, parse(t, b.String()))
-				if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three")); err != nil {
+				if err := w.start("one",
+					w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two",
+						"three")); err != nil {
 					t.Fatal(err)
 				}
 				m := w.nodes["one"].m
 				before, liar, seen := m.log.steps, penOf(t, m, "three", 7), []Head{m.log.genesis.head()}
 				for i := range n {
-					act := Action{Attempt: AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}, Kind: workflow.FailContingency, Task: "b", Partner: who(i)}
-					m.mustTake(t, liar.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}}, seen...))
+					act := Action{
+						Attempt: AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))},
+						Kind:    workflow.FailContingency, Task: "b", Partner: who(i),
+					}
+					m.mustTake(t, liar.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}},
+						seen...))
 					m.Decide(w.moment(), w)
 					w.now += time.Millisecond
 					seen = nil

@@ -28,7 +28,10 @@ func sampleFacts() []*Fact {
 	bodies := []Body{
 		{Genesis: &Genesis{
 			Definition: workflow.Hash(id(2)), Nonce: [16]byte{9, 8, 7},
-			Input:        map[workflow.DataName]workflow.Value{"address": "Cais 5", "crew": int64(4), "level": 0.5, "night": true, "tags": []any{"a", nil}, "unit": map[string]any{"b": int64(-2), "a": nil}},
+			Input: map[workflow.DataName]workflow.Value{
+				"address": "Cais 5", "crew": int64(4), "level": 0.5, "night": true, "tags": []any{"a", nil},
+				"unit": map[string]any{"b": int64(-2), "a": nil},
+			},
 			Succession:   []workflow.PartnerID{"12D3KooWexample", "12D3KooWother"},
 			Assign:       []Placement{{Partition: "engine", Partner: "12D3KooWother"}},
 			Responsible:  "ana",
@@ -36,36 +39,51 @@ func sampleFacts() []*Fact {
 		}},
 		{Ready: &ReadyBody{Attempt: a, Trigger: true}},
 		{Start: &Start{Attempt: a, Try: 1, Consumed: []Consumption{{Slot: "dispatch", Fact: id(3)}}}},
-		{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"report": "out", "level": 2.0, "n": int64(1 << 40)}}},
+		{Success: &Success{
+			Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{
+				"report": "out", "level": 2.0, "n": int64(1 << 40),
+			},
+		}},
 		{TryFailed: &TryFailed{Attempt: a, Try: 2, Reason: "no water"}},
 		{Verdict: &Verdict{Cause: CauseExpired, Reason: "gone", Actions: []Action{
 			{Attempt: a, Kind: workflow.FailContingency, Task: "procedure-2", Partner: "12D3KooWother"},
-			{Attempt: b, Kind: workflow.FailBlock}}, Office: &Office{Office: election.Office{Term: 3, Number: 1, List: election.ListHash(id(4))}, Proof: []byte{1, 2, 3}}}},
+			{Attempt: b, Kind: workflow.FailBlock}}, Office: &Office{Office: election.Office{Term: 3, Number: 1,
+			List: election.ListHash(id(4))}, Proof: []byte{1, 2, 3}}}},
 		{Assign: &Assign{After: a, Verdict: id(5), Task: "procedure-2", Partner: "12D3KooWother"}},
 		{CalledOff: &CalledOff{Attempt: b}},
 		{Cancel: &Cancel{Reason: "false alarm"}},
 		{Seen: &Seen{Aside: []Head{{Chain: Chain{Author: "12D3KooWother"}, Seq: 4, ID: id(9)}}}},
 		{WriteOff: &WriteOff{Partner: "12D3KooWother"}},
 		{Genesis: &Genesis{
-			Definition: workflow.Hash(id(2)), Succession: []workflow.PartnerID{"12D3KooWexample"}, Coordination: workflow.Choreography,
-			Assign: []Placement{{Partition: "engine", Partner: "12D3KooWexample"}},
+			Definition: workflow.Hash(id(2)), Succession: []workflow.PartnerID{"12D3KooWexample"},
+			Coordination: workflow.Choreography,
+			Assign:       []Placement{{Partition: "engine", Partner: "12D3KooWexample"}},
 		}, Annex: &Annex{Mechanism: aptitude.SelPush, Why: []Why{{
-			Partition: "engine", Mechanism: aptitude.SelPush, Reason: "chosen by Sel-push", Threshold: 600, Share: 250, Others: 2,
-			Candidates: []Weighed{{Partner: "12D3KooWexample", Suitability: 900, Urgency: 800, Conformance: 1000, Availability: 1000, Verdict: aptitude.Chosen}},
+			Partition: "engine", Mechanism: aptitude.SelPush, Reason: "chosen by Sel-push", Threshold: 600, Share: 250,
+			Others: 2,
+			Candidates: []Weighed{{Partner: "12D3KooWexample", Suitability: 900, Urgency: 800, Conformance: 1000,
+				Availability: 1000, Verdict: aptitude.Chosen}},
 		}}, Dropped: []Dropped{{Task: "survey", DataSet: "flood-map", Hash: id(9), Holder: "12D3KooWother"}}}},
 		{Assign: &Assign{After: a, Task: "procedure-1", Partner: "12D3KooWother"}, Annex: &Annex{
-			Rejected: "no water", Why: []Why{{Tasks: []workflow.TaskName{"procedure-1"}, Reason: "the only one able"}}}},
+			Rejected: "no water", Why: []Why{{Tasks: []workflow.TaskName{"procedure-1"},
+				Reason: "the only one able"}}}},
 		{Child: &Child{Attempt: b, Try: 1, Instance: InstanceOf(id(10))}},
 		{Genesis: &Genesis{
 			Definition: workflow.Hash(id(2)), Nonce: part.Nonce(), Succession: []workflow.PartnerID{"12D3KooWexample"},
 			Coordination: workflow.Choreography, Assign: []Placement{{Partition: "main", Partner: "12D3KooWexample"}},
 		}, Annex: &Annex{Parent: &part, Uses: []Pin{{Workflow: "evacuation", Definition: workflow.Hash(id(11))}}}},
 		{Lease: &Lease{Attempt: b, Try: 1, Worker: "weigher-2", At: "12D3KooWother", Key: [16]byte{5, 6, 7}}},
-		{Fire: &Fire{Attempt: AttemptID{Fact: id(6), Slot: workflow.FlowTask}, State: id(5), Tasks: []workflow.TaskName{"look", "tell"}}},
+		{Fire: &Fire{
+			Attempt: AttemptID{Fact: id(6), Slot: workflow.FlowTask}, State: id(5),
+			Tasks: []workflow.TaskName{"look", "tell"},
+		}},
 	}
 	facts := make([]*Fact, len(bodies))
 	for i, body := range bodies {
-		f := &Fact{Format: FormatFact, Instance: instance, Chain: chain, Seq: uint64(i + 1), Prev: id(byte(i)), At: 1772352000000 + int64(i), Body: body}
+		f := &Fact{
+			Format: FormatFact, Instance: instance, Chain: chain, Seq: uint64(i + 1), Prev: id(byte(i)),
+			At: 1772352000000 + int64(i), Body: body,
+		}
 		f.Seen = []Head{{Chain: Chain{Author: "12D3KooWother"}, Seq: 300, ID: id(8)}}
 		if body.Genesis != nil {
 			f.Seq, f.Instance, f.Prev, f.Seen = 1, workflow.InstanceID{}, FactID{}, nil

@@ -19,7 +19,8 @@ func (v *Verdict) validate(workflow.PartnerID) error {
 	switch v.Cause {
 	case CauseReported, CauseTimeout, CauseExpired, CauseEvicted:
 	default:
-		return fmt.Errorf("cause %q, want %s, %s, %s or %s", v.Cause, CauseReported, CauseTimeout, CauseExpired, CauseEvicted)
+		return fmt.Errorf("cause %q, want %s, %s, %s or %s", v.Cause, CauseReported, CauseTimeout, CauseExpired,
+			CauseEvicted)
 	}
 	if n := len(v.Actions); n == 0 || n > MaxActions {
 		return fmt.Errorf("it judges %d attempts, want 1 to %d", n, MaxActions)
@@ -28,7 +29,8 @@ func (v *Verdict) validate(workflow.PartnerID) error {
 		switch a.Kind {
 		case workflow.FailBlock, workflow.FailRelease, workflow.FailContingency:
 		default:
-			return fmt.Errorf("action %q, want %s, %s or %s", a.Kind, workflow.FailBlock, workflow.FailRelease, workflow.FailContingency)
+			return fmt.Errorf("action %q, want %s, %s or %s", a.Kind, workflow.FailBlock, workflow.FailRelease,
+				workflow.FailContingency)
 		}
 		if err := names(a.Attempt.Slot, a.Task); err != nil {
 			return err
@@ -113,11 +115,15 @@ func (s *State) judgedOften(e *entry, a *Attempt) bool {
 
 // allowed reports whether an action is what the author of the definition chose
 // for the failure of the attempt. Of a compensation only its holder can say that
-// it failed, and nothing follows from it.
+// it failed, and nothing follows from it. What an order has left out is released by its
+// holder, whatever the definition says.
 func allowed(a *Attempt, act Action, author workflow.PartnerID) bool {
 	t := a.Task
-	if a.beside() {
+	switch {
+	case a.beside():
 		return author == a.Partner && act.Kind == workflow.FailBlock && act.Task == ""
+	case a.skips && author == a.Partner:
+		return act.Kind == workflow.FailRelease && act.Task == ""
 	}
 	kind := cmp.Or(t.OnFailure, workflow.FailBlock)
 	return act.Kind == kind && act.Task == t.Contingency
@@ -191,9 +197,14 @@ func (s *State) atLeast(many, n int, is func(int) bool) bool {
 
 // addAttempt puts a new attempt after another in its slot, because of a verdict or,
 // nil, as that one's holder passed it on.
-func (s *State) addAttempt(e *entry, after *Attempt, by *ruling, task workflow.TaskName, p workflow.PartnerID) *Attempt {
+func (s *State) addAttempt(
+	e *entry, after *Attempt, by *ruling, task workflow.TaskName, p workflow.PartnerID,
+) *Attempt {
 	sl := after.Slot
-	a := &Attempt{ID: AttemptID{Fact: e.id, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p, Depth: after.Depth + 1, replaced: after.replaced, assigned: e, after: after, by: by, turns: noTurns}
+	a := &Attempt{
+		ID: AttemptID{Fact: e.id, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p,
+		Depth: after.Depth + 1, replaced: after.replaced, assigned: e, after: after, by: by, turns: noTurns,
+	}
 	if !a.passedOn() {
 		a.replaced++
 	}

@@ -63,10 +63,12 @@ func TestDues(t *testing.T) {
 			t.Errorf("%s at %s: %v, want %v", tt.task, tt.at, got, tt.want)
 		}
 	}
-	if got := w.node("one").m.Dues(w.moment(), w).Partitions["p1"]; len(got) != 1 || got[0] != (Due{DueTimeout, 16 * time.Minute, false}) {
+	if got := w.node("one").m.Dues(w.moment(), w).Partitions["p1"]; len(got) != 1 ||
+		got[0] != (Due{DueTimeout, 16 * time.Minute, false}) {
 		t.Errorf("p1 at its holder: %v, want a time-out in 16 minutes", got)
 	}
-	if got := w.node("judge").m.Dues(w.moment(), w).Partitions["p1"]; len(got) != 1 || got[0].Kind != DueVerdict || got[0].Left <= 16*time.Minute {
+	if got := w.node("judge").m.Dues(w.moment(), w).Partitions["p1"]; len(got) != 1 || got[0].Kind != DueVerdict ||
+		got[0].Left <= 16*time.Minute {
 		t.Errorf("p1 at the judge: %v, want a verdict after its time-out", got)
 	}
 	w.crash(w.node("one"))
@@ -133,7 +135,8 @@ func TestNeeds(t *testing.T) {
 	if got := judge.m.Needs(everybody, nobody); len(got) > 0 {
 		t.Errorf("all is well: %v", got)
 	}
-	if got := judge.m.Needs(nobody, nobody); len(got) != 1 || got[0].Kind != NeedNobody || got[0].Number != 1 || got[0].Tasks[0] != "c" {
+	if got := judge.m.Needs(nobody, nobody); len(got) != 1 || got[0].Kind != NeedNobody || got[0].Number != 1 ||
+		got[0].Tasks[0] != "c" {
 		t.Errorf("nobody is a diver: %v", got)
 	}
 	w.takers["a2"] = "two"
@@ -178,12 +181,14 @@ partitions:
   p1: [engine, hull]
   p2: [tow]
 `))
-	if err := w.start("judge", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}, "judge", "one", "two")); err != nil {
+	if err := w.start("judge", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"},
+		"judge", "one", "two")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
 	needs := func() []Need {
-		return w.node("judge").m.Needs(func(workflow.RoleName) bool { return true }, func(workflow.RoleName) bool { return false })
+		return w.node("judge").m.Needs(func(workflow.RoleName) bool { return true },
+			func(workflow.RoleName) bool { return false })
 	}
 	fail := func(task workflow.TaskName) {
 		t.Helper()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/contingency"
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -36,7 +37,9 @@ import (
 //	                           and an hour from the newest of that
 //	pending         nobody's   while a contingency waits and somebody can     the guardian gives it out
 //	                           take it
-//	gone            another's  from when the partner list says so             the guardian's verdict, presumed
+//	gone            another's  from when the partner list says so             the guardian's verdict, presumed;
+//	                                                                          it keeps the resources that the
+//	                                                                          partner kept and somebody wants
 //
 // What may be judged of a partition are its unfinished tasks without those that
 // are known to wait for what is clocked elsewhere (guardian.go). A task joins
@@ -70,82 +73,9 @@ import (
 // guardian-timeout later for each living partner before them, so that a silent
 // guardian is replaced without asking anybody.
 
-// GuardianTimeout is how much longer each next in the succession waits before
-// it judges in the guardian's place.
-const GuardianTimeout = 15 * time.Second
-
-// slack is added to another's time-out, so that the holder's own verdict, which
-// is final, can arrive first: a tenth of the wait, within these bounds.
-const (
-	minSlack = time.Second
-	maxSlack = 15 * time.Second
-)
-
-func slack(d time.Duration) time.Duration { return min(max(d/10, minSlack), maxSlack) }
-
-// WaitKind says what a wait is for.
-type WaitKind uint8
-
-// The kinds of waits. The numbers are stored: never reuse one.
-const (
-	WaitTimeout   WaitKind = 1 // an attempt of our own
-	WaitPartition WaitKind = 2 // a partition of our own
-	WaitTrigger   WaitKind = 3 // an emergency task of our own
-	WaitWorstCase WaitKind = 4 // since this node knows the instance
-	WaitAnswer    WaitKind = 5 // another's partition
-	WaitAttempt   WaitKind = 6 // another's attempt that is clocked by itself
-	WaitGone      WaitKind = 7 // a partner who is out of the process
-	WaitPending   WaitKind = 9 // a contingency that somebody can take, and nobody has (8 was the pause before a try)
-
-	// Until the holder of what a WaitAnswer, a WaitAttempt, a WaitReadiness or a WaitTaken is for has heard.
-	WaitAnswerOver  WaitKind = 10
-	WaitAttemptOver WaitKind = 11
-
-	WaitReadiness WaitKind = 12 // as WaitAttempt, where it is not known that it is ready
-	WaitTaken     WaitKind = 13 // since another took an attempt that it was given later
-)
-
-// WaitKey names a wait: by attempt, partition or partner.
-type WaitKey struct {
-	_    struct{} `cbor:",toarray"`
-	Kind WaitKind
-	Name string
-}
-
-// handOver names the wait for a partner to have heard that goes before one for
-// what it does.
-func (k WaitKey) handOver() WaitKey {
-	if k.Kind == WaitAnswer {
-		return WaitKey{Kind: WaitAnswerOver, Name: k.Name}
-	}
-	return WaitKey{Kind: WaitAttemptOver, Name: k.Name}
-}
-
-// ofFacts reports whether facts that come later may have such a wait begin again.
-func (k WaitKind) ofFacts() bool {
-	return k == WaitAnswer || k == WaitAnswerOver || k == WaitAttemptOver
-}
-
-// Wait is a clock and how far it has got.
-type Wait struct {
-	_       struct{} `cbor:",toarray"`
-	Key     WaitKey
-	Elapsed time.Duration // until now, or until it was stored
-	Running bool
-}
-
-// Waits are what is stored of the waits of an instance.
-type Waits struct {
-	_   struct{} `cbor:",toarray"`
-	All []Wait
-	// Known is how many of the instance's facts, by their places, were looked at for all of
-	// them: one of those that came later may have a wait begin again.
-	Known int
-}
-
 // Break is what a node knows of a time in which it did not run.
 type Break struct {
-	Waits  Waits         // as they were stored
+	Waits  waits.Stored  // as they were stored
 	Passed time.Duration // since then
 	Now    Moment
 	Quiet  time.Duration // nothing is judged before (Boot), unless partners are heard (Heard)
@@ -167,31 +97,17 @@ func (m *Machine) Resume(facts []Received, owe bool, b Break) error {
 // begins again.
 func (m *Machine) RestoreWaits(b Break) {
 	m.clocks.quiet = b.Quiet
-	for _, w := range b.Waits.All {
-		m.clocks.stored[w.Key] = true
-		if w.Key.Kind.ofFacts() && b.Waits.Known != m.Len() {
-			m.clocks.changed = true
-			continue
-		}
-		c := &clock{elapsed: w.Elapsed, since: b.Now.Boot, running: w.Running, seen: true}
-		if w.Running {
-			c.elapsed += max(b.Passed, 0)
-		}
-		if w.Key.Kind.ofFacts() {
-			c.known = m.Len()
-		}
-		m.clocks.of(w.Key)[w.Key] = c
-	}
+	m.clocks.Restore(b.Waits, b.Passed, b.Now.Boot, m.Len())
 	m.clocks.outdated = true
-	for k, c := range m.clocks.all {
-		if k.Kind == WaitAnswer {
+	for k, c := range m.clocks.Others() {
+		if k.Kind == waits.Answer {
 			p := workflow.PartitionName(k.Name)
 			left := m.unfinishedIn(p)
 			if m.mayWait(p) {
 				left = m.mayJudge(p)
 			}
 			part := m.look().part(p)
-			c.of, c.joined, c.over = working(left), part.joined, part.over
+			c.Note = noted{of: working(left), joined: part.joined, over: part.over}
 		}
 	}
 }
@@ -235,7 +151,7 @@ func (m *Machine) lacks() bool {
 
 // over reports whether a wait of that length is over; if not it asks to be woken.
 func (d *decision) over(elapsed, total time.Duration, running bool) bool {
-	d.clocks.every = min(d.clocks.every, saveWithin(total))
+	d.clocks.Lasts(total)
 	calm := d.clocks.calm
 	switch {
 	case elapsed >= total && d.now.Boot >= calm:
@@ -259,14 +175,13 @@ func (d *decision) watch() (added bool) {
 	next := c.watched + every
 	all := !running || every == 0 || c.watched == 0 || d.now.Boot >= next
 	if all {
-		c.every = saveEvery
-		c.unsee()
+		c.Pass()
 		c.carefree = d.carefree()
 	}
 	goesOn := (running && !c.carefree) || (!running && d.timed && d.goesOn())
 	age := time.Duration(0)
 	if goesOn && d.timed {
-		age = c.run(WaitKey{Kind: WaitWorstCase}, true, d.now.Boot)
+		age = c.Run(waits.Key{Kind: waits.WorstCase}, true, d.now.Boot)
 	}
 	if d.watchSlots(age, goesOn && d.timed) {
 		return true
@@ -280,7 +195,7 @@ func (d *decision) watch() (added bool) {
 	}
 	if !added {
 		c.watched = max(d.now.Boot, 1) // 0 is never
-		c.sweep()
+		c.Sweep()
 	}
 	return added
 }
@@ -306,7 +221,7 @@ func (s *State) armed(sl *Slot) bool {
 // carefree reports whether there is nothing to watch: no time-outs, no
 // contingencies, and nobody with work is gone.
 func (o outlook) carefree() bool {
-	if o.timed || o.state.contested || len(o.clocks.all) > 0 || len(o.clocks.own) > 0 || o.Waiting() {
+	if o.timed || o.state.contested || o.clocks.Len() > 0 || o.Waiting() {
 		return false
 	}
 	for p := range o.look().unjudged {
@@ -314,13 +229,13 @@ func (o outlook) carefree() bool {
 			return false
 		}
 	}
-	return true
+	return len(o.orphaned()) == 0
 }
 
 // waited is for how long the time-out of an attempt of our own has run.
 func (o outlook) waited(a *Attempt) time.Duration {
-	if c := o.clocks.own[WaitKey{Kind: WaitTimeout, Name: a.ID.String()}]; c != nil {
-		return min(c.read(o.now.Boot), a.Task.Timeout)
+	if c := o.clocks.Get(waits.Key{Kind: waits.Timeout, Name: a.ID.String()}); c != nil {
+		return min(c.Read(o.now.Boot), a.Task.Timeout)
 	}
 	return 0
 }
@@ -338,7 +253,8 @@ func (a *Attempt) waitedBefore() time.Duration {
 // time-out of their own.
 func (d *decision) watchPartitions() bool {
 	for _, g := range d.state.genesis.Assign {
-		if p := d.state.plan.Partition(g.Partition); g.Partner == d.self && p.Declared && d.watchPartition(g.Partition, p.Timeout) {
+		if p := d.state.plan.Partition(g.Partition); g.Partner == d.self && p.Declared &&
+			d.watchPartition(g.Partition, p.Timeout) {
 			return true
 		}
 	}
@@ -365,17 +281,18 @@ func (d *decision) watchPartition(name workflow.PartitionName, total time.Durati
 	if part.answers == 0 {
 		return false
 	}
-	t := d.clocks.run(WaitKey{Kind: WaitPartition, Name: string(name)}, active, d.now.Boot)
+	t := d.clocks.Run(waits.Key{Kind: waits.Partition, Name: string(name)}, active, d.now.Boot)
 	if !active || !d.over(t, total, true) {
 		return false
 	}
-	return d.judge(d.unfinishedIn(name), CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total))
+	return d.judge(d.unfinishedIn(name), CauseTimeout,
+		"partition "+string(name)+" gave no result within "+workflow.FormatDuration(total))
 }
 
 // watchOthers clocks what others hold, as the guardian or in its place. What is over
 // together is judged in one go, as long as the instance runs on.
 func (d *decision) watchOthers(age time.Duration) (added bool) {
-	later, made := d.judgesBefore()*GuardianTimeout, d.state.made
+	later, made := d.judgesBefore()*waits.GuardianTimeout, d.state.made
 	goesOn := func(judged bool) bool {
 		d.log.steps++
 		if !judged {
@@ -387,6 +304,11 @@ func (d *decision) watchOthers(age time.Duration) (added bool) {
 	for _, p := range d.state.Participants() {
 		gone := p != d.self && d.look().unjudged[p] > 0 && d.partners.Gone(p)
 		if !goesOn(gone && d.watchGone(p, later)) {
+			return true
+		}
+	}
+	for _, part := range d.orphaned() {
+		if !goesOn(d.watchKeeper(part, later)) {
 			return true
 		}
 	}
@@ -417,7 +339,8 @@ func (o outlook) judgesBefore() time.Duration {
 // orchestrates, then the succession.
 func (o outlook) judges() []workflow.PartnerID {
 	c := o.coordinator()
-	living := slices.DeleteFunc(slices.Clone(o.state.genesis.Succession), func(p workflow.PartnerID) bool { return p == c || o.partners.Gone(p) })
+	living := slices.DeleteFunc(slices.Clone(o.state.genesis.Succession),
+		func(p workflow.PartnerID) bool { return p == c || o.partners.Gone(p) })
 	if c != "" {
 		living = slices.Insert(living, 0, c)
 	}
@@ -426,7 +349,7 @@ func (o outlook) judges() []workflow.PartnerID {
 
 // watchGone judges the unfinished work of a partner who is out of the process.
 func (d *decision) watchGone(p workflow.PartnerID, later time.Duration) bool {
-	t := d.clocks.run(WaitKey{Kind: WaitGone, Name: string(p)}, true, d.now.Boot)
+	t := d.clocks.Run(waits.Key{Kind: waits.Gone, Name: string(p)}, true, d.now.Boot)
 	if !d.over(t, later, true) {
 		return false
 	}
@@ -442,8 +365,8 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 	if d.keptForEver(g.Partition) {
 		return false // its tasks are clocked one by one
 	}
-	key := WaitKey{Kind: WaitAnswer, Name: string(g.Partition)}
-	c, part := d.clocks.all[key], d.look().part(g.Partition)
+	key := waits.Key{Kind: waits.Answer, Name: string(g.Partition)}
+	c, part := d.clocks.Get(key), d.look().part(g.Partition)
 	switch {
 	case part.answers == 0:
 		return false
@@ -453,9 +376,9 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 	var left []*Attempt // nil: all that the partition answers for, and nothing joined it
 	total := d.state.plan.Timeout(g.Partition) + part.waits
 	mayWait := d.mayWait(g.Partition)
-	if c == nil || mayWait || c.of != nil || c.joined != part.joined || c.over != part.over {
+	if c == nil || mayWait || c.Note.of != nil || c.Note.joined != part.joined || c.Note.over != part.over {
 		if next := part.looked + d.lookEvery(); part.looked > 0 && d.now.Boot < next {
-			d.clocks.keep(key)
+			d.clocks.Keep(key)
 			d.out.wake(next)
 			return false
 		}
@@ -467,23 +390,23 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 			return false
 		}
 		of := working(left)
-		joined := c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of))
-		if joined || c.over != part.over {
-			d.clocks.drop(key)
+		joined := c == nil || (c.Note.of == nil && c.Note.joined != part.joined) ||
+			(c.Note.of != nil && !subset(of, c.Note.of))
+		if joined || c.Note.over != part.over {
+			d.clocks.Drop(key)
 			if !d.handedOver(key, left, later) {
 				return false
 			}
-			d.clocks.beginAfter(key, 0, d.now.Boot)
-			c = d.clocks.all[key]
-			c.of = of
-		} else if c.of = of; !mayWait {
-			c.of = nil
+			c = d.clocks.BeginAfter(key, 0, d.now.Boot)
+			c.Note.of = of
+		} else if c.Note.of = of; !mayWait {
+			c.Note.of = nil
 		}
-		c.joined, c.over = part.joined, part.over
+		c.Note.joined, c.Note.over = part.joined, part.over
 	}
-	c.known = d.log.Len()
-	total += slack(total) + later
-	t := d.clocks.run(key, true, d.now.Boot)
+	c.Known = d.log.Len()
+	total += waits.Slack(total) + later
+	t := d.clocks.Run(key, true, d.now.Boot)
 	if !d.over(t, total, true) {
 		return false
 	}
@@ -568,20 +491,20 @@ func (d *decision) watchSingle(sl *Slot, later, age time.Duration) bool {
 	if a.Partner == d.self || !sl.unjudged() || !d.state.wanted(a) || total == 0 {
 		return false
 	}
-	key := WaitKey{Kind: WaitAttempt, Name: a.ID.String()}
+	key := waits.Key{Kind: waits.Attempt, Name: a.ID.String()}
 	active, from, reason := sl.State != workflow.NotReady, a.waitedBefore(), "no result in time"
 	if !active && d.shouldBeReady(sl, later, age) {
-		key.Kind, active, from = WaitReadiness, true, 0
+		key.Kind, active, from = waits.Readiness, true, 0
 		total, reason = total+sl.Task.TimeToWait, "no word in time that it is ready"
 	}
-	total += slack(total) + later
-	if d.clocks.all[key] == nil {
+	total += waits.Slack(total) + later
+	if d.clocks.Get(key) == nil {
 		if !active || !d.handedOver(key, []*Attempt{a}, later) {
 			return false
 		}
-		d.clocks.beginAfter(key, from, d.now.Boot)
+		d.clocks.BeginAfter(key, from, d.now.Boot)
 	}
-	t := d.clocks.run(key, active, d.now.Boot)
+	t := d.clocks.Run(key, active, d.now.Boot)
 	return d.over(t, total, active) && d.judge([]*Attempt{a}, CauseTimeout, reason)
 }
 
@@ -610,14 +533,14 @@ func (d *decision) sinceTaken(a *Attempt, later, age time.Duration) time.Duratio
 	if a.assigned == d.log.genesis {
 		return age
 	}
-	key := WaitKey{Kind: WaitTaken, Name: a.ID.String()}
-	if d.clocks.all[key] == nil {
+	key := waits.Key{Kind: waits.Taken, Name: a.ID.String()}
+	if d.clocks.Get(key) == nil {
 		if !d.handedOver(key, []*Attempt{a}, later) {
 			return 0
 		}
-		d.clocks.beginAfter(key, 0, d.now.Boot)
+		d.clocks.BeginAfter(key, 0, d.now.Boot)
 	}
-	return min(d.clocks.run(key, true, d.now.Boot), age)
+	return min(d.clocks.Run(key, true, d.now.Boot), age)
 }
 
 // watchPending gives a contingency that waits for somebody to a partner that can
@@ -631,7 +554,7 @@ func (d *decision) watchPending(sl *Slot, later time.Duration) bool {
 	if err != nil {
 		return false
 	}
-	t := d.clocks.run(WaitKey{Kind: WaitPending, Name: sl.Current.ID.String()}, true, d.now.Boot)
+	t := d.clocks.Run(waits.Key{Kind: waits.Pending, Name: sl.Current.ID.String()}, true, d.now.Boot)
 	if !d.over(t, later, true) {
 		return false
 	}
@@ -690,7 +613,9 @@ func (d *decision) judge(as []*Attempt, cause Cause, reason string) (added bool)
 	byslot := map[workflow.TaskName]*Attempt{}
 	for i, a := range as {
 		// Its holder may know that it could begin although others presume that it failed.
-		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.start != nil || a.mayStart()}
+		failures[i] = contingency.Failure{
+			Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.start != nil || a.mayStart(),
+		}
 		byslot[a.Slot.Task.Name] = a
 	}
 	responses := contingency.Respond(d.state.def, failures, view{s: d.state})
@@ -792,7 +717,9 @@ func (d *decision) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID) (
 	}
 	if home := d.state.plan.Home(tasks[0]); len(tasks) == 1 && home != "" {
 		if p := d.state.holder[home]; !d.partners.Gone(p) {
-			return partition.Choice{Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it"}, nil
+			return partition.Choice{
+				Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it",
+			}, nil
 		}
 	}
 	return d.choose(d.work(tasks, not))

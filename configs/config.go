@@ -41,7 +41,8 @@ type Config struct {
 	Discovery bool `yaml:"discovery,omitempty"`
 
 	// API is where the local API and the web page are served: HOST:PORT on
-	// loopback (port 0: 7878, else the one it had instead before, else any free port), "unix:PATH"
+	// loopback (port 0: the one of its first start, 7878 if that was free, else the one it had instead before,
+	// else any free port), "unix:PATH"
 	// (relative to the node's folder), or another address together with TLS.
 	API string `yaml:"api,omitempty"`
 	// TLS is the certificate of the API; needed off loopback only.
@@ -72,6 +73,10 @@ type Config struct {
 	Capabilities []workflow.Capability `yaml:"capabilities,omitempty"`
 	// Applications say what each application name runs here.
 	Applications map[workflow.ApplicationName]Application `yaml:"applications,omitempty"`
+
+	// LockAbove is how full this device's battery has to be, in percent, to lock items: at so much or less
+	// nothing is, unless it runs on the mains. 0: whatever it has.
+	LockAbove int `yaml:"lock-above,omitempty"`
 
 	// Limits keep the node within its device's means.
 	Limits Limits `yaml:"limits,omitempty"`
@@ -155,7 +160,8 @@ func Default(p Preset) Config {
 		Shards:         runtime.GOMAXPROCS(0),
 		Parallel:       8,
 		Limits: Limits{
-			Instances: 10_000, Ended: 100_000, Keep: 30 * day, Facts: 200_000, Bytes: 64 << 20, Memory: 256 << 20, Disk: 4 << 30,
+			Instances: 10_000, Ended: 100_000, Keep: 30 * day, Facts: 200_000, Bytes: 64 << 20, Memory: 256 << 20,
+			Disk:      4 << 30,
 			Workflows: 2_000, Files: 16 << 30, Connections: 256,
 		},
 	}
@@ -168,7 +174,8 @@ func Default(p Preset) Config {
 		c.Store = StoreSmall
 		c.Parallel = 2
 		c.Limits = Limits{
-			Instances: 1_000, Ended: 5_000, Keep: 30 * day, Facts: 20_000, Bytes: 4 << 20, Memory: 16 << 20, Disk: 128 << 20,
+			Instances: 1_000, Ended: 5_000, Keep: 30 * day, Facts: 20_000, Bytes: 4 << 20, Memory: 16 << 20,
+			Disk:      128 << 20,
 			Workflows: 500, Files: 1 << 30, Connections: 64,
 		}
 	case Local:

@@ -112,7 +112,8 @@ func TestExample(t *testing.T) {
 		used = slices.AppendSeq(used, maps.Keys(app.(map[string]any)))
 	}
 	sameKeys(t, "applications", keysOf(reflect.TypeFor[configs.Application]()), used)
-	sameKeys(t, "limits", keysOf(reflect.TypeFor[configs.Limits]()), slices.Collect(maps.Keys(doc["limits"].(map[string]any))))
+	sameKeys(t, "limits", keysOf(reflect.TypeFor[configs.Limits]()),
+		slices.Collect(maps.Keys(doc["limits"].(map[string]any))))
 }
 
 func keysOf(t reflect.Type) []string {
@@ -136,36 +137,51 @@ func sameKeys(t *testing.T, where string, want, got []string) {
 func TestMistakes(t *testing.T) {
 	tests := []struct{ name, src, want string }{
 		{"unknown key", "paralel: 3", "c.yaml:1:1: there is no key \"paralel\"; did you mean \"parallel\"?"},
-		{"wrong type", "preset: lan\nparallel: many", "c.yaml:2:11: parallel: \"many\": want a whole number from 1 to 1024"},
+		{"wrong type", "preset: lan\nparallel: many",
+			"c.yaml:2:11: parallel: \"many\": want a whole number from 1 to 1024"},
 		{"a fraction", "parallel: 1.9", "c.yaml:1:11: parallel: \"1.9\": want a whole number from 1 to 1024"},
-		{"a fraction below", "limits:\n  instances: 10.5\nstore: big", "c.yaml:2:14: limits.instances: \"10.5\": want a whole number from 1 to 1000000\nc.yaml:3:8: store: "},
-		{"a list in place of a duration", "connection-time: [3s]", "c.yaml:1:18: connection-time: want a duration such as 90s, 15m, 1h30m or 3d, and not a list"},
-		{"a mapping in place of a duration", "limits:\n  keep: {a: b}", "limits.keep: want a duration such as 90s, 15m, 1h30m or 3d, and not a mapping"},
-		{"wrong type below", "limits: {facts: many}", "c.yaml:1:17: limits.facts: \"many\": want a whole number from 1000 to 10000000"},
+		{"a fraction below", "limits:\n  instances: 10.5\nstore: big",
+			"c.yaml:2:14: limits.instances: \"10.5\": want a whole number from 1 to 1000000\nc.yaml:3:8: store: "},
+		{"a list in place of a duration", "connection-time: [3s]",
+			"c.yaml:1:18: connection-time: want a duration such as 90s, 15m, 1h30m or 3d, and not a list"},
+		{"a mapping in place of a duration", "limits:\n  keep: {a: b}",
+			"limits.keep: want a duration such as 90s, 15m, 1h30m or 3d, and not a mapping"},
+		{"wrong type below", "limits: {facts: many}",
+			"c.yaml:1:17: limits.facts: \"many\": want a whole number from 1000 to 10000000"},
 		{"a directive", "%TAG !! x\npreset: lan", "c.yaml:1:1: YAML directives are not part of the language"},
 		{"text in place of a list", "listen: here", "c.yaml:1:9: listen: \"here\": want a list"},
 		{"list in place of keys", "limits: [a]", "want keys with values"},
 		{"number in place of a switch", "relay: 7", "relay: \"7\": want true or false"},
 		{"where a mistake is", "preset: lan\nlimits:\n  facts: 10\n", "c.yaml:3:10: limits.facts: 10: want"},
 		{"where a mistake in a list is", "listen:\n- /ip4/0.0.0.0/tcp/0\n- here\n", "c.yaml:3:3: listen[1]:"},
-		{"where a mistake of an application is", "applications:\n  a.b:\n    command: [x]\n    timeout: 1000d\n", "c.yaml:4:14: applications.a.b.timeout:"},
+		{"where a mistake of an application is", "applications:\n  a.b:\n    command: [x]\n    timeout: 1000d\n",
+			"c.yaml:4:14: applications.a.b.timeout:"},
 		{"not YAML", "a: b: c", "c.yaml:1:5: here is a second colon"},
-		{"an equals sign", "preset = lan\nshards: 2\n", `c.yaml:1:1: "preset = lan" is no key with a value (write preset: lan, with a colon and a space)`},
-		{"an arrow", "preset => lan\nshards: 2\n", `c.yaml:1:1: "preset => lan" is no key with a value (write preset: lan, with a colon and a space)`},
-		{"equals signs on each line", "preset = lan\nshards = 2\n", `c.yaml:1:1: "preset = lan shards = 2": want keys with values, e.g. {key: value}; write preset: lan, with a colon and a space, and so each of these lines`},
-		{"an arrow between brackets", "limits: {facts => 3000}", "c.yaml:1:10: there is no key \"facts => 3000\"; write facts: 3000, with a colon and a space"},
-		{"a tab", "limits:\n\tfacts: 3000\n", "c.yaml:2:1: this line is indented with a tab (indent with spaces, not with tabs)"},
-		{"wrong indentation", "limits:\n    facts: 3000\n  memory: 3\n", "c.yaml:3:3: this line begins in column 3, and none above that it could belong to does (begin it in column 1 or 5)"},
+		{"an equals sign", "preset = lan\nshards: 2\n",
+			`c.yaml:1:1: "preset = lan" is no key with a value (write preset: lan, with a colon and a space)`},
+		{"an arrow", "preset => lan\nshards: 2\n",
+			`c.yaml:1:1: "preset => lan" is no key with a value (write preset: lan, with a colon and a space)`},
+		{"equals signs on each line", "preset = lan\nshards = 2\n",
+			`c.yaml:1:1: "preset = lan shards = 2": want keys with values, e.g. {key: value}; write preset: lan, with a colon and a space, and so each of these lines`},
+		{"an arrow between brackets", "limits: {facts => 3000}",
+			"c.yaml:1:10: there is no key \"facts => 3000\"; write facts: 3000, with a colon and a space"},
+		{"a tab", "limits:\n\tfacts: 3000\n",
+			"c.yaml:2:1: this line is indented with a tab (indent with spaces, not with tabs)"},
+		{"wrong indentation", "limits:\n    facts: 3000\n  memory: 3\n",
+			"c.yaml:3:3: this line begins in column 3, and none above that it could belong to does (begin it in column 1 or 5)"},
 		{"a key twice", "shards: 2\nshards: 3\n", "c.yaml:2:1: this key is there twice (leave one of them out)"},
-		{"a tag that the YAML library cannot read", "capabilities: !x\n  a: 1\n  b: 2\nlisten:", "c.yaml:1:15: tags have no meaning here: leave them out"},
+		{"a tag that the YAML library cannot read", "capabilities: !x\n  a: 1\n  b: 2\nlisten:",
+			"c.yaml:1:15: tags have no meaning here: leave them out"},
 		{"bad duration", "connection-time: soon", `"soon" is not a duration: write for example 90s, 15m, 1h30m or 3d`},
-		{"negative duration", "connection-time: -5s", `"-5s" is not a duration`},
-		{"short connection time", "connection-time: 10ms", "connection-time: 10ms: want 3s to 7d: a partner gives three signs of life in that time, at least a second apart"},
+		{"negative duration", "connection-time: -5s", `"-5s" is negative`},
+		{"short connection time", "connection-time: 10ms",
+			"connection-time: 10ms: want 3s to 7d: a partner gives three signs of life in that time, at least a second apart"},
 		{"long connection time", "connection-time: 8d", "connection-time: 8d: want 3s to 7d"},
 		{"a list for a text", "api: [a]", "c.yaml:1:6: api: want a text, and not a list"},
 		{"a list of lines for a text", "api:\n  - a", "api: want a text, and not a list"},
 		{"keys for a text", "store: {x: 1}", "c.yaml:1:8: store: want a text, and not keys with values"},
-		{"keys on lines for a number", "shards:\n  x: 1", "shards: want a whole number from 1 to 256, and not keys with values"},
+		{"keys on lines for a number", "shards:\n  x: 1",
+			"shards: want a whole number from 1 to 256, and not keys with values"},
 		{"unknown preset", "preset: wan", `preset: "wan": want one of lan, mobile, local`},
 		{"unknown store", "store: big", `store: "big": want one of default, small`},
 		{"no shards", "shards: -1", "shards: -1: want 1 to 256"},
@@ -177,7 +193,8 @@ func TestMistakes(t *testing.T) {
 		{"wrong transport", "listen: [/ip4/0.0.0.0/udp/4001]", "listen[0]: /ip4/0.0.0.0/udp/4001: want QUIC"},
 		{"listens nowhere", "listen: []", "listen: []: want at least one"},
 		{"open API", "api: 0.0.0.0:8080", "api: 0.0.0.0:8080: other devices could reach it"},
-		{"API on a port that is none", "api: 127.0.0.1:99999", `c.yaml:1:6: api: 127.0.0.1:99999: port "99999": want a number from 0 to 65535`},
+		{"API on a port that is none", "api: 127.0.0.1:99999",
+			`c.yaml:1:6: api: 127.0.0.1:99999: port "99999": want a number from 0 to 65535`},
 		{"API on a negative port", "api: 127.0.0.1:-1", `port "-1": want a number from 0 to 65535`},
 		{"API on a port without number", "api: '127.0.0.1:'", `port "": want a number from 0 to 65535`},
 		{"API without port", "api: localhost", `api: "localhost": want HOST:PORT`},
@@ -185,7 +202,8 @@ func TestMistakes(t *testing.T) {
 		{"half a certificate", "tls: {key: k.pem}", `tls: certificate "", key "k.pem": want both or neither`},
 		{"capability", "capabilities: ['fire engine']", `capabilities[0]: "fire engine": want letters, digits`},
 		{"built-in application", "applications: {noop: {command: [x]}}", "applications.noop: noop: is built in"},
-		{"application of two kinds", "applications: {a: {command: [x], url: 'http://h/'}}", "applications.a: has a command and a url"},
+		{"application of two kinds", "applications: {a: {command: [x], url: 'http://h/'}}",
+			"applications.a: has a command and a url"},
 		{"application of no kind", "applications: {a: {}}", "applications.a: runs nothing"},
 		{"application name", "applications: {'a b': {command: [x]}}", `applications.a b: "a b": want letters, digits`},
 		{"no program", "applications: {a: {command: ['']}}", "applications.a.command: []: want a program first"},
@@ -193,11 +211,15 @@ func TestMistakes(t *testing.T) {
 		{"method", "applications: {a: {url: 'http://h/', method: GET}}", `applications.a.method: "GET": want one of`},
 		{"method of a command", "applications: {a: {command: [x], method: PUT}}", "are for a url, not for a command"},
 		{"folder of a URL", "applications: {a: {url: 'http://h/', folder: f}}", "are for a command, not for a url"},
-		{"environment", "applications: {a: {command: [x], env: ['1X']}}", `applications.a.env[0]: "1X": want NAME or NAME=VALUE`},
+		{"environment", "applications: {a: {command: [x], env: ['1X']}}",
+			`applications.a.env[0]: "1X": want NAME or NAME=VALUE`},
 		{"environment of ours", "applications: {a: {command: [x], env: ['MUTIRAO_TRY=9']}}", "are set by the node"},
-		{"time limit", "applications: {a: {command: [x], timeout: 1000d}}", "applications.a.timeout: 1000d: want 1ms to 30d"},
-		{"output limit", "applications: {a: {command: [x], max-output: -1}}", "applications.a.max-output: -1: want 1 to 67108864"},
-		{"who may use it", "applications: {a: {command: [x], allow: ['?']}}", `applications.a.allow[0]: "?": want a workflow: NAME, NAME by AUTHOR, or NAME@HASH`},
+		{"time limit", "applications: {a: {command: [x], timeout: 1000d}}",
+			"applications.a.timeout: 1000d: want 1ms to 30d"},
+		{"output limit", "applications: {a: {command: [x], max-output: -1}}",
+			"applications.a.max-output: -1: want 1 to 67108864"},
+		{"who may use it", "applications: {a: {command: [x], allow: ['?']}}",
+			`applications.a.allow[0]: "?": want a workflow: NAME, NAME by AUTHOR, or NAME@HASH`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -238,7 +260,8 @@ store: big
 	if err != nil {
 		got = err.Error()
 	}
-	for _, at := range []string{"2:1: ", "3:9: shards: ", "4:18: connection-time: ", "6:9: limits.keep: ", "7:14: limits.instances: ",
+	for _, at := range []string{"2:1: ", "3:9: shards: ", "4:18: connection-time: ", "6:9: limits.keep: ",
+		"7:14: limits.instances: ",
 		"8:10: limits.facts: ",
 		"9:9: listen: ", "11:11: ", "12:36: applications.horn.timeout: ", "14:8: store: "} {
 		if !strings.Contains(got, "c.yaml:"+at) {
@@ -267,7 +290,8 @@ func FuzzParse(f *testing.F) {
 
 // A duration that cannot be read is told with its place.
 func TestWrongDuration(t *testing.T) {
-	_, err := configs.Parse("config.yaml", []byte("preset: lan\n# connection-time: banana\nconnection-time: banana   # often\n"))
+	_, err := configs.Parse("config.yaml",
+		[]byte("preset: lan\n# connection-time: banana\nconnection-time: banana   # often\n"))
 	if err == nil || !strings.HasPrefix(err.Error(), "config.yaml:3:18: connection-time: ") {
 		t.Errorf("got %v", err)
 	}

@@ -34,13 +34,15 @@ func (c Config) checkSocket(m *mistakes, dir string) {
 	folder, err := os.Stat(filepath.Dir(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		m.add("api", c.API, "there is no folder %s: want a socket in one that is there, e.g. unix:api.sock", filepath.Dir(path))
+		m.add("api", c.API, "there is no folder %s: want a socket in one that is there, e.g. unix:api.sock",
+			filepath.Dir(path))
 		return
 	case err != nil:
 		m.add("api", c.API, "its folder cannot be used: %v", err)
 		return
 	case !folder.IsDir():
-		m.add("api", c.API, "%s is no folder: want a socket in one that is there, e.g. unix:api.sock", filepath.Dir(path))
+		m.add("api", c.API, "%s is no folder: want a socket in one that is there, e.g. unix:api.sock",
+			filepath.Dir(path))
 		return
 	}
 	if there, err := os.Lstat(path); err == nil && there.Mode().Type() != fs.ModeSocket {

@@ -78,9 +78,11 @@ func formless(name string, src []byte, err error) error {
 // fractions are the numbers with a fraction where a key of a type has a whole one: the YAML
 // library takes 1.9 for 1 and says nothing.
 func fractions(n ast.Node, t reflect.Type, key string) (out []slip) {
-	if _, is := n.(*ast.FloatNode); is && (t.Kind() == reflect.Int || t.Kind() == reflect.Int64) && t != reflect.TypeFor[time.Duration]() {
+	if _, is := n.(*ast.FloatNode); is && (t.Kind() == reflect.Int || t.Kind() == reflect.Int64) &&
+		t != reflect.TypeFor[time.Duration]() {
 		tk := n.GetToken()
-		return []slip{{tk.Position.Line, tk.Position.Column, fmt.Sprintf("%s: %q: want %s", key, tk.Value, wanted(t.Kind())+rangeOf(key))}}
+		return []slip{{tk.Position.Line, tk.Position.Column,
+			fmt.Sprintf("%s: %q: want %s", key, tk.Value, wanted(t.Kind())+rangeOf(key))}}
 	}
 	for _, v := range valuesOf(n) {
 		name := v.Key.GetToken().Value

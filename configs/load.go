@@ -28,12 +28,16 @@ func Load(dir string) (Config, error) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(path); err == nil {
-			return Config{}, &Error{[]string{path + ": it is a link to a file that is not there: mend the link, or remove it, which leaves all as by default"}}
+			return Config{}, &Error{[]string{
+				path + ": it is a link to a file that is not there: mend the link, or remove it, which leaves all as by default",
+			}}
 		}
 		return Default(LAN), nil
 	}
 	if info, statErr := os.Stat(path); err != nil && statErr == nil && info.IsDir() {
-		return Config{}, &Error{[]string{path + ": it is a folder, and must be a file: move it away, which leaves all as by default"}}
+		return Config{}, &Error{[]string{
+			path + ": it is a folder, and must be a file: move it away, which leaves all as by default",
+		}}
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("read the node's configuration: %w", err)
@@ -104,7 +108,10 @@ func (e *durationError) in(n ast.Node, above string) (slip, bool) {
 	for _, v := range valuesOf(n) {
 		key, tk := above+v.Key.GetToken().Value, v.Value.GetToken()
 		if kind := collection(v.Value); kind != "" && above != "applications." && isDuration(v.Key.GetToken().Value) {
-			return slip{tk.Position.Line, tk.Position.Column, key + ": want a duration such as 90s, 15m, 1h30m or 3d, and not a " + kind}, true
+			return slip{
+				tk.Position.Line, tk.Position.Column,
+				key + ": want a duration such as 90s, 15m, 1h30m or 3d, and not a " + kind,
+			}, true
 		}
 		if tk.Value == strings.Trim(e.text, `"'`) {
 			return slip{tk.Position.Line, tk.Position.Column, key + ": " + e.Error()}, true

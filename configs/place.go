@@ -240,7 +240,9 @@ var keys = func() (out []string) {
 }()
 
 // structs are what a configuration is made of.
-var structs = []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[Limits](), reflect.TypeFor[TLS](), reflect.TypeFor[Application]()}
+var structs = []reflect.Type{
+	reflect.TypeFor[Config](), reflect.TypeFor[Limits](), reflect.TypeFor[TLS](), reflect.TypeFor[Application](),
+}
 
 // keyOf is the key of a field, which the YAML library names as Limits.Facts.
 func keyOf(field string) string {

@@ -17,7 +17,10 @@ func TestServiceUnit(t *testing.T) {
 	}
 	unit := string(b)
 	const start = "ExecStart=/usr/local/bin/mutirao up --dir /var/lib/mutirao\n"
-	for _, line := range []string{start, "StateDirectory=mutirao\n", "KillSignal=SIGTERM\n", "RestartPreventExitStatus=2 3 6\n", "WantedBy=multi-user.target\n"} {
+	for _, line := range []string{
+		start, "StateDirectory=mutirao\n", "KillSignal=SIGTERM\n", "RestartPreventExitStatus=2 3 6\n",
+		"WantedBy=multi-user.target\n",
+	} {
 		if !strings.Contains(unit, "\n"+line) {
 			t.Errorf("the unit has no line %q", line)
 		}

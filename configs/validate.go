@@ -94,7 +94,8 @@ func (c Config) validateConnectionTime(m *mistakes) {
 		why = ": a partner gives three signs of life in that time, at least a second apart, so that one may be lost"
 	}
 	if c.ConnectionTime < MinConnectionTime || c.ConnectionTime > MaxConnectionTime {
-		m.add("connection-time", shown(c.ConnectionTime), "want %v to %v%s", shown(MinConnectionTime), shown(MaxConnectionTime), why)
+		m.add("connection-time", shown(c.ConnectionTime), "want %v to %v%s", shown(MinConnectionTime),
+			shown(MaxConnectionTime), why)
 	}
 }
 
@@ -102,6 +103,7 @@ func (c Config) validateConnectionTime(m *mistakes) {
 func (c Config) ranges(m *mistakes) {
 	within(m, "shards", c.Shards, 1, 256)
 	within(m, "parallel", c.Parallel, 1, 1024)
+	within(m, "lock-above", c.LockAbove, 0, 99)
 	within(m, "limits.instances", c.Limits.Instances, 1, 1_000_000)
 	within(m, "limits.ended", c.Limits.Ended, 1, 10_000_000)
 	within(m, "limits.keep", c.Limits.Keep, time.Hour, 3650*day)
@@ -109,7 +111,8 @@ func (c Config) ranges(m *mistakes) {
 	within(m, "limits.bytes", c.Limits.Bytes, 1<<20, 1<<30)
 	within(m, "limits.memory", c.Limits.Memory, 1<<20, 64<<30)
 	within(m, "limits.disk", c.Limits.Disk, 1<<20, 1<<40)
-	within(m, "limits.workflows", c.Limits.Workflows, 1, 4_000) // those of others and of this node, removed and turned away ones fit into one greeting
+	within(m, "limits.workflows", c.Limits.Workflows, 1,
+		4_000) // those of others and of this node, removed and turned away ones fit into one greeting
 	within(m, "limits.files", c.Limits.Files, 1<<20, 1<<40)
 	within(m, "limits.connections", c.Limits.Connections, 2, 10_000)
 }
@@ -117,7 +120,7 @@ func (c Config) ranges(m *mistakes) {
 // rangeOf is the range of a key that takes a whole number, as words that follow "a whole number"; empty: it is none.
 func rangeOf(key string) string {
 	var m mistakes
-	Config{}.ranges(&m) // zero is below each of them
+	Config{LockAbove: -1}.ranges(&m) // each is below its range
 	for _, err := range m {
 		var is *mistake
 		if errors.As(err, &is) && is.key == key {
@@ -138,7 +141,8 @@ func (c Config) validateListen(m *mistakes) {
 		addr, err := multiaddr.NewMultiaddr(a)
 		switch {
 		case err != nil:
-			m.add(key, fmt.Sprintf("%q", a), "not a multiaddress: want e.g. /ip4/0.0.0.0/udp/4001/quic-v1 or /ip4/0.0.0.0/tcp/4001")
+			m.add(key, fmt.Sprintf("%q", a),
+				"not a multiaddress: want e.g. /ip4/0.0.0.0/udp/4001/quic-v1 or /ip4/0.0.0.0/tcp/4001")
 		case !hasProtocol(addr, multiaddr.P_QUIC_V1) && !hasProtocol(addr, multiaddr.P_TCP):
 			m.add(key, a, "want QUIC (/udp/PORT/quic-v1) or TCP (/tcp/PORT)")
 		}
@@ -155,7 +159,8 @@ func (c Config) validateRelays(m *mistakes) {
 	for i, a := range c.Relays {
 		addr, err := multiaddr.NewMultiaddr(a)
 		if err != nil || !hasProtocol(addr, multiaddr.P_P2P) || hasProtocol(addr, multiaddr.P_CIRCUIT) {
-			m.add(fmt.Sprintf("relays[%d]", i), fmt.Sprintf("%q", a), "want the multiaddress of a member, e.g. /ip4/192.0.2.7/udp/4001/quic-v1/p2p/12D3Koo…")
+			m.add(fmt.Sprintf("relays[%d]", i), fmt.Sprintf("%q", a),
+				"want the multiaddress of a member, e.g. /ip4/192.0.2.7/udp/4001/quic-v1/p2p/12D3Koo…")
 		}
 	}
 }
@@ -248,7 +253,8 @@ func (a Application) validateWorker(m *mistakes, key func(string) string) {
 		set  bool
 		name string
 	}{
-		{len(a.Command) > 0, "command"}, {a.URL != "", "url"}, {a.Folder != "", "folder"}, {len(a.Env) > 0, "env"}, {a.Method != "", "method"},
+		{len(a.Command) > 0, "command"}, {a.URL != "", "url"}, {a.Folder != "", "folder"}, {len(a.Env) > 0, "env"},
+		{a.Method != "", "method"},
 		{len(a.Headers) > 0, "headers"}, {a.Timeout != 0, "timeout"}, {a.MaxOutput != 0, "max-output"},
 	} {
 		if x.set {
@@ -269,7 +275,8 @@ func (a Application) validateCommand(m *mistakes, key func(string) string) {
 			m.add(key(fmt.Sprintf(".env[%d]", i)), fmt.Sprintf("%q", e), "want NAME or NAME=VALUE")
 		}
 		if strings.HasPrefix(e, "MUTIRAO_") {
-			m.add(key(fmt.Sprintf(".env[%d]", i)), fmt.Sprintf("%q", e), "names that start with MUTIRAO_ are set by the node")
+			m.add(key(fmt.Sprintf(".env[%d]", i)), fmt.Sprintf("%q", e),
+				"names that start with MUTIRAO_ are set by the node")
 		}
 	}
 }

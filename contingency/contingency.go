@@ -58,7 +58,9 @@ func Respond(def *workflow.Definition, failures []Failure, view workflow.View) [
 // respond is the choice of a failed task's author; none is block.
 func respond(def *workflow.Definition, f Failure) Response {
 	t := def.Task(f.Task)
-	return Response{Slot: f.Slot, Failed: f.Task, Kind: cmp.Or(t.OnFailure, workflow.FailBlock), Contingency: t.Contingency}
+	return Response{
+		Slot: f.Slot, Failed: f.Task, Kind: cmp.Or(t.OnFailure, workflow.FailBlock), Contingency: t.Contingency,
+	}
 }
 
 var blocked = workflow.Finding{Truth: workflow.Impossible, ByFailure: true}
@@ -100,10 +102,12 @@ type overlay struct {
 
 func newOverlay(def *workflow.Definition, failures []Failure, view workflow.View) *overlay {
 	o := &overlay{
-		View: view, def: def, fills: map[workflow.TaskName][]workflow.TaskName{}, writers: map[workflow.DataName][]workflow.TaskName{},
-		hopes: map[workflow.TaskName]map[node]bool{}, open: map[node]int{}, failed: map[workflow.TaskName]Failure{},
-		answers: map[workflow.TaskName]Response{}, ended: map[workflow.TaskName]bool{}, decided: map[workflow.TaskName]decision{},
-		rules: map[workflow.TaskName]*rule{}, terms: map[node][]*clause{},
+		View: view, def: def, fills: map[workflow.TaskName][]workflow.TaskName{},
+		writers: map[workflow.DataName][]workflow.TaskName{},
+		hopes:   map[workflow.TaskName]map[node]bool{}, open: map[node]int{}, failed: map[workflow.TaskName]Failure{},
+		answers: map[workflow.TaskName]Response{}, ended: map[workflow.TaskName]bool{},
+		decided: map[workflow.TaskName]decision{},
+		rules:   map[workflow.TaskName]*rule{}, terms: map[node][]*clause{},
 	}
 	for _, f := range failures {
 		o.failed[f.Slot] = f

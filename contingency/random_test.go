@@ -24,14 +24,17 @@ func TestNothingIsDoneToWhatIsBlocked(t *testing.T) {
 		s := standing{def: def, states: states{}}
 		for _, task := range def.Tasks {
 			if !task.ContingencyOnly && rapid.IntRange(0, 3).Draw(rt, "stands") == 0 {
-				s.states[task.Name] = rapid.SampledFrom([]string{"RUNNING", "RUNNING", "SUCCEEDED", "FAILED", "RELEASED"}).Draw(rt, "as")
+				s.states[task.Name] = rapid.SampledFrom([]string{
+					"RUNNING", "RUNNING", "SUCCEEDED", "FAILED", "RELEASED",
+				}).Draw(rt, "as")
 			}
 		}
 		before := s.with(nil)
 		var failures []contingency.Failure
 		for _, task := range def.Tasks {
 			at := before.states[task.Name]
-			if !task.ContingencyOnly && (at == "" || at == "READY" || at == "RUNNING") && rapid.IntRange(0, 2).Draw(rt, "fails") > 0 {
+			if !task.ContingencyOnly && (at == "" || at == "READY" || at == "RUNNING") &&
+				rapid.IntRange(0, 2).Draw(rt, "fails") > 0 {
 				failures = append(failures, contingency.Failure{Slot: task.Name, Task: task.Name, Begun: at != ""})
 			}
 		}
@@ -47,7 +50,8 @@ func TestNothingIsDoneToWhatIsBlocked(t *testing.T) {
 			f := failures[slices.IndexFunc(failures, func(f contingency.Failure) bool { return f.Slot == r.Slot })]
 			others := slices.Delete(slices.Clone(responses), i, i+1)
 			if at := s.with(others).states[r.Slot]; !f.Begun && (at == "BLOCKED" || at == "SKIPPED") {
-				rt.Errorf("%s is %s by what is done to the others, and it is done to it as well: %v", r.Slot, at, responses)
+				rt.Errorf("%s is %s by what is done to the others, and it is done to it as well: %v", r.Slot, at,
+					responses)
 			}
 		}
 	})
@@ -76,14 +80,18 @@ func randomTask(rt *rapid.T, i int) []string {
 	var terms []string
 	for range rapid.IntRange(0, 3).Draw(rt, "terms") {
 		if i == 0 || rapid.Bool().Draw(rt, "data") {
-			terms = append(terms, rapid.SampledFrom([]string{"x > 1", "y > 4", "z > 2", "x > 1", "y > 4", "z > 2", "y > 1", "x == y"}).Draw(rt, "term"))
+			terms = append(terms, rapid.SampledFrom([]string{
+				"x > 1", "y > 4", "z > 2", "x > 1", "y > 4", "z > 2", "y > 1", "x == y",
+			}).Draw(rt, "term"))
 			continue
 		}
-		tr := rapid.SampledFrom([]string{"succeeded", "succeeded", "succeeded", "failed", "running", "ready"}).Draw(rt, "transition")
+		tr := rapid.SampledFrom([]string{"succeeded", "succeeded", "succeeded", "failed", "running", "ready"}).
+			Draw(rt, "transition")
 		terms = append(terms, fmt.Sprintf(`%s("t%d")`, tr, rapid.IntRange(0, i-1).Draw(rt, "of")))
 	}
 	if len(terms) > 0 {
-		keys = append(keys, "when: '"+strings.Join(terms, rapid.SampledFrom([]string{" and ", " or ", " or "}).Draw(rt, "op"))+"'")
+		keys = append(keys, "when: '"+strings.Join(terms,
+			rapid.SampledFrom([]string{" and ", " or ", " or "}).Draw(rt, "op"))+"'")
 		if rapid.IntRange(0, 7).Draw(rt, "waits") == 0 {
 			keys = append(keys, "time-to-wait: 30m")
 		}
@@ -91,7 +99,8 @@ func randomTask(rt *rapid.T, i int) []string {
 	if out := rapid.SampledFrom([]string{"", "", "out: [x]", "out: [y]", "out: [z]", "out: [x, z]"}).Draw(rt, "out"); out != "" {
 		keys = append(keys, out)
 	}
-	if choice := rapid.SampledFrom([]string{"", "on-failure: release", "on-failure: {contingency: cx}"}).Draw(rt, "choice"); choice != "" {
+	if choice := rapid.SampledFrom([]string{"", "on-failure: release", "on-failure: {contingency: cx}"}).
+		Draw(rt, "choice"); choice != "" {
 		keys = append(keys, choice)
 	}
 	return keys
@@ -235,13 +244,15 @@ func (s standing) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow
 
 // DataTerm is undecided while somebody else may write what it asks for. Only y has a value.
 func (s standing) DataTerm(e *workflow.Expr) workflow.Finding {
-	if v, err := e.Eval(workflow.Env{Data: map[workflow.DataName]workflow.Value{"y": int64(3)}}); err == nil && v == true {
+	if v, err := e.Eval(workflow.Env{Data: map[workflow.DataName]workflow.Value{"y": int64(3)}}); err == nil &&
+		v == true {
 		return workflow.Finding{Truth: workflow.True}
 	}
 	moves := slices.ContainsFunc(s.def.Tasks, func(t *workflow.Task) bool {
 		at := s.states[t.Name]
 		open := !t.ContingencyOnly && t != s.of && (at == "" || at == "READY" || at == "RUNNING")
-		return open && slices.ContainsFunc(e.Names(), func(n workflow.DataName) bool { return slices.Contains(s.mayWrite(t), n) })
+		return open && slices.ContainsFunc(e.Names(),
+			func(n workflow.DataName) bool { return slices.Contains(s.mayWrite(t), n) })
 	})
 	if s.of != nil && s.of.TimeToWait > 0 || moves && !s.idle {
 		return workflow.Finding{Truth: workflow.Undecided}

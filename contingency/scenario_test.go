@@ -148,7 +148,9 @@ func TestOrderOfFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fs := []contingency.Failure{{Slot: "a", Task: "a", Begun: true}, {Slot: "b", Task: "b"}, {Slot: "c", Task: "c"}, {Slot: "d", Task: "d"}}
+	fs := []contingency.Failure{
+		{Slot: "a", Task: "a", Begun: true}, {Slot: "b", Task: "b"}, {Slot: "c", Task: "c"}, {Slot: "d", Task: "d"},
+	}
 	want := fmt.Sprint(contingency.Respond(def, fs, states{"a": "RUNNING"}))
 	for i := range fs {
 		for j := range fs {

@@ -68,7 +68,8 @@ func TestStepsOfAnswering(t *testing.T) {
 // answering is how many steps it takes to answer the failures of n tasks.
 func answering(t *testing.T, before string, task func(i, n int) string, n int) (steps int) {
 	var b strings.Builder
-	b.WriteString("workflow: w\ndata: {x: {type: integer}, y: {type: integer}}\ntasks:\n" + before + "  t00000: {on-failure: release}\n")
+	b.WriteString("workflow: w\ndata: {x: {type: integer}, y: {type: integer}}\ntasks:\n" + before +
+		"  t00000: {on-failure: release}\n")
 	for i := 1; i < n; i++ {
 		fmt.Fprintf(&b, "  t%05d: %s\n", i, task(i, n))
 	}

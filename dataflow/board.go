@@ -134,8 +134,10 @@ type Board struct {
 // NewBoard is the board of an instance that begins with these data, by that fact.
 func NewBoard(f *Flow, instance string, data map[workflow.DataName]workflow.Value, by ID, at int64) *Board {
 	b := &Board{
-		flow: f, instance: instance, values: maps.Clone(data), truth: make([]bool, len(f.conds)), bits: make([]byte, (f.bases+7)/8),
-		pending: map[workflow.TaskName]*Pending{}, due: map[workflow.TaskName]*Pending{}, ran: make([]int, len(f.triggers)),
+		flow: f, instance: instance, values: maps.Clone(data), truth: make([]bool, len(f.conds)),
+		bits:    make([]byte, (f.bases+7)/8),
+		pending: map[workflow.TaskName]*Pending{}, due: map[workflow.TaskName]*Pending{},
+		ran: make([]int, len(f.triggers)),
 		set: map[workflow.DataName]int{}, first: map[string]int{},
 	}
 	if b.values == nil {
@@ -153,7 +155,9 @@ func NewBoard(f *Flow, instance string, data map[workflow.DataName]workflow.Valu
 	for i := range f.conds {
 		b.evaluate(i)
 	}
-	b.enter(Record{ID: by, Kind: Initial, FiredBy: -1, Input: -1, Undoes: -1, Began: at, Ended: at, Changed: maps.Clone(b.values)})
+	b.enter(Record{
+		ID: by, Kind: Initial, FiredBy: -1, Input: -1, Undoes: -1, Began: at, Ended: at, Changed: maps.Clone(b.values),
+	})
 	b.follow(at)
 	return b
 }
@@ -287,7 +291,9 @@ func (b *Board) follow(at int64) {
 	switch {
 	case b.strict > 0:
 		r.Status = Exception
-		b.interrupt(Interruption{By: r.ID, At: at, Cause: "the state breaks the constraint " + b.firstBroken(), Task: r.Task})
+		b.interrupt(Interruption{
+			By: r.ID, At: at, Cause: "the state breaks the constraint " + b.firstBroken(), Task: r.Task,
+		})
 		return
 	case b.isFinal():
 		r.Status = Final
@@ -356,7 +362,8 @@ func (b *Board) Age(age time.Duration, by ID, at int64) string {
 
 // rules reports whether the flow has constraints.
 func (b *Board) rules() bool {
-	return len(b.flow.conds) > b.flow.bases || slices.ContainsFunc(b.flow.conds, func(c *condition) bool { return c.rule })
+	return len(b.flow.conds) > b.flow.bases ||
+		slices.ContainsFunc(b.flow.conds, func(c *condition) bool { return c.rule })
 }
 
 func (b *Board) firstBroken() string {
@@ -413,7 +420,8 @@ func (b *Board) abort(p *Pending, at int64) {
 	if p.Job != (Job{}) {
 		now := len(b.states) - 1
 		b.history = append(b.history, Record{
-			Kind: Transition, Task: p.Task.Name, Job: p.Job, FiredBy: p.State, Input: -1, Output: now, Undoes: -1, As: now,
+			Kind: Transition, Task: p.Task.Name, Job: p.Job, FiredBy: p.State, Input: -1, Output: now, Undoes: -1,
+			As:    now,
 			Began: p.Began, Ended: at, From: p.place, To: b.place, Mark: Aborted, Status: Regular,
 		})
 	}

@@ -241,7 +241,8 @@ final: n == 9
 // However long the history and however many triggers, a state costs what it changes.
 func TestStateCostsWhatItChanges(t *testing.T) {
 	var text strings.Builder
-	text.WriteString("workflow: w\ndata: {n: {type: integer, default: 0}, other: {type: integer, default: 0}}\ntasks:\n")
+	text.WriteString(
+		"workflow: w\ndata: {n: {type: integer, default: 0}, other: {type: integer, default: 0}}\ntasks:\n")
 	text.WriteString("  go: {when: n >= 0, repeat: true, application: x, out: [n]}\n")
 	for i := range 1000 {
 		fmt.Fprintf(&text, "  t%d: {when: other > %d, repeat: true, application: x}\n", i, i)

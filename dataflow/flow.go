@@ -37,7 +37,10 @@ func New(def *workflow.Definition) *Flow {
 	if d == nil {
 		return nil
 	}
-	f := &Flow{def: def, triggers: d.Triggers, of: map[workflow.TaskName]int{}, condOf: map[workflow.TaskName]int{}, mentions: map[workflow.DataName][]int{}, final: -1}
+	f := &Flow{
+		def: def, triggers: d.Triggers, of: map[workflow.TaskName]int{}, condOf: map[workflow.TaskName]int{},
+		mentions: map[workflow.DataName][]int{}, final: -1,
+	}
 	at := map[string]int{}
 	add := func(e *workflow.Expr) *condition {
 		i, known := at[e.String()]
@@ -120,8 +123,11 @@ func holds(e *workflow.Expr, data map[workflow.DataName]workflow.Value, instance
 }
 
 // holdsLater reports whether a trigger's condition is true of data at one of some ages.
-func holdsLater(t *workflow.Task, data map[workflow.DataName]workflow.Value, instance string, ages []time.Duration) bool {
-	return len(t.Condition.Ages()) > 0 && slices.ContainsFunc(ages, func(age time.Duration) bool { return holds(t.Condition, data, instance, age) })
+func holdsLater(
+	t *workflow.Task, data map[workflow.DataName]workflow.Value, instance string, ages []time.Duration,
+) bool {
+	return len(t.Condition.Ages()) > 0 &&
+		slices.ContainsFunc(ages, func(age time.Duration) bool { return holds(t.Condition, data, instance, age) })
 }
 
 // Holds reports whether a condition is true of data when an instance begins: neither false nor unknown.

@@ -128,8 +128,10 @@ func (b *Board) sets(undo *workflow.Task, t *Record) (map[workflow.DataName]work
 // clone is a board of its own that stands where this one does.
 func (b *Board) clone() *Board {
 	c := *b
-	c.values, c.pending, c.due, c.set, c.first = maps.Clone(b.values), maps.Clone(b.pending), maps.Clone(b.due), maps.Clone(b.set), maps.Clone(b.first)
-	c.states, c.history, c.truth, c.bits = slices.Clone(b.states), slices.Clone(b.history), slices.Clone(b.truth), slices.Clone(b.bits)
+	c.values, c.pending, c.due, c.set, c.first = maps.Clone(b.values), maps.Clone(b.pending), maps.Clone(b.due),
+		maps.Clone(b.set), maps.Clone(b.first)
+	c.states, c.history, c.truth, c.bits = slices.Clone(b.states), slices.Clone(b.history), slices.Clone(b.truth),
+		slices.Clone(b.bits)
 	c.ready, c.ran = slices.Clone(b.ready), slices.Clone(b.ran)
 	if b.stop != nil {
 		stop := *b.stop

@@ -75,7 +75,8 @@ func TestForesee(t *testing.T) {
 	}{
 		{dataflow.Step{Method: dataflow.MethodRestart}, "S4; fires [give]"},
 		{dataflow.Step{Method: dataflow.MethodOffer}, "S4; fires [give]"},
-		{dataflow.Step{Method: dataflow.MethodCompensate}, "undoes lend of S4 sure=true; S5 stage=open; like S3; interrupted: it is torn [compensate offer restart jump-forward]"},
+		{dataflow.Step{Method: dataflow.MethodCompensate},
+			"undoes lend of S4 sure=true; S5 stage=open; like S3; interrupted: it is torn [compensate offer restart jump-forward]"},
 		{
 			dataflow.Step{Method: dataflow.MethodCompensate, Until: &two},
 			"undoes lend of S4 sure=true; undoes find of S3 sure=true; S6 book=<nil> stage=open; like S2; interrupted: it is torn [compensate offer restart jump-forward]",
@@ -91,9 +92,12 @@ func TestForesee(t *testing.T) {
 				"S8 book=<nil> card=<nil> stage=asked; like S0; interrupted: " +
 				"there is nothing left to compensate: the state is the first, or equivalent to it [offer restart jump-forward]",
 		},
-		{dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"stage": text("refused")}}, "S5 stage=refused; final"},
-		{dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"stage": text("open")}}, "would be equivalent to S3"},
-		{dataflow.Step{Method: dataflow.MethodBack, Set: map[workflow.DataName]*string{"stage": text("open")}}, "the state is consistent"},
+		{dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"stage": text("refused")}},
+			"S5 stage=refused; final"},
+		{dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"stage": text("open")}},
+			"would be equivalent to S3"},
+		{dataflow.Step{Method: dataflow.MethodBack, Set: map[workflow.DataName]*string{"stage": text("open")}},
+			"the state is consistent"},
 		{dataflow.Step{Method: "hope"}, `the method "hope"`},
 	} {
 		s := stuckLoan(t)
@@ -112,15 +116,18 @@ func TestForesee(t *testing.T) {
 			t.Errorf("%+v:\n%s, want\n%s", tt.step, got, tt.want)
 		}
 		s.carryOut(tt.step)
-		if s.b.State() != o.State || fmt.Sprint(s.b.Values()) != fmt.Sprint(o.Values) || s.b.Ended() != o.Final || (s.b.Interrupted() == nil) != (o.Cause == "") {
-			t.Errorf("%+v came to S%d %v, and it was said: S%d %v", tt.step, s.b.State(), s.b.Values(), o.State, o.Values)
+		if s.b.State() != o.State || fmt.Sprint(s.b.Values()) != fmt.Sprint(o.Values) || s.b.Ended() != o.Final ||
+			(s.b.Interrupted() == nil) != (o.Cause == "") {
+			t.Errorf("%+v came to S%d %v, and it was said: S%d %v", tt.step, s.b.State(), s.b.Values(), o.State,
+				o.Values)
 		}
 	}
 }
 
 // standing is all that can be seen of a board.
 func (s *story) standing() string {
-	return fmt.Sprint(s.b.Values(), s.b.History(), s.b.Interrupted(), s.b.Methods(), s.b.Undoing(), s.pending(), s.b.Ended())
+	return fmt.Sprint(s.b.Values(), s.b.History(), s.b.Interrupted(), s.b.Methods(), s.b.Undoing(), s.pending(),
+		s.b.Ended())
 }
 
 // carryOut takes a step, and has each compensation give back what was there before its transition.

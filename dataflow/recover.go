@@ -127,7 +127,8 @@ func (b *Board) MayRecover(x Step) string {
 		_, _, why := b.tryJump(x)
 		return why
 	}
-	return fmt.Sprintf("the method %q: there are %s, %s, %s, %s and %s", x.Method, MethodCompensate, MethodOffer, MethodRestart, MethodBack, MethodForward)
+	return fmt.Sprintf("the method %q: there are %s, %s, %s, %s and %s", x.Method, MethodCompensate, MethodOffer,
+		MethodRestart, MethodBack, MethodForward)
 }
 
 func (b *Board) mayOffer() string {
@@ -192,7 +193,8 @@ func (b *Board) tryJump(x Step) (changed map[workflow.DataName]workflow.Value, a
 		return changed, -1, ""
 	}
 	for n := len(b.states) - 1; n >= 0; n-- {
-		if r := &b.history[b.states[n]]; r.satisfies == like && (r.Kind == Initial || r.Kind == Transition && r.Mark == Unmarked && r.Status != Exception) {
+		if r := &b.history[b.states[n]]; r.satisfies == like &&
+			(r.Kind == Initial || r.Kind == Transition && r.Mark == Unmarked && r.Status != Exception) {
 			return changed, n, ""
 		}
 	}
@@ -246,7 +248,10 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 		b.resume(at)
 	default:
 		changed, as, _ := b.tryJump(x)
-		r := Record{ID: by, FiredBy: -1, Input: len(b.states) - 1, Undoes: -1, Began: at, Ended: at, From: b.place, Changed: changed}
+		r := Record{
+			ID: by, FiredBy: -1, Input: len(b.states) - 1, Undoes: -1, Began: at, Ended: at, From: b.place,
+			Changed: changed,
+		}
 		b.write(changed)
 		if x.Method == MethodForward {
 			r.Kind = JumpForward
@@ -262,7 +267,8 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 			}
 		}
 		b.enter(r).As = as
-		b.stop.Consistent, b.stop.State, b.stop.Cause = true, len(b.states)-1, "it jumped back: it must be offered, compensated further, or jump forward"
+		b.stop.Consistent, b.stop.State, b.stop.Cause = true, len(b.states)-1,
+			"it jumped back: it must be offered, compensated further, or jump forward"
 	}
 	return ""
 }
@@ -285,7 +291,8 @@ func (b *Board) offerGoal() int {
 	for i := range b.history {
 		r := &b.history[i]
 		came := r.Mark == Aborted || r.Mark == Compensated || r.Mark == Jumped
-		if b.steps++; came && r.Kind == Transition && r != t && r.From < t.To && t.From < r.To && (goal < 0 || r.FiredBy < goal) {
+		if b.steps++; came && r.Kind == Transition && r != t && r.From < t.To && t.From < r.To &&
+			(goal < 0 || r.FiredBy < goal) {
 			goal = r.FiredBy
 		}
 	}

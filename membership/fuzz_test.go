@@ -31,7 +31,8 @@ func FuzzStored(f *testing.F) {
 		l.Restore(s, at(0))
 		_, _, _ = l.Tick(at(1))
 	}
-	trusttest.Decoder(f, DecodeStored, EncodeStored, judge, Stored{Record: recordOf(f, tm, "bia", 1, 1), Beat: beatOf("bia", 1, 2, 1), Expired: true})
+	trusttest.Decoder(f, DecodeStored, EncodeStored, judge,
+		Stored{Record: recordOf(f, tm, "bia", 1, 1), Beat: beatOf("bia", 1, 2, 1), Expired: true})
 }
 
 func FuzzDigest(f *testing.F) {

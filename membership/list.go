@@ -170,7 +170,8 @@ func (l *List) Publish(r Record, now moment.Now) ([]Event, error) {
 		return nil, said.Errorf("record of %s published as that of %s", r.Partner, l.self)
 	}
 	if own := l.partners[l.self]; own != nil && r.Version.Compare(own.Record.Version) <= 0 {
-		return nil, fmt.Errorf("own record %s is not newer than %s, which is known: raise the boot counter", r.Version, own.Record.Version)
+		return nil, fmt.Errorf("own record %s is not newer than %s, which is known: raise the boot counter", r.Version,
+			own.Record.Version)
 	}
 	return l.apply(r, 0, now)
 }
@@ -187,6 +188,54 @@ func (l *List) Apply(r Record, age time.Duration, now moment.Now) ([]Event, erro
 		return l.outrun(r)
 	}
 	return l.apply(r, age, now)
+}
+
+// Recall takes in the record of a partner that is a member no more: its certificate has run out,
+// or it, or the delegate who issued that, was evicted. Whoever joined later has never had it on
+// the list, and meets what it wrote. That it was a member is all that follows. An error says that
+// it was none, is one still, or that [MaxRecalled] are listed.
+func (l *List) Recall(r Record, now moment.Now) ([]Event, error) {
+	l.notice(now)
+	if r.Partner == l.self || l.partners[r.Partner] != nil {
+		return nil, nil
+	}
+	if err := r.Verify(); err != nil {
+		return nil, err
+	}
+	if err := r.Chain.Authentic(l.mesh); err != nil {
+		return nil, err
+	}
+	it := &item{
+		Partner: Partner{Record: r, State: Evicted, Since: trust.WallOf(now.Wall), Validated: r.Chain.Leaf().NotBefore},
+	}
+	switch err := r.Chain.Current(now.Wall, l.evicted); {
+	case trust.Evicted(l.evicted, r.Chain) != nil:
+	case errors.Is(err, trust.ErrExpired):
+		it.State = Expired
+	case err != nil:
+		return nil, err
+	default:
+		return nil, said.Errorf("record of %s: it is a member", r.Partner)
+	}
+	if n := l.recalled(now.Wall); n >= MaxRecalled {
+		return nil, said.Errorf("record of %s, who is a member no more: %d such are listed, at most %d", r.Partner, n,
+			MaxRecalled)
+	}
+	if err := l.makeRoom(); err != nil {
+		return nil, err
+	}
+	l.enter(it)
+	return []Event{{Kind: transition(Active, it.State), Partner: r.Partner}}, nil
+}
+
+// recalled counts the partners that are members no more.
+func (l *List) recalled(wall time.Time) (n int) {
+	for _, it := range l.partners {
+		if it.State == Evicted || it.State == Expired && it.Record.Chain.Current(wall, nil) != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (l *List) apply(r Record, age time.Duration, now moment.Now) ([]Event, error) {
@@ -216,7 +265,8 @@ func stale(r, old Record) error {
 	case old.Going == LeavesForGood:
 		return said.Errorf("record %s of %s: %w by record %s", r.Version, r.Partner, ErrLeft, old.Version)
 	}
-	return said.Errorf("record %s of %s: its %w, valid from %s: fetch that from any partner", r.Version, r.Partner, ErrReplaced, old.Chain.Leaf().NotBefore)
+	return said.Errorf("record %s of %s: its %w, valid from %s: fetch that from any partner", r.Version, r.Partner,
+		ErrReplaced, old.Chain.Leaf().NotBefore)
 }
 
 // verify checks the signature, the limits and the chain, of a chain that was

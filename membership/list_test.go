@@ -28,7 +28,8 @@ func at(seconds int) moment.Now {
 func recordOf(t testing.TB, tm trusttest.Team, name string, boot, seq uint64, change ...func(*Record)) Record {
 	t.Helper()
 	r := Record{
-		Partner: trusttest.IDOf(name), Version: Version{boot, seq}, Addresses: []string{"/ip4/10.0.0.1/udp/4001/quic-v1"},
+		Partner: trusttest.IDOf(name), Version: Version{boot, seq},
+		Addresses:      []string{"/ip4/10.0.0.1/udp/4001/quic-v1"},
 		ConnectionTime: 15 * time.Second, Chain: tm.Member(t, tm.Davi, name),
 	}
 	for _, f := range change {
@@ -39,7 +40,9 @@ func recordOf(t testing.TB, tm trusttest.Team, name string, boot, seq uint64, ch
 
 // beatOf confirms record base of boot.
 func beatOf(name string, boot, seq, base uint64) Beat {
-	return Beat{Partner: trusttest.IDOf(name), Version: Version{boot, seq}, Base: base, Load: 500}.Sign(trusttest.KeyOf(name))
+	return Beat{
+		Partner: trusttest.IDOf(name), Version: Version{boot, seq}, Base: base, Load: 500,
+	}.Sign(trusttest.KeyOf(name))
 }
 
 // The scenario files tell stories about the partner list, in seconds of the
@@ -149,10 +152,24 @@ func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
 		if d.HasArg("forged") {
 			r.Chain[0].Roles = trusttest.Roles("commander")
 		}
+		if d.HasArg("ran-out") {
+			day := trust.Wall(24 * 60 * 60)
+			r.Chain = s.Issue(t, s.Ana, trust.Certificate{
+				Partner: r.Partner, Name: name, Roles: trusttest.Roles("crew"), Serial: trusttest.Serial(name + "-0"),
+				NotBefore: trust.WallOf(trusttest.Noon) - 9*day, NotAfter: trust.WallOf(trusttest.Noon) - 8*day,
+			})
+		}
 		if d.HasArg("renewed") {
-			r.Chain = s.Issue(t, s.Davi, trust.Certificate{Partner: r.Partner, Name: name, Roles: trusttest.Roles("crew", "pilot"), Serial: trusttest.Serial("new"), NotBefore: trust.WallOf(trusttest.Noon) + 1})
+			r.Chain = s.Issue(t, s.Davi,
+				trust.Certificate{
+					Partner: r.Partner, Name: name, Roles: trusttest.Roles("crew", "pilot"),
+					Serial: trusttest.Serial("new"), NotBefore: trust.WallOf(trusttest.Noon) + 1,
+				})
 		}
 	})
+	if d.HasArg("recalled") {
+		return s.told(s.list.Recall(r, s.now))
+	}
 	if name == "me" && !d.HasArg("foreign") {
 		return s.told(s.list.Publish(r, s.now))
 	}
@@ -216,7 +233,8 @@ func (s *listStory) show() string {
 		if reason := p.Reason(); p.State == Unreachable || p.State == Expired {
 			why = fmt.Sprintf(" since %s (%s)", p.Since.Time().Format(time.TimeOnly), reason)
 		}
-		fmt.Fprintf(&b, "%s %s%s %s %v %v load %d, validated %s\n", p.Record.Name(), p.State, why, p.Record.Version, p.Record.Roles(),
+		fmt.Fprintf(&b, "%s %s%s %s %v %v load %d, validated %s\n", p.Record.Name(), p.State, why, p.Record.Version,
+			p.Record.Roles(),
 			p.Record.Addresses, p.Load, p.Validated.Time().Format(time.TimeOnly))
 	}
 	return b.String()
@@ -228,7 +246,10 @@ func TestListIsIndependentOfOrder(t *testing.T) {
 	tm := trusttest.New(t)
 	var records []Record
 	for _, name := range []string{"bia", "caio"} {
-		renewed := tm.Issue(t, tm.Davi, trust.Certificate{Partner: trusttest.IDOf(name), Name: name, Serial: trusttest.Serial("new"), NotBefore: trust.WallOf(trusttest.Noon) + 1})
+		renewed := tm.Issue(t, tm.Davi, trust.Certificate{
+			Partner: trusttest.IDOf(name), Name: name, Serial: trusttest.Serial("new"),
+			NotBefore: trust.WallOf(trusttest.Noon) + 1,
+		})
 		for boot := uint64(1); boot <= 2; boot++ {
 			for seq := uint64(1); seq <= 2; seq++ {
 				for twin := range 2 {
@@ -334,13 +355,17 @@ func TestRecordIsRefused(t *testing.T) {
 		what   string
 	}{
 		{"addresses", func(r *Record) { r.Addresses = tooMany }, "17 addresses: at most 16"},
-		{"address", func(r *Record) { r.Addresses = []string{strings.Repeat("x", trust.MaxAddress+1)} }, "of 257 bytes: want 1 to 256"},
-		{"capabilities", func(r *Record) { r.Capabilities = make([]workflow.Capability, MaxItems+1) }, "129 capabilities: at most 128"},
+		{"address", func(r *Record) { r.Addresses = []string{strings.Repeat("x", trust.MaxAddress+1)} },
+			"of 257 bytes: want 1 to 256"},
+		{"capabilities", func(r *Record) { r.Capabilities = make([]workflow.Capability, MaxItems+1) },
+			"129 capabilities: at most 128"},
 		{"size", func(r *Record) {
 			r.Capabilities = []workflow.Capability{workflow.Capability(strings.Repeat("x", MaxRecord))}
 		}, "at most 16384"},
-		{"connection time", func(r *Record) { r.ConnectionTime = time.Millisecond }, "connection time 1ms: want 3s to 168h"},
-		{"another's certificate", func(r *Record) { r.Chain = tm.Member(t, tm.Davi, "caio") }, "with the certificate of"},
+		{"connection time", func(r *Record) { r.ConnectionTime = time.Millisecond },
+			"connection time 1ms: want 3s to 168h"},
+		{"another's certificate", func(r *Record) { r.Chain = tm.Member(t, tm.Davi, "caio") },
+			"with the certificate of"},
 		{"no certificate", func(r *Record) { r.Chain = nil }, "with the certificate of"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -382,11 +407,29 @@ func TestFullListForgetsWhoIsGoneLongest(t *testing.T) {
 	}
 }
 
+// Whoever has the key of an evicted delegate can make as many members as it likes, whose certificates are void.
+func TestSoManyAreRecalled(t *testing.T) {
+	tm := trusttest.New(t)
+	l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
+	tm.Evict(t, tm.Ana, "davi", trust.Serial{})
+	for i := range MaxRecalled {
+		if _, err := l.Recall(recordOf(t, tm, fmt.Sprint("p", i), 1, 1), at(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := l.Recall(recordOf(t, tm, "bia", 1, 1), at(1))
+	if err == nil || !strings.Contains(err.Error(), "256 such are listed, at most 256") {
+		t.Errorf("one more: %v", err)
+	}
+}
+
 func TestNames(t *testing.T) {
 	tm := trusttest.New(t)
 	l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
 	twin := func(r *Record) {
-		r.Chain = tm.Issue(t, tm.Ana, trust.Certificate{Partner: r.Partner, Name: "bia", Serial: trusttest.Serial("twin")})
+		r.Chain = tm.Issue(t, tm.Ana, trust.Certificate{
+			Partner: r.Partner, Name: "bia", Serial: trusttest.Serial("twin"),
+		})
 	}
 	for name, change := range map[string]func(*Record){"bia": func(*Record) {}, "caio": func(*Record) {}, "eve": twin} {
 		if _, err := l.Apply(recordOf(t, tm, name, 1, 1, change), 0, at(1)); err != nil {
@@ -395,7 +438,8 @@ func TestNames(t *testing.T) {
 	}
 	short := trusttest.IDOf("bia").Short()
 	for text, want := range map[string]workflow.PartnerID{
-		"caio": trusttest.IDOf("caio"), string(trusttest.IDOf("bia")): trusttest.IDOf("bia"), short: trusttest.IDOf("bia"), workflow.CommonID + short: trusttest.IDOf("bia"),
+		"caio": trusttest.IDOf("caio"), string(trusttest.IDOf("bia")): trusttest.IDOf("bia"),
+		short: trusttest.IDOf("bia"), workflow.CommonID + short: trusttest.IDOf("bia"),
 	} {
 		if got, err := l.Resolve(text); err != nil || got != want {
 			t.Errorf("Resolve(%q) = %s, %v, want %s", text, got, err, want)
@@ -438,7 +482,8 @@ func TestNames(t *testing.T) {
 func TestUnreachableBeforeExpired(t *testing.T) {
 	tm := trusttest.New(t)
 	rapid.Check(t, func(r *rapid.T) {
-		ct := time.Duration(rapid.Int64Range(int64(MinConnectionTime), int64(MaxConnectionTime)).Draw(r, "connection time"))
+		ct := time.Duration(rapid.Int64Range(int64(MinConnectionTime), int64(MaxConnectionTime)).
+			Draw(r, "connection time"))
 		late := time.Duration(rapid.Int64Range(0, int64(lateness)).Draw(r, "late"))
 		l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
 		at := func(d time.Duration) moment.Now { return moment.Now{Awake: d, Boot: d, Wall: trusttest.Noon.Add(d)} }

@@ -34,7 +34,8 @@ func TestLabelOfLookalikes(t *testing.T) {
 	l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
 	named := func(name string) func(*Record) {
 		return func(r *Record) {
-			r.Chain = tm.Issue(t, tm.Ana, trust.Certificate{Partner: r.Partner, Name: name, Serial: trusttest.Serial(name)})
+			r.Chain = tm.Issue(t, tm.Ana,
+				trust.Certificate{Partner: r.Partner, Name: name, Serial: trusttest.Serial(name)})
 		}
 	}
 	for who, name := range map[string]string{"bia": "cop", "caio": "\u0441\u043e\u0440", "eve": "cops"} {

@@ -62,7 +62,8 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 				namedHere = append(namedHere, id)
 			}
 		}
-		if rest := strings.TrimPrefix(string(id), workflow.CommonID); text != "" && (strings.HasPrefix(string(id), text) || strings.HasPrefix(rest, text) || text == it.label()) {
+		if rest := strings.TrimPrefix(string(id), workflow.CommonID); text != "" &&
+			(strings.HasPrefix(string(id), text) || strings.HasPrefix(rest, text) || text == it.label()) {
 			byID = append(byID, id)
 		}
 	}
@@ -75,7 +76,8 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return "", fmt.Errorf("%w: %q may be %s%s: use the ID", ErrAmbiguous, plain.CutBytes(text, maxShown), l.describe(found), gone)
+			return "", fmt.Errorf("%w: %q may be %s%s: use the ID", ErrAmbiguous, plain.CutBytes(text, maxShown),
+				l.describe(found), gone)
 		}
 	}
 	return "", fmt.Errorf("%w: %q%s", ErrNoPartner, plain.CutBytes(text, maxShown), l.nearest(text))

@@ -149,7 +149,8 @@ func DecodeWork(b []byte) []Work {
 	var work []Work
 	for ; len(b) >= workSize; b = b[workSize:] {
 		work = append(work, Work{
-			binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint16(b[8:]), binary.BigEndian.Uint16(b[10:]),
+			binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint16(b[8:]),
+			binary.BigEndian.Uint16(b[10:]),
 		})
 	}
 	return work
@@ -217,17 +218,21 @@ func (r Record) validate() error {
 		}
 	}
 	if r.ConnectionTime < MinConnectionTime || r.ConnectionTime > MaxConnectionTime {
-		return said.Errorf("record of %s: connection time %s: want %s to %s", r.Partner, r.ConnectionTime, MinConnectionTime, MaxConnectionTime)
+		return said.Errorf("record of %s: connection time %s: want %s to %s", r.Partner, r.ConnectionTime,
+			MinConnectionTime, MaxConnectionTime)
 	}
 	tooMuch := func(s Suitability) bool { return !s.Of.valid() }
 	if !r.Load.valid() || !r.Absence.valid() || slices.ContainsFunc(r.Suitability, tooMuch) {
-		return said.Errorf("record of %s: load %d, absence %d and suitabilities %v: want 0 to 1000 thousandths", r.Partner, r.Load, r.Absence, r.Suitability)
+		return said.Errorf("record of %s: load %d, absence %d and suitabilities %v: want 0 to 1000 thousandths",
+			r.Partner, r.Load, r.Absence, r.Suitability)
 	}
 	if r.Going > LeavesForGood {
-		return said.Errorf("record of %s: it says %d of its going: want %d to %d", r.Partner, r.Going, Staying, LeavesForGood)
+		return said.Errorf("record of %s: it says %d of its going: want %d to %d", r.Partner, r.Going, Staying,
+			LeavesForGood)
 	}
 	if r.Chain.Leaf().Partner != r.Partner {
-		return said.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, trust.ErrNotAllowed)
+		return said.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner,
+			trust.ErrNotAllowed)
 	}
 	return nil
 }
@@ -261,7 +266,8 @@ func checkWork(work []Work) error {
 	for i, w := range work {
 		switch {
 		case w.Ready > w.All:
-			return fmt.Errorf("work of kind %d given by %d: %d s of %d s can be done now", w.Kind, w.Giver, w.Ready, w.All)
+			return fmt.Errorf("work of kind %d given by %d: %d s of %d s can be done now", w.Kind, w.Giver, w.Ready,
+				w.All)
 		case slices.ContainsFunc(work[:i], func(o Work) bool { return o.Giver == w.Giver && o.Kind == w.Kind }):
 			return fmt.Errorf("work of kind %d given by %d is told twice", w.Kind, w.Giver)
 		}

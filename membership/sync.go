@@ -73,7 +73,8 @@ func (l *List) Age(id workflow.PartnerID, now moment.Now) time.Duration {
 // newer, or the partner's last word, or under another certificate, whose order only a
 // look at both tells.
 func (it *item) differs(h Held) bool {
-	return it.ForGood() && it.Record.Version != h.Version || it.Record.Version.Compare(h.Version) > 0 || it.Record.Chain.Leaf().Serial != h.Serial
+	return it.ForGood() && it.Record.Version != h.Version || it.Record.Version.Compare(h.Version) > 0 ||
+		it.Record.Chain.Leaf().Serial != h.Serial
 }
 
 // EncodeDigest writes a digest for DecodeDigest.
@@ -121,7 +122,9 @@ func (l *List) Stored(id workflow.PartnerID) (Stored, bool) {
 }
 
 func (it *item) stored() Stored {
-	return Stored{Record: it.Record, Beat: it.beat, Expired: it.State == Expired, Validated: it.Validated, Since: it.Since}
+	return Stored{
+		Record: it.Record, Beat: it.beat, Expired: it.State == Expired, Validated: it.Validated, Since: it.Since,
+	}
 }
 
 // Restore puts a persisted partner back after a restart. A partner that was
@@ -134,7 +137,9 @@ func (l *List) Restore(s Stored, now moment.Now) {
 		since = s.Since
 	}
 	it := &item{
-		Partner:  Partner{Record: s.Record, State: Unreachable, Since: since, Load: s.Record.Load, Validated: s.Validated},
+		Partner: Partner{
+			Record: s.Record, State: Unreachable, Since: since, Load: s.Record.Load, Validated: s.Validated,
+		},
 		beat:     s.Beat,
 		signed:   l.now,
 		deadline: l.now + moment.Grace(ct) + ct,

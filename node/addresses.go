@@ -38,7 +38,8 @@ func bestAddress(addrs []string) string {
 		}
 		return 2
 	}
-	straight := slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return strings.Contains(a, "/p2p-circuit") })
+	straight := slices.DeleteFunc(slices.Clone(addrs),
+		func(a string) bool { return strings.Contains(a, "/p2p-circuit") })
 	if len(straight) == 0 {
 		return ""
 	}

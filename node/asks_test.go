@@ -80,7 +80,8 @@ func TestAsksCostNoMoreThanSilence(t *testing.T) {
 		t.Run(q.name, func(t *testing.T) {
 			for _, times := range []int{10, 100, 1000} {
 				if sent := asks(t, q, times); sent == 0 || sent > 2*silence {
-					t.Errorf("asked %d times in a minute it sends %d bytes of facts, asked once %d", times, sent, silence)
+					t.Errorf("asked %d times in a minute it sends %d bytes of facts, asked once %d", times, sent,
+						silence)
 				}
 			}
 		})

@@ -215,7 +215,8 @@ func (k *desk) refresh(ctx context.Context, ref string) (*api.Refreshed, error) 
 		return out, nil // what is here can be shown all the same
 	}
 	silent := asked
-	for pause := time.Millisecond; len(silent) > 0 && k.waits() && ctx.Err() == nil; pause = min(2*pause, 50*time.Millisecond) {
+	for pause := time.Millisecond; len(silent) > 0 && k.waits() &&
+		ctx.Err() == nil; pause = min(2*pause, 50*time.Millisecond) {
 		select {
 		case <-k.clock.After(pause):
 		case <-ctx.Done():

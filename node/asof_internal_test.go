@@ -51,9 +51,11 @@ func TestShownIsRedated(t *testing.T) {
 	for i, want := range []struct {
 		at    *time.Time
 		known string
-	}{{&now, ""}, {&now, "as known 0 s ago"}, {at(-20 * time.Minute), "as known 20 min ago"}, {nil, "nothing was heard of it yet"}} {
+	}{{&now, ""}, {&now, "as known 0 s ago"}, {at(-20 * time.Minute), "as known 20 min ago"},
+		{nil, "nothing was heard of it yet"}} {
 		got := in.Tasks[i]
-		if got.Known != want.known || (got.AsOf == nil) != (want.at == nil) || (want.at != nil && !got.AsOf.Equal(*want.at)) {
+		if got.Known != want.known || (got.AsOf == nil) != (want.at == nil) ||
+			(want.at != nil && !got.AsOf.Equal(*want.at)) {
 			t.Errorf("of %s: as of %v, %q; want %v, %q", got.Partner, got.AsOf, got.Known, want.at, want.known)
 		}
 	}

@@ -100,8 +100,10 @@ func TestOldKnowledgeIsSaid(t *testing.T) {
 		}
 		tm.connect("one", "two")
 		pass(time.Second)
-		if age, said := tm.ageOf("one", id, "b"); !said || age > 2*time.Second || tm.taskOf("one", id, "b").Known != "" {
-			t.Errorf("in touch again: b is known as of %v ago (said: %t), in words %q", age, said, tm.taskOf("one", id, "b").Known)
+		if age, said := tm.ageOf("one", id, "b"); !said || age > 2*time.Second ||
+			tm.taskOf("one", id, "b").Known != "" {
+			t.Errorf("in touch again: b is known as of %v ago (said: %t), in words %q", age, said,
+				tm.taskOf("one", id, "b").Known)
 		}
 	})
 }
@@ -128,7 +130,8 @@ func TestNothingIsKnownFromBeforeTheInstance(t *testing.T) {
 				known string
 			}{{tm.taskOf("three", id, "b").AsOf, tm.taskOf("three", id, "b").Known}, {list[0].AsOf, list[0].Known}} {
 				if b.asOf == nil || b.asOf.Before(began.Truncate(time.Second)) || b.known != known {
-					t.Errorf("%v after the start it is known as of %v, in words %q, want %q; it began %v", after, b.asOf, b.known, known, began)
+					t.Errorf("%v after the start it is known as of %v, in words %q, want %q; it began %v", after,
+						b.asOf, b.known, known, began)
 				}
 			}
 		}
@@ -165,7 +168,8 @@ func TestRefresh(t *testing.T) {
 		}
 		// Asked twice in a second is asked once.
 		before := len(tm.f.sent(func(c carried) bool { return len(c.m.Heads) > 0 }))
-		if asked, err = tm.p["three"].node.Refresh(t.Context(), id); err != nil || len(asked.Answered)+len(asked.Silent) > 0 {
+		if asked, err = tm.p["three"].node.Refresh(t.Context(), id); err != nil ||
+			len(asked.Answered)+len(asked.Silent) > 0 {
 			t.Errorf("asked again at once: %+v, %v", asked, err)
 		}
 		if n := len(tm.f.sent(func(c carried) bool { return len(c.m.Heads) > 0 })) - before; n > 0 {
@@ -175,13 +179,15 @@ func TestRefresh(t *testing.T) {
 		tm.f.losing(func(from, _ workflow.PartnerID, m *wire.Message) bool { return from == tm.p["two"].id() })
 		asks := func() int {
 			return len(tm.f.sent(func(c carried) bool {
-				return slices.ContainsFunc(c.m.Heads, func(h wire.Heads) bool { return h.Mode == wire.Ask && c.to == tm.p["two"].id() })
+				return slices.ContainsFunc(c.m.Heads,
+					func(h wire.Heads) bool { return h.Mode == wire.Ask && c.to == tm.p["two"].id() })
 			}))
 		}
 		first := asks()
 		began = time.Now()
 		asked, err = tm.p["three"].node.Refresh(t.Context(), id)
-		if took := time.Since(began); err != nil || len(asked.Silent) != 1 || asked.Silent[0] != "two" || took > 600*time.Millisecond {
+		if took := time.Since(began); err != nil || len(asked.Silent) != 1 || asked.Silent[0] != "two" ||
+			took > 600*time.Millisecond {
 			t.Errorf("two is silent: asked %+v, %v, waited %v", asked, err, took)
 		}
 		// What it has may be on its way: watching does not have it tell all again.
@@ -278,13 +284,14 @@ func TestProgressIsKept(t *testing.T) {
 				t.Fatalf("%s: %d instances, %v", when, len(list), err)
 			}
 			for _, in := range list {
-				if in.Done != 3 || in.Tasks != 3 {
-					t.Errorf("%s: %d of %d tasks of %s have ended, want 3 of 3", when, in.Done, in.Tasks, in.ID)
+				if want := map[string]int{good: 3, bad: 1}[in.ID]; in.Done != want || in.Tasks != 3 {
+					t.Errorf("%s: %d of %d tasks of %s are done, want %d of 3", when, in.Done, in.Tasks, in.ID, want)
 				}
 				if in.ID == good && len(in.Needs) > 0 {
 					t.Errorf("%s: %s succeeded, and needs a person: %v", when, in.ID, in.Needs)
 				}
-				if in.ID == bad && (len(in.Needs) != 2 || in.Needs[0].Kind != "failed" || in.Needs[0].Tasks[0] != "b" || in.Needs[1].Kind != "blocked" || in.Needs[1].Tasks[0] != "c") {
+				if in.ID == bad && (len(in.Needs) != 2 || in.Needs[0].Kind != "failed" || in.Needs[0].Tasks[0] != "b" ||
+					in.Needs[1].Kind != "blocked" || in.Needs[1].Tasks[0] != "c") {
 					t.Errorf("%s: b of %s failed and blocks c, and what needs a person is %v", when, in.ID, in.Needs)
 				}
 			}

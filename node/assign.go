@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // enter brings the ledger up to date with an instance. A load that changed much
@@ -65,7 +66,9 @@ func (p *partners) TellStart(since time.Duration) time.Duration { return p.tellS
 
 // situation is what the partitions of a new instance are distributed by, without
 // what decides between equals.
-func (k *desk) situation(def *workflow.Definition, m aptitude.Mechanism, input map[workflow.DataName]workflow.Value) partition.Situation {
+func (k *desk) situation(
+	def *workflow.Definition, m aptitude.Mechanism, input map[workflow.DataName]workflow.Value,
+) partition.Situation {
 	data := map[workflow.DataName]workflow.Value{}
 	for _, d := range def.Data {
 		data[d.Name] = d.Default
@@ -81,7 +84,9 @@ func (k *desk) situation(def *workflow.Definition, m aptitude.Mechanism, input m
 
 // candidates are the partners as assignment by a mechanism sees them, and the work
 // that costs them availability, by kind. Of this node's own, some is left out.
-func (p *partners) candidates(def *workflow.Definition, m aptitude.Mechanism, without *choreo.Holding) ([]partition.Partner, map[partition.Kind]partition.InHand) {
+func (p *partners) candidates(
+	def *workflow.Definition, m aptitude.Mechanism, without *choreo.Holding,
+) ([]partition.Partner, map[partition.Kind]partition.InHand) {
 	all := p.All()
 	if m == partition.PlainRule {
 		return p.plainly(all, without), nil
@@ -99,10 +104,7 @@ func (p *partners) candidates(def *workflow.Definition, m aptitude.Mechanism, wi
 			continue
 		}
 		c := p.candidate(x)
-		other := besidesSaid(x)
-		if x.Record.Partner == p.self {
-			other = p.ledger.besides()
-		}
+		other := p.besides(x)
 		c.Load, c.Backlog = busy(other), partition.InHand{Ready: other, All: other}
 		if w := work[c.ID]; w != nil {
 			c.InHand, c.Backlog = w.costs, c.Backlog.Plus(w.backlog)
@@ -113,16 +115,26 @@ func (p *partners) candidates(def *workflow.Definition, m aptitude.Mechanism, wi
 	return out, kinds(work)
 }
 
+// besides is the work of a partner that no mechanism gave it: this node's as it knows it, of others as they say.
+func (p *partners) besides(x membership.Partner) time.Duration {
+	if x.Record.Partner == p.self {
+		return p.ledger.besides()
+	}
+	return besidesSaid(x)
+}
+
 // plainly are the partners as the plain rule sees them: those that take nothing
-// are none. A mechanism passes over them, and says so.
+// are none. A mechanism passes over them, and says so. Of what this node holds already
+// (without) nothing is given to it, so it is one of them whatever it takes.
 func (p *partners) plainly(all []membership.Partner, without *choreo.Holding) (out []partition.Partner) {
 	known := p.ledger.inHand(all)
 	for _, x := range all {
-		if x.State.Gone() || x.Record.Absence == membership.Whole {
+		holds := without != nil && x.Record.Partner == p.self
+		if x.State.Gone() || x.Record.Absence == membership.Whole && !holds {
 			continue
 		}
 		c := p.candidate(x)
-		if x.Record.Partner == p.self && without != nil {
+		if holds {
 			c.Load = p.ledger.loadWithout(without.Time).Share()
 		}
 		if w := known[c.ID]; w != nil && x.Record.Partner != p.self {
@@ -151,7 +163,9 @@ func (p *partners) closed(m aptitude.Mechanism) (out []partition.Closed) {
 		default:
 			continue
 		}
-		out = append(out, partition.Closed{ID: x.Record.Partner, Name: p.label(x.Record.Partner), Why: why})
+		out = append(out, partition.Closed{
+			ID: x.Record.Partner, Name: x.Record.Name(), Label: p.label(x.Record.Partner), Why: why,
+		})
 	}
 	return out
 }
@@ -171,8 +185,9 @@ func (p *partners) roles() []workflow.RoleName {
 func (p *partners) candidate(x membership.Partner) partition.Partner {
 	self := x.Record.Partner == p.self
 	out := partition.Partner{
-		ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
-		Applications: x.Record.Applications, Load: x.Load.Share(),
+		ID: x.Record.Partner, Name: x.Record.Name(), Label: p.label(x.Record.Partner),
+		Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities, Applications: x.Record.Applications,
+		Load:      x.Load.Share(),
 		Reachable: self || x.State == membership.Active, Down: !self && x.Down(),
 		Rested: (membership.Whole - x.Record.Absence).Share(), Suitability: map[string]float64{},
 	}
@@ -207,6 +222,8 @@ type asOne struct {
 	// choice adds what came since the one before it. nil: nothing was given out.
 	weighed *partners
 	given   []choreo.Holding
+	// here are the people who are here, by role, as far as the decision asked about them.
+	here map[workflow.RoleName][]partition.Partner
 }
 
 // Choose is that of the partners.
@@ -243,10 +260,7 @@ func (p *partners) choose(w choreo.Work) (partition.Choice, error) {
 	all, inHand := p.candidates(w.Plan.Definition(), w.Mechanism, p.itself(w))
 	s := partition.Situation{
 		Self: p.self, Mechanism: w.Mechanism, InHand: inHand, Data: w.Data, Instance: w.Instance.String(),
-		Performers: map[workflow.TaskName]string{}, Rejected: w.Rejected, Rand: w.Rand(),
-	}
-	for t, who := range w.Performers {
-		s.Performers[t] = p.name(who)
+		Performers: p.performers(w), Rejected: w.Rejected, Rand: w.Rand(),
 	}
 	find := func() (partition.Choice, error) {
 		if w.Holder != "" {
@@ -254,7 +268,12 @@ func (p *partners) choose(w choreo.Work) (partition.Choice, error) {
 		}
 		return partition.DistributeTasks(w.Plan, s, w.Tasks...)
 	}
-	s.Partners = slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool { return x.ID == w.Not })
+	s.Partners = slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool {
+		return x.ID == w.Not || w.Only != "" && x.ID != w.Only
+	})
+	if w.Only != "" {
+		return find()
+	}
 	c, err := find()
 	if err != nil && len(s.Partners) < len(all) {
 		s.Partners = all
@@ -320,4 +339,85 @@ func (h *held) rank(t *workflow.Task) []float64 {
 		}
 	}
 	return []float64{-t.Urgency, by}
+}
+
+// Entitled are the people who are here and have the role of a person's task, and who of them may see it by the
+// mechanism of its instance (choreo.Partners).
+func (p *partners) Entitled(w choreo.Work, waiting partition.Waiting) (
+	here []worklist.User, sight partition.Sight, err error,
+) {
+	return p.entitled(w, waiting, p.workers(w))
+}
+
+// Entitled is that of the partners, who are looked at once for each role: of the items that wait in one instance many
+// may be due at once.
+func (p *asOne) Entitled(w choreo.Work, waiting partition.Waiting) (
+	here []worklist.User, sight partition.Sight, err error,
+) {
+	role := w.Plan.Definition().Task(w.Tasks[0]).Role
+	of, known := p.here[role]
+	if !known {
+		if of = p.workers(w); p.here == nil {
+			p.here = map[workflow.RoleName][]partition.Partner{}
+		}
+		p.here[role] = of
+	}
+	return p.entitled(w, waiting, of)
+}
+
+func (p *partners) entitled(w choreo.Work, waiting partition.Waiting, workers []partition.Partner) (
+	here []worklist.User, sight partition.Sight, err error,
+) {
+	for _, x := range workers {
+		here = append(here, worklist.User(x.ID))
+	}
+	sight, err = partition.Entitled(w.Plan, partition.Situation{
+		Self: p.self, Mechanism: w.Mechanism, Data: w.Data, Instance: w.Instance.String(),
+		Performers: p.performers(w), Rejected: w.Rejected, Partners: workers,
+	}, w.Tasks[0], waiting)
+	return here, sight, err
+}
+
+// workers are the people who are here and have the role of a person's task.
+func (p *partners) workers(w choreo.Work) (out []partition.Partner) {
+	def := w.Plan.Definition()
+	for _, who := range p.People(def.Task(w.Tasks[0]).Role) {
+		if who.Active {
+			out = append(out, p.worker(who, def))
+		}
+	}
+	return out
+}
+
+// performers are those of the instance's tasks, as people call them.
+func (p *partners) performers(w choreo.Work) map[workflow.TaskName]string {
+	out := map[workflow.TaskName]string{}
+	for t, who := range w.Performers {
+		out[t] = p.called(who)
+	}
+	return out
+}
+
+// worker is a person as assignment by a mechanism sees a partner. A partner is what it says of itself. A user has what
+// the nodes have at which the user works, and is as available as can be. What they have taken counts for neither, as in
+// the study: whoever is entitled sees an item, busy or not.
+func (p *partners) worker(who worklist.Person, def *workflow.Definition) partition.Partner {
+	id, err := users.ParseID(string(who.User))
+	if err != nil {
+		x, _ := p.Get(workflow.PartnerID(who.User))
+		out := p.candidate(x)
+		out.Load, out.Learned = busy(p.besides(x)), p.learned.factors(out.ID, def)
+		return out
+	}
+	out := partition.Partner{
+		ID: workflow.PartnerID(who.User), Name: p.called(who.User), Roles: who.Roles, Rested: 1, Reachable: true,
+	}
+	if u, err := p.users.User(id, p.clock.Now().Wall); err == nil {
+		for _, at := range nodesOf(u) {
+			x, _ := p.Get(at)
+			out.Capabilities = append(out.Capabilities, x.Record.Capabilities...)
+			out.Applications = append(out.Applications, x.Record.Applications...)
+		}
+	}
+	return out
 }

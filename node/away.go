@@ -127,7 +127,8 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 	}
 	switch {
 	case r.Within < 0:
-		return nil, api.Errorf(api.Invalid, "a wait of %s: want 0 (%s) or more", r.Within, workflow.FormatDuration(usualWait))
+		return nil, api.Errorf(api.Invalid, "a wait of %s: want 0 (%s) or more", r.Within,
+			workflow.FormatDuration(usualWait))
 	case a.departure.leaving.Load():
 		return nil, api.Errorf(api.Refused, "this node leaves its mesh").WithHint("restart it to take that back")
 	}
@@ -153,7 +154,9 @@ func (a *absence) begin(within time.Duration, accepted []device.Question, along 
 		return
 	}
 	if a.way == nil {
-		w := &way{began: a.clock.Now().Awake, stuck: map[device.FileID]time.Duration{}, failed: map[device.FileID]string{}}
+		w := &way{
+			began: a.clock.Now().Awake, stuck: map[device.FileID]time.Duration{}, failed: map[device.FileID]string{},
+		}
 		w.ctx, w.stop = context.WithCancel(context.Background())
 		a.way = w
 		a.crew.running.Go(func() { a.follow(w) })
@@ -262,7 +265,9 @@ func (a *absence) step() {
 // state is what is so at this device. The caller holds a.mu.
 func (a *absence) state(w *way) (d device.Device, err error) {
 	now := a.clock.Now().Awake
-	d = device.Device{Files: map[device.FileID]device.File{}, Within: w.within, Waited: now - w.began, Accepted: w.accepted}
+	d = device.Device{
+		Files: map[device.FileID]device.File{}, Within: w.within, Waited: now - w.began, Accepted: w.accepted,
+	}
 	var coming []files.Coming
 	for _, x := range w.along {
 		i := device.Item{ID: x.Item.ID, Locked: x.Locked}
@@ -391,7 +396,9 @@ func (a *absence) reconnect() (*api.Contact, error) {
 
 // contact says how this node stands to its partners.
 func (a *absence) contact() *api.Contact {
-	out := &api.Contact{State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Since: a.since()}
+	out := &api.Contact{
+		State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Since: a.since(),
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	along := a.along

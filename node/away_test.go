@@ -134,7 +134,8 @@ func TestAWeekDisconnected(t *testing.T) {
 		if x := tm.row("base", "tablet"); x.State != "active" || x.Reason != "" {
 			t.Errorf("base shows it as %s, %s", x.State, x.Reason)
 		}
-		if c = tm.goesAway("tablet", "not-locked"); c.State != api.IsDisconnected || c.Since == nil || len(c.Along) != 2 {
+		if c = tm.goesAway("tablet", "not-locked"); c.State != api.IsDisconnected || c.Since == nil ||
+			len(c.Along) != 2 {
 			t.Errorf("it is %+v", c)
 		}
 		pass(time.Second)
@@ -151,7 +152,8 @@ func TestAWeekDisconnected(t *testing.T) {
 		if st, err := tm.p["tablet"].node.Status(t.Context()); err != nil || st.Disconnected == nil {
 			t.Errorf("its status is %+v, %v", st, err)
 		}
-		if f := tm.finding("tablet", "contact"); f.State != api.FindingWarning || f.Mend != "mutirao worklist reconnect" {
+		if f := tm.finding("tablet", "contact"); f.State != api.FindingWarning ||
+			f.Mend != "mutirao worklist reconnect" {
 			t.Errorf("the doctor says %+v", f)
 		}
 		wantCode(t, tm.hand("tablet", "bia", selected, nil), api.Refused, "disconnected on purpose")
@@ -190,7 +192,8 @@ func TestAWeekDisconnected(t *testing.T) {
 			}
 		}
 		in := tm.show("base", second)
-		if !slices.ContainsFunc(in.Incidents, func(i api.Incident) bool { return strings.Contains(i.What, "a result of bia is kept") }) {
+		if !slices.ContainsFunc(in.Incidents,
+			func(i api.Incident) bool { return strings.Contains(i.What, "a result of bia is kept") }) {
 			t.Errorf("what bia did is not shown: %+v", in.Incidents)
 		}
 		tm.p["tablet"].crash()
@@ -285,7 +288,8 @@ func TestFilesComeBeforeItGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer := tm.p["base"].plug.handlers[files.Protocol]
-		tm.p["base"].plug.HandleRequest(files.Protocol, false, func(workflow.PartnerID, []byte) ([]byte, error) { return nil, io.ErrClosedPipe })
+		tm.p["base"].plug.HandleRequest(files.Protocol, false,
+			func(workflow.PartnerID, []byte) ([]byte, error) { return nil, io.ErrClosedPipe })
 		tm.goesAway("tablet")
 		tm.wantContact("tablet", api.IsLeaving, "")
 		pass(10 * time.Second)
@@ -324,14 +328,16 @@ func (tm *wardTeam) here(at, value string) bool {
 func TestFilesComeBeforeTheyAreNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := aWard(t)
-		f, err := tm.p["base"].node.PutFile(t.Context(), "plan.pdf", bytes.NewReader(bytes.Repeat([]byte("plan"), 1<<20)))
+		f, err := tm.p["base"].node.PutFile(t.Context(), "plan.pdf",
+			bytes.NewReader(bytes.Repeat([]byte("plan"), 1<<20)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, visit := tm.rounds("visits", map[string]string{"plan": f.Value})
 		set := func(on bool, atMost int64) {
 			t.Helper()
-			p, err := tm.p["tablet"].node.SetPrefetch(t.Context(), api.PrefetchRequest{User: "bia", On: on, AtMost: atMost})
+			p, err := tm.p["tablet"].node.SetPrefetch(t.Context(),
+				api.PrefetchRequest{User: "bia", On: on, AtMost: atMost})
 			if err != nil || p.On != on || p.AtMost != atMost {
 				t.Fatalf("it is %+v, %v", p, err)
 			}
@@ -362,7 +368,8 @@ func TestFilesComeBeforeTheyAreNeeded(t *testing.T) {
 			t.Errorf("after a minute and a crash it is not here: %+v", x)
 		}
 
-		other, err := tm.p["base"].node.PutFile(t.Context(), "more.pdf", bytes.NewReader(bytes.Repeat([]byte("more"), 1<<20)))
+		other, err := tm.p["base"].node.PutFile(t.Context(), "more.pdf",
+			bytes.NewReader(bytes.Repeat([]byte("more"), 1<<20)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -407,7 +414,8 @@ func TestAFileComesFromItsGiver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tm.p["crew"].node.Start(t.Context(), api.StartRequest{Workflow: "visits", Input: map[string]string{"plan": f.Value}}); err != nil {
+		if _, err := tm.p["crew"].node.Start(t.Context(),
+			api.StartRequest{Workflow: "visits", Input: map[string]string{"plan": f.Value}}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)
@@ -447,7 +455,10 @@ func TestCutInTheMiddle(t *testing.T) {
 			defer tm.f.mu.Unlock()
 			tm.f.unheard = nil
 			if on {
-				tm.f.unheard = func(_ workflow.PartnerID, protocol string) bool { return protocol == "/mutirao/claim/1.0.0" }
+				tm.f.unheard = func(_ workflow.PartnerID,
+					protocol string) bool {
+					return protocol == "/mutirao/claim/1.0.0"
+				}
 			}
 		}
 		for _, x := range [][2]string{{api.ClaimSelect, "SELECTED"}, {api.ClaimLock, "LOCKED"}} {

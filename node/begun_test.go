@@ -55,7 +55,9 @@ func TestLongTaskIsToldOf(t *testing.T) {
 			}
 		}
 		pass(1200 * time.Millisecond)
-		for at, want := range map[string]workflow.State{"one": workflow.Running, "three": workflow.Running, "four": workflow.Ready} {
+		for at, want := range map[string]workflow.State{
+			"one": workflow.Running, "three": workflow.Running, "four": workflow.Ready,
+		} {
 			if got := tm.task(at, id, "b"); got != want {
 				t.Errorf("b has run for two seconds and is %s at %s, want %s", got, at, want)
 			}
@@ -116,7 +118,8 @@ func TestMobileTellsWithItsSignOfLife(t *testing.T) {
 		})
 		told := tm.f.sent(func(c carried) bool { return c.from == two && c.sent > before && len(c.m.Facts) > 0 })
 		if len(told) != 1 || len(signs) == 0 || told[0].sent < signs[0].sent || told[0].sent > signs[0].sent+10 {
-			t.Fatalf("facts at %v ms, signs of life at %v ms; want the first with the first", moments(told), moments(signs))
+			t.Fatalf("facts at %v ms, signs of life at %v ms; want the first with the first", moments(told),
+				moments(signs))
 		}
 	})
 }
@@ -126,4 +129,26 @@ func moments(cs []carried) (at []int) {
 		at = append(at, c.sent)
 	}
 	return at
+}
+
+// A task that has just begun is told of before its holder goes down in good order, since nobody is there a second
+// later to do it.
+func TestWhatHasJustBegunIsToldBeforeGoingDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, nil, seldom, "one", "two", "three")
+		tm.add("one", chain)
+		tm.p["two"].hand.hold("b")
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "three"})
+		pass(300 * time.Millisecond)
+		if got := tm.task("one", id, "b"); got != workflow.Ready {
+			t.Fatalf("b has just begun, and is %s at one", got)
+		}
+		tm.p["two"].leave()
+		pass(10 * time.Second)
+		for _, at := range []string{"one", "three"} {
+			if got := tm.task(at, id, "b"); got != workflow.Running {
+				t.Errorf("two went down while b ran, and it is %s at %s, want RUNNING", got, at)
+			}
+		}
+	})
 }

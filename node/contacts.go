@@ -29,7 +29,8 @@ type contacts struct {
 // newContacts needs to know who is on the partner list.
 func newContacts(t *tools, listed func(workflow.PartnerID) bool) *contacts {
 	return &contacts{
-		tools: t, refusals: newRefusals(listed), links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{},
+		tools: t, refusals: newRefusals(listed), links: map[workflow.PartnerID]*link{},
+		isUp: map[workflow.PartnerID]bool{},
 	}
 }
 

@@ -50,7 +50,8 @@ func (c *credentials) check(facts []choreo.Received) error {
 			err = fmt.Errorf("the proof is of %s", o)
 		}
 		if err != nil {
-			return said.Errorf("%w: verdict %s of %s in term %d: %w", choreo.ErrForged, f.ID.Short(), author, v.Office.Term, err)
+			return said.Errorf("%w: verdict %s of %s in term %d: %w", choreo.ErrForged, f.ID.Short(), author,
+				v.Office.Term, err)
 		}
 	}
 	return nil
@@ -120,7 +121,8 @@ func (x *instances) checkRights(from workflow.PartnerID, facts []choreo.Received
 	for _, f := range facts {
 		if c := f.Fact.Body.Claim; c != nil && len(c.Word) > 0 {
 			if _, err := x.credentials.Speaker(c.Word, choreo.SpokenOf(f.Fact.Instance, c.Says, c.Nonce)); err != nil {
-				return said.Errorf("%w: the word of a person in fact %s of %s: %w", choreo.ErrForged, f.ID.Short(), f.Fact.Chain.Author, err)
+				return said.Errorf("%w: the word of a person in fact %s of %s: %w", choreo.ErrForged, f.ID.Short(),
+					f.Fact.Chain.Author, err)
 			}
 		}
 		author, proof := f.Fact.Chain.Author, f.Fact.Body.Credentials

@@ -94,7 +94,8 @@ func (l *losses) lost(format string, args ...any) {
 	is := &l.is
 	is.Notices = append(is.Notices, notice{At: l.clock.Now().Wall.UnixMilli(), What: what})
 	is.Notices = is.Notices[max(0, len(is.Notices)-maxNotices):]
-	l.store.Commit([]kv.Write{{Key: metaKey(metaLosses), Value: encode(*is)}}, func(error) {}) // troubled hears of an error
+	l.store.Commit([]kv.Write{{Key: metaKey(metaLosses), Value: encode(*is)}},
+		func(error) {}) // troubled hears of an error
 }
 
 // recall reads what was lost before.
@@ -133,28 +134,37 @@ func (l *losses) sift() (own bool, err error) {
 		own    bool
 		decode func([]byte) error
 	}{
-		{[]byte{prefixPartner}, "the record of a partner; partners tell it again", false, decodes(membership.DecodeStored)},
+		{[]byte{prefixPartner}, "the record of a partner; partners tell it again", false,
+			decodes(membership.DecodeStored)},
 		{[]byte{prefixEviction}, "an eviction; partners tell it again on contact, until then the evicted may be admitted here", false, decodes(trust.DecodeEviction)},
-		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(invitation.DecodeEntry)},
-		{[]byte{prefixNewcomer}, "who joined by an invitation and was not seen yet: it can be evicted once it was", false, decodes(trust.DecodeChain)},
+		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false,
+			decodes(invitation.DecodeEntry)},
+		{[]byte{prefixNewcomer}, "who joined by an invitation and was not seen yet: it can be evicted once it was",
+			false, decodes(trust.DecodeChain)},
 		{[]byte{prefixUser}, "a record about a user; partners tell it again", false, decodes(users.DecodeRecord)},
 		{[]byte{prefixTicket}, "a sign-in token, which signs nobody in any more", false, decodes(users.DecodeTicket)},
 		{[]byte{prefixItem}, "an item that a user has locked, or what the user did of it: look at the worklist, and hand it in again", false, worklists.DecodesKept},
-		{[]byte{prefixNews}, "what people are told of an ended instance: mutirao show shows it", false, cborDecodes[news]},
+		{[]byte{prefixNews}, "what people are told of an ended instance: mutirao show shows it", false,
+			cborDecodes[news]},
 		{[]byte{prefixRead}, "which messages a user has read: they are shown as new", false, worklists.DecodesRead},
-		{[]byte{prefixSpot}, "where a user had put an item in a list by hand: move it again", false, worklists.DecodesSpot},
+		{[]byte{prefixSpot}, "where a user had put an item in a list by hand: move it again", false,
+			worklists.DecodesSpot},
 		{[]byte{prefixSetting}, "what a user had set for the worklist: set it again", false, worklists.DecodesSetting},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
-		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(trust.DecodeChain)},
+		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false,
+			decodes(trust.DecodeChain)},
 		{[]byte(profile.Key), "the profile: set it again (mutirao profile set)", false, profile.Decodes},
 		{[]byte(elections.KeyBallot), "what this node had promised in elections", true, decodes(election.DecodeBallot)},
 		{[]byte(elections.KeyLineage), "who may vote; partners tell it again", false, decodes(election.DecodeLineage)},
 		{[]byte(elections.KeySince), "since when the coordinator is known", false, decodes(elections.DecodeSince)},
 		{metaKey(metaIncarnation), "the node's incarnation", true, sized(len(choreo.Incarnation{}))},
-		{[]byte(closings.KeyAge), "how old the store is: ended instances are kept for longer", false, closings.DecodesAge},
-		{[]byte(closings.KeyAccount), "an account of the instances of which only summaries are kept", false, closings.DecodesAccount},
-		{[]byte(closings.KeyDropped), "up to when instances were forgotten: very old ones may be taken in again", false, closings.DecodesDropped},
+		{[]byte(closings.KeyAge), "how old the store is: ended instances are kept for longer", false,
+			closings.DecodesAge},
+		{[]byte(closings.KeyAccount), "an account of the instances of which only summaries are kept", false,
+			closings.DecodesAccount},
+		{[]byte(closings.KeyDropped), "up to when instances were forgotten: very old ones may be taken in again", false,
+			closings.DecodesDropped},
 		{metaKey(metaAway), "that this node was disconnected on purpose: it is connected again", false, sized(8)},
 		{metaKey(metaBoot), "how often the node was started; partners know", false, sized(8)},
 	}
@@ -245,7 +255,8 @@ func (l *losses) checkLosses(d *diagnosis, aside, failed int) {
 		lost = append(lost, "this node began a new incarnation: what it had recorded and told nobody may be gone, and its vote counts again only in a new electorate")
 	}
 	if len(lost) > 0 {
-		d.warn("losses", strings.Join(lost, "; "), "look at the disk: it may be failing. What partners have comes back on contact; for the vote: mutirao coordinator electorate --set …")
+		d.warn("losses", strings.Join(lost, "; "),
+			"look at the disk: it may be failing. What partners have comes back on contact; for the vote: mutirao coordinator electorate --set …")
 	}
 }
 

@@ -22,7 +22,8 @@ func dates(to *choreo.Annex, def *workflow.Definition, r api.StartRequest) (note
 	}
 	if r.Warnings != "" {
 		if !has(func(*workflow.Task) bool { return true }) {
-			return nil, api.Errorf(api.Invalid, "--warnings %s: no task of %s has a deadline to warn of", r.Warnings, def.Name).
+			return nil, api.Errorf(api.Invalid, "--warnings %s: no task of %s has a deadline to warn of", r.Warnings,
+				def.Name).
 				WithHint("leave it out, or give a task of the definition a deadline")
 		}
 		if to.Warnings, err = spans("--warnings", r.Warnings); err != nil {
@@ -36,7 +37,8 @@ func dates(to *choreo.Annex, def *workflow.Definition, r api.StartRequest) (note
 		return nil, nil
 	}
 	if !has(byPeople) {
-		return nil, api.Errorf(api.Invalid, "--transfer %s: no task of %s is done by a person and has a deadline", r.Transfer, def.Name).
+		return nil, api.Errorf(api.Invalid, "--transfer %s: no task of %s is done by a person and has a deadline",
+			r.Transfer, def.Name).
 			WithHint("leave it out, or give a task of the definition a deadline")
 	}
 	left, err := spans("--transfer", r.Transfer)
@@ -66,7 +68,8 @@ func policy(to *choreo.Annex, def *workflow.Definition, text string) error {
 	case err != nil:
 		return api.Errorf(api.Invalid, "--notify: %v", err)
 	case !slices.ContainsFunc(def.Tasks, byPeople):
-		return api.Errorf(api.Invalid, "--notify %s: no task of %s is done by a person", text, def.Name).WithHint("leave it out")
+		return api.Errorf(api.Invalid, "--notify %s: no task of %s is done by a person", text, def.Name).
+			WithHint("leave it out")
 	}
 	to.Notify = p.String()
 	return nil
@@ -80,9 +83,11 @@ func spans(flag, text string) (out []time.Duration, err error) {
 		d, err := workflow.ParseDuration(strings.TrimSpace(part))
 		switch {
 		case err != nil:
-			return nil, api.Errorf(api.Invalid, "%s %s: %v", flag, text, err).WithHint("write durations with a comma between them, such as 24h,6h")
+			return nil, api.Errorf(api.Invalid, "%s %s: %v", flag, text, err).
+				WithHint("write durations with a comma between them, such as 24h,6h")
 		case d <= 0:
-			return nil, api.Errorf(api.Invalid, "%s %s: %s is no time before a deadline: want more than 0", flag, text, strings.TrimSpace(part))
+			return nil, api.Errorf(api.Invalid, "%s %s: %s is no time before a deadline: want more than 0", flag, text,
+				strings.TrimSpace(part))
 		case slices.Contains(out, d):
 			return nil, api.Errorf(api.Invalid, "%s %s: %s is there twice", flag, text, strings.TrimSpace(part))
 		}

@@ -33,7 +33,8 @@ func datedNurses(t *testing.T) (tm *team, id string) {
 	tm.add("base", dated)
 	tm.p["base"].hand.hold("file")
 	sails := time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)
-	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "dated", Input: map[string]string{"sails": sails}})
+	st, err := tm.p["base"].node.Start(t.Context(),
+		api.StartRequest{Workflow: "dated", Input: map[string]string{"sails": sails}})
 	if err != nil {
 		t.Fatal(err)
 	}

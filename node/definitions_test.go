@@ -149,7 +149,8 @@ func TestEditionsOfWhoWasAway(t *testing.T) {
 				if slices.Sort(got); !slices.Equal(got, versions) {
 					t.Errorf("%s, at %s: there are versions %v, want %v", when, at, got, versions)
 				}
-				st, err := tm.p[at].node.Start(t.Context(), api.StartRequest{Workflow: "chain", Assign: map[string]string{"pa": at, "pb": at, "pc": at}})
+				st, err := tm.p[at].node.Start(t.Context(),
+					api.StartRequest{Workflow: "chain", Assign: map[string]string{"pa": at, "pb": at, "pc": at}})
 				if (err == nil) != (len(versions) > 0) {
 					t.Errorf("%s, at %s: start of chain: %v", when, at, err)
 				}
@@ -232,7 +233,8 @@ func TestRoomForDefinitions(t *testing.T) {
 			tm.add("one", small(i))
 		}
 		_, err := tm.p["one"].node.AddWorkflow(t.Context(), "test.yaml", []byte(small(5)))
-		if refused := (*api.Error)(nil); !errors.As(err, &refused) || refused.Code != api.Refused || !strings.Contains(err.Error(), "lists 5 workflows") {
+		if refused := (*api.Error)(nil); !errors.As(err, &refused) || refused.Code != api.Refused ||
+			!strings.Contains(err.Error(), "lists 5 workflows") {
 			t.Errorf("the sixth workflow: %v", err)
 		}
 		for range 3 {
@@ -313,7 +315,8 @@ func TestDefinitionIsReadWhenItIsUsed(t *testing.T) {
 func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 8
-		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Workflows, c.Limits.Keep = limit, 6*time.Hour }, "ana", "mal", "vic")
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Workflows, c.Limits.Keep = limit, 6*time.Hour }, "ana",
+			"mal", "vic")
 		vic, mal := tm.p["vic"], tm.p["mal"]
 		kept := func() (bodies, listings int) {
 			for kind, n := range map[byte]*int{'d': &bodies, 't': &listings} {
@@ -335,13 +338,15 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 		}
 		pass(2 * time.Minute)
 		if b, l := kept(); b > 0 || l > limit/4 {
-			t.Errorf("after mal listed %d workflows and took them off again vic keeps %d definitions and %d listings", 3*limit, b, l)
+			t.Errorf("after mal listed %d workflows and took them off again vic keeps %d definitions and %d listings",
+				3*limit, b, l)
 		}
 		// What was swept away can be listed again, and used.
 		last := 3*limit - 1
 		tm.add("mal", small(last))
 		tm.wantListed("vic", 1)
-		tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", last), map[string]string{"main": "vic"}), time.Second, "vic")
+		tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", last), map[string]string{"main": "vic"}), time.Second,
+			"vic")
 		if _, err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", last)); err != nil {
 			t.Fatal(err)
 		}
@@ -377,7 +382,8 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 		}
 		for i := range limit {
 			tm.add("vic", small(200+i))
-			tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", 200+i), map[string]string{"main": "vic"}), time.Second, "vic")
+			tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", 200+i), map[string]string{"main": "vic"}), time.Second,
+				"vic")
 			if _, err := vic.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", 200+i)); err != nil {
 				t.Fatal(err)
 			}

@@ -156,7 +156,8 @@ func TestPassedOverAtOnce(t *testing.T) {
 		none, high := 0.0, 1.0
 
 		w := expect("Sel-push", "one")
-		if len(w.Candidates) != 5 || w.Candidates[0].Partner != "one" || w.Candidates[0].AbsAlloc != 0.8 || w.Threshold != 0.6 || w.Load != 1 {
+		if len(w.Candidates) != 5 || w.Candidates[0].Partner != "one" || w.Candidates[0].AbsAlloc != 0.8 ||
+			w.Threshold != 0.6 || w.Load != 1 {
 			t.Errorf("the first assignment says %+v", w)
 		}
 		w = expect("Sel-push", "two")                            // one is busy with the first
@@ -236,7 +237,8 @@ distribution: {mechanism: Push}
 `)
 		id := tm.begin("five", "rescue", nil)
 		for _, step := range [][2]string{{"one", "two"}, {"two", "three"}} {
-			to, err := tm.p[step[0]].node.RejectTask(t.Context(), api.RejectRequest{ID: id, Task: "climb", Reason: "no rope"})
+			to, err := tm.p[step[0]].node.RejectTask(t.Context(),
+				api.RejectRequest{ID: id, Task: "climb", Reason: "no rope"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,11 +247,13 @@ distribution: {mechanism: Push}
 			}
 			synctest.Wait()
 		}
-		if _, err := tm.p["three"].node.RejectTask(t.Context(), api.RejectRequest{ID: id, Task: "climb"}); err == nil || !strings.Contains(err.Error(), "all who are suited have rejected it") {
+		if _, err := tm.p["three"].node.RejectTask(t.Context(), api.RejectRequest{ID: id, Task: "climb"}); err == nil ||
+			!strings.Contains(err.Error(), "all who are suited have rejected it") {
 			t.Errorf("the last rejection: %v", err)
 		}
 		task := tm.show("five", id).Tasks[0]
-		if task.Partner != "three" || task.State != workflow.Ready || task.Attempt != 3 || task.Reason != "no rope" || task.Why == nil {
+		if task.Partner != "three" || task.State != workflow.Ready || task.Attempt != 3 || task.Reason != "no rope" ||
+			task.Why == nil {
 			t.Errorf("at the initiator the task is %+v", task)
 		}
 		if v := verdicts(task.Why); v["one"] != "rejected it" || v["two"] != "rejected it" {
@@ -285,7 +289,8 @@ partitions: {p: {tasks: [climb], partner: four}}
 		synctest.Wait()
 		in := tm.show("five", st.ID)
 		dig := in.Tasks[slices.IndexFunc(in.Tasks, func(x api.Task) bool { return x.Name == "dig" })]
-		if in.Mechanism != "Push" || dig.Partner != "two" || dig.Why == nil || dig.Why.Mechanism != "Push" || len(dig.Why.Candidates) != 3 {
+		if in.Mechanism != "Push" || dig.Partner != "two" || dig.Why == nil || dig.Why.Mechanism != "Push" ||
+			len(dig.Why.Candidates) != 3 {
 			t.Errorf("by %q: %+v, why %+v", in.Mechanism, dig, dig.Why)
 		}
 	})
@@ -354,7 +359,8 @@ distribution: {mechanism: Push}
 			if n < 2 && who != "one" {
 				t.Fatalf("instance %d went to %s", n, who)
 			}
-			if err := tm.p[who].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "work", Failed: who == "one"}); err != nil {
+			if err := tm.p[who].node.FinishTask(t.Context(),
+				api.FinishRequest{ID: id, Task: "work", Failed: who == "one"}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -410,7 +416,8 @@ func TestOptimizerDropsWhatIsThere(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")
 		tm.add("one", survey)
 		start := func() (string, error) {
-			st, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: "survey", Assign: map[string]string{"main": "two"}})
+			st, err := tm.p["one"].node.Start(t.Context(),
+				api.StartRequest{Workflow: "survey", Assign: map[string]string{"main": "two"}})
 			if err != nil {
 				return "", err
 			}
@@ -429,7 +436,8 @@ func TestOptimizerDropsWhatIsThere(t *testing.T) {
 		}
 		add(`{"area": "north"}`)
 		if _, err := start(); err == nil || !strings.Contains(err.Error(), "no partner has capability drone") ||
-			!strings.Contains(err.Error(), "task fly is not dropped although data set flood-map exists: from three: it has no value for level") {
+			!strings.Contains(err.Error(),
+				"task fly is not dropped although data set flood-map exists: from three: it has no value for level") {
 			t.Errorf("without a drone and with half of the data: %v", err)
 		}
 		add(`{"area": "north", "level": 4.5}`)
@@ -438,7 +446,8 @@ func TestOptimizerDropsWhatIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := tm.show("two", id)
-		if d := in.Tasks[1].Dropped; d == nil || d.Holder != "three" || !strings.HasPrefix(in.Tasks[1].Reason, "dropped: its only purpose, data set flood-map, exists") {
+		if d := in.Tasks[1].Dropped; d == nil || d.Holder != "three" ||
+			!strings.HasPrefix(in.Tasks[1].Reason, "dropped: its only purpose, data set flood-map, exists") {
 			t.Errorf("the dropped task is %+v", in.Tasks[1])
 		}
 		if tm.task("two", id, "plan") != workflow.NotReady || in.Data["area"] != "north" || in.Data["level"] != 4.5 {
@@ -536,7 +545,9 @@ func TestBurstIsDistributedLikeASequence(t *testing.T) {
 	if diff := cmp.Diff(sequence, burst); diff != "" {
 		t.Errorf("a burst is distributed otherwise (-sequence +burst):\n%s", diff)
 	}
-	want := map[string]int{"one": 8, "two": 6, "three": 4, "four": 2} // each costs a twentieth: 0.6 × 1.0, 0.7 × 0.9, 0.8 × 0.8, 0.9 × 0.7
+	want := map[string]int{
+		"one": 8, "two": 6, "three": 4, "four": 2,
+	} // each costs a twentieth: 0.6 × 1.0, 0.7 × 0.9, 0.8 × 0.8, 0.9 × 0.7
 	if diff := cmp.Diff(want, burst); diff != "" {
 		t.Errorf("twenty at once (-want +got):\n%s", diff)
 	}

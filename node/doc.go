@@ -11,7 +11,7 @@
 // It declares the small interfaces that it needs (Store, Carrier, Runner);
 // package node/assemble puts a whole node together.
 //
-// It imports choreo, configs, dataflow, internal/plain, internal/private, internal/said, membership,
+// It imports choreo, configs, contingency/waits, dataflow, internal/plain, internal/private, internal/said, membership,
 // membership/election, membership/invitation, membership/moment, membership/trust,
 // membership/users, node/api, node/certificates, node/clocks, node/closings, node/codec,
 // node/datasets, node/elections, node/evictions, node/files, node/joining, node/library,

@@ -80,6 +80,7 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 			"the node's log says where: please report it, and try a newer version")
 	}
 	k.checkDisk(&d)
+	k.checkBattery(&d)
 	k.checkFiles(&d)
 	if k.files != nil {
 		k.files.Diagnose(ctx, findings{&d})
@@ -108,7 +109,8 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 func (k *doctor) checkContact(d *diagnosis) (away bool) {
 	since, away := k.away()
 	if away {
-		d.warn("contact", "this node was disconnected on purpose at "+since.Format(time.RFC3339)+", and talks to nobody",
+		d.warn("contact", "this node was disconnected on purpose at "+since.Format(time.RFC3339)+
+			", and talks to nobody",
 			"mutirao worklist reconnect")
 	}
 	return away
@@ -126,9 +128,11 @@ func (k *doctor) checkStore(d *diagnosis) {
 		d.wrong("store", "the store was read and is damaged: "+damage.Error(),
 			"start the node again: it saves what can be read, and partners bring back what they have; then look at the disk, which may be failing")
 	case err != nil:
-		d.wrong("store", "the store cannot be read: "+err.Error(), "look at the disk of the node's folder; if it is lost, join again from a fresh folder: what others hold of its work goes on")
+		d.wrong("store", "the store cannot be read: "+err.Error(),
+			"look at the disk of the node's folder; if it is lost, join again from a fresh folder: what others hold of its work goes on")
 	case trouble != "":
-		d.wrong("store", "the store "+trouble, "make room on its disk, or repair it; the node goes on by itself as soon as it can write")
+		d.wrong("store", "the store "+trouble,
+			"make room on its disk, or repair it; the node goes on by itself as soon as it can write")
 	case lost != "":
 		d.warn("store", lost, "nothing, if a backup was put back: partners give back what they hold. Else look at the disk of the node's folder: it lost what it said it had written")
 	default:
@@ -148,7 +152,7 @@ func (k *doctor) checkDisk(d *diagnosis) {
 	}
 	reserve := k.parts.Reserve
 	free, total, err := k.parts.Space()
-	what := fmt.Sprintf("%d MiB of %d MiB are free", free>>20, total>>20)
+	what := (&api.Disk{Free: free, Total: total}).String()
 	switch {
 	case err != nil:
 		d.warn("disk", "its free space cannot be told: "+err.Error(), "look at the disk of the node's folder")
@@ -164,6 +168,20 @@ func (k *doctor) checkDisk(d *diagnosis) {
 	}
 }
 
+// checkBattery reports whether items can be locked here with what the battery has.
+func (k *doctor) checkBattery(d *diagnosis) {
+	b := k.parts.battery()
+	if b == nil {
+		return
+	}
+	if err := k.parts.mayLock(); err != nil {
+		d.warn("battery", fmt.Sprintf("%s: nothing is locked at %d %% or less", b, k.config.LockAbove),
+			"charge it; what is locked already can be done; lock-above in config.yaml says from where on")
+		return
+	}
+	d.ok("battery", "%s", b)
+}
+
 // checkFiles reports whether others could read or replace what is this node's.
 func (k *doctor) checkFiles(d *diagnosis) {
 	if k.parts.Loose == nil {
@@ -175,7 +193,8 @@ func (k *doctor) checkFiles(d *diagnosis) {
 		if filepath.Base(filepath.Dir(l.Path)) == usersFolder {
 			unless = "that user is not signed in here any more after a start before"
 		}
-		d.wrong("files", l.Error(), l.Mend+"; "+unless+". If somebody may have read the key, join again from a fresh folder, and have the old one evicted")
+		d.wrong("files", l.Error(), l.Mend+"; "+unless+
+			". If somebody may have read the key, join again from a fresh folder, and have the old one evicted")
 	}
 	switch {
 	case private.Unchecked != "":
@@ -194,13 +213,15 @@ func (k *doctor) checkCertificate(d *diagnosis) (member bool) {
 		case errors.Is(err, trust.ErrNotYet):
 			mend = fmt.Sprintf("this clock says %s: set it, and nothing else is needed", now.Format(time.RFC3339))
 		case errors.Is(err, trust.ErrExpired):
-			mend = fmt.Sprintf("this clock says %s. If that is wrong, set it, and nothing else is needed; else ", now.Format(time.RFC3339)) + mend
+			mend = fmt.Sprintf("this clock says %s. If that is wrong, set it, and nothing else is needed; else ",
+				now.Format(time.RFC3339)) + mend
 		}
 		d.wrong("certificate", k.people.say(err), mend)
 		return false
 	}
 	if certificates.NearEnd(leaf, k.clock.Now().Wall) {
-		d.warn("certificate", fmt.Sprintf("ends at %s", leaf.NotAfter), fmt.Sprintf("it is renewed as soon as %s or the founder is in contact", k.people.label(leaf.Issuer)))
+		d.warn("certificate", fmt.Sprintf("ends at %s", leaf.NotAfter),
+			fmt.Sprintf("it is renewed as soon as %s or the founder is in contact", k.people.label(leaf.Issuer)))
 		return true
 	}
 	d.ok("certificate", "valid until %s", leaf.NotAfter)
@@ -216,7 +237,8 @@ func (k *doctor) checkPartners(d *diagnosis, partners []membership.Partner) {
 	}
 	slices.Sort(stale)
 	if len(stale) > 0 {
-		d.warn("partners", "expired: "+strings.Join(stale, ", "), "their unfinished work counts as failed; one that will not come back can be evicted: mutirao evict PARTNER")
+		d.warn("partners", "expired: "+strings.Join(stale, ", "),
+			"their unfinished work counts as failed; one that will not come back can be evicted: mutirao evict PARTNER")
 		return
 	}
 	d.ok("partners", "%d known, none expired", len(partners))
@@ -227,13 +249,15 @@ func (k *doctor) checkProfile(d *diagnosis) {
 		return k.parts.Runner.Has(app) || !k.seen(app).IsZero()
 	})
 	if len(missing) > 0 {
-		d.warn("profile", "announces what no worker has come for since the node started: "+strings.Join(texts(missing), ", "),
+		d.warn("profile", "announces what no worker has come for since the node started: "+
+			strings.Join(texts(missing), ", "),
 			"start a worker for it, add it to applications in config.yaml, or take it back: mutirao profile set --application …")
 		return
 	}
 	if k.parts.Unfit != nil {
 		if unfit := k.parts.Unfit(); len(unfit) > 0 {
-			d.warn("profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml and start the node again; until then its tasks fail here")
+			d.warn("profile", "cannot run what it announces: "+strings.Join(unfit, "; "),
+				"install it, or mend applications in config.yaml and start the node again; until then its tasks fail here")
 			return
 		}
 	}
@@ -267,14 +291,16 @@ func (k *doctor) checkElectorate(ctx context.Context, d *diagnosis) error {
 		if left < e.Majority {
 			how = " --override, on the founder: too few of the others are left for a majority"
 		}
-		d.warn("electorate", fmt.Sprintf("evicted, and still counted among those who may vote: %s", strings.Join(evicted, ", ")),
+		d.warn("electorate", fmt.Sprintf("evicted, and still counted among those who may vote: %s",
+			strings.Join(evicted, ", ")),
 			"have the electorate set again, without them: mutirao coordinator electorate --set …"+how)
 	}
 	switch {
 	case e.Number == 0:
 		d.warn("electorate", "this node does not know yet who may vote", "it learns it from any partner on contact")
 	case can < e.Majority:
-		d.warn("electorate", fmt.Sprintf("%d of %d voters can vote, %d are needed to elect a coordinator", can, len(e.Voters), e.Majority),
+		d.warn("electorate", fmt.Sprintf("%d of %d voters can vote, %d are needed to elect a coordinator", can,
+			len(e.Voters), e.Majority),
 			"wait for them, or let the founder set another electorate: mutirao coordinator electorate --set … --override. Work goes on without a coordinator")
 	default:
 		d.ok("electorate", "%d of %d voters can vote, %d are needed", can, len(e.Voters), e.Majority)

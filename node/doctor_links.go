@@ -12,11 +12,14 @@ func (k *doctor) checkAddresses(d *diagnosis, partners []membership.Partner) {
 	addrs := k.carrier.Addrs()
 	switch {
 	case len(addrs) == 0:
-		d.wrong("addresses", "nobody can reach this node: it has no address"+k.bareInterfaces(), "connect it to a network, and check listen in config.yaml")
+		d.wrong("addresses", "nobody can reach this node: it has no address"+k.bareInterfaces(),
+			"connect it to a network, and check listen in config.yaml")
 	case !slices.ContainsFunc(addrs, offMachine) && slices.ContainsFunc(partners, k.isElsewhere):
-		d.wrong("addresses", "this node listens on this machine only, and there are partners elsewhere"+k.bareInterfaces(), "check listen in config.yaml, or connect the machine to a network")
+		d.wrong("addresses", "this node listens on this machine only, and there are partners elsewhere"+
+			k.bareInterfaces(), "check listen in config.yaml, or connect the machine to a network")
 	case !slices.ContainsFunc(addrs, fromOutside) && slices.ContainsFunc(partners, k.isMissing):
-		d.warn("addresses", "all its addresses are of a private network, where partners outside cannot connect to it: "+strings.Join(addrs, " "),
+		d.warn("addresses", "all its addresses are of a private network, where partners outside cannot connect to it: "+
+			strings.Join(addrs, " "),
 			"if partners are outside, name a member that relays (relays in config.yaml), or have the router forward a port and listen on it")
 	default:
 		d.ok("addresses", "%s", strings.Join(addrs, " "))
@@ -59,9 +62,11 @@ func (k *doctor) checkLinks(d *diagnosis, partners []membership.Partner) {
 			connected++
 			continue
 		}
-		what, mend := fmt.Sprintf("%s cannot be reached at %s", k.people.label(p.Record.Partner), orNowhere(p.Record.Addresses)), "is it running, and on a network that this one reaches?"
+		what, mend := fmt.Sprintf("%s cannot be reached at %s", k.people.label(p.Record.Partner),
+			orNowhere(p.Record.Addresses)), "is it running, and on a network that this one reaches?"
 		if k.people.HeardOf(id) {
-			what, mend = what+", and others hear it", "it runs: a firewall or a network between the two keeps them apart. A member that both reach can relay (relays in config.yaml)."
+			what, mend = what+", and others hear it",
+				"it runs: a firewall or a network between the two keeps them apart. A member that both reach can relay (relays in config.yaml)."
 		}
 		d.warn("links", what, mend+" Work for it waits, and is handed over when there is a connection")
 	}
@@ -69,7 +74,8 @@ func (k *doctor) checkLinks(d *diagnosis, partners []membership.Partner) {
 	case others == 0:
 		d.ok("links", "there is nobody else to reach")
 	case connected == 0:
-		d.wrong("links", fmt.Sprintf("none of %d partners can be reached", others), "check this machine's network and firewall: mutirao status shows the addresses that it listens on")
+		d.wrong("links", fmt.Sprintf("none of %d partners can be reached", others),
+			"check this machine's network and firewall: mutirao status shows the addresses that it listens on")
 	default:
 		d.ok("links", "connected with %d of %d partners%s", connected, others, k.roundabout())
 	}

@@ -15,9 +15,16 @@ import (
 // gantt is the format of a drawing of when each task of an instance ran.
 const gantt = "gantt"
 
-// drawGantt draws when each task of an instance ran, as its facts say.
-func drawGantt(in *api.Instance, now time.Time, language string) []byte {
-	c := diagram.Chart{Title: fmt.Sprintf("%s@%d  %s", in.Workflow, in.Version, in.ID), From: in.Started, To: now, Language: language}
+// DrawGantt draws when each task of an instance ran, as its facts say, by the clocks of a zone: a node draws by those
+// where it runs, as its page says all times, and the command by those of whoever types it.
+func DrawGantt(in *api.Instance, now time.Time, language string, zone *time.Location) ([]byte, error) {
+	if err := undrawable(in); err != nil {
+		return nil, err
+	}
+	c := diagram.Chart{
+		Title: fmt.Sprintf("%s@%d  %s", in.Workflow, in.Version, in.ID), From: in.Started, To: now, Language: language,
+		Zone: zone,
+	}
 	if in.Ended != nil {
 		c.To = *in.Ended
 	}
@@ -42,13 +49,25 @@ func drawGantt(in *api.Instance, now time.Time, language string) []byte {
 		}
 		c.Bars = append(c.Bars, b)
 	}
-	return diagram.Gantt(c)
+	return diagram.Gantt(c), nil
+}
+
+// undrawable says that an instance cannot be drawn, of which a node knows no more than a summary.
+func undrawable(in *api.Instance) error {
+	if in.Told == nil || !in.Told.Summary {
+		return nil
+	}
+	return api.Errorf(api.Failed, "only a summary of this instance is known here: %s", in.Told.Why).
+		WithHint("draw it on a node that takes part: %s", strings.Join(in.Told.Participants, ", "))
 }
 
 // draw draws an instance: its definition, the partner of each partition and
 // the state of each task.
 func draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, error) {
-	opt := diagram.Options{States: map[workflow.TaskName]workflow.State{}, Partners: map[workflow.PartitionName]string{}, Known: map[workflow.TaskName]string{}}
+	opt := diagram.Options{
+		States: map[workflow.TaskName]workflow.State{}, Partners: map[workflow.PartitionName]string{},
+		Known: map[workflow.TaskName]string{},
+	}
 	for _, t := range in.Tasks {
 		opt.States[t.Name] = t.State
 		if t.Known != "" {

@@ -282,7 +282,9 @@ func TestNothingIsAskedForOnAFullDisk(t *testing.T) {
 			synctest.Wait()
 		}
 		lost := func(c carried) bool {
-			return c.from == two.id() && slices.ContainsFunc(c.m.Heads, func(h wire.Heads) bool { return h.Mode == wire.Ask && len(h.Heads) > 0 })
+			return c.from == two.id() &&
+				slices.ContainsFunc(c.m.Heads,
+					func(h wire.Heads) bool { return h.Mode == wire.Ask && len(h.Heads) > 0 })
 		}
 		if n := len(tm.f.sent(lost)); n > 0 {
 			t.Errorf("two asked %d times for what it cannot store", n)
@@ -352,7 +354,10 @@ tasks: {write: {}, send: {after: write}}
 partitions: {desk: [write], post: [send]}
 `)
 		one := tm.p["one"]
-		r := api.StartRequest{Workflow: "letter", Input: map[string]string{"text": strings.Repeat("x", 50_000)}, Assign: map[string]string{"desk": "one", "post": "two"}}
+		r := api.StartRequest{
+			Workflow: "letter", Input: map[string]string{"text": strings.Repeat("x", 50_000)},
+			Assign: map[string]string{"desk": "one", "post": "two"},
+		}
 		one.disk.hold()
 		ids := make(chan string, 200)
 		for range cap(ids) {

@@ -117,7 +117,8 @@ func TestVotesThatCannotBeStoredAreNotGiven(t *testing.T) {
 		}
 		tm.wantCoordinator("", "one")
 		_, err = two.node.Elect(t.Context(), api.ElectRequest{})
-		wantRefusal(t, "standing on a full disk", err, "elections stand still: what this node says in them cannot be stored")
+		wantRefusal(t, "standing on a full disk", err,
+			"elections stand still: what this node says in them cannot be stored")
 
 		two.disk.failWith(nil)
 		pass(time.Minute)
@@ -191,7 +192,8 @@ func TestTwoSidesCannotBothElect(t *testing.T) {
 				wantRefusal(t, "the election of a newcomer by two voters", err, "no majority")
 				_, err = tm.p["one"].node.SetElectorate(t.Context(), api.ElectorateRequest{Set: left})
 				wantRefusal(t, "a handover to newcomers by two voters", err, "consents needed")
-				_, err = tm.p["three"].node.SetElectorate(t.Context(), api.ElectorateRequest{Set: right, Override: true})
+				_, err = tm.p["three"].node.SetElectorate(t.Context(),
+					api.ElectorateRequest{Set: right, Override: true})
 				wantRefusal(t, "an override by a delegate", err, "only the founder")
 
 				candidate := "four"

@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -30,16 +29,20 @@ type ended struct {
 	sum summary
 }
 
-// shared are the ended instances in which a partner takes part, in any order.
-func (x *index) shared(p workflow.PartnerID) []ended {
+// over reports whether an instance has ended, as far as something is known of it.
+func (sum *summary) over() bool { return sum.State != "" && sum.State != workflow.InstanceRunning }
+
+// shared are the ended instances in which a partner takes part, the newest first, at most so many.
+func (x *index) shared(p workflow.PartnerID, most int) (out []ended) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var out []ended
-	for id, sum := range x.all {
-		if _, aside := x.aside[id]; !aside && sum.State != workflow.InstanceRunning && slices.Contains(strings.Fields(sum.With), string(p)) {
-			out = append(out, ended{id, sum})
+	x.roll.ended.Ascend(func(at rank) bool {
+		x.steps++
+		if sum := x.all[at.id]; slices.Contains(strings.Fields(sum.With), string(p)) {
+			out = append(out, ended{at.id, sum})
 		}
-	}
+		return len(out) < most
+	})
 	return out
 }
 
@@ -47,11 +50,21 @@ func (x *index) shared(p workflow.PartnerID) []ended {
 // caller holds x.mu.
 func (x *index) change(id workflow.InstanceID, fn func()) {
 	x.digest(id)
-	x.roll.leave(rank{x.all[id].Started, id})
+	was := x.all[id]
+	x.roll.leave(id, was)
+	x.countPart(id, -1)
+	if was.By == "" {
+		x.countParts(id, -1) // it may become known who began it
+	}
 	fn()
+	if was.By == "" {
+		x.countParts(id, 1)
+	}
+	x.countPart(id, 1)
 	x.digest(id)
 	if sum, listed := x.all[id]; listed {
-		x.roll.enter(rank{sum.Started, id}, x.open(id))
+		_, aside := x.aside[id]
+		x.roll.enter(id, sum, x.open(id), aside)
 	}
 }
 
@@ -61,7 +74,7 @@ func (x *index) change(id workflow.InstanceID, fn func()) {
 func (x *index) digest(id workflow.InstanceID) {
 	sum := x.all[id]
 	q, aside := x.aside[id]
-	if aside && (!q.fault || q.Lost) || sum.State == "" || sum.State == workflow.InstanceRunning {
+	if aside && (!q.fault || q.Lost) || !sum.over() {
 		return
 	}
 	for _, p := range strings.Fields(sum.With) {
@@ -97,18 +110,15 @@ func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
 	if len(m.Ended) == 0 || l == nil || !l.differs(t.index.endedWith(p), m.Ended, t.clock.Now().Awake) {
 		return
 	}
-	all := t.index.shared(p)
-	slices.SortFunc(all, func(a, b ended) int { // the newest first
-		return cmp.Or(cmp.Compare(b.sum.Ended, a.sum.Ended), a.id.Compare(b.id))
-	})
-	for _, x := range all[:min(len(all), maxCompared)] {
+	for _, x := range t.index.shared(p, maxCompared) {
 		if !t.mayCompare(p, x.sum) {
 			l.compareSoon()
 			return // the digests differ still when it tells its own again
 		}
 		s := t.crew.shardOf(x.id)
 		t.crew.post(s, event{
-			of: x.id, from: p, apply: func(s *shard) error { return s.compare(p, x.id) }, after: s.n.logRefusal(p, x.id),
+			of: x.id, from: p, apply: func(s *shard) error { return s.compare(p, x.id) },
+			after: s.n.logRefusal(p, x.id),
 		})
 	}
 }

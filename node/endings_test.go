@@ -28,7 +28,8 @@ func TestTheEndIsTheOneThatCounts(t *testing.T) {
 		for _, at := range []string{"one", "two"} {
 			in := tm.show(at, id)
 			ring := tm.taskOf(at, id, "ring")
-			if in.State != workflow.InstanceSucceeded || in.Ended == nil || ring.Ended == nil || in.Ended.Before(*ring.Ended) {
+			if in.State != workflow.InstanceSucceeded || in.Ended == nil || ring.Ended == nil ||
+				in.Ended.Before(*ring.Ended) {
 				t.Errorf("at %s it is %s, ended %v, its only task ended %v", at, in.State, in.Ended, ring.Ended)
 			}
 		}

@@ -59,7 +59,8 @@ var meanings = []struct {
 	{api.NotFound, is(membership.ErrNoPartner, "", "mutirao partners lists them")},
 	{api.NotFound, is(users.ErrNoUser, "", "mutirao user list shows them")},
 	{api.Refused, is(users.ErrRemoved, "", "mutirao user list shows the users")},
-	{api.Refused, is(users.ErrNoRoom, "", "mutirao doctor says more; what is removed keeps its room, so that it stays removed")},
+	{api.Refused, is(users.ErrNoRoom, "",
+		"mutirao doctor says more; what is removed keeps its room, so that it stays removed")},
 	{api.NotFound, is(choreo.ErrNoResult, "", "mutirao show ID lists the results that are kept")},
 	{api.NotFound, is(choreo.ErrNoTask, "", "mutirao show ID lists the tasks of an instance")},
 
@@ -77,7 +78,8 @@ var meanings = []struct {
 	{api.Refused, is(election.ErrHeld, "", "")},
 	{api.Refused, is(election.ErrNotCoordinator, "", "")},
 	{api.Refused, is(election.ErrProposing, "", "")},
-	{api.Refused, is(election.ErrHandedOver, "", "the founder signs the next: mutirao coordinator electorate --set … --override")},
+	{api.Refused, is(election.ErrHandedOver, "",
+		"the founder signs the next: mutirao coordinator electorate --set … --override")},
 	{api.Refused, is(election.ErrNoElectorate, "this node does not know yet who may vote",
 		"it learns it from any partner: mutirao partners shows who can be reached")},
 
@@ -131,7 +133,8 @@ func officeHeld(e *elections.Held, name naming) (what, next string) {
 	by := name(e.By)
 	if e.Evicted {
 		return by + " was evicted, and is the coordinator until its lease ends",
-			fmt.Sprintf("try again in %s: nobody else is elected before, as it may not know yet", workflow.FormatDuration(e.Lease))
+			fmt.Sprintf("try again in %s: nobody else is elected before, as it may not know yet",
+				workflow.FormatDuration(e.Lease))
 	}
 	return by + " is the coordinator", "have it resign first: mutirao coordinator resign, on " + by
 }

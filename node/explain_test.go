@@ -39,34 +39,46 @@ func TestErrorsAreExplained(t *testing.T) {
 		exit, http int
 		what, next string
 	}{
-		{fmt.Errorf("%w: %q", membership.ErrNoPartner, "x"), api.NotFound, 3, 404, `no such partner: "x"`, "mutirao partners lists them"},
+		{fmt.Errorf("%w: %q", membership.ErrNoPartner, "x"), api.NotFound, 3, 404, `no such partner: "x"`,
+			"mutirao partners lists them"},
 		{membership.ErrAmbiguous, api.Invalid, 2, 400, "more than one partner", "mutirao partners shows the IDs"},
-		{fmt.Errorf("%w: %q", choreo.ErrNoTask, "x"), api.NotFound, 3, 404, `no such task: "x"`, "mutirao show ID lists the tasks of an instance"},
-		{&choreo.Elsewhere{Task: "fly", Partner: crew}, api.Refused, 6, 409, "task fly is held by crew", "do that on the node of crew"},
+		{fmt.Errorf("%w: %q", choreo.ErrNoTask, "x"), api.NotFound, 3, 404, `no such task: "x"`,
+			"mutirao show ID lists the tasks of an instance"},
+		{&choreo.Elsewhere{Task: "fly", Partner: crew}, api.Refused, 6, 409, "task fly is held by crew",
+			"do that on the node of crew"},
 		{&choreo.Unanswerable{By: crew}, api.NotAllowed, 5, 403,
 			"only crew, who began the instance, may write somebody off", "do that on the node of crew"},
-		{fmt.Errorf("%w: it is done", choreo.ErrNotNow), api.Refused, 6, 409, "not now: it is done", ""},
+		{fmt.Errorf("%w: it is done", choreo.ErrNotNow), api.Refused, 6, 409, "refused: it is done", ""},
 		{choreo.ErrOutput, api.Invalid, 2, 400, "wrong output", ""},
-		{fmt.Errorf("%w: %w", choreo.ErrOutput, choreo.ErrFactInvalid), api.Invalid, 2, 400, "wrong output: invalid fact", ""},
-		{said.Errorf("vote of %s: %w", crew, trust.ErrNotAllowed), api.NotAllowed, 5, 403, "vote of crew: not allowed", ""},
-		{&elections.Held{By: crew, Evicted: true, Lease: 15 * time.Second}, api.Refused, 6, 409, "crew was evicted, and is the coordinator until its lease ends", "try again in 15s: nobody else is elected before, as it may not know yet"},
-		{&elections.Held{By: crew}, api.Refused, 6, 409, "crew is the coordinator", "have it resign first: mutirao coordinator resign, on crew"},
-		{fmt.Errorf("%w: crew is", election.ErrNotCoordinator), api.Refused, 6, 409, "this node is not the coordinator: crew is", ""},
+		{fmt.Errorf("%w: %w", choreo.ErrOutput, choreo.ErrFactInvalid), api.Invalid, 2, 400,
+			"wrong output: invalid fact", ""},
+		{said.Errorf("vote of %s: %w", crew, trust.ErrNotAllowed), api.NotAllowed, 5, 403, "vote of crew: not allowed",
+			""},
+		{&elections.Held{By: crew, Evicted: true, Lease: 15 * time.Second}, api.Refused, 6, 409,
+			"crew was evicted, and is the coordinator until its lease ends",
+			"try again in 15s: nobody else is elected before, as it may not know yet"},
+		{&elections.Held{By: crew}, api.Refused, 6, 409, "crew is the coordinator",
+			"have it resign first: mutirao coordinator resign, on crew"},
+		{fmt.Errorf("%w: crew is", election.ErrNotCoordinator), api.Refused, 6, 409,
+			"this node is not the coordinator: crew is", ""},
 		{election.ErrNoElectorate, api.Refused, 6, 409, "this node does not know yet who may vote",
 			"it learns it from any partner: mutirao partners shows who can be reached"},
 		{fmt.Errorf("%w in x", node.ErrNoMember), api.NotFound, 3, 404, "there is no node in x",
 			`make one with "mutirao init" or "mutirao join", or name another folder with --dir`},
-		{&private.LooseError{Path: "key", What: "can be read by others", Mend: "chmod 600 key"}, api.Refused, 6, 409, "key can be read by others", "chmod 600 key"},
+		{&private.LooseError{Path: "key", What: "can be read by others", Mend: "chmod 600 key"}, api.Refused, 6, 409,
+			"key can be read by others", "chmod 600 key"},
 		{api.Errorf(api.Invalid, "%s is named twice", crew), api.Invalid, 2, 400, "crew is named twice", ""},
 		{api.ErrStopping, api.NoNode, 4, 503, "the node is stopping", ""},
 		{fmt.Errorf("get: %w", kv.ErrDamaged), api.Failed, 1, 500, "get: damaged",
 			"mutirao doctor reads all of the store; starting the node again mends what can be mended"},
 		{fmt.Errorf("commit: %w", kv.ErrClosed), api.NoNode, 4, 503, "the node is stopping", ""},
 		{fmt.Errorf("%w: x has format 9", kv.ErrUnfit), api.Refused, 6, 409, "store not opened: x has format 9", ""},
-		{fmt.Errorf("%w: 9, at most 8", election.ErrHandedOver), api.Refused, 6, 409, "the electorate was handed over too often: 9, at most 8",
+		{fmt.Errorf("%w: 9, at most 8", election.ErrHandedOver), api.Refused, 6, 409,
+			"the electorate was handed over too often: 9, at most 8",
 			"the founder signs the next: mutirao coordinator electorate --set … --override"},
 		{fmt.Errorf("%w: 9", invitation.ErrManyOpen), api.Refused, 6, 409, "too many invitations are open: 9", ""},
-		{api.Judge(api.Invalid, said.Errorf("%s: %w", crew, trust.ErrNotAllowed)), api.Invalid, 2, 400, "crew: not allowed", ""},
+		{api.Judge(api.Invalid, said.Errorf("%s: %w", crew, trust.ErrNotAllowed)), api.Invalid, 2, 400,
+			"crew: not allowed", ""},
 	} {
 		var e *api.Error
 		if !errors.As(node.Explain(c.err, called), &e) {
@@ -74,7 +86,8 @@ func TestErrorsAreExplained(t *testing.T) {
 			continue
 		}
 		if e.Code != c.code || e.Message != c.what || e.Hint != c.next {
-			t.Errorf("%v: got %s %q, hint %q, want %s %q, hint %q", c.err, e.Code, e.Message, e.Hint, c.code, c.what, c.next)
+			t.Errorf("%v: got %s %q, hint %q, want %s %q, hint %q", c.err, e.Code, e.Message, e.Hint, c.code, c.what,
+				c.next)
 		}
 		if e.Code.Exit() != c.exit || e.Code.HTTP() != c.http {
 			t.Errorf("%v: got exit %d and HTTP %d, want %d and %d", c.err, e.Code.Exit(), e.Code.HTTP(), c.exit, c.http)

@@ -109,7 +109,8 @@ func TestPassesOnAsItsDeadlineIsNear(t *testing.T) {
 		tm.wantOutbox("tablet", "bia|span|completed||it does not count, as its deadline is near; it is kept there")
 		tm.items("tablet", "bia")
 		lost, err := tm.p["tablet"].node.WorklistLost(t.Context(), "bia")
-		if err != nil || len(lost) != 1 || lost[0].Task != "span" || !strings.Contains(lost[0].Why, "its deadline is near") {
+		if err != nil || len(lost) != 1 || lost[0].Task != "span" ||
+			!strings.Contains(lost[0].Why, "its deadline is near") {
 			t.Errorf("bia lost %+v (%v)", lost, err)
 		}
 		if in := tm.show("base", id); !slices.ContainsFunc(in.Incidents, func(x api.Incident) bool {
@@ -142,15 +143,20 @@ func TestADeadlineIsExtended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id := lateFor(t, api.StartRequest{Warnings: "2h", Transfer: "10m"})
 		pass(time.Hour)
-		wantCode(t, tm.extend("tablet", "bia", id, "span", api.ExtendRequest{To: "2000-01-02"}), api.NotAllowed, "rui answers for the instance")
+		wantCode(t, tm.extend("tablet", "bia", id, "span", api.ExtendRequest{To: "2000-01-02"}), api.NotAllowed,
+			"rui answers for the instance")
 		wantCode(t, tm.extend("phone", "rui", id, "span", api.ExtendRequest{By: "1h"}), api.Refused, "takes no part")
-		for _, bad := range []api.ExtendRequest{{}, {By: "1h", To: "2000-01-02"}, {By: "soon"}, {To: "soon"}, {By: "0s"}, {By: "2000000h"}} {
+		for _, bad := range []api.ExtendRequest{
+			{}, {By: "1h", To: "2000-01-02"}, {By: "soon"}, {To: "soon"}, {By: "0s"}, {By: "2000000h"},
+		} {
 			if err := tm.extend("base", "ana", id, "span", bad); err == nil {
 				t.Errorf("%+v is taken", bad)
 			}
 		}
-		wantCode(t, tm.extend("phone", "rui", id, "span", api.ExtendRequest{To: "2000-01-01T02:00:00Z"}), api.Refused, "not later than the deadline")
-		wantCode(t, tm.extend("phone", "rui", id, "plain", api.ExtendRequest{To: "2000-01-02"}), api.Refused, "no deadline in its definition")
+		wantCode(t, tm.extend("phone", "rui", id, "span", api.ExtendRequest{To: "2000-01-01T02:00:00Z"}), api.Refused,
+			"not later than the deadline")
+		wantCode(t, tm.extend("phone", "rui", id, "plain", api.ExtendRequest{To: "2000-01-02"}), api.Refused,
+			"no deadline in its definition")
 		for range 2 {
 			if err := tm.extend("phone", "rui", id, "span", api.ExtendRequest{To: "2000-01-01T06:00:00Z"}); err != nil {
 				t.Fatal(err)
@@ -170,7 +176,8 @@ func TestADeadlineIsExtended(t *testing.T) {
 		pass(2 * time.Hour)
 		tm.wantItems("phone", "rui", "own SELECTED") // by the start's ten minutes, not its own two hours
 		pass(time.Until(at) - 5*time.Minute)
-		if !slices.ContainsFunc(tm.items("phone", "rui"), func(x api.Item) bool { return x.Task == "span" && x.State == api.ItemSelected }) {
+		if !slices.ContainsFunc(tm.items("phone", "rui"),
+			func(x api.Item) bool { return x.Task == "span" && x.State == api.ItemSelected }) {
 			t.Error("span did not pass on by its new deadline")
 		}
 		if err := tm.extend("phone", "rui", id, "span", api.ExtendRequest{To: "2000-01-01T09:00:00Z"}); err != nil {
@@ -213,11 +220,14 @@ func TestDatesOfAStart(t *testing.T) {
 			{"some", "0s", "", "want more than 0"},
 			{"some", "", "1h,2h", "want one duration"},
 		} {
-			_, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: c.workflow, Warnings: c.warnings, Transfer: c.transfer})
+			_, err := tm.p["base"].node.Start(t.Context(),
+				api.StartRequest{Workflow: c.workflow, Warnings: c.warnings, Transfer: c.transfer})
 			wantCode(t, err, api.Invalid, c.says)
 		}
-		st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "some", Warnings: "1h,2h", Transfer: "3h"})
-		if err != nil || !slices.ContainsFunc(st.Notes, func(n string) bool { return strings.Contains(n, "as soon as it can be done") }) {
+		st, err := tm.p["base"].node.Start(t.Context(),
+			api.StartRequest{Workflow: "some", Warnings: "1h,2h", Transfer: "3h"})
+		if err != nil || !slices.ContainsFunc(st.Notes,
+			func(n string) bool { return strings.Contains(n, "as soon as it can be done") }) {
 			t.Fatalf("%+v, %v", st, err)
 		}
 		pass(time.Second)

@@ -72,8 +72,10 @@ func (f *fabric) plugIn(id workflow.PartnerID, d *disk, n *node.Node, addr strin
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := &plug{
-		f: f, id: id, disk: d, node: n, addrs: []string{addr}, lines: map[workflow.PartnerID]*line{}, last: map[workflow.PartnerID]*line{}, wanted: map[workflow.PartnerID]bool{},
-		book: map[workflow.PartnerID][]string{}, handlers: map[string]func(workflow.PartnerID, []byte) ([]byte, error){}, open: map[string]bool{},
+		f: f, id: id, disk: d, node: n, addrs: []string{addr}, lines: map[workflow.PartnerID]*line{},
+		last: map[workflow.PartnerID]*line{}, wanted: map[workflow.PartnerID]bool{},
+		book:     map[workflow.PartnerID][]string{},
+		handlers: map[string]func(workflow.PartnerID, []byte) ([]byte, error){}, open: map[string]bool{},
 	}
 	f.plugs[id] = p
 	return p
@@ -263,14 +265,16 @@ func (p *plug) audit(to workflow.PartnerID, m *wire.Message) {
 			if err != nil {
 				p.f.t.Errorf("%s sends a fact that nobody can read: %v", p.id, err)
 			} else if !durable[id] {
-				p.f.t.Errorf("%s sent to %s before it was durable: %s number %d of %s", p.id, to, f.Body.Kind(), f.Seq, f.Chain.Author)
+				p.f.t.Errorf("%s sent to %s before it was durable: %s number %d of %s", p.id, to, f.Body.Kind(), f.Seq,
+					f.Chain.Author)
 			}
 		}
 	}
 	for _, hs := range m.Heads {
 		for _, h := range hs.Heads {
 			if !durable[h.ID] {
-				p.f.t.Errorf("%s told %s (mode %d) that it has, before it was durable: number %d of %s", p.id, to, hs.Mode, h.Seq, h.Chain.Author)
+				p.f.t.Errorf("%s told %s (mode %d) that it has, before it was durable: number %d of %s", p.id, to,
+					hs.Mode, h.Seq, h.Chain.Author)
 			}
 		}
 	}
@@ -318,7 +322,9 @@ func (p *plug) HandleRequest(protocol string, open bool, fn func(workflow.Partne
 
 // Request implements node.Requester: of members that are connected, and of
 // others what is open to strangers.
-func (p *plug) Request(_ context.Context, to workflow.PartnerID, _ []string, protocol string, req []byte) ([]byte, error) {
+func (p *plug) Request(
+	_ context.Context, to workflow.PartnerID, _ []string, protocol string, req []byte,
+) ([]byte, error) {
 	p.f.mu.Lock()
 	other := p.f.plugs[to]
 	answers := p.lines[to] != nil || other != nil && other.open[protocol]
@@ -337,7 +343,9 @@ type stranger struct {
 }
 
 // Request implements node.Requester.
-func (s stranger) Request(_ context.Context, to workflow.PartnerID, _ []string, protocol string, req []byte) ([]byte, error) {
+func (s stranger) Request(
+	_ context.Context, to workflow.PartnerID, _ []string, protocol string, req []byte,
+) ([]byte, error) {
 	s.f.mu.Lock()
 	p := s.f.plugs[to]
 	if s.f.hidden[to] && p != nil && p.lines[s.id] == nil {

@@ -74,7 +74,9 @@ const (
 var faultLines = ration.Ration{Burst: 16, Each: time.Minute}
 
 func newFaults(loud bool) *faults {
-	return &faults{loud: loud, of: map[workflow.InstanceID]bool{}, places: map[string]bool{}, lines: ration.New(faultLines)}
+	return &faults{
+		loud: loud, of: map[workflow.InstanceID]bool{}, places: map[string]bool{}, lines: ration.New(faultLines),
+	}
 }
 
 // has reports whether a machine panicked at an instance.

@@ -236,9 +236,11 @@ func TestAFaultAtWhatIsStoredButNotListed(t *testing.T) {
 	}{
 		{name: "a fact", stored: kv.Write{Key: factKey(id, 0), Value: []byte{1}}, aside: true},
 		{name: "a summary", stored: kv.Write{Key: instanceKey(id), Value: encode(summary{})}, aside: true},
-		{name: "a summary of what is deleted", stored: kv.Write{Key: instanceKey(id), Value: encode(summary{Closed: true})}},
+		{name: "a summary of what is deleted",
+			stored: kv.Write{Key: instanceKey(id), Value: encode(summary{Closed: true})}},
 		{name: "a fact of another", stored: kv.Write{Key: factKey(other, 0), Value: []byte{1}}},
-		{name: "a store that cannot be read", stored: kv.Write{Key: factKey(other, 0), Value: []byte{1}}, deaf: true, aside: true},
+		{name: "a store that cannot be read", stored: kv.Write{Key: factKey(other, 0), Value: []byte{1}}, deaf: true,
+			aside: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := faultyShard(t, false)

@@ -251,7 +251,8 @@ func TestAFaultAtANewInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, armed := brittleTeam(t)
 		two := tm.p["two"]
-		tm.add("three", strings.NewReplacer("workflow: aid", "workflow: call\ncreator-role: medic", ", role: medic", "").Replace(aid))
+		tm.add("three", strings.NewReplacer("workflow: aid", "workflow: call\ncreator-role: medic", ", role: medic",
+			"").Replace(aid))
 		before := two.disk.entries("")
 		bad := tm.begin("three", "call", aidPlaces)
 		good := tm.begin("three", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "three"})
@@ -379,7 +380,8 @@ func TestAFaultAtWhatEndsElsewhereIsComparedEverLessOften(t *testing.T) {
 		// Once an hour two and each of the others ask each other for all of them, and answer.
 		const most = 5 * 2 * 2 * 2 * (many + 1)
 		if n := tm.heads() - before; n == 0 || n > most {
-			t.Errorf("in four hours it was said %d times what is there of an instance, want some, and %d at most", n, most)
+			t.Errorf("in four hours it was said %d times what is there of an instance, want some, and %d at most", n,
+				most)
 		}
 	})
 }

@@ -51,7 +51,8 @@ func (k *filing) MayRead(
 	var denied error
 	err := k.peek(ctx, id, func(h *held) { denied = k.mayRead(h, from, user, item, f) })
 	if err != nil {
-		k.log.Warn("a partner asks for a file of an instance that cannot be read", "from", from, "instance", id, "error", err)
+		k.log.Warn("a partner asks for a file of an instance that cannot be read", "from", from, "instance", id,
+			"error", err)
 		return errors.New("cannot read this instance now")
 	}
 	return denied
@@ -74,7 +75,8 @@ func (k *filing) mayRead(h *held, from workflow.PartnerID, user string, item wor
 			return nil
 		}
 		return fmt.Errorf("only %s may read file %s", strings.Join(d.Readers, ", "), item)
-	case h.m.Reads(from, item, func(r workflow.RoleName) bool { return k.partners.HasRole(from, r) }), k.userHas(h, from, user, item):
+	case h.m.Reads(from, item, func(r workflow.RoleName) bool { return k.partners.HasRole(from, r) }),
+		k.userHas(h, from, user, item):
 		return nil
 	}
 	return fmt.Errorf("only those who have a task that reads file %s may read it", item)
@@ -117,7 +119,8 @@ func (k *filing) Here(instance string) bool {
 // given notes that an instance has files, which must be here: they were given at this node, or,
 // if not ownUser, are only named by somebody elsewhere: then nobody is given them for that.
 func (k *filing) given(
-	def *workflow.Definition, id string, by workflow.PartnerID, values map[workflow.DataName]workflow.Value, ownUser bool,
+	def *workflow.Definition, id string, by workflow.PartnerID, values map[workflow.DataName]workflow.Value,
+	ownUser bool,
 ) error {
 
 	for name, v := range values {
@@ -384,7 +387,8 @@ func (k *filing) contentWant(c worklists.Content) files.Want {
 	w := files.Want{
 		File: c.File, Instance: c.Instance, Item: c.Name, User: c.User, By: k.payer(c), AtMost: c.AtMost,
 		From: func(context.Context) ([]workflow.PartnerID, error) {
-			return slices.DeleteFunc(slices.Concat([]workflow.PartnerID{c.At}, c.Givers), func(p workflow.PartnerID) bool { return p == k.member.ID() }), nil
+			return slices.DeleteFunc(slices.Concat([]workflow.PartnerID{c.At}, c.Givers),
+				func(p workflow.PartnerID) bool { return p == k.member.ID() }), nil
 		},
 	}
 	if sum, here := k.index.get(c.Instance); here {
@@ -439,7 +443,8 @@ func (k *filing) describeData(data []api.Datum) {
 
 // ofItem gives the content of a file that an item needs.
 func (k *filing) ofItem(
-	ctx context.Context, q api.ItemQuery, name string, find func(context.Context, api.ItemQuery, string) (worklists.Content, error),
+	ctx context.Context, q api.ItemQuery, name string,
+	find func(context.Context, api.ItemQuery, string) (worklists.Content, error),
 ) (*api.File, io.ReadCloser, error) {
 	c, err := find(ctx, q, name)
 	if err != nil {

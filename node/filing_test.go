@@ -53,7 +53,8 @@ func TestACopiedReferenceGivesNoFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := tm.begin("ana", "care", map[string]string{"pa": "ana", "pb": "mal"})
-		if err := ana.node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "look", Outputs: map[string]string{"photo": f.Value}}); err != nil {
+		if err := ana.node.FinishTask(t.Context(),
+			api.FinishRequest{ID: id, Task: "look", Outputs: map[string]string{"photo": f.Value}}); err != nil {
 			t.Fatal(err)
 		}
 		asks := func() error {
@@ -61,7 +62,9 @@ func TestACopiedReferenceGivesNoFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req, err := wire.EncodeFileAsk(wire.FileAsk{Instance: instance(t, id), Item: "photo", File: file.String(), Sums: true})
+			req, err := wire.EncodeFileAsk(wire.FileAsk{
+				Instance: instance(t, id), Item: "photo", File: file.String(), Sums: true,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +77,10 @@ func TestACopiedReferenceGivesNoFile(t *testing.T) {
 		l := tm.forger("mal", id)
 		a := choreo.AttemptID{Slot: "again"}
 		l.says("ana", tm.headSent(l.id), choreo.Body{Start: &choreo.Start{Attempt: a, Try: 1}})
-		l.says("ana", tm.headSent(l.id), choreo.Body{Success: &choreo.Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"photo": f.Value}}})
+		l.says("ana", tm.headSent(l.id),
+			choreo.Body{Success: &choreo.Success{
+				Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"photo": f.Value},
+			}})
 		if in, err := ana.node.Show(t.Context(), id); err != nil || in.Tasks[1].State != workflow.Succeeded {
 			t.Fatalf("what mal says does not count: %v, %+v", err, in.Tasks)
 		}

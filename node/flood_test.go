@@ -51,8 +51,11 @@ func newLiar(tm *team, name, instance string) *liar {
 
 // seen makes a fact that says nothing.
 func (x *liar) seen(incarnation int, seq uint64, prev choreo.FactID, at int64) (raw []byte, id choreo.FactID) {
-	f := &choreo.Fact{Format: choreo.FormatFact, Instance: x.instance, Seq: seq, Prev: prev, At: at, Body: choreo.Body{Seen: &choreo.Seen{}},
-		Chain: choreo.Chain{Author: x.member.ID(), Incarnation: choreo.Incarnation{0xee, byte(incarnation >> 8), byte(incarnation)}}}
+	f := &choreo.Fact{Format: choreo.FormatFact, Instance: x.instance, Seq: seq, Prev: prev, At: at,
+		Body: choreo.Body{Seen: &choreo.Seen{}},
+		Chain: choreo.Chain{
+			Author: x.member.ID(), Incarnation: choreo.Incarnation{0xee, byte(incarnation >> 8), byte(incarnation)},
+		}}
 	if seq == 1 {
 		f.Seen = []choreo.Head{x.genesis}
 	}
@@ -129,7 +132,9 @@ func TestMemberThatFloods(t *testing.T) {
 					t.Errorf("one has %d facts, two %d", one, two)
 				}
 				for _, who := range []string{"one", "two"} {
-					for _, c := range []string{"refused.frame-malformed", "refused.facts-malformed", "refused.facts-invalid"} {
+					for _, c := range []string{
+						"refused.frame-malformed", "refused.facts-malformed", "refused.facts-invalid",
+					} {
 						if n := tm.counter(who, c); n > 0 {
 							t.Errorf("%s counts %d of %s among honest partners", who, n, c)
 						}
@@ -180,7 +185,8 @@ func sideBySide(n int) string {
 		}
 	}
 	fmt.Fprintf(&b, "  ga: {}\n  gb: {}\n  hold: {}\n  z: {after: [t%da, t%db]}\n", n-1, n-1)
-	fmt.Fprintf(&b, "partitions:\n  pa: [ga, %s]\n  pb: [gb, %s]\n  pc: [hold]\n  pz: [z]\n", strings.Join(p[0], ", "), strings.Join(p[1], ", "))
+	fmt.Fprintf(&b, "partitions:\n  pa: [ga, %s]\n  pb: [gb, %s]\n  pc: [hold]\n  pz: [z]\n", strings.Join(p[0], ", "),
+		strings.Join(p[1], ", "))
 	return b.String()
 }
 
@@ -240,7 +246,8 @@ func relay(t *testing.T, sizes []int) {
 	tm.connect("cy", "dan")
 	pass(time.Minute)
 	if got := tm.task("dan", id, "z"); got != workflow.Succeeded {
-		t.Errorf("z is %s a minute after dan met cy: dan has %d facts, cy %d; cy sent again %d times", got, len(tm.log("dan", id)), len(tm.log("cy", id)), tm.counter("cy", "resent"))
+		t.Errorf("z is %s a minute after dan met cy: dan has %d facts, cy %d; cy sent again %d times", got,
+			len(tm.log("dan", id)), len(tm.log("cy", id)), tm.counter("cy", "resent"))
 	}
 }
 
@@ -269,7 +276,8 @@ func TestRefusalsThatTheirAuthorHears(t *testing.T) {
 		}
 
 		l := tm.forger("two", id)
-		l.says("one", tm.headSent(l.id), choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1}})
+		l.says("one", tm.headSent(l.id),
+			choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1}})
 		if r := tm.refused("one", "two"); len(r) != 1 || r[0].Reason != "facts-not-counted" || r[0].Times != 1 {
 			t.Errorf("of two is refused: %+v", r)
 		}
@@ -285,7 +293,9 @@ func TestShowSaysForWhomItWaitsInVain(t *testing.T) {
 	}{
 		{"passed on to nobody", "it waits for nobody-at-all, who is not on the partner list", func(x *liar) {
 			f := &choreo.Fact{Format: choreo.FormatFact, Instance: x.instance, Seq: 1, Seen: []choreo.Head{x.genesis},
-				Body:  choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "a"}, Task: "a", Partner: "nobody-at-all"}},
+				Body: choreo.Body{Assign: &choreo.Assign{
+					After: choreo.AttemptID{Slot: "a"}, Task: "a", Partner: "nobody-at-all",
+				}},
 				Chain: choreo.Chain{Author: x.member.ID(), Incarnation: choreo.Incarnation{0xee}}}
 			raw, id, err := f.Encode()
 			if err != nil {
@@ -313,7 +323,8 @@ func TestShowSaysForWhomItWaitsInVain(t *testing.T) {
 				pass(time.Second)
 				in := tm.show("one", id)
 				if a := tm.taskOf("one", id, "a"); in.State != workflow.InstanceRunning || a.Reason != c.want {
-					t.Errorf("the instance is %s; a is %s at %s: %q, want %q", in.State, a.State, a.Partner, a.Reason, c.want)
+					t.Errorf("the instance is %s; a is %s at %s: %q, want %q", in.State, a.State, a.Partner, a.Reason,
+						c.want)
 				}
 			})
 		})

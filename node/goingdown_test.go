@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -65,8 +65,10 @@ func TestRestartKeepsWork(t *testing.T) {
 			tm.p["two"].leave()
 			for _, at := range []string{"one", "three"} {
 				p := tm.row(at, "two")
-				if p.State != "unreachable" || p.Reason != "going down" || p.Since == nil || p.Since.Sub(began).Abs() > time.Second {
-					t.Errorf("%s shows two as %s since %v (%s), want unreachable since %v (going down)", at, p.State, p.Since, p.Reason, began)
+				if p.State != "unreachable" || p.Reason != "going down" || p.Since == nil ||
+					p.Since.Sub(began).Abs() > time.Second {
+					t.Errorf("%s shows two as %s since %v (%s), want unreachable since %v (going down)", at, p.State,
+						p.Since, p.Reason, began)
 				}
 			}
 			pass(15 * time.Second)
@@ -78,7 +80,8 @@ func TestRestartKeepsWork(t *testing.T) {
 				t.Errorf("two is back, and %s (%s) to one", p.State, p.Reason)
 			}
 			if b, c := tm.task("one", id, "b"), tm.task("one", id, "c"); b != workflow.Ready || c != workflow.NotReady {
-				t.Fatalf("after a restart b is %s and c %s, want READY and NOT_READY:\n%s", b, c, lines(tm.log("one", id)))
+				t.Fatalf("after a restart b is %s and c %s, want READY and NOT_READY:\n%s", b, c,
+					lines(tm.log("one", id)))
 			}
 		}
 		tm.finish("two", id, "b")
@@ -106,7 +109,8 @@ func TestGoingDownForTooLong(t *testing.T) {
 		}
 		tm.finish("one", id, "c")
 		tm.succeeds(id, time.Minute, "one")
-		if in, err := tm.p["one"].node.Show(t.Context(), id); err != nil || in.Tasks[1].ReplacedBy == nil || *in.Tasks[1].ReplacedBy != "b2" {
+		if in, err := tm.p["one"].node.Show(t.Context(), id); err != nil || in.Tasks[1].ReplacedBy == nil ||
+			*in.Tasks[1].ReplacedBy != "b2" {
 			t.Errorf("b2 does not stand in for b: %+v, %v", in, err)
 		}
 	})
@@ -134,7 +138,8 @@ partitions:
 		tm.p["two"].leave()
 		for _, name := range []string{"plain", "push"} {
 			_, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: name})
-			wantRefusal(t, "a start of "+name+" for which only two can be taken", err, "nobody can take it but two, which is going down")
+			wantRefusal(t, "a start of "+name+" for which only two can be taken", err,
+				"nobody can take it but two, which is going down")
 		}
 		id := tm.begin("one", "plain", map[string]string{"p": "two"})
 		tm.p["two"].start()
@@ -176,7 +181,9 @@ func TestCoordinatorThatGoesDown(t *testing.T) {
 // then hands on to nobody.
 func TestHandOverPastADeadCoordinator(t *testing.T) {
 	t.Run("before it acknowledges", func(t *testing.T) {
-		handOverPastTheDead(t, func(one, from, to workflow.PartnerID, _ *wire.Message) bool { return from == one || to == one })
+		handOverPastTheDead(t, func(one, from, to workflow.PartnerID, _ *wire.Message) bool {
+			return from == one || to == one
+		})
 	})
 	t.Run("when it has acknowledged", func(t *testing.T) {
 		handOverPastTheDead(t, func(one, from, _ workflow.PartnerID, m *wire.Message) bool {
@@ -212,18 +219,22 @@ partitions:
 			t.Fatal(err)
 		}
 		pass(time.Minute)
-		id := tm.begin("one", "handed", map[string]string{"pa": "two", "pb": "three", "pc": "two", "pd": "three", "pe": "two", "pf": "three"})
+		id := tm.begin("one", "handed", map[string]string{
+			"pa": "two", "pb": "three", "pc": "two", "pd": "three", "pe": "two", "pf": "three",
+		})
 		pass(time.Minute)
 		one := tm.p["one"].id()
 		tm.f.losing(func(from, to workflow.PartnerID, m *wire.Message) bool { return lost(one, from, to, m) })
 		tm.wantCoordinator("one", "two", "three")
 		at, to := "two", "three"
-		for _, x := range []struct{ done, next workflow.TaskName }{{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "e"}, {"e", "f"}} {
+		for _, x := range []struct{ done, next workflow.TaskName }{
+			{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "e"}, {"e", "f"},
+		} {
 			began := time.Now()
 			tm.finish(at, id, x.done)
 			for tm.task(to, id, x.next) == workflow.NotReady {
-				if time.Since(began) >= choreo.GuardianTimeout {
-					t.Fatalf("%s at %s does not go on %s after %s", x.next, to, choreo.GuardianTimeout, x.done)
+				if time.Since(began) >= waits.GuardianTimeout {
+					t.Fatalf("%s at %s does not go on %s after %s", x.next, to, waits.GuardianTimeout, x.done)
 				}
 				pass(100 * time.Millisecond)
 			}
@@ -231,6 +242,30 @@ partitions:
 			at, to = to, at
 			pass(7 * time.Second) // so that partners compare at other moments
 		}
-		tm.succeeds(id, choreo.GuardianTimeout, "three")
+		tm.succeeds(id, waits.GuardianTimeout, "three")
+	})
+}
+
+// Who takes nothing new on goes on with what it has, also after a restart: a person's task that it was given by
+// hand, and that nobody has begun, stays with it.
+func TestRestartOfOneThatTakesNothingKeepsItsWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "ana:rescuer", "bia:rescuer")
+		tm.add("base", strings.NewReplacer(", suitability: {ana: 0.9, bia: 1.0, cai: 0.8}", "", ", partner: base", "").
+			Replace(rescue))
+		id := tm.begin("base", "rescue", map[string]string{"plan": "ana"})
+		ana := tm.p["ana"]
+		none := 0.0
+		tm.profile("ana", api.ProfileChange{Availability: &none})
+		ana.leave()
+		pass(4 * time.Second)
+		ana.start()
+		tm.connect("ana", "base")
+		tm.connect("ana", "bia")
+		pass(time.Minute)
+		if x := tm.show("base", id).Tasks[0]; x.Partner != "ana" || x.State != workflow.Ready {
+			t.Errorf("after a restart of ana the search is %s at %s, want READY at ana:\n%s", x.State, x.Partner,
+				lines(tm.log("base", id)))
+		}
 	})
 }

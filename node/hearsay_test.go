@@ -31,7 +31,8 @@ func TestNewsOfWhoIsOutOfReachCountsFromWhenItWasTold(t *testing.T) {
 			for _, at := range names {
 				for _, of := range names {
 					if s := tm.partnerState(at, of); s == "expired" {
-						t.Fatalf("%s takes %s for expired, which is at work %s after the start", at, of, time.Duration(elapsed())*time.Millisecond)
+						t.Fatalf("%s takes %s for expired, which is at work %s after the start", at, of,
+							time.Duration(elapsed())*time.Millisecond)
 					}
 				}
 			}

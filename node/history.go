@@ -57,13 +57,16 @@ func (k *desk) outlook(ctx context.Context, ref string, x api.RecoveryStep) (out
 func notDriven(h *held) error {
 	return api.Errorf(api.Refused, "workflow %s is not driven by its data: it has no task with repeat, and so no history of data states",
 		h.def.Def.Name).
-		WithHint("mutirao log %[1]s lists what happened, mutirao show %[1]s shows the data as they are now", h.m.Instance())
+		WithHint("mutirao log %[1]s lists what happened, mutirao show %[1]s shows the data as they are now",
+			h.m.Instance())
 }
 
 func renderOutlook(h *held, o *dataflow.Outlook) *api.Outlook {
 	out := &api.Outlook{
-		From: h.m.Interrupted().State, Undoes: []api.Undoing{}, State: o.State, Attributes: map[string]any{}, Changed: []workflow.DataName{},
-		Then: api.ThenFires, Fires: append([]workflow.TaskName{}, o.Fires...), Cause: o.Cause, Methods: append([]string{}, o.Methods...),
+		From: h.m.Interrupted().State, Undoes: []api.Undoing{}, State: o.State, Attributes: map[string]any{},
+		Changed: []workflow.DataName{},
+		Then:    api.ThenFires, Fires: append([]workflow.TaskName{}, o.Fires...), Cause: o.Cause,
+		Methods: append([]string{}, o.Methods...),
 	}
 	for _, u := range o.Undoes {
 		out.Undoes = append(out.Undoes, api.Undoing{Task: u.Task, State: u.State, Sure: u.Sure})
@@ -118,9 +121,11 @@ func (vw *view) renderState(h *held, v choreo.StateView) api.DataState {
 		return &n
 	}
 	s := api.DataState{
-		State: number(v.Output), EquivalentTo: number(v.EquivalentTo), Kind: string(v.Kind), FiredBy: number(v.FiredBy), Input: number(v.Input),
-		Mark: string(v.Mark), Status: string(v.Status),
-		Attributes: map[string]any{}, Changed: []workflow.DataName{}, Conflicts: []workflow.DataName{}, Pending: []workflow.TaskName{},
+		State: number(v.Output), EquivalentTo: number(v.EquivalentTo), Kind: string(v.Kind), FiredBy: number(v.FiredBy),
+		Input: number(v.Input),
+		Mark:  string(v.Mark), Status: string(v.Status),
+		Attributes: map[string]any{}, Changed: []workflow.DataName{}, Conflicts: []workflow.DataName{},
+		Pending: []workflow.TaskName{},
 		Partner: vw.people.name(v.Partner), Ended: wire.AtMilli(v.Ended),
 	}
 	if v.Task != "" {

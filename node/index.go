@@ -1,8 +1,6 @@
 package node
 
 import (
-	"cmp"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"sync"
@@ -26,16 +24,24 @@ type index struct {
 	roll  roll
 	// digests are, by partner, of the ended instances that are shared with it (ended.go).
 	digests map[workflow.PartnerID]closings.Digest
-	// parts are the instances that are for a task of another one, by that one.
+	// parts are the instances that are for a task of another one, by that one; under is how many of them are under
+	// way, by who began the other and who began them.
 	parts map[workflow.InstanceID]map[workflow.InstanceID]bool
+	under map[errandOf]int
+	steps int // how many instances were looked at to find what is due, or newest
 }
 
 func newIndex() *index {
 	return &index{
-		all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, news: map[workflow.InstanceID]news{}, tally: newTally(), roll: newRoll(),
-		digests: map[workflow.PartnerID]closings.Digest{}, parts: map[workflow.InstanceID]map[workflow.InstanceID]bool{},
+		all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{},
+		news: map[workflow.InstanceID]news{}, tally: newTally(), roll: newRoll(),
+		digests: map[workflow.PartnerID]closings.Digest{},
+		parts:   map[workflow.InstanceID]map[workflow.InstanceID]bool{}, under: map[errandOf]int{},
 	}
 }
+
+// errandOf is who began an instance, and who one for a task of it.
+type errandOf struct{ parent, child workflow.PartnerID }
 
 // load reads the summaries of a store, calling each for every one.
 func (x *index) load(s Store, each func(workflow.InstanceID, summary) error) error {
@@ -58,7 +64,9 @@ func (x *index) put(id workflow.InstanceID, sum summary) {
 	if listed && was == sum {
 		return
 	}
-	x.tally.count(was, -1)
+	if listed {
+		x.tally.count(was, -1)
+	}
 	x.tally.count(sum, 1)
 	x.change(id, func() { x.all[id] = sum })
 	if p, part := readPart(sum.Of); part {
@@ -83,20 +91,28 @@ func (x *index) children(parent workflow.InstanceID, self workflow.PartnerID) ma
 }
 
 // beganFor counts the instances under way that self began for tasks of those that a member began.
-func (x *index) beganFor(by, self workflow.PartnerID) (n int) {
+func (x *index) beganFor(by, self workflow.PartnerID) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for parent, of := range x.parts {
-		if x.all[parent].By != by {
-			continue
-		}
-		for id := range of {
-			if sum := x.all[id]; sum.By == self && sum.State == workflow.InstanceRunning {
-				n++
-			}
-		}
+	return x.under[errandOf{by, self}]
+}
+
+// countPart counts an instance that is under way for a task of another one, or with by = -1 that it is so no
+// more. The caller holds x.mu.
+func (x *index) countPart(id workflow.InstanceID, by int) {
+	sum := x.all[id]
+	p, part := readPart(sum.Of)
+	if !part || sum.State != workflow.InstanceRunning {
+		return
 	}
-	return n
+	countIn(x.under, errandOf{x.all[p.Instance].By, sum.By}, by)
+}
+
+// countParts counts those that are for tasks of an instance. The caller holds x.mu.
+func (x *index) countParts(id workflow.InstanceID, by int) {
+	for child := range x.parts[id] {
+		x.countPart(child, by)
+	}
 }
 
 // begin has an instance that is about to be stored take its room; an error says that
@@ -125,35 +141,26 @@ func (x *index) counts(id workflow.InstanceID) bool {
 
 // roomBeside reports whether there is room for the definition of an instance that has
 // begun, if nobody lists it (library.Definitions.RoomBeside).
-func (x *index) roomBeside(d *library.Definitions, e *library.Definition, by workflow.PartnerID, administers bool) bool {
+func (x *index) roomBeside(
+	d *library.Definitions, e *library.Definition, by workflow.PartnerID, administers bool,
+) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return d.RoomBeside(e, by, administers, x.tally.brings)
 }
 
-// uses are the definitions of the instances here; nil: of some it is not known.
-func (x *index) uses() map[workflow.Hash]bool {
+// uses tells which definitions the instances here have; nil: of some it is not known.
+func (x *index) uses() func(workflow.Hash) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, sum := range x.all {
-		if sum.Definition == (workflow.Hash{}) {
-			return nil
-		}
+	if x.tally.unknown > 0 {
+		return nil
 	}
-	out := map[workflow.Hash]bool{}
-	for _, of := range x.tally.brings {
-		for h := range of {
-			out[h] = true
-		}
+	return func(h workflow.Hash) bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return x.tally.used[h] > 0
 	}
-	for _, sum := range x.all {
-		for _, h := range strings.Fields(sum.Uses) {
-			if b, err := hex.DecodeString(h); err == nil && len(b) == len(workflow.Hash{}) {
-				out[workflow.Hash(b)] = true
-			}
-		}
-	}
-	return out
 }
 
 // definitions are those of the instances here, by instance.
@@ -213,6 +220,7 @@ func (x *index) setAside(id workflow.InstanceID, q setAside) {
 		x.aside[id] = q
 		if _, listed := x.all[id]; !listed {
 			x.all[id] = summary{} // nothing else is known of it
+			x.tally.count(summary{}, 1)
 		}
 	})
 }
@@ -251,20 +259,31 @@ func (x *index) running() int {
 	return x.tally.all.running
 }
 
-// settled are the IDs of the settled instances that ended last, n at most.
-func (x *index) settled(n int) []workflow.InstanceID {
+// goingOn are the instances that run, or are blocked and go on when somebody decides so, in the order of their IDs.
+func (x *index) goingOn() (ids []workflow.InstanceID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var ids []workflow.InstanceID
-	for id, s := range x.all {
-		if _, aside := x.aside[id]; s.Settled && !aside {
+	for id, sum := range x.all {
+		if !sum.Closed && (!sum.over() || sum.State == workflow.InstanceBlocked) {
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b workflow.InstanceID) int {
-		return cmp.Or(cmp.Compare(x.all[b].Ended, x.all[a].Ended), a.Compare(b))
+	slices.SortFunc(ids, workflow.InstanceID.Compare)
+	return ids
+}
+
+// settled are the IDs of the settled instances that ended last, n at most.
+func (x *index) settled(n int) (ids []workflow.InstanceID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.roll.ended.Ascend(func(at rank) bool {
+		x.steps++
+		if x.all[at.id].Settled {
+			ids = append(ids, at.id)
+		}
+		return len(ids) < n
 	})
-	return ids[:min(n, len(ids))]
+	return ids
 }
 
 // page shows at most limit of the instances that stand behind a place (nil: from the first on), newest first;
@@ -290,7 +309,8 @@ func (x *index) row(id workflow.InstanceID) api.InstanceSummary {
 	s := x.all[id]
 	row := api.InstanceSummary{
 		ID: id.String(), Workflow: s.Workflow, Version: s.Version, State: s.State,
-		Started: wire.AtMilli(s.Started), Ended: wire.Instant(s.Ended), Done: s.Done, Tasks: s.Tasks, Needs: readNeeds(s.Needs),
+		Started: wire.AtMilli(s.Started), Ended: wire.Instant(s.Ended), Done: s.Done, Tasks: s.Tasks,
+		Needs: readNeeds(s.Needs),
 	}
 	if q, aside := x.aside[id]; aside {
 		row.Quarantine = &api.Quarantine{Since: wire.AtMilli(q.Since), Why: q.Why}
@@ -321,7 +341,8 @@ func (k *desk) locate(ref string) (id workflow.InstanceID, there []overview.Acco
 	slices.SortFunc(found, workflow.InstanceID.Compare)
 	found = slices.Compact(found)
 	if len(found) > 1 && prefix != "" {
-		return id, nil, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).WithHint("give more of the ID")
+		return id, nil, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).
+			WithHint("give more of the ID")
 	}
 	if len(found) == 1 && prefix != "" {
 		id = found[0]
@@ -335,5 +356,6 @@ func (k *desk) locate(ref string) (id workflow.InstanceID, there []overview.Acco
 	if err := k.retention.findClosed(prefix); err != nil {
 		return id, nil, err
 	}
-	return id, nil, api.Errorf(api.NotFound, "no instance %q here", prefix).WithHint("list them: mutirao instances --all")
+	return id, nil, api.Errorf(api.NotFound, "no instance %q here", prefix).
+		WithHint("list them: mutirao instances --all")
 }

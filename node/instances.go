@@ -30,6 +30,7 @@ type instances struct {
 	partners    *partners
 	definitions *library.Definitions
 	library     reading
+	roster      introducing
 	retention   *retention
 	index       *index
 	usage       *usage
@@ -54,6 +55,12 @@ type instances struct {
 type reading interface {
 	ReadAhead(workflow.PartnerID, *wire.Facts)
 	OriginOf(*library.Definition) configs.Origin
+}
+
+// introducing makes known who was a member, to a node that joined later.
+type introducing interface {
+	Miss(author workflow.PartnerID)
+	Introduce(to, who workflow.PartnerID)
 }
 
 // rightful is what this node may do by its certificate, and why nobody would admit it.
@@ -91,10 +98,16 @@ func (x *instances) Take(p workflow.PartnerID, m *wire.Message) {
 		}
 	}
 	for _, r := range m.Refusals {
+		if r.Why == wire.RefusedStranger {
+			x.roster.Introduce(p, r.Author)
+			continue
+		}
 		if x.faults.has(r.Instance) {
 			continue
 		}
-		x.post(x.shardOf(r.Instance), event{of: r.Instance, from: p, apply: func(s *shard) error { return s.takeRefusal(p, r) }})
+		x.post(x.shardOf(r.Instance), event{
+			of: r.Instance, from: p, apply: func(s *shard) error { return s.takeRefusal(p, r) },
+		})
 	}
 	for i := range m.Heads {
 		w := &m.Heads[i]
@@ -102,7 +115,8 @@ func (x *instances) Take(p workflow.PartnerID, m *wire.Message) {
 			continue
 		}
 		x.post(x.shardOf(w.Instance), event{
-			of: w.Instance, from: p, apply: func(s *shard) error { return s.takeHeads(p, w) }, after: x.logRefusal(p, w.Instance),
+			of: w.Instance, from: p, apply: func(s *shard) error { return s.takeHeads(p, w) },
+			after: x.logRefusal(p, w.Instance),
 		})
 	}
 }
@@ -136,7 +150,11 @@ func (x *instances) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 	}
 	if author := x.stranger(p, facts); author != "" {
 		x.refuse("facts-of-strangers", p)
-		x.log.Info("facts put off", "from", p, "instance", f.Instance, "of", author, "because", "it is not on the partner list")
+		x.log.Info("facts put off", "from", p, "instance", f.Instance, "of", author,
+			"because", "it is not on the partner list")
+		x.roster.Miss(author)
+		x.transmit(p, &wire.Message{Refusals: []wire.Refusal{{Instance: f.Instance, Why: wire.RefusedStranger,
+			Author: author}}})
 		return
 	}
 	x.library.ReadAhead(p, f)

@@ -23,7 +23,9 @@ type peoplesItems struct{ *desk }
 
 // Items are the tasks of people that this node knows of and that a person at a partner's node
 // has, had, or may take: in one instance, or, with the zero ID, in all.
-func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID) ([]worklists.Row, error) {
+func (k peoplesItems) Items(
+	ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID,
+) ([]worklists.Row, error) {
 	who, known := k.partners.Person(person)
 	if !known {
 		return nil, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
@@ -52,7 +54,9 @@ func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workfl
 }
 
 // itemsOf are the items of one instance.
-func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerID, now moment.Now) (out []worklists.Row) {
+func (k peoplesItems) itemsOf(
+	h *held, who worklist.Person, at workflow.PartnerID, now moment.Now,
+) (out []worklists.Row) {
 	var dues choreo.Dues
 	about := ""
 	var deadlines map[worklist.Item]choreo.Deadline
@@ -63,8 +67,13 @@ func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerI
 		}
 		r := worklists.Row{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Role,
-			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over, At: v.Partner, AsOf: now.Wall,
+			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over,
+			At: v.Partner, AsOf: now.Wall,
 			Place: i, Doc: short(v.Task.Doc, worklists.MaxDoc), Subject: about,
+		}
+		r.WaitsFor = v.WaitsFor
+		if v.Begun > 0 && !v.Over {
+			r.Begun = time.UnixMilli(v.Begun)
 		}
 		for _, d := range dues.Tasks[v.Task.Name] {
 			if r.Ends == "" || d.Left < r.Left {
@@ -167,7 +176,9 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 	}
 	for _, name := range t.In {
 		if r.Mine != "" {
-			out.Data = append(out.Data, api.Datum{Name: string(name), Type: string(decl[name].Type), Doc: decl[name].Doc, Value: values[name]})
+			out.Data = append(out.Data, api.Datum{
+				Name: string(name), Type: string(decl[name].Type), Doc: decl[name].Doc, Value: values[name],
+			})
 			if v := values[name]; decl[name].Type == workflow.TypeFile && v != nil {
 				by := h.m.GivenBy(name, fmt.Sprint(v))
 				if out.Givers == nil {
@@ -179,7 +190,8 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 	}
 	for _, was := range k.view.render(h).Tasks {
 		if slices.Contains(t.After, was.Name) && was.State == workflow.Succeeded {
-			out.After = append(out.After, api.Earlier{Task: string(was.Name), By: cmp.Or(was.PerformedBy, was.Partner), Ended: was.Ended})
+			out.After = append(out.After,
+				api.Earlier{Task: string(was.Name), By: cmp.Or(was.PerformedBy, was.Partner), Ended: was.Ended})
 		}
 	}
 	return out.Bounded()
@@ -188,7 +200,8 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 // field is a declaration of data for people.
 func field(d *workflow.DataDecl) api.Field {
 	return api.Field{
-		Name: string(d.Name), Type: string(d.Type), Doc: d.Doc, Required: d.Required, Enum: d.Enum, Min: d.Min, Max: d.Max, Value: d.Default,
+		Name: string(d.Name), Type: string(d.Type), Doc: d.Doc, Required: d.Required, Enum: d.Enum, Min: d.Min,
+		Max: d.Max, Value: d.Default,
 	}
 }
 
@@ -229,7 +242,8 @@ func (k peoplesItems) Claim(
 	})
 	if err != nil {
 		if errors.Is(err, kv.ErrNotFound) {
-			return choreo.Claimed{}, api.Errorf(api.Refused, "the instance has ended, and its facts are deleted; nothing is kept")
+			return choreo.Claimed{}, api.Errorf(api.Refused,
+				"the instance has ended, and its facts are deleted; nothing is kept")
 		}
 		return choreo.Claimed{}, k.refusedClaim(err)
 	}
@@ -247,7 +261,8 @@ func (k peoplesItems) reaches(h *held, c *choreo.Claim) error {
 	if t := h.def.Def.Task(name); t == nil || t.Role != "" {
 		return nil
 	}
-	return api.Errorf(api.Refused, "%s: its task names no role, so it is for people at %s, where %s is not", name, k.people.label(k.member.ID()), k.partners.called(x.To))
+	return api.Errorf(api.Refused, "%s: its task names no role, so it is for people at %s, where %s is not", name,
+		k.people.label(k.member.ID()), k.partners.called(x.To))
 }
 
 // Here reports whether something of an instance is kept here.
@@ -265,10 +280,13 @@ func (k peoplesItems) refusedClaim(err error) error {
 	code, text := api.Refused, no.Text
 	switch no.Why {
 	case worklist.NotDeciding:
-		return api.Errorf(api.NotAllowed, "%s answers for the instance: that is decided by %s, or by who has the role of its administrators", k.partners.called(no.By), k.partners.called(no.By)).
+		return api.Errorf(api.NotAllowed,
+			"%s answers for the instance: that is decided by %s, or by who has the role of its administrators",
+			k.partners.called(no.By), k.partners.called(no.By)).
 			WithHint("ask them; a workflow says who else may decide: administrators, in docs/language.md")
 	case worklist.NotPassing:
-		return api.Errorf(api.NotAllowed, "%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", no.Item.Slot, k.partners.called(no.By)).
+		return api.Errorf(api.NotAllowed,
+			"%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", no.Item.Slot, k.partners.called(no.By)).
 			WithHint("take it first: mutirao worklist select; or ask them")
 	case worklist.Kept, worklist.NotForThem:
 		text = strings.ReplaceAll(text, string(no.By), k.partners.called(no.By))
@@ -372,11 +390,15 @@ func (vw *view) addClaims(h *held, in *api.Instance) {
 		}
 	}
 	for _, r := range h.m.KeptResults() {
-		what := fmt.Sprintf("a result of %s is kept and does not count, %s", vw.partners.called(r.User), worklists.Because(r.Why))
+		what := fmt.Sprintf("a result of %s is kept and does not count, %s", vw.partners.called(r.User),
+			worklists.Because(r.Why))
 		if r.Failed {
-			what = fmt.Sprintf("%s said that it failed, which does not count, %s", vw.partners.called(r.User), worklists.Because(r.Why))
+			what = fmt.Sprintf("%s said that it failed, which does not count, %s", vw.partners.called(r.User),
+				worklists.Because(r.Why))
 		}
-		x := api.Incident{At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs), Result: r.ID.String()}
+		x := api.Incident{
+			At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs), Result: r.ID.String(),
+		}
 		if r.Adoptable {
 			x.Commands = []string{fmt.Sprintf("mutirao task adopt %s %s", h.m.Instance(), r.ID)}
 		}

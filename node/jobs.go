@@ -104,11 +104,13 @@ func (x *jobs) open(ctx context.Context, by api.Program, app workflow.Applicatio
 	case x.served(app):
 		return nil
 	case configured:
-		return api.Errorf(api.Refused, "%s says what application %s runs at this node: it is not for workers", configs.File, app).
+		return api.Errorf(api.Refused, "%s says what application %s runs at this node: it is not for workers",
+			configs.File, app).
 			WithHint("write worker: true in its place, and start the node again")
 	case !by.Admits:
 		return api.Errorf(api.Refused, "workers do not do application %s at this node", app).
-			WithHint("write worker: true for it under applications in %s, or use a token with the scope worker:%s", configs.File, app)
+			WithHint("write worker: true for it under applications in %s, or use a token with the scope worker:%s",
+				configs.File, app)
 	}
 	list := append(texts(x.own.Announced()), string(app))
 	_, err := x.setProfile(ctx, api.ProfileChange{Applications: &list})
@@ -135,7 +137,8 @@ func readTake(by api.Program, r api.TakeRequest) (t taking, err error) {
 		return t, api.Errorf(api.Invalid, "application %q: want %s", r.Application, rule)
 	}
 	if len(t.worker.Name) > workflow.MaxName || !utf8.ValidString(t.worker.Name) {
-		return t, api.Errorf(api.Invalid, "worker: a name of %d bytes: want at most %d, and text", len(t.worker.Name), workflow.MaxName)
+		return t, api.Errorf(api.Invalid, "worker: a name of %d bytes: want at most %d, and text", len(t.worker.Name),
+			workflow.MaxName)
 	}
 	if t.wait, err = within("wait", r.Wait, 0, 0, maxWait); err != nil {
 		return t, err
@@ -151,7 +154,8 @@ func within(what, text string, otherwise, low, high time.Duration) (time.Duratio
 	}
 	d, err := workflow.ParseDuration(text)
 	if err != nil || d < low || d > high {
-		return 0, api.Errorf(api.Invalid, "%s %q: want a duration from %s to %s", what, text, workflow.FormatDuration(low), workflow.FormatDuration(high))
+		return 0, api.Errorf(api.Invalid, "%s %q: want a duration from %s to %s", what, text,
+			workflow.FormatDuration(low), workflow.FormatDuration(high))
 	}
 	return d, nil
 }
@@ -256,15 +260,19 @@ func (x *jobs) newLease() string { return fmt.Sprintf("%X", x.random(16)) }
 // publish tells those who watch that something changed about a job.
 func (x *jobs) publish(j runner.Job) {
 	if x.events.watched() {
-		x.events.publish(api.Event{At: x.clock.Now().Wall, Kind: "instance", Instance: j.Instance, Text: string(workflow.InstanceRunning)})
+		x.events.publish(api.Event{
+			At: x.clock.Now().Wall, Kind: "instance", Instance: j.Instance, Text: string(workflow.InstanceRunning),
+		})
 	}
 }
 
 // jobFor is a job as its worker gets it.
 func jobFor(j runner.Job, lease string, until time.Time, term time.Duration) *api.Job {
 	out := &api.Job{
-		Lease: lease, LeaseFor: workflow.FormatDuration(term), Until: until.UTC(), Instance: j.Instance, Workflow: j.Origin.Workflow, Task: j.Task,
-		Application: j.Application, Attempt: j.Attempt, Try: j.Try, IdempotencyKey: j.IdempotencyKey(), Age: j.AgeOfInstance.String(),
+		Lease: lease, LeaseFor: workflow.FormatDuration(term), Until: until.UTC(), Instance: j.Instance,
+		Workflow: j.Origin.Workflow, Task: j.Task,
+		Application: j.Application, Attempt: j.Attempt, Try: j.Try, IdempotencyKey: j.IdempotencyKey(),
+		Age:  j.AgeOfInstance.String(),
 		Args: map[string]any{}, Input: map[string]any{}, Files: j.Folder,
 	}
 	for n, v := range j.With.Args {
@@ -322,7 +330,8 @@ func (x *jobs) finish(ctx context.Context, w runner.Worker, lease string, res ru
 		return x.leaseError(runner.ErrOver)
 	case errors.Is(err, choreo.ErrTooEarly):
 		hold.End(runner.ErrOver)
-		return api.Judge(api.Refused, err).WithHint("take another job: this one is tried again later, by whichever worker takes it then")
+		return api.Judge(api.Refused, err).
+			WithHint("take another job: this one is tried again later, by whichever worker takes it then")
 	default:
 		hold.Let()
 	}
@@ -335,7 +344,8 @@ func (x *jobs) record(ctx context.Context, hold *runner.Hold, res runner.Result)
 	if !res.Failed {
 		var wrong error
 		err := x.peek(ctx, ref.instance, func(h *held) {
-			wrong = h.m.CheckResult(ref.attempt, hold.Try, res.Outputs, hold.Makes, choreo.Moment{Wall: x.clock.Now().Wall})
+			wrong = h.m.CheckResult(ref.attempt, hold.Try, res.Outputs, hold.Makes,
+				choreo.Moment{Wall: x.clock.Now().Wall})
 		})
 		switch {
 		case err != nil:
@@ -441,7 +451,8 @@ func (x *jobs) list() []api.PooledJob {
 	out := []api.PooledJob{}
 	for _, s := range x.pool.All() {
 		j := api.PooledJob{
-			Instance: s.Instance, Workflow: s.Origin.Workflow, Task: s.Task, Application: s.Application, Attempt: s.Attempt, Try: s.Try, Since: s.Since.UTC(),
+			Instance: s.Instance, Workflow: s.Origin.Workflow, Task: s.Task, Application: s.Application,
+			Attempt: s.Attempt, Try: s.Try, Since: s.Since.UTC(),
 		}
 		if s.Worker != nil {
 			j.Worker = &api.JobWorker{Name: s.Worker.Name, Since: s.Since.UTC()}

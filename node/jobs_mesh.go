@@ -195,7 +195,8 @@ func (x *jobs) workFor(ctx context.Context, from workflow.PartnerID, r workReque
 	who := runner.Worker{Token: r.Token, At: from}
 	switch {
 	case r.Take != nil:
-		t, err := readTake(api.Program{Token: r.Token}, api.TakeRequest{Application: r.Take.Application, Worker: r.Take.Worker, Lease: r.Take.Lease})
+		t, err := readTake(api.Program{Token: r.Token},
+			api.TakeRequest{Application: r.Take.Application, Worker: r.Take.Worker, Lease: r.Take.Lease})
 		if err != nil || !x.served(t.app) {
 			return nil, nil, err
 		}

@@ -39,7 +39,8 @@ func by(token string) api.Program { return api.Program{Token: token, Admits: tru
 // take has a worker take a job at once; nil: there is none.
 func (tm *team) take(worker string) *api.Job {
 	tm.t.Helper()
-	job, err := tm.p["one"].node.TakeJob(tm.t.Context(), by(worker), api.TakeRequest{Application: "weigh", Worker: worker})
+	job, err := tm.p["one"].node.TakeJob(tm.t.Context(), by(worker),
+		api.TakeRequest{Application: "weigh", Worker: worker})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ func (tm *team) wantWeight(id string, state workflow.State, weight any) {
 	pass(time.Second)
 	in := tm.show("one", id)
 	if in.Tasks[0].State != state || in.Data["weight"] != weight {
-		tm.t.Errorf("%s with %v (%s), want %s with %v", in.Tasks[0].State, in.Data["weight"], in.Tasks[0].Reason, state, weight)
+		tm.t.Errorf("%s with %v (%s), want %s with %v", in.Tasks[0].State, in.Data["weight"], in.Tasks[0].Reason, state,
+			weight)
 	}
 }
 
@@ -99,7 +101,8 @@ func TestAWorkerDoesAJob(t *testing.T) {
 			t.Errorf("before: %+v", task)
 		}
 		job := tm.mustTake("ana")
-		if job.Task != "weigh" || job.Instance != id || job.Workflow != "weighing" || job.Try != 1 || job.IdempotencyKey == "" {
+		if job.Task != "weigh" || job.Instance != id || job.Workflow != "weighing" || job.Try != 1 ||
+			job.IdempotencyKey == "" {
 			t.Errorf("the job is %+v", job)
 		}
 		if err := tm.beat("ana", job, api.KeepRequest{Progress: 0.4, Note: "on the scales"}); err != nil {
@@ -119,10 +122,13 @@ func TestAWorkerDoesAJob(t *testing.T) {
 			}
 		}
 		tm.wantWeight(id, workflow.Succeeded, int64(12))
-		isNo(t, "a sign of life after that", tm.beat("ana", job, api.KeepRequest{}), api.Refused, "a result of this lease was recorded")
-		isNo(t, "an unknown lease", tm.beat("ana", &api.Job{Lease: "none"}, api.KeepRequest{}), api.NotFound, "no such lease")
+		isNo(t, "a sign of life after that", tm.beat("ana", job, api.KeepRequest{}), api.Refused,
+			"a result of this lease was recorded")
+		isNo(t, "an unknown lease", tm.beat("ana", &api.Job{Lease: "none"}, api.KeepRequest{}), api.NotFound,
+			"no such lease")
 		log, err := tm.p["one"].node.Log(t.Context(), id)
-		if text := strings.Join(texts(log), "\n"); err != nil || !strings.Contains(text, "given to worker ana") || strings.Count(text, "succeeded") != 1 {
+		if text := strings.Join(texts(log), "\n"); err != nil || !strings.Contains(text, "given to worker ana") ||
+			strings.Count(text, "succeeded") != 1 {
 			t.Errorf("%v, the log is\n%s", err, text)
 		}
 	})
@@ -143,7 +149,8 @@ func TestTwoWorkersRace(t *testing.T) {
 		got := make(chan *api.Job, 2)
 		for _, worker := range []string{"ana", "bia"} {
 			go func() {
-				job, err := tm.p["one"].node.TakeJob(t.Context(), by(worker), api.TakeRequest{Application: "weigh", Worker: worker, Wait: "40s"})
+				job, err := tm.p["one"].node.TakeJob(t.Context(), by(worker),
+					api.TakeRequest{Application: "weigh", Worker: worker, Wait: "40s"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -228,7 +235,8 @@ func TestAnothersToken(t *testing.T) {
 		says := "given to another token"
 		isNo(t, "a result", tm.complete("bia", job, `{"weight": 99}`), api.NotAllowed, says)
 		isNo(t, "a sign of life", tm.beat("bia", job, api.KeepRequest{}), api.NotAllowed, says)
-		isNo(t, "a failure", tm.p["one"].node.FailJob(t.Context(), by("bia"), job.Lease, api.FailRequest{}), api.NotAllowed, says)
+		isNo(t, "a failure", tm.p["one"].node.FailJob(t.Context(), by("bia"), job.Lease, api.FailRequest{}),
+			api.NotAllowed, says)
 		isNo(t, "giving back", tm.p["one"].node.GiveBackJob(t.Context(), by("bia"), job.Lease), api.NotAllowed, says)
 		if err := tm.complete("ana", job, `{"weight": 12}`); err != nil {
 			t.Fatal(err)
@@ -315,18 +323,22 @@ func TestJobsThatCannotBeTaken(t *testing.T) {
 			code api.Code
 			says string
 		}{
-			"a built-in one":           {by("a"), api.TakeRequest{Application: "set"}, api.Invalid, "is built in"},
-			"no name":                  {by("a"), api.TakeRequest{Application: "a b"}, api.Invalid, "application"},
-			"a long wait":              {by("a"), api.TakeRequest{Application: "weigh", Wait: "61s"}, api.Invalid, "want a duration from"},
-			"a short lease":            {by("a"), api.TakeRequest{Application: "weigh", Lease: "1s"}, api.Invalid, "want a duration from"},
-			"one that nobody may open": {api.Program{Token: "w"}, api.TakeRequest{Application: "climb"}, api.Refused, "workers do not do application climb"},
+			"a built-in one": {by("a"), api.TakeRequest{Application: "set"}, api.Invalid, "is built in"},
+			"no name":        {by("a"), api.TakeRequest{Application: "a b"}, api.Invalid, "application"},
+			"a long wait": {by("a"), api.TakeRequest{Application: "weigh", Wait: "61s"}, api.Invalid,
+				"want a duration from"},
+			"a short lease": {by("a"), api.TakeRequest{Application: "weigh", Lease: "1s"}, api.Invalid,
+				"want a duration from"},
+			"one that nobody may open": {api.Program{Token: "w"}, api.TakeRequest{Application: "climb"}, api.Refused,
+				"workers do not do application climb"},
 		} {
 			_, err := tm.p["one"].node.TakeJob(t.Context(), c.by, c.r)
 			isNo(t, what, err, c.code, c.says)
 		}
 		job := tm.mustTake("ana")
 		isNo(t, "progress", tm.beat("ana", job, api.KeepRequest{Progress: 1.5}), api.Invalid, "want 0 to 1")
-		isNo(t, "a note", tm.beat("ana", job, api.KeepRequest{Note: strings.Repeat("x", 201)}), api.Invalid, "at most 200")
+		isNo(t, "a note", tm.beat("ana", job, api.KeepRequest{Note: strings.Repeat("x", 201)}), api.Invalid,
+			"at most 200")
 	})
 }
 
@@ -370,11 +382,13 @@ func TestAWorkerBesideAnotherNode(t *testing.T) {
 			t.Errorf("shown as %+v", w)
 		}
 		lie := map[string]json.RawMessage{"lot": json.RawMessage(`"B1"`)}
-		isNo(t, "a lie", two.CompleteJob(t.Context(), by("bia"), job.Lease, api.CompleteRequest{Outputs: lie}), api.Refused, `returned "lot"`)
+		isNo(t, "a lie", two.CompleteJob(t.Context(), by("bia"), job.Lease, api.CompleteRequest{Outputs: lie}),
+			api.Refused, `returned "lot"`)
 		tm.disconnect("one", "two")
 		pass(time.Second)
 		out := api.CompleteRequest{Outputs: map[string]json.RawMessage{"weight": json.RawMessage(`12`)}}
-		isNo(t, "out of reach", two.CompleteJob(t.Context(), by("bia"), job.Lease, out), api.NoNode, "cannot be asked now")
+		isNo(t, "out of reach", two.CompleteJob(t.Context(), by("bia"), job.Lease, out), api.NoNode,
+			"cannot be asked now")
 		tm.connect("one", "two")
 		pass(time.Second)
 		for range 2 {
@@ -421,12 +435,14 @@ final: weight == 9
 		id := tm.begin("one", "twice", nil)
 		pass(time.Second)
 		job := tm.mustTake("ana")
-		isNo(t, "too early", tm.complete("ana", job, `{"weight": 9}`), api.Refused, "final while other transitions are pending: wait until these have ended: watch")
+		isNo(t, "too early", tm.complete("ana", job, `{"weight": 9}`), api.Refused,
+			"final while other transitions are pending: wait until these have ended: watch")
 		isNo(t, "once more", tm.complete("ana", job, `{"weight": 9}`), api.Refused, "")
 		if again := tm.take("bia"); again != nil {
 			t.Errorf("there is a job at once: %+v", again)
 		}
-		err := tm.p["one"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "watch", Outputs: map[string]string{"seen": "true"}})
+		err := tm.p["one"].node.FinishTask(t.Context(),
+			api.FinishRequest{ID: id, Task: "watch", Outputs: map[string]string{"seen": "true"}})
 		if err != nil {
 			t.Fatal(err)
 		}

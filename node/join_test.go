@@ -17,7 +17,9 @@ import (
 
 // newcomer is somebody with an empty folder.
 func (tm *team) newcomer(name string) *partner {
-	return &partner{t: tm.t, f: tm.f, name: name, dir: filepath.Join(tm.t.TempDir(), name), disk: newDisk(), hand: newHand()}
+	return &partner{
+		t: tm.t, f: tm.f, name: name, dir: filepath.Join(tm.t.TempDir(), name), disk: newDisk(), hand: newHand(),
+	}
 }
 
 // idIn is whose folder it is.
@@ -133,7 +135,9 @@ func TestSentencesTellNamesakesApart(t *testing.T) {
 		label := "two (" + first.Short() + ")"
 		tm.add("one", surveys)
 		flight, _ := tm.survey("one", "north") // at the second two
-		wantRefusal(t, "to complete what another holds", tm.p["one"].node.FinishTask(t.Context(), api.FinishRequest{ID: flight, Task: "fly"}), "task fly is held by two ("+again.id().Short()+")")
+		wantRefusal(t, "to complete what another holds",
+			tm.p["one"].node.FinishTask(t.Context(), api.FinishRequest{ID: flight, Task: "fly"}),
+			"task fly is held by two ("+again.id().Short()+")")
 		for _, p := range tm.show("one", id).Partitions {
 			if p.Name == "pb" && p.Partner != label {
 				t.Errorf("pb is at %s, want %s", p.Partner, label)
@@ -151,7 +155,8 @@ func TestJoiningByANameThatLooksLikeAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "cop")
 		once := tm.invite("one", api.InviteRequest{})
-		wantRefusal(t, "cop in Cyrillic", tm.join(tm.newcomer("\u0441\u043e\u0440"), once), "looks like cop, which is taken in mesh test")
+		wantRefusal(t, "cop in Cyrillic", tm.join(tm.newcomer("\u0441\u043e\u0440"), once),
+			"looks like cop, which is taken in mesh test")
 		wantRefusal(t, "one with a Cyrillic o", tm.join(tm.newcomer("\u043ene"), once), "letters of one alphabet")
 		if err := tm.join(tm.newcomer("\u043a\u043e\u0442"), once); err != nil {
 			t.Errorf("a Cyrillic name that is nobody else's: %v", err)
@@ -187,14 +192,16 @@ func TestEvictingWhoWasNeverUp(t *testing.T) {
 		evict := func(at, who string, check bool) (*api.Evicted, error) {
 			return tm.p[at].node.Evict(t.Context(), api.EvictRequest{Partner: who, Check: check})
 		}
-		if _, err := evict("one", "never-invited", false); err == nil || !strings.Contains(err.Error(), "no such partner") {
+		if _, err := evict("one", "never-invited", false); err == nil ||
+			!strings.Contains(err.Error(), "no such partner") {
 			t.Errorf("somebody who is not there: %v", err)
 		}
 		if _, err := evict("two", "never", false); err == nil {
 			t.Error("two, who invited nobody, evicts somebody whom it does not know")
 		}
 		for _, again := range []bool{false, true} {
-			if e, err := evict("one", "never", true); err != nil || !e.Unseen || e.Name != "never" || e.Already != again {
+			if e, err := evict("one", "never", true); err != nil || !e.Unseen || e.Name != "never" ||
+				e.Already != again {
 				t.Errorf("it is only asked about (evicted: %t): %+v, %v", again, e, err)
 			}
 			if e, err := evict("one", "never", false); err != nil || !e.Unseen || e.Already != again {
@@ -204,7 +211,8 @@ func TestEvictingWhoWasNeverUp(t *testing.T) {
 		if e, err := evict("one", "ever", true); err != nil || e.Unseen {
 			t.Errorf("somebody who was up: %+v, %v", e, err)
 		}
-		if _, err := evict("one", "double", false); err == nil || !strings.Contains(err.Error(), "2 partners joined as") {
+		if _, err := evict("one", "double", false); err == nil ||
+			!strings.Contains(err.Error(), "2 partners joined as") {
 			t.Errorf("two of one name: %v", err)
 		}
 		for _, p := range []*partner{tm.p["double"], again} {

@@ -45,7 +45,8 @@ func TestLanguageExamples(t *testing.T) {
 			slices.Sort(said)
 		}
 		if !slices.Equal(want, said) {
-			t.Errorf("the example\n%s\nsays \"# not yet: %s\": this version lacks %q", x, strings.Join(said, ", "), want)
+			t.Errorf("the example\n%s\nsays \"# not yet: %s\": this version lacks %q", x, strings.Join(said, ", "),
+				want)
 		}
 	}
 }

@@ -43,7 +43,9 @@ func TestJoinOfThousandsAtANode(t *testing.T) {
 	}
 	cfg := configs.Default(configs.LAN)
 	cfg.Shards = 1
-	nd, err := node.New(node.Parts{Member: m, Config: cfg, Store: newDisk(), Runner: newHand(), Clock: node.NewSystemClock(), Version: "test"})
+	nd, err := node.New(node.Parts{
+		Member: m, Config: cfg, Store: newDisk(), Runner: newHand(), Clock: node.NewSystemClock(), Version: "test",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,8 @@ tasks:
 				}
 				_, err := one.node.Start(t.Context(), api.StartRequest{Workflow: "reports", Input: texts})
 				if err == nil || !strings.Contains(err.Error(), c.limit) || tm.running("one") != 0 {
-					t.Errorf("start with 300 KiB: %v, and %d instances; want an error that says %q, and none", err, tm.running("one"), c.limit)
+					t.Errorf("start with 300 KiB: %v, and %d instances; want an error that says %q, and none", err,
+						tm.running("one"), c.limit)
 				}
 				one.hand.hold("scan")
 				id := tm.begin("one", "reports", nil)
@@ -134,8 +137,10 @@ tasks:
 				}
 				one.hand.end(t, "scan", runner.Result{Outputs: values})
 				synctest.Wait()
-				if x := tm.taskOf("one", id, "scan"); x.State != workflow.Failed || !strings.Contains(x.Reason, c.limit) {
-					t.Errorf("after a result of 300 KiB the application's task is %s: %q; want FAILED, with %q", x.State, x.Reason, c.limit)
+				if x := tm.taskOf("one", id, "scan"); x.State != workflow.Failed ||
+					!strings.Contains(x.Reason, c.limit) {
+					t.Errorf("after a result of 300 KiB the application's task is %s: %q; want FAILED, with %q",
+						x.State, x.Reason, c.limit)
 				}
 				if got := tm.state("one", id); got != workflow.InstanceFailed {
 					t.Errorf("the instance is %s, want failed", got)

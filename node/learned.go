@@ -10,6 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
@@ -108,9 +109,10 @@ func (l *learned) of(about lesson, shard int) (all, part aptitude.Experience, fu
 func (l *learned) alone(o choreo.Outcome) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.end[o.Partner]
+	by := workflow.PartnerID(o.Performer)
+	before := l.end[by]
 	if o.Ended > before {
-		l.end[o.Partner] = o.Ended
+		l.end[by] = o.Ended
 	}
 	return o.Began >= before
 }
@@ -144,7 +146,9 @@ func (l *learned) lessons() []lesson {
 }
 
 func lessonKey(shard int, about lesson) []byte {
-	return bytes.Join([][]byte{{prefixLesson, byte(shard)}, []byte(about.Partner), []byte(about.Workflow), []byte(about.Task)}, []byte{0})
+	return bytes.Join([][]byte{
+		{prefixLesson, byte(shard)}, []byte(about.Partner), []byte(about.Workflow), []byte(about.Task),
+	}, []byte{0})
 }
 
 // learnOutcomes takes in how the attempts of an instance ended that has just ended, and
@@ -156,7 +160,10 @@ func (s *shard) learnOutcomes(h *held) []kv.Write {
 	}
 	l, changed := s.n.learned, map[lesson]aptitude.Experience{}
 	for _, o := range h.m.Outcomes() {
-		about := lesson{Partner: o.Partner, Workflow: h.def.Def.Name, Task: o.Task.Name}
+		if _, err := users.ParseID(string(o.Performer)); err == nil {
+			continue // a user took it from a worklist: that says nothing of the partner that holds it
+		}
+		about := lesson{Partner: workflow.PartnerID(o.Performer), Workflow: h.def.Def.Name, Task: o.Task.Name}
 		_, part, full := l.of(about, s.number)
 		if full {
 			s.n.count("learned.full", 1)
@@ -171,7 +178,9 @@ func (s *shard) learnOutcomes(h *held) []kv.Write {
 	}
 	var out []kv.Write
 	for about, e := range changed {
-		out = append(out, kv.Write{Key: lessonKey(s.number, about), Value: encode(storedLesson{Lesson: about, Shard: s.number, Experience: e})})
+		out = append(out, kv.Write{
+			Key: lessonKey(s.number, about), Value: encode(storedLesson{Lesson: about, Shard: s.number, Experience: e}),
+		})
 	}
 	slices.SortFunc(out, func(a, b kv.Write) int { return bytes.Compare(a.Key, b.Key) })
 	return out

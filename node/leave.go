@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ func LeftKey() []byte { return metaKey(metaLeft) }
 const (
 	leaveWait  = 10 * time.Second // for others to acknowledge what they were given
 	leaveAgain = time.Second      // between attempts to leave
+	tellWait   = 2 * time.Second  // for the disk, before partners are told what has begun
 )
 
 // departure is how this node goes: down for a while, or out of the mesh, with its work
@@ -46,7 +48,9 @@ type departure struct {
 	partners  *partners
 	elections voting
 	announce  func() error
+	inAWhile  func(since time.Duration) time.Duration // roster.Topic.TellStart
 
+	departs atomic.Bool   // starts are told at once, not in a while
 	leaving atomic.Bool   // it takes nothing new on, and goes when nothing stays
 	patient atomic.Int64  // until when (Awake) it waits for each that can be reached to hear of what it gave on
 	forGood atomic.Bool   // it will not come back
@@ -119,6 +123,14 @@ func (d *departure) leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving
 	}
 	out.Left = len(out.Stays) == 0 && d.gone(ctx)
 	return out, nil
+}
+
+// tellStart is when partners are told of a start.
+func (d *departure) tellStart(since time.Duration) time.Duration {
+	if d.departs.Load() {
+		return since
+	}
+	return d.inAWhile(since)
 }
 
 // giveOnAll gives on what can be, and waits a while until others have acknowledged it.
@@ -237,6 +249,9 @@ func (d *departure) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []ap
 			g, st := d.giveOnOf(s, id, h)
 			given, stays, of = append(given, g...), append(stays, st...), append(of, id)
 		})
+		if d.forGood.Load() {
+			stays = append(stays, d.undecided(s)...)
+		}
 		for id := range s.aside {
 			aside(id)
 		}
@@ -268,19 +283,51 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 	})
 	name := h.def.Def.Name
 	for _, x := range passed {
-		given = append(given, api.Given{Instance: id.String(), Workflow: name, Task: x.Task, Partner: d.people.name(x.To.Partner), Reason: x.To.Why})
+		given = append(given, api.Given{
+			Instance: id.String(), Workflow: name, Task: x.Task, Partner: d.people.name(x.To.Partner), Reason: x.To.Why,
+		})
 	}
 	for _, x := range left {
-		stays = append(stays, api.Stay{Instance: id.String(), Workflow: name, Task: x.Task, State: x.State, Reason: d.people.say(x.Why)})
+		stays = append(stays, api.Stay{
+			Instance: id.String(), Workflow: name, Task: x.Task, State: x.State, Reason: d.people.say(x.Why),
+		})
 	}
 	if len(passed)+len(left) > 0 {
 		s.touch(h)
 	}
 	patient := s.now.Awake < time.Duration(d.patient.Load())
 	if len(passed) > 0 || h.m.Untold(d.partners, patient) {
-		stays = append(stays, api.Stay{Instance: id.String(), Workflow: name, Reason: "not everybody has acknowledged yet what happened here"})
+		stays = append(stays, api.Stay{
+			Instance: id.String(), Workflow: name, Reason: "not everybody has acknowledged yet what happened here",
+		})
 	}
 	return given, stays
+}
+
+// undecided is what failed here in instances that can still go on, once this node leaves for good: whoever decides about it
+// could have nothing done any more.
+func (d *departure) undecided(s *shard) (stays []api.Stay) {
+	for _, id := range s.n.index.goingOn() {
+		if d.crew.shardOf(id) != s {
+			continue
+		}
+		h, err := s.find(id)
+		if err != nil {
+			continue // what cannot be read is in quarantine, and stays for that
+		}
+		for _, a := range h.m.Asks() {
+			if a.Partner != d.member.ID() || a.Presumed || a.Left {
+				continue
+			}
+			stays = append(stays, api.Stay{
+				Instance: id.String(), Workflow: h.def.Def.Name, Task: a.Task, State: workflow.Failed,
+				Reason: fmt.Sprintf("%s decides about it, and nothing could be done of that when this node is gone: mutirao task again, skip or continue %s %s, or mutirao cancel %s",
+					d.partners.answersFor(h), id, a.Task, id),
+			})
+		}
+		s.touch(h)
+	}
+	return stays
 }
 
 // left says how the node left, if it did; else membership.Staying.
@@ -294,9 +341,29 @@ func (d *departure) left() membership.Going {
 	}
 }
 
-// depart gives the office up, if this node holds it, so that nobody waits for its
-// lease to run out, and tells the others that this node goes.
+// tellBegun tells partners of the starts of which they would be told in a while: then this
+// node is gone, and to them the task would be READY until it is back.
+func (d *departure) tellBegun() {
+	d.departs.Store(true)
+	defer d.departs.Store(false)
+	ctx, cancel := context.WithTimeout(context.Background(), tellWait)
+	defer cancel()
+	for _, s := range d.crew.shards {
+		done := make(chan error, 1)
+		err := d.crew.hand(ctx, s, event{apply: func(s *shard) error {
+			s.only(func(h *held) bool { return h.m.Begun() }, func(_ workflow.InstanceID, h *held) { s.touch(h) })
+			return nil
+		}, after: func(err error) { done <- err }}, done)
+		if err != nil {
+			d.log.Warn("partners are not told what has just begun here", "error", err)
+		}
+	}
+}
+
+// depart tells partners what has begun here, gives the office up, if this node holds it,
+// so that nobody waits for its lease to run out, and tells the others that this node goes.
 func (d *departure) depart(how membership.Going) {
+	d.tellBegun()
 	d.elections.StandDown()
 	r, err := d.own.Publish(func(r *membership.Record) { r.Going = how })
 	if err == nil {

@@ -76,7 +76,8 @@ func TestLeave(t *testing.T) {
 		for _, s := range l.Stays {
 			stays[s.Task] = true
 		}
-		if len(given) != 2 || given["ready"] == "" || given["ready"] != given["waits"] || given["ready"] == "two" || len(stays) != 2 || !stays["runs"] || !stays["own"] || l.Left {
+		if len(given) != 2 || given["ready"] == "" || given["ready"] != given["waits"] || given["ready"] == "two" ||
+			len(stays) != 2 || !stays["runs"] || !stays["own"] || l.Left {
 			t.Fatalf("two leaves: %+v; want ready and waits given to one partner, runs and own to stay", l)
 		}
 		if p := tm.row("one", "two"); p.State != "active" {
@@ -197,7 +198,10 @@ func TestLeaveForGood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = node.New(node.Parts{Member: m, Config: configs.Default(configs.Local), Store: two.disk, Runner: two.hand, Clock: bubbleClock{}, Version: "test"})
+		_, err = node.New(node.Parts{
+			Member: m, Config: configs.Default(configs.Local), Store: two.disk, Runner: two.hand, Clock: bubbleClock{},
+			Version: "test",
+		})
 		if !errors.Is(err, node.ErrLeft) {
 			t.Errorf("two's node starts again: %v, want ErrLeft", err)
 		}

@@ -78,7 +78,10 @@ type told struct {
 }
 
 func newLedger(self workflow.PartnerID, clock Clock) *ledger {
-	return &ledger{self: self, clock: clock, people: newLoads(), entries: map[workflow.InstanceID]entry{}, lots: map[lot]partition.InHand{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{}}
+	return &ledger{
+		self: self, clock: clock, people: newLoads(), entries: map[workflow.InstanceID]entry{},
+		lots: map[lot]partition.InHand{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{},
+	}
 }
 
 // choosing has work given out by one choice at a time: each sees those before it. It ends
@@ -477,7 +480,8 @@ func (l *ledger) work() []membership.Work {
 		for _, w := range out[membership.MaxWork-1:] {
 			rest = rest.Plus(partition.InHand{Ready: seconds(w.Ready), All: seconds(w.All)})
 		}
-		out = append(out[:membership.MaxWork-1:membership.MaxWork-1], membership.Work{Ready: inSeconds(rest.Ready), All: inSeconds(rest.All)})
+		out = append(out[:membership.MaxWork-1:membership.MaxWork-1],
+			membership.Work{Ready: inSeconds(rest.Ready), All: inSeconds(rest.All)})
 	}
 	return out
 }

@@ -21,12 +21,15 @@ import (
 // that an hour is nothing.
 func TestClaimsOfOneWeighAtMostAsMuchAsTheOthers(t *testing.T) {
 	says := func(p workflow.PartnerID, seconds uint16) membership.Partner {
-		out := membership.Partner{Work: membership.EncodeWork([]membership.Work{{Giver: 7, Kind: 1, All: seconds}, {Giver: 8, Kind: 1, All: seconds}})}
+		out := membership.Partner{Work: membership.EncodeWork([]membership.Work{
+			{Giver: 7, Kind: 1, All: seconds}, {Giver: 8, Kind: 1, All: seconds},
+		})}
 		out.Record.Partner = p
 		return out
 	}
 	l := newLedger("me", nil)
-	l.count(entry{costs: true, holdings: []choreo.Holding{{Partner: "d", Giver: "me", Work: 2, Time: 10 * time.Hour}}}, +1)
+	l.count(entry{costs: true, holdings: []choreo.Holding{{Partner: "d", Giver: "me", Work: 2, Time: 10 * time.Hour}}},
+		+1)
 	for _, c := range []struct {
 		liar uint16
 		want time.Duration
@@ -112,15 +115,18 @@ func TestADecisionWeighsWhatItGaveOut(t *testing.T) {
 		for _, x := range []struct {
 			given []choreo.Holding
 			again bool
-		}{{nil, true}, {[]choreo.Holding{a}, true}, {[]choreo.Holding{a, b, c}, false}, {[]choreo.Holding{a, b, c, a}, false}, {[]choreo.Holding{a, b}, true}, {[]choreo.Holding{a, c, b}, true}} {
+		}{{nil, true}, {[]choreo.Holding{a}, true}, {[]choreo.Holding{a, b, c}, false},
+			{[]choreo.Holding{a, b, c, a}, false}, {[]choreo.Holding{a, b}, true}, {[]choreo.Holding{a, c, b}, true}} {
 			got := one.weighing(choreo.Work{Instance: id, Given: x.given, Mechanism: mechanism})
 			want := newLedger("me", stoppedClock{})
 			want.add(id, append([]choreo.Holding{a}, x.given...), mechanism.Loads())
 			for _, h := range x.given {
 				want.renew(id, h)
 			}
-			if !maps.Equal(got.ledger.lots, want.lots) || got.ledger.given != want.given || !maps.Equal(got.ledger.flows, want.flows) {
-				t.Errorf("%s, given %v: %v and %v, want %v and %v", mechanism, x.given, got.ledger.lots, got.ledger.flows, want.lots, want.flows)
+			if !maps.Equal(got.ledger.lots, want.lots) || got.ledger.given != want.given ||
+				!maps.Equal(got.ledger.flows, want.flows) {
+				t.Errorf("%s, given %v: %v and %v, want %v and %v", mechanism, x.given, got.ledger.lots,
+					got.ledger.flows, want.lots, want.flows)
 			}
 			if again := got != made; again != x.again {
 				t.Errorf("%s, given %v: the ledger was made again: %t", mechanism, x.given, again)

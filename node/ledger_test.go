@@ -125,6 +125,43 @@ func TestTwoGiversDoNotBothFillTheBest(t *testing.T) {
 	})
 }
 
+// What another gave out takes up its share of its holder, and not all of it: the most apt has capacity for a second
+// piece, before somebody who is hardly suited.
+func TestWorkOfAnotherGiverTakesItsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 15 * time.Second }, five...)
+		for _, name := range []string{"one", "two"} {
+			tm.profile(name, api.ProfileChange{Applications: &[]string{"saw"}})
+			tm.p[name].hand.work(30 * time.Second)
+		}
+		tm.add("three", strings.Replace(job, "two: 0.9", "two: 0.2", 1))
+		pass(10 * time.Second)
+		for _, giver := range []string{"three", "four"} {
+			if id, who := tm.give(giver, "Sel-push"); who != "one" {
+				t.Errorf("what %s gives out goes to %s: %+v", giver, who, tm.why(giver, id))
+			}
+			pass(2 * time.Second) // a beat comes early
+		}
+	})
+}
+
+// Within one instance, too, it goes by what a partner was given last, as long as that is not done.
+func TestFlowTimeWithinAnInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "one", "two", "three")
+		for _, name := range []string{"one", "two", "three"} {
+			tm.profile(name, api.ProfileChange{Applications: &[]string{"saw"}})
+			tm.p[name].hand.work(10 * time.Minute)
+		}
+		tm.add("base", strings.NewReplacer("two: 0.15", "two: 0.9", "three: 0.1", "three: 0.8", "mechanism: Sel-push",
+			"mechanism: Sel-push-flowtime").Replace(trio("after: t1, ")))
+		id := tm.begin("base", "trio", nil)
+		if diff := cmp.Diff([]string{"one", "two", "three"}, tm.performers("base", id)); diff != "" {
+			t.Errorf("three pieces of a chain (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // A trace of other work sets nobody back by Sel-push-10, which takes the most
 // available of those that are nearly as apt.
 func TestTraceOfLoadDecidesNothing(t *testing.T) {
@@ -256,7 +293,10 @@ distribution: {mechanism: Sel-push-flowtime}
 		}
 		who := map[workflow.PartnerID]bool{}
 		for range 3 {
-			w := choreo.Work{Plan: partition.New(def), Mechanism: aptitude.SelPushFlowtime, Tasks: []workflow.TaskName{"second"}, Holder: base.id()}
+			w := choreo.Work{
+				Plan: partition.New(def), Mechanism: aptitude.SelPushFlowtime, Tasks: []workflow.TaskName{"second"},
+				Holder: base.id(),
+			}
 			c, err := base.node.Choices().Choose(w)
 			if err != nil {
 				t.Fatal(err)

@@ -20,7 +20,8 @@ import (
 func (tm *team) tellsOf(id, to string, since int) bool {
 	of, at := instance(tm.t, id), tm.p[to].id()
 	return len(tm.f.sent(func(c carried) bool {
-		return c.to == at && c.sent >= since && slices.ContainsFunc(c.m.Facts, func(f wire.Facts) bool { return f.Instance == of })
+		return c.to == at && c.sent >= since &&
+			slices.ContainsFunc(c.m.Facts, func(f wire.Facts) bool { return f.Instance == of })
 	})) > 0
 }
 
@@ -61,7 +62,8 @@ partitions: {pa: [first], pb: [second], pm: [wash]}
 		pass(time.Minute)
 		evicted := elapsed()
 		write("bea", "second", map[string]string{"x": "where it went", "y": "who has it"})
-		if got := tm.show("mal", id).Data; got["x"] != "where it is" || got["y"] != nil || tm.tellsOf(id, "mal", evicted) {
+		if got := tm.show("mal", id).Data; got["x"] != "where it is" || got["y"] != nil ||
+			tm.tellsOf(id, "mal", evicted) {
 			t.Errorf("after its eviction mal has %v", got)
 		}
 	})
@@ -80,21 +82,25 @@ func TestFalseReportsChangeNoInstance(t *testing.T) {
 		tm.wantOverview("one", id, "running 1/3 [three] by three(active) two(active)")
 		before := lines(tm.log("two", id))
 		lie := wire.Report{
-			Instance: instance(t, id), Workflow: "chain", Version: 1, State: workflow.InstanceFailed, Started: time.Now().UnixMilli(),
-			Facts: 0, Done: 3, Tasks: 3, At: []workflow.PartnerID{tm.p["mal"].id()}, // 0: there will be no more
+			Instance: instance(t, id), Workflow: "chain", Version: 1, State: workflow.InstanceFailed,
+			Started: time.Now().UnixMilli(),
+			Facts:   0, Done: 3, Tasks: 3, At: []workflow.PartnerID{tm.p["mal"].id()}, // 0: there will be no more
 		}
 		madeUp := lie
 		madeUp.Instance = workflow.InstanceID{1, 2, 3}
 		tm.p["mal"].say(tm.p["one"], &wire.Message{Reports: []wire.Report{lie, madeUp}})
 		tm.wantOverview("one", id, "failed 3/3 [mal] by mal(active) three(active) two(active)")
 		tm.wantOverview("one", madeUp.Instance.String(), "failed 3/3 [mal] by mal(active)")
-		if in := tm.show("one", id); in.State != workflow.InstanceRunning || in.Told == nil || in.Told.By.Name == "mal" {
+		if in := tm.show("one", id); in.State != workflow.InstanceRunning || in.Told == nil ||
+			in.Told.By.Name == "mal" {
 			t.Errorf("one is shown %s, by %+v; want that it runs, by who takes part", in.State, in.Told)
 		}
-		if in := tm.show("one", madeUp.Instance.String()); in.Told == nil || !in.Told.Summary || in.Told.By.Name != "mal" {
+		if in := tm.show("one", madeUp.Instance.String()); in.Told == nil || !in.Told.Summary ||
+			in.Told.By.Name != "mal" {
 			t.Errorf("what mal made up is shown as %+v", in.Told)
 		}
-		if now := lines(tm.log("two", id)); now != before || tm.state("two", id) != workflow.InstanceRunning || tm.running("three") != 1 {
+		if now := lines(tm.log("two", id)); now != before || tm.state("two", id) != workflow.InstanceRunning ||
+			tm.running("three") != 1 {
 			t.Errorf("the instance changed by reports:\n%s\nbefore:\n%s", now, before)
 		}
 		tm.p["three"].hand.letGo(t, "b")
@@ -119,7 +125,9 @@ partitions: {air: [draw], road: [carry], doctor: [treat]}
 `)
 		whole, little := 1.0, 0.1
 		tm.profile("ana", api.ProfileChange{Suitability: map[string]float64{"treat": little}, Availability: &little})
-		tm.profile("bea", api.ProfileChange{Capabilities: &[]string{"truck", "drone"}, Suitability: map[string]float64{"carry": 0.9}})
+		tm.profile("bea", api.ProfileChange{
+			Capabilities: &[]string{"truck", "drone"}, Suitability: map[string]float64{"carry": 0.9},
+		})
 		start := func() (*api.Started, map[string]string) {
 			t.Helper()
 			st, err := tm.p["ana"].node.Start(t.Context(), api.StartRequest{Workflow: "aid", Mechanism: "Push"})
@@ -147,12 +155,14 @@ partitions: {air: [draw], road: [carry], doctor: [treat]}
 		st, at := start()
 		treat := tm.taskOf("ana", st.ID, "treat")
 		if at["road"] != "mal" || treat.Partner != "ana" {
-			t.Errorf("carry is at %s, treat at %s; want mal, which says what it likes, and ana, which has the role", at["road"], treat.Partner)
+			t.Errorf("carry is at %s, treat at %s; want mal, which says what it likes, and ana, which has the role",
+				at["road"], treat.Partner)
 		}
 		if treat.Why == nil || len(treat.Why.Candidates) != 1 {
 			t.Errorf("the candidates for the treatment are %+v, want ana alone", treat.Why)
 		}
-		if got := tm.show("ana", st.ID).Data["map"]; tm.taskOf("ana", st.ID, "draw").Dropped == nil || got != "all is dry" {
+		if got := tm.show("ana", st.ID).Data["map"]; tm.taskOf("ana", st.ID, "draw").Dropped == nil ||
+			got != "all is dry" {
 			t.Errorf("of mal's data set nothing is taken: the map is %v", got)
 		}
 		if roles := tm.row("ana", "mal").Roles; len(roles) > 0 {
@@ -174,7 +184,8 @@ func TestAMemberSeesThePartnerListUntilItsEviction(t *testing.T) {
 		tm.add("bea", chain)
 		for _, name := range []string{"ana", "bea"} {
 			of, at := tm.row("mal", name), tm.row(name, name)
-			if of.ID != tm.p[name].id() || !slices.Equal(of.Roles, at.Roles) || len(of.Roles) != 1 || !slices.Equal(of.Addresses, []string{"at " + name}) || of.State != "active" {
+			if of.ID != tm.p[name].id() || !slices.Equal(of.Roles, at.Roles) || len(of.Roles) != 1 ||
+				!slices.Equal(of.Addresses, []string{"at " + name}) || of.State != "active" {
 				t.Errorf("mal sees of %s %+v", name, of)
 			}
 		}
@@ -189,10 +200,12 @@ func TestAMemberSeesThePartnerListUntilItsEviction(t *testing.T) {
 		tm.add("ana", strings.Replace(chain, "workflow: chain", "workflow: later", 1))
 		tm.profile("bea", api.ProfileChange{Capabilities: &[]string{"new-boat"}})
 		pass(time.Hour)
-		if s := tm.partnerState("bea", "new"); s != "active" || !slices.Contains(tm.row("ana", "bea").Addresses, "elsewhere") {
+		if s := tm.partnerState("bea", "new"); s != "active" ||
+			!slices.Contains(tm.row("ana", "bea").Addresses, "elsewhere") {
 			t.Fatalf("new is %s to bea, whom ana lists as %+v: the test shows nothing", s, tm.row("ana", "bea"))
 		}
-		if s := tm.partnerState("mal", "new"); s != "unknown" || slices.Contains(tm.row("mal", "bea").Addresses, "elsewhere") {
+		if s := tm.partnerState("mal", "new"); s != "unknown" ||
+			slices.Contains(tm.row("mal", "bea").Addresses, "elsewhere") {
 			t.Errorf("after its eviction mal lists new as %s, and bea as %+v", s, tm.row("mal", "bea"))
 		}
 		tm.wantListed("bea", 2)
@@ -225,7 +238,9 @@ partitions: {doctor: [treat], crew: [carry], base: [wash]}
 			genesis := tm.headSent(ana.id)
 			first := choreo.AttemptID{Slot: "treat"}
 			does := func(l *forger, a choreo.AttemptID, knew choreo.Head, shows trust.Chain) {
-				l.says("bea", knew, choreo.Body{Start: &choreo.Start{Attempt: a, Try: 1}, Credentials: trust.EncodeChain(shows)})
+				l.says("bea", knew, choreo.Body{
+					Start: &choreo.Start{Attempt: a, Try: 1}, Credentials: trust.EncodeChain(shows),
+				})
 				outputs := map[workflow.DataName]workflow.Value{"dose": int64(9)}
 				l.says("bea", knew, choreo.Body{Success: &choreo.Success{Attempt: a, Try: 1, Outputs: outputs}})
 			}
@@ -236,12 +251,14 @@ partitions: {doctor: [treat], crew: [carry], base: [wash]}
 				does(ana, first, genesis, ana.key.Chain)
 				who = "ana"
 			default:
-				passed := ana.says("bea", genesis, choreo.Body{Assign: &choreo.Assign{After: first, Task: "treat", Partner: mal.p.id()}})
+				passed := ana.says("bea", genesis,
+					choreo.Body{Assign: &choreo.Assign{After: first, Task: "treat", Partner: mal.p.id()}})
 				shows := mal.key.Chain
 				if by == "lent certificate" {
 					shows = ana.key.Chain
 				}
-				does(mal, choreo.AttemptID{Fact: passed, Slot: "treat"}, choreo.Head{Chain: ana.chain, Seq: 1, ID: passed}, shows)
+				does(mal, choreo.AttemptID{Fact: passed, Slot: "treat"},
+					choreo.Head{Chain: ana.chain, Seq: 1, ID: passed}, shows)
 			}
 			done := ""
 			entries, err := tm.p["bea"].node.Log(t.Context(), id)

@@ -154,6 +154,7 @@ func TestLineupForgets(t *testing.T) {
 		l.end(id)
 	}
 	if q := l.lines["p"]; len(q.order) > 2 || len(l.places) != 1 {
-		t.Errorf("of 1001 instances that began, of which 1 is lacking, a line has %d and the places %d", len(q.order), len(l.places))
+		t.Errorf("of 1001 instances that began, of which 1 is lacking, a line has %d and the places %d", len(q.order),
+			len(l.places))
 	}
 }

@@ -166,7 +166,8 @@ func (o *outbox) sign() {
 		ids[i] = f.ID()
 	}
 	key := o.n.member.Key
-	for i, att := range choreo.Attest(ids, func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) }) {
+	for i, att := range choreo.Attest(ids,
+		func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) }) {
 		o.unsigned[i].Attest(att)
 	}
 }
@@ -481,7 +482,8 @@ func (s *shard) instanceOf(from workflow.PartnerID, f *wire.Facts, facts []chore
 // what it should know of that.
 func (s *shard) refuseFacts(from workflow.PartnerID, m *choreo.Machine) {
 	tell := func(why wire.RefusedWhy, author workflow.PartnerID) {
-		s.batch.refusals = append(s.batch.refusals, refusalTo{from, wire.Refusal{Instance: m.Instance(), Why: why, Author: author}})
+		s.batch.refusals = append(s.batch.refusals,
+			refusalTo{from, wire.Refusal{Instance: m.Instance(), Why: why, Author: author}})
 	}
 	for _, d := range m.Declined() {
 		for range d.Facts {
@@ -539,7 +541,8 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if err := s.n.roomFor(by, next, needs); err != nil {
 		return nil, err
 	}
-	outOfTurn := s.n.index.room(f.Instance, s.n.config.Limits, by, self, false) == nil && s.n.roomFor(by, false, needs) == nil
+	outOfTurn := s.n.index.room(f.Instance, s.n.config.Limits, by, self, false) == nil &&
+		s.n.roomFor(by, false, needs) == nil
 	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, next, def.Hash); err != nil {
 		return nil, err
 	}
@@ -567,7 +570,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 
 // openNew reads the definition of an instance that is new here, and opens its machine, if there is
 // room for each, and it is for this node to take in.
-func (s *shard) openNew(from workflow.PartnerID, facts []choreo.Received, next bool) (*library.Definition, *choreo.Machine, error) {
+func (s *shard) openNew(
+	from workflow.PartnerID, facts []choreo.Received, next bool,
+) (*library.Definition, *choreo.Machine, error) {
 	genesis := facts[0].Fact
 	by, least := genesis.Chain.Author, factsWeigh(1, len(facts[0].Raw))
 	if err := s.n.roomFor(by, next, instanceWeight+least); err != nil { // before its definition is read
@@ -638,7 +643,8 @@ func (s *shard) whole(from workflow.PartnerID, w *wire.Heads) *wire.Heads {
 		return w
 	case w.Part == 0:
 		t = &telling{so: *w}
-	case t == nil || t.next != w.Part || t.so.Instance != w.Instance || t.so.Incarnation != w.Incarnation || t.so.Mode != w.Mode:
+	case t == nil || t.next != w.Part || t.so.Instance != w.Instance || t.so.Incarnation != w.Incarnation ||
+		t.so.Mode != w.Mode:
 		return nil
 	default:
 		t.so.Heads = append(t.so.Heads, w.Heads...)
@@ -687,7 +693,8 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 // toldOf is the instance that a peer tells its heads of, as far as it may. Nil: there is
 // nothing to do with them, and a question was answered.
 func (s *shard) toldOf(from workflow.PartnerID, w *wire.Heads) (*held, error) {
-	if sum, known := s.n.index.get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil && !s.n.retention.mayCompare(from, sum) {
+	if sum, known := s.n.index.get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil &&
+		!s.n.retention.mayCompare(from, sum) {
 		return nil, nil
 	}
 	if s.putOff(w.Instance) {

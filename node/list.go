@@ -13,7 +13,8 @@ import (
 // whole mesh; last those of which only a summary is left.
 func (k *desk) page(ctx context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
 	if q.Limit < 0 || q.Limit > api.MaxPage {
-		return nil, api.Errorf(api.Invalid, "limit is %d: want 1 to %d, or 0 for %d", q.Limit, api.MaxPage, api.UsualPage)
+		return nil, api.Errorf(api.Invalid, "limit is %d: want 1 to %d, or 0 for %d", q.Limit, api.MaxPage,
+			api.UsualPage)
 	}
 	limit := cmp.Or(q.Limit, api.UsualPage)
 	var behind *rank

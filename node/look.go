@@ -108,7 +108,9 @@ func readShownLog(b []byte) (out []api.LogEntry, err error) {
 // lookAround asks those who reported an instance, the best informed first, until
 // one shows it. It returns whose account it is; if nobody answers, the error of
 // the first.
-func (k *desk) lookAround(ctx context.Context, accounts []overview.Account, what wire.LookWhat, read func([]byte) error) (overview.Account, error) {
+func (k *desk) lookAround(
+	ctx context.Context, accounts []overview.Account, what wire.LookWhat, read func([]byte) error,
+) (overview.Account, error) {
 	var first error
 	for _, a := range accounts {
 		err := k.lookAt(ctx, a.By, wire.Look{Instance: a.Instance, What: what}, read)
@@ -137,7 +139,8 @@ func (k *desk) showElsewhere(ctx context.Context, accounts []overview.Account) *
 	}
 	a = accounts[0]
 	return &api.Instance{
-		ID: a.Instance.String(), Workflow: a.Workflow, Version: a.Version, State: a.State, Started: wire.AtMilli(a.Started), Ended: wire.Instant(a.Ended),
+		ID: a.Instance.String(), Workflow: a.Workflow, Version: a.Version, State: a.State,
+		Started: wire.AtMilli(a.Started), Ended: wire.Instant(a.Ended),
 		Told: &api.Told{
 			By: k.overview.Witness(a), Summary: true, Why: err.Error(), Done: int(a.Done), Tasks: int(a.Tasks),
 			Current: k.people.names(a.At), Participants: k.people.names(a.Participants),
@@ -171,7 +174,8 @@ func (k *desk) logElsewhere(ctx context.Context, accounts []overview.Account) ([
 		return err
 	})
 	if err != nil {
-		return nil, api.Errorf(api.Failed, "this node takes no part in the instance, and nobody who does shows its log: %v", err).
+		return nil, api.Errorf(api.Failed,
+			"this node takes no part in the instance, and nobody who does shows its log: %v", err).
 			WithHint("mutirao show says who holds it; ask there, or again when they are back")
 	}
 	return out, nil
@@ -179,6 +183,7 @@ func (k *desk) logElsewhere(ctx context.Context, accounts []overview.Account) ([
 
 // onlyThere refuses to do something with an instance that this node only hears of.
 func (k *desk) onlyThere(accounts []overview.Account) error {
-	return api.Errorf(api.Refused, "this node takes no part in instance %s, it only hears of it as the coordinator", accounts[0].Instance).
+	return api.Errorf(api.Refused, "this node takes no part in instance %s, it only hears of it as the coordinator",
+		accounts[0].Instance).
 		WithHint("do it on a node that takes part, such as %s", k.people.label(accounts[0].By))
 }

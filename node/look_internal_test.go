@@ -33,7 +33,9 @@ func FuzzShown(f *testing.F) {
 		Partitions: []api.Partition{{Name: "main", Partner: "<one>", State: "READY"}},
 		Tasks:      []api.Task{{Name: "a", State: workflow.Running}, {Name: "b", State: workflow.NotReady}},
 	})
-	seed(api.Instance{ID: id.String(), Tasks: []api.Task{{Name: "a", State: "<script>"}}, Told: &api.Told{Summary: true}})
+	seed(api.Instance{
+		ID: id.String(), Tasks: []api.Task{{Name: "a", State: "<script>"}}, Told: &api.Told{Summary: true},
+	})
 	seed([]api.LogEntry{{At: time.Unix(0, 0), Kind: "start", Task: "a", Text: "started"}})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, err := readShownLog(b); err == nil && !json.Valid(b) {

@@ -33,7 +33,8 @@ partitions: {air: [fly], desk: [plan]}
 func (tm *team) survey(at, district string) (string, []string) {
 	tm.t.Helper()
 	st, err := tm.p[at].node.Start(tm.t.Context(), api.StartRequest{
-		Workflow: "surveys", Input: map[string]string{"district": district}, Assign: map[string]string{"air": "two", "desk": at},
+		Workflow: "surveys", Input: map[string]string{"district": district},
+		Assign: map[string]string{"air": "two", "desk": at},
 	})
 	if err != nil {
 		tm.t.Fatal(err)
@@ -86,15 +87,19 @@ func TestWhatTasksMakeIsRegistered(t *testing.T) {
 		made := time.Now()
 		tm.flown(id, "dry")
 		sets := tm.sets("three")
-		if len(sets) != 1 || sets[0].Name != "flood-map" || sets[0].Holders[0].Name != "two" || sets[0].Size != uint64(len(`{"level":4.5,"map":"dry"}`)) {
+		if len(sets) != 1 || sets[0].Name != "flood-map" || sets[0].Holders[0].Name != "two" ||
+			sets[0].Size != uint64(len(`{"level":4.5,"map":"dry"}`)) {
 			t.Fatalf("three sees %+v", sets)
 		}
-		if h := sets[0].Holders[0]; h.ValidUntil == nil || h.ValidUntil.Sub(made).Round(time.Minute) != 24*time.Hour || !slices.Equal(h.Readers, []string{"four", "medic"}) {
+		if h := sets[0].Holders[0]; h.ValidUntil == nil || h.ValidUntil.Sub(made).Round(time.Minute) != 24*time.Hour ||
+			!slices.Equal(h.Readers, []string{"four", "medic"}) {
 			t.Errorf("its terms are %+v", h)
 		}
 		check := func() {
 			t.Helper()
-			for at, want := range map[string]string{"one": "", "four": "", "two": "", "three": "from two: it is for four, medic"} {
+			for at, want := range map[string]string{
+				"one": "", "four": "", "two": "", "three": "from two: it is for four, medic",
+			} {
 				id, notes := tm.survey(at, "north")
 				tm.wantNote(at, id, notes, want)
 				if want == "" && tm.show(at, id).Data["map"] != "dry" {
@@ -103,8 +108,11 @@ func TestWhatTasksMakeIsRegistered(t *testing.T) {
 			}
 			id, notes := tm.survey("one", "south")
 			tm.wantNote("one", id, notes, "from two: a task made it from other data")
-			for at, may := range map[string]bool{"one": true, "three": false, "four": true} { // whatever it believes of itself
-				content, err := tm.p[at].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", tm.floodMapOf("one"))
+			for at, may := range map[string]bool{
+				"one": true, "three": false, "four": true,
+			} { // whatever it believes of itself
+				content, err := tm.p[at].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0",
+					tm.floodMapOf("one"))
 				if (err == nil) != may || may && !strings.Contains(string(content), "dry") {
 					t.Errorf("%s asks for the data itself, and gets %q, %v", at, content, err)
 				}
@@ -123,7 +131,8 @@ func TestWhatTasksMakeIsRegistered(t *testing.T) {
 			t.Error("a minute before it ceases to be valid it is not in the catalogue")
 		}
 		pass(2 * time.Minute)
-		if content, err := tm.p["one"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", tm.floodMapOf("one")); err == nil {
+		if content, err := tm.p["one"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0",
+			tm.floodMapOf("one")); err == nil {
 			t.Errorf("when it is not valid any more, two gives %q", content)
 		}
 		for _, at := range []string{"one", "two"} {
@@ -179,7 +188,8 @@ func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
 		third, _ := tm.survey("one", "south")
 		add := func(terms api.DataTerms) {
 			t.Helper()
-			if _, err := tm.p["two"].node.AddData(t.Context(), "flood-map", []byte(`{"map": "by hand", "level": 1}`), terms); err != nil {
+			if _, err := tm.p["two"].node.AddData(t.Context(), "flood-map", []byte(`{"map": "by hand", "level": 1}`),
+				terms); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -197,6 +207,8 @@ func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
 		pass(time.Hour)
 		id, notes = tm.survey("three", "north")
 		tm.wantNote("three", id, notes, "from two: it was valid until 2000-01-01T01:10:00Z")
+		id, notes = tm.survey("one", "north") // which may not read it, but that is not why it helps nobody
+		tm.wantNote("one", id, notes, "from two: it was valid until 2000-01-01T01:10:00Z")
 		if len(tm.sets("three")) != 0 {
 			t.Error("what the user registered for an hour is still in the catalogue")
 		}
@@ -205,7 +217,8 @@ func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
 		pass(25 * time.Hour)
 		id, notes = tm.survey("one", "north")
 		tm.wantNote("one", id, notes, "and the definition takes what is at most 1d old")
-		if _, err := tm.p["two"].node.AddData(t.Context(), "x", []byte("1"), api.DataTerms{Readers: make([]string, workflow.MaxReaders+1)}); err == nil {
+		if _, err := tm.p["two"].node.AddData(t.Context(), "x", []byte("1"),
+			api.DataTerms{Readers: make([]string, workflow.MaxReaders+1)}); err == nil {
 			t.Error("too many readers are accepted")
 		}
 	})
@@ -273,7 +286,8 @@ func TestOthersDoNotReplaceWhatWasMade(t *testing.T) {
 		start := func(name, at string) (string, []string) {
 			t.Helper()
 			st, err := tm.p[at].node.Start(t.Context(), api.StartRequest{
-				Workflow: name, Input: map[string]string{"district": "north"}, Assign: map[string]string{"air": "two", "desk": at},
+				Workflow: name, Input: map[string]string{"district": "north"},
+				Assign: map[string]string{"air": "two", "desk": at},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -289,7 +303,8 @@ func TestOthersDoNotReplaceWhatWasMade(t *testing.T) {
 			t.Helper()
 			pass(10 * time.Minute)
 			for _, author := range []string{"one", "three", "four"} {
-				content, err := tm.p["four"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", tm.floodMapOf(author))
+				content, err := tm.p["four"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0",
+					tm.floodMapOf(author))
 				if (err == nil) != (want[author] != "") || !strings.Contains(string(content), want[author]) {
 					t.Errorf("%s two gives for %s %q, %v; want %q", when, author, content, err, want[author])
 				}
@@ -304,7 +319,9 @@ func TestOthersDoNotReplaceWhatWasMade(t *testing.T) {
 		check("when both made it", map[string]string{"one": "ours", "four": "theirs again"})
 		read := func() {
 			t.Helper()
-			for name, want := range map[string]string{"surveys": `"ours"`, "mine": `"theirs again"`, "third": `"ours"`} {
+			for name, want := range map[string]string{
+				"surveys": `"ours"`, "mine": `"theirs again"`, "third": `"ours"`,
+			} {
 				id, notes := start(name, "three")
 				if got := tm.show("three", id).Data["map"]; got != want {
 					t.Errorf("%s reads %v, want %s; %q", name, got, want, notes)
@@ -374,10 +391,14 @@ func TestWhatIsMadeIsToldAgain(t *testing.T) {
 func TestWhatIsOfNoUseToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one:medic", "two")
-		tm.add("one", strings.NewReplacer("tasks:", "tasks:\n  ask: {type: manual, out: [district]}", "{air:", "{first: [ask], air:").Replace(surveys))
+		tm.add("one", strings.NewReplacer("tasks:", "tasks:\n  ask: {type: manual, out: [district]}", "{air:",
+			"{first: [ask], air:").Replace(surveys))
 		start := func() (string, []string) {
 			t.Helper()
-			st, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: "surveys", Assign: map[string]string{"air": "two", "desk": "one", "first": "one"}})
+			st, err := tm.p["one"].node.Start(t.Context(),
+				api.StartRequest{
+					Workflow: "surveys", Assign: map[string]string{"air": "two", "desk": "one", "first": "one"},
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -385,7 +406,8 @@ func TestWhatIsOfNoUseToOthers(t *testing.T) {
 			return st.ID, st.Notes
 		}
 		id, _ := start()
-		if err := tm.p["two"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "fly", Outputs: map[string]string{"map": "dry"}}); err != nil {
+		if err := tm.p["two"].node.FinishTask(t.Context(),
+			api.FinishRequest{ID: id, Task: "fly", Outputs: map[string]string{"map": "dry"}}); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Minute)
@@ -410,7 +432,8 @@ func TestWhatIsOfNoUseToOthers(t *testing.T) {
 		}
 		synctest.Wait()
 		var e *api.Error
-		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); !errors.As(err, &e) || e.Code != api.NotFound || len(tm.sets("one")) != 1 {
+		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); !errors.As(err, &e) ||
+			e.Code != api.NotFound || len(tm.sets("one")) != 1 {
 			t.Errorf("what a task made cannot be taken off the catalogue: %v, %+v", err, tm.sets("one"))
 		}
 	})

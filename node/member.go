@@ -92,7 +92,9 @@ func Init(dir string, o InitOptions) (m Member, err error) {
 // the new node's key and returns what sends its requests. Where nothing came of it, the
 // folder is as it was before. Only if a certificate may have been issued, and its answer
 // was lost, the key stays: by it the same invitation gives the same certificate again.
-func Join(ctx context.Context, dir, token, name string, dial func(ed25519.PrivateKey) (Requester, func(), error)) (Member, error) {
+func Join(
+	ctx context.Context, dir, token, name string, dial func(ed25519.PrivateKey) (Requester, func(), error),
+) (Member, error) {
 	inv, err := invitation.ParseInvitation(token)
 	if err != nil {
 		return Member{}, err
@@ -162,7 +164,9 @@ func (m *Member) redeem(ctx context.Context, net Requester, inv invitation.Invit
 }
 
 // redeemBy asks by one way. An error that is no errRefusal may be otherwise by another.
-func (m *Member) redeemBy(ctx context.Context, net Requester, w invitation.Way, inv invitation.Invitation, name string) error {
+func (m *Member) redeemBy(
+	ctx context.Context, net Requester, w invitation.Way, inv invitation.Invitation, name string,
+) error {
 	ask := func(protocol string, msg []byte) ([]byte, error) { return askBy(ctx, net, w, inv, protocol, msg) }
 	h := invitation.NewHello(inv, m.ID(), invitation.Nonce(random(16)))
 	b, err := ask(joining.ProtocolHello, invitation.EncodeHello(h))
@@ -200,10 +204,14 @@ func (m *Member) redeemBy(ctx context.Context, net Requester, w invitation.Way, 
 }
 
 // askBy sends a message to the issuer by a way.
-func askBy(ctx context.Context, net Requester, w invitation.Way, inv invitation.Invitation, protocol string, msg []byte) ([]byte, error) {
+func askBy(
+	ctx context.Context, net Requester, w invitation.Way, inv invitation.Invitation, protocol string, msg []byte,
+) ([]byte, error) {
 	straight := w.To == inv.Issuer
 	if !straight {
-		msg = invitation.EncodePass(invitation.Pass{Issuer: inv.Issuer, Proof: protocol == joining.ProtocolProof, Message: msg})
+		msg = invitation.EncodePass(invitation.Pass{
+			Issuer: inv.Issuer, Proof: protocol == joining.ProtocolProof, Message: msg,
+		})
 		protocol = joining.ProtocolPass
 	}
 	b, err := net.Request(ctx, w.To, w.Addresses, protocol, msg)

@@ -49,7 +49,8 @@ func TestDamagedMemberFiles(t *testing.T) {
 				t.Errorf("%s, damage %d: it is another member", name, i)
 			}
 			var shown *api.Error
-			if err != nil && (!errors.As(node.Explain(err, workflow.PartnerID.Short), &shown) || shown.Code != api.Refused) {
+			if err != nil && (!errors.As(node.Explain(err, workflow.PartnerID.Short), &shown) ||
+				shown.Code != api.Refused) {
 				t.Errorf("%s, damage %d: %v is explained as %v, want %s", name, i, err, shown, api.Refused)
 			}
 			if errors.Is(err, trust.ErrNotAllowed) {

@@ -89,7 +89,8 @@ func TestMessages(t *testing.T) {
 		}
 		tm.disconnect("base", "tablet")
 		pass(2*time.Hour + time.Minute)
-		const hour, half, over = "plan deadline: look is due in 1h", "plan deadline: look is due in 30m", "plan deadline: the deadline of look is over"
+		const hour, half, over = "plan deadline: look is due in 1h", "plan deadline: look is due in 30m",
+			"plan deadline: the deadline of look is over"
 		tm.wantMessages("base", "ana", began, "*"+hour)
 		tm.wantMessages("tablet", "bia", "*"+hour)
 		tm.readAll("tablet", "bia")
@@ -127,21 +128,25 @@ func TestMessages(t *testing.T) {
 
 		tm.connect("base", "tablet")
 		pass(time.Minute)
-		if _, err := tm.p["tablet"].node.FinishItem(t.Context(), api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "fog"}); err != nil {
+		if _, err := tm.p["tablet"].node.FinishItem(t.Context(),
+			api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "fog"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		tm.wantMessages("tablet", "bia")
-		tm.wantMessages("base", "ana", began, "*plan failed: look has failed: fog", "*plan ended: it has ended: blocked")
+		tm.wantMessages("base", "ana", began, "*plan failed: look has failed: fog",
+			"*plan ended: it has ended: blocked")
 		if err := tm.p["base"].node.Cancel(t.Context(), id, "enough"); err != nil {
 			t.Fatal(err)
 		}
 		tm.readAll("base", "ana")
 		tm.p["base"].crash()
 		tm.p["base"].start()
-		tm.wantMessages("base", "ana", began, "plan failed: look has failed: fog", "plan ended: it has ended: cancelled")
+		tm.wantMessages("base", "ana", began, "plan failed: look has failed: fog",
+			"plan ended: it has ended: cancelled")
 		tm.wantMessages("base", "base")
-		wantCode(t, tm.p["base"].node.ReadMessages(t.Context(), api.MessagesRead{User: "ana", IDs: []string{"00"}}), api.NotFound, "no message")
+		wantCode(t, tm.p["base"].node.ReadMessages(t.Context(), api.MessagesRead{User: "ana", IDs: []string{"00"}}),
+			api.NotFound, "no message")
 	})
 }
 
@@ -151,21 +156,24 @@ func TestEveryEndIsTold(t *testing.T) {
 		tm, id := plannedFor(t)
 		fail := func() {
 			t.Helper()
-			if err := tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "look", Failed: true, Reason: "fog"}); err != nil {
+			if err := tm.p["base"].node.FinishTask(t.Context(),
+				api.FinishRequest{ID: id, Task: "look", Failed: true, Reason: "fog\n  no boat\n"}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
 		}
 		fail()
 		tm.readAll("base", "ana")
-		if _, err := tm.p["base"].node.OrderTask(t.Context(), api.TaskOrder{User: "ana", ID: id, Task: "look", Order: api.TaskAgain}); err != nil {
+		if _, err := tm.p["base"].node.OrderTask(t.Context(),
+			api.TaskOrder{User: "ana", ID: id, Task: "look", Order: api.TaskAgain}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		tm.wantMessages("base", "ana", "plan started: it has started", "plan failed: look has failed: fog")
+		tm.wantMessages("base", "ana", "plan started: it has started", "plan failed: look has failed: fog; no boat")
 		pass(time.Minute)
 		fail()
-		tm.wantMessages("base", "ana", "plan started: it has started", "plan failed: look has failed: fog", "*plan failed: look has failed: fog",
+		tm.wantMessages("base", "ana", "plan started: it has started", "plan failed: look has failed: fog; no boat",
+			"*plan failed: look has failed: fog; no boat",
 			"*plan ended: it has ended: blocked")
 	})
 }

@@ -33,7 +33,10 @@ func (vw *view) needs(h *held) []api.Need {
 	}
 	out := []api.Need{}
 	for _, x := range h.m.Needs(performed, byUser) {
-		out = append(out, api.Need{Kind: string(x.Kind), Number: x.Number, Presumed: x.Presumed, Tasks: append([]workflow.TaskName{}, x.Tasks...)})
+		out = append(out, api.Need{
+			Kind: string(x.Kind), Number: x.Number, Presumed: x.Presumed,
+			Tasks: append([]workflow.TaskName{}, x.Tasks...),
+		})
 	}
 	if refused := len(h.refused); refused > 0 {
 		out = addIncidents(out, refused)
@@ -55,7 +58,10 @@ func addIncidents(needs []api.Need, number int) []api.Need {
 // reportNeeds are needs as they are reported to the coordinator.
 func reportNeeds(needs []api.Need) (out []wire.Need) {
 	for _, x := range needs {
-		out = append(out, wire.Need{Kind: x.Kind, Number: uint32(min(x.Number, math.MaxInt32)), Tasks: x.Tasks})
+		out = append(out, wire.Need{
+			Kind: x.Kind, Number: uint32(min(x.Number, math.MaxInt32)), Tasks: x.Tasks,
+			Presumed: uint32(min(x.Presumed, math.MaxInt32)),
+		})
 	}
 	return out
 }

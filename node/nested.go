@@ -92,9 +92,10 @@ func (s *shard) nest(h *held, j choreo.Job) {
 	line = append(line, h.sum.By)
 	o := errand{
 		target: choreo.Parent{Instance: h.id, Attempt: j.Attempt, Try: j.Try, Line: line},
-		of:     h.def, task: j.Task, input: j.Input, uses: h.m.Pins(), named: h.m.Nested(j.Attempt, j.Try), by: h.sum.By,
+		of:     h.def, task: j.Task, input: j.Input, uses: h.m.Pins(), named: h.m.Nested(j.Attempt, j.Try),
+		by:          h.sum.By,
 		age:         max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0),
-		responsible: s.n.view.answersFor(h), decides: h.m.Responsible(),
+		responsible: s.n.partners.answersFor(h), decides: h.m.Responsible(),
 	}
 	s.n.side(func() { s.n.nested.see(o) })
 }
@@ -139,7 +140,8 @@ func (s *shard) outcome(h *held) (end childEnd, over bool) {
 	case h.m.AtWork(): // what others presume may be wrong, and is known here
 		return end, false
 	}
-	end.failed, end.reason = true, fmt.Sprintf("instance %s of workflow %s %s", h.id.Short(), h.def.Def.Name, howEnded(h.sum.State))
+	end.failed, end.reason = true, fmt.Sprintf("instance %s of workflow %s %s", h.id.Short(), h.def.Def.Name,
+		howEnded(h.sum.State))
 	for _, t := range h.m.Snapshot().Tasks {
 		if t.State == workflow.Failed && t.Reason != "" && !t.Task.ContingencyOnly {
 			end.reason += fmt.Sprintf("; task %s: %s", t.Task.Name, t.Reason)
@@ -275,7 +277,10 @@ func (x *nested) see(o errand) {
 		case o.named != (workflow.InstanceID{}) && x.clock.Now().Awake < began+nestWait:
 			return false // others that take part in it may bring it
 		case o.named != (workflow.InstanceID{}):
-			return x.end(ctx, o.target, choreo.Result{Failed: true, Reason: fmt.Sprintf("instance %s, which did it, was lost with this node's store", o.named)})
+			return x.end(ctx, o.target, choreo.Result{
+				Failed: true, Reason: fmt.Sprintf("instance %s, which did it, was lost with this node's store",
+					o.named),
+			})
 		case !x.hasRoom(o.by):
 			return false // others of the same member have to end first
 		default:
@@ -297,7 +302,8 @@ func (x *nested) hasRoom(by workflow.PartnerID) bool {
 // couldNot ends a try whose child cannot be begun, unless only this node is kept from it now.
 func (x *nested) couldNot(ctx context.Context, o errand, err error) bool {
 	var refused *api.Error
-	if ctx.Err() != nil || x.filing.isStopping() || errors.Is(err, api.ErrStopping) || !errors.As(err, &refused) || refused.Code == api.Internal {
+	if ctx.Err() != nil || x.filing.isStopping() || errors.Is(err, api.ErrStopping) || !errors.As(err, &refused) ||
+		refused.Code == api.Internal {
 		x.log.Warn("a child cannot be started now", "instance", o.target.Instance, "task", o.task.Name, "error", err)
 		return false
 	}
@@ -305,7 +311,9 @@ func (x *nested) couldNot(ctx context.Context, o errand, err error) bool {
 	if refused.Hint != "" {
 		reason += " (" + refused.Hint + ")"
 	}
-	return x.end(ctx, o.target, choreo.Result{Failed: true, Reason: fmt.Sprintf("workflow %s could not be started: %s", o.task.Uses.Workflow, reason)})
+	return x.end(ctx, o.target, choreo.Result{
+		Failed: true, Reason: fmt.Sprintf("workflow %s could not be started: %s", o.task.Uses.Workflow, reason),
+	})
 }
 
 // wanted reports whether this node is at a try.
@@ -355,7 +363,9 @@ func (x *nested) look(ctx context.Context, p choreo.Parent, child workflow.Insta
 	err := x.visit(ctx, id, func(h *held) { end, over = x.shardOf(id).outcome(h) })
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
-		return x.end(ctx, p, choreo.Result{Failed: true, Reason: fmt.Sprintf("instance %s, which did it, is not here any more", child)})
+		return x.end(ctx, p, choreo.Result{
+			Failed: true, Reason: fmt.Sprintf("instance %s, which did it, is not here any more", child),
+		})
 	case err != nil:
 		return false
 	case over:
@@ -412,7 +422,8 @@ func (x *nested) results(ctx context.Context, p choreo.Parent, end childEnd) (re
 
 // fetch has the files among values of an instance come here.
 func (x *nested) fetch(
-	ctx context.Context, id workflow.InstanceID, by workflow.PartnerID, def *workflow.Definition, values map[workflow.DataName]workflow.Value,
+	ctx context.Context, id workflow.InstanceID, by workflow.PartnerID, def *workflow.Definition,
+	values map[workflow.DataName]workflow.Value,
 ) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		d := declared(def, name)
@@ -510,7 +521,9 @@ func handedIn(o errand, def *workflow.Definition) (map[workflow.DataName]workflo
 }
 
 // filesIn are the files of the parent that its child is given, by their names in the parent.
-func (o errand) filesIn(def *workflow.Definition, input map[workflow.DataName]workflow.Value) map[workflow.DataName]workflow.Value {
+func (o errand) filesIn(
+	def *workflow.Definition, input map[workflow.DataName]workflow.Value,
+) map[workflow.DataName]workflow.Value {
 	out := map[workflow.DataName]workflow.Value{}
 	for name, v := range input {
 		if d := declared(def, name); d.Type != workflow.TypeFile {
@@ -533,8 +546,10 @@ func (k *desk) mayHaveCreated(def *workflow.Definition, b *birth) error {
 	}
 	for _, p := range b.parent.Line {
 		if p != k.member.ID() && !k.people.HasRole(p, def.CreatorRole) {
-			return api.Errorf(api.NotAllowed, "%s, which began an instance that it is part of, may not start workflow %s: role %s does that",
-				k.people.label(p), def.Name, def.CreatorRole).WithHint("have somebody with that role start the outermost workflow")
+			return api.Errorf(api.NotAllowed,
+				"%s, which began an instance that it is part of, may not start workflow %s: role %s does that",
+				k.people.label(p), def.Name,
+				def.CreatorRole).WithHint("have somebody with that role start the outermost workflow")
 		}
 	}
 	return nil

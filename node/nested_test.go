@@ -93,7 +93,8 @@ func TestAWorkflowDoesATask(t *testing.T) {
 		for _, at := range []string{"one", "two"} {
 			in, part := tm.show(at, parent), tm.show(at, child)
 			i := slices.IndexFunc(in.Tasks, func(t api.Task) bool { return t.Name == "evacuate" })
-			if in.Tasks[i].Child != child || part.Parent == nil || part.Parent.Instance != parent || part.Parent.Task != "evacuate" {
+			if in.Tasks[i].Child != child || part.Parent == nil || part.Parent.Instance != parent ||
+				part.Parent.Task != "evacuate" {
 				t.Errorf("at %s the parent names %q, the child %+v", at, in.Tasks[i].Child, part.Parent)
 			}
 			if part.Data["where"] != "at quay" || part.Responsible != "one" {
@@ -135,7 +136,8 @@ func TestOneChildWhereverItsHolderIsKilled(t *testing.T) {
 				tm.p["two"].disk.holdAt(n)
 				done := make(chan error, 1)
 				go func() {
-					done <- tm.p["two"].node.FinishTask(t.Context(), api.FinishRequest{ID: child, Task: "ask", Outputs: map[string]string{"people": "7"}})
+					done <- tm.p["two"].node.FinishTask(t.Context(),
+						api.FinishRequest{ID: child, Task: "ask", Outputs: map[string]string{"people": "7"}})
 				}()
 				pass(time.Second)
 				again()
@@ -182,8 +184,10 @@ func TestAChildEndsWithItsTask(t *testing.T) {
 		tm, parent := nests(t, ", timeout: 5m")
 		child := tm.onlyChild("two")
 		pass(6 * time.Minute)
-		if s := tm.state("two", child); s != workflow.InstanceCancelled || tm.task("one", parent, "by-hand") != workflow.Ready {
-			t.Errorf("when its time is over the child is %s, and what stands in for its task %s", s, tm.task("one", parent, "by-hand"))
+		if s := tm.state("two", child); s != workflow.InstanceCancelled ||
+			tm.task("one", parent, "by-hand") != workflow.Ready {
+			t.Errorf("when its time is over the child is %s, and what stands in for its task %s", s,
+				tm.task("one", parent, "by-hand"))
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -192,7 +196,8 @@ func TestAChildEndsWithItsTask(t *testing.T) {
 		tm.ends("two", child, api.FinishRequest{Task: "ask", Failed: true, Reason: "no boats"})
 		in := tm.show("one", parent)
 		i := slices.IndexFunc(in.Tasks, func(t api.Task) bool { return t.Name == "evacuate" })
-		if in.Tasks[i].State != workflow.Failed || !strings.Contains(in.Tasks[i].Reason, "is blocked; task ask: no boats") {
+		if in.Tasks[i].State != workflow.Failed ||
+			!strings.Contains(in.Tasks[i].Reason, "is blocked; task ask: no boats") {
 			t.Errorf("the task is %s: %s", in.Tasks[i].State, in.Tasks[i].Reason)
 		}
 		if tm.task("one", parent, "by-hand") != workflow.Ready || tm.state("two", child) != workflow.InstanceCancelled {
@@ -207,7 +212,8 @@ func TestWhatAWorkflowUsesIsFixedAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.add("one", evacuation)
-		waits := strings.Replace(fmt.Sprintf(inundation, ""), "  evacuate: {", "  wait: {type: manual}\n  evacuate: {after: wait, ", 1)
+		waits := strings.Replace(fmt.Sprintf(inundation, ""), "  evacuate: {",
+			"  wait: {type: manual}\n  evacuate: {after: wait, ", 1)
 		tm.add("one", strings.Replace(waits, "tasks: [evacuate]", "tasks: [wait, evacuate]", 1))
 		parent := tm.begin("one", "inundation", map[string]string{"q": "one"})
 		tm.add("one", strings.Replace(evacuation, "default: 0", "default: 100", 1))
@@ -249,7 +255,8 @@ func TestUsesAreRefused(t *testing.T) {
 		refused(fmt.Sprintf(inundation, ""), "evacuation, which is not listed here")
 		tm.add("one", evacuation)
 		refused("workflow: a\ntasks: {t: {type: workflow, uses: evacuation}}", "needs a value for where")
-		refused("workflow: b\ntasks: {t: {type: workflow, uses: {workflow: evacuation, input: {where: 3}}}}", "is a string, and is given an integer")
+		refused("workflow: b\ntasks: {t: {type: workflow, uses: {workflow: evacuation, input: {where: 3}}}}",
+			"is a string, and is given an integer")
 		refused("workflow: c\ntasks: {t: {type: workflow, uses: {workflow: evacuation, input: {where: '\"x\"', wher: 3}}}}", "has no data wher to be given")
 		refused("workflow: d\ndata: {people: {type: string}}\ntasks: {t: {type: workflow, out: [people], uses: {workflow: evacuation, input: {where: '\"x\"'}}}}",
 			"people is a string here, and an integer in workflow evacuation")
@@ -278,7 +285,8 @@ func TestOneMembersChildrenWaitForEachOther(t *testing.T) {
 		if n := len(tm.childrenAt("two")); n != 2 {
 			t.Fatalf("%d children are under way, want 2", n)
 		}
-		tm.ends("two", tm.childrenAt("two")[0], api.FinishRequest{Task: "ask", Outputs: map[string]string{"people": "7"}})
+		tm.ends("two", tm.childrenAt("two")[0],
+			api.FinishRequest{Task: "ask", Outputs: map[string]string{"people": "7"}})
 		pass(2 * time.Minute)
 		if n := len(tm.childrenAt("two")); n != 3 {
 			t.Errorf("%d children were begun, want 3", n)
@@ -291,7 +299,8 @@ func TestOneMembersChildrenWaitForEachOther(t *testing.T) {
 func TestACreatorRoleIsAskedOfTheWholeLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two:chief", "three:chief")
-		tm.add("two", strings.Replace(evacuation, "workflow: evacuation", "workflow: evacuation\ncreator-role: chief", 1))
+		tm.add("two", strings.Replace(evacuation, "workflow: evacuation", "workflow: evacuation\ncreator-role: chief",
+			1))
 		tm.add("one", fmt.Sprintf(inundation, ""))
 		reason := func(id string) string {
 			in := tm.show("two", id)
@@ -300,7 +309,8 @@ func TestACreatorRoleIsAskedOfTheWholeLine(t *testing.T) {
 		}
 		id := tm.begin("one", "inundation", nil)
 		pass(time.Second)
-		if r := reason(id); !strings.HasPrefix(r, "FAILED") || !strings.Contains(r, "one, which began an instance that it is part of, may not start workflow evacuation: role chief does that") {
+		if r := reason(id); !strings.HasPrefix(r, "FAILED") ||
+			!strings.Contains(r, "one, which began an instance that it is part of, may not start workflow evacuation: role chief does that") {
 			t.Errorf("the task of what one began is %s", r)
 		}
 		st, err := tm.p["three"].node.Start(t.Context(), api.StartRequest{Workflow: "inundation"})

@@ -56,7 +56,9 @@ type resolution struct {
 
 // follow takes in what a definition uses, and returns how deep instances nest in one of it. Path are the
 // names on the way to it, depth how deep an instance at its beginning is nested.
-func (r *resolution) follow(ctx context.Context, e *library.Definition, depth int, path []workflow.Name) (height int, err error) {
+func (r *resolution) follow(
+	ctx context.Context, e *library.Definition, depth int, path []workflow.Name,
+) (height int, err error) {
 	path = append(slices.Clip(path), e.Def.Name)
 	for _, name := range workflow.SubWorkflows(e.Def) {
 		sub, err := r.step(ctx, e, name, path)
@@ -71,7 +73,8 @@ func (r *resolution) follow(ctx context.Context, e *library.Definition, depth in
 			r.height[name] = below
 		}
 		if depth+len(path)+below > choreo.MaxNesting {
-			return 0, api.Errorf(api.Refused, "%s: instances are nested %d deep at most", wayTo(path, name), choreo.MaxNesting).
+			return 0, api.Errorf(api.Refused, "%s: instances are nested %d deep at most", wayTo(path, name),
+				choreo.MaxNesting).
 				WithHint("put tasks of the innermost ones into those that use them")
 		}
 		height = max(height, below+1)
@@ -85,13 +88,17 @@ func wayTo(path []workflow.Name, name workflow.Name) string {
 }
 
 // step takes in one name that a definition uses.
-func (r *resolution) step(ctx context.Context, e *library.Definition, name workflow.Name, path []workflow.Name) (*library.Definition, error) {
+func (r *resolution) step(
+	ctx context.Context, e *library.Definition, name workflow.Name, path []workflow.Name,
+) (*library.Definition, error) {
 	switch {
 	case slices.Contains(path, name):
 		return nil, api.Errorf(api.Refused, "%s: a workflow cannot be part of itself", wayTo(path, name)).
-			WithHint("instances are nested %d deep at most; have what comes after start the workflow once more", choreo.MaxNesting)
+			WithHint("instances are nested %d deep at most; have what comes after start the workflow once more",
+				choreo.MaxNesting)
 	case r.pins[name] == nil && len(r.pins) == choreo.MaxPins:
-		return nil, api.Errorf(api.Refused, "workflow %s uses more than %d workflows, its own and theirs", path[0], choreo.MaxPins).
+		return nil, api.Errorf(api.Refused, "workflow %s uses more than %d workflows, its own and theirs", path[0],
+			choreo.MaxPins).
 			WithHint("put some of them together")
 	}
 	sub, err := r.find(ctx, name)
@@ -116,7 +123,8 @@ func (r *resolution) find(ctx context.Context, name workflow.Name) (*library.Def
 	if !pinned {
 		var err error
 		if h, err = r.definitions.Resolve(string(name)); err != nil {
-			return nil, api.Errorf(api.Refused, "it uses workflow %s, which is not listed here", name).WithHint("add it: mutirao workflow add FILE")
+			return nil, api.Errorf(api.Refused, "it uses workflow %s, which is not listed here", name).
+				WithHint("add it: mutirao workflow add FILE")
 		}
 	}
 	return r.definition(ctx, h)
@@ -132,7 +140,8 @@ func (r *resolution) check(def, sub *workflow.Definition) error {
 		return nil
 	})
 	if len(wrong) > 0 {
-		return api.Errorf(api.Refused, "%s", wrong[0].Message).WithHint("%s", cmp.Or(wrong[0].Hint, "correct one of the two definitions, and add it again"))
+		return api.Errorf(api.Refused, "%s", wrong[0].Message).
+			WithHint("%s", cmp.Or(wrong[0].Hint, "correct one of the two definitions, and add it again"))
 	}
 	return r.notYet(sub, api.StartRequest{})
 }

@@ -52,7 +52,8 @@ func newsOf(h *held) news {
 	all := h.m.Failures()
 	for _, f := range all[max(0, len(all)-maxNoted):] {
 		n.Failed = append(n.Failed, failed{
-			Assigned: f.Item.Assigned, Slot: f.Item.Slot, Task: f.Task, By: f.By, At: f.At, Reason: short(f.Reason, notedReason), Asks: f.Asks,
+			Assigned: f.Item.Assigned, Slot: f.Item.Slot, Task: f.Task, By: f.By, At: f.At,
+			Reason: inOneLine(f.Reason, notedReason), Asks: f.Asks,
 		})
 	}
 	return n
@@ -107,7 +108,9 @@ func (x *index) told(u worklist.User, but map[workflow.InstanceID]bool) (out []w
 }
 
 // Messages are what a person is told of the instances here, and when there may be one more (Boot; 0: never).
-func (k peoplesItems) Messages(ctx context.Context, u worklist.User) (out []worklists.Told, next time.Duration, err error) {
+func (k peoplesItems) Messages(
+	ctx context.Context, u worklist.User,
+) (out []worklists.Told, next time.Duration, err error) {
 	now := k.clock.Now()
 	at := choreo.Moment{Boot: now.Boot, Wall: now.Wall}
 	type news struct {

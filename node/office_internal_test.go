@@ -13,7 +13,9 @@ import (
 func TestAnOfficeWithoutProofIsForged(t *testing.T) {
 	c := credentials{mesh: trust.Mesh{Name: "team", Founder: "12D3KooWfounder"}}
 	verdict := func(o *choreo.Office) []choreo.Received {
-		return []choreo.Received{{Fact: &choreo.Fact{Chain: choreo.Chain{Author: "12D3KooWliar"}, Body: choreo.Body{Verdict: &choreo.Verdict{Office: o}}}}}
+		return []choreo.Received{{Fact: &choreo.Fact{
+			Chain: choreo.Chain{Author: "12D3KooWliar"}, Body: choreo.Body{Verdict: &choreo.Verdict{Office: o}},
+		}}}
 	}
 	if err := c.check(verdict(nil)); err != nil {
 		t.Errorf("a verdict without an office is refused: %v", err)

@@ -13,7 +13,9 @@ import (
 
 // coordination reads how an instance is to be coordinated, and puts the
 // coordinator first in its succession. notes say what the user should know.
-func (k *desk) coordination(def *workflow.Definition, asked string, succession []workflow.PartnerID) (workflow.Coordination, []workflow.PartnerID, []string, error) {
+func (k *desk) coordination(
+	def *workflow.Definition, asked string, succession []workflow.PartnerID,
+) (workflow.Coordination, []workflow.PartnerID, []string, error) {
 	kind := def.Coordination
 	switch workflow.Coordination(asked) {
 	case "":

@@ -19,7 +19,9 @@ import (
 
 // responsible says who answers for a new instance: whom the start names, who must be known here, else the
 // definition, else who starts it. The name is empty where nobody is named, the key where it is this partner.
-func (k *desk) responsible(def *workflow.Definition, r api.StartRequest) (name workflow.UserName, key worklist.User, notes []string, err error) {
+func (k *desk) responsible(
+	def *workflow.Definition, r api.StartRequest,
+) (name workflow.UserName, key worklist.User, notes []string, err error) {
 	starter, err := k.starter(r.User)
 	if err != nil {
 		return "", "", nil, err
@@ -66,12 +68,12 @@ func (k *desk) starter(ref string) (users.Who, error) {
 }
 
 // answersFor is who answers for an instance, for people.
-func (vw *view) answersFor(h *held) workflow.UserName {
+func (p *partners) answersFor(h *held) workflow.UserName {
 	g := h.m.Genesis().Body
 	if name := g.Genesis.Responsible; name != "" && (g.Annex == nil || g.Annex.Responsible == "") {
 		return name
 	}
-	return workflow.UserName(vw.partners.called(h.m.Responsible()))
+	return workflow.UserName(p.called(h.m.Responsible()))
 }
 
 // deciding says who decides about an instance, and whether a person at this node does.
@@ -84,15 +86,20 @@ func (k *desk) deciding(ctx context.Context, q api.DecidingQuery) (out *api.Deci
 	err = k.look(ctx, q.ID, func(h *held) {
 		out = &api.Deciding{
 			User: who.Name, May: known && h.m.MayOrder(person.User, person.Roles),
-			Responsible: k.view.answersFor(h), Administrators: h.def.Def.Administrators,
+			Responsible: k.partners.answersFor(h), Administrators: h.def.Def.Administrators,
 		}
 	}, k.onlyThere)
 	return out, err
 }
 
 // Target is what an order about a task is about, or, without one, the instance.
-func (k peoplesItems) Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (worklists.Target, error) {
-	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (worklists.Target, error) { return k.targetIn(h, task, who) })
+func (k peoplesItems) Target(
+	ctx context.Context, ref string, task workflow.TaskName, by worklist.User,
+) (worklists.Target, error) {
+	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (worklists.Target,
+		error) {
+		return k.targetIn(h, task, who)
+	})
 }
 
 // Kept is a result that is kept, for a person who may adopt it.
@@ -104,7 +111,8 @@ func (k peoplesItems) Kept(ctx context.Context, ref, result string, by worklist.
 		i, id, err := h.m.Result(result)
 		task, _ := h.m.AttemptTask(choreo.AttemptID{Fact: choreo.FactID(i.Assigned), Slot: i.Slot})
 		return worklists.Target{
-			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: task, At: k.member.ID(), Item: i, Result: worklist.ID(id),
+			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: task, At: k.member.ID(), Item: i,
+			Result: worklist.ID(id),
 		}, err
 	})
 }
@@ -168,14 +176,23 @@ func (k peoplesItems) Cancel(ctx context.Context, id workflow.InstanceID, reason
 	})
 }
 
-// asks are the failures of an instance that wait for an order, with the commands that give one.
+// asks are the failures of an instance about which something can be ordered, with the commands that do it.
 func (vw *view) asks(h *held) (out []api.Ask) {
 	id := h.m.Instance().String()
 	for _, a := range h.m.Asks() {
-		x := api.Ask{Task: a.Task, Partner: vw.people.name(a.Partner), Presumed: a.Presumed}
-		if !a.Presumed {
-			x.Orders = append(x.Orders, api.TaskAgain, api.TaskContinue)
-			x.Commands = append(x.Commands, fmt.Sprintf("mutirao task again %s %s", id, a.Task), fmt.Sprintf("mutirao task continue %s %s", id, a.Task))
+		x := api.Ask{Task: a.Task, Partner: vw.people.name(a.Partner), Presumed: a.Presumed, Left: a.Left}
+		x.Lost = !a.Presumed && vw.people.goneForGood(a.Partner)
+		may := func(order string) {
+			x.Orders = append(x.Orders, order)
+			x.Commands = append(x.Commands, fmt.Sprintf("mutirao task %s %s %s", order, id, a.Task))
+		}
+		if !a.Presumed && !x.Lost {
+			may(api.TaskAgain)
+			may(api.TaskSkip)
+			x.Commands[len(x.Commands)-1] += " --reason WHY"
+		}
+		if !a.Presumed && !x.Lost && !a.Left {
+			may(api.TaskContinue)
 		}
 		if s := h.m.Overall(); s == workflow.InstanceRunning || s == workflow.InstanceBlocked {
 			x.Orders = append(x.Orders, api.TaskCancel)

@@ -39,13 +39,15 @@ func TestWhoAnswersForAnInstance(t *testing.T) {
 			{api.StartRequest{Workflow: "led"}, "bia"},
 			{api.StartRequest{Workflow: "led", Responsible: "ana"}, "ana"},
 		} {
-			if who, notes := tm.answers(x.in); who != x.want || slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "responsible") }) {
+			if who, notes := tm.answers(x.in); who != x.want ||
+				slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "responsible") }) {
 				t.Errorf("%+v: %s answers, want %s; notes %q", x.in, who, x.want, notes)
 			}
 		}
 		tm.add("base", strings.Replace(rota, "workflow: rota", "workflow: far\nresponsible: nix", 1))
 		who, notes := tm.answers(api.StartRequest{Workflow: "far"})
-		if text := strings.Join(notes, "; "); who != "ana" || !strings.Contains(text, "ana decides about the instance in place of nix") {
+		if text := strings.Join(notes, "; "); who != "ana" ||
+			!strings.Contains(text, "ana decides about the instance in place of nix") {
 			t.Errorf("%s answers; notes %q", who, notes)
 		}
 		_, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota", Responsible: "nix"})
@@ -67,7 +69,8 @@ func TestWhoAnswersForAnInstance(t *testing.T) {
 // order has a user at a node order something about a task.
 func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 	tm.t.Helper()
-	_, err := tm.p[at].node.OrderTask(tm.t.Context(), api.TaskOrder{User: user, ID: id, Task: task, Order: what, Reason: "so be it"})
+	_, err := tm.p[at].node.OrderTask(tm.t.Context(),
+		api.TaskOrder{User: user, ID: id, Task: task, Order: what, Reason: "so be it"})
 	synctest.Wait()
 	return err
 }
@@ -96,7 +99,8 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		}
 		id := st.ID
 		fail := func(task workflow.TaskName) {
-			err := tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: task, Failed: true, Reason: "no scales"})
+			err := tm.p["base"].node.FinishTask(t.Context(),
+				api.FinishRequest{ID: id, Task: task, Failed: true, Reason: "no scales"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +108,8 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		}
 		fail("weigh")
 		in := tm.show("base", id)
-		if len(in.Asks) != 1 || in.Asks[0].Task != "weigh" || !slices.Contains(in.Asks[0].Commands, "mutirao task again "+id+" weigh") || in.Responsible != "bia" {
+		if len(in.Asks) != 1 || in.Asks[0].Task != "weigh" ||
+			!slices.Contains(in.Asks[0].Commands, "mutirao task again "+id+" weigh") || in.Responsible != "bia" {
 			t.Errorf("%s answers; it asks %+v", in.Responsible, in.Asks)
 		}
 		anas, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "led", Responsible: "ana"})
@@ -115,7 +120,8 @@ func TestOrdersAboutAFailure(t *testing.T) {
 			id:      {User: "ana", May: false, Responsible: "bia", Administrators: "chief"},
 			anas.ID: {User: "ana", May: true, Responsible: "ana", Administrators: "chief"},
 		} {
-			if d, err := tm.p["base"].node.Deciding(t.Context(), api.DecidingQuery{User: "ana", ID: of}); err != nil || *d != want {
+			if d, err := tm.p["base"].node.Deciding(t.Context(), api.DecidingQuery{User: "ana", ID: of}); err != nil ||
+				*d != want {
 				t.Errorf("who decides is %+v, %v, want %+v", d, err, want)
 			}
 		}
@@ -125,8 +131,10 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		wantCode(t, err, api.Refused, "is not driven by its data")
 		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.NotAllowed, "bia answers for the instance")
 		wantCode(t, tm.order("base", "base", id, api.TaskCancel, ""), api.NotAllowed, "bia answers for the instance")
-		wantCode(t, tm.p["base"].node.Cancel(t.Context(), id, "why not"), api.NotAllowed, "bia answers for the instance")
-		wantCode(t, tm.order("tablet", "tablet", id, api.TaskAgain, "weigh"), api.NotAllowed, "bia answers for the instance")
+		wantCode(t, tm.p["base"].node.Cancel(t.Context(), id, "why not"), api.NotAllowed,
+			"bia answers for the instance")
+		wantCode(t, tm.order("tablet", "tablet", id, api.TaskAgain, "weigh"), api.NotAllowed,
+			"bia answers for the instance")
 		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "feed"), api.Refused, "nothing is to be decided")
 		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "dance"), api.NotFound, "dance")
 		wantCode(t, tm.order("tablet", "bia", "ffff", api.TaskAgain, "weigh"), api.NotFound, "no instance")
@@ -137,7 +145,8 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "weigh"), api.NotFound, "no instance")
 		tm.connect("base", "tablet")
 		pass(time.Second)
-		wantCode(t, tm.order("tablet", "bia", id[:8], api.TaskAgain, "weigh"), api.Refused, "not signed for what another completes")
+		wantCode(t, tm.order("tablet", "bia", id[:8], api.TaskAgain, "weigh"), api.Refused,
+			"not signed for what another completes")
 		if err := tm.order("tablet", "bia", id, api.TaskAgain, "weigh"); err != nil {
 			t.Fatal(err)
 		}
@@ -149,8 +158,10 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		tm.connect("base", "tablet")
 		tm.connect("base", "phone")
 		pass(time.Second)
-		if in := tm.show("base", id); tm.stateOf("base", id, "weigh") != "READY running" || in.Tasks[0].Attempt != 2 || len(in.Asks) != 0 {
-			t.Errorf("after a crash weigh is %s, attempt %d; it asks %+v", in.Tasks[0].State, in.Tasks[0].Attempt, in.Asks)
+		if in := tm.show("base", id); tm.stateOf("base", id, "weigh") != "READY running" || in.Tasks[0].Attempt != 2 ||
+			len(in.Asks) != 0 {
+			t.Errorf("after a crash weigh is %s, attempt %d; it asks %+v", in.Tasks[0].State, in.Tasks[0].Attempt,
+				in.Asks)
 		}
 		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "weigh"), api.Refused, "nothing is to be decided")
 
@@ -161,8 +172,9 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		if got := tm.stateOf("base", id, "weigh"); got != "FAILED blocked" {
 			t.Errorf("weigh is %s", got)
 		}
-		if in := tm.show("base", id); len(in.Asks) != 0 {
-			t.Errorf("what was stopped by order asks %+v", in.Asks)
+		if asks := tm.show("base", id).Asks; len(asks) != 1 || !asks[0].Left ||
+			!slices.Equal(asks[0].Orders, []string{api.TaskAgain, api.TaskSkip, api.TaskCancel}) {
+			t.Errorf("of what was stopped by order, and blocks another, it says %+v", asks)
 		}
 		if err := tm.order("phone", "rui", id, api.TaskCancel, ""); err != nil {
 			t.Fatal(err)
@@ -182,8 +194,10 @@ func TestOrdersAboutAFailure(t *testing.T) {
 			said = append(said, e.Text)
 		}
 		want := []string{
-			"started", "weigh failed, block (reported): no scales", "bia orders: again: so be it", "done once more by base, by that order",
-			"rui orders: stop: so be it", "stopped by that order", "weigh failed, block (reported): stopped by order: so be it",
+			"started", "weigh failed, block (reported): no scales", "bia orders: again: so be it",
+			"done once more by base, by that order",
+			"rui orders: stop: so be it", "stopped by that order",
+			"weigh failed, block (reported): stopped by order: so be it",
 			"rui orders: cancel: so be it", "instance cancelled: so be it",
 		}
 		if !slices.Equal(said, want) {

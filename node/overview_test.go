@@ -45,7 +45,8 @@ func (tm *team) overview(at, id string) string {
 				by = append(by, fmt.Sprintf("%s(%s)", w.Name, w.State))
 			}
 			slices.Sort(by)
-			return fmt.Sprintf("%s %d/%d %v by %s", in.State, in.Done, in.Tasks, in.At, cmp.Or(strings.Join(by, " "), "itself"))
+			return fmt.Sprintf("%s %d/%d %v by %s", in.State, in.Done, in.Tasks, in.At,
+				cmp.Or(strings.Join(by, " "), "itself"))
 		}
 	}
 	return ""
@@ -152,7 +153,8 @@ func TestLookingAtAnInstanceOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if in.Told == nil || in.Told.Summary || own.Told != nil || len(in.Tasks) != 3 || in.Tasks[1].State != own.Tasks[1].State || in.Tasks[1].State != workflow.Running {
+		if in.Told == nil || in.Told.Summary || own.Told != nil || len(in.Tasks) != 3 ||
+			in.Tasks[1].State != own.Tasks[1].State || in.Tasks[1].State != workflow.Running {
 			t.Errorf("shown as %+v; two shows %+v", in, own)
 		}
 		log, err := one.Log(ctx, id)
@@ -179,7 +181,8 @@ func TestLookingAtAnInstanceOfOthers(t *testing.T) {
 		tm.disconnect("one", "three")
 		pass(time.Second)
 		in, err = one.Show(ctx, id)
-		if err != nil || in.Told == nil || !in.Told.Summary || in.Told.Done != 1 || in.Told.Tasks != 3 || strings.Join(in.Told.Participants, " ") != "two three" || len(in.Tasks) != 0 {
+		if err != nil || in.Told == nil || !in.Told.Summary || in.Told.Done != 1 || in.Told.Tasks != 3 ||
+			strings.Join(in.Told.Participants, " ") != "two three" || len(in.Tasks) != 0 {
 			t.Errorf("of what nobody can be asked about a summary remains: %+v, %v", in.Told, err)
 		}
 		_, err = one.Log(ctx, id)
@@ -259,8 +262,37 @@ func TestCoordinatorSeesWhatNeedsAPerson(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].ID != id {
 			t.Fatalf("%v, %v", list, err)
 		}
-		if n := list[0].Needs; len(n) != 2 || n[0].Kind != "failed" || n[0].Number != 1 || n[0].Tasks[0] != "b" || n[1].Kind != "blocked" || list[0].AsOf == nil {
+		if n := list[0].Needs; len(n) != 2 || n[0].Kind != "failed" || n[0].Number != 1 || n[0].Tasks[0] != "b" ||
+			n[1].Kind != "blocked" || list[0].AsOf == nil {
 			t.Errorf("b failed and blocks c, and the coordinator is shown %+v, as of %v", n, list[0].AsOf)
+		}
+	})
+}
+
+// A coordinator that takes no part is told of what is only presumed to have failed that it is so: nobody can order
+// anything about it, and the instance is not among those that wait for an order.
+func TestCoordinatorKnowsWhatIsPresumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.elect("one")
+		tm.add("two", "workflow: errand\ntasks:\n  go: {}\npartitions:\n  away: [go]\n")
+		tm.p["three"].hand.hold("go")
+		id := tm.begin("two", "errand", map[string]string{"away": "three"})
+		pass(time.Second)
+		tm.disconnect("one", "three")
+		tm.disconnect("two", "three")
+		pass(time.Hour)
+		one := tm.p["one"].node
+		list, err := one.Instances(t.Context(), true)
+		if err != nil || len(list) != 1 || list[0].ID != id || list[0].State != workflow.InstanceFailed ||
+			len(list[0].Needs) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		if n := list[0].Needs[0]; n.Kind != api.NeedFailed || n.Number != 1 || n.Presumed != 1 || n.Waits() {
+			t.Errorf("go is presumed to have failed, and the coordinator is shown %+v", n)
+		}
+		if list, err = one.Instances(t.Context(), false); err != nil || len(list) != 0 {
+			t.Errorf("it has ended, and waits for nothing: %+v, %v", list, err)
 		}
 	})
 }

@@ -108,6 +108,8 @@ type Parts struct {
 	// Space tells how many bytes of the store's disk are free, of how many; nil:
 	// nobody knows.
 	Space func() (free, total uint64, err error)
+	// Battery tells how full the machine's battery is; nil, or it returns nil: nobody knows.
+	Battery func() *api.Battery
 	// Bare names the network interfaces that are up and have no address; nil:
 	// nobody knows.
 	Bare func() []string

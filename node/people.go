@@ -46,6 +46,12 @@ func (p *people) Gone(id workflow.PartnerID) bool {
 	return partner.State.Gone()
 }
 
+// goneForGood reports whether a partner was evicted or has left for good.
+func (p *people) goneForGood(id workflow.PartnerID) bool {
+	partner, ok := p.Get(id)
+	return !ok && p.evicted.KeyEvicted(id) || ok && (partner.State == membership.Evicted || partner.ForGood())
+}
+
 // Reachable reports whether a partner can be reached now (choreo.Partners).
 func (p *people) Reachable(id workflow.PartnerID) bool {
 	partner, ok := p.Get(id)

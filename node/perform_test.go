@@ -39,7 +39,8 @@ func TestPeoplesTasksGoToTheMostAptWithTheRole(t *testing.T) {
 		tm := newTeam(t, "base", "ana:rescuer", "bia:rescuer", "cai:rescuer")
 		tm.add("base", rescue)
 		first, task := tm.search("Sel-push")
-		if task.Partner != "bia" || task.State != workflow.Ready || task.Why == nil || task.Why.Mechanism != "Sel-push" || len(task.Why.Candidates) != 3 {
+		if task.Partner != "bia" || task.State != workflow.Ready || task.Why == nil ||
+			task.Why.Mechanism != "Sel-push" || len(task.Why.Candidates) != 3 {
 			t.Fatalf("the search is %+v, why %+v", task, task.Why)
 		}
 		if told := tm.show("bia", first).Tasks[0]; told.Why == nil || told.Why.Candidates[0].Partner != "bia" {
@@ -48,7 +49,8 @@ func TestPeoplesTasksGoToTheMostAptWithTheRole(t *testing.T) {
 		if id, task := tm.search("Sel-push"); task.Partner != "ana" {
 			t.Errorf("while bia is busy the search of %s goes to %s: %+v", id, task.Partner, task.Why)
 		}
-		to, err := tm.p["bia"].node.RejectTask(t.Context(), api.RejectRequest{ID: first, Task: "search", Reason: "no rope"})
+		to, err := tm.p["bia"].node.RejectTask(t.Context(),
+			api.RejectRequest{ID: first, Task: "search", Reason: "no rope"})
 		if err != nil || to.Partner != "cai" {
 			t.Fatalf("what bia rejects goes to %+v, %v", to, err)
 		}
@@ -70,7 +72,8 @@ func TestPeoplesTasksGoToTheMostAptWithTheRole(t *testing.T) {
 func TestHolderKeepsThePeoplesTaskForWhichItIsMostApt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base", "ana:rescuer", "bia:rescuer")
-		tm.add("base", strings.NewReplacer("ana: 0.9", "ana: 1.0", "bia: 1.0", "bia: 0.95", "partner: base", "partner: ana").Replace(rescue))
+		tm.add("base", strings.NewReplacer("ana: 0.9", "ana: 1.0", "bia: 1.0", "bia: 0.95", "partner: base",
+			"partner: ana").Replace(rescue))
 		id, task := tm.search("Sel-push")
 		if task.Partner != "ana" || task.Attempt != 1 || task.Why == nil || len(task.Why.Candidates) != 2 {
 			t.Errorf("the search is %+v, why %+v", task, task.Why)

@@ -125,7 +125,8 @@ func (p *partners) People(role workflow.RoleName) (out []worklist.Person) {
 	}
 	for _, u := range p.users.Users(p.clock.Now().Wall) {
 		here := func(d users.Device) bool { return d.Leaf().Node == p.self }
-		if len(u.Devices) == 0 || role == "" && !slices.ContainsFunc(u.Devices, here) || role != "" && !u.HasRole(role) {
+		if len(u.Devices) == 0 || role == "" && !slices.ContainsFunc(u.Devices, here) ||
+			role != "" && !u.HasRole(role) {
 			continue
 		}
 		out = append(out, p.present(worklist.Person{User: worklist.User(u.ID.String()), Roles: u.Roles}, nodesOf(u)...))

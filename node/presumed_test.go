@@ -46,7 +46,8 @@ partitions:
 		tm.connect("base", "boat")
 		pass(time.Minute)
 		x := search("boat")
-		if x.State != workflow.Running || x.Ended != nil || x.PresumedBy != "base" || !strings.HasPrefix(x.Reason, "it goes on here, and base presumed that it failed: ") {
+		if x.State != workflow.Running || x.Ended != nil || x.PresumedBy != "base" ||
+			!strings.HasPrefix(x.Reason, "it goes on here, and base presumed that it failed: ") {
 			t.Errorf("at boat search is %s until %v, presumed by %q: %s", x.State, x.Ended, x.PresumedBy, x.Reason)
 		}
 		list, err := tm.p["boat"].node.Instances(t.Context(), true)

@@ -19,16 +19,19 @@ import (
 func (n *Node) Profile(context.Context) (*api.Profile, error) {
 	r := n.own.Described()
 	out := &api.Profile{
-		Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), Capabilities: texts(r.Capabilities), Applications: texts(r.Applications),
-		Suitability: map[string]float64{}, Availability: (membership.Whole - r.Absence).Share(), ConnectionTime: r.ConnectionTime.String(),
-		Learned: []api.Learned{},
+		Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), Capabilities: texts(r.Capabilities),
+		Applications: texts(r.Applications),
+		Suitability:  map[string]float64{}, Availability: (membership.Whole - r.Absence).Share(),
+		ConnectionTime: r.ConnectionTime.String(),
+		Learned:        []api.Learned{},
 	}
 	for _, s := range r.Suitability {
 		out.Suitability[s.For] = s.Of.Share()
 	}
 	for _, about := range n.instances.learned.lessons() {
 		if all, _, _ := n.instances.learned.of(about, 0); about.Partner == out.ID {
-			out.Learned = append(out.Learned, api.Learned{Task: about.String(), Factor: math.Round(all.Factor()*100) / 100, From: all.String()})
+			out.Learned = append(out.Learned,
+				api.Learned{Task: about.String(), Factor: math.Round(all.Factor()*100) / 100, From: all.String()})
 		}
 	}
 	return out, nil
@@ -53,7 +56,8 @@ func (n *Node) SetProfile(ctx context.Context, c api.ProfileChange) (*api.Profil
 func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error) {
 	words := strings.Fields(strings.ToLower(query))
 	out := []api.Resource{}
-	for _, r := range append(catalogue(n.people.All(), n.people.label, n.clock.Now().Wall.UnixMilli()), n.partners.experience()...) {
+	for _, r := range append(catalogue(n.people.All(), n.people.label, n.clock.Now().Wall.UnixMilli()),
+		n.partners.experience()...) {
 		holders := slices.DeleteFunc(slices.Clone(r.Holders), func(h api.Holder) bool { return !matches(words, r, h) })
 		if len(holders) > 0 {
 			r.Holders = holders
@@ -75,7 +79,7 @@ func (ps *partners) experience() []api.Resource {
 			out = append(out, api.Resource{Kind: "experience", Name: about.String()})
 		}
 		all, _, _ := ps.learned.of(about, 0)
-		h := holder(p)
+		h := holder(p, ps.label)
 		h.Note = all.String()
 		last := &out[len(out)-1]
 		last.Holders = append(last.Holders, h)
@@ -102,7 +106,7 @@ func catalogue(partners []membership.Partner, label func(workflow.PartnerID) str
 			r = &api.Resource{Kind: k.Kind, Name: k.Name, Hash: k.Hash, Size: size}
 			found[k] = r
 		}
-		r.Holders = append(r.Holders, holder(p))
+		r.Holders = append(r.Holders, holder(p, label))
 		return r
 	}
 	for _, p := range partners {
@@ -151,9 +155,10 @@ func inOrder(found map[resourceKey]*api.Resource) []api.Resource {
 
 // holder shows a partner in the catalogue. What it has to spare is what its
 // load leaves of its availability.
-func holder(p membership.Partner) api.Holder {
+func holder(p membership.Partner, label func(workflow.PartnerID) string) api.Holder {
 	return api.Holder{
-		Name: p.Record.Name(), ID: p.Record.Partner, State: string(p.State),
-		Spare: (membership.Whole - min(p.Load, membership.Whole)).Share() * (membership.Whole - p.Record.Absence).Share(),
+		Name: label(p.Record.Partner), ID: p.Record.Partner, State: string(p.State),
+		Spare: (membership.Whole - min(p.Load, membership.Whole)).Share() * (membership.Whole - p.Record.Absence).
+			Share(),
 	}
 }

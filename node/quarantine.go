@@ -82,7 +82,8 @@ func errAside(id workflow.InstanceID, q setAside) error {
 	if q.fault {
 		hint = "the node's log says more; please report it. The next start tries it again, so try a newer version"
 	}
-	return api.Errorf(api.Refused, "instance %s is set aside since %s: %s", id, time.UnixMilli(q.Since).UTC().Format(time.RFC3339), q.Why).WithHint("%s", hint)
+	return api.Errorf(api.Refused, "instance %s is set aside since %s: %s", id,
+		time.UnixMilli(q.Since).UTC().Format(time.RFC3339), q.Why).WithHint("%s", hint)
 }
 
 // isolate sets an instance aside that cannot be read, durably.
@@ -202,7 +203,8 @@ func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []choreo.R
 		s.batch.writes = append(s.batch.writes, kv.Write{Key: key, Delete: true})
 	}
 	for i, k := range kept {
-		s.batch.writes = append(s.batch.writes, kv.Write{Key: keptKey(f.Instance, i), Value: encode(storedFact{Raw: k.Raw, Att: k.Att})})
+		s.batch.writes = append(s.batch.writes,
+			kv.Write{Key: keptKey(f.Instance, i), Value: encode(storedFact{Raw: k.Raw, Att: k.Att})})
 	}
 	h.kept = kept
 	waits, err := s.readWaits(f.Instance)
@@ -309,7 +311,8 @@ func (s *shard) putBack(h *held) bool {
 	self := s.n.member.ID()
 	for i, k := range h.kept {
 		if k.Att == nil && k.Fact.Chain.Author == self {
-			h.kept[i].Att = choreo.Attest([]choreo.FactID{k.ID}, func(domain string, msg []byte) []byte { return trust.Sign(s.n.member.Key, domain, msg) })[0]
+			h.kept[i].Att = choreo.Attest([]choreo.FactID{k.ID},
+				func(domain string, msg []byte) []byte { return trust.Sign(s.n.member.Key, domain, msg) })[0]
 		}
 	}
 	added, all := h.m.PutBack(h.kept)

@@ -110,7 +110,8 @@ func TestOneBadThingStopsOneThing(t *testing.T) {
 						t.Errorf("doctor says of the losses: %+v, want %q: %v", f, notKept, c.reborn)
 					}
 					if c.aside {
-						if _, err := two.node.Show(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "is set aside since") {
+						if _, err := two.node.Show(t.Context(), bad); err == nil ||
+							!strings.Contains(err.Error(), "is set aside since") {
 							t.Errorf("show: %v, want why it cannot be shown", err)
 						}
 					}

@@ -20,8 +20,10 @@ func (e *noRoom) Error() string { return "no room for this instance: " + refused
 // refusedWhy says why an instance is not taken in: to the node to which it was
 // refused, and to the people of the node that refused it.
 var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
-	wire.RefusedShare: {"it has as many unfinished instances there as one member may begin", "its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
-	wire.RefusedFull:  {"that node has as many unfinished instances as it takes", "there are as many unfinished ones as others may begin", "instances-over-limit"},
+	wire.RefusedShare: {"it has as many unfinished instances there as one member may begin",
+		"its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
+	wire.RefusedFull: {"that node has as many unfinished instances as it takes",
+		"there are as many unfinished ones as others may begin", "instances-over-limit"},
 	wire.RefusedHeavy: {
 		"what its initiator began and wrote, or what all others did, with what that still needs, fills the room that it may on that node",
 		"what its initiator began and wrote, or what all others did, with what that still needs, fills the room that it may", "bytes-over-share"},
@@ -32,7 +34,8 @@ var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
 	wire.RefusedWorkflows: {"it is of a workflow that nobody lists there, and there is no room for more of those: list it (mutirao workflow add)", "as many workflows that nobody lists are kept for its initiator's instances as one member, or all, may bring", "definitions-beside-over-share"},
 	wire.RefusedLives:     {there: "it takes in no facts of so many lives of this node's store"},
 	wire.RefusedClosed:    {there: "it says that it has ended, or that it has forgotten the instances of that time"},
-	wire.RefusedEnded:     {"that node keeps as many ended instances as it can, and may not delete them yet", "as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
+	wire.RefusedEnded: {"that node keeps as many ended instances as it can, and may not delete them yet",
+		"as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
 }
 
 // refusedAt is that a partner did not take an instance in: when it said so, and until
@@ -142,5 +145,6 @@ func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
 
 // refusedBy says for people which partners did not take an instance in.
 func (vw *view) refusedBy(p workflow.PartnerID, r refusedAt) string {
-	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", vw.people.label(p), refusedWhy[r.why].there)
+	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", vw.people.label(p),
+		refusedWhy[r.why].there)
 }

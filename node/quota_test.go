@@ -66,7 +66,9 @@ func TestPlacesForInstances(t *testing.T) {
 		if n := tm.running("one"); n != 2 {
 			t.Errorf("one took in %d instances of two, want its share, 2", n)
 		}
-		if tm.incident("two", twos[1], "one has not taken the instance in") || !tm.incident("two", twos[2], "one has not taken the instance in: it has as many unfinished instances there as one member may begin") {
+		if tm.incident("two", twos[1], "one has not taken the instance in") ||
+			!tm.incident("two", twos[2],
+				"one has not taken the instance in: it has as many unfinished instances there as one member may begin") {
 			t.Error("two is to be told which instances one has no room for, and why")
 		}
 		if l := tm.refused("one", "two"); len(l) != 1 || l[0].Reason != "instances-over-share" {
@@ -79,7 +81,8 @@ func TestPlacesForInstances(t *testing.T) {
 			t.Errorf("others have begun %d instances at one, want 7", n)
 		}
 		begin("one", 1)
-		if _, err := one.node.Start(t.Context(), api.StartRequest{Workflow: "chain"}); err == nil || !strings.Contains(err.Error(), "as many instances as it may") {
+		if _, err := one.node.Start(t.Context(), api.StartRequest{Workflow: "chain"}); err == nil ||
+			!strings.Contains(err.Error(), "as many instances as it may") {
 			t.Errorf("beyond the limit one's user is told %v", err)
 		}
 		resent := len(tm.f.sent(func(c carried) bool { return c.from == tm.p["two"].id() && len(c.m.Facts) > 0 }))
@@ -105,7 +108,8 @@ func TestBytesOfWhatIsReadAgain(t *testing.T) {
 		two, had := tm.forger("two", id), len(tm.log("one", id))
 		large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 60<<10)}
 		for range 10 {
-			two.says("one", tm.headSent(two.id), choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1, Outputs: large}})
+			two.says("one", tm.headSent(two.id),
+				choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1, Outputs: large}})
 			pass(time.Minute) // two has it as well, and so it is not in memory any more
 		}
 		if n := len(tm.log("one", id)) - had; n == 0 || n > 4 {
@@ -136,7 +140,10 @@ func TestBytesOfOneMember(t *testing.T) {
 		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
 		var ids []string
 		for range 6 {
-			st, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"}})
+			st, err := tm.p["two"].node.Start(t.Context(),
+				api.StartRequest{
+					Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"},
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +159,10 @@ func TestBytesOfOneMember(t *testing.T) {
 			t.Error("two is not told why")
 		}
 		for range 6 {
-			if _, err := one.node.Start(t.Context(), api.StartRequest{Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"}}); err != nil {
+			if _, err := one.node.Start(t.Context(),
+				api.StartRequest{
+					Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"},
+				}); err != nil {
 				t.Errorf("one's own user cannot start: %v", err)
 			}
 		}
@@ -173,7 +183,10 @@ func TestRoomIsFoundSoon(t *testing.T) {
 		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
 		var ids []string
 		for range 6 {
-			st, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"}})
+			st, err := tm.p["two"].node.Start(t.Context(),
+				api.StartRequest{
+					Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"},
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +214,8 @@ func TestFactsComeWhenThereIsRoom(t *testing.T) {
 // two: the one that refused has nothing to do then.
 func factsComeWhenThereIsRoom(t *testing.T, shards int) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory, c.Shards = 2<<20, shards }, "one", "two") // a share is 512 KiB
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory, c.Shards = 2<<20, shards }, "one",
+			"two") // a share is 512 KiB
 		tm.add("two", parcel)
 		tm.add("two", "\nworkflow: letter\ndata: {text: {type: string}}\ntasks:\n  a: {out: [text]}\n  b: {after: a}\npartitions: {pa: [a], pb: [b]}\n")
 		one, two := tm.p["one"], tm.p["two"]
@@ -218,17 +232,21 @@ func factsComeWhenThereIsRoom(t *testing.T, shards int) {
 		for size := 64 << 10; size > 0; {
 			had, seq, last := len(tm.log("one", full)), fills.seq, fills.last
 			large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", size)}
-			fills.says("one", tm.headSent(fills.id), choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "pack"}, Try: 1, Outputs: large}})
+			fills.says("one", tm.headSent(fills.id),
+				choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "pack"}, Try: 1, Outputs: large}})
 			if len(tm.log("one", full)) == had { // it does not fit
 				fills.seq, fills.last, size = seq, last, size/2
 			}
 		}
 		pass(time.Minute)
 		refused := tm.counter("one", "refused.facts-beyond-bytes")
-		long := map[workflow.DataName]workflow.Value{"text": strings.Repeat("x", 8<<10)} // more than is expected of a task
+		long := map[workflow.DataName]workflow.Value{
+			"text": strings.Repeat("x", 8<<10),
+		} // more than is expected of a task
 		two.hand.end(t, "a", runner.Result{Outputs: long})
 		pass(10 * time.Second)
-		if n := tm.counter("one", "refused.facts-beyond-bytes"); n == refused || tm.task("one", waits, "a") == workflow.Succeeded {
+		if n := tm.counter("one", "refused.facts-beyond-bytes"); n == refused ||
+			tm.task("one", waits, "a") == workflow.Succeeded {
 			t.Fatal("one had room for what two did")
 		}
 		one.hand.letGo(t, "send")
@@ -264,7 +282,8 @@ func TestWhatIsReadAgainTakesNoRoomAfterwards(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
+				tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one",
+					"two") // a share is 512 KiB
 				tm.add("one", chain)
 				assign := map[string]string{"pa": "one", "pb": "two", "pc": "one"}
 				full, other := tm.begin("one", "chain", assign), tm.begin("one", "chain", assign)
@@ -272,7 +291,10 @@ func TestWhatIsReadAgainTakesNoRoomAfterwards(t *testing.T) {
 				tm.succeeds(other, time.Minute, "one", "two")
 				says := func(l *forger) {
 					large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 60<<10)}
-					l.says("one", tm.headSent(l.id), choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1, Outputs: large}})
+					l.says("one", tm.headSent(l.id),
+						choreo.Body{Success: &choreo.Success{
+							Attempt: choreo.AttemptID{Slot: "a"}, Try: 1, Outputs: large,
+						}})
 				}
 				fills := tm.forger("two", full)
 				for range 3 { // a fourth has room
@@ -335,19 +357,23 @@ func TestTasksOfOneMember(t *testing.T) {
 			fmt.Fprintf(&tasks, "  t%03d: {}\n", i)
 			fmt.Fprintf(&names, "t%03d, ", i)
 		}
-		tm.add("one", "\nworkflow: many\ntasks:\n"+tasks.String()+"  z: {}\npartitions: {pa: ["+names.String()+"], pb: [z]}\n")
+		tm.add("one", "\nworkflow: many\ntasks:\n"+tasks.String()+"  z: {}\npartitions: {pa: ["+names.String()+
+			"], pb: [z]}\n")
 		pass(time.Minute)
 		for _, name := range []string{"one", "two"} {
 			tm.p[name].hand.work(time.Hour)
 		}
 		for _, who := range []string{"two", "one"} {
-			st, err := tm.p[who].node.Start(t.Context(), api.StartRequest{Workflow: "many", Assign: map[string]string{"pa": "two", "pb": "one"}})
+			st, err := tm.p[who].node.Start(t.Context(),
+				api.StartRequest{Workflow: "many", Assign: map[string]string{"pa": "two", "pb": "one"}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			pass(time.Minute)
-			if who == "two" && (tm.running("one") != 0 || !tm.incident("two", st.ID, "it is larger than that node takes")) {
-				t.Errorf("one runs %d instances of 401 tasks, want it to refuse that as too large; incidents: %v", tm.running("one"), tm.show("two", st.ID).Incidents)
+			if who == "two" && (tm.running("one") != 0 ||
+				!tm.incident("two", st.ID, "it is larger than that node takes")) {
+				t.Errorf("one runs %d instances of 401 tasks, want it to refuse that as too large; incidents: %v",
+					tm.running("one"), tm.show("two", st.ID).Incidents)
 			}
 		}
 		if n := tm.running("one"); n != 1 {
@@ -366,7 +392,10 @@ func TestDiskOfOneMember(t *testing.T) {
 		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
 		var ids []string
 		for range 12 {
-			st, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"}})
+			st, err := tm.p["two"].node.Start(t.Context(),
+				api.StartRequest{
+					Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"},
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -375,7 +404,8 @@ func TestDiskOfOneMember(t *testing.T) {
 		}
 		all, err := tm.p["one"].node.Instances(t.Context(), true)
 		if err != nil || len(all) < 5 || len(all) > 8 {
-			t.Errorf("one took in %d instances of 60 KiB (%v), want as many as fill two's share of its disk, 5 to 8", len(all), err)
+			t.Errorf("one took in %d instances of 60 KiB (%v), want as many as fill two's share of its disk, 5 to 8",
+				len(all), err)
 		}
 		if l := tm.refused("one", "two"); len(l) == 0 || l[0].Reason != "bytes-over-share" {
 			t.Errorf("of two is refused: %+v", l)

@@ -20,7 +20,8 @@ func TestRefusalsAreBounded(t *testing.T) {
 	if len(list) != maxReasons+1 {
 		t.Fatalf("%d reasons are counted of one member, want %d and one for all others", len(list), maxReasons)
 	}
-	if a, b := list[0], list[1]; a.Reason != otherReason || a.Times != maxReasons || b.Reason != "reason-0" || b.Times != 2 || !b.Last.Equal(now) {
+	if a, b := list[0], list[1]; a.Reason != otherReason || a.Times != maxReasons || b.Reason != "reason-0" ||
+		b.Times != 2 || !b.Last.Equal(now) {
 		t.Errorf("counted %+v, want %d for other reasons and two for the first", list[:2], maxReasons)
 	}
 	for i := range maxRefused {

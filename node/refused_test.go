@@ -112,7 +112,8 @@ func TestComparisonsAreRationed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range d.Findings {
-			if f.Check == "refused" && (f.State != api.FindingOK || !strings.Contains(f.What, "of two: ") || !strings.Contains(f.What, "were put off")) {
+			if f.Check == "refused" && (f.State != api.FindingOK || !strings.Contains(f.What, "of two: ") ||
+				!strings.Contains(f.What, "were put off")) {
 				t.Errorf("doctor: %s %s → %s", f.State, f.What, f.Mend)
 			}
 		}

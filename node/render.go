@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -17,9 +18,11 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // render shows an instance with the partners' names.
@@ -27,12 +30,16 @@ func (vw *view) render(h *held) *api.Instance {
 	snap := h.m.Snapshot()
 	g := h.m.Genesis().Body.Genesis
 	out := &api.Instance{
-		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State, Subject: subject(h), Duplicated: snap.Duplicated,
-		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination, Mechanism: string(h.m.Mechanism()), Responsible: vw.answersFor(h), Notify: h.m.Policy().String(),
+		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State,
+		Subject: subject(h), Duplicated: snap.Duplicated,
+		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination,
+		Mechanism: string(h.m.Mechanism()), Responsible: vw.partners.answersFor(h), Notify: h.m.Policy().String(),
 		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.sum.Ended), Data: map[string]any{},
 	}
 	if p := h.m.Parent(); p != nil {
-		out.Parent = &api.Parent{Instance: p.Instance.String(), Task: p.Attempt.Slot, Attempt: p.Attempt.String(), Try: p.Try}
+		out.Parent = &api.Parent{
+			Instance: p.Instance.String(), Task: p.Attempt.Slot, Attempt: p.Attempt.String(), Try: p.Try,
+		}
 	}
 	for _, i := range snap.Incidents {
 		what := i.What
@@ -52,7 +59,9 @@ func (vw *view) render(h *held) *api.Instance {
 	}
 	for _, p := range snap.Partitions {
 		now := vw.people.names(p.Now)
-		v := api.Partition{Name: p.Name, Partner: now[0], Also: now[1:], Attempt: 1, State: string(p.State), Why: vw.renderWhy(p.Why)}
+		v := api.Partition{
+			Name: p.Name, Partner: now[0], Also: now[1:], Attempt: 1, State: string(p.State), Why: vw.renderWhy(p.Why),
+		}
 		if !slices.Equal(p.Now, []workflow.PartnerID{p.First}) {
 			v.First = vw.people.name(p.First)
 		}
@@ -78,11 +87,12 @@ func (vw *view) render(h *held) *api.Instance {
 	vw.addClaims(h, out)
 	vw.addWorkers(h, snap.Tasks, out.Tasks)
 	out.Asks, out.DataDriven, out.Recovery = vw.asks(h), h.m.DrivenByData(), vw.recovery(h)
+	out.Undoable = h.m.Undoable()
 	out.Quality = quality(out)
 	return out
 }
 
-// quality is that of the tasks that are done; nil where no mechanism chose for one.
+// quality is that of the tasks that are done by somebody whom a mechanism chose, or let see them; nil: there is none.
 func quality(in *api.Instance) *api.Quality {
 	var q aptitude.Quality
 	n := 0
@@ -91,7 +101,14 @@ func quality(in *api.Instance) *api.Quality {
 		if i := slices.IndexFunc(in.Partitions, func(p api.Partition) bool { return p.Name == t.Partition }); why == nil && i >= 0 {
 			why = in.Partitions[i].Why
 		}
-		if t.State != workflow.Succeeded || t.Dropped != nil || why == nil || len(why.Candidates) == 0 || why.Candidates[0].Partner != t.Partner {
+		if t.State != workflow.Succeeded || t.Dropped != nil || why == nil {
+			continue
+		}
+		who := cmp.Or(t.PerformedBy, t.Partner)
+		at := slices.IndexFunc(why.Candidates, func(c api.Candidate) bool {
+			return c.Partner == who && (c.Verdict == string(aptitude.Chosen) || c.Verdict == string(aptitude.Entitled))
+		})
+		if at < 0 {
 			continue
 		}
 		of := func(c api.Candidate) float64 { return c.Suitability * c.Conformance }
@@ -99,7 +116,7 @@ func quality(in *api.Instance) *api.Quality {
 		for _, c := range why.Candidates {
 			best = max(best, of(c))
 		}
-		q.Add(of(why.Candidates[0]), best)
+		q.Add(of(why.Candidates[at]), best)
 		n++
 	}
 	if n == 0 {
@@ -124,7 +141,10 @@ func (vw *view) addDues(h *held, in *api.Instance) {
 	render := func(list []choreo.Due) []api.Due {
 		out := []api.Due{}
 		for _, d := range list {
-			out = append(out, api.Due{Kind: string(d.Kind), At: now.Wall.Add(d.Left).Round(time.Second), Left: max(d.Left, 0).Round(time.Second).String(), About: d.Held})
+			out = append(out, api.Due{
+				Kind: string(d.Kind), At: now.Wall.Add(d.Left).Round(time.Second),
+				Left: max(d.Left, 0).Round(time.Second).String(), About: d.Held,
+			})
 		}
 		return out
 	}
@@ -134,7 +154,8 @@ func (vw *view) addDues(h *held, in *api.Instance) {
 	for _, d := range vw.deadlines(h, now) {
 		for i := range in.Tasks {
 			if t := &in.Tasks[i]; t.Name == d.Task.Name && !t.State.Done() {
-				t.Due = append(t.Due, render([]choreo.Due{{Kind: choreo.DueDeadline, Left: d.Left, Held: d.Partner != vw.member.ID() && d.Due.At.IsZero()}})...)
+				t.Due = append(t.Due, render([]choreo.Due{{Kind: choreo.DueDeadline, Left: d.Left,
+					Held: d.Partner != vw.member.ID() && d.Due.At.IsZero()}})...)
 			}
 		}
 	}
@@ -182,8 +203,9 @@ func (vw *view) waitsInVain(h *held, t choreo.TaskView) string {
 func (vw *view) renderTask(t choreo.TaskView) api.Task {
 	v := api.Task{
 		Name: t.Task.Name, Partition: t.Partition, Attempt: t.Attempt, State: t.State, ResponseImmediate: t.Immediate,
-		Started: wire.Instant(t.Started), Ended: wire.Instant(t.Ended), Outputs: map[string]any{}, TriggerFired: t.TriggerFired, Reason: t.Reason,
-		Superseded: []api.Superseded{}, Why: vw.renderWhy(t.Why),
+		Started: wire.Instant(t.Started), Ended: wire.Instant(t.Ended), Outputs: map[string]any{},
+		TriggerFired: t.TriggerFired, Reason: t.Reason,
+		Superseded: []api.Superseded{}, Why: vw.renderWhy(t.Why), WaitsFor: worklists.Lacks(t.WaitsFor),
 	}
 	if t.Partner != "" {
 		v.Partner = vw.people.name(t.Partner)
@@ -193,7 +215,8 @@ func (vw *view) renderTask(t choreo.TaskView) api.Task {
 	}
 	if t.PresumedBy != "" {
 		v.PresumedBy = vw.people.name(t.PresumedBy)
-		v.Reason = fmt.Sprintf("it goes on here, and %s presumed that it failed: %s", vw.people.label(t.PresumedBy), t.Reason)
+		v.Reason = fmt.Sprintf("it goes on here, and %s presumed that it failed: %s", vw.people.label(t.PresumedBy),
+			t.Reason)
 	}
 	if t.ContingencyOf != "" {
 		v.ContingencyOf = &t.ContingencyOf
@@ -205,15 +228,20 @@ func (vw *view) renderTask(t choreo.TaskView) api.Task {
 		v.StandIn = &api.StandIn{Partner: vw.people.name(x.Partner), State: x.State}
 	}
 	if d := t.Dropped; d != nil {
-		v.Dropped = &api.Dropped{DataSet: d.DataSet, Hash: hex.EncodeToString(d.Hash[:]), Holder: vw.people.name(d.Holder)}
-		v.Reason = fmt.Sprintf("dropped: its only purpose, data set %s, exists (%x, from %s)", d.DataSet, d.Hash[:5], v.Dropped.Holder)
+		v.Dropped = &api.Dropped{
+			DataSet: d.DataSet, Hash: hex.EncodeToString(d.Hash[:]), Holder: vw.people.name(d.Holder),
+		}
+		v.Reason = fmt.Sprintf("dropped: its only purpose, data set %s, exists (%x, from %s)", d.DataSet, d.Hash[:5],
+			v.Dropped.Holder)
 	}
 	for k, val := range t.Outputs {
 		v.Outputs[string(k)] = val
 	}
 	for _, s := range t.Superseded {
-		v.Superseded = append(v.Superseded, api.Superseded{Task: s.Task, Partner: vw.people.name(s.Partner), Attempt: s.Attempt, Ended: wire.AtMilli(s.Ended),
-			Compensated: s.Compensation == choreo.CompensationDone, Compensation: string(s.Compensation)})
+		v.Superseded = append(v.Superseded,
+			api.Superseded{Task: s.Task, Partner: vw.people.name(s.Partner), Attempt: s.Attempt,
+				Ended:       wire.AtMilli(s.Ended),
+				Compensated: s.Compensation == choreo.CompensationDone, Compensation: string(s.Compensation)})
 	}
 	return v
 }
@@ -230,7 +258,8 @@ func (vw *view) renderWhy(w *choreo.Why) *api.Why {
 	for _, c := range w.Candidates {
 		f := c.Factors()
 		out.Candidates = append(out.Candidates, api.Candidate{
-			Partner: vw.people.name(c.Partner), Suitability: f.Suitability, Urgency: f.Urgency, Conformance: f.Conformance, Availability: f.Availability,
+			Partner: vw.partners.called(worklist.User(c.Partner)), Suitability: f.Suitability, Urgency: f.Urgency,
+			Conformance: f.Conformance, Availability: f.Availability,
 			AbsAlloc: math.Round(f.AbsAlloc()*1000) / 1000, Verdict: string(c.Verdict),
 		})
 	}
@@ -242,7 +271,8 @@ func (vw *view) renderLog(h *held) []api.LogEntry {
 	var out []api.LogEntry
 	for _, f := range h.m.Facts() {
 		e := api.LogEntry{
-			At: wire.AtMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: vw.people.name(f.Fact.Chain.Author), Seq: f.Fact.Seq,
+			At: wire.AtMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: vw.people.name(f.Fact.Chain.Author),
+			Seq:  f.Fact.Seq,
 			Kind: f.Fact.Body.Kind(), Counted: f.Counted,
 		}
 		e.Task, e.Text = vw.describe(h, &f)
@@ -304,13 +334,16 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 	case b.Success != nil && b.Success.Attempt.Slot == workflow.FlowTask:
 		return "", "the data state is final"
 	case b.Success != nil:
-		return name(b.Success.Attempt), undoing(b.Success.Attempt) + "succeeded" + try(b.Success.Try) + outputs(b.Success.Outputs)
+		return name(b.Success.Attempt), undoing(b.Success.Attempt) + "succeeded" + try(b.Success.Try) +
+			outputs(b.Success.Outputs)
 	case b.TryFailed != nil:
-		return name(b.TryFailed.Attempt), undoing(b.TryFailed.Attempt) + fmt.Sprintf("try %d failed: %s", b.TryFailed.Try, b.TryFailed.Reason)
+		return name(b.TryFailed.Attempt),
+			undoing(b.TryFailed.Attempt) + fmt.Sprintf("try %d failed: %s", b.TryFailed.Try, b.TryFailed.Reason)
 	case b.Child != nil:
 		return name(b.Child.Attempt), undoing(b.Child.Attempt) + "done by instance " + b.Child.Instance.String()
 	case b.Lease != nil:
-		return name(b.Lease.Attempt), undoing(b.Lease.Attempt) + "given to " + vw.workerCalled(b.Lease) + try(b.Lease.Try)
+		return name(b.Lease.Attempt), undoing(b.Lease.Attempt) + "given to " + vw.workerCalled(b.Lease) +
+			try(b.Lease.Try)
 	case b.Verdict != nil:
 		return vw.tellVerdict(b.Verdict, h.m, name)
 	case b.Assign != nil && b.Annex != nil && b.Annex.Offered:
@@ -321,10 +354,13 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 			text += ": " + b.Annex.Rejected
 		}
 		return b.Assign.Task, text
+	case b.Assign != nil && b.Annex != nil && b.Annex.Order != nil && h.m.Orders(*b.Annex.Order) == worklist.Skip:
+		return b.Assign.Task, "left out by " + vw.people.label(b.Assign.Partner) + ", by that order"
 	case b.Assign != nil && b.Annex != nil && b.Annex.Order != nil:
 		return b.Assign.Task, "done once more by " + vw.people.label(b.Assign.Partner) + ", by that order"
 	case b.Assign != nil:
-		return b.Assign.Task, "assigned to " + vw.people.label(b.Assign.Partner) + " in place of " + string(name(b.Assign.After))
+		return b.Assign.Task, "assigned to " + vw.people.label(b.Assign.Partner) + " in place of " +
+			string(name(b.Assign.After))
 	case b.CalledOff != nil:
 		return name(b.CalledOff.Attempt), "called off: it is not needed any more"
 	case b.Cancel != nil:
@@ -336,7 +372,8 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 		return vw.tellFire(b.Fire)
 	}
 	if b.Aged != nil {
-		return "", "the instance is " + workflow.FormatDuration(b.Aged.Age.Truncate(time.Second)) + " old, as conditions ask for it"
+		return "", "the instance is " + workflow.FormatDuration(b.Aged.Age.Truncate(time.Second)) +
+			" old, as conditions ask for it"
 	}
 	if b.Claim != nil {
 		return vw.describeClaim(b.Claim, f.Speaker, name)
@@ -355,7 +392,9 @@ func (vw *view) tellFire(b *choreo.Fire) (workflow.TaskName, string) {
 	return "", "fired by the data state, and begun: " + strings.Join(texts(b.Tasks), ", ")
 }
 
-func (vw *view) tellVerdict(v *choreo.Verdict, m *choreo.Machine, name func(choreo.AttemptID) workflow.TaskName) (workflow.TaskName, string) {
+func (vw *view) tellVerdict(
+	v *choreo.Verdict, m *choreo.Machine, name func(choreo.AttemptID) workflow.TaskName,
+) (workflow.TaskName, string) {
 	var what []string
 	for _, a := range v.Actions {
 		text := fmt.Sprintf("%s failed, %s", name(a.Attempt), a.Kind)
@@ -414,12 +453,11 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if in.Told != nil && in.Told.Summary {
-		return nil, api.Errorf(api.Failed, "only a summary of this instance is known here: %s", in.Told.Why).
-			WithHint("draw it on a node that takes part: %s", strings.Join(in.Told.Participants, ", "))
-	}
 	if of, language, _ := strings.Cut(format, "-"); of == gantt {
-		return drawGantt(in, k.clock.Now().Wall, language), nil
+		return DrawGantt(in, k.clock.Now().Wall, language, time.Local)
+	}
+	if err := undrawable(in); err != nil {
+		return nil, err
 	}
 	sum, _ := k.index.get(id)
 	hash := sum.Definition
@@ -428,7 +466,8 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	}
 	def, err := k.definitions.Get(hash)
 	if errors.Is(err, kv.ErrNotFound) {
-		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow, in.Version).
+		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow,
+			in.Version).
 			WithHint("draw it on a node that takes part")
 	}
 	if err != nil {

@@ -121,7 +121,8 @@ func (s *shard) bunch() (m *wire.Message, n int) {
 func (s *shard) reportOf(id workflow.InstanceID) (rep wire.Report, ok bool) {
 	sum, known := s.n.index.get(id)
 	rep = wire.Report{
-		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State, Started: sum.Started, Ended: sum.Ended,
+		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State,
+		Started: sum.Started, Ended: sum.Ended,
 	}
 	h := s.held[id]
 	if h == nil {

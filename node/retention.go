@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -74,7 +73,7 @@ type retention struct {
 
 // sweeping forgets definitions that nothing uses any more.
 type sweeping interface {
-	Sweep(uses func() map[workflow.Hash]bool) error
+	Sweep(uses func() func(workflow.Hash) bool) error
 }
 
 // holders is what retention asks of the partner list.
@@ -102,8 +101,9 @@ func (t *retention) Tick(now moment.Now) time.Duration {
 // retain gives up what need not be kept, and returns after what time to look again.
 func (t *retention) retain() time.Duration {
 	t.closings.KeepAge()
-	due := t.index.closable(t.config.Limits, t.closings.Age(), t.member.ID())
-	more := len(due) > closeBatch*len(t.crew.shards)
+	most := closeBatch * len(t.crew.shards)
+	due := t.index.closable(t.config.Limits, t.closings.Age(), t.member.ID(), most)
+	more := len(due) == most
 	for _, s := range t.crew.shards {
 		var ids []workflow.InstanceID
 		for _, id := range due {
@@ -221,7 +221,9 @@ func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, 
 		out = append(out, kv.Write{Key: closings.Key(id), Value: s.n.retention.closings.Close(sum.ended(id)).Encode()})
 	}
 	out = append(out, kv.Write{Key: instanceKey(id), Delete: true})
-	for _, prefix := range [][]byte{factPrefix(id), waitsKey(id), keptPrefix(id), newsKey(id), worklists.ReadPrefix(id)} {
+	for _, prefix := range [][]byte{
+		factPrefix(id), waitsKey(id), keptPrefix(id), newsKey(id), worklists.ReadPrefix(id),
+	} {
 		err := s.n.store.Scan(prefix, func(key, _ []byte) error {
 			out = append(out, kv.Write{Key: bytes.Clone(key), Delete: true})
 			return nil
@@ -236,7 +238,8 @@ func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, 
 // ended is what a summary says of an instance that is given up.
 func (sum summary) ended(id workflow.InstanceID) closings.Closing {
 	return closings.Closing{
-		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State, By: sum.By,
+		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State,
+		By:      sum.By,
 		Started: sum.Started, Ended: sum.Ended, Number: sum.Number, Digest: sum.Facts, With: sum.with(),
 	}
 }
@@ -246,9 +249,11 @@ func (sum summary) closable() bool { return sum.Settled && !sum.Open || sum.Clos
 
 // closable are the instances to be given up at that age of the node, the oldest first:
 // whose time is over and, where there are more than their limits, those that ended
-// longest ago, a while after their end. Those that self began for others are kept as
-// these are.
-func (x *index) closable(l configs.Limits, age time.Duration, self workflow.PartnerID) []workflow.InstanceID {
+// longest ago, a while after their end: at most so many. Those that self began for others are
+// kept as these are.
+func (x *index) closable(
+	l configs.Limits, age time.Duration, self workflow.PartnerID, most int,
+) (due []workflow.InstanceID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	over := func(n, limit int) int { return max(n-limit+limit/8, 0) } // before the limit is reached
@@ -266,29 +271,29 @@ func (x *index) closable(l configs.Limits, age time.Duration, self workflow.Part
 	if x.tally.storedAll > othersOf(l.Disk)/8*7 {
 		early = max(early, 1+x.tally.all.ended/8)
 	}
-	var due []workflow.InstanceID
-	for id, sum := range x.all {
-		_, aside := x.aside[id]
-		past, spare, least := age-sum.Age, early > 0 || earlyOf[sum.By] > 0, earliest
+	x.roll.aged.Ascend(func(at aged) bool {
+		x.steps++
+		sum := x.all[at.id]
+		past, least := age-sum.Age, earliest
+		over := sum.Closed || past >= l.Keep
+		if !over && (past < earliest || early <= 0 && len(earlyOf) == 0) {
+			return false // nor is any of those behind it
+		}
 		if sum.Unanswered || sum.Late {
 			least = reluctantly
 		}
-		if !aside && sum.closable() && !(sum.By == self && x.needed(sum)) && (sum.Closed || past >= l.Keep || spare && past >= least) {
-			due = append(due, id)
+		spare := (early > 0 || earlyOf[sum.By] > 0) && past >= least
+		if !over && !spare || sum.By == self && x.needed(sum) {
+			return true
 		}
-	}
-	slices.SortFunc(due, func(a, b workflow.InstanceID) int {
-		return cmp.Or(cmp.Compare(x.all[a].Age, x.all[b].Age), a.Compare(b))
-	})
-	return slices.DeleteFunc(due, func(id workflow.InstanceID) bool {
-		sum := x.all[id]
-		keep := !sum.Closed && age-sum.Age < l.Keep && early <= 0 && earlyOf[sum.By] <= 0
-		if !keep {
-			early--
-			earlyOf[sum.By]--
+		due = append(due, at.id)
+		early--
+		if earlyOf[sum.By]--; earlyOf[sum.By] <= 0 {
+			delete(earlyOf, sum.By)
 		}
-		return keep
+		return len(due) < most
 	})
+	return due
 }
 
 // needed reports whether an instance that this node began is for a task of one that has not
@@ -306,8 +311,12 @@ func (x *index) needed(sum summary) bool {
 func (x *index) drop(id workflow.InstanceID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.tally.count(x.all[id], -1)
-	x.roll.leave(rank{x.all[id].Started, id})
+	if sum, listed := x.all[id]; listed {
+		x.tally.count(sum, -1)
+		x.roll.leave(id, sum)
+	}
+	x.countPart(id, -1)
+	x.countParts(id, -1)
 	if p, part := readPart(x.all[id].Of); part {
 		if delete(x.parts[p.Instance], id); len(x.parts[p.Instance]) == 0 {
 			delete(x.parts, p.Instance)
@@ -315,6 +324,7 @@ func (x *index) drop(id workflow.InstanceID) {
 	}
 	delete(x.all, id)
 	delete(x.news, id)
+	x.countParts(id, 1)
 }
 
 // refuseClosed answers a partner that sends something of an instance that was
@@ -489,14 +499,18 @@ func (t *retention) findClosed(prefix string) error {
 	case len(found) == 0:
 		return nil
 	case len(found) > 1:
-		return api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).WithHint("give more of the ID")
+		return api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).
+			WithHint("give more of the ID")
 	}
 	c := found[0]
 	what := "ended so long ago that only its ID is known"
 	if c.Signer != "" {
-		what = fmt.Sprintf("ended (%s) on %s, and only its summary is kept", c.State, time.UnixMilli(c.Ended).UTC().Format(time.DateOnly))
+		what = fmt.Sprintf("ended (%s) on %s, and only its summary is kept", c.State,
+			time.UnixMilli(c.Ended).UTC().Format(time.DateOnly))
 	}
-	return &onlySummary{api.Errorf(api.Refused, "instance %s %s", c.Instance, what).WithHint("mutirao show %s shows the summary; limits.keep in config.yaml says for how long the rest is kept", c.Instance.Short()), c}
+	return &onlySummary{api.Errorf(api.Refused, "instance %s %s", c.Instance, what).
+		WithHint("mutirao show %s shows the summary; limits.keep in config.yaml says for how long the rest is kept",
+			c.Instance.Short()), c}
 }
 
 // listedClosing is a summary as lists show it.
@@ -510,8 +524,10 @@ func listedClosing(c closings.Closing) api.InstanceSummary {
 // shownClosing is an instance of which only the summary is left, for people.
 func (t *retention) shownClosing(c closings.Closing) *api.Instance {
 	in := &api.Instance{
-		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State, Incidents: []api.Incident{}, Conflicts: []api.Conflict{},
-		Started: wire.AtMilli(c.Started), Ended: wire.Instant(c.Ended), Partitions: []api.Partition{}, Tasks: []api.Task{}, Data: map[string]any{},
+		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State, Incidents: []api.Incident{},
+		Conflicts: []api.Conflict{},
+		Started:   wire.AtMilli(c.Started), Ended: wire.Instant(c.Ended), Partitions: []api.Partition{},
+		Tasks: []api.Task{}, Data: map[string]any{},
 	}
 	in.Closed = t.closedFor(c)
 	return in
@@ -519,7 +535,9 @@ func (t *retention) shownClosing(c closings.Closing) *api.Instance {
 
 func (t *retention) closedFor(c closings.Closing) *api.Closing {
 	return &api.Closing{
-		At: wire.AtMilli(c.Closed), By: t.people.name(c.Signer), Initiator: t.people.name(c.By), Facts: c.Number, Digest: hex.EncodeToString(c.Digest[:]),
-		Participants: t.people.names(c.With), Others: c.Others, Definition: c.Definition.String(), Signature: hex.EncodeToString(c.Sig),
+		At: wire.AtMilli(c.Closed), By: t.people.name(c.Signer), Initiator: t.people.name(c.By), Facts: c.Number,
+		Digest:       hex.EncodeToString(c.Digest[:]),
+		Participants: t.people.names(c.With), Others: c.Others, Definition: c.Definition.String(),
+		Signature: hex.EncodeToString(c.Sig),
 	}
 }

@@ -47,7 +47,10 @@ func TestKilledWhileGivingUp(t *testing.T) {
 	}
 	const facts = 3 * kv.UnitWrites
 	id := workflow.InstanceID{7}
-	sum := summary{State: workflow.InstanceSucceeded, Ended: 1, Settled: true, With: "one two", Facts: closings.Digest{1}, Number: facts}
+	sum := summary{
+		State: workflow.InstanceSucceeded, Ended: 1, Settled: true, With: "one two", Facts: closings.Digest{1},
+		Number: facts,
+	}
 	for units := range 10 {
 		t.Run(fmt.Sprint(units, " units"), func(t *testing.T) {
 			k := &killed{Shelf: kvtest.New(), units: units}
@@ -56,10 +59,17 @@ func TestKilledWhileGivingUp(t *testing.T) {
 			}
 			k.Shelf.Data[string(instanceKey(id))] = encode(sum)
 			open := func() *instances {
-				tools := newTools(Parts{Member: Member{Key: key}, Store: k, Clock: stillClock{100 * 24 * time.Hour}, Config: configs.Default(configs.LAN)})
+				tools := newTools(Parts{
+					Member: Member{Key: key}, Store: k, Clock: stillClock{100 * 24 * time.Hour},
+					Config: configs.Default(configs.LAN),
+				})
 				c, w, index := newContacts(tools, nil), &crew{executor: steps{}}, newIndex()
-				book := closings.New(closings.Whose{Key: key, Store: k, Clock: tools.clock, Limit: tools.config.Limits.Ended})
-				n := &instances{contacts: c, crew: w, index: index, retention: newRetention(c, w, index, nil, nil, book)}
+				book := closings.New(closings.Whose{
+					Key: key, Store: k, Clock: tools.clock, Limit: tools.config.Limits.Ended,
+				})
+				n := &instances{
+					contacts: c, crew: w, index: index, retention: newRetention(c, w, index, nil, nil, book),
+				}
 				n.shards = []*shard{newShard(n, 0)}
 				if err := book.Load(); err != nil {
 					t.Fatal(err)
@@ -71,7 +81,7 @@ func TestKilledWhileGivingUp(t *testing.T) {
 				return n
 			}
 			give := func(n *instances) error {
-				return n.shards[0].close(n.index.closable(n.config.Limits, 100*24*time.Hour, n.member.ID()))
+				return n.shards[0].close(n.index.closable(n.config.Limits, 100*24*time.Hour, n.member.ID(), 9))
 			}
 			err := give(open())
 			if units >= 5 { // marked, three of facts, the end of the entry
@@ -89,7 +99,8 @@ func TestKilledWhileGivingUp(t *testing.T) {
 			if whole := listed && !got.Closed; whole && left < facts || !listed && left > 0 {
 				t.Errorf("%d of %d facts are left, and it is listed as %+v", left, facts, got)
 			}
-			if c, found, err := n.retention.closings.Of(id); err != nil || found != (left < facts || got.Closed) || found && c.Number != facts {
+			if c, found, err := n.retention.closings.Of(id); err != nil || found != (left < facts || got.Closed) ||
+				found && c.Number != facts {
 				t.Errorf("its summary: %+v, %v, %v", c, found, err)
 			}
 			if err := give(n); err != nil {

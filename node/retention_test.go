@@ -72,18 +72,21 @@ func TestRetention(t *testing.T) {
 				}
 			}
 			c := tm.closed(name, id)
-			if c == nil || c.Facts != uint64(facts) || c.By != name || c.Initiator != "one" || !slices.Equal(c.Participants, []string{"one", "two"}) || len(c.Signature) != 128 {
+			if c == nil || c.Facts != uint64(facts) || c.By != name || c.Initiator != "one" ||
+				!slices.Equal(c.Participants, []string{"one", "two"}) || len(c.Signature) != 128 {
 				t.Errorf("%s has the summary %+v", name, c)
 			}
 			list, err := tm.p[name].node.Instances(t.Context(), true)
-			if err != nil || len(list) != 1 || list[0].ID != id || list[0].Closed == nil || list[0].State != workflow.InstanceSucceeded {
+			if err != nil || len(list) != 1 || list[0].ID != id || list[0].Closed == nil ||
+				list[0].State != workflow.InstanceSucceeded {
 				t.Errorf("%s lists %+v, %v", name, list, err)
 			}
 			page, err := tm.p[name].node.InstancePage(t.Context(), api.InstanceQuery{All: true, Limit: 1})
 			if err != nil || len(page.Instances) != 1 || page.Next != "" {
 				t.Errorf("%s has the page %+v, %v", name, page, err)
 			}
-			if _, err := tm.p[name].node.Log(t.Context(), id[:8]); err == nil || !strings.Contains(err.Error(), "only its summary is kept") {
+			if _, err := tm.p[name].node.Log(t.Context(), id[:8]); err == nil ||
+				!strings.Contains(err.Error(), "only its summary is kept") {
 				t.Errorf("%s shows the log: %v", name, err)
 			}
 		}
@@ -105,8 +108,11 @@ func TestRetention(t *testing.T) {
 		}
 		two.node.OnFrame(one.id(), frame)
 		pass(time.Second)
-		answer := tm.f.sent(func(c carried) bool { return c.from == two.id() && c.sent >= quiet && len(c.m.Refusals) > 0 })
-		if len(answer) != 1 || answer[0].m.Refusals[0].Why != wire.RefusedClosed || len(answer[0].m.Refusals[0].Closing) == 0 {
+		answer := tm.f.sent(func(c carried) bool {
+			return c.from == two.id() && c.sent >= quiet && len(c.m.Refusals) > 0
+		})
+		if len(answer) != 1 || answer[0].m.Refusals[0].Why != wire.RefusedClosed ||
+			len(answer[0].m.Refusals[0].Closing) == 0 {
 			t.Errorf("two answers a replay with %v", answer)
 		}
 		two.crash()
@@ -237,8 +243,11 @@ func TestADroppedInstanceDoesNotComeBack(t *testing.T) {
 		}
 		ana.node.OnFrame(mal.id(), frame)
 		pass(time.Second)
-		answer := tm.f.sent(func(c carried) bool { return c.from == ana.id() && c.sent >= before && len(c.m.Refusals) > 0 })
-		if len(answer) != 1 || answer[0].m.Refusals[0].Why != wire.RefusedClosed || len(answer[0].m.Refusals[0].Closing) > 0 {
+		answer := tm.f.sent(func(c carried) bool {
+			return c.from == ana.id() && c.sent >= before && len(c.m.Refusals) > 0
+		})
+		if len(answer) != 1 || answer[0].m.Refusals[0].Why != wire.RefusedClosed ||
+			len(answer[0].m.Refusals[0].Closing) > 0 {
 			t.Errorf("ana answers a replay with %v", answer)
 		}
 		if n := ana.entries('f', id); n != 0 {
@@ -277,7 +286,8 @@ func TestADamagedInstanceOlderThanDroppedOnesComesBack(t *testing.T) {
 		ana.disk.garble(ana.disk.entries("f" + string(id[:]))[1])
 		ana.start()
 		synctest.Wait()
-		if _, err := ana.node.Show(t.Context(), old); err == nil || !strings.Contains(err.Error(), "is set aside since") {
+		if _, err := ana.node.Show(t.Context(), old); err == nil ||
+			!strings.Contains(err.Error(), "is set aside since") {
 			t.Fatalf("the instance is not set aside: %v", err)
 		}
 		tm.connect("ana", "mal")
@@ -324,7 +334,8 @@ func (tm *team) pretends(by, to, id string) {
 		return b
 	}
 	c.Sig = trust.Sign(m.Key, "closing", encoded())
-	frame, err := wire.Encode(&wire.Message{Refusals: []wire.Refusal{{Instance: c.Instance, Why: wire.RefusedClosed, Closing: encoded()}}})
+	frame, err := wire.Encode(&wire.Message{Refusals: []wire.Refusal{{Instance: c.Instance, Why: wire.RefusedClosed,
+		Closing: encoded()}}})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -359,9 +370,11 @@ func TestFalseSummary(t *testing.T) {
 		if tm.closed("ana", pretended) != nil {
 			t.Error("ana gave up what came too late for mal")
 		}
-		late := "instance " + pretended + " of chain: mal had all of it when it deleted its facts, on 1970-01-01, and takes no more: what came later is known here, and not there"
+		late := "instance " + pretended +
+			" of chain: mal had all of it when it deleted its facts, on 1970-01-01, and takes no more: what came later is known here, and not there"
 		tm.wantTrouble("ana", late)
-		if f := tm.finding("ana", "facts"); f.State != api.FindingWarning || f.What != late || !strings.Contains(f.Mend, "mutirao show "+pretended[:8]) {
+		if f := tm.finding("ana", "facts"); f.State != api.FindingWarning || f.What != late ||
+			!strings.Contains(f.Mend, "mutirao show "+pretended[:8]) {
 			t.Errorf("doctor says of what came too late: %+v", f)
 		}
 		pass(2 * time.Hour)
@@ -398,7 +411,8 @@ func TestWhoDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		nobody := node.Member{Key: key}
-		l.says("ana", tm.headSent(l.id), choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "c"}, Task: "c", Partner: nobody.ID()}})
+		l.says("ana", tm.headSent(l.id),
+			choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "c"}, Task: "c", Partner: nobody.ID()}})
 		if n := len(tm.log("ana", passedOn)); n != facts+1 {
 			t.Fatalf("ana has %d facts, want %d and the one by which mal passed its task on", n, facts)
 		}

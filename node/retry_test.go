@@ -34,7 +34,8 @@ func TestUnacknowledgedIsSentAgain(t *testing.T) {
 			pause := time.Duration(at[i+1]-at[i]) * time.Millisecond
 			// It is looked at in steps of 200 ms.
 			if low, high := want-200*time.Millisecond, want+want/4+400*time.Millisecond; pause < low || pause > high {
-				t.Errorf("try %d came %v after the one before, want %v to %v (sent at %v ms)", i+2, pause, low, high, at)
+				t.Errorf("try %d came %v after the one before, want %v to %v (sent at %v ms)", i+2, pause, low, high,
+					at)
 			}
 			want = min(2*want, 30*time.Second)
 		}
@@ -152,7 +153,8 @@ partitions: {pa: [a], pb: [b]}
 		tm.p["one"].crash()
 		pass(2 * time.Minute)
 		if s := tm.task("two", id, "b"); s != workflow.Succeeded {
-			t.Errorf("b is %s at two, though three did what replaces a\n%s\n%s", s, lines(tm.log("two", id)), lines(tm.log("three", id)))
+			t.Errorf("b is %s at two, though three did what replaces a\n%s\n%s", s, lines(tm.log("two", id)),
+				lines(tm.log("three", id)))
 		}
 	})
 }
@@ -174,10 +176,12 @@ func TestInstanceFromWhoTakesNoPart(t *testing.T) {
 		if n := tm.counter("four", "refused.facts-from-no-participant"); n != 1 {
 			t.Errorf("refused %d times, want once", n)
 		}
-		if f := tm.finding("four", "refused"); f.State != api.FindingWarning || f.What != "of three: 1 × facts of instances in which it takes no part" {
+		if f := tm.finding("four", "refused"); f.State != api.FindingWarning ||
+			f.What != "of three: 1 × facts of instances in which it takes no part" {
 			t.Errorf("doctor says %s %q, want a warning about three", f.State, f.What)
 		}
-		if list := tm.refused("four", "three"); len(list) != 1 || list[0].Times != 1 || list[0].Reason != "facts-from-no-participant" {
+		if list := tm.refused("four", "three"); len(list) != 1 || list[0].Times != 1 ||
+			list[0].Reason != "facts-from-no-participant" {
 			t.Errorf("the partner list says %+v was refused of three", list)
 		}
 		pass(time.Minute)

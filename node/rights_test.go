@@ -56,8 +56,10 @@ func (l *forger) says(to string, seen choreo.Head, b choreo.Body) choreo.FactID 
 	if err != nil {
 		l.tm.t.Fatal(err)
 	}
-	att := choreo.Attest([]choreo.FactID{id}, func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
-	frame, err := wire.Encode(&wire.Message{Facts: []wire.Facts{{Instance: l.id, Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}})
+	att := choreo.Attest([]choreo.FactID{id},
+		func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
+	frame, err := wire.Encode(&wire.Message{Facts: []wire.Facts{{Instance: l.id,
+		Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}})
 	if err != nil {
 		l.tm.t.Fatal(err)
 	}
@@ -110,8 +112,11 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 		id := tm.begin("ana", "aid", map[string]string{"crew": "bea", "doctor": "ana", "carriers": "mal"})
 		l := tm.forger("mal", id)
 		genesis := tm.headSent(l.id)
-		takes := choreo.Action{Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id()}
-		verdict := l.says("ana", genesis, choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
+		takes := choreo.Action{
+			Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id(),
+		}
+		verdict := l.says("ana", genesis,
+			choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
 		mine := choreo.AttemptID{Fact: verdict, Slot: "treat"}
 		own := trust.EncodeChain(l.key.Chain)
 		l.says("ana", genesis, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: own})
@@ -165,10 +170,14 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 			t.Fatal(err)
 		}
 		genesis := tm.headSent(l.id)
-		takes := choreo.Action{Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id()}
-		verdict := l.says("ana", genesis, choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
+		takes := choreo.Action{
+			Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id(),
+		}
+		verdict := l.says("ana", genesis,
+			choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
 		starts := choreo.Body{
-			Start: &choreo.Start{Attempt: choreo.AttemptID{Fact: verdict, Slot: "treat"}, Try: 1}, Credentials: trust.EncodeChain(was),
+			Start:       &choreo.Start{Attempt: choreo.AttemptID{Fact: verdict, Slot: "treat"}, Try: 1},
+			Credentials: trust.EncodeChain(was),
 		}
 		seq, had, before := l.seq, len(tm.log("ana", id)), tm.counter("ana", "refused.facts-forged")
 		l.says("ana", genesis, starts)
@@ -215,15 +224,18 @@ tasks: {go: {type: manual, role: commander}}
 		for _, shows := range [][]byte{nil, trust.EncodeChain(l.key.Chain)} {
 			genesis = choreo.Fact{Format: choreo.FormatFact, Chain: l.chain, Seq: 1, Body: choreo.Body{
 				Credentials: shows, Genesis: &choreo.Genesis{
-					Definition: workflow.Hash(hash), Nonce: [16]byte{byte(len(shows))}, Coordination: workflow.Choreography,
-					Succession: []workflow.PartnerID{l.p.id(), ana}, Assign: []choreo.Placement{{Partition: "main", Partner: ana}},
+					Definition: workflow.Hash(hash), Nonce: [16]byte{byte(len(shows))},
+					Coordination: workflow.Choreography,
+					Succession:   []workflow.PartnerID{l.p.id(), ana},
+					Assign:       []choreo.Placement{{Partition: "main", Partner: ana}},
 				},
 			}}
 			raw, id, err := genesis.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			att := choreo.Attest([]choreo.FactID{id}, func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
+			att := choreo.Attest([]choreo.FactID{id},
+				func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
 			facts := []wire.Facts{{Instance: choreo.InstanceOf(id), Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}
 			frame, err := wire.Encode(&wire.Message{Facts: facts})
 			if err != nil {
@@ -263,7 +275,8 @@ partitions: {pa: [a], pb: [b]}
 		}
 		pass(10 * time.Second)
 		told := tm.f.sent(func(c carried) bool {
-			return c.to == l.p.id() && slices.ContainsFunc(c.m.Facts, func(f wire.Facts) bool { return f.Instance == l.id })
+			return c.to == l.p.id() && slices.ContainsFunc(c.m.Facts,
+				func(f wire.Facts) bool { return f.Instance == l.id })
 		})
 		if len(told) > 0 {
 			t.Errorf("mal was told of the instance in %d messages", len(told))

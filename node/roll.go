@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/btree"
 
@@ -31,12 +32,28 @@ func (a rank) compare(b rank) int {
 	return cmp.Or(cmp.Compare(b.started, a.started), a.id.Compare(b.id))
 }
 
-// roll holds the instances that a node has in the two orders in which people ask for them, so that neither a
-// page of a list nor the beginning of an ID costs more where more are held.
+// roll holds the instances that a node has in the orders in which they are asked for, so that nothing costs
+// more where more are held: not a page of a list, nor the beginning of an ID, nor what need not be kept.
 type roll struct {
 	all   *btree.BTreeG[rank]
 	open  *btree.BTreeG[rank] // those of all in which something is to happen, or which are set aside
 	named *btree.BTreeG[workflow.InstanceID]
+	ended *btree.BTreeG[rank] // those that ended and are not set aside, by their ends; the newest first
+	aged  *btree.BTreeG[aged] // those of which all facts may be deleted, the oldest first
+}
+
+// aged is where an instance stands among those that are given up: first those of which that began, then by the
+// age that the node had when they ended.
+type aged struct {
+	age time.Duration
+	id  workflow.InstanceID
+}
+
+func (sum *summary) aged(id workflow.InstanceID) aged {
+	if sum.Closed {
+		return aged{-1, id}
+	}
+	return aged{sum.Age, id}
 }
 
 // rollDegree is how wide the trees are.
@@ -47,21 +64,40 @@ func newRoll() roll {
 	return roll{
 		all: btree.NewG(rollDegree, before), open: btree.NewG(rollDegree, before),
 		named: btree.NewG(rollDegree, func(a, b workflow.InstanceID) bool { return a.Compare(b) < 0 }),
+		ended: btree.NewG(rollDegree, before),
+		aged: btree.NewG(rollDegree, func(a, b aged) bool {
+			return cmp.Or(cmp.Compare(a.age, b.age), a.id.Compare(b.id)) < 0
+		}),
 	}
 }
 
-func (r *roll) enter(p rank, open bool) {
+// enter has an instance stand where its summary says; open: something is to happen in it, or it is set aside.
+func (r *roll) enter(id workflow.InstanceID, sum summary, open, aside bool) {
+	p := rank{sum.Started, id}
 	r.all.ReplaceOrInsert(p)
-	r.named.ReplaceOrInsert(p.id)
+	r.named.ReplaceOrInsert(id)
 	if open {
 		r.open.ReplaceOrInsert(p)
 	}
+	if aside {
+		return
+	}
+	if sum.over() {
+		r.ended.ReplaceOrInsert(rank{sum.Ended, id})
+	}
+	if sum.closable() {
+		r.aged.ReplaceOrInsert(sum.aged(id))
+	}
 }
 
-func (r *roll) leave(p rank) {
+// leave takes an instance out whose summary was that when it entered.
+func (r *roll) leave(id workflow.InstanceID, sum summary) {
+	p := rank{sum.Started, id}
 	r.all.Delete(p)
 	r.open.Delete(p)
-	r.named.Delete(p.id)
+	r.named.Delete(id)
+	r.ended.Delete(rank{sum.Ended, id})
+	r.aged.Delete(sum.aged(id))
 }
 
 // after are the instances behind a place, in order; nil: all of them.

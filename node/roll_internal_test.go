@@ -20,7 +20,9 @@ func TestPagesAreTheWholeList(t *testing.T) {
 		id[0], id[1], id[15] = byte(n*37), byte(n*11), byte(n)
 		return id
 	}
-	states := []workflow.InstanceState{workflow.InstanceRunning, workflow.InstanceSucceeded, workflow.InstanceFailed, workflow.InstanceBlocked}
+	states := []workflow.InstanceState{
+		workflow.InstanceRunning, workflow.InstanceSucceeded, workflow.InstanceFailed, workflow.InstanceBlocked,
+	}
 	for range 3_000 {
 		switch n := id(r.IntN(60)); r.IntN(5) {
 		case 0:
@@ -98,7 +100,9 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%s: %v %v %v", c.mark, got, summaries, err)
 		}
 	}
-	for _, bad := range []string{"", "x", "12", "12-", "12-ff", "-ff", "a-" + id.String(), "12-" + id.String() + "00", fmt.Sprintf("1e3-%s", id)} {
+	for _, bad := range []string{
+		"", "x", "12", "12-", "12-ff", "-ff", "a-" + id.String(), "12-" + id.String() + "00", fmt.Sprintf("1e3-%s", id),
+	} {
 		if _, _, err := readMark(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}

@@ -14,7 +14,8 @@ import (
 
 // errRestored ends what was under way when it turned out that the store had
 // been put back.
-var errRestored = errors.New("the node's store was restored from a backup and its instances are being loaded again: look, and try once more")
+var errRestored = errors.New(
+	"the node's store was restored from a backup and its instances are being loaded again: look, and try once more")
 
 // proveAgain is how long a peer that names facts of ours which are not here is not
 // asked for them once more.

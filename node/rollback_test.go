@@ -89,9 +89,11 @@ func TestClaimOfForgottenFacts(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := elapsed()
-		claim := wire.Heads{Instance: workflow.InstanceID(instance), Incarnation: choreo.Incarnation{3}, Mode: wire.Answer, Heads: []choreo.Head{
-			{Chain: choreo.Chain{Author: two.id(), Incarnation: choreo.Incarnation(inc)}, Seq: 99, ID: choreo.FactID{99}},
-		}}
+		claim := wire.Heads{Instance: workflow.InstanceID(instance), Incarnation: choreo.Incarnation{3},
+			Mode: wire.Answer, Heads: []choreo.Head{
+				{Chain: choreo.Chain{Author: two.id(), Incarnation: choreo.Incarnation(inc)}, Seq: 99,
+					ID: choreo.FactID{99}},
+			}}
 		frame, err := wire.Encode(&wire.Message{Heads: []wire.Heads{claim}})
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +103,8 @@ func TestClaimOfForgottenFacts(t *testing.T) {
 			pass(time.Second)
 		}
 		asked := tm.f.sent(func(c carried) bool {
-			return c.from == two.id() && c.to == three.id() && c.sent >= began && slices.ContainsFunc(c.m.Heads, func(h wire.Heads) bool { return h.Mode == wire.Ask })
+			return c.from == two.id() && c.to == three.id() && c.sent >= began &&
+				slices.ContainsFunc(c.m.Heads, func(h wire.Heads) bool { return h.Mode == wire.Ask })
 		})
 		if n := len(asked); n == 0 || n > 10 {
 			t.Errorf("two asked three %d times for facts that it is said to lack, want now and then", n)
@@ -167,10 +170,12 @@ func TestRestoredVoter(t *testing.T) {
 				}
 			}
 		}
-		if f := tm.finding("two", "electorate"); f.State != api.FindingWarning || !strings.Contains(f.What, "this node has no vote") {
+		if f := tm.finding("two", "electorate"); f.State != api.FindingWarning ||
+			!strings.Contains(f.What, "this node has no vote") {
 			t.Errorf("doctor at two says of the electorate: %s %s", f.State, f.What)
 		}
-		if f := tm.finding("two", "store"); f.State != api.FindingWarning || !strings.Contains(f.What, "what this node signed and its store lacks") {
+		if f := tm.finding("two", "store"); f.State != api.FindingWarning ||
+			!strings.Contains(f.What, "what this node signed and its store lacks") {
 			t.Errorf("doctor at two says of the store: %s %s", f.State, f.What)
 		}
 		tm.electorate("one", "two", "three")

@@ -103,7 +103,8 @@ func twoLong(tasks int) string {
 			names[part], last = append(names[part], name), "after: "+name
 		}
 	}
-	fmt.Fprintf(&b, "partitions: {first: [%s], second: [%s]}\n", strings.Join(names["first"], ", "), strings.Join(names["second"], ", "))
+	fmt.Fprintf(&b, "partitions: {first: [%s], second: [%s]}\n", strings.Join(names["first"], ", "),
+		strings.Join(names["second"], ", "))
 	return b.String()
 }
 
@@ -126,7 +127,8 @@ func TestPartnersFullOfWhatTheOtherLacks(t *testing.T) {
 				three, one := tm.p["three"].id(), tm.p["one"].id()
 				begin := func(keepsFrom func(to workflow.PartnerID, id string) bool) []string {
 					tm.f.losing(func(_, to workflow.PartnerID, m *wire.Message) bool {
-						return slices.ContainsFunc(m.Facts, func(f wire.Facts) bool { return keepsFrom(to, f.Instance.String()) })
+						return slices.ContainsFunc(m.Facts,
+							func(f wire.Facts) bool { return keepsFrom(to, f.Instance.String()) })
 					})
 					return tm.beginMany("two", 2, map[string]string{"first": "one", "second": "three"})
 				}
@@ -215,7 +217,8 @@ func TestExpectedIsPaidByInitiator(t *testing.T) {
 		tm.p["three"].hand.hold("t000")
 		tm.beginMany("mal", 10, map[string]string{"long": "three", "rest": "one"}) // none of them ever ends
 		pass(time.Minute)
-		if n, l := tm.running("one"), tm.refused("one", "mal"); n != 2 || len(l) == 0 || l[0].Reason != "bytes-over-share" {
+		if n, l := tm.running("one"), tm.refused("one", "mal"); n != 2 || len(l) == 0 ||
+			l[0].Reason != "bytes-over-share" {
 			t.Errorf("one runs %d instances of mal, want as many as have room with what three is to write, 2; refused is %+v", n, l)
 		}
 		for _, by := range []string{"two", "three"} {
@@ -257,7 +260,8 @@ func TestInstanceThatNeverFitsHoldsUpNobody(t *testing.T) {
 		}
 		pass(20 * time.Minute)
 		if n := tm.running("one"); n != 3 || tm.state("one", large) != "" {
-			t.Errorf("one runs %d instances, want as many as there is room for, 3; the large one is %q", n, tm.state("one", large))
+			t.Errorf("one runs %d instances, want as many as there is room for, 3; the large one is %q", n,
+				tm.state("one", large))
 		}
 		if !tm.incident("two", large, "one has not taken the instance in: it is larger than that node takes") {
 			t.Error("people are not told that the instance is too large for one")
@@ -276,7 +280,8 @@ func TestLineGoesOnPastSilence(t *testing.T) {
 		tm.f.losing(func(_, to workflow.PartnerID, m *wire.Message) bool { return to == one && len(m.Facts) > 0 })
 		unheard := tm.begin("two", "long", at)
 		tm.f.losing(func(_, to workflow.PartnerID, m *wire.Message) bool {
-			return to == one && slices.ContainsFunc(m.Facts, func(f wire.Facts) bool { return f.Instance.String() == unheard })
+			return to == one && slices.ContainsFunc(m.Facts,
+				func(f wire.Facts) bool { return f.Instance.String() == unheard })
 		})
 		ids := tm.beginMany("two", 3, at)
 		pass(20 * time.Minute)
@@ -312,7 +317,8 @@ func TestLargeInstanceHasRoomOnItsTurn(t *testing.T) {
 		large := tm.begin("two", "long", at)
 		pass(time.Minute)
 		if st := tm.state("one", large); tm.running("one") != 4 || st != workflow.InstanceRunning {
-			t.Errorf("one runs %d instances, the large one is %q; want it to have come in beside three", tm.running("one"), st)
+			t.Errorf("one runs %d instances, the large one is %q; want it to have come in beside three",
+				tm.running("one"), st)
 		}
 	})
 }

@@ -30,10 +30,13 @@ var _ api.Service = (*Node)(nil)
 func (n *Node) Status(context.Context) (*api.Status, error) {
 	leaf := n.certificates.Chain().Leaf()
 	st := &api.Status{
-		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.parts.Version, Roles: texts(leaf.Roles),
-		Since: n.started, Incarnation: n.life.incarnation().String(), Boot: n.life.bootCount(), Instances: n.index.running(), Counters: n.counters.all(),
+		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.parts.Version,
+		Roles: texts(leaf.Roles),
+		Since: n.started, Incarnation: n.life.incarnation().String(), Boot: n.life.bootCount(),
+		Instances: n.index.running(), Counters: n.counters.all(),
 		Disconnected: n.absence.since(),
 		Leaving:      n.departure.leaving.Load(), ForGood: n.departure.leaving.Load() && n.departure.forGood.Load(),
+		Device: n.parts.device(),
 	}
 	if n.carrier != nil {
 		st.Addresses, st.Traffic = n.carrier.Addrs(), n.carrier.Traffic()
@@ -52,11 +55,13 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 // Partners lists the partners that are here.
 func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 	out := []api.Partner{}
-	for _, p := range n.people.All() {
+	for _, p := range n.people.All() { // by the names that all else has for them, also where two have the same
 		r := p.Record
 		out = append(out, api.Partner{
-			Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p), Reason: string(p.Reason()), Remark: n.people.remark(p), Addresses: append([]string{}, r.Addresses...),
-			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: p.Load.Share(), Self: r.Partner == n.member.ID(),
+			Name: n.people.name(r.Partner), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p),
+			Reason: string(p.Reason()), Remark: n.people.remark(p), Addresses: append([]string{}, r.Addresses...),
+			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: p.Load.Share(),
+			Self:    r.Partner == n.member.ID(),
 			Refused: n.refusals.list(r.Partner),
 		})
 	}
@@ -128,7 +133,8 @@ func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartReq
 	m, notes, err := k.prepare(e, r, found, uses, b)
 	if err != nil {
 		if why := k.wallet.Standing(); why != nil { // that is what kept partners from taking it
-			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", k.people.say(why)).WithHint("mutirao doctor says how to mend it")
+			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", k.people.say(why)).
+				WithHint("mutirao doctor says how to mend it")
 		}
 		return nil, datasets.AndMissed(err, missed)
 	}
@@ -214,7 +220,9 @@ func (k *desk) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 }
 
 // genesis works out what a new instance begins with.
-func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datasets.Materialised, b *birth) (*choreo.Genesis, *choreo.Annex, []string, error) {
+func (k *desk) genesis(
+	e *library.Definition, r api.StartRequest, found []datasets.Materialised, b *birth,
+) (*choreo.Genesis, *choreo.Annex, []string, error) {
 	if err := k.notYet(e.Def, r); err != nil {
 		return nil, nil, nil, err
 	}
@@ -251,17 +259,13 @@ func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datase
 		notes = append(notes, x.TakenUp(annex, input))
 	}
 	plan := e.Plan.Without(datasets.Dropped(found))
-	switch err := partition.Unperformed(plan, k.partners.roles()); {
-	case err == nil:
-	case r.WaitForRole && mechanism == partition.PlainRule:
-		notes = append(notes, strings.Split(err.Error(), "\n")...)
-	case mechanism != partition.PlainRule: // --wait-for-role or not
-		return nil, nil, nil, api.Judge(api.Refused, err).WithHint("%s chooses who is apt at the start, so nobody can be waited for: have somebody join with the role, or leave the mechanism out of the definition and of the command", mechanism)
-	default:
-		return nil, nil, nil, api.Judge(api.Refused, err).WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
+	lacking, err := k.performable(plan, r.WaitForRole)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	notes = append(notes, partition.Uncovered(plan, k.partners.roles())...)
+	notes = append(notes, lacking...)
 	s := k.situation(e.Def, mechanism, input)
+	s.Awaited = partition.Awaited(plan, k.partners.roles()) // some only if the request waits for them
 	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(k.random(8)), 0))
 	placed, choices, err := partition.Distribute(plan, s, pins)
 	if err != nil {
@@ -293,21 +297,43 @@ func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datase
 	var why []choreo.Why
 	for _, c := range choices {
 		why = append(why, choreo.WhyOf(c))
-		notes = append(notes, fmt.Sprintf("partition %s goes to %s: %s", c.Partition, c.Name, c.Why))
-		if who := placed[c.Partition]; who != k.member.ID() && !k.up(who) {
-			notes = append(notes, fmt.Sprintf("%s cannot be reached now; it gets the partition when it is back", c.Name))
-		}
+		notes = append(notes, k.goes(c)...)
 	}
 	annex.Why = choreo.Brief(why)
 	return g, annex, notes, nil
 }
 
+// performable notes which roles of a plan nobody has; an error, unless these may be waited for.
+func (k *desk) performable(plan *partition.Plan, waits bool) (notes []string, err error) {
+	switch err := partition.Unperformed(plan, k.partners.roles()); {
+	case err == nil:
+	case waits:
+		notes = strings.Split(err.Error(), "\n")
+	default:
+		return nil, api.Judge(api.Refused, err).
+			WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
+	}
+	return append(notes, partition.Uncovered(plan, k.partners.roles())...), nil
+}
+
+// goes notes where a partition goes, and why.
+func (k *desk) goes(c partition.Choice) []string {
+	notes := []string{fmt.Sprintf("partition %s goes to %s: %s", c.Partition, c.Name, c.Why)}
+	if c.Partner != k.member.ID() && !k.up(c.Partner) {
+		notes = append(notes, fmt.Sprintf("%s cannot be reached now; it gets the partition when it is back", c.Name))
+	}
+	return notes
+}
+
 // pins reads which partitions are assigned by hand.
-func (k *desk) pins(e *library.Definition, assign map[string]string) (map[workflow.PartitionName]workflow.PartnerID, error) {
+func (k *desk) pins(
+	e *library.Definition, assign map[string]string,
+) (map[workflow.PartitionName]workflow.PartnerID, error) {
 	pins := map[workflow.PartitionName]workflow.PartnerID{}
 	for part, who := range assign {
 		if e.Plan.Partition(workflow.PartitionName(part)) == nil {
-			return nil, api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who, e.Def.Name, part)
+			return nil, api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who,
+				e.Def.Name, part)
 		}
 		id, err := k.people.Find(who)
 		if err != nil {
@@ -319,7 +345,9 @@ func (k *desk) pins(e *library.Definition, assign map[string]string) (map[workfl
 }
 
 // inputs are the values with which an instance begins: those of its birth, or else given as texts.
-func (b *birth) inputs(def *workflow.Definition, given map[string]string) (map[workflow.DataName]workflow.Value, error) {
+func (b *birth) inputs(
+	def *workflow.Definition, given map[string]string,
+) (map[workflow.DataName]workflow.Value, error) {
 	if b != nil {
 		return maps.Clone(b.input), nil
 	}
@@ -342,12 +370,14 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 			}
 			input[d.Name] = v
 		case d.Required && d.Default == nil:
-			return nil, api.Errorf(api.Invalid, "workflow %s needs a value for %s (%s)", def.Name, d.Name, d.Type).WithHint("give it: --input %s=…", d.Name)
+			return nil, api.Errorf(api.Invalid, "workflow %s needs a value for %s (%s)", def.Name, d.Name, d.Type).
+				WithHint("give it: --input %s=…", d.Name)
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(names, k) {
-			return nil, api.Errorf(api.Invalid, "workflow %s has no data %q", def.Name, k).WithHint("%s", declares(names))
+			return nil, api.Errorf(api.Invalid, "workflow %s has no data %q", def.Name, k).
+				WithHint("%s", declares(names))
 		}
 	}
 	return input, nil
@@ -365,12 +395,18 @@ func declares(names []string) string {
 // What is not in it is refused at start, never ignored.
 var alive = map[string]bool{
 	"coordination: orchestration": true,
-	"timeout":                     true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
+	"timeout":                     true, "time-to-wait": true, "reconcile": true, "on-failure: release": true,
+	"on-failure: contingency": true, "on-failure: block": true,
 	"type: manual": true, "type: semi-automatic": true, "type: workflow": true, "uses": true,
-	"needs": true, "retries": true, "compensate": true, "responsible": true, "administrators": true, "role": true, "creator-role": true,
-	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true, "offline": true,
-	"data: file": true, "deadline": true, "warnings": true, "transfer": true, "priority": true, "initial": true, "constraints: when": true, "final": true,
-	"enabled": true, "distribution: notify": true,
+	"needs": true, "retries": true, "compensate": true, "responsible": true, "administrators": true, "role": true,
+	"creator-role": true,
+	"produces":     true, "distribution: mechanism": true, "distribution: dispatching": true,
+	"distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true,
+	"suitability": true, "urgency": true, "duration": true, "offline": true,
+	"data: file": true, "deadline": true, "warnings": true, "transfer": true, "priority": true, "initial": true,
+	"constraints: when": true, "final": true,
+	"enabled": true, "distribution: notify": true, "distribution: patience": true,
+	"distribution: relax": true, "distribution: urgency-growth": true, "resources": true, "holds": true,
 }
 
 // driven are those that a definition may have besides that is driven by its data.
@@ -386,12 +422,20 @@ func NotYet(def *workflow.Definition) []workflow.FeatureUse {
 	})
 }
 
+// WhyNotYet is what about its use keeps nodes of this version from doing a part of the language; empty: all uses do.
+func WhyNotYet(def *workflow.Definition, f workflow.FeatureUse) string {
+	if f.Feature != "repeat" {
+		return ""
+	}
+	return def.FlowObstacle()
+}
+
 // notYet refuses what this node cannot do yet.
 func (k *desk) notYet(def *workflow.Definition, r api.StartRequest) error {
 	var missing []string
 	for _, f := range NotYet(def) {
 		what := f.Feature
-		if why := def.FlowObstacle(); f.Feature == "repeat" && why != "" {
+		if why := WhyNotYet(def, f); why != "" {
 			what += ": " + why
 		} else if f.Task != "" {
 			what += " (task " + string(f.Task) + ")"
@@ -403,7 +447,8 @@ func (k *desk) notYet(def *workflow.Definition, r api.StartRequest) error {
 	}
 	slices.Sort(missing)
 	missing = slices.Compact(missing)
-	return api.Errorf(api.Refused, "workflow %s uses what this version cannot do yet: %s", def.Name, strings.Join(missing, ", ")).
+	return api.Errorf(api.Refused, "workflow %s uses what this version cannot do yet: %s", def.Name,
+		strings.Join(missing, ", ")).
 		WithHint("leave it out, or wait for the version that has it; nothing of a definition is ever ignored")
 }
 
@@ -575,7 +620,8 @@ func (k *desk) lacks(role workflow.RoleName, what string) error {
 // lacking is the refusal of what a role that this node lacks is for.
 func (k *desk) lacking(role workflow.RoleName, what string) error {
 	leaf := k.wallet.Chain().Leaf()
-	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and its certificate gives it %s", leaf.Name, what, role, orNone(leaf.Roles)).
+	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and its certificate gives it %s", leaf.Name,
+		what, role, orNone(leaf.Roles)).
 		WithHint("roles come with the invitation: a partner that may invite makes one with --role %s", role)
 }
 
@@ -803,7 +849,8 @@ func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
 // nothing stays.
 func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, error) {
 	if n.Away() {
-		return nil, n.explain(api.Errorf(api.Refused, "this node is disconnected on purpose: nobody would hear that it leaves").
+		return nil, n.explain(api.Errorf(api.Refused,
+			"this node is disconnected on purpose: nobody would hear that it leaves").
 			WithHint("mutirao worklist reconnect, and leave then"))
 	}
 	out, err := n.departure.leave(ctx, r)

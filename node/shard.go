@@ -202,7 +202,8 @@ func (b *batch) opens(i int) {
 // emptied is the batch without what it led to.
 func (b batch) emptied() batch {
 	return batch{
-		touched: emptied(b.touched), supplies: emptied(b.supplies), refusals: emptied(b.refusals), after: emptied(b.after),
+		touched: emptied(b.touched), supplies: emptied(b.supplies), refusals: emptied(b.refusals),
+		after:  emptied(b.after),
 		writes: emptied(b.writes), ready: emptied(b.ready),
 	}
 }
@@ -265,7 +266,9 @@ const (
 )
 
 func newShard(n *instances, i int) *shard {
-	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, tellings: map[workflow.PartnerID]*telling{}, underWay: map[workflow.InstanceID]bool{}, again: map[workflow.InstanceID]bool{},
+	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue),
+		held: map[workflow.InstanceID]*held{}, tellings: map[workflow.PartnerID]*telling{},
+		underWay: map[workflow.InstanceID]bool{}, again: map[workflow.InstanceID]bool{},
 		aside: map[workflow.InstanceID]setAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]weight{}}
 }
 
@@ -591,7 +594,8 @@ func (s *shard) decide(h *held, b *batch) {
 // lose handles a failed commit: nothing of the round happened. The machines
 // have facts that are not durable, so they are dropped and loaded again.
 func (s *shard) lose(b batch, err error) {
-	s.log.Error("could not make facts durable; the instances are loaded again", "instances", len(b.touched), "error", err)
+	s.log.Error("could not make facts durable; the instances are loaded again", "instances", len(b.touched),
+		"error", err)
 	s.unlearn(b.writes)
 	for _, w := range b.writes {
 		if w.Key[0] == prefixQuarantine && !w.Delete {
@@ -687,7 +691,9 @@ func (s *shard) act(h *held, r choreo.Effects) {
 		s.start(h, j)
 	}
 	if len(r.Persist) > 0 && s.n.events.watched() {
-		s.n.events.publish(api.Event{At: s.now.Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State)})
+		s.n.events.publish(api.Event{
+			At: s.now.Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State),
+		})
 	}
 	if h.news != nil {
 		s.n.index.tell(id, *h.news)
@@ -740,7 +746,8 @@ func (s *shard) start(h *held, j choreo.Job) {
 				return err
 			}
 			s.n.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
-				err = h.m.TaskEnded(j.Attempt, j.Try, choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), p)
+				err = h.m.TaskEnded(j.Attempt, j.Try,
+					choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), p)
 				return h.m.Given()
 			})
 			s.touch(h)
@@ -751,7 +758,8 @@ func (s *shard) start(h *held, j choreo.Job) {
 	reads, makes := filesOf(h.def.Def, j.Task, j.Input)
 	s.n.runner.Start(runner.Job{
 		Files: reads, Makes: makes, Ref: jobRef{id, j.Attempt, j.Lease, h.def},
-		Key: jobKey(id, j.Attempt), Idempotency: idempotency(id, j), Instance: id.String(), Origin: origin, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
+		Key: jobKey(id, j.Attempt), Idempotency: idempotency(id, j), Instance: id.String(), Origin: origin,
+		Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
 		Dispatching: h.def.Def.Distribution.Dispatching, Rank: h.rank(j.Task), Priority: j.Task.Priority,
 		AgeOfInstance: max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0), // people's time: it decides nothing
@@ -790,7 +798,8 @@ func (s *shard) summarise(h *held) summary {
 	}
 	sum.State, sum.Uses = h.m.Overall(), usedBy(h.m)
 	if sum.State == workflow.InstanceRunning {
-		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "", 0, false
+		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "",
+			0, false
 		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
 		sum.Done, sum.Tasks, sum.Needs, sum.People = 0, 0, "", ""
 		return sum
@@ -952,7 +961,10 @@ func (s *shard) create(m *choreo.Machine, def *library.Definition, began int64) 
 
 func firstSummary(m *choreo.Machine, def *library.Definition) summary {
 	g := m.Genesis()
-	return summary{Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: g.Chain.Author, Started: g.At, Began: g.At, Of: partOf(m.Parent()), Uses: usedBy(m)}
+	return summary{
+		Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: g.Chain.Author, Started: g.At,
+		Began: g.At, Of: partOf(m.Parent()), Uses: usedBy(m),
+	}
 }
 
 // tellHeads tells p what is durable here of these instances.

@@ -45,7 +45,10 @@ func TestWhatAPersonSeesOfAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _ := nurses(t)
 		tm.add("base", ward)
-		if _, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "ward", Input: map[string]string{"patient": "Zoë Ávila", "bed": "7"}}); err != nil {
+		if _, err := tm.p["base"].node.Start(t.Context(),
+			api.StartRequest{
+				Workflow: "ward", Input: map[string]string{"patient": "Zoë Ávila", "bed": "7"},
+			}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -66,7 +69,8 @@ func TestWhatAPersonSeesOfAnItem(t *testing.T) {
 		zero, most := 0.0, 300.0
 		weight := api.Field{Name: "weight", Type: "number", Doc: "In kilograms", Min: &zero, Max: &most}
 		s := tm.sheet("tablet", "bia", weigh.ID)
-		if !s.Whole || s.Doc != "Weigh the patient.\nWithout shoes." || cmp.Diff(s.Fields, []api.Field{weight}) != "" || len(s.Data) > 0 {
+		if !s.Whole || s.Doc != "Weigh the patient.\nWithout shoes." || cmp.Diff(s.Fields, []api.Field{weight}) != "" ||
+			len(s.Data) > 0 {
 			t.Errorf("before it is taken: %+v", s)
 		}
 		if err := tm.claim("tablet", "bia", api.ClaimSelect, weigh.ID); err != nil {
@@ -77,7 +81,8 @@ func TestWhatAPersonSeesOfAnItem(t *testing.T) {
 		}
 
 		ask := of("ask")
-		if s := tm.sheet("tablet", "bia", ask.ID); len(s.Data) > 0 || len(s.After) != 1 || s.After[0].Task != "weigh" || s.After[0].By != "bia" {
+		if s := tm.sheet("tablet", "bia", ask.ID); len(s.Data) > 0 || len(s.After) != 1 || s.After[0].Task != "weigh" ||
+			s.After[0].By != "bia" {
 			t.Errorf("before it is taken: %+v", s)
 		}
 		if err := tm.claim("tablet", "bia", api.ClaimLock, ask.ID); err != nil {
@@ -86,12 +91,16 @@ func TestWhatAPersonSeesOfAnItem(t *testing.T) {
 		whole := func() {
 			t.Helper()
 			s := tm.sheet("tablet", "bia", ask.ID)
-			data := []api.Datum{{Name: "patient", Type: "string", Doc: "Who it is about", Value: "Zoë Ávila"}, {Name: "weight", Type: "number", Doc: "In kilograms", Value: 61.5}}
+			data := []api.Datum{
+				{Name: "patient", Type: "string", Doc: "Who it is about", Value: "Zoë Ávila"},
+				{Name: "weight", Type: "number", Doc: "In kilograms", Value: 61.5},
+			}
 			mood := []api.Field{{Name: "mood", Type: "string", Enum: []any{"well", "unwell"}}}
 			if diff := cmp.Diff(data, s.Data) + cmp.Diff(mood, s.Fields); !s.Whole || diff != "" {
 				t.Errorf("once it is locked: %+v\n%s", s, diff)
 			}
-			if s.Item.Due == nil || s.Item.Due.Kind != "timeout" || !s.Item.Due.About || s.Item.State != api.ItemLocked || s.Item.Subject != "Zoë Ávila, bed 7" {
+			if s.Item.Due == nil || s.Item.Due.Kind != "timeout" || !s.Item.Due.About ||
+				s.Item.State != api.ItemLocked || s.Item.Subject != "Zoë Ávila, bed 7" {
 				t.Errorf("its item: %+v, due %+v", s.Item, s.Item.Due)
 			}
 		}
@@ -125,7 +134,8 @@ func TestWhatPartnersSayOfAnItemIsChecked(t *testing.T) {
 			"", "[]", `{"fields":[{"name":"a b","type":"string"}]}`, `{"fields":[{"name":"a","type":"script"}]}`,
 			`{"fields":[` + strings.Repeat(`{"name":"a","type":"string"},`, 600) + `{"name":"a","type":"string"}]}`,
 		} {
-			tm.p["base"].plug.HandleRequest("/mutirao/item/1.0.0", false, func(workflow.PartnerID, []byte) ([]byte, error) { return []byte(answer), nil })
+			tm.p["base"].plug.HandleRequest("/mutirao/item/1.0.0", false,
+				func(workflow.PartnerID, []byte) ([]byte, error) { return []byte(answer), nil })
 			if s := tm.sheet("tablet", "bia", item); s.Whole || len(s.Fields) > 0 || s.Item.Task != "weigh" {
 				t.Errorf("%.60s: %+v", answer, s)
 			}
@@ -146,11 +156,15 @@ func TestWhoMayAskAboutAnItem(t *testing.T) {
 			{User: string(tm.p["phone"].id()), Instance: instance(t, id), Item: item},
 			{User: string(tm.p["phone"].id()), Item: item},
 		} {
-			if b, err := tm.p["phone"].plug.Request(t.Context(), tm.p["base"].id(), nil, "/mutirao/item/1.0.0", must(wire.EncodeItem(q))); err == nil {
+			if b, err := tm.p["phone"].plug.Request(t.Context(), tm.p["base"].id(), nil, "/mutirao/item/1.0.0",
+				must(wire.EncodeItem(q))); err == nil {
 				t.Errorf("the phone got %s for %+v", b, q)
 			}
 		}
-		if b, err := tm.p["tablet"].plug.Request(t.Context(), tm.p["base"].id(), nil, "/mutirao/item/1.0.0", must(wire.EncodeItem(wire.Item{User: bia, Instance: instance(t, id), Item: item}))); err != nil || !strings.Contains(string(b), "weight") {
+		if b, err := tm.p["tablet"].plug.Request(t.Context(), tm.p["base"].id(), nil, "/mutirao/item/1.0.0",
+			must(wire.EncodeItem(wire.Item{
+				User: bia, Instance: instance(t, id), Item: item,
+			}))); err != nil || !strings.Contains(string(b), "weight") {
 			t.Errorf("the tablet got %s, %v", b, err)
 		}
 	})

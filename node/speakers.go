@@ -53,7 +53,8 @@ func (c *credentials) Speaker(word []byte, signed [32]byte) (choreo.Speaker, err
 func (p *partners) Person(u worklist.User) (worklist.Person, bool) {
 	if id, err := users.ParseID(string(u)); err == nil {
 		who, err := p.users.User(id, p.clock.Now().Wall)
-		return p.present(worklist.Person{User: u, Roles: who.Roles}, nodesOf(who)...), err == nil && len(who.Devices) > 0
+		return p.present(worklist.Person{User: u, Roles: who.Roles}, nodesOf(who)...),
+			err == nil && len(who.Devices) > 0
 	}
 	id := workflow.PartnerID(u)
 	if id == p.self {
@@ -93,7 +94,9 @@ func (p *partners) calledAll(of []worklist.User) (out []string) {
 }
 
 // describeClaim says in words what a claim says, and of which task.
-func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(choreo.AttemptID) workflow.TaskName) (workflow.TaskName, string) {
+func (vw *view) describeClaim(
+	c *choreo.Claim, who worklist.User, name func(choreo.AttemptID) workflow.TaskName,
+) (workflow.TaskName, string) {
 	var tasks []string
 	for _, id := range c.About() {
 		tasks = append(tasks, string(name(id)))
@@ -125,9 +128,18 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 		if x.What == worklist.Recover {
 			return "", tellStep(person, x.Reason)
 		}
-		return task, strings.TrimSuffix(fmt.Sprintf("%s orders: %s: %s", person, x.What, x.Reason), ": ")
+		what := x.What
+		if x.To != "" {
+			what += ", by " + vw.people.label(x.To)
+		}
+		return task, strings.TrimSuffix(fmt.Sprintf("%s orders: %s: %s", person, what, x.Reason), ": ")
 	case worklist.Offer:
 		return task, "offered to " + strings.Join(vw.partners.calledAll(x.To), ", ")
+	case worklist.Reserve:
+		return x.Item.Slot, "has " + strings.Join(texts(x.Resources), ", ") + " until it ends"
+	case worklist.Keep:
+		return "", fmt.Sprintf("the resources of partition %s are given out by this partner from now on, as the one is gone "+
+			"that did", x.Partition)
 	case worklist.Notify:
 		return "", "items are offered by the policy " + x.Policy.String() + " from now on, says " + person
 	case worklist.Extend:
@@ -158,7 +170,8 @@ func (vw *view) describeTransfer(x worklist.Transfer, person string) string {
 	text := "put back by " + person
 	switch {
 	case x.Cause == worklist.ByDeadline:
-		return fmt.Sprintf("passed to %s, who answers for the instance, as its deadline is near", vw.partners.called(x.To))
+		return fmt.Sprintf("passed to %s, who answers for the instance, as its deadline is near",
+			vw.partners.called(x.To))
 	case x.To != "":
 		text = fmt.Sprintf("handed to %s by %s, and kept for an hour", vw.partners.called(x.To), person)
 	case x.Role != "":

@@ -45,6 +45,17 @@ func subjectOf(h *held) string {
 	return strings.Join(all[:min(len(all), subjectParts)], ", ")
 }
 
+// inOneLine is a text with its lines beside each other, or the beginning of it.
+func inOneLine(text string, most int) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return short(strings.Join(lines, "; "), most)
+}
+
 // short is the first line of a text, or the beginning of it.
 func short(text string, most int) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"strings"
@@ -32,6 +33,10 @@ type tally struct {
 	begun map[workflow.InstanceID]summary // not durable yet
 	// brings are, by their initiators, how many instances there are of each definition.
 	brings map[workflow.PartnerID]map[workflow.Hash]int
+	// used is how many instances there are of each definition, or with it for one of their tasks; unknown, of how many
+	// that is not known.
+	used    map[workflow.Hash]int
+	unknown int
 	// stored are the bytes of the facts of instances that are not in memory, by author.
 	stored    map[workflow.PartnerID]int64
 	storedAll int64
@@ -43,7 +48,8 @@ type tallied struct{ running, ended int }
 func newTally() tally {
 	return tally{
 		of: map[workflow.PartnerID]tallied{}, begun: map[workflow.InstanceID]summary{},
-		brings: map[workflow.PartnerID]map[workflow.Hash]int{}, stored: map[workflow.PartnerID]int64{},
+		brings: map[workflow.PartnerID]map[workflow.Hash]int{}, used: map[workflow.Hash]int{},
+		stored: map[workflow.PartnerID]int64{},
 	}
 }
 
@@ -71,8 +77,16 @@ func (t *tally) count(sum summary, by int) {
 	default:
 		t.add(sum.By, 0, by)
 	}
-	if sum.Definition != (workflow.Hash{}) {
+	if sum.Definition == (workflow.Hash{}) {
+		t.unknown += by
+	} else {
 		t.bring(sum.By, sum.Definition, by)
+		countIn(t.used, sum.Definition, by)
+	}
+	for _, h := range strings.Fields(sum.Uses) {
+		if b, err := hex.DecodeString(h); err == nil && len(b) == len(workflow.Hash{}) {
+			countIn(t.used, workflow.Hash(b), by)
+		}
 	}
 	if !sum.Settled {
 		return // it is in memory, and weighed there
@@ -83,12 +97,15 @@ func (t *tally) count(sum summary, by int) {
 			size, _ := strconv.ParseInt(sizes[i], 10, 64) // our own; damaged, it counts for nothing
 			size *= int64(by)
 			t.storedAll += size
-			if id := workflow.PartnerID(p); t.stored[id]+size == 0 {
-				delete(t.stored, id)
-			} else {
-				t.stored[id] += size
-			}
+			countIn(t.stored, workflow.PartnerID(p), size)
 		}
+	}
+}
+
+// countIn adds to a count of many, in which nothing stands that is 0.
+func countIn[K comparable, N int | int64](counts map[K]N, k K, by N) {
+	if counts[k] += by; counts[k] == 0 {
+		delete(counts, k)
 	}
 }
 
@@ -98,9 +115,7 @@ func (t *tally) bring(p workflow.PartnerID, h workflow.Hash, by int) {
 		of = map[workflow.Hash]int{}
 		t.brings[p] = of
 	}
-	if of[h] += by; of[h] == 0 {
-		delete(of, h)
-	}
+	countIn(of, h, by)
 	if len(of) == 0 {
 		delete(t.brings, p)
 	}

@@ -205,7 +205,10 @@ func (p *partner) start() {
 	if p.adjust != nil {
 		p.adjust(&cfg)
 	}
-	parts := node.Parts{Member: m, Config: cfg, Store: p.disk, Runner: p.hand, Clock: bubbleClock{}, Version: "test", Logger: testLogger(p.name), Keys: node.UserKeysIn(p.dir)}
+	parts := node.Parts{
+		Member: m, Config: cfg, Store: p.disk, Runner: p.hand, Clock: bubbleClock{}, Version: "test",
+		Logger: testLogger(p.name), Keys: node.UserKeysIn(p.dir),
+	}
 	if p.fit != nil {
 		p.fit(&parts)
 	}
@@ -283,7 +286,10 @@ func newTeamWith(t *testing.T, adjust func(*configs.Config), fit func(*node.Part
 		name, role, _ := strings.Cut(name, ":")
 		names[i] = name
 		roles := slices.DeleteFunc([]string{role}, func(r string) bool { return r == "" })
-		p := &partner{t: t, f: tm.f, name: name, dir: filepath.Join(root, name), disk: newDisk(), hand: newHand(), adjust: adjust, fit: fit}
+		p := &partner{
+			t: t, f: tm.f, name: name, dir: filepath.Join(root, name), disk: newDisk(), hand: newHand(), adjust: adjust,
+			fit: fit,
+		}
 		if i == 0 {
 			if _, err := node.Init(p.dir, node.InitOptions{Mesh: "test", Name: name, Roles: roles}); err != nil {
 				t.Fatal(err)
@@ -323,9 +329,10 @@ func (tm *team) close() {
 
 // join redeems an invitation for a partner.
 func (tm *team) join(p *partner, token string) error {
-	_, err := node.Join(tm.t.Context(), p.dir, token, p.name, func(key ed25519.PrivateKey) (node.Requester, func(), error) {
-		return stranger{tm.f, trust.IDOf(key.Public().(ed25519.PublicKey))}, func() {}, nil
-	})
+	_, err := node.Join(tm.t.Context(), p.dir, token, p.name,
+		func(key ed25519.PrivateKey) (node.Requester, func(), error) {
+			return stranger{tm.f, trust.IDOf(key.Public().(ed25519.PublicKey))}, func() {}, nil
+		})
 	return err
 }
 
@@ -386,7 +393,8 @@ func (tm *team) succeeds(id string, within time.Duration, at ...string) time.Dur
 	for _, name := range at {
 		for tm.state(name, id) != workflow.InstanceSucceeded {
 			if time.Since(began) > within {
-				tm.t.Fatalf("not within %v at %s: success; it is %q there\n%s", within, name, tm.state(name, id), lines(tm.log(name, id)))
+				tm.t.Fatalf("not within %v at %s: success; it is %q there\n%s", within, name, tm.state(name, id),
+					lines(tm.log(name, id)))
 			}
 			pass(10 * time.Millisecond)
 		}
@@ -432,7 +440,8 @@ func (tm *team) log(at, id string) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		out = append(out, fmt.Sprintf("%d %s %d %.10s %s %s %s %v", e.Time, e.Author, e.Seq, e.Fact, e.Kind, e.Task, e.Text, e.Counted))
+		out = append(out, fmt.Sprintf("%d %s %d %.10s %s %s %s %v", e.Time, e.Author, e.Seq, e.Fact, e.Kind, e.Task,
+			e.Text, e.Counted))
 	}
 	return out
 }

@@ -58,7 +58,10 @@ func TestSharesByPartners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools := newTools(Parts{Member: Member{Key: key}, Clock: stillClock{}, Config: configs.Config{Limits: configs.Limits{Memory: 16 << 20, Disk: 128 << 20}}})
+	tools := newTools(Parts{
+		Member: Member{Key: key}, Clock: stillClock{},
+		Config: configs.Config{Limits: configs.Limits{Memory: 16 << 20, Disk: 128 << 20}},
+	})
 	x := &instances{contacts: newContacts(tools, nil), usage: newUsage(), index: newIndex()}
 	for _, c := range []struct {
 		partners, left int
@@ -119,7 +122,8 @@ func TestSummaryNamesFewStrangers(t *testing.T) {
 			}
 		}
 		if want := 4 + min(n, maxStrangers); len(named) != want {
-			t.Errorf("of %d that nobody knows and four that are known or wrote something %d are named, want %d", n, len(named), want)
+			t.Errorf("of %d that nobody knows and four that are known or wrote something %d are named, want %d", n,
+				len(named), want)
 		}
 	}
 }
@@ -143,9 +147,12 @@ func pile(t *testing.T, def *library.Definition, number, facts int, load string,
 		next.Seq, next.Prev = next.Seq+1, id
 		return r
 	}
-	next = choreo.Fact{Format: choreo.FormatFact, Chain: choreo.Chain{Author: "eve", Incarnation: choreo.Incarnation{1}}, Seq: 1}
+	next = choreo.Fact{
+		Format: choreo.FormatFact, Chain: choreo.Chain{Author: "eve", Incarnation: choreo.Incarnation{1}}, Seq: 1,
+	}
 	genesis := read(choreo.Body{Genesis: &choreo.Genesis{
-		Definition: def.Hash, Nonce: [16]byte{byte(number), byte(number >> 8)}, Input: map[workflow.DataName]workflow.Value{"load": load},
+		Definition: def.Hash, Nonce: [16]byte{byte(number), byte(number >> 8)},
+		Input:      map[workflow.DataName]workflow.Value{"load": load},
 		Succession: append([]workflow.PartnerID{"eve", "ana"}, others...), Coordination: workflow.Choreography,
 		Assign: []choreo.Placement{{Partition: "all", Partner: "ana"}},
 	}})

@@ -299,7 +299,8 @@ func TestAMemberCannotMakeUsers(t *testing.T) {
 			t.Errorf("counted: %v", counted)
 		}
 		d, err := tm.p["one"].node.Doctor(context.Background())
-		if err != nil || !slices.ContainsFunc(d.Findings, func(f api.Finding) bool { return strings.Contains(f.What, "records about users") }) {
+		if err != nil || !slices.ContainsFunc(d.Findings,
+			func(f api.Finding) bool { return strings.Contains(f.What, "records about users") }) {
 			t.Errorf("the doctor does not say it: %v", err)
 		}
 		if n := len(listNames(tm, "one")); n != 3 {

@@ -15,7 +15,8 @@ func TestVerifier(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	author := trust.IDOf(key.Public().(ed25519.PublicKey))
 	signed := func(id choreo.FactID) choreo.Signature {
-		att := choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) })
+		att := choreo.Attest([]choreo.FactID{id},
+			func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) })
 		s, err := att[0].Signature(author, id)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -17,15 +18,17 @@ type storedWaits struct {
 	BootID string
 	Boot   time.Duration
 	Wall   int64 // ms
-	Waits  choreo.Waits
+	Waits  waits.Stored
 }
 
 // waitsWrite stores an instance's waits; none removes what is stored.
-func (s *shard) waitsWrite(id workflow.InstanceID, ws choreo.Waits) kv.Write {
+func (s *shard) waitsWrite(id workflow.InstanceID, ws waits.Stored) kv.Write {
 	if len(ws.All) == 0 {
 		return kv.Write{Key: waitsKey(id), Delete: true}
 	}
-	return kv.Write{Key: waitsKey(id), Value: encode(storedWaits{BootID: s.n.bootID, Boot: s.now.Boot, Wall: s.now.Wall.UnixMilli(), Waits: ws})}
+	return kv.Write{Key: waitsKey(id), Value: encode(storedWaits{
+		BootID: s.n.bootID, Boot: s.now.Boot, Wall: s.now.Wall.UnixMilli(), Waits: ws,
+	})}
 }
 
 // readWaits reads the stored waits of an instance, and what has passed since: in the same

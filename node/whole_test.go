@@ -26,7 +26,8 @@ func TestWholeNamesForWhatCannotBeTakenBack(t *testing.T) {
 		_, err = one.SetElectorate(t.Context(), api.ElectorateRequest{Set: []string{"one", start}, Override: true})
 		wantRefusal(t, "electorate --override", err, why)
 
-		if e, err := one.SetElectorate(t.Context(), api.ElectorateRequest{Set: []string{"one", start}}); err != nil || len(e.Voters) != 2 {
+		if e, err := one.SetElectorate(t.Context(), api.ElectorateRequest{Set: []string{"one", start}}); err != nil ||
+			len(e.Voters) != 2 {
 			t.Errorf("an electorate that consents is not set: %v", err)
 		}
 		if _, err = one.SetElectorate(t.Context(), api.ElectorateRequest{Set: []string{"one", whole}, Override: true}); err != nil {

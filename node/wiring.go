@@ -117,7 +117,8 @@ func (n *Node) read(t *tools) (s *stock, err error) {
 	}
 	unknown := func(err error) { n.losses.lost("a definition; partners tell it again (%v)", err) }
 	listed := t.config.Limits.Workflows
-	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: shareOf(listed), Shares: memberShare}, s.wallet, unknown)
+	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: shareOf(listed), Shares: memberShare},
+		s.wallet, unknown)
 	if err = errors.Join(err, s.learned.load(t.store)); err != nil {
 		return nil, err
 	}
@@ -135,8 +136,9 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 	}
 	n.retention = newRetention(n.contacts, n.crew, n.index, n.people, n.definitions, s.book)
 	n.joining, err = joining.New(joining.Surroundings{
-		Store: t.store, Clock: t.clock, Peers: peers{n.contacts}, Members: members{n.people}, Certificates: s.wallet, Evictions: s.evicted,
-		Random: random, Lifetime: Lifetime, Best: bestAddress,
+		Store: t.store, Clock: t.clock, Peers: peers{n.contacts}, Members: members{n.people}, Certificates: s.wallet,
+		Evictions: s.evicted,
+		Random:    random, Lifetime: Lifetime, Best: bestAddress,
 	})
 	if err != nil {
 		return err
@@ -148,11 +150,14 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 	n.evictions = evictions.New(s.evicted, evictions.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Peers: peers{n.contacts}, Members: members{n.people},
 		Certificates: n.certificates, Clock: t.clock, Log: t.log,
-		Issued: s.users.IssuedBy, Unseen: n.joining.Unseen, Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
+		Issued: s.users.IssuedBy, Unseen: n.joining.Unseen, Chance: t.chance, Nudge: t.nudge,
+		Aside: func(fn func()) { n.crew.side(fn) },
 	})
 	n.roster = roster.New(s.list, turn, roster.Surroundings{
-		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Gossip: direct{n.contacts}, Own: n.own,
-		Work: workload{s.ledger}, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance, Publish: t.events.publish,
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Gossip: direct{n.contacts},
+		Own:  n.own,
+		Work: workload{s.ledger}, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance,
+		Publish:  t.events.publish,
 		Standing: n.certificates.CheckStanding, Compare: n.retention.Greet,
 		Leaving: func() bool { return n.departure.leaving.Load() || n.absence.goes() },
 		Away:    func() bool { _, away := n.absence.away(); return away },
@@ -172,14 +177,18 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		return err
 	}
 	n.partners = &partners{
-		people: n.people, offices: n.elections, ledger: s.ledger, learned: s.learned, tellStart: n.roster.TellStart,
-		users: s.users, clock: t.clock, presence: newPresence(t.clock),
+		people: n.people, offices: n.elections, ledger: s.ledger, learned: s.learned, users: s.users,
+		tellStart: func(since time.Duration) time.Duration { return n.departure.tellStart(since) },
+		clock:     t.clock, presence: newPresence(t.clock),
 	}
 	n.departure = &departure{
-		contacts: n.contacts, crew: n.crew, people: n.people, wallet: s.wallet, own: n.own, partners: n.partners, elections: n.elections,
-		announce: n.announce, hasLeft: make(chan struct{}),
+		contacts: n.contacts, crew: n.crew, people: n.people, wallet: s.wallet, own: n.own, partners: n.partners,
+		elections: n.elections,
+		announce:  n.announce, inAWhile: n.roster.TellStart, hasLeft: make(chan struct{}),
 	}
-	n.clocks = clocks.New(clocks.Surroundings{Clock: t.clock, Gone: n.people.Evicted, Label: n.people.label, Chain: s.wallet.Chain})
+	n.clocks = clocks.New(clocks.Surroundings{
+		Clock: t.clock, Gone: n.people.Evicted, Label: n.people.label, Chain: s.wallet.Chain,
+	})
 	return nil
 }
 
@@ -192,24 +201,30 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		},
 	})
 	n.overview = overview.New(overview.Surroundings{
-		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: members{n.people}, Limit: t.config.Limits.Instances,
+		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: members{n.people},
+		Limit:   t.config.Limits.Instances,
 		Here:    func(id workflow.InstanceID) bool { _, here := n.index.get(id); return here },
 		Another: func() { n.instances.touchAll() },
 		Count:   t.count, Trouble: t.troubles.set, Publish: t.events.publish,
 	})
 	n.data = datasets.New(s.sets, datasets.Surroundings{
-		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Members: members{n.people}, Partner: peers{n.contacts},
-		Author: n.definitions.AuthorOf, Check: n.own.Check, Announce: n.announce, Pause: n.own.LoadPause, Nudge: t.nudge,
+		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Members: members{n.people},
+		Partner: peers{n.contacts},
+		Author:  n.definitions.AuthorOf, Check: n.own.Check, Announce: n.announce, Pause: n.own.LoadPause,
+		Nudge: t.nudge,
 	})
 	back := &restoration{
 		tools: t, crew: n.crew, life: n.life, losses: n.losses, own: n.own, people: n.people, elections: n.elections,
 		announce: n.announce,
 	}
 	n.instances = &instances{
-		contacts: n.contacts, crew: n.crew, view: &view{contacts: n.contacts, people: n.people, partners: n.partners, ahead: n.clocks.AheadOf}, runner: n.parts.Runner,
-		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: s.wallet, own: n.own,
+		contacts: n.contacts, crew: n.crew,
+		view:   &view{contacts: n.contacts, people: n.people, partners: n.partners, ahead: n.clocks.AheadOf},
+		runner: n.parts.Runner,
+		life:   n.life, losses: n.losses, restoration: back, people: n.people, wallet: s.wallet, own: n.own,
 		partners: n.partners, ledger: s.ledger,
-		learned: s.learned, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),
+		learned: s.learned, definitions: n.definitions, library: n.library, roster: n.roster, data: n.data,
+		index: n.index, usage: newUsage(),
 		lineup: newLineup(), retention: n.retention, chief: n.overview.Chief,
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(), faults: newFaults(n.parts.Loud),
 	}
@@ -220,7 +235,10 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	n.desk = &desk{instances: n.instances, overview: n.overview, elections: n.elections}
 	n.filing = &filing{desk: n.desk, data: n.data}
 	n.instances.filing, n.instances.view.filing = n.filing, n.filing
-	n.jobs = &jobs{desk: n.desk, pool: &runner.Pool{}, config: t.config.Applications, own: n.own, runs: n.parts.Runner.Has, setProfile: n.SetProfile, elsewhere: newElsewhere()}
+	n.jobs = &jobs{
+		desk: n.desk, pool: &runner.Pool{}, config: t.config.Applications, own: n.own, runs: n.parts.Runner.Has,
+		setProfile: n.SetProfile, elsewhere: newElsewhere(),
+	}
 	n.instances.view.jobs = n.jobs
 	n.instances.runner = &filesFirst{
 		Runner: &withWorkers{n.parts.Runner, n.jobs}, filing: n.filing, waiting: map[string]context.CancelFunc{},
@@ -228,9 +246,11 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	n.instances.nested = &nested{desk: n.desk, busy: map[string]bool{}}
 	if n.parts.Files != nil {
 		n.filing.files = files.New(n.parts.Files, files.Surroundings{
-			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label, Gone: n.people.Gone,
+			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label,
+			Gone:  n.people.Gone,
 			Again: n.filing.again,
-			Lost:  func(what string) { n.losses.lost("%s", what) }, Mentions: n.filing.mentions, Want: n.filing.wantAgain,
+			Lost:  func(what string) { n.losses.lost("%s", what) }, Mentions: n.filing.mentions,
+			Want: n.filing.wantAgain,
 		})
 	}
 }
@@ -238,9 +258,11 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 // wirePeoplesWork makes what is about users and their tasks.
 func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	n.users, err = users.New(s.users, users.Surroundings{
-		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Members: members{n.people},
+		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
+		Members:      members{n.people},
 		Certificates: s.wallet, Keys: cmp.Or[users.Keys](n.parts.Keys, noKeys{}), Random: t.random, Lifetime: Lifetime,
-		Nudge: t.nudge, Publish: func(e api.Event) { t.events.publish(e); n.instances.peopleChanged() }, Work: n.desk.peoplesWork,
+		Nudge: t.nudge, Publish: func(e api.Event) { t.events.publish(e); n.instances.peopleChanged() },
+		Work: n.desk.peoplesWork,
 	})
 	if err != nil {
 		return err
@@ -250,21 +272,26 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	n.filing.keeps = func(id workflow.InstanceID) bool { return n.worklists.Keeps(id) }
 	items := peoplesItems{n.desk}
 	n.worklists, err = worklists.New(worklists.Surroundings{
-		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, People: speakers{n.users, n.partners},
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
+		People:    speakers{n.users, n.partners},
 		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
 		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.has,
-		Name: n.people.name, Explain: n.explain, Known: items.known, Away: func() (time.Time, bool) { return n.absence.away() },
+		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
+		Away:    func() (time.Time, bool) { return n.absence.away() },
+		MayLock: n.parts.mayLock,
 	})
 	if err != nil {
 		return err
 	}
 	n.absence, err = loadAbsence(&absence{
-		contacts: n.contacts, crew: n.crew, departure: n.departure, announce: n.announce, worklists: n.worklists, filing: n.filing,
+		contacts: n.contacts, crew: n.crew, departure: n.departure, announce: n.announce, worklists: n.worklists,
+		filing:  n.filing,
 		refresh: s.list.Gap,
 	})
 	n.prefetcher = &prefetcher{
-		contacts: n.contacts, crew: n.crew, worklists: n.worklists, filing: n.filing, absence: n.absence, running: make(chan struct{}, 1),
+		contacts: n.contacts, crew: n.crew, worklists: n.worklists, filing: n.filing, absence: n.absence,
+		running: make(chan struct{}, 1),
 	}
 	return err
 }

@@ -21,7 +21,9 @@ func (k *desk) peoplesWork(ctx context.Context) (map[string]users.Work, error) {
 	out := map[string]users.Work{}
 	add := func(p worklist.User, w choreo.PeoplesWork) {
 		sum := out[string(p)]
-		out[string(p)] = users.Work{Done: sum.Done + w.Done, Assigned: sum.Assigned + w.Assigned, Selected: sum.Selected + w.Selected}
+		out[string(p)] = users.Work{
+			Done: sum.Done + w.Done, Assigned: sum.Assigned + w.Assigned, Selected: sum.Selected + w.Selected,
+		}
 	}
 	k.index.eachDone(func(p worklist.User, done int) { add(p, choreo.PeoplesWork{Done: done}) })
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out []map[worklist.User]choreo.PeoplesWork) {

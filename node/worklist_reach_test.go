@@ -34,9 +34,10 @@ func TestWhoDoesNotAnswerIsNamed(t *testing.T) {
 		if got := tm.unanswered("tablet", "bia"); len(got) > 0 {
 			t.Errorf("all answered, and %q are named", got)
 		}
-		tm.p["base"].plug.HandleRequest("/mutirao/items/1.0.0", false, func(workflow.PartnerID, []byte) ([]byte, error) {
-			return nil, errors.New("not now")
-		})
+		tm.p["base"].plug.HandleRequest("/mutirao/items/1.0.0", false,
+			func(workflow.PartnerID, []byte) ([]byte, error) {
+				return nil, errors.New("not now")
+			})
 		pass(10 * time.Minute)
 		tm.wantItems("tablet", "bia", "weigh SELECTED")
 		if x := tm.items("tablet", "bia")[0]; !strings.Contains(x.Known, "min ago") {
@@ -45,7 +46,8 @@ func TestWhoDoesNotAnswerIsNamed(t *testing.T) {
 		if got := tm.unanswered("tablet", "bia"); !slices.Equal(got, []string{"base"}) {
 			t.Errorf("%q did not answer, want base", got)
 		}
-		wantCode(t, tm.claim("tablet", "bia", api.ClaimSelect, "0000"), api.Refused, "did not answer, who may hold it: base")
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimSelect, "0000"), api.Refused,
+			"did not answer, who may hold it: base")
 		if err := tm.hand("tablet", "bia", item, nil); err != nil { // it takes what is brought
 			t.Error(err)
 		}
@@ -71,10 +73,11 @@ func TestOnlyTheHolderIsAskedForAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _ := nurses(t)
 		item, asked := tm.items("tablet", "bia")[0].ID, 0
-		tm.p["phone"].plug.HandleRequest("/mutirao/items/1.0.0", false, func(workflow.PartnerID, []byte) ([]byte, error) {
-			asked++
-			return []byte("[]"), nil
-		})
+		tm.p["phone"].plug.HandleRequest("/mutirao/items/1.0.0", false,
+			func(workflow.PartnerID, []byte) ([]byte, error) {
+				asked++
+				return []byte("[]"), nil
+			})
 		for _, claim := range []string{api.ClaimSelect, api.ClaimRelease, api.ClaimSelect} {
 			if err := tm.claim("tablet", "bia", claim, item[:4]); err != nil {
 				t.Fatal(err)
@@ -122,7 +125,8 @@ func TestAResultAfterTheEndIsKept(t *testing.T) {
 				tm.wantItems(at, user)
 				wantCode(t, tm.hand(at, user, item, map[string]string{"weight": "3"}), api.Refused, "it is kept")
 				in := tm.show("base", id)
-				if !slices.ContainsFunc(in.Incidents, func(i api.Incident) bool { return strings.Contains(i.What, "weight = 3") }) {
+				if !slices.ContainsFunc(in.Incidents,
+					func(i api.Incident) bool { return strings.Contains(i.What, "weight = 3") }) {
 					t.Errorf("what %s made is not shown: %+v", user, in.Incidents)
 				}
 			})
@@ -178,7 +182,8 @@ func TestAnItemThatIsNamedTwice(t *testing.T) {
 		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
 		}
-		list, err := tm.p["tablet"].node.ClaimItems(t.Context(), api.ClaimRequest{User: "bia", Claim: api.ClaimRelease, Items: []string{item, item[:6]}})
+		list, err := tm.p["tablet"].node.ClaimItems(t.Context(),
+			api.ClaimRequest{User: "bia", Claim: api.ClaimRelease, Items: []string{item, item[:6]}})
 		if err != nil || len(list) != 1 {
 			t.Errorf("given back: %+v, %v", list, err)
 		}

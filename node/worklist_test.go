@@ -50,7 +50,8 @@ func (tm *team) wantItems(at, user string, want ...string) {
 
 func (tm *team) claim(at, user, claim, item string) error {
 	tm.t.Helper()
-	_, err := tm.p[at].node.ClaimItems(tm.t.Context(), api.ClaimRequest{User: user, Claim: claim, Items: []string{item}})
+	_, err := tm.p[at].node.ClaimItems(tm.t.Context(),
+		api.ClaimRequest{User: user, Claim: claim, Items: []string{item}})
 	synctest.Wait()
 	return err
 }
@@ -108,7 +109,8 @@ func TestTwoUsersOneItem(t *testing.T) {
 		wantCode(t, tm.claim("base", "ana", api.ClaimSelect, item), api.Refused, "bia has the task weigh")
 		wantCode(t, tm.claim("base", "ana", api.ClaimRelease, item), api.Refused, "bia has the task weigh, not ana")
 		wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.Refused, "may not be done offline")
-		wantCode(t, tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh"}), api.Refused, "bia has the task weigh")
+		wantCode(t, tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh"}), api.Refused,
+			"bia has the task weigh")
 		if got := tm.show("base", id).Tasks[0].ClaimedBy; got != "bia" {
 			t.Errorf("it is shown to be claimed by %q", got)
 		}
@@ -123,11 +125,13 @@ func TestTwoUsersOneItem(t *testing.T) {
 			t.Fatal(err)
 		}
 		tm.wantItems("base", "ana", "weigh READY")
-		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}), api.Refused, "does not count, as the item was given back; it is kept")
+		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}), api.Refused,
+			"does not count, as the item was given back; it is kept")
 		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
 		}
-		wantCode(t, tm.hand("base", "ana", item, map[string]string{"weight": "heavy"}), api.Invalid, "not a whole number")
+		wantCode(t, tm.hand("base", "ana", item, map[string]string{"weight": "heavy"}), api.Invalid,
+			"not a whole number")
 		if err := tm.hand("base", "ana", item, map[string]string{"weight": "4"}); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +143,8 @@ func TestTwoUsersOneItem(t *testing.T) {
 			t.Errorf("it is shown as performed by %q", by)
 		}
 		if !slices.ContainsFunc(in.Incidents, func(i api.Incident) bool {
-			return strings.Contains(i.What, `a result of bia is kept and does not count`) && strings.Contains(i.What, "weight = 3")
+			return strings.Contains(i.What, `a result of bia is kept and does not count`) &&
+				strings.Contains(i.What, "weight = 3")
 		}) {
 			t.Errorf("what bia made is not shown: %+v", in.Incidents)
 		}
@@ -174,7 +179,8 @@ func TestManyAskAtOnce(t *testing.T) {
 		var asked sync.WaitGroup
 		for user, at := range map[string]string{"bia": "tablet", "ana": "base", "rui": "phone", "base": "base"} {
 			asked.Go(func() {
-				_, err := tm.p[at].node.ClaimItems(t.Context(), api.ClaimRequest{User: user, Claim: api.ClaimSelect, Items: []string{item}})
+				_, err := tm.p[at].node.ClaimItems(t.Context(),
+					api.ClaimRequest{User: user, Claim: api.ClaimSelect, Items: []string{item}})
 				got.Store(user, err)
 			})
 		}
@@ -219,7 +225,8 @@ func TestNoGrantBeforeItIsDurable(t *testing.T) {
 		if x := tm.items("tablet", "bia")[0]; !strings.Contains(x.Known, "min ago") {
 			t.Errorf("it is not said how old that is: %+v", x)
 		}
-		wantCode(t, tm.claim("tablet", "bia", api.ClaimSelect, item), api.Refused, "base, who holds weigh, cannot be asked now")
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimSelect, item), api.Refused,
+			"base, who holds weigh, cannot be asked now")
 	})
 }
 
@@ -273,7 +280,8 @@ func TestNobodySpeaksForOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 200 {
-			if b, err := tm.p["phone"].plug.Request(t.Context(), to, nil, "/mutirao/claim/1.0.0", forged); err == nil && !strings.Contains(string(b), "refusal") {
+			if b, err := tm.p["phone"].plug.Request(t.Context(), to, nil, "/mutirao/claim/1.0.0", forged); err == nil &&
+				!strings.Contains(string(b), "refusal") {
 				t.Fatalf("a word that nobody said is answered with %s", b)
 			}
 		}
@@ -309,12 +317,14 @@ func TestARoleThatOnlyAUserHas(t *testing.T) {
 		pass(time.Minute)
 		tm.wantItems("tablet", "bia", "weigh READY")
 		tm.wantItems("base", "base")
-		if list, err := tm.p["base"].node.Instances(t.Context(), false); err != nil || len(list) != 1 || len(list[0].Needs) > 0 {
+		if list, err := tm.p["base"].node.Instances(t.Context(), false); err != nil || len(list) != 1 ||
+			len(list[0].Needs) > 0 {
 			t.Errorf("the instance needs somebody: %+v, %v", list, err)
 		}
 		for _, task := range []string{"weigh", "feed"} {
 			item := tm.items("tablet", "bia")[0].ID
-			if err := errors.Join(tm.claim("tablet", "bia", api.ClaimSelect, item), tm.hand("tablet", "bia", item, nil)); err != nil {
+			if err := errors.Join(tm.claim("tablet", "bia", api.ClaimSelect, item),
+				tm.hand("tablet", "bia", item, nil)); err != nil {
 				t.Fatalf("%s: %v", task, err)
 			}
 		}
@@ -330,7 +340,9 @@ func (tm *team) outbox(at string) (out []string) {
 		tm.t.Fatal(err)
 	}
 	for _, x := range list {
-		out = append(out, strings.TrimSuffix(strings.Join([]string{x.User, x.Task, x.What, strings.Join(x.WaitsFor, ","), x.Refused}, "|"), "|"))
+		out = append(out, strings.TrimSuffix(strings.Join([]string{
+			x.User, x.Task, x.What, strings.Join(x.WaitsFor, ","), x.Refused,
+		}, "|"), "|"))
 	}
 	return out
 }
@@ -437,7 +449,8 @@ func TestASelectedItemIsNotDoneOutOfReach(t *testing.T) {
 		tm, _, item := offline(t)
 		tm.connect("base", "tablet")
 		pass(time.Second)
-		if err := errors.Join(tm.claim("tablet", "bia", api.ClaimRelease, item), tm.claim("tablet", "bia", api.ClaimSelect, item)); err != nil {
+		if err := errors.Join(tm.claim("tablet", "bia", api.ClaimRelease, item),
+			tm.claim("tablet", "bia", api.ClaimSelect, item)); err != nil {
 			t.Fatal(err)
 		}
 		tm.disconnect("base", "tablet")
@@ -453,12 +466,14 @@ func TestASelectedItemIsNotDoneOutOfReach(t *testing.T) {
 func TestALiarsItemsAreLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _ := nurses(t)
-		rows, err := tm.p["tablet"].plug.Request(t.Context(), tm.p["base"].id(), nil, "/mutirao/items/1.0.0", must(wire.EncodeItems(wire.Items{User: tm.user("base", "bia").ID})))
+		rows, err := tm.p["tablet"].plug.Request(t.Context(), tm.p["base"].id(), nil, "/mutirao/items/1.0.0",
+			must(wire.EncodeItems(wire.Items{User: tm.user("base", "bia").ID})))
 		if err != nil {
 			t.Fatal(err)
 		}
 		answer := func(b []byte) {
-			tm.p["phone"].plug.HandleRequest("/mutirao/items/1.0.0", false, func(workflow.PartnerID, []byte) ([]byte, error) { return b, nil })
+			tm.p["phone"].plug.HandleRequest("/mutirao/items/1.0.0", false,
+				func(workflow.PartnerID, []byte) ([]byte, error) { return b, nil })
 		}
 		answer(rows)
 		if list := tm.items("base", "ana"); len(list) != 1 || list[0].Partner != "base" {
@@ -486,7 +501,8 @@ func must(b []byte, err error) []byte {
 func TestASelectedItemWaitsForItsHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base:nurse", "tablet:nurse")
-		tm.add("base", strings.Replace(rota, "partitions: {ward: {tasks: [weigh, feed], partner: base}}", "partitions: {ward: {tasks: [weigh], partner: base}, desk: {tasks: [feed], partner: tablet}}", 1))
+		tm.add("base", strings.Replace(rota, "partitions: {ward: {tasks: [weigh, feed], partner: base}}",
+			"partitions: {ward: {tasks: [weigh], partner: base}, desk: {tasks: [feed], partner: tablet}}", 1))
 		if _, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota"}); err != nil {
 			t.Fatal(err)
 		}
@@ -569,7 +585,8 @@ partitions: {ward: {tasks: [admit, weigh-again, look-after], partner: base}}
 		id := tm.begin("base", "doubled", nil)
 		pass(time.Second)
 		base := tm.p["base"].node
-		if err := base.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh-again", Failed: true, Reason: "broken"}); err != nil {
+		if err := base.FinishTask(t.Context(),
+			api.FinishRequest{ID: id, Task: "weigh-again", Failed: true, Reason: "broken"}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Second)
@@ -593,7 +610,9 @@ partitions: {ward: {tasks: [admit, weigh-again, look-after], partner: base}}
 		}
 		for _, x := range tm.show("base", id).Tasks {
 			switch {
-			case x.Name == "weigh-again" && (x.StandIn == nil || x.StandIn.State != workflow.Ready || x.StandIn.Partner != "base" || x.ClaimedBy != "bia"):
+			case x.Name == "weigh-again" &&
+				(x.StandIn == nil || x.StandIn.State != workflow.Ready || x.StandIn.Partner != "base" ||
+					x.ClaimedBy != "bia"):
 				t.Errorf("of what stands in for weigh-again it is shown: %+v, claimed by %q", x.StandIn, x.ClaimedBy)
 			case x.Name == "look-after" && (x.State != workflow.NotReady || x.ClaimedBy != "" || x.StandIn != nil):
 				t.Errorf("look-after in the flow is shown as %s, claimed by %q", x.State, x.ClaimedBy)

@@ -63,7 +63,8 @@ var preferences = []struct {
 	{"it lacks less", func(a, b contender) int { return cmp.Compare(len(a.lacks), len(b.lacks)) }},
 	{"it does not go down", func(a, b contender) int { return yesFirst(!a.Down, !b.Down) }},
 	{"it can be reached", func(a, b contender) int { return yesFirst(a.Reachable, b.Reachable) }},
-	{"it has the roles of more of the people's tasks", func(a, b contender) int { return cmp.Compare(b.suits, a.suits) }},
+	{"it has the roles of more of the people's tasks",
+		func(a, b contender) int { return cmp.Compare(b.suits, a.suits) }},
 	{"it holds fewer partitions of this instance", func(a, b contender) int { return cmp.Compare(a.holds, b.holds) }},
 	{"it is less loaded", func(a, b contender) int { return cmp.Compare(a.Load, b.Load) }},
 	{"its ID comes first", func(a, b contender) int { return cmp.Compare(a.ID, b.ID) }},
@@ -114,12 +115,16 @@ func (u *unit) contenders(partners []Partner, holds map[workflow.PartnerID]int) 
 //
 // The choices come by the names of the partitions. If one cannot be assigned
 // the error is an AssignError, and nothing is assigned.
-func Assign(plan *Plan, partners []Partner, pins map[workflow.PartitionName]workflow.PartnerID, self workflow.PartnerID) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
+func Assign(
+	plan *Plan, partners []Partner, pins map[workflow.PartitionName]workflow.PartnerID, self workflow.PartnerID,
+) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
 	return assignPlainly(plan, Situation{Partners: partners, Self: self}, pins)
 }
 
 // assignPlainly is Assign, with what is known of those who take no work.
-func assignPlainly(plan *Plan, s Situation, pins map[workflow.PartitionName]workflow.PartnerID) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
+func assignPlainly(
+	plan *Plan, s Situation, pins map[workflow.PartitionName]workflow.PartnerID,
+) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
 	a := newAssignment(plan, s)
 	a.checkPins(pins)
 	var free []*Partition
@@ -180,9 +185,13 @@ func (p *Plan) unitOfTasks(tasks []workflow.TaskName) (*unit, error) {
 	if len(tasks) == 1 {
 		u.name = fmt.Sprintf("task %s", tasks[0])
 	}
+	if slices.Equal(tasks, []workflow.TaskName{workflow.FlowTask}) {
+		u.name = "what is driven by data"
+	}
 	for _, t := range tasks {
 		if _, ok := p.graph.index[t]; !ok {
-			return nil, AssignError{{Why: fmt.Sprintf("there is no task %s to assign", t), Change: "name tasks of the definition"}}
+			return nil, AssignError{{Why: fmt.Sprintf("there is no task %s to assign", t),
+				Change: "name tasks of the definition"}}
 		}
 	}
 	u.addTasks(p, tasks)
@@ -210,7 +219,9 @@ func newAssignment(plan *Plan, s Situation) *assignment {
 		refusals: make(map[workflow.PartitionName][]Refusal),
 	}
 	for _, part := range plan.Partitions() {
-		a.units[part.Name] = plan.unitOf(part)
+		u := plan.unitOf(part)
+		u.awaited = append(slices.Clone(s.Awaited), u.waits(s.Mechanism)...)
+		a.units[part.Name] = u
 	}
 	return a
 }
@@ -269,7 +280,7 @@ func (a *assignment) pin(part *Partition, pins map[workflow.PartitionName]workfl
 		})
 		return true
 	}
-	a.take(Choice{Partition: part.Name, Partner: p.ID, Name: p.Name, Why: why + waiting(p)})
+	a.take(Choice{Partition: part.Name, Partner: p.ID, Name: p.String(), Why: why + waiting(p)})
 	return true
 }
 
@@ -291,7 +302,7 @@ func (a *assignment) find(part *Partition, wanted string) (Partner, *Refusal) {
 		name, why := wanted, "is not on the partner list"
 		for _, c := range a.closed {
 			if string(c.ID) == wanted || c.Name == wanted {
-				name, why = c.Name, c.Why
+				name, why = cmp.Or(c.Label, c.Name), c.Why
 			}
 		}
 		return Partner{}, &Refusal{
@@ -302,8 +313,9 @@ func (a *assignment) find(part *Partition, wanted string) (Partner, *Refusal) {
 	}
 	return Partner{}, &Refusal{
 		Partition: part.Name,
-		Why:       fmt.Sprintf("partition %s: it is pinned to %s, which %d partners are called", part.Name, wanted, len(named)),
-		Change:    "name the partner by its ID",
+		Why: fmt.Sprintf("partition %s: it is pinned to %s, which %d partners are called", part.Name, wanted,
+			len(named)),
+		Change: "name the partner by its ID",
 	}
 }
 
@@ -348,14 +360,17 @@ func choiceOf(name workflow.PartitionName, ranked []contender) Choice {
 		_, reason := prefer(best, ranked[1])
 		why = fmt.Sprintf("able, and before %s because %s", ranked[1].Partner, reason)
 	}
-	return Choice{Partition: name, Partner: best.ID, Name: best.Name, Why: why + waiting(best.Partner)}
+	return Choice{Partition: name, Partner: best.ID, Name: best.String(), Why: why + waiting(best.Partner)}
 }
 
 // refuse says why nobody can take a unit: what each demand lacks if nobody
 // meets it, else which partner comes nearest.
 func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 	if len(ranked) == 0 {
-		return Refusal{name, u.name + ": there is no partner to take it", "start another partner, or have one that takes nothing raise its availability: mutirao profile set --availability high"}
+		return Refusal{
+			name, u.name + ": there is no partner to take it",
+			"start another partner, or have one that takes nothing raise its availability: mutirao profile set --availability high",
+		}
 	}
 	if nearest := ranked[0]; len(nearest.lacks) == 0 {
 		return Refusal{name, fmt.Sprintf("%s: nobody can take it but %s, which is going down", u.name, nearest.Partner),
@@ -370,12 +385,15 @@ func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 	nearest := ranked[0]
 	r := Refusal{
 		Partition: name,
-		Why:       fmt.Sprintf("%s: no partner has all that it needs; %s comes nearest and lacks %s", u.name, nearest.Partner, list(nearest.lacks)),
-		Change:    fmt.Sprintf("give %s what it lacks, or cut the workflow so that no partner needs all of it", nearest.Partner),
+		Why: fmt.Sprintf("%s: no partner has all that it needs; %s comes nearest and lacks %s", u.name,
+			nearest.Partner, list(nearest.lacks)),
+		Change: fmt.Sprintf("give %s what it lacks, or cut the workflow so that no partner needs all of it",
+			nearest.Partner),
 	}
 	if len(nowhere) > 0 {
 		r.Why = fmt.Sprintf("%s: no partner has %s", u.name, list(nowhere))
-		r.Change = fmt.Sprintf("a partner must get it; %s comes nearest and lacks %s", nearest.Partner, list(nearest.lacks))
+		r.Change = fmt.Sprintf("a partner must get it; %s comes nearest and lacks %s", nearest.Partner,
+			list(nearest.lacks))
 	}
 	return r
 }

@@ -17,12 +17,14 @@ func randomPartners(t *rapid.T) []partition.Partner {
 	partners := make([]partition.Partner, rapid.IntRange(0, 5).Draw(t, "partners"))
 	for i := range partners {
 		partners[i] = partition.Partner{
-			ID:           workflow.PartnerID(fmt.Sprintf("id%d", i)),
-			Name:         fmt.Sprintf("partner-%d", i),
-			Roles:        rapid.SampledFrom([][]workflow.RoleName{nil, {"crew"}, {"chief"}, {"chief", "crew"}}).Draw(t, "roles"),
-			Capabilities: rapid.SampledFrom([][]workflow.Capability{nil, {"radio"}, {"radio", "ladder"}}).Draw(t, "capabilities"),
-			Load:         float64(rapid.IntRange(0, 2).Draw(t, "load")),
-			Reachable:    rapid.Bool().Draw(t, "reachable"),
+			ID:   workflow.PartnerID(fmt.Sprintf("id%d", i)),
+			Name: fmt.Sprintf("partner-%d", i),
+			Roles: rapid.SampledFrom([][]workflow.RoleName{nil, {"crew"}, {"chief"}, {"chief", "crew"}}).
+				Draw(t, "roles"),
+			Capabilities: rapid.SampledFrom([][]workflow.Capability{nil, {"radio"}, {"radio", "ladder"}}).
+				Draw(t, "capabilities"),
+			Load:      float64(rapid.IntRange(0, 2).Draw(t, "load")),
+			Reachable: rapid.Bool().Draw(t, "reachable"),
 		}
 	}
 	return partners
@@ -53,7 +55,8 @@ func TestAssignGivesEveryPartitionToAnAblePartner(t *testing.T) {
 
 		hopeless := 0
 		for _, part := range plan.Partitions() {
-			candidates := slices.DeleteFunc(slices.Clone(partners), func(p partition.Partner) bool { return !able(def, part, p) })
+			candidates := slices.DeleteFunc(slices.Clone(partners),
+				func(p partition.Partner) bool { return !able(def, part, p) })
 			if len(candidates) == 0 {
 				hopeless++
 				continue
@@ -65,7 +68,8 @@ func TestAssignGivesEveryPartitionToAnAblePartner(t *testing.T) {
 			if at < 0 {
 				t.Fatalf("%s went to %s, able are %v", part.Name, holders[part.Name], candidates)
 			}
-			if !candidates[at].Reachable && slices.ContainsFunc(candidates, func(p partition.Partner) bool { return p.Reachable }) {
+			if !candidates[at].Reachable &&
+				slices.ContainsFunc(candidates, func(p partition.Partner) bool { return p.Reachable }) {
 				t.Fatalf("%s went to %s, which cannot be reached", part.Name, candidates[at])
 			}
 		}

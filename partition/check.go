@@ -14,15 +14,25 @@ import (
 // means it. What cannot work at all is refused by workflow.Parse, or by Assign
 // when the partners are known.
 type Warning struct {
-	Partition workflow.PartitionName
-	Task      workflow.TaskName // empty if it is about the whole partition
+	Partition workflow.PartitionName // empty: it is about a task, wherever that is
+	Task      workflow.TaskName      // empty: it is about the whole partition
+	Key       string                 // of the task or, without one, of the partition; empty: none
 	Message   string
 	Hint      string // what to do about it
 }
 
-func (w Warning) String() string {
-	return fmt.Sprintf("partition %s: %s (%s)", w.Partition, w.Message, w.Hint)
+// What says what it is about, and what that is.
+func (w Warning) What() string {
+	if w.Partition == "" {
+		return fmt.Sprintf("task %s: %s", w.Task, w.Message)
+	}
+	return fmt.Sprintf("partition %s: %s", w.Partition, w.Message)
 }
+
+func (w Warning) String() string { return fmt.Sprintf("%s (%s)", w.What(), w.Hint) }
+
+// keyOnFailure is the key of a task under which its contingency stands.
+const keyOnFailure = "on-failure"
 
 // Check looks at the cut of a plan. Its warnings come partition by partition,
 // by name, and within one in rule order.
@@ -52,12 +62,13 @@ func checkTimeout(part *Partition, longest time.Duration) []Warning {
 		return nil
 	}
 	if part.FailsAtTaskLevel {
-		return []Warning{{part.Name, "",
-			fmt.Sprintf("its timeout of %s is never used: a partition of one task fails with its task", workflow.FormatDuration(part.Timeout)),
+		return []Warning{{part.Name, "", "timeout",
+			fmt.Sprintf("its timeout of %s is never used: a partition of one task fails with its task",
+				workflow.FormatDuration(part.Timeout)),
 			fmt.Sprintf("give the timeout to task %s", part.Tasks[0])}}
 	}
 	if part.Timeout < longest {
-		return []Warning{{part.Name, "",
+		return []Warning{{part.Name, "", "timeout",
 			fmt.Sprintf("its timeout of %s is shorter than the %s that its tasks may take, so it may fail while each of them is in time",
 				workflow.FormatDuration(part.Timeout), workflow.FormatDuration(longest)),
 			"make it longer, or leave it out to have it computed"}}
@@ -74,7 +85,7 @@ func (p *Plan) checkEmergency(part *Partition, i int) []Warning {
 	if t.TimeToWait == 0 || len(preds) == 0 || slices.ContainsFunc(preds, apart) {
 		return nil
 	}
-	return []Warning{{part.Name, t.Name,
+	return []Warning{{part.Name, t.Name, "",
 		fmt.Sprintf("emergency task %s is held by the same partner as everything it waits for: the loss of that partner is the loss of both", t.Name),
 		fmt.Sprintf("place %s in a partition for another partner", t.Name)}}
 }
@@ -86,7 +97,7 @@ func (p *Plan) checkContingency(part *Partition, i int) []Warning {
 	if next == none || p.home[next] == p.home[i] || !p.together(i, next) {
 		return nil
 	}
-	return []Warning{{part.Name, p.graph.tasks[i].Name,
+	return []Warning{{part.Name, p.graph.tasks[i].Name, keyOnFailure,
 		fmt.Sprintf("the contingency %s of task %s is in partition %s, pinned to the same partner %s: the loss of that partner is the loss of both",
 			p.graph.tasks[next].Name, p.graph.tasks[i].Name, p.Home(p.graph.tasks[next].Name), part.Partner),
 		"pin one of the two partitions to another partner"}}
@@ -100,7 +111,7 @@ func (p *Plan) checkInFlow(part *Partition, i int) []Warning {
 		return nil
 	}
 	t, c := p.graph.tasks[i].Name, p.graph.tasks[next].Name
-	return []Warning{{part.Name, t,
+	return []Warning{{part.Name, t, keyOnFailure,
 		fmt.Sprintf("the contingency %s of task %s is a task in the flow as well: where %s fails, it may be done twice, once in each place", c, t, t),
 		fmt.Sprintf("give %s a contingency that nothing else waits for and that has no rule of its own", t)}}
 }
@@ -114,10 +125,11 @@ func (p *Plan) checkStandIn(part *Partition, i int) []Warning {
 		return nil
 	}
 	names := joined(p.standsFor(c.Name), " or ")
-	return []Warning{{part.Name, t.Name,
+	return []Warning{{part.Name, t.Name, "after",
 		fmt.Sprintf("task %s waits for %s, which runs only in place of %s: as long as that is not needed, %s is skipped, and the instance succeeds without it",
 			t.Name, c.Name, names, t.Name),
-		fmt.Sprintf("to have it run in either case, wait for %s: it has succeeded too when its contingency has", names)}}
+		fmt.Sprintf("to have it run in either case, wait for %s: it has succeeded too when its contingency has",
+			names)}}
 }
 
 // standsFor are the tasks with rules of their own that a task stands in for, be it
@@ -199,7 +211,7 @@ func (p *Plan) checkUnrelated(part *Partition, related []int) []Warning {
 	if len(apart) < 2 {
 		return nil
 	}
-	return []Warning{{part.Name, "",
+	return []Warning{{part.Name, "", "",
 		fmt.Sprintf("no path and no data connects its tasks %s", joined(apart, ", ")),
 		"place them in partitions of their own, so that they do not fail together"}}
 }

@@ -62,7 +62,8 @@ func randomDefinition(t *rapid.T, s shape) *workflow.Definition {
 		}
 		if s.roles {
 			task.Role = rapid.SampledFrom([]workflow.RoleName{"", "crew", "chief"}).Draw(t, "role")
-			task.Needs = rapid.SampledFrom([][]workflow.Capability{nil, {"radio"}, {"ladder", "radio"}}).Draw(t, "needs")
+			task.Needs = rapid.SampledFrom([][]workflow.Capability{nil, {"radio"}, {"ladder", "radio"}}).
+				Draw(t, "needs")
 		}
 		def.Tasks = append(def.Tasks, task)
 		place(task.Name)

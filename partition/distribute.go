@@ -54,10 +54,14 @@ type Situation struct {
 	Data       map[workflow.DataName]workflow.Value
 	Instance   string
 	Performers map[workflow.TaskName]string
+	// Awaited are roles that nobody has: for their tasks nobody is more or less apt to hold them.
+	Awaited []workflow.RoleName
 	// Rejected have turned the work down.
 	Rejected []workflow.PartnerID
 	// Rand decides which partner is first where several are.
 	Rand *rand.Rand
+
+	offered bool // it was offered for as long as Sel-push-pull has patience
 }
 
 // Kind is a kind of work: items of one kind share a queue (FilaW). It is short,
@@ -84,7 +88,9 @@ func kindOf(def workflow.Name, what string) Kind {
 // Distribute gives every partition of the plan to a partner, by the situation's
 // mechanism. Pins bind as for Assign, but no hard constraint is ever broken.
 // The most urgent partition chooses first, else the one that begins first.
-func Distribute(plan *Plan, s Situation, pins map[workflow.PartitionName]workflow.PartnerID) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
+func Distribute(
+	plan *Plan, s Situation, pins map[workflow.PartitionName]workflow.PartnerID,
+) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
 	if s.Mechanism == PlainRule {
 		return assignPlainly(plan, s, pins)
 	}
@@ -105,7 +111,8 @@ func Distribute(plan *Plan, s Situation, pins map[workflow.PartitionName]workflo
 		place[t] = i
 	}
 	slices.SortStableFunc(free, func(x, y *Partition) int {
-		return cmp.Or(cmp.Compare(a.units[y.Name].urgency(), a.units[x.Name].urgency()), cmp.Compare(place[x.Tasks[0]], place[y.Tasks[0]]))
+		return cmp.Or(cmp.Compare(a.units[y.Name].urgency(), a.units[x.Name].urgency()),
+			cmp.Compare(place[x.Tasks[0]], place[y.Tasks[0]]))
 	})
 	for _, part := range free {
 		c, refusal := d.give(a.units[part.Name], WorkOf(plan.def.Name, part.Name))
@@ -128,13 +135,15 @@ func DistributeTasks(plan *Plan, s Situation, tasks ...workflow.TaskName) (Choic
 	if err != nil {
 		return Choice{}, err
 	}
+	u.awaited = u.waits(s.Mechanism)
 	return distribute(plan, s, u, tasks)
 }
 
 // distribute gives a unit of tasks to a partner by the mechanism of the situation.
 func distribute(plan *Plan, s Situation, u *unit, tasks []workflow.TaskName) (Choice, error) {
 	if s.Mechanism == PlainRule {
-		willing := slices.DeleteFunc(slices.Clone(s.Partners), func(p Partner) bool { return slices.Contains(s.Rejected, p.ID) })
+		willing := slices.DeleteFunc(slices.Clone(s.Partners),
+			func(p Partner) bool { return slices.Contains(s.Rejected, p.ID) })
 		return u.assign(willing, s.Self)
 	}
 	c, refusal := newDistributor(plan, s, reachSelf(s.Partners, s.Self)).give(u, WorkOfTasks(plan.def.Name, tasks...))
@@ -154,6 +163,7 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 	if err != nil {
 		return Choice{}, err
 	}
+	s.offered = true
 	s.Partners = slices.DeleteFunc(reachSelf(s.Partners, s.Self), func(p Partner) bool {
 		return !p.Reachable || !slices.Contains(p.Roles, role)
 	})
@@ -165,7 +175,9 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 	}
 	i := slices.IndexFunc(s.Partners, func(p Partner) bool { return p.ID == s.Self })
 	if s.Mechanism == PlainRule && i >= 0 && len(u.lacks(s.Partners[i])) == 0 && !slices.Contains(s.Rejected, s.Self) {
-		return Choice{Partner: s.Self, Name: s.Partners[i].Name, Why: "it holds the task, and has role " + string(role)}, nil
+		return Choice{
+			Partner: s.Self, Name: s.Partners[i].String(), Why: "it holds the task, and has role " + string(role),
+		}, nil
 	}
 	return distribute(plan, s, u, []workflow.TaskName{task}) // its performer need not have what the partition lists
 }
@@ -212,7 +224,8 @@ func (d *distributor) pinned(a *assignment, part *Partition) {
 	}
 	violations, err := u.violations(d.plan.def, d.partners[i], d.env())
 	if err != nil {
-		a.refusals[part.Name] = append(a.refusals[part.Name], Refusal{part.Name, fmt.Sprintf("%s: %v", u.name, err), "correct the constraint, or the input"})
+		a.refusals[part.Name] = append(a.refusals[part.Name],
+			Refusal{part.Name, fmt.Sprintf("%s: %v", u.name, err), "correct the constraint, or the input"})
 		return
 	}
 	for _, v := range violations {
@@ -232,8 +245,9 @@ func (d *distributor) env() workflow.Env {
 // count notes that a partner has been given a unit.
 func (d *distributor) count(g given) {
 	d.given = append(d.given, g)
+	d.partners[g.partner].LastFlow = g.unit.expected() // as long as it has not ended
 	for _, t := range g.unit.tasks {
-		d.performers[t.Name] = d.partners[g.partner].String()
+		d.performers[t.Name] = d.partners[g.partner].called()
 	}
 }
 
@@ -277,7 +291,7 @@ func (d *distributor) face(u *unit, work Kind) map[Kind]float64 {
 				taken += has / all
 			}
 		}
-		d.partners[i].faced.taken = unit01(taken)
+		d.partners[i].faced.taken, d.partners[i].faced.alike = unit01(taken), held[i][work]
 	}
 	return queue
 }
@@ -287,7 +301,9 @@ func (d *distributor) give(u *unit, work Kind) (Choice, *Refusal) {
 	queue := d.face(u, work)
 	item, err := d.item(u)
 	if err != nil {
-		return Choice{}, &Refusal{Why: fmt.Sprintf("%s: %v", u.name, err), Change: "correct the constraint, or the input"}
+		return Choice{}, &Refusal{
+			Why: fmt.Sprintf("%s: %v", u.name, err), Change: "correct the constraint, or the input",
+		}
 	}
 	resources := d.resources(u)
 	as, why := d.allocate(item, resources, queue[work])
@@ -302,12 +318,15 @@ func (d *distributor) give(u *unit, work Kind) (Choice, *Refusal) {
 		share = as.Load / r
 	}
 	d.count(given{u, work, i})
-	return Choice{Partner: p.ID, Name: p.Name, Why: why + waiting(p), Mechanism: d.s.Mechanism, Share: share, Assignment: &as}, nil
+	return Choice{
+		Partner: p.ID, Name: p.String(), Why: why + waiting(p), Mechanism: d.s.Mechanism, Share: share, Assignment: &as,
+	}, nil
 }
 
 func (d *distributor) item(u *unit) (aptitude.Item, error) {
 	it := aptitude.Item{
-		ID: aptitude.ItemID(u.name), Task: aptitude.TaskID(u.name), Time: u.expected().Seconds(), Urgency: aptitude.Urgency{Initial: u.urgency()},
+		ID: aptitude.ItemID(u.name), Task: aptitude.TaskID(u.name), Time: u.expected().Seconds(),
+		Urgency:    aptitude.Urgency{Initial: u.urgency()},
 		Violations: map[aptitude.ResourceID][]aptitude.Violation{},
 	}
 	for _, p := range d.partners {
@@ -335,8 +354,10 @@ func (d *distributor) resources(u *unit) []aptitude.Resource {
 	out := make([]aptitude.Resource, len(d.partners))
 	for i, p := range d.partners {
 		r := aptitude.Resource{
-			ID: aptitude.ResourceID(p.ID), Suitability: map[aptitude.TaskID]float64{aptitude.TaskID(u.name): u.suitability(p)},
-			Rested: rested(p), Availability: available(p), Busy: p.faced.backlog > 0, LastFlow: p.LastFlow.Seconds(),
+			ID:          aptitude.ResourceID(p.ID),
+			Suitability: map[aptitude.TaskID]float64{aptitude.TaskID(u.name): u.suitability(p)},
+			Rested:      rested(p), Availability: available(p), Busy: p.faced.backlog > 0,
+			LastFlow: p.LastFlow.Seconds(), InHand: map[aptitude.TaskID]float64{aptitude.TaskID(u.name): p.faced.alike},
 		}
 		if p.Down || here && !p.Reachable {
 			r.Rested, r.Availability = 0, 0
@@ -346,15 +367,22 @@ func (d *distributor) resources(u *unit) []aptitude.Resource {
 	return out
 }
 
-// patience is how long Sel-push-pull offers at first: a moment, since what is
-// to be given out now cannot wait for somebody to come.
+// patience is how long Sel-push-pull offers at first what cannot wait for somebody to take
+// it: a moment. Only people's tasks can wait (sight.go).
 const patience = 1
 
 // allocate asks the mechanism. What it would let wait goes to the one of those
 // entitled that has the least in hand; of equals chance decides where idle partners
 // would have taken it by themselves, else the most apt, the first.
-func (d *distributor) allocate(item aptitude.Item, resources []aptitude.Resource, queued float64) (aptitude.Assignment, string) {
-	policy := aptitude.Policy{Mechanism: d.s.Mechanism, Patience: patience, Compensate: d.plan.def.Distribution.CompensateViolations}
+func (d *distributor) allocate(
+	item aptitude.Item, resources []aptitude.Resource, queued float64,
+) (aptitude.Assignment, string) {
+	policy := aptitude.Policy{
+		Mechanism: d.s.Mechanism, Patience: patience, Compensate: d.plan.def.Distribution.CompensateViolations,
+	}
+	if d.s.offered {
+		policy.Patience = 0
+	}
 	q := aptitude.Queue{Waiting: []aptitude.Item{item}, InHand: map[aptitude.TaskID]float64{item.Task: queued}}
 	as := aptitude.Allocate(q, resources, policy, d.s.Rand)[0]
 	if as.Resource == "" && as.Again > 0 {
@@ -383,7 +411,8 @@ func (d *distributor) leastInHand(as *aptitude.Assignment) bool {
 		return d.partners[i].faced.backlog
 	}
 	entitled := func(v aptitude.Verdict) bool {
-		return v == aptitude.NoCapacity || v == aptitude.Offered || v == aptitude.BelowThreshold && len(as.Visible()) == 0
+		return v == aptitude.NoCapacity || v == aptitude.Offered ||
+			v == aptitude.BelowThreshold && len(as.Visible()) == 0
 	}
 	var best []*aptitude.Candidate
 	for i := range as.Candidates {
@@ -425,14 +454,21 @@ func (d *distributor) refusal(u *unit, err error) Refusal {
 	var nobody *aptitude.NobodyError
 	switch {
 	case !errors.As(err, &nobody):
-		return Refusal{Why: fmt.Sprintf("%s: %v", u.name, err), Change: "have one of them raise its availability: mutirao profile set --availability"}
+		return Refusal{
+			Why:    fmt.Sprintf("%s: %v", u.name, err),
+			Change: "have one of them raise its availability: mutirao profile set --availability",
+		}
 	case len(nobody.Forbidden) > 0:
 		return Refusal{
-			Why:    fmt.Sprintf("%s: the hard constraint %s leaves nobody (it forbids %s)", u.name, strings.Join(nobody.Constraints, ", "), d.names(nobody.Forbidden)),
+			Why: fmt.Sprintf("%s: the hard constraint %s leaves nobody (it forbids %s)", u.name,
+				strings.Join(nobody.Constraints, ", "), d.names(nobody.Forbidden)),
 			Change: "lower its penalty below 1, change the data it speaks of, or have a partner join that it allows",
 		}
 	case len(nobody.Rejected) > 0:
-		return Refusal{Why: fmt.Sprintf("%s: all who are suited have rejected it: %s", u.name, d.names(nobody.Rejected)), Change: "have another suited partner join"}
+		return Refusal{
+			Why:    fmt.Sprintf("%s: all who are suited have rejected it: %s", u.name, d.names(nobody.Rejected)),
+			Change: "have another suited partner join",
+		}
 	}
 	return u.unsuited(d.partners)
 }
@@ -460,7 +496,10 @@ func (u *unit) unsuited(partners []Partner) Refusal {
 			}
 		}
 	}
-	return Refusal{Why: u.name + ": no partner is suited for all of its tasks", Change: "give one a suitability above 0 for each of them, or cut the workflow so that no partner needs all"}
+	return Refusal{
+		Why:    u.name + ": no partner is suited for all of its tasks",
+		Change: "give one a suitability above 0 for each of them, or cut the workflow so that no partner needs all",
+	}
 }
 
 func (d *distributor) names(ids []aptitude.ResourceID) string {

@@ -65,7 +65,8 @@ func TestDistributeGivesToTheSuited(t *testing.T) {
 			if i < 0 || !fit(partners[i]) {
 				t.Fatalf("partition %s goes to %v", part.Name, holders[part.Name])
 			}
-			if !partners[i].Reachable && slices.ContainsFunc(partners, func(p partition.Partner) bool { return p.Reachable && fit(p) }) {
+			if !partners[i].Reachable &&
+				slices.ContainsFunc(partners, func(p partition.Partner) bool { return p.Reachable && fit(p) }) {
 				t.Fatalf("partition %s goes to %s, which cannot be reached", part.Name, partners[i].Name)
 			}
 		}

@@ -12,7 +12,8 @@ import (
 // and, if it is only a contingency, after those it stands in for; where that
 // leaves a choice, by name. What is on a cycle, or behind one, comes last.
 func ruleOrder(tasks []*workflow.Task) []*workflow.Task {
-	byName := slices.SortedFunc(slices.Values(tasks), func(a, b *workflow.Task) int { return cmp.Compare(a.Name, b.Name) })
+	byName := slices.SortedFunc(slices.Values(tasks),
+		func(a, b *workflow.Task) int { return cmp.Compare(a.Name, b.Name) })
 	after, waits := links(byName)
 	var free ints
 	for i := range byName {

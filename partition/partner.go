@@ -15,6 +15,7 @@ import (
 type Partner struct {
 	ID           workflow.PartnerID
 	Name         string
+	Label        string // what people are shown for it, where others bear its name too; empty: its name
 	Roles        []workflow.RoleName
 	Capabilities []workflow.Capability
 	Applications []workflow.ApplicationName // besides the built-in ones, which everybody has
@@ -47,9 +48,10 @@ type Partner struct {
 
 // Closed is a partner that is known and takes no new work: a pin to it is refused.
 type Closed struct {
-	ID   workflow.PartnerID
-	Name string
-	Why  string // what it is or did: "was evicted"
+	ID    workflow.PartnerID
+	Name  string
+	Label string // as of a Partner
+	Why   string // what it is or did: "was evicted"
 }
 
 // TakesNothing is why a partner is closed, or cannot be pinned to, that is here. Both
@@ -82,11 +84,15 @@ func (h InHand) facing(ready bool) time.Duration {
 // faced is what a unit finds at a partner.
 type faced struct {
 	taken   float64       // the share of its availability that work in hand costs
+	alike   float64       // the work in hand of the unit's kind, in seconds
 	backlog time.Duration // the work in hand
 }
 
-// String is the partner's name, or its ID if it has none.
-func (p Partner) String() string { return cmp.Or(p.Name, string(p.ID)) }
+// String is what people are shown for the partner: its label or its name, or its ID if it has neither.
+func (p Partner) String() string { return cmp.Or(p.Label, p.called()) }
+
+// called is what a definition calls the partner: its name, or its ID if it has none.
+func (p Partner) called() string { return cmp.Or(p.Name, string(p.ID)) }
 
 // runs reports whether the partner has an application.
 func (p Partner) runs(a workflow.ApplicationName) bool {
@@ -108,6 +114,9 @@ type unit struct {
 	people  []workflow.RoleName // the role of each task that a person performs
 	tasks   []*workflow.Task
 	later   bool // it cannot begin yet when its instance starts
+	// awaited are the roles of tasks that wait at whoever holds the unit: nobody has them, or the tasks are taken from
+	// worklists.
+	awaited []workflow.RoleName
 }
 
 // demand is one thing that the holder of a unit must have.
@@ -125,7 +134,8 @@ func (p *Plan) unitOf(part *Partition) *unit {
 	u := &unit{name: "partition " + string(part.Name)}
 	u.addListed(part)
 	u.addTasks(p, part.Tasks)
-	u.later = !slices.ContainsFunc(u.tasks, func(t *workflow.Task) bool { return len(p.graph.preds[p.graph.index[t.Name]]) == 0 })
+	u.later = !slices.ContainsFunc(u.tasks,
+		func(t *workflow.Task) bool { return len(p.graph.preds[p.graph.index[t.Name]]) == 0 })
 	return u
 }
 
@@ -147,15 +157,30 @@ func (u *unit) addTasks(p *Plan, tasks []workflow.TaskName) {
 		t := p.graph.tasks[p.graph.index[name]]
 		u.tasks = append(u.tasks, t)
 		u.addTask(t)
+		if flow := p.def.Flow(); t.Whole && flow != nil {
+			u.addTriggers(flow)
+		}
 		if c := p.def.CompensationOf(t); c != nil {
 			u.addTask(c) // the partner that did a task undoes it
 		}
 	}
 }
 
+// addTriggers adds what the tasks of a flow need, which the task that stands for the flow needs for them: whoever reads
+// what is lacking knows their names alone.
+func (u *unit) addTriggers(flow *workflow.Flow) {
+	for _, t := range flow.Triggers {
+		for _, n := range t.Needs {
+			u.need(n, string(t.Name))
+		}
+	}
+}
+
 func (u *unit) addTask(t *workflow.Task) {
-	for _, n := range t.Needs {
-		u.need(n, string(t.Name))
+	if !t.Whole { // else see addTriggers
+		for _, n := range t.Needs {
+			u.need(n, string(t.Name))
+		}
 	}
 	switch t.Type {
 	case workflow.Manual, workflow.SemiAutomatic:

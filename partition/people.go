@@ -16,18 +16,38 @@ import (
 // back, whether or not they are here now.
 func Unperformed(plan *Plan, roles []workflow.RoleName) error {
 	var out AssignError
-	for _, name := range plan.def.TopoOrder() {
-		t := plan.def.Task(name)
-		if t.Role == "" || t.ContingencyOnly && t.Condition == nil || slices.Contains(plan.dropped, name) || slices.Contains(roles, t.Role) {
-			continue
-		}
+	for _, t := range plan.unperformed(roles) {
 		out = append(out, Refusal{
-			Why:    fmt.Sprintf("task %s: nobody has role %s", name, t.Role),
+			Why:    fmt.Sprintf("task %s: nobody has role %s", t.Name, t.Role),
 			Change: fmt.Sprintf("have somebody join with it: mutirao invite --role %s", t.Role),
 		})
 	}
 	if len(out) == 0 {
 		return nil
+	}
+	return out
+}
+
+// unperformed are the people's tasks of the plan whose role is none of these.
+func (p *Plan) unperformed(roles []workflow.RoleName) (out []*workflow.Task) {
+	for _, name := range p.def.TopoOrder() {
+		t := p.def.Task(name)
+		if t.Role == "" || t.ContingencyOnly && t.Condition == nil || slices.Contains(p.dropped, name) ||
+			slices.Contains(roles, t.Role) {
+			continue
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Awaited are the roles of the plan's people's tasks that are none of these: whoever is given such a task only holds it
+// until somebody comes who has its role.
+func Awaited(plan *Plan, roles []workflow.RoleName) (out []workflow.RoleName) {
+	for _, t := range plan.unperformed(roles) {
+		if !slices.Contains(out, t.Role) {
+			out = append(out, t.Role)
+		}
 	}
 	return out
 }
@@ -40,7 +60,8 @@ func Uncovered(plan *Plan, roles []workflow.RoleName) (out []string) {
 		if t.Role == "" || !t.ContingencyOnly || t.Condition != nil || slices.Contains(roles, t.Role) {
 			continue
 		}
-		needed := slices.DeleteFunc(plan.standsFor(name), func(of workflow.TaskName) bool { return slices.Contains(plan.dropped, of) })
+		needed := slices.DeleteFunc(plan.standsFor(name),
+			func(of workflow.TaskName) bool { return slices.Contains(plan.dropped, of) })
 		if len(needed) > 0 {
 			out = append(out, fmt.Sprintf("nobody has role %s, which the contingency %s of %s needs (have somebody join with it: mutirao invite --role %s)",
 				t.Role, name, joined(needed, " and "), t.Role))
@@ -52,54 +73,66 @@ func Uncovered(plan *Plan, roles []workflow.RoleName) (out []string) {
 // Unknown are warnings about names in a definition that mean nothing to anybody
 // on the partner list: partners, roles, capabilities and applications that
 // nobody is or has. A partner that is or has them may still join.
-func Unknown(def *workflow.Definition, partners []Partner) []string {
+func Unknown(def *workflow.Definition, partners []Partner) []Warning {
 	has := func(name string) bool {
 		return slices.ContainsFunc(partners, func(p Partner) bool {
 			return p.Name == name || string(p.ID) == name || slices.Contains(p.Roles, workflow.RoleName(name)) ||
 				slices.Contains(p.Capabilities, workflow.Capability(name)) || p.runs(workflow.ApplicationName(name))
 		})
 	}
-	var out []string
-	note := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	for _, t := range def.Tasks {
+	var out []Warning
+	for _, t := range def.Written() { // what a flow needs as a whole is what its tasks need
 		if t.Role != "" && !has(string(t.Role)) {
-			note("task %s: nobody has role %s (have somebody join with it: mutirao invite --role %s)", t.Name, t.Role, t.Role)
+			out = append(out, Warning{"", t.Name, "role", fmt.Sprintf("nobody has role %s", t.Role), joinWith(t.Role)})
 		}
 		for _, n := range t.Needs {
 			if !has(string(n)) {
-				note("task %s: nobody has capability or application %s (a partner gets it: mutirao profile set --capability %s)", t.Name, n, n)
+				out = append(out, Warning{"", t.Name, "needs",
+					fmt.Sprintf("nobody has capability or application %s", n),
+					fmt.Sprintf("a partner gets it: mutirao profile set --capability %s", n)})
 			}
 		}
 		if t.Type == workflow.Automatic && !builtIn(t.Application) && !has(string(t.Application)) {
-			note("task %s: nobody has application %s (a partner configures it, or announces a worker's: mutirao profile set --application %s)", t.Name, t.Application, t.Application)
+			out = append(out, Warning{"", t.Name, "application",
+				fmt.Sprintf("nobody has application %s", t.Application),
+				fmt.Sprintf("a partner configures it, or announces a worker's: mutirao profile set --application %s",
+					t.Application)})
 		}
 		for _, key := range sortedKeys(t.Suitability) {
 			if !has(key) {
-				note("task %s: suitability names %s, which is no partner, role or capability here (correct it, or have a partner join that it means)", t.Name, key)
+				out = append(out, Warning{"", t.Name, "suitability",
+					fmt.Sprintf("suitability names %s, which is no partner, role or capability here", key),
+					"correct it, or have a partner join that it means"})
 			}
 		}
 	}
 	for _, p := range def.Partitions {
 		for _, r := range p.Roles {
 			if !has(string(r)) {
-				note("partition %s: nobody has role %s (have somebody join with it: mutirao invite --role %s)", p.Name, r, r)
+				out = append(out, Warning{p.Name, "", "roles", fmt.Sprintf("nobody has role %s", r), joinWith(r)})
 			}
 		}
 		if p.Partner != "" && !has(p.Partner) {
-			note("partition %s: there is no partner %s (the partners are %s)", p.Name, p.Partner, strings.Join(namesOf(partners), ", "))
+			out = append(out, Warning{p.Name, "", "partner", fmt.Sprintf("there is no partner %s", p.Partner),
+				"the partners are " + strings.Join(namesOf(partners), ", ")})
 		}
 	}
 	return out
 }
 
+// joinWith is the hint where nobody has a role.
+func joinWith(r workflow.RoleName) string {
+	return fmt.Sprintf("have somebody join with it: mutirao invite --role %s", r)
+}
+
 // Barred are warnings about partitions that hard constraints leave nobody for,
 // as far as the definition's own values of its data say. Input may say otherwise.
-func Barred(plan *Plan, partners []Partner) []string {
+func Barred(plan *Plan, partners []Partner) []Warning {
 	env := workflow.Env{Data: map[workflow.DataName]workflow.Value{}}
 	for _, d := range plan.def.Data {
 		env.Data[d.Name] = d.Default
 	}
-	var out []string
+	var out []Warning
 	for _, part := range plan.Partitions() {
 		u, err := plan.unitOfTasks(part.Tasks)
 		if err != nil {
@@ -115,8 +148,9 @@ func Barred(plan *Plan, partners []Partner) []string {
 			return err != nil || len(hard) == 0
 		})
 		if !allowed {
-			out = append(out, fmt.Sprintf("partition %s: the hard constraint %s leaves nobody (lower its penalty below 1, change the data it speaks of, or have a partner join that it allows)",
-				part.Name, strings.Join(slices.Sorted(maps.Keys(by)), ", ")))
+			out = append(out, Warning{part.Name, "", "",
+				fmt.Sprintf("the hard constraint %s leaves nobody", strings.Join(slices.Sorted(maps.Keys(by)), ", ")),
+				"lower its penalty below 1, change the data it speaks of, or have a partner join that it allows"})
 		}
 	}
 	return out

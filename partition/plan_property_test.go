@@ -63,7 +63,8 @@ func TestCrossingEdgesLeadToListeners(t *testing.T) {
 				continue
 			}
 			if len(plan.Listeners(task.Name)) != len(crossing[task.Name]) {
-				t.Fatalf("%s: listeners %v, crossing edges lead to %v", task.Name, plan.Listeners(task.Name), crossing[task.Name])
+				t.Fatalf("%s: listeners %v, crossing edges lead to %v", task.Name, plan.Listeners(task.Name),
+					crossing[task.Name])
 			}
 			for _, l := range plan.Listeners(task.Name) {
 				if !crossing[task.Name][l] {

@@ -34,7 +34,9 @@ func TestPlanDoesNotDependOnTheOrderOfWriting(t *testing.T) {
 
 // facts is all that a plan says, by name.
 func facts(p *partition.Plan) map[string]any {
-	out := map[string]any{"partitions": p.Partitions(), "edges": p.Edges(), "crossing": p.Crossing(), "warnings": partition.Check(p)}
+	out := map[string]any{
+		"partitions": p.Partitions(), "edges": p.Edges(), "crossing": p.Crossing(), "warnings": partition.Check(p),
+	}
 	for _, task := range p.Definition().Tasks {
 		ready, ok := p.WorstCase(task.Name)
 		end, endOK := p.WorstEnd(task.Name)
@@ -56,7 +58,9 @@ func TestNewEndsOnWhatParseRefuses(t *testing.T) {
 			{Name: "b", Rule: after("a", "b"), Timeout: 1, OnFailure: workflow.FailContingency, Contingency: "a"},
 			{Name: "c", Rule: after("b"), Timeout: 1},
 		},
-		Partitions: []workflow.PartitionDecl{{Name: "p", Tasks: []workflow.TaskName{"a", "b", "ghost"}}, {Name: "q", Tasks: []workflow.TaskName{"c"}}},
+		Partitions: []workflow.PartitionDecl{
+			{Name: "p", Tasks: []workflow.TaskName{"a", "b", "ghost"}}, {Name: "q", Tasks: []workflow.TaskName{"c"}},
+		},
 	}
 	plan := partition.New(def)
 	for _, name := range []workflow.TaskName{"a", "b", "c", "ghost"} {
@@ -78,7 +82,8 @@ func TestNewEndsOnWhatParseRefuses(t *testing.T) {
 // What is not there has zero values.
 func TestUnknownNames(t *testing.T) {
 	plan := partition.New(&workflow.Definition{Tasks: []*workflow.Task{{Name: "a"}}})
-	if plan.Partition("p") != nil || plan.Timeout("p") != 0 || partition.Candidates(plan, "p", []partition.Partner{{ID: "x"}}) != nil {
+	if plan.Partition("p") != nil || plan.Timeout("p") != 0 ||
+		partition.Candidates(plan, "p", []partition.Partner{{ID: "x"}}) != nil {
 		t.Error("there is a partition p")
 	}
 	if plan.Home("b") != "" || plan.Chain("b") != nil || plan.ResponseImmediate("b") {
@@ -165,7 +170,8 @@ func TestElevenTasksReportAcrossAnyCut(t *testing.T) {
 		plan := partition.New(&def)
 		for _, task := range def.Tasks {
 			want := slices.ContainsFunc(def.Tasks, func(s *workflow.Task) bool {
-				return slices.Contains(uncut.Predecessors(s.Name), task.Name) && homeOf(&def, s.Name) != homeOf(&def, task.Name)
+				return slices.Contains(uncut.Predecessors(s.Name), task.Name) &&
+					homeOf(&def, s.Name) != homeOf(&def, task.Name)
 			})
 			if got := plan.ResponseImmediate(task.Name); got != want {
 				t.Fatalf("%s: responseImmediate %v, want %v", task.Name, got, want)

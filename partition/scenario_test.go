@@ -33,6 +33,7 @@ import (
 //	distribute mechanism=M [rejected=ID] [P=ID]…   prints who takes what, and why
 //	distribute-tasks mechanism=M tasks=(A,B)       likewise of tasks
 //	find-performer mechanism=M|plain tasks=(A) [self=ID] [rejected=ID]   likewise of a person's task that is ready at self
+//	entitled mechanism=M task=A [for=D] [left=D]   prints who sees a person's task that was offered for so long, with so much left
 //
 // Run with -rewrite to record, and review the difference.
 func TestScenarios(t *testing.T) {
@@ -82,7 +83,7 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	case "assign-tasks":
 		return s.assignTasks(d)
 	case "barred":
-		return strings.Join(partition.Barred(s.plan, s.partners), "\n")
+		return lines(partition.Barred(s.plan, s.partners))
 	case "droppable":
 		return table(func(row func(...any)) {
 			for _, t := range s.def.Tasks {
@@ -96,12 +97,44 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	case "distribute-tasks":
 		return s.distributeTasks(d, partition.DistributeTasks)
 	case "find-performer":
-		return s.distributeTasks(d, func(plan *partition.Plan, st partition.Situation, tasks ...workflow.TaskName) (partition.Choice, error) {
+		return s.distributeTasks(d, func(plan *partition.Plan, st partition.Situation,
+			tasks ...workflow.TaskName) (partition.Choice, error) {
 			return partition.FindPerformer(plan, st, tasks[0])
 		})
+	case "entitled":
+		return s.entitled(t, d)
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return ""
+}
+
+func (s *scenario) entitled(t *testing.T, d *datadriven.TestData) string {
+	st, _ := s.situation(d)
+	var w partition.Waiting
+	var task workflow.TaskName
+	for _, arg := range d.CmdArgs {
+		span := func() time.Duration {
+			x, err := workflow.ParseDuration(arg.Vals[0])
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			return x
+		}
+		switch arg.Key {
+		case "task":
+			task = workflow.TaskName(arg.Vals[0])
+		case "for":
+			w.For = span()
+			w.Offered = w.For
+		case "left":
+			w.Left, w.Ends = span(), true
+		}
+	}
+	sight, err := partition.Entitled(s.plan, st, task, w)
+	if err != nil {
+		return "refused:\n" + err.Error()
+	}
+	return fmt.Sprintln(sight.May)
 }
 
 func lines[T fmt.Stringer](items []T) string {
@@ -170,7 +203,8 @@ func describe(p *partition.Plan) string {
 			if home == "" {
 				home = "(anywhere)"
 			}
-			row(name, home, immediate, join(p.Listeners(name)), join(p.EmergencyListeners(name)), span(ready, readyOK), span(end, endOK), from)
+			row(name, home, immediate, join(p.Listeners(name)), join(p.EmergencyListeners(name)), span(ready, readyOK),
+				span(end, endOK), from)
 		}
 	})
 	crossing := "crossing:"
@@ -259,8 +293,14 @@ func (s *scenario) assignTasks(d *datadriven.TestData) string {
 }
 
 // situation reads the arguments of a distribution; those left are pins.
-func (s *scenario) situation(d *datadriven.TestData) (partition.Situation, map[workflow.PartitionName]workflow.PartnerID) {
-	st := partition.Situation{Partners: s.partners, Closed: s.closed, InHand: map[partition.Kind]partition.InHand{elsewhere: {Ready: time.Minute, All: time.Minute}}, Rand: rand.New(rand.NewPCG(1, 1)), Data: map[workflow.DataName]workflow.Value{}}
+func (s *scenario) situation(
+	d *datadriven.TestData,
+) (partition.Situation, map[workflow.PartitionName]workflow.PartnerID) {
+	st := partition.Situation{
+		Partners: s.partners, Closed: s.closed,
+		InHand: map[partition.Kind]partition.InHand{elsewhere: {Ready: time.Minute, All: time.Minute}},
+		Rand:   rand.New(rand.NewPCG(1, 1)), Data: map[workflow.DataName]workflow.Value{},
+	}
 	for _, x := range s.def.Data {
 		st.Data[x.Name] = x.Default
 	}
@@ -275,7 +315,7 @@ func (s *scenario) situation(d *datadriven.TestData) (partition.Situation, map[w
 			st.Self = workflow.PartnerID(arg.Vals[0])
 		case "rejected":
 			st.Rejected = append(st.Rejected, workflow.PartnerID(arg.Vals[0]))
-		case "tasks":
+		case "tasks", "task", "for", "left":
 		default:
 			pins[workflow.PartitionName(arg.Key)] = workflow.PartnerID(arg.Vals[0])
 		}
@@ -296,7 +336,10 @@ func (s *scenario) distribute(d *datadriven.TestData) string {
 	return b.String()
 }
 
-func (s *scenario) distributeTasks(d *datadriven.TestData, find func(*partition.Plan, partition.Situation, ...workflow.TaskName) (partition.Choice, error)) string {
+func (s *scenario) distributeTasks(
+	d *datadriven.TestData, find func(*partition.Plan, partition.Situation, ...workflow.TaskName) (partition.Choice,
+		error),
+) string {
 	st, _ := s.situation(d)
 	var tasks []workflow.TaskName
 	for _, v := range d.CmdArgs[1].Vals {
@@ -322,10 +365,15 @@ func readPartners(t *testing.T, d *datadriven.TestData) (partners []partition.Pa
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
 		if why, ok := strings.CutPrefix(words[len(words)-1], "closed="); ok {
-			closed = append(closed, partition.Closed{ID: workflow.PartnerID("id-" + words[0]), Name: words[0], Why: strings.ReplaceAll(why, "-", " ")})
+			closed = append(closed, partition.Closed{
+				ID: workflow.PartnerID("id-" + words[0]), Name: words[0], Why: strings.ReplaceAll(why, "-", " "),
+			})
 			continue
 		}
-		p := partition.Partner{Name: words[0], ID: workflow.PartnerID("id-" + words[0]), Reachable: true, Rested: 1, Suitability: map[string]float64{}, Learned: map[workflow.TaskName]float64{}}
+		p := partition.Partner{
+			Name: words[0], ID: workflow.PartnerID("id-" + words[0]), Reachable: true, Rested: 1,
+			Suitability: map[string]float64{}, Learned: map[workflow.TaskName]float64{},
+		}
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
 			switch key {

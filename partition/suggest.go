@@ -242,7 +242,8 @@ func (c *cut) halves(group []int) (first, rest, best []int) {
 	if best == nil {
 		return nil, nil, nil
 	}
-	rest = slices.DeleteFunc(slices.Clone(group), func(t int) bool { _, in := slices.BinarySearch(first, t); return in })
+	rest = slices.DeleteFunc(slices.Clone(group),
+		func(t int) bool { _, in := slices.BinarySearch(first, t); return in })
 	return first, rest, best
 }
 

@@ -76,7 +76,8 @@ func statements(t *workflow.Task, p Partner) (said []float64, ok bool) {
 	s, stated := p.Suitability[string(t.Name)]
 	add(s, stated)
 	add(extreme(math.Max, t.Suitability, slices.Concat(words(p.Roles), words(p.Capabilities))))
-	add(extreme(math.Min, p.Suitability, slices.Concat(words(t.Needs), []string{string(t.Role), string(t.Application)})))
+	add(extreme(math.Min, p.Suitability,
+		slices.Concat(words(t.Needs), []string{string(t.Role), string(t.Application)})))
 	for _, key := range slices.Concat(words(p.Roles), words(p.Capabilities)) {
 		if s, stated := t.Suitability[key]; stated && s == 0 {
 			said = append(said, 0) // another role's statement does not outdo it
@@ -110,7 +111,8 @@ func words[T ~string](names []T) []string {
 // each contributes the same to the quality metric; 0 where one of them is 0.
 // The role of a person's task that the partner lacks contributes nothing but
 // forbids nothing, since the role's users may be elsewhere; only a unit of
-// which it could perform no task at all is not for it.
+// which it could perform no task at all is not for it. What waits for a role that
+// nobody has is held by anybody as well.
 func (u *unit) suitability(p Partner) float64 {
 	switch {
 	case len(u.lacks(p)) > 0:
@@ -120,6 +122,10 @@ func (u *unit) suitability(p Partner) float64 {
 	}
 	sum := 0.0
 	for _, t := range u.tasks {
+		if t.Role != "" && slices.Contains(u.awaited, t.Role) {
+			sum++
+			continue
+		}
 		s := Suitability(t, p)
 		if s == 0 {
 			return 0
@@ -153,7 +159,9 @@ func (u *unit) urgency() float64 {
 // would break by taking the unit, each once. What is not known breaks nothing.
 func (u *unit) violations(def *workflow.Definition, p Partner, env workflow.Env) ([]aptitude.Violation, error) {
 	var out []aptitude.Violation
-	env.Partner = &workflow.Candidate{Name: p.Name, ID: p.ID, Roles: p.Roles, Capabilities: p.Capabilities, Availability: available(p)}
+	env.Partner = &workflow.Candidate{
+		Name: p.Name, ID: p.ID, Roles: p.Roles, Capabilities: p.Capabilities, Availability: available(p),
+	}
 	for i := range def.Constraints {
 		c := &def.Constraints[i]
 		if c.Violated == nil {

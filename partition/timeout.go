@@ -59,7 +59,10 @@ type paths struct {
 
 func newPaths(g *graph, order []int) *paths {
 	n := len(g.tasks)
-	w := &paths{graph: g, place: make([]int, n), after: make([][]int, n), upTo: make([]time.Duration, n), at: order, round: make([]int, n), left: maxPathSteps}
+	w := &paths{
+		graph: g, place: make([]int, n), after: make([][]int, n), upTo: make([]time.Duration, n), at: order,
+		round: make([]int, n), left: maxPathSteps,
+	}
 	for s := range w.place {
 		w.place[s] = none
 	}

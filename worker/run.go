@@ -116,7 +116,8 @@ func (c *Client) work(ctx context.Context, o Options, job *Job, do Handler) {
 	case errors.Is(err, ErrGiveBack) || ctx.Err() != nil && err != nil:
 		c.bring(o, job, "given back", func(ctx context.Context) error { return c.GiveBack(ctx, job.Lease) })
 	case err != nil:
-		c.bring(o, job, "failed: "+err.Error(), func(ctx context.Context) error { return c.Fail(ctx, job.Lease, err.Error()) })
+		c.bring(o, job, "failed: "+err.Error(),
+			func(ctx context.Context) error { return c.Fail(ctx, job.Lease, err.Error()) })
 	default:
 		err := c.bring(o, job, "done", func(ctx context.Context) error { return c.Complete(ctx, job.Lease, outputs) })
 		if errors.As(err, &no) && no.Code == "refused" || errors.As(err, &no) && no.Code == "invalid" {

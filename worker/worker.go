@@ -163,7 +163,8 @@ func (c *Client) once(ctx context.Context, path string, body []byte) ([]byte, er
 	if client == nil {
 		client = http.DefaultClient
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(url, "/")+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(url, "/")+path,
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,9 @@ func remainder(a, b any) (any, error) {
 
 // calculate applies an operator to two whole numbers, two durations, or two
 // numbers of which one is not whole.
-func calculate(op string, a, b any, whole func(x, y int64) (int64, bool), broken func(x, y float64) float64) (any, error) {
+func calculate(
+	op string, a, b any, whole func(x, y int64) (int64, bool), broken func(x, y float64) float64,
+) (any, error) {
 	switch x := a.(type) {
 	case int64:
 		if y, ok := b.(int64); ok {

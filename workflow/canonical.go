@@ -60,9 +60,11 @@ func canonical(d *Definition) []byte {
 		o["conditions"] = all
 	}
 	group(o, "data", d.Data, func(x DataDecl) string { return string(x.Name) }, canonicalData)
-	group(o, "applications", d.Applications, func(x ApplicationDecl) string { return string(x.Name) }, canonicalApplication)
+	group(o, "applications", d.Applications, func(x ApplicationDecl) string { return string(x.Name) },
+		canonicalApplication)
 	group(o, "tasks", d.Tasks, func(x *Task) string { return string(x.Name) }, canonicalTask)
 	group(o, "partitions", d.Partitions, func(x PartitionDecl) string { return string(x.Name) }, canonicalPartition)
+	group(o, "resources", d.Resources, func(x ResourceDecl) string { return string(x.Name) }, canonicalResource)
 	if len(d.Constraints) > 0 {
 		list := make([]object, len(d.Constraints))
 		for i, c := range d.Constraints {
@@ -175,6 +177,7 @@ func canonicalTask(t *Task) object {
 	}
 	o.span("duration", t.Duration)
 	put(o, "offline", t.Offline, false)
+	set(o, "holds", t.Holds)
 	put(o, "enabled", !t.Disabled, true)
 	put(o, "repeat", t.Repeat, false)
 	if t.RepeatTimes > 0 {
@@ -264,6 +267,10 @@ func canonicalPartition(p PartitionDecl) object {
 	return o
 }
 
+func canonicalResource(x ResourceDecl) object {
+	return object{"capacity": x.Capacity, "partition": x.Partition}
+}
+
 func canonicalConstraint(c Constraint) object {
 	o := object{"name": c.Name}
 	o.expr("when", c.When)
@@ -281,6 +288,9 @@ func canonicalDistribution(d Distribution) object {
 	put(o, "dispatching", d.Dispatching, "")
 	put(o, "compensate-violations", d.CompensateViolations, false)
 	put(o, "learning", !d.NoLearning, true)
+	o.span("patience", d.Patience)
+	put(o, "relax", d.Relax, false)
+	put(o, "urgency-growth", d.UrgencyGrowth, 0)
 	put(o, "notify", d.Notify, "")
 	if d.NotifyN > 0 {
 		o["notify"] = fmt.Sprintf("%s %d", d.Notify, d.NotifyN)

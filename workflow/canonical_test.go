@@ -212,7 +212,8 @@ func drawDefinition(t *rapid.T) tree {
 				task["after"] = after
 			}
 			task["when"] = rapid.SampledFrom([]string{
-				`n > 1 or failed("t0")`, `not (running("t0") and x <= 2.5e3)`, `s == "a\n\"é" and n in [1, 2]`, `ready("t0")`, `(n + 1) * 2 >= -n`,
+				`n > 1 or failed("t0")`, `not (running("t0") and x <= 2.5e3)`, `s == "a\n\"é" and n in [1, 2]`,
+				`ready("t0")`, `(n + 1) * 2 >= -n`,
 			}).Draw(t, "when")
 		}
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {

@@ -61,10 +61,12 @@ func (r *reader) checkContingencies(g *graph) (looped []bool) {
 			for _, member := range loop {
 				looped[member] = true
 			}
-			r.on(r.contingencyNode(t), "the last one must block or release", "a loop of contingencies: %s", arrows(g.names(loop)))
+			r.on(r.contingencyNode(t), "the last one must block or release", "a loop of contingencies: %s",
+				arrows(g.names(loop)))
 		}
 		if c.after[i] > maxContingencies {
-			r.on(r.contingencyNode(t), "let the last ones block or release", "more than %d contingencies follow one another after %s", maxContingencies, t.Name)
+			r.on(r.contingencyNode(t), "let the last ones block or release",
+				"more than %d contingencies follow one another after %s", maxContingencies, t.Name)
 			return looped
 		}
 	}

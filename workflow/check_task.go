@@ -14,7 +14,8 @@ func (r *reader) checkTask(t *Task) {
 		r.refuse(t, "with", "leave it out", "with holds the arguments of an application, and a manual task has none")
 	case SemiAutomatic:
 		if !has("application") {
-			r.on(r.head(t), "name what the person opens, or make it manual", "the semi-automatic task %s has no application", t.Name)
+			r.on(r.head(t), "name what the person opens, or make it manual",
+				"the semi-automatic task %s has no application", t.Name)
 		}
 		if !has("role") {
 			r.on(r.head(t), "write role: ROLE", "the semi-automatic task %s has no role to be offered to", t.Name)
@@ -94,10 +95,12 @@ func (r *reader) checkSet(t *Task, assigned map[DataName]*Expr, at *node) {
 func (r *reader) checkRule(t *Task) {
 	ruled := r.written(t, "after") != nil || r.written(t, "when") != nil
 	if t.TimeToWait > 0 && !ruled {
-		r.on(r.where(t, "time-to-wait"), "say what it waits for, with after or when", "time-to-wait, but there is nothing to wait for")
+		r.on(r.where(t, "time-to-wait"), "say what it waits for, with after or when",
+			"time-to-wait, but there is nothing to wait for")
 	}
 	if t.Repeat && r.written(t, "when") == nil {
-		r.on(r.where(t, "repeat"), "write when: an expression over data", "a task repeats at each data state that satisfies its when, and it has none")
+		r.on(r.where(t, "repeat"), "write when: an expression over data",
+			"a task repeats at each data state that satisfies its when, and it has none")
 	}
 	if !t.Repeat {
 		r.refuse(t, "on-conflict", "write repeat: true, or leave it out", "on-conflict is about tasks that repeat")

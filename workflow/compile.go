@@ -148,7 +148,8 @@ func (c *compiler) node(n ast.Node) operand {
 			return c.fold(c.call(n, callee.Value, n.Arguments), n)
 		}
 	}
-	return c.errorf(n, "expressions have comparisons, arithmetic, and, or, not, in, ?:, ?? and the functions "+functionNames(), "%s is not part of the expression language", construct(n))
+	return c.errorf(n, "expressions have comparisons, arithmetic, and, or, not, in, ?:, ?? and the functions "+
+		functionNames(), "%s is not part of the expression language", construct(n))
 }
 
 // construct names what the expression language left out.
@@ -286,7 +287,8 @@ func (c *compiler) instance(n *ast.MemberNode) operand {
 		return c.errorf(n, "write instance.age where the condition is named: NAME and instance.age > …",
 			"a named condition is about data alone: instance.age has no place in it")
 	case c.scope.decides && !c.ageLeg:
-		return c.errorf(n, `write for example instance.age > duration("1h")`, "instance.age may only be compared, by < <= > >=, with a constant duration")
+		return c.errorf(n, `write for example instance.age > duration("1h")`,
+			"instance.age may only be compared, by < <= > >=, with a constant duration")
 	}
 	c.aged = true
 	return operand{typ: durationType, run: func(env *Env) (any, error) { return env.Age, nil }}

@@ -23,7 +23,8 @@ func TestConditionsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		writers, readers, conditions int
 		ok                           bool
-	}{{512, 512, 512, true}, {513, 512, 512, false}, {4000, 4000, 65, true}, {4000, 4000, 66, false}, {1, 4000, 4000, true}} {
+	}{{512, 512, 512, true}, {513, 512, 512, false}, {4000, 4000, 65, true}, {4000, 4000, 66, false},
+		{1, 4000, 4000, true}} {
 		_, err := Parse("w.yaml", []byte(define(c.writers, c.readers, c.conditions)))
 		if c.ok && err != nil {
 			t.Errorf("%+v: %v", c, err)

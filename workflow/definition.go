@@ -13,11 +13,12 @@ type Definition struct {
 	Doc          string
 	Data         []DataDecl
 	Applications []ApplicationDecl
-	// Tasks, like Data, Applications and Partitions, are in the order written,
+	// Tasks, like Data, Applications, Partitions and Resources, are in the order written,
 	// with their models merged in. The order is for display: it is not part of
 	// the definition's identity, so no state may depend on it (see TopoOrder).
 	Tasks       []*Task
 	Partitions  []PartitionDecl
+	Resources   []ResourceDecl
 	Final       *Expr // nil: the default end
 	Initial     *Expr // nil: anything may start
 	Constraints []Constraint
@@ -160,7 +161,8 @@ type Task struct {
 	Suitability     map[string]float64
 	Duration        time.Duration
 	Offline         bool
-	Disabled        bool // enabled: false
+	Holds           []ResourceName // a unit of each from when it is ready to its end
+	Disabled        bool           // enabled: false
 	Repeat          bool
 	RepeatTimes     int      // at most so often in one instance; 0: no bound
 	OnConflict      Conflict // of a task that repeats
@@ -270,6 +272,13 @@ type PartitionDecl struct {
 	Timeout time.Duration // 0: computed
 }
 
+// ResourceDecl is something of which there is only so much, and which tasks hold while they are done.
+type ResourceDecl struct {
+	Name      ResourceName
+	Capacity  int           // units
+	Partition PartitionName // whoever holds it gives the units out
+}
+
 // Constraint is an integrity rule over data (When), or a rule of allocation
 // (Violated, with a penalty in 0..1; 1 is a hard constraint).
 type Constraint struct {
@@ -317,4 +326,13 @@ type Distribution struct {
 	// NoLearning: what its instances show of partners' suitability is not learned,
 	// nor is what was learned looked at.
 	NoLearning bool
+	// Patience is how long Sel-push-pull offers a person's task before it gives it to somebody; 0: DefaultPatience.
+	Patience time.Duration
+	// Relax: the threshold of a mechanism that pulls falls as a person's task comes near its time-out or deadline.
+	Relax bool
+	// UrgencyGrowth is what a person's task gains in urgency with each minute in which it waits to be taken.
+	UrgencyGrowth float64
 }
+
+// DefaultPatience is for how long Sel-push-pull offers a person's task where the definition does not say.
+const DefaultPatience = 5 * time.Minute

@@ -53,7 +53,8 @@ func TestLinks(t *testing.T) {
 	if !slices.Equal(only, []TaskName{"estimate", "guess", "return"}) {
 		t.Errorf("only contingencies or compensations: %v", only)
 	}
-	if len(d.Partitions) != 1 || d.Partitions[0].Name != "main" || len(d.Partitions[0].Tasks) != len(d.Tasks)-len(only) {
+	if len(d.Partitions) != 1 || d.Partitions[0].Name != "main" ||
+		len(d.Partitions[0].Tasks) != len(d.Tasks)-len(only) {
 		t.Errorf("the cut of a definition without partitions: %v", d.Partitions)
 	}
 }
@@ -93,11 +94,12 @@ func TestNoFalseAlarms(t *testing.T) {
 		"one contingency for two":                      `{a: {contingency: c}, b: {contingency: c}, c: {}}`,
 		"a contingency of its own standing":            `{a: {contingency: c}, b: {}, c: {after: b}}`,
 		"after a contingency":                          `{a: {contingency: c}, c: {}, d: {when: succeeded("c")}}`,
-		"a rule with many ways":                        `{a: {}, b: {when: ` + strings.Repeat(`(succeeded("a") or failed("a")) and `, 12) + `ready("a")}}`,
-		"a trigger behind a trigger":                   `{a: {}, b: {after: a, timeout: 1h}, c: {after: b, timeout: 1h}}`,
-		"a trigger with data alone":                    `{a: {when: n > 1, time-to-wait: 1h}}`,
-		"names that look like other things":            `{1: {}, true: {after: 1}, 1.5: {after: [true, "1"]}, nan: {}}`,
-		"a rule that is always true":                   `{a: {when: true}, b: {when: n == n or true}}`,
+		"a rule with many ways": `{a: {}, b: {when: ` +
+			strings.Repeat(`(succeeded("a") or failed("a")) and `, 12) + `ready("a")}}`,
+		"a trigger behind a trigger":        `{a: {}, b: {after: a, timeout: 1h}, c: {after: b, timeout: 1h}}`,
+		"a trigger with data alone":         `{a: {when: n > 1, time-to-wait: 1h}}`,
+		"names that look like other things": `{1: {}, true: {after: 1}, 1.5: {after: [true, "1"]}, nan: {}}`,
+		"a rule that is always true":        `{a: {when: true}, b: {when: n == n or true}}`,
 	} {
 		if _, err := Parse("f", []byte("workflow: f\ndata: {n: {type: integer}}\ntasks: "+src)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -106,7 +108,8 @@ func TestNoFalseAlarms(t *testing.T) {
 }
 
 func TestCutsThatCycle(t *testing.T) {
-	_, err := Parse("f", []byte("workflow: f\ntasks: {a: {}, b: {after: a}, c: {after: b}}\npartitions: {p: [a, c], q: [b]}"))
+	_, err := Parse(
+		"f", []byte("workflow: f\ntasks: {a: {}, b: {after: a}, c: {after: b}}\npartitions: {p: [a, c], q: [b]}"))
 	if err != nil {
 		t.Errorf("partitions may wait for each other both ways: %v", err)
 	}

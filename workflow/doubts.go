@@ -8,15 +8,16 @@ import (
 
 // Doubt is what works in a definition, but probably not as it is meant.
 type Doubt struct {
-	Line    int // in the text; 0: it is about no line
+	Line    int // in the text
+	Col     int // there
 	Message string
 }
 
 // maxPairs bounds how many pairs of tasks are compared.
 const maxPairs = 10_000
 
-// Doubts looks for strict constraints that are broken at the start, for an end that cannot be reached,
-// and at a flow that is driven by data, which is one with a task that repeats: data that nobody sets, conditions that can never
+// Doubts looks for strict constraints that are broken at the start, for resources that no task holds, for an end
+// that cannot be reached, and at a flow that is driven by data, which is one with a task that repeats: data that nobody sets, conditions that can never
 // hold, an end that cannot be reached, tasks that fire for ever, and tasks that set the same side by
 // side. It says only what is certain, and knows comparisons with constants. Of a text with mistakes
 // there are none. shared are the pieces that it may take.
@@ -40,6 +41,7 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 		}
 	}
 	d.broken()
+	d.unheld()
 	if !slices.ContainsFunc(r.def.Tasks, repeats) {
 		d.end()
 		return d.found
@@ -62,7 +64,7 @@ type doubter struct {
 }
 
 func (d *doubter) doubt(n *node, format string, args ...any) {
-	d.found = append(d.found, Doubt{n.line, cut(fmt.Sprintf(format, args...))})
+	d.found = append(d.found, Doubt{n.line, n.col, cut(fmt.Sprintf(format, args...))})
 }
 
 // dataOf are the data that a task's rule asks for, and whether it asks for nothing else.
@@ -93,8 +95,29 @@ func (d *doubter) broken() {
 			continue
 		}
 		if v, err := c.When.Eval(Env{Data: data}); err != nil || v != true {
-			d.doubt(d.written(d.def, "constraints"), "the strict constraint %s does not hold of the data with which an instance begins, unless the start gives others: "+
-				"what is null does not hold", c.Name)
+			d.doubt(d.written(d.def, "constraints"),
+				"the strict constraint %s does not hold of the data with which an instance begins, unless the start gives others: "+
+					"what is null does not hold", c.Name)
+		}
+	}
+}
+
+// unheld finds resources that no task holds: so nothing waits for them.
+func (d *doubter) unheld() {
+	n := d.written(d.def, "resources")
+	if n == nil || n.isNull() {
+		return
+	}
+	held := map[string]bool{}
+	for _, t := range d.def.Tasks {
+		for _, r := range t.Holds {
+			held[string(r)] = true
+		}
+	}
+	for _, e := range d.named(n, "resources") {
+		if !held[e.key.text] {
+			d.doubt(e.key, "no task holds the resource %s, so nothing waits for it (write holds: %s in the tasks that need one)",
+				e.key.text, e.key.text)
 		}
 	}
 }
@@ -138,7 +161,8 @@ func (d *doubter) never() {
 	of := map[DataName]bool{}
 	for _, c := range d.def.Conditions {
 		if of[c.Name] = d.impossible(c.Expr); of[c.Name] {
-			d.doubt(d.scope.conditions[c.Name].value, "the condition %s can never hold: what one part asks, another excludes", c.Name)
+			d.doubt(d.scope.conditions[c.Name].value,
+				"the condition %s can never hold: what one part asks, another excludes", c.Name)
 		}
 	}
 	for _, t := range d.def.Tasks {
@@ -212,7 +236,8 @@ func (d *doubter) sideBySide() {
 				if !d.together(a, b) {
 					continue
 				}
-				d.doubt(d.ruleNode(a), "%s and %s can fire at one state, and both may set %s: what ends later counts", b.Name, a.Name, name)
+				d.doubt(d.ruleNode(a), "%s and %s can fire at one state, and both may set %s: what ends later counts",
+					b.Name, a.Name, name)
 				break
 			}
 		}

@@ -68,7 +68,8 @@ func TestNeverMeansNever(t *testing.T) {
 			continue // of constants, which Parse sees
 		}
 		e := d.Tasks[0].Condition
-		holds := slices.ContainsFunc(states, func(env Env) bool { v, err := e.Eval(env); return err == nil && v == true })
+		holds := slices.ContainsFunc(states,
+			func(env Env) bool { v, err := e.Eval(env); return err == nil && v == true })
 		ways, known := satisfier{d}.expr(e, false, 0)
 		if !known {
 			continue

@@ -25,8 +25,11 @@ var units = []struct {
 // d (24 h), h, m, s, ms, us and ns. It is never negative and at most
 // MaxDuration.
 func ParseDuration(s string) (time.Duration, error) {
-	if s == "0" {
+	switch {
+	case s == "0":
 		return 0, nil
+	case negative(s):
+		return 0, fmt.Errorf("%q is negative: write for example 90s, 15m, 1h30m or 3d", s)
 	}
 	var sum time.Duration
 	for rest := s; rest != "" || s == ""; {
@@ -45,6 +48,16 @@ func ParseDuration(s string) (time.Duration, error) {
 		rest = tail
 	}
 	return sum, nil
+}
+
+// negative reports whether a text is a duration but for the minus before it.
+func negative(s string) bool {
+	rest, minus := strings.CutPrefix(s, "-")
+	if !minus || strings.HasPrefix(rest, "-") {
+		return false
+	}
+	_, err := ParseDuration(rest)
+	return err == nil
 }
 
 func tooLong(s string) error {

@@ -15,7 +15,8 @@ var env = Env{
 	Instance: "abc", Age: 90 * time.Minute,
 	Data: map[DataName]Value{
 		"n": int64(7), "x": 2.5, "s": "fire", "b": true, "color": "red", "f": "photo.jpg",
-		"due": "2026-07-01T08:00:00Z", "l": []any{int64(1), "two", nil, []any{int64(3)}}, "m": map[string]any{"key": int64(1), "a b": 2.5},
+		"due": "2026-07-01T08:00:00Z", "l": []any{int64(1), "two", nil, []any{int64(3)}},
+		"m": map[string]any{"key": int64(1), "a b": 2.5},
 		"q": []any{map[string]any{"name": "hose"}},
 	},
 }
@@ -25,24 +26,37 @@ func TestExpressions(t *testing.T) {
 		src  string
 		want Value
 	}{
-		{`n == 7 and x > 2`, true}, {`n + 1`, int64(8)}, {`n / 2`, 3.5}, {`n % 4`, int64(3)}, {`-n + 2 * 3`, int64(-1)}, {`x * 2`, 5.0},
-		{`7 == 7.0`, true}, {`"a" < "b"`, true}, {`s + "!"`, "fire!"}, {`s contains "ir"`, true}, {`s startsWith "F"`, false},
-		{`s matches "^f.*e$"`, true}, {`s in ["fire", "flood"]`, true}, {`s not in ["flood"]`, true}, {`"key" in m`, true},
-		{`1 in l and "two" in l and not (9 in l)`, true}, {`l[1]`, "two"}, {`l[9]`, nil}, {`l[3][0]`, int64(3)}, {`m.key`, int64(1)},
+		{`n == 7 and x > 2`, true}, {`n + 1`, int64(8)}, {`n / 2`, 3.5}, {`n % 4`, int64(3)}, {`-n + 2 * 3`, int64(-1)},
+		{`x * 2`, 5.0},
+		{`7 == 7.0`, true}, {`"a" < "b"`, true}, {`s + "!"`, "fire!"}, {`s contains "ir"`, true},
+		{`s startsWith "F"`, false},
+		{`s matches "^f.*e$"`, true}, {`s in ["fire", "flood"]`, true}, {`s not in ["flood"]`, true},
+		{`"key" in m`, true},
+		{`1 in l and "two" in l and not (9 in l)`, true}, {`l[1]`, "two"}, {`l[9]`, nil}, {`l[3][0]`, int64(3)},
+		{`m.key`, int64(1)},
 		{`m["a b"]`, 2.5}, {`m.none`, nil}, {`q[0].name`, "hose"}, {`len(l) + len(s) + len(m)`, int64(10)},
 		{`b ? "yes" : "no"`, "yes"}, {`if n > 9 { 1 } else { 2 }`, int64(2)}, {`y ?? 3`, 3}, {`n ?? 3`, int64(7)},
-		{`upper(s) + lower("X") + trim(" y ")`, "FIRExy"}, {`trimPrefix(s, "fi") + trimSuffix(s, "re")`, "refi"}, {`indexOf("é!", "!")`, int64(1)},
-		{`abs(-3) + max(1, 5, 2) - min(2, 1)`, int64(7)}, {`max(1, 2.5)`, 2.5}, {`floor(2.7) + ceil(2.1) + round(2.5)`, 8.0},
-		{`int("42") + int(2.9)`, int64(44)}, {`float("1.5")`, 1.5}, {`string(n) + string(x) + string(b)`, "72.5true"}, {`n | string()`, "7"},
-		{`due > "2026-06-30"`, true}, {`due - date("2026-07-01")`, "8h"}, {`due + duration("1d")`, "2026-07-02T08:00:00Z"},
-		{`due - duration("8h") == date("2026-07-01T02:00:00+02:00")`, true}, {`duration("1h") + duration("30m") > duration("80m")`, true},
-		{`instance.id == "abc"`, true}, {`instance.age >= duration("1h30m")`, true}, {`instance.age < duration("1h")`, false},
+		{`upper(s) + lower("X") + trim(" y ")`, "FIRExy"}, {`trimPrefix(s, "fi") + trimSuffix(s, "re")`, "refi"},
+		{`indexOf("é!", "!")`, int64(1)},
+		{`abs(-3) + max(1, 5, 2) - min(2, 1)`, int64(7)}, {`max(1, 2.5)`, 2.5},
+		{`floor(2.7) + ceil(2.1) + round(2.5)`, 8.0},
+		{`int("42") + int(2.9)`, int64(44)}, {`float("1.5")`, 1.5}, {`string(n) + string(x) + string(b)`, "72.5true"},
+		{`n | string()`, "7"},
+		{`due > "2026-06-30"`, true}, {`due - date("2026-07-01")`, "8h"},
+		{`due + duration("1d")`, "2026-07-02T08:00:00Z"},
+		{`due - duration("8h") == date("2026-07-01T02:00:00+02:00")`, true},
+		{`duration("1h") + duration("30m") > duration("80m")`, true},
+		{`instance.id == "abc"`, true}, {`instance.age >= duration("1h30m")`, true},
+		{`instance.age < duration("1h")`, false},
 		{`[1, n, "a"]`, []any{int64(1), int64(7), "a"}}, {`5000000000.0`, 5e9}, {`1 < n < 9`, true},
 		{`color == "red"`, true}, {`f endsWith ".jpg"`, true},
 		// Null is neither true nor false.
-		{`y > 1`, nil}, {`y == 1`, nil}, {`y != 1`, nil}, {`not (y == 1)`, nil}, {`y + 1`, nil}, {`y == y`, nil}, {`y in [1]`, nil}, {`abs(y) > 1`, nil},
-		{`y == null`, true}, {`y == nil`, true}, {`null != y`, false}, {`n == null`, false}, {`null == null`, true}, {`not (n != null)`, false},
-		{`y > 1 or b`, true}, {`b or y > 1`, true}, {`y > 1 and not b`, false}, {`not b and y > 1`, false}, {`y > 1 and b`, nil}, {`y > 1 ? 1 : 2`, nil},
+		{`y > 1`, nil}, {`y == 1`, nil}, {`y != 1`, nil}, {`not (y == 1)`, nil}, {`y + 1`, nil}, {`y == y`, nil},
+		{`y in [1]`, nil}, {`abs(y) > 1`, nil},
+		{`y == null`, true}, {`y == nil`, true}, {`null != y`, false}, {`n == null`, false}, {`null == null`, true},
+		{`not (n != null)`, false},
+		{`y > 1 or b`, true}, {`b or y > 1`, true}, {`y > 1 and not b`, false}, {`not b and y > 1`, false},
+		{`y > 1 and b`, nil}, {`y > 1 ? 1 : 2`, nil},
 		{`y == null ? 0 : y + 1`, int64(0)}, {`l[2] == null`, true}, {`s contains string(y)`, nil},
 	} {
 		e, ok := compileText(testScope(), c.src)
@@ -61,10 +75,14 @@ func TestExpressions(t *testing.T) {
 
 func TestExpressionErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
-		{`n / (n - 7)`, "division by zero"}, {`n % (n - 7)`, "division by zero"}, {`l[1] + 1`, "+ does not fit a string and an integer"},
-		{`l[0] and b`, "want booleans, not an integer"}, {`l[1] > 1`, "a string cannot be compared with an integer"}, {`int(s)`, `"fire" is not a whole number`},
-		{`float(s)`, `"fire" is not a number`}, {`date(s) > due`, `"fire" is not a time`}, {`n * 2000000000 * 2000000000`, "the result is too great"},
-		{`int(x * 1e300)`, "the result is too great"}, {`x * 1e308 * 1e308`, "the result is too great"}, {`m.key.more`, "an integer cannot be read by a string"},
+		{`n / (n - 7)`, "division by zero"}, {`n % (n - 7)`, "division by zero"},
+		{`l[1] + 1`, "+ does not fit a string and an integer"},
+		{`l[0] and b`, "want booleans, not an integer"}, {`l[1] > 1`, "a string cannot be compared with an integer"},
+		{`int(s)`, `"fire" is not a whole number`},
+		{`float(s)`, `"fire" is not a number`}, {`date(s) > due`, `"fire" is not a time`},
+		{`n * 2000000000 * 2000000000`, "the result is too great"},
+		{`int(x * 1e300)`, "the result is too great"}, {`x * 1e308 * 1e308`, "the result is too great"},
+		{`m.key.more`, "an integer cannot be read by a string"},
 		{`len(l[0])`, "len does not take an integer"}, {`1 in l[0]`, "in wants a list or a map, not an integer"},
 	} {
 		e, ok := compileText(testScope(), c.src)
@@ -72,7 +90,8 @@ func TestExpressionErrors(t *testing.T) {
 			t.Errorf("%s is refused before it runs", c.src)
 			continue
 		}
-		if v, err := e.Eval(env); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.src) {
+		if v, err := e.Eval(env); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), c.src) {
 			t.Errorf("%s = %v, %v; want an error with %q", c.src, v, err, c.want)
 		}
 	}
@@ -86,13 +105,18 @@ func TestArithmeticAtTheEdge(t *testing.T) {
 		a, b int64
 		want any
 	}{
-		{"+", top, 1, errOverflow}, {"+", top, -1, top - 1}, {"+", bottom, -1, errOverflow}, {"+", bottom, top, int64(-1)},
-		{"-", bottom, 1, errOverflow}, {"-", top, -1, errOverflow}, {"-", 0, bottom, errOverflow}, {"-", -1, bottom, top},
-		{"*", top, 2, errOverflow}, {"*", bottom, -1, errOverflow}, {"*", bottom, 1, bottom}, {"*", -1, top, -top}, {"*", 1 << 32, 1 << 31, errOverflow},
-		{"*", -(1 << 32), 1 << 31, bottom}, {"*", 0, bottom, int64(0)}, {"%", bottom, -1, int64(0)}, {"%", -7, 4, int64(-3)}, {"/", top, 0, errZero},
+		{"+", top, 1, errOverflow}, {"+", top, -1, top - 1}, {"+", bottom, -1, errOverflow},
+		{"+", bottom, top, int64(-1)},
+		{"-", bottom, 1, errOverflow}, {"-", top, -1, errOverflow}, {"-", 0, bottom, errOverflow},
+		{"-", -1, bottom, top},
+		{"*", top, 2, errOverflow}, {"*", bottom, -1, errOverflow}, {"*", bottom, 1, bottom}, {"*", -1, top, -top},
+		{"*", 1 << 32, 1 << 31, errOverflow},
+		{"*", -(1 << 32), 1 << 31, bottom}, {"*", 0, bottom, int64(0)}, {"%", bottom, -1, int64(0)},
+		{"%", -7, 4, int64(-3)}, {"/", top, 0, errZero},
 	} {
 		v, err := arithmetic[c.op](c.a, c.b)
-		if want, isError := c.want.(error); isError && !errors.Is(err, want) || !isError && (err != nil || v != c.want) {
+		if want, isError := c.want.(error); isError && !errors.Is(err, want) ||
+			!isError && (err != nil || v != c.want) {
 			t.Errorf("%d %s %d = %v, %v; want %v", c.a, c.op, c.b, v, err, c.want)
 		}
 	}
@@ -109,7 +133,8 @@ func TestNamesAndAges(t *testing.T) {
 		{`instance.age > duration("1h")`, nil, []time.Duration{hour + 1}},
 		{`instance.age >= duration("1h")`, nil, []time.Duration{hour}},
 		{`instance.age < duration("1h")`, nil, []time.Duration{hour}},
-		{`not (duration("2h") <= instance.age) and instance.age <= duration("1h")`, nil, []time.Duration{hour + 1, 2 * hour}},
+		{`not (duration("2h") <= instance.age) and instance.age <= duration("1h")`, nil,
+			[]time.Duration{hour + 1, 2 * hour}},
 		{`m.n == l[0]`, []DataName{"l", "m"}, nil},
 	} {
 		e, ok := compileText(testScope(), c.src)
@@ -181,8 +206,11 @@ func TestAllocationExpressions(t *testing.T) {
 	s := testScope()
 	s.allocation = true
 	full := Env{
-		Task:       &Task{Name: "a", Type: Manual, Role: "crew", Priority: 3},
-		Partner:    &Candidate{Name: "tower", ID: "12D3", Roles: []RoleName{"crew", "chief"}, Capabilities: []Capability{"radio"}, Availability: 0.9},
+		Task: &Task{Name: "a", Type: Manual, Role: "crew", Priority: 3},
+		Partner: &Candidate{
+			Name: "tower", ID: "12D3", Roles: []RoleName{"crew", "chief"}, Capabilities: []Capability{"radio"},
+			Availability: 0.9,
+		},
 		Performers: map[TaskName]string{"b": "tower"},
 		Data:       map[DataName]Value{"n": int64(2_000_000)},
 	}
@@ -213,9 +241,12 @@ func TestAllocationExpressions(t *testing.T) {
 func TestSpelling(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{`a&&b||!c`, `(a and b) or not c`}, {`a or (b or c)`, `a or b or c`}, {`a and (b or c)`, `a and (b or c)`},
-		{`not(a==b)`, `not (a == b)`}, {`(1+2)*3-(4-5)`, `(1 + 2) * 3 - (4 - 5)`}, {`1+(2*3)`, `1 + 2 * 3`}, {`x==nil`, `x == null`},
-		{`'it' + "s"`, `"it" + "s"`}, {`a ? b : (c ? d : e)`, `a ? b : (c ? d : e)`}, {`a?.b`, `a.b`}, {`a["b"]`, `a.b`}, {`a["b c"]`, `a["b c"]`},
-		{`a not in [1,2]`, `not (a in [1, 2])`}, {`- a`, `-a`}, {`2.0`, `2.0`}, {`1e3`, `1000.0`}, {`x|upper()`, `upper(x)`}, {`(a ?? b) + 1`, `a ?? b + 1`},
+		{`not(a==b)`, `not (a == b)`}, {`(1+2)*3-(4-5)`, `(1 + 2) * 3 - (4 - 5)`}, {`1+(2*3)`, `1 + 2 * 3`},
+		{`x==nil`, `x == null`},
+		{`'it' + "s"`, `"it" + "s"`}, {`a ? b : (c ? d : e)`, `a ? b : (c ? d : e)`}, {`a?.b`, `a.b`},
+		{`a["b"]`, `a.b`}, {`a["b c"]`, `a["b c"]`},
+		{`a not in [1,2]`, `not (a in [1, 2])`}, {`- a`, `-a`}, {`2.0`, `2.0`}, {`1e3`, `1000.0`},
+		{`x|upper()`, `upper(x)`}, {`(a ?? b) + 1`, `a ?? b + 1`},
 		{`0x1F + 1_000`, `31 + 1000`}, {`a < b < c`, `a < b and b < c`}, {`if a { 1 } else { 2 }`, `a ? 1 : 2`},
 	} {
 		tree, mistake := parseExpr(c.src)

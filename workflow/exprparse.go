@@ -27,7 +27,10 @@ type exprError struct {
 // parseExpr reads the syntax of an expression with the library's parser.
 func parseExpr(src string) (ast.Node, *exprError) {
 	if len(src) > MaxExpression {
-		return nil, &exprError{message: fmt.Sprintf("the expression has %d bytes: at most %d are allowed", len(src), MaxExpression), hint: "compute a part of it into a data item"}
+		return nil, &exprError{
+			message: fmt.Sprintf("the expression has %d bytes: at most %d are allowed", len(src), MaxExpression),
+			hint:    "compute a part of it into a data item",
+		}
 	}
 	config := conf.CreateNew()
 	config.MaxNodes = maxExprNodes
@@ -57,17 +60,20 @@ func exprWords(src string, at *file.Error) (message, hint string) {
 	case text == "=":
 		return "= does not compare", "write == for is equal, >= for at least"
 	case has("unexpected token"):
-		return fmt.Sprintf("%s does not fit here", excerpt(text)), "an operator such as and or ==, a comma or a bracket may be missing before it"
+		return fmt.Sprintf("%s does not fit here", excerpt(text)),
+			"an operator such as and or ==, a comma or a bracket may be missing before it"
 	case has("not terminated"):
 		return "a text in it is not closed", "close it with the quote that opens it"
 	case has("escape"):
 		return `a \ and what follows it mean nothing in a text`, `write \\ for a backslash`
 	case has("unrecognized character"):
-		return fmt.Sprintf("%s means nothing in an expression", excerpt(string(runes[from:min(from+1, len(runes))]))), exprHint
+		return fmt.Sprintf("%s means nothing in an expression", excerpt(string(runes[from:min(from+1, len(runes))]))),
+			exprHint
 	case has("number"), has("literal"):
 		return "a number in it cannot be read", "write for example 12 or 0.5"
 	case has("cannot be mixed"):
-		return "?? does not say whether it comes before or after the operator beside it", "put one of them in parentheses"
+		return "?? does not say whether it comes before or after the operator beside it",
+			"put one of them in parentheses"
 	case has("maximum allowed nodes"):
 		return fmt.Sprintf("it has more than %d parts", maxExprNodes), "compute a part of it into a data item"
 	}

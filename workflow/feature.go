@@ -26,10 +26,13 @@ func Features(d *Definition) []FeatureUse { return slices.Clone(d.features) }
 // of every workflow (after, when, application, with, in, out, data), or are
 // listed by their value.
 var (
-	definitionFeatures = []string{"final", "initial", "creator-role", "responsible", "administrators", "warnings", "transfer"}
-	taskFeatures       = []string{
-		"uses", "role", "needs", "timeout", "time-to-wait", "retries", "compensate", "reconcile", "deadline", "warnings", "transfer",
-		"priority", "urgency", "suitability", "duration", "offline", "repeat", "on-conflict", "produces",
+	definitionFeatures = []string{
+		"final", "initial", "creator-role", "responsible", "administrators", "warnings", "transfer", "resources",
+	}
+	taskFeatures = []string{
+		"uses", "role", "needs", "timeout", "time-to-wait", "retries", "compensate", "reconcile", "deadline",
+		"warnings", "transfer",
+		"priority", "urgency", "suitability", "duration", "offline", "holds", "repeat", "on-conflict", "produces",
 	}
 )
 
@@ -68,7 +71,8 @@ func (r *reader) features() []FeatureUse {
 // Constraints of integrity and of allocation are two features under one key.
 func (r *reader) distributionFeatures(add func(TaskName, *node, string)) {
 	of := func(allocation bool) bool {
-		return slices.ContainsFunc(r.def.Constraints, func(c Constraint) bool { return (c.Violated != nil) == allocation })
+		return slices.ContainsFunc(r.def.Constraints,
+			func(c Constraint) bool { return (c.Violated != nil) == allocation })
 	}
 	if n := r.written(r.def, "constraints"); n != nil && of(false) {
 		add("", n, "constraints: when")
@@ -83,7 +87,8 @@ func (r *reader) distributionFeatures(add func(TaskName, *node, string)) {
 	if n := r.written(r.def, "constraints"); n != nil && of(true) {
 		add("", n, "constraints: violated")
 	}
-	for _, key := range []string{"mechanism", "dispatching", "compensate-violations", "learning", "notify"} {
+	for _, key := range []string{"mechanism", "dispatching", "compensate-violations", "learning", "notify", "patience", "relax",
+		"urgency-growth"} {
 		if n := r.written(&r.def.Distribution, key); n != nil && !n.isNull() {
 			add("", n, "distribution: "+key)
 		}

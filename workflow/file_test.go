@@ -13,7 +13,8 @@ func TestFilesAreWrittenInOneWay(t *testing.T) {
 	}
 	root := strings.Repeat("ab", 32)
 	for _, bad := range []string{
-		"", "file:", "plan.pdf", "file:" + root + ":1", "file:" + root[:62] + ":1:a", "file:" + strings.ToUpper(root) + ":1:a",
+		"", "file:", "plan.pdf", "file:" + root + ":1", "file:" + root[:62] + ":1:a",
+		"file:" + strings.ToUpper(root) + ":1:a",
 		"file:" + root + ":01:a", "file:" + root + ":-1:a", "file:" + root + ":99999999999:a", "file:" + root + ":1:",
 		"file:" + root + ":1:a/b", `file:` + root + `:1:a\b`, "file:" + root + ":1:..", "file:" + root + ":1:a\nb",
 		"file:" + root + ":1:a\u202eb", "file:" + root + ":1:" + strings.Repeat("a", MaxFileName+1),

@@ -106,6 +106,8 @@ func (d *Definition) hindrance(f *Flow) string {
 			return what + " and has on-failure: a failure interrupts the instance"
 		case t.TimeToWait > 0, t.Deadline != nil, t.Produces.Name != "":
 			return what + " and has time-to-wait, deadline or produces"
+		case len(t.Holds) > 0:
+			return what + " and holds a resource"
 		}
 	}
 	if d.Final != nil && d.Final.aged {

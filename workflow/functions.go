@@ -23,24 +23,26 @@ type function struct {
 }
 
 var functions = map[string]function{
-	"len":        {params: []string{"string list map"}, result: intType, run: length},
-	"abs":        {params: []string{"integer number"}, same: true, run: absolute},
-	"ceil":       {params: []string{"integer number"}, result: numberType, run: rounded(math.Ceil)},
-	"floor":      {params: []string{"integer number"}, result: numberType, run: rounded(math.Floor)},
-	"round":      {params: []string{"integer number"}, result: numberType, run: rounded(math.Round)},
-	"min":        {params: []string{"integer number"}, variadic: true, same: true, run: extreme(-1)},
-	"max":        {params: []string{"integer number"}, variadic: true, same: true, run: extreme(1)},
-	"int":        {params: []string{"integer number string"}, result: intType, run: toInt},
-	"float":      {params: []string{"integer number string"}, result: numberType, run: toFloat},
-	"string":     {params: []string{"boolean integer number string time duration"}, result: stringType, run: toString},
-	"trim":       {params: []string{"string"}, result: stringType, run: onText(strings.TrimSpace)},
-	"upper":      {params: []string{"string"}, result: stringType, run: onText(strings.ToUpper)},
-	"lower":      {params: []string{"string"}, result: stringType, run: onText(strings.ToLower)},
-	"trimPrefix": {params: []string{"string", "string"}, result: stringType, run: onTexts(func(s, t string) any { return strings.TrimPrefix(s, t) })},
-	"trimSuffix": {params: []string{"string", "string"}, result: stringType, run: onTexts(func(s, t string) any { return strings.TrimSuffix(s, t) })},
-	"indexOf":    {params: []string{"string", "string"}, result: intType, run: onTexts(indexOf)},
-	"date":       {params: []string{"string"}, result: timeType, run: toTime},
-	"duration":   {params: []string{"string"}, result: durationType, run: toDuration},
+	"len":    {params: []string{"string list map"}, result: intType, run: length},
+	"abs":    {params: []string{"integer number"}, same: true, run: absolute},
+	"ceil":   {params: []string{"integer number"}, result: numberType, run: rounded(math.Ceil)},
+	"floor":  {params: []string{"integer number"}, result: numberType, run: rounded(math.Floor)},
+	"round":  {params: []string{"integer number"}, result: numberType, run: rounded(math.Round)},
+	"min":    {params: []string{"integer number"}, variadic: true, same: true, run: extreme(-1)},
+	"max":    {params: []string{"integer number"}, variadic: true, same: true, run: extreme(1)},
+	"int":    {params: []string{"integer number string"}, result: intType, run: toInt},
+	"float":  {params: []string{"integer number string"}, result: numberType, run: toFloat},
+	"string": {params: []string{"boolean integer number string time duration"}, result: stringType, run: toString},
+	"trim":   {params: []string{"string"}, result: stringType, run: onText(strings.TrimSpace)},
+	"upper":  {params: []string{"string"}, result: stringType, run: onText(strings.ToUpper)},
+	"lower":  {params: []string{"string"}, result: stringType, run: onText(strings.ToLower)},
+	"trimPrefix": {params: []string{"string", "string"}, result: stringType,
+		run: onTexts(func(s, t string) any { return strings.TrimPrefix(s, t) })},
+	"trimSuffix": {params: []string{"string", "string"}, result: stringType,
+		run: onTexts(func(s, t string) any { return strings.TrimSuffix(s, t) })},
+	"indexOf":  {params: []string{"string", "string"}, result: intType, run: onTexts(indexOf)},
+	"date":     {params: []string{"string"}, result: timeType, run: toTime},
+	"duration": {params: []string{"string"}, result: durationType, run: toDuration},
 }
 
 func functionNames() string {
@@ -53,7 +55,8 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) operand {
 		return c.performer(n, args)
 	}
 	if transitions[name] != "" {
-		return c.errorf(n, "write it as a side of and, or or not, in the when of a task", "%s() cannot stand here", name)
+		return c.errorf(n, "write it as a side of and, or or not, in the when of a task", "%s() cannot stand here",
+			name)
 	}
 	f, known := functions[name]
 	if !known {
@@ -68,7 +71,8 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) operand {
 		parts[i] = c.node(a)
 		takes := f.params[min(i, len(f.params)-1)]
 		if !parts[i].typ.open() && !slices.Contains(strings.Fields(takes), string(parts[i].typ)) {
-			return c.errorf(a, "it takes "+strings.ReplaceAll(takes, " ", ", "), "%s does not take %s", name, parts[i].typ.a())
+			return c.errorf(a, "it takes "+strings.ReplaceAll(takes, " ", ", "), "%s does not take %s", name,
+				parts[i].typ.a())
 		}
 		out.constant = out.constant && parts[i].constant
 		switch {

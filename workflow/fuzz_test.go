@@ -11,7 +11,9 @@ import (
 // FuzzParse: whatever the bytes, Parse ends, and what it accepts has a
 // canonical form that means the same.
 func FuzzParse(f *testing.F) {
-	for _, pattern := range []string{"../configs/workflows/*.yaml", "testdata/mistakes/*.yaml", "testdata/canonical/*.yaml"} {
+	for _, pattern := range []string{
+		"../configs/workflows/*.yaml", "testdata/mistakes/*.yaml", "testdata/canonical/*.yaml",
+	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			f.Fatal(err)
@@ -52,10 +54,12 @@ func FuzzParse(f *testing.F) {
 // panic, and an accepted expression keeps its meaning in its canonical spelling.
 func FuzzExpression(f *testing.F) {
 	for _, s := range []string{
-		`n > 5 and not (s == "a") or b`, `x / y + 1 >= 2.5`, `s in ["a", "b"] ? n : n * 2`, `len(l) == 0 and m.key == null`,
+		`n > 5 and not (s == "a") or b`, `x / y + 1 >= 2.5`, `s in ["a", "b"] ? n : n * 2`,
+		`len(l) == 0 and m.key == null`,
 		`due - duration("2h") < date("2026-01-01")`, `instance.age > duration("1h30m")`, `s matches "^a+$" ?? false`,
 		`l[0].name startsWith "x"`, `-n % 3 == -(n - 1)`, `(b ? b : b) ? 1 : 2`, `"\u00e9\x41\n" + 'it' + ` + "`raw`",
-		`max(n, 3, x) - abs(-2)`, `a < b < c`, `not not b`, `m["a b"]`, `s not in m`, `[1, [2, "x"]][1]`, `b and (b or b) and b`,
+		`max(n, 3, x) - abs(-2)`, `a < b < c`, `not not b`, `m["a b"]`, `s not in m`, `[1, [2, "x"]][1]`,
+		`b and (b or b) and b`,
 	} {
 		f.Add(s, int64(3), 2.5, "a", true)
 	}
@@ -73,7 +77,8 @@ func FuzzExpression(f *testing.F) {
 			t.Fatalf("%q is spelled %q, then %q", src, e, again)
 		}
 		env := Env{Instance: "i", Data: map[DataName]Value{
-			"n": n, "x": x, "s": text, "b": b, "l": []any{n, text}, "m": map[string]any{"key": x}, "due": "2026-07-01T08:00:00Z",
+			"n": n, "x": x, "s": text, "b": b, "l": []any{n, text}, "m": map[string]any{"key": x},
+			"due": "2026-07-01T08:00:00Z",
 		}}
 		for _, env := range []Env{env, {}} {
 			v1, err1 := e.Eval(env)
@@ -87,12 +92,16 @@ func FuzzExpression(f *testing.F) {
 
 // testScope declares one item of each type.
 func testScope() *scope {
-	s := &scope{memory: newMemory(), data: map[DataName]*DataDecl{}, tasks: []string{"a", "b", "c", "long-name"}, known: map[TaskName]bool{}}
+	s := &scope{
+		memory: newMemory(), data: map[DataName]*DataDecl{}, tasks: []string{"a", "b", "c", "long-name"},
+		known: map[TaskName]bool{},
+	}
 	for _, t := range s.tasks {
 		s.known[TaskName(t)] = true
 	}
 	for name, typ := range map[DataName]DataType{
-		"n": TypeInteger, "x": TypeNumber, "y": TypeNumber, "s": TypeString, "b": TypeBoolean, "l": TypeList, "m": TypeMap,
+		"n": TypeInteger, "x": TypeNumber, "y": TypeNumber, "s": TypeString, "b": TypeBoolean, "l": TypeList,
+		"m":   TypeMap,
 		"due": TypeTime, "f": TypeFile, "q": TypeQuery,
 	} {
 		s.data[name] = &DataDecl{Name: name, Type: typ}

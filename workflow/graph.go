@@ -60,7 +60,9 @@ func (g *graph) knots() [][]int {
 		g.steps += len(g.before[i])
 		return g.before[i]
 	})
-	knots = slices.DeleteFunc(knots, func(knot []int) bool { return len(knot) == 1 && !slices.Contains(g.before[knot[0]], knot[0]) })
+	knots = slices.DeleteFunc(knots, func(knot []int) bool {
+		return len(knot) == 1 && !slices.Contains(g.before[knot[0]], knot[0])
+	})
 	for _, knot := range knots {
 		slices.Sort(knot)
 	}

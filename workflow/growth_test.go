@@ -28,7 +28,8 @@ var shapes = []struct {
 		return "tasks:\n  c: {}\n" + lines(n, "  a%d: {contingency: c}") + lines(n, "  b%d: {after: c}")
 	}},
 	{"a fan-out and a join", false, func(n int) string {
-		return "tasks:\n  first: {}\n" + lines(n, "  t%d: {after: first}") + "  last: {after: [" + list(n, "t%d") + "]}\n"
+		return "tasks:\n  first: {}\n" + lines(n, "  t%d: {after: first}") + "  last: {after: [" + list(n, "t%d") +
+			"]}\n"
 	}},
 	{"many partitions, one path through all of them and back", false, func(n int) string {
 		var b strings.Builder
@@ -43,12 +44,14 @@ var shapes = []struct {
 		return b.String()
 	}},
 	{"triggers behind one task that waits for many", false, func(n int) string {
-		return "tasks:\n" + lines(n, "  a%d: {timeout: 1s}") + "  hub: {timeout: 1s, after: [" + list(n, "a%d") + "]}\n" +
+		return "tasks:\n" + lines(n, "  a%d: {timeout: 1s}") + "  hub: {timeout: 1s, after: [" + list(n, "a%d") +
+			"]}\n" +
 			lines(n, "  e%d: {after: hub, time-to-wait: 1s, timeout: 1s}") +
 			"partitions:\n  p: [hub, " + list(n, "a%d") + "]\n" + lines(n, "  q%d: [e%[1]d]")
 	}},
 	{"many contingencies with rules that many wait for", false, func(n int) string {
-		return "tasks:\n  root: {}\n" + lines(n, "  c%d: {after: root}") + lines(n, "  t%d: {after: root, contingency: c%[1]d}")
+		return "tasks:\n  root: {}\n" + lines(n, "  c%d: {after: root}") +
+			lines(n, "  t%d: {after: root, contingency: c%[1]d}")
 	}},
 	{"contingencies that wait for each other's tasks", false, func(n int) string {
 		var b strings.Builder
@@ -59,18 +62,22 @@ var shapes = []struct {
 		return b.String()
 	}},
 	{"a long list of data", false, func(n int) string {
-		return "data:\n" + lines(n, "  x%d: {type: integer}") + "tasks:\n  t: {in: [" + list(n, "x%d") + "], out: [" + list(n, "x%d") +
+		return "data:\n" + lines(n, "  x%d: {type: integer}") + "tasks:\n  t: {in: [" + list(n, "x%d") + "], out: [" +
+			list(n, "x%d") +
 			"], application: set, with: {" + list(n, "x%d: 1") + "}}\n"
 	}},
 	{"comparisons with an enum", false, func(n int) string {
-		return "data: {x: {type: integer, enum: [" + list(min(n, MaxEnum), "%d") + "]}}\ntasks:\n" + lines(n, "  t%d: {when: x == 1}")
+		return "data: {x: {type: integer, enum: [" + list(min(n, MaxEnum), "%d") + "]}}\ntasks:\n" +
+			lines(n, "  t%d: {when: x == 1}")
 	}},
 	{"rules with choices", false, func(n int) string {
 		choice := `(failed("a") or failed("b")) and `
-		return "tasks:\n  a: {}\n  b: {}\n" + lines(n/20, "  t%d: {when: '"+strings.Repeat(choice, 20)+`succeeded("a")'}`)
+		return "tasks:\n  a: {}\n  b: {}\n" +
+			lines(n/20, "  t%d: {when: '"+strings.Repeat(choice, 20)+`succeeded("a")'}`)
 	}},
 	{"rules of many terms", false, func(n int) string {
-		return "data: {x: {type: integer}}\ntasks:\n  a: {}\n" + lines(n/20, "  t%d: {when: '"+strings.Repeat("x > 1 and ", 100)+`failed("a")'}`)
+		return "data: {x: {type: integer}}\ntasks:\n  a: {}\n" +
+			lines(n/20, "  t%d: {when: '"+strings.Repeat("x > 1 and ", 100)+`failed("a")'}`)
 	}},
 	{"conditions that name each other", false, func(n int) string {
 		var b strings.Builder

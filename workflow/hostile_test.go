@@ -31,8 +31,10 @@ func TestHostileTexts(t *testing.T) {
 		{"tag", "a: !!binary x", "1:4: YAML tags are not part"},
 		{"directive", "%YAML 1.2\n---\na: b", "1:1: YAML directives are not part"},
 		{"question mark", "? a\n: b", "1:1: a key introduced by ?"},
-		{"too many tasks", "workflow: a\ntasks: {" + manyTasks(MaxTasks+1) + "}", "2:8: there are 10001 tasks: at most 10000"},
-		{"models that grow", "workflow: a\nmodels: {m: {doc: " + many("x", 400) + "}}\ntasks: {" + manyTasks(3000) + "}", "with its models written out the definition has"},
+		{"too many tasks", "workflow: a\ntasks: {" + manyTasks(MaxTasks+1) + "}",
+			"2:8: there are 10001 tasks: at most 10000"},
+		{"models that grow", "workflow: a\nmodels: {m: {doc: " + many("x", 400) + "}}\ntasks: {" + manyTasks(3000) +
+			"}", "with its models written out the definition has"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse("f", []byte(c.src))

@@ -49,7 +49,9 @@ func (j *jsonSource) node(depth int) *node {
 		j.inside(out, tk, depth)
 	case string:
 		out.value, out.text = tk, tk
-		out.place = &textPlace{source: j.source, style: token.DoubleQuoteType, line: out.line, col: out.col, from: j.text[start:]}
+		out.place = &textPlace{
+			source: j.source, style: token.DoubleQuoteType, line: out.line, col: out.col, from: j.text[start:],
+		}
 	case json.Number:
 		out.text = tk.String()
 		if i, err := strconv.ParseInt(out.text, 10, 64); err == nil {

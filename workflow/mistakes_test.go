@@ -52,7 +52,8 @@ func TestNotYAML(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s has no mistakes: %s", f.Name, d.Canonical())
 		}
-		out.Files = append(out.Files, f, txtar.File{Name: strings.TrimSuffix(f.Name, ".yaml") + ".txt", Data: []byte(err.Error() + "\n")})
+		out.Files = append(out.Files, f,
+			txtar.File{Name: strings.TrimSuffix(f.Name, ".yaml") + ".txt", Data: []byte(err.Error() + "\n")})
 	}
 	golden.Compare(t, name, txtar.Format(&out))
 }

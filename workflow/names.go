@@ -26,6 +26,8 @@ type (
 	TaskName string
 	// PartitionName names a partition inside a definition.
 	PartitionName string
+	// ResourceName names a resource inside a definition: a crane, a room.
+	ResourceName string
 	// RoleName names a role that people and partners have.
 	RoleName string
 	// DataName names a data item of an instance: [A-Za-z_][A-Za-z0-9_]*.
@@ -103,7 +105,8 @@ func joinsLetters(before string, r rune, after string) bool {
 	if r != middleDot {
 		return plain.Joins(before, r, after)
 	}
-	return strings.HasSuffix(before, "l") && strings.HasPrefix(after, "l") || strings.HasSuffix(before, "L") && strings.HasPrefix(after, "L")
+	return strings.HasSuffix(before, "l") && strings.HasPrefix(after, "l") ||
+		strings.HasSuffix(before, "L") && strings.HasPrefix(after, "L")
 }
 
 // withoutStrays is s with a dash for middle dots that join no letters, and without the
@@ -128,7 +131,8 @@ func withoutStrays(s string) string {
 // stand there becomes a dash. It is empty where nothing is left.
 func MakeName(s string) string {
 	name := strings.Map(func(r rune) rune {
-		if !mayJoin(r) && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+		if !mayJoin(r) && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point,
+			unicode.Variation_Selector) {
 			return -1
 		}
 		return r

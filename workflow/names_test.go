@@ -112,7 +112,9 @@ func FuzzMakeName(f *testing.F) {
 	for _, c := range nameRules {
 		f.Add(c.name)
 	}
-	for _, s := range []string{"Médico de guardia", "Оператор A", "e\u0301 \u0301", "\u200d", "น\u0e4d x \u0e32", strings.Repeat("ﷺ", 20)} {
+	for _, s := range []string{
+		"Médico de guardia", "Оператор A", "e\u0301 \u0301", "\u200d", "น\u0e4d x \u0e32", strings.Repeat("ﷺ", 20),
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -33,5 +33,6 @@ func ParseNotify(s string) (policy string, n int, err error) {
 			return "", 0, fmt.Errorf("%q notifies %d users: want 1 to %d, or write all", s, n, MaxNotified)
 		}
 	}
-	return "", 0, fmt.Errorf("%q is not a notification policy: write all, fewest-assigned N, fewest-selected N or latest-connected N", s)
+	return "", 0, fmt.Errorf(
+		"%q is not a notification policy: write all, fewest-assigned N, fewest-selected N or latest-connected N", s)
 }

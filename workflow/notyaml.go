@@ -69,7 +69,8 @@ func (s stumble) known() (Problem, bool) {
 	case strings.Contains(s.message, "end character of"):
 		return s.here(fmt.Sprintf("the %s that opens here is not closed", c), "close it with "+c+" where the text ends")
 	case strings.Contains(s.message, "escape character"):
-		return s.here(`a \ and what follows it mean nothing between " "`, `write \\ for a backslash, or put the text between ' '`)
+		return s.here(`a \ and what follows it mean nothing between " "`,
+			`write \\ for a backslash, or put the text between ' '`)
 	case strings.Contains(s.message, "already defined"), strings.Contains(s.message, "duplicate key"):
 		return s.here("this key is there twice", "leave one of them out")
 	case c == "%" && s.col == 1:
@@ -150,7 +151,10 @@ func (s stumble) indent(i int) int {
 func (s stumble) tab() (Problem, bool) {
 	for _, i := range s.reach() {
 		if at := strings.IndexByte(s.lines[i][:s.indent(i)], '\t'); at >= 0 {
-			return Problem{Line: i + 1, Col: at + 1, Message: "this line is indented with a tab", Hint: "indent with spaces, not with tabs"}, true
+			return Problem{
+				Line: i + 1, Col: at + 1, Message: "this line is indented with a tab",
+				Hint: "indent with spaces, not with tabs",
+			}, true
 		}
 	}
 	return Problem{}, false
@@ -174,12 +178,15 @@ func (s stumble) brackets() (Problem, bool) {
 			open = append(open, tk)
 		case token.MappingEndType, token.SequenceEndType:
 			if len(open) == 0 {
-				return Problem{Line: line, Col: col, Message: "this " + tk.Value + " closes nothing", Hint: "leave it out; " + quoteHint}, true
+				return Problem{Line: line, Col: col, Message: "this " + tk.Value + " closes nothing",
+					Hint: "leave it out; " + quoteHint}, true
 			}
 			last := open[len(open)-1]
 			if open = open[:len(open)-1]; closing[last.Type] != tk.Value {
-				message := fmt.Sprintf("this %s stands where the %s of line %d, column %d, has to be closed", tk.Value, last.Value, last.Position.Line, last.Position.Column)
-				return Problem{Line: line, Col: col, Message: message, Hint: "close it with " + closing[last.Type] + "; " + quoteHint}, true
+				message := fmt.Sprintf("this %s stands where the %s of line %d, column %d, has to be closed", tk.Value,
+					last.Value, last.Position.Line, last.Position.Column)
+				return Problem{Line: line, Col: col, Message: message,
+					Hint: "close it with " + closing[last.Type] + "; " + quoteHint}, true
 			}
 		}
 	}
@@ -187,12 +194,14 @@ func (s stumble) brackets() (Problem, bool) {
 		first := open[0]
 		return Problem{
 			Line: first.Position.Line, Col: first.Position.Column,
-			Message: "the " + first.Value + " that opens here is not closed", Hint: "close it with " + closing[first.Type] + "; " + quoteHint,
+			Message: "the " + first.Value + " that opens here is not closed",
+			Hint:    "close it with " + closing[first.Type] + "; " + quoteHint,
 		}, true
 	}
 	switch c := s.char(); {
 	case inside:
-		return s.here("this does not belong between brackets here", quoteHint+", and a comma parts one thing from the next")
+		return s.here("this does not belong between brackets here",
+			quoteHint+", and a comma parts one thing from the next")
 	case c == "}" || c == "]":
 		return s.here("this "+c+" closes nothing", "leave it out; "+quoteHint)
 	}
@@ -226,10 +235,15 @@ func (s stumble) keys() (Problem, bool) {
 		if found == nil {
 			text := strings.TrimLeft(s.content(i), "- ")
 			if hint := s.hint(text); hint != "" {
-				return Problem{Line: i + 1, Col: first, Message: fmt.Sprintf("%s is no key with a value", excerpt(text)), Hint: hint}, true
+				return Problem{
+					Line: i + 1, Col: first, Message: fmt.Sprintf("%s is no key with a value", excerpt(text)),
+					Hint: hint,
+				}, true
 			}
 			if strings.HasPrefix(text, ":") {
-				return Problem{Line: i + 1, Col: first, Message: "there is no key before this colon", Hint: "write KEY: VALUE"}, true
+				return Problem{
+					Line: i + 1, Col: first, Message: "there is no key before this colon", Hint: "write KEY: VALUE",
+				}, true
 			}
 			continue
 		}
@@ -239,7 +253,9 @@ func (s stumble) keys() (Problem, bool) {
 		value := found[3]
 		if at := strings.Index(value, ": "); at > 0 && !strings.ContainsAny(value[:1], `"'{[|>#`) {
 			col := first + len([]rune(s.content(i))) - len([]rune(value[at:]))
-			return Problem{Line: i + 1, Col: col, Message: "here is a second colon, as if the value were a key", Hint: quoteHint}, true
+			return Problem{
+				Line: i + 1, Col: col, Message: "here is a second colon, as if the value were a key", Hint: quoteHint,
+			}, true
 		}
 	}
 	if s.message == "unexpected key name" {
@@ -247,7 +263,8 @@ func (s stumble) keys() (Problem, bool) {
 		if strings.Contains(s.content(s.line-1), ":") {
 			what = " is no key with a value"
 		}
-		return s.here(excerpt(s.content(s.line-1))+what, "write KEY: VALUE, or KEY: with what belongs to it indented below")
+		return s.here(excerpt(s.content(s.line-1))+what,
+			"write KEY: VALUE, or KEY: with what belongs to it indented below")
 	}
 	return Problem{}, false
 }
@@ -376,7 +393,8 @@ func entryHint(text string) string {
 	}
 	from, to := m[1], m[3]
 	if to == "" { // one arrow after the other
-		to, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(text, from)), m[2])), " ")
+		to, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(text, from)),
+			m[2])), " ")
 	}
 	if (m[2] != "=>" && m[2] != "->") || !ValidName(from) || !ValidName(to) || to[0] <= '9' { // as of edges, elsewhere
 		return hint
@@ -407,7 +425,9 @@ func (s stumble) colonless(up column, i int) (Problem, bool) {
 	for j := up.line; j < i; j++ {
 		if text := s.content(j); s.indent(j)+1 == up.col && ValidName(text) {
 			return Problem{
-				Line: j + 1, Col: up.col, Message: fmt.Sprintf("%s stands where a key is expected, beside %s of line %d", excerpt(text), up.key, up.line),
+				Line: j + 1, Col: up.col,
+				Message: fmt.Sprintf("%s stands where a key is expected, beside %s of line %d", excerpt(text), up.key,
+					up.line),
 				Hint: fmt.Sprintf("write %s: with a colon", text),
 			}, true
 		}
@@ -438,14 +458,18 @@ func (s stumble) text() (Problem, bool) {
 	switch {
 	case up.col == first && up.key == "":
 		return s.here(fmt.Sprintf("%s stands where an item of the list of line %d is expected", excerpt(text), up.line),
-			fmt.Sprintf("begin it with a dash and a space, or in column %d or later to go on with the item above", first+2))
+			fmt.Sprintf("begin it with a dash and a space, or in column %d or later to go on with the item above",
+				first+2))
 	case up.col == first && strings.HasPrefix(text, "- "):
-		return s.here(fmt.Sprintf("an item of a list stands where a key is expected, beside %s of line %d", up.key, up.line),
+		return s.here(fmt.Sprintf("an item of a list stands where a key is expected, beside %s of line %d", up.key,
+			up.line),
 			"write KEY: VALUE, or put the list under its key, indented more")
 	case up.col == first:
-		return s.here(fmt.Sprintf("%s stands where a key is expected, beside %s of line %d", excerpt(text), up.key, up.line), write)
+		return s.here(fmt.Sprintf("%s stands where a key is expected, beside %s of line %d", excerpt(text), up.key,
+			up.line), write)
 	case up.value:
-		return s.here(fmt.Sprintf("%s lies under %s of line %d, which has its value already", excerpt(text), up.key, up.line),
+		return s.here(fmt.Sprintf("%s lies under %s of line %d, which has its value already", excerpt(text), up.key,
+			up.line),
 			fmt.Sprintf("%s; begin it in column %d", write, up.col))
 	}
 	return Problem{}, false

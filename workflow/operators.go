@@ -120,7 +120,8 @@ func (c *compiler) threshold(n ast.Node, op string, limit operand) {
 	case ok:
 		c.ages[span] = true
 	case c.scope.decides && limit.typ == durationType:
-		c.errorf(n, `write for example instance.age > duration("1h")`, "instance.age may only be compared with a constant duration")
+		c.errorf(n, `write for example instance.age > duration("1h")`,
+			"instance.age may only be compared with a constant duration")
 	}
 }
 
@@ -181,7 +182,8 @@ func (c *compiler) checkEnum(n ast.Node, item, value operand) {
 }
 
 func (c *compiler) ordering(n *ast.BinaryNode, left, right, out operand) operand {
-	if !left.typ.open() && !orderable(left.typ) || !right.typ.open() && !orderable(right.typ) || !left.typ.comparable(right.typ) {
+	if !left.typ.open() && !orderable(left.typ) || !right.typ.open() && !orderable(right.typ) ||
+		!left.typ.comparable(right.typ) {
 		hint := ""
 		if left.typ == durationType || right.typ == durationType {
 			hint = `write a duration as duration("1h")`
@@ -246,7 +248,8 @@ func resultType(op string, a, b valueType) (valueType, bool) {
 
 func (c *compiler) in(n *ast.BinaryNode, left, right, out operand) operand {
 	if right.typ != listType && right.typ != mapType && !right.typ.open() {
-		return c.errorf(n, "for a part of a text write text contains part", "in wants a list or a map on its right, not %s", right.typ.a())
+		return c.errorf(n, "for a part of a text write text contains part",
+			"in wants a list or a map on its right, not %s", right.typ.a())
 	}
 	if list, ok := right.value.([]any); ok {
 		for _, v := range list {
@@ -297,7 +300,8 @@ func (c *compiler) text(n *ast.BinaryNode, left, right, out operand) operand {
 		pattern, ok := right.value.(string)
 		re, err := regexp.Compile(pattern)
 		if !ok || err != nil {
-			return c.errorf(n.Right, "it is a regular expression in quotes (RE2)", "the pattern of matches must be constant and valid")
+			return c.errorf(n.Right, "it is a regular expression in quotes (RE2)",
+				"the pattern of matches must be constant and valid")
 		}
 		test = func(s, _ string) bool { return re.MatchString(s) }
 	}

@@ -43,6 +43,7 @@ var definitionKeys = []key[Definition]{
 	{"models", kept[Definition]},
 	{"tasks", kept[Definition]},
 	{"partitions", kept[Definition]},
+	{"resources", kept[Definition]},
 	{"final", kept[Definition]},
 	{"initial", kept[Definition]},
 	{"constraints", kept[Definition]},
@@ -50,7 +51,9 @@ var definitionKeys = []key[Definition]{
 	{"creator-role", func(r *reader, n *node, d *Definition) { d.CreatorRole = RoleName(r.name(n)) }},
 	{"responsible", func(r *reader, n *node, d *Definition) { d.Responsible = UserName(r.name(n)) }},
 	{"administrators", func(r *reader, n *node, d *Definition) { d.Administrators = RoleName(r.name(n)) }},
-	{"coordination", func(r *reader, n *node, d *Definition) { d.Coordination = oneOf(r, n, Choreography, Orchestration) }},
+	{"coordination", func(r *reader, n *node, d *Definition) {
+		d.Coordination = oneOf(r, n, Choreography, Orchestration)
+	}},
 	{"distribution", func(r *reader, n *node, d *Definition) { readMap(r, n, distributionKeys, &d.Distribution) }},
 	{"warnings", func(r *reader, n *node, d *Definition) { d.Warnings = r.warnings(n) }},
 	{"transfer", func(r *reader, n *node, d *Definition) { d.Transfer = r.span(n) }},
@@ -74,6 +77,7 @@ func (r *reader) definition(root *node) {
 	r.tasks()
 	r.shareApplications()
 	r.partitions()
+	r.resources()
 	if n := r.written(d, "final"); n != nil && !n.isNull() {
 		d.Final = r.condition(n)
 	}
@@ -187,7 +191,8 @@ func (r *reader) checkConstraint(c *Constraint) {
 	case !has("name"):
 		r.on(r.head(c), "write name: NAME", "the constraint has no name")
 	case has("when") == has("violated"):
-		r.on(r.head(c), "when: for integrity of data, violated: for allocation", "a constraint has either when or violated")
+		r.on(r.head(c), "when: for integrity of data, violated: for allocation",
+			"a constraint has either when or violated")
 	case has("violated") && !has("penalty"):
 		r.on(r.head(c), "write penalty: 0..1; 1 forbids", "a constraint of allocation needs a penalty")
 	case has("when") && has("penalty"):
@@ -198,7 +203,10 @@ func (r *reader) checkConstraint(c *Constraint) {
 }
 
 // Mechanisms of distribution (docs/systems.md, Mechanisms), as they are spelled.
-var Mechanisms = []string{"Push", "Pull", "Typical", "Receptive", "Selective", "Sel-push", "Sel-push-10", "Sel-push-flowtime", "Sel-push-pull"}
+var Mechanisms = []string{
+	"Push", "Pull", "Typical", "Receptive", "Selective", "Sel-push", "Sel-push-10", "Sel-push-flowtime",
+	"Sel-push-pull",
+}
 
 var distributionKeys = []key[Distribution]{
 	{"mechanism", func(r *reader, n *node, d *Distribution) { d.Mechanism = oneOf(r, n, Mechanisms...) }},
@@ -211,4 +219,7 @@ var distributionKeys = []key[Distribution]{
 			r.on(n, "", "%v", err)
 		}
 	}},
+	{"patience", func(r *reader, n *node, d *Distribution) { d.Patience = r.span(n) }},
+	{"relax", func(r *reader, n *node, d *Distribution) { d.Relax = r.boolean(n) }},
+	{"urgency-growth", func(r *reader, n *node, d *Distribution) { d.UrgencyGrowth = r.number(n, 0, 1) }},
 }

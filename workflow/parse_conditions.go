@@ -37,12 +37,14 @@ func (r *reader) conditions() {
 		return
 	}
 	if n.kind != mapNode {
-		r.on(n, cmp.Or(entryHint(n.text), "write conditions: {name: expression}"), "want a mapping of names, have %s", n.what())
+		r.on(n, cmp.Or(entryHint(n.text), "write conditions: {name: expression}"), "want a mapping of names, have %s",
+			n.what())
 		return
 	}
 	entries := r.unique(n)
 	if len(entries) > MaxConditions {
-		r.on(n, "cut it into sub-workflows", "there are %d conditions: at most %d are allowed", len(entries), MaxConditions)
+		r.on(n, "cut it into sub-workflows", "there are %d conditions: at most %d are allowed", len(entries),
+			MaxConditions)
 		return
 	}
 	r.scope.readCondition = r.readCondition
@@ -50,7 +52,8 @@ func (r *reader) conditions() {
 	for _, e := range entries {
 		switch name := e.key.text; {
 		case !ValidDataName(name):
-			r.on(e.key, cmp.Or(entryHint(name), dataRule(name)), "%s is not a valid name for a condition", excerpt(name))
+			r.on(e.key, cmp.Or(entryHint(name), dataRule(name)), "%s is not a valid name for a condition",
+				excerpt(name))
 		case reserved[name]:
 			r.on(e.key, "choose another name", "%q means something in expressions", name)
 		case r.scope.data[DataName(name)] != nil:
@@ -89,7 +92,8 @@ func (r *reader) readCondition(name DataName, c *condition) {
 	s.decides, s.timeless = true, true
 	expr, op := s.compile(c.value.text, tree, r.inside(c.value))
 	if op.typ != boolType && op.typ != anyType {
-		r.within(c.value, 0, "compare it with something", fmt.Sprintf("a condition must be a boolean, this is %s", op.typ.a()))
+		r.within(c.value, 0, "compare it with something",
+			fmt.Sprintf("a condition must be a boolean, this is %s", op.typ.a()))
 		return
 	}
 	c.expr, c.means = expr, operand{typ: op.typ, run: op.run, constant: op.constant, value: op.value}
@@ -101,7 +105,8 @@ func (c *compiler) condition(n *ast.IdentifierNode, named *condition) operand {
 	if named.state == reading {
 		open := c.scope.memory.open
 		circle := append(slices.Clone(open[slices.Index(open, name):]), name)
-		return c.errorf(n, "one of them must not name the others", "conditions name each other in a circle: %s", joined(circle, " -> "))
+		return c.errorf(n, "one of them must not name the others", "conditions name each other in a circle: %s",
+			joined(circle, " -> "))
 	}
 	c.scope.readCondition(name, named)
 	e := named.expr
@@ -112,7 +117,8 @@ func (c *compiler) condition(n *ast.IdentifierNode, named *condition) operand {
 		c.names[name] = true
 	}
 	if c.parts += e.parts; c.parts > maxExprNodes {
-		return c.errorf(n, "compute a part of it into a data item", "with the conditions that it names the expression has more than %d parts", maxExprNodes)
+		return c.errorf(n, "compute a part of it into a data item",
+			"with the conditions that it names the expression has more than %d parts", maxExprNodes)
 	}
 	return named.means
 }

@@ -2,8 +2,11 @@ package workflow
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 )
 
 // reserved words of the expression language cannot name data.
@@ -21,7 +24,8 @@ func (r *reader) data() {
 		return
 	}
 	if n.kind != mapNode {
-		r.on(n, cmp.Or(entryHint(n.text), "write data: {name: {type: string}}"), "want a mapping of names, have %s", n.what())
+		r.on(n, cmp.Or(entryHint(n.text), "write data: {name: {type: string}}"), "want a mapping of names, have %s",
+			n.what())
 		return
 	}
 	for _, e := range r.unique(n) {
@@ -47,7 +51,8 @@ func (r *reader) data() {
 
 var dataKeys = []key[DataDecl]{
 	{"type", func(r *reader, n *node, d *DataDecl) {
-		d.Type = oneOf(r, n, TypeString, TypeInteger, TypeNumber, TypeBoolean, TypeTime, TypeFile, TypeList, TypeMap, TypeQuery)
+		d.Type = oneOf(r, n, TypeString, TypeInteger, TypeNumber, TypeBoolean, TypeTime, TypeFile, TypeList, TypeMap,
+			TypeQuery)
 	}},
 	{"default", kept[DataDecl]},
 	{"required", func(r *reader, n *node, d *DataDecl) { d.Required = r.boolean(n) }},
@@ -65,7 +70,8 @@ var dataKeys = []key[DataDecl]{
 func (r *reader) checkData(d *DataDecl, known bool) {
 	if d.Type == "" {
 		if known && r.written(d, "type") == nil {
-			r.on(r.head(d), "write type: string, integer, number, boolean, time, file, list, map or query", "%s has no type", d.Name)
+			r.on(r.head(d), "write type: string, integer, number, boolean, time, file, list, map or query",
+				"%s has no type", d.Name)
 		}
 		d.Type = TypeQuery // fits everywhere: no further mistakes follow from this one
 		return
@@ -85,7 +91,8 @@ func (r *reader) checkData(d *DataDecl, known bool) {
 	r.only(d, "database", TypeQuery)
 	r.only(d, "expression", TypeQuery)
 	if d.Type == TypeQuery && (d.Database == "" || d.Expression == "") {
-		r.on(r.head(d), "write database: NAME, expression: SQL", "the query %s needs a database and an expression", d.Name)
+		r.on(r.head(d), "write database: NAME, expression: SQL", "the query %s needs a database and an expression",
+			d.Name)
 	}
 	if d.Min != nil && d.Max != nil && *d.Min > *d.Max {
 		r.on(r.written(d, "min"), "", "min %v is greater than max %v", *d.Min, *d.Max)
@@ -114,13 +121,14 @@ func (r *reader) enum(d *DataDecl) {
 	case len(n.items) == 0:
 		r.on(n, "leave it out, or write enum: [a, b]", "no value would be allowed")
 	case len(n.items) > MaxEnum:
-		r.on(n, "check it in the application that sets it", "the enum has %d values: at most %d are allowed", len(n.items), MaxEnum)
+		r.on(n, "check it in the application that sets it", "the enum has %d values: at most %d are allowed",
+			len(n.items), MaxEnum)
 		return
 	}
 	checked := &DataDecl{Name: d.Name, Type: d.Type, Min: d.Min, Max: d.Max}
 	var values []Value
 	for _, item := range n.items {
-		v, err := CheckValue(checked, r.value(item))
+		v, err := CheckValue(checked, r.exactly(item))
 		switch {
 		case err != nil:
 			r.on(item, "", "%v", err)
@@ -138,7 +146,7 @@ func (r *reader) defaultValue(d *DataDecl) {
 	if n == nil || n.isNull() {
 		return
 	}
-	v, err := CheckValue(d, r.value(n))
+	v, err := CheckValue(d, r.exactly(n))
 	if err != nil {
 		r.on(n, "", "%v", err)
 	}
@@ -146,4 +154,14 @@ func (r *reader) defaultValue(d *DataDecl) {
 		r.on(n, "leave out one of the two", "%s is required, so its default is never used", d.Name)
 	}
 	d.Default = v
+}
+
+// exactly is a value of data with a whole number beyond 64 bits as it is written, so that what is wrong with it is said
+// of that, and not of the number next to it that can be counted with.
+func (r *reader) exactly(n *node) Value {
+	v := r.value(n)
+	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) >= 1<<63 {
+		return json.Number(strings.ReplaceAll(n.text, "_", ""))
+	}
+	return v
 }

@@ -37,7 +37,9 @@ var taskKeys = []key[Task]{
 	{"on-failure", func(r *reader, n *node, t *Task) { r.onFailure(n, t) }},
 	{"contingency", func(r *reader, n *node, t *Task) { t.Contingency = TaskName(r.name(n)) }},
 	{"compensate", kept[Task]},
-	{"reconcile", func(r *reader, n *node, t *Task) { t.Reconcile = oneOf(r, n, KeepFirst, KeepOriginal, KeepReplacement) }},
+	{"reconcile", func(r *reader, n *node, t *Task) {
+		t.Reconcile = oneOf(r, n, KeepFirst, KeepOriginal, KeepReplacement)
+	}},
 	{"deadline", kept[Task]},
 	{"warnings", func(r *reader, n *node, t *Task) { t.Warnings = r.warnings(n) }},
 	{"transfer", func(r *reader, n *node, t *Task) { t.Transfer = r.span(n) }},
@@ -46,6 +48,7 @@ var taskKeys = []key[Task]{
 	{"suitability", func(r *reader, n *node, t *Task) { t.Suitability = r.suitability(n) }},
 	{"duration", func(r *reader, n *node, t *Task) { t.Duration = r.span(n) }},
 	{"offline", func(r *reader, n *node, t *Task) { t.Offline = r.boolean(n) }},
+	{"holds", func(r *reader, n *node, t *Task) { t.Holds = names[ResourceName](r, n, (*reader).name) }},
 	{"enabled", func(r *reader, n *node, t *Task) { t.Disabled = !r.boolean(n) }},
 	{"repeat", func(r *reader, n *node, t *Task) { r.repeat(n, t) }},
 	{"on-conflict", func(r *reader, n *node, t *Task) { t.OnConflict = oneOf(r, n, ConflictApply, ConflictFail) }},
@@ -71,7 +74,10 @@ func (r *reader) tasks() {
 	r.def.index = make(map[TaskName]*Task, len(entries))
 	r.scope.known = make(map[TaskName]bool, len(entries))
 	for _, e := range entries {
-		t := &Task{Name: TaskName(e.key.text), Type: Automatic, OnFailure: FailBlock, Reconcile: KeepFirst, OnConflict: ConflictApply, Urgency: DefaultUrgency}
+		t := &Task{
+			Name: TaskName(e.key.text), Type: Automatic, OnFailure: FailBlock, Reconcile: KeepFirst,
+			OnConflict: ConflictApply, Urgency: DefaultUrgency,
+		}
 		r.heads[t] = e.key
 		r.def.Tasks = append(r.def.Tasks, t)
 		r.def.index[t.Name] = t
@@ -83,12 +89,14 @@ func (r *reader) tasks() {
 	written := r.writtenOut(entries, models)
 	if written > MaxSource {
 		r.on(n, "cut it into sub-workflows, or take less from models",
-			"with its models written out the definition has more than %d bytes: at most %d are allowed", written, MaxSource)
+			"with its models written out the definition has more than %d bytes: at most %d are allowed", written,
+			MaxSource)
 		return
 	}
 	for i, e := range entries {
 		t := r.def.Tasks[i]
-		if i > 0 && e.value.kind == scalarNode && slices.Contains(keyList(taskKeys), e.key.text) && entries[i-1].outdented() != "" {
+		if i > 0 && e.value.kind == scalarNode && slices.Contains(keyList(taskKeys), e.key.text) &&
+			entries[i-1].outdented() != "" {
 			r.on(e.key, entries[i-1].outdented(), "%s is no task: want a mapping, have %s", e.key.text, e.value.what())
 			continue
 		}
@@ -345,7 +353,8 @@ func (r *reader) retries(n *node) Retries {
 		t.Times = int(r.integer(n, 0, maxRetries))
 	}
 	if t.Backoff > t.Max {
-		r.on(n, "raise max or lower backoff", "the backoff %s is longer than its max %s", FormatDuration(t.Backoff), FormatDuration(t.Max))
+		r.on(n, "raise max or lower backoff", "the backoff %s is longer than its max %s", FormatDuration(t.Backoff),
+			FormatDuration(t.Max))
 	}
 	if t.Times == 0 {
 		return Retries{}
@@ -447,7 +456,8 @@ func (r *reader) deadline(n *node) *Deadline {
 		r.on(n, "or a span, such as 48h", "%v", err)
 		return nil
 	}
-	if n.kind == scalarNode && strings.IndexFunc(n.text, func(c rune) bool { return c < '0' || c > '9' }) != 0 {
+	if n.kind == scalarNode && (negative(n.text) ||
+		strings.IndexFunc(n.text, func(c rune) bool { return c < '0' || c > '9' }) != 0) {
 		r.duration(n)
 		return nil
 	}
@@ -468,7 +478,8 @@ func (r *reader) checkWarnings(t *Task) {
 	case t.Deadline != nil && t.Deadline.After > 0:
 		for _, item := range n.list() {
 			if w, err := ParseDuration(item.text); err == nil && w >= t.Deadline.After {
-				r.on(item, "a warning comes before the deadline: it is shorter", "the deadline is %s after the task is ready, so nobody can be warned %s before it",
+				r.on(item, "a warning comes before the deadline: it is shorter",
+					"the deadline is %s after the task is ready, so nobody can be warned %s before it",
 					FormatDuration(t.Deadline.After), FormatDuration(w))
 			}
 		}
@@ -485,7 +496,8 @@ func (r *reader) checkTransfer(t *Task) {
 	case t.Deadline == nil && r.written(t, "deadline") == nil:
 		r.on(n, "write deadline: 48h, or leave it out", "there is no deadline before which it would pass on")
 	case t.Deadline != nil && t.Deadline.After > 0 && t.Transfer >= t.Deadline.After:
-		r.on(n, "want less than the deadline", "the deadline is %s after the task is ready, so it would pass on at once", FormatDuration(t.Deadline.After))
+		r.on(n, "want less than the deadline",
+			"the deadline is %s after the task is ready, so it would pass on at once", FormatDuration(t.Deadline.After))
 	}
 }
 
@@ -517,7 +529,8 @@ func joined[S ~string](words []S, sep string) string {
 func (r *reader) readers(n *node) []string {
 	all := names[string](r, n, (*reader).name)
 	if len(all) > MaxReaders {
-		r.on(n, "give them a role in common, and name that", "there are %d readers: at most %d are allowed", len(all), MaxReaders)
+		r.on(n, "give them a role in common, and name that", "there are %d readers: at most %d are allowed", len(all),
+			MaxReaders)
 	}
 	return all
 }

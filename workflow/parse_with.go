@@ -105,7 +105,8 @@ func (r *reader) inputs(n *node) map[DataName]*Expr {
 	out := map[DataName]*Expr{}
 	for _, e := range r.unique(n) {
 		if !ValidDataName(e.key.text) {
-			r.on(e.key, cmp.Or(entryHint(e.key.text), dataRule(e.key.text)), "%s is not a valid name for data", excerpt(e.key.text))
+			r.on(e.key, cmp.Or(entryHint(e.key.text), dataRule(e.key.text)), "%s is not a valid name for data",
+				excerpt(e.key.text))
 			continue
 		}
 		out[DataName(e.key.text)] = r.expression(e.value, r.scope, assignable(TypeQuery)...)
@@ -134,7 +135,8 @@ func (r *reader) compensate(n *node) *Compensation {
 	}
 	known := readMap(r, n, compensateKeys, c)
 	if known && (r.written(c, "task") == nil) == (r.written(c, "application") == nil) {
-		r.on(n, "write compensate: {task: TASK} or {application: NAME}", "a compensation is either a task or an application")
+		r.on(n, "write compensate: {task: TASK} or {application: NAME}",
+			"a compensation is either a task or an application")
 	}
 	if task := r.written(c, "task"); task != nil && c.Task != "" && r.def.Task(c.Task) == nil {
 		r.on(task, r.scope.memory.didYouMean(task.text, r.scope.tasks), "there is no task %q", c.Task)

@@ -48,7 +48,8 @@ func HoldsPieces(src []byte) bool {
 	if root == nil || root.kind != mapNode {
 		return false
 	}
-	return (root.get("models") != nil || root.get("applications") != nil) && root.get("workflow") == nil && root.get("tasks") == nil
+	return (root.get("models") != nil || root.get("applications") != nil) && root.get("workflow") == nil &&
+		root.get("tasks") == nil
 }
 
 // ParsePieces reads and checks a file of pieces. File is its name in messages. A file with
@@ -87,7 +88,8 @@ func (r *reader) pieces(root *node) (out []*Piece) {
 		})
 	}
 	if len(out) == 0 && len(r.list) == 0 {
-		r.on(root, "write models: {name: {…}} or applications: {name: {…}}", "the file has no models and no applications")
+		r.on(root, "write models: {name: {…}} or applications: {name: {…}}",
+			"the file has no models and no applications")
 	}
 	return out
 }
@@ -161,7 +163,8 @@ func (r *reader) shareApplications() {
 		return
 	}
 	take := func(name ApplicationName) {
-		if name == "" || builtIn(name) || slices.ContainsFunc(r.def.Applications, func(a ApplicationDecl) bool { return a.Name == name }) {
+		if name == "" || builtIn(name) ||
+			slices.ContainsFunc(r.def.Applications, func(a ApplicationDecl) bool { return a.Name == name }) {
 			return
 		}
 		if p := r.shared(PieceApplication, string(name)); p != nil {

@@ -47,7 +47,8 @@ tasks:
 		t.Fatal(err)
 	}
 	upper, ask := def.Task("upper"), def.Task("ask")
-	if upper.Type != workflow.Manual || upper.Role != "nurse" || upper.Timeout.Hours() != 4 || ask.Timeout.Minutes() != 5 {
+	if upper.Type != workflow.Manual || upper.Role != "nurse" || upper.Timeout.Hours() != 4 ||
+		ask.Timeout.Minutes() != 5 {
 		t.Errorf("upper is %+v, ask %+v", upper, ask)
 	}
 	if len(def.Applications) != 1 || def.Applications[0].OS != "linux" {
@@ -57,11 +58,13 @@ tasks:
 	if err != nil || again.Hash() != def.Hash() {
 		t.Errorf("by itself it is another: %v", err)
 	}
-	other, err := workflow.ParseWith("rounds.yaml", []byte(src), shelved(t, strings.Replace(shelf, "role: nurse", "role: doctor", 1)))
+	other, err := workflow.ParseWith("rounds.yaml", []byte(src),
+		shelved(t, strings.Replace(shelf, "role: nurse", "role: doctor", 1)))
 	if err != nil || other.Hash() == def.Hash() {
 		t.Errorf("with another model it is the same: %v", err)
 	}
-	if _, err := workflow.Parse("rounds.yaml", []byte(src)); err == nil || !strings.Contains(err.Error(), `rounds.yaml:6:18: there is no model "visit"`) {
+	if _, err := workflow.Parse("rounds.yaml", []byte(src)); err == nil ||
+		!strings.Contains(err.Error(), `rounds.yaml:6:18: there is no model "visit"`) {
 		t.Errorf("without the model: %v", err)
 	}
 	_, err = workflow.ParseWith("bad.yaml", []byte("workflow: w\ntasks:\n  a: {model: visit}\n"), shelved(t, shelf))
@@ -95,11 +98,15 @@ func TestPiecesHaveOneForm(t *testing.T) {
 		"applications: {a: {size: many}}": "is not a size",
 		"models: [a]":                     "want a mapping of names",
 	} {
-		if _, err := workflow.ParsePieces("shelf.yaml", []byte(src)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := workflow.ParsePieces("shelf.yaml", []byte(src)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want something about %q", src, err, want)
 		}
 	}
-	for src, want := range map[string]bool{shelf: true, "workflow: w\nmodels: {a: {}}\ntasks: {b: {}}": false, "tasks: {b: {}}\nmodels: {}": false, "": false, "[": false} {
+	for src, want := range map[string]bool{
+		shelf: true, "workflow: w\nmodels: {a: {}}\ntasks: {b: {}}": false, "tasks: {b: {}}\nmodels: {}": false,
+		"": false, "[": false,
+	} {
 		if got := workflow.HoldsPieces([]byte(src)); got != want {
 			t.Errorf("%q holds pieces: %t", src, got)
 		}

@@ -90,7 +90,8 @@ func (e entry) outdented() string {
 }
 
 func (r *reader) unknownKey(n *node, outdented string, known []string) {
-	hint := cmp.Or(entryHint(n.text), outdented, r.scope.memory.didYouMean(n.text, known), "the keys here are "+strings.Join(known, ", "))
+	hint := cmp.Or(entryHint(n.text), outdented, r.scope.memory.didYouMean(n.text, known),
+		"the keys here are "+strings.Join(known, ", "))
 	r.on(n, hint, "unknown key %q", n.text)
 }
 
@@ -129,10 +130,13 @@ func (r *reader) named(n *node, what string) []entry {
 	return slices.DeleteFunc(r.unique(n), func(e entry) bool { return !r.validName(e.key) })
 }
 
-func (r *reader) validName(n *node) bool {
+func (r *reader) validName(key *node) bool { return r.ruled(key, entryHint(key.text)) }
+
+// ruled reports whether a text may be a name. hint, if there is one, says more than the rule.
+func (r *reader) ruled(n *node, hint string) bool {
 	rule := NameRule(n.text)
 	if rule != "" {
-		r.on(n, cmp.Or(entryHint(n.text), rule), "%s is not a valid name", excerpt(n.text))
+		r.on(n, cmp.Or(hint, rule), "%s is not a valid name", excerpt(n.text))
 	}
 	return rule == ""
 }
@@ -143,7 +147,12 @@ func (r *reader) name(n *node) string {
 		r.on(n, "", "want a name, have %s", n.what())
 		return ""
 	}
-	if !r.validName(n) {
+	hint := ""
+	if strings.Contains(n.text, "=>") ||
+		strings.Contains(n.text, "->") { // an edge; else it is no entry, since it has its key
+		hint = entryHint(n.text)
+	}
+	if !r.ruled(n, hint) {
 		return ""
 	}
 	return n.text

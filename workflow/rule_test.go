@@ -29,7 +29,8 @@ func drawRule(t *rapid.T, depth int) *written {
 	case "not":
 		w.args = []*written{drawRule(t, depth-1)}
 	case "term":
-		w.tr = rapid.SampledFrom([]Transition{BecameReady, BecameRunning, BecameSucceeded, BecameFailed}).Draw(t, "transition")
+		w.tr = rapid.SampledFrom([]Transition{BecameReady, BecameRunning, BecameSucceeded, BecameFailed}).
+			Draw(t, "transition")
 		w.task = rapid.SampledFrom([]TaskName{"a", "b", "c"}).Draw(t, "task")
 	case "data":
 		w.name = rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "data")
@@ -208,7 +209,8 @@ tasks:
 	if err != nil {
 		t.Fatal(err)
 	}
-	dropped, blocked, skipped := Finding{Dropped: true}, Finding{Truth: Impossible, ByFailure: true}, Finding{Truth: Impossible}
+	dropped, blocked, skipped := Finding{Dropped: true}, Finding{Truth: Impossible, ByFailure: true},
+		Finding{Truth: Impossible}
 	undecided, holds := Finding{Truth: Undecided}, Finding{Truth: True}
 	for _, c := range []struct {
 		task TaskName

@@ -103,7 +103,10 @@ func (s satisfier) binary(n *ast.BinaryNode, negated bool, depth int) ([][]atom,
 }
 
 // turned are the operators that hold where the others do not, null apart.
-var turned = map[string]string{"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not in", "null": "not null", "not null": "null"}
+var turned = map[string]string{
+	"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not in", "null": "not null",
+	"not null": "null",
+}
 
 // swapped are the operators when the sides change places.
 var swapped = map[string]string{"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -114,7 +117,8 @@ func (s satisfier) comparison(n *ast.BinaryNode, op string, negated bool) atom {
 	if decl == nil && swapped[op] != "" {
 		decl, other, op = s.decl(n.Right), n.Left, swapped[op]
 	}
-	if decl == nil || turned[op] == "" || decl.Type == TypeTime || decl.Type == TypeQuery || decl.Type == TypeList || decl.Type == TypeMap {
+	if decl == nil || turned[op] == "" || decl.Type == TypeTime || decl.Type == TypeQuery || decl.Type == TypeList ||
+		decl.Type == TypeMap {
 		return atom{}
 	}
 	a := atom{decl: decl, op: op}
@@ -208,7 +212,8 @@ func oneItem(decl *DataDecl, atoms []atom) (can, exact bool) {
 		}
 	}
 	// A text may lie between two that are named; the other types have been tried whole.
-	ordered := slices.ContainsFunc(atoms, func(a atom) bool { return slices.Contains([]string{"<", "<=", ">", ">="}, a.op) })
+	ordered := slices.ContainsFunc(atoms,
+		func(a atom) bool { return slices.Contains([]string{"<", "<=", ">", ">="}, a.op) })
 	if decl.Type == TypeString && len(decl.Enum) == 0 && ordered {
 		return true, false
 	}

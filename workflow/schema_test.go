@@ -45,6 +45,7 @@ func TestSchemaHasTheParsersKeys(t *testing.T) {
 		{"data", def("data"), keyList(dataKeys)},
 		{"application", def("application"), keyList(applicationKeys)},
 		{"partition", def("partition"), keyList(partitionKeys)},
+		{"resource", def("resource"), keyList(resourceKeys)},
 		{"constraint", def("constraint"), keyList(constraintKeys)},
 		{"distribution", def("distribution"), keyList(distributionKeys)},
 		{"retries", def("retries"), keyList(retriesKeys)},

@@ -22,7 +22,8 @@ func (d *Definition) seal(r *reader) error {
 	d.features = r.features()
 	d.canonical = canonical(d)
 	if len(d.canonical) > MaxSource {
-		return fmt.Errorf("with its models written out the definition has %d bytes: at most %d are allowed", len(d.canonical), MaxSource)
+		return fmt.Errorf("with its models written out the definition has %d bytes: at most %d are allowed",
+			len(d.canonical), MaxSource)
 	}
 	d.hash = sha256.Sum256(d.canonical)
 	if d.layFlow(); d.flow != nil {

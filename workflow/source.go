@@ -113,7 +113,8 @@ func readSource(src []byte, pr *problems) *node {
 
 func checkBytes(src []byte, pr *problems) bool {
 	if len(src) > MaxSource {
-		pr.at(1, 1, fmt.Sprintf("the definition has %d bytes: at most %d are allowed", len(src), MaxSource), "cut it into sub-workflows")
+		pr.at(1, 1, fmt.Sprintf("the definition has %d bytes: at most %d are allowed", len(src), MaxSource),
+			"cut it into sub-workflows")
 		return false
 	}
 	for i, line := range bytes.Split(src, []byte("\n")) {
@@ -151,7 +152,8 @@ func (s *source) document(file *ast.File) *node {
 		}
 		line, col := place(doc.Body)
 		if body != nil {
-			s.problems.at(line, col, "a file holds one definition, here a second document begins", "put it into a file of its own")
+			s.problems.at(line, col, "a file holds one definition, here a second document begins",
+				"put it into a file of its own")
 			return nil
 		}
 		body = doc.Body

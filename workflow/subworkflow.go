@@ -34,7 +34,9 @@ func CheckUses(file string, d *Definition, known func(Name) *Definition) Errors 
 			continue
 		}
 		for _, m := range misfits(d, t, sub) {
-			out = append(out, Problem{File: file, Line: f.Line, Col: f.Col, Message: fmt.Sprintf("task %s: %s", t.Name, m[0]), Hint: m[1]})
+			out = append(out, Problem{
+				File: file, Line: f.Line, Col: f.Col, Message: fmt.Sprintf("task %s: %s", t.Name, m[0]), Hint: m[1],
+			})
 		}
 	}
 	return out.sorted()
@@ -72,7 +74,8 @@ func misfits(d *Definition, t *Task, sub *Definition) (out [][2]string) {
 	for i := range sub.Data {
 		decl := &sub.Data[i]
 		if decl.Required && decl.Default == nil && t.Uses.Input[decl.Name] == nil {
-			add(fmt.Sprintf("write uses: {workflow: %s, input: {%s: …}}", sub.Name, decl.Name), "workflow %s needs a value for %s (%s)", sub.Name, decl.Name, decl.Type)
+			add(fmt.Sprintf("write uses: {workflow: %s, input: {%s: …}}", sub.Name, decl.Name),
+				"workflow %s needs a value for %s (%s)", sub.Name, decl.Name, decl.Type)
 		}
 	}
 	for _, name := range t.Out {

@@ -35,10 +35,11 @@ func tokenize(src []byte, pr *problems) (tokens token.Tokens, ok bool) {
 }
 
 var refusedTokens = map[token.Type]struct{ message, hint string }{
-	token.AnchorType:     {"anchors are not part of the language", "use models: and model:, or write it out"},
-	token.AliasType:      {"aliases are not part of the language", "use models: and model:, or write it out"},
-	token.MergeKeyType:   {"the merge key << is not part of the language", "use models: and model:"},
-	token.TagType:        {"YAML tags are not part of the language", "put a text that begins with ! in quotes; for a negation write not"},
+	token.AnchorType:   {"anchors are not part of the language", "use models: and model:, or write it out"},
+	token.AliasType:    {"aliases are not part of the language", "use models: and model:, or write it out"},
+	token.MergeKeyType: {"the merge key << is not part of the language", "use models: and model:"},
+	token.TagType: {"YAML tags are not part of the language",
+		"put a text that begins with ! in quotes; for a negation write not"},
 	token.MappingKeyType: {"a key introduced by ? is not part of the language", "write key: value"},
 	token.DirectiveType:  {"YAML directives are not part of the language", "leave the line out"},
 }
@@ -168,7 +169,8 @@ func (g *gauge) verdict(tokens int) (message, hint string) {
 	case g.texts > 1:
 		return "a file holds one definition, here a second document begins", "put it into a file of its own"
 	case g.keyCost > maxKeyCost:
-		return fmt.Sprintf("there are too many keys here: a definition has at most %d tasks", MaxTasks), "cut it into sub-workflows"
+		return fmt.Sprintf("there are too many keys here: a definition has at most %d tasks", MaxTasks),
+			"cut it into sub-workflows"
 	case int64(g.nulls)*int64(tokens) > maxNullCost:
 		return "there are too many keys without values", "write {} for a task without keys"
 	}

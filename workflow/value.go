@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -37,6 +38,9 @@ func ParseValue(decl *DataDecl, s string) (Value, error) {
 	switch decl.Type {
 	case TypeInteger:
 		i, err := strconv.ParseInt(s, 10, 64)
+		if errors.Is(err, strconv.ErrRange) {
+			return nil, fmt.Errorf("%s: %w", decl.Name, outOfRange(s))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %q is not a whole number of 64 bits", decl.Name, s)
 		}
@@ -64,8 +68,8 @@ func ParseValue(decl *DataDecl, s string) (Value, error) {
 }
 
 // conform checks the type alone.
-func conform(decl *DataDecl, v Value) (Value, error) {
-	v, err := plainValue(v, 0)
+func conform(decl *DataDecl, given Value) (Value, error) {
+	v, err := plainValue(given, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", decl.Name, err)
 	}
@@ -96,6 +100,13 @@ func conform(decl *DataDecl, v Value) (Value, error) {
 		}
 	case float64:
 		ok = decl.Type == TypeNumber
+		if decl.Type == TypeInteger && w == math.Trunc(w) {
+			text, as := given.(json.Number) // as it is written
+			if !as {
+				text = json.Number(strconv.FormatFloat(w, 'f', -1, 64))
+			}
+			return nil, fmt.Errorf("%s: %w", decl.Name, outOfRange(string(text)))
+		}
 	case []any:
 		ok = decl.Type == TypeList
 	case map[string]any:
@@ -103,7 +114,8 @@ func conform(decl *DataDecl, v Value) (Value, error) {
 	}
 	if !ok && decl.Type != TypeQuery {
 		text, _ := json.Marshal(v) //nolint:errcheck // plain values; what cannot be written is left out
-		return nil, fmt.Errorf("%s: %s: want %s, have %s", decl.Name, plain.Cut(string(text), shown), decl.Type.a(), typeOf(v).a())
+		return nil, fmt.Errorf("%s: %s: want %s, have %s", decl.Name, plain.Cut(string(text), shown), decl.Type.a(),
+			typeOf(v).a())
 	}
 	return v, nil
 }
@@ -158,6 +170,12 @@ func plainFloat(f float64) (Value, error) {
 		return int64(f), nil
 	}
 	return f, nil
+}
+
+// outOfRange says which integers there are, of a whole number that is none.
+func outOfRange(text string) error {
+	return fmt.Errorf("%s is out of range: an integer is one from %d to %d", plain.Cut(text, shown),
+		int64(math.MinInt64), int64(math.MaxInt64))
 }
 
 func plainList(v []any, depth int) (Value, error) {
@@ -221,7 +239,8 @@ func checkSize(decl *DataDecl, v Value) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", decl.Name, err)
 	case len(b) > MaxValue:
-		return fmt.Errorf("%s: the value has %d bytes: at most %d are allowed, greater things belong into a file", decl.Name, len(b), MaxValue)
+		return fmt.Errorf("%s: the value has %d bytes: at most %d are allowed, greater things belong into a file",
+			decl.Name, len(b), MaxValue)
 	}
 	return nil
 }

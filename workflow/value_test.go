@@ -33,6 +33,9 @@ func TestCheckValue(t *testing.T) {
 		{DataDecl{Type: TypeInteger}, 3.5, nil, "want an integer, have a number"},
 		{DataDecl{Type: TypeInteger}, "3", nil, "want an integer, have a string"},
 		{DataDecl{Type: TypeInteger}, uint64(math.MaxUint64), nil, "too great"},
+		{DataDecl{Type: TypeInteger}, json.Number("99999999999999999999"), nil,
+			"d: 99999999999999999999 is out of range: an integer is one from -9223372036854775808 to 9223372036854775807"},
+		{DataDecl{Type: TypeInteger}, -1e19, nil, "d: -10000000000000000000 is out of range"},
 		{DataDecl{Type: TypeInteger, Min: ptr(1), Max: ptr(5)}, int64(6), nil, "6 is not in the range 1 to 5"},
 		{DataDecl{Type: TypeInteger, Min: ptr(1)}, int64(0), nil, "0 is not in the range 1 to …"},
 		{DataDecl{Type: TypeNumber}, int64(3), 3.0, ""},
@@ -48,7 +51,8 @@ func TestCheckValue(t *testing.T) {
 		{DataDecl{Type: TypeTime}, "soon", nil, "is not a time"},
 		{DataDecl{Type: TypeTime}, int64(5), nil, "want a time, have an integer"},
 		{DataDecl{Type: TypeFile}, aFile, aFile, ""},
-		{DataDecl{Type: TypeList}, []any{1.0, 2.5, map[string]any{"a": 1e17}}, []any{int64(1), 2.5, map[string]any{"a": int64(1e17)}}, ""},
+		{DataDecl{Type: TypeList}, []any{1.0, 2.5, map[string]any{"a": 1e17}},
+			[]any{int64(1), 2.5, map[string]any{"a": int64(1e17)}}, ""},
 		{DataDecl{Type: TypeList}, "x", nil, "want a list"},
 		{DataDecl{Type: TypeList}, deep, nil, "more than 32 deep"},
 		{DataDecl{Type: TypeMap}, map[string]any{"a": nil}, map[string]any{"a": nil}, ""},
@@ -76,9 +80,12 @@ func TestParseValue(t *testing.T) {
 		{TypeInteger, "42", int64(42), false}, {TypeInteger, "4.2", nil, true}, {TypeInteger, "", nil, true},
 		{TypeNumber, "42", 42.0, false}, {TypeNumber, "x", nil, true}, {TypeNumber, "NaN", nil, true},
 		{TypeBoolean, "true", true, false}, {TypeBoolean, "yes", nil, true},
-		{TypeString, "42", "42", false}, {TypeString, "", "", false}, {TypeTime, "2026-07-01", "2026-07-01T00:00:00Z", false},
-		{TypeList, `[1, "a", 12345678901234567]`, []any{int64(1), "a", int64(12345678901234567)}, false}, {TypeList, `[1`, nil, true}, {TypeList, `[] []`, nil, true},
-		{TypeMap, `{"a": 1.5}`, map[string]any{"a": 1.5}, false}, {TypeMap, `[]`, nil, true}, {TypeQuery, `null`, nil, false},
+		{TypeString, "42", "42", false}, {TypeString, "", "", false},
+		{TypeTime, "2026-07-01", "2026-07-01T00:00:00Z", false},
+		{TypeList, `[1, "a", 12345678901234567]`, []any{int64(1), "a", int64(12345678901234567)}, false},
+		{TypeList, `[1`, nil, true}, {TypeList, `[] []`, nil, true},
+		{TypeMap, `{"a": 1.5}`, map[string]any{"a": 1.5}, false}, {TypeMap, `[]`, nil, true},
+		{TypeQuery, `null`, nil, false},
 	} {
 		have, err := ParseValue(&DataDecl{Name: "d", Type: c.typ}, c.text)
 		if (err != nil) != c.fails || !reflect.DeepEqual(have, c.want) {
@@ -92,14 +99,19 @@ func TestDurations(t *testing.T) {
 		text string
 		want time.Duration
 	}{
-		{"90s", 90 * time.Second}, {"15m", 15 * time.Minute}, {"1h30m", 90 * time.Minute}, {"3d", 72 * time.Hour}, {"1.5h", 90 * time.Minute},
-		{"0", 0}, {"0s", 0}, {"250ms", 250 * time.Millisecond}, {"1us2ns", 1002}, {"3650d", MaxDuration}, {"0.1s", 100 * time.Millisecond},
+		{"90s", 90 * time.Second}, {"15m", 15 * time.Minute}, {"1h30m", 90 * time.Minute}, {"3d", 72 * time.Hour},
+		{"1.5h", 90 * time.Minute},
+		{"0", 0}, {"0s", 0}, {"250ms", 250 * time.Millisecond}, {"1us2ns", 1002}, {"3650d", MaxDuration},
+		{"0.1s", 100 * time.Millisecond},
 	} {
 		if have, err := ParseDuration(c.text); have != c.want || err != nil {
 			t.Errorf("%s: %v, %v", c.text, have, err)
 		}
 	}
-	for _, text := range []string{"", "1", "-1s", "1w", "h", "1h 30m", "1 h", "1..5h", "3651d", "3650d1ns", "99999999999999999999d", "1e9s", "+1s", "∞"} {
+	for _, text := range []string{
+		"", "1", "-1s", "1w", "h", "1h 30m", "1 h", "1..5h", "3651d", "3650d1ns", "99999999999999999999d", "1e9s",
+		"+1s", "∞",
+	} {
 		if have, err := ParseDuration(text); err == nil {
 			t.Errorf("%q is read as %v", text, have)
 		}

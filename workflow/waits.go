@@ -12,7 +12,8 @@ func (r *reader) checkWaits() {
 			continue
 		}
 		r.on(r.where(t, "time-to-wait"), "give each of them a timeout, so that the longest wait is known",
-			"time-to-wait needs a timeout on every path before %s: there is none at %s", t.Name, joined(w.open(t), ", "))
+			"time-to-wait needs a timeout on every path before %s: there is none at %s", t.Name,
+			joined(w.open(t), ", "))
 	}
 }
 

@@ -124,7 +124,8 @@ func (r *ruler) data(n ast.Node, negated bool) *Rule {
 		}
 	}
 	if op.typ != boolType && !op.typ.open() {
-		r.fail(n.Location().From, "compare it with something", fmt.Sprintf("a rule must be a boolean, this is %s", op.typ.a()))
+		r.fail(n.Location().From, "compare it with something",
+			fmt.Sprintf("a rule must be a boolean, this is %s", op.typ.a()))
 	}
 	return &Rule{Op: OpData, Data: e}
 }

@@ -18,8 +18,9 @@ func TestGuardYAML(t *testing.T) {
 
 func TestWithoutComment(t *testing.T) {
 	for line, want := range map[string]string{
-		"a: b # c: d": "a: b", "# a": "", "a#b: c": "a#b: c", "a: 'b # c' # d": "a: 'b # c'", `- "a # b": c`: `- "a # b": c`,
-		`a: it's # b`: "a: it's", `a: say "b # c"`: `a: say "b`, `a: {b: "# c", d: ' #'} #e`: `a: {b: "# c", d: ' #'}`,
+		"a: b # c: d": "a: b", "# a": "", "a#b: c": "a#b: c", "a: 'b # c' # d": "a: 'b # c'",
+		`- "a # b": c`: `- "a # b": c`,
+		`a: it's # b`:  "a: it's", `a: say "b # c"`: `a: say "b`, `a: {b: "# c", d: ' #'} #e`: `a: {b: "# c", d: ' #'}`,
 	} {
 		if got := withoutComment(line); got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)

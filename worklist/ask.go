@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -37,7 +38,6 @@ const (
 	Changed     Reason = "changed"
 	NotOffered  Reason = "not-offered"
 	NotOffline  Reason = "not-offline"
-	NoEnergy    Reason = "no-energy"
 	NoHolder    Reason = "no-holder"
 )
 
@@ -66,7 +66,9 @@ func (b *Board) Ask(self workflow.PartnerID, r Request) (Grant, error) {
 		}
 		it := b.items[i]
 		if it == nil || !it.placed {
-			return Grant{}, &Refusal{Item: i, Why: Unknown, Text: "there is no such item here: look at the worklist again"}
+			return Grant{}, &Refusal{
+				Item: i, Why: Unknown, Text: "there is no such item here: look at the worklist again",
+			}
 		}
 		if no := b.refuses(self, it, r); no != nil {
 			no.Item = i
@@ -90,13 +92,16 @@ func (b *Board) refuses(self workflow.PartnerID, it *item, r Request) *Refusal {
 			"it is kept for %s, who may take it within %s: choose another item", it.open.User, it.open.lease.Lease)}
 	case it.open != nil && !mine:
 		return &Refusal{Why: Taken, By: it.open.User,
-			Text: fmt.Sprintf("%s has it: choose another item, or ask the responsible user to hand it to you", it.open.User)}
+			Text: fmt.Sprintf("%s has it: choose another item, or ask the responsible user to hand it to you",
+				it.open.User)}
 	case !it.maydo(b, r.User, r.Roles):
-		return &Refusal{Why: NotEntitled, Text: fmt.Sprintf("it is for the role %s, which you do not have", it.roleNow())}
+		return &Refusal{
+			Why: NotEntitled, Text: fmt.Sprintf("it is for the role %s, which you do not have", it.roleNow()),
+		}
 	case (r.Mode == Lock || len(r.With) > 0) && !it.Task.Offline:
 		return &Refusal{Why: NotOffline, Text: "the task may not be done offline: select it, and stay connected"}
 	case it.Ready && !b.reserved(it):
-		return &Refusal{Why: NotReady, Text: "it waits for " + b.lacking(it)}
+		return &Refusal{Why: NotReady, Text: "it waits for " + Lacking(b.lacks(it))}
 	case !it.Ready:
 		return b.waitsFor(it, r)
 	case !mine && !it.visible(b, r.User):
@@ -150,7 +155,7 @@ func (b *Board) waitsFor(it *item, r Request) *Refusal {
 // visible reports whether somebody sees an item that nobody holds.
 func (it *item) visible(b *Board, u User) bool {
 	switch {
-	case b.terms.Open && b.Policy().All(), b.spent(it.Holder), u == b.terms.Responsible:
+	case b.opens(it), b.Spent(it.Holder), u == b.terms.Responsible:
 		return true
 	}
 	return it.under == b.policyFact() && (it.all || it.to[u])
@@ -165,6 +170,16 @@ func (b *Board) Visible(i Item, u User) bool {
 	return it.visible(b, u)
 }
 
+// OfferedAt is when (Boot) an item was first offered to somebody under the policy that there is; 0: just now. False: it
+// was not.
+func (b *Board) OfferedAt(i Item) (at time.Duration, offered bool) {
+	it := b.items[i]
+	if it == nil || it.offer.IsZero() || it.under != b.policyFact() {
+		return 0, false
+	}
+	return b.heard[it.offer], true
+}
+
 // Offered are those to whom an item is offered by name, sorted; to all: it is for all who have its role.
 func (b *Board) Offered(i Item) (to []User, all bool) {
 	it := b.items[i]
@@ -172,7 +187,7 @@ func (b *Board) Offered(i Item) (to []User, all bool) {
 		it = &item{}
 	}
 	if !b.named(it) {
-		return nil, b.terms.Open && b.Policy().All() || b.spent(it.Holder) || it.all && it.under == b.policyFact()
+		return nil, b.opens(it) || b.Spent(it.Holder) || it.all && it.under == b.policyFact()
 	}
 	return slices.Sorted(maps.Keys(it.to)), false
 }

@@ -25,7 +25,7 @@ type Terms struct {
 	Administrators workflow.RoleName
 	Policy         Policy
 	// Open: by a policy to all everybody of a task's role sees its item from the start, and nobody has to be
-	// told so by an Offer. For where no mechanism limits who sees an item.
+	// told so by an Offer, unless a mechanism limits who sees it.
 	Open bool
 }
 
@@ -33,6 +33,7 @@ type Terms struct {
 type Task struct {
 	Role     workflow.RoleName // empty: anybody
 	ByNode   bool              // no person does it: it is only ordered about
+	Limited  bool              // a mechanism limits who sees it
 	Offline  bool              // it may be locked
 	Priority int
 	Size     int64 // bytes that a device needs for it
@@ -56,6 +57,10 @@ type Place struct {
 	Since time.Duration
 	// Waits are the tasks whose success would make it ready, while it is not.
 	Waits []workflow.TaskName
+	// Root is the first of the attempts that were passed on to this one, by no verdict; no slot: it is the first.
+	Root Item
+	// Begun: work on it was begun by its holder. Presumed: others say that it has failed.
+	Begun, Presumed bool
 	// Over: it ended in another way than by a Close: called off, cancelled, given up.
 	Over bool
 	// Why says why nobody can do it any more, for people, where the attempt is not in charge or is over, or why
@@ -86,6 +91,10 @@ type Board struct {
 	cancels []*Fact       // orders to cancel the instance
 	refused map[ID]string // facts about the instance that change nothing
 	stores  map[Resource]*store
+	inParts []*store         // the same, by partition and name
+	heirs   map[Item][]*item // those to which an attempt was passed on, by the first (Place.Root)
+	hadAll  map[*item]bool   // that had all their units when these were last counted
+	counted bool             // units are, as things stand
 
 	course Course
 	desk   desk
@@ -98,7 +107,7 @@ func New(terms Terms, knew func(later, earlier ID) bool) *Board {
 	return &Board{
 		terms: terms, knew: knew, facts: map[ID]*Fact{}, heard: map[ID]time.Duration{}, items: map[Item]*item{},
 		slots: map[workflow.TaskName][]*item{}, takers: map[ID][]*Fact{},
-		refused: map[ID]string{}, stores: map[Resource]*store{}, desk: newDesk(),
+		refused: map[ID]string{}, stores: map[Resource]*store{}, heirs: map[Item][]*item{}, desk: newDesk(),
 		offers: map[workflow.PartnerID]offering{}, loads: map[User]Load{},
 	}
 }
@@ -151,7 +160,7 @@ func (b *Board) Heard(id ID, since time.Duration) {
 func (b *Board) enterOffered(f *Fact) {
 	if x, offers := f.Body.(Offer); offers {
 		was := b.offers[f.Partner]
-		if b.offers[f.Partner] = (offering{was.offers + 1, was.names + len(x.To)}); b.spent(f.Partner) {
+		if b.offers[f.Partner] = (offering{was.offers + 1, was.names + len(x.To)}); b.Spent(f.Partner) {
 			b.allChanged()
 		}
 	}
@@ -175,8 +184,12 @@ func (b *Board) enterTaker(f *Fact) {
 func (b *Board) Set(p Place) {
 	it := b.item(p.Item)
 	was := it.Place
+	if p.Root.Slot != "" && was.Root.Slot == "" {
+		b.heirs[p.Root] = append(b.heirs[p.Root], it)
+	}
 	it.Place, it.placed = p, true
-	if was.InCharge != p.InCharge || was.Ready != p.Ready || was.Over != p.Over || was.Unhandled != p.Unhandled || was.Failure != p.Failure {
+	if was.InCharge != p.InCharge || was.Ready != p.Ready || was.Over != p.Over || was.Unhandled != p.Unhandled ||
+		was.Failure != p.Failure {
 		it.cannot = nil
 	}
 	if was.Holder != p.Holder || was.Task.Role != p.Task.Role || was.Task.Offline != p.Task.Offline {

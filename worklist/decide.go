@@ -12,6 +12,8 @@ import (
 type Effects struct {
 	// Write are facts that this node is to write, in this order. Each is about one item.
 	Write []Body
+	// Got are the items that have got all units which they are to hold.
+	Got []Item
 	// Cancel is an order by which the instance is to be cancelled; zero: none.
 	Cancel ID
 	// Wake is the next moment (Boot) at which Decide should be called again even if nothing
@@ -27,6 +29,7 @@ type desk struct {
 	// given away.
 	wanting map[*item]bool
 	units   bool
+	got     []Item // that have got all that they hold since Decide was last asked
 }
 
 func newDesk() desk { return desk{todo: map[*item]bool{}, wanting: map[*item]bool{}} }
@@ -38,16 +41,9 @@ func (b *Board) changed(it *item) {
 	if len(it.Task.Holds) == 0 {
 		return
 	}
-	needed := unitsFor{b.needs(it), it.rounds}
-	if needed == it.units {
-		return
-	}
-	it.units = needed
-	b.desk.wanting[it], b.desk.units = true, true
-	for _, r := range it.Task.Holds {
-		if s := b.stores[r]; s != nil {
-			s.counted = false
-		}
+	if needed := (unitsFor{b.needs(it), it.rounds, it.rank()}); needed != it.units {
+		it.units = needed
+		b.units(it)
 	}
 }
 
@@ -79,6 +75,7 @@ type deciding struct {
 	now    Moment
 	out    Effects
 	given  map[User]int // how many items it has offered to each by name
+	said   offering     // what it has said of that, and is not entered yet
 }
 
 // Decide says what this node is to write as the holder of attempts, as the keeper of
@@ -88,6 +85,7 @@ func (b *Board) Decide(self workflow.PartnerID, people People, now Moment) Effec
 	d := &deciding{b: b, self: self, people: people, now: now, given: map[User]int{}}
 	b.desk.due(now.Boot)
 	b.countUnits()
+	d.out.Got, b.desk.got = b.desk.got, nil
 	todo := make([]*item, 0, len(b.desk.todo))
 	for it := range b.desk.todo {
 		todo = append(todo, it)
@@ -158,7 +156,7 @@ func (d *deciding) ordered(it *item) Body {
 			if e == nil && !it.Over {
 				return Close{Item: it.Item, Order: o.ID}
 			}
-		case Again:
+		case Again, Skip:
 			if it.Unhandled || e != nil && e.Failed {
 				return Reopen{Item: it.Item, Order: o.ID}
 			}
@@ -237,9 +235,6 @@ func (d *deciding) ending(it *item) Body {
 	d.wake(it, over)
 	return nil
 }
-
-// waited is how long an item has been ready.
-func (d *deciding) waited(it *item) time.Duration { return max(0, d.now.Boot-it.Since) }
 
 // wake has an item looked at again at a moment, unless that is to be earlier.
 func (d *deciding) wake(it *item, at time.Duration) {

@@ -11,12 +11,13 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"strings"
 )
 
 // This file says how what happens to people's work is written down: in one way only, so
 // that a person's signature is for exactly these bytes. Of the kinds of fact.go those have an
 // encoding that the core makes: grant, release, revoke, transfer, result, close, adopt, order,
-// extend, offer, notify.
+// extend, offer, notify, reserve, keep.
 
 // Limits of what is written down.
 const (
@@ -46,6 +47,8 @@ type says struct {
 	Extend  *saysExtend  `cbor:"11,keyasint,omitempty"`
 	Offer   *saysOffer   `cbor:"12,keyasint,omitempty"`
 	Notify  *saysNotify  `cbor:"13,keyasint,omitempty"`
+	Reserve *saysReserve `cbor:"14,keyasint,omitempty"`
+	Keep    *saysKeep    `cbor:"15,keyasint,omitempty"`
 }
 
 type saysItem struct {
@@ -94,6 +97,7 @@ type saysOrder struct {
 	Item   saysItem // no slot: the instance
 	What   string
 	Reason string
+	To     workflow.PartnerID
 }
 
 type saysStop struct {
@@ -146,6 +150,19 @@ type saysNotify struct {
 	Policy string
 }
 
+// saysReserve names resources, sorted.
+type saysReserve struct {
+	_         struct{} `cbor:",toarray"`
+	Item      saysItem
+	Resources []Resource
+}
+
+type saysKeep struct {
+	_         struct{} `cbor:",toarray"`
+	Partition workflow.PartitionName
+	After     ID
+}
+
 var (
 	encMode = func() cbor.EncMode {
 		m, err := cbor.CoreDetEncOptions().EncMode()
@@ -193,7 +210,10 @@ func Encode(b Body) ([]byte, error) {
 		}
 		s.Revoke = &saysRevoke{Item: said(x.Item), Grant: x.Grant, Cause: x.Cause}
 	case Result:
-		s.Result = &saysResult{Item: said(x.Item), Grant: x.Grant, Failed: x.Failed, Reason: x.Reason, Outputs: map[workflow.DataName]string{}}
+		s.Result = &saysResult{
+			Item: said(x.Item), Grant: x.Grant, Failed: x.Failed, Reason: x.Reason,
+			Outputs: map[workflow.DataName]string{},
+		}
 		for n, v := range x.Outputs {
 			s.Result.Outputs[n], _ = v.(string) // validate refuses others
 		}
@@ -204,7 +224,7 @@ func Encode(b Body) ([]byte, error) {
 			s.Stop = &saysStop{Item: said(x.Item), Order: x.Order}
 		}
 	case Order:
-		s.Order = &saysOrder{Item: said(x.Item), What: x.What, Reason: x.Reason}
+		s.Order = &saysOrder{Item: said(x.Item), What: x.What, Reason: x.Reason, To: x.To}
 	case Transfer:
 		if x.Cause == ByDeadline {
 			s.Due = &saysDue{Item: said(x.Item), To: x.To}
@@ -222,6 +242,10 @@ func Encode(b Body) ([]byte, error) {
 		s.Offer = &saysOffer{Item: said(x.Item), To: x.To, Under: x.Under}
 	case Notify:
 		s.Notify = &saysNotify{Policy: x.Policy.String()}
+	case Reserve:
+		s.Reserve = &saysReserve{Item: said(x.Item), Resources: x.Resources}
+	case Keep:
+		s.Keep = &saysKeep{Partition: x.Partition, After: x.After}
 	default:
 		return nil, fmt.Errorf("a %s is not yet written down", b.kind())
 	}
@@ -275,7 +299,10 @@ func (s *says) body() (out Body, err error) {
 		set(Revoke{Item: x.Item.item(), Grant: x.Grant, Cause: x.Cause})
 	}
 	if x := s.Result; x != nil {
-		r := Result{Item: x.Item.item(), Grant: x.Grant, Failed: x.Failed, Reason: x.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
+		r := Result{
+			Item: x.Item.item(), Grant: x.Grant, Failed: x.Failed, Reason: x.Reason,
+			Outputs: map[workflow.DataName]workflow.Value{},
+		}
 		for n, v := range x.Outputs {
 			r.Outputs[n] = v
 		}
@@ -285,7 +312,7 @@ func (s *says) body() (out Body, err error) {
 		set(Close{Item: x.Item.item(), Result: x.Result})
 	}
 	if x := s.Order; x != nil {
-		set(Order{Item: x.Item.item(), What: x.What, Reason: x.Reason})
+		set(Order{Item: x.Item.item(), What: x.What, Reason: x.Reason, To: x.To})
 	}
 	if x := s.Stop; x != nil {
 		set(Close{Item: x.Item.item(), Order: x.Order})
@@ -315,6 +342,12 @@ func (s *says) body() (out Body, err error) {
 			return nil, err
 		}
 		set(Notify{Policy: p})
+	}
+	if x := s.Reserve; x != nil {
+		set(Reserve{Item: x.Item.item(), Resources: x.Resources})
+	}
+	if x := s.Keep; x != nil {
+		set(Keep{Partition: x.Partition, After: x.After})
 	}
 	if n != 1 {
 		return nil, errors.New("it says more than one thing of people's work, or nothing")
@@ -367,6 +400,10 @@ func validate(b Body) error {
 		if why := x.Due.wrong(); why != "" {
 			return errors.New(why)
 		}
+	case Reserve:
+		return x.validate()
+	case Keep:
+		return name("the partition", string(x.Partition))
 	case Adopt:
 		if x.Result.IsZero() {
 			return errors.New("an adoption that names no result")
@@ -381,16 +418,26 @@ func validate(b Body) error {
 
 func (x Order) validate() error {
 	switch x.What {
-	case Continue, Stop, Again, Recover:
+	case Continue, Stop, Again, Skip, Undo, Recover:
 		if x.Item.Slot == "" {
 			return fmt.Errorf("an order to %s that names no task", x.What)
+		}
+		if x.What == Skip && strings.TrimSpace(x.Reason) == "" {
+			return fmt.Errorf("an order to skip %s that gives no reason", x.Item.Slot)
 		}
 	case Cancel:
 		if x.Item != (Item{}) {
 			return errors.New("an order to cancel the instance that names a task")
 		}
 	default:
-		return fmt.Errorf("an order to %q: want %s, %s, %s, %s or %s", x.What, Again, Continue, Stop, Cancel, Recover)
+		return fmt.Errorf("an order to %q: want %s, %s, %s, %s, %s, %s or %s", x.What, Again, Skip, Continue, Stop,
+			Undo, Cancel, Recover)
+	}
+	switch {
+	case x.To != "" && x.What != Again:
+		return fmt.Errorf("an order to %s that names a partner: only what is done again goes to another", x.What)
+	case len(x.To) > workflow.MaxName:
+		return fmt.Errorf("an order that names a partner with %d bytes, at most %d", len(x.To), workflow.MaxName)
 	}
 	return reason(x.Reason)
 }
@@ -402,12 +449,31 @@ func (x Offer) validate() error {
 	case len(x.To) == 0 || len(x.To) > workflow.MaxNotified:
 		return fmt.Errorf("an offer to %d people: want 1 to %d", len(x.To), workflow.MaxNotified)
 	}
-	for n, u := range x.To {
-		if err := name("somebody to whom an item is offered", string(u)); err != nil {
+	return inOrder("somebody to whom an item is offered", x.To, "an offer does not name people in order, each once")
+}
+
+func (x Reserve) validate() error {
+	if err := name("the task", string(x.Item.Slot)); err != nil {
+		return err
+	}
+	switch {
+	case x.Round != 0:
+		return errors.New("units for an item that was reopened: it has another attempt")
+	case len(x.Resources) == 0 || len(x.Resources) > workflow.MaxHolds:
+		return fmt.Errorf("units of %d resources: want 1 to %d", len(x.Resources), workflow.MaxHolds)
+	}
+	return inOrder("a resource", x.Resources, "it does not name resources in order, each once")
+}
+
+// inOrder checks names that are listed: what each of them names, and what is said where they are in another order than
+// sorted, or one is there twice.
+func inOrder[T ~string](what string, names []T, wrong string) error {
+	for n, x := range names {
+		if err := name(what, string(x)); err != nil {
 			return err
 		}
-		if n > 0 && u <= x.To[n-1] {
-			return errors.New("an offer does not name people in order, each once")
+		if n > 0 && x <= names[n-1] {
+			return errors.New(wrong)
 		}
 	}
 	return nil

@@ -15,8 +15,13 @@ var written = []Body{
 	Grant{Items: []Item{{Slot: "a"}}, Mode: Select},
 	Release{Item: Item{Slot: "a"}, Grant: ID{2}},
 	Revoke{Item: Item{Slot: "a"}, Grant: ID{2}, Cause: ByRemoval},
-	Result{Item: Item{Slot: "a"}, Grant: ID{2}, Outputs: map[workflow.DataName]workflow.Value{"x": "1", "y": "two words"}},
-	Result{Item: Item{Slot: "a"}, Grant: ID{2}, Failed: true, Reason: "storm", Outputs: map[workflow.DataName]workflow.Value{}},
+	Result{
+		Item: Item{Slot: "a"}, Grant: ID{2}, Outputs: map[workflow.DataName]workflow.Value{"x": "1", "y": "two words"},
+	},
+	Result{
+		Item: Item{Slot: "a"}, Grant: ID{2}, Failed: true, Reason: "storm",
+		Outputs: map[workflow.DataName]workflow.Value{},
+	},
 	Close{Item: Item{Slot: "a"}, Result: ID{3}},
 	Close{Item: Item{Slot: "a"}, Order: ID{4}},
 	Order{Item: Item{Assigned: ID{1}, Slot: "a"}, What: Again, Reason: "the road is open"},
@@ -27,6 +32,9 @@ var written = []Body{
 	Offer{Item: Item{Slot: "a"}, To: []User{"ana", "bia"}, Under: ID{5}},
 	Notify{Policy: Policy{Name: workflow.NotifyFewestAssigned, N: 2}},
 	Notify{Policy: Policy{Name: workflow.NotifyAll}},
+	Reserve{Item: Item{Assigned: ID{1}, Slot: "lift"}, Resources: []Resource{"crane", "truck"}},
+	Keep{Partition: "depot"},
+	Keep{Partition: "depot", After: ID{7}},
 }
 
 // What is written down is read as it was meant, and in no other way.
@@ -61,20 +69,26 @@ func TestWhatIsNotWrittenDown(t *testing.T) {
 	}
 	one := []Item{{Slot: "a"}}
 	for what, b := range map[string]Body{
-		"not yet written down":           Begin{Item: one[0]},
-		"notifies 65 users":              Notify{Policy: Policy{Name: workflow.NotifyFewestAssigned, N: 65}},
-		"notifies all, and names":        Notify{Policy: Policy{Name: workflow.NotifyAll, N: 1}},
-		"no policy":                      Notify{Policy: Policy{Name: "some", N: 1}},
-		"an offer to all":                Offer{Item: one[0], All: true},
-		"an offer to 0 people":           Offer{Item: one[0]},
-		"an offer to 65 people":          Offer{Item: one[0], To: make([]User, workflow.MaxNotified+1)},
-		"people in order, each once":     Offer{Item: one[0], To: []User{"ana", "ana"}},
-		"with a result and by an order":  Close{Item: one[0], Result: ID{1}, Order: ID{1}},
-		"that names no task":             Order{What: Stop},
-		"names no deadline":              Extend{Item: one[0]},
-		"names two deadlines":            Extend{Item: one[0], Due: Due{After: time.Hour, At: time.UnixMilli(1)}},
-		"at most 876000h":                Extend{Item: one[0], Due: Due{After: MaxDue + 1}},
-		"in the year 10000":              Extend{Item: one[0], Due: Due{At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"not yet written down":          Begin{Item: one[0]},
+		"notifies 65 users":             Notify{Policy: Policy{Name: workflow.NotifyFewestAssigned, N: 65}},
+		"notifies all, and names":       Notify{Policy: Policy{Name: workflow.NotifyAll, N: 1}},
+		"no policy":                     Notify{Policy: Policy{Name: "some", N: 1}},
+		"an offer to all":               Offer{Item: one[0], All: true},
+		"an offer to 0 people":          Offer{Item: one[0]},
+		"an offer to 65 people":         Offer{Item: one[0], To: make([]User, workflow.MaxNotified+1)},
+		"people in order, each once":    Offer{Item: one[0], To: []User{"ana", "ana"}},
+		"units of 0 resources":          Reserve{Item: one[0]},
+		"resources in order, each once": Reserve{Item: one[0], Resources: []Resource{"truck", "crane"}},
+		"that was reopened":             Reserve{Item: one[0], Round: 1, Resources: []Resource{"crane"}},
+		"the partition has a name of 0": Keep{},
+		"with a result and by an order": Close{Item: one[0], Result: ID{1}, Order: ID{1}},
+		"that names no task":            Order{What: Stop},
+		"names no deadline":             Extend{Item: one[0]},
+		"names two deadlines":           Extend{Item: one[0], Due: Due{After: time.Hour, At: time.UnixMilli(1)}},
+		"at most 876000h":               Extend{Item: one[0], Due: Due{After: MaxDue + 1}},
+		"in the year 10000": Extend{
+			Item: one[0], Due: Due{At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		},
 		"that is all that is said":       Transfer{Item: one[0], To: "ana", Cause: ByDeadline, Reason: "late"},
 		"cancel the instance that names": Order{Item: Item{Assigned: ID{1}}, What: Cancel},
 		`to "dance"`:                     Order{Item: one[0], What: "dance"},
@@ -89,10 +103,16 @@ func TestWhatIsNotWrittenDown(t *testing.T) {
 		"a name of 0 bytes":              Release{},
 		"a name of 200 bytes":            Release{Item: Item{Slot: workflow.TaskName(strings.Repeat("a", 200))}},
 		"a reason":                       Result{Item: one[0], Failed: true, Reason: strings.Repeat("a", 5000)},
-		"brings data":                    Result{Item: one[0], Failed: true, Outputs: map[workflow.DataName]workflow.Value{"x": "1"}},
-		"not the text":                   Result{Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}},
-		"made from others":               Result{Item: one[0], Upon: []ID{{1}}},
-		"bytes, at most 131072: keep ":   Result{Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("a", MaxSays)}},
+		"brings data": Result{
+			Item: one[0], Failed: true, Outputs: map[workflow.DataName]workflow.Value{"x": "1"},
+		},
+		"not the text": Result{
+			Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)},
+		},
+		"made from others": Result{Item: one[0], Upon: []ID{{1}}},
+		"bytes, at most 131072: keep ": Result{
+			Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("a", MaxSays)},
+		},
 	} {
 		if _, err := Encode(b); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%T: %v, want it to say %q", b, err, what)

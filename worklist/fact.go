@@ -141,7 +141,6 @@ const (
 	ByDelegation Cause = "handed on"
 	ByEscalation Cause = "passed to another role"
 	ByReturn     Cause = "put back"
-	ByMechanism  Cause = "nobody took it in time"
 )
 
 // Revoke ends a grant: the holder's word. Order is what it follows, if any.
@@ -157,12 +156,11 @@ type Revoke struct {
 // grant that there is. What is handed to somebody is kept for that user to take, who shows by taking
 // it to be entitled.
 type Transfer struct {
-	Item    Item
-	To      User
-	ToRoles []workflow.RoleName // those of To, as the holder knows, where nobody asked
-	Role    workflow.RoleName   // in place of To
-	Cause   Cause
-	Lease   time.Duration
+	Item  Item
+	To    User
+	Role  workflow.RoleName // in place of To
+	Cause Cause
+	Lease time.Duration
 	// Grant is what it ends, as whoever asked knew; zero: nobody had the item.
 	Grant  ID
 	Reason string // for people
@@ -203,6 +201,8 @@ const (
 	Stop     = "stop"     // the task fails
 	Cancel   = "cancel"   // the instance ends
 	Again    = "again"    // the task is done once more
+	Undo     = "undo"     // what the task did is compensated, though it counts
+	Skip     = "skip"     // the task is left out: what waits for it goes on without it
 	Recover  = "recover"  // a step that recovers an instance that is interrupted; Reason says which
 )
 
@@ -211,10 +211,11 @@ const (
 type Order struct {
 	Item   Item
 	What   string
-	Reason string // for people
+	Reason string             // for people
+	To     workflow.PartnerID // who does it once more, of Again; empty: who held it
 }
 
-// Reopen has an item that failed done once more: the holder's word, by an order.
+// Reopen has an item that failed done once more, or left out: the holder's word, by an order.
 type Reopen struct {
 	Item  Item
 	Order ID

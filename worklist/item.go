@@ -31,7 +31,6 @@ type item struct {
 	used   map[ID]bool // orders that were carried out
 	passed bool        // it passed to the responsible user as the deadline that it has now was near
 	dueTo  bool        // it did so at whatever deadline: that user may do it
-	went   bool        // it was pushed by the mechanism, or handed on
 	rounds int         // how often it was reopened
 	prior  map[ID]*Fact
 	units  unitsFor      // when units were last counted
@@ -82,8 +81,9 @@ type End struct {
 // clear forgets what follows from the facts.
 func (it *item) clear() {
 	it.refused, it.to, it.used, it.prior = map[ID]string{}, map[User]bool{}, map[ID]bool{}, map[ID]*Fact{}
-	it.role, it.under, it.offer, it.all, it.holds, it.open, it.works, it.ends = "", ID{}, ID{}, false, nil, nil, nil, nil
-	it.due, it.orders, it.goes, it.passed, it.dueTo, it.went, it.rounds = nil, nil, false, false, false, false, 0
+	it.role, it.under, it.offer, it.all, it.holds, it.open, it.works, it.ends = "", ID{}, ID{}, false, nil, nil, nil,
+		nil
+	it.due, it.orders, it.goes, it.passed, it.dueTo, it.rounds = nil, nil, false, false, false, 0
 }
 
 // add takes a fact in. What comes last in the order of facts, as nearly all do, is read on

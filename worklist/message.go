@@ -38,7 +38,8 @@ type MessageID struct {
 // String is the name as it is written down: the same on all devices.
 func (m MessageID) String() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "mutirao/message/1\x00%x %s %x %s %x %d %d %s", m.Instance, m.Type, m.Item.Assigned, m.Item.Slot, m.By, m.Due, m.Warning, m.Round)
+	fmt.Fprintf(h, "mutirao/message/1\x00%x %s %x %s %x %d %d %s", m.Instance, m.Type, m.Item.Assigned, m.Item.Slot,
+		m.By, m.Due, m.Warning, m.Round)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
@@ -195,7 +196,8 @@ func (b *Board) reminders(it *item, now Moment, answers bool) (out []Message, ne
 		return nil, 0
 	}
 	return b.source().Reminders(Dated{
-		Item: it.Item, Task: it.Item.Slot, Due: it.deadline(), Since: it.Since, Warnings: it.deadline().Within(it.Task.Warnings, b.course.Started), Asks: answers && !it.goes,
+		Item: it.Item, Task: it.Item.Slot, Due: it.deadline(), Since: it.Since,
+		Warnings: it.deadline().Within(it.Task.Warnings, b.course.Started), Asks: answers && !it.goes,
 	}, now)
 }
 

@@ -48,7 +48,7 @@ func (x Transfer) validate() error {
 			return err
 		}
 	}
-	if want := NewTransfer(x.Item, x.Grant, x.To, x.Role, x.Reason); x.Cause != want.Cause || x.Lease != want.Lease || x.ToRoles != nil {
+	if want := NewTransfer(x.Item, x.Grant, x.To, x.Role, x.Reason); x.Cause != want.Cause || x.Lease != want.Lease {
 		return fmt.Errorf("an item that passes on since %s: nobody asks for that", x.Cause)
 	}
 	return reason(x.Reason)
@@ -59,7 +59,9 @@ func (x Transfer) validate() error {
 func (b *Board) Pass(self workflow.PartnerID, x Transfer, by, to Person) (already bool, err error) {
 	it := b.items[x.Item]
 	if it == nil || !it.placed {
-		return false, &Refusal{Item: x.Item, Why: Unknown, Text: "there is no such item here: look at the worklist again"}
+		return false, &Refusal{
+			Item: x.Item, Why: Unknown, Text: "there is no such item here: look at the worklist again",
+		}
 	}
 	no := b.unavailable(self, it)
 	if no == nil {
@@ -83,10 +85,15 @@ func (b *Board) mayPass(it *item, x Transfer, by Person) *Refusal {
 	h := it.open
 	switch has := h != nil && h.User == by.User; {
 	case !has && b.MayOrder(by.User, by.Roles) != "":
-		return &Refusal{Why: NotPassing, By: b.terms.Responsible, Text: "you do not have it, and do not answer for its instance"}
+		return &Refusal{
+			Why: NotPassing, By: b.terms.Responsible, Text: "you do not have it, and do not answer for its instance",
+		}
 	case has && b.MayOrder(by.User, by.Roles) != "" && !it.maydo(b, by.User, by.Roles):
-		return &Refusal{Why: NotEntitled, Text: fmt.Sprintf("it is for the role %s, which you do not have", it.roleNow())}
-	case h != nil && slices.ContainsFunc(it.works, func(w *work) bool { return w.hold == h && !w.early && b.Takes(w.Result) }):
+		return &Refusal{
+			Why: NotEntitled, Text: fmt.Sprintf("it is for the role %s, which you do not have", it.roleNow()),
+		}
+	case h != nil && slices.ContainsFunc(it.works,
+		func(w *work) bool { return w.hold == h && !w.early && b.Takes(w.Result) }):
 		return &Refusal{Why: Done, By: h.User, Text: fmt.Sprintf("%s has done it", h.User)}
 	case h == nil && !x.Grant.IsZero():
 		return &Refusal{Why: Changed, Text: "who had it does not have it any more: look at it again"}
@@ -114,9 +121,14 @@ func (it *item) sameAs(x Transfer) bool {
 func (b *Board) mayGet(it *item, x Transfer, to Person) *Refusal {
 	switch {
 	case x.Role != "" && it.Task.Role == "":
-		return &Refusal{Why: NotForThem, Text: "its task names no role: it is for people at its holder, and cannot be passed to a role"}
+		return &Refusal{
+			Why: NotForThem, Text: "its task names no role: it is for people at its holder, and cannot be passed to a role",
+		}
 	case x.To != "" && !it.maydo(b, x.To, to.Roles):
-		return &Refusal{Why: NotForThem, By: x.To, Text: fmt.Sprintf("it is for the role %s, which %s does not have", it.roleNow(), x.To)}
+		return &Refusal{
+			Why: NotForThem, By: x.To, Text: fmt.Sprintf("it is for the role %s, which %s does not have", it.roleNow(),
+				x.To),
+		}
 	}
 	return nil
 }

@@ -67,8 +67,8 @@ type People interface {
 	With(workflow.RoleName) []Person
 	// Known is one of them.
 	Known(User) (Person, bool)
-	// Visible is whom the instance's mechanism lets see an item that has been ready for so long.
-	Visible(i Item, waited time.Duration) Sight
+	// Visible is whom the instance's mechanism lets see an item now.
+	Visible(i Item) Sight
 }
 
 // Sight is what a mechanism says of an item: growing urgency and a relaxing threshold let
@@ -76,7 +76,6 @@ type People interface {
 type Sight struct {
 	Limited bool          // else all may see it
 	Users   []User        // who may
-	Push    User          // it is handed to this one, as nobody took it in time; empty: to nobody
 	Again   time.Duration // ask again after so long; 0: it stays so
 }
 
@@ -110,18 +109,14 @@ func usersOf(ps []Person) []User {
 // offer is what is to be said of an item that waits for somebody to take it; nil: nothing
 // (rule 4).
 func (d *deciding) offer(it *item) Body {
-	if it.Task.ByNode || d.b.terms.Open && d.b.Policy().All() || d.b.spent(d.self) {
+	left := d.b.names(d.self) - d.said.names
+	if it.Task.ByNode || d.b.opens(it) || d.b.offers[d.self].offers+d.said.offers >= MaxOffers || left <= 0 {
 		return nil
 	}
 	role := it.roleNow()
-	sight := d.people.Visible(it.Item, d.waited(it))
+	sight := d.people.Visible(it.Item)
 	if sight.Again > 0 {
 		d.wake(it, d.now.Boot+sight.Again)
-	}
-	if sight.Push != "" && !it.went {
-		if p, known := d.people.Known(sight.Push); known {
-			return Transfer{Item: it.Item, To: p.User, ToRoles: p.Roles, Cause: ByMechanism, Lease: DefaultLease(Handed)}
-		}
 	}
 	under := d.b.policyFact()
 	first := it.offer.IsZero() || it.under != under
@@ -132,7 +127,7 @@ func (d *deciding) offer(it *item) Body {
 		return Offer{Item: it.Item, All: true, Under: under}
 	}
 	to := d.notified(it, role, sight, first)
-	to = to[:min(len(to), workflow.MaxNotified, d.b.names(d.self))]
+	to = to[:min(len(to), workflow.MaxNotified, left)]
 	if len(to) == 0 {
 		return nil
 	}
@@ -140,6 +135,7 @@ func (d *deciding) offer(it *item) Body {
 	for _, u := range to {
 		d.given[u]++
 	}
+	d.said.offers, d.said.names = d.said.offers+1, d.said.names+len(to)
 	return Offer{Item: it.Item, To: to, Under: under}
 }
 
@@ -154,8 +150,9 @@ const (
 // offering is what a partner has said of that.
 type offering struct{ offers, names int }
 
-// spent reports whether a partner has offered as much as it may.
-func (b *Board) spent(p workflow.PartnerID) bool {
+// Spent reports whether a partner has made all offers in the instance that it may, so that its items are for all of
+// their role.
+func (b *Board) Spent(p workflow.PartnerID) bool {
 	return b.offers[p].offers >= MaxOffers || b.names(p) == 0
 }
 
@@ -212,9 +209,13 @@ func (b *Board) countsOf(it *item) (is counted) {
 	return is
 }
 
+// opens reports whether everybody of its role sees an item, and nobody has to be told so by an offer.
+func (b *Board) opens(it *item) bool { return b.terms.Open && b.Policy().All() && !it.Task.Limited }
+
 // named reports whether an item is for those alone whom its offers name.
 func (b *Board) named(it *item) bool {
-	return !it.Task.ByNode && !(b.terms.Open && b.Policy().All()) && !b.spent(it.Holder) && it.under == b.policyFact() && !it.all
+	return !it.Task.ByNode && !b.opens(it) && !b.Spent(it.Holder) &&
+		it.under == b.policyFact() && !it.all
 }
 
 func (b *Board) load(c counted, by int) {
@@ -238,10 +239,14 @@ func (b *Board) load(c counted, by int) {
 // policy chooses again, so that no item is forgotten.
 func (d *deciding) notified(it *item, role workflow.RoleName, sight Sight, first bool) (to []User) {
 	var here []Person
+	may := map[User]bool{}
+	for _, u := range sight.Users {
+		may[u] = true
+	}
 	lost := true
 	for _, p := range d.people.With(role) {
 		d.b.steps++
-		if p.Active && (!sight.Limited || slices.Contains(sight.Users, p.User)) {
+		if p.Active && (!sight.Limited || may[p.User]) {
 			p.Assigned += d.given[p.User]
 			here = append(here, p)
 			lost = lost && !it.to[p.User]
@@ -253,8 +258,10 @@ func (d *deciding) notified(it *item, role workflow.RoleName, sight Sight, first
 	case first || lost:
 		return policy.choose(here)
 	}
+	policy := d.b.Policy()
 	for _, p := range here {
-		late := p.Connected > d.b.heard[it.offer] || d.b.Policy().All()
+		late := p.Connected > d.b.heard[it.offer] || policy.All() ||
+			sight.Limited && len(it.to)+len(to) < policy.N // entitled only now
 		if late && !it.to[p.User] {
 			to = append(to, p.User)
 		}

@@ -13,7 +13,8 @@ import (
 func people(prefix string, n int, since time.Duration) (out crowd) {
 	for i := range n {
 		out = append(out, Person{
-			User: User(fmt.Sprintf("%s%04d", prefix, i)), Roles: []workflow.RoleName{"r"}, Active: true, Connected: since,
+			User: User(fmt.Sprintf("%s%04d", prefix, i)), Roles: []workflow.RoleName{"r"}, Active: true,
+			Connected: since,
 		})
 	}
 	return out

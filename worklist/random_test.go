@@ -35,7 +35,8 @@ func newHistory(t testing.TB, seed uint64) *history {
 	for _, u := range []User{"bia", "caio", "davi"} {
 		h.people[u] = &Person{User: u, Active: h.rnd.IntN(4) > 0, Roles: []workflow.RoleName{"r"}}
 	}
-	h.stores = []Store{{Name: "crane", Capacity: 1 + h.rnd.IntN(2), Partition: "depot", Keepers: []Keeping{{Partner: "q"}}}}
+	h.stores = []Store{{Name: "crane", Capacity: 1 + h.rnd.IntN(2), Partition: "depot",
+		Keepers: []Keeping{{Partner: "q"}}}}
 	names := []workflow.TaskName{"a", "b", "c", "d"}
 	for i, name := range names {
 		s := taskSpec{name: name, holder: "p", Task: Task{Role: "r", Offline: h.rnd.IntN(3) > 0}}
@@ -132,7 +133,7 @@ func (h *history) orders() {
 		n.write(u, Notify{Policy{workflow.NotifyFewestSelected, h.rnd.IntN(3)}})
 	case 3:
 		to := h.user()
-		n.write(u, Transfer{Item: i, To: to, ToRoles: h.people[to].Roles, Cause: ByDelegation, Lease: time.Hour})
+		n.write(u, Transfer{Item: i, To: to, Cause: ByDelegation, Lease: time.Hour})
 	case 4:
 		if it := n.board.items[i]; it != nil && len(it.works) > 0 {
 			n.write(u, Adopt{i, it.works[h.rnd.IntN(len(it.works))].fact.ID})
@@ -300,9 +301,11 @@ func (h *history) checkWork(seed uint64) {
 			for _, o := range n.has {
 				x, revokes := o.Body.(Revoke)
 				t, passes := o.Body.(Transfer)
-				ended := revokes && x.Grant == r.Grant || passes && t.Grant == r.Grant && n.board.items[r.Item].refused[o.ID] == ""
+				ended := revokes && x.Grant == r.Grant ||
+					passes && t.Grant == r.Grant && n.board.items[r.Item].refused[o.ID] == ""
 				if ended && o.Partner == v.Partner && h.knew(v.End.By, o.ID) {
-					h.t.Errorf("seed %d: the result %s counts under a grant that its holder knew to be revoked", seed, f.label)
+					h.t.Errorf("seed %d: the result %s counts under a grant that its holder knew to be revoked", seed,
+						f.label)
 				}
 			}
 		}
@@ -336,17 +339,20 @@ func (h *history) checkForgotten(seed uint64) {
 			h.t.Errorf("seed %d: %s is offered to nobody", seed, h.itemName(i))
 		case v.State == Waiting && it.Ready && v.Lacks == "":
 			h.t.Errorf("seed %d: %s waits for nothing", seed, h.itemName(i))
-		case it.open != nil && it.open.lease.Lease > 0 && it.InCharge && (wake[it.Holder] == 0 || wake[it.Holder] > h.now+it.open.lease.Lease):
+		case it.open != nil && it.open.lease.Lease > 0 && it.InCharge &&
+			(wake[it.Holder] == 0 || wake[it.Holder] > h.now+it.open.lease.Lease):
 			h.t.Errorf("seed %d: nobody looks at the lease of %s", seed, h.itemName(i))
 		}
 	}
 	crane := n.board.stores["crane"]
-	crane.count(n.board)
+	n.board.countUnits()
 	if len(crane.have) < crane.Capacity && len(n.board.wanting()) > 0 {
 		h.t.Errorf("seed %d: a crane is free, and items wait for it", seed)
 	}
 }
 
 func (h *history) somebody(v View) bool {
-	return slices.ContainsFunc(v.To, func(u User) bool { return h.people[u].Active && slices.Contains(h.people[u].Roles, v.Role) })
+	return slices.ContainsFunc(v.To, func(u User) bool {
+		return h.people[u].Active && slices.Contains(h.people[u].Roles, v.Role)
+	})
 }

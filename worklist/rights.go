@@ -172,7 +172,6 @@ func (x Transfer) enter(b *Board, it *item, f *Fact) (why string) {
 	if it.open != nil {
 		it.finish(it.open, f, string(x.Cause))
 	}
-	it.went = true
 	if x.To == "" {
 		it.role, it.all, it.to = x.Role, false, map[User]bool{}
 		return ""
@@ -207,13 +206,6 @@ func (x Transfer) may(b *Board, it *item, f *Fact) (why string) {
 		if x.To != b.terms.Responsible {
 			return "by a deadline an item passes to the responsible user alone"
 		}
-	case ByMechanism:
-		switch {
-		case it.open != nil:
-			return "somebody took it"
-		case !it.maydo(b, x.To, x.ToRoles):
-			return noRole
-		}
 	case ByDelegation, ByEscalation, ByReturn:
 		if it.open == nil || it.open.User != f.User {
 			return b.mayOrder(f)
@@ -242,7 +234,7 @@ func (x Begin) enter(_ *Board, it *item, f *Fact) (why string) {
 func (x Result) enter(b *Board, it *item, f *Fact) (why string) {
 	g := b.facts[x.Grant]
 	switch {
-	case g == nil || g.grantee() == "" || !slices.Contains(g.Body.about(), it.Item):
+	case g == nil || !b.knew(f.ID, g.ID) || g.grantee() == "" || !slices.Contains(g.Body.about(), it.Item):
 		return noGrant
 	case g.grantee() != f.User:
 		return notTheirs
@@ -312,9 +304,9 @@ func (x Close) stop(b *Board, it *item, f *Fact) (why string) {
 
 // ordered reports whether an order of that kind asks for what a fact does, and was not
 // carried out yet.
-func (it *item) ordered(b *Board, order ID, f *Fact, what string) bool {
+func (it *item) ordered(b *Board, order ID, f *Fact, what ...string) bool {
 	return !it.used[order] && slices.ContainsFunc(it.orders, func(o *Fact) bool {
-		return o.ID == order && o.Body.(Order).What == what && b.knew(f.ID, order)
+		return o.ID == order && slices.Contains(what, o.Body.(Order).What) && b.knew(f.ID, order)
 	})
 }
 
@@ -353,7 +345,7 @@ func (x Order) enter(b *Board, it *item, f *Fact) (why string) {
 		return why
 	}
 	switch x.What {
-	case Continue, Stop, Cancel, Again:
+	case Continue, Stop, Cancel, Again, Skip, Undo:
 		it.orders, it.goes = append(it.orders, f), it.goes || x.What == Continue
 		return ""
 	}
@@ -365,13 +357,13 @@ func (x Reopen) enter(b *Board, it *item, f *Fact) (why string) {
 	switch {
 	case f.Partner != it.Holder:
 		return notHolder
-	case !it.ordered(b, x.Order, f, Again):
+	case !it.ordered(b, x.Order, f, Again, Skip):
 		return "no order asked for it"
 	case e == nil || !e.Failed:
 		return "the item has not failed"
 	}
 	it.used[x.Order] = true
-	it.ends, it.rounds, it.all, it.to, it.passed, it.went = nil, it.rounds+1, false, map[User]bool{}, false, false
+	it.ends, it.rounds, it.all, it.to, it.passed = nil, it.rounds+1, false, map[User]bool{}, false
 	it.dueTo = false
 	return ""
 }

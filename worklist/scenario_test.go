@@ -17,8 +17,8 @@ import (
 // TestScenarios runs testdata/scenarios/*.txt. Each is a story about people's work at a
 // few nodes. Nothing is written, and nothing delivered, unless the story says so. Commands:
 //
-//	instance [responsible=U] [admin=ROLE] [notify="POLICY N"]
-//	    tasks, a line each: NAME at=P [role=R] [offline] [after=(T,…)] [deadline=D] [transfer=D]
+//	instance [responsible=U] [admin=ROLE] [notify="POLICY N"] [open=yes]
+//	    tasks, a line each: NAME at=P [role=R] [offline] [limited] [after=(T,…)] [deadline=D] [transfer=D]
 //	    [holds=(R,…)]
 //	    resources: resource NAME capacity=N partition=X at=P
 //	person U [roles=R,…] [away] [assigned=N] [selected=N]   comes, or is not as before
@@ -35,7 +35,7 @@ import (
 //	replace P ITEM by=Q        a verdict of the core, written at P
 //	keeper P RESOURCE by=Q     likewise
 //	deliver P Q                Q gets all that P has
-//	sees MECHANISM TASK [users=U,…] [push=U]   whom the mechanism lets see it
+//	sees MECHANISM TASK [users=U,…]   whom the mechanism lets see it
 //	advance D
 //	show P                     all items as P knows them
 //	loses U P                  what U is told
@@ -79,7 +79,8 @@ func (s *story) run() string {
 		"extend": func() string {
 			return s.say(func(i Item, _ ID) Body { return Extend{i, Due{After: s.span(s.word(3))}} })
 		},
-		"notify": s.notify, "adopt": s.adopt, "delegate": s.delegate, "pass": s.pass, "lie": s.lie, "replace": s.replace, "keeper": s.keeper,
+		"notify": s.notify, "adopt": s.adopt, "delegate": s.delegate, "pass": s.pass, "lie": s.lie,
+		"replace": s.replace, "keeper": s.keeper,
 		"deliver": s.deliver, "sees": s.sees, "loses": s.loses, "same": s.same,
 		"list": s.list, "move": s.move, "messages": s.messages, "together": s.together, "ends": s.ends,
 		"advance": func() string { s.w.now += s.span(s.word(0)); return "" },
@@ -141,7 +142,10 @@ func (s *story) item(n *node, text string) Item {
 }
 
 func (s *story) instance() string {
-	s.w.terms = Terms{Workflow: "maintenance", Responsible: User(s.arg("responsible")), Administrators: workflow.RoleName(s.arg("admin"))}
+	s.w.terms = Terms{
+		Workflow: "maintenance", Responsible: User(s.arg("responsible")),
+		Administrators: workflow.RoleName(s.arg("admin")), Open: s.arg("open") != "",
+	}
 	if p := s.args("notify"); len(p) > 0 {
 		s.w.terms.Policy = s.policy(p)
 	}
@@ -177,6 +181,8 @@ func (s *story) task(name string, args []datadriven.CmdArg) {
 			t.Role = workflow.RoleName(v)
 		case "offline":
 			t.Offline = true
+		case "limited":
+			t.Limited = true
 		case "after":
 			for _, x := range a.Vals {
 				t.after = append(t.after, workflow.TaskName(x))
@@ -381,15 +387,14 @@ func (s *story) pass() string {
 func (s *story) delegate() string {
 	n := s.node(0)
 	i, to := s.item(n, s.word(2)), User(s.arg("to"))
-	x := Transfer{Item: i, To: to, Role: workflow.RoleName(s.arg("role")), Cause: ByDelegation, Lease: DefaultLease(Handed)}
+	x := Transfer{
+		Item: i, To: to, Role: workflow.RoleName(s.arg("role")), Cause: ByDelegation, Lease: DefaultLease(Handed),
+	}
 	if x.Role != "" {
 		x.Cause = ByEscalation
 	}
 	if s.arg("grant") != "" {
 		x.Grant = s.fact(s.arg("grant"))
-	}
-	if p := s.w.people[to]; p != nil {
-		x.ToRoles = p.Roles
 	}
 	return s.written(n, n.write(User(s.word(1)), x))
 }
@@ -405,11 +410,13 @@ func (s *story) lie() string {
 		result = s.fact(s.arg("result"))
 	}
 	bodies := map[string]Body{
-		"offer": Offer{Item: i, All: true}, "select": Grant{Items: []Item{i}, Mode: Select}, "lock": Grant{Items: []Item{i}, Mode: Lock},
+		"offer": Offer{Item: i, All: true}, "select": Grant{Items: []Item{i}, Mode: Select},
+		"lock":    Grant{Items: []Item{i}, Mode: Lock},
 		"release": Release{i, grant}, "revoke": Revoke{Item: i, Grant: grant, Cause: ByOrder}, "begin": Begin{i, grant},
 		"result": Result{Item: i, Grant: grant}, "close": Close{Item: i, Result: result}, "adopt": Adopt{i, result},
 		"reopen": Reopen{Item: i}, "transfer": Transfer{Item: i, To: User(s.arg("to")), Cause: ByDeadline},
-		"stop": Close{Item: i, Order: result}, "reserve": Reserve{Item: i, Resources: []Resource{Resource(s.arg("to"))}},
+		"stop":    Close{Item: i, Order: result},
+		"reserve": Reserve{Item: i, Resources: []Resource{Resource(s.arg("to"))}},
 	}
 	return s.written(n, n.write(u, bodies[s.word(1)]))
 }
@@ -429,7 +436,7 @@ func (s *story) deliver() string {
 }
 
 func (s *story) sees() string {
-	sight := Sight{Limited: true, Push: User(s.arg("push"))}
+	sight := Sight{Limited: true}
 	for _, u := range s.args("users") {
 		sight.Users = append(sight.Users, User(u))
 	}
@@ -543,7 +550,9 @@ func (s *story) messages() string {
 }
 
 func (s *story) ends() string {
-	s.node(0).board.SetCourse(Course{Started: start, Ended: start.Add(s.w.now), State: workflow.InstanceState(s.word(1))})
+	s.node(0).board.SetCourse(Course{
+		Started: start, Ended: start.Add(s.w.now), State: workflow.InstanceState(s.word(1)),
+	})
 	return ""
 }
 

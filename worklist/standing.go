@@ -220,6 +220,14 @@ func (b *Board) Lines() (out []string) {
 	if b.notify != nil {
 		add("items are offered by %s by=%s", b.Policy(), b.notify.ID)
 	}
+	for _, s := range b.inParts {
+		if len(s.Keepers) > 0 {
+			add("resource %s kept by %s", s.Name, s.Keepers[0].Partner)
+		}
+		for _, of := range slices.SortedFunc(maps.Keys(s.first), given.compare) {
+			add("unit of %s for %s %s by=%s", s.Name, of.item.Slot, of.item.Assigned, s.first[of].ID)
+		}
+	}
 	for _, it := range b.inOrder() {
 		if len(it.facts) == 0 {
 			continue
@@ -235,7 +243,8 @@ func (b *Board) Lines() (out []string) {
 			add("  offered under=%s first=%s all=%t to=%s", it.under, it.offer, it.all, slices.Sorted(maps.Keys(it.to)))
 		}
 		for _, h := range it.holds {
-			add("  hold %s %s %s begun=%t open=%t ended=%q by=%s lost=%t", h.User, h.Mode, names(h.Grants), h.Begun, h == it.open, h.Ended, h.By, h.Lost)
+			add("  hold %s %s %s begun=%t open=%t ended=%q by=%s lost=%t", h.User, h.Mode, names(h.Grants), h.Begun,
+				h == it.open, h.Ended, h.By, h.Lost)
 		}
 		for _, w := range it.works {
 			add("  result %s of %s grant=%s failed=%t", w.fact.ID, w.fact.User, w.Grant, w.Failed)

@@ -15,11 +15,14 @@ func TestWhyAGrantLostIsTheSameEverywhere(t *testing.T) {
 	id := func(n byte) ID { return ID{n} }
 	// 1 gives the item to ana, who brings 2. The holder's 3 takes it, 4 adopts it, 5 gives the item to bia.
 	fact := func(n byte, u User, body Body) *Fact {
-		return &Fact{ID: id(n), Time: uint64(min(n, 3)), Partner: "p", User: u, Roles: []workflow.RoleName{"nurse"}, Body: body}
+		return &Fact{
+			ID: id(n), Time: uint64(min(n, 3)), Partner: "p", User: u, Roles: []workflow.RoleName{"nurse"}, Body: body,
+		}
 	}
 	facts := []*Fact{
 		fact(1, "ana", Grant{Items: []Item{i}, Mode: Select}), fact(2, "ana", Result{Item: i, Grant: id(1)}),
-		fact(3, "", Close{Item: i, Result: id(2)}), fact(4, "mara", Adopt{Item: i, Result: id(2)}), fact(5, "bia", Grant{Items: []Item{i}, Mode: Select}),
+		fact(3, "", Close{Item: i, Result: id(2)}), fact(4, "mara", Adopt{Item: i, Result: id(2)}),
+		fact(5, "bia", Grant{Items: []Item{i}, Mode: Select}),
 	}
 	knew := func(later, earlier ID) bool { return earlier[0] < min(later[0], 3) }
 	lines := func(stands ...ID) []string { // the end that stands before the last grant comes, and after it

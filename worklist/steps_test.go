@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/bits"
 	"testing"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -13,8 +12,8 @@ import (
 // crowd is many people who are here.
 type crowd []Person
 
-func (c crowd) With(workflow.RoleName) []Person   { return c }
-func (c crowd) Visible(Item, time.Duration) Sight { return Sight{} }
+func (c crowd) With(workflow.RoleName) []Person { return c }
+func (c crowd) Visible(Item) Sight              { return Sight{} }
 
 func (c crowd) Known(u User) (Person, bool) {
 	for _, p := range c {
@@ -122,7 +121,10 @@ func TestStepsOfWork(t *testing.T) {
 		f := newFlow(Terms{Responsible: "ana"})
 		f.SetStore(Store{Name: "crane", Capacity: n / 2, Keepers: []Keeping{{Partner: "p"}}})
 		for k := range n {
-			f.Set(Place{Item: slot(k), Holder: "p", InCharge: true, Ready: true, Task: Task{Role: "r", Holds: []Resource{"crane"}}})
+			f.Set(Place{
+				Item: slot(k), Holder: "p", InCharge: true, Ready: true,
+				Task: Task{Role: "r", Holds: []Resource{"crane"}},
+			})
 		}
 		f.decides(people)
 		return f.steps

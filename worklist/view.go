@@ -84,13 +84,12 @@ func (b *Board) View(i Item) (View, bool) {
 		v.Works = append(v.Works, Work{w.fact.ID, w.fact.User, w.Result, counts, why})
 	}
 	if b.needs(it) && !b.reserved(it) {
-		v.Lacks = b.lacking(it)
+		v.Lacks = Lacking(b.lacks(it))
 	}
+	b.countUnits()
 	for _, r := range it.Task.Holds {
-		if s := b.stores[r]; s != nil {
-			if s.count(b); s.beyond[it] {
-				v.Beyond = append(v.Beyond, r)
-			}
+		if s := b.stores[r]; s != nil && s.beyond[it] {
+			v.Beyond = append(v.Beyond, r)
 		}
 	}
 	return v, true

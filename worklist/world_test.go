@@ -81,7 +81,10 @@ type node struct {
 var start = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 
 func newWorld(t testing.TB) *world {
-	return &world{t: t, people: map[User]*Person{}, nodes: map[workflow.PartnerID]*node{}, facts: map[ID]*told{}, labels: map[ID]string{}, pulls: map[workflow.TaskName]Sight{}}
+	return &world{
+		t: t, people: map[User]*Person{}, nodes: map[workflow.PartnerID]*node{}, facts: map[ID]*told{},
+		labels: map[ID]string{}, pulls: map[workflow.TaskName]Sight{},
+	}
 }
 
 func (w *world) knew(later, earlier ID) bool {
@@ -120,7 +123,7 @@ func (w *world) Known(u User) (Person, bool) {
 }
 
 // Visible is as the story says.
-func (w *world) Visible(i Item, _ time.Duration) Sight { return w.pulls[i.Slot] }
+func (w *world) Visible(i Item) Sight { return w.pulls[i.Slot] }
 
 // partner is whose node it is.
 func (n *node) partner() workflow.PartnerID {
@@ -131,7 +134,13 @@ func (n *node) partner() workflow.PartnerID {
 // write makes a fact at a node, which knows all that the node has.
 func (n *node) write(u User, body Body) *told {
 	label := fmt.Sprintf("f%d", len(n.w.facts)+1)
-	f := &told{label: label, past: maps.Clone(n.known), Fact: &Fact{ID: sha256.Sum256([]byte(label)), Partner: n.partner(), User: u, Body: body, Time: 1, At: start.Add(n.w.now)}}
+	f := &told{
+		label: label, past: maps.Clone(n.known),
+		Fact: &Fact{
+			ID: sha256.Sum256([]byte(label)), Partner: n.partner(), User: u, Body: body, Time: 1,
+			At: start.Add(n.w.now),
+		},
+	}
 	for _, o := range n.has {
 		f.Time = max(f.Time, o.Time+1)
 	}
@@ -183,7 +192,10 @@ func (n *node) conclude() {
 		ready := !over && !slices.ContainsFunc(t.after, func(a workflow.TaskName) bool { return !n.succeeded(a) })
 		charge := n.charge(all)
 		for _, a := range all {
-			p := Place{Item: a.item, Holder: a.holder, Task: t.Task, InCharge: a.item == charge, Ready: ready, Waits: n.waits(t), Over: over}
+			p := Place{
+				Item: a.item, Holder: a.holder, Task: t.Task, InCharge: a.item == charge, Ready: ready,
+				Waits: n.waits(t), Over: over,
+			}
 			if ready {
 				if _, was := n.since[a.item]; !was {
 					n.since[a.item] = n.w.now
@@ -232,7 +244,8 @@ func (n *node) attempts(t taskSpec) []attempt {
 // of the verdict with the lower hash.
 func (n *node) charge(all []attempt) Item {
 	best := slices.MinFunc(all, func(a, b attempt) int {
-		return cmp.Or(-compareBool(n.ended(a.item), n.ended(b.item)), -cmp.Compare(a.depth, b.depth), a.item.Compare(b.item))
+		return cmp.Or(-compareBool(n.ended(a.item), n.ended(b.item)), -cmp.Compare(a.depth, b.depth),
+			a.item.Compare(b.item))
 	})
 	return best.item
 }
@@ -334,7 +347,8 @@ func (n *node) show() string {
 			}
 		}
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(n.board.Refused()), func(a, b ID) int { return n.w.facts[a].compare(n.w.facts[b].Fact) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(n.board.Refused()),
+		func(a, b ID) int { return n.w.facts[a].compare(n.w.facts[b].Fact) }) {
 		fmt.Fprintf(&b, "refused %s: %s: %s\n", n.w.label(id), n.w.facts[id].Body.kind(), n.board.Refused()[id])
 	}
 	return b.String()

@@ -64,7 +64,8 @@ func (u *ui) askToAdopt(ctx context.Context, node shower, yes bool, ref, result 
 			found = append(found, i)
 		}
 	}
-	unknown := api.Errorf(api.NotFound, "no such result is kept here: %q", result).WithHint("mutirao show %s lists the results that are kept", u.id(in.ID))
+	unknown := api.Errorf(api.NotFound, "no such result is kept here: %q", result).
+		WithHint("mutirao show %s lists the results that are kept", u.id(in.ID))
 	if !u.asks(yes) {
 		switch {
 		case len(result) == wholeResult: // the node says what is wrong with it
@@ -78,14 +79,17 @@ func (u *ui) askToAdopt(ctx context.Context, node shower, yes bool, ref, result 
 	found = slices.CompactFunc(found, func(a, b api.Incident) bool { return a.Result == b.Result })
 	switch {
 	case len(found) == 0 && len(in.Tasks) == 0 && len(result) == wholeResult: // the instance is not here
-		return in, result, u.confirm(yes, "%s the result %s counts from now on, and nobody can take that back.", what, result)
+		return in, result, u.confirm(yes, "%s the result %s counts from now on, and nobody can take that back.", what,
+			result)
 	case len(found) == 0:
 		return nil, "", unknown
 	case len(found) > 1:
-		return nil, "", api.Errorf(api.Invalid, "%d results that are kept begin with %s: give more of it", len(found), result)
+		return nil, "", api.Errorf(api.Invalid, "%d results that are kept begin with %s: give more of it", len(found),
+			result)
 	case len(found[0].Commands) == 0:
 		return nil, "", api.Errorf(api.Refused, "it cannot be adopted: %s", found[0].What)
 	}
-	return in, found[0].Result, u.confirm(yes, "%s %s: it counts from now on as the result of task %s, and nobody can take that back.",
+	return in, found[0].Result, u.confirm(yes,
+		"%s %s: it counts from now on as the result of task %s, and nobody can take that back.",
 		what, found[0].What, found[0].Task)
 }

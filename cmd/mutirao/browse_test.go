@@ -23,7 +23,9 @@ func browse(link, fingerprint, language string, paths []string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	client := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: pinned(fingerprint)}}
+	client := &http.Client{Jar: jar, Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: pinned(fingerprint),
+	}}
 	var out strings.Builder
 	for i, path := range append([]string{node.Path}, paths...) {
 		node.Path = path

@@ -40,7 +40,8 @@ each partner that takes part may. --user says who cancels it.`,
 			if err != nil {
 				return err
 			}
-			if _, err := node.OrderTask(ctx, api.TaskOrder{User: user.who(), ID: in.ID, Order: api.TaskCancel, Reason: reason}); err != nil {
+			if _, err := node.OrderTask(ctx,
+				api.TaskOrder{User: user.who(), ID: in.ID, Order: api.TaskCancel, Reason: reason}); err != nil {
 				return err
 			}
 			return u.done(map[string]string{"id": in.ID, "state": "cancelled"}, "%s is cancelled", in.ID)
@@ -69,7 +70,9 @@ func (u *ui) askToCancel(ctx context.Context, node shower, yes bool, ref string)
 // What cannot be taken back is asked, done and reported by the one ID: what a beginning
 // of it means may change meanwhile. Where nobody is asked, nobody sees which one it is:
 // then only the whole ID will do.
-func (u *ui) whichInstance(ctx context.Context, node shower, yes bool, ref string) (in *api.Instance, what string, err error) {
+func (u *ui) whichInstance(
+	ctx context.Context, node shower, yes bool, ref string,
+) (in *api.Instance, what string, err error) {
 	in, err = node.Show(ctx, ref)
 	if id := strings.ToLower(strings.TrimSpace(ref)); err != nil && isWhole(id) && errorCode(err) == api.NotFound {
 		// Who decides about it may be at a node that takes no part in it, which asks its partners.
@@ -80,7 +83,9 @@ func (u *ui) whichInstance(ctx context.Context, node shower, yes bool, ref strin
 	}
 	what = fmt.Sprintf("%s@%d %s, started %s,", in.Workflow, in.Version, in.ID, clock(in.Started))
 	if !u.asks(yes) && !strings.EqualFold(strings.TrimSpace(ref), in.ID) {
-		return nil, "", api.Errorf(api.Invalid, "%q is only the beginning of an ID, and nobody is asked whether it is the right one: want the whole ID", ref).
+		return nil, "", api.Errorf(api.Invalid,
+			"%q is only the beginning of an ID, and nobody is asked whether it is the right one: want the whole ID",
+			ref).
 			WithHint("if you mean %s type %s", what, in.ID)
 	}
 	return in, what, nil

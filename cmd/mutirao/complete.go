@@ -17,7 +17,9 @@ const completionTime = 2 * time.Second
 
 // candidates asks the running node for what an argument may be. Without a node
 // there are none: Tab is no place for errors.
-func candidates(cmd *cobra.Command, list func(ctx context.Context, node api.Service) []string) ([]string, cobra.ShellCompDirective) {
+func candidates(
+	cmd *cobra.Command, list func(ctx context.Context, node api.Service) []string,
+) ([]string, cobra.ShellCompDirective) {
 	node, err := connect(cmd)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -59,9 +61,14 @@ func completePartnersBut(cmd *cobra.Command, states ...string) ([]string, cobra.
 	return candidates(cmd, func(ctx context.Context, node api.Service) (out []string) {
 		list, _ := node.Partners(ctx) // none, when it fails
 		for _, p := range list {
-			if !slices.Contains(states, string(p.State)) {
-				out = append(out, p.Name+"\t"+p.State)
+			if slices.Contains(states, p.State) {
+				continue
 			}
+			name := unmarked(p.Name)
+			if found := meant(list, name); len(found) != 1 || found[0].ID != p.ID {
+				name = string(p.ID) // the name would be taken for another's
+			}
+			out = append(out, name+"\t"+p.State)
 		}
 		return out
 	})

@@ -59,17 +59,22 @@ const (
 	patience = 20 * time.Second
 )
 
-// follow calls look now and whenever something has changed, until look is
-// done, fails, or ctx ends; the end of ctx is no error. A node that goes away
+// follow calls look now and whenever something has changed that concerns it, until look
+// is done, fails, or ctx ends; the end of ctx is no error. A node that goes away
 // meanwhile is waited for.
-func follow(ctx context.Context, node watched, look func() (done bool, err error)) error {
+func follow(
+	ctx context.Context, node watched, concerns func(api.Event) bool, look func() (done bool, err error),
+) error {
 	// What look is stopped by is asked below, and not this: a context is canceled a
 	// moment before those made of it.
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := make(chan struct{}, 1)
 	go func() { // events only make it look sooner: without them it looks at every tick
-		_ = node.Watch(watching, func(api.Event) error {
+		_ = node.Watch(watching, func(e api.Event) error {
+			if !concerns(e) && e.Kind != httpapi.EventGap { // after a gap nobody knows
+				return nil
+			}
 			select {
 			case changed <- struct{}{}:
 			default:
@@ -100,6 +105,9 @@ func follow(ctx context.Context, node watched, look func() (done bool, err error
 		}
 	}
 }
+
+// anything is for commands that look at more than one thing: each event concerns them.
+func anything(api.Event) bool { return true }
 
 func isAway(err error) bool {
 	var e *api.Error

@@ -16,7 +16,8 @@ import (
 
 func newCoordinatorCommand() *cobra.Command {
 	return newGroup("coordinator", "The elected coordinator, and who may vote",
-		newCoordinatorStatusCommand(), newCoordinatorElectCommand(), newCoordinatorResignCommand(), newCoordinatorElectorateCommand())
+		newCoordinatorStatusCommand(), newCoordinatorElectCommand(), newCoordinatorResignCommand(),
+		newCoordinatorElectorateCommand())
 }
 
 func newCoordinatorStatusCommand() *cobra.Command {
@@ -107,7 +108,8 @@ coordinator, it has to resign first.`,
 				return err
 			}
 			return u.result(c, func(w io.Writer) {
-				fmt.Fprintf(w, "%s is the coordinator in term %d, by the votes of %s\n", *c.Coordinator, c.Term, strings.Join(c.Votes, ", "))
+				fmt.Fprintf(w, "%s is the coordinator in term %d, by the votes of %s\n", *c.Coordinator, c.Term,
+					strings.Join(c.Votes, ", "))
 			})
 		}),
 	}
@@ -182,7 +184,8 @@ can take that back, partners are given by their names or whole IDs.`,
 						return err
 					}
 				}
-				if err := u.confirm(yes, "From now on %s may vote, on the founder's word alone: those who may vote now are not asked, and nobody can take that back.", strings.Join(voters, ", ")); err != nil {
+				if err := u.confirm(yes,
+					"From now on %s may vote, on the founder's word alone: those who may vote now are not asked, and nobody can take that back.", strings.Join(voters, ", ")); err != nil {
 					return err
 				}
 			}

@@ -15,7 +15,8 @@ func TestEvictedCoordinatorIsShownAsSuch(t *testing.T) {
 		"evicted": "coordinator  bea (evicted; in office until its lease ends)\n",
 	} {
 		var out strings.Builder
-		writeCoordinator(&out, &api.Coordinator{Coordinator: &bea, Term: 1}, &api.Electorate{Number: 2, Voters: []api.Voter{{Name: bea, State: state}}})
+		writeCoordinator(&out, &api.Coordinator{Coordinator: &bea, Term: 1},
+			&api.Electorate{Number: 2, Voters: []api.Voter{{Name: bea, State: state}}})
 		if !strings.HasPrefix(out.String(), want) {
 			t.Errorf("%s:\n%s", state, out.String())
 		}

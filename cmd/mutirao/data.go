@@ -155,7 +155,8 @@ func saveFile(f *api.File, content io.Reader, to string) error {
 // wholly is the error of a copy of a file, also if not all of it came.
 func wholly(f *api.File, n int64, err error) error {
 	if err == nil && n != f.Size || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("only %s of %s came: try again; if that does not help, mutirao doctor", workflow.FormatSize(n), workflow.FormatSize(f.Size))
+		err = fmt.Errorf("only %s of %s came: try again; if that does not help, mutirao doctor", workflow.FormatSize(n),
+			workflow.FormatSize(f.Size))
 	}
 	return err
 }

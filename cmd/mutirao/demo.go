@@ -87,8 +87,10 @@ func demo(ctx context.Context, u *ui, headless bool, limit time.Duration) error 
 	defer cancel()
 	if err := s.play(story); err != nil {
 		if story.Err() != nil && ctx.Err() == nil {
-			return api.Errorf(api.Failed, "the demo did not get to its end within %s; where the machine is not busy it takes less than a minute (%v)\nwhat the nodes said is in %s",
-				workflow.FormatDuration(limit), strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error()), s.keep()).WithHint("give it longer: mutirao demo --limit %s", workflow.FormatDuration(4*limit))
+			return api.Errorf(api.Failed,
+				"the demo did not get to its end within %s; where the machine is not busy it takes less than a minute (%v)\nwhat the nodes said is in %s",
+				workflow.FormatDuration(limit), strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error()),
+				s.keep()).WithHint("give it longer: mutirao demo --limit %s", workflow.FormatDuration(4*limit))
 		}
 		return fmt.Errorf("the demo did not get to its end: %w\nwhat the nodes said is in %s", err, s.keep())
 	}
@@ -196,7 +198,9 @@ func (s *stage) play(ctx context.Context) error {
 
 // gather starts three nodes that know and trust each other.
 func (s *stage) gather(ctx context.Context) error {
-	for _, a := range []*actor{{name: "station", role: "commander"}, {name: "engine", role: "crew"}, {name: "reserve", role: "reserve"}} {
+	for _, a := range []*actor{
+		{name: "station", role: "commander"}, {name: "engine", role: "crew"}, {name: "reserve", role: "reserve"},
+	} {
 		a.dir = filepath.Join(s.dir, a.name)
 		if err := s.enlist(ctx, a); err != nil {
 			return err
@@ -287,7 +291,9 @@ func (s *stage) alarm(ctx context.Context) (id string, err error) {
 	if _, err := c.AddWorkflow(ctx, "demo.yaml", demoWorkflow); err != nil {
 		return "", err
 	}
-	st, err := c.Start(ctx, api.StartRequest{Workflow: "fire-call", Input: map[string]string{"address": "Harbour Street 12"}})
+	st, err := c.Start(ctx, api.StartRequest{
+		Workflow: "fire-call", Input: map[string]string{"address": "Harbour Street 12"},
+	})
 	if err != nil {
 		return "", err
 	}
@@ -296,7 +302,9 @@ func (s *stage) alarm(ctx context.Context) (id string, err error) {
 	s.say("fire-call: procedure 1 (the engine crew) first; procedure 2 (the reserve) is")
 	s.say("costly, and starts only if procedure 1 fails, or if nobody has heard of it in")
 	s.say("time: an hour, in this demo six seconds.")
-	if err := c.FinishTask(ctx, api.FinishRequest{ID: st.ID, Task: "dispatch", Outputs: map[string]string{"report": "smoke on the second floor"}}); err != nil {
+	if err := c.FinishTask(ctx, api.FinishRequest{
+		ID: st.ID, Task: "dispatch", Outputs: map[string]string{"report": "smoke on the second floor"},
+	}); err != nil {
 		return "", err
 	}
 	s.say("The commander has dispatched the engine. That completion went straight to")
@@ -433,7 +441,9 @@ func (s *stage) waitTask(ctx context.Context, who, id string, task workflow.Task
 
 // taskIs reports whether a node sees a task in a state; the instance may not have
 // arrived there yet.
-func taskIs(ctx context.Context, c *httpapi.Client, id string, task workflow.TaskName, state workflow.State) (bool, error) {
+func taskIs(
+	ctx context.Context, c *httpapi.Client, id string, task workflow.TaskName, state workflow.State,
+) (bool, error) {
 	in, err := c.Show(ctx, id)
 	if err != nil {
 		return false, nil //nolint:nilerr // it may come yet

@@ -68,7 +68,8 @@ func diagnose(cmd *cobra.Command) (*api.Diagnosis, error) {
 func (u *ui) writeDiagnosis(w io.Writer, d *api.Diagnosis) {
 	styles := map[string]style{api.FindingOK: green, api.FindingWarning: yellow, api.FindingWrong: red}
 	for _, f := range d.Findings {
-		fmt.Fprintf(w, "%s %-12s %s\n", u.paint(styles[f.State], fmt.Sprintf("%-8s", f.State)), f.Check, oneLine(f.What))
+		fmt.Fprintf(w, "%s %-12s %s\n", u.paint(styles[f.State], fmt.Sprintf("%-8s", f.State)), f.Check,
+			oneLine(f.What))
 		if f.Mend != "" {
 			fmt.Fprintf(w, "%-8s %-12s → %s\n", "", "", oneLine(f.Mend))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -123,12 +124,13 @@ func describePartner(ctx context.Context, node lister, ref string) (string, erro
 	var begun []api.Partner // whose ID begins so
 	there := false
 	for _, p := range list {
-		name, mark, _ := strings.Cut(p.Name, " (") // of partners of one name, Name has the beginning of the ID, too
+		name := unmarked(p.Name)
 		there = there || string(p.ID) == ref || name == ref || strings.HasPrefix(ref, name+" (")
-		if strings.HasPrefix(string(p.ID), ref) || strings.HasPrefix(strings.TrimPrefix(string(p.ID), workflow.CommonID), ref) {
+		if strings.HasPrefix(string(p.ID), ref) ||
+			strings.HasPrefix(strings.TrimPrefix(string(p.ID), workflow.CommonID), ref) {
 			begun = append(begun, p)
 		}
-		if p.Name == ref && mark != "" {
+		if p.Name == ref && name != ref {
 			return "", onlyBeginning(ref).WithHint("if you mean %s, type %s", p.Name, p.ID)
 		}
 	}
@@ -140,12 +142,34 @@ func describePartner(ctx context.Context, node lister, ref string) (string, erro
 		}
 		return "", onlyBeginning(ref).WithHint("if you mean %s, type %s", begun[0].Name, begun[0].ID)
 	case !there || ref == "":
-		return "", api.Errorf(api.NotFound, "no such partner: %q", ref).WithHint("mutirao partners lists them")
+		return "", noPartner(list, ref)
 	case len(found) != 1: // the command itself will say what is wrong
 		return ref, nil
 	}
 	p := found[0]
-	return fmt.Sprintf("%s (%s, roles %s, %s)", p.Name, p.ID, orDash(strings.Join(p.Roles, ", ")), p.State), nil
+	return fmt.Sprintf("%s (%s, roles %s, %s)", unmarked(p.Name), p.ID, orDash(strings.Join(p.Roles, ", ")), p.State), nil
+}
+
+// unmarked is a partner's name without the beginning of its ID, which it has where another listed partner has the same
+// name, or one that looks the same.
+func unmarked(name string) string {
+	name, _, _ = strings.Cut(name, " (")
+	return name
+}
+
+// noPartner says that nobody is called so and, as the node does (membership.List.Resolve), who is called nearly so.
+func noPartner(list []api.Partner, ref string) *api.Error {
+	var names []string
+	for _, p := range list {
+		if p.State != string(membership.Evicted) {
+			names = append(names, unmarked(p.Name))
+		}
+	}
+	near := workflow.Nearest(ref, names)
+	if near != "" {
+		near = ": did you mean " + near + "?"
+	}
+	return api.Errorf(api.NotFound, "no such partner: %q%s", ref, near).WithHint("mutirao partners lists them")
 }
 
 // meant are the partners that a name or a whole ID means, in the order in which the node resolves it
@@ -157,7 +181,7 @@ func meant(list []api.Partner, ref string) []api.Partner {
 			if string(p.ID) == ref {
 				return []api.Partner{p}
 			}
-			if name, _, _ := strings.Cut(p.Name, " ("); name == ref && !slices.Contains(passed, p.State) {
+			if unmarked(p.Name) == ref && !slices.Contains(passed, p.State) {
 				found = append(found, p)
 			}
 		}

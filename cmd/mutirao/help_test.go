@@ -21,7 +21,8 @@ func TestEveryOptionSaysWhatItWants(t *testing.T) {
 					continue // a text, which the command looks at itself
 				}
 				said := wrongFlag(err).Error()
-				if strings.Contains(said, "another kind") || strings.Contains(said, "strconv") || !strings.Contains(said, "want a") && !strings.Contains(said, "want true") {
+				if strings.Contains(said, "another kind") || strings.Contains(said, "strconv") ||
+					!strings.Contains(said, "want a") && !strings.Contains(said, "want true") {
 					t.Errorf("%s --%s %q: it says %s", cmd.CommandPath(), f.Name, value, said)
 				}
 			}

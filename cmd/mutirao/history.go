@@ -48,7 +48,8 @@ func (u *ui) writeHistory(w io.Writer, states []api.DataState) {
 				what = s.Kind + " of " + what
 			}
 		}
-		t.add(stateNumber(s.State), clock(s.Ended), orDash(s.Partner), oneLine(what), stateNumber(s.FiredBy), u.attributes(s), statusOf(s))
+		t.add(stateNumber(s.State), clock(s.Ended), orDash(s.Partner), oneLine(what), stateNumber(s.FiredBy),
+			u.attributes(s), statusOf(s))
 	}
 	t.write(u, w, "")
 }

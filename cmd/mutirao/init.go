@@ -40,7 +40,8 @@ that folder, decides who belongs to the mesh: keep a copy of it in a safe place.
 			if _, err := node.Init(dir, o); err != nil {
 				return err
 			}
-			return uiOf(cmd).writeMembership(membershipInfo{o.Mesh, o.Name, append([]string{}, o.Roles...), dir}, "founded")
+			return uiOf(cmd).writeMembership(membershipInfo{o.Mesh, o.Name, append([]string{}, o.Roles...), dir},
+				"founded")
 		},
 	}
 	f := cmd.Flags()

@@ -26,10 +26,10 @@ instances that this node takes part in and, while it holds the office of coordin
 those of all partners, as they report them. What has failed leaves the list when it is
 ordered what becomes of that (mutirao task again, mutirao task continue) or when it is
 cancelled. KNOWN-BY says who reported an instance, and since when nothing was heard of
-it where that partner cannot be reached. TASKS ENDED counts those of which nothing more
-is expected, whether they succeeded, failed or are blocked. NEEDS A PERSON says what has
-failed or is blocked, what nobody can perform, and how many incidents there were. With
---all also those that have ended; of some only a summary is kept (limits.keep in
+it where that partner cannot be reached. DONE counts the tasks that succeeded, by
+themselves or by a contingency, or that are not needed, of all. NEEDS A PERSON says what
+has failed or is blocked, what nobody can perform, and how many incidents there were.
+With --all also those that have ended; of some only a summary is kept (limits.keep in
 config.yaml). --limit 20 lists the newest 20.`,
 		Example: `  mutirao instances
   mutirao instances --all -o json`,
@@ -53,12 +53,15 @@ config.yaml). --limit 20 lists the newest 20.`,
 		}),
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "finished ones too")
-	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "how many at most, the newest: a `number` from 1 to 1000 (default: all)")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 0,
+		"how many at most, the newest: a `number` from 1 to 1000 (default: all)")
 	return cmd
 }
 
 // newest lists instances, at most limit of them, and says whether there are more; limit 0: all.
-func newest(ctx context.Context, node api.Service, all bool, limit int) (list []api.InstanceSummary, more bool, err error) {
+func newest(
+	ctx context.Context, node api.Service, all bool, limit int,
+) (list []api.InstanceSummary, more bool, err error) {
 	if limit == 0 {
 		list, err = node.Instances(ctx, all)
 		return list, false, err
@@ -71,7 +74,7 @@ func newest(ctx context.Context, node api.Service, all bool, limit int) (list []
 }
 
 func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
-	t := table{head: []string{"ID", "WORKFLOW", "VERSION", "STATE", "TASKS ENDED", "AT", "STARTED", "ENDED"}, states: 4}
+	t := table{head: []string{"ID", "WORKFLOW", "VERSION", "STATE", "DONE", "AT", "STARTED", "ENDED"}, states: 4}
 	mesh := slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return len(in.KnownBy) > 0 })
 	if mesh {
 		t.head = append(t.head, "KNOWN-BY")
@@ -108,7 +111,8 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 				u.id(in.ID), u.id(in.ID), u.id(in.ID))
 		}
 		if in.State == workflow.InstanceInterrupted {
-			fmt.Fprintf(w, "%s is interrupted: mutirao recover %s says why, and what can be done\n", u.id(in.ID), u.id(in.ID))
+			fmt.Fprintf(w, "%s is interrupted: mutirao recover %s says why, and what can be done\n", u.id(in.ID),
+				u.id(in.ID))
 		}
 		for _, n := range in.Needs {
 			if n.Waits() && len(n.Tasks) > 0 {
@@ -117,7 +121,8 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 			}
 		}
 		if in.Quarantine != nil {
-			fmt.Fprintf(w, "%s is set aside since %s: %s\n", u.id(in.ID), clock(in.Quarantine.Since), oneLine(in.Quarantine.Why))
+			fmt.Fprintf(w, "%s is set aside since %s: %s\n", u.id(in.ID), clock(in.Quarantine.Since),
+				oneLine(in.Quarantine.Why))
 		}
 	}
 }
@@ -158,7 +163,7 @@ func inWords(needs []api.Need) []string {
 	return out
 }
 
-// progress is how many tasks have ended, well or not, of how many.
+// progress is how many tasks are done, of how many.
 func progress(done, tasks int) string {
 	if tasks == 0 {
 		return "-"

@@ -43,9 +43,11 @@ give that right.`,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
 			within, err := workflow.ParseDuration(expires)
 			if err != nil || within == 0 {
-				return usagef("--expires %s: want a duration such as 15m, 24h or 3d, at most %s", expires, workflow.FormatDuration(workflow.MaxDuration))
+				return usagef("--expires %s: want a duration such as 15m, 24h or 3d, at most %s", expires,
+					workflow.FormatDuration(workflow.MaxDuration))
 			}
-			inv, err := node.Invite(ctx, api.InviteRequest{Roles: roles, Expires: within, Uses: int(uses), Delegate: delegate})
+			inv, err := node.Invite(ctx,
+				api.InviteRequest{Roles: roles, Expires: within, Uses: int(uses), Delegate: delegate})
 			if err != nil {
 				return err
 			}
@@ -132,7 +134,8 @@ func (u *ui) writeInvitation(inv *api.Invitation, qr string) error {
 	if err := u.writeSecret(inv, inv.Token, "invite", qr); err != nil || u.format != "text" {
 		return err
 	}
-	u.note("It can be used %s until %s. The newcomer types:\n  mutirao join INVITATION --name NAME", times(inv.Uses), clock(inv.Expires))
+	u.note("It can be used %s until %s. The newcomer types:\n  mutirao join INVITATION --name NAME", times(inv.Uses),
+		clock(inv.Expires))
 	return nil
 }
 

@@ -20,26 +20,34 @@ import (
 // taken is why each command that changes something does not ask: it can be taken back, or is what people's work is
 // made of. A command that is neither here nor in lasting fails the test: whoever adds one decides.
 var taken = map[string]string{
-	"coordinator elect": "another is elected", "coordinator resign": "it is elected again", "init": "a new folder", "join": "a new folder",
+	"coordinator elect": "another is elected", "coordinator resign": "it is elected again", "init": "a new folder",
+	"join":   "a new folder",
 	"invite": "it runs out", "profile set": "set again", "resources add": "removed again",
-	"resources remove": "added again", "role grant": "revoked again", "role revoke": "granted again", "token add": "removed again",
-	"token remove": "another is added", "up": "it stops", "user add": "removed again", "user link": "it runs out", "user sign-in": "signed out again",
-	"user sign-out": "signed in again with another token", "web": "it runs out", "workflow add": "removed again", "start": "cancelled again",
-	"task again": "it is what was asked for", "task complete": "a result", "task continue": "again is still there", "task fail": "a result",
+	"role grant": "revoked again", "role revoke": "granted again", "token add": "removed again",
+	"up": "it stops", "user add": "removed again", "user link": "it runs out", "user sign-in": "signed out again",
+	"web": "it runs out", "workflow add": "removed again", "start": "cancelled again",
+	"task again": "it is what was asked for", "task complete": "a result", "task continue": "again is still there",
+	"task fail":   "a result",
 	"task extend": "more time hurts nobody", "notify": "changed again", "worker run": "what it has is given back",
-	"task reject": "somebody else does it", "task start": "it only says so", "task transfer": "passed on again", "worklist complete": "a result",
-	"worklist disconnect": "mutirao worklist reconnect; it asks of items that nobody would have", "worklist fail": "a result", "worklist lock": "released again",
-	"worklist move": "moved again", "worklist open": "files are written beside others", "worklist prefetch": "on and off again",
-	"worklist reconnect": "disconnected again", "worklist release": "selected again", "worklist select": "released again",
+	"task reject": "somebody else does it", "task start": "it only says so", "task transfer": "passed on again",
+	"worklist complete":   "a result",
+	"worklist disconnect": "mutirao worklist reconnect; it asks of items that nobody would have",
+	"worklist fail":       "a result", "worklist lock": "released again",
+	"worklist move": "moved again", "worklist open": "files are written beside others",
+	"worklist prefetch":  "on and off again",
+	"worklist reconnect": "disconnected again", "worklist release": "selected again",
+	"worklist select":   "released again",
 	"worklist transfer": "passed on again", "messages": "it only notes what was read", "demo": "nodes of its own",
 	// These only show something.
-	"coordinator status": "", "doctor": "", "partners": "", "profile show": "", "resources": "", "role list": "", "status": "", "token list": "",
-	"user list": "", "workflow check": "", "workflow diagram": "", "workflow import": "", "workflow list": "", "workflow show": "",
-	"data get": "", "data list": "", "diagram": "", "gantt": "", "instances": "", "log": "", "outbox": "", "show": "", "worklist": "",
+	"coordinator status": "", "doctor": "", "partners": "", "profile show": "", "resources": "", "role list": "",
+	"status": "", "token list": "",
+	"user list": "", "workflow check": "", "workflow diagram": "", "workflow import": "", "workflow list": "",
+	"workflow show": "",
+	"data get":      "", "data list": "", "diagram": "", "gantt": "", "instances": "", "log": "", "outbox": "",
+	"show":       "",
+	"worklist":   "",
 	"completion": "", "study": "", "version": "",
 	"history": "",
-	// A step is signed and stays in the history, and another can follow it.
-	"recover": "another step follows",
 	// These are planned, and only say so.
 	"amend": "", "rehearse": "",
 }
@@ -55,16 +63,26 @@ var lasting = map[string]struct {
 	whole string
 	parts []string
 }{
-	"evict":                  {"evict " + engineID, []string{"evict 12D3KooWengine7", "evict engine7engine7"}},
-	"coordinator electorate": {"coordinator electorate --override --set " + engineID, []string{"coordinator electorate --override --set 12D3KooWengine7"}},
-	"user remove":            {"user remove " + biaID, []string{"user remove b1a0c21d"}},
-	"leave":                  {"leave --for-good", nil},
-	"workflow remove":        {"workflow remove fire-call", nil}, // names and versions only
-	"cancel":                 {"cancel " + instanceID, []string{"cancel 3f9a"}},
-	"task cancel":            {"task cancel " + instanceID + " procedure-1", []string{"task cancel 3f9a procedure-1"}},
-	"task stop":              {"task stop " + instanceID + " procedure-1", []string{"task stop 3f9a procedure-1"}},
-	"task adopt":             {"task adopt " + instanceID + " " + adoptable, []string{"task adopt 3f9a " + adoptable, "task adopt " + instanceID + " 77c0d1"}},
-	"write-off":              {"write-off " + instanceID + " " + engineID, []string{"write-off 3f9a " + engineID, "write-off " + instanceID + " 12D3KooWengine7"}},
+	"evict": {"evict " + engineID, []string{"evict 12D3KooWengine7", "evict engine7engine7"}},
+	"coordinator electorate": {"coordinator electorate --override --set " + engineID,
+		[]string{"coordinator electorate --override --set 12D3KooWengine7"}},
+	"user remove":      {"user remove " + biaID, []string{"user remove b1a0c21d"}},
+	"user sign-out":    {"user sign-out " + biaID, nil},
+	"token remove":     {},                                  // the tokens are those of the API itself: testdata/tokens.txtar
+	"resources remove": {"resources remove flood-map", nil}, // names only
+	"leave":            {"leave --for-good", nil},
+	"workflow remove":  {"workflow remove fire-call", nil}, // names and versions only
+	"cancel":           {"cancel " + instanceID, []string{"cancel 3f9a"}},
+	"task cancel":      {"task cancel " + instanceID + " procedure-1", []string{"task cancel 3f9a procedure-1"}},
+	"task undo":        {"task undo " + instanceID + " dispatch", []string{"task undo 3f9a dispatch"}},
+	"task skip": {"task skip " + instanceID + " procedure-1 --reason fog",
+		[]string{"task skip 3f9a procedure-1 --reason fog"}},
+	"task stop": {"task stop " + instanceID + " procedure-1", []string{"task stop 3f9a procedure-1"}},
+	"task adopt": {"task adopt " + instanceID + " " + adoptable,
+		[]string{"task adopt 3f9a " + adoptable, "task adopt " + instanceID + " 77c0d1"}},
+	"recover": {"recover " + instanceID + " compensate", []string{"recover 3f9a compensate"}},
+	"write-off": {"write-off " + instanceID + " " + engineID,
+		[]string{"write-off 3f9a " + engineID, "write-off " + instanceID + " 12D3KooWengine7"}},
 }
 
 // What cannot be taken back is asked about on a terminal, and --yes skips that; nobody and nothing is named by the
@@ -86,7 +104,8 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 			t.Errorf("%s: say in this test whether it can be taken back", name)
 		case asks && cmd.Flags().Lookup("yes") == nil:
 			t.Errorf("%s cannot be taken back, and has no --yes", name)
-		case asks && !strings.Contains(strings.Join(strings.Fields(cmd.Long), " "), "On a terminal the command asks first") &&
+		case asks && !strings.Contains(strings.Join(strings.Fields(cmd.Long), " "),
+			"On a terminal the command asks first") &&
 			!strings.Contains(strings.Join(strings.Fields(cmd.Long), " "), "on a terminal the command asks first"):
 			t.Errorf("the help of %s does not say that it asks", name)
 		}
@@ -98,6 +117,9 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 		}
 	}
 	for name, x := range lasting {
+		if x.whole == "" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			deeds := &deeds{}
 			dir := t.TempDir()
@@ -111,7 +133,8 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 				deeds.done = nil
 				status, said := deeds.typed(t, dir, line, answer)
 				if status != want || done != (len(deeds.done) > 0) || !strings.Contains(said, says) {
-					t.Errorf("%s, answered %q: status %d, want %d; done %q; it says %s", line, answer, status, want, deeds.done, said)
+					t.Errorf("%s, answered %q: status %d, want %d; done %q; it says %s", line, answer, status, want,
+						deeds.done, said)
 				}
 			}
 			const question = "Go on? Type yes"
@@ -127,8 +150,10 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 				try(part, "", 2, false, "the beginning of an ID") // nobody sits at a terminal
 			}
 			deeds.refuse = true
-			if slices.Contains([]string{"leave", "cancel", "task cancel", "task stop", "task adopt", "write-off"}, name) {
-				if status, said := deeds.typed(t, dir, x.whole, "yes\n"); status == 0 || strings.Contains(said, question) {
+			if slices.Contains([]string{"leave", "cancel", "task cancel", "task stop", "task adopt", "write-off"},
+				name) {
+				if status, said := deeds.typed(t, dir, x.whole, "yes\n"); status == 0 ||
+					strings.Contains(said, question) {
 					t.Errorf("%s: what is refused is asked about: %d, %s", x.whole, status, said)
 				}
 			}
@@ -155,7 +180,10 @@ func (d *deeds) service() *apitest.Fake {
 			return nil, api.Errorf(api.NotFound, "there is no instance %s", id)
 		}
 		in := fireCall(instanceID)
-		in.Incidents = []api.Incident{{What: "a result of bia is kept", Task: "procedure-1", Result: adoptable, Commands: []string{"mutirao task adopt"}}}
+		in.Incidents = []api.Incident{{What: "a result of bia is kept", Task: "procedure-1", Result: adoptable,
+			Commands: []string{"mutirao task adopt"}}}
+		in.Recovery = &api.Recovery{Methods: []string{"compensate"}}
+		in.Asks = []api.Ask{{Task: "procedure-1", Orders: []string{api.TaskAgain, api.TaskSkip}}}
 		if d.refuse {
 			in.State, in.Tasks[1].State, in.Incidents[0].Commands = workflow.InstanceSucceeded, workflow.Succeeded, nil
 		}
@@ -179,6 +207,15 @@ func (d *deeds) service() *apitest.Fake {
 		d.note("remove %s", u)
 		return &api.RemovedUser{Name: "bia"}, nil
 	}
+	f.OnSignOutUser = func(u string) (*api.SignedOut, error) {
+		d.note("sign out %s", u)
+		return &api.SignedOut{Name: "bia", Devices: []string{"two"}}, nil
+	}
+	f.OnResources = func(string) ([]api.Resource,
+		error) {
+		return []api.Resource{{Kind: "data", Name: "flood-map"}}, nil
+	}
+	f.OnRemoveData = func(name string) error { d.note("remove data %s", name); return nil }
 	f.OnLeave = func(r api.LeaveRequest) (*api.Leaving, error) {
 		if d.refuse {
 			return nil, api.Errorf(api.Refused, "the founder does not leave for good")

@@ -52,7 +52,9 @@ files are fetched by worklist disconnect, or now.` + forWhom,
 }
 
 // saveFiles writes the files that an item needs into a folder.
-func (u *ui) saveFiles(ctx context.Context, node api.Service, q api.ItemQuery, sheet *api.ItemSheet, folder string) error {
+func (u *ui) saveFiles(
+	ctx context.Context, node api.Service, q api.ItemQuery, sheet *api.ItemSheet, folder string,
+) error {
 	if len(sheet.Data) == 0 && !mine(&sheet.Item) {
 		return api.Errorf(api.Refused, "only whoever has %s gets its files", sheet.Item.Task).
 			WithHint("take it first: mutirao worklist select %s", sheet.Item.ID)

@@ -38,7 +38,8 @@ work for it as long as its connection time.`,
 				if _, err := node.Leave(ctx, api.LeaveRequest{ForGood: true, Check: true}); err != nil {
 					return err
 				}
-				if err := u.confirm(yes, "This node leaves its mesh for good: it cannot come back, and nobody can take that back."); err != nil {
+				if err := u.confirm(yes,
+					"This node leaves its mesh for good: it cannot come back, and nobody can take that back."); err != nil {
 					return err
 				}
 			}

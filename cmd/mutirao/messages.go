@@ -80,7 +80,7 @@ func (o *messagesOptions) read(ctx context.Context, node api.Service, list []api
 // followThem prints messages as they come, each once: as JSON one on a line.
 func (o *messagesOptions) followThem(ctx context.Context, u *ui, node api.Service) error {
 	shown := map[string]bool{}
-	return follow(ctx, node, func() (bool, error) {
+	return follow(ctx, node, anything, func() (bool, error) {
 		list, err := node.Messages(ctx, api.MessagesQuery{User: o.user, Unread: true})
 		if err != nil {
 			return false, err

@@ -31,10 +31,11 @@ changes it, or else ` + userVariable + `; without either it is the one user who 
 here, or else this partner.`,
 		Example: `  mutirao notify 3f9a fewest-assigned 2
   mutirao notify 3f9a all --user ana`,
-		Args:              cobra.RangeArgs(2, 3),
+		Args:              argumentsFrom(2, "ID", "POLICY", "N"),
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			done, err := node.ChangeNotify(ctx, api.NotifyRequest{User: user.who(), ID: args[0], Policy: strings.Join(args[1:], " ")})
+			done, err := node.ChangeNotify(ctx,
+				api.NotifyRequest{User: user.who(), ID: args[0], Policy: strings.Join(args[1:], " ")})
 			if err != nil {
 				return err
 			}

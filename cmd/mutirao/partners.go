@@ -52,7 +52,10 @@ func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
 		} else if watched {
 			validated = clock(p.LastValidated)
 		}
-		row := []string{name, p.State, orDash(strings.Join(p.Roles, ",")), validated, strconv.FormatFloat(p.Load, 'f', 2, 64), u.partnerID(p.ID), why(p, watched)}
+		row := []string{
+			name, p.State, orDash(strings.Join(p.Roles, ",")), validated, strconv.FormatFloat(p.Load, 'f', 2, 64),
+			u.partnerID(p.ID), why(p, watched),
+		}
 		if u.verbose {
 			row = append(row, span(p.ConnectionTime), orDash(refusals(p.Refused)), strings.Join(p.Addresses, " "))
 		}

@@ -32,5 +32,6 @@ func newPlannedCommands() []*cobra.Command {
 
 // notBuilt says of a command or an option that it is planned.
 func notBuilt(what, does, nearest string) error {
-	return api.Errorf(api.Invalid, "%s is planned (%s) and not built in this version", what, does).WithHint("%s", nearest)
+	return api.Errorf(api.Invalid, "%s is planned (%s) and not built in this version", what, does).
+		WithHint("%s", nearest)
 }

@@ -35,7 +35,8 @@ fetches what is still missing of locked items in any case, as fast as it can.` +
 			case args[0] == "status":
 				p, err = node.Prefetch(ctx, user.who())
 			case args[0] == "on", args[0] == "off":
-				p, err = node.SetPrefetch(ctx, api.PrefetchRequest{User: user.who(), On: args[0] == "on", AtMost: atMost * 1000})
+				p, err = node.SetPrefetch(ctx,
+					api.PrefetchRequest{User: user.who(), On: args[0] == "on", AtMost: atMost * 1000})
 			default:
 				return usagef("worklist prefetch %s: want on, off or status", args[0])
 			}
@@ -56,7 +57,8 @@ func (u *ui) writePrefetch(w io.Writer, p *api.Prefetch) {
 		fmt.Fprintf(w, "off for %s\n", p.User)
 		return
 	case p.AtMost > 0:
-		fmt.Fprintf(w, "on for %s, at most %s a second; still to come: %s\n", p.User, workflow.FormatSize(p.AtMost), workflow.FormatSize(p.Volume))
+		fmt.Fprintf(w, "on for %s, at most %s a second; still to come: %s\n", p.User, workflow.FormatSize(p.AtMost),
+			workflow.FormatSize(p.Volume))
 	default:
 		fmt.Fprintf(w, "on for %s; still to come: %s\n", p.User, workflow.FormatSize(p.Volume))
 	}

@@ -69,11 +69,15 @@ set here.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringSliceVar(&o.capabilities, "capability", nil, "a `capability`; may be repeated")
-	f.StringSliceVar(&o.applications, "application", nil, "an `application` beside the configured ones; may be repeated")
-	f.StringArrayVar(&o.suitability, "suitability", nil, "how apt it is for a task, role or capability: `NAME=0..1`; may be repeated")
-	f.StringVar(&o.availability, "availability", "", "high (1), medium (0.9), low (0.8), none (0: it is given nothing) or a `number` from 0 to 1")
+	f.StringSliceVar(&o.applications, "application", nil,
+		"an `application` beside the configured ones; may be repeated")
+	f.StringArrayVar(&o.suitability, "suitability", nil,
+		"how apt it is for a task, role or capability: `NAME=0..1`; may be repeated")
+	f.StringVar(&o.availability, "availability", "",
+		"high (1), medium (0.9), low (0.8), none (0: it is given nothing) or a `number` from 0 to 1")
 	completeWords(cmd, "availability", "high", "medium", "low", "none")
-	f.StringVar(&o.connectionTime, "connection-time", "", "how `long` others may go without hearing of it; 0: as configured")
+	f.StringVar(&o.connectionTime, "connection-time", "",
+		"how `long` others may go without hearing of it; 0: as configured")
 	return cmd
 }
 

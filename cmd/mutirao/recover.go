@@ -30,9 +30,10 @@ func newRecoverCommand() *cobra.Command {
 	var step api.RecoveryStep
 	var until int
 	var set []string
-	var dry bool
-	cmd := &cobra.Command{
-		Use:   "recover ID [METHOD] [--steps N] [--until STATE] [--when EXPR] [--set k=v]... [--dry-run] [--user U]",
+	var dry, yes bool
+	var cmd *cobra.Command
+	cmd = &cobra.Command{
+		Use:   "recover ID [METHOD] [--steps N] [--until STATE] [--when EXPR] [--set k=v]... [--dry-run] [--yes] [--user U]",
 		Short: "Recover an instance that is interrupted",
 		Long: `Without METHOD it says why an instance that is driven by its data is interrupted, and
 which methods the rules allow now; of one whose tasks follow a graph, what waits for a
@@ -45,17 +46,16 @@ is taken to be what was there before. A method that is not allowed
 now is refused with the reason (6), and changes nothing. The user who answers for the
 instance signs the step, or somebody with the role that its definition names under
 administrators (else 5). The partner that keeps the data states writes it down, so it
-must be reached.`,
+must be reached.
+
+A step cannot be taken back, as what it undoes or fires is done outside as well. On a
+terminal the command asks first, and names the instance with its workflow and whole ID.
+With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2).`,
 		Example: `  mutirao recover 3f9a
   mutirao recover 3f9a compensate --steps 2
   mutirao recover 3f9a offer --dry-run
   mutirao recover 3f9a jump-forward --set status=agreed --set car=null`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return nil
-			}
-			return arguments("ID", "METHOD")(cmd, args)
-		},
+		Args:              argumentsFrom(1, "ID", "METHOD"),
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			if len(args) == 1 {
@@ -66,7 +66,7 @@ must be reached.`,
 				return err
 			}
 			step.Method = args[1]
-			if until >= 0 {
+			if cmd.Flags().Changed("until") { // state 0 is one as well
 				step.Until = &until
 			}
 			for k, v := range values {
@@ -80,7 +80,12 @@ must be reached.`,
 			if dry {
 				return u.foresee(ctx, node, args[0], step)
 			}
-			done, err := node.OrderTask(ctx, api.TaskOrder{User: user.who(), ID: args[0], Order: api.TaskRecover, Recover: &step})
+			in, err := u.askToRecover(ctx, node, yes, args[0], step.Method)
+			if err != nil {
+				return err
+			}
+			done, err := node.OrderTask(ctx,
+				api.TaskOrder{User: user.who(), ID: in.ID, Order: api.TaskRecover, Recover: &step})
 			if err != nil {
 				return err
 			}
@@ -88,12 +93,24 @@ must be reached.`,
 		}),
 	}
 	cmd.Flags().IntVar(&step.Steps, "steps", 0, "compensate so `many` transitions")
-	cmd.Flags().IntVar(&until, "until", -1, "compensate until a state is equivalent to that of this `number`")
+	cmd.Flags().IntVar(&until, "until", 0, "compensate until a state is equivalent to that of this `number`")
 	cmd.Flags().StringVar(&step.When, "when", "", "compensate until this `expression` over data holds")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "what a jump sets, `NAME=VALUE`; may be repeated")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what it would lead to, and change nothing")
+	addYesFlag(cmd, &yes)
 	user.add(cmd)
 	return cmd
+}
+
+// askToRecover asks whether a step of recovery is to be taken. Of what is not interrupted its holder says why not.
+func (u *ui) askToRecover(
+	ctx context.Context, node shower, yes bool, ref, method string,
+) (*api.Instance, error) {
+	in, what, err := u.whichInstance(ctx, node, yes, ref)
+	if err != nil || !u.asks(yes) || in.Recovery == nil {
+		return in, err
+	}
+	return in, u.confirm(yes, "The step %s is taken in %s and nobody can take that back.", method, what)
 }
 
 // foresee says what a step would lead to.
@@ -192,7 +209,8 @@ func (u *ui) recoverStates(in *api.Instance) error {
 		if r.Consistent {
 			state = "consistent"
 		}
-		fmt.Fprintf(w, "%s is interrupted since %s, in state S%d, which is %s: %s\n", u.id(in.ID), clock(r.At), r.State, state, oneLine(r.Cause))
+		fmt.Fprintf(w, "%s is interrupted since %s, in state S%d, which is %s: %s\n", u.id(in.ID), clock(r.At), r.State,
+			state, oneLine(r.Cause))
 		if r.UnderWay {
 			fmt.Fprintln(w, "compensations are under way: wait until they have ended")
 		}
@@ -206,6 +224,19 @@ func (u *ui) recoverStates(in *api.Instance) error {
 	})
 }
 
+// failure is in words what became of a task that waits for an order.
+func failure(a api.Ask) string {
+	switch {
+	case a.Left:
+		return "has failed, and was left so by order: what waits for it is blocked"
+	case a.Presumed:
+		return "is presumed to have failed"
+	case a.Lost:
+		return "has failed, and " + a.Partner + ", who holds it, is gone for good"
+	}
+	return "has failed"
+}
+
 // decision is what may be decided about an instance, with the commands that do it.
 type decision struct {
 	About    string   `json:"about"`
@@ -216,16 +247,17 @@ type decision struct {
 // counts once somebody adopts it.
 func decisions(in *api.Instance) (out []decision) {
 	for _, a := range in.Asks {
-		what := " has failed"
-		if a.Presumed {
-			what = " is presumed to have failed"
-		}
-		out = append(out, decision{string(a.Task) + what, a.Commands})
+		out = append(out, decision{string(a.Task) + " " + failure(a), a.Commands})
 	}
 	for _, i := range in.Incidents {
 		if len(i.Commands) > 0 {
 			out = append(out, decision{i.What, i.Commands})
 		}
+	}
+	for _, t := range in.Undoable {
+		out = append(out, decision{
+			string(t) + " was done, and can be undone", []string{fmt.Sprintf("mutirao task undo %s %s", in.ID, t)},
+		})
 	}
 	return out
 }
@@ -234,7 +266,12 @@ func decisions(in *api.Instance) (out []decision) {
 func (u *ui) recoverTasks(in *api.Instance) error {
 	what := decisions(in)
 	return u.result(map[string]any{"id": in.ID, "responsible": in.Responsible, "decisions": what}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s waits for what %s decides, or whoever has the role of its administrators\n", u.id(in.ID), orDash(oneLine(string(in.Responsible))))
+		how := "waits for what %s decides"
+		if in.State != workflow.InstanceRunning && len(in.Asks) == 0 {
+			how = "has ended, and %s decides what becomes of it"
+		}
+		fmt.Fprintf(w, "%s "+how+", or whoever has the role of its administrators\n", u.id(in.ID),
+			orDash(oneLine(string(in.Responsible))))
 		for _, d := range what {
 			fmt.Fprintf(w, "%s:\n", oneLine(d.About))
 			if len(d.Commands) == 0 {
@@ -250,10 +287,12 @@ func (u *ui) recoverTasks(in *api.Instance) error {
 // orderDoes says what follows from an order, by the command that gives it.
 func orderDoes(command string) string {
 	for _, x := range []struct{ begins, does string }{
-		{"mutirao task again ", "its holder does it once more, and what waits for it waits again"},
+		{"mutirao task again ", "its holder does it once more, or with --to another partner, and what waits for it waits again"},
+		{"mutirao task undo ", "its compensation is done, by whoever did it"},
+		{"mutirao task skip ", "it is left out: what waits for it goes on without it"},
 		{"mutirao task continue ", "it stays failed, and nobody is asked about it any more"},
 		{"mutirao task adopt ", "what was kept counts as its result"},
-		{"mutirao cancel ", "the instance ends, and what was done is undone where its workflow says how"},
+		{"mutirao cancel ", "the instance ends: what runs is called off; what was done stays, and can be undone then (mutirao task undo)"},
 	} {
 		if strings.HasPrefix(command, x.begins) {
 			return x.does

@@ -87,25 +87,49 @@ but not while this is valid.`,
 	}
 	cmd.Flags().StringVar(&file, "data", "", "the `file` with the data")
 	cmd.Flags().StringVar(&valid, "valid", "", "for how `long` it is valid from now on, such as 24h (default for ever)")
-	cmd.Flags().StringArrayVar(&terms.Readers, "reader", nil, "a `role`, or a partner by name or ID, who may read it, may be repeated (default everybody)")
+	cmd.Flags().StringArrayVar(&terms.Readers, "reader", nil,
+		"a `role`, or a partner by name or ID, who may read it, may be repeated (default everybody)")
 	return cmd
 }
 
 func newResourcesRemoveCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "remove NAME",
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "remove NAME [--yes]",
 		Short: "Take data of this partner off the catalogue",
 		Long: `Takes all that this partner has as data set NAME off the catalogue, also what tasks
-made. Instances that read it keep its values.`,
+made. Instances that read it keep its values. On a terminal the command asks first.`,
 		Example: `  mutirao resources remove flood-map`,
 		Args:    arguments("NAME"),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if u.asks(yes) {
+				if err := u.confirmDataSet(ctx, node, args[0]); err != nil {
+					return err
+				}
+			}
 			if err := node.RemoveData(ctx, args[0]); err != nil {
 				return err
 			}
 			return u.done(map[string]string{"name": args[0], "state": "removed"}, "data set %s is removed", args[0])
 		}),
 	}
+	addYesFlag(cmd, &yes)
+	return cmd
+}
+
+// confirmDataSet asks whether a data set is to be removed. Nobody is asked about one that is not in the mesh.
+func (u *ui) confirmDataSet(ctx context.Context, node api.Service, name string) error {
+	list, err := node.Resources(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		if r.Kind == "data" && r.Name == name {
+			return u.confirm(false, "Data set %s of this partner is no longer to be had: the tasks that make it run again, "+
+				"unless somebody adds it.", oneLine(name))
+		}
+	}
+	return nil // the node says so
 }
 
 func (u *ui) writeResources(w io.Writer, list []api.Resource) {

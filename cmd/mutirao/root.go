@@ -26,12 +26,16 @@ func commands() map[string][]*cobra.Command {
 		meshGroup: {
 			newInitCommand(), newInviteCommand(), newJoinCommand(), newUpCommand(),
 			newStatusCommand(), newPartnersCommand(), newEvictCommand(), newLeaveCommand(), newCoordinatorCommand(),
-			newProfileCommand(), newResourcesCommand(), newWebCommand(), newTokenCommand(), newUserCommand(), newRoleCommand(), newDoctorCommand(),
+			newProfileCommand(), newResourcesCommand(), newWebCommand(), newTokenCommand(), newUserCommand(),
+			newRoleCommand(), newDoctorCommand(),
 		},
 		workflowGroup: {newWorkflowCommand()},
 		instanceGroup: {
-			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(), newHistoryCommand(), newRecoverCommand(),
-			newDiagramCommand(), newGanttCommand(), newCancelCommand(), newNotifyCommand(), newWriteOffCommand(), newTaskCommand(), newWorkerCommand(), newWorklistCommand(), newOutboxCommand(), newMessagesCommand(), newDataCommand(),
+			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(), newHistoryCommand(),
+			newRecoverCommand(),
+			newDiagramCommand(), newGanttCommand(), newCancelCommand(), newNotifyCommand(), newWriteOffCommand(),
+			newTaskCommand(), newWorkerCommand(), newWorklistCommand(), newOutboxCommand(), newMessagesCommand(),
+			newDataCommand(),
 		},
 		programGroup: {newDemoCommand(), newStudyCommand(), newCompletionCommand(), newVersionCommand()},
 	}
@@ -140,8 +144,10 @@ func wrongFlag(err error) error {
 	}
 	f := invalid.GetFlag()
 	want := map[string]string{
-		"int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0 up", "bool": "true or false", "float64": "a number",
-		"uses": fmt.Sprintf("a whole number from 1 to %d", invitation.MaxUses), "duration": "a duration such as 500ms, 10s or 5m",
+		"int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0 up",
+		"bool": "true or false", "float64": "a number",
+		"uses":     fmt.Sprintf("a whole number from 1 to %d", invitation.MaxUses),
+		"duration": "a duration such as 500ms, 10s or 5m",
 	}[f.Value.Type()]
 	if want == "" {
 		want = "a value of another kind"
@@ -225,10 +231,13 @@ func pathOf(cmd *cobra.Command) string {
 
 // arguments demands exactly these arguments; a last name that ends in "..."
 // stands for one or more.
-func arguments(names ...string) cobra.PositionalArgs {
+func arguments(names ...string) cobra.PositionalArgs { return argumentsFrom(len(names), names...) }
+
+// argumentsFrom demands so many of the arguments; those after them may be left out.
+func argumentsFrom(least int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < len(names) {
-			return usagef("%s needs %s", pathOf(cmd), strings.Join(names[len(args):], " and "))
+		if len(args) < least {
+			return usagef("%s needs %s", pathOf(cmd), strings.Join(names[len(args):least], " and "))
 		}
 		open := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
 		if len(args) > len(names) && !open {

@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 func ordered(r api.TaskOrder) (*api.TaskOrdered, error) {
 	switch {
 	case r.User == "bia":
-		return nil, api.Errorf(api.NotAllowed, "ana answers for the instance: that is decided by ana, or by who has the role of its administrators")
+		return nil, api.Errorf(api.NotAllowed,
+			"ana answers for the instance: that is decided by ana, or by who has the role of its administrators")
 	case r.Reason == "":
 		return nil, api.Errorf(api.Refused, "%s may not be cancelled without a reason", r.ID).WithHint("add --reason")
 	}
@@ -111,7 +112,8 @@ func TestScripts(t *testing.T) {
 				fmt.Fprint(ts.Stdout(), pages)
 			},
 			"request": func(ts *testscript.TestScript, _ bool, args []string) {
-				answer, err := request(nodes[ts.MkAbs("node")], strings.TrimSpace(ts.ReadFile(args[0])), args[1], args[2])
+				answer, err := request(nodes[ts.MkAbs("node")], strings.TrimSpace(ts.ReadFile(args[0])), args[1],
+					args[2])
 				ts.Check(err)
 				fmt.Fprint(ts.Stdout(), answer)
 			},
@@ -182,20 +184,29 @@ func (w *world) service() *apitest.Fake {
 		}},
 		OnStatus: func() (*api.Status, error) {
 			return &api.Status{
-				Name: "station", ID: "12D3KooWstation", Mesh: "fire-service", Version: "v1", Roles: []string{"commander"},
-				Addresses: []string{"/ip4/10.0.0.1/udp/4001/quic-v1", "/ip4/10.0.0.1/tcp/4001"}, Since: noon, Incarnation: "77aa", Boot: 2,
+				Name: "station", ID: "12D3KooWstation", Mesh: "fire-service", Version: "v1",
+				Roles:     []string{"commander"},
+				Addresses: []string{"/ip4/10.0.0.1/udp/4001/quic-v1", "/ip4/10.0.0.1/tcp/4001"}, Since: noon,
+				Incarnation: "77aa", Boot: 2,
 				Instances: 1, Trouble: []string{"the disk is full"}, Counters: map[string]uint64{"facts.refused": 3},
 			}, nil
 		},
 		OnPartners: func() ([]api.Partner, error) {
 			return []api.Partner{
-				{Name: "station", ID: "12D3KooWstation", Roles: []string{"commander"}, State: "active", Self: true, ConnectionTime: "15s"},
-				{Name: "engine-7", ID: "12D3KooWengine", State: "unreachable", Reason: "going down", Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, Load: 0.5, ConnectionTime: "15s",
-					Refused: []api.Refusal{{Reason: "facts-forged", Times: 3, Last: noon}, {Reason: "look", Times: 1, Last: noon}}},
+				{Name: "station", ID: "12D3KooWstation", Roles: []string{"commander"}, State: "active", Self: true,
+					ConnectionTime: "15s"},
+				{Name: "engine-7", ID: "12D3KooWengine", State: "unreachable", Reason: "going down",
+					Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, Load: 0.5, ConnectionTime: "15s",
+					Refused: []api.Refusal{
+						{Reason: "facts-forged", Times: 3, Last: noon}, {Reason: "look", Times: 1, Last: noon},
+					}},
 			}, nil
 		},
 		OnInvite: func(r api.InviteRequest) (*api.Invitation, error) {
-			return &api.Invitation{Token: fmt.Sprintf("mutirao:%s:%s:%d", strings.Join(r.Roles, "+"), r.Expires, r.Uses), Expires: noon, Uses: r.Uses}, nil
+			return &api.Invitation{
+				Token: fmt.Sprintf("mutirao:%s:%s:%d", strings.Join(r.Roles, "+"), r.Expires, r.Uses), Expires: noon,
+				Uses: r.Uses,
+			}, nil
 		},
 		OnAddWorkflow: func(file string, src []byte) (*api.Workflow, error) {
 			def, err := workflow.Parse(file, src)
@@ -205,13 +216,17 @@ func (w *world) service() *apitest.Fake {
 			return &api.Workflow{Name: def.Name, Version: def.Version, Definition: def.Canonical()}, nil
 		},
 		OnWorkflows: func() ([]api.Workflow, error) {
-			return []api.Workflow{{Name: "fire-call", Version: 3, Tasks: 4, Partitions: []string{"station", "engine"}, Added: noon, Hash: "9f2c", Current: true}}, nil
+			return []api.Workflow{{Name: "fire-call", Version: 3, Tasks: 4, Partitions: []string{"station", "engine"},
+				Added: noon, Hash: "9f2c", Current: true}}, nil
 		},
 		OnWorkflow: func(ref string) (*api.Workflow, error) {
 			if ref != "fire-call" {
 				return nil, api.Errorf(api.NotFound, "there is no workflow %s", ref).WithHint("mutirao workflow list")
 			}
-			return &api.Workflow{Name: "fire-call", Version: 3, Hash: "9f2c", Definition: json.RawMessage(`{"workflow":"fire-call","tasks":{"a":{"when":"x < 3"}}}`)}, nil
+			return &api.Workflow{
+				Name: "fire-call", Version: 3, Hash: "9f2c",
+				Definition: json.RawMessage(`{"workflow":"fire-call","tasks":{"a":{"when":"x < 3"}}}`),
+			}, nil
 		},
 		OnRemoveWorkflow: func(ref string) ([]api.Workflow, error) {
 			return nil, api.Errorf(api.NotAllowed, "only the founder may remove %s", ref)
@@ -221,8 +236,10 @@ func (w *world) service() *apitest.Fake {
 		OnShow:      w.show,
 		OnLog: func(id string) ([]api.LogEntry, error) {
 			return []api.LogEntry{
-				{At: noon, Time: 1, Fact: "aa11", Author: "station", Seq: 1, Kind: "create", Text: "fire-call starts", Counted: true},
-				{At: later, Time: 2, Fact: "bb22", Author: "engine-7", Seq: 1, Kind: "success", Task: "procedure-1", Text: "solved\nthe case"},
+				{At: noon, Time: 1, Fact: "aa11", Author: "station", Seq: 1, Kind: "create", Text: "fire-call starts",
+					Counted: true},
+				{At: later, Time: 2, Fact: "bb22", Author: "engine-7", Seq: 1, Kind: "success", Task: "procedure-1",
+					Text: "solved\nthe case"},
 			}, nil
 		},
 		OnDiagram:    func(id, format string) ([]byte, error) { return []byte(format + " of " + id + "\n"), nil },
@@ -254,21 +271,36 @@ func (w *world) start(r api.StartRequest) (*api.Started, error) {
 	s := &api.Started{ID: r.Workflow + "-" + instanceID}
 	if len(r.Assign) > 0 || len(r.Input) > 0 {
 		s.HeldOnlyHere = true
-		s.Notes = []string{fmt.Sprintf("input %v, assign %v, responsible %q, transfer %q", r.Input, r.Assign, r.Responsible, r.Transfer)}
+		s.Notes = []string{
+			fmt.Sprintf("input %v, assign %v, responsible %q, transfer %q", r.Input, r.Assign, r.Responsible,
+				r.Transfer),
+		}
 	}
 	return s, nil
 }
 
 func (w *world) instances(all bool) []api.InstanceSummary {
-	list := []api.InstanceSummary{{ID: instanceID, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: noon, Done: 1, Tasks: 3, At: []string{"engine-7"}}}
+	list := []api.InstanceSummary{{ID: instanceID, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning,
+		Started: noon, Done: 1, Tasks: 3, At: []string{"engine-7"}}}
 	if all {
-		list = append(list, api.InstanceSummary{ID: "77" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon, Ended: &later, Done: 11, Tasks: 11},
-			api.InstanceSummary{ID: "88" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon, Ended: &later, Closed: &later},
-			api.InstanceSummary{ID: "66" + instanceID[2:], Workflow: "flood", Version: 1, State: workflow.InstanceRunning, Started: noon, Done: 2, Tasks: 9, At: []string{"boat"},
+		list = append(list, api.InstanceSummary{
+			ID: "77" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon,
+			Ended: &later, Done: 11, Tasks: 11,
+		},
+			api.InstanceSummary{
+				ID: "88" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded,
+				Started: noon, Ended: &later, Closed: &later,
+			},
+			api.InstanceSummary{ID: "66" + instanceID[2:], Workflow: "flood", Version: 1,
+				State: workflow.InstanceRunning, Started: noon, Done: 2, Tasks: 9, At: []string{"boat"},
 				AsOf: &noon, Known: "as known 12 min ago", Needs: []api.Need{
-					{Kind: "failed", Number: 5, Tasks: []workflow.TaskName{"bridge", "road"}}, {Kind: "nobody", Number: 1, Tasks: []workflow.TaskName{"dive"}}, {Kind: "incident", Number: 1},
+					{Kind: "failed", Number: 5, Tasks: []workflow.TaskName{"bridge", "road"}},
+					{Kind: "nobody", Number: 1, Tasks: []workflow.TaskName{"dive"}}, {Kind: "incident", Number: 1},
 				}},
-			api.InstanceSummary{ID: "99" + instanceID[2:], Version: 1, Started: noon, Quarantine: &api.Quarantine{Since: later, Why: "unreadable\x1b[2J\u202e\nall is well"}})
+			api.InstanceSummary{
+				ID: "99" + instanceID[2:], Version: 1, Started: noon,
+				Quarantine: &api.Quarantine{Since: later, Why: "unreadable\x1b[2J\u202e\nall is well"},
+			})
 	}
 	return list
 }
@@ -278,8 +310,9 @@ func (w *world) show(id string) (*api.Instance, error) {
 	w.shows++
 	states := map[string]workflow.InstanceState{
 		"good": workflow.InstanceSucceeded, "bad": workflow.InstanceFailed, "stuck": workflow.InstanceBlocked,
-		"halted": workflow.InstanceInterrupted, "stopped": workflow.InstanceCancelled, "endless": workflow.InstanceRunning,
-		"pruned": workflow.InstanceSucceeded,
+		"halted": workflow.InstanceInterrupted, "stopped": workflow.InstanceCancelled,
+		"endless": workflow.InstanceRunning,
+		"pruned":  workflow.InstanceSucceeded,
 	}
 	name, _, _ := strings.Cut(id, "-")
 	state, ok := states[name]
@@ -291,8 +324,13 @@ func (w *world) show(id string) (*api.Instance, error) {
 	}
 	in := fireCall(id)
 	if name == "pruned" {
-		in = &api.Instance{ID: in.ID, Workflow: in.Workflow, Version: in.Version, State: state, Started: noon, Ended: &later}
-		in.Closed = &api.Closing{At: later, By: "station", Initiator: "engine-7", Facts: 12, Digest: "0a0b", Participants: []string{"engine-7", "station"}, Others: 1, Signature: "0c0d"}
+		in = &api.Instance{
+			ID: in.ID, Workflow: in.Workflow, Version: in.Version, State: state, Started: noon, Ended: &later,
+		}
+		in.Closed = &api.Closing{
+			At: later, By: "station", Initiator: "engine-7", Facts: 12, Digest: "0a0b",
+			Participants: []string{"engine-7", "station"}, Others: 1, Signature: "0c0d",
+		}
 		return in, nil
 	}
 	if ok && w.shows > 1 {
@@ -312,15 +350,23 @@ func ref[T any](v T) *T { return &v }
 func fireCall(id string) *api.Instance {
 	first := workflow.TaskName("procedure-1")
 	return &api.Instance{
-		ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Coordination: workflow.Choreography, Responsible: "ana", Started: noon,
-		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "running", Timeout: "1h0m0s", Due: []api.Due{{Kind: "verdict", Left: "52m0s"}}}},
+		ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Coordination: workflow.Choreography,
+		Responsible: "ana", Started: noon,
+		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "running",
+			Timeout: "1h0m0s", Due: []api.Due{{Kind: "verdict", Left: "52m0s"}}}},
 		Tasks: []api.Task{
-			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded, Started: &noon, Ended: &later},
-			{Name: first, Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Running, Started: &later,
-				AsOf: &later, Known: "as known 12 min ago", Due: []api.Due{{Kind: "timeout", Left: "4m10s", About: true}}},
-			{Name: "bridge", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Failed, Reason: "bridge gone", ReplacedBy: ref[workflow.TaskName]("dispatch")},
-			{Name: "road", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Failed, Reason: "flooded", ReplacedBy: &first},
-			{Name: "procedure-2", Partition: "reserve", Attempt: 2, State: workflow.NotReady, ContingencyOf: &first, TriggerFired: true},
+			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded,
+				Started: &noon, Ended: &later},
+			{Name: first, Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Running,
+				Started: &later,
+				AsOf:    &later, Known: "as known 12 min ago",
+				Due: []api.Due{{Kind: "timeout", Left: "4m10s", About: true}}},
+			{Name: "bridge", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Failed,
+				Reason: "bridge gone", ReplacedBy: ref[workflow.TaskName]("dispatch")},
+			{Name: "road", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Failed,
+				Reason: "flooded", ReplacedBy: &first},
+			{Name: "procedure-2", Partition: "reserve", Attempt: 2, State: workflow.NotReady, ContingencyOf: &first,
+				TriggerFired: true},
 		},
 		Data:      map[string]any{"address": "Rua 1", "floors": 2},
 		Incidents: []api.Incident{{At: noon, What: "engine-7 cannot be reached"}},

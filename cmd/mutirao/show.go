@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -51,7 +52,10 @@ ID may be any unique prefix.`,
 				if err != nil {
 					return document{}, err
 				}
-				return document{v: in, same: undated(in), text: func(w io.Writer) { u.writeInstance(w, in, leaderless) }, more: in.Ended == nil}, nil
+				return document{
+					v: in, same: undated(in), text: func(w io.Writer) { u.writeInstance(w, in, leaderless) },
+					more: in.Ended == nil,
+				}, nil
 			})
 		}),
 	}
@@ -102,7 +106,8 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		fmt.Fprintf(w, "started %s, ended %s\n", clock(in.Started), clockOf(in.Ended))
 		return
 	}
-	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s%s\n", clock(in.Started), clockOf(in.Ended), oneLine(string(in.Coordination)),
+	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s%s\n", clock(in.Started), clockOf(in.Ended),
+		oneLine(string(in.Coordination)),
 		orDash(oneLine(string(in.Responsible))), offeredBy(in))
 	if p := in.Parent; p != nil {
 		fmt.Fprintf(w, "it does task %s of instance %s\n", oneLine(string(p.Task)), oneLine(p.Instance))
@@ -120,13 +125,11 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	u.writeTasks(w, in.Tasks)
 	u.writeData(w, in.Data)
 	for _, c := range in.Conflicts {
-		fmt.Fprintf(w, "%s %s was given different values at the same time: %s\n", u.paint(yellow, "conflict:"), c.Data, oneLine(text(c.Values)))
+		fmt.Fprintf(w, "%s %s was given different values at the same time: %s\n", u.paint(yellow, "conflict:"), c.Data,
+			oneLine(text(c.Values)))
 	}
 	for _, a := range in.Asks {
-		what := "has failed"
-		if a.Presumed {
-			what = "is presumed to have failed"
-		}
+		what := oneLine(failure(a))
 		commands := make([]string, len(a.Commands))
 		for i, c := range a.Commands {
 			commands[i] = oneLine(c)
@@ -135,8 +138,16 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 			fmt.Fprintf(w, "%s %s: nothing can be ordered about that; if nobody goes on with it, start the workflow again\n", oneLine(string(a.Task)), what)
 			continue
 		}
-		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", u.paint(yellow, "waits for an order:"), oneLine(string(a.Task)), what,
+		why := u.paint(yellow, "waits for an order:")
+		if a.Left {
+			why, what = u.paint(yellow, "left so by order:"), "has failed, and what waits for it is blocked"
+		}
+		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", why, oneLine(string(a.Task)), what,
 			orDash(oneLine(string(in.Responsible))), orDash(strings.Join(commands, "; ")))
+	}
+	if len(in.Undoable) > 0 && in.State != workflow.InstanceSucceeded {
+		fmt.Fprintf(w, "can be undone: %s; %s decides: mutirao task undo %s TASK\n", joinTasks(in.Undoable),
+			orDash(oneLine(string(in.Responsible))), u.id(in.ID))
 	}
 	for _, i := range in.Incidents {
 		more := ""
@@ -172,7 +183,8 @@ func (u *ui) writeTold(w io.Writer, t *api.Told) {
 	}
 	fmt.Fprintln(w, u.paint(yellow, fmt.Sprintf("a summary, which %s (%s) reported %s: this node takes no part in it, and nobody who does shows it now (%s)",
 		t.By.Name, t.By.State, ago(time.Now(), t.By.At), oneLine(t.Why))))
-	fmt.Fprintf(w, "%s tasks have ended; ready or running with %s; held by %s\n", progress(t.Done, t.Tasks), orDash(strings.Join(t.Current, ", ")), orDash(strings.Join(t.Participants, ", ")))
+	fmt.Fprintf(w, "%s tasks are done; ready or running with %s; held by %s\n", progress(t.Done, t.Tasks),
+		orDash(strings.Join(t.Current, ", ")), orDash(strings.Join(t.Participants, ", ")))
 }
 
 func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
@@ -182,7 +194,10 @@ func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 		t.head = append(t.head, "LEFT")
 	}
 	for _, p := range list {
-		row := []string{string(p.Name), orDash(strings.Join(p.Holders(), ", ")), strconv.Itoa(p.Attempt), orDash(p.State), orDash(p.Timeout)}
+		row := []string{
+			string(p.Name), orDash(strings.Join(p.Holders(), ", ")), strconv.Itoa(p.Attempt), orDash(p.State),
+			orDash(p.Timeout),
+		}
 		if due {
 			row = append(row, left(p.Due))
 		}
@@ -201,7 +216,8 @@ func (u *ui) writeWhy(w io.Writer, in *api.Instance) {
 		u.writeReason(w, "task "+string(t.Name), t.Partner, t.Why)
 	}
 	if q := in.Quality; q != nil && u.verbose {
-		fmt.Fprintf(w, "quality %.3g: %.3g of the %.3g that could be had, over %s done that a mechanism gave out\n", q.Total, q.Actual, q.Ideal, plural(q.Tasks, "task"))
+		fmt.Fprintf(w, "quality %.3g: %.3g of the %.3g that could be had, over %s done that a mechanism gave out or offered\n",
+			q.Total, q.Actual, q.Ideal, plural(q.Tasks, "task"))
 	}
 }
 
@@ -210,21 +226,27 @@ func (u *ui) writeReason(w io.Writer, what, partner string, why *api.Why) {
 		return
 	}
 	fmt.Fprintf(w, "%s at %s: %s", what, partner, oneLine(why.Reason))
-	if len(why.Candidates) > 0 {
-		fmt.Fprintf(w, " (abs_alloc %.3g", why.Candidates[0].AbsAlloc)
-		if why.Threshold > 0 {
-			fmt.Fprintf(w, ", threshold %.3g", why.Threshold)
-		}
-		fmt.Fprint(w, ")")
+	var by []string
+	if len(why.Candidates) > 0 && why.Candidates[0].Verdict == string(aptitude.Chosen) {
+		by = append(by, fmt.Sprintf("abs_alloc %.3g", why.Candidates[0].AbsAlloc))
+	}
+	if why.Threshold > 0 {
+		by = append(by, fmt.Sprintf("threshold %.3g", why.Threshold))
+	}
+	if len(by) > 0 {
+		fmt.Fprintf(w, " (%s)", strings.Join(by, ", "))
 	}
 	fmt.Fprintln(w)
 	if !u.verbose || len(why.Candidates) == 0 {
 		return
 	}
-	t := table{head: []string{"  CANDIDATE", "ABS_ALLOC", "SUITABILITY", "URGENCY", "CONFORMANCE", "AVAILABILITY", "VERDICT"}}
+	t := table{head: []string{
+		"  CANDIDATE", "ABS_ALLOC", "SUITABILITY", "URGENCY", "CONFORMANCE", "AVAILABILITY", "VERDICT",
+	}}
 	for _, c := range why.Candidates {
 		n := func(x float64) string { return fmt.Sprintf("%.3g", x) }
-		t.add("  "+c.Partner, n(c.AbsAlloc), n(c.Suitability), n(c.Urgency), n(c.Conformance), n(c.Availability), c.Verdict)
+		t.add("  "+c.Partner, n(c.AbsAlloc), n(c.Suitability), n(c.Urgency), n(c.Conformance), n(c.Availability),
+			c.Verdict)
 	}
 	t.write(u, w, "")
 	if why.Others > 0 {
@@ -244,7 +266,10 @@ func (u *ui) writeTasks(w io.Writer, list []api.Task) {
 		states[task.Name] = task.State
 	}
 	for _, task := range list {
-		row := []string{string(task.Name), orDash(string(task.Partition)), orDash(task.Partner), string(task.State), clockOf(task.Started), clockOf(task.Ended)}
+		row := []string{
+			string(task.Name), orDash(string(task.Partition)), orDash(task.Partner), string(task.State),
+			clockOf(task.Started), clockOf(task.Ended),
+		}
 		if due {
 			row = append(row, left(task.Due))
 		}
@@ -261,7 +286,9 @@ var undone = map[string]string{
 
 // left says how much time is left until what.
 func left(dues []api.Due) string {
-	what := map[string]string{"trigger": "starts by itself", "verdict": "given up here", "timeout": "time-out", "deadline": "due"}
+	what := map[string]string{
+		"trigger": "starts by itself", "verdict": "given up here", "timeout": "time-out", "deadline": "due",
+	}
 	var out []string
 	for _, d := range dues {
 		in := " in "

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,9 +42,9 @@ perhaps for ever. --wait-for-role starts it all the same.`,
   mutirao start fire-call --assign engine=engine-7 --responsible ana
   id=$(mutirao start fire-call --input address="Rua 1" -q)`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 && o.wait == waitForever {
-				if _, err := workflow.ParseDuration(args[1]); err == nil {
-					return usagef("--wait takes its time-out with an equals sign: --wait=%s", args[1])
+			if o.wait == waitForever && len(args) > 1 {
+				if err := looseTimeout(args); err != nil {
+					return err
 				}
 			}
 			return arguments("WORKFLOW")(cmd, args)
@@ -61,17 +63,40 @@ perhaps for ever. --wait-for-role starts it all the same.`,
 	f.StringVar(&o.wait, "wait", "", "wait for the end, at most `TIMEOUT`")
 	f.Lookup("wait").NoOptDefVal = waitForever
 	complete(cmd, "assign", completeAssignment)
-	f.StringVar(&o.request.Responsible, "responsible", "", "the `user` or partner who answers for it; else as the definition says, else who starts it")
+	f.StringVar(&o.request.Responsible, "responsible", "",
+		"the `user` or partner who answers for it; else as the definition says, else who starts it")
+	complete(cmd, "responsible", userNames(func(api.User) bool { return true }))
 	o.user.add(cmd)
-	f.StringVar(&o.request.Coordination, "coordination", "", "choreography or orchestration; else as the definition says")
+	f.StringVar(&o.request.Coordination, "coordination", "",
+		"choreography or orchestration; else as the definition says")
 	f.StringVar(&o.request.Mechanism, "mechanism", "", "the `mechanism` of allocation")
 	completeWords(cmd, "mechanism", workflow.Mechanisms...)
 	completeWords(cmd, "coordination", "choreography", "orchestration")
 	f.BoolVar(&o.request.WaitForRole, "wait-for-role", false, "start although nobody has the role of some task")
-	f.StringVar(&o.request.Notify, "notify", "", "whom the tasks of people are offered to, a `policy` such as \"fewest-assigned 2\", in place of the definition's")
+	f.StringVar(&o.request.Notify, "notify", "",
+		"whom the tasks of people are offered to, a `policy` such as \"fewest-assigned 2\", in place of the definition's")
 	f.StringVar(&o.request.Warnings, "warnings", "", "deadline warnings, `24h,6h`, in place of the definition's")
-	f.StringVar(&o.request.Transfer, "transfer", "", "hand people's work to who answers for it with this much time left before its deadline, `2h`, in place of the definition's")
+	f.StringVar(&o.request.Transfer, "transfer", "",
+		"hand people's work to who answers for it with this much time left before its deadline, `2h`, in place of the definition's")
 	return cmd
+}
+
+// looseTimeout says how the time-out of --wait is written, if one stands among the arguments, before or after the
+// workflow: where a value may be left out, what follows after a space is none.
+func looseTimeout(args []string) error {
+	asTime := func(word string) bool { return word != "" && word[0] >= '0' && word[0] <= '9' }
+	times := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return !asTime(a) })
+	if len(times) == len(args) {
+		times = times[1:] // a workflow's name may begin with a digit, too
+	}
+	if len(times) == 0 {
+		return nil
+	}
+	loose := strings.Join(strings.Fields(strings.Join(times, "")), "") // 1m 3s may be one argument, or two
+	if _, err := workflow.ParseDuration(loose); err != nil {
+		return usagef("--wait takes its time-out with an equals sign, for example --wait=10s: %v", err)
+	}
+	return usagef("--wait takes its time-out with an equals sign: --wait=%s", loose)
 }
 
 func (o *startOptions) run(ctx context.Context, u *ui, node api.Service) (err error) {

@@ -53,6 +53,14 @@ func (u *ui) writeStatus(w io.Writer, st *api.Status) {
 		line("page", st.LAN.String())
 	}
 	line("version", st.Version)
+	device := st.Device.OS + "/" + st.Device.Arch
+	if st.Device.Battery != nil {
+		device += ", " + st.Device.Battery.String()
+	}
+	if st.Device.Disk != nil {
+		device += ", " + st.Device.Disk.String()
+	}
+	line("device", device)
 	if u.verbose {
 		line("incarnation", st.Incarnation)
 		line("boot", fmt.Sprint(st.Boot))

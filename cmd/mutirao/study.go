@@ -38,7 +38,7 @@ selective. Of these it says which published results come out, and which do not.
   mutirao study --published
   mutirao study hospital.yaml --svg charts --instances
   mutirao study --mechanism Sel-push --mechanism Sel-push-pull --seed 7 -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: argumentsFrom(0, "SCENARIO"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -63,8 +63,10 @@ selective. Of these it says which published results come out, and which do not.
 			return st.runOne(cmd.Context(), uiOf(cmd), scenario)
 		},
 	}
-	cmd.Flags().StringArrayVar(&names, "mechanism", nil, "a `mechanism` to study, may be repeated (default: the published eight)")
-	cmd.Flags().BoolVar(&published, "published", false, "run all published scenarios, and compare every published result")
+	cmd.Flags().StringArrayVar(&names, "mechanism", nil,
+		"a `mechanism` to study, may be repeated (default: the published eight)")
+	cmd.Flags().BoolVar(&published, "published", false,
+		"run all published scenarios, and compare every published result")
 	cmd.Flags().BoolVar(&st.instances, "instances", false, "also give time and quality of each instance, of one run")
 	cmd.Flags().Uint64Var(&st.seed, "seed", study.DefaultSeed, "the `number` from which all chance comes")
 	cmd.Flags().StringVar(&st.dir, "svg", "", "draw the charts, and one run under each mechanism, into this `folder`")
@@ -187,7 +189,9 @@ func (st *studyRun) run(ctx context.Context, s *study.Scenario, dir string) (*st
 
 // runTrials runs every trial, on all processors. Results stand in the order of
 // the trials, so that they do not depend on who ran what when.
-func runTrials(ctx context.Context, s *study.Scenario, mechanisms []aptitude.Mechanism, seed uint64) ([][]study.Result, error) {
+func runTrials(
+	ctx context.Context, s *study.Scenario, mechanisms []aptitude.Mechanism, seed uint64,
+) ([][]study.Result, error) {
 	trials := s.Trials()
 	results := make([][]study.Result, len(trials))
 	errs := make([]error, len(trials))

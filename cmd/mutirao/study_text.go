@@ -165,7 +165,8 @@ func (t *studyText) published() {
 		p.Older.Same, p.Older.Cells, t.ofFamily())
 	for _, c := range p.Cells {
 		if !c.Same() {
-			fmt.Fprintf(t.w, "  not: %s of %s against %s: %s, published %s\n", c.Measure, c.Row, c.Column, c.Obtained, c.Published)
+			fmt.Fprintf(t.w, "  not: %s of %s against %s: %s, published %s\n", c.Measure, c.Row, c.Column, c.Obtained,
+				c.Published)
 		}
 	}
 	if len(p.Claims) > 0 {
@@ -198,7 +199,8 @@ func (t *studyText) instances() {
 	}
 	fmt.Fprintln(t.w)
 	t.para("", "One run, instance by instance: %s.", t.r.Run.Trial)
-	t.instanceTable("Time from arrival to end", func(i *study.InstanceRun) string { return fmt.Sprintf("%.1f", i.Time) })
+	t.instanceTable("Time from arrival to end",
+		func(i *study.InstanceRun) string { return fmt.Sprintf("%.1f", i.Time) })
 	t.instanceTable("Quality", func(i *study.InstanceRun) string { return fmt.Sprintf("%.3f", i.Quality) })
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,24 +17,37 @@ func newTaskCommand() *cobra.Command {
 		newTaskCompleteCommand(), newTaskFailCommand(), newTaskRejectCommand(),
 		newTaskOrderCommand(api.TaskAgain, nil, "Have a task that failed done once more", `Has a task done once more that has failed, where nothing stands in for it: its holder
 begins another attempt, and what waited for the task waits again, also when the
-instance had ended so.`),
-		newTaskOrderCommand(api.TaskContinue, nil, "Leave a failure as it is", `Answers the question what becomes of a failure: nothing, it stays as it is.`),
+instance had ended so. With --to another partner does it, which must be able to.`),
+		newTaskOrderCommand(api.TaskSkip, (*ui).askToSkip, "Leave out a task that failed", `Leaves a task out that has failed, where nothing stands in for it: what waits for its
+success goes on without it, as after on-failure: release, also when the instance was
+blocked. --reason must be given, and is kept with the word of the user who orders it.`),
+		newTaskOrderCommand(api.TaskContinue, nil, "Leave a failure as it is",
+			`Answers the question what becomes of a failure: nothing, it stays as it is.`),
 		newTaskOrderCommand(api.TaskStop, (*ui).askToStop, "Have a task fail that is READY or RUNNING", `Has a task fail, by the word of its holder, that is READY or RUNNING. What follows
 is what the definition says under on-failure. Work that somebody brings of it later
 is kept and shown.`),
+		newTaskOrderCommand(api.TaskUndo, (*ui).askToUndo, "Undo what a task did", `Has what a task did undone by its compensation, in an instance that has ended, also
+though it counts: whoever did it undoes it, once everybody who takes part is known to
+know that. What was built upon it, and can be undone, goes first.`),
 		newTaskExtendCommand(), newTaskTransferCommand(), newTaskAdoptCommand(),
-		newTaskOrderCommand(api.TaskCancel, askToCancelFor, "Cancel the instance of a task", `Cancels the instance, as mutirao cancel does.`))
+		newTaskOrderCommand(api.TaskCancel, askToCancelFor, "Cancel the instance of a task",
+			`Cancels the instance, as mutirao cancel does.`))
 }
 
 // asksFirst asks whether a task of an instance is to be dealt with in a way that cannot be taken back.
-type asksFirst func(u *ui, ctx context.Context, node shower, yes bool, ref string, task workflow.TaskName) (*api.Instance, error)
+type asksFirst func(u *ui, ctx context.Context, node shower, yes bool, ref string,
+	task workflow.TaskName) (*api.Instance, error)
 
-func askToCancelFor(u *ui, ctx context.Context, node shower, yes bool, ref string, _ workflow.TaskName) (*api.Instance, error) {
+func askToCancelFor(
+	u *ui, ctx context.Context, node shower, yes bool, ref string, _ workflow.TaskName,
+) (*api.Instance, error) {
 	return u.askToCancel(ctx, node, yes, ref)
 }
 
 // askToStop asks whether a task is to fail. What is refused anyway is not asked about.
-func (u *ui) askToStop(ctx context.Context, node shower, yes bool, ref string, task workflow.TaskName) (*api.Instance, error) {
+func (u *ui) askToStop(
+	ctx context.Context, node shower, yes bool, ref string, task workflow.TaskName,
+) (*api.Instance, error) {
 	in, what, err := u.whichInstance(ctx, node, yes, ref)
 	if err != nil {
 		return nil, err
@@ -43,18 +57,51 @@ func (u *ui) askToStop(ctx context.Context, node shower, yes bool, ref string, t
 	case !u.asks(yes):
 		return in, nil
 	case at < 0 && len(in.Tasks) > 0:
-		return nil, api.Errorf(api.NotFound, "%s has no task %s", in.ID, task).WithHint("mutirao show %s lists its tasks", u.id(in.ID))
+		return nil, api.Errorf(api.NotFound, "%s has no task %s", in.ID, task).
+			WithHint("mutirao show %s lists its tasks", u.id(in.ID))
 	case at >= 0 && in.Tasks[at].State != workflow.Ready && in.Tasks[at].State != workflow.Running:
-		return nil, api.Errorf(api.Refused, "%s is %s: only what is READY or RUNNING can be stopped", task, in.Tasks[at].State)
+		return nil, api.Errorf(api.Refused, "%s is %s: only what is READY or RUNNING can be stopped", task,
+			in.Tasks[at].State)
 	}
 	return in, u.confirm(yes, "Task %s of %s fails, and nobody can take that back.", task, what)
+}
+
+// askToSkip asks whether a task is to be left out. What is refused anyway is not asked about.
+func (u *ui) askToSkip(
+	ctx context.Context, node shower, yes bool, ref string, task workflow.TaskName,
+) (*api.Instance, error) {
+	in, what, err := u.whichInstance(ctx, node, yes, ref)
+	if err != nil || !u.asks(yes) {
+		return in, err
+	}
+	at := slices.IndexFunc(in.Asks, func(a api.Ask) bool { return a.Task == task })
+	if at < 0 || !slices.Contains(in.Asks[at].Orders, api.TaskSkip) {
+		return in, nil // who holds it says why not
+	}
+	return in, u.confirm(yes, "What waits for task %s of %s goes on without it, and nobody can take that back.", task,
+		what)
+}
+
+// askToUndo asks whether what a task did is to be undone.
+func (u *ui) askToUndo(
+	ctx context.Context, node shower, yes bool, ref string, task workflow.TaskName,
+) (*api.Instance, error) {
+	in, what, err := u.whichInstance(ctx, node, yes, ref)
+	if err != nil || !u.asks(yes) {
+		return in, err
+	}
+	if at := slices.IndexFunc(in.Tasks, func(t api.Task) bool { return t.Name == task }); at < 0 ||
+		in.Tasks[at].State != workflow.Succeeded {
+		return in, nil // who holds it says why not
+	}
+	return in, u.confirm(yes, "What task %s of %s did is undone, and nobody can take that back.", task, what)
 }
 
 // newTaskOrderCommand makes a command by which somebody decides about a task; first asks before what cannot be
 // taken back, and is nil where that is nothing.
 func newTaskOrderCommand(order string, first asksFirst, short, long string) *cobra.Command {
 	var user userFlag
-	var reason string
+	var reason, to string
 	var yes bool
 	sure, use := "", ""
 	if first != nil {
@@ -65,8 +112,16 @@ It cannot be taken back: on a terminal the command asks first, and names the ins
 with its workflow and whole ID. With --yes, or where nobody sits at a terminal, ID must be
 the whole ID (else 2).`
 	}
+	why, example := " [--reason R]", "  mutirao task "+order+" 3f9a dispatch\n"
+	switch order {
+	case api.TaskSkip:
+		why, example = " --reason R", ""
+	case api.TaskAgain:
+		why += " [--to PARTNER]"
+		example += "  mutirao task again 3f9a dispatch --to engine-7\n"
+	}
 	cmd := &cobra.Command{
-		Use:   order + " ID TASK [--reason R] [--user U]" + use,
+		Use:   order + " ID TASK" + why + " [--user U]" + use,
 		Short: short,
 		Long: long + `
 
@@ -76,7 +131,7 @@ refused (5). The user signs the order. The partner that holds the task writes it
 down and carries it out, once, so it must be reached: else the command says who that
 is (6). --user says who orders, or else ` + userVariable + `; without either it is the
 one user who is signed in here, or else this partner.` + sure,
-		Example:           "  mutirao task " + order + " 3f9a dispatch\n  mutirao task " + order + " 3f9a dispatch --user ana --reason \"the road is open\"",
+		Example:           example + "  mutirao task " + order + " 3f9a dispatch --user ana --reason \"the road is open\"",
 		Args:              arguments("ID", "TASK"),
 		ValidArgsFunction: completeTasks,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
@@ -88,7 +143,7 @@ one user who is signed in here, or else this partner.` + sure,
 				args[0] = in.ID
 			}
 			done, err := node.OrderTask(ctx, api.TaskOrder{
-				User: user.who(), ID: args[0], Task: workflow.TaskName(args[1]), Order: order, Reason: reason,
+				User: user.who(), ID: args[0], Task: workflow.TaskName(args[1]), Order: order, Reason: reason, To: to,
 			})
 			if err != nil {
 				return err
@@ -97,6 +152,10 @@ one user who is signed in here, or else this partner.` + sure,
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
+	if order == api.TaskAgain {
+		cmd.Flags().StringVar(&to, "to", "", "the `partner` that does it, in place of the one that holds it")
+		complete(cmd, "to", completePartners)
+	}
 	user.add(cmd)
 	if first != nil {
 		addYesFlag(cmd, &yes)
@@ -108,7 +167,11 @@ one user who is signed in here, or else this partner.` + sure,
 func orderedText(o *api.TaskOrdered) string {
 	switch o.Order {
 	case api.TaskAgain:
-		return fmt.Sprintf("task %s of %s is done once more, by %s", o.Task, o.ID, o.At)
+		return fmt.Sprintf("task %s of %s is done once more, by %s", o.Task, o.ID, cmp.Or(o.To, o.At))
+	case api.TaskUndo:
+		return fmt.Sprintf("what task %s of %s did is undone, by %s", o.Task, o.ID, o.At)
+	case api.TaskSkip:
+		return fmt.Sprintf("task %s of %s is left out: what waits for it goes on", o.Task, o.ID)
 	case api.TaskStop:
 		return fmt.Sprintf("task %s of %s is stopped", o.Task, o.ID)
 	case api.TaskCancel:
@@ -133,7 +196,8 @@ that was not said to have begun, only its end is known.`,
 			if err := node.BeginTask(ctx, api.BeginRequest{ID: args[0], Task: workflow.TaskName(args[1])}); err != nil {
 				return err
 			}
-			return u.done(map[string]string{"id": args[0], "task": args[1], "state": "running"}, "task %s of %s runs", args[1], args[0])
+			return u.done(map[string]string{"id": args[0], "task": args[1], "state": "running"}, "task %s of %s runs",
+				args[1], args[0])
 		}),
 	}
 }
@@ -159,7 +223,9 @@ what its definition names under out. (-o still chooses how results are printed.)
 			if err != nil {
 				return err
 			}
-			return finish(ctx, u, node, api.FinishRequest{ID: args[0], Task: workflow.TaskName(args[1]), Outputs: values})
+			return finish(ctx, u, node, api.FinishRequest{
+				ID: args[0], Task: workflow.TaskName(args[1]), Outputs: values,
+			})
 		}),
 	}
 	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
@@ -179,7 +245,9 @@ what the definition says under on-failure.`,
 		Args:              arguments("ID", "TASK"),
 		ValidArgsFunction: completeTasks,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			return finish(ctx, u, node, api.FinishRequest{ID: args[0], Task: workflow.TaskName(args[1]), Failed: true, Reason: reason})
+			return finish(ctx, u, node, api.FinishRequest{
+				ID: args[0], Task: workflow.TaskName(args[1]), Failed: true, Reason: reason,
+			})
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
@@ -199,7 +267,8 @@ func finish(ctx context.Context, u *ui, node finisher, r api.FinishRequest) erro
 	if r.Failed {
 		state, said = "failed", "has failed; mutirao show "+r.ID+" says what follows"
 	}
-	return u.done(map[string]string{"id": r.ID, "task": string(r.Task), "state": state}, "task %s of %s %s", r.Task, r.ID, said)
+	return u.done(map[string]string{"id": r.ID, "task": string(r.Task), "state": state}, "task %s of %s %s", r.Task,
+		r.ID, said)
 }
 
 func newTaskRejectCommand() *cobra.Command {
@@ -214,7 +283,8 @@ To be given nothing more at all: mutirao profile set --availability none.`,
 		Args:              arguments("ID", "TASK"),
 		ValidArgsFunction: completeTasks,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			to, err := node.RejectTask(ctx, api.RejectRequest{ID: args[0], Task: workflow.TaskName(args[1]), Reason: reason})
+			to, err := node.RejectTask(ctx,
+				api.RejectRequest{ID: args[0], Task: workflow.TaskName(args[1]), Reason: reason})
 			if err != nil {
 				return err
 			}

@@ -127,13 +127,17 @@ func TestNothingOfOthersSteersTheTerminal(t *testing.T) {
 	defer s.Close(t.Context())
 	colour := regexp.MustCompile(`\x1b\[(0|1|2|31|32|33|36)m`)
 	for _, command := range []string{
-		"status -v", "partners -v", "invite", "workflow list", "workflow show fire-call", "workflow show nothing", "workflow remove fire-call",
-		"workflow diagram fire-call", "workflow diagram fire-call --format dot", "start fire-call --input a=b", "start nothing", "start bad --wait",
-		"instances --all", "show 3f9a", "log -v 3f9a", "diagram 3f9a --format mermaid", "cancel 3f9a", "task complete 3f9a unknown", "show zzz", "zzz\u202e",
+		"status -v", "partners -v", "invite", "workflow list", "workflow show fire-call", "workflow show nothing",
+		"workflow remove fire-call",
+		"workflow diagram fire-call", "workflow diagram fire-call --format dot", "start fire-call --input a=b",
+		"start nothing", "start bad --wait",
+		"instances --all", "show 3f9a", "log -v 3f9a", "diagram 3f9a --format mermaid", "cancel 3f9a",
+		"task complete 3f9a unknown", "show zzz", "zzz\u202e",
 	} {
 		for _, format := range []string{"text", "text --color always", "json", "yaml"} {
 			var stdout, stderr bytes.Buffer
-			run(t.Context(), append(strings.Fields(command), strings.Fields("--dir "+dir+" -o "+format)...), &stdout, &stderr)
+			run(t.Context(), append(strings.Fields(command), strings.Fields("--dir "+dir+" -o "+format)...), &stdout,
+				&stderr)
 			said := stdout.String() + stderr.String()
 			if format == "text --color always" {
 				said = colour.ReplaceAllString(said, "")

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +12,8 @@ import (
 )
 
 func newTokenCommand() *cobra.Command {
-	return newGroup("token", "Tokens with which programs may use this node", newTokenAddCommand(), newTokenListCommand(), newTokenRemoveCommand())
+	return newGroup("token", "Tokens with which programs may use this node", newTokenAddCommand(),
+		newTokenListCommand(), newTokenRemoveCommand())
 }
 
 func newTokenAddCommand() *cobra.Command {
@@ -49,7 +52,8 @@ This command line needs no token: it takes the one in the node's folder.`,
 			return u.result(made, func(w io.Writer) { fmt.Fprintln(w, made.Token) })
 		},
 	}
-	cmd.Flags().StringVar(&scope, "scope", "", "what the token lets a program do: read, `work`, admin or worker:APPLICATION")
+	cmd.Flags().StringVar(&scope, "scope", "",
+		"what the token lets a program do: read, `work`, admin or worker:APPLICATION")
 	completeWords(cmd, "scope", "read", "work", "admin")
 	return cmd
 }
@@ -91,11 +95,12 @@ type removedToken struct {
 }
 
 func newTokenRemoveCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "remove NAME",
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "remove NAME [--yes]",
 		Short: "Take a token back, at once",
 		Long: `Removes a token. Nobody is let in with it from then on, and what is under way with
-it, event streams too, ends.`,
+it, event streams too, ends. On a terminal the command asks first.`,
 		Example: `  mutirao token remove dashboard`,
 		Args:    arguments("NAME"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -115,10 +120,37 @@ it, event streams too, ends.`,
 			if err != nil {
 				return err
 			}
+			u := uiOf(cmd)
+			if u.asks(yes) {
+				if err := u.confirmToken(cmd.Context(), node, args[0]); err != nil {
+					return err
+				}
+			}
 			if err := node.RemoveToken(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return uiOf(cmd).done(removedToken{args[0]}, "token %s was removed", args[0])
+			return u.done(removedToken{args[0]}, "token %s was removed", args[0])
 		},
 	}
+	addYesFlag(cmd, &yes)
+	return cmd
+}
+
+// confirmToken asks whether a token is to be removed. Nobody is asked about one that is not there.
+func (u *ui) confirmToken(ctx context.Context, node tokenLister, name string) error {
+	list, err := node.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(t httpapi.Token) bool { return t.Name == name })
+	if i < 0 {
+		return nil // the node says so
+	}
+	return u.confirm(false, "Token %s (%s) lets nobody in any more, and nobody can take that back: whoever uses it needs another one.",
+		oneLine(name), list[i].Scope)
+}
+
+// tokenLister lists the tokens of a node.
+type tokenLister interface {
+	Tokens(ctx context.Context) ([]httpapi.Token, error)
 }

@@ -23,7 +23,7 @@ func (f *transferFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.role, "role", "", "the `role` to which it is offered in place of its own")
 	cmd.Flags().BoolVar(&f.back, "back", false, "it is free again, for those for whom its task is")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "`why`, for its log")
-	_ = cmd.RegisterFlagCompletionFunc("to", completeUsers(func(api.User) bool { return true })) // the flag is there
+	complete(cmd, "to", userNames(func(api.User) bool { return true }))
 }
 
 // request is what is asked for; what it is about is for the caller to say.

@@ -92,7 +92,8 @@ func up(ctx context.Context, u *ui, dir string, o upOptions) error {
 	err = <-ended
 	if err == nil {
 		u.note("%s", map[membership.Going]string{
-			membership.Staying: "down in good order", membership.Leaves: "left in good order", membership.LeavesForGood: "left for good",
+			membership.Staying: "down in good order", membership.Leaves: "left in good order",
+			membership.LeavesForGood: "left for good",
 		}[host.Left()])
 	}
 	return err

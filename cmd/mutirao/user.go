@@ -20,7 +20,8 @@ const userVariable = "MUTIRAO_USER"
 
 func newUserCommand() *cobra.Command {
 	return newGroup("user", "The users of the mesh, and who is signed in at this node",
-		newUserAddCommand(), newUserSignInCommand(), newUserSignOutCommand(), newUserLinkCommand(), newUserListCommand(), newUserRemoveCommand())
+		newUserAddCommand(), newUserSignInCommand(), newUserSignOutCommand(), newUserLinkCommand(),
+		newUserListCommand(), newUserRemoveCommand())
 }
 
 // signInTime is how long signing in may take, over the worst link.
@@ -102,22 +103,34 @@ command goes on with the same key, and the token is used once in all.`,
 			if err != nil {
 				return err
 			}
-			return u.done(in, "%s is signed in at this node, with the roles %s", in.Name, orDash(strings.Join(in.Roles, ", ")))
+			return u.done(in, "%s is signed in at this node, with the roles %s", in.Name,
+				orDash(strings.Join(in.Roles, ", ")))
 		}),
 	}
 }
 
 func newUserSignOutCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "sign-out NAME",
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "sign-out NAME [--yes]",
 		Short: "Sign a user out at this node",
 		Long: `Takes the user's key at this node back, in the whole mesh, and deletes it. The user's
 other devices stay signed in, also those that were linked here. NAME is a name or a whole
-ID.`,
+ID. On a terminal the command asks first.`,
 		Example:           `  mutirao user sign-out bia`,
 		Args:              arguments("NAME"),
 		ValidArgsFunction: completeUsers(func(x api.User) bool { return x.Here && !x.Partner }),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if u.asks(yes) {
+				who, err := describeUser(ctx, node, args[0])
+				if err != nil {
+					return err
+				}
+				if err := u.confirm(yes, "The key of %s at this node is deleted, and nobody can take that back: "+
+					"to sign in again takes another token.", who); err != nil {
+					return err
+				}
+			}
 			has := hasNow(ctx, node, args[0])
 			out, err := node.SignOutUser(ctx, args[0])
 			if err != nil {
@@ -135,6 +148,8 @@ ID.`,
 			return nil
 		}),
 	}
+	addYesFlag(cmd, &yes)
+	return cmd
 }
 
 // hasNow are the tasks that a user has.
@@ -210,7 +225,8 @@ func signedInUser(ctx context.Context, node userLister, named string) (string, e
 	}
 	switch len(here) {
 	case 0:
-		return "", api.Errorf(api.Refused, "no user is signed in at this node but the partner itself, which has no other device").
+		return "", api.Errorf(api.Refused,
+			"no user is signed in at this node but the partner itself, which has no other device").
 			WithHint("sign one in: mutirao user sign-in TOKEN")
 	case 1:
 		return here[0], nil
@@ -247,7 +263,8 @@ func (u *ui) writeUsers(w io.Writer, list []api.User) {
 	}
 	for _, x := range list {
 		row := []string{
-			x.Name, orDash(strings.Join(x.Roles, ", ")), orDash(strings.Join(x.Devices, ", ")), yesNo(x.Active), yesNo(x.Here),
+			x.Name, orDash(strings.Join(x.Roles, ", ")), orDash(strings.Join(x.Devices, ", ")), yesNo(x.Active),
+			yesNo(x.Here),
 			strconv.Itoa(x.Done), strconv.Itoa(x.Assigned), strconv.Itoa(x.Selected),
 		}
 		if u.verbose {
@@ -330,7 +347,8 @@ func describeUser(ctx context.Context, node userLister, ref string) (string, err
 			return "", onlyBeginning(ref).WithHint("if you mean %s, type %s", x.Name, x.ID)
 		}
 		if !x.Partner && (x.Name == ref || x.ID == ref) {
-			return fmt.Sprintf("user %s (%s, roles %s, at %s)", x.Name, x.ID, orDash(strings.Join(x.Roles, ", ")), orDash(strings.Join(x.Devices, ", "))), nil
+			return fmt.Sprintf("user %s (%s, roles %s, at %s)", x.Name, x.ID, orDash(strings.Join(x.Roles, ", ")),
+				orDash(strings.Join(x.Devices, ", "))), nil
 		}
 		for _, k := range x.Keys {
 			if k.ID == ref {
@@ -349,11 +367,21 @@ func describeUser(ctx context.Context, node userLister, ref string) (string, err
 	return "", api.Errorf(api.NotFound, "no such user: %q", ref).WithHint("mutirao user list shows them")
 }
 
-// completeUsers completes the names of users.
-func completeUsers(which func(api.User) bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeUsers completes the name of a user as the only argument.
+func completeUsers(which func(api.User) bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return userNames(which)(cmd, args, word)
+	}
+}
+
+// userNames completes the name of a user as the value of an option.
+func userNames(which func(api.User) bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		node, err := connect(cmd)
-		if err != nil || len(args) > 0 {
+		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		list, _ := node.Users(cmd.Context()) // none, when it fails

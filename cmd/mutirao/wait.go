@@ -53,7 +53,8 @@ func (wt waiting) until(ctx context.Context, u *ui, node followed, id string) (*
 	}
 	defer cancel()
 	var in *api.Instance
-	err := follow(bounded, node, func() (bool, error) {
+	its := func(e api.Event) bool { return e.Instance == id }
+	err := follow(bounded, node, its, func() (bool, error) {
 		now, err := node.Show(bounded, id)
 		if err != nil {
 			return false, err
@@ -81,9 +82,11 @@ func (wt waiting) verdict(u *ui, in *api.Instance) error {
 	case workflow.InstanceSucceeded:
 		return nil
 	case workflow.InstanceRunning:
-		return &exitError{exitTimeout, fmt.Sprintf("still running after %s; it goes on", workflow.FormatDuration(wt.timeout)), hint + " --watch"}
+		return &exitError{exitTimeout, fmt.Sprintf("still running after %s; it goes on",
+			workflow.FormatDuration(wt.timeout)), hint + " --watch"}
 	case workflow.InstanceInterrupted:
-		return api.Errorf(api.Refused, "%s", explain(in)).WithHint("mutirao recover %s says what can be done", u.id(in.ID))
+		return api.Errorf(api.Refused, "%s", explain(in)).
+			WithHint("mutirao recover %s says what can be done", u.id(in.ID))
 	case workflow.InstanceBlocked:
 		return api.Errorf(api.Refused, "%s", explain(in)).WithHint("%s", hint)
 	}
@@ -94,7 +97,8 @@ func (wt waiting) verdict(u *ui, in *api.Instance) error {
 func explain(in *api.Instance) string {
 	var why []string
 	for _, t := range in.Tasks {
-		if (t.State == workflow.Failed && t.ReplacedBy == nil) || t.State == workflow.Blocked { // else what replaced it says why
+		if (t.State == workflow.Failed && t.ReplacedBy == nil) ||
+			t.State == workflow.Blocked { // else what replaced it says why
 			reason := strings.ToLower(string(t.State))
 			if t.Reason != "" {
 				reason += ": " + oneLine(t.Reason)

@@ -22,7 +22,7 @@ type document struct {
 // the document says that nothing more will come, or with ctx.
 func (u *ui) watch(ctx context.Context, node watched, load func() (document, error)) error {
 	var last []byte // as it was compared
-	return follow(ctx, node, func() (bool, error) {
+	return follow(ctx, node, anything, func() (bool, error) {
 		doc, err := load()
 		if err != nil {
 			return false, err

@@ -138,7 +138,8 @@ func (u *ui) closeLAN(ctx context.Context, node *httpapi.Client) error {
 // terminal of 24 lines the link, its code and the words are what is seen in the end.
 func (u *ui) writeLAN(made *httpapi.LAN, qr string) error {
 	if len(made.URLs) == 0 {
-		return api.Errorf(api.Failed, "the node names no address at which it opened the page").WithHint("try again: mutirao web --lan")
+		return api.Errorf(api.Failed, "the node names no address at which it opened the page").
+			WithHint("try again: mutirao web --lan")
 	}
 	link := webLink{URL: made.URLs[0], Expires: made.Expires, User: made.User, Acts: made.Acts}
 	if made.Configured {
@@ -174,7 +175,8 @@ func (u *ui) noteAddresses(made *httpapi.LAN) {
 		if err != nil {
 			continue
 		}
-		if a, err := netip.ParseAddr(at.Hostname()); err == nil && a.IsGlobalUnicast() && !a.IsPrivate() && !made.Configured {
+		if a, err := netip.ParseAddr(at.Hostname()); err == nil && a.IsGlobalUnicast() && !a.IsPrivate() &&
+			!made.Configured {
 			u.note("%s is a public address: perhaps others than this network reach it, too. They need a link as well.", a)
 		}
 	}

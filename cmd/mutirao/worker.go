@@ -108,7 +108,8 @@ func workerClient(cmd *cobra.Command, url string) (*worker.Client, error) {
 	if url != "" {
 		token := os.Getenv(tokenVariable)
 		if token == "" {
-			return nil, usagef("--url needs a token in %s: mutirao token add NAME --scope worker:APPLICATION", tokenVariable)
+			return nil, usagef("--url needs a token in %s: mutirao token add NAME --scope worker:APPLICATION",
+				tokenVariable)
 		}
 		return &worker.Client{URL: url, Token: token}, nil
 	}
@@ -141,8 +142,10 @@ func runCommand(args []string, errors io.Writer) worker.Handler {
 		c := exec.CommandContext(ctx, args[0], args[1:]...)
 		c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(job.Raw), &stdout, io.MultiWriter(errors, stderr)
 		c.Env = append(os.Environ(),
-			"MUTIRAO_INSTANCE="+job.Instance, "MUTIRAO_WORKFLOW="+job.Workflow, "MUTIRAO_TASK="+job.Task, "MUTIRAO_APPLICATION="+job.Application,
-			"MUTIRAO_ATTEMPT="+job.Attempt, "MUTIRAO_TRY="+strconv.Itoa(job.Try), "MUTIRAO_IDEMPOTENCY_KEY="+job.IdempotencyKey, "MUTIRAO_FILES="+job.Files)
+			"MUTIRAO_INSTANCE="+job.Instance, "MUTIRAO_WORKFLOW="+job.Workflow, "MUTIRAO_TASK="+job.Task,
+			"MUTIRAO_APPLICATION="+job.Application,
+			"MUTIRAO_ATTEMPT="+job.Attempt, "MUTIRAO_TRY="+strconv.Itoa(job.Try),
+			"MUTIRAO_IDEMPOTENCY_KEY="+job.IdempotencyKey, "MUTIRAO_FILES="+job.Files)
 		c.WaitDelay = endGrace
 		ownGroup(c)
 		err := c.Run()
@@ -174,7 +177,8 @@ func answerOf(b []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("the command's answer is not a JSON object of outputs: it starts with %.60q", b)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("the command's answer goes on after the JSON object of outputs: write nothing else to stdout")
+		return nil, errors.New(
+			"the command's answer goes on after the JSON object of outputs: write nothing else to stdout")
 	}
 	return out, nil
 }

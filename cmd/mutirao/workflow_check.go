@@ -72,14 +72,83 @@ type checked struct {
 	warnings []mistake
 }
 
-// warn takes a warning; line 0: it is about no line.
-func (r *checked) warn(file string, line int, message string) {
-	at := file
-	if line > 0 {
-		at = fmt.Sprintf("%s:%d", file, line)
+// warn takes a warning.
+func (r *checked) warn(m mistake) {
+	said := m.Message
+	if m.Hint != "" {
+		said += " (" + m.Hint + ")"
 	}
-	r.u.note("%s: warning: %s", at, message)
-	r.warnings = append(r.warnings, mistake{File: file, Line: max(line, 1), Col: 1, Message: message, Severity: "warning"})
+	r.u.note("%s:%d:%d: warning: %s", m.File, m.Line, m.Col, said)
+	m.Severity = "warning"
+	r.warnings = append(r.warnings, m)
+}
+
+// cuts takes warnings about partitions and who takes them.
+func (r *checked) cuts(file string, in workflow.Places, list []partition.Warning) {
+	for _, w := range list {
+		m := mistake{File: file, Message: w.What(), Hint: w.Hint}
+		if m.Line, m.Col = in.Partition(w.Partition, w.Key); w.Task != "" {
+			m.Line, m.Col = in.Task(w.Task, w.Key)
+		}
+		r.warn(m)
+	}
+}
+
+// problems takes mistakes that were found in a text.
+func (r *checked) problems(list []workflow.Problem) {
+	for _, p := range list {
+		r.mistakes = append(r.mistakes, mistake{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint})
+	}
+}
+
+// definition checks a file with a definition; nil: it has mistakes.
+func (r *checked) definition(file string, src []byte, others *given) (*workflow.Definition, error) {
+	def, err := workflow.ParseWith(file, src, others.shared)
+	var problems workflow.Errors
+	switch {
+	case errors.As(err, &problems):
+		r.problems(problems)
+		return nil, nil
+	case err != nil:
+		return nil, api.Errorf(api.Failed, "%s: %v", file, err)
+	}
+	if err := library.Check(def); err != nil {
+		r.mistakes = append(r.mistakes, mistake{File: file, Line: 1, Col: 1, Message: err.Error()})
+		return nil, nil
+	}
+	if wrong := append(workflow.CheckUses(file, def, others.known), others.loop(file, def)...); len(wrong) > 0 {
+		r.problems(wrong)
+		return nil, nil
+	}
+	return def, nil
+}
+
+// doubts takes the warnings about a definition without mistakes. partners are those of the mesh, none where no node runs.
+func (r *checked) doubts(
+	file string, src []byte, def *workflow.Definition, others *given, partners []partition.Partner,
+) {
+	at := func(line, col int, format string, args ...any) {
+		r.warn(mistake{File: file, Line: line, Col: col, Message: fmt.Sprintf(format, args...)})
+	}
+	in, plan := workflow.PlacesIn(file, src, others.shared), partition.New(def)
+	r.cuts(file, in, partition.Check(plan))
+	for _, d := range workflow.Doubts(file, src, others.shared) {
+		at(d.Line, d.Col, "%s", d.Message)
+	}
+	for _, f := range onceALine(node.NotYet(def)) {
+		what := f.Feature + " yet"
+		if why := node.WhyNotYet(def, f); why != "" {
+			what = fmt.Sprintf("%s as it is here (%s)", f.Feature, why)
+		}
+		at(f.Line, f.Col, "this version cannot do %s, and refuses to start the workflow", what)
+	}
+	for _, f := range others.unknown(def) {
+		at(f.Line, f.Col, "workflow %s is not known here: what task %s gives it and takes of it is not checked",
+			def.Task(f.Task).Uses.Workflow, f.Task)
+	}
+	if len(partners) > 0 {
+		r.cuts(file, in, append(partition.Unknown(def, partners), partition.Barred(plan, partners)...))
+	}
 }
 
 // pieces checks a file of models and applications, and reports whether it has mistakes.
@@ -88,7 +157,9 @@ func (r *checked) pieces(file string, src []byte) (wrong bool) {
 	var problems workflow.Errors
 	errors.As(err, &problems)
 	for _, p := range problems {
-		r.mistakes = append(r.mistakes, mistake{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint})
+		r.mistakes = append(r.mistakes, mistake{
+			File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint,
+		})
 	}
 	if err == nil {
 		r.u.note("%s: models and applications by themselves (%d), no mistakes", file, len(list))
@@ -114,43 +185,15 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 			}
 			continue
 		}
-		def, err := workflow.ParseWith(file, texts[i], others.shared)
-		var problems workflow.Errors
+		def, err := found.definition(file, texts[i], others)
 		switch {
-		case errors.As(err, &problems):
-			wrong++
-			for _, p := range problems {
-				found.mistakes = append(found.mistakes, mistake{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint})
-			}
 		case err != nil:
-			return api.Errorf(api.Failed, "%s: %v", file, err)
-		case library.Check(def) != nil:
+			return err
+		case def == nil:
 			wrong++
-			found.mistakes = append(found.mistakes, mistake{File: file, Line: 1, Col: 1, Message: library.Check(def).Error()})
-		case len(workflow.CheckUses(file, def, others.known)) > 0 || len(others.loop(file, def)) > 0:
-			wrong++
-			for _, p := range append(workflow.CheckUses(file, def, others.known), others.loop(file, def)...) {
-				found.mistakes = append(found.mistakes, mistake{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint})
-			}
 		default:
 			u.note("%s: %s", file, describe(def))
-			for _, w := range partition.Check(partition.New(def)) {
-				found.warn(file, 0, w.String())
-			}
-			for _, d := range workflow.Doubts(file, texts[i], others.shared) {
-				found.warn(file, d.Line, d.Message)
-			}
-			for _, f := range onceALine(node.NotYet(def)) {
-				found.warn(file, f.Line, fmt.Sprintf("this version cannot do %s yet, and refuses to start the workflow", f.Feature))
-			}
-			for _, f := range others.unknown(def) {
-				found.warn(file, f.Line, fmt.Sprintf("workflow %s is not known here: what task %s gives it and takes of it is not checked", def.Task(f.Task).Uses.Workflow, f.Task))
-			}
-			if len(partners) > 0 {
-				for _, w := range append(partition.Unknown(def, partners), partition.Barred(partition.New(def), partners)...) {
-					found.warn(file, 0, w)
-				}
-			}
+			found.doubts(file, texts[i], def, others, partners)
 			s.suggest(file, def, count)
 		}
 	}
@@ -161,7 +204,10 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 		s.write(w)
 	})
 	if err == nil && wrong > 0 {
-		err = &exitError{status: api.Failed.Exit(), message: fmt.Sprintf("%s in %s", plural(len(found.mistakes), "mistake"), plural(wrong, "file"))}
+		err = &exitError{
+			status: api.Failed.Exit(), message: fmt.Sprintf("%s in %s", plural(len(found.mistakes), "mistake"),
+				plural(wrong, "file")),
+		}
 	}
 	return err
 }
@@ -181,7 +227,7 @@ func partnersHere(ctx context.Context, dir string) []partition.Partner {
 	at := func(h api.Holder) *partition.Partner {
 		i := slices.IndexFunc(out, func(p partition.Partner) bool { return p.ID == h.ID })
 		if i < 0 {
-			out, i = append(out, partition.Partner{ID: h.ID, Name: h.Name, Rested: 1}), len(out)
+			out, i = append(out, partition.Partner{ID: h.ID, Name: unmarked(h.Name), Label: h.Name, Rested: 1}), len(out)
 		}
 		return &out[i]
 	}
@@ -229,5 +275,7 @@ func plural(n int, what string) string {
 
 // onceALine is what definitions use without what several tasks take from one line of a model.
 func onceALine(uses []workflow.FeatureUse) []workflow.FeatureUse {
-	return slices.CompactFunc(uses, func(a, b workflow.FeatureUse) bool { return a.Feature == b.Feature && a.Line == b.Line })
+	return slices.CompactFunc(uses, func(a, b workflow.FeatureUse) bool {
+		return a.Feature == b.Feature && a.Line == b.Line
+	})
 }

@@ -45,7 +45,9 @@ func newWorkflowDiagramCommand() *cobra.Command {
 }
 
 // completeWorkflowsOrFiles completes the names that the node holds, and files.
-func completeWorkflowsOrFiles(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func completeWorkflowsOrFiles(
+	cmd *cobra.Command, args []string, prefix string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	names, _ := completeWorkflows(cmd, args, prefix)
 	return names, cobra.ShellCompDirectiveDefault
 }
@@ -56,7 +58,8 @@ func definitionOf(ctx context.Context, dir, ref string) (*workflow.Definition, e
 	if errors.Is(err, fs.ErrNotExist) {
 		node, err := httpapi.Dial(dir)
 		if err != nil {
-			return nil, api.Errorf(api.NotFound, "there is no file %s, and no node to ask for a workflow of that name", ref)
+			return nil, api.Errorf(api.NotFound, "there is no file %s, and no node to ask for a workflow of that name",
+				ref)
 		}
 		w, err := node.Workflow(ctx, ref)
 		if err != nil {

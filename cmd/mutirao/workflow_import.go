@@ -90,7 +90,8 @@ func chosen(file, name string, names []string) (string, error) {
 	case name == "" && len(names) == 1:
 		return names[0], nil
 	case name == "":
-		return "", usagef("%s has %d workflows: say which with --workflow, one of %s", file, len(names), strings.Join(names, ", "))
+		return "", usagef("%s has %d workflows: say which with --workflow, one of %s", file, len(names),
+			strings.Join(names, ", "))
 	case !slices.Contains(names, name):
 		return "", usagef("--workflow %s: %s has no such workflow, it has %s", name, file, strings.Join(names, ", "))
 	}
@@ -143,7 +144,8 @@ func importWorkflow(u *ui, stdin io.Reader, from, name, file, output string) err
 		return fmt.Errorf("what came out of %s has mistakes (the lines are those of the translation):\n%w", file, err)
 	}
 	if output == "" {
-		return u.result(out.said(def, "definition", string(out.native)), func(w io.Writer) { fmt.Fprint(w, string(out.native)) })
+		return u.result(out.said(def, "definition", string(out.native)),
+			func(w io.Writer) { fmt.Fprint(w, string(out.native)) })
 	}
 	if err := createFile(output, out.native); err != nil {
 		return err

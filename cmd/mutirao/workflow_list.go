@@ -49,7 +49,8 @@ func (u *ui) writeWorkflows(w io.Writer, list []api.Workflow) {
 		if several[wf.Name] > 1 && wf.Current {
 			version += " *"
 		}
-		t.add(string(wf.Name), version, tasks, orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added), orDash(wf.Author), u.id(wf.Hash))
+		t.add(string(wf.Name), version, tasks, orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added),
+			orDash(wf.Author), u.id(wf.Hash))
 	}
 	t.write(u, w, "")
 }

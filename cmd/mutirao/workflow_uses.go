@@ -33,7 +33,10 @@ func (g *given) shared(kind workflow.PieceKind, name string) *workflow.Piece {
 
 // readGiven reads all files, in their order; those with mistakes are used by none.
 func readGiven(ctx context.Context, stdin io.Reader, dir string, files []string) (texts [][]byte, g *given, err error) {
-	g = &given{files: map[workflow.Name]*workflow.Definition{}, asked: map[workflow.Name]*workflow.Definition{}, pieces: map[string]*workflow.Piece{}}
+	g = &given{
+		files: map[workflow.Name]*workflow.Definition{}, asked: map[workflow.Name]*workflow.Definition{},
+		pieces: map[string]*workflow.Piece{},
+	}
 	for _, file := range files {
 		src, err := readSource(stdin, file)
 		if err != nil {
@@ -103,8 +106,10 @@ func (g *given) loop(file string, def *workflow.Definition) (out workflow.Errors
 			continue
 		}
 		if way := g.walk(t.Uses.Workflow, string(def.Name), []workflow.Name{def.Name}, height); way != "" {
-			out = append(out, workflow.Problem{File: file, Line: f.Line, Col: f.Col, Message: fmt.Sprintf("task %s: %s", f.Task, way),
-				Hint: fmt.Sprintf("a workflow cannot be part of itself, and instances are nested %d deep at most", choreo.MaxNesting)})
+			out = append(out, workflow.Problem{File: file, Line: f.Line, Col: f.Col,
+				Message: fmt.Sprintf("task %s: %s", f.Task, way),
+				Hint: fmt.Sprintf("a workflow cannot be part of itself, and instances are nested %d deep at most",
+					choreo.MaxNesting)})
 		}
 	}
 	return out

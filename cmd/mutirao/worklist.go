@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -21,7 +22,7 @@ type userFlag struct{ name string }
 
 func (f *userFlag) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.name, "user", "", "the `user`, by name or ID, as user list shows")
-	_ = cmd.RegisterFlagCompletionFunc("user", completeUsers(func(x api.User) bool { return x.Here })) // the flag is there
+	complete(cmd, "user", userNames(func(x api.User) bool { return x.Here }))
 }
 
 // who is the user that is meant; empty: the node knows.
@@ -69,12 +70,15 @@ and lost in the last seven days, with the reason.` + forWhom,
 					u.noteUnanswered(ctx, node, user.who(), len(list) == 0)
 					u.noteLost(ctx, node, user.who())
 				}
-				return document{v: list, text: func(w io.Writer) { u.writeItems(w, list) }, more: true, same: withoutAge(list)}, err
+				return document{
+					v: list, text: func(w io.Writer) { u.writeItems(w, list) }, more: true, same: withoutAge(list),
+				}, err
 			})
 		}),
 	}
 	user.add(cmd)
-	cmd.Flags().StringVar(&order, "order", api.OrderArrival, "`what` comes first: arrival (what could be done first), priority, deadline, size (what needs the fewest bytes of files), or hand (worklist move)")
+	cmd.Flags().StringVar(&order, "order", api.OrderArrival,
+		"`what` comes first: arrival (what could be done first), priority, deadline, size (what needs the fewest bytes of files), or hand (worklist move)")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing the list as it changes")
 	cmd.AddCommand(
 		newClaimCommand(api.ClaimSelect, "Take items, to do them while connected", `Takes items: from now on nobody else can, and they vanish from all other lists. The
@@ -83,7 +87,8 @@ take them again. Several items of one instance and one partner are taken togethe
 none.`),
 		newClaimCommand(api.ClaimLock, "Take items, and keep them also when out of reach", `Takes items as select does, of tasks that may be done offline, for seven days. They can
 be done out of reach: complete and fail then keep here what was done.`),
-		newClaimCommand(api.ClaimRelease, "Give items back", `Gives items back, one after the other: others may take them at once.`),
+		newClaimCommand(api.ClaimRelease, "Give items back",
+			`Gives items back, one after the other: others may take them at once.`),
 		newItemTransferCommand(), newItemCompleteCommand(), newItemFailCommand(),
 		newItemOpenCommand(), newItemMoveCommand(), newPrefetchCommand(), newDisconnectCommand(), newReconnectCommand(),
 	)
@@ -99,10 +104,41 @@ func (u *ui) noteUnanswered(ctx context.Context, node api.Service, user string, 
 	case unknown == nil && st.Disconnected != nil:
 		u.note("disconnected on purpose since %s: what others hold is shown as it was known then; back: mutirao worklist reconnect", clock(*st.Disconnected))
 	case err == nil && len(silent) > 0:
-		u.note("no answer from %s: what is theirs may be missing here, or be as it was known before", strings.Join(silent, ", "))
+		u.note("no answer from %s: what is theirs may be missing here, or be as it was known before",
+			strings.Join(silent, ", "))
 	case empty:
 		u.note("nothing is to be done; what runs, and waits for others: mutirao instances")
 	}
+	if empty {
+		u.noteWhose(ctx, node, user)
+	}
+}
+
+// noteWhose says for whom a list is, and how the others at this node see theirs: what somebody looks for in an empty
+// list may be in another's. It says nothing where nobody else could be meant.
+func (u *ui) noteWhose(ctx context.Context, node api.Service, user string) {
+	all, err := node.Users(ctx)
+	if err != nil {
+		return // the list was shown
+	}
+	here := slices.DeleteFunc(all, func(x api.User) bool { return !x.Here })
+	of := slices.IndexFunc(here, func(x api.User) bool { return x.Name == user || x.ID == user })
+	if user == "" { // then the node takes the one who is signed in, else the partner
+		if of = slices.IndexFunc(here, func(x api.User) bool { return !x.Partner }); of < 0 {
+			of = slices.IndexFunc(here, func(x api.User) bool { return x.Partner })
+		}
+	}
+	if of < 0 || len(here) < 2 {
+		return
+	}
+	text := "this is the list of " + oneLine(here[of].Name)
+	for i, x := range here {
+		if i != of {
+			name := oneLine(x.Name)
+			text += fmt.Sprintf("; that of %s: mutirao worklist --user %s", name, private.Quote(name))
+		}
+	}
+	u.note("%s", text)
 }
 
 // maxLost is how many lost items are named under a list.
@@ -119,7 +155,8 @@ func (u *ui) noteLost(ctx context.Context, node api.Service, user string) {
 			u.note("and %d more: GET /v1/worklist/lost", len(lost)-maxLost)
 			return
 		}
-		u.note("%s of %s is no longer yours, %s%s (%s)", oneLine(x.Task), u.id(x.Instance), oneLine(x.Why), byWhom(oneLine(x.By)), clock(x.At))
+		u.note("%s of %s is no longer yours, %s%s (%s)", oneLine(x.Task), u.id(x.Instance), oneLine(x.Why),
+			byWhom(oneLine(x.By)), clock(x.At))
 	}
 }
 
@@ -154,7 +191,9 @@ func withoutAge(list []api.Item) []api.Item {
 }
 
 func (u *ui) writeItems(w io.Writer, list []api.Item) {
-	t := table{head: []string{"ITEM", "TASK", "STATE", "WORKFLOW", "INSTANCE", "AT", "ROLE", "PRIORITY", "SINCE"}, states: 3}
+	t := table{
+		head: []string{"ITEM", "TASK", "STATE", "WORKFLOW", "INSTANCE", "AT", "ROLE", "PRIORITY", "SINCE"}, states: 3,
+	}
 	due := slices.ContainsFunc(list, func(x api.Item) bool { return x.Deadline != nil })
 	if due {
 		t.head = append(t.head, "DUE")
@@ -168,10 +207,19 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		if x.HandedBy != "" && x.KeptUntil != nil {
 			task += " (handed to you by " + x.HandedBy + ", kept until " + clock(*x.KeptUntil) + ")"
 		}
+		if x.Begun != nil {
+			task += " (begun by " + x.Partner + " " + clock(*x.Begun) + ")"
+		}
+		for _, l := range x.WaitsFor {
+			task += " (waits for " + l.Text + ")"
+		}
 		if x.InPlaceOf != "" {
 			task += " (in place of " + x.InPlaceOf + ")"
 		}
-		row := []string{u.short(x.ID, 8), task, x.State, x.Workflow, u.id(x.Instance), at, orDash(x.Role), strconv.Itoa(x.Priority), clock(x.Since)}
+		row := []string{
+			u.short(x.ID, 8), task, x.State, x.Workflow, u.id(x.Instance), at, orDash(x.Role), strconv.Itoa(x.Priority),
+			clock(x.Since),
+		}
 		if due {
 			row = append(row, untilDue(x.Deadline))
 		}
@@ -189,20 +237,27 @@ func untilDue(at *time.Time) string {
 	if left <= 0 {
 		return clock(*at) + " (over)"
 	}
-	return fmt.Sprintf("%s (in %s)", clock(*at), days(left.Round(max(time.Second, left.Truncate(time.Minute)/60)).String()))
+	return fmt.Sprintf("%s (in %s)", clock(*at),
+		days(left.Round(max(time.Second, left.Truncate(time.Minute)/60)).String()))
 }
 
 // newClaimCommand makes a command that takes items or gives them back.
 func newClaimCommand(claim, short, long string) *cobra.Command {
 	var user userFlag
-	done := map[string]string{api.ClaimSelect: "selected", api.ClaimLock: "locked", api.ClaimRelease: "given back"}[claim]
+	done := map[string]string{
+		api.ClaimSelect: "selected", api.ClaimLock: "locked", api.ClaimRelease: "given back",
+	}[claim]
 	cmd := &cobra.Command{
-		Use:               claim + " ITEM... [--user U]",
-		Short:             short,
-		Long:              long + forWhom,
-		Example:           "  mutirao worklist " + claim + " 3f9a\n  mutirao worklist " + claim + " 3f9a 77c0 --user bia",
-		Args:              arguments("ITEM..."),
-		ValidArgsFunction: completeItems(&user, func(x api.Item) bool { return (x.State == api.ItemReady) == (claim != api.ClaimRelease) }),
+		Use:   claim + " ITEM... [--user U]",
+		Short: short,
+		Long:  long + forWhom,
+		Example: "  mutirao worklist " + claim + " 3f9a\n  mutirao worklist " + claim +
+			" 3f9a 77c0 --user bia",
+		Args: arguments("ITEM..."),
+		ValidArgsFunction: completeItems(&user,
+			func(x api.Item) bool {
+				return len(x.WaitsFor) == 0 && (x.State == api.ItemReady) == (claim != api.ClaimRelease)
+			}),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			items, err := node.ClaimItems(ctx, api.ClaimRequest{User: user.who(), Claim: claim, Items: args})
 			if err != nil {
@@ -272,7 +327,8 @@ definition says under on-failure.` + forWhom,
 			if strings.TrimSpace(reason) == "" {
 				return usagef("worklist fail needs --reason: those who go on want to know it")
 			}
-			x, err := node.FinishItem(ctx, api.ItemResult{User: user.who(), Item: args[0], Failed: true, Reason: reason})
+			x, err := node.FinishItem(ctx,
+				api.ItemResult{User: user.who(), Item: args[0], Failed: true, Reason: reason})
 			if err != nil {
 				return err
 			}
@@ -293,7 +349,9 @@ func whenThere(x *api.Item) string {
 }
 
 // completeItems completes the IDs of items.
-func completeItems(user *userFlag, which func(api.Item) bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func completeItems(
+	user *userFlag, which func(api.Item) bool,
+) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		node, err := connect(cmd)
 		if err != nil {

@@ -48,7 +48,8 @@ and whole ID. With --yes, or where nobody sits at a terminal, ID must be the who
 			if err := node.WriteOff(ctx, in.ID, args[1], false); err != nil {
 				return err
 			}
-			return u.done(map[string]string{"id": in.ID, "written_off": args[1]}, "%s waits no longer for %s", in.ID, args[1])
+			return u.done(map[string]string{"id": in.ID, "written_off": args[1]}, "%s waits no longer for %s", in.ID,
+				args[1])
 		}),
 	}
 	addYesFlag(cmd, &yes)

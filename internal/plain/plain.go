@@ -85,7 +85,8 @@ func visible(r rune, n int, layout string) bool {
 	case r == utf8.RuneError && n == 1:
 		return false
 	}
-	return unicode.IsGraphic(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return unicode.IsGraphic(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector)
 }
 
 // show writes a character out for people.

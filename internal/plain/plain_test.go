@@ -93,12 +93,14 @@ func harmful(r rune) bool {
 // Whatever comes: nothing harmful is left, nothing visible is changed, and doing
 // it twice changes nothing more. JSON stays JSON of the same value.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"", "plain", "\x1b[2J\x1b]52;c;aGk=\a", "a\u202eb", "\xff\xfe", "\U000e0001\u009b", "a\rb\nc\td", `\u202e "q"`} {
+	for _, s := range []string{"", "plain", "\x1b[2J\x1b]52;c;aGk=\a", "a\u202eb", "\xff\xfe", "\U000e0001\u009b",
+		"a\rb\nc\td", `\u202e "q"`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for name, got := range map[string]string{"Text": plain.Text(s), "Line": plain.Line(s)} {
-			clean := strings.ReplaceAll(joined.ReplaceAllString(got, "$1"), "\ufffd", "") // it may have been there before
+			clean := strings.ReplaceAll(joined.ReplaceAllString(got, "$1"), "\ufffd",
+				"") // it may have been there before
 			if i := strings.IndexFunc(clean, harmful); i >= 0 || !utf8.ValidString(got) {
 				t.Errorf("%s(%q) = %q", name, s, got)
 			}

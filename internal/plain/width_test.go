@@ -25,7 +25,8 @@ func TestWidth(t *testing.T) {
 		s    string
 		n    int
 		want string
-	}{{"abcd", 4, "abcd"}, {"abcde", 4, "a…"}, {"救護車", 9, "救護車"}, {"救護車の", 9, "救護…"}, {"救護車の", 8, "救…"}, {"abc", 3, "abc"}, {"abcd", 3, "…"}, {"a\xff", 5, "a\ufffd"}} {
+	}{{"abcd", 4, "abcd"}, {"abcde", 4, "a…"}, {"救護車", 9, "救護車"}, {"救護車の", 9, "救護…"}, {"救護車の", 8, "救…"},
+		{"abc", 3, "abc"}, {"abcd", 3, "…"}, {"a\xff", 5, "a\ufffd"}} {
 		if got := plain.CutBytes(c.s, c.n); got != c.want {
 			t.Errorf("%q in %d bytes: %q, want %q", c.s, c.n, got, c.want)
 		}

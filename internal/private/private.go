@@ -76,7 +76,8 @@ func clearWay(tmp string) error {
 		return err
 	}
 	if loose := judge(tmp, info, 0o077); loose != nil {
-		return &LooseError{tmp, "lies where a private file is to be written, and was not made by this program: it " + loose.What,
+		return &LooseError{tmp, "lies where a private file is to be written, and was not made by this program: it " +
+			loose.What,
 			"find out who made it, then: rm -r " + Quote(tmp)}
 	}
 	return os.Remove(tmp)
@@ -159,13 +160,22 @@ func judge(path string, info fs.FileInfo, forbidden fs.FileMode) *LooseError {
 	}
 	switch mode := info.Mode(); {
 	case mode.Type() == fs.ModeSymlink:
-		return &LooseError{path, "is a symbolic link, which may lead to somebody else's file", fmt.Sprintf("put the file itself there: cp -p \"$(readlink -f %s)\" %[2]s && mv %[2]s %[1]s", Quote(path), Quote(path+".own"))}
+		return &LooseError{
+			path, "is a symbolic link, which may lead to somebody else's file",
+			fmt.Sprintf("put the file itself there: cp -p \"$(readlink -f %s)\" %[2]s && mv %[2]s %[1]s", Quote(path),
+				Quote(path+".own")),
+		}
 	case !mode.IsRegular():
 		return &LooseError{path, "is not a regular file", "find out who made it, then: rm -r " + Quote(path)}
 	case !ownedHere(info):
-		return &LooseError{path, "belongs to another user", "if the file is the right one: chown " + "$(id -u) " + Quote(path)}
+		return &LooseError{
+			path, "belongs to another user", "if the file is the right one: chown " + "$(id -u) " + Quote(path),
+		}
 	case mode.Perm()&forbidden != 0:
-		return &LooseError{path, fmt.Sprintf("can be read or changed by other users (mode %04o)", mode.Perm()), "chmod 600 " + Quote(path)}
+		return &LooseError{
+			path, fmt.Sprintf("can be read or changed by other users (mode %04o)", mode.Perm()),
+			"chmod 600 " + Quote(path),
+		}
 	}
 	return nil
 }

@@ -56,11 +56,15 @@ func TestWrittenForTheOwnerAlone(t *testing.T) {
 // What a crash left there is no hindrance.
 func TestPlantedFilesAreRefused(t *testing.T) {
 	for name, plant := range map[string]func(at, elsewhere string) error{
-		"open to all": func(at, _ string) error { return errors.Join(os.WriteFile(at, nil, 0o600), os.Chmod(at, 0o666)) },
-		"readable":    func(at, _ string) error { return errors.Join(os.WriteFile(at, nil, 0o600), os.Chmod(at, 0o640)) },
-		"link":        func(at, elsewhere string) error { return os.Symlink(elsewhere, at) },
-		"loose link":  func(at, elsewhere string) error { return os.Symlink(elsewhere+"/nothing", at) },
-		"folder":      func(at, _ string) error { return os.Mkdir(at, 0o700) },
+		"open to all": func(at, _ string) error {
+			return errors.Join(os.WriteFile(at, nil, 0o600), os.Chmod(at, 0o666))
+		},
+		"readable": func(at, _ string) error {
+			return errors.Join(os.WriteFile(at, nil, 0o600), os.Chmod(at, 0o640))
+		},
+		"link":       func(at, elsewhere string) error { return os.Symlink(elsewhere, at) },
+		"loose link": func(at, elsewhere string) error { return os.Symlink(elsewhere+"/nothing", at) },
+		"folder":     func(at, _ string) error { return os.Mkdir(at, 0o700) },
 	} {
 		_, file := folder(t)
 		elsewhere := filepath.Join(t.TempDir(), "elsewhere")
@@ -94,10 +98,12 @@ func TestLooseModesAreRefused(t *testing.T) {
 		loosen func(dir, file string) error
 		mend   string
 	}{
-		"readable by others":   {func(_, file string) error { return os.Chmod(file, 0o644) }, "chmod 600 FILE"},
-		"readable by a group":  {func(_, file string) error { return os.Chmod(file, 0o640) }, "chmod 600 FILE"},
-		"writable by others":   {func(_, file string) error { return os.Chmod(file, 0o602) }, "chmod 600 FILE"},
-		"a link":               {func(_, file string) error { return errors.Join(os.Rename(file, file+"2"), os.Symlink(file+"2", file)) }, "readlink -f FILE"},
+		"readable by others":  {func(_, file string) error { return os.Chmod(file, 0o644) }, "chmod 600 FILE"},
+		"readable by a group": {func(_, file string) error { return os.Chmod(file, 0o640) }, "chmod 600 FILE"},
+		"writable by others":  {func(_, file string) error { return os.Chmod(file, 0o602) }, "chmod 600 FILE"},
+		"a link": {func(_, file string) error {
+			return errors.Join(os.Rename(file, file+"2"), os.Symlink(file+"2", file))
+		}, "readlink -f FILE"},
 		"a folder for a group": {func(dir, _ string) error { return os.Chmod(dir, 0o770) }, "chmod 700 DIR"},
 		"a folder for all":     {func(dir, _ string) error { return os.Chmod(dir, 0o777) }, "chmod 700 DIR"},
 	} {
@@ -127,7 +133,9 @@ func TestKeysOfOperators(t *testing.T) {
 	dir, file := folder(t)
 	link := filepath.Join(dir, "live.pem")
 	do(t, os.Symlink(file, link))
-	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: true, 0o660: false, 0o644: false, 0o604: false} {
+	for mode, ok := range map[os.FileMode]bool{
+		0o600: true, 0o400: true, 0o640: true, 0o660: false, 0o644: false, 0o604: false,
+	} {
 		do(t, os.Chmod(file, mode))
 		if err := private.CheckKey(link); (err == nil) != ok {
 			t.Errorf("mode %04o: %v", mode, err)

@@ -35,13 +35,15 @@ func commentComplaints(t *tree) []string {
 		}
 		switch len(commented) {
 		case 0:
-			out = append(out, t.complaint(first, fmt.Sprintf("package %s has no package comment", dir), commentWhy, commentMend))
+			out = append(out, t.complaint(first, fmt.Sprintf("package %s has no package comment", dir), commentWhy,
+				commentMend))
 		case 1:
 			out = append(out, t.checkComment(commented[0])...)
 		default:
 			out = append(out, t.complaint(commented[1].syntax.Package,
 				fmt.Sprintf("package %s has a second package comment, besides that in %s", dir, commented[0].name),
-				"go doc runs them together in the order of files", "move it to the other, or part it from the package clause by a blank line"))
+				"go doc runs them together in the order of files",
+				"move it to the other, or part it from the package clause by a blank line"))
 		}
 	}
 	return out
@@ -52,11 +54,13 @@ func (t *tree) checkComment(f file) []string {
 	text, opening := f.syntax.Doc.Text(), "Package "+f.syntax.Name.Name+" "
 	var out []string
 	if f.syntax.Name.Name != "main" && !strings.HasPrefix(text, opening) {
-		out = append(out, t.complaint(f.syntax.Doc.Pos(), fmt.Sprintf("the package comment of %s does not begin with %q", f.dir, strings.TrimSpace(opening)),
+		out = append(out, t.complaint(f.syntax.Doc.Pos(),
+			fmt.Sprintf("the package comment of %s does not begin with %q", f.dir, strings.TrimSpace(opening)),
 			"go doc and its readers expect that", "rewrite its first sentence"))
 	}
 	if n := len(sentenceEnd.FindAllString(text, -1)); n < 2 {
-		out = append(out, t.complaint(f.syntax.Doc.Pos(), fmt.Sprintf("the package comment of %s has fewer than two sentences", f.dir), commentWhy, commentMend))
+		out = append(out, t.complaint(f.syntax.Doc.Pos(),
+			fmt.Sprintf("the package comment of %s has fewer than two sentences", f.dir), commentWhy, commentMend))
 	}
 	return out
 }

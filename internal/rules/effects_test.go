@@ -16,7 +16,8 @@ func effectComplaints(t *tree) []string {
 			out = append(out, t.prints(f)...)
 		}
 		for _, decl := range f.syntax.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Name.Name == "init" && fn.Recv == nil && !t.permits("init", f.dir) {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Name.Name == "init" && fn.Recv == nil &&
+				!t.permits("init", f.dir) {
 				out = append(out, t.complaint(fn.Pos(), fmt.Sprintf("%s has an init function", f.dir),
 					"what happens at import happens in every program and test, in an order that nobody chose",
 					"use a package variable without effects, or let the caller call a function; if it touches nothing else, list it in internal/rules/permissions_test.go"))
@@ -28,7 +29,8 @@ func effectComplaints(t *tree) []string {
 
 // prints finds what writes to standard output or standard error.
 func (t *tree) prints(f file) []string {
-	const why, mend = "results on stdout are a contract of the command line alone", "return the text or an error, or write to an io.Writer that was passed in"
+	const why, mend = "results on stdout are a contract of the command line alone",
+		"return the text or an error, or write to an io.Writer that was passed in"
 	var out []string
 	f.selectors(func(im imported, sel *ast.SelectorExpr) {
 		if im.path == "fmt" && strings.HasPrefix(sel.Sel.Name, "Print") {

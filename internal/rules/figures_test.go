@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -40,6 +41,8 @@ var figures = []struct {
 	{"\\| `decision`, `outlook` \\|.*\\| ([0-9,]+), [0-9]+ \\|", methods("choreo", "decision")},
 	{"\\| `decision`, `outlook` \\|.*\\| [0-9,]+, ([0-9]+) \\|", methods("choreo", "outlook")},
 	{"\\| `door` \\|.*\\| ([0-9,]+) \\|", methods("choreo", "door")},
+	{"\\| lines of more than 120 columns \\| 420 \\| ([0-9,]+) \\|", wide},
+	{"\\| functions of more than 60 lines \\| 3 \\| ([0-9,]+) \\|", long},
 }
 
 // figureComplaints finds figures of the map of the code that are off by more than one in
@@ -53,7 +56,8 @@ func figureComplaints(t *tree) []string {
 	for _, f := range figures {
 		m := regexp.MustCompile(f.at).FindStringSubmatchIndex(string(src))
 		if m == nil {
-			out = append(out, fmt.Sprintf("%s: it has no figure as %s: %s; say it, or take it off the list of figures", figuresIn, f.at, figuresWhy))
+			out = append(out, fmt.Sprintf("%s: it has no figure as %s: %s; say it, or take it off the list of figures",
+				figuresIn, f.at, figuresWhy))
 			continue
 		}
 		text := string(src[m[2]:m[3]])
@@ -186,4 +190,32 @@ func lines(dir string) func(*tree) int {
 		}
 		return n
 	}
+}
+
+// wide counts the lines of more than 120 columns, with four for a tab.
+func wide(t *tree) (n int) {
+	for _, f := range t.files {
+		src, err := fs.ReadFile(t.fsys, f.name)
+		if err != nil {
+			panic(err) // it was read before
+		}
+		for line := range strings.Lines(string(src)) {
+			if utf8.RuneCountInString(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")) > 120 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// long counts the functions of more than 60 lines, from their first to their last.
+func long(t *tree) (n int) {
+	for _, f := range t.files {
+		for _, d := range f.syntax.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && t.fset.Position(fn.End()).Line-t.fset.Position(fn.Pos()).Line >= 60 {
+				n++
+			}
+		}
+	}
+	return n
 }

@@ -38,7 +38,8 @@ func importComplaints(t *tree) []string {
 		}
 		want := importSentence(imports[f.dir], importers[f.dir])
 		if got := strings.Join(strings.Fields(f.syntax.Doc.Text()), " "); !strings.HasSuffix(got, ". "+want) {
-			out = append(out, t.complaint(f.syntax.Doc.Pos(), fmt.Sprintf("the package comment of %s does not say what is imported", f.dir),
+			out = append(out, t.complaint(f.syntax.Doc.Pos(),
+				fmt.Sprintf("the package comment of %s does not say what is imported", f.dir),
 				importsWhy, fmt.Sprintf(importsAs, want)))
 		}
 	}

@@ -17,12 +17,15 @@ var libraries = []library{
 	{"github.com/goccy/go-yaml/parser", words("workflow"), "it panics over some texts, and is guarded in one place"},
 	{"github.com/hashicorp/memberlist", words("membership/gossip"), "only the gossip adapter knows memberlist"},
 	{"github.com/libp2p/go-libp2p-pubsub", words("membership/gossip"), "only the gossip adapter knows pubsub"},
-	{"github.com/libp2p/go-libp2p", words("node/mesh"), "only the mesh transport knows libp2p; others name partners by workflow.PartnerID"},
-	{"github.com/libp2p/go-libp2p/core/host", words("node/mesh membership/gossip"), "pubsub is made from a host, so gossip has to name that interface; it gets one that shows members only, from the mesh"},
+	{"github.com/libp2p/go-libp2p", words("node/mesh"),
+		"only the mesh transport knows libp2p; others name partners by workflow.PartnerID"},
+	{"github.com/libp2p/go-libp2p/core/host", words("node/mesh membership/gossip"),
+		"pubsub is made from a host, so gossip has to name that interface; it gets one that shows members only, from the mesh"},
 	{"github.com/quic-go", words("node/mesh"), "only the mesh transport knows how bytes travel"},
 	{"golang.org/x/net", words("node/mesh"), "only the mesh transport knows how bytes travel"},
 	{"github.com/spf13", words("cmd"), "only the command line has flags"},
-	{"testing", words("node/store/storetest node/codec/codectest membership/trust/trusttest internal/golden"), "test machinery in a program adds flags and weight; only conformance suites, golden files and the meshes of tests, which tests import, need it"},
+	{"testing", words("node/store/storetest node/codec/codectest membership/trust/trusttest internal/golden"),
+		"test machinery in a program adds flags and weight; only conformance suites, golden files and the meshes of tests, which tests import, need it"},
 	{"C", nil, "Mutirão is built without cgo, so that it cross-compiles to every device"},
 }
 

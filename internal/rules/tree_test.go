@@ -144,7 +144,9 @@ func own(importPath string) (dir string, ok bool) {
 }
 
 func TestBaseName(t *testing.T) {
-	for p, want := range map[string]string{"time": "time", "math/rand/v2": "rand", "log/slog": "slog", "a/vector": "vector"} {
+	for p, want := range map[string]string{
+		"time": "time", "math/rand/v2": "rand", "log/slog": "slog", "a/vector": "vector",
+	} {
 		if got := baseName(p); got != want {
 			t.Errorf("%s is called %s, want %s", p, got, want)
 		}

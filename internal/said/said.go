@@ -42,7 +42,8 @@ func Render(err error, name func(workflow.PartnerID) string) string {
 	case nil:
 		return ""
 	case *text:
-		return fmt.Errorf(e.format, worded(e.args, name, func(inner error) error { return errors.New(Render(inner, name)) })...).Error()
+		return fmt.Errorf(e.format, worded(e.args, name,
+			func(inner error) error { return errors.New(Render(inner, name)) })...).Error()
 	case interface{ Unwrap() error }:
 		inner = []error{e.Unwrap()}
 	case interface{ Unwrap() []error }:

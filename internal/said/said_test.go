@@ -28,16 +28,25 @@ func TestRender(t *testing.T) {
 		plain, rendered string
 	}{
 		{errors.New("no"), "no", "no"},
-		{evicted, `crew is evicted by AnaAnaAn: "she is 12D3KooWBobBobBobBob"`, `crew is evicted by ana: "she is 12D3KooWBobBobBobBob"`},
+		{evicted, `crew is evicted by AnaAnaAn: "she is 12D3KooWBobBobBobBob"`,
+			`crew is evicted by ana: "she is 12D3KooWBobBobBobBob"`},
 		{said.Errorf("%s and %q", bob, ana), `BobBobBo and "AnaAnaAn"`, `bob and "ana"`},
 		{said.Errorf("voters: %v", []workflow.PartnerID{bob, ana}), "voters: BobBobBo, AnaAnaAn", "voters: bob, ana"},
 		{said.Errorf("%s: %w", bob, errNo), "BobBobBo: not allowed", "bob: not allowed"},
-		{said.Errorf("%s says %w", bob, evicted), `BobBobBo says crew is evicted by AnaAnaAn: "she is 12D3KooWBobBobBobBob"`, `bob says crew is evicted by ana: "she is 12D3KooWBobBobBobBob"`},
-		{fmt.Errorf("cannot start: %w (%d)", evicted, 3), `cannot start: crew is evicted by AnaAnaAn: "she is 12D3KooWBobBobBobBob" (3)`, `cannot start: crew is evicted by ana: "she is 12D3KooWBobBobBobBob" (3)`},
-		{fmt.Errorf("BananaAnaAnaAn and AnaAnaAns wait: %w", said.Errorf("%s", ana)), "BananaAnaAnaAn and AnaAnaAns wait: AnaAnaAn", "BananaAnaAnaAn and AnaAnaAns wait: ana"},
-		{fmt.Errorf("%w, %w", said.Errorf("%s", bob), said.Errorf("%s, %s", bob, ana)), "BobBobBo, BobBobBo, AnaAnaAn", "bob, bob, ana"},
-		{errors.Join(said.Errorf("of %s", ana), said.Errorf("of %s", bob)), "of AnaAnaAn\nof BobBobBo", "of ana\nof bob"},
-		{said.Join([]string{"", " granted ", " a lease, 100%"}, []workflow.PartnerID{ana, bob}), "AnaAnaAn granted BobBobBo a lease, 100%", "ana granted bob a lease, 100%"},
+		{said.Errorf("%s says %w", bob, evicted),
+			`BobBobBo says crew is evicted by AnaAnaAn: "she is 12D3KooWBobBobBobBob"`,
+			`bob says crew is evicted by ana: "she is 12D3KooWBobBobBobBob"`},
+		{fmt.Errorf("cannot start: %w (%d)", evicted, 3),
+			`cannot start: crew is evicted by AnaAnaAn: "she is 12D3KooWBobBobBobBob" (3)`,
+			`cannot start: crew is evicted by ana: "she is 12D3KooWBobBobBobBob" (3)`},
+		{fmt.Errorf("BananaAnaAnaAn and AnaAnaAns wait: %w", said.Errorf("%s", ana)),
+			"BananaAnaAnaAn and AnaAnaAns wait: AnaAnaAn", "BananaAnaAnaAn and AnaAnaAns wait: ana"},
+		{fmt.Errorf("%w, %w", said.Errorf("%s", bob), said.Errorf("%s, %s", bob, ana)), "BobBobBo, BobBobBo, AnaAnaAn",
+			"bob, bob, ana"},
+		{errors.Join(said.Errorf("of %s", ana), said.Errorf("of %s", bob)), "of AnaAnaAn\nof BobBobBo",
+			"of ana\nof bob"},
+		{said.Join([]string{"", " granted ", " a lease, 100%"}, []workflow.PartnerID{ana, bob}),
+			"AnaAnaAn granted BobBobBo a lease, 100%", "ana granted bob a lease, 100%"},
 	} {
 		if c.err.Error() != c.plain {
 			t.Errorf("got %s, want %s", c.err, c.plain)

@@ -26,7 +26,8 @@ func (c *checks) atEnd() {
 		c.w.out.Commits += m.disk.commits
 		for id, x := range c.promised[m.i] {
 			if !m.disk.facts[id] {
-				c.w.violate("durable: n%d had acknowledged number %d of %s, and it is not on its disk", m.i, x.Seq, c.w.label(x.Chain.Author))
+				c.w.violate("durable: n%d had acknowledged number %d of %s, and it is not on its disk", m.i, x.Seq,
+					c.w.label(x.Chain.Author))
 			}
 		}
 		room := len(c.w.def.Canonical()) + diskRoom + diskPerFact*len(m.disk.facts) + diskPerUser*len(c.w.users)
@@ -104,7 +105,8 @@ func (c *checks) instance(id string) {
 		m := v.m
 		if c.outside(v) {
 			if o := views[0]; o.takesPart(o.m) && o.takesPart(m) {
-				c.w.violate("convergent: n%d believes that it takes no part in %s, n%d that it does", m.i, id[:8], o.m.i)
+				c.w.violate("convergent: n%d believes that it takes no part in %s, n%d that it does", m.i, id[:8],
+					o.m.i)
 			} else if a, b := c.withoutLies(first), c.withoutLies(v.print); first != nil && !bytes.Equal(a, b) {
 				c.w.violate("convergent: n%d and n%d differ on %s:\n%s", where, m.i, id[:8], difference(a, b))
 			}
@@ -187,7 +189,8 @@ func takesPart(m *machine, print []byte) bool {
 // a contingency, while the one that could is gone for good or shut out by its clock.
 func (w *world) nobodyLeft(in *api.Instance) bool {
 	crane := w.nodes[craneAt]
-	return (crane.gone || crane.shutOut()) && slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return strings.Contains(t.Reason, "nobody can take") })
+	return (crane.gone || crane.shutOut()) &&
+		slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return strings.Contains(t.Reason, "nobody can take") })
 }
 
 // shutOut reports whether the machine's clock is so far behind that for it no certificate
@@ -220,7 +223,8 @@ func (c *checks) withoutLies(print []byte) (out []byte) {
 	for line := range strings.Lines(string(print)) {
 		var id factID
 		if x := refusedFact.FindStringSubmatch(line); x != nil {
-			if _, err := hex.Decode(id[:], []byte(x[1])); err == nil && (c.lies[id] || c.forged[id] != "" || c.byLiar(id)) {
+			if _, err := hex.Decode(id[:], []byte(x[1])); err == nil &&
+				(c.lies[id] || c.forged[id] != "" || c.byLiar(id)) {
 				continue
 			}
 		}
@@ -279,7 +283,8 @@ func (c *checks) single(id string, entries []api.LogEntry) {
 	}
 	seen := map[string]int{}
 	for _, e := range entries {
-		if e.Counted && (e.Kind == "success" || (e.Kind == "start" && !strings.Contains(e.Text, "try"))) {
+		undoes := strings.HasPrefix(e.Text, "compensation ") // of what counts, by order
+		if e.Counted && !undoes && (e.Kind == "success" || (e.Kind == "start" && !strings.Contains(e.Text, "try"))) {
 			seen[e.Kind+" of "+string(e.Task)]++
 		}
 	}
@@ -365,7 +370,8 @@ func (c *checks) hadDone(m *machine, d doneWork) bool {
 		if s := f.Body.Success; s != nil && is(s.Attempt) {
 			return true
 		}
-		if v := f.Body.Verdict; v != nil && slices.ContainsFunc(v.Actions, func(x choreo.Action) bool { return is(x.Attempt) }) {
+		if v := f.Body.Verdict; v != nil &&
+			slices.ContainsFunc(v.Actions, func(x choreo.Action) bool { return is(x.Attempt) }) {
 			return true
 		}
 	}

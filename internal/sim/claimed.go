@@ -39,7 +39,8 @@ func (p *Plan) enlist(r *rand.Rand) {
 // administer lets whoever has a role decide about the instances of two fifths of the definitions.
 func administer(r *rand.Rand, text string) string {
 	if k := r.IntN(5); k < len(Roles) {
-		return strings.Replace(text, "workflow: random\n", "workflow: random\nadministrators: "+string(Roles[k])+"\n", 1)
+		return strings.Replace(text, "workflow: random\n",
+			"workflow: random\nadministrators: "+string(Roles[k])+"\n", 1)
 	}
 	return text
 }
@@ -68,7 +69,8 @@ func dispute(r *rand.Rand, p *Plan) {
 		}
 	}
 	soon := func() time.Duration {
-		return min(p.Starts[r.IntN(len(p.Starts))].At+between(r, time.Minute, 20*time.Minute*p.Scale), p.Length-time.Minute)
+		return min(p.Starts[r.IntN(len(p.Starts))].At+between(r, time.Minute, 20*time.Minute*p.Scale),
+			p.Length-time.Minute)
 	}
 	user := func() int { return r.IntN(len(p.Users)) }
 	if r.IntN(3) == 0 { // a user is out of reach, with all at that node
@@ -76,7 +78,9 @@ func dispute(r *rand.Rand, p *Plan) {
 		p.Faults = append(p.Faults, p.cutOff(away, soon(), between(r, time.Minute, 20*time.Minute*p.Scale))...)
 	}
 	if r.IntN(3) == 0 { // a holder comes back as it was
-		p.Faults = append(p.Faults, Fault{At: soon(), Kind: OldDisk, Node: r.IntN(p.Nodes), For: between(r, time.Minute, 10*time.Minute*p.Scale)})
+		p.Faults = append(p.Faults, Fault{
+			At: soon(), Kind: OldDisk, Node: r.IntN(p.Nodes), For: between(r, time.Minute, 10*time.Minute*p.Scale),
+		})
 	}
 	if r.IntN(5) == 0 { // leases run out, by a clock that is ahead for a while
 		const day = 24 * time.Hour
@@ -92,6 +96,8 @@ func dispute(r *rand.Rand, p *Plan) {
 		p.Faults = append(p.Faults, Fault{At: soon(), Kind: Role, Other: user()})
 	}
 	if r.IntN(3) == 0 {
-		p.Faults = append(p.Faults, Fault{At: soon(), Kind: Impostor, Node: r.IntN(p.Nodes), For: between(r, time.Minute, 20*time.Minute*p.Scale)})
+		p.Faults = append(p.Faults, Fault{
+			At: soon(), Kind: Impostor, Node: r.IntN(p.Nodes), For: between(r, time.Minute, 20*time.Minute*p.Scale),
+		})
 	}
 }

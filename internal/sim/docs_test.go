@@ -110,7 +110,8 @@ func exists(t *testing.T, name string) error {
 	case "chaos":
 		return contains(t, "test/chaos/faults_test.go", fmt.Sprintf("{%q, ", rest))
 	case "mutant":
-		return errors.Join(contains(t, "internal/sim/mutants/mutants.go", fmt.Sprintf("{name: %q,", rest)), caught(t, rest))
+		return errors.Join(contains(t, "internal/sim/mutants/mutants.go", fmt.Sprintf("{name: %q,", rest)),
+			caught(t, rest))
 	case "seed":
 		return contains(t, "internal/sim/testdata/failed-seeds.txt", "\n"+rest+" ")
 	case "figures":

@@ -213,6 +213,7 @@ func (w *world) heal() {
 // note keeps a remark about a run, for readers of a failing one.
 func (w *world) note(format string, args ...any) {
 	if len(w.out.Notes) < 50 {
-		w.out.Notes = append(w.out.Notes, fmt.Sprintf("%s: ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
+		w.out.Notes = append(w.out.Notes,
+			fmt.Sprintf("%s: ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
 	}
 }

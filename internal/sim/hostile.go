@@ -41,7 +41,9 @@ func (w *world) sign(m *machine, f *choreo.Fact) (wire.Fact, factID, bool) {
 	if err != nil {
 		return wire.Fact{}, id, false
 	}
-	att := choreo.Attest([]factID{id}, func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })
+	att := choreo.Attest([]factID{id}, func(domain string, b []byte) []byte {
+		return trust.Sign(m.member.Key, domain, b)
+	})
 	w.out.Lies++
 	return wire.Fact{Raw: raw, Att: att[0]}, id, true
 }
@@ -137,7 +139,10 @@ func (w *world) betray(m *machine, f *wire.Facts) {
 	if kind == "" {
 		kind = "block"
 	}
-	verdict := &choreo.Verdict{Cause: choreo.CauseReported, Reason: "a lie", Actions: []choreo.Action{{Attempt: a, Kind: kind, Task: t.Contingency}}}
+	verdict := &choreo.Verdict{
+		Cause: choreo.CauseReported, Reason: "a lie",
+		Actions: []choreo.Action{{Attempt: a, Kind: kind, Task: t.Contingency}},
+	}
 	if t.Contingency != "" {
 		verdict.Actions[0].Partner = m.id
 	}

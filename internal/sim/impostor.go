@@ -96,7 +96,9 @@ func (l *lying) add(b choreo.Body, forged bool) bool {
 // giveTwice says that what somebody has done had been given to the liar's own user before the liar heard of that;
 // and, now and then, that this one had done it.
 func (l *lying) giveTwice(i worklist.Item) {
-	grant := worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+	grant := worklist.Grant{
+		Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select),
+	}
 	claim := l.w.inOwnName(l.m, l.f.Instance, grant)
 	if claim == nil || !l.add(choreo.Body{Claim: claim}, false) || l.w.r.IntN(2) == 0 {
 		return
@@ -118,9 +120,13 @@ func (w *world) falseClaim(m *machine, id workflow.InstanceID) (c *choreo.Claim,
 		return saying(worklist.Offer{Item: i, To: []worklist.User{worklist.User(m.id)}}), true
 	case k == 14 && len(mine) > 0: // that an item is offered by a policy that there is not
 		i := mine[w.r.IntN(len(mine))]
-		return saying(worklist.Offer{Item: i, To: []worklist.User{worklist.User(m.id)}, Under: worklist.ID(w.random(32))}), false
+		return saying(worklist.Offer{
+			Item: i, To: []worklist.User{worklist.User(m.id)}, Under: worklist.ID(w.random(32)),
+		}), false
 	case k == 8 && len(mine) > 0: // it decides, whoever it is
-		return w.falseDecision(m, id, worklist.Order{Item: mine[w.r.IntN(len(mine))], What: anOrder(w.r), Reason: "a lie"})
+		return w.falseDecision(m, id, worklist.Order{
+			Item: mine[w.r.IntN(len(mine))], What: anOrder(w.r), Reason: "a lie",
+		})
 	case k == 9: // that the instance ends
 		return w.falseDecision(m, id, worklist.Order{What: worklist.Cancel, Reason: "a lie"})
 	case k == 10: // what is kept counts
@@ -209,7 +215,8 @@ func (w *world) falseAgain(m *machine, id workflow.InstanceID) (verdict factID, 
 		order = verdict // that is none
 	}
 	return verdict, &choreo.Body{
-		Assign: &choreo.Assign{After: a, Verdict: verdict, Task: task, Partner: m.id}, Annex: &choreo.Annex{Order: &order},
+		Assign: &choreo.Assign{After: a, Verdict: verdict, Task: task, Partner: m.id},
+		Annex:  &choreo.Annex{Order: &order},
 	}
 }
 
@@ -237,7 +244,9 @@ func (w *world) aResult(m *machine, id workflow.InstanceID) (of worklist.Item, r
 }
 
 // aWord is what somebody said in an instance, as a machine's disk has it, in a fact like that.
-func aWord[T worklist.Body](w *world, m *machine, id workflow.InstanceID, like func(*choreo.Fact) bool) (said T, by factID, ok bool) {
+func aWord[T worklist.Body](
+	w *world, m *machine, id workflow.InstanceID, like func(*choreo.Fact) bool,
+) (said T, by factID, ok bool) {
 	facts := m.disk.factsOf(id)
 	var ids []factID
 	for fid, f := range facts {
@@ -306,7 +315,8 @@ func (w *world) inOwnName(m *machine, id workflow.InstanceID, b worklist.Body) *
 func (w *world) wordAt(m *machine) (said users.Spoken, key ed25519.PrivateKey, ok bool) {
 	for _, c := range m.overheard {
 		said, err := users.DecodeSpoken(c.Word)
-		if key := m.ring.keys[said.Signature.User.String()]; err == nil && key != nil && said.Device.Leaf().Node == m.id {
+		if key := m.ring.keys[said.Signature.User.String()]; err == nil && key != nil &&
+			said.Device.Leaf().Node == m.id {
 			return said, key, true
 		}
 	}
@@ -405,7 +415,9 @@ func (w *world) forgedResult(m *machine, id workflow.InstanceID) *choreo.Claim {
 	if !ok {
 		return nil
 	}
-	return w.forgedWord(m, id, worklist.Result{Item: g.Items[0], Grant: worklist.ID(by), Outputs: map[workflow.DataName]workflow.Value{}})
+	return w.forgedWord(m, id, worklist.Result{
+		Item: g.Items[0], Grant: worklist.ID(by), Outputs: map[workflow.DataName]workflow.Value{},
+	})
 }
 
 // pester brings words without end to the partners that a liar is connected to: it takes what is free and
@@ -424,7 +436,11 @@ func (w *world) pester(m *machine) {
 		}
 		taken := w.rowOf(m, o, func(r worklists.Row) bool { return r.Other != "" && !r.Over })
 		if taken != nil {
-			w.tell(m, o, taken.Instance, worklist.Grant{Items: []worklist.Item{taken.Item}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)})
+			w.tell(m, o, taken.Instance,
+				worklist.Grant{
+					Items: []worklist.Item{taken.Item}, Mode: worklist.Select,
+					Lease: worklist.DefaultLease(worklist.Select),
+				})
 			w.command(m, o, taken)
 		}
 	}
@@ -450,9 +466,13 @@ func (w *world) takeAndGiveBack(m, o *machine) {
 	if free == nil {
 		return
 	}
-	grant := worklist.Grant{Items: []worklist.Item{free.Item}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+	grant := worklist.Grant{
+		Items: []worklist.Item{free.Item}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select),
+	}
 	w.tell(m, o, free.Instance, grant)
-	had := w.rowOf(m, o, func(r worklists.Row) bool { return r.Item == free.Item && r.Instance == free.Instance && r.Mine != "" })
+	had := w.rowOf(m, o, func(r worklists.Row) bool {
+		return r.Item == free.Item && r.Instance == free.Instance && r.Mine != ""
+	})
 	if had != nil {
 		w.tell(m, o, had.Instance, worklist.Release{Item: had.Item, Grant: had.Grant})
 	}
@@ -482,7 +502,8 @@ func (w *world) tell(m, o *machine, id workflow.InstanceID, b worklist.Body) {
 		return
 	}
 	c.Nonce = [16]byte(w.random(16))
-	c.Word = users.EncodeSpoken(users.SpeakAsPartner(m.member.Key, m.member.Chain, choreo.SpokenOf(id, c.Says, c.Nonce)))
+	c.Word = users.EncodeSpoken(users.SpeakAsPartner(m.member.Key, m.member.Chain,
+		choreo.SpokenOf(id, c.Says, c.Nonce)))
 	req, err := wire.EncodeSpoken(wire.Spoken{Instance: id, Says: c.Says, Nonce: c.Nonce, Word: c.Word})
 	if err == nil {
 		_, _ = w.ask(m, o, worklists.ProtocolClaim, req)

@@ -43,7 +43,8 @@ func (c *checks) gaveUp(m *machine, id workflow.InstanceID) {
 			continue
 		}
 		if f, lacks := c.lacks(o, m, id); lacks && o.muteFor(m.arrived[f]) < unanswered {
-			c.w.violate("pruned: n%d gives up %s, and n%d does not have %s's %s", m.i, id.String()[:8], i, c.w.label(c.all[f].Chain.Author), said(c.all[f]))
+			c.w.violate("pruned: n%d gives up %s, and n%d does not have %s's %s", m.i, id.String()[:8], i,
+				c.w.label(c.all[f].Chain.Author), said(c.all[f]))
 			return
 		}
 	}
@@ -120,7 +121,8 @@ func (c *checks) inRoom(m *machine) {
 	}
 	for _, p := range slices.Sorted(maps.Keys(of)) {
 		if limit := c.w.plan.Room/2 + wire.MaxBundle; p != m.id && of[p] > limit {
-			c.w.violate("bounded: n%d has %d bytes of facts of %s, at most %d are expected", m.i, of[p], c.w.label(p), limit)
+			c.w.violate("bounded: n%d has %d bytes of facts of %s, at most %d are expected", m.i, of[p], c.w.label(p),
+				limit)
 		}
 	}
 }

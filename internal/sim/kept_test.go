@@ -28,7 +28,9 @@ func TestTimeOfPartition(t *testing.T) {
 		Starts: []sim.Start{{At: 20 * time.Second}}, Length: 2 * time.Hour, ConnectionTime: 3 * time.Hour,
 	}
 	for _, other := range []int{0, 2} {
-		p.Faults = append(p.Faults, sim.Fault{At: time.Minute, Kind: sim.Cut, Node: 1, Other: other, For: 90 * time.Minute})
+		p.Faults = append(p.Faults, sim.Fault{
+			At: time.Minute, Kind: sim.Cut, Node: 1, Other: other, For: 90 * time.Minute,
+		})
 	}
 	out := sim.Run(p, sim.Sound)
 	if len(out.Violations) > 0 || out.Tasks["t"] != workflow.Failed {

@@ -65,7 +65,8 @@ func (w *world) forge(m *machine, f *wire.Facts) {
 	if err != nil {
 		return
 	}
-	att := choreo.Attest([]choreo.FactID{lieID}, func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })
+	att := choreo.Attest([]choreo.FactID{lieID},
+		func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })
 	f.Facts = append(f.Facts, wire.Fact{Raw: raw, Att: att[0]})
 	w.checks.forged[lieID] = body.Kind()
 	w.out.Lies++

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -16,7 +16,7 @@ import (
 // holder's silence is judged by the last in the succession, and heard of.
 func (w *world) judging() time.Duration {
 	const slack, news = 15 * time.Second, 30 * time.Second
-	return slack + news + time.Duration(w.plan.Nodes)*choreo.GuardianTimeout
+	return slack + news + time.Duration(w.plan.Nodes)*waits.GuardianTimeout
 }
 
 // bound is what the definition implies: the latest end of any task, counted
@@ -60,7 +60,8 @@ func (w *world) unanswered() (later time.Duration) {
 		if before := w.worstBefore(p.Tasks); before < forEver { // else its tasks are clocked one by one until then
 			wait += before
 		}
-		later += max(wait-first, 0) + time.Duration(comes)*wait + time.Duration(1+comes)*(w.judging()+w.plan.ConnectionTime)
+		later += max(wait-first, 0) + time.Duration(comes)*wait +
+			time.Duration(1+comes)*(w.judging()+w.plan.ConnectionTime)
 	}
 	return later
 }
@@ -97,9 +98,10 @@ func (w *world) waitsFor(t, of workflow.TaskName) (waits bool) {
 	for _, x := range w.bounds.Chain(of) {
 		waits = waits || slices.Contains(preds, x)
 		w.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
-			waits = waits || r.Op == workflow.OpData && slices.ContainsFunc(r.Data.Names(), func(n workflow.DataName) bool {
-				return slices.Contains(w.def.Writers(n), x)
-			})
+			waits = waits || r.Op == workflow.OpData &&
+				slices.ContainsFunc(r.Data.Names(), func(n workflow.DataName) bool {
+					return slices.Contains(w.def.Writers(n), x)
+				})
 		})
 	}
 	return waits
@@ -143,7 +145,8 @@ func (c *checks) ended() {
 					continue
 				}
 				if print, err := m.node.Fingerprint(context.Background(), x.ID); err != nil || takesPart(m, print) {
-					c.w.violate("live: %s is still running at n%d %s after everything healed:\n%s", x.ID[:8], m.i, c.w.bound(), waiting(in))
+					c.w.violate("live: %s is still running at n%d %s after everything healed:\n%s", x.ID[:8], m.i,
+						c.w.bound(), waiting(in))
 				}
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -26,7 +26,9 @@ partitions:
 // worldOf is a world of two nodes before it runs, the first with p1, the other with p2.
 func worldOf(t *testing.T, text string) *world {
 	t.Helper()
-	w := &world{plan: Plan{Nodes: 2, Workflow: text, Pins: map[string]int{"p1": 0, "p2": 1}, ConnectionTime: time.Minute}}
+	w := &world{plan: Plan{
+		Nodes: 2, Workflow: text, Pins: map[string]int{"p1": 0, "p2": 1}, ConnectionTime: time.Minute,
+	}}
 	if err := w.define(); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,8 @@ func worldOf(t *testing.T, text string) *world {
 // them, and is not as late as if one task came after the other.
 func TestCompensationsAreNotWaitedFor(t *testing.T) {
 	w := worldOf(t, thereAndBack)
-	with := strings.Replace(thereAndBack, "  x: {timeout: 10m}\n", "  x: {timeout: 10m, compensate: u}\n  u: {timeout: 10h}\n", 1)
+	with := strings.Replace(thereAndBack, "  x: {timeout: 10m}\n",
+		"  x: {timeout: 10m, compensate: u}\n  u: {timeout: 10h}\n", 1)
 	undoes := worldOf(t, with)
 	if a, b := w.bound(), undoes.bound(); a != b {
 		t.Errorf("an instance must have ended %s after all healed, with a compensation %s", a, b)
@@ -55,7 +58,7 @@ func TestEachReturnToALiarTakesAWholeWait(t *testing.T) {
 	last, _ := w.bounds.WorstEnd("d") // p1 waits for it
 	first, _ := w.bounds.WorstEnd("a")
 	wait := last + w.bounds.Partition("p1").Timeout
-	least := honest + (wait - first) + 2*(wait+choreo.GuardianTimeout)
+	least := honest + (wait - first) + 2*(wait+waits.GuardianTimeout)
 	if is := w.bound(); is < least || w.patience() < is-honest {
 		t.Errorf("with a liar an instance must have ended %s after all healed, want at least %s; the run goes on for %s", is, least, w.patience())
 	}

@@ -69,9 +69,14 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 	want, got := all.Lines(), meaning.Shown(print)
 	if !slices.Equal(want, got) {
 		c.w.violate("meaning: n%d shows %s otherwise than its facts say:\n%s", m.i, id.String()[:8],
-			strings.Join(append(refusals(print), difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n")))), "\n"))
+			strings.Join(append(refusals(print),
+				difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n")))), "\n"))
 	}
 	c.stands(all, id, got)
+	if want, got := all.UnitLines(), meaning.ShownUnits(print); !slices.Equal(want, got) {
+		c.w.violate("units: n%d shows the resources of %s otherwise than its facts say:\n%s", m.i, id.String()[:8],
+			difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n"))))
+	}
 	c.readItems(m, id, all, print)
 	return h, facts
 }

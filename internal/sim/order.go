@@ -88,9 +88,11 @@ func (c *checks) oneJudge(m *machine, key job, v *choreo.Verdict) {
 		c.judges[key] = judge{m.i, c.w.now}
 		return
 	}
-	its := v.Cause == choreo.CauseReported || v.Cause == choreo.CauseTimeout && strings.Contains(v.Reason, "no result within")
+	its := v.Cause == choreo.CauseReported ||
+		v.Cause == choreo.CauseTimeout && strings.Contains(v.Reason, "no result within")
 	if before.node != m.i && !its && c.w.undisturbed() && before.at-c.w.disturbed > calmFor && !c.w.amnesia() {
-		c.w.violate("guardian: n%d judges %s %s after n%d had, although nothing was wrong", m.i, key.attempt, c.w.now-before.at, before.node)
+		c.w.violate("guardian: n%d judges %s %s after n%d had, although nothing was wrong", m.i, key.attempt,
+			c.w.now-before.at, before.node)
 	}
 }
 
@@ -119,7 +121,8 @@ func (c *checks) resumed(m *machine, n *node.Node) {
 			mine := t.State == workflow.Running && t.Partner == c.w.name(m)
 			over := t.Reason != "" // it failed, and nobody can take its contingency yet
 			if mine && !over && task.Type == workflow.Automatic && task.Retries.Times == 0 && !m.runs(x.ID) {
-				c.w.violate("resume: n%d does not run %s of %s, which was running when it stopped", m.i, t.Name, x.ID[:8])
+				c.w.violate("resume: n%d does not run %s of %s, which was running when it stopped", m.i, t.Name,
+					x.ID[:8])
 			}
 		}
 	}
@@ -168,7 +171,8 @@ func (c *checks) lifted(id workflow.InstanceID) {
 			continue
 		}
 		if k := (slot{id, b.Attempt.Slot}); presumed[b.Attempt] && !ended[k] && !others[k] {
-			c.w.violate("lifting: %s called off %s, which was only presumed to have failed", c.w.label(f.Chain.Author), b.Attempt)
+			c.w.violate("lifting: %s called off %s, which was only presumed to have failed", c.w.label(f.Chain.Author),
+				b.Attempt)
 		}
 	}
 }

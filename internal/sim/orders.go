@@ -40,9 +40,15 @@ func (w *world) decide(u *user, m *machine, n *node.Node) {
 	switch k := w.people.IntN(40); {
 	case k < 16 && len(in.Asks) > 0:
 		ask := in.Asks[w.people.IntN(len(in.Asks))]
-		w.order(u, m, n, id, ask.Task, []string{api.TaskAgain, api.TaskAgain, api.TaskContinue}[w.people.IntN(3)])
+		what := []string{api.TaskAgain, api.TaskAgain, api.TaskContinue}[w.people.IntN(3)]
+		if what == api.TaskAgain && w.out.Ordered%3 == 2 {
+			what = api.TaskSkip
+		}
+		w.order(u, m, n, id, ask.Task, what)
 	case k < 26 && len(w.results[id]) > 0:
 		w.adopt(u, m, n, id, w.results[id][w.people.IntN(len(w.results[id]))])
+	case k < 30 && len(in.Undoable) > 0:
+		w.order(u, m, n, id, in.Undoable[0], api.TaskUndo)
 	case k < 30:
 		w.order(u, m, n, id, task, api.TaskAgain)
 	case k < 33:
@@ -62,7 +68,11 @@ func (w *world) decide(u *user, m *machine, n *node.Node) {
 func (w *world) order(u *user, m *machine, n *node.Node, id string, t workflow.TaskName, what string) {
 	w.checks.peoples.intents[intent{u.id, id, ordering(what, t)}] = true
 	for range 1 + w.people.IntN(6)/5 {
-		out, err := n.OrderTask(context.Background(), api.TaskOrder{User: u.name, ID: id, Task: t, Order: what, Reason: "simulated"})
+		r := api.TaskOrder{User: u.name, ID: id, Task: t, Order: what, Reason: "simulated"}
+		if k := w.out.Ordered; what == api.TaskAgain && k%4 == 1 {
+			r.To = w.name(w.nodes[k%len(w.nodes)])
+		}
+		out, err := n.OrderTask(context.Background(), r)
 		if err != nil {
 			w.checks.toldNot(u, m, id, err)
 			return
@@ -146,7 +156,8 @@ func (c *checks) toldOrdered(u *user, m *machine, out *api.TaskOrdered) {
 	}
 	c.toldSaid(u, m, out.ID, out.At, out.Order+" "+string(out.Task), func(b worklist.Body, t *workflow.Task) bool {
 		x, is := b.(worklist.Order)
-		yes := is && x.What == out.Order && (out.Order == api.TaskCancel || t.Name == out.Task || x.Item.Slot == out.Task)
+		yes := is && x.What == out.Order &&
+			(out.Order == api.TaskCancel || t.Name == out.Task || x.Item.Slot == out.Task)
 		if yes && out.Order == api.TaskStop {
 			c.stops(out, x)
 		}
@@ -160,7 +171,8 @@ func (c *checks) toldNot(u *user, m *machine, id string, err error) {
 	w := c.w
 	wrong := w.wrong > 0 || u.unsure || u.dismissed || w.now-max(w.disturbed, w.newestUser()) < 10*time.Minute
 	var e *api.Error
-	if wrong || !errors.As(err, &e) || e.Code != api.NotAllowed || slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.skew != 0 || m.lied || m.forgot }) {
+	if wrong || !errors.As(err, &e) || e.Code != api.NotAllowed ||
+		slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.skew != 0 || m.lied || m.forgot }) {
 		return
 	}
 	instance, bad := workflow.ParseInstanceID(id)
@@ -179,7 +191,8 @@ func (c *checks) stops(out *api.TaskOrdered, x worklist.Order) {
 		return
 	}
 	c.w.at(c.w.now+time.Minute, func() {
-		if h.node != n || n == nil || h.paused > 0 || h.disk.full || h.lied || h.forgot || c.w.now-h.well < time.Minute {
+		if h.node != n || n == nil || h.paused > 0 || h.disk.full || h.lied || h.forgot ||
+			c.w.now-h.well < time.Minute {
 			return
 		}
 		a := choreo.AttemptID{Fact: choreo.FactID(x.Item.Assigned), Slot: x.Item.Slot}
@@ -202,14 +215,16 @@ func (c *checks) toldSaid(u *user, m *machine, id, at, what string, is func(work
 		return // it is said elsewhere
 	}
 	if !all.Decides(u.id, u.roles) {
-		c.w.violate("authorised: %s at n%d, who does not decide about %s, was told that %q is written down", u.name, m.i, id[:8], what)
+		c.w.violate("authorised: %s at n%d, who does not decide about %s, was told that %q is written down", u.name,
+			m.i, id[:8], what)
 	}
 	found := false
 	all.Words(func(_ choreo.FactID, who meaning.Voice, b worklist.Body) {
 		found = found || who.User == u.id && is(b, all.TaskOf(b))
 	})
 	if !found {
-		c.w.violate("claims: %s at n%d was told that %q about %s is written down, and n%d's disk does not have that", u.name, m.i, what, id[:8], h.i)
+		c.w.violate("claims: %s at n%d was told that %q about %s is written down, and n%d's disk does not have that",
+			u.name, m.i, what, id[:8], h.i)
 	}
 }
 
@@ -236,7 +251,8 @@ func (c *checks) decisionMeant(id workflow.InstanceID, u worklist.User, b workli
 	}
 	switch x := b.(type) {
 	case worklist.Order:
-		return meant(ordering(x.What, x.Item.Slot), ordering(x.What, t.Name)) || x.What == api.TaskCancel && c.cancelMeant(id, u)
+		return meant(ordering(x.What, x.Item.Slot), ordering(x.What, t.Name)) ||
+			x.What == api.TaskCancel && c.cancelMeant(id, u)
 	case worklist.Notify:
 		return meant("notify " + x.Policy.String())
 	case worklist.Adopt:

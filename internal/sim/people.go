@@ -73,7 +73,9 @@ func result(j runner.Job) runner.Result {
 // large gives what a task puts out of which a situation wants much.
 func large(j runner.Job) (res runner.Result) {
 	if strings.HasPrefix(string(j.Task), survey) {
-		res.Outputs = map[workflow.DataName]workflow.Value{big: strings.Repeat(string(j.Task)+" ", bigResult/(len(j.Task)+1))}
+		res.Outputs = map[workflow.DataName]workflow.Value{
+			big: strings.Repeat(string(j.Task)+" ", bigResult/(len(j.Task)+1)),
+		}
 	}
 	return res
 }
@@ -112,7 +114,9 @@ func (w *world) work(m *machine, n *node.Node) {
 			if t.State != workflow.Ready && t.State != workflow.Running && t.State != workflow.Failed {
 				continue
 			}
-			req := api.FinishRequest{ID: in.ID, Task: t.Name, Failed: !w.plan.Calm && w.people.IntN(8) == 0, Reason: "simulated"}
+			req := api.FinishRequest{
+				ID: in.ID, Task: t.Name, Failed: !w.plan.Calm && w.people.IntN(8) == 0, Reason: "simulated",
+			}
 			if !req.Failed {
 				req.Outputs = w.filledIn(t.Name)
 			}

@@ -104,7 +104,8 @@ func (f Fault) String() string {
 	case Split:
 		return at + fmt.Sprintf("split n0..n%d from the others for %s", f.Node, f.For)
 	case CrashIn:
-		return at + fmt.Sprintf("crash n%d in a commit, %s, for %s", f.Node, []string{"before it is durable", "after it is durable"}[f.Other%2], f.For)
+		return at + fmt.Sprintf("crash n%d in a commit, %s, for %s", f.Node,
+			[]string{"before it is durable", "after it is durable"}[f.Other%2], f.For)
 	case Clock:
 		return at + fmt.Sprintf("clock of n%d jumps by %s", f.Node, f.For*time.Duration(f.Other-1))
 	case Lossy:
@@ -122,7 +123,8 @@ func (f Fault) String() string {
 // String tells the plan in words.
 func (p Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %d nodes, connection time %s, faults for %s\n", p.Seed, p.Nodes, p.ConnectionTime, p.Length)
+	fmt.Fprintf(&b, "seed %d, %d nodes, connection time %s, faults for %s\n", p.Seed, p.Nodes, p.ConnectionTime,
+		p.Length)
 	if p.Keep > 0 || p.Room > 0 {
 		fmt.Fprintf(&b, "what has ended is kept for %s, %d bytes of facts are taken (0: any)\n", p.Keep, p.Room)
 	}
@@ -148,7 +150,9 @@ func (p Plan) String() string {
 
 // often and seldom weigh the kinds of faults.
 var (
-	often  = []FaultKind{Crash, Crash, CrashIn, CrashIn, Reboot, Cut, Cut, OneWay, Split, Split, Full, Pause, Sleep, Clock, Lossy}
+	often = []FaultKind{
+		Crash, Crash, CrashIn, CrashIn, Reboot, Cut, Cut, OneWay, Split, Split, Full, Pause, Sleep, Clock, Lossy,
+	}
 	seldom = []FaultKind{LostDisk, OldDisk, Gone, Lie, Lie, Cancel}
 )
 
@@ -169,7 +173,8 @@ const Stopped = 900_000
 func stops(r *rand.Rand, p *Plan) {
 	for range 1 + r.IntN(4) {
 		p.Faults = append(p.Faults, Fault{
-			At:   min(p.Starts[r.IntN(len(p.Starts))].At+time.Duration(r.Int64N(int64(20*time.Minute*p.Scale))), p.Length-1),
+			At: min(p.Starts[r.IntN(len(p.Starts))].At+time.Duration(r.Int64N(int64(20*time.Minute*p.Scale))),
+				p.Length-1),
 			Kind: Stop, Node: r.IntN(p.Nodes), For: time.Second + time.Duration(r.Int64N(int64(p.ConnectionTime*3/2))),
 		})
 	}
@@ -180,14 +185,17 @@ func stops(r *rand.Rand, p *Plan) {
 func roughen(r *rand.Rand, p *Plan) {
 	p.ConnectionTime = []time.Duration{3, 3, 5, 10}[r.IntN(4)] * time.Minute
 	for range 2 + r.IntN(3) {
-		p.Starts = append(p.Starts, Start{At: 10*time.Second + time.Duration(r.Int64N(int64(p.Length/2))), Node: r.IntN(p.Nodes)})
+		p.Starts = append(p.Starts, Start{
+			At: 10*time.Second + time.Duration(r.Int64N(int64(p.Length/2))), Node: r.IntN(p.Nodes),
+		})
 	}
 	for range 4 + r.IntN(8) {
 		p.Faults = append(p.Faults, randomFault(r, *p))
 	}
 	for i := range p.Faults {
 		f := &p.Faults[i]
-		f.At = min(p.Starts[r.IntN(len(p.Starts))].At+time.Duration(r.Int64N(int64(20*time.Minute*p.Scale))), p.Length-1)
+		f.At = min(p.Starts[r.IntN(len(p.Starts))].At+time.Duration(r.Int64N(int64(20*time.Minute*p.Scale))),
+			p.Length-1)
 		switch f.Kind {
 		case Cut, OneWay, Split, Crash, Pause:
 			if r.IntN(2) == 0 {
@@ -203,7 +211,8 @@ func NewPlan(seed uint64) Plan {
 	p := Plan{Seed: seed, Nodes: 2 + r.IntN(4), Scale: time.Duration(1 + r.IntN(4))}
 	strains := rand.New(rand.NewPCG(seed, 7))
 	claims := rand.New(rand.NewPCG(seed, 8))
-	strained, claimed := seed >= Strained && seed < Claimed, seed >= Claimed
+	equipped := seed >= Equipped
+	strained, claimed := seed >= Strained && seed < Claimed, seed >= Claimed && (!equipped || seed%2 == 1)
 	p.Length = time.Duration(30+r.IntN(90)) * time.Minute * p.Scale
 	p.ConnectionTime = []time.Duration{3, 10, 15, 30}[r.IntN(4)] * time.Minute
 	pace := Pace{Minute: p.Scale * time.Minute, Second: time.Second}
@@ -222,7 +231,9 @@ func NewPlan(seed uint64) Plan {
 	}
 	p.Workflow, p.Pins = RandomWorkflow(r, p.Nodes, pace)
 	for range 1 + r.IntN(3) {
-		p.Starts = append(p.Starts, Start{At: 10*time.Second + time.Duration(r.Int64N(int64(p.Length/3))), Node: r.IntN(p.Nodes)})
+		p.Starts = append(p.Starts, Start{
+			At: 10*time.Second + time.Duration(r.Int64N(int64(p.Length/3))), Node: r.IntN(p.Nodes),
+		})
 	}
 	for range r.IntN(14) {
 		p.Faults = append(p.Faults, randomFault(r, p))
@@ -230,7 +241,7 @@ func NewPlan(seed uint64) Plan {
 	if seed >= Rough {
 		roughen(rand.New(rand.NewPCG(seed, 4)), &p)
 	}
-	if seed >= Hostile && (!claimed || claims.IntN(5) == 0) {
+	if seed >= Hostile && (!claimed && !equipped || claims.IntN(5) == 0) {
 		harden(rand.New(rand.NewPCG(seed, 6)), &p)
 	}
 	if seed >= Stopped && seed < Hostile {
@@ -244,14 +255,18 @@ func NewPlan(seed uint64) Plan {
 		p.Workflow = offered(rand.New(rand.NewPCG(seed, 10)), p.Workflow)
 		dispute(claims, &p)
 	}
+	if equipped {
+		equip(rand.New(rand.NewPCG(seed, 11)), &p)
+	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	return p
 }
 
 func randomFault(r *rand.Rand, p Plan) Fault {
 	f := Fault{
-		At: time.Duration(r.Int64N(int64(p.Length))), Kind: often[r.IntN(len(often))], Node: r.IntN(p.Nodes), Other: r.IntN(3),
-		For: time.Duration(1+r.IntN(60)) * time.Second,
+		At: time.Duration(r.Int64N(int64(p.Length))), Kind: often[r.IntN(len(often))], Node: r.IntN(p.Nodes),
+		Other: r.IntN(3),
+		For:   time.Duration(1+r.IntN(60)) * time.Second,
 	}
 	if r.IntN(9) == 0 {
 		f.Kind = seldom[r.IntN(len(seldom))]

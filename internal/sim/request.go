@@ -25,7 +25,9 @@ func (r refusal) Answer() string { return r.Error() }
 var errNoAnswer = errors.New("simulated: no answer")
 
 // Request asks a partner.
-func (a asker) Request(_ context.Context, p workflow.PartnerID, _ []string, protocol string, req []byte) ([]byte, error) {
+func (a asker) Request(
+	_ context.Context, p workflow.PartnerID, _ []string, protocol string, req []byte,
+) ([]byte, error) {
 	w := a.m.w
 	j, ok := w.who(p)
 	if !ok || w.links[pair(a.m.i, j)] == nil {
@@ -88,7 +90,7 @@ func (w *world) repeat(from *machine, j int, req []byte) {
 		return
 	}
 	w.at(w.now+after, func() {
-		if to != from.i && w.links[pair(from.i, to)] != nil && !w.lost(from.i, to) {
+		if !w.hushed && to != from.i && w.links[pair(from.i, to)] != nil && !w.lost(from.i, to) {
 			_, _ = w.ask(from, w.nodes[to], worklists.ProtocolClaim, req)
 		}
 	})

@@ -9,7 +9,9 @@ import (
 // TestSameRunAgain runs a plan of each kind again and again: a seed that fails must fail each
 // time. The strained one has a disk that cannot read several entries.
 func TestSameRunAgain(t *testing.T) {
-	for _, seed := range []uint64{1, sim.Rough, sim.Peopled, sim.Stopped, sim.Hostile, sim.Strained, sim.Claimed, sim.Claimed + 3} {
+	for _, seed := range []uint64{
+		1, sim.Rough, sim.Peopled, sim.Stopped, sim.Hostile, sim.Strained, sim.Claimed, sim.Claimed + 3,
+	} {
 		p := sim.NewPlan(seed)
 		once := sim.Run(p, sim.Sound)
 		for range 3 {

@@ -46,6 +46,9 @@ func TestStrainedSeeds(t *testing.T) { several(t, sim.Strained, 10) }
 // TestClaimedSeeds runs a fixed set of those whose people's tasks are claimed by users.
 func TestClaimedSeeds(t *testing.T) { several(t, sim.Claimed, 12) }
 
+// TestEquippedSeeds runs a fixed set of those whose tasks hold resources.
+func TestEquippedSeeds(t *testing.T) { several(t, sim.Equipped, 12) }
+
 // fifty runs so many seeds.
 func fifty(t *testing.T, first uint64) { several(t, first, 50) }
 
@@ -95,7 +98,8 @@ func explore(t *testing.T, seed uint64, total *sim.Total) {
 	}
 	small := sim.Shrink(p, sim.Variant(*variant))
 	again := sim.Run(small, sim.Variant(*variant))
-	t.Fatalf("seed %d\n%s\n\nthe same in short (%d seeds before it were fine):\n%s\n%s\n%s", seed, strings.Join(out.Violations, "\n"), total.Seeds-1,
+	t.Fatalf("seed %d\n%s\n\nthe same in short (%d seeds before it were fine):\n%s\n%s\n%s", seed,
+		strings.Join(out.Violations, "\n"), total.Seeds-1,
 		small, strings.Join(again.Violations, "\n"), strings.Join(again.Notes, "\n"))
 }
 

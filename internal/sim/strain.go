@@ -68,7 +68,8 @@ func between(r *rand.Rand, lo, hi time.Duration) time.Duration {
 }
 
 func sleeps(name, more string, long, timeout time.Duration) string {
-	return fmt.Sprintf("  %s: {application: sleep, with: {for: %s}, timeout: %s%s}", name, workflow.FormatDuration(long), workflow.FormatDuration(timeout), more)
+	return fmt.Sprintf("  %s: {application: sleep, with: {for: %s}, timeout: %s%s}", name,
+		workflow.FormatDuration(long), workflow.FormatDuration(timeout), more)
 }
 
 // torn: a node is cut off while it works, is presumed gone, and another takes its task;
@@ -78,17 +79,21 @@ func torn(r *rand.Rand, p *Plan) *situation {
 	p.need(2)
 	k := r.IntN(p.Nodes)
 	o := (k + 1 + r.IntN(p.Nodes-1)) % p.Nodes
-	reconcile := []string{"keep-first", "keep-original", "keep-replacement", "keep-replacement", "keep-replacement"}[r.IntN(5)]
+	reconcile := []string{
+		"keep-first", "keep-original", "keep-replacement", "keep-replacement", "keep-replacement",
+	}[r.IntN(5)]
 	long := p.ConnectionTime + between(r, 2*time.Minute, 6*time.Minute)
 	s := &situation{places: map[int][]string{k: {"s0", "s1"}}, tasks: []string{
-		sleeps("s0", ", on-failure: {contingency: sx}, reconcile: "+reconcile, between(r, time.Minute, 2*time.Minute), time.Hour),
+		sleeps("s0", ", on-failure: {contingency: sx}, reconcile: "+reconcile, between(r, time.Minute, 2*time.Minute),
+			time.Hour),
 		sleeps("s1", ", after: s0", long+between(r, 5*time.Minute, 20*time.Minute), 2*time.Hour),
 		sleeps("sx", "", between(r, time.Second, time.Minute), time.Hour),
 	}}
 	if r.IntN(3) == 0 {
 		s.tasks = append(s.tasks, sleeps("s2", ", after: s0", between(r, time.Second, 10*time.Minute), time.Hour))
 		// s4 begins when both successes are known, so it has to say upon which it builds
-		s.tasks = append(s.tasks, sleeps("s3", "", long+10*time.Minute, 2*time.Hour), sleeps("s4", ", after: [s0, s3]", time.Minute, time.Hour))
+		s.tasks = append(s.tasks, sleeps("s3", "", long+10*time.Minute, 2*time.Hour),
+			sleeps("s4", ", after: [s0, s3]", time.Minute, time.Hour))
 		s.places[o] = []string{"s2", "s3", "s4"}
 	}
 	s.faults = func(at time.Duration) []Fault { return p.cutOff(k, at+30*time.Second, long) }
@@ -146,7 +151,8 @@ func meeting(r *rand.Rand, p *Plan) *situation {
 			after = fmt.Sprintf(", after: %s%d", survey, i-2)
 		}
 		name := fmt.Sprintf("%s%d", survey, i)
-		s.tasks = append(s.tasks, sleeps(name, ", out: ["+big+"]"+after, between(r, 5*time.Second, 20*time.Second), time.Hour))
+		s.tasks = append(s.tasks, sleeps(name, ", out: ["+big+"]"+after, between(r, 5*time.Second, 20*time.Second),
+			time.Hour))
 		s.places[1+i%2] = append(s.places[1+i%2], name)
 	}
 	for i := range 2 + r.IntN(3) { // the third's own, so that what it hands on is cut elsewhere
@@ -164,7 +170,8 @@ func meeting(r *rand.Rand, p *Plan) *situation {
 		cut(0, 3, apart+2*met)
 		cut(3, 1, apart)
 		cut(3, 2, apart)
-		return append(out, Fault{At: from + apart + met, Kind: Gone, Node: 1}, Fault{At: from + apart + met, Kind: Gone, Node: 2})
+		return append(out, Fault{At: from + apart + met, Kind: Gone, Node: 1},
+			Fault{At: from + apart + met, Kind: Gone, Node: 2})
 	}
 	return s
 }
@@ -180,7 +187,8 @@ func crowd(r *rand.Rand, p *Plan) *situation {
 		name := fmt.Sprintf("r%d", i)
 		last += name + ", "
 		does := []string{", on-failure: release", ", on-failure: {contingency: sx}"}[r.IntN(2)]
-		s.tasks = append(s.tasks, sleeps(name, ", after: s0"+does, between(r, time.Second, 30*time.Minute), 2*time.Hour))
+		s.tasks = append(s.tasks, sleeps(name, ", after: s0"+does, between(r, time.Second, 30*time.Minute),
+			2*time.Hour))
 		s.places[1] = append(s.places[1], name)
 	}
 	s.tasks = append(s.tasks, last+"s0]}")
@@ -218,7 +226,10 @@ func befall(r *rand.Rand, p *Plan, s *situation) {
 	for _, kind := range []FaultKind{Usurp, Usurp, Heavy, Replay, Unread} {
 		if r.IntN(3) == 0 {
 			start := p.Starts[r.IntN(len(p.Starts))].At
-			f := Fault{At: start + between(r, 0, 15*time.Minute*p.Scale), Kind: kind, Node: r.IntN(p.Nodes), For: between(r, time.Minute, 10*time.Minute*p.Scale)}
+			f := Fault{
+				At: start + between(r, 0, 15*time.Minute*p.Scale), Kind: kind, Node: r.IntN(p.Nodes),
+				For: between(r, time.Minute, 10*time.Minute*p.Scale),
+			}
 			if kind == Replay { // what is over by then
 				f.At = between(r, p.Length/2, p.Length-time.Minute)
 			}

@@ -86,5 +86,6 @@ func (t Total) String() string {
 		people = fmt.Sprintf("; users took %d items and passed %d on, %d results counted, %d were kept for later, %d came too late and %d were adopted, %d orders, %d requests", t.Taken, t.PassedOn, t.Recorded, t.Away, t.TooLate, t.Adopted, t.Ordered, t.Requests)
 	}
 	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by the chosen node, %d passed on%s; fingerprint %x",
-		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone, t.Kept, t.Passed, people, t.Fingerprint[:8])
+		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies,
+		t.Superseded, t.Undone, t.Kept, t.Passed, people, t.Fingerprint[:8])
 }

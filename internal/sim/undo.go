@@ -2,11 +2,13 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // knownToAll checks, when a compensation begins, that every participant has the
@@ -37,11 +39,13 @@ func (c *checks) undone(id workflow.InstanceID, in *api.Instance) {
 	}
 	for done, n := range begun {
 		f := c.all[done]
-		if !superseded(in, f) && !c.w.amnesia() { // of two stores that were put back nobody may have it any more
-			c.w.violate("compensation: %s's success of %s stands, and was compensated", c.w.label(f.Chain.Author), f.Body.Success.Attempt)
+		if !superseded(in, f) && !c.ordered(f) && !c.w.amnesia() { // of two stores that were put back nobody may have it any more
+			c.w.violate("compensation: %s's success of %s stands, and was compensated", c.w.label(f.Chain.Author),
+				f.Body.Success.Attempt)
 		}
 		if n > 1 && !c.w.amnesia() {
-			c.w.violate("compensation: %s's success of %s was compensated %d times", c.w.label(f.Chain.Author), f.Body.Success.Attempt, n)
+			c.w.violate("compensation: %s's success of %s was compensated %d times", c.w.label(f.Chain.Author),
+				f.Body.Success.Attempt, n)
 		}
 		c.w.out.Undone += n
 	}
@@ -49,10 +53,15 @@ func (c *checks) undone(id workflow.InstanceID, in *api.Instance) {
 		return
 	}
 	for _, t := range in.Tasks {
+		if strings.Contains(t.Reason, "it is to be undone, by order") {
+			c.w.violate("compensation: %s by %s is to be undone by order, all know it, and that has not begun", t.Name,
+				t.Partner)
+		}
 		for _, s := range t.Superseded {
 			c.w.out.Superseded++
 			if s.Compensation == string(choreo.CompensationWaits) {
-				c.w.violate("compensation: %s by %s lost, all know it, and its compensation has not begun", s.Task, s.Partner)
+				c.w.violate("compensation: %s by %s lost, all know it, and its compensation has not begun", s.Task,
+					s.Partner)
 			}
 		}
 	}
@@ -64,4 +73,18 @@ func superseded(in *api.Instance, f *choreo.Fact) bool {
 	return slices.ContainsFunc(in.Tasks, func(t api.Task) bool {
 		return slices.ContainsFunc(t.Superseded, func(s api.Superseded) bool { return s.Ended.Equal(at) })
 	})
+}
+
+// ordered reports whether somebody ordered that a success be undone.
+func (c *checks) ordered(success *choreo.Fact) bool {
+	for _, f := range c.all {
+		if f.Instance != success.Instance || f.Body.Claim == nil {
+			continue
+		}
+		x, is := f.Body.Claim.Body().(worklist.Order)
+		if is && x.What == worklist.Undo && slices.Contains(f.Body.Claim.About(), success.Body.Success.Attempt) {
+			return true
+		}
+	}
+	return false
 }

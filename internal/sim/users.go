@@ -77,7 +77,10 @@ func (w *world) welcome() {
 		w.at(3*time.Second, func() { w.make(u, w.plan.Users[i]) })
 	}
 	for _, m := range w.nodes {
-		u := &user{name: w.name(m), id: worklist.User(m.id), had: map[int][]api.Item{}, roles: m.member.Chain.Leaf().Roles, keys: map[int]time.Time{m.i: base.Add(-24 * time.Hour)}}
+		u := &user{
+			name: w.name(m), id: worklist.User(m.id), had: map[int][]api.Item{}, roles: m.member.Chain.Leaf().Roles,
+			keys: map[int]time.Time{m.i: base.Add(-24 * time.Hour)},
+		}
 		u.now = u.roles
 		w.users = append(w.users, u)
 		w.uses(u, m)
@@ -171,7 +174,7 @@ func (w *world) use(u *user, m *machine, n *node.Node) {
 		w.finish(u, m, n, x)
 	case x.State == api.ItemReady && k == 1: // who decides may
 		w.passOn(u, m, n, x)
-	case x.State == api.ItemReady:
+	case x.State == api.ItemReady: // also what waits for a resource: it is refused
 		w.take(u, m, n, list, x)
 	case x.State == api.ItemDone && k > 2, k == 9: // it rests
 	case k < 5 || x.State == api.ItemDone:
@@ -192,7 +195,8 @@ func (w *world) use(u *user, m *machine, n *node.Node) {
 func (w *world) take(u *user, m *machine, n *node.Node, list []api.Item, x api.Item) {
 	of := []api.Item{x}
 	for _, o := range list {
-		if o.ID != x.ID && o.State == api.ItemReady && o.Instance == x.Instance && o.Partner == x.Partner && w.people.IntN(3) == 0 {
+		if o.ID != x.ID && o.State == api.ItemReady && o.Instance == x.Instance && o.Partner == x.Partner &&
+			w.people.IntN(3) == 0 {
 			of = append(of, o)
 		}
 	}
@@ -221,7 +225,8 @@ func (w *world) take(u *user, m *machine, n *node.Node, list []api.Item, x api.I
 
 func (w *world) giveBack(u *user, m *machine, n *node.Node, x api.Item) {
 	w.checks.intends(u, x.ID, api.ClaimRelease)
-	if _, err := n.ClaimItems(context.Background(), api.ClaimRequest{User: u.name, Claim: api.ClaimRelease, Items: []string{x.ID}}); err == nil {
+	if _, err := n.ClaimItems(context.Background(),
+		api.ClaimRequest{User: u.name, Claim: api.ClaimRelease, Items: []string{x.ID}}); err == nil {
 		w.checks.toldGivenBack(u, m, x)
 	}
 }

@@ -92,7 +92,8 @@ func (w *world) proof(m *machine, of workflow.PartnerID) []byte {
 		return w.random(64)
 	}
 	e := trust.Eviction{
-		Mesh: w.mesh.ID(), Issuer: m.id, Number: 1, Partner: of, Reason: "a lie", At: trust.WallOf(base), Chain: m.member.Chain,
+		Mesh: w.mesh.ID(), Issuer: m.id, Number: 1, Partner: of, Reason: "a lie", At: trust.WallOf(base),
+		Chain: m.member.Chain,
 	}
 	e.Signature = trust.Sign(m.member.Key, "eviction", trust.EncodeEviction(e))
 	return trust.EncodeEviction(e)
@@ -147,7 +148,9 @@ func (w *world) begin(m *machine, to workflow.PartnerID, msg *wire.Message) {
 		}},
 	}
 	if x, id, ok := w.sign(m, lie); ok {
-		msg.Facts = append(msg.Facts, wire.Facts{Instance: choreo.InstanceOf(id), Definition: def.Canonical(), Facts: []wire.Fact{x}, Next: true})
+		msg.Facts = append(msg.Facts, wire.Facts{
+			Instance: choreo.InstanceOf(id), Definition: def.Canonical(), Facts: []wire.Fact{x}, Next: true,
+		})
 		w.checks.unbegun[choreo.InstanceOf(id)] = true
 	}
 }
@@ -187,7 +190,10 @@ func (w *world) burden(m *machine, to workflow.PartnerID, f *wire.Facts) {
 	}
 	for ; room > heavyFact+4096 && (l == nil || l.sent < heavyLoad); room -= heavyFact + 1024 {
 		large := workflow.Value(strings.Repeat("x", heavyFact))
-		body := choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: w.def.Tasks[0].Name}, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"a-lie": large}}}
+		body := choreo.Body{Success: &choreo.Success{
+			Attempt: choreo.AttemptID{Slot: w.def.Tasks[0].Name}, Try: 1,
+			Outputs: map[workflow.DataName]workflow.Value{"a-lie": large},
+		}}
 		lie := w.fresh(m, f, known, id, body)
 		if l != nil {
 			lie = &choreo.Fact{Instance: f.Instance, Chain: l.last.Chain, Seq: l.last.Seq + 1, Prev: l.id, Body: body}
@@ -244,7 +250,8 @@ func (w *world) replay(m *machine, msg *wire.Message) {
 			return
 		}
 		if fid, f, err := w.read.raw(x.Raw); err == nil && x.Att == nil && f.Chain.Author == m.id { // it was never sent
-			x.Att = choreo.Attest([]factID{fid}, func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })[0]
+			x.Att = choreo.Attest([]factID{fid},
+				func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })[0]
 		}
 		out.Facts = append(out.Facts, x)
 	}

@@ -59,7 +59,8 @@ func TestVanish(t *testing.T) {
 func vanishing(nodes int, v *sim.Vanish) sim.Plan {
 	return sim.Plan{
 		Seed: 16, Nodes: nodes, Workflow: eleven, Pins: map[string]int{"p1": 0, "p2": 1, "p3": 2}, Scale: 1, Calm: true,
-		Starts: []sim.Start{{At: 20 * time.Second, Node: nodes - 1}}, Length: 30 * time.Second, ConnectionTime: 15 * time.Minute, Vanish: v,
+		Starts: []sim.Start{{At: 20 * time.Second, Node: nodes - 1}}, Length: 30 * time.Second,
+		ConnectionTime: 15 * time.Minute, Vanish: v,
 	}
 }
 

@@ -60,7 +60,8 @@ type doneWork struct {
 }
 
 func newChecks(w *world) checks {
-	return checks{w: w, promised: make([]map[factID]choreo.Head, w.plan.Nodes), forged: map[factID]string{}, lies: map[factID]bool{}, settled: map[string][]byte{},
+	return checks{w: w, promised: make([]map[factID]choreo.Head, w.plan.Nodes), forged: map[factID]string{},
+		lies: map[factID]bool{}, settled: map[string][]byte{},
 		crowded: map[lacking]time.Duration{},
 		all:     map[factID]*choreo.Fact{}, judges: map[job]judge{},
 		parties: map[workflow.InstanceID][]workflow.PartnerID{}, beganBy: map[workflow.InstanceID]workflow.PartnerID{},
@@ -83,7 +84,8 @@ func (c *checks) sent(m *machine, frame []byte) *wire.Message {
 	for _, h := range msg.Heads {
 		for _, x := range h.Heads {
 			if !m.disk.facts[x.ID] {
-				c.w.violate("durable: n%d acknowledges number %d of %s, which is not on its disk", m.i, x.Seq, c.w.label(x.Chain.Author))
+				c.w.violate("durable: n%d acknowledges number %d of %s, which is not on its disk", m.i, x.Seq,
+					c.w.label(x.Chain.Author))
 			}
 			if c.promised[m.i] == nil {
 				c.promised[m.i] = map[factID]choreo.Head{}
@@ -161,7 +163,8 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	}
 	if g := f.Body.Genesis; g != nil {
 		if c.unbegun[choreo.InstanceOf(id)] {
-			c.w.violate("authorised: n%d takes in %s, which its author may not begin", m.i, choreo.InstanceOf(id).String()[:8])
+			c.w.violate("authorised: n%d takes in %s, which its author may not begin", m.i,
+				choreo.InstanceOf(id).String()[:8])
 			return
 		}
 		c.parties[choreo.InstanceOf(id)], c.beganBy[choreo.InstanceOf(id)] = g.Succession, f.Chain.Author
@@ -284,7 +287,8 @@ func (w *world) amnesia() bool {
 // A node that was rebooted has only its wall clock to go by.
 func (c *checks) notEarly(m *machine, id workflow.InstanceID, wait time.Duration, what string) {
 	if since, ok := m.learned[id]; ok && m.boots == 0 && c.w.now-since < wait {
-		c.w.violate("time: at n%d %s is over %s after the instance came to be known there; it is %s", m.i, what, c.w.now-since, wait)
+		c.w.violate("time: at n%d %s is over %s after the instance came to be known there; it is %s", m.i, what,
+			c.w.now-since, wait)
 	}
 }
 
@@ -309,7 +313,8 @@ func (c *checks) clocked(m *machine, id workflow.InstanceID) {
 		}
 		start, bounded := c.w.bounds.WaitStart(t.Name)
 		if bounded {
-			c.fires(m, id, t.Name, c.w.now, c.w.now+start+t.TimeToWait+moment.Grace(c.w.plan.ConnectionTime)+time.Minute)
+			c.fires(m, id, t.Name, c.w.now,
+				c.w.now+start+t.TimeToWait+moment.Grace(c.w.plan.ConnectionTime)+time.Minute)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -75,12 +76,11 @@ func (c *checks) onDisk(x api.Item) *meaning.Item {
 	if m == nil || m.lied || err != nil {
 		return nil
 	}
-	h, err := meaning.New(c.w.def, m.disk.factsOf(id))
-	if err != nil {
+	all := c.onDiskOf(m, id)
+	if all == nil {
 		return nil // it is said elsewhere
 	}
-	h.Hear(c.voices(id))
-	for _, it := range h.Of(h.All()).Items() {
+	for _, it := range all.Items() {
 		if itemID(id, it.Item()) == x.ID {
 			return it
 		}
@@ -94,17 +94,21 @@ func (c *checks) toldTaken(u *user, m *machine, x api.Item) {
 	if h == nil || h.lied || h.forgot {
 		return
 	}
-	if it := c.onDisk(x); it == nil || !slices.ContainsFunc(it.Holds, func(h *meaning.Hold) bool { return h.User == u.id }) {
-		c.w.violate("claims: %s at n%d was told that it has %s of %s, and n%d's disk has no grant", u.name, m.i, x.Task, x.Instance[:8], h.i)
+	if it := c.onDisk(x); it == nil || !slices.ContainsFunc(it.Holds,
+		func(h *meaning.Hold) bool { return h.User == u.id }) {
+		c.w.violate("claims: %s at n%d was told that it has %s of %s, and n%d's disk has no grant", u.name, m.i, x.Task,
+			x.Instance[:8], h.i)
 	} else if it.Open == nil || it.Open.User != u.id {
-		c.w.violate("claims: %s at n%d was told that it has %s of %s, and by n%d's disk it has not", u.name, m.i, x.Task, x.Instance[:8], h.i)
+		c.w.violate("claims: %s at n%d was told that it has %s of %s, and by n%d's disk it has not", u.name, m.i,
+			x.Task, x.Instance[:8], h.i)
 	}
 }
 
 // toldGivenBack checks that a user who was told so does not have an item any more.
 func (c *checks) toldGivenBack(u *user, m *machine, x api.Item) {
 	if it := c.onDisk(x); it != nil && it.Open != nil && it.Open.User == u.id {
-		c.w.violate("claims: %s at n%d was told that %s of %s is given back, and it has it", u.name, m.i, x.Task, x.Instance[:8])
+		c.w.violate("claims: %s at n%d was told that %s of %s is given back, and it has it", u.name, m.i, x.Task,
+			x.Instance[:8])
 	}
 }
 
@@ -115,11 +119,14 @@ func (c *checks) toldPassed(u *user, m *machine, x api.Item, to worklist.User) {
 	switch {
 	case h == nil || h.lied || h.forgot:
 	case it == nil:
-		c.w.violate("claims: %s at n%d was told that %s of %s passed on, and n%d's disk does not have that", u.name, m.i, x.Task, x.Instance[:8], h.i)
+		c.w.violate("claims: %s at n%d was told that %s of %s passed on, and n%d's disk does not have that", u.name,
+			m.i, x.Task, x.Instance[:8], h.i)
 	case to == "" && it.Open != nil:
-		c.w.violate("claims: %s at n%d was told that %s of %s is free, and by n%d's disk %s has it", u.name, m.i, x.Task, x.Instance[:8], h.i, it.Open.User)
+		c.w.violate("claims: %s at n%d was told that %s of %s is free, and by n%d's disk %s has it", u.name, m.i,
+			x.Task, x.Instance[:8], h.i, it.Open.User)
 	case to != "" && (it.Open == nil || it.Open.User != to):
-		c.w.violate("claims: %s at n%d was told that %s of %s is kept for %s, and by n%d's disk it is not", u.name, m.i, x.Task, x.Instance[:8], to, h.i)
+		c.w.violate("claims: %s at n%d was told that %s of %s is kept for %s, and by n%d's disk it is not", u.name, m.i,
+			x.Task, x.Instance[:8], to, h.i)
 	}
 }
 
@@ -135,7 +142,8 @@ func (c *checks) toldRecorded(u *user, m *machine, x api.Item, in api.ItemResult
 		return
 	}
 	if !late && (it.End == nil || it.End.User != u.id) {
-		c.w.violate("claims: %s at n%d was told that its result of %s of %s counts, and by n%d's disk it does not:\n%s", u.name, m.i, x.Task, x.Instance[:8], h.i, strings.Join(it.Lines(), "\n"))
+		c.w.violate("claims: %s at n%d was told that its result of %s of %s counts, and by n%d's disk it does not:\n%s",
+			u.name, m.i, x.Task, x.Instance[:8], h.i, strings.Join(it.Lines(), "\n"))
 	}
 	c.peoples.recorded = append(c.peoples.recorded, recorded{u, x, saidOf(in.Failed, in.Outputs), h.i, m.i})
 }
@@ -147,7 +155,8 @@ func (c *checks) toldNever(u *user, m *machine, x api.Item) {
 	if h == nil || h.lied || h.forgot || m.forgot {
 		return
 	}
-	if it := c.onDisk(x); it != nil && slices.ContainsFunc(it.Holds, func(h *meaning.Hold) bool { return h.User == u.id }) {
+	if it := c.onDisk(x); it != nil && slices.ContainsFunc(it.Holds,
+		func(h *meaning.Hold) bool { return h.User == u.id }) {
 		c.w.violate("claims: %s at n%d was told that %s of %s was not given to it, and n%d's disk has the grant: its work is lost", u.name, m.i, x.Task, x.Instance[:8], h.i)
 	}
 }
@@ -230,8 +239,12 @@ func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.Hist
 		c.itemAtEnd(m, id, it, in)
 	}
 	for _, r := range c.peoples.recorded {
-		if r.item.Instance == id.String() && !c.w.nodes[r.at].gone && !slices.ContainsFunc(items, func(it *meaning.Item) bool { return itemID(id, it.Item()) == r.item.ID && has(it, r) }) {
-			c.w.violate("durable: %s was told that its result of %s of %s is recorded, and nobody has it", r.user.name, r.item.Task, id.String()[:8])
+		if r.item.Instance == id.String() && !c.w.nodes[r.at].gone &&
+			!slices.ContainsFunc(items, func(it *meaning.Item) bool {
+				return itemID(id, it.Item()) == r.item.ID && has(it, r)
+			}) {
+			c.w.violate("durable: %s was told that its result of %s of %s is recorded, and nobody has it", r.user.name,
+				r.item.Task, id.String()[:8])
 		}
 	}
 	for _, r := range c.peoples.away {
@@ -262,7 +275,8 @@ func (c *checks) itemAtEnd(m *machine, id workflow.InstanceID, it *meaning.Item,
 		}
 		shown := slices.ContainsFunc(in.Incidents, func(x api.Incident) bool { return strings.HasPrefix(x.What, said) })
 		if r != it.End && !shown {
-			c.w.violate("claims: a result of %s for %s of %s is neither its end nor shown at n%d as kept", name(r.User), it.Attempt, id.String()[:8], m.i)
+			c.w.violate("claims: a result of %s for %s of %s is neither its end nor shown at n%d as kept", name(r.User),
+				it.Attempt, id.String()[:8], m.i)
 		}
 	}
 	if i, ok := c.w.who(it.Holder); ok && !c.w.nodes[i].lied {
@@ -270,7 +284,8 @@ func (c *checks) itemAtEnd(m *machine, id workflow.InstanceID, it *meaning.Item,
 	}
 	for n, v := range c.endOutputs(it) {
 		if fmt.Sprint(it.End.Says.Outputs[n]) != v {
-			c.w.violate("claims: %s of %s says %s = %s, and %s had handed in %v", it.Attempt, id.String()[:8], n, v, name(it.End.User), it.End.Says.Outputs)
+			c.w.violate("claims: %s of %s says %s = %s, and %s had handed in %v", it.Attempt, id.String()[:8], n, v,
+				name(it.End.User), it.End.Says.Outputs)
 		}
 	}
 }
@@ -297,10 +312,12 @@ func (c *checks) endOutputs(it *meaning.Item) map[workflow.DataName]string {
 // else, and to one person only so often.
 func (c *checks) given(id workflow.InstanceID, it *meaning.Item) {
 	for _, h := range it.Both() {
-		c.w.violate("claims: %s of %s was given to %s, and its holder knew that somebody had it", it.Attempt, id.String()[:8], h.User)
+		c.w.violate("claims: %s of %s was given to %s, and its holder knew that somebody had it", it.Attempt,
+			id.String()[:8], h.User)
 	}
 	for _, h := range it.Unoffered() {
-		c.w.violate("claims: %s of %s was given to %s, to whom its holder had not offered it", it.Attempt, id.String()[:8], h.User)
+		c.w.violate("claims: %s of %s was given to %s, to whom its holder had not offered it", it.Attempt,
+			id.String()[:8], h.User)
 	}
 	times := map[worklist.User]int{}
 	for _, h := range it.Holds {
@@ -309,7 +326,8 @@ func (c *checks) given(id workflow.InstanceID, it *meaning.Item) {
 	i, _ := c.w.who(it.Holder)
 	for _, u := range slices.Sorted(maps.Keys(times)) {
 		if times[u] > choreo.MaxGrants && !c.w.nodes[i].forgot {
-			c.w.violate("bounded: %s of %s was given to %s %d times, at most %d are expected", it.Attempt, id.String()[:8], u, times[u], choreo.MaxGrants)
+			c.w.violate("bounded: %s of %s was given to %s %d times, at most %d are expected", it.Attempt,
+				id.String()[:8], u, times[u], choreo.MaxGrants)
 		}
 	}
 }
@@ -320,7 +338,9 @@ func (c *checks) handedIn(id workflow.InstanceID, r recorded, items []*meaning.I
 	if holder.lied || holder.gone || device.gone || device.node == nil || device.lied {
 		return
 	}
-	came := slices.ContainsFunc(items, func(it *meaning.Item) bool { return itemID(id, it.Item()) == r.item.ID && has(it, r) })
+	came := slices.ContainsFunc(items, func(it *meaning.Item) bool {
+		return itemID(id, it.Item()) == r.item.ID && has(it, r)
+	})
 	kept, err := device.node.Outbox(context.Background())
 	shown := slices.ContainsFunc(kept, func(x api.Undelivered) bool {
 		return x.Instance == r.item.Instance && x.Task == r.item.Task && x.User == r.user.name && x.Refused != ""
@@ -354,20 +374,22 @@ func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
 			what = saidOf(x.Failed, outputs)
 		}
 		if len(worklist.About(body)) == 0 && !c.decisionMeant(id, who.User, body, &workflow.Task{}) {
-			c.w.violate("authorised: in %s fact %s orders %v in the name of %s, who never meant that", id.String()[:8], fact.Short(), body, who.User)
+			c.w.violate("authorised: in %s fact %s orders %v in the name of %s, who never meant that", id.String()[:8],
+				fact.Short(), body, who.User)
 		}
 		for _, i := range worklist.About(body) {
 			if c.decisionMeant(id, who.User, body, all.TaskOf(body)) {
 				continue
 			}
 			if !c.peoples.intents[intent{who.User, itemID(id, i), what}] {
-				c.w.violate("authorised: in %s fact %s says %q of %s in the name of %s, who never meant that", id.String()[:8], fact.Short(), what, i.Slot, who.User)
+				c.w.violate("authorised: in %s fact %s says %q of %s in the name of %s, who never meant that",
+					id.String()[:8], fact.Short(), what, i.Slot, who.User)
 			}
 		}
 	})
 }
 
-// watchOffers checks now and then that no item is forgotten.
+// watchOffers checks now and then that no item is forgotten, nor what waits for a resource.
 func (w *world) watchOffers() {
 	if w.hushed {
 		return
@@ -404,9 +426,11 @@ func (c *checks) offers(m *machine) {
 		if err != nil || in.State != workflow.InstanceRunning {
 			continue
 		}
+		c.served(m, in)
 		for _, t := range in.Tasks {
 			task := c.w.def.Task(t.Name)
-			if task.Type == workflow.Automatic || t.Partner != c.w.name(m) || t.State != workflow.Ready && t.State != workflow.Running {
+			if task.Type == workflow.Automatic || t.Partner != c.w.name(m) ||
+				t.State != workflow.Ready && t.State != workflow.Running {
 				continue
 			}
 			it, clear := c.itemNow(m, in, t.Name)
@@ -429,8 +453,10 @@ func (c *checks) leased(m *machine, in *api.Instance, it *meaning.Item) {
 	}
 	grant := it.Open.Grants[len(it.Open.Grants)-1]
 	since := time.UnixMilli(m.disk.factsOf(id)[grant].At)
-	if wall := m.bornWall.Add(c.w.now - m.born); m.arrived[grant] < m.born && wall.Sub(since) > worklist.DefaultLease(it.Open.Mode)+time.Minute {
-		c.w.violate("claims: %s has %s of %s at n%d since %s by its clock, now %s: its lease is over", it.Open.User, it.Attempt, in.ID[:8], m.i, since.UTC(), wall)
+	if wall := m.bornWall.Add(c.w.now - m.born); m.arrived[grant] < m.born &&
+		wall.Sub(since) > worklist.DefaultLease(it.Open.Mode)+time.Minute {
+		c.w.violate("claims: %s has %s of %s at n%d since %s by its clock, now %s: its lease is over", it.Open.User,
+			it.Attempt, in.ID[:8], m.i, since.UTC(), wall)
 	}
 }
 
@@ -442,19 +468,23 @@ func (c *checks) itemNow(m *machine, in *api.Instance, task workflow.TaskName) (
 	if err != nil {
 		return nil, true
 	}
-	h, err := meaning.New(c.w.def, m.disk.factsOf(id))
-	if err != nil {
+	all := c.onDiskOf(m, id)
+	if all == nil {
 		return nil, true
 	}
-	h.Hear(c.voices(id))
-	all := h.Of(h.All())
 	for _, it := range all.Items() {
-		if it.Holder == m.id && it.Task.Name == task && !it.Ended() && it.InCharge() && (found == nil || it.Open != nil) {
+		if it.Holder == m.id && it.Task.Name == task && !it.Ended() && it.InCharge() &&
+			(found == nil || it.Open != nil) {
 			found = it
 		}
 	}
 	n, inCharge := all.Tried(m.id, task)
 	return found, inCharge && (found == nil || found.Open != nil || n == 1)
+}
+
+// suited reports whether a mechanism that pulls can let a user see a task, at last.
+func (c *checks) suited(u *user, t *workflow.Task) bool {
+	return partition.Suitability(t, partition.Partner{Name: u.name, ID: workflow.PartnerID(u.id), Roles: u.now}) > 0
 }
 
 // offered checks one item.
@@ -474,7 +504,8 @@ func (c *checks) offered(m *machine, in *api.Instance, t *workflow.Task, it *mea
 	if err != nil || all == nil {
 		return
 	}
-	toAll := all.ToAll()
+	waits := slices.ContainsFunc(in.Tasks, func(x api.Task) bool { return x.Name == t.Name && len(x.WaitsFor) > 0 })
+	toAll := all.ToAll(m.id, t.Name, it)
 	for _, u := range c.w.users {
 		if u.unsure {
 			continue
@@ -488,14 +519,17 @@ func (c *checks) offered(m *machine, in *api.Instance, t *workflow.Task, it *mea
 		shown := toAll || it != nil && it.Sees(u.id)
 		for _, i := range slices.Sorted(maps.Keys(u.keys)) {
 			o := c.w.nodes[i]
-			early := slices.ContainsFunc(slices.Collect(maps.Values(u.keys)), base.Add(c.w.now+min(o.skew, m.skew)).Before) // its key is not valid yet by somebody's clock
+			early := slices.ContainsFunc(slices.Collect(maps.Values(u.keys)),
+				base.Add(c.w.now+min(o.skew, m.skew)).Before) // its key is not valid yet by somebody's clock
 			if t.Role == "" && i != m.i || early || !c.here(o, m) {
 				continue
 			}
 			if shown {
 				c.w.guard(o, func() { c.sees(o, o.node, u, m, in, t) })
-			} else if it == nil || !slices.ContainsFunc(it.OfferedTo(), func(p worklist.User) bool { return c.takes(p, m) }) {
-				c.w.violate("claims: %s of %s at n%d is free, and offered to nobody who is here, as %s is at n%d", t.Name, in.ID[:8], m.i, u.name, i)
+			} else if !waits && c.suited(u, t) && (it == nil || !slices.ContainsFunc(it.OfferedTo(),
+				func(p worklist.User) bool { return c.takes(p, m) })) {
+				c.w.violate("claims: %s of %s at n%d is free, and offered to nobody who is here, as %s is at n%d",
+					t.Name, in.ID[:8], m.i, u.name, i)
 			}
 		}
 	}
@@ -527,6 +561,7 @@ func (c *checks) sees(o *machine, n *node.Node, u *user, m *machine, in *api.Ins
 		return
 	}
 	if !slices.ContainsFunc(list, func(x api.Item) bool { return x.Instance == in.ID && x.Task == string(t.Name) }) {
-		c.w.violate("claims: %s of %s at n%d is free, and %s at n%d does not see it", t.Name, in.ID[:8], m.i, u.name, o.i)
+		c.w.violate("claims: %s of %s at n%d is free, and %s at n%d does not see it", t.Name, in.ID[:8], m.i, u.name,
+			o.i)
 	}
 }

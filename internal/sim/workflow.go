@@ -111,7 +111,8 @@ func (a *author) task(i int) {
 		keys = append(keys, "on-failure: {contingency: "+a.contingency(fmt.Sprintf("x%d", i), 1)+"}")
 		keys = append(keys, "reconcile: "+[]string{"keep-first", "keep-original", "keep-replacement"}[r.IntN(3)])
 	}
-	a.tasks = append(a.tasks, fmt.Sprintf("  %s: {%s}", name, strings.Join(append(keys, a.compensation(name)...), ", ")))
+	a.tasks = append(a.tasks, fmt.Sprintf("  %s: {%s}", name,
+		strings.Join(append(keys, a.compensation(name)...), ", ")))
 	a.place(name)
 }
 
@@ -125,7 +126,8 @@ func (a *author) compensation(name string) []string {
 		return []string{"compensate: {application: noop}"}
 	}
 	long := workflow.FormatDuration(time.Duration(1+u.IntN(60)) * a.pace.Minute / 60)
-	a.extra = append(a.extra, fmt.Sprintf("  u%s: {application: sleep, with: {for: %s}, timeout: %s, retries: 1}", name, long, workflow.FormatDuration(5*a.pace.Minute)))
+	a.extra = append(a.extra, fmt.Sprintf("  u%s: {application: sleep, with: {for: %s}, timeout: %s, retries: 1}", name,
+		long, workflow.FormatDuration(5*a.pace.Minute)))
 	return []string{"compensate: u" + name}
 }
 
@@ -159,7 +161,8 @@ func (a *author) work() []string {
 		}
 	}
 	if r.IntN(5) == 0 {
-		keys = append(keys, fmt.Sprintf("retries: {times: %d, backoff: %s, jitter: 0.2}", 1+r.IntN(3), workflow.FormatDuration(time.Duration(1+r.IntN(60))*a.pace.Second)))
+		keys = append(keys, fmt.Sprintf("retries: {times: %d, backoff: %s, jitter: 0.2}", 1+r.IntN(3),
+			workflow.FormatDuration(time.Duration(1+r.IntN(60))*a.pace.Second)))
 	}
 	return keys
 }
@@ -204,7 +207,9 @@ func (a *author) sleep(n int) []string {
 			n *= 100
 		}
 	}
-	return []string{"application: sleep", "with: {for: " + workflow.FormatDuration(time.Duration(n)*a.pace.Minute/60) + "}"}
+	return []string{
+		"application: sleep", "with: {for: " + workflow.FormatDuration(time.Duration(n)*a.pace.Minute/60) + "}",
+	}
 }
 
 // contingency writes a task that stands in, at times with one of its own, and
@@ -239,7 +244,8 @@ func (a *author) rule(preds []string) []string {
 	r := a.r
 	var terms []string
 	for _, p := range preds {
-		terms = append(terms, fmt.Sprintf("%s(%q)", []string{"succeeded", "succeeded", "succeeded", "failed", "running", "ready"}[r.IntN(6)], p))
+		terms = append(terms, fmt.Sprintf("%s(%q)",
+			[]string{"succeeded", "succeeded", "succeeded", "failed", "running", "ready"}[r.IntN(6)], p))
 	}
 	about := ""
 	if a.data && r.IntN(3) == 0 {

@@ -170,7 +170,11 @@ const craneAt = 0
 func Run(p Plan, v Variant) *Outcome {
 	w := &world{
 		plan: p, variant: v, r: rand.New(rand.NewPCG(p.Seed, 1)), people: rand.New(rand.NewPCG(p.Seed, 2)),
-		cut: map[[2]int]int{}, links: map[[2]int]*session{}, out: &Outcome{Instances: map[workflow.InstanceState]int{}, Faults: map[FaultKind]int{}, Tasks: map[workflow.TaskName]workflow.State{}},
+		cut: map[[2]int]int{}, links: map[[2]int]*session{},
+		out: &Outcome{
+			Instances: map[workflow.InstanceState]int{}, Faults: map[FaultKind]int{},
+			Tasks: map[workflow.TaskName]workflow.State{},
+		},
 		read: &reader{known: map[string]decoded{}}, healed: -1,
 		trace: sha256.New(), results: map[string][]string{},
 	}
@@ -263,13 +267,17 @@ func (w *world) found() {
 			roles = append(roles, workflow.RoleName(r))
 		}
 		chain, err := issuer.Issue(trust.Certificate{
-			Partner: trust.IDOf(k.Public().(ed25519.PublicKey)), Name: fmt.Sprintf("n%d", i), Roles: roles, Serial: trust.Serial{byte(i + 1)},
+			Partner: trust.IDOf(k.Public().(ed25519.PublicKey)), Name: fmt.Sprintf("n%d", i), Roles: roles,
+			Serial:    trust.Serial{byte(i + 1)},
 			NotBefore: trust.WallOf(base.Add(-24 * time.Hour)), NotAfter: trust.WallOf(base.Add(1000 * time.Hour)),
 		})
 		if err != nil {
 			panic(err) // the simulator's own mistake
 		}
-		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}, id: trust.IDOf(k.Public().(ed25519.PublicKey))}
+		m := &machine{
+			w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain},
+			id: trust.IDOf(k.Public().(ed25519.PublicKey)),
+		}
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
 		m.clocked, m.cancelled = map[workflow.InstanceID]time.Duration{}, map[workflow.InstanceID]*cancelled{}
 		m.records = map[workflow.PartnerID]membership.Version{}
@@ -278,7 +286,10 @@ func (w *world) found() {
 		m.judged, m.ends = map[job]bool{}, map[slot]bool{}
 		m.loads = map[string]*load{}
 		m.ring, m.answers = newRing(i), map[string]func(workflow.PartnerID, []byte) ([]byte, error){}
-		m.disk = &disk{data: map[string][]byte{}, facts: map[factID]bool{}, attic: map[string][]byte{}, read: w.read, lazy: w.variant == NoSync}
+		m.disk = &disk{
+			data: map[string][]byte{}, facts: map[factID]bool{}, attic: map[string][]byte{}, read: w.read,
+			lazy: w.variant == NoSync,
+		}
 		m.disk.wrote = func(id factID, f *choreo.Fact) { w.checks.wrote(m, id, f) }
 		m.disk.gaveUp = func(id workflow.InstanceID) { w.checks.gaveUp(m, id) }
 		m.disk.traced = func(x kv.Write) { w.traced("n%d writes %x %x %t", m.i, x.Key, x.Value, x.Delete) }
@@ -322,7 +333,8 @@ func (w *world) boot(m *machine) {
 	m.jobs, m.born, m.bornWall = map[string]int{}, w.now, base.Add(w.now+m.skew)
 	w.guard(m, func() {
 		parts := node.Parts{
-			Loud: true, Member: m.member, Config: cfg, Store: m.disk, Vouching: m.disk, Runner: m, Clock: m, Version: "sim", Chance: w.r.Float64, Random: w.random,
+			Loud: true, Member: m.member, Config: cfg, Store: m.disk, Vouching: m.disk, Runner: m, Clock: m,
+			Version: "sim", Chance: w.r.Float64, Random: w.random,
 		}
 		to := node.Network{Carrier: &carrier{m: m}}
 		if w.claims() {
@@ -469,7 +481,8 @@ func (w *world) traced(format string, args ...any) {
 // underWay are the instances that run, as far as a node knows. Its list has others, too: they wait for an order.
 func underWay(n *node.Node) ([]api.InstanceSummary, error) {
 	list, err := n.Instances(context.Background(), false)
-	return slices.DeleteFunc(list, func(in api.InstanceSummary) bool { return in.State != workflow.InstanceRunning }), err
+	return slices.DeleteFunc(list, func(in api.InstanceSummary) bool { return in.State != workflow.InstanceRunning }),
+		err
 }
 
 // settled reports whether every instance has ended wherever it is known, also for
@@ -500,7 +513,8 @@ func (w *world) settled() bool {
 
 func (w *world) violate(format string, args ...any) {
 	if len(w.out.Violations) < 20 {
-		w.out.Violations = append(w.out.Violations, fmt.Sprintf("%s: ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
+		w.out.Violations = append(w.out.Violations,
+			fmt.Sprintf("%s: ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
 	}
 }
 

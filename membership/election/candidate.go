@@ -79,7 +79,8 @@ func (e *Election) Elect(now moment.Now) (Ready, error) {
 
 func (e *Election) stand(now moment.Now) error {
 	if len(e.lineage) == 0 {
-		return fmt.Errorf("%w: a node learns it from any partner, the first list is made with the mesh", ErrNoElectorate)
+		return fmt.Errorf("%w: a node learns it from any partner, the first list is made with the mesh",
+			ErrNoElectorate)
 	}
 	if m, led := e.Coordinator(now); led && m.Holder != e.self {
 		return heldBy(m)
@@ -121,7 +122,8 @@ func (e *Election) attempt(now moment.Now) {
 	c := &e.candidacy
 	term := max(e.known.highest, e.ballot.Highest, e.ballot.Voted.Term, e.head.First()-1) + 1
 	c.office = Office{Term: term, Number: e.head.Number, List: e.list}
-	c.votes, c.granted, c.refusals = map[workflow.PartnerID]Vote{}, map[workflow.PartnerID]time.Duration{}, map[workflow.PartnerID]error{}
+	c.votes, c.granted, c.refusals = map[workflow.PartnerID]Vote{}, map[workflow.PartnerID]time.Duration{},
+		map[workflow.PartnerID]error{}
 	c.triedAt, c.tryUntil = now.Boot, now.Boot+e.head.Lease/tryPart
 	e.ballot.Highest, e.known.highest = term, term
 	e.persist()

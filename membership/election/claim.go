@@ -25,10 +25,12 @@ func (e *Election) Coordinator(now moment.Now) (Mandate, bool) {
 // the error wraps [ErrLowerOffice].
 func (e *Election) Admit(o Office) error {
 	if _, inForce := e.listOf(o); !inForce {
-		return fmt.Errorf("request in the office of %s: %w: electorate %d is in force here", o, ErrLowerOffice, e.head.Number)
+		return fmt.Errorf("request in the office of %s: %w: electorate %d is in force here", o, ErrLowerOffice,
+			e.head.Number)
 	}
 	if o.Compare(e.ballot.Known.Office) < 0 {
-		return said.Errorf("request in the office of %s: %w: %s, held by %s", o, ErrLowerOffice, e.ballot.Known.Office, e.ballot.Known.Holder)
+		return said.Errorf("request in the office of %s: %w: %s, held by %s", o, ErrLowerOffice, e.ballot.Known.Office,
+			e.ballot.Known.Holder)
 	}
 	return nil
 }
@@ -44,7 +46,8 @@ func (e *Election) onClaim(from workflow.PartnerID, m Mandate, holds bool, now m
 	if c > 0 {
 		l, ok := e.listOf(m.Office)
 		if !ok {
-			return said.Errorf("claim of %s to %s: that electorate is not known here, or no longer in force", m.Holder, m.Office)
+			return said.Errorf("claim of %s to %s: that electorate is not known here, or no longer in force", m.Holder,
+				m.Office)
 		}
 		if err := m.Verify(l); err != nil {
 			return err

@@ -45,5 +45,6 @@ func VerifyCredentials(m trust.Mesh, holder workflow.PartnerID, b []byte) (Offic
 			return c.Mandate.Office, c.Mandate.Verify(l)
 		}
 	}
-	return Office{}, said.Errorf("%s claims %s of an electorate that its lineage does not have: %w", holder, c.Mandate.Office, trust.ErrForged)
+	return Office{}, said.Errorf("%s claims %s of an electorate that its lineage does not have: %w", holder,
+		c.Mandate.Office, trust.ErrForged)
 }

@@ -229,7 +229,9 @@ func (e *Election) takeOver(ln Lineage, now moment.Now) {
 	e.persist()
 	e.proposing = proposing{}
 	e.out.Lineage = ln
-	e.tell(Event{Kind: ElectorateChanged, Reason: fmt.Errorf("electorate %d with %d voters", e.head.Number, len(e.head.Voters))})
+	e.tell(Event{
+		Kind: ElectorateChanged, Reason: fmt.Errorf("electorate %d with %d voters", e.head.Number, len(e.head.Voters)),
+	})
 	e.known.heard, e.known.autoAt = now.Awake-e.head.Lease, 0
 }
 

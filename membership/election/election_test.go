@@ -226,7 +226,8 @@ func TestLineageProvesTheList(t *testing.T) {
 	skipping.Number, restated.Start = 3, 1
 	older.Consents[0].Highest = 0
 	stranger := w.countersigned(next, 0)
-	stranger.Consents = append(stranger.Consents, next.consent(trusttest.KeyOf("eve"), Voter{trusttest.IDOf("eve"), trust.Incarnation{1}}, 0))
+	stranger.Consents = append(stranger.Consents,
+		next.consent(trusttest.KeyOf("eve"), Voter{trusttest.IDOf("eve"), trust.Incarnation{1}}, 0))
 	slices.SortFunc(stranger.Consents, func(a, b Consent) int { return comparePartner(a.Voter, b.Voter.Partner) })
 	restored := w.countersigned(next, 0)
 	restored.Consents = append(restored.Consents, next.consent(w.nodes[1].key, Voter{w.id(1), trust.Incarnation{2}}, 0))
@@ -238,7 +239,8 @@ func TestLineageProvesTheList(t *testing.T) {
 		what string
 	}{
 		{"empty", nil, "lineage of 0"},
-		{"a minority", append(slices.Clip(ln), w.countersigned(next, 0)), "1 consents: want 2, a majority of the 3 voters"},
+		{"a minority", append(slices.Clip(ln), w.countersigned(next, 0)),
+			"1 consents: want 2, a majority of the 3 voters"},
 		{"one twice", append(slices.Clip(ln), twice), "given twice"},
 		{"a stranger", append(slices.Clip(ln), stranger), "who has no vote in electorate 1"},
 		{"a restored voter", append(slices.Clip(ln), restored), "who has no vote in electorate 1"},
@@ -253,7 +255,8 @@ func TestLineageProvesTheList(t *testing.T) {
 			}
 		})
 	}
-	trusttest.Refused(t, good.Verify(trust.Mesh{Name: "other", Founder: w.mesh.Founder}), trust.ErrWrongMesh, "electorate 1")
+	trusttest.Refused(t, good.Verify(trust.Mesh{Name: "other", Founder: w.mesh.Founder}), trust.ErrWrongMesh,
+		"electorate 1")
 }
 
 func TestElectorateIsRefused(t *testing.T) {
@@ -267,7 +270,9 @@ func TestElectorateIsRefused(t *testing.T) {
 	}{
 		{"electorate of 0 voters", nil, testLease, trusttest.KeyOf("founder")},
 		{"electorate of 102 voters", make([]Voter, 0, 102), testLease, trusttest.KeyOf("founder")},
-		{"listed twice", []Voter{{trusttest.IDOf("bia"), trust.Incarnation{1}}, {trusttest.IDOf("bia"), trust.Incarnation{2}}}, testLease, trusttest.KeyOf("founder")},
+		{"listed twice", []Voter{
+			{trusttest.IDOf("bia"), trust.Incarnation{1}}, {trusttest.IDOf("bia"), trust.Incarnation{2}},
+		}, testLease, trusttest.KeyOf("founder")},
 		{"lease of 1ms", one, time.Millisecond, trusttest.KeyOf("founder")},
 		{"partner ID", []Voter{{"nobody", trust.Incarnation{1}}}, testLease, trusttest.KeyOf("founder")},
 		{"signature does not match", one, testLease, trusttest.KeyOf("eve")},
@@ -275,7 +280,8 @@ func TestElectorateIsRefused(t *testing.T) {
 		for i := range cap(c.voters) - len(c.voters) {
 			c.voters = append(c.voters, Voter{trusttest.IDOf(fmt.Sprint(i)), trust.Incarnation{}})
 		}
-		if _, err := FoundElectorate(m, c.key, c.voters, c.lease, nil, 0); err == nil || !strings.Contains(err.Error(), c.what) {
+		if _, err := FoundElectorate(m, c.key, c.voters, c.lease, nil, 0); err == nil ||
+			!strings.Contains(err.Error(), c.what) {
 			t.Errorf("error %v, want %q", err, c.what)
 		}
 	}
@@ -334,7 +340,8 @@ func TestMandateProvesTheElection(t *testing.T) {
 
 func TestOnlyAdministratorsPropose(t *testing.T) {
 	w, head, ln := three(t)
-	e, err := New(Config{Mesh: w.mesh, Key: w.nodes[0].key, Incarnation: trust.Incarnation{1}}, Ballot{}, ln, moment.Now{})
+	e, err := New(Config{Mesh: w.mesh, Key: w.nodes[0].key, Incarnation: trust.Incarnation{1}}, Ballot{}, ln,
+		moment.Now{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +349,8 @@ func TestOnlyAdministratorsPropose(t *testing.T) {
 	_, err = e.Step(w.id(1), Message{Propose: &Proposal{next}}, moment.Now{})
 	trusttest.Refused(t, err, trust.ErrNotAllowed, "does not administer the mesh")
 	r, err := e.Step(w.mesh.Founder, Message{Propose: &Proposal{next}}, moment.Now{})
-	if err != nil || len(r.Send) != 1 || r.Send[0].Message.Consented == nil || r.Ballot == nil || r.Ballot.Signed == nil {
+	if err != nil || len(r.Send) != 1 || r.Send[0].Message.Consented == nil || r.Ballot == nil ||
+		r.Ballot.Signed == nil {
 		t.Errorf("the founder's proposal: %+v, %v", r, err)
 	}
 }
@@ -350,7 +358,8 @@ func TestOnlyAdministratorsPropose(t *testing.T) {
 // A voter is a partner in one life of its store.
 func TestRestoredVoterHasNoVote(t *testing.T) {
 	w, head, ln := three(t)
-	e, err := New(Config{Mesh: w.mesh, Key: w.nodes[0].key, Incarnation: trust.Incarnation{2}}, Ballot{}, ln, moment.Now{})
+	e, err := New(Config{Mesh: w.mesh, Key: w.nodes[0].key, Incarnation: trust.Incarnation{2}}, Ballot{}, ln,
+		moment.Now{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,7 +466,8 @@ func TestCredentialsProveAnOfficeToAnybody(t *testing.T) {
 	vote := func(i int) Vote {
 		return Vote{Office: o, Candidate: trusttest.IDOf("n1"), Voter: w.voter(i)}.sign(w.nodes[i].key)
 	}
-	elected := mandate(o, trusttest.IDOf("n1"), map[workflow.PartnerID]Vote{trusttest.IDOf("n0"): vote(0), trusttest.IDOf("n1"): vote(1)})
+	elected := mandate(o, trusttest.IDOf("n1"),
+		map[workflow.PartnerID]Vote{trusttest.IDOf("n0"): vote(0), trusttest.IDOf("n1"): vote(1)})
 	good, fits := Credentials{elected, ln}.Encode()
 	if !fits {
 		t.Fatalf("%d bytes are too many", len(good))
@@ -482,7 +492,8 @@ func TestCredentialsProveAnOfficeToAnybody(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, _ := c.shown.Encode()
-			if _, err := VerifyCredentials(w.mesh, trusttest.IDOf(c.holder), b); err == nil || !strings.Contains(err.Error(), c.what) {
+			if _, err := VerifyCredentials(w.mesh, trusttest.IDOf(c.holder), b); err == nil ||
+				!strings.Contains(err.Error(), c.what) {
 				t.Errorf("error %v, want %q", err, c.what)
 			}
 		})
@@ -507,11 +518,14 @@ func TestReasonsOfOthersNamePartners(t *testing.T) {
 		t.Fatal(err)
 	}
 	reason := heard(got.Declined.Reason, got.Declined.About)
-	if got, want := said.Render(reason, name), "no majority: caio granted bia a lease; bia did not answer"; got != want {
+	if got, want := said.Render(reason, name),
+		"no majority: caio granted bia a lease; bia did not answer"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	// An older node does not say whom it is about; a liar says anything.
-	for _, about := range [][]workflow.PartnerID{nil, {"", "x", bia, bia, bia, caio}, slices.Repeat([]workflow.PartnerID{"x"}, 1000)} {
+	for _, about := range [][]workflow.PartnerID{
+		nil, {"", "x", bia, bia, bia, caio}, slices.Repeat([]workflow.PartnerID{"x"}, 1000),
+	} {
 		if got := heard(sent.Error(), about).Error(); got != sent.Error() {
 			t.Errorf("with %v it is %q", about, got)
 		}

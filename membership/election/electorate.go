@@ -140,7 +140,8 @@ func (l Electorate) validate() error {
 		return fmt.Errorf("electorate with a lease of %s: want %s to %s", l.Lease, MinLease, MaxLease)
 	}
 	if l.Number == 0 || l.First() > maxTerm {
-		return fmt.Errorf("electorate %d starting at term %d: want a number from 1 and a term up to %d", l.Number, l.First(), uint64(maxTerm))
+		return fmt.Errorf("electorate %d starting at term %d: want a number from 1 and a term up to %d", l.Number,
+			l.First(), uint64(maxTerm))
 	}
 	return nil
 }
@@ -156,7 +157,9 @@ func newList(m trust.Mesh, number uint64, voters []Voter, lease time.Duration) E
 // mesh, or an override of known, for when a majority of its voters is lost.
 // If that majority is only out of sight, it may elect a coordinator of its
 // own until it hears of the override: the caller warns of it.
-func FoundElectorate(m trust.Mesh, founder ed25519.PrivateKey, voters []Voter, lease time.Duration, known Lineage, highest uint64) (Lineage, error) {
+func FoundElectorate(
+	m trust.Mesh, founder ed25519.PrivateKey, voters []Voter, lease time.Duration, known Lineage, highest uint64,
+) (Lineage, error) {
 	number, start := uint64(1), uint64(1)
 	if head, ok := known.Head(); ok {
 		number = (head.Number/counterStep + 1) * counterStep
@@ -186,7 +189,8 @@ func (l Electorate) consent(key ed25519.PrivateKey, v Voter, highest uint64) Con
 // verify checks that c is a countersignature by a member of list prev.
 func (c Consent) verify(prev Electorate) error {
 	if !prev.Has(c.Voter) {
-		return said.Errorf("consent of %s, who has no vote in electorate %d: %w", c.Voter.Partner, prev.Number, trust.ErrNotAllowed)
+		return said.Errorf("consent of %s, who has no vote in electorate %d: %w", c.Voter.Partner, prev.Number,
+			trust.ErrNotAllowed)
 	}
 	return trust.Verify(c.Voter.Partner, consentDomain, c.body(), c.Signature)
 }
@@ -210,7 +214,8 @@ func (ln Lineage) Head() (head Electorate, ok bool) {
 // Verify checks the proof from end to end.
 func (ln Lineage) Verify(m trust.Mesh) error {
 	if len(ln) == 0 || len(ln) > MaxLineage {
-		return fmt.Errorf("lineage of %d electorates: want 1 to %d; after that the founder has to sign one", len(ln), MaxLineage)
+		return fmt.Errorf("lineage of %d electorates: want 1 to %d; after that the founder has to sign one", len(ln),
+			MaxLineage)
 	}
 	for i, l := range ln {
 		if err := l.validate(); err != nil {
@@ -251,7 +256,8 @@ func (l Electorate) countersigned(prev Electorate) error {
 	hash := l.Hash()
 	for i, c := range l.Consents {
 		if c.List != hash {
-			return said.Errorf("consent of %s is to another list than electorate %d: %w", c.Voter.Partner, l.Number, trust.ErrForged)
+			return said.Errorf("consent of %s is to another list than electorate %d: %w", c.Voter.Partner, l.Number,
+				trust.ErrForged)
 		}
 		if i > 0 && l.Consents[i-1].Voter.Partner >= c.Voter.Partner {
 			return said.Errorf("consent of %s is out of order or given twice", c.Voter.Partner)

@@ -173,7 +173,8 @@ func TestExhaustiveCheckFindsFlaws(t *testing.T) {
 		budget
 	}{
 		"a voter votes twice in a term": {flaws{twoVotes: true, ignoreLeases: true}, budget{voters: 3, steps: 4}},
-		"votes are not durable":         {flaws{forgetVotes: true, ignoreLeases: true}, budget{voters: 3, steps: 5, restarts: 1}},
+		"votes are not durable": {flaws{forgetVotes: true, ignoreLeases: true},
+			budget{voters: 3, steps: 5, restarts: 1}},
 	} {
 		visited, bad := explore(t, c.flaws, c.budget)
 		if bad == "" {

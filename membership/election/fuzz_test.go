@@ -39,7 +39,9 @@ func FuzzMessage(f *testing.F) {
 
 func FuzzCredentials(f *testing.F) {
 	w := newWorld(f, 3, 3, flaws{})
-	good, _ := Credentials{Mandate{Office: Office{Term: 1, Number: 1}, Holder: trusttest.IDOf("n1")}, w.nodes[0].lineage}.Encode()
+	good, _ := Credentials{
+		Mandate{Office: Office{Term: 1, Number: 1}, Holder: trusttest.IDOf("n1")}, w.nodes[0].lineage,
+	}.Encode()
 	f.Add(good)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if o, err := VerifyCredentials(w.mesh, trusttest.IDOf("n1"), b); err == nil {

@@ -59,10 +59,12 @@ func (v Vote) sign(key ed25519.PrivateKey) Vote {
 // verify checks that v was given by a voter of l, in l.
 func (v Vote) verify(l Electorate) error {
 	if !v.Office.of(l) || v.Office.Term < l.First() {
-		return said.Errorf("vote of %s is for %s, not in electorate %d from term %d", v.Voter.Partner, v.Office, l.Number, l.First())
+		return said.Errorf("vote of %s is for %s, not in electorate %d from term %d", v.Voter.Partner, v.Office,
+			l.Number, l.First())
 	}
 	if !l.Has(v.Voter) {
-		return said.Errorf("vote of %s, who has none in electorate %d: %w", v.Voter.Partner, l.Number, trust.ErrNotAllowed)
+		return said.Errorf("vote of %s, who has none in electorate %d: %w", v.Voter.Partner, l.Number,
+			trust.ErrNotAllowed)
 	}
 	return trust.Verify(v.Voter.Partner, voteDomain, v.body(), v.Signature)
 }
@@ -100,10 +102,12 @@ func (m Mandate) Verify(l Electorate) error {
 	}
 	for i, v := range m.Votes {
 		if v.Office != m.Office || v.Candidate != m.Holder {
-			return said.Errorf("%s claims %s with a vote for %s and %s: %w", m.Holder, m.Office, v.Candidate, v.Office, trust.ErrForged)
+			return said.Errorf("%s claims %s with a vote for %s and %s: %w", m.Holder, m.Office, v.Candidate, v.Office,
+				trust.ErrForged)
 		}
 		if i > 0 && m.Votes[i-1].Voter.Partner >= v.Voter.Partner {
-			return said.Errorf("%s claims %s with a vote of %s out of order or counted twice", m.Holder, m.Office, v.Voter.Partner)
+			return said.Errorf("%s claims %s with a vote of %s out of order or counted twice", m.Holder, m.Office,
+				v.Voter.Partner)
 		}
 		if err := v.verify(l); err != nil {
 			return err

@@ -129,7 +129,8 @@ func (e *Election) onConsented(c Consented, now moment.Now) error {
 		return err
 	}
 	if c.Consent.List != c.List.Hash() {
-		return said.Errorf("consent of %s is to another list than it came with: %w", c.Consent.Voter.Partner, trust.ErrForged)
+		return said.Errorf("consent of %s is to another list than it came with: %w", c.Consent.Voter.Partner,
+			trust.ErrForged)
 	}
 	if err := c.Consent.verify(e.head); err != nil {
 		return err

@@ -82,7 +82,10 @@ type world struct {
 // newWorld has n nodes, of which the first few vote. The founder is no node.
 func newWorld(tb testing.TB, n, voters int, f flaws) *world {
 	tb.Helper()
-	w := &world{mesh: trust.Mesh{Name: "serra", Founder: trusttest.IDOf("founder")}, holders: map[Office]int{}, heirs: map[ListHash]ListHash{}, flaws: f}
+	w := &world{
+		mesh: trust.Mesh{Name: "serra", Founder: trusttest.IDOf("founder")}, holders: map[Office]int{},
+		heirs: map[ListHash]ListHash{}, flaws: f,
+	}
 	var list []Voter
 	for i := range n {
 		m := &machine{name: fmt.Sprintf("n%d", i+1), rate: 1}
@@ -370,7 +373,8 @@ func describe(m Message) string {
 	case m.Propose != nil:
 		return fmt.Sprintf("propose electorate %d", m.Propose.List.Number)
 	case m.Consented != nil:
-		return fmt.Sprintf("consent to electorate %d, voted up to %d", m.Consented.List.Number, m.Consented.Consent.Highest)
+		return fmt.Sprintf("consent to electorate %d, voted up to %d", m.Consented.List.Number,
+			m.Consented.Consent.Highest)
 	case m.Lists != nil:
 		head, _ := m.Lists.Lineage.Head()
 		return fmt.Sprintf("electorate %d", head.Number)

@@ -19,7 +19,8 @@ func listener(f *testing.F) *Gossip {
 	f.Helper()
 	g := &Gossip{
 		cfg:     Config{Mesh: lonely{"self"}, Timing: LAN(), Logger: slog.New(slog.DiscardHandler)},
-		members: map[workflow.PartnerID]*member{"peer": {}}, verdicts: make(chan verdict, verdictsWaiting), wake: make(chan struct{}, 1),
+		members: map[workflow.PartnerID]*member{"peer": {}}, verdicts: make(chan verdict, verdictsWaiting),
+		wake: make(chan struct{}, 1),
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	if err := g.startMemberlist(); err != nil {
@@ -37,8 +38,10 @@ func listener(f *testing.F) *Gossip {
 // said are packets as memberlist makes them: types and bodies in msgpack.
 var said = [][]byte{
 	{}, {0}, {0, 0x82, 0xa5, 'S', 'e', 'q', 'N', 'o', 1, 0xa4, 'N', 'o', 'd', 'e', 0xa4, 's', 'e', 'l', 'f'}, // ping
-	{3, 0x83, 0xab, 'I', 'n', 'c', 'a', 'r', 'n', 'a', 't', 'i', 'o', 'n', 1, 0xa4, 'N', 'o', 'd', 'e', 0xa4, 's', 'e', 'l', 'f', 0xa4, 'F', 'r', 'o', 'm', 0xa4, 'p', 'e', 'e', 'r'}, // suspect
-	{4, 0x83, 0xab, 'I', 'n', 'c', 'a', 'r', 'n', 'a', 't', 'i', 'o', 'n', 1, 0xa4, 'N', 'o', 'd', 'e', 0xa4, 'p', 'e', 'e', 'r', 0xa3, 'V', 's', 'n', 0x91, 1},                       // alive, versions cut short
+	{3, 0x83, 0xab, 'I', 'n', 'c', 'a', 'r', 'n', 'a', 't', 'i', 'o', 'n', 1, 0xa4, 'N', 'o', 'd', 'e', 0xa4, 's', 'e',
+		'l', 'f', 0xa4, 'F', 'r', 'o', 'm', 0xa4, 'p', 'e', 'e', 'r'}, // suspect
+	{4, 0x83, 0xab, 'I', 'n', 'c', 'a', 'r', 'n', 'a', 't', 'i', 'o', 'n', 1, 0xa4, 'N', 'o', 'd', 'e', 0xa4, 'p', 'e',
+		'e', 'r', 0xa3, 'V', 's', 'n', 0x91, 1}, // alive, versions cut short
 	{6, 0x81, 0xa5, 'N', 'o', 'd', 'e', 's', 0xff}, // state
 	{7, 2, 0, 1, 0, 1, 0, 0},                       // compound
 	{8, 'u'},                                       // user
@@ -59,7 +62,9 @@ func FuzzMemberlistPacket(f *testing.F) {
 			return // readPacket refuses it
 		}
 		for _, p := range [][]byte{b, {255}} { // the second is taken when the first has been looked at
-			g.transport.packets <- &memberlist.Packet{Buf: append([]byte{}, p...), From: address("peer"), Timestamp: time.Now()}
+			g.transport.packets <- &memberlist.Packet{
+				Buf: append([]byte{}, p...), From: address("peer"), Timestamp: time.Now(),
+			}
 		}
 		if g.list.LocalNode().Name != "self" {
 			t.Error("memberlist forgot who it is")

@@ -98,12 +98,15 @@ func newSimulated(t *testing.T, n int, seed uint64) *simulated {
 	issuer := trust.Issuer{Mesh: s.mesh, Key: founder}
 	for i := range n + 1 {
 		x := &simNode{key: simKey(i)}
-		chain, err := issuer.Issue(trust.Certificate{Partner: id(x.key), Name: fmt.Sprintf("n%d", i), Serial: trust.Serial{byte(i), byte(i >> 8), 1},
+		chain, err := issuer.Issue(trust.Certificate{Partner: id(x.key), Name: fmt.Sprintf("n%d", i),
+			Serial:    trust.Serial{byte(i), byte(i >> 8), 1},
 			NotBefore: trust.WallOf(epoch), NotAfter: trust.WallOf(epoch.Add(24 * time.Hour))})
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.own = membership.Record{Partner: id(x.key), Version: membership.Version{Boot: 1, Seq: 1}, ConnectionTime: time.Hour, Chain: chain}.Sign(x.key)
+		x.own = membership.Record{
+			Partner: id(x.key), Version: membership.Version{Boot: 1, Seq: 1}, ConnectionTime: time.Hour, Chain: chain,
+		}.Sign(x.key)
 		x.list = membership.NewList(s.mesh, id(x.key), trust.NewRevocations(s.mesh))
 		s.nodes = append(s.nodes, x)
 	}

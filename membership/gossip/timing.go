@@ -22,7 +22,8 @@ type Timing struct {
 // LAN notices a silent partner in about five seconds: the suspicion of the first
 // who asks in vain makes all others look at once.
 func LAN() Timing {
-	return Timing{Probe: 3 * time.Second, ProbeTimeout: 500 * time.Millisecond, Suspicion: 3, Gossip: 500 * time.Millisecond,
+	return Timing{Probe: 3 * time.Second, ProbeTimeout: 500 * time.Millisecond, Suspicion: 3,
+		Gossip:   500 * time.Millisecond,
 		PushPull: 5 * time.Minute, Rejoin: 15 * time.Second, Heartbeat: 2 * time.Second}
 }
 
@@ -34,7 +35,8 @@ func Mobile() Timing {
 
 // Local is for several nodes on one machine: about two seconds.
 func Local() Timing {
-	return Timing{Probe: time.Second, ProbeTimeout: 300 * time.Millisecond, Suspicion: 2, Gossip: 200 * time.Millisecond,
+	return Timing{Probe: time.Second, ProbeTimeout: 300 * time.Millisecond, Suspicion: 2,
+		Gossip:   200 * time.Millisecond,
 		PushPull: 30 * time.Second, Rejoin: 5 * time.Second, Heartbeat: time.Second}
 }
 

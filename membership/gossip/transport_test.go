@@ -44,7 +44,9 @@ func TestWritingNeverWaits(t *testing.T) {
 	tr.know("away")
 	start := time.Now()
 	for range 10 * queuedPackets {
-		for _, to := range []memberlist.Address{{Name: "away"}, {Name: "unheard-of"}, {Addr: address("away").String()}} {
+		for _, to := range []memberlist.Address{
+			{Name: "away"}, {Name: "unheard-of"}, {Addr: address("away").String()},
+		} {
 			if _, err := tr.WriteToAddress([]byte("packet"), to); err != nil {
 				t.Fatalf("to %v: %v", to, err)
 			}

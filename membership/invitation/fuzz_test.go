@@ -12,7 +12,8 @@ import (
 func FuzzHello(f *testing.F) {
 	tm := trusttest.New(f)
 	judge := func(_ *testing.T, h Hello) { _, _ = NewOffer(tm.Davi, h, Nonce{}) }
-	trusttest.Decoder(f, DecodeHello, EncodeHello, judge, NewHello(Invitation{Secret: Secret{1}}, trusttest.IDOf("bia"), Nonce{2}))
+	trusttest.Decoder(f, DecodeHello, EncodeHello, judge,
+		NewHello(Invitation{Secret: Secret{1}}, trusttest.IDOf("bia"), Nonce{2}))
 }
 
 func FuzzOffer(f *testing.F) {
@@ -48,11 +49,13 @@ func FuzzProof(f *testing.F) {
 }
 
 func FuzzPass(f *testing.F) {
-	trusttest.Decoder(f, DecodePass, EncodePass, func(*testing.T, Pass) {}, Pass{Issuer: trusttest.IDOf("davi"), Joiner: trusttest.IDOf("bia"), Proof: true, Message: []byte{1}})
+	trusttest.Decoder(f, DecodePass, EncodePass, func(*testing.T, Pass) {},
+		Pass{Issuer: trusttest.IDOf("davi"), Joiner: trusttest.IDOf("bia"), Proof: true, Message: []byte{1}})
 }
 
 func FuzzPassed(f *testing.F) {
-	trusttest.Decoder(f, DecodePassed, EncodePassed, func(*testing.T, Passed) {}, Passed{Message: []byte{1}, Refusal: "used up"})
+	trusttest.Decoder(f, DecodePassed, EncodePassed, func(*testing.T, Passed) {},
+		Passed{Message: []byte{1}, Refusal: "used up"})
 }
 
 func FuzzWelcome(f *testing.F) {
@@ -60,20 +63,29 @@ func FuzzWelcome(f *testing.F) {
 	judge := func(_ *testing.T, w Welcome) {
 		_ = Accept(Offer{Mesh: tm.Mesh}, trusttest.KeyOf("bia"), w, trusttest.Noon)
 	}
-	davi := membership.Record{Partner: trusttest.IDOf("davi"), ConnectionTime: membership.MinConnectionTime, Chain: tm.Davi.Chain}.Sign(trusttest.KeyOf("davi"))
+	davi := membership.Record{
+		Partner: trusttest.IDOf("davi"), ConnectionTime: membership.MinConnectionTime, Chain: tm.Davi.Chain,
+	}.Sign(trusttest.KeyOf("davi"))
 	trusttest.Decoder(f, DecodeWelcome, EncodeWelcome, judge, Welcome{
-		Chain: tm.Member(f, tm.Davi, "bia"), Evictions: []trust.Eviction{tm.Evict(f, tm.Ana, "caio", trust.Serial{})}, Records: []membership.Record{davi},
+		Chain: tm.Member(f, tm.Davi, "bia"), Evictions: []trust.Eviction{tm.Evict(f, tm.Ana, "caio", trust.Serial{})},
+		Records: []membership.Record{davi},
 	})
 }
 
 func FuzzEntry(f *testing.F) {
 	tm := trusttest.New(f)
 	judge := func(_ *testing.T, e Entry) { _ = NewInviteBook(tm.Davi).Open(e) }
-	trusttest.Decoder(f, DecodeEntry, EncodeEntry, judge, Entry{Secret: Secret{1}, Uses: 2, Lifetime: trusttest.Year, Redeemed: []trust.Chain{tm.Member(f, tm.Davi, "bia")}})
+	trusttest.Decoder(f, DecodeEntry, EncodeEntry, judge,
+		Entry{
+			Secret: Secret{1}, Uses: 2, Lifetime: trusttest.Year, Redeemed: []trust.Chain{tm.Member(f, tm.Davi, "bia")},
+		})
 }
 
 func FuzzInvitation(f *testing.F) {
-	inv := Invitation{MeshName: "serra", Issuer: trusttest.IDOf("davi"), Secret: Secret{1}, Addresses: []string{"/ip4/10.0.0.1/tcp/1"}}
+	inv := Invitation{
+		MeshName: "serra", Issuer: trusttest.IDOf("davi"), Secret: Secret{1},
+		Addresses: []string{"/ip4/10.0.0.1/tcp/1"},
+	}
 	f.Add(inv.Token())
 	f.Add("mutirao1")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -95,7 +95,8 @@ func (b *InviteBook) Open(e Entry) error {
 		return fmt.Errorf("invitation of a delegate: only the founder makes delegates: %w", trust.ErrNotAllowed)
 	}
 	if _, known := b.entries[e.Secret.ID()]; !known && len(b.entries) >= MaxInvitations {
-		return fmt.Errorf("%w: %d, at most %d: withdraw one, or wait until one expires", ErrManyOpen, len(b.entries), MaxInvitations)
+		return fmt.Errorf("%w: %d, at most %d: withdraw one, or wait until one expires", ErrManyOpen, len(b.entries),
+			MaxInvitations)
 	}
 	b.entries[e.Secret.ID()] = e
 	return nil
@@ -154,10 +155,13 @@ func (b *InviteBook) Expire(at time.Time) []InvitationID {
 //
 // Nobody learns whether an invitation is expired or used up without having
 // proved its secret.
-func (b *InviteBook) Redeem(o Offer, p Proof, at time.Time, serial trust.Serial, r trust.Evictions) (trust.Chain, Entry, error) {
+func (b *InviteBook) Redeem(
+	o Offer, p Proof, at time.Time, serial trust.Serial, r trust.Evictions,
+) (trust.Chain, Entry, error) {
 	e, open := b.entries[o.Hello.Invitation]
 	if !open {
-		return nil, Entry{}, fmt.Errorf("invitation %s: %w: it was withdrawn, expired, or is another's", o.Hello.Invitation, ErrUnknownInvitation)
+		return nil, Entry{}, fmt.Errorf("invitation %s: %w: it was withdrawn, expired, or is another's",
+			o.Hello.Invitation, ErrUnknownInvitation)
 	}
 	if err := p.verify(b.issuer.ID(), o, e.Secret); err != nil {
 		return nil, Entry{}, err

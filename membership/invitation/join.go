@@ -139,7 +139,8 @@ func (inv Invitation) vouches(o Offer, at time.Time) error {
 			return err
 		}
 		if by := o.Chain.Leaf(); by.Partner != inv.Issuer || !by.Delegate {
-			return said.Errorf("%s showed the certificate of %s, which does not let it invite: %w", inv.Issuer, by.Name, trust.ErrNotAllowed)
+			return said.Errorf("%s showed the certificate of %s, which does not let it invite: %w", inv.Issuer, by.Name,
+				trust.ErrNotAllowed)
 		}
 	}
 	return trust.Verify(inv.Issuer, offerDomain, o.body(), o.Signature)

@@ -26,7 +26,10 @@ func newDoor(t *testing.T, uses int) door {
 	t.Helper()
 	tm := trusttest.New(t)
 	d := door{Team: tm, book: NewInviteBook(tm.Davi)}
-	e := Entry{Secret: Secret{1, 2, 3}, Roles: trusttest.Roles("crew"), Uses: uses, Expires: trust.WallOf(trusttest.Noon.Add(24 * time.Hour)), Lifetime: trusttest.Year / 2}
+	e := Entry{
+		Secret: Secret{1, 2, 3}, Roles: trusttest.Roles("crew"), Uses: uses,
+		Expires: trust.WallOf(trusttest.Noon.Add(24 * time.Hour)), Lifetime: trusttest.Year / 2,
+	}
 	if err := d.book.Open(e); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +91,8 @@ func TestJoining(t *testing.T) {
 	if err := Accept(o, trusttest.KeyOf("bia"), w, trusttest.Noon); err != nil {
 		t.Fatal(err)
 	}
-	if leaf := ch.Leaf(); leaf.Partner != trusttest.IDOf("bia") || leaf.Name != "bia" || !leaf.HasRole("crew") || leaf.Delegate {
+	if leaf := ch.Leaf(); leaf.Partner != trusttest.IDOf("bia") || leaf.Name != "bia" || !leaf.HasRole("crew") ||
+		leaf.Delegate {
 		t.Errorf("certificate is %+v", leaf)
 	}
 	if err := Accept(o, trusttest.KeyOf("caio"), w, trusttest.Noon); err == nil {
@@ -139,7 +143,8 @@ func TestInvitationIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stolen, err := Prove(d.inv, Hello{d.inv.Secret.ID(), trusttest.IDOf("bia"), Nonce{1}}, o, trusttest.KeyOf("eve"), "bia", trusttest.Noon)
+	stolen, err := Prove(d.inv, Hello{d.inv.Secret.ID(), trusttest.IDOf("bia"), Nonce{1}}, o, trusttest.KeyOf("eve"),
+		"bia", trusttest.Noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,11 +159,13 @@ func TestInvitationIsRefused(t *testing.T) {
 		what string
 	}{
 		{"replayed proof", replayed, p, trusttest.Noon, trust.ErrForged, "does not hold the invitation's secret"},
-		{"proof for another partner", evesOffer, p, trusttest.Noon, trust.ErrForged, "does not hold the invitation's secret"},
+		{"proof for another partner", evesOffer, p, trusttest.Noon, trust.ErrForged,
+			"does not hold the invitation's secret"},
 		{"other name", o, renamed, trusttest.Noon, trust.ErrForged, "does not hold the invitation's secret"},
 		{"guessed secret", evesOffer, guess, trusttest.Noon, trust.ErrForged, "does not hold the invitation's secret"},
 		{"another's key", o, stolen, trusttest.Noon, trust.ErrForged, trusttest.IDOf("bia").Short()},
-		{"expired", o, p, trusttest.Noon.Add(24*time.Hour + time.Second), trust.ErrExpired, "at 2026-11-21T12:00:00Z: ask for another"},
+		{"expired", o, p, trusttest.Noon.Add(24*time.Hour + time.Second), trust.ErrExpired,
+			"at 2026-11-21T12:00:00Z: ask for another"},
 		{"unknown", unknown, p, trusttest.Noon, ErrUnknownInvitation, "withdrawn, expired, or is another's"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -189,7 +196,8 @@ func TestJoinerVerifiesBeforeItProves(t *testing.T) {
 		kind error
 		what string
 	}{
-		{"other founder", sign(evesMesh, "davi"), trusttest.Noon, trust.ErrWrongMesh, "showed the founder of another mesh"},
+		{"other founder", sign(evesMesh, "davi"), trusttest.Noon, trust.ErrWrongMesh,
+			"showed the founder of another mesh"},
 		{"impostor", sign(good, "eve"), trusttest.Noon, trust.ErrForged, "join-offer"},
 		{"not a delegate", sign(mere, "davi"), trusttest.Noon, trust.ErrNotAllowed, "does not let it invite"},
 		{"expired delegate", good, trusttest.Noon.Add(2 * trusttest.Year), trust.ErrExpired, "davi"},
@@ -202,7 +210,8 @@ func TestJoinerVerifiesBeforeItProves(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Prove(d.inv, h, sign(stale, "davi"), trusttest.KeyOf("bia"), "bia", trusttest.Noon); err == nil || !strings.Contains(err.Error(), "another request") {
+	if _, err := Prove(d.inv, h, sign(stale, "davi"), trusttest.KeyOf("bia"), "bia", trusttest.Noon); err == nil ||
+		!strings.Contains(err.Error(), "another request") {
 		t.Errorf("stale offer: %v", err)
 	}
 }
@@ -249,7 +258,8 @@ func TestBookCloses(t *testing.T) {
 	if gone := d.book.Expire(trusttest.Noon.Add(48 * time.Hour)); len(gone) != 0 {
 		t.Errorf("closed %v, although a lost welcome may still be asked for", gone)
 	}
-	if gone := d.book.Expire(trusttest.Noon.Add(48*time.Hour + time.Second)); len(gone) != 1 || gone[0] != d.inv.Secret.ID() {
+	if gone := d.book.Expire(trusttest.Noon.Add(48*time.Hour + time.Second)); len(gone) != 1 ||
+		gone[0] != d.inv.Secret.ID() {
 		t.Errorf("closed %v, want %v", gone, d.inv.Secret.ID())
 	}
 	d = newDoor(t, 1)
@@ -307,14 +317,16 @@ func TestTokenIsForgivingAboutFormOnly(t *testing.T) {
 		{"mutirao1", "missing or mistyped"},
 		{strings.Repeat("x", 2*MaxToken+1), "at most 4096"},
 	} {
-		if _, err := ParseInvitation(c.text); !errors.Is(err, ErrBadInvitation) || !strings.Contains(err.Error(), c.what) {
+		if _, err := ParseInvitation(c.text); !errors.Is(err, ErrBadInvitation) ||
+			!strings.Contains(err.Error(), c.what) {
 			t.Errorf("ParseInvitation(%.20q…): %v, want %q", c.text, err, c.what)
 		}
 	}
 	if err := d.inv.ExpiredAt(trusttest.Noon.Add(48 * time.Hour)); err != nil {
 		t.Error(err)
 	}
-	trusttest.Refused(t, d.inv.ExpiredAt(trusttest.Noon.Add(48*time.Hour+time.Second)), trust.ErrExpired, "ask for another")
+	trusttest.Refused(t, d.inv.ExpiredAt(trusttest.Noon.Add(48*time.Hour+time.Second)), trust.ErrExpired,
+		"ask for another")
 }
 
 func TestAnySingleTypoIsFound(t *testing.T) {
@@ -332,9 +344,18 @@ func TestAnySingleTypoIsFound(t *testing.T) {
 // An invitation names its issuer's addresses and, by an ID behind them, those of
 // others who pass on; an address that leads over a relay ends otherwise.
 func TestWays(t *testing.T) {
-	const straight, relayed, other = "/ip4/10.1.2.3/udp/4001/quic-v1", "/ip4/10.1.2.9/udp/4001/quic-v1/p2p/relay/p2p-circuit", "/ip4/10.1.2.4/tcp/4001"
-	inv := Invitation{Issuer: trusttest.IDOf("davi"), Addresses: []string{PassAddress(other, trusttest.IDOf("bia")), relayed, straight, PassAddress("/dns/davi/tcp/1", trusttest.IDOf("davi"))}}
-	want := []Way{{trusttest.IDOf("davi"), []string{relayed, straight, "/dns/davi/tcp/1"}}, {trusttest.IDOf("bia"), []string{other}}}
+	const straight, relayed, other = "/ip4/10.1.2.3/udp/4001/quic-v1",
+		"/ip4/10.1.2.9/udp/4001/quic-v1/p2p/relay/p2p-circuit", "/ip4/10.1.2.4/tcp/4001"
+	inv := Invitation{
+		Issuer: trusttest.IDOf("davi"), Addresses: []string{
+			PassAddress(other, trusttest.IDOf("bia")), relayed, straight,
+			PassAddress("/dns/davi/tcp/1", trusttest.IDOf("davi")),
+		},
+	}
+	want := []Way{
+		{trusttest.IDOf("davi"), []string{relayed, straight, "/dns/davi/tcp/1"}},
+		{trusttest.IDOf("bia"), []string{other}},
+	}
 	if diff := cmp.Diff(want, inv.Ways()); diff != "" {
 		t.Errorf("ways (-want +got):\n%s", diff)
 	}

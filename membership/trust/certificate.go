@@ -109,7 +109,8 @@ func (c Certificate) validate() error {
 		return fmt.Errorf("certificate of %s ends after the year 9999", c.Name)
 	}
 	if c.NotBefore < 0 || c.NotAfter <= c.NotBefore {
-		return fmt.Errorf("certificate of %s is valid from %s to %s: it must end after it begins", c.Name, c.NotBefore, c.NotAfter)
+		return fmt.Errorf("certificate of %s is valid from %s to %s: it must end after it begins", c.Name, c.NotBefore,
+			c.NotAfter)
 	}
 	return nil
 }
@@ -177,7 +178,8 @@ func (ch Chain) Authentic(m Mesh) error {
 			return err
 		}
 		if c.Mesh != mesh {
-			return fmt.Errorf("certificate of %s %w: %s, this one is %s (%s)", c.Name, ErrWrongMesh, c.Mesh.Short(), m.Name, mesh.Short())
+			return fmt.Errorf("certificate of %s %w: %s, this one is %s (%s)", c.Name, ErrWrongMesh, c.Mesh.Short(),
+				m.Name, mesh.Short())
 		}
 		if err := ch.issuedProperly(i, m.Founder); err != nil {
 			return err
@@ -202,13 +204,17 @@ func (ch Chain) issuedProperly(i int, founder workflow.PartnerID) error {
 	issuer := ch[i+1]
 	switch {
 	case c.Issuer != issuer.Partner:
-		return said.Errorf("certificate of %s was issued by %s, but that of %s is attached: %w", c.Name, c.Issuer, issuer.Partner, ErrNotAllowed)
+		return said.Errorf("certificate of %s was issued by %s, but that of %s is attached: %w", c.Name, c.Issuer,
+			issuer.Partner, ErrNotAllowed)
 	case !issuer.Delegate:
-		return fmt.Errorf("certificate of %s was issued by %s, who is not a delegate: %w", c.Name, issuer.Name, ErrNotAllowed)
+		return fmt.Errorf("certificate of %s was issued by %s, who is not a delegate: %w", c.Name, issuer.Name,
+			ErrNotAllowed)
 	case c.Delegate:
-		return fmt.Errorf("certificate of %s as a delegate was issued by %s: only the founder makes delegates: %w", c.Name, issuer.Name, ErrNotAllowed)
+		return fmt.Errorf("certificate of %s as a delegate was issued by %s: only the founder makes delegates: %w",
+			c.Name, issuer.Name, ErrNotAllowed)
 	case c.NotAfter > issuer.NotAfter:
-		return fmt.Errorf("certificate of %s ends at %s, after that of its issuer %s at %s: %w", c.Name, c.NotAfter, issuer.Name, issuer.NotAfter, ErrNotAllowed)
+		return fmt.Errorf("certificate of %s ends at %s, after that of its issuer %s at %s: %w", c.Name, c.NotAfter,
+			issuer.Name, issuer.NotAfter, ErrNotAllowed)
 	}
 	return nil
 }

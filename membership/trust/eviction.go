@@ -86,7 +86,8 @@ func (e Eviction) vet(m Mesh) error {
 		return err
 	}
 	if e.Partner == m.Founder {
-		return said.Errorf("eviction of the founder %s: %w: to have another founder, found another mesh", e.Partner, ErrNotAllowed)
+		return said.Errorf("eviction of the founder %s: %w: to have another founder, found another mesh", e.Partner,
+			ErrNotAllowed)
 	}
 	if e.At < 0 || e.At > maxWall {
 		return fmt.Errorf("eviction at second %d: want the years 1970 to 9999", int64(e.At))
@@ -124,9 +125,11 @@ func (e Eviction) vetIssuer(m Mesh) error {
 	case by.Partner != e.Issuer || !by.Delegate:
 		return said.Errorf("eviction by %s: only the founder and delegates evict: %w", e.Issuer, ErrNotAllowed)
 	case e.At < by.NotBefore || e.At > by.NotAfter:
-		return fmt.Errorf("eviction by %s at %s: its certificate is valid from %s to %s: %w", by.Name, e.At, by.NotBefore, by.NotAfter, ErrNotAllowed)
+		return fmt.Errorf("eviction by %s at %s: its certificate is valid from %s to %s: %w", by.Name, e.At,
+			by.NotBefore, by.NotAfter, ErrNotAllowed)
 	case len(e.Keep)+len(e.KeepEvictions) > 0:
-		return fmt.Errorf("eviction by %s keeps what hangs on a delegate: only the founder evicts delegates: %w", by.Name, ErrNotAllowed)
+		return fmt.Errorf("eviction by %s keeps what hangs on a delegate: only the founder evicts delegates: %w",
+			by.Name, ErrNotAllowed)
 	}
 	return nil
 }

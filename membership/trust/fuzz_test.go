@@ -17,5 +17,6 @@ func FuzzEviction(f *testing.F) {
 	tm := trusttest.New(f)
 	judge := func(_ *testing.T, e trust.Eviction) { _, _ = trust.NewRevocations(tm.Mesh).Add(e) }
 	trusttest.Decoder(f, trust.DecodeEviction, trust.EncodeEviction, judge,
-		tm.Evict(f, tm.Davi, "bia", trust.Serial{}), tm.Evict(f, tm.Ana, "davi", trusttest.Serial("davi-1"), tm.Member(f, tm.Davi, "bia")))
+		tm.Evict(f, tm.Davi, "bia", trust.Serial{}),
+		tm.Evict(f, tm.Ana, "davi", trusttest.Serial("davi-1"), tm.Member(f, tm.Davi, "bia")))
 }

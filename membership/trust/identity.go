@@ -36,7 +36,8 @@ func IDOf(key ed25519.PublicKey) workflow.PartnerID {
 // writes is accepted, so that two texts never name one partner.
 func PublicKey(id workflow.PartnerID) (ed25519.PublicKey, error) {
 	if len(id) == 0 || len(id) > maxPartnerID {
-		return nil, fmt.Errorf("partner ID of %d characters: want 1 to %d, the base58 text of an Ed25519 peer ID", len(id), maxPartnerID)
+		return nil, fmt.Errorf("partner ID of %d characters: want 1 to %d, the base58 text of an Ed25519 peer ID",
+			len(id), maxPartnerID)
 	}
 	raw, err := base58.Decode(string(id))
 	if err != nil {
@@ -44,7 +45,8 @@ func PublicKey(id workflow.PartnerID) (ed25519.PublicKey, error) {
 	}
 	key, found := bytes.CutPrefix(raw, peerIDPrefix)
 	if !found || len(key) != ed25519.PublicKeySize {
-		return nil, fmt.Errorf("partner ID %q does not name an Ed25519 key: use the identity that this program made", id)
+		return nil, fmt.Errorf("partner ID %q does not name an Ed25519 key: use the identity that this program made",
+			id)
 	}
 	if IDOf(key) != id {
 		return nil, fmt.Errorf("partner ID %q is not in its canonical form %q", id, IDOf(key))

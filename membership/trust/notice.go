@@ -97,7 +97,8 @@ func (n Notice) verifyIssuer(m Mesh) error {
 			return said.Errorf("notice by %s: %w", n.Issuer, err)
 		}
 		if by := n.Chain.Leaf(); by.Partner != n.Issuer || n.At < by.NotBefore || n.At > by.NotAfter {
-			return said.Errorf("notice by %s at %s: want its own certificate, of that time: %w", n.Issuer, n.At, ErrNotAllowed)
+			return said.Errorf("notice by %s at %s: want its own certificate, of that time: %w", n.Issuer, n.At,
+				ErrNotAllowed)
 		}
 	}
 	if n.Issuer != n.Author && !(n.Removed && n.Administers(m)) {
@@ -123,7 +124,8 @@ func (i Issuer) Announce(n Notice) (Notice, error) {
 // application by itself as model/NAME or application/NAME.
 func ValidListed(name workflow.Name) bool {
 	if kind, of, piece := strings.Cut(string(name), "/"); piece {
-		return (kind == string(workflow.PieceModel) || kind == string(workflow.PieceApplication)) && workflow.ValidName(of)
+		return (kind == string(workflow.PieceModel) || kind == string(workflow.PieceApplication)) &&
+			workflow.ValidName(of)
 	}
 	return workflow.ValidName(string(name))
 }

@@ -45,19 +45,34 @@ func TestChainIsRefused(t *testing.T) {
 		{"another's roles", change(func(ch trust.Chain) trust.Chain { ch[0].Roles = trusttest.Roles("commander"); return ch }), trusttest.Noon, trust.ErrForged, "bia"},
 		{"self-signed roles", change(func(ch trust.Chain) trust.Chain { ch[0].Roles = trusttest.Roles("commander"); return resign(ch, "bia") }), trusttest.Noon, trust.ErrForged, "bia"},
 		{"delegate made by a delegate", change(func(ch trust.Chain) trust.Chain { ch[0].Delegate = true; return resign(ch, "davi") }), trusttest.Noon, trust.ErrNotAllowed, "only the founder makes delegates"},
-		{"longer than its issuer", change(func(ch trust.Chain) trust.Chain { ch[0].NotAfter++; return resign(ch, "davi") }), trusttest.Noon, trust.ErrNotAllowed, "after that of its issuer"},
+		{"longer than its issuer", change(func(ch trust.Chain) trust.Chain {
+			ch[0].NotAfter++
+			return resign(ch, "davi")
+		}), trusttest.Noon, trust.ErrNotAllowed, "after that of its issuer"},
 		{"delegate not attached", good[:1], trusttest.Noon, trust.ErrNotAllowed, "no delegate's certificate"},
-		{"other delegate attached", trust.Chain{good[0], tm.Issue(t, tm.Ana, trust.Certificate{Partner: trusttest.IDOf("caio"), Name: "caio", Delegate: true, Serial: trusttest.Serial("c")})[0]}, trusttest.Noon, trust.ErrNotAllowed, "that of " + trusttest.IDOf("caio").Short() + " is attached"},
+		{"other delegate attached", trust.Chain{
+			good[0], tm.Issue(t, tm.Ana,
+				trust.Certificate{
+					Partner: trusttest.IDOf("caio"), Name: "caio", Delegate: true, Serial: trusttest.Serial("c"),
+				})[0],
+		}, trusttest.Noon, trust.ErrNotAllowed, "that of " + trusttest.IDOf("caio").Short() + " is attached"},
 		{"issuer not a delegate", func() trust.Chain {
 			mere := tm.Member(t, tm.Ana, "caio")
-			c := trust.Certificate{Mesh: tm.Mesh.ID(), Partner: trusttest.IDOf("bia"), Name: "bia", Serial: trusttest.Serial("x"), NotBefore: 1, NotAfter: 2, Issuer: trusttest.IDOf("caio")}
+			c := trust.Certificate{
+				Mesh: tm.Mesh.ID(), Partner: trusttest.IDOf("bia"), Name: "bia", Serial: trusttest.Serial("x"),
+				NotBefore: 1, NotAfter: 2, Issuer: trusttest.IDOf("caio"),
+			}
 			return resign(trust.Chain{c, mere[0]}, "caio")
 		}(), trusttest.Noon, trust.ErrNotAllowed, "who is not a delegate"},
 		{"wrong mesh", tm.Member(t, other, "bia"), trusttest.Noon, trust.ErrWrongMesh, "this one is serra"},
-		{"expired", good, trusttest.Noon.Add(trusttest.Year + trust.ClockSkew + time.Second), trust.ErrExpired, "expired at 2027-11-20T12:00:00Z, and this node's clock says 2027-11-21T12:00:01Z (up to 24h0m0s off is allowed)"},
-		{"not yet", good, trusttest.Noon.Add(-trust.ClockSkew - time.Second), trust.ErrNotYet, "begins at 2026-11-20T12:00:00Z"},
+		{"expired", good, trusttest.Noon.Add(trusttest.Year + trust.ClockSkew + time.Second), trust.ErrExpired,
+			"expired at 2027-11-20T12:00:00Z, and this node's clock says 2027-11-21T12:00:01Z (up to 24h0m0s off is allowed)"},
+		{"not yet", good, trusttest.Noon.Add(-trust.ClockSkew - time.Second), trust.ErrNotYet,
+			"begins at 2026-11-20T12:00:00Z"},
 	} {
-		t.Run(c.name, func(t *testing.T) { trusttest.Refused(t, c.chain.Verify(tm.Mesh, c.at, tm.Known), c.kind, c.what) })
+		t.Run(c.name, func(t *testing.T) {
+			trusttest.Refused(t, c.chain.Verify(tm.Mesh, c.at, tm.Known), c.kind, c.what)
+		})
 	}
 	if err := trust.Chain(nil).Verify(tm.Mesh, trusttest.Noon, nil); err == nil {
 		t.Error("no certificate is accepted")
@@ -67,7 +82,9 @@ func TestChainIsRefused(t *testing.T) {
 func TestClockMayBeADayOff(t *testing.T) {
 	tm := trusttest.New(t)
 	ch := tm.Member(t, tm.Ana, "bia")
-	for _, at := range []time.Time{trusttest.Noon.Add(-trust.ClockSkew), trusttest.Noon.Add(trusttest.Year + trust.ClockSkew)} {
+	for _, at := range []time.Time{
+		trusttest.Noon.Add(-trust.ClockSkew), trusttest.Noon.Add(trusttest.Year + trust.ClockSkew),
+	} {
 		if err := ch.Verify(tm.Mesh, at, nil); err != nil {
 			t.Error(err)
 		}
@@ -100,14 +117,18 @@ func TestRenewalReplaces(t *testing.T) {
 func TestEvictionOfAMember(t *testing.T) {
 	tm := trusttest.New(t)
 	first := tm.Member(t, tm.Ana, "bia")
-	second := tm.Issue(t, tm.Ana, trust.Certificate{Partner: trusttest.IDOf("bia"), Name: "bia", Serial: trusttest.Serial("bia-2"), NotBefore: trust.WallOf(trusttest.Noon) + 1})
+	second := tm.Issue(t, tm.Ana, trust.Certificate{
+		Partner: trusttest.IDOf("bia"), Name: "bia", Serial: trusttest.Serial("bia-2"),
+		NotBefore: trust.WallOf(trusttest.Noon) + 1,
+	})
 	tm.Evict(t, tm.Davi, "bia", trusttest.Serial("bia-1"))
 	trusttest.Refused(t, first.Verify(tm.Mesh, trusttest.Noon, tm.Known), trust.ErrRevoked, "lost tablet")
 	if err := second.Verify(tm.Mesh, trusttest.Noon, tm.Known); err != nil {
 		t.Errorf("eviction of one serial hit another: %v", err)
 	}
 	tm.Evict(t, tm.Davi, "bia", trust.Serial{})
-	trusttest.Refused(t, second.Verify(tm.Mesh, trusttest.Noon, tm.Known), trust.ErrRevoked, trusttest.IDOf("davi").Short())
+	trusttest.Refused(t, second.Verify(tm.Mesh, trusttest.Noon, tm.Known), trust.ErrRevoked,
+		trusttest.IDOf("davi").Short())
 	if tm.Known.KeyEvicted(trusttest.IDOf("bia")) {
 		t.Error("a delegate's eviction bars the key before its certificate was seen")
 	}
@@ -134,10 +155,18 @@ func TestEvictionIsRefused(t *testing.T) {
 		kind error
 		what string
 	}{
-		{"by a mere member", sign("bia", trust.Eviction{Chain: mere.Chain, At: trust.WallOf(trusttest.Noon)}), trust.ErrNotAllowed, "only the founder and delegates evict"},
-		{"with another's certificate", sign("bia", trust.Eviction{Chain: tm.Davi.Chain, At: trust.WallOf(trusttest.Noon)}), trust.ErrNotAllowed, "only the founder and delegates evict"},
-		{"after its certificate ran out", sign("davi", trust.Eviction{Chain: tm.Davi.Chain, At: late}), trust.ErrNotAllowed, "its certificate is valid from"},
-		{"keeping by a delegate", sign("davi", trust.Eviction{Chain: tm.Davi.Chain, At: trust.WallOf(trusttest.Noon), Keep: []trust.Serial{{1}}}), trust.ErrNotAllowed, "only the founder evicts delegates"},
+		{"by a mere member", sign("bia", trust.Eviction{Chain: mere.Chain, At: trust.WallOf(trusttest.Noon)}),
+			trust.ErrNotAllowed, "only the founder and delegates evict"},
+		{"with another's certificate", sign("bia",
+			trust.Eviction{
+				Chain: tm.Davi.Chain, At: trust.WallOf(trusttest.Noon),
+			}), trust.ErrNotAllowed, "only the founder and delegates evict"},
+		{"after its certificate ran out", sign("davi", trust.Eviction{Chain: tm.Davi.Chain, At: late}),
+			trust.ErrNotAllowed, "its certificate is valid from"},
+		{"keeping by a delegate", sign("davi",
+			trust.Eviction{
+				Chain: tm.Davi.Chain, At: trust.WallOf(trusttest.Noon), Keep: []trust.Serial{{1}},
+			}), trust.ErrNotAllowed, "only the founder evicts delegates"},
 		{"forged", forged, trust.ErrForged, "eviction"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -161,25 +190,36 @@ func TestWhoHasTheFoundersKeyHasTheMesh(t *testing.T) {
 	thief := trust.Issuer{Mesh: tm.Mesh, Key: trusttest.KeyOf("ana")}
 	for _, by := range []trust.Issuer{tm.Ana, tm.Davi} {
 		for _, serial := range []trust.Serial{{}, trusttest.Serial("ana-1")} {
-			if _, err := by.Evict(trust.Eviction{Partner: tm.Mesh.Founder, Serial: serial, At: trust.WallOf(trusttest.Noon)}, tm.Known, nil); err == nil {
+			if _, err := by.Evict(trust.Eviction{
+				Partner: tm.Mesh.Founder, Serial: serial, At: trust.WallOf(trusttest.Noon),
+			}, tm.Known, nil); err == nil {
 				t.Errorf("%s evicts the founder", by.ID().Short())
 			}
-			e := trust.Eviction{Mesh: tm.Mesh.ID(), Partner: tm.Mesh.Founder, Serial: serial, Issuer: by.ID(), Number: 1, At: trust.WallOf(trusttest.Noon), Chain: by.Chain}
+			e := trust.Eviction{
+				Mesh: tm.Mesh.ID(), Partner: tm.Mesh.Founder, Serial: serial, Issuer: by.ID(), Number: 1,
+				At: trust.WallOf(trusttest.Noon), Chain: by.Chain,
+			}
 			e.Signature = trust.Sign(by.Key, trust.EvictionDomain, e.Body())
 			if isNew, err := tm.Known.Add(e); isNew || err == nil {
 				t.Errorf("an eviction of the founder by %s is taken in", by.ID().Short())
 			}
 		}
 	}
-	own := tm.Issue(t, thief, trust.Certificate{Partner: trusttest.IDOf("mal"), Name: "mal", Roles: trusttest.Roles("chief"), Delegate: true, Serial: trusttest.Serial("mal-1")})
-	if err := own.Verify(tm.Mesh, trusttest.Noon, tm.Known); err != nil || !own.Leaf().Delegate || !own.Leaf().HasRole("chief") {
+	own := tm.Issue(t, thief, trust.Certificate{
+		Partner: trusttest.IDOf("mal"), Name: "mal", Roles: trusttest.Roles("chief"), Delegate: true,
+		Serial: trusttest.Serial("mal-1"),
+	})
+	if err := own.Verify(tm.Mesh, trusttest.Noon, tm.Known); err != nil || !own.Leaf().Delegate ||
+		!own.Leaf().HasRole("chief") {
 		t.Errorf("the thief's delegate: %v", err)
 	}
 	tm.Evict(t, thief, "davi", trust.Serial{})
 	trusttest.Refused(t, tm.Davi.Chain.Verify(tm.Mesh, trusttest.Noon, tm.Known), trust.ErrRevoked, "davi")
 	tm.Evict(t, tm.Ana, "mal", trust.Serial{})
 	trusttest.Refused(t, own.Verify(tm.Mesh, trusttest.Noon, tm.Known), trust.ErrRevoked, "mal")
-	again := tm.Issue(t, thief, trust.Certificate{Partner: trusttest.IDOf("mal-2"), Name: "mal", Delegate: true, Serial: trusttest.Serial("mal-2")})
+	again := tm.Issue(t, thief, trust.Certificate{
+		Partner: trusttest.IDOf("mal-2"), Name: "mal", Delegate: true, Serial: trusttest.Serial("mal-2"),
+	})
 	if err := again.Verify(tm.Mesh, trusttest.Noon, tm.Known); err != nil {
 		t.Errorf("the thief makes another delegate for the one that was evicted: %v", err)
 	}
@@ -190,7 +230,8 @@ func TestEvictionOfADelegate(t *testing.T) {
 	listed, stranger := tm.Member(t, tm.Davi, "bia"), tm.Member(t, tm.Davi, "eve")
 	victim, spared := tm.Member(t, tm.Ana, "caio"), tm.Member(t, tm.Ana, "gil")
 	tm.Evict(t, tm.Davi, "caio", trust.Serial{})
-	late, err := tm.Davi.Evict(trust.Eviction{Partner: trusttest.IDOf("gil"), At: trust.WallOf(trusttest.Noon)}, tm.Known, nil)
+	late, err := tm.Davi.Evict(trust.Eviction{Partner: trusttest.IDOf("gil"), At: trust.WallOf(trusttest.Noon)},
+		tm.Known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +256,9 @@ func TestEvictionOfADelegate(t *testing.T) {
 
 func TestDelegateCannotEvictADelegate(t *testing.T) {
 	tm := trusttest.New(t)
-	rival := tm.Issue(t, tm.Ana, trust.Certificate{Partner: trusttest.IDOf("caio"), Name: "caio", Delegate: true, Serial: trusttest.Serial("caio-1")})
+	rival := tm.Issue(t, tm.Ana, trust.Certificate{
+		Partner: trusttest.IDOf("caio"), Name: "caio", Delegate: true, Serial: trusttest.Serial("caio-1"),
+	})
 	tm.Evict(t, tm.Davi, "caio", trust.Serial{}) // davi does not have caio listed
 	if err := rival.Verify(tm.Mesh, trusttest.Noon, tm.Known); err != nil {
 		t.Errorf("davi evicted another delegate: %v", err)
@@ -250,7 +293,8 @@ func TestEvictionsMergeAsASet(t *testing.T) {
 	for _, e := range all {
 		numbers[e.Issuer] = append(numbers[e.Issuer], e.Number)
 	}
-	if len(numbers[trusttest.IDOf("ana")]) != 1 || numbers[trusttest.IDOf("davi")][0]+numbers[trusttest.IDOf("davi")][1] != 3 {
+	if len(numbers[trusttest.IDOf("ana")]) != 1 ||
+		numbers[trusttest.IDOf("davi")][0]+numbers[trusttest.IDOf("davi")][1] != 3 {
 		t.Errorf("numbers are %v", numbers)
 	}
 }
@@ -267,7 +311,8 @@ func TestEvictionsAreIndependentOfOrder(t *testing.T) {
 	tm.Evict(t, tm.Davi, "caio", trusttest.Serial("caio-1"))
 	tm.Evict(t, tm.Ana, "davi", trust.Serial{}, chains[:3]...)
 	tm.Evict(t, tm.Ana, "davi", trusttest.Serial("davi-1"), chains[3:]...)
-	late, err := tm.Davi.Evict(trust.Eviction{Partner: trusttest.IDOf("gil"), At: trust.WallOf(trusttest.Noon)}, tm.Known, nil)
+	late, err := tm.Davi.Evict(trust.Eviction{Partner: trusttest.IDOf("gil"), At: trust.WallOf(trusttest.Noon)},
+		tm.Known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +342,9 @@ func TestOneDelegateCannotFillTheEvictions(t *testing.T) {
 	for i := range trust.MaxEvictionsPerDelegate {
 		tm.Evict(t, tm.Davi, "x", trust.Serial{byte(i), byte(i >> 8), 1})
 	}
-	e, err := tm.Davi.Evict(trust.Eviction{Partner: trusttest.IDOf("x"), Serial: trusttest.Serial("more"), At: trust.WallOf(trusttest.Noon)}, tm.Known, nil)
+	e, err := tm.Davi.Evict(trust.Eviction{
+		Partner: trusttest.IDOf("x"), Serial: trusttest.Serial("more"), At: trust.WallOf(trusttest.Noon),
+	}, tm.Known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,8 @@ func (c Certificate) validate(m trust.Mesh, user ID) error {
 	case c.Mesh != m.ID():
 		return wrongMesh("certificate of a user's key", c.Mesh, m)
 	case c.User != user:
-		return fmt.Errorf("certificate of a key of user %s beside the account of user %s: %w", c.User.Short(), user.Short(), trust.ErrNotAllowed)
+		return fmt.Errorf("certificate of a key of user %s beside the account of user %s: %w", c.User.Short(),
+			user.Short(), trust.ErrNotAllowed)
 	case c.Serial == trust.Serial{}:
 		return fmt.Errorf("certificate of a user's key has no serial")
 	case !c.NotBefore.Sayable() || !c.NotAfter.Sayable() || c.NotAfter <= c.NotBefore:
@@ -129,7 +130,8 @@ func (d Device) issuedProperly(i int, m trust.Mesh) error {
 	by := d.Chain[i+1]
 	switch {
 	case c.Issuer != by.Key || c.Linked != by.Key || len(c.Chain) > 0:
-		return said.Errorf("certificate of a user's key by %s, but that of the key %s is attached: %w", c.Issuer, by.Key, trust.ErrNotAllowed)
+		return said.Errorf("certificate of a user's key by %s, but that of the key %s is attached: %w", c.Issuer,
+			by.Key, trust.ErrNotAllowed)
 	case c.NotBefore < by.NotBefore || c.NotAfter > by.NotAfter:
 		return fmt.Errorf("certificate of a user's key from %s to %s: that of the key which linked it is from %s to %s: %w",
 			c.NotBefore, c.NotAfter, by.NotBefore, by.NotAfter, trust.ErrNotAllowed)
@@ -143,9 +145,11 @@ func (d Device) validAt(at time.Time) error {
 	now, skew, c := trust.WallOf(at), trust.Wall(trust.ClockSkew/time.Second), d.Leaf()
 	switch {
 	case now-skew > c.NotAfter:
-		return fmt.Errorf("the key of user %s %w at %s: sign in again with a new token", d.Account.Name, trust.ErrExpired, c.NotAfter)
+		return fmt.Errorf("the key of user %s %w at %s: sign in again with a new token", d.Account.Name,
+			trust.ErrExpired, c.NotAfter)
 	case now+skew < c.NotBefore:
-		return fmt.Errorf("the key of user %s %w: it begins at %s: set the clock", d.Account.Name, trust.ErrNotYet, c.NotBefore)
+		return fmt.Errorf("the key of user %s %w: it begins at %s: set the clock", d.Account.Name, trust.ErrNotYet,
+			c.NotBefore)
 	}
 	return nil
 }

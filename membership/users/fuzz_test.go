@@ -40,7 +40,8 @@ func FuzzSpoken(f *testing.F) {
 		f.Fatal(err)
 	}
 	judge := func(_ *testing.T, s Spoken) { _, _ = s.Person(w.Mesh, fact) }
-	trusttest.Decoder(f, DecodeSpoken, EncodeSpoken, judge, s, SpeakAsPartner(trusttest.KeyOf("rui"), w.Member(f, w.Ana, "rui"), fact))
+	trusttest.Decoder(f, DecodeSpoken, EncodeSpoken, judge, s,
+		SpeakAsPartner(trusttest.KeyOf("rui"), w.Member(f, w.Ana, "rui"), fact))
 }
 
 // asked is a token of a user, with a request made by it.
@@ -67,7 +68,8 @@ func FuzzTicket(f *testing.F) {
 	d := w.device(w.Ana, w.user(w.Ana, "rui"), "phone", "engine")
 	judge := func(_ *testing.T, t Ticket) { _ = NewTickets(w.Ana.ID()).Keep(t) }
 	trusttest.Decoder(f, DecodeTicket, EncodeTicket, judge,
-		Ticket{Secret: t.Secret, User: t.User, Lifetime: 1, Linked: "x"}, Ticket{Secret: t.Secret, User: t.User, Lifetime: 1, Redeemed: &d})
+		Ticket{Secret: t.Secret, User: t.User, Lifetime: 1, Linked: "x"},
+		Ticket{Secret: t.Secret, User: t.User, Lifetime: 1, Redeemed: &d})
 }
 
 func FuzzToken(f *testing.F) {

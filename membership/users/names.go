@@ -68,5 +68,6 @@ func (s *Set) Resolve(text string, at time.Time) (User, error) {
 	for _, u := range named {
 		ids = append(ids, u.ID.String())
 	}
-	return User{}, fmt.Errorf("%w is called %s: use an ID: %s", membership.ErrAmbiguous, named[0].Name, strings.Join(ids, " or "))
+	return User{}, fmt.Errorf("%w is called %s: use an ID: %s", membership.ErrAmbiguous, named[0].Name,
+		strings.Join(ids, " or "))
 }

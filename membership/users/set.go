@@ -66,7 +66,8 @@ type load struct{ n, bytes int }
 func NewSet(m trust.Mesh, evicted trust.Evictions) *Set {
 	return &Set{
 		mesh: m, evicted: evicted, known: map[RecordID]*entry{}, slots: map[slot]*entry{}, of: map[ID][]*entry{},
-		keys: map[workflow.PartnerID][]*entry{}, gone: map[gone][]*entry{}, loads: map[share]load{}, signed: map[signed]int{},
+		keys: map[workflow.PartnerID][]*entry{}, gone: map[gone][]*entry{}, loads: map[share]load{},
+		signed: map[signed]int{},
 	}
 }
 
@@ -161,7 +162,8 @@ func (s *Set) count(e *entry, by int) {
 func (s *Set) room(e *entry) error {
 	its := e.share()
 	if _, own := e.signer(); own != nil && s.signed[signed{e.slot.user, its}] >= MaxOfUser {
-		return fmt.Errorf("%d %s that user %s signed are known: %w of one user", MaxOfUser, partNames[its.part], own.Account.Name, ErrNoRoom)
+		return fmt.Errorf("%d %s that user %s signed are known: %w of one user", MaxOfUser, partNames[its.part],
+			own.Account.Name, ErrNoRoom)
 	}
 	if its.who == s.mesh.Founder {
 		return s.loads[its].fits(e, load{MaxRecords, MaxBytes}, "the founder")

@@ -68,7 +68,8 @@ func DecodeSignature(b []byte) (Signature, error) {
 		return Signature{}, err
 	}
 	if len(g.Signature) != ed25519.SignatureSize {
-		return Signature{}, fmt.Errorf("signature of a user of %d bytes: want %d", len(g.Signature), ed25519.SignatureSize)
+		return Signature{}, fmt.Errorf("signature of a user of %d bytes: want %d", len(g.Signature),
+			ed25519.SignatureSize)
 	}
 	return g, nil
 }

@@ -101,13 +101,15 @@ func (s Spoken) Person(m trust.Mesh, fact [sha256.Size]byte) (Person, error) {
 		return s.partner(m)
 	}
 	if s.Device == nil || len(s.Partner) > 0 {
-		return Person{}, fmt.Errorf("the word of user %s shows no certificate of its key: %w", g.User.Short(), trust.ErrNotAllowed)
+		return Person{}, fmt.Errorf("the word of user %s shows no certificate of its key: %w", g.User.Short(),
+			trust.ErrNotAllowed)
 	}
 	if err := s.Device.Authentic(m); err != nil {
 		return Person{}, err
 	}
 	if leaf := s.Device.Leaf(); leaf.Key != g.Key || leaf.User != g.User {
-		return Person{}, fmt.Errorf("the word of user %s shows the certificate of another key: %w", g.User.Short(), trust.ErrNotAllowed)
+		return Person{}, fmt.Errorf("the word of user %s shows the certificate of another key: %w", g.User.Short(),
+			trust.ErrNotAllowed)
 	}
 	roles, err := s.roles(m)
 	return Person{ID: g.User.String(), Name: s.Device.Account.Name, Roles: roles, At: s.Device.Leaf().Node}, err
@@ -122,7 +124,8 @@ func (s Spoken) partner(m trust.Mesh) (Person, error) {
 	}
 	leaf := s.Partner.Leaf()
 	if leaf.Partner != s.Signature.Key {
-		return Person{}, said.Errorf("the word of %s shows the certificate of another: %w", s.Signature.Key, trust.ErrNotAllowed)
+		return Person{}, said.Errorf("the word of %s shows the certificate of another: %w", s.Signature.Key,
+			trust.ErrNotAllowed)
 	}
 	return Person{ID: string(leaf.Partner), Name: leaf.Name, Roles: slices.Clone(leaf.Roles), At: leaf.Partner}, nil
 }

@@ -30,7 +30,9 @@ func TestAWordShowsWhosItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "who spoke", p, Person{ID: ana.ID().String(), Name: "ana", Roles: []workflow.RoleName{"crew", "nurse"}, At: trusttest.IDOf("anna")})
+	equal(t, "who spoke", p, Person{
+		ID: ana.ID().String(), Name: "ana", Roles: []workflow.RoleName{"crew", "nurse"}, At: trusttest.IDOf("anna"),
+	})
 
 	bia := w.user(w.Ana, "bia", "crew")
 	w.device(w.Ana, bia, "tablet", "anna")
@@ -42,7 +44,9 @@ func TestAWordShowsWhosItIs(t *testing.T) {
 		t.Error("a key speaks for another user")
 	}
 	for name, lie := range map[string]func(s *Spoken){
-		"for another fact":           func(s *Spoken) { s.Signature = Sign(trusttest.KeyOf("phone"), ana.ID(), sha256.Sum256(nil)) },
+		"for another fact": func(s *Spoken) {
+			s.Signature = Sign(trusttest.KeyOf("phone"), ana.ID(), sha256.Sum256(nil))
+		},
 		"with another's certificate": func(s *Spoken) { s.Device = other.Device },
 		"without a certificate":      func(s *Spoken) { s.Device = nil },
 		"in another's name":          func(s *Spoken) { s.Signature = Sign(trusttest.KeyOf("tablet"), ana.ID(), fact) },
@@ -76,8 +80,11 @@ func TestAPartnerSpeaksAsItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "who spoke", p, Person{ID: string(trusttest.IDOf("bob")), Name: "bob", Roles: []workflow.RoleName{"crew"}, At: trusttest.IDOf("bob")})
-	if _, err := SpeakAsPartner(trusttest.KeyOf("cy"), chain, fact).Person(w.Mesh, fact); err == nil || !strings.Contains(err.Error(), "another") {
+	equal(t, "who spoke", p, Person{
+		ID: string(trusttest.IDOf("bob")), Name: "bob", Roles: []workflow.RoleName{"crew"}, At: trusttest.IDOf("bob"),
+	})
+	if _, err := SpeakAsPartner(trusttest.KeyOf("cy"), chain, fact).Person(w.Mesh, fact); err == nil ||
+		!strings.Contains(err.Error(), "another") {
 		t.Errorf("a key with the certificate of another: %v", err)
 	}
 	if _, err := SpeakAsPartner(trusttest.KeyOf("bob"), nil, fact).Person(w.Mesh, fact); err == nil {

@@ -94,7 +94,8 @@ func (ts *Tickets) Redeem(r Request, at time.Time) (Ticket, error) {
 	}
 	switch {
 	case r.User != t.User:
-		return Ticket{}, fmt.Errorf("the token is of user %s, not of %s: %w", t.User.Short(), r.User.Short(), trust.ErrForged)
+		return Ticket{}, fmt.Errorf("the token is of user %s, not of %s: %w", t.User.Short(), r.User.Short(),
+			trust.ErrForged)
 	case t.Redeemed != nil && t.Redeemed.Leaf().Key == r.Key:
 		return t, nil
 	case t.Redeemed != nil:

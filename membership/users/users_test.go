@@ -188,7 +188,8 @@ func TestAThiefKeepsNothing(t *testing.T) {
 	bad := w.link("lost", lost, "bad", "mal")
 	renewed, err := w.Renew(w.Ana, bad, trusttest.Year, trusttest.Serial("again"), trusttest.Noon.Add(time.Hour))
 	w.say(Record{Device: &renewed}, err)
-	worse, err := w.Renew(w.Ana, w.link("bad", bad, "worse", "mal"), trusttest.Year, trusttest.Serial("worse"), trusttest.Noon.Add(time.Hour))
+	worse, err := w.Renew(w.Ana, w.link("bad", bad, "worse", "mal"), trusttest.Year, trusttest.Serial("worse"),
+		trusttest.Noon.Add(time.Hour))
 	w.say(Record{Device: &worse}, err)
 	w.signOut("lost", lost)
 	equal(t, "before", w.good(bia, "lost", "bad", "worse"), []string{"bad", "worse"})
@@ -251,9 +252,14 @@ func TestARoleChangeOfAGreatNumber(t *testing.T) {
 	w := newWorld(t)
 	bia := w.user(w.Ana, "bia", "crew")
 	second := trust.Issuer{Mesh: w.Mesh, Key: trusttest.KeyOf("eva")}
-	second.Chain = w.Issue(t, w.Ana, trust.Certificate{Partner: second.ID(), Name: "eva", Delegate: true, Serial: trusttest.Serial("eva")})
+	second.Chain = w.Issue(t, w.Ana, trust.Certificate{
+		Partner: second.ID(), Name: "eva", Delegate: true, Serial: trusttest.Serial("eva"),
+	})
 	takes := func(number uint64) Record {
-		c := RoleChange{Mesh: w.Mesh.ID(), User: bia.ID(), Role: "crew", Number: number, By: wordOf(w.Davi, trusttest.Serial(fmt.Sprint(number)), noon)}
+		c := RoleChange{
+			Mesh: w.Mesh.ID(), User: bia.ID(), Role: "crew", Number: number,
+			By: wordOf(w.Davi, trusttest.Serial(fmt.Sprint(number)), noon),
+		}
 		c.By.Signature = trust.Sign(w.Davi.Key, roleDomain, c.body())
 		return Record{Role: &c}
 	}
@@ -306,7 +312,8 @@ func TestCertificatesEndAndAreRenewed(t *testing.T) {
 		equal(t, "due for "+by, len(w.Due(trusttest.IDOf(by), trusttest.Year/4, late)), want)
 	}
 	equal(t, "due at noon", len(w.Due(w.Ana.ID(), trusttest.Year/4, trusttest.Noon)), 0)
-	again, err := w.Renew(w.Ana, w.Due(w.Ana.ID(), trusttest.Year/4, late)[0], trusttest.Year, trusttest.Serial("again"), late)
+	again, err := w.Renew(w.Ana, w.Due(w.Ana.ID(), trusttest.Year/4, late)[0], trusttest.Year,
+		trusttest.Serial("again"), late)
 	w.say(Record{Device: &again}, err)
 	if _, err := w.Key(bia.ID(), key, end.Add(25*time.Hour)); err != nil {
 		t.Errorf("renewed: %v", err)
@@ -367,11 +374,18 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 			a, err := NewAccount(member, "mal-2", nil, serial, noon)
 			return Record{Account: &a}, err
 		},
-		"a member gives a role":    func() (Record, error) { return w.ChangeRole(member, bia.ID(), "chief", true, serial, noon) },
+		"a member gives a role": func() (Record,
+			error) {
+			return w.ChangeRole(member, bia.ID(), "chief", true, serial, noon)
+		},
 		"a member removes a user":  func() (Record, error) { return Remove(member, bia.ID(), "", serial, noon) },
 		"an account is altered":    func() (Record, error) { return Record{Account: &altered}, nil },
 		"a certificate is altered": func() (Record, error) { return Record{Device: &stolen}, nil },
-		"a node did not consent":   func() (Record, error) { d, err := Certify(w.Ana, bia, elsewhere); return Record{Device: &d}, err },
+		"a node did not consent": func() (Record,
+			error) {
+			d, err := Certify(w.Ana, bia, elsewhere)
+			return Record{Device: &d}, err
+		},
 		"a member certifies a key": func() (Record, error) {
 			d, err := Certify(member, bia, w.cert(bia, "x", "mal"))
 			return Record{Device: &d}, err
@@ -473,7 +487,8 @@ func TestOneAuthorCannotFillTheSet(t *testing.T) {
 		t.Errorf("a user: %v after %d", err, n)
 	}
 	w.user(w.Ana, "rui")
-	equal(t, "what davi is answerable for", w.Loads(w.Davi.ID())[0], Load{"records about users", MaxOfDelegate, MaxOfDelegate})
+	equal(t, "what davi is answerable for", w.Loads(w.Davi.ID())[0],
+		Load{"records about users", MaxOfDelegate, MaxOfDelegate})
 }
 
 // links has a key link so many others, and says how many were taken in.
@@ -550,7 +565,9 @@ func TestLabelsOfManyUsers(t *testing.T) {
 	if took := time.Since(began); took > time.Second { // 10 ms, and by comparing all with all a minute
 		t.Errorf("the labels of %d users take %v", len(all), took)
 	}
-	equal(t, "labels", labels[7:10], []string{"user-9 (" + all[7].ID.Short() + ")", "user-8", "user-9 (" + all[9].ID.Short() + ")"})
+	equal(t, "labels", labels[7:10], []string{
+		"user-9 (" + all[7].ID.Short() + ")", "user-8", "user-9 (" + all[9].ID.Short() + ")",
+	})
 }
 
 // An administrator's clock that is far ahead, when it renews a key or certifies it first, makes
@@ -560,7 +577,8 @@ func TestClocksOfAdministratorsThatAreAhead(t *testing.T) {
 	bia := w.user(w.Ana, "bia")
 	w.device(w.Ana, bia, "phone", "engine")
 	ahead := trusttest.Noon.Add(trusttest.Year * 4 / 5)
-	again, err := w.Renew(w.Ana, w.Due(w.Ana.ID(), trusttest.Year/4, ahead)[0], trusttest.Year, trusttest.Serial("again"), ahead)
+	again, err := w.Renew(w.Ana, w.Due(w.Ana.ID(), trusttest.Year/4, ahead)[0], trusttest.Year,
+		trusttest.Serial("again"), ahead)
 	w.say(Record{Device: &again}, err)
 	equal(t, "renewed by a clock that is ahead", w.good(bia, "phone"), []string{"phone"})
 	end := ahead.Add(trusttest.Year)
@@ -654,7 +672,9 @@ func TestSetsConverge(t *testing.T) {
 				devices, r = append(devices, d), Record{Device: &d}
 			case step == 3:
 				a := rapid.SampledFrom(accounts).Draw(rt, "user")
-				r, err = w.ChangeRole(admin("by"), a.ID(), rapid.SampledFrom(trusttest.Roles("crew", "cook")).Draw(rt, "role"), rapid.Bool().Draw(rt, "given"), serial, noon)
+				r, err = w.ChangeRole(admin("by"), a.ID(),
+					rapid.SampledFrom(trusttest.Roles("crew", "cook")).Draw(rt, "role"), rapid.Bool().Draw(rt, "given"),
+					serial, noon)
 			case step == 4:
 				d := rapid.SampledFrom(devices).Draw(rt, "device")
 				r, err = w.SignOut(trusttest.KeyOf(names[d.Leaf().Key]), d, serial, noon)
@@ -761,7 +781,8 @@ func TestNames(t *testing.T) {
 	}
 	twin, err := NewAccount(w.Davi, "bia", nil, trusttest.Serial("twin"), noon)
 	w.say(Record{Account: &twin}, err)
-	if _, err := w.Resolve("bia", trusttest.Noon); !errors.Is(err, membership.ErrAmbiguous) || !strings.Contains(err.Error(), bia.ID().String()) {
+	if _, err := w.Resolve("bia", trusttest.Noon); !errors.Is(err, membership.ErrAmbiguous) ||
+		!strings.Contains(err.Error(), bia.ID().String()) {
 		t.Errorf("two of one name: %v", err)
 	}
 	if u, err := w.Resolve("bia ("+twin.ID().Short()+")", trusttest.Noon); err != nil || u.ID != twin.ID() {
@@ -797,8 +818,10 @@ func TestAUsersWord(t *testing.T) {
 	is("in another's name", asRui, fact, engine, trusttest.Noon, trust.ErrForged)
 	is("a key of another", Sign(trusttest.KeyOf("phone"), rui.ID(), fact), fact, engine, trusttest.Noon, ErrNoUser)
 	is("a partner that claims it", g, fact, trusttest.IDOf("station"), trusttest.Noon, trust.ErrNotAllowed)
-	is("a partner that signs itself", Sign(trusttest.KeyOf("engine"), bia.ID(), fact), fact, engine, trusttest.Noon, ErrNoUser)
-	is("after the certificate's end", g, fact, engine, trusttest.Noon.Add(trusttest.Year+25*time.Hour), trust.ErrExpired)
+	is("a partner that signs itself", Sign(trusttest.KeyOf("engine"), bia.ID(), fact), fact, engine, trusttest.Noon,
+		ErrNoUser)
+	is("after the certificate's end", g, fact, engine, trusttest.Noon.Add(trusttest.Year+25*time.Hour),
+		trust.ErrExpired)
 	w.remove(w.Ana, bia, "phone")
 	is("of a removed key", g, fact, engine, trusttest.Noon, ErrRemoved)
 }
@@ -809,8 +832,9 @@ func TestSigningIn(t *testing.T) {
 	bia := w.user(w.Ana, "bia")
 	secret := Secret{7}
 	word := Token{
-		Mesh: w.Mesh.ID(), User: bia.ID(), Name: "bia", Node: w.Ana.ID(), Addresses: []string{"/ip4/10.0.0.1/udp/4001/quic-v1"},
-		Secret: secret, Expires: noon + 3600,
+		Mesh: w.Mesh.ID(), User: bia.ID(), Name: "bia", Node: w.Ana.ID(),
+		Addresses: []string{"/ip4/10.0.0.1/udp/4001/quic-v1"},
+		Secret:    secret, Expires: noon + 3600,
 	}
 	tok, err := ParseToken(strings.ToUpper(word.Text()))
 	if err != nil || tok.Fits(w.Mesh, trusttest.Noon) != nil {

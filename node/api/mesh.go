@@ -182,7 +182,7 @@ type Resource struct {
 
 // Holder is a partner that has a resource.
 type Holder struct {
-	Name  string             `json:"name"`
+	Name  string             `json:"name"` // as in Partner
 	ID    workflow.PartnerID `json:"id"`
 	State string             `json:"state"`
 	Spare float64            `json:"spare"` // capacity not in use, 0 to 1
@@ -204,7 +204,7 @@ type Diagnosis struct {
 
 // Finding is the outcome of one check.
 type Finding struct {
-	Check string `json:"check"` // links, addresses, clock, disk, certificate, store, partners, profile, electorate, refused, users, page
+	Check string `json:"check"` // links, addresses, clock, disk, battery, certificate, store, partners, profile, electorate, refused, users, page
 	State string `json:"state"` // ok, warning, wrong
 	What  string `json:"what"`
 	Mend  string `json:"mend,omitempty"` // what to do about it

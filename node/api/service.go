@@ -108,6 +108,42 @@ type Status struct {
 	Traffic  Traffic           `json:"traffic"`
 	// LAN says how the web page is open to the network for a while; left out: it is not.
 	LAN *LANPage `json:"lan,omitempty"`
+	// Device is the machine that it runs on, as far as that tells.
+	Device Device `json:"device"`
+}
+
+// Device is the machine that a node runs on.
+type Device struct {
+	OS   string `json:"os"`   // as Go names it
+	Arch string `json:"arch"` // likewise
+	// Battery is left out where there is none, or the system does not tell; Disk, that of the node's folder,
+	// likewise.
+	Battery *Battery `json:"battery,omitempty"`
+	Disk    *Disk    `json:"disk,omitempty"`
+}
+
+// Battery is how full a machine's battery is.
+type Battery struct {
+	Percent int `json:"percent"`
+	// Charging: it is charged, or the machine runs on the mains.
+	Charging bool `json:"charging"`
+}
+
+func (b *Battery) String() string {
+	if b.Charging {
+		return fmt.Sprintf("battery at %d %%, on the mains", b.Percent)
+	}
+	return fmt.Sprintf("battery at %d %%", b.Percent)
+}
+
+// Disk is how many bytes of a disk are free to the node, of how many.
+type Disk struct {
+	Free  uint64 `json:"free"`
+	Total uint64 `json:"total"`
+}
+
+func (d *Disk) String() string {
+	return fmt.Sprintf("%d MiB of %d MiB are free", d.Free>>20, d.Total>>20)
 }
 
 // Traffic is what a node and its partners sent each other since it was started: frames,
@@ -134,12 +170,13 @@ func (p *LANPage) String() string {
 	case 1:
 		browsers = "a browser"
 	}
-	return fmt.Sprintf("open to the network at %s, with %s signed in; to close it: mutirao web --lan --off", strings.Join(p.Addresses, ", "), browsers)
+	return fmt.Sprintf("open to the network at %s, with %s signed in; to close it: mutirao web --lan --off",
+		strings.Join(p.Addresses, ", "), browsers)
 }
 
 // Partner is one row of the partner list.
 type Partner struct {
-	Name  string             `json:"name"`
+	Name  string             `json:"name"` // with the beginning of the ID where another on the list has it too
 	ID    workflow.PartnerID `json:"id"`
 	Roles []string           `json:"roles"`
 	State string             `json:"state"` // active, unreachable, expired, left, evicted
@@ -321,7 +358,7 @@ type InstanceSummary struct {
 	Subject string     `json:"subject,omitempty"`
 	Started time.Time  `json:"started"`
 	Ended   *time.Time `json:"ended"`
-	// Done of Tasks have ended, well or not: nothing more is expected of them; both 0:
+	// Done of Tasks have succeeded, by themselves or by a contingency, or are not needed; both 0:
 	// nobody looked.
 	Done  int `json:"done"`
 	Tasks int `json:"tasks"`
@@ -415,7 +452,7 @@ type Need struct {
 	Number int                 `json:"number"` // of tasks or incidents
 	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them
 	// Presumed is how many of the failed ones others only presume to have failed: nobody can order anything about
-	// them. A coordinator is not told of how many that is so.
+	// them.
 	Presumed int `json:"presumed,omitempty"`
 }
 
@@ -512,6 +549,8 @@ type Instance struct {
 	Recovery *Recovery `json:"recovery,omitempty"`
 	// Asks are the failures that wait for an order of the responsible user, or an administrator.
 	Asks []Ask `json:"asks,omitempty"`
+	// Undoable are the tasks of an instance that has ended whose work can be undone by an order of those people.
+	Undoable []workflow.TaskName `json:"undoable,omitempty"`
 	// Quality is what those who did its work reached, of what could be had; left out
 	// while a mechanism has chosen nobody who has finished.
 	Quality *Quality `json:"quality,omitempty"`
@@ -537,7 +576,11 @@ type Ask struct {
 	Partner string            `json:"partner"` // who holds it
 	// Presumed: its holder has not said that it failed, and goes on with it when it can.
 	Presumed bool `json:"presumed,omitempty"`
-	// Orders are what can be ordered (again, continue, cancel), Commands how.
+	// Left: somebody decided to leave it so, and what waits for it is blocked.
+	Left bool `json:"left,omitempty"`
+	// Lost: its holder was evicted or left for good, so only the instance can be decided about.
+	Lost bool `json:"lost,omitempty"`
+	// Orders are what can be ordered (again, skip, continue, cancel), Commands how.
 	Orders   []string `json:"orders"`
 	Commands []string `json:"commands"`
 }
@@ -659,6 +702,8 @@ type Task struct {
 	WaitsForWorker bool `json:"waits_for_worker,omitempty"`
 	// PerformedBy is the user whose result ended it as an item of a worklist; empty: nobody's did.
 	PerformedBy string `json:"performed_by,omitempty"`
+	// WaitsFor are the resources that it is to hold and has not got yet, once it could begin but for them.
+	WaitsFor []Lack `json:"waits_for,omitempty"`
 	// Child is the instance that does it, of a task of type workflow; empty: none, as far as is known here.
 	Child string `json:"child,omitempty"`
 }

@@ -135,6 +135,22 @@ type Item struct {
 	// Empty: nobody did, or it was taken.
 	HandedBy  string     `json:"handed_by,omitempty"`
 	KeptUntil *time.Time `json:"kept_until,omitempty"`
+	// Begun is since when its holder, the partner, works on it, while nobody has taken it from a worklist; nil: it does
+	// not, as far as it said (mutirao task start).
+	Begun *time.Time `json:"begun,omitempty"`
+	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
+	WaitsFor []Lack `json:"waits_for,omitempty"`
+}
+
+// Lack is a resource for which a task waits that could begin but for it.
+type Lack struct {
+	Resource string `json:"resource"`
+	Capacity int    `json:"capacity"` // how many tasks may have it at once
+	InUse    int    `json:"in_use"`   // how many have it
+	// By are the first of these tasks, at most 8.
+	By []string `json:"by"`
+	// Text says the same in words.
+	Text string `json:"text"`
 }
 
 // LostItem is an item that a user had, and has no more by no act of its own.
@@ -240,6 +256,8 @@ type Undelivered struct {
 // What can be ordered.
 const (
 	TaskAgain    = "again"    // a task that failed is done once more
+	TaskUndo     = "undo"     // what a task did in an instance that has ended is undone
+	TaskSkip     = "skip"     // a task that failed is left out: what waits for it goes on without it
 	TaskStop     = "stop"     // a task that is READY or RUNNING fails
 	TaskContinue = "continue" // it stays as it is
 	TaskCancel   = "cancel"   // the instance is cancelled
@@ -250,9 +268,10 @@ const (
 type TaskOrder struct {
 	User   string            `json:"user,omitempty"`
 	ID     string            `json:"id"`
-	Task   workflow.TaskName `json:"task,omitempty"` // may be left out to cancel
-	Order  string            `json:"order"`          // again, stop, continue, cancel or recover
-	Reason string            `json:"reason,omitempty"`
+	Task   workflow.TaskName `json:"task,omitempty"`   // may be left out to cancel
+	Order  string            `json:"order"`            // again, skip, stop, continue, undo, cancel or recover
+	Reason string            `json:"reason,omitempty"` // skip needs one
+	To     string            `json:"to,omitempty"`     // again, by this partner in place of its holder
 	// Recover is the step to recover by; with it there is neither a task nor a reason.
 	Recover *RecoveryStep `json:"recover,omitempty"`
 }
@@ -288,8 +307,9 @@ type TaskOrdered struct {
 	ID    string            `json:"id"` // whole
 	Task  workflow.TaskName `json:"task,omitempty"`
 	Order string            `json:"order"`
-	User  string            `json:"user"`    // who ordered it
-	At    string            `json:"partner"` // who wrote it down, and carries it out
+	User  string            `json:"user"`         // who ordered it
+	At    string            `json:"partner"`      // who wrote it down, and carries it out
+	To    string            `json:"to,omitempty"` // who does it once more, if another was named
 }
 
 // ExtendRequest gives a task a later deadline: one of By and To.

@@ -123,7 +123,8 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 	if err != nil {
 		return nil, err
 	}
-	if h.store, err = store.Open(filepath.Join(dir, storeFolder), store.Options{Preset: presetOf(cfg), Range: node.StoreRange, Logger: log}); err != nil {
+	if h.store, err = store.Open(filepath.Join(dir, storeFolder),
+		store.Options{Preset: presetOf(cfg), Range: node.StoreRange, Logger: log}); err != nil {
 		return nil, err
 	}
 	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
@@ -137,11 +138,12 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 	}
 	h.node, err = node.New(node.Parts{
 		Files:  content,
-		Member: member, Config: cfg, Store: h.store, Ran: ran(dir), Vouching: h.store, Reserve: uint64(h.store.Reserve()),
-		Runner: h.runner, Clock: clock, Version: version, Logger: log,
-		Space: space,
-		Keys:  node.UserKeysIn(dir),
-		Bare:  bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },
+		Member: member, Config: cfg, Store: h.store, Ran: ran(dir), Vouching: h.store,
+		Reserve: uint64(h.store.Reserve()),
+		Runner:  h.runner, Clock: clock, Version: version, Logger: log,
+		Space: space, Battery: battery,
+		Keys: node.UserKeysIn(dir),
+		Bare: bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },
 	})
 	if errors.Is(err, node.ErrLeft) {
 		noteLeft(dir)
@@ -210,7 +212,9 @@ func (h *Host) openGossip(m *mesh.Mesh) (err error) {
 	case configs.Local:
 		timing = gossip.Local()
 	}
-	h.gossip, err = gossip.New(gossip.Config{Mesh: m, Host: m.Members(), Handler: h.node, Timing: timing, Logger: h.log})
+	h.gossip, err = gossip.New(gossip.Config{
+		Mesh: m, Host: m.Members(), Handler: h.node, Timing: timing, Logger: h.log,
+	})
 	return err
 }
 
@@ -242,7 +246,7 @@ func (h *Host) serve() error {
 		return err
 	}
 	o := h.apiOptions()
-	o.Prefer = apiChoices(before)
+	o.Prefer, o.Written = apiChoices(before), configs.Place(h.dir, "api")
 	if h.api, err = httpapi.Serve(h.dir, h.cfg.API, h.node, o); err != nil {
 		return err
 	}
@@ -259,7 +263,8 @@ func (h *Host) serve() error {
 // apiOptions are how the local API is served. The files that tls names may be
 // relative to the node's folder.
 func (h *Host) apiOptions() httpapi.Options {
-	return httpapi.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node, h.log), Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key),
+	return httpapi.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node, h.log),
+		Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key),
 		Networks: networkAddresses}
 }
 

@@ -32,7 +32,8 @@ func (x *host) start() {
 	cfg := configs.Default(configs.Local)
 	var log *slog.Logger
 	if os.Getenv("MUTIRAO_TEST_LOG") != "" {
-		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", filepath.Base(x.dir))
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).
+			With("node", filepath.Base(x.dir))
 	}
 	h, err := assemble.Open(x.dir, cfg, "test", log)
 	if err != nil {
@@ -117,7 +118,9 @@ func TestElevenTasksOverThreeNodes(t *testing.T) {
 	if _, err := svc.AddWorkflow(ctx, "eleven.yaml", []byte(eleven)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := svc.Start(ctx, api.StartRequest{Workflow: "eleven", Assign: map[string]string{"p1": "one", "p2": "two", "p3": "three"}})
+	st, err := svc.Start(ctx, api.StartRequest{
+		Workflow: "eleven", Assign: map[string]string{"p1": "one", "p2": "two", "p3": "three"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +160,8 @@ func TestOrchestrationGoesOnWithoutItsCoordinator(t *testing.T) {
 			_, err := all["two"].h.Service().Workflow(ctx, "eleven")
 			return err == nil
 		})
-		st, err := all["two"].h.Service().Start(ctx, api.StartRequest{Workflow: "eleven", Assign: assign, Coordination: "orchestration"})
+		st, err := all["two"].h.Service().
+			Start(ctx, api.StartRequest{Workflow: "eleven", Assign: assign, Coordination: "orchestration"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +221,8 @@ func TestDoctorReadsTheStore(t *testing.T) {
 	if err := os.WriteFile(tables[0], damaged, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f := store(); f.State != api.FindingWrong || !strings.Contains(f.What, "the store was read and is damaged") || !strings.Contains(f.What, filepath.Base(tables[0])) {
+	if f := store(); f.State != api.FindingWrong || !strings.Contains(f.What, "the store was read and is damaged") ||
+		!strings.Contains(f.What, filepath.Base(tables[0])) {
 		t.Errorf("a bit of a table flipped, and doctor says of the store: %+v", f)
 	}
 	if err := os.WriteFile(tables[0], whole, 0o600); err != nil { // the node closes as any other

@@ -97,12 +97,14 @@ func TestMechanismsOnARealMesh(t *testing.T) {
 	}
 	for _, p := range [][2]string{{"Push", "Sel-push"}, {"Sel-push", "Selective"}, {"Selective", "Pull"}} {
 		if quality[p[0]] < quality[p[1]] {
-			t.Errorf("quality by %s is %.3f, by %s %.3f: want the first at least as good", p[0], quality[p[0]], p[1], quality[p[1]])
+			t.Errorf("quality by %s is %.3f, by %s %.3f: want the first at least as good", p[0], quality[p[0]], p[1],
+				quality[p[1]])
 		}
 	}
 	for _, mechanism := range []string{"Sel-push", "Sel-push-10", "Sel-push-flowtime", "Sel-push-pull"} {
 		if load[mechanism]["one"] >= load["Push"]["one"] {
-			t.Errorf("%s gives the most apt %d of a hundred, Push %d: want less", mechanism, load[mechanism]["one"], load["Push"]["one"])
+			t.Errorf("%s gives the most apt %d of a hundred, Push %d: want less", mechanism, load[mechanism]["one"],
+				load["Push"]["one"])
 		}
 	}
 	m.passedOver()
@@ -121,7 +123,8 @@ func (m *mesh) passedOver() {
 	}
 	g := expect("one")
 	eventually(t, "one passes it on to two", func() bool {
-		to, err := m.at["one"].h.Service().RejectTask(ctx, api.RejectRequest{ID: g.id, Task: "climb", Reason: "no rope"})
+		to, err := m.at["one"].h.Service().
+			RejectTask(ctx, api.RejectRequest{ID: g.id, Task: "climb", Reason: "no rope"})
 		return err == nil && to.Partner == "two"
 	})
 	none := 0.0

@@ -48,7 +48,8 @@ func networkAddresses() []netip.Addr {
 	var found []netip.Addr
 	for _, i := range all {
 		// A link to one other machine is a tunnel, or a way to a telephone company.
-		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagRunning == 0 || i.Flags&(net.FlagLoopback|net.FlagPointToPoint) != 0 {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagRunning == 0 ||
+			i.Flags&(net.FlagLoopback|net.FlagPointToPoint) != 0 {
 			continue
 		}
 		addrs, err := i.Addrs()

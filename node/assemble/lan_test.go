@@ -51,7 +51,8 @@ func TestThePageIsOpenToTheNetworkWhileTheNodeRuns(t *testing.T) {
 		}
 		b, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusOK || path == "/mesh" && !strings.Contains(string(b), made.Words) {
+		if err != nil || resp.StatusCode != http.StatusOK ||
+			path == "/mesh" && !strings.Contains(string(b), made.Words) {
 			t.Errorf("%s: %s %s, %v", path, resp.Status, b, err)
 		}
 	}

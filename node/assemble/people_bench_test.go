@@ -34,13 +34,15 @@ import (
 func BenchmarkGrant(b *testing.B) {
 	ctx := context.Background()
 	m := newBenchMesh(b, "one", "two")
-	w, err := m.hosts[0].Service().AddWorkflow(ctx, "call.yaml", []byte("workflow: call\ntasks:\n  call: {type: manual, role: crew}\npartitions:\n  all: [call]\n"))
+	w, err := m.hosts[0].Service().AddWorkflow(ctx, "call.yaml",
+		[]byte("workflow: call\ntasks:\n  call: {type: manual, role: crew}\npartitions:\n  all: [call]\n"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	crew := m.hosts[1].Service()
 	for range b.N {
-		if _, err := m.hosts[0].Service().Start(ctx, api.StartRequest{Workflow: string(w.Name), Assign: map[string]string{"all": "one"}}); err != nil {
+		if _, err := m.hosts[0].Service().
+			Start(ctx, api.StartRequest{Workflow: string(w.Name), Assign: map[string]string{"all": "one"}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -129,7 +131,8 @@ const benchFile = 200 << 20
 func BenchmarkFile(b *testing.B) {
 	ctx := context.Background()
 	m := newBenchMesh(b, "one", "two")
-	w, err := m.hosts[0].Service().AddWorkflow(ctx, "survey.yaml", []byte("workflow: survey\ndata:\n  plan: {type: file, readers: [two]}\ntasks:\n  look: {type: manual, in: [plan]}\n  tell: {type: manual, after: look}\npartitions:\n  p1: [look]\n  p2: [tell]\n"))
+	w, err := m.hosts[0].Service().AddWorkflow(ctx, "survey.yaml",
+		[]byte("workflow: survey\ndata:\n  plan: {type: file, readers: [two]}\ntasks:\n  look: {type: manual, in: [plan]}\n  tell: {type: manual, after: look}\npartitions:\n  p1: [look]\n  p2: [tell]\n"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -143,7 +146,11 @@ func BenchmarkFile(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		st, err := m.hosts[0].Service().Start(ctx, api.StartRequest{Workflow: string(w.Name), Input: map[string]string{"plan": f.Value}, Assign: map[string]string{"p1": "one", "p2": "two"}})
+		st, err := m.hosts[0].Service().
+			Start(ctx, api.StartRequest{
+				Workflow: string(w.Name), Input: map[string]string{"plan": f.Value},
+				Assign: map[string]string{"p1": "one", "p2": "two"},
+			})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -195,12 +202,16 @@ func BenchmarkAtSize(b *testing.B) {
 	ctx := context.Background()
 	m := newBenchMesh(b, "one")
 	svc := m.hosts[0].Service()
-	w, err := svc.AddWorkflow(ctx, "call.yaml", []byte("workflow: call\ndata:\n  street: {type: string, required: true}\ntasks:\n  call: {type: manual, role: crew, doc: Call them., deadline: 2h, warnings: [1h, 119m59s]}\n  note: {type: manual, after: call}\npartitions:\n  all: [call, note]\n"))
+	w, err := svc.AddWorkflow(ctx, "call.yaml",
+		[]byte("workflow: call\ndata:\n  street: {type: string, required: true}\ntasks:\n  call: {type: manual, role: crew, doc: Call them., deadline: 2h, warnings: [1h, 119m59s]}\n  note: {type: manual, after: call}\npartitions:\n  all: [call, note]\n"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	for i := range held {
-		if _, err := svc.Start(ctx, api.StartRequest{Workflow: string(w.Name), Input: map[string]string{"street": fmt.Sprintf("Harbour Street %d", i)}, Assign: map[string]string{"all": "one"}}); err != nil {
+		if _, err := svc.Start(ctx, api.StartRequest{
+			Workflow: string(w.Name), Input: map[string]string{"street": fmt.Sprintf("Harbour Street %d", i)},
+			Assign: map[string]string{"all": "one"},
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -23,7 +23,9 @@ func TestTheDiskCanBeReadInPlain(t *testing.T) {
 	if _, err := ana.AddWorkflow(ctx, "test.yaml", []byte(source)); err != nil {
 		t.Fatal(err)
 	}
-	r := api.StartRequest{Workflow: "hidden", Input: map[string]string{"place": secret}, Assign: map[string]string{"main": "ana"}}
+	r := api.StartRequest{
+		Workflow: "hidden", Input: map[string]string{"place": secret}, Assign: map[string]string{"main": "ana"},
+	}
 	if _, err := ana.Start(ctx, r); err != nil {
 		t.Fatal(err)
 	}

@@ -20,17 +20,26 @@ const (
 // usualAPIPort is the API's first choice where the configuration leaves it open.
 const usualAPIPort = "7878"
 
-// apiChoices are the ports for the API, the first choice first: the usual one, which another node
-// may have, or what had it for a moment, and then what this node had in its place before.
-func apiChoices(before []string) []string { return append([]string{usualAPIPort}, before...) }
-
-// apiRemembered is what is remembered once the API is at a port: what it has in place of the usual
-// one, also when it could have that.
-func apiRemembered(before []string, port string) []string {
-	if port == usualAPIPort && len(before) > 0 {
+// apiChoices are the ports for the API, the first choice first: the one that this node had when it was
+// started first, which another may have for a moment, what it had in its place, and the usual one. So of several
+// nodes of one machine each keeps its own, in whatever order they are started.
+func apiChoices(before []string) []string {
+	if slices.Contains(before, usualAPIPort) {
 		return before
 	}
-	return []string{port}
+	return append(slices.Clone(before), usualAPIPort)
+}
+
+// apiRemembered is what is remembered once the API is at a port: the first that it had, and what it has in
+// place of that.
+func apiRemembered(before []string, port string) []string {
+	switch {
+	case len(before) == 0:
+		return []string{port}
+	case slices.Contains(before, port):
+		return before
+	}
+	return []string{before[0], port}
 }
 
 // ran reports whether the node of a folder ran before: it remembers where it listened.

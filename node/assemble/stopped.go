@@ -43,7 +43,8 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	}
 	switch {
 	case absent:
-		add(api.FindingWrong, "running", "no node is running in "+dir, "it cannot be started before its file member is back")
+		add(api.FindingWrong, "running", "no node is running in "+dir,
+			"it cannot be started before its file member is back")
 	case leftForGood(dir):
 		add(api.FindingWrong, "running", "the node in "+dir+" left its mesh for good: it does not start again",
 			"join again with an empty folder and a new invitation; this one can be deleted, or kept to look at")
@@ -62,7 +63,8 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	var already *private.LooseError
 	switch {
 	case absent:
-		add(api.FindingWrong, "member", api.MemberFile+" is missing: it says to which mesh this node belongs, with its certificate",
+		add(api.FindingWrong, "member", api.MemberFile+
+			" is missing: it says to which mesh this node belongs, with its certificate",
 			"restore it from a backup. Where an attempt to join was interrupted, join again, with the same folder: mutirao join INVITATION; else join from an empty folder")
 	case errors.As(err, &already): // it is among the files
 	case err != nil:
@@ -77,10 +79,12 @@ func Examine(dir string) (*api.Diagnosis, error) {
 		add(api.FindingOK, "files", "the key and what else is private are this user's alone", "")
 	}
 	if err := notWritable(dir); err != nil {
-		add(api.FindingWrong, "disk", fmt.Sprintf("nothing can be written into %s: %v", dir, err), "give this user the right to, or mount its disk for writing; the node does not start before")
+		add(api.FindingWrong, "disk", fmt.Sprintf("nothing can be written into %s: %v", dir, err),
+			"give this user the right to, or mount its disk for writing; the node does not start before")
 	}
 	if free, total, err := diskSpace(dir); err == nil {
-		need, _ := store.ReserveAt(filepath.Join(dir, storeFolder), store.Options{Preset: presetOf(cfg)}) // 0: it is damaged, and that is said
+		need, _ := store.ReserveAt(filepath.Join(dir, storeFolder),
+			store.Options{Preset: presetOf(cfg)}) // 0: it is damaged, and that is said
 		examineSpace(add, free, total, uint64(need))
 	}
 	return &api.Diagnosis{Findings: out}, nil
@@ -91,7 +95,8 @@ func examineSpace(add finding, free, total, need uint64) {
 	what := fmt.Sprintf("%d MiB of %d MiB are free", free>>20, total>>20)
 	switch {
 	case free < need:
-		add(api.FindingWrong, "disk", fmt.Sprintf("%s, and the store writes nothing with less than %d MiB", what, need>>20),
+		add(api.FindingWrong, "disk", fmt.Sprintf("%s, and the store writes nothing with less than %d MiB", what,
+			need>>20),
 			"delete something from the disk of the node's folder; the node does not start before")
 	case free < node.ScarceSpace:
 		add(api.FindingWarning, "disk", what, "make room on the disk of the node's folder")
@@ -163,7 +168,8 @@ func ExamineFile(dir string) (out []api.Finding) {
 func examineConfig(add finding, dir string, cfg configs.Config) {
 	add(api.FindingOK, "config", "it can be used", "")
 	if unfit := runner.Unfit(cfg.Applications, dir); len(unfit) > 0 {
-		add(api.FindingWarning, "profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml")
+		add(api.FindingWarning, "profile", "cannot run what it announces: "+strings.Join(unfit, "; "),
+			"install it, or mend applications in config.yaml")
 	}
 	examineAPI(add, cfg.API)
 	examineListen(add, cfg.Listen)
@@ -177,9 +183,11 @@ func examineAPI(add finding, addr string) {
 	}
 	switch err := tryListening("tcp", net.JoinHostPort(host, port)); {
 	case errors.Is(err, syscall.EADDRINUSE):
-		add(api.FindingWrong, "ports", fmt.Sprintf("port %s of %s, for the API, is taken by another program", port, host), "end that, or choose another under api in config.yaml")
+		add(api.FindingWrong, "ports", fmt.Sprintf("port %s of %s, for the API, is taken by another program", port,
+			host), "end that, or choose another under api in config.yaml")
 	case err != nil:
-		add(api.FindingWrong, "ports", fmt.Sprintf("the API cannot be served at %s: %v", addr, err), "choose another address under api in config.yaml")
+		add(api.FindingWrong, "ports", fmt.Sprintf("the API cannot be served at %s: %v", addr, err),
+			"choose another address under api in config.yaml")
 	}
 }
 
@@ -198,11 +206,20 @@ func examineListen(add finding, addrs []string) {
 		}
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
-			bad = append(bad, unusable{addr + " is taken by another program", "end what has it, or choose another address under listen in config.yaml"})
+			bad = append(bad, unusable{
+				addr + " is taken by another program",
+				"end what has it, or choose another address under listen in config.yaml",
+			})
 		case errors.Is(err, syscall.EADDRNOTAVAIL):
-			bad = append(bad, unusable{"the node cannot listen at " + addr + ": this machine has no such address", "under listen in config.yaml name an address of this machine, or all: /ip4/0.0.0.0/…"})
+			bad = append(bad, unusable{
+				"the node cannot listen at " + addr + ": this machine has no such address",
+				"under listen in config.yaml name an address of this machine, or all: /ip4/0.0.0.0/…",
+			})
 		case err != nil:
-			bad = append(bad, unusable{fmt.Sprintf("the node cannot listen at %s: %v", addr, err), "choose another address under listen in config.yaml"})
+			bad = append(bad, unusable{
+				fmt.Sprintf("the node cannot listen at %s: %v", addr, err),
+				"choose another address under listen in config.yaml",
+			})
 		}
 	}
 	state, then := api.FindingWarning, "; partners reach the node by the others only"
@@ -238,14 +255,17 @@ func examineMember(add finding, m node.Member) {
 	leaf, now := m.Chain.Leaf(), node.NewSystemClock().Now().Wall
 	err := m.Chain.Verify(m.Mesh, now, nil)
 	if errors.Is(err, trust.ErrExpired) {
-		add(api.FindingWarning, "member", "the certificate that it joined with has run out: "+err.Error(), "start it: if the certificate was renewed, the store has the new one; else doctor says then what to do")
+		add(api.FindingWarning, "member", "the certificate that it joined with has run out: "+err.Error(),
+			"start it: if the certificate was renewed, the store has the new one; else doctor says then what to do")
 		return
 	}
 	if err != nil {
-		add(api.FindingWrong, "member", err.Error(), "no partner admits this node as it is: set the clock if it is wrong, else ask for an invitation and join again with a fresh folder")
+		add(api.FindingWrong, "member", err.Error(),
+			"no partner admits this node as it is: set the clock if it is wrong, else ask for an invitation and join again with a fresh folder")
 		return
 	}
-	add(api.FindingOK, "member", fmt.Sprintf("%s of mesh %s, with a certificate until %s", leaf.Name, m.Mesh.Name, leaf.NotAfter), "")
+	add(api.FindingOK, "member", fmt.Sprintf("%s of mesh %s, with a certificate until %s", leaf.Name, m.Mesh.Name,
+		leaf.NotAfter), "")
 }
 
 // examineStore reads all files of the store.
@@ -254,7 +274,9 @@ func examineStore(add finding, dir string) {
 	var locked *store.LockedError
 	switch {
 	case errors.As(err, &locked):
-		add(api.FindingWarning, "store", fmt.Sprintf("a node is starting or stopping here just now: process %d has the store", locked.PID), "ask again in a moment")
+		add(api.FindingWarning, "store",
+			fmt.Sprintf("a node is starting or stopping here just now: process %d has the store", locked.PID),
+			"ask again in a moment")
 	case err != nil:
 		add(api.FindingWrong, "store", err.Error(), "look at the disk of the node's folder")
 	case len(wrong) > 0:
@@ -275,12 +297,14 @@ func examineContent(add finding, dir string) {
 	wrong, kept, err := files.Examine(context.Background(), filepath.Join(dir, filesFolder))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && ran(dir):
-		add(api.FindingWrong, "content", "the folder "+filesFolder+" is gone, with the content of all files that instances have",
+		add(api.FindingWrong, "content",
+			"the folder "+filesFolder+" is gone, with the content of all files that instances have",
 			"start the node: partners that have them are asked for what its instances name; what nobody else had is lost")
 	case errors.Is(err, fs.ErrNotExist):
 		add(api.FindingOK, "content", "there are no files yet", "")
 	case err != nil:
-		add(api.FindingWrong, "content", "the folder "+filesFolder+" cannot be read: "+err.Error(), "look at the disk of the node's folder")
+		add(api.FindingWrong, "content", "the folder "+filesFolder+" cannot be read: "+err.Error(),
+			"look at the disk of the node's folder")
 	default:
 		files.Report(add, wrong, kept)
 	}
@@ -367,7 +391,8 @@ func examineClock(add finding, now time.Time, past []landmark) {
 	case now.Add(time.Minute).Before(latest.at):
 		add(api.FindingWarning, "clock", says+", "+since+", which is later", mend)
 	case now.Sub(latest.at) > longAgo:
-		add(api.FindingWarning, "clock", says+", "+since+", more than a year before", "set the clock if it is wrong; nothing, if the node was off for so long")
+		add(api.FindingWarning, "clock", says+", "+since+", more than a year before",
+			"set the clock if it is wrong; nothing, if the node was off for so long")
 	default:
 		add(api.FindingOK, "clock", says+", "+since, "")
 	}

@@ -36,8 +36,10 @@ func TestListenAddressInUse(t *testing.T) {
 	}{
 		{[]string{free}, ""},
 		{[]string{free, tcp}, "warning ports " + tcp + " is taken by another program"},
-		{[]string{tcp, udp}, "wrong ports " + tcp + " is taken by another program; wrong ports " + udp + " is taken by another program"},
-		{[]string{"/ip4/192.0.2.1/tcp/4001"}, "wrong ports the node cannot listen at /ip4/192.0.2.1/tcp/4001: this machine has no such address"},
+		{[]string{tcp, udp}, "wrong ports " + tcp + " is taken by another program; wrong ports " + udp +
+			" is taken by another program"},
+		{[]string{"/ip4/192.0.2.1/tcp/4001"},
+			"wrong ports the node cannot listen at /ip4/192.0.2.1/tcp/4001: this machine has no such address"},
 	} {
 		var got []string
 		examineListen(func(state, check, what, _ string) { got = append(got, state+" "+check+" "+what) }, c.listen)

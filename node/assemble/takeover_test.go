@@ -50,7 +50,8 @@ func BenchmarkTakeover(b *testing.B) {
 	for range 20 {
 		all.Go(func() {
 			for left.Add(-1) >= 0 {
-				st, err := svc.Start(ctx, api.StartRequest{Workflow: string(w.Name), Assign: map[string]string{"p1": "one", "p2": "two"}})
+				st, err := svc.Start(ctx,
+					api.StartRequest{Workflow: string(w.Name), Assign: map[string]string{"p1": "one", "p2": "two"}})
 				if err != nil {
 					b.Error(err)
 					return
@@ -62,7 +63,8 @@ func BenchmarkTakeover(b *testing.B) {
 					return
 				}
 				mu.Lock()
-				over = append(over, written(entries, "start", "rescue").Sub(written(entries, "success", "ask"))-lateAfter)
+				over = append(over, written(entries, "start", "rescue").
+					Sub(written(entries, "success", "ask"))-lateAfter)
 				mu.Unlock()
 			}
 		})

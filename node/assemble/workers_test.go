@@ -116,7 +116,9 @@ func BenchmarkWorkers(b *testing.B) {
 	var done atomic.Int64
 	all := make(chan struct{})
 	var workers sync.WaitGroup
-	c := &worker.Client{URL: url, Token: token, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}}}
+	c := &worker.Client{
+		URL: url, Token: token, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}},
+	}
 	b.ResetTimer()
 	workers.Go(func() {
 		err := c.Run(ctx, worker.Options{Application: "weigh", Name: "bench", Jobs: 64},

@@ -76,7 +76,9 @@ func TestCertificatesAreCheckedOnce(t *testing.T) {
 		key := ed25519.NewKeyFromSeed(slices.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
 		ch := issue(i+1, key)
 		id := ch.Leaf().Partner
-		r := membership.Record{Partner: id, Version: membership.Version{Boot: 1, Seq: 1}, ConnectionTime: time.Hour, Chain: ch}
+		r := membership.Record{
+			Partner: id, Version: membership.Version{Boot: 1, Seq: 1}, ConnectionTime: time.Hour, Chain: ch,
+		}
 		if _, err := list.Apply(r.Sign(key), 0, now); err != nil {
 			t.Fatal(err)
 		}

@@ -150,7 +150,8 @@ func (k *Topic) Check(d Findings) {
 		d.Wrong("clock", what, setClock)
 	case now.Wall.Unix() < int64(k.in.Chain().Leaf().NotBefore)-int64(trust.ClockSkew.Seconds()):
 		d.Wrong("clock",
-			fmt.Sprintf("this clock says %s, before this node's certificate was made", now.Wall.UTC().Format(time.DateOnly)),
+			fmt.Sprintf("this clock says %s, before this node's certificate was made",
+				now.Wall.UTC().Format(time.DateOnly)),
 			setClock)
 	case most && off.Abs() >= clockOff:
 		d.Warn("clock", what, "set it: times shown to people would mislead them")
@@ -162,7 +163,8 @@ func (k *Topic) Check(d Findings) {
 	case len(ahead) == 0:
 		d.OK("clock", "no partner to compare it with yet")
 	case len(odd) > 0 && most:
-		d.Warn("clock", "differs from this one and most others: the clock of "+strings.Join(odd, ", "), "have it set there")
+		d.Warn("clock", "differs from this one and most others: the clock of "+strings.Join(odd, ", "),
+			"have it set there")
 	case len(odd) > 0:
 		d.Warn("clock",
 			"differs from this one: the clock of "+strings.Join(odd, ", "),

@@ -50,5 +50,6 @@ func (b *Book) KeepAge() {
 	}
 	b.aged = b.Age()
 	now := storedAge{Age: b.aged, Wall: b.in.Clock.Now().Wall.UnixMilli()}
-	b.in.Store.Commit([]kv.Write{{Key: []byte(KeyAge), Value: codec.Encode(now)}}, func(error) {}) // the store tells of it
+	b.in.Store.Commit([]kv.Write{{Key: []byte(KeyAge), Value: codec.Encode(now)}},
+		func(error) {}) // the store tells of it
 }

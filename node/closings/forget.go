@@ -55,7 +55,9 @@ func (b *Book) shorten(summaries, ids remembered, limit int) error {
 	next.Number -= beyond.number()
 	for _, by := range slices.Sorted(maps.Keys(beyond)) {
 		for _, m := range beyond[by] {
-			writes = append(writes, kv.Write{Key: Key(m.id), Value: codec.Encode(forgotten{By: by, Started: m.started})})
+			writes = append(writes, kv.Write{
+				Key: Key(m.id), Value: codec.Encode(forgotten{By: by, Started: m.started}),
+			})
 			m.at = m.started
 			ids[by] = append(ids[by], m)
 		}

@@ -126,7 +126,9 @@ func (s *Sets) superfluous(but string, now int64) []string {
 	}
 	authors := slices.Sorted(maps.Keys(made))
 	for ; n > membership.MaxItems; n-- {
-		most := slices.MaxFunc(authors, func(a, b workflow.PartnerID) int { return cmp.Compare(len(made[a]), len(made[b])) })
+		most := slices.MaxFunc(authors, func(a, b workflow.PartnerID) int {
+			return cmp.Compare(len(made[a]), len(made[b]))
+		})
 		i := slices.IndexFunc(made[most], func(d stored) bool { return d.id() != but && s.pending[d.id()] == 0 })
 		if i < 0 {
 			break // the next one that is made finds them stored

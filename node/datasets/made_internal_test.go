@@ -75,8 +75,10 @@ func TestRecordsHoldTheNewestOfWhatTasksMade(t *testing.T) {
 			made++
 		}
 	}
-	if size := len(membership.EncodeRecord(r)); users != 20 || made < 10 || users+made != len(r.DataSets) || size > membership.MaxRecord-spareRecord {
-		t.Errorf("the record of %d bytes has %d sets of users, and %d of the newest that tasks made, of %d", size, users, made, len(r.DataSets))
+	if size := len(membership.EncodeRecord(r)); users != 20 || made < 10 || users+made != len(r.DataSets) ||
+		size > membership.MaxRecord-spareRecord {
+		t.Errorf("the record of %d bytes has %d sets of users, and %d of the newest that tasks made, of %d", size,
+			users, made, len(r.DataSets))
 	}
 	// Where users leave no room, there is none for what tasks made.
 	for i := range 120 {
@@ -145,17 +147,20 @@ func TestStoredIsWhatIsOffered(t *testing.T) {
 	for i := range membership.MaxItems {
 		begin(made(fmt.Sprintf("made-%03d", i), int64(i+1), "a"))(true)
 	}
-	one, two, other := begin(made("x", 1000, "a")), begin(made("y", 1001, "b")), begin(made("x", 1002, "b")) // of one round
+	one, two, other := begin(made("x", 1000, "a")), begin(made("y", 1001, "b")),
+		begin(made("x", 1002, "b")) // of one round
 	one(true)
 	two(true)
 	other(true)
 	begin(made("z", 1002, "b"))(false)
 	begin(made("x", 1004, "a"))(true)
-	if a, b := p.data["x\x00a"], p.data["x\x00b"]; string(a.Content) != "a" || a.Terms.Made != 1004 || string(b.Content) != "b" || b.Terms.Made != 1002 {
+	if a, b := p.data["x\x00a"], p.data["x\x00b"]; string(a.Content) != "a" || a.Terms.Made != 1004 ||
+		string(b.Content) != "b" || b.Terms.Made != 1002 {
 		t.Errorf("what was made under one name for two authors is %+v and %+v", a, b)
 	}
 	user := begin(made("w", 1005, "b"))
-	if err := s.CommitWait([]kv.Write{{Key: stored{Name: "w"}.key(), Value: codec.Encode(stored{Name: "w", Content: []byte("by hand")})}}); err != nil {
+	if err := s.CommitWait([]kv.Write{{Key: stored{Name: "w"}.key(),
+		Value: codec.Encode(stored{Name: "w", Content: []byte("by hand")})}}); err != nil {
 		t.Fatal(err)
 	}
 	p.data["w"] = stored{Name: "w", Content: []byte("by hand")}
@@ -181,7 +186,8 @@ func TestStoredIsWhatIsOffered(t *testing.T) {
 	if err := p.load(); err != nil {
 		t.Fatal(err)
 	}
-	if after := slices.Sorted(maps.Keys(p.data)); !slices.Equal(before, after) || len(s.data) != len(p.data) || p.data["x\x00a"].author != "a" || p.data["x\x00b"].author != "b" || string(p.data["w"].Content) != "by hand" {
+	if after := slices.Sorted(maps.Keys(p.data)); !slices.Equal(before, after) || len(s.data) != len(p.data) ||
+		p.data["x\x00a"].author != "a" || p.data["x\x00b"].author != "b" || string(p.data["w"].Content) != "by hand" {
 		t.Errorf("after a start there are %v, %d stored; want %v", after, len(s.data), before)
 	}
 }

@@ -100,7 +100,8 @@ func (ds *Topic) holders(name string, author workflow.PartnerID) []offered {
 	}
 	foreign := func(d offered) int { return late(d.Author != "" && d.Author != author && !trusted[d.Author]) }
 	slices.SortFunc(out, func(a, b offered) int {
-		return cmp.Or(foreign(a)-foreign(b), late(!a.self)-late(!b.self), cmp.Compare(a.at.Record.Name(), b.at.Record.Name()),
+		return cmp.Or(foreign(a)-foreign(b), late(!a.self)-late(!b.self),
+			cmp.Compare(a.at.Record.Name(), b.at.Record.Name()),
 			cmp.Compare(a.at.Record.Partner, b.at.Record.Partner),
 			late(a.Author != author)-late(b.Author != author), cmp.Compare(a.Author, b.Author))
 	})
@@ -144,10 +145,10 @@ func (ds *Topic) fits(def *workflow.Definition, t *workflow.Task, d offered, b b
 	now := ds.in.Clock.Now().Wall.UnixMilli()
 	oldest := until(d.Made, t.Produces.Valid)
 	switch {
+	case d.Until != 0 && now >= d.Until: // of what helps nobody any more it does not matter for whom it is
+		return fmt.Errorf("it was valid until %s", time.UnixMilli(d.Until).UTC().Format(time.RFC3339))
 	case !d.self && !ds.reads(d.Readers):
 		return fmt.Errorf("it is for %s", strings.Join(d.Readers, ", "))
-	case d.Until != 0 && now >= d.Until:
-		return fmt.Errorf("it was valid until %s", time.UnixMilli(d.Until).UTC().Format(time.RFC3339))
 	case d.Made != 0 && oldest != 0 && now >= oldest:
 		return fmt.Errorf("it was made at %s, and the definition takes what is at most %s old",
 			time.UnixMilli(d.Made).UTC().Format(time.RFC3339), workflow.FormatDuration(t.Produces.Valid))

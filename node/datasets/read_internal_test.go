@@ -21,7 +21,9 @@ tasks:
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, s := range []string{`{"level": 4.2, "name": "north"}`, `{"level": null}`, "4.2\n", `[1]`, `{"level": "high", "name": 7}`} {
+	for _, s := range []string{
+		`{"level": 4.2, "name": "north"}`, `{"level": null}`, "4.2\n", `[1]`, `{"level": "high", "name": 7}`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {

@@ -189,7 +189,8 @@ func (ds *Topic) MayRead(who workflow.PartnerID, readers []string) bool {
 	}
 	x, known := ds.in.Members.Get(who)
 	return slices.ContainsFunc(readers, func(r string) bool {
-		return r == string(who) || known && (r == x.Record.Name() || x.Record.Chain.Leaf().HasRole(workflow.RoleName(r)))
+		return r == string(who) || known &&
+			(r == x.Record.Name() || x.Record.Chain.Leaf().HasRole(workflow.RoleName(r)))
 	})
 }
 

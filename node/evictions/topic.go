@@ -127,7 +127,8 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 		return nil, err
 	}
 	if len(r.Reason) > trust.MaxReason {
-		return nil, api.Errorf(api.Invalid, "eviction with a reason of %d bytes: at most %d", len(r.Reason), trust.MaxReason)
+		return nil, api.Errorf(api.Invalid, "eviction with a reason of %d bytes: at most %d", len(r.Reason),
+			trust.MaxReason)
 	}
 	if t.evicted(id) { // once is enough: every eviction is kept by everybody, for good
 		out.Already = true
@@ -166,7 +167,8 @@ func (t *Topic) whom(ref string) (workflow.PartnerID, trust.Chain, error) {
 		return id, nil, nil
 	}
 	found := t.in.Unseen(ref)
-	if in := slices.DeleteFunc(slices.Clone(found), func(ch trust.Chain) bool { return t.KeyEvicted(ch.Leaf().Partner) }); len(in) > 0 {
+	if in := slices.DeleteFunc(slices.Clone(found),
+		func(ch trust.Chain) bool { return t.KeyEvicted(ch.Leaf().Partner) }); len(in) > 0 {
 		found = in
 	}
 	if len(found) == 0 {
@@ -177,7 +179,8 @@ func (t *Topic) whom(ref string) (workflow.PartnerID, trust.Chain, error) {
 		for _, ch := range found {
 			ids = append(ids, string(ch.Leaf().Partner))
 		}
-		return "", nil, api.Errorf(api.Invalid, "%d partners joined as %q and were never seen: %s", len(found), ref, strings.Join(ids, ", ")).
+		return "", nil, api.Errorf(api.Invalid, "%d partners joined as %q and were never seen: %s", len(found), ref,
+			strings.Join(ids, ", ")).
 			WithHint("name one by its whole ID")
 	}
 	return found[0].Leaf().Partner, found[0], nil

@@ -195,7 +195,9 @@ func TestAnEvictionCountsAtOnce(t *testing.T) {
 		t.Errorf("ana has another digest: %s; want %s", got, want)
 	}
 	w.full = true
-	topic.Take("bea", &wire.Message{Evictions: &wire.Records{List: append(list, []byte("junk"))}})                      // before ana answers
+	topic.Take("bea", &wire.Message{Evictions: &wire.Records{
+		List: append(list, []byte("junk")),
+	}}) // before ana answers
 	if got, want := w.happened(), "eviction of bea refused, ana is sent 1, announced, the unwelcome cut"; got != want { // the junk
 		t.Errorf("what happened: %s; want %s", got, want)
 	}

@@ -59,8 +59,9 @@ func newHost(t *testing.T, dir string, all []kept, giver *site) *host {
 	h.dir, h.link.to["giver"] = dir, giver.Topic
 	h.Topic = files.New(store, files.Surroundings{
 		Clock: clock{time.Now()}, Log: slog.New(slog.DiscardHandler), Partner: h.link, Instances: everybody{},
-		Label: func(p workflow.PartnerID) string { return string(p) }, Gone: func(workflow.PartnerID) bool { return false },
-		Lost: func(what string) { h.lost = append(h.lost, what) },
+		Label: func(p workflow.PartnerID) string { return string(p) },
+		Gone:  func(workflow.PartnerID) bool { return false },
+		Lost:  func(what string) { h.lost = append(h.lost, what) },
 		Mentions: func(_ context.Context, each func(files.Mention)) bool {
 			for _, k := range all {
 				if k.state != "unused" {
@@ -378,7 +379,10 @@ func TestInstancesAreAskedBeforeContentGoes(t *testing.T) {
 		dir := t.TempDir()
 		before := newSite(t, dir, files.Options{}, everybody{})
 		f, _ := before.upload(t, 10)
-		away := kept{file: workflow.File{Name: "away.pdf", Size: 3, Root: [32]byte{1}}, instance: workflow.InstanceID{2}, state: "whole"}
+		away := kept{
+			file: workflow.File{Name: "away.pdf", Size: 3, Root: [32]byte{1}}, instance: workflow.InstanceID{2},
+			state: "whole",
+		}
 		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
 		h := newHost(t, dir, []kept{{file: f, instance: workflow.InstanceID{1}, state: "named"}, away}, giver)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -452,7 +456,8 @@ func TestAFileCountsForEachWhoHasIt(t *testing.T) {
 	n := 0
 	use := func(root byte, by string) error {
 		n++
-		return s.Use(workflow.File{Name: "f", Size: 2*files.Chunk - files.Overhead, Root: [32]byte{root}}, fmt.Sprint("i", n), by, now)
+		return s.Use(workflow.File{Name: "f", Size: 2*files.Chunk - files.Overhead, Root: [32]byte{root}},
+			fmt.Sprint("i", n), by, now)
 	}
 	for _, c := range []struct {
 		root byte

@@ -72,7 +72,8 @@ func (s *Store) Audit() error {
 		}
 	}
 	if all != s.room.all || others != s.room.others || fmt.Sprint(by) != fmt.Sprint(s.room.by) {
-		return fmt.Errorf("the ledger has %d, of others %d, %v; there are %d, %d, %v", s.room.all, s.room.others, s.room.by, all, others, by)
+		return fmt.Errorf("the ledger has %d, of others %d, %v; there are %d, %d, %v", s.room.all, s.room.others,
+			s.room.by, all, others, by)
 	}
 	return nil
 }
@@ -187,7 +188,8 @@ func (t *Topic) Left() string {
 			t.running, t.others, t.vain, t.lent, t.lentOfOthers, len(t.intakes), t.tried)
 	}
 	if !t.stopped && len(t.coming)+len(t.lines)+len(t.needs)+t.ahead > 0 {
-		return fmt.Sprintf("%d contents, %d lines, %d instances are remembered", len(t.coming), len(t.lines), len(t.needs))
+		return fmt.Sprintf("%d contents, %d lines, %d instances are remembered", len(t.coming), len(t.lines),
+			len(t.needs))
 	}
 	return ""
 }

@@ -36,7 +36,10 @@ func TestADiskThatIsFullBlamesNobody(t *testing.T) {
 				f, b := giver.put(t, 6*files.Chunk)
 				small, _ := giver.put(t, 10)
 				var pieces atomic.Int64
-				o := files.Options{Space: func() (uint64, uint64, error) { return uint64(free.Load()) + 500, 1 << 40, nil }, Reserve: 500}
+				o := files.Options{
+					Space:   func() (uint64, uint64, error) { return uint64(free.Load()) + 500, 1 << 40, nil },
+					Reserve: 500,
+				}
 				taker := newSite(t, t.TempDir(), o.Failing(func(step string) error {
 					if step == "write .part" {
 						if pieces.Add(1) == 3 && how != nil {
@@ -48,14 +51,16 @@ func TestADiskThatIsFullBlamesNobody(t *testing.T) {
 					}
 					return nil
 				}), everybody{})
-				taker.link.to["giver"], taker.link.to["other"], taker.link.to["third"] = giver.Topic, giver.Topic, giver.Topic
+				taker.link.to["giver"], taker.link.to["other"], taker.link.to["third"] = giver.Topic, giver.Topic,
+					giver.Topic
 				taker.link.takes = 10 * time.Millisecond
 				ended := make(chan error, 2)
 				asked := want(f, "giver", "other", "third")
 				go func() { ended <- taker.Fetch(t.Context(), asked) }()
 				time.Sleep(time.Minute)
 				words := taker.Waits(workflow.InstanceID{}, f)
-				if !strings.Contains(words, "this node cannot keep it") || !strings.Contains(words, "free some on the disk") ||
+				if !strings.Contains(words, "this node cannot keep it") ||
+					!strings.Contains(words, "free some on the disk") ||
 					strings.Contains(words, "giver") || strings.Contains(words, "other") {
 					t.Errorf("people are told %q", words)
 				}
@@ -119,7 +124,8 @@ func TestADiskThatIsTooSmall(t *testing.T) {
 			go func() { ended <- taker.Fetch(ctx, want(f, "giver")) }()
 			time.Sleep(time.Minute)
 			var d report
-			if taker.Diagnose(t.Context(), &d); total > 3*files.Chunk && (len(d.bad) != 1 || !strings.Contains(d.bad[0], "1 of the files that are to come cannot")) {
+			if taker.Diagnose(t.Context(), &d); total > 3*files.Chunk &&
+				(len(d.bad) != 1 || !strings.Contains(d.bad[0], "1 of the files that are to come cannot")) {
 				t.Errorf("doctor says %q", d.bad)
 			}
 			if n := taker.link.total(); total > 3*files.Chunk && n > 0 {
@@ -140,7 +146,8 @@ func TestADiskThatIsTooSmall(t *testing.T) {
 					t.Errorf("when there was room it took %v", took)
 				}
 			}
-			if s := fmt.Sprint(err); !strings.Contains(s, "there is room for") && !strings.Contains(s, "its disk is full: 2.1 MB are free beside its reserve, and file plan.pdf needs 3.15 MB") {
+			if s := fmt.Sprint(err); !strings.Contains(s, "there is room for") &&
+				!strings.Contains(s, "its disk is full: 2.1 MB are free beside its reserve, and file plan.pdf needs 3.15 MB") {
 				t.Errorf("it says %s", s)
 			}
 		}

@@ -338,7 +338,8 @@ func (t *Topic) roundFor(ctx context.Context, x *wanted, o *order, r *result) er
 			err = t.fetchFrom(ctx, a, x, o, s.others)
 		}
 		room, fault := (*noRoom)(nil), (*ownFault)(nil)
-		if err == nil || ctx.Err() != nil || errors.Is(err, errYield) || errors.As(err, &room) || errors.As(err, &fault) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, errYield) || errors.As(err, &room) ||
+			errors.As(err, &fault) {
 			return err
 		}
 		if errors.Is(err, errSilent) {
@@ -664,7 +665,8 @@ func (p *part) open(how int) (err error) {
 		return err
 	}
 	info, err := f.Stat()
-	if err == nil && p.was != nil && (!os.SameFile(info, p.was) || info.Size() != p.was.Size() || !info.ModTime().Equal(p.was.ModTime())) {
+	if err == nil && p.was != nil && (!os.SameFile(info, p.was) || info.Size() != p.was.Size() ||
+		!info.ModTime().Equal(p.was.ModTime())) {
 		err = errors.New("it was changed meanwhile")
 	}
 	if err != nil {

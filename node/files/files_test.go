@@ -207,7 +207,8 @@ func newSite(t *testing.T, dir string, o files.Options, with files.Instances) *s
 	s := &site{dir: dir, link: l}
 	s.Topic = files.New(store, files.Surroundings{
 		Clock: clock{time.Now()}, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Partner: l, Instances: with,
-		Label: func(p workflow.PartnerID) string { return string(p) }, Gone: func(p workflow.PartnerID) bool { return p == "gone" },
+		Label: func(p workflow.PartnerID) string { return string(p) },
+		Gone:  func(p workflow.PartnerID) bool { return p == "gone" },
 		Again: func(_ context.Context, id workflow.InstanceID) {
 			if s.again != nil {
 				s.again(id)
@@ -249,7 +250,10 @@ func (s *site) upload(t *testing.T, n int) (workflow.File, []byte) {
 }
 
 func want(f workflow.File, from ...workflow.PartnerID) files.Want {
-	return files.Want{File: f, Item: "plan", By: "starter", From: func(context.Context) ([]workflow.PartnerID, error) { return from, nil }}
+	return files.Want{
+		File: f, Item: "plan", By: "starter",
+		From: func(context.Context) ([]workflow.PartnerID, error) { return from, nil },
+	}
 }
 
 func (s *site) read(t *testing.T, f workflow.File) []byte {
@@ -268,7 +272,8 @@ func (s *site) read(t *testing.T, f workflow.File) []byte {
 // Files of every length come as they were, and the same content has one root.
 func TestFilesComeWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}),
+			newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker.link.to["giver"] = giver.Topic
 		for _, n := range []int{0, 1, files.Piece, files.Piece + 1, files.Chunk, files.Chunk + 1, 3*files.Chunk + 5} {
 			f, b := giver.put(t, n)
@@ -336,7 +341,8 @@ func goesOnWhereItBroke(t *testing.T, takes time.Duration, chunks int) {
 // What the disk changed is given to nobody: whoever asks gets it from another.
 func TestDamagedContentIsGivenToNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bad, good := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		bad, good := newSite(t, t.TempDir(), files.Options{}, everybody{}),
+			newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker.link.to["bad"], taker.link.to["good"] = bad.Topic, good.Topic
 		f, b := bad.put(t, 2*files.Chunk)
@@ -370,7 +376,8 @@ func TestDamagedContentIsGivenToNobody(t *testing.T) {
 // Who gives other content than the reference says is found out, and counted.
 func TestForgedContentIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}),
+			newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker.link.to["giver"], taker.link.forge = giver.Topic, true
 		f, _ := giver.put(t, files.Chunk)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -388,7 +395,8 @@ func TestForgedContentIsRefused(t *testing.T) {
 // minute; one that cannot be reached may still have it.
 func TestLostFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		giver, empty := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		giver, empty := newSite(t, t.TempDir(), files.Options{}, everybody{}),
+			newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker.link.to["giver"], taker.link.to["empty"] = giver.Topic, empty.Topic
 		f, _ := giver.put(t, 10)
@@ -429,7 +437,9 @@ func TestWhoMayNotRead(t *testing.T) {
 
 // Of the room, others have their shares, and this node's own user has what is left.
 func TestRoomForFiles(t *testing.T) {
-	s := newSite(t, t.TempDir(), files.Options{Limit: 16 * files.Chunk, Space: func() (uint64, uint64, error) { return 64 * files.Chunk, 0, nil }, Reserve: 1}, everybody{})
+	s := newSite(t, t.TempDir(), files.Options{
+		Limit: 16 * files.Chunk, Space: func() (uint64, uint64, error) { return 64 * files.Chunk, 0, nil }, Reserve: 1,
+	}, everybody{})
 	now := time.Now()
 	file := func(n byte, chunks int64) workflow.File {
 		return workflow.File{Name: "f", Size: chunks*files.Chunk - files.Overhead, Root: [32]byte{n}}
@@ -440,7 +450,8 @@ func TestRoomForFiles(t *testing.T) {
 		by     string
 		fits   bool
 	}{
-		{1, 4, "mal", true}, {2, 1, "mal", false}, {3, 4, "bo", true}, {4, 4, "ce", true}, {5, 2, "di", true}, {6, 1, "ed", false},
+		{1, 4, "mal", true}, {2, 1, "mal", false}, {3, 4, "bo", true}, {4, 4, "ce", true}, {5, 2, "di", true},
+		{6, 1, "ed", false},
 		{7, 2, "", true}, {8, 1, "", false},
 	} {
 		err := s.Use(file(c.n, c.chunks), fmt.Sprint("i", c.n), c.by, now)
@@ -448,7 +459,8 @@ func TestRoomForFiles(t *testing.T) {
 			t.Errorf("%d chunks for %q: %v", c.chunks, c.by, err)
 		}
 	}
-	if _, err := s.Put(t.Context(), "f", io.LimitReader(zeros{}, 1), now); err == nil || !strings.Contains(err.Error(), "there is room for 0 B") {
+	if _, err := s.Put(t.Context(), "f", io.LimitReader(zeros{}, 1), now); err == nil ||
+		!strings.Contains(err.Error(), "there is room for 0 B") {
 		t.Errorf("got %v", err)
 	}
 	left, err := filepath.Glob(filepath.Join(s.dir, "new-*"))
@@ -463,8 +475,11 @@ func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 // A disk that is nearly full takes no file.
 func TestFullDiskTakesNoFile(t *testing.T) {
-	s := newSite(t, t.TempDir(), files.Options{Space: func() (uint64, uint64, error) { return 100, 200, nil }, Reserve: 90}, everybody{})
-	if _, err := s.Put(t.Context(), "f", io.LimitReader(zeros{}, 11), time.Now()); err == nil || !strings.Contains(err.Error(), "room for 10 B") {
+	s := newSite(t, t.TempDir(), files.Options{
+		Space: func() (uint64, uint64, error) { return 100, 200, nil }, Reserve: 90,
+	}, everybody{})
+	if _, err := s.Put(t.Context(), "f", io.LimitReader(zeros{}, 11), time.Now()); err == nil ||
+		!strings.Contains(err.Error(), "room for 10 B") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := s.Put(t.Context(), "f", io.LimitReader(zeros{}, 10), time.Now()); err != nil {
@@ -501,7 +516,8 @@ func TestSweep(t *testing.T) {
 		here  bool
 		want  []bool
 	}{
-		{time.Hour, true, []bool{true, true}}, {2 * day, true, []bool{true, false}}, {30 * day, false, []bool{true, false}},
+		{time.Hour, true, []bool{true, true}}, {2 * day, true, []bool{true, false}},
+		{30 * day, false, []bool{true, false}},
 		{30*day + time.Hour, false, []bool{true, false}}, {32 * day, false, []bool{false, false}},
 	} {
 		here = c.here
@@ -619,7 +635,8 @@ func TestAUseThatIsNotStoredIsNone(t *testing.T) {
 // up another of the same content.
 func TestFetchesOfOneContent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}),
+			newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker.link.to["giver"], taker.link.down["away"] = giver.Topic, true
 		f, _ := giver.put(t, 10)
 		hopeless := want(f, "away")

@@ -270,7 +270,8 @@ func (t *Topic) mend(ctx context.Context) {
 		err = t.Fetch(within, w)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			t.in.Log.Warn("a file that the disk lost could not be fetched again", "file", m.File.Name, "instance", m.Instance, "error", err)
+			t.in.Log.Warn("a file that the disk lost could not be fetched again", "file", m.File.Name,
+				"instance", m.Instance, "error", err)
 		} else if err == nil {
 			t.in.Log.Info("a file that the disk lost was fetched again", "file", m.File.Name, "instance", m.Instance)
 		}
@@ -285,7 +286,8 @@ const examineFor = 15 * time.Second
 func (t *Topic) Diagnose(ctx context.Context, to Findings) {
 	before := len(t.newsSince(0))
 	if err := t.lookAtAll(); err != nil {
-		to.Wrong(check, "the folder of files cannot be read or written: "+err.Error(), "look at the disk of the node's folder")
+		to.Wrong(check, "the folder of files cannot be read or written: "+err.Error(),
+			"look at the disk of the node's folder")
 	}
 	within, cancel := context.WithTimeout(ctx, examineFor)
 	defer cancel()
@@ -297,7 +299,8 @@ func (t *Topic) Diagnose(ctx context.Context, to Findings) {
 		case within.Err() != nil:
 			unread += n.size
 		case err != nil:
-			to.Wrong(check, fmt.Sprintf("the content %s cannot be verified: %v", n, err), "look at the disk of the node's folder")
+			to.Wrong(check, fmt.Sprintf("the content %s cannot be verified: %v", n, err),
+				"look at the disk of the node's folder")
 		case ok:
 			read, size = read+1, size+n.size
 		}
@@ -321,7 +324,8 @@ func (t *Topic) Diagnose(ctx context.Context, to Findings) {
 			workflow.FormatSize(unread), workflow.FormatDuration(examineFor)),
 			"ask again: it goes on with those. Each is verified in any case before anybody gets it")
 	} else if len(wrong)+len(mended) == 0 && t.Unkept() == "" {
-		to.OK(check, "%d files among the data of instances were read (%s) and are what was kept", read, workflow.FormatSize(size))
+		to.OK(check, "%d files among the data of instances were read (%s) and are what was kept", read,
+			workflow.FormatSize(size))
 	}
 }
 
@@ -368,7 +372,8 @@ func (s *Store) look(n name) error {
 	}
 	err := s.read(n, newContent(n, &ledger{by: map[string]int64{}}))
 	if errors.Is(err, errRecord) || errors.Is(err, fs.ErrNotExist) { // what it said is known here
-		s.news = append(s.news, describeAs(n, c, "the record of which instances have it was gone or damaged, and was written again"))
+		s.news = append(s.news, describeAs(n, c,
+			"the record of which instances have it was gone or damaged, and was written again"))
 		for block := range c.blocks {
 			c.change(block)
 		}

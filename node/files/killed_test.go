@@ -82,7 +82,9 @@ func (d *day) run(ctx context.Context, s *site) error {
 // gives reports whether a node gives the content of a file to partners for an instance.
 func (s *site) gives(t *testing.T, f workflow.File, instance byte) error {
 	t.Helper()
-	req, err := wire.EncodeFileAsk(wire.FileAsk{Instance: workflow.InstanceID{instance}, Item: "plan", File: f.String(), Sums: true})
+	req, err := wire.EncodeFileAsk(wire.FileAsk{
+		Instance: workflow.InstanceID{instance}, Item: "plan", File: f.String(), Sums: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -415,7 +415,8 @@ func (t *Topic) Ahead(id workflow.InstanceID, by workflow.PartnerID, refs []Ref,
 	}
 	if n.turned > 0 {
 		if by != "" {
-			t.refuse("files-beyond-places", by, max(n.turned-n.counted, 0), "they wait for a place among the files that are to come")
+			t.refuse("files-beyond-places", by, max(n.turned-n.counted, 0),
+				"they wait for a place among the files that are to come")
 		}
 		n.counted = max(n.counted, n.turned)
 		t.revisit(id, by, n, now+againAfter)

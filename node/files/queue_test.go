@@ -21,7 +21,9 @@ import (
 func named(n int) []files.Ref {
 	out := make([]files.Ref, n)
 	for i := range out {
-		out[i] = files.Ref{Item: workflow.DataName(fmt.Sprint("f", i)), File: workflow.File{Name: fmt.Sprint("x", i), Size: 1}}
+		out[i] = files.Ref{
+			Item: workflow.DataName(fmt.Sprint("f", i)), File: workflow.File{Name: fmt.Sprint("x", i), Size: 1},
+		}
 		binary.BigEndian.PutUint32(out[i].File.Root[:], uint32(i+1))
 	}
 	return out
@@ -38,20 +40,24 @@ func renamed(refs []files.Ref, name string) []files.Ref {
 
 // ahead has tasks of an instance about to read files, and counts how often their partners are
 // asked for.
-func (s *site) ahead(instance byte, by workflow.PartnerID, refs []files.Ref, asks *atomic.Int64, from ...workflow.PartnerID) {
+func (s *site) ahead(
+	instance byte, by workflow.PartnerID, refs []files.Ref, asks *atomic.Int64, from ...workflow.PartnerID,
+) {
 	id := workflow.InstanceID{instance}
 	s.Ahead(id, by, refs, func(r files.Ref) files.Want {
-		return files.Want{File: r.File, Item: r.Item, Instance: id, By: by, From: func(context.Context) ([]workflow.PartnerID, error) {
-			if asks != nil {
-				asks.Add(1)
-			}
-			return from, nil
-		}}
+		return files.Want{File: r.File, Item: r.Item, Instance: id, By: by,
+			From: func(context.Context) ([]workflow.PartnerID, error) {
+				if asks != nil {
+					asks.Add(1)
+				}
+				return from, nil
+			}}
 	})
 }
 
 func siteThatTakes(t *testing.T) (giver, taker *site) {
-	giver, taker = newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+	giver, taker = newSite(t, t.TempDir(), files.Options{}, everybody{}),
+		newSite(t, t.TempDir(), files.Options{}, everybody{})
 	taker.link.to["giver"] = giver.Topic
 	taker.link.cut("away", true)
 	taker.link.hangs = map[workflow.PartnerID]bool{"mute": true}
@@ -226,7 +232,8 @@ func TestStepsOfFilesToCome(t *testing.T) {
 			asks.Store(0)
 			time.Sleep(time.Hour)
 			if got := asks.Load(); got > 3600*16 {
-				t.Errorf("%d files: their partners were looked up %d times in an hour, want 16 a second at most", n, got)
+				t.Errorf("%d files: their partners were looked up %d times in an hour, want 16 a second at most", n,
+					got)
 			}
 		})
 	}
@@ -296,7 +303,8 @@ func TestFilesWithoutRoom(t *testing.T) {
 			t.Errorf("people are told %q", words)
 		}
 		// A program's file that has no room fails at once, with the reason.
-		if err := taker.Fetch(t.Context(), of(refs[0].File, 7)); err == nil || !strings.Contains(err.Error(), "there is room for 0 B here") {
+		if err := taker.Fetch(t.Context(), of(refs[0].File, 7)); err == nil ||
+			!strings.Contains(err.Error(), "there is room for 0 B here") {
 			t.Errorf("it was fetched: %v", err)
 		}
 		// Instance 9 ends: a day later its file goes, and the others come.
@@ -321,7 +329,8 @@ func TestInstancesThatWantTheSame(t *testing.T) {
 		honest, taker := siteThatTakes(t)
 		f, _ := honest.put(t, 3*files.Chunk)
 		for i := range 12 {
-			taker.ahead(byte(i), "bo", []files.Ref{{Item: "plan", File: f}}, nil, map[bool]workflow.PartnerID{true: "giver", false: "away"}[i == 0])
+			taker.ahead(byte(i), "bo", []files.Ref{{Item: "plan", File: f}}, nil,
+				map[bool]workflow.PartnerID{true: "giver", false: "away"}[i == 0])
 		}
 		contents, wants, _ := taker.Waiting()
 		if contents != 1 || wants != 12 {

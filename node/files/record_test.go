@@ -93,7 +93,9 @@ func TestBlocksOfARecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, spoilt := range [][]byte{nil, {}, block[:len(block)/2], slices.Concat(block[:40], []byte{block[40] ^ 1}, block[41:])} {
+	for _, spoilt := range [][]byte{
+		nil, {}, block[:len(block)/2], slices.Concat(block[:40], []byte{block[40] ^ 1}, block[41:]),
+	} {
 		if err := os.WriteFile(record+"2", spoilt, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +105,8 @@ func TestBlocksOfARecord(t *testing.T) {
 			}
 		}
 		wrong, _, err := files.Examine(t.Context(), dir)
-		if err != nil || len(wrong) != 1 || !strings.Contains(wrong[0].What, "the record of which instances have it is") {
+		if err != nil || len(wrong) != 1 ||
+			!strings.Contains(wrong[0].What, "the record of which instances have it is") {
 			t.Errorf("%d of %d bytes of a block: %v %v", len(spoilt), len(block), wrong, err)
 		}
 		x := newSite(t, dir, files.Options{}, everybody{})
@@ -220,7 +223,8 @@ func TestAUseBesideADamagedBlock(t *testing.T) {
 		s.Stop()
 		known, sure := newSite(t, dir, files.Options{}, everybody{}).Instances(f)
 		if sure || used == nil && !slices.Contains(known, instanceNumber(5000)) {
-			t.Errorf("killed after step %d: %d are known, and these are all: %t; the use: %v", last, len(known), sure, used)
+			t.Errorf("killed after step %d: %d are known, and these are all: %t; the use: %v", last, len(known), sure,
+				used)
 		}
 		if steps <= last {
 			break

@@ -29,7 +29,8 @@ func TestEmptyFilesTakeRoom(t *testing.T) {
 		if (err == nil) != (i < most) {
 			t.Fatalf("empty file %d: %v", i, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "there are as many files as there is room for, each counts 32.8 kB besides its bytes") {
+		if err != nil && !strings.Contains(err.Error(),
+			"there are as many files as there is room for, each counts 32.8 kB besides its bytes") {
 			t.Errorf("it says %v", err)
 		}
 	}

@@ -115,7 +115,8 @@ type use struct {
 
 func newContent(n name, room *ledger) *content {
 	c := &content{
-		name: n, room: room, state: coming, uses: map[string]use{}, by: map[string]int{}, blocks: map[int]map[string]bool{}, dirty: map[int]bool{},
+		name: n, room: room, state: coming, uses: map[string]use{}, by: map[string]int{},
+		blocks: map[int]map[string]bool{}, dirty: map[int]bool{},
 	}
 	c.weigh()
 	return c

@@ -142,7 +142,8 @@ func New(s *Store, in Surroundings) *Topic {
 		Store: s, in: in, pieces: ration.New(pieceRation),
 		allowed: map[permission]time.Duration{}, coming: map[name]*fetch{}, needs: map[workflow.InstanceID]*need{},
 		lines: map[payer]*line{}, mutes: map[workflow.PartnerID]*mute{},
-		slow: map[workflow.PartnerID]time.Duration{}, intakes: map[workflow.PartnerID]*intake{}, wake: make(chan struct{}, 1),
+		slow: map[workflow.PartnerID]time.Duration{}, intakes: map[workflow.PartnerID]*intake{},
+		wake: make(chan struct{}, 1),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t

@@ -81,7 +81,8 @@ func (s *storm) run() {
 		cancel()
 	}
 	for ; s.waits > 0; s.waits-- {
-		if err := <-s.told; err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, files.ErrLost) && err.Error() != "the node is stopping" {
+		if err := <-s.told; err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, files.ErrLost) &&
+			err.Error() != "the node is stopping" {
 			s.t.Errorf("a file ended with %v", err)
 		}
 	}

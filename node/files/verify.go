@@ -206,7 +206,8 @@ func (r *reader) fill() error {
 		return err
 	}
 	if !ok {
-		err := fmt.Errorf("file %s: %w, which fetches it again from a partner that has it: try again", r.of.Name, ErrDamaged)
+		err := fmt.Errorf("file %s: %w, which fetches it again from a partner that has it: try again", r.of.Name,
+			ErrDamaged)
 		return errors.Join(err, r.store.damaged(nameOf(r.of), r.file, notWhatWasKept))
 	}
 	r.left = r.buffer[:chunkSize(r.of, r.next)]

@@ -204,7 +204,8 @@ func newListing(e *Definition) *listing {
 		w.Partitions = append(w.Partitions, string(p.Name))
 	}
 	return &listing{
-		hash: e.Hash, size: len(e.Def.Canonical()), about: w, claims: map[workflow.PartnerID]*claim{}, parsed: weak.Make(e),
+		hash: e.Hash, size: len(e.Def.Canonical()), about: w, claims: map[workflow.PartnerID]*claim{},
+		parsed: weak.Make(e),
 	}
 }
 
@@ -360,7 +361,8 @@ func (d *Definitions) Fresh(h workflow.Hash) *Definition {
 // notices is forgotten. The definition itself is written when it is new.
 func (d *Definitions) put(l *listing, e *Definition, changed *claim) error {
 	next := &listing{
-		hash: l.hash, bare: l.bare && e == nil, size: l.size, about: l.about, claims: maps.Clone(l.claims), parsed: l.parsed,
+		hash: l.hash, bare: l.bare && e == nil, size: l.size, about: l.about, claims: maps.Clone(l.claims),
+		parsed: l.parsed,
 	}
 	if changed != nil {
 		next.claims[changed.author] = changed

@@ -67,7 +67,7 @@ func (l *listing) isListed() bool {
 
 // Sweep deletes the definitions that nobody lists and no instance uses. The uses are
 // asked for when no other can be kept; nil: it is not known what is used.
-func (d *Definitions) Sweep(uses func() map[workflow.Hash]bool) error {
+func (d *Definitions) Sweep(uses func() func(workflow.Hash) bool) error {
 	for {
 		d.changing.Lock()
 		more, err := d.sweepSome(uses)
@@ -80,7 +80,7 @@ func (d *Definitions) Sweep(uses func() map[workflow.Hash]bool) error {
 
 // sweepSome deletes as many definitions as one commit takes, and reports whether there
 // are more. The caller holds d.changing.
-func (d *Definitions) sweepSome(uses func() map[workflow.Hash]bool) (more bool, err error) {
+func (d *Definitions) sweepSome(uses func() func(workflow.Hash) bool) (more bool, err error) {
 	var idle, swept []*listing
 	d.mu.Lock()
 	for _, l := range d.entries {
@@ -98,7 +98,7 @@ func (d *Definitions) sweepSome(uses func() map[workflow.Hash]bool) (more bool, 
 	}
 	var writes []kv.Write
 	for _, l := range idle {
-		if used[l.hash] {
+		if used(l.hash) {
 			continue
 		}
 		end := kv.Write{Key: listingKey(l.hash), Delete: true}

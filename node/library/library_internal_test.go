@@ -80,7 +80,8 @@ func known(t *testing.T, s *kvtest.Shelf, limit int, by signing) *Definitions {
 // of is a definition by its name and version.
 func of(t *testing.T, name string, version int) *workflow.Definition {
 	t.Helper()
-	def, err := workflow.Parse("test.yaml", fmt.Appendf(nil, "workflow: %s\nversion: %d\ntasks: {a: {}}\n", name, version))
+	def, err := workflow.Parse("test.yaml",
+		fmt.Appendf(nil, "workflow: %s\nversion: %d\ntasks: {a: {}}\n", name, version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,8 +225,9 @@ func TestNoticesAreProved(t *testing.T) {
 	}
 	sign := func(by signing, number uint64, removed bool) wire.Definition {
 		n := trust.Notice{
-			Mesh: by.Mesh.ID(), Definition: def.Hash(), Name: def.Name, Author: bea.ID(), Number: number, Removed: removed,
-			At: trust.WallOf(noon), Issuer: by.ID(), Chain: by.Chain,
+			Mesh: by.Mesh.ID(), Definition: def.Hash(), Name: def.Name, Author: bea.ID(), Number: number,
+			Removed: removed,
+			At:      trust.WallOf(noon), Issuer: by.ID(), Chain: by.Chain,
 		}
 		n, _ = by.Announce(n) // not all that is signed here is in order
 		return wire.Definition{Notices: [][]byte{listed.Notices[0], trust.EncodeNotice(n)}}
@@ -279,13 +281,17 @@ func TestNamesHaveOwners(t *testing.T) {
 		want string
 	}{
 		{"a member squats on the founder's name", []wire.Definition{
-			all["ana"].says(t, of(t, "w", 1), 1, noon), all["mal"].says(t, of(t, "w", 2), 1, noon.Add(-time.Hour))}, "[w@1]"},
+			all["ana"].says(t, of(t, "w", 1), 1, noon),
+			all["mal"].says(t, of(t, "w", 2), 1, noon.Add(-time.Hour))}, "[w@1]"},
 		{"and on another member's", []wire.Definition{
-			all["bea"].says(t, of(t, "w", 1), 1, noon), all["mal"].says(t, of(t, "w", 2), 1, noon.Add(time.Second))}, "[w@1]"},
+			all["bea"].says(t, of(t, "w", 1), 1, noon),
+			all["mal"].says(t, of(t, "w", 2), 1, noon.Add(time.Second))}, "[w@1]"},
 		{"and lists another's definition as its own", []wire.Definition{
-			all["bea"].says(t, of(t, "w", 1), 1, noon), all["mal"].says(t, of(t, "w", 1), 1, noon.Add(time.Second))}, "[w@1]"},
+			all["bea"].says(t, of(t, "w", 1), 1, noon),
+			all["mal"].says(t, of(t, "w", 1), 1, noon.Add(time.Second))}, "[w@1]"},
 		{"a delegate takes a name over", []wire.Definition{
-			all["bea"].says(t, of(t, "w", 1), 1, noon), all["dina"].says(t, of(t, "w", 2), 1, noon.Add(time.Hour))}, "[w@2]"},
+			all["bea"].says(t, of(t, "w", 1), 1, noon),
+			all["dina"].says(t, of(t, "w", 2), 1, noon.Add(time.Hour))}, "[w@2]"},
 		{"founder and delegate share one", []wire.Definition{
 			all["ana"].says(t, of(t, "w", 1), 1, noon), all["dina"].says(t, of(t, "w", 2), 1, noon)}, "[w@2 w@1]"},
 		{"a name stays with its owner when nothing is listed under it", []wire.Definition{
@@ -459,7 +465,8 @@ func TestOriginOfDefinitions(t *testing.T) {
 	for permit, want := range map[configs.Permit]bool{
 		configs.Permit("fire-call by " + string(all["mal"].ID())): true,
 		configs.Permit("fire-call by " + string(all["bea"].ID())): false,
-		configs.Permit("fire-call@" + fire.Hash().String()[:16]):  true, "fire-call@0123456789abcdef": false, "other": false,
+		configs.Permit("fire-call@" + fire.Hash().String()[:16]):  true, "fire-call@0123456789abcdef": false,
+		"other": false,
 	} {
 		if app := (configs.Application{Allow: []configs.Permit{permit}}); app.Allows(o) != want {
 			t.Errorf("%s: %t", permit, !want)
@@ -506,7 +513,7 @@ func TestUnreadableDefinition(t *testing.T) {
 func TestSweepOfDefinitions(t *testing.T) {
 	all := mesh(t)
 	d, s := shelved(t, 16)
-	none := func() map[workflow.Hash]bool { return map[workflow.Hash]bool{} }
+	none := func() func(workflow.Hash) bool { return func(workflow.Hash) bool { return false } }
 	hear := func(by string, n, notices int) {
 		t.Helper()
 		if _, err := d.hears(all[by].says(t, tiny(t, n), notices, noon)); err != nil {
@@ -520,10 +527,10 @@ func TestSweepOfDefinitions(t *testing.T) {
 		hear("mal", i, 2)
 	}
 	used := tiny(t, 40).Hash()
-	if err := d.Sweep(func() map[workflow.Hash]bool { return nil }); err != nil || !d.has(tiny(t, 1).Hash()) {
+	if err := d.Sweep(func() func(workflow.Hash) bool { return nil }); err != nil || !d.has(tiny(t, 1).Hash()) {
 		t.Fatalf("though it was not known what is used, some were deleted: %v", err)
 	}
-	if err := d.Sweep(func() map[workflow.Hash]bool { return map[workflow.Hash]bool{used: true} }); err != nil {
+	if err := d.Sweep(func() func(workflow.Hash) bool { return func(h workflow.Hash) bool { return h == used } }); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // also after a start

@@ -128,7 +128,8 @@ func (d *Definitions) notFound(ref string, names, versions []string) error {
 	name, _, _ := strings.Cut(ref, "@")
 	switch near := workflow.Nearest(name, names); {
 	case name == "":
-		return api.Errorf(api.Invalid, "the name of the workflow is missing").WithHint("mutirao workflow list shows them")
+		return api.Errorf(api.Invalid, "the name of the workflow is missing").
+			WithHint("mutirao workflow list shows them")
 	case len(versions) > 0:
 		return err.WithHint("there are: %s", strings.Join(slices.Compact(versions), ", "))
 	case near != "":

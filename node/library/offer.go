@@ -17,7 +17,8 @@ import (
 
 // Why what a partner lists is not taken in.
 var (
-	errNoRoom   = errors.New("a partner lists more workflows than this node may: remove some, or raise limits.workflows")
+	errNoRoom = errors.New(
+		"a partner lists more workflows than this node may: remove some, or raise limits.workflows")
 	errNoShare  = errors.New("one member lists more workflows than one may: it removes some, or raise limits.workflows")
 	errNotTheir = errors.New("a workflow was listed under a name that belongs to another")
 	errTooFast  = errors.New("definitions of a partner come faster than they are read; it is asked again")
@@ -47,7 +48,8 @@ func (d *Definitions) read(w wire.Definition) (*offer, error) {
 			}
 		}
 		if n.Definition != o.hash || n.Author != o.author || n.Name != o.name || n.Number != uint64(i+1) {
-			return nil, fmt.Errorf("notice %d of workflow %s by %s does not follow those before it", n.Number, n.Name, n.Author)
+			return nil, fmt.Errorf("notice %d of workflow %s by %s does not follow those before it", n.Number, n.Name,
+				n.Author)
 		}
 		if i < len(known) && bytes.Equal(known[i], b) {
 			continue

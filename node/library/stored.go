@@ -76,8 +76,9 @@ func readListing(key, value []byte) (*listing, error) {
 // write is how a listing is stored.
 func (l *listing) write() kv.Write {
 	s := storedListing{
-		Name: l.about.Name, Version: l.about.Version, Doc: l.about.Doc, Tasks: l.about.Tasks, Partitions: l.about.Partitions,
-		Added: l.about.Added.UnixMilli(), Size: l.size, Bare: l.bare,
+		Name: l.about.Name, Version: l.about.Version, Doc: l.about.Doc, Tasks: l.about.Tasks,
+		Partitions: l.about.Partitions,
+		Added:      l.about.Added.UnixMilli(), Size: l.size, Bare: l.bare,
 	}
 	for _, author := range slices.Sorted(maps.Keys(l.claims)) {
 		c := l.claims[author]

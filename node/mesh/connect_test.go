@@ -122,7 +122,11 @@ func TestAdmittedLater(t *testing.T) {
 func TestNoHelloNoService(t *testing.T) {
 	b := start(t, overBoth, func(c *Config) { c.Limits.HelloTimeout = 300 * time.Millisecond })
 	served := false
-	b.HandleRequest("/test/1", true, func(workflow.PartnerID, []byte) ([]byte, error) { served = true; return nil, nil })
+	b.HandleRequest("/test/1", true, func(workflow.PartnerID, []byte) ([]byte,
+		error) {
+		served = true
+		return nil, nil
+	})
 	a := silentNode(t)
 	c := a.connect(t, b)
 	for _, proto := range []string{string(framesProtocol), "/test/1"} {
@@ -317,7 +321,9 @@ func TestNewAddressesOfAConnectedPartner(t *testing.T) {
 
 func TestOwnAddressChangeIsTold(t *testing.T) {
 	told := make(chan []string, 10)
-	home := []ma.Multiaddr{ma.StringCast("/ip4/127.0.0.1"), ma.StringCast("/ip4/192.0.2.7"), ma.StringCast("/ip6/fe80::1")}
+	home := []ma.Multiaddr{
+		ma.StringCast("/ip4/127.0.0.1"), ma.StringCast("/ip4/192.0.2.7"), ma.StringCast("/ip6/fe80::1"),
+	}
 	moved := make(chan struct{})
 	restore := interfaceAddrs
 	interfaceAddrs = func() ([]ma.Multiaddr, error) {
@@ -374,7 +380,8 @@ func TestAddressBookIsBounded(t *testing.T) {
 	if err := a.SetAddrs(ids[4], many); err != nil {
 		t.Fatalf("there is room again: %v", err)
 	}
-	if err := a.SetAddrs(ids[1], []string{"nonsense", "/ip4/192.0.2.9/tcp/1"}); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if err := a.SetAddrs(ids[1], []string{"nonsense", "/ip4/192.0.2.9/tcp/1"}); err == nil ||
+		!strings.Contains(err.Error(), "nonsense") {
 		t.Fatalf("a bad address: %v", err)
 	}
 	if err := a.SetAddrs("nobody", many); err == nil {
@@ -395,7 +402,9 @@ func TestIDsAreThoseOfMembership(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	good := Config{Key: newKey(t), Admit: func(workflow.PartnerID, []byte, uint64) error { return nil }, Handler: newRecorder()}
+	good := Config{
+		Key: newKey(t), Admit: func(workflow.PartnerID, []byte, uint64) error { return nil }, Handler: newRecorder(),
+	}
 	for want, spoil := range map[string]func(*Config){
 		"an Ed25519 key has 64": func(c *Config) { c.Key = c.Key[:32] },
 		"Admit is not set":      func(c *Config) { c.Admit = nil },

@@ -69,7 +69,9 @@ func (m *Mesh) Want(p workflow.PartnerID, want bool) error {
 	}
 	m.host.ConnManager().Protect(id, protectTag)
 	ctx, stop := context.WithCancel(m.ctx)
-	k := &keeper{partner: to, stop: stop, awake: make(chan struct{}, 1), fresh: make(chan struct{}, 1), abandon: func() {}}
+	k := &keeper{
+		partner: to, stop: stop, awake: make(chan struct{}, 1), fresh: make(chan struct{}, 1), abandon: func() {},
+	}
 	to.wanted = k
 	m.spawnLocked(func() { k.run(ctx) })
 	return nil

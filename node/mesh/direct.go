@@ -99,7 +99,8 @@ func (m *Mesh) dialDirectly(ctx context.Context, p *partner) error {
 	m.mu.RUnlock()
 	m.host.Peerstore().AddAddrs(p.peer, addrs, peerstore.TempAddrTTL)
 	m.host.forgive(p.peer)
-	ctx = network.WithForceDirectDial(network.WithDialPeerTimeout(ctx, m.limits.DialTimeout), "a relay leads there already")
+	ctx = network.WithForceDirectDial(network.WithDialPeerTimeout(ctx, m.limits.DialTimeout),
+		"a relay leads there already")
 	if _, err := m.host.Network().DialPeer(ctx, p.peer); err != nil {
 		return fmt.Errorf("mesh: cannot connect directly to %s at %v: %w", p.id, addrs, err)
 	}

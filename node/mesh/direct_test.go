@@ -30,7 +30,9 @@ func TestRelayIsLeftForADirectWay(t *testing.T) {
 	if err := b.SetAddrs(a.ID(), append(a.Addrs(), via+"/p2p-circuit")); err != nil {
 		t.Fatal(err)
 	}
-	b.until(t, "a direct connection", func() bool { return b.Connected(a.ID()) && len(b.Relayed()) == 0 && len(a.Relayed()) == 0 })
+	b.until(t, "a direct connection", func() bool {
+		return b.Connected(a.ID()) && len(b.Relayed()) == 0 && len(a.Relayed()) == 0
+	})
 	b.until(t, "a frame is taken", func() bool { return b.Send(a.ID(), []byte("straight")) == nil })
 	a.until(t, "a frame", func() bool { return slices.Contains(a.all(), event{"frame", b.ID(), "straight"}) })
 }

@@ -128,7 +128,9 @@ func TestPingFloodIsCut(t *testing.T) {
 			break
 		}
 	}
-	b.until(t, "the connection cut", func() bool { return b.Counters().Refused[ReasonMalformed] == 1 && b.count("down", a.ID()) == 1 })
+	b.until(t, "the connection cut", func() bool {
+		return b.Counters().Refused[ReasonMalformed] == 1 && b.count("down", a.ID()) == 1
+	})
 }
 
 // A stream that breaks on a living connection is made again; the handler hears of
@@ -162,27 +164,35 @@ func TestRequest(t *testing.T) {
 	if err != nil || string(got) != string(a.ID())+": hi" {
 		t.Fatalf("echo: %q, %v", got, err)
 	}
-	if got, err := a.Request(t.Context(), b.ID(), nil, "/test/echo/1", nil); err != nil || string(got) != string(a.ID())+": " {
+	if got, err := a.Request(t.Context(), b.ID(), nil, "/test/echo/1", nil); err != nil ||
+		string(got) != string(a.ID())+": " {
 		t.Fatalf("an empty request: %q, %v", got, err)
 	}
-	for _, n := range []int{32<<10 - 1, 32 << 10, 32<<10 + 1, 512 << 10, 1<<20 - 1} { // a long answer is written in two parts
+	for _, n := range []int{
+		32<<10 - 1, 32 << 10, 32<<10 + 1, 512 << 10, 1<<20 - 1,
+	} { // a long answer is written in two parts
 		long := bytes.Repeat([]byte{byte(n), 7}, (n+1)/2)[:n]
-		b.HandleRequest(fmt.Sprint("/test/long/", n), false, func(workflow.PartnerID, []byte) ([]byte, error) { return long, nil })
-		if got, err := a.Request(t.Context(), b.ID(), nil, fmt.Sprint("/test/long/", n), nil); err != nil || !bytes.Equal(got, long) {
+		b.HandleRequest(fmt.Sprint("/test/long/", n), false,
+			func(workflow.PartnerID, []byte) ([]byte, error) { return long, nil })
+		if got, err := a.Request(t.Context(), b.ID(), nil, fmt.Sprint("/test/long/", n), nil); err != nil ||
+			!bytes.Equal(got, long) {
 			t.Fatalf("an answer of %d bytes comes as %d: %v", n, len(got), err)
 		}
 	}
 	var told *RequestError
-	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/fail/1", nil); !errors.As(err, &told) || !strings.HasPrefix(told.Text, "no?[31m!") || len(told.Text) != maxReason {
+	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/fail/1", nil); !errors.As(err, &told) ||
+		!strings.HasPrefix(told.Text, "no?[31m!") || len(told.Text) != maxReason {
 		t.Fatalf("a failing handler: %v", err)
 	}
-	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/huge/1", nil); !errors.As(err, &told) || !strings.Contains(told.Text, "at most") {
+	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/huge/1", nil); !errors.As(err, &told) ||
+		!strings.Contains(told.Text, "at most") {
 		t.Fatalf("an answer that is too long: %v", err)
 	}
 	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/none/1", nil); err == nil {
 		t.Fatal("an unknown protocol was answered")
 	}
-	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/echo/1", make([]byte, 1<<20)); err == nil || !strings.Contains(err.Error(), "at most") {
+	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/echo/1", make([]byte, 1<<20)); err == nil ||
+		!strings.Contains(err.Error(), "at most") {
 		t.Fatalf("a request that is too long: %v", err)
 	}
 	if _, err := a.Request(t.Context(), a.ID(), nil, "/test/echo/1", nil); !errors.Is(err, ErrNotConnected) {
@@ -230,6 +240,45 @@ func TestStrangerMayJoin(t *testing.T) {
 	}
 	if n := member.Counters().Refused[ReasonStranger]; n != 2 {
 		t.Fatalf("%d requests of strangers counted, want 2", n)
+	}
+}
+
+// A newcomer asks again as soon as it has the answer, which may be before the other side knows
+// that it was written: the next request waits for the end of the one before, a third is too many.
+func TestAStrangersNextRequestWaits(t *testing.T) {
+	member, stranger := start(t, overBoth, refuses), start(t, overBoth)
+	began, release := make(chan struct{}, 2), make(chan struct{})
+	member.HandleRequest("/test/join/1", true, func(workflow.PartnerID, []byte) ([]byte, error) {
+		began <- struct{}{}
+		<-release
+		return []byte("welcome"), nil
+	})
+	results := make(chan error, 3)
+	ask := func() {
+		_, err := stranger.Request(t.Context(), member.ID(), member.Addrs(), "/test/join/1", nil)
+		results <- err
+	}
+	go ask()
+	<-began
+	for range 2 {
+		go ask()
+	}
+	if err := <-results; err == nil {
+		t.Fatal("a stranger's third request was taken")
+	}
+	select {
+	case <-began:
+		t.Fatal("two requests of a stranger were handled at a time")
+	default:
+	}
+	close(release)
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := member.Counters().Refused[ReasonTooMany]; n != 1 {
+		t.Errorf("%d requests too many counted, want 1", n)
 	}
 }
 

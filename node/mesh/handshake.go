@@ -132,7 +132,8 @@ func write(s network.Stream, message []byte) error {
 func (l *link) sayHello(s network.Stream) error {
 	h := hello{boot: l.mesh.cfg.Boot, credentials: l.mesh.cfg.Hello()}
 	if len(h.credentials) > l.mesh.limits.Hello {
-		return fmt.Errorf("our credentials have %d bytes, at most %d are possible", len(h.credentials), l.mesh.limits.Hello)
+		return fmt.Errorf("our credentials have %d bytes, at most %d are possible", len(h.credentials),
+			l.mesh.limits.Hello)
 	}
 	return write(s, h.encode())
 }
@@ -175,7 +176,8 @@ func (l *link) settle(refusal error) {
 		l.mesh.spawn(l.watchSilence)
 		return
 	}
-	l.mesh.cfg.Logger.Info("partner not admitted", "partner", l.partner.id, "address", l.conn.RemoteMultiaddr().String(), "reason", refusal)
+	l.mesh.cfg.Logger.Info("partner not admitted", "partner", l.partner.id,
+		"address", l.conn.RemoteMultiaddr().String(), "reason", refusal)
 }
 
 // brokenHello cuts a connection whose hello did not come to an end.

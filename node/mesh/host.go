@@ -66,7 +66,8 @@ func resourceManager(l Limits) (network.ResourceManager, error) {
 			Memory: rcmgr.LimitVal64(l.Memory / 4),
 		},
 		PeerDefault: rcmgr.ResourceLimits{
-			Conns: connectionsPerPeer, ConnsInbound: connectionsPerPeer, ConnsOutbound: connectionsPerPeer, FD: connectionsPerPeer,
+			Conns: connectionsPerPeer, ConnsInbound: connectionsPerPeer, ConnsOutbound: connectionsPerPeer,
+			FD:      connectionsPerPeer,
 			Streams: 2 * perPeer, StreamsInbound: perPeer, StreamsOutbound: perPeer,
 			Memory: rcmgr.LimitVal64(l.Memory / 2),
 		},

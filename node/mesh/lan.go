@@ -138,7 +138,8 @@ func join(conn *net.UDPConn, o groupOptions, ip net.IP, ifaces []net.Interface) 
 		errs = append(errs, err)
 	}
 	if len(g.ifaces) == 0 {
-		return nil, errors.Join(fmt.Errorf("mesh: no interface takes part in %s", ip), errors.Join(errs...), conn.Close())
+		return nil, errors.Join(fmt.Errorf("mesh: no interface takes part in %s", ip), errors.Join(errs...),
+			conn.Close())
 	}
 	return g, nil
 }

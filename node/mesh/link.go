@@ -44,12 +44,16 @@ type link struct {
 	rtt     atomic.Int64
 	faults  atomic.Int32
 	shown   atomic.Int32 // by a stranger (lobby.go)
-	asking  atomic.Int32 // requests of the other that are being read or handled
+	asking  atomic.Int32 // requests of the other that are waiting, being read or handled
+	turn    sync.Mutex   // held while a stranger's request is being read and handled
 }
 
 // connected is called by libp2p for each new connection, before its streams.
 func (m *Mesh) connected(c network.Conn) {
-	l := &link{mesh: m, conn: c, origin: originOf(c.RemoteMultiaddr()), begin: m.now(), settled: make(chan struct{}), done: make(chan struct{}), probe: make(chan struct{}, 1)}
+	l := &link{
+		mesh: m, conn: c, origin: originOf(c.RemoteMultiaddr()), begin: m.now(), settled: make(chan struct{}),
+		done: make(chan struct{}), probe: make(chan struct{}, 1),
+	}
 	l.hear()
 	m.mu.Lock()
 	if m.closed || m.links[c.ID()] != nil {
@@ -124,7 +128,8 @@ func (l *link) cutFor(r Reason) {
 		return
 	}
 	l.mesh.counters.refuse(r)
-	l.mesh.cfg.Logger.Info("connection cut", "partner", l.partner.id, "address", l.conn.RemoteMultiaddr().String(), "reason", string(r))
+	l.mesh.cfg.Logger.Info("connection cut", "partner", l.partner.id, "address", l.conn.RemoteMultiaddr().String(),
+		"reason", string(r))
 	l.cut()
 }
 

@@ -35,10 +35,14 @@ func TestSurplus(t *testing.T) {
 	}{
 		{"room for all", 3, 3, []guest{{from: here}, {from: here}, {from: there}}, -1},
 		{"the oldest from the same address", 9, 2, []guest{{from: there}, {from: here}, {from: here}, {from: here}}, 1},
-		{"one without a hello before one with", 9, 2, []guest{{from: here, shown: shownHello}, {from: here}, {from: here}}, 1},
-		{"one without a request before one with", 9, 2, []guest{{from: here, shown: shownReason}, {from: here, shown: shownHello}, {from: here}}, 1},
-		{"the most crowded address yields to others", 3, 3, []guest{{from: there}, {from: here}, {from: here}, {from: "/ip4/192.0.2.3/tcp/1"}}, 1},
-		{"an IPv6 network is one address", 9, 1, []guest{{from: "/ip6/2001:db8::1/tcp/1"}, {from: "/ip6/2001:db8::2/tcp/1"}}, 0},
+		{"one without a hello before one with", 9, 2,
+			[]guest{{from: here, shown: shownHello}, {from: here}, {from: here}}, 1},
+		{"one without a request before one with", 9, 2,
+			[]guest{{from: here, shown: shownReason}, {from: here, shown: shownHello}, {from: here}}, 1},
+		{"the most crowded address yields to others", 3, 3,
+			[]guest{{from: there}, {from: here}, {from: here}, {from: "/ip4/192.0.2.3/tcp/1"}}, 1},
+		{"an IPv6 network is one address", 9, 1,
+			[]guest{{from: "/ip6/2001:db8::1/tcp/1"}, {from: "/ip6/2001:db8::2/tcp/1"}}, 0},
 		{"partners are no strangers", 1, 1, []guest{{from: here, wanted: true}, {from: here}}, -1},
 		{"no place at all", 0, 0, []guest{{from: here}}, 0},
 	} {
@@ -46,7 +50,10 @@ func TestSurplus(t *testing.T) {
 			m := &Mesh{links: map[string]*link{}, limits: Limits{Strangers: c.total, StrangersPerAddress: c.from1}}
 			var all []*link
 			for i, g := range c.guests {
-				l := &link{mesh: m, partner: &partner{}, origin: originOf(ma.StringCast(g.from)), begin: time.Duration(i), done: make(chan struct{})}
+				l := &link{
+					mesh: m, partner: &partner{}, origin: originOf(ma.StringCast(g.from)), begin: time.Duration(i),
+					done: make(chan struct{}),
+				}
 				if g.wanted {
 					l.partner.wanted = &keeper{}
 				}
@@ -68,7 +75,9 @@ func TestSurplus(t *testing.T) {
 // Strangers who come again and again, from the same address, do not keep somebody
 // from asking who has reason to.
 func TestJoinerAmongStrangers(t *testing.T) {
-	b := start(t, overBoth, func(c *Config) { c.Admit, c.Limits.Strangers, c.Limits.StrangersPerAddress = refuse, 4, 4 })
+	b := start(t, overBoth, func(c *Config) {
+		c.Admit, c.Limits.Strangers, c.Limits.StrangersPerAddress = refuse, 4, 4
+	})
 	b.HandleRequest("/test/join/1", true, func(_ workflow.PartnerID, req []byte) ([]byte, error) { return req, nil })
 	ctx, stop := context.WithCancel(t.Context())
 	var flood sync.WaitGroup
@@ -140,8 +149,10 @@ func TestEvictedKeysAreShutOut(t *testing.T) {
 		c.Evicted = func(p workflow.PartnerID) bool { return p == evicted.ID() }
 		c.Limits.PenaltyTime = time.Hour
 	})
-	b.HandleRequest("/test/why/1", true, func(workflow.PartnerID, []byte) ([]byte, error) { return []byte("evicted"), nil })
-	if why, err := evicted.Request(t.Context(), b.ID(), b.Addrs(), "/test/why/1", nil); err != nil || string(why) != "evicted" {
+	b.HandleRequest("/test/why/1", true,
+		func(workflow.PartnerID, []byte) ([]byte, error) { return []byte("evicted"), nil })
+	if why, err := evicted.Request(t.Context(), b.ID(), b.Addrs(), "/test/why/1", nil); err != nil ||
+		string(why) != "evicted" {
 		t.Fatalf("asked why it is kept out: %q, %v", why, err)
 	}
 	b.ClosePeer(evicted.ID())
@@ -234,7 +245,8 @@ func TestUnfinishedHandshakes(t *testing.T) {
 		}
 		defer c.Close()
 	}
-	b.until(t, "more than a part of the places refused", func() bool { return b.Counters().Refused[ReasonTooMany] >= 12-32/8 })
+	b.until(t, "more than a part of the places refused",
+		func() bool { return b.Counters().Refused[ReasonTooMany] >= 12-32/8 })
 }
 
 func networkAddress(a string) (string, error) {

@@ -82,7 +82,8 @@ func asksFor(p *dnsmessage.Parser, service string) bool {
 		if err != nil {
 			return false
 		}
-		if (q.Type == dnsmessage.TypePTR || q.Type == dnsmessage.TypeALL) && strings.EqualFold(q.Name.String(), service) {
+		if (q.Type == dnsmessage.TypePTR || q.Type == dnsmessage.TypeALL) &&
+			strings.EqualFold(q.Name.String(), service) {
 			return true
 		}
 	}

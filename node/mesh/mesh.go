@@ -61,7 +61,8 @@ func New(cfg Config) (*Mesh, error) {
 	m := &Mesh{
 		cfg: cfg, limits: cfg.Limits,
 		counters: newCounters(), requests: make(chan struct{}, cfg.Limits.Requests), born: time.Now(),
-		partners: map[peer.ID]*partner{}, byID: map[workflow.PartnerID]*partner{}, links: map[string]*link{}, leaving: make(chan struct{}),
+		partners: map[peer.ID]*partner{}, byID: map[workflow.PartnerID]*partner{}, links: map[string]*link{},
+		leaving: make(chan struct{}),
 	}
 	m.silent.Store(cfg.Silent)
 	m.gate = newGate(m)

@@ -136,7 +136,8 @@ func TestWhoIsOnTheLineSeesThatPartnersTalkAndNotWhat(t *testing.T) {
 			}
 			seen := line.copied()
 			if quiet == 0 || len(seen)-quiet < len(said) {
-				t.Errorf("on the line %d bytes are seen before a says anything, and %d while it says %d: want all", quiet, len(seen)-quiet, len(said))
+				t.Errorf("on the line %d bytes are seen before a says anything, and %d while it says %d: want all",
+					quiet, len(seen)-quiet, len(said))
 			}
 			for _, what := range []string{credentials, secret, string(a.ID()), string(b.ID())} {
 				if bytes.Contains(seen, []byte(what)) {

@@ -62,8 +62,9 @@ func beNode() error {
 		return err
 	}
 	h := &echo{}
-	m, err := New(Config{Key: ed25519.NewKeyFromSeed(seed), Boot: boot, Listen: strings.Fields(os.Getenv(childListen)), Handler: h,
-		Admit: func(workflow.PartnerID, []byte, uint64) error { return nil }})
+	m, err := New(Config{Key: ed25519.NewKeyFromSeed(seed), Boot: boot, Listen: strings.Fields(os.Getenv(childListen)),
+		Handler: h,
+		Admit:   func(workflow.PartnerID, []byte, uint64) error { return nil }})
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,9 @@ func TestSilenceIsNoticed(t *testing.T) {
 	for name, signal := range map[string]syscall.Signal{"stopped": syscall.SIGSTOP, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			transports(t, func(t *testing.T, listen []string) {
-				a := start(t, listen, func(c *Config) { c.Limits.PingEvery, c.Limits.PingTimeout = time.Second, time.Second })
+				a := start(t, listen, func(c *Config) {
+					c.Limits.PingEvery, c.Limits.PingTimeout = time.Second, time.Second
+				})
 				p := spawnNode(t, newKey(t), 1, listen)
 				a.follow(t, p)
 				a.ask(t, p.id, "hello")

@@ -43,7 +43,8 @@ func (q *queue) put(frame []byte) error {
 		return ErrNotConnected
 	}
 	if q.count > 0 && (q.count >= q.maxFrames || q.bytes+len(frame) > q.maxBytes) {
-		return fmt.Errorf("%w: %d frames of %d bytes wait, at most %d of %d may", ErrQueueFull, q.count, q.bytes, q.maxFrames, q.maxBytes)
+		return fmt.Errorf("%w: %d frames of %d bytes wait, at most %d of %d may", ErrQueueFull, q.count, q.bytes,
+			q.maxFrames, q.maxBytes)
 	}
 	q.frames = append(q.frames, frame)
 	q.count++

@@ -38,7 +38,9 @@ func (e *RequestError) Answer() string { return e.Text }
 // us if its handler is open to strangers. An error of the other's handler is a
 // *RequestError. It may take Limits.RequestTimeout, or as long as ctx says where that
 // has wire.WithCame.
-func (m *Mesh) Request(ctx context.Context, p workflow.PartnerID, addrs []string, proto string, req []byte) ([]byte, error) {
+func (m *Mesh) Request(
+	ctx context.Context, p workflow.PartnerID, addrs []string, proto string, req []byte,
+) ([]byte, error) {
 	if len(req) > m.limits.Frame-1 {
 		return nil, fmt.Errorf("mesh: a request of %d bytes, at most %d are possible", len(req), m.limits.Frame-1)
 	}
@@ -146,10 +148,12 @@ func readAnswer(answer []byte) ([]byte, error) {
 
 // HandleRequest answers requests under a protocol ID ("/mutirao/join/1.0.0"). With
 // openToStrangers those who were not admitted may ask, too: one request of at most
-// Limits.Hello bytes at a time, which has to come within Limits.HelloTimeout. fn
+// Limits.Hello bytes at a time (the next waits for the end of the one before), which has to come within Limits.HelloTimeout. fn
 // may be called from many goroutines, at most Limits.Requests at a time; of its
 // error the other side gets the first 256 bytes.
-func (m *Mesh) HandleRequest(proto string, openToStrangers bool, fn func(peer workflow.PartnerID, req []byte) ([]byte, error)) {
+func (m *Mesh) HandleRequest(
+	proto string, openToStrangers bool, fn func(peer workflow.PartnerID, req []byte) ([]byte, error),
+) {
 	m.host.SetStreamHandler(protocol.ID(proto), func(s network.Stream) {
 		l := m.linkOf(s.Conn())
 		if l == nil || !l.permits(openToStrangers) || !l.mayAsk() {
@@ -158,6 +162,10 @@ func (m *Mesh) HandleRequest(proto string, openToStrangers bool, fn func(peer wo
 		}
 		m.spawn(func() {
 			defer l.asking.Add(-1)
+			if !l.admitted() {
+				l.turn.Lock()
+				defer l.turn.Unlock()
+			}
 			if err := l.answer(s, fn); err != nil {
 				s.Reset()
 				return
@@ -167,11 +175,13 @@ func (m *Mesh) HandleRequest(proto string, openToStrangers bool, fn func(peer wo
 	})
 }
 
-// mayAsk takes one of the places that the other side's requests have.
+// mayAsk takes one of the places that the other side's requests have. A stranger has one,
+// and one more to wait in: it may ask again the moment that it has read an answer, and that
+// is before this side knows that the answer was written.
 func (l *link) mayAsk() bool {
 	most := int32(l.mesh.limits.RequestsPerPeer)
 	if !l.admitted() {
-		most = 1
+		most = 2
 	}
 	if l.asking.Add(1) > most {
 		l.asking.Add(-1)

@@ -19,7 +19,8 @@ func TestALongAnswerIsTakenSlowly(t *testing.T) {
 			hasty := func(c *Config) { c.Limits.RequestTimeout = time.Second }
 			a, b := start(t, listen, hasty), start(t, listen, hasty)
 			long := bytes.Repeat([]byte("long"), 1<<18-1)
-			b.HandleRequest("/test/long/1", false, func(workflow.PartnerID, []byte) ([]byte, error) { return long, nil })
+			b.HandleRequest("/test/long/1", false,
+				func(workflow.PartnerID, []byte) ([]byte, error) { return long, nil })
 			came := 0
 			ctx, cancel := context.WithTimeout(wire.WithCame(t.Context(), func(n int) {
 				came += n
@@ -28,7 +29,8 @@ func TestALongAnswerIsTakenSlowly(t *testing.T) {
 			defer cancel()
 			began := time.Now()
 			got, err := a.Request(ctx, b.ID(), b.Addrs(), "/test/long/1", nil)
-			if took := time.Since(began); err != nil || !bytes.Equal(got, long) || took < 2*time.Second || came < len(long) {
+			if took := time.Since(began); err != nil || !bytes.Equal(got, long) || took < 2*time.Second ||
+				came < len(long) {
 				t.Errorf("%d bytes in %v, %d were said to come: %v", len(got), took, came, err)
 			}
 			// One that takes nothing loses the answer, and its place, after the time that each has.

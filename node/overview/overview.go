@@ -245,7 +245,8 @@ func (o *Topic) Take(from workflow.PartnerID, w *wire.Message) {
 		changed, full := o.add(m.Office, from, reported{r, now})
 		if changed {
 			o.in.Publish(api.Event{
-				At: now, Kind: "instance", Instance: r.Instance.String(), Partner: o.in.Members.Name(from), Text: string(r.State),
+				At: now, Kind: "instance", Instance: r.Instance.String(), Partner: o.in.Members.Name(from),
+				Text: string(r.State),
 			})
 		}
 		if full {
@@ -320,7 +321,10 @@ func (o *Topic) Witness(a Account) api.Witness {
 func reportedNeeds(needs []wire.Need) []api.Need {
 	out := []api.Need{}
 	for _, x := range needs {
-		out = append(out, api.Need{Kind: x.Kind, Number: int(x.Number), Tasks: append([]workflow.TaskName{}, x.Tasks...)})
+		out = append(out, api.Need{
+			Kind: x.Kind, Number: int(x.Number), Tasks: append([]workflow.TaskName{}, x.Tasks...),
+			Presumed: int(x.Presumed),
+		})
 	}
 	return out
 }

@@ -68,7 +68,8 @@ func TestRoomForReports(t *testing.T) {
 			}
 		}
 		if counted["reports.left-out"] != leftOut || (trouble != "") != troubled {
-			t.Errorf("%s: %d reports were left out, want %d; trouble %q", when, counted["reports.left-out"], leftOut, trouble)
+			t.Errorf("%s: %d reports were left out, want %d; trouble %q", when, counted["reports.left-out"], leftOut,
+				trouble)
 		}
 	}
 	topic.Tick(moment.Now{})

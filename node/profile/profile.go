@@ -73,7 +73,8 @@ func (s stored) changed(c api.ProfileChange) (stored, error) {
 			return s, api.Errorf(api.Invalid,
 				"connection time %s: want %s to %s, or 0 for what is configured: "+
 					"a partner gives three signs of life in that time, at least a second apart, so that one may be lost",
-				workflow.FormatDuration(d), workflow.FormatDuration(membership.MinConnectionTime), workflow.FormatDuration(membership.MaxConnectionTime))
+				workflow.FormatDuration(d), workflow.FormatDuration(membership.MinConnectionTime),
+				workflow.FormatDuration(membership.MaxConnectionTime))
 		}
 		s.ConnectionTime = *c.ConnectionTime
 	}
@@ -88,7 +89,8 @@ func (s stored) suited(change map[string]float64) (stored, error) {
 	}
 	for name, v := range change {
 		if rule := workflow.NameRule(name); rule != "" {
-			return s, api.Errorf(api.Invalid, "suitability for %q: want the name of a task, role or capability: %s", name, rule)
+			return s, api.Errorf(api.Invalid, "suitability for %q: want the name of a task, role or capability: %s",
+				name, rule)
 		}
 		if v < 0 {
 			delete(suits, name)

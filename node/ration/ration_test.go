@@ -14,7 +14,8 @@ func TestRation(t *testing.T) {
 		much int
 		want bool
 	}{
-		{0, 6, true}, {0, 5, false}, {0, 4, true}, {time.Second / 2, 1, false}, {time.Second / 2, 1, true}, {0, 1, false},
+		{0, 6, true}, {0, 5, false}, {0, 4, true}, {time.Second / 2, 1, false}, {time.Second / 2, 1, true},
+		{0, 1, false},
 		{time.Hour, 10, true}, {0, 1, false},
 	} {
 		now += c.wait

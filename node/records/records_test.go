@@ -231,7 +231,9 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	us.happened()
 	asked := 0
 	for i := range 100 {
-		us.take("mal", &wire.Message{Users: &wire.Records{List: [][]byte{large}, Digest: bytes.Repeat([]byte{byte(i)}, sha256.Size)}})
+		us.take("mal", &wire.Message{Users: &wire.Records{
+			List: [][]byte{large}, Digest: bytes.Repeat([]byte{byte(i)}, sha256.Size),
+		}})
 		asked += strings.Count(us.happened(), "mal is asked")
 	}
 	if asked > asking.Burst { // once for more than the first 1 MiB, and as often as its ration is
@@ -299,7 +301,9 @@ func TestQuestionsAreRationed(t *testing.T) {
 		t.Errorf("refused %d times", n)
 	}
 	for i := range 1000 {
-		us.take("mal", &wire.Message{Users: &wire.Records{Digest: bytes.Repeat([]byte{byte(i), byte(i >> 8)}, sha256.Size/2)}})
+		us.take("mal", &wire.Message{Users: &wire.Records{
+			Digest: bytes.Repeat([]byte{byte(i), byte(i >> 8)}, sha256.Size/2),
+		}})
 	}
 	if n := strings.Count(us.happened(), "mal is asked"); n != asking.Burst {
 		t.Errorf("asked %d times", n)

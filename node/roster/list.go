@@ -62,6 +62,8 @@ type List struct {
 	mu      sync.Mutex // guards what follows
 	list    *membership.List
 	hearsay map[workflow.PartnerID]*hearsay
+	// missed are authors of facts that were put off, since they are not on the list; maxMissed at most.
+	missed map[workflow.PartnerID]bool
 	// unkept are partners of whom the newest could not be stored, by ID: the disk was full.
 	unkept sync.Map
 }
@@ -121,6 +123,35 @@ func (l *List) apply(r membership.Record, age time.Duration) (fresh bool, err er
 	return l.update(r.Partner, func(now moment.Now) ([]membership.Event, error) { return l.list.Apply(r, age, now) })
 }
 
+// maxMissed bounds the authors that are missed: what is beyond is put off, and missed again.
+const maxMissed = 64
+
+// miss notes that facts of somebody who is not on the list were put off.
+func (l *List) miss(who workflow.PartnerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.missed == nil || len(l.missed) >= maxMissed {
+		l.missed = map[workflow.PartnerID]bool{}
+	}
+	l.missed[who] = true
+}
+
+// misses reports whether facts of somebody were put off.
+func (l *List) misses(who workflow.PartnerID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.missed[who]
+}
+
+// recall takes in the record of somebody who is missed, and is a member no more.
+func (l *List) recall(r membership.Record) error {
+	_, err := l.update(r.Partner, func(now moment.Now) ([]membership.Event, error) {
+		delete(l.missed, r.Partner)
+		return l.list.Recall(r, now)
+	})
+	return err
+}
+
 // takeBeat takes in a heartbeat of that age from a peer.
 func (l *List) takeBeat(b membership.Beat, age time.Duration) (fresh bool, err error) {
 	return l.update(b.Partner, func(now moment.Now) ([]membership.Event, error) { return l.list.Beat(b, age, now) })
@@ -143,7 +174,8 @@ func (l *List) update(
 		}
 	}
 	l.Announce(events)
-	return err == nil && (before.Record.Version != after.Record.Version || before.Beat.Version != after.Beat.Version), err
+	return err == nil && (before.Record.Version != after.Record.Version || before.Beat.Version != after.Beat.Version),
+		err
 }
 
 // Announce tells of what was found, without the lock held.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -272,6 +273,9 @@ func (ro *Topic) takeRecords(from workflow.PartnerID, m *wire.Message, direct bo
 		if err == nil {
 			var fresh bool
 			fresh, err = ro.list.apply(r, m.Age(i))
+			if ro.list.misses(r.Partner) && (errors.Is(err, trust.ErrRevoked) || errors.Is(err, trust.ErrExpired)) {
+				err = ro.list.recall(r)
+			}
 			if r.Partner == from && direct && !fresh && err == nil { // as with a beat, below
 				err = ro.list.takePulse(from, &wire.Pulse{Record: r.Version, Load: r.Load})
 				if errors.Is(err, membership.ErrLacking) { // a newer one is here
@@ -315,6 +319,19 @@ func (ro *Topic) takeRecords(from workflow.PartnerID, m *wire.Message, direct bo
 		}
 	}
 	return news, lacking
+}
+
+// Miss notes that facts of somebody were put off, since this node does not list the author.
+func (ro *Topic) Miss(author workflow.PartnerID) { ro.list.miss(author) }
+
+// Introduce shows a partner, which does not list somebody, the record of that one. It may be a
+// member no more: whoever joined later than that was never told of it.
+func (ro *Topic) Introduce(to, who workflow.PartnerID) {
+	if x, listed := ro.list.Get(who); listed {
+		ro.in.Peers.Transmit(to, &wire.Message{
+			Records: [][]byte{membership.EncodeRecord(x.Record)}, Ages: []uint64{ro.list.age(who)},
+		})
+	}
 }
 
 // takePulse reports whether the record that a pulse is about is not known here.

@@ -31,7 +31,8 @@ func newCall(c configs.Application) *call {
 func (c *call) allows(o configs.Origin) bool { return c.Allows(o) }
 
 func (c *call) run(ctx context.Context, j Job) (map[workflow.DataName]workflow.Value, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit(), fmt.Errorf("no answer within its time limit of %v", c.Limit()))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit(),
+		fmt.Errorf("no answer within its time limit of %v", c.Limit()))
 	defer cancel()
 	req, err := c.request(ctx, j)
 	if err != nil {

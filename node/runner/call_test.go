@@ -34,7 +34,9 @@ func TestCallSendsTheJob(t *testing.T) {
 		"put": {URL: srv.URL, Method: http.MethodPut, Headers: map[string]string{"Authorization": "Bearer b"}},
 	}, runner.Options{})
 	defer r.Close()
-	want := runner.Result{Outputs: map[workflow.DataName]workflow.Value{"saw": "PUT " + keyOfJob + " 2 Bearer b close Rua 1", "n": int64(3)}}
+	want := runner.Result{Outputs: map[workflow.DataName]workflow.Value{
+		"saw": "PUT " + keyOfJob + " 2 Bearer b close Rua 1", "n": int64(3),
+	}}
 	if diff := cmp.Diff(want, run(r, job("put"))); diff != "" {
 		t.Error(diff)
 	}
@@ -47,8 +49,12 @@ func TestAnswersOfCalls(t *testing.T) {
 	mux.HandleFunc("/busy", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, strings.Repeat("come\nback later ", 200), http.StatusServiceUnavailable)
 	})
-	mux.HandleFunc("/moved", func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, "/empty", http.StatusFound) })
-	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"a": %q}`, strings.Repeat("x", 100)) })
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, "/empty", http.StatusFound)
+	})
+	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"a": %q}`, strings.Repeat("x", 100))
+	})
 	mux.HandleFunc("/hang", func(http.ResponseWriter, *http.Request) { <-hang })
 	srv := httptest.NewServer(mux)
 	defer srv.Close()

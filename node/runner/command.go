@@ -48,7 +48,8 @@ func (c *command) run(ctx context.Context, j Job) (map[workflow.DataName]workflo
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit(), fmt.Errorf("not done within its time limit of %v", c.Limit()))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit(),
+		fmt.Errorf("not done within its time limit of %v", c.Limit()))
 	defer cancel()
 
 	stdout := &limited{max: c.OutputLimit(), full: stop}

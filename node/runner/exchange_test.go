@@ -39,7 +39,9 @@ func TestTailKeepsTheLastLines(t *testing.T) {
 // Whatever an application answers: no crash, and outputs hold only what a
 // workflow.Value may be.
 func FuzzDecodeOutputs(f *testing.F) {
-	for _, s := range []string{"", "{}", `{"a": [1, 2.5, null, {"b": "c"}]}`, `{"n": 1e400}`, "null", "[1]", "{} {}", "\xff"} {
+	for _, s := range []string{
+		"", "{}", `{"a": [1, 2.5, null, {"b": "c"}]}`, `{"n": 1e400}`, "null", "[1]", "{} {}", "\xff",
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {

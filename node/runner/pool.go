@@ -352,7 +352,9 @@ func (p *Pool) find(id string, w Worker) (*pooled, error) {
 
 // Beat is a sign of life: the lease lasts for its term from now on, or for
 // another one, which is now its term.
-func (p *Pool) Beat(id string, w Worker, said *Progress, term time.Duration) (j Job, until time.Time, now time.Duration, err error) {
+func (p *Pool) Beat(
+	id string, w Worker, said *Progress, term time.Duration,
+) (j Job, until time.Time, now time.Duration, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	of, err := p.find(id, w)

@@ -202,7 +202,8 @@ func (r *Runner) instant(j Job) (Result, bool) {
 	app, ok := r.apps[j.Application]
 	switch {
 	case !ok:
-		return failure("this node has no application %q: add it under applications in %s", j.Application, configs.File), true
+		return failure("this node has no application %q: add it under applications in %s", j.Application, configs.File),
+			true
 	case !app.allows(j.Origin):
 		return failure("this node does not let workflow %q, listed by %s, use application %q: see its allow list in %s",
 			j.Origin.Workflow, orNobody(j.Origin.Authors), j.Application, configs.File), true
@@ -236,7 +237,8 @@ func (r *Runner) work(w *work) {
 	case context.Cause(w.ctx) == errCancelled:
 		result = Result{Cancelled: true, Reason: "cancelled"}
 	case err != nil:
-		r.log.Info("application failed", "application", w.Application, "task", w.Task, "instance", w.Instance, "try", w.Try, "reason", err)
+		r.log.Info("application failed", "application", w.Application, "task", w.Task, "instance", w.Instance,
+			"try", w.Try, "reason", err)
 		result = failure("%s", err)
 	default:
 		result.Outputs = outputs

@@ -44,7 +44,8 @@ var acts = map[string]func(){
 		wd, _ := os.Getwd()
 		env := map[string]string{}
 		for _, e := range os.Environ() {
-			if k, v, _ := strings.Cut(e, "="); strings.HasPrefix(k, "MUTIRAO_") || strings.HasPrefix(k, "SECRET") || k == "GIVEN" {
+			if k, v, _ := strings.Cut(e, "="); strings.HasPrefix(k, "MUTIRAO_") || strings.HasPrefix(k, "SECRET") ||
+				k == "GIVEN" {
 				env[k] = v
 			}
 		}
@@ -88,12 +89,16 @@ var acts = map[string]func(){
 }
 
 func act(name string, more ...string) configs.Application {
-	return configs.Application{Command: []string{os.Args[0]}, Env: append([]string{"RUNNER_TEST=" + name, "GORACE=atexit_sleep_ms=0"}, more...)}
+	return configs.Application{
+		Command: []string{os.Args[0]}, Env: append([]string{"RUNNER_TEST=" + name, "GORACE=atexit_sleep_ms=0"},
+			more...),
+	}
 }
 
 func job(app workflow.ApplicationName) runner.Job {
 	return runner.Job{
-		Key: "k", Instance: "i1", Origin: configs.Origin{Workflow: "fire-call"}, Task: "close", Attempt: "a7", Try: 2, Application: app,
+		Key: "k", Instance: "i1", Origin: configs.Origin{Workflow: "fire-call"}, Task: "close", Attempt: "a7", Try: 2,
+		Application:   app,
 		With:          workflow.With{Args: map[string]workflow.Value{"copies": int64(2)}},
 		Input:         map[workflow.DataName]workflow.Value{"address": "Rua 1"},
 		AgeOfInstance: 90 * time.Second,
@@ -106,7 +111,8 @@ const keyOfJob = "48d3d7825c2d0e83c375722eb0edafd9"
 
 // Keys tell attempts and tries apart, and are the same when asked again.
 func TestIdempotencyKeys(t *testing.T) {
-	r := runner.New(map[workflow.ApplicationName]configs.Application{"echo": act("echo")}, runner.Options{Dir: t.TempDir()})
+	r := runner.New(map[workflow.ApplicationName]configs.Application{"echo": act("echo")},
+		runner.Options{Dir: t.TempDir()})
 	defer r.Close()
 	keyOf := func(attempt string, try int) string {
 		j := job("echo")
@@ -155,7 +161,8 @@ func TestCommandGetsTheJobAndItsEnvironment(t *testing.T) {
 		},
 		"env": map[string]any{
 			"GIVEN": "passed on", "MUTIRAO_INSTANCE": "i1", "MUTIRAO_WORKFLOW": "fire-call", "MUTIRAO_TASK": "close",
-			"MUTIRAO_APPLICATION": "echo", "MUTIRAO_ATTEMPT": "a7", "MUTIRAO_TRY": "2", "MUTIRAO_IDEMPOTENCY_KEY": keyOfJob,
+			"MUTIRAO_APPLICATION": "echo", "MUTIRAO_ATTEMPT": "a7", "MUTIRAO_TRY": "2",
+			"MUTIRAO_IDEMPOTENCY_KEY": keyOfJob,
 		},
 		"folder": "reports",
 	}}
@@ -219,7 +226,8 @@ func TestCancelEndsTheWholeFamily(t *testing.T) {
 	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {
 		t.Fatalf("mkfifo: %v: %s", err, out)
 	}
-	r := runner.New(map[workflow.ApplicationName]configs.Application{"family": act("family", "GIVEN="+pipe)}, runner.Options{})
+	r := runner.New(map[workflow.ApplicationName]configs.Application{"family": act("family", "GIVEN="+pipe)},
+		runner.Options{})
 	defer r.Close()
 
 	answer := make(chan runner.Result, 2)
@@ -333,7 +341,8 @@ func TestCancelAndCloseWakeSleepers(t *testing.T) {
 // Whatever is cancelled at whatever moment, everybody is answered once and no
 // slot is lost.
 func TestEveryJobIsAnsweredOnce(t *testing.T) {
-	r := runner.New(map[workflow.ApplicationName]configs.Application{"silent": act("silent")}, runner.Options{Parallel: 2})
+	r := runner.New(map[workflow.ApplicationName]configs.Application{"silent": act("silent")},
+		runner.Options{Parallel: 2})
 	var mu sync.Mutex
 	answered := map[string]int{}
 	for i := range 30 {

@@ -40,7 +40,9 @@ func TestSet(t *testing.T) {
 		Key: "k", Application: workflow.AppSet, With: def.Task("good").With, AgeOfInstance: 2 * time.Minute,
 		Input: map[workflow.DataName]workflow.Value{"count": int64(41), "label": "Rua 1"},
 	}
-	want := runner.Result{Outputs: map[workflow.DataName]workflow.Value{"count": int64(42), "label": "fire in Rua 1", "late": true}}
+	want := runner.Result{Outputs: map[workflow.DataName]workflow.Value{
+		"count": int64(42), "label": "fire in Rua 1", "late": true,
+	}}
 	if diff := cmp.Diff(want, run(r, j)); diff != "" {
 		t.Error(diff)
 	}

@@ -76,7 +76,9 @@ func TestTurnsProperties(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				n++
-				w := &work{Job: Job{Key: fmt.Sprint(n), Instance: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "instance")}}
+				w := &work{Job: Job{
+					Key: fmt.Sprint(n), Instance: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "instance"),
+				}}
 				if len(waiting[w.Instance]) == 0 {
 					passed[w.Instance] = map[string]bool{}
 				}

@@ -29,7 +29,9 @@ func TestUnfit(t *testing.T) {
 		"text":    {Command: []string{"./text"}},
 	}
 	got := strings.Join(runner.Unfit(apps, dir), "\n")
-	for _, want := range []string{"lost: there is no program no-such-program-anywhere", "nowhere: its working folder", "may not be run: "} {
+	for _, want := range []string{
+		"lost: there is no program no-such-program-anywhere", "nowhere: its working folder", "may not be run: ",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("nothing is said of %s: %s", want, got)
 		}

@@ -228,7 +228,8 @@ func judge(known record, is books, unit *books) (lost kv.Damage) {
 	if whole {
 		what = fmt.Sprintf("units %d to %d are gone, which had been acknowledged", unit.unit+1, known.unit)
 	}
-	lost.Found = append(lost.Found, fmt.Sprintf("%s: %d of %d groups of entries differ", what, len(lost.Ranges), len(known.ranges)))
+	lost.Found = append(lost.Found, fmt.Sprintf("%s: %d of %d groups of entries differ", what, len(lost.Ranges),
+		len(known.ranges)))
 	lost.Vanished = known.gaps || len(lost.Ranges) == 0
 	return lost
 }
@@ -300,7 +301,9 @@ func (s *Store) prepare(data string) error {
 // (there are none), and logs that were not begun. A process that is killed between
 // making a log and giving it its size leaves an empty one behind.
 func dropIdle(dir string) error {
-	idle := []string{filepath.Join(dir, "DISCARD"), filepath.Join(dir, "KEYREGISTRY"), filepath.Join(dir, "REWRITE-KEYREGISTRY")}
+	idle := []string{
+		filepath.Join(dir, "DISCARD"), filepath.Join(dir, "KEYREGISTRY"), filepath.Join(dir, "REWRITE-KEYREGISTRY"),
+	}
 	values, err := filepath.Glob(filepath.Join(dir, "*.vlog"))
 	if err != nil {
 		return err

@@ -76,7 +76,8 @@ func (c *committer) Commit(writes []Write, done func(error)) {
 		return
 	}
 	if u.refused == nil && c.queued+u.size > c.maxQueued {
-		u.refused = fmt.Errorf("store: %w: %d bytes wait, at most %d may: wait for earlier commits", ErrQueueFull, c.queued, c.maxQueued)
+		u.refused = fmt.Errorf("store: %w: %d bytes wait, at most %d may: wait for earlier commits", ErrQueueFull,
+			c.queued, c.maxQueued)
 	}
 	if u.refused != nil {
 		u.writes, u.size = nil, 0
@@ -96,14 +97,16 @@ func (c *committer) CommitWait(writes []Write) error {
 // check measures a unit and says why it can never be committed, if so.
 func check(writes []Write) (size int64, err error) {
 	if len(writes) > MaxUnitWrites {
-		return 0, fmt.Errorf("store: %w: %d writes in one unit, at most %d are possible: split it", ErrTooBig, len(writes), MaxUnitWrites)
+		return 0, fmt.Errorf("store: %w: %d writes in one unit, at most %d are possible: split it", ErrTooBig,
+			len(writes), MaxUnitWrites)
 	}
 	for _, w := range writes {
 		switch {
 		case len(w.Key) == 0:
 			return 0, fmt.Errorf("store: %w: a key is empty", ErrInvalid)
 		case reserved(w.Key):
-			return 0, fmt.Errorf("store: %w: key %q begins as one of %q, which are reserved", ErrInvalid, w.Key, reservedPrefixes)
+			return 0, fmt.Errorf("store: %w: key %q begins as one of %q, which are reserved", ErrInvalid, w.Key,
+				reservedPrefixes)
 		case len(w.Key) > MaxKey:
 			return 0, fmt.Errorf("store: %w: a key of %d bytes, at most %d are possible", ErrTooBig, len(w.Key), MaxKey)
 		case len(w.Value) > MaxValue:
@@ -112,7 +115,8 @@ func check(writes []Write) (size int64, err error) {
 		size += writeSize(w)
 	}
 	if size > MaxUnit {
-		return 0, fmt.Errorf("store: %w: a unit of %d bytes, at most %d are possible: split it", ErrTooBig, size, MaxUnit)
+		return 0, fmt.Errorf("store: %w: a unit of %d bytes, at most %d are possible: split it", ErrTooBig, size,
+			MaxUnit)
 	}
 	return size, nil
 }

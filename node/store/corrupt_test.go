@@ -311,7 +311,8 @@ func afterCorruption(t *testing.T, what, dir string, acked uint64) (outcome stri
 	}
 	switch {
 	case len(differ) > 0 && !lost.Vanished:
-		t.Errorf("%s: unnoticed: groups %v are not what was acknowledged; found: %+v", what, slices.Sorted(maps.Keys(differ)), lost)
+		t.Errorf("%s: unnoticed: groups %v are not what was acknowledged; found: %+v", what,
+			slices.Sorted(maps.Keys(differ)), lost)
 		outcome = "UNNOTICED"
 	case len(lost.Ranges) > 0:
 		outcome = "lost and named"

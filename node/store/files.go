@@ -161,7 +161,10 @@ func readBlock(b []byte, each func(entry) error) error {
 // versioned is an entry, of a key that its version is appended to.
 func versioned(key, value []byte, flags byte) entry {
 	n := len(key) - 8
-	return entry{key: key[:n], value: value, version: math.MaxUint64 - binary.BigEndian.Uint64(key[n:]), deleted: flags&flagDelete != 0}
+	return entry{
+		key: key[:n], value: value, version: math.MaxUint64 - binary.BigEndian.Uint64(key[n:]),
+		deleted: flags&flagDelete != 0,
+	}
 }
 
 // logHeader is what a log begins with: the number of the encryption key, which is 0

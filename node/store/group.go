@@ -37,7 +37,8 @@ func (s *Store) writeGroup(units []unit) (int, error) {
 	s.db.release()
 	if err != nil {
 		s.doubt = s.next
-		err = errors.Join(fmt.Errorf("store: the write failed, read again to see what is there: %w", noSpace(err)), s.db.reopen())
+		err = errors.Join(fmt.Errorf("store: the write failed, read again to see what is there: %w", noSpace(err)),
+			s.db.reopen())
 		return n, errors.Join(err, s.settleDoubt())
 	}
 	s.enter(s.next)

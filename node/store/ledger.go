@@ -127,7 +127,8 @@ func decodeUnit(b []byte) (unit uint64, all tally, ok bool) {
 	if len(b) != 24 {
 		return 0, tally{}, false
 	}
-	return binary.BigEndian.Uint64(b), tally{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint64(b[16:])}, true
+	return binary.BigEndian.Uint64(b), tally{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint64(b[16:])},
+		true
 }
 
 // ledger keeps the books of a store in a file of its own: as they were when the file

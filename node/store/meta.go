@@ -63,17 +63,20 @@ func parseMeta(path string, b []byte) (meta, error) {
 	case m.Sum != m.meta.sum():
 		return m.meta, damagedMeta(path, "its checksum is wrong")
 	case m.Format > Format:
-		return m.meta, fmt.Errorf("%w: %s has format %d, this program knows formats up to %d: use a newer mutirao", kv.ErrUnfit, path, m.Format, Format)
+		return m.meta, fmt.Errorf("%w: %s has format %d, this program knows formats up to %d: use a newer mutirao",
+			kv.ErrUnfit, path, m.Format, Format)
 	case m.Format < 1:
 		return m.meta, damagedMeta(path, fmt.Sprintf("format %d, want 1 to %d", m.Format, Format))
 	case m.Memtable < 0 || m.Memtable > maxMemtable:
-		return m.meta, damagedMeta(path, fmt.Sprintf("memtable of %d bytes, want 0 to %d", m.Memtable, int64(maxMemtable)))
+		return m.meta, damagedMeta(path,
+			fmt.Sprintf("memtable of %d bytes, want 0 to %d", m.Memtable, int64(maxMemtable)))
 	}
 	return m.meta, nil
 }
 
 func damagedMeta(path, why string) error {
-	return fmt.Errorf("%w: %s is damaged: %s: remove that file and start again, it is made again from the data", kv.ErrUnfit, path, why)
+	return fmt.Errorf("%w: %s is damaged: %s: remove that file and start again, it is made again from the data",
+		kv.ErrUnfit, path, why)
 }
 
 // sum is the checksum of a meta.

@@ -103,7 +103,8 @@ func (s *Store) room(need int64) error {
 		return fmt.Errorf("store: cannot ask for free space: %w", err)
 	}
 	if free < need {
-		return fmt.Errorf("store %s: %w: %d MiB free, at least %d MiB needed: make room on the disk", s.dir, ErrFull, free>>20, need>>20)
+		return fmt.Errorf("store %s: %w: %d MiB free, at least %d MiB needed: make room on the disk", s.dir, ErrFull,
+			free>>20, need>>20)
 	}
 	return nil
 }
@@ -155,7 +156,8 @@ func (s *Store) Get(key []byte) (value []byte, err error) {
 // an error.
 func caught(err *error) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("store: %w: %v: mutirao doctor reads all of it; starting again mends what can be mended", ErrDamaged, r)
+		*err = fmt.Errorf("store: %w: %v: mutirao doctor reads all of it; starting again mends what can be mended",
+			ErrDamaged, r)
 	}
 }
 

@@ -116,7 +116,8 @@ func TestOpenRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(t.TempDir(), Options{Preset: "huge"}); err == nil || !strings.Contains(err.Error(), `unknown preset "huge"`) {
+	if _, err := Open(t.TempDir(), Options{Preset: "huge"}); err == nil ||
+		!strings.Contains(err.Error(), `unknown preset "huge"`) {
 		t.Errorf("unknown preset: %v", err)
 	}
 }

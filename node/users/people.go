@@ -89,7 +89,8 @@ func (t *Topic) nameFree(name string) error {
 	case taken == name:
 		return api.Errorf(api.Refused, "there is a %s %s already", what, name).WithHint("use another name")
 	}
-	return api.Errorf(api.Refused, "the name %s looks like that of the %s %s", name, what, taken).WithHint("use another name")
+	return api.Errorf(api.Refused, "the name %s looks like that of the %s %s", name, what, taken).
+		WithHint("use another name")
 }
 
 // find finds whom a person names: a user, or a partner, who is a user by being one. Both are named as lists show
@@ -103,7 +104,8 @@ func (t *Topic) find(ref string) (u users.User, partner workflow.PartnerID, err 
 	if errors.Is(other, membership.ErrAmbiguous) {
 		return u, "", other
 	}
-	if x, known := t.in.Members.Get(p); other == nil && known && x.State != membership.Evicted && (len(ref) >= len(p.Short()) || ref == x.Record.Name()) {
+	if x, known := t.in.Members.Get(p); other == nil && known && x.State != membership.Evicted &&
+		(len(ref) >= len(p.Short()) || ref == x.Record.Name()) {
 		return u, p, nil
 	}
 	return u, "", t.unknown(ref, err)
@@ -245,8 +247,10 @@ func (t *Topic) List(ctx context.Context) ([]api.User, error) {
 		id, w := p.Record.Partner, work[string(p.Record.Partner)]
 		active[id] = id == t.in.Self || p.State == membership.Active
 		out = append(out, api.User{
-			Name: t.in.Members.Name(id), ID: string(id), Roles: texts(p.Record.Roles()), Devices: []string{t.in.Members.Name(id)},
-			Active: active[id], Done: w.Done, Assigned: w.Assigned, Selected: w.Selected, Partner: true, Here: id == t.in.Self,
+			Name: t.in.Members.Name(id), ID: string(id), Roles: texts(p.Record.Roles()),
+			Devices: []string{t.in.Members.Name(id)},
+			Active:  active[id], Done: w.Done, Assigned: w.Assigned, Selected: w.Selected, Partner: true,
+			Here: id == t.in.Self,
 			Keys: []api.UserKey{},
 		})
 	}
@@ -262,7 +266,9 @@ func (t *Topic) List(ctx context.Context) ([]api.User, error) {
 			c := d.Leaf()
 			row.Active = row.Active || active[c.Node]
 			row.Here = row.Here || c.Node == t.in.Self && t.keyOf(u.ID) != nil
-			row.Keys = append(row.Keys, api.UserKey{ID: string(c.Key), Device: t.in.Members.Name(c.Node), Until: c.NotAfter.Time()})
+			row.Keys = append(row.Keys, api.UserKey{
+				ID: string(c.Key), Device: t.in.Members.Name(c.Node), Until: c.NotAfter.Time(),
+			})
 		}
 		out = append(out, row)
 	}
@@ -308,7 +314,8 @@ func (t *Topic) Filling() (out []string) {
 		t.ask(func(s *users.Set) { loads = s.Loads(id) })
 		for _, l := range loads {
 			if l.Count > l.Most*3/4 {
-				out = append(out, fmt.Sprintf("%s is answerable for %d %s, of %d that are taken in", t.in.Members.Name(id), l.Count, l.What, l.Most))
+				out = append(out, fmt.Sprintf("%s is answerable for %d %s, of %d that are taken in",
+					t.in.Members.Name(id), l.Count, l.What, l.Most))
 			}
 		}
 	}

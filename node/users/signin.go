@@ -97,7 +97,9 @@ func (t *Topic) Link(ref string, expires time.Duration) (*api.SignInToken, error
 		return nil, err
 	}
 	if len(d.Chain) == users.MaxLinks {
-		return nil, api.Errorf(api.Refused, "this device of user %s was linked by a device that was linked, %d in a row: it cannot link another", u.Name, users.MaxLinks).
+		return nil, api.Errorf(api.Refused,
+			"this device of user %s was linked by a device that was linked, %d in a row: it cannot link another",
+			u.Name, users.MaxLinks).
 			WithHint("link it on another device of the user")
 	}
 	t.changing.Lock()
@@ -289,7 +291,8 @@ func (t *Topic) obtain(ctx context.Context, tok users.Token, key ed25519.Private
 	if err != nil {
 		return d, errRefusal{err}
 	}
-	if r.Device == nil || r.Device.Leaf().Key != idOf(key) || r.Device.Leaf().User != tok.User || r.Device.Leaf().Node != t.in.Self {
+	if r.Device == nil || r.Device.Leaf().Key != idOf(key) || r.Device.Leaf().User != tok.User ||
+		r.Device.Leaf().Node != t.in.Self {
 		return d, errRefusal{said.Errorf("%s answered with something else than a certificate of this key", tok.Node)}
 	}
 	fresh, replaced, err := t.add(r)

@@ -39,7 +39,8 @@ func (t *Topic) Who(ref string) (Who, error) {
 		case 1:
 			return Who{here[0].ID.String(), here[0].Name, here[0].ID}, nil
 		}
-		return Who{}, api.Errorf(api.Invalid, "%s are signed in here: say who with --user", strings.Join(users.Labels(here), ", "))
+		return Who{}, api.Errorf(api.Invalid, "%s are signed in here: say who with --user",
+			strings.Join(users.Labels(here), ", "))
 	}
 	if ref == partner.Name || ref == partner.ID {
 		return partner, nil

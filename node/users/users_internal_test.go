@@ -43,7 +43,8 @@ func found(t *testing.T) *world {
 	t.Helper()
 	team := trusttest.New(t)
 	w := &world{
-		t: t, team: team, issuer: team.Ana, now: trusttest.Noon, stored: map[string][]byte{}, keys: map[string]ed25519.PrivateKey{},
+		t: t, team: team, issuer: team.Ana, now: trusttest.Noon, stored: map[string][]byte{},
+		keys: map[string]ed25519.PrivateKey{},
 	}
 	w.restart()
 	return w
@@ -58,8 +59,9 @@ func (w *world) restart() {
 	}
 	w.topic, err = New(set, Surroundings{
 		Self: w.issuer.ID(), Mesh: w.team.Mesh, Clock: w, Log: slog.New(slog.DiscardHandler), Peers: w, Members: w,
-		Certificates: w, Keys: ring{w}, Random: w.random, Lifetime: trusttest.Year, Nudge: func() {}, Publish: func(api.Event) {},
-		Work: func(context.Context) (map[string]Work, error) { return nil, nil },
+		Certificates: w, Keys: ring{w}, Random: w.random, Lifetime: trusttest.Year, Nudge: func() {},
+		Publish: func(api.Event) {},
+		Work:    func(context.Context) (map[string]Work, error) { return nil, nil },
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -512,12 +514,14 @@ func TestSigningInAfterAClockWasAhead(t *testing.T) {
 	}
 	word, err := users.ParseToken(link.Token)
 	if err == nil {
-		_, err = w.topic.Redeem("engine", users.EncodeRequest(users.NewRequest(word, trusttest.KeyOf("phone"), trusttest.KeyOf("engine"))))
+		_, err = w.topic.Redeem("engine",
+			users.EncodeRequest(users.NewRequest(word, trusttest.KeyOf("phone"), trusttest.KeyOf("engine"))))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := w.topic.SignOut("bia"); err != nil || !slices.Equal(out.Devices, []string{string(trusttest.IDOf("engine"))}) {
+	if out, err := w.topic.SignOut("bia"); err != nil ||
+		!slices.Equal(out.Devices, []string{string(trusttest.IDOf("engine"))}) {
 		t.Errorf("signed out: %v, %v; want the other device left", out, err)
 	}
 }
@@ -573,7 +577,8 @@ func TestRolesOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("nurse")
-	a, err := users.NewAccount(w.team.Davi, "rui", []workflow.RoleName{"pilot"}, trusttest.Serial("rui"), trust.WallOf(w.now))
+	a, err := users.NewAccount(w.team.Davi, "rui", []workflow.RoleName{"pilot"}, trusttest.Serial("rui"),
+		trust.WallOf(w.now))
 	if err != nil {
 		t.Fatal(err)
 	}

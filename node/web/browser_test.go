@@ -64,8 +64,10 @@ func startChromium(t *testing.T) *chromium {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe", "--user-data-dir="+home, "about:blank")
+	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--no-first-run", "--hide-scrollbars",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
+		"--user-data-dir="+home, "about:blank")
 	cmd.ExtraFiles = []*os.File{toR, fromW}
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Env = append(os.Environ(), "TZ=UTC", "HOME="+home)
@@ -207,13 +209,15 @@ func (c *chromium) open(size screenSize, lang string, dark bool) *tab {
 	whole.call("Target.createBrowserContext", map[string]any{}, &context)
 	b := c.tabIn(context.BrowserContextID)
 	b.call("Page.enable", nil, nil)
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": size.width, "height": size.height, "deviceScaleFactor": 1, "mobile": size.phone}, nil)
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": size.width, "height": size.height, "deviceScaleFactor": 1, "mobile": size.phone}, nil)
 	b.call("Network.setUserAgentOverride", map[string]any{"userAgent": "test", "acceptLanguage": lang}, nil)
 	scheme := "light"
 	if dark {
 		scheme = "dark"
 	}
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.call("Emulation.setEmulatedMedia",
+		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	return b
 }
 
@@ -243,9 +247,11 @@ func (b *tab) eval(js string, into any) {
 func (b *tab) until(js string) {
 	b.t.Helper()
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(20 * time.Millisecond) {
-		got, err := b.try(b.session, "Runtime.evaluate", map[string]any{"expression": "document.readyState === 'complete' && !!(" + js + ")", "returnByValue": true})
+		got, err := b.try(b.session, "Runtime.evaluate",
+			map[string]any{"expression": "document.readyState === 'complete' && !!(" + js + ")", "returnByValue": true})
 		var is struct{ Result struct{ Value bool } }
-		if err == nil && json.Unmarshal(got, &is) == nil && is.Result.Value { // while a page is left there is none to ask
+		if err == nil && json.Unmarshal(got, &is) == nil &&
+			is.Result.Value { // while a page is left there is none to ask
 			return
 		}
 	}
@@ -288,7 +294,8 @@ func (b *tab) tap(selector string) {
 		b.t.Fatalf("a tap on %s hits %s", selector, at.Hit)
 	}
 	for _, kind := range []string{"mousePressed", "mouseReleased"} {
-		b.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
+		b.call("Input.dispatchMouseEvent",
+			map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
 	}
 }
 

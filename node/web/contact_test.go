@@ -18,7 +18,9 @@ import (
 func leaving(asks string) *apitest.Fake {
 	f := brigade()
 	f.OnContact = func() (*api.Contact, error) {
-		c := &api.Contact{State: api.IsLeaving, Asks: asks, Along: work()[:1], Own: work()[2:], Volume: 48_200_000, Takes: "8m"}
+		c := &api.Contact{
+			State: api.IsLeaving, Asks: asks, Along: work()[:1], Own: work()[2:], Volume: 48_200_000, Takes: "8m",
+		}
 		if asks != "" {
 			c.Why, c.Items = "48.2 MB are still to come, which takes 8m: accept that, wait longer (--within), or give items back (mutirao worklist release)", work()[:1]
 		}
@@ -48,9 +50,13 @@ func TestGoingOutOfReach(t *testing.T) {
 		state api.Contact
 		want  string
 	}{
-		{url.Values{"act": {"go"}, "within": {" 20 "}}, api.DisconnectRequest{Within: 20 * time.Minute}, api.Contact{State: api.IsLeaving}, "The node is on its way out of reach."},
-		{url.Values{"act": {"go"}, "within": {"5"}}, api.DisconnectRequest{Within: 5 * time.Minute}, api.Contact{State: api.IsLeaving, Asks: "not-locked"}, "The node is still connected: see what it asks."},
-		{url.Values{"act": {"go"}, "within": {"5"}, "accept": {"not-locked"}}, api.DisconnectRequest{Within: 5 * time.Minute, Accept: []string{"not-locked"}}, api.Contact{State: api.IsDisconnected}, "The node is out of reach."},
+		{url.Values{"act": {"go"}, "within": {" 20 "}}, api.DisconnectRequest{Within: 20 * time.Minute},
+			api.Contact{State: api.IsLeaving}, "The node is on its way out of reach."},
+		{url.Values{"act": {"go"}, "within": {"5"}}, api.DisconnectRequest{Within: 5 * time.Minute},
+			api.Contact{State: api.IsLeaving, Asks: "not-locked"}, "The node is still connected: see what it asks."},
+		{url.Values{"act": {"go"}, "within": {"5"}, "accept": {"not-locked"}},
+			api.DisconnectRequest{Within: 5 * time.Minute, Accept: []string{"not-locked"}},
+			api.Contact{State: api.IsDisconnected}, "The node is out of reach."},
 		{url.Values{"act": {"stay"}}, "reconnect", api.Contact{}, "The node stays connected."},
 		{url.Values{"act": {"back"}}, "reconnect", api.Contact{}, "The node talks to its partners again."},
 	} {
@@ -85,13 +91,17 @@ func TestGoingOutOfReachRefused(t *testing.T) {
 	worker.Manages = false
 	for _, act := range []string{"go", "stay", "back"} {
 		w := post(t, newPage(f), worker, "en", "/contact", url.Values{"act": {act}, "within": {"5"}})
-		if body := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(body, "This browser may not have the node go out of reach") || strings.Contains(body, `name="act"`) {
+		if body := w.Body.String(); w.Code != http.StatusConflict ||
+			!strings.Contains(body, "This browser may not have the node go out of reach") ||
+			strings.Contains(body, `name="act"`) {
 			t.Errorf("%s by who may not: %d\n%s", act, w.Code, prose(body))
 		}
 	}
 	for _, within := range []string{"", "0", "-1", "1441", "soon", "5m"} {
 		w := post(t, newPage(f), sent(httpapi.Good), "pt-BR", "/contact", url.Values{"act": {"go"}, "within": {within}})
-		if body := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(body, "A espera máxima é um número de minutos") || !strings.Contains(body, `name="within" value="`+within+`"`) {
+		if body := w.Body.String(); w.Code != http.StatusConflict ||
+			!strings.Contains(body, "A espera máxima é um número de minutos") ||
+			!strings.Contains(body, `name="within" value="`+within+`"`) {
 			t.Errorf("within %q: %d\n%s", within, w.Code, prose(body))
 		}
 	}
@@ -103,12 +113,14 @@ func TestGoingOutOfReachRefused(t *testing.T) {
 		accept bool
 	}{{"not-locked", true}, {"missing", true}, {"too-slow", true}, {"no-space", false}, {"trouble", false}} {
 		w := get(t, newPage(leaving(tt.asks)), "/contact", "en")
-		if offers := strings.Contains(w.Body.String(), `name="accept" value="`+tt.asks+`"`); offers != tt.accept || w.Header().Get("Refresh") != "" {
+		if offers := strings.Contains(w.Body.String(), `name="accept" value="`+tt.asks+`"`); offers != tt.accept ||
+			w.Header().Get("Refresh") != "" {
 			t.Errorf("%s: it can be accepted: %v\n%s", tt.asks, offers, prose(w.Body.String()))
 		}
 	}
 	// While it goes on by itself the page looks again by itself, also without JavaScript.
-	if w := get(t, newPage(leaving("")), "/contact", "en"); w.Header().Get("Refresh") != "2" || !strings.Contains(w.Body.String(), `value="stay"`) {
+	if w := get(t, newPage(leaving("")), "/contact", "en"); w.Header().Get("Refresh") != "2" ||
+		!strings.Contains(w.Body.String(), `value="stay"`) {
 		t.Errorf("%v\n%s", w.Header(), prose(w.Body.String()))
 	}
 }

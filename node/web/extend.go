@@ -45,7 +45,8 @@ func (p *Page) later(ctx context.Context, r *http.Request, in *api.Instance, s h
 		}
 		name := string(t.Name)
 		f.Tasks = append(f.Tasks, choice{
-			Value: name, Name: name + " (" + lang.hour(t.Due[i].At, time.Now()) + ")", Chosen: r.PostForm.Get("task") == name,
+			Value: name, Name: name + " (" + lang.hour(t.Due[i].At, time.Now()) + ")",
+			Chosen: r.PostForm.Get("task") == name,
 		})
 	}
 	if len(f.Tasks) == 0 || !s.Acts {

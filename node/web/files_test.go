@@ -28,14 +28,18 @@ func TestAFileComesAlong(t *testing.T) {
 		return &done, nil
 	}
 	s := sent(httpapi.Good)
-	s.Files = map[string]httpapi.Upload{"file.photo": {File: &api.File{Name: "house.pdf", Value: planOfHouse}}, "photo": {File: &api.File{Value: "x"}}}
+	s.Files = map[string]httpapi.Upload{
+		"file.photo": {File: &api.File{Name: "house.pdf", Value: planOfHouse}}, "photo": {File: &api.File{Value: "x"}},
+	}
 	w := post(t, newPage(f), s, "en", "/items/b2", url.Values{"act": {"done"}, "data.level": {"high"}})
 	body := w.Body.String()
-	if w.Code != http.StatusBadRequest || !strings.Contains(body, `name="data.photo" value="`+planOfHouse+`"`) || !strings.Contains(body, "house.pdf (2.4 MB) is kept here, and goes along when you are done.") {
+	if w.Code != http.StatusBadRequest || !strings.Contains(body, `name="data.photo" value="`+planOfHouse+`"`) ||
+		!strings.Contains(body, "house.pdf (2.4 MB) is kept here, and goes along when you are done.") {
 		t.Fatalf("%d\n%s", w.Code, prose(body))
 	}
 	p := newPage(f)
-	follow(t, p, post(t, p, sent(httpapi.Good), "en", "/items/b2", url.Values{"act": {"done"}, "data.photo": {planOfHouse}}), "en")
+	follow(t, p, post(t, p, sent(httpapi.Good), "en", "/items/b2",
+		url.Values{"act": {"done"}, "data.photo": {planOfHouse}}), "en")
 	follow(t, p, post(t, p, s, "en", "/items/b2", url.Values{"act": {"done"}}), "en")
 	want := api.ItemResult{User: "id-of-ana", Item: "b2", Outputs: map[string]string{"photo": planOfHouse}}
 	if diff := cmp.Diff([]api.ItemResult{want, want}, got); diff != "" {
@@ -52,8 +56,10 @@ func TestAFileIsNotTaken(t *testing.T) {
 	}{
 		"A photo of the place: house.pdf has 2.4 MB, and 1 MB is free": {map[string]httpapi.Upload{"file.photo": {Err: api.Errorf(api.Refused, "house.pdf has 2.4 MB, and 1 MB is free")}}, nil},
 		"A photo of the place: Something went wrong inside the node.":  {map[string]httpapi.Upload{"file.photo": {Err: errors.New("badger: value log 7 is broken")}}, nil},
-		"A photo of the place: this is no file: choose one":            {nil, url.Values{"data.photo": {"/etc/passwd"}}},
-		"A photo of the place: there is no room":                       {nil, url.Values{"lost.photo": {"there is no room"}}},
+		"A photo of the place: this is no file: choose one": {nil,
+			url.Values{"data.photo": {"/etc/passwd"}}},
+		"A photo of the place: there is no room": {nil,
+			url.Values{"lost.photo": {"there is no room"}}},
 	} {
 		s := sent(httpapi.Good)
 		s.Files = tt.files
@@ -62,7 +68,8 @@ func TestAFileIsNotTaken(t *testing.T) {
 			form[k] = v
 		}
 		w := post(t, newPage(brigade()), s, "en", "/items/b2", form)
-		if text := prose(w.Body.String()); w.Code != http.StatusBadRequest || !strings.Contains(text, want) || !strings.Contains(text, "smoke") || strings.Contains(text, "badger") {
+		if text := prose(w.Body.String()); w.Code != http.StatusBadRequest || !strings.Contains(text, want) ||
+			!strings.Contains(text, "smoke") || strings.Contains(text, "badger") {
 			t.Errorf("%s: %d\n%s", want, w.Code, text)
 		}
 	}
@@ -75,17 +82,23 @@ func TestFilesOfAnItem(t *testing.T) {
 		if q.User != "id-of-ana" || q.Item != "b2" || name != "map" {
 			return nil, nil, api.Errorf(api.NotFound, "there is no file <x> among what b2 reads")
 		}
-		return &api.File{Name: "house.html", Size: 8, Value: planOfHouse}, io.NopCloser(strings.NewReader("<script>")), nil
+		return &api.File{Name: "house.html", Size: 8, Value: planOfHouse}, io.NopCloser(strings.NewReader("<script>")),
+			nil
 	}
 	p := newPage(f)
 	if body := get(t, p, "/items/b2", "en").Body.String(); !strings.Contains(body, `<a href="/items/b2/files/map" download>house.pdf</a>`) || !strings.Contains(prose(body), "sketch.png 900 B · comes here when you open it") {
 		t.Error(prose(body))
 	}
 	w := get(t, p, "/items/b2/files/map", "en")
-	if h := w.Header(); w.Code != 200 || w.Body.String() != "<script>" || h.Get("Content-Type") != "application/octet-stream" || h.Get("Content-Disposition") != "attachment; filename=house.html" || !strings.Contains(h.Get("Content-Security-Policy"), "sandbox") {
+	if h := w.Header(); w.Code != 200 || w.Body.String() != "<script>" ||
+		h.Get("Content-Type") != "application/octet-stream" ||
+		h.Get("Content-Disposition") != "attachment; filename=house.html" ||
+		!strings.Contains(h.Get("Content-Security-Policy"), "sandbox") {
 		t.Errorf("%d %v %s", w.Code, h, w.Body)
 	}
-	if w := get(t, p, "/items/b2/files/other", "pt-BR"); w.Code != 404 || !strings.Contains(w.Body.String(), "&lt;x&gt;") || !strings.Contains(w.Header().Get("Content-Security-Policy"), "style-src 'self'") {
+	if w := get(t, p, "/items/b2/files/other", "pt-BR"); w.Code != 404 ||
+		!strings.Contains(w.Body.String(), "&lt;x&gt;") ||
+		!strings.Contains(w.Header().Get("Content-Security-Policy"), "style-src 'self'") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -116,7 +129,8 @@ func TestAPhotoComesAlongInABrowser(t *testing.T) {
 			b.eval(`document.querySelector("#f-level").value = "2,5"`, nil)
 			b.tap(`button[value="done"]`)
 			b.until(`location.pathname === "/" && document.querySelector("#note")`)
-			if len(kept) != 1 || kept[0] != 1_500_000 || len(node.results) != 1 || !strings.HasSuffix(node.results[0].Outputs["photo"], ":1500000:Straße 7.jpg") {
+			if len(kept) != 1 || kept[0] != 1_500_000 || len(node.results) != 1 ||
+				!strings.HasSuffix(node.results[0].Outputs["photo"], ":1500000:Straße 7.jpg") {
 				t.Errorf("%s, script %v: %v, %+v", size.name, script, kept, node.results)
 			}
 			b.visit(s.URL + "/items/a1") // the crew's other item, with the file at once
@@ -158,7 +172,9 @@ func TestAPhotoOverALinkThatBreaksInABrowser(t *testing.T) {
 			pieces++
 		}
 	}
-	if len(kept) != 1 || kept[0] != 3_000_000 || len(node.results) != 1 || node.results[0].Outputs["report"] != "smoke" || !strings.HasSuffix(node.results[0].Outputs["photo"], ":3000000:large.jpg") {
+	if len(kept) != 1 || kept[0] != 3_000_000 || len(node.results) != 1 ||
+		node.results[0].Outputs["report"] != "smoke" ||
+		!strings.HasSuffix(node.results[0].Outputs["photo"], ":3000000:large.jpg") {
 		t.Errorf("it came as %v, %+v", kept, node.results)
 	}
 	if pieces < 5 || pieces > 8 { // three, two that broke off, and one for each of these that was not where it should be

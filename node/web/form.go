@@ -54,7 +54,9 @@ const mostRadios = 6
 
 // control makes a field's control, with what was typed or else with its value.
 func (l *language) control(f api.Field, typed url.Values) control {
-	c := control{ID: "f-" + f.Name, Name: dataPrefix + f.Name, Label: f.Name, Hint: f.Doc, Kind: "text", Required: f.Required}
+	c := control{
+		ID: "f-" + f.Name, Name: dataPrefix + f.Name, Label: f.Name, Hint: f.Doc, Kind: "text", Required: f.Required,
+	}
 	if f.Doc != "" && len(f.Doc) <= longLabel {
 		c.Label, c.Hint = f.Doc, ""
 	}

@@ -79,7 +79,8 @@ const languageCookie = "mutirao-lang"
 func choose(w http.ResponseWriter, r *http.Request) *language {
 	if l := byTag(r.URL.Query().Get("lang")); l != nil {
 		http.SetCookie(w, &http.Cookie{
-			Name: languageCookie, Value: l.code, Path: "/", MaxAge: 365 * 24 * 3600, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
+			Name: languageCookie, Value: l.code, Path: "/", MaxAge: 365 * 24 * 3600, HttpOnly: true,
+			SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
 		})
 		return l
 	}
@@ -138,7 +139,9 @@ func (l *language) others(r *http.Request) []link {
 	for _, other := range languages {
 		q := r.URL.Query()
 		q.Set("lang", other.code)
-		out = append(out, link{Code: other.code, Name: other.say("language"), URL: "?" + q.Encode(), Current: other == l})
+		out = append(out, link{
+			Code: other.code, Name: other.say("language"), URL: "?" + q.Encode(), Current: other == l,
+		})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -19,12 +20,34 @@ type ask struct {
 	Instance    string
 	Form, Token string
 	Acts        bool
+	Others      []string // partners here that could do it once more in place of its holder, as far as they are able
 }
 
 // asks are those of an instance.
-func asks(in *api.Instance, s httpapi.Session) (out []ask) {
+func (p *Page) asks(ctx context.Context, in *api.Instance, s httpapi.Session) (out []ask) {
+	if len(in.Asks) == 0 {
+		return nil
+	}
+	partners, _ := p.node.Partners(ctx) // without them it is its holder that does it
 	for _, a := range in.Asks {
-		out = append(out, ask{a, in.ID, rand.Text(), s.FormToken, s.Acts})
+		x := ask{Ask: a, Instance: in.ID, Form: rand.Text(), Token: s.FormToken, Acts: s.Acts}
+		for _, o := range partners {
+			if o.State == "active" && o.Name != a.Partner {
+				x.Others = append(x.Others, o.Name)
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// undoable are the tasks of an instance whose work can be undone by an order.
+func undoable(in *api.Instance, s httpapi.Session) (out []ask) {
+	for _, t := range in.Undoable {
+		out = append(out, ask{
+			Ask: api.Ask{Task: t, Orders: []string{api.TaskUndo}}, Instance: in.ID, Form: rand.Text(), Token: s.FormToken,
+			Acts: s.Acts,
+		})
 	}
 	return out
 }
@@ -34,7 +57,16 @@ func (a ask) May(order string) bool { return slices.Contains(a.Orders, order) }
 
 // order gives an order about a failure, or cancels the instance.
 func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
-	o := api.TaskOrder{User: s.User, ID: r.PathValue("id"), Task: workflow.TaskName(r.PostForm.Get("task")), Order: r.PostForm.Get("order")}
+	o := api.TaskOrder{
+		User: s.User, ID: r.PathValue("id"), Task: workflow.TaskName(r.PostForm.Get("task")),
+		Order: r.PostForm.Get("order"),
+	}
+	switch o.Order {
+	case api.TaskSkip:
+		o.Reason = r.PostForm.Get("reason")
+	case api.TaskAgain:
+		o.To = r.PostForm.Get("to")
+	}
 	if o.Order == api.TaskCancel {
 		o.Task = ""
 	}
@@ -43,7 +75,10 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		return nil, err
 	}
 	key := map[string]string{
-		api.TaskAgain: "note.again", api.TaskContinue: "note.continue", api.TaskStop: "note.stop", api.TaskCancel: "note.cancel",
+		api.TaskAgain: "note.again", api.TaskSkip: "note.skip", api.TaskUndo: "note.undo", api.TaskContinue: "note.continue", api.TaskStop: "note.stop",
+		api.TaskCancel: "note.cancel",
 	}[done.Order]
-	return &outcome{to: "/instances/" + url.PathEscape(done.ID), note: note{Key: key, Args: []any{string(o.Task), done.At}}}, nil
+	return &outcome{
+		to: "/instances/" + url.PathEscape(done.ID), note: note{Key: key, Args: []any{string(o.Task), cmp.Or(done.To, done.At)}},
+	}, nil
 }

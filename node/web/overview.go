@@ -36,7 +36,8 @@ const (
 )
 
 var filterStates = []string{
-	stateOpen, stateNeeds, string(workflow.InstanceRunning), string(workflow.InstanceBlocked), string(workflow.InstanceInterrupted),
+	stateOpen, stateNeeds, string(workflow.InstanceRunning), string(workflow.InstanceBlocked),
+	string(workflow.InstanceInterrupted),
 	string(workflow.InstanceSucceeded), string(workflow.InstanceFailed), string(workflow.InstanceCancelled), stateAll,
 }
 
@@ -140,7 +141,8 @@ func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 		Back, On            string
 	}{
 		Filter: f, States: filterStates, Workflows: sorted(names), Mesh: mesh, Filtered: f.url(1) != "/instances",
-		List: found[from:min(from+perPage, len(found))], First: from + 1, Last: min(from+perPage, len(found)), Number: len(found),
+		List: found[from:min(from+perPage, len(found))], First: from + 1, Last: min(from+perPage, len(found)),
+		Number: len(found),
 	}
 	if f.Page > 1 {
 		v.Back = f.url(f.Page - 1)

@@ -101,7 +101,8 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("GET /items/{item}/files/{name}", p.file)
 	p.mux.HandleFunc("GET /instances/{id}/files/{name}", p.dataFile)
 	for pattern, s := range map[string]screen{
-		"GET /{$}": p.home, "GET /items/{item}": p.item, "GET /outbox": p.outbox, "GET /messages": p.messages, "GET /mesh": p.mesh, "GET /contact": p.contact,
+		"GET /{$}": p.home, "GET /items/{item}": p.item, "GET /outbox": p.outbox, "GET /messages": p.messages,
+		"GET /mesh": p.mesh, "GET /contact": p.contact,
 		"GET /instances": p.instances, "GET /instances/{id}": p.instance, "GET /instances/{id}/log": p.history,
 		"GET /instances/{id}/states": p.states, "GET /instances/{id}/recover": p.repair,
 		"GET /workflows": p.workflows, "GET /workflows/{workflow}": p.begin, "/": nowhere,
@@ -183,8 +184,10 @@ func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door)
 		Here      string
 		Languages []link
 	}{
-		why == httpapi.Welcome, why == httpapi.Spent, why == httpapi.Left, why == httpapi.TooLarge, why == httpapi.TooOften,
-		why == httpapi.Closed && r.Method == http.MethodPost, httpapi.LANWords(r.Context()) != "", here(r), lang.others(r),
+		why == httpapi.Welcome, why == httpapi.Spent, why == httpapi.Left, why == httpapi.TooLarge,
+		why == httpapi.TooOften,
+		why == httpapi.Closed && r.Method == http.MethodPost, httpapi.LANWords(r.Context()) != "", here(r),
+		lang.others(r),
 	}})
 }
 

@@ -47,47 +47,70 @@ func ref[T any](v T) *T { return &v }
 func brigade() *apitest.Fake {
 	f := &apitest.Fake{
 		OnStatus: func() (*api.Status, error) {
-			return &api.Status{Name: "station", ID: "12D3KooWstation", Mesh: "brigade", Version: "v1", Since: at(0), Instances: 2, Trouble: []string{"cannot write: no space left"}}, nil
+			return &api.Status{
+				Name: "station", ID: "12D3KooWstation", Mesh: "brigade", Version: "v1", Since: at(0), Instances: 2,
+				Trouble: []string{"cannot write: no space left"},
+			}, nil
 		},
 		OnPartners: func() ([]api.Partner, error) {
 			return []api.Partner{
-				{Name: "station", ID: "12D3KooWstation", Roles: []string{"commander"}, State: "active", ConnectionTime: "15s", Self: true},
-				{Name: "engine-7", ID: "12D3KooWengine", Roles: []string{"crew", "driver"}, State: "expired", Since: ref(at(11 * time.Hour)), Reason: "silent for its connection time", Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, LastValidated: at(11 * time.Hour), ConnectionTime: "15s", Load: 0.25},
+				{Name: "station", ID: "12D3KooWstation", Roles: []string{"commander"}, State: "active",
+					ConnectionTime: "15s", Self: true},
+				{Name: "engine-7", ID: "12D3KooWengine", Roles: []string{"crew", "driver"}, State: "expired",
+					Since: ref(at(11 * time.Hour)), Reason: "silent for its connection time",
+					Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, LastValidated: at(11 * time.Hour),
+					ConnectionTime: "15s", Load: 0.25},
 			}, nil
 		},
 		OnInstances: func(all bool) ([]api.InstanceSummary, error) {
 			list := []api.InstanceSummary{
-				{ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Subject: "Harbour Street 12", Started: at(0), Done: 1, Tasks: 3, At: []string{"reserve"},
+				{ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning,
+					Subject: "Harbour Street 12", Started: at(0), Done: 1, Tasks: 3, At: []string{"reserve"},
 					AsOf: ref(at(11*time.Hour + 48*time.Minute)), Known: "as known 12 min ago",
-					Needs: []api.Need{{Kind: "failed", Number: 5, Tasks: []workflow.TaskName{"pump", "hoses"}}, {Kind: "nobody", Number: 1, Tasks: []workflow.TaskName{"medic"}}, {Kind: "incident", Number: 2}}},
-				{ID: "77" + id, Workflow: "flood", Version: 1, State: workflow.InstanceBlocked, Started: at(0), KnownBy: []api.Witness{
-					{Name: "reserve", State: "active", At: at(0)}, {Name: "engine-7", State: "unreachable", At: at(11*time.Hour + 58*time.Minute)},
-				}},
+					Needs: []api.Need{
+						{Kind: "failed", Number: 5, Tasks: []workflow.TaskName{"pump", "hoses"}},
+						{Kind: "nobody", Number: 1, Tasks: []workflow.TaskName{"medic"}}, {Kind: "incident", Number: 2},
+					}},
+				{ID: "77" + id, Workflow: "flood", Version: 1, State: workflow.InstanceBlocked, Started: at(0),
+					KnownBy: []api.Witness{
+						{Name: "reserve", State: "active", At: at(0)},
+						{Name: "engine-7", State: "unreachable", At: at(11*time.Hour + 58*time.Minute)},
+					}},
 			}
 			if all {
-				list = append(list, api.InstanceSummary{ID: "88" + id, Workflow: "drill", State: workflow.InstanceSucceeded, Started: at(0), Ended: ref(at(time.Hour))})
+				list = append(list, api.InstanceSummary{
+					ID: "88" + id, Workflow: "drill", State: workflow.InstanceSucceeded, Started: at(0),
+					Ended: ref(at(time.Hour)),
+				})
 			}
 			return list, nil
 		},
 		OnShow: func(string) (*api.Instance, error) { return fireCall(), nil },
 		OnLog: func(string) ([]api.LogEntry, error) {
 			return []api.LogEntry{
-				{At: at(0), Time: 1, Fact: "aa11", Author: "station", Text: "instance created: engine at engine-7", Counted: true},
-				{At: at(time.Hour), Time: 4, Fact: "bb22", Author: "engine-7", Task: "procedure-1", Text: "succeeded (does not count)"},
+				{At: at(0), Time: 1, Fact: "aa11", Author: "station", Text: "instance created: engine at engine-7",
+					Counted: true},
+				{At: at(time.Hour), Time: 4, Fact: "bb22", Author: "engine-7", Task: "procedure-1",
+					Text: "succeeded (does not count)"},
 			}, nil
 		},
 		OnDiagram: func(id, format string) ([]byte, error) { return []byte("<svg/>"), nil },
 		OnWorkflows: func() ([]api.Workflow, error) {
-			return []api.Workflow{{Name: "fire-call", Version: 3, Doc: "Procedure 2 is costly.", Tasks: 4, Partitions: []string{"station", "engine"}, Added: at(0)}}, nil
+			return []api.Workflow{{Name: "fire-call", Version: 3, Doc: "Procedure 2 is costly.", Tasks: 4,
+				Partitions: []string{"station", "engine"}, Added: at(0)}}, nil
 		},
 	}
 	f.OnCoordinatorStatus = func() (*api.Coordinator, error) {
-		return &api.Coordinator{Coordinator: ref("station"), Term: 4, Since: ref(at(0)), Votes: []string{"station", "reserve"}}, nil
+		return &api.Coordinator{
+			Coordinator: ref("station"), Term: 4, Since: ref(at(0)), Votes: []string{"station", "reserve"},
+		}, nil
 	}
 	f.OnUsers = func() ([]api.User, error) {
 		return []api.User{
-			{Name: "ana", ID: "id-of-ana", Roles: []string{"commander"}, Here: true}, {Name: "bia", ID: "id-of-bia", Roles: []string{"crew", "driver"}},
-			{Name: "caio", ID: "id-of-caio", Roles: []string{"medic"}}, {Name: "engine-7", ID: "id-of-engine-7", Roles: []string{"crew"}, Partner: true},
+			{Name: "ana", ID: "id-of-ana", Roles: []string{"commander"}, Here: true},
+			{Name: "bia", ID: "id-of-bia", Roles: []string{"crew", "driver"}},
+			{Name: "caio", ID: "id-of-caio", Roles: []string{"medic"}},
+			{Name: "engine-7", ID: "id-of-engine-7", Roles: []string{"crew"}, Partner: true},
 		}, nil
 	}
 	f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) { return work(), nil }
@@ -95,20 +118,26 @@ func brigade() *apitest.Fake {
 	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) { return sheetOf(q.Item) }
 	f.OnOutbox = func() ([]api.Undelivered, error) {
 		return []api.Undelivered{
-			{Instance: id, Task: "evacuate", What: "completed", Since: at(11*time.Hour + 57*time.Minute), WaitsFor: []string{"engine-7"}, User: "ana"},
-			{Instance: id, Task: "hoses", What: "failed: no water", Since: at(0), User: "ana", Refused: "bia has done it"},
+			{Instance: id, Task: "evacuate", What: "completed", Since: at(11*time.Hour + 57*time.Minute),
+				WaitsFor: []string{"engine-7"}, User: "ana"},
+			{Instance: id, Task: "hoses", What: "failed: no water", Since: at(0), User: "ana",
+				Refused: "bia has done it"},
 		}, nil
 	}
 	f.OnData = func(string) ([]api.DataItem, error) {
-		return []api.DataItem{{Name: "plan", Type: "file", Value: planOfHouse, File: &api.File{Name: "house.pdf", Size: 2_400_000, Value: planOfHouse, Here: true, OnlyHere: true}}}, nil
+		return []api.DataItem{{Name: "plan", Type: "file", Value: planOfHouse,
+			File: &api.File{Name: "house.pdf", Size: 2_400_000, Value: planOfHouse, Here: true, OnlyHere: true}}}, nil
 	}
 	f.OnContact = func() (*api.Contact, error) { return &api.Contact{State: api.IsConnected}, nil }
 	f.OnUnreadMessages = func(string) (int, error) { return 2, nil }
 	f.OnMessages = func(q api.MessagesQuery) ([]api.Message, error) {
 		list := []api.Message{
-			{ID: "m1", At: at(0), Type: "started", Instance: id, Workflow: "fire-call", Text: "it has started", Read: true},
-			{ID: "m2", At: at(11 * time.Hour), Type: "deadline", Instance: id, Workflow: "fire-call", Task: "evacuate", Text: "evacuate is due in 1h"},
-			{ID: "m3", At: at(12 * time.Hour), Type: "failed", Instance: id, Workflow: "fire-call", Task: "pump", Text: "pump has failed: no fuel", Asks: true},
+			{ID: "m1", At: at(0), Type: "started", Instance: id, Workflow: "fire-call", Text: "it has started",
+				Read: true},
+			{ID: "m2", At: at(11 * time.Hour), Type: "deadline", Instance: id, Workflow: "fire-call", Task: "evacuate",
+				Text: "evacuate is due in 1h"},
+			{ID: "m3", At: at(12 * time.Hour), Type: "failed", Instance: id, Workflow: "fire-call", Task: "pump",
+				Text: "pump has failed: no fuel", Asks: true},
 		}
 		if q.Unread {
 			return list[1:], nil
@@ -117,7 +146,10 @@ func brigade() *apitest.Fake {
 	}
 	f.OnWorkflow = func(string) (*api.Workflow, error) { return flood(), nil }
 	f.OnElectorate = func() (*api.Electorate, error) {
-		return &api.Electorate{Number: 1002, Voters: []api.Voter{{Name: "station"}, {Name: "reserve"}, {Name: "engine-7"}}, Majority: 2, Override: true}, nil
+		return &api.Electorate{
+			Number: 1002, Voters: []api.Voter{{Name: "station"}, {Name: "reserve"}, {Name: "engine-7"}}, Majority: 2,
+			Override: true,
+		}, nil
 	}
 	return f
 }
@@ -126,35 +158,54 @@ func fireCall() *api.Instance {
 	why := &api.Why{
 		Mechanism: "Sel-push", Reason: "chosen by Sel-push", Threshold: 0.4, Load: 0.125, Others: 3,
 		Candidates: []api.Candidate{
-			{Partner: "engine-7", Suitability: 0.9, Urgency: 0.8, Conformance: 1, Availability: 1, AbsAlloc: 0.72, Verdict: "chosen"},
-			{Partner: "medic", Suitability: 0.5, Urgency: 0.8, Conformance: 0.5, Availability: 0.952, AbsAlloc: 0.19, Verdict: "below the threshold"},
+			{Partner: "engine-7", Suitability: 0.9, Urgency: 0.8, Conformance: 1, Availability: 1, AbsAlloc: 0.72,
+				Verdict: "chosen"},
+			{Partner: "medic", Suitability: 0.5, Urgency: 0.8, Conformance: 0.5, Availability: 0.952, AbsAlloc: 0.19,
+				Verdict: "below the threshold"},
 		},
 	}
 	return &api.Instance{
-		ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Subject: "Harbour Street 12", Duplicated: true, Coordination: workflow.Choreography,
+		ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Subject: "Harbour Street 12",
+		Duplicated: true, Coordination: workflow.Choreography,
 		Mechanism: "Sel-push", Responsible: "ana", Started: at(0),
 		Asks: []api.Ask{
-			{Task: "pump", Partner: "engine-7", Orders: []string{api.TaskAgain, api.TaskContinue, api.TaskCancel}},
+			{
+				Task: "pump", Partner: "engine-7",
+				Orders: []string{api.TaskAgain, api.TaskSkip, api.TaskContinue, api.TaskCancel},
+			},
 			{Task: "procedure-1", Partner: "engine-7", Presumed: true, Orders: []string{api.TaskCancel}},
 		},
 		Incidents: []api.Incident{
 			{At: at(time.Hour), What: "engine-7: expired", Task: "procedure-1"},
-			{At: at(2 * time.Hour), What: "the result of bia does not count: the item was given back", Task: "pump", Result: lateResult, Commands: []string{"mutirao task adopt"}},
-			{At: at(3 * time.Hour), What: "the result of caio does not count: it is a failure", Task: "hoses", Result: strings.Repeat("c1", 32)},
+			{At: at(2 * time.Hour), What: "the result of bia does not count: the item was given back", Task: "pump",
+				Result: lateResult, Commands: []string{"mutirao task adopt"}},
+			{At: at(3 * time.Hour), What: "the result of caio does not count: it is a failure", Task: "hoses",
+				Result: strings.Repeat("c1", 32)},
 		},
-		Conflicts:  []api.Conflict{{Data: "report", Values: []any{"smoke", 2.0}}},
-		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED", Timeout: "1h0m0s", Why: why, Due: []api.Due{{Kind: "verdict", At: at(2 * time.Hour), Left: "52m3s"}}}},
+		Conflicts: []api.Conflict{{Data: "report", Values: []any{"smoke", 2.0}}},
+		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED",
+			Timeout: "1h0m0s", Why: why, Due: []api.Due{{Kind: "verdict", At: at(2 * time.Hour), Left: "52m3s"}}}},
 		Tasks: []api.Task{
-			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded, Started: ref(at(0)), Ended: ref(at(time.Minute)), Outputs: map[string]any{"report": "smoke", "floors": 2.0}},
-			{Name: "procedure-1", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed, ReplacedBy: ref[workflow.TaskName]("look-again"), Reason: "no water",
-				Superseded: []api.Superseded{{Task: "procedure-1", Partner: "engine-7", Attempt: 1, Ended: at(2 * time.Hour), Compensation: "waiting"}}},
-			{Name: "look-again", Partner: "reserve", Attempt: 2, State: workflow.Running, ClaimedBy: "bia", ContingencyOf: ref[workflow.TaskName]("procedure-1"), TriggerFired: true,
-				AsOf: ref(at(11*time.Hour + 48*time.Minute)), Known: "as known 12 min ago", Due: []api.Due{{Kind: "timeout", At: at(13 * time.Hour), Left: "1h4m0s", About: true}},
+			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded,
+				Started: ref(at(0)), Ended: ref(at(time.Minute)),
+				Outputs: map[string]any{"report": "smoke", "floors": 2.0}},
+			{Name: "procedure-1", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed,
+				ReplacedBy: ref[workflow.TaskName]("look-again"), Reason: "no water",
+				Superseded: []api.Superseded{{Task: "procedure-1", Partner: "engine-7", Attempt: 1,
+					Ended: at(2 * time.Hour), Compensation: "waiting"}}},
+			{Name: "look-again", Partner: "reserve", Attempt: 2, State: workflow.Running, ClaimedBy: "bia",
+				ContingencyOf: ref[workflow.TaskName]("procedure-1"), TriggerFired: true,
+				AsOf: ref(at(11*time.Hour + 48*time.Minute)), Known: "as known 12 min ago",
+				Due: []api.Due{{Kind: "timeout", At: at(13 * time.Hour), Left: "1h4m0s", About: true}},
 				Why: &api.Why{Reason: "the only one who can"}},
-			{Name: "hoses", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.NotReady, Known: "nothing was heard of it yet",
-				Due: []api.Due{{Kind: "trigger", At: at(13 * time.Hour), Left: "48s"}}},
-			{Name: "pump", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed, Reason: "no fuel", ReplacedBy: ref[workflow.TaskName]("hoses"), StandIn: &api.StandIn{Partner: "reserve", State: workflow.Succeeded}},
-			{Name: "map", State: workflow.Skipped, Attempt: 1, Reason: "dropped", Dropped: &api.Dropped{DataSet: "city-map", Holder: "medic"}},
+			{Name: "hoses", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.NotReady,
+				Known: "nothing was heard of it yet",
+				Due:   []api.Due{{Kind: "trigger", At: at(13 * time.Hour), Left: "48s"}}},
+			{Name: "pump", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed,
+				Reason: "no fuel", ReplacedBy: ref[workflow.TaskName]("hoses"),
+				StandIn: &api.StandIn{Partner: "reserve", State: workflow.Succeeded}},
+			{Name: "map", State: workflow.Skipped, Attempt: 1, Reason: "dropped",
+				Dropped: &api.Dropped{DataSet: "city-map", Holder: "medic"}},
 		},
 		Data: map[string]any{"address": "Rua 1", "floors": 2.0, "plan": planOfHouse, "report": nil},
 	}
@@ -164,11 +215,15 @@ func fireCall() *api.Instance {
 func work() []api.Item {
 	ana := "ana"
 	return []api.Item{
-		{ID: "a1", Instance: id, Workflow: "fire-call", Task: "dispatch", State: api.ItemReady, Partner: "station", Role: "commander", Doc: "Send an engine.", Subject: "Harbour Street 12",
+		{ID: "a1", Instance: id, Workflow: "fire-call", Task: "dispatch", State: api.ItemReady, Partner: "station",
+			Role: "commander", Doc: "Send an engine.", Subject: "Harbour Street 12",
 			AsOf: at(11*time.Hour + 48*time.Minute), Known: "as known 12 min ago", Offline: true, Delivered: true},
-		{ID: "b2", Instance: id, Workflow: "fire-call", Task: "procedure-1", State: api.ItemSelected, Holder: &ana, Partner: "engine-7", Role: "crew", Doc: "Reach the site.", Subject: "Harbour Street 12",
-			Due: &api.Due{Kind: "timeout", At: at(12*time.Hour + 252*time.Second), Left: "4m12s", About: true}, Delivered: true},
-		{ID: "c3", Instance: "77" + id, Workflow: "flood", Task: "evacuate", InPlaceOf: "warn", State: api.ItemDone, Holder: &ana, Partner: "engine-7", Offline: true},
+		{ID: "b2", Instance: id, Workflow: "fire-call", Task: "procedure-1", State: api.ItemSelected, Holder: &ana,
+			Partner: "engine-7", Role: "crew", Doc: "Reach the site.", Subject: "Harbour Street 12",
+			Due:       &api.Due{Kind: "timeout", At: at(12*time.Hour + 252*time.Second), Left: "4m12s", About: true},
+			Delivered: true},
+		{ID: "c3", Instance: "77" + id, Workflow: "flood", Task: "evacuate", InPlaceOf: "warn", State: api.ItemDone,
+			Holder: &ana, Partner: "engine-7", Offline: true},
 	}
 }
 
@@ -180,18 +235,29 @@ func sheetOf(item string) (*api.ItemSheet, error) {
 		}
 		zero, most := 0.0, 30.0
 		s := &api.ItemSheet{
-			Item: x, Whole: true, Doc: x.Doc + "\nLook from the bridge.", After: []api.Earlier{{Task: "dispatch", By: "bia", Ended: ref(at(2 * time.Hour))}, {Task: "call", By: "station"}},
+			Item: x, Whole: true, Doc: x.Doc + "\nLook from the bridge.",
+			After: []api.Earlier{
+				{Task: "dispatch", By: "bia", Ended: ref(at(2 * time.Hour))}, {Task: "call", By: "station"},
+			},
 			Fields: []api.Field{
-				{Name: "report", Type: "string", Doc: "What you see"}, {Name: "level", Type: "number", Min: &zero, Max: &most, Value: 1.5},
-				{Name: "boats", Type: "integer"}, {Name: "dry", Type: "boolean", Value: false}, {Name: "since", Type: "time"},
-				{Name: "state", Type: "string", Enum: []any{"calm", "alert", "flood"}}, {Name: "houses", Type: "list", Value: []any{"7", "9a"}},
-				{Name: "depth", Type: "map", Value: map[string]any{"bridge": 0.5}}, {Name: "grade", Type: "integer", Enum: []any{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0}},
+				{Name: "report", Type: "string", Doc: "What you see"},
+				{Name: "level", Type: "number", Min: &zero, Max: &most, Value: 1.5},
+				{Name: "boats", Type: "integer"}, {Name: "dry", Type: "boolean", Value: false},
+				{Name: "since", Type: "time"},
+				{Name: "state", Type: "string", Enum: []any{"calm", "alert", "flood"}},
+				{Name: "houses", Type: "list", Value: []any{"7", "9a"}},
+				{Name: "depth", Type: "map", Value: map[string]any{"bridge": 0.5}},
+				{Name: "grade", Type: "integer", Enum: []any{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0}},
 				{Name: "photo", Type: "file", Doc: "A photo of the place"},
 			},
 		}
 		if x.State != api.ItemReady {
 			s.Data = []api.Datum{{Name: "address", Value: "Rua 1"}, {Name: "plan", Large: true},
-				{Name: "map", Type: "file", Value: planOfHouse, File: &api.File{Name: "house.pdf", Size: 2_400_000, Value: planOfHouse, Here: true}}, {Name: "sketch", Type: "file", Value: planOfHouse, File: &api.File{Name: "sketch.png", Size: 900, Value: planOfHouse}}}
+				{Name: "map", Type: "file", Value: planOfHouse,
+					File: &api.File{
+						Name: "house.pdf", Size: 2_400_000, Value: planOfHouse, Here: true,
+					}}, {Name: "sketch", Type: "file", Value: planOfHouse, File: &api.File{Name: "sketch.png",
+					Size: 900, Value: planOfHouse}}}
 		}
 		return s, nil
 	}
@@ -213,7 +279,10 @@ tasks:
 	if err != nil {
 		panic(err)
 	}
-	return &api.Workflow{Name: "flood", Version: 2, Hash: "9f2c00112233", Doc: def.Doc, Tasks: 2, Partitions: []string{"main"}, Added: at(0), Current: true, Definition: def.Canonical()}
+	return &api.Workflow{
+		Name: "flood", Version: 2, Hash: "9f2c00112233", Doc: def.Doc, Tasks: 2, Partitions: []string{"main"},
+		Added: at(0), Current: true, Definition: def.Canonical(),
+	}
 }
 
 // ana is a user who signed in, and whose browser may act.
@@ -262,15 +331,20 @@ func TestPages(t *testing.T) {
 	}
 	summary := brigade()
 	summary.OnShow = func(string) (*api.Instance, error) {
-		return &api.Instance{ID: id, Workflow: "flood", State: workflow.InstanceRunning, Started: at(0), Told: &api.Told{
-			By: api.Witness{Name: "engine-7", State: "unreachable", At: at(11 * time.Hour)}, Summary: true, Why: "engine-7: cannot be reached",
-			Done: 1, Tasks: 3, Current: []string{"engine-7"}, Participants: []string{"engine-7", "medic"},
-		}}, nil
+		return &api.Instance{ID: id, Workflow: "flood", State: workflow.InstanceRunning, Started: at(0),
+			Told: &api.Told{
+				By: api.Witness{Name: "engine-7", State: "unreachable", At: at(11 * time.Hour)}, Summary: true,
+				Why:  "engine-7: cannot be reached",
+				Done: 1, Tasks: 3, Current: []string{"engine-7"}, Participants: []string{"engine-7", "medic"},
+			}}, nil
 	}
 	alone := brigade()
 	alone.OnCoordinatorStatus = func() (*api.Coordinator, error) { return &api.Coordinator{}, nil }
 	alone.OnElectorate = func() (*api.Electorate, error) { return &api.Electorate{}, nil }
-	alone.OnStatus = func() (*api.Status, error) { return &api.Status{Name: "station", Mesh: "brigade", Since: at(0)}, nil }
+	alone.OnStatus = func() (*api.Status,
+		error) {
+		return &api.Status{Name: "station", Mesh: "brigade", Since: at(0)}, nil
+	}
 	alone.OnPartners = func() ([]api.Partner, error) { return nil, nil }
 	alone.OnInstances = func(bool) ([]api.InstanceSummary, error) { return nil, nil }
 	alone.OnWorkflows = func() ([]api.Workflow, error) { return nil, nil }
@@ -284,16 +358,22 @@ func TestPages(t *testing.T) {
 		svc  api.Service
 		path string
 	}{
-		{"home", brigade(), "/"}, {"home-none", alone, "/"}, {"item", brigade(), "/items/b2"}, {"item-free", brigade(), "/items/a1"}, {"item-done", brigade(), "/items/c3"},
+		{"home", brigade(), "/"}, {"home-none", alone, "/"}, {"item", brigade(), "/items/b2"},
+		{"item-free", brigade(), "/items/a1"}, {"item-done", brigade(), "/items/c3"},
 		{"outbox", brigade(), "/outbox"}, {"outbox-none", alone, "/outbox"},
-		{"contact", brigade(), "/contact"}, {"contact-asks", leaving("too-slow"), "/contact?within=20"}, {"contact-leaving", leaving(""), "/contact"}, {"contact-gone", gone(), "/contact"},
+		{"contact", brigade(), "/contact"}, {"contact-asks", leaving("too-slow"), "/contact?within=20"},
+		{"contact-leaving", leaving(""), "/contact"}, {"contact-gone", gone(), "/contact"},
 		{"messages", brigade(), "/messages"}, {"messages-none", alone, "/messages"},
 		{"mesh", brigade(), "/mesh"}, {"mesh-alone", alone, "/mesh"},
-		{"instances", brigade(), "/instances"}, {"instances-all", brigade(), "/instances?state=all"}, {"instances-none", alone, "/instances"},
-		{"instances-not-found", brigade(), "/instances?q=nothing+like+that"}, {"workflow", brigade(), "/workflows/flood"},
-		{"instance", brigade(), "/instances/" + id}, {"instance-told", told, "/instances/" + id}, {"instance-summary", summary, "/instances/" + id},
+		{"instances", brigade(), "/instances"}, {"instances-all", brigade(), "/instances?state=all"},
+		{"instances-none", alone, "/instances"},
+		{"instances-not-found", brigade(), "/instances?q=nothing+like+that"},
+		{"workflow", brigade(), "/workflows/flood"},
+		{"instance", brigade(), "/instances/" + id}, {"instance-told", told, "/instances/" + id},
+		{"instance-summary", summary, "/instances/" + id},
 		{"log", brigade(), "/instances/" + id + "/log"},
-		{"instance-interrupted", stranded(), "/instances/" + id}, {"repair", stranded(), "/instances/" + id + "/recover"},
+		{"instance-interrupted", stranded(), "/instances/" + id},
+		{"repair", stranded(), "/instances/" + id + "/recover"},
 		{"states", stranded(), "/instances/" + id + "/states"}, {"home-interrupted", stranded(), "/"},
 		{"workflows", brigade(), "/workflows"}, {"workflows-none", alone, "/workflows"},
 	} {
@@ -311,7 +391,10 @@ func TestPages(t *testing.T) {
 	}
 }
 
-var screens = []string{"/", "/mesh", "/items/b2", "/items/a1", "/outbox", "/contact", "/messages", "/workflows/flood", "/instances", "/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing"}
+var screens = []string{
+	"/", "/mesh", "/items/b2", "/items/a1", "/outbox", "/contact", "/messages", "/workflows/flood", "/instances",
+	"/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing",
+}
 
 // hostile means something to HTML, to attributes, to URLs and to JavaScript, and
 // turns the direction of writing.
@@ -319,10 +402,12 @@ const hostile = `"'><x-evil onload=a()>javascript:a()//</script>&lt;x-evil>` + "
 
 // Whatever text comes from partners, on whatever page: it stays text.
 func TestHostileTextStaysText(t *testing.T) {
-	staysText(t, brigade(), screens, "OnStatus", "OnPartners", "OnInstances", "OnShow", "OnLog", "OnWorkflows", "OnCoordinatorStatus", "OnElectorate",
+	staysText(t, brigade(), screens, "OnStatus", "OnPartners", "OnInstances", "OnShow", "OnLog", "OnWorkflows",
+		"OnCoordinatorStatus", "OnElectorate",
 		"OnWorklist", "OnWorklistUnanswered", "OnItemSheet", "OnOutbox", "OnMessages", "OnUsers", "OnContact")
 	staysText(t, stranded(), []string{"/instances/" + id, "/instances/" + id + "/states"}, "OnShow", "OnHistory")
-	staysText(t, stranded(), []string{"/instances/" + id + "/states", "/instances/" + id + "/recover"}, "OnHistory", "OnDeciding")
+	staysText(t, stranded(), []string{"/instances/" + id + "/states", "/instances/" + id + "/recover"}, "OnHistory",
+		"OnDeciding")
 }
 
 func staysText(t *testing.T, f *apitest.Fake, paths []string, functions ...string) {
@@ -393,13 +478,15 @@ func TestPolicy(t *testing.T) {
 	inline := regexp.MustCompile(`<style|<script(?: defer)?>| style="| on[a-z]+="|(?:src|href)="(?:https?:)?//`)
 	for _, path := range screens {
 		w := get(t, p, path, "en")
-		if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") || strings.Contains(csp, "unsafe") {
+		if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") ||
+			strings.Contains(csp, "unsafe") {
 			t.Errorf("%s: %s", path, csp)
 		}
 		if bad := inline.FindString(w.Body.String()); bad != "" {
 			t.Errorf("%s: %s", path, bad)
 		}
-		if w.Header().Get("Referrer-Policy") != "same-origin" || !strings.HasPrefix(w.Body.String(), "<!doctype html>\n<html lang=\"en\">") {
+		if w.Header().Get("Referrer-Policy") != "same-origin" ||
+			!strings.HasPrefix(w.Body.String(), "<!doctype html>\n<html lang=\"en\">") {
 			t.Errorf("%s: %v\n%s", path, w.Header(), w.Body)
 		}
 	}
@@ -409,7 +496,8 @@ func TestPolicy(t *testing.T) {
 func TestDiagram(t *testing.T) {
 	f := brigade()
 	w := get(t, newPage(f), "/instances/"+id+"/diagram.svg?v=1", "en")
-	if h := w.Header(); h.Get("Content-Type") != "image/svg+xml" || h.Get("Content-Security-Policy") != "default-src 'none'; style-src 'unsafe-inline'; sandbox" {
+	if h := w.Header(); h.Get("Content-Type") != "image/svg+xml" ||
+		h.Get("Content-Security-Policy") != "default-src 'none'; style-src 'unsafe-inline'; sandbox" {
 		t.Errorf("%v", h)
 	}
 	a, b := fireCall(), fireCall()
@@ -420,7 +508,9 @@ func TestDiagram(t *testing.T) {
 	if diagramOf(a) == diagramOf(b) {
 		t.Error("two drawings, one address: a browser would go on showing the first")
 	}
-	for _, c := range []struct{ query, lang, format string }{{"", "en", "svg"}, {"?tall", "en", "svg-tall"}, {"?tall&v=1", "pt-BR", "svg-tall-pt-BR"}} {
+	for _, c := range []struct{ query, lang, format string }{
+		{"", "en", "svg"}, {"?tall", "en", "svg-tall"}, {"?tall&v=1", "pt-BR", "svg-tall-pt-BR"},
+	} {
 		f.OnDiagram = func(_, format string) ([]byte, error) { return []byte(format), nil }
 		if got := get(t, newPage(f), "/instances/"+id+"/diagram.svg"+c.query, c.lang).Body.String(); got != c.format {
 			t.Errorf("%s in %s is drawn as %s", c.query, c.lang, got)
@@ -428,12 +518,14 @@ func TestDiagram(t *testing.T) {
 	}
 	for query, want := range map[string]string{"": `width="620"`, "?tall": `width="358"`} {
 		w := get(t, newPage(f), "/workflows/flood/diagram.svg"+query, "pt-BR")
-		if svg := w.Body.String(); !strings.Contains(svg, want) || !strings.Contains(svg, "após sucesso") || w.Header().Get("Content-Type") != "image/svg+xml" {
+		if svg := w.Body.String(); !strings.Contains(svg, want) || !strings.Contains(svg, "após sucesso") ||
+			w.Header().Get("Content-Type") != "image/svg+xml" {
 			t.Errorf("a workflow is drawn as %.300s", svg)
 		}
 	}
 	f.OnDiagram = func(string, string) ([]byte, error) { return nil, api.Errorf(api.Failed, "only a summary") }
-	if w := get(t, newPage(f), "/instances/"+id+"/diagram.svg", "en"); w.Code != 500 || !strings.Contains(w.Body.String(), "only a summary") {
+	if w := get(t, newPage(f), "/instances/"+id+"/diagram.svg", "en"); w.Code != 500 ||
+		!strings.Contains(w.Body.String(), "only a summary") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -455,7 +547,8 @@ func TestErrors(t *testing.T) {
 		{"/instances/x/y", 404, "A página /instances/x/y não existe.\n"},
 	} {
 		w := get(t, newPage(f), tt.path, "pt")
-		if text := prose(w.Body.String()); w.Code != tt.status || !strings.Contains(text, tt.want) || strings.Contains(text, "badger") {
+		if text := prose(w.Body.String()); w.Code != tt.status || !strings.Contains(text, tt.want) ||
+			strings.Contains(text, "badger") {
 			t.Errorf("%s: %d\n%s", tt.path, w.Code, text)
 		}
 	}
@@ -470,11 +563,13 @@ func TestErrors(t *testing.T) {
 func TestThePageOnTheNetwork(t *testing.T) {
 	p := newPage(brigade())
 	for lang, want := range map[string][]string{
-		"en": {"This is an ordinary page, which cannot be installed", `<strong lang="en">acorn zipper</strong>`, "only the fingerprint that the browser itself shows"},
+		"en": {"This is an ordinary page, which cannot be installed", `<strong lang="en">acorn zipper</strong>`,
+			"only the fingerprint that the browser itself shows"},
 		"pt-BR": {"Esta é uma página comum, que não pode ser instalada", `<strong lang="en">acorn zipper</strong>`,
 			"só a impressão digital que o próprio navegador mostra"},
 	} {
-		r := httptest.NewRequestWithContext(httpapi.WithLANWords(t.Context(), "acorn zipper"), http.MethodGet, "/mesh", nil)
+		r := httptest.NewRequestWithContext(httpapi.WithLANWords(t.Context(), "acorn zipper"), http.MethodGet, "/mesh",
+			nil)
 		r.Header.Set("Accept-Language", lang)
 		inside, outside := httptest.NewRecorder(), httptest.NewRecorder()
 		p.Inside(inside, r, ana)

@@ -220,6 +220,7 @@ func (p *Page) adopt(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		return nil, err
 	}
 	return &outcome{
-		to: "/instances/" + url.PathEscape(done.ID), note: note{Key: "note.adopted", Args: []any{string(done.Task), done.At}},
+		to:   "/instances/" + url.PathEscape(done.ID),
+		note: note{Key: "note.adopted", Args: []any{string(done.Task), done.At}},
 	}, nil
 }

@@ -36,12 +36,16 @@ func TestPassingAnItemOn(t *testing.T) {
 		want  string
 	}{
 		{
-			url.Values{"way": {"to"}, "to": {"id-of-bia"}, "role": {"medic"}, "why": {" she is nearer "}}, api.TransferRequest{To: "id-of-bia", Reason: "she is nearer"},
+			url.Values{"way": {"to"}, "to": {"id-of-bia"}, "role": {"medic"}, "why": {" she is nearer "}},
+			api.TransferRequest{To: "id-of-bia", Reason: "she is nearer"},
 			api.Transferred{To: "bia", Role: "crew"}, "procedure-1 is kept for bia for an hour.",
 		},
-		{url.Values{"way": {"to"}, "to": {"id-of-bia"}}, api.TransferRequest{To: "id-of-bia"}, api.Transferred{To: "bia", Already: true}, "procedure-1 is with bia already."},
-		{url.Values{"way": {"role"}, "role": {"medic"}, "to": {""}}, api.TransferRequest{Role: "medic"}, api.Transferred{Role: "medic"}, "procedure-1 is for the role medic now."},
-		{url.Values{"way": {"back"}, "role": {"medic"}}, api.TransferRequest{Back: true}, api.Transferred{Role: "crew"}, "procedure-1 is free again."},
+		{url.Values{"way": {"to"}, "to": {"id-of-bia"}}, api.TransferRequest{To: "id-of-bia"},
+			api.Transferred{To: "bia", Already: true}, "procedure-1 is with bia already."},
+		{url.Values{"way": {"role"}, "role": {"medic"}, "to": {""}}, api.TransferRequest{Role: "medic"},
+			api.Transferred{Role: "medic"}, "procedure-1 is for the role medic now."},
+		{url.Values{"way": {"back"}, "role": {"medic"}}, api.TransferRequest{Back: true}, api.Transferred{Role: "crew"},
+			"procedure-1 is free again."},
 	} {
 		f := brigade()
 		var asked api.TransferRequest
@@ -82,7 +86,8 @@ func TestToWhomAnItemCanGo(t *testing.T) {
 		t.Errorf("roles: %s\n%s", diff, body)
 	}
 	body = get(t, newPage(f), "/instances/"+id, "en").Body.String()
-	if diff := cmp.Diff([]string{"", "id-of-ana", "id-of-bia", "id-of-caio", "id-of-engine-7"}, options(body, "pass-to")); diff != "" {
+	if diff := cmp.Diff([]string{"", "id-of-ana", "id-of-bia", "id-of-caio", "id-of-engine-7"},
+		options(body, "pass-to")); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"look-again"}, options(body, "pass-task")); diff != "" {
@@ -95,7 +100,8 @@ func TestToWhomAnItemCanGo(t *testing.T) {
 	}
 	// Where there are too many to choose from, or the node does not say, the name is typed.
 	f.OnUsers = func() ([]api.User, error) { return nil, api.Errorf(api.Failed, "the disk is full") }
-	if body := get(t, newPage(f), "/items/b2", "en").Body.String(); !strings.Contains(body, `<input id="pass-to"`) || !strings.Contains(body, `<input id="pass-role"`) {
+	if body := get(t, newPage(f), "/items/b2", "en").Body.String(); !strings.Contains(body, `<input id="pass-to"`) ||
+		!strings.Contains(body, `<input id="pass-role"`) {
 		t.Error(body)
 	}
 }
@@ -108,12 +114,14 @@ func TestPassingOnRefused(t *testing.T) {
 	}
 	for _, path := range []string{"/items/b2/transfer", "/instances/" + id + "/transfer"} {
 		for want, form := range map[string]url.Values{
-			"Choose to whom it goes.":                                 {"way": {"to"}, "to": {" "}},
-			"Choose to which role it goes.":                           {"way": {"role"}},
-			"Say where it goes: to a person, to a role, or back.":     {"way": {"away"}},
-			"Diga para onde vai: uma pessoa, um papel ou de volta.":   {"way": {""}},
-			"bia lacks the role crew":                                 {"way": {"to"}, "to": {"id-of-bia"}, "why": {"<near>"}},
-			"Nothing was sent yet: look it over, and press once more": {"way": {"to"}, "to": {"id-of-bia"}, "why": {"<near>"}, "stale": {"yes"}},
+			"Choose to whom it goes.":                               {"way": {"to"}, "to": {" "}},
+			"Choose to which role it goes.":                         {"way": {"role"}},
+			"Say where it goes: to a person, to a role, or back.":   {"way": {"away"}},
+			"Diga para onde vai: uma pessoa, um papel ou de volta.": {"way": {""}},
+			"bia lacks the role crew": {"way": {"to"}, "to": {"id-of-bia"},
+				"why": {"<near>"}},
+			"Nothing was sent yet: look it over, and press once more": {"way": {"to"}, "to": {"id-of-bia"},
+				"why": {"<near>"}, "stale": {"yes"}},
 		} {
 			lang, s := "en", sent(httpapi.Good)
 			if strings.HasPrefix(want, "Diga") {
@@ -125,10 +133,13 @@ func TestPassingOnRefused(t *testing.T) {
 			form.Set("task", "look-again")
 			w := post(t, newPage(f), s, lang, path, form)
 			body := w.Body.String()
-			if w.Code != http.StatusConflict || !strings.Contains(body, want) || !strings.Contains(body, `id="pass" open`) {
+			if w.Code != http.StatusConflict || !strings.Contains(body, want) ||
+				!strings.Contains(body, `id="pass" open`) {
 				t.Errorf("%s %s: %d\n%s", path, want, w.Code, prose(body))
 			}
-			if form.Get("to") == "id-of-bia" && (!strings.Contains(body, `<option value="id-of-bia" selected>`) || !strings.Contains(body, `value="&lt;near&gt;"`)) {
+			if form.Get("to") == "id-of-bia" &&
+				(!strings.Contains(body, `<option value="id-of-bia" selected>`) ||
+					!strings.Contains(body, `value="&lt;near&gt;"`)) {
 				t.Errorf("%s %s: what was chosen is lost\n%s", path, want, body)
 			}
 		}
@@ -151,7 +162,8 @@ func TestAdoptingAResult(t *testing.T) {
 	p := newPage(f)
 	body := get(t, p, "/instances/"+id, "en").Body.String()
 	results := regexp.MustCompile(`name="result" value="([^"]+)"`).FindAllStringSubmatch(body, -1)
-	if len(results) != 1 || results[0][1] != lateResult || !strings.Contains(prose(body), "It counts from now on as the result of pump, and what waits for that goes on. Whoever has the task loses it. Nobody can take that back.") {
+	if len(results) != 1 || results[0][1] != lateResult ||
+		!strings.Contains(prose(body), "It counts from now on as the result of pump, and what waits for that goes on. Whoever has the task loses it. Nobody can take that back.") {
 		t.Errorf("%v\n%s", results, prose(body))
 	}
 	path, form := "/instances/"+id+"/adopt", url.Values{"result": {lateResult}}
@@ -172,7 +184,8 @@ func TestAdoptingAResult(t *testing.T) {
 	f.OnAdoptResult = func(api.AdoptRequest) (*api.Adopted, error) {
 		return nil, api.Errorf(api.NotAllowed, "ana does not decide about this instance: bia does")
 	}
-	if w := post(t, p, sent(httpapi.Good), "en", path, form); w.Code != http.StatusForbidden || !strings.Contains(prose(w.Body.String()), "ana does not decide about this instance: bia does") {
+	if w := post(t, p, sent(httpapi.Good), "en", path, form); w.Code != http.StatusForbidden ||
+		!strings.Contains(prose(w.Body.String()), "ana does not decide about this instance: bia does") {
 		t.Errorf("refused: %d\n%s", w.Code, prose(w.Body.String()))
 	}
 	look := httptest.NewRecorder()

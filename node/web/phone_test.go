@@ -56,7 +56,9 @@ func newCrew() *crew {
 		var out []api.Item
 		for i := range c.items {
 			if slices.Contains(r.Items, c.items[i].ID) {
-				c.items[i].State = map[string]string{api.ClaimSelect: api.ItemSelected, api.ClaimLock: api.ItemLocked, api.ClaimRelease: api.ItemReady}[r.Claim]
+				c.items[i].State = map[string]string{
+					api.ClaimSelect: api.ItemSelected, api.ClaimLock: api.ItemLocked, api.ClaimRelease: api.ItemReady,
+				}[r.Claim]
 				out = append(out, c.items[i])
 			}
 		}
@@ -221,7 +223,8 @@ func TestTakeAndFinishInABrowser(t *testing.T) {
 			got := node.results
 			node.mu.Unlock()
 			want := []api.ItemResult{{User: "id-of-ana", Item: "a1", Outputs: map[string]string{
-				"report": "two floors, <smoke>", "level": "2.5", "dry": "true", "houses": `["7","9a"]`, "depth": `{"bridge":0.5}`,
+				"report": "two floors, <smoke>", "level": "2.5", "dry": "true", "houses": `["7","9a"]`,
+				"depth": `{"bridge":0.5}`,
 			}}}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s, %s: %s", size.name, l.code, diff)
@@ -257,7 +260,8 @@ func TestLiveInABrowser(t *testing.T) {
 	b.tap(`button[value="done"]`)
 	b.until(`document.body.innerText.includes("This is not on your list any more")`)
 	var text string
-	if b.eval("document.body.innerText", &text); !strings.Contains(text, "report: smoke") || !strings.Contains(text, "there is no item") {
+	if b.eval("document.body.innerText", &text); !strings.Contains(text, "report: smoke") ||
+		!strings.Contains(text, "there is no item") {
 		t.Errorf("what was typed is lost:\n%s", text)
 	}
 }
@@ -283,7 +287,10 @@ func TestWithoutJavaScriptInABrowser(t *testing.T) {
 }
 
 // looked are the pages that people use.
-var looked = []string{"/", "/items/b2", "/instances", "/instances/" + id, "/workflows", "/workflows/flood", "/mesh", "/outbox", "/contact", "/messages", "/instances/" + id + "/log"}
+var looked = []string{
+	"/", "/items/b2", "/instances", "/instances/" + id, "/workflows", "/workflows/flood", "/mesh", "/outbox",
+	"/contact", "/messages", "/instances/" + id + "/log",
+}
 
 // Every page fits its screen: nothing is cut off sideways, texts are as large as they should be, and what can be
 // pressed is as high as a thumb needs.
@@ -299,7 +306,9 @@ func TestPagesFitTheScreen(t *testing.T) {
 }
 
 // lookedAtRepairs are the pages of an instance that is interrupted, under a name of its own for their pictures.
-var lookedAtRepairs = []string{"/instances/9c" + id, "/instances/9c" + id + "/recover", "/instances/9c" + id + "/states"}
+var lookedAtRepairs = []string{
+	"/instances/9c" + id, "/instances/9c" + id + "/recover", "/instances/9c" + id + "/states",
+}
 
 // fits checks that pages fit a screen.
 func (s *site) fits(c *chromium, size screenSize, dark bool, paths []string) {
@@ -328,7 +337,8 @@ func (s *site) fits(c *chromium, size screenSize, dark bool, paths []string) {
 			};
 		})()`, &found)
 		if found.Wide > 0 || len(found.Small) > 0 || len(found.Short) > 0 {
-			s.t.Errorf("%s%s %s: %v px too wide, small: %q, short: %q", size.name, mode, path, found.Wide, found.Small, found.Short)
+			s.t.Errorf("%s%s %s: %v px too wide, small: %q, short: %q", size.name, mode, path, found.Wide, found.Small,
+				found.Short)
 		}
 	}
 }
@@ -344,7 +354,8 @@ func TestAccessible(t *testing.T) {
 	for _, on := range []struct {
 		svc   api.Service
 		paths []string
-	}{{newCrew(), looked}, {stranded(), lookedAtRepairs[:2]}, {leaving("too-slow"), []string{"/contact"}}, {leaving(""), []string{"/contact"}}, {gone(), []string{"/", "/contact"}}} {
+	}{{newCrew(), looked}, {stranded(), lookedAtRepairs[:2]}, {leaving("too-slow"), []string{"/contact"}},
+		{leaving(""), []string{"/contact"}}, {gone(), []string{"/", "/contact"}}} {
 		s := serveSite(t, on.svc)
 		for _, size := range screenSizes {
 			for _, dark := range []bool{false, true} {
@@ -388,7 +399,8 @@ func TestHomeIsSmall(t *testing.T) {
 	b.visit(s.URL + "/")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	files := slices.DeleteFunc(slices.Clone(s.asked), func(a string) bool { return strings.HasSuffix(a, "/events") || strings.HasSuffix(a, ".ico") })
+	files := slices.DeleteFunc(slices.Clone(s.asked),
+		func(a string) bool { return strings.HasSuffix(a, "/events") || strings.HasSuffix(a, ".ico") })
 	slices.Sort(files)
 	files = slices.Compact(files) // the page before may still have asked for the icon
 	if len(files) > 4 {
@@ -531,7 +543,8 @@ func TestInstallable(t *testing.T) {
 		Errors []struct{ Message string }
 		Data   string
 	}
-	if b.call("Page.getAppManifest", nil, &got); !strings.HasSuffix(got.URL, "/static/manifest.json") || len(got.Errors) > 0 || !strings.Contains(got.Data, `"standalone"`) {
+	if b.call("Page.getAppManifest", nil, &got); !strings.HasSuffix(got.URL, "/static/manifest.json") ||
+		len(got.Errors) > 0 || !strings.Contains(got.Data, `"standalone"`) {
 		t.Errorf("the manifest is %+v", got)
 	}
 	var not struct {

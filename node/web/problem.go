@@ -34,7 +34,9 @@ func (p *Page) problem(r *http.Request, why error) *problem {
 	case !errors.Is(why, context.Canceled):
 		p.log.Error("a form's request failed inside the node", "path", r.URL.Path, "error", why)
 	}
-	return &problem{Text: lang.say("error.internal"), Hint: lang.say("error.internal.hint"), code: http.StatusInternalServerError}
+	return &problem{
+		Text: lang.say("error.internal"), Hint: lang.say("error.internal.hint"), code: http.StatusInternalServerError,
+	}
 }
 
 // name lists the controls with something wrong, at the top of the page.

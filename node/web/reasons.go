@@ -73,7 +73,8 @@ func (l *language) reason(text string) string {
 	if len(text) > mostReason {
 		return text
 	}
-	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ")") { // several refusals, each with what would have to change
+	if first, rest, more := strings.Cut(text, "\n"); more &&
+		strings.HasSuffix(first, ")") { // several refusals, each with what would have to change
 		return l.reason(first) + "\n" + l.reason(rest)
 	}
 	for _, row := range l.reasons {

@@ -11,8 +11,11 @@ func TestReasons(t *testing.T) {
 	en, pt := languages[0], languages[1]
 	for text, want := range map[string]string{
 		"instance created: engine at engine-7, station at station": "instância criada: engine at engine-7, station at station",
-		"succeeded": "concluída", "succeeded: report = smoke": "concluída: report = smoke", "started, try 2, building upon a, b": "iniciada, tentativa 2, com base em a, b",
-		"bia has the task procedure-1": "a tarefa procedure-1 está com bia", "bia has the task weigh, not ana": "a tarefa weigh está com bia, não com ana", "the boy has fever": "the boy has fever", "feed: bia has it": "feed: está com bia",
+		"succeeded": "concluída", "succeeded: report = smoke": "concluída: report = smoke",
+		"started, try 2, building upon a, b": "iniciada, tentativa 2, com base em a, b",
+		"bia has the task procedure-1":       "a tarefa procedure-1 está com bia",
+		"bia has the task weigh, not ana":    "a tarefa weigh está com bia, não com ana",
+		"the boy has fever":                  "the boy has fever", "feed: bia has it": "feed: está com bia",
 		"the result of weigh does not count, as the item was given back; it is kept": "o resultado de weigh não vale, porque a tarefa foi devolvida; está guardado",
 		"a result of bia is kept and does not count, as the item was taken back":     "um resultado de bia está guardado e não vale, porque a tarefa foi retomada",
 		"engine-7, who holds procedure-1, cannot be asked now":                       "engine-7, que tem procedure-1, não pode ser consultado agora",

@@ -109,7 +109,10 @@ func (p *Page) repairWith(why error) screen {
 // menu is the page with what the rules allow.
 func (p *Page) menu(ctx context.Context, r *http.Request, in *api.Instance, why error) (view, error) {
 	s := session(ctx)
-	x := repair{Instance: in, Why: p.problem(r, why), Note: p.notes.find(r), Deciding: p.decides(ctx, in, s), Acts: s.Acts, Form: rand.Text(), Token: s.FormToken}
+	x := repair{
+		Instance: in, Why: p.problem(r, why), Note: p.notes.find(r), Deciding: p.decides(ctx, in, s), Acts: s.Acts,
+		Form: rand.Text(), Token: s.FormToken,
+	}
 	history, err := p.dataStates(ctx, in)
 	if err != nil {
 		return view{}, err
@@ -123,18 +126,23 @@ func (p *Page) menu(ctx context.Context, r *http.Request, in *api.Instance, why 
 			}
 		}
 	}
-	return view{template: "repair", title: "repair.title", live: true, instance: in.ID, status: x.Why.status(), data: x}, nil
+	return view{
+		template: "repair", title: "repair.title", live: true, instance: in.ID, status: x.Why.status(), data: x,
+	}, nil
 }
 
 // method is the form of a method, with what was typed. One that this page does not know is not offered.
-func (p *Page) method(ctx context.Context, r *http.Request, in *api.Instance, history []api.DataState, name string, why error) (method, bool) {
+func (p *Page) method(
+	ctx context.Context, r *http.Request, in *api.Instance, history []api.DataState, name string, why error,
+) (method, bool) {
 	typed := url.Values{}
 	came := r.PostForm.Get("method") == name
 	if came {
 		typed = r.PostForm
 	}
 	m := method{
-		Name: name, Instance: in.ID, Keep: "repair-" + in.ID + "-" + strconv.Itoa(in.Recovery.State) + "-" + name, Came: came,
+		Name: name, Instance: in.ID, Keep: "repair-" + in.ID + "-" + strconv.Itoa(in.Recovery.State) + "-" + name,
+		Came: came,
 		Open: came || len(in.Recovery.Methods) == 1, Count: "1", When: typed.Get("when"), Until: typed.Get("until"),
 	}
 	switch {
@@ -319,7 +327,8 @@ func (p *Page) outlook(ctx context.Context, in *api.Instance, x api.RecoveryStep
 	s := session(ctx)
 	d := p.decides(ctx, in, s)
 	f := foreseen{
-		Instance: in, Why: why, May: s.Acts && d != nil && d.May, User: s.Name, Responsible: string(in.Responsible), Step: x, Outlook: out,
+		Instance: in, Why: why, May: s.Acts && d != nil && d.May, User: s.Name, Responsible: string(in.Responsible),
+		Step: x, Outlook: out,
 		Text: string(encoded(x)), Seen: seen(x, out), Form: rand.Text(), Token: s.FormToken,
 	}
 	f.Differ, f.Same = compared(in.Data, out.Attributes, out.Changed)

@@ -40,8 +40,10 @@ func stranded() *apitest.Fake {
 	f := brigade()
 	f.OnInstances = func(bool) ([]api.InstanceSummary, error) {
 		return []api.InstanceSummary{
-			{ID: id, Workflow: "boat-rental", Version: 1, State: workflow.InstanceInterrupted, Started: at(0), Needs: []api.Need{{Kind: "interrupted", Number: 1, Tasks: []workflow.TaskName{"hand-over"}}}},
-			{ID: "77" + id, Workflow: "boat-rental", Version: 1, State: workflow.InstanceInterrupted, Started: at(0), Needs: []api.Need{{Kind: "interrupted", Number: 1}}},
+			{ID: id, Workflow: "boat-rental", Version: 1, State: workflow.InstanceInterrupted, Started: at(0),
+				Needs: []api.Need{{Kind: "interrupted", Number: 1, Tasks: []workflow.TaskName{"hand-over"}}}},
+			{ID: "77" + id, Workflow: "boat-rental", Version: 1, State: workflow.InstanceInterrupted, Started: at(0),
+				Needs: []api.Need{{Kind: "interrupted", Number: 1}}},
 		}, nil
 	}
 	f.OnShow = func(string) (*api.Instance, error) { return rental(), nil }
@@ -58,10 +60,14 @@ func stranded() *apitest.Fake {
 	}
 	f.OnForesee = func(_ string, x api.RecoveryStep) (*api.Outlook, error) {
 		now := rental().Data
-		out := &api.Outlook{From: 3, State: 4, Undoes: []api.Undoing{}, Attributes: now, Changed: []workflow.DataName{}, Then: api.ThenFires, Fires: []workflow.TaskName{}}
+		out := &api.Outlook{
+			From: 3, State: 4, Undoes: []api.Undoing{}, Attributes: now, Changed: []workflow.DataName{},
+			Then: api.ThenFires, Fires: []workflow.TaskName{},
+		}
 		switch x.Method {
 		case methodCompensate:
-			now["booking"], out.Changed, out.Like, out.Then = "open", []workflow.DataName{"booking"}, ref(1), api.ThenInterrupted
+			now["booking"], out.Changed, out.Like, out.Then = "open", []workflow.DataName{"booking"}, ref(1),
+				api.ThenInterrupted
 			out.Undoes = []api.Undoing{{Task: "agree", State: 3, Sure: true}, {Task: "choose", State: 2}}
 			out.Cause, out.Methods = "no key", []string{methodCompensate, methodOffer}
 		case methodForward:
@@ -73,7 +79,8 @@ func stranded() *apitest.Fake {
 			}
 			slices.Sort(out.Changed)
 			if now["booking"] == "open" {
-				return nil, api.Errorf(api.Refused, "not now: its state would be equivalent to S1: a forward jump leads to a state that is equivalent to none in the history")
+				return nil, api.Errorf(api.Refused,
+					"refused: its state would be equivalent to S1: a forward jump leads to a state that is equivalent to none in the history")
 			}
 			out.Then = api.ThenFinal
 		default:
@@ -86,18 +93,27 @@ func stranded() *apitest.Fake {
 
 func rental() *api.Instance {
 	return &api.Instance{
-		ID: id, Workflow: "boat-rental", Version: 1, State: workflow.InstanceInterrupted, Subject: "Iara", Responsible: "ana", Started: at(0), DataDriven: true,
-		Coordination: workflow.Choreography, Data: map[string]any{"booking": "agreed", "boat": "heron", "licence": true, "days": int64(2), "price": nil},
+		ID: id, Workflow: "boat-rental", Version: 1, State: workflow.InstanceInterrupted, Subject: "Iara",
+		Responsible: "ana", Started: at(0), DataDriven: true,
+		Coordination: workflow.Choreography,
+		Data: map[string]any{
+			"booking": "agreed", "boat": "heron", "licence": true, "days": int64(2), "price": nil,
+		},
 		Incidents: []api.Incident{{At: at(11 * time.Hour), What: "interrupted: no key", Task: "hand-over"}},
 		Recovery: &api.Recovery{Cause: "no key", Task: "hand-over", At: at(11 * time.Hour), State: 3, Consistent: true,
 			Methods: []string{methodCompensate, methodOffer, methodRestart, methodForward, "made up"}},
-		Tasks: []api.Task{{Name: "hand-over", Partition: "main", Partner: "station", Attempt: 1, State: workflow.Failed, Reason: "no key"}},
+		Tasks: []api.Task{{Name: "hand-over", Partition: "main", Partner: "station", Attempt: 1, State: workflow.Failed,
+			Reason: "no key"}},
 	}
 }
 
 func rentalStates() []api.DataState {
-	state := func(n int, by workflow.TaskName, from int, data map[string]any, changed ...workflow.DataName) api.DataState {
-		s := api.DataState{State: &n, Kind: "transition", Transition: &by, FiredBy: &from, Partner: "station", Ended: at(time.Duration(n) * time.Hour), Attributes: data, Changed: changed, Status: "regular"}
+	state := func(n int, by workflow.TaskName, from int, data map[string]any,
+		changed ...workflow.DataName) api.DataState {
+		s := api.DataState{
+			State: &n, Kind: "transition", Transition: &by, FiredBy: &from, Partner: "station",
+			Ended: at(time.Duration(n) * time.Hour), Attributes: data, Changed: changed, Status: "regular",
+		}
 		if by == "" {
 			s.Kind, s.Transition, s.FiredBy = "initial", nil, nil
 		}
@@ -138,16 +154,29 @@ func TestRecoveringAnInstance(t *testing.T) {
 			url.Values{"method": {methodCompensate}, "steps": {"2"}, "until": {"s1"}, "when": {" boat == null "}},
 			api.RecoveryStep{Method: methodCompensate, Steps: 2, Until: ref(1), When: "boat == null"},
 			[]string{
-				"Nothing has been done yet.", "agree it had brought S3\n", "choose it had brought S2 Its program decides what that sets", "booking | agreed | open |",
-				"As now: boat, days, licence, price", "That is state S4, and it is like S1.", "It stays interrupted: no key", "Undo the last steps; Try again, cleaned up first", "ordered by ana",
+				"Nothing has been done yet.", "agree it had brought S3\n",
+				"choose it had brought S2 Its program decides what that sets", "booking | agreed | open |",
+				"As now: boat, days, licence, price", "That is state S4, and it is like S1.",
+				"It stays interrupted: no key", "Undo the last steps; Try again, cleaned up first", "ordered by ana",
 			},
 			"/instances/" + id + "/recover?",
 		},
-		{url.Values{"method": {methodOffer}, "steps": {"7"}}, api.RecoveryStep{Method: methodOffer}, []string{"They stay as they are.", "Then this begins: hand-over."}, "/instances/" + id + "?"},
+		{url.Values{"method": {methodOffer}, "steps": {"7"}}, api.RecoveryStep{Method: methodOffer},
+			[]string{"They stay as they are.", "Then this begins: hand-over."}, "/instances/" + id + "?"},
 		{
-			url.Values{"method": {methodForward}, "data.booking": {"refused"}, "data.boat": {""}, "data.days": {"2"}, "data.licence": {"true"}, "data.price": {"10.5"}},
-			api.RecoveryStep{Method: methodForward, Set: map[workflow.DataName]*string{"booking": ref("refused"), "boat": nil, "price": ref("10.5")}},
-			[]string{"booking | agreed | refused |", "boat | heron | – |", "price | – | 10.5 |", "like none before", "Then it has ended well."}, "/instances/" + id + "?",
+			url.Values{
+				"method": {methodForward}, "data.booking": {"refused"}, "data.boat": {""}, "data.days": {"2"},
+				"data.licence": {"true"}, "data.price": {"10.5"},
+			},
+			api.RecoveryStep{
+				Method: methodForward, Set: map[workflow.DataName]*string{
+					"booking": ref("refused"), "boat": nil, "price": ref("10.5"),
+				},
+			},
+			[]string{
+				"booking | agreed | refused |", "boat | heron | – |", "price | – | 10.5 |", "like none before",
+				"Then it has ended well.",
+			}, "/instances/" + id + "?",
 		},
 	} {
 		f := stranded()
@@ -170,7 +199,8 @@ func TestRecoveringAnInstance(t *testing.T) {
 		}
 		form := confirming(w.Body.String())
 		done := post(t, p, sent(httpapi.Good), "en", path, form)
-		if text := follow(t, p, done, "en"); !strings.Contains(text, "It is ordered: station wrote it down") || !strings.HasPrefix(done.Header().Get("Location"), tt.to) {
+		if text := follow(t, p, done, "en"); !strings.Contains(text, "It is ordered: station wrote it down") ||
+			!strings.HasPrefix(done.Header().Get("Location"), tt.to) {
 			t.Errorf("%s leads to %s:\n%s", tt.want.Method, done.Header().Get("Location"), text)
 		}
 		want := []api.TaskOrder{{User: "id-of-ana", ID: id, Order: api.TaskRecover, Recover: &tt.want}}
@@ -193,18 +223,24 @@ func TestRecoveryRefused(t *testing.T) {
 		want []string
 	}{
 		{
-			url.Values{"method": {methodForward}, "data.booking": {"open"}, "data.days": {"5"}}, http.StatusConflict, "en",
+			url.Values{"method": {methodForward}, "data.booking": {"open"}, "data.days": {"5"}}, http.StatusConflict,
+			"en",
 			[]string{"its state would be equivalent to S1", `id="m-jump-forward" open`, `name="data.days" value="5"`},
 		},
 		{
 			url.Values{"method": {methodForward}, "data.booking": {"open"}}, http.StatusConflict, "pt-BR",
-			[]string{"agora não: o estado seria equivalente a S1", `value="open" checked`},
+			[]string{"recusado: o estado seria equivalente a S1", `value="open" checked`},
 		},
-		{url.Values{"method": {methodForward}, "data.days": {"many"}}, http.StatusBadRequest, "en", []string{"“many” is not a whole number", `href="#jump-forward-f-days"`}},
-		{url.Values{"method": {methodForward}, "data.days": {"31"}}, http.StatusBadRequest, "en", []string{"out of range: From 1 to 30"}},
-		{url.Values{"method": {methodForward}, "data.days": {"2"}, "data.price": {""}}, http.StatusConflict, "en", []string{"Change at least one value"}},
-		{url.Values{"method": {methodCompensate}, "steps": {"0"}, "when": {"<x>"}}, http.StatusConflict, "en", []string{"1 or more", `value="&lt;x&gt;"`, `id="limits" open`}},
-		{url.Values{"method": {methodCompensate}, "until": {"S-1"}}, http.StatusConflict, "en", []string{"A state is named by its number"}},
+		{url.Values{"method": {methodForward}, "data.days": {"many"}}, http.StatusBadRequest, "en",
+			[]string{"“many” is not a whole number", `href="#jump-forward-f-days"`}},
+		{url.Values{"method": {methodForward}, "data.days": {"31"}}, http.StatusBadRequest, "en",
+			[]string{"out of range: From 1 to 30"}},
+		{url.Values{"method": {methodForward}, "data.days": {"2"}, "data.price": {""}}, http.StatusConflict, "en",
+			[]string{"Change at least one value"}},
+		{url.Values{"method": {methodCompensate}, "steps": {"0"}, "when": {"<x>"}}, http.StatusConflict, "en",
+			[]string{"1 or more", `value="&lt;x&gt;"`, `id="limits" open`}},
+		{url.Values{"method": {methodCompensate}, "until": {"S-1"}}, http.StatusConflict, "en",
+			[]string{"A state is named by its number"}},
 		{url.Values{"method": {"made up"}}, http.StatusConflict, "en", []string{"Choose what is to be done."}},
 	} {
 		tt.form.Set("act", "look")
@@ -222,10 +258,12 @@ func TestRecoveryRefused(t *testing.T) {
 func TestOnlyWhatWasShownIsOrdered(t *testing.T) {
 	f := stranded()
 	p, path := newPage(f), "/instances/"+id+"/recover"
-	shown := post(t, p, sent(httpapi.Good), "en", path, url.Values{"act": {"look"}, "method": {methodCompensate}, "steps": {"1"}})
+	shown := post(t, p, sent(httpapi.Good), "en", path,
+		url.Values{"act": {"look"}, "method": {methodCompensate}, "steps": {"1"}})
 	form := confirming(shown.Body.String())
 	w := post(t, p, sent(httpapi.Stale), "en", path, form)
-	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "look it over, and press once more") || confirming(w.Body.String()).Get("step") != form.Get("step") {
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "look it over, and press once more") ||
+		confirming(w.Body.String()).Get("step") != form.Get("step") {
 		t.Errorf("after another sign-in: %d\n%s", w.Code, prose(w.Body.String()))
 	}
 	inner := f.OnForesee
@@ -235,11 +273,14 @@ func TestOnlyWhatWasShownIsOrdered(t *testing.T) {
 		return out, err
 	}
 	w = post(t, p, sent(httpapi.Good), "en", path, form)
-	if text := prose(w.Body.String()); w.Code != http.StatusConflict || !strings.Contains(text, "It has changed meanwhile, so nothing was done.") || !strings.Contains(text, "it is like S0.") {
+	if text := prose(w.Body.String()); w.Code != http.StatusConflict ||
+		!strings.Contains(text, "It has changed meanwhile, so nothing was done.") ||
+		!strings.Contains(text, "it is like S0.") {
 		t.Errorf("changed: %d\n%s", w.Code, text)
 	}
 	form.Set("step", `{"method":"offer","more":1}`)
-	if w = post(t, p, sent(httpapi.Good), "en", path, form); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "cannot be read") {
+	if w = post(t, p, sent(httpapi.Good), "en", path, form); w.Code != http.StatusConflict ||
+		!strings.Contains(w.Body.String(), "cannot be read") {
 		t.Errorf("unreadable: %d\n%s", w.Code, prose(w.Body.String()))
 	}
 	f.OnShow = func(string) (*api.Instance, error) {
@@ -248,7 +289,8 @@ func TestOnlyWhatWasShownIsOrdered(t *testing.T) {
 		return in, nil
 	}
 	w = post(t, p, sent(httpapi.Good), "en", path, url.Values{"act": {"look"}, "method": {methodOffer}})
-	if text := prose(w.Body.String()); w.Code != http.StatusConflict || !strings.Contains(text, "It is not interrupted any more. Nothing was changed.") {
+	if text := prose(w.Body.String()); w.Code != http.StatusConflict ||
+		!strings.Contains(text, "It is not interrupted any more. Nothing was changed.") {
 		t.Errorf("recovered by another: %d\n%s", w.Code, text)
 	}
 }
@@ -262,24 +304,30 @@ func TestWhoMayRecover(t *testing.T) {
 	for _, tt := range []struct {
 		s    httpapi.Session
 		want string
-	}{{look, "This browser may only look."}, {bia, "ana decides, or whoever has the role of the administrators."}, {httpapi.Session{Acts: true}, "ana decides"}} {
+	}{{look, "This browser may only look."}, {bia, "ana decides, or whoever has the role of the administrators."},
+		{httpapi.Session{Acts: true}, "ana decides"}} {
 		w := httptest.NewRecorder()
 		newPage(stranded()).Inside(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), tt.s)
-		if text := prose(w.Body.String()); !strings.Contains(text, tt.want) || !strings.Contains(text, "hand-over: no key") || strings.Contains(w.Body.String(), `name="method"`) {
+		if text := prose(w.Body.String()); !strings.Contains(text, tt.want) ||
+			!strings.Contains(text, "hand-over: no key") || strings.Contains(w.Body.String(), `name="method"`) {
 			t.Errorf("%q sees\n%s", tt.s.Name, text)
 		}
 		w = post(t, newPage(stranded()), tt.s, "en", path, url.Values{"act": {"look"}, "method": {methodOffer}})
-		if body := w.Body.String(); w.Code != 200 || strings.Contains(body, `name="step"`) || !strings.Contains(body, "Nothing has been done yet.") {
+		if body := w.Body.String(); w.Code != 200 || strings.Contains(body, `name="step"`) ||
+			!strings.Contains(body, "Nothing has been done yet.") {
 			t.Errorf("%q is shown what it would do as\n%s", tt.s.Name, prose(body))
 		}
 	}
 	f := stranded()
 	f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) {
-		return nil, api.Errorf(api.NotAllowed, "ana answers for the instance: that is decided by ana, or by who has the role of its administrators")
+		return nil, api.Errorf(api.NotAllowed,
+			"ana answers for the instance: that is decided by ana, or by who has the role of its administrators")
 	}
 	p := newPage(f)
-	form := confirming(post(t, p, sent(httpapi.Good), "en", path, url.Values{"act": {"look"}, "method": {methodOffer}}).Body.String())
-	if w := post(t, p, sent(httpapi.Good), "pt-BR", path, form); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "quem decide isso é ana") {
+	form := confirming(post(t, p, sent(httpapi.Good), "en", path,
+		url.Values{"act": {"look"}, "method": {methodOffer}}).Body.String())
+	if w := post(t, p, sent(httpapi.Good), "pt-BR", path, form); w.Code != http.StatusForbidden ||
+		!strings.Contains(w.Body.String(), "quem decide isso é ana") {
 		t.Errorf("refused: %d\n%s", w.Code, prose(w.Body.String()))
 	}
 }
@@ -290,7 +338,9 @@ func TestStatesArePaged(t *testing.T) {
 	f.OnHistory = func(string) ([]api.DataState, error) {
 		var out []api.DataState
 		for n := range 120 {
-			out = append(out, api.DataState{State: ref(n), Kind: "initial", Status: "regular", Attributes: map[string]any{}})
+			out = append(out, api.DataState{
+				State: ref(n), Kind: "initial", Status: "regular", Attributes: map[string]any{},
+			})
 		}
 		return out, nil
 	}
@@ -337,8 +387,10 @@ func TestExtendingADeadline(t *testing.T) {
 		reply api.Extended
 		want  string
 	}{
-		{form("extend", "by", "count", " 2 ", "unit", "d"), api.ExtendRequest{By: "2d"}, api.Extended{After: "50h"}, "look-again is now due 2 d after it can be begun."},
-		{form("extend", "to", "till", "1999-12-31T18:00"), api.ExtendRequest{To: "1999-12-31T18:00:00Z"}, api.Extended{At: ref(at(6 * time.Hour))}, "look-again is due at 1999-12-31 18:00 now."},
+		{form("extend", "by", "count", " 2 ", "unit", "d"), api.ExtendRequest{By: "2d"}, api.Extended{After: "50h"},
+			"look-again is now due 2 d after it can be begun."},
+		{form("extend", "to", "till", "1999-12-31T18:00"), api.ExtendRequest{To: "1999-12-31T18:00:00Z"},
+			api.Extended{At: ref(at(6 * time.Hour))}, "look-again is due at 1999-12-31 18:00 now."},
 	} {
 		var asked api.ExtendRequest
 		f.OnExtendDeadline = func(r api.ExtendRequest) (*api.Extended, error) {
@@ -357,17 +409,18 @@ func TestExtendingADeadline(t *testing.T) {
 		}
 	}
 	f.OnExtendDeadline = func(api.ExtendRequest) (*api.Extended, error) {
-		return nil, api.Errorf(api.Refused, "not now: that deadline of look-again is over already: give a later one")
+		return nil, api.Errorf(api.Refused, "refused: that deadline of look-again is over already: give a later one")
 	}
 	for want, typed := range map[string]url.Values{
-		"agora não: esse prazo de look-again já passou": form("extend", "by", "count", "1", "unit", "m"),
-		"Diga quanto tempo a mais: um número inteiro":   form("extend", "by", "count", "<1>", "unit", "m"),
-		"Diga até que dia e hora.":                      form("extend", "to", "till", ""),
-		"Diga quanto tempo a mais, ou até quando.":      form("extend", "up"),
-		"Escolha qual tarefa ganha mais prazo.":         {"extend": {"by"}, "count": {"1"}, "unit": {"m"}},
+		"recusado: esse prazo de look-again já passou": form("extend", "by", "count", "1", "unit", "m"),
+		"Diga quanto tempo a mais: um número inteiro":  form("extend", "by", "count", "<1>", "unit", "m"),
+		"Diga até que dia e hora.":                     form("extend", "to", "till", ""),
+		"Diga quanto tempo a mais, ou até quando.":     form("extend", "up"),
+		"Escolha qual tarefa ganha mais prazo.":        {"extend": {"by"}, "count": {"1"}, "unit": {"m"}},
 	} {
 		w := post(t, newPage(f), sent(httpapi.Good), "pt-BR", path+"/deadline", typed)
-		if body := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(body, want) || !strings.Contains(body, `id="later" open`) {
+		if body := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(body, want) ||
+			!strings.Contains(body, `id="later" open`) {
 			t.Errorf("%v: %d\n%s", typed, w.Code, prose(body))
 		}
 	}

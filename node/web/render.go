@@ -66,14 +66,20 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
 	if err != nil {
 		status, v = p.wrong(r, lang, err)
 	}
-	f := frame{Title: cmp.Or(v.name, lang.say(v.title)), Node: node, Session: session(r.Context()), Languages: lang.others(r), Live: v.live, Instance: v.instance}
+	f := frame{
+		Title: cmp.Or(v.name, lang.say(v.title)), Node: node, Session: session(r.Context()), Languages: lang.others(r),
+		Live: v.live, Instance: v.instance,
+	}
 	f.Words = httpapi.LANWords(r.Context())
 	f.Reach = p.reach(r.Context())
 	for _, n := range []link{
-		{Code: "nav.work", URL: "/"}, {Code: "nav.messages", URL: "/messages", Counts: true, New: p.unread(r.Context())}, {Code: "nav.instances", URL: "/instances"}, {Code: "nav.workflows", URL: "/workflows"}, {Code: "nav.mesh", URL: "/mesh"},
+		{Code: "nav.work", URL: "/"}, {Code: "nav.messages", URL: "/messages", Counts: true,
+			New: p.unread(r.Context())}, {Code: "nav.instances", URL: "/instances"}, {Code: "nav.workflows",
+			URL: "/workflows"}, {Code: "nav.mesh", URL: "/mesh"},
 	} {
 		n.Name = lang.say(n.Code)
-		n.Current = r.URL.Path == n.URL || (n.URL != "/" && strings.HasPrefix(r.URL.Path, n.URL+"/")) || n.URL == "/" && worksHere(r.URL.Path)
+		n.Current = r.URL.Path == n.URL || (n.URL != "/" && strings.HasPrefix(r.URL.Path, n.URL+"/")) ||
+			n.URL == "/" && worksHere(r.URL.Path)
 		f.Nav = append(f.Nav, n)
 	}
 	if v.refresh > 0 {
@@ -119,9 +125,13 @@ func (p *Page) wrong(r *http.Request, lang *language, err error) (status int, v 
 		if !errors.Is(err, context.Canceled) {
 			p.log.Error("a page's question failed inside the node", "path", r.URL.Path, "error", err)
 		}
-		shown = api.Errorf(api.Internal, "%s", lang.say("error.internal")).WithHint("%s", lang.say("error.internal.hint"))
+		shown = api.Errorf(api.Internal, "%s", lang.say("error.internal")).
+			WithHint("%s", lang.say("error.internal.hint"))
 	}
-	return shown.Code.HTTP(), view{template: "error", title: "error.title", data: &api.Error{Code: shown.Code, Message: lang.reason(shown.Message), Hint: lang.reason(shown.Hint)}}
+	return shown.Code.HTTP(), view{
+		template: "error", title: "error.title",
+		data: &api.Error{Code: shown.Code, Message: lang.reason(shown.Message), Hint: lang.reason(shown.Hint)},
+	}
 }
 
 // missing is the error of a path that leads nowhere.

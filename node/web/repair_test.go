@@ -31,7 +31,9 @@ func TestRepairingARentalInABrowser(t *testing.T) {
 	axe := axeCore(t)
 	for _, size := range screenSizes {
 		for _, l := range languages {
-			r := &repairer{t: t, node: node, lang: l, name: size.name, axe: axe, scripts: size.phone || l == languages[0]}
+			r := &repairer{
+				t: t, node: node, lang: l, name: size.name, axe: axe, scripts: size.phone || l == languages[0],
+			}
 			r.id = r.wreck()
 			r.tab = c.open(size, l.code, false)
 			if !r.scripts {
@@ -61,7 +63,8 @@ type repairer struct {
 // wreck starts a rental, which is interrupted.
 func (r *repairer) wreck() string {
 	r.t.Helper()
-	started, err := r.node.Start(r.t.Context(), api.StartRequest{Workflow: "boat-rental", Input: map[string]string{"guest": "Iara"}})
+	started, err := r.node.Start(r.t.Context(),
+		api.StartRequest{Workflow: "boat-rental", Input: map[string]string{"guest": "Iara"}})
 	if err != nil {
 		r.t.Fatal(err)
 	}

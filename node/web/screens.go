@@ -76,31 +76,34 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 		return view{}, err
 	}
 	past, before := newest(history)
-	return view{template: "instance", name: about(string(in.Workflow), in.Subject), live: true, instance: in.ID, status: why.status(), data: struct {
-		Why      *problem
-		Note     *note
-		Asks     []ask
-		Kept     []kept // incidents, with results that can be adopted
-		Pass     *pass
-		Later    *later
-		Says     []string
-		Steps    []step // of the history of data states, the newest
-		More     int    // how many there are before these
-		Rows     []span
-		From, To time.Time
-		Instance *api.Instance
-		Silent   []string // those that were asked and did not answer
-		States   map[workflow.TaskName]workflow.State
-		Summary  bool // nobody can be asked for more
-		Diagram  drawing
-		Gantt    string // of when each task ran
-		Data     []datum
-		Unset    []string // data that nobody has set
-	}{
-		why, p.notes.find(r), asks(in, s), incidents(in, s, r.PostForm), p.deciding(ctx, r, in, s), p.later(ctx, r, in, s), lang.sentences(in, now),
-		past, before, rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary,
-		diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset,
-	}}, nil
+	return view{template: "instance", name: about(string(in.Workflow), in.Subject), live: true, instance: in.ID,
+		status: why.status(), data: struct {
+			Why      *problem
+			Note     *note
+			Asks     []ask
+			Undo     []ask  // what can be undone
+			Kept     []kept // incidents, with results that can be adopted
+			Pass     *pass
+			Later    *later
+			Says     []string
+			Steps    []step // of the history of data states, the newest
+			More     int    // how many there are before these
+			Rows     []span
+			From, To time.Time
+			Instance *api.Instance
+			Silent   []string // those that were asked and did not answer
+			States   map[workflow.TaskName]workflow.State
+			Summary  bool // nobody can be asked for more
+			Diagram  drawing
+			Gantt    string // of when each task ran
+			Data     []datum
+			Unset    []string // data that nobody has set
+		}{
+			why, p.notes.find(r), p.asks(ctx, in, s), undoable(in, s), incidents(in, s, r.PostForm), p.deciding(ctx, r, in, s),
+			p.later(ctx, r, in, s), lang.sentences(in, now),
+			past, before, rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary,
+			diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset,
+		}}, nil
 }
 
 // datum is a data item of an instance that has been set.

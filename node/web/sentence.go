@@ -34,7 +34,10 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 		case t.WaitsForWorker:
 			at = append(at, l.say("tells.awaits", t.Name))
 		case t.Worker != nil && t.Worker.Until != nil:
-			at = append(at, l.say("tells.worker", t.Worker.Name, t.Name, fmt.Sprintf("%.0f%%", 100*t.Worker.Progress))+remark(t.Worker.Note))
+			at = append(at, l.say("tells.worker", t.Worker.Name, t.Name, fmt.Sprintf("%.0f%%", 100*t.Worker.Progress))+
+				remark(t.Worker.Note))
+		case len(t.WaitsFor) > 0:
+			free = append(free, l.say("tells.lacks", t.Name, lacks(t.WaitsFor), t.Partner))
 		case t.State == workflow.Running:
 			at = append(at, l.say("tells.works", t.Partner, t.Name))
 		case len(t.OfferedTo) > 0:
@@ -51,6 +54,15 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 		out = append(out, l.say("tells.nothing"))
 	}
 	return append(out, l.next(in, now)...)
+}
+
+// lacks names the resources for which a task waits.
+func lacks(of []api.Lack) string {
+	names := make([]string, len(of))
+	for i, x := range of {
+		names[i] = x.Resource
+	}
+	return strings.Join(names, ", ")
 }
 
 // remark is what a worker says of its progress, after a sentence.

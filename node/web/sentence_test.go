@@ -17,8 +17,10 @@ func TestSentencesSayWhoHasTheWork(t *testing.T) {
 		{Name: "load", State: workflow.Ready, Partner: "jetty"},
 	}}
 	for code, want := range map[string][]string{
-		"en":    {"bia has cook.", "weigh is offered to ana, rui, at station.", "load waits for somebody to begin it, at jetty."},
-		"pt-BR": {"bia está com cook.", "weigh é oferecida a ana, rui, em station.", "load espera que alguém comece, em jetty."},
+		"en": {"bia has cook.", "weigh is offered to ana, rui, at station.",
+			"load waits for somebody to begin it, at jetty."},
+		"pt-BR": {"bia está com cook.", "weigh é oferecida a ana, rui, em station.",
+			"load espera que alguém comece, em jetty."},
 	} {
 		i := slices.IndexFunc(languages, func(l *language) bool { return l.code == code })
 		if got := languages[i].sentences(in, time.Now()); !slices.Equal(got, want) {

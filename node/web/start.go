@@ -17,7 +17,8 @@ import (
 // workflows answers: what can be started?
 func (p *Page) workflows(ctx context.Context, r *http.Request) (view, error) {
 	list, err := p.node.Workflows(ctx)
-	list = slices.DeleteFunc(slices.Clone(list), func(w api.Workflow) bool { return w.Kind != "" }) // they start nothing
+	list = slices.DeleteFunc(slices.Clone(list),
+		func(w api.Workflow) bool { return w.Kind != "" }) // they start nothing
 	return view{template: "workflows", title: "nav.workflows", live: true, data: struct {
 		List []api.Workflow
 		Acts bool
@@ -53,7 +54,9 @@ func (p *Page) beginWith(why error) screen {
 			return view{}, err
 		}
 		b := beginning{
-			Workflow: wf, Tasks: inOrder(def), Diagram: drawingOf("/workflows/"+url.PathEscape(string(wf.Name)+"@"+short(wf.Hash)), ""), Form: rand.Text(), Token: s.FormToken, Acts: s.Acts, Why: p.problem(r, why),
+			Workflow: wf, Tasks: inOrder(def),
+			Diagram: drawingOf("/workflows/"+url.PathEscape(string(wf.Name)+"@"+short(wf.Hash)), ""), Form: rand.Text(),
+			Token: s.FormToken, Acts: s.Acts, Why: p.problem(r, why),
 			Responsible: r.PostForm.Get("responsible"), WaitForRole: r.PostForm.Has("wait-for-role"),
 		}
 		if !r.PostForm.Has("responsible") {
@@ -84,7 +87,8 @@ func (p *Page) beginWith(why error) screen {
 				b.Roles = append(b.Roles, t.Role)
 			}
 		}
-		return view{template: "begin", title: "nav.workflows", name: string(wf.Name), status: b.Why.status(), data: b}, nil
+		return view{template: "begin", title: "nav.workflows", name: string(wf.Name), status: b.Why.status(), data: b},
+			nil
 	}
 }
 
@@ -98,7 +102,9 @@ func inOrder(def *workflow.Definition) []*workflow.Task {
 }
 
 // definition is the workflow that a path names, with what can be set at its start: what is required first.
-func (p *Page) definition(ctx context.Context, r *http.Request) (*api.Workflow, *workflow.Definition, []api.Field, error) {
+func (p *Page) definition(
+	ctx context.Context, r *http.Request,
+) (*api.Workflow, *workflow.Definition, []api.Field, error) {
 	wf, err := p.node.Workflow(ctx, r.PathValue("workflow"))
 	if err != nil {
 		return nil, nil, nil, err
@@ -110,7 +116,8 @@ func (p *Page) definition(ctx context.Context, r *http.Request) (*api.Workflow, 
 	var fields []api.Field
 	for _, d := range def.Data {
 		fields = append(fields, api.Field{
-			Name: string(d.Name), Type: string(d.Type), Doc: d.Doc, Required: d.Required, Enum: d.Enum, Min: d.Min, Max: d.Max, Value: d.Default,
+			Name: string(d.Name), Type: string(d.Type), Doc: d.Doc, Required: d.Required, Enum: d.Enum, Min: d.Min,
+			Max: d.Max, Value: d.Default,
 		})
 	}
 	slices.SortStableFunc(fields, func(a, b api.Field) int {
@@ -137,7 +144,8 @@ func (p *Page) start(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		return nil, invalid(wrong)
 	}
 	started, err := p.node.Start(ctx, api.StartRequest{
-		Workflow: r.PathValue("workflow"), User: s.User, Input: input, Responsible: r.PostForm.Get("responsible"), WaitForRole: r.PostForm.Has("wait-for-role"),
+		Workflow: r.PathValue("workflow"), User: s.User, Input: input, Responsible: r.PostForm.Get("responsible"),
+		WaitForRole: r.PostForm.Has("wait-for-role"),
 	})
 	if err != nil {
 		return nil, err

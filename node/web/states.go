@@ -50,7 +50,9 @@ func steps(history []api.DataState) []step {
 	out := make([]step, 0, len(history))
 	var was map[string]any
 	for _, s := range history {
-		x := step{DataState: s, Number: stateNumber(s.State), From: stateNumber(s.FiredBy), Like: stateNumber(s.EquivalentTo)}
+		x := step{
+			DataState: s, Number: stateNumber(s.State), From: stateNumber(s.FiredBy), Like: stateNumber(s.EquivalentTo),
+		}
 		if s.Transition != nil {
 			x.Task = string(*s.Transition)
 		}
@@ -104,7 +106,8 @@ func (p *Page) states(ctx context.Context, r *http.Request) (view, error) {
 		Steps               []step
 		First, Last, Number int
 		Back, On            string
-	}{Instance: in, Steps: all[from:min(from+perPageStates, len(all))], First: from + 1, Last: min(from+perPageStates, len(all)), Number: len(all)}
+	}{Instance: in, Steps: all[from:min(from+perPageStates, len(all))], First: from + 1,
+		Last: min(from+perPageStates, len(all)), Number: len(all)}
 	at := func(n int) string { return "?page=" + strconv.Itoa(n) }
 	if page > 1 {
 		v.Back = at(page - 1)

@@ -21,29 +21,35 @@ import (
 )
 
 // methods are those of recovery.
-var methods = []string{dataflow.MethodCompensate, dataflow.MethodOffer, dataflow.MethodRestart, dataflow.MethodBack, dataflow.MethodForward}
+var methods = []string{
+	dataflow.MethodCompensate, dataflow.MethodOffer, dataflow.MethodRestart, dataflow.MethodBack,
+	dataflow.MethodForward,
+}
 
 // worded are the values of the interface that have words of their own.
 var worded = map[string][]string{
-	"partner": values(membership.Active, membership.Unreachable, membership.Expired, membership.Left, membership.Evicted),
-	"why": values(membership.GoingDown, membership.NoContact, membership.NotBack, membership.Silent, membership.InOrder, membership.ForGood, membership.Removed,
+	"partner": values(membership.Active, membership.Unreachable, membership.Expired, membership.Left,
+		membership.Evicted),
+	"why": values(membership.GoingDown, membership.NoContact, membership.NotBack, membership.Silent, membership.InOrder,
+		membership.ForGood, membership.Removed,
 		membership.Closed),
 	"instance": values(workflow.InstanceRunning, workflow.InstanceSucceeded, workflow.InstanceFailed,
 		workflow.InstanceBlocked, workflow.InstanceCancelled, workflow.InstanceInterrupted),
 	"task": values(workflow.NotReady, workflow.Ready, workflow.Running, workflow.Succeeded,
 		workflow.Failed, workflow.Aborted, workflow.Blocked, workflow.Skipped),
 	"coordination": values(workflow.Choreography, workflow.Orchestration),
-	"compensation": values(choreo.CompensationWaits, choreo.CompensationRuns, choreo.CompensationDone, choreo.CompensationFailed),
-	"due":          values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict, choreo.DueDeadline),
-	"need":         values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody, choreo.NeedInterrupted),
-	"method":       methods,
-	"does":         methods,
-	"step":         values(dataflow.Initial, dataflow.JumpBack, dataflow.JumpForward),
-	"datastatus":   values(dataflow.Final, dataflow.Exception),
-	"mark":         values(dataflow.Compensated, dataflow.Aborted, dataflow.Jumped),
-	"unit":         spans,
-	"item":         {api.ItemReady, api.ItemSelected, api.ItemLocked, api.ItemDone},
-	"filter":       filterStates,
+	"compensation": values(choreo.CompensationWaits, choreo.CompensationRuns, choreo.CompensationDone,
+		choreo.CompensationFailed),
+	"due":        values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict, choreo.DueDeadline),
+	"need":       values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody, choreo.NeedInterrupted),
+	"method":     methods,
+	"does":       methods,
+	"step":       values(dataflow.Initial, dataflow.JumpBack, dataflow.JumpForward),
+	"datastatus": values(dataflow.Final, dataflow.Exception),
+	"mark":       values(dataflow.Compensated, dataflow.Aborted, dataflow.Jumped),
+	"unit":       spans,
+	"item":       {api.ItemReady, api.ItemSelected, api.ItemLocked, api.ItemDone},
+	"filter":     filterStates,
 	"verdict": values(aptitude.Chosen, aptitude.LessApt, aptitude.Offered, aptitude.NotDrawn, aptitude.NoCapacity,
 		aptitude.BelowThreshold, aptitude.Rejecting, aptitude.Forbidden, aptitude.Absent),
 }

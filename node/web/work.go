@@ -232,7 +232,10 @@ func (p *Page) item(ctx context.Context, r *http.Request) (view, error) {
 func (p *Page) itemWith(why error) screen {
 	return func(ctx context.Context, r *http.Request) (view, error) {
 		s, lang := session(ctx), languageOf(ctx)
-		v := sheet{Note: p.notes.find(r), Why: p.problem(r, why), Reason: r.PostForm.Get("reason"), Failing: r.PostForm.Get("act") == "fail", Came: r.PostForm.Has("act")}
+		v := sheet{
+			Note: p.notes.find(r), Why: p.problem(r, why), Reason: r.PostForm.Get("reason"),
+			Failing: r.PostForm.Get("act") == "fail", Came: r.PostForm.Has("act"),
+		}
 		got, err := p.node.ItemSheet(ctx, api.ItemQuery{User: s.User, Item: r.PathValue("item")})
 		var no *api.Error
 		switch {
@@ -258,7 +261,8 @@ func (p *Page) itemWith(why error) screen {
 			v.Typed = typedData(r.PostForm)
 		}
 		return view{
-			template: "item", title: "item.title", name: v.Item.Title(), live: true, instance: got.Item.Instance, status: v.Why.status(), data: v,
+			template: "item", title: "item.title", name: v.Item.Title(), live: true, instance: got.Item.Instance,
+			status: v.Why.status(), data: v,
 		}, nil
 	}
 }
@@ -267,7 +271,8 @@ func (p *Page) itemWith(why error) screen {
 func beyond(doc, title string) string {
 	doc = strings.TrimSpace(doc)
 	rest, ok := strings.CutPrefix(doc, strings.TrimRight(title, ".… "))
-	if rest = strings.TrimLeft(rest, ". "); ok && (rest == "" || strings.HasPrefix(doc, title+". ") || rest[0] == '\n') {
+	if rest = strings.TrimLeft(rest, ". "); ok &&
+		(rest == "" || strings.HasPrefix(doc, title+". ") || rest[0] == '\n') {
 		return strings.TrimSpace(rest)
 	}
 	return doc
@@ -326,15 +331,19 @@ func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (
 		return nil, err
 	}
 	key := map[[2]bool]string{
-		{false, true}: "note.done", {false, false}: "note.done.kept", {true, true}: "note.failed", {true, false}: "note.failed.kept",
+		{false, true}: "note.done", {false, false}: "note.done.kept", {true, true}: "note.failed",
+		{true, false}: "note.failed.kept",
 	}[[2]bool{in.Failed, done.Delivered}]
-	return &outcome{to: "/", note: note{Key: key, Args: []any{item{Item: *done}.Title(), done.Partner}, Link: "/instances/" + done.Instance}}, nil
+	return &outcome{to: "/", note: note{
+		Key: key, Args: []any{item{Item: *done}.Title(), done.Partner}, Link: "/instances/" + done.Instance,
+	}}, nil
 }
 
 // file gives the content of a file that an item needs.
 func (p *Page) file(w http.ResponseWriter, r *http.Request) {
 	p.send(w, r, func(ctx context.Context) (*api.File, io.ReadCloser, error) {
-		return p.node.ItemFile(ctx, api.ItemQuery{User: session(r.Context()).User, Item: r.PathValue("item")}, r.PathValue("name"))
+		return p.node.ItemFile(ctx, api.ItemQuery{User: session(r.Context()).User, Item: r.PathValue("item")},
+			r.PathValue("name"))
 	})
 }
 
@@ -346,7 +355,9 @@ func (p *Page) dataFile(w http.ResponseWriter, r *http.Request) {
 }
 
 // send gives the content of a file, to be kept by the browser: it is never shown as a page.
-func (p *Page) send(w http.ResponseWriter, r *http.Request, get func(context.Context) (*api.File, io.ReadCloser, error)) {
+func (p *Page) send(
+	w http.ResponseWriter, r *http.Request, get func(context.Context) (*api.File, io.ReadCloser, error),
+) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	err := httpapi.SendFile(w, r, get)
 	if err != nil {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -61,21 +62,31 @@ func follow(t *testing.T, p *Page, w *httptest.ResponseRecorder, lang string) st
 func TestOrderingAboutAFailure(t *testing.T) {
 	for _, tt := range []struct {
 		order string
+		more  url.Values // of the form
 		asked api.TaskOrder
 		want  string
 	}{
-		{api.TaskAgain, api.TaskOrder{User: "id-of-ana", ID: id, Task: "pump", Order: api.TaskAgain}, "pump is done once more, by engine-7."},
-		{api.TaskContinue, api.TaskOrder{User: "id-of-ana", ID: id, Task: "pump", Order: api.TaskContinue}, "pump stays as it is."},
-		{api.TaskCancel, api.TaskOrder{User: "id-of-ana", ID: id, Order: api.TaskCancel}, "The instance is cancelled."},
+		{api.TaskAgain, nil, api.TaskOrder{User: "id-of-ana", ID: id, Task: "pump", Order: api.TaskAgain},
+			"pump is done once more, by engine-7."},
+		{api.TaskAgain, url.Values{"to": {"medic"}, "reason": {"not sent"}},
+			api.TaskOrder{User: "id-of-ana", ID: id, Task: "pump", Order: api.TaskAgain, To: "medic"},
+			"pump is done once more, by medic."},
+		{api.TaskSkip, url.Values{"to": {"medic"}, "reason": {"the pump is lost"}},
+			api.TaskOrder{User: "id-of-ana", ID: id, Task: "pump", Order: api.TaskSkip, Reason: "the pump is lost"},
+			"pump is left out: what waits for it goes on."},
+		{api.TaskContinue, nil, api.TaskOrder{User: "id-of-ana", ID: id, Task: "pump", Order: api.TaskContinue},
+			"pump stays as it is."},
+		{api.TaskCancel, nil, api.TaskOrder{User: "id-of-ana", ID: id, Order: api.TaskCancel}, "The instance is cancelled."},
 	} {
 		f := brigade()
 		var asked api.TaskOrder
 		f.OnOrderTask = func(o api.TaskOrder) (*api.TaskOrdered, error) {
 			asked = o
-			return &api.TaskOrdered{ID: o.ID, Task: o.Task, Order: o.Order, User: "ana", At: "engine-7"}, nil
+			return &api.TaskOrdered{ID: o.ID, Task: o.Task, Order: o.Order, User: "ana", At: "engine-7", To: o.To}, nil
 		}
 		p := newPage(f)
 		path, form := "/instances/"+id+"/orders", url.Values{"task": {"pump"}, "order": {tt.order}}
+		maps.Copy(form, tt.more)
 		if text := follow(t, p, post(t, p, sent(httpapi.Good), "en", path, form), "en"); !strings.Contains(text, tt.want) {
 			t.Errorf("%s:\n%s", tt.order, text)
 		}
@@ -92,7 +103,8 @@ func TestOrderingAboutAFailure(t *testing.T) {
 	}
 	look := httptest.NewRecorder()
 	newPage(brigade()).Inside(look, httptest.NewRequest(http.MethodGet, "/instances/"+id, nil), httpapi.Session{})
-	if body := look.Body.String(); !strings.Contains(body, "Waits for an order") || strings.Contains(body, `name="order"`) {
+	if body := look.Body.String(); !strings.Contains(body, "Waits for an order") ||
+		strings.Contains(body, `name="order"`) {
 		t.Errorf("whoever may only look sees\n%s", prose(body))
 	}
 }
@@ -119,8 +131,11 @@ func TestReadingMessages(t *testing.T) {
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Error(diff)
 	}
-	f.OnReadMessages = func(api.MessagesRead) error { return api.Errorf(api.NotFound, "there is no message \"m2\" for ana") }
-	if w := post(t, p, sent(httpapi.Good), "en", "/messages", form); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "there is no message") {
+	f.OnReadMessages = func(api.MessagesRead) error {
+		return api.Errorf(api.NotFound, "there is no message \"m2\" for ana")
+	}
+	if w := post(t, p, sent(httpapi.Good), "en", "/messages", form); w.Code != http.StatusNotFound ||
+		!strings.Contains(w.Body.String(), "there is no message") {
 		t.Errorf("refused: %d\n%s", w.Code, prose(w.Body.String()))
 	}
 }
@@ -141,7 +156,8 @@ func TestTakingAndGivingBack(t *testing.T) {
 		}
 		p := newPage(f)
 		w := post(t, p, sent(httpapi.Good), "en", tt.path, nil)
-		if text := follow(t, p, w, "en"); !strings.Contains(text, tt.want) || !strings.HasPrefix(w.Header().Get("Location"), tt.to+"?") {
+		if text := follow(t, p, w, "en"); !strings.Contains(text, tt.want) ||
+			!strings.HasPrefix(w.Header().Get("Location"), tt.to+"?") {
 			t.Errorf("%s leads to %s:\n%s", tt.path, w.Header().Get("Location"), text)
 		}
 		if diff := cmp.Diff([]api.ClaimRequest{{User: "id-of-ana", Claim: tt.claim, Items: []string{"b2"}}}, asked); diff != "" {
@@ -154,12 +170,17 @@ func TestTakingAndGivingBack(t *testing.T) {
 // panic. What was typed is there again.
 func TestOnlyGoodFormsAreCarriedOut(t *testing.T) {
 	form := url.Values{"data.report": {"two floors, <smoke>"}, "data.place": {"at the <bridge>"}, "act": {"done"}}
-	for _, path := range []string{"/contact", "/items/a1/take", "/items/a1/lock", "/items/b2/release", "/items/b2/transfer", "/instances/" + id + "/adopt", "/instances/" + id + "/deadline", "/instances/" + id + "/recover", "/items/b2", "/workflows/flood"} {
+	for _, path := range []string{
+		"/contact", "/items/a1/take", "/items/a1/lock", "/items/b2/release", "/items/b2/transfer",
+		"/instances/" + id + "/adopt", "/instances/" + id + "/deadline", "/instances/" + id + "/recover", "/items/b2",
+		"/workflows/flood",
+	} {
 		for _, tt := range []struct {
 			worth httpapi.Sent
 			want  string
 		}{
-			{httpapi.Stale, "You had to sign in again meanwhile. Nothing was sent yet"}, {httpapi.MayNot, "This browser may only look. Nothing was changed."},
+			{httpapi.Stale, "You had to sign in again meanwhile. Nothing was sent yet"},
+			{httpapi.MayNot, "This browser may only look. Nothing was changed."},
 			{httpapi.Nothing, "This browser may only look. Nothing was changed."},
 		} {
 			w := post(t, newPage(brigade()), sent(tt.worth), "en", path, form)
@@ -167,7 +188,8 @@ func TestOnlyGoodFormsAreCarriedOut(t *testing.T) {
 			if w.Code != http.StatusConflict || !strings.Contains(text, tt.want) {
 				t.Errorf("%s, worth %d: %d\n%s", path, tt.worth, w.Code, text)
 			}
-			if path == "/items/b2" && !strings.Contains(text, "two floors, <smoke>") || path == "/workflows/flood" && !strings.Contains(text, "at the <bridge>") {
+			if path == "/items/b2" && !strings.Contains(text, "two floors, <smoke>") ||
+				path == "/workflows/flood" && !strings.Contains(text, "at the <bridge>") {
 				t.Errorf("%s: what was typed is lost:\n%s", path, text)
 			}
 		}
@@ -197,7 +219,8 @@ func TestWhoMayOnlyLookSeesNoButtons(t *testing.T) {
 			}
 			newPage(f).Inside(w, r, s)
 			body := w.Body.String()
-			if n := strings.Count(body, `method="post"`); w.Code != 200 || n != 1 || !strings.Contains(body, `action="/sign-out"`) {
+			if n := strings.Count(body, `method="post"`); w.Code != 200 || n != 1 ||
+				!strings.Contains(body, `action="/sign-out"`) {
 				t.Errorf("%s for %q: %d, %d forms\n%s", path, s.Name, w.Code, n, body)
 			}
 		}
@@ -237,7 +260,9 @@ func TestAFormThatComesTwiceIsCarriedOutOnce(t *testing.T) {
 		var all sync.WaitGroup
 		leads := make([]string, 3)
 		for i := range leads {
-			all.Go(func() { leads[i] = post(t, p, sent(httpapi.Good), "en", "/items/b2", form).Header().Get("Location") })
+			all.Go(func() {
+				leads[i] = post(t, p, sent(httpapi.Good), "en", "/items/b2", form).Header().Get("Location")
+			})
 		}
 		all.Wait()
 		again := post(t, p, sent(httpapi.Good), "en", "/items/b2", form).Header().Get("Location")
@@ -263,7 +288,8 @@ func TestNotesAreBounded(t *testing.T) {
 		defer func() { _ = recover() }()
 		_, _ = n.once("broken", func() (*outcome, error) { panic("broken") })
 	}()
-	if is, err := n.once("broken", func() (*outcome, error) { return &outcome{to: "/"}, nil }); err != nil || is.to != "/" {
+	if is, err := n.once("broken", func() (*outcome, error) { return &outcome{to: "/"}, nil }); err != nil ||
+		is.to != "/" {
 		t.Errorf("after a panic: %+v, %v", is, err)
 	}
 	if len(n.byForm) > maxNotes || len(n.byNote) > maxNotes {
@@ -279,22 +305,34 @@ func TestDoingAnItem(t *testing.T) {
 		want       api.ItemResult
 		says       string
 	}{
-		{"nothing is typed", "en", url.Values{}, api.ItemResult{Outputs: map[string]string{}}, "Done: Reach the site. engine-7 has it."},
+		{"nothing is typed", "en", url.Values{}, api.ItemResult{Outputs: map[string]string{}},
+			"Done: Reach the site. engine-7 has it."},
 		{
 			"all kinds", "en", url.Values{
-				"data.report": {"a\r\nb"}, "data.level": {" 2.50 "}, "data.boats": {"-3"}, "data.dry": {"true"}, "data.since": {"2026-07-01T08:30"},
-				"data.state": {"alert"}, "data.houses": {"7\r\n\r\n 9a "}, "data.depth": {"bridge = 0.5\na=x=y"}, "data.grade": {"7"},
+				"data.report": {"a\r\nb"}, "data.level": {" 2.50 "}, "data.boats": {"-3"}, "data.dry": {"true"},
+				"data.since": {"2026-07-01T08:30"},
+				"data.state": {"alert"}, "data.houses": {"7\r\n\r\n 9a "}, "data.depth": {"bridge = 0.5\na=x=y"},
+				"data.grade": {"7"},
 			}, api.ItemResult{Outputs: map[string]string{
-				"report": "a\nb", "level": "2.50", "boats": "-3", "dry": "true", "since": "2026-07-01T08:30:00Z", "state": "alert", "houses": `[7,"9a"]`,
+				"report": "a\nb", "level": "2.50", "boats": "-3", "dry": "true", "since": "2026-07-01T08:30:00Z",
+				"state": "alert", "houses": `[7,"9a"]`,
 				"depth": `{"a":"x=y","bridge":0.5}`, "grade": "7",
 			}}, "Done: Reach the site. engine-7 has it.",
 		},
 		{
-			"JSON, and a comma", "pt-BR", url.Values{"data.level": {"2,5"}, "data.houses": {`["7"]`}, "data.depth": {"a = 1,5"}, "data.since": {"2026-07-01T08:30:00-03:00"}},
-			api.ItemResult{Outputs: map[string]string{"level": "2.5", "houses": `["7"]`, "depth": `{"a":1.5}`, "since": "2026-07-01T08:30:00-03:00"}},
+			"JSON, and a comma", "pt-BR",
+			url.Values{
+				"data.level": {"2,5"}, "data.houses": {`["7"]`}, "data.depth": {"a = 1,5"},
+				"data.since": {"2026-07-01T08:30:00-03:00"},
+			},
+			api.ItemResult{Outputs: map[string]string{
+				"level": "2.5", "houses": `["7"]`, "depth": `{"a":1.5}`, "since": "2026-07-01T08:30:00-03:00",
+			}},
 			"Pronto: Reach the site. engine-7 já tem o resultado.",
 		},
-		{"it cannot be done", "en", url.Values{"act": {"fail"}, "reason": {" no water "}, "data.level": {"high"}}, api.ItemResult{Failed: true, Reason: "no water"}, "Said that it cannot be done: Reach the site. engine-7 knows it."},
+		{"it cannot be done", "en", url.Values{"act": {"fail"}, "reason": {" no water "}, "data.level": {"high"}},
+			api.ItemResult{Failed: true, Reason: "no water"},
+			"Said that it cannot be done: Reach the site. engine-7 knows it."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := brigade()
@@ -332,16 +370,22 @@ func TestDoingAnItemOutOfReach(t *testing.T) {
 // What is wrong is said at the field and on top, and all that was typed is there again.
 func TestWhatWillNotDo(t *testing.T) {
 	typed := url.Values{
-		"data.report": {strings.Repeat("x", 70<<10)}, "data.level": {"31"}, "data.boats": {"2.5"}, "data.dry": {"perhaps"}, "data.since": {"soon"},
-		"data.state": {"panic"}, "data.houses": {"[1,"}, "data.depth": {"deep"}, "data.grade": {"9"}, "reason": {"a reason <too>"},
+		"data.report": {strings.Repeat("x", 70<<10)}, "data.level": {"31"}, "data.boats": {"2.5"},
+		"data.dry": {"perhaps"}, "data.since": {"soon"},
+		"data.state": {"panic"}, "data.houses": {"[1,"}, "data.depth": {"deep"}, "data.grade": {"9"},
+		"reason": {"a reason <too>"},
 	}
 	for lang, want := range map[string][]string{
 		"en": {
-			"Something that you typed will not do", "What you see: too long: at most 64 KiB", "level: out of range: From 0 to 30", "boats: “2.5” is not a whole number", "dry: choose yes or no",
-			"since: write day and time, for example 2026-07-01 08:00", "state: this is not one of the values to choose from",
-			"houses: this begins like JSON and cannot be read as such", "depth: “deep” has no name before an equals sign", "grade: this is not one of the values to choose from",
+			"Something that you typed will not do", "What you see: too long: at most 64 KiB",
+			"level: out of range: From 0 to 30", "boats: “2.5” is not a whole number", "dry: choose yes or no",
+			"since: write day and time, for example 2026-07-01 08:00",
+			"state: this is not one of the values to choose from",
+			"houses: this begins like JSON and cannot be read as such",
+			"depth: “deep” has no name before an equals sign", "grade: this is not one of the values to choose from",
 		},
-		"pt-BR": {"Algo do que você digitou não serve", "level: fora dos limites: De 0 a 30", "boats: “2.5” não é um número inteiro"},
+		"pt-BR": {"Algo do que você digitou não serve", "level: fora dos limites: De 0 a 30",
+			"boats: “2.5” não é um número inteiro"},
 	} {
 		w := post(t, newPage(brigade()), sent(httpapi.Good), lang, "/items/b2", typed)
 		body := w.Body.String()
@@ -351,7 +395,8 @@ func TestWhatWillNotDo(t *testing.T) {
 				t.Errorf("%s: %d, not said: %s\n%s", lang, w.Code, line, text[:min(len(text), 3000)])
 			}
 		}
-		for _, again := range []string{"a reason &lt;too&gt;", `value="31"`, `value="2.5"`, ">[1,</textarea>", ">deep</textarea>", strings.Repeat("x", 70<<10)} {
+		for _, again := range []string{"a reason &lt;too&gt;", `value="31"`, `value="2.5"`, ">[1,</textarea>",
+			">deep</textarea>", strings.Repeat("x", 70<<10)} {
 			if !strings.Contains(body, again) {
 				t.Errorf("%s: what was typed is lost: %.40s", lang, again)
 			}
@@ -366,8 +411,11 @@ func TestWhatWillNotDo(t *testing.T) {
 		}
 	}
 	// Why something cannot be done is asked for.
-	w := post(t, newPage(brigade()), sent(httpapi.Good), "en", "/items/b2", url.Values{"act": {"fail"}, "reason": {"  "}, "data.report": {"smoke"}})
-	if body := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(body, `<details id="cannot" open>`) || !strings.Contains(body, ">smoke</textarea>") || !strings.Contains(body, "Say why it cannot be done") {
+	w := post(t, newPage(brigade()), sent(httpapi.Good), "en", "/items/b2",
+		url.Values{"act": {"fail"}, "reason": {"  "}, "data.report": {"smoke"}})
+	if body := w.Body.String(); w.Code != http.StatusConflict ||
+		!strings.Contains(body, `<details id="cannot" open>`) || !strings.Contains(body, ">smoke</textarea>") ||
+		!strings.Contains(body, "Say why it cannot be done") {
 		t.Errorf("%d\n%s", w.Code, prose(body))
 	}
 }
@@ -375,16 +423,23 @@ func TestWhatWillNotDo(t *testing.T) {
 // An item that somebody else took, or that ended meanwhile: the page says so, and nothing typed is lost.
 func TestAnItemThatIsGoneMeanwhile(t *testing.T) {
 	typed := url.Values{"data.report": {"two floors, <smoke>"}, "data.level": {"2"}, "act": {"done"}}
-	refused := api.Errorf(api.Refused, "the result of procedure-1 does not count, as the item was given back; it is kept").WithHint("mutirao show 3f9a shows it")
+	refused := api.Errorf(api.Refused, "the result of procedure-1 does not count, as the item was given back; it is kept").WithHint(
+		"mutirao show 3f9a shows it")
 	for _, tt := range []struct {
 		name  string
 		sheet func(string) (*api.ItemSheet, error)
 		want  []string
 	}{
 		{"it is listed still", sheetOf, []string{"does not count, as the item was given back; it is kept\nmutirao show 3f9a shows it", "two floors, <smoke>"}},
-		{"it is not ana's any more", func(string) (*api.ItemSheet, error) { return sheetOf("a1") }, []string{"does not count", "What you typed\nlevel: 2 report: two floors, <smoke>"}},
-		{"it is nowhere", func(string) (*api.ItemSheet, error) { return nil, api.Errorf(api.NotFound, "there is no item") }, []string{"there is no item", "This is not on your list any more", "What you typed\nlevel: 2 report: two floors, <smoke>"}},
-		{"its holder is away", func(string) (*api.ItemSheet, error) { return &api.ItemSheet{Item: work()[1]}, nil }, []string{"does not count", "engine-7 holds this and cannot be asked now", "two floors, <smoke>"}},
+		{"it is not ana's any more", func(string) (*api.ItemSheet, error) { return sheetOf("a1") },
+			[]string{"does not count", "What you typed\nlevel: 2 report: two floors, <smoke>"}},
+		{"it is nowhere", func(string) (*api.ItemSheet,
+			error) {
+			return nil, api.Errorf(api.NotFound, "there is no item")
+		}, []string{"there is no item", "This is not on your list any more",
+			"What you typed\nlevel: 2 report: two floors, <smoke>"}},
+		{"its holder is away", func(string) (*api.ItemSheet, error) { return &api.ItemSheet{Item: work()[1]}, nil },
+			[]string{"does not count", "engine-7 holds this and cannot be asked now", "two floors, <smoke>"}},
 	} {
 		f := brigade()
 		f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) { return tt.sheet(q.Item) }
@@ -399,15 +454,23 @@ func TestAnItemThatIsGoneMeanwhile(t *testing.T) {
 	}
 	// To take what is gone leads back to the list, with the reason.
 	f := brigade()
-	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, api.Errorf(api.Refused, "bia has procedure-1") }
+	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item,
+		error) {
+		return nil, api.Errorf(api.Refused, "bia has procedure-1")
+	}
 	w := post(t, newPage(f), sent(httpapi.Good), "en", "/items/a1/take", nil)
-	if text := prose(w.Body.String()); w.Code != http.StatusConflict || !strings.Contains(text, "bia has procedure-1\n") || !strings.Contains(text, "My work") {
+	if text := prose(w.Body.String()); w.Code != http.StatusConflict ||
+		!strings.Contains(text, "bia has procedure-1\n") || !strings.Contains(text, "My work") {
 		t.Errorf("%d\n%s", w.Code, text)
 	}
 	// A cause inside the node is not shown.
-	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, errors.New("badger: value log 7 is broken") }
+	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item,
+		error) {
+		return nil, errors.New("badger: value log 7 is broken")
+	}
 	w = post(t, newPage(f), sent(httpapi.Good), "en", "/items/a1/take", nil)
-	if text := prose(w.Body.String()); w.Code != 500 || !strings.Contains(text, "Something went wrong inside the node.") || strings.Contains(text, "badger") {
+	if text := prose(w.Body.String()); w.Code != 500 ||
+		!strings.Contains(text, "Something went wrong inside the node.") || strings.Contains(text, "badger") {
 		t.Errorf("%d\n%s", w.Code, text)
 	}
 }
@@ -452,24 +515,36 @@ func TestStartingAWorkflow(t *testing.T) {
 	}
 	p := newPage(f)
 	text := prose(get(t, p, "/workflows/flood@9f2c", "en").Body.String())
-	if place, boats := strings.Index(text, "Where the water is (needed)\n"), strings.Index(text, "boats\n0 or more"); place < 0 || boats < place {
+	if place, boats := strings.Index(text, "Where the water is (needed)\n"),
+		strings.Index(text, "boats\n0 or more"); place < 0 || boats < place {
 		t.Errorf("the form:\n%s", text)
 	}
-	w := post(t, p, sent(httpapi.Good), "en", "/workflows/flood@9f2c", url.Values{"data.place": {""}, "data.boats": {"-1"}})
-	if text := prose(w.Body.String()); w.Code != 400 || !strings.Contains(text, "Where the water is: this is needed\n") || !strings.Contains(text, "boats: out of range: 0 or more\n") {
+	w := post(t, p, sent(httpapi.Good), "en", "/workflows/flood@9f2c",
+		url.Values{"data.place": {""}, "data.boats": {"-1"}})
+	if text := prose(w.Body.String()); w.Code != 400 ||
+		!strings.Contains(text, "Where the water is: this is needed\n") ||
+		!strings.Contains(text, "boats: out of range: 0 or more\n") {
 		t.Errorf("%d\n%s", w.Code, text)
 	}
-	w = post(t, p, sent(httpapi.Good), "en", "/workflows/flood@9f2c", url.Values{"data.place": {"Rua das Águas"}, "data.boats": {"3"}, "responsible": {"bia"}, "wait-for-role": {"yes"}})
+	w = post(t, p, sent(httpapi.Good), "en", "/workflows/flood@9f2c",
+		url.Values{
+			"data.place": {"Rua das Águas"}, "data.boats": {"3"}, "responsible": {"bia"}, "wait-for-role": {"yes"},
+		})
 	text = follow(t, p, w, "en")
-	want := api.StartRequest{Workflow: "flood@9f2c", User: "id-of-ana", Input: map[string]string{"place": "Rua das Águas", "boats": "3"}, Responsible: "bia", WaitForRole: true}
-	if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(text, "Started: flood. Nobody else knows of it yet") {
+	want := api.StartRequest{
+		Workflow: "flood@9f2c", User: "id-of-ana", Input: map[string]string{"place": "Rua das Águas", "boats": "3"},
+		Responsible: "bia", WaitForRole: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" ||
+		!strings.Contains(text, "Started: flood. Nobody else knows of it yet") {
 		t.Errorf("%s\n%s", diff, text)
 	}
 	f.OnStart = func(api.StartRequest) (*api.Started, error) {
 		return nil, api.Errorf(api.NotAllowed, "only a commander starts it")
 	}
 	w = post(t, p, sent(httpapi.Good), "en", "/workflows/flood@9f2c", url.Values{"data.place": {"Rua das Águas"}})
-	if body := w.Body.String(); w.Code != 403 || !strings.Contains(body, "only a commander starts it") || !strings.Contains(body, "Rua das Águas") {
+	if body := w.Body.String(); w.Code != 403 || !strings.Contains(body, "only a commander starts it") ||
+		!strings.Contains(body, "Rua das Águas") {
 		t.Errorf("%d\n%s", w.Code, prose(body))
 	}
 }
@@ -478,12 +553,18 @@ func TestStartingAWorkflow(t *testing.T) {
 func TestControlsGiveBackWhatTheyShow(t *testing.T) {
 	for _, l := range languages {
 		for _, f := range []api.Field{
-			{Name: "a", Type: "string", Value: " a\nb \"c\""}, {Name: "a", Type: "integer", Value: int64(-5)}, {Name: "a", Type: "integer", Value: 5.0},
+			{Name: "a", Type: "string", Value: " a\nb \"c\""}, {Name: "a", Type: "integer", Value: int64(-5)},
+			{Name: "a", Type: "integer", Value: 5.0},
 			{Name: "a", Type: "number", Value: 0.25}, {Name: "a", Type: "boolean", Value: false},
-			{Name: "a", Type: "time", Value: "2026-07-01T08:00:00Z"}, {Name: "a", Type: "list", Value: []any{"x", "y z"}}, {Name: "a", Type: "list", Value: []any{1.5, 2.0}},
-			{Name: "a", Type: "list", Value: []any{"1", "true", " x", ""}}, {Name: "a", Type: "list", Value: []any{true, nil}}, {Name: "a", Type: "list", Value: []any{[]any{1.0}, map[string]any{"b": "c"}}},
-			{Name: "a", Type: "map", Value: map[string]any{"k": "v", "n": 1.5}}, {Name: "a", Type: "map", Value: map[string]any{"k=": "v", "n": "1"}},
-			{Name: "a", Type: "map", Value: map[string]any{"[": "{"}}, {Name: "a", Type: "number", Value: 2.0, Enum: []any{1.0, 2.0, 2.5}},
+			{Name: "a", Type: "time", Value: "2026-07-01T08:00:00Z"},
+			{Name: "a", Type: "list", Value: []any{"x", "y z"}}, {Name: "a", Type: "list", Value: []any{1.5, 2.0}},
+			{Name: "a", Type: "list", Value: []any{"1", "true", " x", ""}},
+			{Name: "a", Type: "list", Value: []any{true, nil}},
+			{Name: "a", Type: "list", Value: []any{[]any{1.0}, map[string]any{"b": "c"}}},
+			{Name: "a", Type: "map", Value: map[string]any{"k": "v", "n": 1.5}},
+			{Name: "a", Type: "map", Value: map[string]any{"k=": "v", "n": "1"}},
+			{Name: "a", Type: "map", Value: map[string]any{"[": "{"}},
+			{Name: "a", Type: "number", Value: 2.0, Enum: []any{1.0, 2.0, 2.5}},
 		} {
 			c := l.control(f, nil)
 			v, wrong := l.read(f, c.Text)
@@ -503,10 +584,14 @@ func TestInstancesAreFilteredAndPaged(t *testing.T) {
 		query, found string
 		cards        int
 	}{
-		{"", "1 to 50 of 8000", 50}, {"?page=2", "51 to 100 of 8000", 50}, {"?page=160", "7951 to 8000 of 8000", 50}, {"?page=9999", "7951 to 8000 of 8000", 50},
-		{"?page=-1", "1 to 50 of 8000", 50}, {"?page=x", "1 to 50 of 8000", 50}, {"?state=all", "1 to 50 of 10000", 50}, {"?state=needs", "1 to 50 of 100", 50}, {"?state=needs&page=2", "51 to 100 of 100", 50},
-		{"?state=succeeded", "1 to 50 of 2000", 50}, {"?state=nonsense", "1 to 50 of 8000", 50}, {"?q=street+777", "1 to 17 of 17", 17}, {"?q=HARBOUR+7777", "1 to 1 of 1", 1},
-		{"?q=Zo%C3%AB", "1 to 50 of 8000", 50}, {"?workflow=flood&state=all", "1 to 50 of 5000", 50}, {"?all", "1 to 50 of 10000", 50},
+		{"", "1 to 50 of 8000", 50}, {"?page=2", "51 to 100 of 8000", 50}, {"?page=160", "7951 to 8000 of 8000", 50},
+		{"?page=9999", "7951 to 8000 of 8000", 50},
+		{"?page=-1", "1 to 50 of 8000", 50}, {"?page=x", "1 to 50 of 8000", 50}, {"?state=all", "1 to 50 of 10000", 50},
+		{"?state=needs", "1 to 50 of 100", 50}, {"?state=needs&page=2", "51 to 100 of 100", 50},
+		{"?state=succeeded", "1 to 50 of 2000", 50}, {"?state=nonsense", "1 to 50 of 8000", 50},
+		{"?q=street+777", "1 to 17 of 17", 17}, {"?q=HARBOUR+7777", "1 to 1 of 1", 1},
+		{"?q=Zo%C3%AB", "1 to 50 of 8000", 50}, {"?workflow=flood&state=all", "1 to 50 of 5000", 50},
+		{"?all", "1 to 50 of 10000", 50},
 	} {
 		began := time.Now()
 		body := get(t, p, "/instances"+tt.query, "en").Body.String()
@@ -528,7 +613,10 @@ func many(n int) *apitest.Fake {
 	f := brigade()
 	var list []api.InstanceSummary
 	for i := range n {
-		in := api.InstanceSummary{ID: "id" + strings.Repeat("0", 5) + itoa(i), Workflow: "fire-call", State: "running", Subject: "Harbour Street " + itoa(i) + ", Zoë", Started: at(0), Tasks: 5, At: []string{"reserve"}}
+		in := api.InstanceSummary{
+			ID: "id" + strings.Repeat("0", 5) + itoa(i), Workflow: "fire-call", State: "running",
+			Subject: "Harbour Street " + itoa(i) + ", Zoë", Started: at(0), Tasks: 5, At: []string{"reserve"},
+		}
 		if i%2 == 0 {
 			in.Workflow = "flood"
 		}
@@ -549,7 +637,10 @@ func many(n int) *apitest.Fake {
 	f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) {
 		items := make([]api.Item, n)
 		for i := range items {
-			items[i] = api.Item{ID: "i" + itoa(i), Instance: id, Workflow: "fire-call", Task: "look", State: api.ItemReady, Partner: "station", Delivered: true}
+			items[i] = api.Item{
+				ID: "i" + itoa(i), Instance: id, Workflow: "fire-call", Task: "look", State: api.ItemReady,
+				Partner: "station", Delivered: true,
+			}
 		}
 		return items, nil
 	}
@@ -559,7 +650,9 @@ func many(n int) *apitest.Fake {
 // Home shows of very much work what a phone takes, and says how much more there is.
 func TestHomeWithVeryMuchWork(t *testing.T) {
 	body := get(t, newPage(many(10_000)), "/", "en").Body.String()
-	if n := strings.Count(body, `class="card"`); n != onHome || !strings.Contains(body, "9980 more are not shown here") || !strings.Contains(body, "And 80 more") || !strings.Contains(body, "And 7880 more") {
+	if n := strings.Count(body, `class="card"`); n != onHome ||
+		!strings.Contains(body, "9980 more are not shown here") || !strings.Contains(body, "And 80 more") ||
+		!strings.Contains(body, "And 7880 more") {
 		t.Errorf("%d items\n%s", n, prose(body))
 	}
 	if len(body) > 60_000 {

@@ -35,6 +35,8 @@ type Need struct {
 	Kind   string
 	Number uint32              // of tasks or incidents
 	Tasks  []workflow.TaskName // the first of them, MaxNeeds at most
+	// Presumed of them are only presumed to have failed: nobody can order anything about those.
+	Presumed uint32
 }
 
 // Limits of a report.
@@ -48,11 +50,14 @@ const (
 func (r *Report) check() error {
 	switch {
 	case len(r.Workflow) > maxName || len(r.State) > maxName:
-		return fmt.Errorf("a report with a workflow's name of %d bytes and a state of %d, at most %d", len(r.Workflow), len(r.State), maxName)
+		return fmt.Errorf("a report with a workflow's name of %d bytes and a state of %d, at most %d", len(r.Workflow),
+			len(r.State), maxName)
 	case len(r.At) > MaxReported || len(r.Participants) > MaxReported:
-		return fmt.Errorf("a report that names %d and %d partners, at most %d", len(r.At), len(r.Participants), MaxReported)
+		return fmt.Errorf("a report that names %d and %d partners, at most %d", len(r.At), len(r.Participants),
+			MaxReported)
 	case r.Started < 0 || r.Started > MaxWall || r.Ended < 0 || r.Ended > MaxWall:
-		return fmt.Errorf("a report of an instance from %d to %d ms since 1970: want the years 1970 to 9999", r.Started, r.Ended)
+		return fmt.Errorf("a report of an instance from %d to %d ms since 1970: want the years 1970 to 9999", r.Started,
+			r.Ended)
 	case len(r.Needs) > MaxNeeds:
 		return fmt.Errorf("a report that needs people for %d reasons, at most %d", len(r.Needs), MaxNeeds)
 	case r.Done > r.Tasks:
@@ -75,7 +80,11 @@ func (r *Report) check() error {
 
 func (n *Need) check() error {
 	if len(n.Kind) > maxName || len(n.Tasks) > MaxNeeds {
-		return fmt.Errorf("a need with a kind of %d bytes and %d tasks, at most %d and %d", len(n.Kind), len(n.Tasks), maxName, MaxNeeds)
+		return fmt.Errorf("a need with a kind of %d bytes and %d tasks, at most %d and %d", len(n.Kind), len(n.Tasks),
+			maxName, MaxNeeds)
+	}
+	if n.Presumed > n.Number {
+		return fmt.Errorf("a need of %d, of which %d are presumed", n.Number, n.Presumed)
 	}
 	for _, t := range n.Tasks {
 		if len(t) > maxName {
@@ -94,7 +103,7 @@ func (r *Report) Size() int {
 		}
 	}
 	for _, x := range r.Needs {
-		n += 16 + len(x.Kind)
+		n += 21 + len(x.Kind)
 		for _, t := range x.Tasks {
 			n += 3 + len(t)
 		}

@@ -91,7 +91,8 @@ func TestTimesOfReports(t *testing.T) {
 	for _, c := range []struct {
 		started, ended int64
 		good           bool
-	}{{0, 0, true}, {1, wire.MaxWall, true}, {math.MaxInt64, 0, false}, {-1, 0, false}, {1, wire.MaxWall + 1, false}, {1, math.MinInt64, false}} {
+	}{{0, 0, true}, {1, wire.MaxWall, true}, {math.MaxInt64, 0, false}, {-1, 0, false}, {1, wire.MaxWall + 1, false},
+		{1, math.MinInt64, false}} {
 		r := report()
 		r.Started, r.Ended = c.started, c.ended
 		frame, err := wire.Encode(&wire.Message{Reports: []wire.Report{r}})

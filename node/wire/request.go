@@ -38,7 +38,8 @@ type TooLong struct {
 
 // Error implements error.
 func (e *TooLong) Error() string {
-	return fmt.Sprintf("%s would have %d bytes, at most %d: shorten %s, which has %d", e.What, e.Bytes, e.Most, e.Part, e.Of)
+	return fmt.Sprintf("%s would have %d bytes, at most %d: shorten %s, which has %d", e.What, e.Bytes, e.Most, e.Part,
+		e.Of)
 }
 
 // encode writes a request: a version byte and CBOR, as a frame.

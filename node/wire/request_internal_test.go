@@ -42,7 +42,8 @@ func TestWritersOfRequestsHoldToWhatReadersTake(t *testing.T) {
 			f := k.of.Field(i)
 			text := f.Type.Kind() == reflect.String || f.Type.Kind() == reflect.Slice
 			if text != (f.Tag.Get("people") != "") {
-				t.Errorf("%s: %s can have any length: %t, and people call it %q", name, f.Name, text, f.Tag.Get("people"))
+				t.Errorf("%s: %s can have any length: %t, and people call it %q", name, f.Name, text,
+					f.Tag.Get("people"))
 			}
 			if !text {
 				continue

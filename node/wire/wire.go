@@ -211,7 +211,7 @@ type Refusal struct {
 	// Closing is the signed summary of an instance that was RefusedClosed, if one is
 	// kept still.
 	Closing []byte
-	// Author is whose facts were RefusedFacts, or are TakesFacts.
+	// Author is whose facts were RefusedFacts, or are TakesFacts; who is the RefusedStranger.
 	Author workflow.PartnerID
 }
 
@@ -248,8 +248,11 @@ const (
 	RefusedFacts
 	// TakesFacts: there is room now for what an author has written and was RefusedFacts.
 	TakesFacts
+	// RefusedStranger: an author of its facts is not on that node's partner list. The
+	// sender, which knows the author, shows the author's certificate.
+	RefusedStranger
 
-	lastRefused = TakesFacts
+	lastRefused = RefusedStranger
 )
 
 // Definition is what an author says of a definition that the mesh shares.
@@ -467,7 +470,8 @@ func DecodeFacts(f *Facts, v Verifier) ([]choreo.Received, error) {
 		}
 		out[i] = choreo.Received{Fact: fact, ID: id, Raw: w.Raw, Att: w.Att}
 		if of := out[i].Instance(); of != f.Instance {
-			return nil, fmt.Errorf("%w: it is of instance %s, and came among the facts of %s", choreo.ErrFactInvalid, of, f.Instance)
+			return nil, fmt.Errorf("%w: it is of instance %s, and came among the facts of %s", choreo.ErrFactInvalid,
+				of, f.Instance)
 		}
 	}
 	vouched := make(map[choreo.FactID]workflow.PartnerID, len(out))

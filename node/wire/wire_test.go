@@ -46,7 +46,8 @@ func chainOf(t testing.TB, a author, bodies ...choreo.Body) (facts []wire.Fact, 
 	prev := choreo.FactID{}
 	for i, body := range bodies {
 		f := &choreo.Fact{
-			Format: choreo.FormatFact, Instance: workflow.InstanceID{1}, Chain: choreo.Chain{Author: a.id}, Seq: uint64(i + 1), Prev: prev,
+			Format: choreo.FormatFact, Instance: workflow.InstanceID{1}, Chain: choreo.Chain{Author: a.id},
+			Seq: uint64(i + 1), Prev: prev,
 			Seen: []choreo.Head{{Chain: choreo.Chain{Author: "genesis"}, Seq: 1}}, Body: body,
 		}
 		raw, id, err := f.Encode()
@@ -60,9 +61,10 @@ func chainOf(t testing.TB, a author, bodies ...choreo.Body) (facts []wire.Fact, 
 
 func report() wire.Report {
 	return wire.Report{
-		Instance: workflow.InstanceID{1}, Definition: workflow.Hash{2}, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: 4, Ended: 5,
+		Instance: workflow.InstanceID{1}, Definition: workflow.Hash{2}, Workflow: "fire-call", Version: 3,
+		State: workflow.InstanceRunning, Started: 4, Ended: 5,
 		Facts: 6, Done: 7, Tasks: 8, At: []workflow.PartnerID{"a"}, Participants: []workflow.PartnerID{"a", "b"},
-		Needs: []wire.Need{{Kind: "failed", Number: 9, Tasks: []workflow.TaskName{"t"}}},
+		Needs: []wire.Need{{Kind: "failed", Number: 9, Tasks: []workflow.TaskName{"t"}, Presumed: 1}},
 	}
 }
 
@@ -72,8 +74,9 @@ func message(t testing.TB) *wire.Message {
 	facts[2].Att = newAuthor(1).attest(ids[2], ids[0])[0]
 	stamp := wire.DefinitionStamp{Claim: wire.ClaimOf(workflow.Hash{3}, "p"), Number: 2}
 	return &wire.Message{
-		Facts:       []wire.Facts{{Instance: workflow.InstanceID{1}, Definition: []byte("{}"), Facts: facts}},
-		Heads:       []wire.Heads{{Instance: workflow.InstanceID{1}, Incarnation: choreo.Incarnation{4}, Heads: []choreo.Head{{Chain: choreo.Chain{Author: "a"}, Seq: 7, ID: ids[1]}}, Mode: wire.Answer}},
+		Facts: []wire.Facts{{Instance: workflow.InstanceID{1}, Definition: []byte("{}"), Facts: facts}},
+		Heads: []wire.Heads{{Instance: workflow.InstanceID{1}, Incarnation: choreo.Incarnation{4},
+			Heads: []choreo.Head{{Chain: choreo.Chain{Author: "a"}, Seq: 7, ID: ids[1]}}, Mode: wire.Answer}},
 		Records:     [][]byte{{1, 2}},
 		Beats:       [][]byte{{3}},
 		Definitions: []wire.Definition{{Notices: [][]byte{{1}}, Canonical: []byte("{}")}},
@@ -119,12 +122,13 @@ func TestMessageSurvivesItsFrame(t *testing.T) {
 func TestVectors(t *testing.T) {
 	full := message(t)
 	messages := map[string]*wire.Message{
-		"empty": {}, "heads": {Heads: full.Heads}, "facts": {Facts: full.Facts}, "definitions": {Definitions: full.Definitions, Have: full.Have},
-		"partners": {Records: full.Records, Beats: full.Beats, Digest: full.Digest, Greeting: true, Wall: full.Wall},
-		"reports":  {Reports: full.Reports},
-		"pulse":    {Pulse: full.Pulse},
-		"ended":    {Ended: full.Ended},
-		"trust":    {Evictions: full.Evictions, Election: full.Election, Renewal: full.Renewal},
+		"empty": {}, "heads": {Heads: full.Heads}, "facts": {Facts: full.Facts},
+		"definitions": {Definitions: full.Definitions, Have: full.Have},
+		"partners":    {Records: full.Records, Beats: full.Beats, Digest: full.Digest, Greeting: true, Wall: full.Wall},
+		"reports":     {Reports: full.Reports},
+		"pulse":       {Pulse: full.Pulse},
+		"ended":       {Ended: full.Ended},
+		"trust":       {Evictions: full.Evictions, Election: full.Election, Renewal: full.Renewal},
 	}
 	datadriven.RunTest(t, "testdata/vectors.txt", func(t *testing.T, d *datadriven.TestData) string {
 		m := messages[d.Cmd]
@@ -172,27 +176,54 @@ func TestFramesThatAreRefused(t *testing.T) {
 		{"one part twice", []byte{wire.Version, 0xa2, 0x07, 0xf5, 0x07, 0xf5}, wire.ErrMalformed},
 		{"an array without length", []byte{wire.Version, 0xa1, 0x03, 0x9f, 0xff}, wire.ErrMalformed},
 		{"a tag", []byte{wire.Version, 0xa1, 0x08, 0xc2, 0x41, 0x01}, wire.ErrMalformed},
-		{"an array that promises too much", []byte{wire.Version, 0xa1, 0x03, 0x9a, 0xff, 0xff, 0xff, 0xff}, wire.ErrMalformed},
-		{"a string that promises too much", []byte{wire.Version, 0xa1, 0x08, 0x5a, 0xff, 0xff, 0xff, 0xff}, wire.ErrMalformed},
+		{"an array that promises too much", []byte{wire.Version, 0xa1, 0x03, 0x9a, 0xff, 0xff, 0xff, 0xff},
+			wire.ErrMalformed},
+		{"a string that promises too much", []byte{wire.Version, 0xa1, 0x08, 0x5a, 0xff, 0xff, 0xff, 0xff},
+			wire.ErrMalformed},
 		{"too many instances", many(&wire.Message{Heads: make([]wire.Heads, wire.MaxInstances+1)}), wire.ErrMalformed},
-		{"facts of too many instances", many(&wire.Message{Facts: make([]wire.Facts, wire.MaxInstances+1)}), wire.ErrMalformed},
-		{"a part of heads too many", many(&wire.Message{Heads: []wire.Heads{{Part: wire.MaxParts}}}), wire.ErrMalformed},
-		{"too many heads", many(&wire.Message{Heads: []wire.Heads{{Heads: make([]choreo.Head, wire.MaxHeads+1)}}}), wire.ErrMalformed},
-		{"more ages than records", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{1, 2}}), wire.ErrMalformed},
-		{"an age beyond all bounds", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{wire.MaxAge + 1}}), wire.ErrMalformed},
-		{"too many records", many(&wire.Message{Records: make([][]byte, wire.MaxRecords), Beats: make([][]byte, 1)}), wire.ErrMalformed},
-		{"a definition of nobody's", many(&wire.Message{Definitions: []wire.Definition{{Canonical: []byte("{}")}}}), wire.ErrMalformed},
-		{"too many notices", many(&wire.Message{Definitions: []wire.Definition{{Notices: make([][]byte, trust.MaxNotices+1)}}}), wire.ErrMalformed},
-		{"too large a definition", many(&wire.Message{Definitions: []wire.Definition{{Notices: [][]byte{{1}}, Canonical: make([]byte, wire.MaxDefinition+1)}}}), wire.ErrMalformed},
+		{"facts of too many instances", many(&wire.Message{Facts: make([]wire.Facts, wire.MaxInstances+1)}),
+			wire.ErrMalformed},
+		{"a part of heads too many", many(&wire.Message{Heads: []wire.Heads{{Part: wire.MaxParts}}}),
+			wire.ErrMalformed},
+		{"too many heads", many(&wire.Message{Heads: []wire.Heads{{Heads: make([]choreo.Head, wire.MaxHeads+1)}}}),
+			wire.ErrMalformed},
+		{"more ages than records", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{1, 2}}),
+			wire.ErrMalformed},
+		{"an age beyond all bounds", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{wire.MaxAge + 1}}),
+			wire.ErrMalformed},
+		{"too many records", many(&wire.Message{Records: make([][]byte, wire.MaxRecords), Beats: make([][]byte, 1)}),
+			wire.ErrMalformed},
+		{"a definition of nobody's", many(&wire.Message{Definitions: []wire.Definition{{Canonical: []byte("{}")}}}),
+			wire.ErrMalformed},
+		{"too many notices", many(&wire.Message{Definitions: []wire.Definition{{Notices: make([][]byte,
+			trust.MaxNotices+1)}}}), wire.ErrMalformed},
+		{"too large a definition", many(&wire.Message{Definitions: []wire.Definition{{Notices: [][]byte{{1}},
+			Canonical: make([]byte, wire.MaxDefinition+1)}}}), wire.ErrMalformed},
 		{"a digest that is too short", many(&wire.Message{Ended: []byte{1}}), wire.ErrMalformed},
 		{"too many reports", many(&wire.Message{Reports: make([]wire.Report, wire.MaxReports+1)}), wire.ErrMalformed},
-		{"a report that names too many partners", many(&wire.Message{Reports: []wire.Report{{At: make([]workflow.PartnerID, wire.MaxReported+1)}}}), wire.ErrMalformed},
-		{"a report with too long a name", many(&wire.Message{Reports: []wire.Report{{Workflow: workflow.Name(strings.Repeat("w", 257))}}}), wire.ErrMalformed},
-		{"a report with too long a partner", many(&wire.Message{Reports: []wire.Report{{At: []workflow.PartnerID{workflow.PartnerID(strings.Repeat("p", 257))}}}}), wire.ErrMalformed},
-		{"a report of too many needs", many(&wire.Message{Reports: []wire.Report{{Needs: make([]wire.Need, wire.MaxNeeds+1)}}}), wire.ErrMalformed},
-		{"a report of a need of too many tasks", many(&wire.Message{Reports: []wire.Report{{Needs: []wire.Need{{Tasks: make([]workflow.TaskName, wire.MaxNeeds+1)}}}}}), wire.ErrMalformed},
-		{"a report of more done than there is", many(&wire.Message{Reports: []wire.Report{{Done: 2, Tasks: 1}}}), wire.ErrMalformed},
-		{"a refusal of too long an author", many(&wire.Message{Refusals: []wire.Refusal{{Why: wire.RefusedFacts, Author: workflow.PartnerID(strings.Repeat("p", 257))}}}), wire.ErrMalformed},
+		{"a report that names too many partners",
+			many(&wire.Message{Reports: []wire.Report{{At: make([]workflow.PartnerID, wire.MaxReported+1)}}}),
+			wire.ErrMalformed},
+		{"a report with too long a name",
+			many(&wire.Message{Reports: []wire.Report{{Workflow: workflow.Name(strings.Repeat("w", 257))}}}),
+			wire.ErrMalformed},
+		{"a report with too long a partner",
+			many(&wire.Message{Reports: []wire.Report{{At: []workflow.PartnerID{
+				workflow.PartnerID(strings.Repeat("p", 257)),
+			}}}}), wire.ErrMalformed},
+		{"a report of too many needs", many(&wire.Message{Reports: []wire.Report{{Needs: make([]wire.Need,
+			wire.MaxNeeds+1)}}}), wire.ErrMalformed},
+		{"a report of a need of too many tasks",
+			many(&wire.Message{Reports: []wire.Report{{Needs: []wire.Need{{Tasks: make([]workflow.TaskName,
+				wire.MaxNeeds+1)}}}}}), wire.ErrMalformed},
+		{"a report of more presumed than there are",
+			many(&wire.Message{Reports: []wire.Report{{Needs: []wire.Need{{Number: 1, Presumed: 2}}}}}),
+			wire.ErrMalformed},
+		{"a report of more done than there is", many(&wire.Message{Reports: []wire.Report{{Done: 2, Tasks: 1}}}),
+			wire.ErrMalformed},
+		{"a refusal of too long an author",
+			many(&wire.Message{Refusals: []wire.Refusal{{Why: wire.RefusedFacts,
+				Author: workflow.PartnerID(strings.Repeat("p", 257))}}}), wire.ErrMalformed},
 		{"an unknown mode", many(&wire.Message{Heads: []wire.Heads{{Mode: wire.Answer + 1}}}), wire.ErrMalformed},
 	} {
 		if _, err := wire.Decode(c.frame); !errors.Is(err, c.want) {
@@ -244,20 +275,33 @@ func TestDecodeFacts(t *testing.T) {
 	}{
 		{"none", nil, nil},
 		{"a chain whose last is attested", []wire.Fact{mine[0], mine[1], with(mine[2], a.attest(ids[2])[0])}, nil},
-		{"each attested in one batch", []wire.Fact{with(mine[0], a.attest(ids...)[0]), with(mine[1], a.attest(ids...)[1]), with(mine[2], a.attest(ids...)[2])}, nil},
-		{"two chains", []wire.Fact{mine[0], his[0], with(his[1], b.attest(hisIDs[1])[0]), mine[1], with(mine[2], a.attest(ids[2])[0])}, nil},
-		{"a last without attestation", []wire.Fact{mine[0], with(mine[1], a.attest(ids[1])[0]), mine[2]}, choreo.ErrForged},
-		{"one chain vouched for, the other not", []wire.Fact{his[0], mine[0], with(mine[1], a.attest(ids[1])[0])}, choreo.ErrForged},
+		{"each attested in one batch", []wire.Fact{
+			with(mine[0], a.attest(ids...)[0]), with(mine[1], a.attest(ids...)[1]), with(mine[2], a.attest(ids...)[2]),
+		}, nil},
+		{"two chains", []wire.Fact{
+			mine[0], his[0], with(his[1], b.attest(hisIDs[1])[0]), mine[1], with(mine[2], a.attest(ids[2])[0]),
+		}, nil},
+		{"a last without attestation", []wire.Fact{mine[0], with(mine[1], a.attest(ids[1])[0]), mine[2]},
+			choreo.ErrForged},
+		{"one chain vouched for, the other not", []wire.Fact{his[0], mine[0], with(mine[1], a.attest(ids[1])[0])},
+			choreo.ErrForged},
 		{"attested by another", []wire.Fact{with(mine[0], b.attest(ids[0])[0])}, choreo.ErrForged},
 		{"another fact's attestation", []wire.Fact{mine[0], with(mine[1], a.attest(ids[0])[0])}, choreo.ErrForged},
 		{"a fact between missing", []wire.Fact{mine[0], with(mine[2], a.attest(ids[2])[0])}, choreo.ErrForged},
-		{"a fact that brings somebody in, attested itself", []wire.Fact{with(bringing[0], a.attest(bringingIDs[0])[0]), with(bringing[1], a.attest(bringingIDs[1])[0])}, nil},
-		{"a fact that brings somebody in, only a later one attested", []wire.Fact{bringing[0], with(bringing[1], a.attest(bringingIDs[1])[0])}, choreo.ErrForged},
+		{"a fact that brings somebody in, attested itself",
+			[]wire.Fact{with(bringing[0], a.attest(bringingIDs[0])[0]), with(bringing[1], a.attest(bringingIDs[1])[0])},
+			nil},
+		{"a fact that brings somebody in, only a later one attested",
+			[]wire.Fact{bringing[0], with(bringing[1], a.attest(bringingIDs[1])[0])}, choreo.ErrForged},
 		{"effects before causes", []wire.Fact{with(mine[1], a.attest(ids[1])[0]), mine[0]}, choreo.ErrForged},
-		{"a fact whose first attestation is wrong although a later one vouches", []wire.Fact{with(mine[0], b.attest(ids[0])[0]), with(mine[1], a.attest(ids[1])[0])}, choreo.ErrForged},
+		{"a fact whose first attestation is wrong although a later one vouches",
+			[]wire.Fact{with(mine[0], b.attest(ids[0])[0]), with(mine[1], a.attest(ids[1])[0])}, choreo.ErrForged},
 		{"no fact at all", []wire.Fact{{Raw: []byte{0xff}}}, choreo.ErrFactInvalid},
-		{"a fact of another instance", []wire.Fact{with(mine[0], a.attest(ids[0])[0]), {Raw: raw, Att: a.attest(elsewhere)[0]}}, choreo.ErrFactInvalid},
-		{"a fact that was changed", []wire.Fact{{Raw: flipped(mine[0].Raw), Att: a.attest(ids[0])[0]}}, choreo.ErrForged},
+		{"a fact of another instance", []wire.Fact{
+			with(mine[0], a.attest(ids[0])[0]), {Raw: raw, Att: a.attest(elsewhere)[0]},
+		}, choreo.ErrFactInvalid},
+		{"a fact that was changed", []wire.Fact{{Raw: flipped(mine[0].Raw), Att: a.attest(ids[0])[0]}},
+			choreo.ErrForged},
 	} {
 		got, err := wire.DecodeFacts(&wire.Facts{Instance: workflow.InstanceID{1}, Facts: c.facts}, verifier{})
 		if !errors.Is(err, c.want) {
@@ -287,12 +331,17 @@ func flipped(raw []byte) []byte {
 func TestAnotherCannotVouch(t *testing.T) {
 	a, b := newAuthor(1), newAuthor(2)
 	mine, ids := chain(t, a, 1)
-	f := &choreo.Fact{Format: choreo.FormatFact, Instance: workflow.InstanceID{1}, Chain: choreo.Chain{Author: b.id}, Seq: 2, Prev: ids[0], Body: choreo.Body{Seen: &choreo.Seen{}}}
+	f := &choreo.Fact{
+		Format: choreo.FormatFact, Instance: workflow.InstanceID{1}, Chain: choreo.Chain{Author: b.id}, Seq: 2,
+		Prev: ids[0], Body: choreo.Body{Seen: &choreo.Seen{}},
+	}
 	raw, id, err := f.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = wire.DecodeFacts(&wire.Facts{Instance: workflow.InstanceID{1}, Facts: []wire.Fact{mine[0], {Raw: raw, Att: b.attest(id)[0]}}}, verifier{})
+	_, err = wire.DecodeFacts(&wire.Facts{
+		Instance: workflow.InstanceID{1}, Facts: []wire.Fact{mine[0], {Raw: raw, Att: b.attest(id)[0]}},
+	}, verifier{})
 	if !errors.Is(err, choreo.ErrForged) {
 		t.Errorf("error %v, want ErrForged", err)
 	}
@@ -302,7 +351,9 @@ func TestAnotherCannotVouch(t *testing.T) {
 // again, or is refused with one of the two errors.
 func FuzzDecode(f *testing.F) {
 	full := message(f)
-	for _, m := range []*wire.Message{full, {}, {Greeting: true}, {Heads: full.Heads}, {Evictions: full.Evictions}, {Reports: full.Reports}} {
+	for _, m := range []*wire.Message{
+		full, {}, {Greeting: true}, {Heads: full.Heads}, {Evictions: full.Evictions}, {Reports: full.Reports},
+	} {
 		frame, err := wire.Encode(m)
 		if err != nil {
 			f.Fatal(err)
@@ -329,7 +380,8 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("the encoding is not stable (%v)", err)
 		}
 		for i := range m.Facts {
-			if _, err := wire.DecodeFacts(&m.Facts[i], verifier{}); err != nil && !errors.Is(err, choreo.ErrFactInvalid) && !errors.Is(err, choreo.ErrForged) {
+			if _, err := wire.DecodeFacts(&m.Facts[i], verifier{}); err != nil &&
+				!errors.Is(err, choreo.ErrFactInvalid) && !errors.Is(err, choreo.ErrForged) {
 				t.Fatalf("unexpected error of facts: %v", err)
 			}
 		}
@@ -347,7 +399,9 @@ func FuzzDecodeFacts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw, sig, sibling []byte, index uint32, at uint8) {
 		bent := &choreo.Attestation{Index: index, Path: bytes32(att.Path), Sig: sig}
 		copy(bent.Path[int(at)%len(bent.Path)][:], sibling)
-		got, err := wire.DecodeFacts(&wire.Facts{Instance: workflow.InstanceID{1}, Facts: []wire.Fact{facts[0], facts[1], {Raw: raw, Att: bent}}}, verifier{})
+		got, err := wire.DecodeFacts(&wire.Facts{
+			Instance: workflow.InstanceID{1}, Facts: []wire.Fact{facts[0], facts[1], {Raw: raw, Att: bent}},
+		}, verifier{})
 		if err != nil {
 			if !errors.Is(err, choreo.ErrFactInvalid) && !errors.Is(err, choreo.ErrForged) {
 				t.Fatalf("unexpected error %v", err)
@@ -365,10 +419,16 @@ func bytes32(in [][32]byte) [][32]byte { return append([][32]byte(nil), in...) }
 // TestPartsOfHeads: any number of heads is told in parts that a receiver takes, and
 // that make up the whole.
 func TestPartsOfHeads(t *testing.T) {
-	for _, n := range []int{0, 1, wire.MaxHeads, wire.MaxHeads + 1, 3*wire.MaxHeads + 7, wire.MaxHeads * wire.MaxParts} {
+	for _, n := range []int{
+		0, 1, wire.MaxHeads, wire.MaxHeads + 1, 3*wire.MaxHeads + 7, wire.MaxHeads * wire.MaxParts,
+	} {
 		all := wire.Heads{Instance: workflow.InstanceID{1}, Mode: wire.Ask}
 		for i := range n {
-			all.Heads = append(all.Heads, choreo.Head{Chain: choreo.Chain{Author: workflow.PartnerID(strings.Repeat("a", 52)), Incarnation: choreo.Incarnation{byte(i >> 8), byte(i)}}, Seq: 1})
+			all.Heads = append(all.Heads,
+				choreo.Head{Chain: choreo.Chain{
+					Author:      workflow.PartnerID(strings.Repeat("a", 52)),
+					Incarnation: choreo.Incarnation{byte(i >> 8), byte(i)},
+				}, Seq: 1})
 		}
 		var got []choreo.Head
 		parts := all.Parts()
@@ -402,7 +462,8 @@ func TestBundleTooLarge(t *testing.T) {
 	for range 3 {
 		f.Facts = append(f.Facts, wire.Fact{Raw: make([]byte, wire.MaxBundle/3+1)})
 	}
-	if _, err := wire.DecodeFacts(f, verifier{}); !errors.Is(err, choreo.ErrFactInvalid) || !strings.Contains(err.Error(), "at most 524288") {
+	if _, err := wire.DecodeFacts(f, verifier{}); !errors.Is(err, choreo.ErrFactInvalid) ||
+		!strings.Contains(err.Error(), "at most 524288") {
 		t.Errorf("decoding gives %v", err)
 	}
 }

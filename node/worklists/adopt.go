@@ -31,7 +31,8 @@ func (d *Desk) Adopt(ctx context.Context, in api.AdoptRequest) (*api.Adopted, er
 			return d.in.Instances.Kept(ctx, in.ID, ref, worklist.User(who.ID))
 		},
 		fits: func(p workflow.PartnerID, t *Target) bool {
-			return t.fits(in.ID) && t.Task != "" && t.Item.Slot != "" && t.At == p && ref != "" && strings.HasPrefix(hex.EncodeToString(t.Result[:]), ref)
+			return t.fits(in.ID) && t.Task != "" && t.Item.Slot != "" && t.At == p && ref != "" &&
+				strings.HasPrefix(hex.EncodeToString(t.Result[:]), ref)
 		},
 	})
 	if err != nil {
@@ -41,7 +42,10 @@ func (d *Desk) Adopt(ctx context.Context, in api.AdoptRequest) (*api.Adopted, er
 	if _, err := d.send(ctx, who, r, worklist.Adopt{Item: t.Item, Result: t.Result}); err != nil {
 		return nil, err
 	}
-	return &api.Adopted{ID: t.Instance.String(), Task: t.Task, Result: hex.EncodeToString(t.Result[:]), User: who.Name, At: d.in.Name(t.At)}, nil
+	return &api.Adopted{
+		ID: t.Instance.String(), Task: t.Task, Result: hex.EncodeToString(t.Result[:]), User: who.Name,
+		At: d.in.Name(t.At),
+	}, nil
 }
 
 // AnswerKept answers a partner which result a person at its node may adopt.

@@ -86,7 +86,8 @@ func (d *Desk) fresh(ctx context.Context, who users.Who, r *Row) (*Sheet, error)
 		return s, nil
 	}
 	if err := d.keepOver(was, now); err != nil {
-		return nil, api.Errorf(api.Failed, "%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
+		return nil, api.Errorf(api.Failed,
+			"%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
 	}
 	return s, nil
 }
@@ -103,7 +104,8 @@ func (s *Sheet) contents(who users.Who, r *Row) (out []Content) {
 		}
 		if f, err := workflow.ParseFile(fmt.Sprint(x.Value)); err == nil {
 			out = append(out, Content{
-				Instance: r.Instance, Name: workflow.DataName(x.Name), File: f, User: who.ID, At: r.At, Givers: s.Givers[x.Name],
+				Instance: r.Instance, Name: workflow.DataName(x.Name), File: f, User: who.ID, At: r.At,
+				Givers: s.Givers[x.Name],
 			})
 		}
 	}

@@ -90,7 +90,8 @@ func (d *Desk) AnswerClaim(from workflow.PartnerID, req []byte) ([]byte, error) 
 	if err != nil {
 		err = d.in.Explain(err)
 		if !errors.As(err, &out.Refusal) {
-			d.in.Log.Warn("a person's word could not be written down", "from", from, "instance", c.Instance, "error", err)
+			d.in.Log.Warn("a person's word could not be written down", "from", from, "instance", c.Instance,
+				"error", err)
 			return nil, errors.New("cannot write that down now")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -36,7 +37,8 @@ func (d *Desk) Claim(ctx context.Context, r api.ClaimRequest) ([]api.Item, error
 	case api.ClaimRelease:
 		err = d.giveBack(ctx, who, of)
 	default:
-		return nil, api.Errorf(api.Invalid, "to %q items: want %s, %s or %s", r.Claim, api.ClaimSelect, api.ClaimLock, api.ClaimRelease)
+		return nil, api.Errorf(api.Invalid, "to %q items: want %s, %s or %s", r.Claim, api.ClaimSelect, api.ClaimLock,
+			api.ClaimRelease)
 	}
 	if err != nil {
 		return nil, err
@@ -59,10 +61,12 @@ func (d *Desk) find(rows []Row, ref string) (found *Row, err error) {
 		case found.ID() == ref && r.ID() != ref, found.ID() == r.ID() && found.At == r.At:
 		case found.ID() == r.ID():
 			both := d.names([]workflow.PartnerID{found.At, r.At})
-			return nil, api.Errorf(api.Refused, "both %s and %s say that they hold %s, and one of them lies", both[0], both[1], r.Task).
+			return nil, api.Errorf(api.Refused, "both %s and %s say that they hold %s, and one of them lies", both[0],
+				both[1], r.Task).
 				WithHint("do it at a node that takes part in instance %s: that one knows who holds it", r.Instance)
 		default:
-			return nil, api.Errorf(api.Invalid, "several items begin with %s", ref).WithHint("mutirao worklist -o json shows the whole IDs")
+			return nil, api.Errorf(api.Invalid, "several items begin with %s", ref).
+				WithHint("mutirao worklist -o json shows the whole IDs")
 		}
 	}
 	if found == nil {
@@ -78,21 +82,29 @@ func (d *Desk) notFound(err error, ref string, silent []workflow.PartnerID) erro
 	if len(silent) == 0 || !errors.As(err, &e) || e.Code != api.NotFound {
 		return err
 	}
-	return api.Errorf(api.Refused, "no item %q is known here, and these did not answer, who may hold it: %s", ref, strings.Join(d.names(silent), ", ")).
+	return api.Errorf(api.Refused, "no item %q is known here, and these did not answer, who may hold it: %s", ref,
+		strings.Join(d.names(silent), ", ")).
 		WithHint("try again in a while; mutirao partners shows how they fare")
 }
 
 // take asks the holder for items: all of them, or nothing.
 func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist.Mode) error {
+	if mode == worklist.Lock && slices.ContainsFunc(of, func(r *Row) bool { return r.Mine != worklist.Lock }) {
+		if err := d.in.MayLock(); err != nil {
+			return err
+		}
+	}
 	g := worklist.Grant{Mode: mode, Lease: worklist.DefaultLease(mode)}
 	seen := map[worklist.Item]bool{}
 	for _, r := range of {
 		if r.Instance != of[0].Instance || r.At != of[0].At {
-			return api.Errorf(api.Refused, "these items are not all of one instance and with one partner, so they cannot be taken together").
+			return api.Errorf(api.Refused,
+				"these items are not all of one instance and with one partner, so they cannot be taken together").
 				WithHint("take them one after the other")
 		}
 		if r.Other != "" {
-			return api.Errorf(api.Refused, "%s has the task %s", d.in.People.Called(r.Other), r.Task).WithHint("mutirao worklist shows what is free")
+			return api.Errorf(api.Refused, "%s has the task %s", d.in.People.Called(r.Other), r.Task).
+				WithHint("mutirao worklist shows what is free")
 		}
 		if !seen[r.Item] {
 			seen[r.Item] = true
@@ -125,7 +137,9 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
 	for _, r := range of {
 		if r.Mine != worklist.Lock {
-			return api.Errorf(api.Failed, "%s is locked, but %s did not say so again: this device does not keep it for when it is out of reach", r.Task, r.At).
+			return api.Errorf(api.Failed,
+				"%s is locked, but %s did not say so again: this device does not keep it for when it is out of reach",
+				r.Task, r.At).
 				WithHint("lock it once more")
 		}
 		was := d.keptFor(who.ID, r.ID())
@@ -133,7 +147,8 @@ func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
 			continue // what was done of it waits to be handed in
 		}
 		if err := d.keepOver(was, keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r))); err != nil {
-			return api.Errorf(api.Failed, "%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
+			return api.Errorf(api.Failed,
+				"%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
 		}
 	}
 	return nil
@@ -164,7 +179,8 @@ func (d *Desk) notTheirs(who users.Who, r *Row) error {
 	if r.Other != "" {
 		return api.Errorf(api.Refused, "%s has the task %s, not %s", d.in.People.Called(r.Other), r.Task, who.Name)
 	}
-	return api.Errorf(api.Refused, "%s does not have %s", who.Name, r.Task).WithHint("take it first: mutirao worklist select %s", r.ID())
+	return api.Errorf(api.Refused, "%s does not have %s", who.Name, r.Task).
+		WithHint("take it first: mutirao worklist select %s", r.ID())
 }
 
 // Finish hands in what a person made of an item.
@@ -184,7 +200,10 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case in.Failed && strings.TrimSpace(in.Reason) == "":
 		return nil, api.Errorf(api.Invalid, "a failure needs a reason, for those who go on")
 	}
-	body := worklist.Result{Item: r.Item, Grant: r.Grant, Failed: in.Failed, Reason: in.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
+	body := worklist.Result{
+		Item: r.Item, Grant: r.Grant, Failed: in.Failed, Reason: in.Reason,
+		Outputs: map[workflow.DataName]workflow.Value{},
+	}
 	for n, text := range in.Outputs {
 		body.Outputs[workflow.DataName(n)] = text
 	}
@@ -194,7 +213,8 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	}
 	done, err := d.bring(ctx, r.At, c)
 	switch {
-	case (errors.Is(err, errAway) || errors.Is(err, errNoAnswer) || errors.Is(err, errPutOff)) && r.Mine == worklist.Lock:
+	case (errors.Is(err, errAway) || errors.Is(err, errNoAnswer) || errors.Is(err, errPutOff)) &&
+		r.Mine == worklist.Lock:
 		return d.later(who, r, c, body)
 	case err != nil:
 		return nil, d.inWords(r, err)
@@ -202,7 +222,8 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	d.delivered(keptOf(who, r, r.AsOf, nil))
 	d.forgetTaken(who, r)
 	if done.Kept != "" {
-		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.Task, Because(done.Kept)).
+		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.Task,
+			Because(done.Kept)).
 			WithHint("mutirao show %s shows it%s", r.Instance, d.whereShown(r))
 	}
 	out := d.item(who, r)
@@ -294,7 +315,9 @@ func (d *Desk) bring(ctx context.Context, at workflow.PartnerID, c wire.Spoken) 
 		return choreo.Claimed{}, fmt.Errorf("%w: its answer cannot be read", errPutOff)
 	}
 	if out.Refusal != nil {
-		return choreo.Claimed{}, refusal{api.Errorf(out.Refusal.Code, "%s", out.Refusal.Message).WithHint("%s", out.Refusal.Hint)}
+		return choreo.Claimed{}, refusal{
+			api.Errorf(out.Refusal.Code, "%s", out.Refusal.Message).WithHint("%s", out.Refusal.Hint),
+		}
 	}
 	return out.Claimed, nil
 }
@@ -311,13 +334,15 @@ func (d *Desk) inWords(r *Row, err error) error {
 	case errors.As(err, &no):
 		return no.said
 	case errors.Is(err, errAway) && d.away():
-		return api.Errorf(api.Refused, "%s holds %s, and this node is disconnected on purpose", d.in.Name(r.At), r.Task).
+		return api.Errorf(api.Refused, "%s holds %s, and this node is disconnected on purpose", d.in.Name(r.At),
+			r.Task).
 			WithHint("mutirao worklist reconnect; until then only locked items can be done")
 	case errors.Is(err, errAway):
 		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.Task).
 			WithHint("mutirao partners shows when it is back")
 	case errors.Is(err, errNoAnswer):
-		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.Task, err).WithHint("mutirao worklist shows what came of it")
+		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.Task, err).
+			WithHint("mutirao worklist shows what came of it")
 	case errors.Is(err, errPutOff):
 		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.Task, err).WithHint("try again in a while")
 	}

@@ -104,7 +104,8 @@ func (d *Desk) handIn(k *kept) error {
 	}
 	k.RefusedAt = d.in.Clock.Now().Wall.UnixMilli()
 	if err := d.keepOver(&was, k); err != nil { // unless the user did it again meanwhile
-		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", k.Refused, "error", err)
+		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", k.Refused,
+			"error", err)
 	}
 	return nil
 }

@@ -27,7 +27,9 @@ type halfMute struct {
 func (*halfMute) UpPeers() []workflow.PartnerID { return []workflow.PartnerID{"good", "mute"} }
 func (*halfMute) Up(workflow.PartnerID) bool    { return true }
 
-func (h *halfMute) Request(_ context.Context, p workflow.PartnerID, _ []string, _ string, _ []byte, wait time.Duration) ([]byte, error) {
+func (h *halfMute) Request(
+	_ context.Context, p workflow.PartnerID, _ []string, _ string, _ []byte, wait time.Duration,
+) ([]byte, error) {
 	h.mu.Lock()
 	h.asked[p]++
 	h.mu.Unlock()
@@ -50,7 +52,9 @@ func (wallClock) Now() moment.Now { return moment.Now{Wall: time.Now()} }
 func TestWhoDoesNotAnswerDelaysNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := &halfMute{asked: map[workflow.PartnerID]int{}, begun: time.Now()}
-		d, err := New(Surroundings{Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: peers, Waits: func() bool { return true }})
+		d, err := New(Surroundings{
+			Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: peers, Waits: func() bool { return true },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +64,9 @@ func TestWhoDoesNotAnswerDelaysNobody(t *testing.T) {
 		}
 		for i := range 20 {
 			at := []string{"mute", "good"}[i%2]
-			if err := d.keep(&kept{User: "bia", Task: "weigh", Slot: fmt.Sprintf("weigh-%d", i), At: at, Word: word, Done: int64(i)}); err != nil {
+			if err := d.keep(&kept{
+				User: "bia", Task: "weigh", Slot: fmt.Sprintf("weigh-%d", i), At: at, Word: word, Done: int64(i),
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -69,7 +75,8 @@ func TestWhoDoesNotAnswerDelaysNobody(t *testing.T) {
 			t.Errorf("what waits for who answers was handed in at %v", peers.when)
 		}
 		if peers.asked["mute"] != 2 || len(d.allKept("")) != 10 {
-			t.Errorf("who does not answer was asked %d times, and %d wait still", peers.asked["mute"], len(d.allKept("")))
+			t.Errorf("who does not answer was asked %d times, and %d wait still", peers.asked["mute"],
+				len(d.allKept("")))
 		}
 	})
 }

@@ -44,7 +44,8 @@ type Instances interface {
 	// node has, had, or may take: in one instance, or, with the zero ID, in all.
 	Items(ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID) ([]Row, error)
 	// Sheet is one of them, with what is needed to do it.
-	Sheet(ctx context.Context, person worklist.User, at workflow.PartnerID, id workflow.InstanceID, item string) (*Row, *Sheet, error)
+	Sheet(ctx context.Context, person worklist.User, at workflow.PartnerID, id workflow.InstanceID, item string) (*Row,
+		*Sheet, error)
 	// Claim has this node as the holder write down the word of a person at a partner's node. It
 	// returns when that is durable.
 	Claim(ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *choreo.Claim) (choreo.Claimed, error)
@@ -111,14 +112,17 @@ type Surroundings struct {
 	// Random gives so many random bytes.
 	Random func(n int) []byte
 	// Name is what people call a partner, Explain an error in words for people, and Known how old something
-	// is; empty: it is not old.
+	// is; empty: it is not old. Partner is whom people call so.
 	Name    func(workflow.PartnerID) string
+	Partner func(ref string) (workflow.PartnerID, error)
 	Explain func(error) error
 	Known   func(time.Time) string
 	// Has reports whether all of a file is here.
 	Has func(workflow.File) bool
 	// Away is since when this node is out of contact on purpose.
 	Away func() (since time.Time, away bool)
+	// MayLock is why this device locks nothing now; nil: it does.
+	MayLock func() error
 }
 
 // Rations of a member: lists that it asks for, and words that it brings.
@@ -153,8 +157,10 @@ func New(in Surroundings) (*Desk, error) {
 	d := &Desk{
 		in: in, lists: ration.New(listRation), claims: ration.New(claimRation), kept: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
-		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{}, seen: map[workflow.InstanceID]map[string]*marks{},
-		hands: map[string]*worklist.Hand{}, settings: map[string]setting{}, needs: map[string]map[string][]workflow.File{},
+		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{},
+		seen:  map[workflow.InstanceID]map[string]*marks{},
+		hands: map[string]*worklist.Hand{}, settings: map[string]setting{},
+		needs: map[string]map[string][]workflow.File{},
 	}
 	return d, errors.Join(d.load(), d.loadRead(), d.loadHands(), d.loadSettings())
 }

@@ -19,7 +19,8 @@ func (d *Desk) Extend(ctx context.Context, in api.ExtendRequest) (*api.Extended,
 	case in.Task == "":
 		return nil, api.Errorf(api.Invalid, "whose deadline is extended: want a task")
 	case (in.By == "") == (in.To == ""):
-		return nil, api.Errorf(api.Invalid, "a deadline is extended by a span (by), or to a point in time (to): want one of them")
+		return nil, api.Errorf(api.Invalid,
+			"a deadline is extended by a span (by), or to a point in time (to): want one of them")
 	}
 	who, err := d.in.People.Who(in.User)
 	if err != nil {
@@ -38,7 +39,9 @@ func (d *Desk) Extend(ctx context.Context, in api.ExtendRequest) (*api.Extended,
 	if err != nil {
 		return nil, err
 	}
-	out := &api.Extended{ID: t.Instance.String(), Task: in.Task, User: who.Name, Partner: d.in.Name(t.At), Already: done.Already}
+	out := &api.Extended{
+		ID: t.Instance.String(), Task: in.Task, User: who.Name, Partner: d.in.Name(t.At), Already: done.Already,
+	}
 	if due.At.IsZero() {
 		out.After = workflow.FormatDuration(due.After)
 	} else {
@@ -66,10 +69,14 @@ func later(t *Target, in api.ExtendRequest) (due worklist.Due, err error) {
 	case by > worklist.MaxDue:
 		return due, api.Errorf(api.Invalid, "by %s: want at most %s", in.By, workflow.FormatDuration(worklist.MaxDue))
 	case !t.Here:
-		return due, api.Errorf(api.Refused, "this node takes no part in instance %s, so it does not know the deadline of %s itself", t.Instance, in.Task).
+		return due, api.Errorf(api.Refused,
+			"this node takes no part in instance %s, so it does not know the deadline of %s itself", t.Instance,
+			in.Task).
 			WithHint("say to which point in time: --to 2026-07-01T08:00:00Z; or do it at a node that takes part")
 	case t.Due.IsZero():
-		return due, api.Errorf(api.Refused, "%s has no deadline now: there is none in its definition, or the data are not there from which it follows", in.Task).
+		return due, api.Errorf(api.Refused,
+			"%s has no deadline now: there is none in its definition, or the data are not there from which it follows",
+			in.Task).
 			WithHint("mutirao show says what has one; --to TIME gives it one that its definition lets depend on data")
 	case t.Due.After > 0:
 		return worklist.Due{After: t.Due.After + by}, nil

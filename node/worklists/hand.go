@@ -43,7 +43,8 @@ func DecodesSpot(b []byte) error {
 
 func spotOf(s worklist.Spot) spot {
 	return spot{
-		Instance: s.Instance, Assigned: s.Item.Assigned, Slot: string(s.Item.Slot), Row: s.Row, Part: s.Part, Count: s.Count, By: string(s.By),
+		Instance: s.Instance, Assigned: s.Item.Assigned, Slot: string(s.Item.Slot), Row: s.Row, Part: s.Part,
+		Count: s.Count, By: string(s.By),
 	}
 }
 

@@ -115,8 +115,10 @@ func readKept(b []byte) (*kept, error) {
 		return nil, err
 	}
 	return &kept{
-		User: before.User, Instance: before.Instance, Workflow: before.Workflow, Task: before.Task, Assigned: before.Assigned, Slot: before.Slot,
-		Role: before.Role, Priority: before.Priority, Offline: before.Offline, Since: before.Since, Known: before.Known, Grant: before.Grant, At: before.At,
+		User: before.User, Instance: before.Instance, Workflow: before.Workflow, Task: before.Task,
+		Assigned: before.Assigned, Slot: before.Slot,
+		Role: before.Role, Priority: before.Priority, Offline: before.Offline, Since: before.Since, Known: before.Known,
+		Grant: before.Grant, At: before.At,
 		Word: before.Word, What: before.What, Done: before.Done, Refused: before.Refused, RefusedAt: before.RefusedAt,
 	}, nil
 }
@@ -151,9 +153,11 @@ func (k *kept) row() Row {
 	m := k.more()
 	return Row{
 		Due: m.Due, DueAt: m.DueAt, Warnings: m.Warnings,
-		Doc: m.Doc, Subject: m.Subject, Ends: m.Ends, Until: m.Until, Instance: k.Instance, Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
+		Doc: m.Doc, Subject: m.Subject, Ends: m.Ends, Until: m.Until, Instance: k.Instance,
+		Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
-		Priority: k.Priority, Offline: k.Offline, Size: m.Size, Since: time.UnixMilli(k.Since).UTC(), Mine: worklist.Lock, Grant: k.Grant,
+		Priority: k.Priority, Offline: k.Offline, Size: m.Size, Since: time.UnixMilli(k.Since).UTC(),
+		Mine: worklist.Lock, Grant: k.Grant,
 		At: workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
 	}
 }
@@ -165,8 +169,10 @@ func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
 	}
 	return &kept{
 		More: seen,
-		User: who.ID, Instance: r.Instance, Workflow: string(r.Workflow), Task: string(r.Task), Assigned: r.Item.Assigned, Slot: string(r.Item.Slot),
-		Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since.UnixMilli(), Known: now.UnixMilli(), Grant: r.Grant, At: string(r.At),
+		User: who.ID, Instance: r.Instance, Workflow: string(r.Workflow), Task: string(r.Task),
+		Assigned: r.Item.Assigned, Slot: string(r.Item.Slot),
+		Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since.UnixMilli(),
+		Known: now.UnixMilli(), Grant: r.Grant, At: string(r.At),
 	}
 }
 
@@ -283,7 +289,9 @@ func (d *Desk) allKept(user string) (out []*kept) {
 			out = append(out, &is)
 		}
 	}
-	slices.SortFunc(out, func(a, b *kept) int { return cmp.Or(cmp.Compare(a.Done, b.Done), bytes.Compare(a.key(), b.key())) })
+	slices.SortFunc(out, func(a, b *kept) int {
+		return cmp.Or(cmp.Compare(a.Done, b.Done), bytes.Compare(a.key(), b.key()))
+	})
 	return out
 }
 

@@ -17,12 +17,15 @@ func TestWhatIsStoredIsReadBack(t *testing.T) {
 
 // What a version kept that knew nothing of forms is read as it was meant.
 func TestWhatWasKeptBeforeIsRead(t *testing.T) {
-	was := keptBefore{User: "u", Task: "feed", Slot: "feed", At: "base", Word: []byte{1}, What: "completed", Done: 7, RefusedAt: 9}
+	was := keptBefore{
+		User: "u", Task: "feed", Slot: "feed", At: "base", Word: []byte{1}, What: "completed", Done: 7, RefusedAt: 9,
+	}
 	k, err := readKept(codec.Encode(was))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k.User != "u" || k.Task != "feed" || k.At != "base" || k.What != "completed" || k.Done != 7 || k.RefusedAt != 9 || k.more().Sheet != nil {
+	if k.User != "u" || k.Task != "feed" || k.At != "base" || k.What != "completed" || k.Done != 7 ||
+		k.RefusedAt != 9 || k.more().Sheet != nil {
 		t.Errorf("it is read as %+v", k)
 	}
 	if _, err := readKept([]byte{0x81, 0}); err == nil {
@@ -40,7 +43,8 @@ func TestTheFormIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	row, m := back.row(), back.more()
-	if row.Doc != r.Doc || row.Subject != r.Subject || row.Ends != r.Ends || !row.Until.Equal(until) || len(m.Sheet.Fields) != 1 {
+	if row.Doc != r.Doc || row.Subject != r.Subject || row.Ends != r.Ends || !row.Until.Equal(until) ||
+		len(m.Sheet.Fields) != 1 {
 		t.Errorf("it comes back as %+v with %+v", row, m)
 	}
 }

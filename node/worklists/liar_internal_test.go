@@ -39,7 +39,9 @@ func (p *partners) Up(id workflow.PartnerID) bool { return p.answers[id] != nil 
 
 func (*partners) Refuse(string, workflow.PartnerID) {}
 
-func (p *partners) Request(_ context.Context, id workflow.PartnerID, _ []string, protocol string, req []byte, _ time.Duration) ([]byte, error) {
+func (p *partners) Request(
+	_ context.Context, id workflow.PartnerID, _ []string, protocol string, req []byte, _ time.Duration,
+) ([]byte, error) {
 	if protocol == ProtocolClaim {
 		c, err := wire.DecodeSpoken(req)
 		if err != nil {
@@ -99,12 +101,17 @@ func (onlyBia) Speak(users.Who, [sha256.Size]byte) ([]byte, error) { return []by
 // afar is a desk at a node that takes part in nothing, with partners that answer as they like.
 func afar(t *testing.T) (*Desk, *partners, *nothing) {
 	t.Helper()
-	p := &partners{answers: map[workflow.PartnerID]func(string, []byte) any{}, words: map[workflow.PartnerID][]wire.Spoken{}}
+	p := &partners{
+		answers: map[workflow.PartnerID]func(string, []byte) any{}, words: map[workflow.PartnerID][]wire.Spoken{},
+	}
 	n := &nothing{}
 	d, err := New(Surroundings{
-		Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: p, People: onlyBia{}, Instances: n, Waits: func() bool { return false },
-		Nudge: func() {}, Random: func(n int) []byte { return make([]byte, n) }, Name: func(p workflow.PartnerID) string { return string(p) },
-		Explain: func(err error) error { return err }, Known: func(time.Time) string { return "" }, Has: func(workflow.File) bool { return false },
+		Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: p, People: onlyBia{}, Instances: n,
+		Waits: func() bool { return false },
+		Nudge: func() {}, Random: func(n int) []byte { return make([]byte, n) },
+		Name:    func(p workflow.PartnerID) string { return string(p) },
+		Explain: func(err error) error { return err }, Known: func(time.Time) string { return "" },
+		Has:  func(workflow.File) bool { return false },
 		Away: func() (time.Time, bool) { return time.Time{}, false },
 	})
 	if err != nil {
@@ -126,7 +133,8 @@ func lists(rows ...Row) func(string, []byte) any {
 // weigh is an item of a task that may be done out of reach.
 func weigh(mine worklist.Mode) Row {
 	return Row{
-		Instance: workflow.InstanceID{7}, Workflow: "rota", Task: "weigh", Item: worklist.Item{Slot: "weigh"}, Offline: true, Mine: mine,
+		Instance: workflow.InstanceID{7}, Workflow: "rota", Task: "weigh", Item: worklist.Item{Slot: "weigh"},
+		Offline: true, Mine: mine,
 		Grant: worklist.ID{1}, Since: time.Now(),
 	}
 }
@@ -164,7 +172,8 @@ func TestWhoListsWhatAnotherHoldsGetsNoResult(t *testing.T) {
 		p.answers["liar"] = lists(weigh(worklist.Lock))
 		out, err := d.Finish(t.Context(), api.ItemResult{Item: item.ID()})
 		if err != nil || out.Delivered || out.Partner != "base" || len(p.words["liar"]) > 0 {
-			t.Fatalf("listed before: %t; what was done is %+v, %v, and the liar got %d words", before, out, err, len(p.words["liar"]))
+			t.Fatalf("listed before: %t; what was done is %+v, %v, and the liar got %d words", before, out, err,
+				len(p.words["liar"]))
 		}
 		if box := d.Outbox(); len(box) != 1 || !slices.Equal(box[0].WaitsFor, []string{"base"}) {
 			t.Errorf("the outbox is %+v", box)
@@ -223,13 +232,15 @@ func targets(t Target) func(string, []byte) any {
 func TestForgedTargets(t *testing.T) {
 	id, result := workflow.InstanceID{0xab, 1}, worklist.ID{0xcd, 2}
 	other := workflow.InstanceID{0xab, 9}
-	cancel, adopt := Target{Instance: id, At: "base"}, Target{Instance: id, Task: "weigh", Item: worklist.Item{Slot: "weigh"}, At: "base", Result: result}
+	cancel, adopt := Target{Instance: id, At: "base"},
+		Target{Instance: id, Task: "weigh", Item: worklist.Item{Slot: "weigh"}, At: "base", Result: result}
 	stop := Target{Instance: id, Task: "weigh", Item: worklist.Item{Slot: "weigh"}, At: "base"}
 	change := func(t Target, by func(*Target)) *Target { by(&t); return &t }
 	whole, name := id.String(), hex.EncodeToString(result[:])
 	ordering := func(ref, what string) func(*Desk) error {
 		return func(d *Desk) error {
-			_, err := d.Order(context.Background(), api.TaskOrder{ID: ref, Order: what, Task: map[string]workflow.TaskName{api.TaskStop: "weigh"}[what]})
+			_, err := d.Order(context.Background(),
+				api.TaskOrder{ID: ref, Order: what, Task: map[string]workflow.TaskName{api.TaskStop: "weigh"}[what]})
 			return err
 		}
 	}
@@ -249,20 +260,32 @@ func TestForgedTargets(t *testing.T) {
 		{"cancel", ordering(whole, api.TaskCancel), &cancel, nil, everywhere, ""},
 		{"cancel, in short", ordering(whole[:8], api.TaskCancel), &cancel, nil, everywhere, "only base says something"},
 		{"cancel, in short, of what is known", ordering(whole[:8], api.TaskCancel), &cancel, nil, id, ""},
-		{"another instance", ordering(whole[:2], api.TaskCancel), nil, change(cancel, func(t *Target) { t.Instance, t.At = other, "liar" }), everywhere, "only liar says something"},
-		{"another instance than is known", ordering(whole[:2], api.TaskCancel), nil, change(cancel, func(t *Target) { t.Instance, t.At = other, "liar" }), id, "only liar says something"},
-		{"an item of a whole instance", ordering(whole, api.TaskCancel), nil, change(cancel, func(t *Target) { t.Item.Assigned, t.At = [32]byte{1}, "liar" }), everywhere, "takes no part"},
-		{"of another workflow", ordering(whole, api.TaskCancel), &cancel, change(cancel, func(t *Target) { t.Workflow, t.At = "x", "liar" }), everywhere, "do not agree"},
+		{"another instance", ordering(whole[:2], api.TaskCancel), nil,
+			change(cancel, func(t *Target) { t.Instance, t.At = other, "liar" }), everywhere,
+			"only liar says something"},
+		{"another instance than is known", ordering(whole[:2], api.TaskCancel), nil,
+			change(cancel, func(t *Target) { t.Instance, t.At = other, "liar" }), id, "only liar says something"},
+		{"an item of a whole instance", ordering(whole, api.TaskCancel), nil,
+			change(cancel, func(t *Target) { t.Item.Assigned, t.At = [32]byte{1}, "liar" }), everywhere,
+			"takes no part"},
+		{"of another workflow", ordering(whole, api.TaskCancel), &cancel,
+			change(cancel, func(t *Target) { t.Workflow, t.At = "x", "liar" }), everywhere, "do not agree"},
 		{"carried out by another", ordering(whole, api.TaskCancel), nil, &cancel, everywhere, "takes no part"},
 		{"adopt", adopting(whole, name), &adopt, nil, everywhere, ""},
 		{"adopt, in short", adopting(whole, name[:10]), &adopt, nil, everywhere, "only base says something"},
-		{"another result", adopting(whole, name[:10]), nil, change(adopt, func(t *Target) { t.Result[31], t.At = 1, "liar" }), everywhere, "only liar says something"},
-		{"two results", adopting(whole, name[:10]), &adopt, change(adopt, func(t *Target) { t.Result[31], t.At = 1, "liar" }), everywhere, "do not agree"},
-		{"a result of another task", adopting(whole, name), &adopt, change(adopt, func(t *Target) { t.Task, t.At = "feed", "liar" }), everywhere, "do not agree"},
-		{"adopted for nothing", adopting(whole, name), nil, change(adopt, func(t *Target) { t.Item, t.Task, t.At = worklist.Item{}, "", "liar" }), everywhere, "takes no part"},
+		{"another result", adopting(whole, name[:10]), nil,
+			change(adopt, func(t *Target) { t.Result[31], t.At = 1, "liar" }), everywhere, "only liar says something"},
+		{"two results", adopting(whole, name[:10]), &adopt,
+			change(adopt, func(t *Target) { t.Result[31], t.At = 1, "liar" }), everywhere, "do not agree"},
+		{"a result of another task", adopting(whole, name), &adopt,
+			change(adopt, func(t *Target) { t.Task, t.At = "feed", "liar" }), everywhere, "do not agree"},
+		{"adopted for nothing", adopting(whole, name), nil,
+			change(adopt, func(t *Target) { t.Item, t.Task, t.At = worklist.Item{}, "", "liar" }), everywhere,
+			"takes no part"},
 		{"stop", ordering(whole, api.TaskStop), &stop, nil, everywhere, ""},
 		{"stop, in short", ordering(whole[:8], api.TaskStop), &stop, nil, everywhere, "only base says something"},
-		{"the item of another task", ordering(whole, api.TaskStop), nil, change(stop, func(t *Target) { t.Item.Slot, t.At = "feed", "liar" }), everywhere, "in place of feed"},
+		{"the item of another task", ordering(whole, api.TaskStop), nil,
+			change(stop, func(t *Target) { t.Item.Slot, t.At = "feed", "liar" }), everywhere, "in place of feed"},
 	} {
 		d, p, n := afar(t)
 		n.heardOf = x.known
@@ -282,7 +305,9 @@ func TestForgedTargets(t *testing.T) {
 
 // message is one about an instance.
 func message(id workflow.InstanceID, task workflow.TaskName) Told {
-	return Told{worklist.Message{ID: worklist.MessageID{Instance: id, Type: worklist.TaskFailed, Item: worklist.Item{Slot: task}}, At: time.Now()}, "base"}
+	return Told{worklist.Message{ID: worklist.MessageID{
+		Instance: id, Type: worklist.TaskFailed, Item: worklist.Item{Slot: task},
+	}, At: time.Now()}, "base"}
 }
 
 // unread is how many messages bia has not read.
@@ -324,16 +349,18 @@ func TestWhatWasReadStaysRead(t *testing.T) {
 
 	for i := range maxMarks + 100 {
 		d.mu.Lock()
-		err := d.mark(users.Who{ID: "bia"}, map[workflow.InstanceID]map[string]bool{a: {all[0].ID.String(): true}}, map[workflow.InstanceID][]string{
-			a: {fmt.Sprintf("%064x", i)}, {byte(i), byte(i >> 8), 3}: {"00"},
-		})
+		err := d.mark(users.Who{ID: "bia"}, map[workflow.InstanceID]map[string]bool{a: {all[0].ID.String(): true}},
+			map[workflow.InstanceID][]string{
+				a: {fmt.Sprintf("%064x", i)}, {byte(i), byte(i >> 8), 3}: {"00"},
+			})
 		d.mu.Unlock()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	n.told = all[:1]
-	if m := d.seen[a]["bia"]; len(m.order) != maxMarks || len(m.has) != maxMarks || d.unreadNow(t) != 0 || len(d.seen) > maxMarked+2 {
+	if m := d.seen[a]["bia"]; len(m.order) != maxMarks || len(m.has) != maxMarks || d.unreadNow(t) != 0 ||
+		len(d.seen) > maxMarked+2 {
 		t.Errorf("of one instance %d are noted as read, of %d instances something", len(m.order), len(d.seen))
 	}
 }

@@ -141,7 +141,9 @@ func heldHere(self workflow.PartnerID, rows []Row) []Row {
 }
 
 // askAll asks the partners that are connected, some at a time. silent are those without an answer.
-func (d *Desk) askAll(ctx context.Context, who users.Who) (out map[workflow.PartnerID][]Row, silent []workflow.PartnerID) {
+func (d *Desk) askAll(
+	ctx context.Context, who users.Who,
+) (out map[workflow.PartnerID][]Row, silent []workflow.PartnerID) {
 	var mu sync.Mutex // guards out
 	out = map[workflow.PartnerID][]Row{}
 	return out, d.askEach(func(p workflow.PartnerID) error {
@@ -190,7 +192,9 @@ var everywhere workflow.InstanceID
 
 // askOne asks a partner what it holds for a person, of one instance or everywhere, and
 // remembers it.
-func (d *Desk) askOne(ctx context.Context, who users.Who, p workflow.PartnerID, only workflow.InstanceID) ([]Row, error) {
+func (d *Desk) askOne(
+	ctx context.Context, who users.Who, p workflow.PartnerID, only workflow.InstanceID,
+) ([]Row, error) {
 	req, err := wire.EncodeItems(wire.Items{User: who.ID, Only: only})
 	if err != nil {
 		return nil, err
@@ -236,8 +240,10 @@ func (d *Desk) item(who users.Who, r *Row) api.Item { return d.itemAt(who, r, d.
 
 func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	out := api.Item{
-		ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), State: api.ItemReady,
-		Partner: d.in.Name(r.At), Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since, AsOf: r.AsOf,
+		ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task),
+		State:   api.ItemReady,
+		Partner: d.in.Name(r.At), Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since,
+		AsOf:      r.AsOf,
 		Delivered: true, Size: r.Size, Prefetched: d.prefetched(who, r),
 	}
 	if r.At != d.in.Self { // what this node holds is as of now
@@ -248,16 +254,25 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	}
 	out.Doc, out.Subject = r.Doc, r.Subject
 	if !r.Until.IsZero() {
-		out.Due = &api.Due{Kind: r.Ends, At: r.Until.Round(time.Second).UTC(), Left: max(r.Until.Sub(now), 0).Round(time.Second).String(), About: r.At != d.in.Self}
+		out.Due = &api.Due{
+			Kind: r.Ends, At: r.Until.Round(time.Second).UTC(),
+			Left: max(r.Until.Sub(now), 0).Round(time.Second).String(), About: r.At != d.in.Self,
+		}
 	}
 	if !r.DueAt.IsZero() {
 		at := r.DueAt.Round(time.Second).UTC()
 		out.Deadline = &at
 		if left := r.DueAt.Sub(now); out.Due == nil || left > 0 && r.DueAt.Before(r.Until) {
 			out.Due = &api.Due{
-				Kind: "deadline", At: at, Left: max(left, 0).Round(time.Second).String(), About: r.At != d.in.Self && r.Due.At.IsZero(),
+				Kind: "deadline", At: at, Left: max(left, 0).Round(time.Second).String(),
+				About: r.At != d.in.Self && r.Due.At.IsZero(),
 			}
 		}
+	}
+	out.WaitsFor = Lacks(r.WaitsFor)
+	if !r.Begun.IsZero() && r.Mine == "" && r.Other == "" {
+		at := r.Begun.UTC()
+		out.Begun = &at
 	}
 	if name := who.Name; r.Mine != "" {
 		out.Holder, out.State = &name, api.ItemSelected

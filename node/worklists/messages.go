@@ -196,8 +196,9 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 			continue
 		}
 		out = append(out, api.Message{
-			ID: name, At: shownAt(m.Message), Type: string(m.ID.Type), Instance: m.ID.Instance.String(), Workflow: string(m.Workflow),
-			Task: string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen,
+			ID: name, At: shownAt(m.Message), Type: string(m.ID.Type), Instance: m.ID.Instance.String(),
+			Workflow: string(m.Workflow),
+			Task:     string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen,
 		})
 	}
 	return out, nil
@@ -251,7 +252,8 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 	for _, r := range d.takenElsewhere(who) {
 		of := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}
 		more, then := of.Reminders(worklist.Dated{
-			Item: r.Item, Task: r.Task, Due: r.Due, Since: r.Due.Since(r.DueAt.Sub(now.Wall), now), Warnings: r.Warnings,
+			Item: r.Item, Task: r.Task, Due: r.Due, Since: r.Due.Since(r.DueAt.Sub(now.Wall), now),
+			Warnings: r.Warnings,
 		}, now)
 		for _, m := range more {
 			out = append(out, Told{m, r.At})
@@ -267,14 +269,18 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 	}
 	out = share(out, maxMessages)
 	slices.SortFunc(out, func(a, b Told) int {
-		return cmp.Or(a.At.Compare(b.At), a.ID.Instance.Compare(b.ID.Instance), cmp.Compare(order[a.ID.Type], order[b.ID.Type]),
-			a.ID.Item.Compare(b.ID.Item), cmp.Compare(b.ID.Warning, a.ID.Warning), cmp.Compare(a.ID.String(), b.ID.String()))
+		return cmp.Or(a.At.Compare(b.At), a.ID.Instance.Compare(b.ID.Instance),
+			cmp.Compare(order[a.ID.Type], order[b.ID.Type]),
+			a.ID.Item.Compare(b.ID.Item), cmp.Compare(b.ID.Warning, a.ID.Warning),
+			cmp.Compare(a.ID.String(), b.ID.String()))
 	})
 	return out, next, nil
 }
 
 // order is that of messages of one moment.
-var order = map[worklist.MessageType]int{worklist.Started: 0, worklist.Deadline: 1, worklist.TaskFailed: 2, worklist.Ended: 3}
+var order = map[worklist.MessageType]int{
+	worklist.Started: 0, worklist.Deadline: 1, worklist.TaskFailed: 2, worklist.Ended: 3,
+}
 
 // share leaves the newest of many messages, so that nobody who begins instances takes all the room: each has as
 // much as any other that needs it.
@@ -413,14 +419,17 @@ func (d *Desk) ReadMessages(ctx context.Context, in api.MessagesRead) error {
 		delete(wanted, name)
 	}
 	if len(wanted) > 0 && !in.All {
-		return api.Errorf(api.NotFound, "there is no message %q for %s", slices.Min(slices.Collect(maps.Keys(wanted))), who.Name).
+		return api.Errorf(api.NotFound, "there is no message %q for %s", slices.Min(slices.Collect(maps.Keys(wanted))),
+			who.Name).
 			WithHint("list them: mutirao messages -o json")
 	}
 	return d.mark(who, there, fresh)
 }
 
 // mark makes durable what a person has read, by instance, of what is there. The caller holds d.mu.
-func (d *Desk) mark(who users.Who, there map[workflow.InstanceID]map[string]bool, fresh map[workflow.InstanceID][]string) error {
+func (d *Desk) mark(
+	who users.Who, there map[workflow.InstanceID]map[string]bool, fresh map[workflow.InstanceID][]string,
+) error {
 	now := d.in.Clock.Now().Wall
 	next := map[workflow.InstanceID]*marks{}
 	for id, names := range fresh {
@@ -459,7 +468,9 @@ const maxStale = 64
 // staleRead are instances in which this node takes no part, about which a person has read something, and of which there
 // is nothing to read: for so long that nothing is to come, or more of them than there is room for. Of instances
 // that are here it goes with the instance. The caller holds d.mu.
-func (d *Desk) staleRead(who users.Who, there map[workflow.InstanceID]map[string]bool, now time.Time) (out []workflow.InstanceID) {
+func (d *Desk) staleRead(
+	who users.Who, there map[workflow.InstanceID]map[string]bool, now time.Time,
+) (out []workflow.InstanceID) {
 	var absent []workflow.InstanceID
 	marked := 0
 	for id, of := range d.seen {

@@ -60,12 +60,15 @@ func TestDeadlinesOfOthers(t *testing.T) {
 		bad  bool
 	}{
 		{"none", Row{DueLeft: time.Hour}, time.Time{}, false},
-		{"a span", Row{Due: worklist.Due{After: 3 * time.Hour}, DueLeft: time.Hour, Warnings: []time.Duration{time.Hour}}, now.Add(time.Hour), false},
+		{"a span", Row{
+			Due: worklist.Due{After: 3 * time.Hour}, DueLeft: time.Hour, Warnings: []time.Duration{time.Hour},
+		}, now.Add(time.Hour), false},
 		{"over", Row{Due: worklist.Due{After: 3 * time.Hour}, DueLeft: -time.Hour}, now.Add(-time.Hour), false},
 		{"a point in time is by the own clock", Row{Due: worklist.Due{At: now}, DueLeft: time.Hour}, now, false},
 		{"both", Row{Due: worklist.Due{At: now, After: time.Hour}}, now, true},
 		{"below zero", Row{Due: worklist.Due{After: -time.Hour}}, now, true},
-		{"far away", Row{Due: worklist.Due{After: 1, At: time.Time{}}, DueLeft: 1 << 62}, now.Add(100 * 365 * 24 * time.Hour), false},
+		{"far away", Row{Due: worklist.Due{After: 1, At: time.Time{}}, DueLeft: 1 << 62},
+			now.Add(100 * 365 * 24 * time.Hour), false},
 		{"no year", Row{Due: worklist.Due{At: time.Date(40000, 1, 1, 0, 0, 0, 0, time.UTC)}}, now, true},
 		{"too many", Row{Due: worklist.Due{After: 1}, Warnings: make([]time.Duration, maxWarnings+1)}, now, true},
 		{"a warning after it", Row{Due: worklist.Due{After: 1}, Warnings: []time.Duration{-1}}, now, true},

@@ -28,6 +28,7 @@ func (d *Desk) Notify(ctx context.Context, in api.NotifyRequest) (*api.Notified,
 		return nil, err
 	}
 	return &api.Notified{
-		ID: t.Instance.String(), Policy: policy.String(), User: who.Name, Partner: d.in.Name(t.At), Already: done.Already,
+		ID: t.Instance.String(), Policy: policy.String(), User: who.Name, Partner: d.in.Name(t.At),
+		Already: done.Already,
 	}, nil
 }

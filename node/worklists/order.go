@@ -46,19 +46,34 @@ func (t *Target) same(o *Target) bool {
 // Order has a person who decides about an instance say what becomes of a task.
 func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, error) {
 	switch in.Order {
-	case api.TaskAgain, api.TaskStop, api.TaskContinue:
+	case api.TaskAgain, api.TaskSkip, api.TaskStop, api.TaskContinue, api.TaskUndo:
 		if in.Task == "" {
 			return nil, api.Errorf(api.Invalid, "an order to %s names a task", in.Order)
+		}
+		if in.Order == api.TaskSkip && strings.TrimSpace(in.Reason) == "" {
+			return nil, api.Errorf(api.Invalid, "an order to skip a task says why").
+				WithHint("give a reason, which its log keeps: --reason WHY")
+		}
+		if in.To != "" && in.Order != api.TaskAgain {
+			return nil, api.Errorf(api.Invalid, "an order to %s names a partner: only what is done again goes to another",
+				in.Order)
 		}
 	case api.TaskCancel:
 	case api.TaskRecover:
 		return d.recover(ctx, in)
 	default:
-		return nil, api.Errorf(api.Invalid, "the order %q: want %s, %s, %s, %s or %s", in.Order, api.TaskAgain, api.TaskContinue, api.TaskStop, api.TaskCancel, api.TaskRecover)
+		return nil, api.Errorf(api.Invalid, "the order %q: want %s, %s, %s, %s, %s, %s or %s", in.Order,
+			api.TaskAgain, api.TaskSkip, api.TaskContinue, api.TaskStop, api.TaskUndo, api.TaskCancel, api.TaskRecover)
 	}
 	who, err := d.decider(in)
 	if err != nil {
 		return nil, err
+	}
+	var to workflow.PartnerID
+	if in.To != "" {
+		if to, err = d.in.Partner(in.To); err != nil {
+			return nil, err
+		}
 	}
 	task := in.Task
 	if in.Order == api.TaskCancel {
@@ -72,12 +87,18 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 		err = d.in.Instances.Cancel(ctx, t.Instance, in.Reason) // its fact is this partner's word
 	} else {
 		r := &Row{Instance: t.Instance, Workflow: t.Workflow, Task: t.Task, Item: t.Item, At: t.At}
-		_, err = d.send(ctx, who, r, worklist.Order{Item: t.Item, What: in.Order, Reason: in.Reason})
+		_, err = d.send(ctx, who, r, worklist.Order{Item: t.Item, What: in.Order, Reason: in.Reason, To: to})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &api.TaskOrdered{ID: t.Instance.String(), Task: in.Task, Order: in.Order, User: who.Name, At: d.in.Name(t.At)}, nil
+	out := &api.TaskOrdered{
+		ID: t.Instance.String(), Task: in.Task, Order: in.Order, User: who.Name, At: d.in.Name(t.At),
+	}
+	if to != "" {
+		out.To = d.in.Name(to)
+	}
+	return out, nil
 }
 
 // recover has a person who decides about an instance recover it by a step.
@@ -143,7 +164,8 @@ func (d *Desk) target(ctx context.Context, ref string, task workflow.TaskName, w
 			return d.in.Instances.Target(ctx, ref, task, worklist.User(who.ID))
 		},
 		fits: func(p workflow.PartnerID, t *Target) bool {
-			return t.fits(ref) && t.Task == task && t.Result.IsZero() && (task != "" && t.Item.Slot != "" || task == "" && t.Item == worklist.Item{} && t.At == p)
+			return t.fits(ref) && t.Task == task && t.Result.IsZero() &&
+				(task != "" && t.Item.Slot != "" || task == "" && t.Item == worklist.Item{} && t.At == p)
 		},
 	})
 }
@@ -174,7 +196,8 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 		case a.Refusal == nil:
 			if was, said := found[a.Target.Instance]; said && !was.same(&a.Target) {
 				if disputed = "partners do not agree on what that is"; was.At != a.Target.At {
-					disputed += fmt.Sprintf(": by one %s holds it, by another %s", d.in.Name(was.At), d.in.Name(a.Target.At))
+					disputed += fmt.Sprintf(": by one %s holds it, by another %s", d.in.Name(was.At),
+						d.in.Name(a.Target.At))
 				}
 			}
 			found[a.Target.Instance] = a.Target
@@ -188,9 +211,12 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 		return t, api.Errorf(api.Refused, "%s", disputed).
 			WithHint("order it at the node that holds it; one of the two lies, or has not heard of what happened")
 	case len(found) > 1:
-		return t, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", x.ref, len(found)).WithHint("give more of the ID")
+		return t, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", x.ref, len(found)).
+			WithHint("give more of the ID")
 	case len(found) == 0 && errors.As(err, &e) && e.Code == api.NotFound && len(silent) > 0:
-		return t, api.Errorf(api.Refused, "this node takes no part in instance %s, and these did not answer, who may: %s", x.ref, strings.Join(d.names(silent), ", ")).
+		return t, api.Errorf(api.Refused,
+			"this node takes no part in instance %s, and these did not answer, who may: %s", x.ref,
+			strings.Join(d.names(silent), ", ")).
 			WithHint("try again in a while; mutirao partners shows how they fare")
 	case len(found) == 0:
 		return t, err
@@ -211,9 +237,11 @@ func (d *Desk) signable(x sought, known workflow.InstanceID, t *Target) error {
 			WithHint("give the whole ID; %s says %s", by, whole)
 	case !t.Result.IsZero() && shortened(x.result, result):
 		return api.Errorf(api.Refused, "%q begins the name of a result of which only %s says something: it is not signed for what another completes", x.result, by).
-			WithHint("give the whole name, from mutirao show %s -o json where it takes part; %s says %s", whole, by, result)
+			WithHint("give the whole name, from mutirao show %s -o json where it takes part; %s says %s", whole, by,
+				result)
 	case t.Result.IsZero() && t.Task != t.Item.Slot:
-		return api.Errorf(api.Refused, "%s says that %s is done in place of %s, and nothing is known of that here", by, t.Task, t.Item.Slot).
+		return api.Errorf(api.Refused, "%s says that %s is done in place of %s, and nothing is known of that here", by,
+			t.Task, t.Item.Slot).
 			WithHint("if it is meant, order it of %s", t.Item.Slot)
 	}
 	return nil
@@ -255,7 +283,9 @@ func (d *Desk) AnswerTarget(from workflow.PartnerID, req []byte) ([]byte, error)
 }
 
 // answerTarget answers what look finds of an instance, or why it may not be said.
-func (d *Desk) answerTarget(from workflow.PartnerID, instance, user string, look func(context.Context) (Target, error)) (_ []byte, err error) {
+func (d *Desk) answerTarget(
+	from workflow.PartnerID, instance, user string, look func(context.Context) (Target, error),
+) (_ []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
 	defer cancel()
 	var out answeredTarget

@@ -24,10 +24,12 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 		}
 	}
 	if named != 1 {
-		return nil, api.Errorf(api.Invalid, "an item is passed on to one user (to), or to one role (role), or back (back): %d of them are named", named)
+		return nil, api.Errorf(api.Invalid,
+			"an item is passed on to one user (to), or to one role (role), or back (back): %d of them are named", named)
 	}
 	if (in.Item == "") == (in.ID == "" || in.Task == "") {
-		return nil, api.Errorf(api.Invalid, "what is passed on is named by an item of the worklist, or by an instance and a task")
+		return nil, api.Errorf(api.Invalid,
+			"what is passed on is named by an item of the worklist, or by an instance and a task")
 	}
 	who, err := d.in.People.Who(in.User)
 	if err != nil {
@@ -43,7 +45,8 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 	if err != nil {
 		return nil, err
 	}
-	done, err := d.send(ctx, who, r, worklist.NewTransfer(r.Item, r.Held, worklist.User(to.ID), workflow.RoleName(in.Role), in.Reason))
+	done, err := d.send(ctx, who, r, worklist.NewTransfer(r.Item, r.Held, worklist.User(to.ID),
+		workflow.RoleName(in.Role), in.Reason))
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +59,13 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 			return nil, err
 		}
 	}
+	called := ""
+	if to.ID != "" {
+		called = d.in.People.Called(worklist.User(to.ID))
+	}
 	return &api.Transferred{
-		ID: r.Instance.String(), Task: r.Task, User: who.Name, To: to.Name, Role: in.Role, Partner: d.in.Name(r.At), Already: done.Already,
+		ID: r.Instance.String(), Task: r.Task, User: who.Name, To: called, Role: in.Role, Partner: d.in.Name(r.At),
+		Already: done.Already,
 	}, nil
 }
 
@@ -96,8 +104,9 @@ func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
 			continue
 		}
 		x := api.LostItem{
-			ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), Why: Because(r.Lost),
-			At: r.LostAt.UTC(), Partner: d.in.Name(r.At),
+			ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task),
+			Why: Because(r.Lost),
+			At:  r.LostAt.UTC(), Partner: d.in.Name(r.At),
 		}
 		if r.LostBy != "" && worklist.User(who.ID) != r.LostBy {
 			x.By = d.in.People.Called(r.LostBy)

@@ -70,7 +70,8 @@ func (d *Desk) SetPrefetch(ctx context.Context, r api.PrefetchRequest) (*api.Pre
 		return nil, err
 	}
 	if r.AtMost < 0 {
-		return nil, api.Errorf(api.Invalid, "at most %d bytes a second: want 0 (all that the link gives) or more", r.AtMost)
+		return nil, api.Errorf(api.Invalid, "at most %d bytes a second: want 0 (all that the link gives) or more",
+			r.AtMost)
 	}
 	d.mu.Lock()
 	s := setting{Prefetch: r.On, AtMost: r.AtMost}

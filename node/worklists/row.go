@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -40,6 +41,12 @@ type Row struct {
 	Lost    string        `json:"lost,omitempty"`
 	LostBy  worklist.User `json:"lost_by,omitempty"`
 	LostAt  time.Time     `json:"lost_at,omitzero"`
+
+	// Begun is since when its holder works on it, while nobody has taken it; zero: it does not.
+	Begun time.Time `json:"begun,omitzero"`
+
+	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
+	WaitsFor []worklist.Lack `json:"waits_for,omitempty"`
 
 	// Doc is the beginning of what the definition says of the task, Subject what the instance is about.
 	Doc     string `json:"doc,omitempty"`
@@ -93,7 +100,9 @@ func (r *Row) ID() string {
 
 // check says what no partner would truly answer: what it says is shown to people.
 func (r *Row) check(now time.Time) error {
-	for what, name := range map[string]string{"workflow": string(r.Workflow), "task": string(r.Task), "slot": string(r.Item.Slot)} {
+	for what, name := range map[string]string{
+		"workflow": string(r.Workflow), "task": string(r.Task), "slot": string(r.Item.Slot),
+	} {
 		if !workflow.ValidName(name) {
 			return fmt.Errorf("a %s with a name that none can have", what)
 		}
@@ -109,8 +118,15 @@ func (r *Row) check(now time.Time) error {
 	if r.Size < 0 || r.Size > maxSize {
 		return fmt.Errorf("an item whose files have %d bytes", r.Size)
 	}
-	if len(r.Lost) > workflow.MaxName || utf8.RuneCountInString(r.Doc) > MaxDoc || utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
+	if len(r.Lost) > workflow.MaxName || utf8.RuneCountInString(r.Doc) > MaxDoc ||
+		utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
 		return fmt.Errorf("an item that says more of itself than it may")
+	}
+	if err := checkLacks(r.WaitsFor); err != nil {
+		return err
+	}
+	if r.Begun.After(now) || r.Begun.Before(time.UnixMilli(0)) && !r.Begun.IsZero() {
+		r.Begun = now
 	}
 	r.Until = time.Time{}
 	if r.Ends != "" {
@@ -125,6 +141,40 @@ func (r *Row) check(now time.Time) error {
 	}
 	if r.Since.After(now) || r.Since.Before(time.UnixMilli(0)) {
 		r.Since = now
+	}
+	return nil
+}
+
+// Lacks are the resources for which a task waits, as people see them.
+func Lacks(of []worklist.Lack) (out []api.Lack) {
+	for _, l := range of {
+		x := api.Lack{
+			Resource: string(l.Resource), Capacity: l.Capacity, InUse: l.Used, By: make([]string, len(l.By)),
+			Text: l.String(),
+		}
+		for i, t := range l.By {
+			x.By[i] = string(t)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// checkLacks checks what a partner says that an item waits for.
+func checkLacks(ls []worklist.Lack) error {
+	if len(ls) > workflow.MaxHolds {
+		return fmt.Errorf("an item that waits for %d resources, at most %d", len(ls), workflow.MaxHolds)
+	}
+	for _, l := range ls {
+		if !workflow.ValidName(string(l.Resource)) || l.Capacity < 0 || l.Capacity > workflow.MaxCapacity ||
+			l.Used < len(l.By) || l.Used > l.Capacity || len(l.By) > worklist.MaxLackBy {
+			return fmt.Errorf("an item that waits for a resource as none can be")
+		}
+		for _, t := range l.By {
+			if !workflow.ValidName(string(t)) {
+				return fmt.Errorf("a task with a name that none can have has a resource")
+			}
+		}
 	}
 	return nil
 }

@@ -52,7 +52,8 @@ func (s *Sheet) Bounded() *Sheet {
 	if !takes(s.Doc, &text) {
 		s.Doc = ""
 	}
-	s.Fields, s.Data, s.After = s.Fields[:min(len(s.Fields), maxFields)], s.Data[:min(len(s.Data), maxFields)], s.After[:min(len(s.After), maxFields)]
+	s.Fields, s.Data, s.After = s.Fields[:min(len(s.Fields), maxFields)], s.Data[:min(len(s.Data), maxFields)],
+		s.After[:min(len(s.After), maxFields)]
 	for i := range s.Data {
 		d := &s.Data[i]
 		if !takes(d.Doc, &text) {
@@ -79,7 +80,8 @@ func (s *Sheet) Bounded() *Sheet {
 
 // fieldTypes are those of what can be set.
 var fieldTypes = []workflow.DataType{
-	workflow.TypeString, workflow.TypeInteger, workflow.TypeNumber, workflow.TypeBoolean, workflow.TypeTime, workflow.TypeList, workflow.TypeMap,
+	workflow.TypeString, workflow.TypeInteger, workflow.TypeNumber, workflow.TypeBoolean, workflow.TypeTime,
+	workflow.TypeList, workflow.TypeMap,
 	workflow.TypeFile, workflow.TypeQuery,
 }
 
@@ -89,7 +91,8 @@ func (s *Sheet) check() error {
 		return fmt.Errorf("a sheet with givers of %d data", len(s.Givers))
 	}
 	for _, of := range s.Givers {
-		if len(of) > MaxGivers || slices.ContainsFunc(of, func(p workflow.PartnerID) bool { return len(p) > workflow.MaxName }) {
+		if len(of) > MaxGivers || slices.ContainsFunc(of,
+			func(p workflow.PartnerID) bool { return len(p) > workflow.MaxName }) {
 			return errors.New("a sheet with givers that there cannot be")
 		}
 	}
@@ -122,10 +125,13 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 		}
 		r.Done = r.Done || len(k.Word) > 0 && k.Refused == ""
 	}
-	out := &api.ItemSheet{Item: d.item(who, r), Whole: s != nil, Fields: []api.Field{}, Data: []api.Datum{}, After: []api.Earlier{}}
+	out := &api.ItemSheet{
+		Item: d.item(who, r), Whole: s != nil, Fields: []api.Field{}, Data: []api.Datum{}, After: []api.Earlier{},
+	}
 	out.Doc = out.Item.Doc
 	if s != nil {
-		out.Doc, out.Fields, out.Data, out.After = s.Doc, append(out.Fields, s.Fields...), append(out.Data, s.Data...), append(out.After, s.After...)
+		out.Doc, out.Fields, out.Data, out.After = s.Doc, append(out.Fields, s.Fields...), append(out.Data, s.Data...),
+			append(out.After, s.After...)
 	}
 	return out, nil
 }

@@ -114,7 +114,7 @@ func compensate(cs []Candidate) {
 // cost is the availability that an item takes from a resource: its share of
 // the time of its task's FilaW, of what the resource has when rested.
 func (a *allocator) cost(it *Item, r *Resource) float64 {
-	return it.Time / a.backlog[it.Task] * r.Rested
+	return it.Time / max(a.backlog[it.Task], it.Time+r.InHand[it.Task]) * r.Rested
 }
 
 // relaxed lowers a threshold as the item's deadline nears, when asked to.

@@ -37,6 +37,7 @@ type Verdict string
 // The verdicts.
 const (
 	Chosen         Verdict = "chosen"
+	Entitled       Verdict = "entitled"
 	LessApt        Verdict = "apt, but another was preferred"
 	Offered        Verdict = "entitled, but busy"
 	NotDrawn       Verdict = "entitled, but another was drawn"

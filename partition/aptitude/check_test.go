@@ -43,7 +43,8 @@ func (c *checker) resource(r *Resource) {
 	}
 	c.unit(r.Rested, "availability of %q when rested", r.ID)
 	c.unit(r.Availability, "availability of %q", r.ID)
-	c.that(!(r.Availability > r.Rested+epsilon), "availability of %q is %v, above the %v it has when rested", r.ID, r.Availability, r.Rested)
+	c.that(!(r.Availability > r.Rested+epsilon), "availability of %q is %v, above the %v it has when rested", r.ID,
+		r.Availability, r.Rested)
 	c.that(r.LastFlow >= 0, "flow time of %q is %v: it must not be negative", r.ID, r.LastFlow)
 }
 
@@ -52,7 +53,8 @@ func (c *checker) item(it *Item, known map[ResourceID]bool) {
 	c.unit(it.Urgency.Initial, "urgency of %q", it.ID)
 	c.that(it.Urgency.Growth >= 0, "urgency growth of %q is %v: it must not be negative", it.ID, it.Urgency.Growth)
 	for _, id := range sortedKeys(it.Violations) {
-		c.that(known[id], "%q has constraints for %q, which is not a resource: use the name of one, or add it", it.ID, id)
+		c.that(known[id], "%q has constraints for %q, which is not a resource: use the name of one, or add it", it.ID,
+			id)
 		for _, v := range it.Violations[id] {
 			c.unit(v.Penalty, "penalty of constraint %q", v.Constraint)
 		}

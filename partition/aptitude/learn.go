@@ -68,7 +68,9 @@ func (e Experience) faded() Experience {
 
 // Plus is the experience of two places together.
 func (e Experience) Plus(o Experience) Experience {
-	return Experience{e.Done + o.Done, e.Redone + o.Redone, e.Failed + o.Failed, e.Timed + o.Timed, e.LogRatio + o.LogRatio}
+	return Experience{
+		e.Done + o.Done, e.Redone + o.Redone, e.Failed + o.Failed, e.Timed + o.Timed, e.LogRatio + o.LogRatio,
+	}
 }
 
 // Factor is what a stated suitability is multiplied by, from 0.5 to 1.25; 1

@@ -20,7 +20,8 @@ func TestWorkedExampleOfAbsAlloc(t *testing.T) {
 	for _, w := range worked {
 		f := Factors{Suitability: w.suitability, Urgency: 0.8, Conformance: 1, Availability: w.availability}
 		if got := fmt.Sprintf("%.3f", f.AbsAlloc()); got != w.absAlloc {
-			t.Errorf("availability %v, suitability %v: abs_alloc %s, want %s", w.availability, w.suitability, got, w.absAlloc)
+			t.Errorf("availability %v, suitability %v: abs_alloc %s, want %s", w.availability, w.suitability, got,
+				w.absAlloc)
 		}
 	}
 }

@@ -17,7 +17,9 @@ func aScene(t *rapid.T) (Queue, []Resource) {
 	n := rapid.IntRange(1, 6).Draw(t, "resources")
 	var rs []Resource
 	for i := range n {
-		r := Resource{ID: ResourceID(fmt.Sprint("r", i)), Suitability: map[TaskID]float64{}, Busy: rapid.Bool().Draw(t, "busy")}
+		r := Resource{
+			ID: ResourceID(fmt.Sprint("r", i)), Suitability: map[TaskID]float64{}, Busy: rapid.Bool().Draw(t, "busy"),
+		}
 		for _, task := range tasks {
 			r.Suitability[task] = rapid.SampledFrom([]float64{0, 0.3, 0.5, 0.75, 1}).Draw(t, "suitability")
 		}
@@ -31,8 +33,12 @@ func aScene(t *rapid.T) (Queue, []Resource) {
 		it := Item{
 			ID: ItemID(fmt.Sprint("w", i)), Task: rapid.SampledFrom(tasks).Draw(t, "task"),
 			Time: rapid.Float64Range(0.1, 20).Draw(t, "time"), Ready: rapid.Float64Range(0, 10).Draw(t, "ready"),
-			Urgency:    Urgency{Initial: unit.Draw(t, "urgency"), Growth: rapid.SampledFrom([]float64{0, 0.05}).Draw(t, "growth")},
-			Instance:   Instance{Start: rapid.Float64Range(0, 5).Draw(t, "start"), Due: rapid.Float64Range(0, 20).Draw(t, "due")},
+			Urgency: Urgency{
+				Initial: unit.Draw(t, "urgency"), Growth: rapid.SampledFrom([]float64{0, 0.05}).Draw(t, "growth"),
+			},
+			Instance: Instance{
+				Start: rapid.Float64Range(0, 5).Draw(t, "start"), Due: rapid.Float64Range(0, 20).Draw(t, "due"),
+			},
 			Violations: map[ResourceID][]Violation{},
 		}
 		if rapid.Bool().Draw(t, "constrained") {
@@ -133,7 +139,8 @@ func TestSelPushOfOneIsPush(t *testing.T) {
 		rs := []Resource{{ID: "only", Suitability: map[TaskID]float64{"a": 0.3}, Rested: 1, Availability: 1}}
 		var q Queue
 		for i := range n {
-			q.Waiting = append(q.Waiting, Item{ID: ItemID(fmt.Sprint(i)), Task: "a", Time: rapid.Float64Range(1, 20).Draw(t, "time")})
+			q.Waiting = append(q.Waiting,
+				Item{ID: ItemID(fmt.Sprint(i)), Task: "a", Time: rapid.Float64Range(1, 20).Draw(t, "time")})
 		}
 		pushed := Allocate(q, rs, Policy{Mechanism: Push}, nil)
 		selPushed := Allocate(q, rs, Policy{Mechanism: SelPush}, nil)

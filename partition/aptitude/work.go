@@ -48,6 +48,9 @@ type Resource struct {
 	Busy bool
 	// LastFlow is the flow time (start to end) of the task it was last given; 0: none.
 	LastFlow float64
+	// InHand is, per task, the expected time of the items that it has in hand, where the
+	// queue may not know of all of them: of its own items it bears a share at most.
+	InHand map[TaskID]float64
 }
 
 // Queue is the work that waits, and how much of each task is in hand already.

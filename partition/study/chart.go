@@ -36,9 +36,12 @@ func (r *Report) Charts() []Chart {
 		name, title, unit string
 		of                func(*Measures) *Measure
 	}{
-		{"time", "Time until the last instance finished", "time units (less is better)", func(m *Measures) *Measure { return &m.Time }},
-		{"instance-time", "Time per instance", "time units from arrival to end (less is better)", func(m *Measures) *Measure { return &m.InstanceTime }},
-		{"quality", "Quality of the allocation", "Q_total = Q_actual / Q_ideal (more is better)", func(m *Measures) *Measure { return &m.Quality }},
+		{"time", "Time until the last instance finished", "time units (less is better)",
+			func(m *Measures) *Measure { return &m.Time }},
+		{"instance-time", "Time per instance", "time units from arrival to end (less is better)",
+			func(m *Measures) *Measure { return &m.InstanceTime }},
+		{"quality", "Quality of the allocation", "Q_total = Q_actual / Q_ideal (more is better)",
+			func(m *Measures) *Measure { return &m.Quality }},
 	} {
 		overall := m.of(&r.Measures)
 		f := figure{title: m.title, unit: m.unit, description: r.describe(overall)}
@@ -149,11 +152,13 @@ func (f *figure) draw() []byte {
 	for i, r := range f.rows {
 		y := figureTop + row*float64(i)
 		if i%2 == 0 {
-			d.add(`<rect x="0" y="%s" width="%s" height="%s" fill="%s" fill-opacity="0.035"/>`, px(y), px(figureWidth), px(row), ink)
+			d.add(`<rect x="0" y="%s" width="%s" height="%s" fill="%s" fill-opacity="0.035"/>`, px(y), px(figureWidth),
+				px(row), ink)
 		}
 		d.label(figureLeft-12, y+row/2+4, r.label, `text-anchor="end"`)
 		for j, s := range r.values {
-			errorBar(d, x, y+7+figureLane*(float64(j)+.5), j, s, fmt.Sprintf("%s, %s %s", r.label, f.legend, f.series[j]))
+			errorBar(d, x, y+7+figureLane*(float64(j)+.5), j, s,
+				fmt.Sprintf("%s, %s %s", r.label, f.legend, f.series[j]))
 		}
 	}
 	return d.end()
@@ -201,7 +206,8 @@ func (f *figure) span() (low, high float64) {
 
 // describe says in words what a chart shows.
 func (r *Report) describe(m *Measure) string {
-	text := fmt.Sprintf("Scenario %s, seed %d, %d simulations. Means over all conditions:", r.Scenario, r.Seed, r.Simulations)
+	text := fmt.Sprintf("Scenario %s, seed %d, %d simulations. Means over all conditions:", r.Scenario, r.Seed,
+		r.Simulations)
 	for _, mech := range r.Mechanisms {
 		text += fmt.Sprintf(" %s %s;", mech, number(m.Means[mech].Mean))
 	}

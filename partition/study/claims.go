@@ -57,7 +57,9 @@ func orderClaim(measure string, m *Measure, groups [][]aptitude.Mechanism) Claim
 		}
 		words = append(words, strings.Join(names, " = "))
 	}
-	c := Claim{Claim: fmt.Sprintf("order of %s, best first: %s", measure, strings.Join(words, ", ")), Holds: len(against) == 0}
+	c := Claim{
+		Claim: fmt.Sprintf("order of %s, best first: %s", measure, strings.Join(words, ", ")), Holds: len(against) == 0,
+	}
 	c.Found = "so are all pairs"
 	if !c.Holds {
 		c.Found = strings.Join(against, ", ")
@@ -103,7 +105,10 @@ func (m *Measure) average(ms []aptitude.Mechanism) float64 {
 // meanClaim: all three of the family are better than the mean of the older five.
 func meanClaim(measure string, m *Measure, side float64) Claim {
 	mean := m.average(older)
-	c := Claim{Claim: fmt.Sprintf("all three of the Sel-push family have a better %s than the mean of the older five", measure), Holds: true}
+	c := Claim{
+		Claim: fmt.Sprintf("all three of the Sel-push family have a better %s than the mean of the older five",
+			measure), Holds: true,
+	}
 	found := []string{"the mean is " + number(mean)}
 	for _, mech := range family {
 		x := m.Means[mech].Mean
@@ -117,7 +122,10 @@ func meanClaim(measure string, m *Measure, side float64) Claim {
 // lowVariation: where tasks and resources vary least, Sel-push-10 has less
 // quality than Selective.
 func lowVariation(r *Report) Claim {
-	c := Claim{Claim: "where tasks and resources vary least (0.2, 0.2), Sel-push-10 has less quality than Selective", Holds: true}
+	c := Claim{
+		Claim: "where tasks and resources vary least (0.2, 0.2), Sel-push-10 has less quality than Selective",
+		Holds: true,
+	}
 	var found []string
 	for i := range r.ByCondition {
 		at := &r.ByCondition[i]

@@ -39,7 +39,8 @@ func (s *Scenario) bar(d *drawing, x axis, w Work, y, height float64) {
 		s.Resources[w.Resource].Name, number(w.Ready), number(w.Start), number(w.End))
 	d.rect(from+.5, y, max(1, width-1), height, colour(w.Task), tip)
 	if label := fmt.Sprint(w.Instance + 1); width > digit*float64(len(label))+2 {
-		d.label(from+width/2, y+height/2+4, label, `text-anchor="middle" font-size="11" fill="#ffffff" pointer-events="none"`)
+		d.label(from+width/2, y+height/2+4, label,
+			`text-anchor="middle" font-size="11" fill="#ffffff" pointer-events="none"`)
 	}
 }
 
@@ -80,8 +81,10 @@ func (s *Scenario) AllocationTable(work []Work) [][]int {
 func (s *Scenario) AllocationChart(m aptitude.Mechanism, t Trial, work []Work) []byte {
 	const left, top, row, column = 90.0, 92.0, 22.0, 150.0
 	width := max(520, left+column*float64(len(s.Tasks))+16)
-	d := newDrawing(width, top+row*float64(s.Instances)+20, fmt.Sprintf("Allocation table of one run: %s", m), s.describeRun(m, t, work))
-	d.label(16, 50, "Who performed each task; the deeper the colour, the greater the suitability.", fmt.Sprintf(`fill="%s"`, faint))
+	d := newDrawing(width, top+row*float64(s.Instances)+20, fmt.Sprintf("Allocation table of one run: %s", m),
+		s.describeRun(m, t, work))
+	d.label(16, 50, "Who performed each task; the deeper the colour, the greater the suitability.",
+		fmt.Sprintf(`fill="%s"`, faint))
 	d.label(left-12, top-8, "instance", fmt.Sprintf(`text-anchor="end" fill="%s"`, faint))
 	for j, task := range s.Tasks {
 		d.label(left+column*float64(j)+8, top-8, fit(string(task.Name), column-16), `font-weight="600"`)

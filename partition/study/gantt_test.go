@@ -8,7 +8,8 @@ import (
 // Letters that take two columns are cut to the room that there is, and counted as two.
 func TestWideNamesInCharts(t *testing.T) {
 	for text, want := range map[string]string{
-		strings.Repeat("救", 20): strings.Repeat("救", 9) + "…", strings.Repeat("é", 20): strings.Repeat("é", 18) + "…", "e\u0301é": "e\u0301é",
+		strings.Repeat("救", 20): strings.Repeat("救", 9) + "…", strings.Repeat("é", 20): strings.Repeat("é", 18) + "…",
+		"e\u0301é": "e\u0301é",
 	} {
 		if got := fit(text, 19*digit); got != want {
 			t.Errorf("%s in 19 columns: %s, want %s", text, got, want)

@@ -90,7 +90,9 @@ var scenarioKeys = []struct {
 		p.scenario.ResourceVariability = p.numbers(n, "resource-variability", variation)
 	}},
 	{"urgency", func(p *scenarioParser, n ast.Node) { p.set(&p.scenario.Urgency.Initial, n, "urgency", fraction) }},
-	{"urgency-growth", func(p *scenarioParser, n ast.Node) { p.set(&p.scenario.Urgency.Growth, n, "urgency-growth", unit) }},
+	{"urgency-growth", func(p *scenarioParser, n ast.Node) {
+		p.set(&p.scenario.Urgency.Growth, n, "urgency-growth", unit)
+	}},
 	{"dispatching", (*scenarioParser).takeDispatching},
 	{"due-factor", func(p *scenarioParser, n ast.Node) { p.set(&p.scenario.DueFactor, n, "due-factor", positive) }},
 	{"relax", func(p *scenarioParser, n ast.Node) { p.scenario.Relax = p.boolean(n, "relax") }},
@@ -159,7 +161,8 @@ func (p *scenarioParser) together(doc ast.Node, at map[string]entry) {
 		p.scenario.ResourcesPerRole = p.scenario.resourcesPerRole()
 	}
 	if work := len(p.scenario.Trials()) * p.scenario.Instances * len(p.scenario.Tasks); work > maxWork {
-		p.fail(doc, "lower instances or repetitions, or vary less", "the study has %d tasks to simulate per mechanism: at most %d are accepted", work, maxWork)
+		p.fail(doc, "lower instances or repetitions, or vary less",
+			"the study has %d tasks to simulate per mechanism: at most %d are accepted", work, maxWork)
 	}
 }
 

@@ -24,7 +24,8 @@ func (p *scenarioParser) takeResources(n ast.Node) {
 
 func (p *scenarioParser) takeResource(node ast.Node) {
 	r := Resource{
-		Availability: 1, Suitability: make(map[aptitude.TaskID]float64), Violations: make(map[aptitude.TaskID][]aptitude.Violation),
+		Availability: 1, Suitability: make(map[aptitude.TaskID]float64),
+		Violations: make(map[aptitude.TaskID][]aptitude.Violation),
 	}
 	for _, e := range p.entries(node, "a resource") {
 		switch e.name {
@@ -147,7 +148,8 @@ func (p *scenarioParser) checkPerformer(t Task) {
 		p.fail(node, "lower a penalty below 1, or add a suited resource",
 			"a hard constraint leaves nobody for task %q: %s would violate it", t.Name, strings.Join(barred, ", "))
 	case len(entitled) == 1:
-		p.fail(node, fmt.Sprintf("give %s a suitability above 0 for it", entitled[0]), "nobody is suited for task %q", t.Name)
+		p.fail(node, fmt.Sprintf("give %s a suitability above 0 for it", entitled[0]), "nobody is suited for task %q",
+			t.Name)
 	default:
 		p.fail(node, fmt.Sprintf("give one of %s a suitability above 0 for it", strings.Join(entitled, ", ")),
 			"nobody is suited for task %q", t.Name)

@@ -85,7 +85,8 @@ func TestHostileFilesEndSoon(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(fiveFile)
-	f.Add([]byte("process: office.lxpdl\nresources: [{name: x, roles: [clerk], suitability: {A: 1, B: 1, C: 1, D: 1}}]\n"))
+	f.Add([]byte(
+		"process: office.lxpdl\nresources: [{name: x, roles: [clerk], suitability: {A: 1, B: 1, C: 1, D: 1}}]\n"))
 	f.Add([]byte("tasks: &a [*a, <<: *a, !!x 1, ~, .inf, 0x10, |\n  text]\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		s, err := Parse("fuzz.yaml", src, files)

@@ -17,23 +17,37 @@ type signTables struct{ time, quality map[aptitude.Mechanism]string }
 // in another place, and for three and selective the family among itself.
 var published = map[string]signTables{
 	"five": {
-		time:    map[aptitude.Mechanism]string{aptitude.SelPush: "+---+-=", aptitude.SelPush10: "+-=-+ +", aptitude.SelPushFlowtime: "+---+"},
-		quality: map[aptitude.Mechanism]string{aptitude.SelPush: "-++++++", aptitude.SelPush10: "-+++= +", aptitude.SelPushFlowtime: "-+++-"},
+		time: map[aptitude.Mechanism]string{
+			aptitude.SelPush: "+---+-=", aptitude.SelPush10: "+-=-+ +", aptitude.SelPushFlowtime: "+---+",
+		},
+		quality: map[aptitude.Mechanism]string{
+			aptitude.SelPush: "-++++++", aptitude.SelPush10: "-+++= +", aptitude.SelPushFlowtime: "-+++-",
+		},
 	},
 	"three": {
-		time:    map[aptitude.Mechanism]string{aptitude.SelPush: "+-=-+", aptitude.SelPush10: "+-=-+", aptitude.SelPushFlowtime: "+-=-+"},
-		quality: map[aptitude.Mechanism]string{aptitude.SelPush: "-+++=", aptitude.SelPush10: "-+++-", aptitude.SelPushFlowtime: "-+=+-"},
+		time: map[aptitude.Mechanism]string{
+			aptitude.SelPush: "+-=-+", aptitude.SelPush10: "+-=-+", aptitude.SelPushFlowtime: "+-=-+",
+		},
+		quality: map[aptitude.Mechanism]string{
+			aptitude.SelPush: "-+++=", aptitude.SelPush10: "-+++-", aptitude.SelPushFlowtime: "-+=+-",
+		},
 	},
 	"selective": {
-		time:    map[aptitude.Mechanism]string{aptitude.SelPush: "+---=", aptitude.SelPush10: "+-=-+", aptitude.SelPushFlowtime: "+---="},
-		quality: map[aptitude.Mechanism]string{aptitude.SelPush: "-++++", aptitude.SelPush10: "-+++=", aptitude.SelPushFlowtime: "-+++-"},
+		time: map[aptitude.Mechanism]string{
+			aptitude.SelPush: "+---=", aptitude.SelPush10: "+-=-+", aptitude.SelPushFlowtime: "+---=",
+		},
+		quality: map[aptitude.Mechanism]string{
+			aptitude.SelPush: "-++++", aptitude.SelPush10: "-+++=", aptitude.SelPushFlowtime: "-+++-",
+		},
 	},
 }
 
 // The rows and the columns of the published tables.
 var (
-	family  = []aptitude.Mechanism{aptitude.SelPush, aptitude.SelPush10, aptitude.SelPushFlowtime}
-	older   = []aptitude.Mechanism{aptitude.Push, aptitude.Pull, aptitude.Typical, aptitude.Receptive, aptitude.Selective}
+	family = []aptitude.Mechanism{aptitude.SelPush, aptitude.SelPush10, aptitude.SelPushFlowtime}
+	older  = []aptitude.Mechanism{
+		aptitude.Push, aptitude.Pull, aptitude.Typical, aptitude.Receptive, aptitude.Selective,
+	}
 	columns = append(slices.Clone(older), aptitude.SelPush10, aptitude.SelPushFlowtime)
 )
 
@@ -79,7 +93,9 @@ func (t Tally) Plus(o Tally) Tally { return Tally{t.Cells + o.Cells, t.Same + o.
 
 // At is the published cell of a measure, if the source has it.
 func (c *Comparison) At(measure string, row, column aptitude.Mechanism) (Cell, bool) {
-	i := slices.IndexFunc(c.Cells, func(x Cell) bool { return x.Measure == measure && x.Row == row && x.Column == column })
+	i := slices.IndexFunc(c.Cells, func(x Cell) bool {
+		return x.Measure == measure && x.Row == row && x.Column == column
+	})
 	if i < 0 {
 		return Cell{}, false
 	}

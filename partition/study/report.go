@@ -162,7 +162,8 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		ByCondition []perCondition `json:"by_condition"`
 		Run         *TrialRun      `json:"run,omitempty"`
 	}{
-		Scenario: r.Scenario, Seed: r.Seed, Conditions: len(r.ByCondition), Simulations: r.Simulations, Together: r.Together,
+		Scenario: r.Scenario, Seed: r.Seed, Conditions: len(r.ByCondition), Simulations: r.Simulations,
+		Together:   r.Together,
 		Mechanisms: r.Mechanisms, measuresJSON: r.Measures.json(), Published: r.Published, Run: r.Run,
 	}
 	for i := range r.ByLoad {

@@ -82,7 +82,8 @@ func (s *Scenario) describe(c Condition) string {
 	if s.Together {
 		load = "all instances at once"
 	}
-	return fmt.Sprintf("%s, task variability %v, resource variability %v", load, c.TaskVariability, c.ResourceVariability)
+	return fmt.Sprintf("%s, task variability %v, resource variability %v", load, c.TaskVariability,
+		c.ResourceVariability)
 }
 
 // Trial is one random problem of one condition.
@@ -117,7 +118,9 @@ func (s *Scenario) Example() Trial {
 
 // policy is how a mechanism is applied in this scenario.
 func (s *Scenario) policy(m aptitude.Mechanism) aptitude.Policy {
-	return aptitude.Policy{Mechanism: m, Dispatching: s.Dispatching, Relax: s.Relax, Compensate: s.Compensate, Patience: s.Patience}
+	return aptitude.Policy{
+		Mechanism: m, Dispatching: s.Dispatching, Relax: s.Relax, Compensate: s.Compensate, Patience: s.Patience,
+	}
 }
 
 // bestQualities are, per task, the greatest quality that anybody reaches.

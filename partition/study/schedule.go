@@ -84,7 +84,8 @@ func arrow(d *drawing, x1, y1, x2, y2 float64, path bool) {
 		stroke, more = colour(1), `fill="none" stroke-width="2"`
 	}
 	const tip = 5.0
-	d.add(`<path d="M%s %sC%s %s %s %s %s %s" stroke="%s" %s/>`, px(x1-11), px(y1+10), px(x1-11), px(y2), px(x1-11), px(y2),
+	d.add(`<path d="M%s %sC%s %s %s %s %s %s" stroke="%s" %s/>`, px(x1-11), px(y1+10), px(x1-11), px(y2), px(x1-11),
+		px(y2),
 		px(x2-tip), px(y2), stroke, more)
 	d.add(`<path d="M%s %sl-%s -%sv%sz" fill="%s"/>`, px(x2), px(y2), px(tip+1), px(tip-1), px(2*tip-2), stroke)
 }

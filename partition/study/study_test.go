@@ -53,7 +53,8 @@ func TestPublishedStudy(t *testing.T) {
 		t.Errorf("%d conditions, %d simulations, want 27 and 4320", len(r.ByCondition), r.Simulations)
 	}
 	if p := r.Published; p.Older.Same < 26 || p.Older.Cells != 30 || p.Family != (Tally{6, 6}) {
-		t.Errorf("%+v against the older, %+v within the family came out as published, want at least 26 of 30, and 6", p.Older, p.Family)
+		t.Errorf("%+v against the older, %+v within the family came out as published, want at least 26 of 30, and 6",
+			p.Older, p.Family)
 	}
 	mean := func(m aptitude.Mechanism) float64 { return r.Quality.Means[m].Mean }
 	if !(mean(aptitude.Push) > mean(aptitude.SelPush) && mean(aptitude.SelPush) > mean(aptitude.Selective) &&
@@ -88,7 +89,8 @@ func TestTablesAreThePublishedOnes(t *testing.T) {
 			if !known {
 				inFamily++
 			} else if sign != c.Published {
-				t.Errorf("%s, %s of %s against %s: %s, published %s", name, c.Measure, c.Row, c.Column, c.Published, sign)
+				t.Errorf("%s, %s of %s against %s: %s, published %s", name, c.Measure, c.Row, c.Column, c.Published,
+					sign)
 			}
 		}
 		family := map[string]int{"five": 6}[name]
@@ -104,10 +106,12 @@ func TestWhatDoesNotComeOut(t *testing.T) {
 	datadriven.RunTest(t, "testdata/published.txt", func(t *testing.T, d *datadriven.TestData) string {
 		p := report(t, Builtin(d.Cmd), DefaultSeed, nil, aptitude.Mechanisms()...).Published
 		var b strings.Builder
-		fmt.Fprintf(&b, "%d of %d against the older, %d of %d within the family\n", p.Older.Same, p.Older.Cells, p.Family.Same, p.Family.Cells)
+		fmt.Fprintf(&b, "%d of %d against the older, %d of %d within the family\n", p.Older.Same, p.Older.Cells,
+			p.Family.Same, p.Family.Cells)
 		for _, c := range p.Cells {
 			if !c.Same() {
-				fmt.Fprintf(&b, "%s of %s against %s: %s, published %s\n", c.Measure, c.Row, c.Column, c.Obtained, c.Published)
+				fmt.Fprintf(&b, "%s of %s against %s: %s, published %s\n", c.Measure, c.Row, c.Column, c.Obtained,
+					c.Published)
 			}
 		}
 		for _, c := range p.Claims {
@@ -266,7 +270,9 @@ func aScenario(t *rapid.T) *Scenario {
 	s.Urgency.Growth = rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "growth")
 	s.DueFactor = rapid.SampledFrom([]float64{0, 2}).Draw(t, "due")
 	s.Relax = s.DueFactor > 0
-	s.Dispatching = rapid.SampledFrom([]aptitude.Dispatching{aptitude.AsReady, aptitude.FIFO, aptitude.SPT, aptitude.EDD}).Draw(t, "dispatching")
+	s.Dispatching = rapid.SampledFrom([]aptitude.Dispatching{
+		aptitude.AsReady, aptitude.FIFO, aptitude.SPT, aptitude.EDD,
+	}).Draw(t, "dispatching")
 	for i := range rapid.IntRange(1, 5).Draw(t, "tasks") {
 		task := Task{Name: aptitude.TaskID(fmt.Sprint("t", i)), Time: 10}
 		for b := range i {
@@ -361,7 +367,8 @@ func TestChartsShowEverything(t *testing.T) {
 	for _, at := range r.ByCondition {
 		for _, m := range r.Mechanisms {
 			name := fmt.Sprintf("quality-load-%v", at.Load)
-			tip := fmt.Sprintf("tasks %v, resources %v, by %s: %s ±", at.TaskVariability, at.ResourceVariability, m, number(at.Quality.Means[m].Mean))
+			tip := fmt.Sprintf("tasks %v, resources %v, by %s: %s ±", at.TaskVariability, at.ResourceVariability, m,
+				number(at.Quality.Means[m].Mean))
 			if !strings.Contains(of[name], tip) {
 				t.Errorf("%s does not say %q", name, tip)
 			}
@@ -378,7 +385,8 @@ func TestChartsShowEverything(t *testing.T) {
 	svg := string(graph.SchedulingGraph())
 	for _, part := range []string{
 		"The costliest path is A, C, D, and takes 10 time units", "only it is allocated",
-		"A, clerk: time 5, from 0 to 5", "B, clerk: time 3, from 5 to 8", "C, clerk: time 4, from 5 to 9", "D, clerk: time 1, from 9 to 10",
+		"A, clerk: time 5, from 0 to 5", "B, clerk: time 3, from 5 to 8", "C, clerk: time 4, from 5 to 9",
+		"D, clerk: time 1, from 9 to 10",
 	} {
 		if !strings.Contains(svg, part) {
 			t.Errorf("the scheduling graph does not say %q", part)

@@ -70,9 +70,11 @@ func (d *drawing) mark(series int, x, y float64, tip string) {
 	case 2:
 		shape = fmt.Sprintf(`<path d="M%s %sl%s %sh-%sz"`, px(x), px(y-r-.5), px(r+.5), px(2*r), px(2*r+1))
 	case 3:
-		shape = fmt.Sprintf(`<path d="M%s %sl%s %sl-%s %sl-%s -%sz"`, px(x), px(y-r-1), px(r+1), px(r+1), px(r+1), px(r+1), px(r+1), px(r+1))
+		shape = fmt.Sprintf(`<path d="M%s %sl%s %sl-%s %sl-%s -%sz"`, px(x), px(y-r-1), px(r+1), px(r+1), px(r+1),
+			px(r+1), px(r+1), px(r+1))
 	}
-	d.add(`%s fill="%s"><title>%s</title></%s>`, shape, colour(series), html.EscapeString(tip), shape[1:strings.IndexByte(shape, ' ')])
+	d.add(`%s fill="%s"><title>%s</title></%s>`, shape, colour(series), html.EscapeString(tip),
+		shape[1:strings.IndexByte(shape, ' ')])
 }
 
 // end finishes the picture.

@@ -15,7 +15,10 @@ var (
 )
 
 // short is the one round that runs with every test; long ones differ.
-var short = pace{trouble: 600 * time.Millisecond, starts: 800 * time.Millisecond, persons: 400 * time.Millisecond, minutes: []time.Duration{40 * time.Millisecond, 100 * time.Millisecond}}
+var short = pace{
+	trouble: 600 * time.Millisecond, starts: 800 * time.Millisecond, persons: 400 * time.Millisecond,
+	minutes: []time.Duration{40 * time.Millisecond, 100 * time.Millisecond},
+}
 
 const shortSpan = 15 * time.Second
 
@@ -72,5 +75,6 @@ func (tm *team) tell() {
 	tm.mu.Unlock()
 	tm.t.Logf("the liar: %s\nmost anonymous memory of a node: %d MiB; of at most %d instances of the liar's at a time, "+
 		"those that two nodes have were looked at: %d times the same facts and state, %d times not the same facts\n"+
-		"most refusals that one run of a node counted: %s", tm.liar, l.anon, l.known, l.same, l.differ, counts(l.refused))
+		"most refusals that one run of a node counted: %s", tm.liar, l.anon, l.known, l.same, l.differ,
+		counts(l.refused))
 }

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -24,7 +24,8 @@ func (tm *team) quiet(dismiss func(), persons *sync.WaitGroup) {
 	ctx := tm.t.Context()
 	for _, p := range tm.ps {
 		if !within(patience, func() bool { return p.sees(ctx) == nodes }) {
-			tm.violate("live: %s sees %d of %d partners %s after everything healed", p.name, p.sees(ctx), nodes, patience)
+			tm.violate("live: %s sees %d of %d partners %s after everything healed", p.name, p.sees(ctx), nodes,
+				patience)
 			return
 		}
 	}
@@ -58,7 +59,8 @@ func (tm *team) running(ctx context.Context) string {
 			if tm.liars(x) || x.State != workflow.InstanceRunning { // what waits for an order is listed, too
 				continue
 			}
-			out = append(out, fmt.Sprintf("%s of %s is %s at %s: %s", x.ID[:8], x.Workflow, x.State, p.name, waiting(ctx, p, x.ID)))
+			out = append(out, fmt.Sprintf("%s of %s is %s at %s: %s", x.ID[:8], x.Workflow, x.State, p.name,
+				waiting(ctx, p, x.ID)))
 		}
 	}
 	return join(out)
@@ -100,7 +102,7 @@ func (tm *team) bound() time.Duration {
 		}
 		longest = max(longest, b)
 	}
-	return longest + 3*connectionTime + nodes*choreo.GuardianTimeout + patience
+	return longest + 3*connectionTime + nodes*waits.GuardianTimeout + patience
 }
 
 // held are the instances of the running round that a node holds, with those
@@ -201,9 +203,12 @@ func (tm *team) kept(who map[string][]*proc) {
 		// An instance of an earlier round was checked then, and keeps its facts.
 		h := tm.histories[d.id]
 		if h != nil && !slices.ContainsFunc(h.entries, func(e api.LogEntry) bool {
-			return e.Author == d.node && (e.Kind == "success" && e.Task == d.task || e.Kind == "verdict" && strings.Contains(e.Text, string(d.task)+" failed"))
+			return e.Author == d.node &&
+				(e.Kind == "success" && e.Task == d.task ||
+					e.Kind == "verdict" && strings.Contains(e.Text, string(d.task)+" failed"))
 		}) {
-			tm.violate("durable: %s was told that %s of %s is done, and the history does not have it:\n%s", d.node, d.task, d.id, h)
+			tm.violate("durable: %s was told that %s of %s is done, and the history does not have it:\n%s", d.node,
+				d.task, d.id, h)
 		}
 	}
 }

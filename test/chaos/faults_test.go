@@ -137,7 +137,8 @@ func oneWay(tm *team, r *rand.Rand) (func() error, error) {
 }
 
 func (tm *team) mute(a, b *proc, by int) error {
-	return tm.hold(fmt.Sprintf("%s>%s", a.name, b.name), by, func(on bool) error { return tm.lan.Mute(a.host, b.host, on) })
+	return tm.hold(fmt.Sprintf("%s>%s", a.name, b.name), by,
+		func(on bool) error { return tm.lan.Mute(a.host, b.host, on) })
 }
 
 // split puts one or two nodes on the other side: those that are there hear each other.

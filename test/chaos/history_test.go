@@ -47,7 +47,10 @@ func (tm *team) history(ctx context.Context, p *proc, id string, of workflow.Nam
 		return nil, err
 	}
 	def := tm.def(of)
-	h := &history{id: id, def: def, plan: partition.New(def), shown: shown, entries: entries, print: sum, rebooted: map[string]bool{}}
+	h := &history{
+		id: id, def: def, plan: partition.New(def), shown: shown, entries: entries, print: sum,
+		rebooted: map[string]bool{},
+	}
 	for _, e := range entries {
 		h.at = append(h.at, tm.written(e.At))
 	}
@@ -75,13 +78,15 @@ func (h *history) single() (out []string) {
 			judged = true
 			for t := range judgements(e.Text) {
 				if slices.ContainsFunc(h.entries[:i], func(s api.LogEntry) bool {
-					return s.Kind == "success" && s.Author == e.Author && s.Task == t && s.Seq < e.Seq && s.Counted && e.Counted
+					return s.Kind == "success" && s.Author == e.Author && s.Task == t && s.Seq < e.Seq && s.Counted &&
+						e.Counted
 				}) {
 					out = append(out, fmt.Sprintf("single: %s judges %s, which it had done itself", e.Author, t))
 				}
 			}
 		}
-		if e.Counted && !undoing(e) && (e.Kind == "success" || e.Kind == "start" && !strings.Contains(e.Text, ", try ")) {
+		if e.Counted && !undoing(e) && (e.Kind == "success" ||
+			e.Kind == "start" && !strings.Contains(e.Text, ", try ")) {
 			count[e.Kind+" of "+string(e.Task)]++
 		}
 	}
@@ -95,7 +100,8 @@ func (h *history) single() (out []string) {
 	}
 	for _, t := range h.shown.Tasks {
 		if len(t.Superseded) > 0 {
-			out = append(out, fmt.Sprintf("single: a success of %s is superseded although nobody gave a verdict", t.Name))
+			out = append(out, fmt.Sprintf("single: a success of %s is superseded although nobody gave a verdict",
+				t.Name))
 		}
 	}
 	return out
@@ -167,7 +173,8 @@ func (h *history) early() (out []string) {
 			continue
 		}
 		if h.at[i]+grain < least {
-			out = append(out, fmt.Sprintf("time: at %s, %q is told %s before it can be over", h.at[i], e.Text, least-h.at[i]))
+			out = append(out, fmt.Sprintf("time: at %s, %q is told %s before it can be over", h.at[i], e.Text,
+				least-h.at[i]))
 		}
 	}
 	return out
@@ -317,8 +324,10 @@ func (h *history) entitled() (out []string) {
 		}
 	}
 	for _, e := range h.entries {
-		if (e.Kind == "start" || e.Kind == "success") && e.Counted && !undoing(e) && !slices.Contains(holders[e.Task], e.Author) {
-			out = append(out, fmt.Sprintf("authorised: a %s of %s by %s counts, who does not hold it", e.Kind, e.Task, e.Author))
+		if (e.Kind == "start" || e.Kind == "success") && e.Counted && !undoing(e) &&
+			!slices.Contains(holders[e.Task], e.Author) {
+			out = append(out, fmt.Sprintf("authorised: a %s of %s by %s counts, who does not hold it", e.Kind, e.Task,
+				e.Author))
 		}
 	}
 	return out
@@ -341,7 +350,8 @@ func (h *history) String() string {
 			fmt.Fprintf(&b, "  … and %d more\n", len(h.entries)-i)
 			break
 		}
-		fmt.Fprintf(&b, "  %9s %3d %s/%d %s %s: %s\n", h.at[i].Round(time.Millisecond), e.Time, e.Author, e.Seq, e.Kind, e.Task, e.Text)
+		fmt.Fprintf(&b, "  %9s %3d %s/%d %s %s: %s\n", h.at[i].Round(time.Millisecond), e.Time, e.Author, e.Seq, e.Kind,
+			e.Task, e.Text)
 	}
 	return b.String()
 }

@@ -334,7 +334,8 @@ func (tm *team) trusted(ctx context.Context, p *proc) {
 	for _, x := range all {
 		for _, r := range x.Refused {
 			if x.Name != liarName && slices.Contains(onlyLiars, r.Reason) {
-				tm.violate("authorised: %s refused %s %d times, and it did not lie: %s", p.name, x.Name, r.Times, r.What)
+				tm.violate("authorised: %s refused %s %d times, and it did not lie: %s", p.name, x.Name, r.Times,
+					r.What)
 			} else if x.Name != liarName {
 				tm.sum.lies.refused[r.Reason+" of others than the liar"]++
 			}

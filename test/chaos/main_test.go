@@ -85,7 +85,8 @@ func child(dir string) error {
 	if os.Getenv(logVar) != "" {
 		level = slog.LevelDebug
 	}
-	h, err := assemble.OpenBy(c, dir, cfg, "test", slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	h, err := assemble.OpenBy(c, dir, cfg, "test",
+		slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,8 @@ type process struct {
 
 func (p *proc) configure() error {
 	// Discovery: all others may have changed their addresses while a node was out.
-	text := "preset: local\ndiscovery: true\nconnection-time: " + connectionTime.String() + "\nlisten: [/ip4/0.0.0.0/udp/4001/quic-v1, /ip4/0.0.0.0/tcp/4001]\napi: unix:api.sock\n"
+	text := "preset: local\ndiscovery: true\nconnection-time: " + connectionTime.String() +
+		"\nlisten: [/ip4/0.0.0.0/udp/4001/quic-v1, /ip4/0.0.0.0/tcp/4001]\napi: unix:api.sock\n"
 	if p.host == 0 {
 		text += "capabilities: [crane]\n"
 	}
@@ -68,7 +69,8 @@ func (p *proc) configure() error {
 func (p *proc) launch(env ...string) error {
 	args := p.tm.lan.Command(p.host, os.Args[0])
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(append(os.Environ(), folderVar+"="+p.dir, clockVar+"="+p.wrong.String(), bootVar+"="+p.booted), env...)
+	cmd.Env = append(append(os.Environ(), folderVar+"="+p.dir, clockVar+"="+p.wrong.String(), bootVar+"="+p.booted),
+		env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stderr, err := os.OpenFile(p.stderrFile(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

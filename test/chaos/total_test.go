@@ -22,7 +22,10 @@ type total struct {
 }
 
 func newTotal() total {
-	return total{faults: map[string]int{}, instances: map[string]int{}, kinds: map[string]int{}, prints: map[string]string{}, factsOf: map[string]int{}, lies: lies{refused: map[string]int{}}}
+	return total{
+		faults: map[string]int{}, instances: map[string]int{}, kinds: map[string]int{}, prints: map[string]string{},
+		factsOf: map[string]int{}, lies: lies{refused: map[string]int{}},
+	}
 }
 
 func (s *total) add(h *history) {

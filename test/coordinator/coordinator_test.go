@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -144,11 +144,13 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 	for _, lost := range []string{"three", "four", "five"} {
 		all[lost].End()
 	}
-	eventually(t, "the partner list shrinks", func() bool { return all["one"].active() == 2 && all["two"].active() == 2 })
+	eventually(t, "the partner list shrinks",
+		func() bool { return all["one"].active() == 2 && all["two"].active() == 2 })
 	for _, candidate := range []string{"one", "two"} { // one stands itself, and has two stand
 		start := time.Now()
 		_, err := all["one"].API.Elect(t.Context(), api.ElectRequest{Candidate: candidate})
-		if err == nil || !strings.Contains(err.Error(), "no majority: ") || !strings.Contains(err.Error(), "four did not answer") {
+		if err == nil || !strings.Contains(err.Error(), "no majority: ") ||
+			!strings.Contains(err.Error(), "four did not answer") {
 			t.Errorf("%s stands among two of five: %v", candidate, err)
 		}
 		t.Logf("%s stood in vain for %s", candidate, time.Since(start))
@@ -157,7 +159,8 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 
 	// The two that are left cannot hand over to themselves either.
 	r := api.ElectorateRequest{Set: []string{"one", "two"}}
-	if _, err := all["one"].API.SetElectorate(t.Context(), r); err == nil || !strings.Contains(err.Error(), "2 of the 3 consents needed") {
+	if _, err := all["one"].API.SetElectorate(t.Context(), r); err == nil ||
+		!strings.Contains(err.Error(), "2 of the 3 consents needed") {
 		t.Errorf("two of five hand over: %v", err)
 	}
 
@@ -166,7 +169,8 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !e.Override || !strings.Contains(e.Warning, "may keep or elect a coordinator of its own") || e.Number != 1000 || e.Majority != 2 {
+	if !e.Override || !strings.Contains(e.Warning, "may keep or elect a coordinator of its own") || e.Number != 1000 ||
+		e.Majority != 2 {
 		t.Errorf("the override is not shown for what it is: %+v", e)
 	}
 	eventually(t, "two learns of the override", func() bool {
@@ -214,7 +218,8 @@ func TestStoppedCoordinatorIsOutOfOffice(t *testing.T) {
 	if _, err := all["three"].API.AddWorkflow(t.Context(), "watch.yaml", []byte(watch)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := all["three"].API.Start(t.Context(), api.StartRequest{Workflow: "watch", Assign: map[string]string{"main": "three"}})
+	st, err := all["three"].API.Start(t.Context(),
+		api.StartRequest{Workflow: "watch", Assign: map[string]string{"main": "three"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +239,8 @@ func TestStoppedCoordinatorIsOutOfOffice(t *testing.T) {
 		for _, p := range []*process{all["one"], all["two"], all["three"]} {
 			c := p.status()
 			if c.Coordinator != nil && (*c.Coordinator != "one" || c.Term < successor.Term) {
-				t.Fatalf("after it was continued, %s takes %s in term %d for the coordinator", p.Name, *c.Coordinator, c.Term)
+				t.Fatalf("after it was continued, %s takes %s in term %d for the coordinator", p.Name, *c.Coordinator,
+					c.Term)
 			}
 		}
 		if all["two"].hears(st.ID) {
@@ -279,7 +285,10 @@ func TestHandOversPastASilentCoordinator(t *testing.T) {
 	if _, err := one.API.AddWorkflow(t.Context(), "relay.yaml", []byte(relay)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := one.API.Start(t.Context(), api.StartRequest{Workflow: "relay", Assign: map[string]string{"pa": "two", "pb": "three", "pc": "two", "pd": "three"}})
+	st, err := one.API.Start(t.Context(),
+		api.StartRequest{
+			Workflow: "relay", Assign: map[string]string{"pa": "two", "pb": "three", "pc": "two", "pd": "three"},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,8 +309,9 @@ func TestHandOversPastASilentCoordinator(t *testing.T) {
 		took := time.Since(began)
 		one.Signal(syscall.SIGCONT)
 		t.Logf("stopped %s after %s was done: %s is ready after %s", x.after, x.done, x.next, took)
-		if took >= choreo.GuardianTimeout {
-			t.Errorf("%s is ready %s after %s was done: want it within %s", x.next, took, x.done, choreo.GuardianTimeout)
+		if took >= waits.GuardianTimeout {
+			t.Errorf("%s is ready %s after %s was done: want it within %s", x.next, took, x.done,
+				waits.GuardianTimeout)
 		}
 		at, to = to, at
 	}

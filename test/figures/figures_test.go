@@ -265,7 +265,9 @@ func apart(ts *testscript.TestScript, _ bool, args []string) {
 	var entries []api.LogEntry
 	ts.Check(json.Unmarshal([]byte(command(ts, args[0], "log", ts.Getenv("ID"), "-o", "json")), &entries))
 	at := func(text string) time.Time {
-		i := slices.IndexFunc(entries, func(e api.LogEntry) bool { return strings.Contains(string(e.Task)+" "+e.Text, text) })
+		i := slices.IndexFunc(entries, func(e api.LogEntry) bool {
+			return strings.Contains(string(e.Task)+" "+e.Text, text)
+		})
 		if i < 0 {
 			ts.Fatalf("%s has no entry %q in its log", args[0], text)
 		}

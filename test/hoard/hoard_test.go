@@ -70,10 +70,13 @@ func TestHoarder(t *testing.T) {
 		// refused is what people of the node are told of, one of them.
 		refused []string
 	}{
-		{"facts of 200,000 bytes", func(h *hoarder) { h.facts(part(6000), 200_000) }, []string{"facts-beyond-bytes", "facts-beyond-facts", "instance-too-large"}},
+		{"facts of 200,000 bytes", func(h *hoarder) { h.facts(part(6000), 200_000) },
+			[]string{"facts-beyond-bytes", "facts-beyond-facts", "instance-too-large"}},
 		{"lives of its store", func(h *hoarder) { h.lives(part(20_000)) }, []string{"facts-beyond-chains"}},
-		{"instances", func(h *hoarder) { h.instances(part(12_000), 0, false) }, []string{"instances-over-share", "bytes-over-share"}},
-		{"ended instances of 20,000 bytes", func(h *hoarder) { h.instances(part(30_000), 20_000, true) }, []string{"ended-over-limit", "bytes-over-share"}},
+		{"instances", func(h *hoarder) { h.instances(part(12_000), 0, false) },
+			[]string{"instances-over-share", "bytes-over-share"}},
+		{"ended instances of 20,000 bytes", func(h *hoarder) { h.instances(part(30_000), 20_000, true) },
+			[]string{"ended-over-limit", "bytes-over-share"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHoarder(t)
@@ -81,11 +84,15 @@ func TestHoarder(t *testing.T) {
 			c.do(h)
 			h.settle()
 			own := time.Now()
-			if _, err := h.ana.API.Start(t.Context(), api.StartRequest{Workflow: "errand", Assign: map[string]string{"here": "ana", "there": "ana"}}); err != nil {
+			if _, err := h.ana.API.Start(t.Context(),
+				api.StartRequest{
+					Workflow: "errand", Assign: map[string]string{"here": "ana", "there": "ana"},
+				}); err != nil {
 				t.Errorf("the node's own user cannot start anything: %v", err)
 			}
 			t.Logf("%d frames with %d KiB; anonymous memory %d MiB before, %d at most; disk %d MiB; own start %s",
-				h.sent, h.bytes>>10, before>>20, h.most.Load()>>20, h.ana.disk()>>20, time.Since(own).Round(time.Millisecond))
+				h.sent, h.bytes>>10, before>>20, h.most.Load()>>20, h.ana.disk()>>20,
+				time.Since(own).Round(time.Millisecond))
 			if most := h.most.Load(); most > small {
 				t.Errorf("the node took %d MiB of anonymous memory, at most %d", most>>20, small>>20)
 			}
@@ -165,7 +172,8 @@ func (h *hoarder) connect() {
 	}
 	h.link = link
 	r := membership.Record{
-		Partner: h.self.ID(), Version: membership.Version{Boot: 1, Seq: 1}, Chain: h.self.Chain, ConnectionTime: time.Hour,
+		Partner: h.self.ID(), Version: membership.Version{Boot: 1, Seq: 1}, Chain: h.self.Chain,
+		ConnectionTime: time.Hour,
 	}.Sign(h.self.Key)
 	h.send(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
 }
@@ -196,7 +204,8 @@ func (h *hoarder) fact(f *choreo.Fact) (wire.Fact, choreo.Head) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	att := choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return trust.Sign(h.self.Key, domain, msg) })
+	att := choreo.Attest([]choreo.FactID{id},
+		func(domain string, msg []byte) []byte { return trust.Sign(h.self.Key, domain, msg) })
 	return wire.Fact{Raw: raw, Att: att[0]}, choreo.Head{Chain: f.Chain, Seq: f.Seq, ID: id}
 }
 
@@ -208,8 +217,12 @@ func (h *hoarder) begin(number int, load string) (wire.Facts, choreo.Head) {
 		Succession: []workflow.PartnerID{h.self.ID(), h.to}, Coordination: workflow.Choreography,
 		Assign: []choreo.Placement{{Partition: "here", Partner: h.to}, {Partition: "there", Partner: h.self.ID()}},
 	}
-	f, head := h.fact(&choreo.Fact{Chain: choreo.Chain{Incarnation: choreo.Incarnation{1}}, Seq: 1, Body: choreo.Body{Genesis: g}})
-	in := wire.Facts{Instance: choreo.InstanceOf(head.ID), Definition: h.def.Canonical(), Facts: []wire.Fact{f}, Next: true}
+	f, head := h.fact(&choreo.Fact{
+		Chain: choreo.Chain{Incarnation: choreo.Incarnation{1}}, Seq: 1, Body: choreo.Body{Genesis: g},
+	})
+	in := wire.Facts{
+		Instance: choreo.InstanceOf(head.ID), Definition: h.def.Canonical(), Facts: []wire.Fact{f}, Next: true,
+	}
 	return in, head
 }
 
@@ -219,9 +232,11 @@ func (h *hoarder) facts(n, size int) {
 	h.send(&wire.Message{Facts: []wire.Facts{in}})
 	load := strings.Repeat("x", size)
 	for range n {
-		f := &choreo.Fact{Instance: in.Instance, Chain: last.Chain, Seq: last.Seq + 1, Prev: last.ID, Body: choreo.Body{Success: &choreo.Success{
-			Attempt: choreo.AttemptID{Slot: "bring"}, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"load": load},
-		}}}
+		f := &choreo.Fact{Instance: in.Instance, Chain: last.Chain, Seq: last.Seq + 1, Prev: last.ID,
+			Body: choreo.Body{Success: &choreo.Success{
+				Attempt: choreo.AttemptID{Slot: "bring"}, Try: 1,
+				Outputs: map[workflow.DataName]workflow.Value{"load": load},
+			}}}
 		var w wire.Fact
 		w, last = h.fact(f)
 		h.send(&wire.Message{Facts: []wire.Facts{{Instance: in.Instance, Facts: []wire.Fact{w}}}})
@@ -235,7 +250,10 @@ func (h *hoarder) lives(n int) {
 	var some []wire.Fact
 	for i := range n {
 		inc := choreo.Incarnation(binary.BigEndian.AppendUint64(nil, uint64(i+2)))
-		w, _ := h.fact(&choreo.Fact{Instance: in.Instance, Chain: choreo.Chain{Incarnation: inc}, Seq: 1, Seen: []choreo.Head{genesis}, Body: choreo.Body{Seen: &choreo.Seen{}}})
+		w, _ := h.fact(&choreo.Fact{
+			Instance: in.Instance, Chain: choreo.Chain{Incarnation: inc}, Seq: 1, Seen: []choreo.Head{genesis},
+			Body: choreo.Body{Seen: &choreo.Seen{}},
+		})
 		if some = append(some, w); len(some) == 100 || i == n-1 {
 			h.send(&wire.Message{Facts: []wire.Facts{{Instance: in.Instance, Facts: some}}})
 			some = nil
@@ -250,7 +268,10 @@ func (h *hoarder) instances(n, size int, ended bool) {
 	for i := range n {
 		in, genesis := h.begin(i, load)
 		if ended {
-			w, _ := h.fact(&choreo.Fact{Instance: in.Instance, Chain: genesis.Chain, Seq: 2, Prev: genesis.ID, Body: choreo.Body{Cancel: &choreo.Cancel{Reason: "enough"}}})
+			w, _ := h.fact(&choreo.Fact{
+				Instance: in.Instance, Chain: genesis.Chain, Seq: 2, Prev: genesis.ID,
+				Body: choreo.Body{Cancel: &choreo.Cancel{Reason: "enough"}},
+			})
 			in.Facts = append(in.Facts, w)
 		}
 		if some = append(some, in); len(some) == 20 || i == n-1 {
@@ -293,11 +314,13 @@ func (h *hoarder) wantRefused(reasons []string) {
 		h.t.Fatal(err)
 	}
 	i := slices.IndexFunc(list, func(p api.Partner) bool { return p.Name == "eve" })
-	if i < 0 || !slices.ContainsFunc(list[i].Refused, func(r api.Refusal) bool { return slices.Contains(reasons, r.Reason) }) {
+	if i < 0 || !slices.ContainsFunc(list[i].Refused,
+		func(r api.Refusal) bool { return slices.Contains(reasons, r.Reason) }) {
 		h.t.Errorf("the partner list does not say that of eve was refused one of %v: %+v", reasons, list)
 	}
 	d, err := h.ana.API.Doctor(h.t.Context())
-	if err != nil || !slices.ContainsFunc(d.Findings, func(f api.Finding) bool { return f.Check == "refused" && strings.Contains(f.What, "of eve") }) {
+	if err != nil || !slices.ContainsFunc(d.Findings,
+		func(f api.Finding) bool { return f.Check == "refused" && strings.Contains(f.What, "of eve") }) {
 		h.t.Errorf("doctor does not name eve: %+v, %v", d, err)
 	}
 }

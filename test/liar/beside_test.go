@@ -23,8 +23,10 @@ import (
 )
 
 var (
-	lasts  = flag.Duration("for", 20*time.Second, "how long the liar goes on beside honest work; 10m for docs/security.md")
-	amount = flag.Int("instances", 60, "how many instances two honest partners run meanwhile; 1000 for docs/security.md")
+	lasts = flag.Duration("for", 20*time.Second,
+		"how long the liar goes on beside honest work; 10m for docs/security.md")
+	amount = flag.Int(
+		"instances", 60, "how many instances two honest partners run meanwhile; 1000 for docs/security.md")
 )
 
 // While a lying member does all its attacks in turn, each at a twentieth of its full size,
@@ -78,7 +80,8 @@ func TestHonestWorkBesideALiar(t *testing.T) {
 	u := m.ends()
 	t.Logf("the liar busy: %s; %d attacks, %d frames; ana used %s", beside, turns, l.Sent, u)
 	slices.Sort(photos.took)
-	t.Logf("%d files came from bea to ana meanwhile, p50 %s, p99 %s, at most %s", len(photos.took), photos.percentile(50), photos.percentile(99),
+	t.Logf("%d files came from bea to ana meanwhile, p50 %s, p99 %s, at most %s", len(photos.took),
+		photos.percentile(50), photos.percentile(99),
 		photos.percentile(100))
 	if photos.failed > 0 || len(photos.took) == 0 {
 		t.Errorf("%d files came, %d did not: %s", len(photos.took), photos.failed, photos.why)
@@ -132,7 +135,8 @@ func (v *victims) claims() *claims {
 // told waits until the liar knows of the instance in which it takes part.
 func (c *claims) told(l *testliar.Liar) {
 	c.v.t.Helper()
-	testnode.Within(c.v.t, time.Minute, "the liar is told of the instance", func() bool { return len(l.Knows(c.aided)) > 0 })
+	testnode.Within(c.v.t, time.Minute, "the liar is told of the instance",
+		func() bool { return len(l.Knows(c.aided)) > 0 })
 }
 
 // attacks are one claim each, as TestRights has them once.
@@ -191,7 +195,8 @@ type outcome struct {
 
 func (o outcome) String() string {
 	return fmt.Sprintf("%d instances ended, %d did not; p50 %s, p99 %s, at most %s", len(o.took), o.failed,
-		o.percentile(50).Round(100*time.Microsecond), o.percentile(99).Round(100*time.Microsecond), o.percentile(100).Round(time.Millisecond))
+		o.percentile(50).Round(100*time.Microsecond), o.percentile(99).Round(100*time.Microsecond),
+		o.percentile(100).Round(time.Millisecond))
 }
 
 func (o outcome) percentile(p int) time.Duration {

@@ -116,7 +116,8 @@ func commands(ctx context.Context, l *testliar.Liar, def *workflow.Definition, s
 	id := l.Begins(ctx, def, func(f *choreo.Fact) { f.Body.Credentials = shows })
 	f := l.Forger(id, 1)
 	seen := choreo.Head{Chain: choreo.Chain{Author: l.Who().ID(), Incarnation: choreo.Incarnation{1}}, Seq: 1}
-	f.Says(ctx, choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "go"}, Try: 1}, Credentials: shows}, seen)
+	f.Says(ctx, choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "go"}, Try: 1}, Credentials: shows},
+		seen)
 	return id
 }
 
@@ -166,7 +167,8 @@ func (v *victims) genesisOf(id string) choreo.Head {
 func inject(ctx context.Context, l *testliar.Liar, about workflow.InstanceID, genesis choreo.Head) {
 	f := l.Forger(about, 1)
 	self := l.Who().ID()
-	f.Says(ctx, choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "b"}, Task: "b", Partner: self}}, genesis)
+	f.Says(ctx, choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "b"}, Task: "b", Partner: self}},
+		genesis)
 	takes := choreo.Action{Attempt: choreo.AttemptID{Slot: "b"}, Kind: workflow.FailBlock, Partner: self}
 	f.Says(ctx, choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
 	l.Says(ctx, &wire.Message{Heads: []wire.Heads{{Instance: about, Mode: wire.Ask}}})
@@ -178,7 +180,8 @@ func injects(t *testing.T, v *victims, l *testliar.Liar) {
 	id, about := v.start("secret", map[string]string{"pa": "ana", "pb": "bea"})
 	genesis, before := v.genesisOf(id), v.refused()
 	inject(t.Context(), l, about, genesis)
-	if err := v.ana.API.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "a", Outputs: map[string]string{"x": "hush"}}); err != nil {
+	if err := v.ana.API.FinishTask(t.Context(),
+		api.FinishRequest{ID: id, Task: "a", Outputs: map[string]string{"x": "hush"}}); err != nil {
 		t.Fatal(err)
 	}
 	l.Says(t.Context(), &wire.Message{Heads: []wire.Heads{{Instance: about, Mode: wire.Ask}}})
@@ -227,7 +230,8 @@ func squats(t *testing.T, v *victims, l *testliar.Liar) {
 	if howls(v.ana) {
 		t.Error("ana's siren howls for the liar, by the name of ana's workflow")
 	}
-	if _, err := v.ana.API.Start(t.Context(), api.StartRequest{Workflow: "fire-call", Assign: map[string]string{"main": "ana"}}); err != nil {
+	if _, err := v.ana.API.Start(t.Context(),
+		api.StartRequest{Workflow: "fire-call", Assign: map[string]string{"main": "ana"}}); err != nil {
 		t.Fatal(err)
 	}
 	testnode.Within(t, time.Minute, "ana's own call has her siren howl", func() bool { return howls(v.ana) })

@@ -29,7 +29,9 @@ type victims struct {
 }
 
 // small is what a small device has: the figures are for it.
-var small = []string{"preset: mobile", "connection-time: 1m", "hole-punching: false", "listen: [/ip4/127.0.0.1/udp/0/quic-v1]"}
+var small = []string{
+	"preset: mobile", "connection-time: 1m", "hole-punching: false", "listen: [/ip4/127.0.0.1/udp/0/quic-v1]",
+}
 
 // applications has a node write a file when a workflow uses its siren, which only its
 // own user's fire-call may.
@@ -93,7 +95,8 @@ func (v *victims) add(source string) {
 // begins starts an instance of shared, in which the liar takes part.
 func (v *victims) begins() (id string) {
 	v.t.Helper()
-	s, err := v.ana.API.Start(v.t.Context(), api.StartRequest{Workflow: "shared", Assign: map[string]string{"pa": "mal", "pb": "bea", "pc": "ana"}})
+	s, err := v.ana.API.Start(v.t.Context(),
+		api.StartRequest{Workflow: "shared", Assign: map[string]string{"pa": "mal", "pb": "bea", "pc": "ana"}})
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -105,7 +108,9 @@ func (v *victims) work() (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(v.t.Context(), 2*time.Minute)
 	defer cancel()
 	begun := time.Now()
-	s, err := v.ana.API.Start(ctx, api.StartRequest{Workflow: "honest", Assign: map[string]string{"here": "ana", "there": "bea"}})
+	s, err := v.ana.API.Start(ctx, api.StartRequest{
+		Workflow: "honest", Assign: map[string]string{"here": "ana", "there": "bea"},
+	})
 	if err != nil {
 		return 0, fmt.Errorf("ana cannot start an instance: %w", err)
 	}
@@ -134,7 +139,8 @@ func (v *victims) holds() {
 	v.ana.End()
 	begun := time.Now()
 	v.ana.Start()
-	v.t.Logf("ana answers %s after kill -9, and has then used %.1f s of processor time", time.Since(begun).Round(10*time.Millisecond),
+	v.t.Logf("ana answers %s after kill -9, and has then used %.1f s of processor time",
+		time.Since(begun).Round(10*time.Millisecond),
 		cpuOf(v.ana.Process.Pid).Seconds())
 	testnode.Within(v.t, time.Minute, "ana and bea see each other again", func() bool {
 		return v.ana.Sees("active", "bea") && v.bea.Sees("active", "ana")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -49,7 +50,8 @@ type machine struct {
 	steps  int
 	free   time.Duration // when it will have done all that it was given
 	// takes is how long it takes for a task of an instance; it says so when a job starts.
-	takes func(j runner.Job) time.Duration
+	takes   func(j runner.Job) time.Duration
+	answers map[string]func(workflow.PartnerID, []byte) ([]byte, error) // by protocol
 	// wrote is told of every instance of which facts became durable.
 	wrote func(workflow.InstanceID)
 }
@@ -96,7 +98,11 @@ func newMesh(t testing.TB, seed uint64, connectionTime time.Duration, places []p
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &machine{m: m, i: i, member: node.Member{Key: members()[i].key, Mesh: is, Chain: chain}, disk: disk{data: map[string][]byte{}}}
+		x := &machine{
+			m: m, i: i, member: node.Member{Key: members()[i].key, Mesh: is, Chain: chain},
+			disk:    disk{data: map[string][]byte{}},
+			answers: map[string]func(workflow.PartnerID, []byte) ([]byte, error){},
+		}
 		x.disk.wrote = func(id workflow.InstanceID) {
 			if x.wrote != nil {
 				x.wrote(id)
@@ -105,7 +111,8 @@ func newMesh(t testing.TB, seed uint64, connectionTime time.Duration, places []p
 		cfg := configs.Default(configs.Local)
 		cfg.ConnectionTime, cfg.Shards = connectionTime, 1
 		x.node, err = node.New(node.Parts{
-			Member: x.member, Config: cfg, Store: &x.disk, Runner: x, Clock: x, Version: "study", Chance: m.r.Float64, Random: m.random,
+			Member: x.member, Config: cfg, Store: &x.disk, Runner: x, Clock: x, Version: "study", Chance: m.r.Float64,
+			Random: m.random,
 			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		})
 		if err != nil {
@@ -114,7 +121,7 @@ func newMesh(t testing.TB, seed uint64, connectionTime time.Duration, places []p
 		m.nodes, m.byID[x.member.ID()] = append(m.nodes, x), x
 	}
 	for _, x := range m.nodes {
-		if err := x.node.BeginStepped(node.Network{Carrier: carrier{x}}); err != nil {
+		if err := x.node.BeginStepped(node.Network{Carrier: carrier{x}, Requester: carrier{x}}); err != nil {
 			t.Fatal(err)
 		}
 		x.step()
@@ -195,7 +202,21 @@ func (carrier) Silence(bool)                                {}
 func (carrier) Relayed() []workflow.PartnerID               { return nil }
 func (carrier) Refused() map[string]uint64                  { return nil }
 func (carrier) Traffic() api.Traffic                        { return api.Traffic{} }
-func (carrier) HandleRequest(string, bool, func(workflow.PartnerID, []byte) ([]byte, error)) {
+
+// HandleRequest has requests answered.
+func (c carrier) HandleRequest(proto string, _ bool, fn func(workflow.PartnerID, []byte) ([]byte, error)) {
+	c.x.answers[proto] = fn
+}
+
+// Request asks a partner, which answers at once.
+func (c carrier) Request(_ context.Context, p workflow.PartnerID, _ []string, proto string, req []byte) ([]byte, error) {
+	to := c.x.m.byID[p]
+	if to == nil || to.answers[proto] == nil {
+		return nil, errors.New("nobody answers that")
+	}
+	out, err := to.answers[proto](c.x.member.ID(), req)
+	c.x.m.at(c.x.m.now, to.step)
+	return out, err
 }
 
 func (c carrier) Send(p workflow.PartnerID, frame []byte) error {

@@ -35,7 +35,8 @@ func TestDiscoveryOnLAN(t *testing.T) {
 	}
 	restartElsewhere(l, all, 200)
 	t.Logf("both moved while down: found each other after %s", allSee(t, healing, all, "active", names(all)...))
-	testnode.Within(t, healing, "n0 knows n1's new address", func() bool { return strings.Contains(addresses(all[0], "n1"), "10.77.0.201/") })
+	testnode.Within(t, healing, "n0 knows n1's new address",
+		func() bool { return strings.Contains(addresses(all[0], "n1"), "10.77.0.201/") })
 }
 
 // restartElsewhere has hosts be down while their addresses change.

@@ -42,7 +42,8 @@ func TestFileOverABrokenLink(t *testing.T) {
 	all := l.mesh("preset: lan", "connection-time: 10m")
 	allSee(t, healing, all, "active", names(all)...)
 	giver, taker := all[0], all[1]
-	slow := l.Command(0, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "80mbit", "burst", "64kb", "latency", "50ms")
+	slow := l.Command(0, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "80mbit", "burst", "64kb",
+		"latency", "50ms")
 	if out, err := exec.CommandContext(t.Context(), slow[0], slow[1:]...).CombinedOutput(); err != nil {
 		t.Logf("the link is as fast as it is: %v: %s", err, out)
 	}
@@ -90,7 +91,8 @@ func TestFileOverABrokenLink(t *testing.T) {
 		t.Fatalf("%d bytes came, of %d: %v", len(b), len(content), err)
 	}
 	after, _ := l.sent(0)
-	t.Logf("%s came whole over %d breaks; its giver sent %s", workflow.FormatSize(int64(len(content))), breaks, workflow.FormatSize(int64(after-before)))
+	t.Logf("%s came whole over %d breaks; its giver sent %s", workflow.FormatSize(int64(len(content))), breaks,
+		workflow.FormatSize(int64(after-before)))
 	// An eighth is for headers, what QUIC sends again, and what else nodes say. Two chunks are on their way.
 	if most := uint64(len(content))*9/8 + uint64(breaks)*2*files.Chunk; after-before > most {
 		t.Errorf("more than %s were sent", workflow.FormatSize(int64(most)))

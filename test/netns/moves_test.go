@@ -32,9 +32,11 @@ func TestMoves(t *testing.T) {
 		begun := time.Now()
 		mover.Start()
 		for _, p := range others {
-			testnode.Within(t, healing, fmt.Sprintf("%s follows %s to its %d. address", p.Name, mover.Name, i+1), func() bool {
-				return p.Sees("active", mover.Name) && strings.Contains(addresses(p, mover.Name), fmt.Sprintf("/127.0.0.%d/", host))
-			})
+			testnode.Within(t, healing, fmt.Sprintf("%s follows %s to its %d. address", p.Name, mover.Name, i+1),
+				func() bool {
+					return p.Sees("active", mover.Name) &&
+						strings.Contains(addresses(p, mover.Name), fmt.Sprintf("/127.0.0.%d/", host))
+				})
 		}
 		took = append(took, time.Since(begun))
 	}

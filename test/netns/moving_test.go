@@ -60,7 +60,8 @@ func startShift(t *testing.T, all []*testnode.Node) string {
 	if _, err := all[0].API.AddWorkflow(t.Context(), "shift.yaml", []byte(shift)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := all[0].API.Start(t.Context(), api.StartRequest{Workflow: "shift", Assign: map[string]string{"post": "n4", "base": "n1"}})
+	st, err := all[0].API.Start(t.Context(),
+		api.StartRequest{Workflow: "shift", Assign: map[string]string{"post": "n4", "base": "n1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

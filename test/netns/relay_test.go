@@ -33,8 +33,10 @@ func TestRelayBetweenNATs(t *testing.T) {
 		return
 	}
 	all := l.relayTeam("hole-punching: false")
-	t.Logf("two behind NATs and a relay: all see all %s after the last join", allSee(t, time.Minute, all, "active", names(all)...))
-	testnode.Within(t, healing, "n1 is connected with n2 by the relay", func() bool { return links(all[1]) == "connected with 2 of 2 partners, by a relay: n2" })
+	t.Logf("two behind NATs and a relay: all see all %s after the last join",
+		allSee(t, time.Minute, all, "active", names(all)...))
+	testnode.Within(t, healing, "n1 is connected with n2 by the relay",
+		func() bool { return links(all[1]) == "connected with 2 of 2 partners, by a relay: n2" })
 	t.Logf("an instance over both took %s by the relay", runsHop(t, all[1], "n1", "n2"))
 }
 
@@ -52,7 +54,8 @@ func TestHolePunching(t *testing.T) {
 		return links(all[1]) == want && links(all[2]) == want
 	}
 	// libp2p tries three times, after 8 s of dialling: on a loaded machine that lasts.
-	t.Logf("a direct connection through both NATs after another %s", testnode.Within(t, 2*time.Minute, "a direct connection", direct))
+	t.Logf("a direct connection through both NATs after another %s",
+		testnode.Within(t, 2*time.Minute, "a direct connection", direct))
 
 	all[0].End()
 	t.Logf("an instance over both took %s without the relay", runsHop(t, all[1], "n1", "n2"))
@@ -83,9 +86,10 @@ func TestHolePunchingIsTriedAgain(t *testing.T) {
 	for i := 1; i < l.hosts; i++ {
 		run(t, l.Command(i, "nft", "delete table ip apart")...)
 	}
-	t.Logf("a direct connection %s after there was a way", testnode.Within(t, 6*time.Minute, "a direct connection", func() bool {
-		return links(all[1]) == "connected with 2 of 2 partners"
-	}))
+	t.Logf("a direct connection %s after there was a way",
+		testnode.Within(t, 6*time.Minute, "a direct connection", func() bool {
+			return links(all[1]) == "connected with 2 of 2 partners"
+		}))
 }
 
 // relayTeam is a relay outside, and two members that name it.
@@ -186,7 +190,9 @@ func runsHop(t *testing.T, p *testnode.Node, here, there string) time.Duration {
 	if _, err := p.API.AddWorkflow(t.Context(), "hop.yaml", []byte(hop)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := p.API.Start(t.Context(), api.StartRequest{Workflow: "hop", Assign: map[string]string{"here": here, "there": there}})
+	st, err := p.API.Start(t.Context(), api.StartRequest{
+		Workflow: "hop", Assign: map[string]string{"here": here, "there": there},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,8 @@ func comesBackElsewhere(t *testing.T, all []*testnode.Node) {
 	if _, err := all[0].API.AddWorkflow(t.Context(), "hop.yaml", []byte(hop)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := all[0].API.Start(t.Context(), api.StartRequest{Workflow: "hop", Assign: map[string]string{"here": all[1].Name, "there": away.Name}})
+	st, err := all[0].API.Start(t.Context(),
+		api.StartRequest{Workflow: "hop", Assign: map[string]string{"here": all[1].Name, "there": away.Name}})
 	if err != nil {
 		t.Fatal(err)
 	}

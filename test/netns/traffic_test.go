@@ -16,7 +16,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 )
 
-var measure = flag.Bool("measure", false, "measure idle traffic and memory at 2, 5 and 10 nodes: minutes (docs/performance-membership.md)")
+var measure = flag.Bool("measure", false,
+	"measure idle traffic and memory at 2, 5 and 10 nodes: minutes (docs/performance-membership.md)")
 
 // Idle traffic by the counters of the interfaces, per node: all that is on the
 // wire, Ethernet headers included; each packet is counted once, at its sender.
@@ -48,7 +49,8 @@ func idle(t *testing.T, preset string, n int, settle, span time.Duration) {
 	bytesAfter, packetsAfter := l.total()
 	perNode := float64(bytesAfter-bytes) / span.Seconds() / float64(n)
 	perPacket := float64(packetsAfter-packets) / span.Seconds() / float64(n)
-	t.Logf("idle %s, %d nodes: %.0f B/s and %.2f packets/s sent per node, %.0f B/s without Ethernet headers", preset, n, perNode, perPacket, perNode-14*perPacket)
+	t.Logf("idle %s, %d nodes: %.0f B/s and %.2f packets/s sent per node, %.0f B/s without Ethernet headers", preset, n,
+		perNode, perPacket, perNode-14*perPacket)
 	for _, of := range []string{"VmRSS", "RssAnon", "goroutines"} {
 		var values []int
 		for _, p := range all {

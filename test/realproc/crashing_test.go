@@ -68,7 +68,8 @@ func (s *selfKill) reach(at string, n int64) {
 	if s.at == countOnly {
 		name := map[string]string{beforeCommit: commitsFile, beforeSend: sendsFile}[at]
 		if name != "" {
-			_ = os.WriteFile(filepath.Join(s.dir, name), fmt.Append(nil, n), 0o600) // read by the parent, which notices if it is missing
+			_ = os.WriteFile(filepath.Join(s.dir, name), fmt.Append(nil, n),
+				0o600) // read by the parent, which notices if it is missing
 		}
 	}
 }
@@ -130,7 +131,8 @@ func runCrashing(ctx context.Context, dir string, cfg configs.Config, log *slog.
 		return err
 	}
 	n, err := node.New(node.Parts{
-		Member: member, Config: cfg, Store: mortalStore{st, die}, Clock: node.NewSystemClock(), Version: "test", Logger: log,
+		Member: member, Config: cfg, Store: mortalStore{st, die}, Clock: node.NewSystemClock(), Version: "test",
+		Logger: log,
 		Runner: runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log}),
 	})
 	if err != nil {
@@ -138,9 +140,12 @@ func runCrashing(ctx context.Context, dir string, cfg configs.Config, log *slog.
 	}
 	var g *gossip.Gossip
 	m, err := mesh.New(mesh.Config{
-		Key: member.Key, Listen: cfg.Listen, Boot: n.Boot(), Hello: n.Hello, Admit: n.Admit, Handler: n, OnAddrs: n.OnAddrs, Logger: log, Preset: mesh.Small,
+		Key: member.Key, Listen: cfg.Listen, Boot: n.Boot(), Hello: n.Hello, Admit: n.Admit, Handler: n,
+		OnAddrs: n.OnAddrs, Logger: log, Preset: mesh.Small,
 		Prepare: func(m *mesh.Mesh) (err error) {
-			g, err = gossip.New(gossip.Config{Mesh: m, Host: m.Members(), Handler: n, Timing: gossip.Local(), Logger: log})
+			g, err = gossip.New(gossip.Config{
+				Mesh: m, Host: m.Members(), Handler: n, Timing: gossip.Local(), Logger: log,
+			})
 			return err
 		},
 	})

@@ -62,7 +62,8 @@ partitions: {pa: [a], pb: [b], pc: [c]}
 		tm.together()
 		until(t, "nothing is set aside", patience, func() bool {
 			rows, err := two.client.Instances(context.Background(), true)
-			return err == nil && !slices.ContainsFunc(rows, func(r api.InstanceSummary) bool { return r.Quarantine != nil })
+			return err == nil && !slices.ContainsFunc(rows,
+				func(r api.InstanceSummary) bool { return r.Quarantine != nil })
 		})
 		for _, id := range waiting {
 			for began := time.Now(); !waits(two.task(id, "b")); <-time.After(50 * time.Millisecond) {

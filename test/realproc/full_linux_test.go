@@ -43,9 +43,12 @@ partitions: {pa: [a], pb: [b], pc: [c]}
 	until(t, "a runs", patience, func() bool { return full.task(holding, "a") == workflow.Running })
 	filler := filepath.Join(disk, "filler")
 	testdisk.Fill(t, filler)
-	until(t, "the node says that its disk is full", patience, func() bool { return strings.Contains(full.trouble(), "disk full") })
+	until(t, "the node says that its disk is full", patience,
+		func() bool { return strings.Contains(full.trouble(), "disk full") })
 
-	_, err := full.client.Start(ctx, api.StartRequest{Workflow: "relay", Assign: map[string]string{"pa": "one", "pb": "two", "pc": "full"}})
+	_, err := full.client.Start(ctx, api.StartRequest{
+		Workflow: "relay", Assign: map[string]string{"pa": "one", "pb": "two", "pc": "full"},
+	})
 	var shown *api.Error
 	if !errors.As(err, &shown) || shown.Code == api.Internal || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("start on a full disk: %v; want the reason", err)
@@ -72,7 +75,8 @@ partitions: {pa: [a], pb: [b], pc: [c]}
 		t.Errorf("on a full disk the instance is %s, want it to wait", s)
 	}
 	meanwhile := tm.begin("relay", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
-	until(t, "the others work on", patience, func() bool { return tm.ps[1].state(meanwhile) == workflow.InstanceSucceeded })
+	until(t, "the others work on", patience,
+		func() bool { return tm.ps[1].state(meanwhile) == workflow.InstanceSucceeded })
 
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,10 @@ func (tm *team) villain(t *testing.T, victim *proc) *villain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &villain{t: t, member: m, up: make(chan workflow.PartnerID, 64), down: make(chan workflow.PartnerID, 64), frames: make(chan []byte, 1024)}
+	v := &villain{
+		t: t, member: m, up: make(chan workflow.PartnerID, 64), down: make(chan workflow.PartnerID, 64),
+		frames: make(chan []byte, 1024),
+	}
 	v.mesh, err = mesh.New(mesh.Config{
 		Key: m.Key, Listen: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}, Boot: 1, Handler: v,
 		Hello: func() []byte { return trust.EncodeChain(m.Chain) },
@@ -103,7 +106,8 @@ func (v *villain) sign(f *choreo.Fact) (wire.Fact, choreo.FactID) {
 }
 
 func attest(key ed25519.PrivateKey, id choreo.FactID) *choreo.Attestation {
-	return choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) })[0]
+	return choreo.Attest([]choreo.FactID{id},
+		func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) })[0]
 }
 
 // refused is the sum of a node's counters whose name begins so.
@@ -139,7 +143,8 @@ partitions: {pa: [a], pb: [b]}
 	head := choreo.Head{Chain: choreo.Chain{Author: one.status().ID}, Seq: 1, ID: genesis}
 	intruder := &choreo.Fact{
 		Format: choreo.FormatFact, Instance: instance, Chain: choreo.Chain{Author: v.member.ID()}, Seq: 1, At: 1,
-		Seen: []choreo.Head{{Chain: choreo.Chain{Author: one.status().ID, Incarnation: one.incarnation(t)}, Seq: 1, ID: genesis}},
+		Seen: []choreo.Head{{Chain: choreo.Chain{Author: one.status().ID, Incarnation: one.incarnation(t)}, Seq: 1,
+			ID: genesis}},
 		Body: choreo.Body{Cancel: &choreo.Cancel{Reason: "the villain says so"}},
 	}
 	byIntruder, _ := v.sign(intruder)
@@ -168,21 +173,28 @@ partitions: {pa: [a], pb: [b]}
 	}{
 		{"not CBOR", func() { v.send(victim, append([]byte{wire.Version}, "garbage"...)) }, "refused.frame", true},
 		{"a frame cut short", func() { v.send(victim, hello[:len(hello)-1]) }, "refused.frame", true},
-		{"more behind the end", func() { v.send(victim, append(hello[:len(hello):len(hello)], 0)) }, "refused.frame", true},
-		{"another version", func() { v.send(victim, append([]byte{wire.Version + 1}, hello[1:]...)) }, "refused.frame", true},
-		{"a frame longer than allowed", func() { v.send(victim, make([]byte, wire.MaxFrame+1)) }, "mesh.refused.malformed", true},
+		{"more behind the end", func() { v.send(victim, append(hello[:len(hello):len(hello)], 0)) }, "refused.frame",
+			true},
+		{"another version", func() { v.send(victim, append([]byte{wire.Version + 1}, hello[1:]...)) }, "refused.frame",
+			true},
+		{"a frame longer than allowed", func() { v.send(victim, make([]byte, wire.MaxFrame+1)) },
+			"mesh.refused.malformed", true},
 		{"a fact in somebody else's name", facts(instance, byForger), "refused.facts-forged", false},
 		{"a fact that nobody signed", facts(instance, unsigned), "refused.facts-forged", false},
 		{"a fact cut short", facts(instance, truncated), "refused.facts-malformed", false},
 		{"a fact of an instance of others", facts(instance, byIntruder), "refused.facts-from-no-participant", false},
-		{"a fact of an instance that is not known", facts(elsewhere.Instance, ofNothing), "refused.facts-not-taken", false},
+		{"a fact of an instance that is not known", facts(elsewhere.Instance, ofNothing), "refused.facts-not-taken",
+			false},
 		{"a fact under another instance's name", facts(instance, ofNothing), "refused.facts", false},
 		{"heads of an instance of others", func() {
-			v.say(victim, &wire.Message{Heads: []wire.Heads{{Instance: instance, Heads: []choreo.Head{head}, Mode: wire.Ask}}})
+			v.say(victim, &wire.Message{Heads: []wire.Heads{{Instance: instance, Heads: []choreo.Head{head},
+				Mode: wire.Ask}}})
 		}, "refused.heads-from-no-participant", false},
-		{"a record that is none", func() { v.say(victim, &wire.Message{Records: [][]byte{[]byte("record")}}) }, "refused.record", false},
+		{"a record that is none", func() { v.say(victim, &wire.Message{Records: [][]byte{[]byte("record")}}) },
+			"refused.record", false},
 		{"a definition that is none", func() {
-			v.say(victim, &wire.Message{Definitions: []wire.Definition{{Notices: [][]byte{{1}}, Canonical: []byte("{}")}}})
+			v.say(victim, &wire.Message{Definitions: []wire.Definition{{Notices: [][]byte{{1}},
+				Canonical: []byte("{}")}}})
 		}, "refused.definition", false},
 	} {
 		before := two.refused(c.counts)
@@ -191,7 +203,8 @@ partitions: {pa: [a], pb: [b]}
 			v.await(v.down, "the end of the connection: "+c.name)
 			v.await(v.up, "a new connection: "+c.name)
 		}
-		until(t, c.name+" is counted under "+c.counts, 5*time.Second, func() bool { return two.refused(c.counts) > before })
+		until(t, c.name+" is counted under "+c.counts, 5*time.Second,
+			func() bool { return two.refused(c.counts) > before })
 		if !c.closes {
 			select {
 			case <-v.down:
@@ -227,17 +240,22 @@ func TestMemberMakesInstancesOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, author := range map[string]workflow.PartnerID{"in another's name": one.status().ID, "without its author": v.member.ID()} {
+	for name, author := range map[string]workflow.PartnerID{
+		"in another's name": one.status().ID, "without its author": v.member.ID(),
+	} {
 		packed, id := v.sign(&choreo.Fact{
 			Format: choreo.FormatFact, Chain: choreo.Chain{Author: author}, Seq: 1, At: 1,
 			Body: choreo.Body{Genesis: &choreo.Genesis{
-				Definition: workflow.Hash(decodeHex(t, w.Hash)), Succession: []workflow.PartnerID{one.status().ID, victim}, Coordination: workflow.Choreography,
+				Definition: workflow.Hash(decodeHex(t, w.Hash)),
+				Succession: []workflow.PartnerID{one.status().ID, victim}, Coordination: workflow.Choreography,
 				Assign: []choreo.Placement{{Partition: workflow.PartitionName(w.Partitions[0]), Partner: victim}},
 			}},
 		})
 		before := two.refused("refused.facts")
-		v.say(victim, &wire.Message{Facts: []wire.Facts{{Instance: choreo.InstanceOf(id), Definition: w.Definition, Facts: []wire.Fact{packed}}}})
-		until(t, "refused: an instance "+name, 5*time.Second, func() bool { return two.refused("refused.facts") > before })
+		v.say(victim, &wire.Message{Facts: []wire.Facts{{Instance: choreo.InstanceOf(id), Definition: w.Definition,
+			Facts: []wire.Fact{packed}}}})
+		until(t, "refused: an instance "+name, 5*time.Second,
+			func() bool { return two.refused("refused.facts") > before })
 	}
 	for range 2 {
 		if l, err := two.client.Instances(context.Background(), true); err != nil || len(l) != 0 {

@@ -119,7 +119,9 @@ func (tm *team) crashPoints() []crashPoint {
 		tm.succeeded(id, elevenTasks...)
 		p.kill()
 		p.start()
-		for file, ats := range map[string][]string{commitsFile: {beforeCommit, afterCommit}, sendsFile: {beforeSend, afterSend}} {
+		for file, ats := range map[string][]string{
+			commitsFile: {beforeCommit, afterCommit}, sendsFile: {beforeSend, afterSend},
+		} {
 			b, err := os.ReadFile(filepath.Join(p.dir, file))
 			var n int
 			if err == nil {

@@ -42,7 +42,8 @@ partitions: {pa: [a], pb: [b], pw: [w]}
 		began := time.Now()
 		two.start()
 		most := backWithin + 5*time.Since(began)
-		took := until(t, "two has the completion and did b", patience, func() bool { return two.task(id, "b") == workflow.Succeeded })
+		took := until(t, "two has the completion and did b", patience,
+			func() bool { return two.task(id, "b") == workflow.Succeeded })
 		t.Logf("at another port: %v; after %v", move, took.Round(time.Millisecond))
 		if took > most {
 			t.Errorf("it took two %v after it came back (at another port: %v); at most %v", took, move, most)
@@ -67,7 +68,8 @@ func TestTwoHundredInstances(t *testing.T) {
 		wg.Go(func() {
 			for range instances / 20 {
 				p := tm.ps[i%len(tm.ps)]
-				st, err := p.client.Start(context.Background(), api.StartRequest{Workflow: "eleven", Assign: acrossThree})
+				st, err := p.client.Start(context.Background(),
+					api.StartRequest{Workflow: "eleven", Assign: acrossThree})
 				if err != nil {
 					t.Error(err)
 					return
@@ -104,9 +106,10 @@ func TestTwoHundredInstances(t *testing.T) {
 		if most[p.name] > maxRSS {
 			t.Errorf("%s took %d MiB, at most %d", p.name, most[p.name], maxRSS)
 		}
-		until(t, fmt.Sprintf("%s has about the %d goroutines that it had idle", p.name, idle[p.name]), patience, func() bool {
-			return p.goroutines() <= idle[p.name]+moreGoroutines
-		})
+		until(t, fmt.Sprintf("%s has about the %d goroutines that it had idle", p.name, idle[p.name]), patience,
+			func() bool {
+				return p.goroutines() <= idle[p.name]+moreGoroutines
+			})
 	}
 }
 
@@ -137,7 +140,8 @@ func TestGoesDownInGoodOrder(t *testing.T) {
 			t.Errorf("on SIGTERM: %v\n%s", st, three.stderr())
 		}
 		for _, p := range tm.ps[:2] {
-			took := until(t, p.name+" knows that three is down", patience, func() bool { return p.sees("unreachable") == 1 })
+			took := until(t, p.name+" knows that three is down", patience,
+				func() bool { return p.sees("unreachable") == 1 })
 			t.Logf("%s knew after %v", p.name, took.Round(time.Millisecond))
 		}
 		three.start()

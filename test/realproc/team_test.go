@@ -178,7 +178,8 @@ func (tm *team) succeeded(id string, tasks ...string) {
 	}
 	until(tm.t, "the logs of "+id+" are equal", patience, func() bool {
 		first := tm.ps[0].log(id)
-		return len(first) > 0 && !slices.ContainsFunc(tm.ps[1:], func(p *proc) bool { return !slices.Equal(first, p.log(id)) })
+		return len(first) > 0 && !slices.ContainsFunc(tm.ps[1:],
+			func(p *proc) bool { return !slices.Equal(first, p.log(id)) })
 	})
 	n := map[string]int{}
 	entries, err := tm.ps[0].client.Log(context.Background(), id)
@@ -208,7 +209,8 @@ func (p *proc) log(id string) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		out = append(out, fmt.Sprintf("%d %s %d %.10s %s %s %s %v", e.Time, e.Author, e.Seq, e.Fact, e.Kind, e.Task, e.Text, e.Counted))
+		out = append(out, fmt.Sprintf("%d %s %d %.10s %s %s %s %v", e.Time, e.Author, e.Seq, e.Fact, e.Kind, e.Task,
+			e.Text, e.Counted))
 	}
 	return out
 }

@@ -70,7 +70,8 @@ func translated(predicate string) (*workflow.Definition, error) {
 		names = append(names, "('"+a.name+"')")
 	}
 	doc, err := wedsql.Parse("random.sql", []byte("INSERT INTO wed_attr (aname) VALUES "+strings.Join(names, ", ")+
-		"; INSERT INTO wed_trig (tgname, trname, cname, cpred) VALUES ('t', 'u', 'holds', $$"+predicate+"$$), ('r', 'u', 'types', '"+types+"');"))
+		"; INSERT INTO wed_trig (tgname, trname, cname, cpred) VALUES ('t', 'u', 'holds', $$"+predicate+
+		"$$), ('r', 'u', 'types', '"+types+"');"))
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,8 @@ func (g *generator) predicate(depth int) predicate {
 		p := g.within(g.predicate(depth-1), not)
 		return predicate{"not " + p.ours, "NOT " + p.theirs, not}
 	case 5:
-		word := pick(g, "is true", "is not true", "is false", "is not false", "is unknown", "is not unknown", "is null", "is not null", "isnull", "notnull")
+		word := pick(g, "is true", "is not true", "is false", "is not false", "is unknown", "is not unknown", "is null",
+			"is not null", "isnull", "notnull")
 		p := g.within(g.predicate(depth-1), comparison)
 		theirs := strings.NewReplacer("unknown", "null", "isnull", "is null", "notnull", "is not null").Replace(word)
 		return predicate{p.ours + " " + word, p.theirs + " " + theirs, is}
@@ -210,7 +212,8 @@ func (g *generator) between(a predicate, kind string, depth int) predicate {
 	word := pick(g, "between", "not between")
 	if g.one(4) { // SQLite has no symmetric
 		ours := a.ours + " " + word + " symmetric " + low.ours + " and " + high.ours
-		theirs := fmt.Sprintf("(%s BETWEEN %s AND %s OR %[1]s BETWEEN %[3]s AND %[2]s)", a.theirs, low.theirs, high.theirs)
+		theirs := fmt.Sprintf("(%s BETWEEN %s AND %s OR %[1]s BETWEEN %[3]s AND %[2]s)", a.theirs, low.theirs,
+			high.theirs)
 		if word == "not between" {
 			theirs = "NOT " + theirs
 		}
@@ -233,7 +236,9 @@ func (g *generator) in(a predicate, kind string, depth int) predicate {
 		ours, theirs = append(ours, item.ours), append(theirs, item.theirs)
 	}
 	word := pick(g, " in (", " not in (")
-	return predicate{a.ours + word + strings.Join(ours, ", ") + ")", a.theirs + word + strings.Join(theirs, ", ") + ")", ranged}
+	return predicate{
+		a.ours + word + strings.Join(ours, ", ") + ")", a.theirs + word + strings.Join(theirs, ", ") + ")", ranged,
+	}
 }
 
 func (g *generator) like(a predicate) predicate {
@@ -280,7 +285,9 @@ func (g *generator) literal(kind string) predicate {
 	return predicate{s, s, value}
 }
 
-var texts = []string{"", "a", "A", "ab", "b", "a%", "a_b", `a\`, "é", "aé", "a\nb", "it's", "B", "\u2028", "ba", "bab", "z", "日本"}
+var texts = []string{
+	"", "a", "A", "ab", "b", "a%", "a_b", `a\`, "é", "aé", "a\nb", "it's", "B", "\u2028", "ba", "bab", "z", "日本",
+}
 
 // value is what a row has in a column.
 func (g *generator) value(column, kind string) any {

@@ -107,7 +107,8 @@ func compare(t *testing.T, db *sql.DB, p predicate, states []map[string]any, cou
 		counted[want]++
 		got, spelled := verdict(t, def, states[i])
 		if got != want && (got != "never" || want == "true") {
-			t.Errorf("seed %d\n%s\nfor SQLite\n%s\nhere\n%s\nrow %v\nours: %s, of SQLite: %s", *seed, p.ours, p.theirs, spelled, states[i], got, want)
+			t.Errorf("seed %d\n%s\nfor SQLite\n%s\nhere\n%s\nrow %v\nours: %s, of SQLite: %s", *seed, p.ours, p.theirs,
+				spelled, states[i], got, want)
 			return
 		}
 	}

@@ -70,7 +70,8 @@ func TestFloodDoesNotStopOthers(t *testing.T) {
 
 	for range 3 {
 		begun := time.Now()
-		started, err := one.Service().Start(t.Context(), api.StartRequest{Workflow: "pair", Assign: map[string]string{"here": "one", "there": "two"}})
+		started, err := one.Service().Start(t.Context(),
+			api.StartRequest{Workflow: "pair", Assign: map[string]string{"here": "one", "there": "two"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +237,8 @@ func (r real) member(t *testing.T, name string) node.Member {
 // sees reports whether a partner is active, as this node sees it.
 func (r real) sees(name string) bool {
 	list, err := r.Service().Partners(context.Background())
-	return err == nil && slices.ContainsFunc(list, func(p api.Partner) bool { return p.Name == name && p.State == string(membership.Active) })
+	return err == nil && slices.ContainsFunc(list,
+		func(p api.Partner) bool { return p.Name == name && p.State == string(membership.Active) })
 }
 
 func (r real) counted(t *testing.T, name string) uint64 {

@@ -62,22 +62,32 @@ func TestHelloRefuses(t *testing.T) {
 		counter string
 		says    string
 	}{
-		{"another mesh", "eve", trust.EncodeChain(w.issue(other, leaf("eve"))), "wrong-mesh", "belongs to another mesh"},
-		{"another mesh of the same name", "eve", trust.EncodeChain(w.issue(same, leaf("eve"))), "wrong-mesh", "belongs to another mesh"},
+		{"another mesh", "eve", trust.EncodeChain(w.issue(other, leaf("eve"))), "wrong-mesh",
+			"belongs to another mesh"},
+		{"another mesh of the same name", "eve", trust.EncodeChain(w.issue(same, leaf("eve"))), "wrong-mesh",
+			"belongs to another mesh"},
 		{"expired", "eve", trust.EncodeChain(w.issue(w.founder, trust.Certificate{
-			Partner: idOf("eve"), Name: "eve", NotBefore: trust.WallOf(noon.Add(-year)), NotAfter: trust.WallOf(noon.Add(-25 * time.Hour)),
+			Partner: idOf("eve"), Name: "eve", NotBefore: trust.WallOf(noon.Add(-year)),
+			NotAfter: trust.WallOf(noon.Add(-25 * time.Hour)),
 		})), "expired", "expired at 2026-05-31"},
 		{"not valid yet", "eve", trust.EncodeChain(w.issue(w.founder, trust.Certificate{
-			Partner: idOf("eve"), Name: "eve", NotBefore: trust.WallOf(noon.Add(25 * time.Hour)), NotAfter: trust.WallOf(noon.Add(year)),
+			Partner: idOf("eve"), Name: "eve", NotBefore: trust.WallOf(noon.Add(25 * time.Hour)),
+			NotAfter: trust.WallOf(noon.Add(year)),
 		})), "not-yet-valid", "not valid yet"},
-		{"another's certificate", "eve", trust.EncodeChain(w.certify("bea", year)), "forged", "shows the certificate of"},
-		{"a role added", "eve", trust.EncodeChain(changed(w.certify("eve", year), func(c *trust.Certificate) { c.Roles = []workflow.RoleName{"commander"} })), "forged", "signature does not match"},
-		{"made a delegate", "eve", trust.EncodeChain(changed(w.certify("eve", year), func(c *trust.Certificate) { c.Delegate = true })), "forged", "signature does not match"},
-		{"prolonged", "eve", trust.EncodeChain(changed(w.certify("eve", year), func(c *trust.Certificate) { c.NotAfter += 1000 })), "forged", "signature does not match"},
+		{"another's certificate", "eve", trust.EncodeChain(w.certify("bea", year)), "forged",
+			"shows the certificate of"},
+		{"a role added", "eve", trust.EncodeChain(changed(w.certify("eve", year),
+			func(c *trust.Certificate) { c.Roles = []workflow.RoleName{"commander"} })), "forged", "signature does not match"},
+		{"made a delegate", "eve", trust.EncodeChain(changed(w.certify("eve", year),
+			func(c *trust.Certificate) { c.Delegate = true })), "forged", "signature does not match"},
+		{"prolonged", "eve", trust.EncodeChain(changed(w.certify("eve", year),
+			func(c *trust.Certificate) { c.NotAfter += 1000 })), "forged", "signature does not match"},
 		{"issued by a member", "eve", trust.EncodeChain(trust.Chain{byBea}), "not-allowed", "not by the founder"},
-		{"issued by a member, with its own", "eve", trust.EncodeChain(append(trust.Chain{byBea}, w.certify("bea", year)...)), "not-allowed", "not a delegate"},
+		{"issued by a member, with its own", "eve",
+			trust.EncodeChain(append(trust.Chain{byBea}, w.certify("bea", year)...)), "not-allowed", "not a delegate"},
 		{"evicted", "carla", trust.EncodeChain(evicted), "evicted", "carla is evicted by"},
-		{"evicted, with a fresh certificate", "carla", trust.EncodeChain(w.certify("carla", year)), "evicted", "carla is evicted by"},
+		{"evicted, with a fresh certificate", "carla", trust.EncodeChain(w.certify("carla", year)), "evicted",
+			"carla is evicted by"},
 		{"by an evicted delegate, not listed", "dora", trust.EncodeChain(voided), "evicted", "is void"},
 		{"garbage", "eve", []byte{0xff, 1, 2}, "malformed", "cannot be read"},
 		{"too long", "eve", bytes.Repeat([]byte{0}, 64<<10), "malformed", ""},
@@ -189,7 +199,8 @@ func TestInvitationsAreRefused(t *testing.T) {
 			ana.start()
 			return prove(t, ana, once, "eve", 7).redeem(ana)
 		}, "used up"},
-		{"a guessed secret", func() error { return prove(t, ana, guessed, "eve", 8).redeem(ana) }, "no such invitation"},
+		{"a guessed secret", func() error { return prove(t, ana, guessed, "eve", 8).redeem(ana) },
+			"no such invitation"},
 		{"expired", func() error {
 			a := prove(t, ana, short, "eve", 9)
 			w.run(2 * time.Minute)
@@ -217,7 +228,8 @@ func TestInvitationsAreRefused(t *testing.T) {
 // A member cannot say of others, or of itself, what it has no right to say.
 func TestMembersCannotForge(t *testing.T) {
 	w := newWorld(t)
-	ana, bea, carla := w.all[0], w.join("bea", w.certify("bea", year, "crew")), w.join("carla", w.certify("carla", year))
+	ana, bea, carla := w.all[0], w.join("bea", w.certify("bea", year, "crew")),
+		w.join("carla", w.certify("carla", year))
 	w.meet(ana, bea, carla)
 	record := func(name string, version uint64, ch trust.Chain) membership.Record {
 		return membership.Record{
@@ -229,7 +241,10 @@ func TestMembersCannotForge(t *testing.T) {
 	signed := func(r membership.Record, by string) [][]byte {
 		return [][]byte{membership.EncodeRecord(r.Sign(keyOf(by)))}
 	}
-	eviction := trust.Eviction{Mesh: w.mesh.ID(), Issuer: idOf("carla"), Number: 1, Partner: idOf("bea"), At: trust.WallOf(noon), Chain: carla.who.Chain}
+	eviction := trust.Eviction{
+		Mesh: w.mesh.ID(), Issuer: idOf("carla"), Number: 1, Partner: idOf("bea"), At: trust.WallOf(noon),
+		Chain: carla.who.Chain,
+	}
 	asFounder := eviction
 	asFounder.Issuer, asFounder.Chain, asFounder.Signature = w.mesh.Founder, nil, make([]byte, 64)
 	head, known := electorateOf(t, ana)
@@ -247,23 +262,30 @@ func TestMembersCannotForge(t *testing.T) {
 		counter string
 	}{
 		{"another's role", &wire.Message{Records: signed(record("carla", 9, promoted), "carla")}, "refused.record"},
-		{"another's certificate", &wire.Message{Records: signed(record("carla", 9, bea.who.Chain), "carla")}, "refused.record"},
-		{"another's record", &wire.Message{Records: signed(record("bea", 9, bea.who.Chain), "carla")}, "refused.record"},
+		{"another's certificate", &wire.Message{Records: signed(record("carla", 9, bea.who.Chain), "carla")},
+			"refused.record"},
+		{"another's record", &wire.Message{Records: signed(record("bea", 9, bea.who.Chain), "carla")},
+			"refused.record"},
 		{"another's heartbeat", &wire.Message{Beats: [][]byte{membership.EncodeBeat(membership.Beat{
 			Partner: idOf("bea"), Version: membership.Version{Boot: 1, Seq: 1000}, Base: 1,
 		}.Sign(keyOf("carla")))}}, "refused.beat"},
 		{"an eviction by a member", &wire.Message{Evictions: &wire.Records{List: [][]byte{trust.EncodeEviction(eviction)}}}, "refused.eviction"},
-		{"an eviction in the founder's name", &wire.Message{Evictions: &wire.Records{List: [][]byte{trust.EncodeEviction(asFounder)}}}, "refused.eviction"},
+		{"an eviction in the founder's name",
+			&wire.Message{Evictions: &wire.Records{List: [][]byte{trust.EncodeEviction(asFounder)}}},
+			"refused.eviction"},
 		{"a renewal by a member", &wire.Message{Renewal: trust.EncodeChain(promoted)}, "refused.renewal"},
 		{"another's renewal", &wire.Message{Renewal: trust.EncodeChain(w.certify("bea", year))}, "refused.renewal"},
-		{"an electorate of its own", elections(election.Message{Lists: &election.Lists{Lineage: lineage}}), "refused.election"},
-		{"a handover by a member", elections(election.Message{Propose: &election.Proposal{List: lineage[0]}}), "refused.election"},
+		{"an electorate of its own", elections(election.Message{Lists: &election.Lists{Lineage: lineage}}),
+			"refused.election"},
+		{"a handover by a member", elections(election.Message{Propose: &election.Proposal{List: lineage[0]}}),
+			"refused.election"},
 		{"an office that nobody voted for", elections(election.Message{Claim: &election.Mandate{
 			Office: election.Office{Term: 7, Number: head.Number, List: head.Hash()}, Holder: idOf("carla"),
 		}}), "refused.election"},
 		{"an office by votes of its own", elections(election.Message{Claim: &election.Mandate{
 			Office: election.Office{Term: 7, Number: head.Number, List: head.Hash()}, Holder: idOf("carla"),
-			Votes: []election.Vote{{Office: election.Office{Term: 7, Number: head.Number, List: head.Hash()}, Candidate: idOf("carla"), Voter: head.Voters[0], Signature: make([]byte, 64)}},
+			Votes: []election.Vote{{Office: election.Office{Term: 7, Number: head.Number, List: head.Hash()},
+				Candidate: idOf("carla"), Voter: head.Voters[0], Signature: make([]byte, 64)}},
 		}}), "refused.election"},
 		{"garbage in its parts", &wire.Message{Records: [][]byte{{1}}}, "refused.record"},
 	} {
@@ -277,10 +299,12 @@ func TestMembersCannotForge(t *testing.T) {
 			if ana.sees("bea") != "active" || ana.sees("carla") != "active" {
 				t.Errorf("bea is %s, carla is %s", ana.sees("bea"), ana.sees("carla"))
 			}
-			if crew, err := ana.node.Resources(t.Context(), "role crew"); err != nil || len(crew) != 1 || len(crew[0].Holders) != 1 {
+			if crew, err := ana.node.Resources(t.Context(), "role crew"); err != nil || len(crew) != 1 ||
+				len(crew[0].Holders) != 1 {
 				t.Errorf("crew: %v %v", crew, err)
 			}
-			if st, err := ana.node.CoordinatorStatus(t.Context()); err != nil || st.Coordinator != nil || len(st.Electorate) != 1 {
+			if st, err := ana.node.CoordinatorStatus(t.Context()); err != nil || st.Coordinator != nil ||
+				len(st.Electorate) != 1 {
 				t.Errorf("coordinator: %+v %v", st, err)
 			}
 		})
@@ -319,7 +343,8 @@ partitions:
 // nobody without its role finishes a task.
 func TestCompletionsCannotBeForged(t *testing.T) {
 	w := newWorld(t)
-	ana, bea, carla := w.all[0], w.join("bea", w.certify("bea", year, "crew")), w.join("carla", w.certify("carla", year))
+	ana, bea, carla := w.all[0], w.join("bea", w.certify("bea", year, "crew")),
+		w.join("carla", w.certify("carla", year))
 	w.meet(ana, bea, carla)
 	if _, err := ana.node.AddWorkflow(t.Context(), "rescue.yaml", []byte(rescue)); err != nil {
 		t.Fatal(err)
@@ -330,7 +355,10 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 			facts = append(facts, f.Facts...)
 		}
 	}
-	started, err := ana.node.Start(t.Context(), api.StartRequest{Workflow: "rescue", Assign: map[string]string{"engine": "bea", "ambulance": "carla"}, WaitForRole: true})
+	started, err := ana.node.Start(t.Context(),
+		api.StartRequest{
+			Workflow: "rescue", Assign: map[string]string{"engine": "bea", "ambulance": "carla"}, WaitForRole: true,
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +390,8 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		att := choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return trust.Sign(keyOf(by), domain, msg) })
+		att := choreo.Attest([]choreo.FactID{id},
+			func(domain string, msg []byte) []byte { return trust.Sign(keyOf(by), domain, msg) })
 		return wire.Fact{Raw: raw, Att: att[0]}
 	}
 	forged := sign(success, "carla")
@@ -382,7 +411,8 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := ana.counted(c.counter)
-			w.send(carla, ana, &wire.Message{Facts: []wire.Facts{{Instance: success.Instance, Facts: []wire.Fact{c.fact}}}})
+			w.send(carla, ana, &wire.Message{Facts: []wire.Facts{{Instance: success.Instance,
+				Facts: []wire.Fact{c.fact}}}})
 			w.run(2 * time.Second)
 			if n := ana.counted(c.counter) - before; c.counter != "" && n != 1 {
 				t.Errorf("%s counted %d times", c.counter, n)
@@ -412,7 +442,8 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 	}
 	w.run(2 * time.Second)
 	err = finish(carla, "treat")
-	if e, ok := err.(*api.Error); !ok || e.Code != api.NotAllowed || !strings.Contains(e.Message, "role medic does that, and its certificate gives it no role") {
+	if e, ok := err.(*api.Error); !ok || e.Code != api.NotAllowed ||
+		!strings.Contains(e.Message, "role medic does that, and its certificate gives it no role") {
 		t.Errorf("carla, who is no medic, treats: %v", err)
 	}
 	if carla.counted("refused.role") != 1 {
@@ -424,7 +455,8 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 // that hear of it later, and after any restart.
 func TestEvictionSpreadsAndLasts(t *testing.T) {
 	w := newWorld(t)
-	ana, bea, carla, dora := w.all[0], w.join("bea", w.certify("bea", year)), w.join("carla", w.certify("carla", year)), w.join("dora", w.certify("dora", year))
+	ana, bea, carla, dora := w.all[0], w.join("bea", w.certify("bea", year)), w.join("carla", w.certify("carla", year)),
+		w.join("dora", w.certify("dora", year))
 	w.meet(w.all...)
 	w.cut(ana, dora, true) // dora hears of it from carla only
 	w.cut(carla, dora, true)
@@ -446,7 +478,8 @@ func TestEvictionSpreadsAndLasts(t *testing.T) {
 	if w.connected(dora, bea) || dora.sees("bea") != "evicted" {
 		t.Errorf("dora sees bea %s after she met carla", dora.sees("bea"))
 	}
-	if st, err := bea.node.Status(t.Context()); err != nil || len(st.Trouble) != 1 || !strings.Contains(st.Trouble[0], "lost phone") {
+	if st, err := bea.node.Status(t.Context()); err != nil || len(st.Trouble) != 1 ||
+		!strings.Contains(st.Trouble[0], "lost phone") {
 		t.Errorf("bea's trouble: %v %v", st, err)
 	}
 	for _, m := range w.all {
@@ -455,7 +488,8 @@ func TestEvictionSpreadsAndLasts(t *testing.T) {
 	w.meet(w.all...)
 	for _, m := range []*member{ana, carla, dora} {
 		if w.connected(m, bea) || m.sees("bea") != "evicted" || m.counted("refused.stranger.evicted") == 0 {
-			t.Errorf("after the restart %s sees bea %s, and counted %d", m.name, m.sees("bea"), m.counted("refused.stranger.evicted"))
+			t.Errorf("after the restart %s sees bea %s, and counted %d", m.name, m.sees("bea"),
+				m.counted("refused.stranger.evicted"))
 		}
 	}
 }
@@ -479,10 +513,12 @@ func TestCertificatesAreRenewedOrRunOut(t *testing.T) {
 	if !w.connected(ana, bea) || ana.sees("bea") != "active" {
 		t.Errorf("bea, renewed, is %s", ana.sees("bea"))
 	}
-	if w.connected(bea, carla) || bea.counted("refused.connection-of-former-member") == 0 || bea.counted("refused.stranger.expired") == 0 {
+	if w.connected(bea, carla) || bea.counted("refused.connection-of-former-member") == 0 ||
+		bea.counted("refused.stranger.expired") == 0 {
 		t.Error("carla, not renewed, is still admitted")
 	}
-	if st, err := carla.node.Status(t.Context()); err != nil || !strings.Contains(strings.Join(st.Trouble, ";"), "certificate of carla expired at") {
+	if st, err := carla.node.Status(t.Context()); err != nil ||
+		!strings.Contains(strings.Join(st.Trouble, ";"), "certificate of carla expired at") {
 		t.Errorf("carla's trouble: %v %v", st, err)
 	}
 	// The renewal is on the disk.

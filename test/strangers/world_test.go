@@ -82,7 +82,9 @@ func newWorld(t *testing.T) *world {
 
 // certify has the founder issue a certificate from noon on.
 func (w *world) certify(name string, lifetime time.Duration, roles ...workflow.RoleName) trust.Chain {
-	return w.issue(w.founder, trust.Certificate{Partner: idOf(name), Name: name, Roles: roles, NotAfter: trust.WallOf(noon.Add(lifetime))})
+	return w.issue(w.founder, trust.Certificate{
+		Partner: idOf(name), Name: name, Roles: roles, NotAfter: trust.WallOf(noon.Add(lifetime)),
+	})
 }
 
 func (w *world) issue(by trust.Issuer, c trust.Certificate) trust.Chain {
@@ -115,7 +117,9 @@ func (m *member) start() {
 	m.requests = map[string]func(workflow.PartnerID, []byte) ([]byte, error){}
 	cfg := configs.Default(configs.Local)
 	cfg.Shards = 1
-	n, err := node.New(node.Parts{Member: m.who, Config: cfg, Store: m.disk, Runner: idle{}, Clock: clock{m.w}, Version: "test"})
+	n, err := node.New(node.Parts{
+		Member: m.who, Config: cfg, Store: m.disk, Runner: idle{}, Clock: clock{m.w}, Version: "test",
+	})
 	if err == nil {
 		m.node = n
 		err = n.BeginStepped(node.Network{Carrier: m, Requester: m})
@@ -196,10 +200,12 @@ func (w *world) connect() {
 	for i, a := range w.all {
 		for _, b := range w.all[:i] {
 			k := pair(a, b)
-			if a.node == nil || b.node == nil || w.linked[k] || w.apart[k] || !a.wants[b.who.ID()] && !b.wants[a.who.ID()] {
+			if a.node == nil || b.node == nil || w.linked[k] || w.apart[k] ||
+				!a.wants[b.who.ID()] && !b.wants[a.who.ID()] {
 				continue
 			}
-			if a.node.Admit(b.who.ID(), b.node.Hello(), 1) != nil || b.node.Admit(a.who.ID(), a.node.Hello(), 1) != nil {
+			if a.node.Admit(b.who.ID(), b.node.Hello(), 1) != nil ||
+				b.node.Admit(a.who.ID(), a.node.Hello(), 1) != nil {
 				continue
 			}
 			w.linked[k] = true
@@ -308,7 +314,9 @@ func (m *member) Send(p workflow.PartnerID, b []byte) error {
 }
 
 // Request asks a node that runs, member or not.
-func (m *member) Request(_ context.Context, p workflow.PartnerID, _ []string, protocol string, req []byte) ([]byte, error) {
+func (m *member) Request(
+	_ context.Context, p workflow.PartnerID, _ []string, protocol string, req []byte,
+) ([]byte, error) {
 	o := m.w.find(p)
 	if o == nil || o.node == nil || m.w.apart[pair(m, o)] || o.requests[protocol] == nil {
 		return nil, fmt.Errorf("%s does not answer %s", p, protocol)

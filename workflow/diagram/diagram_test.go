@@ -41,7 +41,8 @@ func example(t *testing.T, name string) *workflow.Definition {
 func TestGolden(t *testing.T) {
 	running := Options{
 		States: map[workflow.TaskName]workflow.State{
-			"dispatch": workflow.Succeeded, "procedure-1": workflow.Failed, "procedure-2": workflow.Running, "close": workflow.NotReady,
+			"dispatch": workflow.Succeeded, "procedure-1": workflow.Failed, "procedure-2": workflow.Running,
+			"close": workflow.NotReady,
 		},
 		Partners: map[workflow.PartitionName]string{"engine": "engine-7"},
 		Known:    map[workflow.TaskName]string{"procedure-2": "as known 12 min ago"},
@@ -89,7 +90,9 @@ func TestHostileTextStaysText(t *testing.T) {
 	// No parser lets these pass. They are drawn as text all the same.
 	d.Task("a").Application, d.Task("b").Application = `<b>"x"</b>`, `x"];t0-->evil`
 	d.Partitions[0].Partner = `"]<&>`
-	hostileStates := Options{States: map[workflow.TaskName]workflow.State{"a": `x" onload="alert(1)`, "b": `"></g><script>x"]`}}
+	hostileStates := Options{States: map[workflow.TaskName]workflow.State{
+		"a": `x" onload="alert(1)`, "b": `"></g><script>x"]`,
+	}}
 	out, err := Render(d, "svg", hostileStates)
 	if err != nil {
 		t.Fatal(err)
@@ -106,14 +109,16 @@ func TestHostileTextStaysText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slices.Contains(elements(t, tall), "script") || slices.Contains(elements(t, tall), "b") || bytes.Contains(tall, []byte(`onload="`)) {
+	if slices.Contains(elements(t, tall), "script") || slices.Contains(elements(t, tall), "b") ||
+		bytes.Contains(tall, []byte(`onload="`)) {
 		t.Errorf("a text became more than that:\n%s", tall)
 	}
 	out, err = Render(d, "mermaid", hostileStates)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Contains(out, []byte(`x"]`)) || bytes.Contains(out, []byte("<script")) || bytes.Contains(out, []byte("<b>")) {
+	if bytes.Contains(out, []byte(`x"]`)) || bytes.Contains(out, []byte("<script")) ||
+		bytes.Contains(out, []byte("<b>")) {
 		t.Errorf("a text is read as Mermaid:\n%s", out)
 	}
 	out, err = Render(d, "dot", hostileStates)
@@ -202,7 +207,9 @@ func TestNothingIsLeftOut(t *testing.T) {
 			t.Errorf("%s is not in the picture", task.Name)
 		}
 	}
-	for class, want := range map[string]int{"success": 5, "failure": 3, "contingency": 1} { // one of each of the first two is in the legend
+	for class, want := range map[string]int{
+		"success": 5, "failure": 3, "contingency": 1,
+	} { // one of each of the first two is in the legend
 		if have := strings.Count(string(out), `<path class="`+class+`"`); have != want {
 			t.Errorf("%d arrows of class %s, want %d", have, class, want)
 		}
@@ -249,7 +256,8 @@ func TestSameBytesFromManyGoroutines(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	if _, err := Render(example(t, "eleven"), "png", Options{}); err == nil || !strings.Contains(err.Error(), "svg, mermaid or dot") {
+	if _, err := Render(example(t, "eleven"), "png", Options{}); err == nil ||
+		!strings.Contains(err.Error(), "svg, mermaid or dot") {
 		t.Errorf("format png: %v", err)
 	}
 	var b strings.Builder
@@ -315,7 +323,8 @@ func TestManyArrows(t *testing.T) {
 		}
 		says := strings.Contains(string(picture), "arrows are left out, the longest ones: the format dot has them all")
 		if says != (c.tasks == 400) || s.leftOut+len(s.edges) != all {
-			t.Errorf("of %d arrows %d are drawn and %d left out; the picture says so: %t", all, len(s.edges), s.leftOut, says)
+			t.Errorf("of %d arrows %d are drawn and %d left out; the picture says so: %t", all, len(s.edges), s.leftOut,
+				says)
 		}
 	}
 }
@@ -335,14 +344,18 @@ tasks:
 partitions: {pp: [aa, dd, gg], qq: [bb, ff]}
 `)
 	opt := Options{
-		Language: Portuguese, States: map[workflow.TaskName]workflow.State{"aa": workflow.Running, "bb": workflow.NotReady},
+		Language: Portuguese, States: map[workflow.TaskName]workflow.State{
+			"aa": workflow.Running, "bb": workflow.NotReady,
+		},
 		Known: map[workflow.TaskName]string{"aa": "as known 12 min ago", "bb": "nothing was heard of it yet"},
 	}
 	b, err := Render(d, "svg", opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"anyone", "available", "undo", "partition", "after ", "timeout", "starts", "known", "heard", "tasks"} {
+	for _, word := range []string{
+		"anyone", "available", "undo", "partition", "after ", "timeout", "starts", "known", "heard", "tasks",
+	} {
 		if strings.Contains(string(b[strings.Index(string(b), "</style>"):]), word) {
 			t.Errorf("the picture says %q", word)
 		}

@@ -25,7 +25,8 @@ type Chart struct {
 	Title    string
 	From, To time.Time // To: when it ended, or now
 	Bars     []Bar
-	Language string // as in Options
+	Language string         // as in Options
+	Zone     *time.Location // of the times; nil: UTC
 }
 
 // Sizes of a chart in pixels.
@@ -34,12 +35,16 @@ const (
 	ganttTime  = 720 // wide
 	ganttRow   = 26  // high
 	ganttTicks = 6   // at most, beside the first
+	ganttDay   = 24 * time.Hour
 )
 
 // Gantt draws when each task of an instance ran, as SVG: a row for each, in the order in which they
-// began, and those that have not begun after them. Times are in UTC.
+// began, and those that have not begun after them. Times are in the chart's zone.
 func Gantt(c Chart) []byte {
 	g := &chart{Chart: c, s: &scene{language: c.Language}}
+	if g.Zone == nil {
+		g.Zone = time.UTC
+	}
 	if !g.To.After(g.From) {
 		g.To = g.From.Add(time.Second)
 	}
@@ -89,7 +94,8 @@ func (g *chart) draw() []byte {
 	h := bottom + margin
 	g.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title desc">`, w, h, w, h)
 	g.put(`<title id="title">%s</title>`, escape(g.Title))
-	g.put(`<desc id="desc">%s</desc>`, escape(g.s.say("%d tasks, from %s to %s (UTC)", len(g.Bars), stamp(g.From), stamp(g.To))))
+	g.put(`<desc id="desc">%s</desc>`,
+		escape(g.s.say("%d tasks, from %s to %s", len(g.Bars), g.stamp(g.From), g.stamp(g.To))))
 	g.put("<style>%s", style)
 	for _, st := range slices.Sorted(slices.Values(g.states())) {
 		g.put(".%s .box{fill:%s;stroke:#16202c}", st, stateColor[st])
@@ -119,28 +125,48 @@ func (g *chart) states() (out []workflow.State) {
 func (g *chart) axis(bottom int) {
 	step := tickStep(g.To.Sub(g.From))
 	format := "15:04:05"
-	if step >= 24*time.Hour {
+	if step >= ganttDay {
 		format = time.DateOnly
 	} else if step >= time.Minute {
 		format = "15:04"
 	}
-	first := g.From.UTC().Truncate(step)
-	for t := first; !t.After(g.To); t = t.Add(step) {
+	for t := g.firstTick(step); !t.After(g.To); t = nextTick(t, step) {
 		if t.Before(g.From) {
 			continue
 		}
 		x := g.x(t)
 		g.put(`<path class="other" d="M%d %dV%d"/>`, x, ganttTop-6, bottom)
-		g.put(`<text class="detail" x="%d" y="%d" text-anchor="middle">%s</text>`, x, ganttTop-10, t.UTC().Format(format))
+		g.put(`<text class="detail" x="%d" y="%d" text-anchor="middle">%s</text>`, x, ganttTop-10,
+			t.Format(format))
 	}
-	g.put(`<text class="detail" x="%d" y="%d">%s</text>`, margin, ganttTop-10, stamp(g.From))
+	g.put(`<text class="detail" x="%d" y="%d">%s</text>`, margin, ganttTop-10, g.stamp(g.From))
+}
+
+// firstTick is a round moment by the clocks of the chart's zone, at its beginning or not long before.
+func (g *chart) firstTick(step time.Duration) time.Time {
+	from := g.From.In(g.Zone)
+	if step >= ganttDay {
+		return time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, g.Zone)
+	}
+	_, off := from.Zone()
+	ahead := time.Duration(off) * time.Second
+	return from.Add(ahead).Truncate(step).Add(-ahead)
+}
+
+// nextTick is a step later. A day is one by the calendar: where the clocks are changed, it has not 24 hours.
+func nextTick(t time.Time, step time.Duration) time.Time {
+	if step >= ganttDay {
+		return t.AddDate(0, 0, int(step/ganttDay))
+	}
+	return t.Add(step)
 }
 
 // tickStep is a span that people count in, so that a few of them make up the whole.
 func tickStep(whole time.Duration) time.Duration {
-	second, minute, hour, day := time.Second, time.Minute, time.Hour, 24*time.Hour
+	second, minute, hour, day := time.Second, time.Minute, time.Hour, ganttDay
 	for _, s := range []time.Duration{
-		second, 2 * second, 5 * second, 10 * second, 15 * second, 30 * second, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute,
+		second, 2 * second, 5 * second, 10 * second, 15 * second, 30 * second, minute, 2 * minute, 5 * minute,
+		10 * minute, 15 * minute,
 		30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 14 * day, 30 * day, 90 * day,
 	} {
 		if whole/s <= ganttTicks {
@@ -150,7 +176,14 @@ func tickStep(whole time.Duration) time.Duration {
 	return (whole/ganttTicks + day).Truncate(day)
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+// stamp is a moment in the chart's zone, and says which that is.
+func (g *chart) stamp(t time.Time) string {
+	t = t.In(g.Zone)
+	if _, off := t.Zone(); off == 0 {
+		return t.Format("2006-01-02 15:04:05 UTC")
+	}
+	return t.Format("2006-01-02 15:04:05 -07:00")
+}
 
 // bar draws one row.
 func (g *chart) bar(b Bar, y int) {
@@ -160,16 +193,17 @@ func (g *chart) bar(b Bar, y int) {
 		what += ", " + b.Who
 	}
 	if !b.Begin.IsZero() {
-		what += ", " + stamp(b.Begin)
+		what += ", " + g.stamp(b.Begin)
 	}
 	if !b.End.IsZero() {
-		what += " – " + stamp(b.End)
+		what += " – " + g.stamp(b.End)
 	}
 	class := "task"
 	if stateColor[b.State] != "" {
 		class += " state " + string(b.State)
 	}
-	g.put(`<g><title>%s</title><text class="name" x="%d" y="%d">%s</text>`, escape(what), margin, y+17, escape(plain.Cut(b.Name, 26)))
+	g.put(`<g><title>%s</title><text class="name" x="%d" y="%d">%s</text>`, escape(what), margin, y+17,
+		escape(plain.Cut(b.Name, 26)))
 	label, at := state, margin+ganttNames
 	if b.Who != "" {
 		label += " · " + b.Who
@@ -189,9 +223,11 @@ func (g *chart) bar(b Bar, y int) {
 		case from-6-size >= margin+ganttNames:
 			at = from - 6 - size
 		default: // on the bar
-			written, label = fmt.Sprintf(`<text class="detail" x="%d" y="%d">%s</text>`, from+6, y+17, escape(plain.Cut(label, 60))), ""
+			written, label = fmt.Sprintf(`<text class="detail" x="%d" y="%d">%s</text>`, from+6, y+17,
+				escape(plain.Cut(label, 60))), ""
 		}
-		g.put(`<g class="%s"><rect class="box" x="%d" y="%d" width="%d" height="%d" rx="3"/>%s</g>`, class, from, y+4, width, ganttRow-8, written)
+		g.put(`<g class="%s"><rect class="box" x="%d" y="%d" width="%d" height="%d" rx="3"/>%s</g>`, class, from, y+4,
+			width, ganttRow-8, written)
 	}
 	for _, t := range b.Others {
 		g.put(`<path class="failure" d="M%d %dv%d"/>`, g.x(t), y+2, ganttRow-4)

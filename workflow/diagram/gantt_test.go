@@ -22,7 +22,8 @@ func TestGantt(t *testing.T) {
 		{Name: "early", State: workflow.Failed, End: at(-100)},
 		{Name: "late", State: workflow.Aborted, Begin: at(50), End: at(900)},
 	}}
-	for language, want := range map[string]string{"": "RUNNING · bea &amp; co", diagram.Portuguese: "em execução · bea &amp; co"} {
+	for language, want := range map[string]string{"": "RUNNING · bea &amp; co",
+		diagram.Portuguese: "em execução · bea &amp; co"} {
 		c.Language = language
 		svg := string(diagram.Gantt(c))
 		if !strings.Contains(svg, want) || strings.Contains(svg, "<script>") {
@@ -55,5 +56,31 @@ func TestGantt(t *testing.T) {
 	}
 	if svg := string(diagram.Gantt(diagram.Chart{Title: "empty", From: at(0), To: at(0)})); !strings.HasSuffix(svg, "</svg>\n") {
 		t.Error("an instance that has just begun cannot be drawn")
+	}
+}
+
+// Times are by the clocks of the chart's zone, whose hours and days the scale counts, and say which that is.
+func TestGanttZone(t *testing.T) {
+	from := time.Date(2026, 7, 1, 20, 45, 0, 0, time.UTC)
+	for _, c := range []struct {
+		zone *time.Location
+		span time.Duration
+		want []string
+	}{
+		{nil, 6 * time.Hour, []string{">2026-07-01 20:45:00 UTC<", ">21:00<", ">00:00<", "– 2026-07-02 02:45:00 UTC"}},
+		{time.FixedZone("", 5*3600+1800), 6 * time.Hour, []string{">2026-07-02 02:15:00 +05:30<", ">03:00<", ">08:00<"}},
+		{time.FixedZone("", -3*3600), 72 * time.Hour, []string{">2026-07-01 17:45:00 -03:00<", ">00:00<", ">12:00<"}},
+		{time.FixedZone("", -3*3600), 144 * time.Hour, []string{">2026-07-02<", ">2026-07-07<"}},
+	} {
+		svg := string(diagram.Gantt(diagram.Chart{Title: "w", From: from, To: from.Add(c.span), Zone: c.zone,
+			Bars: []diagram.Bar{{Name: "a", State: workflow.Succeeded, Begin: from, End: from.Add(c.span)}}}))
+		for _, want := range c.want {
+			if !strings.Contains(svg, want) {
+				t.Errorf("in zone %v: want %q in\n%s", c.zone, want, svg)
+			}
+		}
+		if strings.Contains(svg, ">2026-07-01<") {
+			t.Errorf("in zone %v a day begins before the chart does:\n%s", c.zone, svg)
+		}
 	}
 }

@@ -54,7 +54,8 @@ func arrange(s *scene) (*grid, error) {
 	taken := map[[3]int]bool{} // lane, column, row
 	for _, i := range boxes {
 		lane, column := s.boxes[i].lane, layers[i]
-		row := nearestFree(g.wishedRow(s, i, before[i], layers), func(r int) bool { return taken[[3]int{lane, column, r}] })
+		row := nearestFree(g.wishedRow(s, i, before[i], layers),
+			func(r int) bool { return taken[[3]int{lane, column, r}] })
 		taken[[3]int{lane, column, row}] = true
 		g.cells[i] = cell{column, row}
 		g.columns = max(g.columns, column+1)

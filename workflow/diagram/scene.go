@@ -203,7 +203,10 @@ func (b box) wait() string {
 // cannot see it.
 func (s *scene) description(i int) string {
 	b := s.boxes[i]
-	parts := []string{fmt.Sprintf("%s: %s", b.task.Name, s.say(string(b.task.Type))), s.detail(b), s.say("partition %s", s.lanes[b.lane].name)}
+	parts := []string{
+		fmt.Sprintf("%s: %s", b.task.Name, s.say(string(b.task.Type))), s.detail(b),
+		s.say("partition %s", s.lanes[b.lane].name),
+	}
 	if b.state != "" {
 		parts = append(parts, s.say(string(b.state)))
 	}

@@ -157,7 +157,8 @@ func (p *picture) open(w, h int) {
 
 // omission says what is not drawn.
 func (p *picture) omission() string {
-	return p.scene.say("%d of %d arrows are left out, the longest ones: the format dot has them all", p.scene.leftOut, p.scene.leftOut+len(p.scene.edges))
+	return p.scene.say("%d of %d arrows are left out, the longest ones: the format dot has them all", p.scene.leftOut,
+		p.scene.leftOut+len(p.scene.edges))
 }
 
 // summary is the picture in words.
@@ -184,7 +185,8 @@ func (p *picture) lanes() {
 	for i, l := range p.scene.lanes {
 		p.put(`<rect class="lane" x="%d" y="%d" width="%d" height="%d" rx="8"/>`,
 			margin, p.laneTops[i], p.width()-2*margin, p.laneHeight(p.grid.rows[i]))
-		p.put(`<text class="lane-name" x="%d" y="%d">%s</text>`, margin+12, p.laneTops[i]+20, escape(plain.Cut(laneTitle(l), 80)))
+		p.put(`<text class="lane-name" x="%d" y="%d">%s</text>`, margin+12, p.laneTops[i]+20,
+			escape(plain.Cut(laneTitle(l), 80)))
 	}
 }
 
@@ -205,7 +207,8 @@ func (p *picture) box(i int) {
 		p.person(left, y)
 		left += 20
 	}
-	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24, escape(plain.Cut(string(b.task.Name), (x+boxWidth-left)/8)))
+	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24,
+		escape(plain.Cut(string(b.task.Name), (x+boxWidth-left)/8)))
 	bottom := p.scene.detail(b)
 	if b.known != "" {
 		bottom = b.known
@@ -238,7 +241,8 @@ func (p *picture) person(left, y int) {
 
 // clock marks an emergency trigger on the upper edge of its box.
 func (p *picture) clock(x, y int, wait string) {
-	p.put(`<circle class="clock" cx="%d" cy="%d" r="8"/><path class="hand" d="M%d %dv-5M%d %dh4"/>`, x, y-3, x, y-3, x, y-3)
+	p.put(`<circle class="clock" cx="%d" cy="%d" r="8"/><path class="hand" d="M%d %dv-5M%d %dh4"/>`, x, y-3, x, y-3, x,
+		y-3)
 	p.put(`<text class="label" x="%d" y="%d">%s</text>`, x+13, y-5, escape(wait))
 }
 

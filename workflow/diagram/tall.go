@@ -41,7 +41,10 @@ func tallSVG(s *scene) ([]byte, error) {
 	if len(s.boxes) > maxDrawn {
 		return nil, tooMany(len(s.boxes))
 	}
-	t := &tall{picture: &picture{scene: s, style: ".wide{font-size:14px}\n"}, at: s.place, order: make([]int, len(s.boxes)), tops: make([]int, len(s.boxes)), high: make([]int, len(s.boxes))}
+	t := &tall{
+		picture: &picture{scene: s, style: ".wide{font-size:14px}\n"}, at: s.place, order: make([]int, len(s.boxes)),
+		tops: make([]int, len(s.boxes)), high: make([]int, len(s.boxes)),
+	}
 	for i, p := range s.place {
 		t.order[p] = i
 	}
@@ -164,20 +167,23 @@ func (t *tall) task(i int) {
 		radius = 10
 	}
 	t.put(`<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`, x, y, wide, t.high[i], radius)
-	t.put(`<rect x="%d" y="%d" width="%d" height="%d" rx="2" fill="%s"/>`, x, y+4, laneBar, t.high[i]-8, laneColors[b.lane%len(laneColors)])
+	t.put(`<rect x="%d" y="%d" width="%d" height="%d" rx="2" fill="%s"/>`, x, y+4, laneBar, t.high[i]-8,
+		laneColors[b.lane%len(laneColors)])
 	left := x + laneBar + 10
 	name := left
 	if b.byPeople() {
 		t.person(left, y-4)
 		name += 20
 	}
-	t.put(`<text class="name wide" x="%d" y="%d">%s</text>`, name, y+firstLine-2, escape(plain.Cut(string(b.task.Name), (t.right-name)/9)))
+	t.put(`<text class="name wide" x="%d" y="%d">%s</text>`, name, y+firstLine-2,
+		escape(plain.Cut(string(b.task.Name), (t.right-name)/9)))
 	for n, line := range t.lines(i) {
 		class := "detail wide"
 		if n == 0 && b.state != "" {
 			class = "name wide"
 		}
-		t.put(`<text class="%s" x="%d" y="%d">%s</text>`, class, left, y+firstLine+lineGap*(n+1)-2, escape(plain.Cut(line, (t.right-left)/8)))
+		t.put(`<text class="%s" x="%d" y="%d">%s</text>`, class, left, y+firstLine+lineGap*(n+1)-2,
+			escape(plain.Cut(line, (t.right-left)/8)))
 	}
 	t.put(`</g>`)
 }
@@ -193,7 +199,8 @@ func (t *tall) labels() {
 	}
 	for _, i := range t.order {
 		if len(all[i]) > 0 {
-			t.put(`<text class="label" x="%d" y="%d" text-anchor="end">%s</text>`, t.right-4, t.tops[i]-6, escape(plain.Cut(strings.Join(all[i], ", "), 40)))
+			t.put(`<text class="label" x="%d" y="%d" text-anchor="end">%s</text>`, t.right-4, t.tops[i]-6,
+				escape(plain.Cut(strings.Join(all[i], ", "), 40)))
 		}
 	}
 }

@@ -12,10 +12,12 @@ const Portuguese = "pt-BR"
 
 // portuguese are the words of a picture that are not the definition's, by what they are in English.
 var portuguese = map[string]string{
-	string(workflow.NotReady): "ainda não pronta", string(workflow.Ready): "pronta", string(workflow.Running): "em execução",
+	string(workflow.NotReady): "ainda não pronta", string(workflow.Ready): "pronta",
+	string(workflow.Running):   "em execução",
 	string(workflow.Succeeded): "concluída", string(workflow.Failed): "falhou", string(workflow.Aborted): "abortada",
 	string(workflow.Blocked): "bloqueada", string(workflow.Skipped): "dispensada",
-	string(workflow.Manual): "manual", string(workflow.SemiAutomatic): "semiautomática", string(workflow.Automatic): "automática",
+	string(workflow.Manual): "manual", string(workflow.SemiAutomatic): "semiautomática",
+	string(workflow.Automatic):               "automática",
 	string(workflow.SubWorkflow):             "fluxo",
 	"any available partner":                  "qualquer parceiro disponível",
 	"anyone":                                 "qualquer pessoa",
@@ -39,9 +41,9 @@ var portuguese = map[string]string{
 	"starts by itself":                       "começa sozinha",
 	"%d tasks in %d partitions.":             "%d tarefas em %d partições.",
 	"%d of %d arrows are left out, the longest ones: the format dot has them all": "%d de %d setas não aparecem, as mais longas: o formato dot tem todas",
-	"%d tasks, from %s to %s (UTC)":                                               "%d tarefas, de %s a %s (UTC)",
-	"as known %s ago":                                                             "como se sabia há %s",
-	"nothing was heard of it yet":                                                 "sem notícia ainda",
+	"%d tasks, from %s to %s":     "%d tarefas, de %s a %s",
+	"as known %s ago":             "como se sabia há %s",
+	"nothing was heard of it yet": "sem notícia ainda",
 }
 
 // say is a text of the picture, in its language.

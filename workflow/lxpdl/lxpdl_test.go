@@ -38,7 +38,8 @@ func mustBeNative(t *testing.T, yaml []byte) {
 }
 
 func TestCharacterSets(t *testing.T) {
-	latin, err := charmap.ISO8859_1.NewEncoder().String(`<?xml version="1.0" encoding="ISO-8859-1"?><lxpdl><tasks><task name="início"/></tasks></lxpdl>`)
+	latin, err := charmap.ISO8859_1.NewEncoder().
+		String(`<?xml version="1.0" encoding="ISO-8859-1"?><lxpdl><tasks><task name="início"/></tasks></lxpdl>`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,9 @@ func TestSizeIsLimited(t *testing.T) {
 
 func TestNameIsTheFileName(t *testing.T) {
 	src := []byte(`<lxpdl><tasks><task name="A"/></tasks></lxpdl>`)
-	for file, want := range map[string]string{"a.lxpdl": "a", "dir/b.c.xml": "b.c", `C:\x\d.lxpdl`: "d", "": "", "-": "-"} {
+	for file, want := range map[string]string{
+		"a.lxpdl": "a", "dir/b.c.xml": "b.c", `C:\x\d.lxpdl`: "d", "": "", "-": "-",
+	} {
 		p, err := Parse(file, src)
 		if err != nil || p.Name != want {
 			t.Errorf("%q: %+v, %v, want %q", file, p, err, want)

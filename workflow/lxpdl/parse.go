@@ -27,7 +27,8 @@ const (
 func Parse(name string, src []byte) (*Process, error) {
 	if len(src) > MaxSize {
 		return nil, workflow.Errors{{File: name, Line: 1, Col: 1,
-			Message: fmt.Sprintf("the file has %d bytes: at most %d are read", len(src), MaxSize), Hint: "split the process"}}
+			Message: fmt.Sprintf("the file has %d bytes: at most %d are read", len(src), MaxSize),
+			Hint:    "split the process"}}
 	}
 	p := &parser{name: name, problems: native.Problems{File: name}, process: &Process{Name: processName(name)}}
 	if err := p.read(src); err != nil {
@@ -133,7 +134,8 @@ func (p *parser) notXML(d *xml.Decoder, err error) error {
 			hint = "entities that a DTD declares are not expanded: write the text itself"
 		}
 	}
-	return workflow.Errors{{File: p.name, Line: line, Col: column, Message: "not well-formed XML: " + message, Hint: hint}}
+	return workflow.Errors{{File: p.name, Line: line, Col: column, Message: "not well-formed XML: " + message,
+		Hint: hint}}
 }
 
 func (p *parser) allowed(element string, open []string, at position) bool {
@@ -144,7 +146,8 @@ func (p *parser) allowed(element string, open []string, at position) bool {
 	may, known := parents[element]
 	switch {
 	case !known:
-		p.fail(at, "LXPDL has lxpdl, tasks, task, role, start, end, transitions, transition", "unknown element <%s>", shorten(element))
+		p.fail(at, "LXPDL has lxpdl, tasks, task, role, start, end, transitions, transition", "unknown element <%s>",
+			shorten(element))
 	case parent == "" && may == "":
 		return true
 	case parent != "" && strings.Contains(" "+may+" ", " "+parent+" "):
@@ -234,7 +237,8 @@ func (a attributes) time() float64 {
 	}
 	t, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(t >= 0 && t <= MaxTime) {
-		a.parser.fail(a.at, "write a number of time units, such as 10", "time %q is not a number between 0 and %d", shorten(v), MaxTime)
+		a.parser.fail(a.at, "write a number of time units, such as 10", "time %q is not a number between 0 and %d",
+			shorten(v), MaxTime)
 		return 0
 	}
 	return t

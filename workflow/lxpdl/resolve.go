@@ -44,7 +44,8 @@ func (p *parser) known(what string, ns []named, tasks map[string]bool) []string 
 		case tasks[n.name]:
 			names = append(names, n.name)
 		default:
-			p.fail(n.at, "define it under <tasks>, or correct the name", "%s %q, which is not a task", what, shorten(n.name))
+			p.fail(n.at, "define it under <tasks>, or correct the name", "%s %q, which is not a task", what,
+				shorten(n.name))
 		}
 	}
 	return names

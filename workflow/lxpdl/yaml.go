@@ -19,7 +19,8 @@ const Unit = time.Minute
 // role: of several the first is taken, and a comment names the others.
 func (p *Process) ToYAML() []byte {
 	w := &writer{before: p.Predecessors(), tasks: native.NewNames(), roles: native.NewNames()}
-	w.line("# Translated from LXPDL. One time unit became %v; order comes from the transitions.", workflow.FormatDuration(Unit))
+	w.line("# Translated from LXPDL. One time unit became %v; order comes from the transitions.",
+		workflow.FormatDuration(Unit))
 	w.line("workflow: %s", native.Scalar(cmp.Or(workflow.MakeName(p.Name), "process")))
 	w.line("tasks:")
 	for _, t := range p.Tasks {

@@ -151,7 +151,8 @@ func (p *parser) term() *Rule {
 	}
 	t := p.next()
 	if r.State = states[t.keyword()]; r.State == "" {
-		p.fail(t.at, "a state is READY, RUNNING, SUCCEEDED or FAILED", "%s is no state that can be waited for", t.what())
+		p.fail(t.at, "a state is READY, RUNNING, SUCCEEDED or FAILED", "%s is no state that can be waited for",
+			t.what())
 	}
 	return r
 }

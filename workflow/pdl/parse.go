@@ -107,7 +107,8 @@ func (p *parser) identifier(of string) (string, position) {
 	}
 	p.next()
 	if !validName.MatchString(t.value) {
-		p.fail(t.at, "a name begins with a letter A to Z and goes on with letters, digits, _ and -", "%s is no name", t.what())
+		p.fail(t.at, "a name begins with a letter A to Z and goes on with letters, digits, _ and -", "%s is no name",
+			t.what())
 	}
 	return t.value, t.at
 }
@@ -183,7 +184,8 @@ func (p *parser) clauses(of string, known map[string]func(at position)) {
 			seen[t.keyword()] = true
 			clause(t.at)
 		default:
-			p.fail(t.at, "it may have "+strings.Join(sortedKeys(known), ", "), "%s does not belong into %s", t.what(), of)
+			p.fail(t.at, "it may have "+strings.Join(sortedKeys(known), ", "), "%s does not belong into %s", t.what(),
+				of)
 			p.skipClause()
 		}
 	}

@@ -57,7 +57,8 @@ func TestSizeAndDepthAreLimited(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "at most 1048576") {
 		t.Errorf("got %v", err)
 	}
-	deep := `WORKFLOW w { TASK a : m { DEPENDS ` + strings.Repeat("and(", 10_000) + `a -> READY; } } TASK m { TYPE MANUAL; }`
+	deep := `WORKFLOW w { TASK a : m { DEPENDS ` + strings.Repeat("and(", 10_000) +
+		`a -> READY; } } TASK m { TYPE MANUAL; }`
 	_, err = Parse("deep.pdl", []byte(deep))
 	if err == nil || !strings.Contains(err.Error(), "at most 100 operators") {
 		t.Errorf("got %v", err)

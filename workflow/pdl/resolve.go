@@ -11,7 +11,8 @@ import (
 func (p *parser) resolve() {
 	d := p.document
 	models := index(p, "task model", d.Models, func(m Model) (string, position) { return m.Name, m.at })
-	applications := index(p, "application", d.Applications, func(a Application) (string, position) { return a.Name, a.at })
+	applications := index(p, "application", d.Applications,
+		func(a Application) (string, position) { return a.Name, a.at })
 	workflows := index(p, "workflow", d.Workflows, func(w Workflow) (string, position) { return w.Name, w.at })
 	for _, m := range d.Models {
 		p.checkModel(m, applications)

@@ -70,7 +70,8 @@ func (s *scanner) next() token {
 		if n == 0 {
 			r, size := utf8.DecodeRuneInString(s.rest)
 			s.take(size)
-			s.fail(t.at, "names have letters, digits, _ and -; texts stand between double quotes", "%q does not belong here", r)
+			s.fail(t.at, "names have letters, digits, _ and -; texts stand between double quotes",
+				"%q does not belong here", r)
 			return s.next()
 		}
 		t.kind, t.value = word, s.take(n)

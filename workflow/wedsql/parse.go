@@ -28,7 +28,9 @@ func Parse(file string, src []byte) (*Document, error) {
 	}
 	text := strings.ReplaceAll(string(src), "\r\n", "\n")
 	chars := characters(text)
-	p.end = position{1 + strings.Count(text, "\n"), 1 + utf8.RuneCountInString(text[strings.LastIndexByte(text, '\n')+1:])}
+	p.end = position{
+		1 + strings.Count(text, "\n"), 1 + utf8.RuneCountInString(text[strings.LastIndexByte(text, '\n')+1:]),
+	}
 	p.tokens = scan(chars, p.end, p.fail)
 	p.read()
 	p.resolve()
@@ -97,7 +99,8 @@ func (p *parser) read() {
 		case t.word("set", "select", "show", "analyze", "vacuum"), t.word("create") && p.tokens[1].word("extension"):
 			p.skip(t)
 		default:
-			p.fail(t.at, "a script has INSERT INTO wed_attr, wed_trig and wed_flow, BEGIN and COMMIT", "a statement that begins with %s is not translated", t.what())
+			p.fail(t.at, "a script has INSERT INTO wed_attr, wed_trig and wed_flow, BEGIN and COMMIT",
+				"a statement that begins with %s is not translated", t.what())
 		}
 		p.skipStatement()
 	}
@@ -153,7 +156,8 @@ func (p *parser) insert() {
 		p.row(t.value, row{at: t.at})
 	case p.accept("values"):
 		if names == nil {
-			p.fail(t.at, fmt.Sprintf("write INSERT INTO %s (column, …) VALUES (…)", t.value), "the columns of %s are not named", t.value)
+			p.fail(t.at, fmt.Sprintf("write INSERT INTO %s (column, …) VALUES (…)", t.value),
+				"the columns of %s are not named", t.value)
 			return
 		}
 		p.rows(t.value, names)
@@ -229,7 +233,8 @@ func (p *parser) rows(table string, names []token) {
 				break
 			}
 			if !t.is(",") {
-				p.fail(t.at, "a text stands between quotes, and a quote inside of it is written twice", "want a comma or ) after a value, have %s", t.what())
+				p.fail(t.at, "a text stands between quotes, and a quote inside of it is written twice",
+					"want a comma or ) after a value, have %s", t.what())
 				return
 			}
 		}
@@ -288,14 +293,16 @@ func (p *parser) trigger(r row) {
 	if p.truth(r.get("cfinal"), false, "cfinal") {
 		p.finals = append(p.finals, predicate)
 		if len(p.finals) == 2 {
-			p.fail(source.at, fmt.Sprintf("the first is on line %d; join them with OR", p.finals[0].at.line), "there is more than one final condition")
+			p.fail(source.at, fmt.Sprintf("the first is on line %d; join them with OR", p.finals[0].at.line),
+				"there is more than one final condition")
 		}
 		return
 	}
 	named := r.get("tgname")
 	t := Trigger{
-		Name: p.needed(named, "tgname, the name of a trigger"), Transition: p.needed(r.get("trname"), "trname, the name of a transition"),
-		Condition: r.get("cname").text, Predicate: predicate,
+		Name:       p.needed(named, "tgname, the name of a trigger"),
+		Transition: p.needed(r.get("trname"), "trname, the name of a transition"),
+		Condition:  r.get("cname").text, Predicate: predicate,
 		Timeout: p.timeout(r.get("timeout")), Disabled: !p.truth(r.get("enabled"), true, "enabled"), at: r.at,
 	}
 	if t.Name != "" && slices.ContainsFunc(p.document.Triggers, func(u Trigger) bool { return u.Name == t.Name }) {
@@ -325,4 +332,6 @@ func (p *parser) start(r row) {
 }
 
 // workflowTypes names the type of a literal by that of the native language.
-var workflowTypes = map[string]workflow.DataType{opText: workflow.TypeString, opNumber: workflow.TypeInteger, opTruth: workflow.TypeBoolean}
+var workflowTypes = map[string]workflow.DataType{
+	opText: workflow.TypeString, opNumber: workflow.TypeInteger, opTruth: workflow.TypeBoolean,
+}

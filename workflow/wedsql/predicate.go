@@ -57,7 +57,8 @@ func parsePredicate(chars []char, last position, fail func(position, string, str
 	}
 	p.tokens = scan(chars, last, p.fail)
 	if len(p.tokens) > maxTokens {
-		p.fail(p.tokens[maxTokens].at, "have a transition work out a part of it into an attribute", "the predicate has more than %d words and signs", maxTokens)
+		p.fail(p.tokens[maxTokens].at, "have a transition work out a part of it into an attribute",
+			"the predicate has more than %d words and signs", maxTokens)
 		return nil
 	}
 	if p.peek().kind == end {
@@ -96,9 +97,12 @@ func (p *predicateParser) accept(words ...string) bool {
 // may be written instead.
 var foreign = map[string]string{
 	"==": "write = for is equal", "+": "", "-": "", "*": "", "/": "", "%": "", "||": "", "^": "",
-	"~": "write LIKE", "~*": "write ILIKE", "!~": "write NOT LIKE", "!~*": "write NOT ILIKE", "~~": "write LIKE", "~~*": "write ILIKE",
-	"!~~": "write NOT LIKE", "!~~*": "write NOT ILIKE", "::": "leave the type out: the attribute takes that of the literals", "->": "",
-	"select": "", "exists": "", "case": "", "cast": "leave the type out", "any": "write IN", "all": "", "similar": "write LIKE",
+	"~": "write LIKE", "~*": "write ILIKE", "!~": "write NOT LIKE", "!~*": "write NOT ILIKE", "~~": "write LIKE",
+	"~~*": "write ILIKE",
+	"!~~": "write NOT LIKE", "!~~*": "write NOT ILIKE",
+	"::": "leave the type out: the attribute takes that of the literals", "->": "",
+	"select": "", "exists": "", "case": "", "cast": "leave the type out", "any": "write IN", "all": "",
+	"similar": "write LIKE",
 }
 
 // unexpected reports what does not fit.
@@ -110,7 +114,8 @@ func (p *predicateParser) unexpected(t token) {
 		p.fail(t.at, hint, "%s is not translated", t.what())
 		return
 	}
-	p.fail(t.at, "an operator, a comma, a quote or a bracket may be missing before it", "%s does not fit here", t.what())
+	p.fail(t.at, "an operator, a comma, a quote or a bracket may be missing before it", "%s does not fit here",
+		t.what())
 }
 
 func (p *predicateParser) or() *node {
@@ -177,7 +182,8 @@ func (p *predicateParser) is() *node {
 		out.op, out.args = "same", []*node{n, p.comparison()}
 		not = !not
 	default:
-		p.fail(of.at, "write IS NULL, IS TRUE, IS FALSE, IS UNKNOWN or IS DISTINCT FROM, each with or without NOT", "%s does not follow IS", of.what())
+		p.fail(of.at, "write IS NULL, IS TRUE, IS FALSE, IS UNKNOWN or IS DISTINCT FROM, each with or without NOT",
+			"%s does not follow IS", of.what())
 	}
 	if not {
 		return negate(out)
@@ -312,7 +318,8 @@ func (p *predicateParser) like(left *node, at position, capital bool) *node {
 			escaped = !escaped && r == out.escape
 		}
 		if escaped {
-			p.fail(pattern.at, "write it twice", "the pattern ends with the character that takes away the meaning of the next")
+			p.fail(pattern.at, "write it twice",
+				"the pattern ends with the character that takes away the meaning of the next")
 		}
 	}
 	return out
@@ -345,7 +352,8 @@ func (p *predicateParser) value() *node {
 	case t.kind == name || t.kind == word && !keywords[t.value]:
 		p.next()
 		if next := p.peek(); next.is("(") || next.is(".") || next.kind == text {
-			p.fail(t.at, "predicates have attributes by their names, and literals", "%s is no attribute: functions, types and tables are not translated", t.what())
+			p.fail(t.at, "predicates have attributes by their names, and literals",
+				"%s is no attribute: functions, types and tables are not translated", t.what())
 		}
 		return &node{op: opAttribute, text: t.value, quoted: t.kind == name, at: t.at}
 	default:
@@ -366,9 +374,12 @@ func (p *predicateParser) signed() *node {
 
 // keywords cannot name an attribute without double quotes.
 var keywords = map[string]bool{
-	"and": true, "or": true, "not": true, "in": true, "like": true, "ilike": true, "similar": true, "is": true, "isnull": true, "notnull": true,
-	"null": true, "true": true, "false": true, "select": true, "case": true, "cast": true, "any": true, "all": true, "some": true,
-	"distinct": true, "from": true, "where": true, "symmetric": true, "asymmetric": true, "array": true, "end": true, "when": true, "then": true, "else": true,
+	"and": true, "or": true, "not": true, "in": true, "like": true, "ilike": true, "similar": true, "is": true,
+	"isnull": true, "notnull": true,
+	"null": true, "true": true, "false": true, "select": true, "case": true, "cast": true, "any": true, "all": true,
+	"some":     true,
+	"distinct": true, "from": true, "where": true, "symmetric": true, "asymmetric": true, "array": true, "end": true,
+	"when": true, "then": true, "else": true,
 }
 
 // pattern is that of a like in its parts: characters, and what stands for % and _. The

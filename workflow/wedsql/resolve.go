@@ -15,7 +15,8 @@ func (p *parser) resolve() {
 		d.Final = p.finals[0]
 	}
 	if len(d.Triggers) == 0 && p.problems.Number() == 0 {
-		p.fail(position{1, 1}, "write INSERT INTO wed_trig (tgname, trname, cname, cpred, timeout) VALUES …", "the script declares no trigger")
+		p.fail(position{1, 1}, "write INSERT INTO wed_trig (tgname, trname, cname, cpred, timeout) VALUES …",
+			"the script declares no trigger")
 	}
 	if p.problems.Number() > 0 {
 		return // what is not understood would look as if it were not there
@@ -239,7 +240,8 @@ func values(list []*Input) (out []value) {
 func (t *types) first(a *Attribute, v value, g *group) workflow.Value {
 	out, good := v.convert(a.Type)
 	if !good {
-		t.fail(v.at, "", "%q does not fit %s, which is %s by line %d", shorten(v.text), shorten(a.Name), words[g.kind], g.at.line)
+		t.fail(v.at, "", "%q does not fit %s, which is %s by line %d", shorten(v.text), shorten(a.Name), words[g.kind],
+			g.at.line)
 		return nil
 	}
 	if _, err := workflow.CheckValue(&workflow.DataDecl{Name: "value", Type: a.Type}, out); err != nil {
@@ -253,7 +255,8 @@ func (t *types) first(a *Attribute, v value, g *group) workflow.Value {
 func (p *parser) checkSizes() {
 	d := p.document
 	if n := len(d.Triggers); n > workflow.MaxTasks {
-		p.fail(d.Triggers[workflow.MaxTasks].at, "split the flow", "there are %d triggers: at most %d are allowed", n, workflow.MaxTasks)
+		p.fail(d.Triggers[workflow.MaxTasks].at, "split the flow", "there are %d triggers: at most %d are allowed", n,
+			workflow.MaxTasks)
 	}
 	if p.problems.Number() > 0 {
 		return
@@ -263,7 +266,8 @@ func (p *parser) checkSizes() {
 		native := w.predicate(pr.tree)
 		if len(native.String()) > workflow.MaxExpression || native.Parts() > maxParts {
 			p.fail(pr.at, "have a transition work out a part of it into an attribute",
-				"the predicate is too long: in the native language it may have %d bytes, and %d parts", workflow.MaxExpression, maxParts)
+				"the predicate is too long: in the native language it may have %d bytes, and %d parts",
+				workflow.MaxExpression, maxParts)
 		}
 	}
 	for _, tr := range d.Triggers {

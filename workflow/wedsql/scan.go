@@ -313,7 +313,8 @@ func (s *scanner) escape() char {
 		value = value*base + rune(d)
 		s.skip(1)
 	}
-	if n == 0 || value == 0 || value > unicode.MaxRune || value >= 0xD800 && value <= 0xDFFF || from == 2 && limit == 2 && value > 0x7f {
+	if n == 0 || value == 0 || value > unicode.MaxRune || value >= 0xD800 && value <= 0xDFFF ||
+		from == 2 && limit == 2 && value > 0x7f {
 		s.fail(c.at, "write the character itself", "this stands for no character")
 		value = unicode.ReplacementChar
 	}
@@ -389,13 +390,16 @@ func (s *scanner) number(t token) token {
 	}
 	t.kind, t.value = number, s.take(n)
 	if letter(s.peek(0)) {
-		s.fail(t.at, "put a space between them, or quotes around a text", "a letter follows the number %s", shorten(t.value))
+		s.fail(t.at, "put a space between them, or quotes around a text", "a letter follows the number %s",
+			shorten(t.value))
 	}
 	return t
 }
 
 // operators of more than one character, the longer ones first.
-var operators = []string{"!~~*", "!~~", "~~*", "!~*", "<=", ">=", "<>", "!=", "==", "::", "||", "->", "~~", "!~", "~*", ":=", "=>"}
+var operators = []string{
+	"!~~*", "!~~", "~~*", "!~*", "<=", ">=", "<>", "!=", "==", "::", "||", "->", "~~", "!~", "~*", ":=", "=>",
+}
 
 func (s *scanner) symbol(t token) (token, bool) {
 	t.kind = symbol

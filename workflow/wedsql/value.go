@@ -100,7 +100,8 @@ func (p *parser) timeout(v value) time.Duration {
 	case !good || v.kind == opTruth:
 		p.fail(v.at, "write HH:MM:SS, or for example 3d18h", "%q is no time limit", shorten(v.text))
 	case d <= 0 || d > workflow.MaxDuration:
-		p.fail(v.at, "leave it out for none", "the time limit %q must be more than zero, and at most %s", shorten(v.text), workflow.FormatDuration(workflow.MaxDuration))
+		p.fail(v.at, "leave it out for none", "the time limit %q must be more than zero, and at most %s",
+			shorten(v.text), workflow.FormatDuration(workflow.MaxDuration))
 	}
 	return d
 }

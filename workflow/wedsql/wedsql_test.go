@@ -20,7 +20,8 @@ func TestParse(t *testing.T) {
 				var names string
 				d.ScanArgs(t, "of", &names)
 				script = "INSERT INTO wed_attr (aname) VALUES ('" + strings.ReplaceAll(names, "/", "'),('") + "');\n" +
-					"INSERT INTO wed_trig (tgname, trname, cname, cpred) VALUES ('t', 't', 'c', $$\n" + d.Input + "$$);\n"
+					"INSERT INTO wed_trig (tgname, trname, cname, cpred) VALUES ('t', 't', 'c', $$\n" + d.Input +
+					"$$);\n"
 			}
 			doc, err := Parse("rental.sql", []byte(script))
 			if err != nil {
@@ -77,12 +78,15 @@ func trigger(predicate string) string {
 
 func FuzzParse(f *testing.F) {
 	for _, p := range []string{
-		"a = 'x' and not (b <> 3 or c is null)", "a like 'x%_!%' escape '!' or b between -1 and 2.5e3", "c is not true is null",
-		"a in ('x', null, 'y') or (b > 1) = c", "a is not distinct from d and \"B\" < 99999999999", "c < (a = 'x')", "1 = 1 or null",
+		"a = 'x' and not (b <> 3 or c is null)", "a like 'x%_!%' escape '!' or b between -1 and 2.5e3",
+		"c is not true is null",
+		"a in ('x', null, 'y') or (b > 1) = c", "a is not distinct from d and \"B\" < 99999999999", "c < (a = 'x')",
+		"1 = 1 or null",
 	} {
 		f.Add("INSERT INTO wed_attr (aname, adv) VALUES ('a', 'it''s'), ('b', 3), ('c', NULL), ('d', E'\\n\\u2028'), ('B', '7');\n"+
-			"INSERT INTO wed_trig (tgname, trname, cname, cpred, timeout, enabled) VALUES ('on a', 'set', 'a', $$", p, "$$, '3d18h', false);\n"+
-			"INSERT INTO wed_trig (cpred, cfinal) VALUES ('a = ''x''', True); INSERT INTO wed_flow (a, b) VALUES ('q', 4); INSERT INTO wed_flow DEFAULT VALUES;")
+			"INSERT INTO wed_trig (tgname, trname, cname, cpred, timeout, enabled) VALUES ('on a', 'set', 'a', $$", p,
+			"$$, '3d18h', false);\n"+
+				"INSERT INTO wed_trig (cpred, cfinal) VALUES ('a = ''x''', True); INSERT INTO wed_flow (a, b) VALUES ('q', 4); INSERT INTO wed_flow DEFAULT VALUES;")
 	}
 	f.Add("BEGIN; -- c\n/* a /* b */ */ \\c db\nSELECT 1; INSERT INTO public.wed_trig (trname, cpred, tgname) VALUES ('", "x", "', $q$true$q$, 'y') RETURNING *")
 	f.Fuzz(func(t *testing.T, before, predicate, after string) {

@@ -109,7 +109,8 @@ type writer struct {
 func newWriter(d *Document) *writer {
 	w := &writer{
 		document: d, types: map[string]workflow.DataType{}, exact: map[string]string{}, small: map[string]string{},
-		names: native.NewDataNames(), triggers: native.NewNames(), transitions: native.NewNames(), conditionOf: map[*Predicate]string{},
+		names: native.NewDataNames(), triggers: native.NewNames(), transitions: native.NewNames(),
+		conditionOf: map[*Predicate]string{},
 	}
 	for _, a := range d.Attributes {
 		w.types[a.Name] = a.Type
@@ -183,7 +184,8 @@ func (w *writer) tasks() {
 	for _, t := range w.document.Triggers {
 		expr := w.predicate(t.Predicate.tree)
 		if expr.Never() {
-			w.line("  # The trigger %s of line %d was left out: its condition never holds.", native.Quoted(t.Name), t.at.line)
+			w.line("  # The trigger %s of line %d was left out: its condition never holds.", native.Quoted(t.Name),
+				t.at.line)
 			continue
 		}
 		written++

@@ -64,9 +64,12 @@ func (c *conditions) read(cond *Condition) {
 	case len(cond.predicates) == 1:
 		cond.tree = &node{}
 	case len(cond.predicates) == 0:
-		c.fail(cond.at, `write <Predicate Id="p">step = "asked"</Predicate>`, "the condition %q has no predicate", shorten(cond.Name))
+		c.fail(cond.at, `write <Predicate Id="p">step = "asked"</Predicate>`, "the condition %q has no predicate",
+			shorten(cond.Name))
 	default:
-		c.fail(cond.at, "write <Expression>id AND id</Expression>", "the condition %q has %d predicates, and no expression that joins them", shorten(cond.Name), len(cond.predicates))
+		c.fail(cond.at, "write <Expression>id AND id</Expression>",
+			"the condition %q has %d predicates, and no expression that joins them", shorten(cond.Name),
+			len(cond.predicates))
 	}
 	if c.problems.Number() > before || cond.tree == nil {
 		return
@@ -74,7 +77,8 @@ func (c *conditions) read(cond *Condition) {
 	cond.means = cond.tree.native(predicates)
 	if len(cond.means.String()) > workflow.MaxExpression || cond.means.Parts() > maxParts {
 		c.fail(cond.at, "have a transition work out a part of it into an attribute",
-			"the condition is too long: in the native language it may have %d bytes, and %d parts", workflow.MaxExpression, maxParts)
+			"the condition is too long: in the native language it may have %d bytes, and %d parts",
+			workflow.MaxExpression, maxParts)
 	}
 }
 
@@ -177,8 +181,10 @@ func (c *conditions) compare(left []char, op string, right []char, at position) 
 	written := text{chars: right}.String()
 	if j, found := c.attributes[key(written)]; found {
 		b := c.document.Attributes[j]
-		if a.Type != b.Type && (!numeric(a.Type) || !numeric(b.Type)) || a.Type == workflow.TypeBoolean && op != "==" && op != "!=" {
-			c.fail(at, "", "%s of type %s cannot be compared with %s of type %s", shorten(a.Name), a.Type, shorten(b.Name), b.Type)
+		if a.Type != b.Type && (!numeric(a.Type) || !numeric(b.Type)) ||
+			a.Type == workflow.TypeBoolean && op != "==" && op != "!=" {
+			c.fail(at, "", "%s of type %s cannot be compared with %s of type %s", shorten(a.Name), a.Type,
+				shorten(b.Name), b.Type)
 		}
 		return native.Compare(op, name, native.Name(c.data.OfKind("attribute", b.Name, "attribute")))
 	}
@@ -217,14 +223,16 @@ func (c *conditions) value(a Attribute, chars []char, op string, at position) (n
 	isNumber := err == nil && !math.IsNaN(number) && !math.IsInf(number, 0) && !strings.ContainsAny(written, "xXpP_")
 	switch {
 	case !quoted && !isNumber && !(a.Type == workflow.TypeBoolean && (written == "true" || written == "false")):
-		c.fail(at, `write "text", a number, or null`, "%q is neither a text between quotes, a number, null nor an attribute", shorten(written))
+		c.fail(at, `write "text", a number, or null`,
+			"%q is neither a text between quotes, a number, null nor an attribute", shorten(written))
 	case a.Type == workflow.TypeString:
 		return native.Text(written), true
 	case a.Type == workflow.TypeTime:
 		if _, err := workflow.CheckValue(&workflow.DataDecl{Name: "value", Type: a.Type}, written); err == nil {
 			return native.Text(written), true
 		}
-		c.fail(at, "write for example 2026-07-01T08:00:00Z", "%s is of type %s, and %q is not", shorten(a.Name), a.Type, shorten(written))
+		c.fail(at, "write for example 2026-07-01T08:00:00Z", "%s is of type %s, and %q is not", shorten(a.Name), a.Type,
+			shorten(written))
 	case a.Type == workflow.TypeBoolean:
 		if b := strings.ToLower(written); (b == "true" || b == "false") && (op == "==" || op == "!=") {
 			return native.Compare("==", native.Bool(b == "true"), native.Bool(true)), true
@@ -367,7 +375,8 @@ func (e *expression) part() *node {
 	}
 	i, found := e.ids[key(w.word)]
 	if !found {
-		e.fail(w, "an expression has the Ids of the condition's predicates, AND, OR and brackets", "there is no predicate %q", shorten(w.word))
+		e.fail(w, "an expression has the Ids of the condition's predicates, AND, OR and brackets",
+			"there is no predicate %q", shorten(w.word))
 		return &node{}
 	}
 	e.words = e.words[1:]

@@ -103,7 +103,8 @@ func (p *parser) read() error {
 		}
 	}
 	if len(p.document.Flows) == 0 && p.problems.Number() == 0 {
-		p.fail(position{1, 1}, "a file of WED-tool has <WED-flow-initial-schema><WED-flows><Flow Name=…>", "no flow is defined")
+		p.fail(position{1, 1}, "a file of WED-tool has <WED-flow-initial-schema><WED-flows><Flow Name=…>",
+			"no flow is defined")
 	}
 	return nil
 }
@@ -164,7 +165,8 @@ func (p *parser) notXML(d *xml.Decoder, err error) error {
 			hint = "entities that a DTD declares are not expanded: write the text itself"
 		}
 	}
-	return workflow.Errors{{File: p.name, Line: line, Col: column, Message: "not well-formed XML: " + message, Hint: hint}}
+	return workflow.Errors{{File: p.name, Line: line, Col: column, Message: "not well-formed XML: " + message,
+		Hint: hint}}
 }
 
 func (p *parser) allowed(element string, at position) bool {
@@ -210,7 +212,8 @@ func (p *parser) element(a attributes) {
 	case "transition":
 		d.Transitions = append(d.Transitions, Transition{Name: a.required("Name"), at: a.at})
 	case "compensation":
-		d.Compensations = append(d.Compensations, Transition{Name: a.required("Name"), For: a.required("ForWedTransition"), at: a.at})
+		d.Compensations = append(d.Compensations,
+			Transition{Name: a.required("Name"), For: a.required("ForWedTransition"), at: a.at})
 	case "updatedattribute":
 		list := d.Transitions
 		if p.open[len(p.open)-1] == "compensation" {
@@ -228,7 +231,8 @@ func (p *parser) element(a attributes) {
 		})
 	case "constraint":
 		strict, _ := a.get("Strict")
-		d.Constraints = append(d.Constraints, Constraint{Condition: a.required("CondName"), Strict: strings.EqualFold(strict, "true"), at: a.at})
+		d.Constraints = append(d.Constraints,
+			Constraint{Condition: a.required("CondName"), Strict: strings.EqualFold(strict, "true"), at: a.at})
 	}
 }
 
@@ -260,10 +264,13 @@ func (a attributes) required(name string) string {
 
 // dataTypes are the native types of those that files name.
 var dataTypes = map[string]workflow.DataType{
-	"": workflow.TypeString, "string": workflow.TypeString, "text": workflow.TypeString, "varchar": workflow.TypeString, "char": workflow.TypeString,
-	"int": workflow.TypeInteger, "integer": workflow.TypeInteger, "long": workflow.TypeInteger, "short": workflow.TypeInteger,
+	"": workflow.TypeString, "string": workflow.TypeString, "text": workflow.TypeString, "varchar": workflow.TypeString,
+	"char": workflow.TypeString,
+	"int":  workflow.TypeInteger, "integer": workflow.TypeInteger, "long": workflow.TypeInteger,
+	"short":    workflow.TypeInteger,
 	"smallint": workflow.TypeInteger, "bigint": workflow.TypeInteger,
-	"number": workflow.TypeNumber, "float": workflow.TypeNumber, "double": workflow.TypeNumber, "real": workflow.TypeNumber,
+	"number": workflow.TypeNumber, "float": workflow.TypeNumber, "double": workflow.TypeNumber,
+	"real":    workflow.TypeNumber,
 	"decimal": workflow.TypeNumber, "numeric": workflow.TypeNumber,
 	"boolean": workflow.TypeBoolean, "bool": workflow.TypeBoolean,
 	"date": workflow.TypeTime, "time": workflow.TypeTime, "datetime": workflow.TypeTime, "timestamp": workflow.TypeTime,
@@ -288,9 +295,11 @@ func (a attributes) period() time.Duration {
 	d, good := native.Interval(v)
 	switch {
 	case !good:
-		a.parser.fail(a.at, "write HH:MM:SS, for example 3d18h, or a number of seconds", "the Period %q is no time limit", shorten(v))
+		a.parser.fail(a.at, "write HH:MM:SS, for example 3d18h, or a number of seconds",
+			"the Period %q is no time limit", shorten(v))
 	case d <= 0 || d > workflow.MaxDuration:
-		a.parser.fail(a.at, "leave it out for none", "the Period %q must be more than zero, and at most %s", shorten(v), workflow.FormatDuration(workflow.MaxDuration))
+		a.parser.fail(a.at, "leave it out for none", "the Period %q must be more than zero, and at most %s", shorten(v),
+			workflow.FormatDuration(workflow.MaxDuration))
 	}
 	return d
 }

@@ -44,18 +44,23 @@ func (p *parser) known(name *string, at position, what string, of index, spelled
 // resolve checks that all names are known, and reads the conditions.
 func (p *parser) resolve() {
 	d := p.document
-	attributes := p.indexed("attribute", len(d.Attributes), func(i int) (string, position) { return d.Attributes[i].Name, d.Attributes[i].at })
-	conditions := p.indexed("condition", len(d.Conditions), func(i int) (string, position) { return d.Conditions[i].Name, d.Conditions[i].at })
-	transitions := p.indexed("transition", len(d.Transitions), func(i int) (string, position) { return d.Transitions[i].Name, d.Transitions[i].at })
+	attributes := p.indexed("attribute", len(d.Attributes),
+		func(i int) (string, position) { return d.Attributes[i].Name, d.Attributes[i].at })
+	conditions := p.indexed("condition", len(d.Conditions),
+		func(i int) (string, position) { return d.Conditions[i].Name, d.Conditions[i].at })
+	transitions := p.indexed("transition", len(d.Transitions),
+		func(i int) (string, position) { return d.Transitions[i].Name, d.Transitions[i].at })
 	p.indexed("flow", len(d.Flows), func(i int) (string, position) { return d.Flows[i].Name, d.Flows[i].at })
-	p.indexed("compensation of", len(d.Compensations), func(i int) (string, position) { return d.Compensations[i].For, d.Compensations[i].at })
+	p.indexed("compensation of", len(d.Compensations),
+		func(i int) (string, position) { return d.Compensations[i].For, d.Compensations[i].at })
 	condition := func(i int) string { return d.Conditions[i].Name }
 	transition := func(i int) string { return d.Transitions[i].Name }
 	for _, list := range [][]Transition{d.Transitions, d.Compensations} {
 		for i := range list {
 			t := &list[i]
 			for j := range t.Updates {
-				p.known(&t.Updates[j], t.at, "attribute", attributes, func(i int) string { return d.Attributes[i].Name })
+				p.known(&t.Updates[j], t.at, "attribute", attributes,
+					func(i int) string { return d.Attributes[i].Name })
 			}
 			slices.Sort(t.Updates)
 			t.Updates = slices.Compact(t.Updates)

@@ -134,7 +134,8 @@ func (w *writer) allTasks(f *Flow) {
 	written := 0
 	for _, t := range f.Triggers {
 		if w.never(t.Condition) {
-			w.line("  # A trigger of %s was left out: its condition %s never holds.", native.Quoted(t.Transition), native.Quoted(t.Condition))
+			w.line("  # A trigger of %s was left out: its condition %s never holds.", native.Quoted(t.Transition),
+				native.Quoted(t.Condition))
 			continue
 		}
 		written++
@@ -204,6 +205,7 @@ func (w *writer) constraints() {
 		if c.Strict {
 			strict = ", strict: true"
 		}
-		w.line("  - {name: %s, when: %s%s}", native.Scalar(names.Of(c.Condition, "constraint")), w.condition(c.Condition), strict)
+		w.line("  - {name: %s, when: %s%s}", native.Scalar(names.Of(c.Condition, "constraint")),
+			w.condition(c.Condition), strict)
 	}
 }

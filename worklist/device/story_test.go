@@ -124,7 +124,8 @@ func (s *story) says() string {
 	p := device.Leave(s.d)
 	var b strings.Builder
 	if p.Volume > 0 {
-		fmt.Fprintf(&b, "  %d bytes are to come, in %s\n", p.Volume, cmp.Or(map[bool]string{p.Takes > 0: p.Takes.String()}[true], "?"))
+		fmt.Fprintf(&b, "  %d bytes are to come, in %s\n", p.Volume,
+			cmp.Or(map[bool]string{p.Takes > 0: p.Takes.String()}[true], "?"))
 	}
 	if len(p.Fetch) > 0 {
 		fmt.Fprintf(&b, "  fetches %v\n", p.Fetch)
@@ -197,7 +198,8 @@ func TestTakes(t *testing.T) {
 		bytes, rate int64
 		want        time.Duration
 	}{
-		{0, 5, 0}, {10, 0, 0}, {1, 1000, time.Second}, {90, 30, 3 * time.Second}, {1 << 62, 1, 100 * 365 * 24 * time.Hour},
+		{0, 5, 0}, {10, 0, 0}, {1, 1000, time.Second}, {90, 30, 3 * time.Second},
+		{1 << 62, 1, 100 * 365 * 24 * time.Hour},
 	} {
 		if got := device.Takes(x.bytes, x.rate); got != x.want {
 			t.Errorf("%d bytes at %d a second take %s, want %s", x.bytes, x.rate, got, x.want)

@@ -1,6 +1,7 @@
 package meaning
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +33,9 @@ const mostSaid = 256
 // enterClaim takes a claim in. It reports whether it counts.
 func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
 	body := c.Body()
+	if counts, about := m.enterUnits(i, body); about {
+		return counts && len(c.Word) == 0
+	}
 	switch {
 	case m.h.hear == nil:
 		return true
@@ -41,7 +45,8 @@ func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
 	who, byPerson, said := Voice{}, len(c.Word) > 0, fmt.Sprintf("%x %x", c.Nonce, c.Says)
 	if byPerson {
 		var known bool
-		if who, known = m.h.hear(c); !known || slices.ContainsFunc(m.spoken[said], func(j int) bool { return m.h.knew(i, j) }) {
+		if who, known = m.h.hear(c); !known ||
+			slices.ContainsFunc(m.spoken[said], func(j int) bool { return m.h.knew(i, j) }) {
 			return false
 		}
 	}
@@ -85,6 +90,9 @@ func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
 	if adopts {
 		m.succeed(m.attempts[about[0]], i)
 	}
+	if x, is := body.(worklist.Order); is && x.What == worklist.Undo {
+		m.attempts[about[0]].undone = true
+	}
 	m.claims = append(m.claims, claimed{i, body, who, byPerson, about})
 	if byPerson {
 		m.spoken[said] = append(m.spoken[said], i)
@@ -108,7 +116,8 @@ func (m *Meaning) saidOften(i, most int, byPerson bool, about []choreo.AttemptID
 	}
 	return slices.ContainsFunc(about, func(id choreo.AttemptID) bool {
 		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool {
-			return isOffer(x.body) || isNotify(x.body) || x.byPerson != byPerson || !x.isAbout(id) && !(len(x.about) == 0 && id == choreo.AttemptID{})
+			return isOffer(x.body) || isNotify(x.body) || x.byPerson != byPerson ||
+				!x.isAbout(id) && !(len(x.about) == 0 && id == choreo.AttemptID{})
 		})
 		return knewMany(m, most, i, before, func(x claimed) int { return x.at })
 	})
@@ -164,7 +173,8 @@ func forPeople(a *Attempt, body worklist.Body) bool {
 // decides reports whether somebody decides about the instance: whoever answers for it, or shows the role of its
 // administrators (rule 2).
 func (m *Meaning) decides(who Voice) bool {
-	return who.User == m.responsible() || m.h.def.Administrators != "" && slices.Contains(who.Roles, m.h.def.Administrators)
+	return who.User == m.responsible() ||
+		m.h.def.Administrators != "" && slices.Contains(who.Roles, m.h.def.Administrators)
 }
 
 // Decides reports whether a user who ever had these roles may have decided about the instance.
@@ -198,7 +208,8 @@ func (m *Meaning) enterAdoption(i int, a *Attempt, x worklist.Adopt) bool {
 		return slices.ContainsFunc(o.successes, func(s int) bool { return m.certain(i, s) })
 	}
 	cancelled := slices.ContainsFunc(m.cancels, func(c int) bool { return m.certain(i, c) })
-	if cancelled || slices.ContainsFunc(a.slot.Attempts, done) || m.tookOne(i, a) || knewMany(m, choreo.MaxSuccesses, i, a.successes, func(s int) int { return s }) {
+	if cancelled || slices.ContainsFunc(a.slot.Attempts, done) || m.tookOne(i, a) ||
+		knewMany(m, choreo.MaxSuccesses, i, a.successes, func(s int) int { return s }) {
 		return false
 	}
 	out := map[workflow.DataName]workflow.Value{}
@@ -255,7 +266,8 @@ func (m *Meaning) enterAgain(i int, a *Attempt, b *choreo.Assign, order choreo.F
 		return false
 	}
 	x, is := o.body.(worklist.Order)
-	if !is || x.What != worklist.Again || a.undoes != nil || a.Partner != m.h.facts[i].Chain.Author || b.Partner != a.Partner || b.Task != a.task.Name {
+	if !is || x.What != worklist.Again && x.What != worklist.Skip || a.undoes != nil || a.Partner != m.h.facts[i].Chain.Author ||
+		b.Partner != cmp.Or(x.To, a.Partner) || b.Task != a.task.Name {
 		return false
 	}
 	followed := func(n *Attempt) bool { return m.h.knew(i, n.assigned) }
@@ -264,7 +276,9 @@ func (m *Meaning) enterAgain(i int, a *Attempt, b *choreo.Assign, order choreo.F
 	}
 	for _, r := range a.rulings {
 		if m.h.facts[r.at].id == b.Verdict && r.action.Kind == workflow.FailBlock && m.h.knew(i, r.at) {
-			a.again = append(a.again, m.follows(a, i, r, b.Task, b.Partner))
+			n := m.follows(a, i, r, b.Task, b.Partner)
+			n.skips = x.What == worklist.Skip
+			a.again = append(a.again, n)
 			return true
 		}
 	}
@@ -451,9 +465,12 @@ func (it *Item) enter(x *claimed) {
 		}
 	case worklist.Result:
 		g := it.m.granted(b.Grant, it.Attempt)
-		if g != nil && givenTo(g) == x.who.User {
+		if g != nil && it.m.h.knew(x.at, g.at) && givenTo(g) == x.who.User {
 			h := it.hold(b.Grant)
-			it.Results = append(it.Results, &Result{it.m.h.facts[x.at].id, x.who.User, b, x.who.Roles, x.at, h, h != nil && h.Mode == worklist.Handed})
+			it.Results = append(it.Results,
+				&Result{
+					it.m.h.facts[x.at].id, x.who.User, b, x.who.Roles, x.at, h, h != nil && h.Mode == worklist.Handed,
+				})
 		}
 	case worklist.Transfer:
 		if isDue(b) {
@@ -476,9 +493,12 @@ func (it *Item) enter(x *claimed) {
 
 // adopt ends the item with a result that is kept. A failure that its author knew is no end any more.
 func (it *Item) adopt(x *claimed, b worklist.Adopt) {
-	at := slices.IndexFunc(it.Results, func(r *Result) bool { return r.ID == choreo.FactID(b.Result) && it.m.h.knew(x.at, r.at) })
+	at := slices.IndexFunc(it.Results, func(r *Result) bool {
+		return r.ID == choreo.FactID(b.Result) && it.m.h.knew(x.at, r.at)
+	})
 	known := func(e ending) bool { return it.m.h.knew(x.at, e.at) }
-	if at < 0 || it.Results[at].Says.Failed || slices.ContainsFunc(it.ends, func(e ending) bool { return known(e) && !e.failed() }) {
+	if at < 0 || it.Results[at].Says.Failed ||
+		slices.ContainsFunc(it.ends, func(e ending) bool { return known(e) && !e.failed() }) {
 		return
 	}
 	r := it.Results[at]
@@ -526,7 +546,9 @@ func (it *Item) passDue(x *claimed, t worklist.Transfer) {
 		it.finish(it.Open, x.at, string(worklist.ByDeadline))
 	}
 	it.passed = true
-	it.take(x, &Hold{User: t.To, Mode: worklist.Select, Grants: []choreo.FactID{it.m.h.facts[x.at].id}, at: []int{x.at}})
+	it.take(x, &Hold{
+		User: t.To, Mode: worklist.Select, Grants: []choreo.FactID{it.m.h.facts[x.at].id}, at: []int{x.at},
+	})
 }
 
 // PassedTo reports whether the item passed to a user since its deadline was near.
@@ -545,7 +567,9 @@ func (it *Item) transfer(x *claimed, t worklist.Transfer) {
 		return
 	}
 	if it.Open != nil {
-		it.finish(it.Open, x.at, map[bool]string{true: "handed on", false: map[bool]string{true: "put back", false: "passed to another role"}[t.Role == ""]}[t.To != ""])
+		it.finish(it.Open, x.at, map[bool]string{
+			true: "handed on", false: map[bool]string{true: "put back", false: "passed to another role"}[t.Role == ""],
+		}[t.To != ""])
 	}
 	if t.To == "" {
 		it.offers.to = nil
@@ -554,7 +578,9 @@ func (it *Item) transfer(x *claimed, t worklist.Transfer) {
 		}
 		return
 	}
-	it.take(x, &Hold{User: t.To, Mode: worklist.Handed, Grants: []choreo.FactID{it.m.h.facts[x.at].id}, at: []int{x.at}})
+	it.take(x, &Hold{
+		User: t.To, Mode: worklist.Handed, Grants: []choreo.FactID{it.m.h.facts[x.at].id}, at: []int{x.at},
+	})
 }
 
 // granted is the claim of that name that gave an attempt to somebody; nil: there is none.
@@ -642,7 +668,8 @@ func (it *Item) firstClose(h *Hold) int {
 			}
 			for _, y := range it.m.claims {
 				r, is := y.body.(worklist.Result)
-				if is && it.m.h.facts[y.at].id == choreo.FactID(c.Result) && choreo.FactID(r.Grant) == g && it.m.h.knew(x.at, y.at) {
+				if is && it.m.h.facts[y.at].id == choreo.FactID(c.Result) && choreo.FactID(r.Grant) == g &&
+					it.m.h.knew(x.at, y.at) {
 					return x.at
 				}
 			}
@@ -667,7 +694,9 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 		it.stop(x, c.Order)
 		return
 	}
-	at := slices.IndexFunc(it.Results, func(r *Result) bool { return r.ID == choreo.FactID(c.Result) && it.m.h.knew(x.at, r.at) })
+	at := slices.IndexFunc(it.Results, func(r *Result) bool {
+		return r.ID == choreo.FactID(c.Result) && it.m.h.knew(x.at, r.at)
+	})
 	if at < 0 || it.endedFor(x.at) {
 		return
 	}
@@ -690,7 +719,8 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 // ItemLines are what the claims come to, as a fingerprint has it (ShownItems).
 func (m *Meaning) ItemLines() (out []string) {
 	if by := m.changedBy(none); by != nil {
-		out = append(out, fmt.Sprintf("items are offered by %s by=%s", by.body.(worklist.Notify).Policy, worklist.ID(m.h.facts[by.at].id)))
+		out = append(out, fmt.Sprintf("items are offered by %s by=%s", by.body.(worklist.Notify).Policy,
+			worklist.ID(m.h.facts[by.at].id)))
 	}
 	for _, it := range m.Items() {
 		out = append(out, it.Lines()...)
@@ -711,20 +741,23 @@ func (it *Item) Lines() (out []string) {
 		add("  due after=0s at=%d", d.At.UnixNano())
 	}
 	if it.offers.first != (choreo.FactID{}) {
-		add("  offered under=%s first=%s all=false to=%s", it.offers.under, worklist.ID(it.offers.first), slices.Sorted(slices.Values(it.offers.to)))
+		add("  offered under=%s first=%s all=false to=%s", it.offers.under, worklist.ID(it.offers.first),
+			slices.Sorted(slices.Values(it.offers.to)))
 	}
 	for _, h := range it.Holds {
 		grants := make([]string, len(h.Grants))
 		for i, g := range h.Grants {
 			grants[i] = worklist.ID(g).String()
 		}
-		add("  hold %s %s %s begun=false open=%t ended=%q by=%s lost=%t", h.User, h.Mode, strings.Join(grants, ","), h == it.Open, h.Ended, worklist.ID(h.by), h.lost)
+		add("  hold %s %s %s begun=false open=%t ended=%q by=%s lost=%t", h.User, h.Mode, strings.Join(grants, ","),
+			h == it.Open, h.Ended, worklist.ID(h.by), h.lost)
 	}
 	for _, r := range it.Results {
 		add("  result %s of %s grant=%s failed=%t", worklist.ID(r.ID), r.User, r.Says.Grant, r.Says.Failed)
 	}
 	for _, e := range it.ends {
-		add("  end %s failed=%t adopted=%t order=%s", worklist.ID(it.m.h.facts[e.at].id), e.failed(), e.adopted, e.order)
+		add("  end %s failed=%t adopted=%t order=%s", worklist.ID(it.m.h.facts[e.at].id), e.failed(), e.adopted,
+			e.order)
 	}
 	return out
 }
@@ -758,8 +791,9 @@ func (it *Item) Entitled(r *Result) bool {
 // Asked is how many grants its user asked for.
 func (h *Hold) Asked() int { return h.asked }
 
-// Closed calls fn for each start and each success that counts of an attempt, with whether a result of somebody who
-// shows the role of its task had closed its item, as far as its author knew.
+// Closed calls fn for each start and each success that counts of an attempt, with whether its holder had said that a
+// result of somebody who shows the role of its task closes its item, as far as its author knew. That the item had
+// ended before takes nothing from that: the person has said so.
 func (m *Meaning) Closed(fn func(a *Attempt, t *workflow.Task, said choreo.FactID, byRole bool)) {
 	items := m.Items()
 	for _, sl := range m.slots {
@@ -767,12 +801,26 @@ func (m *Meaning) Closed(fn func(a *Attempt, t *workflow.Task, said choreo.FactI
 			for _, s := range slices.Concat(a.starts, a.successes) {
 				_, by := m.adopted[s] // then it was shown, or the adoption does not count
 				by = by || slices.ContainsFunc(items, func(it *Item) bool {
-					return it.Attempt == a.ID && slices.ContainsFunc(slices.Concat(it.ends, it.undone), func(e ending) bool { return e.of != nil && m.h.knew(s, e.at) && it.Entitled(e.of) })
+					return it.Attempt == a.ID && it.closedByRole(s)
 				})
 				fn(a, a.task, m.h.facts[s].id, by)
 			}
 		}
 	}
+}
+
+// closedByRole reports whether the author of a fact knew of a word of the item's holder that it is closed with the
+// result of somebody who shows the role of its task.
+func (it *Item) closedByRole(by int) bool {
+	return slices.ContainsFunc(it.m.claims, func(x claimed) bool {
+		c, closes := x.body.(worklist.Close)
+		if !closes || !x.isAbout(it.Attempt) || !it.m.h.knew(by, x.at) {
+			return false
+		}
+		r := it.m.claimOf(c.Result) // by whatever grant
+		return r != nil && r.isAbout(it.Attempt) && it.m.h.knew(x.at, r.at) &&
+			it.m.entitled(r.at, it.Attempt, it.Task, r.who)
+	})
 }
 
 // Outputs are what a success of an attempt says, if its author knew that the item had ended so; false:

@@ -79,7 +79,8 @@ func (m *Meaning) weigh(sl *Slot) {
 		s := a.success()
 		_, adopted := m.adopted[s] // which whoever gave the attempt up may have done as well
 		for _, r := range a.rulings {
-			a.overruled = a.overruled || (s != none && !adopted && r.final && !r.void && (m.despite(s, r.at) || m.denies(s, r.at)))
+			a.overruled = a.overruled ||
+				(s != none && !adopted && r.final && !r.void && (m.despite(s, r.at) || m.denies(s, r.at)))
 		}
 		a.base = none
 		for _, start := range a.starts {

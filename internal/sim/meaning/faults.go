@@ -7,6 +7,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file says what an honest node may write, by what it knew when it did.
@@ -33,10 +34,12 @@ func (h *History) Faults(id choreo.FactID) []string {
 		c.wants(a != nil && b.TryFailed.Try <= a.task.Retries.Times, "a try failed after which there is no other")
 	case b.Child != nil:
 		a := m.attempts[b.Child.Attempt]
-		c.wants(a != nil && a.start != none && a.tries == b.Child.Try, "the try that an instance does was not under way")
+		c.wants(a != nil && a.start != none && a.tries == b.Child.Try,
+			"the try that an instance does was not under way")
 	case b.Lease != nil:
 		a := m.attempts[b.Lease.Attempt]
-		c.wants(a != nil && a.start != none && a.tries == b.Lease.Try, "the try that a worker was given was not under way")
+		c.wants(a != nil && a.start != none && a.tries == b.Lease.Try,
+			"the try that a worker was given was not under way")
 		c.wants(a != nil && a.task.Type == workflow.Automatic, "a worker was given a person's task")
 	case b.CalledOff != nil:
 		a := m.attempts[b.CalledOff.Attempt]
@@ -46,6 +49,11 @@ func (h *History) Faults(id choreo.FactID) []string {
 		c.verdict(b.Verdict)
 	case b.Assign != nil:
 		c.assign(b.Assign)
+	case b.Claim != nil && aboutUnits(b.Claim.Body()):
+		if x, reserves := b.Claim.Body().(worklist.Reserve); reserves {
+			c.reserve(x)
+		}
+		c.wants(m.enterClaim(i, b.Claim), "a claim that does not count by what its author knew: %T", b.Claim.Body())
 	case b.Claim != nil && h.hear != nil:
 		c.wants(m.enterClaim(i, b.Claim), "a claim that does not count by what its author knew: %T", b.Claim.Body())
 	}
@@ -118,6 +126,8 @@ func (c *check) start(b *choreo.Start) {
 		c.wants(a.start == none, "it starts a second time")
 		c.wants(c.m.live(a), "what starts is not wanted")
 		c.wants(c.m.mayStart(a), "what starts is %s", a.slot.State)
+		byPerson := !a.task.ByNode() // who took it, took it when it had them
+		c.wants(byPerson || c.m.hasUnits(a), "what starts lacks what it holds")
 		c.consumes(a, b)
 	}
 }
@@ -143,7 +153,8 @@ func (c *check) consumes(a *Attempt, b *choreo.Start) {
 			got = c.m.h.facts[follows.success()].id
 		}
 		c.wants(got == want, "the start built upon another result of %s than counts", from.Task.Name)
-		c.wants(!is || len(from.Attempts) > 1 || from.Pick == nil, "the start names the one result of %s", from.Task.Name)
+		c.wants(!is || len(from.Attempts) > 1 || from.Pick == nil, "the start names the one result of %s",
+			from.Task.Name)
 	}
 	c.wants(len(named) == 0, "the start names results of what it does not wait for: %v", named)
 }
@@ -151,7 +162,7 @@ func (c *check) consumes(a *Attempt, b *choreo.Start) {
 // undo checks that a compensation may begin.
 func (c *check) undo(u *Attempt) {
 	a := u.undoes
-	c.wants(!a.Stands && !a.held, "a success is compensated that stands")
+	c.wants(!a.Stands && !a.held || a.undone, "a success is compensated that stands, and nobody ordered it")
 	c.wants(u.start == none, "a compensation begins a second time")
 	for p := range c.m.joined {
 		heard := c.m.writtenOff[p] || c.m.heardOf(p, a.slot)
@@ -168,7 +179,8 @@ func (c *check) undo(u *Attempt) {
 	}
 	for _, sl := range c.m.slots {
 		for _, x := range sl.Attempts {
-			works := x.start != none && x.off == none && x.success() == none && !x.givenUp() && !c.m.writtenOff[x.Partner]
+			works := x.start != none && x.off == none && x.success() == none && !x.givenUp() &&
+				!c.m.writtenOff[x.Partner]
 			c.wants(!later[sl] || !works, "a compensation of %s begins while %s runs", a.slot.Task.Name, x.ID)
 		}
 	}
@@ -251,7 +263,8 @@ func (c *check) judged(v *choreo.Verdict, x choreo.Action) {
 	c.wants(sl.Current == a && sl.Pick == nil, "a verdict on %s, which is not in charge", x.Attempt)
 	if a.Partner == c.author {
 		c.wants(c.m.live(a), "its holder gives up %s, which is not wanted", x.Attempt)
-		mayTryAgain := v.Cause == choreo.CauseReported && a.task.Type == workflow.Automatic && a.tries <= a.task.Retries.Times && !c.m.stopped(a)
+		mayTryAgain := v.Cause == choreo.CauseReported && a.task.Type == workflow.Automatic &&
+			a.tries <= a.task.Retries.Times && !c.m.stopped(a) && !a.skips
 		c.wants(!mayTryAgain, "%s is given up after %d tries of %d", x.Attempt, a.tries, a.task.Retries.Times+1)
 	} else {
 		c.wants(!sl.State.Done() && !sl.Pending, "a verdict on %s, whose task is %s already", x.Attempt, sl.State)
@@ -297,7 +310,8 @@ func (c *check) assign(b *choreo.Assign) {
 	}
 	c.wants(a.slot.Current == a, "an assignment after what is not in charge")
 	if x := c.m.h.facts[c.i].Body.Annex; x != nil && x.Order != nil {
-		c.wants(a.givenUp() && a.slot.outcome != nil && a.slot.Pick == nil && !c.m.cancelled, "what is done once more by order has not failed")
+		c.wants(a.givenUp() && a.slot.outcome != nil && a.slot.Pick == nil && !c.m.cancelled,
+			"what is done once more by order has not failed")
 		return
 	}
 	if !b.Verdict.IsZero() {

@@ -30,10 +30,12 @@ type Meaning struct {
 	data       map[workflow.DataName]written
 	claims     []claimed
 	adopted    map[int]map[workflow.DataName]workflow.Value // what adoptions brought
-	spoken     map[string][]int                             // words of people, by what they say: the claims that they are in
-	idle       bool                                         // what is undecided about data stays so
-	broken     bool                                         // the data break a strict constraint
-	final      bool                                         // the data are final
+	reserves   []reserved
+	kept       map[workflow.PartitionName][]int // the facts by which resources were taken over
+	spoken     map[string][]int                 // words of people, by what they say: the claims that they are in
+	idle       bool                             // what is undecided about data stays so
+	broken     bool                             // the data break a strict constraint
+	final      bool                             // the data are final
 
 	Data  map[workflow.DataName]workflow.Value
 	State workflow.InstanceState
@@ -82,6 +84,8 @@ type Attempt struct {
 	after     *Attempt   // the one before it
 	by        *ruling    // because of which; nil: it was passed on
 	overruled bool       // its holder had given it up
+	skips     bool       // an order began it, to have its task left out
+	undone    bool       // an order has it compensated, though it counts
 	blame     []workflow.PartnerID
 	undo      *Attempt
 	undoes    *Attempt
@@ -109,10 +113,11 @@ func (h *History) Of(in Set) *Meaning { return h.with(in, nil) }
 // with is Of, as if more had been ruled.
 func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 	m := &Meaning{
-		h: h, in: in, forks: h.forks(in), counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis, joined: map[workflow.PartnerID][]int{},
+		h: h, in: in, forks: h.forks(in), counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis,
+		joined: map[workflow.PartnerID][]int{},
 		bySlot: map[workflow.TaskName]*Slot{}, attempts: map[choreo.AttemptID]*Attempt{},
 		successOf: map[choreo.FactID]*Attempt{}, writtenOff: map[workflow.PartnerID]bool{},
-		spoken: map[string][]int{}, adopted: map[int]map[workflow.DataName]workflow.Value{},
+		kept: map[workflow.PartitionName][]int{}, spoken: map[string][]int{}, adopted: map[int]map[workflow.DataName]workflow.Value{},
 	}
 	m.beyond = h.beyond(in, m.forks)
 	m.layOut()
@@ -216,7 +221,11 @@ func (m *Meaning) enter(i int) bool {
 	case b.Ready != nil:
 		return m.said(m.own(b.Ready.Attempt, i), func(a *Attempt) { first(&a.ready, i) })
 	case b.Start != nil:
-		return m.said(m.own(b.Start.Attempt, i), func(a *Attempt) {
+		a := m.own(b.Start.Attempt, i)
+		if a != nil && m.unitless(i, a) && !slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) }) {
+			return false
+		}
+		return m.said(a, func(a *Attempt) {
 			first(&a.start, i)
 			a.starts = append(a.starts, i)
 			a.tries = max(a.tries, b.Start.Try)
@@ -227,7 +236,8 @@ func (m *Meaning) enter(i int) bool {
 		return m.said(m.own(b.TryFailed.Attempt, i), func(a *Attempt) { a.failed[b.TryFailed.Try] = true })
 	case b.Child != nil:
 		a := m.own(b.Child.Attempt, i)
-		return a != nil && a.task.Type == workflow.SubWorkflow && slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
+		return a != nil && a.task.Type == workflow.SubWorkflow &&
+			slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
 	case b.Lease != nil: // it changes nothing
 		a := m.own(b.Lease.Attempt, i)
 		return a != nil && slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
@@ -295,7 +305,8 @@ func (m *Meaning) succeed(a *Attempt, i int) {
 	if t := m.h.def.CompensationOf(a.task); t != nil {
 		if a.undo == nil {
 			a.undo = &Attempt{
-				ID: choreo.AttemptID{Fact: id, Slot: a.slot.Task.Name}, Partner: a.Partner, slot: a.slot, task: t, undoes: a,
+				ID: choreo.AttemptID{Fact: id, Slot: a.slot.Task.Name}, Partner: a.Partner, slot: a.slot, task: t,
+				undoes:   a,
 				assigned: i, ready: none, start: none, base: none, off: none, kept: none, failed: map[int]bool{},
 			}
 		}
@@ -331,7 +342,8 @@ func (m *Meaning) enterVerdict(i int, v *choreo.Verdict) (any bool) {
 		if slices.ContainsFunc(a.successes, func(s int) bool { return m.certain(i, s) }) {
 			continue
 		}
-		if knewMany(m, choreo.MaxVerdicts, i, a.ruledBy(m.h.facts[i].Chain.Author), func(r *ruling) int { return r.at }) || x.Partner != "" && m.movedOften(i, a.slot) {
+		if knewMany(m, choreo.MaxVerdicts, i, a.ruledBy(m.h.facts[i].Chain.Author),
+			func(r *ruling) int { return r.at }) || x.Partner != "" && m.movedOften(i, a.slot) {
 			continue
 		}
 		judged[a.slot], any = true, true
@@ -378,6 +390,9 @@ func chosen(a *Attempt, x choreo.Action, author workflow.PartnerID) bool {
 	if a.undoes != nil {
 		return author == a.Partner && x.Kind == workflow.FailBlock && x.Task == ""
 	}
+	if a.skips && author == a.Partner {
+		return x.Kind == workflow.FailRelease && x.Task == ""
+	}
 	return x.Kind == cmp.Or(a.task.OnFailure, workflow.FailBlock) && x.Task == a.task.Contingency
 }
 
@@ -388,7 +403,8 @@ func (m *Meaning) enterAssign(i int, b *choreo.Assign) bool {
 	}
 	if b.Verdict.IsZero() { // its holder passes it on, or says that it keeps it
 		switch {
-		case a.undoes != nil || a.Partner != m.h.facts[i].Chain.Author || !m.h.knew(i, a.assigned) || b.Task != a.task.Name:
+		case a.undoes != nil || a.Partner != m.h.facts[i].Chain.Author || !m.h.knew(i, a.assigned) ||
+			b.Task != a.task.Name:
 			return false
 		case b.Partner == a.Partner:
 			first(&a.kept, i)
@@ -550,7 +566,8 @@ func (m *Meaning) claimed(a *Attempt) (stands, held bool) {
 			if !slices.Contains(m.builtUpon(u), a) || m.props(u, a) {
 				continue
 			}
-			succeeded := slices.ContainsFunc(sl.Attempts, func(x *Attempt) bool { return x.success() != none && !x.overruled })
+			succeeded := slices.ContainsFunc(sl.Attempts,
+				func(x *Attempt) bool { return x.success() != none && !x.overruled })
 			over := sl.Current.givenUp() || (sl.outcome != nil && sl.outcome.action.Kind != workflow.FailBlock)
 			switch {
 			case u.success() != none:
@@ -593,7 +610,8 @@ func (m *Meaning) builtUpon(u *Attempt) (out []*Attempt) {
 // unnamed is what a start built upon of a slot if it does not say: the attempt whose success
 // it knew. nil: it knew none, or those of several.
 func (m *Meaning) unnamed(from *Slot, knew func(ok int) bool) *Attempt {
-	known := slices.DeleteFunc(slices.Clone(from.Attempts), func(a *Attempt) bool { return !slices.ContainsFunc(a.successes, knew) })
+	known := slices.DeleteFunc(slices.Clone(from.Attempts),
+		func(a *Attempt) bool { return !slices.ContainsFunc(a.successes, knew) })
 	if len(known) != 1 {
 		return nil
 	}
@@ -678,7 +696,8 @@ func (m *Meaning) strict() []workflow.Constraint {
 	if m.h.def.Flow() != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(m.h.def.Constraints), func(c workflow.Constraint) bool { return c.When == nil || !c.Strict })
+	return slices.DeleteFunc(slices.Clone(m.h.def.Constraints),
+		func(c workflow.Constraint) bool { return c.When == nil || !c.Strict })
 }
 
 // keeps reports whether the data keep a constraint, with others in place of some.

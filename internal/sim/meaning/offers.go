@@ -74,12 +74,14 @@ func (m *Meaning) policy(knew int) (p worklist.Policy, by worklist.ID) {
 // sees reports whether a user sees an item that nobody has, as far as the author of a fact knew, who holds it.
 func (m *Meaning) sees(it *Item, knew int, u worklist.User) bool {
 	p, under := m.policy(knew)
-	if p.Name == "" || p.Name == workflow.NotifyAll || u == m.responsible() {
+	limited := m.pulled(m.attempts[it.Attempt], knew) && it.Role == it.Task.Role
+	if p.All() && !limited || u == m.responsible() {
 		return true
 	}
 	said, named := 0, 0
 	for _, x := range m.claims {
-		if o, is := x.body.(worklist.Offer); is && m.h.facts[x.at].Chain.Author == it.Holder && (knew == none || m.h.knew(knew, x.at)) {
+		if o, is := x.body.(worklist.Offer); is && m.h.facts[x.at].Chain.Author == it.Holder &&
+			(knew == none || m.h.knew(knew, x.at)) {
 			said, named = said+1, named+len(o.To)
 		}
 	}
@@ -97,10 +99,35 @@ func (it *Item) OfferedTo() []worklist.User {
 	return it.offers.to
 }
 
-// ToAll reports whether items are for all who have their role.
-func (m *Meaning) ToAll() bool {
-	p, _ := m.policy(none)
-	return p.All()
+// ToAll reports whether the item of a task at a partner is for all who have its role, which is it, if something was said
+// of it.
+func (m *Meaning) ToAll(p workflow.PartnerID, t workflow.TaskName, it *Item) bool {
+	if policy, _ := m.policy(none); !policy.All() {
+		return false
+	}
+	if it != nil && it.Role != it.Task.Role {
+		return true
+	}
+	for _, sl := range m.slots {
+		if a := sl.Current; a.Partner == p && a.task.Name == t {
+			return !m.pulled(a, none)
+		}
+	}
+	return true
+}
+
+// pulled reports whether an attempt waits to be taken by a mechanism that pulls, as far as the author of a fact knew:
+// its holder was not chosen to perform it.
+func (m *Meaning) pulled(a *Attempt, knew int) bool {
+	annex := m.h.facts[0].Body.Annex
+	if a == nil || annex == nil || !annex.Mechanism.Pulls() || a.task.Role == "" ||
+		a.task.Type != workflow.Manual && a.task.Type != workflow.SemiAutomatic {
+		return false
+	}
+	x := m.h.facts[a.assigned].Body
+	given := a.after != nil && a.by == nil && x.Assign.Verdict.IsZero() && x.Annex != nil && x.Annex.Offered
+	kept := a.kept != none && (knew == none || m.h.knew(knew, a.kept))
+	return !given && !kept
 }
 
 // Unoffered are the holds that were given although the holder knew that it had not offered the item to that user.

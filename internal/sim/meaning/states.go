@@ -273,7 +273,8 @@ func (m *Meaning) latest(a *Attempt) *Attempt {
 	byAuthority := func(x, y *Attempt) int { return m.authority(x.assigned, y.assigned) }
 	for {
 		counting := slices.DeleteFunc(slices.Clone(a.rulings), func(r *ruling) bool { return r.void })
-		blocked := len(counting) > 0 && slices.MinFunc(counting, func(x, y *ruling) int { return m.authority(x.at, y.at) }).action.Kind != workflow.FailContingency
+		blocked := len(counting) > 0 && slices.MinFunc(counting,
+			func(x, y *ruling) int { return m.authority(x.at, y.at) }).action.Kind != workflow.FailContingency
 		switch {
 		case len(a.passed) > 0:
 			a = slices.MinFunc(a.passed, byAuthority)
@@ -310,7 +311,8 @@ func (m *Meaning) overall() workflow.InstanceState {
 			return workflow.InstanceRunning
 		case sl.State == workflow.Blocked:
 			out = workflow.InstanceBlocked
-		case (sl.State == workflow.Failed || sl.State == workflow.Aborted) && out == workflow.InstanceSucceeded && !m.handled(sl):
+		case (sl.State == workflow.Failed || sl.State == workflow.Aborted) && out == workflow.InstanceSucceeded &&
+			!m.handled(sl):
 			out = workflow.InstanceFailed
 		}
 	}

@@ -11,9 +11,11 @@ var ofClaims = []mutant{
 		return nil, "its author does not hold the attempt"
 `, ``}}},
 	{name: "word-unsigned", what: "a person's word need not be signed by the person", patches: []patch{{
-		"membership/users/spoken.go", `	if err := g.Verify(fact); err != nil {`, `	if err := g.Verify(fact); err != nil && g.Key == "" {`}}},
+		"membership/users/spoken.go", `	if err := g.Verify(fact); err != nil {`,
+		`	if err := g.Verify(fact); err != nil && g.Key == "" {`}}},
 	{name: "own-certificate", what: "who certified a user's key is not asked", patches: []patch{{
-		"membership/users/spoken.go", `	if err := s.Device.Authentic(m); err != nil {`, `	if err := s.Device.Authentic(m); err != nil && len(s.Device.Chain) == 0 {`}}},
+		"membership/users/spoken.go", `	if err := s.Device.Authentic(m); err != nil {`,
+		`	if err := s.Device.Authentic(m); err != nil && len(s.Device.Chain) == 0 {`}}},
 	{name: "word-again", what: "a word that was written down before counts again", patches: []patch{{
 		"choreo/claims.go", `if s.evidenceOf(e).any(said) {`, `if len(said) > 1000 {`}}},
 	{name: "role-not-shown", what: "a grant to somebody without the role counts", patches: []patch{{
@@ -37,28 +39,35 @@ var ofClaims = []mutant{
 	{name: "passed-on-and-kept", what: "whoever had an item that is passed on keeps it", patches: []patch{{
 		"worklist/rights.go", `		it.finish(it.open, f, string(x.Cause))
 	}
-	it.went = true`, `		_ = it.open
+	if x.To == "" {`, `		_ = it.open
 	}
-	it.went = true`}}},
+	if x.To == "" {`}}},
 	{name: "passed-by-anybody", what: "whoever asks passes an item on", patches: []patch{{
-		"worklist/pass.go", `	case !has && b.MayOrder(by.User, by.Roles) != "":`, `	case !has && by.User == "":`}}},
+		"worklist/pass.go", `	case !has && b.MayOrder(by.User, by.Roles) != "":`,
+		`	case !has && by.User == "":`}}},
 	{name: "passed-to-nobody", what: "people do not see what was passed to their role", patches: []patch{{
-		"node/items.go", `		switch may := sees && entitled(v.Role, who, at, r.At); {`, `		switch may := sees && entitled(v.Task.Role, who, at, r.At); {`}}},
-	{name: "passed-role-does-not-count", what: "an item that was passed to a role is not ended by whoever shows that one", patches: []patch{{
-		"choreo/passing.go", `			out = append(out, x.Role)
+		"node/items.go", `		switch may := sees && entitled(v.Role, who, at, r.At); {`,
+		`		switch may := sees && entitled(v.Task.Role, who, at, r.At); {`}}},
+	{name: "passed-role-does-not-count",
+		what: "an item that was passed to a role is not ended by whoever shows that one", patches: []patch{{
+			"choreo/passing.go", `			out = append(out, x.Role)
 `, `			_ = x
 `}}},
-	{name: "passed-from-the-next", what: "an item that somebody else has taken meanwhile is passed on", patches: []patch{{
-		"worklist/pass.go", `	case h != nil && !h.has(x.Grant):`, `	case h != nil && x.Item.Slot == "":`}, {
-		"worklist/rights.go", `	case !x.Grant.IsZero() && (it.open == nil || !it.open.has(x.Grant)):`, `	case !x.Grant.IsZero() && x.Item.Slot == "":`}}},
+	{name: "passed-from-the-next", what: "an item that somebody else has taken meanwhile is passed on",
+		patches: []patch{{
+			"worklist/pass.go", `	case h != nil && !h.has(x.Grant):`, `	case h != nil && x.Item.Slot == "":`}, {
+			"worklist/rights.go", `	case !x.Grant.IsZero() && (it.open == nil || !it.open.has(x.Grant)):`,
+			`	case !x.Grant.IsZero() && x.Item.Slot == "":`}}},
 	{name: "dismissed-keeps", what: "a user who is removed or loses the role keeps what it has", patches: []patch{{
-		"worklist/decide.go", `	if !known || !it.maydo(d.b, h.User, p.Roles) {`, `	if !known && it.maydo(d.b, h.User, p.Roles) && h.User == "" {`}}},
+		"worklist/decide.go", `	if !known || !it.maydo(d.b, h.User, p.Roles) {`,
+		`	if !known && it.maydo(d.b, h.User, p.Roles) && h.User == "" {`}}},
 	{name: "endless-lease", what: "a lease never runs out", patches: []patch{{
 		"worklist/decide.go", `	if d.now.Boot >= over {`, `	if d.now.Boot >= over+1000*time.Hour {`}}},
 	{name: "first-grant-prevails", what: "of two grants that did not know of each other the first counts, whatever was done under it", patches: []patch{{
 		"worklist/rights.go", `	case it.prevails(b, h, was):`, `	case false && it.prevails(b, h, was):`}}},
 	{name: "read-as-they-come", what: "claims are read in the order in which they came", patches: []patch{{
-		"worklist/item.go", `	if at == len(it.facts)-1 && !it.mayUnseat(b, f) {`, `	if at >= 0 || !it.mayUnseat(b, f) {`}}},
+		"worklist/item.go", `	if at == len(it.facts)-1 && !it.mayUnseat(b, f) {`,
+		`	if at >= 0 || !it.mayUnseat(b, f) {`}}},
 	{name: "told-early", what: "a person is told before the commit", patches: []patch{{
 		"node/shard.go", `s.batch.after = append(s.batch.after, ending{e.of, e.after})`, `e.after(nil)`}}},
 	{name: "kept-in-memory", what: "what was done out of reach is kept in memory only", patches: []patch{{
@@ -78,7 +87,8 @@ var ofClaims = []mutant{
 			continue`, `		if it.open == nil || w.hold != it.open || w.fact.User != "" {
 			continue`}}},
 	{name: "results-empty", what: "a task ends without what the person handed in", patches: []patch{{
-		"choreo/claimants.go", `		if end.Outputs, err = d.state.written(a.Task, res); err != nil {`, `		if _, err = d.state.written(a.Task, res); err != nil {`}}},
+		"choreo/claimants.go", `		if end.Outputs, err = d.state.written(a.Task, res); err != nil {`,
+		`		if _, err = d.state.written(a.Task, res); err != nil {`}}},
 	{name: "given-without-end", what: "one person may take one item again and again", patches: []patch{{
 		"choreo/idled.go", `n >= MaxGrants {`, `n >= 100*MaxGrants {`}}},
 	{name: "first-role-only", what: "of a person's roles only the first counts for a list", patches: []patch{{
@@ -92,8 +102,10 @@ var ofClaims = []mutant{
 		}
 	}`}}},
 	{name: "locked-anyway", what: "what may not be done out of reach is locked", patches: []patch{{
-		"worklist/rights.go", `	case x.Mode == Lock && !it.Task.Offline:`, `	case x.Mode == Lock && f.Partner == "":`}, {
-		"worklist/ask.go", `	case (r.Mode == Lock || len(r.With) > 0) && !it.Task.Offline:`, `	case len(r.With) > 0 && !it.Task.Offline:`}}},
+		"worklist/rights.go", `	case x.Mode == Lock && !it.Task.Offline:`,
+		`	case x.Mode == Lock && f.Partner == "":`}, {
+		"worklist/ask.go", `	case (r.Mode == Lock || len(r.With) > 0) && !it.Task.Offline:`,
+		`	case len(r.With) > 0 && !it.Task.Offline:`}}},
 	{name: "ordered-by-anybody", what: "an order counts whoever gave it", patches: []patch{{
 		"choreo/claims.go", `	} else if decides(body) {
 `, `	} else if adopts(body) {
@@ -102,9 +114,11 @@ var ofClaims = []mutant{
 		"worklist/board.go", `	if f.User != "" && f.User == b.terms.Responsible {`, `	if f.User != "" {`}, {
 		"choreo/orders.go", `	return u == s.responsible() || s.def`, `	return u != "" || s.def`}}},
 	{name: "again-without-order", what: "what failed is done once more though nobody ordered it", patches: []patch{{
-		"choreo/orders.go", `	case !orderedAgain(o, a) || !s.log.knew(e, o):`, `	case o != nil && !orderedAgain(o, a) && o.id == (FactID{}):`}}},
+		"choreo/orders.go", `	case !orderedAgain(o, a) || !s.log.knew(e, o):`,
+		`	case o != nil && !orderedAgain(o, a) && o.id == (FactID{}):`}}},
 	{name: "again-once-more", what: "an order to do something again is carried out without end", patches: []patch{{
-		"choreo/orders.go", `	case slices.ContainsFunc(a.assigns, followed):`, `	case len(a.assigns) > 1000 && slices.ContainsFunc(a.assigns, followed):`}, {
+		"choreo/orders.go", `	case slices.ContainsFunc(a.assigns, followed):`,
+		`	case len(a.assigns) > 1000 && slices.ContainsFunc(a.assigns, followed):`}, {
 		"choreo/converge.go", `			if next := s.doneAgain(sl.Current); next != nil {
 				sl.Current = next
 				continue
@@ -124,10 +138,13 @@ var ofClaims = []mutant{
 `, `	} else if decides(body) && !adopts(body) {
 `}}},
 	{name: "adopted-twice", what: "a result is adopted although its task is done", patches: []patch{{
-		"choreo/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, ended), s.closedWell(e, a):`, `	case a.Slot.Dropped != nil && (slices.ContainsFunc(a.Slot.Attempts, ended) || s.closedWell(e, a)):`}, {
-		"choreo/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:`, `	case took.Failed && taken && done(a):`}}},
-	{name: "adopted-failure", what: "a result that says that the task failed is adopted as a success", patches: []patch{{
-		"choreo/adopting.go", `	case x.Failed:
+		"choreo/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, ended), s.closedWell(e, a):`,
+		`	case a.Slot.Dropped != nil && (slices.ContainsFunc(a.Slot.Attempts, ended) || s.closedWell(e, a)):`}, {
+		"choreo/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:`,
+		`	case took.Failed && taken && done(a):`}}},
+	{name: "adopted-failure", what: "a result that says that the task failed is adopted as a success",
+		patches: []patch{{
+			"choreo/adopting.go", `	case x.Failed:
 		return nil, "there is nothing to adopt of a failure"
 `, ``}}},
 	{name: "adopted-empty", what: "an adopted result brings no data", patches: []patch{{
@@ -138,27 +155,41 @@ var ofClaims = []mutant{
 		"worklist/rights.go", `		it.finish(it.open, f, "a result was adopted")
 `, `		_ = it.open
 `}}},
-	{name: "revoked-is-closed", what: "a close by a holder that lies takes a result under a grant that it had ended", patches: []patch{{
-		"worklist/rights.go", `	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `	case len(w.hold.after) > 1000:`}}},
-	{name: "administrators-decide-nothing", what: "who has the role of administrators may not decide", patches: []patch{{
-		"worklist/board.go", `f.hasRole(b.terms.Administrators) {`, `f.hasRole(b.terms.Administrators) && f.User == "" {`}}},
-	{name: "revoked-counts", what: "a result counts although its holder knew that the grant had ended", patches: []patch{{
-		"worklist/rights.go", `	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `	case len(w.hold.after) > 1000:`}, {
-		"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {
+	{name: "revoked-is-closed", what: "a close by a holder that lies takes a result under a grant that it had ended",
+		patches: []patch{{
+			"worklist/rights.go", `	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `	case len(w.hold.after) > 1000:`}}},
+	{name: "administrators-decide-nothing", what: "who has the role of administrators may not decide",
+		patches: []patch{{
+			"worklist/board.go", `f.hasRole(b.terms.Administrators) {`,
+			`f.hasRole(b.terms.Administrators) && f.User == "" {`}}},
+	{name: "revoked-counts", what: "a result counts although its holder knew that the grant had ended",
+		patches: []patch{{
+			"worklist/rights.go", `	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `	case len(w.hold.after) > 1000:`}, {
+			"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {
 			continue`, `		if w.hold == nil {
 			continue`}}},
 	{name: "given-unoffered", what: "an item is given to somebody to whom it was not offered", patches: []patch{{
 		"worklist/ask.go", `	return it.under == b.policyFact() && (it.all || it.to[u])
 `, `	return true
 `}}},
-	{name: "offered-to-the-gone", what: "an item is not offered anew when nobody is here of those who were told", patches: []patch{{
-		"worklist/policy.go", `	case first || lost:
+	{name: "offered-to-the-gone", what: "an item is not offered anew when nobody is here of those who were told",
+		patches: []patch{{
+			"worklist/policy.go", `	case first || lost:
 `, `	case first:
 `}}},
 	{name: "first-policy-stays", what: "a change of policy counts only if there was none before", patches: []patch{{
 		"worklist/board.go", `	if b.notify == nil || b.notify.compare(f) < 0 {`, `	if b.notify == nil {`}}},
-	{name: "offered-by-no-policy", what: "an offer by a policy that there is not takes earlier ones back", patches: []patch{{
-		"worklist/rights.go", `	case !x.Under.IsZero() && !b.changes(x.Under, f):
+	{name: "offered-by-no-policy", what: "an offer by a policy that there is not takes earlier ones back",
+		patches: []patch{{
+			"worklist/rights.go", `	case !x.Under.IsZero() && !b.changes(x.Under, f):
 		return "it names no change of policy that it knew"
 `, ``}}},
+	{name: "pulled-for-all", what: "whom a mechanism does not let see an item may take it", patches: []patch{{
+		"choreo/claims.go", `Limited: s.pulled(a),`, `Limited: s.pulled(a) && a.Slot == nil,`}}},
+	{name: "pulled-drawn", what: "a performer is drawn for what waits to be taken", patches: []patch{{
+		"choreo/perform.go", `o.state.forOthers(a) || waits:`, `o.state.forOthers(a) || waits && a.Slot == nil:`}}},
+	{name: "pulled-after-given", what: "what was given to a partner still waits to be taken by the apt", patches: []patch{{
+		"choreo/pulling.go", `s.mechanism().Pulls() && !a.given() &&`, `s.mechanism().Pulls() &&`}}},
+	{name: "pulled-for-ever", what: "the patience of Sel-push-pull has no end", patches: []patch{{
+		"choreo/pulling.go", `	return offered < patience,`, `	return offered < patience || a.Slot != nil,`}}},
 }

@@ -3,6 +3,7 @@
 //	go run ./internal/sim/mutants -for 10m -first 1000     explore seeds
 //	go run ./internal/sim/mutants -break all -seeds 1000   after how many seeds is each mutant caught?
 //	go run ./internal/sim/mutants -break claims -seeds 200 the same for those of what people claim
+//	go run ./internal/sim/mutants -break units -seeds 200  the same for those of resources
 //
 // A mutant is a textual patch, applied with go build -overlay; the sources are
 // not touched. It shows that the simulator's checks find what they are for. It
@@ -28,7 +29,9 @@ func main() {
 		span  = flag.Duration("for", 0, "explore seeds for as long as this")
 		first = flag.Uint64("first", 1, "the first seed")
 		seeds = flag.Int("seeds", 1000, "how many seeds at most")
-		which = flag.String("break", "", "a mutant, all, or claims: those of what people claim, which are run from 20,000,000; none: the code as it is")
+		which = flag.String("break", "",
+			"a mutant, all, claims: those of what people claim, which are run from 20,000,000, or units: those of resources, "+
+				"from 30,000,000; none: the code as it is")
 	)
 	flag.Parse()
 	if err := run(*span, *first, *seeds, *which); err != nil {
@@ -47,7 +50,10 @@ func run(span time.Duration, first uint64, seeds int, which string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	args := []string{"-test.run", "TestSeeds$", "-test.v", "-test.timeout", "0", "-seeds", fmt.Sprint(seeds), "-for", span.String(), "-first"}
+	args := []string{
+		"-test.run", "TestSeeds$", "-test.v", "-test.timeout", "0", "-seeds", fmt.Sprint(seeds), "-for", span.String(),
+		"-first",
+	}
 	if which == "" {
 		test, err := build(root, dir, nil)
 		if err != nil {
@@ -57,15 +63,12 @@ func run(span time.Duration, first uint64, seeds int, which string) error {
 	}
 	fmt.Printf("| mutant | what is broken | caught by | at the seed |\n|---|---|---|---|\n")
 	missed := 0
-	for i, m := range mutants {
-		ofClaims := i >= len(mutants)-len(ofClaims)
-		if which != "all" && which != m.name && (which != "claims" || !ofClaims) {
+	families := map[string]uint64{"claims": claimed, "units": equipped}
+	for _, m := range mutants {
+		if which != "all" && which != m.name && (families[which] == 0 || families[which] != m.first) {
 			continue
 		}
-		from := first
-		if ofClaims {
-			from = max(first, claimed)
-		}
+		from := max(first, m.first)
 		test, err := build(root, dir, m.patches)
 		if err != nil {
 			return fmt.Errorf("mutant %s: %w", m.name, err)

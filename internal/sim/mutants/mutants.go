@@ -1,13 +1,27 @@
 package main
 
+import "slices"
+
 // mutant is a broken variant.
 type mutant struct {
 	name, what string
 	patches    []patch
 	variant    string // of the simulated world (sim.Variant)
+	first      uint64 // the first seed that it is run on; 0: any
 }
 
-var mutants = append([]mutant{
+// mutants are all.
+var mutants = slices.Concat(general, from(claimed, ofClaims), from(equipped, ofUnits))
+
+// from has mutants run from a seed on.
+func from(first uint64, ms []mutant) []mutant {
+	for i := range ms {
+		ms[i].first = first
+	}
+	return ms
+}
+
+var general = []mutant{
 	{name: "no-fsync", what: "facts are sent before they are synced; a crash loses what was not", variant: "no-sync"},
 	{name: "wall-clock", what: "waits are clocked by the wall clock", variant: "wall-clock"},
 	{name: "ack-early", what: "an acknowledgement is sent before the commit", patches: []patch{{
@@ -60,7 +74,8 @@ var mutants = append([]mutant{
 		return "its author does not hold the attempt"
 `, ``}}},
 	{name: "any-action", what: "a verdict may do to a task what its author did not choose", patches: []patch{{
-		"choreo/verdicts.go", `return act.Kind == kind && act.Task == t.Contingency`, `return act.Kind == kind || act.Task == t.Contingency || true`}}},
+		"choreo/verdicts.go", `return act.Kind == kind && act.Task == t.Contingency`,
+		`return act.Kind == kind || act.Task == t.Contingency || true`}}},
 	{name: "two-guardians", what: "every partner judges as if it were the first of the succession", patches: []patch{{
 		"choreo/waits.go", `slices.Index(judges, o.self); i >= 0 {
 		return time.Duration(i)`, `slices.Index(judges, o.self); i >= 0 {
@@ -69,21 +84,27 @@ var mutants = append([]mutant{
 		"choreo/verdicts.go", `return s.certain(e, ok)`, `return false && s.certain(e, ok)`}, {
 		"choreo/waits.go", `return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
 	{name: "judged-again", what: "a node that is presumed to have failed is judged again and again", patches: []patch{{
-		"choreo/waits.go", `a.Partner == d.self || !sl.unjudged() || !d.state.wanted(a)`, `a.Partner == d.self || !d.state.wanted(a) || a.success() != nil`}}},
+		"choreo/waits.go", `a.Partner == d.self || !sl.unjudged() || !d.state.wanted(a)`,
+		`a.Partner == d.self || !d.state.wanted(a) || a.success() != nil`}}},
 	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
 		"choreo/decide.go", `a.off == nil && !sl.over() &&`, `a.off == nil && sl.Outcome == nil &&`}}},
 	{name: "disarmed", what: "a failure disarms an emergency trigger", patches: []patch{{
 		"contingency/contingency.go", `	if waits && (f.Dropped`, `	if false && waits && (f.Dropped`}}},
 	{name: "overtaking", what: "a contingency starts before what its slot waits for", patches: []patch{{
-		"choreo/settle.go", `return a.ready != nil || a.start != nil })`, `return a.ready != nil || a.start != nil || a.Depth > 1 })`}}},
+		"choreo/settle.go", `return a.ready != nil || a.start != nil })`,
+		`return a.ready != nil || a.start != nil || a.Depth > 1 })`}}},
 	{name: "arrival-order", what: "of two successes the one counts that came first to this node", patches: []patch{{
-		"choreo/converge.go", `return byTime(a.success(), b.success())`, `return cmp.Compare(a.success().index, b.success().index)`}}},
+		"choreo/converge.go", `return byTime(a.success(), b.success())`,
+		`return cmp.Compare(a.success().index, b.success().index)`}}},
 	{name: "undo-early", what: "what lost is compensated before it is settled", patches: []patch{{
-		"choreo/compensate.go", `return !slices.ContainsFunc(a.users, builtUponIt) && s.settled(a.Slot)`, `return true || slices.ContainsFunc(a.users, builtUponIt)`}}},
+		"choreo/compensate.go", `return !slices.ContainsFunc(a.users, builtUponIt) && s.settled(a.Slot)`,
+		`return true || slices.ContainsFunc(a.users, builtUponIt)`}}},
 	{name: "undo-what-stands", what: "what lost once is compensated although it stands again", patches: []patch{{
-		"choreo/compensate.go", `a.stands == superseded && a.success() != nil && a.undo.start == nil`, `a.success() != nil && a.undo.start == nil && len(a.rulings) > 0`}}},
+		"choreo/compensate.go", `(a.stands == superseded || a.toUndo) && a.success() != nil && a.undo.start == nil`,
+		`(len(a.rulings) > 0 || a.toUndo) && a.success() != nil && a.undo.start == nil`}}},
 	{name: "no-retry", what: "nothing is sent again", patches: []patch{{
-		"node/links.go", `s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {`, `s.n.up(p) && s.wantsNoMore(h, p) && s.forget(h, p, f) {`}, {
+		"node/links.go", `s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {`,
+		`s.n.up(p) && s.wantsNoMore(h, p) && s.forget(h, p, f) {`}, {
 		"node/shard.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
 `, `		s.nextCompare = now + antiEntropy
@@ -99,18 +120,20 @@ var mutants = append([]mutant{
 `, `		s.nextCompare = now + antiEntropy
 `}}},
 	{name: "waits-forgotten", what: "waits are not restored after a restart", patches: []patch{{
-		"choreo/waits.go", `		m.clocks.of(w.Key)[w.Key] = c
+		"contingency/waits/clocks.go", `		cs.of(w.Key)[w.Key] = c
 `, `		_ = c
 `}}},
 	{name: "release-blocks", what: "a release blocks what waits for the task", patches: []patch{{
-		"choreo/settle.go", `sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease {`, `sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == "" {`}}},
+		"choreo/settle.go", `o != nil && o.action.Kind == workflow.FailRelease {`,
+		`o != nil && o.action.Kind == "" {`}}},
 	{name: "timeout-from-known", what: "a time-out runs from when the instance is known", patches: []patch{{
-		"choreo/clocks.go", `	t := c.runFrom(from, k, true, d.now.Boot)`, `	if k.Kind == WaitTimeout && d.clocks.all[WaitKey{Kind: WaitWorstCase}] != nil {
-		from = d.clocks.all[WaitKey{Kind: WaitWorstCase}].read(d.now.Boot)
+		"choreo/clocks.go", `	t := c.RunFrom(from, k, true, d.now.Boot)`, `	if w := c.Get(waits.Key{Kind: waits.WorstCase}); k.Kind == waits.Timeout && w != nil {
+		from = w.Read(d.now.Boot)
 	}
-	t := c.runFrom(from, k, true, d.now.Boot)`}}},
+	t := c.RunFrom(from, k, true, d.now.Boot)`}}},
 	{name: "trigger-from-known", what: "an emergency task waits from when the instance is known", patches: []patch{{
-		"choreo/clocks.go", `		if age < start && !d.state.predecessorReady(sl) {`, `		if start = 0; age < start {`}}},
+		"choreo/clocks.go", `		if age < start && !d.state.predecessorReady(sl) {`,
+		`		if start = 0; age < start {`}}},
 	{name: "lowest-writer", what: "of the writes of a data item the lowest is current", patches: []patch{{
 		"choreo/data.go", `cur == nil || byTime(last, cur) > 0 {`, `cur == nil || byTime(last, cur) < 0 {`}}},
 	{name: "consumed-nothing", what: "starts do not say upon what they build", patches: []patch{{
@@ -131,25 +154,32 @@ var mutants = append([]mutant{
 }`}}},
 	{name: "one-try-less", what: "a task is tried once less than it says", patches: []patch{{
 		"choreo/decide.go", `case try <= a.Task.Retries.Times &&`, `case try < a.Task.Retries.Times &&`}}},
-	{name: "names-everything", what: "a start names what it builds upon although that follows from its past", patches: []patch{{
-		"choreo/consumed.go", `sure && !others && only == from.Pick {`, `!sure && !others && only == from.Pick {`}}},
+	{name: "names-everything", what: "a start names what it builds upon although that follows from its past",
+		patches: []patch{{
+			"choreo/consumed.go", `sure && !others && only == from.Pick {`,
+			`!sure && !others && only == from.Pick {`}}},
 	{name: "no-hand-over", what: "a partner that was not reached yet is clocked all the same", patches: []patch{{
 		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
 	{name: "handed-over-once", what: "what a partner has yet to hear of has only what is left of the time for what came before it", patches: []patch{{
-		"choreo/guardian.go", `c != nil && last >= c.known {`, `c != nil && last >= c.known+1e9 {`}}},
-	{name: "old-stretch", what: "what becomes ready later has only what is left of its partition's time", patches: []patch{{
-		"choreo/waits.go", `c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of))
-		if joined || c.over != part.over {`, `c == nil || !subset(of, of)
+		"choreo/guardian.go", `c != nil && last >= c.Known {`, `c != nil && last >= c.Known+1e9 {`}}},
+	{name: "old-stretch", what: "what becomes ready later has only what is left of its partition's time",
+		patches: []patch{{
+			"choreo/waits.go", `c == nil || (c.Note.of == nil && c.Note.joined != part.joined) ||
+			(c.Note.of != nil && !subset(of, c.Note.of))
+		if joined || c.Note.over != part.over {`, `c == nil || !subset(of, of)
 		if joined {`}}},
-	{name: "judges-what-waits", what: "time is held against what waits for somebody who can take a contingency", patches: []patch{{
-		"choreo/guardian.go", `return known.waits(a.Slot) })`, `return known.waits(a.Slot) && false })`}}},
-	{name: "abort-does-not-prevail", what: "what a failure blocks takes its own contingency all the same", patches: []patch{{
-		"contingency/rules.go", `	return r.truth(k) == workflow.Impossible && o.mayBlock(r.slot) && o.waits(r.slot)`, `	_, failed := o.failed[r.slot]
+	{name: "judges-what-waits", what: "time is held against what waits for somebody who can take a contingency",
+		patches: []patch{{
+			"choreo/guardian.go", `return known.waits(a.Slot) })`, `return known.waits(a.Slot) && false })`}}},
+	{name: "abort-does-not-prevail", what: "what a failure blocks takes its own contingency all the same",
+		patches: []patch{{
+			"contingency/rules.go", `	return r.truth(k) == workflow.Impossible && o.mayBlock(r.slot) && o.waits(r.slot)`, `	_, failed := o.failed[r.slot]
 	return !failed && r.truth(k) == workflow.Impossible && o.mayBlock(r.slot) && o.waits(r.slot)`}}},
 	{name: "fork-counts", what: "what follows a fork counts", patches: []patch{{
 		"choreo/fork.go", `		n = max(min(n, s.chain.cut()-1), s.base())`, `		n = max(n, s.base())`}}},
 	{name: "fresh-chain-forgets", what: "an author in a fresh chain may deny what it knew", patches: []patch{{
-		"choreo/forget.go", `	if len(chains) < 2 || s.log.knew(x, y) {`, `	if len(chains) < 99 || s.log.knew(x, y) {`}}},
+		"choreo/forget.go", `	if len(chains) < 2 || s.log.knew(x, y) {`,
+		`	if len(chains) < 99 || s.log.knew(x, y) {`}}},
 	{name: "no-share", what: "all chains of an author are taken in", patches: []patch{{
 		"choreo/door.go", `		case of.chains >= MaxChains:
 `, `		case of.chains >= 1000*MaxChains:
@@ -161,7 +191,8 @@ var mutants = append([]mutant{
 `, `		_ = d.nameRefused
 `}}},
 	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
-		"choreo/attest.go", `s.author, attestDomain, s.root[:], s.sig[:]); err != nil {`, `s.author, attestDomain, s.root[:], s.sig[:]); err != nil && s.author == "" {`}}},
+		"choreo/attest.go", `s.author, attestDomain, s.root[:], s.sig[:]); err != nil {`,
+		`s.author, attestDomain, s.root[:], s.sig[:]); err != nil && s.author == "" {`}}},
 	{name: "gone-at-once", what: "a node that goes down for a while is judged at once", patches: []patch{{
 		"membership/list.go", `		if it.State == Active {
 			it.become(Unreachable, at)
@@ -184,17 +215,22 @@ var mutants = append([]mutant{
 `, `	case e != nil:
 `}}},
 	{name: "role-unasked", what: "the performer of a task need not show its role", patches: []patch{{
-		"choreo/rights.go", `if a.Task.ByRole() && !v.hasRole(`, `if a.Task.ByRole() && a.Task == nil && !v.hasRole(`}}},
+		"choreo/rights.go", `if a.Task.ByRole() && !v.hasRole(`,
+		`if a.Task.ByRole() && a.Task == nil && !v.hasRole(`}}},
 	{name: "other-mesh", what: "certificates of any founder prove roles", patches: []patch{{
-		"membership/trust/rights.go", `if err := ch.Authentic(r.Mesh); err != nil {`, `if err := ch.Authentic(r.Mesh); err != nil && len(ch) == 0 {`}}},
+		"membership/trust/rights.go", `if err := ch.Authentic(r.Mesh); err != nil {`,
+		`if err := ch.Authentic(r.Mesh); err != nil && len(ch) == 0 {`}}},
 	{name: "expired-counts", what: "a partner that shows a certificate that ran out is believed", patches: []patch{{
 		"node/credentials.go", `if err == nil && author == from {`, `if err == nil && author == "" {`}}},
 	{name: "anybody-begins", what: "anybody may begin what only a role may begin", patches: []patch{{
-		"choreo/rights.go", `	if def.CreatorRole == "" && len(credentials) == 0 {`, `	if def.CreatorRole != "" || len(credentials) == 0 {`}}},
+		"choreo/rights.go", `	if def.CreatorRole == "" && len(credentials) == 0 {`,
+		`	if def.CreatorRole != "" || len(credentials) == 0 {`}}},
 	{name: "passes-others-work", what: "anybody passes on work of others", patches: []patch{{
-		"choreo/pass.go", `case a.beside() || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):`, `case a.undoes != nil || !s.log.knew(e, a.assigned):`}}},
+		"choreo/pass.go", `case a.beside() || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):`,
+		`case a.undoes != nil || !s.log.knew(e, a.assigned):`}}},
 	{name: "pruned-again", what: "an instance is taken in again whose summary is kept", patches: []patch{{
-		"node/links.go", `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {`, `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil && found {`}}},
+		"node/links.go", `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {`,
+		`if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil && found {`}}},
 	{name: "pruned-early", what: "what has ended is given up although some lack facts of it", patches: []patch{{
 		"node/shard.go", `		sum.Settled = sum.Settled && !waits
 `, `		sum.Settled = sum.Settled || waits
@@ -209,8 +245,9 @@ var mutants = append([]mutant{
 `, `	x.quarantine(id, q)
 	return u
 `}}},
-	{name: "machine-panics", what: "a machine panics at the seventh fact of a chain, if that is a success", patches: []patch{{
-		"choreo/attempts.go", `func (b *Success) enter(s *State, e *entry) (why string) {
+	{name: "machine-panics", what: "a machine panics at the seventh fact of a chain, if that is a success",
+		patches: []patch{{
+			"choreo/attempts.go", `func (b *Success) enter(s *State, e *entry) (why string) {
 `, `func (b *Success) enter(s *State, e *entry) (why string) {
 	if e.fact.Seq == 7 {
 		panic("the seventh fact")
@@ -224,19 +261,22 @@ var mutants = append([]mutant{
 		"choreo/waits.go", `	for part := range slices.Chunk(actions, MaxActions) {
 		v :=`, `	for part := range slices.Chunk(actions, 16*MaxActions) {
 		v :=`}}},
-	{name: "unread-summary", what: "a node cannot read the summary of an ended instance that needs a person", patches: []patch{{
-		"node/codec/codec.go", `		UTF8: cbor.UTF8DecodeInvalid, `, `		`}, {
-		"node/needs.go", `	b, _ := json.Marshal(needs) // our own types encode
+	{name: "unread-summary", what: "a node cannot read the summary of an ended instance that needs a person",
+		patches: []patch{{
+			"node/codec/codec.go", `		UTF8: cbor.UTF8DecodeInvalid, `, `		`}, {
+			"node/needs.go", `	b, _ := json.Marshal(needs) // our own types encode
 `, `	_ = json.Marshal
 	b := encode(needs)
 `}}},
-	{name: "restless", what: "partners compare what they have every second, whether or not one may lack something", patches: []patch{{
-		"node/shard.go", `		s.nextCompare = now + antiEntropy
+	{name: "restless", what: "partners compare what they have every second, whether or not one may lack something",
+		patches: []patch{{
+			"node/shard.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
 `, `		s.nextCompare = now + time.Second
 		s.compareAll()
 `}, {
-		"node/links.go", `s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {`, `s.n.up(p) && !s.wantsNoMore(h, p) {`}}},
+			"node/links.go", `s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {`,
+			`s.n.up(p) && !s.wantsNoMore(h, p) {`}}},
 	{name: "disowned", what: "a node that has written nothing yet believes that it takes no part", patches: []patch{{
 		"choreo/fingerprint.go", `	p.facts()
 	for _, sl`, `	if len(m.log.byAuthor[m.self]) == 0 {
@@ -245,4 +285,4 @@ var mutants = append([]mutant{
 	}
 	p.facts()
 	for _, sl`}}},
-}, ofClaims...)
+}

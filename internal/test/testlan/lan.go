@@ -90,7 +90,8 @@ func (l *LAN) addHost() error {
 		// No IPv6: its neighbour discovery would be counted as traffic. And deleting
 		// the first of two addresses leaves the second.
 		func() error {
-			return run(l.Command(i, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.conf.eth0.promote_secondaries=1")...)
+			return run(l.Command(i, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1",
+				"net.ipv4.conf.eth0.promote_secondaries=1")...)
 		},
 		func() error { return l.On(i, "link", "set", "lo", "up") },
 		func() error { return l.On(i, "address", "add", Address(i, false)+"/24", "dev", "eth0") },
@@ -144,7 +145,8 @@ func (l *LAN) Mute(from, to int, mute bool) error {
 	var errs []error
 	for _, second := range []bool{false, true} {
 		if mute {
-			errs = append(errs, l.On(from, "neighbour", "replace", Address(to, second), "lladdr", nobody, "nud", "permanent", "dev", "eth0"))
+			errs = append(errs, l.On(from, "neighbour", "replace", Address(to, second), "lladdr", nobody, "nud",
+				"permanent", "dev", "eth0"))
 		} else {
 			// It may be gone already: the kernel forgets it when a link goes down.
 			_ = l.On(from, "neighbour", "del", Address(to, second), "dev", "eth0")

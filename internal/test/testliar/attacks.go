@@ -35,7 +35,8 @@ var Attacks = []Attack{
 	{"many-chains", "20,000 chains of one author", chains(20_000)},
 	{"facts", "200,000 facts of one author in one instance", facts},
 	{"forks", "a chain of 5,000 successes of one attempt that ends in 500 branches, another of 500 failures", forks},
-	{"reversed", "6,000 facts in one frame, effects before causes; 20 times 1,000 of which the first is missing", reversed},
+	{"reversed", "6,000 facts in one frame, effects before causes; 20 times 1,000 of which the first is missing",
+		reversed},
 	{"instances", "12,000 running instances", instances(12_000, false)},
 	{"ended-instances", "30,000 instances that have ended", instances(30_000, true)},
 	{"definitions", "3 definitions of 6,000 tasks that ask for data that all of them write", definitions},
@@ -83,7 +84,8 @@ func forks(ctx context.Context, l *Liar, size int) {
 	ls := []lie{l.fact(id, 8, 1, choreo.FactID{}, genesis, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}})}
 	for i := range share(5000, size) {
 		last := ls[len(ls)-1]
-		ls = append(ls, l.fact(id, 8, uint64(i+2), last.id, nil, choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1}}))
+		ls = append(ls, l.fact(id, 8, uint64(i+2), last.id, nil,
+			choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1}}))
 	}
 	last := ls[len(ls)-1]
 	for i := range share(500, size) {
@@ -108,7 +110,8 @@ func reversed(ctx context.Context, l *Liar, size int) {
 	slices.Reverse(all)
 	whole := wire.Facts{Instance: id}
 	att := choreo.Attest([]choreo.FactID{all[0].id}, l.sign)[0] // it vouches for all before it
-	for bytes := 0; len(whole.Facts) < len(all) && bytes < wire.MaxFrame-4096; bytes += len(whole.Facts[len(whole.Facts)-1].Raw) + 8 {
+	for bytes := 0; len(whole.Facts) < len(all) &&
+		bytes < wire.MaxFrame-4096; bytes += len(whole.Facts[len(whole.Facts)-1].Raw) + 8 {
 		whole.Facts = append(whole.Facts, wire.Fact{Raw: all[len(whole.Facts)].raw})
 	}
 	whole.Facts[0].Att = att
@@ -211,7 +214,9 @@ func removals(ctx context.Context, l *Liar, _ int) {
 			panic(err) // it is ours
 		}
 		for _, author := range []workflow.PartnerID{l.who.ID(), l.victim} {
-			of = append(of, trust.Notice{Definition: def.Hash(), Name: def.Name, Author: author, At: trust.WallOf(time.Now())})
+			of = append(of, trust.Notice{
+				Definition: def.Hash(), Name: def.Name, Author: author, At: trust.WallOf(time.Now()),
+			})
 		}
 	}
 	by := trust.Issuer{Mesh: l.who.Mesh, Key: l.who.Key, Chain: l.who.Chain}
@@ -286,8 +291,10 @@ func rollback(ctx context.Context, l *Liar, size int) {
 func reports(ctx context.Context, l *Liar, size int) {
 	for i := range share(100, size) {
 		l.say(ctx, &wire.Message{Reports: []wire.Report{{
-			Instance: workflow.InstanceID{1, byte(i)}, Definition: l.def.Hash(), Workflow: "mine", State: workflow.InstanceRunning,
-			Started: math.MaxInt64, Ended: math.MinInt64, Tasks: 1, Facts: 1, Participants: []workflow.PartnerID{l.who.ID()},
+			Instance: workflow.InstanceID{1, byte(i)}, Definition: l.def.Hash(), Workflow: "mine",
+			State:   workflow.InstanceRunning,
+			Started: math.MaxInt64, Ended: math.MinInt64, Tasks: 1, Facts: 1,
+			Participants: []workflow.PartnerID{l.who.ID()},
 		}}})
 	}
 }
@@ -322,7 +329,9 @@ func news(ctx context.Context, l *Liar, size int) {
 
 func garbage(ctx context.Context, l *Liar, size int) {
 	for i := range share(100, size) {
-		l.say(ctx, &wire.Message{Records: [][]byte{{byte(i)}}, Beats: [][]byte{{byte(i)}}, Election: [][]byte{{byte(i)}}})
+		l.say(ctx, &wire.Message{
+			Records: [][]byte{{byte(i)}}, Beats: [][]byte{{byte(i)}}, Election: [][]byte{{byte(i)}},
+		})
 		_ = l.mesh.Send(l.victim, []byte{wire.Version, 0xff, byte(i)}) // it may be cut off
 	}
 }
@@ -355,7 +364,9 @@ func heads(ctx context.Context, l *Liar, size int) {
 	id := l.long(ctx, share(5000, size), false)
 	all := make([]choreo.Head, wire.MaxHeads)
 	for i := range all {
-		all[i] = choreo.Head{Chain: choreo.Chain{Author: l.who.ID(), Incarnation: choreo.Incarnation{byte(i), byte(i >> 8)}}, Seq: 9, ID: choreo.FactID{byte(i)}}
+		all[i] = choreo.Head{Chain: choreo.Chain{
+			Author: l.who.ID(), Incarnation: choreo.Incarnation{byte(i), byte(i >> 8)},
+		}, Seq: 9, ID: choreo.FactID{byte(i)}}
 	}
 	for range share(200, size) {
 		l.say(ctx, &wire.Message{Heads: slices.Repeat([]wire.Heads{{Instance: id, Heads: all, Mode: wire.Ask}}, 5)})
@@ -398,7 +409,8 @@ func verdicts(ctx context.Context, l *Liar, size int) {
 			v := &choreo.Verdict{Cause: choreo.CauseTimeout}
 			for t := range tasks {
 				v.Actions = append(v.Actions, choreo.Action{
-					Attempt: choreo.AttemptID{Slot: workflow.TaskName(fmt.Sprint("a", t))}, Kind: workflow.FailContingency, Task: "b",
+					Attempt: choreo.AttemptID{Slot: workflow.TaskName(fmt.Sprint("a", t))},
+					Kind:    workflow.FailContingency, Task: "b",
 					Partner: workflow.PartnerID(fmt.Sprint(k, "-", i, "-", t)),
 				})
 			}

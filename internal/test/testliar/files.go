@@ -62,7 +62,8 @@ func hashesOf(b []byte) (out []byte) {
 // names makes the reference to a file, and remembers it.
 func (l *Liar) names(n int) workflow.File {
 	b := contentOf(n)
-	root := sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte("mutirao file 1\x00"), uint64(len(b))), hashesOf(b)...))
+	root := sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte("mutirao file 1\x00"), uint64(len(b))),
+		hashesOf(b)...))
 	f := workflow.File{Name: fmt.Sprint("lie-", n), Size: int64(len(b)), Root: root}
 	l.files.mu.Lock()
 	defer l.files.mu.Unlock()
@@ -120,7 +121,8 @@ func fileLies(ctx context.Context, l *Liar, size int) {
 		items = append(items, fmt.Sprint("f", i))
 		fmt.Fprintf(&b, "  f%d: {type: file}\n", i)
 	}
-	fmt.Fprintf(&b, "tasks:\n  a: {type: manual}\n  c: {type: manual, in: [%s]}\npartitions: {mine: [a], yours: [c]}\n", strings.Join(items, ", "))
+	fmt.Fprintf(&b, "tasks:\n  a: {type: manual}\n  c: {type: manual, in: [%s]}\npartitions: {mine: [a], yours: [c]}\n",
+		strings.Join(items, ", "))
 	def := must(workflow.Parse("filed.yaml", []byte(b.String())))
 	var asks []wire.FileAsk
 	for range share(3000/perInstance, size) {

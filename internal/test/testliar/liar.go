@@ -231,10 +231,14 @@ type lie struct {
 	f   *choreo.Fact
 }
 
-func (l *Liar) fact(id workflow.InstanceID, incarnation uint64, seq uint64, prev choreo.FactID, seen []choreo.Head, b choreo.Body) lie {
+func (l *Liar) fact(
+	id workflow.InstanceID, incarnation uint64, seq uint64, prev choreo.FactID, seen []choreo.Head, b choreo.Body,
+) lie {
 	return l.encoded(&choreo.Fact{
 		Format: choreo.FormatFact, Instance: id, Seq: seq, Prev: prev, Seen: seen, Body: b, At: time.Now().UnixMilli(),
-		Chain: choreo.Chain{Author: l.who.ID(), Incarnation: choreo.Incarnation(binary.BigEndian.AppendUint64(nil, incarnation))},
+		Chain: choreo.Chain{
+			Author: l.who.ID(), Incarnation: choreo.Incarnation(binary.BigEndian.AppendUint64(nil, incarnation)),
+		},
 	})
 }
 
@@ -295,7 +299,8 @@ func (l *Liar) tell(ctx context.Context, id workflow.InstanceID, ls []lie) {
 // partitions called mine, and theirs.
 func (l *Liar) creates(def *workflow.Definition, change func(*choreo.Fact)) (workflow.InstanceID, lie) {
 	g := &choreo.Genesis{
-		Definition: def.Hash(), Succession: []workflow.PartnerID{l.who.ID(), l.victim}, Coordination: workflow.Choreography,
+		Definition: def.Hash(), Succession: []workflow.PartnerID{l.who.ID(), l.victim},
+		Coordination: workflow.Choreography,
 	}
 	_, _ = rand.Read(g.Nonce[:]) // it never fails
 	if l.Third != "" {
@@ -323,6 +328,7 @@ func (l *Liar) creates(def *workflow.Definition, change func(*choreo.Fact)) (wor
 // after follows a genesis in its chain.
 func (l *Liar) after(id workflow.InstanceID, g lie, b choreo.Body) lie {
 	return l.encoded(&choreo.Fact{
-		Format: choreo.FormatFact, Instance: id, Chain: g.f.Chain, Seq: 2, Prev: g.id, At: time.Now().UnixMilli(), Body: b,
+		Format: choreo.FormatFact, Instance: id, Chain: g.f.Chain, Seq: 2, Prev: g.id, At: time.Now().UnixMilli(),
+		Body: b,
 	})
 }

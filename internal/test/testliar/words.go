@@ -19,10 +19,13 @@ import (
 func wordsOf(i worklist.Item) (out [][]byte) {
 	for _, b := range []worklist.Body{
 		worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Lock, Lease: time.Hour}, worklist.Begin{Item: i},
-		worklist.Result{Item: i, Outputs: map[workflow.DataName]workflow.Value{}}, worklist.Release{Item: i}, worklist.Adopt{Item: i},
+		worklist.Result{Item: i, Outputs: map[workflow.DataName]workflow.Value{}}, worklist.Release{Item: i},
+		worklist.Adopt{Item: i},
 		worklist.Revoke{Item: i, Cause: worklist.ByOrder}, worklist.Close{Item: i},
-		worklist.Order{Item: i, What: worklist.Stop, Reason: "a lie"}, worklist.Order{What: worklist.Cancel, Reason: "a lie"},
-		worklist.Notify{Policy: worklist.Policy{Name: workflow.NotifyAll}}, worklist.Offer{Item: i, To: []worklist.User{"a lie"}},
+		worklist.Order{Item: i, What: worklist.Stop, Reason: "a lie"},
+		worklist.Order{What: worklist.Cancel, Reason: "a lie"},
+		worklist.Notify{Policy: worklist.Policy{Name: workflow.NotifyAll}},
+		worklist.Offer{Item: i, To: []worklist.User{"a lie"}},
 	} {
 		if says, err := worklist.Encode(b); err == nil {
 			out = append(out, says)
@@ -45,7 +48,10 @@ func words(ctx context.Context, l *Liar, size int) {
 	var before []byte             // a word that was said
 	l.floods(ctx, share(20_000, size), func(i int) (string, []byte) {
 		says := all[i%len(all)]
-		c := wire.Spoken{Instance: id, Says: says, Nonce: [16]byte(binary.BigEndian.AppendUint64(make([]byte, 8), l.numbered.Add(1)))}
+		c := wire.Spoken{
+			Instance: id, Says: says, Nonce: [16]byte(binary.BigEndian.AppendUint64(make([]byte, 8),
+				l.numbered.Add(1))),
+		}
 		signed := choreo.SpokenOf(id, c.Says, c.Nonce)
 		own := users.SpeakAsPartner(l.who.Key, l.who.Chain, signed)
 		switch i % 8 {
@@ -84,9 +90,12 @@ func (l *Liar) asksForWork(id workflow.InstanceID, user string, i int) (protocol
 	case 1:
 		return worklists.ProtocolItem, must(wire.EncodeItem(wire.Item{User: user, Instance: id, Item: "c"}))
 	case 2:
-		return worklists.ProtocolTarget, must(wire.EncodeTarget(wire.Target{User: user, Instance: id.String(), Task: "c"}))
+		return worklists.ProtocolTarget,
+			must(wire.EncodeTarget(wire.Target{User: user, Instance: id.String(), Task: "c"}))
 	case 3:
-		return worklists.ProtocolKept, must(wire.EncodeKept(wire.Kept{User: user, Instance: id.String()[:4], Result: "0"}))
+		return worklists.ProtocolKept, must(wire.EncodeKept(wire.Kept{
+			User: user, Instance: id.String()[:4], Result: "0",
+		}))
 	}
 	return worklists.ProtocolClaim, []byte{wire.Version, 0xff, byte(i)}
 }

@@ -77,7 +77,8 @@ func run(dir string, beside []func(context.Context, string)) error {
 	}
 	var log *slog.Logger
 	if os.Getenv(logVar) != "" {
-		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", filepath.Base(dir))
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).
+			With("node", filepath.Base(dir))
 	}
 	assemble.Economise(cfg)
 	h, err := assemble.Open(dir, cfg, "test", log)

@@ -44,7 +44,9 @@ func New(t testing.TB) Team {
 	t.Helper()
 	m := trust.Mesh{Name: "serra", Founder: IDOf("ana")}
 	tm := Team{Mesh: m, Ana: trust.Issuer{Mesh: m, Key: KeyOf("ana")}, Known: trust.NewRevocations(m)}
-	chain := tm.Issue(t, tm.Ana, trust.Certificate{Partner: IDOf("davi"), Name: "davi", Delegate: true, Serial: Serial("davi-1")})
+	chain := tm.Issue(t, tm.Ana, trust.Certificate{
+		Partner: IDOf("davi"), Name: "davi", Delegate: true, Serial: Serial("davi-1"),
+	})
 	tm.Davi = trust.Issuer{Mesh: m, Key: KeyOf("davi"), Chain: chain}
 	return tm
 }
@@ -68,13 +70,17 @@ func (tm Team) Issue(t testing.TB, by trust.Issuer, c trust.Certificate) trust.C
 // Member is a chain for name in the role of crew.
 func (tm Team) Member(t testing.TB, by trust.Issuer, name string) trust.Chain {
 	t.Helper()
-	return tm.Issue(t, by, trust.Certificate{Partner: IDOf(name), Name: name, Roles: Roles("crew"), Serial: Serial(name + "-1")})
+	return tm.Issue(t, by, trust.Certificate{
+		Partner: IDOf(name), Name: name, Roles: Roles("crew"), Serial: Serial(name + "-1"),
+	})
 }
 
 // Evict evicts name, by all certificates or by one, and has that known.
 func (tm Team) Evict(t testing.TB, by trust.Issuer, name string, s trust.Serial, listed ...trust.Chain) trust.Eviction {
 	t.Helper()
-	e, err := by.Evict(trust.Eviction{Partner: IDOf(name), Serial: s, Reason: "lost tablet", At: trust.WallOf(Noon.Add(time.Hour))}, tm.Known, listed)
+	e, err := by.Evict(trust.Eviction{
+		Partner: IDOf(name), Serial: s, Reason: "lost tablet", At: trust.WallOf(Noon.Add(time.Hour)),
+	}, tm.Known, listed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +108,9 @@ func Refused(t *testing.T, err, kind error, what string) {
 // made of arbitrary bytes can be judged without harm.
 
 // Decoder fuzzes a decoder with some good inputs.
-func Decoder[T any](f *testing.F, decode func([]byte) (T, error), encode func(T) []byte, judge func(*testing.T, T), good ...T) {
+func Decoder[T any](
+	f *testing.F, decode func([]byte) (T, error), encode func(T) []byte, judge func(*testing.T, T), good ...T,
+) {
 	f.Add([]byte{0xa0})
 	f.Add([]byte{0xf6})
 	for _, g := range good {

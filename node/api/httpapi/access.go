@@ -53,7 +53,8 @@ func readAccess(dir string) (Access, error) {
 	}
 	var a Access
 	if err := json.Unmarshal(b, &a); err != nil || a.Address == "" {
-		return Access{}, api.Errorf(api.Failed, "%s is damaged", filepath.Join(dir, api.AccessFile)).WithHint("restart the node: it writes the file again")
+		return Access{}, api.Errorf(api.Failed, "%s is damaged", filepath.Join(dir, api.AccessFile)).
+			WithHint("restart the node: it writes the file again")
 	}
 	return a, nil
 }
@@ -64,5 +65,6 @@ func noNode(dir string) *api.Error {
 		return api.Errorf(api.NoNode, "there is no node in %s", dir).
 			WithHint("make one with \"mutirao init\" or \"mutirao join\", or name another folder with --dir")
 	}
-	return api.Errorf(api.NoNode, "no node is running in %s", dir).WithHint("start it: mutirao up --dir %s", private.Quote(dir))
+	return api.Errorf(api.NoNode, "no node is running in %s", dir).
+		WithHint("start it: mutirao up --dir %s", private.Quote(dir))
 }

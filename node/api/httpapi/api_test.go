@@ -83,21 +83,39 @@ var noon = time.Date(2025, 6, 1, 12, 0, 0, 123456789, time.UTC)
 
 // What goes into the client comes out of the service, and back.
 func TestClientAndServerAgree(t *testing.T) {
-	status := &api.Status{Name: "ana", ID: "12D3", Mesh: "m", Version: "1", Roles: []string{"crew"}, Addresses: []string{}, Since: noon, Boot: 1 << 60, Trouble: []string{}, Counters: map[string]uint64{"facts": 1 << 63}}
-	partners := []api.Partner{{Name: "é", ID: "12D3", Roles: []string{}, State: "active", Addresses: []string{"/ip4/1.2.3.4/tcp/1"}, LastValidated: noon, ConnectionTime: "15s", Load: 0.25, Self: true, Refused: []api.Refusal{}}}
+	status := &api.Status{
+		Name: "ana", ID: "12D3", Mesh: "m", Version: "1", Roles: []string{"crew"}, Addresses: []string{}, Since: noon,
+		Boot: 1 << 60, Trouble: []string{}, Counters: map[string]uint64{"facts": 1 << 63},
+	}
+	partners := []api.Partner{{Name: "é", ID: "12D3", Roles: []string{}, State: "active",
+		Addresses: []string{"/ip4/1.2.3.4/tcp/1"}, LastValidated: noon, ConnectionTime: "15s", Load: 0.25, Self: true,
+		Refused: []api.Refusal{}}}
 	canonical := json.RawMessage(`{"workflow":"a<b&c","doc":"\u2028é"}`)
-	wf := &api.Workflow{Name: "fire-call", Version: 3, Hash: "9f", Doc: "d", Tasks: 4, Partitions: []string{"station"}, Added: noon, Definition: canonical}
+	wf := &api.Workflow{
+		Name: "fire-call", Version: 3, Hash: "9f", Doc: "d", Tasks: 4, Partitions: []string{"station"}, Added: noon,
+		Definition: canonical,
+	}
 	name := workflow.TaskName("t")
 	instance := &api.Instance{
 		ID: "ab", Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning,
-		Incidents: []api.Incident{{At: noon, What: "w", Task: "t"}}, Conflicts: []api.Conflict{{Data: "d", Values: []any{"x", 1.5, nil}}},
+		Incidents:    []api.Incident{{At: noon, What: "w", Task: "t"}},
+		Conflicts:    []api.Conflict{{Data: "d", Values: []any{"x", 1.5, nil}}},
 		Coordination: workflow.Choreography, Responsible: "ana", Started: noon, Ended: &noon,
-		Partitions: []api.Partition{{Name: "p", Partner: "ana", Attempt: 1, State: "s", Timeout: "1h0m0s", Due: []api.Due{{Kind: "timeout", At: noon, Left: "4m0s"}}}},
-		Tasks:      []api.Task{{Name: "t", Partition: "p", State: workflow.Running, Started: &noon, Outputs: map[string]any{"k": "v"}, ContingencyOf: &name, Superseded: []api.Superseded{{Task: "u", Ended: noon}}, AsOf: &noon, Known: "as known 2 h ago", Due: []api.Due{{Kind: "trigger", At: noon, Left: "1s", About: true}}}},
-		Data:       map[string]any{"list": []any{"a"}},
+		Partitions: []api.Partition{{Name: "p", Partner: "ana", Attempt: 1, State: "s", Timeout: "1h0m0s",
+			Due: []api.Due{{Kind: "timeout", At: noon, Left: "4m0s"}}}},
+		Tasks: []api.Task{{Name: "t", Partition: "p", State: workflow.Running, Started: &noon,
+			Outputs: map[string]any{"k": "v"}, ContingencyOf: &name,
+			Superseded: []api.Superseded{{Task: "u", Ended: noon}}, AsOf: &noon, Known: "as known 2 h ago",
+			Due: []api.Due{{Kind: "trigger", At: noon, Left: "1s", About: true}}}},
+		Data: map[string]any{"list": []any{"a"}},
 	}
-	log := []api.LogEntry{{At: noon, Time: 1, Fact: "f", Author: "ana", Seq: 2, Kind: "start", Task: "t", Text: "x", Counted: true}}
-	start := api.StartRequest{Workflow: "fire-call", Input: map[string]string{"address": "a=b"}, Assign: map[string]string{"engine": "e7"}, Coordination: "choreography", Mechanism: "m", Responsible: "ana", Notify: "all", Warnings: "24h", Transfer: "2h"}
+	log := []api.LogEntry{{At: noon, Time: 1, Fact: "f", Author: "ana", Seq: 2, Kind: "start", Task: "t", Text: "x",
+		Counted: true}}
+	start := api.StartRequest{
+		Workflow: "fire-call", Input: map[string]string{"address": "a=b"}, Assign: map[string]string{"engine": "e7"},
+		Coordination: "choreography", Mechanism: "m", Responsible: "ana", Notify: "all", Warnings: "24h",
+		Transfer: "2h",
+	}
 	refreshed := &api.Refreshed{Answered: []string{"engine-7"}, Silent: []string{"reserve"}}
 	begin := api.BeginRequest{ID: "ab", Task: "t/1"}
 	finish := api.FinishRequest{ID: "ab", Task: "t/1", Failed: true, Reason: "r", Outputs: map[string]string{"k": "v"}}
@@ -111,7 +129,12 @@ func TestClientAndServerAgree(t *testing.T) {
 			saw(r)
 			return &api.Invitation{Token: "tok", Expires: noon, Uses: 2}, nil
 		},
-		OnAddWorkflow:    func(f string, src []byte) (*api.Workflow, error) { saw(f); saw(string(src)); return wf, nil },
+		OnAddWorkflow: func(f string, src []byte) (*api.Workflow,
+			error) {
+			saw(f)
+			saw(string(src))
+			return wf, nil
+		},
 		OnWorkflows:      func() ([]api.Workflow, error) { return []api.Workflow{*wf}, nil },
 		OnWorkflow:       func(ref string) (*api.Workflow, error) { saw(ref); return wf, nil },
 		OnRemoveWorkflow: func(ref string) ([]api.Workflow, error) { saw(ref); return []api.Workflow{*wf}, nil },
@@ -121,11 +144,19 @@ func TestClientAndServerAgree(t *testing.T) {
 		},
 		OnInstances: func(all bool) ([]api.InstanceSummary, error) {
 			saw(all)
-			return []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon, At: []string{"engine-7"}, Needs: []api.Need{{Kind: "failed", Number: 1, Tasks: []workflow.TaskName{"t"}}}, AsOf: &noon, KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, nil
+			return []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked,
+				Started: noon, Ended: &noon, At: []string{"engine-7"},
+				Needs: []api.Need{{Kind: "failed", Number: 1, Tasks: []workflow.TaskName{"t"}}}, AsOf: &noon,
+				KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, nil
 		},
-		OnShow:       func(id string) (*api.Instance, error) { saw(id); return instance, nil },
-		OnLog:        func(id string) ([]api.LogEntry, error) { saw(id); return log, nil },
-		OnDiagram:    func(id, format string) ([]byte, error) { saw(id); saw(format); return []byte("<svg>\xff</svg>"), nil },
+		OnShow: func(id string) (*api.Instance, error) { saw(id); return instance, nil },
+		OnLog:  func(id string) ([]api.LogEntry, error) { saw(id); return log, nil },
+		OnDiagram: func(id, format string) ([]byte,
+			error) {
+			saw(id)
+			saw(format)
+			return []byte("<svg>\xff</svg>"), nil
+		},
 		OnCancel:     func(id, reason string) error { saw(id); saw(reason); return nil },
 		OnWriteOff:   func(id, partner string, check bool) error { saw(id); saw(partner); saw(check); return nil },
 		OnRefresh:    func(id string) (*api.Refreshed, error) { saw(id); return refreshed, nil },
@@ -166,7 +197,10 @@ func TestClientAndServerAgree(t *testing.T) {
 			st, err := c.Start(ctx, start)
 			same("start", &api.Started{ID: "ab", HeldOnlyHere: true, Notes: []string{"n"}}, st, err)
 			is, err := c.Instances(ctx, true)
-			same("instances", []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon, At: []string{"engine-7"}, Needs: []api.Need{{Kind: "failed", Number: 1, Tasks: []workflow.TaskName{"t"}}}, AsOf: &noon, KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, is, err)
+			same("instances", []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked,
+				Started: noon, Ended: &noon, At: []string{"engine-7"},
+				Needs: []api.Need{{Kind: "failed", Number: 1, Tasks: []workflow.TaskName{"t"}}}, AsOf: &noon,
+				KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, is, err)
 			in, err := c.Show(ctx, "ab")
 			same("show", instance, in, err)
 			l, err := c.Log(ctx, "ab")
@@ -181,8 +215,10 @@ func TestClientAndServerAgree(t *testing.T) {
 			same("finish", nil, nil, c.FinishTask(ctx, finish))
 
 			want := []any{
-				api.InviteRequest{Roles: []string{"crew"}, Expires: time.Hour, Uses: 2}, "a b.yaml", "workflow: \xff\n", "fire-call@3",
-				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", "ab", "engine-7", true, "ab", begin, finish,
+				api.InviteRequest{Roles: []string{"crew"}, Expires: time.Hour, Uses: 2}, "a b.yaml", "workflow: \xff\n",
+				"fire-call@3",
+				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", "ab", "engine-7", true, "ab",
+				begin, finish,
 			}
 			same("what the service saw", want, got, nil)
 		})
@@ -273,7 +309,8 @@ func get(t *testing.T, s *httpapi.Server, path string, edit func(*http.Request))
 
 func TestErrorsArriveAsTheyWere(t *testing.T) {
 	statuses := map[api.Code]int{
-		api.Failed: 500, api.Invalid: 400, api.NotFound: 404, api.NoNode: 503, api.NotAllowed: 403, api.Refused: 409, api.Internal: 500,
+		api.Failed: 500, api.Invalid: 400, api.NotFound: 404, api.NoNode: 503, api.NotAllowed: 403, api.Refused: 409,
+		api.Internal: 500,
 	}
 	for code, status := range statuses {
 		t.Run(string(code), func(t *testing.T) {
@@ -308,7 +345,8 @@ func TestInnerCausesAreNotShown(t *testing.T) {
 }
 
 func TestForeignersAreRefused(t *testing.T) {
-	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{OnStatus: func() (*api.Status, error) { return &api.Status{}, nil }}, httpapi.Options{})
+	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{OnStatus: func() (*api.Status, error) { return &api.Status{}, nil }},
+		httpapi.Options{})
 	host := s.Access().Address
 	port := host[strings.LastIndex(host, ":"):]
 	tests := []struct {
@@ -319,7 +357,8 @@ func TestForeignersAreRefused(t *testing.T) {
 		{"ours", nil, 200},
 		{"no token", func(r *http.Request) { r.Header.Del("Authorization") }, 401},
 		{"wrong token", func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }, 401},
-		{"token of another kind", func(r *http.Request) { r.Header.Set("Authorization", "Basic "+s.Access().Token) }, 401},
+		{"token of another kind", func(r *http.Request) { r.Header.Set("Authorization", "Basic "+s.Access().Token) },
+			401},
 		{"a name that points here", func(r *http.Request) { r.Host = "evil.example" + port }, 403},
 		{"an address that is not ours", func(r *http.Request) { r.Host = "192.0.2.1" + port }, 403},
 		{"localhost", func(r *http.Request) { r.Host = "localhost" + port }, 200},
@@ -374,8 +413,10 @@ func TestBadRequests(t *testing.T) {
 			post("workflow=x")(r)
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}, 415, `want application/json`},
-		{"too large", "/v1/instances", post(`{"workflow": "` + strings.Repeat("x", httpapi.MaxBody) + `"}`), 413, `larger than 1048576 bytes`},
-		{"definition too large", "/v1/workflows", post(strings.Repeat("x", httpapi.MaxBody+1)), 413, `larger than 1048576 bytes`},
+		{"too large", "/v1/instances", post(`{"workflow": "` + strings.Repeat("x", httpapi.MaxBody) + `"}`), 413,
+			`larger than 1048576 bytes`},
+		{"definition too large", "/v1/workflows", post(strings.Repeat("x", httpapi.MaxBody+1)), 413,
+			`larger than 1048576 bytes`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -415,7 +456,8 @@ func TestNoNode(t *testing.T) {
 		t.Errorf("no folder: %v", err)
 	}
 	dir := t.TempDir()
-	if _, err := httpapi.Dial(dir); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao init") || strings.Contains(err.Error(), "mutirao up") {
+	if _, err := httpapi.Dial(dir); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao init") ||
+		strings.Contains(err.Error(), "mutirao up") {
 		t.Errorf("a folder that is no node's: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, api.MemberFile), nil, 0o600); err != nil {
@@ -501,7 +543,9 @@ func TestAccessFile(t *testing.T) {
 		t.Fatal(err, string(b))
 	}
 	a := s.Access()
-	want := map[string]any{"address": a.Address, "url": "http://" + a.Address, "token": a.Token, "pid": float64(os.Getpid())}
+	want := map[string]any{
+		"address": a.Address, "url": "http://" + a.Address, "token": a.Token, "pid": float64(os.Getpid()),
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -519,8 +563,10 @@ func TestAccessFile(t *testing.T) {
 
 func TestAddressesThatAreRefused(t *testing.T) {
 	for address, want := range map[string]string{
-		"0.0.0.0:0": "other devices could reach it", ":0": "other devices could reach it", "[::]:0": "other devices could reach it",
-		"example.org:80": "other devices could reach it", "8080": "want HOST:PORT", "127.0.0.1:99999": "want a number from 0 to 65535", "127.0.0.1:-1": "want a number from 0 to 65535",
+		"0.0.0.0:0": "other devices could reach it", ":0": "other devices could reach it",
+		"[::]:0":         "other devices could reach it",
+		"example.org:80": "other devices could reach it", "8080": "want HOST:PORT",
+		"127.0.0.1:99999": "want a number from 0 to 65535", "127.0.0.1:-1": "want a number from 0 to 65535",
 		"unix:" + strings.Repeat("x", 200): "path must be short",
 	} {
 		dir := t.TempDir()
@@ -602,7 +648,8 @@ func TestPagesOfInstances(t *testing.T) {
 	defer s.Close(t.Context())
 	c := dial(t, dir)
 	got, err := c.Instances(t.Context(), true)
-	if err != nil || len(got) != len(rows) || got[0].ID != rows[0].ID || got[len(rows)-1].ID != rows[len(rows)-1].ID || len(asked) != 3 {
+	if err != nil || len(got) != len(rows) || got[0].ID != rows[0].ID || got[len(rows)-1].ID != rows[len(rows)-1].ID ||
+		len(asked) != 3 {
 		t.Errorf("%d instances in %d pages, %v", len(got), len(asked), err)
 	}
 	for _, q := range asked {
@@ -611,7 +658,8 @@ func TestPagesOfInstances(t *testing.T) {
 		}
 	}
 	page, err := c.InstancePage(t.Context(), api.InstanceQuery{Limit: 2, After: "1 &;>2"})
-	if last := asked[len(asked)-1]; err != nil || page.Next != "" || last.All || last.Limit != 2 || last.After != "1 &;>2" {
+	if last := asked[len(asked)-1]; err != nil || page.Next != "" || last.All || last.Limit != 2 ||
+		last.After != "1 &;>2" {
 		t.Errorf("%+v, %v: asked for %+v", page, err, last)
 	}
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Access().URL+"/v1/instances?limit=1001", nil)

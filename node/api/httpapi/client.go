@@ -153,14 +153,17 @@ func callHeader[T any](
 	}
 	// Unknown fields are allowed: the node may be newer than its client.
 	if err := json.Unmarshal(b, &reply); err != nil {
-		return reply, nil, api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
+		return reply, nil, api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).
+			WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
 	}
 	return reply, resp.Header, nil
 }
 
 // do sends a request and returns the reply of a success. A request that the
 // node has not seen, because it has started again elsewhere, is sent there.
-func (c *Client) do(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Response, error) {
+func (c *Client) do(
+	ctx context.Context, rt *route, query url.Values, body any, params ...string,
+) (*http.Response, error) {
 	for _, p := range params {
 		if slices.Contains([]string{"", ".", ".."}, p) { // would change the path
 			return nil, api.Errorf(api.NotFound, "%q names nothing: want an ID or a name", p)
@@ -178,7 +181,9 @@ func (c *Client) do(ctx context.Context, rt *route, query url.Values, body any, 
 	return resp, err
 }
 
-func (c *Client) send(ctx context.Context, conn *connection, rt *route, query url.Values, body any, params ...string) (*http.Response, error) {
+func (c *Client) send(
+	ctx context.Context, conn *connection, rt *route, query url.Values, body any, params ...string,
+) (*http.Response, error) {
 	req, err := conn.request(ctx, rt, query, body, params...)
 	if err != nil {
 		return nil, err
@@ -199,7 +204,9 @@ func (c *Client) send(ctx context.Context, conn *connection, rt *route, query ur
 	return nil, shown
 }
 
-func (conn *connection) request(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Request, error) {
+func (conn *connection) request(
+	ctx context.Context, rt *route, query url.Values, body any, params ...string,
+) (*http.Request, error) {
 	kind, content := "application/json", []byte(nil)
 	from := io.Reader(nil)
 	switch body := body.(type) {
@@ -244,5 +251,6 @@ func (c *Client) lost(ctx context.Context, err error) error {
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		return noNode(c.dir)
 	}
-	return api.Errorf(api.Failed, "the connection to the node broke: %v", err).WithHint("the request may or may not have been carried out: look before you repeat it")
+	return api.Errorf(api.Failed, "the connection to the node broke: %v", err).
+		WithHint("the request may or may not have been carried out: look before you repeat it")
 }

@@ -16,7 +16,8 @@ func TestErrorNamesPartners(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	named := e.Named(name)
-	if got, want := named.Error(), "the name 12D3KooWAnaAnaAnaAna belongs to ana\nhint: choose another"; got != want || named.Code != e.Code {
+	if got, want := named.Error(), "the name 12D3KooWAnaAnaAnaAna belongs to ana\nhint: choose another"; got != want ||
+		named.Code != e.Code {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if e := api.Errorf(api.Failed, "no"); e.Named(name) != e {

@@ -32,7 +32,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	b, err := io.ReadAll(r.Body)
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return nil, withStatus(http.StatusRequestEntityTooLarge, api.Errorf(api.Invalid, "the request is larger than %d bytes", large.Limit))
+		return nil, withStatus(http.StatusRequestEntityTooLarge,
+			api.Errorf(api.Invalid, "the request is larger than %d bytes", large.Limit))
 	}
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "the request broke off: %v", err)
@@ -44,7 +45,8 @@ func readBody(r *http.Request) ([]byte, error) {
 // media type, because a web page cannot send it across origins unasked.
 func withBody[T any](r *http.Request, fn func(T) (any, error)) (any, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, withStatus(http.StatusUnsupportedMediaType, api.Errorf(api.Invalid, "Content-Type %q: want application/json", r.Header.Get("Content-Type")))
+		return nil, withStatus(http.StatusUnsupportedMediaType,
+			api.Errorf(api.Invalid, "Content-Type %q: want application/json", r.Header.Get("Content-Type")))
 	}
 	body, err := readBody(r)
 	if err != nil {
@@ -52,7 +54,8 @@ func withBody[T any](r *http.Request, fn func(T) (any, error)) (any, error) {
 	}
 	var in T
 	if err := decodeStrict(body, &in); err != nil {
-		return nil, api.Errorf(api.Invalid, "the request is not what is wanted here: %v", err).WithHint("%s describes it", openAPIRoute.path)
+		return nil, api.Errorf(api.Invalid, "the request is not what is wanted here: %v", err).
+			WithHint("%s describes it", openAPIRoute.path)
 	}
 	return fn(in)
 }

@@ -21,7 +21,8 @@ func people(here ...string) *apitest.Fake {
 	f.OnDoctor = func() (*api.Diagnosis, error) { return &api.Diagnosis{}, nil }
 	f.OnUsers = func() ([]api.User, error) {
 		out := []api.User{
-			{Name: "station", ID: "id-of-station", Partner: true, Here: true}, {Name: "engine-7", ID: "id-of-engine-7", Partner: true},
+			{Name: "station", ID: "id-of-station", Partner: true, Here: true},
+			{Name: "engine-7", ID: "id-of-engine-7", Partner: true},
 			{Name: "caio", ID: "id-of-caio"},
 		}
 		for _, name := range here {
@@ -55,7 +56,8 @@ func TestForWhomALinkIs(t *testing.T) {
 	}
 	b := newBrowser(t, people("ana"))
 	for _, who := range []string{"caio", "engine-7", "nobody"} {
-		b.want(409, "user "+who+" is not signed in at this node", "POST", "/v1/sign-in?user="+who, "Authorization: Bearer token")
+		b.want(409, "user "+who+" is not signed in at this node", "POST", "/v1/sign-in?user="+who,
+			"Authorization: Bearer token")
 	}
 	b.want(400, "look=maybe", "POST", "/v1/sign-in?look=maybe", "Authorization: Bearer token")
 }
@@ -74,7 +76,8 @@ func TestTheBrowserStaysWithItsUser(t *testing.T) {
 func TestASessionEndsWithItsToken(t *testing.T) {
 	b := newBrowser(t, people("ana"))
 	token := func(scope string) (secret string) {
-		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/tokens", strings.NewReader(`{"name":"`+scope+`","scope":"`+scope+`"}`))
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/tokens",
+			strings.NewReader(`{"name":"`+scope+`","scope":"`+scope+`"}`))
 		r.Host = "127.0.0.1:7700"
 		r.Header.Set("Authorization", "Bearer token")
 		r.Header.Set("Content-Type", "application/json")
@@ -138,10 +141,12 @@ func TestForms(t *testing.T) {
 		{"ours", ours, nil, 200, "sent 1"},
 		{"ours, of an old browser", ours, []string{"Sec-Fetch-Site: "}, 200, "sent 1"},
 		{"ours, without an Origin", ours, []string{"Origin: "}, 200, "sent 1"},
-		{"nobody says where it comes from", ours, []string{"Origin: ", "Sec-Fetch-Site: "}, 403, "only the node's own page"},
+		{"nobody says where it comes from", ours, []string{"Origin: ", "Sec-Fetch-Site: "}, 403,
+			"only the node's own page"},
 		{"another site", ours, []string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}, 403, "pages of"},
 		{"another port", ours, []string{"Origin: http://127.0.0.1:9", "Sec-Fetch-Site: same-site"}, 403, "pages of"},
-		{"another port, without an Origin", ours, []string{"Origin: ", "Sec-Fetch-Site: same-site"}, 403, "only the node's own page"},
+		{"another port, without an Origin", ours, []string{"Origin: ", "Sec-Fetch-Site: same-site"}, 403,
+			"only the node's own page"},
 		{"a sandbox", ours, []string{"Origin: null", "Sec-Fetch-Site: cross-site"}, 403, "pages of"},
 		{"an address that somebody typed", ours, []string{"Sec-Fetch-Site: none"}, 403, "only the node's own page"},
 		{"without the token", nil, nil, 200, "sent 2"},
@@ -150,7 +155,8 @@ func TestForms(t *testing.T) {
 		{"plain text", ours, []string{"Content-Type: text/plain"}, 415, "want application/x-www-form-urlencoded"},
 		{"too large", url.Values{"a": {strings.Repeat("x", 1<<20)}}, nil, 401, "too large"},
 	} {
-		if w := b.post("/items/x", tt.form, tt.headers...); w.Code != tt.status || !strings.Contains(w.Body.String(), tt.want) {
+		if w := b.post("/items/x", tt.form, tt.headers...); w.Code != tt.status ||
+			!strings.Contains(w.Body.String(), tt.want) {
 			t.Errorf("%s: %d %s, want %d %s", tt.name, w.Code, w.Body, tt.status, tt.want)
 		}
 	}

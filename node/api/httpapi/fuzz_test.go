@@ -31,8 +31,10 @@ func FuzzServer(f *testing.F) {
 	server := httpapi.NewServer(obliging(), "token", httpapi.Options{})
 	for _, s := range [][4]string{
 		{"GET", "/v1/instances/x", "all=true", ""}, {"POST", "/v1/instances", "", `{"workflow":"w","input":{"a":"b"}}`},
-		{"POST", "/v1/tasks/finish", "", `{"id":"x","task":"t","failed":true}`}, {"POST", "/v1/invitations", "", `{"expires":1e99}`},
-		{"DELETE", "/v1/workflows/a%2Fb", "", ""}, {"GET", "/v1/instances/x/diagram", "format=dot", ""}, {"PUT", "//", "%", "{"},
+		{"POST", "/v1/tasks/finish", "", `{"id":"x","task":"t","failed":true}`},
+		{"POST", "/v1/invitations", "", `{"expires":1e99}`},
+		{"DELETE", "/v1/workflows/a%2Fb", "", ""}, {"GET", "/v1/instances/x/diagram", "format=dot", ""},
+		{"PUT", "//", "%", "{"},
 	} {
 		f.Add(s[0], s[1], s[2], s[3])
 	}
@@ -85,7 +87,9 @@ func obliging() *apitest.Fake {
 		OnWriteOff:   func(string, string, bool) error { return nil },
 		OnBeginTask:  func(api.BeginRequest) error { return nil },
 		OnFinishTask: func(api.FinishRequest) error { return nil },
-		WorkFake:     apitest.WorkFake{OnRejectTask: func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil }},
+		WorkFake: apitest.WorkFake{
+			OnRejectTask: func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil },
+		},
 	}
 	f.OnEvict = func(api.EvictRequest) (*api.Evicted, error) { return &api.Evicted{}, nil }
 	f.OnLeave = func(api.LeaveRequest) (*api.Leaving, error) { return &api.Leaving{}, nil }
@@ -225,7 +229,8 @@ func FuzzReply(f *testing.F) {
 		mu.Unlock()
 		_, show := c.Show(t.Context(), "ab")
 		_, list := c.Instances(t.Context(), true)
-		brief, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errEnough) // a broken stream is mended, after a while
+		brief, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond,
+			errEnough) // a broken stream is mended, after a while
 		watch := c.Watch(brief, func(api.Event) error { return errEnough })
 		cancel()
 		for _, err := range []error{show, list, watch} {

@@ -16,10 +16,12 @@ import (
 // across origins.
 func (h *handler) checkOrigin(r *http.Request) error {
 	if h.network != nil && !h.network.answersAs(r.Host) {
-		return api.Errorf(api.NotAllowed, "the page is not open as %q", r.Host).WithHint("ask for another link: mutirao web --lan")
+		return api.Errorf(api.NotAllowed, "the page is not open as %q", r.Host).
+			WithHint("ask for another link: mutirao web --lan")
 	}
 	if h.network == nil && !h.isUs(r.Host) {
-		return api.Errorf(api.NotAllowed, "the node does not answer as %q", r.Host).WithHint("use the address in %s", api.AccessFile)
+		return api.Errorf(api.NotAllowed, "the node does not answer as %q", r.Host).
+			WithHint("use the address in %s", api.AccessFile)
 	}
 	scheme := "http://"
 	if r.TLS != nil {
@@ -49,10 +51,12 @@ func (h *handler) admit(rt *route, r *http.Request) (within context.Context, don
 	has, added := h.tokens.find(given)
 	switch {
 	case has == "":
-		return nil, nil, withStatus(http.StatusUnauthorized, api.Errorf(api.NotAllowed, "the token is missing or wrong").
-			WithHint("send \"Authorization: Bearer TOKEN\" with a token of \"mutirao token add\", or the one in %s, which is new whenever the node starts", api.AccessFile))
+		return nil, nil, withStatus(http.StatusUnauthorized,
+			api.Errorf(api.NotAllowed, "the token is missing or wrong").
+				WithHint("send \"Authorization: Bearer TOKEN\" with a token of \"mutirao token add\", or the one in %s, which is new whenever the node starts", api.AccessFile))
 	case !has.allows(rt.scope):
-		return nil, nil, api.Errorf(api.NotAllowed, "%s %s needs a token with the scope %s; %s has %s", rt.method, rt.path, rt.scope, added.Name, has).
+		return nil, nil, api.Errorf(api.NotAllowed, "%s %s needs a token with the scope %s; %s has %s", rt.method,
+			rt.path, rt.scope, added.Name, has).
 			WithHint("mutirao token add NAME --scope %s", asked(rt.scope))
 	case added == nil:
 		return r.Context(), func() {}, nil

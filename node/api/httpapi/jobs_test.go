@@ -41,7 +41,8 @@ func TestAWorkersToken(t *testing.T) {
 		{"POST", "/v1/instances", `{"workflow":"w"}`, http.StatusForbidden, "needs a token with the scope work"},
 		{"POST", "/v1/tokens", `{}`, http.StatusForbidden, "needs a token with the scope admin"},
 	} {
-		if status, body := asks(t, s, made.Token, q.method, q.path, q.body); status != q.status || !strings.Contains(body, q.says) {
+		if status, body := asks(t, s, made.Token, q.method, q.path, q.body); status != q.status ||
+			!strings.Contains(body, q.says) {
 			t.Errorf("%s %s: status %d, %s; want %d that says %q", q.method, q.path, status, body, q.status, q.says)
 		}
 	}
@@ -55,11 +56,13 @@ func TestAWorkersToken(t *testing.T) {
 	if status, body := asks(t, s, reading.Token, "POST", "/v1/jobs/take", `{"application":"weigh"}`); status != http.StatusForbidden || !strings.Contains(body, "worker:APPLICATION") {
 		t.Errorf("with a token that reads: status %d, %s", status, body)
 	}
-	if job, err := c.TakeJob(t.Context(), api.Program{}, api.TakeRequest{Application: workflow.ApplicationName("weigh")}); err != nil || job == nil || job.Lease != "A1" {
+	if job, err := c.TakeJob(t.Context(), api.Program{},
+		api.TakeRequest{Application: workflow.ApplicationName("weigh")}); err != nil || job == nil || job.Lease != "A1" {
 		t.Errorf("the client got %+v, %v", job, err)
 	}
 	svc.OnTakeJob = func(api.Program, api.TakeRequest) (*api.Job, error) { return nil, nil }
-	if job, err := c.TakeJob(t.Context(), api.Program{}, api.TakeRequest{Application: "weigh"}); err != nil || job != nil {
+	if job, err := c.TakeJob(t.Context(), api.Program{}, api.TakeRequest{Application: "weigh"}); err != nil ||
+		job != nil {
 		t.Errorf("without a job the client got %+v, %v", job, err)
 	}
 }

@@ -268,7 +268,9 @@ func (l *lan) stand(o *opened, addresses []netip.Addr, c *lanCertificate) (*stan
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          log.New(lanLog{l.o.Logger}, "", 0),
 	}}
-	config := &tls.Config{Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}
+	config := &tls.Config{
+		Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+	}
 	var wrong error
 	for _, a := range addresses {
 		at, err := l.listen(a)
@@ -430,7 +432,8 @@ func (s *stand) hostsOf(addresses []netip.Addr) (hosts []string) {
 // serves reports whether the page was wanted at all of these addresses, and is served at one at least.
 func (o *opened) serves(addresses []netip.Addr) bool {
 	s := o.at.Load()
-	return len(s.hostsOf(addresses)) > 0 && !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(s.wanted, a) })
+	return len(s.hostsOf(addresses)) > 0 &&
+		!slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(s.wanted, a) })
 }
 
 // answersAs reports whether the page was opened at this HOST:PORT.

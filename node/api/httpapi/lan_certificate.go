@@ -90,7 +90,8 @@ func (l *lan) certificate(addresses []netip.Addr) (*lanCertificate, error) {
 	}
 	if l.o.dir != "" {
 		if err := private.Write(l.certificateFile(), text); err != nil {
-			return nil, api.Errorf(api.Failed, "the certificate for the page cannot be kept: %v", err).WithHint("look at the disk of the node's folder")
+			return nil, api.Errorf(api.Failed, "the certificate for the page cannot be kept: %v", err).
+				WithHint("look at the disk of the node's folder")
 		}
 	}
 	l.kept = c
@@ -114,7 +115,8 @@ func (l *lan) load() error {
 		pair, err = tls.X509KeyPair(text, text)
 	}
 	if err != nil {
-		l.o.Logger.Warn("the certificate for the page on the network cannot be read: another is made", "file", l.certificateFile(), "error", err)
+		l.o.Logger.Warn("the certificate for the page on the network cannot be read: another is made",
+			"file", l.certificateFile(), "error", err)
 		return nil
 	}
 	l.kept = newLANCertificate(pair)

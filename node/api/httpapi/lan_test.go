@@ -287,9 +287,11 @@ func TestOnlyThePageIsOpenToTheNetwork(t *testing.T) {
 		for _, rt := range httpapi.Routes() {
 			method, path, _ := strings.Cut(rt, " ")
 			for _, c := range [][]*http.Cookie{nil, cookies} {
-				v, err := n.ask(phone, method, lanLinks+path, c, "Authorization: Bearer token", "Content-Type: application/json")
+				v, err := n.ask(phone, method, lanLinks+path, c, "Authorization: Bearer token",
+					"Content-Type: application/json")
 				answered := err == nil && (v.code == 404 || v.code == 401 || v.code == 403 || v.code == 405)
-				inside := err == nil && c != nil && strings.HasPrefix(v.body, "inside "+path) && !strings.HasPrefix(path, "/v1/")
+				inside := err == nil && c != nil && strings.HasPrefix(v.body, "inside "+path) &&
+					!strings.HasPrefix(path, "/v1/")
 				if !answered && !inside {
 					t.Errorf("%s: %+v, %v", rt, v, err)
 				}
@@ -306,17 +308,24 @@ func TestTheNetworkIsNotTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newOpened(t, nil)
 		cookies := n.enter()
-		for _, host := range []string{"evil.example:7879", "localhost:7879", "127.0.0.1:7879", "192.168.1.20", "192.168.1.20:443", "192.168.1.21:7879"} {
+		for _, host := range []string{
+			"evil.example:7879", "localhost:7879", "127.0.0.1:7879", "192.168.1.20", "192.168.1.20:443",
+			"192.168.1.21:7879",
+		} {
 			n.get(403, "the page is not open as", lanLinks+"/", cookies, "Host: "+host)
 		}
 		n.get(403, "may not use the node", lanLinks+"/", cookies, "Origin: https://evil.example")
 		n.get(403, "may not use the node", lanLinks+"/", cookies, "Origin: http://"+lanAt)
 		n.get(401, "closed", lanLinks+"/", cookies, "Sec-Fetch-Site: cross-site")
-		form := []string{"Content-Type: application/x-www-form-urlencoded", "Sec-Fetch-Site: cross-site", "Origin: " + lanLinks}
+		form := []string{
+			"Content-Type: application/x-www-form-urlencoded", "Sec-Fetch-Site: cross-site", "Origin: " + lanLinks,
+		}
 		if v, err := n.ask(phone, "POST", lanLinks+"/items/x", cookies, form...); err != nil || v.code != 403 {
 			t.Errorf("a form of another site: %+v, %v", v, err)
 		}
-		if v, err := n.ask(phone, "POST", lanLinks+"/items/x", cookies, "Content-Type: application/x-www-form-urlencoded", "Sec-Fetch-Site: same-origin", "Origin: "+lanLinks); err != nil || !strings.Contains(v.body, "sent 2") {
+		if v, err := n.ask(phone, "POST", lanLinks+"/items/x", cookies,
+			"Content-Type: application/x-www-form-urlencoded", "Sec-Fetch-Site: same-origin",
+			"Origin: "+lanLinks); err != nil || !strings.Contains(v.body, "sent 2") {
 			t.Errorf("a form without the session's secret: %+v, %v", v, err)
 		}
 
@@ -346,7 +355,8 @@ func TestSessionsOfTheNetworkAreApart(t *testing.T) {
 		v := n.get(200, "welcome", made.URLs[0], nil)
 		n.get(401, "spent", made.URLs[0], nil)
 		c := v.resp.Cookies()
-		if len(c) != 1 || c[0].Name != "__Host-mutirao-7879" || !c[0].Secure || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode ||
+		if len(c) != 1 || c[0].Name != "__Host-mutirao-7879" || !c[0].Secure || !c[0].HttpOnly ||
+			c[0].SameSite != http.SameSiteStrictMode ||
 			c[0].Path != "/" || c[0].Domain != "" || c[0].MaxAge != 12*3600 {
 			t.Fatalf("cookies %v", c)
 		}
@@ -356,8 +366,11 @@ func TestSessionsOfTheNetworkAreApart(t *testing.T) {
 		n.get(401, "spent", lanLinks+n.link(), nil)
 		inside := n.signIn().Value
 		n.cookies = nil
-		n.get(401, "closed", lanLinks+"/", []*http.Cookie{{Name: "__Host-mutirao-7879", Value: inside}, {Name: "mutirao-7879", Value: c[0].Value}})
-		n.cookies = []*http.Cookie{{Name: "mutirao-7700", Value: c[0].Value}, {Name: "__Host-mutirao-7700", Value: c[0].Value}}
+		n.get(401, "closed", lanLinks+"/",
+			[]*http.Cookie{{Name: "__Host-mutirao-7879", Value: inside}, {Name: "mutirao-7879", Value: c[0].Value}})
+		n.cookies = []*http.Cookie{
+			{Name: "mutirao-7700", Value: c[0].Value}, {Name: "__Host-mutirao-7700", Value: c[0].Value},
+		}
 		n.want(401, "closed", "GET", "/")
 
 		// A QR code has the link in capitals.
@@ -425,7 +438,8 @@ func TestThatThePageIsOpenIsSaid(t *testing.T) {
 		says := func(path, want string) {
 			t.Helper()
 			w := n.do("GET", path, "Authorization: Bearer token")
-			if is := strings.Contains(w.Body.String(), "192.168.1.20"); w.Code != 200 || is != (want != "") || !strings.Contains(w.Body.String(), want) {
+			if is := strings.Contains(w.Body.String(), "192.168.1.20"); w.Code != 200 || is != (want != "") ||
+				!strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s: %d %s, want %q", path, w.Code, w.Body, want)
 			}
 		}
@@ -498,7 +512,8 @@ func TestAPhotoComesFromTheNetwork(t *testing.T) {
 		n := newOpened(t, func(o *httpapi.Options) { o.Page = pigeonhole{} })
 		cookies := n.get(200, "", n.open().URLs[0], nil).resp.Cookies()
 		token := n.get(200, "", lanLinks+"/", cookies).resp.Header.Get("X-Form-Token")
-		kind, body := parts(t, "form-token="+token, "report=smoke", "file.a=a.jpg:"+strings.Repeat("x", 3*httpapi.MaxBody))
+		kind, body := parts(t, "form-token="+token, "report=smoke",
+			"file.a=a.jpg:"+strings.Repeat("x", 3*httpapi.MaxBody))
 		v, err := n.postAs(kind, lanLinks+"/items/x", body, cookies)
 		if err != nil || v.code != 200 || !strings.Contains(v.body, `sent 1, report ["smoke"], files file.a=file:`) {
 			t.Errorf("%+v, %v", v, err)
@@ -512,7 +527,8 @@ func TestThePageOnTheNetworkEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newOpened(t, nil)
 		token := func(scope string) string {
-			r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/tokens", strings.NewReader(`{"name":"`+scope+`","scope":"`+scope+`"}`))
+			r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/tokens",
+				strings.NewReader(`{"name":"`+scope+`","scope":"`+scope+`"}`))
 			r.Host = "127.0.0.1:7700"
 			r.Header.Set("Authorization", "Bearer token")
 			r.Header.Set("Content-Type", "application/json")
@@ -553,11 +569,16 @@ func TestClosingEndsStreams(t *testing.T) {
 				<-ctx.Done()
 				return ctx.Err()
 			}
-			o := httpapi.Options{Page: doors{}, Networks: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("192.168.1.20")} }}
+			o := httpapi.Options{
+				Page: doors{}, Networks: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("192.168.1.20")} },
+			}
 			o.ListenBy(n.listen)
 			n.server = httpapi.NewServer(f, "token", o)
 			cookies := n.enter()
-			tr := &http.Transport{DialContext: func(_ context.Context, _, to string) (net.Conn, error) { return n.dial(phone, to) }, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+			tr := &http.Transport{
+				DialContext:     func(_ context.Context, _, to string) (net.Conn, error) { return n.dial(phone, to) },
+				TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+			}
 			req, _ := http.NewRequestWithContext(t.Context(), "GET", lanLinks+httpapi.EventsPath, nil)
 			req.AddCookie(cookies[0])
 			resp, err := tr.RoundTrip(req)
@@ -633,10 +654,12 @@ func TestTheNetworkIsLimited(t *testing.T) {
 		time.Sleep(time.Minute)
 		n.get(200, "welcome", good, nil)
 
-		if v, err := n.ask(phone, "GET", lanLinks+"/", nil, "X: "+strings.Repeat("x", 32<<10)); err != nil || v.code != 431 {
+		if v, err := n.ask(phone, "GET", lanLinks+"/", nil, "X: "+strings.Repeat("x", 32<<10)); err != nil ||
+			v.code != 431 {
 			t.Errorf("great headers: %+v, %v", v, err)
 		}
-		if v, err := n.post(lanLinks+"/", strings.Repeat("x", httpapi.MaxBody+1), nil); err == nil && !strings.Contains(v.body, "too large") {
+		if v, err := n.post(lanLinks+"/", strings.Repeat("x", httpapi.MaxBody+1), nil); err == nil &&
+			!strings.Contains(v.body, "too large") {
 			t.Errorf("a great form: %+v", v)
 		}
 	})
@@ -667,13 +690,15 @@ func TestTheCertificateOfThePage(t *testing.T) {
 		if key, ok := c.PublicKey.(*ecdsa.PublicKey); !ok || key.Curve != elliptic.P256() || c.IsCA {
 			t.Errorf("its key is %T", c.PublicKey)
 		}
-		if c.VerifyHostname("192.168.1.20") != nil || len(c.DNSNames) > 0 || strings.Contains(c.Subject.String(), "station") {
+		if c.VerifyHostname("192.168.1.20") != nil || len(c.DNSNames) > 0 ||
+			strings.Contains(c.Subject.String(), "station") {
 			t.Errorf("it names %v %v %v", c.IPAddresses, c.DNSNames, c.Subject)
 		}
 		same := func(n *opened, as httpapi.LAN, want bool, why string) httpapi.LAN {
 			t.Helper()
 			made := n.open()
-			if v := n.get(401, "closed", lanLinks+"/", nil); v.sum != made.Fingerprint || (made.Fingerprint == as.Fingerprint) != want {
+			if v := n.get(401, "closed", lanLinks+"/", nil); v.sum != made.Fingerprint ||
+				(made.Fingerprint == as.Fingerprint) != want {
 				t.Errorf("%s: served %s, said %s, before %s", why, v.sum, made.Fingerprint, as.Fingerprint)
 			}
 			return made
@@ -774,7 +799,8 @@ func TestTheInterfaceIsOnTheNetworkAlready(t *testing.T) {
 	dir, s := serve(t, "0.0.0.0:0", people("ana"), o)
 	made, err := dial(t, dir).OpenLAN(t.Context(), httpapi.SignInLink{User: "ana"})
 	_, port, _ := net.SplitHostPort(s.Access().Address)
-	if err != nil || !made.Configured || made.Fingerprint != s.Access().Certificate || made.User != "ana" || !made.Acts ||
+	if err != nil || !made.Configured || made.Fingerprint != s.Access().Certificate || made.User != "ana" ||
+		!made.Acts ||
 		len(made.URLs) != 1 || !strings.HasPrefix(made.URLs[0], "https://station.example:"+port+"/sign-in/") {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -787,7 +813,8 @@ func TestTheInterfaceIsOnTheNetworkAlready(t *testing.T) {
 
 	o.Certificate, o.Key = certify(t)
 	dir, _ = serve(t, "0.0.0.0:0", people("ana"), o)
-	if _, err := dial(t, dir).OpenLAN(t.Context(), httpapi.SignInLink{}); err == nil || !strings.Contains(err.Error(), "names no host") {
+	if _, err := dial(t, dir).OpenLAN(t.Context(), httpapi.SignInLink{}); err == nil ||
+		!strings.Contains(err.Error(), "names no host") {
 		t.Error(err)
 	}
 
@@ -808,14 +835,17 @@ func TestThePageOfANodeThatIsReachedByASocket(t *testing.T) {
 	if err != nil || made.Acts || made.User != "ana" {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	phone := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	phone := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}
 	resp, err := phone.Get(made.URLs[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if sum := sha256.Sum256(resp.TLS.PeerCertificates[0].Raw); string(b) != "welcome" || hex.EncodeToString(sum[:]) != made.Fingerprint {
+	if sum := sha256.Sum256(resp.TLS.PeerCertificates[0].Raw); string(b) != "welcome" ||
+		hex.EncodeToString(sum[:]) != made.Fingerprint {
 		t.Errorf("%s, %x", b, sum)
 	}
 	closeServer(t, s)

@@ -22,7 +22,8 @@ const expositionKind = "text/plain; version=0.0.4; charset=utf-8"
 // metricsRoute is open to this machine's programs: it tells numbers, and no names.
 var metricsRoute = &route{
 	name: "metrics", method: http.MethodGet, path: "/metrics", scope: mayRead, local: true,
-	summary: "Numbers for Prometheus; from this machine without a token", reply: exposition(""), raw: (*handler).metrics,
+	summary: "Numbers for Prometheus; from this machine without a token", reply: exposition(""),
+	raw: (*handler).metrics,
 }
 
 // fromHere reports whether a request comes from this machine.
@@ -51,10 +52,13 @@ func (h *handler) metrics(w http.ResponseWriter, r *http.Request) error {
 	var b metrics
 	b.family("mutirao_build_info", "gauge", "The program's version.")
 	b.sample("mutirao_build_info", 1, "version", st.Version)
-	b.gauge("mutirao_start_time_seconds", "When the node started, in seconds since 1970.", float64(st.Since.UnixMilli())/1000)
+	b.gauge("mutirao_start_time_seconds", "When the node started, in seconds since 1970.",
+		float64(st.Since.UnixMilli())/1000)
 	b.gauge("mutirao_boots", "How often the node was started.", float64(st.Boot))
-	b.gauge("mutirao_instances_running", "Instances that this node takes part in and that have not ended.", float64(st.Instances))
-	b.gauge("mutirao_trouble", "What is wrong with the node now, counted; its status says what.", float64(len(st.Trouble)))
+	b.gauge("mutirao_instances_running", "Instances that this node takes part in and that have not ended.",
+		float64(st.Instances))
+	b.gauge("mutirao_trouble", "What is wrong with the node now, counted; its status says what.",
+		float64(len(st.Trouble)))
 	b.partners(partners)
 	known := 0.0
 	if c.Coordinator != nil {
@@ -69,7 +73,8 @@ func (h *handler) metrics(w http.ResponseWriter, r *http.Request) error {
 	b.family("mutirao_mesh_frames_total", "counter", "Frames to and from partners.")
 	b.sample("mutirao_mesh_frames_total", float64(st.Traffic.FramesIn), "direction", "in")
 	b.sample("mutirao_mesh_frames_total", float64(st.Traffic.FramesOut), "direction", "out")
-	b.family("mutirao_mesh_bytes_total", "counter", "Bytes in frames to and from partners, without what transports add.")
+	b.family("mutirao_mesh_bytes_total", "counter",
+		"Bytes in frames to and from partners, without what transports add.")
 	b.sample("mutirao_mesh_bytes_total", float64(st.Traffic.BytesIn), "direction", "in")
 	b.sample("mutirao_mesh_bytes_total", float64(st.Traffic.BytesOut), "direction", "out")
 	var mem runtime.MemStats

@@ -14,15 +14,23 @@ import (
 func busy() *apitest.Fake {
 	f := &apitest.Fake{
 		OnStatus: func() (*api.Status, error) {
-			return &api.Status{Name: "station", Version: `v1 "dirty"`, Since: noon, Boot: 2, Instances: 3, Trouble: []string{"the disk is full"}, Counters: map[string]uint64{"refused.look": 1, "sent.frames": 1 << 40},
-				Traffic: api.Traffic{FramesIn: 5, FramesOut: 6, BytesIn: 700, BytesOut: 800}}, nil
+			return &api.Status{Name: "station", Version: `v1 "dirty"`, Since: noon, Boot: 2, Instances: 3,
+				Trouble:  []string{"the disk is full"},
+				Counters: map[string]uint64{"refused.look": 1, "sent.frames": 1 << 40},
+				Traffic:  api.Traffic{FramesIn: 5, FramesOut: 6, BytesIn: 700, BytesOut: 800}}, nil
 		},
 		OnPartners: func() ([]api.Partner, error) {
-			return []api.Partner{{Name: "station", State: "active", Self: true}, {Name: "engine-7", State: "active"}, {Name: "reserve", State: "expired"}}, nil
+			return []api.Partner{
+				{Name: "station", State: "active", Self: true}, {Name: "engine-7", State: "active"},
+				{Name: "reserve", State: "expired"},
+			}, nil
 		},
 	}
 	name := "engine-7"
-	f.OnCoordinatorStatus = func() (*api.Coordinator, error) { return &api.Coordinator{Coordinator: &name, Term: 4}, nil }
+	f.OnCoordinatorStatus = func() (*api.Coordinator,
+		error) {
+		return &api.Coordinator{Coordinator: &name, Term: 4}, nil
+	}
 	return f
 }
 
@@ -38,8 +46,10 @@ func TestMetrics(t *testing.T) {
 		t.Fatalf("%d %v %s", w.Code, w.Header(), text)
 	}
 	for _, line := range []string{
-		`mutirao_build_info{version="v1 \"dirty\""} 1`, "mutirao_start_time_seconds 1.748779200123e+09", "mutirao_boots 2", "mutirao_instances_running 3", "mutirao_trouble 1",
-		`mutirao_partners{state="active"} 1`, `mutirao_partners{state="evicted"} 0`, `mutirao_partners{state="expired"} 1`,
+		`mutirao_build_info{version="v1 \"dirty\""} 1`, "mutirao_start_time_seconds 1.748779200123e+09",
+		"mutirao_boots 2", "mutirao_instances_running 3", "mutirao_trouble 1",
+		`mutirao_partners{state="active"} 1`, `mutirao_partners{state="evicted"} 0`,
+		`mutirao_partners{state="expired"} 1`,
 		"mutirao_coordinator_known 1", "mutirao_coordinator_term 4",
 		`mutirao_events_total{event="refused.look"} 1`, `mutirao_events_total{event="sent.frames"} 1.099511627776e+12`,
 		`mutirao_mesh_frames_total{direction="in"} 5`, `mutirao_mesh_frames_total{direction="out"} 6`,

@@ -109,15 +109,18 @@ func (d *document) build() object {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Mutirão: a node's local interface", "version": "1",
-			"description": "Everything that the command line can do. The address and the token are in " + api.AccessFile +
+			"description": "Everything that the command line can do. The address and the token are in " +
+				api.AccessFile +
 				" in the node's folder; that token may do everything. Others are added with a scope (mutirao token add): read looks at everything, work also " +
 				"starts and cancels instances, finishes and rejects tasks, registers data and does jobs, admin does all; worker:APPLICATION " +
 				"does the jobs of that application, and nothing else. The security of each operation names the scope that it needs. " +
 				"An id may be any unique prefix of an instance's ID.",
 		},
-		"paths":      paths,
-		"security":   []any{object{"token": []any{}}},
-		"components": object{"schemas": d.schemas, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}},
+		"paths":    paths,
+		"security": []any{object{"token": []any{}}},
+		"components": object{
+			"schemas": d.schemas, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}},
+		},
 	}
 }
 
@@ -134,7 +137,9 @@ func (d *document) operation(rt *route) object {
 	}
 	var params []any
 	for _, m := range braces.FindAllStringSubmatch(rt.path, -1) {
-		params = append(params, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+		params = append(params, object{
+			"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"},
+		})
 	}
 	for _, p := range rt.query {
 		s := object{"type": "string"}
@@ -149,7 +154,9 @@ func (d *document) operation(rt *route) object {
 	switch rt.body.(type) {
 	case nil:
 	case source:
-		op["requestBody"] = object{"required": true, "content": object{"application/yaml": object{"schema": object{"type": "string"}}}}
+		op["requestBody"] = object{
+			"required": true, "content": object{"application/yaml": object{"schema": object{"type": "string"}}},
+		}
 	case content:
 		op["requestBody"] = object{"required": true, "content": binary}
 	default:
@@ -195,7 +202,10 @@ func TestExamples(t *testing.T) {
 }
 
 func (d *document) responses(rt *route) object {
-	failed := object{"description": "What, why, and the next step", "content": d.content("application/json", reflect.TypeFor[api.Error]())}
+	failed := object{
+		"description": "What, why, and the next step",
+		"content":     d.content("application/json", reflect.TypeFor[api.Error]()),
+	}
 	switch rt.reply.(type) {
 	case nil:
 		return object{"204": object{"description": "Done"}, "default": failed}
@@ -208,11 +218,16 @@ func (d *document) responses(rt *route) object {
 	case content:
 		return object{"200": object{"description": "The content", "content": binary}, "default": failed}
 	case exposition:
-		return object{"200": object{"description": "Samples", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}, "default": failed}
+		return object{"200": object{
+			"description": "Samples", "content": object{"text/plain": object{"schema": object{"type": "string"}}},
+		}, "default": failed}
 	case api.Event:
-		return object{"200": object{"description": "A stream; each event's data is one JSON value", "content": d.content("text/event-stream", reflect.TypeFor[api.Event]())}, "default": failed}
+		return object{"200": object{"description": "A stream; each event's data is one JSON value",
+			"content": d.content("text/event-stream", reflect.TypeFor[api.Event]())}, "default": failed}
 	}
-	return object{"200": object{"description": "Done", "content": d.content("application/json", reflect.TypeOf(rt.reply))}, "default": failed}
+	return object{"200": object{
+		"description": "Done", "content": d.content("application/json", reflect.TypeOf(rt.reply)),
+	}, "default": failed}
 }
 
 func (d *document) content(kind string, t reflect.Type) object {
@@ -253,7 +268,9 @@ func (d *document) schema(t reflect.Type) object {
 
 // enums are the types of which a reader wants to know all values.
 var enums = map[reflect.Type]any{
-	reflect.TypeFor[api.Code](): []api.Code{api.Failed, api.Invalid, api.NotFound, api.NoNode, api.NotAllowed, api.Refused, api.Internal},
+	reflect.TypeFor[api.Code](): []api.Code{
+		api.Failed, api.Invalid, api.NotFound, api.NoNode, api.NotAllowed, api.Refused, api.Internal,
+	},
 	reflect.TypeFor[workflow.State](): []workflow.State{
 		workflow.NotReady, workflow.Ready, workflow.Running, workflow.Succeeded,
 		workflow.Failed, workflow.Aborted, workflow.Blocked, workflow.Skipped,
@@ -306,7 +323,8 @@ func TestFieldsHaveNames(t *testing.T) {
 	}
 	for _, rt := range routes {
 		for _, v := range []any{rt.body, rt.reply} {
-			if v == nil || reflect.TypeOf(v) == reflect.TypeFor[picture]() || reflect.TypeOf(v) == reflect.TypeFor[source]() {
+			if v == nil || reflect.TypeOf(v) == reflect.TypeFor[picture]() ||
+				reflect.TypeOf(v) == reflect.TypeFor[source]() {
 				continue
 			}
 			typ := reflect.TypeOf(v)
@@ -348,7 +366,8 @@ func TestRoutes(t *testing.T) {
 		}
 		n := len(braces.FindAllString(rt.path, -1))
 		params := slices.Repeat([]string{"a/b c"}, n)
-		if got := rt.at(params...); strings.Count(got, "/") != strings.Count(rt.path, "/") || strings.Contains(got, "{") {
+		if got := rt.at(params...); strings.Count(got, "/") != strings.Count(rt.path, "/") ||
+			strings.Contains(got, "{") {
 			t.Errorf("%s: %s becomes %s", rt.name, rt.path, got)
 		}
 	}
@@ -370,7 +389,8 @@ func TestDocumentIsValidJSON(t *testing.T) {
 		for method, op := range item {
 			n++
 			i := slices.IndexFunc(routes, func(rt *route) bool { return rt.name == op.OperationID })
-			if i < 0 || routes[i].path != path || !strings.EqualFold(routes[i].method, method) || len(op.Responses) < 2 {
+			if i < 0 || routes[i].path != path || !strings.EqualFold(routes[i].method, method) ||
+				len(op.Responses) < 2 {
 				t.Errorf("%s %s is not in the table of routes", method, path)
 			}
 		}

@@ -110,7 +110,9 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 		h.o.Page.Outside(w, r, Closed)
 		return nil
 	}
-	s := Session{User: p.user, Name: p.name, Acts: p.acts, Manages: p.manages && h.network == nil, FormToken: formToken(secret)}
+	s := Session{
+		User: p.user, Name: p.name, Acts: p.acts, Manages: p.manages && h.network == nil, FormToken: formToken(secret),
+	}
 	if parts != nil {
 		err := h.readParts(w, r, parts, &s)
 		if errors.Is(err, errTooLarge) {
@@ -137,7 +139,10 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 		if h.network != nil {
 			h.network.left()
 		}
-		http.SetCookie(w, &http.Cookie{Name: h.cookieName(r), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+		http.SetCookie(w, &http.Cookie{
+			Name: h.cookieName(r), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+			Secure: r.TLS != nil,
+		})
 		h.o.Page.Outside(w, r, Left)
 	default:
 		h.o.Page.Inside(w, r, s)
@@ -165,7 +170,9 @@ func readForm(w http.ResponseWriter, r *http.Request) (*multipart.Reader, error)
 		return parts, nil
 	}
 	if err != nil || kind != "application/x-www-form-urlencoded" {
-		return nil, withStatus(http.StatusUnsupportedMediaType, api.Errorf(api.Invalid, "Content-Type %q: want application/x-www-form-urlencoded", r.Header.Get("Content-Type")))
+		return nil, withStatus(http.StatusUnsupportedMediaType,
+			api.Errorf(api.Invalid, "Content-Type %q: want application/x-www-form-urlencoded",
+				r.Header.Get("Content-Type")))
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 	err = r.ParseForm()

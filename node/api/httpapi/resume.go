@@ -74,7 +74,8 @@ func (h *handler) piece(w http.ResponseWriter, r *http.Request) error {
 	at, err2 := strconv.ParseInt(q.Get("at"), 10, 64)
 	id := strings.TrimPrefix(r.URL.Path, UploadsPath)
 	if err = errors.Join(err, err2); err != nil || size < 0 || at < 0 || at > size || len(id) < 16 || len(id) > 64 {
-		return api.Errorf(api.Invalid, "size %q and at %q: want numbers of bytes, and a name of 16 to 64 letters", q.Get("size"), q.Get("at"))
+		return api.Errorf(api.Invalid, "size %q and at %q: want numbers of bytes, and a name of 16 to 64 letters",
+			q.Get("size"), q.Get("at"))
 	}
 	u, err := h.uploads.find(secret+"/"+id, at, func() *upload { return h.begin(q.Get("name"), size) })
 	if err != nil {
@@ -91,7 +92,8 @@ func (u *uploads) find(name string, at int64, begin func() *upload) (*upload, er
 		return up, nil
 	}
 	if at > 0 {
-		return nil, withStatus(http.StatusNotFound, api.Errorf(api.NotFound, "nothing of this file is here any more: begin again"))
+		return nil, withStatus(http.StatusNotFound,
+			api.Errorf(api.NotFound, "nothing of this file is here any more: begin again"))
 	}
 	u.forget()
 	if len(u.of) >= maxUnderWay {
@@ -170,7 +172,10 @@ func (u *upload) take(w http.ResponseWriter, r *http.Request, at int64) error {
 	u.mu.Lock()
 	here := u.at
 	u.last = time.Now()
-	u.giveUp = func() { given = true; _ = http.NewResponseController(w).SetReadDeadline(time.Now()) } // recorders of tests have none
+	u.giveUp = func() {
+		given = true
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	} // recorders of tests have none
 	u.mu.Unlock()
 	defer func() {
 		u.mu.Lock()

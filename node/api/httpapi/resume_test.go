@@ -34,7 +34,9 @@ func (p *pieces) request(id string, size, at int, part io.Reader, headers ...str
 	path := fmt.Sprintf("%s%s?name=a.jpg&size=%d&at=%d", httpapi.UploadsPath, id, size, at)
 	r := httptest.NewRequestWithContext(p.t.Context(), http.MethodPost, path, part)
 	r.Host = "127.0.0.1:7700"
-	for _, h := range append([]string{"Sec-Fetch-Site: same-origin", "Origin: http://127.0.0.1:7700", httpapi.FormTokenHeader + ": " + p.token}, headers...) {
+	for _, h := range append([]string{
+		"Sec-Fetch-Site: same-origin", "Origin: http://127.0.0.1:7700", httpapi.FormTokenHeader + ": " + p.token,
+	}, headers...) {
 		name, value, _ := strings.Cut(h, ": ")
 		if r.Header.Del(name); value != "" {
 			r.Header.Set(name, value)
@@ -118,7 +120,8 @@ func TestPiecesAreRefused(t *testing.T) {
 			b.cookies = nil
 			q.browser = &b
 		}
-		if status, _, value := q.put(piecesID, tt.size, tt.at, tt.part, tt.headers...); status != tt.status || value != "" {
+		if status, _, value := q.put(piecesID, tt.size, tt.at, tt.part, tt.headers...); status != tt.status ||
+			value != "" {
 			t.Errorf("%s: %d, %q", tt.name, status, value)
 		}
 	}

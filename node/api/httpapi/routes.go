@@ -67,14 +67,17 @@ func init() {
 		coordinatorRoute, electRoute, resignRoute, electorateRoute, setElectorateRoute,
 		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
-		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, historyRoute, foreseeRecoveryRoute, diagramRoute, cancelRoute, writeOffRoute, beginRoute, finishRoute,
+		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, historyRoute, foreseeRecoveryRoute, diagramRoute,
+		cancelRoute, writeOffRoute, beginRoute, finishRoute,
 		usersRoute, addUserRoute, removeUserRoute, signInUserRoute, signOutUserRoute, linkUserRoute,
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
-		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, itemFileRoute, moveItemRoute, claimItemsRoute, transferItemRoute,
+		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, itemFileRoute, moveItemRoute,
+		claimItemsRoute, transferItemRoute,
 		finishItemRoute, outboxRoute, contactRoute, disconnectRoute, reconnectRoute, prefetchRoute, setPrefetchRoute,
 		messagesRoute, unreadMessagesRoute, readMessagesRoute,
 		putFileRoute, dataRoute, fileRoute,
-		rejectRoute, decidingRoute, orderTaskRoute, extendDeadlineRoute, changeNotifyRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
+		rejectRoute, decidingRoute, orderTaskRoute, extendDeadlineRoute, changeNotifyRoute, adoptResultRoute,
+		addDataRoute, removeDataRoute, signInRoute,
 		openLANRoute, closeLANRoute,
 		takeJobRoute, keepJobRoute, completeJobRoute, failJobRoute, giveBackJobRoute, jobsRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
@@ -168,7 +171,8 @@ var (
 	}
 	refreshRoute = &route{
 		name: "refresh", method: http.MethodGet, path: "/v1/instances/{id}/refresh", scope: mayRead,
-		summary: "Ask the partners who hold what is not done, and can be reached, what they have", reply: api.Refreshed{},
+		summary: "Ask the partners who hold what is not done, and can be reached, what they have",
+		reply:   api.Refreshed{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.Refresh(r.Context(), r.PathValue("id"))
 		},
@@ -189,7 +193,8 @@ var (
 	}
 	foreseeRecoveryRoute = &route{
 		name: "foreseeRecovery", method: http.MethodPost, path: "/v1/instances/{id}/recovery/outlook", scope: mayWork,
-		summary: "What a step would lead to that recovers an interrupted instance; nothing is changed", body: api.RecoveryStep{}, reply: api.Outlook{},
+		summary: "What a step would lead to that recovers an interrupted instance; nothing is changed",
+		body:    api.RecoveryStep{}, reply: api.Outlook{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.RecoveryStep) (any, error) {
 				return svc.ForeseeRecovery(r.Context(), r.PathValue("id"), in)
@@ -198,7 +203,10 @@ var (
 	}
 	diagramRoute = &route{
 		name: "diagram", method: http.MethodGet, path: "/v1/instances/{id}/diagram", scope: mayRead,
-		query:   []parameter{{name: "format", doc: "svg when left out", values: []string{"svg", "svg-pt-BR", "svg-tall", "svg-tall-pt-BR", "mermaid", "dot", "gantt", "gantt-pt-BR"}}},
+		query: []parameter{{name: "format", doc: "svg when left out",
+			values: []string{
+				"svg", "svg-pt-BR", "svg-tall", "svg-tall-pt-BR", "mermaid", "dot", "gantt", "gantt-pt-BR",
+			}}},
 		summary: "A drawing of an instance; gantt: of when each task ran, as SVG", reply: picture{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			format := r.URL.Query().Get("format")
@@ -275,8 +283,9 @@ type cancelRequest struct {
 }
 
 var pictureKinds = map[string]string{
-	"svg": "image/svg+xml", "svg-pt-BR": "image/svg+xml", "svg-tall": "image/svg+xml", "svg-tall-pt-BR": "image/svg+xml",
-	"gantt": "image/svg+xml", "gantt-pt-BR": "image/svg+xml",
+	"svg": "image/svg+xml", "svg-pt-BR": "image/svg+xml", "svg-tall": "image/svg+xml",
+	"svg-tall-pt-BR": "image/svg+xml",
+	"gantt":          "image/svg+xml", "gantt-pt-BR": "image/svg+xml",
 	"mermaid": "text/vnd.mermaid",
 	"dot":     "text/vnd.graphviz",
 }

@@ -76,7 +76,9 @@ var (
 
 // SendFile answers with the content of a file, which get waits for as long as was asked. An error that it returns was
 // not answered yet.
-func SendFile(w http.ResponseWriter, r *http.Request, get func(context.Context) (*api.File, io.ReadCloser, error)) error {
+func SendFile(
+	w http.ResponseWriter, r *http.Request, get func(context.Context) (*api.File, io.ReadCloser, error),
+) error {
 	wait := time.Minute
 	if v := r.URL.Query().Get("wait"); v != "" {
 		d, err := workflow.ParseDuration(v)
@@ -144,7 +146,9 @@ func (c *Client) ItemFile(ctx context.Context, q api.ItemQuery, name string) (*a
 	return c.getFile(ctx, itemFileRoute, values, q.Item, name)
 }
 
-func (c *Client) getFile(ctx context.Context, rt *route, query url.Values, params ...string) (*api.File, io.ReadCloser, error) {
+func (c *Client) getFile(
+	ctx context.Context, rt *route, query url.Values, params ...string,
+) (*api.File, io.ReadCloser, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		left := time.Until(deadline).Truncate(time.Second)
 		query.Set("wait", workflow.FormatDuration(min(max(left, time.Second), time.Minute)))

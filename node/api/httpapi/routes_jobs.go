@@ -26,8 +26,10 @@ var (
 	}
 	keepJobRoute = &route{
 		name: "keepJob", method: http.MethodPost, path: "/v1/leases/{lease}/heartbeat", scope: mayServe,
-		summary: "A worker's sign of life: its lease goes on, and people see how far it is", body: api.KeepRequest{}, reply: api.Lease{},
-		example: `{"progress": 0.4, "note": "2 of 5 pallets"}`, answer: `{"until": "2026-11-25T10:01:00Z", "lease_for": "30s"}`,
+		summary: "A worker's sign of life: its lease goes on, and people see how far it is", body: api.KeepRequest{},
+		reply:   api.Lease{},
+		example: `{"progress": 0.4, "note": "2 of 5 pallets"}`,
+		answer:  `{"until": "2026-11-25T10:01:00Z", "lease_for": "30s"}`,
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.KeepRequest) (any, error) {
 				return svc.KeepJob(r.Context(), programOf(r), r.PathValue("lease"), in)
@@ -46,7 +48,8 @@ var (
 	}
 	failJobRoute = &route{
 		name: "failJob", method: http.MethodPost, path: "/v1/leases/{lease}/fail", scope: mayServe,
-		summary: "The try of a worker's job has failed", body: api.FailRequest{}, example: `{"reason": "the scales do not answer"}`,
+		summary: "The try of a worker's job has failed", body: api.FailRequest{},
+		example: `{"reason": "the scales do not answer"}`,
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.FailRequest) (any, error) {
 				return nil, svc.FailJob(r.Context(), programOf(r), r.PathValue("lease"), in)
@@ -55,7 +58,8 @@ var (
 	}
 	giveBackJobRoute = &route{
 		name: "giveBackJob", method: http.MethodPost, path: "/v1/leases/{lease}/give-back", scope: mayServe,
-		summary: "Leave a job to another worker: nothing of it was done, or nothing that counts", body: giveBackRequest{}, example: `{}`,
+		summary: "Leave a job to another worker: nothing of it was done, or nothing that counts",
+		body:    giveBackRequest{}, example: `{}`,
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(giveBackRequest) (any, error) {
 				return nil, svc.GiveBackJob(r.Context(), programOf(r), r.PathValue("lease"))
@@ -83,7 +87,8 @@ func (h *handler) takeJob(w http.ResponseWriter, r *http.Request) error {
 	reply, err := withBody(r, func(in api.TakeRequest) (any, error) {
 		has := scopeOf(r.Context())
 		if app, is := has.serves(); is && app != in.Application {
-			return nil, api.Errorf(api.NotAllowed, "the token %s has the scope %s, and may take no jobs of %q", tokenOf(r.Context()), has, in.Application)
+			return nil, api.Errorf(api.NotAllowed, "the token %s has the scope %s, and may take no jobs of %q",
+				tokenOf(r.Context()), has, in.Application)
 		}
 		rc := http.NewResponseController(w) // whoever waits reads nothing and is written nothing meanwhile
 		_ = rc.SetReadDeadline(time.Time{})

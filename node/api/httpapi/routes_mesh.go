@@ -17,7 +17,8 @@ var (
 	}
 	leaveRoute = &route{
 		name: "leave", method: http.MethodPost, path: "/v1/leave", scope: mayAll,
-		summary: "Give this node's work on, and have it go when nothing stays", body: api.LeaveRequest{}, reply: api.Leaving{},
+		summary: "Give this node's work on, and have it go when nothing stays", body: api.LeaveRequest{},
+		reply: api.Leaving{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.LeaveRequest) (any, error) { return svc.Leave(r.Context(), in) })
 		},
@@ -29,7 +30,8 @@ var (
 	}
 	electRoute = &route{
 		name: "elect", method: http.MethodPost, path: "/v1/coordinator/elect", scope: mayAll,
-		summary: "Have this node or another stand for election, and wait for the outcome", body: api.ElectRequest{}, reply: api.Coordinator{},
+		summary: "Have this node or another stand for election, and wait for the outcome", body: api.ElectRequest{},
+		reply: api.Coordinator{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.ElectRequest) (any, error) { return svc.Elect(r.Context(), in) })
 		},
@@ -49,7 +51,10 @@ var (
 		summary: "Change who may vote, with the consent of those who may now or by the founder's override",
 		body:    api.ElectorateRequest{}, reply: api.Electorate{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
-			return withBody(r, func(in api.ElectorateRequest) (any, error) { return svc.SetElectorate(r.Context(), in) })
+			return withBody(r, func(in api.ElectorateRequest) (any,
+				error) {
+				return svc.SetElectorate(r.Context(), in)
+			})
 		},
 	}
 	profileRoute = &route{

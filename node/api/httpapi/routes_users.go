@@ -22,7 +22,8 @@ var (
 	}
 	removeUserRoute = &route{
 		name: "removeUser", method: http.MethodDelete, path: "/v1/users/{user}", scope: mayAll,
-		summary: "Remove a user for good, by name or whole ID; or one of its keys, by the key's whole ID", reply: api.RemovedUser{},
+		summary: "Remove a user for good, by name or whole ID; or one of its keys, by the key's whole ID",
+		reply:   api.RemovedUser{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.RemoveUser(r.Context(), r.PathValue("user"))
 		},
@@ -43,7 +44,8 @@ var (
 	}
 	linkUserRoute = &route{
 		name: "linkUser", method: http.MethodPost, path: "/v1/users/{user}/link", scope: mayAll,
-		summary: "Make a token for another device of a user who is signed in at this node", body: api.LinkRequest{}, reply: api.SignInToken{},
+		summary: "Make a token for another device of a user who is signed in at this node", body: api.LinkRequest{},
+		reply: api.SignInToken{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.LinkRequest) (any, error) {
 				return svc.LinkUser(r.Context(), r.PathValue("user"), in.Expires)

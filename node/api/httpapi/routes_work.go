@@ -42,7 +42,8 @@ var (
 
 var rejectRoute = &route{
 	name: "rejectTask", method: http.MethodPost, path: "/v1/tasks/reject", scope: mayWork,
-	summary: "Pass a task that this node holds and has not started on to another partner", body: api.RejectRequest{}, reply: api.Passed{},
+	summary: "Pass a task that this node holds and has not started on to another partner", body: api.RejectRequest{},
+	reply: api.Passed{},
 	handle: func(svc api.Service, r *http.Request) (any, error) {
 		return withBody(r, func(in api.RejectRequest) (any, error) { return svc.RejectTask(r.Context(), in) })
 	},

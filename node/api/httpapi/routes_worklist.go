@@ -23,15 +23,18 @@ var (
 	worklistUnansweredRoute = &route{
 		name: "worklistUnanswered", method: http.MethodGet, path: "/v1/worklist/unanswered", scope: mayRead,
 		summary: "The partners that did not answer when a user's worklist was asked for last", reply: []string{},
-		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		query: []parameter{{name: "user",
+			doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.WorklistUnanswered(r.Context(), r.URL.Query().Get("user"))
 		},
 	}
 	worklistLostRoute = &route{
 		name: "worklistLost", method: http.MethodGet, path: "/v1/worklist/lost", scope: mayRead,
-		summary: "The items that a user had and lost in the last seven days, as far as known here", reply: []api.LostItem{},
-		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		summary: "The items that a user had and lost in the last seven days, as far as known here",
+		reply:   []api.LostItem{},
+		query: []parameter{{name: "user",
+			doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.WorklistLost(r.Context(), r.URL.Query().Get("user"))
 		},
@@ -47,14 +50,16 @@ var (
 	itemSheetRoute = &route{
 		name: "itemSheet", method: http.MethodGet, path: "/v1/worklist/items/{item}", scope: mayRead,
 		summary: "An item with all that is needed to do it", reply: api.ItemSheet{},
-		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		query: []parameter{{name: "user",
+			doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.ItemSheet(r.Context(), api.ItemQuery{User: r.URL.Query().Get("user"), Item: r.PathValue("item")})
 		},
 	}
 	moveItemRoute = &route{
 		name: "moveItem", method: http.MethodPost, path: "/v1/worklist/move", scope: mayWork,
-		summary: "Put an item elsewhere in a user's list that is ordered by hand", body: api.MoveRequest{}, reply: []api.Item{},
+		summary: "Put an item elsewhere in a user's list that is ordered by hand", body: api.MoveRequest{},
+		reply: []api.Item{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.MoveRequest) (any, error) { return svc.MoveItem(r.Context(), in) })
 		},
@@ -84,7 +89,8 @@ var (
 	decidingRoute = &route{
 		name: "deciding", method: http.MethodGet, path: "/v1/instances/{id}/deciding", scope: mayRead,
 		summary: "Who decides about an instance, and whether a user at this node does", reply: api.Deciding{},
-		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		query: []parameter{{name: "user",
+			doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.Deciding(r.Context(), api.DecidingQuery{User: r.URL.Query().Get("user"), ID: r.PathValue("id")})
 		},
@@ -128,7 +134,8 @@ var (
 	unreadMessagesRoute = &route{
 		name: "unreadMessages", method: http.MethodGet, path: "/v1/messages/unread", scope: mayRead,
 		summary: "How many messages a user at this node has not read, as of at most two seconds ago", reply: 0,
-		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		query: []parameter{{name: "user",
+			doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.UnreadMessages(r.Context(), r.URL.Query().Get("user"))
 		},
@@ -143,14 +150,16 @@ var (
 	prefetchRoute = &route{
 		name: "prefetch", method: http.MethodGet, path: "/v1/worklist/prefetch", scope: mayRead,
 		summary: "Which files of a user's items come before they are needed", reply: api.Prefetch{},
-		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		query: []parameter{{name: "user",
+			doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.Prefetch(r.Context(), r.URL.Query().Get("user"))
 		},
 	}
 	setPrefetchRoute = &route{
 		name: "setPrefetch", method: http.MethodPost, path: "/v1/worklist/prefetch", scope: mayWork,
-		summary: "Have the files of a user's items come before they are needed, or not", body: api.PrefetchRequest{}, reply: api.Prefetch{},
+		summary: "Have the files of a user's items come before they are needed, or not", body: api.PrefetchRequest{},
+		reply: api.Prefetch{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.PrefetchRequest) (any, error) { return svc.SetPrefetch(r.Context(), in) })
 		},

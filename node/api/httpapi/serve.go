@@ -105,7 +105,8 @@ func (s *Server) listen(address string, o *Options) (net.Listener, error) {
 	}
 	l, err := listenAt(host, port, o.Prefer)
 	if err != nil {
-		return nil, api.Errorf(api.Failed, "serve the API: %v", err).WithHint("choose another address with --api; port 0 takes any free one")
+		return nil, api.Errorf(api.Failed, "serve the API: %v", err).
+			WithHint("under api%s, or with --api, choose another address; port 0 takes any free one", o.Written)
 	}
 	s.access.Address = reachable(l.Addr().(*net.TCPAddr))
 	s.access.URL = "http://" + s.access.Address
@@ -169,7 +170,9 @@ func (s *Server) secure(l net.Listener, o *Options) (net.Listener, error) {
 	sum := sha256.Sum256(pair.Certificate[0])
 	s.access.Certificate = hex.EncodeToString(sum[:])
 	s.access.URL = "https://" + s.access.Address
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}), nil
+	return tls.NewListener(l, &tls.Config{
+		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+	}), nil
 }
 
 // listenUnix replaces a socket that a node left behind: the caller has made
@@ -189,7 +192,8 @@ func (s *Server) listenUnix(path string) (net.Listener, error) {
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, api.Errorf(api.Failed, "serve the API: %v", err).WithHint("a socket's path must be short (about 100 bytes) and must not be another file")
+		return nil, api.Errorf(api.Failed, "serve the API: %v", err).
+			WithHint("a socket's path must be short (about 100 bytes) and must not be another file")
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		l.Close()

@@ -36,6 +36,8 @@ type Options struct {
 	// Prefer are ports to be tried, in this order, where the address leaves the
 	// port open (0).
 	Prefer []string
+	// Written is where a configuration names the address, as " (FILE:LINE:COL)"; empty: nowhere.
+	Written string
 	// Networks lists the addresses at which the page may be opened to the network, the likeliest first;
 	// nil: it cannot be.
 	Networks func() []netip.Addr
@@ -159,11 +161,14 @@ func (h *handler) noRoute(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(allowed) == 0 {
-		h.fail(w, r, api.Errorf(api.NotFound, "there is no %s", r.URL.Path).WithHint("GET %s lists what there is", openAPIRoute.path))
+		h.fail(w, r, api.Errorf(api.NotFound, "there is no %s", r.URL.Path).
+			WithHint("GET %s lists what there is", openAPIRoute.path))
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	h.fail(w, r, withStatus(http.StatusMethodNotAllowed, api.Errorf(api.Invalid, "%s cannot be used on %s: want %s", r.Method, r.URL.Path, strings.Join(allowed, " or "))))
+	h.fail(w, r, withStatus(http.StatusMethodNotAllowed,
+		api.Errorf(api.Invalid, "%s cannot be used on %s: want %s", r.Method, r.URL.Path,
+			strings.Join(allowed, " or "))))
 }
 
 // fail answers with an error; what is no *Error is logged and not shown.
@@ -202,7 +207,8 @@ func (h *handler) ready(w http.ResponseWriter, r *http.Request) error {
 	case <-h.o.Ready:
 	default:
 		if h.o.Ready != nil {
-			return withStatus(http.StatusServiceUnavailable, api.Errorf(api.Refused, "the node is not ready yet").WithHint("ask again in a second"))
+			return withStatus(http.StatusServiceUnavailable,
+				api.Errorf(api.Refused, "the node is not ready yet").WithHint("ask again in a second"))
 		}
 	}
 	return h.health(w, r)

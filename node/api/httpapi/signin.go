@@ -75,7 +75,9 @@ func (h *handler) visitor(r *http.Request) (visitor, error) {
 		return visitor{}, err
 	}
 	acts := q.Get("look") != "true" && id != ""
-	return visitor{user: id, name: name, acts: acts, manages: acts && maySayAll(r.Context()), life: tokenLife(r.Context())}, nil
+	return visitor{
+		user: id, name: name, acts: acts, manages: acts && maySayAll(r.Context()), life: tokenLife(r.Context()),
+	}, nil
 }
 
 // whose finds the user for whom a browser is to act. It is settled once, so that nobody else gets

@@ -22,14 +22,18 @@ type doors struct{}
 
 func (doors) Inside(w http.ResponseWriter, r *http.Request, s httpapi.Session) {
 	w.Header().Set("X-Form-Token", s.FormToken)
-	fmt.Fprintf(w, "inside %s as %s(%s), acts %v, sent %d, manages %v", r.URL.Path, s.Name, s.User, s.Acts, s.Sent, s.Manages)
+	fmt.Fprintf(w, "inside %s as %s(%s), acts %v, sent %d, manages %v", r.URL.Path, s.Name, s.User, s.Acts, s.Sent,
+		s.Manages)
 }
 
 func (doors) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door) {
 	if why != httpapi.Welcome {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
-	fmt.Fprint(w, map[httpapi.Door]string{httpapi.Closed: "closed", httpapi.Spent: "spent", httpapi.Welcome: "welcome", httpapi.Left: "left", httpapi.TooLarge: "too large", httpapi.TooOften: "too often"}[why])
+	fmt.Fprint(w, map[httpapi.Door]string{
+		httpapi.Closed: "closed", httpapi.Spent: "spent", httpapi.Welcome: "welcome", httpapi.Left: "left",
+		httpapi.TooLarge: "too large", httpapi.TooOften: "too often",
+	}[why])
 }
 
 // browser asks a server without a network in between. It keeps its cookies.
@@ -88,7 +92,8 @@ func (b *browser) linkBy(token, query string) (path string) {
 	b.t.Helper()
 	w := b.do("POST", "/v1/sign-in"+query, "Authorization: Bearer "+token)
 	var in httpapi.SignIn
-	if err := json.Unmarshal(w.Body.Bytes(), &in); err != nil || !strings.HasPrefix(in.Path, "/sign-in/") || time.Until(in.Expires) > 5*time.Minute {
+	if err := json.Unmarshal(w.Body.Bytes(), &in); err != nil || !strings.HasPrefix(in.Path, "/sign-in/") ||
+		time.Until(in.Expires) > 5*time.Minute {
 		b.t.Fatalf("a link of %d %s: %v", w.Code, w.Body, err)
 	}
 	return in.Path
@@ -114,14 +119,17 @@ func TestSigningIn(t *testing.T) {
 	b.want(401, "not-allowed", "POST", "/v1/sign-in")
 
 	c := b.signIn()
-	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.MaxAge != 12*3600 || c.Name != "mutirao-7700" {
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.MaxAge != 12*3600 ||
+		c.Name != "mutirao-7700" {
 		t.Errorf("the cookie is %s", c)
 	}
 	b.want(200, "inside /instances", "GET", "/instances")
 	b.want(405, "DELETE cannot be used on a page", "DELETE", "/instances")
 
 	// Another browser, another node on this machine, a made-up session.
-	for _, cookies := range [][]*http.Cookie{nil, {{Name: "mutirao-7701", Value: c.Value}}, {{Name: c.Name, Value: "x"}}} {
+	for _, cookies := range [][]*http.Cookie{
+		nil, {{Name: "mutirao-7701", Value: c.Value}}, {{Name: c.Name, Value: "x"}},
+	} {
 		b.cookies = cookies
 		b.want(401, "closed", "GET", "/")
 	}
@@ -143,7 +151,8 @@ func TestALinkWorksOnce(t *testing.T) {
 	link := b.link()
 	b.want(401, "spent", "HEAD", link)
 	b.want(403, "only the node's own page may send it forms", "POST", link)
-	b.want(401, "spent", "POST", link, "Origin: http://127.0.0.1:7700", "Content-Type: application/x-www-form-urlencoded")
+	b.want(401, "spent", "POST", link, "Origin: http://127.0.0.1:7700",
+		"Content-Type: application/x-www-form-urlencoded")
 	b.want(200, "welcome", "GET", link)
 	b.want(401, "spent", "GET", link)
 }
@@ -202,7 +211,9 @@ func TestTheCookieOpensNothingElse(t *testing.T) {
 	for _, path := range []string{"status", "instances", "events", "partners"} {
 		b.want(401, "the token is missing or wrong", "GET", "/v1/"+path)
 	}
-	for _, path := range []string{"sign-in", "instances", "instances/x/cancel", "evictions", "tasks/finish", "coordinator/resign"} {
+	for _, path := range []string{
+		"sign-in", "instances", "instances/x/cancel", "evictions", "tasks/finish", "coordinator/resign",
+	} {
 		b.want(401, "the token is missing or wrong", "POST", "/v1/"+path)
 	}
 	b.want(401, "the token is missing or wrong", "DELETE", "/v1/workflows/x")
@@ -236,12 +247,13 @@ func TestEventsOfThePage(t *testing.T) {
 	partner := apitest.UserFake{OnUsers: func() ([]api.User, error) {
 		return []api.User{{Name: "station", ID: "12D3", Partner: true, Here: true}}, nil
 	}}
-	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{UserFake: partner, OnWatch: func(ctx context.Context, fn func(api.Event) error) error {
-		watching <- ctx
-		_ = fn(api.Event{Kind: "partner", Text: "active"})
-		<-ctx.Done()
-		return ctx.Err()
-	}}, httpapi.Options{Page: doors{}})
+	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{UserFake: partner,
+		OnWatch: func(ctx context.Context, fn func(api.Event) error) error {
+			watching <- ctx
+			_ = fn(api.Event{Kind: "partner", Text: "active"})
+			<-ctx.Done()
+			return ctx.Err()
+		}}, httpapi.Options{Page: doors{}})
 	url, made, err := dial(t, dir).SignIn(t.Context(), httpapi.SignInLink{})
 	if err != nil || time.Until(made.Expires) < 4*time.Minute || made.User != "station" || !made.Acts {
 		t.Fatal(url, made, err)
@@ -266,8 +278,11 @@ func TestEventsOfThePage(t *testing.T) {
 
 // A user who reaches the node by a socket only is told that a browser cannot.
 func TestNoLinkToASocket(t *testing.T) {
-	dir, _ := serve(t, "unix:s", &apitest.Fake{UserFake: apitest.UserFake{OnUsers: func() ([]api.User, error) { return nil, nil }}}, httpapi.Options{Page: doors{}})
-	if _, _, err := dial(t, dir).SignIn(t.Context(), httpapi.SignInLink{}); err == nil || !strings.Contains(err.Error(), "a browser cannot reach the node") {
+	dir, _ := serve(t, "unix:s", &apitest.Fake{UserFake: apitest.UserFake{
+		OnUsers: func() ([]api.User, error) { return nil, nil },
+	}}, httpapi.Options{Page: doors{}})
+	if _, _, err := dial(t, dir).SignIn(t.Context(), httpapi.SignInLink{}); err == nil ||
+		!strings.Contains(err.Error(), "a browser cannot reach the node") {
 		t.Error(err)
 	}
 }

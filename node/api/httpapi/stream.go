@@ -39,7 +39,9 @@ func newBacklog() *backlog { return &backlog{wake: make(chan struct{}, 1)} }
 func (b *backlog) put(e api.Event) error {
 	b.mu.Lock()
 	if len(b.events) == maxBacklog {
-		b.events = append(b.events[:0], api.Event{At: e.At, Kind: EventGap, Text: "too slow: some events were left out"})
+		b.events = append(b.events[:0], api.Event{
+			At: e.At, Kind: EventGap, Text: "too slow: some events were left out",
+		})
 	} else {
 		b.events = append(b.events, e)
 	}
@@ -70,7 +72,8 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	case h.streams <- struct{}{}:
 		defer func() { <-h.streams }()
 	default:
-		return withStatus(http.StatusServiceUnavailable, api.Errorf(api.Refused, "%d programs watch this node already", maxStreams).WithHint("end one of them"))
+		return withStatus(http.StatusServiceUnavailable,
+			api.Errorf(api.Refused, "%d programs watch this node already", maxStreams).WithHint("end one of them"))
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	waiting := newBacklog()

@@ -28,7 +28,10 @@ func certify(t *testing.T, names ...string) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: names, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
 		t.Fatal(err)
@@ -95,14 +98,16 @@ func TestTLS(t *testing.T) {
 	if err := os.WriteFile(path, []byte(forged), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dial(t, dir).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "not the node's certificate") {
+	if _, err := dial(t, dir).Status(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "not the node's certificate") {
 		t.Errorf("a foreign certificate: %v", err)
 	}
 }
 
 func TestUnusableCertificate(t *testing.T) {
 	certificate, _ := certify(t, "a")
-	_, err := httpapi.Serve(t.TempDir(), "127.0.0.1:0", &apitest.Fake{}, httpapi.Options{Certificate: certificate, Key: certificate})
+	_, err := httpapi.Serve(t.TempDir(), "127.0.0.1:0", &apitest.Fake{},
+		httpapi.Options{Certificate: certificate, Key: certificate})
 	if err == nil || !strings.Contains(err.Error(), "certificate cannot be used") {
 		t.Errorf("got %v", err)
 	}

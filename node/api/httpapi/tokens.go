@@ -176,11 +176,15 @@ func (t *tokens) add(r TokenRequest) (*NewToken, error) {
 		}
 	}
 	if len(t.added) >= maxTokens {
-		return nil, api.Errorf(api.Refused, "there are %d tokens, the most that can be", maxTokens).WithHint("remove those that nobody uses: mutirao token list")
+		return nil, api.Errorf(api.Refused, "there are %d tokens, the most that can be", maxTokens).
+			WithHint("remove those that nobody uses: mutirao token list")
 	}
 	secret := "mutirao_" + rand.Text()
 	h := sha256.Sum256([]byte(secret))
-	k := &keptToken{Token: Token{Name: r.Name, Scope: r.Scope, Added: time.Now().UTC().Truncate(time.Second)}, Hash: hex.EncodeToString(h[:])}
+	k := &keptToken{
+		Token: Token{Name: r.Name, Scope: r.Scope, Added: time.Now().UTC().Truncate(time.Second)},
+		Hash:  hex.EncodeToString(h[:]),
+	}
 	k.begin()
 	then := maps.Clone(t.added)
 	then[h] = k
@@ -242,7 +246,8 @@ func (t *tokens) save(all map[[sha256.Size]byte]*keptToken) error {
 		err = private.Write(t.file, append(b, '\n'))
 	}
 	if err != nil {
-		return api.Errorf(api.Failed, "the tokens cannot be kept, so nothing was changed: %v", err).WithHint("look at the disk of the node's folder")
+		return api.Errorf(api.Failed, "the tokens cannot be kept, so nothing was changed: %v", err).
+			WithHint("look at the disk of the node's folder")
 	}
 	return nil
 }
@@ -261,7 +266,8 @@ var (
 	}
 	addTokenRoute = &route{
 		name: "addToken", method: http.MethodPost, path: "/v1/tokens", scope: mayAll,
-		summary: "Add a token; the reply has the secret, which nobody can ask for again", body: TokenRequest{}, reply: NewToken{},
+		summary: "Add a token; the reply has the secret, which nobody can ask for again", body: TokenRequest{},
+		reply: NewToken{},
 		raw: func(h *handler, w http.ResponseWriter, r *http.Request) error {
 			reply, err := withBody(r, func(in TokenRequest) (any, error) { return h.tokens.add(in) })
 			if err != nil {

@@ -88,10 +88,13 @@ func TestTokensOpenWhatTheirScopeSays(t *testing.T) {
 			for scope, token := range tokens {
 				status, body := asks(t, s, token, q.method, q.path, q.body)
 				switch opens := strings.Contains(q.opens, scope) || q.opens == "" && scope == "admin"; {
-				case opens && status == http.StatusForbidden, opens && status == http.StatusUnauthorized, !opens && status != http.StatusForbidden:
+				case opens && status == http.StatusForbidden, opens && status == http.StatusUnauthorized,
+					!opens && status != http.StatusForbidden:
 					t.Errorf("%s %s with %s: status %d: %s", q.method, q.path, scope, status, body)
-				case !opens && !strings.Contains(body, "needs a token with the scope "+q.needs+"; for-"+scope+" has "+scope):
-					t.Errorf("%s %s with %s: the refusal does not say what is needed: %s", q.method, q.path, scope, body)
+				case !opens && !strings.Contains(body,
+					"needs a token with the scope "+q.needs+"; for-"+scope+" has "+scope):
+					t.Errorf("%s %s with %s: the refusal does not say what is needed: %s", q.method, q.path, scope,
+						body)
 				}
 			}
 		}
@@ -101,7 +104,8 @@ func TestTokensOpenWhatTheirScopeSays(t *testing.T) {
 		t.Errorf("a wrong token: status %d", status)
 	}
 	list, err := c.Tokens(t.Context())
-	if err != nil || len(list) != 3 || list[0].Name != "for-admin" || list[1].Scope != "read" || list[2].Added.IsZero() {
+	if err != nil || len(list) != 3 || list[0].Name != "for-admin" || list[1].Scope != "read" ||
+		list[2].Added.IsZero() {
 		t.Errorf("listed: %v, %v", list, err)
 	}
 	kept, err := os.ReadFile(filepath.Join(dir, api.TokensFile))
@@ -109,7 +113,8 @@ func TestTokensOpenWhatTheirScopeSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, token := range tokens {
-		if strings.Contains(string(kept), token) || strings.Contains(string(kept), strings.TrimPrefix(token, "mutirao_")) {
+		if strings.Contains(string(kept), token) ||
+			strings.Contains(string(kept), strings.TrimPrefix(token, "mutirao_")) {
 			t.Errorf("%s holds a token: %s", api.TokensFile, kept)
 		}
 	}
@@ -207,7 +212,10 @@ func TestTokensThatCannotBe(t *testing.T) {
 func TestDamagedTokens(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, api.TokensFile)
-	for _, text := range []string{"", "{", `[{"name":"a","scope":"admin","hash":"00"}]`, `[{"name":"a","scope":"all","hash":"` + strings.Repeat("0", 64) + `"}]`} {
+	for _, text := range []string{
+		"", "{", `[{"name":"a","scope":"admin","hash":"00"}]`,
+		`[{"name":"a","scope":"all","hash":"` + strings.Repeat("0", 64) + `"}]`,
+	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -97,18 +97,28 @@ func TestFilesOfForms(t *testing.T) {
 		want    string
 		kept    []string
 	}{
-		{"ours", []string{token, "file.a=a.jpg:photo", "report=smoke"}, nil, 200, `sent 1, report ["smoke"], files file.a=file:a.jpg`, []string{"a.jpg=photo"}},
-		{"larger than a form may be", []string{token, "file.a=a.jpg:" + big}, nil, 200, `files file.a=file:a.jpg`, []string{"a.jpg=" + big}},
-		{"two, of which one is not taken", []string{token, "file.a=a.jpg:too much", "file.b=b.jpg:y"}, nil, 200, `file.a not: there is no room for a.jpg file.b=file:b.jpg`, []string{"b.jpg=y"}},
-		{"none was chosen", []string{token, "file.a=:", "report=smoke"}, nil, 200, `sent 1, report ["smoke"], files`, nil},
-		{"in a folder", []string{token, "file.a=../../etc/a.jpg:photo"}, nil, 200, "file.a=file:a.jpg", []string{"a.jpg=photo"}},
-		{"without the token", []string{"file.a=a.jpg:photo", "report=smoke"}, nil, 200, `sent 2, report ["smoke"], files`, nil},
-		{"a wrong token", []string{"form-token=x", "file.a=a.jpg:photo", "report=smoke"}, nil, 200, `sent 2, report ["smoke"], files`, nil},
+		{"ours", []string{token, "file.a=a.jpg:photo", "report=smoke"}, nil, 200,
+			`sent 1, report ["smoke"], files file.a=file:a.jpg`, []string{"a.jpg=photo"}},
+		{"larger than a form may be", []string{token, "file.a=a.jpg:" + big}, nil, 200, `files file.a=file:a.jpg`,
+			[]string{"a.jpg=" + big}},
+		{"two, of which one is not taken", []string{token, "file.a=a.jpg:too much", "file.b=b.jpg:y"}, nil, 200,
+			`file.a not: there is no room for a.jpg file.b=file:b.jpg`, []string{"b.jpg=y"}},
+		{"none was chosen", []string{token, "file.a=:", "report=smoke"}, nil, 200, `sent 1, report ["smoke"], files`,
+			nil},
+		{"in a folder", []string{token, "file.a=../../etc/a.jpg:photo"}, nil, 200, "file.a=file:a.jpg",
+			[]string{"a.jpg=photo"}},
+		{"without the token", []string{"file.a=a.jpg:photo", "report=smoke"}, nil, 200,
+			`sent 2, report ["smoke"], files`, nil},
+		{"a wrong token", []string{"form-token=x", "file.a=a.jpg:photo", "report=smoke"}, nil, 200,
+			`sent 2, report ["smoke"], files`, nil},
 		{"the token comes late", []string{"file.a=a.jpg:photo", token}, nil, 200, "sent 1, report [], files", nil},
-		{"another site", []string{token, "file.a=a.jpg:photo"}, []string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}, 403, "pages of", nil},
-		{"nobody says where it comes from", []string{token, "file.a=a.jpg:photo"}, []string{"Origin: ", "Sec-Fetch-Site: "}, 403, "only the node's own page", nil},
+		{"another site", []string{token, "file.a=a.jpg:photo"},
+			[]string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}, 403, "pages of", nil},
+		{"nobody says where it comes from", []string{token, "file.a=a.jpg:photo"},
+			[]string{"Origin: ", "Sec-Fetch-Site: "}, 403, "only the node's own page", nil},
 		{"texts that are too large", []string{token, "report=" + big}, nil, 401, "too large", nil},
-		{"too many parts", append([]string{token}, strings.Split(strings.Repeat("report=x ", 600), " ")...), nil, 401, "too large", nil},
+		{"too many parts", append([]string{token}, strings.Split(strings.Repeat("report=x ", 600), " ")...), nil, 401,
+			"too large", nil},
 	} {
 		d.kept = nil
 		kind, body := parts(t, tt.fields...)

@@ -15,8 +15,16 @@ func TestWorklistThroughTheClient(t *testing.T) {
 	var saw []any
 	item := api.Item{ID: "0011223344556677", Task: "weigh", State: api.ItemReady, Offline: true}
 	fake := &apitest.Fake{WorklistFake: apitest.WorklistFake{
-		OnWorklist:   func(q api.WorklistQuery) ([]api.Item, error) { saw = append(saw, q); return []api.Item{item}, nil },
-		OnClaimItems: func(r api.ClaimRequest) ([]api.Item, error) { saw = append(saw, r); return []api.Item{item}, nil },
+		OnWorklist: func(q api.WorklistQuery) ([]api.Item,
+			error) {
+			saw = append(saw, q)
+			return []api.Item{item}, nil
+		},
+		OnClaimItems: func(r api.ClaimRequest) ([]api.Item,
+			error) {
+			saw = append(saw, r)
+			return []api.Item{item}, nil
+		},
 		OnItemSheet: func(q api.ItemQuery) (*api.ItemSheet, error) {
 			saw = append(saw, q)
 			return &api.ItemSheet{Item: item, Fields: []api.Field{{Name: "weight", Type: "integer"}}}, nil

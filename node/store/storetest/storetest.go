@@ -278,7 +278,10 @@ func testRefused(t *testing.T, open Open) {
 		{"empty key", []kv.Write{set("a", "1"), set("", "x")}, kv.ErrInvalid},
 		{"long key", []kv.Write{set("a", "1"), set(string(make([]byte, 2<<10)), "x")}, kv.ErrTooBig},
 		{"large value", []kv.Write{set("a", "1"), {Key: []byte("b"), Value: make([]byte, 1<<20)}}, kv.ErrTooBig},
-		{"large unit", []kv.Write{set("a", "1"), {Key: []byte("b"), Value: make([]byte, 700<<10)}, {Key: []byte("c"), Value: make([]byte, 700<<10)}}, kv.ErrTooBig},
+		{"large unit", []kv.Write{
+			set("a", "1"), {Key: []byte("b"), Value: make([]byte, 700<<10)},
+			{Key: []byte("c"), Value: make([]byte, 700<<10)},
+		}, kv.ErrTooBig},
 		{"many writes", many, kv.ErrTooBig},
 	} {
 		if err := s.CommitWait(c.unit); !errors.Is(err, c.want) {

@@ -74,7 +74,8 @@ func Quoted(s string) string {
 	if err != nil {
 		return `""` // a string can always be written
 	}
-	return strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`, "\u0085", `\u0085`, "\u007f", `\u007f`).Replace(string(b))
+	return strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`, "\u0085", `\u0085`, "\u007f", `\u007f`).
+		Replace(string(b))
 }
 
 // Scalar writes a valid name so that YAML reads it as text.

@@ -127,7 +127,8 @@ func Compare(op string, a, b Predicate) Predicate {
 	case a.constant == unknown || b.constant == unknown:
 		out := joined(bindsCompare, op, a, b)
 		if opposite := joined(bindsCompare, opposites[op], a, b); opposites[op] != "" {
-			out.opposite, opposite.opposite = &opposite, &Predicate{binds: out.binds, text: out.text, parts: out.parts, opposite: &opposite}
+			out.opposite, opposite.opposite = &opposite,
+				&Predicate{binds: out.binds, text: out.text, parts: out.parts, opposite: &opposite}
 		}
 		return out
 	}

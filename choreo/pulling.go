@@ -1,0 +1,207 @@
+package choreo
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about people's tasks that wait to be taken (docs/distribution.md, People's tasks). By a mechanism that
+// pulls nobody is drawn: the task stays at its holder, which offers its item to those of the role who are entitled to
+// see it now, and whoever of them selects it first has it. The longer it waits the more may see it, as urgency grows
+// and the threshold relaxes. Sel-push-pull gives it to a partner once nobody has taken it for as long as it has
+// patience, as the mechanisms do that push (perform.go).
+//
+// An offer is a fact and is never taken back, so who was entitled once sees the item until somebody has it.
+
+// mechanism is that of the instance.
+func (s *State) mechanism() aptitude.Mechanism {
+	if a := s.log.genesis.fact.Body.Annex; a != nil {
+		return a.Mechanism
+	}
+	return partition.PlainRule
+}
+
+// pulled reports whether an attempt is at a person's task that waits to be taken: its holder was not chosen to
+// perform it, and it was not passed to another role.
+func (s *State) pulled(a *Attempt) bool {
+	return a.Task.ByRole() && !a.beside() && s.mechanism().Pulls() && !a.given() && !s.forOthers(a)
+}
+
+// given reports whether an attempt is at its holder since a mechanism gave it to that one to perform, or had it keep it:
+// what was passed on as its holder left, or turned it down, is only held there.
+func (a *Attempt) given() bool {
+	x := a.assigned.fact.Body.Annex
+	return a.kept != nil || a.passedOn() && x != nil && x.Offered
+}
+
+// So long after it was weighed an item is weighed again that somebody here does not see: soon at first.
+const (
+	weighSoonest = time.Second
+	weighLatest  = time.Minute
+)
+
+// Visible is whom the mechanism lets see an item (worklist.People).
+func (c claimants) Visible(i worklist.Item) worklist.Sight {
+	d, a := c.decision, c.state.attempts[attemptIDOf(i)]
+	if a == nil || !d.state.pulled(a) {
+		return worklist.Sight{}
+	}
+	waiting := d.waiting(a)
+	here, may, err := d.entitled(a, waiting)
+	users := make([]worklist.User, len(may.May))
+	for n, id := range may.May {
+		users[n] = worklist.User(id)
+	}
+	switch {
+	case err != nil:
+		d.unseen[a.ID] = "it waits for somebody to take it: " + clip(err.Error())
+	case len(here) == 0:
+		d.unseen[a.ID] = "it waits for somebody to take it: nobody is here who has role " + string(a.Task.Role)
+	case len(users) == 0:
+		d.unseen[a.ID] = "it waits for somebody to take it: of those who are here nobody is suited"
+	default:
+		delete(d.unseen, a.ID)
+	}
+	d.sayUnseen(a)
+	c.sights[i] = may
+	sight := worklist.Sight{Limited: true, Users: users}
+	if len(users) < len(here) {
+		sight.Again = min(max(waiting.For/8, weighSoonest), weighLatest)
+	}
+	return sight
+}
+
+// entitled are the people who are here and have the role of an attempt of ours, and who of them may see it.
+func (d *decision) entitled(a *Attempt, waiting partition.Waiting) ([]worklist.User, partition.Sight, error) {
+	w := d.work([]workflow.TaskName{a.Task.Name}, "")
+	w.Rejected, w.Holder = d.state.rejecters(a), d.self
+	return d.partners.Entitled(w, waiting)
+}
+
+// mayPull says why somebody does not get an item of a mechanism that pulls, whoever else may see it by now; nil: this
+// one does. Nobody gets what a hard constraint forbids, or what nobody holds this one suited for, but the responsible user,
+// to whom it passed.
+func (d *decision) mayPull(i worklist.Item, u worklist.User) error {
+	a := d.state.attempts[attemptIDOf(i)]
+	if !a.Task.ByRole() || a.beside() || !d.Mechanism().Pulls() || d.state.forOthers(a) || u == d.state.responsible() {
+		return nil
+	}
+	here, sight, err := d.entitled(a, d.waiting(a))
+	if err != nil || !slices.Contains(here, u) {
+		return err
+	}
+	for _, c := range sight.Weighed.Candidates {
+		switch {
+		case c.Resource != aptitude.ResourceID(u):
+		case c.Verdict == aptitude.Forbidden:
+			return fmt.Errorf("%w: a hard constraint of the workflow forbids that you do %s", ErrNotNow, i.Slot)
+		default:
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: by the workflow you are not suited for %s", ErrNotNow, i.Slot)
+}
+
+// reasons says, with the first offer of an item that waits to be taken, how all of its role were weighed; nil: nothing
+// is to be said.
+func (c claimants) reasons(body worklist.Body) *Annex {
+	x, offers := body.(worklist.Offer)
+	if !offers {
+		return nil
+	}
+	a, sight := c.state.attempts[attemptIDOf(x.Item)], c.sights[x.Item]
+	if a == nil || a.weighed != nil || len(sight.May) == 0 {
+		return nil
+	}
+	m := c.Mechanism()
+	return reasoned(WhyOf(partition.Choice{Why: "offered by " + string(m), Mechanism: m, Assignment: &sight.Weighed},
+		a.Task.Name))
+}
+
+// sayUnseen has show and lists say why nobody sees an attempt that waits to be taken, if nobody does.
+func (d *decision) sayUnseen(a *Attempt) {
+	if why := d.unseen[a.ID]; why != "" {
+		d.nobody[a.ID] = why
+	} else {
+		delete(d.nobody, a.ID)
+	}
+}
+
+// waiting is for how long an attempt has waited to be taken, and when it is overdue.
+func (o outlook) waiting(a *Attempt) partition.Waiting {
+	w := partition.Waiting{}
+	w.Offered, _ = o.offeredFor(a)
+	w.For = max(o.noticedFor(a)+a.waitedBefore(), w.Offered)
+	ends := func(left time.Duration, runs bool) {
+		if runs && (!w.Ends || left < w.Left) {
+			w.Left, w.Ends = max(left, 0), true
+		}
+	}
+	ends(o.timeoutLeft(a))
+	if a.noticed != 0 {
+		due, _ := o.state.dueOf(a)
+		ends(due.Left(a.noticed, worklist.Moment{Boot: o.now.Boot, Wall: o.now.Wall}))
+	}
+	return w
+}
+
+// offeredFor is for how long an attempt of ours has been offered to somebody, also across a restart; false: it was not.
+// Once this node has made all offers that it may, what is ready is for all.
+func (o outlook) offeredFor(a *Attempt) (time.Duration, bool) {
+	if o.state.peoples.board == nil {
+		return 0, false
+	}
+	switch at, offered := o.state.peoples.board.OfferedAt(itemOf(a.ID)); {
+	case offered && at == 0: // since when is said next
+		return 0, true
+	case offered:
+		return max(0, o.now.Boot-at), true
+	}
+	return o.noticedFor(a), o.state.peoples.board.Spent(o.self)
+}
+
+// awaitsTaker reports whether an attempt here waits to be taken, so that no performer is sought for it; until, in how
+// long that may be otherwise; 0: it does not end by itself.
+func (o outlook) awaitsTaker(a *Attempt) (waits bool, until time.Duration) {
+	if !o.state.pulled(a) {
+		return false, 0
+	}
+	if o.state.mechanism() != aptitude.SelPushPull {
+		return true, 0
+	}
+	offered, is := o.offeredFor(a)
+	patience := partition.PatienceOf(o.state.def)
+	if !is {
+		return true, 0 // there is nobody yet to whom it could be given either
+	}
+	return offered < patience, max(0, patience-offered)
+}
+
+// mindUntaken has this node look again at an attempt that waits to be taken, when its patience is over.
+func (d *decision) mindUntaken(a *Attempt) {
+	if waits, until := d.awaitsTaker(a); waits && a.mayStart() && !d.claimed(a) {
+		d.sayUnseen(a)
+		if until > 0 {
+			d.out.wake(d.now.Boot + until)
+		}
+	}
+}
+
+// performerOf is who performs or performed an attempt: the person who has or did its item, or else its holder.
+func (s *State) performerOf(a *Attempt) worklist.User {
+	if s.peoples.board != nil && !a.Task.ByNode() {
+		if h, held := s.holdOf(a); held && h.Mode != worklist.Handed {
+			return h.User
+		}
+		if _, who, done := s.peoples.board.Taken(itemOf(a.ID)); done {
+			return who
+		}
+	}
+	return worklist.User(a.Partner)
+}

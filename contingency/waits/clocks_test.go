@@ -1,0 +1,119 @@
+package waits
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A wait that is dropped, since something joined what it is for, is not on the disk any
+// more when the next fact is, among however many: restored after a crash it would be
+// over too early. One of few that begins is stored at once, one of many with the next.
+func TestWhatIsStoredOfWaits(t *testing.T) {
+	now := time.Minute
+	answer := func(i int) Key { return Key{Kind: Answer, Name: fmt.Sprintf("p%d", i)} }
+	for _, n := range []int{3, 100} {
+		cs := New[struct{}](new(int))
+		for i := range n {
+			cs.Begin(answer(i), 0, now)
+		}
+		ws := cs.ToSave(now, 1)
+		if ws == nil || len(ws.All) != n {
+			t.Fatalf("of %d waits are stored: %v", n, ws)
+		}
+		now += time.Millisecond
+		cs.Drop(answer(1))
+		cs.Begin(answer(1).HandOver(), 0, now)
+		ws = cs.ToSave(now, 1)
+		if ws == nil || slices.ContainsFunc(ws.All, func(w Wait) bool { return w.Key == answer(1) }) {
+			t.Errorf("of %d waits one was dropped, and stays stored: %v", n, ws)
+		}
+		now += time.Millisecond
+		cs.Begin(answer(n), 0, now)
+		if ws = cs.ToSave(now, 1); (ws != nil) != (n <= fewWaits-1) {
+			t.Errorf("one more than %d waits began, and these are stored at once: %v", n, ws)
+		}
+	}
+}
+
+// A clock rests while what it is for does, and goes on from there.
+func TestAClockRests(t *testing.T) {
+	cs, k := New[struct{}](new(int)), Key{Kind: Partition, Name: "p"}
+	for _, at := range []struct {
+		now, want time.Duration
+		running   bool
+	}{
+		{0, 0, true},
+		{3 * time.Second, 3 * time.Second, false},
+		{9 * time.Second, 3 * time.Second, true},
+		{10 * time.Second, 4 * time.Second, true},
+		{8 * time.Second, 3 * time.Second, true}, // a clock that went back counts nothing off
+	} {
+		if got := cs.Run(k, at.running, at.now); got != at.want {
+			t.Errorf("at %s it has run for %s, want %s", at.now, got, at.want)
+		}
+	}
+}
+
+// What was stored goes on after a break: what ran has run meanwhile, what rested has not. What
+// facts may have begin again does so if other facts are here than were looked at.
+func TestWaitsOutliveABreak(t *testing.T) {
+	timeout, resting := Key{Kind: Timeout, Name: "a"}, Key{Kind: Partition, Name: "p"}
+	answer := Key{Kind: Answer, Name: "q"}
+	was := New[struct{}](new(int))
+	was.Run(timeout, true, 0)
+	was.Run(resting, true, 0)
+	was.Run(resting, false, time.Second)
+	was.Begin(answer, 0, 0).Known = 7
+	stored := was.ToSave(10*time.Second, 9)
+	if stored.Known != 7 {
+		t.Errorf("%d facts were looked at, want the 7 of the answer", stored.Known)
+	}
+	for _, x := range []struct {
+		facts int
+		want  map[Key]time.Duration
+	}{
+		{7, map[Key]time.Duration{timeout: 40 * time.Second, resting: time.Second, answer: 40 * time.Second}},
+		{8, map[Key]time.Duration{timeout: 40 * time.Second, resting: time.Second}},
+	} {
+		cs, now := New[struct{}](new(int)), 2*time.Second // of another boot
+		cs.Restore(*stored, 30*time.Second, now, x.facts)
+		if cs.Len() != len(x.want) {
+			t.Errorf("with %d facts there are %d waits, want %d", x.facts, cs.Len(), len(x.want))
+		}
+		for k, want := range x.want {
+			if c := cs.Get(k); c == nil || c.Read(now) != want {
+				t.Errorf("with %d facts the clock of %v is %+v, want %s", x.facts, k, c, want)
+			}
+		}
+		if again := cs.ToSave(now, x.facts); (again != nil) != (x.facts != 7) {
+			t.Errorf("with %d facts is stored at once: %v; what began again must not be over too early", x.facts, again)
+		}
+	}
+}
+
+// Of others only what a pass finds wanted stays; of own tasks what was not ended.
+func TestAPassEndsWhatNobodyWants(t *testing.T) {
+	cs := New[struct{}](new(int))
+	own, wanted, kept, gone := Key{Kind: Timeout, Name: "a"}, Key{Kind: Attempt, Name: "b"},
+		Key{Kind: Answer, Name: "p"}, Key{Kind: Gone, Name: "q"}
+	for _, k := range []Key{own, wanted, kept.HandOver(), gone} {
+		cs.Run(k, true, 0)
+	}
+	cs.Pass()
+	cs.Run(wanted, true, time.Second)
+	cs.Keep(kept)
+	cs.Sweep()
+	for k, stays := range map[Key]bool{own: true, wanted: true, kept.HandOver(): true, gone: false} {
+		if (cs.Get(k) != nil) != stays {
+			t.Errorf("that the wait %v stays is %t", k, !stays)
+		}
+	}
+	if cs.BeginAfter(kept, 0, time.Second); cs.Get(kept.HandOver()) != nil {
+		t.Error("what was handed over is still waited for to be")
+	}
+	if cs.Only(map[Key]bool{}); cs.Get(own) != nil || cs.Get(wanted) == nil {
+		t.Error("only the own ones end that are not wanted")
+	}
+}

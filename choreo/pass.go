@@ -217,6 +217,24 @@ func (m *Machine) Holdings() []Holding {
 	return out
 }
 
+// Begins works out how long it takes until holdings of the instance are expected to be
+// ready: what they wait for takes the time that is expected of it.
+func (m *Machine) Begins() func(Holding) time.Duration {
+	plan := m.state.plan
+	s := plan.Schedule(m.state.ended)
+	return func(h Holding) time.Duration {
+		if h.Partition == "" {
+			return s.Begins(h.Task)
+		}
+		return s.Begins(plan.Partition(h.Partition).Tasks...)
+	}
+}
+
+// ended reports whether nothing more is expected of a task.
+func (s *State) ended(t workflow.TaskName) bool {
+	return !slices.ContainsFunc(s.slotsOf(t), func(sl *Slot) bool { return !sl.State.Done() })
+}
+
 // Took is the flow time of work that a partner held and that has ended: from the
 // first start to the last end of its tasks by that partner, by its clock; 0 if it did
 // none of it.

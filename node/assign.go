@@ -291,7 +291,7 @@ func (p *partners) itself(w choreo.Work) *choreo.Holding {
 	home := w.Plan.Home(w.Tasks[0])
 	for _, h := range p.ledger.holdings(w.Instance) {
 		if h.Partner == p.self && h.Partition == home && home != "" {
-			return &h
+			return &h.Holding
 		}
 	}
 	return &choreo.Holding{Time: partition.Expected(w.Plan.Definition().Task(w.Tasks[0])), Ready: true}

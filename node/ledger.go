@@ -31,9 +31,9 @@ type ledger struct {
 
 	mu      sync.Mutex // guards what follows
 	entries map[workflow.InstanceID]entry
-	own     time.Duration            // of this node's own
-	lots    map[lot]partition.InHand // what mechanisms gave out
-	given   partition.InHand         // of that, to this node
+	own     time.Duration    // of this node's own
+	lots    map[lot]lotSum   // what mechanisms gave out
+	given   partition.InHand // of that, to this node
 	flows   map[workflow.PartnerID]flow
 	open    map[workflow.InstanceID]*before // the instances with changes that are not durable yet
 	told    told                            // what partners were last told
@@ -51,14 +51,51 @@ type change struct{ was, is flow }
 // entry is what one instance adds up to.
 type entry struct {
 	own      time.Duration
-	costs    bool             // its mechanism takes the work off its holder's availability
-	holdings []choreo.Holding // of instances that a mechanism distributes
+	costs    bool      // its mechanism takes the work off its holder's availability
+	holdings []holding // of instances that a mechanism distributes
+}
+
+// holding is a holding with what is expected of it.
+type holding struct {
+	choreo.Holding
+	// begins is, of what is not ready, when it is expected to be (Awake): as it was when this
+	// node first knew of it.
+	begins time.Duration
 }
 
 // lot is work of one kind, given to one partner by one.
 type lot struct {
 	partner, giver workflow.PartnerID
 	kind           partition.Kind // NoKind: it costs no availability
+}
+
+// lotSum is how much work that is.
+type lotSum struct {
+	ready, all time.Duration
+	// begun adds up when what is not ready is expected to be (Awake), in seconds, each
+	// counted once for each second of its time.
+	begun int64
+}
+
+// plus has a holding more, or, with sign -1, less.
+func (s lotSum) plus(h holding, sign int64) lotSum {
+	of := h.InHand()
+	s.ready += time.Duration(sign) * of.Ready
+	s.all += time.Duration(sign) * of.All
+	if !h.Ready {
+		s.begun += sign * int64(inSeconds(h.Time)) * int64(h.begins/time.Second)
+	}
+	return s
+}
+
+// inHand is the work as it is weighed at a moment.
+func (s lotSum) inHand(awake time.Duration) partition.InHand {
+	h := partition.InHand{Ready: s.ready, All: s.all}
+	if later := s.all - s.ready; later > 0 {
+		begins := float64(s.begun) / later.Seconds() * float64(time.Second)
+		h.Wait = max(0, time.Duration(begins)-awake)
+	}
+	return h
 }
 
 // flow is the work that a partner was given last, with its flow time: as long as it
@@ -80,7 +117,7 @@ type told struct {
 func newLedger(self workflow.PartnerID, clock Clock) *ledger {
 	return &ledger{
 		self: self, clock: clock, people: newLoads(), entries: map[workflow.InstanceID]entry{},
-		lots: map[lot]partition.InHand{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{},
+		lots: map[lot]lotSum{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{},
 	}
 }
 
@@ -93,17 +130,23 @@ func (l *ledger) choosing() (end func()) {
 
 // enter brings an instance's work up to date.
 func (l *ledger) enter(m *choreo.Machine) {
-	e := entry{own: m.InHand()}
-	if m.Mechanism() != partition.PlainRule {
-		e.costs, e.holdings = m.Mechanism().Loads(), m.Holdings()
-	}
+	l.enterAs(m, m.Begins)
+}
+
+// enterAs is enter, with what is expected of work that was not known here before.
+func (l *ledger) enterAs(m *choreo.Machine, begins func() func(choreo.Holding) time.Duration) {
 	id := m.Instance()
 	l.people.enter(m)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	e := entry{own: m.InHand()}
+	if m.Mechanism() != partition.PlainRule {
+		e.costs, e.holdings = m.Mechanism().Loads(), l.expect(l.entries[id].holdings, m.Holdings(), begins)
+	}
 	for _, h := range l.entries[id].holdings {
-		if f := l.flows[h.Partner]; f.instance == id && f.work.Same(h) && !slices.ContainsFunc(e.holdings, h.Same) {
-			if f.time = m.Took(h); f.time == 0 { // of a person's task nobody says when it was begun
+		still := func(o holding) bool { return o.Same(h.Holding) }
+		if f := l.flows[h.Partner]; f.instance == id && f.work.Same(h.Holding) && !slices.ContainsFunc(e.holdings, still) {
+			if f.time = m.Took(h.Holding); f.time == 0 { // of a person's task nobody says when it was begun
 				f.time = l.clock.Now().Awake - f.since
 			}
 			l.setFlow(h.Partner, f)
@@ -112,12 +155,69 @@ func (l *ledger) enter(m *choreo.Machine) {
 	l.set(id, e)
 }
 
-// give enters an instance all of whose work was given out just now.
-func (l *ledger) give(m *choreo.Machine) {
-	l.enter(m)
-	for _, h := range l.holdings(m.Instance()) {
-		l.renew(m.Instance(), h)
+// expect says of what is not ready when it is expected to be: of what was known before, as
+// it was then.
+func (l *ledger) expect(
+	known []holding, now []choreo.Holding, begins func() func(choreo.Holding) time.Duration,
+) []holding {
+	out := make([]holding, len(now))
+	for i, h := range now {
+		out[i].Holding = h
 	}
+	if !slices.ContainsFunc(now, func(h choreo.Holding) bool { return !h.Ready }) {
+		return out
+	}
+	type work struct {
+		partner   workflow.PartnerID
+		partition workflow.PartitionName
+		task      workflow.TaskName
+	}
+	was := make(map[work]time.Duration, len(known))
+	for _, h := range known {
+		was[work{h.Partner, h.Partition, h.Task}] = h.begins
+	}
+	awake := l.clock.Now().Awake
+	var wait func(choreo.Holding) time.Duration
+	for i, h := range now {
+		if h.Ready {
+			continue
+		}
+		at, before := was[work{h.Partner, h.Partition, h.Task}]
+		if !before {
+			if wait == nil {
+				wait = begins()
+			}
+			at = awake + wait(h)
+		}
+		out[i].begins = at
+	}
+	return out
+}
+
+// give enters an instance all of whose work was given out just now, by choices that tell
+// when it is expected to be ready.
+func (l *ledger) give(m *choreo.Machine, choices []partition.Choice) {
+	l.enterAs(m, func() func(choreo.Holding) time.Duration {
+		return func(h choreo.Holding) time.Duration {
+			i := slices.IndexFunc(choices, func(c partition.Choice) bool { return c.Partition == h.Partition })
+			if i < 0 {
+				return 0
+			}
+			return choices[i].Begins
+		}
+	})
+	for _, h := range l.holdings(m.Instance()) {
+		l.renew(m.Instance(), h.Holding)
+	}
+}
+
+// ready are holdings of which nothing is expected to begin later.
+func ready(hs []choreo.Holding) []holding {
+	out := make([]holding, len(hs))
+	for i, h := range hs {
+		out[i].Holding = h
+	}
+	return out
 }
 
 // add enters work that was given just now, until the instance is entered again.
@@ -127,7 +227,7 @@ func (l *ledger) add(id workflow.InstanceID, given []choreo.Holding, costs bool)
 	}
 	l.mu.Lock()
 	e := l.entries[id]
-	e.costs, e.holdings = costs, slices.Concat(e.holdings, given)
+	e.costs, e.holdings = costs, slices.Concat(e.holdings, ready(given))
 	l.set(id, e)
 	l.mu.Unlock()
 	for _, h := range given {
@@ -151,7 +251,7 @@ func (l *ledger) snapshot(id workflow.InstanceID) *ledger {
 func (l *ledger) weigh(id workflow.InstanceID, given []choreo.Holding, costs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count(entry{costs: costs, holdings: given}, 1)
+	l.count(entry{costs: costs, holdings: ready(given)}, 1)
 	for _, h := range given {
 		l.flows[h.Partner] = flow{id, h, h.Time, l.clock.Now().Awake}
 	}
@@ -245,23 +345,22 @@ func (l *ledger) set(id workflow.InstanceID, e entry) {
 func (l *ledger) count(e entry, sign time.Duration) {
 	l.own += sign * e.own
 	for _, h := range e.holdings {
-		of := h.InHand()
-		of = partition.InHand{Ready: sign * of.Ready, All: sign * of.All}
 		x := lot{h.Partner, h.Giver, h.Work}
 		if !e.costs {
 			x.kind = partition.NoKind
 		}
-		if l.lots[x] = l.lots[x].Plus(of); l.lots[x] == (partition.InHand{}) {
+		if l.lots[x] = l.lots[x].plus(h, int64(sign)); l.lots[x] == (lotSum{}) {
 			delete(l.lots, x)
 		}
 		if h.Partner == l.self {
-			l.given = l.given.Plus(of)
+			of := h.InHand()
+			l.given.Ready, l.given.All = l.given.Ready+sign*of.Ready, l.given.All+sign*of.All
 		}
 	}
 }
 
 // holdings are what one instance's work is known to be.
-func (l *ledger) holdings(id workflow.InstanceID) []choreo.Holding {
+func (l *ledger) holdings(id workflow.InstanceID) []holding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.entries[id].holdings
@@ -314,9 +413,11 @@ func (l *ledger) inHand(partners []membership.Partner) map[workflow.PartnerID]*w
 			}
 		}
 	}
+	awake := l.clock.Now().Awake
 	l.mu.Lock()
 	known := map[account]partition.InHand{}
-	for x, h := range l.lots {
+	for x, sum := range l.lots {
+		h := sum.inHand(awake)
 		if x.giver == l.self || x.partner == l.self {
 			of(x.partner).add(x.kind, h, h)
 			continue
@@ -326,7 +427,9 @@ func (l *ledger) inHand(partners []membership.Partner) map[workflow.PartnerID]*w
 	}
 	l.mu.Unlock()
 	for a, h := range known {
-		others[a] = partition.InHand{Ready: max(h.Ready, others[a].Ready), All: max(h.All, others[a].All)}
+		others[a] = partition.InHand{
+			Ready: max(h.Ready, others[a].Ready), All: max(h.All, others[a].All), Wait: h.Wait,
+		}
 	}
 	for a, h := range others {
 		of(a.partner).add(a.kind, h, known[a])
@@ -461,10 +564,10 @@ func (l *ledger) say() told {
 // is added up in the last.
 func (l *ledger) work() []membership.Work {
 	by := map[membership.Work]partition.InHand{}
-	for x, h := range l.lots {
+	for x, sum := range l.lots {
 		if x.partner == l.self {
 			key := membership.Work{Giver: shortName(x.giver), Kind: uint32(x.kind)}
-			by[key] = by[key].Plus(h)
+			by[key] = by[key].Plus(partition.InHand{Ready: sum.ready, All: sum.all})
 		}
 	}
 	var out []membership.Work

@@ -27,9 +27,9 @@ func TestClaimsOfOneWeighAtMostAsMuchAsTheOthers(t *testing.T) {
 		out.Record.Partner = p
 		return out
 	}
-	l := newLedger("me", nil)
-	l.count(entry{costs: true, holdings: []choreo.Holding{{Partner: "d", Giver: "me", Work: 2, Time: 10 * time.Hour}}},
-		+1)
+	l := newLedger("me", stoppedClock{})
+	much := choreo.Holding{Partner: "d", Giver: "me", Work: 2, Time: 10 * time.Hour}
+	l.count(entry{costs: true, holdings: []holding{{Holding: much}}}, +1)
 	for _, c := range []struct {
 		liar uint16
 		want time.Duration
@@ -59,7 +59,7 @@ func (n *Node) GivenOut() string {
 	defer l.mu.Unlock()
 	var out []string
 	for x, h := range l.lots {
-		out = append(out, fmt.Sprintf("%s has %s\n", n.people.name(x.partner), h.All))
+		out = append(out, fmt.Sprintf("%s has %s\n", n.people.name(x.partner), h.all))
 	}
 	for p, f := range l.flows {
 		out = append(out, fmt.Sprintf("%s was given %s last: %s\n", n.people.name(p), f.work.Task, f.time))

@@ -177,18 +177,18 @@ func (k *desk) prepare(
 	e *library.Definition, r api.StartRequest, found []datasets.Materialised, uses []choreo.Pin, b *birth,
 ) (*choreo.Machine, []string, error) {
 	defer k.ledger.choosing()()
-	g, annex, notes, err := k.genesis(e, r, found, b)
+	f, notes, err := k.genesis(e, r, found, b)
 	if err != nil {
 		return nil, nil, err
 	}
-	annex.Uses = uses
+	f.annex.Uses = uses
 	self := k.self()
 	self.Credentials = k.people.Credentials()
-	m, err := choreo.Create(self, e.Def, e.Plan, g, annex, choreo.Moment{Wall: k.clock.Now().Wall})
+	m, err := choreo.Create(self, e.Def, e.Plan, f.genesis, f.annex, choreo.Moment{Wall: k.clock.Now().Wall})
 	if err != nil {
 		return nil, nil, api.Judge(api.Invalid, err)
 	}
-	k.ledger.give(m)
+	k.ledger.give(m, f.choices)
 	return m, notes, nil
 }
 
@@ -219,12 +219,19 @@ func (k *desk) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 	}
 }
 
-// genesis works out what a new instance begins with.
+// foundation is what a new instance begins with.
+type foundation struct {
+	genesis *choreo.Genesis
+	annex   *choreo.Annex
+	choices []partition.Choice
+}
+
+// genesis works out what a new instance begins with, and what its user should know.
 func (k *desk) genesis(
 	e *library.Definition, r api.StartRequest, found []datasets.Materialised, b *birth,
-) (*choreo.Genesis, *choreo.Annex, []string, error) {
+) (foundation, []string, error) {
 	if err := k.notYet(e.Def, r); err != nil {
-		return nil, nil, nil, err
+		return foundation{}, nil, err
 	}
 	err := k.mayCreate(e.Def)
 	if err == nil {
@@ -232,28 +239,28 @@ func (k *desk) genesis(
 	}
 	if err != nil {
 		k.count("refused.role", 1)
-		return nil, nil, nil, err
+		return foundation{}, nil, err
 	}
 	input, err := b.inputs(e.Def, r.Input)
 	if err != nil {
-		return nil, nil, nil, err
+		return foundation{}, nil, err
 	}
 	if why := choreo.Rejects(e.Def, input); why != "" {
-		return nil, nil, nil, api.Errorf(api.Refused, "workflow %s is not started: %s", e.Def.Name, why).
+		return foundation{}, nil, api.Errorf(api.Refused, "workflow %s is not started: %s", e.Def.Name, why).
 			WithHint("mutirao workflow show %s has its data: give others with --input NAME=VALUE", e.Def.Name)
 	}
 	pins, err := k.pins(e, r.Assign)
 	if err != nil {
-		return nil, nil, nil, err
+		return foundation{}, nil, err
 	}
 	mechanism, err := partition.MechanismOf(e.Def, r.Mechanism)
 	if err != nil {
-		return nil, nil, nil, api.Errorf(api.Invalid, "--mechanism %v", err)
+		return foundation{}, nil, api.Errorf(api.Invalid, "--mechanism %v", err)
 	}
 	annex := &choreo.Annex{Mechanism: mechanism}
 	notes, err := dates(annex, e.Def, r)
 	if err != nil {
-		return nil, nil, nil, err
+		return foundation{}, nil, err
 	}
 	for _, x := range found {
 		notes = append(notes, x.TakenUp(annex, input))
@@ -261,7 +268,7 @@ func (k *desk) genesis(
 	plan := e.Plan.Without(datasets.Dropped(found))
 	lacking, err := k.performable(plan, r.WaitForRole)
 	if err != nil {
-		return nil, nil, nil, err
+		return foundation{}, nil, err
 	}
 	notes = append(notes, lacking...)
 	s := k.situation(e.Def, mechanism, input)
@@ -269,7 +276,7 @@ func (k *desk) genesis(
 	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(k.random(8)), 0))
 	placed, choices, err := partition.Distribute(plan, s, pins)
 	if err != nil {
-		return nil, nil, nil, api.Judge(api.Refused, err)
+		return foundation{}, nil, api.Judge(api.Refused, err)
 	}
 	g := &choreo.Genesis{
 		Definition: e.Hash, Nonce: [16]byte(k.random(16)), Input: input,
@@ -279,7 +286,7 @@ func (k *desk) genesis(
 	if b != nil {
 		g.Nonce, annex.Parent, g.Responsible, annex.Responsible = b.parent.Nonce(), b.parent, b.responsible, b.decides
 	} else if g.Responsible, annex.Responsible, who, err = k.responsible(e.Def, r); err != nil {
-		return nil, nil, nil, err
+		return foundation{}, nil, err
 	}
 	notes = append(notes, who...)
 	for _, p := range e.Plan.Partitions() {
@@ -291,7 +298,7 @@ func (k *desk) genesis(
 	}
 	var about []string
 	if g.Coordination, g.Succession, about, err = k.coordination(e.Def, r.Coordination, g.Succession); err != nil {
-		return nil, nil, nil, err
+		return foundation{}, nil, err
 	}
 	notes = append(notes, about...)
 	var why []choreo.Why
@@ -300,7 +307,7 @@ func (k *desk) genesis(
 		notes = append(notes, k.goes(c)...)
 	}
 	annex.Why = choreo.Brief(why)
-	return g, annex, notes, nil
+	return foundation{g, annex, choices}, notes, nil
 }
 
 // performable notes which roles of a plan nobody has; an error, unless these may be waited for.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -20,6 +21,9 @@ type Choice struct {
 	Mechanism aptitude.Mechanism
 	// Share of what its partner has to give is what the work takes up until it is finished.
 	Share float64
+	// Begins is how long it takes until the work is expected to be ready, where a mechanism
+	// chose and what its tasks wait for, and the work in hand of those who do that, tell.
+	Begins time.Duration
 	// Assignment are the candidates with their factors, where a mechanism chose.
 	Assignment *aptitude.Assignment
 }

@@ -96,6 +96,7 @@ func Distribute(
 	}
 	a := newAssignment(plan, s)
 	d := newDistributor(plan, s, a.partners)
+	d.schedule = plan.Schedule(func(workflow.TaskName) bool { return false })
 	a.checkPins(pins)
 	var free []*Partition
 	for _, part := range plan.Partitions() {
@@ -189,7 +190,8 @@ type distributor struct {
 	partners   []Partner
 	performers map[workflow.TaskName]string
 	given      []given
-	order      *order // of the tasks; nil: nothing was given that could overlap
+	order      *order    // of the tasks; nil: nothing was given that could overlap
+	schedule   *Schedule // of the instance, if it is about to start
 }
 
 // given is a unit that has been given to a partner just now.
@@ -245,6 +247,9 @@ func (d *distributor) env() workflow.Env {
 // count notes that a partner has been given a unit.
 func (d *distributor) count(g given) {
 	d.given = append(d.given, g)
+	if d.schedule != nil {
+		d.schedule.give(g.unit, d.begins(g.unit)+d.partners[g.partner].faced.backlog)
+	}
 	d.partners[g.partner].LastFlow = g.unit.expected() // as long as it has not ended
 	for _, t := range g.unit.tasks {
 		d.performers[t.Name] = d.partners[g.partner].called()
@@ -254,22 +259,32 @@ func (d *distributor) count(g given) {
 // face works out what a unit finds in its way: of a kind of work in hand, a partner's
 // availability is taken up by its share of the time of all such work, the unit
 // itself included (FilaW). A partner that is given a unit that is ready meets what is
-// ready. One that is ready later meets all that is not finished, and what was given
-// just now of the same instance as far as the two can overlap. It returns the time of
-// the work of each kind, without the unit.
+// ready. One that is ready later meets what is expected to be in hand then (left), and
+// what was given just now of the same instance as far as the two can overlap. It returns
+// the time of the work of each kind, without the unit.
 func (d *distributor) face(u *unit, work Kind) map[Kind]float64 {
-	ready := !u.later
 	queue := make(map[Kind]float64, len(d.s.InHand))
 	for kind, h := range d.s.InHand {
-		queue[kind] = h.facing(ready).Seconds()
+		queue[kind] = h.Ready.Seconds()
+		if u.later {
+			queue[kind] = h.All.Seconds()
+		}
 	}
+	begins := d.begins(u)
 	held := make([]map[Kind]float64, len(d.partners))
 	for i, p := range d.partners {
+		if u.later {
+			held[i], d.partners[i].faced.backlog = p.left(begins)
+			for kind, h := range p.InHand {
+				queue[kind] -= h.All.Seconds() - held[i][kind]
+			}
+			continue
+		}
 		held[i] = make(map[Kind]float64, len(p.InHand))
 		for kind, h := range p.InHand {
-			held[i][kind] = h.facing(ready).Seconds()
+			held[i][kind] = h.Ready.Seconds()
 		}
-		d.partners[i].faced.backlog = p.Backlog.facing(ready)
+		d.partners[i].faced.backlog = p.Backlog.Ready
 	}
 	beside := d.beside(u)
 	for i, g := range d.given {
@@ -317,9 +332,11 @@ func (d *distributor) give(u *unit, work Kind) (Choice, *Refusal) {
 	if r := rested(p); r > 0 {
 		share = as.Load / r
 	}
+	begins := d.begins(u)
 	d.count(given{u, work, i})
 	return Choice{
-		Partner: p.ID, Name: p.String(), Why: why + waiting(p), Mechanism: d.s.Mechanism, Share: share, Assignment: &as,
+		Partner: p.ID, Name: p.String(), Why: why + waiting(p), Mechanism: d.s.Mechanism, Share: share, Begins: begins,
+		Assignment: &as,
 	}, nil
 }
 

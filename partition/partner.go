@@ -62,24 +62,28 @@ const TakesNothing = "takes nothing new on: it is leaving, or its availability i
 type InHand struct {
 	Ready time.Duration // of what can be done now
 	All   time.Duration // of all, with what will be ready later
+	// Wait is how long it takes until the work that is not ready is expected to be: the
+	// mean, weighed by its time. 0 where that is not known.
+	Wait time.Duration
 }
 
 // Plus is both together.
-func (h InHand) Plus(o InHand) InHand { return InHand{h.Ready + o.Ready, h.All + o.All} }
+func (h InHand) Plus(o InHand) InHand {
+	out := InHand{Ready: h.Ready + o.Ready, All: h.All + o.All}
+	if later := out.later().Seconds(); later > 0 {
+		wait := (h.Wait.Seconds()*h.later().Seconds() + o.Wait.Seconds()*o.later().Seconds()) / later
+		out.Wait = time.Duration(wait * float64(time.Second))
+	}
+	return out
+}
 
 // Minus is what is left without o, at least nothing.
 func (h InHand) Minus(o InHand) InHand {
-	return InHand{max(0, h.Ready-o.Ready), max(0, h.All-o.All)}
+	return InHand{max(0, h.Ready-o.Ready), max(0, h.All-o.All), h.Wait}
 }
 
-// facing is what of it a unit finds in its way: what is ready now, of what is
-// ready later all, since by then that may be ready too.
-func (h InHand) facing(ready bool) time.Duration {
-	if ready {
-		return h.Ready
-	}
-	return h.All
-}
+// later is the work that is not ready.
+func (h InHand) later() time.Duration { return max(0, h.All-h.Ready) }
 
 // faced is what a unit finds at a partner.
 type faced struct {

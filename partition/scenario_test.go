@@ -392,6 +392,14 @@ func readPartners(t *testing.T, d *datadriven.TestData) (partners []partition.Pa
 			case "taken":
 				taken := time.Duration(number(d, t, value) * float64(time.Minute))
 				p.InHand = map[partition.Kind]partition.InHand{elsewhere: {Ready: taken, All: taken}}
+			case "later": // of that minute so much, ready after so long
+				much, wait, _ := strings.Cut(value, "@")
+				time, err := workflow.ParseDuration(much)
+				in, err2 := workflow.ParseDuration(wait)
+				if err != nil || err2 != nil {
+					d.Fatalf(t, "later=%s: want TIME@WAIT", value)
+				}
+				p.InHand = map[partition.Kind]partition.InHand{elsewhere: {All: time, Wait: in}}
 			case "backlog":
 				has, err := workflow.ParseDuration(value)
 				if err != nil {

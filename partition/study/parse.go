@@ -99,6 +99,7 @@ var scenarioKeys = []struct {
 	{"compensate-violations", func(p *scenarioParser, n ast.Node) {
 		p.scenario.Compensate = p.boolean(n, "compensate-violations")
 	}},
+	{"shares", (*scenarioParser).takeShares},
 	{"patience", func(p *scenarioParser, n ast.Node) { p.set(&p.scenario.Patience, n, "patience", positive) }},
 	{"rejection", func(p *scenarioParser, n ast.Node) { p.set(&p.scenario.Rejection, n, "rejection", unit) }},
 	{"name", func(p *scenarioParser, n ast.Node) { p.scenario.Name, _ = p.text(n, "name") }},
@@ -200,6 +201,19 @@ func (p *scenarioParser) takeArrivals(n ast.Node) {
 	}
 	if p.scenario.Together, ok = arrivals[way]; !ok {
 		p.fail(n, "write together, or poisson, which is the default", "there are no arrivals %q", way)
+	}
+}
+
+// shareRules are the ways to charge resources for what they have in hand.
+var shareRules = map[string]bool{"kept": false, "renewed": true}
+
+func (p *scenarioParser) takeShares(n ast.Node) {
+	rule, ok := p.text(n, "shares")
+	if !ok {
+		return
+	}
+	if p.scenario.Renewed, ok = shareRules[rule]; !ok {
+		p.fail(n, "write renewed, or kept, which is the default", "there are no shares %q", rule)
 	}
 }
 

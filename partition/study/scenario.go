@@ -34,6 +34,11 @@ type Scenario struct {
 	Patience    float64 // how long Sel-push-pull offers an item before it pushes
 	Rejection   float64 // chance that a resource turns down what it is given
 
+	// Renewed: by the Sel-push family the share of what a resource has in hand is worked out
+	// again for each item that is distributed, one after the other, as live. Else it is
+	// what it was when the item was assigned, as published.
+	Renewed bool
+
 	CriticalPath bool // only the tasks on the costliest path are allocated
 }
 

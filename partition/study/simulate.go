@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -159,9 +160,8 @@ func (sim *simulation) distribute() error {
 		for r := range sim.lists {
 			sim.resources[r].Busy = sim.lists[r].running != nil || len(sim.lists[r].waiting) > 0
 		}
-		queue := aptitude.Queue{Now: sim.now, Waiting: sim.waiting, InHand: sim.inHand}
 		taken := make(map[aptitude.ItemID]bool)
-		for _, a := range aptitude.Allocate(queue, sim.resources, sim.policy, sim.rnd) {
+		for _, a := range sim.allocate() {
 			switch {
 			case a.Err != nil:
 				return a.Err
@@ -177,6 +177,69 @@ func (sim *simulation) distribute() error {
 		sim.waiting = slices.DeleteFunc(sim.waiting, func(it aptitude.Item) bool { return taken[it.ID] })
 	}
 	return nil
+}
+
+// allocate asks the mechanism what becomes of what waits.
+func (sim *simulation) allocate() []aptitude.Assignment {
+	queue := aptitude.Queue{Now: sim.now, Waiting: sim.waiting, InHand: sim.inHand}
+	if !sim.scenario.Renewed || !sim.policy.Mechanism.Loads() {
+		return aptitude.Allocate(queue, sim.resources, sim.policy, sim.rnd)
+	}
+	var out []aptitude.Assignment
+	shares := sim.shares()
+	for _, it := range sim.waiting {
+		queue.Waiting, queue.InHand = []aptitude.Item{it}, shares.all
+		as := aptitude.Allocate(queue, shares.resources(sim, &it), sim.policy, sim.rnd)[0]
+		if as.Resource != "" {
+			shares.all[it.Task] += it.Time
+			shares.held[sim.index[as.Resource]][it.Task] += it.Time
+		}
+		out = append(out, as)
+	}
+	return out
+}
+
+// shares are what is in hand where the shares of what is assigned are worked out again for
+// each item that is distributed, as live distribution does.
+type shares struct {
+	all  map[aptitude.TaskID]float64
+	held []map[aptitude.TaskID]float64 // per resource
+}
+
+func (sim *simulation) shares() shares {
+	s := shares{maps.Clone(sim.inHand), make([]map[aptitude.TaskID]float64, len(sim.lists))}
+	for r, l := range sim.lists {
+		s.held[r] = map[aptitude.TaskID]float64{}
+		jobs := l.waiting
+		if l.running != nil {
+			jobs = append([]*job{l.running}, jobs...)
+		}
+		for _, j := range jobs {
+			s.held[r][j.item.Task] += j.item.Time
+		}
+	}
+	return s
+}
+
+// resources are the resources as they stand before an item.
+func (s shares) resources(sim *simulation, it *aptitude.Item) []aptitude.Resource {
+	out := slices.Clone(sim.resources)
+	for r := range out {
+		taken := 0.0
+		for _, t := range sim.scenario.Tasks { // sums of floats depend on the order
+			has, all := s.held[r][t.Name], s.all[t.Name]
+			if t.Name == it.Task {
+				all += it.Time
+			}
+			if has > 0 {
+				taken += has / all
+			}
+		}
+		out[r].Availability = out[r].Rested * max(0, 1-taken)
+		out[r].Busy = out[r].Busy || len(s.held[r]) > 0
+		out[r].InHand = map[aptitude.TaskID]float64{it.Task: s.held[r][it.Task]}
+	}
+	return out
 }
 
 // wakeAt makes sure that the queue is distributed at that moment; 0: no need.

@@ -266,6 +266,7 @@ func aScenario(t *rapid.T) *Scenario {
 	s := defaults("drawn.yaml")
 	s.Instances, s.Repetitions, s.ResourcesPerRole = rapid.IntRange(1, 6).Draw(t, "instances"), 1, 2
 	s.Together = rapid.Bool().Draw(t, "together")
+	s.Renewed = rapid.Bool().Draw(t, "renewed")
 	s.Rejection = rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "rejection")
 	s.Urgency.Growth = rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "growth")
 	s.DueFactor = rapid.SampledFrom([]float64{0, 2}).Draw(t, "due")

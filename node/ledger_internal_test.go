@@ -139,6 +139,40 @@ func TestADecisionWeighsWhatItGaveOut(t *testing.T) {
 	}
 }
 
+// When work that is not ready is expected to be is estimated once, when this node first knows
+// of it; how long that is grows less with time.
+func TestWhatIsReadyLaterIsExpectedOnce(t *testing.T) {
+	l := newLedger("me", stoppedClock{})
+	later := func(p workflow.PartitionName, time time.Duration) choreo.Holding {
+		return choreo.Holding{Partner: "a", Giver: "me", Work: 2, Time: time, Partition: p}
+	}
+	asked := 0
+	in := map[workflow.PartitionName]time.Duration{"p": 10 * time.Minute, "q": 30 * time.Minute}
+	begins := func() func(choreo.Holding) time.Duration {
+		asked++
+		return func(h choreo.Holding) time.Duration { return in[h.Partition] }
+	}
+	work := []choreo.Holding{later("p", 3*time.Hour), later("q", time.Hour)}
+	known := l.expect(nil, work, begins)
+	l.count(entry{costs: true, holdings: known}, 1)
+	for _, c := range []struct{ awake, want time.Duration }{
+		{0, 15 * time.Minute}, {4 * time.Minute, 11 * time.Minute}, {time.Hour, 0},
+	} {
+		got := l.lots[lot{"a", "me", 2}].inHand(c.awake)
+		if want := (partition.InHand{All: 4 * time.Hour, Wait: c.want}); got != want {
+			t.Errorf("after %s it is %+v, want %+v", c.awake, got, want)
+		}
+	}
+	in["p"] = time.Hour // nobody asks again
+	if again := l.expect(known, work, begins); !slices.Equal(again, known) || asked != 1 {
+		t.Errorf("expected %v, then %v, asked %d times", known, again, asked)
+	}
+	l.count(entry{costs: true, holdings: known}, -1)
+	if len(l.lots) > 0 {
+		t.Errorf("nothing is in hand any more, and there is %v", l.lots)
+	}
+}
+
 type stoppedClock struct{ Clock }
 
 func (stoppedClock) Now() moment.Now { return moment.Now{} }

@@ -129,7 +129,7 @@ func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before b
 		if err := d.mayGrant(i, p.User); err != nil {
 			return Claimed{}, err
 		}
-		if err := d.mayPull(i, p.User); err != nil {
+		if err := d.mayPull(i, p.User, given.Items); err != nil {
 			return Claimed{}, err
 		}
 	}

@@ -53,7 +53,7 @@ func (c claimants) Visible(i worklist.Item) worklist.Sight {
 		return worklist.Sight{}
 	}
 	waiting := d.waiting(a)
-	here, may, err := d.entitled(a, waiting)
+	here, may, err := d.entitled(d.toTake(a), waiting)
 	users := make([]worklist.User, len(may.May))
 	for n, id := range may.May {
 		users[n] = worklist.User(id)
@@ -77,22 +77,33 @@ func (c claimants) Visible(i worklist.Item) worklist.Sight {
 	return sight
 }
 
-// entitled are the people who are here and have the role of an attempt of ours, and who of them may see it.
-func (d *decision) entitled(a *Attempt, waiting partition.Waiting) ([]worklist.User, partition.Sight, error) {
+// toTake is an attempt of ours as work for whoever takes it from a worklist.
+func (d *decision) toTake(a *Attempt) Work {
 	w := d.work([]workflow.TaskName{a.Task.Name}, "")
 	w.Rejected, w.Holder = d.state.rejecters(a), d.self
+	return w
+}
+
+// entitled are the people who are here and have the role of a task of ours, and who of them may see it.
+func (d *decision) entitled(w Work, waiting partition.Waiting) ([]worklist.User, partition.Sight, error) {
 	return d.partners.Entitled(w, waiting)
 }
 
 // mayPull says why somebody does not get an item of a mechanism that pulls, whoever else may see it by now; nil: this
 // one does. Nobody gets what a hard constraint forbids, or what nobody holds this one suited for, but the responsible user,
-// to whom it passed.
-func (d *decision) mayPull(i worklist.Item, u worklist.User) error {
+// to whom it passed. What is asked for with it counts as in hand, in whatever order it is named.
+func (d *decision) mayPull(i worklist.Item, u worklist.User, with []worklist.Item) error {
 	a := d.state.attempts[attemptIDOf(i)]
 	if !a.Task.ByRole() || a.beside() || !d.Mechanism().Pulls() || d.state.forOthers(a) || u == d.state.responsible() {
 		return nil
 	}
-	here, sight, err := d.entitled(a, d.waiting(a))
+	w := d.toTake(a)
+	for _, x := range with {
+		if x != i {
+			w.Performers[d.state.attempts[attemptIDOf(x)].Task.Name] = u
+		}
+	}
+	here, sight, err := d.entitled(w, d.waiting(a))
 	if err != nil || !slices.Contains(here, u) {
 		return err
 	}

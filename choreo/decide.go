@@ -477,7 +477,7 @@ func (m *Machine) Begin(t workflow.TaskName, now Moment, partners Partners) erro
 	case a.start != nil:
 		return fmt.Errorf("%w: %s runs already", ErrNotNow, t)
 	}
-	if err := cmp.Or(d.taken(a), d.state.mayBeginWith(a)); err != nil {
+	if err := cmp.Or(d.taken(a), d.state.mayBeginWith(a), d.mayTakeHere(a)); err != nil {
 		return err
 	}
 	return d.begin(a)
@@ -494,7 +494,7 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 	if a.Task.ByNode() {
 		return fmt.Errorf("%w: %s is %s ends it", ErrNotNow, t, byWhat(a.Task))
 	}
-	if err := cmp.Or(d.taken(a), d.state.mayBeginWith(a)); err != nil {
+	if err := cmp.Or(d.taken(a), d.state.mayBeginWith(a), d.mayTakeHere(a)); err != nil {
 		return err
 	}
 	if !res.Failed {

@@ -119,6 +119,23 @@ func (d *decision) mayPull(i worklist.Item, u worklist.User, with []worklist.Ite
 	return fmt.Errorf("%w: by the workflow you are not suited for %s", ErrNotNow, i.Slot)
 }
 
+// mayTakeHere says why this node's own person does not begin or end an attempt of ours without a worklist; nil: it does.
+// It is as for whoever selects an item: what waits to be taken is for those who see it. What this one has, or has begun,
+// it ends, and what nobody can be given any more as too much was said of it.
+func (d *decision) mayTakeHere(a *Attempt) error {
+	self, i := worklist.User(d.self), itemOf(a.ID)
+	if a.start != nil || d.claimed(a) || !d.partners.HasRole(d.self, a.Task.Role) || d.mayBeSaid(i, MaxClaims) != nil {
+		return nil
+	}
+	if d.state.pulled(a) {
+		if d.state.placeItem(a); !d.state.work().Visible(i, self) {
+			return fmt.Errorf("%w: %s waits to be taken, and is offered to others of its role: wait until it is offered "+
+				"to you, or ask the responsible user", ErrNotNow, a.Task.Name)
+		}
+	}
+	return d.mayPull(i, self, nil)
+}
+
 // reasons says, with the first offer of an item that waits to be taken, how all of its role were weighed; nil: nothing
 // is to be said.
 func (c claimants) reasons(body worklist.Body) *Annex {

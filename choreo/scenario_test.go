@@ -24,6 +24,7 @@ import (
 //	     [data=value…]        initiator is followed by the others by name
 //	     [mechanism=M]        by what its work is distributed
 //	complete P TASK [data=value…]   the task succeeds at P: its job, or a person's word
+//	begin P TASK              a person at P begins it, without a worklist
 //	fail P TASK [reason=…]    the task, or its try, fails at P
 //	reject P TASK [reason=…]  P passes a task that it has not started on, to whom takes names
 //	leave P                   P gives on what it holds and has not begun; says what stays
@@ -116,6 +117,7 @@ func (s *story) commands() map[string]func() string {
 		"start":      s.start,
 		"complete":   func() string { return s.finish(Result{Outputs: s.values(2)}) },
 		"fail":       func() string { return s.finish(Result{Failed: true, Reason: s.arg("reason")}) },
+		"begin":      s.begin,
 		"reject":     s.reject,
 		"leave":      s.leave,
 		"cancel":     s.cancel,
@@ -298,6 +300,17 @@ func (s *story) finish(res Result) string {
 		return "the instance is not known there"
 	}
 	err := n.m.Finish(task, res, s.w.moment(), s.w)
+	s.w.step(n)
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// begin has a person begin a task at its holder.
+func (s *story) begin() string {
+	n := s.node(0)
+	err := n.m.Begin(workflow.TaskName(s.d.CmdArgs[1].Key), s.w.moment(), s.w)
 	s.w.step(n)
 	if err != nil {
 		return err.Error()

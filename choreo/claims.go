@@ -277,8 +277,8 @@ func (s *State) enterClaim(e *entry, c *Claim, body worklist.Body, a *Attempt) {
 	if x, closes := body.(worklist.Close); closes {
 		s.closeItem(e, a, x)
 	}
-	if isOffer(body) && e.fact.Body.Annex != nil && a.weighed == nil {
-		a.weighed = e
+	if isOffer(body) && e.fact.Body.Annex != nil {
+		a.weighed = earlier(a.weighed, e)
 	}
 	if x, passes := body.(worklist.Transfer); passes {
 		s.notePassed(e, a, x)

@@ -92,6 +92,9 @@ func (p *statePrinter) slot(sl *Slot) {
 		p.line("  attempt %s of %s at %s depth=%d stands=%d wrote=%s tries=%d", a.ID, a.Task.Name, a.Partner, a.Depth,
 			a.stands, shortName(a.wrote), a.tries)
 		p.line("    assigned=%s kept=%s %s", shortName(a.assigned), shortName(a.kept), p.course(a))
+		if a.weighed != nil {
+			p.line("    weighed by %s", shortName(a.weighed))
+		}
 		if a.undo != nil {
 			p.line("    compensation of=%s %s", a.success().id.Short(), p.course(a.undo))
 		}

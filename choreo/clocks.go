@@ -165,6 +165,7 @@ func (d *decision) watchSlot(sl *Slot, age time.Duration) (added bool) {
 		case d.state.armed(sl):
 			added = d.triggers(sl, is, age)
 		case a.start != nil || a.mayStart():
+			d.clockUntaken(a, is)
 			added = d.overdue(a, is) || d.overdueJobs(a, is) || d.comeOfAge(a, is, age)
 		}
 	}

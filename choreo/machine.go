@@ -66,6 +66,7 @@ type Machine struct {
 	desk      desk
 	hearing   hearing
 	timed     bool // the definition has time-outs or emergency triggers
+	pulls     bool // tasks of people may wait to be taken
 	undoes    bool // it has compensations
 	endless   bool // of some task it does not say by when it ends
 	peopled   bool // some of its tasks are for people
@@ -209,6 +210,8 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
 	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(),
 		func(p *partition.Partition) bool { return p.Timeout > 0 })
+	m.pulls = m.state.mechanism().Pulls() &&
+		slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.ByRole() })
 	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })
 	m.filed = slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return isFile(&d) })
 	m.dated = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil })

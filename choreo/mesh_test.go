@@ -57,6 +57,7 @@ type node struct {
 	waits   waits.Stored
 	jobs    map[AttemptID]Job
 	wake    time.Duration
+	wrong   time.Duration // by so much its wall clock is ahead
 	aheads  int // how often a peer turned out to be ahead of us on our own chain
 	stopped []AttemptID
 	made    []Made
@@ -120,6 +121,11 @@ func (w *mesh) names() []workflow.PartnerID { return slices.Sorted(maps.Keys(w.n
 
 func (w *mesh) moment() Moment {
 	return Moment{Boot: w.now, Wall: w.momentAt(w.now)}
+}
+
+// momentOf is what the clocks of a node show.
+func (w *mesh) momentOf(n *node) Moment {
+	return Moment{Boot: w.now, Wall: w.momentAt(w.now).Add(n.wrong)}
 }
 
 // momentAt is what all clocks show once the story has gone on for that long.
@@ -243,7 +249,7 @@ func (w *mesh) step(n *node) {
 	if n.m == nil || w.paused[n.id] {
 		return
 	}
-	r := n.m.Decide(w.moment(), w)
+	r := n.m.Decide(w.momentOf(n), w)
 	for _, s := range r.Persist {
 		e := n.m.log.order[s.Place]
 		if e.fact.Chain == n.m.chain && !e.counted && n.m.log.forks == 0 && !w.lies {
@@ -477,7 +483,7 @@ func (w *mesh) reload(n *node) {
 	facts := w.decode(n.disk)
 	m, err := Open(Self{Partner: n.id, Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err == nil {
-		err = m.Resume(facts[1:], true, Break{Waits: n.waits, Now: w.moment()})
+		err = m.Resume(facts[1:], true, Break{Waits: n.waits, Now: w.momentOf(n)})
 	}
 	if err != nil {
 		w.t.Fatalf("%s cannot load its own facts: %v", n.id, err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -30,11 +31,16 @@ func (s *State) mechanism() aptitude.Mechanism {
 // pulled reports whether an attempt is at a person's task that waits to be taken: its holder was not chosen to
 // perform it, and it was not passed to another role.
 func (s *State) pulled(a *Attempt) bool {
-	return a.Task.ByRole() && !a.beside() && s.mechanism().Pulls() && !a.given() && !s.forOthers(a)
+	return s.toBeTaken(a) && !s.forOthers(a)
 }
 
-// given reports whether an attempt is at its holder since a mechanism gave it to that one to perform, or had it keep it:
-// what was passed on as its holder left, or turned it down, is only held there.
+// toBeTaken is pulled, also of what was passed to another role.
+func (s *State) toBeTaken(a *Attempt) bool {
+	return a.Task.ByRole() && !a.beside() && s.mechanism().Pulls() && !a.given()
+}
+
+// given reports whether an attempt is at its holder since a mechanism gave it to that one to perform, or had it keep
+// it: what was passed on as its holder left, or turned it down, is only held there.
 func (a *Attempt) given() bool {
 	x := a.assigned.fact.Body.Annex
 	return a.kept != nil || a.passedOn() && x != nil && x.Offered
@@ -90,8 +96,8 @@ func (d *decision) entitled(w Work, waiting partition.Waiting) ([]worklist.User,
 }
 
 // mayPull says why somebody does not get an item of a mechanism that pulls, whoever else may see it by now; nil: this
-// one does. Nobody gets what a hard constraint forbids, or what nobody holds this one suited for, but the responsible user,
-// to whom it passed. What is asked for with it counts as in hand, in whatever order it is named.
+// one does. Nobody gets what a hard constraint forbids, or what nobody holds this one suited for, but the responsible
+// user, to whom it passed. What is asked for with it counts as in hand, in whatever order it is named.
 func (d *decision) mayPull(i worklist.Item, u worklist.User, with []worklist.Item) error {
 	a := d.state.attempts[attemptIDOf(i)]
 	if !a.Task.ByRole() || a.beside() || !d.Mechanism().Pulls() || d.state.forOthers(a) || u == d.state.responsible() {
@@ -119,9 +125,9 @@ func (d *decision) mayPull(i worklist.Item, u worklist.User, with []worklist.Ite
 	return fmt.Errorf("%w: by the workflow you are not suited for %s", ErrNotNow, i.Slot)
 }
 
-// mayTakeHere says why this node's own person does not begin or end an attempt of ours without a worklist; nil: it does.
-// It is as for whoever selects an item: what waits to be taken is for those who see it. What this one has, or has begun,
-// it ends, and what nobody can be given any more as too much was said of it.
+// mayTakeHere says why this node's own person does not begin or end an attempt of ours without a worklist; nil: it
+// does. It is as for whoever selects an item: what waits to be taken is for those who see it. What this one has, or
+// has begun, it ends, and what nobody can be given any more as too much was said of it.
 func (d *decision) mayTakeHere(a *Attempt) error {
 	self, i := worklist.User(d.self), itemOf(a.ID)
 	if a.start != nil || d.claimed(a) || !d.partners.HasRole(d.self, a.Task.Role) || d.mayBeSaid(i, MaxClaims) != nil {
@@ -165,7 +171,7 @@ func (d *decision) sayUnseen(a *Attempt) {
 func (o outlook) waiting(a *Attempt) partition.Waiting {
 	w := partition.Waiting{}
 	w.Offered, _ = o.offeredFor(a)
-	w.For = max(o.noticedFor(a)+a.waitedBefore(), w.Offered)
+	w.For = max(o.untakenFor(a), w.Offered)
 	ends := func(left time.Duration, runs bool) {
 		if runs && (!w.Ends || left < w.Left) {
 			w.Left, w.Ends = max(left, 0), true
@@ -174,24 +180,53 @@ func (o outlook) waiting(a *Attempt) partition.Waiting {
 	ends(o.timeoutLeft(a))
 	if a.noticed != 0 {
 		due, _ := o.state.dueOf(a)
-		ends(due.Left(a.noticed, worklist.Moment{Boot: o.now.Boot, Wall: o.now.Wall}))
+		ends(due.Left(o.now.Boot-w.For, worklist.Moment{Boot: o.now.Boot, Wall: o.now.Wall}))
 	}
 	return w
 }
 
-// offeredFor is for how long an attempt of ours has been offered to somebody, also across a restart; false: it was not.
+func untaken(a *Attempt) waits.Key      { return waits.Key{Kind: waits.Untaken, Name: a.ID.String()} }
+func offeredSince(a *Attempt) waits.Key { return waits.Key{Kind: waits.Offered, Name: a.ID.String()} }
+
+// clockUntaken counts for how long an attempt of ours can be taken, and is offered, as far as its mechanism goes by
+// that, whether or not somebody has it meanwhile. A restart of this node goes on from there, whatever its wall clock
+// says.
+func (d *decision) clockUntaken(a *Attempt, of *slotClocks) {
+	if a.start != nil || !d.state.toBeTaken(a) {
+		return
+	}
+	if rules := d.state.def.Distribution; rules.Relax || rules.UrgencyGrowth > 0 {
+		of.keys = append(of.keys, untaken(a))
+		d.clocks.RunFrom(d.untakenFor(a), untaken(a), true, d.now.Boot)
+	}
+	if since, offered := d.offeredFor(a); offered && d.state.mechanism() == aptitude.SelPushPull {
+		d.runs(offeredSince(a), since, partition.PatienceOf(d.state.def), of)
+	}
+}
+
+// untakenFor is for how long an attempt of ours can be taken.
+func (o outlook) untakenFor(a *Attempt) time.Duration {
+	if c := o.clocks.Get(untaken(a)); c != nil {
+		return c.Read(o.now.Boot)
+	}
+	return o.noticedFor(a) + a.waitedBefore()
+}
+
+// offeredFor is for how long an attempt of ours has been offered to somebody, by whatever policy; false: it was not.
 // Once this node has made all offers that it may, what is ready is for all.
 func (o outlook) offeredFor(a *Attempt) (time.Duration, bool) {
-	if o.state.peoples.board == nil {
+	board := o.state.peoples.board
+	if board == nil {
 		return 0, false
 	}
-	switch at, offered := o.state.peoples.board.OfferedAt(itemOf(a.ID)); {
-	case offered && at == 0: // since when is said next
-		return 0, true
+	offered := board.WasOffered(itemOf(a.ID))
+	switch c := o.clocks.Get(offeredSince(a)); {
+	case c != nil:
+		return c.Read(o.now.Boot), true
 	case offered:
-		return max(0, o.now.Boot-at), true
+		return 0, true
 	}
-	return o.noticedFor(a), o.state.peoples.board.Spent(o.self)
+	return o.noticedFor(a), board.Spent(o.self)
 }
 
 // awaitsTaker reports whether an attempt here waits to be taken, so that no performer is sought for it; until, in how

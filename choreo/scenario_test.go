@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -34,6 +35,7 @@ import (
 //	stabilize [work]          delivers until there is nothing left; work: jobs end well, too
 //	meet P P                  the two connect and compare what they have
 //	crash P [window]          P dies and starts again with what it had persisted
+//	wrong P D                 the wall clock of P is ahead by D from now on, or behind if D is negative
 //	die P, rise P             P dies, and starts again later
 //	backup P, restore P [incarnation=N]   copies P's disk; puts the copy back
 //	lose-disk P incarnation=N P starts with an empty disk
@@ -126,6 +128,7 @@ func (s *story) commands() map[string]func() string {
 		"stabilize":  func() string { s.w.stabilize(s.d.HasArg("work")); return "" },
 		"meet":       func() string { s.w.meet(s.who(0), s.who(1)); return "" },
 		"crash":      func() string { s.w.crash(s.node(0)); return "" },
+		"wrong":      s.wrong,
 		"die":        s.die,
 		"rise":       func() string { s.w.paused[s.who(0)] = false; s.w.reload(s.node(0)); return "" },
 		"backup":     func() string { s.backups[s.who(0)] = s.node(0).backup(); return "" },
@@ -432,6 +435,15 @@ func (s *story) mail(do func(letter)) string {
 
 func (s *story) die() string {
 	s.w.die(s.node(0))
+	return ""
+}
+
+func (s *story) wrong() string {
+	d, err := time.ParseDuration(s.d.CmdArgs[1].Key)
+	if err != nil {
+		s.d.Fatalf(s.t, "%v", err)
+	}
+	s.node(0).wrong = d
 	return ""
 }
 

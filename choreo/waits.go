@@ -19,6 +19,9 @@ import (
 //	timeout         own task   from ready, until it ends                      the holder's verdict, final
 //	partition       own        while one of its tasks is ready or running,    the holder's verdict, final
 //	                           here or where it passed it on                  (presumed of what it passed on)
+//	untaken         own task   from when somebody may take it, or from when   nothing; more see it, or the task
+//	and offered                it was first offered, until it ends, while     is given to somebody (pulling.go)
+//	                           a mechanism that pulls goes by that
 //	trigger         own task   from when a predecessor is known to be ready,  its rule counts as true
 //	                           at the latest from the worst case
 //	answer          another's  from when all that it waits for is known to    the guardian's verdict,
@@ -183,7 +186,7 @@ func (d *decision) watch() (added bool) {
 	if goesOn && d.timed {
 		age = c.Run(waits.Key{Kind: waits.WorstCase}, true, d.now.Boot)
 	}
-	if d.watchSlots(age, goesOn && d.timed) {
+	if d.watchSlots(age, (d.timed || d.pulls) && (running || d.goesOn())) {
 		return true
 	}
 	if !all {
@@ -221,7 +224,7 @@ func (s *State) armed(sl *Slot) bool {
 // carefree reports whether there is nothing to watch: no time-outs, no
 // contingencies, and nobody with work is gone.
 func (o outlook) carefree() bool {
-	if o.timed || o.state.contested || o.clocks.Len() > 0 || o.Waiting() {
+	if o.timed || o.state.contested || o.clocks.LenOthers() > 0 || o.Waiting() {
 		return false
 	}
 	for p := range o.look().unjudged {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -170,14 +169,10 @@ func (b *Board) Visible(i Item, u User) bool {
 	return it.visible(b, u)
 }
 
-// OfferedAt is when (Boot) an item was first offered to somebody under the policy that there is; 0: just now. False: it
-// was not.
-func (b *Board) OfferedAt(i Item) (at time.Duration, offered bool) {
+// WasOffered reports whether an item was offered to anybody, by whatever policy.
+func (b *Board) WasOffered(i Item) bool {
 	it := b.items[i]
-	if it == nil || it.offer.IsZero() || it.under != b.policyFact() {
-		return 0, false
-	}
-	return b.heard[it.offer], true
+	return it != nil && it.offered
 }
 
 // Offered are those to whom an item is offered by name, sorted; to all: it is for all who have its role.

@@ -16,27 +16,28 @@ type item struct {
 
 	// What follows from the facts:
 
-	role   workflow.RoleName // who may do it since it was passed to another role; empty: as the task says
-	under  ID                // the change of policy under which it is offered; zero: by the terms
-	offer  ID                // the first offer under it
-	all    bool              // offered to all of the role
-	to     map[User]bool     // offered to these
-	holds  []*Hold
-	open   *Hold // the one that counts
-	works  []*work
-	ends   []*End // of this round, those that may count
-	due    *Due   // in place of the task's
-	goes   bool   // somebody who may has said that it goes on beyond the deadline there is
-	orders []*Fact
-	used   map[ID]bool // orders that were carried out
-	passed bool        // it passed to the responsible user as the deadline that it has now was near
-	dueTo  bool        // it did so at whatever deadline: that user may do it
-	rounds int         // how often it was reopened
-	prior  map[ID]*Fact
-	units  unitsFor      // when units were last counted
-	counts counted       // what it adds to loads
-	cannot map[ID]bool   // orders that cannot be carried out as it stands
-	wake   time.Duration // when Decide wants to look at it (Boot); 0: never
+	role    workflow.RoleName // who may do it since it was passed to another role; empty: as the task says
+	under   ID                // the change of policy under which it is offered; zero: by the terms
+	offer   ID                // the first offer under it
+	all     bool              // offered to all of the role
+	offered bool              // to anybody, by whatever policy
+	to      map[User]bool     // offered to these
+	holds   []*Hold
+	open    *Hold // the one that counts
+	works   []*work
+	ends    []*End // of this round, those that may count
+	due     *Due   // in place of the task's
+	goes    bool   // somebody who may has said that it goes on beyond the deadline there is
+	orders  []*Fact
+	used    map[ID]bool // orders that were carried out
+	passed  bool        // it passed to the responsible user as the deadline that it has now was near
+	dueTo   bool        // it did so at whatever deadline: that user may do it
+	rounds  int         // how often it was reopened
+	prior   map[ID]*Fact
+	units   unitsFor      // when units were last counted
+	counts  counted       // what it adds to loads
+	cannot  map[ID]bool   // orders that cannot be carried out as it stands
+	wake    time.Duration // when Decide wants to look at it (Boot); 0: never
 }
 
 // Hold is what a grant, and those that extend it, give a user.
@@ -83,7 +84,7 @@ func (it *item) clear() {
 	it.refused, it.to, it.used, it.prior = map[ID]string{}, map[User]bool{}, map[ID]bool{}, map[ID]*Fact{}
 	it.role, it.under, it.offer, it.all, it.holds, it.open, it.works, it.ends = "", ID{}, ID{}, false, nil, nil, nil,
 		nil
-	it.due, it.orders, it.goes, it.passed, it.dueTo, it.rounds = nil, nil, false, false, false, 0
+	it.due, it.orders, it.goes, it.passed, it.dueTo, it.rounds, it.offered = nil, nil, false, false, false, 0, false
 }
 
 // add takes a fact in. What comes last in the order of facts, as nearly all do, is read on

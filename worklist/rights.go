@@ -30,7 +30,7 @@ func (x Offer) enter(b *Board, it *item, f *Fact) (why string) {
 	if x.Under != it.under || len(it.to) == 0 && !it.all { // the policy changed: they are offered to others
 		it.all, it.to, it.under, it.offer = false, map[User]bool{}, x.Under, f.ID
 	}
-	it.all = it.all || x.All
+	it.all, it.offered = it.all || x.All, true
 	for _, u := range x.To {
 		it.to[u] = true
 	}

@@ -32,13 +32,16 @@ const (
 
 	Readiness Kind = 12 // as Attempt, where it is not known that it is ready
 	Taken     Kind = 13 // since another took an attempt that it was given later
+
+	Untaken Kind = 14 // since an attempt of our own could be taken by somebody
+	Offered Kind = 15 // since it was first offered to anybody
 )
 
 // ofFacts reports whether facts that come later may have such a wait begin again.
 func (k Kind) ofFacts() bool { return k == Answer || k == AnswerOver || k == AttemptOver }
 
 // own reports whether such a wait is for a task of our own, of which there may be thousands.
-func (k Kind) own() bool { return k == Timeout || k == Trigger }
+func (k Kind) own() bool { return k == Timeout || k == Trigger || k == Untaken || k == Offered }
 
 // Key names a wait: by attempt, partition or partner.
 type Key struct {

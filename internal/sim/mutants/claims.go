@@ -189,7 +189,7 @@ var ofClaims = []mutant{
 	{name: "pulled-drawn", what: "a performer is drawn for what waits to be taken", patches: []patch{{
 		"choreo/perform.go", `o.state.forOthers(a) || waits:`, `o.state.forOthers(a) || waits && a.Slot == nil:`}}},
 	{name: "pulled-after-given", what: "what was given to a partner still waits to be taken by the apt", patches: []patch{{
-		"choreo/pulling.go", `s.mechanism().Pulls() && !a.given() &&`, `s.mechanism().Pulls() &&`}}},
+		"choreo/pulling.go", `s.mechanism().Pulls() && !a.given()`, `s.mechanism().Pulls()`}}},
 	{name: "pulled-for-ever", what: "the patience of Sel-push-pull has no end", patches: []patch{{
 		"choreo/pulling.go", `	return offered < patience,`, `	return offered < patience || a.Slot != nil,`}}},
 }

@@ -30,6 +30,8 @@ type Work struct {
 	// Holder is, of a person's task that can begin, the partner that holds it and seeks
 	// somebody who has its role and can be reached now; empty: other work.
 	Holder workflow.PartnerID
+	// CanWait: it waits on at its holder where nobody is found.
+	CanWait bool
 	Data   map[workflow.DataName]workflow.Value
 	// Performers are, by task, who performs or performed it as far as is known: the person
 	// who took it from a worklist, or else the partner that does it or was chosen to.

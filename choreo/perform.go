@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -60,7 +61,7 @@ func (d *decision) offer(a *Attempt) (added bool) {
 		return false
 	}
 	w := d.work([]workflow.TaskName{t}, "")
-	w.Rejected, w.Holder = d.state.rejecters(a), d.self
+	w.Rejected, w.Holder, w.CanWait = d.state.rejecters(a), d.self, true
 	if !d.partners.HasRole(d.self, a.Task.Role) {
 		w.Rejected = append(w.Rejected, d.self)
 	}
@@ -68,6 +69,9 @@ func (d *decision) offer(a *Attempt) (added bool) {
 	switch {
 	case err != nil:
 		d.nobody[a.ID] = "it waits for somebody to perform it: " + clip(err.Error())
+		if w.Mechanism == aptitude.SelPushPull { // somebody may have less in hand by then, who is not heard of for that
+			d.out.wake(d.now.Boot + weighLatest)
+		}
 		return false
 	case c.Partner == d.self && w.Mechanism == partition.PlainRule:
 		d.keeps[a.ID] = true

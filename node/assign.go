@@ -260,7 +260,7 @@ func (p *partners) choose(w choreo.Work) (partition.Choice, error) {
 	all, inHand := p.candidates(w.Plan.Definition(), w.Mechanism, p.itself(w))
 	s := partition.Situation{
 		Self: p.self, Mechanism: w.Mechanism, InHand: inHand, Data: w.Data, Instance: w.Instance.String(),
-		Performers: p.performers(w), Rejected: w.Rejected, Rand: w.Rand(),
+		Performers: p.performers(w), Rejected: w.Rejected, CanWait: w.CanWait, Rand: w.Rand(),
 	}
 	find := func() (partition.Choice, error) {
 		if w.Holder != "" {

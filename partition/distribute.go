@@ -58,6 +58,9 @@ type Situation struct {
 	Awaited []workflow.RoleName
 	// Rejected have turned the work down.
 	Rejected []workflow.PartnerID
+	// CanWait: nobody has to take the work now. What Sel-push-pull has offered waits on for whoever takes it from a
+	// worklist where nobody has availability left.
+	CanWait bool
 	// Rand decides which partner is first where several are.
 	Rand *rand.Rand
 
@@ -414,12 +417,18 @@ func (d *distributor) allocate(
 	}
 	if !d.leastInHand(&as) {
 		as.Err = errAbsent
+		if slices.ContainsFunc(as.Candidates, func(c aptitude.Candidate) bool { return c.Verdict == aptitude.NoCapacity }) {
+			as.Err = errFull
+		}
 		return as, ""
 	}
 	return as, fmt.Sprintf("nobody is free for %s; it has the least work in hand of those entitled", d.s.Mechanism)
 }
 
-var errAbsent = errors.New("all who are suited are absent")
+var (
+	errAbsent = errors.New("all who are suited are absent")
+	errFull   = errors.New("nobody who is suited has availability left")
+)
 
 // leastInHand chooses for an item that would wait; false when nobody is there.
 func (d *distributor) leastInHand(as *aptitude.Assignment) bool {
@@ -434,7 +443,8 @@ func (d *distributor) leastInHand(as *aptitude.Assignment) bool {
 	var best []*aptitude.Candidate
 	for i := range as.Candidates {
 		c := &as.Candidates[i]
-		if !entitled(c.Verdict) {
+		full := d.s.CanWait && d.s.Mechanism == aptitude.SelPushPull && c.Availability < 1e-9
+		if !entitled(c.Verdict) || full {
 			continue
 		}
 		order := -1
@@ -470,6 +480,11 @@ func (d *distributor) refusal(u *unit, err error) Refusal {
 	}
 	var nobody *aptitude.NobodyError
 	switch {
+	case errors.Is(err, errFull):
+		return Refusal{
+			Why:    fmt.Sprintf("%s: %v", u.name, err),
+			Change: "it goes to the first that has, and whoever is suited may take it from the worklist",
+		}
 	case !errors.As(err, &nobody):
 		return Refusal{
 			Why:    fmt.Sprintf("%s: %v", u.name, err),

@@ -32,7 +32,7 @@ import (
 //	assign-tasks tasks=(A,B)   prints who takes the tasks together
 //	distribute mechanism=M [rejected=ID] [P=ID]…   prints who takes what, and why
 //	distribute-tasks mechanism=M tasks=(A,B)       likewise of tasks
-//	find-performer mechanism=M|plain tasks=(A) [self=ID] [rejected=ID]   likewise of a person's task that is ready at self
+//	find-performer mechanism=M|plain tasks=(A) [self=ID] [rejected=ID] [can-wait]   likewise of a person's task that is ready at self
 //	entitled mechanism=M task=A [for=D] [left=D]   prints who sees a person's task that was offered for so long, with so much left
 //
 // Run with -rewrite to record, and review the difference.
@@ -315,6 +315,8 @@ func (s *scenario) situation(
 			st.Self = workflow.PartnerID(arg.Vals[0])
 		case "rejected":
 			st.Rejected = append(st.Rejected, workflow.PartnerID(arg.Vals[0]))
+		case "can-wait":
+			st.CanWait = true
 		case "tasks", "task", "for", "left":
 		default:
 			pins[workflow.PartitionName(arg.Key)] = workflow.PartnerID(arg.Vals[0])

@@ -399,8 +399,8 @@ func (p *partners) performers(w choreo.Work) map[workflow.TaskName]string {
 }
 
 // worker is a person as assignment by a mechanism sees a partner. A partner is what it says of itself. A user has what
-// the nodes have at which the user works, and is as available as can be. What they have taken counts for neither, as in
-// the study: whoever is entitled sees an item, busy or not.
+// the nodes have at which the user works, but for those that are gone, and is as available as can be. What they have
+// taken counts for neither, as in the study: whoever is entitled sees an item, busy or not.
 func (p *partners) worker(who worklist.Person, def *workflow.Definition) partition.Partner {
 	id, err := users.ParseID(string(who.User))
 	if err != nil {
@@ -414,7 +414,10 @@ func (p *partners) worker(who worklist.Person, def *workflow.Definition) partiti
 	}
 	if u, err := p.users.User(id, p.clock.Now().Wall); err == nil {
 		for _, at := range nodesOf(u) {
-			x, _ := p.Get(at)
+			x, known := p.Get(at)
+			if !known || x.State.Gone() {
+				continue
+			}
 			out.Capabilities = append(out.Capabilities, x.Record.Capabilities...)
 			out.Applications = append(out.Applications, x.Record.Applications...)
 		}

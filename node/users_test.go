@@ -266,6 +266,48 @@ func TestUsersOfAnEvictedPartner(t *testing.T) {
 	})
 }
 
+// A user has the capabilities of the nodes at which the user works, and none of those that have left for good, though
+// the user's key is still there.
+func TestAUserHasNothingOfNodesThatAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.profile("two", api.ProfileChange{Capabilities: &[]string{"boat"}})
+		if err := tm.signIn("two", tm.addUser("one", "bia", "crew")); err != nil {
+			t.Fatal(err)
+		}
+		link, err := tm.p["two"].node.LinkUser(t.Context(), "bia", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.signIn("three", link.Token); err != nil {
+			t.Fatal(err)
+		}
+		tm.add("one", `
+workflow: crossing
+distribution: {mechanism: Typical}
+tasks:
+  row: {type: manual, role: crew, suitability: {boat: 1}}
+`)
+		pass(time.Second)
+		offered := func() []string {
+			id := tm.begin("one", "crossing", map[string]string{"main": "one"})
+			pass(time.Second)
+			return tm.show("one", id).Tasks[0].OfferedTo
+		}
+		if to := offered(); !slices.Equal(to, []string{"bia"}) {
+			t.Fatalf("while the node with the boat is here it is offered to %v", to)
+		}
+		if _, err := tm.leaveNode("two", true); err != nil {
+			t.Fatal(err)
+		}
+		tm.p["two"].gone()
+		pass(time.Minute)
+		if to := offered(); len(to) > 0 {
+			t.Errorf("when it has left for good it is offered to %v", to)
+		}
+	})
+}
+
 // A member that is no administrator and sends records about users gets none in; what it
 // sends is counted, and people see of whom.
 func TestAMemberCannotMakeUsers(t *testing.T) {

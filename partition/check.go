@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -14,30 +15,36 @@ import (
 // means it. What cannot work at all is refused by workflow.Parse, or by Assign
 // when the partners are known.
 type Warning struct {
-	Partition workflow.PartitionName // empty: it is about a task, wherever that is
-	Task      workflow.TaskName      // empty: it is about the whole partition
-	Key       string                 // of the task or, without one, of the partition; empty: none
+	Partition workflow.PartitionName // empty: it is about a task, wherever that is, or about the distribution
+	Task      workflow.TaskName      // empty: it is about the whole partition, or about the distribution
+	Key       string                 // of the task, of the partition or of the distribution; empty: none
 	Message   string
 	Hint      string // what to do about it
 }
 
 // What says what it is about, and what that is.
 func (w Warning) What() string {
-	if w.Partition == "" {
+	switch {
+	case w.OfDistribution():
+		return fmt.Sprintf("distribution: %s", w.Message)
+	case w.Partition == "":
 		return fmt.Sprintf("task %s: %s", w.Task, w.Message)
 	}
 	return fmt.Sprintf("partition %s: %s", w.Partition, w.Message)
 }
+
+// OfDistribution reports whether it is about what the definition says of how work is distributed.
+func (w Warning) OfDistribution() bool { return w.Partition == "" && w.Task == "" }
 
 func (w Warning) String() string { return fmt.Sprintf("%s (%s)", w.What(), w.Hint) }
 
 // keyOnFailure is the key of a task under which its contingency stands.
 const keyOnFailure = "on-failure"
 
-// Check looks at the cut of a plan. Its warnings come partition by partition,
-// by name, and within one in rule order.
+// Check looks at how the work of a plan is distributed, and at its cut. The warnings about the cut come partition
+// by partition, by name, and within one in rule order.
 func Check(p *Plan) []Warning {
-	var out []Warning
+	out := checkDistribution(p.def)
 	related := p.graph.components()
 	critical, known := p.criticalPaths(true)
 	for at, part := range p.partitions {
@@ -51,6 +58,39 @@ func Check(p *Plan) []Warning {
 			out = append(out, p.checkContingency(part, i)...)
 			out = append(out, p.checkInFlow(part, i)...)
 			out = append(out, p.checkStandIn(part, i)...)
+		}
+	}
+	return out
+}
+
+// checkDistribution finds what a definition says of tasks that wait to be taken, and its mechanism does not ask.
+func checkDistribution(def *workflow.Definition) (out []Warning) {
+	m, err := MechanismOf(def, "")
+	if err != nil {
+		return nil // it has been refused
+	}
+	by := "by " + string(m)
+	switch {
+	case m == PlainRule:
+		by = "without a mechanism"
+	case def.Distribution.Mechanism == "":
+		by += ", which this definition has as it names no mechanism"
+	}
+	d := def.Distribution
+	relaxed := []aptitude.Mechanism{aptitude.Typical, aptitude.Receptive, aptitude.Selective, aptitude.SelPushPull}
+	for _, x := range []struct {
+		key    string
+		has    bool
+		usedBy []aptitude.Mechanism
+	}{
+		{"patience", d.Patience > 0, []aptitude.Mechanism{aptitude.SelPushPull}},
+		{"relax", d.Relax, relaxed},
+		{"urgency-growth", d.UrgencyGrowth > 0, relaxed},
+	} {
+		if x.has && !slices.Contains(x.usedBy, m) {
+			out = append(out, Warning{Key: x.key,
+				Message: fmt.Sprintf("%s does nothing %s: it is for %s", x.key, by, joined(x.usedBy, ", ")),
+				Hint:    "leave it out, or choose such a mechanism, here or with mutirao start --mechanism"})
 		}
 	}
 	return out

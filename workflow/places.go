@@ -1,6 +1,6 @@
 package workflow
 
-// Places say where in a text tasks and partitions stand.
+// Places say where in a text tasks, partitions and the keys of distribution stand.
 type Places struct{ r *reader }
 
 // PlacesIn are the places in a text that has no mistakes. shared are the pieces that it may take.
@@ -29,6 +29,9 @@ func (p Places) Partition(name PartitionName, key string) (line, col int) {
 	}
 	return 1, 1
 }
+
+// Distribution is Task of what the text says of distribution.
+func (p Places) Distribution(key string) (line, col int) { return p.of(&p.r.def.Distribution, key) }
 
 func (p Places) of(thing any, key string) (line, col int) {
 	n := p.r.where(thing, key)

@@ -83,12 +83,17 @@ func (r *checked) warn(m mistake) {
 	r.warnings = append(r.warnings, m)
 }
 
-// cuts takes warnings about partitions and who takes them.
+// cuts takes warnings about partitions, who takes them, and how they are distributed.
 func (r *checked) cuts(file string, in workflow.Places, list []partition.Warning) {
 	for _, w := range list {
 		m := mistake{File: file, Message: w.What(), Hint: w.Hint}
-		if m.Line, m.Col = in.Partition(w.Partition, w.Key); w.Task != "" {
+		switch {
+		case w.OfDistribution():
+			m.Line, m.Col = in.Distribution(w.Key)
+		case w.Task != "":
 			m.Line, m.Col = in.Task(w.Task, w.Key)
+		default:
+			m.Line, m.Col = in.Partition(w.Partition, w.Key)
 		}
 		r.warn(m)
 	}

@@ -320,6 +320,9 @@ type Result struct {
 	Outputs map[workflow.DataName]workflow.Value
 	Failed  bool
 	Reason  string
+	// Lost: it could not run, as nobody has the content of a file any more that its task reads. It has
+	// failed, and no other try can help.
+	Lost bool
 }
 
 // TaskEnded records how a try that Effects.Start asked for ended. A result that
@@ -377,6 +380,9 @@ func (d *decision) record(a *Attempt, try int, res Result) {
 		if _, err := d.append(Body{Success: &Success{Attempt: a.ID, Try: try, Outputs: outputs}}); err != nil {
 			d.fail(a, CauseReported, "its result cannot be recorded: "+err.Error())
 		}
+		return
+	case res.Lost && d.state.mayMiss(a, d.self):
+		d.fail(a, CauseLost, res.Reason)
 		return
 	case try <= a.Task.Retries.Times && a.Task.ByNode():
 		if _, err := d.append(Body{TryFailed: &TryFailed{Attempt: a.ID, Try: try, Reason: clip(res.Reason)}}); err == nil {

@@ -217,6 +217,8 @@ const (
 	CauseTimeout  Cause = "timeout"
 	CauseExpired  Cause = "expired" // its holder did not re-validate within its connectionTime
 	CauseEvicted  Cause = "evicted"
+	// CauseLost: nobody has the content of a file any more that its task reads, as its holder says.
+	CauseLost Cause = "lost"
 )
 
 // Action is what a verdict does to one slot (docs/systems.md, Failure).

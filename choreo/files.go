@@ -114,6 +114,24 @@ func (r *beingRead) count(t *workflow.Task, by int, decls map[workflow.DataName]
 	}
 }
 
+// mayMiss reports whether a partner may say of an attempt that the content of a file is lost that its task
+// reads. Only its holder asks for that content; what others think of it is nobody's proof.
+func (s *State) mayMiss(a *Attempt, author workflow.PartnerID) bool {
+	return a.Partner == author &&
+		slices.ContainsFunc(a.Task.In, func(n workflow.DataName) bool { return isFile(s.decls[n]) })
+}
+
+// missing is the incident that the content of a file is lost for good which an attempt was to read.
+func (a *Attempt) missing() (IncidentView, bool) {
+	for _, r := range a.rulings {
+		if v := r.at.fact.Body.Verdict; v.Cause == CauseLost && !r.void {
+			what := string(a.Task.Name) + ": " + reasonOf(v)
+			return IncidentView{At: r.at.fact.At, Task: a.Task.Name, Who: a.Partner, What: what}, true
+		}
+	}
+	return IncidentView{}, false
+}
+
 func isFile(d *workflow.DataDecl) bool { return d != nil && d.Type == workflow.TypeFile }
 
 // FilesToRead are the files that tasks read which can begin or run with this partner, in the
@@ -131,6 +149,17 @@ func (m *Machine) FilesToRead() []Reading {
 		}
 	}
 	return r.files
+}
+
+// PeopleRead are the people's tasks that can begin or run with this partner and read a data item, by name.
+func (m *Machine) PeopleRead(n workflow.DataName) (out []workflow.TaskName) {
+	for _, t := range m.look().reading.by {
+		if !t.ByNode() && slices.Contains(inputs(t), n) {
+			out = append(out, t.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // FilesOf are the files that a task reads, as they are now.

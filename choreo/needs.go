@@ -29,8 +29,8 @@ type Need struct {
 	Presumed int
 }
 
-// maxNeedTasks bounds the tasks that a need names.
-const maxNeedTasks = 3
+// MaxNeedTasks bounds the tasks that a need names.
+const MaxNeedTasks = 3
 
 // Needs are why an instance needs a person now. performed reports whether anybody has
 // a role, and byUser whether a user has it, who may take the task from a worklist. A
@@ -79,7 +79,7 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 }
 
 func (n *Need) add(t workflow.TaskName) {
-	if n.Number++; t != "" && len(n.Tasks) < maxNeedTasks && !slices.Contains(n.Tasks, t) {
+	if n.Number++; t != "" && len(n.Tasks) < MaxNeedTasks && !slices.Contains(n.Tasks, t) {
 		n.Tasks = append(n.Tasks, t)
 	}
 }

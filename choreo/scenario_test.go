@@ -27,6 +27,7 @@ import (
 //	complete P TASK [data=value…]   the task succeeds at P: its job, or a person's word
 //	begin P TASK              a person at P begins it, without a worklist
 //	fail P TASK [reason=…]    the task, or its try, fails at P
+//	lost P TASK [reason=…]    its job at P cannot run: nobody has the content of a file that it reads
 //	reject P TASK [reason=…]  P passes a task that it has not started on, to whom takes names
 //	leave P                   P gives on what it holds and has not begun; says what stays
 //	cancel P
@@ -49,7 +50,7 @@ import (
 //	gap P D                   P did not run for a while: it judges nothing for D, or until it has heard
 //	lie P KIND SLOT [first]   P says something of the attempt in charge of a slot, or of its
 //	     [to=P] [shows=ROLE]  first, that it may not say: whether it counts. Kinds are start,
-//	                          success, ready, trigger, called-off, verdict, assign, pass;
+//	                          success, ready, trigger, called-off, verdict, lost, assign, pass;
 //	                          write-off names a partner, and shows=P its eviction
 //	show P                    tasks as P knows them
 //	partitions P              partitions as P knows them
@@ -120,6 +121,7 @@ func (s *story) commands() map[string]func() string {
 		"complete":   func() string { return s.finish(Result{Outputs: s.values(2)}) },
 		"fail":       func() string { return s.finish(Result{Failed: true, Reason: s.arg("reason")}) },
 		"begin":      s.begin,
+		"lost":       func() string { return s.finish(Result{Failed: true, Lost: true, Reason: s.arg("reason")}) },
 		"reject":     s.reject,
 		"leave":      s.leave,
 		"cancel":     s.cancel,
@@ -363,9 +365,12 @@ func (s *story) lieAbout(kind string, a *Attempt, to workflow.PartnerID) (b Body
 		b.Ready = &ReadyBody{Attempt: a.ID, Trigger: kind == "trigger"}
 	case "called-off":
 		b.CalledOff = &CalledOff{Attempt: a.ID}
-	case "verdict":
+	case "verdict", "lost":
 		act := Action{Attempt: a.ID, Kind: cmp.Or(t.OnFailure, workflow.FailBlock), Task: t.Contingency, Partner: to}
 		b.Verdict = &Verdict{Cause: CauseTimeout, Actions: []Action{act}}
+		if kind == "lost" {
+			b.Verdict.Cause = CauseLost
+		}
 	case "release":
 		b.Verdict = &Verdict{Cause: CauseReported, Actions: []Action{{Attempt: a.ID, Kind: workflow.FailRelease}}}
 	case "assign":

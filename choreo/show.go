@@ -197,6 +197,9 @@ func (s *State) incidents() (out []IncidentView) {
 		}
 		for _, a := range sl.Attempts {
 			out = append(out, s.undoIncidents(a)...)
+			if x, is := a.missing(); is {
+				out = append(out, x)
+			}
 			if a.tookItself() {
 				what := "it presumed that another had failed " + string(a.after.Task.Name) +
 					", and gave the contingency to itself"

@@ -17,10 +17,10 @@ func (v *Verdict) kind() string { return "verdict" }
 
 func (v *Verdict) validate(workflow.PartnerID) error {
 	switch v.Cause {
-	case CauseReported, CauseTimeout, CauseExpired, CauseEvicted:
+	case CauseReported, CauseTimeout, CauseExpired, CauseEvicted, CauseLost:
 	default:
-		return fmt.Errorf("cause %q, want %s, %s, %s or %s", v.Cause, CauseReported, CauseTimeout, CauseExpired,
-			CauseEvicted)
+		return fmt.Errorf("cause %q, want %s, %s, %s, %s or %s", v.Cause, CauseReported, CauseTimeout, CauseExpired,
+			CauseEvicted, CauseLost)
 	}
 	if n := len(v.Actions); n == 0 || n > MaxActions {
 		return fmt.Errorf("it judges %d attempts, want 1 to %d", n, MaxActions)
@@ -55,7 +55,8 @@ func (v *Verdict) enter(s *State, e *entry) (why string) {
 	judged := map[*Slot]bool{}
 	for _, act := range v.Actions {
 		a := s.attempts[act.Attempt]
-		if a == nil || judged[a.Slot] || !s.knewOf(e, act.Attempt) || !allowed(a, act, e.fact.Chain.Author) {
+		if a == nil || judged[a.Slot] || !s.knewOf(e, act.Attempt) || !allowed(a, act, e.fact.Chain.Author) ||
+			v.Cause == CauseLost && !s.mayMiss(a, e.fact.Chain.Author) {
 			continue
 		}
 		if slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.certain(e, ok) }) || s.judgedOften(e, a) {

@@ -175,7 +175,7 @@ func (k *filing) want(
 func (k *filing) sources(h *held, item workflow.DataName, f workflow.File) (out []workflow.PartnerID) {
 	seen := map[workflow.PartnerID]bool{k.member.ID(): true}
 	for _, p := range h.m.GivenBy(item, f.String()) {
-		if !seen[p] && k.people.Known(p) {
+		if !seen[p] { // also one that is not on the partner list yet: nobody has said that it is gone
 			seen[p], out = true, append(out, p)
 		}
 	}
@@ -236,6 +236,23 @@ func (vw *view) waitsForFiles(h *held, is choreo.TaskView) string {
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// lost are the files that people's tasks here read and that nobody has any more. What to do about that is for
+// whoever does the task, which may be done without, so nothing is written down; a program's task fails.
+func (vw *view) lost(h *held) (out []choreo.IncidentView) {
+	if vw.filing == nil || !vw.filing.concerns(h.def.Def) {
+		return nil
+	}
+	for _, r := range h.m.FilesToRead() {
+		if is := vw.filing.files.Lost(h.m.Instance(), r.File); is != nil {
+			for _, t := range h.m.PeopleRead(r.Item) {
+				what := string(t) + ": " + is.Why
+				out = append(out, choreo.IncidentView{At: is.At.UnixMilli(), What: what, Task: t, Who: vw.member.ID()})
+			}
+		}
+	}
+	return out
 }
 
 // concerns reports whether this node keeps files and a definition has some among its data.

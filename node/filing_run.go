@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -60,7 +61,7 @@ func (r *filesFirst) Cancel(key string) {
 // costs no goroutine: it is called again when that is here.
 func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner.Result), from int) {
 	failed := func(err error) {
-		res := runner.Result{Failed: true, Reason: err.Error()}
+		res := runner.Result{Failed: true, Reason: err.Error(), Lost: errors.Is(err, files.ErrLost)}
 		if ctx.Err() != nil || r.filing.isStopping() {
 			res = runner.Result{Cancelled: true, Reason: "cancelled"}
 		}
@@ -69,7 +70,7 @@ func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner
 	}
 	for i := from; i < len(j.Files); i++ {
 		name := j.Files[i]
-		path, here, err := r.filing.bring(ctx, j.Instance, name, fmt.Sprint(j.Input[name]), func(err error) {
+		path, here, err := r.filing.bring(ctx, j, name, func(err error) {
 			if err != nil {
 				failed(err)
 				return
@@ -185,21 +186,21 @@ func (k *filing) keepMade(j runner.Job, name string) (string, error) {
 	return f.String(), k.files.Give(f, j.Instance, string(k.initiatorOf(j.Instance)), now)
 }
 
-// bring returns the path of a file of an instance, if it is here; else it has it come, and then
+// bring returns the path of a file that a job reads, if it is here; else it has it come, and then
 // says how that ended.
 func (k *filing) bring(
-	ctx context.Context, instance string, item workflow.DataName, value string, came func(error),
+	ctx context.Context, j runner.Job, item workflow.DataName, came func(error),
 ) (path string, here bool, err error) {
-	f, err := workflow.ParseFile(value)
+	f, err := workflow.ParseFile(fmt.Sprint(j.Input[item]))
 	if err != nil {
 		return "", false, err
 	}
-	id, err := workflow.ParseInstanceID(instance)
+	id, err := workflow.ParseInstanceID(j.Instance)
 	if err != nil {
 		return "", false, err
 	}
-	w := k.want(id, k.initiatorOf(instance), item, f)
-	w.Again = true // a program gets its path, and reads it by itself
+	w := k.want(id, k.initiatorOf(j.Instance), item, f)
+	w.Again, w.Urgent = true, j.Replaceable // a program gets its path, and reads it by itself
 	here, err = k.files.Seek(ctx, w, came)
 	path, _ = k.files.Path(f)
 	return path, here, err
@@ -213,6 +214,12 @@ func (k *filing) initiatorOf(instance string) workflow.PartnerID {
 	}
 	sum, _ := k.index.get(id)
 	return k.initiator(sum.By)
+}
+
+// replaceable reports whether an instance goes on without a task that fails. One that it would block waits
+// for what it needs instead, for as long as that may come: waiting blocks no more, and ends by itself.
+func replaceable(t *workflow.Task) bool {
+	return t.OnFailure == workflow.FailRelease || t.OnFailure == workflow.FailContingency
 }
 
 // filesOf are the inputs of a job that are files, and the outputs of its task that are to be.

@@ -38,21 +38,30 @@ func (vw *view) needs(h *held) []api.Need {
 			Tasks: append([]workflow.TaskName{}, x.Tasks...),
 		})
 	}
+	for _, i := range vw.lost(h) {
+		out = addIncidents(out, 1, i.Task)
+	}
 	if refused := len(h.refused); refused > 0 {
 		out = addIncidents(out, refused)
 	}
 	return out
 }
 
-// addIncidents adds incidents that are this node's to know.
-func addIncidents(needs []api.Need, number int) []api.Need {
-	for i := range needs {
-		if needs[i].Kind == string(choreo.NeedIncident) {
-			needs[i].Number += number
-			return needs
+// addIncidents adds incidents that are this node's to know, of these tasks.
+func addIncidents(needs []api.Need, number int, tasks ...workflow.TaskName) []api.Need {
+	is := func(n api.Need) bool { return n.Kind == string(choreo.NeedIncident) }
+	i := slices.IndexFunc(needs, is)
+	if i < 0 {
+		i, needs = len(needs), append(needs, api.Need{Kind: string(choreo.NeedIncident), Tasks: []workflow.TaskName{}})
+	}
+	n := &needs[i]
+	n.Number += number
+	for _, t := range tasks {
+		if len(n.Tasks) < choreo.MaxNeedTasks && !slices.Contains(n.Tasks, t) {
+			n.Tasks = append(n.Tasks, t)
 		}
 	}
-	return append(needs, api.Need{Kind: string(choreo.NeedIncident), Number: number, Tasks: []workflow.TaskName{}})
+	return needs
 }
 
 // reportNeeds are needs as they are reported to the coordinator.

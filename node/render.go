@@ -41,7 +41,7 @@ func (vw *view) render(h *held) *api.Instance {
 			Instance: p.Instance.String(), Task: p.Attempt.Slot, Attempt: p.Attempt.String(), Try: p.Try,
 		}
 	}
-	for _, i := range snap.Incidents {
+	for _, i := range slices.Concat(snap.Incidents, vw.lost(h)) {
 		what := i.What
 		if i.Who != "" {
 			what = vw.people.label(i.Who) + ": " + what

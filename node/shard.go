@@ -747,7 +747,8 @@ func (s *shard) start(h *held, j choreo.Job) {
 			}
 			s.n.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
 				err = h.m.TaskEnded(j.Attempt, j.Try,
-					choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), p)
+					choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason, Lost: res.Lost},
+					s.moment(), p)
 				return h.m.Given()
 			})
 			s.touch(h)
@@ -757,7 +758,7 @@ func (s *shard) start(h *held, j choreo.Job) {
 	}
 	reads, makes := filesOf(h.def.Def, j.Task, j.Input)
 	s.n.runner.Start(runner.Job{
-		Files: reads, Makes: makes, Ref: jobRef{id, j.Attempt, j.Lease, h.def},
+		Files: reads, Makes: makes, Replaceable: replaceable(j.Task), Ref: jobRef{id, j.Attempt, j.Lease, h.def},
 		Key: jobKey(id, j.Attempt), Idempotency: idempotency(id, j), Instance: id.String(), Origin: origin,
 		Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,

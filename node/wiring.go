@@ -247,7 +247,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	if n.parts.Files != nil {
 		n.filing.files = files.New(n.parts.Files, files.Surroundings{
 			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label,
-			Gone:  n.people.Gone,
+			Gone: n.people.goneForGood, Away: n.people.Gone,
 			Again: n.filing.again,
 			Lost:  func(what string) { n.losses.lost("%s", what) }, Mentions: n.filing.mentions,
 			Want: n.filing.wantAgain,

@@ -88,7 +88,7 @@ func (c *checks) oneJudge(m *machine, key job, v *choreo.Verdict) {
 		c.judges[key] = judge{m.i, c.w.now}
 		return
 	}
-	its := v.Cause == choreo.CauseReported ||
+	its := v.Cause == choreo.CauseReported || v.Cause == choreo.CauseLost ||
 		v.Cause == choreo.CauseTimeout && strings.Contains(v.Reason, "no result within")
 	if before.node != m.i && !its && c.w.undisturbed() && before.at-c.w.disturbed > calmFor && !c.w.amnesia() {
 		c.w.violate("guardian: n%d judges %s %s after n%d had, although nothing was wrong", m.i, key.attempt,

@@ -33,6 +33,9 @@ type Want struct {
 	// AtMost is how many bytes a second may come for it; 0: all that the link gives. Of several that
 	// want a file the one that bounds it least counts.
 	AtMost int64
+	// Urgent: what partners have that are away (Surroundings.Away) is not waited for. It is lost, as what
+	// those have is that are gone.
+	Urgent bool
 	// From are the partners that may have it, the likeliest first.
 	From func(context.Context) ([]workflow.PartnerID, error)
 }
@@ -193,7 +196,13 @@ func (t *Topic) round(ctx context.Context, o *order) (r result) {
 		case t.over(x, err):
 			r.end(x, err)
 		}
-		troubles = append(troubles, err.Error())
+		said, lost := err.Error(), (*notThere)(nil)
+		if errors.As(err, &lost) {
+			said = lost.said()
+		}
+		if !slices.Contains(troubles, said) { // an urgent want and one that waits hear the same
+			troubles = append(troubles, said)
+		}
 	}
 	r.put = all && len(r.ended) == len(wants)
 	r.trouble = strings.Join(troubles, "; ")
@@ -224,14 +233,46 @@ func (t *Topic) over(x *wanted, err error) bool {
 	room, lost := (*noRoom)(nil), (*notThere)(nil)
 	if !errors.As(err, &lost) {
 		x.lost = false
+		t.note(func() { x.gone = nil })
 		return errors.As(err, &room) || errors.Is(err, ErrNotWanted)
 	}
-	now := t.in.Clock.Now().Awake
+	now := t.in.Clock.Now()
 	if !x.lost {
-		x.lost, x.since = true, now
+		x.lost, x.since = true, now.Awake
 	}
-	lost.over = now-x.since >= lostAfter
+	lost.over = now.Awake-x.since >= lostAfter
+	t.note(func() {
+		switch {
+		case !lost.over:
+			x.gone = nil
+		case x.gone == nil:
+			x.gone = &Loss{Why: lost.Error(), At: now.Wall}
+		}
+	})
 	return lost.over
+}
+
+// Loss is that nobody has a file any more: why, for people, and when this node came to know of it.
+type Loss struct {
+	Why string
+	At  time.Time
+}
+
+// Lost says of a file that a task of an instance is about to read, or reads, that nobody has it any more; nil:
+// that is not known.
+func (t *Topic) Lost(id workflow.InstanceID, f workflow.File) *Loss {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.needs[id]
+	if n == nil {
+		return nil
+	}
+	for k, x := range n.of {
+		if k.name == nameOf(f) && x.ahead && x.gone != nil {
+			return x.gone
+		}
+	}
+	return nil
 }
 
 // notThere says that no partner that could have a file has it.
@@ -245,7 +286,15 @@ func (e *notThere) Error() string {
 	if !e.over {
 		return e.why
 	}
-	return fmt.Sprintf("file %s: %v: %s", e.file, ErrLost, e.why)
+	return fmt.Sprintf("file %s: %s", e.file, e.said())
+}
+
+// said is Error where people are told which file it is.
+func (e *notThere) said() string {
+	if !e.over {
+		return e.why
+	}
+	return fmt.Sprintf("%v: %s", ErrLost, e.why)
 }
 
 func (e *notThere) Is(target error) bool { return e.over && target == ErrLost }
@@ -346,10 +395,10 @@ func (t *Topic) roundFor(ctx context.Context, x *wanted, o *order, r *result) er
 			r.mute = true
 			return err
 		}
-		lost = lost && (errors.Is(err, errGone) || saysNotHere(err))
+		lost = lost && (errors.Is(err, errGone) || errors.Is(err, errAway) || saysNotHere(err))
 		r.mute = r.mute || t.isMute(a.from)
 		if len(troubles) < maxTroubles {
-			troubles = append(troubles, fmt.Sprintf("%s: %v", t.in.Label(a.from), err))
+			troubles = append(troubles, t.in.Label(a.from)+": "+inWords(err))
 		}
 	}
 	why := cmp.Or(strings.Join(troubles, "; "), "nobody else could have it")
@@ -362,13 +411,24 @@ func (t *Topic) roundFor(ctx context.Context, x *wanted, o *order, r *result) er
 // maxTroubles is of how many partners people are told why they do not give a file.
 const maxTroubles = 8
 
+// answer is what a partner answered that does not give what it was asked for.
+type answer interface {
+	error
+	Answer() string
+}
+
+// inWords says for people why a partner does not give a file: as that one says it, if it answered.
+func inWords(err error) string {
+	if a := answer(nil); errors.As(err, &a) {
+		return a.Answer()
+	}
+	return err.Error()
+}
+
 // saysNotHere reports whether a partner answered that it does not have a file.
 func saysNotHere(err error) bool {
-	var answer interface {
-		error
-		Answer() string
-	}
-	return errors.As(err, &answer) && strings.HasPrefix(answer.Answer(), ErrNotHere.Error())
+	a := answer(nil)
+	return errors.As(err, &a) && strings.HasPrefix(a.Answer(), ErrNotHere.Error())
 }
 
 // errYield: others have their turn.
@@ -610,8 +670,8 @@ func (t *Topic) ask(
 	}
 	began := t.in.Clock.Now().Awake
 	b, err := t.in.Partner.Request(t.watched(ctx, in), from, nil, Protocol, req, wait)
-	var answer interface{ Answer() string }
-	t.heard(from, err == nil || errors.As(err, &answer), t.silent(ctx, in, began))
+	a := answer(nil)
+	t.heard(from, err == nil || errors.As(err, &a), t.silent(ctx, in, began))
 	return b, err
 }
 

@@ -209,6 +209,7 @@ func newSite(t *testing.T, dir string, o files.Options, with files.Instances) *s
 		Clock: clock{time.Now()}, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Partner: l, Instances: with,
 		Label: func(p workflow.PartnerID) string { return string(p) },
 		Gone:  func(p workflow.PartnerID) bool { return p == "gone" },
+		Away:  func(p workflow.PartnerID) bool { return p == "away" },
 		Again: func(_ context.Context, id workflow.InstanceID) {
 			if s.again != nil {
 				s.again(id)
@@ -413,6 +414,45 @@ func TestLostFiles(t *testing.T) {
 		}
 		if !strings.Contains(fmt.Sprint(err), "file plan.pdf: its content is lost") {
 			t.Errorf("it says %v", err)
+		}
+	})
+}
+
+// What a partner has that is away is waited for, but for an urgent want: there it is lost as what those
+// have is that are gone. When the partner is back in time nothing is.
+func TestFilesOfPartnersThatAreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker.link.to["away"] = giver.Topic
+		f, _ := giver.put(t, 10)
+		taker.link.cut("away", true)
+		waits, urgent := want(f, "away", "gone"), want(f, "away", "gone")
+		urgent.Urgent = true
+		ended := make(chan error, 1)
+		if _, err := taker.Seek(t.Context(), waits, func(err error) { ended <- err }); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err := taker.Fetch(t.Context(), urgent)
+		if took := time.Since(began); !errors.Is(err, files.ErrLost) || took < time.Minute || took > 3*time.Minute {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if _, says, _ := taker.Progress(f); !strings.Contains(says, "away: is away, and may come back with it") {
+			t.Errorf("it says %q", says)
+		}
+		time.Sleep(3 * time.Hour)
+		select {
+		case err := <-ended:
+			t.Fatalf("who waits was told %v", err)
+		default:
+		}
+		time.AfterFunc(30*time.Second, func() { taker.link.cut("away", false) })
+		if err := taker.Fetch(t.Context(), urgent); err != nil {
+			t.Errorf("it came back within the minute: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("who waited was told %v", err)
 		}
 	})
 }

@@ -141,6 +141,7 @@ type wanted struct {
 	refused bool   // it had no room, and that was counted
 	lost    bool   // all partners that could have it say since lostSince that they do not
 	since   time.Duration
+	gone    *Loss // it was lost when it was asked for last; nil: not
 	atMost  int64 // how many bytes a second may come for it (Want.AtMost)
 }
 
@@ -164,9 +165,11 @@ type key struct {
 	item  workflow.DataName
 	payer payer
 	user  string // whose right it is; empty: this node's
+	// urgent: it is given up where others wait.
+	urgent bool
 }
 
-func keyOf(x *wanted) key { return key{nameOf(x.File), x.Item, x.in.in.of, x.User} }
+func keyOf(x *wanted) key { return key{nameOf(x.File), x.Item, x.in.in.of, x.User, x.Urgent} }
 
 // revisit is when to look at an instance again.
 type revisit struct {
@@ -191,7 +194,7 @@ func (h *revisits) Pop() any {
 // add enters a want, which waits from now on. The caller holds t.mu.
 func (t *Topic) add(w Want) *wanted {
 	n := t.needOf(w.Instance)
-	k := key{nameOf(w.File), w.Item, payerOf(w), w.User}
+	k := key{nameOf(w.File), w.Item, payerOf(w), w.User, w.Urgent}
 	if x := n.of[k]; x != nil {
 		if x.atMost > 0 && w.AtMost > 0 {
 			x.atMost = max(x.atMost, w.AtMost)
@@ -387,7 +390,7 @@ func (t *Topic) Ahead(id workflow.InstanceID, by workflow.PartnerID, refs []Ref,
 	n.refs, n.turned, n.until = len(refs), 0, now+time.Duration(len(refs))*lookCost
 	for _, r := range refs {
 		t.steps++
-		x := n.of[key{nameOf(r.File), r.Item, p, ""}]
+		x := n.of[key{name: nameOf(r.File), item: r.Item, payer: p}]
 		if x == nil || !x.ahead {
 			if t.noted(r.File, id.String()) { // and it is here
 				continue

@@ -91,7 +91,7 @@ func (s *search) next() (found, bool) {
 		for (s.more || s.asked == 0) && s.asked < atOnce && len(s.left) > 0 {
 			p := s.left[0]
 			s.left = s.left[1:]
-			if why := s.t.passedOver(p); why != nil {
+			if why := s.t.passedOver(p, s.x.Urgent); why != nil {
 				return found{from: p, err: why}, true
 			}
 			s.ask(p)
@@ -131,13 +131,20 @@ func (s *search) ask(p workflow.PartnerID) {
 	})
 }
 
-// passedOver is why a partner is not asked now; nil: it is.
-func (t *Topic) passedOver(p workflow.PartnerID) error {
+// passedOver is why a partner is not asked now, of which an urgent want is not to wait for those that are
+// away; nil: it is.
+func (t *Topic) passedOver(p workflow.PartnerID, urgent bool) error {
 	if t.in.Gone(p) {
 		return errGone
 	}
 	if !t.in.Partner.Up(p) {
-		return errors.New("cannot be reached")
+		switch {
+		case !t.in.Away(p):
+			return errors.New("cannot be reached")
+		case urgent:
+			return errAway
+		}
+		return errors.New("is away, and may come back with it")
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,8 +160,11 @@ func (t *Topic) passedOver(p workflow.PartnerID) error {
 	return nil
 }
 
-// errGone is why a partner is not asked that will not be back.
-var errGone = errors.New("is gone")
+// Why a partner is not asked that will not be back, or is not waited for.
+var (
+	errGone = errors.New("is gone for good")
+	errAway = errors.New("is away, and is not waited for")
+)
 
 // heard notes whether a partner answered a request, after such a time.
 func (t *Topic) heard(p workflow.PartnerID, answered bool, took time.Duration) {

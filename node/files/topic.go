@@ -51,8 +51,9 @@ type Surroundings struct {
 	Instances Instances
 	// Label is what people call a partner.
 	Label func(workflow.PartnerID) string
-	// Gone reports whether a partner will not be back.
-	Gone func(workflow.PartnerID) bool
+	// Gone reports whether a partner will not be back: it was evicted, or has left for good. Away, whether
+	// it is out of the process and may be back: it has expired, or has left.
+	Gone, Away func(workflow.PartnerID) bool
 	// Again has an instance's tasks looked at for files that they are about to read (Ahead).
 	Again func(context.Context, workflow.InstanceID)
 	// Lost notes for people what the disk lost; nil: nobody wants to know.

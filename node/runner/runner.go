@@ -47,6 +47,9 @@ type Job struct {
 	// the application gives as names of files in Folder.
 	Files, Makes []workflow.DataName
 	Folder       string
+	// Replaceable: if it fails, the instance goes on without it. So it does not wait for the files of
+	// partners that are away.
+	Replaceable bool
 	// Dispatching names the rule by which the instance stands among those with
 	// the same rule, Rank where: the smaller first. Empty: it takes turns.
 	Dispatching string
@@ -63,6 +66,8 @@ type Result struct {
 	Outputs map[workflow.DataName]workflow.Value
 	Failed  bool
 	Reason  string // why it failed, for people
+	// Lost: it could not run, as nobody has the content of a file any more that it reads.
+	Lost bool
 	// Cancelled: the job was cut short and says nothing about its task. After a
 	// restart the node runs it again.
 	Cancelled bool

@@ -25,6 +25,7 @@ func TestReasons(t *testing.T) {
 		"a result of ana is kept and does not count, as the item was handed on: report = late": "um resultado de ana está guardado e não vale, porque a tarefa foi passada a outra pessoa: report = late",
 		"partition engine: nobody has role crew, which task reach needs (have somebody join with it: mutirao invite --role crew)\npartition reserve: nobody has role medic, which task mend needs (have somebody join with it: mutirao invite --role medic)": "partition engine: ninguém tem o papel crew, de que a tarefa reach precisa (alguém precisa entrar com ele: mutirao invite --role crew)\npartition reserve: ninguém tem o papel medic, de que a tarefa mend precisa (alguém precisa entrar com ele: mutirao invite --role medic)",
 		"file a.jpg is not kept: file a.jpg has 2 MB, and there is room for 1 MB here": "o arquivo a.jpg não foi guardado: o arquivo a.jpg tem 2 MB, e aqui há lugar para 1 MB",
+		"file plan.pdf: its content is lost: two: is gone for good":                    "arquivo plan.pdf: o conteúdo se perdeu: two: is gone for good",
 		"waits for file plan.pdf: 1 MB of 3 MB are here, from engine-7":                "espera pelo arquivo plan.pdf: 1 MB de 3 MB já estão aqui, de engine-7",
 		"no water": "no water", "": "", "what nobody knows": "what nobody knows", "started twice": "started twice",
 	} {

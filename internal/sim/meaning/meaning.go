@@ -336,7 +336,8 @@ func (m *Meaning) enterVerdict(i int, v *choreo.Verdict) (any bool) {
 	judged := map[*Slot]bool{}
 	for _, x := range v.Actions {
 		a := m.known(x.Attempt, i)
-		if a == nil || judged[a.slot] || !chosen(a, x, m.h.facts[i].Chain.Author) {
+		if a == nil || judged[a.slot] || !chosen(a, x, m.h.facts[i].Chain.Author) ||
+			v.Cause == choreo.CauseLost && (a.Partner != m.h.facts[i].Chain.Author || !m.readsAFile(a)) {
 			continue
 		}
 		if slices.ContainsFunc(a.successes, func(s int) bool { return m.certain(i, s) }) {
@@ -382,6 +383,13 @@ func (m *Meaning) rule(a *Attempt, i int, x choreo.Action) {
 	if x.Kind == workflow.FailContingency && x.Partner != "" {
 		r.next = m.follows(a, i, r, x.Task, x.Partner)
 	}
+}
+
+// readsAFile reports whether an attempt's task has a file under in.
+func (m *Meaning) readsAFile(a *Attempt) bool {
+	return slices.ContainsFunc(m.h.def.Data, func(d workflow.DataDecl) bool {
+		return d.Type == workflow.TypeFile && slices.Contains(a.task.In, d.Name)
+	})
 }
 
 // chosen reports whether an action is what the definition wants done when the

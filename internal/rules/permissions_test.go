@@ -4,8 +4,8 @@ import "fmt"
 
 // permission allows one thing that a rule would complain of, at one place.
 type permission struct {
-	what  string // "panic" or "init"
-	where string // folder and name, as in godoc: stack.Stack.Pop; for init the folder
+	what  string // "panic", "init" or "program"
+	where string // folder and name, as in godoc: stack.Stack.Pop; for init the folder, for program the file
 	why   string
 }
 
@@ -49,6 +49,14 @@ var house = []permission{
 	{"panic", "node/web.must", "templates and strings are embedded, and tested"},
 	{"panic", "workflow.encode", ownTypes},
 	{"panic", "workflow/diagram.escape", "writing to a buffer cannot fail"},
+	{"program", "node/runner/command.go", "it runs a command of config.yaml, where that allows the workflow"},
+	{"program", "node/runner/group_unix.go", "it ends such a command with all that it started"},
+	{"program", "node/runner/group_windows.go", "it ends such a command with all that it started"},
+	{"program", "node/runner/unfit.go", "it looks whether the commands of config.yaml can be found"},
+	{"program", "cmd/mutirao/worker.go", "worker run runs the command that stands behind it"},
+	{"program", "cmd/mutirao/worker_unix.go", "it ends such a command with all that it started"},
+	{"program", "cmd/mutirao/worker_windows.go", "it ends such a command with all that it started"},
+	{"program", "cmd/mutirao/demo.go", "the demo runs nodes of this very program, on this machine"},
 	{"init", "node/api/httpapi", "it fills the table of routes, which some of its handlers read, and touches nothing else"},
 }
 

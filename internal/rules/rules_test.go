@@ -29,6 +29,7 @@ var rules = []struct {
 	{"documents", documentComplaints},
 	{"dependencies", dependencyComplaints},
 	{"panics", panicComplaints},
+	{"programs", programComplaints},
 	{"effects", effectComplaints},
 	{"locks", lockComplaints},
 	{"figures", figureComplaints},

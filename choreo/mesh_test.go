@@ -58,7 +58,7 @@ type node struct {
 	jobs    map[AttemptID]Job
 	wake    time.Duration
 	wrong   time.Duration // by so much its wall clock is ahead
-	aheads  int // how often a peer turned out to be ahead of us on our own chain
+	aheads  int           // how often a peer turned out to be ahead of us on our own chain
 	stopped []AttemptID
 	made    []Made
 	errs    []error // of Receive

@@ -32,7 +32,7 @@ type Work struct {
 	Holder workflow.PartnerID
 	// CanWait: it waits on at its holder where nobody is found.
 	CanWait bool
-	Data   map[workflow.DataName]workflow.Value
+	Data    map[workflow.DataName]workflow.Value
 	// Performers are, by task, who performs or performed it as far as is known: the person
 	// who took it from a worklist, or else the partner that does it or was chosen to.
 	Performers map[workflow.TaskName]worklist.User

@@ -297,10 +297,10 @@ func (a *Attempt) undone() map[workflow.DataName]workflow.Value {
 	return a.undoes.success().gave()
 }
 
-// inputs are the data that a task may read: what it declares, and for the built-in set and
-// what a sub-workflow is given, whose expressions were checked, all that they mention.
+// inputs are the data that a task may read: what it declares, and for its queries, the built-in
+// set and what a sub-workflow is given, all of which was checked, all that they mention.
 func inputs(t *workflow.Task) []workflow.DataName {
-	if t.Application != workflow.AppSet && t.Uses == nil {
+	if t.Application != workflow.AppSet && t.Uses == nil && len(t.Queries) == 0 {
 		return t.In
 	}
 	names := slices.Clone(t.In)
@@ -311,6 +311,9 @@ func inputs(t *workflow.Task) []workflow.DataName {
 	}
 	for _, e := range t.With.Set {
 		names = append(names, e.Names()...)
+	}
+	for _, q := range t.Queries {
+		names = append(names, q.Statement.Parameters()...)
 	}
 	return names
 }

@@ -71,7 +71,7 @@ func (a Application) OutputLimit() int64 {
 	return a.MaxOutput
 }
 
-// Permit names the workflows that may use an application. A name alone says too
+// Permit names workflows that may use an application, or ask a database. A name alone says too
 // little, since any member may list a workflow under any name that is free:
 //
 //	NAME            listed by this node, the founder or a delegate
@@ -119,8 +119,11 @@ type Origin struct {
 }
 
 // Allows reports whether tasks of a definition may use the application.
-func (a Application) Allows(o Origin) bool {
-	return len(a.Allow) == 0 || slices.ContainsFunc(a.Allow, func(p Permit) bool {
+func (a Application) Allows(o Origin) bool { return len(a.Allow) == 0 || allows(a.Allow, o) }
+
+// allows reports whether one of the permits lets a definition in.
+func allows(list []Permit, o Origin) bool {
+	return slices.ContainsFunc(list, func(p Permit) bool {
 		name, author, hash := p.parts()
 		switch {
 		case name != string(o.Workflow):

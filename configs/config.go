@@ -73,6 +73,8 @@ type Config struct {
 	Capabilities []workflow.Capability `yaml:"capabilities,omitempty"`
 	// Applications say what each application name runs here.
 	Applications map[workflow.ApplicationName]Application `yaml:"applications,omitempty"`
+	// Databases say where each database name leads from here.
+	Databases map[workflow.DatabaseName]Database `yaml:"databases,omitempty"`
 
 	// LockAbove is how full this device's battery has to be, in percent, to lock items: at so much or less
 	// nothing is, unless it runs on the mains. 0: whatever it has.

@@ -98,7 +98,7 @@ func TestExample(t *testing.T) {
 	}
 	want := configs.Default(configs.LAN)
 	want.Shards, want.Candidate, want.Relays = got.Shards, got.Candidate, got.Relays
-	want.Capabilities, want.Applications = got.Capabilities, got.Applications
+	want.Capabilities, want.Applications, want.Databases = got.Capabilities, got.Applications, got.Databases
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the example differs from the defaults:\n%s", diff)
 	}
@@ -112,6 +112,11 @@ func TestExample(t *testing.T) {
 		used = slices.AppendSeq(used, maps.Keys(app.(map[string]any)))
 	}
 	sameKeys(t, "applications", keysOf(reflect.TypeFor[configs.Application]()), used)
+	used = nil
+	for _, db := range doc["databases"].(map[string]any) {
+		used = slices.AppendSeq(used, maps.Keys(db.(map[string]any)))
+	}
+	sameKeys(t, "databases", keysOf(reflect.TypeFor[configs.Database]()), used)
 	sameKeys(t, "limits", keysOf(reflect.TypeFor[configs.Limits]()),
 		slices.Collect(maps.Keys(doc["limits"].(map[string]any))))
 }

@@ -242,6 +242,7 @@ var keys = func() (out []string) {
 // structs are what a configuration is made of.
 var structs = []reflect.Type{
 	reflect.TypeFor[Config](), reflect.TypeFor[Limits](), reflect.TypeFor[TLS](), reflect.TypeFor[Application](),
+	reflect.TypeFor[Database](),
 }
 
 // keyOf is the key of a field, which the YAML library names as Limits.Facts.

@@ -85,6 +85,9 @@ func (c Config) mistakes() (m mistakes) {
 	for _, name := range slices.Sorted(maps.Keys(c.Applications)) {
 		c.Applications[name].validate(&m, name)
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.Databases)) {
+		c.Databases[name].validate(&m, name)
+	}
 	return m
 }
 
@@ -210,6 +213,8 @@ func Loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
 }
+
+var variableRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var envRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(=.*)?$`)
 

@@ -105,6 +105,8 @@ type Record struct {
 	Signature      []byte                     `cbor:"13,keyasint,omitempty"`
 	// Absence is how much it lacks of full availability; Whole: it takes nothing on.
 	Absence PerMille `cbor:"14,keyasint,omitempty"`
+	// Databases are those that it can ask.
+	Databases []workflow.DatabaseName `cbor:"15,keyasint,omitempty"`
 }
 
 // Beat says that a partner's record Base still holds, at a tenth of the size:
@@ -211,6 +213,7 @@ func (r Record) validate() error {
 		n    int
 	}{
 		{"capabilities", len(r.Capabilities)}, {"applications", len(r.Applications)},
+		{"databases", len(r.Databases)},
 		{"data sets", len(r.DataSets)}, {"suitabilities", len(r.Suitability)},
 	} {
 		if x.n > MaxItems {
@@ -303,6 +306,7 @@ func (r Record) compare(o Record) int {
 // sameProfile reports whether r and o differ in nothing that the catalogue shows.
 func (r Record) sameProfile(o Record) bool {
 	return slices.Equal(r.Capabilities, o.Capabilities) && slices.Equal(r.Applications, o.Applications) &&
+		slices.Equal(r.Databases, o.Databases) &&
 		slices.EqualFunc(r.DataSets, o.DataSets, DataSet.Equal) && slices.Equal(r.Suitability, o.Suitability) &&
 		r.ConnectionTime == o.ConnectionTime && r.Absence == o.Absence && r.Chain.Equal(o.Chain)
 }

@@ -187,6 +187,7 @@ func (p *partners) candidate(x membership.Partner) partition.Partner {
 	out := partition.Partner{
 		ID: x.Record.Partner, Name: x.Record.Name(), Label: p.label(x.Record.Partner),
 		Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities, Applications: x.Record.Applications,
+		Databases: x.Record.Databases,
 		Load:      x.Load.Share(),
 		Reachable: self || x.State == membership.Active, Down: !self && x.Down(),
 		Rested: (membership.Whole - x.Record.Absence).Share(), Suitability: map[string]float64{},
@@ -420,6 +421,7 @@ func (p *partners) worker(who worklist.Person, def *workflow.Definition) partiti
 			}
 			out.Capabilities = append(out.Capabilities, x.Record.Capabilities...)
 			out.Applications = append(out.Applications, x.Record.Applications...)
+			out.Databases = append(out.Databases, x.Record.Databases...)
 		}
 	}
 	return out

@@ -89,6 +89,7 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 	k.checkAddresses(&d, partners)
 	k.clocks.Check(findings{&d})
 	k.checkProfile(&d)
+	k.checkDatabases(ctx, &d)
 	away := k.checkContact(&d)
 	if member && !away { // else nobody talks to it, and that others seem to be gone says nothing
 		k.checkLinks(&d, partners)
@@ -263,6 +264,22 @@ func (k *doctor) checkProfile(d *diagnosis) {
 	}
 	d.ok("profile", "what it announces can be run here")
 }
+
+// checkDatabases tries those that this node announces.
+func (k *doctor) checkDatabases(ctx context.Context, d *diagnosis) {
+	if k.parts.Unasked == nil || len(k.parts.Config.Databases) == 0 {
+		return
+	}
+	if unasked := k.parts.Unasked(ctx); len(unasked) > 0 {
+		d.warn("databases", "cannot ask what it announces: "+strings.Join(unasked, "; "), MendDatabases)
+		return
+	}
+	d.ok("databases", "%d announced, all of them answer", len(k.parts.Config.Databases))
+}
+
+// MendDatabases is what to do about databases that cannot be asked.
+const MendDatabases = "see that it runs and can be reached from here, or mend databases in config.yaml and " +
+	"start the node again; until then tasks that ask it fail here"
 
 func (k *doctor) checkElectorate(ctx context.Context, d *diagnosis) error {
 	e, err := k.elections.Electorate()

@@ -71,8 +71,8 @@ func (k *desk) nobodyTakes(def *workflow.Definition, plan *partition.Plan) error
 	return err
 }
 
-// notAllowed are the tasks, but for those that are dropped, whose application this node
-// has, but not for this definition.
+// notAllowed are the tasks, but for those that are dropped, whose application or database
+// this node has, but not for this definition.
 func (k *desk) notAllowed(e *library.Definition, dropped []workflow.TaskName) (out []string) {
 	origin := k.library.OriginOf(e)
 	for _, t := range e.Def.Tasks {
@@ -80,6 +80,14 @@ func (k *desk) notAllowed(e *library.Definition, dropped []workflow.TaskName) (o
 		if has && t.Type == workflow.Automatic && !app.Allows(origin) && !slices.Contains(dropped, t.Name) {
 			out = append(out, fmt.Sprintf("task %s: this node does not let workflow %s use application %s (see its allow list in %s)",
 				t.Name, e.Def.Name, t.Application, configs.File))
+		}
+		for _, q := range t.Queries {
+			db, has := k.config.Databases[q.Database]
+			if has && !db.Allows(origin) && !slices.Contains(dropped, t.Name) {
+				out = append(out, fmt.Sprintf(
+					"task %s: this node does not let workflow %s ask database %s (see its allow list in %s)", t.Name,
+					e.Def.Name, q.Database, configs.File))
+			}
 		}
 	}
 	return out

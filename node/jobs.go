@@ -68,7 +68,7 @@ func (r *withWorkers) Start(j runner.Job, done func(runner.Result)) {
 		return
 	}
 	var held *runner.Held
-	if l := ref.lease; l != nil {
+	if l := ref.lease; l != nil && len(j.Asks) == 0 { // else it was given other answers than those that it would end with
 		held = &runner.Held{Worker: runner.Worker{Name: l.Worker, At: l.At}, Key: l.Key}
 	}
 	r.jobs.pool.Start(j, held, done)

@@ -95,6 +95,8 @@ type Parts struct {
 	// does not say.
 	Reserve uint64
 	Runner  Runner
+	// Asker puts queries to this node's databases; nil: it has none.
+	Asker Asker
 	// Files is where content of files is kept; nil: the node keeps none.
 	Files *files.Store
 	Clock Clock
@@ -118,8 +120,10 @@ type Parts struct {
 	Loose func() []*private.LooseError
 	// Unfit says of each configured application that cannot be run as it is why;
 	// nil: not looked at.
-	Unfit  func() []string
-	Logger *slog.Logger
+	Unfit func() []string
+	// Unasked tries all configured databases, and says of each that cannot be asked why; nil: there are none.
+	Unasked func(context.Context) []string
+	Logger  *slog.Logger
 	// Loud: what panics in the machine of an instance ends the node, and does not set that
 	// instance aside. For whoever looks for such mistakes.
 	Loud bool

@@ -20,8 +20,8 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 	r := n.own.Described()
 	out := &api.Profile{
 		Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), Capabilities: texts(r.Capabilities),
-		Applications: texts(r.Applications),
-		Suitability:  map[string]float64{}, Availability: (membership.Whole - r.Absence).Share(),
+		Applications: texts(r.Applications), Databases: texts(r.Databases),
+		Suitability: map[string]float64{}, Availability: (membership.Whole - r.Absence).Share(),
 		ConnectionTime: r.ConnectionTime.String(),
 		Learned:        []api.Learned{},
 	}
@@ -122,6 +122,9 @@ func catalogue(partners []membership.Partner, label func(workflow.PartnerID) str
 		}
 		for _, x := range p.Record.Applications {
 			add(p, resourceKey{Kind: "application", Name: string(x)}, 0)
+		}
+		for _, x := range p.Record.Databases {
+			add(p, resourceKey{Kind: "database", Name: string(x)}, 0)
 		}
 		for _, x := range p.Record.DataSets {
 			if x.Until != 0 && now >= x.Until {

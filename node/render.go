@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -434,13 +436,27 @@ func (vw *view) tellVerdict(
 func outputs(out map[workflow.DataName]workflow.Value) string {
 	var parts []string
 	for k, v := range out {
-		parts = append(parts, fmt.Sprintf("%s = %v", k, v))
+		parts = append(parts, fmt.Sprintf("%s = %s", k, rendered(v)))
 	}
 	slices.Sort(parts)
 	if len(parts) == 0 {
 		return ""
 	}
 	return ": " + strings.Join(parts, ", ")
+}
+
+// maxRendered is how much of a list or map the log shows, in columns: show has all of it.
+const maxRendered = 200
+
+// rendered is a value in the log.
+func rendered(v workflow.Value) string {
+	switch v.(type) {
+	case []any, map[string]any:
+		if text, err := json.Marshal(v); err == nil {
+			return plain.Cut(string(text), maxRendered)
+		}
+	}
+	return fmt.Sprint(v)
 }
 
 // diagram draws an instance with the states of its tasks.

@@ -370,6 +370,9 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 		names = append(names, string(d.Name))
 		text, ok := given[string(d.Name)]
 		switch {
+		case ok && d.Type == workflow.TypeQuery:
+			return nil, api.Errorf(api.Invalid, "--input %s: database %s answers that, and nobody else", d.Name, d.Database).
+				WithHint("leave it out: a task asks for it")
 		case ok:
 			v, err := workflow.ParseValue(d, text)
 			if err != nil {
@@ -410,8 +413,8 @@ var alive = map[string]bool{
 	"produces":     true, "distribution: mechanism": true, "distribution: dispatching": true,
 	"distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true,
 	"suitability": true, "urgency": true, "duration": true, "offline": true,
-	"data: file": true, "deadline": true, "warnings": true, "transfer": true, "priority": true, "initial": true,
-	"constraints: when": true, "final": true,
+	"data: file": true, "data: query": true, "deadline": true, "warnings": true, "transfer": true, "priority": true,
+	"initial": true, "constraints: when": true, "final": true,
 	"enabled": true, "distribution: notify": true, "distribution: patience": true,
 	"distribution: relax": true, "distribution: urgency-growth": true, "resources": true, "holds": true,
 }

@@ -733,7 +733,7 @@ func (s *shard) start(h *held, j choreo.Job) {
 		return
 	}
 	origin := configs.Origin{}
-	if !runner.BuiltIn(j.Task.Application) {
+	if !runner.BuiltIn(j.Task.Application) || len(j.Task.Queries) > 0 {
 		origin = s.n.library.OriginOf(h.def)
 	}
 	done := func(res runner.Result) {
@@ -758,7 +758,8 @@ func (s *shard) start(h *held, j choreo.Job) {
 	}
 	reads, makes := filesOf(h.def.Def, j.Task, j.Input)
 	s.n.runner.Start(runner.Job{
-		Files: reads, Makes: makes, Replaceable: replaceable(j.Task), Ref: jobRef{id, j.Attempt, j.Lease, h.def},
+		Files: reads, Makes: makes, Replaceable: replaceable(j.Task), Asks: asks(j.Task, j.Input),
+		Ref: jobRef{id, j.Attempt, j.Lease, h.def},
 		Key: jobKey(id, j.Attempt), Idempotency: idempotency(id, j), Instance: id.String(), Origin: origin,
 		Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,

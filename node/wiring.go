@@ -241,7 +241,10 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	}
 	n.instances.view.jobs = n.jobs
 	n.instances.runner = &filesFirst{
-		Runner: &withWorkers{n.parts.Runner, n.jobs}, filing: n.filing, waiting: map[string]context.CancelFunc{},
+		Runner: &asksFirst{
+			Runner: &withWorkers{n.parts.Runner, n.jobs}, databases: n.parts.Asker, asking: map[string]*question{},
+		},
+		filing: n.filing, waiting: map[string]context.CancelFunc{},
 	}
 	n.instances.nested = &nested{desk: n.desk, busy: map[string]bool{}}
 	if n.parts.Files != nil {

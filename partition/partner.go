@@ -19,6 +19,7 @@ type Partner struct {
 	Roles        []workflow.RoleName
 	Capabilities []workflow.Capability
 	Applications []workflow.ApplicationName // besides the built-in ones, which everybody has
+	Databases    []workflow.DatabaseName    // that it can ask
 	// Load is how busy it is: 0: idle, to 1. The plain rule looks at its order; for a
 	// mechanism it is what is not in InHand and Backlog, and counts in whole tenths.
 	Load      float64
@@ -125,15 +126,15 @@ type unit struct {
 
 // demand is one thing that the holder of a unit must have.
 type demand struct {
-	what string   // "role crew", "capability radio", "application file-report"
+	what string   // "role crew", "capability radio", "application file-report", "database depot"
 	by   []string // who asks for it: "the partition", task names
 	met  func(Partner) bool
 }
 
 // unitOf collects what a partition asks of its holder (docs/language.md,
 // partitions): the roles and needs that it lists, the needs of all its tasks, and
-// the applications of its automatic tasks. The role of a person's task is no demand: the task is
-// offered to that role's users wherever they are.
+// the applications of its automatic tasks, with the databases that these ask. The role of
+// a person's task is no demand: the task is offered to that role's users wherever they are.
 func (p *Plan) unitOf(part *Partition) *unit {
 	u := &unit{name: "partition " + string(part.Name)}
 	u.addListed(part)
@@ -195,6 +196,10 @@ func (u *unit) addTask(t *workflow.Task) {
 	default:
 		if a := t.Application; !builtIn(a) {
 			u.demand("application "+string(a), string(t.Name), func(p Partner) bool { return p.runs(a) })
+		}
+		for _, q := range t.Queries {
+			u.demand("database "+string(q.Database), string(t.Name),
+				func(p Partner) bool { return slices.Contains(p.Databases, q.Database) })
 		}
 	}
 }

@@ -71,7 +71,7 @@ func Uncovered(plan *Plan, roles []workflow.RoleName) (out []string) {
 }
 
 // Unknown are warnings about names in a definition that mean nothing to anybody
-// on the partner list: partners, roles, capabilities and applications that
+// on the partner list: partners, roles, capabilities, applications and databases that
 // nobody is or has. A partner that is or has them may still join.
 func Unknown(def *workflow.Definition, partners []Partner) []Warning {
 	has := func(name string) bool {
@@ -97,6 +97,13 @@ func Unknown(def *workflow.Definition, partners []Partner) []Warning {
 				fmt.Sprintf("nobody has application %s", t.Application),
 				fmt.Sprintf("a partner configures it, or announces a worker's: mutirao profile set --application %s",
 					t.Application)})
+		}
+		for _, q := range t.Queries {
+			if !slices.ContainsFunc(partners, func(p Partner) bool { return slices.Contains(p.Databases, q.Database) }) {
+				out = append(out, Warning{"", t.Name, "out",
+					fmt.Sprintf("nobody has database %s, which it asks for %s", q.Database, q.Data),
+					"a partner configures it: databases in its config.yaml"})
+			}
 		}
 		for _, key := range sortedKeys(t.Suitability) {
 			if !has(key) {

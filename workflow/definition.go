@@ -76,6 +76,9 @@ const (
 	TypeList    DataType = "list"
 	TypeMap     DataType = "map"
 	TypeQuery   DataType = "query"
+
+	// anyData is what nobody knows the type of. No definition can say it.
+	anyData DataType = "any"
 )
 
 // Value is a value of a data item: nil, string, int64, float64, bool,
@@ -146,6 +149,7 @@ type Task struct {
 	Role            RoleName
 	Needs           []Capability
 	In, Out         []DataName
+	Queries         []Query       // those of Out, which its holder asks before its application begins
 	Timeout         time.Duration // 0: none
 	TimeToWait      time.Duration // 0: wait for the rule
 	Retries         Retries

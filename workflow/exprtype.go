@@ -3,7 +3,7 @@ package workflow
 import "time"
 
 // valueType is the type of an expression, known when it is checked. Any is for
-// what lists, maps and queries hold; its operations are checked as they run.
+// what lists and maps hold; its operations are checked as they run.
 type valueType string
 
 const (
@@ -25,6 +25,8 @@ func valueTypeOf(t DataType) valueType {
 	case TypeFile:
 		return stringType
 	case TypeQuery:
+		return listType
+	case anyData:
 		return anyType
 	}
 	return valueType(t)

@@ -75,6 +75,7 @@ func (r *reader) definition(root *node) {
 	r.conditions()
 	r.applications()
 	r.tasks()
+	r.queries()
 	r.shareApplications()
 	r.partitions()
 	r.resources()

@@ -62,7 +62,7 @@ var dataKeys = []key[DataDecl]{
 	{"max", func(r *reader, n *node, d *DataDecl) { d.Max = r.anyNumber(n) }},
 	{"name", func(r *reader, n *node, d *DataDecl) { d.FileName = r.text(n) }},
 	{"readers", func(r *reader, n *node, d *DataDecl) { d.Readers = r.readers(n) }},
-	{"database", func(r *reader, n *node, d *DataDecl) { d.Database = r.text(n) }},
+	{"database", func(r *reader, n *node, d *DataDecl) { d.Database = r.name(n) }},
 	{"expression", func(r *reader, n *node, d *DataDecl) { d.Expression = r.text(n) }},
 }
 
@@ -73,7 +73,7 @@ func (r *reader) checkData(d *DataDecl, known bool) {
 			r.on(r.head(d), "write type: string, integer, number, boolean, time, file, list, map or query",
 				"%s has no type", d.Name)
 		}
-		d.Type = TypeQuery // fits everywhere: no further mistakes follow from this one
+		d.Type = anyData // fits everywhere: no further mistakes follow from this one
 		return
 	}
 	r.only(d, "min", TypeInteger, TypeNumber)
@@ -93,6 +93,10 @@ func (r *reader) checkData(d *DataDecl, known bool) {
 	if d.Type == TypeQuery && (d.Database == "" || d.Expression == "") {
 		r.on(r.head(d), "write database: NAME, expression: SQL", "the query %s needs a database and an expression",
 			d.Name)
+	}
+	if n := r.written(d, "required"); n != nil && d.Type == TypeQuery && d.Required {
+		r.on(n, "leave it out: a task that has it under out asks",
+			"%s is what a database answers: it is not given at the start", d.Name)
 	}
 	if d.Min != nil && d.Max != nil && *d.Min > *d.Max {
 		r.on(r.written(d, "min"), "", "min %v is greater than max %v", *d.Min, *d.Max)

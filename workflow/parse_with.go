@@ -71,7 +71,7 @@ func assignable(t DataType) []valueType {
 		types = append(types, intType)
 	case TypeTime:
 		types = append(types, stringType)
-	case TypeQuery:
+	case anyData:
 		types = append(types, boolType, intType, numberType, stringType, timeType, listType, mapType)
 	}
 	return types
@@ -109,7 +109,7 @@ func (r *reader) inputs(n *node) map[DataName]*Expr {
 				excerpt(e.key.text))
 			continue
 		}
-		out[DataName(e.key.text)] = r.expression(e.value, r.scope, assignable(TypeQuery)...)
+		out[DataName(e.key.text)] = r.expression(e.value, r.scope, assignable(anyData)...)
 	}
 	return out
 }

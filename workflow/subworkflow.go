@@ -67,6 +67,9 @@ func misfits(d *Definition, t *Task, sub *Definition) (out [][2]string) {
 		switch {
 		case decl == nil:
 			add(meant(name), "workflow %s has no data %s to be given", sub.Name, name)
+		case decl.Type == TypeQuery:
+			add("leave it out", "%s of workflow %s is what database %s answers: it is not given", name, sub.Name,
+				decl.Database)
 		case e != nil && e.typ != anyType && !slices.Contains(assignable(decl.Type), e.typ):
 			add("", "%s of workflow %s is %s, and is given %s", name, sub.Name, decl.Type.a(), e.typ.a())
 		}
@@ -102,8 +105,10 @@ func declOf(d *Definition, name DataName) *DataDecl {
 // fits reports whether a value of one type may be taken for one of another.
 func fits(to, from DataType) bool {
 	switch {
-	case to == from, to == TypeQuery, from == TypeQuery:
+	case to == from:
 		return true
+	case to == TypeList:
+		return from == TypeQuery
 	case to == TypeNumber:
 		return from == TypeInteger
 	}

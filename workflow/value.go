@@ -108,11 +108,11 @@ func conform(decl *DataDecl, given Value) (Value, error) {
 			return nil, fmt.Errorf("%s: %w", decl.Name, outOfRange(string(text)))
 		}
 	case []any:
-		ok = decl.Type == TypeList
+		ok = decl.Type == TypeList || decl.Type == TypeQuery
 	case map[string]any:
 		ok = decl.Type == TypeMap
 	}
-	if !ok && decl.Type != TypeQuery {
+	if !ok && decl.Type != anyData {
 		text, _ := json.Marshal(v) //nolint:errcheck // plain values; what cannot be written is left out
 		return nil, fmt.Errorf("%s: %s: want %s, have %s", decl.Name, plain.Cut(string(text), shown), decl.Type.a(),
 			typeOf(v).a())

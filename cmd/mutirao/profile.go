@@ -173,6 +173,7 @@ func (u *ui) writeProfile(p *api.Profile, err error) error {
 		line("roles", strings.Join(p.Roles, ", "))
 		line("capabilities", strings.Join(p.Capabilities, ", "))
 		line("applications", strings.Join(p.Applications, ", "))
+		line("databases", strings.Join(p.Databases, ", "))
 		line("suitability", strings.Join(suits, ", "))
 		for _, l := range p.Learned {
 			line("learned", l.Task+": "+l.From)

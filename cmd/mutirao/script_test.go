@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -116,6 +118,12 @@ func TestScripts(t *testing.T) {
 					args[2])
 				ts.Check(err)
 				fmt.Fprint(ts.Stdout(), answer)
+			},
+			"sql": func(ts *testscript.TestScript, _ bool, args []string) {
+				db, err := sql.Open("sqlite", ts.MkAbs(args[0])) // the driver that the program brings
+				ts.Check(err)
+				_, err = db.Exec(args[1])
+				ts.Check(errors.Join(err, db.Close()))
 			},
 			"unserve": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(nodes[ts.MkAbs(args[0])].Close(context.Background()))

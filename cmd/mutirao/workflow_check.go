@@ -27,10 +27,10 @@ func newWorkflowCheckCommand() *cobra.Command {
 file:line:col: message (hint), and makes the exit status 1. What works, but
 probably not as it is meant, is a warning on stderr, and with -o json in the list too,
 after the mistakes, with "severity": "warning"; where a node runs in --dir, so is
-what nobody in its mesh is or has (roles, capabilities, applications, partners), and
-which hard constraint leaves nobody. FILE may be - for stdin. The workflows that a
-definition uses are looked for in the other files, and then in that mesh: what is
-given to them, and taken of them, must fit.
+what nobody in its mesh is or has (roles, capabilities, applications, databases,
+partners), and which hard constraint leaves nobody. FILE may be - for stdin. The
+workflows that a definition uses are looked for in the other files, and then in that
+mesh: what is given to them, and taken of them, must fit.
 
 --suggest-partitions prints a cut of each definition without mistakes, as it may be
 put there: tasks that ask the same of their performers stay together, and few
@@ -245,6 +245,8 @@ func partnersHere(ctx context.Context, dir string) []partition.Partner {
 				p.Capabilities = append(p.Capabilities, workflow.Capability(r.Name))
 			case "application":
 				p.Applications = append(p.Applications, workflow.ApplicationName(r.Name))
+			case "database":
+				p.Databases = append(p.Databases, workflow.DatabaseName(r.Name))
 			}
 		}
 	}

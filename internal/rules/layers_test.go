@@ -100,6 +100,8 @@ var layers = []layer{
 	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
 	{"node/runner", words(core + " configs node/wire internal/plain"),
 		"adapters do not know one another: only node and cmd see two"},
+	{"node/databases", words("workflow configs internal/plain"),
+		"adapters do not know one another: the runner asks a database by an interface of its own"},
 	{"node/api", words("workflow internal/said"),
 		"what a node can be asked does not depend on how the question travels"},
 	{"node/api/httpapi", words("workflow configs node/api internal/plain internal/private"),

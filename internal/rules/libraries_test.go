@@ -15,6 +15,8 @@ var libraries = []library{
 	{"github.com/dgraph-io", words("node/store"), "only the store knows that it is Badger"},
 	{"github.com/goccy/go-yaml/lexer", words("workflow"), "it panics over some texts, and is guarded in one place"},
 	{"github.com/goccy/go-yaml/parser", words("workflow"), "it panics over some texts, and is guarded in one place"},
+	{"github.com/jackc", words("node/databases"), "only the node's databases know whose they are"},
+	{"modernc.org/sqlite", words("node/databases"), "only the node's databases know whose they are"},
 	{"github.com/hashicorp/memberlist", words("membership/gossip"), "only the gossip adapter knows memberlist"},
 	{"github.com/libp2p/go-libp2p-pubsub", words("membership/gossip"), "only the gossip adapter knows pubsub"},
 	{"github.com/libp2p/go-libp2p", words("node/mesh"),

@@ -147,6 +147,7 @@ type Profile struct {
 	// Applications are those of the configuration and those announced besides,
 	// because workers serve them.
 	Applications   []string           `json:"applications"`
+	Databases      []string           `json:"databases"`    // that it can ask, by its configuration
 	Suitability    map[string]float64 `json:"suitability"`  // task or role → 0 to 1
 	Availability   float64            `json:"availability"` // 0: absent, to 1
 	ConnectionTime string             `json:"connection_time"`

@@ -5,7 +5,7 @@
 // host that Run reports ready can be talked to.
 //
 // It imports configs, internal/private, membership, membership/gossip,
-// membership/trust, node, node/api, node/api/httpapi, node/files, node/mesh, node/runner,
+// membership/trust, node, node/api, node/api/httpapi, node/databases, node/files, node/mesh, node/runner,
 // node/store, node/web and workflow; cmd/mutirao and internal/test/testnode import
 // it.
 package assemble
@@ -29,6 +29,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/node/databases"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -127,7 +128,9 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 		store.Options{Preset: presetOf(cfg), Range: node.StoreRange, Logger: log}); err != nil {
 		return nil, err
 	}
-	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
+	asked := databases.New(cfg.Databases, dir, log)
+	h.runner = runner.New(cfg.Applications,
+		runner.Options{Parallel: cfg.Parallel, Databases: asked, Dir: dir, Logger: log})
 	space := func() (free, total uint64, err error) { return diskSpace(dir) }
 	content, err := files.Open(filepath.Join(dir, filesFolder), files.Options{
 		// Files leave more than the store needs: else what others have come here would stop it.
@@ -140,10 +143,11 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 		Files:  content,
 		Member: member, Config: cfg, Store: h.store, Ran: ran(dir), Vouching: h.store,
 		Reserve: uint64(h.store.Reserve()),
-		Runner:  h.runner, Clock: clock, Version: version, Logger: log,
+		Runner:  h.runner, Asker: h.runner, Clock: clock, Version: version, Logger: log,
 		Space: space, Battery: battery,
 		Keys: node.UserKeysIn(dir),
 		Bare: bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },
+		Unasked: asked.Unfit,
 	})
 	if errors.Is(err, node.ErrLeft) {
 		noteLeft(dir)

@@ -23,6 +23,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/databases"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store"
@@ -170,6 +171,10 @@ func examineConfig(add finding, dir string, cfg configs.Config) {
 	if unfit := runner.Unfit(cfg.Applications, dir); len(unfit) > 0 {
 		add(api.FindingWarning, "profile", "cannot run what it announces: "+strings.Join(unfit, "; "),
 			"install it, or mend applications in config.yaml")
+	}
+	if unasked := databases.New(cfg.Databases, dir, nil).Unfit(context.Background()); len(unasked) > 0 {
+		add(api.FindingWarning, "databases", "cannot ask what it announces: "+strings.Join(unasked, "; "),
+			node.MendDatabases)
 	}
 	examineAPI(add, cfg.API)
 	examineListen(add, cfg.Listen)

@@ -37,6 +37,7 @@ func (s stored) fill(r *membership.Record, cfg configs.Config) {
 	r.Applications = slices.AppendSeq(slices.Clone(s.Applications), maps.Keys(cfg.Applications))
 	slices.Sort(r.Applications)
 	r.Applications = slices.Compact(r.Applications)
+	r.Databases = slices.Sorted(maps.Keys(cfg.Databases))
 	r.Suitability = nil
 	for _, name := range slices.Sorted(maps.Keys(s.Suitability)) {
 		r.Suitability = append(r.Suitability, membership.Suitability{For: name, Of: s.Suitability[name]})

@@ -50,6 +50,9 @@ type Job struct {
 	// Replaceable: if it fails, the instance goes on without it. So it does not wait for the files of
 	// partners that are away.
 	Replaceable bool
+	// Asks are the task's queries, whose answers are among its outputs: they are put before the
+	// application begins (Runner.Ask).
+	Asks []workflow.Question
 	// Dispatching names the rule by which the instance stands among those with
 	// the same rule, Rank where: the smaller first. Empty: it takes turns.
 	Dispatching string
@@ -80,6 +83,8 @@ type Result struct {
 type Options struct {
 	// Parallel is how many configured applications run at once; 0: 8.
 	Parallel int
+	// Databases answer queries; nil: there are none.
+	Databases Databases
 	// Dir is the node's folder: where commands work unless they say otherwise.
 	Dir string
 	// Logger receives what concerns the operator; nil: nothing is logged.
@@ -88,9 +93,10 @@ type Options struct {
 
 // Runner runs jobs. Its methods may be called from any goroutine.
 type Runner struct {
-	apps map[workflow.ApplicationName]application
-	log  *slog.Logger
-	all  sync.WaitGroup // answers still owed
+	apps      map[workflow.ApplicationName]application
+	databases Databases
+	log       *slog.Logger
+	all       sync.WaitGroup // answers still owed
 
 	mu     sync.Mutex // guards the fields below
 	jobs   map[string]*work
@@ -137,7 +143,7 @@ func New(apps map[workflow.ApplicationName]configs.Application, o Options) *Runn
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &Runner{
-		apps: make(map[workflow.ApplicationName]application, len(apps)),
+		apps: make(map[workflow.ApplicationName]application, len(apps)), databases: o.Databases,
 		log:  o.Logger,
 		jobs: make(map[string]*work),
 		free: o.Parallel,
@@ -168,13 +174,13 @@ func (r *Runner) Has(app workflow.ApplicationName) bool {
 func (r *Runner) Start(j Job, done func(Result)) {
 	if result, instant := r.instant(j); instant {
 		done(result)
-	} else if !r.admit(j, done) {
+	} else if !r.admit(j, r.apps[j.Application], done) {
 		done(Result{Cancelled: true, Reason: "the node is stopping"})
 	}
 }
 
-// admit takes a job in, unless the runner is closed.
-func (r *Runner) admit(j Job, done func(Result)) bool {
+// admit takes a job in, to be run by app, unless the runner is closed.
+func (r *Runner) admit(j Job, app application, done func(Result)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -183,11 +189,11 @@ func (r *Runner) admit(j Job, done func(Result)) bool {
 	if r.jobs[j.Key] != nil {
 		return true
 	}
-	w := &work{Job: j, app: r.apps[j.Application], done: done}
+	w := &work{Job: j, app: app, done: done}
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	r.jobs[j.Key] = w
 	r.all.Add(1)
-	if j.Application == workflow.AppSleep {
+	if app == nil { // the built-in sleep
 		w.timer = time.AfterFunc(j.With.For, func() { r.end(w, Result{}) })
 	} else {
 		r.queue.push(w)

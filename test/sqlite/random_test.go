@@ -2,8 +2,7 @@
 // says: for random predicates and rows, the condition that workflow/wedsql makes of a
 // predicate comes to what SQLite comes to, in three values.
 //
-// The comparison is behind the build tag sqlite, and go.mod does not ask for the database:
-// .ci/sqlite runs it, with a go.mod of its own. CI takes a sample; all is
+// The comparison is behind the build tag sqlite: .ci/sqlite runs it. CI takes a sample; all is
 //
 //	bash .ci/sqlite -pairs 100000
 package sqlite_test

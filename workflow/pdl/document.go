@@ -54,6 +54,8 @@ type Activity struct {
 
 	at, of, role position
 	in, out      []position
+
+	before string // the task that asks what it reads, as it is called in the native format
 }
 
 // Rule is a dependency rule: a term, or several rules joined by an operator.

@@ -3,6 +3,7 @@ package pdl
 import (
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/internal/native"
 )
 
@@ -73,6 +74,8 @@ func (p *parser) checkWorkflow(w Workflow, models map[string]int) {
 		if d.Kind == Query && (d.Database == "" || d.Expression == "") {
 			p.fail(d.at, `write DATABASE "name"; EXPRESSION "select …";`,
 				"query %q does not say where to ask, or what", shorten(d.Name))
+		} else if d.Kind == Query {
+			p.checkQuery(d, data, w.Data)
 		}
 	}
 	if p.problems.Number() > before {
@@ -86,6 +89,23 @@ func (p *parser) checkWorkflow(w Workflow, models map[string]int) {
 			"workflow %q has no activity without dependencies: nothing could begin", shorten(w.Name))
 	default:
 		p.checkCycle(w, activities)
+	}
+}
+
+// checkQuery checks what a query asks: what is no statement that reads can be asked nowhere. Its parameters are data here,
+// too.
+func (p *parser) checkQuery(d Data, known map[string]int, all []Data) {
+	s, hint, err := workflow.ParseStatement(d.Expression)
+	if err != nil {
+		p.fail(d.at, hint, "query %q: %v", shorten(d.Name), err)
+		return
+	}
+	for _, name := range s.Parameters() {
+		i, ok := known[string(name)]
+		if !ok || all[i].Kind != String && all[i].Kind != Number {
+			p.fail(d.at, "declare it with STRING or NUMBER, or write it in quotes if it is text",
+				"query %q mentions :%s, which is no string or number of the workflow", shorten(d.Name), name)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ func (d *Document) ToYAML(w *Workflow) []byte {
 	t := &writer{
 		types: make(map[string]string), tasks: native.NewNames(), data: native.NewDataNames(), roles: native.NewNames(),
 		models: native.NewNames(), applications: native.NewNames(), hosts: native.NewNames(),
+		databases: native.NewNames(), queries: make(map[string]bool),
 	}
 	t.line("# Translated from PDL. What waits for a success that failed is BLOCKED here, and so is the instance;")
 	t.line("# in PDL it never runs, and the process ends.")
@@ -83,7 +84,9 @@ type writer struct {
 	text  strings.Builder
 	types map[string]string // of the models, by their names in PDL
 
-	tasks, data, roles, models, applications, hosts native.Names
+	tasks, data, roles, models, applications, hosts, databases native.Names
+
+	queries map[string]bool // the data that are queries, by their names in PDL
 }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
@@ -102,6 +105,10 @@ func (w *writer) allData(of *Workflow) {
 	if len(of.Data) > 0 {
 		w.line("data:")
 	}
+	for _, d := range of.Data { // before statements mention them
+		w.dataName(d.Name)
+		w.queries[d.Name] = d.Kind == Query
+	}
 	for _, d := range of.Data {
 		item := w.dataName(d.Name)
 		parts := []string{"type: " + string(d.Kind)}
@@ -111,8 +118,10 @@ func (w *writer) allData(of *Workflow) {
 			}
 		}
 		add("name", d.File)
-		add("database", d.Database)
-		add("expression", d.Expression)
+		if d.Kind == Query {
+			add("database", w.databases.Of(d.Database, "database"))
+			add("expression", w.statement(d.Expression))
+		}
 		if d.Text != nil {
 			parts = append(parts, "default: "+native.Quoted(*d.Text))
 		}
@@ -124,6 +133,15 @@ func (w *writer) allData(of *Workflow) {
 		}
 		w.line("  %s: {%s}", item, strings.Join(parts, ", "))
 	}
+}
+
+// statement is SQL with the native names of the data that it mentions. The parser has read it before.
+func (w *writer) statement(sql string) string {
+	s, _, err := workflow.ParseStatement(sql)
+	if err != nil {
+		return sql
+	}
+	return s.Text(func(_ int, name workflow.DataName) string { return ":" + w.dataName(string(name)) })
 }
 
 func (w *writer) allApplications(all []Application) {
@@ -184,6 +202,7 @@ func (w *writer) allModels(all []Model) {
 }
 
 func (w *writer) activity(a Activity) {
+	a = w.asked(a)
 	task := w.tasks.Of(a.Name, "task")
 	w.line("  %s:", native.Scalar(task))
 	doc := a.Description
@@ -207,8 +226,32 @@ func (w *writer) activity(a Activity) {
 		w.line("    role: %s", native.Scalar(w.roles.Of(a.Role, "role")))
 	}
 	w.rule(a.Depends)
+	if a.before != "" {
+		w.line("    after: %s", native.Scalar(a.before))
+	}
 	w.items("in", a.In)
 	w.items("out", a.Out)
+}
+
+// asked is an activity with its queries where the native format has them. In PDL each activity that reads a query has
+// it asked; here an automatic task asks what it has under out. So a task of a person has one before it that asks.
+func (w *writer) asked(a Activity) Activity {
+	asks := slices.DeleteFunc(slices.Concat(a.In, a.Out), func(n string) bool { return !w.queries[n] })
+	if len(asks) == 0 {
+		return a
+	}
+	a.Out = slices.DeleteFunc(slices.Clone(a.Out), func(n string) bool { return w.queries[n] })
+	if w.types[a.Model] == "automatic" {
+		a.Out = append(a.Out, asks...)
+		return a
+	}
+	before := Activity{Name: w.tasks.OfKind("asks", a.Name+"-asks", "asks"), Depends: a.Depends}
+	w.line("  %s: # asks what %s reads; if that fails, %s is BLOCKED.", native.Scalar(before.Name),
+		w.tasks.Of(a.Name, "task"), w.tasks.Of(a.Name, "task"))
+	w.rule(before.Depends)
+	w.items("out", asks)
+	a.Depends, a.before = nil, before.Name
+	return a
 }
 
 func (w *writer) items(key string, names []string) {

@@ -16,8 +16,8 @@ type Doubt struct {
 // maxPairs bounds how many pairs of tasks are compared.
 const maxPairs = 10_000
 
-// Doubts looks for strict constraints that are broken at the start, for resources that no task holds, for an end
-// that cannot be reached, and at a flow that is driven by data, which is one with a task that repeats: data that nobody sets, conditions that can never
+// Doubts looks for strict constraints that are broken at the start, for queries that no task asks, for resources
+// that no task holds, for an end that cannot be reached, and at a flow that is driven by data, which is one with a task that repeats: data that nobody sets, conditions that can never
 // hold, an end that cannot be reached, tasks that fire for ever, and tasks that set the same side by
 // side. It says only what is certain, and knows comparisons with constants. Of a text with mistakes
 // there are none. shared are the pieces that it may take.
@@ -41,6 +41,7 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 		}
 	}
 	d.broken()
+	d.unasked()
 	d.unheld()
 	if !slices.ContainsFunc(r.def.Tasks, repeats) {
 		d.end()
@@ -98,6 +99,17 @@ func (d *doubter) broken() {
 			d.doubt(d.written(d.def, "constraints"),
 				"the strict constraint %s does not hold of the data with which an instance begins, unless the start gives others: "+
 					"what is null does not hold", c.Name)
+		}
+	}
+}
+
+// unasked finds queries that no task asks.
+func (d *doubter) unasked() {
+	for _, x := range d.def.Data {
+		if x.Type == TypeQuery && len(d.writers[x.Name]) == 0 {
+			d.doubt(d.head(d.scope.data[x.Name]),
+				"no task asks database %s for %s, which stays null (have an automatic task ask: out: [%s])", x.Database,
+				x.Name, x.Name)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before b
 		return Claimed{}, fmt.Errorf("%w: a lease of %s: %s is given", ErrNotNow, g.Lease,
 			worklist.DefaultLease(g.Mode))
 	}
-	given, err := d.state.work().Ask(d.self, worklist.Request{Items: g.Items, Mode: g.Mode, Person: p})
+	given, err := d.state.work().Ask(d.self, worklist.Request{Items: g.Items, Mode: g.Mode, With: g.With, Person: p})
 	switch {
 	case err != nil:
 		return Claimed{}, err
@@ -124,6 +124,8 @@ func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before b
 		return Claimed{Already: true}, nil
 	case before:
 		return Claimed{}, fmt.Errorf("%w: you asked for that before, and had it: ask anew", ErrNotNow)
+	case g.Mode == worklist.Handed && len(given.Items) < len(g.Items):
+		return Claimed{}, fmt.Errorf("%w: you have some of these items already: ask for the others", ErrNotNow)
 	}
 	for _, i := range given.Items {
 		if err := d.mayGrant(i, p.User); err != nil {
@@ -170,6 +172,8 @@ func (d *decision) bring(c *Claim, x worklist.Result, p worklist.Person) (Claime
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", ErrNotNow, x.Item.Slot)
 	case board.Did(x.Item, x.Grant, p.User, x.Failed): // a retry, or sent twice
 		return Claimed{Already: true}, nil
+	case len(board.Unnamed(x)) > 0:
+		return Claimed{}, fmt.Errorf("%w: %s waits for %s: bring that first", ErrNotNow, x.Item.Slot, board.Unnamed(x)[0])
 	case board.OnlyHanded(x.Item, x.Grant):
 		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first", ErrNotNow,
 			x.Item.Slot)
@@ -208,7 +212,7 @@ func (d *decision) mayBring(c *Claim, x worklist.Result, u worklist.User) error 
 	if board.Takes(x) {
 		return d.mayBeSaid(x.Item, mostWords(x))
 	}
-	if n := board.Brought(x.Item, u); n >= maxLate {
+	if n := board.Brought(x.Item, u); n >= maxLate && !board.MayWait(x) {
 		return fmt.Errorf("%w: %d result of yours about %s is kept that does not count, at most %d: look at it with mutirao show",
 			ErrNotNow, n, x.Item.Slot, maxLate)
 	}
@@ -381,6 +385,8 @@ type ItemView struct {
 	Item    worklist.Item
 	Task    *workflow.Task
 	Partner workflow.PartnerID // who holds it
+	// Partition is where it is; empty: with whoever was found for it.
+	Partition workflow.PartitionName
 	// Arrival is since when it can be done, by its holder's clock as far as its facts say, in ms
 	// since 1970: the same at all nodes, and after a restart.
 	Arrival int64
@@ -401,6 +407,10 @@ type ItemView struct {
 	Begun int64
 	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
 	WaitsFor []worklist.Lack
+	// Awaits are the tasks whose success makes it ready; none: it is ready. PutOff: Holder has done it, which counts when
+	// they have.
+	Awaits []workflow.TaskName
+	PutOff bool
 }
 
 // Items are the tasks of people that can be done now: of an instance that runs no more those of this node which are
@@ -434,6 +444,7 @@ func (m *Machine) itemNow(a *Attempt, since *moments) ItemView {
 	v := itemView(a, since)
 	if h, held := m.state.holdOf(a); held {
 		v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
+		v.PutOff = m.state.peoples.board.PutOff(v.Item, v.Holder)
 	} else {
 		v.Offered, v.ToAll = m.state.offered(v.Item)
 		v.Begun = m.state.workedOnSince(a)
@@ -446,7 +457,10 @@ func (m *Machine) itemNow(a *Attempt, since *moments) ItemView {
 }
 
 func itemView(a *Attempt, since *moments) ItemView {
-	return ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Arrival: since.arrival(a), Role: a.Task.Role}
+	return ItemView{
+		Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Partition: since.s.plan.Home(a.Task.Name),
+		Arrival: since.arrival(a), Role: a.Task.Role,
+	}
 }
 
 // ItemFor is an item as it concerns one person.
@@ -476,6 +490,14 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 		delete(had, v.Item)
 	}
 	since := moments{s: m.state}
+	if m.Claims() {
+		for _, i := range m.state.peoples.board.HeldBy(u) {
+			if v, waits := m.itemAhead(m.state.attempts[attemptIDOf(i)], &since); waits {
+				out = append(out, ItemFor{ItemView: v, Last: v.Grant})
+				delete(had, i)
+			}
+		}
+	}
 	for _, i := range slices.SortedFunc(maps.Keys(had), worklist.Item.Compare) {
 		if a := m.state.attempts[attemptIDOf(i)]; a != nil {
 			out = append(out, ItemFor{ItemView: itemView(a, &since), Last: had[i], Over: true, Lost: lost[i]})

@@ -217,9 +217,9 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	if why != "" {
 		return why
 	}
-	board := s.work()
+	board, digest := s.work(), [sha256.Size]byte{}
 	if len(c.Word) > 0 {
-		digest := SpokenOf(s.log.instance, c.Says, c.Nonce)
+		digest = SpokenOf(s.log.instance, c.Says, c.Nonce)
 		said := s.peoples.spoken[digest]
 		if s.evidenceOf(e).any(said) {
 			return "the person's word in it was written down before"
@@ -235,7 +235,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	}
 	board.Add(&worklist.Fact{
 		ID: worklist.ID(e.id), Time: e.time, Partner: e.fact.Chain.Author, User: who.User, Roles: who.Roles,
-		At: time.UnixMilli(e.fact.At), Body: body,
+		Word: worklist.ID(digest), At: time.UnixMilli(e.fact.At), Body: body,
 	}, 0)
 	if _, changes := body.(worklist.Notify); changes {
 		s.offerAnew()
@@ -431,13 +431,14 @@ func (s *State) holdOf(a *Attempt) (worklist.Standing, bool) {
 func (s *State) placeItem(a *Attempt) {
 	wanted := s.wanted(a)
 	ready := wanted && (a.start != nil || a.mayStart())
+	waits := s.waitsOf(a)
 	skipped := wanted && !ready && a.Slot.State == workflow.Skipped
 	s.work().Set(worklist.Place{
 		Item: itemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
 		Task: s.taskOf(a), Root: s.rootItem(a), Begun: a.start != nil,
 		Presumed: a.Slot.State == workflow.Failed || a.Slot.Pending != nil,
-		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.noticed,
-		Over: !wanted || skipped || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a, wanted && !ready),
+		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.noticed, Waits: waits,
+		Over: !wanted || skipped || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a, wanted && !ready && len(waits) == 0),
 		Unhandled: s.unhandled(a), Failure: failureOf(a),
 	})
 }

@@ -21,25 +21,30 @@ import (
 //	person U at=P [roles=(R,…)]   somebody whose key is at P may have people's work, and can be reached unless away
 //	     [away]
 //	removed U                     nobody knows that person any more
-//	select|lock U P TASK…         U asks P for items
+//	select|lock|keep U P TASK…    U asks P for items; with: together with those of others
+//	     [with=(TASK,…)]
 //	release U P TASK              U gives one back, under the grant that U had last
 //	bring U P TASK [failed=R]     U brings P a result, under the grant that U had last
-//	     [data=value…]
+//	     [data=value…]            upon: made from U's last results of those
+//	     [upon=(TASK,…)]
 //	order U P WHAT [TASK]         U brings P an order: again, stop, continue or cancel
 //	pass U P TASK to=V|role=R     U asks P to pass an item on; neither: back. stale: as U had it last
-//	adopt U P [V]                 U asks P to adopt the last result of V that does not count, or of anybody
+//	adopt U P [V [TASK]]          U asks P to adopt the last result of V that does not count, or of anybody
 //	notify U P POLICY [N]         U brings P a change of whom items are offered to
 //	asks P                        failures that wait for an order, as P knows
 //	again U P                     P is sent U's last word once more
 //	forge P KIND TASK [user=U]    P writes a claim that it may not: grant, steal, release, revoke,
 //	                              pass, result, close, offer, notify, repeat; the word in it is of U, else made up
 //	items P                       what people can do, and who has it, as P knows
+//	ahead P [for=U]               what is not ready, and waits for what, as P knows; for: of what U has
 //	kept P                        results that do not count, as P knows
 func (s *story) peoplesCommands() map[string]func() string {
 	return map[string]func() string{
 		"person": s.person, "removed": s.removed,
 		"select": func() string { return s.ask(worklist.Select) },
 		"lock":   func() string { return s.ask(worklist.Lock) },
+		"keep":   func() string { return s.ask(worklist.Handed) },
+		"ahead":  s.ahead,
 		"pass":   s.pass, "adopt": s.adopt, "notify": s.notify, "order": s.order, "asks": s.asks, "release": s.release,
 		"bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
 		"deadlines": s.deadlines,
@@ -126,7 +131,13 @@ func (s *story) speaker() Speaker { return s.w.people[worklist.User(s.d.CmdArgs[
 func (s *story) ask(mode worklist.Mode) string {
 	n, g := s.node(1), worklist.Grant{Mode: mode, Lease: worklist.DefaultLease(mode)}
 	for _, a := range s.d.CmdArgs[2:] {
-		g.Items = append(g.Items, n.itemAt(a.Key))
+		if a.Key != "with" {
+			g.Items = append(g.Items, n.itemAt(a.Key))
+			continue
+		}
+		for _, t := range a.Vals {
+			g.With = append(g.With, n.itemAt(t))
+		}
 	}
 	out := s.put(n, s.w.word(s.speaker(), g))
 	for _, i := range g.Items {
@@ -166,11 +177,52 @@ func (s *story) bring() string {
 		Outputs: map[workflow.DataName]workflow.Value{},
 	}
 	for _, a := range s.d.CmdArgs[3:] {
-		if a.Key != "failed" {
+		switch a.Key {
+		case "failed":
+		case "upon":
+			for _, t := range a.Vals {
+				of := s.brought[s.d.CmdArgs[0].Key+" "+t]
+				if of.Word.IsZero() {
+					of = worklist.Basis{Item: s.node(1).itemAt(t), Word: worklist.ID{1}} // nobody said that
+				}
+				r.Upon = append(r.Upon, of)
+			}
+		default:
 			r.Outputs[workflow.DataName(a.Key)] = strings.Join(a.Vals, ",")
 		}
 	}
-	return s.put(s.node(1), s.w.word(s.speaker(), r))
+	c := s.w.word(s.speaker(), r)
+	if s.brought == nil {
+		s.brought = map[string]worklist.Basis{}
+	}
+	s.brought[s.d.CmdArgs[0].Key+" "+s.d.CmdArgs[2].Key] = worklist.Basis{
+		Item: i, Word: WordOf(s.node(1).m.log.instance, c.Says, c.Nonce),
+	}
+	return s.put(s.node(1), c)
+}
+
+// ahead shows what waits for others, and who has it.
+func (s *story) ahead() string {
+	var b strings.Builder
+	m := s.node(0).m
+	list := m.Ahead()
+	if u := s.arg("for"); u != "" {
+		list = nil
+		for _, x := range m.ItemsFor(worklist.User(u)) {
+			list = append(list, x.ItemView)
+		}
+	}
+	for _, v := range list {
+		fmt.Fprintf(&b, "%s at %s waits for %v", v.Task.Name, v.Partner, v.Awaits)
+		if v.Holder != "" {
+			fmt.Fprintf(&b, ", %s has it (%s)", v.Holder, v.Mode)
+		}
+		if v.PutOff {
+			b.WriteString(", done")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 func (s *story) pass() string {
@@ -184,14 +236,18 @@ func (s *story) pass() string {
 }
 
 func (s *story) adopt() string {
-	n, of := s.node(1), ""
+	n, of, task := s.node(1), "", workflow.TaskName("")
 	if len(s.d.CmdArgs) > 2 {
 		of = s.d.CmdArgs[2].Key
+	}
+	if len(s.d.CmdArgs) > 3 {
+		task = workflow.TaskName(s.d.CmdArgs[3].Key)
 	}
 	x := worklist.Adopt{Item: n.itemAt(string(n.m.state.def.Tasks[0].Name)), Result: worklist.ID{1}}
 	for _, e := range n.m.log.order {
 		if c := e.fact.Body.Claim; c != nil && e.counted {
-			if r, is := c.Body().(worklist.Result); is && (of == "" || of == string(e.speaker().User)) {
+			if r, is := c.Body().(worklist.Result); is && (of == "" || of == string(e.speaker().User)) &&
+				(task == "" || task == r.Item.Slot) {
 				x = worklist.Adopt{Item: r.Item, Result: worklist.ID(e.id)}
 			}
 		}
@@ -232,7 +288,7 @@ func (s *story) forge() string {
 		x := worklist.Close{Item: i, Result: worklist.ID{1}}
 		for _, e := range n.m.log.order {
 			if c := e.fact.Body.Claim; c != nil && s.d.HasArg("kept") {
-				if _, is := c.Body().(worklist.Result); is {
+				if r, is := c.Body().(worklist.Result); is && r.Item == i {
 					x.Result = worklist.ID(e.id)
 				}
 			}

@@ -90,9 +90,10 @@ type story struct {
 	w       *mesh
 	told    []string
 	backups map[workflow.PartnerID][]Stored
-	floods  int                // chains that liars opened
-	grants  map[string]granted // by person and task, what the person had last
-	last    *Claim             // the last word of a person
+	floods  int                       // chains that liars opened
+	grants  map[string]granted        // by person and task, what the person had last
+	last    *Claim                    // the last word of a person
+	brought map[string]worklist.Basis // by person and task, what the person brought last
 }
 
 func (s *story) run() string {

@@ -149,6 +149,7 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixRead}, "which messages a user has read: they are shown as new", false, worklists.DecodesRead},
 		{[]byte{prefixSpot}, "where a user had put an item in a list by hand: move it again", false,
 			worklists.DecodesSpot},
+		{[]byte{prefixJoint}, "items that a user had asked several partners for together and that are to be given back: give back what is on the worklist (mutirao worklist release); else it ends by its lease", false, worklists.DecodesJoint},
 		{[]byte{prefixSetting}, "what a user had set for the worklist: set it again", false, worklists.DecodesSetting},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},

@@ -26,6 +26,27 @@ type peoplesItems struct{ *desk }
 func (k peoplesItems) Items(
 	ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID,
 ) ([]worklists.Row, error) {
+	return k.rows(ctx, person, at, only, (*choreo.Machine).ItemsFor)
+}
+
+// Ahead are those that a person at a partner's node may lock before they are ready, together with what they wait for.
+func (k peoplesItems) Ahead(
+	ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID,
+) ([]worklists.Row, error) {
+	return k.rows(ctx, person, at, only, func(m *choreo.Machine, _ worklist.User) (out []choreo.ItemFor) {
+		for _, v := range m.Ahead() {
+			out = append(out, choreo.ItemFor{ItemView: v})
+		}
+		return out
+	})
+}
+
+// itemsFor lists items of an instance for a person.
+type itemsFor func(*choreo.Machine, worklist.User) []choreo.ItemFor
+
+func (k peoplesItems) rows(
+	ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID, list itemsFor,
+) ([]worklists.Row, error) {
 	who, known := k.partners.Person(person)
 	if !known {
 		return nil, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
@@ -33,14 +54,14 @@ func (k peoplesItems) Items(
 	now := k.clock.Now()
 	if only != (workflow.InstanceID{}) {
 		var found []worklists.Row // whoever stops waiting leaves it to the shard
-		err := k.peek(ctx, only, func(h *held) { found = k.itemsOf(h, who, at, now) })
+		err := k.peek(ctx, only, func(h *held) { found = k.itemsOf(h, who, at, now, list) })
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
 			return nil, err
 		}
 		return append([]worklists.Row{}, found...), nil
 	}
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out [][]worklists.Row) {
-		s.each(func(_ workflow.InstanceID, h *held) { out = append(out, k.itemsOf(h, who, at, now)) })
+		s.each(func(_ workflow.InstanceID, h *held) { out = append(out, k.itemsOf(h, who, at, now, list)) })
 		return out
 	})
 	if err != nil {
@@ -55,12 +76,12 @@ func (k peoplesItems) Items(
 
 // itemsOf are the items of one instance.
 func (k peoplesItems) itemsOf(
-	h *held, who worklist.Person, at workflow.PartnerID, now moment.Now,
+	h *held, who worklist.Person, at workflow.PartnerID, now moment.Now, list itemsFor,
 ) (out []worklists.Row) {
 	var dues choreo.Dues
 	about := ""
 	var deadlines map[worklist.Item]choreo.Deadline
-	for i, v := range h.m.ItemsFor(who.User) {
+	for i, v := range list(h.m, who.User) {
 		if i == 0 {
 			about, dues = subject(h), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
 			deadlines = byItem(k.view.deadlines(h, now))
@@ -71,7 +92,8 @@ func (k peoplesItems) itemsOf(
 			At: v.Partner, AsOf: now.Wall,
 			Place: i, Doc: short(v.Task.Doc, worklists.MaxDoc), Subject: about,
 		}
-		r.WaitsFor = v.WaitsFor
+		r.WaitsFor, r.Partition, r.Awaits = v.WaitsFor, v.Partition, v.Awaits
+		r.PutOff = v.PutOff && v.Holder == who.User
 		if v.Begun > 0 && !v.Over {
 			r.Begun = time.UnixMilli(v.Begun)
 		}
@@ -139,7 +161,7 @@ func (k peoplesItems) Sheet(
 	var row *worklists.Row // whoever stops waiting leaves it to the shard
 	var of *worklists.Sheet
 	err = k.peek(ctx, id, func(h *held) {
-		for _, r := range k.itemsOf(h, who, at, k.clock.Now()) {
+		for _, r := range k.itemsOf(h, who, at, k.clock.Now(), (*choreo.Machine).ItemsFor) {
 			if r.ID() == item {
 				row, of = &r, k.sheetOf(h, &r)
 			}

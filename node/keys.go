@@ -43,6 +43,7 @@ import (
 //	g instance(16) user       which messages about it a user has read (worklists)
 //	h user item               where a user put an item in a list that is ordered by hand (worklists)
 //	j user                    what a user set for the worklist (worklists)
+//	b user number             what a user asked several partners for together, to be given back (worklists)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -67,6 +68,7 @@ const (
 	prefixRead       = worklists.PrefixRead
 	prefixSpot       = worklists.PrefixSpot
 	prefixSetting    = worklists.PrefixSetting
+	prefixJoint      = worklists.PrefixJoint
 )
 
 func factPrefix(id workflow.InstanceID) []byte {

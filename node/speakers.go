@@ -111,6 +111,12 @@ func (vw *view) describeClaim(
 	switch x := c.Body().(type) {
 	case worklist.Grant:
 		text := "given to " + person + " (" + string(x.Mode) + ")"
+		if x.Mode == worklist.Handed {
+			text = "kept for " + person + ", who asks for others with it"
+		}
+		if len(x.With) > 0 {
+			text += ", together with " + strings.Join(slotsOf(x.With), ", ")
+		}
 		if len(tasks) > 1 {
 			return "", strings.Join(tasks, ", ") + " " + text
 		}
@@ -123,7 +129,11 @@ func (vw *view) describeClaim(
 		if x.Failed {
 			return task, strings.TrimSuffix("failed with "+person+": "+x.Reason, ": ")
 		}
-		return task, "result of " + person + outputs(x.Outputs)
+		text := "result of " + person + outputs(x.Outputs)
+		for n, of := range x.Upon {
+			text += map[bool]string{true: ", made from that of ", false: " and "}[n == 0] + string(of.Item.Slot)
+		}
+		return task, text
 	case worklist.Order:
 		if x.What == worklist.Recover {
 			return "", tellStep(person, x.Reason)
@@ -193,4 +203,12 @@ func (s speakers) Called(u worklist.User) string { return s.partners.called(u) }
 func (p *people) rolesOf(id workflow.PartnerID) []workflow.RoleName {
 	partner, _ := p.Get(id)
 	return partner.Record.Roles()
+}
+
+// slotsOf are the tasks of items.
+func slotsOf(of []worklist.Item) (out []string) {
+	for _, i := range of {
+		out = append(out, string(i.Slot))
+	}
+	return out
 }

@@ -13,8 +13,8 @@ import (
 type Request struct {
 	Items []Item
 	Mode  Mode
-	// With are tasks that other holders keep for the same user, to be locked together (Joint).
-	With []workflow.TaskName
+	// With are items that other holders keep for the same user, to be locked together (Joint).
+	With []Item
 	Person
 }
 
@@ -58,7 +58,7 @@ func (r *Refusal) Error() string {
 // all or none: with the first item that cannot be granted nothing is (rule 5). Nobody waits for a
 // grant while holding another, so requests cannot block each other.
 func (b *Board) Ask(self workflow.PartnerID, r Request) (Grant, error) {
-	g := Grant{Mode: r.Mode, Lease: DefaultLease(r.Mode)}
+	g := Grant{Mode: r.Mode, Lease: DefaultLease(r.Mode), With: r.With}
 	for _, i := range r.Items {
 		if slices.Contains(g.Items, i) {
 			continue
@@ -101,6 +101,8 @@ func (b *Board) refuses(self workflow.PartnerID, it *item, r Request) *Refusal {
 		return &Refusal{Why: NotOffline, Text: "the task may not be done offline: select it, and stay connected"}
 	case it.Ready && !b.reserved(it):
 		return &Refusal{Why: NotReady, Text: "it waits for " + Lacking(b.lacks(it))}
+	case !it.Ready && !mine && !b.Policy().All() && !it.visible(b, r.User), !it.Ready && !mine && it.Task.Limited:
+		return &Refusal{Why: NotOffered, Text: "to whom it is offered is decided when it is ready: wait until then"}
 	case !it.Ready:
 		return b.waitsFor(it, r)
 	case !mine && !it.visible(b, r.User):
@@ -132,23 +134,39 @@ func (b *Board) waitsFor(it *item, r Request) *Refusal {
 		return &Refusal{Why: NotReady,
 			Text: "it is not ready: only a lock can be had before, together with what it waits for"}
 	}
+	if len(it.Waits) == 0 {
+		return &Refusal{Why: NotReady, Text: "it is not ready, and no item that you could lock makes it so"}
+	}
 	var lacks []string
 	for _, t := range it.Waits {
-		with := slices.Contains(r.With, t) || slices.ContainsFunc(r.Items, func(i Item) bool { return i.Slot == t })
-		held := slices.ContainsFunc(b.slots[t], func(o *item) bool {
-			return o.InCharge && o.open != nil && o.open.User == r.User && o.open.Mode == Lock
-		})
-		if !with && !held {
+		has, other := b.heldAhead(t, r)
+		if other != "" {
+			return &Refusal{Why: NotReady, Text: fmt.Sprintf("it waits for %s, which %s has", t, other), By: other}
+		}
+		if !has {
 			lacks = append(lacks, string(t))
 		}
 	}
-	if len(lacks) == 0 && len(it.Waits) > 0 {
-		return nil
+	if len(lacks) > 0 {
+		return &Refusal{Why: NotReady, Text: fmt.Sprintf("it waits for %s: lock that with it", strings.Join(lacks, ", "))}
 	}
-	if len(lacks) == 0 {
-		return &Refusal{Why: NotReady, Text: "it is not ready, and no item that you could lock makes it so"}
+	return nil
+}
+
+// heldAhead reports whether whoever asks has the item of a task that another waits for, or asks for it as well;
+// other is somebody else who has it, as far as is known here.
+func (b *Board) heldAhead(t workflow.TaskName, r Request) (has bool, other User) {
+	of := func(i Item) bool { return i.Slot == t }
+	for _, o := range b.slots[t] {
+		switch {
+		case !o.InCharge || o.open == nil:
+		case o.open.User != r.User:
+			return false, o.open.User
+		case o.open.Mode == Lock:
+			has = true
+		}
 	}
-	return &Refusal{Why: NotReady, Text: fmt.Sprintf("it waits for %s: lock that with it", strings.Join(lacks, ", "))}
+	return has || slices.ContainsFunc(r.Items, of) || slices.ContainsFunc(r.With, of), ""
 }
 
 // visible reports whether somebody sees an item that nobody holds.

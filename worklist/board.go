@@ -84,6 +84,8 @@ type Board struct {
 	slots map[workflow.TaskName][]*item
 
 	takers  map[ID][]*Fact // of results: who closed items with them, or adopted them
+	words   map[ID][]*Fact // of words: the results that were written down from them
+	upon    map[ID][]*item // of words: items with results that were made from what they say
 	notify  *Fact          // the policy that counts
 	offers  map[workflow.PartnerID]offering
 	loads   map[User]Load
@@ -106,7 +108,8 @@ type Board struct {
 func New(terms Terms, knew func(later, earlier ID) bool) *Board {
 	return &Board{
 		terms: terms, knew: knew, facts: map[ID]*Fact{}, heard: map[ID]time.Duration{}, items: map[Item]*item{},
-		slots: map[workflow.TaskName][]*item{}, takers: map[ID][]*Fact{},
+		slots: map[workflow.TaskName][]*item{}, takers: map[ID][]*Fact{}, words: map[ID][]*Fact{},
+		upon:    map[ID][]*item{},
 		refused: map[ID]string{}, stores: map[Resource]*store{}, heirs: map[Item][]*item{}, desk: newDesk(),
 		offers: map[workflow.PartnerID]offering{}, loads: map[User]Load{},
 	}
@@ -166,9 +169,14 @@ func (b *Board) enterOffered(f *Fact) {
 	}
 }
 
-// enterTaker notes who took a result, or adopted it.
+// enterTaker notes who took a result, or adopted it, by which word one was brought, and what it was made from.
 func (b *Board) enterTaker(f *Fact) {
 	switch x := f.Body.(type) {
+	case Result:
+		b.words[f.word()] = append(b.words[f.word()], f)
+		for _, of := range x.Upon {
+			b.upon[of.Word] = append(b.upon[of.Word], b.item(x.Item))
+		}
 	case Close:
 		if b.item(x.Item).Holder == f.Partner {
 			b.takers[x.Result] = append(b.takers[x.Result], f)

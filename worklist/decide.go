@@ -37,6 +37,14 @@ func newDesk() desk { return desk{todo: map[*item]bool{}, wanting: map[*item]boo
 // changed has an item looked at, and units counted if it may have got or lost one.
 func (b *Board) changed(it *item) {
 	b.desk.todo[it] = true
+	if len(b.upon) > 0 {
+		for _, w := range it.works { // what was made from them may count now, or never
+			for _, later := range b.upon[w.fact.word()] {
+				b.steps++
+				b.desk.todo[later] = true
+			}
+		}
+	}
 	b.count(it)
 	if len(it.Task.Holds) == 0 {
 		return
@@ -186,7 +194,7 @@ func (d *deciding) closing(it *item) Body {
 		if it.open == nil || w.hold != it.open || w.early {
 			continue
 		}
-		if !slices.ContainsFunc(w.Upon, func(id ID) bool { return len(d.b.takers[id]) == 0 }) {
+		if d.b.founded(w.Result) {
 			return Close{Item: it.Item, Result: w.fact.ID}
 		}
 	}

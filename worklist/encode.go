@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -49,6 +50,8 @@ type says struct {
 	Notify  *saysNotify  `cbor:"13,keyasint,omitempty"`
 	Reserve *saysReserve `cbor:"14,keyasint,omitempty"`
 	Keep    *saysKeep    `cbor:"15,keyasint,omitempty"`
+	Joint   *saysJoint   `cbor:"16,keyasint,omitempty"` // a Grant together with items of other holders
+	Later   *saysLater   `cbor:"17,keyasint,omitempty"` // a Result that was made from others
 }
 
 type saysItem struct {
@@ -62,6 +65,15 @@ type saysGrant struct {
 	Items []saysItem
 	Mode  Mode
 	Lease time.Duration
+}
+
+// saysJoint names those of other holders sorted.
+type saysJoint struct {
+	_     struct{} `cbor:",toarray"`
+	Items []saysItem
+	Mode  Mode
+	Lease time.Duration
+	With  []saysItem
 }
 
 type saysRelease struct {
@@ -84,6 +96,19 @@ type saysResult struct {
 	Failed  bool
 	Reason  string
 	Outputs map[workflow.DataName]string // as the person wrote them
+}
+
+// saysLater names those that it was made from sorted by item, each item once.
+type saysLater struct {
+	_    struct{} `cbor:",toarray"`
+	Of   saysResult
+	Upon []saysBasis
+}
+
+type saysBasis struct {
+	_    struct{} `cbor:",toarray"`
+	Item saysItem
+	Word ID
 }
 
 type saysClose struct {
@@ -198,10 +223,11 @@ func Encode(b Body) ([]byte, error) {
 	var s says
 	switch x := b.(type) {
 	case Grant:
-		s.Grant = &saysGrant{Mode: x.Mode, Lease: x.Lease}
-		for _, i := range x.Items {
-			s.Grant.Items = append(s.Grant.Items, saysItem{Assigned: i.Assigned, Slot: i.Slot})
+		if len(x.With) > 0 {
+			s.Joint = &saysJoint{Items: saidAll(x.Items), Mode: x.Mode, Lease: x.Lease, With: saidAll(x.With)}
+			break
 		}
+		s.Grant = &saysGrant{Items: saidAll(x.Items), Mode: x.Mode, Lease: x.Lease}
 	case Release:
 		s.Release = &saysRelease{Item: said(x.Item), Grant: x.Grant}
 	case Revoke:
@@ -210,12 +236,20 @@ func Encode(b Body) ([]byte, error) {
 		}
 		s.Revoke = &saysRevoke{Item: said(x.Item), Grant: x.Grant, Cause: x.Cause}
 	case Result:
-		s.Result = &saysResult{
+		r := saysResult{
 			Item: said(x.Item), Grant: x.Grant, Failed: x.Failed, Reason: x.Reason,
 			Outputs: map[workflow.DataName]string{},
 		}
 		for n, v := range x.Outputs {
-			s.Result.Outputs[n], _ = v.(string) // validate refuses others
+			r.Outputs[n], _ = v.(string) // validate refuses others
+		}
+		if len(x.Upon) == 0 {
+			s.Result = &r
+			break
+		}
+		s.Later = &saysLater{Of: r}
+		for _, of := range x.Upon {
+			s.Later.Upon = append(s.Later.Upon, saysBasis{Item: said(of.Item), Word: of.Word})
 		}
 	case Close:
 		if x.Order.IsZero() {
@@ -286,11 +320,10 @@ func (s *says) body() (out Body, err error) {
 	n := 0
 	set := func(b Body) { out, n = b, n+1 }
 	if x := s.Grant; x != nil {
-		g := Grant{Mode: x.Mode, Lease: x.Lease}
-		for _, i := range x.Items {
-			g.Items = append(g.Items, i.item())
-		}
-		set(g)
+		set(Grant{Items: items(x.Items), Mode: x.Mode, Lease: x.Lease})
+	}
+	if x := s.Joint; x != nil {
+		set(Grant{Items: items(x.Items), Mode: x.Mode, Lease: x.Lease, With: items(x.With)})
 	}
 	if x := s.Release; x != nil {
 		set(Release{Item: x.Item.item(), Grant: x.Grant})
@@ -299,12 +332,12 @@ func (s *says) body() (out Body, err error) {
 		set(Revoke{Item: x.Item.item(), Grant: x.Grant, Cause: x.Cause})
 	}
 	if x := s.Result; x != nil {
-		r := Result{
-			Item: x.Item.item(), Grant: x.Grant, Failed: x.Failed, Reason: x.Reason,
-			Outputs: map[workflow.DataName]workflow.Value{},
-		}
-		for n, v := range x.Outputs {
-			r.Outputs[n] = v
+		set(x.result())
+	}
+	if x := s.Later; x != nil {
+		r := x.Of.result()
+		for _, of := range x.Upon {
+			r.Upon = append(r.Upon, Basis{Item: of.Item.item(), Word: of.Word})
 		}
 		set(r)
 	}
@@ -353,6 +386,31 @@ func (s *says) body() (out Body, err error) {
 		return nil, errors.New("it says more than one thing of people's work, or nothing")
 	}
 	return out, nil
+}
+
+func (x *saysResult) result() Result {
+	r := Result{
+		Item: x.Item.item(), Grant: x.Grant, Failed: x.Failed, Reason: x.Reason,
+		Outputs: map[workflow.DataName]workflow.Value{},
+	}
+	for n, v := range x.Outputs {
+		r.Outputs[n] = v
+	}
+	return r
+}
+
+func saidAll(of []Item) (out []saysItem) {
+	for _, i := range of {
+		out = append(out, said(i))
+	}
+	return out
+}
+
+func items(of []saysItem) (out []Item) {
+	for _, i := range of {
+		out = append(out, i.item())
+	}
+	return out
 }
 
 func said(i Item) saysItem    { return saysItem{Assigned: i.Assigned, Slot: i.Slot} }
@@ -488,12 +546,22 @@ func reason(s string) error {
 
 func (x Grant) validate() error {
 	switch {
-	case len(x.Items) == 0 || len(x.Items) > MaxGranted:
-		return fmt.Errorf("a grant of %d items: want 1 to %d", len(x.Items), MaxGranted)
-	case x.Mode != Select && x.Mode != Lock:
+	case len(x.Items) == 0 || len(x.Items)+len(x.With) > MaxGranted:
+		return fmt.Errorf("a grant of %d items: want 1 to %d", len(x.Items)+len(x.With), MaxGranted)
+	case len(x.With) > 0 && x.Mode != Handed && x.Mode != Lock:
+		return fmt.Errorf("items of several holders in mode %q: want %s or %s", x.Mode, Handed, Lock)
+	case len(x.With) == 0 && x.Mode != Select && x.Mode != Lock:
 		return fmt.Errorf("a grant in mode %q: want %s or %s", x.Mode, Select, Lock)
 	case x.Lease < 0 || x.Lease > MaxLease:
 		return fmt.Errorf("a lease of %s: want 0 to %s", x.Lease, MaxLease)
+	}
+	for n, i := range x.With {
+		if err := name("the task", string(i.Slot)); err != nil {
+			return err
+		}
+		if n > 0 && x.With[n-1].Compare(i) >= 0 || slices.Contains(x.Items, i) {
+			return errors.New("the items of other holders are not named in order, each once")
+		}
 	}
 	return nil
 }
@@ -505,10 +573,21 @@ func (x Result) validate() error {
 	switch {
 	case len(x.Outputs) > maxOutputs:
 		return fmt.Errorf("a result with %d data, at most %d", len(x.Outputs), maxOutputs)
-	case len(x.Upon) > 0:
-		return errors.New("a result that was made from others is not yet written down")
+	case len(x.Upon) > MaxGranted:
+		return fmt.Errorf("a result that was made from %d others, at most %d", len(x.Upon), MaxGranted)
 	case x.Failed && len(x.Outputs) > 0:
 		return errors.New("a failure that brings data")
+	}
+	for n, of := range x.Upon {
+		if err := name("the task", string(of.Item.Slot)); err != nil {
+			return err
+		}
+		switch {
+		case of.Item == x.Item || of.Word.IsZero():
+			return errors.New("a result that was made from itself, or from no word")
+		case n > 0 && x.Upon[n-1].Item.Compare(of.Item) >= 0:
+			return errors.New("what a result was made from is not named in order, each item once")
+		}
 	}
 	for n, v := range x.Outputs {
 		if err := name("the data", string(n)); err != nil {

@@ -33,6 +33,15 @@ var written = []Body{
 	Notify{Policy: Policy{Name: workflow.NotifyFewestAssigned, N: 2}},
 	Notify{Policy: Policy{Name: workflow.NotifyAll}},
 	Reserve{Item: Item{Assigned: ID{1}, Slot: "lift"}, Resources: []Resource{"crane", "truck"}},
+	Grant{
+		Items: []Item{{Slot: "b"}, {Slot: "a"}}, Mode: Handed, Lease: time.Hour,
+		With: []Item{{Slot: "c"}, {Assigned: ID{1}, Slot: "c"}},
+	},
+	Grant{Items: []Item{{Slot: "a"}}, Mode: Lock, With: []Item{{Slot: "b"}}},
+	Result{
+		Item: Item{Slot: "b"}, Grant: ID{1}, Outputs: map[workflow.DataName]workflow.Value{"x": "1"},
+		Upon: []Basis{{Item{Slot: "a"}, ID{2}}},
+	},
 	Keep{Partition: "depot"},
 	Keep{Partition: "depot", After: ID{7}},
 }
@@ -109,7 +118,16 @@ func TestWhatIsNotWrittenDown(t *testing.T) {
 		"not the text": Result{
 			Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)},
 		},
-		"made from others": Result{Item: one[0], Upon: []ID{{1}}},
+		"made from 65 others": Result{Item: one[0], Upon: make([]Basis, MaxGranted+1)},
+		"made from itself":    Result{Item: one[0], Upon: []Basis{{one[0], ID{1}}}},
+		"or from no word":     Result{Item: one[0], Upon: []Basis{{Item{Slot: "b"}, ID{}}}},
+		"made from is not named in order": Result{
+			Item: one[0], Upon: []Basis{{Item{Slot: "b"}, ID{1}}, {Item{Slot: "b"}, ID{2}}},
+		},
+		"several holders in mode":              Grant{Items: one, Mode: Select, With: []Item{{Slot: "b"}}},
+		"items: want 1 to 64":                  Grant{Items: one, Mode: Lock, With: items[:MaxGranted]},
+		"other holders are not named in order": Grant{Items: one, Mode: Lock, With: []Item{{Slot: "c"}, {Slot: "b"}}},
+		"other holders are not named":          Grant{Items: one, Mode: Lock, With: one},
 		"bytes, at most 131072: keep ": Result{
 			Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("a", MaxSays)},
 		},

@@ -46,9 +46,20 @@ type Fact struct {
 	User    User
 	// Roles are those of User, as certificates in the fact or its past prove.
 	Roles []workflow.RoleName
+	// Word names the word of User in it: the same in whichever fact that was written down, and known to
+	// whoever said it before anybody wrote it. Zero: the fact's own name.
+	Word ID
 	// At is its author's wall clock, for people; it decides nothing but the order of lists.
 	At   time.Time
 	Body Body
+}
+
+// word names the person's word in a fact.
+func (f *Fact) word() ID {
+	if f.Word.IsZero() {
+		return f.ID
+	}
+	return f.Word
 }
 
 // compare puts facts in the one order in which they are read (rule 1): each after its
@@ -121,6 +132,9 @@ type Grant struct {
 	Items []Item
 	Mode  Mode
 	Lease time.Duration // 0: for as long as it takes
+	// With are items of other holders that its user asked for together with these (Joint): the user's word,
+	// which nobody proves. It gives nothing but that an item can be had before it is ready.
+	With []Item
 }
 
 // Release gives an item back: the word of whoever holds it.
@@ -179,7 +193,13 @@ type Result struct {
 	Failed  bool
 	Reason  string
 	Outputs map[workflow.DataName]workflow.Value
-	Upon    []ID // results of other items, not yet closed, that it was made from
+	Upon    []Basis // results of other items, not yet closed as its user knew, that it was made from
+}
+
+// Basis is a result that another was made from: of which item, and by which word of its user (Fact.Word).
+type Basis struct {
+	Item Item
+	Word ID
 }
 
 // Close ends an item: the holder's word. It takes a result, or follows an order to stop.

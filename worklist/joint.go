@@ -17,11 +17,11 @@ type Part struct {
 // Joint is the lock of items that several partners hold, all or none (rule 5). First
 // each holder is asked to keep its items, in the order of the partitions' names: a holder
 // refuses at once and never waits, so two users cannot wait for each other. When all
-// keep theirs, each is asked for the lock. If one refuses, all is given back. What is kept
-// ends by its lease if the device is lost in between.
+// keep theirs, each is asked for the lock. If one refuses, all is given back, also at a holder
+// that did not answer. What is kept ends by its lease if the device is lost in between.
 type Joint struct {
 	parts  []Part
-	keeps  int // of the parts, the first so many keep their items
+	keeps  int // of the parts, the first so many keep their items, or may do so
 	locked int
 	failed error
 	given  int // back, from the last
@@ -39,8 +39,8 @@ func NewJoint(parts []Part) *Joint {
 // JointStep is what a device is to do next about a joint lock.
 type JointStep struct {
 	Part Part
-	Mode Mode // what to ask for; empty: give the items back
-	With []workflow.TaskName
+	Mode Mode   // what to ask for; empty: give the items back
+	With []Item // those of the other parts
 }
 
 // Next is the next step; false: there is none, and Done says how it ended.
@@ -51,12 +51,22 @@ func (j *Joint) Next() (JointStep, bool) {
 	case j.failed != nil || j.locked == len(j.parts):
 		return JointStep{}, false
 	case j.keeps < len(j.parts):
-		return JointStep{j.parts[j.keeps], Handed, j.slots()}, true
+		return JointStep{j.parts[j.keeps], Handed, j.others(j.keeps)}, true
 	}
-	return JointStep{j.parts[j.locked], Lock, j.slots()}, true
+	return JointStep{j.parts[j.locked], Lock, j.others(j.locked)}, true
 }
 
-// Answered takes in what the holder of the last step answered, or that it did not.
+// Unanswered takes in that the holder of the last step did not answer: what it was asked for it may have done.
+func (j *Joint) Unanswered(err error) {
+	if j.failed == nil && j.keeps < len(j.parts) {
+		j.keeps++
+		j.failed = err
+		return
+	}
+	j.Answered(err)
+}
+
+// Answered takes in what the holder of the last step answered; nil: it did what it was asked for.
 func (j *Joint) Answered(err error) {
 	switch {
 	case j.failed != nil:
@@ -75,12 +85,13 @@ func (j *Joint) Done() (bool, error) {
 	return j.failed == nil && j.locked == len(j.parts), j.failed
 }
 
-// slots are all that is to be locked.
-func (j *Joint) slots() (out []workflow.TaskName) {
-	for _, p := range j.parts {
-		for _, i := range p.Items {
-			out = append(out, i.Slot)
+// others are the items of all parts but one, sorted.
+func (j *Joint) others(but int) (out []Item) {
+	for n, p := range j.parts {
+		if n != but {
+			out = append(out, p.Items...)
 		}
 	}
+	slices.SortFunc(out, Item.Compare)
 	return out
 }

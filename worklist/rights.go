@@ -59,6 +59,8 @@ func (x Grant) enter(b *Board, it *item, f *Fact) (why string) {
 		return "the task may not be done offline"
 	case it.closedAsKnown(b, f):
 		return isDone
+	case x.Mode == Handed && it.open != nil && it.open.User == f.User:
+		return "its user has it already"
 	}
 	h := &Hold{User: f.User, Grants: []ID{f.ID}, Mode: x.Mode, lease: x, leased: f.ID}
 	it.take(b, f, h)
@@ -281,8 +283,8 @@ func (b *Board) mayCount(w *work, f *Fact) (why string) {
 	case w.hold.Lost && b.knew(f.ID, w.hold.By):
 		return "another grant prevails, as its author knew"
 	}
-	for _, id := range w.Upon {
-		if !slices.ContainsFunc(b.takers[id], func(t *Fact) bool { return b.knew(f.ID, t.ID) }) {
+	for _, of := range w.Upon {
+		if !b.tookAsKnown(of, f) {
 			return "it was made from a result that was not taken, as its author knew"
 		}
 	}

@@ -42,7 +42,8 @@ import (
 //	list U P [by=SORTING]      the items that U sees at P
 //	move U P ITEM [after=ITEM] [before=ITEM]   by hand, in the list by hand
 //	messages U P               what P tells U, and when it next may
-//	together U [lost=P] PART=P:ITEM,…   locks items of several partitions; the answer of P is lost
+//	together U [lost=P] [gone=P] PART=P:ITEM,…   locks items of several partitions; the answer of P is lost, or
+//	                           the device is gone before P is asked
 //	ends P STATE               the instance ends, as the core concludes at P
 //	same                       whether all nodes show the same, once all have all facts
 //
@@ -338,7 +339,8 @@ func (s *story) written(n *node, f *told) string {
 func (s *story) result(i Item, g ID) Body {
 	r := Result{Item: i, Grant: g, Reason: s.arg("failed"), Failed: s.d.HasArg("failed")}
 	for _, label := range s.args("upon") {
-		r.Upon = append(r.Upon, s.fact(label))
+		f := s.w.facts[s.fact(label)]
+		r.Upon = append(r.Upon, Basis{f.Body.about()[0], f.ID})
 	}
 	return r
 }
@@ -573,6 +575,9 @@ func (s *story) together() string {
 	var b strings.Builder
 	j := NewJoint(parts)
 	for step, more := j.Next(); more; step, more = j.Next() {
+		if s.arg("gone") == string(step.Part.Holder) {
+			return b.String() + "the device is gone\n"
+		}
 		fmt.Fprintf(&b, "%s: %s\n", step.Part.Holder, s.joint(j, u, step))
 	}
 	_, err := j.Done()
@@ -606,6 +611,8 @@ func (s *story) joint(j *Joint, u User, step JointStep) string {
 	}
 	if s.arg("lost") == string(n.name) {
 		err = &Refusal{Item: step.Part.Items[0], Why: NoHolder, Text: "its holder does not answer"}
+		j.Unanswered(err)
+		return fmt.Sprintf("%s %s", step.Mode, errText(err))
 	}
 	j.Answered(err)
 	return fmt.Sprintf("%s %s", step.Mode, cmp.Or(errText(err), "granted"))

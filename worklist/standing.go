@@ -141,7 +141,7 @@ func (b *Board) Did(i Item, grant ID, u User, failed bool) bool {
 		return e.work != nil && e.work.hold == h && e.Failed == failed && it.InCharge
 	}
 	return slices.ContainsFunc(it.works, func(w *work) bool {
-		return w.hold == h && !w.early && w.Failed == failed && b.Takes(w.Result)
+		return w.hold == h && !w.early && w.Failed == failed && (b.Takes(w.Result) || b.putOff(it, w))
 	})
 }
 
@@ -149,8 +149,7 @@ func (b *Board) Did(i Item, grant ID, u User, failed bool) bool {
 func (b *Board) Takes(r Result) bool {
 	it := b.items[r.Item]
 	return it != nil && it.placed && it.InCharge && it.Ready && !it.Over && it.end() == nil &&
-		it.open != nil && it.open.Mode != Handed && it.open.has(r.Grant) &&
-		!slices.ContainsFunc(r.Upon, func(id ID) bool { return len(b.takers[id]) == 0 })
+		it.open != nil && it.open.Mode != Handed && it.open.has(r.Grant) && b.founded(r)
 }
 
 // OnlyHanded reports whether a grant did nothing but keep an item for somebody who has not taken it.

@@ -146,28 +146,14 @@ func (b *Board) judge(it *item, w *work) (counts bool, why string) {
 	case !it.Ready && it.Why != "":
 		return false, it.Why
 	}
-	for _, id := range w.Upon {
-		if b.passedOver(id) {
-			return false, "it was made from a result that does not count"
-		}
+	if b.unfounded(w.Result, map[*work]bool{}) {
+		return false, "it was made from a result that does not count"
 	}
 	return false, ""
 }
 
 // whyGone is why another attempt is in charge.
 func (it *item) whyGone() string { return cmp.Or(it.Why, "the task was given to another partner") }
-
-// passedOver reports whether the item of a result ended, and not with that.
-func (b *Board) passedOver(result ID) bool {
-	f := b.facts[result]
-	if f == nil || len(b.takers[result]) > 0 {
-		return false
-	}
-	return slices.ContainsFunc(f.Body.about(), func(i Item) bool {
-		it := b.items[i]
-		return it != nil && it.end() != nil
-	})
-}
 
 // asks reports whether the responsible user has still to decide about a failure.
 func (b *Board) asks(it *item) bool {

@@ -38,18 +38,22 @@ ID of the list or a beginning of one.`
 func newWorklistCommand() *cobra.Command {
 	var user userFlag
 	var order string
-	var watch bool
+	var watch, ahead bool
 	cmd := &cobra.Command{
-		Use:   "worklist [--order arrival|priority|deadline|size|hand] [--user U] [--watch]",
+		Use:   "worklist [--order arrival|priority|deadline|size|hand] [--ahead] [--user U] [--watch]",
 		Short: "The tasks that a user has or may take; take them, do them",
 		Long: `Lists the people's tasks that a user has, and those that the user may take: of a role that
 the user has, on any partner; without a role, of the partner at whose node the user is.
 What others have taken is left out. Each partner that holds tasks is asked now; of one
 that cannot be reached the list says what is known of it here, and how old that is. Who
 is connected and does not answer is named on standard error, and so is what the user had
-and lost in the last seven days, with the reason.` + forWhom,
+and lost in the last seven days, with the reason.
+
+With --ahead the list has as well what is not ready yet and can be locked all the same,
+together with what it waits for, or after that: to do both out of reach.` + forWhom,
 		Example: `  mutirao worklist
   mutirao worklist --order priority --user bia
+  mutirao worklist --ahead
   mutirao worklist --watch
   mutirao worklist -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -65,7 +69,7 @@ and lost in the last seven days, with the reason.` + forWhom,
 					return document{}, err
 				}
 				last = time.Now()
-				list, err := node.Worklist(ctx, api.WorklistQuery{User: user.who(), Order: order})
+				list, err := node.Worklist(ctx, api.WorklistQuery{User: user.who(), Order: order, Ahead: ahead})
 				if err == nil && !watch {
 					u.noteUnanswered(ctx, node, user.who(), len(list) == 0)
 					u.noteLost(ctx, node, user.who())
@@ -79,6 +83,7 @@ and lost in the last seven days, with the reason.` + forWhom,
 	user.add(cmd)
 	cmd.Flags().StringVar(&order, "order", api.OrderArrival,
 		"`what` comes first: arrival (what could be done first), priority, deadline, size (what needs the fewest bytes of files), or hand (worklist move)")
+	cmd.Flags().BoolVar(&ahead, "ahead", false, "also what is not ready and can be locked with what it waits for")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing the list as it changes")
 	cmd.AddCommand(
 		newClaimCommand(api.ClaimSelect, "Take items, to do them while connected", `Takes items: from now on nobody else can, and they vanish from all other lists. The
@@ -86,7 +91,12 @@ partner that holds them writes that down before this command ends. After a day o
 take them again. Several items of one instance and one partner are taken together, all or
 none.`),
 		newClaimCommand(api.ClaimLock, "Take items, and keep them also when out of reach", `Takes items as select does, of tasks that may be done offline, for seven days. They can
-be done out of reach: complete and fail then keep here what was done.`),
+be done out of reach: complete and fail then keep here what was done.
+
+An item that is not ready (worklist --ahead) can be locked together with what it waits
+for, or after that. It can be done here as soon as that was done here. Items of one
+instance that several partners hold are locked together, all or none: if one of the
+partners refuses, or does not answer, all is given back. What the user had before stays.`),
 		newClaimCommand(api.ClaimRelease, "Give items back",
 			`Gives items back, one after the other: others may take them at once.`),
 		newItemTransferCommand(), newItemCompleteCommand(), newItemFailCommand(),
@@ -213,6 +223,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		for _, l := range x.WaitsFor {
 			task += " (waits for " + l.Text + ")"
 		}
+		if len(x.Awaits) > 0 {
+			task += " (after " + strings.Join(x.Awaits, ", ") + ")"
+		}
 		if x.InPlaceOf != "" {
 			task += " (in place of " + x.InPlaceOf + ")"
 		}
@@ -256,7 +269,8 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 		Args: arguments("ITEM..."),
 		ValidArgsFunction: completeItems(&user,
 			func(x api.Item) bool {
-				return len(x.WaitsFor) == 0 && (x.State == api.ItemReady) == (claim != api.ClaimRelease)
+				free := x.State == api.ItemReady || x.State == api.ItemNotReady && claim == api.ClaimLock
+				return len(x.WaitsFor) == 0 && free == (claim != api.ClaimRelease)
 			}),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			items, err := node.ClaimItems(ctx, api.ClaimRequest{User: user.who(), Claim: claim, Items: args})
@@ -357,7 +371,8 @@ func completeItems(
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		list, _ := node.Worklist(cmd.Context(), api.WorklistQuery{User: user.who()}) // none, when it fails
+		// None, when it fails.
+		list, _ := node.Worklist(cmd.Context(), api.WorklistQuery{User: user.who(), Ahead: cmd.Name() == api.ClaimLock})
 		var ids []string
 		for _, x := range list {
 			if which(x) {

@@ -78,6 +78,8 @@ type WorklistQuery struct {
 	User string `json:"user,omitempty"`
 	// Order is one of Orders; empty: OrderArrival.
 	Order string `json:"order,omitempty"`
+	// Ahead: with what is not ready and can be locked together with what it waits for.
+	Ahead bool `json:"ahead,omitempty"`
 }
 
 // The orders of a worklist.
@@ -94,7 +96,9 @@ var Orders = []string{OrderArrival, OrderPriority, OrderDeadline, OrderSize, Ord
 
 // The states of an item.
 const (
-	ItemReady    = "READY"    // the user may take it
+	ItemReady = "READY" // the user may take it
+	// ItemNotReady: it waits for other tasks, together with which the user may lock it.
+	ItemNotReady = "NOT_READY"
 	ItemSelected = "SELECTED" // the user has it
 	ItemLocked   = "LOCKED"   // the user has it, and may be out of reach
 	ItemDone     = "DONE"     // the user has done it
@@ -140,6 +144,8 @@ type Item struct {
 	Begun *time.Time `json:"begun,omitempty"`
 	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
 	WaitsFor []Lack `json:"waits_for,omitempty"`
+	// Awaits are the tasks whose success makes it ready, while it is not: it can be locked together with those.
+	Awaits []string `json:"awaits,omitempty"`
 }
 
 // Lack is a resource for which a task waits that could begin but for it.

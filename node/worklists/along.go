@@ -81,7 +81,7 @@ func (d *Desk) fresh(ctx context.Context, who users.Who, r *Row) (*Sheet, error)
 	if was != nil && (s == nil || len(was.Word) > 0) {
 		return was.more().Sheet, nil
 	}
-	now := keptOf(who, r, r.AsOf, s)
+	now := keptOf(who, r, r.AsOf, s).carry(was)
 	if was != nil && bytes.Equal(was.More, now.More) && was.Grant == now.Grant {
 		return s, nil
 	}

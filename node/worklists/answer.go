@@ -38,6 +38,18 @@ func (d *Desk) admit(from workflow.PartnerID, user string) error {
 // AnswerItems answers a partner which of this node's items a person at its node has, had, or
 // may take.
 func (d *Desk) AnswerItems(from workflow.PartnerID, req []byte) ([]byte, error) {
+	return d.answerItems(from, req, d.in.Instances.Items)
+}
+
+// AnswerAhead answers a partner which of this node's items a person at its node may lock before they are ready.
+func (d *Desk) AnswerAhead(from workflow.PartnerID, req []byte) ([]byte, error) {
+	return d.answerItems(from, req, d.in.Instances.Ahead)
+}
+
+// listing lists items for a person at a partner's node, of one instance or of all.
+type listing func(context.Context, worklist.User, workflow.PartnerID, workflow.InstanceID) ([]Row, error)
+
+func (d *Desk) answerItems(from workflow.PartnerID, req []byte, list listing) ([]byte, error) {
 	r, err := wire.DecodeItems(req)
 	if err != nil {
 		return nil, err
@@ -47,7 +59,7 @@ func (d *Desk) AnswerItems(from workflow.PartnerID, req []byte) ([]byte, error) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
 	defer cancel()
-	rows, err := d.in.Instances.Items(ctx, worklist.User(r.User), from, r.Only)
+	rows, err := list(ctx, worklist.User(r.User), from, r.Only)
 	if err != nil {
 		d.in.Log.Warn("items could not be shown to a partner", "to", from, "error", err)
 		return nil, errCannot

@@ -94,22 +94,46 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 			return err
 		}
 	}
-	g := worklist.Grant{Mode: mode, Lease: worklist.DefaultLease(mode)}
-	seen := map[worklist.Item]bool{}
+	several := false
 	for _, r := range of {
-		if r.Instance != of[0].Instance || r.At != of[0].At {
-			return api.Errorf(api.Refused,
-				"these items are not all of one instance and with one partner, so they cannot be taken together").
+		several = several || r.At != of[0].At
+		switch {
+		case r.Instance != of[0].Instance:
+			return api.Errorf(api.Refused, "these items are not all of one instance, so they cannot be taken together").
 				WithHint("take them one after the other")
-		}
-		if r.Other != "" {
+		case several && mode != worklist.Lock:
+			return api.Errorf(api.Refused, "these items are with several partners: such are taken together only by a lock").
+				WithHint("lock them, or select them one after the other")
+		case r.Other != "":
 			return api.Errorf(api.Refused, "%s has the task %s", d.in.People.Called(r.Other), r.Task).
 				WithHint("mutirao worklist shows what is free")
 		}
-		if !seen[r.Item] {
-			seen[r.Item] = true
-			g.Items = append(g.Items, r.Item)
-		}
+	}
+	done, err := d.begin(who.ID, several)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if several {
+		err = d.lockJointly(ctx, who, of)
+	} else {
+		err = d.takeAt(ctx, who, of, of, mode)
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range of {
+		r.Mine, r.Handed = mode, ""
+		d.noteTaken(who, r)
+	}
+	return nil
+}
+
+// takeAt asks one holder for items, all or none. All are those that are asked for, also of other holders.
+func (d *Desk) takeAt(ctx context.Context, who users.Who, of, all []*Row, mode worklist.Mode) error {
+	g := worklist.Grant{Items: itemsOf(of), Mode: mode, Lease: worklist.DefaultLease(mode)}
+	if mode == worklist.Lock {
+		g.With = d.lockedElsewhere(who, of, all)
 	}
 	if _, err := d.send(ctx, who, of[0], g); err != nil {
 		return err
@@ -121,16 +145,38 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 		}
 		*of[i] = *fresh
 	}
-	if mode == worklist.Lock && of[0].At != d.in.Self {
-		if err := d.keepTaken(ctx, who, of); err != nil {
-			return err
-		}
+	if err := d.has(who, of); err != nil {
+		return err
 	}
-	for _, r := range of {
-		r.Mine, r.Handed = mode, ""
-		d.noteTaken(who, r)
+	if mode == worklist.Lock && of[0].At != d.in.Self {
+		return d.keepTaken(ctx, who, of)
 	}
 	return nil
+}
+
+// lockedElsewhere are items of other holders that are asked for as well, or that the user has locked and that those
+// which are asked for wait for, sorted: their holder may not have heard of that.
+func (d *Desk) lockedElsewhere(who users.Who, of, all []*Row) (out []worklist.Item) {
+	add := func(r *Row) {
+		if r.Instance == of[0].Instance && r.At != of[0].At && !slices.Contains(out, r.Item) {
+			out = append(out, r.Item)
+		}
+	}
+	awaited := func(t workflow.TaskName) bool {
+		return slices.ContainsFunc(of, func(r *Row) bool { return slices.Contains(r.Awaits, t) })
+	}
+	for _, r := range all {
+		if awaited(r.Item.Slot) {
+			add(r)
+		}
+	}
+	for _, k := range d.allKept(who.ID) {
+		if r := k.row(); awaited(r.Item.Slot) {
+			add(&r)
+		}
+	}
+	slices.SortFunc(out, worklist.Item.Compare)
+	return out
 }
 
 // keepTaken keeps on the device what was locked, with its grant, as its partner says now.
@@ -146,7 +192,7 @@ func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
 		if was != nil && len(was.Word) > 0 && was.Refused == "" {
 			continue // what was done of it waits to be handed in
 		}
-		if err := d.keepOver(was, keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r))); err != nil {
+		if err := d.keepOver(was, keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r)).carry(was)); err != nil {
 			return api.Errorf(api.Failed,
 				"%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
 		}
@@ -200,8 +246,17 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case in.Failed && strings.TrimSpace(in.Reason) == "":
 		return nil, api.Errorf(api.Invalid, "a failure needs a reason, for those who go on")
 	}
+	over, err := d.begin(who.ID, false)
+	if err != nil {
+		return nil, err
+	}
+	defer over()
+	upon, err := d.upon(who, r)
+	if err != nil {
+		return nil, err
+	}
 	body := worklist.Result{
-		Item: r.Item, Grant: r.Grant, Failed: in.Failed, Reason: in.Reason,
+		Item: r.Item, Grant: r.Grant, Failed: in.Failed, Reason: in.Reason, Upon: upon,
 		Outputs: map[workflow.DataName]workflow.Value{},
 	}
 	for n, text := range in.Outputs {
@@ -219,7 +274,13 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case err != nil:
 		return nil, d.inWords(r, err)
 	}
+	if done.Kept == "" && !in.Failed {
+		d.noteDone(who, r, c)
+	}
 	d.delivered(keptOf(who, r, r.AsOf, nil))
+	if err := d.has(who, of); err != nil {
+		d.in.Log.Warn("what is to be given back of a joint lock cannot be changed", "error", err)
+	}
 	d.forgetTaken(who, r)
 	if done.Kept != "" {
 		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.Task,

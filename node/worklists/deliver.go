@@ -26,6 +26,7 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 	for _, k := range d.kept {
 		waits = waits || len(k.Word) > 0
 	}
+	waits = waits || len(d.joints) > 0
 	due := waits && !d.delivering && now.Awake >= d.next
 	if due {
 		d.next, d.delivering = now.Awake+deliverEvery, true
@@ -54,9 +55,10 @@ func (d *Desk) nudge() {
 	d.in.Nudge()
 }
 
-// deliver hands in what waits, at each partner in the order in which it was done. A partner that
+// deliver gives back what joint locks left, and hands in what waits, at each partner in the order in which it was done. A partner that
 // does not answer is asked no more this time, and keeps nobody else's work waiting.
 func (d *Desk) deliver() {
+	d.settleAll()
 	now := d.in.Clock.Now().Wall
 	waits := map[workflow.PartnerID][]*kept{}
 	for _, k := range d.allKept("") {

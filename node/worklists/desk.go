@@ -22,6 +22,8 @@ import (
 const (
 	ProtocolItems = "/mutirao/items/1.0.0"
 	ProtocolItem  = "/mutirao/item/1.0.0"
+	// ProtocolAhead asks for those that are not ready yet, and that a person may lock before they are.
+	ProtocolAhead = "/mutirao/items-ahead/1.0.0"
 	ProtocolClaim = "/mutirao/claim/1.0.0"
 	// ProtocolTarget asks what an order of a person would be about.
 	ProtocolTarget = "/mutirao/target/1.0.0"
@@ -43,6 +45,8 @@ type Instances interface {
 	// Items are the tasks of people that this node knows of and that a person at a partner's
 	// node has, had, or may take: in one instance, or, with the zero ID, in all.
 	Items(ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID) ([]Row, error)
+	// Ahead are those that a person may lock before they are ready, together with what they wait for.
+	Ahead(ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID) ([]Row, error)
 	// Sheet is one of them, with what is needed to do it.
 	Sheet(ctx context.Context, person worklist.User, at workflow.PartnerID, id workflow.InstanceID, item string) (*Row,
 		*Sheet, error)
@@ -150,6 +154,8 @@ type Desk struct {
 	hands      map[string]*worklist.Hand             // by user: how the list was ordered by hand
 	settings   map[string]setting                    // by user: what differs from the usual
 	needs      map[string]map[string][]workflow.File // by user and item: what was needed when that was asked for last
+	joints     map[string]*joint                     // by key in the store: what is to be given back
+	takes      map[string]int                        // by user: how many take or end items just now
 }
 
 // New makes a node's desk, with what is kept on the device.
@@ -160,7 +166,7 @@ func New(in Surroundings) (*Desk, error) {
 		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{},
 		seen:  map[workflow.InstanceID]map[string]*marks{},
 		hands: map[string]*worklist.Hand{}, settings: map[string]setting{},
-		needs: map[string]map[string][]workflow.File{},
+		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 	}
-	return d, errors.Join(d.load(), d.loadRead(), d.loadHands(), d.loadSettings())
+	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings())
 }

@@ -239,7 +239,12 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 				if known, silent, err = d.rows(ctx, who); err != nil {
 					return nil, err
 				}
-				r, err = d.find(known, ref)
+				if r, err = d.find(known, ref); err != nil { // what is not ready is asked for only then
+					if known, err = d.addAhead(ctx, who, known); err != nil {
+						return nil, err
+					}
+					r, err = d.find(known, ref)
+				}
 			}
 		}
 		switch {

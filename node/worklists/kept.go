@@ -101,6 +101,10 @@ type more struct {
 	Warnings []time.Duration `json:"warnings,omitempty"`
 	Sheet    *Sheet          `json:"sheet,omitempty"`
 	Size     int64           `json:"size,omitempty"`
+	// Awaits are the tasks that it waits for, and Did by which words the user did those of them that were done here.
+	Partition workflow.PartitionName `json:"partition,omitempty"`
+	Awaits    []workflow.TaskName    `json:"awaits,omitempty"`
+	Did       []worklist.Basis       `json:"did,omitempty"`
 }
 
 // readKept reads what is kept of an item.
@@ -157,23 +161,45 @@ func (k *kept) row() Row {
 		Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
 		Priority: k.Priority, Offline: k.Offline, Size: m.Size, Since: time.UnixMilli(k.Since).UTC(),
-		Mine: worklist.Lock, Grant: k.Grant,
+		Mine: worklist.Lock, Grant: k.Grant, Partition: m.Partition, Awaits: m.Awaits,
 		At: workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
 	}
 }
 
 func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
-	seen, err := json.Marshal(more{r.Doc, r.Subject, r.Ends, r.Until, r.Due, r.DueAt, r.Warnings, s, r.Size})
-	if err != nil {
-		seen = nil // people see less of it
-	}
-	return &kept{
-		More: seen,
+	k := &kept{
 		User: who.ID, Instance: r.Instance, Workflow: string(r.Workflow), Task: string(r.Task),
 		Assigned: r.Item.Assigned, Slot: string(r.Item.Slot),
 		Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since.UnixMilli(),
 		Known: now.UnixMilli(), Grant: r.Grant, At: string(r.At),
 	}
+	k.see(more{
+		Doc: r.Doc, Subject: r.Subject, Ends: r.Ends, Until: r.Until, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
+		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits,
+	})
+	return k
+}
+
+// see keeps what people see of it.
+func (k *kept) see(m more) {
+	seen, err := json.Marshal(m)
+	if err != nil {
+		seen = nil // people see less of it
+	}
+	k.More = seen
+}
+
+// carry takes over, from what was kept of an item before, what was done here of what it waits for.
+func (k *kept) carry(was *kept) *kept {
+	if was == nil {
+		return k
+	}
+	if did := was.more().Did; len(did) > 0 {
+		m := k.more()
+		m.Did = did
+		k.see(m)
+	}
+	return k
 }
 
 // load reads what is kept.
@@ -317,6 +343,9 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 			}
 			continue
 		case listed && rows[i].Mine != "":
+			if here && len(k.Word) == 0 && len(k.more().Awaits) > len(rows[i].Awaits) {
+				d.keepAwaits(k, &rows[i])
+			}
 		case here && len(k.Word) == 0:
 			d.rememberGone(who, k.row()) // what the user still made of it can be brought
 			d.drop(k)
@@ -334,6 +363,9 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 	return rows
 }
 
+// completed says that an item was done well.
+const completed = "completed"
+
 // later keeps what a user did of a locked item, to be handed in when its partner can be reached.
 func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result) (*api.Item, error) {
 	k := d.keptFor(who.ID, r.ID())
@@ -345,11 +377,11 @@ func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result)
 	if err != nil {
 		return nil, api.Judge(api.Invalid, err)
 	}
-	k.Word, k.What, k.Done, k.Refused = word, "completed", now.UnixMilli(), ""
+	k.Word, k.What, k.Done, k.Refused = word, completed, now.UnixMilli(), ""
 	if body.Failed {
 		k.What = "failed: " + body.Reason
 	}
-	if err := d.keep(k); err != nil {
+	if err := d.keepDone(who, k, c, body); err != nil {
 		if errors.Is(err, errKeepsEnough) {
 			return nil, api.Judge(api.Refused, err)
 		}

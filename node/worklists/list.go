@@ -43,6 +43,11 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	d.mu.Lock()
 	d.silent[who.ID] = silent
 	d.mu.Unlock()
+	if q.Ahead {
+		if rows, err = d.addAhead(ctx, who, rows); err != nil {
+			return nil, err
+		}
+	}
 	if by == nil {
 		d.sortByHand(who, rows)
 	} else {
@@ -283,6 +288,15 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	if r.Handed != "" {
 		until := r.AsOf.Add(r.KeptFor).Round(time.Second).UTC()
 		out.HandedBy, out.KeptUntil = d.in.People.Called(r.Handed), &until
+	}
+	for _, t := range r.Awaits {
+		out.Awaits = append(out.Awaits, string(t))
+	}
+	if len(out.Awaits) > 0 && out.State == api.ItemReady {
+		out.State = api.ItemNotReady
+	}
+	if r.PutOff {
+		out.State = api.ItemDone
 	}
 	if r.Done {
 		out.State, out.Delivered = api.ItemDone, false

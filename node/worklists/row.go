@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -47,6 +48,12 @@ type Row struct {
 
 	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
 	WaitsFor []worklist.Lack `json:"waits_for,omitempty"`
+
+	// Partition is where it is. Awaits are the tasks whose success makes it ready, while it is not; PutOff: the person has
+	// done it, which counts when they have.
+	Partition workflow.PartitionName `json:"partition,omitempty"`
+	Awaits    []workflow.TaskName    `json:"awaits,omitempty"`
+	PutOff    bool                   `json:"put_off,omitempty"`
 
 	// Doc is the beginning of what the definition says of the task, Subject what the instance is about.
 	Doc     string `json:"doc,omitempty"`
@@ -121,6 +128,10 @@ func (r *Row) check(now time.Time) error {
 	if len(r.Lost) > workflow.MaxName || utf8.RuneCountInString(r.Doc) > MaxDoc ||
 		utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
 		return fmt.Errorf("an item that says more of itself than it may")
+	}
+	if r.Partition != "" && !workflow.ValidName(string(r.Partition)) || len(r.Awaits) > worklist.MaxGranted ||
+		slices.ContainsFunc(r.Awaits, func(t workflow.TaskName) bool { return !workflow.ValidName(string(t)) }) {
+		return fmt.Errorf("an item that waits for what there cannot be")
 	}
 	if err := checkLacks(r.WaitsFor); err != nil {
 		return err

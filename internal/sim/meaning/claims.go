@@ -613,6 +613,9 @@ func (it *Item) grant(x *claimed, g worklist.Grant) {
 	}
 	id := it.m.h.facts[x.at].id
 	if h := it.Open; h != nil && h.User == x.who.User {
+		if g.Mode == worklist.Handed {
+			return // it has the item already
+		}
 		h.Grants, h.at, h.Mode = append(h.Grants, id), append(h.at, x.at), g.Mode
 		h.asked++
 		return
@@ -707,6 +710,8 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 		return
 	case h.lost && it.m.h.knew(x.at, it.m.h.index[h.by]):
 		return
+	case slices.ContainsFunc(r.Says.Upon, func(of worklist.Basis) bool { return !it.m.tookKnown(x.at, of) }):
+		return
 	}
 	id := it.m.h.facts[x.at].id
 	if it.Open != nil && it.Open != h {
@@ -714,6 +719,31 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 	}
 	h.Ended, h.by, h.lost, it.Open = "done", id, false, nil
 	it.ends = append(it.ends, ending{at: x.at, of: r})
+}
+
+// tookKnown reports whether a fact's author knew of a word that closes an item with the result of another word, or
+// adopts that: of one from which a later result was made (rule 9).
+func (m *Meaning) tookKnown(by int, of worklist.Basis) bool {
+	for _, y := range m.claims {
+		r, is := y.body.(worklist.Result)
+		c := m.h.facts[y.at].Body.Claim
+		if !is || r.Item != of.Item || worklist.ID(choreo.SpokenOf(choreo.InstanceOf(m.h.facts[0].id), c.Says, c.Nonce)) != of.Word {
+			continue
+		}
+		if slices.ContainsFunc(m.claims, func(z claimed) bool {
+			took := worklist.ID{}
+			switch b := z.body.(type) {
+			case worklist.Close:
+				took = b.Result
+			case worklist.Adopt:
+				took = b.Result
+			}
+			return took == worklist.ID(m.h.facts[y.at].id) && m.h.knew(by, z.at)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // ItemLines are what the claims come to, as a fingerprint has it (ShownItems).

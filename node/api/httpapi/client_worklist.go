@@ -16,6 +16,9 @@ func (c *Client) Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item,
 	if q.Order != "" {
 		values.Set("order", q.Order)
 	}
+	if q.Ahead {
+		values.Set("ahead", "true")
+	}
 	return call[[]api.Item](ctx, c, worklistRoute, values, nil)
 }
 

@@ -14,10 +14,13 @@ var (
 		query: []parameter{
 			{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"},
 			{name: "order", doc: "arrival when left out", values: api.Orders},
+			{name: "ahead", doc: "true: also what is not ready and can be locked together with what it waits for",
+				values: []string{"true", "false"}},
 		},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			q := r.URL.Query()
-			return svc.Worklist(r.Context(), api.WorklistQuery{User: q.Get("user"), Order: q.Get("order")})
+			return svc.Worklist(r.Context(),
+				api.WorklistQuery{User: q.Get("user"), Order: q.Get("order"), Ahead: q.Get("ahead") == "true"})
 		},
 	}
 	worklistUnansweredRoute = &route{

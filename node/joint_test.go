@@ -1,0 +1,286 @@
+package node_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const round = `
+workflow: round
+data:
+  weight: {type: integer}
+tasks:
+  weigh: {type: manual, role: nurse, offline: true, out: [weight]}
+  feed:  {type: manual, role: nurse, offline: true, after: weigh}
+partitions:
+  ward:    {tasks: [weigh], partner: base}
+  kitchen: {tasks: [feed], partner: kitchen}
+`
+
+// ahead is a mesh in which bia, at the tablet, may lock two items of two partners, of which the second waits for the
+// first; ana may have them as well, at base.
+func ahead(t *testing.T) (tm *team, id string, items []string) {
+	tm = newTeam(t, "base:nurse", "kitchen", "tablet")
+	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass(time.Second)
+	tm.add("base", round)
+	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "round"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Second)
+	for _, x := range tm.aheadOf("tablet", "bia") {
+		items = append(items, x.ID)
+	}
+	if len(items) != 2 {
+		t.Fatalf("there are %d items, want 2", len(items))
+	}
+	return tm, st.ID, items
+}
+
+// aheadOf is a worklist with what is not ready.
+func (tm *team) aheadOf(at, user string) []api.Item {
+	tm.t.Helper()
+	list, err := tm.p[at].node.Worklist(tm.t.Context(), api.WorklistQuery{User: user, Ahead: true})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	slices.SortFunc(list, func(a, b api.Item) int { return -strings.Compare(a.Task, b.Task) }) // weigh, feed
+	return list
+}
+
+func (tm *team) wantAhead(at, user string, want ...string) {
+	tm.t.Helper()
+	var got []string
+	for _, x := range tm.aheadOf(at, user) {
+		got = append(got, x.Task+" "+x.State)
+	}
+	if !slices.Equal(got, want) {
+		tm.t.Errorf("the worklist of %s at %s is %q, want %q", user, at, got, want)
+	}
+}
+
+func (tm *team) lockAll(at, user string, items []string) error {
+	tm.t.Helper()
+	_, err := tm.p[at].node.ClaimItems(tm.t.Context(),
+		api.ClaimRequest{User: user, Claim: api.ClaimLock, Items: items})
+	synctest.Wait()
+	return err
+}
+
+// onWord has fn called with each word that is brought to a partner: it has the word carried out, or not.
+func (tm *team) onWord(at string, fn func(carryOut func() ([]byte, error)) ([]byte, error)) {
+	plug := tm.p[at].plug
+	was := plug.handlers[worklists.ProtocolClaim]
+	plug.HandleRequest(worklists.ProtocolClaim, false, func(from workflow.PartnerID, req []byte) ([]byte, error) {
+		return fn(func() ([]byte, error) { return was(from, req) })
+	})
+}
+
+// underWay is how many joint locks a partner has on its disk.
+func (tm *team) underWay(at string) (n int) {
+	tm.t.Helper()
+	err := tm.p[at].disk.Scan([]byte{worklists.PrefixJoint}, func([]byte, []byte) error { n++; return nil })
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return n
+}
+
+// Whichever word of a joint lock the device is lost at, whether or not the word was carried out: once it is back all
+// is given back, and can be locked by others and by the same user.
+func TestAJointLockIsGivenBackAfterACrash(t *testing.T) {
+	for word := 1; word <= 4; word++ {
+		for _, done := range []bool{true, false} {
+			t.Run(fmt.Sprintf("word %d done=%t", word, done), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					tm, _, items := ahead(t)
+					said := 0
+					for _, at := range []string{"base", "kitchen"} {
+						tm.onWord(at, func(carryOut func() ([]byte, error)) ([]byte, error) {
+							if said++; said != word {
+								return carryOut()
+							}
+							if done {
+								_, _ = carryOut()
+							}
+							tm.disconnect("base", "tablet")
+							tm.disconnect("kitchen", "tablet")
+							return nil, errors.New("cut")
+						})
+					}
+					if err := tm.lockAll("tablet", "bia", items); err == nil {
+						t.Fatal("they are locked")
+					}
+					if n := tm.underWay("tablet"); n != 1 {
+						t.Errorf("%d joint locks are on the disk, want 1", n)
+					}
+					tm.p["tablet"].crash()
+					tm.p["tablet"].start()
+					pass(time.Minute)
+					tm.connect("base", "tablet")
+					tm.connect("kitchen", "tablet")
+					pass(time.Minute)
+					if n := tm.underWay("tablet"); n != 0 {
+						t.Errorf("%d joint locks are left on the disk", n)
+					}
+					tm.wantAhead("tablet", "bia", "weigh READY", "feed NOT_READY")
+					tm.wantAhead("base", "ana", "weigh READY", "feed NOT_READY")
+					if err := tm.lockAll("base", "ana", items); err != nil {
+						t.Error(err)
+					}
+					tm.wantAhead("base", "ana", "weigh LOCKED", "feed LOCKED")
+					tm.wantAhead("tablet", "bia")
+				})
+			})
+		}
+	}
+}
+
+// If a holder does not answer, though it has written down what it was asked for, all is given back at once where
+// that can be, and there as soon as it answers.
+func TestALostAnswerHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, items := ahead(t)
+		mute := true
+		tm.onWord("kitchen", func(carryOut func() ([]byte, error)) ([]byte, error) {
+			b, err := carryOut()
+			if mute {
+				return nil, errors.New("lost")
+			}
+			return b, err
+		})
+		wantCode(t, tm.lockAll("tablet", "bia", items), api.Failed, "could not write it down now")
+		if n := tm.underWay("tablet"); n != 1 {
+			t.Errorf("%d joint locks are on the disk, want 1", n)
+		}
+		mute = false
+		pass(time.Minute)
+		tm.wantAhead("tablet", "bia", "weigh READY", "feed NOT_READY")
+		if n := tm.underWay("tablet"); n != 0 {
+			t.Errorf("%d joint locks are left on the disk", n)
+		}
+	})
+}
+
+// What could not be given back is not given back any more once its user has asked for it anew and has it.
+func TestWhatIsLockedAnewStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := ahead(t)
+		mute := true
+		tm.onWord("kitchen", func(carryOut func() ([]byte, error)) ([]byte, error) {
+			b, err := carryOut()
+			if mute {
+				return nil, errors.New("lost")
+			}
+			return b, err
+		})
+		if err := tm.lockAll("tablet", "bia", items); err == nil {
+			t.Fatal("they are locked")
+		}
+		if n := tm.underWay("tablet"); n != 1 {
+			t.Errorf("%d joint locks are on the disk, want 1", n)
+		}
+		mute = false
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Minute)
+		tm.wantAhead("tablet", "bia", "weigh LOCKED", "feed LOCKED")
+		if n := tm.underWay("tablet"); n != 0 {
+			t.Errorf("%d joint locks are left on the disk", n)
+		}
+		if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
+			t.Errorf("the instance is %s", got)
+		}
+	})
+}
+
+// The later one is handed in where its holder can be reached, before the earlier: it waits there, also through a
+// restart, and counts when the earlier has. Where the earlier does not count, it does not, and is kept.
+func TestTheLaterWaitsForTheEarlier(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lost=%t", lost), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm, id, items := ahead(t)
+				if err := tm.lockAll("tablet", "bia", items); err != nil {
+					t.Fatal(err)
+				}
+				tm.disconnect("base", "tablet")
+				pass(time.Minute)
+				wantCode(t, tm.hand("tablet", "bia", items[1], nil), api.Refused, "feed waits for weigh")
+				if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "3"}); err != nil {
+					t.Fatal(err)
+				}
+				if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
+					t.Fatal(err)
+				}
+				tm.wantOutbox("tablet", "bia|weigh|completed|base")
+				tm.wantAhead("tablet", "bia", "weigh DONE", "feed DONE")
+				if got := tm.task("kitchen", id, "feed"); got != workflow.NotReady {
+					t.Errorf("feed is %s", got)
+				}
+				tm.p["kitchen"].crash()
+				tm.p["kitchen"].start()
+				tm.connect("base", "kitchen")
+				tm.connect("kitchen", "tablet")
+				pass(time.Minute)
+				if lost {
+					if _, err := tm.p["base"].node.TransferItem(t.Context(),
+						api.TransferRequest{User: "ana", Item: items[0], To: "ana"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				tm.connect("base", "tablet")
+				pass(time.Minute)
+				if !lost {
+					if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
+						t.Errorf("the instance is %s", got)
+					}
+					return
+				}
+				if err := errors.Join(tm.claim("base", "ana", api.ClaimSelect, items[0]),
+					tm.hand("base", "ana", items[0], map[string]string{"weight": "4"})); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				if got := tm.task("kitchen", id, "feed"); got != workflow.Ready {
+					t.Errorf("feed is %s", got)
+				}
+				in := tm.show("kitchen", id)
+				if !slices.ContainsFunc(in.Incidents, func(x api.Incident) bool {
+					return x.Task == "feed" && strings.Contains(x.What, "it was made from a result that does not count")
+				}) {
+					t.Errorf("that feed is kept is not shown: %+v", in.Incidents)
+				}
+				if err := tm.hand("tablet", "bia", items[1], nil); err != nil { // it still has it
+					t.Error(err)
+				}
+				pass(time.Minute)
+				if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
+					t.Errorf("the instance is %s", got)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package worklists
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about items that are not ready: those that a user may lock all the same, and what is done of them out
+// of reach, one after the other. What is made of one names the words by which those it waits for were done here.
+
+// addAhead adds to a list the items that are not ready and that a person may lock together with what they wait for, as
+// partners that can be asked say now.
+func (d *Desk) addAhead(ctx context.Context, who users.Who, rows []Row) ([]Row, error) {
+	listed, heldBy := map[string]int{}, map[string]workflow.PartnerID{}
+	for i := range rows {
+		listed[rows[i].ID()] = i
+	}
+	here, err := d.in.Instances.Ahead(ctx, worklist.User(who.ID), d.in.Self, everywhere)
+	if err != nil {
+		return nil, err
+	}
+	for i := range here {
+		heldBy[here[i].ID()] = here[i].At
+	}
+	here = slices.DeleteFunc(here, func(r Row) bool { return r.At != d.in.Self })
+	for _, r := range append(here, d.askAhead(ctx, who)...) {
+		if at, known := heldBy[r.ID()]; known && at != r.At {
+			continue // nobody says of another's what is better known here
+		}
+		switch i, is := listed[r.ID()]; {
+		case !is:
+			listed[r.ID()] = len(rows)
+			rows = append(rows, r)
+		case rows[i].Over && rows[i].At == r.At: // the person had it, and can have it again
+			r.Grant = rows[i].Grant
+			rows[i] = r
+		}
+	}
+	return rows, nil
+}
+
+// askAhead asks the partners that are connected for those.
+func (d *Desk) askAhead(ctx context.Context, who users.Who) (out []Row) {
+	req, err := wire.EncodeItems(wire.Items{User: who.ID})
+	if err != nil {
+		return nil
+	}
+	var mu sync.Mutex // guards out
+	d.askEach(func(p workflow.PartnerID) error {
+		b, err := d.in.Peers.Request(ctx, p, nil, ProtocolAhead, req, listPatience)
+		if err != nil {
+			return err // it refuses, is of an earlier version, or just gone
+		}
+		rows, err := d.read(p, b)
+		if err != nil {
+			d.in.Peers.Refuse("items-malformed", p)
+			d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
+			return err
+		}
+		d.mu.Lock()
+		rows = d.counting(who, p, rows)
+		d.mu.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
+		out = append(out, slices.DeleteFunc(rows, func(r Row) bool { return len(r.Awaits) == 0 })...)
+		return nil
+	})
+	slices.SortFunc(out, func(a, b Row) int { return compareIDs(a.ID(), b.ID()) })
+	return out
+}
+
+func compareIDs(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// upon is what a user did here of what an item waits for, which the result of that item was made from. An error: not
+// all of it was done here.
+func (d *Desk) upon(who users.Who, r *Row) (out []worklist.Basis, err error) {
+	if len(r.Awaits) == 0 {
+		return nil, nil
+	}
+	done := map[workflow.TaskName]worklist.Basis{}
+	if k := d.keptFor(who.ID, r.ID()); k != nil {
+		for _, of := range k.more().Did {
+			done[of.Item.Slot] = of
+		}
+	}
+	for _, k := range d.allKept(who.ID) {
+		if of, is := k.done(); is && k.Instance == r.Instance {
+			done[of.Item.Slot] = of
+		}
+	}
+	for _, t := range r.Awaits {
+		of, is := done[t]
+		if !is {
+			return nil, api.Errorf(api.Refused, "%s waits for %s, which %s has not done here", r.Task, t, who.Name).
+				WithHint("complete %s first; if somebody else does it, mutirao worklist shows when %s can be done", t, r.Task)
+		}
+		out = append(out, of)
+	}
+	slices.SortFunc(out, func(a, b worklist.Basis) int { return a.Item.Compare(b.Item) })
+	return out, nil
+}
+
+// done is by which word a user did an item well that waits to be handed in.
+func (k *kept) done() (of worklist.Basis, is bool) {
+	if len(k.Word) == 0 || k.Refused != "" || k.What != completed {
+		return of, false
+	}
+	c, err := wire.DecodeSpoken(k.Word)
+	if err != nil {
+		return of, false
+	}
+	return worklist.Basis{Item: k.row().Item, Word: choreo.WordOf(c.Instance, c.Says, c.Nonce)}, true
+}
+
+// noteDone notes with the items that a user keeps here and that wait for one that it was done, by which word. If that
+// does not outlast a crash, they can be done when their holder says that they are ready.
+func (d *Desk) noteDone(who users.Who, r *Row, c wire.Spoken) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := worklist.Basis{Item: r.Item, Word: choreo.WordOf(c.Instance, c.Says, c.Nonce)}
+	writes, did := d.notedLocked(who, c.Instance, of)
+	if len(writes) == 0 {
+		return
+	}
+	if err := d.in.Store.CommitWait(writes); err != nil {
+		d.in.Log.Warn("it cannot be kept what a user did of what others wait for", "task", r.Task, "error", err)
+		return
+	}
+	did()
+}
+
+// notedLocked is what is written for noteDone; did takes it over once that is durable. The caller holds d.mu.
+func (d *Desk) notedLocked(who users.Who, id workflow.InstanceID, of worklist.Basis) (writes []kv.Write, did func()) {
+	next := []*kept{}
+	for _, k := range d.kept {
+		m := k.more()
+		if k.User != who.ID || k.Instance != id || len(k.Word) > 0 || !slices.Contains(m.Awaits, of.Item.Slot) {
+			continue
+		}
+		m.Did = slices.DeleteFunc(m.Did, func(was worklist.Basis) bool { return was.Item.Slot == of.Item.Slot })
+		m.Did = append(m.Did, of)
+		is := *k
+		is.see(m)
+		next = append(next, &is)
+		writes = append(writes, is.write())
+	}
+	return writes, func() {
+		for _, k := range next {
+			d.kept[string(k.key())] = k
+		}
+	}
+}
+
+// keepDone makes durable what a user did of an item, and, with the same write, that those which wait for it can be done.
+func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Result) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := string(k.key())
+	if d.kept[key] == nil && len(d.kept) >= maxKept {
+		return errKeepsEnough
+	}
+	writes, did := []kv.Write{k.write()}, func() {}
+	if !body.Failed {
+		var more []kv.Write
+		of := worklist.Basis{Item: body.Item, Word: choreo.WordOf(c.Instance, c.Says, c.Nonce)}
+		more, did = d.notedLocked(who, c.Instance, of)
+		writes = append(writes, more...)
+	}
+	if err := d.in.Store.CommitWait(writes); err != nil {
+		return err
+	}
+	did()
+	d.kept[key] = k
+	return nil
+}
+
+// keepAwaits keeps for what an item still waits, as its holder says it now.
+func (d *Desk) keepAwaits(was *kept, r *Row) {
+	is, m := *was, was.more()
+	m.Awaits = r.Awaits
+	is.see(m)
+	if err := d.keepOver(was, &is); err != nil {
+		d.in.Log.Warn("it cannot be kept what an item waits for", "task", r.Task, "error", err)
+	}
+}

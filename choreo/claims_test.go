@@ -31,6 +31,7 @@ import (
 //	pass U P TASK to=V|role=R     U asks P to pass an item on; neither: back. stale: as U had it last
 //	adopt U P [V [TASK]]          U asks P to adopt the last result of V that does not count, or of anybody
 //	notify U P POLICY [N]         U brings P a change of whom items are offered to
+//	say U P TASK …, hears P       the same, and P is brought it later
 //	asks P                        failures that wait for an order, as P knows
 //	again U P                     P is sent U's last word once more
 //	forge P KIND TASK [user=U]    P writes a claim that it may not: grant, steal, release, revoke,
@@ -46,7 +47,7 @@ func (s *story) peoplesCommands() map[string]func() string {
 		"keep":   func() string { return s.ask(worklist.Handed) },
 		"ahead":  s.ahead,
 		"pass":   s.pass, "adopt": s.adopt, "notify": s.notify, "order": s.order, "asks": s.asks, "release": s.release,
-		"bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
+		"bring": s.bring, "say": s.bring, "hears": s.hears, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
 		"deadlines": s.deadlines,
 	}
 }
@@ -198,6 +199,10 @@ func (s *story) bring() string {
 	s.brought[s.d.CmdArgs[0].Key+" "+s.d.CmdArgs[2].Key] = worklist.Basis{
 		Item: i, Word: WordOf(s.node(1).m.log.instance, c.Says, c.Nonce),
 	}
+	if s.d.Cmd == "say" {
+		s.said = c
+		return ""
+	}
 	return s.put(s.node(1), c)
 }
 
@@ -268,6 +273,9 @@ func (s *story) notify() string {
 }
 
 func (s *story) again() string { return s.put(s.node(0), s.last) }
+
+// hears brings a node what was said and not brought.
+func (s *story) hears() string { return s.put(s.node(0), s.said) }
 
 // forge has a node write a claim that it may not, whatever its own rules are.
 func (s *story) forge() string {

@@ -93,6 +93,7 @@ type story struct {
 	floods  int                       // chains that liars opened
 	grants  map[string]granted        // by person and task, what the person had last
 	last    *Claim                    // the last word of a person
+	said    *Claim                    // the last that was not brought yet
 	brought map[string]worklist.Basis // by person and task, what the person brought last
 }
 

@@ -356,6 +356,9 @@ definition says under on-failure.` + forWhom,
 
 // whenThere says that something is not handed in yet.
 func whenThere(x *api.Item) string {
+	if x.Delivered && len(x.Awaits) > 0 {
+		return "; it counts when this has: " + strings.Join(x.Awaits, ", ")
+	}
 	if x.Delivered {
 		return ""
 	}

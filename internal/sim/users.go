@@ -157,7 +157,7 @@ func (w *world) uses(u *user, m *machine) {
 }
 
 func (w *world) use(u *user, m *machine, n *node.Node) {
-	list, err := n.Worklist(context.Background(), api.WorklistQuery{User: u.name})
+	list, err := n.Worklist(context.Background(), api.WorklistQuery{User: u.name, Ahead: w.people.IntN(2) == 0})
 	if err != nil {
 		return
 	}
@@ -170,6 +170,8 @@ func (w *world) use(u *user, m *machine, n *node.Node) {
 	}
 	x := list[w.people.IntN(len(list))]
 	switch k := w.people.IntN(10); {
+	case x.State == api.ItemNotReady:
+		w.takeAhead(u, m, n, list, x)
 	case x.State == api.ItemReady && k == 0: // it does not have it
 		w.finish(u, m, n, x)
 	case x.State == api.ItemReady && k == 1: // who decides may
@@ -219,6 +221,42 @@ func (w *world) take(u *user, m *machine, n *node.Node, list []api.Item, x api.I
 			if !slices.ContainsFunc(u.had[m.i], func(h api.Item) bool { return h.ID == o.ID }) {
 				u.had[m.i] = append(u.had[m.i], o)
 			}
+		}
+	}
+}
+
+// takeAhead has a user lock an item that is not ready, with what it waits for, and now and then without or with more.
+func (w *world) takeAhead(u *user, m *machine, n *node.Node, list []api.Item, x api.Item) {
+	of := []api.Item{x}
+	for _, o := range list {
+		free := o.State == api.ItemReady || o.State == api.ItemNotReady
+		awaited := slices.Contains(x.Awaits, o.Task)
+		if o.ID != x.ID && o.Instance == x.Instance && free && (awaited && w.people.IntN(8) > 0 ||
+			o.Offline && w.people.IntN(6) == 0) {
+			of = append(of, o)
+		}
+	}
+	r := api.ClaimRequest{User: u.name, Claim: api.ClaimLock}
+	for _, o := range of {
+		r.Items = append(r.Items, o.ID)
+		for _, what := range []string{api.ClaimLock, api.ClaimRelease, string(worklist.Handed)} { // or all is given back
+			w.checks.intends(u, o.ID, what)
+		}
+	}
+	if _, err := n.ClaimItems(context.Background(), r); err != nil {
+		return
+	}
+	for _, o := range of {
+		w.out.Taken++
+		w.out.Ahead++
+		w.checks.toldTaken(u, m, o)
+		if !slices.ContainsFunc(u.had[m.i], func(h api.Item) bool { return h.ID == o.ID }) {
+			u.had[m.i] = append(u.had[m.i], o)
+		}
+	}
+	if w.people.IntN(2) == 0 { // and does all of it at once: the later may come before its holder hears of the earlier
+		for _, o := range append(of[1:], x) {
+			w.finish(u, m, n, o)
 		}
 	}
 }
@@ -275,7 +313,10 @@ func (w *world) finish(u *user, m *machine, n *node.Node, x api.Item) {
 	switch {
 	case err == nil && out.Delivered:
 		w.out.Recorded++
-		w.checks.toldRecorded(u, m, x, r, false)
+		if len(out.Awaits) > 0 {
+			w.out.PutOff++
+		}
+		w.checks.toldRecorded(u, m, x, r, len(out.Awaits) > 0) // what waits does not count yet
 	case err == nil:
 		w.out.Away++
 		w.checks.toldKept(u, m, x, r)

@@ -746,6 +746,11 @@ func (m *Meaning) tookKnown(by int, of worklist.Basis) bool {
 	return false
 }
 
+// PutOff reports whether a result may still count: its user has the item, and it names others that it was made from.
+func (it *Item) PutOff(r *Result) bool {
+	return r.hold != nil && r.hold == it.Open && !r.early && len(r.Says.Upon) > 0 && !it.Ended()
+}
+
 // ItemLines are what the claims come to, as a fingerprint has it (ShownItems).
 func (m *Meaning) ItemLines() (out []string) {
 	if by := m.changedBy(none); by != nil {

@@ -168,7 +168,8 @@ func (d *Desk) notedLocked(who users.Who, id workflow.InstanceID, of worklist.Ba
 	}
 }
 
-// keepDone makes durable what a user did of an item, and, with the same write, that those which wait for it can be done.
+// keepDone makes durable what a user did of an item, and, with the same write, that those which wait for it can be
+// done.
 func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Result) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -239,7 +239,9 @@ func (d *Desk) roomFor(of []*Row) error {
 }
 
 // askPart asks a holder for its part. That it is asked is durable before: what it gives is given back after a crash.
-func (d *Desk) askPart(ctx context.Context, who users.Who, key string, x *joint, at int, step worklist.JointStep) error {
+func (d *Desk) askPart(
+	ctx context.Context, who users.Who, key string, x *joint, at int, step worklist.JointStep,
+) error {
 	p := &x.Parts[at]
 	g := worklist.Grant{
 		Items: step.Part.Items, Mode: step.Mode, Lease: worklist.DefaultLease(step.Mode), With: step.With,

@@ -8,9 +8,8 @@ import (
 )
 
 // This file is about people's tasks that are not ready yet and can be locked all the same, together with what they
-// wait for (docs/worklists.md, Work ahead). Nobody begins them earlier for that: a result of one is put off until
-// its rule
-// holds and those have counted that it names (worklist.Basis).
+// wait for (docs/worklists.md, Work ahead). Nobody begins them earlier for that: a result of one is put off until its
+// rule holds and those have counted that it names (worklist.Basis).
 
 // maxAhead bounds the parts of a rule that are read to say what a task waits for.
 const maxAhead = 256

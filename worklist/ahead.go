@@ -33,9 +33,8 @@ func (b *Board) counts(of Basis) bool {
 	return e != nil && e.work != nil && !e.Failed && e.work.fact.word() == of.Word
 }
 
-// unfounded reports whether one of those that a result was made from does not count, and will not by itself. Seen
-// says so of
-// those that were looked at: several may have been made from one.
+// unfounded reports whether one of those that a result was made from does not count, and will not by itself. Seen says
+// so of those that were looked at: several may have been made from one.
 func (b *Board) unfounded(r Result, seen map[*work]bool) bool {
 	return slices.ContainsFunc(r.Upon, func(of Basis) bool { return b.failed(of, seen) })
 }

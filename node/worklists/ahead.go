@@ -1,6 +1,7 @@
 package worklists
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -74,18 +75,8 @@ func (d *Desk) askAhead(ctx context.Context, who users.Who) (out []Row) {
 		out = append(out, slices.DeleteFunc(rows, func(r Row) bool { return len(r.Awaits) == 0 })...)
 		return nil
 	})
-	slices.SortFunc(out, func(a, b Row) int { return compareIDs(a.ID(), b.ID()) })
+	slices.SortFunc(out, func(a, b Row) int { return cmp.Compare(a.ID(), b.ID()) })
 	return out
-}
-
-func compareIDs(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // upon is what a user did here of what an item waits for, which the result of that item was made from. An error: not

@@ -118,6 +118,9 @@ type Origin struct {
 	Trusted bool
 }
 
+// emptyAllow is what is wanted of a list of permits that lists nobody: it would allow those that none at all does.
+const emptyAllow = "want the workflows that it is for, or no allow at all"
+
 // Allows reports whether tasks of a definition may use the application.
 func (a Application) Allows(o Origin) bool { return len(a.Allow) == 0 || allows(a.Allow, o) }
 

@@ -225,6 +225,10 @@ func TestMistakes(t *testing.T) {
 			"applications.a.max-output: -1: want 1 to 67108864"},
 		{"who may use it", "applications: {a: {command: [x], allow: ['?']}}",
 			`applications.a.allow[0]: "?": want a workflow: NAME, NAME by AUTHOR, or NAME@HASH`},
+		{"nobody may use it", "applications: {a: {command: [x], allow: []}}",
+			"applications.a.allow: is empty: want the workflows that it is for, or no allow at all"},
+		{"nobody may ask it", "databases: {a: {file: a.db, allow: []}}",
+			"databases.a.allow: is empty: want the workflows that it is for, or no allow at all"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

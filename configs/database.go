@@ -91,6 +91,9 @@ func (d Database) validate(m *mistakes, name workflow.DatabaseName) {
 	if d.Bytes != 0 {
 		within(m, key(".bytes"), d.Bytes, 1, workflow.MaxValue)
 	}
+	if d.Allow != nil && len(d.Allow) == 0 {
+		m.add(key(".allow"), "is empty", emptyAllow)
+	}
 	for i, w := range d.Allow {
 		if wrong := w.validate(); wrong != "" {
 			m.add(key(fmt.Sprintf(".allow[%d]", i)), fmt.Sprintf("%q", w), "%s", wrong)

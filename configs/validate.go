@@ -246,6 +246,9 @@ func (a Application) validate(m *mistakes, name workflow.ApplicationName) {
 	if a.MaxOutput != 0 {
 		within(m, key(".max-output"), a.MaxOutput, 1, 64<<20)
 	}
+	if a.Allow != nil && len(a.Allow) == 0 {
+		m.add(key(".allow"), "is empty", emptyAllow)
+	}
 	for i, w := range a.Allow {
 		if wrong := w.validate(); wrong != "" {
 			m.add(key(fmt.Sprintf(".allow[%d]", i)), fmt.Sprintf("%q", w), "%s", wrong)

@@ -231,6 +231,7 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	all := map[workflow.DatabaseName]configs.Database{
 		"missing":    {File: "hidden.db"},
 		"folder":     {File: "."},
+		"device":     {File: os.DevNull},
 		"broken":     {File: "broken.db"},
 		"shut":       {URL: "postgres://hidden:s3cret@" + shut + "/registry"},
 		"by-file":    {URL: "postgres://hidden@" + shut + "/registry", PasswordFile: "secret"},
@@ -245,6 +246,7 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	for name, want := range map[workflow.DatabaseName]string{
 		"missing": "the node that holds the task cannot open its file",
 		"folder":  "the node that holds the task cannot open its file",
+		"device":  "the node that holds the task cannot open its file",
 		"broken":  "its file is no database of SQLite, or is damaged",
 		"shut":    unreached + ": connection refused", "by-file": unreached + ": connection refused",
 		"by-env": unreached + ": connection refused", "nowhere": unreached,

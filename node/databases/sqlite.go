@@ -1,6 +1,7 @@
 package databases
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -25,8 +26,8 @@ func (f sqliteFile) mark() string { return "?" }
 func (f sqliteFile) put(
 	ctx context.Context, statement string, values []workflow.Value, maxBytes int64, take taker,
 ) error {
-	if info, err := os.Stat(f.path); err != nil || info.IsDir() {
-		return &saidError{unopened, fmt.Errorf("open %s: %w", f.path, orFolder(err))}
+	if info, err := os.Stat(f.path); err != nil || !info.Mode().IsRegular() { // a pipe would never be open
+		return &saidError{unopened, fmt.Errorf("open %s: %w", f.path, cmp.Or(err, errors.New("it is no regular file")))}
 	}
 	db, err := sql.Open("sqlite", f.dsn())
 	if err != nil {
@@ -50,13 +51,6 @@ func (f sqliteFile) put(
 }
 
 const unopened = "the node that holds the task cannot open its file"
-
-func orFolder(err error) error {
-	if err == nil {
-		return errors.New("it is a folder")
-	}
-	return err
-}
 
 // dsn opens the file read-only. What is written to it meanwhile is waited for as long as the
 // context lets it.

@@ -64,6 +64,11 @@ type nothing struct {
 	told    []Told
 }
 
+// Ahead implements Instances: nothing here can be locked before it is ready.
+func (n *nothing) Ahead(context.Context, worklist.User, workflow.PartnerID, workflow.InstanceID) ([]Row, error) {
+	return nil, nil
+}
+
 func (n *nothing) absent(ref string) (t Target, err error) {
 	if n.heardOf != everywhere && strings.HasPrefix(n.heardOf.String(), ref) {
 		t.Instance = n.heardOf

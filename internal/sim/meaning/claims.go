@@ -630,7 +630,7 @@ func (it *Item) grant(x *claimed, g worklist.Grant) {
 // take has a hold count, unless another does, or the item had ended.
 func (it *Item) take(x *claimed, h *Hold) {
 	id := it.m.h.facts[x.at].id
-	if was := it.Open; was != nil && it.m.h.knew(x.at, was.at[0]) {
+	if was := it.Open; was != nil && it.m.h.knew(x.at, was.at[0]) && !it.m.h.doubtful(was.at[0]) {
 		it.both = append(it.both, h)
 	}
 	it.Holds = append(it.Holds, h)

@@ -181,6 +181,13 @@ func (h *History) knew(i, j int) bool { return h.facts[i].past.has(j) }
 // earlier reports whether fact i comes before fact j in the total order of facts.
 func earlier(i, j int) bool { return i < j }
 
+// doubtful reports whether a fact comes at or after a number of its chain that was used twice. Whether such a fact counts
+// depends on what else is known: who got its own lost chain back knows of it, and may not count it yet.
+func (h *History) doubtful(i int) bool {
+	fork := h.forks(h.All())[h.facts[i].Chain]
+	return fork > 0 && fork <= h.facts[i].Seq
+}
+
 // Forked reports whether somebody used a number of a chain twice.
 func (h *History) Forked() bool {
 	for _, fork := range h.forks(h.All()) {

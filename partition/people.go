@@ -70,19 +70,30 @@ func Uncovered(plan *Plan, roles []workflow.RoleName) (out []string) {
 	return out
 }
 
+// Person is a user of the mesh who is no partner: somebody with roles who takes tasks from worklists.
+type Person struct {
+	Name  string
+	Roles []workflow.RoleName
+}
+
 // Unknown are warnings about names in a definition that mean nothing to anybody
-// on the partner list: partners, roles, capabilities, applications and databases that
-// nobody is or has. A partner that is or has them may still join.
-func Unknown(def *workflow.Definition, partners []Partner) []Warning {
+// on the partner list, nor, where a person's task is meant, to a user: partners, users, roles,
+// capabilities, applications and databases that nobody is or has. Who is or has them may
+// still join.
+func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Warning {
 	has := func(name string) bool {
 		return slices.ContainsFunc(partners, func(p Partner) bool {
 			return p.Name == name || string(p.ID) == name || slices.Contains(p.Roles, workflow.RoleName(name)) ||
 				slices.Contains(p.Capabilities, workflow.Capability(name)) || p.runs(workflow.ApplicationName(name))
 		})
 	}
+	person := func(is func(Person) bool) bool { return slices.ContainsFunc(people, is) }
+	may := func(r workflow.RoleName) bool {
+		return has(string(r)) || person(func(p Person) bool { return slices.Contains(p.Roles, r) })
+	}
 	var out []Warning
 	for _, t := range def.Written() { // what a flow needs as a whole is what its tasks need
-		if t.Role != "" && !has(string(t.Role)) {
+		if t.Role != "" && !may(t.Role) {
 			out = append(out, Warning{"", t.Name, "role", fmt.Sprintf("nobody has role %s", t.Role), joinWith(t.Role)})
 		}
 		for _, n := range t.Needs {
@@ -106,10 +117,11 @@ func Unknown(def *workflow.Definition, partners []Partner) []Warning {
 			}
 		}
 		for _, key := range sortedKeys(t.Suitability) {
-			if !has(key) {
+			user := t.ByRole() && person(func(p Person) bool { return p.Name == key })
+			if !may(workflow.RoleName(key)) && !user {
 				out = append(out, Warning{"", t.Name, "suitability",
-					fmt.Sprintf("suitability names %s, which is no partner, role or capability here", key),
-					"correct it, or have a partner join that it means"})
+					fmt.Sprintf("suitability names %s, which is no partner, user, role or capability here", key),
+					"correct it, or have somebody join that it means"})
 			}
 		}
 	}

@@ -128,10 +128,8 @@ func (r *checked) definition(file string, src []byte, others *given) (*workflow.
 	return def, nil
 }
 
-// doubts takes the warnings about a definition without mistakes. partners are those of the mesh, none where no node runs.
-func (r *checked) doubts(
-	file string, src []byte, def *workflow.Definition, others *given, partners []partition.Partner,
-) {
+// doubts takes the warnings about a definition without mistakes.
+func (r *checked) doubts(file string, src []byte, def *workflow.Definition, others *given, here members) {
 	at := func(line, col int, format string, args ...any) {
 		r.warn(mistake{File: file, Line: line, Col: col, Message: fmt.Sprintf(format, args...)})
 	}
@@ -151,8 +149,8 @@ func (r *checked) doubts(
 		at(f.Line, f.Col, "workflow %s is not known here: what task %s gives it and takes of it is not checked",
 			def.Task(f.Task).Uses.Workflow, f.Task)
 	}
-	if len(partners) > 0 {
-		r.cuts(file, in, append(partition.Unknown(def, partners), partition.Barred(plan, partners)...))
+	if len(here.partners) > 0 {
+		r.cuts(file, in, append(partition.Unknown(def, here.partners, here.people), partition.Barred(plan, here.partners)...))
 	}
 }
 
@@ -178,7 +176,7 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 		return err
 	}
 	found, wrong := &checked{u: u, mistakes: []mistake{}}, 0
-	partners := partnersHere(ctx, dir)
+	members := membersHere(ctx, dir)
 	texts, others, err := readGiven(ctx, stdin, dir, files)
 	if err != nil {
 		return err
@@ -198,7 +196,7 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 			wrong++
 		default:
 			u.note("%s: %s", file, describe(def))
-			found.doubts(file, texts[i], def, others, partners)
+			found.doubts(file, texts[i], def, others, members)
 			s.suggest(file, def, count)
 		}
 	}
@@ -217,18 +215,42 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 	return err
 }
 
-// partnersHere are the partners of the mesh with what they have, as the node in
-// dir knows them; none when no node runs there.
-func partnersHere(ctx context.Context, dir string) []partition.Partner {
+// members are those of the mesh with what they have; none when no node runs that could tell.
+type members struct {
+	partners []partition.Partner
+	people   []partition.Person
+}
+
+// membersHere are they as the node in dir knows them.
+func membersHere(ctx context.Context, dir string) (out members) {
 	here, err := httpapi.Dial(dir)
 	if err != nil {
-		return nil
+		return out
 	}
 	list, err := here.Resources(ctx, "")
 	if err != nil {
-		return nil
+		return out
 	}
-	var out []partition.Partner
+	users, err := here.Users(ctx)
+	if err != nil {
+		return out
+	}
+	for _, u := range users {
+		if u.Partner {
+			continue
+		}
+		p := partition.Person{Name: unmarked(u.Name)}
+		for _, r := range u.Roles {
+			p.Roles = append(p.Roles, workflow.RoleName(r))
+		}
+		out.people = append(out.people, p)
+	}
+	out.partners = partnersOf(list)
+	return out
+}
+
+// partnersOf are the partners that have something.
+func partnersOf(list []api.Resource) (out []partition.Partner) {
 	at := func(h api.Holder) *partition.Partner {
 		i := slices.IndexFunc(out, func(p partition.Partner) bool { return p.ID == h.ID })
 		if i < 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,10 +109,10 @@ func TestAJointLockIsGivenBackAfterACrash(t *testing.T) {
 			t.Run(fmt.Sprintf("word %d done=%t", word, done), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					tm, _, items := ahead(t)
-					said := 0
+					var said atomic.Int64
 					for _, at := range []string{"base", "kitchen"} {
 						tm.onWord(at, func(carryOut func() ([]byte, error)) ([]byte, error) {
-							if said++; said != word {
+							if said.Add(1) != int64(word) {
 								return carryOut()
 							}
 							if done {
@@ -155,10 +156,11 @@ func TestAJointLockIsGivenBackAfterACrash(t *testing.T) {
 func TestALostAnswerHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _, items := ahead(t)
-		mute := true
+		var mute atomic.Bool
+		mute.Store(true)
 		tm.onWord("kitchen", func(carryOut func() ([]byte, error)) ([]byte, error) {
 			b, err := carryOut()
-			if mute {
+			if mute.Load() {
 				return nil, errors.New("lost")
 			}
 			return b, err
@@ -167,7 +169,7 @@ func TestALostAnswerHoldsNothing(t *testing.T) {
 		if n := tm.underWay("tablet"); n != 1 {
 			t.Errorf("%d joint locks are on the disk, want 1", n)
 		}
-		mute = false
+		mute.Store(false)
 		pass(time.Minute)
 		tm.wantAhead("tablet", "bia", "weigh READY", "feed NOT_READY")
 		if n := tm.underWay("tablet"); n != 0 {
@@ -180,10 +182,11 @@ func TestALostAnswerHoldsNothing(t *testing.T) {
 func TestWhatIsLockedAnewStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id, items := ahead(t)
-		mute := true
+		var mute atomic.Bool
+		mute.Store(true)
 		tm.onWord("kitchen", func(carryOut func() ([]byte, error)) ([]byte, error) {
 			b, err := carryOut()
-			if mute {
+			if mute.Load() {
 				return nil, errors.New("lost")
 			}
 			return b, err
@@ -194,7 +197,7 @@ func TestWhatIsLockedAnewStays(t *testing.T) {
 		if n := tm.underWay("tablet"); n != 1 {
 			t.Errorf("%d joint locks are on the disk, want 1", n)
 		}
-		mute = false
+		mute.Store(false)
 		if err := tm.lockAll("tablet", "bia", items); err != nil {
 			t.Fatal(err)
 		}

@@ -197,14 +197,12 @@ func (l *ledger) expect(
 // give enters an instance all of whose work was given out just now, by choices that tell
 // when it is expected to be ready.
 func (l *ledger) give(m *choreo.Machine, choices []partition.Choice) {
+	begins := map[workflow.PartitionName]time.Duration{}
+	for _, c := range choices {
+		begins[c.Partition] = c.Begins
+	}
 	l.enterAs(m, func() func(choreo.Holding) time.Duration {
-		return func(h choreo.Holding) time.Duration {
-			i := slices.IndexFunc(choices, func(c partition.Choice) bool { return c.Partition == h.Partition })
-			if i < 0 {
-				return 0
-			}
-			return choices[i].Begins
-		}
+		return func(h choreo.Holding) time.Duration { return begins[h.Partition] }
 	})
 	for _, h := range l.holdings(m.Instance()) {
 		l.renew(m.Instance(), h.Holding)

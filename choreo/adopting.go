@@ -156,7 +156,7 @@ func (d *decision) adopt(c *Claim, x worklist.Adopt, p worklist.Person, before b
 	if err := d.mayBeSaid(x.Item, mostWords(x)); err != nil {
 		return Claimed{}, err
 	}
-	if err := d.mayOrderMore(c.takes(), p.User); err != nil {
+	if err := d.mayOrderMore(takes(c), p.User); err != nil {
 		return Claimed{}, err
 	}
 	_, err := d.append(Body{Claim: c})

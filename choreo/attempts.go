@@ -16,14 +16,14 @@ func (b *ReadyBody) kind() string { return "ready" }
 
 func (b *ReadyBody) validate(workflow.PartnerID) error { return names(b.Attempt.Slot) }
 
-func (b *ReadyBody) enter(s *State, e *entry) (why string) {
+func (s *State) enterReady(b *ReadyBody, e *entry) (why string) {
 	may := func(v *evidence, a *Attempt) string { return v.mayReady(a, b.Trigger) }
 	return s.enterOwn(e, b.Attempt, may, func(a *Attempt) {
 		a.ready, a.readied = earlier(a.ready, e), firstOf(a.readied, e)
 	})
 }
 
-func (b *ReadyBody) tell(d *decision, e *entry) {
+func (d *decision) tellReady(b *ReadyBody, e *entry) {
 	d.oweWhoAsks(e, d.state.attempts[b.Attempt], workflow.BecameReady)
 	d.tellKeepers(e, d.state.attempts[b.Attempt].Slot)
 }
@@ -48,7 +48,7 @@ func (b *Start) validate(workflow.PartnerID) error {
 	return nil
 }
 
-func (b *Start) enter(s *State, e *entry) (why string) {
+func (s *State) enterStart(b *Start, e *entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*evidence).mayStart, func(a *Attempt) {
 		a.tries = max(a.tries, b.Try)
 		a.start, a.starts = earlier(a.start, e), firstOf(a.starts, e)
@@ -56,7 +56,7 @@ func (b *Start) enter(s *State, e *entry) (why string) {
 	})
 }
 
-func (b *Start) tell(d *decision, e *entry) {
+func (d *decision) tellStart(b *Start, e *entry) {
 	a := d.state.attempts[b.Attempt]
 	if a.undoes != nil {
 		d.oweAll(e)
@@ -77,7 +77,7 @@ func (b *Success) validate(workflow.PartnerID) error {
 	return values(b.Outputs)
 }
 
-func (b *Success) enter(s *State, e *entry) (why string) {
+func (s *State) enterSuccess(b *Success, e *entry) (why string) {
 	may := func(v *evidence, a *Attempt) string {
 		if !s.mayWrite(a.Task, b.Outputs) {
 			return "its task may not have such a result"
@@ -114,8 +114,6 @@ func (e *entry) gave() map[workflow.DataName]workflow.Value {
 	return e.word.adopted
 }
 
-func (b *Success) tell(d *decision, e *entry) { d.routeSuccess(e, d.state.attempts[b.Attempt]) }
-
 func (b *TryFailed) kind() string { return "try-failed" }
 
 func (b *TryFailed) validate(workflow.PartnerID) error {
@@ -125,24 +123,18 @@ func (b *TryFailed) validate(workflow.PartnerID) error {
 	return reason(b.Reason)
 }
 
-func (b *TryFailed) enter(s *State, e *entry) (why string) {
+func (s *State) enterTryFailed(b *TryFailed, e *entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*evidence).mayFail, func(a *Attempt) { a.failed = newer(a.failed, e) })
 }
-
-func (b *TryFailed) tell(*decision, *entry) {} // nobody waits for it
 
 func (b *CalledOff) kind() string { return "called-off" }
 
 func (b *CalledOff) validate(workflow.PartnerID) error { return names(b.Attempt.Slot) }
 
-func (b *CalledOff) enter(s *State, e *entry) (why string) {
+func (s *State) enterCalledOff(b *CalledOff, e *entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*evidence).mayCallOff, func(a *Attempt) {
 		a.off, a.turning().offs = earlier(a.off, e), firstOf(a.offs, e)
 	})
-}
-
-func (b *CalledOff) tell(d *decision, e *entry) {
-	d.tellKeepers(e, d.state.attempts[b.Attempt].Slot) // nobody else waits for it
 }
 
 // enterOwn enters what only an attempt's holder may say, and only if by what it knew

@@ -18,9 +18,9 @@ func (m *Machine) Away(p workflow.PartnerID) {
 		return
 	}
 	if m.near == nil {
-		m.state.newcomers = m.state.Participants()
+		m.state.takeNewcomers() // they are among the participants
 		m.near = []workflow.PartnerID{}
-		m.within()
+		m.comeNear(m.state.Participants())
 	}
 	pr.away, pr.missed = true, len(m.missed)
 }
@@ -48,6 +48,16 @@ func (m *Machine) catchUp(pr *peer) {
 	}
 }
 
+// comeNear has those of participants be near that are not away.
+func (m *Machine) comeNear(ps []workflow.PartnerID) {
+	for _, p := range ps {
+		m.log.steps++
+		if !m.peer(p).away {
+			m.comesNear(p)
+		}
+	}
+}
+
 func (m *Machine) comesNear(p workflow.PartnerID) {
 	if pr := m.peer(p); !pr.near {
 		pr.near = true
@@ -60,13 +70,7 @@ func (m *Machine) within() []workflow.PartnerID {
 	if m.near == nil {
 		return m.state.Participants()
 	}
-	for _, p := range m.state.newcomers {
-		m.log.steps++
-		if !m.peer(p).away {
-			m.comesNear(p)
-		}
-	}
-	m.state.newcomers = nil
+	m.comeNear(m.state.takeNewcomers())
 	kept := m.near[:0]
 	for _, p := range m.near {
 		m.log.steps++

@@ -270,9 +270,7 @@ func (d *decision) mindClaims() (added bool) {
 	if !out.Cancel.IsZero() {
 		added = d.cancelBy(FactID(out.Cancel)) || added
 	}
-	closed := d.state.peoples.closed
-	d.state.peoples.closed = nil
-	for _, id := range closed {
+	for _, id := range d.state.takeClosed() {
 		added = d.endAsClosed(id) || added
 	}
 	return added
@@ -303,7 +301,7 @@ func (m *Machine) Claims() bool { return m.state.peoples.board != nil }
 // hearClaims tells the board since when claims wait: those of this node by its own wall clock, which
 // was running when it was not.
 func (d *decision) hearClaims() {
-	for _, e := range d.state.peoples.unheard {
+	for _, e := range d.state.takeUnheard() {
 		since, known := d.claimedAt[e.id]
 		if !known {
 			since = d.now.Boot
@@ -314,7 +312,6 @@ func (d *decision) hearClaims() {
 		}
 		d.state.work().Heard(worklist.ID(e.id), since)
 	}
-	d.state.peoples.unheard = nil
 }
 
 // endAsClosed has an attempt end as its item was closed.

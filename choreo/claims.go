@@ -189,7 +189,7 @@ func (s *State) work() *worklist.Board {
 	return s.peoples.board
 }
 
-func (c *Claim) enter(s *State, e *entry) (why string) {
+func (s *State) enterClaim(c *Claim, e *entry) (why string) {
 	body, err := c.read()
 	if err != nil {
 		return "it cannot be read" // validate refuses it
@@ -231,7 +231,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		s.peoples.of[ofInstance(body)] = append(s.peoples.of[ofInstance(body)], e)
 	}
 	for _, a := range of {
-		s.enterClaim(e, c, body, a)
+		s.enterClaimOf(a, e, c, body)
 	}
 	board.Add(&worklist.Fact{
 		ID: worklist.ID(e.id), Time: e.time, Partner: e.fact.Chain.Author, User: who.User, Roles: who.Roles,
@@ -244,7 +244,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	return ""
 }
 
-func (c *Claim) tell(d *decision, e *entry) {
+func (d *decision) tellClaim(c *Claim, e *entry) {
 	if x, reserves := c.Body().(worklist.Reserve); reserves {
 		d.tellReserved(e, attemptIDOf(x.Item))
 		return
@@ -271,8 +271,8 @@ func (s *State) maySay(e *entry, c *Claim, body worklist.Body, of []*Attempt, wh
 	return ""
 }
 
-// enterClaim enters what a claim that counts changes of one attempt.
-func (s *State) enterClaim(e *entry, c *Claim, body worklist.Body, a *Attempt) {
+// enterClaimOf enters what a claim that counts changes of one attempt.
+func (s *State) enterClaimOf(a *Attempt, e *entry, c *Claim, body worklist.Body) {
 	s.placeItem(a)
 	if x, closes := body.(worklist.Close); closes {
 		s.closeItem(e, a, x)
@@ -293,8 +293,22 @@ func (s *State) enterClaim(e *entry, c *Claim, body worklist.Body, a *Attempt) {
 	if recovers(body) && s.flow != nil && a.Slot == s.flow.slot {
 		s.flow.say(a, e)
 	}
-	s.peoples.of[c.of(a)] = append(s.peoples.of[c.of(a)], e)
+	s.peoples.of[partOf(c, a)] = append(s.peoples.of[partOf(c, a)], e)
 	s.move(a.Slot)
+}
+
+// takeClosed are the attempts whose items were closed since it was last called.
+func (s *State) takeClosed() []AttemptID {
+	closed := s.peoples.closed
+	s.peoples.closed = nil
+	return closed
+}
+
+// takeUnheard are the claims that came since it was last called.
+func (s *State) takeUnheard() []*entry {
+	unheard := s.peoples.unheard
+	s.peoples.unheard = nil
+	return unheard
 }
 
 // voiced is whose word a claim has in it; or why it is nobody's.
@@ -345,7 +359,8 @@ type claimsOf struct {
 	offers  workflow.PartnerID
 }
 
-func (c *Claim) of(a *Attempt) claimsOf {
+// partOf are the claims of an attempt among which one is counted.
+func partOf(c *Claim, a *Attempt) claimsOf {
 	if isOffer(c.Body()) {
 		return claimsOf{offers: a.Partner}
 	}
@@ -375,7 +390,7 @@ func (s *State) claimable(e *entry, id AttemptID, c *Claim) (*Attempt, string) {
 	} else if isOffer(c.Body()) {
 		most = worklist.MaxOffers
 	}
-	return a, s.saidOften(e, c.of(a), most)
+	return a, s.saidOften(e, partOf(c, a), most)
 }
 
 // forPeople reports whether something may be claimed of an attempt: of one at a task of people, and

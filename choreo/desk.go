@@ -104,12 +104,8 @@ func (m *Machine) look() *desk {
 		}
 		d.slots = s.slots
 	}
-	for _, sl := range s.moved {
-		m.log.steps++
-		sl.moved = false
-		m.lookAt(sl)
-	}
-	s.moved, d.worked, d.waited = s.moved[:0], nil, nil
+	s.eachMoved(m.lookAt)
+	d.worked, d.waited = nil, nil
 	return d
 }
 

@@ -3,7 +3,6 @@ package choreo
 import (
 	"cmp"
 	"iter"
-	"maps"
 	"math/bits"
 	"slices"
 
@@ -164,9 +163,7 @@ func (m *Machine) Declined() []Declined {
 // Uncounted is how many facts that do not count came since the last call, by author:
 // without those of forked chains, whose author may be honest (fork.go).
 func (m *Machine) Uncounted() map[workflow.PartnerID]int {
-	out := maps.Clone(m.state.uncountedOf)
-	clear(m.state.uncountedOf)
-	return out
+	return m.state.takeUncounted()
 }
 
 // admit are the facts without those that are beyond what is taken in of their

@@ -134,14 +134,21 @@ func (a *Attempt) missing() (IncidentView, bool) {
 
 func isFile(d *workflow.DataDecl) bool { return d != nil && d.Type == workflow.TypeFile }
 
+// takeRefiled reports whether a file among the data became another, or none, since it was last called.
+func (s *State) takeRefiled() bool {
+	refiled := s.refiled
+	s.refiled = false
+	return refiled
+}
+
 // FilesToRead are the files that tasks read which can begin or run with this partner, in the
 // order of their items. They are not to be changed.
 func (m *Machine) FilesToRead() []Reading {
 	r := &m.look().reading
-	if r.known && !m.state.refiled {
+	if refiled := m.state.takeRefiled(); r.known && !refiled {
 		return r.files
 	}
-	r.files, r.known, m.state.refiled = nil, true, false
+	r.files, r.known = nil, true
 	for _, n := range slices.Sorted(maps.Keys(r.tasks)) {
 		m.log.steps++
 		if f, given := m.file(n); given {

@@ -62,7 +62,7 @@ func (b *Fire) validate(workflow.PartnerID) error {
 
 // enter makes the attempts. Whether a state fired them is for the line to say, since that
 // depends on what came before.
-func (b *Fire) enter(s *State, e *entry) (why string) {
+func (s *State) enterFire(b *Fire, e *entry) (why string) {
 	a, why := s.flowHeld(e, b.Attempt)
 	switch {
 	case why != "":
@@ -145,12 +145,6 @@ func (s *State) knewState(e *entry, id FactID) bool {
 	return by != nil && (by == s.log.genesis || s.log.knew(e, by))
 }
 
-func (b *Fire) tell(d *decision, e *entry) {
-	for _, p := range d.guardians() {
-		d.tell(p, e)
-	}
-}
-
 // Aged records that an instance has come to an age at which a condition of its flow may come out
 // otherwise (instance.age). The holder says so by its own clock, from when it knows of the instance;
 // nobody else may. That it is true cannot be proved (docs/security.md).
@@ -171,7 +165,7 @@ func (b *Aged) validate(workflow.PartnerID) error {
 }
 
 // enter notes it. What follows is for the line to say.
-func (b *Aged) enter(s *State, e *entry) (why string) {
+func (s *State) enterAged(b *Aged, e *entry) (why string) {
 	a, why := s.flowHeld(e, b.Attempt)
 	if why != "" {
 		return why
@@ -179,12 +173,6 @@ func (b *Aged) enter(s *State, e *entry) (why string) {
 	s.flow.say(a, e)
 	s.touch(a.Slot)
 	return ""
-}
-
-func (b *Aged) tell(d *decision, e *entry) {
-	for _, p := range d.guardians() {
-		d.tell(p, e)
-	}
 }
 
 // fired says what an attempt at a transition is.

@@ -26,6 +26,13 @@ import (
 // at most so often, however many forks it makes.
 const maxBranches = 8
 
+// takeForked are the chains that turned out to be forked since it was last called.
+func (l *Log) takeForked() []*chain {
+	forked := l.forked
+	l.forked = nil
+	return forked
+}
+
 // fork notes that two facts of a chain have a number.
 func (l *Log) fork(c *chain, number uint64) {
 	if c.forkedAt == 0 {

@@ -55,7 +55,7 @@ type idled struct{ facts, bytes int }
 func (x idled) plus(y idled) idled { return idled{x.facts + y.facts, x.bytes + y.bytes} }
 
 // takes is what a claim takes.
-func (c *Claim) takes() idled { return idled{1, len(c.Says) + len(c.Word) + aroundClaim} }
+func takes(c *Claim) idled { return idled{1, len(c.Says) + len(c.Word) + aroundClaim} }
 
 // spend counts what turns out to end nothing with a claim that counts: a release or a revocation, and the
 // grant before it; a grant in another mode; a result, until a close takes it.
@@ -69,10 +69,10 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 			}
 		}
 	case worklist.Release:
-		s.charge(e, by, c.takes().plus(s.granting(x.Grant, by)), 1)
+		s.charge(e, by, takes(c).plus(s.granting(x.Grant, by)), 1)
 	case worklist.Revoke:
 		if to, _, ever := s.work().Given(x.Item, x.Grant); ever {
-			s.charge(e, s.payer(x.Grant, to), c.takes().plus(s.granting(x.Grant, to)), 1)
+			s.charge(e, s.payer(x.Grant, to), takes(c).plus(s.granting(x.Grant, to)), 1)
 		}
 	case worklist.Transfer:
 		if x.Cause == worklist.ByDeadline { // whoever had it is charged for the grant; of what is said there is one for each deadline
@@ -88,19 +88,19 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 			s.charge(e, by, takes, 1)
 		}
 	case worklist.Result:
-		s.charge(e, by, c.takes(), 1)
+		s.charge(e, by, takes(c), 1)
 	case worklist.Order:
 		s.chargeOrder(e, by, s.orderTakes(c, x))
 	case worklist.Adopt:
-		s.chargeOrder(e, by, c.takes())
+		s.chargeOrder(e, by, takes(c))
 	case worklist.Extend:
 		s.chargeOrder(e, by, extendTakes(c))
 	case worklist.Notify:
-		s.chargeOrder(e, by, c.takes())
+		s.chargeOrder(e, by, takes(c))
 	case worklist.Close:
 		if r := s.log.byID[FactID(x.Result)]; r != nil && r.counted && r.fact.Body.Claim != nil && s.log.knew(e, r) {
 			if res, is := r.fact.Body.Claim.Body().(worklist.Result); is && res.Item == x.Item {
-				s.charge(e, r.speaker().User, r.fact.Body.Claim.takes(), -1)
+				s.charge(e, r.speaker().User, takes(r.fact.Body.Claim), -1)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 
 // transferTakes is what a transfer takes, with the grant that it ends.
 func (s *State) transferTakes(c *Claim, x worklist.Transfer) idled {
-	out := c.takes()
+	out := takes(c)
 	if to, _, ever := s.work().Given(x.Item, x.Grant); ever {
 		out = out.plus(s.granting(x.Grant, to))
 	}
@@ -140,7 +140,7 @@ func (s *State) chargeOrder(e *entry, u worklist.User, x idled) {
 // orderTakes is what an order takes with the facts that its holder writes because of it: another attempt with
 // all of its tries, or the end of one.
 func (s *State) orderTakes(c *Claim, x worklist.Order) idled {
-	out := c.takes()
+	out := takes(c)
 	a := s.attempts[attemptIDOf(x.Item)]
 	if a == nil {
 		return out
@@ -174,7 +174,7 @@ func (s *State) orderTakes(c *Claim, x worklist.Order) idled {
 }
 
 // extendTakes is what another deadline takes, with the fact by which the item may pass on once more.
-func extendTakes(c *Claim) idled { return c.takes().plus(idled{1, aroundClaim}) }
+func extendTakes(c *Claim) idled { return takes(c).plus(idled{1, aroundClaim}) }
 
 // granting is what a grant takes for one of its items; nothing, if it is not that person's.
 func (s *State) granting(grant worklist.ID, to worklist.User) idled {
@@ -182,7 +182,7 @@ func (s *State) granting(grant worklist.ID, to worklist.User) idled {
 	if g == nil || !g.counted || g.fact.Body.Claim == nil || g.speaker().User != to {
 		return idled{}
 	}
-	x := g.fact.Body.Claim.takes()
+	x := takes(g.fact.Body.Claim)
 	x.bytes /= max(1, len(g.fact.Body.Claim.About()))
 	return x
 }
@@ -195,8 +195,8 @@ func (s *State) charge(e *entry, u worklist.User, x idled, sign int) {
 
 // mayIdle says why this node writes down no more words of a person that may end nothing; nil: it does.
 func (d *decision) mayIdle(c *Claim, u worklist.User) error {
-	his := d.state.peoples.idled[idler{holder: d.self, user: u}].plus(c.takes())
-	all := d.state.peoples.idled[idler{holder: d.self}].plus(c.takes())
+	his := d.state.peoples.idled[idler{holder: d.self, user: u}].plus(takes(c))
+	all := d.state.peoples.idled[idler{holder: d.self}].plus(takes(c))
 	const next = "its holder can end the task itself (mutirao task complete, or task fail)"
 	switch {
 	case his.facts > MaxPersonIdleFacts || his.bytes > MaxPersonIdleBytes:

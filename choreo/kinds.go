@@ -9,12 +9,10 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// This file says what makes a kind of fact. All that is particular to one is in the
-// methods below, which stand where the state is that it changes: attempts.go,
-// verdicts.go, writeoff.go, claims.go, flow.go, nested.go, leases.go, and here those that change next to nothing. To add a kind:
-// a type with these methods, a field of Body, and a line in Body.says; if it may give
-// somebody work, it is appointing as well, and if it may have an annex, Fact.validateAnnex
-// lets it.
+// This file says what makes a kind of fact. To add one: a type with the methods below, a field
+// of Body, and a line in Body.says; how it changes the state is a case of State.enterFact, and who
+// is told of it at once one of decision.tellFact. If it may give somebody work, it is appointing as
+// well, and if it may have an annex, Fact.validateAnnex lets it.
 
 // statement is what a body says.
 type statement interface {
@@ -22,11 +20,6 @@ type statement interface {
 	kind() string
 	// validate checks what can be told of it by itself, within the limits of limits.go.
 	validate(author workflow.PartnerID) error
-	// enter has it change the state, unless by what its author knew it does not
-	// count: then it says why (rights.go).
-	enter(s *State, e *entry) (why string)
-	// tell owes it to those who are to have it at once (route.go).
-	tell(d *decision, e *entry)
 }
 
 // appointing is a kind of fact that may give partners work.
@@ -132,19 +125,13 @@ func (g *Genesis) validate(author workflow.PartnerID) error {
 	return values(g.Input)
 }
 
-func (g *Genesis) enter(*State, *entry) (why string) { return "" } // all begins with it (State.reset)
-func (g *Genesis) tell(d *decision, e *entry)        { d.oweAll(e) }
-
 func (x *Seen) kind() string                      { return "seen" }
 func (x *Seen) validate(workflow.PartnerID) error { return heads(x.Aside) }
-func (x *Seen) enter(*State, *entry) (why string) { return "" }
-func (x *Seen) tell(d *decision, e *entry)        { d.oweAll(e) }
-
-func (c *Cancel) kind() string { return "cancel" }
+func (c *Cancel) kind() string                    { return "cancel" }
 
 func (c *Cancel) validate(workflow.PartnerID) error { return reason(c.Reason) }
 
-func (c *Cancel) enter(s *State, e *entry) (why string) {
+func (s *State) enterCancel(e *entry) (why string) {
 	if s.cancel == nil {
 		for _, sl := range s.slots {
 			s.touch(sl)
@@ -153,5 +140,3 @@ func (c *Cancel) enter(s *State, e *entry) (why string) {
 	s.cancel, s.cancels = earlier(s.cancel, e), firstOf(s.cancels, e)
 	return ""
 }
-
-func (c *Cancel) tell(d *decision, e *entry) { d.oweAll(e) }

@@ -36,11 +36,9 @@ func (b *Lease) validate(workflow.PartnerID) error {
 	return names(b.Worker)
 }
 
-func (b *Lease) enter(s *State, e *entry) (why string) {
+func (s *State) enterLease(b *Lease, e *entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*evidence).mayFail, func(a *Attempt) { a.lease = newer(a.lease, e) })
 }
-
-func (b *Lease) tell(*decision, *entry) {} // nobody waits for it
 
 // leased is the newest lease of an attempt's newest try; nil: nobody has it.
 func (a *Attempt) leased() *Lease {

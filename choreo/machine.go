@@ -272,7 +272,7 @@ func (m *Machine) Load(facts []Received, owe bool) error {
 		return err
 	}
 	m.state.fold(es)
-	clear(m.state.uncountedOf) // that is no news
+	m.state.takeUncounted() // that is no news
 	for _, e := range m.log.order {
 		if e.fact.Chain == m.chain && (m.own == nil || e.fact.Seq > m.own.fact.Seq) {
 			m.own = e

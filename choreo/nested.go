@@ -109,11 +109,9 @@ func (b *Child) validate(workflow.PartnerID) error {
 	return try(b.Attempt, b.Try)
 }
 
-func (b *Child) enter(s *State, e *entry) (why string) {
+func (s *State) enterChild(b *Child, e *entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*evidence).mayNest, func(a *Attempt) { a.child = newer(a.child, e) })
 }
-
-func (b *Child) tell(*decision, *entry) {} // nobody waits for it
 
 // mayNest says why an attempt's holder may not tell that an instance does it; "": it may.
 func (v *evidence) mayNest(a *Attempt) string {

@@ -120,7 +120,7 @@ func (d *decision) changePolicy(c *Claim, x worklist.Notify, p worklist.Person, 
 	if n := len(d.state.peoples.of[ofInstance(x)]); n >= 2*MaxClaims {
 		return Claimed{}, fmt.Errorf("%w: the policy was changed %d times, at most %d", ErrNotNow, n, 2*MaxClaims)
 	}
-	if err := d.mayOrderMore(c.takes(), p.User); err != nil {
+	if err := d.mayOrderMore(takes(c), p.User); err != nil {
 		return Claimed{}, err
 	}
 	_, err := d.append(Body{Claim: c})

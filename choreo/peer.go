@@ -62,7 +62,7 @@ func upTo(v vector, e *entry, l *Log) vector {
 // doubt has the machine believe of chains that turned out to be forked only that
 // its peers have what they named: numbers of such a chain say nothing.
 func (m *Machine) doubt() {
-	for _, c := range m.log.forked {
+	for _, c := range m.log.takeForked() {
 		for id, p := range m.peers {
 			m.perhapsDue[id] = true
 			for _, s := range c.strands {
@@ -71,7 +71,6 @@ func (m *Machine) doubt() {
 			p.acked = p.acked.join(m.log.covered(p.heads, p.disputed), &m.log.steps)
 		}
 	}
-	m.log.forked = nil
 }
 
 // owe says that all of our chain so far must reach p.

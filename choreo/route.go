@@ -28,6 +28,34 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 // A message to a peer carries all that the peer lacks, so that its replica
 // stays causally closed; hence only the newest fact of our chain matters.
 
+// tellFact owes a fact to those who are to have it at once.
+func (d *decision) tellFact(e *entry) {
+	switch b := e.fact.Body.says().(type) {
+	case *TryFailed, *Lease, *Child: // nobody waits for it
+	case *ReadyBody:
+		d.tellReady(b, e)
+	case *Start:
+		d.tellStart(b, e)
+	case *Success:
+		d.routeSuccess(e, d.state.attempts[b.Attempt])
+	case *CalledOff:
+		d.tellKeepers(e, d.state.attempts[b.Attempt].Slot) // nobody else waits for it
+	case *Claim:
+		d.tellClaim(b, e)
+	case *Fire, *Aged:
+		d.tellGuardians(e)
+	default:
+		d.oweAll(e)
+	}
+}
+
+// tellGuardians owes a fact to those who may come to hold what it is about.
+func (d *decision) tellGuardians(e *entry) {
+	for _, p := range d.guardians() {
+		d.tell(p, e)
+	}
+}
+
 // route works out who is owed what since it was last called.
 func (d *decision) route() {
 	if c := d.router(); c != d.orchestrator {
@@ -38,7 +66,7 @@ func (d *decision) route() {
 	for ; d.told < len(d.log.order); d.told++ {
 		e := d.log.order[d.told]
 		if e.counted && (e.fact.Chain == d.chain || d.orchestrator == d.self) {
-			e.fact.Body.says().tell(d, e)
+			d.tellFact(e)
 		}
 	}
 	for _, g := range d.state.genesis.Assign {

@@ -576,7 +576,7 @@ func (s *State) apply(e *entry) {
 	}
 	why := s.shown(e)
 	if why == "" {
-		why = b.says().enter(s, e)
+		why = s.enterFact(e)
 	}
 	if why != "" {
 		s.refuse(e, why)
@@ -586,6 +586,44 @@ func (s *State) apply(e *entry) {
 	e.strand.counted = append(e.strand.counted, e)
 	e.strand.said += one(b.Seen == nil)
 	s.log.heed(e)
+}
+
+// enterFact has a fact change the state, unless by what its author knew it does not count: then
+// it says why (rights.go).
+func (s *State) enterFact(e *entry) (why string) {
+	switch b := e.fact.Body.says().(type) {
+	case *Genesis, *Seen: // all begins with the one (reset), and the other says nothing of its own
+		return ""
+	case *ReadyBody:
+		return s.enterReady(b, e)
+	case *Start:
+		return s.enterStart(b, e)
+	case *Success:
+		return s.enterSuccess(b, e)
+	case *TryFailed:
+		return s.enterTryFailed(b, e)
+	case *CalledOff:
+		return s.enterCalledOff(b, e)
+	case *Verdict:
+		return s.enterVerdict(b, e)
+	case *Assign:
+		return s.enterAssign(b, e)
+	case *Cancel:
+		return s.enterCancel(e)
+	case *WriteOff:
+		return s.enterWriteOff(b, e)
+	case *Claim:
+		return s.enterClaim(b, e)
+	case *Child:
+		return s.enterChild(b, e)
+	case *Lease:
+		return s.enterLease(b, e)
+	case *Fire:
+		return s.enterFire(b, e)
+	case *Aged:
+		return s.enterAged(b, e)
+	}
+	panic("choreo: no rule for facts of kind " + e.fact.Body.Kind()) // our bug: DecodeFact let it in
 }
 
 // tookPart reports whether p was a participant as far as e's author knew.
@@ -641,6 +679,30 @@ func (s *State) join(p workflow.PartnerID, e *entry) {
 	s.log.steps += len(s.joined[p])
 	slices.SortFunc(s.joined[p], byTime)
 	s.unsorted = true
+}
+
+// takeNewcomers are those who came to take part since it was last called.
+func (s *State) takeNewcomers() []workflow.PartnerID {
+	came := s.newcomers
+	s.newcomers = nil
+	return came
+}
+
+// takeUncounted is how many facts that do not count came since it was last called, by author.
+func (s *State) takeUncounted() map[workflow.PartnerID]int {
+	came := s.uncountedOf
+	s.uncountedOf = map[workflow.PartnerID]int{}
+	return came
+}
+
+// eachMoved goes through the slots of which something changed since it was last called.
+func (s *State) eachMoved(look func(*Slot)) {
+	for _, sl := range s.moved {
+		s.log.steps++
+		sl.moved = false
+		look(sl)
+	}
+	s.moved = s.moved[:0]
 }
 
 // inSuccession sorts participants by the order of succession.

@@ -49,7 +49,7 @@ func (v *Verdict) validate(workflow.PartnerID) error {
 // author already knew of the attempt's success (converge.go, rule 1), nor if
 // it does something else than the definition chose. A verdict judges one
 // attempt of a slot at most, since its name is part of what follows is named by.
-func (v *Verdict) enter(s *State, e *entry) (why string) {
+func (s *State) enterVerdict(v *Verdict, e *entry) (why string) {
 	why = "it judges nothing that may be judged"
 	e.late = s.knewHigher(e)
 	judged := map[*Slot]bool{}
@@ -85,8 +85,6 @@ func (v *Verdict) enter(s *State, e *entry) (why string) {
 	}
 	return why
 }
-
-func (v *Verdict) tell(d *decision, e *entry) { d.oweAll(e) }
 
 func (v *Verdict) appoints(yield func(workflow.PartnerID) bool) {
 	for _, a := range v.Actions {
@@ -139,7 +137,7 @@ func (b *Assign) validate(workflow.PartnerID) error {
 	return names(b.Partner)
 }
 
-func (b *Assign) enter(s *State, e *entry) (why string) {
+func (s *State) enterAssign(b *Assign, e *entry) (why string) {
 	a := s.attempts[b.After]
 	if a == nil || b.Partner == "" || !s.knewOf(e, b.After) {
 		return "it follows an attempt that it does not know"
@@ -164,8 +162,6 @@ func (b *Assign) enter(s *State, e *entry) (why string) {
 	s.touch(a.Slot)
 	return ""
 }
-
-func (b *Assign) tell(d *decision, e *entry) { d.oweAll(e) }
 
 func (b *Assign) appoints(yield func(workflow.PartnerID) bool) { yield(b.Partner) }
 

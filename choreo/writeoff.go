@@ -30,18 +30,16 @@ func (b *WriteOff) validate(workflow.PartnerID) error {
 	return names(b.Partner)
 }
 
-func (b *WriteOff) enter(s *State, e *entry) (why string) {
-	if why = b.may(s, e); why == "" {
+func (s *State) enterWriteOff(b *WriteOff, e *entry) (why string) {
+	if why = s.mayWriteOff(b, e); why == "" {
 		s.writtenOff[b.Partner] = earlier(s.writtenOff[b.Partner], e)
 	}
 	return why
 }
 
-func (b *WriteOff) tell(d *decision, e *entry) { d.oweAll(e) }
-
-// may says why a partner may not be written off by a fact; "": it may, by the
+// mayWriteOff says why a partner may not be written off by a fact; "": it may, by the
 // instance's initiator, who answers for it, or because it was evicted.
-func (b *WriteOff) may(s *State, e *entry) (why string) {
+func (s *State) mayWriteOff(b *WriteOff, e *entry) (why string) {
 	switch {
 	case !s.tookPart(b.Partner, e):
 		return "it writes off somebody who takes no part"

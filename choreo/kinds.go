@@ -32,8 +32,8 @@ type appointing interface {
 func (b *Body) says() (what statement) {
 	n := 0
 	for _, x := range []struct {
-		statement
-		set bool
+		says statement
+		set  bool
 	}{
 		{b.Genesis, b.Genesis != nil}, {b.Ready, b.Ready != nil}, {b.Start, b.Start != nil},
 		{b.Success, b.Success != nil},
@@ -44,7 +44,7 @@ func (b *Body) says() (what statement) {
 		{b.Fire, b.Fire != nil}, {b.Aged, b.Aged != nil},
 	} {
 		if x.set {
-			what = x.statement
+			what = x.says
 			n++
 		}
 	}

@@ -303,6 +303,14 @@ func (l *Log) heed(e *entry) {
 	l.heeded = l.heeded.with(e.strand.place, e.fact.Seq)
 }
 
+// heedNothing notes that nothing counts yet.
+func (l *Log) heedNothing() {
+	l.heeded = vector{}
+	for _, st := range l.strands {
+		st.entered, st.counted = st.base(), nil
+	}
+}
+
 // heeded are a chain's last facts that count, of each of its branches.
 func (c *chain) heeded() []*entry {
 	followed := map[*entry]bool{}

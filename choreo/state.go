@@ -281,10 +281,7 @@ func (s *State) reset() {
 	if s.cuts = l.cuts; l.forks > 0 {
 		l.recount()
 	}
-	l.heeded = vector{}
-	for _, st := range l.strands {
-		st.entered, st.counted = st.base(), nil
-	}
+	l.heedNothing()
 	for _, e := range l.order {
 		l.steps++
 		if e.counted = false; l.forks == 0 || e.fact.Seq <= e.strand.good {

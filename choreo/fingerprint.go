@@ -16,8 +16,8 @@ import (
 
 // Digest names the set of facts that this replica has.
 func (m *Machine) Digest() [16]byte {
-	h := sha256.New()
-	h.Write(m.log.instance[:])
+	h, instance := sha256.New(), m.Instance()
+	h.Write(instance[:])
 	for _, head := range m.log.Heads() {
 		h.Write(head.ID[:])
 	}

@@ -295,8 +295,8 @@ func (s *split) cleanUp(m *Machine) (may []Body) {
 	return may
 }
 
-// compensated reports whether the undoing of an attempt was begun.
-func (a *Attempt) compensated() bool { return a.undo != nil && a.undo.start != nil }
+// wasCompensated reports whether the undoing of an attempt was begun.
+func wasCompensated(a *Attempt) bool { return a.undo != nil && a.undo.start != nil }
 
 // verdicts are which successes stand, at the first node.
 func (s *split) verdicts() map[FactID]stands {
@@ -381,12 +381,12 @@ func (s *split) amissIn(m *Machine, sl *Slot) (wrong []string) {
 			continue
 		}
 		successes++
-		if a.compensated() {
+		if wasCompensated(a) {
 			compensated++
 		}
 		if a.stands == standing {
 			stand++
-			if a.compensated() {
+			if wasCompensated(a) {
 				say("%s was compensated and stands", a.ID)
 			}
 			wrong = append(wrong, s.amissBelow(m, a)...)
@@ -418,7 +418,7 @@ func (s *split) amissBelow(m *Machine, a *Attempt) (wrong []string) {
 		if from.stands != standing {
 			wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which does not", a.ID, from.ID))
 		}
-		if from.compensated() {
+		if wasCompensated(from) {
 			wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which was compensated", a.ID, from.ID))
 		}
 	}
@@ -433,7 +433,7 @@ func (s *split) note(seen map[string]int) {
 		has["verdict lifted"] = has["verdict lifted"] || (sl.Outcome != nil && sl.Pick != nil)
 		for _, a := range sl.Attempts {
 			has["superseded"] = has["superseded"] || (a.success() != nil && a.stands == superseded)
-			has["compensated"] = has["compensated"] || a.compensated()
+			has["compensated"] = has["compensated"] || wasCompensated(a)
 			has["two verdicts"] = has["two verdicts"] || len(a.rulings) > 1
 			has["held"] = has["held"] ||
 				(sl.Task.Reconcile == workflow.KeepReplacement && a.success() != nil && a.Depth < sl.Pick.Depth)

@@ -299,7 +299,7 @@ func (w *mesh) mustEnd(rt *rapid.T) {
 			case a.lost():
 				rt.Fatalf("%s at %s lost, and is not undone although everybody is here:\n%s\n%s", a.ID, a.Partner,
 					w.nodes["ann"].m.Fingerprint(), w.def.Canonical())
-			case a.compensated() && a.stands == standing:
+			case wasCompensated(a) && a.stands == standing:
 				rt.Fatalf("%s at %s stands, and was undone:\n%s\n%s", a.ID, a.Partner, w.nodes["ann"].m.Fingerprint(),
 					w.def.Canonical())
 			}

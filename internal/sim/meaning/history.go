@@ -22,7 +22,7 @@ import (
 // History is the facts of one instance, causes before effects.
 type History struct {
 	def   *workflow.Definition
-	facts []fact
+	facts []known
 	index map[choreo.FactID]int
 	// refused are facts that do not count whatever they say.
 	refused map[int]bool
@@ -32,7 +32,7 @@ type History struct {
 	stays Set
 }
 
-type fact struct {
+type known struct {
 	*choreo.Fact
 	id      choreo.FactID
 	parents []int
@@ -71,9 +71,9 @@ func New(def *workflow.Definition, facts map[choreo.FactID]*choreo.Fact) (*Histo
 		}
 	}
 	for id, f := range facts {
-		h.facts = append(h.facts, fact{Fact: f, id: id, time: times[id]})
+		h.facts = append(h.facts, known{Fact: f, id: id, time: times[id]})
 	}
-	slices.SortFunc(h.facts, func(a, b fact) int { return cmp.Or(cmp.Compare(a.time, b.time), compareIDs(a.id, b.id)) })
+	slices.SortFunc(h.facts, func(a, b known) int { return cmp.Or(cmp.Compare(a.time, b.time), compareIDs(a.id, b.id)) })
 	for i := range h.facts {
 		f := &h.facts[i]
 		h.index[f.id] = i

@@ -256,7 +256,7 @@ func (s *split) ofHolder(m *Machine, a *Attempt, quiet bool) []Body {
 
 // rule reports whether all that a slot waits for has succeeded or was released.
 func (s *split) rule(m *Machine, sl *Slot) bool {
-	return sl.Task.Rule.Eval(view{m.state, sl}).Truth == workflow.True
+	return sl.Task.Rule.Eval(view{s: m.state, of: sl}).Truth == workflow.True
 }
 
 // ofGuardian are the verdicts that a guardian may give about a slot.

@@ -43,7 +43,7 @@ func (m *Machine) GivenBy(n workflow.DataName, file string) (by []workflow.Partn
 	if initiator := m.log.genesis.strand.chain.id.Author; m.state.genesis.Input[n] == file && isFile(m.state.decls[n]) {
 		by = append(by, initiator)
 	}
-	for _, p := range m.state.givers[giving{n, file}] {
+	for _, p := range m.state.givers[giving{item: n, file: file}] {
 		if m.log.steps++; !slices.Contains(by, p) {
 			by = append(by, p)
 		}
@@ -152,7 +152,7 @@ func (m *Machine) FilesToRead() []Reading {
 	for _, n := range slices.Sorted(maps.Keys(r.tasks)) {
 		m.log.steps++
 		if f, given := m.file(n); given {
-			r.files = append(r.files, Reading{n, f})
+			r.files = append(r.files, Reading{Item: n, File: f})
 		}
 	}
 	return r.files

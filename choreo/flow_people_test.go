@@ -135,7 +135,7 @@ final: seen
 		t.Helper()
 		m := w.nodes[p].m
 		files := m.FilesToRead()
-		if len(files) != n || n == 1 && files[0] != (Reading{"photo", photo}) || m.Reads(p, "photo", any) != (n == 1) ||
+		if len(files) != n || n == 1 && files[0] != (Reading{Item: "photo", File: photo}) || m.Reads(p, "photo", any) != (n == 1) ||
 			m.Reads(p, "other", any) {
 			t.Errorf("%s is to have %v, want %d", p, files, n)
 		}

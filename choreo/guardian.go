@@ -120,7 +120,7 @@ func (w *waiting) mayHold(sl *Slot, r *workflow.Rule) bool {
 // termMayHold is mayHold for a part of a rule; released: it counts no more.
 func (w *waiting) termMayHold(sl *Slot, r *workflow.Rule) (may, released bool) {
 	w.m.log.steps++
-	v := view{w.m.state, sl}
+	v := view{s: w.m.state, of: sl}
 	switch {
 	case r == nil:
 		return true, false

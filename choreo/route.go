@@ -156,7 +156,7 @@ func (s *State) awaiting(a *Attempt) map[workflow.PartnerID]bool {
 // Readiness is asked for by starting tasks too: started means ready.
 func (d *decision) oweWhoAsks(e *entry, a *Attempt, tr workflow.Transition) {
 	asks := func(tr workflow.Transition) {
-		if q := d.state.questions[asked{tr, a.Slot.Task.Name}]; q != nil {
+		if q := d.state.questions[asked{transition: tr, task: a.Slot.Task.Name}]; q != nil {
 			for _, n := range q.terms {
 				d.log.steps++
 				d.tell(n.of.Current.Partner, e)

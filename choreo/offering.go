@@ -109,13 +109,13 @@ func (d *decision) changePolicy(c *Claim, x worklist.Notify, p worklist.Person, 
 	if err := d.state.mayDecide(worklist.Item{}, p); err != nil {
 		return Claimed{}, err
 	}
-	switch state := d.state.overall(); {
+	switch overall := d.state.overall(); {
 	case before, d.state.policy().String() == x.Policy.String(): // the answer was lost, or it is so
 		return Claimed{Already: true}, nil
 	case !d.peopled:
 		return Claimed{}, fmt.Errorf("%w: the workflow has no task of people that could be offered", ErrNotNow)
-	case !cancellable(state):
-		return Claimed{}, fmt.Errorf("%w: the instance is %s already", ErrNotNow, state)
+	case !cancellable(overall):
+		return Claimed{}, fmt.Errorf("%w: the instance is %s already", ErrNotNow, overall)
 	}
 	if n := len(d.state.peoples.of[ofInstance(x)]); n >= 2*MaxClaims {
 		return Claimed{}, fmt.Errorf("%w: the policy was changed %d times, at most %d", ErrNotNow, n, 2*MaxClaims)

@@ -247,8 +247,8 @@ var general = []mutant{
 `}}},
 	{name: "machine-panics", what: "a machine panics at the seventh fact of a chain, if that is a success",
 		patches: []patch{{
-			"choreo/attempts.go", `func (b *Success) enter(s *State, e *entry) (why string) {
-`, `func (b *Success) enter(s *State, e *entry) (why string) {
+			"choreo/attempts.go", `func (s *State) enterSuccess(b *Success, e *entry) (why string) {
+`, `func (s *State) enterSuccess(b *Success, e *entry) (why string) {
 	if e.fact.Seq == 7 {
 		panic("the seventh fact")
 	}

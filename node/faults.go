@@ -240,7 +240,7 @@ func (s *shard) failed(id workflow.InstanceID, f *fault) {
 		s.unload(id)
 		s.n.ledger.drop(id)
 		s.n.index.forget(id)
-		s.n.call(s.n.lineup.end(id))
+		s.n.call(s.n.lineup.End(id))
 		return
 	}
 	s.logFault("this program failed at an instance, which is set aside; please report it", id, f)

@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/lineup"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -34,7 +35,7 @@ type instances struct {
 	retention   *retention
 	index       *index
 	usage       *usage
-	lineup      *lineup
+	lineup      *lineup.Lines
 	ledger      *ledger
 	learned     *learned
 	losses      *losses

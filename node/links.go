@@ -381,7 +381,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 		}
 		delete(h.pending, p)
 		delete(h.refused, p)
-		s.n.lineup.meet(p, id)
+		s.n.lineup.Meet(p, id)
 		h.m.Greet(p)
 		s.sendHeads(p, id, wire.Ask)
 		if h.m.Owes(p) {
@@ -675,7 +675,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	}
 	if len(w.Heads) > 0 {
 		delete(h.refused, from)
-		s.n.call(s.n.lineup.leave(from, w.Instance))
+		s.n.call(s.n.lineup.Leave(from, w.Instance))
 	}
 	now := s.moment()
 	if h.m.HasAll(w.Heads) {

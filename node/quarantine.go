@@ -72,7 +72,7 @@ func (x *instances) quarantine(id workflow.InstanceID, q setAside) {
 	s := x.shardOf(id)
 	s.aside[id] = q
 	s.unload(id)
-	s.n.call(s.n.lineup.end(id))
+	s.n.call(s.n.lineup.End(id))
 	x.ledger.drop(id)
 }
 

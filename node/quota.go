@@ -116,8 +116,8 @@ func (s *shard) takesNow(from workflow.PartnerID, id workflow.InstanceID) error 
 // there since it was sent, it is sent again at once.
 func (s *shard) refusedFor(h *held, from workflow.PartnerID, why wire.RefusedWhy) {
 	if id := h.m.Instance(); !waitsForRoom(why) {
-		s.n.call(s.n.lineup.leave(from, id))
-	} else if f := h.pending[from]; s.n.lineup.refuse(from, id) && (f == nil || !f.next) {
+		s.n.call(s.n.lineup.Leave(from, id))
+	} else if f := h.pending[from]; s.n.lineup.Refuse(from, id) && (f == nil || !f.next) {
 		s.sendAgain(h, from)
 		return
 	}

@@ -369,7 +369,7 @@ func (s *shard) takeClosing(from workflow.PartnerID, h *held, r wire.Refusal) er
 	}
 	h.closedBy[from] = c
 	delete(h.pending, from)
-	s.n.call(s.n.lineup.leave(from, r.Instance))
+	s.n.call(s.n.lineup.Leave(from, r.Instance))
 	s.touch(h)
 	if c.Signer != "" && c.Number < uint64(h.m.Len()) {
 		s.n.retention.tooLate(h, from, c)

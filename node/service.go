@@ -167,7 +167,7 @@ func (s *shard) open(m *choreo.Machine, e *library.Definition) error {
 		s.n.index.forget(id)
 		return err
 	}
-	s.touch(s.create(m, e, s.n.lineup.begins(m.Genesis().At)))
+	s.touch(s.create(m, e, s.n.lineup.Begins(m.Genesis().At)))
 	return nil
 }
 

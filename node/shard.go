@@ -611,7 +611,7 @@ func (s *shard) lose(b batch, err error) {
 		if h.was != nil {
 			s.n.index.forget(id)
 			s.aside[id] = *h.was // it was to come back, and partners will be asked again
-			s.n.call(s.n.lineup.end(id))
+			s.n.call(s.n.lineup.End(id))
 			continue
 		}
 		if !s.again[id] { // one that waits for the store already is enough
@@ -643,7 +643,7 @@ func (s *shard) loadAgain(id workflow.InstanceID) {
 			s.n.index.forget(id)
 		case errors.Is(err, kv.ErrNotFound): // not stored: it had only begun
 			s.n.index.forget(id)
-			s.n.call(s.n.lineup.end(id))
+			s.n.call(s.n.lineup.End(id))
 		default:
 			s.log.Error("an instance cannot be loaded again yet", "instance", id, "error", err)
 			s.loadAgain(id)
@@ -709,7 +709,7 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	}
 	if h.sum.Settled {
 		s.unload(id)
-		s.n.call(s.n.lineup.end(id))
+		s.n.call(s.n.lineup.End(id))
 	}
 }
 

@@ -23,6 +23,9 @@ const (
 // shareOf is how much of a limit one member may fill.
 func shareOf[T int | int64](limit T) T { return max(limit/memberShare, 1) }
 
+// keptOf is how much of a member's share of a limit is kept for instances whose turn it is.
+func keptOf[T int | int64](share T) T { return share / 2 }
+
 // othersOf is how much of a limit all members but this one may fill together.
 func othersOf[T int | int64](limit T) T { return limit - (limit+ownReserve-1)/ownReserve }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/lineup"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/roster"
@@ -225,7 +226,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		partners: n.partners, ledger: s.ledger,
 		learned: s.learned, definitions: n.definitions, library: n.library, roster: n.roster, data: n.data,
 		index: n.index, usage: newUsage(),
-		lineup: newLineup(), retention: n.retention, chief: n.overview.Chief,
+		lineup: lineup.New(), retention: n.retention, chief: n.overview.Chief,
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(), faults: newFaults(n.parts.Loud),
 	}
 	n.instances.trust = &n.instances.credentials

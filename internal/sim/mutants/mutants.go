@@ -110,10 +110,10 @@ var general = []mutant{
 `, `		s.nextCompare = now + antiEntropy
 `}}},
 	{name: "no-greeting", what: "a new connection does not forget what was under way on the old one, and nothing is compared", patches: []patch{{
-		"node/links.go", `		s.n.lineup.meet(p, id)
+		"node/links.go", `		s.n.lineup.Meet(p, id)
 		h.m.Greet(p)
 		s.sendHeads(p, id, wire.Ask)
-`, `		s.n.lineup.meet(p, id)
+`, `		s.n.lineup.Meet(p, id)
 `}, {
 		"node/shard.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()

@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -25,18 +26,55 @@ func (x *instances) enter(h *held) {
 	}
 }
 
+// learn has what is learned from an instance that has just ended taken in, and returns what
+// is to be stored of it.
+func (s *shard) learn(h *held) []kv.Write {
+	writes, full := s.n.learned.take(s.number, h.m, h.def.Def)
+	if full > 0 {
+		s.n.count("learned.full", uint64(full))
+	}
+	return writes
+}
+
+// unlearn goes back to what is stored, after writes of learn that failed.
+func (s *shard) unlearn(writes []kv.Write) {
+	if err := s.n.learned.takeBack(s.number, writes); err != nil {
+		s.log.Warn("what was learned of a partner cannot be read", "error", err)
+	}
+}
+
 // partners are the partners as the machines of instances ask about them (choreo.Partners):
 // who is here, who coordinates, and who can take what.
 type partners struct {
-	*people
+	population
+	self    workflow.PartnerID
 	offices offices
 	ledger  *ledger
 	learned *learned
 	// tellStart is when a start is told.
 	tellStart func(time.Duration) time.Duration
 	users     accounts
-	clock     Clock
+	clock     timepiece
 	presence  *presence
+}
+
+// population is what is known of the partners, and of this node among them: it implements
+// of choreo.Partners what is not about people or work.
+type population interface {
+	Gone(workflow.PartnerID) bool
+	Reachable(workflow.PartnerID) bool
+	Evicted(workflow.PartnerID) bool
+	Eviction(workflow.PartnerID) []byte
+	Credentials() []byte
+	ConnectionTime(workflow.PartnerID) time.Duration
+	HasRole(workflow.PartnerID, workflow.RoleName) bool
+	// RolesOf are those of a partner's certificate.
+	RolesOf(workflow.PartnerID) []workflow.RoleName
+	All() []membership.Partner
+	Get(workflow.PartnerID) (membership.Partner, bool)
+	// Name is what people call a partner, Label the same where two may have one name.
+	Name(workflow.PartnerID) string
+	Label(workflow.PartnerID) string
 }
 
 // accounts are the users who were not removed.
@@ -164,11 +202,14 @@ func (p *partners) closed(m aptitude.Mechanism) (out []partition.Closed) {
 			continue
 		}
 		out = append(out, partition.Closed{
-			ID: x.Record.Partner, Name: x.Record.Name(), Label: p.label(x.Record.Partner), Why: why,
+			ID: x.Record.Partner, Name: x.Record.Name(), Label: p.Label(x.Record.Partner), Why: why,
 		})
 	}
 	return out
 }
+
+// userRoles are those that users have.
+func (p *partners) userRoles() []workflow.RoleName { return p.users.RolesOfUsers(p.clock.Now().Wall) }
 
 // roles are those of all partners that may be here again.
 func (p *partners) roles() []workflow.RoleName {
@@ -178,14 +219,14 @@ func (p *partners) roles() []workflow.RoleName {
 			out = append(out, x.Record.Roles()...)
 		}
 	}
-	return append(out, p.users.RolesOfUsers(p.clock.Now().Wall)...)
+	return append(out, p.userRoles()...)
 }
 
 // candidate is a partner with what it says of itself.
 func (p *partners) candidate(x membership.Partner) partition.Partner {
 	self := x.Record.Partner == p.self
 	out := partition.Partner{
-		ID: x.Record.Partner, Name: x.Record.Name(), Label: p.label(x.Record.Partner),
+		ID: x.Record.Partner, Name: x.Record.Name(), Label: p.Label(x.Record.Partner),
 		Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities, Applications: x.Record.Applications,
 		Databases: x.Record.Databases,
 		Load:      x.Load.Share(),

@@ -55,7 +55,6 @@ const (
 	prefixEviction   = evictions.Prefix
 	prefixInvitation = joining.Prefix
 	prefixNewcomer   = joining.NewcomerPrefix
-	prefixLesson     = 'l'
 	prefixData       = datasets.Prefix
 	prefixMeta       = 'm'
 	prefixQuarantine = 'q'

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
@@ -24,7 +24,8 @@ import (
 // Each shard stores what its own instances taught, with the summary that says
 // that an instance has ended, so that a crash counts nothing twice.
 type learned struct {
-	off bool // by the node's configuration
+	off   bool // by the node's configuration
+	store lessons
 
 	mu  sync.Mutex // guards what follows
 	by  map[lesson][]taught
@@ -63,15 +64,22 @@ type storedLesson struct {
 // maxLessons bounds what is learned about; what would be more is not learned.
 const maxLessons = 20_000
 
-func newLearned(cfg configs.Config) *learned {
-	return &learned{off: !cfg.Learning, by: map[lesson][]taught{}, end: map[workflow.PartnerID]int64{}}
+// lessons is where it is stored.
+type lessons interface {
+	Get(key []byte) ([]byte, error)
+	Scan(prefix []byte, fn func(key, value []byte) error) error
+}
+
+// newLearned has nothing learned yet; off: nothing is, by the node's configuration.
+func newLearned(off bool, store lessons) *learned {
+	return &learned{off: off, store: store, by: map[lesson][]taught{}, end: map[workflow.PartnerID]int64{}}
 }
 
 // load reads what is stored.
-func (l *learned) load(s Store) error {
-	return s.Scan([]byte{prefixLesson}, func(_, value []byte) error {
+func (l *learned) load() error {
+	return l.store.Scan([]byte{prefixLesson}, func(_, value []byte) error {
 		var x storedLesson
-		if err := decode(value, &x); err != nil {
+		if err := codec.Decode(value, &x); err != nil {
 			return fmt.Errorf("what was learned of partners cannot be read: %w", err)
 		}
 		l.set(x.Lesson, x.Shard, x.Experience)
@@ -133,8 +141,8 @@ func (l *learned) factors(p workflow.PartnerID, def *workflow.Definition) map[wo
 	return out
 }
 
-// lessons are all that something was learned about, by task and partner.
-func (l *learned) lessons() []lesson {
+// about is all that something was learned about, by task and partner.
+func (l *learned) about() []lesson {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []lesson
@@ -145,28 +153,35 @@ func (l *learned) lessons() []lesson {
 	return out
 }
 
+// prefixLesson is the first byte of the keys under which it is stored.
+const prefixLesson = 'l'
+
+// decodesLesson reads what is stored of a lesson, to find what is damaged.
+func decodesLesson(b []byte) error { return codec.Decode(b, new(storedLesson)) }
+
 func lessonKey(shard int, about lesson) []byte {
 	return bytes.Join([][]byte{
 		{prefixLesson, byte(shard)}, []byte(about.Partner), []byte(about.Workflow), []byte(about.Task),
 	}, []byte{0})
 }
 
-// learnOutcomes takes in how the attempts of an instance ended that has just ended, and
-// returns what is to be stored of it. Where the plain rule distributes, nobody
-// asks for suitability, and nothing is learned.
-func (s *shard) learnOutcomes(h *held) []kv.Write {
-	if h.m.Mechanism() == partition.PlainRule || h.def.Def.Distribution.NoLearning || s.n.learned.off {
-		return nil
+// take takes in how the attempts of an instance ended that has just ended and that a shard
+// owns, and returns what is to be stored of it; full is of how many more no more can be
+// learned. Where the plain rule distributes, nobody asks for suitability, and nothing is
+// learned.
+func (l *learned) take(shard int, m *choreo.Machine, def *workflow.Definition) (writes []kv.Write, full int) {
+	if m.Mechanism() == partition.PlainRule || def.Distribution.NoLearning || l.off {
+		return nil, 0
 	}
-	l, changed := s.n.learned, map[lesson]aptitude.Experience{}
-	for _, o := range h.m.Outcomes() {
+	changed := map[lesson]aptitude.Experience{}
+	for _, o := range m.Outcomes() {
 		if _, err := users.ParseID(string(o.Performer)); err == nil {
 			continue // a user took it from a worklist: that says nothing of the partner that holds it
 		}
-		about := lesson{Partner: workflow.PartnerID(o.Performer), Workflow: h.def.Def.Name, Task: o.Task.Name}
-		_, part, full := l.of(about, s.number)
-		if full {
-			s.n.count("learned.full", 1)
+		about := lesson{Partner: workflow.PartnerID(o.Performer), Workflow: def.Name, Task: o.Task.Name}
+		_, part, none := l.of(about, shard)
+		if none {
+			full++
 			continue
 		}
 		x := aptitude.Execution{Failed: o.Failed, Redone: o.Tries > 1}
@@ -174,35 +189,38 @@ func (s *shard) learnOutcomes(h *held) []kv.Write {
 			x.Took, x.Expected = o.Took(), o.Task.Duration
 		}
 		changed[about] = part.After(x)
-		l.set(about, s.number, changed[about])
+		l.set(about, shard, changed[about])
 	}
-	var out []kv.Write
 	for about, e := range changed {
-		out = append(out, kv.Write{
-			Key: lessonKey(s.number, about), Value: encode(storedLesson{Lesson: about, Shard: s.number, Experience: e}),
+		writes = append(writes, kv.Write{
+			Key:   lessonKey(shard, about),
+			Value: codec.Encode(storedLesson{Lesson: about, Shard: shard, Experience: e}),
 		})
 	}
-	slices.SortFunc(out, func(a, b kv.Write) int { return bytes.Compare(a.Key, b.Key) })
-	return out
+	slices.SortFunc(writes, func(a, b kv.Write) int { return bytes.Compare(a.Key, b.Key) })
+	return writes, full
 }
 
-// unlearn goes back to what is stored, after writes of learn that failed.
-func (s *shard) unlearn(writes []kv.Write) {
+// takeBack goes back to what is stored, after writes of take that failed. An error tells
+// what cannot be read of that; nothing is known of it then.
+func (l *learned) takeBack(shard int, writes []kv.Write) error {
+	var unread error
 	for _, w := range writes {
 		if len(w.Key) == 0 || w.Key[0] != prefixLesson {
 			continue
 		}
 		var now, was storedLesson
-		if decode(w.Value, &now) != nil {
+		if codec.Decode(w.Value, &now) != nil {
 			continue // it was encoded here
 		}
-		b, err := s.n.store.Get(w.Key)
+		b, err := l.store.Get(w.Key)
 		if err == nil {
-			err = decode(b, &was)
+			err = codec.Decode(b, &was)
 		}
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
-			s.log.Warn("what was learned of a partner cannot be read", "error", err)
+			unread = errors.Join(unread, err)
 		}
-		s.n.learned.set(now.Lesson, s.number, was.Experience)
+		l.set(now.Lesson, shard, was.Experience)
 	}
+	return unread
 }

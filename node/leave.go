@@ -322,7 +322,7 @@ func (d *departure) undecided(s *shard) (stays []api.Stay) {
 			stays = append(stays, api.Stay{
 				Instance: id.String(), Workflow: h.def.Def.Name, Task: a.Task, State: workflow.Failed,
 				Reason: fmt.Sprintf("%s decides about it, and nothing could be done of that when this node is gone: mutirao task again, skip or continue %s %s, or mutirao cancel %s",
-					d.partners.answersFor(h), id, a.Task, id),
+					d.partners.answersFor(h.m), id, a.Task, id),
 			})
 		}
 		s.touch(h)

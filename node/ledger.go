@@ -12,6 +12,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -22,7 +23,7 @@ import (
 // what assigned it could not be made durable.
 type ledger struct {
 	self  workflow.PartnerID
-	clock Clock
+	clock timepiece
 	// people is what people have of their work.
 	people *loads
 	// assigning is held while somebody is chosen and, by a decision and for a new instance,
@@ -39,6 +40,9 @@ type ledger struct {
 	told    told                            // what partners were last told
 	asked   bool                            // to tell it early
 }
+
+// timepiece says what time it is.
+type timepiece interface{ Now() moment.Now }
 
 // before is what changes of one instance, which are not durable yet, have changed.
 type before struct {
@@ -114,7 +118,7 @@ type told struct {
 	work  []membership.Work
 }
 
-func newLedger(self workflow.PartnerID, clock Clock) *ledger {
+func newLedger(self workflow.PartnerID, clock timepiece) *ledger {
 	return &ledger{
 		self: self, clock: clock, people: newLoads(), entries: map[workflow.InstanceID]entry{},
 		lots: map[lot]lotSum{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{},
@@ -541,21 +545,22 @@ func (l *ledger) withWork() told {
 	return t
 }
 
-// tell is what partners are told; news tells that they were not told the same work before.
-func (l *ledger) tell() (t told, news bool) {
+// Tell is what partners are told; news tells that they were not told the same work before.
+func (l *ledger) Tell() (load membership.PerMille, work []membership.Work, news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t = l.withWork()
+	t := l.withWork()
 	news = !slices.Equal(t.work, l.told.work)
 	l.told, l.asked = t, false
-	return t, news
+	return t.load, t.work, news
 }
 
-// say is what a partner is told that was just met.
-func (l *ledger) say() told {
+// Say is what a partner is told that was just met.
+func (l *ledger) Say() (load membership.PerMille, work []membership.Work) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.withWork()
+	t := l.withWork()
+	return t.load, t.work
 }
 
 // work is what mechanisms gave this node, the most first; what there is no room for
@@ -590,9 +595,9 @@ func (l *ledger) work() []membership.Work {
 // turn is how much the load must have changed to be told before it is due.
 const turn = 100
 
-// turned reports whether partners should hear early of the load, or of work that
+// Turned reports whether partners should hear early of the load, or of work that
 // mechanisms gave: when there is some or none any more, or twice or half as much.
-func (l *ledger) turned() bool {
+func (l *ledger) Turned() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.turnedNow()
@@ -604,7 +609,7 @@ func (l *ledger) turnedNow() bool {
 	return now.load >= was.load+turn || was.load >= now.load+turn || more > 0 && more >= 2*less
 }
 
-// turns is turned, once until it was told.
+// turns is Turned, once until it was told.
 func (l *ledger) turns() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -613,19 +618,4 @@ func (l *ledger) turns() bool {
 	}
 	l.asked = true
 	return true
-}
-
-// workload is the ledger for the roster.
-type workload struct{ *ledger }
-
-func (w workload) Turned() bool { return w.turned() }
-
-func (w workload) Tell() (load membership.PerMille, work []membership.Work, news bool) {
-	t, news := w.tell()
-	return t.load, t.work, news
-}
-
-func (w workload) Say() (load membership.PerMille, work []membership.Work) {
-	t := w.say()
-	return t.load, t.work
 }

@@ -27,7 +27,7 @@ func (vw *view) needs(h *held) []api.Need {
 	asked := false
 	byUser := func(r workflow.RoleName) bool {
 		if !asked {
-			users, asked = vw.partners.users.RolesOfUsers(vw.clock.Now().Wall), true
+			users, asked = vw.partners.userRoles(), true
 		}
 		return r != "" && slices.Contains(users, r)
 	}

@@ -95,7 +95,7 @@ func (s *shard) nest(h *held, j choreo.Job) {
 		of:     h.def, task: j.Task, input: j.Input, uses: h.m.Pins(), named: h.m.Nested(j.Attempt, j.Try),
 		by:          h.sum.By,
 		age:         max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0),
-		responsible: s.n.partners.answersFor(h), decides: h.m.Responsible(),
+		responsible: s.n.partners.answersFor(h.m), decides: h.m.Responsible(),
 	}
 	s.n.side(func() { s.n.nested.see(o) })
 }

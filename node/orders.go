@@ -67,15 +67,6 @@ func (k *desk) starter(ref string) (users.Who, error) {
 	return who, err
 }
 
-// answersFor is who answers for an instance, for people.
-func (p *partners) answersFor(h *held) workflow.UserName {
-	g := h.m.Genesis().Body
-	if name := g.Genesis.Responsible; name != "" && (g.Annex == nil || g.Annex.Responsible == "") {
-		return name
-	}
-	return workflow.UserName(p.called(h.m.Responsible()))
-}
-
 // deciding says who decides about an instance, and whether a person at this node does.
 func (k *desk) deciding(ctx context.Context, q api.DecidingQuery) (out *api.Deciding, err error) {
 	who, err := k.persons.Who(q.User)
@@ -86,7 +77,7 @@ func (k *desk) deciding(ctx context.Context, q api.DecidingQuery) (out *api.Deci
 	err = k.look(ctx, q.ID, func(h *held) {
 		out = &api.Deciding{
 			User: who.Name, May: known && h.m.MayOrder(person.User, person.Roles),
-			Responsible: k.partners.answersFor(h), Administrators: h.def.Def.Administrators,
+			Responsible: k.partners.answersFor(h.m), Administrators: h.def.Def.Administrators,
 		}
 	}, k.onlyThere)
 	return out, err

@@ -109,6 +109,15 @@ func (p *people) HasRole(id workflow.PartnerID, role workflow.RoleName) bool {
 	return ok && partner.Record.Chain.Leaf().HasRole(role)
 }
 
+// RolesOf are those of a partner's certificate.
+func (p *people) RolesOf(id workflow.PartnerID) []workflow.RoleName {
+	if id == p.self {
+		return p.wallet.Chain().Leaf().Roles
+	}
+	partner, _ := p.Get(id)
+	return partner.Record.Roles()
+}
+
 // administers reports whether a partner may change the electorate: the founder,
 // or a delegate in good standing.
 func (p *people) administers(id workflow.PartnerID) bool {

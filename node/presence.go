@@ -19,14 +19,14 @@ import (
 
 // presence is since when partners can be reached.
 type presence struct {
-	clock Clock
+	clock timepiece
 	began time.Duration // Boot, when this node was started
 
 	mu    sync.Mutex // guards what follows
 	since map[workflow.PartnerID]time.Duration
 }
 
-func newPresence(clock Clock) *presence {
+func newPresence(clock timepiece) *presence {
 	return &presence{clock: clock, began: clock.Now().Boot, since: map[workflow.PartnerID]time.Duration{}}
 }
 
@@ -40,6 +40,9 @@ func (p *presence) see(id workflow.PartnerID, reachable bool) {
 		p.since[id] = p.clock.Now().Boot
 	}
 }
+
+// see notes whether a partner can be reached.
+func (p *partners) see(id workflow.PartnerID, reachable bool) { p.presence.see(id, reachable) }
 
 // seen is since when a partner can be reached (Boot); false: it cannot.
 func (p *presence) seen(id workflow.PartnerID) (time.Duration, bool) {

@@ -28,7 +28,7 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 	for _, s := range r.Suitability {
 		out.Suitability[s.For] = s.Of.Share()
 	}
-	for _, about := range n.instances.learned.lessons() {
+	for _, about := range n.instances.learned.about() {
 		if all, _, _ := n.instances.learned.of(about, 0); about.Partner == out.ID {
 			out.Learned = append(out.Learned,
 				api.Learned{Task: about.String(), Factor: math.Round(all.Factor()*100) / 100, From: all.String()})
@@ -57,7 +57,7 @@ func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error
 	words := strings.Fields(strings.ToLower(query))
 	out := []api.Resource{}
 	for _, r := range append(catalogue(n.people.All(), n.people.label, n.clock.Now().Wall.UnixMilli()),
-		n.partners.experience()...) {
+		experience(n.instances.learned, n.people)...) {
 		holders := slices.DeleteFunc(slices.Clone(r.Holders), func(h api.Holder) bool { return !matches(words, r, h) })
 		if len(holders) > 0 {
 			r.Holders = holders
@@ -68,9 +68,9 @@ func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error
 }
 
 // experience lists what was learned of partners that are not gone, by task.
-func (ps *partners) experience() []api.Resource {
+func experience(learned *learned, ps *people) []api.Resource {
 	var out []api.Resource
-	for _, about := range ps.learned.lessons() {
+	for _, about := range learned.about() {
 		p, ok := ps.Get(about.Partner)
 		if !ok || p.State.Gone() {
 			continue
@@ -78,7 +78,7 @@ func (ps *partners) experience() []api.Resource {
 		if len(out) == 0 || out[len(out)-1].Name != about.String() {
 			out = append(out, api.Resource{Kind: "experience", Name: about.String()})
 		}
-		all, _, _ := ps.learned.of(about, 0)
+		all, _, _ := learned.of(about, 0)
 		h := holder(p, ps.label)
 		h.Note = all.String()
 		last := &out[len(out)-1]

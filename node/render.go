@@ -35,7 +35,7 @@ func (vw *view) render(h *held) *api.Instance {
 		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State,
 		Subject: subject(h), Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination,
-		Mechanism: string(h.m.Mechanism()), Responsible: vw.partners.answersFor(h), Notify: h.m.Policy().String(),
+		Mechanism: string(h.m.Mechanism()), Responsible: vw.partners.answersFor(h.m), Notify: h.m.Policy().String(),
 		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.sum.Ended), Data: map[string]any{},
 	}
 	if p := h.m.Parent(); p != nil {

@@ -571,7 +571,7 @@ func (s *shard) decide(h *held, b *batch) {
 	}
 	if sum := s.summarise(h); sum != h.sum {
 		if h.sum.Ended == 0 && sum.Ended != 0 {
-			b.writes = append(b.writes, s.learnOutcomes(h)...)
+			b.writes = append(b.writes, s.learn(h)...)
 			s.ended = true
 		}
 		h.sum = sum

@@ -58,12 +58,12 @@ func (p *partners) Person(u worklist.User) (worklist.Person, bool) {
 	}
 	id := workflow.PartnerID(u)
 	if id == p.self {
-		return p.present(worklist.Person{User: u, Roles: p.wallet.Chain().Leaf().Roles}, id), true
+		return p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), true
 	}
 	if _, known := p.Get(id); !known || p.Evicted(id) {
 		return worklist.Person{}, false
 	}
-	return p.present(worklist.Person{User: u, Roles: p.rolesOf(id)}, id), true
+	return p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), true
 }
 
 // at reports whether a person's key is at a partner's node.
@@ -81,7 +81,7 @@ func (p *partners) called(u worklist.User) string {
 	if id, err := users.ParseID(string(u)); err == nil {
 		return cmp.Or(p.users.Called(id), id.Short())
 	}
-	return p.name(workflow.PartnerID(u))
+	return p.Name(workflow.PartnerID(u))
 }
 
 // calledAll is what people call several of them.
@@ -91,6 +91,15 @@ func (p *partners) calledAll(of []worklist.User) (out []string) {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// answersFor is who answers for an instance, for people.
+func (p *partners) answersFor(m *choreo.Machine) workflow.UserName {
+	g := m.Genesis().Body
+	if name := g.Genesis.Responsible; name != "" && (g.Annex == nil || g.Annex.Responsible == "") {
+		return name
+	}
+	return workflow.UserName(p.called(m.Responsible()))
 }
 
 // describeClaim says in words what a claim says, and of which task.
@@ -198,12 +207,6 @@ type speakers struct {
 
 // Called is what people call a person.
 func (s speakers) Called(u worklist.User) string { return s.partners.called(u) }
-
-// rolesOf are those of a partner's certificate.
-func (p *people) rolesOf(id workflow.PartnerID) []workflow.RoleName {
-	partner, _ := p.Get(id)
-	return partner.Record.Roles()
-}
 
 // slotsOf are the tasks of items.
 func slotsOf(of []worklist.Item) (out []string) {

@@ -88,7 +88,7 @@ func (n *Node) announce() error { return n.roster.Announce() }
 
 // read reads what the parts of a node begin with.
 func (n *Node) read(t *tools) (s *stock, err error) {
-	s = &stock{ledger: newLedger(t.member.ID(), t.clock), learned: newLearned(t.config)}
+	s = &stock{ledger: newLedger(t.member.ID(), t.clock), learned: newLearned(!t.config.Learning, t.store)}
 	if s.evicted, err = evictions.Load(t.member.Mesh, t.store, t.member.welcome.Evictions); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (n *Node) read(t *tools) (s *stock, err error) {
 	listed := t.config.Limits.Workflows
 	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: shareOf(listed), Shares: memberShare},
 		s.wallet, unknown)
-	if err = errors.Join(err, s.learned.load(t.store)); err != nil {
+	if err = errors.Join(err, s.learned.load()); err != nil {
 		return nil, err
 	}
 	s.book = closings.New(closings.Whose{
@@ -157,13 +157,13 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 	n.roster = roster.New(s.list, turn, roster.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Gossip: direct{n.contacts},
 		Own:  n.own,
-		Work: workload{s.ledger}, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance,
+		Work: s.ledger, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance,
 		Publish:  t.events.publish,
 		Standing: n.certificates.CheckStanding, Compare: n.retention.Greet,
 		Leaving: func() bool { return n.departure.leaving.Load() || n.absence.goes() },
 		Away:    func() bool { _, away := n.absence.away(); return away },
 		Concerns: func(p workflow.PartnerID) {
-			n.partners.presence.see(p, n.people.Reachable(p))
+			n.partners.see(p, n.people.Reachable(p))
 			n.instances.reconsider(p)
 		},
 		Outrun: func(v membership.Version) { n.instances.restoration.outrun(v) },
@@ -178,7 +178,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		return err
 	}
 	n.partners = &partners{
-		people: n.people, offices: n.elections, ledger: s.ledger, learned: s.learned, users: s.users,
+		population: n.people, self: t.member.ID(), offices: n.elections, ledger: s.ledger, learned: s.learned, users: s.users,
 		tellStart: func(since time.Duration) time.Duration { return n.departure.tellStart(since) },
 		clock:     t.clock, presence: newPresence(t.clock),
 	}

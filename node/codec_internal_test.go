@@ -10,6 +10,6 @@ import (
 func TestWhatIsStoredIsReadBack(t *testing.T) {
 	codectest.ReadBack(t,
 		&summary{}, &storedFact{}, &storedWaits{}, &setAside{},
-		&storedLosses{}, &storedLesson{}, &memberDoc{},
+		&storedLosses{}, &memberDoc{},
 	)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
@@ -151,7 +152,7 @@ func (l *losses) sift() (own bool, err error) {
 			worklists.DecodesSpot},
 		{[]byte{prefixJoint}, "items that a user had asked several partners for together and that are to be given back: give back what is on the worklist (mutirao worklist release); else it ends by its lease", false, worklists.DecodesJoint},
 		{[]byte{prefixSetting}, "what a user had set for the worklist: set it again", false, worklists.DecodesSetting},
-		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, decodesLesson},
+		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, assignment.DecodesLesson},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
 		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false,
 			decodes(trust.DecodeChain)},

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"strings"
+
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -42,4 +44,17 @@ func WaitingOf(n *Node, p workflow.PartnerID) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waiting
+}
+
+// Choices are the partners as the instances' machines ask about them.
+func (n *Node) Choices() choreo.Partners { return n.partners }
+
+// GivenOut is what the ledger has of work that mechanisms gave out: each partner's, and
+// what each was given last.
+func (n *Node) GivenOut() string {
+	out := n.instances.ledger.String()
+	for _, p := range n.people.All() {
+		out = strings.ReplaceAll(out, string(p.Record.Partner), n.people.name(p.Record.Partner))
+	}
+	return out
 }

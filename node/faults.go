@@ -234,11 +234,11 @@ func (s *shard) failed(id workflow.InstanceID, f *fault) {
 	s.n.faults.add(id, stored)
 	s.broken = append(s.broken, id)
 	delete(s.again, id)
-	s.n.ledger.takeBack(id)
+	s.n.ledger.TakeBack(id)
 	if !stored { // there is nothing yet to be set aside
 		s.logFault("this program failed at an instance, which is not taken in; please report it", id, f)
 		s.unload(id)
-		s.n.ledger.drop(id)
+		s.n.ledger.Drop(id)
 		s.n.index.forget(id)
 		s.n.call(s.n.lineup.End(id))
 		return

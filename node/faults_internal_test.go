@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/lineup"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/store/kv/kvtest"
@@ -29,7 +30,7 @@ func faultyShard(t *testing.T, loud bool) *shard {
 	})
 	x := &instances{
 		contacts: newContacts(tools, nil), crew: &crew{executor: steps{}}, index: newIndex(), usage: newUsage(),
-		lineup: lineup.New(), ledger: newLedger("me", stillClock{1}), faults: newFaults(loud),
+		lineup: lineup.New(), ledger: assignment.NewLedger("me", stillClock{1}), faults: newFaults(loud),
 	}
 	s := newShard(x, 0)
 	x.shards = []*shard{s}

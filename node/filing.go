@@ -89,7 +89,7 @@ func (k *filing) userMayRead(from workflow.PartnerID, user string, readers []str
 	}
 	who, known := k.partners.Person(worklist.User(user))
 	return known && slices.ContainsFunc(readers, func(r string) bool {
-		return r == k.partners.called(who.User) || slices.Contains(who.Roles, workflow.RoleName(r))
+		return r == k.partners.Called(who.User) || slices.Contains(who.Roles, workflow.RoleName(r))
 	})
 }
 

@@ -33,7 +33,7 @@ func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) (out, notes []
 	for _, err := range []error{
 		k.notYet(e.Def, api.StartRequest{}), uses,
 		k.mayCreate(e.Def),
-		partition.Unperformed(plan, k.partners.roles()),
+		partition.Unperformed(plan, k.partners.Roles()),
 		k.nobodyTakes(e.Def, plan),
 	} {
 		var e *api.Error
@@ -47,7 +47,7 @@ func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) (out, notes []
 	if len(out) > 0 {
 		out = append(out, missed...)
 	}
-	return append(out, k.notAllowed(e, dropped)...), partition.Uncovered(plan, k.partners.roles()), nil
+	return append(out, k.notAllowed(e, dropped)...), partition.Uncovered(plan, k.partners.Roles()), nil
 }
 
 // mayCreate refuses a node that lacks the role that starts a workflow.

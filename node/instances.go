@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/lineup"
@@ -28,7 +29,7 @@ type instances struct {
 	people      *people
 	wallet      rightful
 	own         patient
-	partners    *partners
+	partners    *assignment.Partners
 	definitions *library.Definitions
 	library     reading
 	roster      introducing
@@ -36,8 +37,8 @@ type instances struct {
 	index       *index
 	usage       *usage
 	lineup      *lineup.Lines
-	ledger      *ledger
-	learned     *learned
+	ledger      *assignment.Ledger
+	learned     *assignment.Learned
 	losses      *losses
 	data        materials
 	restoration *restoration

@@ -276,7 +276,7 @@ func (k peoplesItems) Claim(
 // not at this node, which holds it.
 func (k peoplesItems) reaches(h *held, c *choreo.Claim) error {
 	x, ok := c.Body().(worklist.Transfer)
-	if !ok || x.To == "" || len(c.About()) == 0 || k.partners.at(x.To, k.member.ID()) {
+	if !ok || x.To == "" || len(c.About()) == 0 || k.partners.At(x.To, k.member.ID()) {
 		return nil
 	}
 	name, _ := h.m.AttemptTask(c.About()[0])
@@ -284,7 +284,7 @@ func (k peoplesItems) reaches(h *held, c *choreo.Claim) error {
 		return nil
 	}
 	return api.Errorf(api.Refused, "%s: its task names no role, so it is for people at %s, where %s is not", name,
-		k.people.label(k.member.ID()), k.partners.called(x.To))
+		k.people.label(k.member.ID()), k.partners.Called(x.To))
 }
 
 // Here reports whether something of an instance is kept here.
@@ -304,19 +304,19 @@ func (k peoplesItems) refusedClaim(err error) error {
 	case worklist.NotDeciding:
 		return api.Errorf(api.NotAllowed,
 			"%s answers for the instance: that is decided by %s, or by who has the role of its administrators",
-			k.partners.called(no.By), k.partners.called(no.By)).
+			k.partners.Called(no.By), k.partners.Called(no.By)).
 			WithHint("ask them; a workflow says who else may decide: administrators, in docs/language.md")
 	case worklist.NotPassing:
 		return api.Errorf(api.NotAllowed,
-			"%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", no.Item.Slot, k.partners.called(no.By)).
+			"%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", no.Item.Slot, k.partners.Called(no.By)).
 			WithHint("take it first: mutirao worklist select; or ask them")
 	case worklist.Kept, worklist.NotForThem:
-		text = strings.ReplaceAll(text, string(no.By), k.partners.called(no.By))
+		text = strings.ReplaceAll(text, string(no.By), k.partners.Called(no.By))
 	case worklist.Taken:
-		text = k.partners.called(no.By) + " has it"
+		text = k.partners.Called(no.By) + " has it"
 	case worklist.Done:
 		if no.By != "" {
-			text = k.partners.called(no.By) + " has done it"
+			text = k.partners.Called(no.By) + " has done it"
 		}
 	case worklist.NotEntitled:
 		code = api.NotAllowed
@@ -368,7 +368,7 @@ func performers(h *held) map[workflow.TaskName]worklist.User {
 func (k *desk) hasIt(h *held, task workflow.TaskName) error {
 	for _, v := range h.m.Items() {
 		if v.Task.Name == task && v.Holder != "" {
-			return api.Errorf(api.Refused, "%s has the task %s", k.partners.called(v.Holder), task).
+			return api.Errorf(api.Refused, "%s has the task %s", k.partners.Called(v.Holder), task).
 				WithHint("mutirao worklist is for whoever has it; mutirao show %s shows the instance", h.m.Instance())
 		}
 	}
@@ -397,25 +397,25 @@ func (vw *view) addClaims(h *held, in *api.Instance) {
 			switch t := &in.Tasks[i]; {
 			case !shows(t, &v):
 			case v.Holder == "":
-				t.OfferedTo = vw.partners.calledAll(v.Offered)
+				t.OfferedTo = vw.partners.CalledAll(v.Offered)
 			case v.Mode == worklist.Handed:
-				t.KeptFor = vw.partners.called(v.Holder)
+				t.KeptFor = vw.partners.Called(v.Holder)
 			default:
-				t.ClaimedBy = vw.partners.called(v.Holder)
+				t.ClaimedBy = vw.partners.Called(v.Holder)
 			}
 		}
 	}
 	by := performers(h)
 	for i := range in.Tasks {
 		if t := &in.Tasks[i]; t.State.Done() && by[t.Name] != "" {
-			t.PerformedBy = vw.partners.called(by[t.Name])
+			t.PerformedBy = vw.partners.Called(by[t.Name])
 		}
 	}
 	for _, r := range h.m.KeptResults() {
-		what := fmt.Sprintf("a result of %s is kept and does not count, %s", vw.partners.called(r.User),
+		what := fmt.Sprintf("a result of %s is kept and does not count, %s", vw.partners.Called(r.User),
 			worklists.Because(r.Why))
 		if r.Failed {
-			what = fmt.Sprintf("%s said that it failed, which does not count, %s", vw.partners.called(r.User),
+			what = fmt.Sprintf("%s said that it failed, which does not count, %s", vw.partners.Called(r.User),
 				worklists.Because(r.Why))
 		}
 		x := api.Incident{

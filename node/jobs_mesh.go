@@ -236,7 +236,7 @@ func (x *jobs) mayGoTo(j runner.Job, at workflow.PartnerID) bool {
 	if !ok || len(j.Files)+len(j.Makes) > 0 {
 		return false
 	}
-	all, _ := x.partners.candidates(ref.def.Def, partition.PlainRule, nil)
+	all, _ := x.partners.Candidates(ref.def.Def, partition.PlainRule, nil)
 	i := slices.IndexFunc(all, func(p partition.Partner) bool { return p.ID == at })
 	if i < 0 {
 		return false

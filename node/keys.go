@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
@@ -30,7 +31,7 @@ import (
 //	e eviction                an eviction
 //	v invitation(…)           an open invitation
 //	a partner                 the certificate of one who joined and was not seen yet (joining)
-//	l shard partner task      what was learned of a partner (storedLesson)
+//	l shard partner task      what was learned of a partner (assignment)
 //	s name                    a data set that a user registered (storedData)
 //	s name 0 author           one that a task made, for the author of its workflow
 //	q instance(16)            why an instance is set aside (setAside)
@@ -55,6 +56,7 @@ const (
 	prefixEviction   = evictions.Prefix
 	prefixInvitation = joining.Prefix
 	prefixNewcomer   = joining.NewcomerPrefix
+	prefixLesson     = assignment.Prefix
 	prefixData       = datasets.Prefix
 	prefixMeta       = 'm'
 	prefixQuarantine = 'q'

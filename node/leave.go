@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -45,7 +46,7 @@ type departure struct {
 	people    farewell
 	wallet    named
 	own       publisher
-	partners  *partners
+	partners  *assignment.Partners
 	elections voting
 	announce  func() error
 	inAWhile  func(since time.Duration) time.Duration // roster.Topic.TellStart
@@ -277,7 +278,7 @@ func (d *departure) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []ap
 func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given []api.Given, stays []api.Stay) {
 	var passed []choreo.GivenOn
 	var left []choreo.Stay
-	d.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
+	d.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
 		passed, left = h.m.GiveOn(d.wallet.Chain().Leaf().Name+" leaves", s.moment(), p)
 		return h.m.Given()
 	})
@@ -322,7 +323,7 @@ func (d *departure) undecided(s *shard) (stays []api.Stay) {
 			stays = append(stays, api.Stay{
 				Instance: id.String(), Workflow: h.def.Def.Name, Task: a.Task, State: workflow.Failed,
 				Reason: fmt.Sprintf("%s decides about it, and nothing could be done of that when this node is gone: mutirao task again, skip or continue %s %s, or mutirao cancel %s",
-					d.partners.answersFor(h.m), id, a.Task, id),
+					d.partners.AnswersFor(h.m), id, a.Task, id),
 			})
 		}
 		s.touch(h)

@@ -17,7 +17,7 @@ func (vw *view) needs(h *held) []api.Need {
 	performed := func(r workflow.RoleName) bool {
 		if roles == nil {
 			roles = map[workflow.RoleName]bool{}
-			for _, r := range vw.partners.roles() {
+			for _, r := range vw.partners.Roles() {
 				roles[r] = true
 			}
 		}
@@ -27,7 +27,7 @@ func (vw *view) needs(h *held) []api.Need {
 	asked := false
 	byUser := func(r workflow.RoleName) bool {
 		if !asked {
-			users, asked = vw.partners.userRoles(), true
+			users, asked = vw.partners.UserRoles(), true
 		}
 		return r != "" && slices.Contains(users, r)
 	}

@@ -95,7 +95,7 @@ func (s *shard) nest(h *held, j choreo.Job) {
 		of:     h.def, task: j.Task, input: j.Input, uses: h.m.Pins(), named: h.m.Nested(j.Attempt, j.Try),
 		by:          h.sum.By,
 		age:         max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0),
-		responsible: s.n.partners.answersFor(h.m), decides: h.m.Responsible(),
+		responsible: s.n.partners.AnswersFor(h.m), decides: h.m.Responsible(),
 	}
 	s.n.side(func() { s.n.nested.see(o) })
 }
@@ -451,7 +451,7 @@ func (x *nested) end(ctx context.Context, p choreo.Parent, res choreo.Result) bo
 		if err != nil {
 			return err
 		}
-		s.n.partners.among(h.m, func(all choreo.Partners) []choreo.Holding {
+		s.n.partners.Among(h.m, func(all choreo.Partners) []choreo.Holding {
 			h.m.TaskEnded(p.Attempt, p.Try, res, s.moment(), all)
 			return h.m.Given()
 		})

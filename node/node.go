@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/clocks"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
@@ -57,7 +58,7 @@ type Node struct {
 	losses      *losses
 	own         *profile.Own
 	people      *people
-	partners    *partners
+	partners    *assignment.Partners
 	definitions *library.Definitions
 	index       *index
 

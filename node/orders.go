@@ -77,7 +77,7 @@ func (k *desk) deciding(ctx context.Context, q api.DecidingQuery) (out *api.Deci
 	err = k.look(ctx, q.ID, func(h *held) {
 		out = &api.Deciding{
 			User: who.Name, May: known && h.m.MayOrder(person.User, person.Roles),
-			Responsible: k.partners.answersFor(h.m), Administrators: h.def.Def.Administrators,
+			Responsible: k.partners.AnswersFor(h.m), Administrators: h.def.Def.Administrators,
 		}
 	}, k.onlyThere)
 	return out, err

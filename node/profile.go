@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -28,8 +29,8 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 	for _, s := range r.Suitability {
 		out.Suitability[s.For] = s.Of.Share()
 	}
-	for _, about := range n.instances.learned.about() {
-		if all, _, _ := n.instances.learned.of(about, 0); about.Partner == out.ID {
+	for _, about := range n.instances.learned.About() {
+		if all, _, _ := n.instances.learned.Of(about, 0); about.Partner == out.ID {
 			out.Learned = append(out.Learned,
 				api.Learned{Task: about.String(), Factor: math.Round(all.Factor()*100) / 100, From: all.String()})
 		}
@@ -68,9 +69,9 @@ func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error
 }
 
 // experience lists what was learned of partners that are not gone, by task.
-func experience(learned *learned, ps *people) []api.Resource {
+func experience(learned *assignment.Learned, ps *people) []api.Resource {
 	var out []api.Resource
-	for _, about := range learned.about() {
+	for _, about := range learned.About() {
 		p, ok := ps.Get(about.Partner)
 		if !ok || p.State.Gone() {
 			continue
@@ -78,7 +79,7 @@ func experience(learned *learned, ps *people) []api.Resource {
 		if len(out) == 0 || out[len(out)-1].Name != about.String() {
 			out = append(out, api.Resource{Kind: "experience", Name: about.String()})
 		}
-		all, _, _ := learned.of(about, 0)
+		all, _, _ := learned.Of(about, 0)
 		h := holder(p, ps.label)
 		h.Note = all.String()
 		last := &out[len(out)-1]

@@ -73,7 +73,7 @@ func (x *instances) quarantine(id workflow.InstanceID, q setAside) {
 	s.aside[id] = q
 	s.unload(id)
 	s.n.call(s.n.lineup.End(id))
-	x.ledger.drop(id)
+	x.ledger.Drop(id)
 }
 
 // errAside is the answer to a request for an instance that is set aside.

@@ -18,6 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -35,7 +36,7 @@ func (vw *view) render(h *held) *api.Instance {
 		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State,
 		Subject: subject(h), Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination,
-		Mechanism: string(h.m.Mechanism()), Responsible: vw.partners.answersFor(h.m), Notify: h.m.Policy().String(),
+		Mechanism: string(h.m.Mechanism()), Responsible: vw.partners.AnswersFor(h.m), Notify: h.m.Policy().String(),
 		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.sum.Ended), Data: map[string]any{},
 	}
 	if p := h.m.Parent(); p != nil {
@@ -169,7 +170,7 @@ func (vw *view) addDues(h *held, in *api.Instance) {
 // obstacle says what keeps everybody from taking a task now, and what would have
 // to change; nothing where somebody is able.
 func (vw *view) obstacle(h *held, t workflow.TaskName) string {
-	partners, _ := vw.partners.candidates(h.def.Def, partition.PlainRule, nil)
+	partners, _ := vw.partners.Candidates(h.def.Def, partition.PlainRule, nil)
 	_, err := partition.AssignTasks(h.def.Plan, partners, vw.member.ID(), t)
 	if err == nil {
 		return ""
@@ -260,7 +261,7 @@ func (vw *view) renderWhy(w *choreo.Why) *api.Why {
 	for _, c := range w.Candidates {
 		f := c.Factors()
 		out.Candidates = append(out.Candidates, api.Candidate{
-			Partner: vw.partners.called(worklist.User(c.Partner)), Suitability: f.Suitability, Urgency: f.Urgency,
+			Partner: vw.partners.Called(worklist.User(c.Partner)), Suitability: f.Suitability, Urgency: f.Urgency,
 			Conformance: f.Conformance, Availability: f.Availability,
 			AbsAlloc: math.Round(f.AbsAlloc()*1000) / 1000, Verdict: string(c.Verdict),
 		})
@@ -496,7 +497,7 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 type view struct {
 	*contacts
 	people   *people
-	partners *partners
+	partners *assignment.Partners
 	filing   *filing
 	jobs     *jobs
 	// ahead is how far this node's clock is ahead of a partner's, as far as that is known.

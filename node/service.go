@@ -141,13 +141,13 @@ func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartReq
 	notes = append(notes, missed...)
 	id := m.Instance()
 	if err := k.filing.given(e.Def, id.String(), k.member.ID(), m.Genesis().Body.Genesis.Input, true); err != nil {
-		k.ledger.takeBack(id)
+		k.ledger.TakeBack(id)
 		return nil, err
 	}
 	err = k.do(ctx, id, func(s *shard) error {
 		err := s.open(m, e)
 		if err != nil {
-			k.ledger.takeBack(id) // by its owner, who may be at it still when ctx ends
+			k.ledger.TakeBack(id) // by its owner, who may be at it still when ctx ends
 		}
 		return err
 	})
@@ -176,7 +176,7 @@ func (s *shard) open(m *choreo.Machine, e *library.Definition) error {
 func (k *desk) prepare(
 	e *library.Definition, r api.StartRequest, found []datasets.Materialised, uses []choreo.Pin, b *birth,
 ) (*choreo.Machine, []string, error) {
-	defer k.ledger.choosing()()
+	defer k.ledger.Choosing()()
 	f, notes, err := k.genesis(e, r, found, b)
 	if err != nil {
 		return nil, nil, err
@@ -188,7 +188,7 @@ func (k *desk) prepare(
 	if err != nil {
 		return nil, nil, api.Judge(api.Invalid, err)
 	}
-	k.ledger.give(m, f.choices)
+	k.ledger.Give(m, f.choices)
 	return m, notes, nil
 }
 
@@ -272,7 +272,7 @@ func (k *desk) genesis(
 	}
 	notes = append(notes, lacking...)
 	s := k.situation(e.Def, mechanism, input)
-	s.Awaited = partition.Awaited(plan, k.partners.roles()) // some only if the request waits for them
+	s.Awaited = partition.Awaited(plan, k.partners.Roles()) // some only if the request waits for them
 	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(k.random(8)), 0))
 	placed, choices, err := partition.Distribute(plan, s, pins)
 	if err != nil {
@@ -312,7 +312,7 @@ func (k *desk) genesis(
 
 // performable notes which roles of a plan nobody has; an error, unless these may be waited for.
 func (k *desk) performable(plan *partition.Plan, waits bool) (notes []string, err error) {
-	switch err := partition.Unperformed(plan, k.partners.roles()); {
+	switch err := partition.Unperformed(plan, k.partners.Roles()); {
 	case err == nil:
 	case waits:
 		notes = strings.Split(err.Error(), "\n")
@@ -320,7 +320,7 @@ func (k *desk) performable(plan *partition.Plan, waits bool) (notes []string, er
 		return nil, api.Judge(api.Refused, err).
 			WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
 	}
-	return append(notes, partition.Uncovered(plan, k.partners.roles())...), nil
+	return append(notes, partition.Uncovered(plan, k.partners.Roles())...), nil
 }
 
 // goes notes where a partition goes, and why.
@@ -609,7 +609,7 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 		if err != nil {
 			return err
 		}
-		k.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
+		k.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
 			err = h.m.Finish(r.Task, res, s.moment(), p)
 			return h.m.Given()
 		})

@@ -442,7 +442,7 @@ func (s *shard) flush() {
 	s.spent = batch{}
 	defer func() { s.spent = b.emptied() }()
 	for _, h := range b.touched {
-		s.contained(h.id, func() { s.n.ledger.enter(h.m) }) // what has ended takes nobody's time while others choose
+		s.contained(h.id, func() { s.n.ledger.Enter(h.m) }) // what has ended takes nobody's time while others choose
 	}
 	for _, h := range b.touched {
 		s.conclude(h, &b)
@@ -474,7 +474,7 @@ func (s *shard) flush() {
 	}
 	for _, x := range b.ready {
 		s.contained(x.h.id, func() {
-			s.n.ledger.keep(x.h.id)
+			s.n.ledger.Keep(x.h.id)
 			s.act(x.h, x.r)
 		})
 	}
@@ -544,7 +544,7 @@ func (s *shard) conclude(h *held, b *batch) {
 // decide collects what a machine wants done.
 func (s *shard) decide(h *held, b *batch) {
 	var r choreo.Effects
-	s.n.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
+	s.n.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
 		r = h.m.Decide(s.moment(), p)
 		return r.Given
 	})
@@ -603,7 +603,7 @@ func (s *shard) lose(b batch, err error) {
 		}
 	}
 	for _, h := range slices.Backward(b.touched) {
-		s.n.ledger.takeBack(h.id)
+		s.n.ledger.TakeBack(h.id)
 	}
 	for _, h := range b.touched {
 		id := h.id
@@ -745,7 +745,7 @@ func (s *shard) start(h *held, j choreo.Job) {
 			if err != nil {
 				return err
 			}
-			s.n.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
+			s.n.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
 				err = h.m.TaskEnded(j.Attempt, j.Try,
 					choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason, Lost: res.Lost},
 					s.moment(), p)

@@ -1,15 +1,14 @@
 package node
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -49,59 +48,6 @@ func (c *credentials) Speaker(word []byte, signed [32]byte) (choreo.Speaker, err
 	return who, nil
 }
 
-// Person is a person who may have people's work, as far as is known here (choreo.Partners).
-func (p *partners) Person(u worklist.User) (worklist.Person, bool) {
-	if id, err := users.ParseID(string(u)); err == nil {
-		who, err := p.users.User(id, p.clock.Now().Wall)
-		return p.present(worklist.Person{User: u, Roles: who.Roles}, nodesOf(who)...),
-			err == nil && len(who.Devices) > 0
-	}
-	id := workflow.PartnerID(u)
-	if id == p.self {
-		return p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), true
-	}
-	if _, known := p.Get(id); !known || p.Evicted(id) {
-		return worklist.Person{}, false
-	}
-	return p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), true
-}
-
-// at reports whether a person's key is at a partner's node.
-func (p *partners) at(u worklist.User, node workflow.PartnerID) bool {
-	id, err := users.ParseID(string(u))
-	if err != nil {
-		return workflow.PartnerID(u) == node
-	}
-	who, err := p.users.User(id, p.clock.Now().Wall)
-	return err == nil && slices.ContainsFunc(who.Devices, func(d users.Device) bool { return d.Leaf().Node == node })
-}
-
-// called is what people call a person.
-func (p *partners) called(u worklist.User) string {
-	if id, err := users.ParseID(string(u)); err == nil {
-		return cmp.Or(p.users.Called(id), id.Short())
-	}
-	return p.Name(workflow.PartnerID(u))
-}
-
-// calledAll is what people call several of them.
-func (p *partners) calledAll(of []worklist.User) (out []string) {
-	for _, u := range of {
-		out = append(out, p.called(u))
-	}
-	slices.Sort(out)
-	return out
-}
-
-// answersFor is who answers for an instance, for people.
-func (p *partners) answersFor(m *choreo.Machine) workflow.UserName {
-	g := m.Genesis().Body
-	if name := g.Genesis.Responsible; name != "" && (g.Annex == nil || g.Annex.Responsible == "") {
-		return name
-	}
-	return workflow.UserName(p.called(m.Responsible()))
-}
-
 // describeClaim says in words what a claim says, and of which task.
 func (vw *view) describeClaim(
 	c *choreo.Claim, who worklist.User, name func(choreo.AttemptID) workflow.TaskName,
@@ -112,7 +58,7 @@ func (vw *view) describeClaim(
 	}
 	task, person := workflow.TaskName(""), "somebody"
 	if who != "" {
-		person = vw.partners.called(who)
+		person = vw.partners.Called(who)
 	}
 	if len(tasks) > 0 {
 		task = workflow.TaskName(tasks[0])
@@ -153,7 +99,7 @@ func (vw *view) describeClaim(
 		}
 		return task, strings.TrimSuffix(fmt.Sprintf("%s orders: %s: %s", person, what, x.Reason), ": ")
 	case worklist.Offer:
-		return task, "offered to " + strings.Join(vw.partners.calledAll(x.To), ", ")
+		return task, "offered to " + strings.Join(vw.partners.CalledAll(x.To), ", ")
 	case worklist.Reserve:
 		return x.Item.Slot, "has " + strings.Join(texts(x.Resources), ", ") + " until it ends"
 	case worklist.Keep:
@@ -190,9 +136,9 @@ func (vw *view) describeTransfer(x worklist.Transfer, person string) string {
 	switch {
 	case x.Cause == worklist.ByDeadline:
 		return fmt.Sprintf("passed to %s, who answers for the instance, as its deadline is near",
-			vw.partners.called(x.To))
+			vw.partners.Called(x.To))
 	case x.To != "":
-		text = fmt.Sprintf("handed to %s by %s, and kept for an hour", vw.partners.called(x.To), person)
+		text = fmt.Sprintf("handed to %s by %s, and kept for an hour", vw.partners.Called(x.To), person)
 	case x.Role != "":
 		text = fmt.Sprintf("passed to role %s by %s", x.Role, person)
 	}
@@ -202,11 +148,11 @@ func (vw *view) describeTransfer(x worklist.Transfer, person string) string {
 // speakers are the people of the mesh, for worklists.
 type speakers struct {
 	worklists.Persons
-	partners *partners
+	partners *assignment.Partners
 }
 
 // Called is what people call a person.
-func (s speakers) Called(u worklist.User) string { return s.partners.called(u) }
+func (s speakers) Called(u worklist.User) string { return s.partners.Called(u) }
 
 // slotsOf are the tasks of items.
 func slotsOf(of []worklist.Item) (out []string) {

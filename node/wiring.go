@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/clocks"
 	"github.com/mutirao-mesh/mutirao/node/closings"
@@ -43,8 +44,8 @@ type stock struct {
 	users   *users.Set
 	sets    *datasets.Sets
 	book    *closings.Book
-	ledger  *ledger
-	learned *learned
+	ledger  *assignment.Ledger
+	learned *assignment.Learned
 }
 
 // load puts a node together.
@@ -88,7 +89,7 @@ func (n *Node) announce() error { return n.roster.Announce() }
 
 // read reads what the parts of a node begin with.
 func (n *Node) read(t *tools) (s *stock, err error) {
-	s = &stock{ledger: newLedger(t.member.ID(), t.clock), learned: newLearned(!t.config.Learning, t.store)}
+	s = &stock{ledger: assignment.NewLedger(t.member.ID(), t.clock), learned: assignment.NewLearned(!t.config.Learning, t.store)}
 	if s.evicted, err = evictions.Load(t.member.Mesh, t.store, t.member.welcome.Evictions); err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (n *Node) read(t *tools) (s *stock, err error) {
 	changed := func(e membership.Event, p membership.Partner) { n.roster.Changed(e, p) }
 	if s.list, err = roster.Load(roster.Whose{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Store: t.store, Clock: t.clock, Evicted: s.evicted,
-		Load: s.ledger.load, Changed: changed,
+		Load: s.ledger.Load, Changed: changed,
 	}, t.member.welcome.Records); err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (n *Node) read(t *tools) (s *stock, err error) {
 	listed := t.config.Limits.Workflows
 	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: shareOf(listed), Shares: memberShare},
 		s.wallet, unknown)
-	if err = errors.Join(err, s.learned.load()); err != nil {
+	if err = errors.Join(err, s.learned.Load()); err != nil {
 		return nil, err
 	}
 	s.book = closings.New(closings.Whose{
@@ -163,7 +164,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		Leaving: func() bool { return n.departure.leaving.Load() || n.absence.goes() },
 		Away:    func() bool { _, away := n.absence.away(); return away },
 		Concerns: func(p workflow.PartnerID) {
-			n.partners.see(p, n.people.Reachable(p))
+			n.partners.See(p, n.people.Reachable(p))
 			n.instances.reconsider(p)
 		},
 		Outrun: func(v membership.Version) { n.instances.restoration.outrun(v) },
@@ -177,11 +178,10 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 	if err != nil {
 		return err
 	}
-	n.partners = &partners{
-		population: n.people, self: t.member.ID(), offices: n.elections, ledger: s.ledger, learned: s.learned, users: s.users,
-		tellStart: func(since time.Duration) time.Duration { return n.departure.tellStart(since) },
-		clock:     t.clock, presence: newPresence(t.clock),
-	}
+	n.partners = assignment.New(n.people, assignment.Surroundings{
+		Self: t.member.ID(), Offices: n.elections, Ledger: s.ledger, Learned: s.learned, Users: s.users, Clock: t.clock,
+		Told: func(since time.Duration) time.Duration { return n.departure.tellStart(since) },
+	})
 	n.departure = &departure{
 		contacts: n.contacts, crew: n.crew, people: n.people, wallet: s.wallet, own: n.own, partners: n.partners,
 		elections: n.elections,

@@ -12,5 +12,5 @@
 // Where its rules come from is told in docs/systems.md, Partitions.
 //
 // It imports partition/aptitude and workflow; choreo, cmd/mutirao, internal/sim, node,
-// node/datasets and node/library import it.
+// node/assignment, node/datasets and node/library import it.
 package partition

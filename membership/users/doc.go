@@ -18,6 +18,6 @@
 // proved and never shown.
 //
 // It imports internal/plain, internal/said, membership, membership/internal/codec,
-// membership/internal/token, membership/trust and workflow; internal/sim, internal/test/testliar,
-// node and node/users import it.
+// membership/internal/token, membership/trust and workflow; internal/sim,
+// internal/test/testliar, node, node/assignment and node/users import it.
 package users

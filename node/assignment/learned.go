@@ -1,4 +1,4 @@
-package node
+package assignment
 
 import (
 	"bytes"
@@ -17,35 +17,35 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// learned is what this node has learned of partners from the instances that it
+// Learned is what this node has learned of partners from the instances that it
 // took part in. It is not told to others: everybody learns from the facts that
 // it has verified itself, so that nobody can praise itself or slander another.
 //
 // Each shard stores what its own instances taught, with the summary that says
 // that an instance has ended, so that a crash counts nothing twice.
-type learned struct {
+type Learned struct {
 	off   bool // by the node's configuration
 	store lessons
 
 	mu  sync.Mutex // guards what follows
-	by  map[lesson][]taught
+	by  map[Lesson][]taught
 	end map[workflow.PartnerID]int64 // ms, its clock: when the last work known here ended
 }
 
-// lesson is what was learned about: a partner at a task of a workflow.
-type lesson struct {
+// Lesson is what was learned about: a partner at a task of a workflow.
+type Lesson struct {
 	_        struct{} `cbor:",toarray"`
 	Partner  workflow.PartnerID
 	Workflow workflow.Name
 	Task     workflow.TaskName
 }
 
-func (l lesson) compare(o lesson) int {
+func (l Lesson) compare(o Lesson) int {
 	return strings.Compare(l.String()+"\x00"+string(l.Partner), o.String()+"\x00"+string(o.Partner))
 }
 
 // String names the task.
-func (l lesson) String() string { return string(l.Workflow) + "/" + string(l.Task) }
+func (l Lesson) String() string { return string(l.Workflow) + "/" + string(l.Task) }
 
 // taught is what one shard's instances taught.
 type taught struct {
@@ -56,7 +56,7 @@ type taught struct {
 // storedLesson is how it is kept, under a key that names shard and lesson.
 type storedLesson struct {
 	_          struct{} `cbor:",toarray"`
-	Lesson     lesson
+	Lesson     Lesson
 	Shard      int
 	Experience aptitude.Experience
 }
@@ -70,14 +70,14 @@ type lessons interface {
 	Scan(prefix []byte, fn func(key, value []byte) error) error
 }
 
-// newLearned has nothing learned yet; off: nothing is, by the node's configuration.
-func newLearned(off bool, store lessons) *learned {
-	return &learned{off: off, store: store, by: map[lesson][]taught{}, end: map[workflow.PartnerID]int64{}}
+// NewLearned has nothing learned yet; off: nothing is, by the node's configuration.
+func NewLearned(off bool, store lessons) *Learned {
+	return &Learned{off: off, store: store, by: map[Lesson][]taught{}, end: map[workflow.PartnerID]int64{}}
 }
 
-// load reads what is stored.
-func (l *learned) load() error {
-	return l.store.Scan([]byte{prefixLesson}, func(_, value []byte) error {
+// Load reads what is stored.
+func (l *Learned) Load() error {
+	return l.store.Scan([]byte{Prefix}, func(_, value []byte) error {
 		var x storedLesson
 		if err := codec.Decode(value, &x); err != nil {
 			return fmt.Errorf("what was learned of partners cannot be read: %w", err)
@@ -87,7 +87,7 @@ func (l *learned) load() error {
 	})
 }
 
-func (l *learned) set(about lesson, shard int, e aptitude.Experience) {
+func (l *Learned) set(about Lesson, shard int, e aptitude.Experience) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.by[about]
@@ -98,9 +98,9 @@ func (l *learned) set(about lesson, shard int, e aptitude.Experience) {
 	l.by[about] = append(list, taught{shard, e})
 }
 
-// of is what is known of a partner at a task, and what of it one shard taught.
+// Of is what is known of a partner at a task, and what of it one shard taught.
 // full tells that no more can be learned about.
-func (l *learned) of(about lesson, shard int) (all, part aptitude.Experience, full bool) {
+func (l *Learned) Of(about Lesson, shard int) (all, part aptitude.Experience, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range l.by[about] {
@@ -114,7 +114,7 @@ func (l *learned) of(about lesson, shard int) (all, part aptitude.Experience, fu
 
 // alone reports whether work had its performer to itself, as far as is known
 // here: only then does the time that it took say something about the performer.
-func (l *learned) alone(o choreo.Outcome) bool {
+func (l *Learned) alone(o choreo.Outcome) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	by := workflow.PartnerID(o.Performer)
@@ -127,59 +127,59 @@ func (l *learned) alone(o choreo.Outcome) bool {
 
 // factors are what was learned of a partner for the tasks of a definition; none where
 // learning is off.
-func (l *learned) factors(p workflow.PartnerID, def *workflow.Definition) map[workflow.TaskName]float64 {
+func (l *Learned) factors(p workflow.PartnerID, def *workflow.Definition) map[workflow.TaskName]float64 {
 	out := map[workflow.TaskName]float64{}
 	if l.off || def.Distribution.NoLearning {
 		return out
 	}
 	for _, t := range def.Tasks {
-		about := lesson{Partner: p, Workflow: def.Name, Task: t.Name}
-		if all, _, _ := l.of(about, 0); all != (aptitude.Experience{}) {
+		about := Lesson{Partner: p, Workflow: def.Name, Task: t.Name}
+		if all, _, _ := l.Of(about, 0); all != (aptitude.Experience{}) {
 			out[t.Name] = all.Factor()
 		}
 	}
 	return out
 }
 
-// about is all that something was learned about, by task and partner.
-func (l *learned) about() []lesson {
+// About is all that something was learned about, by task and partner.
+func (l *Learned) About() []Lesson {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var out []lesson
+	var out []Lesson
 	for about := range l.by {
 		out = append(out, about)
 	}
-	slices.SortFunc(out, lesson.compare)
+	slices.SortFunc(out, Lesson.compare)
 	return out
 }
 
-// prefixLesson is the first byte of the keys under which it is stored.
-const prefixLesson = 'l'
+// Prefix is the first byte of the keys under which it is stored.
+const Prefix = 'l'
 
-// decodesLesson reads what is stored of a lesson, to find what is damaged.
-func decodesLesson(b []byte) error { return codec.Decode(b, new(storedLesson)) }
+// DecodesLesson reads what is stored of a lesson, to find what is damaged.
+func DecodesLesson(b []byte) error { return codec.Decode(b, new(storedLesson)) }
 
-func lessonKey(shard int, about lesson) []byte {
+func lessonKey(shard int, about Lesson) []byte {
 	return bytes.Join([][]byte{
-		{prefixLesson, byte(shard)}, []byte(about.Partner), []byte(about.Workflow), []byte(about.Task),
+		{Prefix, byte(shard)}, []byte(about.Partner), []byte(about.Workflow), []byte(about.Task),
 	}, []byte{0})
 }
 
-// take takes in how the attempts of an instance ended that has just ended and that a shard
+// Take takes in how the attempts of an instance ended that has just ended and that a shard
 // owns, and returns what is to be stored of it; full is of how many more no more can be
 // learned. Where the plain rule distributes, nobody asks for suitability, and nothing is
 // learned.
-func (l *learned) take(shard int, m *choreo.Machine, def *workflow.Definition) (writes []kv.Write, full int) {
+func (l *Learned) Take(shard int, m *choreo.Machine, def *workflow.Definition) (writes []kv.Write, full int) {
 	if m.Mechanism() == partition.PlainRule || def.Distribution.NoLearning || l.off {
 		return nil, 0
 	}
-	changed := map[lesson]aptitude.Experience{}
+	changed := map[Lesson]aptitude.Experience{}
 	for _, o := range m.Outcomes() {
 		if _, err := users.ParseID(string(o.Performer)); err == nil {
 			continue // a user took it from a worklist: that says nothing of the partner that holds it
 		}
-		about := lesson{Partner: workflow.PartnerID(o.Performer), Workflow: def.Name, Task: o.Task.Name}
-		_, part, none := l.of(about, shard)
+		about := Lesson{Partner: workflow.PartnerID(o.Performer), Workflow: def.Name, Task: o.Task.Name}
+		_, part, none := l.Of(about, shard)
 		if none {
 			full++
 			continue
@@ -201,12 +201,12 @@ func (l *learned) take(shard int, m *choreo.Machine, def *workflow.Definition) (
 	return writes, full
 }
 
-// takeBack goes back to what is stored, after writes of take that failed. An error tells
+// TakeBack goes back to what is stored, after writes of take that failed. An error tells
 // what cannot be read of that; nothing is known of it then.
-func (l *learned) takeBack(shard int, writes []kv.Write) error {
+func (l *Learned) TakeBack(shard int, writes []kv.Write) error {
 	var unread error
 	for _, w := range writes {
-		if len(w.Key) == 0 || w.Key[0] != prefixLesson {
+		if len(w.Key) == 0 || w.Key[0] != Prefix {
 			continue
 		}
 		var now, was storedLesson

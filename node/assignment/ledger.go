@@ -1,12 +1,14 @@
-package node
+package assignment
 
 import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,11 +19,11 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// ledger is the unfinished work that is known here, by its holders: what new
+// Ledger is the unfinished work that is known here, by its holders: what new
 // work is weighed against, beside what partners say of themselves. It follows
 // from the instances in memory. An assignment counts at once, and is taken back where
 // what assigned it could not be made durable.
-type ledger struct {
+type Ledger struct {
 	self  workflow.PartnerID
 	clock timepiece
 	// people is what people have of their work.
@@ -118,27 +120,43 @@ type told struct {
 	work  []membership.Work
 }
 
-func newLedger(self workflow.PartnerID, clock timepiece) *ledger {
-	return &ledger{
+func NewLedger(self workflow.PartnerID, clock timepiece) *Ledger {
+	return &Ledger{
 		self: self, clock: clock, people: newLoads(), entries: map[workflow.InstanceID]entry{},
 		lots: map[lot]lotSum{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{},
 	}
 }
 
-// choosing has work given out by one choice at a time: each sees those before it. It ends
+// String is the ledger in words, for whoever looks for a fault: what mechanisms gave to each
+// partner, and what each was given last.
+func (l *Ledger) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for x, sum := range l.lots {
+		out = append(out, fmt.Sprintf("%s has %s\n", x.partner, sum.all))
+	}
+	for p, f := range l.flows {
+		out = append(out, fmt.Sprintf("%s was given %s last: %s\n", p, f.work.Task, f.time))
+	}
+	slices.Sort(out)
+	return strings.Join(out, "")
+}
+
+// Choosing has work given out by one choice at a time: each sees those before it. It ends
 // with what it returns.
-func (l *ledger) choosing() (end func()) {
+func (l *Ledger) Choosing() (end func()) {
 	l.assigning.Lock()
 	return l.assigning.Unlock
 }
 
-// enter brings an instance's work up to date.
-func (l *ledger) enter(m *choreo.Machine) {
+// Enter brings an instance's work up to date.
+func (l *Ledger) Enter(m *choreo.Machine) {
 	l.enterAs(m, m.Begins)
 }
 
 // enterAs is enter, with what is expected of work that was not known here before.
-func (l *ledger) enterAs(m *choreo.Machine, begins func() func(choreo.Holding) time.Duration) {
+func (l *Ledger) enterAs(m *choreo.Machine, begins func() func(choreo.Holding) time.Duration) {
 	id := m.Instance()
 	l.people.enter(m)
 	l.mu.Lock()
@@ -161,7 +179,7 @@ func (l *ledger) enterAs(m *choreo.Machine, begins func() func(choreo.Holding) t
 
 // expect says of what is not ready when it is expected to be: of what was known before, as
 // it was then.
-func (l *ledger) expect(
+func (l *Ledger) expect(
 	known []holding, now []choreo.Holding, begins func() func(choreo.Holding) time.Duration,
 ) []holding {
 	out := make([]holding, len(now))
@@ -198,9 +216,9 @@ func (l *ledger) expect(
 	return out
 }
 
-// give enters an instance all of whose work was given out just now, by choices that tell
+// Give enters an instance all of whose work was given out just now, by choices that tell
 // when it is expected to be ready.
-func (l *ledger) give(m *choreo.Machine, choices []partition.Choice) {
+func (l *Ledger) Give(m *choreo.Machine, choices []partition.Choice) {
 	begins := map[workflow.PartitionName]time.Duration{}
 	for _, c := range choices {
 		begins[c.Partition] = c.Begins
@@ -223,7 +241,7 @@ func ready(hs []choreo.Holding) []holding {
 }
 
 // add enters work that was given just now, until the instance is entered again.
-func (l *ledger) add(id workflow.InstanceID, given []choreo.Holding, costs bool) {
+func (l *Ledger) add(id workflow.InstanceID, given []choreo.Holding, costs bool) {
 	if len(given) == 0 {
 		return
 	}
@@ -239,8 +257,8 @@ func (l *ledger) add(id workflow.InstanceID, given []choreo.Holding, costs bool)
 
 // snapshot is the ledger as one decision about an instance sees it, which changes nothing here.
 // It knows of other instances only what they add up to.
-func (l *ledger) snapshot(id workflow.InstanceID) *ledger {
-	out := newLedger(l.self, l.clock)
+func (l *Ledger) snapshot(id workflow.InstanceID) *Ledger {
+	out := NewLedger(l.self, l.clock)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out.entries[id] = l.entries[id]
@@ -250,7 +268,7 @@ func (l *ledger) snapshot(id workflow.InstanceID) *ledger {
 }
 
 // weigh counts more work that the decision gave out, as add will when it is made.
-func (l *ledger) weigh(id workflow.InstanceID, given []choreo.Holding, costs bool) {
+func (l *Ledger) weigh(id workflow.InstanceID, given []choreo.Holding, costs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count(entry{costs: costs, holdings: ready(given)}, 1)
@@ -260,21 +278,21 @@ func (l *ledger) weigh(id workflow.InstanceID, given []choreo.Holding, costs boo
 }
 
 // renew notes what a partner was given last.
-func (l *ledger) renew(id workflow.InstanceID, h choreo.Holding) {
+func (l *Ledger) renew(id workflow.InstanceID, h choreo.Holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.setFlow(h.Partner, flow{id, h, h.Time, l.clock.Now().Awake})
 }
 
 // lastFlow is the flow time of what a partner was given last; 0: nothing yet.
-func (l *ledger) lastFlow(p workflow.PartnerID) time.Duration {
+func (l *Ledger) lastFlow(p workflow.PartnerID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.flows[p].time
 }
 
-// drop forgets an instance.
-func (l *ledger) drop(id workflow.InstanceID) {
+// Drop forgets an instance.
+func (l *Ledger) Drop(id workflow.InstanceID) {
 	l.people.drop(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -282,15 +300,15 @@ func (l *ledger) drop(id workflow.InstanceID) {
 	delete(l.open, id)
 }
 
-// keep says that what changed of an instance is durable.
-func (l *ledger) keep(id workflow.InstanceID) {
+// Keep says that what changed of an instance is durable.
+func (l *Ledger) Keep(id workflow.InstanceID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, id)
 }
 
-// takeBack undoes what changed of an instance since that was durable.
-func (l *ledger) takeBack(id workflow.InstanceID) {
+// TakeBack undoes what changed of an instance since that was durable.
+func (l *Ledger) TakeBack(id workflow.InstanceID) {
 	l.people.drop(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -312,7 +330,7 @@ func (l *ledger) takeBack(id workflow.InstanceID) {
 }
 
 // changing is what an instance's changes are noted in that are not durable yet.
-func (l *ledger) changing(id workflow.InstanceID) *before {
+func (l *Ledger) changing(id workflow.InstanceID) *before {
 	b := l.open[id]
 	if b == nil {
 		b = &before{entry: l.entries[id], flows: map[workflow.PartnerID]change{}}
@@ -321,7 +339,7 @@ func (l *ledger) changing(id workflow.InstanceID) *before {
 	return b
 }
 
-func (l *ledger) setFlow(p workflow.PartnerID, f flow) {
+func (l *Ledger) setFlow(p workflow.PartnerID, f flow) {
 	flows := l.changing(f.instance).flows
 	x, known := flows[p]
 	if !known {
@@ -331,7 +349,7 @@ func (l *ledger) setFlow(p workflow.PartnerID, f flow) {
 	flows[p], l.flows[p] = x, f
 }
 
-func (l *ledger) set(id workflow.InstanceID, e entry) {
+func (l *Ledger) set(id workflow.InstanceID, e entry) {
 	was := l.entries[id]
 	if was.own == e.own && was.costs == e.costs && slices.Equal(was.holdings, e.holdings) {
 		return
@@ -344,7 +362,7 @@ func (l *ledger) set(id workflow.InstanceID, e entry) {
 	}
 }
 
-func (l *ledger) count(e entry, sign time.Duration) {
+func (l *Ledger) count(e entry, sign time.Duration) {
 	l.own += sign * e.own
 	for _, h := range e.holdings {
 		x := lot{h.Partner, h.Giver, h.Work}
@@ -362,7 +380,7 @@ func (l *ledger) count(e entry, sign time.Duration) {
 }
 
 // holdings are what one instance's work is known to be.
-func (l *ledger) holdings(id workflow.InstanceID) []holding {
+func (l *Ledger) holdings(id workflow.InstanceID) []holding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.entries[id].holdings
@@ -389,7 +407,7 @@ func (w *workOf) add(k partition.Kind, h, known partition.InHand) {
 // inHand is what each of the partners holds: what this node gave out, as it knows
 // best itself; what others gave to partners, as those say or as is known here,
 // whichever is more.
-func (l *ledger) inHand(partners []membership.Partner) map[workflow.PartnerID]*workOf {
+func (l *Ledger) inHand(partners []membership.Partner) map[workflow.PartnerID]*workOf {
 	type account struct {
 		partner workflow.PartnerID
 		giver   uint32
@@ -494,22 +512,22 @@ func workAt(busy float64) time.Duration {
 	return time.Duration(min(busy/(1-min(busy, 0.9999)), 1e4) * float64(halfBusy))
 }
 
-// load is how busy this node is, any work at all counting.
-func (l *ledger) load() membership.PerMille {
+// Load is how busy this node is, any work at all counting.
+func (l *Ledger) Load() membership.PerMille {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return loadOf(l.own)
 }
 
 // loadWithout is load as if this node had less to do by d.
-func (l *ledger) loadWithout(d time.Duration) membership.PerMille {
+func (l *Ledger) loadWithout(d time.Duration) membership.PerMille {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return loadOf(l.own - d)
 }
 
 // besides is the work of this node that no mechanism gave it.
-func (l *ledger) besides() time.Duration {
+func (l *Ledger) besides() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return max(0, l.own-l.given.All)
@@ -536,17 +554,17 @@ func besidesSaid(p membership.Partner) time.Duration {
 }
 
 // now is what partners would be told now, but for the work itself.
-func (l *ledger) now() told { return told{load: loadOf(l.own), given: l.given} }
+func (l *Ledger) now() told { return told{load: loadOf(l.own), given: l.given} }
 
 // withWork is now, whole.
-func (l *ledger) withWork() told {
+func (l *Ledger) withWork() told {
 	t := l.now()
 	t.work = l.work()
 	return t
 }
 
 // Tell is what partners are told; news tells that they were not told the same work before.
-func (l *ledger) Tell() (load membership.PerMille, work []membership.Work, news bool) {
+func (l *Ledger) Tell() (load membership.PerMille, work []membership.Work, news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.withWork()
@@ -556,7 +574,7 @@ func (l *ledger) Tell() (load membership.PerMille, work []membership.Work, news 
 }
 
 // Say is what a partner is told that was just met.
-func (l *ledger) Say() (load membership.PerMille, work []membership.Work) {
+func (l *Ledger) Say() (load membership.PerMille, work []membership.Work) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.withWork()
@@ -565,7 +583,7 @@ func (l *ledger) Say() (load membership.PerMille, work []membership.Work) {
 
 // work is what mechanisms gave this node, the most first; what there is no room for
 // is added up in the last.
-func (l *ledger) work() []membership.Work {
+func (l *Ledger) work() []membership.Work {
 	by := map[membership.Work]partition.InHand{}
 	for x, sum := range l.lots {
 		if x.partner == l.self {
@@ -597,20 +615,20 @@ const turn = 100
 
 // Turned reports whether partners should hear early of the load, or of work that
 // mechanisms gave: when there is some or none any more, or twice or half as much.
-func (l *ledger) Turned() bool {
+func (l *Ledger) Turned() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.turnedNow()
 }
 
-func (l *ledger) turnedNow() bool {
+func (l *Ledger) turnedNow() bool {
 	now, was := l.now(), l.told
 	less, more := min(now.given.Ready, was.given.Ready), max(now.given.Ready, was.given.Ready)
 	return now.load >= was.load+turn || was.load >= now.load+turn || more > 0 && more >= 2*less
 }
 
-// turns is Turned, once until it was told.
-func (l *ledger) turns() bool {
+// Turns is Turned, once until it was told.
+func (l *Ledger) Turns() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.asked || !l.turnedNow() {

@@ -1,6 +1,7 @@
-package node
+package assignment
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -41,8 +42,8 @@ func (p *presence) see(id workflow.PartnerID, reachable bool) {
 	}
 }
 
-// see notes whether a partner can be reached.
-func (p *partners) see(id workflow.PartnerID, reachable bool) { p.presence.see(id, reachable) }
+// See notes whether a partner can be reached.
+func (p *Partners) See(id workflow.PartnerID, reachable bool) { p.presence.see(id, reachable) }
 
 // seen is since when a partner can be reached (Boot); false: it cannot.
 func (p *presence) seen(id workflow.PartnerID) (time.Duration, bool) {
@@ -114,20 +115,20 @@ func (l *loads) has(u worklist.User) worklist.Load {
 
 // People are those to whom items for a role can be offered: users who are signed in somewhere, and partners that were
 // not removed; with no role, those at this node (choreo.Partners).
-func (p *partners) People(role workflow.RoleName) (out []worklist.Person) {
+func (p *Partners) People(role workflow.RoleName) (out []worklist.Person) {
 	for _, x := range p.All() {
 		id := x.Record.Partner
 		switch {
 		case x.State == membership.Evicted || x.ForGood():
-		case role == "" && id != p.self, role != "" && !p.HasRole(id, role):
+		case role == "" && id != p.Self, role != "" && !p.HasRole(id, role):
 		default:
 			if who, known := p.Person(worklist.User(id)); known {
 				out = append(out, who)
 			}
 		}
 	}
-	for _, u := range p.users.Users(p.clock.Now().Wall) {
-		here := func(d users.Device) bool { return d.Leaf().Node == p.self }
+	for _, u := range p.Users.Users(p.Clock.Now().Wall) {
+		here := func(d users.Device) bool { return d.Leaf().Node == p.Self }
 		if len(u.Devices) == 0 || role == "" && !slices.ContainsFunc(u.Devices, here) ||
 			role != "" && !u.HasRole(role) {
 			continue
@@ -147,9 +148,9 @@ func nodesOf(u users.User) (out []workflow.PartnerID) {
 
 // present adds to a person whether one of the nodes is here at which the person works, since when the last of them is,
 // and how much the person has to do.
-func (p *partners) present(who worklist.Person, nodes ...workflow.PartnerID) worklist.Person {
+func (p *Partners) present(who worklist.Person, nodes ...workflow.PartnerID) worklist.Person {
 	for _, id := range nodes {
-		since, here := p.presence.began, id == p.self
+		since, here := p.presence.began, id == p.Self
 		if !here {
 			since, here = p.presence.seen(id)
 		}
@@ -157,7 +158,60 @@ func (p *partners) present(who worklist.Person, nodes ...workflow.PartnerID) wor
 			who.Active, who.Connected = true, max(who.Connected, since)
 		}
 	}
-	x := p.ledger.people.has(who.User)
+	x := p.Ledger.people.has(who.User)
 	who.Assigned, who.Selected = x.Assigned, x.Selected
 	return who
+}
+
+// Person is a person who may have people's work, as far as is known here (choreo.Partners).
+func (p *Partners) Person(u worklist.User) (worklist.Person, bool) {
+	if id, err := users.ParseID(string(u)); err == nil {
+		who, err := p.Users.User(id, p.Clock.Now().Wall)
+		return p.present(worklist.Person{User: u, Roles: who.Roles}, nodesOf(who)...),
+			err == nil && len(who.Devices) > 0
+	}
+	id := workflow.PartnerID(u)
+	if id == p.Self {
+		return p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), true
+	}
+	if _, known := p.Get(id); !known || p.Evicted(id) {
+		return worklist.Person{}, false
+	}
+	return p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), true
+}
+
+// At reports whether a person's key is at a partner's node.
+func (p *Partners) At(u worklist.User, node workflow.PartnerID) bool {
+	id, err := users.ParseID(string(u))
+	if err != nil {
+		return workflow.PartnerID(u) == node
+	}
+	who, err := p.Users.User(id, p.Clock.Now().Wall)
+	return err == nil && slices.ContainsFunc(who.Devices, func(d users.Device) bool { return d.Leaf().Node == node })
+}
+
+// Called is what people call a person.
+func (p *Partners) Called(u worklist.User) string {
+	if id, err := users.ParseID(string(u)); err == nil {
+		return cmp.Or(p.Users.Called(id), id.Short())
+	}
+	return p.Name(workflow.PartnerID(u))
+}
+
+// CalledAll is what people call several of them.
+func (p *Partners) CalledAll(of []worklist.User) (out []string) {
+	for _, u := range of {
+		out = append(out, p.Called(u))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// AnswersFor is who answers for an instance, for people.
+func (p *Partners) AnswersFor(m *choreo.Machine) workflow.UserName {
+	g := m.Genesis().Body
+	if name := g.Genesis.Responsible; name != "" && (g.Annex == nil || g.Annex.Responsible == "") {
+		return name
+	}
+	return workflow.UserName(p.Called(m.Responsible()))
 }

@@ -1,10 +1,8 @@
-package node
+package assignment
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +25,7 @@ func TestClaimsOfOneWeighAtMostAsMuchAsTheOthers(t *testing.T) {
 		out.Record.Partner = p
 		return out
 	}
-	l := newLedger("me", stoppedClock{})
+	l := NewLedger("me", stoppedClock{})
 	much := choreo.Holding{Partner: "d", Giver: "me", Work: 2, Time: 10 * time.Hour}
 	l.count(entry{costs: true, holdings: []holding{{Holding: much}}}, +1)
 	for _, c := range []struct {
@@ -48,50 +46,30 @@ func TestClaimsOfOneWeighAtMostAsMuchAsTheOthers(t *testing.T) {
 	}
 }
 
-// Choices are the partners as the instances' machines ask about them.
-func (n *Node) Choices() choreo.Partners { return n.partners }
-
-// GivenOut is what the ledger has of work that mechanisms gave out: each partner's, and
-// what each was given last.
-func (n *Node) GivenOut() string {
-	l := n.partners.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []string
-	for x, h := range l.lots {
-		out = append(out, fmt.Sprintf("%s has %s\n", n.people.name(x.partner), h.all))
-	}
-	for p, f := range l.flows {
-		out = append(out, fmt.Sprintf("%s was given %s last: %s\n", n.people.name(p), f.work.Task, f.time))
-	}
-	slices.Sort(out)
-	return strings.Join(out, "")
-}
-
 // What could not be made durable is taken back, whatever was given out in between; what
 // others gave since stays.
 func TestLedgerTakesBack(t *testing.T) {
 	work := func(p workflow.PartnerID) []choreo.Holding {
 		return []choreo.Holding{{Partner: p, Giver: "me", Work: 2, Time: time.Hour, Ready: true}}
 	}
-	l := newLedger("me", stoppedClock{})
+	l := NewLedger("me", stoppedClock{})
 	one, two, three := workflow.InstanceID{1}, workflow.InstanceID{2}, workflow.InstanceID{3}
 	l.add(one, work("a"), true)
-	l.keep(one)
+	l.Keep(one)
 	lots, flows := maps.Clone(l.lots), maps.Clone(l.flows)
 	l.add(one, work("a"), true)
 	l.add(two, work("a"), true)
 	l.add(two, work("b"), true)
 	l.add(one, work("a"), true)
-	l.takeBack(two)
-	l.takeBack(one)
+	l.TakeBack(two)
+	l.TakeBack(one)
 	if !maps.Equal(l.lots, lots) || !maps.Equal(l.flows, flows) || len(l.open) > 0 {
 		t.Errorf("taken back, it has %v and %v; before it had %v and %v", l.lots, l.flows, lots, flows)
 	}
 	l.add(two, work("a"), true)
 	l.add(three, work("a"), true)
-	l.keep(three)
-	l.takeBack(two)
+	l.Keep(three)
+	l.TakeBack(two)
 	if got := l.flows["a"].instance; got != three {
 		t.Errorf("the last that a was given is of instance %s, want %s", got, three)
 	}
@@ -107,26 +85,26 @@ func TestADecisionWeighsWhatItGaveOut(t *testing.T) {
 	a, b, c := work("a", 2), work("b", 2), work("me", 3)
 	id := workflow.InstanceID{1}
 	for _, mechanism := range []aptitude.Mechanism{aptitude.SelPush, aptitude.Push} {
-		l := newLedger("me", stoppedClock{})
+		l := NewLedger("me", stoppedClock{})
 		l.add(id, []choreo.Holding{a}, mechanism.Loads())
 		before := maps.Clone(l.lots)
-		one := &asOne{partners: &partners{ledger: l}}
-		var made *partners
+		one := &asOne{Partners: &Partners{Surroundings: Surroundings{Ledger: l}}}
+		var made *Partners
 		for _, x := range []struct {
 			given []choreo.Holding
 			again bool
 		}{{nil, true}, {[]choreo.Holding{a}, true}, {[]choreo.Holding{a, b, c}, false},
 			{[]choreo.Holding{a, b, c, a}, false}, {[]choreo.Holding{a, b}, true}, {[]choreo.Holding{a, c, b}, true}} {
 			got := one.weighing(choreo.Work{Instance: id, Given: x.given, Mechanism: mechanism})
-			want := newLedger("me", stoppedClock{})
+			want := NewLedger("me", stoppedClock{})
 			want.add(id, append([]choreo.Holding{a}, x.given...), mechanism.Loads())
 			for _, h := range x.given {
 				want.renew(id, h)
 			}
-			if !maps.Equal(got.ledger.lots, want.lots) || got.ledger.given != want.given ||
-				!maps.Equal(got.ledger.flows, want.flows) {
-				t.Errorf("%s, given %v: %v and %v, want %v and %v", mechanism, x.given, got.ledger.lots,
-					got.ledger.flows, want.lots, want.flows)
+			if !maps.Equal(got.Ledger.lots, want.lots) || got.Ledger.given != want.given ||
+				!maps.Equal(got.Ledger.flows, want.flows) {
+				t.Errorf("%s, given %v: %v and %v, want %v and %v", mechanism, x.given, got.Ledger.lots,
+					got.Ledger.flows, want.lots, want.flows)
 			}
 			if again := got != made; again != x.again {
 				t.Errorf("%s, given %v: the ledger was made again: %t", mechanism, x.given, again)
@@ -142,7 +120,7 @@ func TestADecisionWeighsWhatItGaveOut(t *testing.T) {
 // When work that is not ready is expected to be is estimated once, when this node first knows
 // of it; how long that is grows less with time.
 func TestWhatIsReadyLaterIsExpectedOnce(t *testing.T) {
-	l := newLedger("me", stoppedClock{})
+	l := NewLedger("me", stoppedClock{})
 	later := func(p workflow.PartitionName, time time.Duration) choreo.Holding {
 		return choreo.Holding{Partner: "a", Giver: "me", Work: 2, Time: time, Partition: p}
 	}
@@ -173,6 +151,6 @@ func TestWhatIsReadyLaterIsExpectedOnce(t *testing.T) {
 	}
 }
 
-type stoppedClock struct{ Clock }
+type stoppedClock struct{}
 
 func (stoppedClock) Now() moment.Now { return moment.Now{} }

@@ -19,6 +19,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/elections"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -146,7 +147,7 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixTicket}, "a sign-in token, which signs nobody in any more", false, decodes(users.DecodeTicket)},
 		{[]byte{prefixItem}, "an item that a user has locked, or what the user did of it: look at the worklist, and hand it in again", false, worklists.DecodesKept},
 		{[]byte{prefixNews}, "what people are told of an ended instance: mutirao show shows it", false,
-			cborDecodes[news]},
+			index.DecodesNews},
 		{[]byte{prefixRead}, "which messages a user has read: they are shown as new", false, worklists.DecodesRead},
 		{[]byte{prefixSpot}, "where a user had put an item in a list by hand: move it again", false,
 			worklists.DecodesSpot},

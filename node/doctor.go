@@ -40,7 +40,7 @@ type doctor struct {
 	}
 	retention interface{ checkLate(*diagnosis) }
 	away      func() (since time.Time, away bool)
-	index     interface{ quarantined() (unread, failed int) }
+	index     interface{ Quarantined() (unread, failed int) }
 	faults    interface{ untaken() int }
 	files     *files.Topic                             // nil: this node keeps none
 	seen      func(workflow.ApplicationName) time.Time // when a worker last came for its jobs
@@ -69,7 +69,7 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 	var d diagnosis
 	partners := k.people.All()
 	k.checkStore(&d)
-	unread, failed := k.index.quarantined()
+	unread, failed := k.index.Quarantined()
 	k.losses.checkLosses(&d, unread, failed)
 	if n := k.faults.untaken(); n > 0 {
 		what := "1 new instance of others since it started, and does not take it in"

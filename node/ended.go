@@ -2,11 +2,9 @@ package node
 
 import (
 	"bytes"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -23,102 +21,25 @@ import (
 // maxCompared bounds how many ended instances one contact has compared.
 const maxCompared = 256
 
-// ended is an ended instance that is shared with a partner.
-type ended struct {
-	id  workflow.InstanceID
-	sum summary
-}
-
-// over reports whether an instance has ended, as far as something is known of it.
-func (sum *summary) over() bool { return sum.State != "" && sum.State != workflow.InstanceRunning }
-
-// shared are the ended instances in which a partner takes part, the newest first, at most so many.
-func (x *index) shared(p workflow.PartnerID, most int) (out []ended) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.roll.ended.Ascend(func(at rank) bool {
-		x.steps++
-		if sum := x.all[at.id]; slices.Contains(strings.Fields(sum.With), string(p)) {
-			out = append(out, ended{at.id, sum})
-		}
-		return len(out) < most
-	})
-	return out
-}
-
-// change changes what is known of an instance, and with it the digests and where it stands in lists. The
-// caller holds x.mu.
-func (x *index) change(id workflow.InstanceID, fn func()) {
-	x.digest(id)
-	was := x.all[id]
-	x.roll.leave(id, was)
-	x.countPart(id, -1)
-	if was.By == "" {
-		x.countParts(id, -1) // it may become known who began it
-	}
-	fn()
-	if was.By == "" {
-		x.countParts(id, 1)
-	}
-	x.countPart(id, 1)
-	x.digest(id)
-	if sum, listed := x.all[id]; listed {
-		_, aside := x.aside[id]
-		x.roll.enter(id, sum, x.open(id), aside)
-	}
-}
-
-// digest adds an instance to the digests, or takes it out of them again. One that is set
-// aside is to be compared, and so left out, unless this program failed at it: then what is
-// stored of it is whole.
-func (x *index) digest(id workflow.InstanceID) {
-	sum := x.all[id]
-	q, aside := x.aside[id]
-	if aside && (!q.fault || q.Lost) || !sum.over() {
-		return
-	}
-	for _, p := range strings.Fields(sum.With) {
-		x.digests[workflow.PartnerID(p)] = closings.Xored(x.digests[workflow.PartnerID(p)], sum.Facts)
-	}
-}
-
-// gone adds the instances of which only summaries are kept: partners may have all of
-// them, and the digests are to be the same.
-func (x *index) gone(digests map[workflow.PartnerID]closings.Digest) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for p, d := range digests {
-		x.digests[p] = closings.Xored(x.digests[p], d)
-	}
-}
-
-// endedWith is the digest of the ended instances that are shared with a partner.
-func (x *index) endedWith(p workflow.PartnerID) []byte {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	d := x.digests[p]
-	return d[:]
-}
-
 // Greet says which ended instances are shared with a partner, as a digest.
-func (t *retention) Greet(p workflow.PartnerID, m *wire.Message) { m.Ended = t.index.endedWith(p) }
+func (t *retention) Greet(p workflow.PartnerID, m *wire.Message) { m.Ended = t.index.EndedWith(p) }
 
 // Take compares what a partner says of the ended instances that it shares
 // with this node.
 func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
 	l, _ := t.link(p)
-	if len(m.Ended) == 0 || l == nil || !l.differs(t.index.endedWith(p), m.Ended, t.clock.Now().Awake) {
+	if len(m.Ended) == 0 || l == nil || !l.differs(t.index.EndedWith(p), m.Ended, t.clock.Now().Awake) {
 		return
 	}
-	for _, x := range t.index.shared(p, maxCompared) {
-		if !t.mayCompare(p, x.sum) {
+	for _, x := range t.index.Shared(p, maxCompared) {
+		if !t.mayCompare(p, x.Sum) {
 			l.compareSoon()
 			return // the digests differ still when it tells its own again
 		}
-		s := t.crew.shardOf(x.id)
+		s := t.crew.shardOf(x.ID)
 		t.crew.post(s, event{
-			of: x.id, from: p, apply: func(s *shard) error { return s.compare(p, x.id) },
-			after: s.n.logRefusal(p, x.id),
+			of: x.ID, from: p, apply: func(s *shard) error { return s.compare(p, x.ID) },
+			after: s.n.logRefusal(p, x.ID),
 		})
 	}
 }
@@ -177,7 +98,7 @@ func (s *shard) compare(p workflow.PartnerID, id workflow.InstanceID) error {
 }
 
 // mayCompare reports whether a partner may have an ended instance read now.
-func (t *retention) mayCompare(p workflow.PartnerID, sum summary) bool {
+func (t *retention) mayCompare(p workflow.PartnerID, sum index.Summary) bool {
 	much := min(1+int(sum.Number/comparingFacts), maxCompared)
 	if t.comparing.Spend(p, much, t.clock.Now().Awake) {
 		return true

@@ -16,6 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/elections"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -52,7 +53,7 @@ var meanings = []struct {
 	{api.Failed, is(kv.ErrDamaged, "", "mutirao doctor reads all of the store; starting the node again mends what can be mended")},
 	{api.NotFound, is(kv.ErrNotFound, "", "")},
 	{api.Refused, is(errRestored, "", "")},
-	{api.Refused, is(errTooManyInstances, "", "")},
+	{api.Refused, is(index.ErrTooMany, "", "")},
 
 	// Whom or what is meant.
 	{api.Invalid, is(membership.ErrAmbiguous, "", "mutirao partners shows the IDs")},

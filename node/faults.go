@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -202,11 +203,11 @@ func (s *shard) contained(id workflow.InstanceID, fn func()) (whole bool) {
 // isStored reports whether anything of an instance is stored, listed or not: its list may be
 // lost, or only a part of what it began with be durable. What cannot be read now may be there.
 func (x *instances) isStored(id workflow.InstanceID) bool {
-	if x.index.has(id) {
+	if x.index.Has(id) {
 		return true
 	}
-	if b, err := x.store.Get(instanceKey(id)); !errors.Is(err, kv.ErrNotFound) {
-		var sum summary
+	if b, err := x.store.Get(index.Key(id)); !errors.Is(err, kv.ErrNotFound) {
+		var sum index.Summary
 		if err != nil || decode(b, &sum) != nil || !sum.Closed {
 			return true
 		}
@@ -229,7 +230,7 @@ func (s *shard) failed(id workflow.InstanceID, f *fault) {
 		s.unread = s.failure(id)
 		return
 	}
-	q, aside := s.n.index.asideOf(id)
+	q, aside := s.n.index.AsideOf(id)
 	stored := s.n.isStored(id)
 	s.n.faults.add(id, stored)
 	s.broken = append(s.broken, id)
@@ -239,7 +240,7 @@ func (s *shard) failed(id workflow.InstanceID, f *fault) {
 		s.logFault("this program failed at an instance, which is not taken in; please report it", id, f)
 		s.unload(id)
 		s.n.ledger.Drop(id)
-		s.n.index.forget(id)
+		s.n.index.Forget(id)
 		s.n.call(s.n.lineup.End(id))
 		return
 	}
@@ -248,15 +249,15 @@ func (s *shard) failed(id workflow.InstanceID, f *fault) {
 	if !aside {
 		q.Since = s.n.clock.Now().Wall.UnixMilli()
 	}
-	q.Why, q.fault = f.String(), true
-	s.n.index.forget(id)
+	q.Why, q.Fault = f.String(), true
+	s.n.index.Forget(id)
 	s.n.quarantine(id, q)
 }
 
 // logFault logs a fault, unless there were many lately at instances of the same member, or
 // by its word; the first at a place in the program is logged with the stack in any case.
 func (s *shard) logFault(what string, id workflow.InstanceID, f *fault) {
-	sum, _ := s.n.index.get(id)
+	sum, _ := s.n.index.Get(id)
 	if h := s.held[id]; h != nil {
 		sum = h.sum
 	}

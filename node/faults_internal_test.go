@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/lineup"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/store/kv/kvtest"
@@ -29,7 +30,7 @@ func faultyShard(t *testing.T, loud bool) *shard {
 		Member: Member{Key: key}, Store: kvtest.New(), Clock: stillClock{1}, Config: configs.Default(configs.LAN),
 	})
 	x := &instances{
-		contacts: newContacts(tools, nil), crew: &crew{executor: steps{}}, index: newIndex(), usage: newUsage(),
+		contacts: newContacts(tools, nil), crew: &crew{executor: steps{}}, index: index.New(), usage: newUsage(),
 		lineup: lineup.New(), ledger: assignment.NewLedger("me", stillClock{1}), faults: newFaults(loud),
 	}
 	s := newShard(x, 0)
@@ -65,7 +66,7 @@ func TestTheBorderIsTheMachine(t *testing.T) {
 			s := faultyShard(t, c.loud)
 			s.reading = c.reading
 			id := workflow.InstanceID{7}
-			s.n.index.put(id, summary{State: workflow.InstanceRunning})
+			s.n.index.Put(id, index.Summary{State: workflow.InstanceRunning})
 			whole, ended := false, true
 			func() {
 				defer func() {
@@ -99,7 +100,7 @@ func TestTheBorderIsTheMachine(t *testing.T) {
 // A machine that is used within its own use ends both, and nothing goes on with it.
 func TestAFaultEndsAllThatIsDoneWithTheInstance(t *testing.T) {
 	s, id, other := faultyShard(t, false), workflow.InstanceID{7}, workflow.InstanceID{8}
-	s.n.index.put(id, summary{State: workflow.InstanceRunning})
+	s.n.index.Put(id, index.Summary{State: workflow.InstanceRunning})
 	wentOn := false
 	whole := s.contained(other, func() {
 		s.contained(id, func() {
@@ -145,7 +146,7 @@ func TestFaultsAreRememberedWithinBounds(t *testing.T) {
 // it was, and in its order.
 func TestWhatIsLeftOutOfARound(t *testing.T) {
 	s, bad, good := faultyShard(t, false), workflow.InstanceID{7}, workflow.InstanceID{8}
-	s.n.index.put(bad, summary{State: workflow.InstanceRunning})
+	s.n.index.Put(bad, index.Summary{State: workflow.InstanceRunning})
 	s.contained(bad, torn)
 	errFull := errors.New("disk full")
 	var heard []error
@@ -237,9 +238,9 @@ func TestAFaultAtWhatIsStoredButNotListed(t *testing.T) {
 		aside  bool
 	}{
 		{name: "a fact", stored: kv.Write{Key: factKey(id, 0), Value: []byte{1}}, aside: true},
-		{name: "a summary", stored: kv.Write{Key: instanceKey(id), Value: encode(summary{})}, aside: true},
+		{name: "a summary", stored: kv.Write{Key: index.Key(id), Value: encode(index.Summary{})}, aside: true},
 		{name: "a summary of what is deleted",
-			stored: kv.Write{Key: instanceKey(id), Value: encode(summary{Closed: true})}},
+			stored: kv.Write{Key: index.Key(id), Value: encode(index.Summary{Closed: true})}},
 		{name: "a fact of another", stored: kv.Write{Key: factKey(other, 0), Value: []byte{1}}},
 		{name: "a store that cannot be read", stored: kv.Write{Key: factKey(other, 0), Value: []byte{1}}, deaf: true,
 			aside: true},
@@ -271,8 +272,8 @@ func (deafStore) Scan([]byte, func(key, value []byte) error) error { return erro
 // begins: it is set aside for the fault, not for what it was set aside for before.
 func TestAFaultInARoundThatIsDropped(t *testing.T) {
 	s, id := faultyShard(t, false), workflow.InstanceID{7}
-	before := setAside{Since: 1, Why: "its workflow cannot be read"}
-	s.n.index.setAside(id, before)
+	before := index.SetAside{Since: 1, Why: "its workflow cannot be read"}
+	s.n.index.SetAside(id, before)
 	h := &held{id: id, was: &before}
 	s.held[id] = h
 	s.touch(h)
@@ -280,7 +281,7 @@ func TestAFaultInARoundThatIsDropped(t *testing.T) {
 	if err := s.reload(); err != nil {
 		t.Fatal(err)
 	}
-	if q := s.aside[id]; !q.fault {
+	if q := s.aside[id]; !q.Fault {
 		t.Errorf("it is set aside since %s", q.Why)
 	}
 	b := batch{}

@@ -45,7 +45,7 @@ func (k *filing) MayRead(
 	ctx context.Context, from workflow.PartnerID, user string,
 	id workflow.InstanceID, item workflow.DataName, f workflow.File,
 ) error {
-	if _, here := k.index.get(id); !here {
+	if _, here := k.index.Get(id); !here {
 		return files.ErrNotHere
 	}
 	var denied error
@@ -112,7 +112,7 @@ func (k *filing) Here(instance string) bool {
 	if err != nil {
 		return false
 	}
-	_, here := k.index.get(id)
+	_, here := k.index.Get(id)
 	return here || k.keeps(id)
 }
 
@@ -160,7 +160,7 @@ func (k *filing) want(
 	return files.Want{
 		File: f, Instance: id, Item: item, By: k.initiator(by),
 		From: func(ctx context.Context) (out []workflow.PartnerID, err error) {
-			if _, here := k.index.get(id); !here {
+			if _, here := k.index.Get(id); !here {
 				return nil, files.ErrNotWanted
 			}
 			err = k.peek(ctx, id, func(h *held) { out = k.sources(h, item, f) })
@@ -205,7 +205,7 @@ func (k *filing) fetchAhead(h *held) {
 // again looks at an instance for files that its tasks are about to read.
 func (k *filing) again(ctx context.Context, id workflow.InstanceID) {
 	err := k.visit(ctx, id, k.fetchAhead)
-	if _, here := k.index.get(id); err != nil && !here {
+	if _, here := k.index.Get(id); err != nil && !here {
 		k.files.Ahead(id, "", nil, nil)
 	}
 }
@@ -385,7 +385,7 @@ func (k *filing) wanted(
 // payer is in whose share a file is that an item of this node's user needs, as files.Store
 // counts: that of who began the instance, and where this node takes no part in it, its holder's.
 func (k *filing) payer(c worklists.Content) workflow.PartnerID {
-	if sum, here := k.index.get(c.Instance); here {
+	if sum, here := k.index.Get(c.Instance); here {
 		return k.initiator(sum.By)
 	}
 	return c.At
@@ -408,7 +408,7 @@ func (k *filing) contentWant(c worklists.Content) files.Want {
 				func(p workflow.PartnerID) bool { return p == k.member.ID() }), nil
 		},
 	}
-	if sum, here := k.index.get(c.Instance); here {
+	if sum, here := k.index.Get(c.Instance); here {
 		w = k.want(c.Instance, sum.By, c.Name, c.File)
 		w.User, w.AtMost = c.User, c.AtMost
 	}

@@ -14,7 +14,7 @@ import (
 // complete is false if there are instances that cannot be read.
 func (k *filing) mentions(ctx context.Context, each func(files.Mention)) (complete bool) {
 	complete = true
-	for id, of := range k.index.definitions() {
+	for id, of := range k.index.Definitions() {
 		if ctx.Err() != nil {
 			return false
 		}

@@ -212,7 +212,7 @@ func (k *filing) initiatorOf(instance string) workflow.PartnerID {
 	if err != nil {
 		return ""
 	}
-	sum, _ := k.index.get(id)
+	sum, _ := k.index.Get(id)
 	return k.initiator(sum.By)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/lineup"
 	"github.com/mutirao-mesh/mutirao/node/overview"
@@ -34,7 +35,7 @@ type instances struct {
 	library     reading
 	roster      introducing
 	retention   *retention
-	index       *index
+	index       *index.List
 	usage       *usage
 	lineup      *lineup.Lines
 	ledger      *assignment.Ledger

@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -289,7 +290,7 @@ func (k peoplesItems) reaches(h *held, c *choreo.Claim) error {
 
 // Here reports whether something of an instance is kept here.
 func (k peoplesItems) Here(id workflow.InstanceID) bool {
-	_, err := k.store.Get(instanceKey(id))
+	_, err := k.store.Get(index.Key(id))
 	return err == nil
 }
 

@@ -3,7 +3,6 @@ package node
 import (
 	"bytes"
 	"encoding/binary"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
@@ -11,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/roster"
@@ -48,7 +48,7 @@ import (
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
-	prefixInstance   = 'i'
+	prefixInstance   = index.Prefix
 	prefixWaits      = 'w'
 	prefixDefinition = library.PrefixDefinition
 	prefixListing    = library.PrefixListing
@@ -65,7 +65,7 @@ const (
 	prefixUser       = users.Prefix
 	prefixTicket     = users.PrefixTicket
 	prefixItem       = worklists.Prefix
-	prefixNews       = 'n'
+	prefixNews       = index.PrefixNews
 	prefixRead       = worklists.PrefixRead
 	prefixSpot       = worklists.PrefixSpot
 	prefixSetting    = worklists.PrefixSetting
@@ -78,10 +78,6 @@ func factPrefix(id workflow.InstanceID) []byte {
 
 func factKey(id workflow.InstanceID, place int) []byte {
 	return binary.BigEndian.AppendUint32(factPrefix(id), uint32(place))
-}
-
-func instanceKey(id workflow.InstanceID) []byte {
-	return append([]byte{prefixInstance}, id[:]...)
 }
 
 // instanceOfKey is the instance that an entry is of which lies with its facts (ofInstances).
@@ -106,51 +102,6 @@ type storedFact struct {
 	Raw  []byte
 	Att  *choreo.Attestation
 	Came int64 // when it was stored here, ms by the wall clock; 0: it is our own
-}
-
-// summary is what lists show of an instance, and what tells at a start
-// whether anybody may still need it.
-type summary struct {
-	_          struct{} `cbor:",toarray"`
-	Definition workflow.Hash
-	Workflow   workflow.Name
-	Version    int
-	State      workflow.InstanceState
-	By         workflow.PartnerID // who began it
-	Started    int64              // ms, the initiator's clock
-	// Began is as Started, but of this node's own instances each is later than all that
-	// began before, though the clock was set back: with the genesis it is made durable.
-	Began int64
-	Ended int64 // ms; 0: not yet
-	// Settled: it has ended, and every participant is known to have all of it.
-	Settled bool
-	// Of an ended instance: a digest of its facts, and who takes part, separated
-	// by spaces (see ended.go, and held.named for who is left out).
-	Facts closings.Digest
-	With  string
-	// Number is how many facts it has, and Age when it ended by this node's own time,
-	// in nanoseconds. Open: its facts are needed still (choreo.Machine.Unsettled).
-	// Closed: they are being deleted, its summary is in place (retention.go).
-	Number uint64
-	// Sizes are the bytes of the facts of each of With, in that order.
-	Sizes  string
-	Age    time.Duration
-	Open   bool
-	Closed bool
-	// Late: a partner gave it up before it had all that is here. Unanswered: somebody
-	// may lack something, and is not waited for (retention.go).
-	Late, Unanswered bool
-	// Of an ended instance: Done of its Tasks have ended, and why it needs a person
-	// (needs.go).
-	Done, Tasks int
-	Needs       string
-	// People are, by partner, the people's tasks of an ended instance that succeeded
-	// (work.go).
-	People string
-	// Of says which try of which task of which instance it is for (nested.go); empty: it is for itself.
-	Of string
-	// Uses are the definitions that its children use, until it is settled: hashes, separated by spaces.
-	Uses string
 }
 
 // encode and decode are those of what is stored.

@@ -308,7 +308,7 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 // undecided is what failed here in instances that can still go on, once this node leaves for good: whoever decides about it
 // could have nothing done any more.
 func (d *departure) undecided(s *shard) (stays []api.Stay) {
-	for _, id := range s.n.index.goingOn() {
+	for _, id := range s.n.index.GoingOn() {
 		if d.crew.shardOf(id) != s {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -454,7 +455,7 @@ func (s *shard) instanceOf(from workflow.PartnerID, f *wire.Facts, facts []chore
 		err = errNoParticipant
 	}
 	var over *closedHere
-	var full *noRoom
+	var full *quota.NoRoom
 	switch {
 	case errors.As(err, &over):
 		s.refuseClosed(from, over.closing)
@@ -525,12 +526,12 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		return nil, errors.Join(err, &closedHere{c})
 	}
 	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
-	was, again := s.n.index.get(f.Instance) // one that was set aside was never given up
+	was, again := s.n.index.Get(f.Instance) // one that was set aside was never given up
 	if !again && s.n.retention.closings.MayBeDropped(by, facts[0].Fact.At) {
 		return nil, &closedHere{closings.Closing{Instance: f.Instance}}
 	}
 	next := f.Next && from == by
-	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self, next); err != nil { // before anything dear is done
+	if err := s.n.index.Room(f.Instance, s.n.config.Limits, by, self, next); err != nil { // before anything dear is done
 		return nil, err
 	}
 	def, m, err := s.openNew(from, facts, next)
@@ -541,18 +542,21 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if err := s.n.roomFor(by, next, needs); err != nil {
 		return nil, err
 	}
-	outOfTurn := s.n.index.room(f.Instance, s.n.config.Limits, by, self, false) == nil &&
+	outOfTurn := s.n.index.Room(f.Instance, s.n.config.Limits, by, self, false) == nil &&
 		s.n.roomFor(by, false, needs) == nil
-	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, next, def.Hash); err != nil {
+	if err := s.n.index.Begin(f.Instance, s.n.config.Limits, by, self, next, def.Hash); err != nil {
 		return nil, err
 	}
-	if !again && !s.n.index.roomBeside(s.n.definitions, def, by, s.n.people.administers(by)) {
-		err = &noRoom{wire.RefusedWorkflows, by}
+	beside := func(brings map[workflow.PartnerID]map[workflow.Hash]int) bool {
+		return s.n.definitions.RoomBeside(def, by, s.n.people.administers(by), brings)
+	}
+	if !again && !s.n.index.RoomBeside(beside) {
+		err = &quota.NoRoom{Why: wire.RefusedWorkflows, By: by}
 	} else {
 		err = s.n.definitions.Keep(def)
 	}
 	if err != nil {
-		s.n.index.forget(f.Instance)
+		s.n.index.Forget(f.Instance)
 		return nil, err
 	}
 	if m.Genesis().Chain == (choreo.Chain{Author: self, Incarnation: s.n.life.incarnation()}) {
@@ -693,7 +697,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 // toldOf is the instance that a peer tells its heads of, as far as it may. Nil: there is
 // nothing to do with them, and a question was answered.
 func (s *shard) toldOf(from workflow.PartnerID, w *wire.Heads) (*held, error) {
-	if sum, known := s.n.index.get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil &&
+	if sum, known := s.n.index.Get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil &&
 		!s.n.retention.mayCompare(from, sum) {
 		return nil, nil
 	}

@@ -3,9 +3,13 @@ package node
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -17,10 +21,10 @@ func (k *desk) page(ctx context.Context, q api.InstanceQuery) (*api.InstancePage
 			api.UsualPage)
 	}
 	limit := cmp.Or(q.Limit, api.UsualPage)
-	var behind *rank
+	var behind *index.Rank
 	summaries := false
 	if q.After != "" {
-		p, among, err := readMark(q.After)
+		p, among, err := index.ReadMark(q.After)
 		if err != nil {
 			return nil, err
 		}
@@ -35,27 +39,27 @@ func (k *desk) page(ctx context.Context, q api.InstanceQuery) (*api.InstancePage
 		behind = nil
 	}
 	var after *workflow.InstanceID
-	if behind != nil && q.After != atSummaries {
-		after = &behind.id
+	if behind != nil && q.After != index.AtSummaries {
+		after = &behind.ID
 	}
 	return out, k.summaries(out, after, limit)
 }
 
 // kept puts the instances behind a place on a page, whose facts are here or were reported.
-func (k *desk) kept(ctx context.Context, out *api.InstancePage, all bool, behind *rank, limit int) {
-	here := k.index.page(all, behind, limit+1)
+func (k *desk) kept(ctx context.Context, out *api.InstancePage, all bool, behind *index.Rank, limit int) {
+	here := k.index.Page(all, behind, limit+1)
 	k.addProgress(ctx, here)
 	var from int64
 	var id workflow.InstanceID
 	if behind != nil {
-		from, id = behind.started, behind.id
+		from, id = behind.Started, behind.ID
 	}
 	rows := append(here, k.overview.Elsewhere(all, from, id, limit+1)...)
 	api.NewestFirst(rows)
 	if len(rows) > limit {
 		rows = rows[:limit]
 		last := rows[limit-1]
-		out.Next = rank{last.Started.UnixMilli(), idOf(last.ID)}.mark()
+		out.Next = index.Rank{Started: last.Started.UnixMilli(), ID: index.IDOf(last.ID)}.Mark()
 	}
 	out.Instances = rows
 }
@@ -74,9 +78,9 @@ func (k *desk) summaries(out *api.InstancePage, after *workflow.InstanceID, limi
 	}
 	for _, c := range more {
 		if len(out.Instances) == limit {
-			out.Next = atSummaries
+			out.Next = index.AtSummaries
 			if last := out.Instances[limit-1]; last.Closed != nil {
-				out.Next = afterSummary(idOf(last.ID))
+				out.Next = index.AfterSummary(index.IDOf(last.ID))
 			}
 			return nil
 		}
@@ -88,4 +92,32 @@ func (k *desk) summaries(out *api.InstancePage, after *workflow.InstanceID, limi
 // list is all that pages have, newest first.
 func (k *desk) list(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
 	return api.AllInstances(ctx, all, k.page)
+}
+
+// locate finds the instance with an ID or a unique prefix of one. there is what
+// others reported of it to this node, as the coordinator, if it takes no part in
+// it itself.
+func (k *desk) locate(ref string) (id workflow.InstanceID, there []overview.Account, err error) {
+	prefix := strings.ToLower(strings.TrimSpace(ref))
+	found := append(k.index.Find(prefix), k.overview.Find(prefix)...)
+	slices.SortFunc(found, workflow.InstanceID.Compare)
+	found = slices.Compact(found)
+	if len(found) > 1 && prefix != "" {
+		return id, nil, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).
+			WithHint("give more of the ID")
+	}
+	if len(found) == 1 && prefix != "" {
+		id = found[0]
+		if _, here := k.index.Get(id); here {
+			return id, nil, nil
+		}
+		if there = k.overview.Accounts(id); len(there) > 0 {
+			return id, there, nil
+		}
+	}
+	if err := k.retention.findClosed(prefix); err != nil {
+		return id, nil, err
+	}
+	return id, nil, api.Errorf(api.NotFound, "no instance %q here", prefix).
+		WithHint("list them: mutirao instances --all")
 }

@@ -34,7 +34,7 @@ func (k *desk) tellLook(from workflow.PartnerID, req []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, here := k.index.get(l.Instance); !here {
+	if _, here := k.index.Get(l.Instance); !here {
 		return nil, errNotHere
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookWait)

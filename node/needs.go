@@ -1,7 +1,6 @@
 package node
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -73,23 +72,4 @@ func reportNeeds(needs []api.Need) (out []wire.Need) {
 		})
 	}
 	return out
-}
-
-// storeNeeds puts needs into a summary, readNeeds takes them out. A summary is made of
-// texts, so they are one: bytes that are no UTF-8 could not be read back. What cannot
-// be read says nothing: the instance itself does.
-func storeNeeds(needs []api.Need) string {
-	if len(needs) == 0 {
-		return ""
-	}
-	b, _ := json.Marshal(needs) // our own types encode
-	return string(b)
-}
-
-func readNeeds(s string) []api.Need {
-	needs := []api.Need{}
-	if s != "" && json.Unmarshal([]byte(s), &needs) != nil {
-		return []api.Need{}
-	}
-	return needs
 }

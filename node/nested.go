@@ -2,19 +2,18 @@ package node
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -58,31 +57,6 @@ type errand struct {
 	by          workflow.PartnerID  // who began the parent
 }
 
-// partOf is how a summary says what an instance is for; empty: for itself.
-func partOf(p *choreo.Parent) string {
-	if p == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s/%s/%s/%d", p.Instance, p.Attempt.Slot, p.Attempt.Fact, p.Try)
-}
-
-// readPart reads what partOf wrote, but for the depth; false: nothing.
-func readPart(of string) (p choreo.Parent, ok bool) {
-	f := strings.Split(of, "/")
-	if len(f) != 4 {
-		return p, false
-	}
-	id, err := workflow.ParseInstanceID(f[0])
-	fact, err2 := hex.DecodeString(f[2])
-	try, err3 := strconv.Atoi(f[3])
-	if errors.Join(err, err2, err3) != nil || len(fact) != len(choreo.FactID{}) {
-		return p, false
-	}
-	p.Instance, p.Try = id, try
-	p.Attempt = choreo.AttemptID{Fact: choreo.FactID(fact), Slot: workflow.TaskName(f[1])}
-	return p, true
-}
-
 // nest has a try of a task of type workflow done by a child.
 func (s *shard) nest(h *held, j choreo.Job) {
 	var line []workflow.PartnerID
@@ -104,7 +78,7 @@ func (s *shard) nest(h *held, j choreo.Job) {
 // in memory.
 func (s *shard) nestedChanged(h *held) {
 	x := s.n.nested
-	if p, part := readPart(h.sum.Of); part && h.sum.By == s.n.member.ID() {
+	if p, part := index.ReadPart(h.sum.Of); part && h.sum.By == s.n.member.ID() {
 		switch end, over := s.outcome(h); {
 		case over && !h.handedOn:
 			h.handedOn = true
@@ -164,17 +138,17 @@ func howEnded(s workflow.InstanceState) string {
 // tend cancels the children of an instance that nobody waits for: their try has ended, or
 // another child is for the same. It runs on the instance's owner.
 func (x *nested) tend(h *held) {
-	of := x.index.children(h.id, x.member.ID())
+	of := x.index.Children(h.id, x.member.ID())
 	chosen := map[string]workflow.InstanceID{}
 	for id, sum := range of {
-		p, _ := readPart(sum.Of)
+		p, _ := index.ReadPart(sum.Of)
 		named := h.m.Nested(p.Attempt, p.Try)
 		if at, other := chosen[sum.Of]; !other || id == named || at != named && id.Compare(at) < 0 {
 			chosen[sum.Of] = id
 		}
 	}
 	for id, sum := range of {
-		p, _ := readPart(sum.Of)
+		p, _ := index.ReadPart(sum.Of)
 		why := ""
 		switch {
 		case sum.State != workflow.InstanceRunning && sum.State != workflow.InstanceBlocked:
@@ -196,7 +170,7 @@ func (h *held) taskOf(a choreo.AttemptID) workflow.TaskName {
 
 // askParent has the parent of a child looked at: it may not be at it any more, or be gone.
 func (x *nested) askParent(parent, child workflow.InstanceID) {
-	sum, here := x.index.get(parent)
+	sum, here := x.index.Get(parent)
 	if !here || sum.Closed {
 		x.cancelChild(child, fmt.Sprintf("instance %s, for which it was started, is not here any more", parent))
 		return
@@ -252,7 +226,7 @@ func (x *nested) insist(fn func(ctx context.Context) (done bool)) bool {
 // see sees to an errand: it finds its child or begins it, notes it with the parent, and ends
 // the try if the child has ended.
 func (x *nested) see(o errand) {
-	of := partOf(&o.target)
+	of := index.PartOf(&o.target)
 	x.mu.Lock()
 	was := x.busy[of]
 	x.busy[of] = true
@@ -296,7 +270,7 @@ func (x *nested) see(o errand) {
 // partners a child is an instance of this node's: so one member has no more of them under way than a
 // share of what may be one member's.
 func (x *nested) hasRoom(by workflow.PartnerID) bool {
-	return by == x.member.ID() || x.index.beganFor(by, x.member.ID()) < shareOf(shareOf(x.config.Limits.Instances))
+	return by == x.member.ID() || x.index.BeganFor(by, x.member.ID()) < quota.Share(quota.Share(x.config.Limits.Instances))
 }
 
 // couldNot ends a try whose child cannot be begun, unless only this node is kept from it now.
@@ -325,8 +299,8 @@ func (x *nested) wanted(ctx context.Context, p choreo.Parent) (is bool, err erro
 // childFor is the child of an errand that is here: the one that this node told of, else the
 // first by ID.
 func (x *nested) childFor(o errand) (out workflow.InstanceID, found bool) {
-	of := partOf(&o.target)
-	for id, sum := range x.index.children(o.target.Instance, x.member.ID()) {
+	of := index.PartOf(&o.target)
+	for id, sum := range x.index.Children(o.target.Instance, x.member.ID()) {
 		if sum.Of == of && (!found || id == o.named || out != o.named && id.Compare(out) < 0) {
 			out, found = id, true
 		}

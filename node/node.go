@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
@@ -60,7 +61,7 @@ type Node struct {
 	people      *people
 	partners    *assignment.Partners
 	definitions *library.Definitions
-	index       *index
+	index       *index.List
 
 	started time.Time
 	begun   chan struct{} // closed by Begin: there is a carrier
@@ -68,7 +69,7 @@ type Node struct {
 
 // New loads a node from its store. It talks to nobody before Begin.
 func New(p Parts) (*Node, error) {
-	n := &Node{parts: p, begun: make(chan struct{}), crew: newCrew(), index: newIndex()}
+	n := &Node{parts: p, begun: make(chan struct{}), crew: newCrew(), index: index.New()}
 	t := newTools(p)
 	turn := int(t.chance() * math.MaxUint16)
 	n.started = t.clock.Now().Wall

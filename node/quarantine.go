@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -23,19 +24,6 @@ import (
 // here, and partners are told that nothing of it is here, so that they send all that
 // they have. With their facts and those that can still be read here it is opened
 // again, as if the node had heard of it for the first time: that ends it.
-
-// setAside is an instance in quarantine, as it is kept and listed.
-type setAside struct {
-	_     struct{} `cbor:",toarray"`
-	Since int64    // ms
-	Why   string
-	// Lost: some of its entries are gone or cannot be read, and own facts may be
-	// among them. Such an instance is never loaded from what is left alone.
-	Lost bool
-	// fault: its machine panicked in this process (faults.go). It is not stored: the next
-	// start tries it once more.
-	fault bool
-}
 
 // unreadable is the error of an instance that cannot be read.
 type unreadable struct {
@@ -57,9 +45,9 @@ func (x *instances) loadQuarantine() error {
 		if len(key) != 1+len(workflow.InstanceID{}) {
 			return nil
 		}
-		var q setAside
+		var q index.SetAside
 		if err := decode(value, &q); err != nil {
-			q = setAside{Since: x.clock.Now().Wall.UnixMilli(), Why: "it was set aside before this start", Lost: true}
+			q = index.SetAside{Since: x.clock.Now().Wall.UnixMilli(), Why: "it was set aside before this start", Lost: true}
 		}
 		x.quarantine(workflow.InstanceID(key[1:]), q)
 		return nil
@@ -67,8 +55,8 @@ func (x *instances) loadQuarantine() error {
 }
 
 // quarantine lists an instance as set aside.
-func (x *instances) quarantine(id workflow.InstanceID, q setAside) {
-	x.index.setAside(id, q)
+func (x *instances) quarantine(id workflow.InstanceID, q index.SetAside) {
+	x.index.SetAside(id, q)
 	s := x.shardOf(id)
 	s.aside[id] = q
 	s.unload(id)
@@ -77,9 +65,9 @@ func (x *instances) quarantine(id workflow.InstanceID, q setAside) {
 }
 
 // errAside is the answer to a request for an instance that is set aside.
-func errAside(id workflow.InstanceID, q setAside) error {
+func errAside(id workflow.InstanceID, q index.SetAside) error {
 	hint := "partners who have it are asked for it on contact; mutirao doctor says what else is damaged"
-	if q.fault {
+	if q.Fault {
 		hint = "the node's log says more; please report it. The next start tries it again, so try a newer version"
 	}
 	return api.Errorf(api.Refused, "instance %s is set aside since %s: %s", id,
@@ -88,7 +76,7 @@ func errAside(id workflow.InstanceID, q setAside) error {
 
 // isolate sets an instance aside that cannot be read, durably.
 func (x *instances) isolate(id workflow.InstanceID, u *unreadable) error {
-	q := setAside{Since: x.clock.Now().Wall.UnixMilli(), Why: u.Error(), Lost: u.lost}
+	q := index.SetAside{Since: x.clock.Now().Wall.UnixMilli(), Why: u.Error(), Lost: u.lost}
 	x.log.Error("an instance cannot be read and is set aside; partners are asked for it", "instance", id, "error", u)
 	x.count("quarantined", 1)
 	x.quarantine(id, q)
@@ -99,10 +87,10 @@ func (x *instances) isolate(id workflow.InstanceID, u *unreadable) error {
 // may have.
 func (s *shard) askForAside(p workflow.PartnerID) {
 	for _, id := range slices.SortedFunc(maps.Keys(s.aside), workflow.InstanceID.Compare) {
-		if s.aside[id].fault {
+		if s.aside[id].Fault {
 			continue // what comes would lead to the same
 		}
-		if sum, _ := s.n.index.get(id); sum.With == "" || slices.Contains(strings.Fields(sum.With), string(p)) {
+		if sum, _ := s.n.index.Get(id); sum.With == "" || slices.Contains(strings.Fields(sum.With), string(p)) {
 			s.sendHeads(p, id, wire.Ask)
 		}
 	}
@@ -174,7 +162,7 @@ func (x *instances) isOwnAffair(id workflow.InstanceID, facts []choreo.Received)
 
 // reopen loads an instance of which nothing is lost, with the definition that a
 // partner sent.
-func (s *shard) reopen(id workflow.InstanceID, q setAside, f *wire.Facts) (*held, error) {
+func (s *shard) reopen(id workflow.InstanceID, q index.SetAside, f *wire.Facts) (*held, error) {
 	delete(s.aside, id)
 	if q.Lost {
 		return nil, errUnknownInstance
@@ -332,7 +320,7 @@ func (s *shard) readmitted(h *held) {
 	}
 	h.was = nil
 	id := h.m.Instance()
-	s.n.index.takeBack(id)
+	s.n.index.TakeBack(id)
 	s.n.count("readmitted", 1)
 	s.n.log.Info("an instance that was set aside goes on", "instance", id)
 }

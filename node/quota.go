@@ -5,38 +5,10 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// noRoom refuses an instance that another began, for want of room.
-type noRoom struct {
-	why wire.RefusedWhy
-	by  workflow.PartnerID
-}
-
-func (e *noRoom) Error() string { return "no room for this instance: " + refusedWhy[e.why].here }
-
-// refusedWhy says why an instance is not taken in: to the node to which it was
-// refused, and to the people of the node that refused it.
-var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
-	wire.RefusedShare: {"it has as many unfinished instances there as one member may begin",
-		"its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
-	wire.RefusedFull: {"that node has as many unfinished instances as it takes",
-		"there are as many unfinished ones as others may begin", "instances-over-limit"},
-	wire.RefusedHeavy: {
-		"what its initiator began and wrote, or what all others did, with what that still needs, fills the room that it may on that node",
-		"what its initiator began and wrote, or what all others did, with what that still needs, fills the room that it may", "bytes-over-share"},
-	wire.RefusedLarge: {
-		"it is larger than that node takes: its limits.facts or limits.bytes, or limits.memory for so many tasks, would have to be raised",
-		"it is larger than limits.facts and limits.bytes allow, or its tasks need more than half of what limits.memory or limits.disk gives one member",
-		"instance-too-large"},
-	wire.RefusedWorkflows: {"it is of a workflow that nobody lists there, and there is no room for more of those: list it (mutirao workflow add)", "as many workflows that nobody lists are kept for its initiator's instances as one member, or all, may bring", "definitions-beside-over-share"},
-	wire.RefusedLives:     {there: "it takes in no facts of so many lives of this node's store"},
-	wire.RefusedClosed:    {there: "it says that it has ended, or that it has forgotten the instances of that time"},
-	wire.RefusedEnded: {"that node keeps as many ended instances as it can, and may not delete them yet",
-		"as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
-}
 
 // refusedAt is that a partner did not take an instance in: when it said so, and until
 // when (Awake) it is not sent again. The pause is how long that is, without its spread.
@@ -57,9 +29,9 @@ const (
 
 // refuseInstance tells the sender why an instance is not taken in. It counts against
 // its initiator: others only pass it on.
-func (s *shard) refuseInstance(to workflow.PartnerID, id workflow.InstanceID, e *noRoom) {
-	s.n.refuse(refusedWhy[e.why].reason, e.by)
-	s.batch.refusals = append(s.batch.refusals, refusalTo{to, wire.Refusal{Instance: id, Why: e.why}})
+func (s *shard) refuseInstance(to workflow.PartnerID, id workflow.InstanceID, e *quota.NoRoom) {
+	s.n.refuse(e.Reason(), e.By)
+	s.batch.refusals = append(s.batch.refusals, refusalTo{to, wire.Refusal{Instance: id, Why: e.Why}})
 }
 
 // refusalTo is what to tell a partner after the commit.
@@ -105,7 +77,7 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 // takesNow has an ended instance that is not in memory any more compared with a partner that
 // now has room for what it had refused.
 func (s *shard) takesNow(from workflow.PartnerID, id workflow.InstanceID) error {
-	sum, known := s.n.index.get(id)
+	sum, known := s.n.index.Get(id)
 	if !known || !sum.Settled || s.putOff(id) || !s.n.retention.mayCompare(from, sum) {
 		return nil
 	}
@@ -146,5 +118,5 @@ func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
 // refusedBy says for people which partners did not take an instance in.
 func (vw *view) refusedBy(p workflow.PartnerID, r refusedAt) string {
 	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", vw.people.label(p),
-		refusedWhy[r.why].there)
+		quota.There(r.why))
 }

@@ -476,7 +476,7 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	if err := undrawable(in); err != nil {
 		return nil, err
 	}
-	sum, _ := k.index.get(id)
+	sum, _ := k.index.Get(id)
 	hash := sum.Definition
 	if there != nil {
 		hash = there[0].Definition

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -58,7 +59,7 @@ func (s *shard) reportAll(to overview.Chief) {
 		return
 	}
 	s.each(func(id workflow.InstanceID, _ *held) { s.reports.add(id) })
-	for _, id := range s.n.index.settled(reportEnded) {
+	for _, id := range s.n.index.Settled(reportEnded) {
 		if s.n.shardOf(id) == s {
 			s.reports.add(id)
 		}
@@ -119,14 +120,14 @@ func (s *shard) bunch() (m *wire.Message, n int) {
 // reportOf says how an instance stands. Not ok: the coordinator takes part in it
 // and knows, or it is being loaded again and will be reported then.
 func (s *shard) reportOf(id workflow.InstanceID) (rep wire.Report, ok bool) {
-	sum, known := s.n.index.get(id)
+	sum, known := s.n.index.Get(id)
 	rep = wire.Report{
 		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State,
 		Started: sum.Started, Ended: sum.Ended,
 	}
 	h := s.held[id]
 	if h == nil {
-		rep.Done, rep.Tasks, rep.Needs = uint32(sum.Done), uint32(sum.Tasks), reportNeeds(readNeeds(sum.Needs))
+		rep.Done, rep.Tasks, rep.Needs = uint32(sum.Done), uint32(sum.Tasks), reportNeeds(index.ReadNeeds(sum.Needs))
 		return rep, known && sum.Settled
 	}
 	done, tasks, at := h.m.Progress()

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -16,13 +17,13 @@ func (x *instances) loadInstances(reborn bool) error {
 	if err := x.loadQuarantine(); err != nil {
 		return err
 	}
-	list := map[workflow.InstanceID]summary{}
-	err := x.index.load(x.store, func(id workflow.InstanceID, sum summary) error {
+	list := map[workflow.InstanceID]index.Summary{}
+	err := x.index.Load(x.store, func(id workflow.InstanceID, sum index.Summary) error {
 		list[id] = sum
 		return nil
 	})
 	if err == nil {
-		err = x.index.loadNews(x.store)
+		err = x.index.LoadNews(x.store)
 	}
 	if errors.Is(err, kv.ErrDamaged) {
 		x.losses.lost("the list of instances from some point on; partners know those that they take part in (%v)", err)
@@ -30,15 +31,15 @@ func (x *instances) loadInstances(reborn bool) error {
 		return err
 	}
 	for _, id := range x.losses.unlisted {
-		list[id] = summary{} // made again of its facts
+		list[id] = index.Summary{} // made again of its facts
 	}
 	for _, id := range x.losses.suspect {
-		list[id], _ = x.index.get(id) // not listed: an empty one, made again of its facts
+		list[id], _ = x.index.Get(id) // not listed: an empty one, made again of its facts
 	}
 	for _, s := range x.shards {
 		for id, q := range s.aside {
 			if _, listed := list[id]; !listed && !q.Lost {
-				list[id] = summary{} // only a part was stored when this program failed at it
+				list[id] = index.Summary{} // only a part was stored when this program failed at it
 			}
 		}
 	}
@@ -74,7 +75,7 @@ func (x *instances) loadInstances(reborn bool) error {
 }
 
 // loadInstance loads an instance at a start, or sets it aside and says why.
-func (x *instances) loadInstance(id workflow.InstanceID, sum summary) (*unreadable, error) {
+func (x *instances) loadInstance(id workflow.InstanceID, sum index.Summary) (*unreadable, error) {
 	s := x.shardOf(id)
 	q, aside := s.aside[id]
 	if slices.Contains(x.losses.suspect, id) && !(aside && q.Lost) {

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -40,11 +39,6 @@ import (
 // of reach is waited for, as long as it is not evicted.
 
 const (
-	// earliest is how long after its end an instance is kept in any case: one member
-	// cannot make this node forget faster.
-	earliest = 10 * time.Minute
-	// reluctantly is the same for what somebody does not answer about, or lacks.
-	reluctantly = 24 * time.Hour
 	// unanswered is how long a partner is connected, or not on the partner list, until
 	// it is not waited for any more.
 	unanswered = time.Hour
@@ -59,7 +53,7 @@ const (
 type retention struct {
 	*contacts
 	crew        *crew
-	index       *index
+	index       *index.List
 	people      holders
 	definitions sweeping
 	comparing   *ration.Budgets
@@ -83,7 +77,7 @@ type holders interface {
 	names([]workflow.PartnerID) []string
 }
 
-func newRetention(c *contacts, w *crew, x *index, p holders, d sweeping, b *closings.Book) *retention {
+func newRetention(c *contacts, w *crew, x *index.List, p holders, d sweeping, b *closings.Book) *retention {
 	return &retention{
 		contacts: c, crew: w, index: x, people: p, definitions: d, closings: b, comparing: ration.New(comparingRation),
 		late: map[workflow.InstanceID]string{},
@@ -102,7 +96,7 @@ func (t *retention) Tick(now moment.Now) time.Duration {
 func (t *retention) retain() time.Duration {
 	t.closings.KeepAge()
 	most := closeBatch * len(t.crew.shards)
-	due := t.index.closable(t.config.Limits, t.closings.Age(), t.member.ID(), most)
+	due := t.index.Closable(t.config.Limits, t.closings.Age(), t.member.ID(), most)
 	more := len(due) == most
 	for _, s := range t.crew.shards {
 		var ids []workflow.InstanceID
@@ -119,7 +113,7 @@ func (t *retention) retain() time.Duration {
 	}
 	t.logClosing(t.closings.Forget())
 	t.crew.side(func() {
-		if err := t.definitions.Sweep(t.index.uses); err != nil {
+		if err := t.definitions.Sweep(t.index.Uses); err != nil {
 			t.log.Error("workflows that nobody uses could not be deleted", "error", err)
 		}
 	})
@@ -154,8 +148,8 @@ func (s *shard) close(ids []workflow.InstanceID) error {
 			return nil
 		}
 		for _, id := range ids {
-			sum, known := s.n.index.get(id)
-			if _, aside := s.aside[id]; !known || aside || !sum.closable() || s.held[id] != nil {
+			sum, known := s.n.index.Get(id)
+			if _, aside := s.aside[id]; !known || aside || !sum.Closable() || s.held[id] != nil {
 				continue // something came in between
 			}
 			w, err := s.closingWrites(id, sum)
@@ -169,7 +163,7 @@ func (s *shard) close(ids []workflow.InstanceID) error {
 				return err
 			}
 			writes, done = append(writes, w...), append(done, id)
-			account.Add(sum.with(), sum.Facts)
+			account.Add(sum.Partners(), sum.Facts)
 		}
 		return flush()
 	})
@@ -178,29 +172,21 @@ func (s *shard) close(ids []workflow.InstanceID) error {
 // gone takes instances off the list that were given up.
 func (t *retention) gone(ids []workflow.InstanceID) {
 	for _, id := range ids {
-		t.index.drop(id)
+		t.index.Drop(id)
 	}
 	t.count("closed", uint64(len(ids)))
-}
-
-// with are the partners that take part in an ended instance.
-func (sum summary) with() (out []workflow.PartnerID) {
-	for _, p := range strings.Fields(sum.With) {
-		out = append(out, workflow.PartnerID(p))
-	}
-	return out
 }
 
 // closeLarge deletes what does not fit into one unit of an instance that is given up:
 // first it is marked, with its summary in place, so that whatever happens the next
 // start goes on. It returns what is left to be done.
-func (s *shard) closeLarge(id workflow.InstanceID, sum summary, writes []kv.Write) ([]kv.Write, error) {
-	end := kv.Write{Key: instanceKey(id), Delete: true}
+func (s *shard) closeLarge(id workflow.InstanceID, sum index.Summary, writes []kv.Write) ([]kv.Write, error) {
+	end := kv.Write{Key: index.Key(id), Delete: true}
 	if sum.Closed = true; bytes.Equal(writes[0].Key, closings.Key(id)) {
-		if err := s.n.store.CommitWait([]kv.Write{writes[0], {Key: instanceKey(id), Value: encode(sum)}}); err != nil {
+		if err := s.n.store.CommitWait([]kv.Write{writes[0], {Key: index.Key(id), Value: encode(sum)}}); err != nil {
 			return nil, err
 		}
-		s.n.index.put(id, sum)
+		s.n.index.Put(id, sum)
 		writes = writes[1:]
 	}
 	for rest := writes[1:]; len(rest) > 0; { // without the end of the entry
@@ -215,14 +201,14 @@ func (s *shard) closeLarge(id workflow.InstanceID, sum summary, writes []kv.Writ
 
 // closingWrites are what replaces an instance by its summary: the summary, unless it is
 // in place already, the end of the entry, and then of everything that lies beside it.
-func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, error) {
+func (s *shard) closingWrites(id workflow.InstanceID, sum index.Summary) ([]kv.Write, error) {
 	var out []kv.Write
 	if !sum.Closed {
-		out = append(out, kv.Write{Key: closings.Key(id), Value: s.n.retention.closings.Close(sum.ended(id)).Encode()})
+		out = append(out, kv.Write{Key: closings.Key(id), Value: s.n.retention.closings.Close(sum.Closing(id)).Encode()})
 	}
-	out = append(out, kv.Write{Key: instanceKey(id), Delete: true})
+	out = append(out, kv.Write{Key: index.Key(id), Delete: true})
 	for _, prefix := range [][]byte{
-		factPrefix(id), waitsKey(id), keptPrefix(id), newsKey(id), worklists.ReadPrefix(id),
+		factPrefix(id), waitsKey(id), keptPrefix(id), index.NewsKey(id), worklists.ReadPrefix(id),
 	} {
 		err := s.n.store.Scan(prefix, func(key, _ []byte) error {
 			out = append(out, kv.Write{Key: bytes.Clone(key), Delete: true})
@@ -233,98 +219,6 @@ func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, 
 		}
 	}
 	return out, nil
-}
-
-// ended is what a summary says of an instance that is given up.
-func (sum summary) ended(id workflow.InstanceID) closings.Closing {
-	return closings.Closing{
-		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State,
-		By:      sum.By,
-		Started: sum.Started, Ended: sum.Ended, Number: sum.Number, Digest: sum.Facts, With: sum.with(),
-	}
-}
-
-// closable reports whether all facts of an instance may be deleted.
-func (sum summary) closable() bool { return sum.Settled && !sum.Open || sum.Closed }
-
-// closable are the instances to be given up at that age of the node, the oldest first:
-// whose time is over and, where there are more than their limits, those that ended
-// longest ago, a while after their end: at most so many. Those that self began for others are
-// kept as these are.
-func (x *index) closable(
-	l configs.Limits, age time.Duration, self workflow.PartnerID, most int,
-) (due []workflow.InstanceID) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	over := func(n, limit int) int { return max(n-limit+limit/8, 0) } // before the limit is reached
-	early, earlyOf := over(x.tally.all.ended, othersOf(l.Ended)), map[workflow.PartnerID]int{}
-	for p, of := range x.tally.of {
-		if n := over(of.ended, shareOf(l.Ended)); n > 0 {
-			earlyOf[p] = n
-		}
-	}
-	for p, size := range x.tally.stored { // the disk likewise: an eighth of the instances
-		if size > shareOf(l.Disk)/8*7 {
-			earlyOf[p] = max(earlyOf[p], 1+x.tally.of[p].ended/8)
-		}
-	}
-	if x.tally.storedAll > othersOf(l.Disk)/8*7 {
-		early = max(early, 1+x.tally.all.ended/8)
-	}
-	x.roll.aged.Ascend(func(at aged) bool {
-		x.steps++
-		sum := x.all[at.id]
-		past, least := age-sum.Age, earliest
-		over := sum.Closed || past >= l.Keep
-		if !over && (past < earliest || early <= 0 && len(earlyOf) == 0) {
-			return false // nor is any of those behind it
-		}
-		if sum.Unanswered || sum.Late {
-			least = reluctantly
-		}
-		spare := (early > 0 || earlyOf[sum.By] > 0) && past >= least
-		if !over && !spare || sum.By == self && x.needed(sum) {
-			return true
-		}
-		due = append(due, at.id)
-		early--
-		if earlyOf[sum.By]--; earlyOf[sum.By] <= 0 {
-			delete(earlyOf, sum.By)
-		}
-		return len(due) < most
-	})
-	return due
-}
-
-// needed reports whether an instance that this node began is for a task of one that has not
-// ended: what it came to is asked for then. The caller holds x.mu.
-func (x *index) needed(sum summary) bool {
-	p, part := readPart(sum.Of)
-	if !part || sum.Closed {
-		return false
-	}
-	parent, here := x.all[p.Instance]
-	return here && !(parent.Settled && parent.State != workflow.InstanceRunning)
-}
-
-// drop takes an instance off the list that was given up. It stays in the digests.
-func (x *index) drop(id workflow.InstanceID) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if sum, listed := x.all[id]; listed {
-		x.tally.count(sum, -1)
-		x.roll.leave(id, sum)
-	}
-	x.countPart(id, -1)
-	x.countParts(id, -1)
-	if p, part := readPart(x.all[id].Of); part {
-		if delete(x.parts[p.Instance], id); len(x.parts[p.Instance]) == 0 {
-			delete(x.parts, p.Instance)
-		}
-	}
-	delete(x.all, id)
-	delete(x.news, id)
-	x.countParts(id, 1)
 }
 
 // refuseClosed answers a partner that sends something of an instance that was

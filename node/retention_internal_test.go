@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/store/kv/kvtest"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -47,7 +48,7 @@ func TestKilledWhileGivingUp(t *testing.T) {
 	}
 	const facts = 3 * kv.UnitWrites
 	id := workflow.InstanceID{7}
-	sum := summary{
+	sum := index.Summary{
 		State: workflow.InstanceSucceeded, Ended: 1, Settled: true, With: "one two", Facts: closings.Digest{1},
 		Number: facts,
 	}
@@ -57,31 +58,31 @@ func TestKilledWhileGivingUp(t *testing.T) {
 			for i := range facts {
 				k.Shelf.Data[string(factKey(id, int(i)))] = []byte("fact")
 			}
-			k.Shelf.Data[string(instanceKey(id))] = encode(sum)
+			k.Shelf.Data[string(index.Key(id))] = encode(sum)
 			open := func() *instances {
 				tools := newTools(Parts{
 					Member: Member{Key: key}, Store: k, Clock: stillClock{100 * 24 * time.Hour},
 					Config: configs.Default(configs.LAN),
 				})
-				c, w, index := newContacts(tools, nil), &crew{executor: steps{}}, newIndex()
+				c, w, list := newContacts(tools, nil), &crew{executor: steps{}}, index.New()
 				book := closings.New(closings.Whose{
 					Key: key, Store: k, Clock: tools.clock, Limit: tools.config.Limits.Ended,
 				})
 				n := &instances{
-					contacts: c, crew: w, index: index, retention: newRetention(c, w, index, nil, nil, book),
+					contacts: c, crew: w, index: list, retention: newRetention(c, w, list, nil, nil, book),
 				}
 				n.shards = []*shard{newShard(n, 0)}
 				if err := book.Load(); err != nil {
 					t.Fatal(err)
 				}
-				index.gone(book.Digests())
-				if err := n.index.load(k, func(workflow.InstanceID, summary) error { return nil }); err != nil {
+				list.Gone(book.Digests())
+				if err := n.index.Load(k, func(workflow.InstanceID, index.Summary) error { return nil }); err != nil {
 					t.Fatal(err)
 				}
 				return n
 			}
 			give := func(n *instances) error {
-				return n.shards[0].close(n.index.closable(n.config.Limits, 100*24*time.Hour, n.member.ID(), 9))
+				return n.shards[0].close(n.index.Closable(n.config.Limits, 100*24*time.Hour, n.member.ID(), 9))
 			}
 			err := give(open())
 			if units >= 5 { // marked, three of facts, the end of the entry
@@ -95,7 +96,7 @@ func TestKilledWhileGivingUp(t *testing.T) {
 			n := open()
 			left := 0
 			_ = k.Scan(factPrefix(id), func(_, _ []byte) error { left++; return nil })
-			got, listed := n.index.get(id)
+			got, listed := n.index.Get(id)
 			if whole := listed && !got.Closed; whole && left < facts || !listed && left > 0 {
 				t.Errorf("%d of %d facts are left, and it is listed as %+v", left, facts, got)
 			}
@@ -108,10 +109,10 @@ func TestKilledWhileGivingUp(t *testing.T) {
 			}
 			left = 0
 			_ = k.Scan(factPrefix(id), func(_, _ []byte) error { left++; return nil })
-			if _, listed := n.index.get(id); listed || left > 0 {
+			if _, listed := n.index.Get(id); listed || left > 0 {
 				t.Errorf("after the next start %d facts are left", left)
 			}
-			if d := open().index.endedWith("two"); closings.Digest(d) != sum.Facts {
+			if d := open().index.EndedWith("two"); closings.Digest(d) != sum.Facts {
 				t.Errorf("the digest with two is %x, want that of the instance", d)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -33,7 +34,7 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.parts.Version,
 		Roles: texts(leaf.Roles),
 		Since: n.started, Incarnation: n.life.incarnation().String(), Boot: n.life.bootCount(),
-		Instances: n.index.running(), Counters: n.counters.all(),
+		Instances: n.index.Running(), Counters: n.counters.all(),
 		Disconnected: n.absence.since(),
 		Leaving:      n.departure.leaving.Load(), ForGood: n.departure.leaving.Load() && n.departure.forGood.Load(),
 		Device: n.parts.device(),
@@ -44,7 +45,7 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 			st.Counters["mesh.refused."+k] = v
 		}
 	}
-	st.Trouble = append(n.losses.damages(n.index.quarantined()), n.troubles.list()...)
+	st.Trouble = append(n.losses.damages(n.index.Quarantined()), n.troubles.list()...)
 	if t := n.definitions.Trouble(); t != "" {
 		st.Trouble = append(st.Trouble, t)
 	}
@@ -160,11 +161,11 @@ func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartReq
 // open opens an instance that this node begins.
 func (s *shard) open(m *choreo.Machine, e *library.Definition) error {
 	id, self := m.Instance(), s.n.member.ID()
-	if err := s.n.index.begin(id, s.n.config.Limits, self, self, true, e.Hash); err != nil {
+	if err := s.n.index.Begin(id, s.n.config.Limits, self, self, true, e.Hash); err != nil {
 		return err
 	}
 	if err := s.n.definitions.Keep(e); err != nil { // it may have been taken off the list meanwhile
-		s.n.index.forget(id)
+		s.n.index.Forget(id)
 		return err
 	}
 	s.touch(s.create(m, e, s.n.lineup.Begins(m.Genesis().At)))
@@ -472,7 +473,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 	defer cancel()
 	rows := make(map[*shard]map[workflow.InstanceID]*api.InstanceSummary, len(k.crew.shards))
 	for i := range list {
-		id := idOf(list[i].ID)
+		id := index.IDOf(list[i].ID)
 		s := k.crew.shardOf(id)
 		if rows[s] == nil {
 			rows[s] = map[workflow.InstanceID]*api.InstanceSummary{}

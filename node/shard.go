@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -55,12 +56,12 @@ type shard struct {
 	// again are the instances that are loaded again when the pause after a failed
 	// commit is over.
 	again   map[workflow.InstanceID]bool
-	aside   map[workflow.InstanceID]setAside // in quarantine
-	broken  []workflow.InstanceID            // whose machines panicked since the last flush (faults.go)
-	within  workflow.InstanceID              // of which something is done now, if anything is contained
-	reading bool                             // an instance is read for somebody
-	unread  error                            // the last failure at that outside machines
-	heard   workflow.PartnerID               // by whose word something is done now, if by a partner's
+	aside   map[workflow.InstanceID]index.SetAside // in quarantine
+	broken  []workflow.InstanceID                  // whose machines panicked since the last flush (faults.go)
+	within  workflow.InstanceID                    // of which something is done now, if anything is contained
+	reading bool                                   // an instance is read for somebody
+	unread  error                                  // the last failure at that outside machines
+	heard   workflow.PartnerID                     // by whose word something is done now, if by a partner's
 	reports reports
 	// expected is the moment (Boot) by which the next turn should be taken.
 	expected time.Duration
@@ -74,7 +75,7 @@ type held struct {
 	id      workflow.InstanceID
 	m       *choreo.Machine
 	def     *library.Definition
-	sum     summary
+	sum     index.Summary
 	wake    time.Duration
 	pending map[workflow.PartnerID]*inflight
 	// settledAt is how many facts an instance had that was loaded as settled: it
@@ -98,13 +99,13 @@ type held struct {
 	// refused are the partners that have no room for it.
 	refused map[workflow.PartnerID]refusedAt
 	words   map[workflow.PartnerID]word
-	news    *news // what is noted of it with its end in this round; nil: nothing
+	news    *index.News // what is noted of it with its end in this round; nil: nothing
 	// early is how often it was looked at since it ended, to compare it before its turn
 	// (compareEnded).
 	early int
 	// Of an instance that comes out of quarantine: what was noted, until that is
 	// durable, and saved facts that lack their past.
-	was  *setAside
+	was  *index.SetAside
 	kept []choreo.Received
 	// Of a child (nested.go): its parent was looked at since it is in memory, and was told
 	// how it ended.
@@ -269,7 +270,7 @@ func newShard(n *instances, i int) *shard {
 	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue),
 		held: map[workflow.InstanceID]*held{}, tellings: map[workflow.PartnerID]*telling{},
 		underWay: map[workflow.InstanceID]bool{}, again: map[workflow.InstanceID]bool{},
-		aside: map[workflow.InstanceID]setAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]weight{}}
+		aside: map[workflow.InstanceID]index.SetAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]weight{}}
 }
 
 // run owns the shard until stop closes.
@@ -454,7 +455,7 @@ func (s *shard) flush() {
 	}
 	out := s.n.newOutbox()
 	for _, x := range b.ready {
-		s.n.index.put(x.h.id, x.h.sum) // what is started asks whether the instance is here
+		s.n.index.Put(x.h.id, x.h.sum) // what is started asks whether the instance is here
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
@@ -575,7 +576,7 @@ func (s *shard) decide(h *held, b *batch) {
 			s.ended = true
 		}
 		h.sum = sum
-		b.writes = append(b.writes, kv.Write{Key: instanceKey(id), Value: encode(sum)})
+		b.writes = append(b.writes, kv.Write{Key: index.Key(id), Value: encode(sum)})
 		if sum.Ended != 0 {
 			b.writes = append(b.writes, s.noteNews(h))
 		}
@@ -609,7 +610,7 @@ func (s *shard) lose(b batch, err error) {
 		id := h.id
 		s.unload(id)
 		if h.was != nil {
-			s.n.index.forget(id)
+			s.n.index.Forget(id)
 			s.aside[id] = *h.was // it was to come back, and partners will be asked again
 			s.n.call(s.n.lineup.End(id))
 			continue
@@ -640,9 +641,9 @@ func (s *shard) loadAgain(id workflow.InstanceID) {
 				}
 			}
 		case errors.As(err, new(*api.Error)): // set aside
-			s.n.index.forget(id)
+			s.n.index.Forget(id)
 		case errors.Is(err, kv.ErrNotFound): // not stored: it had only begun
-			s.n.index.forget(id)
+			s.n.index.Forget(id)
 			s.n.call(s.n.lineup.End(id))
 		default:
 			s.log.Error("an instance cannot be loaded again yet", "instance", id, "error", err)
@@ -696,7 +697,7 @@ func (s *shard) act(h *held, r choreo.Effects) {
 		})
 	}
 	if h.news != nil {
-		s.n.index.tell(id, *h.news)
+		s.n.index.Tell(id, *h.news)
 		h.news = nil
 	}
 	s.readmitted(h)
@@ -793,7 +794,7 @@ func (s *shard) wake() {
 }
 
 // summarise says how the instance stands, for lists and for the next start.
-func (s *shard) summarise(h *held) summary {
+func (s *shard) summarise(h *held) index.Summary {
 	sum := h.sum
 	if sum.Settled && h.settledAt == h.m.Len() {
 		return sum
@@ -806,12 +807,12 @@ func (s *shard) summarise(h *held) summary {
 		sum.Done, sum.Tasks, sum.Needs, sum.People = 0, 0, "", ""
 		return sum
 	}
-	sum.Needs = storeNeeds(s.n.view.needs(h))
+	sum.Needs = index.StoreNeeds(s.n.view.needs(h))
 	audience := h.m.Audience()
 	if h.digested != h.m.Len() { // these follow from its facts alone
 		h.digested = h.m.Len()
 		sum.Done, sum.Tasks, _ = h.m.Progress()
-		sum.People = storeDone(h.m.PeoplesWork())
+		sum.People = index.StoreDone(h.m.PeoplesWork())
 		with := h.named(audience, s.n.people.Known)
 		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(with), " "), uint64(h.m.Len())
 		sum.Sizes = h.sizes(with)
@@ -845,7 +846,7 @@ func (s *shard) find(id workflow.InstanceID) (*held, error) {
 	if q, aside := s.aside[id]; aside {
 		return nil, errAside(id, q)
 	}
-	b, err := s.n.store.Get(instanceKey(id))
+	b, err := s.n.store.Get(index.Key(id))
 	if err != nil {
 		return nil, err
 	}
@@ -867,18 +868,18 @@ func (s *shard) find(id workflow.InstanceID) (*held, error) {
 
 // readSummary reads the summary of an instance. Of one that cannot be read the
 // instance's own facts say the same (see load).
-func (s *shard) readSummary(id workflow.InstanceID, b []byte) (sum summary) {
+func (s *shard) readSummary(id workflow.InstanceID, b []byte) (sum index.Summary) {
 	if err := decode(b, &sum); err != nil {
 		s.n.count("unreadable.summaries", 1)
 		s.log.Warn("the summary of an instance cannot be read and is made again", "instance", id, "error", err)
-		return summary{}
+		return index.Summary{}
 	}
 	return sum
 }
 
 // load reads an instance from the store. An *unreadable error says that what is
 // stored will not do; any other, that the store cannot be read now.
-func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
+func (s *shard) load(id workflow.InstanceID, sum index.Summary) (*held, error) {
 	facts, came, err := s.loadFacts(id)
 	if err != nil {
 		return nil, err
@@ -944,7 +945,7 @@ func (s *shard) loadFacts(id workflow.InstanceID) (facts []choreo.Received, came
 }
 
 // hold keeps an instance in memory.
-func (s *shard) hold(m *choreo.Machine, def *library.Definition, sum summary) *held {
+func (s *shard) hold(m *choreo.Machine, def *library.Definition, sum index.Summary) *held {
 	h := &held{id: m.Instance(), m: m, def: def, sum: sum, pending: map[workflow.PartnerID]*inflight{}}
 	h.expected = s.n.expect(def, m)
 	s.held[h.id] = h
@@ -961,11 +962,11 @@ func (s *shard) create(m *choreo.Machine, def *library.Definition, began int64) 
 	return h
 }
 
-func firstSummary(m *choreo.Machine, def *library.Definition) summary {
+func firstSummary(m *choreo.Machine, def *library.Definition) index.Summary {
 	g := m.Genesis()
-	return summary{
+	return index.Summary{
 		Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: g.Chain.Author, Started: g.At,
-		Began: g.At, Of: partOf(m.Parent()), Uses: usedBy(m),
+		Began: g.At, Of: index.PartOf(m.Parent()), Uses: usedBy(m),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -275,7 +276,7 @@ func (x *instances) left(p workflow.PartnerID) int { return x.leftBeside(p, 0) }
 // for those of its instances whose turn it is (lineup). None may need more.
 func (x *instances) partKept() int64 {
 	l := x.config.Limits
-	return keptOf(min(shareOf(l.Memory), shareOf(l.Disk)))
+	return quota.Kept(min(quota.Share(l.Memory), quota.Share(l.Disk)))
 }
 
 // roomFor tells, by an error, why there is no room for one more instance that a member began
@@ -286,13 +287,13 @@ func (x *instances) roomFor(by workflow.PartnerID, next bool, needs int64) error
 		return nil
 	}
 	if needs > kept {
-		return &noRoom{wire.RefusedLarge, by}
+		return &quota.NoRoom{Why: wire.RefusedLarge, By: by}
 	}
 	if next {
 		kept = 0
 	}
 	if int64(x.leftBeside(by, kept)) < needs/byteWeight {
-		return &noRoom{wire.RefusedHeavy, by}
+		return &quota.NoRoom{Why: wire.RefusedHeavy, By: by}
 	}
 	return nil
 }
@@ -306,12 +307,12 @@ func (x *instances) crowded() bool {
 // leftBeside is left beside so much that is kept.
 func (x *instances) leftBeside(p workflow.PartnerID, kept int64) int {
 	l, self := x.config.Limits, x.member.ID()
-	stored, storedOthers := x.index.stored(p, self)
+	stored, storedOthers := x.index.Stored(p, self)
 	its, others := x.usage.beside(p, self)
 	mine, all := its.reserved()+kept, others.reserved()+kept
 	return int(max(min(
-		(shareOf(l.Memory)-mine)/byteWeight, (othersOf(l.Memory)-all)/byteWeight,
-		shareOf(l.Disk)-mine-stored, othersOf(l.Disk)-all-storedOthers, math.MaxInt32), 0))
+		(quota.Share(l.Memory)-mine)/byteWeight, (quota.Others(l.Memory)-all)/byteWeight,
+		quota.Share(l.Disk)-mine-stored, quota.Others(l.Disk)-all-storedOthers, math.MaxInt32), 0))
 }
 
 // leftAmong is for how many bytes more of a member's facts there is room in an instance of
@@ -332,15 +333,15 @@ func namedOf(limit int64) int64 { return limit / 2 }
 // So two members that lie and name each other's facts leave room for a third.
 func (x *instances) spare() int {
 	l, self := x.config.Limits, x.member.ID()
-	_, stored := x.index.stored(self, self)
+	_, stored := x.index.Stored(self, self)
 	_, others := x.usage.beside(self, self)
-	most := func(limit int64) int64 { return min(namedOf(limit)-others.all, othersOf(limit)-others.reserved()) }
+	most := func(limit int64) int64 { return min(namedOf(limit)-others.all, quota.Others(limit)-others.reserved()) }
 	return int(max(min(most(l.Memory)/byteWeight, most(l.Disk)-stored, math.MaxInt32), 0))
 }
 
 // tooLarge refuses what would make an instance larger than this node takes: beyond
 // that nobody's facts are taken in, since two members that lie can name each other's.
-func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []choreo.Received) *noRoom {
+func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []choreo.Received) *quota.NoRoom {
 	l, all, bytes := s.n.config.Limits, h.m.Len(), 0
 	h.m.Authored(func(_ workflow.PartnerID, _, of int) { bytes += of })
 	for _, f := range facts {
@@ -351,15 +352,15 @@ func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []choreo.Receiv
 	if all <= l.Facts && int64(bytes) <= l.Bytes {
 		return nil
 	}
-	return &noRoom{wire.RefusedLarge, from}
+	return &quota.NoRoom{Why: wire.RefusedLarge, By: from}
 }
 
 // limit sets what an instance takes in of its authors now.
 func (s *shard) limit(h *held) {
 	l, partners := s.n.config.Limits, len(h.m.Genesis().Body.Genesis.Succession)
 	h.m.Limit(choreo.Shares{
-		Facts: min(shareOf(l.Facts), choreo.PartOf(l.Facts, partners)),
-		Bytes: int(min(shareOf(l.Bytes), max(choreo.PartOf(l.Bytes, partners), choreo.MaxFact))),
+		Facts: min(quota.Share(l.Facts), choreo.PartOf(l.Facts, partners)),
+		Bytes: int(min(quota.Share(l.Bytes), max(choreo.PartOf(l.Bytes, partners), choreo.MaxFact))),
 		Left:  func(p workflow.PartnerID) int { return s.leftIn(h, p, partners) },
 		Spare: s.n.spare,
 		Each:  factWeight / byteWeight,

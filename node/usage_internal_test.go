@@ -10,6 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -62,7 +63,7 @@ func TestSharesByPartners(t *testing.T) {
 		Member: Member{Key: key}, Clock: stillClock{},
 		Config: configs.Config{Limits: configs.Limits{Memory: 16 << 20, Disk: 128 << 20}},
 	})
-	x := &instances{contacts: newContacts(tools, nil), usage: newUsage(), index: newIndex()}
+	x := &instances{contacts: newContacts(tools, nil), usage: newUsage(), index: index.New()}
 	for _, c := range []struct {
 		partners, left int
 	}{{2, 2 << 20}, {4, 1 << 20}, {8, 512 << 10}, {100, choreo.MaxFact + factWeight/byteWeight}} {

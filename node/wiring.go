@@ -23,6 +23,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/lineup"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/profile"
+	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -80,7 +81,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) error {
 	for i := range max(t.config.Shards, 1) {
 		n.crew.shards = append(n.crew.shards, newShard(n.instances, i))
 	}
-	n.index.gone(s.book.Digests())
+	n.index.Gone(s.book.Digests())
 	return nil
 }
 
@@ -119,7 +120,7 @@ func (n *Node) read(t *tools) (s *stock, err error) {
 	}
 	unknown := func(err error) { n.losses.lost("a definition; partners tell it again (%v)", err) }
 	listed := t.config.Limits.Workflows
-	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: shareOf(listed), Shares: memberShare},
+	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: quota.Share(listed), Shares: quota.Members},
 		s.wallet, unknown)
 	if err = errors.Join(err, s.learned.Load()); err != nil {
 		return nil, err
@@ -204,7 +205,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	n.overview = overview.New(overview.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: members{n.people},
 		Limit:   t.config.Limits.Instances,
-		Here:    func(id workflow.InstanceID) bool { _, here := n.index.get(id); return here },
+		Here:    func(id workflow.InstanceID) bool { _, here := n.index.Get(id); return here },
 		Another: func() { n.instances.touchAll() },
 		Count:   t.count, Trouble: t.troubles.set, Publish: t.events.publish,
 	})

@@ -29,6 +29,5 @@
 //     the instance's mechanism lets see an item.
 //   - It writes what Decide says, before anybody is told, and asks again when it says.
 //
-// It imports workflow; choreo, internal/sim, internal/sim/meaning, internal/test/testliar,
-// node, node/assignment and node/worklists import it.
+// It imports workflow; many packages import it.
 package worklist

@@ -12,6 +12,6 @@
 // that costs does not grow with what there may be. Many goroutines may ask at once; the
 // store is waited for with the lock held that has one after the other give up.
 //
-// It imports membership/moment, membership/trust, node/codec, node/store/kv, node/wire
-// and workflow; node imports it.
+// It imports membership/moment, membership/trust, node/codec, node/store/kv, node/wire and
+// workflow; node and node/index import it.
 package closings

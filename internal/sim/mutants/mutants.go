@@ -31,7 +31,7 @@ var general = []mutant{
 	}
 	out := s.n.newOutbox()
 	for _, x := range b.ready {
-		s.n.index.put(x.h.id, x.h.sum) // what is started asks whether the instance is here
+		s.n.index.Put(x.h.id, x.h.sum) // what is started asks whether the instance is here
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
@@ -47,7 +47,7 @@ var general = []mutant{
 		return
 	}
 	for _, x := range b.ready {
-		s.n.index.put(x.h.id, x.h.sum)
+		s.n.index.Put(x.h.id, x.h.sum)
 	}
 `}}},
 	{name: "send-early", what: "facts are sent before the commit", patches: []patch{{
@@ -264,9 +264,13 @@ var general = []mutant{
 	{name: "unread-summary", what: "a node cannot read the summary of an ended instance that needs a person",
 		patches: []patch{{
 			"node/codec/codec.go", `		UTF8: cbor.UTF8DecodeInvalid, `, `		`}, {
-			"node/needs.go", `	b, _ := json.Marshal(needs) // our own types encode
+			"node/index/summary.go", `	"github.com/mutirao-mesh/mutirao/node/closings"
+`, `	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/codec"
+`}, {
+			"node/index/summary.go", `	b, _ := json.Marshal(needs) // our own types encode
 `, `	_ = json.Marshal
-	b := encode(needs)
+	b := codec.Encode(needs)
 `}}},
 	{name: "restless", what: "partners compare what they have every second, whether or not one may lack something",
 		patches: []patch{{

@@ -1,4 +1,4 @@
-package node
+package index
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // finds those that begin so: while instances come, end, are set aside, taken back and given up.
 func TestPagesAreTheWholeList(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 11))
-	x := newIndex()
+	x := New()
 	id := func(n int) (id workflow.InstanceID) {
 		id[0], id[1], id[15] = byte(n*37), byte(n*11), byte(n)
 		return id
@@ -26,17 +26,17 @@ func TestPagesAreTheWholeList(t *testing.T) {
 	for range 3_000 {
 		switch n := id(r.IntN(60)); r.IntN(5) {
 		case 0:
-			x.setAside(n, setAside{Since: 5, Why: "cannot be read"})
+			x.SetAside(n, SetAside{Since: 5, Why: "cannot be read"})
 		case 1:
-			if _, aside := x.asideOf(n); aside {
-				x.takeBack(n)
+			if _, aside := x.AsideOf(n); aside {
+				x.TakeBack(n)
 			}
 		case 2:
-			if x.has(n) {
-				x.drop(n)
+			if x.Has(n) {
+				x.Drop(n)
 			}
 		default:
-			x.put(n, summary{State: states[r.IntN(len(states))], Started: int64(1 + r.IntN(20)), Workflow: "w"})
+			x.Put(n, Summary{State: states[r.IntN(len(states))], Started: int64(1 + r.IntN(20)), Workflow: "w"})
 		}
 		if r.IntN(20) > 0 {
 			continue
@@ -54,8 +54,8 @@ func TestPagesAreTheWholeList(t *testing.T) {
 			want = append(want, row.ID)
 		}
 		length := 1 + r.IntN(9)
-		for behind := (*rank)(nil); ; {
-			page := x.page(all, behind, length)
+		for behind := (*Rank)(nil); ; {
+			page := x.Page(all, behind, length)
 			for _, row := range page {
 				got = append(got, row.ID)
 			}
@@ -63,7 +63,7 @@ func TestPagesAreTheWholeList(t *testing.T) {
 				break
 			}
 			last := page[len(page)-1]
-			p, _, err := readMark(rank{last.Started.UnixMilli(), idOf(last.ID)}.mark())
+			p, _, err := ReadMark(Rank{last.Started.UnixMilli(), IDOf(last.ID)}.Mark())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestPagesAreTheWholeList(t *testing.T) {
 		}
 		prefix := id(r.IntN(60)).String()[:r.IntN(6)]
 		found := map[workflow.InstanceID]bool{}
-		for _, n := range x.find(prefix) {
+		for _, n := range x.Find(prefix) {
 			found[n] = true
 		}
 		for n := range x.all {
@@ -89,21 +89,21 @@ func TestMarks(t *testing.T) {
 	id := workflow.InstanceID{1, 2, 3}
 	for _, c := range []struct {
 		mark      string
-		want      rank
+		want      Rank
 		summaries bool
 	}{
-		{rank{1_700_000_000_000, id}.mark(), rank{1_700_000_000_000, id}, false},
-		{atSummaries, rank{}, true},
-		{afterSummary(id), rank{0, id}, true},
+		{Rank{1_700_000_000_000, id}.Mark(), Rank{1_700_000_000_000, id}, false},
+		{AtSummaries, Rank{}, true},
+		{AfterSummary(id), Rank{0, id}, true},
 	} {
-		if got, summaries, err := readMark(c.mark); err != nil || got != c.want || summaries != c.summaries {
+		if got, summaries, err := ReadMark(c.mark); err != nil || got != c.want || summaries != c.summaries {
 			t.Errorf("%s: %v %v %v", c.mark, got, summaries, err)
 		}
 	}
 	for _, bad := range []string{
 		"", "x", "12", "12-", "12-ff", "-ff", "a-" + id.String(), "12-" + id.String() + "00", fmt.Sprintf("1e3-%s", id),
 	} {
-		if _, _, err := readMark(bad); err == nil {
+		if _, _, err := ReadMark(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

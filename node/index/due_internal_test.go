@@ -1,4 +1,4 @@
-package node
+package index
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 )
 
 // naiveIndex finds by looking at all instances what the index finds in order.
-type naiveIndex struct{ *index }
+type naiveIndex struct{ *List }
 
-func (x naiveIndex) those(fn func(workflow.InstanceID, summary) bool) (out []workflow.InstanceID) {
+func (x naiveIndex) those(fn func(workflow.InstanceID, Summary) bool) (out []workflow.InstanceID) {
 	for id, sum := range x.all {
 		if _, aside := x.aside[id]; !aside && fn(id, sum) {
 			out = append(out, id)
@@ -36,11 +36,11 @@ func (x naiveIndex) newest(ids []workflow.InstanceID, n int) []workflow.Instance
 }
 
 func (x naiveIndex) settled(n int) []workflow.InstanceID {
-	return x.newest(x.those(func(_ workflow.InstanceID, s summary) bool { return s.over() && s.Settled }), n)
+	return x.newest(x.those(func(_ workflow.InstanceID, s Summary) bool { return s.over() && s.Settled }), n)
 }
 
 func (x naiveIndex) shared(p workflow.PartnerID, n int) []workflow.InstanceID {
-	return x.newest(x.those(func(_ workflow.InstanceID, s summary) bool {
+	return x.newest(x.those(func(_ workflow.InstanceID, s Summary) bool {
 		return s.over() && slices.Contains(strings.Fields(s.With), string(p))
 	}), n)
 }
@@ -62,7 +62,7 @@ func (x naiveIndex) uses() map[workflow.Hash]bool {
 
 func (x naiveIndex) beganFor(by, self workflow.PartnerID) (n int) {
 	for _, s := range x.all {
-		p, part := readPart(s.Of)
+		p, part := ReadPart(s.Of)
 		if part && s.State == workflow.InstanceRunning && s.By == self && x.all[p.Instance].By == by {
 			n++
 		}
@@ -72,8 +72,8 @@ func (x naiveIndex) beganFor(by, self workflow.PartnerID) (n int) {
 
 // due are those whose time is over, be there room or not.
 func (x naiveIndex) due(l configs.Limits, age time.Duration, self workflow.PartnerID) []workflow.InstanceID {
-	ids := x.those(func(_ workflow.InstanceID, s summary) bool {
-		return s.closable() && (s.Closed || age-s.Age >= l.Keep) && !(s.By == self && x.needed(s))
+	ids := x.those(func(_ workflow.InstanceID, s Summary) bool {
+		return s.Closable() && (s.Closed || age-s.Age >= l.Keep) && !(s.By == self && x.needed(s))
 	})
 	slices.SortFunc(ids, func(a, b workflow.InstanceID) int {
 		first := func(id workflow.InstanceID) int {
@@ -99,7 +99,7 @@ func numbered(n int) (id workflow.InstanceID) {
 // What is due, newest, shared or used is found as by looking at all instances: while they come, end, settle, are
 // set aside, taken back and given up.
 func TestWhatIsDueIsFoundAsByLookingAtAll(t *testing.T) {
-	r, x := rand.New(rand.NewPCG(5, 17)), newIndex()
+	r, x := rand.New(rand.NewPCG(5, 17)), New()
 	limits := configs.Default(configs.LAN).Limits // there is room for all of these
 	states := []workflow.InstanceState{
 		"", workflow.InstanceRunning, workflow.InstanceSucceeded, workflow.InstanceFailed, workflow.InstanceCancelled,
@@ -109,54 +109,54 @@ func TestWhatIsDueIsFoundAsByLookingAtAll(t *testing.T) {
 	for range 4_000 {
 		switch n := numbered(r.IntN(50)); r.IntN(8) {
 		case 0:
-			x.setAside(n, setAside{Since: 5, Why: "cannot be read"})
+			x.SetAside(n, SetAside{Since: 5, Why: "cannot be read"})
 		case 1:
-			x.takeBack(n)
+			x.TakeBack(n)
 		case 2:
-			x.drop(n)
+			x.Drop(n)
 			delete(x.aside, n)
 		default:
-			s := summary{
+			s := Summary{
 				State: states[r.IntN(len(states))], By: workflow.PartnerID(partners[r.IntN(3)]),
 				Ended: int64(r.IntN(9)), Age: time.Duration(r.IntN(40)) * 24 * time.Hour, Settled: r.IntN(3) > 0,
 				Open: r.IntN(4) == 0, With: strings.Join(partners[r.IntN(3):], " "), Started: int64(r.IntN(9)),
 				Definition: hash(min(r.IntN(200), 4)),
 			}
 			if r.IntN(3) == 0 { // it is for a task of another one
-				s.Of = partOf(&choreo.Parent{Instance: numbered(int(n[15]) / 2), Attempt: choreo.AttemptID{Slot: "t"}, Try: 1})
+				s.Of = PartOf(&choreo.Parent{Instance: numbered(int(n[15]) / 2), Attempt: choreo.AttemptID{Slot: "t"}, Try: 1})
 			}
-			if was, listed := x.get(n); listed && was.By != "" {
+			if was, listed := x.Get(n); listed && was.By != "" {
 				s.By, s.Of = was.By, was.Of // neither ever changes
 			}
 			if s.Closed = s.Settled && r.IntN(9) == 0; r.IntN(3) == 0 {
 				h := hash(9)
 				s.Uses = hex.EncodeToString(h[:])
 			}
-			x.put(n, s)
+			x.Put(n, s)
 		}
 		naive, most := naiveIndex{x}, 1+r.IntN(12)
-		if got, want := x.settled(most), naive.settled(most); !slices.Equal(got, want) {
+		if got, want := x.Settled(most), naive.settled(most); !slices.Equal(got, want) {
 			t.Fatalf("the %d settled last are %v, want %v", most, got, want)
 		}
 		p := workflow.PartnerID(partners[r.IntN(3)])
 		var shared []workflow.InstanceID
-		for _, e := range x.shared(p, most) {
-			shared = append(shared, e.id)
+		for _, e := range x.Shared(p, most) {
+			shared = append(shared, e.ID)
 		}
 		if want := naive.shared(p, most); !slices.Equal(shared, want) {
 			t.Fatalf("shared with %s are %v, want %v", p, shared, want)
 		}
 		age := time.Duration(r.IntN(60)) * 24 * time.Hour
-		got, want := x.closable(limits, age, "ann", most), naive.due(limits, age, "ann")
+		got, want := x.Closable(limits, age, "ann", most), naive.due(limits, age, "ann")
 		if want = want[:min(most, len(want))]; !slices.Equal(got, want) {
 			t.Fatalf("given up at %s are %v, want %v", age, got, want)
 		}
 		for _, by := range partners {
-			if got, want := x.beganFor(workflow.PartnerID(by), "ben"), naive.beganFor(workflow.PartnerID(by), "ben"); got != want {
+			if got, want := x.BeganFor(workflow.PartnerID(by), "ben"), naive.beganFor(workflow.PartnerID(by), "ben"); got != want {
 				t.Fatalf("ben has %d under way for those of %s, want %d", got, by, want)
 			}
 		}
-		uses, used := x.uses(), naive.uses()
+		uses, used := x.Uses(), naive.uses()
 		if (uses == nil) != (used == nil) {
 			t.Fatalf("what is used is known: %t, want %t", uses != nil, used != nil)
 		}
@@ -172,9 +172,9 @@ func TestWhatIsDueIsFoundAsByLookingAtAll(t *testing.T) {
 func TestWhatIsDueCostsNoMoreWhereMoreAreHeld(t *testing.T) {
 	limits := configs.Default(configs.LAN).Limits
 	for _, held := range []int{100, 20_000} {
-		x := newIndex()
+		x := New()
 		for n := range held {
-			x.put(numbered(n), summary{
+			x.Put(numbered(n), Summary{
 				State: workflow.InstanceSucceeded, By: "ann", Settled: true, With: "ann ben", Ended: int64(n),
 				Age: limits.Keep + time.Duration(n), Definition: workflow.Hash{1},
 			})
@@ -185,12 +185,12 @@ func TestWhatIsDueCostsNoMoreWhereMoreAreHeld(t *testing.T) {
 			do    func() int
 			found int
 		}{
-			{"what is due, where nothing is", 1, func() int { return len(x.closable(limits, limits.Keep, "ann", 64)) }, 0},
-			{"what is due, where three are", 4, func() int { return len(x.closable(limits, 2*limits.Keep+2, "ann", 64)) }, 3},
-			{"what is due, where all are", 64, func() int { return len(x.closable(limits, 9*limits.Keep, "ann", 64)) }, 64},
-			{"the newest", 10, func() int { return len(x.settled(10)) }, 10},
-			{"the newest that are shared", 10, func() int { return len(x.shared("ben", 10)) }, 10},
-			{"what is used", 0, func() int { x.uses()(workflow.Hash{1}); return 0 }, 0},
+			{"what is due, where nothing is", 1, func() int { return len(x.Closable(limits, limits.Keep, "ann", 64)) }, 0},
+			{"what is due, where three are", 4, func() int { return len(x.Closable(limits, 2*limits.Keep+2, "ann", 64)) }, 3},
+			{"what is due, where all are", 64, func() int { return len(x.Closable(limits, 9*limits.Keep, "ann", 64)) }, 64},
+			{"the newest", 10, func() int { return len(x.Settled(10)) }, 10},
+			{"the newest that are shared", 10, func() int { return len(x.Shared("ben", 10)) }, 10},
+			{"what is used", 0, func() int { x.Uses()(workflow.Hash{1}); return 0 }, 0},
 		} {
 			before := x.steps
 			if found := look.do(); found != look.found {

@@ -1,4 +1,4 @@
-package node
+package index
 
 import (
 	"cmp"
@@ -10,35 +10,34 @@ import (
 	"time"
 
 	"github.com/google/btree"
-
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// rank is where an instance stands in the list that people see: the newest first, and those of one
+// Rank is where an instance stands in the list that people see: the newest first, and those of one
 // millisecond by their IDs. Of an instance that cannot be read started is 0.
-type rank struct {
-	started int64 // ms
-	id      workflow.InstanceID
+type Rank struct {
+	Started int64 // ms
+	ID      workflow.InstanceID
 }
 
-// idOf reads an ID that this node wrote.
-func idOf(s string) (id workflow.InstanceID) {
+// IDOf reads an ID that this node wrote.
+func IDOf(s string) (id workflow.InstanceID) {
 	_, _ = hex.Decode(id[:], []byte(s)) // our own text
 	return id
 }
 
-func (a rank) compare(b rank) int {
-	return cmp.Or(cmp.Compare(b.started, a.started), a.id.Compare(b.id))
+func (a Rank) compare(b Rank) int {
+	return cmp.Or(cmp.Compare(b.Started, a.Started), a.ID.Compare(b.ID))
 }
 
 // roll holds the instances that a node has in the orders in which they are asked for, so that nothing costs
 // more where more are held: not a page of a list, nor the beginning of an ID, nor what need not be kept.
 type roll struct {
-	all   *btree.BTreeG[rank]
-	open  *btree.BTreeG[rank] // those of all in which something is to happen, or which are set aside
+	all   *btree.BTreeG[Rank]
+	open  *btree.BTreeG[Rank] // those of all in which something is to happen, or which are set aside
 	named *btree.BTreeG[workflow.InstanceID]
-	ended *btree.BTreeG[rank] // those that ended and are not set aside, by their ends; the newest first
+	ended *btree.BTreeG[Rank] // those that ended and are not set aside, by their ends; the newest first
 	aged  *btree.BTreeG[aged] // those of which all facts may be deleted, the oldest first
 }
 
@@ -49,7 +48,7 @@ type aged struct {
 	id  workflow.InstanceID
 }
 
-func (sum *summary) aged(id workflow.InstanceID) aged {
+func (sum *Summary) aged(id workflow.InstanceID) aged {
 	if sum.Closed {
 		return aged{-1, id}
 	}
@@ -60,7 +59,7 @@ func (sum *summary) aged(id workflow.InstanceID) aged {
 const rollDegree = 32
 
 func newRoll() roll {
-	before := func(a, b rank) bool { return a.compare(b) < 0 }
+	before := func(a, b Rank) bool { return a.compare(b) < 0 }
 	return roll{
 		all: btree.NewG(rollDegree, before), open: btree.NewG(rollDegree, before),
 		named: btree.NewG(rollDegree, func(a, b workflow.InstanceID) bool { return a.Compare(b) < 0 }),
@@ -72,8 +71,8 @@ func newRoll() roll {
 }
 
 // enter has an instance stand where its summary says; open: something is to happen in it, or it is set aside.
-func (r *roll) enter(id workflow.InstanceID, sum summary, open, aside bool) {
-	p := rank{sum.Started, id}
+func (r *roll) enter(id workflow.InstanceID, sum Summary, open, aside bool) {
+	p := Rank{sum.Started, id}
 	r.all.ReplaceOrInsert(p)
 	r.named.ReplaceOrInsert(id)
 	if open {
@@ -83,31 +82,31 @@ func (r *roll) enter(id workflow.InstanceID, sum summary, open, aside bool) {
 		return
 	}
 	if sum.over() {
-		r.ended.ReplaceOrInsert(rank{sum.Ended, id})
+		r.ended.ReplaceOrInsert(Rank{sum.Ended, id})
 	}
-	if sum.closable() {
+	if sum.Closable() {
 		r.aged.ReplaceOrInsert(sum.aged(id))
 	}
 }
 
 // leave takes an instance out whose summary was that when it entered.
-func (r *roll) leave(id workflow.InstanceID, sum summary) {
-	p := rank{sum.Started, id}
+func (r *roll) leave(id workflow.InstanceID, sum Summary) {
+	p := Rank{sum.Started, id}
 	r.all.Delete(p)
 	r.open.Delete(p)
 	r.named.Delete(id)
-	r.ended.Delete(rank{sum.Ended, id})
+	r.ended.Delete(Rank{sum.Ended, id})
 	r.aged.Delete(sum.aged(id))
 }
 
 // after are the instances behind a place, in order; nil: all of them.
-func after(t *btree.BTreeG[rank], behind *rank) iter.Seq[rank] {
-	return func(yield func(rank) bool) {
+func after(t *btree.BTreeG[Rank], behind *Rank) iter.Seq[Rank] {
+	return func(yield func(Rank) bool) {
 		if behind == nil {
 			t.Ascend(yield)
 			return
 		}
-		t.AscendGreaterOrEqual(*behind, func(p rank) bool { return p == *behind || yield(p) })
+		t.AscendGreaterOrEqual(*behind, func(p Rank) bool { return p == *behind || yield(p) })
 	}
 }
 
@@ -128,27 +127,28 @@ func (r *roll) called(prefix string) iter.Seq[workflow.InstanceID] {
 // of the row before it; or, among those of which only a summary is left, the ID alone. These come last, in the
 // order of their IDs, and before the first of them stands no ID.
 
-// mark is how Next is written.
-func (p rank) mark() string { return fmt.Sprintf("%d-%s", p.started, p.id) }
+// Mark is how Next is written.
+func (p Rank) Mark() string { return fmt.Sprintf("%d-%s", p.Started, p.ID) }
 
-// atSummaries is where the summaries begin, afterSummary where they go on.
-const atSummaries = "-"
+// AtSummaries is where the summaries begin.
+const AtSummaries = "-"
 
-func afterSummary(id workflow.InstanceID) string { return atSummaries + id.String() }
+// AfterSummary is where it goes on behind that of an instance.
+func AfterSummary(id workflow.InstanceID) string { return AtSummaries + id.String() }
 
-// readMark reads a mark; summaries: it stands among them.
-func readMark(s string) (p rank, summaries bool, err error) {
+// ReadMark reads a mark; summaries: it stands among them.
+func ReadMark(s string) (p Rank, summaries bool, err error) {
 	started, id, found := strings.Cut(s, "-")
 	b, err := hex.DecodeString(id)
-	first := s == atSummaries
-	if err != nil || !found || len(b) != len(p.id) && !first {
+	first := s == AtSummaries
+	if err != nil || !found || len(b) != len(p.ID) && !first {
 		return p, false, badMark(s)
 	}
-	copy(p.id[:], b)
+	copy(p.ID[:], b)
 	if started == "" {
 		return p, true, nil
 	}
-	if p.started, err = strconv.ParseInt(started, 10, 64); err != nil {
+	if p.Started, err = strconv.ParseInt(started, 10, 64); err != nil {
 		return p, false, badMark(s)
 	}
 	return p, false, nil

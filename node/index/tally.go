@@ -1,4 +1,4 @@
-package node
+package index
 
 import (
 	"encoding/hex"
@@ -7,33 +7,16 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// What others make this node hold has limits (configs.Limits). One member fills at
-// most a share of each, so that a member that floods the node crowds nobody out; and
-// all others together leave a reserve, so that the node's own user can always begin
-// something.
-const (
-	memberShare = 4 // one member fills at most one part of so many
-	ownReserve  = 8 // one part of so many is for the node's own user
-)
-
-// shareOf is how much of a limit one member may fill.
-func shareOf[T int | int64](limit T) T { return max(limit/memberShare, 1) }
-
-// keptOf is how much of a member's share of a limit is kept for instances whose turn it is.
-func keptOf[T int | int64](share T) T { return share / 2 }
-
-// othersOf is how much of a limit all members but this one may fill together.
-func othersOf[T int | int64](limit T) T { return limit - (limit+ownReserve-1)/ownReserve }
 
 // tally counts instances by their initiators.
 type tally struct {
 	all   tallied
 	of    map[workflow.PartnerID]tallied
-	begun map[workflow.InstanceID]summary // not durable yet
+	begun map[workflow.InstanceID]Summary // not durable yet
 	// brings are, by their initiators, how many instances there are of each definition.
 	brings map[workflow.PartnerID]map[workflow.Hash]int
 	// used is how many instances there are of each definition, or with it for one of their tasks; unknown, of how many
@@ -50,7 +33,7 @@ type tallied struct{ running, ended int }
 
 func newTally() tally {
 	return tally{
-		of: map[workflow.PartnerID]tallied{}, begun: map[workflow.InstanceID]summary{},
+		of: map[workflow.PartnerID]tallied{}, begun: map[workflow.InstanceID]Summary{},
 		brings: map[workflow.PartnerID]map[workflow.Hash]int{}, used: map[workflow.Hash]int{},
 		stored: map[workflow.PartnerID]int64{},
 	}
@@ -59,7 +42,7 @@ func newTally() tally {
 // begin counts an instance that is not durable yet; forget, that it will not be.
 func (t *tally) begin(id workflow.InstanceID, by workflow.PartnerID, of workflow.Hash) {
 	if _, counted := t.begun[id]; !counted {
-		t.begun[id] = summary{State: workflow.InstanceRunning, By: by, Definition: of}
+		t.begun[id] = Summary{State: workflow.InstanceRunning, By: by, Definition: of}
 		t.count(t.begun[id], 1)
 	}
 }
@@ -72,7 +55,7 @@ func (t *tally) forget(id workflow.InstanceID) {
 }
 
 // count counts an instance, or with by = -1 that it is as it was no more.
-func (t *tally) count(sum summary, by int) {
+func (t *tally) count(sum Summary, by int) {
 	switch sum.State {
 	case "": // nothing is known of it
 	case workflow.InstanceRunning:
@@ -142,22 +125,22 @@ func (t *tally) add(by workflow.PartnerID, running, ended int) {
 func (t *tally) room(l configs.Limits, by, self workflow.PartnerID, next bool) error {
 	of, kept := t.of[by], 0
 	if !next {
-		kept = keptOf(shareOf(l.Instances))
+		kept = quota.Kept(quota.Share(l.Instances))
 	}
 	switch {
 	case by == self && t.all.running >= l.Instances:
-		return errTooManyInstances
+		return ErrTooMany
 	case by == self:
 		return nil
-	case of.running >= shareOf(l.Instances)-kept:
-		return &noRoom{wire.RefusedShare, by}
-	case t.all.running-t.of[self].running >= othersOf(l.Instances)-kept || t.all.running >= l.Instances:
-		return &noRoom{wire.RefusedFull, by}
-	case of.ended >= shareOf(l.Ended) || t.all.ended >= othersOf(l.Ended):
-		return &noRoom{wire.RefusedEnded, by}
+	case of.running >= quota.Share(l.Instances)-kept:
+		return &quota.NoRoom{Why: wire.RefusedShare, By: by}
+	case t.all.running-t.of[self].running >= quota.Others(l.Instances)-kept || t.all.running >= l.Instances:
+		return &quota.NoRoom{Why: wire.RefusedFull, By: by}
+	case of.ended >= quota.Share(l.Ended) || t.all.ended >= quota.Others(l.Ended):
+		return &quota.NoRoom{Why: wire.RefusedEnded, By: by}
 	}
 	return nil
 }
 
-var errTooManyInstances = errors.New("this node takes part in as many instances as it may: " +
+var ErrTooMany = errors.New("this node takes part in as many instances as it may: " +
 	"raise limits.instances or finish some")

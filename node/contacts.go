@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/refusals"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -19,7 +20,7 @@ type contacts struct {
 	*tools
 	carrier   Carrier   // nil before Begin
 	requester Requester // nil before Begin, and where this node asks nobody
-	refusals  *refusals
+	refusals  *refusals.Counts
 
 	mu    sync.Mutex // guards what follows
 	links map[workflow.PartnerID]*link
@@ -29,7 +30,7 @@ type contacts struct {
 // newContacts needs to know who is on the partner list.
 func newContacts(t *tools, listed func(workflow.PartnerID) bool) *contacts {
 	return &contacts{
-		tools: t, refusals: newRefusals(listed), links: map[workflow.PartnerID]*link{},
+		tools: t, refusals: refusals.New(listed), links: map[workflow.PartnerID]*link{},
 		isUp: map[workflow.PartnerID]bool{},
 	}
 }
@@ -122,7 +123,7 @@ func (c *contacts) asks() bool { return c.requester != nil }
 // Reasons are few constants: never a text or a number of the peer's.
 func (c *contacts) refuse(reason string, p workflow.PartnerID) {
 	c.count("refused."+reason, 1)
-	c.refusals.count(p, reason, c.clock.Now().Wall)
+	c.refusals.Count(p, reason, c.clock.Now().Wall)
 }
 
 // peers are the contacts for topics in packages of their own.

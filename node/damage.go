@@ -243,14 +243,23 @@ func (l *losses) assess(ran bool) (own bool) {
 	return own
 }
 
-// checkLosses says what was lost, and which promises this node cannot keep for it.
-func (l *losses) checkLosses(d *diagnosis, aside, failed int) {
+// Verify reads the whole store again and says what is wrong, if anything.
+func (l *losses) Verify() error {
+	if l.vouching == nil {
+		return nil
+	}
+	return l.vouching.Verify()
+}
+
+// Check says what was lost, and which promises this node cannot keep for it. Of the instances
+// so many are set aside as they cannot be read, and as this program failed at them.
+func (l *losses) Check(aside, failed int, warn, wrong func(check, what, mend string)) {
 	if aside > 0 {
-		d.wrong("quarantine", asideInWords(aside)+": nothing is done here meanwhile about this node's part",
+		wrong("quarantine", asideInWords(aside)+": nothing is done here meanwhile about this node's part",
 			"mutirao instances --all says which and why. Partners who have them are asked on contact; if none has one, only a backup of the folder can bring it back")
 	}
 	if failed > 0 {
-		d.wrong("quarantine", failedInWords(failed)+": nothing is done here meanwhile about this node's part",
+		wrong("quarantine", failedInWords(failed)+": nothing is done here meanwhile about this node's part",
 			"mutirao instances --all says which and why, and the node's log where: please report it. Each start tries them again, so start a newer version, or ask the others who take part to go on without this node")
 	}
 	reborn, lost := l.recent()
@@ -258,7 +267,7 @@ func (l *losses) checkLosses(d *diagnosis, aside, failed int) {
 		lost = append(lost, "this node began a new incarnation: what it had recorded and told nobody may be gone, and its vote counts again only in a new electorate")
 	}
 	if len(lost) > 0 {
-		d.warn("losses", strings.Join(lost, "; "),
+		warn("losses", strings.Join(lost, "; "),
 			"look at the disk: it may be failing. What partners have comes back on contact; for the vote: mutirao coordinator electorate --set …")
 	}
 }

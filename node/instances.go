@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/index"
@@ -70,6 +71,12 @@ type introducing interface {
 type rightful interface {
 	proof
 	HasRole(workflow.RoleName) bool
+}
+
+// proof is this node's certificate, and why nobody would admit it.
+type proof interface {
+	Chain() trust.Chain
+	Standing() error
 }
 
 // patient says how long others may go without hearing of this node.

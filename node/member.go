@@ -16,6 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/addresses"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -215,7 +216,7 @@ func askBy(
 		protocol = joining.ProtocolPass
 	}
 	b, err := net.Request(ctx, w.To, w.Addresses, protocol, msg)
-	at := orNowhere(w.Addresses)
+	at := addresses.InWords(w.Addresses)
 	no, answered := invitation.Refusal(err)
 	switch {
 	case answered && straight:

@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/clocks"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/doctor"
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/files"
@@ -52,7 +53,7 @@ type Node struct {
 	departure    *departure
 	absence      *absence
 	prefetcher   *prefetcher
-	doctor       *doctor
+	doctor       *doctor.Doctor
 
 	// What several of these share.
 	life        *life

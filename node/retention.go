@@ -293,12 +293,12 @@ func (t *retention) lateOnes() (out []string) {
 	return out
 }
 
-// checkLate tells of the instances in which partners do not take in what is here.
-func (t *retention) checkLate(d *diagnosis) {
+// CheckLate tells of the instances in which partners do not take in what is here.
+func (t *retention) CheckLate(warn func(check, what, mend string)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range slices.SortedFunc(maps.Keys(t.late), workflow.InstanceID.Compare) {
-		d.warn("facts", t.late[id], "mutirao show "+id.Short()+" shows what is here; its initiator decides")
+		warn("facts", t.late[id], "mutirao show "+id.Short()+" shows what is here; its initiator decides")
 	}
 }
 

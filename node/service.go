@@ -63,7 +63,7 @@ func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 			Reason: string(p.Reason()), Remark: n.people.remark(p), Addresses: append([]string{}, r.Addresses...),
 			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: p.Load.Share(),
 			Self:    r.Partner == n.member.ID(),
-			Refused: n.refusals.list(r.Partner),
+			Refused: n.refusals.List(r.Partner),
 		})
 	}
 	slices.SortFunc(out, func(a, b api.Partner) int { return strings.Compare(a.Name, b.Name) })
@@ -769,7 +769,7 @@ func (n *Node) RemoveData(_ context.Context, name string) error {
 
 // Doctor looks for what is wrong with this node and its links.
 func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
-	out, err := n.doctor.examine(ctx)
+	out, err := n.doctor.Examine(ctx)
 	return out, n.explain(err)
 }
 

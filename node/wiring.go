@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/addresses"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
@@ -71,12 +72,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) error {
 	if err := n.wirePeoplesWork(t, s); err != nil {
 		return err
 	}
-	n.doctor = &doctor{
-		contacts: n.contacts, parts: n.parts, losses: n.losses, people: n.people, wallet: s.wallet, own: n.own,
-		evictions: n.evictions, elections: n.elections,
-		clocks: n.clocks, users: n.users, retention: n.retention, index: n.index, away: n.absence.away,
-		files: n.filing.files, faults: n.instances.faults, seen: n.jobs.pool.Seen,
-	}
+	n.doctor = n.newDoctor(s.wallet)
 	_ = n.certificates.CheckStanding() // noted
 	for i := range max(t.config.Shards, 1) {
 		n.crew.shards = append(n.crew.shards, newShard(n.instances, i))
@@ -141,7 +137,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 	n.joining, err = joining.New(joining.Surroundings{
 		Store: t.store, Clock: t.clock, Peers: peers{n.contacts}, Members: members{n.people}, Certificates: s.wallet,
 		Evictions: s.evicted,
-		Random:    random, Lifetime: Lifetime, Best: bestAddress,
+		Random:    random, Lifetime: Lifetime, Best: addresses.Best,
 	})
 	if err != nil {
 		return err

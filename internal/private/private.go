@@ -8,8 +8,8 @@
 // can read or replace. Every refusal says what to type. On systems without Unix
 // permissions nothing is checked, and Unchecked says so.
 //
-// It imports no other package of ours; cmd/mutirao, node, node/api/httpapi and
-// node/assemble import it.
+// It imports no other package of ours; cmd/mutirao, node, node/api/httpapi, node/assemble
+// and node/doctor import it.
 package private
 
 import (

@@ -4,10 +4,10 @@
 // Promises: what Open opened, Run or Close closes, in the reverse order; a
 // host that Run reports ready can be talked to.
 //
-// It imports configs, internal/private, membership, membership/gossip,
-// membership/trust, node, node/api, node/api/httpapi, node/databases, node/files, node/mesh, node/runner,
-// node/store, node/web and workflow; cmd/mutirao and internal/test/testnode import
-// it.
+// It imports configs, internal/private, membership, membership/gossip, membership/trust,
+// node, node/api, node/api/httpapi, node/databases, node/doctor, node/files, node/mesh,
+// node/runner, node/store, node/web and workflow; cmd/mutirao and internal/test/testnode
+// import it.
 package assemble
 
 import (

@@ -24,6 +24,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/databases"
+	"github.com/mutirao-mesh/mutirao/node/doctor"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store"
@@ -99,7 +100,7 @@ func examineSpace(add finding, free, total, need uint64) {
 		add(api.FindingWrong, "disk", fmt.Sprintf("%s, and the store writes nothing with less than %d MiB", what,
 			need>>20),
 			"delete something from the disk of the node's folder; the node does not start before")
-	case free < node.ScarceSpace:
+	case free < doctor.ScarceSpace:
 		add(api.FindingWarning, "disk", what, "make room on the disk of the node's folder")
 	default:
 		add(api.FindingOK, "disk", what, "")
@@ -174,7 +175,7 @@ func examineConfig(add finding, dir string, cfg configs.Config) {
 	}
 	if unasked := databases.New(cfg.Databases, dir, nil).Unfit(context.Background()); len(unasked) > 0 {
 		add(api.FindingWarning, "databases", "cannot ask what it announces: "+strings.Join(unasked, "; "),
-			node.MendDatabases)
+			doctor.MendDatabases)
 	}
 	examineAPI(add, cfg.API)
 	examineListen(add, cfg.Listen)

@@ -11,7 +11,7 @@
 // puts it together.
 //
 // It imports internal/said, membership, membership/moment, membership/trust, node/api,
-// node/store/kv, node/wire and workflow; node imports it.
+// node/store/kv, node/wire and workflow; node and node/doctor import it.
 package certificates
 
 import (

@@ -7,8 +7,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports membership/moment, membership/trust, node/wire and workflow; node imports
-// it.
+// It imports membership/moment, membership/trust, node/wire and workflow; node and
+// node/doctor import it.
 package clocks
 
 import (

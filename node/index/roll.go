@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/btree"
+
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )

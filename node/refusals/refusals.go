@@ -1,4 +1,4 @@
-package node
+package refusals
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ const (
 
 const otherReason = "other"
 
-// refusals counts what was refused of members since the node started.
-type refusals struct {
+// Counts counts what was refused of members since the node started.
+type Counts struct {
 	listed func(workflow.PartnerID) bool // who is a member, as far as is known here
 
 	mu sync.Mutex // guards of
@@ -38,12 +38,12 @@ type refusal struct {
 	last  time.Time
 }
 
-func newRefusals(listed func(workflow.PartnerID) bool) *refusals {
-	return &refusals{listed: listed, of: map[workflow.PartnerID]map[string]refusal{}}
+func New(listed func(workflow.PartnerID) bool) *Counts {
+	return &Counts{listed: listed, of: map[workflow.PartnerID]map[string]refusal{}}
 }
 
-// count counts a refusal of a member's, by its reason; nothing of whoever is none.
-func (r *refusals) count(member workflow.PartnerID, reason string, now time.Time) {
+// Count counts a refusal of a member's, by its reason; nothing of whoever is none.
+func (r *Counts) Count(member workflow.PartnerID, reason string, now time.Time) {
 	if !r.listed(member) {
 		return
 	}
@@ -64,7 +64,7 @@ func (r *refusals) count(member workflow.PartnerID, reason string, now time.Time
 }
 
 // oldest is the member that was refused longest ago. The caller holds r.mu.
-func (r *refusals) oldest() (oldest workflow.PartnerID) {
+func (r *Counts) oldest() (oldest workflow.PartnerID) {
 	var at time.Time
 	for p, of := range r.of {
 		if last := lastOf(of); oldest == "" || last.Before(at) || last.Equal(at) && p < oldest {
@@ -83,8 +83,8 @@ func lastOf(of map[string]refusal) (last time.Time) {
 	return last
 }
 
-// list is what was refused of a member, the most frequent first.
-func (r *refusals) list(member workflow.PartnerID) []api.Refusal {
+// List is what was refused of a member, the most frequent first.
+func (r *Counts) List(member workflow.PartnerID) []api.Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := []api.Refusal{}
@@ -200,14 +200,23 @@ func refused(reason string) reasonWhy {
 // freshRefusal is for how long a refusal is worth a warning.
 const freshRefusal = time.Hour
 
-// checkRefusals tells what was refused of whom lately: a finding for each member.
-func (k *doctor) checkRefusals(d *diagnosis) {
-	now, fresh, before := k.clock.Now().Wall, 0, uint64(0)
+// findings is where it is said what is well, and what is not.
+type findings interface {
+	OK(check, format string, args ...any)
+	Warn(check, what, mend string)
+}
+
+// Check tells what was refused of members lately: a finding for each. label is the name of a
+// member in a sentence.
+func (r *Counts) Check(
+	now time.Time, members []workflow.PartnerID, label func(workflow.PartnerID) string, d findings,
+) {
+	fresh, before := 0, uint64(0)
 	var putOff []string
-	for _, p := range k.people.All() {
-		id, name := p.Record.Partner, k.people.label(p.Record.Partner)
+	for _, id := range members {
+		name := label(id)
 		var what, mend []string
-		for _, r := range k.refusals.list(id) {
+		for _, r := range r.List(id) {
 			if now.Sub(r.Last) > freshRefusal {
 				before += r.Times
 				continue
@@ -227,31 +236,17 @@ func (k *doctor) checkRefusals(d *diagnosis) {
 		}
 		if len(what) > 0 {
 			fresh++
-			d.warn("refused", fmt.Sprintf("of %s: %s", name, strings.Join(what, "; ")), strings.Join(mend, "; "))
+			d.Warn("refused", fmt.Sprintf("of %s: %s", name, strings.Join(what, "; ")), strings.Join(mend, "; "))
 		}
 	}
 	if len(putOff) > 0 {
-		d.ok("refused", "of %s", strings.Join(putOff, "; of "))
+		d.OK("refused", "of %s", strings.Join(putOff, "; of "))
 	}
 	switch {
 	case fresh > 0 || len(putOff) > 0:
 	case before > 0:
-		d.ok("refused", "nothing of any member's in the last hour; %d before", before)
+		d.OK("refused", "nothing of any member's in the last hour; %d before", before)
 	default:
-		d.ok("refused", "nothing of any member's")
-	}
-}
-
-// checkUsers tells whose share of the records about users is nearly full, and what among
-// the keys of users is none.
-func (k *doctor) checkUsers(d *diagnosis) {
-	if unfit := k.users.Unfit(); len(unfit) > 0 {
-		d.warn("users", strings.Join(unfit, "; "),
-			"look at what lies in "+usersFolder+
-				"/ of the node's folder, mend it or move it away, and start the node again; a user whose key it was signs in with a new token")
-	}
-	if full := k.users.Filling(); len(full) > 0 {
-		d.warn("users", strings.Join(full, "; "),
-			"what is removed keeps its room, so that it stays removed: have another delegate add users, or the founder")
+		d.OK("refused", "nothing of any member's")
 	}
 }

@@ -1,4 +1,4 @@
-package node
+package refusals
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 )
 
 func TestRefusalsAreBounded(t *testing.T) {
-	r := newRefusals(func(workflow.PartnerID) bool { return true })
+	r := New(func(workflow.PartnerID) bool { return true })
 	now := time.UnixMilli(0)
 	tick := func() time.Time { now = now.Add(time.Second); return now }
 	for i := range 2 * maxReasons {
-		r.count("eve", fmt.Sprint("reason-", i), tick())
+		r.Count("eve", fmt.Sprint("reason-", i), tick())
 	}
-	r.count("eve", "reason-0", tick())
-	list := r.list("eve")
+	r.Count("eve", "reason-0", tick())
+	list := r.List("eve")
 	if len(list) != maxReasons+1 {
 		t.Fatalf("%d reasons are counted of one member, want %d and one for all others", len(list), maxReasons)
 	}
@@ -25,15 +25,15 @@ func TestRefusalsAreBounded(t *testing.T) {
 		t.Errorf("counted %+v, want %d for other reasons and two for the first", list[:2], maxReasons)
 	}
 	for i := range maxRefused {
-		r.count(workflow.PartnerID(fmt.Sprint("member-", i)), "look", tick())
+		r.Count(workflow.PartnerID(fmt.Sprint("member-", i)), "look", tick())
 	}
 	if len(r.of) != maxRefused {
 		t.Errorf("%d members are counted, want %d", len(r.of), maxRefused)
 	}
-	if len(r.list("eve")) != 0 {
+	if len(r.List("eve")) != 0 {
 		t.Error("the member refused longest ago is still counted")
 	}
-	if l := r.list("member-0"); len(l) != 1 || l[0].Times != 1 {
+	if l := r.List("member-0"); len(l) != 1 || l[0].Times != 1 {
 		t.Errorf("of the first of the others %+v is counted, want one", l)
 	}
 }

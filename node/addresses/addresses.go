@@ -1,4 +1,9 @@
-package node
+// Package addresses says of the addresses of a node where they lead.
+//
+// It decides by their text alone, and asks nobody.
+//
+// It imports no other package of ours; node and node/doctor import it.
+package addresses
 
 import (
 	"cmp"
@@ -7,14 +12,14 @@ import (
 	"strings"
 )
 
-// offMachine reports whether an address leads out of its machine.
-func offMachine(addr string) bool {
+// OffMachine reports whether an address leads out of its machine.
+func OffMachine(addr string) bool {
 	return !strings.HasPrefix(addr, "/ip4/127.") && !strings.HasPrefix(addr, "/ip6/::1/")
 }
 
-// fromOutside reports whether an address can be dialled from other networks: it
+// FromOutside reports whether an address can be dialled from other networks: it
 // is public, a name, or leads over a relay.
-func fromOutside(addr string) bool {
+func FromOutside(addr string) bool {
 	parts := strings.Split(addr, "/")
 	if len(parts) < 3 || strings.Contains(addr, "/p2p-circuit") {
 		return true
@@ -26,14 +31,14 @@ func fromOutside(addr string) bool {
 // carrierGrade are the addresses that providers share among customers (RFC 6598).
 var carrierGrade = netip.MustParsePrefix("100.64.0.0/10")
 
-// bestAddress is the address that leads farthest, of those that lead there straight;
+// Best is the address that leads farthest, of those that lead there straight;
 // empty: there is none.
-func bestAddress(addrs []string) string {
+func Best(addrs []string) string {
 	rank := func(a string) int {
 		switch {
-		case fromOutside(a):
+		case FromOutside(a):
 			return 0
-		case offMachine(a):
+		case OffMachine(a):
 			return 1
 		}
 		return 2
@@ -48,8 +53,8 @@ func bestAddress(addrs []string) string {
 	})
 }
 
-// orNowhere are addresses in words.
-func orNowhere(addrs []string) string {
+// InWords are addresses in words.
+func InWords(addrs []string) string {
 	if len(addrs) == 0 {
 		return "no known address"
 	}

@@ -16,7 +16,7 @@ func (n *Node) newDoctor(wallet *certificates.Wallet) *doctor.Doctor {
 			Loose: p.Loose, Unfit: p.Unfit, Unasked: p.Unasked,
 		},
 		Links: patients{peers{n.contacts}, n.people.label}, Members: members{n.people}, Own: wallet,
-		Announced: n.own.Announced, Runs: p.Runner.Has, Seen: n.jobs.pool.Seen,
+		Announced: n.own.Announced, Runs: p.Runner.Has, Seen: n.jobs.Seen,
 		Store: examined{n.losses}, Aside: n.index.Quarantined, Untaken: n.instances.faults.untaken,
 		Evictions: n.evictions, Elections: n.elections, Clocks: n.clocks, Users: n.users,
 		Late: n.retention.CheckLate, Away: n.absence.away, UsersFolder: usersFolder,

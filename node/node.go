@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/jobs"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
@@ -49,7 +50,7 @@ type Node struct {
 	users        *users.Topic
 	worklists    *worklists.Desk
 	filing       *filing
-	jobs         *jobs
+	jobs         *jobs.Desk
 	departure    *departure
 	absence      *absence
 	prefetcher   *prefetcher
@@ -145,7 +146,7 @@ func (n *Node) begin() error {
 	c.HandleRequest(worklists.ProtocolClaim, false, n.worklists.AnswerClaim)
 	c.HandleRequest(worklists.ProtocolTarget, false, n.worklists.AnswerTarget)
 	c.HandleRequest(worklists.ProtocolKept, false, n.worklists.AnswerKept)
-	c.HandleRequest(protocolWork, false, n.jobs.answerWork)
+	c.HandleRequest(jobs.Protocol, false, n.jobs.Answer)
 	if n.filing.files != nil {
 		c.HandleRequest(files.Protocol, false, n.filing.files.Answer)
 	}
@@ -185,7 +186,7 @@ func (n *Node) Run(ctx context.Context) error {
 // stop ends what the node does.
 func (n *Node) stop() {
 	close(n.stopped)
-	n.jobs.pool.Close()
+	n.jobs.Close()
 	if n.filing.files != nil {
 		n.filing.files.Stop()
 	}

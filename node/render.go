@@ -19,6 +19,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
+	"github.com/mutirao-mesh/mutirao/node/jobs"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -499,7 +500,7 @@ type view struct {
 	people   *people
 	partners *assignment.Partners
 	filing   *filing
-	jobs     *jobs
+	jobs     *jobs.Desk
 	// ahead is how far this node's clock is ahead of a partner's, as far as that is known.
 	ahead func(workflow.PartnerID) time.Duration
 }

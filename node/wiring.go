@@ -26,7 +26,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/roster"
-	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -233,14 +232,11 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	n.desk = &desk{instances: n.instances, overview: n.overview, elections: n.elections}
 	n.filing = &filing{desk: n.desk, data: n.data}
 	n.instances.filing, n.instances.view.filing = n.filing, n.filing
-	n.jobs = &jobs{
-		desk: n.desk, pool: &runner.Pool{}, config: t.config.Applications, own: n.own, runs: n.parts.Runner.Has,
-		setProfile: n.SetProfile, elsewhere: newElsewhere(),
-	}
+	n.jobs = n.newJobs(t)
 	n.instances.view.jobs = n.jobs
 	n.instances.runner = &filesFirst{
 		Runner: &asksFirst{
-			Runner: &withWorkers{n.parts.Runner, n.jobs}, databases: n.parts.Asker, asking: map[string]*question{},
+			Runner: n.jobs.Workers(n.parts.Runner), databases: n.parts.Asker, asking: map[string]*question{},
 		},
 		filing: n.filing, waiting: map[string]context.CancelFunc{},
 	}

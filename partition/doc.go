@@ -11,6 +11,5 @@
 //
 // Where its rules come from is told in docs/systems.md, Partitions.
 //
-// It imports partition/aptitude and workflow; choreo, cmd/mutirao, internal/sim, node,
-// node/assignment, node/datasets and node/library import it.
+// It imports partition/aptitude and workflow; many packages import it.
 package partition

@@ -7,7 +7,7 @@ import (
 )
 
 // topics are the folders of the node itself and of its topics.
-var topics = words("node node/assignment node/certificates node/clocks node/closings node/datasets node/doctor node/elections node/evictions node/index node/joining node/library node/lineup node/overview node/profile node/ration node/refusals node/roster")
+var topics = words("node node/assignment node/certificates node/clocks node/closings node/datasets node/doctor node/elections node/evictions node/index node/jobs node/joining node/library node/lineup node/overview node/profile node/ration node/refusals node/roster")
 
 // lockComplaints finds where the node takes a lock that belongs to another part of it.
 // What a part guards only its own methods touch, so that each can be read alone.

@@ -5,8 +5,8 @@
 // Many goroutines may spend of one ration. It reads no clock, and remembers a bounded
 // number of members.
 //
-// It imports workflow; node, node/files, node/library, node/records, node/users and
-// node/worklists import it.
+// It imports workflow; node, node/files, node/jobs, node/library, node/records, node/users
+// and node/worklists import it.
 package ration
 
 import (

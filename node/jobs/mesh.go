@@ -1,4 +1,4 @@
-package node
+package jobs
 
 import (
 	"cmp"
@@ -21,8 +21,8 @@ import (
 // decides all: this node only passes on what its workers say, and remembers nothing, since a
 // lease names its holder.
 
-// protocolWork is a worker's request, passed on to the holder of the job.
-const protocolWork = "/mutirao/work/1.0.0"
+// Protocol is a worker's request, passed on to the holder of the job.
+const Protocol = "/mutirao/work/1.0.0"
 
 const (
 	// workWait is how long a holder is waited for.
@@ -92,8 +92,8 @@ func (e *elsewhere) end(app workflow.ApplicationName) {
 }
 
 // takeElsewhere asks other holders for a job; nil: none has one that can be had.
-func (x *jobs) takeElsewhere(ctx context.Context, t taking) *api.Job {
-	if !x.asks() || !x.elsewhere.begin(t.app) {
+func (x *Desk) takeElsewhere(ctx context.Context, t taking) *api.Job {
+	if !x.Peers.Asks() || !x.elsewhere.begin(t.app) {
 		return nil
 	}
 	defer x.elsewhere.end(t.app)
@@ -111,34 +111,34 @@ func (x *jobs) takeElsewhere(ctx context.Context, t taking) *api.Job {
 }
 
 // holders are the partners that can be asked for jobs of an application, in a chance order.
-func (x *jobs) holders(app workflow.ApplicationName) (out []workflow.PartnerID) {
-	for _, p := range x.people.All() {
+func (x *Desk) holders(app workflow.ApplicationName) (out []workflow.PartnerID) {
+	for _, p := range x.Members.All() {
 		who := p.Record.Partner
-		if who != x.member.ID() && x.up(who) && slices.Contains(p.Record.Applications, app) {
+		if who != x.Self && x.Peers.Up(who) && slices.Contains(p.Record.Applications, app) {
 			out = append(out, who)
 		}
 	}
 	if n := len(out); n > 1 { // all of them get their turns
-		first := int(x.chance() * float64(n))
+		first := int(x.Chance() * float64(n))
 		out = slices.Concat(out[first:], out[:first])
 	}
 	return out
 }
 
 // passOn asks a holder for something. An error of its own is an *api.Error.
-func (x *jobs) passOn(ctx context.Context, p workflow.PartnerID, r workRequest) (answer workAnswer, err error) {
+func (x *Desk) passOn(ctx context.Context, p workflow.PartnerID, r workRequest) (answer workAnswer, err error) {
 	req, err := json.Marshal(r)
 	if err != nil {
 		return answer, err
 	}
 	away := func(err error) error {
-		return api.Errorf(api.NoNode, "%s, which holds the job, cannot be asked now: %v", x.people.label(p), err).
+		return api.Errorf(api.NoNode, "%s, which holds the job, cannot be asked now: %v", x.Members.Label(p), err).
 			WithHint("ask again: the lease may still be good when it can")
 	}
-	if !x.up(p) {
+	if !x.Peers.Up(p) {
 		return answer, away(errors.New("it is out of reach"))
 	}
-	b, err := x.request(ctx, p, nil, protocolWork, req, workWait)
+	b, err := x.Peers.Request(ctx, p, nil, Protocol, req, workWait)
 	if err != nil {
 		return answer, away(err)
 	}
@@ -158,9 +158,9 @@ func holderOf(lease string) (workflow.PartnerID, string) {
 }
 
 // forHolder passes a worker's word about a lease on; false: this node is the holder.
-func (x *jobs) forHolder(ctx context.Context, by api.Program, lease string, r workRequest) (*api.Lease, error, bool) {
+func (x *Desk) forHolder(ctx context.Context, by api.Program, lease string, r workRequest) (*api.Lease, error, bool) {
 	holder, own := holderOf(lease)
-	if holder == "" || holder == x.member.ID() {
+	if holder == "" || holder == x.Self {
 		return nil, nil, false
 	}
 	r.Token, r.Lease = by.Token, own
@@ -168,14 +168,14 @@ func (x *jobs) forHolder(ctx context.Context, by api.Program, lease string, r wo
 	return answer.Lease, err, true
 }
 
-// answerWork answers protocolWork, for a worker beside another member's node.
-func (x *jobs) answerWork(from workflow.PartnerID, req []byte) ([]byte, error) {
+// Answer answers protocolWork, for a worker beside another member's node.
+func (x *Desk) Answer(from workflow.PartnerID, req []byte) ([]byte, error) {
 	var r workRequest
 	if err := json.Unmarshal(req, &r); err != nil {
 		return nil, errors.New("not a worker's request")
 	}
-	if !x.elsewhere.rations.Spend(from, 1, x.clock.Now().Awake) {
-		x.refuse("work-too-fast", from)
+	if !x.elsewhere.rations.Spend(from, 1, x.Clock.Now().Awake) {
+		x.Peers.Refuse("work-too-fast", from)
 		return nil, errors.New("too many requests: ask again later")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), workWait)
@@ -183,15 +183,15 @@ func (x *jobs) answerWork(from workflow.PartnerID, req []byte) ([]byte, error) {
 	var out workAnswer
 	var err error
 	out.Job, out.Lease, err = x.workFor(ctx, from, r)
-	if err = Explain(err, x.people.label); err != nil && !errors.As(err, &out.Refusal) {
-		x.log.Warn("a worker's request could not be answered", "from", from, "error", err)
+	if err = x.Explain(err); err != nil && !errors.As(err, &out.Refusal) {
+		x.Log.Warn("a worker's request could not be answered", "from", from, "error", err)
 		return nil, errors.New("cannot do that now")
 	}
 	return json.Marshal(out)
 }
 
 // workFor does what a worker beside another member's node asks.
-func (x *jobs) workFor(ctx context.Context, from workflow.PartnerID, r workRequest) (*api.Job, *api.Lease, error) {
+func (x *Desk) workFor(ctx context.Context, from workflow.PartnerID, r workRequest) (*api.Job, *api.Lease, error) {
 	who := runner.Worker{Token: r.Token, At: from}
 	switch {
 	case r.Take != nil:
@@ -228,22 +228,22 @@ func whyFailed(r api.FailRequest) string {
 // mayGoTo reports whether a job may go to a worker. Beside another member's node that is where
 // the task could be as well: who could be its holder may do it for another. Files are paths
 // of this device, so a job with files stays here.
-func (x *jobs) mayGoTo(j runner.Job, at workflow.PartnerID) bool {
+func (x *Desk) mayGoTo(j runner.Job, at workflow.PartnerID) bool {
 	if at == "" {
 		return true
 	}
-	ref, ok := j.Ref.(jobRef)
+	ref, ok := j.Ref.(Ref)
 	if !ok || len(j.Files)+len(j.Makes) > 0 {
 		return false
 	}
-	all, _ := x.partners.Candidates(ref.def.Def, partition.PlainRule, nil)
+	all := x.Able(ref.Plan.Definition())
 	i := slices.IndexFunc(all, func(p partition.Partner) bool { return p.ID == at })
 	if i < 0 {
 		return false
 	}
-	if part := ref.def.Plan.Partition(ref.def.Plan.Home(j.Task)); part != nil && part.Partner != "" {
+	if part := ref.Plan.Partition(ref.Plan.Home(j.Task)); part != nil && part.Partner != "" {
 		return false // its author named who does it
 	}
-	_, err := partition.AssignTasks(ref.def.Plan, all[i:i+1], x.member.ID(), j.Task)
+	_, err := partition.AssignTasks(ref.Plan, all[i:i+1], x.Self, j.Task)
 	return err == nil
 }

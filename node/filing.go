@@ -11,8 +11,12 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -21,13 +25,31 @@ import (
 // filing is what instances have to do with files: who may read them, where their content
 // may be, and that it comes here when a task needs it.
 type filing struct {
-	*desk
-	files *files.Topic // nil: this node keeps no files
-	data  *datasets.Topic
+	*contacts
+	*crew
+	index       *index.List
+	people      *people
+	partners    *assignment.Partners
+	definitions kept
+	shown       shown
+	files       *files.Topic // nil: this node keeps no files
+	data        *datasets.Topic
 	// mayAsk returns an error if a user is not at a partner's node.
 	mayAsk func(user string, from workflow.PartnerID) error
 	// keeps reports whether an item of an instance is kept here for when it is out of reach.
 	keeps func(workflow.InstanceID) bool
+}
+
+// kept are the definitions that are here.
+type kept interface {
+	Get(workflow.Hash) (*library.Definition, error)
+}
+
+// shown are instances as a user names them: look looks at one here, onlyThere says why it
+// cannot at one elsewhere.
+type shown interface {
+	look(ctx context.Context, ref string, here func(*held), there func([]overview.Account) error) error
+	onlyThere([]overview.Account) error
 }
 
 var errNoFiles = api.Errorf(api.Refused, "this node keeps no files")
@@ -360,7 +382,7 @@ func (k *filing) wanted(
 		return f, w, errNoFiles
 	}
 	var problem error
-	err = k.look(ctx, ref, func(h *held) {
+	err = k.shown.look(ctx, ref, func(h *held) {
 		d, v := declared(h.def.Def, item), h.m.ValueOf(item)
 		switch {
 		case d == nil:
@@ -375,7 +397,7 @@ func (k *filing) wanted(
 			}
 			w = k.want(h.m.Instance(), h.sum.By, item, f)
 		}
-	}, k.onlyThere)
+	}, k.shown.onlyThere)
 	if err == nil && problem != nil && !errors.As(problem, new(*api.Error)) {
 		problem = api.Judge(api.NotAllowed, problem)
 	}

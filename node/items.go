@@ -20,7 +20,10 @@ import (
 )
 
 // peoplesItems are the people's tasks of the instances here, for worklists.
-type peoplesItems struct{ *desk }
+type peoplesItems struct {
+	*desk
+	filing *filing
+}
 
 // Items are the tasks of people that this node knows of and that a person at a partner's node
 // has, had, or may take: in one instance, or, with the zero ID, in all.

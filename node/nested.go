@@ -31,6 +31,7 @@ import (
 // nested are the children of instances here.
 type nested struct {
 	*desk
+	filing *filing
 
 	mu   sync.Mutex // guards busy
 	busy map[string]bool

@@ -229,8 +229,16 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	if n.parts.trust != nil {
 		n.instances.trust = n.parts.trust(n.instances.trust)
 	}
-	n.desk = &desk{instances: n.instances, overview: n.overview, elections: n.elections}
-	n.filing = &filing{desk: n.desk, data: n.data}
+	n.desk = &desk{
+		contacts: n.contacts, crew: n.crew, view: n.instances.view, people: n.people, partners: n.partners,
+		index: n.index, definitions: n.definitions, library: n.library, data: n.data, ledger: s.ledger,
+		retention: n.retention, wallet: s.wallet, self: n.instances.self, overview: n.overview, elections: n.elections,
+	}
+	n.filing = &filing{
+		contacts: n.contacts, crew: n.crew, index: n.index, people: n.people, partners: n.partners,
+		definitions: n.definitions, shown: n.desk, data: n.data,
+	}
+	n.desk.filing = n.filing
 	n.instances.filing, n.instances.view.filing = n.filing, n.filing
 	n.jobs = n.newJobs(t)
 	n.instances.view.jobs = n.jobs
@@ -240,7 +248,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		},
 		filing: n.filing, waiting: map[string]context.CancelFunc{},
 	}
-	n.instances.nested = &nested{desk: n.desk, busy: map[string]bool{}}
+	n.instances.nested = &nested{desk: n.desk, filing: n.filing, busy: map[string]bool{}}
 	if n.parts.Files != nil {
 		n.filing.files = files.New(n.parts.Files, files.Surroundings{
 			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label,
@@ -267,7 +275,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	n.desk.persons = n.users
 	n.filing.mayAsk = n.users.MayAsk
 	n.filing.keeps = func(id workflow.InstanceID) bool { return n.worklists.Keeps(id) }
-	items := peoplesItems{n.desk}
+	items := peoplesItems{n.desk, n.filing}
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
 		People:    speakers{n.users, n.partners},

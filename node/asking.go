@@ -10,11 +10,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Asker puts the queries of jobs to databases, and answers with theirs.
-type Asker interface {
-	Ask(j runner.Job, done func(runner.Result))
-}
-
 // asksFirst is a runner for jobs that ask databases: their applications begin once the answers
 // are here, get them, and end with them. So what an instance knows of a database is what the
 // task's success says, and nothing before: a try that was cut short asks again, and counts

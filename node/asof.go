@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -20,52 +19,9 @@ import (
 // on it is the earlier one of when it came and when its author says it was written, so
 // neither of the two can make it newer.
 
-// word is when a node last heard what a holder has of one instance.
-type word struct {
-	// direct is when (Boot) it last said so itself, and had nothing that was not here;
-	// 0: not since this node started.
-	direct time.Duration
-	// asked is when (Boot) people here last wanted to see what it has, and it was asked.
-	asked time.Duration
-	// written is until when (ms, wall) the facts of its own go that are here.
-	written int64
-}
-
-// contact is when the last connection with a partner began, and when it last said
-// anything over it (Boot, in nanoseconds).
-type contact struct{ since, heard atomic.Int64 }
-
-func (c *contact) begin(at time.Duration) {
-	c.since.Store(int64(at))
-	c.heard.Store(int64(at))
-}
-
-func (c *contact) hear(at time.Duration) { c.heard.Store(int64(at)) }
-
 // tellsWithin is within what time a partner in contact tells all that take part what
 // it has (compareAll), so what it had not told by then had not happened.
 const tellsWithin = antiEntropy + 2*firstPause
-
-// heard notes that a partner said what it has of an instance.
-func (h *held) heard(p workflow.PartnerID, at time.Duration) {
-	h.note(p, func(w *word) { w.direct = at })
-}
-
-// came notes that facts are here that came at a moment (ms).
-func (h *held) came(facts []choreo.Received, at int64) {
-	for _, f := range facts {
-		h.note(f.Fact.Chain.Author, func(w *word) { w.written = max(w.written, min(f.Fact.At, at)) })
-	}
-}
-
-func (h *held) note(p workflow.PartnerID, fn func(*word)) {
-	if h.words == nil {
-		h.words = map[workflow.PartnerID]word{}
-	}
-	w := h.words[p]
-	fn(&w)
-	h.words[p] = w
-}
 
 // asOf is when it was last known here what a partner has of an instance; the zero time:
 // never. old tells that this is longer ago than its last contact explains: of its signs

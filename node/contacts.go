@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/refusals"
-	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -167,9 +166,6 @@ func (p peers) SetAddrs(who workflow.PartnerID, addrs []string) error {
 }
 
 func (p peers) Want(who workflow.PartnerID, want bool) error { return p.carrier.Want(who, want) }
-
-// Gossip spreads news among all partners.
-type Gossip = roster.Gossip
 
 // direct is what a node does without gossip: it tells connected partners, and
 // those that hear news tell others.

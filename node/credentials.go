@@ -9,7 +9,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // Rights are proved in the facts. A verdict that a coordinator writes names its
@@ -156,4 +158,35 @@ func (x *instances) stranger(from workflow.PartnerID, facts []choreo.Received) w
 		}
 	}
 	return ""
+}
+
+// Speaker is the person whose word that is for what was signed (choreo.Trust). It
+// is checked with nothing but the mesh, so that all nodes find the same.
+func (c *credentials) Speaker(word []byte, signed [32]byte) (choreo.Speaker, error) {
+	h := sha256.New()
+	h.Write(signed[:])
+	h.Write(word)
+	key := [sha256.Size]byte(h.Sum(nil))
+	c.mu.Lock()
+	who, known := c.speakers[key]
+	c.mu.Unlock()
+	if known {
+		return who, nil
+	}
+	said, err := users.DecodeSpoken(word)
+	if err != nil {
+		return choreo.Speaker{}, err
+	}
+	p, err := said.Person(c.mesh, signed)
+	if err != nil {
+		return choreo.Speaker{}, err
+	}
+	who = choreo.Speaker{User: worklist.User(p.ID), Roles: p.Roles, At: p.At}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.speakers == nil || len(c.speakers) >= maxChecked {
+		c.speakers = map[[sha256.Size]byte]choreo.Speaker{}
+	}
+	c.speakers[key] = who
+	return who, nil
 }

@@ -26,16 +26,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Vouching is what a store says that knows what it should hold.
-type Vouching interface {
-	// Damage is what was found lost when the store was opened, until Settle says
-	// that what follows from it was made durable.
-	Damage() kv.Damage
-	Settle() error
-	// Verify reads everything again and says what is wrong, if anything.
-	Verify() error
-}
-
 // StoreRange names what a store key belongs to, as a prefix of it, for a store that
 // counts its entries by range: the facts of an instance and what else is kept of it, or
 // the kind of entry.
@@ -48,11 +38,6 @@ func StoreRange(key []byte) []byte {
 	}
 	return key[:instanceRange]
 }
-
-// ofInstances are the kinds of entries of which a key begins with an instance.
-var ofInstances = []byte{prefixFact, prefixInstance, prefixWaits, prefixKept, prefixQuarantine}
-
-const instanceRange = 1 + len(workflow.InstanceID{})
 
 // losses is what this node knows to have lost from its disk, for people.
 type losses struct {

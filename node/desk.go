@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
@@ -88,3 +90,72 @@ type persons interface {
 
 // chair says who coordinates.
 type chair interface{ Coordinator() workflow.PartnerID }
+
+// locate finds the instance with an ID or a unique prefix of one. there is what
+// others reported of it to this node, as the coordinator, if it takes no part in
+// it itself.
+func (k *desk) locate(ref string) (id workflow.InstanceID, there []overview.Account, err error) {
+	prefix := strings.ToLower(strings.TrimSpace(ref))
+	found := append(k.index.Find(prefix), k.overview.Find(prefix)...)
+	slices.SortFunc(found, workflow.InstanceID.Compare)
+	found = slices.Compact(found)
+	if len(found) > 1 && prefix != "" {
+		return id, nil, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).
+			WithHint("give more of the ID")
+	}
+	if len(found) == 1 && prefix != "" {
+		id = found[0]
+		if _, here := k.index.Get(id); here {
+			return id, nil, nil
+		}
+		if there = k.overview.Accounts(id); len(there) > 0 {
+			return id, there, nil
+		}
+	}
+	if err := k.retention.findClosed(prefix); err != nil {
+		return id, nil, err
+	}
+	return id, nil, api.Errorf(api.NotFound, "no instance %q here", prefix).
+		WithHint("list them: mutirao instances --all")
+}
+
+// onlyThere refuses to do something with an instance that this node only hears of.
+func (k *desk) onlyThere(accounts []overview.Account) error {
+	return api.Errorf(api.Refused, "this node takes no part in instance %s, it only hears of it as the coordinator",
+		accounts[0].Instance).
+		WithHint("do it on a node that takes part, such as %s", k.people.label(accounts[0].By))
+}
+
+// with has fn run on the owner of an instance, found by ID or prefix.
+func (k *desk) with(ctx context.Context, ref string, fn func(*shard, *held) error) error {
+	id, there, err := k.locate(ref)
+	switch {
+	case err != nil:
+		return err
+	case there != nil:
+		return k.onlyThere(there)
+	}
+	return k.do(ctx, id, func(s *shard) error {
+		h, err := s.find(id)
+		if err != nil {
+			return err
+		}
+		err = fn(s, h)
+		s.touch(h)
+		return err
+	})
+}
+
+// look has here read an instance, found by ID or prefix, on its owner. It shows
+// what is durable, and works on a disk that takes no writes. For an instance that
+// others reported, there is called instead.
+func (k *desk) look(ctx context.Context, ref string, here func(*held), there func([]overview.Account) error) error {
+	id, elsewhere, err := k.locate(ref)
+	switch {
+	case err != nil:
+		return err
+	case elsewhere != nil:
+		return there(elsewhere)
+	}
+	return k.peek(ctx, id, here)
+}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/index"
@@ -42,48 +41,6 @@ func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
 			after: s.n.logRefusal(p, x.ID),
 		})
 	}
-}
-
-// differing are two digests of the ended instances shared with a partner, which differ.
-type differing struct {
-	ours, its string
-	due       time.Duration // Awake from which on the instances are compared again
-	pause     time.Duration // from comparing them until then
-}
-
-// The pause after ended instances were compared, doubled each time while both digests stay
-// as they are.
-const (
-	firstEndedPause = antiEntropy
-	maxEndedPause   = time.Hour
-)
-
-// differs reports whether digests differ and it is time to compare what they are of.
-func (l *link) differs(ours, its []byte, now time.Duration) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if bytes.Equal(ours, its) {
-		l.ended = nil
-		return false
-	}
-	d := l.ended
-	if d == nil || d.ours != string(ours) || d.its != string(its) {
-		l.ended = &differing{string(ours), string(its), now + firstEndedPause, firstEndedPause}
-		return true
-	}
-	if now < d.due {
-		return false
-	}
-	d.pause = min(2*d.pause, maxEndedPause)
-	d.due = now + d.pause
-	return true
-}
-
-// compareSoon has no pause kept, as not all could be compared.
-func (l *link) compareSoon() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = nil
 }
 
 // compare has an ended instance read again and compared with a partner.

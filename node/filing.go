@@ -530,3 +530,12 @@ func (k *filing) fetchWhile(ctx context.Context, c worklists.Content, comes func
 		}
 	}
 }
+
+func declared(def *workflow.Definition, name workflow.DataName) *workflow.DataDecl {
+	for i := range def.Data {
+		if def.Data[i].Name == name {
+			return &def.Data[i]
+		}
+	}
+	return nil
+}

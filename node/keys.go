@@ -108,3 +108,8 @@ type storedFact struct {
 func encode(v any) []byte { return codec.Encode(v) }
 
 func decode(b []byte, v any) error { return codec.Decode(b, v) }
+
+// ofInstances are the kinds of entries of which a key begins with an instance.
+var ofInstances = []byte{prefixFact, prefixInstance, prefixWaits, prefixKept, prefixQuarantine}
+
+const instanceRange = 1 + len(workflow.InstanceID{})

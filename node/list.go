@@ -3,13 +3,13 @@ package node
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/index"
-	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -94,30 +94,47 @@ func (k *desk) list(ctx context.Context, all bool) ([]api.InstanceSummary, error
 	return api.AllInstances(ctx, all, k.page)
 }
 
-// locate finds the instance with an ID or a unique prefix of one. there is what
-// others reported of it to this node, as the coordinator, if it takes no part in
-// it itself.
-func (k *desk) locate(ref string) (id workflow.InstanceID, there []overview.Account, err error) {
-	prefix := strings.ToLower(strings.TrimSpace(ref))
-	found := append(k.index.Find(prefix), k.overview.Find(prefix)...)
-	slices.SortFunc(found, workflow.InstanceID.Compare)
-	found = slices.Compact(found)
-	if len(found) > 1 && prefix != "" {
-		return id, nil, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).
-			WithHint("give more of the ID")
-	}
-	if len(found) == 1 && prefix != "" {
-		id = found[0]
-		if _, here := k.index.Get(id); here {
-			return id, nil, nil
+// addProgress adds how far those instances are that are in memory.
+func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
+	ctx, cancel := context.WithTimeout(ctx, progressWait)
+	defer cancel()
+	rows := make(map[*shard]map[workflow.InstanceID]*api.InstanceSummary, len(k.crew.shards))
+	for i := range list {
+		id := index.IDOf(list[i].ID)
+		s := k.crew.shardOf(id)
+		if rows[s] == nil {
+			rows[s] = map[workflow.InstanceID]*api.InstanceSummary{}
 		}
-		if there = k.overview.Accounts(id); len(there) > 0 {
-			return id, there, nil
+		rows[s][id] = &list[i]
+	}
+	type progress struct {
+		row         *api.InstanceSummary
+		done, tasks int
+		at          []workflow.PartnerID
+		needs       []api.Need
+		asOf        *time.Time
+		known       string
+		subject     string
+		state       workflow.InstanceState
+	}
+	found, err := lookAt(ctx, k.crew, func(s *shard) (out []progress) {
+		s.those(maps.Keys(rows[s]), func(id workflow.InstanceID, h *held) {
+			p := progress{row: rows[s][id]}
+			p.done, p.tasks, p.at = h.m.Progress()
+			p.needs, p.subject, p.state = s.n.view.needs(h), subject(h), h.m.Shown()
+			p.asOf, p.known = s.n.view.oldest(h)
+			out = append(out, p)
+		})
+		return out
+	})
+	if err != nil {
+		return // the list does without
+	}
+	for _, p := range slices.Concat(found...) {
+		p.row.Done, p.row.Tasks, p.row.At = p.done, p.tasks, k.people.names(p.at)
+		p.row.Needs, p.row.AsOf, p.row.Known, p.row.Subject = p.needs, p.asOf, p.known, p.subject
+		if p.state == workflow.InstanceInterrupted {
+			p.row.State = p.state
 		}
 	}
-	if err := k.retention.findClosed(prefix); err != nil {
-		return id, nil, err
-	}
-	return id, nil, api.Errorf(api.NotFound, "no instance %q here", prefix).
-		WithHint("list them: mutirao instances --all")
 }

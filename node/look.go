@@ -180,10 +180,3 @@ func (k *desk) logElsewhere(ctx context.Context, accounts []overview.Account) ([
 	}
 	return out, nil
 }
-
-// onlyThere refuses to do something with an instance that this node only hears of.
-func (k *desk) onlyThere(accounts []overview.Account) error {
-	return api.Errorf(api.Refused, "this node takes no part in instance %s, it only hears of it as the coordinator",
-		accounts[0].Instance).
-		WithHint("do it on a node that takes part, such as %s", k.people.label(accounts[0].By))
-}

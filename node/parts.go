@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
@@ -158,4 +159,22 @@ func (m Member) ID() workflow.PartnerID {
 // refuses is an [invitation.Answer].
 type Requester interface {
 	Request(ctx context.Context, p workflow.PartnerID, addrs []string, protocol string, req []byte) ([]byte, error)
+}
+
+// Asker puts the queries of jobs to databases, and answers with theirs.
+type Asker interface {
+	Ask(j runner.Job, done func(runner.Result))
+}
+
+// Gossip spreads news among all partners.
+type Gossip = roster.Gossip
+
+// Vouching is what a store says that knows what it should hold.
+type Vouching interface {
+	// Damage is what was found lost when the store was opened, until Settle says
+	// that what follows from it was made durable.
+	Damage() kv.Damage
+	Settle() error
+	// Verify reads everything again and says what is wrong, if anything.
+	Verify() error
 }

@@ -10,14 +10,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// refusedAt is that a partner did not take an instance in: when it said so, and until
-// when (Awake) it is not sent again. The pause is how long that is, without its spread.
-type refusedAt struct {
-	why          wire.RefusedWhy
-	at           time.Time
-	pause, until time.Duration
-}
-
 // A partner is not sent again for refusedPause what it has no room for. What its
 // initiator has written may leave the memory there as soon as the instances that have
 // ended were compared (antiEntropy): so of that the first pauses are shorter, each
@@ -32,12 +24,6 @@ const (
 func (s *shard) refuseInstance(to workflow.PartnerID, id workflow.InstanceID, e *quota.NoRoom) {
 	s.n.refuse(e.Reason(), e.By)
 	s.batch.refusals = append(s.batch.refusals, refusalTo{to, wire.Refusal{Instance: id, Why: e.Why}})
-}
-
-// refusalTo is what to tell a partner after the commit.
-type refusalTo struct {
-	to workflow.PartnerID
-	r  wire.Refusal
 }
 
 // takeRefusal notes that a partner has no room for an instance: it is sent again

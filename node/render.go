@@ -2,10 +2,8 @@ package node
 
 import (
 	"cmp"
-	"context"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -18,9 +16,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/assignment"
-	"github.com/mutirao-mesh/mutirao/node/jobs"
-	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -459,48 +454,4 @@ func rendered(v workflow.Value) string {
 		}
 	}
 	return fmt.Sprint(v)
-}
-
-// diagram draws an instance with the states of its tasks.
-func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) {
-	id, there, err := k.locate(ref)
-	if err != nil {
-		return nil, err
-	}
-	in, err := k.show(ctx, id.String())
-	if err != nil {
-		return nil, err
-	}
-	if of, language, _ := strings.Cut(format, "-"); of == gantt {
-		return DrawGantt(in, k.clock.Now().Wall, language, time.Local)
-	}
-	if err := undrawable(in); err != nil {
-		return nil, err
-	}
-	sum, _ := k.index.Get(id)
-	hash := sum.Definition
-	if there != nil {
-		hash = there[0].Definition
-	}
-	def, err := k.definitions.Get(hash)
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow,
-			in.Version).
-			WithHint("draw it on a node that takes part")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return draw(def.Def, in, format)
-}
-
-// view is how people see instances.
-type view struct {
-	*contacts
-	people   *people
-	partners *assignment.Partners
-	filing   *filing
-	jobs     *jobs.Desk
-	// ahead is how far this node's clock is ahead of a partner's, as far as that is known.
-	ahead func(workflow.PartnerID) time.Duration
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
-	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -467,51 +467,6 @@ func (k *desk) notYet(def *workflow.Definition, r api.StartRequest) error {
 // disk that hangs must not keep people from the list.
 const progressWait = 2 * time.Second
 
-// addProgress adds how far those instances are that are in memory.
-func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
-	ctx, cancel := context.WithTimeout(ctx, progressWait)
-	defer cancel()
-	rows := make(map[*shard]map[workflow.InstanceID]*api.InstanceSummary, len(k.crew.shards))
-	for i := range list {
-		id := index.IDOf(list[i].ID)
-		s := k.crew.shardOf(id)
-		if rows[s] == nil {
-			rows[s] = map[workflow.InstanceID]*api.InstanceSummary{}
-		}
-		rows[s][id] = &list[i]
-	}
-	type progress struct {
-		row         *api.InstanceSummary
-		done, tasks int
-		at          []workflow.PartnerID
-		needs       []api.Need
-		asOf        *time.Time
-		known       string
-		subject     string
-		state       workflow.InstanceState
-	}
-	found, err := lookAt(ctx, k.crew, func(s *shard) (out []progress) {
-		s.those(maps.Keys(rows[s]), func(id workflow.InstanceID, h *held) {
-			p := progress{row: rows[s][id]}
-			p.done, p.tasks, p.at = h.m.Progress()
-			p.needs, p.subject, p.state = s.n.view.needs(h), subject(h), h.m.Shown()
-			p.asOf, p.known = s.n.view.oldest(h)
-			out = append(out, p)
-		})
-		return out
-	})
-	if err != nil {
-		return // the list does without
-	}
-	for _, p := range slices.Concat(found...) {
-		p.row.Done, p.row.Tasks, p.row.At = p.done, p.tasks, k.people.names(p.at)
-		p.row.Needs, p.row.AsOf, p.row.Known, p.row.Subject = p.needs, p.asOf, p.known, p.subject
-		if p.state == workflow.InstanceInterrupted {
-			p.row.State = p.state
-		}
-	}
-}
-
 // show shows one instance; at the coordinator also one of others.
 func (k *desk) show(ctx context.Context, ref string) (*api.Instance, error) {
 	var out *api.Instance
@@ -643,52 +598,9 @@ func orNone(roles []workflow.RoleName) string {
 	return strings.Join(texts(roles), ", ")
 }
 
-func declared(def *workflow.Definition, name workflow.DataName) *workflow.DataDecl {
-	for i := range def.Data {
-		if def.Data[i].Name == name {
-			return &def.Data[i]
-		}
-	}
-	return nil
-}
-
 // Watch follows what happens.
 func (n *Node) Watch(ctx context.Context, fn func(api.Event) error) error {
 	return n.events.watch(ctx, fn)
-}
-
-// with has fn run on the owner of an instance, found by ID or prefix.
-func (k *desk) with(ctx context.Context, ref string, fn func(*shard, *held) error) error {
-	id, there, err := k.locate(ref)
-	switch {
-	case err != nil:
-		return err
-	case there != nil:
-		return k.onlyThere(there)
-	}
-	return k.do(ctx, id, func(s *shard) error {
-		h, err := s.find(id)
-		if err != nil {
-			return err
-		}
-		err = fn(s, h)
-		s.touch(h)
-		return err
-	})
-}
-
-// look has here read an instance, found by ID or prefix, on its owner. It shows
-// what is durable, and works on a disk that takes no writes. For an instance that
-// others reported, there is called instead.
-func (k *desk) look(ctx context.Context, ref string, here func(*held), there func([]overview.Account) error) error {
-	id, elsewhere, err := k.locate(ref)
-	switch {
-	case err != nil:
-		return err
-	case elsewhere != nil:
-		return there(elsewhere)
-	}
-	return k.peek(ctx, id, here)
 }
 
 // AddWorkflow checks a definition, lists it and spreads it.
@@ -1063,4 +975,37 @@ func (n *Node) GrantRole(_ context.Context, r api.RoleRequest) (*api.UserRoles, 
 func (n *Node) RevokeRole(_ context.Context, r api.RoleRequest) (*api.UserRoles, error) {
 	out, err := n.users.ChangeRole(r, false)
 	return out, n.explain(err)
+}
+
+// diagram draws an instance with the states of its tasks.
+func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) {
+	id, there, err := k.locate(ref)
+	if err != nil {
+		return nil, err
+	}
+	in, err := k.show(ctx, id.String())
+	if err != nil {
+		return nil, err
+	}
+	if of, language, _ := strings.Cut(format, "-"); of == gantt {
+		return DrawGantt(in, k.clock.Now().Wall, language, time.Local)
+	}
+	if err := undrawable(in); err != nil {
+		return nil, err
+	}
+	sum, _ := k.index.Get(id)
+	hash := sum.Definition
+	if there != nil {
+		hash = there[0].Definition
+	}
+	def, err := k.definitions.Get(hash)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow,
+			in.Version).
+			WithHint("draw it on a node that takes part")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return draw(def.Def, in, format)
 }

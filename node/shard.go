@@ -1,10 +1,6 @@
 package node
 
 import (
-	"bytes"
-	"cmp"
-	"errors"
-	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
@@ -19,7 +15,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
-	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -69,186 +64,6 @@ type shard struct {
 	// now is what the clocks said when the turn, or the step of the round that is being
 	// done, began: a clock that counts suspend costs a system call.
 	now moment.Now
-}
-
-// held is an instance in memory.
-type held struct {
-	id      workflow.InstanceID
-	m       *choreo.Machine
-	def     *library.Definition
-	sum     index.Summary
-	wake    time.Duration
-	pending map[workflow.PartnerID]*inflight
-	// settledAt is how many facts an instance had that was loaded as settled: it
-	// stays so until there are more.
-	settledAt int
-	expected  expected // what others are to write into it (usage.go)
-	about     string   // the instance in words, once said (subject.go)
-	said      bool
-	reported  int // how many facts it had when it was last to be reported
-	weighed   weighed
-	digested  int // how many facts it had when its summary's Facts, With and Sizes were last worked out
-	// doubts is when (Awake) partners were asked for facts of ours that they named
-	// and that are not here.
-	doubts map[workflow.PartnerID]time.Duration
-	// silent is for how long participants have not answered about an ended instance
-	// (mindSilence), excused how many are not waited for.
-	silent  map[workflow.PartnerID]time.Duration
-	excused int
-	// closedBy are the partners that keep only its summary.
-	closedBy map[workflow.PartnerID]closings.Closing
-	// refused are the partners that have no room for it.
-	refused map[workflow.PartnerID]refusedAt
-	words   map[workflow.PartnerID]word
-	news    *index.News // what is noted of it with its end in this round; nil: nothing
-	// early is how often it was looked at since it ended, to compare it before its turn
-	// (compareEnded).
-	early int
-	// Of an instance that comes out of quarantine: what was noted, until that is
-	// durable, and saved facts that lack their past.
-	was  *index.SetAside
-	kept []choreo.Received
-	// Of a child (nested.go): its parent was looked at since it is in memory, and was told
-	// how it ended.
-	tended, handedOn bool
-}
-
-// inflight is what was sent to a peer. It is sent again when no acknowledgement comes in
-// time, and where the peer says that it lacks something, but not at once each time: its
-// word may cost about as much as its silence.
-type inflight struct {
-	due      time.Duration // Awake at which to send again
-	pause    time.Duration // from sending until then
-	askDue   time.Duration // Awake from which on its word has all sent again
-	askPause time.Duration // from sending until then
-	more     bool          // not all fitted that it lacks
-	idle     bool          // it needs no acknowledgement any more
-	asked    bool          // the peer said since that it lacks something
-	next     bool          // it was the instance's turn there (lineup)
-}
-
-// event is something that happened, for one shard. apply changes machines; of is the
-// instance that it is about, zero if it sees to several itself (only), and from whose
-// word it is, if it is a partner's.
-// after is called once what it led to is durable, or with the error. look only
-// reads: it comes before everything else of its round, when all that is in
-// memory is durable, so that no failing disk keeps people from reading.
-// taken gives back what the event held while it waited: it is called even if the instance
-// is set aside meanwhile and apply is not called.
-type event struct {
-	of    workflow.InstanceID
-	from  workflow.PartnerID
-	taken func()
-	look  func(*shard)
-	apply func(*shard) error
-	after func(error)
-}
-
-// batch is what one round of events leads to.
-type batch struct {
-	touched []*held
-	heads   map[headsKey][]workflow.InstanceID // to be told, after the commit
-	// supplies are peers to bring up to date after the commit.
-	supplies []supply
-	refusals []refusalTo
-	after    []ending
-	writes   []kv.Write
-	open     map[int]bool // writes after which nothing vouches yet for a fact (choreo.Stored)
-	ready    []readied
-}
-
-// ending is what is done when something is durable, or with the error; of is as in event.
-type ending struct {
-	of workflow.InstanceID
-	fn func(error)
-}
-
-// without takes out what a round was to do of some instances. Whoever waits for it gets an
-// error.
-func (b *batch) without(is map[workflow.InstanceID]bool, failure func(workflow.InstanceID) error) {
-	b.touched = slices.DeleteFunc(b.touched, func(h *held) bool { return is[h.id] })
-	b.supplies = slices.DeleteFunc(b.supplies, func(x supply) bool { return is[x.h.id] })
-	b.ready = slices.DeleteFunc(b.ready, func(x readied) bool { return is[x.h.id] })
-	b.refusals = slices.DeleteFunc(b.refusals, func(x refusalTo) bool { return is[x.r.Instance] })
-	for k, ids := range b.heads {
-		b.heads[k] = slices.DeleteFunc(ids, func(id workflow.InstanceID) bool { return is[id] })
-	}
-	b.after = slices.DeleteFunc(b.after, func(x ending) bool {
-		if is[x.of] {
-			x.fn(failure(x.of))
-		}
-		return is[x.of]
-	})
-	writes, open := b.writes[:0], b.open
-	b.open = nil
-	for i, w := range b.writes {
-		if id, ok := instanceOfKey(w.Key); ok && is[id] {
-			continue
-		}
-		if open[i] {
-			b.opens(len(writes))
-		}
-		writes = append(writes, w)
-	}
-	b.writes = writes
-}
-
-// opens notes that nothing vouches yet for the fact of a write.
-func (b *batch) opens(i int) {
-	if b.open == nil {
-		b.open = map[int]bool{}
-	}
-	b.open[i] = true
-}
-
-// emptied is the batch without what it led to.
-func (b batch) emptied() batch {
-	return batch{
-		touched: emptied(b.touched), supplies: emptied(b.supplies), refusals: emptied(b.refusals),
-		after:  emptied(b.after),
-		writes: emptied(b.writes), ready: emptied(b.ready),
-	}
-}
-
-// emptied is s without its elements; an array that is large for a round is let go.
-func emptied[T any](s []T) []T {
-	if cap(s) > kv.UnitWrites {
-		return nil
-	}
-	clear(s)
-	return s[:0]
-}
-
-// each is a list in which each is named once, where it stands first.
-func each[T comparable](list []T) []T {
-	if len(list) < 2 {
-		return list
-	}
-	seen := make(map[T]bool, len(list))
-	return slices.DeleteFunc(list, func(x T) bool {
-		again := seen[x]
-		seen[x] = true
-		return again
-	})
-}
-
-type supply struct {
-	h  *held
-	to workflow.PartnerID
-}
-
-type headsKey struct {
-	to   workflow.PartnerID
-	mode wire.HeadsMode
-}
-
-func (k headsKey) compare(o headsKey) int {
-	return cmp.Or(cmp.Compare(k.to, o.to), cmp.Compare(k.mode, o.mode))
-}
-
-type readied struct {
-	h *held
-	r choreo.Effects
 }
 
 const (
@@ -513,20 +328,6 @@ func (s *shard) commit(b batch) error {
 	return nil
 }
 
-// unitEnd is where the unit of the writes ends that begins there: as late as there is room
-// in it, but not between a fact and the later one that vouches for it. What must be together
-// came in one bundle, and that has room in a unit: only one that a liar has filled with
-// attestations, or with thousands of facts, has not, and is cut all the same.
-func (b *batch) unitEnd(from int) int {
-	most := from + kv.Unit(b.writes[from:])
-	for to := most; to > from; to-- {
-		if !b.open[to-1] {
-			return to
-		}
-	}
-	return most
-}
-
 // conclude has a machine decide. If it panics, the batch is as before, but for those who
 // wait for it: they are told when it is left out.
 func (s *shard) conclude(h *held, b *batch) {
@@ -625,51 +426,10 @@ func (s *shard) lose(b batch, err error) {
 	}
 }
 
-// loadAgain loads an instance after a while, and tries until its store can be read:
-// nobody else may ever ask for it, and its waits go on. What partners told meanwhile
-// was not taken in, so they are asked.
-func (s *shard) loadAgain(id workflow.InstanceID) {
-	s.again[id] = true
-	s.later(id, func(s *shard) error {
-		delete(s.again, id)
-		h, err := s.find(id)
-		switch {
-		case err == nil:
-			s.touch(h)
-			for _, p := range h.m.Audience() {
-				if p != s.n.member.ID() && s.n.up(p) {
-					s.sendHeads(p, id, wire.Ask)
-				}
-			}
-		case errors.As(err, new(*api.Error)): // set aside
-			s.n.index.Forget(id)
-		case errors.Is(err, kv.ErrNotFound): // not stored: it had only begun
-			s.n.index.Forget(id)
-			s.n.call(s.n.lineup.End(id))
-		default:
-			s.log.Error("an instance cannot be loaded again yet", "instance", id, "error", err)
-			s.loadAgain(id)
-		}
-		return nil
-	})
-}
-
-// putOff reports whether an instance waits to be loaded again. What partners say of it
-// meanwhile is not heard: they are asked then, and to load it for each of their frames,
-// and to forget it again as nothing can be stored, has each of them answered.
-func (s *shard) putOff(id workflow.InstanceID) bool { return s.again[id] && s.held[id] == nil }
-
 // later applies fn to an instance after a pause that grows while nothing can be made durable.
 func (s *shard) later(id workflow.InstanceID, fn func(*shard) error) {
 	pause := min(firstPause<<min(max(s.lost-1, 0), 5), maxPause)
 	s.delayed = append(s.delayed, delayed{due: s.now.Awake + pause, of: id, fn: fn})
-}
-
-// delayed is something to do at a moment (Awake).
-type delayed struct {
-	due time.Duration
-	of  workflow.InstanceID
-	fn  func(*shard) error
 }
 
 // release takes up what was put off until now.
@@ -836,139 +596,6 @@ func (s *shard) summarise(h *held) index.Summary {
 		sum.Uses = ""
 	}
 	return sum
-}
-
-// find returns an instance, loading it where it is not in memory. One that turns out
-// to be unreadable is set aside.
-func (s *shard) find(id workflow.InstanceID) (*held, error) {
-	if h := s.held[id]; h != nil {
-		return h, nil
-	}
-	if q, aside := s.aside[id]; aside {
-		return nil, errAside(id, q)
-	}
-	b, err := s.n.store.Get(index.Key(id))
-	if err != nil {
-		return nil, err
-	}
-	sum := s.readSummary(id, b)
-	if sum.Closed {
-		return nil, kv.ErrNotFound
-	}
-	h, err := s.load(id, sum)
-	var u *unreadable
-	if errors.As(err, &u) {
-		err = s.n.isolate(id, u)
-		if u.lost {
-			s.n.restoration.forgot()
-		}
-		return nil, errors.Join(errAside(id, s.aside[id]), err)
-	}
-	return h, err
-}
-
-// readSummary reads the summary of an instance. Of one that cannot be read the
-// instance's own facts say the same (see load).
-func (s *shard) readSummary(id workflow.InstanceID, b []byte) (sum index.Summary) {
-	if err := decode(b, &sum); err != nil {
-		s.n.count("unreadable.summaries", 1)
-		s.log.Warn("the summary of an instance cannot be read and is made again", "instance", id, "error", err)
-		return index.Summary{}
-	}
-	return sum
-}
-
-// load reads an instance from the store. An *unreadable error says that what is
-// stored will not do; any other, that the store cannot be read now.
-func (s *shard) load(id workflow.InstanceID, sum index.Summary) (*held, error) {
-	facts, came, err := s.loadFacts(id)
-	if err != nil {
-		return nil, err
-	}
-	g := facts[0].Fact.Body.Genesis
-	if g == nil {
-		return nil, &unreadable{why: errors.New("its first fact is no genesis"), lost: true}
-	}
-	def, err := s.n.definitions.Get(g.Definition)
-	if err != nil {
-		return nil, &unreadable{why: fmt.Errorf("its workflow cannot be read: %w", err)}
-	}
-	waits, err := s.readWaits(id)
-	if err != nil {
-		return nil, err
-	}
-	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
-	if err == nil {
-		err = m.Resume(facts[1:], !sum.Settled, waits)
-	}
-	if err != nil {
-		return nil, &unreadable{why: fmt.Errorf("it cannot be opened: %w", err)}
-	}
-	if sum.Definition != def.Hash {
-		sum = firstSummary(m, def)
-	}
-	h := s.hold(m, def, sum)
-	s.lineUp(h)
-	for i := range facts {
-		h.came(facts[i:i+1], came[i])
-	}
-	if sum.Settled {
-		h.settledAt = m.Len()
-	}
-	s.weigh(h) // before more of it is taken in
-	h.kept, err = s.loadKept(id)
-	return h, err
-}
-
-// loadFacts reads the facts of an instance, which lie place by place, and when they
-// came (storedFact).
-func (s *shard) loadFacts(id workflow.InstanceID) (facts []choreo.Received, came []int64, err error) {
-	err = s.n.store.Scan(factPrefix(id), func(key, value []byte) error {
-		r, at, err := readFact(value)
-		if err == nil && !bytes.Equal(key, factKey(id, len(facts))) {
-			err = fmt.Errorf("place %d is empty", len(facts))
-		}
-		if err != nil {
-			return &unreadable{why: fmt.Errorf("fact %d cannot be read: %w", len(facts), err), lost: true}
-		}
-		facts, came = append(facts, r), append(came, at)
-		return nil
-	})
-	switch {
-	case errors.Is(err, kv.ErrDamaged):
-		return nil, nil, &unreadable{why: err, lost: true}
-	case err != nil:
-		return nil, nil, err
-	case len(facts) == 0:
-		return nil, nil, &unreadable{why: errors.New("it has no facts"), lost: true}
-	}
-	return facts, came, nil
-}
-
-// hold keeps an instance in memory.
-func (s *shard) hold(m *choreo.Machine, def *library.Definition, sum index.Summary) *held {
-	h := &held{id: m.Instance(), m: m, def: def, sum: sum, pending: map[workflow.PartnerID]*inflight{}}
-	h.expected = s.n.expect(def, m)
-	s.held[h.id] = h
-	return h
-}
-
-// create holds a machine for a new instance, of which nothing is stored yet. When it began
-// is its place among this node's own.
-func (s *shard) create(m *choreo.Machine, def *library.Definition, began int64) *held {
-	sum := firstSummary(m, def)
-	sum.Began = began
-	h := s.hold(m, def, sum)
-	s.lineUp(h)
-	return h
-}
-
-func firstSummary(m *choreo.Machine, def *library.Definition) index.Summary {
-	g := m.Genesis()
-	return index.Summary{
-		Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: g.Chain.Author, Started: g.At,
-		Began: g.At, Of: index.PartOf(m.Parent()), Uses: usedBy(m),
-	}
 }
 
 // tellHeads tells p what is durable here of these instances.

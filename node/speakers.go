@@ -1,13 +1,11 @@
 package node
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -16,37 +14,6 @@ import (
 
 // This file is about people as claims name them (choreo/claims.go): a user by its whole ID, a
 // partner, who is a user of its own name, by the partner's.
-
-// Speaker is the person whose word that is for what was signed (choreo.Trust). It
-// is checked with nothing but the mesh, so that all nodes find the same.
-func (c *credentials) Speaker(word []byte, signed [32]byte) (choreo.Speaker, error) {
-	h := sha256.New()
-	h.Write(signed[:])
-	h.Write(word)
-	key := [sha256.Size]byte(h.Sum(nil))
-	c.mu.Lock()
-	who, known := c.speakers[key]
-	c.mu.Unlock()
-	if known {
-		return who, nil
-	}
-	said, err := users.DecodeSpoken(word)
-	if err != nil {
-		return choreo.Speaker{}, err
-	}
-	p, err := said.Person(c.mesh, signed)
-	if err != nil {
-		return choreo.Speaker{}, err
-	}
-	who = choreo.Speaker{User: worklist.User(p.ID), Roles: p.Roles, At: p.At}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.speakers == nil || len(c.speakers) >= maxChecked {
-		c.speakers = map[[sha256.Size]byte]choreo.Speaker{}
-	}
-	c.speakers[key] = who
-	return who, nil
-}
 
 // describeClaim says in words what a claim says, and of which task.
 func (vw *view) describeClaim(

@@ -103,7 +103,7 @@ var general = []mutant{
 		"choreo/compensate.go", `(a.stands == superseded || a.toUndo) && a.success() != nil && a.undo.start == nil`,
 		`(len(a.rulings) > 0 || a.toUndo) && a.success() != nil && a.undo.start == nil`}}},
 	{name: "no-retry", what: "nothing is sent again", patches: []patch{{
-		"node/links.go", `s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {`,
+		"node/sending.go", `s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {`,
 		`s.n.up(p) && s.wantsNoMore(h, p) && s.forget(h, p, f) {`}, {
 		"node/shard.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
@@ -279,7 +279,7 @@ var general = []mutant{
 `, `		s.nextCompare = now + time.Second
 		s.compareAll()
 `}, {
-			"node/links.go", `s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {`,
+			"node/sending.go", `s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {`,
 			`s.n.up(p) && !s.wantsNoMore(h, p) {`}}},
 	{name: "disowned", what: "a node that has written nothing yet believes that it takes no part", patches: []patch{{
 		"choreo/fingerprint.go", `	p.facts()

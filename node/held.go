@@ -1,0 +1,128 @@
+package node
+
+import (
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// held is an instance in memory.
+type held struct {
+	id      workflow.InstanceID
+	m       *choreo.Machine
+	def     *library.Definition
+	sum     index.Summary
+	wake    time.Duration
+	pending map[workflow.PartnerID]*inflight
+	// settledAt is how many facts an instance had that was loaded as settled: it
+	// stays so until there are more.
+	settledAt int
+	expected  expected // what others are to write into it (usage.go)
+	about     string   // the instance in words, once said (subject.go)
+	said      bool
+	reported  int // how many facts it had when it was last to be reported
+	weighed   weighed
+	digested  int // how many facts it had when its summary's Facts, With and Sizes were last worked out
+	// doubts is when (Awake) partners were asked for facts of ours that they named
+	// and that are not here.
+	doubts map[workflow.PartnerID]time.Duration
+	// silent is for how long participants have not answered about an ended instance
+	// (mindSilence), excused how many are not waited for.
+	silent  map[workflow.PartnerID]time.Duration
+	excused int
+	// closedBy are the partners that keep only its summary.
+	closedBy map[workflow.PartnerID]closings.Closing
+	// refused are the partners that have no room for it.
+	refused map[workflow.PartnerID]refusedAt
+	words   map[workflow.PartnerID]word
+	news    *index.News // what is noted of it with its end in this round; nil: nothing
+	// early is how often it was looked at since it ended, to compare it before its turn
+	// (compareEnded).
+	early int
+	// Of an instance that comes out of quarantine: what was noted, until that is
+	// durable, and saved facts that lack their past.
+	was  *index.SetAside
+	kept []choreo.Received
+	// Of a child (nested.go): its parent was looked at since it is in memory, and was told
+	// how it ended.
+	tended, handedOn bool
+}
+
+// inflight is what was sent to a peer. It is sent again when no acknowledgement comes in
+// time, and where the peer says that it lacks something, but not at once each time: its
+// word may cost about as much as its silence.
+type inflight struct {
+	due      time.Duration // Awake at which to send again
+	pause    time.Duration // from sending until then
+	askDue   time.Duration // Awake from which on its word has all sent again
+	askPause time.Duration // from sending until then
+	more     bool          // not all fitted that it lacks
+	idle     bool          // it needs no acknowledgement any more
+	asked    bool          // the peer said since that it lacks something
+	next     bool          // it was the instance's turn there (lineup)
+}
+
+// word is when a node last heard what a holder has of one instance.
+type word struct {
+	// direct is when (Boot) it last said so itself, and had nothing that was not here;
+	// 0: not since this node started.
+	direct time.Duration
+	// asked is when (Boot) people here last wanted to see what it has, and it was asked.
+	asked time.Duration
+	// written is until when (ms, wall) the facts of its own go that are here.
+	written int64
+}
+
+// refusedAt is that a partner did not take an instance in: when it said so, and until
+// when (Awake) it is not sent again. The pause is how long that is, without its spread.
+type refusedAt struct {
+	why          wire.RefusedWhy
+	at           time.Time
+	pause, until time.Duration
+}
+
+// heard notes that a partner said what it has of an instance.
+func (h *held) heard(p workflow.PartnerID, at time.Duration) {
+	h.note(p, func(w *word) { w.direct = at })
+}
+
+// came notes that facts are here that came at a moment (ms).
+func (h *held) came(facts []choreo.Received, at int64) {
+	for _, f := range facts {
+		h.note(f.Fact.Chain.Author, func(w *word) { w.written = max(w.written, min(f.Fact.At, at)) })
+	}
+}
+
+func (h *held) note(p workflow.PartnerID, fn func(*word)) {
+	if h.words == nil {
+		h.words = map[workflow.PartnerID]word{}
+	}
+	w := h.words[p]
+	fn(&w)
+	h.words[p] = w
+}
+
+// unacknowledged reports whether something of an instance is due to be sent again, and
+// whether an acknowledgement, or its time, is waited for. Of one that is not held nothing is.
+func (h *held) unacknowledged(now time.Duration) (isDue, waits bool) {
+	if h == nil {
+		return false, false
+	}
+	for _, f := range h.pending {
+		overdue, asked := f.over(now)
+		isDue = isDue || overdue || asked
+		waits = waits || !f.idle || f.asked
+	}
+	return isDue, waits
+}
+
+// over reports whether an acknowledgement is overdue, and whether it is time for what the
+// peer asked for.
+func (f *inflight) over(now time.Duration) (overdue, asked bool) {
+	return !f.idle && now >= f.due, f.asked && now >= f.askDue
+}

@@ -1,0 +1,174 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// send has p brought up to date on an instance, as far as it is not under way.
+func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
+	if !s.n.up(p) {
+		h.m.Away(p) // until it greets
+		return
+	}
+	if s.wantsNoMore(h, p) {
+		return
+	}
+	b := h.m.Outgoing(p, wire.MaxFacts/2, s.moment())
+	if b == nil {
+		return
+	}
+	if s.n.log.Enabled(context.Background(), slog.LevelDebug) {
+		s.n.log.Debug("send", "to", s.n.people.name(p), "facts", len(b.Facts), "newest", b.Describe(), "first", b.First)
+	}
+	next := s.isNext(h, p, b)
+	out.facts(addressed{p, b, h.def, next})
+	f := h.pending[p]
+	if f == nil {
+		f = &inflight{pause: firstPause, askPause: firstPause}
+		h.pending[p] = f
+	}
+	s.underWay[b.Instance] = true
+	f.more, f.idle, f.next = b.More, false, next
+	if !f.asked { // else it would be put off for ever where much is sent
+		s.wait(f)
+	}
+}
+
+// wait has what is under way be taken to be so for a while.
+func (s *shard) wait(f *inflight) {
+	now := s.now.Awake
+	f.due, f.askDue = now+f.pause+s.n.spread(f.pause/4), now+f.askPause
+}
+
+// forget has all that p lacks be sent again, if it is time for that. The next time comes
+// after twice as long.
+func (s *shard) forget(h *held, p workflow.PartnerID, f *inflight) bool {
+	overdue, asked := f.over(s.now.Awake)
+	if overdue {
+		f.pause = min(2*f.pause, maxPause)
+	}
+	if asked {
+		f.askPause = min(2*f.askPause, maxPause)
+	}
+	if overdue || asked {
+		f.asked = false
+		s.wait(f)
+		h.m.Forget(p)
+	}
+	return overdue || asked
+}
+
+// retry sends again what was not acknowledged in time, or was asked for meanwhile.
+func (s *shard) retry() {
+	var due []workflow.InstanceID
+	for id := range s.underWay {
+		isDue, waits := s.held[id].unacknowledged(s.now.Awake)
+		if !waits {
+			delete(s.underWay, id)
+		}
+		if isDue {
+			due = append(due, id)
+		}
+	}
+	slices.SortFunc(due, workflow.InstanceID.Compare)
+	out := s.n.newOutbox()
+	for _, id := range due {
+		h := s.held[id]
+		s.contained(id, func() { s.resend(out, h) })
+	}
+	out.flush()
+}
+
+// resend sends again what of an instance is due.
+func (s *shard) resend(out *outbox, h *held) {
+	for _, p := range slices.Sorted(maps.Keys(h.pending)) {
+		if f := h.pending[p]; s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {
+			s.n.count("resent", 1)
+			s.send(out, h, p)
+		}
+	}
+}
+
+// compareAll tells connected partners what is here of every instance of
+// which they are not known to have all.
+func (s *shard) compareAll() {
+	if len(s.aside) > 0 {
+		for _, p := range s.n.upPeers() {
+			s.askForAside(p)
+		}
+	}
+	out, now := s.n.newOutbox(), s.now.Awake
+	s.each(func(id workflow.InstanceID, h *held) {
+		maps.DeleteFunc(h.pending, func(_ workflow.PartnerID, f *inflight) bool {
+			return f.idle && !f.asked && now >= max(f.due, f.askDue)
+		})
+		s.compareOne(out, id, h, anybody)
+		s.mindSilence(h)
+	})
+	out.flush()
+}
+
+// compareOne tells those who are not known to have all of an instance what is here of it, as
+// far as they are meant.
+func (s *shard) compareOne(out *outbox, id workflow.InstanceID, h *held, meant func(workflow.PartnerID) bool) {
+	for _, p := range h.m.Audience() {
+		if p != s.n.member.ID() && meant(p) && s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {
+			s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
+		}
+	}
+}
+
+func anybody(workflow.PartnerID) bool { return true }
+
+// endedEvery is how long the acknowledgements of an instance's end are waited for, and then
+// the questions of others, before it is compared before its turn.
+const endedEvery = 100 * time.Millisecond
+
+// compareEnded compares instances that have ended, once and before their turn: they can leave
+// the memory as soon as all are known to have them, and somebody's room gets short. Else what
+// one member runs in half a minute would have to fit in its share. Of two partners the one
+// whose ID comes first asks first, since both know enough when one has asked.
+func (s *shard) compareEnded() {
+	const asksFirst, asksAll = 2, 3 // the times it was looked at: at first its end was only seen
+	out := s.n.newOutbox()
+	s.ended = false
+	s.only(func(h *held) bool { return !h.running() && h.early < asksAll }, func(id workflow.InstanceID, h *held) {
+		switch h.early++; h.early {
+		case asksFirst:
+			s.compareOne(out, id, h, func(p workflow.PartnerID) bool { return s.n.member.ID() < p })
+		case asksAll:
+			s.compareOne(out, id, h, anybody)
+		}
+		s.ended = s.ended || h.early < asksAll
+	})
+	out.flush()
+}
+
+// supply sends p, after the commit, what it lacks of an instance.
+func (s *shard) supply(h *held, p workflow.PartnerID) {
+	s.batch.supplies = append(s.batch.supplies, supply{h, p})
+}
+
+// lacks brings a peer up to date that says that it lacks something. What is under way to
+// it is not sent again before its time.
+func (s *shard) lacks(h *held, p workflow.PartnerID, f *inflight) {
+	if f == nil {
+		f = &inflight{pause: firstPause, askPause: firstPause, idle: true}
+		h.pending[p] = f
+		s.wait(f)
+		h.m.Forget(p)
+		s.supply(h, p)
+		return
+	}
+	f.asked, s.underWay[h.m.Instance()] = true, true
+	if s.forget(h, p, f) || !f.more { // else it gets the rest when it acknowledges
+		s.supply(h, p)
+	}
+}

@@ -186,11 +186,6 @@ func decodes[T any](decode func([]byte) (T, error)) func([]byte) error {
 	}
 }
 
-func cborDecodes[T any](b []byte) error {
-	var v T
-	return decode(b, &v)
-}
-
 func sized(want int) func([]byte) error {
 	return func(b []byte) error {
 		if len(b) != want {

@@ -201,7 +201,7 @@ func (l *Learned) Take(shard int, m *choreo.Machine, def *workflow.Definition) (
 	return writes, full
 }
 
-// TakeBack goes back to what is stored, after writes of take that failed. An error tells
+// TakeBack goes back to what is stored, after writes of Take that failed. An error tells
 // what cannot be read of that; nothing is known of it then.
 func (l *Learned) TakeBack(shard int, writes []kv.Write) error {
 	var unread error

@@ -51,6 +51,7 @@ func defaults(file string) *Scenario {
 		ResourceVariability: []float64{0.2, 0.8, 1.4},
 		Urgency:             aptitude.Urgency{Initial: aptitude.DefaultUrgency},
 		Patience:            5,
+		Shares:              KeptShares,
 	}
 }
 
@@ -204,16 +205,14 @@ func (p *scenarioParser) takeArrivals(n ast.Node) {
 	}
 }
 
-// shareRules are the ways to charge resources for what they have in hand.
-var shareRules = map[string]bool{"kept": false, "renewed": true}
-
 func (p *scenarioParser) takeShares(n ast.Node) {
 	rule, ok := p.text(n, "shares")
-	if !ok {
-		return
-	}
-	if p.scenario.Renewed, ok = shareRules[rule]; !ok {
-		p.fail(n, "write renewed, or kept, which is the default", "there are no shares %q", rule)
+	switch of := Shares(rule); {
+	case !ok:
+	case of == KeptShares, of == RenewedShares, of == EarlierShares:
+		p.scenario.Shares = of
+	default:
+		p.fail(n, "write renewed, earlier, or kept, which is the default", "there are no shares %q", rule)
 	}
 }
 

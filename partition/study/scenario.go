@@ -34,10 +34,7 @@ type Scenario struct {
 	Patience    float64 // how long Sel-push-pull offers an item before it pushes
 	Rejection   float64 // chance that a resource turns down what it is given
 
-	// Renewed: by the Sel-push family the share of what a resource has in hand is worked out
-	// again for each item that is distributed, one after the other, as live. Else it is
-	// what it was when the item was assigned, as published.
-	Renewed bool
+	Shares Shares
 
 	CriticalPath bool // only the tasks on the costliest path are allocated
 }
@@ -60,6 +57,22 @@ type Resource struct {
 	Suitability map[aptitude.TaskID]float64
 	Violations  map[aptitude.TaskID][]aptitude.Violation // constraints that it breaks by performing the task
 }
+
+// Shares are the rule by which the Sel-push family charges a resource for what it has in hand.
+type Shares string
+
+// The rules for shares.
+const (
+	// KeptShares: an item costs the share that it had when it was assigned, as published.
+	KeptShares Shares = "kept"
+	// RenewedShares: the shares of all that is in hand are worked out again for each item that
+	// is distributed, one after the other, as live for people's tasks.
+	RenewedShares Shares = "renewed"
+	// EarlierShares are RenewedShares in which an item counts only what is in hand of its own
+	// instance and of those that arrived before it, as live for partitions: they are given out
+	// when their instance starts, and nobody knows then what will be started later.
+	EarlierShares Shares = "earlier"
+)
 
 // Condition is one combination of the parameters that a study varies.
 type Condition struct {

@@ -2,7 +2,6 @@ package study
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -182,62 +181,86 @@ func (sim *simulation) distribute() error {
 // allocate asks the mechanism what becomes of what waits.
 func (sim *simulation) allocate() []aptitude.Assignment {
 	queue := aptitude.Queue{Now: sim.now, Waiting: sim.waiting, InHand: sim.inHand}
-	if !sim.scenario.Renewed || !sim.policy.Mechanism.Loads() {
+	if sim.scenario.Shares == KeptShares || !sim.policy.Mechanism.Loads() {
 		return aptitude.Allocate(queue, sim.resources, sim.policy, sim.rnd)
 	}
 	var out []aptitude.Assignment
-	shares := sim.shares()
+	held := sim.held()
 	for _, it := range sim.waiting {
-		queue.Waiting, queue.InHand = []aptitude.Item{it}, shares.all
-		as := aptitude.Allocate(queue, shares.resources(sim, &it), sim.policy, sim.rnd)[0]
+		instance, seen := sim.jobs[it.ID].Instance, held
+		if sim.scenario.Shares == EarlierShares {
+			seen = held.until(instance)
+		}
+		queue.Waiting, queue.InHand = []aptitude.Item{it}, seen.times()
+		as := aptitude.Allocate(queue, seen.resources(sim, &it), sim.policy, sim.rnd)[0]
 		if as.Resource != "" {
-			shares.all[it.Task] += it.Time
-			shares.held[sim.index[as.Resource]][it.Task] += it.Time
+			held = append(held, piece{instance, sim.index[as.Resource], it.Task, it.Time})
 		}
 		out = append(out, as)
 	}
 	return out
 }
 
-// shares are what is in hand where the shares of what is assigned are worked out again for
+// pieces are what is in hand where the shares of what is assigned are worked out again for
 // each item that is distributed, as live distribution does.
-type shares struct {
-	all  map[aptitude.TaskID]float64
-	held []map[aptitude.TaskID]float64 // per resource
+type pieces []piece
+
+// piece is one item in hand, with the time that is expected of it.
+type piece struct {
+	instance, resource int
+	task               aptitude.TaskID
+	time               float64
 }
 
-func (sim *simulation) shares() shares {
-	s := shares{maps.Clone(sim.inHand), make([]map[aptitude.TaskID]float64, len(sim.lists))}
+func (sim *simulation) held() (out pieces) {
 	for r, l := range sim.lists {
-		s.held[r] = map[aptitude.TaskID]float64{}
-		jobs := l.waiting
 		if l.running != nil {
-			jobs = append([]*job{l.running}, jobs...)
+			out = append(out, l.running.piece(r))
 		}
-		for _, j := range jobs {
-			s.held[r][j.item.Task] += j.item.Time
+		for _, j := range l.waiting {
+			out = append(out, j.piece(r))
 		}
 	}
-	return s
+	return out
+}
+
+func (j *job) piece(resource int) piece { return piece{j.Instance, resource, j.item.Task, j.item.Time} }
+
+// until are the pieces of an instance and of those that arrived before it.
+func (ps pieces) until(instance int) pieces {
+	return slices.DeleteFunc(slices.Clone(ps), func(p piece) bool { return p.instance > instance })
+}
+
+// times add up the pieces by task.
+func (ps pieces) times() map[aptitude.TaskID]float64 {
+	out := map[aptitude.TaskID]float64{}
+	for _, p := range ps {
+		out[p.task] += p.time
+	}
+	return out
 }
 
 // resources are the resources as they stand before an item.
-func (s shares) resources(sim *simulation, it *aptitude.Item) []aptitude.Resource {
+func (ps pieces) resources(sim *simulation, it *aptitude.Item) []aptitude.Resource {
+	all, held := ps.times(), make([]map[aptitude.TaskID]float64, len(sim.lists))
+	for r := range held {
+		held[r] = map[aptitude.TaskID]float64{}
+	}
+	for _, p := range ps {
+		held[p.resource][p.task] += p.time
+	}
+	all[it.Task] += it.Time
 	out := slices.Clone(sim.resources)
 	for r := range out {
 		taken := 0.0
 		for _, t := range sim.scenario.Tasks { // sums of floats depend on the order
-			has, all := s.held[r][t.Name], s.all[t.Name]
-			if t.Name == it.Task {
-				all += it.Time
-			}
-			if has > 0 {
-				taken += has / all
+			if has := held[r][t.Name]; has > 0 {
+				taken += has / all[t.Name]
 			}
 		}
 		out[r].Availability = out[r].Rested * max(0, 1-taken)
-		out[r].Busy = out[r].Busy || len(s.held[r]) > 0
-		out[r].InHand = map[aptitude.TaskID]float64{it.Task: s.held[r][it.Task]}
+		out[r].Busy = out[r].Busy || len(held[r]) > 0
+		out[r].InHand = map[aptitude.TaskID]float64{it.Task: held[r][it.Task]}
 	}
 	return out
 }

@@ -260,13 +260,42 @@ func checkInstances(t *rapid.T, s *Scenario, trial Trial, work []Work, result Re
 	}
 }
 
+// What counts as in hand when an item is given out depends on the rule for shares: the best
+// for b has the second instance's a in hand when the first instance's b is ready. Only who
+// looks at no later instance takes no notice of that.
+func TestSharesOfLaterInstances(t *testing.T) {
+	for rule, want := range map[Shares]aptitude.ResourceID{
+		KeptShares: "other", RenewedShares: "other", EarlierShares: "best",
+	} {
+		s, err := Parse("pair.yaml", []byte(`
+tasks: [{name: a, role: x}, {name: b, roles: [x, y]}]
+resources:
+  - {name: best, role: x, suitability: {a: 1, b: 1}}
+  - {name: other, role: y, suitability: {b: 0.7}}
+arrivals: together
+instances: 2
+shares: `+string(rule)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, work, err := Trace(s, s.Trials()[0], aptitude.SelPush, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(work, func(w Work) bool { return w.Instance == 0 && w.Task == 1 })
+		if got := s.Resources[work[i].Resource].Name; got != want {
+			t.Errorf("shares %s: b of the first instance is done by %s, want %s", rule, got, want)
+		}
+	}
+}
+
 // aScenario draws a process graph, resources in several roles and tasks open
 // to several.
 func aScenario(t *rapid.T) *Scenario {
 	s := defaults("drawn.yaml")
 	s.Instances, s.Repetitions, s.ResourcesPerRole = rapid.IntRange(1, 6).Draw(t, "instances"), 1, 2
 	s.Together = rapid.Bool().Draw(t, "together")
-	s.Renewed = rapid.Bool().Draw(t, "renewed")
+	s.Shares = rapid.SampledFrom([]Shares{KeptShares, RenewedShares, EarlierShares}).Draw(t, "shares")
 	s.Rejection = rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "rejection")
 	s.Urgency.Growth = rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "growth")
 	s.DueFactor = rapid.SampledFrom([]float64{0, 2}).Draw(t, "due")

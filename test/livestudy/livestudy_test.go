@@ -23,7 +23,7 @@ var (
 	whole     = flag.Bool("whole", false, "run all trials, and not only a sample")
 	mechanism = flag.String("mechanism", "", "only this one")
 	scenario  = flag.String("scenario", "five", "which published scenario: five, or as partitions three or selective, whose tasks have several roles")
-	kept      = flag.Bool("kept", false, "hold it against the study in which shares are kept, as published, and not renewed as live")
+	rule      = flag.String("shares", "", "hold it against the study with these shares, and not those of live: kept (as published), renewed, earlier")
 	only      = flag.String("only", "", "with -whole: only levels and ways whose name contains this")
 )
 
@@ -36,6 +36,19 @@ const (
 	// partitions: each task is a partition, given out when its instance starts.
 	partitions way = "partitions"
 )
+
+// shares is the rule for shares by which the study chooses among what live chooses among.
+// A partition is given out when its instance starts: what is started after that is not known
+// then, though it may be in the way once the partition is ready.
+func (w way) shares() study.Shares {
+	switch {
+	case *rule != "":
+		return study.Shares(*rule)
+	case w == partitions:
+		return study.EarlierShares
+	}
+	return study.RenewedShares
+}
 
 // unit is a time unit of the study.
 const unit = time.Second
@@ -302,10 +315,10 @@ func summarize(xs []float64) (s sample) {
 func (s sample) String() string { return fmt.Sprintf("%+.4f ± %.4f", s.mean, s.margin) }
 
 // trials are those of a level: of each condition so many, or a sample of them.
-func trials(l level) (*study.Scenario, []study.Trial) {
+func trials(l level, w way) (*study.Scenario, []study.Trial) {
 	s := study.Builtin(*scenario)
 	l.set(s)
-	s.Renewed = !*kept
+	s.Shares = w.shares()
 	s.Repetitions = 1
 	if *whole {
 		s.Repetitions = *each
@@ -348,7 +361,7 @@ func TestLiveQualityIsTheStudys(t *testing.T) {
 			if l.sample == 0 && !*whole || !strings.Contains(l.name+" "+string(w), *only) {
 				continue
 			}
-			s, ts := trials(l)
+			s, ts := trials(l, w)
 			for _, mech := range aptitude.Mechanisms() {
 				if *mechanism != "" && string(mech) != *mechanism {
 					continue
@@ -368,7 +381,7 @@ func TestLiveQualityIsTheStudys(t *testing.T) {
 // with the beats of its holders: the best get more, and the work is less spread.
 func TestTwoGivers(t *testing.T) {
 	l := levels[1]
-	s, ts := trials(l)
+	s, ts := trials(l, people)
 	for _, mech := range []aptitude.Mechanism{aptitude.SelPush, aptitude.SelPush10, aptitude.SelPushFlowtime} {
 		got, want, d, longer := compare(t, s, ts, mech, people, 2, 15*time.Second)
 		t.Logf("two givers, %s, %d trials, %s: live %.3f, study %.3f, difference %s, time %s", l.name, len(ts), mech,

@@ -22,14 +22,16 @@ func DrawGantt(in *api.Instance, now time.Time, language string, zone *time.Loca
 		return nil, err
 	}
 	c := diagram.Chart{
-		Title: fmt.Sprintf("%s@%d  %s", in.Workflow, in.Version, in.ID), From: in.Started, To: now, Language: language,
+		Title: fmt.Sprintf("%s@%d  %s", cmp.Or(in.Label, string(in.Workflow)), in.Version, in.ID), From: in.Started, To: now, Language: language,
 		Zone: zone,
 	}
 	if in.Ended != nil {
 		c.To = *in.Ended
 	}
 	for _, t := range in.Tasks {
-		b := diagram.Bar{Name: string(t.Name), Who: cmp.Or(t.PerformedBy, t.ClaimedBy, t.Partner), State: t.State}
+		b := diagram.Bar{
+			Name: cmp.Or(t.Label, string(t.Name)), Who: cmp.Or(t.PerformedBy, t.ClaimedBy, t.Partner), State: t.State,
+		}
 		if t.Started != nil {
 			b.Begin = *t.Started
 		}

@@ -95,6 +95,7 @@ func (k peoplesItems) itemsOf(
 			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over,
 			At: v.Partner, AsOf: now.Wall,
 			Place: i, Doc: short(v.Task.Doc, worklists.MaxDoc), Subject: about,
+			Label: v.Task.Label, WorkflowLabel: h.def.Def.Label,
 		}
 		r.WaitsFor, r.Partition, r.Awaits = v.WaitsFor, v.Partition, v.Awaits
 		r.PutOff = v.PutOff && v.Holder == who.User
@@ -203,7 +204,8 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 	for _, name := range t.In {
 		if r.Mine != "" {
 			out.Data = append(out.Data, api.Datum{
-				Name: string(name), Type: string(decl[name].Type), Doc: decl[name].Doc, Value: values[name],
+				Name: string(name), Type: string(decl[name].Type), Label: decl[name].Label,
+				Doc: decl[name].Doc, Value: values[name],
 			})
 			if v := values[name]; decl[name].Type == workflow.TypeFile && v != nil {
 				by := h.m.GivenBy(name, fmt.Sprint(v))
@@ -226,8 +228,8 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 // field is a declaration of data for people.
 func field(d *workflow.DataDecl) api.Field {
 	return api.Field{
-		Name: string(d.Name), Type: string(d.Type), Doc: d.Doc, Required: d.Required, Enum: d.Enum, Min: d.Min,
-		Max: d.Max, Value: d.Default,
+		Name: string(d.Name), Type: string(d.Type), Label: d.Label, Doc: d.Doc, Required: d.Required, Enum: d.Enum,
+		Min: d.Min, Max: d.Max, Value: d.Default,
 	}
 }
 

@@ -115,6 +115,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		asOf        *time.Time
 		known       string
 		subject     string
+		label       string
 		state       workflow.InstanceState
 	}
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out []progress) {
@@ -123,6 +124,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 			p.done, p.tasks, p.at = h.m.Progress()
 			p.needs, p.subject, p.state = s.n.view.needs(h), subject(h), h.m.Shown()
 			p.asOf, p.known = s.n.view.oldest(h)
+			p.label = h.def.Def.Label
 			out = append(out, p)
 		})
 		return out
@@ -133,6 +135,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 	for _, p := range slices.Concat(found...) {
 		p.row.Done, p.row.Tasks, p.row.At = p.done, p.tasks, k.people.names(p.at)
 		p.row.Needs, p.row.AsOf, p.row.Known, p.row.Subject = p.needs, p.asOf, p.known, p.subject
+		p.row.Label = p.label
 		if p.state == workflow.InstanceInterrupted {
 			p.row.State = p.state
 		}

@@ -30,7 +30,7 @@ func (vw *view) render(h *held) *api.Instance {
 	g := h.m.Genesis().Body.Genesis
 	out := &api.Instance{
 		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State,
-		Subject: subject(h), Duplicated: snap.Duplicated,
+		Label: h.def.Def.Label, Subject: subject(h), Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination,
 		Mechanism: string(h.m.Mechanism()), Responsible: vw.partners.AnswersFor(h.m), Notify: h.m.Policy().String(),
 		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.sum.Ended), Data: map[string]any{},
@@ -60,6 +60,9 @@ func (vw *view) render(h *held) *api.Instance {
 		now := vw.people.names(p.Now)
 		v := api.Partition{
 			Name: p.Name, Partner: now[0], Also: now[1:], Attempt: 1, State: string(p.State), Why: vw.renderWhy(p.Why),
+		}
+		if decl := h.def.Def.Partition(p.Name); decl != nil {
+			v.Label = decl.Label
 		}
 		if !slices.Equal(p.Now, []workflow.PartnerID{p.First}) {
 			v.First = vw.people.name(p.First)
@@ -201,7 +204,7 @@ func (vw *view) waitsInVain(h *held, t choreo.TaskView) string {
 
 func (vw *view) renderTask(t choreo.TaskView) api.Task {
 	v := api.Task{
-		Name: t.Task.Name, Partition: t.Partition, Attempt: t.Attempt, State: t.State, ResponseImmediate: t.Immediate,
+		Name: t.Task.Name, Label: t.Task.Label, Partition: t.Partition, Attempt: t.Attempt, State: t.State, ResponseImmediate: t.Immediate,
 		Started: wire.Instant(t.Started), Ended: wire.Instant(t.Ended), Outputs: map[string]any{},
 		TriggerFired: t.TriggerFired, Reason: t.Reason,
 		Superseded: []api.Superseded{}, Why: vw.renderWhy(t.Why), WaitsFor: worklists.Lacks(t.WaitsFor),

@@ -43,6 +43,7 @@ func set[S ~string](o object, key string, names []S) {
 func canonical(d *Definition) []byte {
 	o := object{"workflow": d.Name}
 	put(o, "version", d.Version, 0)
+	put(o, "label", d.Label, "")
 	put(o, "doc", d.Doc, "")
 	put(o, "creator-role", d.CreatorRole, "")
 	put(o, "responsible", d.Responsible, "")
@@ -114,6 +115,7 @@ func (o object) spans(key string, list []time.Duration) {
 func canonicalData(d DataDecl) object {
 	o := object{"type": d.Type}
 	put(o, "required", d.Required, false)
+	put(o, "label", d.Label, "")
 	put(o, "doc", d.Doc, "")
 	put(o, "name", d.FileName, "")
 	set(o, "readers", d.Readers)
@@ -148,6 +150,7 @@ func canonicalApplication(a ApplicationDecl) object {
 
 func canonicalTask(t *Task) object {
 	o := object{}
+	put(o, "label", t.Label, "")
 	put(o, "doc", t.Doc, "")
 	set(o, "after", t.After)
 	put(o, "when", t.when, "")
@@ -259,6 +262,7 @@ func canonicalUse(u *Use) object {
 
 func canonicalPartition(p PartitionDecl) object {
 	o := object{}
+	put(o, "label", p.Label, "")
 	set(o, "tasks", p.Tasks)
 	put(o, "partner", p.Partner, "")
 	set(o, "roles", p.Roles)

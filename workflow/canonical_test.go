@@ -191,6 +191,7 @@ type tree = map[string]any
 // earlier ones.
 func drawDefinition(t *rapid.T) tree {
 	text := rapid.StringOf(rapid.RuneFrom([]rune("ab cé\"'\\:#{}[],&*!|>%@`-?\t\n~=0.9truenl\u2028\x7f😀")))
+	label := rapid.SampledFrom([]string{"", "Été à la mairie", "溪水 – 看", "⚠️ rain: \"heavy\" #1"})
 	duration := rapid.SampledFrom([]string{"90s", "15m", "1h30m", "3d", "1.5h", "250ms"})
 	definition := tree{"workflow": "w", "doc": text.Draw(t, "doc"), "data": tree{
 		"n": tree{"type": "integer", "min": -3, "default": rapid.IntRange(-3, 99).Draw(t, "default")},
@@ -232,6 +233,11 @@ func drawDefinition(t *rapid.T) tree {
 		cut[p] = append(list, name)
 	}
 	definition["tasks"], definition["partitions"] = tasks, cut
+	for _, of := range []tree{definition, definition["data"].(tree)["n"].(tree), tasks["t0"].(tree)} {
+		if l := label.Draw(t, "label"); l != "" {
+			of["label"] = l
+		}
+	}
 	return definition
 }
 

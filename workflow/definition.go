@@ -10,6 +10,7 @@ import (
 type Definition struct {
 	Name         Name
 	Version      int
+	Label        string // what people call it; empty: its name
 	Doc          string
 	Data         []DataDecl
 	Applications []ApplicationDecl
@@ -89,6 +90,7 @@ type Value = any
 type DataDecl struct {
 	Name       DataName
 	Type       DataType
+	Label      string
 	Doc        string
 	Required   bool
 	Default    Value
@@ -133,6 +135,7 @@ const (
 // Task is one task of a definition, with its model merged in.
 type Task struct {
 	Name  TaskName
+	Label string // what people call it; empty: its name
 	Doc   string
 	Model string
 	Type  TaskType
@@ -269,6 +272,7 @@ type Deadline struct {
 // written are computed by package partition.
 type PartitionDecl struct {
 	Name    PartitionName
+	Label   string
 	Tasks   []TaskName
 	Partner string // a partner's name or ID that must take it; empty: anyone able
 	Roles   []RoleName

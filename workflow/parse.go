@@ -37,6 +37,7 @@ func newReader(pr *problems) *reader {
 var definitionKeys = []key[Definition]{
 	{"workflow", func(r *reader, n *node, d *Definition) { d.Name = Name(r.name(n)) }},
 	{"version", func(r *reader, n *node, d *Definition) { d.Version = int(r.integer(n, 0, 1<<31-1)) }},
+	{"label", func(r *reader, n *node, d *Definition) { d.Label = r.label(n) }},
 	{"doc", func(r *reader, n *node, d *Definition) { d.Doc = r.text(n) }},
 	{"data", kept[Definition]},
 	{"applications", kept[Definition]},

@@ -56,6 +56,7 @@ var dataKeys = []key[DataDecl]{
 	}},
 	{"default", kept[DataDecl]},
 	{"required", func(r *reader, n *node, d *DataDecl) { d.Required = r.boolean(n) }},
+	{"label", func(r *reader, n *node, d *DataDecl) { d.Label = r.label(n) }},
 	{"doc", func(r *reader, n *node, d *DataDecl) { d.Doc = r.text(n) }},
 	{"enum", kept[DataDecl]},
 	{"min", func(r *reader, n *node, d *DataDecl) { d.Min = r.anyNumber(n) }},

@@ -31,6 +31,7 @@ func (r *reader) partitions() {
 }
 
 var partitionKeys = []key[PartitionDecl]{
+	{"label", func(r *reader, n *node, p *PartitionDecl) { p.Label = r.label(n) }},
 	{"tasks", func(r *reader, n *node, p *PartitionDecl) { p.Tasks = names[TaskName](r, n, (*reader).name) }},
 	{"partner", func(r *reader, n *node, p *PartitionDecl) { p.Partner = r.name(n) }},
 	{"roles", func(r *reader, n *node, p *PartitionDecl) { p.Roles = names[RoleName](r, n, (*reader).name) }},

@@ -19,6 +19,7 @@ const (
 )
 
 var taskKeys = []key[Task]{
+	{"label", func(r *reader, n *node, t *Task) { t.Label = r.label(n) }},
 	{"doc", func(r *reader, n *node, t *Task) { t.Doc = r.text(n) }},
 	{"model", func(r *reader, n *node, t *Task) { t.Model = r.name(n) }},
 	{"after", func(r *reader, n *node, t *Task) { t.After = names[TaskName](r, n, (*reader).name) }},

@@ -83,6 +83,10 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 	if needs {
 		t.head = append(t.head, "NEEDS A PERSON")
 	}
+	labels := slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return in.Label != "" })
+	if labels {
+		t.head = append(t.head, "LABEL")
+	}
 	for _, in := range list {
 		state := string(in.State)
 		if in.Quarantine != nil {
@@ -101,6 +105,9 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 		}
 		if needs {
 			row = append(row, orDash(strings.Join(inWords(in.Needs), "; ")))
+		}
+		if labels {
+			row = append(row, orDash(in.Label))
 		}
 		t.add(row...)
 	}

@@ -92,7 +92,7 @@ func mine(x *api.Item) bool { return x.State == api.ItemSelected || x.State == a
 func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	x := &s.Item
 	fmt.Fprintf(w, "%s (%s) of %s %s, at %s\n", x.Task, x.State, x.Workflow, u.id(x.Instance), x.Partner)
-	for _, line := range []string{x.Subject, s.Doc} {
+	for _, line := range []string{x.Label, x.Subject, s.Doc} {
 		if line != "" {
 			fmt.Fprintln(w, line)
 		}
@@ -106,14 +106,14 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	}
 	t := table{head: []string{"READS", "VALUE"}}
 	for _, d := range s.Data {
-		t.add(d.Name, datum(&d))
+		t.add(withLabel(d.Name, d.Label), datum(&d))
 	}
 	if len(s.Data) > 0 {
 		t.write(u, w, "")
 	}
 	t = table{head: []string{"SETS", "TYPE", "DOC"}}
 	for _, f := range s.Fields {
-		t.add(f.Name, f.Type, orDash(f.Doc))
+		t.add(withLabel(f.Name, f.Label), f.Type, orDash(f.Doc))
 	}
 	if len(s.Fields) > 0 {
 		t.write(u, w, "")
@@ -121,6 +121,14 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	for _, a := range s.After {
 		fmt.Fprintf(w, "after %s, by %s\n", a.Task, a.By)
 	}
+}
+
+// withLabel is the name of data, and what people call it where that is something else.
+func withLabel(name, label string) string {
+	if label == "" {
+		return name
+	}
+	return fmt.Sprintf("%s (%s)", name, label)
 }
 
 // datum is a value for people.

@@ -95,6 +95,9 @@ func isLeaderless(ctx context.Context, node led, in *api.Instance) (bool, error)
 func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	name, state := oneLine(string(in.Workflow)), oneLine(string(in.State))
 	fmt.Fprintf(w, "%s@%d  %s  %s\n", u.paint(bold, name), in.Version, in.ID, u.paint(styleOf(state), state))
+	if in.Label != "" {
+		fmt.Fprintln(w, oneLine(in.Label))
+	}
 	if in.Told != nil {
 		u.writeTold(w, in.Told)
 	}
@@ -193,6 +196,10 @@ func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 	if due {
 		t.head = append(t.head, "LEFT")
 	}
+	labels := slices.ContainsFunc(list, func(p api.Partition) bool { return p.Label != "" })
+	if labels {
+		t.head = append(t.head, "LABEL")
+	}
 	for _, p := range list {
 		row := []string{
 			string(p.Name), orDash(strings.Join(p.Holders(), ", ")), strconv.Itoa(p.Attempt), orDash(p.State),
@@ -200,6 +207,9 @@ func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 		}
 		if due {
 			row = append(row, left(p.Due))
+		}
+		if labels {
+			row = append(row, orDash(p.Label))
 		}
 		t.add(row...)
 	}
@@ -260,6 +270,10 @@ func (u *ui) writeTasks(w io.Writer, list []api.Task) {
 	if due {
 		t.head = append(t.head, "LEFT")
 	}
+	labels := slices.ContainsFunc(list, func(t api.Task) bool { return t.Label != "" })
+	if labels {
+		t.head = append(t.head, "LABEL")
+	}
 	t.head = append(t.head, "REMARKS")
 	states := map[workflow.TaskName]workflow.State{}
 	for _, task := range list {
@@ -272,6 +286,9 @@ func (u *ui) writeTasks(w io.Writer, list []api.Task) {
 		}
 		if due {
 			row = append(row, left(task.Due))
+		}
+		if labels {
+			row = append(row, orDash(task.Label))
 		}
 		t.add(append(row, remarks(task, states))...)
 	}

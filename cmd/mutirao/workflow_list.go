@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,10 @@ last, and is what "start NAME" takes; NAME@VERSION takes another.`,
 
 func (u *ui) writeWorkflows(w io.Writer, list []api.Workflow) {
 	t := table{head: []string{"NAME", "VERSION", "TASKS", "PARTITIONS", "ADDED", "BY", "HASH"}}
+	labels := slices.ContainsFunc(list, func(wf api.Workflow) bool { return wf.Label != "" })
+	if labels {
+		t.head = append(t.head, "LABEL")
+	}
 	several := map[workflow.Name]int{}
 	for _, wf := range list {
 		several[wf.Name]++
@@ -49,8 +54,14 @@ func (u *ui) writeWorkflows(w io.Writer, list []api.Workflow) {
 		if several[wf.Name] > 1 && wf.Current {
 			version += " *"
 		}
-		t.add(string(wf.Name), version, tasks, orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added),
-			orDash(wf.Author), u.id(wf.Hash))
+		row := []string{
+			string(wf.Name), version, tasks, orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added),
+			orDash(wf.Author), u.id(wf.Hash),
+		}
+		if labels {
+			row = append(row, orDash(wf.Label))
+		}
+		t.add(row...)
 	}
 	t.write(u, w, "")
 }

@@ -208,6 +208,10 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 	if due {
 		t.head = append(t.head, "DUE")
 	}
+	labels := slices.ContainsFunc(list, func(x api.Item) bool { return x.Label != "" })
+	if labels {
+		t.head = append(t.head, "LABEL")
+	}
 	for _, x := range list {
 		at := x.Partner
 		if x.Known != "" {
@@ -235,6 +239,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		}
 		if due {
 			row = append(row, untilDue(x.Deadline))
+		}
+		if labels {
+			row = append(row, orDash(x.Label))
 		}
 		t.add(row...)
 	}

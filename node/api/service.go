@@ -228,6 +228,7 @@ type Workflow struct {
 	Kind       string    `json:"kind,omitempty"`
 	Version    int       `json:"version"`
 	Hash       string    `json:"hash"`
+	Label      string    `json:"label,omitempty"` // what people call it; empty: its name
 	Doc        string    `json:"doc,omitempty"`
 	Tasks      int       `json:"tasks"`
 	Partitions []string  `json:"partitions"`
@@ -350,10 +351,12 @@ type Started struct {
 
 // InstanceSummary is one row of the list of instances.
 type InstanceSummary struct {
-	ID       string                 `json:"id"`
-	Workflow workflow.Name          `json:"workflow"`
-	Version  int                    `json:"version"`
-	State    workflow.InstanceState `json:"state"`
+	ID       string        `json:"id"`
+	Workflow workflow.Name `json:"workflow"`
+	// Label is what people call the workflow; left out: by its name, or nobody looked.
+	Label   string                 `json:"label,omitempty"`
+	Version int                    `json:"version"`
+	State   workflow.InstanceState `json:"state"`
 	// Subject is what it is about, in the words with which it was started; left out where nobody looked.
 	Subject string     `json:"subject,omitempty"`
 	Started time.Time  `json:"started"`
@@ -524,6 +527,7 @@ type Told struct {
 type Instance struct {
 	ID           string                 `json:"id"`
 	Workflow     workflow.Name          `json:"workflow"`
+	Label        string                 `json:"label,omitempty"` // what people call the workflow; empty: its name
 	Version      int                    `json:"version"`
 	State        workflow.InstanceState `json:"state"`
 	Subject      string                 `json:"subject,omitempty"` // what it is about, in the words with which it was started
@@ -614,7 +618,8 @@ type Conflict struct {
 
 // Partition is one partition of an instance.
 type Partition struct {
-	Name workflow.PartitionName `json:"name"`
+	Name  workflow.PartitionName `json:"name"`
+	Label string                 `json:"label,omitempty"` // what people call it; empty: its name
 	// Partner holds what of it is not done or, where all is done, held it; if several do,
 	// Also are the others, and First was given it at the start, where that is not simply
 	// Partner.
@@ -660,6 +665,7 @@ type Candidate struct {
 // Task is one task of an instance.
 type Task struct {
 	Name              workflow.TaskName      `json:"name"`
+	Label             string                 `json:"label,omitempty"` // what people call it; empty: its name
 	Partition         workflow.PartitionName `json:"partition"`
 	Partner           string                 `json:"partner"`
 	Attempt           int                    `json:"attempt"`

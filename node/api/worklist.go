@@ -110,6 +110,9 @@ type Item struct {
 	Instance string `json:"instance"`
 	Workflow string `json:"workflow"`
 	Task     string `json:"task"`
+	// Label is what people call the task, WorkflowLabel the workflow; empty: by their names.
+	Label         string `json:"label,omitempty"`
+	WorkflowLabel string `json:"workflow_label,omitempty"`
 	// InPlaceOf is the task whose contingency this is, where it stands in for one.
 	InPlaceOf string `json:"in_place_of,omitempty"`
 	State     string `json:"state"`
@@ -220,7 +223,8 @@ type ItemSheet struct {
 // Field is a data item that can be set.
 type Field struct {
 	Name     string   `json:"name"`
-	Type     string   `json:"type"` // string, integer, number, boolean, time, list or map
+	Type     string   `json:"type"`            // string, integer, number, boolean, time, list or map
+	Label    string   `json:"label,omitempty"` // what people call it; empty: its name
 	Doc      string   `json:"doc,omitempty"`
 	Required bool     `json:"required,omitempty"` // at the start of an instance
 	Enum     []any    `json:"enum,omitempty"`     // the only values allowed
@@ -232,7 +236,8 @@ type Field struct {
 // Datum is a data item with its value.
 type Datum struct {
 	Name  string `json:"name"`
-	Type  string `json:"type,omitempty"` // empty: a version before this one said it
+	Type  string `json:"type,omitempty"`  // empty: a version before this one said it
+	Label string `json:"label,omitempty"` // what people call it; empty: its name
 	Doc   string `json:"doc,omitempty"`
 	Value any    `json:"value"`
 	Large bool   `json:"large,omitempty"` // the value is left out, since it is too large to be sent along

@@ -39,6 +39,35 @@ type storedListing struct {
 	Size       int
 	Bare       bool
 	Claims     []storedClaim
+	Label      string
+}
+
+// storedBefore is a listing as versions before this one kept it.
+type storedBefore struct {
+	_          struct{} `cbor:",toarray"`
+	Name       workflow.Name
+	Version    int
+	Doc        string
+	Tasks      int
+	Partitions []string
+	Added      int64
+	Size       int
+	Bare       bool
+	Claims     []storedClaim
+}
+
+func decodeListing(value []byte) (s storedListing, err error) {
+	if err = codec.Decode(value, &s); err == nil {
+		return s, nil
+	}
+	var b storedBefore
+	if codec.Decode(value, &b) != nil {
+		return s, err
+	}
+	return storedListing{
+		Name: b.Name, Version: b.Version, Doc: b.Doc, Tasks: b.Tasks, Partitions: b.Partitions, Added: b.Added,
+		Size: b.Size, Bare: b.Bare, Claims: b.Claims,
+	}, nil
 }
 
 type storedClaim struct {
@@ -48,8 +77,8 @@ type storedClaim struct {
 }
 
 func readListing(key, value []byte) (*listing, error) {
-	var s storedListing
-	if err := codec.Decode(value, &s); err != nil {
+	s, err := decodeListing(value)
+	if err != nil {
 		return nil, err
 	}
 	l := &listing{size: s.Size, bare: s.Bare, claims: map[workflow.PartnerID]*claim{}}
@@ -57,7 +86,7 @@ func readListing(key, value []byte) (*listing, error) {
 		return nil, fmt.Errorf("its key has %d bytes", len(key))
 	}
 	l.about = api.Workflow{
-		Name: s.Name, Version: s.Version, Hash: l.hash.String(), Doc: s.Doc, Tasks: s.Tasks, Partitions: s.Partitions,
+		Name: s.Name, Version: s.Version, Hash: l.hash.String(), Label: s.Label, Doc: s.Doc, Tasks: s.Tasks, Partitions: s.Partitions,
 		Added: wire.AtMilli(s.Added), Kind: kindOf(s.Name),
 	}
 	for _, sc := range s.Claims {
@@ -78,7 +107,7 @@ func (l *listing) write() kv.Write {
 	s := storedListing{
 		Name: l.about.Name, Version: l.about.Version, Doc: l.about.Doc, Tasks: l.about.Tasks,
 		Partitions: l.about.Partitions,
-		Added:      l.about.Added.UnixMilli(), Size: l.size, Bare: l.bare,
+		Added:      l.about.Added.UnixMilli(), Size: l.size, Bare: l.bare, Label: l.about.Label,
 	}
 	for _, author := range slices.Sorted(maps.Keys(l.claims)) {
 		c := l.claims[author]

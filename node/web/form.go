@@ -57,7 +57,10 @@ func (l *language) control(f api.Field, typed url.Values) control {
 	c := control{
 		ID: "f-" + f.Name, Name: dataPrefix + f.Name, Label: f.Name, Hint: f.Doc, Kind: "text", Required: f.Required,
 	}
-	if f.Doc != "" && len(f.Doc) <= longLabel {
+	switch {
+	case f.Label != "":
+		c.Label = f.Label
+	case f.Doc != "" && len(f.Doc) <= longLabel:
 		c.Label, c.Hint = f.Doc, ""
 	}
 	was, given := typed[c.Name]

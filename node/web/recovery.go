@@ -201,7 +201,7 @@ func (p *Page) settable(ctx context.Context, in *api.Instance) (out []api.Field)
 	for _, n := range slices.Sorted(maps.Keys(in.Data)) {
 		f := api.Field{Name: n, Type: string(workflow.TypeString), Value: in.Data[n]}
 		if d, ok := known[n]; ok {
-			f.Type, f.Doc, f.Enum, f.Min, f.Max = string(d.Type), d.Doc, d.Enum, d.Min, d.Max
+			f.Type, f.Label, f.Doc, f.Enum, f.Min, f.Max = string(d.Type), d.Label, d.Doc, d.Enum, d.Min, d.Max
 		}
 		if f.Type == string(workflow.TypeFile) || isFile(f.Value) {
 			continue // a jump brings no content

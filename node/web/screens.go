@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -76,7 +77,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 		return view{}, err
 	}
 	past, before := newest(history)
-	return view{template: "instance", name: about(string(in.Workflow), in.Subject), live: true, instance: in.ID,
+	return view{template: "instance", name: about(cmp.Or(in.Label, string(in.Workflow)), in.Subject), live: true, instance: in.ID,
 		status: why.status(), data: struct {
 			Why      *problem
 			Note     *note
@@ -109,6 +110,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 // datum is a data item of an instance that has been set.
 type datum struct {
 	Name  string
+	Label string // what people call it
 	Value any
 	File  *api.File // where it is a file
 }
@@ -125,11 +127,18 @@ func (p *Page) data(ctx context.Context, in *api.Instance) (set []datum, unset [
 			files[d.Name] = d.File
 		}
 	}
+	called := map[string]string{}
+	if def := p.definitionOf(ctx, in); def != nil {
+		for _, d := range def.Data {
+			called[string(d.Name)] = d.Label
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(in.Data)) {
+		label := cmp.Or(called[name], name)
 		if v := in.Data[name]; v != nil {
-			set = append(set, datum{name, v, files[workflow.DataName(name)]})
+			set = append(set, datum{name, label, v, files[workflow.DataName(name)]})
 		} else {
-			unset = append(unset, name)
+			unset = append(unset, label)
 		}
 	}
 	return set, unset

@@ -87,7 +87,7 @@ func (p *Page) beginWith(why error) screen {
 				b.Roles = append(b.Roles, t.Role)
 			}
 		}
-		return view{template: "begin", title: "nav.workflows", name: string(wf.Name), status: b.Why.status(), data: b},
+		return view{template: "begin", title: "nav.workflows", name: def.Called(), status: b.Why.status(), data: b},
 			nil
 	}
 }
@@ -116,8 +116,8 @@ func (p *Page) definition(
 	var fields []api.Field
 	for _, d := range def.Data {
 		fields = append(fields, api.Field{
-			Name: string(d.Name), Type: string(d.Type), Doc: d.Doc, Required: d.Required, Enum: d.Enum, Min: d.Min,
-			Max: d.Max, Value: d.Default,
+			Name: string(d.Name), Type: string(d.Type), Label: d.Label, Doc: d.Doc, Required: d.Required, Enum: d.Enum,
+			Min: d.Min, Max: d.Max, Value: d.Default,
 		})
 	}
 	slices.SortStableFunc(fields, func(a, b api.Field) int {

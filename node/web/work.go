@@ -55,8 +55,11 @@ type item struct {
 // Mine reports whether the user has it.
 func (i item) Mine() bool { return i.State == api.ItemSelected || i.State == api.ItemLocked }
 
-// Title is what people call it: the first sentence of what is to be done, or else its task's name.
+// Title is what people call it: its task's label, or else the first sentence of what is to be done, or else the name.
 func (i item) Title() string {
+	if i.Label != "" {
+		return i.Label
+	}
 	first, _, more := strings.Cut(i.Doc, ". ")
 	if more && strings.ContainsAny(strings.TrimLeft(first, "0123456789"), " ") { // not "St. Mary", nor "1. Look"
 		return first

@@ -91,10 +91,13 @@ type keptBefore struct {
 
 // more is what people see of an item that is kept.
 type more struct {
-	Doc     string    `json:"doc,omitempty"`
-	Subject string    `json:"subject,omitempty"`
-	Ends    string    `json:"ends,omitempty"`
-	Until   time.Time `json:"until"`
+	Doc     string `json:"doc,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	// Label and WorkflowLabel are Row's.
+	Label         string    `json:"label,omitempty"`
+	WorkflowLabel string    `json:"workflow_label,omitempty"`
+	Ends          string    `json:"ends,omitempty"`
+	Until         time.Time `json:"until"`
 	// DueAt is its deadline by this node's clock (Row).
 	Due      worklist.Due    `json:"due,omitzero"`
 	DueAt    time.Time       `json:"due_at,omitzero"`
@@ -157,7 +160,8 @@ func (k *kept) row() Row {
 	m := k.more()
 	return Row{
 		Due: m.Due, DueAt: m.DueAt, Warnings: m.Warnings,
-		Doc: m.Doc, Subject: m.Subject, Ends: m.Ends, Until: m.Until, Instance: k.Instance,
+		Doc: m.Doc, Subject: m.Subject, Label: m.Label, WorkflowLabel: m.WorkflowLabel, Ends: m.Ends, Until: m.Until,
+		Instance: k.Instance,
 		Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
 		Priority: k.Priority, Offline: k.Offline, Size: m.Size, Since: time.UnixMilli(k.Since).UTC(),
@@ -174,7 +178,7 @@ func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
 		Known: now.UnixMilli(), Grant: r.Grant, At: string(r.At),
 	}
 	k.see(more{
-		Doc: r.Doc, Subject: r.Subject, Ends: r.Ends, Until: r.Until, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
+		Doc: r.Doc, Subject: r.Subject, Label: r.Label, WorkflowLabel: r.WorkflowLabel, Ends: r.Ends, Until: r.Until, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
 		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits,
 	})
 	return k

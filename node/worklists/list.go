@@ -257,7 +257,7 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	if r.Task != r.Item.Slot {
 		out.InPlaceOf = string(r.Item.Slot)
 	}
-	out.Doc, out.Subject = r.Doc, r.Subject
+	out.Doc, out.Subject, out.Label, out.WorkflowLabel = r.Doc, r.Subject, r.Label, r.WorkflowLabel
 	if !r.Until.IsZero() {
 		out.Due = &api.Due{
 			Kind: r.Ends, At: r.Until.Round(time.Second).UTC(),

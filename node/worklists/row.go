@@ -58,6 +58,9 @@ type Row struct {
 	// Doc is the beginning of what the definition says of the task, Subject what the instance is about.
 	Doc     string `json:"doc,omitempty"`
 	Subject string `json:"subject,omitempty"`
+	// Label and WorkflowLabel are what people call the task and the workflow; empty: by their names.
+	Label         string `json:"label,omitempty"`
+	WorkflowLabel string `json:"workflow_label,omitempty"`
 	// Ends says what happens when the next of the item's clocks has run out (choreo.DueKind), Left in what
 	// time that is, by whoever says so; empty: none runs. Until is that moment by this node's clock.
 	Ends  string        `json:"ends,omitempty"`
@@ -129,6 +132,9 @@ func (r *Row) check(now time.Time) error {
 		utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
 		return fmt.Errorf("an item that says more of itself than it may")
 	}
+	if !labelled(r.Label) || !labelled(r.WorkflowLabel) {
+		return fmt.Errorf("an item with a label that there cannot be")
+	}
 	if r.Partition != "" && !workflow.ValidName(string(r.Partition)) || len(r.Awaits) > worklist.MaxGranted ||
 		slices.ContainsFunc(r.Awaits, func(t workflow.TaskName) bool { return !workflow.ValidName(string(t)) }) {
 		return fmt.Errorf("an item that waits for what there cannot be")
@@ -155,6 +161,9 @@ func (r *Row) check(now time.Time) error {
 	}
 	return nil
 }
+
+// labelled reports whether a text is a label, or none.
+func labelled(s string) bool { return s == "" || workflow.LabelRule(s) == "" }
 
 // Lacks are the resources for which a task waits, as people see them.
 func Lacks(of []worklist.Lack) (out []api.Lack) {

@@ -100,9 +100,12 @@ func (s *Sheet) check() error {
 		return fmt.Errorf("a sheet of %d fields, %d data and %d tasks", len(s.Fields), len(s.Data), len(s.After))
 	}
 	for _, f := range s.Fields {
-		if !workflow.ValidName(f.Name) || !slices.Contains(fieldTypes, workflow.DataType(f.Type)) {
+		if !workflow.ValidName(f.Name) || !labelled(f.Label) || !slices.Contains(fieldTypes, workflow.DataType(f.Type)) {
 			return errors.New("a field that there cannot be")
 		}
+	}
+	if slices.ContainsFunc(s.Data, func(d api.Datum) bool { return !labelled(d.Label) }) {
+		return errors.New("a data item with a label that there cannot be")
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func dot(s *scene) []byte {
 
 func dotBox(s *scene, i int) string {
 	b := s.boxes[i]
-	lines := []string{string(b.task.Name), s.detail(b)}
+	lines := []string{b.task.Called(), s.detail(b)}
 	if c := s.condition(b); c != "" {
 		lines = append(lines, c)
 	}

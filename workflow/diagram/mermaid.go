@@ -49,7 +49,7 @@ func mermaid(s *scene) []byte {
 }
 
 func (s *scene) mermaidBox(i int, b box) string {
-	lines := []string{mermaidText(string(b.task.Name)), mermaidText(s.detail(b))}
+	lines := []string{mermaidText(b.task.Called()), mermaidText(s.detail(b))}
 	if c := s.condition(b); c != "" {
 		lines = append(lines, mermaidText(c))
 	}

@@ -1,6 +1,7 @@
 package diagram
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ const (
 )
 
 func newScene(d *workflow.Definition, opt Options) *scene {
-	s := &scene{language: opt.Language, title: string(d.Name), doc: d.Doc, index: map[workflow.TaskName]int{}}
+	s := &scene{language: opt.Language, title: d.Called(), doc: d.Doc, index: map[workflow.TaskName]int{}}
 	for _, t := range d.Written() {
 		s.index[t.Name] = len(s.boxes)
 		s.boxes = append(s.boxes, box{task: t, lane: -1, state: opt.States[t.Name], known: s.age(opt.Known[t.Name])})
@@ -65,7 +66,7 @@ func newScene(d *workflow.Definition, opt Options) *scene {
 		if partner == "" {
 			partner = p.Partner
 		}
-		s.addLane(lane{name: string(p.Name), partner: partner}, p.Tasks)
+		s.addLane(lane{name: cmp.Or(p.Label, string(p.Name)), partner: partner}, p.Tasks)
 	}
 	var rest []workflow.TaskName
 	for _, b := range s.boxes {
@@ -199,12 +200,20 @@ func (b box) wait() string {
 	return workflow.FormatDuration(b.task.TimeToWait)
 }
 
+// names is what people call the task and, where that is something else, its name.
+func (b box) names() string {
+	if b.task.Label == "" {
+		return string(b.task.Name)
+	}
+	return fmt.Sprintf("%s (%s)", b.task.Label, b.task.Name)
+}
+
 // description tells all that matters of a task, for those who point at it or
 // cannot see it.
 func (s *scene) description(i int) string {
 	b := s.boxes[i]
 	parts := []string{
-		fmt.Sprintf("%s: %s", b.task.Name, s.say(string(b.task.Type))), s.detail(b),
+		fmt.Sprintf("%s: %s", b.names(), s.say(string(b.task.Type))), s.detail(b),
 		s.say("partition %s", s.lanes[b.lane].name),
 	}
 	if b.state != "" {

@@ -172,11 +172,11 @@ func (p *picture) summary() string {
 		b.WriteString(" " + p.omission() + ".")
 	}
 	for _, l := range p.scene.lanes {
-		var tasks []workflow.TaskName
+		var tasks []string
 		for _, i := range l.boxes {
-			tasks = append(tasks, p.scene.boxes[i].task.Name)
+			tasks = append(tasks, p.scene.boxes[i].task.Called())
 		}
-		fmt.Fprintf(&b, " %s: %s.", laneTitle(l), join(tasks))
+		fmt.Fprintf(&b, " %s: %s.", laneTitle(l), strings.Join(tasks, ", "))
 	}
 	return b.String()
 }
@@ -208,7 +208,7 @@ func (p *picture) box(i int) {
 		left += 20
 	}
 	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24,
-		escape(plain.Cut(string(b.task.Name), (x+boxWidth-left)/8)))
+		escape(plain.Cut(b.task.Called(), (x+boxWidth-left)/8)))
 	bottom := p.scene.detail(b)
 	if b.known != "" {
 		bottom = b.known

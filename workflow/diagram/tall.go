@@ -176,7 +176,7 @@ func (t *tall) task(i int) {
 		name += 20
 	}
 	t.put(`<text class="name wide" x="%d" y="%d">%s</text>`, name, y+firstLine-2,
-		escape(plain.Cut(string(b.task.Name), (t.right-name)/9)))
+		escape(plain.Cut(b.task.Called(), (t.right-name)/9)))
 	for n, line := range t.lines(i) {
 		class := "detail wide"
 		if n == 0 && b.state != "" {

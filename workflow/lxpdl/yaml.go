@@ -15,13 +15,17 @@ import (
 const Unit = time.Minute
 
 // ToYAML translates the process to the native format. Names that the native
-// format does not allow are changed, and kept as doc. A native task has one
+// format does not allow are changed, and kept as labels, or as doc where they cannot be that. A native task has one
 // role: of several the first is taken, and a comment names the others.
 func (p *Process) ToYAML() []byte {
 	w := &writer{before: p.Predecessors(), tasks: native.NewNames(), roles: native.NewNames()}
 	w.line("# Translated from LXPDL. One time unit became %v; order comes from the transitions.",
 		workflow.FormatDuration(Unit))
-	w.line("workflow: %s", native.Scalar(cmp.Or(workflow.MakeName(p.Name), "process")))
+	name := cmp.Or(workflow.MakeName(p.Name), "process")
+	w.line("workflow: %s", native.Scalar(name))
+	if key, text := native.Kept(p.Name, name); key != "" {
+		w.line("%s: %s", key, native.Quoted(text))
+	}
 	w.line("tasks:")
 	for _, t := range p.Tasks {
 		w.task(t)
@@ -42,6 +46,9 @@ func (w *writer) line(format string, args ...any) {
 
 func (w *writer) task(t Task) {
 	w.line("  %s:", native.Scalar(w.tasks.Of(t.Name, "task")))
+	if key, text := native.Kept(t.Name, w.tasks.Of(t.Name, "task")); key == "label" {
+		w.line("    label: %s", native.Quoted(text))
+	}
 	if doc := w.doc(t); doc != "" {
 		w.line("    doc: %q", doc)
 	}
@@ -70,7 +77,7 @@ func (w *writer) task(t Task) {
 // doc keeps what has no place of its own.
 func (w *writer) doc(t Task) string {
 	var parts []string
-	if w.tasks.Of(t.Name, "task") != t.Name {
+	if key, _ := native.Kept(t.Name, w.tasks.Of(t.Name, "task")); key == "doc" {
 		parts = append(parts, t.Name)
 	}
 	if t.Precond != "" {

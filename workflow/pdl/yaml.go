@@ -30,7 +30,7 @@ func (d *Document) Names() []string {
 
 // ToYAML translates one of the document's workflows to the native format, with the
 // models and applications that it uses. Names that the native format does not allow
-// are changed, and the old one is kept as doc. What the format has no place for stays as a comment.
+// are changed, and the old one is kept as label, or as doc where it cannot be that. What the format has no place for stays as a comment.
 func (d *Document) ToYAML(w *Workflow) []byte {
 	t := &writer{
 		types: make(map[string]string), tasks: native.NewNames(), data: native.NewDataNames(), roles: native.NewNames(),
@@ -39,7 +39,11 @@ func (d *Document) ToYAML(w *Workflow) []byte {
 	}
 	t.line("# Translated from PDL. What waits for a success that failed is BLOCKED here, and so is the instance;")
 	t.line("# in PDL it never runs, and the process ends.")
-	t.line("workflow: %s", native.Scalar(name(w.Name, "process")))
+	made := name(w.Name, "process")
+	t.line("workflow: %s", native.Scalar(made))
+	if key, text := native.Kept(w.Name, made); key != "" {
+		t.line("%s: %s", key, native.Quoted(text))
+	}
 	t.allData(w)
 	models := d.modelsOf(w)
 	applications := d.applicationsOf(models)
@@ -128,9 +132,7 @@ func (w *writer) allData(of *Workflow) {
 		if d.Number != nil {
 			parts = append(parts, "default: "+strconv.FormatFloat(*d.Number, 'g', -1, 64))
 		}
-		if item != d.Name {
-			add("doc", d.Name)
-		}
+		add(native.Kept(d.Name, item))
 		w.line("  %s: {%s}", item, strings.Join(parts, ", "))
 	}
 }
@@ -206,8 +208,11 @@ func (w *writer) activity(a Activity) {
 	task := w.tasks.Of(a.Name, "task")
 	w.line("  %s:", native.Scalar(task))
 	doc := a.Description
-	if task != a.Name {
-		doc = strings.TrimPrefix(doc+". "+a.Name, ". ")
+	switch key, text := native.Kept(a.Name, task); key {
+	case "label":
+		w.line("    label: %s", native.Quoted(text))
+	case "doc":
+		doc = strings.TrimPrefix(doc+". "+text, ". ")
 	}
 	if doc != "" {
 		w.line("    doc: %s", native.Quoted(doc))

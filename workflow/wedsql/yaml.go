@@ -13,7 +13,7 @@ import (
 )
 
 // ToYAML translates the flow to the native format. Names that it does not allow are
-// changed; the old one of a trigger is kept as doc, of others as a comment. The instances
+// changed; the old one of a trigger, and of the flow, is kept as label (as doc where it cannot be that), of others as a comment. The instances
 // that the script makes are commands at the end, as comments: see [Document.Commands].
 func (d *Document) ToYAML() []byte {
 	w := newWriter(d)
@@ -22,6 +22,9 @@ func (d *Document) ToYAML() []byte {
 		w.line("# Line %d, %s: it declares nothing, and was left out.", s.line, s.what)
 	}
 	w.line("workflow: %s", native.Scalar(d.workflow()))
+	if key, text := native.Kept(d.Name, d.workflow()); key != "" {
+		w.line("%s: %s", key, native.Quoted(text))
+	}
 	w.data()
 	w.conditions()
 	if len(d.Attributes) > 0 {
@@ -191,8 +194,8 @@ func (w *writer) tasks() {
 		written++
 		task := w.triggers.Of(t.Name, "trigger")
 		w.line("  %s:", native.Scalar(task))
-		if task != t.Name {
-			w.line("    doc: %s", native.Quoted(t.Name))
+		if key, text := native.Kept(t.Name, task); key != "" {
+			w.line("    %s: %s", key, native.Quoted(text))
 		}
 		if len(w.document.Attributes) > 0 {
 			w.line("    model: trigger")

@@ -37,8 +37,8 @@ func (d *Document) ToYAML(f *Flow) []byte {
 		name = "flow"
 	}
 	w.line("workflow: %s", native.Scalar(name))
-	if name != f.Name {
-		w.line("doc: %s", native.Quoted(f.Name))
+	if key, text := native.Kept(f.Name, name); key != "" {
+		w.line("%s: %s", key, native.Quoted(text))
 	}
 	w.data()
 	w.conditions(f)
@@ -93,11 +93,11 @@ func (w *writer) data() {
 	var all []string
 	for _, a := range w.document.Attributes {
 		item := w.attribute(a.Name)
-		doc := ""
-		if item != a.Name {
-			doc = ", doc: " + native.Quoted(a.Name)
+		kept := ""
+		if key, text := native.Kept(a.Name, item); key != "" {
+			kept = fmt.Sprintf(", %s: %s", key, native.Quoted(text))
 		}
-		w.line("  %s: {type: %s%s}", item, a.Type, doc)
+		w.line("  %s: {type: %s%s}", item, a.Type, kept)
 		all = append(all, a.Name)
 	}
 	w.line("models:")
@@ -154,8 +154,8 @@ func (w *writer) never(condition string) bool {
 // task writes a trigger: the first of a transition has its name.
 func (w *writer) task(t Trigger, number int) {
 	w.line("  %s:", native.Scalar(w.tasks.OfKind(fmt.Sprint(number), t.Transition, "trigger")))
-	if w.application(t.Transition) != t.Transition {
-		w.line("    doc: %s", native.Quoted(t.Transition))
+	if key, text := native.Kept(t.Transition, w.application(t.Transition)); key != "" {
+		w.line("    %s: %s", key, native.Quoted(text))
 	}
 	if len(w.document.Attributes) > 0 {
 		w.line("    model: trigger")

@@ -61,6 +61,19 @@ func (ns Names) OfKind(kind, name, fallback string) string {
 	return v
 }
 
+// Kept says where a foreign name stays for which another was made: the key label, or doc where it cannot be
+// a label, with the text; both are empty if nothing was changed.
+func Kept(name, made string) (key, text string) {
+	label := strings.Join(strings.Fields(name), " ")
+	switch {
+	case name == made || label == "":
+		return "", ""
+	case workflow.LabelRule(label) == "":
+		return "label", label
+	}
+	return "doc", name
+}
+
 var (
 	unquoted = regexp.MustCompile(`^\pL[\pL\pM0-9_.-]*$`)
 	reserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)

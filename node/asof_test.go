@@ -142,6 +142,42 @@ func TestNothingIsKnownFromBeforeTheInstance(t *testing.T) {
 	})
 }
 
+// To see an instance costs one question to each holder, and its answer, and is over within half a
+// second whatever the links are like: in time where the answer takes less than that for both ways.
+func TestWhatAskingHoldersCosts(t *testing.T) {
+	for way, answers := range map[time.Duration]bool{
+		0: true, 100 * time.Millisecond: true, 240 * time.Millisecond: true, 300 * time.Millisecond: false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeamWith(t, nil, seldom, "one", "two", "three")
+			tm.add("one", chain)
+			tm.p["two"].hand.hold("b")
+			id := tm.begin("one", "chain", map[string]string{"pa": "three", "pb": "two", "pc": "one"})
+			pass(5 * time.Second)
+			frames, bytes := tm.aboutInstances()
+			tm.f.slow(way)
+			began := time.Now()
+			asked, err := tm.p["three"].node.Refresh(t.Context(), id)
+			took := time.Since(began)
+			if err != nil || slices.Contains(asked.Answered, "two") != answers ||
+				slices.Contains(asked.Silent, "two") == answers {
+				t.Errorf("%v each way: asked %+v, %v; two answers in time: want %t", way, asked, err, answers)
+			}
+			if took > 500*time.Millisecond || answers && took < 2*way {
+				t.Errorf("%v each way: it took %v, want at most 500 ms", way, took)
+			}
+			pass(2 * time.Second)
+			f, b := tm.aboutInstances()
+			asks := len(asked.Answered) + len(asked.Silent)
+			t.Logf("%v each way: %d asked, over after %v, %d frames, %d bytes", way, asks, took, f-frames, b-bytes)
+			if f-frames > 3*asks {
+				t.Errorf("%d frames to ask %d partners, want a question, an answer and its acknowledgement each",
+					f-frames, asks)
+			}
+		})
+	}
+}
+
 // What holders have is asked for when people want to see it; a partner that is not
 // reached, or does not answer, is not waited for.
 func TestRefresh(t *testing.T) {

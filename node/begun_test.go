@@ -102,6 +102,48 @@ func TestFramesOfLongTasks(t *testing.T) {
 	}
 }
 
+// On mobile, tasks that end before the next sign of life have no frame of their own about their start, and those
+// that run for longer one to each partner that waits or judges. Counted are the frames that bring facts: that partners
+// compare what they have now and then is the same, whether tasks are long or not.
+func TestFramesOfLongTasksOnMobile(t *testing.T) {
+	run := func(takes time.Duration) (frames, bytes int) {
+		synctest.Test(t, func(t *testing.T) {
+			mobile := func(c *configs.Config) { *c = configs.Default(configs.Mobile) }
+			tm := newTeamWith(t, mobile, seldom, "judge", "worker", "waiter")
+			tm.add("judge", fan)
+			tm.p["worker"].hand.hold("a", "b", "c", "d")
+			pass(5 * time.Minute) // until all have compared what they have
+			before := elapsed()
+			id := tm.begin("judge", "fan", map[string]string{"work": "worker", "end": "waiter"})
+			pass(takes)
+			for _, task := range []workflow.TaskName{"a", "b", "c", "d"} {
+				tm.p["worker"].hand.letGo(t, task)
+				pass(time.Millisecond)
+			}
+			tm.succeeds(id, time.Second, "judge", "worker", "waiter")
+			worker := tm.p["worker"].id()
+			for _, c := range tm.f.sent(func(c carried) bool {
+				return c.sent > before && c.from == worker && len(c.m.Facts) > 0
+			}) {
+				b, err := wire.Encode(c.m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				frames, bytes = frames+1, bytes+len(b)
+			}
+		})
+		return frames, bytes
+	}
+	atOnce, short := run(0)
+	almost, _ := run(10 * time.Second)
+	long, more := run(4 * time.Minute)
+	t.Logf("at once: %d frames, %d bytes; four tasks of 4 min: %d frames, %d bytes", atOnce, short, long, more)
+	if almost != atOnce || long != atOnce+2 {
+		t.Errorf("frames with facts of tasks that end at once, take 10 s, take 4 min: %d, %d, %d; want %[1]d, %[1]d, %[4]d",
+			atOnce, almost, long, atOnce+2)
+	}
+}
+
 // A mobile node tells of a start with its next sign of life, not before.
 func TestMobileTellsWithItsSignOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -29,6 +29,7 @@ type fabric struct {
 	hidden map[workflow.PartnerID]bool // strangers do not reach them
 	// unheard reports whether an answer is lost on its way; nil: none.
 	unheard func(by workflow.PartnerID, protocol string) bool
+	takes   time.Duration // that a frame is under way
 }
 
 // carried is a frame that was sent, whether or not it was lost.
@@ -127,10 +128,35 @@ func (l *line) deliver(p *plug, from workflow.PartnerID) {
 		}
 		select {
 		case frame := <-l.frames:
-			p.node.OnFrame(from, frame)
+			if l.underWay(p.f) {
+				p.node.OnFrame(from, frame)
+			}
 		case <-l.cut:
 			return
 		}
+	}
+}
+
+// slow has frames be under way for so long, one after the other.
+func (f *fabric) slow(takes time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.takes = takes
+}
+
+// underWay waits while a frame is, and reports whether it arrives.
+func (l *line) underWay(f *fabric) bool {
+	f.mu.Lock()
+	takes := f.takes
+	f.mu.Unlock()
+	if takes == 0 {
+		return true
+	}
+	select {
+	case <-time.After(takes):
+		return true
+	case <-l.cut:
+		return false
 	}
 }
 

@@ -222,7 +222,8 @@ func work() []api.Item {
 			Partner: "engine-7", Role: "crew", Doc: "Reach the site.", Subject: "Harbour Street 12",
 			Due:       &api.Due{Kind: "timeout", At: at(12*time.Hour + 252*time.Second), Left: "4m12s", About: true},
 			Delivered: true},
-		{ID: "c3", Instance: "77" + id, Workflow: "flood", Task: "evacuate", InPlaceOf: "warn", State: api.ItemDone,
+		{ID: "c3", Instance: "77" + id, Workflow: "flood", WorkflowLabel: "Enchente – 洪水", Task: "evacuate",
+			Label: "Levar as pessoas", InPlaceOf: "warn", State: api.ItemDone,
 			Holder: &ana, Partner: "engine-7", Offline: true},
 	}
 }
@@ -242,7 +243,7 @@ func sheetOf(item string) (*api.ItemSheet, error) {
 			Fields: []api.Field{
 				{Name: "report", Type: "string", Doc: "What you see"},
 				{Name: "level", Type: "number", Min: &zero, Max: &most, Value: 1.5},
-				{Name: "boats", Type: "integer"}, {Name: "dry", Type: "boolean", Value: false},
+				{Name: "boats", Type: "integer", Label: "Barcos à mão", Doc: "Those that float"}, {Name: "dry", Type: "boolean", Value: false},
 				{Name: "since", Type: "time"},
 				{Name: "state", Type: "string", Enum: []any{"calm", "alert", "flood"}},
 				{Name: "houses", Type: "list", Value: []any{"7", "9a"}},
@@ -280,7 +281,7 @@ tasks:
 		panic(err)
 	}
 	return &api.Workflow{
-		Name: "flood", Version: 2, Hash: "9f2c00112233", Doc: def.Doc, Tasks: 2, Partitions: []string{"main"},
+		Name: "flood", Label: "Enchente – 洪水", Version: 2, Hash: "9f2c00112233", Doc: def.Doc, Tasks: 2, Partitions: []string{"main"},
 		Added: at(0), Current: true, Definition: def.Canonical(),
 	}
 }

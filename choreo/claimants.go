@@ -116,7 +116,9 @@ func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before b
 		return Claimed{}, fmt.Errorf("%w: a lease of %s: %s is given", ErrNotNow, g.Lease,
 			worklist.DefaultLease(g.Mode))
 	}
-	given, err := d.state.work().Ask(d.self, worklist.Request{Items: g.Items, Mode: g.Mode, With: g.With, Person: p})
+	given, err := d.state.work().Ask(d.self, worklist.Request{
+		Items: g.Items, Mode: g.Mode, With: g.With, Person: p, Anew: g.Anew, Word: WordOf(d.log.instance, c.Says, c.Nonce),
+	})
 	switch {
 	case err != nil:
 		return Claimed{}, err
@@ -150,6 +152,10 @@ func (d *decision) giveBack(c *Claim, x worklist.Release, p worklist.Person) (Cl
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you so", ErrNotNow, x.Item.Slot)
 	case !open:
 		return Claimed{Already: true}, nil
+	}
+	if h, _ := d.state.work().Holds(x.Item); h.Grant != x.Grant {
+		return Claimed{}, fmt.Errorf("%w: %s was given to you once more meanwhile: look at the worklist again", ErrNotNow,
+			x.Item.Slot)
 	}
 	if err := d.mayBeSaid(x.Item, mostWords(x)); err != nil {
 		return Claimed{}, err
@@ -391,6 +397,9 @@ type ItemView struct {
 	Holder worklist.User
 	Grant  worklist.ID
 	Mode   worklist.Mode
+	// Word is by which word of a person Holder was given it; Joint: together with items of other holders.
+	Word  worklist.ID
+	Joint bool
 	// Role is for whom it is: that of its task, or to which it was passed.
 	Role workflow.RoleName
 	// Offered are those of the role to whom its holder offers it, sorted, while nobody has it; ToAll: to all of the role.
@@ -441,6 +450,7 @@ func (m *Machine) itemNow(a *Attempt, since *moments) ItemView {
 	v := itemView(a, since)
 	if h, held := m.state.holdOf(a); held {
 		v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
+		v.Word, v.Joint = h.Word, h.Joint
 		v.PutOff = m.state.peoples.board.PutOff(v.Item, v.Holder)
 	} else {
 		v.Offered, v.ToAll = m.state.offered(v.Item)

@@ -125,6 +125,9 @@ func (k peoplesItems) itemsOf(
 		if v.Holder != "" {
 			r.Held = v.Grant
 		}
+		if v.Holder == who.User {
+			r.Word, r.Joint = v.Word, v.Joint
+		}
 		if r.At != k.member.ID() {
 			r.AsOf, _ = k.view.asOf(h, r.At)
 		}

@@ -30,7 +30,7 @@ partitions:
 // ahead is a mesh in which bia, at the tablet, may lock two items of two partners, of which the second waits for the
 // first; ana may have them as well, at base.
 func ahead(t *testing.T) (tm *team, id string, items []string) {
-	tm = newTeam(t, "base:nurse", "kitchen", "tablet")
+	tm = newTeam(t, "base:nurse", "kitchen", "tablet", "phone")
 	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
 		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
 			t.Fatal(err)
@@ -217,6 +217,90 @@ func TestWhatIsLockedAnewStays(t *testing.T) {
 			t.Errorf("the instance is %s", got)
 		}
 	})
+}
+
+// A device is lost in the middle of a joint lock, at whichever word, carried out or not. Before it is back its user locks
+// the items at another device, at once or one after the other, or selects one: the first gives nothing of that back.
+func TestWhatIsLockedAtAnotherDeviceStays(t *testing.T) {
+	for word := 1; word <= 4; word++ {
+		for _, done := range []bool{true, false} {
+			for _, how := range []string{"together", "one by one", "select"} {
+				t.Run(fmt.Sprintf("word %d done=%t %s", word, done, how), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { lockedAtAnotherDevice(t, word, done, how) })
+				})
+			}
+		}
+	}
+}
+
+func lockedAtAnotherDevice(t *testing.T, word int, done bool, how string) {
+	tm, id, items := ahead(t)
+	tok, err := tm.p["tablet"].node.LinkUser(t.Context(), "bia", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tm.signIn("phone", tok.Token); err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Second)
+	var said atomic.Int64
+	for _, at := range []string{"base", "kitchen"} {
+		tm.onWord(at, func(carryOut func() ([]byte, error)) ([]byte, error) {
+			if said.Add(1) != int64(word) {
+				return carryOut()
+			}
+			if done {
+				_, _ = carryOut()
+			}
+			for _, of := range []string{"base", "kitchen", "phone"} {
+				tm.disconnect(of, "tablet")
+			}
+			return nil, errors.New("cut")
+		})
+	}
+	if err := tm.lockAll("tablet", "bia", items); err == nil {
+		t.Fatal("they are locked")
+	}
+	tm.p["tablet"].crash()
+	want := []string{"weigh LOCKED", "feed LOCKED"}
+	switch how {
+	case "together":
+		err = tm.lockAll("phone", "bia", items)
+	case "one by one":
+		err = errors.Join(tm.lockAll("phone", "bia", items[:1]), tm.lockAll("phone", "bia", items[1:]))
+	case "select":
+		if word > 2 { // it is locked already, which is not taken back
+			return
+		}
+		err = tm.claim("phone", "bia", api.ClaimSelect, items[0])
+		want = []string{"weigh SELECTED", "feed NOT_READY"}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tm.p["tablet"].start()
+	for _, of := range []string{"base", "kitchen", "phone"} {
+		tm.connect(of, "tablet")
+	}
+	pass(2 * time.Minute)
+	if n := tm.underWay("tablet"); n != 0 {
+		t.Errorf("%d joint locks are left on the disk", n)
+	}
+	tm.wantAhead("phone", "bia", want...)
+	if how == "select" {
+		return
+	}
+	if err := tm.hand("phone", "bia", items[0], map[string]string{"weight": "3"}); err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Second)
+	if err := tm.hand("phone", "bia", items[1], nil); err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Minute)
+	if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
+		t.Errorf("the instance is %s", got)
+	}
 }
 
 // The later one is handed in where its holder can be reached, before the earlier: it waits there, also through a

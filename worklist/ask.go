@@ -15,6 +15,10 @@ type Request struct {
 	Mode  Mode
 	// With are items that other holders keep for the same user, to be locked together (Joint).
 	With []Item
+	// Word names the request (Fact.Word), and Anew the words by which User has the items, as whoever asks knew
+	// (Grant.Anew).
+	Word ID
+	Anew []ID
 	Person
 }
 
@@ -58,7 +62,7 @@ func (r *Refusal) Error() string {
 // all or none: with the first item that cannot be granted nothing is (rule 5). Nobody waits for a
 // grant while holding another, so requests cannot block each other.
 func (b *Board) Ask(self workflow.PartnerID, r Request) (Grant, error) {
-	g := Grant{Mode: r.Mode, Lease: DefaultLease(r.Mode), With: r.With}
+	g := Grant{Mode: r.Mode, Lease: DefaultLease(r.Mode), With: r.With, Anew: r.Anew}
 	for _, i := range r.Items {
 		if slices.Contains(g.Items, i) {
 			continue
@@ -73,7 +77,7 @@ func (b *Board) Ask(self workflow.PartnerID, r Request) (Grant, error) {
 			no.Item = i
 			return Grant{}, no
 		}
-		if it.open == nil || it.open.Mode != r.Mode && r.Mode != Handed {
+		if it.open == nil || it.open.Mode != r.Mode && r.Mode != Handed || slices.Contains(r.Anew, b.heldBy(it)) {
 			g.Items = append(g.Items, i)
 		}
 	}
@@ -93,6 +97,8 @@ func (b *Board) refuses(self workflow.PartnerID, it *item, r Request) *Refusal {
 		return &Refusal{Why: Taken, By: it.open.User,
 			Text: fmt.Sprintf("%s has it: choose another item, or ask the responsible user to hand it to you",
 				it.open.User)}
+	case mine && len(r.Anew) > 0 && b.heldBy(it) != r.Word && !slices.Contains(r.Anew, b.heldBy(it)):
+		return &Refusal{Why: Changed, Text: "you have asked for it anew meanwhile, and have it: look at the worklist again"}
 	case !it.maydo(b, r.User, r.Roles):
 		return &Refusal{
 			Why: NotEntitled, Text: fmt.Sprintf("it is for the role %s, which you do not have", it.roleNow()),
@@ -110,6 +116,14 @@ func (b *Board) refuses(self workflow.PartnerID, it *item, r Request) *Refusal {
 			Text: "it is offered to others of the role: wait until it is offered to you, or ask the responsible user"}
 	}
 	return nil
+}
+
+// heldBy is the word by which whoever has an item was given it last.
+func (b *Board) heldBy(it *item) ID {
+	if f := b.facts[it.open.leased]; f != nil {
+		return f.word()
+	}
+	return it.open.leased
 }
 
 // unavailable says why nobody can have an item from this node.

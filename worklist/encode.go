@@ -52,6 +52,7 @@ type says struct {
 	Keep    *saysKeep    `cbor:"15,keyasint,omitempty"`
 	Joint   *saysJoint   `cbor:"16,keyasint,omitempty"` // a Grant together with items of other holders
 	Later   *saysLater   `cbor:"17,keyasint,omitempty"` // a Result that was made from others
+	Anew    *saysAnew    `cbor:"18,keyasint,omitempty"` // a Grant of what its user may have already
 }
 
 type saysItem struct {
@@ -74,6 +75,13 @@ type saysJoint struct {
 	Mode  Mode
 	Lease time.Duration
 	With  []saysItem
+}
+
+// saysAnew names those of other holders, if any, and the words sorted.
+type saysAnew struct {
+	_    struct{} `cbor:",toarray"`
+	Of   saysJoint
+	Anew []ID
 }
 
 type saysRelease struct {
@@ -223,8 +231,13 @@ func Encode(b Body) ([]byte, error) {
 	var s says
 	switch x := b.(type) {
 	case Grant:
+		joint := saysJoint{Items: saidAll(x.Items), Mode: x.Mode, Lease: x.Lease, With: saidAll(x.With)}
+		if len(x.Anew) > 0 {
+			s.Anew = &saysAnew{Of: joint, Anew: x.Anew}
+			break
+		}
 		if len(x.With) > 0 {
-			s.Joint = &saysJoint{Items: saidAll(x.Items), Mode: x.Mode, Lease: x.Lease, With: saidAll(x.With)}
+			s.Joint = &joint
 			break
 		}
 		s.Grant = &saysGrant{Items: saidAll(x.Items), Mode: x.Mode, Lease: x.Lease}
@@ -323,7 +336,12 @@ func (s *says) body() (out Body, err error) {
 		set(Grant{Items: items(x.Items), Mode: x.Mode, Lease: x.Lease})
 	}
 	if x := s.Joint; x != nil {
-		set(Grant{Items: items(x.Items), Mode: x.Mode, Lease: x.Lease, With: items(x.With)})
+		set(x.grant())
+	}
+	if x := s.Anew; x != nil {
+		g := x.Of.grant()
+		g.Anew = x.Anew
+		set(g)
 	}
 	if x := s.Release; x != nil {
 		set(Release{Item: x.Item.item(), Grant: x.Grant})
@@ -386,6 +404,10 @@ func (s *says) body() (out Body, err error) {
 		return nil, errors.New("it says more than one thing of people's work, or nothing")
 	}
 	return out, nil
+}
+
+func (x *saysJoint) grant() Grant {
+	return Grant{Items: items(x.Items), Mode: x.Mode, Lease: x.Lease, With: items(x.With)}
 }
 
 func (x *saysResult) result() Result {
@@ -554,6 +576,17 @@ func (x Grant) validate() error {
 		return fmt.Errorf("a grant in mode %q: want %s or %s", x.Mode, Select, Lock)
 	case x.Lease < 0 || x.Lease > MaxLease:
 		return fmt.Errorf("a lease of %s: want 0 to %s", x.Lease, MaxLease)
+	}
+	switch {
+	case len(x.Anew) > 0 && x.Mode != Lock:
+		return fmt.Errorf("what somebody has is given once more in mode %q: want %s", x.Mode, Lock)
+	case len(x.Anew) > MaxGranted:
+		return fmt.Errorf("a grant that names %d earlier words, at most %d", len(x.Anew), MaxGranted)
+	}
+	for n, id := range x.Anew {
+		if id.IsZero() || n > 0 && bytes.Compare(x.Anew[n-1][:], id[:]) >= 0 {
+			return errors.New("the words by which somebody has the items are not named in order, each once")
+		}
 	}
 	for n, i := range x.With {
 		if err := name("the task", string(i.Slot)); err != nil {

@@ -38,6 +38,8 @@ var written = []Body{
 		With: []Item{{Slot: "c"}, {Assigned: ID{1}, Slot: "c"}},
 	},
 	Grant{Items: []Item{{Slot: "a"}}, Mode: Lock, With: []Item{{Slot: "b"}}},
+	Grant{Items: []Item{{Slot: "a"}}, Mode: Lock, With: []Item{{Slot: "b"}}, Anew: []ID{{2}, {3}}},
+	Grant{Items: []Item{{Slot: "a"}}, Mode: Lock, Anew: []ID{{2}}},
 	Result{
 		Item: Item{Slot: "b"}, Grant: ID{1}, Outputs: map[workflow.DataName]workflow.Value{"x": "1"},
 		Upon: []Basis{{Item{Slot: "a"}, ID{2}}},
@@ -107,6 +109,9 @@ func TestWhatIsNotWrittenDown(t *testing.T) {
 		"0 items":                        Grant{Mode: Select},
 		"65 items":                       Grant{Items: items, Mode: Select},
 		"twice":                          Grant{Items: append(one, one...), Mode: Select},
+		"once more in mode":              Grant{Items: one, Mode: Select, Anew: []ID{{1}}},
+		"65 earlier words":               Grant{Items: one, Mode: Lock, Anew: make([]ID, MaxGranted+1)},
+		"has the items are not named":    Grant{Items: one, Mode: Lock, Anew: []ID{{2}, {1}}},
 		"in mode":                        Grant{Items: one, Mode: Handed},
 		"a lease":                        Grant{Items: one, Mode: Select, Lease: 400 * 24 * time.Hour},
 		"a name of 0 bytes":              Release{},

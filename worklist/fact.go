@@ -135,7 +135,14 @@ type Grant struct {
 	// With are items of other holders that its user asked for together with these (Joint): the user's word,
 	// which nobody proves. It gives nothing but that an item can be had before it is ready.
 	With []Item
+	// Anew are the words (Fact.Word) by which its user has the items, as whoever asks knew: what the user has by one of
+	// them is given once more, in the same mode too, and by any other not. So a device that gives back what it was
+	// given by an earlier word gives back nothing that was asked for anew.
+	Anew []ID
 }
+
+// Gave reports whether what its user has by a word was got by a request: asked is the request's own word.
+func (x Grant) Gave(asked, by ID) bool { return by == asked || slices.Contains(x.Anew, by) }
 
 // Release gives an item back: the word of whoever holds it.
 type Release struct {

@@ -98,7 +98,11 @@ func (h *history) asks() {
 	if h.rnd.IntN(3) == 0 {
 		items = append(items, h.some(n))
 	}
-	_, _ = n.ask(h.user(), []Mode{Select, Lock}[h.rnd.IntN(2)], items...)
+	u, mode, anew := h.user(), []Mode{Select, Lock}[h.rnd.IntN(2)], []ID(nil)
+	if has, held := n.board.Holds(items[0]); held && mode == Lock && h.rnd.IntN(2) == 0 {
+		u, anew = has.User, []ID{has.Word}
+	}
+	_, _ = n.ask(u, mode, anew, items...)
 }
 
 // works has somebody work on an item for which there is a grant, whether or not it counts.

@@ -24,7 +24,7 @@ import (
 //	person U [roles=R,…] [away] [assigned=N] [selected=N]   comes, or is not as before
 //	gone U                     is removed from the mesh
 //	decide P                   P writes what it has to
-//	ask P U MODE ITEM…         U asks P for items
+//	ask P U MODE ITEM… [anew=(FACT,…)]   U asks P for items, which it has by these words as it knows
 //	begin|release U P ITEM     U says so, at P
 //	result U P ITEM [failed=REASON] [upon=(FACT,…)]
 //	order U P ITEM WHAT, extend U P ITEM D, notify U P POLICY [N], adopt U P FACT
@@ -42,8 +42,9 @@ import (
 //	list U P [by=SORTING]      the items that U sees at P
 //	move U P ITEM [after=ITEM] [before=ITEM]   by hand, in the list by hand
 //	messages U P               what P tells U, and when it next may
-//	together U [lost=P] [gone=P] PART=P:ITEM,…   locks items of several partitions; the answer of P is lost, or
-//	                           the device is gone before P is asked
+//	together U [lost=P] [gone=P] PART=P:ITEM+…   locks items of several partitions; the answer of P is lost, or
+//	                           the device is gone before P is asked to keep its items, or (gone=P-lock) for the lock
+//	back U PART=P:ITEM+…       the device is back, and gives back what it got by its own words
 //	ends P STATE               the instance ends, as the core concludes at P
 //	same                       whether all nodes show the same, once all have all facts
 //
@@ -68,6 +69,7 @@ type story struct {
 	d     *datadriven.TestData
 	w     *world
 	hands map[User]*Hand
+	asked map[User]map[workflow.PartnerID]askedOf // for joint locks
 }
 
 func (s *story) run() string {
@@ -83,7 +85,7 @@ func (s *story) run() string {
 		"notify": s.notify, "adopt": s.adopt, "delegate": s.delegate, "pass": s.pass, "lie": s.lie,
 		"replace": s.replace, "keeper": s.keeper,
 		"deliver": s.deliver, "sees": s.sees, "loses": s.loses, "same": s.same,
-		"list": s.list, "move": s.move, "messages": s.messages, "together": s.together, "ends": s.ends,
+		"list": s.list, "move": s.move, "messages": s.messages, "together": s.together, "back": s.back, "ends": s.ends,
 		"advance": func() string { s.w.now += s.span(s.word(0)); return "" },
 		"show":    func() string { return s.node(0).show() },
 	}
@@ -309,9 +311,15 @@ func (s *story) ask() string {
 	n := s.node(0)
 	var items []Item
 	for _, a := range s.d.CmdArgs[3:] {
-		items = append(items, s.item(n, a.Key))
+		if a.Key != "anew" {
+			items = append(items, s.item(n, a.Key))
+		}
 	}
-	f, err := n.ask(User(s.word(1)), Mode(s.word(2)), items...)
+	var anew []ID
+	for _, label := range s.args("anew") {
+		anew = append(anew, s.fact(label))
+	}
+	f, err := n.ask(User(s.word(1)), Mode(s.word(2)), anew, items...)
 	switch {
 	case err != nil:
 		return err.Error()
@@ -560,7 +568,22 @@ func (s *story) ends() string {
 
 func (s *story) together() string {
 	u := User(s.word(0))
-	var parts []Part
+	var b strings.Builder
+	j := NewJoint(s.parts())
+	for step, more := j.Next(); more; step, more = j.Next() {
+		if s.arg("gone") == string(step.Part.Holder) && step.Mode != Lock ||
+			s.arg("gone") == string(step.Part.Holder)+"-lock" && step.Mode == Lock {
+			return b.String() + "the device is gone\n"
+		}
+		fmt.Fprintf(&b, "%s: %s\n", step.Part.Holder, s.joint(j, u, step))
+	}
+	_, err := j.Done()
+	fmt.Fprintf(&b, "%s\n", cmp.Or(errText(err), "all are locked"))
+	return b.String()
+}
+
+// parts are the parts of a joint lock.
+func (s *story) parts() (parts []Part) {
 	for _, a := range s.d.CmdArgs[1:] {
 		holder, items, is := strings.Cut(strings.Join(a.Vals, ","), ":")
 		if !is {
@@ -572,16 +595,37 @@ func (s *story) together() string {
 		}
 		parts = append(parts, p)
 	}
+	return parts
+}
+
+// askedOf is what a user's device asked a holder for last, and by which word.
+type askedOf struct {
+	Grant
+	word ID
+}
+
+// back has a user's device, which was lost in the middle of a joint lock, say once more what it asked for last, and
+// give back what it got.
+func (s *story) back() string {
+	u := User(s.word(0))
 	var b strings.Builder
-	j := NewJoint(parts)
-	for step, more := j.Next(); more; step, more = j.Next() {
-		if s.arg("gone") == string(step.Part.Holder) {
-			return b.String() + "the device is gone\n"
+	for _, p := range s.parts() {
+		n, asked := s.w.node(p.Holder), s.asked[u][p.Holder]
+		r := Request{
+			Items: p.Items, Mode: asked.Mode, With: asked.With, Anew: asked.Anew, Word: asked.word, Person: *s.w.people[u],
 		}
-		fmt.Fprintf(&b, "%s: %s\n", step.Part.Holder, s.joint(j, u, step))
+		if _, err := n.board.Ask(n.name, r); err != nil {
+			fmt.Fprintf(&b, "%s: %s\n", p.Holder, err)
+		}
+		for _, i := range p.Items {
+			h, held := n.board.Holds(i)
+			if !held || h.User != u || !asked.Gave(asked.word, h.Word) {
+				fmt.Fprintf(&b, "%s: %s is not given back\n", p.Holder, i.Slot)
+				continue
+			}
+			fmt.Fprintf(&b, "%s: %s is given back, %s\n", p.Holder, i.Slot, n.write(u, Release{i, h.Grant}).label)
+		}
 	}
-	_, err := j.Done()
-	fmt.Fprintf(&b, "%s\n", cmp.Or(errText(err), "all are locked"))
 	return b.String()
 }
 
@@ -605,9 +649,18 @@ func (s *story) joint(j *Joint, u User, step JointStep) string {
 		return "given back"
 	}
 	r := Request{Items: step.Part.Items, Mode: step.Mode, With: step.With, Person: *s.w.people[u]}
+	if step.Mode == Lock {
+		r.Anew = []ID{s.asked[u][n.name].word}
+	}
 	g, err := n.board.Ask(n.name, r)
 	if err == nil && len(g.Items) > 0 {
-		n.write(u, g)
+		if s.asked == nil {
+			s.asked = map[User]map[workflow.PartnerID]askedOf{}
+		}
+		if s.asked[u] == nil {
+			s.asked[u] = map[workflow.PartnerID]askedOf{}
+		}
+		s.asked[u][n.name] = askedOf{g, n.write(u, g).ID}
 	}
 	if s.arg("lost") == string(n.name) {
 		err = &Refusal{Item: step.Part.Items[0], Why: NoHolder, Text: "its holder does not answer"}

@@ -15,6 +15,10 @@ type Standing struct {
 	User  User
 	Grant ID // the last that the user was given
 	Mode  Mode
+	// Word is by which word of a person it was given (Fact.Word). Joint: together with items of other holders, so
+	// that the device which asked for it may give it back by itself.
+	Word  ID
+	Joint bool
 	// By is who handed it to User, where it is kept for that one to take; Until is for how long, by the
 	// holder's clock.
 	By    User
@@ -27,7 +31,9 @@ func (b *Board) Holds(i Item) (Standing, bool) {
 	if it == nil || it.open == nil {
 		return Standing{}, false
 	}
-	s := Standing{User: it.open.User, Grant: it.open.leased, Mode: it.open.Mode}
+	s := Standing{
+		User: it.open.User, Grant: it.open.leased, Mode: it.open.Mode, Word: b.heldBy(it), Joint: len(it.open.lease.With) > 0,
+	}
 	if f := b.facts[it.open.leased]; s.Mode == Handed && f != nil {
 		s.By, s.Until = f.User, f.At.Add(it.open.lease.Lease)
 	}

@@ -303,8 +303,8 @@ func (n *node) decide() (written []*told, out Effects) {
 func (n *node) signer(Body) User { return "" }
 
 // ask has a user ask a node for items.
-func (n *node) ask(u User, m Mode, items ...Item) (*told, error) {
-	r := Request{Items: items, Mode: m, Person: Person{User: u}}
+func (n *node) ask(u User, m Mode, anew []ID, items ...Item) (*told, error) {
+	r := Request{Items: items, Mode: m, Anew: anew, Person: Person{User: u}}
 	if p := n.w.people[u]; p != nil {
 		r.Person = *p
 	}

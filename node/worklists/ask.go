@@ -1,6 +1,7 @@
 package worklists
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,7 +134,7 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 func (d *Desk) takeAt(ctx context.Context, who users.Who, of, all []*Row, mode worklist.Mode) error {
 	g := worklist.Grant{Items: itemsOf(of), Mode: mode, Lease: worklist.DefaultLease(mode)}
 	if mode == worklist.Lock {
-		g.With = d.lockedElsewhere(who, of, all)
+		g.With, g.Anew = d.lockedElsewhere(who, of, all), d.anew(who, of)
 	}
 	if _, err := d.send(ctx, who, of[0], g); err != nil {
 		return err
@@ -177,6 +178,26 @@ func (d *Desk) lockedElsewhere(who users.Who, of, all []*Row) (out []worklist.It
 	}
 	slices.SortFunc(out, worklist.Item.Compare)
 	return out
+}
+
+// anew are the words by which a user has items that are locked at this device, sorted, where one of them was locked
+// jointly, and not at this device or it would keep it: the device that did may have been lost in the middle, and gives
+// back what it got once it is here again. None: what the user has needs no other word.
+func (d *Desk) anew(who users.Who, of []*Row) (words []worklist.ID) {
+	again := false
+	for _, r := range of {
+		if r.Word.IsZero() {
+			continue
+		}
+		k := d.keptFor(who.ID, r.ID())
+		again = again || r.Mine == worklist.Lock && r.Joint && (k == nil || k.Grant != r.Grant)
+		words = append(words, r.Word)
+	}
+	if !again {
+		return nil
+	}
+	slices.SortFunc(words, func(a, b worklist.ID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(words)
 }
 
 // keepTaken keeps on the device what was locked, with its grant, as its partner says now.

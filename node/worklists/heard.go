@@ -222,7 +222,7 @@ func (d *Desk) again(ctx context.Context, who users.Who, known *Row) (*Row, erro
 func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact bool) ([]*Row, error) {
 	var known []Row
 	var silent []workflow.PartnerID
-	looked, asked := false, false
+	looked, asked, ahead := false, false, false
 	out := []*Row{}
 	for _, ref := range refs {
 		var err error
@@ -239,12 +239,14 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 				if known, silent, err = d.rows(ctx, who); err != nil {
 					return nil, err
 				}
-				if r, err = d.find(known, ref); err != nil { // what is not ready is asked for only then
-					if known, err = d.addAhead(ctx, who, known); err != nil {
-						return nil, err
-					}
-					r, err = d.find(known, ref)
+				r, err = d.find(known, ref)
+			}
+			if err != nil && !ahead { // what is not ready is asked for only then
+				ahead = true
+				if known, err = d.addAhead(ctx, who, known); err != nil {
+					return nil, err
 				}
+				r, err = d.find(known, ref)
 			}
 		}
 		switch {

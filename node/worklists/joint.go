@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -246,6 +247,11 @@ func (d *Desk) askPart(
 	g := worklist.Grant{
 		Items: step.Part.Items, Mode: step.Mode, Lease: worklist.DefaultLease(step.Mode), With: step.With,
 	}
+	if step.Mode == worklist.Lock { // what is kept by our word, and not by another that came meanwhile
+		if _, _, kept, err := p.asked(); err == nil {
+			g.Anew = []worklist.ID{kept}
+		}
+	}
 	c, err := d.say(who, &Row{Instance: p.Instance}, g)
 	if err != nil {
 		return refusal{api.Judge(api.Invalid, err)}
@@ -260,6 +266,22 @@ func (d *Desk) askPart(
 	}
 	_, err = d.bring(ctx, workflow.PartnerID(p.At), c)
 	return d.refused(p.At, err)
+}
+
+// asked is what a holder was asked for last, and by which word.
+func (p *jointPart) asked() (c wire.Spoken, g worklist.Grant, word worklist.ID, err error) {
+	if c, err = wire.DecodeSpoken(p.Word); err != nil {
+		return c, g, word, err
+	}
+	body, err := worklist.Decode(c.Says)
+	if err != nil {
+		return c, g, word, err
+	}
+	g, is := body.(worklist.Grant)
+	if !is {
+		return c, g, word, errors.New("what was asked for of a joint lock is no grant")
+	}
+	return c, g, choreo.WordOf(c.Instance, c.Says, c.Nonce), nil
 }
 
 // refused is the answer of a holder; what this node says itself, as one, is an answer of it, unless somebody stopped
@@ -281,7 +303,7 @@ func (d *Desk) giveBackPart(ctx context.Context, who users.Who, key string, x *j
 	p := &x.Parts[at]
 	if len(p.Word) > 0 {
 		// What comes late would be given later: the same word, answered now, is not.
-		c, err := wire.DecodeSpoken(p.Word)
+		c, g, word, err := p.asked()
 		if err == nil {
 			_, err = d.bring(ctx, workflow.PartnerID(p.At), c)
 			if err = d.refused(p.At, err); errors.Is(err, errAway) || unheard(err) {
@@ -294,8 +316,8 @@ func (d *Desk) giveBackPart(ctx context.Context, who users.Who, key string, x *j
 		}
 		for i := range rows {
 			r := &rows[i]
-			if !p.has(r.Item) || r.Mine == "" && r.Handed != worklist.User(who.ID) {
-				continue
+			if !p.has(r.Item) || r.Mine == "" && r.Handed != worklist.User(who.ID) || !g.Gave(word, r.Word) {
+				continue // the user has it not, or asked for it anew since, perhaps at another device
 			}
 			if err := d.release(ctx, who, r); errors.Is(err, errAway) || unheard(err) {
 				return err

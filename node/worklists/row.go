@@ -30,6 +30,10 @@ type Row struct {
 	// Mine is how the person has it; empty: not. Grant is by what the person has or had it last.
 	Mine  worklist.Mode `json:"mine,omitempty"`
 	Grant worklist.ID   `json:"grant"`
+	// Word is by which word the person was given what the person has or is kept for the person, and Joint whether that
+	// was together with items of other holders. Zero: not, or its holder does not say.
+	Word  worklist.ID `json:"word,omitzero"`
+	Joint bool        `json:"joint,omitempty"`
 	// Other is somebody else who has it. Over: nobody can take it any more.
 	Other worklist.User `json:"other,omitempty"`
 	// Held is by which grant somebody has it, the person or another; zero: nobody has.

@@ -37,6 +37,7 @@ func (c *checks) atEnd() {
 		c.fewChains(m)
 		c.inRoom(m)
 		c.repaired(m)
+		c.givenBack(m)
 		if m.node == nil && !m.gone {
 			c.w.violate("live: n%d is down although everything healed", m.i)
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -56,10 +57,14 @@ func (d *disk) Settle() error {
 // Verify finds nothing wrong: what is lost here is lost while the node is down.
 func (d *disk) Verify() error { return nil }
 
-type crashIn struct{ after bool }
+type crashIn struct {
+	after bool
+	skip  int           // so many commits before it go well
+	away  time.Duration // how long the node is away; 0: as long as after others
+}
 
 // crashed is what a crash in a commit panics with; the world recovers it.
-type crashed struct{}
+type crashed struct{ away time.Duration }
 
 // Keys in a node's store (node/keys.go): of facts, and of those that were saved from a
 // damaged instance and lie beside it until their past, and what vouches for them, is there
@@ -77,9 +82,14 @@ func (d *disk) Commit(writes []kv.Write, done func(error)) {
 		return
 	}
 	c := d.crash
-	d.crash = nil
+	if c != nil && c.skip > 0 {
+		c.skip--
+		c = nil
+	} else {
+		d.crash = nil
+	}
 	if c != nil && !c.after {
-		panic(crashed{})
+		panic(crashed{c.away})
 	}
 	if d.lazy {
 		d.unsynced = append(d.unsynced, slices.Clone(writes)) // whose array is theirs after done
@@ -90,7 +100,7 @@ func (d *disk) Commit(writes []kv.Write, done func(error)) {
 		d.apply(writes)
 	}
 	if c != nil {
-		panic(crashed{})
+		panic(crashed{c.away})
 	}
 	done(nil)
 }

@@ -211,7 +211,7 @@ func NewPlan(seed uint64) Plan {
 	p := Plan{Seed: seed, Nodes: 2 + r.IntN(4), Scale: time.Duration(1 + r.IntN(4))}
 	strains := rand.New(rand.NewPCG(seed, 7))
 	claims := rand.New(rand.NewPCG(seed, 8))
-	equipped := seed >= Equipped
+	equipped := seed >= Equipped && seed < Linked
 	strained, claimed := seed >= Strained && seed < Claimed, seed >= Claimed && (!equipped || seed%2 == 1)
 	p.Length = time.Duration(30+r.IntN(90)) * time.Minute * p.Scale
 	p.ConnectionTime = []time.Duration{3, 10, 15, 30}[r.IntN(4)] * time.Minute
@@ -252,7 +252,11 @@ func NewPlan(seed uint64) Plan {
 	}
 	if claimed {
 		p.Workflow = administer(rand.New(rand.NewPCG(seed, 9)), p.Workflow)
-		p.Workflow = offered(rand.New(rand.NewPCG(seed, 10)), p.Workflow)
+		if p.links() {
+			link(rand.New(rand.NewPCG(seed, 12)), &p)
+		} else {
+			p.Workflow = offered(rand.New(rand.NewPCG(seed, 10)), p.Workflow)
+		}
 		dispute(claims, &p)
 	}
 	if equipped {

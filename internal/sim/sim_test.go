@@ -49,15 +49,25 @@ func TestClaimedSeeds(t *testing.T) { several(t, sim.Claimed, 12) }
 // TestEquippedSeeds runs a fixed set of those whose tasks hold resources.
 func TestEquippedSeeds(t *testing.T) { several(t, sim.Equipped, 12) }
 
+// TestLinkedSeeds runs a fixed set of those with people's tasks that wait for one another. In such a set all of it
+// happens: items of several holders are locked together, devices are lost in the middle, and results are put off.
+func TestLinkedSeeds(t *testing.T) {
+	total := several(t, sim.Linked, 12)
+	if total.Joint == 0 || total.Lost == 0 || total.PutOff == 0 {
+		t.Errorf("%d joint locks of several holders, %d devices lost in the middle of one, %d results put off: none may be 0",
+			total.Joint, total.Lost, total.PutOff)
+	}
+}
+
 // fifty runs so many seeds.
 func fifty(t *testing.T, first uint64) { several(t, first, 50) }
 
-func several(t *testing.T, first, n uint64) {
-	var total sim.Total
+func several(t *testing.T, first, n uint64) (total sim.Total) {
 	for seed := first; seed < first+n; seed++ {
 		explore(t, seed, &total)
 	}
 	t.Log(total)
+	return total
 }
 
 // TestFailedSeeds runs every seed that ever failed.

@@ -169,6 +169,9 @@ func (w *world) use(u *user, m *machine, n *node.Node) {
 		return
 	}
 	x := list[w.people.IntN(len(list))]
+	if w.plan.links() {
+		x = w.looksAhead(list, x)
+	}
 	switch k := w.people.IntN(10); {
 	case x.State == api.ItemNotReady:
 		w.takeAhead(u, m, n, list, x)
@@ -236,26 +239,25 @@ func (w *world) takeAhead(u *user, m *machine, n *node.Node, list []api.Item, x 
 			of = append(of, o)
 		}
 	}
+	if w.plan.links() {
+		of = withAwaited(list, of)
+		x = of[len(of)-1]
+	}
 	r := api.ClaimRequest{User: u.name, Claim: api.ClaimLock}
 	for _, o := range of {
 		r.Items = append(r.Items, o.ID)
-		for _, what := range []string{api.ClaimLock, api.ClaimRelease, string(worklist.Handed)} { // or all is given back
-			w.checks.intends(u, o.ID, what)
-		}
 	}
-	if _, err := n.ClaimItems(context.Background(), r); err != nil {
+	if w.plan.links() {
+		defer w.mayBeLost(u, m, r, of)()
+	}
+	if !w.lockAll(u, m, n, r, of) {
 		return
 	}
-	for _, o := range of {
-		w.out.Taken++
-		w.out.Ahead++
-		w.checks.toldTaken(u, m, o)
-		if !slices.ContainsFunc(u.had[m.i], func(h api.Item) bool { return h.ID == o.ID }) {
-			u.had[m.i] = append(u.had[m.i], o)
-		}
-	}
 	if w.people.IntN(2) == 0 { // and does all of it at once: the later may come before its holder hears of the earlier
-		for _, o := range append(of[1:], x) {
+		if !w.plan.links() {
+			of = append(of[1:], x)
+		}
+		for _, o := range of {
 			w.finish(u, m, n, o)
 		}
 	}

@@ -29,6 +29,15 @@ type peoples struct {
 	intents  map[intent]bool
 	recorded []recorded
 	away     []recorded // what a device keeps until its holder has it
+	locked   []locked
+}
+
+// locked is when a user was told at a machine that it has an item by a lock.
+type locked struct {
+	user worklist.User
+	item string
+	at   int
+	when time.Duration
 }
 
 // intent is something that a user meant to say of an item.
@@ -354,6 +363,8 @@ func (c *checks) handedIn(id workflow.InstanceID, r recorded, items []*meaning.I
 // wordsMeant checks that whoever's word is in a claim that counts meant to say it, unless the member lies
 // at whose node its key is.
 func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
+	saidAt := map[worklist.ID]workflow.PartnerID{}
+	all.Words(func(fact choreo.FactID, who meaning.Voice, _ worklist.Body) { saidAt[worklist.ID(fact)] = who.At })
 	all.Words(func(fact choreo.FactID, who meaning.Voice, body worklist.Body) {
 		if at, ok := c.w.who(who.At); !ok || c.w.nodes[at].lied {
 			return
@@ -380,6 +391,11 @@ func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
 		for _, i := range worklist.About(body) {
 			if c.decisionMeant(id, who.User, body, all.TaskOf(body)) {
 				continue
+			}
+			if x, back := body.(worklist.Release); back && saidAt[x.Grant] == who.At &&
+				c.peoples.intents[intent{who.User, itemID(id, i), byItself(who.At)}] {
+				c.lockedElsewhere(id, who, fact, x)
+				continue // only what was given by a word that was said there
 			}
 			if !c.peoples.intents[intent{who.User, itemID(id, i), what}] {
 				c.w.violate("authorised: in %s fact %s says %q of %s in the name of %s, who never meant that",

@@ -145,7 +145,7 @@ type Outcome struct {
 	Events     int
 	// Of users: requests, items that were taken, results that were recorded and counted, that were kept on
 	// a device first, and that came too late.
-	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff int
+	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Joint, Lost int
 	// Ordered and Adopted are words of those who decide that were written down.
 	Ordered, Adopted int
 	Instances        map[workflow.InstanceState]int
@@ -372,11 +372,12 @@ func (w *world) random(n int) []byte {
 func (w *world) guard(m *machine, fn func()) {
 	defer func() {
 		if e := recover(); e != nil {
-			if _, ok := e.(crashed); !ok {
+			c, ok := e.(crashed)
+			if !ok {
 				panic(e)
 			}
 			w.down(m)
-			w.at(w.now+5*time.Second, func() { w.revive(m) })
+			w.at(w.now+max(c.away, 5*time.Second), func() { w.revive(m) })
 		}
 	}()
 	fn()

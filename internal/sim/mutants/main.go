@@ -4,6 +4,7 @@
 //	go run ./internal/sim/mutants -break all -seeds 1000   after how many seeds is each mutant caught?
 //	go run ./internal/sim/mutants -break claims -seeds 200 the same for those of what people claim
 //	go run ./internal/sim/mutants -break units -seeds 200  the same for those of resources
+//	go run ./internal/sim/mutants -break links -seeds 100  the same for those of work ahead
 //
 // A mutant is a textual patch, applied with go build -overlay; the sources are
 // not touched. It shows that the simulator's checks find what they are for. It
@@ -30,8 +31,8 @@ func main() {
 		first = flag.Uint64("first", 1, "the first seed")
 		seeds = flag.Int("seeds", 1000, "how many seeds at most")
 		which = flag.String("break", "",
-			"a mutant, all, claims: those of what people claim, which are run from 20,000,000, or units: those of resources, "+
-				"from 30,000,000; none: the code as it is")
+			"a mutant, all, claims: those of what people claim, which are run from 20,000,000, units: those of resources, "+
+				"from 30,000,000, or links: those of work ahead, from 40,000,000; none: the code as it is")
 	)
 	flag.Parse()
 	if err := run(*span, *first, *seeds, *which); err != nil {
@@ -63,7 +64,7 @@ func run(span time.Duration, first uint64, seeds int, which string) error {
 	}
 	fmt.Printf("| mutant | what is broken | caught by | at the seed |\n|---|---|---|---|\n")
 	missed := 0
-	families := map[string]uint64{"claims": claimed, "units": equipped}
+	families := map[string]uint64{"claims": claimed, "units": equipped, "links": linked}
 	for _, m := range mutants {
 		if which != "all" && which != m.name && (families[which] == 0 || families[which] != m.first) {
 			continue

@@ -11,7 +11,7 @@ type mutant struct {
 }
 
 // mutants are all.
-var mutants = slices.Concat(general, from(claimed, ofClaims), from(equipped, ofUnits))
+var mutants = slices.Concat(general, from(claimed, ofClaims), from(equipped, ofUnits), from(linked, ofLinks))
 
 // from has mutants run from a seed on.
 func from(first uint64, ms []mutant) []mutant {

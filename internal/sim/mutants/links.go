@@ -1,0 +1,46 @@
+package main
+
+// linked is the first seed with people's tasks that wait for one another (sim.Linked).
+const linked = 40_000_000
+
+// ofLinks are mutants of work ahead and of joint locks (rules 5 and 9 of docs/worklists.md). They are run from that seed
+// on.
+var ofLinks = []mutant{
+	{name: "ahead-not-put-off", what: "what was made from something counts, whether or not that does", patches: []patch{{
+		"worklist/rights.go", `		if !b.tookAsKnown(of, f) {`, `		if of.Word.IsZero() {`}, {
+		"worklist/decide.go", `		if d.b.founded(w.Result) {`, `		if w != nil {`}}},
+	{name: "ahead-never-counts", what: "what was made from something never counts", patches: []patch{{
+		"worklist/ahead.go", `	return e != nil && e.work != nil && !e.Failed && e.work.fact.word() == of.Word`,
+		`	return e != nil && e.work != nil && !e.Failed && e.work.fact.word() == of.Word && of.Word.IsZero()`}}},
+	{name: "ahead-from-nothing", what: "a result need not name what it was made from", patches: []patch{{
+		"node/worklists/ahead.go", `	if len(r.Awaits) == 0 {
+		return nil, nil
+	}
+	done :=`, `	if len(r.Awaits) < 1000 {
+		return nil, nil
+	}
+	done :=`}, {
+		"worklist/ahead.go", `	if it == nil || it.Ready || it.open == nil || !it.open.has(r.Grant) {`,
+		`	if it == nil || len(it.Waits) < 1000 || !it.open.has(r.Grant) {`}}},
+	{name: "joint-kept-in-memory", what: "what a device has to give back of a joint lock is in memory only", patches: []patch{{
+		"node/worklists/joint.go", `	if err := d.in.Store.CommitWait([]kv.Write{{Key: []byte(key), Value: codec.Encode(*x)}}); err != nil {
+		return err
+	}
+`, `	_ = codec.Encode(*x)
+`}}},
+	{name: "joint-never-given-back", what: "what a joint lock left is not given back later", patches: []patch{{
+		"node/worklists/joint.go", `			d.settle(context.Background(), who, key, x)
+		}
+		done()`, `			_ = who
+		}
+		done()`}}},
+	{name: "joint-some", what: "what some holders gave is kept, though another refused", patches: []patch{{
+		"worklist/joint.go", `	case j.failed != nil && j.given < j.keeps:`, `	case j.failed != nil && j.given > j.keeps:`}, {
+		"node/worklists/joint.go", `	d.settle(ctx, who, key, x)
+	return d.inWords(where, err)`, `	d.forgetJoint(key)
+	return d.inWords(where, err)`}}},
+	{name: "joint-takes-back-all", what: "a device gives back what its user has by whatever word", patches: []patch{{
+		"worklist/fact.go", `return by == asked || slices.Contains(x.Anew, by) }`, `return true }`}}},
+	{name: "joint-not-anew", what: "who asks for an item anew at another device has it by the earlier word", patches: []patch{{
+		"worklist/ask.go", ` || slices.Contains(r.Anew, b.heldBy(it)) {`, ` {`}}},
+}

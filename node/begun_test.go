@@ -103,8 +103,8 @@ func TestFramesOfLongTasks(t *testing.T) {
 }
 
 // On mobile, tasks that end before the next sign of life have no frame of their own about their start, and those
-// that run for longer one to each partner that waits or judges. Counted are the frames that bring facts: that partners
-// compare what they have now and then is the same, whether tasks are long or not.
+// that run for longer one to each partner that waits or judges. Counted are the worker's frames that bring facts. Partners
+// compare what they have now and then besides, the longer an instance runs the more often: that is not bounded here.
 func TestFramesOfLongTasksOnMobile(t *testing.T) {
 	run := func(takes time.Duration) (frames, bytes int) {
 		synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,9 @@ package configs
 import (
 	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -21,12 +24,12 @@ type Database struct {
 	PasswordFile string `yaml:"password-file,omitempty"`
 	PasswordEnv  string `yaml:"password-env,omitempty"`
 
-	// Timeout ends a query that takes longer, connecting included; 0: 30 s.
-	Timeout time.Duration `yaml:"timeout,omitempty"`
-	// Rows and Bytes bound an answer: more of either is a failure. Bytes are those of the value as JSON; 0: 1,000
+	// Timeout ends a query that takes longer, connecting included; nil: 30 s.
+	Timeout *time.Duration `yaml:"timeout,omitempty"`
+	// Rows and Bytes bound an answer: more of either is a failure. Bytes are those of the value as JSON; nil: 1,000
 	// rows, and as many bytes as a value may have.
-	Rows  int   `yaml:"rows,omitempty"`
-	Bytes int64 `yaml:"bytes,omitempty"`
+	Rows  *int   `yaml:"rows,omitempty"`
+	Bytes *int64 `yaml:"bytes,omitempty"`
 
 	// Allow names the workflows that may ask it; empty: those that this node, the founder or a delegate listed.
 	Allow []Permit `yaml:"allow,omitempty"`
@@ -40,15 +43,15 @@ const (
 
 // Limits are those of one query, with the defaults for what the file leaves out.
 func (d Database) Limits() (timeout time.Duration, rows int, bytes int64) {
-	timeout, rows, bytes = d.Timeout, d.Rows, d.Bytes
-	if timeout == 0 {
-		timeout = DefaultQueryTimeout
+	timeout, rows, bytes = DefaultQueryTimeout, DefaultRows, workflow.MaxValue
+	if d.Timeout != nil {
+		timeout = *d.Timeout
 	}
-	if rows == 0 {
-		rows = DefaultRows
+	if d.Rows != nil {
+		rows = *d.Rows
 	}
-	if bytes == 0 {
-		bytes = workflow.MaxValue
+	if d.Bytes != nil {
+		bytes = *d.Bytes
 	}
 	return timeout, rows, bytes
 }
@@ -82,14 +85,14 @@ func (d Database) validate(m *mistakes, name workflow.DatabaseName) {
 	if d.PasswordEnv != "" && !variableRE.MatchString(d.PasswordEnv) {
 		m.add(key(".password-env"), "is no name of a variable", "want letters, digits and _")
 	}
-	if d.Timeout != 0 {
-		within(m, key(".timeout"), d.Timeout, time.Millisecond, time.Hour)
+	if d.Timeout != nil {
+		within(m, key(".timeout"), *d.Timeout, time.Millisecond, time.Hour)
 	}
-	if d.Rows != 0 {
-		within(m, key(".rows"), d.Rows, 1, 100_000)
+	if d.Rows != nil {
+		within(m, key(".rows"), *d.Rows, 1, 100_000)
 	}
-	if d.Bytes != 0 {
-		within(m, key(".bytes"), d.Bytes, 1, workflow.MaxValue)
+	if d.Bytes != nil {
+		within(m, key(".bytes"), *d.Bytes, 1, workflow.MaxValue)
 	}
 	if d.Allow != nil && len(d.Allow) == 0 {
 		m.add(key(".allow"), "is empty", emptyAllow)
@@ -101,14 +104,44 @@ func (d Database) validate(m *mistakes, name workflow.DatabaseName) {
 	}
 }
 
-// validateURL says nothing of what the URL contains: that may be a password.
+// sslModes are what PostgreSQL's own programs know, the safest last.
+var sslModes = []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
+
+// validateURL says nothing of what the URL contains that may be a password, or part of one.
 func (d Database) validateURL(m *mistakes, key string) {
 	u, err := url.Parse(d.URL)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Host == "" && u.Query().Get("host") == "" {
-		m.add(key, "is no address of PostgreSQL", "want postgres://user@host:5432/name")
+		m.add(key, "is no address of PostgreSQL", "want postgres://user@host:5432/name, with a port from 1 to 65535, "+
+			"and each character of a user or password that is no letter, digit or one of -._~ as its percent code")
 		return
 	}
 	if _, has := u.User.Password(); has && (d.PasswordFile != "" || d.PasswordEnv != "") {
 		m.add(key, "has a password", "there is a password-file or password-env: leave one of them out")
 	}
+	for _, port := range ports(u) {
+		if n, err := strconv.Atoi(port); err == nil && n >= 1 && n <= 65535 {
+			continue
+		}
+		if u.User == nil && strings.Contains(d.URL, "@") { // it may be the beginning of a password
+			port = "what stands after the host"
+		}
+		m.add(key, "has the port "+port, "want 1 to 65535")
+	}
+	q := u.Query()
+	if mode := q.Get("sslmode"); q.Has("sslmode") && !slices.Contains(sslModes, mode) {
+		m.add(key, fmt.Sprintf("has the sslmode %q", mode), "want one of %s", strings.Join(sslModes, ", "))
+	}
+}
+
+// ports are those that the address of a PostgreSQL server, or of several, has.
+func ports(u *url.URL) (out []string) {
+	for host := range strings.SplitSeq(u.Host, ",") {
+		if at := strings.LastIndexByte(host, ':'); at >= 0 && at > strings.LastIndexByte(host, ']') && at+1 < len(host) {
+			out = append(out, host[at+1:])
+		}
+	}
+	if q := u.Query(); q.Has("port") {
+		out = append(out, strings.Split(q.Get("port"), ",")...)
+	}
+	return out
 }

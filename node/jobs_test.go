@@ -3,13 +3,17 @@ package node_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -130,6 +134,59 @@ func TestAWorkerDoesAJob(t *testing.T) {
 		if text := strings.Join(texts(log), "\n"); err != nil || !strings.Contains(text, "given to worker ana") ||
 			strings.Count(text, "succeeded") != 1 {
 			t.Errorf("%v, the log is\n%s", err, text)
+		}
+	})
+}
+
+// stocked answers all queries with a list of as many rows as it was asked often.
+type stocked struct{ asked *atomic.Int64 }
+
+func (x stocked) Ask(j runner.Job, done func(runner.Result)) {
+	rows := make([]any, x.asked.Add(1))
+	for i := range rows {
+		rows[i] = map[string]any{"shelf": int64(i)}
+	}
+	go done(runner.Result{Outputs: map[workflow.DataName]workflow.Value{j.Asks[0].Data: rows}})
+}
+
+// A job whose task asks a database is given to a worker with the answer, which its result has besides. Given to another
+// after a restart, the database is asked anew, and the first worker's lease, which had another answer, is over.
+func TestAWorkerGetsWhatADatabaseAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		tm := newTeamWith(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+			c.Databases = map[workflow.DatabaseName]configs.Database{"depot": {File: "depot.db"}}
+		}, func(p *node.Parts) { p.Asker = stocked{&asked} }, "one")
+		tm.add("one", `
+workflow: weighing
+data:
+  weight: {type: integer}
+  stock: {type: query, database: depot, expression: "select shelf from parts"}
+tasks:
+  weigh: {application: weigh, out: [weight, stock], timeout: 10m}
+`)
+		id := tm.begin("one", "weighing", nil)
+		pass(time.Second)
+		first := tm.mustTake("ana")
+		if got := fmt.Sprint(first.Input["stock"]); !strings.Contains(got, "shelf") || strings.Count(got, "shelf") != 1 {
+			t.Errorf("the worker is given %s", got)
+		}
+		tm.p["one"].crash()
+		tm.p["one"].start()
+		pass(time.Second)
+		isNo(t, "a result of the lease from before", tm.complete("ana", first, `{"weight": 11}`), api.NotFound,
+			"no such lease")
+		second := tm.mustTake("bia")
+		if got := fmt.Sprint(second.Input["stock"]); strings.Count(got, "shelf") != 2 {
+			t.Errorf("the second worker is given %s", got)
+		}
+		if err := tm.complete("bia", second, `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+		if stock, _ := tm.show("one", id).Data["stock"].([]any); len(stock) != 2 {
+			t.Errorf("the instance has stock %v", stock)
 		}
 	})
 }

@@ -71,6 +71,8 @@ func ParseStatement(sql string) (s Statement, hint string, err error) {
 			}
 		case c == ':' && strings.HasPrefix(sql[x.at:], "::"):
 			x.at += 2 // a cast
+		case c == ':' && x.within() == inSubscript:
+			x.at++ // of a slice
 		case c == ':' && x.word(x.at+1) != "":
 			name := x.word(x.at + 1)
 			s.pieces = append(s.pieces, sql[x.from:x.at])
@@ -84,6 +86,7 @@ func ParseStatement(sql string) (s Statement, hint string, err error) {
 				return s, "write another query for it", fmt.Errorf("there is more than one statement")
 			}
 			return x.end(s, x.at)
+		case x.brackets():
 		default:
 			x.token()
 		}
@@ -98,6 +101,62 @@ type sqlScanner struct {
 	from   int    // where the present piece begins
 	first  string // the first word
 	closed bool   // what was skipped last had an end
+	open   []bracket
+}
+
+// bracket is what an open bracket is for.
+type bracket byte
+
+const (
+	inGroup     bracket = '('
+	inList      bracket = '[' // ARRAY[…] of PostgreSQL
+	inSubscript bracket = 's' // tags[1] or tags[:n] of PostgreSQL: a colon there is that of a slice
+	inName      bracket = 'q' // [a name] of SQLite
+)
+
+// within is the innermost open bracket; 0: none is open.
+func (x *sqlScanner) within() bracket {
+	if len(x.open) == 0 {
+		return 0
+	}
+	return x.open[len(x.open)-1]
+}
+
+// bracket is what the bracket [ is for that begins here: after ARRAY it is a list, as are those in such a list, right after
+// a value a subscript, and otherwise a name in SQLite.
+func (x *sqlScanner) bracket() bracket {
+	before := strings.TrimRight(x.text[:x.at], " \t\r\n")
+	word := len(before)
+	for word > 0 && isName(before[word-1]) {
+		word--
+	}
+	last := byte(' ')
+	if before != "" {
+		last = before[len(before)-1]
+	}
+	switch {
+	case x.first == "", strings.EqualFold(before[word:], "array"), x.within() == inList && (last == '[' || last == ','):
+		return inList
+	case len(before) == x.at && (isName(last) || strings.IndexByte(`)]"`, last) >= 0):
+		return inSubscript
+	}
+	return inName
+}
+
+// brackets passes a bracket, and notes what is open. False: none is here.
+func (x *sqlScanner) brackets() bool {
+	switch c := x.text[x.at]; {
+	case c == '(':
+		x.open = append(x.open, inGroup)
+	case c == '[':
+		x.open = append(x.open, x.bracket())
+	case c != ')' && c != ']':
+		return false
+	case len(x.open) > 0: // whether they match says the database
+		x.open = x.open[:len(x.open)-1]
+	}
+	x.token()
+	return true
 }
 
 // end is the statement whose text ends at to.
@@ -113,11 +172,14 @@ func (x *sqlScanner) end(s Statement, to int) (Statement, string, error) {
 // word is the identifier at a place; empty: none begins there.
 func (x *sqlScanner) word(at int) string {
 	end := at
-	for end < len(x.text) && (isIdent(x.text[end]) || end > at && x.text[end] >= '0' && x.text[end] <= '9') {
+	for end < len(x.text) && (isIdent(x.text[end]) || end > at && isName(x.text[end])) {
 		end++
 	}
 	return x.text[at:end]
 }
+
+// isName reports whether a character may be in a name, though perhaps not begin it.
+func isName(c byte) bool { return isIdent(c) || c >= '0' && c <= '9' }
 
 func isIdent(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
@@ -142,8 +204,10 @@ func (x *sqlScanner) skip() bool {
 		x.closed = true // the end of the text ends it too
 	case strings.HasPrefix(rest, "/*"):
 		x.until(2, "*/")
-	case rest[0] == '\'' && x.at > 0 && (x.text[x.at-1] == 'E' || x.text[x.at-1] == 'e'):
+	case rest[0] == '\'' && x.afterE():
 		x.escaped()
+	case rest[0] == '[' && x.bracket() == inName:
+		x.until(1, "]")
 	case rest[0] == '\'' || rest[0] == '"' || rest[0] == '`':
 		x.until(1, rest[:1])
 	case rest[0] == '$' && x.tag() != "":
@@ -152,6 +216,11 @@ func (x *sqlScanner) skip() bool {
 		return false
 	}
 	return true
+}
+
+// afterE reports whether an E of its own stands right before, as before texts of PostgreSQL with escapes.
+func (x *sqlScanner) afterE() bool {
+	return x.at > 0 && (x.text[x.at-1] == 'E' || x.text[x.at-1] == 'e') && (x.at == 1 || !isName(x.text[x.at-2]))
 }
 
 // until passes what ends with end, whose beginning is n bytes long. A quote that is written twice ends one text and

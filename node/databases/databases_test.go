@@ -165,13 +165,13 @@ func TestLimits(t *testing.T) {
 		limits configs.Database
 		answered
 	}{
-		{configs.Database{Rows: 2}, answered{"select name from parts", nil, `[{"name":"hose"},{"name":"pump"}]`, ""}},
-		{configs.Database{Rows: 1}, answered{"select name from parts", nil, "",
+		{configs.Database{Rows: new(2)}, answered{"select name from parts", nil, `[{"name":"hose"},{"name":"pump"}]`, ""}},
+		{configs.Database{Rows: new(1)}, answered{"select name from parts", nil, "",
 			"stock: the answer of database depot has more than 1 rows: databases.depot.rows in config.yaml of the node that asks"}},
-		{configs.Database{Bytes: 33}, answered{"select name from parts", nil, `[{"name":"hose"},{"name":"pump"}]`, ""}},
-		{configs.Database{Bytes: 32}, answered{"select name from parts", nil, "",
+		{configs.Database{Bytes: new(int64(33))}, answered{"select name from parts", nil, `[{"name":"hose"},{"name":"pump"}]`, ""}},
+		{configs.Database{Bytes: new(int64(32))}, answered{"select name from parts", nil, "",
 			"stock: the answer of database depot has more than 32 bytes: databases.depot.bytes in config.yaml of the node that asks"}},
-		{configs.Database{Timeout: 100 * time.Millisecond}, answered{endless, nil, "",
+		{configs.Database{Timeout: new(100 * time.Millisecond)}, answered{endless, nil, "",
 			"stock: database depot did not answer within 100ms: databases.depot.timeout in config.yaml of the node that asks"}},
 	} {
 		tryAll(t, ofDepot(dir, c.limits, nil), "depot", []answered{c.answered})

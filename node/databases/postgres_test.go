@@ -163,8 +163,8 @@ func TestPostgreSQL(t *testing.T) {
 		"registry": {URL: url}, "by-file": {URL: without, PasswordFile: "secret"},
 		"by-env": {URL: without, PasswordEnv: "READER_PASSWORD"}, "wrong": {URL: without, PasswordEnv: "WRONG_PASSWORD"},
 		"none": {URL: strings.Replace(url, "/postgres", "/none", 2)}, "boss": {URL: boss},
-		"rows": limited(configs.Database{Rows: 1}), "bytes": limited(configs.Database{Bytes: 20}),
-		"time": limited(configs.Database{Timeout: 300 * time.Millisecond}),
+		"rows": limited(configs.Database{Rows: new(1)}), "bytes": limited(configs.Database{Bytes: new(int64(20))}),
+		"time": limited(configs.Database{Timeout: new(300 * time.Millisecond)}),
 	}, dir, nil)
 
 	tryAll(t, d, "registry", []answered{

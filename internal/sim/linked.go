@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -98,39 +99,84 @@ func withAwaited(list, of []api.Item) []api.Item {
 	return of
 }
 
-// severalHolders reports whether items are with more partners than one.
-func severalHolders(of []api.Item) bool {
-	return slices.ContainsFunc(of, func(o api.Item) bool { return o.Partner != of[0].Partner })
+// holders is with how many partners items are.
+func holders(of []api.Item) int {
+	var at []string
+	for _, o := range of {
+		at = append(at, o.Partner)
+	}
+	slices.Sort(at)
+	return len(slices.Compact(at))
 }
 
 // mayBeLost has the device of a user crash in the middle of a joint lock, now and then, for some minutes; meanwhile the
 // user does the same at another device. over says that it is not lost any more.
-func (w *world) mayBeLost(u *user, m *machine, r api.ClaimRequest, of []api.Item) (over func()) {
-	if w.people.IntN(4) > 0 {
-		return func() {}
-	}
-	c := &crashIn{
-		after: w.people.IntN(2) == 0, skip: w.people.IntN(2 + 2*len(of)),
-		away: time.Duration(1+w.people.IntN(6)) * time.Minute,
-	}
-	m.disk.crash = c
-	w.at(w.now+time.Duration(2+w.people.IntN(60))*time.Second, func() {
-		if m.node != nil || w.hushed {
-			return
+func (w *world) mayBeLost(u *user, m *machine, of []api.Item) (over func()) {
+	if n := holders(of); n > 1 && w.people.IntN(2) == 0 {
+		c := &crashIn{ // one commit before anybody is asked, two for each holder, one when all is locked
+			after: w.people.IntN(2) == 0, skip: w.people.IntN(2*n + 2), away: time.Duration(2+w.people.IntN(6)) * time.Minute,
 		}
+		m.disk.crash = c
+		w.at(w.now+10*time.Second, func() { w.locksElsewhere(u, m, of, true) })
+		return func() {
+			if m.disk.crash == c {
+				m.disk.crash = nil
+			}
+		}
+	}
+	return func() {}
+}
+
+// locksElsewhere has a user lock items one after the other at another device while one is lost, as far as they are not
+// with that one, and as soon as that goes.
+func (w *world) locksElsewhere(u *user, lost *machine, of []api.Item, first bool) {
+	if lost.node != nil || w.hushed {
+		return
+	}
+	if first {
 		w.out.Lost++
-		for i := range w.nodes {
-			if _, here := u.keys[i]; here && i != m.i {
-				w.act(w.nodes[i], func(n *node.Node) { w.lockAll(u, w.nodes[i], n, r, of) })
-				return
+		of = slices.DeleteFunc(slices.Clone(of), func(o api.Item) bool { return o.Partner == w.name(lost) })
+	}
+	locked := false
+	for i, m := range w.nodes {
+		for _, o := range of {
+			if _, here := u.keys[i]; here && m != lost {
+				r := api.ClaimRequest{User: u.name, Claim: api.ClaimLock, Items: []string{o.ID}}
+				w.act(m, func(n *node.Node) { locked = w.lockAll(u, m, n, r, []api.Item{o}) || locked })
+			}
+		}
+	}
+	if !locked {
+		w.at(w.now+15*time.Second, func() { w.locksElsewhere(u, lost, of, false) })
+		return
+	}
+	w.out.Anew++
+}
+
+// leavesBehind has the first of what a user locked be out of reach for some minutes, so that what is made of the later
+// items comes first, and half of the time be put back meanwhile at another device: then the later do not count.
+func (w *world) leavesBehind(u *user, m *machine, x api.Item) {
+	h := w.checks.holderOf(x)
+	if h == nil || h == m {
+		return
+	}
+	w.strike(Fault{At: w.now, Kind: Cut, Node: m.i, Other: h.i, For: time.Duration(3+w.people.IntN(6)) * time.Minute})
+	if w.people.IntN(2) == 0 {
+		return
+	}
+	w.at(w.now+30*time.Second, func() {
+		for i, o := range w.nodes {
+			if _, here := u.keys[i]; here && o != m {
+				w.act(o, func(n *node.Node) {
+					w.checks.intends(u, x.ID, passingOf("", ""))
+					if _, err := n.TransferItem(context.Background(),
+						api.TransferRequest{User: u.name, Item: x.ID, Back: true}); err == nil {
+						w.out.PassedOn++
+					}
+				})
 			}
 		}
 	})
-	return func() {
-		if m.disk.crash == c {
-			m.disk.crash = nil
-		}
-	}
 }
 
 // lockAll has a user lock items, and notes what came of it. It reports whether they are the user's.
@@ -143,14 +189,13 @@ func (w *world) lockAll(u *user, m *machine, n *node.Node, r api.ClaimRequest, o
 	if _, err := n.ClaimItems(context.Background(), r); err != nil {
 		return false
 	}
-	if severalHolders(of) {
+	if holders(of) > 1 {
 		w.out.Joint++
 	}
 	for _, o := range of {
 		w.out.Taken++
 		w.out.Ahead++
 		w.checks.toldTaken(u, m, o)
-		w.checks.peoples.locked = append(w.checks.peoples.locked, locked{u.id, o.ID, m.i, w.now})
 		if !slices.ContainsFunc(u.had[m.i], func(h api.Item) bool { return h.ID == o.ID }) {
 			u.had[m.i] = append(u.had[m.i], o)
 		}
@@ -174,6 +219,36 @@ func (c *checks) lockedElsewhere(id workflow.InstanceID, who meaning.Voice, fact
 				"that back", l.at, x.Item.Slot, id.String()[:8])
 		}
 	}
+}
+
+// heldUntold checks, at the end, that nobody has an item by a joint lock that came to nothing: what was given in one is
+// given back, or its user was told of it.
+func (c *checks) heldUntold(id workflow.InstanceID, it *meaning.Item, bodies map[worklist.ID]spoken) {
+	if it.Open == nil || it.Ended() || slices.ContainsFunc(c.w.nodes,
+		func(o *machine) bool { return o.gone || o.lied || o.forgot || o.shutOut() }) {
+		return
+	}
+	last := bodies[worklist.ID(it.Open.Grants[len(it.Open.Grants)-1])]
+	g, is := last.body.(worklist.Grant)
+	u, item := c.w.userOf(it.Open.User), itemID(id, it.Item())
+	if !is || len(g.With) == 0 || u == nil || u.dismissed || u.unsure || !c.jointly(g, last.at, bodies) ||
+		slices.ContainsFunc(c.peoples.locked, func(l locked) bool { return l.user == u.id && l.item == item }) {
+		return
+	}
+	c.w.violate("claims: %s has %s of %s by a joint lock that came to nothing, and it was not given back", u.name, it.Attempt,
+		id.String()[:8])
+}
+
+// jointly reports whether a grant is a step of a joint lock: an item is kept, or locked that was kept by a word said at the
+// same machine.
+func (c *checks) jointly(g worklist.Grant, at workflow.PartnerID, bodies map[worklist.ID]spoken) bool {
+	if g.Mode == worklist.Handed {
+		return true
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Values(bodies)), func(x spoken) bool {
+		was, is := x.body.(worklist.Grant)
+		return is && was.Mode == worklist.Handed && x.at == at && slices.Contains(g.Anew, x.word)
+	})
 }
 
 // written is when a fact was written: when a disk had it first.

@@ -53,9 +53,9 @@ func TestEquippedSeeds(t *testing.T) { several(t, sim.Equipped, 12) }
 // happens: items of several holders are locked together, devices are lost in the middle, and results are put off.
 func TestLinkedSeeds(t *testing.T) {
 	total := several(t, sim.Linked, 12)
-	if total.Joint == 0 || total.Lost == 0 || total.PutOff == 0 {
-		t.Errorf("%d joint locks of several holders, %d devices lost in the middle of one, %d results put off: none may be 0",
-			total.Joint, total.Lost, total.PutOff)
+	if total.Joint == 0 || total.Lost == 0 || total.Anew == 0 || total.PutOff == 0 {
+		t.Errorf("%d joint locks of several holders, %d devices lost in the middle of one, %d times locked at another "+
+			"meanwhile, %d results put off: none may be 0", total.Joint, total.Lost, total.Anew, total.PutOff)
 	}
 }
 

@@ -248,10 +248,16 @@ func (w *world) takeAhead(u *user, m *machine, n *node.Node, list []api.Item, x 
 		r.Items = append(r.Items, o.ID)
 	}
 	if w.plan.links() {
-		defer w.mayBeLost(u, m, r, of)()
+		defer w.mayBeLost(u, m, of)()
 	}
 	if !w.lockAll(u, m, n, r, of) {
 		return
+	}
+	if w.plan.links() && holders(of) > 1 && w.people.IntN(3) == 0 {
+		w.leavesBehind(u, m, of[0])
+		if m.node == nil {
+			return
+		}
 	}
 	if w.people.IntN(2) == 0 { // and does all of it at once: the later may come before its holder hears of the earlier
 		if !w.plan.links() {

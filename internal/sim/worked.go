@@ -32,7 +32,7 @@ type peoples struct {
 	locked   []locked
 }
 
-// locked is when a user was told at a machine that it has an item by a lock.
+// locked is when a user was told at a machine that it has an item.
 type locked struct {
 	user worklist.User
 	item string
@@ -99,6 +99,7 @@ func (c *checks) onDisk(x api.Item) *meaning.Item {
 
 // toldTaken checks that an item is a user's on its holder's disk when the user is told so.
 func (c *checks) toldTaken(u *user, m *machine, x api.Item) {
+	c.peoples.locked = append(c.peoples.locked, locked{u.id, x.ID, m.i, c.w.now})
 	h := c.holderOf(x)
 	if h == nil || h.lied || h.forgot {
 		return
@@ -244,8 +245,10 @@ func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.Hist
 		}
 	})
 	items := all.Items()
+	words := c.saidIn(id, all)
 	for _, it := range items {
 		c.itemAtEnd(m, id, it, in)
+		c.heldUntold(id, it, words)
 	}
 	for _, r := range c.peoples.recorded {
 		if r.item.Instance == id.String() && !c.w.nodes[r.at].gone &&
@@ -360,11 +363,30 @@ func (c *checks) handedIn(id workflow.InstanceID, r recorded, items []*meaning.I
 	}
 }
 
+// spoken is a word of a person, at whose node it was said, and its name.
+type spoken struct {
+	body worklist.Body
+	at   workflow.PartnerID
+	word worklist.ID
+}
+
+// saidIn are the words of people in the facts of an instance that count.
+func (c *checks) saidIn(id workflow.InstanceID, all *meaning.Meaning) map[worklist.ID]spoken {
+	out := map[worklist.ID]spoken{}
+	all.Words(func(fact choreo.FactID, who meaning.Voice, body worklist.Body) {
+		x := spoken{body: body, at: who.At}
+		if f := c.all[fact]; f != nil && f.Body.Claim != nil {
+			x.word = choreo.WordOf(id, f.Body.Claim.Says, f.Body.Claim.Nonce)
+		}
+		out[worklist.ID(fact)] = x
+	})
+	return out
+}
+
 // wordsMeant checks that whoever's word is in a claim that counts meant to say it, unless the member lies
 // at whose node its key is.
 func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
-	saidAt := map[worklist.ID]workflow.PartnerID{}
-	all.Words(func(fact choreo.FactID, who meaning.Voice, _ worklist.Body) { saidAt[worklist.ID(fact)] = who.At })
+	before := c.saidIn(id, all)
 	all.Words(func(fact choreo.FactID, who meaning.Voice, body worklist.Body) {
 		if at, ok := c.w.who(who.At); !ok || c.w.nodes[at].lied {
 			return
@@ -392,7 +414,7 @@ func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
 			if c.decisionMeant(id, who.User, body, all.TaskOf(body)) {
 				continue
 			}
-			if x, back := body.(worklist.Release); back && saidAt[x.Grant] == who.At &&
+			if x, back := body.(worklist.Release); back && before[x.Grant].at == who.At &&
 				c.peoples.intents[intent{who.User, itemID(id, i), byItself(who.At)}] {
 				c.lockedElsewhere(id, who, fact, x)
 				continue // only what was given by a word that was said there

@@ -145,7 +145,7 @@ type Outcome struct {
 	Events     int
 	// Of users: requests, items that were taken, results that were recorded and counted, that were kept on
 	// a device first, and that came too late.
-	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Joint, Lost int
+	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Joint, Lost, Anew int
 	// Ordered and Adopted are words of those who decide that were written down.
 	Ordered, Adopted int
 	Instances        map[workflow.InstanceState]int

@@ -9,19 +9,6 @@ var ofLinks = []mutant{
 	{name: "ahead-not-put-off", what: "what was made from something counts, whether or not that does", patches: []patch{{
 		"worklist/rights.go", `		if !b.tookAsKnown(of, f) {`, `		if of.Word.IsZero() {`}, {
 		"worklist/decide.go", `		if d.b.founded(w.Result) {`, `		if w != nil {`}}},
-	{name: "ahead-never-counts", what: "what was made from something never counts", patches: []patch{{
-		"worklist/ahead.go", `	return e != nil && e.work != nil && !e.Failed && e.work.fact.word() == of.Word`,
-		`	return e != nil && e.work != nil && !e.Failed && e.work.fact.word() == of.Word && of.Word.IsZero()`}}},
-	{name: "ahead-from-nothing", what: "a result need not name what it was made from", patches: []patch{{
-		"node/worklists/ahead.go", `	if len(r.Awaits) == 0 {
-		return nil, nil
-	}
-	done :=`, `	if len(r.Awaits) < 1000 {
-		return nil, nil
-	}
-	done :=`}, {
-		"worklist/ahead.go", `	if it == nil || it.Ready || it.open == nil || !it.open.has(r.Grant) {`,
-		`	if it == nil || len(it.Waits) < 1000 || !it.open.has(r.Grant) {`}}},
 	{name: "joint-kept-in-memory", what: "what a device has to give back of a joint lock is in memory only", patches: []patch{{
 		"node/worklists/joint.go", `	if err := d.in.Store.CommitWait([]kv.Write{{Key: []byte(key), Value: codec.Encode(*x)}}); err != nil {
 		return err

@@ -2,7 +2,9 @@ package choreo
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
@@ -117,12 +119,53 @@ func (d *decision) mayPull(i worklist.Item, u worklist.User, with []worklist.Ite
 		switch {
 		case c.Resource != aptitude.ResourceID(u):
 		case c.Verdict == aptitude.Forbidden:
-			return fmt.Errorf("%w: a hard constraint of the workflow forbids that you do %s", ErrNotNow, i.Slot)
+			return fmt.Errorf("%w: %s", ErrNotNow, d.forbidden(a, u, c.Broken, w.Performers, with))
 		default:
 			return nil
 		}
 	}
 	return fmt.Errorf("%w: by the workflow you are not suited for %s", ErrNotNow, i.Slot)
+}
+
+// forbidden says which constraints forbid that somebody does an attempt, beside which tasks that one asks for with it,
+// has or did, and what to do.
+func (d *decision) forbidden(
+	a *Attempt, u worklist.User, broken []string, performers map[workflow.TaskName]worklist.User, with []worklist.Item,
+) string {
+	var asked, has []string
+	for _, c := range d.state.def.Constraints {
+		if !slices.Contains(broken, c.Name) {
+			continue
+		}
+		for _, t := range slices.Sorted(maps.Keys(performers)) {
+			if performers[t] != u || t == a.Task.Name || !asksWho(c, t) {
+				continue
+			}
+			if slices.ContainsFunc(with, func(x worklist.Item) bool {
+				return d.state.attempts[attemptIDOf(x)].Task.Name == t
+			}) {
+				asked = append(asked, string(t))
+			} else {
+				has = append(has, string(t))
+			}
+		}
+	}
+	name, task := strings.Join(broken, ", "), a.Task.Name
+	switch {
+	case len(asked) > 0:
+		return fmt.Sprintf("constraint %s forbids that you do both %s and %s: take one of them, and leave the other to somebody else",
+			name, task, strings.Join(slices.Compact(asked), ", "))
+	case len(has) > 0:
+		return fmt.Sprintf("constraint %s forbids that you do %s, as you have %s or did it: leave %s to somebody else", name,
+			task, strings.Join(slices.Compact(has), ", "), task)
+	}
+	return fmt.Sprintf("constraint %s forbids that you do %s: leave it to somebody else", name, task)
+}
+
+// asksWho reports whether a constraint goes by who performed a task.
+func asksWho(c workflow.Constraint, t workflow.TaskName) bool {
+	asks := fmt.Sprintf("performer(%q)", t)
+	return strings.Contains(c.Violated.String(), asks) || c.When != nil && strings.Contains(c.When.String(), asks)
 }
 
 // mayTakeHere says why this node's own person does not begin or end an attempt of ours without a worklist; nil: it

@@ -349,7 +349,7 @@ func (p *plug) HandleRequest(protocol string, open bool, fn func(workflow.Partne
 // Request implements node.Requester: of members that are connected, and of
 // others what is open to strangers.
 func (p *plug) Request(
-	_ context.Context, to workflow.PartnerID, _ []string, protocol string, req []byte,
+	ctx context.Context, to workflow.PartnerID, _ []string, protocol string, req []byte,
 ) ([]byte, error) {
 	p.f.mu.Lock()
 	other := p.f.plugs[to]
@@ -358,7 +358,21 @@ func (p *plug) Request(
 	if !answers {
 		return nil, errors.New("not connected")
 	}
-	return stranger{p.f, p.id}.Request(context.Background(), to, nil, protocol, req)
+	type answer struct {
+		b   []byte
+		err error
+	}
+	came := make(chan answer, 1)
+	go func() {
+		b, err := stranger{p.f, p.id}.Request(context.Background(), to, nil, protocol, req)
+		came <- answer{b, err}
+	}()
+	select {
+	case a := <-came:
+		return a.b, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // stranger asks in the name of a node that is nobody's member yet: a

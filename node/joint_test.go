@@ -178,6 +178,39 @@ func TestALostAnswerHoldsNothing(t *testing.T) {
 	})
 }
 
+// A holder that hangs is waited for three seconds, at whichever step, and not once more by who gives back: nothing is
+// locked, what others gave is free, and what it does of it when it goes on is given back.
+func TestAHolderThatHangsHoldsNobodyUp(t *testing.T) {
+	for step := 1; step <= 2; step++ {
+		t.Run(fmt.Sprintf("step %d", step), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm, _, items := ahead(t)
+				goOn := make(chan struct{})
+				var said atomic.Int64
+				tm.onWord("kitchen", func(carryOut func() ([]byte, error)) ([]byte, error) {
+					if said.Add(1) >= int64(step) {
+						<-goOn
+					}
+					return carryOut()
+				})
+				began := time.Now()
+				wantCode(t, tm.lockAll("tablet", "bia", items), api.Failed,
+					"kitchen, who holds feed, did not answer within 3s: nothing is locked")
+				if took := time.Since(began); took > 4*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				tm.wantAhead("base", "ana", []string{"weigh READY", "feed NOT_READY"}[:3-step]...) // the later is kept since step 1
+				close(goOn)
+				pass(time.Minute)
+				tm.wantAhead("base", "ana", "weigh READY", "feed NOT_READY")
+				if n := tm.underWay("tablet"); n != 0 {
+					t.Errorf("%d joint locks are left on the disk", n)
+				}
+			})
+		})
+	}
+}
+
 // What could not be given back is not given back any more once its user has asked for it anew and has it.
 func TestWhatIsLockedAnewStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

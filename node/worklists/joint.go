@@ -32,6 +32,9 @@ const (
 	maxJoints = 100
 	// jointFor is for how long it is tried to give something back: by then each lease is over.
 	jointFor = 8 * 24 * time.Hour
+	// jointPatience is how long one holder is waited for at each step of a joint lock: others' items are kept meanwhile,
+	// and somebody waits. Whoever does not answer is not asked again before the next Tick.
+	jointPatience = 3 * time.Second
 )
 
 // joint is a joint lock as it is stored: what its holders may have given.
@@ -180,10 +183,11 @@ func (d *Desk) takeSteps(ctx context.Context, who users.Who, of []*Row, parts []
 	}
 	j := worklist.NewJoint(parts)
 	var where *Row // of whom the first refusal is
+	mute := map[string]bool{}
 	for step, more := j.Next(); more; step, more = j.Next() {
 		at := slices.IndexFunc(x.Parts, func(p jointPart) bool { return p.At == string(step.Part.Holder) })
 		if step.Mode == "" {
-			j.Answered(d.giveBackPart(ctx, who, key, x, at))
+			j.Answered(d.giveBackUnless(ctx, mute, who, key, x, at))
 			continue
 		}
 		err := d.askPart(ctx, who, key, x, at, step)
@@ -191,6 +195,7 @@ func (d *Desk) takeSteps(ctx context.Context, who users.Who, of []*Row, parts []
 			where = of[slices.IndexFunc(of, func(r *Row) bool { return r.At == step.Part.Holder })]
 		}
 		if unheard(err) {
+			mute[x.Parts[at].At] = true
 			j.Unanswered(err)
 		} else {
 			j.Answered(err)
@@ -203,8 +208,27 @@ func (d *Desk) takeSteps(ctx context.Context, who users.Who, of []*Row, parts []
 		}
 		where = of[0]
 	}
-	d.settle(ctx, who, key, x)
+	d.settle(ctx, mute, who, key, x)
+	if errors.Is(err, errNoAnswer) {
+		return api.Errorf(api.Failed, "%s, who holds %s, did not answer within %s: nothing is locked, and what it may have "+
+			"given is given back once it answers", d.in.Name(where.At), where.Task, jointPatience).
+			WithHint("lock them once more when mutirao partners shows it; what others hold can be locked without it")
+	}
 	return d.inWords(where, err)
+}
+
+// giveBackUnless is giveBackPart, but for holders that did not answer just now: they are asked again later.
+func (d *Desk) giveBackUnless(
+	ctx context.Context, mute map[string]bool, who users.Who, key string, x *joint, at int,
+) error {
+	if mute[x.Parts[at].At] {
+		return errNoAnswer
+	}
+	err := d.giveBackPart(ctx, who, key, x, at)
+	if unheard(err) {
+		mute[x.Parts[at].At] = true
+	}
+	return err
 }
 
 // unheard reports whether a holder may have done what it was asked for, though it did not say so.
@@ -264,8 +288,15 @@ func (d *Desk) askPart(
 	if err := d.keepJoint(key, x); err != nil {
 		return refusal{api.Judge(api.Failed, err)} // nobody was asked
 	}
-	_, err = d.bring(ctx, workflow.PartnerID(p.At), c)
-	return d.refused(p.At, err)
+	return d.refused(p.At, d.bringSoon(ctx, workflow.PartnerID(p.At), c))
+}
+
+// bringSoon brings a word of a joint lock to a holder, who is to answer soon.
+func (d *Desk) bringSoon(ctx context.Context, at workflow.PartnerID, c wire.Spoken) error {
+	ctx, cancel := context.WithTimeout(ctx, jointPatience)
+	defer cancel()
+	_, err := d.bring(ctx, at, c)
+	return err
 }
 
 // asked is what a holder was asked for last, and by which word.
@@ -305,7 +336,7 @@ func (d *Desk) giveBackPart(ctx context.Context, who users.Who, key string, x *j
 		// What comes late would be given later: the same word, answered now, is not.
 		c, g, word, err := p.asked()
 		if err == nil {
-			_, err = d.bring(ctx, workflow.PartnerID(p.At), c)
+			err = d.bringSoon(ctx, workflow.PartnerID(p.At), c)
 			if err = d.refused(p.At, err); errors.Is(err, errAway) || unheard(err) {
 				return err
 			}
@@ -335,8 +366,7 @@ func (d *Desk) release(ctx context.Context, who users.Who, r *Row) error {
 	if err != nil {
 		return refusal{api.Judge(api.Invalid, err)}
 	}
-	_, err = d.bring(ctx, r.At, c)
-	return d.refused(string(r.At), err)
+	return d.refused(string(r.At), d.bringSoon(ctx, r.At, c))
 }
 
 // rowsAt are the items of an instance for a person as their holder says now.
@@ -354,10 +384,10 @@ func (d *Desk) rowsAt(
 
 // settle gives back what is left of a joint lock, and forgets it when all is back. What still waits for a holder is
 // tried again (Tick).
-func (d *Desk) settle(ctx context.Context, who users.Who, key string, x *joint) {
+func (d *Desk) settle(ctx context.Context, mute map[string]bool, who users.Who, key string, x *joint) {
 	left := false
 	for i := range slices.Backward(x.Parts) {
-		if len(x.Parts[i].Items) > 0 && d.giveBackPart(ctx, who, key, x, i) != nil {
+		if len(x.Parts[i].Items) > 0 && d.giveBackUnless(ctx, mute, who, key, x, i) != nil {
 			left = true
 		}
 	}
@@ -401,7 +431,7 @@ func (d *Desk) settleAll() {
 		case err != nil || now.Sub(time.UnixMilli(x.Since)) > jointFor:
 			d.forgetJoint(key) // nobody can say so any more, or the leases have ended it
 		default:
-			d.settle(context.Background(), who, key, x)
+			d.settle(context.Background(), map[string]bool{}, who, key, x)
 		}
 		done()
 	}

@@ -71,13 +71,25 @@ func (a *allocator) candidates(it *Item) []Candidate {
 		if len(it.Violations) > 0 {
 			c.Conformance = Conformance(it.Violations[r.ID])
 		}
-		c.Verdict = exclusion(it, r, c.Conformance)
+		if c.Verdict = exclusion(it, r, c.Conformance); c.Verdict == Forbidden {
+			c.Broken = it.hard(r.ID)
+		}
 		cs = append(cs, c)
 	}
 	if a.policy.Compensate {
 		compensate(cs)
 	}
 	return cs
+}
+
+// hard are the hard constraints that a resource would break with the item.
+func (it *Item) hard(r ResourceID) (names []string) {
+	for _, v := range it.Violations[r] {
+		if v.Hard() && !slices.Contains(names, v.Constraint) {
+			names = append(names, v.Constraint)
+		}
+	}
+	return names
 }
 
 // exclusion says why a resource is out of the question for an item, if it is.

@@ -27,6 +27,8 @@ type Candidate struct {
 	Resource ResourceID
 	Factors
 	Verdict Verdict
+	// Broken are the hard constraints that forbid it, by name.
+	Broken []string
 
 	index int // in the resources
 }

@@ -53,9 +53,9 @@ func nobody(it *Item, cs []Candidate) error {
 		switch c := &cs[i]; c.Verdict {
 		case Forbidden:
 			e.Forbidden = append(e.Forbidden, c.Resource)
-			for _, v := range it.Violations[c.Resource] {
-				if v.Hard() && !slices.Contains(e.Constraints, v.Constraint) {
-					e.Constraints = append(e.Constraints, v.Constraint)
+			for _, name := range c.Broken {
+				if !slices.Contains(e.Constraints, name) {
+					e.Constraints = append(e.Constraints, name)
 				}
 			}
 		case Rejecting:

@@ -16,16 +16,16 @@ var ofLinks = []mutant{
 `, `	_ = codec.Encode(*x)
 `}}},
 	{name: "joint-never-given-back", what: "what a joint lock left is not given back later", patches: []patch{{
-		"node/worklists/joint.go", `			d.settle(context.Background(), who, key, x)
+		"node/worklists/joint.go", `			d.settle(context.Background(), map[string]bool{}, who, key, x)
 		}
 		done()`, `			_ = who
 		}
 		done()`}}},
 	{name: "joint-some", what: "what some holders gave is kept, though another refused", patches: []patch{{
 		"worklist/joint.go", `	case j.failed != nil && j.given < j.keeps:`, `	case j.failed != nil && j.given > j.keeps:`}, {
-		"node/worklists/joint.go", `	d.settle(ctx, who, key, x)
-	return d.inWords(where, err)`, `	d.forgetJoint(key)
-	return d.inWords(where, err)`}}},
+		"node/worklists/joint.go", `	d.settle(ctx, mute, who, key, x)
+	if errors.Is`, `	d.forgetJoint(key)
+	if errors.Is`}}},
 	{name: "joint-takes-back-all", what: "a device gives back what its user has by whatever word", patches: []patch{{
 		"worklist/fact.go", `return by == asked || slices.Contains(x.Anew, by) }`, `return true }`}}},
 	{name: "joint-not-anew", what: "who asks for an item anew at another device has it by the earlier word", patches: []patch{{

@@ -197,7 +197,7 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 	for i := range h.def.Def.Data {
 		decl[h.def.Def.Data[i].Name] = &h.def.Def.Data[i]
 	}
-	for _, name := range t.Out {
+	for _, name := range t.Fields() {
 		f := field(decl[name])
 		if f.Value = nil; r.Mine != "" {
 			f.Value = values[name]

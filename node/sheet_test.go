@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -167,5 +168,37 @@ func TestWhoMayAskAboutAnItem(t *testing.T) {
 			}))); err != nil || !strings.Contains(string(b), "weight") {
 			t.Errorf("the tablet got %s, %v", b, err)
 		}
+	})
+}
+
+// The fields of an item come in the order of its task's form, those that the form does not name after them, also on the
+// device of somebody whose node takes no part in the instance.
+func TestTheAuthorOrdersTheFields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := nurses(t)
+		tm.add("base", `
+workflow: visits
+data: {a_note: {type: string}, patient: {type: string}, pulse: {type: integer}, ward: {type: string}}
+tasks:
+  visit: {type: manual, role: nurse, out: [a_note, patient, pulse, ward], form: [ward, patient]}
+`)
+		if _, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "visits"}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, x := range tm.items("tablet", "bia") {
+			if x.Task != "visit" {
+				continue
+			}
+			var got []string
+			for _, f := range tm.sheet("tablet", "bia", x.ID).Fields {
+				got = append(got, f.Name)
+			}
+			if want := []string{"ward", "patient", "a_note", "pulse"}; !slices.Equal(got, want) {
+				t.Errorf("the fields are %q, want %q", got, want)
+			}
+			return
+		}
+		t.Error("there is no item visit")
 	})
 }

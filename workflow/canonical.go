@@ -168,6 +168,9 @@ func canonicalTask(t *Task) object {
 	set(o, "needs", t.Needs)
 	set(o, "in", t.In)
 	set(o, "out", t.Out)
+	if len(t.Form) > 0 {
+		o["form"] = t.Form
+	}
 	o.span("timeout", t.Timeout)
 	o.span("time-to-wait", t.TimeToWait)
 	canonicalFailure(o, t)

@@ -46,6 +46,7 @@ func (r *reader) checkTask(t *Task) {
 	if t.Compensate != nil && t.Compensate.Task == t.Name {
 		r.refuse(t, "compensate", "name another task", "a task cannot undo itself")
 	}
+	r.checkForm(t)
 	r.checkWarnings(t)
 	r.checkTransfer(t)
 	r.checkArguments(t)

@@ -152,6 +152,7 @@ type Task struct {
 	Role            RoleName
 	Needs           []Capability
 	In, Out         []DataName
+	Form            []DataName    // of Out, those that a person is asked for first, in the author's order (Fields)
 	Queries         []Query       // those of Out, which its holder asks before its application begins
 	Timeout         time.Duration // 0: none
 	TimeToWait      time.Duration // 0: wait for the rule

@@ -22,7 +22,7 @@ const FeatureAge = "instance.age"
 // display, in the order of the text.
 func Features(d *Definition) []FeatureUse { return slices.Clone(d.features) }
 
-// Keys whose mere presence is a feature. The others say nothing (doc), are part
+// Keys whose mere presence is a feature. The others say nothing (doc, form), are part
 // of every workflow (after, when, application, with, in, out, data), or are
 // listed by their value.
 var (

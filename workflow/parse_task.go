@@ -32,6 +32,7 @@ var taskKeys = []key[Task]{
 	{"needs", func(r *reader, n *node, t *Task) { t.Needs = names[Capability](r, n, (*reader).name) }},
 	{"in", func(r *reader, n *node, t *Task) { t.In = r.dataNames(n) }},
 	{"out", func(r *reader, n *node, t *Task) { t.Out = r.dataNames(n) }},
+	{"form", func(r *reader, n *node, t *Task) { t.Form = r.dataNames(n) }},
 	{"timeout", func(r *reader, n *node, t *Task) { t.Timeout = r.span(n) }},
 	{"time-to-wait", func(r *reader, n *node, t *Task) { t.TimeToWait = r.duration(n) }},
 	{"retries", func(r *reader, n *node, t *Task) { t.Retries = r.retries(n) }},
@@ -467,6 +468,33 @@ func (r *reader) deadline(n *node) *Deadline {
 		r.within(n, 0, "write a span, such as 48h", "a deadline is no age: instance.age has no place in it")
 	}
 	return &Deadline{Expr: e}
+}
+
+// Fields are the data that the task may write, as a person is asked for them: those under form in the author's order, then
+// the others in the order of out.
+func (t *Task) Fields() []DataName {
+	return append(slices.Clone(t.Form), slices.DeleteFunc(slices.Clone(t.Out), func(n DataName) bool {
+		return slices.Contains(t.Form, n)
+	})...)
+}
+
+// checkForm reports what a form of a task asks for that the task does not write.
+func (r *reader) checkForm(t *Task) {
+	if t.Type != Manual && t.Type != SemiAutomatic {
+		r.refuse(t, "form", "leave it out, or write type: manual", "only manual and semi-automatic tasks have a form")
+		return
+	}
+	n := r.written(t, "form")
+	if n == nil {
+		return
+	}
+	for _, item := range n.list() {
+		if item.kind == scalarNode && !item.isNull() && r.scope.data[DataName(item.text)] != nil &&
+			!slices.Contains(t.Out, DataName(item.text)) {
+			r.on(item, "add it to out, or leave it out of form", "%s is not among the data that %s writes (out)", item.text,
+				t.Name)
+		}
+	}
 }
 
 // checkWarnings reports warnings of a task that nobody would ever see.

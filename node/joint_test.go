@@ -29,7 +29,10 @@ partitions:
 
 // ahead is a mesh in which bia, at the tablet, may lock two items of two partners, of which the second waits for the
 // first; ana may have them as well, at base.
-func ahead(t *testing.T) (tm *team, id string, items []string) {
+func ahead(t *testing.T) (tm *team, id string, items []string) { return aheadIn(t, round) }
+
+// aheadIn is ahead in a workflow called round.
+func aheadIn(t *testing.T, text string) (tm *team, id string, items []string) {
 	tm = newTeam(t, "base:nurse", "kitchen", "tablet", "phone")
 	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
 		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
@@ -37,7 +40,7 @@ func ahead(t *testing.T) (tm *team, id string, items []string) {
 		}
 	}
 	pass(time.Second)
-	tm.add("base", round)
+	tm.add("base", text)
 	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "round"})
 	if err != nil {
 		t.Fatal(err)
@@ -403,4 +406,37 @@ func TestTheLaterWaitsForTheEarlier(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a user set in an item out of reach is shown with the one that waits for it, also where its holder, who does not know
+// it yet, can be asked, and after a restart of the device.
+func TestTheLaterShowsWhatTheEarlierSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, items := aheadIn(t, strings.NewReplacer("type: manual, role: nurse, offline: true, after: weigh",
+			"type: manual, role: nurse, offline: true, after: weigh, in: [weight], out: [weight]").Replace(round))
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		want := func(when string, value any) {
+			t.Helper()
+			s := tm.sheet("tablet", "bia", items[1])
+			if len(s.Data) != 1 || len(s.Fields) != 1 || fmt.Sprint(s.Data[0].Value) != fmt.Sprint(value) ||
+				fmt.Sprint(s.Fields[0].Value) != fmt.Sprint(value) {
+				t.Errorf("%s: the sheet has %+v and %+v, want the weight %v", when, s.Data, s.Fields, value)
+			}
+		}
+		want("before", nil)
+		tm.disconnect("base", "tablet")
+		tm.disconnect("base", "kitchen")
+		if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "5"}); err != nil {
+			t.Fatal(err)
+		}
+		want("its holder can be asked", 5)
+		tm.disconnect("kitchen", "tablet")
+		pass(time.Minute)
+		want("out of reach", 5)
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		want("after a restart", 5)
+	})
 }

@@ -3,6 +3,7 @@ package worklists
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -122,11 +123,11 @@ func (k *kept) done() (of worklist.Basis, is bool) {
 
 // noteDone notes with the items that a user keeps here and that wait for one that it was done, by which word. If that
 // does not outlast a crash, they can be done when their holder says that they are ready.
-func (d *Desk) noteDone(who users.Who, r *Row, c wire.Spoken) {
+func (d *Desk) noteDone(who users.Who, r *Row, c wire.Spoken, body worklist.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	of := worklist.Basis{Item: r.Item, Word: choreo.WordOf(c.Instance, c.Says, c.Nonce)}
-	writes, did := d.notedLocked(who, c.Instance, of)
+	writes, did := d.notedLocked(who, c.Instance, of, body)
 	if len(writes) == 0 {
 		return
 	}
@@ -138,15 +139,23 @@ func (d *Desk) noteDone(who users.Who, r *Row, c wire.Spoken) {
 }
 
 // notedLocked is what is written for noteDone; did takes it over once that is durable. The caller holds d.mu.
-func (d *Desk) notedLocked(who users.Who, id workflow.InstanceID, of worklist.Basis) (writes []kv.Write, did func()) {
+func (d *Desk) notedLocked(
+	who users.Who, id workflow.InstanceID, of worklist.Basis, body worklist.Result,
+) (writes []kv.Write, did func()) {
 	next := []*kept{}
 	for _, k := range d.kept {
-		m := k.more()
-		if k.User != who.ID || k.Instance != id || len(k.Word) > 0 || !slices.Contains(m.Awaits, of.Item.Slot) {
+		if k.User != who.ID || k.Instance != id || len(k.Word) > 0 {
 			continue
 		}
-		m.Did = slices.DeleteFunc(m.Did, func(was worklist.Basis) bool { return was.Item.Slot == of.Item.Slot })
-		m.Did = append(m.Did, of)
+		m := k.more()
+		awaits := slices.Contains(m.Awaits, of.Item.Slot)
+		if awaits {
+			m.Did = slices.DeleteFunc(m.Did, func(was worklist.Basis) bool { return was.Item.Slot == of.Item.Slot })
+			m.Did = append(m.Did, of)
+		}
+		if len(m.Awaits) == 0 || !m.takeOver(body) && !awaits {
+			continue
+		}
 		is := *k
 		is.see(m)
 		next = append(next, &is)
@@ -157,6 +166,52 @@ func (d *Desk) notedLocked(who users.Who, id workflow.InstanceID, of worklist.Ba
 			d.kept[string(k.key())] = k
 		}
 	}
+}
+
+// takeOver notes what a result sets of what an item reads or sets. It reports whether there was any.
+func (m *more) takeOver(r worklist.Result) (any bool) {
+	if m.Sheet == nil {
+		return false
+	}
+	for _, name := range m.Sheet.names() {
+		text, set := r.Outputs[workflow.DataName(name)].(string)
+		if !set || len(text) > workflow.MaxValue {
+			continue
+		}
+		m.Set = maps.Clone(m.Set)
+		if m.Set == nil {
+			m.Set = map[string]string{}
+		}
+		m.Set[name], any = text, true
+	}
+	return any
+}
+
+// withSet is a sheet with what its user set here in items that its own waits for, which its holder may not know yet.
+func (s *Sheet) withSet(set map[string]string) *Sheet {
+	if s == nil || len(set) == 0 {
+		return s
+	}
+	value := func(name, kind string, was any) any {
+		text, is := set[name]
+		if !is {
+			return was
+		}
+		v, err := workflow.ParseValue(&workflow.DataDecl{Name: workflow.DataName(name), Type: workflow.DataType(kind)}, text)
+		if err != nil {
+			return was
+		}
+		return v
+	}
+	out := *s
+	out.Fields, out.Data = slices.Clone(s.Fields), slices.Clone(s.Data)
+	for i := range out.Fields {
+		out.Fields[i].Value = value(out.Fields[i].Name, out.Fields[i].Type, out.Fields[i].Value)
+	}
+	for i := range out.Data {
+		out.Data[i].Value = value(out.Data[i].Name, out.Data[i].Type, out.Data[i].Value)
+	}
+	return &out
 }
 
 // keepDone makes durable what a user did of an item, and, with the same write, that those which wait for it can be
@@ -172,7 +227,7 @@ func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Res
 	if !body.Failed {
 		var more []kv.Write
 		of := worklist.Basis{Item: body.Item, Word: choreo.WordOf(c.Instance, c.Says, c.Nonce)}
-		more, did = d.notedLocked(who, c.Instance, of)
+		more, did = d.notedLocked(who, c.Instance, of, body)
 		writes = append(writes, more...)
 	}
 	if err := d.in.Store.CommitWait(writes); err != nil {

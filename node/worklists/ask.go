@@ -296,7 +296,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		return nil, d.inWords(r, err)
 	}
 	if done.Kept == "" && !in.Failed {
-		d.noteDone(who, r, c)
+		d.noteDone(who, r, c, body)
 	}
 	d.delivered(keptOf(who, r, r.AsOf, nil))
 	if err := d.has(who, of); err != nil {

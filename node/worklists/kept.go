@@ -108,6 +108,8 @@ type more struct {
 	Partition workflow.PartitionName `json:"partition,omitempty"`
 	Awaits    []workflow.TaskName    `json:"awaits,omitempty"`
 	Did       []worklist.Basis       `json:"did,omitempty"`
+	// Set is what the user set here in other items of the instance, as text, of what this one reads or sets.
+	Set map[string]string `json:"set,omitempty"`
 }
 
 // readKept reads what is kept of an item.
@@ -198,9 +200,9 @@ func (k *kept) carry(was *kept) *kept {
 	if was == nil {
 		return k
 	}
-	if did := was.more().Did; len(did) > 0 {
+	if before := was.more(); len(before.Did)+len(before.Set) > 0 {
 		m := k.more()
-		m.Did = did
+		m.Did, m.Set = before.Did, before.Set
 		k.see(m)
 	}
 	return k

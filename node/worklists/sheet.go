@@ -110,6 +110,17 @@ func (s *Sheet) check() error {
 	return nil
 }
 
+// names are the data that an item reads or sets.
+func (s *Sheet) names() (out []string) {
+	for _, f := range s.Fields {
+		out = append(out, f.Name)
+	}
+	for _, x := range s.Data {
+		out = append(out, x.Name)
+	}
+	return out
+}
+
 // Sheet shows an item with all that is needed to do it.
 func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
 	who, err := d.in.People.Who(q.User)
@@ -125,6 +136,9 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 	if k := d.keptFor(who.ID, r.ID()); k != nil {
 		if s == nil {
 			s = k.more().Sheet
+		}
+		if len(r.Awaits) > 0 {
+			s = s.withSet(k.more().Set)
 		}
 		r.Done = r.Done || len(k.Word) > 0 && k.Refused == ""
 	}

@@ -373,7 +373,9 @@ func (w *world) replayedWord(m *machine, id workflow.InstanceID) (*choreo.Claim,
 		changed := &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}
 		if g, is := changed.Body().(worklist.Grant); is && len(g.Items) == 1 {
 			mine, _ := w.itemsOf(m)
-			if i := slices.IndexFunc(mine, func(i worklist.Item) bool { return i != g.Items[0] }); i >= 0 {
+			if i := slices.IndexFunc(mine, func(i worklist.Item) bool {
+				return i != g.Items[0] && !slices.Contains(g.With, i)
+			}); i >= 0 {
 				g.Items = []worklist.Item{mine[i]}
 				other := saying(g)
 				other.Nonce, other.Word = c.Nonce, c.Word

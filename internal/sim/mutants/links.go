@@ -21,11 +21,6 @@ var ofLinks = []mutant{
 		done()`, `			_ = who
 		}
 		done()`}}},
-	{name: "joint-some", what: "what some holders gave is kept, though another refused", patches: []patch{{
-		"worklist/joint.go", `	case j.failed != nil && j.given < j.keeps:`, `	case j.failed != nil && j.given > j.keeps:`}, {
-		"node/worklists/joint.go", `	d.settle(ctx, mute, who, key, x)
-	if errors.Is`, `	d.forgetJoint(key)
-	if errors.Is`}}},
 	{name: "joint-takes-back-all", what: "a device gives back what its user has by whatever word", patches: []patch{{
 		"worklist/fact.go", `return by == asked || slices.Contains(x.Anew, by) }`, `return true }`}}},
 	{name: "joint-not-anew", what: "who asks for an item anew at another device has it by the earlier word", patches: []patch{{

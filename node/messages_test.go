@@ -233,3 +233,61 @@ func TestADeadlineIsHeardOf(t *testing.T) {
 		}
 	})
 }
+
+// Of an instance whose responsible user is gone for good, a partner that was evicted or a user who was removed, those
+// are told who may still do something about it: administrators, who decide, and partners that take part, who may cancel
+// it. That is so after its end and a restart too; who is neither is told nothing, and while that one is there nobody is.
+func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
+	for _, gone := range []string{"phone", "rui"} {
+		t.Run(gone, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm, rotaID := nurses(t) // bia at the tablet, ana at base
+				if err := tm.p["base"].node.Cancel(t.Context(), rotaID, "no need"); err != nil {
+					t.Fatal(err)
+				}
+				for user, role := range map[string]string{"eva": "chief", "rui": "nurse"} {
+					at := map[string]string{"eva": "base", "rui": "phone"}[user]
+					if err := tm.signIn(at, tm.addUser("base", user, role)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				pass(time.Second)
+				tm.add("phone", strings.Replace(plan, "workflow: plan", "workflow: plan\nadministrators: chief", 1))
+				_, err := tm.p["phone"].node.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: gone})
+				if err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				const began, failed = "*plan started: it has started", "*plan failed: look has failed: fog"
+				tm.wantMessages("base", "eva")
+				tm.wantMessages("base", "base")
+				if gone == "phone" {
+					tm.expel("base", "phone")
+				} else if _, err := tm.p["base"].node.RemoveUser(t.Context(), gone); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				tm.wantMessages("base", "eva", began)
+				tm.wantMessages("base", "base", began)
+				tm.wantMessages("base", "ana")
+				tm.wantMessages("tablet", "bia")
+				item := tm.items("tablet", "bia")[0].ID
+				if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := tm.p["tablet"].node.FinishItem(t.Context(),
+					api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "fog"}); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				const ended = "*plan ended: it has ended: blocked"
+				tm.wantMessages("base", "eva", began, failed, ended)
+				tm.p["base"].crash()
+				tm.p["base"].start()
+				tm.wantMessages("base", "eva", began, failed, ended)
+				tm.wantMessages("base", "base", began, failed, ended)
+				tm.wantMessages("base", "ana")
+			})
+		})
+	}
+}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -49,9 +50,10 @@ func (k peoplesItems) Messages(
 		next time.Duration
 	}
 	found, err := lookAt(ctx, k.crew, func(s *shard) (is news) {
+		hears := k.hearing(u)
 		s.each(func(id workflow.InstanceID, h *held) {
 			is.of = append(is.of, id)
-			answers := h.m.Responsible() == u
+			answers := hears.of(index.Charge{Responsible: h.m.Responsible(), Definition: h.def.Hash})
 			more, then := h.m.Reminders(u, answers, at, k.view.ahead)
 			if answers {
 				more = append(more, newsOf(h).Messages(id, h.sum)...)
@@ -78,10 +80,45 @@ func (k peoplesItems) Messages(
 			next = is.next
 		}
 	}
-	k.index.Told(u, inMemory, func(m worklist.Message, by workflow.PartnerID) {
+	hears, charges := k.hearing(u), k.index.Charges()
+	maps.DeleteFunc(charges, func(c index.Charge, _ bool) bool { return !hears.of(c) })
+	k.index.Told(charges, inMemory, func(m worklist.Message, by workflow.PartnerID) {
 		out = append(out, worklists.Told{Message: m, From: by})
 	})
 	return out, next, nil
+}
+
+// hearing is of which instances a person is told. It is for one goroutine.
+type hearing struct {
+	k     peoplesItems
+	u     worklist.User
+	roles []workflow.RoleName
+	known map[index.Charge]bool
+}
+
+func (k peoplesItems) hearing(u worklist.User) hearing {
+	person, _ := k.partners.Person(u)
+	return hearing{k, u, person.Roles, map[index.Charge]bool{}}
+}
+
+// of reports whether the person is told of an instance: who answers for it, and, where nobody is left who does, those
+// who may do something about it: administrators, and this partner, which may cancel it (unanswerable).
+func (x hearing) of(c index.Charge) bool {
+	if c.Responsible == x.u {
+		return true
+	}
+	is, known := x.known[c]
+	if !known {
+		is = x.k.nobodyAnswers(c.Responsible) && (x.u == worklist.User(x.k.member.ID()) || x.administers(c.Definition))
+		x.known[c] = is
+	}
+	return is
+}
+
+// administers reports whether the person has the role that decides about all instances of a definition.
+func (x hearing) administers(h workflow.Hash) bool {
+	def, err := x.k.definitions.Get(h)
+	return err == nil && def.Def.Administrators != "" && slices.Contains(x.roles, def.Def.Administrators)
 }
 
 // noteNews notes with the end of an instance what people are told of it.

@@ -150,8 +150,14 @@ func (k peoplesItems) unanswerable(h *held, who worklist.Person) bool {
 		return false
 	}
 	of := h.m.Responsible()
+	return k.nobodyAnswers(of) || k.people.Gone(workflow.PartnerID(of))
+}
+
+// nobodyAnswers reports whether a responsible user is gone for good: a user who was removed or is signed in nowhere any
+// more, or a partner that was evicted or has left for good.
+func (k peoplesItems) nobodyAnswers(of worklist.User) bool {
 	_, known := k.partners.Person(of)
-	return !known || k.people.Gone(workflow.PartnerID(of))
+	return !known || k.people.goneForGood(workflow.PartnerID(of))
 }
 
 // Cancel has this node, as the partner that it is, cancel an instance.

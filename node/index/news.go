@@ -65,15 +65,34 @@ func (x *List) Tell(id workflow.InstanceID, n News) {
 	x.news[id] = n
 }
 
-// Told gives what a person is told of ended instances, but for some, and who began each.
+// Charge is what somebody answers for: the instances of a definition.
+type Charge struct {
+	Responsible worklist.User
+	Definition  workflow.Hash
+}
+
+// Charges are those of the ended instances.
+func (x *List) Charges() map[Charge]bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := map[Charge]bool{}
+	for id, n := range x.news {
+		if sum, here := x.all[id]; here {
+			out[Charge{n.Responsible, sum.Definition}] = true
+		}
+	}
+	return out
+}
+
+// Told gives what a person is told of ended instances who is told of these, but for some, and who began each.
 func (x *List) Told(
-	u worklist.User, but map[workflow.InstanceID]bool, give func(m worklist.Message, by workflow.PartnerID),
+	of map[Charge]bool, but map[workflow.InstanceID]bool, give func(m worklist.Message, by workflow.PartnerID),
 ) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for id, n := range x.news {
 		sum, here := x.all[id]
-		if n.Responsible != u || but[id] || !here || sum.Ended == 0 {
+		if but[id] || !here || sum.Ended == 0 || !of[Charge{n.Responsible, sum.Definition}] {
 			continue
 		}
 		for _, m := range n.Messages(id, sum) {

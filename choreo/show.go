@@ -399,8 +399,8 @@ func (a *Attempt) compensation() Compensation {
 }
 
 // partitionState sums up what is shown of a partition's tasks: what is most alive of
-// them. Those that ran in place of others count too. A failure that was released holds
-// up nothing, so what succeeded beside it goes before it.
+// them. Those that ran in place of others count too. A failure that was released, or of
+// what another did in its place, holds up nothing, so what succeeded beside it goes before it.
 func (s *State) partitionState(p workflow.PartitionName, tasks []TaskView) workflow.State {
 	order := []workflow.State{
 		workflow.Running, workflow.Ready, workflow.NotReady, workflow.Failed, workflow.Blocked, workflow.Aborted,
@@ -413,7 +413,7 @@ func (s *State) partitionState(p workflow.PartitionName, tasks []TaskView) workf
 			continue
 		}
 		rank := 2 * slices.Index(order, t.State)
-		if t.State == workflow.Failed && s.releasedFailure(t.Task.Name) {
+		if t.State == workflow.Failed && (s.releasedFailure(t.Task.Name) || s.doneInPlaceOf(t.Task.Name)) {
 			rank = 2*last + 1
 		}
 		if rank < best {
@@ -429,6 +429,11 @@ func (s *State) releasedFailure(t workflow.TaskName) bool {
 	return slices.ContainsFunc(s.slotsOf(t), func(sl *Slot) bool {
 		return sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease
 	})
+}
+
+// doneInPlaceOf reports whether a contingency succeeded in place of a task.
+func (s *State) doneInPlaceOf(t workflow.TaskName) bool {
+	return slices.ContainsFunc(s.slotsOf(t), func(sl *Slot) bool { return sl.Pick != nil && sl.Pick.Task.Name != t })
 }
 
 func (s *State) slotView(sl *Slot) TaskView {

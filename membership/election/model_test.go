@@ -2,6 +2,7 @@ package election
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -40,18 +41,21 @@ func lives(full uint64) uint64 {
 func TestNeverTwoCoordinators(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		for _, overrides := range []bool{false, true} {
-			elected := uint64(0)
-			for seed := range lives(*most) {
-				w := run(t, n, seed, overrides, flaws{})
-				if w.bad != "" {
-					t.Fatalf("%d nodes, seed %d: %s\n%s", n, seed, w.bad, w.story())
+			t.Run(fmt.Sprintf("%d nodes, overrides %t", n, overrides), func(t *testing.T) {
+				t.Parallel()
+				elected := uint64(0)
+				for seed := range lives(*most) {
+					w := run(t, n, seed, overrides, flaws{})
+					if w.bad != "" {
+						t.Fatalf("seed %d: %s\n%s", seed, w.bad, w.story())
+					}
+					elected += uint64(len(w.holders))
 				}
-				elected += uint64(len(w.holders))
-			}
-			if elected < lives(*most)/2 {
-				t.Errorf("%d nodes: only %d elections in %d lives: the check sees too little", n, elected, lives(*most))
-			}
-			t.Logf("%d nodes, overrides %t: %d elections", n, overrides, elected)
+				if elected < lives(*most)/2 {
+					t.Errorf("only %d elections in %d lives: the check sees too little", elected, lives(*most))
+				}
+				t.Logf("%d elections", elected)
+			})
 		}
 	}
 }

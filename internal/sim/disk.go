@@ -19,6 +19,8 @@ import (
 // disk is a node's store. What Commit has reported survives crashes.
 type disk struct {
 	data map[string][]byte
+	// order are the keys of data, in order; nil where they have to be sorted again.
+	order []string
 	// facts are the facts among the data, by name: what a crash would leave.
 	facts map[choreo.FactID]bool
 	read  *reader
@@ -115,10 +117,15 @@ func (d *disk) apply(writes []kv.Write) {
 				d.attic[key] = d.data[key]
 			}
 			delete(d.data, key)
+			d.note(key, false)
 			continue
 		}
-		if _, known := d.data[key]; key[0] == closingKeys && !known {
+		_, known := d.data[key]
+		if key[0] == closingKeys && !known {
 			d.gaveUp(workflow.InstanceID(w.Key[1:]))
+		}
+		if !known {
+			d.note(key, true)
 		}
 		d.data[key] = bytes.Clone(w.Value)
 		if key[0] != factKeys {
@@ -132,6 +139,37 @@ func (d *disk) apply(writes []kv.Write) {
 			d.wrote(id, f)
 		}
 	}
+}
+
+// note keeps the order of the keys when one comes or goes.
+func (d *disk) note(key string, comes bool) {
+	if d.order == nil {
+		return
+	}
+	i, known := slices.BinarySearch(d.order, key)
+	switch {
+	case comes && !known:
+		d.order = slices.Insert(d.order, i, key)
+	case !comes && known:
+		d.order = slices.Delete(d.order, i, i+1)
+	}
+}
+
+// keys are those with a prefix that a running process sees, in order.
+func (d *disk) keys(prefix string) []string {
+	all := d.order
+	if all == nil || len(d.unsynced) > 0 {
+		all = slices.Sorted(maps.Keys(d.view()))
+	}
+	if len(d.unsynced) == 0 {
+		d.order = all
+	}
+	from, _ := slices.BinarySearch(all, prefix)
+	to := from
+	for to < len(all) && strings.HasPrefix(all[to], prefix) {
+		to++
+	}
+	return slices.Clone(all[from:to]) // who reads them may write
 }
 
 // factsOf are the facts of an instance that are stored as such now: of one that was
@@ -187,14 +225,7 @@ func (d *disk) Get(key []byte) ([]byte, error) {
 // Scan reads the keys with a prefix, in order.
 func (d *disk) Scan(prefix []byte, fn func(key, value []byte) error) error {
 	all := d.view()
-	var keys []string
-	for k := range all {
-		if strings.HasPrefix(k, string(prefix)) {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range d.keys(string(prefix)) {
 		if d.bad[k] {
 			return fmt.Errorf("simulated: %w", kv.ErrDamaged)
 		}
@@ -241,7 +272,7 @@ func (d *disk) backup() image {
 }
 
 func (d *disk) restore(i image) {
-	d.data, d.facts, d.bad = i.data, i.facts, i.bad
+	d.data, d.order, d.facts, d.bad = i.data, nil, i.facts, i.bad
 	d.lose()
 }
 

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,15 +21,25 @@ var (
 	fast    = flag.Bool("fail-fast", false, "report the first failing seed in one line and stop")
 )
 
-// TestSeeds runs a fixed set of seeds; -seeds and -first choose others, -for
-// explores until the time is over.
+// TestMain has memory collected less often, unless GOGC says how often: runs are short, and
+// that is a fifth of their processor time.
+func TestMain(m *testing.M) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	os.Exit(m.Run())
+}
+
+// TestSeeds runs a fixed set of seeds, one after the other; -seeds and -first choose others,
+// -for explores until the time is over.
 func TestSeeds(t *testing.T) {
+	t.Parallel()
 	total, start := sim.Total{}, time.Now()
 	for seed := *first; ; seed++ {
 		if *within > 0 && time.Since(start) > *within || *within == 0 && seed >= *first+uint64(*seeds) {
 			break
 		}
-		explore(t, seed, &total)
+		total.Add(explore(t, seed))
 	}
 	t.Logf("%s, in %s", total, time.Since(start).Round(time.Millisecond))
 }
@@ -38,6 +49,9 @@ func TestRoughSeeds(t *testing.T) { fifty(t, sim.Rough) }
 
 // TestPeopledSeeds runs a fixed set of those with roles and mechanisms.
 func TestPeopledSeeds(t *testing.T) { fifty(t, sim.Peopled) }
+
+// TestStoppedSeeds runs a fixed set of those with nodes that are stopped in good order.
+func TestStoppedSeeds(t *testing.T) { several(t, sim.Stopped, 20) }
 
 // TestStrainedSeeds runs a fixed set of those that bring situations about on purpose,
 // with members that lie.
@@ -63,8 +77,32 @@ func TestLinkedSeeds(t *testing.T) {
 func fifty(t *testing.T, first uint64) { several(t, first, 50) }
 
 func several(t *testing.T, first, n uint64) (total sim.Total) {
+	var list []uint64
 	for seed := first; seed < first+n; seed++ {
-		explore(t, seed, &total)
+		list = append(list, seed)
+	}
+	return beside(t, list)
+}
+
+// beside runs seeds beside each other, as many as there are processors.
+func beside(t *testing.T, list []uint64) (total sim.Total) {
+	t.Parallel()
+	outcomes := make([]*sim.Outcome, len(list))
+	t.Run("seed", func(t *testing.T) {
+		for i, seed := range list {
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				outcomes[i] = explore(t, seed)
+			})
+		}
+	})
+	if t.Failed() {
+		return total
+	}
+	for _, out := range outcomes {
+		if out != nil { // -run chose others
+			total.Add(out)
+		}
 	}
 	t.Log(total)
 	return total
@@ -76,7 +114,7 @@ func TestFailedSeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var total sim.Total
+	var list []uint64
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "#")
 		if line = strings.TrimSpace(line); line == "" {
@@ -86,36 +124,37 @@ func TestFailedSeeds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("failed-seeds.txt: %v", err)
 		}
-		explore(t, seed, &total)
+		list = append(list, seed)
 	}
-	t.Log(total)
+	beside(t, list)
 }
 
 // explore runs a seed. A failing plan is shrunk and told.
-func explore(t *testing.T, seed uint64, total *sim.Total) {
+func explore(t *testing.T, seed uint64) *sim.Outcome {
 	p := sim.NewPlan(seed)
 	out := sim.Run(p, sim.Variant(*variant))
-	total.Add(out)
 	if len(out.Violations) == 0 {
-		return
+		return out
 	}
 	switch {
 	case *keep:
 		t.Errorf("seed %d: %s", seed, out.Violations[0])
-		return
+		return out
 	case *fast:
 		t.Fatalf("seed %d: %s", seed, out.Violations[0])
 	}
 	small := sim.Shrink(p, sim.Variant(*variant))
 	again := sim.Run(small, sim.Variant(*variant))
-	t.Fatalf("seed %d\n%s\n\nthe same in short (%d seeds before it were fine):\n%s\n%s\n%s", seed,
-		strings.Join(out.Violations, "\n"), total.Seeds-1,
+	t.Fatalf("seed %d\n%s\n\nthe same in short:\n%s\n%s\n%s", seed,
+		strings.Join(out.Violations, "\n"),
 		small, strings.Join(again.Violations, "\n"), strings.Join(again.Notes, "\n"))
+	return out
 }
 
 // TestFinalWhereOneHasNoRoom: that a node has no room for facts of an instance until the end does
 // not keep from what is checked that the instance is final where there is room.
 func TestFinalWhereOneHasNoRoom(t *testing.T) {
+	t.Parallel()
 	all := 0
 	out := sim.Run(sim.NewPlan(2000691), sim.Variant(*variant))
 	for _, n := range out.Instances {
@@ -124,13 +163,4 @@ func TestFinalWhereOneHasNoRoom(t *testing.T) {
 	if out.Settled != all {
 		t.Errorf("of %d of %d instances it was checked that they are final", out.Settled, all)
 	}
-}
-
-// TestStoppedSeeds runs a fixed set of those with nodes that are stopped in good order.
-func TestStoppedSeeds(t *testing.T) {
-	var total sim.Total
-	for seed := uint64(sim.Stopped); seed < sim.Stopped+20; seed++ {
-		explore(t, seed, &total)
-	}
-	t.Log(total)
 }

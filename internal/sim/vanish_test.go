@@ -38,8 +38,10 @@ partitions:
 // authors' choices say, within the bound that the definition implies (sim.Run
 // checks the bound), with no coordinator. The fourth node only starts it.
 func TestVanish(t *testing.T) {
+	t.Parallel()
 	for _, nodes := range []int{3, 4} {
 		t.Run(fmt.Sprintf("%d nodes", nodes), func(t *testing.T) {
+			t.Parallel()
 			whole := sim.Run(vanishing(nodes, nil), sim.Sound)
 			if len(whole.Violations) > 0 || whole.Instances[workflow.InstanceSucceeded] != 1 {
 				t.Fatalf("nobody vanishes: %v %v", whole.Violations, whole.Instances)

@@ -20,7 +20,7 @@ func (m *Machine) Away(p workflow.PartnerID) {
 	if m.near == nil {
 		m.state.takeNewcomers() // they are among the participants
 		m.near = []workflow.PartnerID{}
-		m.comeNear(m.state.Participants())
+		m.bringNear(m.state.Participants())
 	}
 	pr.away, pr.missed = true, len(m.missed)
 }
@@ -48,8 +48,8 @@ func (m *Machine) catchUp(pr *peer) {
 	}
 }
 
-// comeNear has those of participants be near that are not away.
-func (m *Machine) comeNear(ps []workflow.PartnerID) {
+// bringNear notes of participants that those who are not away are near.
+func (m *Machine) bringNear(ps []workflow.PartnerID) {
 	for _, p := range ps {
 		m.log.steps++
 		if !m.peer(p).away {
@@ -70,7 +70,7 @@ func (m *Machine) within() []workflow.PartnerID {
 	if m.near == nil {
 		return m.state.Participants()
 	}
-	m.comeNear(m.state.takeNewcomers())
+	m.bringNear(m.state.takeNewcomers())
 	kept := m.near[:0]
 	for _, p := range m.near {
 		m.log.steps++

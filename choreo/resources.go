@@ -89,9 +89,7 @@ func (d *decision) tellReserved(e *entry, id AttemptID) {
 			d.tell(a.Partner, e)
 		}
 	}
-	for _, p := range d.guardians() {
-		d.tell(p, e)
-	}
+	d.tellGuardians(e)
 }
 
 // enterUnits has a claim about resources count, or says why it does not.

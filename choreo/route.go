@@ -118,9 +118,7 @@ func (d *decision) routeSuccess(e *entry, a *Attempt) {
 		}
 	}
 	if elsewhere {
-		for _, p := range d.guardians() {
-			d.tell(p, e)
-		}
+		d.tellGuardians(e)
 	}
 	d.tellKeepers(e, a.Slot)
 	for _, part := range d.state.plan.EmergencyListeners(a.Slot.Task.Name) {

@@ -76,7 +76,7 @@ func stockOf(n int64) runner.Result {
 	return runner.Result{Outputs: map[workflow.DataName]workflow.Value{"stock": n}}
 }
 
-// Who cancels a job while a database answers it finds it ended as cancelled, once, and its program called off or never
+// A job that is cancelled while a database answers it ends as cancelled, once, and its program is called off or never
 // begun, whichever comes first.
 func TestCancelledWhileADatabaseAnswers(t *testing.T) {
 	x, r := newAsked()

@@ -150,7 +150,7 @@ func (x stocked) Ask(j runner.Job, done func(runner.Result)) {
 }
 
 // A job whose task asks a database is given to a worker with the answer, which its result has besides. Given to another
-// after a restart, the database is asked anew, and the first worker's lease, which had another answer, is over.
+// after a restart, the database is asked again, and the first worker's lease, which had another answer, is over.
 func TestAWorkerGetsWhatADatabaseAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64

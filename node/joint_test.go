@@ -94,6 +94,26 @@ func (tm *team) onWord(at string, fn func(carryOut func() ([]byte, error)) ([]by
 	})
 }
 
+// cutAtWord has the tablet lose its links to partners at the word of that number which it brings to a holder, whether or
+// not that is carried out.
+func (tm *team) cutAtWord(word int, done bool, from ...string) {
+	var said atomic.Int64
+	for _, at := range []string{"base", "kitchen"} {
+		tm.onWord(at, func(carryOut func() ([]byte, error)) ([]byte, error) {
+			if said.Add(1) != int64(word) {
+				return carryOut()
+			}
+			if done {
+				_, _ = carryOut()
+			}
+			for _, of := range from {
+				tm.disconnect(of, "tablet")
+			}
+			return nil, errors.New("cut")
+		})
+	}
+}
+
 // underWay is how many joint locks a partner has on its disk.
 func (tm *team) underWay(at string) (n int) {
 	tm.t.Helper()
@@ -112,20 +132,7 @@ func TestAJointLockIsGivenBackAfterACrash(t *testing.T) {
 			t.Run(fmt.Sprintf("word %d done=%t", word, done), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					tm, _, items := ahead(t)
-					var said atomic.Int64
-					for _, at := range []string{"base", "kitchen"} {
-						tm.onWord(at, func(carryOut func() ([]byte, error)) ([]byte, error) {
-							if said.Add(1) != int64(word) {
-								return carryOut()
-							}
-							if done {
-								_, _ = carryOut()
-							}
-							tm.disconnect("base", "tablet")
-							tm.disconnect("kitchen", "tablet")
-							return nil, errors.New("cut")
-						})
-					}
+					tm.cutAtWord(word, done, "base", "kitchen")
 					if err := tm.lockAll("tablet", "bia", items); err == nil {
 						t.Fatal("they are locked")
 					}
@@ -214,7 +221,7 @@ func TestAHolderThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// What could not be given back is not given back any more once its user has asked for it anew and has it.
+// What could not be given back is not given back any more once its user has asked for it again and has it.
 func TestWhatIsLockedAnewStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id, items := ahead(t)
@@ -279,21 +286,7 @@ func lockedAtAnotherDevice(t *testing.T, word int, done bool, how string) {
 		t.Fatal(err)
 	}
 	pass(time.Second)
-	var said atomic.Int64
-	for _, at := range []string{"base", "kitchen"} {
-		tm.onWord(at, func(carryOut func() ([]byte, error)) ([]byte, error) {
-			if said.Add(1) != int64(word) {
-				return carryOut()
-			}
-			if done {
-				_, _ = carryOut()
-			}
-			for _, of := range []string{"base", "kitchen", "phone"} {
-				tm.disconnect(of, "tablet")
-			}
-			return nil, errors.New("cut")
-		})
-	}
+	tm.cutAtWord(word, done, "base", "kitchen", "phone")
 	if err := tm.lockAll("tablet", "bia", items); err == nil {
 		t.Fatal("they are locked")
 	}

@@ -137,7 +137,7 @@ type Grant struct {
 	With []Item
 	// Anew are the words (Fact.Word) by which its user has the items, as whoever asks knew: what the user has by one of
 	// them is given once more, in the same mode too, and by any other not. So a device that gives back what it was
-	// given by an earlier word gives back nothing that was asked for anew.
+	// given by an earlier word gives back nothing that was asked for again.
 	Anew []ID
 }
 

@@ -206,7 +206,7 @@ func (w *world) lockAll(u *user, m *machine, n *node.Node, r api.ClaimRequest, o
 // byItself is that a machine gives something back by itself: what it was given in a joint lock that came to nothing.
 func byItself(m workflow.PartnerID) string { return "given back by " + string(m) }
 
-// lockedElsewhere checks that what a machine gave back by itself was not locked anew at another, as its user was told.
+// lockedElsewhere checks that what a machine gave back by itself was not locked again at another, as its user was told.
 func (c *checks) lockedElsewhere(id workflow.InstanceID, who meaning.Voice, fact choreo.FactID, x worklist.Release) {
 	if c.peoples.intents[intent{who.User, itemID(id, x.Item), api.ClaimRelease}] {
 		return // perhaps its user gave it back

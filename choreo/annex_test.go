@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -34,7 +35,7 @@ func manyCandidates(n int) partition.Choice {
 
 // The eight best candidates are recorded, the chosen one first.
 func TestWhyNamesTheBest(t *testing.T) {
-	w := WhyOf(manyCandidates(20))
+	w := fact.WhyOf(manyCandidates(20))
 	if len(w.Candidates) != 8 || w.Others != 12 || w.Candidates[0].Verdict != aptitude.Chosen || w.Threshold != 600 ||
 		w.Share != 250 {
 		t.Fatalf("%+v", w)
@@ -50,16 +51,16 @@ func TestWhyNamesTheBest(t *testing.T) {
 // However many partitions there are, the reasons leave room for the rest of the fact.
 func TestWhyOfManyPartitionsFitsAFact(t *testing.T) {
 	for _, n := range []int{1, 64, 65, 512, 600, 5000} {
-		why := make([]Why, n)
+		why := make([]fact.Why, n)
 		for i := range why {
-			why[i] = WhyOf(manyCandidates(20))
+			why[i] = fact.WhyOf(manyCandidates(20))
 		}
-		why = Brief(why)
-		raw, err := encMode.Marshal(Annex{Why: why})
+		why = fact.Brief(why)
+		raw, err := fact.EncMode.Marshal(fact.Annex{Why: why})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(raw) > MaxFact/2 {
+		if len(raw) > fact.MaxFact/2 {
 			t.Errorf("the reasons of %d partitions take %d bytes", n, len(raw))
 		}
 		if w := why[0]; w.Candidates[0].Verdict != aptitude.Chosen || len(w.Candidates)+w.Others != 20 {
@@ -70,7 +71,7 @@ func TestWhyOfManyPartitionsFitsAFact(t *testing.T) {
 
 // An annex that no correct node writes is refused.
 func TestAnnexIsChecked(t *testing.T) {
-	var genesis, success *Fact
+	var genesis, success *fact.Fact
 	for _, f := range sampleFacts() {
 		switch f.Body.Kind() {
 		case "genesis":
@@ -79,25 +80,25 @@ func TestAnnexIsChecked(t *testing.T) {
 			success = f
 		}
 	}
-	why := WhyOf(manyCandidates(20))
+	why := fact.WhyOf(manyCandidates(20))
 	tooMany := why
 	tooMany.Candidates = append(tooMany.Candidates, tooMany.Candidates[0])
 	for _, c := range []struct {
-		fact  *Fact
-		annex Annex
+		fact  *fact.Fact
+		annex fact.Annex
 		want  string
 	}{
-		{genesis, Annex{Mechanism: aptitude.Push, Why: []Why{why}}, ""},
-		{genesis, Annex{Why: []Why{tooMany}}, "9 candidates"},
-		{genesis, Annex{Why: []Why{{Reason: strings.Repeat("x", maxReason+4)}}}, "at most 4096"},
-		{genesis, Annex{Rejected: strings.Repeat("x", maxReason+4)}, "at most 4096"},
-		{success, Annex{Why: []Why{why}}, "a success fact has no annex"},
+		{genesis, fact.Annex{Mechanism: aptitude.Push, Why: []fact.Why{why}}, ""},
+		{genesis, fact.Annex{Why: []fact.Why{tooMany}}, "9 candidates"},
+		{genesis, fact.Annex{Why: []fact.Why{{Reason: strings.Repeat("x", fact.MaxReason+4)}}}, "at most 4096"},
+		{genesis, fact.Annex{Rejected: strings.Repeat("x", fact.MaxReason+4)}, "at most 4096"},
+		{success, fact.Annex{Why: []fact.Why{why}}, "a success fact has no annex"},
 	} {
 		f := *c.fact
 		f.Body.Annex = &c.annex
-		_, _, err := DecodeFact(unchecked(t, &f))
+		_, _, err := fact.Decode(unchecked(t, &f))
 		if c.want == "" && err != nil ||
-			c.want != "" && (!errors.Is(err, ErrFactInvalid) || !strings.Contains(err.Error(), c.want)) {
+			c.want != "" && (!errors.Is(err, fact.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("decoding gives %v, want %q", err, c.want)
 		}
 	}
@@ -120,7 +121,7 @@ tasks:
 	n := w.node("one")
 	g := w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one")
 	g.Input = map[workflow.DataName]workflow.Value{"x": "there", "y": "there"}
-	annex := &Annex{Dropped: []Dropped{
+	annex := &fact.Annex{Dropped: []fact.Dropped{
 		{Task: "spare", DataSet: "x-set", Holder: "one"}, {Task: "needed", DataSet: "y-set", Holder: "one"},
 		{Task: "reader", DataSet: "", Holder: "one"}, {Task: "nobody", DataSet: "x-set"},
 	}}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -17,12 +19,16 @@ func TestBatchesOfAttestations(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	author := trust.IDOf(key.Public().(ed25519.PublicKey))
 	for n := 1; n <= 70; n++ {
-		ids := make([]FactID, n)
+		ids := make([]fact.ID, n)
 		for i := range ids {
 			ids[i] = sha256.Sum256(fmt.Append(nil, n, i))
 		}
 		signed := 0
-		atts := Attest(ids, func(domain string, msg []byte) []byte { signed++; return trust.Sign(key, domain, msg) })
+		atts := fact.Attest(ids, func(domain string,
+			msg []byte) []byte {
+			signed++
+			return trust.Sign(key, domain, msg)
+		})
 		if signed != 1 {
 			t.Fatalf("%d signatures for a batch of %d, want one", signed, n)
 		}
@@ -38,18 +44,18 @@ func TestBatchesOfAttestations(t *testing.T) {
 			if n > 1 && verify(author, ids[(i+1)%n], a) == nil {
 				t.Fatalf("fact %d of %d verifies with the attestation of its neighbour", i, n)
 			}
-			if verify(author, FactID(a.root(ids[i])), &Attestation{Sig: a.Sig}) == nil {
+			if verify(author, fact.ID(a.Root(ids[i])), &fact.Attestation{Sig: a.Sig}) == nil {
 				t.Fatal("the root passes for a fact")
 			}
 		}
 	}
-	if Attest(nil, nil) != nil {
+	if fact.Attest(nil, nil) != nil {
 		t.Error("attestations of nothing")
 	}
 }
 
 // verify checks that author attested the fact of that name.
-func verify(author workflow.PartnerID, id FactID, a *Attestation) error {
+func verify(author workflow.PartnerID, id fact.ID, a *fact.Attestation) error {
 	s, err := a.Signature(author, id)
 	if err != nil {
 		return err
@@ -58,19 +64,20 @@ func verify(author workflow.PartnerID, id FactID, a *Attestation) error {
 }
 
 // bent are forgeries of an attestation.
-func bent(a *Attestation) map[string]*Attestation {
-	out := map[string]*Attestation{}
-	with := func(what string, change func(*Attestation)) {
-		b := &Attestation{Index: a.Index, Path: append([][32]byte(nil), a.Path...), Sig: append([]byte(nil), a.Sig...)}
+func bent(a *fact.Attestation) map[string]*fact.Attestation {
+	out := map[string]*fact.Attestation{}
+	with := func(what string, change func(*fact.Attestation)) {
+		b := &fact.Attestation{Index: a.Index, Path: append([][32]byte(nil), a.Path...),
+			Sig: append([]byte(nil), a.Sig...)}
 		change(b)
 		out[what] = b
 	}
-	with("another signature", func(b *Attestation) { b.Sig[7] ^= 1 })
-	with("a longer path", func(b *Attestation) { b.Path = append(b.Path, [32]byte{}) })
+	with("another signature", func(b *fact.Attestation) { b.Sig[7] ^= 1 })
+	with("a longer path", func(b *fact.Attestation) { b.Path = append(b.Path, [32]byte{}) })
 	if len(a.Path) > 0 {
-		with("a shorter path", func(b *Attestation) { b.Path = b.Path[1:] })
-		with("another sibling", func(b *Attestation) { b.Path[0][3] ^= 1 })
-		with("another sibling at the top", func(b *Attestation) { b.Path[len(b.Path)-1][31] ^= 1 })
+		with("a shorter path", func(b *fact.Attestation) { b.Path = b.Path[1:] })
+		with("another sibling", func(b *fact.Attestation) { b.Path[0][3] ^= 1 })
+		with("another sibling at the top", func(b *fact.Attestation) { b.Path[len(b.Path)-1][31] ^= 1 })
 	}
 	return out
 }
@@ -78,17 +85,17 @@ func bent(a *Attestation) map[string]*Attestation {
 // checkBundle checks that each fact of a bundle is attested, ours to attest, or, unless
 // it brings somebody in, named as previous by a later one of its chain.
 func checkBundle(m *Machine, b *Bundle) error {
-	vouched := map[FactID]bool{}
+	vouched := map[fact.ID]bool{}
 	for i := len(b.Facts) - 1; i >= 0; i-- {
 		o := b.Facts[i]
-		if o.Attestation() == nil && !o.Mine && (!vouched[o.ID()] || o.e.fact.Body.BringsIn()) {
-			return fmt.Errorf("%s to a peer: nothing vouches for %s number %d of %s", m.self, o.e.fact.Body.Kind(),
-				o.e.fact.Seq, o.e.fact.Chain.Author)
+		if o.Attestation() == nil && !o.Mine && (!vouched[o.ID()] || o.e.Fact.Body.BringsIn()) {
+			return fmt.Errorf("%s to a peer: nothing vouches for %s number %d of %s", m.self, o.e.Fact.Body.Kind(),
+				o.e.Fact.Seq, o.e.Fact.Chain.Author)
 		}
-		if o.Mine && o.e.fact.Chain.Author != m.self {
-			return fmt.Errorf("%s is to attest a fact of %s", m.self, o.e.fact.Chain.Author)
+		if o.Mine && o.e.Fact.Chain.Author != m.self {
+			return fmt.Errorf("%s is to attest a fact of %s", m.self, o.e.Fact.Chain.Author)
 		}
-		vouched[o.e.fact.Prev] = true
+		vouched[o.e.Fact.Prev] = true
 	}
 	return nil
 }
@@ -96,7 +103,7 @@ func checkBundle(m *Machine, b *Bundle) error {
 // TestBundles: whatever the limit, bundles come causes first, with every chain
 // vouched for, and all of them together bring everything.
 func TestBundles(t *testing.T) {
-	for _, limit := range []int{1, 200, 500, 1000, 3000, MaxFact} {
+	for _, limit := range []int{1, 200, 500, 1000, 3000, fact.MaxFact} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			w := newMesh(t, parse(t, `
 workflow: bundles
@@ -151,21 +158,21 @@ partitions: {p1: [a, d], p2: [b], p3: [c, e]}
 	w.stabilize(false)
 	three := w.nodes["three"]
 	author := w.as("two", three.m)
-	first := author.mustAppend(w.moment(), Body{Seen: &Seen{}})
+	first := author.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}})
 	other := w.as("four", three.m)
-	unknown := other.mustAppend(w.moment(), Body{Seen: &Seen{}})
-	if _, err := author.Receive("four", []Received{encoded(t, unknown.fact)}); err != nil {
+	unknown := other.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}})
+	if _, err := author.Receive("four", []fact.Received{encoded(t, unknown.Fact)}); err != nil {
 		t.Fatal(err)
 	}
-	second := author.mustAppend(w.moment(), Body{Seen: &Seen{}})
-	batch := []Received{encoded(t, first.fact), encoded(t, second.fact)}
-	batch[1].Att = &Attestation{Sig: make([]byte, 64)} // vouches for both
+	second := author.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}})
+	batch := []fact.Received{encoded(t, first.Fact), encoded(t, second.Fact)}
+	batch[1].Att = &fact.Attestation{Sig: make([]byte, 64)} // vouches for both
 	if _, err := three.m.Receive("two", batch); err == nil {
 		t.Fatal("a fact whose past is missing was taken")
 	}
-	three.m.mustAppend(w.moment(), Body{Seen: &Seen{}}) // what three says now
-	three.m.Acknowledge("one", Incarnation{1}, w.nodes["one"].m.Heads())
-	b := three.m.Outgoing("one", MaxFact, w.moment())
+	three.m.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}}) // what three says now
+	three.m.Acknowledge("one", fact.Incarnation{1}, w.nodes["one"].m.Heads())
+	b := three.m.Outgoing("one", fact.MaxFact, w.moment())
 	if b == nil || len(b.Facts) == 0 {
 		t.Fatal("three cannot pass on what it says itself")
 	}
@@ -180,21 +187,21 @@ partitions: {p1: [a, d], p2: [b], p3: [c, e]}
 func TestSavedFactsThatNothingVouchesForStayOut(t *testing.T) {
 	m := relayMesh(t).nodes["one"].m
 	three, two := penOf(t, m, "three", 7), penOf(t, m, "two", 7)
-	var facts []Received // the second of three's vouches for the first, the fourth for the third
-	var upon Received    // two built upon the third
+	var facts []fact.Received // the second of three's vouches for the first, the fourth for the third
+	var upon fact.Received    // two built upon the third
 	for i := range 4 {
-		f := three.write(Body{Seen: &Seen{}}, m.log.genesis.head())
+		f := three.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head())
 		if i%2 == 0 {
 			f.Att = nil
 		}
 		if i == 2 {
-			upon = two.write(Body{Seen: &Seen{}}, three.head())
+			upon = two.write(fact.Body{Seen: &fact.Seen{}}, three.head())
 		}
 		facts = append(facts, f)
 	}
 	saved := append(slices.Clone(facts[:3]), upon) // three's fourth is lost
 	for _, order := range []string{"in order", "reversed"} {
-		if added, all := m.PutBack(saved); added != 2*one(order == "in order") || all {
+		if added, all := m.PutBack(saved); added != 2*state.AsInt(order == "in order") || all {
 			t.Errorf("%s: %d new facts, all: %v; want the first two, and that some wait", order, added, all)
 		}
 		if m.Has(facts[2].ID) || m.Has(upon.ID) {
@@ -202,9 +209,9 @@ func TestSavedFactsThatNothingVouchesForStayOut(t *testing.T) {
 		}
 		slices.Reverse(saved)
 	}
-	word := m.mustAppend(Moment{}, Body{Seen: &Seen{}})
-	m.Acknowledge("three", Incarnation{1}, []Head{m.log.genesis.head()})
-	b := m.Outgoing("three", MaxFact, Moment{})
+	word := m.mustAppend(Moment{}, fact.Body{Seen: &fact.Seen{}})
+	m.Acknowledge("three", fact.Incarnation{1}, []fact.Head{m.log.Genesis().Head()})
+	b := m.Outgoing("three", fact.MaxFact, Moment{})
 	if b == nil || !slices.ContainsFunc(b.Facts, func(o *Outgoing) bool { return o.e == word }) {
 		t.Fatal("one cannot pass on what it says itself")
 	}

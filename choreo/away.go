@@ -1,6 +1,8 @@
 package choreo
 
-import "github.com/mutirao-mesh/mutirao/workflow"
+import (
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
 
 // This file is about participants that cannot be reached. An author can bring in as many as
 // it likes, which need not exist; what all are owed must not cost a step for each of them. So
@@ -18,7 +20,7 @@ func (m *Machine) Away(p workflow.PartnerID) {
 		return
 	}
 	if m.near == nil {
-		m.state.takeNewcomers() // they are among the participants
+		m.state.TakeNewcomers() // they are among the participants
 		m.near = []workflow.PartnerID{}
 		m.bringNear(m.state.Participants())
 	}
@@ -43,7 +45,7 @@ func (m *Machine) catchUp(pr *peer) {
 		return
 	}
 	for ; pr.missed < len(m.missed); pr.missed++ {
-		m.log.steps++
+		m.log.Steps++
 		pr.owed = upTo(pr.owed, m.missed[pr.missed], m.log)
 	}
 }
@@ -51,7 +53,7 @@ func (m *Machine) catchUp(pr *peer) {
 // bringNear notes of participants that those who are not away are near.
 func (m *Machine) bringNear(ps []workflow.PartnerID) {
 	for _, p := range ps {
-		m.log.steps++
+		m.log.Steps++
 		if !m.peer(p).away {
 			m.comesNear(p)
 		}
@@ -70,10 +72,10 @@ func (m *Machine) within() []workflow.PartnerID {
 	if m.near == nil {
 		return m.state.Participants()
 	}
-	m.bringNear(m.state.takeNewcomers())
+	m.bringNear(m.state.TakeNewcomers())
 	kept := m.near[:0]
 	for _, p := range m.near {
-		m.log.steps++
+		m.log.Steps++
 		if pr := m.peer(p); pr.away || !m.Participates(p) {
 			pr.near = false // a newcomer, if it takes part again
 			continue

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -48,10 +49,11 @@ func (s shape) definition(b *testing.B, n int) *workflow.Definition {
 
 // history is a whole run of a definition at one node: start and success of
 // every task, so about two facts for each, or three where data decide.
-func (s shape) history(b *testing.B, tasks int) (*mesh, []Received) {
+func (s shape) history(b *testing.B, tasks int) (*mesh, []fact.Received) {
 	w := newMesh(b, s.definition(b, tasks))
 	w.takers["spare"] = "one"
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one",
+		"two")); err != nil {
 		b.Fatal(err)
 	}
 	if strings.Contains(s.name, "contested") {
@@ -76,7 +78,8 @@ func BenchmarkFold(b *testing.B) {
 				w, all := s.history(b, facts/2)
 				b.ResetTimer()
 				for range b.N {
-					m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan,
+					m, err := Open(Self{Partner: "two", Incarnation: fact.Incarnation{2}, Trust: testTrust{}}, w.def,
+						w.plan,
 						all[0])
 					if err != nil {
 						b.Fatal(err)
@@ -100,7 +103,8 @@ func BenchmarkLoad(b *testing.B) {
 			w, all := s.history(b, 5_000)
 			b.ResetTimer()
 			for range b.N {
-				m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan,
+				m, err := Open(Self{Partner: "two", Incarnation: fact.Incarnation{2}, Trust: testTrust{}}, w.def,
+					w.plan,
 					all[0])
 				if err == nil {
 					err = m.Load(all[1:], true)

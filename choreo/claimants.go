@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -30,25 +32,25 @@ type Claimed struct {
 
 // Claim has this node, as the holder, write down what a person says. The person's word was
 // checked for what changes with time; here it is checked once more, and whether it may be.
-func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error) {
+func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, error) {
 	d := m.deciding(now, partners)
-	body, err := c.read()
+	body, err := c.Read()
 	if err == nil {
-		err = c.validate(m.self)
+		err = c.Validate(m.self)
 	}
 	if err != nil {
-		return Claimed{}, fmt.Errorf("%w: %w", ErrFactInvalid, err)
+		return Claimed{}, fmt.Errorf("%w: %w", fact.ErrInvalid, err)
 	}
 	if !d.heeded() {
 		return Claimed{}, errUnheeded
 	}
-	who, err := d.state.speakerOf(c)
+	who, err := d.state.SpeakerOf(c)
 	if err != nil {
 		return Claimed{}, err
 	}
 	p, known := d.partners.Person(who.User)
 	if !known {
-		return Claimed{}, fmt.Errorf("%w: this node knows no such person, or it was removed", ErrNotNow)
+		return Claimed{}, fmt.Errorf("%w: this node knows no such person, or it was removed", state.ErrNotNow)
 	}
 	p.Roles = slices.DeleteFunc(slices.Clone(p.Roles),
 		func(r workflow.RoleName) bool { return !slices.Contains(who.Roles, r) })
@@ -58,7 +60,7 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 			return Claimed{}, err
 		}
 	}
-	before := len(d.state.peoples.spoken[SpokenOf(d.log.instance, c.Says, c.Nonce)]) > 0
+	before := len(d.state.People().Spoken[fact.SpokenOf(d.log.Instance(), c.Says, c.Nonce)]) > 0
 	switch x := body.(type) {
 	case worklist.Grant:
 		return d.grant(c, x, p, before)
@@ -66,7 +68,7 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 		return d.giveBack(c, x, p)
 	case worklist.Result:
 		if before { // the answer was lost
-			_, why := d.state.work().Judged(x.Item, p.User)
+			_, why := d.state.Work().Judged(x.Item, p.User)
 			return Claimed{Already: true, Kept: why}, nil
 		}
 		return d.bring(c, x, p)
@@ -81,43 +83,44 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 	case worklist.Notify:
 		return d.changePolicy(c, x, p, before)
 	}
-	return Claimed{}, fmt.Errorf("%w: no person says that", ErrFactInvalid)
+	return Claimed{}, fmt.Errorf("%w: no person says that", fact.ErrInvalid)
 }
 
 // mayClaim says why nothing can be claimed here of an attempt; nil: it can. Its place at the
 // board is brought up to date.
-func (d *decision) mayClaim(id AttemptID, who Speaker, body worklist.Body) error {
-	a := d.state.attempts[id]
+func (d *decision) mayClaim(id fact.AttemptID, who fact.Speaker, body worklist.Body) error {
+	a := d.state.Attempts()[id]
 	switch {
 	case a == nil:
 		return &worklist.Refusal{
-			Item: itemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again",
+			Item: state.ItemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again",
 		}
-	case a.Partner != d.self && !adopts(body):
+	case a.Partner != d.self && !state.Adopts(body):
 		return &Elsewhere{Task: a.Task.Name, Partner: a.Partner}
-	case !forPeople(a, body):
-		return fmt.Errorf("%w: %s is not for a person to claim", ErrNotNow, a.Task.Name)
-	case d.elsewhere(a, who) && !decides(body) && !d.state.passes(body, who):
-		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", ErrNotNow, a.Task.Name)
+	case !state.ForPeople(a, body):
+		return fmt.Errorf("%w: %s is not for a person to claim", state.ErrNotNow, a.Task.Name)
+	case d.elsewhere(a, who) && !state.Decides(body) && !d.state.Passes(body, who):
+		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", state.ErrNotNow, a.Task.Name)
 	}
-	d.state.placeItem(a)
+	d.state.PlaceItem(a)
 	return nil
 }
 
 // elsewhere reports whether somebody cannot have an attempt of ours, as things stand.
-func (d *decision) elsewhere(a *Attempt, who Speaker) bool {
-	due := who.User == d.state.responsible() && len(d.state.peoples.dueTo[a.ID]) > 0
+func (d *decision) elsewhere(a *state.Attempt, who fact.Speaker) bool {
+	due := who.User == d.state.Responsible() && len(d.state.People().DueTo[a.ID]) > 0
 	return a.Task.Role == "" && who.At != d.self && !due
 }
 
 // grant gives items to whoever asks for them, all or none.
-func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before bool) (Claimed, error) {
+func (d *decision) grant(c *fact.Claim, g worklist.Grant, p worklist.Person, before bool) (Claimed, error) {
 	if g.Lease != worklist.DefaultLease(g.Mode) {
-		return Claimed{}, fmt.Errorf("%w: a lease of %s: %s is given", ErrNotNow, g.Lease,
+		return Claimed{}, fmt.Errorf("%w: a lease of %s: %s is given", state.ErrNotNow, g.Lease,
 			worklist.DefaultLease(g.Mode))
 	}
-	given, err := d.state.work().Ask(d.self, worklist.Request{
-		Items: g.Items, Mode: g.Mode, With: g.With, Person: p, Anew: g.Anew, Word: WordOf(d.log.instance, c.Says, c.Nonce),
+	given, err := d.state.Work().Ask(d.self, worklist.Request{
+		Items: g.Items, Mode: g.Mode, With: g.With, Person: p, Anew: g.Anew, Word: fact.WordOf(d.log.Instance(), c.Says,
+			c.Nonce),
 	})
 	switch {
 	case err != nil:
@@ -125,9 +128,9 @@ func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before b
 	case len(given.Items) == 0:
 		return Claimed{Already: true}, nil
 	case before:
-		return Claimed{}, fmt.Errorf("%w: you asked for that before, and had it: ask anew", ErrNotNow)
+		return Claimed{}, fmt.Errorf("%w: you asked for that before, and had it: ask anew", state.ErrNotNow)
 	case g.Mode == worklist.Handed && len(given.Items) < len(g.Items):
-		return Claimed{}, fmt.Errorf("%w: you have some of these items already: ask for the others", ErrNotNow)
+		return Claimed{}, fmt.Errorf("%w: you have some of these items already: ask for the others", state.ErrNotNow)
 	}
 	for _, i := range given.Items {
 		if err := d.mayGrant(i, p.User); err != nil {
@@ -140,27 +143,28 @@ func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before b
 	if err := d.mayIdle(c, p.User); err != nil {
 		return Claimed{}, err
 	}
-	_, err = d.append(Body{Claim: c})
+	_, err = d.append(fact.Body{Claim: c})
 	return Claimed{}, err
 }
 
 // giveBack ends what a person has.
-func (d *decision) giveBack(c *Claim, x worklist.Release, p worklist.Person) (Claimed, error) {
-	to, open, ever := d.state.work().Given(x.Item, x.Grant)
+func (d *decision) giveBack(c *fact.Claim, x worklist.Release, p worklist.Person) (Claimed, error) {
+	to, open, ever := d.state.Work().Given(x.Item, x.Grant)
 	switch {
 	case !ever || to != p.User:
-		return Claimed{}, fmt.Errorf("%w: %s was not given to you so", ErrNotNow, x.Item.Slot)
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you so", state.ErrNotNow, x.Item.Slot)
 	case !open:
 		return Claimed{Already: true}, nil
 	}
-	if h, _ := d.state.work().Holds(x.Item); h.Grant != x.Grant {
-		return Claimed{}, fmt.Errorf("%w: %s was given to you once more meanwhile: look at the worklist again", ErrNotNow,
+	if h, _ := d.state.Work().Holds(x.Item); h.Grant != x.Grant {
+		return Claimed{}, fmt.Errorf("%w: %s was given to you once more meanwhile: look at the worklist again",
+			state.ErrNotNow,
 			x.Item.Slot)
 	}
-	if err := d.mayBeSaid(x.Item, mostWords(x)); err != nil {
+	if err := d.mayBeSaid(x.Item, state.MostWords(x)); err != nil {
 		return Claimed{}, err
 	}
-	_, err := d.append(Body{Claim: c})
+	_, err := d.append(fact.Body{Claim: c})
 	return Claimed{}, err
 }
 
@@ -169,40 +173,42 @@ const maxLate = 1
 
 // bring takes a person's result. If the person has the item, Decide closes it; else the
 // result is kept and shown, and does not count.
-func (d *decision) bring(c *Claim, x worklist.Result, p worklist.Person) (Claimed, error) {
-	board := d.state.work()
+func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (Claimed, error) {
+	board := d.state.Work()
 	to, open, ever := board.Given(x.Item, x.Grant)
-	a := d.state.attempts[attemptIDOf(x.Item)]
+	a := d.state.Attempts()[fact.AttemptIDOf(x.Item)]
 	switch {
 	case !ever || to != p.User:
-		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", ErrNotNow, x.Item.Slot)
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, x.Item.Slot)
 	case board.Did(x.Item, x.Grant, p.User, x.Failed): // a retry, or sent twice
 		return Claimed{Already: true}, nil
 	case len(board.Unnamed(x)) > 0:
-		return Claimed{}, fmt.Errorf("%w: %s waits for %s: bring that first", ErrNotNow, x.Item.Slot, board.Unnamed(x)[0])
+		return Claimed{}, fmt.Errorf("%w: %s waits for %s: bring that first", state.ErrNotNow, x.Item.Slot,
+			board.Unnamed(x)[0])
 	case board.OnlyHanded(x.Item, x.Grant):
-		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first", ErrNotNow,
+		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first",
+			state.ErrNotNow,
 			x.Item.Slot)
 	}
 	if err := d.mayBring(c, x, p.User); err != nil {
 		return Claimed{}, err
 	}
 	if !x.Failed {
-		outputs, err := d.state.written(a.Task, x)
+		outputs, err := d.state.Written(a.Task, x)
 		if err == nil {
-			outputs, err = d.state.checkResult(a, outputs)
+			outputs, err = d.state.CheckResult(a, outputs)
 		}
 		if err == nil {
-			err = d.fits(Body{Success: &Success{Attempt: a.ID, Try: maxTry, Outputs: outputs}})
+			err = d.fits(fact.Body{Success: &fact.Success{Attempt: a.ID, Try: fact.MaxTry, Outputs: outputs}})
 		}
 		if err != nil {
-			return Claimed{}, fmt.Errorf("%w: %w", ErrOutput, err)
+			return Claimed{}, fmt.Errorf("%w: %w", state.ErrOutput, err)
 		}
-		if err := d.state.tooEarlyFor(a, outputs); err != nil {
-			return Claimed{}, fmt.Errorf("%w: %w", ErrNotNow, err)
+		if err := d.state.TooEarlyFor(a, outputs); err != nil {
+			return Claimed{}, fmt.Errorf("%w: %w", state.ErrNotNow, err)
 		}
 	}
-	if _, err := d.append(Body{Claim: c}); err != nil {
+	if _, err := d.append(fact.Body{Claim: c}); err != nil {
 		return Claimed{}, err
 	}
 	counts, why := board.Judged(x.Item, p.User)
@@ -213,36 +219,19 @@ func (d *decision) bring(c *Claim, x worklist.Result, p worklist.Person) (Claime
 }
 
 // mayBring says why a result is not taken; nil: it is. One that ends its item always has room.
-func (d *decision) mayBring(c *Claim, x worklist.Result, u worklist.User) error {
-	board := d.state.work()
+func (d *decision) mayBring(c *fact.Claim, x worklist.Result, u worklist.User) error {
+	board := d.state.Work()
 	if board.Takes(x) {
-		return d.mayBeSaid(x.Item, mostWords(x))
+		return d.mayBeSaid(x.Item, state.MostWords(x))
 	}
 	if n := board.Brought(x.Item, u); n >= maxLate && !board.MayWait(x) {
 		return fmt.Errorf("%w: %d result of yours about %s is kept that does not count, at most %d: look at it with mutirao show",
-			ErrNotNow, n, x.Item.Slot, maxLate)
+			state.ErrNotNow, n, x.Item.Slot, maxLate)
 	}
-	if err := d.mayBeSaid(x.Item, mostWords(x)-1); err != nil { // one is for whoever has it
+	if err := d.mayBeSaid(x.Item, state.MostWords(x)-1); err != nil { // one is for whoever has it
 		return err
 	}
 	return d.mayIdle(c, u)
-}
-
-// written are the data that a result brings, read by their types.
-func (s *State) written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
-	out := make(map[workflow.DataName]workflow.Value, len(x.Outputs))
-	for _, n := range slices.Sorted(maps.Keys(x.Outputs)) {
-		if s.decls[n] == nil {
-			return nil, fmt.Errorf("the workflow has no data %s", n)
-		}
-		text, _ := x.Outputs[n].(string)
-		v, err := workflow.ParseValue(s.decls[n], text)
-		if err != nil {
-			return nil, err
-		}
-		out[n] = v
-	}
-	return s.checkOutputs(t, out)
 }
 
 // mindClaims writes what follows from claims for this node as the holder, and has attempts end
@@ -250,21 +239,21 @@ func (s *State) written(t *workflow.Task, x worklist.Result) (map[workflow.DataN
 func (d *decision) mindClaims() (added bool) {
 	d.look()
 	d.bringItems()
-	if d.state.peoples.board == nil {
+	if d.state.People().Board == nil {
 		return false
 	}
 	d.hearClaims()
 	people := claimants{
 		decision: d, with: map[workflow.RoleName][]worklist.Person{}, sights: map[worklist.Item]partition.Sight{},
 	}
-	out := d.state.work().Decide(d.self, people, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
+	out := d.state.Work().Decide(d.self, people, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
 	added = d.mindUnits(out.Got)
 	for _, body := range out.Write {
 		if x, again := body.(worklist.Reopen); again {
 			if d.doAgain(x) {
 				added = true
 			} else {
-				d.state.work().CannotFollow(x.Item, x.Order)
+				d.state.Work().CannotFollow(x.Item, x.Order)
 			}
 			continue
 		}
@@ -274,77 +263,77 @@ func (d *decision) mindClaims() (added bool) {
 		d.out.wake(out.Wake)
 	}
 	if !out.Cancel.IsZero() {
-		added = d.cancelBy(FactID(out.Cancel)) || added
+		added = d.cancelBy(fact.ID(out.Cancel)) || added
 	}
-	for _, id := range d.state.takeClosed() {
+	for _, id := range d.state.TakeClosed() {
 		added = d.endAsClosed(id) || added
 	}
 	return added
 }
 
 // claim writes down what this node says itself of people's work. It reports whether it added a fact.
-func (d *decision) claim(body worklist.Body, why *Annex) (added bool) {
+func (d *decision) claim(body worklist.Body, why *fact.Annex) (added bool) {
 	says, err := worklist.Encode(body)
 	if err != nil {
 		d.beyond = append(d.beyond, err)
 		return false
 	}
-	e, err := d.append(Body{Claim: &Claim{Says: says}, Annex: why})
-	return err == nil && e.counted
+	e, err := d.append(fact.Body{Claim: &fact.Claim{Says: says}, Annex: why})
+	return err == nil && e.Counted
 }
 
 // PeopleChanged has this node look again whether those who have people's work may still have
 // it: somebody was removed, or roles changed.
 func (m *Machine) PeopleChanged() {
 	if m.Claims() {
-		m.state.peoples.board.Changed("")
+		m.state.People().Board.Changed("")
 	}
 }
 
 // Claims reports whether something was claimed of people's work here.
-func (m *Machine) Claims() bool { return m.state.peoples.board != nil }
+func (m *Machine) Claims() bool { return m.state.People().Board != nil }
 
 // hearClaims tells the board since when claims wait: those of this node by its own wall clock, which
 // was running when it was not.
 func (d *decision) hearClaims() {
-	for _, e := range d.state.takeUnheard() {
-		since, known := d.claimedAt[e.id]
+	for _, e := range d.state.TakeUnheard() {
+		since, known := d.claimedAt[e.ID]
 		if !known {
 			since = d.now.Boot
-			if e.fact.Chain.Author == d.self {
-				since -= max(0, d.now.Wall.Sub(time.UnixMilli(e.fact.At)))
+			if e.Fact.Chain.Author == d.self {
+				since -= max(0, d.now.Wall.Sub(time.UnixMilli(e.Fact.At)))
 			}
-			d.claimedAt[e.id] = since
+			d.claimedAt[e.ID] = since
 		}
-		d.state.work().Heard(worklist.ID(e.id), since)
+		d.state.Work().Heard(worklist.ID(e.ID), since)
 	}
 }
 
 // endAsClosed has an attempt end as its item was closed.
-func (d *decision) endAsClosed(id AttemptID) (added bool) {
-	a := d.state.attempts[id]
-	res, _, taken := d.state.work().Taken(itemOf(id))
-	if o, stopped := d.state.work().Stopped(itemOf(id)); stopped && a != nil {
+func (d *decision) endAsClosed(id fact.AttemptID) (added bool) {
+	a := d.state.Attempts()[id]
+	res, _, taken := d.state.Work().Taken(state.ItemOf(id))
+	if o, stopped := d.state.Work().Stopped(state.ItemOf(id)); stopped && a != nil {
 		return d.stop(a, o)
 	}
-	if a == nil || a.Partner != d.self || !taken || a.success() != nil || a.off != nil || a.endedByHolder() ||
-		!d.state.wanted(a) {
+	if a == nil || a.Partner != d.self || !taken || a.Success() != nil || a.Off != nil || a.EndedByHolder() ||
+		!d.state.Wanted(a) {
 		return false
 	}
 	if err := d.begin(a); err != nil {
 		d.beyond = append(d.beyond, err)
 		return false
 	}
-	a = d.state.attempts[id] // where a chain is forked, a fact of ours has all be made again
+	a = d.state.Attempts()[id] // where a chain is forked, a fact of ours has all be made again
 	end := Result{Failed: res.Failed, Reason: cmp.Or(res.Reason, "the person who had it said so")}
 	if !res.Failed {
 		var err error
-		if end.Outputs, err = d.state.written(a.Task, res); err != nil {
+		if end.Outputs, err = d.state.Written(a.Task, res); err != nil {
 			d.beyond = append(d.beyond, err)
 			return false
 		}
 	}
-	d.record(a, a.try(), end)
+	d.record(a, a.Try(), end)
 	return true
 }
 
@@ -370,16 +359,16 @@ func (c claimants) With(r workflow.RoleName) []worklist.Person {
 func (c claimants) Known(u worklist.User) (worklist.Person, bool) { return c.partners.Person(u) }
 
 // taken says who has the item of an attempt of ours; nil: nobody, or this node itself as a person.
-func (m *Machine) taken(a *Attempt) error {
-	if h, held := m.state.holdOf(a); held && h.User != worklist.User(m.self) {
+func (m *Machine) taken(a *state.Attempt) error {
+	if h, held := m.state.HoldOf(a); held && h.User != worklist.User(m.self) {
 		return fmt.Errorf("%w: %s", ErrTaken, a.Task.Name)
 	}
 	return nil
 }
 
 // claimed reports whether a person has the item of an attempt.
-func (m *Machine) claimed(a *Attempt) bool {
-	_, held := m.state.holdOf(a)
+func (m *Machine) claimed(a *state.Attempt) bool {
+	_, held := m.state.HoldOf(a)
 	return held
 }
 
@@ -422,16 +411,16 @@ type ItemView struct {
 // Items are the tasks of people that can be done now: of an instance that runs no more those of this node which are
 // only presumed to have failed (GoesOn).
 func (m *Machine) Items() (out []ItemView) {
-	running := m.state.overall() == workflow.InstanceRunning
+	running := m.state.Overall() == workflow.InstanceRunning
 	if !m.peopled || !running && !(m.heeded() && m.goesOn()) {
 		return nil
 	}
-	since := moments{s: m.state}
-	for _, sl := range m.state.slots {
+	since := state.Moments{S: m.state}
+	for _, sl := range m.state.Slots() {
 		a := sl.Current
-		m.log.steps++
-		if a.Task.ByNode() || !m.state.wanted(a) || a.start == nil && !a.mayStart() || a.success() != nil ||
-			a.endedByHolder() {
+		m.log.Steps++
+		if a.Task.ByNode() || !m.state.Wanted(a) || a.Start == nil && !a.MayStart() || a.Success() != nil ||
+			a.EndedByHolder() {
 			continue
 		}
 		if !running && !m.atWork(sl) {
@@ -439,34 +428,34 @@ func (m *Machine) Items() (out []ItemView) {
 		}
 		out = append(out, m.itemNow(a, &since))
 	}
-	for _, a := range m.state.peoplesJobs() {
+	for _, a := range m.state.PeoplesJobs() {
 		out = append(out, m.itemNow(a, &since))
 	}
 	return out
 }
 
 // itemNow is an attempt that can be done, with who has it.
-func (m *Machine) itemNow(a *Attempt, since *moments) ItemView {
+func (m *Machine) itemNow(a *state.Attempt, since *state.Moments) ItemView {
 	v := itemView(a, since)
-	if h, held := m.state.holdOf(a); held {
+	if h, held := m.state.HoldOf(a); held {
 		v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
 		v.Word, v.Joint = h.Word, h.Joint
-		v.PutOff = m.state.peoples.board.PutOff(v.Item, v.Holder)
+		v.PutOff = m.state.People().Board.PutOff(v.Item, v.Holder)
 	} else {
-		v.Offered, v.ToAll = m.state.offered(v.Item)
-		v.Begun = m.state.workedOnSince(a)
+		v.Offered, v.ToAll = m.state.Offered(v.Item)
+		v.Begun = m.state.WorkedOnSince(a)
 	}
-	v.WaitsFor = m.state.lacking(a)
-	if m.Claims() && m.state.peoples.board.Knows(v.Item) {
-		v.Role = m.state.peoples.board.Role(v.Item)
+	v.WaitsFor = m.state.Lacking(a)
+	if m.Claims() && m.state.People().Board.Knows(v.Item) {
+		v.Role = m.state.People().Board.Role(v.Item)
 	}
 	return v
 }
 
-func itemView(a *Attempt, since *moments) ItemView {
+func itemView(a *state.Attempt, since *state.Moments) ItemView {
 	return ItemView{
-		Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Partition: since.s.plan.Home(a.Task.Name),
-		Arrival: since.arrival(a), Role: a.Task.Role,
+		Item: state.ItemOf(a.ID), Task: a.Task, Partner: a.Partner, Partition: since.S.Plan().Home(a.Task.Name),
+		Arrival: since.Arrival(a), Role: a.Task.Role,
 	}
 }
 
@@ -484,7 +473,7 @@ type ItemFor struct {
 func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	had, lost := map[worklist.Item]worklist.ID{}, map[worklist.Item]*worklist.Loss{}
 	if m.Claims() {
-		had, lost = m.state.peoples.board.Had(u)
+		had, lost = m.state.People().Board.Had(u)
 	}
 	for _, v := range m.Items() {
 		x := ItemFor{ItemView: v, Last: had[v.Item]}
@@ -496,17 +485,17 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 		out = append(out, x)
 		delete(had, v.Item)
 	}
-	since := moments{s: m.state}
+	since := state.Moments{S: m.state}
 	if m.Claims() {
-		for _, i := range m.state.peoples.board.HeldBy(u) {
-			if v, waits := m.itemAhead(m.state.attempts[attemptIDOf(i)], &since); waits {
+		for _, i := range m.state.People().Board.HeldBy(u) {
+			if v, waits := m.itemAhead(m.state.Attempts()[fact.AttemptIDOf(i)], &since); waits {
 				out = append(out, ItemFor{ItemView: v, Last: v.Grant})
 				delete(had, i)
 			}
 		}
 	}
 	for _, i := range slices.SortedFunc(maps.Keys(had), worklist.Item.Compare) {
-		if a := m.state.attempts[attemptIDOf(i)]; a != nil {
+		if a := m.state.Attempts()[fact.AttemptIDOf(i)]; a != nil {
 			out = append(out, ItemFor{ItemView: itemView(a, &since), Last: had[i], Over: true, Lost: lost[i]})
 		}
 	}
@@ -515,7 +504,7 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 
 // KeptResult is a result that a person brought and that did not end its item.
 type KeptResult struct {
-	ID   FactID
+	ID   fact.ID
 	Item worklist.Item
 	// Adoptable: who decides about the instance may adopt it.
 	Adoptable bool
@@ -530,21 +519,21 @@ type KeptResult struct {
 
 // KeptResults are the results that do not count, in the order of facts.
 func (m *Machine) KeptResults() (out []KeptResult) {
-	if m.state.peoples.board == nil {
+	if m.state.People().Board == nil {
 		return nil
 	}
-	for _, i := range m.state.peoples.board.Items() {
-		if a := m.state.attempts[attemptIDOf(i)]; a != nil {
-			m.state.placeItem(a)
+	for _, i := range m.state.People().Board.Items() {
+		if a := m.state.Attempts()[fact.AttemptIDOf(i)]; a != nil {
+			m.state.PlaceItem(a)
 		}
-		v, _ := m.state.peoples.board.View(i)
+		v, _ := m.state.People().Board.View(i)
 		for _, w := range v.Works {
 			if w.Counts || w.Why == "" {
 				continue
 			}
-			e := m.log.byID[FactID(w.ID)]
+			e := m.log.ByID()[fact.ID(w.ID)]
 			out = append(out, KeptResult{
-				ID: e.id, Item: i, Adoptable: m.state.adoptable(e) == nil, Task: i.Slot, User: w.User, At: e.fact.At,
+				ID: e.ID, Item: i, Adoptable: m.state.Adoptable(e) == nil, Task: i.Slot, User: w.User, At: e.Fact.At,
 				Failed: w.Failed, Why: w.Why, Outputs: w.Outputs,
 			})
 		}
@@ -552,10 +541,34 @@ func (m *Machine) KeptResults() (out []KeptResult) {
 	return out
 }
 
-// claimLines are what the claims come to, for the fingerprint.
-func (s *State) claimLines() []string {
-	if s.peoples.board == nil && len(s.def.Resources) == 0 {
+// itemAhead is a person's task that is not ready and that can be locked before it is; false: it is not so.
+func (m *Machine) itemAhead(a *state.Attempt, since *state.Moments) (v ItemView, waits bool) {
+	if a == nil || a.Task.ByNode() || a.Undoes != nil {
+		return v, false
+	}
+	awaits := m.state.WaitsOf(a)
+	if len(awaits) == 0 {
+		return v, false
+	}
+	v = m.itemNow(a, since)
+	v.Awaits, v.Begun = awaits, 0
+	return v, true
+}
+
+// Ahead are the tasks of people that are not ready, and that can be locked together with what they wait for: those
+// that may be done offline, as far as nobody has chosen yet who sees them.
+func (m *Machine) Ahead() (out []ItemView) {
+	if !m.peopled || m.state.Overall() != workflow.InstanceRunning {
 		return nil
 	}
-	return s.work().Lines()
+	since := state.Moments{S: m.state}
+	for _, sl := range m.state.Slots() {
+		m.log.Steps++
+		if a := sl.Current; a.Task.Offline && !m.state.Limits(a) {
+			if v, waits := m.itemAhead(a, &since); waits {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
 }

@@ -12,6 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -54,7 +56,7 @@ func (s *story) peoplesCommands() map[string]func() string {
 
 func (s *story) person() string {
 	u := worklist.User(s.d.CmdArgs[0].Key)
-	p := Speaker{User: u, At: workflow.PartnerID(s.arg("at"))}
+	p := fact.Speaker{User: u, At: workflow.PartnerID(s.arg("at"))}
 	if a, ok := s.d.Arg("roles"); ok {
 		for _, r := range a.Vals {
 			p.Roles = append(p.Roles, workflow.RoleName(r))
@@ -84,7 +86,7 @@ func (s *story) allStep() string {
 }
 
 // word is what a person says, with what testTrust believes.
-func (w *mesh) word(p Speaker, body worklist.Body) *Claim {
+func (w *mesh) word(p fact.Speaker, body worklist.Body) *fact.Claim {
 	says, err := worklist.Encode(body)
 	if err != nil {
 		w.t.Fatal(err)
@@ -95,17 +97,17 @@ func (w *mesh) word(p Speaker, body worklist.Body) *Claim {
 		roles[i] = string(r)
 	}
 	word := fmt.Sprintf("%s at %s: %s", p.User, p.At, strings.Join(roles, ","))
-	return &Claim{Says: says, Nonce: [16]byte{w.words, byte(len(w.nodes))}, Word: []byte(word)}
+	return &fact.Claim{Says: says, Nonce: [16]byte{w.words, byte(len(w.nodes))}, Word: []byte(word)}
 }
 
 // put has a node write down what a person says.
-func (w *mesh) put(n *node, c *Claim) (Claimed, error) {
+func (w *mesh) put(n *node, c *fact.Claim) (Claimed, error) {
 	got, err := n.m.Claim(c, w.moment(), w)
 	w.step(n)
 	return got, err
 }
 
-func (s *story) put(n *node, c *Claim) string {
+func (s *story) put(n *node, c *fact.Claim) string {
 	s.last = c
 	got, err := s.w.put(n, c)
 	switch {
@@ -121,13 +123,13 @@ func (s *story) put(n *node, c *Claim) string {
 
 // itemAt is the item of the attempt in charge of a slot, or of a transition that is pending, as a node knows.
 func (n *node) itemAt(t string) worklist.Item {
-	if f := n.m.state.flow; f != nil {
-		return itemOf(f.latest[workflow.TaskName(t)].ID)
+	if f := n.m.state.Flow(); f != nil {
+		return state.ItemOf(f.Latest[workflow.TaskName(t)].ID)
 	}
-	return itemOf(n.m.state.bySlot[workflow.TaskName(t)].Current.ID)
+	return state.ItemOf(n.m.state.BySlot()[workflow.TaskName(t)].Current.ID)
 }
 
-func (s *story) speaker() Speaker { return s.w.people[worklist.User(s.d.CmdArgs[0].Key)] }
+func (s *story) speaker() fact.Speaker { return s.w.people[worklist.User(s.d.CmdArgs[0].Key)] }
 
 func (s *story) ask(mode worklist.Mode) string {
 	n, g := s.node(1), worklist.Grant{Mode: mode, Lease: worklist.DefaultLease(mode)}
@@ -142,7 +144,7 @@ func (s *story) ask(mode worklist.Mode) string {
 	}
 	out := s.put(n, s.w.word(s.speaker(), g))
 	for _, i := range g.Items {
-		if h, held := n.m.state.work().Holds(i); held && string(h.User) == s.d.CmdArgs[0].Key {
+		if h, held := n.m.state.Work().Holds(i); held && string(h.User) == s.d.CmdArgs[0].Key {
 			s.grants[s.d.CmdArgs[0].Key+" "+string(i.Slot)] = granted{i, h.Grant}
 		}
 	}
@@ -197,7 +199,7 @@ func (s *story) bring() string {
 		s.brought = map[string]worklist.Basis{}
 	}
 	s.brought[s.d.CmdArgs[0].Key+" "+s.d.CmdArgs[2].Key] = worklist.Basis{
-		Item: i, Word: WordOf(s.node(1).m.log.instance, c.Says, c.Nonce),
+		Item: i, Word: fact.WordOf(s.node(1).m.log.Instance(), c.Says, c.Nonce),
 	}
 	if s.d.Cmd == "say" {
 		s.said = c
@@ -248,12 +250,12 @@ func (s *story) adopt() string {
 	if len(s.d.CmdArgs) > 3 {
 		task = workflow.TaskName(s.d.CmdArgs[3].Key)
 	}
-	x := worklist.Adopt{Item: n.itemAt(string(n.m.state.def.Tasks[0].Name)), Result: worklist.ID{1}}
-	for _, e := range n.m.log.order {
-		if c := e.fact.Body.Claim; c != nil && e.counted {
-			if r, is := c.Body().(worklist.Result); is && (of == "" || of == string(e.speaker().User)) &&
+	x := worklist.Adopt{Item: n.itemAt(string(n.m.state.Definition().Tasks[0].Name)), Result: worklist.ID{1}}
+	for _, e := range n.m.log.Order() {
+		if c := e.Fact.Body.Claim; c != nil && e.Counted {
+			if r, is := c.Body().(worklist.Result); is && (of == "" || of == string(e.Speaker().User)) &&
 				(task == "" || task == r.Item.Slot) {
-				x = worklist.Adopt{Item: r.Item, Result: worklist.ID(e.id)}
+				x = worklist.Adopt{Item: r.Item, Result: worklist.ID(e.ID)}
 			}
 		}
 	}
@@ -281,7 +283,7 @@ func (s *story) hears() string { return s.put(s.node(0), s.said) }
 func (s *story) forge() string {
 	n, kind, t := s.node(0), s.d.CmdArgs[1].Key, s.d.CmdArgs[2].Key
 	i := n.itemAt(t)
-	h, _ := n.m.state.work().Holds(i)
+	h, _ := n.m.state.Work().Holds(i)
 	var body worklist.Body
 	switch kind {
 	case "grant", "steal":
@@ -294,10 +296,10 @@ func (s *story) forge() string {
 		body = worklist.Result{Item: i, Grant: h.Grant}
 	case "close": // with a result that there is not, or with the last that is kept
 		x := worklist.Close{Item: i, Result: worklist.ID{1}}
-		for _, e := range n.m.log.order {
-			if c := e.fact.Body.Claim; c != nil && s.d.HasArg("kept") {
+		for _, e := range n.m.log.Order() {
+			if c := e.Fact.Body.Claim; c != nil && s.d.HasArg("kept") {
 				if r, is := c.Body().(worklist.Result); is && r.Item == i {
-					x.Result = worklist.ID(e.id)
+					x.Result = worklist.ID(e.ID)
 				}
 			}
 		}
@@ -314,24 +316,24 @@ func (s *story) forge() string {
 	case "notify":
 		body = worklist.Notify{Policy: worklist.Policy{Name: workflow.NotifyAll}}
 	case "pass":
-		for _, e := range n.m.log.order { // that person's last grant, whether or not it counted
-			if c := e.fact.Body.Claim; c != nil && string(e.speaker().User) == s.arg("user") && len(c.About()) > 0 &&
-				c.About()[0] == attemptIDOf(i) {
-				h.Grant = worklist.ID(e.id)
+		for _, e := range n.m.log.Order() { // that person's last grant, whether or not it counted
+			if c := e.Fact.Body.Claim; c != nil && string(e.Speaker().User) == s.arg("user") && len(c.About()) > 0 &&
+				c.About()[0] == fact.AttemptIDOf(i) {
+				h.Grant = worklist.ID(e.ID)
 			}
 		}
 		body = worklist.NewTransfer(i, h.Grant, worklist.User(s.arg("to")), workflow.RoleName(s.arg("role")), "")
 	}
-	var c *Claim
+	var c *fact.Claim
 	switch {
 	case kind == "repeat":
 		c = s.last
-	case kind == "revoke" || kind == "close" || kind == "offer" || aboutUnits(body):
+	case kind == "revoke" || kind == "close" || kind == "offer" || state.AboutUnits(body):
 		says, err := worklist.Encode(body)
 		if err != nil {
 			return err.Error()
 		}
-		c = &Claim{Says: says}
+		c = &fact.Claim{Says: says}
 	default:
 		c = s.w.word(s.w.people[worklist.User(s.arg("user"))], body)
 		if s.arg("user") == "" {
@@ -339,22 +341,22 @@ func (s *story) forge() string {
 		}
 	}
 	s.w.lies = true
-	e, err := n.m.deciding(s.w.moment(), s.w).append(Body{Claim: c})
+	e, err := n.m.deciding(s.w.moment(), s.w).append(fact.Body{Claim: c})
 	if err != nil {
 		return err.Error()
 	}
 	s.w.step(n)
-	e = n.m.log.byID[e.id]
-	if !e.counted {
-		return "does not count: " + e.why
+	e = n.m.log.ByID()[e.ID]
+	if !e.Counted {
+		return "does not count: " + e.Why
 	}
 	why := ""
-	n.m.state.work().About(i, func(f *worklist.Fact, no string) {
-		if f.ID == worklist.ID(e.id) {
+	n.m.state.Work().About(i, func(f *worklist.Fact, no string) {
+		if f.ID == worklist.ID(e.ID) {
 			why = no
 		}
 	})
-	if to, open, ever := n.m.state.work().Given(i, worklist.ID(e.id)); ever && !open && why == "" {
+	if to, open, ever := n.m.state.Work().Given(i, worklist.ID(e.ID)); ever && !open && why == "" {
 		why = "it is not " + string(to) + "'s for it"
 	}
 	if why != "" {
@@ -461,10 +463,10 @@ func (w *mesh) randomClaim(d dice) {
 	t := pickOf(d, []string{"a", "b", "c"})
 	i := n.itemAt(t)
 	grant := worklist.ID{byte(d(2))}
-	if h, held := n.m.state.work().Holds(i); held && !d.chance(15) {
+	if h, held := n.m.state.Work().Holds(i); held && !d.chance(15) {
 		grant = h.Grant
-	} else if e := pickOf(d, n.m.log.order); e.fact.Body.Claim != nil {
-		grant = worklist.ID(e.id) // an old one, or none
+	} else if e := pickOf(d, n.m.log.Order()); e.Fact.Body.Claim != nil {
+		grant = worklist.ID(e.ID) // an old one, or none
 	}
 	var body worklist.Body
 	switch d(11) {
@@ -472,10 +474,10 @@ func (w *mesh) randomClaim(d dice) {
 		body = worklist.Notify{Policy: pickOf(d, policies)}
 	case 9:
 		x := worklist.Adopt{Item: i, Result: worklist.ID{byte(d(2) + 1)}}
-		for _, e := range n.m.log.order {
-			if c := e.fact.Body.Claim; c != nil && d.chance(60) {
+		for _, e := range n.m.log.Order() {
+			if c := e.Fact.Body.Claim; c != nil && d.chance(60) {
 				if r, is := c.Body().(worklist.Result); is {
-					x = worklist.Adopt{Item: r.Item, Result: worklist.ID(e.id)}
+					x = worklist.Adopt{Item: r.Item, Result: worklist.ID(e.ID)}
 				}
 			}
 		}
@@ -515,13 +517,13 @@ func (w *mesh) randomClaim(d dice) {
 	_, _ = w.put(n, c) // refused where it may not be
 }
 
-func (w *mesh) forged(n *node, c *Claim, i worklist.Item, grant worklist.ID, d dice) {
+func (w *mesh) forged(n *node, c *fact.Claim, i worklist.Item, grant worklist.ID, d dice) {
 	if d.chance(30) {
 		says, err := worklist.Encode(worklist.Revoke{Item: i, Grant: grant, Cause: worklist.ByLease})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		c = &Claim{Says: says}
+		c = &fact.Claim{Says: says}
 	} else if d.chance(20) {
 		says, err := worklist.Encode(worklist.Offer{
 			Item: i, To: []worklist.User{pickOf(d, []worklist.User{"u", "v"})}, Under: grant,
@@ -529,11 +531,11 @@ func (w *mesh) forged(n *node, c *Claim, i worklist.Item, grant worklist.ID, d d
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		c = &Claim{Says: says}
+		c = &fact.Claim{Says: says}
 	} else if d.chance(30) {
-		c = &Claim{Says: c.Says, Nonce: c.Nonce, Word: []byte("made up")} // the other is in a fact
+		c = &fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: []byte("made up")} // the other is in a fact
 	}
-	_, _ = n.m.deciding(w.moment(), w).append(Body{Claim: c})
+	_, _ = n.m.deciding(w.moment(), w).append(fact.Body{Claim: c})
 	w.step(n)
 }
 
@@ -547,10 +549,10 @@ func TestRandomClaims(t *testing.T) {
 		w.dice = d
 		w.node("dan")
 		for _, u := range []worklist.User{"u", "v", "w"} {
-			w.people[u] = Speaker{User: u, At: "dan", Roles: []workflow.RoleName{"crew"}}
+			w.people[u] = fact.Speaker{User: u, At: "dan", Roles: []workflow.RoleName{"crew"}}
 		}
-		w.people["w"] = Speaker{User: "w", At: "dan", Roles: []workflow.RoleName{"crew", "boss"}}
-		w.annex = &Annex{Responsible: "u"} // v and w may order nothing
+		w.people["w"] = fact.Speaker{User: "w", At: "dan", Roles: []workflow.RoleName{"crew", "boss"}}
+		w.annex = &fact.Annex{Responsible: "u"} // v and w may order nothing
 		at := map[workflow.PartitionName]workflow.PartnerID{"p1": "ann", "p2": "bob", "p3": "cy"}
 		if err := w.start("ann", w.genesis(at, "ann", "bob", "cy")); err != nil {
 			t.Fatal(err)
@@ -604,7 +606,7 @@ func (w *mesh) randomLoss(d dice, forked *bool) {
 		}
 		*forked = true
 	default:
-		inc = Incarnation{n.inc[0] + 1}
+		inc = fact.Incarnation{n.inc[0] + 1}
 	}
 	w.restore(n, disk, inc)
 	for range d(4) { // people say again what they did not get an answer to
@@ -619,11 +621,11 @@ func (w *mesh) randomLoss(d dice, forked *bool) {
 func (w *mesh) ownedOnce(rt *rapid.T) {
 	for _, id := range w.names() {
 		n := w.nodes[id]
-		if n.m == nil || n.m.state.peoples.board == nil {
+		if n.m == nil || n.m.state.People().Board == nil {
 			continue
 		}
 		open := 0
-		for _, l := range n.m.state.claimLines() {
+		for _, l := range n.m.state.ClaimLines() {
 			switch {
 			case strings.HasPrefix(l, "item "):
 				open = 0
@@ -643,39 +645,41 @@ func (w *mesh) ownedOnce(rt *rapid.T) {
 // looked at any further.
 func TestClaimsAreRefusedAtTheDoor(t *testing.T) {
 	w := newMesh(t, parse(t, claimed))
-	who := Speaker{User: "u", At: "ann", Roles: []workflow.RoleName{"crew"}}
+	who := fact.Speaker{User: "u", At: "ann", Roles: []workflow.RoleName{"crew"}}
 	item := worklist.Item{Slot: "a"}
-	good := func() *Claim { return w.word(who, worklist.Grant{Items: []worklist.Item{item}, Mode: worklist.Select}) }
+	good := func() *fact.Claim {
+		return w.word(who, worklist.Grant{Items: []worklist.Item{item}, Mode: worklist.Select})
+	}
 	revoke, err := worklist.Encode(worklist.Revoke{Item: item, Cause: worklist.ByLease})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]*Claim{
+	for name, c := range map[string]*fact.Claim{
 		"nobody says it":           {Says: good().Says},
 		"nothing is said":          {Says: []byte{0xa0}, Word: good().Word},
 		"two ways":                 {Says: append(slices.Clone(good().Says), 0), Word: good().Word},
-		"a word too long":          {Says: good().Says, Word: make([]byte, maxWord+1)},
+		"a word too long":          {Says: good().Says, Word: make([]byte, fact.MaxWord+1)},
 		"a revocation of a person": {Says: revoke, Word: good().Word},
 		"a nonce of nobody":        {Says: revoke, Nonce: [16]byte{1}},
 	} {
-		f := &Fact{
-			Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "ann"}, Seq: 2, Prev: FactID{1},
-			Body: Body{Claim: c},
+		f := &fact.Fact{
+			Format: fact.Format, Instance: workflow.InstanceID{1}, Chain: fact.Chain{Author: "ann"}, Seq: 2, Prev: fact.ID{1},
+			Body: fact.Body{Claim: c},
 		}
-		if _, _, err := f.Encode(); !errors.Is(err, ErrFactInvalid) {
+		if _, _, err := f.Encode(); !errors.Is(err, fact.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
-		raw, err := encMode.Marshal(f)
+		raw, err := fact.EncMode.Marshal(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := DecodeFact(raw); !errors.Is(err, ErrFactInvalid) {
+		if _, _, err := fact.Decode(raw); !errors.Is(err, fact.ErrInvalid) {
 			t.Errorf("%s, from elsewhere: %v", name, err)
 		}
 	}
-	f := &Fact{
-		Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "ann"}, Seq: 2, Prev: FactID{1},
-		Body: Body{Claim: good()},
+	f := &fact.Fact{
+		Format: fact.Format, Instance: workflow.InstanceID{1}, Chain: fact.Chain{Author: "ann"}, Seq: 2, Prev: fact.ID{1},
+		Body: fact.Body{Claim: good()},
 	}
 	if _, _, err := f.Encode(); err != nil {
 		t.Errorf("a good one: %v", err)
@@ -696,7 +700,7 @@ func ward(n int) string {
 func wardOf(t *testing.T, tasks, nurses int) (*mesh, *node) {
 	w := newMesh(t, parse(t, ward(tasks)))
 	for _, u := range append([]worklist.User{"u", "v"}, nursesOf(nurses)...) {
-		w.people[u] = Speaker{User: u, At: "one", Roles: []workflow.RoleName{"nurse"}}
+		w.people[u] = fact.Speaker{User: u, At: "one", Roles: []workflow.RoleName{"nurse"}}
 	}
 	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{w.plan.Partitions()[0].Name: "one"}, "one")); err != nil {
 		t.Fatal(err)
@@ -712,7 +716,7 @@ func nursesOf(n int) (out []worklist.User) {
 }
 
 // ofUser is a word of a person.
-func (w *mesh) ofUser(u worklist.User, body worklist.Body, k int) *Claim {
+func (w *mesh) ofUser(u worklist.User, body worklist.Body, k int) *fact.Claim {
 	c := w.word(w.people[u], body)
 	c.Nonce = [16]byte{byte(k), byte(k >> 8), byte(k >> 16), 1}
 	return c
@@ -726,7 +730,7 @@ func (w *mesh) selects(n *node, u worklist.User, i worklist.Item, k int) error {
 }
 
 func (w *mesh) giveUp(n *node, u worklist.User, i worklist.Item, k int) error {
-	h, _ := n.m.state.work().Holds(i)
+	h, _ := n.m.state.Work().Holds(i)
 	_, err := w.put(n, w.ofUser(u, worklist.Release{Item: i, Grant: h.Grant}, k))
 	return err
 }
@@ -734,7 +738,7 @@ func (w *mesh) giveUp(n *node, u worklist.User, i worklist.Item, k int) error {
 // One person cannot freeze an item by taking it and giving it back; and when people have said about it
 // all that they can, who has it can still give it back, and no grant counts any more, whoever writes it.
 func TestAnItemTakesSoManyWords(t *testing.T) {
-	w, n := wardOf(t, 1, MaxClaims/2/MaxGrants)
+	w, n := wardOf(t, 1, fact.MaxClaims/2/fact.MaxGrants)
 	i, k := n.itemAt("t0"), 0
 	churn := func(u worklist.User, times int) {
 		for range times {
@@ -744,51 +748,52 @@ func TestAnItemTakesSoManyWords(t *testing.T) {
 			k += 2
 		}
 	}
-	churn("w0", MaxGrants)
-	if err := w.selects(n, "w0", i, k); !errors.Is(err, ErrNotNow) {
+	churn("w0", fact.MaxGrants)
+	if err := w.selects(n, "w0", i, k); !errors.Is(err, state.ErrNotNow) {
 		t.Errorf("one person once more: %v", err)
 	}
-	for _, u := range nursesOf(MaxClaims / 2 / MaxGrants)[1:] {
-		churn(u, MaxGrants-1)
+	for _, u := range nursesOf(fact.MaxClaims / 2 / fact.MaxGrants)[1:] {
+		churn(u, fact.MaxGrants-1)
 	}
-	for n.m.deciding(w.moment(), w).words(attemptIDOf(i)) < MaxClaims-2 {
+	for n.m.deciding(w.moment(), w).words(fact.AttemptIDOf(i)) < fact.MaxClaims-2 {
 		churn("v", 1)
 	}
 	if err := w.selects(n, "u", i, k+1); err != nil {
 		t.Fatal(err)
 	}
-	h, _ := n.m.state.work().Holds(i)
+	h, _ := n.m.state.Work().Holds(i)
 	// Another whose grant ended brings work too late: one result of it is kept.
 	late := worklist.Result{Item: i, Grant: firstGrant(n, "w1"), Failed: true, Reason: "late"}
 	if got, err := w.put(n, w.ofUser("w1", late, k+2)); err != nil || got.Kept == "" {
 		t.Errorf("late: %+v, %v", got, err)
 	}
-	if _, err := w.put(n, w.ofUser("w1", late, k+3)); !errors.Is(err, ErrNotNow) {
+	if _, err := w.put(n, w.ofUser("w1", late, k+3)); !errors.Is(err, state.ErrNotNow) {
 		t.Errorf("late once more: %v", err)
 	}
 	if got, err := w.put(n, w.ofUser("u", worklist.Release{Item: i, Grant: h.Grant}, k+4)); err != nil || got.Already {
 		t.Errorf("given back: %+v, %v", got, err)
 	}
-	if err := w.selects(n, "u", i, k+5); !errors.Is(err, ErrNotNow) {
+	if err := w.selects(n, "u", i, k+5); !errors.Is(err, state.ErrNotNow) {
 		t.Errorf("one more: %v", err)
 	}
 	one := worklist.Grant{
 		Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select),
 	}
-	if e := n.m.mustAppend(w.moment(), Body{Claim: w.ofUser("u", one, k+6)}); e.counted {
+	if e := n.m.mustAppend(w.moment(), fact.Body{Claim: w.ofUser("u", one, k+6)}); e.Counted {
 		t.Error("one more counts")
 	}
-	if e := n.m.mustAppend(w.moment(), Body{Claim: w.ofUser("u", worklist.Release{Item: i, Grant: h.Grant}, k+7)}); !e.counted {
-		t.Errorf("a release has no room: %s", e.why)
+	if e := n.m.mustAppend(w.moment(), fact.Body{Claim: w.ofUser("u", worklist.Release{Item: i, Grant: h.Grant},
+		k+7)}); !e.Counted {
+		t.Errorf("a release has no room: %s", e.Why)
 	}
 }
 
 // firstGrant is the first by which a person got an item.
 func firstGrant(n *node, u worklist.User) worklist.ID {
-	for _, e := range n.m.log.order {
-		if c := e.fact.Body.Claim; c != nil && e.speaker().User == u {
+	for _, e := range n.m.log.Order() {
+		if c := e.Fact.Body.Claim; c != nil && e.Speaker().User == u {
 			if _, grants := c.Body().(worklist.Grant); grants {
-				return worklist.ID(e.id)
+				return worklist.ID(e.ID)
 			}
 		}
 	}
@@ -801,24 +806,24 @@ func TestPeopleCannotFillTheirHoldersShare(t *testing.T) {
 	w := newMesh(t, parse(t, strings.ReplaceAll(ward(40), "role: nurse}", "role: nurse, out: [x]}")+
 		"data:\n  x: {type: string}\n"))
 	for _, u := range []worklist.User{"u", "v"} {
-		w.people[u] = Speaker{User: u, At: "one", Roles: []workflow.RoleName{"nurse"}}
+		w.people[u] = fact.Speaker{User: u, At: "one", Roles: []workflow.RoleName{"nurse"}}
 	}
 	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{w.plan.Partitions()[0].Name: "one"}, "one")); err != nil {
 		t.Fatal(err)
 	}
 	n := w.nodes["one"]
 	size := func() (bytes int) {
-		for _, e := range n.m.log.order {
-			bytes += len(e.raw)
+		for _, e := range n.m.log.Order() {
+			bytes += len(e.Raw)
 		}
 		return bytes
 	}
-	before, facts, refused := size(), len(n.m.log.order), 0
+	before, facts, refused := size(), len(n.m.log.Order()), 0
 	for k := range 2000 {
 		u, i := []worklist.User{"u", "v"}[k%2], n.itemAt(fmt.Sprintf("t%d", k/2%39))
 		grant := worklist.ID{}
 		if err := w.selects(n, u, i, 10*k); err == nil {
-			h, _ := n.m.state.work().Holds(i)
+			h, _ := n.m.state.Work().Holds(i)
 			grant = h.Grant
 			if err := w.giveUp(n, u, i, 10*k+1); err != nil {
 				t.Fatal(err)
@@ -834,19 +839,19 @@ func TestPeopleCannotFillTheirHoldersShare(t *testing.T) {
 			w.crash(n)
 		}
 	}
-	if is := size() - before; is > MaxIdleBytes+64<<10 || refused == 0 {
+	if is := size() - before; is > fact.MaxIdleBytes+64<<10 || refused == 0 {
 		t.Errorf("two persons had their holder write %d bytes, %d times refused; want at most %d", is, refused,
-			MaxIdleBytes)
+			fact.MaxIdleBytes)
 	}
-	if is := len(n.m.log.order) - facts; is > MaxIdleFacts+64 {
+	if is := len(n.m.log.Order()) - facts; is > fact.MaxIdleFacts+64 {
 		t.Errorf("two persons had their holder write %d facts", is)
 	}
-	w.people["w"] = Speaker{User: "w", At: "one", Roles: []workflow.RoleName{"nurse"}}
+	w.people["w"] = fact.Speaker{User: "w", At: "one", Roles: []workflow.RoleName{"nurse"}}
 	i := n.itemAt("t39")
 	if err := w.selects(n, "w", i, 1); err != nil {
 		t.Fatalf("somebody else cannot work: %v", err)
 	}
-	h, _ := n.m.state.work().Holds(i)
+	h, _ := n.m.state.Work().Holds(i)
 	done := worklist.Result{
 		Item: i, Grant: h.Grant, Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("y", 60_000)},
 	}
@@ -858,7 +863,7 @@ func TestPeopleCannotFillTheirHoldersShare(t *testing.T) {
 // Since when a task can be done is in the facts: it is the same after a restart, and at another node.
 func TestArrivalOutlivesARestart(t *testing.T) {
 	w := newMesh(t, parse(t, claimed))
-	w.people["u"] = Speaker{User: "u", At: "ann", Roles: []workflow.RoleName{"crew"}}
+	w.people["u"] = fact.Speaker{User: "u", At: "ann", Roles: []workflow.RoleName{"crew"}}
 	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "ann", "p2": "bob", "p3": "cy"}
 	if err := w.start("ann", w.genesis(at, "ann", "bob", "cy")); err != nil {
 		t.Fatal(err)
@@ -870,7 +875,7 @@ func TestArrivalOutlivesARestart(t *testing.T) {
 	if err := w.selects(n, "u", i, 1); err != nil {
 		t.Fatal(err)
 	}
-	h, _ := n.m.state.work().Holds(i)
+	h, _ := n.m.state.Work().Holds(i)
 	if _, err := w.put(n, w.ofUser("u", worklist.Result{
 		Item: i, Grant: h.Grant, Outputs: map[workflow.DataName]workflow.Value{"x": "1"},
 	}, 2)); err != nil {
@@ -901,7 +906,7 @@ func TestArrivalOutlivesARestart(t *testing.T) {
 }
 
 // numbered is a word of the person u.
-func (w *mesh) numbered(body worklist.Body, k int) *Claim {
+func (w *mesh) numbered(body worklist.Body, k int) *fact.Claim {
 	c := w.word(w.people["u"], body)
 	c.Nonce = [16]byte{byte(k), byte(k >> 8), 1}
 	return c
@@ -912,7 +917,7 @@ func TestAClaimCostsAsMuchAmongMany(t *testing.T) {
 	cost := map[int]int{}
 	for _, n := range []int{100, 1000} {
 		w := newMesh(t, parse(t, ward(n)))
-		w.people["u"] = Speaker{User: "u", At: "one", Roles: []workflow.RoleName{"nurse"}}
+		w.people["u"] = fact.Speaker{User: "u", At: "one", Roles: []workflow.RoleName{"nurse"}}
 		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{w.plan.Partitions()[0].Name: "one"}, "one")); err != nil {
 			t.Fatal(err)
 		}
@@ -922,12 +927,12 @@ func TestAClaimCostsAsMuchAmongMany(t *testing.T) {
 			g := worklist.Grant{
 				Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select),
 			}
-			before := m.log.steps
+			before := m.log.Steps
 			if _, err := m.Claim(w.numbered(g, k), w.moment(), w); err != nil {
 				t.Fatal(err)
 			}
 			m.deciding(w.moment(), w).mindClaims()
-			cost[n] = max(cost[n], m.log.steps-before)
+			cost[n] = max(cost[n], m.log.Steps-before)
 		}
 	}
 	if cost[1000] > cost[100]+10 {

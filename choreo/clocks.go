@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -29,10 +31,10 @@ type clocks struct {
 	waits.Clocks[noted]
 	// slots are the slots that own clocks are about, due when to look at them though
 	// nothing changed; fresh are those of which something changed, in rule order.
-	slots   map[*Slot]*slotClocks
+	slots   map[*state.Slot]*slotClocks
 	due     soonest
 	fresh   byPlace
-	isFresh map[*Slot]bool
+	isFresh map[*state.Slot]bool
 	// made is of which state these slots are, goesOn whether their tasks were clocked.
 	// outdated: none of that is true any more; others: among the own clocks may be some
 	// that are about no slot.
@@ -57,7 +59,8 @@ type slotClocks struct {
 
 func newClocks(steps *int) clocks {
 	return clocks{
-		Clocks: waits.New[noted](steps), slots: map[*Slot]*slotClocks{}, isFresh: map[*Slot]bool{}, outdated: true,
+		Clocks: waits.New[noted](steps), slots: map[*state.Slot]*slotClocks{}, isFresh: map[*state.Slot]bool{},
+		outdated: true,
 	}
 }
 
@@ -68,7 +71,7 @@ func (cs *clocks) answering(p workflow.PartitionName) bool {
 }
 
 // byItself reports whether a clock runs for another's attempt by itself.
-func (cs *clocks) byItself(a AttemptID) bool {
+func (cs *clocks) byItself(a fact.AttemptID) bool {
 	if cs.LenOthers() == 0 {
 		return false
 	}
@@ -95,7 +98,7 @@ func (d *decision) watchSlots(age time.Duration, goesOn bool) (added bool) {
 		c.due, c.fresh = nil, nil
 		c.OwnAgain()
 		c.made, c.goesOn, c.outdated, c.others = desk.made, goesOn, false, true
-		for _, sls := range []map[*Slot]bool{desk.clocked, desk.undoing} {
+		for _, sls := range []map[*state.Slot]bool{desk.clocked, desk.undoing} {
 			for sl := range sls {
 				c.freshen(sl)
 			}
@@ -105,8 +108,8 @@ func (d *decision) watchSlots(age time.Duration, goesOn bool) (added bool) {
 		c.freshen(heap.Pop(&c.due).(dueAt).sl)
 	}
 	for len(c.fresh) > 0 {
-		d.log.steps++
-		sl := heap.Pop(&c.fresh).(*Slot)
+		d.log.Steps++
+		sl := heap.Pop(&c.fresh).(*state.Slot)
 		delete(c.isFresh, sl)
 		if d.watchSlot(sl, age) {
 			return true
@@ -128,7 +131,7 @@ func (d *decision) watchSlots(age time.Duration, goesOn bool) (added bool) {
 }
 
 // freshen has a slot looked at.
-func (cs *clocks) freshen(sl *Slot) {
+func (cs *clocks) freshen(sl *state.Slot) {
 	if !cs.isFresh[sl] {
 		cs.isFresh[sl] = true
 		heap.Push(&cs.fresh, sl)
@@ -147,24 +150,24 @@ func (cs *clocks) only() {
 }
 
 // watchSlot clocks what this node holds of a slot. It reports whether it added facts.
-func (d *decision) watchSlot(sl *Slot, age time.Duration) (added bool) {
+func (d *decision) watchSlot(sl *state.Slot, age time.Duration) (added bool) {
 	c := &d.clocks
 	if !d.desk.undoing[sl] && (!c.goesOn || !d.desk.clocked[sl]) && c.slots[sl] == nil {
 		return false // it has no clocks, and had none
 	}
 	is := &slotClocks{}
 	if d.desk.undoing[sl] {
-		for _, a := range d.state.mayUndoIn(sl) {
-			if d.log.steps++; !added && a.Partner == d.self && a.undoing() {
-				added = d.overdue(a.undo, is)
+		for _, a := range d.state.MayUndoIn(sl) {
+			if d.log.Steps++; !added && a.Partner == d.self && a.Undoing() {
+				added = d.overdue(a.Undo, is)
 			}
 		}
 	}
 	if a := sl.Current; !added && c.goesOn && d.desk.clocked[sl] {
 		switch {
-		case d.state.armed(sl):
+		case d.state.Armed(sl):
 			added = d.triggers(sl, is, age)
-		case a.start != nil || a.mayStart():
+		case a.Start != nil || a.MayStart():
 			d.clockUntaken(a, is)
 			added = d.overdue(a, is) || d.overdueJobs(a, is) || d.comeOfAge(a, is, age)
 		}
@@ -206,15 +209,15 @@ func (of *slotClocks) wake(at time.Duration) {
 }
 
 // overdue clocks an attempt of our own, and fails it when its time-out is over.
-func (d *decision) overdue(a *Attempt, of *slotClocks) (added bool) {
+func (d *decision) overdue(a *state.Attempt, of *slotClocks) (added bool) {
 	if a.Task.Timeout == 0 {
 		return false
 	}
 	k := waits.Key{Kind: waits.Timeout, Name: a.ID.String()}
-	if !d.runs(k, a.waitedBefore(), a.Task.Timeout, of) {
+	if !d.runs(k, a.WaitedBefore(), a.Task.Timeout, of) {
 		return false
 	}
-	if !d.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout)) {
+	if !d.fail(a, fact.CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout)) {
 		return false
 	}
 	d.callOff(a.ID)
@@ -222,11 +225,11 @@ func (d *decision) overdue(a *Attempt, of *slotClocks) (added bool) {
 }
 
 // triggers clocks an emergency task and fires it when its wait is over.
-func (d *decision) triggers(sl *Slot, of *slotClocks, age time.Duration) (added bool) {
+func (d *decision) triggers(sl *state.Slot, of *slotClocks, age time.Duration) (added bool) {
 	k := waits.Key{Kind: waits.Trigger, Name: string(sl.Task.Name)}
 	from := time.Duration(0)
-	if start, _ := d.state.plan.WaitStart(sl.Task.Name); d.clocks.Get(k) == nil {
-		if age < start && !d.state.predecessorReady(sl) {
+	if start, _ := d.state.Plan().WaitStart(sl.Task.Name); d.clocks.Get(k) == nil {
+		if age < start && !d.state.PredecessorReady(sl) {
 			of.wake(d.now.Boot + start - age)
 			return false
 		}
@@ -235,7 +238,7 @@ func (d *decision) triggers(sl *Slot, of *slotClocks, age time.Duration) (added 
 	if !d.runs(k, from, sl.Task.TimeToWait, of) {
 		return false
 	}
-	_, err := d.append(Body{Ready: &ReadyBody{Attempt: sl.Current.ID, Trigger: true}})
+	_, err := d.append(fact.Body{Ready: &fact.ReadyBody{Attempt: sl.Current.ID, Trigger: true}})
 	return err == nil
 }
 
@@ -244,15 +247,42 @@ type soonest []dueAt
 
 type dueAt struct {
 	at time.Duration
-	sl *Slot
+	sl *state.Slot
 }
 
-func (q soonest) Len() int           { return len(q) }
+func (q soonest) Len() int { return len(q) }
+
 func (q soonest) Less(i, j int) bool { return q[i].at < q[j].at }
-func (q soonest) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *soonest) Push(x any)        { *q = append(*q, x.(dueAt)) }
+
+func (q soonest) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+func (q *soonest) Push(x any) { *q = append(*q, x.(dueAt)) }
+
 func (q *soonest) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]
 	return last
+}
+
+// over reports whether a wait of that length is over; if not it asks to be woken.
+func (d *decision) over(elapsed, total time.Duration, running bool) bool {
+	d.clocks.Lasts(total)
+	calm := d.clocks.calm
+	switch {
+	case elapsed >= total && d.now.Boot >= calm:
+		return true
+	case elapsed >= total:
+		d.out.wake(calm)
+	case running:
+		d.out.wake(max(d.now.Boot+total-elapsed, calm))
+	}
+	return false
+}
+
+// waited is for how long the time-out of an attempt of our own has run.
+func (o outlook) waited(a *state.Attempt) time.Duration {
+	if c := o.clocks.Get(waits.Key{Kind: waits.Timeout, Name: a.ID.String()}); c != nil {
+		return min(c.Read(o.now.Boot), a.Task.Timeout)
+	}
+	return 0
 }

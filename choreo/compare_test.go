@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 )
 
 // firstDifference tells where two fingerprints differ; "" nowhere.
@@ -23,19 +26,20 @@ func firstDifference(a, b []byte) string {
 // scratch folds the facts of a machine again, all at once.
 func (w *mesh) scratch(m *Machine) *Machine {
 	w.t.Helper()
-	return w.scratchOf(m, func(*entry) bool { return true })
+	return w.scratchOf(m, func(*log.Entry) bool { return true })
 }
 
 // scratchOf folds those facts of a machine again that keep says.
-func (w *mesh) scratchOf(m *Machine, keep func(*entry) bool) *Machine {
+func (w *mesh) scratchOf(m *Machine, keep func(*log.Entry) bool) *Machine {
 	w.t.Helper()
-	var facts []Received
-	for _, e := range m.log.order {
+	var facts []fact.Received
+	for _, e := range m.log.Order() {
 		if keep(e) {
-			facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
+			facts = append(facts, fact.Received{Fact: e.Fact, ID: e.ID, Raw: e.Raw, Att: e.Att})
 		}
 	}
-	n, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, facts[0])
+	n, err := Open(Self{Partner: "observer", Incarnation: fact.Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
+		facts[0])
 	if err == nil {
 		err = n.Load(facts[1:], false)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -72,9 +74,9 @@ func constrainedRun(t *testing.T, seed uint64, src string) *mesh {
 			for _, d := range n.jobs[id].Task.Out {
 				res.Outputs[d] = int64(r.IntN(5))
 			}
-			before := n.m.state.broken
+			before := n.m.state.Broken
 			w.end(n, id, res)
-			if now := n.m.state.broken; before == 0 && now > 0 {
+			if now := n.m.state.Broken; before == 0 && now > 0 {
 				t.Fatalf("seed %d: %s recorded a result of %s that breaks a constraint which held for all that it knew",
 					seed, n.id, id)
 			}
@@ -113,20 +115,20 @@ func TestConstraintsConverge(t *testing.T) {
 		}
 		shuffled(t, w, seed)
 		s := want.state
-		if s.broken > 0 {
+		if s.Broken > 0 {
 			broke++
-			blocked += one(s.overall() == workflow.InstanceBlocked)
-			for _, sl := range s.slots {
-				if !sl.begun() && (sl.State == workflow.Ready || sl.State == workflow.Running) {
+			blocked += state.AsInt(s.Overall() == workflow.InstanceBlocked)
+			for _, sl := range s.Slots() {
+				if !sl.Begun() && (sl.State == workflow.Ready || sl.State == workflow.Running) {
 					t.Errorf("seed %d: %s is %s, and the strict constraint is broken", seed, sl.Task.Name, sl.State)
 				}
 			}
 		}
-		if sum := s.constraints[1]; (s.broken > 0) == s.holds(sum.expr) || sum.name != "sum" {
-			t.Errorf("seed %d: %d strict constraints are broken, by data %v", seed, s.broken, s.values)
+		if sum := s.Constraints[1]; (s.Broken > 0) == s.Holds(sum.Expr) || sum.Name != "sum" {
+			t.Errorf("seed %d: %d strict constraints are broken, by data %v", seed, s.Broken, s.Values())
 		}
-		for sl := range s.failures {
-			failed += one(sl.Outcome != nil && sl.Outcome.at.fact.Body.Verdict.Cause == CauseReported)
+		for sl := range s.Failures() {
+			failed += state.AsInt(sl.Outcome != nil && sl.Outcome.At.Fact.Body.Verdict.Cause == fact.CauseReported)
 		}
 	}
 	if broke == 0 || blocked == 0 || failed == 0 {
@@ -161,7 +163,7 @@ partitions: {one: [left, next], two: [right], three: [slow]}
 		w.end(w.nodes[p], id, Result{Outputs: map[workflow.DataName]workflow.Value{n: v}})
 	}
 	state := func(p workflow.PartnerID, task workflow.TaskName) workflow.State {
-		return w.nodes[p].m.state.bySlot[task].State
+		return w.nodes[p].m.state.BySlot()[task].State
 	}
 	ends("ben", "right", "b", 3)
 	ends("ann", "left", "a", 3) // next begins: ann does not know of b
@@ -170,15 +172,15 @@ partitions: {one: [left, next], two: [right], three: [slow]}
 	}
 	w.meetAll()
 	w.stabilize(false)
-	if m := w.nodes["cleo"].m; m.state.broken != 1 || m.Overall() != workflow.InstanceRunning {
-		t.Errorf("cleo sees %d strict constraints broken, and the instance %s", m.state.broken, m.Overall())
+	if m := w.nodes["cleo"].m; m.state.Broken != 1 || m.Overall() != workflow.InstanceRunning {
+		t.Errorf("cleo sees %d strict constraints broken, and the instance %s", m.state.Broken, m.Overall())
 	}
 	ends("cleo", "slow", "a", 1)
 	w.meetAll()
 	w.stabilize(true)
 	for _, p := range w.names() {
-		if m := w.nodes[p].m; m.state.broken != 0 || m.Overall() != workflow.InstanceSucceeded {
-			t.Errorf("%s sees %d strict constraints broken, and the instance %s", p, m.state.broken, m.Overall())
+		if m := w.nodes[p].m; m.state.Broken != 0 || m.Overall() != workflow.InstanceSucceeded {
+			t.Errorf("%s sees %d strict constraints broken, and the instance %s", p, m.state.Broken, m.Overall())
 		}
 	}
 }
@@ -217,22 +219,22 @@ func TestFinalDataConverge(t *testing.T) {
 		}
 		shuffled(t, w, seed)
 		s := want.state
-		if st := s.bySlot["off"].State; st != workflow.Skipped && st != workflow.Aborted {
+		if st := s.BySlot()["off"].State; st != workflow.Skipped && st != workflow.Aborted {
 			t.Errorf("seed %d: what is not enabled is %s", seed, st)
 		}
-		if s.isFinal() && s.broken == 0 {
+		if s.IsFinal() && s.Broken == 0 {
 			final++
-			ended += one(s.overall() == workflow.InstanceSucceeded)
-			for _, sl := range s.slots {
-				if !sl.begun() && !sl.State.Done() {
+			ended += state.AsInt(s.Overall() == workflow.InstanceSucceeded)
+			for _, sl := range s.Slots() {
+				if !sl.Begun() && !sl.State.Done() {
 					t.Errorf("seed %d: %s is %s, and the data are final", seed, sl.Task.Name, sl.State)
 				}
 			}
 		}
-		failed += one(s.overall() == workflow.InstanceFailed)
-		for _, e := range want.log.order {
-			if !e.counted {
-				t.Errorf("seed %d: a fact of a correct node does not count: %s, %s", seed, e.fact.Body.Kind(), e.why)
+		failed += state.AsInt(s.Overall() == workflow.InstanceFailed)
+		for _, e := range want.log.Order() {
+			if !e.Counted {
+				t.Errorf("seed %d: a fact of a correct node does not count: %s, %s", seed, e.Fact.Body.Kind(), e.Why)
 			}
 		}
 	}

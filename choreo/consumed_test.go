@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 )
 
 // TestStartsBuildUponWhatTheirAuthorSaw compares what a start is held to have built
@@ -40,8 +43,8 @@ func TestStartsBuildUponWhatTheirAuthorSaw(t *testing.T) {
 			for _, wrong := range wronglyBuilt(t, s.nodes[0]) {
 				t.Fatalf("history %d: %s\n%s", seed, wrong, s.def.src)
 			}
-			for _, e := range s.nodes[0].log.order {
-				if b := e.fact.Body.Start; b != nil {
+			for _, e := range s.nodes[0].log.Order() {
+				if b := e.Fact.Body.Start; b != nil {
 					named += len(b.Consumed)
 				}
 			}
@@ -55,30 +58,30 @@ func TestStartsBuildUponWhatTheirAuthorSaw(t *testing.T) {
 // wronglyBuilt tells which starts are held to have built upon something else than
 // their authors saw.
 func wronglyBuilt(t testing.TB, m *Machine) (wrong []string) {
-	if m.log.forks > 0 {
+	if m.log.Forked() > 0 {
 		return nil // what counts of a fork may be known later
 	}
-	for _, e := range m.log.order {
-		if e.fact.Body.Start == nil || !e.counted {
+	for _, e := range m.log.Order() {
+		if e.Fact.Body.Start == nil || !e.Counted {
 			continue
 		}
-		id := e.fact.Body.Start.Attempt
-		got, want := map[AttemptID]bool{}, map[AttemptID]bool{}
-		for from := range m.state.builtOn(m.state.attempts[id], e) {
+		id := e.Fact.Body.Start.Attempt
+		got, want := map[fact.AttemptID]bool{}, map[fact.AttemptID]bool{}
+		for from := range m.state.BuiltOn(m.state.Attempts()[id], e) {
 			got[from.ID] = true
 		}
 		then := before(t, m, e)
-		if a := then.state.attempts[id]; a.undoes == nil {
-			for _, p := range then.state.def.Predecessors(a.Slot.Task.Name) {
-				for _, from := range then.state.slotsOf(p) {
-					if from.Pick != nil && from.place < a.Slot.place {
+		if a := then.state.Attempts()[id]; a.Undoes == nil {
+			for _, p := range then.state.Definition().Predecessors(a.Slot.Task.Name) {
+				for _, from := range then.state.SlotsOf(p) {
+					if from.Pick != nil && from.Place < a.Slot.Place {
 						want[from.Pick.ID] = true
 					}
 				}
 			}
 		}
 		if !maps.Equal(got, want) {
-			wrong = append(wrong, fmt.Sprintf("the start %s of %s built upon %v, its author saw %v", e.id.Short(), id,
+			wrong = append(wrong, fmt.Sprintf("the start %s of %s built upon %v, its author saw %v", e.ID.Short(), id,
 				got, want))
 		}
 	}
@@ -86,14 +89,15 @@ func wronglyBuilt(t testing.TB, m *Machine) (wrong []string) {
 }
 
 // before is what the author of a fact had seen when writing it.
-func before(t testing.TB, m *Machine, e *entry) *Machine {
-	var facts []Received
-	for _, x := range m.log.order {
-		if x != e && m.log.knew(e, x) {
-			facts = append(facts, Received{Fact: x.fact, ID: x.id, Raw: x.raw, Att: x.att})
+func before(t testing.TB, m *Machine, e *log.Entry) *Machine {
+	var facts []fact.Received
+	for _, x := range m.log.Order() {
+		if x != e && m.log.Knew(e, x) {
+			facts = append(facts, fact.Received{Fact: x.Fact, ID: x.ID, Raw: x.Raw, Att: x.Att})
 		}
 	}
-	then, err := Open(Self{Partner: e.fact.Chain.Author, Trust: testTrust{}}, m.state.def, m.state.plan, facts[0])
+	then, err := Open(Self{Partner: e.Fact.Chain.Author, Trust: testTrust{}}, m.state.Definition(), m.state.Plan(),
+		facts[0])
 	if err == nil {
 		err = then.Load(slices.Clone(facts[1:]), false)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -19,7 +21,7 @@ import (
 // no verdict changes, and nothing that was compensated stands in the end.
 //
 // The facts are written directly: what is tested is the meaning of facts
-// (converge.go), not who decides when to write them.
+// (choreo/state/converge.go), not who decides when to write them.
 func TestConvergenceOfSplitHistories(t *testing.T) {
 	histories := 20_000
 	if testing.Short() {
@@ -97,7 +99,7 @@ type split struct {
 func newSplit(t *testing.T, d *splitDefinition, r *rand.Rand) *split {
 	s := &split{t: t, r: r, def: d, slow: []int{3, 20}[r.IntN(2)]}
 	n := 3 + r.IntN(3)
-	g := &Genesis{Definition: d.def.Hash(), Coordination: workflow.Choreography}
+	g := &fact.Genesis{Definition: d.def.Hash(), Coordination: workflow.Choreography}
 	for i := range n {
 		g.Succession = append(g.Succession, workflow.PartnerID(fmt.Sprintf("n%d", i)))
 		s.groups = append(s.groups, nil)
@@ -105,16 +107,17 @@ func newSplit(t *testing.T, d *splitDefinition, r *rand.Rand) *split {
 	}
 	s.groups = s.groups[:1]
 	for _, p := range d.plan.Partitions() {
-		g.Assign = append(g.Assign, Placement{Partition: p.Name, Partner: g.Succession[r.IntN(n)]})
+		g.Assign = append(g.Assign, fact.Placement{Partition: p.Name, Partner: g.Succession[r.IntN(n)]})
 	}
-	first, err := Create(Self{Partner: "n0", Incarnation: Incarnation{1}, Trust: testTrust{}}, d.def, d.plan, g, nil,
+	first, err := Create(Self{Partner: "n0", Incarnation: fact.Incarnation{1}, Trust: testTrust{}}, d.def, d.plan, g,
+		nil,
 		Moment{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.nodes = []*Machine{first}
 	for _, p := range g.Succession[1:] {
-		m, err := Open(Self{Partner: p, Incarnation: Incarnation{1}, Trust: testTrust{}}, d.def, d.plan,
+		m, err := Open(Self{Partner: p, Incarnation: fact.Incarnation{1}, Trust: testTrust{}}, d.def, d.plan,
 			received(first)[0])
 		if err != nil {
 			t.Fatal(err)
@@ -199,10 +202,10 @@ func (s *split) heal() {
 
 // tell gives b what a has.
 func (s *split) tell(a, b int) {
-	var lacks []Received
-	for _, e := range s.nodes[a].log.order {
-		if !s.nodes[b].log.Has(e.id) {
-			lacks = append(lacks, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
+	var lacks []fact.Received
+	for _, e := range s.nodes[a].log.Order() {
+		if !s.nodes[b].log.Has(e.ID) {
+			lacks = append(lacks, fact.Received{Fact: e.Fact, ID: e.ID, Raw: e.Raw, Att: e.Att})
 		}
 	}
 	if len(lacks) == 0 {
@@ -217,10 +220,10 @@ func (s *split) tell(a, b int) {
 // and nobody fails any more.
 func (s *split) act(n int, quiet bool) bool {
 	m := s.nodes[n]
-	var may []Body
-	for _, sl := range m.state.slots {
+	var may []fact.Body
+	for _, sl := range m.state.Slots() {
 		for _, a := range sl.Attempts {
-			if a.Partner == m.self && a.success() == nil && a.off == nil {
+			if a.Partner == m.self && a.Success() == nil && a.Off == nil {
 				may = append(may, s.ofHolder(m, a, quiet)...)
 			}
 		}
@@ -237,32 +240,32 @@ func (s *split) act(n int, quiet bool) bool {
 }
 
 // ofHolder is what the holder of an attempt may do.
-func (s *split) ofHolder(m *Machine, a *Attempt, quiet bool) []Body {
-	wanted := m.state.wanted(a)
-	success := Body{Success: &Success{Attempt: a.ID, Try: 1}}
-	off := Body{CalledOff: &CalledOff{Attempt: a.ID}}
+func (s *split) ofHolder(m *Machine, a *state.Attempt, quiet bool) []fact.Body {
+	wanted := m.state.Wanted(a)
+	success := fact.Body{Success: &fact.Success{Attempt: a.ID, Try: 1}}
+	off := fact.Body{CalledOff: &fact.CalledOff{Attempt: a.ID}}
 	switch {
-	case a.start == nil && wanted && !a.Slot.Held && s.rule(m, a.Slot):
-		return []Body{{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.state.consumed(a)}}}
-	case a.start == nil:
+	case a.Start == nil && wanted && !a.Slot.Held && s.rule(m, a.Slot):
+		return []fact.Body{{Start: &fact.Start{Attempt: a.ID, Try: 1, Consumed: m.state.Consumed(a)}}}
+	case a.Start == nil:
 		return nil
 	case wanted:
-		return []Body{success}
+		return []fact.Body{success}
 	case quiet:
-		return []Body{off}
+		return []fact.Body{off}
 	}
-	return []Body{off, success} // it may have been done before the news came
+	return []fact.Body{off, success} // it may have been done before the news came
 }
 
 // rule reports whether all that a slot waits for has succeeded or was released.
-func (s *split) rule(m *Machine, sl *Slot) bool {
-	return sl.Task.Rule.Eval(view{s: m.state, of: sl}).Truth == workflow.True
+func (s *split) rule(m *Machine, sl *state.Slot) bool {
+	return sl.Task.Rule.Eval(state.View{S: m.state, Of: sl}).Truth == workflow.True
 }
 
 // ofGuardian are the verdicts that a guardian may give about a slot.
-func (s *split) ofGuardian(m *Machine, sl *Slot, n int) []Body {
+func (s *split) ofGuardian(m *Machine, sl *state.Slot, n int) []fact.Body {
 	a := sl.Current
-	if a.success() != nil || sl.Outcome != nil || sl.Pending != nil || sl.Pick != nil {
+	if a.Success() != nil || sl.Outcome != nil || sl.Pending != nil || sl.Pick != nil {
 		return nil
 	}
 	g := s.group(n)
@@ -270,25 +273,25 @@ func (s *split) ofGuardian(m *Machine, sl *Slot, n int) []Body {
 	if !(away && s.r.IntN(2) == 0) && s.r.IntN(100) >= s.slow {
 		return nil
 	}
-	act := Action{Attempt: a.ID, Kind: cmp.Or(a.Task.OnFailure, workflow.FailBlock), Task: a.Task.Contingency}
+	act := fact.Action{Attempt: a.ID, Kind: cmp.Or(a.Task.OnFailure, workflow.FailBlock), Task: a.Task.Contingency}
 	if act.Task != "" {
 		act.Partner = s.nodes[g[s.r.IntN(len(g))]].self
 	}
-	return []Body{{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{act}}}}
+	return []fact.Body{{Verdict: &fact.Verdict{Cause: fact.CauseExpired, Actions: []fact.Action{act}}}}
 }
 
 // cleanUp compensates what is superseded and settled, and says what was seen.
-func (s *split) cleanUp(m *Machine) (may []Body) {
-	for _, sl := range m.state.slots {
+func (s *split) cleanUp(m *Machine) (may []fact.Body) {
+	for _, sl := range m.state.Slots() {
 		for _, a := range sl.Attempts {
 			switch {
-			case a.undoing() && a.Partner == m.self:
-				may = append(may, Body{Success: &Success{Attempt: a.undo.ID, Try: 1}})
-			case !a.lost():
-			case a.Partner == m.self && m.state.mayUndo(a):
-				may = append(may, Body{Start: &Start{Attempt: a.undo.ID, Try: 1}})
-			case m.own == nil || !m.state.knewSuccesses(m.own, sl):
-				may = append(may, Body{Seen: &Seen{}})
+			case a.Undoing() && a.Partner == m.self:
+				may = append(may, fact.Body{Success: &fact.Success{Attempt: a.Undo.ID, Try: 1}})
+			case !a.Lost():
+			case a.Partner == m.self && m.state.MayUndo(a):
+				may = append(may, fact.Body{Start: &fact.Start{Attempt: a.Undo.ID, Try: 1}})
+			case m.own == nil || !m.state.KnewSuccesses(m.own, sl):
+				may = append(may, fact.Body{Seen: &fact.Seen{}})
 			}
 		}
 	}
@@ -296,50 +299,50 @@ func (s *split) cleanUp(m *Machine) (may []Body) {
 }
 
 // wasCompensated reports whether the undoing of an attempt was begun.
-func wasCompensated(a *Attempt) bool { return a.undo != nil && a.undo.start != nil }
+func wasCompensated(a *state.Attempt) bool { return a.Undo != nil && a.Undo.Start != nil }
 
 // verdicts are which successes stand, at the first node.
-func (s *split) verdicts() map[FactID]stands {
-	out := map[FactID]stands{}
+func (s *split) verdicts() map[fact.ID]state.Stands {
+	out := map[fact.ID]state.Stands{}
 	for _, a := range s.attempts() {
-		if a.success() != nil {
-			out[a.success().id] = a.stands
+		if a.Success() != nil {
+			out[a.Success().ID] = a.Stands
 		}
 	}
 	return out
 }
 
-func (s *split) attempts() (out []*Attempt) {
-	for _, sl := range s.nodes[0].state.slots {
+func (s *split) attempts() (out []*state.Attempt) {
+	for _, sl := range s.nodes[0].state.Slots() {
 		out = append(out, sl.Attempts...)
 	}
 	return out
 }
 
-func (s *split) starts() map[AttemptID]bool {
-	out := map[AttemptID]bool{}
+func (s *split) starts() map[fact.AttemptID]bool {
+	out := map[fact.AttemptID]bool{}
 	for _, a := range s.attempts() {
-		out[a.ID] = a.start != nil
+		out[a.ID] = a.Start != nil
 	}
 	return out
 }
 
 func (s *split) picked() map[workflow.TaskName]bool {
 	out := map[workflow.TaskName]bool{}
-	for _, sl := range s.nodes[0].state.slots {
+	for _, sl := range s.nodes[0].state.Slots() {
 		out[sl.Task.Name] = sl.Pick != nil
 	}
 	return out
 }
 
 // changed tells which verdicts on successes changed since all was known.
-func (s *split) changed(before map[FactID]stands) (wrong []string) {
+func (s *split) changed(before map[fact.ID]state.Stands) (wrong []string) {
 	now := s.verdicts()
 	for _, a := range s.attempts() {
-		if e := a.success(); e != nil {
-			was, known := before[e.id]
-			if known && was != heldBack && was != now[e.id] {
-				wrong = append(wrong, fmt.Sprintf("after all was known, the verdict on the success of %s at %s changed from %d to %d", a.ID, a.Partner, was, now[e.id]))
+		if e := a.Success(); e != nil {
+			was, known := before[e.ID]
+			if known && was != state.HeldBack && was != now[e.ID] {
+				wrong = append(wrong, fmt.Sprintf("after all was known, the verdict on the success of %s at %s changed from %d to %d", a.ID, a.Partner, was, now[e.ID]))
 			}
 		}
 	}
@@ -347,9 +350,9 @@ func (s *split) changed(before map[FactID]stands) (wrong []string) {
 }
 
 // startedAgain tells what was started after the heal although its slot had a value.
-func (s *split) startedAgain(before map[AttemptID]bool, picked map[workflow.TaskName]bool) (wrong []string) {
+func (s *split) startedAgain(before map[fact.AttemptID]bool, picked map[workflow.TaskName]bool) (wrong []string) {
 	for _, a := range s.attempts() {
-		if a.start != nil && !before[a.ID] && picked[a.Slot.Task.Name] {
+		if a.Start != nil && !before[a.ID] && picked[a.Slot.Task.Name] {
 			wrong = append(wrong, fmt.Sprintf("%s was started although its slot had succeeded", a.ID))
 		}
 	}
@@ -364,27 +367,27 @@ func (s *split) amiss() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%s and %s differ: %s", m.self, o.self, d))
 		}
 	}
-	for _, sl := range m.state.slots {
+	for _, sl := range m.state.Slots() {
 		wrong = append(wrong, s.amissIn(m, sl)...)
 	}
 	return wrong
 }
 
-func (s *split) amissIn(m *Machine, sl *Slot) (wrong []string) {
+func (s *split) amissIn(m *Machine, sl *state.Slot) (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	stand, successes, compensated := 0, 0, 0
 	for _, a := range sl.Attempts {
-		if a.start != nil && a.success() == nil && a.off == nil {
+		if a.Start != nil && a.Success() == nil && a.Off == nil {
 			say("%s runs although all is at rest", a.ID)
 		}
-		if a.success() == nil {
+		if a.Success() == nil {
 			continue
 		}
 		successes++
 		if wasCompensated(a) {
 			compensated++
 		}
-		if a.stands == standing {
+		if a.Stands == state.Standing {
 			stand++
 			if wasCompensated(a) {
 				say("%s was compensated and stands", a.ID)
@@ -410,12 +413,12 @@ func (s *split) amissIn(m *Machine, sl *Slot) (wrong []string) {
 }
 
 // amissBelow looks at what a standing success was built upon.
-func (s *split) amissBelow(m *Machine, a *Attempt) (wrong []string) {
-	if a.start == nil {
+func (s *split) amissBelow(m *Machine, a *state.Attempt) (wrong []string) {
+	if a.Start == nil {
 		return nil
 	}
-	for from := range m.state.builtOn(a, a.start) {
-		if from.stands != standing {
+	for from := range m.state.BuiltOn(a, a.Start) {
+		if from.Stands != state.Standing {
 			wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which does not", a.ID, from.ID))
 		}
 		if wasCompensated(from) {
@@ -428,15 +431,15 @@ func (s *split) amissBelow(m *Machine, a *Attempt) (wrong []string) {
 // note counts what the history had in it.
 func (s *split) note(seen map[string]int) {
 	has := map[string]bool{}
-	for _, sl := range s.nodes[0].state.slots {
+	for _, sl := range s.nodes[0].state.Slots() {
 		has["duplicated"] = has["duplicated"] || sl.Duplicated
 		has["verdict lifted"] = has["verdict lifted"] || (sl.Outcome != nil && sl.Pick != nil)
 		for _, a := range sl.Attempts {
-			has["superseded"] = has["superseded"] || (a.success() != nil && a.stands == superseded)
+			has["superseded"] = has["superseded"] || (a.Success() != nil && a.Stands == state.Superseded)
 			has["compensated"] = has["compensated"] || wasCompensated(a)
-			has["two verdicts"] = has["two verdicts"] || len(a.rulings) > 1
+			has["two verdicts"] = has["two verdicts"] || len(a.Rulings) > 1
 			has["held"] = has["held"] ||
-				(sl.Task.Reconcile == workflow.KeepReplacement && a.success() != nil && a.Depth < sl.Pick.Depth)
+				(sl.Task.Reconcile == workflow.KeepReplacement && a.Success() != nil && a.Depth < sl.Pick.Depth)
 		}
 	}
 	for what, yes := range has {

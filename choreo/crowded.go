@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -56,17 +58,10 @@ const (
 // room: it is of no use to ask for it.
 var ErrNoRoom = errors.New("there is no room for the facts before it")
 
-// withheld is that a partner has no room for facts of an author.
-type withheld struct {
-	until, pause time.Duration // Boot, and how long that is since it refused them
-	held         vector        // what it lacks and is not sent before
-	taken        int           // how often it said that it takes that now
-}
-
 // turnedAway is that facts of an author were refused here for want of room.
 type turnedAway struct {
 	from  map[workflow.PartnerID]bool // those who sent them
-	size  authored                    // of the smallest run for which there was none
+	size  log.Authored                // of the smallest run for which there was none
 	named bool                        // others named some of them
 }
 
@@ -80,7 +75,7 @@ type crowded struct {
 	spoken map[workflow.PartnerID]spoken
 	// theirs is up to which number others have set a strand aside, heard where in the log
 	// the last fact is, since this node looked, in which another named more of an author.
-	theirs  map[*strand]map[workflow.PartnerID]uint64
+	theirs  map[*log.Strand]map[workflow.PartnerID]uint64
 	heard   map[workflow.PartnerID]int
 	refused map[workflow.PartnerID]*turnedAway // here, by author
 }
@@ -92,7 +87,7 @@ type spoken struct{ again, pause time.Duration }
 func newCrowded() crowded {
 	return crowded{
 		of: map[workflow.PartnerID]time.Duration{}, spoken: map[workflow.PartnerID]spoken{},
-		theirs: map[*strand]map[workflow.PartnerID]uint64{}, heard: map[workflow.PartnerID]int{},
+		theirs: map[*log.Strand]map[workflow.PartnerID]uint64{}, heard: map[workflow.PartnerID]int{},
 		refused: map[workflow.PartnerID]*turnedAway{},
 	}
 }
@@ -107,18 +102,18 @@ func (d Declined) NoRoom() bool {
 // beyond is whether it was for itself, not only for what comes before it. Authors who take no
 // part are as many as they like: of them, those beyond a limit are left to be sent again after
 // a while.
-func (d *door) turnAway(from, author workflow.PartnerID, size authored, beyond bool) {
+func (d *door) turnAway(from, author workflow.PartnerID, size log.Authored, beyond bool) {
 	c := &d.crowded
 	t := c.refused[author]
 	if t == nil {
-		if len(c.refused) >= maxRemembered && !d.state.participates(author) {
+		if len(c.refused) >= maxRemembered && !d.state.Participates(author) {
 			return
 		}
 		t = &turnedAway{from: map[workflow.PartnerID]bool{}, size: size}
 		c.refused[author] = t
 	}
 	t.from[from] = true
-	if beyond && size.bytes < t.size.bytes {
+	if beyond && size.Bytes < t.size.Bytes {
 		t.size = size
 	}
 }
@@ -157,20 +152,20 @@ func (m *Machine) Takes() (out []Taking) {
 // hasRoom reports whether there is room for something that was refused of an author, as
 // visit.beyond and visit.takesNamed say of what comes.
 func (d *door) hasRoom(author workflow.PartnerID, t *turnedAway) bool {
-	s, of := d.shares, d.log.authored[author]
-	size := t.size.bytes + t.size.facts*s.Each
+	s, of := d.shares, d.log.Authored()[author]
+	size := t.size.Bytes + t.size.Facts*s.Each
 	left := s.Left == nil || size <= s.Left(author)
 	if t.named {
 		return left || s.Spare == nil || size <= s.Spare()
 	}
-	return left && (s.Facts == 0 || of.facts+t.size.facts <= s.Facts) &&
-		(s.Bytes == 0 || of.bytes+t.size.bytes <= s.Bytes)
+	return left && (s.Facts == 0 || of.Facts+t.size.Facts <= s.Facts) &&
+		(s.Bytes == 0 || of.Bytes+t.size.Bytes <= s.Bytes)
 }
 
 // noRoomBefore reports whether all that is missing before facts was refused for want of
 // room.
-func (d *door) noRoomBefore(facts []Received) bool {
-	here := make(map[FactID]bool, len(facts))
+func (d *door) noRoomBefore(facts []fact.Received) bool {
+	here := make(map[fact.ID]bool, len(facts))
 	for _, f := range facts {
 		here[f.ID] = true
 	}
@@ -178,8 +173,8 @@ func (d *door) noRoomBefore(facts []Received) bool {
 		if d.log.Has(f.ID) {
 			continue
 		}
-		for p := range f.Fact.parents() {
-			d.log.steps++
+		for p := range f.Fact.Parents() {
+			d.log.Steps++
 			if !here[p] && !d.log.Has(p) && !d.declined[p].NoRoom() {
 				return false
 			}
@@ -191,7 +186,7 @@ func (d *door) noRoomBefore(facts []Received) bool {
 // Refused tells the machine that a partner has no room for more facts of an author: those
 // under way to it are held back for a while.
 func (m *Machine) Refused(p, author workflow.PartnerID, now Moment) {
-	chains := m.log.byAuthor[author]
+	chains := m.log.ByAuthor()[author]
 	if p == m.self || len(chains) == 0 {
 		return
 	}
@@ -215,10 +210,10 @@ func (m *Machine) Refused(p, author workflow.PartnerID, now Moment) {
 		r.until = now.Boot + r.pause
 	}
 	for _, c := range chains {
-		for _, s := range c.strands {
-			m.log.steps++
-			if n := pr.sent.at(s.place); n > max(pr.acked.at(s.place), r.held.at(s.place)) {
-				r.held = r.held.with(s.place, n)
+		for _, s := range c.Strands {
+			m.log.Steps++
+			if n := pr.sent.At(s.Place); n > max(pr.acked.At(s.Place), r.held.At(s.Place)) {
+				r.held = r.held.With(s.Place, n)
 			}
 		}
 	}
@@ -241,52 +236,43 @@ func (m *Machine) Taken(p, author workflow.PartnerID) bool {
 		return false
 	}
 	r := pr.refused[author]
-	if r == nil || r.taken == maxTaken || pr.acked.covers(r.held) {
+	if r == nil || r.taken == maxTaken || pr.acked.Covers(r.held) {
 		return false
 	}
-	r.held, r.taken = vector{}, r.taken+1
+	r.held, r.taken = log.Vector{}, r.taken+1
 	m.perhapsDue[p] = true
 	return true
 }
 
-// underWay is what a peer has, or is not to be sent now.
-func (p *peer) underWay(steps *int) vector {
-	v := p.acked.join(p.sent, steps)
-	for _, r := range p.refused {
-		v = v.join(r.held, steps)
-	}
-	return v
-}
-
 // lackedBy are the facts, causes first, that a peer lacks, that are not under way to it,
 // and that are not held back. What an author wrote upon what is held back is as well.
-func (m *Machine) lackedBy(p *peer, now Moment) []*entry {
+func (m *Machine) lackedBy(p *peer, now Moment) []*log.Entry {
 	maps.DeleteFunc(p.refused, func(_ workflow.PartnerID, r *withheld) bool {
 		if now.Boot >= r.until {
-			r.held = vector{}
+			r.held = log.Vector{}
 		}
 		return now.Boot >= r.until+refusedPause
 	})
-	lacks := m.log.since(p.underWay(&m.log.steps))
+	lacks := m.log.Since(p.underWay(&m.log.Steps))
 	if len(p.refused) == 0 {
 		return lacks
 	}
-	return slices.DeleteFunc(lacks, func(e *entry) bool {
-		r := p.refused[e.fact.Chain.Author]
-		if r == nil || !slices.ContainsFunc(e.parents, func(of *entry) bool { return m.holds(p, of) }) {
+	return slices.DeleteFunc(lacks, func(e *log.Entry) bool {
+		r := p.refused[e.Fact.Chain.Author]
+		if r == nil || !slices.ContainsFunc(e.Parents, func(of *log.Entry) bool { return m.holds(p, of) }) {
 			return false
 		}
-		r.held = r.held.with(e.strand.place, e.fact.Seq)
-		m.crowds(e.fact.Chain.Author, now)
+		r.held = r.held.With(e.Strand.Place, e.Fact.Seq)
+		m.crowds(e.Fact.Chain.Author, now)
 		return true
 	})
 }
 
 // holds reports whether a peer lacks a fact that is held back from it.
-func (m *Machine) holds(p *peer, e *entry) bool {
-	m.log.steps++
-	r := p.refused[e.fact.Chain.Author]
-	return r != nil && r.held.at(e.strand.place) >= e.fact.Seq && p.acked.at(e.strand.place) < e.fact.Seq
+func (m *Machine) holds(p *peer, e *log.Entry) bool {
+	m.log.Steps++
+	r := p.refused[e.Fact.Chain.Author]
+	return r != nil && r.held.At(e.Strand.Place) >= e.Fact.Seq && p.acked.At(e.Strand.Place) < e.Fact.Seq
 }
 
 // nameRefused sets aside what partners have no room for. It reports whether a fact was
@@ -297,7 +283,7 @@ func (d *decision) nameRefused() (added bool) {
 		return false // as mostly: then there is nothing to sort
 	}
 	for _, p := range slices.Sorted(maps.Keys(c.of)) {
-		turn := min(time.Duration(d.state.placeOf(d.self))*nameTurn, nameAgain)
+		turn := min(time.Duration(d.state.PlaceOf(d.self))*nameTurn, nameAgain)
 		if at := max(c.spoken[p].again, c.of[p]+turn); d.now.Boot < at {
 			d.out.wake(at)
 			continue
@@ -318,19 +304,19 @@ func (d *decision) nameRefused() (added bool) {
 
 // hears notes that another has set a fact aside that is here; at is where in the log this
 // became known.
-func (m *Machine) hears(by workflow.PartnerID, e *entry, at int) {
+func (m *Machine) hears(by workflow.PartnerID, e *log.Entry, at int) {
 	c := &m.door.crowded
-	if e.fact.Seq > max(m.namedIn(e.strand), m.namedByOthers(e.strand)) && m.isHeard(by) {
-		c.heard[e.fact.Chain.Author] = at
+	if e.Fact.Seq > max(m.namedIn(e.Strand), m.namedByOthers(e.Strand)) && m.isHeard(by) {
+		c.heard[e.Fact.Chain.Author] = at
 	}
-	if c.theirs[e.strand] == nil {
-		c.theirs[e.strand] = map[workflow.PartnerID]uint64{}
+	if c.theirs[e.Strand] == nil {
+		c.theirs[e.Strand] = map[workflow.PartnerID]uint64{}
 	}
-	c.theirs[e.strand][by] = max(c.theirs[e.strand][by], e.fact.Seq)
+	c.theirs[e.Strand][by] = max(c.theirs[e.Strand][by], e.Fact.Seq)
 }
 
 // namedByOthers is up to which number others have set a strand aside so that all hear it.
-func (m *Machine) namedByOthers(s *strand) (n uint64) {
+func (m *Machine) namedByOthers(s *log.Strand) (n uint64) {
 	for by, seq := range m.door.crowded.theirs[s] {
 		if seq > n && m.isHeard(by) {
 			n = seq
@@ -342,8 +328,8 @@ func (m *Machine) namedByOthers(s *strand) (n uint64) {
 // isHeard reports whether all take in what an author sets aside, as far as this node knows.
 // Of more chains than one, or of one that is forked, some may lack what others have.
 func (m *Machine) isHeard(author workflow.PartnerID) bool {
-	chains := m.log.byAuthor[author]
-	if !m.Participates(author) || len(chains) != 1 || chains[0].forkedAt > 0 {
+	chains := m.log.ByAuthor()[author]
+	if !m.Participates(author) || len(chains) != 1 || chains[0].ForkedAt > 0 {
 		return false
 	}
 	for _, p := range m.peers {
@@ -370,14 +356,14 @@ func (s spoken) next(now time.Duration, said bool) spoken {
 }
 
 // setAside sets heads aside. It reports whether a fact was added.
-func (d *decision) setAside(aside []Head) (added bool) {
-	slices.SortFunc(aside, Head.compare)
-	for part := range slices.Chunk(aside, MaxHeadsSeen) {
-		var seen []Head
+func (d *decision) setAside(aside []fact.Head) (added bool) {
+	slices.SortFunc(aside, fact.Head.Compare)
+	for part := range slices.Chunk(aside, fact.MaxHeadsSeen) {
+		var seen []fact.Head
 		if d.own == nil { // a first fact must have seen something
-			seen = []Head{d.log.genesis.head()}
+			seen = []fact.Head{d.log.Genesis().Head()}
 		}
-		if _, err := d.say(Body{Seen: &Seen{Aside: part}}, seen); err == nil {
+		if _, err := d.say(fact.Body{Seen: &fact.Seen{Aside: part}}, seen); err == nil {
 			added = true
 		}
 	}
@@ -387,29 +373,18 @@ func (d *decision) setAside(aside []Head) (added bool) {
 // bearingOf are the last facts of an author's chains that neither this node nor another has
 // named and that bear upon what counts, without what came here since: that the other does not
 // name may be as it had not come there.
-func (m *Machine) bearingOf(p workflow.PartnerID, before int) (out []Head) {
-	for _, c := range m.log.byAuthor[p] {
-		for _, s := range c.strands {
+func (m *Machine) bearingOf(p workflow.PartnerID, before int) (out []fact.Head) {
+	for _, c := range m.log.ByAuthor()[p] {
+		for _, s := range c.Strands {
 			named := max(m.namedIn(s), m.namedByOthers(s))
-			for n := s.end(); n > named; n-- {
-				m.log.steps++
-				if e := s.number(n); e.index < before && e.bears() {
-					out = append(out, e.head())
+			for n := s.End(); n > named; n-- {
+				m.log.Steps++
+				if e := s.Number(n); e.Index < before && e.Bears() {
+					out = append(out, e.Head())
 					break
 				}
 			}
 		}
 	}
 	return out
-}
-
-// bears reports whether a fact bears upon what counts: it counts, or vouches for others that
-// a fork took away, or proves a fork (fork.go). One that only sets aside says nothing: else
-// honest nodes would set each other's words aside without end.
-func (e *entry) bears() bool {
-	if c := e.strand.chain; c.forkedAt > 0 && (e.fact.Seq == e.strand.base()+1 || e.fact.Seq == c.forkedAt) {
-		return true
-	}
-	seen := e.fact.Body.Seen
-	return len(e.fact.Seen) > 0 || e.counted && (seen == nil || len(seen.Aside) == 0)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -36,13 +38,13 @@ func newThrongOf(t *testing.T, names ...workflow.PartnerID) *throng {
 	c.paused["mal"], c.paused["mol"] = true, true
 	c.room = func(n *node) Shares {
 		// What others named may come under any author: both liars together fill it.
-		liars := n.m.log.authored["mal"].bytes + n.m.log.authored["mol"].bytes
+		liars := n.m.log.Authored()["mal"].Bytes + n.m.log.Authored()["mol"].Bytes
 		return Shares{
 			Left: func(p workflow.PartnerID) int {
 				if slices.Contains(names, p) {
 					return 1 << 20
 				}
-				return max(c.left[n.id]-n.m.log.authored[p].bytes, 0)
+				return max(c.left[n.id]-n.m.log.Authored()[p].Bytes, 0)
 			},
 			Spare: func() int { return max(2*c.left[n.id]+c.spare[n.id]-liars, 0) },
 		}
@@ -51,7 +53,7 @@ func newThrongOf(t *testing.T, names ...workflow.PartnerID) *throng {
 }
 
 // hear has a node receive facts of liars.
-func (c *throng) hear(id workflow.PartnerID, facts []Received) {
+func (c *throng) hear(id workflow.PartnerID, facts []fact.Received) {
 	n := c.nodes[id]
 	c.limitRoom(n)
 	if _, err := n.m.Receive(facts[0].Fact.Chain.Author, facts); err != nil {
@@ -62,10 +64,11 @@ func (c *throng) hear(id workflow.PartnerID, facts []Received) {
 }
 
 // heavy are facts of many bytes that do not count.
-func (p *pen) heavy(n int, seen ...Head) (out []Received) {
+func (p *pen) heavy(n int, seen ...fact.Head) (out []fact.Received) {
 	for range n {
 		large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 4<<10)}
-		out = append(out, p.write(Body{Success: &Success{Attempt: AttemptID{Slot: "b"}, Try: 1, Outputs: large}},
+		out = append(out, p.write(fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Slot: "b"}, Try: 1,
+			Outputs: large}},
 			seen...))
 		seen = nil
 	}
@@ -73,9 +76,9 @@ func (p *pen) heavy(n int, seen ...Head) (out []Received) {
 }
 
 // judges is a small fact that counts.
-func judges(slot workflow.TaskName, why string) Body {
-	does := []Action{{Attempt: AttemptID{Slot: slot}, Kind: workflow.FailBlock}}
-	return Body{Verdict: &Verdict{Cause: CauseTimeout, Reason: why, Actions: does}}
+func judges(slot workflow.TaskName, why string) fact.Body {
+	does := []fact.Action{{Attempt: fact.AttemptID{Slot: slot}, Kind: workflow.FailBlock}}
+	return fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Reason: why, Actions: does}}
 }
 
 // compareAll has all compare what they have with those that may lack something of it.
@@ -134,7 +137,7 @@ func (c *throng) agree(what string) {
 }
 
 // wordsOf is how many facts a node has said.
-func (c *throng) wordsOf(id workflow.PartnerID) int { return c.nodes[id].m.log.authored[id].facts }
+func (c *throng) wordsOf(id workflow.PartnerID) int { return c.nodes[id].m.log.Authored()[id].Facts }
 
 // TestRoomThatDiffers: a member fills its room at some, and then writes a small fact that
 // counts; others have room for it. All come to the same facts that count, though nobody
@@ -143,18 +146,18 @@ func TestRoomThatDiffers(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"], c.left["two"], c.left["three"] = 64<<10, 8<<10, 0
 	c.spare["two"], c.spare["three"] = 64<<10, 64<<10
-	genesis := c.nodes["one"].m.log.genesis.head()
+	genesis := c.nodes["one"].m.log.Genesis().Head()
 	c.hear("two", penOf(t, c.nodes["two"].m, "mal", 1).heavy(3, genesis))
 	small := penOf(t, c.nodes["one"].m, "mal", 2)
 	for _, id := range honest {
-		c.hear(id, []Received{small.write(judges("b", "a lie"), genesis)})
-		small.seq, small.prev = 0, FactID{}
+		c.hear(id, []fact.Received{small.write(judges("b", "a lie"), genesis)})
+		small.seq, small.prev = 0, fact.ID{}
 	}
 	before := c.wordsOf("one")
 	c.compareFor(2 * time.Minute)
 	c.agree("after two minutes")
 	for _, id := range honest {
-		if got := len(c.nodes[id].m.state.bySlot["b"].Attempts[0].rulings); got != 1 {
+		if got := len(c.nodes[id].m.state.BySlot()["b"].Attempts[0].Rulings); got != 1 {
 			t.Errorf("at %s %d verdicts on b count, want 1", id, got)
 		}
 	}
@@ -179,17 +182,17 @@ func TestRoomThatDiffersInAnyOrder(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		c := newThrong(t)
-		c.limit = []int{2 << 10, MaxFact}[r.IntN(2)]
+		c.limit = []int{2 << 10, fact.MaxFact}[r.IntN(2)]
 		for _, id := range honest {
 			c.left[id], c.spare[id] = []int{0, 6 << 10, 40 << 10, 1 << 20}[r.IntN(4)], 1<<20
 		}
 		late := honest[1+r.IntN(2)]
 		c.paused[late] = r.IntN(3) == 0
 		m := c.nodes["one"].m
-		heads := []Head{m.log.genesis.head()}
+		heads := []fact.Head{m.log.Genesis().Head()}
 		for i := range 4 + r.IntN(12) {
 			p := penOf(t, m, []workflow.PartnerID{"mal", "mol"}[r.IntN(2)], byte(2+r.IntN(3)))
-			facts := []Received{p.write(Body{Seen: &Seen{}}, heads[0])}
+			facts := []fact.Received{p.write(fact.Body{Seen: &fact.Seen{}}, heads[0])}
 			if r.IntN(2) == 0 {
 				facts = append(facts, p.heavy(1+r.IntN(4))...)
 			}
@@ -215,8 +218,8 @@ func TestRoomThatDiffersInAnyOrder(t *testing.T) {
 		c.compareFor(40 * time.Minute)
 		c.agree(fmt.Sprintf("seed %d", seed))
 		for i, id := range honest {
-			of := c.nodes[id].m.log.authored
-			if got, most := of["mal"].bytes+of["mol"].bytes, 2*c.left[id]+c.spare[id]; got > most {
+			of := c.nodes[id].m.log.Authored()
+			if got, most := of["mal"].Bytes+of["mol"].Bytes, 2*c.left[id]+c.spare[id]; got > most {
 				t.Errorf("seed %d: %s has %d bytes of the liars, at most %d are expected", seed, id, got, most)
 			}
 			if got := c.wordsOf(id) - before[i]; got > 8 {
@@ -232,10 +235,10 @@ func TestNamedChainComesWhole(t *testing.T) {
 	c := newThrong(t)
 	c.limit, c.left["one"] = 4<<10, 1<<20
 	p := penOf(t, c.nodes["one"].m, "mal", 1)
-	c.hear("one", append(p.heavy(20, c.nodes["one"].m.log.genesis.head()), p.write(judges("b", "a lie"))))
+	c.hear("one", append(p.heavy(20, c.nodes["one"].m.log.Genesis().Head()), p.write(judges("b", "a lie"))))
 	c.compareFor(time.Minute)
 	for _, id := range honest[1:] {
-		if c.nodes[id].m.Has(p.prev) || !c.nodes[id].m.Has(c.nodes["one"].m.own.id) {
+		if c.nodes[id].m.Has(p.prev) || !c.nodes[id].m.Has(c.nodes["one"].m.own.ID) {
 			t.Fatalf("%s has the chain already, or has not heard of it", id)
 		}
 		c.crash(c.nodes[id])
@@ -255,10 +258,10 @@ func TestForkThatHasNoRoom(t *testing.T) {
 		c.spare[id] = 1 << 20
 	}
 	p := penOf(t, c.nodes["one"].m, "mal", 1)
-	first := p.write(Body{Seen: &Seen{}}, c.nodes["one"].m.log.genesis.head())
-	c.hear("two", append([]Received{first}, p.heavy(3)...))
+	first := p.write(fact.Body{Seen: &fact.Seen{}}, c.nodes["one"].m.log.Genesis().Head())
+	c.hear("two", append([]fact.Received{first}, p.heavy(3)...))
 	p.seq, p.prev = 1, first.ID
-	c.hear("one", []Received{first, p.write(judges("b", "a lie"))})
+	c.hear("one", []fact.Received{first, p.write(judges("b", "a lie"))})
 	c.compareFor(20 * time.Minute)
 	c.agree("twenty minutes later")
 }
@@ -270,18 +273,18 @@ func TestWhatIsShownToBeKnownIsSetAside(t *testing.T) {
 	c.say("two", "b", 1)
 	c.stabilize(false)
 	m := c.nodes["one"].m
-	result := m.state.bySlot["b"].Attempts[0].success().head()
+	result := m.state.BySlot()["b"].Attempts[0].Success().Head()
 	c.left["one"], c.spare["two"], c.spare["three"] = 1<<20, 1<<20, 1<<20
 	knows, denies := penOf(t, m, "mal", 1), penOf(t, m, "mal", 2)
-	shows := knows.write(Body{Seen: &Seen{}}, m.log.genesis.head(), result)
-	c.hear("one", append([]Received{shows}, knows.heavy(1)...))
-	c.hear("one", []Received{denies.write(judges("b", "a lie"), m.log.genesis.head())})
-	if !m.state.bySlot["b"].Attempts[0].rulings[0].void {
+	shows := knows.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head(), result)
+	c.hear("one", append([]fact.Received{shows}, knows.heavy(1)...))
+	c.hear("one", []fact.Received{denies.write(judges("b", "a lie"), m.log.Genesis().Head())})
+	if !m.state.BySlot()["b"].Attempts[0].Rulings[0].Void {
 		t.Fatal("the verdict is not void where all is known")
 	}
 	c.compareFor(2 * time.Minute)
 	for _, id := range honest[1:] {
-		if rs := c.nodes[id].m.state.bySlot["b"].Attempts[0].rulings; len(rs) != 1 || !rs[0].void {
+		if rs := c.nodes[id].m.state.BySlot()["b"].Attempts[0].Rulings; len(rs) != 1 || !rs[0].Void {
 			t.Errorf("at %s %d verdicts are known, want one that is void", id, len(rs))
 		}
 		if c.nodes[id].m.Has(knows.prev) {
@@ -296,12 +299,12 @@ func TestRefusedFactsHoldUpNoOthers(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"] = 1 << 20
 	one := c.nodes["one"].m
-	genesis := one.log.genesis.head()
+	genesis := one.log.Genesis().Head()
 	small := penOf(t, one, "mal", 3)
 	c.hear("one", penOf(t, one, "mal", 1).heavy(3, genesis))
 	c.hear("one", penOf(t, one, "mal", 2).heavy(3, genesis))
-	c.hear("one", []Received{small.write(judges("b", "a lie"), genesis)})
-	var offered []FactID
+	c.hear("one", []fact.Received{small.write(judges("b", "a lie"), genesis)})
+	var offered []fact.ID
 	for b := one.Outgoing("two", 1<<10, c.moment()); b != nil; b = one.Outgoing("two", 1<<10, c.moment()) {
 		for _, o := range b.Facts {
 			offered = append(offered, o.ID())
@@ -319,7 +322,7 @@ func TestRefusedFactsHoldUpNoOthers(t *testing.T) {
 func TestRefusedIsNotSentAgainAtOnce(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"] = 1 << 20
-	facts := penOf(t, c.nodes["one"].m, "mal", 1).heavy(5, c.nodes["one"].m.log.genesis.head())
+	facts := penOf(t, c.nodes["one"].m, "mal", 1).heavy(5, c.nodes["one"].m.log.Genesis().Head())
 	c.hear("one", facts)
 	c.compareFor(20 * time.Minute)
 	// At two and three, at first, when they have heard what one set aside, and every five
@@ -332,7 +335,7 @@ func TestRefusedIsNotSentAgainAtOnce(t *testing.T) {
 	c.meetAll()
 	c.stabilize(true)
 	c.agree("at work")
-	if got := c.nodes["three"].m.state.bySlot["e"].State; got != workflow.Succeeded {
+	if got := c.nodes["three"].m.state.BySlot()["e"].State; got != workflow.Succeeded {
 		t.Errorf("as three knows, e is %s", got)
 	}
 	c.left["two"] = 1 << 20
@@ -349,22 +352,22 @@ func TestRefusedIsNotSentAgainAtOnce(t *testing.T) {
 func TestNoRoomToSpare(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"], c.left["two"] = 1<<20, 1<<20
-	genesis := c.nodes["one"].m.log.genesis.head()
+	genesis := c.nodes["one"].m.log.Genesis().Head()
 	p := penOf(t, c.nodes["one"].m, "mal", 1)
 	c.hear("one", append(p.heavy(2, genesis), p.write(judges("d", "a lie"))))
 	c.compareFor(2 * time.Minute)
 	one, three := c.nodes["one"].m, c.nodes["three"].m
-	if !three.Has(one.own.id) || three.Has(p.prev) {
-		t.Errorf("three has what one said last: %t; what it has no room for: %t", three.Has(one.own.id),
+	if !three.Has(one.own.ID) || three.Has(p.prev) {
+		t.Errorf("three has what one said last: %t; what it has no room for: %t", three.Has(one.own.ID),
 			three.Has(p.prev))
 	}
 	c.say("two", "b", 1)
 	c.noRoom = 0
 	c.stabilize(true)
 	c.compareFor(20 * time.Minute)
-	if three.Has(one.own.id) || c.noRoom > 100 {
+	if three.Has(one.own.ID) || c.noRoom > 100 {
 		t.Errorf("three has what was built upon what it has no room for: %t; %d facts were declined",
-			three.Has(one.own.id), c.noRoom)
+			three.Has(one.own.ID), c.noRoom)
 	}
 	c.spare["three"] = 1 << 20
 	c.compareFor(6 * time.Minute)
@@ -377,10 +380,10 @@ func TestLiarsDoNotHaveOthersTalk(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"], c.spare["two"], c.spare["three"] = 1<<20, 1<<20, 1<<20
 	p := penOf(t, c.nodes["one"].m, "mal", 1)
-	seen := []Head{c.nodes["one"].m.log.genesis.head()}
+	seen := []fact.Head{c.nodes["one"].m.log.Genesis().Head()}
 	before := c.wordsOf("one")
 	for range 240 {
-		c.hear("one", []Received{p.write(Body{Seen: &Seen{}}, seen...)})
+		c.hear("one", []fact.Received{p.write(fact.Body{Seen: &fact.Seen{}}, seen...)})
 		seen = nil
 		c.compareFor(time.Minute)
 	}
@@ -400,18 +403,18 @@ func TestHonestFactsBehindRefusedOnes(t *testing.T) {
 	one := c.nodes["one"]
 	p := penOf(t, one.m, "mal", 1)
 	c.say("two", "b", 1)
-	c.hear("one", append(p.heavy(20, one.m.log.genesis.head()), p.write(judges("d", "a lie"))))
-	built := one.m.mustAppend(c.moment(), Body{Seen: &Seen{}})
-	if !one.m.log.knew(built, one.m.log.byID[p.prev]) {
+	c.hear("one", append(p.heavy(20, one.m.log.Genesis().Head()), p.write(judges("d", "a lie"))))
+	built := one.m.mustAppend(c.moment(), fact.Body{Seen: &fact.Seen{}})
+	if !one.m.log.Knew(built, one.m.log.ByID()[p.prev]) {
 		t.Fatal("one has not built upon what mal says")
 	}
 	c.step(one)
 	c.compareFor(2 * time.Minute)
-	if !c.nodes["two"].m.Has(built.id) {
+	if !c.nodes["two"].m.Has(built.ID) {
 		t.Error("two, which has room to spare, lacks what one built upon a lie")
 	}
-	if m := c.nodes["three"].m; m.Has(built.id) || m.state.bySlot["b"].State != workflow.Succeeded {
-		t.Errorf("three has what was built upon the lie: %t; b is %s", m.Has(built.id), m.state.bySlot["b"].State)
+	if m := c.nodes["three"].m; m.Has(built.ID) || m.state.BySlot()["b"].State != workflow.Succeeded {
+		t.Errorf("three has what was built upon the lie: %t; b is %s", m.Has(built.ID), m.state.BySlot()["b"].State)
 	}
 	c.spare["three"] = 1 << 20
 	c.compareFor(6 * time.Minute)
@@ -429,9 +432,9 @@ func TestShareThatDiffers(t *testing.T) {
 		return Shares{Facts: 100}
 	}
 	p := penOf(t, c.nodes["one"].m, "mal", 1)
-	facts := []Received{p.write(Body{Seen: &Seen{}}, c.nodes["one"].m.log.genesis.head())}
+	facts := []fact.Received{p.write(fact.Body{Seen: &fact.Seen{}}, c.nodes["one"].m.log.Genesis().Head())}
 	for range 10 {
-		facts = append(facts, p.write(Body{Seen: &Seen{}}))
+		facts = append(facts, p.write(fact.Body{Seen: &fact.Seen{}}))
 	}
 	c.hear("one", append(facts, p.write(judges("b", "a lie"))))
 	c.compareFor(2 * time.Minute)
@@ -443,11 +446,11 @@ func TestShareThatDiffers(t *testing.T) {
 func TestOneAuthorDoesNotHoldUpAnother(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"], c.spare["two"], c.spare["three"] = 1<<20, 1<<20, 1<<20
-	genesis := c.nodes["one"].m.log.genesis.head()
+	genesis := c.nodes["one"].m.log.Genesis().Head()
 	mal, mol := penOf(t, c.nodes["one"].m, "mal", 1), penOf(t, c.nodes["one"].m, "mol", 1)
-	c.hear("one", []Received{mal.write(judges("b", "a lie"), genesis)})
+	c.hear("one", []fact.Received{mal.write(judges("b", "a lie"), genesis)})
 	c.compareFor(time.Minute)
-	c.hear("one", []Received{mal.write(judges("c", "a lie")), mol.write(judges("d", "a lie"), genesis)})
+	c.hear("one", []fact.Received{mal.write(judges("c", "a lie")), mol.write(judges("d", "a lie"), genesis)})
 	c.compareFor(time.Minute)
 	for _, id := range honest {
 		if !c.nodes[id].m.Has(mol.prev) {
@@ -479,7 +482,7 @@ func TestOneWordIsEnough(t *testing.T) {
 		return n
 	}
 	p := penOf(t, c.nodes["one"].m, "mal", 1)
-	facts := []Received{p.write(judges("b", "a lie"), c.nodes["one"].m.log.genesis.head())}
+	facts := []fact.Received{p.write(judges("b", "a lie"), c.nodes["one"].m.log.Genesis().Head())}
 	before := words()
 	hear := func() {
 		for _, id := range names[:7] {
@@ -493,7 +496,7 @@ func TestOneWordIsEnough(t *testing.T) {
 	}
 	before = words()
 	for range 120 {
-		facts = []Received{p.write(Body{Seen: &Seen{}})}
+		facts = []fact.Received{p.write(fact.Body{Seen: &fact.Seen{}})}
 		hear()
 		c.compareFor(time.Minute)
 	}
@@ -510,14 +513,14 @@ func TestOneWordIsEnough(t *testing.T) {
 // TestWordsThatAreNotHeard: what another has set aside is not set aside again, unless a partner
 // has no room for the other's word, or may lack it as it is one of many chains or branches.
 func TestWordsThatAreNotHeard(t *testing.T) {
-	for name, spoil := range map[string]func(mol *pen, m *Machine) []Received{
+	for name, spoil := range map[string]func(mol *pen, m *Machine) []fact.Received{
 		"":        nil,
-		"no room": func(mol *pen, m *Machine) []Received { return mol.heavy(1, m.log.genesis.head()) },
-		"two chains": func(_ *pen, m *Machine) []Received {
-			return []Received{penOf(t, m, "mol", 2).write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+		"no room": func(mol *pen, m *Machine) []fact.Received { return mol.heavy(1, m.log.Genesis().Head()) },
+		"two chains": func(_ *pen, m *Machine) []fact.Received {
+			return []fact.Received{penOf(t, m, "mol", 2).write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head())}
 		},
-		"a fork": func(_ *pen, m *Machine) []Received {
-			return []Received{penOf(t, m, "mol", 1).write(judges("c", "a lie"), m.log.genesis.head())}
+		"a fork": func(_ *pen, m *Machine) []fact.Received {
+			return []fact.Received{penOf(t, m, "mol", 1).write(judges("c", "a lie"), m.log.Genesis().Head())}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -525,12 +528,13 @@ func TestWordsThatAreNotHeard(t *testing.T) {
 			c.left["one"], c.left["two"], c.left["three"], c.spare["three"] = 1<<20, 1<<20, 2<<10, 1<<20
 			m := c.nodes["one"].m
 			mal, mol := penOf(t, m, "mal", 1), penOf(t, m, "mol", 1)
-			lies := append(mal.heavy(1, m.log.genesis.head()), mal.write(judges("b", "a lie")))
-			var words []Received
+			lies := append(mal.heavy(1, m.log.Genesis().Head()), mal.write(judges("b", "a lie")))
+			var words []fact.Received
 			if spoil != nil {
 				words = spoil(mol, m)
 			}
-			words = append(words, mol.write(Body{Seen: &Seen{Aside: []Head{mal.head()}}}, m.log.genesis.head()))
+			words = append(words, mol.write(fact.Body{Seen: &fact.Seen{Aside: []fact.Head{mal.head()}}},
+				m.log.Genesis().Head()))
 			for _, id := range honest[:2] {
 				c.hear(id, lies)
 				c.hear(id, words)
@@ -572,11 +576,11 @@ func TestAsidesAreNotSetAside(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"], c.spare["two"], c.spare["three"] = 1<<20, 1<<20, 1<<20
 	m := c.nodes["one"].m
-	c.hear("one", []Received{penOf(t, m, "mal", 1).write(judges("b", "a lie"), m.log.genesis.head())})
+	c.hear("one", []fact.Received{penOf(t, m, "mal", 1).write(judges("b", "a lie"), m.log.Genesis().Head())})
 	c.compareFor(time.Minute)
 	said := m.own
-	if said.fact.Body.Seen == nil || len(said.fact.Body.Seen.Aside) == 0 {
-		t.Fatalf("one said a %s, nothing is set aside", said.fact.Body.Kind())
+	if said.Fact.Body.Seen == nil || len(said.Fact.Body.Seen.Aside) == 0 {
+		t.Fatalf("one said a %s, nothing is set aside", said.Fact.Body.Kind())
 	}
 	before := c.wordsOf("three")
 	for range 20 {
@@ -587,7 +591,7 @@ func TestAsidesAreNotSetAside(t *testing.T) {
 	if got := c.wordsOf("three") - before; got > 1 { // what one said before, at most
 		t.Errorf("three said %d things", got)
 	}
-	if m = c.nodes["three"].m; m.namedIn(m.log.byID[said.id].strand) >= said.fact.Seq {
+	if m = c.nodes["three"].m; m.namedIn(m.log.ByID()[said.ID].Strand) >= said.Fact.Seq {
 		t.Error("three set aside what sets aside")
 	}
 }
@@ -599,17 +603,17 @@ func TestDisputeIsWithOnePeer(t *testing.T) {
 	c.left["one"] = 4 << 10
 	m := c.nodes["one"].m
 	p := penOf(t, m, "mal", 1)
-	first := p.write(Body{Seen: &Seen{}}, m.log.genesis.head())
-	c.hear("one", []Received{first, p.write(judges("b", "a lie"))})
+	first := p.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head())
+	c.hear("one", []fact.Received{first, p.write(judges("b", "a lie"))})
 	p.seq, p.prev = 1, first.ID
 	other := p.heavy(3)
 	c.limitRoom(c.nodes["one"])
 	if _, err := m.Receive("two", other); err != nil || m.Has(other[0].ID) {
 		t.Fatalf("the other branch was taken in: %v", err)
 	}
-	heads := append(slices.DeleteFunc(m.Heads(), func(h Head) bool { return h.Chain == p.chain }), p.head())
-	m.Restate("two", Incarnation{1}, heads)
-	m.Restate("three", Incarnation{1}, heads)
+	heads := append(slices.DeleteFunc(m.Heads(), func(h fact.Head) bool { return h.Chain == p.chain }), p.head())
+	m.Restate("two", fact.Incarnation{1}, heads)
+	m.Restate("three", fact.Incarnation{1}, heads)
 	if !m.Behind("two") || m.Behind("three") {
 		t.Errorf("two, which has the other branch, lacks something: %t; three, whose chain is longer: %t",
 			m.Behind("two"), m.Behind("three"))
@@ -631,11 +635,12 @@ partitions: {pa: [a], px: [x]}
 	m := w.nodes["ann"].m
 	m.Limit(Shares{Left: func(p workflow.PartnerID) int { return map[bool]int{true: 0, false: 1 << 20}[p == "mal"] }})
 	lou, mal, newcomer := penOf(t, m, "lou", 7), penOf(t, m, "mal", 7), penOf(t, m, "new", 7)
-	genesis := m.log.genesis.head()
-	brings := lou.write(Body{Assign: &Assign{After: AttemptID{Slot: "x"}, Task: "x", Partner: "new"}}, genesis)
-	lies := mal.write(Body{Seen: &Seen{}}, genesis)
-	start := Body{Start: &Start{Attempt: AttemptID{Slot: "x", Fact: brings.ID}, Try: 1}}
-	_, err := m.Receive("lou", []Received{brings, lies, newcomer.write(start, lou.head(), mal.head())})
+	genesis := m.log.Genesis().Head()
+	brings := lou.write(fact.Body{Assign: &fact.Assign{After: fact.AttemptID{Slot: "x"}, Task: "x", Partner: "new"}},
+		genesis)
+	lies := mal.write(fact.Body{Seen: &fact.Seen{}}, genesis)
+	start := fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Slot: "x", Fact: brings.ID}, Try: 1}}
+	_, err := m.Receive("lou", []fact.Received{brings, lies, newcomer.write(start, lou.head(), mal.head())})
 	if err != nil || !m.Has(newcomer.prev) {
 		t.Errorf("what the newcomer built upon was not taken in: %v", err)
 	}
@@ -646,20 +651,20 @@ partitions: {pa: [a], px: [x]}
 func TestGreetingEndsRefusals(t *testing.T) {
 	for name, begin := range map[string]func(m *Machine){
 		"greeting":    func(m *Machine) { m.Greet("two") },
-		"incarnation": func(m *Machine) { m.Restate("two", Incarnation{2}, nil); m.Forget("two") },
+		"incarnation": func(m *Machine) { m.Restate("two", fact.Incarnation{2}, nil); m.Forget("two") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newThrong(t)
 			c.left["one"] = 1 << 20
 			m := c.nodes["one"].m
-			heavy := penOf(t, m, "mal", 1).heavy(3, m.log.genesis.head())
+			heavy := penOf(t, m, "mal", 1).heavy(3, m.log.Genesis().Head())
 			c.hear("one", heavy)
 			c.compareFor(time.Minute)
-			if m.Forget("two"); m.Outgoing("two", MaxFact, c.moment()) != nil {
+			if m.Forget("two"); m.Outgoing("two", fact.MaxFact, c.moment()) != nil {
 				t.Fatal("what two refused goes again at once")
 			}
 			begin(m)
-			b := m.Outgoing("two", MaxFact, c.moment())
+			b := m.Outgoing("two", fact.MaxFact, c.moment())
 			if b == nil || !slices.ContainsFunc(b.Facts, func(o *Outgoing) bool { return o.ID() == heavy[0].ID }) {
 				t.Errorf("two is sent %+v, and not what it refused", b)
 			}
@@ -672,16 +677,16 @@ func TestGreetingEndsRefusals(t *testing.T) {
 func TestMissingBesidesWhatHasNoRoom(t *testing.T) {
 	c := newThrong(t)
 	m := c.nodes["one"].m
-	genesis := m.log.genesis.head()
+	genesis := m.log.Genesis().Head()
 	heavy, two, three := penOf(t, m, "mal", 1), penOf(t, m, "two", 9), penOf(t, m, "three", 9)
 	c.hear("one", heavy.heavy(1, genesis))
-	two.write(Body{Seen: &Seen{}}, genesis)
-	_, err := m.Receive("three", []Received{three.write(Body{Seen: &Seen{}}, genesis, heavy.head())})
+	two.write(fact.Body{Seen: &fact.Seen{}}, genesis)
+	_, err := m.Receive("three", []fact.Received{three.write(fact.Body{Seen: &fact.Seen{}}, genesis, heavy.head())})
 	if !errors.Is(err, ErrNoRoom) {
 		t.Errorf("of what builds upon refused facts alone: %v", err)
 	}
-	_, err = m.Receive("three", []Received{three.write(Body{Seen: &Seen{}}, two.head())})
-	if !errors.Is(err, ErrMissingPast) {
+	_, err = m.Receive("three", []fact.Received{three.write(fact.Body{Seen: &fact.Seen{}}, two.head())})
+	if !errors.Is(err, log.ErrMissingPast) {
 		t.Errorf("of what builds upon others as well: %v", err)
 	}
 }
@@ -693,13 +698,14 @@ func TestStepsOfRefusedFacts(t *testing.T) {
 		w := relayMesh(t)
 		m := w.nodes["one"].m
 		p := penOf(t, m, "mal", 1)
-		facts := []Received{p.write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+		facts := []fact.Received{p.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head())}
 		for len(facts) < n {
-			facts = append(facts, p.write(Body{Success: &Success{Attempt: AttemptID{Slot: "b"}, Try: 1}}))
+			facts = append(facts, p.write(fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Slot: "b"},
+				Try: 1}}))
 		}
 		m.mustTake(t, facts...)
-		before := m.log.steps
-		for m.Outgoing("two", MaxFact, w.moment()) != nil {
+		before := m.log.Steps
+		for m.Outgoing("two", fact.MaxFact, w.moment()) != nil {
 			m.Refused("two", "mal", w.moment())
 		}
 		m.Decide(w.moment(), w)
@@ -707,12 +713,12 @@ func TestStepsOfRefusedFacts(t *testing.T) {
 		for _, f := range words(t, m, n) {
 			m.mustTake(t, f)
 			m.Forget("two")
-			m.Outgoing("two", MaxFact, w.moment())
-			m.Acknowledge("two", Incarnation{1}, []Head{{Chain: f.Fact.Chain, Seq: f.Fact.Seq, ID: f.ID}})
+			m.Outgoing("two", fact.MaxFact, w.moment())
+			m.Acknowledge("two", fact.Incarnation{1}, []fact.Head{{Chain: f.Fact.Chain, Seq: f.Fact.Seq, ID: f.ID}})
 			m.Refused("two", "mal", w.moment())
 			m.Decide(w.moment(), w)
 		}
-		return m.log.steps - before, n
+		return m.log.Steps - before, n
 	})
 }
 
@@ -722,13 +728,13 @@ func TestTakenAFewTimes(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"] = 1 << 20
 	m := c.nodes["one"].m
-	c.hear("one", penOf(t, m, "mal", 1).heavy(3, m.log.genesis.head()))
+	c.hear("one", penOf(t, m, "mal", 1).heavy(3, m.log.Genesis().Head()))
 	c.compareFor(time.Minute)
 	sent := 0
 	for range 100 {
 		m.Taken("two", "mal")
 		m.Forget("two")
-		if m.Outgoing("two", MaxFact, c.moment()) != nil {
+		if m.Outgoing("two", fact.MaxFact, c.moment()) != nil {
 			sent++
 		}
 		m.Refused("two", "mal", c.moment())
@@ -742,7 +748,7 @@ func TestTakenAFewTimes(t *testing.T) {
 func TestBriefLackOfRoom(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"] = 1 << 20
-	facts := penOf(t, c.nodes["one"].m, "mal", 1).heavy(5, c.nodes["one"].m.log.genesis.head())
+	facts := penOf(t, c.nodes["one"].m, "mal", 1).heavy(5, c.nodes["one"].m.log.Genesis().Head())
 	c.hear("one", facts)
 	c.compareFor(10 * time.Minute)
 	last := facts[len(facts)-1].ID
@@ -765,7 +771,7 @@ func TestRoomToSpareThatComesLater(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"] = 1 << 20
 	p := penOf(t, c.nodes["one"].m, "mal", 1)
-	c.hear("one", append(p.heavy(2, c.nodes["one"].m.log.genesis.head()), p.write(judges("d", "a lie"))))
+	c.hear("one", append(p.heavy(2, c.nodes["one"].m.log.Genesis().Head()), p.write(judges("d", "a lie"))))
 	c.compareFor(10 * time.Minute)
 	for _, id := range honest[1:] {
 		c.spare[id] = 1 << 20
@@ -781,13 +787,13 @@ func TestPausesOfRefusedFacts(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"] = 1 << 20
 	m := c.nodes["one"].m
-	c.hear("one", penOf(t, m, "mal", 1).heavy(3, m.log.genesis.head()))
+	c.hear("one", penOf(t, m, "mal", 1).heavy(3, m.log.Genesis().Head()))
 	c.paused["two"] = true
 	last, offer := c.now, func() bool {
 		m.Forget("two")
-		b := m.Outgoing("two", MaxFact, c.moment())
+		b := m.Outgoing("two", fact.MaxFact, c.moment())
 		return b != nil && slices.ContainsFunc(b.Facts,
-			func(o *Outgoing) bool { return o.e.fact.Chain.Author == "mal" })
+			func(o *Outgoing) bool { return o.e.Fact.Chain.Author == "mal" })
 	}
 	for i, want := range []time.Duration{0, 30, 60, 120, 240, 300, 300, 30} {
 		if i == 7 {
@@ -813,10 +819,10 @@ func TestNothingToTake(t *testing.T) {
 	c := newThrong(t)
 	c.left["one"] = 1 << 20
 	m := c.nodes["one"].m
-	c.hear("one", penOf(t, m, "mal", 1).heavy(3, m.log.genesis.head()))
-	m.Outgoing("two", MaxFact, c.moment())
+	c.hear("one", penOf(t, m, "mal", 1).heavy(3, m.log.Genesis().Head()))
+	m.Outgoing("two", fact.MaxFact, c.moment())
 	m.Refused("two", "mal", c.moment())
-	m.Restate("two", Incarnation{1}, m.Heads()) // another has sent it since
+	m.Restate("two", fact.Incarnation{1}, m.Heads()) // another has sent it since
 	for range maxTaken {
 		if m.Taken("two", "mal") {
 			t.Fatal("two takes what it has already")
@@ -825,7 +831,7 @@ func TestNothingToTake(t *testing.T) {
 	if m.Taken("two", "mol") || m.Taken("nobody", "mal") {
 		t.Error("what was not refused is taken")
 	}
-	m.Restate("two", Incarnation{1}, nil)
+	m.Restate("two", fact.Incarnation{1}, nil)
 	if !m.Taken("two", "mal") {
 		t.Error("that it said so in vain before keeps two from taking what it lacks")
 	}
@@ -838,13 +844,13 @@ func TestRefusedBundlesHoldUpNothing(t *testing.T) {
 	c.left["one"], c.spare["two"] = 1<<20, 1<<20
 	one, two := c.nodes["one"].m, c.nodes["two"].m
 	p := penOf(t, one, "mal", 1)
-	c.hear("one", append(p.heavy(20, one.log.genesis.head()), p.write(judges("d", "a lie"))))
-	built := one.mustAppend(c.moment(), Body{Seen: &Seen{}})
+	c.hear("one", append(p.heavy(20, one.log.Genesis().Head()), p.write(judges("d", "a lie"))))
+	built := one.mustAppend(c.moment(), fact.Body{Seen: &fact.Seen{}})
 	bundles := 0
 	for b := one.Outgoing("two", 4<<10, c.moment()); b != nil; b = one.Outgoing("two", 4<<10, c.moment()) {
-		var facts []Received
+		var facts []fact.Received
 		for _, o := range b.Facts {
-			facts = append(facts, Received{Fact: o.e.fact, ID: o.e.id, Raw: o.e.raw, Att: &Attestation{}})
+			facts = append(facts, fact.Received{Fact: o.e.Fact, ID: o.e.ID, Raw: o.e.Raw, Att: &fact.Attestation{}})
 		}
 		c.limitRoom(c.nodes["two"])
 		_, _ = two.Receive("one", facts) // what was refused is missing
@@ -855,11 +861,11 @@ func TestRefusedBundlesHoldUpNothing(t *testing.T) {
 			one.Taken("two", t.Author)
 			one.Forget("two")
 		}
-		one.Acknowledge("two", Incarnation{1}, two.Heads())
+		one.Acknowledge("two", fact.Incarnation{1}, two.Heads())
 		bundles++
 	}
-	if !two.Has(built.id) || bundles > 30 {
-		t.Errorf("after %d bundles two has what one built upon the lie: %t", bundles, two.Has(built.id))
+	if !two.Has(built.ID) || bundles > 30 {
+		t.Errorf("after %d bundles two has what one built upon the lie: %t", bundles, two.Has(built.ID))
 	}
 }
 
@@ -875,7 +881,7 @@ func TestWhatAllTookInFitsAtEach(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 50))
 		c := newThrong(t)
 		c.room = func(n *node) Shares {
-			of := func(p workflow.PartnerID) int { return n.m.log.authored[p].bytes }
+			of := func(p workflow.PartnerID) int { return n.m.log.Authored()[p].Bytes }
 			return Shares{
 				Left: func(p workflow.PartnerID) int {
 					if p == "mal" {
@@ -886,7 +892,7 @@ func TestWhatAllTookInFitsAtEach(t *testing.T) {
 				Spare: func() int { return max(room-of("mal"), 0) },
 			}
 		}
-		genesis := c.nodes["one"].m.log.genesis.head()
+		genesis := c.nodes["one"].m.log.Genesis().Head()
 		for i, k := range r.Perm(len(honest)) {
 			n := c.nodes[honest[k]]
 			p := penOf(t, n.m, "mal", byte(1+i))
@@ -896,7 +902,7 @@ func TestWhatAllTookInFitsAtEach(t *testing.T) {
 				facts = append(facts, p.heavy(1)...)
 			}
 			c.hear(honest[k], facts)
-			n.m.mustAppend(c.moment(), Body{Seen: &Seen{}})
+			n.m.mustAppend(c.moment(), fact.Body{Seen: &fact.Seen{}})
 		}
 		for range r.IntN(6) {
 			c.meet(honest[r.IntN(3)], honest[r.IntN(3)])
@@ -909,7 +915,7 @@ func TestWhatAllTookInFitsAtEach(t *testing.T) {
 		c := run(seed, PartOf(room, len(honest)+1))
 		c.agree(fmt.Sprintf("seed %d", seed))
 		for _, id := range honest {
-			if got := c.nodes[id].m.log.authored["mal"].bytes; got > room || got < room/2 {
+			if got := c.nodes[id].m.log.Authored()["mal"].Bytes; got > room || got < room/2 {
 				t.Errorf("seed %d: %s has %d bytes of the liar, %d to %d are expected", seed, id, got, room/2, room)
 			}
 		}

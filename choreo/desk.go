@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -15,8 +16,8 @@ import (
 // slot: what a decision costs depends on what changed and what is at hand, not on
 // how large the instance is.
 type desk struct {
-	made  int     // of which state, see State.made
-	slots []*Slot // of that
+	made  int           // of which state, see State.made
+	slots []*state.Slot // of that
 	// worked are the slots that were at work when all were made again, waited those that waited
 	// for a trigger, while they are looked at for the first time since: they do not join, or
 	// wait, once more (partDesk.joined, over).
@@ -24,18 +25,18 @@ type desk struct {
 	// todo are the slots that Decide has to look at each time, clocked those of our own whose
 	// time may run, others those of others that this node clocks one by one, undoing
 	// those with successes that lost.
-	todo, clocked, others, undoing map[*Slot]bool
+	todo, clocked, others, undoing map[*state.Slot]bool
 	// dues are those of our own that pass to the responsible user as their deadline is near.
-	dues map[*Slot]bool
+	dues map[*state.Slot]bool
 	// duesAt is State.rewritten when these were brought before the board.
 	duesAt   int
 	atWork   int // slots at which this node may still work
 	unjudged map[workflow.PartnerID]int
 	parts    map[workflow.PartitionName]*partDesk
-	names    map[name]*awaited             // what the parts whose before is known wait for
-	awaited  map[*Slot][]*awaited          // the same by slot
-	writers  map[workflow.DataName][]*Slot // of those data that were asked for
-	apart    map[*Slot]bool                // with unfinished work that came to its holder by itself
+	names    map[state.Name]*awaited             // what the parts whose before is known wait for
+	awaited  map[*state.Slot][]*awaited          // the same by slot
+	writers  map[workflow.DataName][]*state.Slot // of those data that were asked for
+	apart    map[*state.Slot]bool                // with unfinished work that came to its holder by itself
 	inHand   time.Duration
 	reading  beingRead
 
@@ -70,41 +71,32 @@ type partDesk struct {
 	awaits bool
 }
 
-// shown is what one slot counts for at the desk.
-type shown struct {
-	todo, clocked, others, undoing bool
-	atWork, left, active           bool
-	holding, apart, own, begun     bool
-	done                           bool               // it waits for nothing any more
-	answers, works                 bool               // see partDesk
-	unjudged                       workflow.PartnerID // who holds what nobody judged; empty: no such thing
-	expected                       time.Duration
-	waits                          time.Duration
-}
-
 func newDesk(made int) desk {
 	return desk{
-		made: made, at: -1, duesAt: -1, todo: map[*Slot]bool{}, clocked: map[*Slot]bool{}, others: map[*Slot]bool{},
-		undoing:  map[*Slot]bool{},
-		dues:     map[*Slot]bool{},
-		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{}, apart: map[*Slot]bool{},
-		names: map[name]*awaited{}, awaited: map[*Slot][]*awaited{}, writers: map[workflow.DataName][]*Slot{},
+		made: made, at: -1, duesAt: -1, todo: map[*state.Slot]bool{}, clocked: map[*state.Slot]bool{},
+		others:   map[*state.Slot]bool{},
+		undoing:  map[*state.Slot]bool{},
+		dues:     map[*state.Slot]bool{},
+		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{},
+		apart: map[*state.Slot]bool{},
+		names: map[state.Name]*awaited{}, awaited: map[*state.Slot][]*awaited{},
+		writers: map[workflow.DataName][]*state.Slot{},
 	}
 }
 
 // look brings the desk up to date with the state.
 func (m *Machine) look() *desk {
 	s, d := m.state, &m.desk
-	if d.made != s.made {
+	if d.made != s.Made() {
 		was, at, first := *d, d.at, d.made == 0
 		m.unnoticed = nil // slots of before say nothing of those that there are now
-		if *d = newDesk(s.made); !first {
+		if *d = newDesk(s.Made()); !first {
 			d.at, d.all, d.undid = at, was.all, was.undid
-			d.goOn(&was, &m.log.steps)
+			d.goOn(&was, &m.log.Steps)
 		}
-		d.slots = s.slots
+		d.slots = s.Slots()
 	}
-	s.eachMoved(m.lookAt)
+	s.EachMoved(m.lookAt)
 	d.worked, d.waited = nil, nil
 	return d
 }
@@ -119,25 +111,25 @@ func (d *desk) goOn(was *desk, steps *int) {
 	d.worked, d.waited = map[workflow.TaskName]bool{}, map[workflow.TaskName]bool{}
 	for _, sl := range was.slots {
 		*steps++
-		if sl.shown.works {
+		if sl.Shown.Works {
 			d.worked[sl.Task.Name] = true
 		}
-		if sl.shown.waits > 0 {
+		if sl.Shown.Waits > 0 {
 			d.waited[sl.Task.Name] = true
 		}
 	}
 }
 
-func (m *Machine) lookAt(sl *Slot) {
-	d, was, is := &m.desk, sl.shown, m.show(sl)
+func (m *Machine) lookAt(sl *state.Slot) {
+	d, was, is := &m.desk, sl.Shown, m.show(sl)
 	put(d.dues, sl, m.falls(sl))
 	m.notice(sl)
-	m.state.placeItems(sl)
-	if (is.todo || is.undoing && d.all) && d.at >= 0 && sl.place > d.at && !sl.due {
-		sl.due = true
+	m.state.PlaceItems(sl)
+	if (is.Todo || is.Undoing && d.all) && d.at >= 0 && sl.Place > d.at && !sl.Due {
+		sl.Due = true
 		heap.Push(&d.queue, sl)
 	}
-	if was.clocked || is.clocked || was.undoing || is.undoing {
+	if was.Clocked || is.Clocked || was.Undoing || is.Undoing {
 		m.clocks.freshen(sl)
 	}
 	if m.filed {
@@ -146,54 +138,54 @@ func (m *Machine) lookAt(sl *Slot) {
 	if was == is {
 		return
 	}
-	sl.shown = is
-	put(d.todo, sl, is.todo)
-	put(d.clocked, sl, is.clocked)
-	put(d.others, sl, is.others)
-	put(d.undoing, sl, is.undoing)
-	put(d.apart, sl, is.apart)
-	d.atWork += one(is.atWork) - one(was.atWork)
-	if was.unjudged != is.unjudged {
-		d.unjudged[is.unjudged]++
-		if d.unjudged[was.unjudged]--; d.unjudged[was.unjudged] == 0 {
-			delete(d.unjudged, was.unjudged)
+	sl.Shown = is
+	put(d.todo, sl, is.Todo)
+	put(d.clocked, sl, is.Clocked)
+	put(d.others, sl, is.Others)
+	put(d.undoing, sl, is.Undoing)
+	put(d.apart, sl, is.Apart)
+	d.atWork += state.AsInt(is.AtWork) - state.AsInt(was.AtWork)
+	if was.Unjudged != is.Unjudged {
+		d.unjudged[is.Unjudged]++
+		if d.unjudged[was.Unjudged]--; d.unjudged[was.Unjudged] == 0 {
+			delete(d.unjudged, was.Unjudged)
 		}
 	}
-	p := d.part(m.state.plan.Home(sl.Task.Name))
-	p.left += one(is.left) - one(was.left)
-	p.active += one(is.active) - one(was.active)
+	p := d.part(m.state.Plan().Home(sl.Task.Name))
+	p.left += state.AsInt(is.Left) - state.AsInt(was.Left)
+	p.active += state.AsInt(is.Active) - state.AsInt(was.Active)
 	p.count(was, -1)
 	p.count(is, +1)
-	p.joined += one(is.works && !was.works && !d.worked[sl.Task.Name])
-	p.over += one(sl.State.Done() && (was.waits > 0 || d.waited[sl.Task.Name]))
-	if was.done != is.done {
+	p.joined += state.AsInt(is.Works && !was.Works && !d.worked[sl.Task.Name])
+	p.over += state.AsInt(sl.State.Done() && (was.Waits > 0 || d.waited[sl.Task.Name]))
+	if was.Done != is.Done {
 		for _, w := range d.awaited[sl] {
-			m.log.steps++
-			w.count(m.state.plan.Home(sl.Task.Name), one(was.done)-one(is.done), &m.log.steps)
+			m.log.Steps++
+			w.count(m.state.Plan().Home(sl.Task.Name), state.AsInt(was.Done)-state.AsInt(is.Done), &m.log.Steps)
 		}
 	}
-	if was.own {
-		d.inHand -= was.expected
+	if was.Own {
+		d.inHand -= was.Expected
 	}
-	if is.own {
-		d.inHand += is.expected
+	if is.Own {
+		d.inHand += is.Expected
 	}
 }
 
 // tick tells the machine what time it is.
 func (d *decision) tick() {
 	d.ticked, d.decided, d.noticedAt = true, d.now.Boot, d.now.Wall
-	if d.desk.made == d.state.made { // else all slots were made again, and are looked at next
+	if d.desk.made == d.state.Made() { // else all slots were made again, and are looked at next
 		for _, sl := range d.unnoticed {
-			d.log.steps++
+			d.log.Steps++
 			d.notice(sl)
-			d.state.placeItems(sl)
+			d.state.PlaceItems(sl)
 		}
 	}
 	d.unnoticed = nil
 	if !d.backdated {
 		d.backdated = true
-		for _, sl := range d.state.slots { // was looked at when it was loaded
+		for _, sl := range d.state.Slots() { // was looked at when it was loaded
 			d.notice(sl)
 		}
 		d.backdate()
@@ -203,20 +195,20 @@ func (d *decision) tick() {
 // notice notes since when the attempt in charge of a slot is known to be able to begin. Looked at between two
 // decisions it waits for the next one, which comes in the same round and knows what time it is: the last may be
 // long ago. What was blocked or skipped and can begin after all is noticed once more: nobody could begin it meanwhile.
-func (m *Machine) notice(sl *Slot) {
+func (m *Machine) notice(sl *state.Slot) {
 	a, blocked := sl.Current, sl.State == workflow.Blocked || sl.State == workflow.Skipped
-	if a.blocked && !blocked {
-		a.noticed = 0
+	if a.Blocked && !blocked {
+		a.Noticed = 0
 	}
-	a.blocked = blocked
-	if sl.State != workflow.NotReady && a.noticed == 0 {
+	a.Blocked = blocked
+	if sl.State != workflow.NotReady && a.Noticed == 0 {
 		if !m.ticked {
 			m.unnoticed = append(m.unnoticed, sl)
 			return
 		}
-		a.noticed = m.decided
+		a.Noticed = m.decided
 		if m.dated && a.Partner == m.self && a.Task.Deadline != nil {
-			a.noticed -= (&moments{s: m.state}).passedAfter(a, m.noticedAt)
+			a.Noticed -= (&state.Moments{S: m.state}).PassedAfter(a, m.noticedAt)
 		}
 	}
 }
@@ -230,19 +222,19 @@ func (d *desk) part(name workflow.PartitionName) *partDesk {
 	return p
 }
 
-func (p *partDesk) count(x shown, by int) {
-	if x.begun {
+func (p *partDesk) count(x state.Shown, by int) {
+	if x.Begun {
 		p.begun += by
 	}
-	if x.holding {
+	if x.Holding {
 		p.holding += by
-		p.expected += time.Duration(by) * x.expected
+		p.expected += time.Duration(by) * x.Expected
 	}
-	p.answers += by * one(x.answers)
-	p.waits += time.Duration(by) * x.waits
+	p.answers += by * state.AsInt(x.Answers)
+	p.waits += time.Duration(by) * x.Waits
 }
 
-func put(set map[*Slot]bool, sl *Slot, in bool) {
+func put(set map[*state.Slot]bool, sl *state.Slot, in bool) {
 	if in {
 		set[sl] = true
 	} else {
@@ -251,67 +243,67 @@ func put(set map[*Slot]bool, sl *Slot, in bool) {
 }
 
 // show works out what a slot counts for.
-func (m *Machine) show(sl *Slot) (x shown) {
-	m.log.steps += len(sl.Attempts)
+func (m *Machine) show(sl *state.Slot) (x state.Shown) {
+	m.log.Steps += len(sl.Attempts)
 	a := sl.Current
-	mine, wanted, done := a.Partner == m.self, m.state.wanted(a), sl.State.Done()
-	x.undoing = m.undoes && slices.ContainsFunc(m.state.mayUndoIn(sl),
-		func(a *Attempt) bool { return a.lost() || a.undoing() })
-	x.todo = slices.ContainsFunc(sl.Attempts, m.mayAct)
-	x.clocked = mine && wanted && (m.state.armed(sl) || a.start != nil || a.mayStart())
-	x.atWork = m.atWork(sl)
-	x.others = (sl.Pending != nil && sl.Pick == nil) || (!mine && wanted && m.maySingle(sl))
-	x.left = !done || x.atWork
-	if sl.unjudged() {
-		x.unjudged = a.Partner
+	mine, wanted, done := a.Partner == m.self, m.state.Wanted(a), sl.State.Done()
+	x.Undoing = m.undoes && slices.ContainsFunc(m.state.MayUndoIn(sl),
+		func(a *state.Attempt) bool { return a.Lost() || a.Undoing() })
+	x.Todo = slices.ContainsFunc(sl.Attempts, m.mayAct)
+	x.Clocked = mine && wanted && (m.state.Armed(sl) || a.Start != nil || a.MayStart())
+	x.AtWork = m.atWork(sl)
+	x.Others = (sl.Pending != nil && sl.Pick == nil) || (!mine && wanted && m.maySingle(sl))
+	x.Left = !done || x.AtWork
+	if sl.Unjudged() {
+		x.Unjudged = a.Partner
 	}
-	x.begun = sl.State == workflow.Ready || sl.State == workflow.Running || done && a.start != nil
-	if home := m.state.plan.Home(sl.Task.Name); x.unjudged != "" && m.state.countsIn(home, a) {
-		x.active = sl.State == workflow.Ready || sl.State == workflow.Running
-		x.answers = true
-		if x.works = sl.Task.TimeToWait == 0 || sl.begun(); !sl.begun() {
-			x.waits = sl.Task.TimeToWait
+	x.Begun = sl.State == workflow.Ready || sl.State == workflow.Running || done && a.Start != nil
+	if home := m.state.Plan().Home(sl.Task.Name); x.Unjudged != "" && m.state.CountsIn(home, a) {
+		x.Active = sl.State == workflow.Ready || sl.State == workflow.Running
+		x.Answers = true
+		if x.Works = sl.Task.TimeToWait == 0 || sl.Begun(); !sl.Begun() {
+			x.Waits = sl.Task.TimeToWait
 		}
 	}
-	if x.done = done; !done && sl.Pending == nil && sl.Dropped == nil {
-		x.expected, x.own, x.apart, x.holding = partition.Expected(a.Task), mine, a.byItself(), !a.byItself()
+	if x.Done = done; !done && sl.Pending == nil && sl.Dropped == nil {
+		x.Expected, x.Own, x.Apart, x.Holding = partition.Expected(a.Task), mine, a.ByItself(), !a.ByItself()
 	}
 	return x
 }
 
 // maySingle reports whether what is at another in a slot may be clocked by itself: always,
 // or while its partition may be kept for ever (guardian.go).
-func (m *Machine) maySingle(sl *Slot) bool {
-	begins := sl.State != workflow.NotReady || sl.hasData || sl.Task.TimeToWait > 0
-	return sl.unjudged() && (sl.Current.Depth > 1 || m.endless && begins) && m.state.mayTake(sl.Current) > 0
+func (m *Machine) maySingle(sl *state.Slot) bool {
+	begins := sl.State != workflow.NotReady || sl.HasData || sl.Task.TimeToWait > 0
+	return sl.Unjudged() && (sl.Current.Depth > 1 || m.endless && begins) && m.state.MayTake(sl.Current) > 0
 }
 
 // mayAct reports whether decideSlot may have something to do about an attempt.
-func (m *Machine) mayAct(a *Attempt) bool {
-	if a.Partner != m.self || a.success() != nil || a.off != nil || a.endedByHolder() {
+func (m *Machine) mayAct(a *state.Attempt) bool {
+	if a.Partner != m.self || a.Success() != nil || a.Off != nil || a.EndedByHolder() {
 		return false
 	}
-	switch wanted := m.state.wanted(a); {
-	case a.start != nil && wanted:
+	switch wanted := m.state.Wanted(a); {
+	case a.Start != nil && wanted:
 		return a.Task.ByNode() && !m.running[a.ID]
-	case a.start != nil || !wanted:
-		return a.start != nil
+	case a.Start != nil || !wanted:
+		return a.Start != nil
 	}
-	return a.waitsForData() || (a.mayStart() && (a.Task.ByNode() && m.state.hasUnits(a) || a.Task.ByRole()))
+	return a.WaitsForData() || (a.MayStart() && (a.Task.ByNode() && m.state.HasUnits(a) || a.Task.ByRole()))
 }
 
 // pass calls fn for all slots at hand in rule order, and for those behind that come
 // to hand meanwhile. With all, what is to be undone is at hand.
-func (m *Machine) pass(all bool, fn func(*Slot)) {
+func (m *Machine) pass(all bool, fn func(*state.Slot)) {
 	d := m.look()
 	d.queue, d.at, d.all = nil, 0, all
 	for sl := range d.todo {
-		sl.due = true
+		sl.Due = true
 		d.queue = append(d.queue, sl)
 	}
 	for sl := range d.undoing {
-		if all && !sl.due {
-			sl.due = true
+		if all && !sl.Due {
+			sl.Due = true
 			d.queue = append(d.queue, sl)
 		}
 	}
@@ -321,25 +313,32 @@ func (m *Machine) pass(all bool, fn func(*Slot)) {
 			made = d.made
 			continue
 		}
-		sl := heap.Pop(&d.queue).(*Slot)
-		sl.due = false
-		d.at = sl.place
-		m.log.steps++
+		sl := heap.Pop(&d.queue).(*state.Slot)
+		sl.Due = false
+		d.at = sl.Place
+		m.log.Steps++
 		fn(sl)
 	}
 	d.at = -1
 }
 
-// byPlace is a heap of slots, the first in rule order first.
-type byPlace []*Slot
+func (q byPlace) Len() int { return len(q) }
 
-func (q byPlace) Len() int           { return len(q) }
-func (q byPlace) Less(i, j int) bool { return q[i].place < q[j].place }
-func (q byPlace) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *byPlace) Push(sl any)       { *q = append(*q, sl.(*Slot)) }
-func (q *byPlace) Pop() any          { return (*judging)(q).Pop() }
+func (q byPlace) Less(i, j int) bool { return q[i].Place < q[j].Place }
+
+func (q byPlace) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+func (q *byPlace) Push(sl any) { *q = append(*q, sl.(*state.Slot)) }
+
+func (q *byPlace) Pop() any { return (*state.Judging)(q).Pop() }
 
 // inOrder are the slots of a set in rule order.
-func inOrder(set map[*Slot]bool) []*Slot {
-	return slices.SortedFunc(maps.Keys(set), func(a, b *Slot) int { return a.place - b.place })
+func inOrder(set map[*state.Slot]bool) []*state.Slot {
+	return slices.SortedFunc(maps.Keys(set), func(a, b *state.Slot) int { return a.Place - b.Place })
+}
+
+// partitionDone reports whether a partition has ended, also for this node if it holds
+// what others only presume to have failed.
+func (m *Machine) partitionDone(p workflow.PartitionName) bool {
+	return m.look().part(p).left == 0
 }

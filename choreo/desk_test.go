@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -25,7 +26,8 @@ partitions:
 	mesh := newMesh(t, def)
 	mesh.node("one")
 	mesh.node("two")
-	if err := mesh.start("one", mesh.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "two"}, "one", "two")); err != nil {
+	if err := mesh.start("one", mesh.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "two"}, "one",
+		"two")); err != nil {
 		t.Fatal(err)
 	}
 	mesh.stabilize(false)
@@ -40,8 +42,8 @@ partitions:
 	joined := one.m.look().part("p1").joined
 	for range 3 {
 		mesh.advance(10 * time.Minute)
-		one.m.state.reset()
-		one.m.state.settle()
+		one.m.state.Reset()
+		one.m.state.Settle()
 		mesh.step(one)
 	}
 	if got := one.m.look().part("p1").joined; got != joined || joined != 3 {
@@ -71,26 +73,26 @@ partitions:
 	}
 	two := w.node("two")
 	one := penOf(t, two.m, "one", 7)
-	first := one.write(Body{Seen: &Seen{}}, two.m.log.genesis.head())
+	first := one.write(fact.Body{Seen: &fact.Seen{}}, two.m.log.Genesis().Head())
 	fork := *one // goes on from there once more
 	is := func(when string, overall workflow.InstanceState, alarm workflow.State) {
 		t.Helper()
 		w.step(two)
-		if two.m.Overall() != overall || two.m.state.bySlot["alarm"].State != alarm {
+		if two.m.Overall() != overall || two.m.state.BySlot()["alarm"].State != alarm {
 			t.Fatalf("%s the instance is %s, the emergency task %s; want %s, %s",
-				when, two.m.Overall(), two.m.state.bySlot["alarm"].State, overall, alarm)
+				when, two.m.Overall(), two.m.state.BySlot()["alarm"].State, overall, alarm)
 		}
 	}
 	w.advance(20 * time.Minute)
-	two.m.mustTake(t, first, one.write(Body{Cancel: &Cancel{}}))
+	two.m.mustTake(t, first, one.write(fact.Body{Cancel: &fact.Cancel{}}))
 	is("after 20 minutes", workflow.InstanceCancelled, workflow.Aborted)
 	w.advance(20 * time.Minute)
-	two.m.mustTake(t, fork.write(Body{Seen: &Seen{}}))
+	two.m.mustTake(t, fork.write(fact.Body{Seen: &fact.Seen{}}))
 	is("when a fork took the cancellation away", workflow.InstanceRunning, workflow.NotReady)
 	w.advance(29 * time.Minute)
 	is("29 minutes later", workflow.InstanceRunning, workflow.NotReady)
 	w.advance(2 * time.Minute)
-	if got := two.m.state.bySlot["alarm"].State; got == workflow.NotReady {
+	if got := two.m.state.BySlot()["alarm"].State; got == workflow.NotReady {
 		t.Errorf("31 minutes after the instance went on the emergency task is %s", got)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -18,8 +21,8 @@ type givenBack struct {
 	w          *mesh
 	m          *Machine // two's
 	one, three *pen
-	given      AttemptID // three's, of slot d
-	came       Head      // by which three came in
+	given      fact.AttemptID // three's, of slot d
+	came       fact.Head      // by which three came in
 }
 
 func newGivenBack(t *testing.T) *givenBack {
@@ -43,49 +46,52 @@ partitions:
 	m := w.node("two").m
 	g := &givenBack{w: w, m: m, one: penOf(t, m, "one", 7), three: penOf(t, m, "three", 7)}
 	v := g.judge("d", "d2", "three")
-	g.given, g.came = AttemptID{Fact: v.id, Slot: "d"}, v.head()
+	g.given, g.came = fact.AttemptID{Fact: v.ID, Slot: "d"}, v.Head()
 	return g
 }
 
 // judge has two give a task to somebody else.
-func (g *givenBack) judge(of, to workflow.TaskName, p workflow.PartnerID) *entry {
-	return g.m.mustAppend(g.w.moment(), Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-		{Attempt: AttemptID{Slot: of}, Kind: workflow.FailContingency, Task: to, Partner: p}}}})
+func (g *givenBack) judge(of, to workflow.TaskName, p workflow.PartnerID) *log.Entry {
+	return g.m.mustAppend(g.w.moment(), fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseExpired,
+		Actions: []fact.Action{
+			{Attempt: fact.AttemptID{Slot: of}, Kind: workflow.FailContingency, Task: to, Partner: p}}}})
 }
 
 // begins has one write its chain's first fact.
-func (g *givenBack) begins() Received {
-	return g.one.write(Body{Seen: &Seen{}}, g.m.log.genesis.head())
+func (g *givenBack) begins() fact.Received {
+	return g.one.write(fact.Body{Seen: &fact.Seen{}}, g.m.log.Genesis().Head())
 }
 
 // forks is one's chain once more from its second fact on.
-func (g *givenBack) forks(first Received) Received {
+func (g *givenBack) forks(first fact.Received) fact.Received {
 	other := *g.one
 	other.seq, other.prev = first.Fact.Seq, first.ID
-	return other.write(Body{Seen: &Seen{}}, g.m.log.genesis.head())
+	return other.write(fact.Body{Seen: &fact.Seen{}}, g.m.log.Genesis().Head())
 }
 
-func startOf(a AttemptID) Body   { return Body{Start: &Start{Attempt: a, Try: 1}} }
-func successOf(a AttemptID) Body { return Body{Success: &Success{Attempt: a, Try: 1}} }
+func startOf(a fact.AttemptID) fact.Body { return fact.Body{Start: &fact.Start{Attempt: a, Try: 1}} }
+func successOf(a fact.AttemptID) fact.Body {
+	return fact.Body{Success: &fact.Success{Attempt: a, Try: 1}}
+}
 
 // stays checks that a fact of three counts while a fork of one has taken away what three
 // knew, and when two turns out to have built upon that.
-func (g *givenBack) stays(t *testing.T, e, gone Received) {
+func (g *givenBack) stays(t *testing.T, e, gone fact.Received) {
 	t.Helper()
-	is := func(r Received) bool { return g.m.log.byID[r.ID].counted }
+	is := func(r fact.Received) bool { return g.m.log.ByID()[r.ID].Counted }
 	if is(gone) || !is(e) {
 		t.Fatalf("when the fork is known: what it took away counts: %t; what three wrote: %t (%s)",
-			is(gone), is(e), g.m.log.byID[e.ID].why)
+			is(gone), is(e), g.m.log.ByID()[e.ID].Why)
 	}
-	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+	g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
 	if !is(gone) || !is(e) {
 		t.Errorf("when two has built upon it: what the fork took away counts: %t; what three wrote: %t (%s)",
-			is(gone), is(e), g.m.log.byID[e.ID].why)
+			is(gone), is(e), g.m.log.ByID()[e.ID].Why)
 	}
 	g.w.shuffledMatches(t, g.m)
 }
 
-func pickedOf(sl *Slot) string {
+func pickedOf(sl *state.Slot) string {
 	if sl.Pick == nil {
 		return "nobody's"
 	}
@@ -97,11 +103,12 @@ func pickedOf(sl *Slot) string {
 func TestStartAfterACancellationThatAForkTookAway(t *testing.T) {
 	g := newGivenBack(t)
 	first := g.begins()
-	c := []Received{g.one.write(startOf(AttemptID{Slot: "c"})), g.one.write(successOf(AttemptID{Slot: "c"}))}
+	c := []fact.Received{g.one.write(startOf(fact.AttemptID{Slot: "c"})),
+		g.one.write(successOf(fact.AttemptID{Slot: "c"}))}
 	g.m.mustTake(t, first, c[0], c[1])
-	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}}) // that counts, whatever follows
-	cancel := g.one.write(Body{Cancel: &Cancel{}})
-	heard := g.three.write(Body{Seen: &Seen{}}, g.came, g.one.head())
+	g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}}) // that counts, whatever follows
+	cancel := g.one.write(fact.Body{Cancel: &fact.Cancel{}})
+	heard := g.three.write(fact.Body{Seen: &fact.Seen{}}, g.came, g.one.head())
 	again := g.three.write(startOf(g.given))
 	g.m.mustTake(t, cancel, heard, g.forks(first), again)
 	g.stays(t, again, cancel)
@@ -113,21 +120,21 @@ func TestStartAfterACancellationThatAForkTookAway(t *testing.T) {
 func TestStartUponWhatAForkTookAway(t *testing.T) {
 	for _, twoKnew := range []bool{false, true} {
 		g := newGivenBack(t)
-		first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-		done := g.one.write(successOf(AttemptID{Slot: "c"}))
-		heard := g.three.write(Body{Seen: &Seen{}}, g.came, g.one.head())
+		first, begun := g.begins(), g.one.write(startOf(fact.AttemptID{Slot: "c"}))
+		done := g.one.write(successOf(fact.AttemptID{Slot: "c"}))
+		heard := g.three.write(fact.Body{Seen: &fact.Seen{}}, g.came, g.one.head())
 		start := g.three.write(startOf(g.given))
 		g.m.mustTake(t, first, begun, done, heard, start)
-		if e := g.m.log.byID[start.ID]; !e.counted {
-			t.Fatalf("before the fork is known three's start does not count: %s", e.why)
+		if e := g.m.log.ByID()[start.ID]; !e.Counted {
+			t.Fatalf("before the fork is known three's start does not count: %s", e.Why)
 		}
 		if twoKnew {
-			g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+			g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
 		}
 		g.m.mustTake(t, g.forks(first))
-		if e := g.m.log.byID[start.ID]; e.counted != twoKnew {
-			t.Errorf("two had built upon c %t: three's start of what comes after c counts %t (%s)", twoKnew, e.counted,
-				e.why)
+		if e := g.m.log.ByID()[start.ID]; e.Counted != twoKnew {
+			t.Errorf("two had built upon c %t: three's start of what comes after c counts %t (%s)", twoKnew, e.Counted,
+				e.Why)
 		}
 		g.w.shuffledMatches(t, g.m)
 	}
@@ -137,11 +144,12 @@ func TestStartUponWhatAForkTookAway(t *testing.T) {
 func TestCallOffWhenACancellationComesBack(t *testing.T) {
 	g := newGivenBack(t)
 	first := g.begins()
-	cancel := g.one.write(Body{Cancel: &Cancel{}})
-	other := g.m.mustAppend(g.w.moment(), Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-		{Attempt: g.given, Kind: workflow.FailContingency, Task: "d3"}}}})
-	heard := g.three.write(Body{Seen: &Seen{}}, other.head(), g.one.head())
-	off := g.three.write(Body{CalledOff: &CalledOff{Attempt: g.given}})
+	cancel := g.one.write(fact.Body{Cancel: &fact.Cancel{}})
+	other := g.m.mustAppend(g.w.moment(), fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseExpired,
+		Actions: []fact.Action{
+			{Attempt: g.given, Kind: workflow.FailContingency, Task: "d3"}}}})
+	heard := g.three.write(fact.Body{Seen: &fact.Seen{}}, other.Head(), g.one.head())
+	off := g.three.write(fact.Body{CalledOff: &fact.CalledOff{Attempt: g.given}})
 	g.m.mustTake(t, first, cancel, heard, g.forks(first), off)
 	g.stays(t, off, cancel)
 }
@@ -150,18 +158,19 @@ func TestCallOffWhenACancellationComesBack(t *testing.T) {
 // success comes to count again.
 func TestVerdictOnASuccessThatAForkTookAway(t *testing.T) {
 	g := newGivenBack(t)
-	first, start := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-	done := g.one.write(successOf(AttemptID{Slot: "c"}))
-	heard := g.three.write(Body{Seen: &Seen{}}, g.came, g.one.head())
-	verdict := g.three.write(Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-		{Attempt: AttemptID{Slot: "c"}, Kind: workflow.FailContingency, Task: "c2", Partner: "three"}}}})
+	first, start := g.begins(), g.one.write(startOf(fact.AttemptID{Slot: "c"}))
+	done := g.one.write(successOf(fact.AttemptID{Slot: "c"}))
+	heard := g.three.write(fact.Body{Seen: &fact.Seen{}}, g.came, g.one.head())
+	verdict := g.three.write(fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseExpired, Actions: []fact.Action{
+		{Attempt: fact.AttemptID{Slot: "c"}, Kind: workflow.FailContingency, Task: "c2", Partner: "three"}}}})
 	g.m.mustTake(t, first, start, done, heard, g.forks(first), verdict)
-	c := g.m.state.bySlot["c"]
+	c := g.m.state.BySlot()["c"]
 	if c.Current.Partner != "three" {
 		t.Fatalf("when the fork is known, c is at %s, want three", c.Current.Partner)
 	}
 	g.stays(t, verdict, done)
-	if c = g.m.state.bySlot["c"]; c.Current.Partner != "one" || len(c.Attempts) != 2 || c.State != workflow.Succeeded {
+	if c = g.m.state.BySlot()["c"]; c.Current.Partner != "one" || len(c.Attempts) != 2 ||
+		c.State != workflow.Succeeded {
 		t.Errorf("c is %s at %s in %d attempts, want it done by one, and three's to remain",
 			c.State, c.Current.Partner, len(c.Attempts))
 	}
@@ -171,20 +180,21 @@ func TestVerdictOnASuccessThatAForkTookAway(t *testing.T) {
 // Both successes count; no more than that do.
 func TestSuccessAgainAfterAFork(t *testing.T) {
 	g := newGivenBack(t)
-	first, start := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-	done := g.one.write(successOf(AttemptID{Slot: "c"}))
+	first, start := g.begins(), g.one.write(startOf(fact.AttemptID{Slot: "c"}))
+	done := g.one.write(successOf(fact.AttemptID{Slot: "c"}))
 	begun := g.three.write(startOf(g.given), g.came, g.one.head())
 	success := g.three.write(successOf(g.given))
 	anew := penOf(t, g.m, "one", 8)
-	facts := []Received{first, start, done, begun, success, g.forks(first),
-		anew.write(startOf(AttemptID{Slot: "c"}), g.m.log.genesis.head()), anew.write(successOf(AttemptID{Slot: "c"}))}
+	facts := []fact.Received{first, start, done, begun, success, g.forks(first),
+		anew.write(startOf(fact.AttemptID{Slot: "c"}),
+			g.m.log.Genesis().Head()), anew.write(successOf(fact.AttemptID{Slot: "c"}))}
 	facts = append(facts, g.three.write(startOf(g.given), anew.head()))
 	again := g.three.write(successOf(g.given))
 	g.m.mustTake(t, append(facts, again)...)
 	g.stays(t, again, success)
 	third := g.three.write(successOf(g.given))
 	g.m.mustTake(t, third)
-	if g.m.log.byID[third.ID].counted {
+	if g.m.log.ByID()[third.ID].Counted {
 		t.Error("a third success of one attempt counts, by an author that knew of two")
 	}
 }
@@ -193,23 +203,23 @@ func TestSuccessAgainAfterAFork(t *testing.T) {
 // counts as if the liar had not heard of that, and undoes nothing.
 func TestForksDoNotUndoWhatTheirAuthorKnew(t *testing.T) {
 	g := newGivenBack(t)
-	first, c := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-	done := g.one.write(successOf(AttemptID{Slot: "c"}))
+	first, c := g.begins(), g.one.write(startOf(fact.AttemptID{Slot: "c"}))
+	done := g.one.write(successOf(fact.AttemptID{Slot: "c"}))
 	begun := g.three.write(startOf(g.given), g.came, g.one.head())
 	success := g.three.write(successOf(g.given))
 	g.m.mustTake(t, first, c, done, begun, success)
-	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+	g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
 	liar := penOf(t, g.m, "one", 8)
-	late := liar.write(startOf(AttemptID{Slot: "d"}), g.m.log.genesis.head(), g.m.own.head())
-	lateDone := liar.write(successOf(AttemptID{Slot: "d"}))
+	late := liar.write(startOf(fact.AttemptID{Slot: "d"}), g.m.log.Genesis().Head(), g.m.own.Head())
+	lateDone := liar.write(successOf(fact.AttemptID{Slot: "d"}))
 	g.m.mustTake(t, late, lateDone)
-	if g.m.log.byID[late.ID].counted {
+	if g.m.log.ByID()[late.ID].Counted {
 		t.Fatal("one may begin what it knew to be done")
 	}
 	g.m.mustTake(t, g.forks(first))
-	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
-	d := g.m.state.bySlot["d"]
-	if !g.m.log.byID[lateDone.ID].counted || d.Pick == nil || d.Pick.Partner != "three" || d.Duplicated {
+	g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
+	d := g.m.state.BySlot()["d"]
+	if !g.m.log.ByID()[lateDone.ID].Counted || d.Pick == nil || d.Pick.Partner != "three" || d.Duplicated {
 		t.Errorf("d's success is %s, want three's before one's, which counts", pickedOf(d))
 	}
 	g.w.shuffledMatches(t, g.m)
@@ -220,39 +230,40 @@ func TestForksDoNotUndoWhatTheirAuthorKnew(t *testing.T) {
 func TestForksDoNotUndoByWhatTheirAuthorBuildsUponIt(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		again func(g *givenBack, liar *pen) (Received, AttemptID)
+		again func(g *givenBack, liar *pen) (fact.Received, fact.AttemptID)
 	}{
-		{"done late", func(g *givenBack, liar *pen) (Received, AttemptID) {
-			return liar.write(Body{Seen: &Seen{}}), AttemptID{Slot: "d"}
+		{"done late", func(g *givenBack, liar *pen) (fact.Received, fact.AttemptID) {
+			return liar.write(fact.Body{Seen: &fact.Seen{}}), fact.AttemptID{Slot: "d"}
 		}},
-		{"judged late", func(g *givenBack, liar *pen) (Received, AttemptID) {
-			v := liar.write(Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
+		{"judged late", func(g *givenBack, liar *pen) (fact.Received, fact.AttemptID) {
+			v := liar.write(fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseExpired, Actions: []fact.Action{
 				{Attempt: g.given, Kind: workflow.FailContingency, Task: "d3", Partner: "one"}}}})
-			return v, AttemptID{Fact: v.ID, Slot: "d"}
+			return v, fact.AttemptID{Fact: v.ID, Slot: "d"}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGivenBack(t)
-			first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-			done := g.one.write(successOf(AttemptID{Slot: "c"}))
+			first, begun := g.begins(), g.one.write(startOf(fact.AttemptID{Slot: "c"}))
+			done := g.one.write(successOf(fact.AttemptID{Slot: "c"}))
 			heard := g.three.write(startOf(g.given), g.came, g.one.head())
 			g.m.mustTake(t, first, begun, done, heard, g.three.write(successOf(g.given)))
-			g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+			g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
 			liar := penOf(t, g.m, "one", 8)
-			facts := []Received{liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head(), g.m.own.head())}
+			facts := []fact.Received{liar.write(fact.Body{Seen: &fact.Seen{}}, g.m.log.Genesis().Head(),
+				g.m.own.Head())}
 			again, mine := c.again(g, liar)
 			facts = append(facts, again, liar.write(startOf(mine)))
 			late := liar.write(successOf(mine))
-			upon := liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1,
-				Consumed: []Consumption{{Slot: "d", Fact: late.ID}}}})
+			upon := liar.write(fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Slot: "e"}, Try: 1,
+				Consumed: []fact.Consumption{{Slot: "d", Fact: late.ID}}}})
 			g.m.mustTake(t, append(facts, late, upon)...)
 			g.m.mustTake(t, g.forks(first))
-			g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
-			if !g.m.log.byID[late.ID].counted || !g.m.log.byID[upon.ID].counted {
+			g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
+			if !g.m.log.ByID()[late.ID].Counted || !g.m.log.ByID()[upon.ID].Counted {
 				t.Fatalf("what one did late counts: %t; what it began upon that: %t (%s)",
-					g.m.log.byID[late.ID].counted, g.m.log.byID[upon.ID].counted, g.m.log.byID[upon.ID].why)
+					g.m.log.ByID()[late.ID].Counted, g.m.log.ByID()[upon.ID].Counted, g.m.log.ByID()[upon.ID].Why)
 			}
-			if d := g.m.state.bySlot["d"]; d.Pick == nil || d.Pick.Partner != "three" || d.Duplicated {
+			if d := g.m.state.BySlot()["d"]; d.Pick == nil || d.Pick.Partner != "three" || d.Duplicated {
 				t.Errorf("d's success is %s, want three's, and nothing else", pickedOf(d))
 			}
 			g.w.shuffledMatches(t, g.m)
@@ -265,24 +276,26 @@ func TestForksDoNotUndoByWhatTheirAuthorBuildsUponIt(t *testing.T) {
 func TestWhatIsDoneAgainAfterAForkStandsByWhatItsAuthorBuiltUponIt(t *testing.T) {
 	g := newGivenBack(t)
 	e2 := g.judge("e", "e2", "three")
-	first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-	c := g.one.write(successOf(AttemptID{Slot: "c"}))
-	d := []Received{g.one.write(startOf(AttemptID{Slot: "d"})), g.one.write(successOf(AttemptID{Slot: "d"}))}
-	heard := g.three.write(Body{Seen: &Seen{}}, e2.head(), g.one.head())
+	first, begun := g.begins(), g.one.write(startOf(fact.AttemptID{Slot: "c"}))
+	c := g.one.write(successOf(fact.AttemptID{Slot: "c"}))
+	d := []fact.Received{g.one.write(startOf(fact.AttemptID{Slot: "d"})),
+		g.one.write(successOf(fact.AttemptID{Slot: "d"}))}
+	heard := g.three.write(fact.Body{Seen: &fact.Seen{}}, e2.Head(), g.one.head())
 	again := g.three.write(startOf(g.given))
 	done := g.three.write(successOf(g.given))
-	upon := g.three.write(Body{Start: &Start{Attempt: AttemptID{Fact: e2.id, Slot: "e"}, Try: 1,
-		Consumed: []Consumption{{Slot: "d", Fact: done.ID}}}})
+	upon := g.three.write(fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Fact: e2.ID, Slot: "e"}, Try: 1,
+		Consumed: []fact.Consumption{{Slot: "d", Fact: done.ID}}}})
 	g.m.mustTake(t, first, begun, c, d[0], d[1], heard, g.forks(c), again, done, upon)
-	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
-	if sl := g.m.state.bySlot["d"]; !g.m.log.byID[d[1].ID].counted || pickedOf(sl) != "three's" || sl.Duplicated {
-		t.Errorf("that one did d counts: %t; d's success is %s, want three's", g.m.log.byID[d[1].ID].counted,
+	g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
+	if sl := g.m.state.BySlot()["d"]; !g.m.log.ByID()[d[1].ID].Counted || pickedOf(sl) != "three's" || sl.Duplicated {
+		t.Errorf("that one did d counts: %t; d's success is %s, want three's", g.m.log.ByID()[d[1].ID].Counted,
 			pickedOf(sl))
 	}
 	g.w.shuffledMatches(t, g.m)
 	branch := *g.three
-	g.m.mustTake(t, g.three.write(Body{Seen: &Seen{}}), branch.write(Body{Seen: &Seen{}}, g.m.own.head()))
-	if sl := g.m.state.bySlot["d"]; pickedOf(sl) != "one's" || sl.Duplicated {
+	g.m.mustTake(t, g.three.write(fact.Body{Seen: &fact.Seen{}}),
+		branch.write(fact.Body{Seen: &fact.Seen{}}, g.m.own.Head()))
+	if sl := g.m.state.BySlot()["d"]; pickedOf(sl) != "one's" || sl.Duplicated {
 		t.Errorf("three has forked its chain, and d's success is %s, want one's", pickedOf(sl))
 	}
 	g.w.shuffledMatches(t, g.m)
@@ -290,12 +303,12 @@ func TestWhatIsDoneAgainAfterAForkStandsByWhatItsAuthorBuiltUponIt(t *testing.T)
 
 // givesUp has one do c, and give d up for a contingency at two. It returns the first fact of
 // that chain and the verdict.
-func (g *givenBack) givesUp(t *testing.T) (first, verdict Received) {
+func (g *givenBack) givesUp(t *testing.T) (first, verdict fact.Received) {
 	t.Helper()
-	first, c := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-	done := g.one.write(successOf(AttemptID{Slot: "c"}))
-	verdict = g.one.write(Body{Verdict: &Verdict{Cause: CauseReported, Actions: []Action{
-		{Attempt: AttemptID{Slot: "d"}, Kind: workflow.FailContingency, Task: "d2", Partner: "two"}}}})
+	first, c := g.begins(), g.one.write(startOf(fact.AttemptID{Slot: "c"}))
+	done := g.one.write(successOf(fact.AttemptID{Slot: "c"}))
+	verdict = g.one.write(fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseReported, Actions: []fact.Action{
+		{Attempt: fact.AttemptID{Slot: "d"}, Kind: workflow.FailContingency, Task: "d2", Partner: "two"}}}})
 	g.m.mustTake(t, first, c, done, verdict)
 	return first, verdict
 }
@@ -305,19 +318,19 @@ func (g *givenBack) givesUp(t *testing.T) (first, verdict Received) {
 func TestForksDoNotReviveWhatTheirAuthorGaveUp(t *testing.T) {
 	g := newGivenBack(t)
 	first, up := g.givesUp(t)
-	mine := AttemptID{Fact: up.ID, Slot: "d"}
+	mine := fact.AttemptID{Fact: up.ID, Slot: "d"}
 	g.m.mustAppend(g.w.moment(), startOf(mine))
-	g.m.mustAppend(g.w.moment(), Body{Verdict: &Verdict{Cause: CauseReported, Actions: []Action{
+	g.m.mustAppend(g.w.moment(), fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseReported, Actions: []fact.Action{
 		{Attempt: mine, Kind: workflow.FailContingency, Task: "d3"}}}})
 	liar := penOf(t, g.m, "one", 8)
-	facts := []Received{liar.write(startOf(AttemptID{Slot: "d"}), g.m.log.genesis.head(), g.m.own.head())}
-	success := liar.write(successOf(AttemptID{Slot: "d"}))
-	upon := liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1,
-		Consumed: []Consumption{{Slot: "d", Fact: success.ID}}}})
+	facts := []fact.Received{liar.write(startOf(fact.AttemptID{Slot: "d"}), g.m.log.Genesis().Head(), g.m.own.Head())}
+	success := liar.write(successOf(fact.AttemptID{Slot: "d"}))
+	upon := liar.write(fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Slot: "e"}, Try: 1,
+		Consumed: []fact.Consumption{{Slot: "d", Fact: success.ID}}}})
 	g.m.mustTake(t, append(facts, success, upon)...)
 	g.m.mustTake(t, g.forks(first))
-	if d := g.m.state.bySlot["d"]; !g.m.log.byID[upon.ID].counted || d.Pick != nil {
-		t.Errorf("that one built upon it counts: %t; d's success is %s, want nobody's", g.m.log.byID[upon.ID].counted,
+	if d := g.m.state.BySlot()["d"]; !g.m.log.ByID()[upon.ID].Counted || d.Pick != nil {
+		t.Errorf("that one built upon it counts: %t; d's success is %s, want nobody's", g.m.log.ByID()[upon.ID].Counted,
 			pickedOf(d))
 	}
 	g.w.shuffledMatches(t, g.m)
@@ -328,16 +341,16 @@ func TestForksDoNotReviveWhatTheirAuthorGaveUp(t *testing.T) {
 func TestForksDoNotTakeBackWhatTheirAuthorGaveUp(t *testing.T) {
 	g := newGivenBack(t)
 	first, up := g.givesUp(t)
-	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+	g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
 	liar := penOf(t, g.m, "one", 8)
-	start := liar.write(startOf(AttemptID{Slot: "d"}), g.m.log.genesis.head(), g.m.own.head())
-	success := liar.write(successOf(AttemptID{Slot: "d"}))
-	mine := AttemptID{Fact: up.ID, Slot: "d"}
+	start := liar.write(startOf(fact.AttemptID{Slot: "d"}), g.m.log.Genesis().Head(), g.m.own.Head())
+	success := liar.write(successOf(fact.AttemptID{Slot: "d"}))
+	mine := fact.AttemptID{Fact: up.ID, Slot: "d"}
 	g.m.mustAppend(g.w.moment(), startOf(mine))
 	g.m.mustAppend(g.w.moment(), successOf(mine))
 	g.m.mustTake(t, start, success)
 	g.m.mustTake(t, g.forks(first))
-	if d := g.m.state.bySlot["d"]; d.Pick == nil || d.Pick.Partner != "two" || d.Duplicated {
+	if d := g.m.state.BySlot()["d"]; d.Pick == nil || d.Pick.Partner != "two" || d.Duplicated {
 		t.Errorf("d's success is %s, want two's before that of one, which had given it up", pickedOf(d))
 	}
 	g.w.shuffledMatches(t, g.m)
@@ -349,44 +362,46 @@ func TestStepsOfWhatIsHeldAgainstAnAuthor(t *testing.T) {
 	for _, forked := range []bool{false, true} {
 		growth(t, 20, func(n int) (int, int) {
 			g := newGivenBack(t)
-			first, c := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-			done := g.one.write(successOf(AttemptID{Slot: "c"}))
+			first, c := g.begins(), g.one.write(startOf(fact.AttemptID{Slot: "c"}))
+			done := g.one.write(successOf(fact.AttemptID{Slot: "c"}))
 			begun := g.three.write(startOf(g.given), g.came, g.one.head())
 			success := g.three.write(successOf(g.given))
 			liar := penOf(t, g.m, "one", 8)
-			facts, heads := []Received{first, c, done, begun, success}, []Head(nil)
-			facts = append(facts, liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head()),
-				g.three.write(Body{Seen: &Seen{}}))
+			facts, heads := []fact.Received{first, c, done, begun, success}, []fact.Head(nil)
+			facts = append(facts, liar.write(fact.Body{Seen: &fact.Seen{}}, g.m.log.Genesis().Head()),
+				g.three.write(fact.Body{Seen: &fact.Seen{}}))
 			for i := range n {
 				p := penOf(t, g.m, "one", 0)
-				p.chain.Incarnation = Incarnation{9, byte(i >> 8), byte(i)}
+				p.chain.Incarnation = fact.Incarnation{9, byte(i >> 8), byte(i)}
 				branch := *p
-				facts = append(facts, p.write(Body{Seen: &Seen{}}, g.m.log.genesis.head()))
-				facts = append(facts, branch.write(Body{Seen: &Seen{}}, g.three.head(), g.m.log.genesis.head()))
+				facts = append(facts, p.write(fact.Body{Seen: &fact.Seen{}}, g.m.log.Genesis().Head()))
+				facts = append(facts, branch.write(fact.Body{Seen: &fact.Seen{}}, g.three.head(),
+					g.m.log.Genesis().Head()))
 				heads = append(heads, p.head(), branch.head())
-				if len(heads) == MaxHeadsSeen || i == n-1 { // what three names is taken in, however many chains it is
-					g.m.mustTake(t, append(facts, g.three.write(Body{Seen: &Seen{}}, heads...))...)
+				// what three names is taken in, however many chains it is
+				if len(heads) == fact.MaxHeadsSeen || i == n-1 {
+					g.m.mustTake(t, append(facts, g.three.write(fact.Body{Seen: &fact.Seen{}}, heads...))...)
 					facts, heads = nil, nil
 				}
 			}
-			g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+			g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
 			if forked {
 				g.m.mustTake(t, g.forks(first))
 			}
-			if len(g.m.log.strands) < 2*n {
-				t.Fatalf("%d strands, want %d", len(g.m.log.strands), 2*n)
+			if len(g.m.log.Strands()) < 2*n {
+				t.Fatalf("%d strands, want %d", len(g.m.log.Strands()), 2*n)
 			}
-			batch := []Received{liar.write(Body{Seen: &Seen{}}, g.three.head())}
+			batch := []fact.Received{liar.write(fact.Body{Seen: &fact.Seen{}}, g.three.head())}
 			for range n {
-				batch = append(batch, liar.write(startOf(AttemptID{Slot: "d"})),
-					liar.write(successOf(AttemptID{Slot: "d"})))
+				batch = append(batch, liar.write(startOf(fact.AttemptID{Slot: "d"})),
+					liar.write(successOf(fact.AttemptID{Slot: "d"})))
 			}
-			before := g.m.log.steps
+			before := g.m.log.Steps
 			g.m.mustTake(t, batch...)
-			if e := g.m.log.byID[batch[1].ID]; e.counted != forked {
-				t.Fatalf("what one began counts: %t (%s)", e.counted, e.why)
+			if e := g.m.log.ByID()[batch[1].ID]; e.Counted != forked {
+				t.Fatalf("what one began counts: %t (%s)", e.Counted, e.Why)
 			}
-			return g.m.log.steps - before, 2*n + 1
+			return g.m.log.Steps - before, 2*n + 1
 		})
 	}
 }
@@ -411,39 +426,39 @@ func TestStepsOfWhatForkersBuildUpon(t *testing.T) {
 				builder, said := liar, 0
 				if c.by != "one" {
 					builder = penOf(t, g.m, workflow.PartnerID(c.by), 9)
-					g.m.mustTake(t, builder.write(Body{Seen: &Seen{}}, liar.head()))
+					g.m.mustTake(t, builder.write(fact.Body{Seen: &fact.Seen{}}, liar.head()))
 				}
 				judge := penOf(t, g.m, "three", 11)
-				g.m.mustTake(t, judge.write(Body{Seen: &Seen{}}, g.m.log.genesis.head()))
-				before := g.m.log.steps
-				say := func(p *pen, b Body) {
+				g.m.mustTake(t, judge.write(fact.Body{Seen: &fact.Seen{}}, g.m.log.Genesis().Head()))
+				before := g.m.log.Steps
+				say := func(p *pen, b fact.Body) {
 					said++
 					f := p.write(b)
-					if g.m.mustTake(t, f); !g.m.log.byID[f.ID].counted {
-						t.Fatal(g.m.log.byID[f.ID].why)
+					if g.m.mustTake(t, f); !g.m.log.ByID()[f.ID].Counted {
+						t.Fatal(g.m.log.ByID()[f.ID].Why)
 					}
 				}
 				for i := range n {
-					e := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
-					say(builder, Body{Start: &Start{
-						Attempt: e, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: late.ID}},
+					e := fact.AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
+					say(builder, fact.Body{Start: &fact.Start{
+						Attempt: e, Try: 1, Consumed: []fact.Consumption{{Slot: "d", Fact: late.ID}},
 					}})
 				}
-				if d := g.m.state.bySlot["d"].Attempts[0]; len(d.users) != n || !d.doubted() {
-					t.Fatalf("upon what is denied (%t) %d build, want %d", d.doubted(), len(d.users), n)
+				if d := g.m.state.BySlot()["d"].Attempts[0]; len(d.Users) != n || !d.Doubted() {
+					t.Fatalf("upon what is denied (%t) %d build, want %d", d.Doubted(), len(d.Users), n)
 				}
 				for i := range n {
-					e := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
+					e := fact.AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
 					if c.replaced {
-						say(judge, Body{Verdict: &Verdict{
-							Cause: CauseTimeout, Actions: []Action{{Attempt: e, Kind: workflow.FailBlock}},
+						say(judge, fact.Body{Verdict: &fact.Verdict{
+							Cause: fact.CauseTimeout, Actions: []fact.Action{{Attempt: e, Kind: workflow.FailBlock}},
 						}})
 					}
 					if c.ends {
 						say(builder, successOf(e))
 					}
 				}
-				return g.m.log.steps - before, said
+				return g.m.log.Steps - before, said
 			})
 		})
 	}
@@ -451,7 +466,7 @@ func TestStepsOfWhatForkersBuildUpon(t *testing.T) {
 
 // fanUponDenied is an instance in which one succeeds with d though it had known that three did,
 // in a chain that it forked; so many tasks of another wait for d.
-func fanUponDenied(t *testing.T, n int, holder workflow.PartnerID) (g *givenBack, liar *pen, late Received) {
+func fanUponDenied(t *testing.T, n int, holder workflow.PartnerID) (g *givenBack, liar *pen, late fact.Received) {
 	var def strings.Builder
 	var names []string
 	for i := range n {
@@ -472,18 +487,18 @@ tasks:
 	m := w.node("two").m
 	g = &givenBack{w: w, m: m, one: penOf(t, m, "one", 7), three: penOf(t, m, "three", 7)}
 	v := g.judge("d", "d2", "three")
-	g.given, g.came = AttemptID{Fact: v.id, Slot: "d"}, v.head()
-	first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-	done := g.one.write(successOf(AttemptID{Slot: "c"}))
+	g.given, g.came = fact.AttemptID{Fact: v.ID, Slot: "d"}, v.Head()
+	first, begun := g.begins(), g.one.write(startOf(fact.AttemptID{Slot: "c"}))
+	done := g.one.write(successOf(fact.AttemptID{Slot: "c"}))
 	again := g.three.write(startOf(g.given), g.came, g.one.head())
 	g.m.mustTake(t, first, begun, done, again, g.three.write(successOf(g.given)))
-	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+	g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
 	liar = penOf(t, g.m, "one", 8)
-	facts := []Received{liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head(), g.m.own.head())}
-	facts = append(facts, liar.write(startOf(AttemptID{Slot: "d"})))
-	late = liar.write(successOf(AttemptID{Slot: "d"}))
+	facts := []fact.Received{liar.write(fact.Body{Seen: &fact.Seen{}}, g.m.log.Genesis().Head(), g.m.own.Head())}
+	facts = append(facts, liar.write(startOf(fact.AttemptID{Slot: "d"})))
+	late = liar.write(successOf(fact.AttemptID{Slot: "d"}))
 	g.m.mustTake(t, append(facts, late, g.forks(first))...)
-	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+	g.m.mustAppend(g.w.moment(), fact.Body{Seen: &fact.Seen{}})
 	return g, liar, late
 }
 
@@ -492,17 +507,18 @@ tasks:
 func TestWhatAStartBuiltUponWhenAForkGivesBack(t *testing.T) {
 	g := newGivenBack(t)
 	first := g.begins()
-	gone := g.one.write(Body{Verdict: &Verdict{Cause: CauseReported, Actions: []Action{
-		{Attempt: AttemptID{Slot: "c"}, Kind: workflow.FailContingency, Task: "c2", Partner: "four"}}}})
-	heard := g.three.write(Body{Seen: &Seen{}}, g.came, g.one.head())
+	gone := g.one.write(fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseReported, Actions: []fact.Action{
+		{Attempt: fact.AttemptID{Slot: "c"}, Kind: workflow.FailContingency, Task: "c2", Partner: "four"}}}})
+	heard := g.three.write(fact.Body{Seen: &fact.Seen{}}, g.came, g.one.head())
 	anew := penOf(t, g.m, "one", 8)
-	begun := anew.write(startOf(AttemptID{Slot: "c"}), g.m.log.genesis.head())
-	done := anew.write(successOf(AttemptID{Slot: "c"}))
+	begun := anew.write(startOf(fact.AttemptID{Slot: "c"}), g.m.log.Genesis().Head())
+	done := anew.write(successOf(fact.AttemptID{Slot: "c"}))
 	start := g.three.write(startOf(g.given), anew.head())
 	g.m.mustTake(t, first, gone, heard, g.forks(first), begun, done, start)
 	g.stays(t, start, gone)
-	if a := g.m.state.bySlot["c"].Attempts[0]; len(a.users) != 1 || a.stands != standing {
-		t.Errorf("upon c's first attempt %d starts are built, and it stands: %t", len(a.users), a.stands == standing)
+	if a := g.m.state.BySlot()["c"].Attempts[0]; len(a.Users) != 1 || a.Stands != state.Standing {
+		t.Errorf("upon c's first attempt %d starts are built, and it stands: %t", len(a.Users),
+			a.Stands == state.Standing)
 	}
 }
 
@@ -521,8 +537,8 @@ func TestForkedHistoriesInAnyOrder(t *testing.T) {
 		w := randomMesh(t, r.IntN)
 		m := w.nodes["ann"].m
 		for range 50 {
-			if _, err := m.Receive("somebody", []Received{forking(r, m)}); err != nil &&
-				!errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+			if _, err := m.Receive("somebody", []fact.Received{forking(r, m)}); err != nil &&
+				!errors.Is(err, log.ErrMissingPast) && !errors.Is(err, fact.ErrInvalid) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 		}
@@ -549,19 +565,20 @@ func TestForkedHistoriesInAnyOrder(t *testing.T) {
 // allows, and shows it after each.
 func (w *mesh) inPieces(m *Machine, r *rand.Rand, show func(*Machine)) *Machine {
 	todo := received(m)
-	got, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, todo[0])
+	got, err := Open(Self{Partner: "observer", Incarnation: fact.Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
+		todo[0])
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for i := range todo {
-		todo[i].Att = &Attestation{}
+		todo[i].Att = &fact.Attestation{}
 	}
 	for got.Len() < m.Len() {
-		todo = slices.DeleteFunc(todo, func(f Received) bool { return got.log.Has(f.ID) })
+		todo = slices.DeleteFunc(todo, func(f fact.Received) bool { return got.log.Has(f.ID) })
 		r.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
 		before := got.Len()
 		if _, err := got.Receive("somebody", todo[:1+r.IntN(min(6, len(todo)))]); err != nil &&
-			!errors.Is(err, ErrMissingPast) {
+			!errors.Is(err, log.ErrMissingPast) {
 			w.t.Fatal(err)
 		}
 		if got.Len() > before {
@@ -575,32 +592,33 @@ func (w *mesh) inPieces(m *Machine, r *rand.Rand, show func(*Machine)) *Machine 
 // what it noted of forks with what walking through the past finds. It leaves the machine
 // as it was.
 func fromNothing(m *Machine) error {
-	for _, e := range m.log.order {
+	for _, e := range m.log.Order() {
 		want := false
 		for p := range (naive{m.log}).past(e) {
-			c := p.strand.chain
-			want = want || c.forkedAt > 0 && p.fact.Seq >= c.cut() && p != m.log.genesis
+			c := p.Strand.Chain
+			want = want || c.ForkedAt > 0 && p.Fact.Seq >= c.Cut() && p != m.log.Genesis()
 		}
-		if e.beyond != want {
-			return fmt.Errorf("fact %d of %s comes after a fork: %t, want %t", e.fact.Seq, e.fact.Chain.Author,
-				e.beyond, want)
+		if e.Beyond != want {
+			return fmt.Errorf("fact %d of %s comes after a fork: %t, want %t", e.Fact.Seq, e.Fact.Chain.Author,
+				e.Beyond, want)
 		}
 	}
 	l := m.log
-	var facts []Received
-	for _, e := range l.order {
-		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
+	var facts []fact.Received
+	for _, e := range l.Order() {
+		facts = append(facts, fact.Received{Fact: e.Fact, ID: e.ID, Raw: e.Raw, Att: e.Att})
 	}
-	again, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, m.state.def,
-		m.state.plan, facts[0])
+	again, err := Open(Self{Partner: "observer", Incarnation: fact.Incarnation{9}, Trust: testTrust{}},
+		m.state.Definition(),
+		m.state.Plan(), facts[0])
 	if err == nil {
 		err = again.Load(facts[1:], false)
 	}
 	if err != nil {
 		return err
 	}
-	again.state.reset()
-	again.state.settle()
+	again.state.Reset()
+	again.state.Settle()
 	if diff := firstDifference(m.Fingerprint(), again.Fingerprint()); diff != "" {
 		return fmt.Errorf("kept up to date, and applied from nothing: %s", diff)
 	}
@@ -613,30 +631,30 @@ type held struct{ forked, verdicts, starts, successes, refused int }
 
 func (h *held) count(m *Machine) {
 	s := m.state
-	h.forked += min(m.log.forks, 1)
-	h.refused += one(s.bound && m.log.forks > 0)
-	for _, sl := range s.slots {
-		var won, ended []*entry // successes of the slot, and its holders' own verdicts
+	h.forked += min(m.log.Forked(), 1)
+	h.refused += state.AsInt(s.Bound && m.log.Forked() > 0)
+	for _, sl := range s.Slots() {
+		var won, ended []*log.Entry // successes of the slot, and its holders' own verdicts
 		for _, a := range sl.Attempts {
-			won = append(won, a.successes...)
-			for _, r := range a.rulings {
-				if r.final {
-					ended = append(ended, r.at)
+			won = append(won, a.Successes...)
+			for _, r := range a.Rulings {
+				if r.Final {
+					ended = append(ended, r.At)
 				}
 			}
 		}
-		despite := func(e *entry, of []*entry) int {
-			return one(slices.ContainsFunc(of, func(o *entry) bool { return o != e && s.despite(e, o) }))
+		despite := func(e *log.Entry, of []*log.Entry) int {
+			return state.AsInt(slices.ContainsFunc(of, func(o *log.Entry) bool { return o != e && s.Despite(e, o) }))
 		}
 		for _, a := range sl.Attempts {
-			for _, r := range a.rulings {
-				h.verdicts += despite(r.at, a.successes)
+			for _, r := range a.Rulings {
+				h.verdicts += despite(r.At, a.Successes)
 			}
-			for _, e := range a.starts {
-				h.starts += despite(e, slices.Concat(won, ended, s.cancels))
+			for _, e := range a.Starts {
+				h.starts += despite(e, slices.Concat(won, ended, s.Cancels))
 			}
-			for _, e := range a.successes {
-				h.successes += despite(e, slices.Concat(a.successes, ended))
+			for _, e := range a.Successes {
+				h.successes += despite(e, slices.Concat(a.Successes, ended))
 			}
 		}
 	}
@@ -645,62 +663,62 @@ func (h *held) count(m *Machine) {
 // forking is a fact of a participant that follows the last of its chain, or one time in
 // ten any of it, which forks the chain. It knows of some of the latest facts: so others
 // build upon a branch.
-func forking(r *rand.Rand, m *Machine) Received {
+func forking(r *rand.Rand, m *Machine) fact.Received {
 	l := m.log
-	var live []*Attempt
-	for _, sl := range m.state.slots {
+	var live []*state.Attempt
+	for _, sl := range m.state.Slots() {
 		live = append(live, sl.Attempts...)
 	}
 	a := live[r.IntN(min(4, len(live)))] // a few, so that much is said of each
-	f := &Fact{
-		Format: FormatFact, Instance: l.instance,
-		Chain: Chain{Author: a.Partner, Incarnation: Incarnation{byte(r.IntN(2))}}, Seq: 1,
+	f := &fact.Fact{
+		Format: fact.Format, Instance: l.Instance(),
+		Chain: fact.Chain{Author: a.Partner, Incarnation: fact.Incarnation{byte(r.IntN(2))}}, Seq: 1,
 	}
 	switch r.IntN(10) {
 	case 0, 1:
 		if r.IntN(2) == 0 {
 			f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
 		}
-		act := Action{Attempt: a.ID, Kind: cmp.Or(a.Task.OnFailure, workflow.FailBlock)}
+		act := fact.Action{Attempt: a.ID, Kind: cmp.Or(a.Task.OnFailure, workflow.FailBlock)}
 		if act.Kind == workflow.FailContingency {
 			act.Task, act.Partner = a.Task.Contingency, []workflow.PartnerID{"ann", "bob", "cy", "dan"}[r.IntN(4)]
 		}
-		f.Body.Verdict = &Verdict{Cause: CauseTimeout, Actions: []Action{act}}
+		f.Body.Verdict = &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{act}}
 	case 2, 3, 4:
-		f.Body.Success = &Success{Attempt: a.ID, Try: 1}
+		f.Body.Success = &fact.Success{Attempt: a.ID, Try: 1}
 	case 5, 6:
-		f.Body.Start = &Start{Attempt: a.ID, Try: 1}
+		f.Body.Start = &fact.Start{Attempt: a.ID, Try: 1}
 	case 7:
 		if r.IntN(4) == 0 {
-			f.Body.Cancel = &Cancel{}
+			f.Body.Cancel = &fact.Cancel{}
 			break
 		}
 		fallthrough
 	default:
 		f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
-		f.Body.Seen = &Seen{}
+		f.Body.Seen = &fact.Seen{}
 	}
-	if c := l.index[f.Chain]; c != nil {
-		s := c.strands[r.IntN(len(c.strands))]
-		prev := s.last()
+	if c := l.Index()[f.Chain]; c != nil {
+		s := c.Strands[r.IntN(len(c.Strands))]
+		prev := s.Last()
 		if r.IntN(10) == 0 {
-			prev = s.facts[r.IntN(len(s.facts))]
+			prev = s.Facts[r.IntN(len(s.Facts))]
 		}
-		f.Seq, f.Prev = prev.fact.Seq+1, prev.id
+		f.Seq, f.Prev = prev.Fact.Seq+1, prev.ID
 	}
 	for range 1 + r.IntN(2) {
-		f.Seen = append(f.Seen, l.order[max(0, len(l.order)-1-r.IntN(6))].head())
+		f.Seen = append(f.Seen, l.Order()[max(0, len(l.Order())-1-r.IntN(6))].Head())
 	}
-	if f.Seq == 1 || a.assigned != l.genesis {
-		f.Seen = append(f.Seen, a.assigned.head())
+	if f.Seq == 1 || a.Assigned != l.Genesis() {
+		f.Seen = append(f.Seen, a.Assigned.Head())
 	}
-	slices.SortFunc(f.Seen, Head.compare)
+	slices.SortFunc(f.Seen, fact.Head.Compare)
 	f.Seen = slices.Compact(f.Seen)
 	raw, _, err := f.Encode()
 	if err == nil {
-		if g, id, err := DecodeFact(raw); err == nil {
-			return Received{Fact: g, ID: id, Raw: raw, Att: &Attestation{}}
+		if g, id, err := fact.Decode(raw); err == nil {
+			return fact.Received{Fact: g, ID: id, Raw: raw, Att: &fact.Attestation{}}
 		}
 	}
-	return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
+	return fact.Received{Fact: l.Genesis().Fact, ID: l.Genesis().ID, Raw: l.Genesis().Raw}
 }

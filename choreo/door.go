@@ -2,10 +2,12 @@ package choreo
 
 import (
 	"cmp"
-	"iter"
 	"math/bits"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -29,7 +31,7 @@ import (
 // they have do; what is refused for that its sender sets aside (crowded.go).
 //
 // Of a forked chain so many branches are taken in that nothing of it counts by itself
-// any more (fork.go). What is beyond would count only where others built upon it, and
+// any more (choreo/log/fork.go). What is beyond would count only where others built upon it, and
 // then it is named.
 //
 // So what one honest partner has all get, and none ends with other facts for good;
@@ -96,17 +98,17 @@ const (
 // door is what a machine remembers of what it did not take in.
 type door struct {
 	self   workflow.PartnerID
-	log    *Log
-	state  *State
+	log    *log.Log
+	state  *state.State
 	shares Shares
 	// declined are the facts, declinedOf the same by author, who takes no part together
 	// under "". By the partner that named it, named is up to which number that one has
 	// seen a chain of which this is not here, wanted what it has seen or set aside that
 	// is not here, with what comes before it.
-	declined   map[FactID]Declined
-	declinedOf map[workflow.PartnerID]map[FactID]bool
-	named      map[workflow.PartnerID]map[Chain]uint64
-	wanted     map[workflow.PartnerID]map[FactID]bool
+	declined   map[fact.ID]Declined
+	declinedOf map[workflow.PartnerID]map[fact.ID]bool
+	named      map[workflow.PartnerID]map[fact.Chain]uint64
+	wanted     map[workflow.PartnerID]map[fact.ID]bool
 	counts     map[Declined]int
 
 	looked int // entries of the log of which the rest has been worked out
@@ -114,12 +116,12 @@ type door struct {
 	authors []workflow.PartnerID
 	// aside is what others have set aside that is not here, with those that did, ours
 	// up to which number this node has set a strand aside.
-	aside map[FactID][]workflow.PartnerID
-	ours  map[*strand]uint64
+	aside map[fact.ID][]workflow.PartnerID
+	ours  map[*log.Strand]uint64
 	// stood are the limits of authors, and the forked chains, for which this node has
 	// named all that it may have.
 	stood  map[workflow.PartnerID]spent
-	forked map[*chain]bool
+	forked map[*log.Chain]bool
 	// cut are the authors of whom a run was declined that had begun within the limits.
 	cut map[workflow.PartnerID]bool
 
@@ -134,14 +136,15 @@ type spent struct {
 	cut                  int
 }
 
-func newDoor(self workflow.PartnerID, l *Log, s *State) door {
+func newDoor(self workflow.PartnerID, l *log.Log, s *state.State) door {
 	return door{
 		self: self, log: l, state: s,
-		declined: map[FactID]Declined{}, declinedOf: map[workflow.PartnerID]map[FactID]bool{},
+		declined: map[fact.ID]Declined{}, declinedOf: map[workflow.PartnerID]map[fact.ID]bool{},
 		counts: map[Declined]int{},
-		named:  map[workflow.PartnerID]map[Chain]uint64{}, wanted: map[workflow.PartnerID]map[FactID]bool{},
-		aside: map[FactID][]workflow.PartnerID{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{},
-		forked: map[*chain]bool{},
+		named:  map[workflow.PartnerID]map[fact.Chain]uint64{}, wanted: map[workflow.PartnerID]map[fact.ID]bool{},
+		aside: map[fact.ID][]workflow.PartnerID{}, ours: map[*log.Strand]uint64{},
+		stood:  map[workflow.PartnerID]spent{},
+		forked: map[*log.Chain]bool{},
 		cut:    map[workflow.PartnerID]bool{}, crowded: newCrowded(),
 	}
 }
@@ -161,17 +164,17 @@ func (m *Machine) Declined() []Declined {
 }
 
 // Uncounted is how many facts that do not count came since the last call, by author:
-// without those of forked chains, whose author may be honest (fork.go).
+// without those of forked chains, whose author may be honest (choreo/log/fork.go).
 func (m *Machine) Uncounted() map[workflow.PartnerID]int {
-	return m.state.takeUncounted()
+	return m.state.TakeUncounted()
 }
 
 // admit are the facts without those that are beyond what is taken in of their
 // author, and without what follows from those. It reports whether that is all.
-func (m *Machine) admit(from workflow.PartnerID, facts []Received) (admitted []Received, all bool) {
+func (m *Machine) admit(from workflow.PartnerID, facts []fact.Received) (admitted []fact.Received, all bool) {
 	v := visit{
-		m: m, of: map[workflow.PartnerID]authored{}, chains: map[Chain]string{},
-		branches: map[Chain]int{}, follows: map[place]FactID{},
+		m: m, of: map[workflow.PartnerID]log.Authored{}, chains: map[fact.Chain]string{},
+		branches: map[fact.Chain]int{}, follows: map[place]fact.ID{},
 	}
 	why := make([]string, len(facts))
 	within := len(m.door.declined) == 0
@@ -183,14 +186,14 @@ func (m *Machine) admit(from workflow.PartnerID, facts []Received) (admitted []R
 		return facts, true
 	}
 	m.readOn()
-	in := m.state.broughtIn(facts)
+	in := m.state.BroughtIn(facts)
 	for i, f := range facts {
 		if why[i] == "" {
 			m.door.nameSeen(f.Fact, in)
 		}
 	}
 	m.door.wantWhole(facts)
-	v.runs, v.gone = m.log.runs(facts), map[FactID]Declined{}
+	v.runs, v.gone = m.log.Runs(facts), map[fact.ID]Declined{}
 	for i, f := range facts {
 		d := m.door.declines(f, why[i])
 		if d.Why == "" && why[i] != "" && !v.takesNamed(f) {
@@ -216,7 +219,7 @@ func (m *Machine) admit(from workflow.PartnerID, facts []Received) (admitted []R
 
 // keepOut declines a fact; beyond is whether it is for itself, not only for what comes
 // before it.
-func (v *visit) keepOut(from workflow.PartnerID, f Received, d Declined, beyond bool) {
+func (v *visit) keepOut(from workflow.PartnerID, f fact.Received, d Declined, beyond bool) {
 	m := v.m
 	v.gone[f.ID] = d
 	m.door.decline(f.ID, d)
@@ -233,24 +236,24 @@ func (v *visit) keepOut(from workflow.PartnerID, f Received, d Declined, beyond 
 // later fact of their chain whose attestation covers them was declined. They are declined
 // for the same reason, and so is what their author built upon them. What others built upon
 // them stays, where it says that they are missing.
-func (v *visit) proven(from workflow.PartnerID, facts, admitted []Received) []Received {
+func (v *visit) proven(from workflow.PartnerID, facts, admitted []fact.Received) []fact.Received {
 	m, l := v.m, v.m.log
-	fits, _ := l.fitting(admitted)
-	bare := l.bare(admitted, fits)
+	fits, _ := l.Fitting(admitted)
+	bare := l.Bare(admitted, fits)
 	if len(bare) == 0 {
 		return admitted
 	}
-	of, children := map[FactID]Received{}, map[FactID][]Received{}
+	of, children := map[fact.ID]fact.Received{}, map[fact.ID][]fact.Received{}
 	for _, f := range admitted {
 		if bare[f.ID] {
 			of[f.ID] = f
-			for p := range f.Fact.parents() {
-				l.steps++
+			for p := range f.Fact.Parents() {
+				l.Steps++
 				children[p] = append(children[p], f)
 			}
 		}
 	}
-	var queue []Received
+	var queue []fact.Received
 	for _, f := range facts {
 		if v.gone[f.ID].Why != "" {
 			queue = append(queue, f)
@@ -263,7 +266,7 @@ func (v *visit) proven(from workflow.PartnerID, facts, admitted []Received) []Re
 			follow = append(slices.Clone(follow), prev)
 		}
 		for _, x := range follow {
-			l.steps++
+			l.Steps++
 			author := x.Fact.Chain.Author
 			if v.gone[x.ID].Why != "" || author != d.Author && m.Participates(author) {
 				continue
@@ -273,16 +276,16 @@ func (v *visit) proven(from workflow.PartnerID, facts, admitted []Received) []Re
 			queue = append(queue, x)
 		}
 	}
-	stays := make(map[FactID]bool, len(admitted))
+	stays := make(map[fact.ID]bool, len(admitted))
 	for _, f := range admitted {
 		stays[f.ID] = !bare[f.ID]
 	}
-	return slices.DeleteFunc(admitted, func(f Received) bool {
+	return slices.DeleteFunc(admitted, func(f fact.Received) bool {
 		if !bare[f.ID] || v.gone[f.ID].Why != "" {
 			return bare[f.ID]
 		}
-		for p := range f.Fact.parents() {
-			l.steps++
+		for p := range f.Fact.Parents() {
+			l.Steps++
 			if !l.Has(p) && !stays[p] {
 				return false
 			}
@@ -293,7 +296,7 @@ func (v *visit) proven(from workflow.PartnerID, facts, admitted []Received) []Re
 
 // wasCut notes that a run of an author was declined that had begun within the limits.
 func (d *door) wasCut(author workflow.PartnerID) {
-	if !d.state.participates(author) && d.log.authored[author].facts == 0 {
+	if !d.state.Participates(author) && d.log.Authored()[author].Facts == 0 {
 		return // there may be any number of them, and nothing is to be named
 	}
 	d.cut[author] = true
@@ -302,97 +305,71 @@ func (d *door) wasCut(author workflow.PartnerID) {
 	}
 }
 
-// runs say of each of the facts that are not here how much goes in with it or not at all: the
-// run of its chain under one attestation.
-func (l *Log) runs(facts []Received) map[FactID]authored {
-	bare, last, out := map[FactID]authored{}, map[FactID]authored{}, make(map[FactID]authored, len(facts))
-	for _, f := range facts {
-		if l.Has(f.ID) {
-			continue
-		}
-		of := bare[f.Fact.Prev]
-		of.facts, of.bytes = of.facts+1, of.bytes+len(f.Raw)
-		if out[f.ID] = of; f.Att == nil {
-			bare[f.ID] = of
-		}
-	}
-	for _, f := range slices.Backward(facts) {
-		if whole, goesOn := last[f.ID]; goesOn && f.Att == nil {
-			out[f.ID] = whole
-		}
-		last[f.Fact.Prev] = out[f.ID]
-	}
-	return out
-}
-
 // visit counts what a batch of facts brings of each author.
 type visit struct {
 	m      *Machine
-	of     map[workflow.PartnerID]authored
-	chains map[Chain]string // that the batch opens, and why they are too many; "": they are not
+	of     map[workflow.PartnerID]log.Authored
+	chains map[fact.Chain]string // that the batch opens, and why they are too many; "": they are not
 	// branches are how many of a chain the batch opens, follows what was first of its
 	// facts at a place.
-	branches map[Chain]int
-	follows  map[place]FactID
+	branches map[fact.Chain]int
+	follows  map[place]fact.ID
 	named    int // bytes of what is taken in only as others named it
-	// runs say with how much else each fact goes in (Log.runs), gone why it is declined.
-	runs map[FactID]authored
-	gone map[FactID]Declined
+	// runs say with how much else each fact goes in (Log.Runs), gone why it is declined.
+	runs map[fact.ID]log.Authored
+	gone map[fact.ID]Declined
 }
 
 // place is where a chain goes on: after that fact.
 type place struct {
-	chain Chain
-	prev  FactID
+	chain fact.Chain
+	prev  fact.ID
 }
 
 // tooMany reports whether a fact forks its chain where that has as many branches
-// already as it takes for nothing of it to count by itself (fork.go).
-func (v *visit) tooMany(f Received) bool {
+// already as it takes for nothing of it to count by itself (choreo/log/fork.go).
+func (v *visit) tooMany(f fact.Received) bool {
 	l, at := v.m.log, place{f.Fact.Chain, f.Fact.Prev}
-	c := l.index[at.chain]
+	c := l.Index()[at.chain]
 	if first, ok := v.follows[at]; ok && first == f.ID {
 		return false
 	} else if !ok {
 		v.follows[at] = f.ID
-		prev := l.byID[at.prev]
-		if c == nil || prev != nil && prev.strand.last() == prev || prev == nil && f.Fact.Seq > 1 {
+		prev := l.ByID()[at.prev]
+		if c == nil || prev != nil && prev.Strand.Last() == prev || prev == nil && f.Fact.Seq > 1 {
 			return false // the chain goes on, here or in the batch
 		}
 	}
 	strands := 1
 	if c != nil {
-		strands = len(c.strands)
+		strands = len(c.Strands)
 	}
-	if strands+v.branches[at.chain] > maxBranches {
+	if strands+v.branches[at.chain] > log.MaxBranches {
 		return true
 	}
 	v.branches[at.chain]++
 	return false
 }
 
-// authored is how much there is of an author.
-type authored struct{ chains, facts, bytes int }
-
 // beyond says why a fact is more than is taken in of its author for itself; "": it
 // is not.
-func (v *visit) beyond(f Received) string {
+func (v *visit) beyond(f fact.Received) string {
 	author, l := f.Fact.Chain.Author, v.m.log
 	if author == v.m.self || l.Has(f.ID) {
 		return ""
 	}
 	of, known := v.of[author]
 	if !known {
-		of = l.authored[author]
+		of = l.Authored()[author]
 	}
-	if why, opened := v.chains[f.Fact.Chain]; !opened && l.index[f.Fact.Chain] == nil {
+	if why, opened := v.chains[f.Fact.Chain]; !opened && l.Index()[f.Fact.Chain] == nil {
 		switch {
-		case of.chains == 0 && !v.m.Participates(author) && v.outsiders() >= maxOutsiders:
+		case of.Chains == 0 && !v.m.Participates(author) && v.outsiders() >= maxOutsiders:
 			why = TooManyAuthors
-		case of.chains >= MaxChains:
+		case of.Chains >= fact.MaxChains:
 			why = TooManyChains
 		default:
-			of.chains++
+			of.Chains++
 		}
 		v.chains[f.Fact.Chain] = why
 	}
@@ -401,15 +378,15 @@ func (v *visit) beyond(f Received) string {
 		why = TooManyForks
 	}
 	if s := v.m.door.shares; why == "" &&
-		(s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes+len(f.Raw) > s.Bytes) {
+		(s.Facts > 0 && of.Facts >= s.Facts || s.Bytes > 0 && of.Bytes+len(f.Raw) > s.Bytes) {
 		why = TooManyFacts
 	}
 	if s := v.m.door.shares; why == "" && s.Left != nil && v.new(author)+len(f.Raw)+s.Each > s.Left(author) {
 		why = TooManyBytes
 	}
 	if why == "" {
-		of.facts++
-		of.bytes += len(f.Raw)
+		of.Facts++
+		of.Bytes += len(f.Raw)
 	}
 	v.of[author] = of
 	return why
@@ -417,7 +394,7 @@ func (v *visit) beyond(f Received) string {
 
 // takesNamed reports whether there is room for a fact that is beyond what is taken in of
 // its author for itself, and that another named: the one that names it may lie as well.
-func (v *visit) takesNamed(f Received) bool {
+func (v *visit) takesNamed(f fact.Received) bool {
 	s, author := v.m.door.shares, f.Fact.Chain.Author
 	if author == v.m.self || v.m.log.Has(f.ID) {
 		return true
@@ -437,39 +414,39 @@ func (v *visit) added() (n int) {
 
 // new is how many bytes of an author the batch brought so far, and took beside them.
 func (v *visit) new(p workflow.PartnerID) int {
-	is, was := v.of[p], v.m.log.authored[p]
-	return max(is.bytes-was.bytes, 0) + max(is.facts-was.facts, 0)*v.m.door.shares.Each
+	is, was := v.of[p], v.m.log.Authored()[p]
+	return max(is.Bytes-was.Bytes, 0) + max(is.Facts-was.Facts, 0)*v.m.door.shares.Each
 }
 
 // Has reports whether a fact is here.
-func (m *Machine) Has(id FactID) bool { return m.log.Has(id) }
+func (m *Machine) Has(id fact.ID) bool { return m.log.Has(id) }
 
 // Lives is how many chains of an author are here: one for each time that its store was
 // made or restored while it took part.
-func (m *Machine) Lives(p workflow.PartnerID) int { return len(m.log.byAuthor[p]) }
+func (m *Machine) Lives(p workflow.PartnerID) int { return len(m.log.ByAuthor()[p]) }
 
 // Authored calls each with how many facts of an author are here, and their bytes.
 func (m *Machine) Authored(each func(author workflow.PartnerID, facts, bytes int)) {
-	for p, of := range m.log.authored {
-		each(p, of.facts, of.bytes)
+	for p, of := range m.log.Authored() {
+		each(p, of.Facts, of.Bytes)
 	}
 }
 
 // AuthoredBy is how many facts of an author are here, and their bytes.
 func (m *Machine) AuthoredBy(author workflow.PartnerID) (facts, bytes int) {
-	of := m.log.authored[author]
-	return of.facts, of.bytes
+	of := m.log.Authored()[author]
+	return of.Facts, of.Bytes
 }
 
 // outsiders are the authors here and in the batch who take no part.
 func (v *visit) outsiders() (n int) {
-	for p := range v.m.log.authored {
+	for p := range v.m.log.Authored() {
 		if !v.m.Participates(p) {
 			n++
 		}
 	}
 	for p, of := range v.of {
-		if of.chains > 0 && !v.m.Participates(p) && v.m.log.authored[p].chains == 0 {
+		if of.Chains > 0 && !v.m.Participates(p) && v.m.log.Authored()[p].Chains == 0 {
 			n++
 		}
 	}
@@ -478,9 +455,9 @@ func (v *visit) outsiders() (n int) {
 
 // nameSeen remembers what a fact names as seen of others, or sets aside, that is not
 // here, if its author takes part, or is among those who come in with it.
-func (d *door) nameSeen(f *Fact, in map[workflow.PartnerID]bool) {
+func (d *door) nameSeen(f *fact.Fact, in map[workflow.PartnerID]bool) {
 	by := f.Chain.Author
-	if !d.state.participates(by) && !in[by] {
+	if !d.state.Participates(by) && !in[by] {
 		return
 	}
 	for _, h := range f.Seen {
@@ -489,14 +466,14 @@ func (d *door) nameSeen(f *Fact, in map[workflow.PartnerID]bool) {
 			d.want(by, h.ID)
 		}
 	}
-	for h := range f.aside() {
+	for h := range f.Aside() {
 		d.name(by, h)
 		d.want(by, h.ID)
 	}
 }
 
 // wantPast remembers what comes before a fact that somebody named.
-func (d *door) wantPast(by workflow.PartnerID, f *Fact) {
+func (d *door) wantPast(by workflow.PartnerID, f *fact.Fact) {
 	if f.Seq > 1 {
 		d.want(by, f.Prev)
 	}
@@ -508,15 +485,15 @@ func (d *door) wantPast(by workflow.PartnerID, f *Fact) {
 
 // wantWhole remembers of the facts what comes before those that somebody named, and what
 // follows them in their chain up to the attestation that vouches for them.
-func (d *door) wantWhole(facts []Received) {
+func (d *door) wantWhole(facts []fact.Received) {
 	type wish struct {
 		by workflow.PartnerID
-		id FactID
+		id fact.ID
 	}
-	at, next := make(map[FactID]Received, len(facts)), map[FactID]Received{}
+	at, next := make(map[fact.ID]fact.Received, len(facts)), map[fact.ID]fact.Received{}
 	done := map[wish]bool{}
 	var queue []wish
-	add := func(by workflow.PartnerID, id FactID) {
+	add := func(by workflow.PartnerID, id fact.ID) {
 		if w := (wish{by, id}); !done[w] {
 			done[w] = true
 			queue = append(queue, w)
@@ -537,14 +514,14 @@ func (d *door) wantWhole(facts []Received) {
 	for ; len(queue) > 0; queue = queue[1:] {
 		by, f := queue[0].by, at[queue[0].id]
 		d.wantPast(by, f.Fact)
-		for p := range f.Fact.parents() {
-			d.log.steps++
+		for p := range f.Fact.Parents() {
+			d.log.Steps++
 			if _, came := at[p]; came {
 				add(by, p)
 			}
 		}
 		if n, goesOn := next[f.ID]; goesOn && f.Att == nil {
-			d.name(by, Head{Chain: n.Fact.Chain, Seq: n.Fact.Seq, ID: n.ID})
+			d.name(by, fact.Head{Chain: n.Fact.Chain, Seq: n.Fact.Seq, ID: n.ID})
 			d.want(by, n.ID)
 			add(by, n.ID)
 		}
@@ -552,7 +529,7 @@ func (d *door) wantWhole(facts []Received) {
 }
 
 // name remembers up to where somebody named a chain, if that is not here.
-func (d *door) name(by workflow.PartnerID, h Head) {
+func (d *door) name(by workflow.PartnerID, h fact.Head) {
 	if !d.log.Has(h.ID) && h.Seq > d.named[by][h.Chain] {
 		withRoom(d.named, by)[h.Chain] = h.Seq
 		d.crowded.named(h.Chain.Author)
@@ -560,7 +537,7 @@ func (d *door) name(by workflow.PartnerID, h Head) {
 }
 
 // want remembers a fact that somebody named, if it is not here.
-func (d *door) want(by workflow.PartnerID, id FactID) {
+func (d *door) want(by workflow.PartnerID, id fact.ID) {
 	if !d.log.Has(id) {
 		withRoom(d.wanted, by)[id] = true
 	}
@@ -579,7 +556,7 @@ func withRoom[K comparable, V any](all map[workflow.PartnerID]map[K]V, by workfl
 
 // wantedBy are the partners that named or set aside a fact that is not here, or what comes after
 // it.
-func (d *door) wantedBy(id FactID) (by []workflow.PartnerID) {
+func (d *door) wantedBy(id fact.ID) (by []workflow.PartnerID) {
 	for p, of := range d.wanted {
 		if of[id] {
 			by = append(by, p)
@@ -595,7 +572,7 @@ func (d *door) wantedBy(id FactID) (by []workflow.PartnerID) {
 
 // isNamed reports whether another has named a fact that is not here; of its chain, only
 // if that will do.
-func (d *door) isNamed(f Received, chain bool) bool {
+func (d *door) isNamed(f fact.Received, chain bool) bool {
 	if len(d.wantedBy(f.ID)) > 0 {
 		return true
 	}
@@ -607,23 +584,9 @@ func (d *door) isNamed(f Received, chain bool) bool {
 	return false
 }
 
-// aside are the heads that a fact sets aside.
-func (f *Fact) aside() iter.Seq[Head] {
-	return func(yield func(Head) bool) {
-		if f.Body.Seen == nil {
-			return
-		}
-		for _, h := range f.Body.Seen.Aside {
-			if h.Chain.Author != f.Chain.Author && !yield(h) {
-				return
-			}
-		}
-	}
-}
-
 // declines says why a fact is not taken in; an empty reason: it is. Beyond is why it
 // is not for itself.
-func (d *door) declines(f Received, beyond string) Declined {
+func (d *door) declines(f fact.Received, beyond string) Declined {
 	author := f.Fact.Chain.Author
 	if author == d.self || d.log.Has(f.ID) {
 		return Declined{}
@@ -631,21 +594,21 @@ func (d *door) declines(f Received, beyond string) Declined {
 	if beyond != "" && !d.isNamed(f, beyond != TooManyForks) {
 		return Declined{Author: author, Why: beyond}
 	}
-	for p := range f.Fact.parents() {
+	for p := range f.Fact.Parents() {
 		x, gone := d.declined[p]
 		// An author that takes part and is within its limits has named what it has
 		// seen of others: that is missing, and taken in when it comes again.
-		if gone && (x.Author == author || !d.state.participates(author)) {
+		if gone && (x.Author == author || !d.state.Participates(author)) {
 			return Declined{Author: author, Why: x.Why}
 		}
 	}
 	return Declined{}
 }
 
-func (d *door) decline(id FactID, x Declined) {
+func (d *door) decline(id fact.ID, x Declined) {
 	d.counts[x]++
 	by := workflow.PartnerID("")
-	if d.state.participates(x.Author) {
+	if d.state.Participates(x.Author) {
 		by = x.Author
 	}
 	if of := d.declinedOf[by]; len(of) >= maxRemembered {
@@ -657,7 +620,7 @@ func (d *door) decline(id FactID, x Declined) {
 }
 
 // undecline forgets that a fact was not taken in.
-func (d *door) undecline(id FactID) {
+func (d *door) undecline(id fact.ID) {
 	if x, was := d.declined[id]; was {
 		delete(d.declined, id)
 		for _, by := range []workflow.PartnerID{x.Author, ""} {
@@ -670,24 +633,24 @@ func (d *door) undecline(id FactID) {
 func (m *Machine) readOn() {
 	d := &m.door
 	for ; d.looked < m.log.Len(); d.looked++ {
-		e := m.log.order[d.looked]
-		author := e.fact.Chain.Author
+		e := m.log.Order()[d.looked]
+		author := e.Fact.Chain.Author
 		if author != m.self && !slices.Contains(d.authors, author) {
 			d.authors = append(d.authors, author)
 		}
-		for _, by := range d.aside[e.id] {
+		for _, by := range d.aside[e.ID] {
 			m.hears(by, e, d.looked)
 		}
-		delete(d.aside, e.id)
-		for h := range e.fact.aside() {
-			switch x := m.log.byID[h.ID]; {
+		delete(d.aside, e.ID)
+		for h := range e.Fact.Aside() {
+			switch x := m.log.ByID()[h.ID]; {
 			case author != m.self && x == nil && m.Participates(author):
 				m.door.name(author, h)
 				if !slices.Contains(d.aside[h.ID], author) {
 					d.aside[h.ID] = append(d.aside[h.ID], author)
 				}
 			case author == m.self && x != nil:
-				d.ours[x.strand] = max(d.ours[x.strand], h.Seq)
+				d.ours[x.Strand] = max(d.ours[x.Strand], h.Seq)
 			case x != nil:
 				m.hears(author, x, d.looked)
 			}
@@ -709,12 +672,12 @@ func (d *decision) nameAll() (added bool) {
 		if len(seen)+len(aside) == 0 {
 			continue
 		}
-		seen = append(seen, d.log.unseen(d.own)...) // what else is new goes with it
-		slices.SortFunc(seen, Head.compare)
-		slices.SortFunc(aside, Head.compare)
+		seen = append(seen, d.log.Unseen(d.own)...) // what else is new goes with it
+		slices.SortFunc(seen, fact.Head.Compare)
+		slices.SortFunc(aside, fact.Head.Compare)
 		for seen = slices.Compact(seen); len(seen)+len(aside) > 0; {
-			s, a := min(len(seen), MaxHeadsSeen), min(len(aside), MaxHeadsSeen)
-			if _, err := d.say(Body{Seen: &Seen{Aside: aside[:a]}}, seen[:s]); err == nil {
+			s, a := min(len(seen), fact.MaxHeadsSeen), min(len(aside), fact.MaxHeadsSeen)
+			if _, err := d.say(fact.Body{Seen: &fact.Seen{Aside: aside[:a]}}, seen[:s]); err == nil {
 				added = true
 			}
 			seen, aside = seen[s:], aside[a:]
@@ -726,62 +689,62 @@ func (d *decision) nameAll() (added bool) {
 // mustName reports whether an author has come to a limit here, or has forked a chain
 // too often, of which this node has not yet named as much as that. It says so once.
 func (m *Machine) mustName(p workflow.PartnerID) (must bool) {
-	d, of := &m.door, m.log.authored[p]
+	d, of := &m.door, m.log.Authored()[p]
 	stood, here := d.stood[p], d.spent(of)
 	if d.cut[p] {
-		here.cut = bits.Len(uint(of.facts))
+		here.cut = bits.Len(uint(of.Facts))
 	}
 	if here != stood {
 		d.stood[p] = here
 		must = d.spent(m.namedOf(p)) != here
 	}
-	for _, c := range m.log.byAuthor[p] {
-		if len(c.strands) <= maxBranches || d.forked[c] {
+	for _, c := range m.log.ByAuthor()[p] {
+		if len(c.Strands) <= log.MaxBranches || d.forked[c] {
 			continue
 		}
 		d.forked[c] = true
 		named := 0
-		for _, s := range c.strands {
-			named += one(m.namedIn(s) > s.base())
+		for _, s := range c.Strands {
+			named += state.AsInt(m.namedIn(s) > s.Base())
 		}
-		must = must || named <= maxBranches
+		must = must || named <= log.MaxBranches
 	}
 	return must
 }
 
 // spent says which limits so much of an author has come to.
-func (d *door) spent(of authored) spent {
+func (d *door) spent(of log.Authored) spent {
 	s := d.shares
 	return spent{
-		chains: of.chains >= MaxChains, facts: s.Facts > 0 && of.facts >= s.Facts,
-		bytes: s.Bytes > 0 && of.bytes+MaxFact > s.Bytes, // some facts do not fit any more
+		chains: of.Chains >= fact.MaxChains, facts: s.Facts > 0 && of.Facts >= s.Facts,
+		bytes: s.Bytes > 0 && of.Bytes+fact.MaxFact > s.Bytes, // some facts do not fit any more
 	}
 }
 
 // namedIn is up to which number this node has named a strand: it built upon that, or
 // set it aside.
-func (m *Machine) namedIn(s *strand) uint64 {
-	n := max(s.base(), m.door.ours[s])
+func (m *Machine) namedIn(s *log.Strand) uint64 {
+	n := max(s.Base(), m.door.ours[s])
 	if m.own != nil {
-		n = max(n, m.own.others.at(s.place))
+		n = max(n, m.own.Others.At(s.Place))
 	}
 	return n
 }
 
 // namedOf is how much of an author this node has named.
-func (m *Machine) namedOf(p workflow.PartnerID) (of authored) {
-	for _, c := range m.log.byAuthor[p] {
+func (m *Machine) namedOf(p workflow.PartnerID) (of log.Authored) {
+	for _, c := range m.log.ByAuthor()[p] {
 		known := false
-		for _, s := range c.strands {
+		for _, s := range c.Strands {
 			n := m.namedIn(s)
-			known = known || n > s.base()
-			of.facts += int(n - s.base())
-			for _, e := range s.facts[:n-s.base()] {
-				m.log.steps++
-				of.bytes += len(e.raw)
+			known = known || n > s.Base()
+			of.Facts += int(n - s.Base())
+			for _, e := range s.Facts[:n-s.Base()] {
+				m.log.Steps++
+				of.Bytes += len(e.Raw)
 			}
 		}
-		of.chains += one(known)
+		of.Chains += state.AsInt(known)
 	}
 	return of
 }
@@ -790,17 +753,17 @@ func (m *Machine) namedOf(p workflow.PartnerID) (of authored) {
 // is what counts, the rest is set aside. A fork took that away, or its author was not
 // entitled to it; others are to have it too, but who has no room for it is to have what
 // this node says all the same.
-func (m *Machine) unnamedOf(p workflow.PartnerID) (seen, aside []Head) {
-	for _, c := range m.log.byAuthor[p] {
-		counts := c.heeded()
-		for _, s := range c.strands {
-			if last := s.last(); !slices.Contains(counts, last) && m.namedIn(s) < last.fact.Seq {
-				aside = append(aside, last.head())
+func (m *Machine) unnamedOf(p workflow.PartnerID) (seen, aside []fact.Head) {
+	for _, c := range m.log.ByAuthor()[p] {
+		counts := c.Heeded()
+		for _, s := range c.Strands {
+			if last := s.Last(); !slices.Contains(counts, last) && m.namedIn(s) < last.Fact.Seq {
+				aside = append(aside, last.Head())
 			}
 		}
 		for _, e := range counts {
-			if m.own == nil || !m.log.knew(m.own, e) {
-				seen = append(seen, e.head())
+			if m.own == nil || !m.log.Knew(m.own, e) {
+				seen = append(seen, e.Head())
 			}
 		}
 	}

@@ -6,25 +6,27 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // flood are first facts of chains of one author, numbered from a start.
-func flood(t testing.TB, m *Machine, author workflow.PartnerID, from, n int) []Received {
+func flood(t testing.TB, m *Machine, author workflow.PartnerID, from, n int) []fact.Received {
 	t.Helper()
-	return floodOf(t, m, author, from, n, Body{Seen: &Seen{}})
+	return floodOf(t, m, author, from, n, fact.Body{Seen: &fact.Seen{}})
 }
 
 // floodOf is flood with what the facts say.
-func floodOf(t testing.TB, m *Machine, author workflow.PartnerID, from, n int, b Body) []Received {
+func floodOf(t testing.TB, m *Machine, author workflow.PartnerID, from, n int, b fact.Body) []fact.Received {
 	t.Helper()
-	var out []Received
+	var out []fact.Received
 	for i := from; i < from+n; i++ {
-		f := &Fact{Format: FormatFact, Instance: m.log.instance,
-			Chain: Chain{Author: author, Incarnation: Incarnation{0xee, byte(i >> 8), byte(i)}},
-			Seq:   1, Seen: []Head{m.log.genesis.head()}, Body: b}
+		f := &fact.Fact{Format: fact.Format, Instance: m.log.Instance(),
+			Chain: fact.Chain{Author: author, Incarnation: fact.Incarnation{0xee, byte(i >> 8), byte(i)}},
+			Seq:   1, Seen: []fact.Head{m.log.Genesis().Head()}, Body: b}
 		r := encoded(t, f)
-		r.Att = &Attestation{Sig: make([]byte, 64)}
+		r.Att = &fact.Attestation{Sig: make([]byte, 64)}
 		out = append(out, r)
 	}
 	return out
@@ -44,11 +46,11 @@ func TestChainFlood(t *testing.T) {
 			}
 			facts = facts[k:]
 		}
-		if got := len(one.m.log.byAuthor["three"]); got != MaxChains {
-			t.Errorf("%d chains: %d were taken in, want %d", n, got, MaxChains)
+		if got := len(one.m.log.ByAuthor()["three"]); got != fact.MaxChains {
+			t.Errorf("%d chains: %d were taken in, want %d", n, got, fact.MaxChains)
 		}
 		d := one.m.Declined()
-		if len(d) != 1 || d[0] != (Declined{Author: "three", Why: TooManyChains, Facts: n - MaxChains}) {
+		if len(d) != 1 || d[0] != (Declined{Author: "three", Why: TooManyChains, Facts: n - fact.MaxChains}) {
 			t.Errorf("%d chains: declined %v", n, d)
 		}
 		if got := len(one.m.door.declined); got > maxRemembered {
@@ -76,14 +78,14 @@ func TestFloodsThatDifferConverge(t *testing.T) {
 		for seed := range uint64(20) {
 			r := rand.New(rand.NewPCG(seed, 9))
 			w := relayMesh(t)
-			w.limit = []int{600, MaxFact}[r.IntN(2)]
+			w.limit = []int{600, fact.MaxFact}[r.IntN(2)]
 			liar := workflow.PartnerID("three")
-			from, says := 0, Body{Seen: &Seen{}}
+			from, says := 0, fact.Body{Seen: &fact.Seen{}}
 			if seed%2 == 1 {
-				says = Body{CalledOff: &CalledOff{Attempt: AttemptID{Slot: "b"}}}
+				says = fact.Body{CalledOff: &fact.CalledOff{Attempt: fact.AttemptID{Slot: "b"}}}
 			}
 			for _, id := range []workflow.PartnerID{"one", "two"} {
-				n := 1 + r.IntN(3*MaxChains)
+				n := 1 + r.IntN(3*fact.MaxChains)
 				facts := floodOf(t, w.nodes["one"].m, liar, from, n, says)
 				from += n
 				for part := range slices.Chunk(facts, batch) {
@@ -102,17 +104,17 @@ func TestFloodsThatDifferConverge(t *testing.T) {
 			one, two := w.nodes["one"].m, w.nodes["two"].m
 			if d := firstDifference(one.Fingerprint(), two.Fingerprint()); d != "" {
 				t.Fatalf("seed %d, %d at a time: one and two differ: %s\n%d and %d chains of the liar", seed, batch, d,
-					len(one.log.byAuthor[liar]), len(two.log.byAuthor[liar]))
+					len(one.log.ByAuthor()[liar]), len(two.log.ByAuthor()[liar]))
 			}
 			if one.Overall() != workflow.InstanceSucceeded {
 				t.Errorf("seed %d: the instance is %s", seed, one.Overall())
 			}
-			if got := len(one.log.byAuthor[liar]); got > 2*MaxChains+1 {
+			if got := len(one.log.ByAuthor()[liar]); got > 2*fact.MaxChains+1 {
 				t.Errorf("seed %d: %d chains of the liar at one", seed, got)
 			}
 			before := one.Len()
 			if _, err := one.Receive(liar, flood(t, one, liar, 5000, 50)); err != nil ||
-				len(one.log.byAuthor[liar]) >= MaxChains && one.Len() != before {
+				len(one.log.ByAuthor()[liar]) >= fact.MaxChains && one.Len() != before {
 				t.Errorf("seed %d: more chains were taken in: %d facts before, %d after: %v", seed, before, one.Len(),
 					err)
 			}
@@ -128,25 +130,25 @@ func TestForksThatDifferConverge(t *testing.T) {
 		for seed := range uint64(20) {
 			r := rand.New(rand.NewPCG(seed, 10))
 			w := relayMesh(t)
-			w.limit = []int{600, MaxFact}[r.IntN(2)]
+			w.limit = []int{600, fact.MaxFact}[r.IntN(2)]
 			liar, at := workflow.PartnerID("three"), int64(0)
-			chain := Chain{Author: liar, Incarnation: Incarnation{0xee}}
-			genesis := w.nodes["one"].m.log.genesis.head()
-			branches := func(n int) (out []Received) {
+			chain := fact.Chain{Author: liar, Incarnation: fact.Incarnation{0xee}}
+			genesis := w.nodes["one"].m.log.Genesis().Head()
+			branches := func(n int) (out []fact.Received) {
 				for range n {
 					at++
-					f := &Fact{
-						Format: FormatFact, Instance: w.nodes["one"].m.log.instance, Chain: chain, Seq: 1,
-						Seen: []Head{genesis}, At: at, Body: Body{Seen: &Seen{}},
+					f := &fact.Fact{
+						Format: fact.Format, Instance: w.nodes["one"].m.log.Instance(), Chain: chain, Seq: 1,
+						Seen: []fact.Head{genesis}, At: at, Body: fact.Body{Seen: &fact.Seen{}},
 					}
 					for more := r.IntN(3); ; more-- {
 						x := encoded(t, f)
-						x.Att = &Attestation{Sig: make([]byte, 64)}
+						x.Att = &fact.Attestation{Sig: make([]byte, 64)}
 						if out = append(out, x); more == 0 {
 							break
 						}
-						f = &Fact{
-							Format: FormatFact, Instance: f.Instance, Chain: chain, Seq: f.Seq + 1, Prev: x.ID, At: at,
+						f = &fact.Fact{
+							Format: fact.Format, Instance: f.Instance, Chain: chain, Seq: f.Seq + 1, Prev: x.ID, At: at,
 							Body: f.Body,
 						}
 					}
@@ -154,7 +156,7 @@ func TestForksThatDifferConverge(t *testing.T) {
 				return out
 			}
 			for _, id := range []workflow.PartnerID{"one", "two"} {
-				for part := range slices.Chunk(branches(1+r.IntN(3*maxBranches)), batch) {
+				for part := range slices.Chunk(branches(1+r.IntN(3*log.MaxBranches)), batch) {
 					if _, err := w.nodes[id].m.Receive(liar, part); err != nil {
 						t.Fatal(err)
 					}
@@ -170,14 +172,14 @@ func TestForksThatDifferConverge(t *testing.T) {
 			one, two := w.nodes["one"].m, w.nodes["two"].m
 			if d := firstDifference(one.Fingerprint(), two.Fingerprint()); d != "" {
 				t.Fatalf("seed %d, %d at a time: one and two differ: %s\n%d and %d branches", seed, batch, d,
-					len(one.log.index[chain].strands), len(two.log.index[chain].strands))
+					len(one.log.Index()[chain].Strands), len(two.log.Index()[chain].Strands))
 			}
-			if len(one.log.index[chain].strands) <= maxBranches {
+			if len(one.log.Index()[chain].Strands) <= log.MaxBranches {
 				continue
 			}
-			for _, e := range one.log.order {
-				if e.fact.Chain == chain && e.counted {
-					t.Errorf("seed %d: fact %s of a chain that was forked too often counts", seed, e.id.Short())
+			for _, e := range one.log.Order() {
+				if e.Fact.Chain == chain && e.Counted {
+					t.Errorf("seed %d: fact %s of a chain that was forked too often counts", seed, e.ID.Short())
 				}
 			}
 			before := one.Len()
@@ -194,7 +196,7 @@ func TestForksThatDifferConverge(t *testing.T) {
 func TestNamesOnce(t *testing.T) {
 	w := relayMesh(t)
 	for _, id := range []workflow.PartnerID{"two", "three"} {
-		w.nodes[id].m.mustAppend(w.moment(), Body{Seen: &Seen{}})
+		w.nodes[id].m.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}})
 		w.step(w.nodes[id])
 	}
 	w.meetAll()
@@ -202,7 +204,8 @@ func TestNamesOnce(t *testing.T) {
 	for _, liar := range []workflow.PartnerID{"two", "three"} {
 		for _, id := range []workflow.PartnerID{"one", "two", "three"} {
 			if id != liar {
-				if _, err := w.nodes[id].m.Receive(liar, flood(t, w.nodes[id].m, liar, 0, 2*MaxChains)); err != nil {
+				if _, err := w.nodes[id].m.Receive(liar,
+					flood(t, w.nodes[id].m, liar, 0, 2*fact.MaxChains)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -240,28 +243,29 @@ func TestLiarDoesNotWashOutWhatOthersNamed(t *testing.T) {
 	if one.Has(last.ID) {
 		t.Fatal("the last of 20 chains is taken in by itself")
 	}
-	names := &Fact{Format: FormatFact, Instance: one.log.instance, Chain: two.chain, Seq: 1, Body: Body{Seen: &Seen{}},
-		Seen: []Head{one.log.genesis.head(), {Chain: last.Fact.Chain, Seq: 1, ID: last.ID}}}
+	names := &fact.Fact{Format: fact.Format, Instance: one.log.Instance(), Chain: two.chain, Seq: 1,
+		Body: fact.Body{Seen: &fact.Seen{}},
+		Seen: []fact.Head{one.log.Genesis().Head(), {Chain: last.Fact.Chain, Seq: 1, ID: last.ID}}}
 	named := encoded(t, names)
-	named.Att = &Attestation{}
-	if _, err := one.Receive("two", []Received{named}); err == nil {
+	named.Att = &fact.Attestation{}
+	if _, err := one.Receive("two", []fact.Received{named}); err == nil {
 		t.Fatal("what two has built upon is missing, and nobody says so")
 	}
 	prev := chains[0]
-	var noise []Received
+	var noise []fact.Received
 	for i := range 40 {
-		f := &Fact{
-			Format: FormatFact, Instance: one.log.instance, Chain: prev.Fact.Chain, Seq: prev.Fact.Seq + 1,
-			Prev: prev.ID, Body: Body{Seen: &Seen{}},
+		f := &fact.Fact{
+			Format: fact.Format, Instance: one.log.Instance(), Chain: prev.Fact.Chain, Seq: prev.Fact.Seq + 1,
+			Prev: prev.ID, Body: fact.Body{Seen: &fact.Seen{}},
 		}
 		for j := range 200 {
-			f.Seen = append(f.Seen, Head{
-				Chain: Chain{Author: "two", Incarnation: Incarnation{1, byte(i), byte(j)}}, Seq: 1,
-				ID: FactID{1, byte(i), byte(j)},
+			f.Seen = append(f.Seen, fact.Head{
+				Chain: fact.Chain{Author: "two", Incarnation: fact.Incarnation{1, byte(i), byte(j)}}, Seq: 1,
+				ID: fact.ID{1, byte(i), byte(j)},
 			})
 		}
 		prev = encoded(t, f)
-		prev.Att = &Attestation{}
+		prev.Att = &fact.Attestation{}
 		noise = append(noise, prev)
 	}
 	_, _ = one.Receive("three", noise) // what it names is nowhere
@@ -269,7 +273,7 @@ func TestLiarDoesNotWashOutWhatOthersNamed(t *testing.T) {
 	if n := len(one.door.declined); n > 2*maxRemembered {
 		t.Errorf("%d facts that are not here are remembered", n)
 	}
-	if _, err := one.Receive("two", []Received{last}); err != nil || !one.Has(last.ID) {
+	if _, err := one.Receive("two", []fact.Received{last}); err != nil || !one.Has(last.ID) {
 		t.Errorf("what two named is not taken in after a liar named much else: %v", err)
 	}
 }
@@ -280,11 +284,12 @@ func TestFactsOfPeopleWhoTakeNoPart(t *testing.T) {
 	w := relayMesh(t)
 	one := w.nodes["one"].m
 	for i := range 100 {
-		if _, err := one.Receive("three", flood(t, one, workflow.PartnerID(fmt.Sprintf("invented-%d", i)), 0, 20)); err != nil {
+		if _, err := one.Receive("three", flood(t, one, workflow.PartnerID(fmt.Sprintf("invented-%d", i)), 0,
+			20)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := len(one.log.chains); got > 3+maxOutsiders*MaxChains {
+	if got := len(one.log.Chains()); got > 3+maxOutsiders*fact.MaxChains {
 		t.Errorf("%d chains", got)
 	}
 }
@@ -296,32 +301,32 @@ func TestShareOfFacts(t *testing.T) {
 	one, two := w.nodes["one"].m, w.nodes["two"].m
 	one.Limit(Shares{Facts: 10})
 	for range 30 {
-		two.mustAppend(w.moment(), Body{Seen: &Seen{}})
+		two.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}})
 	}
-	two.own.att = &Attestation{}
+	two.own.Att = &fact.Attestation{}
 	all := received(two)
 	for i := range all { // each came by itself
-		all[i].Att = &Attestation{}
+		all[i].Att = &fact.Attestation{}
 	}
 	if _, err := one.Receive("two", all); err != nil {
 		t.Fatal(err)
 	}
-	if got := one.log.authored["two"].facts; got != 10 {
+	if got := one.log.Authored()["two"].Facts; got != 10 {
 		t.Errorf("%d facts of two were taken in, want its share of 10", got)
 	}
 	if _, err := one.Receive("two", all[len(all)-5:]); err != nil {
 		t.Errorf("what follows from what was declined is no error: %v", err)
 	}
 	three := w.as("three", two)
-	said := encoded(t, three.mustAppend(w.moment(), Body{Seen: &Seen{}}).fact)
-	said.Att = &Attestation{}
-	if _, err := one.Receive("three", []Received{said}); err == nil {
+	said := encoded(t, three.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}}).Fact)
+	said.Att = &fact.Attestation{}
+	if _, err := one.Receive("three", []fact.Received{said}); err == nil {
 		t.Error("what three has built upon is missing, and nobody says so")
 	}
 	if _, err := one.Receive("three", append(all, said)); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := one.log.authored["two"].facts, two.log.authored["two"].facts; got != want {
+	if got, want := one.log.Authored()["two"].Facts, two.log.Authored()["two"].Facts; got != want {
 		t.Errorf("%d facts of two are here, three has built upon %d", got, want)
 	}
 }
@@ -333,41 +338,41 @@ func TestSpareRoomForWhatOthersNamed(t *testing.T) {
 	w := relayMesh(t)
 	one, two := w.nodes["one"].m, w.nodes["two"].m
 	for range 30 {
-		two.mustAppend(w.moment(), Body{Seen: &Seen{}})
+		two.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}})
 	}
-	two.own.att = &Attestation{}
+	two.own.Att = &fact.Attestation{}
 	all := received(two)
 	for i := range all { // each came by itself
-		all[i].Att = &Attestation{}
+		all[i].Att = &fact.Attestation{}
 	}
 	size := len(all[len(all)-1].Raw)
 	room := 5 * size
 	limit := func(spare int) {
 		one.Limit(Shares{
-			Left:  func(p workflow.PartnerID) int { return max(room-one.log.authored[p].bytes, 0) },
+			Left:  func(p workflow.PartnerID) int { return max(room-one.log.Authored()[p].Bytes, 0) },
 			Spare: func() int { return spare },
 		})
 	}
 	limit(3 * size)
 	three := w.as("three", two)
-	said := encoded(t, three.mustAppend(w.moment(), Body{Seen: &Seen{}}).fact)
-	said.Att = &Attestation{}
-	for _, fs := range [][]Received{all, {said}, all} {
+	said := encoded(t, three.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}}).Fact)
+	said.Att = &fact.Attestation{}
+	for _, fs := range [][]fact.Received{all, {said}, all} {
 		if _, err := one.Receive("three", fs); err != nil {
 			t.Logf("something is missing still: %v", err)
 		}
 	}
-	if got := one.log.authored["two"].bytes; got > room+3*size {
+	if got := one.log.Authored()["two"].Bytes; got > room+3*size {
 		t.Errorf("%d bytes of two were taken in, %d for themselves and %d to spare", got, room, 3*size)
 	}
 	limit(100 * size)
-	for _, fs := range [][]Received{all, {said}, all} {
+	for _, fs := range [][]fact.Received{all, {said}, all} {
 		if _, err := one.Receive("three", fs); err != nil {
 			t.Logf("something is missing still: %v", err)
 		}
 	}
 	if !one.Has(said.ID) {
-		t.Errorf("%d of %d facts of two are here although there is room", one.log.authored["two"].facts, len(all))
+		t.Errorf("%d of %d facts of two are here although there is room", one.log.Authored()["two"].Facts, len(all))
 	}
 }
 
@@ -377,17 +382,17 @@ func TestLoadedInstanceNamesNothingAgain(t *testing.T) {
 	w := relayMesh(t)
 	one := w.nodes["one"]
 	two := w.as("two", one.m)
-	chains := flood(t, one.m, "three", 0, MaxChains+1)
-	if _, err := one.m.Receive("three", chains[:MaxChains]); err != nil {
+	chains := flood(t, one.m, "three", 0, fact.MaxChains+1)
+	if _, err := one.m.Receive("three", chains[:fact.MaxChains]); err != nil {
 		t.Fatal(err)
 	}
 	w.step(one) // names them
-	last := chains[MaxChains]
-	named := encoded(t, &Fact{Format: FormatFact, Instance: one.m.log.instance, Chain: two.chain, Seq: 1,
-		Body: Body{Seen: &Seen{}},
-		Seen: []Head{one.m.log.genesis.head(), {Chain: last.Fact.Chain, Seq: 1, ID: last.ID}}})
-	named.Att = &Attestation{}
-	if _, err := one.m.Receive("two", []Received{last, named}); err != nil {
+	last := chains[fact.MaxChains]
+	named := encoded(t, &fact.Fact{Format: fact.Format, Instance: one.m.log.Instance(), Chain: two.chain, Seq: 1,
+		Body: fact.Body{Seen: &fact.Seen{}},
+		Seen: []fact.Head{one.m.log.Genesis().Head(), {Chain: last.Fact.Chain, Seq: 1, ID: last.ID}}})
+	named.Att = &fact.Attestation{}
+	if _, err := one.m.Receive("two", []fact.Received{last, named}); err != nil {
 		t.Fatal(err)
 	}
 	w.step(one)
@@ -410,20 +415,21 @@ func TestLoadedInstanceNamesNothingAgain(t *testing.T) {
 func TestLiarDoesNotWashOutWhatOthersSetAside(t *testing.T) {
 	w := relayMesh(t)
 	one := w.nodes["one"].m
-	genesis := one.log.genesis.head()
-	tells := func(s string) Body {
-		return Body{TryFailed: &TryFailed{Attempt: AttemptID{Slot: "a"}, Try: 1, Reason: s}}
+	genesis := one.log.Genesis().Head()
+	tells := func(s string) fact.Body {
+		return fact.Body{TryFailed: &fact.TryFailed{Attempt: fact.AttemptID{Slot: "a"}, Try: 1, Reason: s}}
 	}
-	var branches [][]Received // more than are taken in of a chain by themselves
-	for i := range maxBranches + 5 {
+	var branches [][]fact.Received // more than are taken in of a chain by themselves
+	for i := range log.MaxBranches + 5 {
 		p := penOf(t, one, "three", 0xee)
-		branches = append(branches, []Received{
+		branches = append(branches, []fact.Received{
 			p.write(tells(fmt.Sprint("first ", i)), genesis), p.write(tells(fmt.Sprint("second ", i))),
 		})
 	}
 	last := branches[len(branches)-1]
 	two := penOf(t, one, "two", 0xaa)
-	one.mustTake(t, two.write(Body{Seen: &Seen{Aside: []Head{{Chain: last[1].Fact.Chain, Seq: 2, ID: last[1].ID}}}},
+	one.mustTake(t, two.write(fact.Body{Seen: &fact.Seen{Aside: []fact.Head{{Chain: last[1].Fact.Chain, Seq: 2,
+		ID: last[1].ID}}}},
 		genesis))
 	for _, b := range branches {
 		if _, err := one.Receive("three", b[:1]); err != nil {
@@ -435,32 +441,32 @@ func TestLiarDoesNotWashOutWhatOthersSetAside(t *testing.T) {
 	}
 
 	liar, other := penOf(t, one, "three", 1), penOf(t, one, "three", 2)
-	var noise []Received
-	var asides []Head
-	for i := range 8 * MaxHeadsSeen {
+	var noise []fact.Received
+	var asides []fact.Head
+	for i := range 8 * fact.MaxHeadsSeen {
 		x := other.write(tells(fmt.Sprint(i)),
-			Head{
-				Chain: Chain{Author: "one", Incarnation: Incarnation{1, byte(i >> 8), byte(i)}}, Seq: 1,
-				ID: FactID{1, byte(i >> 8), byte(i)},
+			fact.Head{
+				Chain: fact.Chain{Author: "one", Incarnation: fact.Incarnation{1, byte(i >> 8), byte(i)}}, Seq: 1,
+				ID: fact.ID{1, byte(i >> 8), byte(i)},
 			})
 		noise = append(noise, x)
-		asides = append(asides, Head{
-			Chain: Chain{Author: "two", Incarnation: Incarnation{2}}, Seq: x.Fact.Seq, ID: x.ID,
+		asides = append(asides, fact.Head{
+			Chain: fact.Chain{Author: "two", Incarnation: fact.Incarnation{2}}, Seq: x.Fact.Seq, ID: x.ID,
 		}) // a lie
 	}
-	for i, part := range slices.Collect(slices.Chunk(asides, MaxHeadsSeen)) {
-		seen := []Head{}
+	for i, part := range slices.Collect(slices.Chunk(asides, fact.MaxHeadsSeen)) {
+		seen := []fact.Head{}
 		if i == 0 {
 			seen = append(seen, genesis)
 		}
-		slices.SortFunc(part, Head.compare)
-		one.mustTake(t, liar.write(Body{Seen: &Seen{Aside: part}}, seen...))
+		slices.SortFunc(part, fact.Head.Compare)
+		one.mustTake(t, liar.write(fact.Body{Seen: &fact.Seen{Aside: part}}, seen...))
 	}
 	for _, x := range noise {
-		_, _ = one.Receive("three", []Received{x})
+		_, _ = one.Receive("three", []fact.Received{x})
 	}
 	for _, f := range last {
-		if _, err := one.Receive("two", []Received{f}); err != nil {
+		if _, err := one.Receive("two", []fact.Received{f}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,8 @@ package choreo
 import (
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -38,11 +40,11 @@ type Dues struct {
 // be known here.
 func (m *Machine) Dues(now Moment, partners Partners) Dues {
 	o, out := m.looking(now, partners), Dues{map[workflow.TaskName][]Due{}, map[workflow.PartitionName][]Due{}}
-	if o.state.overall() != workflow.InstanceRunning && !o.goesOn() {
+	if o.state.Overall() != workflow.InstanceRunning && !o.goesOn() {
 		return out
 	}
-	for _, sl := range o.state.slots {
-		if sl.Dropped != nil || !o.state.wanted(sl.Current) || sl.State == workflow.Blocked {
+	for _, sl := range o.state.Slots() {
+		if sl.Dropped != nil || !o.state.Wanted(sl.Current) || sl.State == workflow.Blocked {
 			continue
 		}
 		t := sl.Current.Task.Name
@@ -55,7 +57,7 @@ func (m *Machine) Dues(now Moment, partners Partners) Dues {
 			}
 		}
 	}
-	for _, g := range o.state.genesis.Assign {
+	for _, g := range o.state.Genesis().Assign {
 		if d, runs := o.partitionDue(g); runs {
 			out.Partitions[g.Partition] = append(out.Partitions[g.Partition], d)
 		}
@@ -64,15 +66,15 @@ func (m *Machine) Dues(now Moment, partners Partners) Dues {
 }
 
 // triggerLeft is after what time a slot's emergency trigger fires.
-func (o outlook) triggerLeft(sl *Slot) (left time.Duration, runs bool) {
-	if !o.state.armed(sl) {
+func (o outlook) triggerLeft(sl *state.Slot) (left time.Duration, runs bool) {
+	if !o.state.Armed(sl) {
 		return 0, false
 	}
 	if c := o.clocks.Get(waits.Key{Kind: waits.Trigger, Name: string(sl.Task.Name)}); c != nil {
 		return max(sl.Task.TimeToWait-c.Read(o.now.Boot), 0), true
 	}
-	for _, p := range o.state.def.Predecessors(sl.Task.Name) {
-		for _, from := range o.state.slotsOf(p) {
+	for _, p := range o.state.Definition().Predecessors(sl.Task.Name) {
+		for _, from := range o.state.SlotsOf(p) {
 			if from.State != workflow.NotReady {
 				left, runs = max(left, o.noticedFor(from.Current)), true
 			}
@@ -82,7 +84,7 @@ func (o outlook) triggerLeft(sl *Slot) (left time.Duration, runs bool) {
 		return max(sl.Task.TimeToWait-left, 0), true
 	}
 	age := o.clocks.Get(waits.Key{Kind: waits.WorstCase})
-	begins, known := o.state.plan.WaitStart(sl.Task.Name)
+	begins, known := o.state.Plan().WaitStart(sl.Task.Name)
 	if age == nil || !known {
 		return 0, false
 	}
@@ -90,21 +92,21 @@ func (o outlook) triggerLeft(sl *Slot) (left time.Duration, runs bool) {
 }
 
 // noticedFor is for how long an attempt is known here to be able to begin.
-func (o outlook) noticedFor(a *Attempt) time.Duration {
-	if a.noticed == 0 { // it was just told, and nothing was decided since
+func (o outlook) noticedFor(a *state.Attempt) time.Duration {
+	if a.Noticed == 0 { // it was just told, and nothing was decided since
 		return 0
 	}
-	return o.now.Boot - a.noticed
+	return o.now.Boot - a.Noticed
 }
 
 // timeoutLeft is after what time an attempt that is ready or runs is overdue.
-func (o outlook) timeoutLeft(a *Attempt) (left time.Duration, runs bool) {
+func (o outlook) timeoutLeft(a *state.Attempt) (left time.Duration, runs bool) {
 	total := a.Task.Timeout
 	if total == 0 {
 		return 0, false
 	}
 	if a.Partner != o.self {
-		return max(total-a.waitedBefore()-o.noticedFor(a), 0), true
+		return max(total-a.WaitedBefore()-o.noticedFor(a), 0), true
 	}
 	c := o.clocks.Get(waits.Key{Kind: waits.Timeout, Name: a.ID.String()})
 	if c == nil {
@@ -115,12 +117,12 @@ func (o outlook) timeoutLeft(a *Attempt) (left time.Duration, runs bool) {
 
 // partitionDue is after what time a partition of ours is overdue, or this node
 // judges what is left of another's.
-func (o outlook) partitionDue(g Placement) (d Due, runs bool) {
+func (o outlook) partitionDue(g fact.Placement) (d Due, runs bool) {
 	kind, key := DueTimeout, waits.Key{Kind: waits.Partition, Name: string(g.Partition)}
-	total := o.state.plan.Partition(g.Partition).Timeout
+	total := o.state.Plan().Partition(g.Partition).Timeout
 	if g.Partner != o.self {
 		kind, key.Kind = DueVerdict, waits.Answer
-		answer := o.state.answerTime(g.Partition, o.unfinishedIn(g.Partition))
+		answer := o.state.AnswerTime(g.Partition, o.unfinishedIn(g.Partition))
 		total = answer + waits.Slack(answer) + o.judgesBefore()*waits.GuardianTimeout
 	}
 	c := o.clocks.Get(key)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -42,7 +44,7 @@ func guardedMesh(t testing.TB) *mesh {
 func (w *mesh) as(p workflow.PartnerID, of *Machine) *Machine {
 	w.t.Helper()
 	facts := received(of)
-	m, err := Open(Self{Partner: p, Incarnation: Incarnation{7}, Trust: testTrust{}}, w.def, w.plan, facts[0])
+	m, err := Open(Self{Partner: p, Incarnation: fact.Incarnation{7}, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err == nil {
 		err = m.Load(facts[1:], false)
 	}
@@ -53,10 +55,10 @@ func (w *mesh) as(p workflow.PartnerID, of *Machine) *Machine {
 }
 
 // received are a machine's facts, as they come from it.
-func received(m *Machine) []Received {
-	out := make([]Received, len(m.log.order))
-	for i, e := range m.log.order {
-		out[i] = Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att}
+func received(m *Machine) []fact.Received {
+	out := make([]fact.Received, len(m.log.Order()))
+	for i, e := range m.log.Order() {
+		out[i] = fact.Received{Fact: e.Fact, ID: e.ID, Raw: e.Raw, Att: e.Att}
 	}
 	return out
 }
@@ -75,52 +77,64 @@ func meaning(m *Machine) string {
 // TestFactsWithoutEntitlement: what somebody may not say is kept, counted as
 // refused with the reason, and changes nothing.
 func TestFactsWithoutEntitlement(t *testing.T) {
-	a, b := AttemptID{Slot: "a"}, AttemptID{Slot: "b"}
-	verdict := func(acts ...Action) Body { return Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: acts}} }
+	a, b := fact.AttemptID{Slot: "a"}, fact.AttemptID{Slot: "b"}
+	verdict := func(acts ...fact.Action) fact.Body {
+		return fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: acts}}
+	}
 	for _, c := range []struct {
 		what  string
 		by    workflow.PartnerID
-		body  Body
+		body  fact.Body
 		cause string
 	}{
-		{"a stranger sees", "stranger", Body{Seen: &Seen{}}, "takes no part"},
-		{"a stranger cancels", "stranger", Body{Cancel: &Cancel{}}, "takes no part"},
-		{"a stranger judges", "stranger", verdict(Action{Attempt: b, Kind: workflow.FailRelease}), "takes no part"},
-		{"another starts", "two", Body{Start: &Start{Attempt: a, Try: 2}}, "does not hold"},
-		{"another succeeds", "three", Body{Success: &Success{
+		{"a stranger sees", "stranger", fact.Body{Seen: &fact.Seen{}}, "takes no part"},
+		{"a stranger cancels", "stranger", fact.Body{Cancel: &fact.Cancel{}}, "takes no part"},
+		{"a stranger judges", "stranger", verdict(fact.Action{Attempt: b, Kind: workflow.FailRelease}),
+			"takes no part"},
+		{"another starts", "two", fact.Body{Start: &fact.Start{Attempt: a, Try: 2}}, "does not hold"},
+		{"another succeeds", "three", fact.Body{Success: &fact.Success{
 			Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(9)},
 		}}, "does not hold"},
-		{"another is ready", "three", Body{Ready: &ReadyBody{Attempt: b, Trigger: true}}, "does not hold"},
-		{"another's try failed", "two", Body{TryFailed: &TryFailed{Attempt: a, Try: 1}}, "does not hold"},
-		{"another's try goes to a worker", "two", Body{Lease: &Lease{Attempt: a, Try: 1}}, "does not hold"},
-		{"another calls off", "two", Body{CalledOff: &CalledOff{Attempt: a}}, "does not hold"},
-		{"start of nothing", "one", Body{Start: &Start{Attempt: AttemptID{Slot: "z"}, Try: 1}}, "does not know"},
+		{"another is ready", "three", fact.Body{Ready: &fact.ReadyBody{Attempt: b, Trigger: true}}, "does not hold"},
+		{"another's try failed", "two", fact.Body{TryFailed: &fact.TryFailed{Attempt: a, Try: 1}}, "does not hold"},
+		{"another's try goes to a worker", "two", fact.Body{Lease: &fact.Lease{Attempt: a, Try: 1}}, "does not hold"},
+		{"another calls off", "two", fact.Body{CalledOff: &fact.CalledOff{Attempt: a}}, "does not hold"},
+		{"start of nothing", "one", fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Slot: "z"}, Try: 1}},
+			"does not know"},
 		{"success of an attempt that nobody assigned", "one",
-			Body{Success: &Success{Attempt: AttemptID{Fact: FactID{1}, Slot: "a"}, Try: 1}}, "does not know"},
-		{"release where a contingency was chosen", "two", verdict(Action{Attempt: a, Kind: workflow.FailRelease}),
+			fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Fact: fact.ID{1}, Slot: "a"},
+				Try: 1}}, "does not know"},
+		{"release where a contingency was chosen", "two", verdict(fact.Action{Attempt: a, Kind: workflow.FailRelease}),
 			"judges nothing"},
-		{"block where release was chosen", "one", verdict(Action{Attempt: b, Kind: workflow.FailBlock}),
+		{"block where release was chosen", "one", verdict(fact.Action{Attempt: b, Kind: workflow.FailBlock}),
 			"judges nothing"},
 		{"another contingency than chosen", "two",
-			verdict(Action{Attempt: a, Kind: workflow.FailContingency, Task: "c", Partner: "two"}), "judges nothing"},
-		{"a contingency with a release", "two", verdict(Action{Attempt: b, Kind: workflow.FailRelease, Task: "a2"}),
+			verdict(fact.Action{Attempt: a, Kind: workflow.FailContingency, Task: "c",
+				Partner: "two"}), "judges nothing"},
+		{"a contingency with a release", "two",
+			verdict(fact.Action{Attempt: b, Kind: workflow.FailRelease, Task: "a2"}),
 			"judges nothing"},
 		{"a verdict on what does not exist", "two",
-			verdict(Action{Attempt: AttemptID{Slot: "a2"}, Kind: workflow.FailBlock}), "judges nothing"},
-		{"an assignment that nobody asked for", "two", Body{Assign: &Assign{After: a, Task: "a2", Partner: "two"}},
+			verdict(fact.Action{Attempt: fact.AttemptID{Slot: "a2"}, Kind: workflow.FailBlock}), "judges nothing"},
+		{"an assignment that nobody asked for", "two",
+			fact.Body{Assign: &fact.Assign{After: a, Task: "a2", Partner: "two"}},
 			"no verdict asked"},
 		{"an assignment after nothing", "two",
-			Body{Assign: &Assign{After: AttemptID{Slot: "z"}, Task: "a2", Partner: "two"}}, "does not know"},
-		{"an assignment to nobody", "two", Body{Assign: &Assign{After: a, Task: "a2"}}, "does not know"},
-		{"compensation of nothing", "one", Body{Start: &Start{Attempt: AttemptID{Fact: FactID{5}, Slot: "a"}, Try: 1}},
+			fact.Body{Assign: &fact.Assign{After: fact.AttemptID{Slot: "z"}, Task: "a2",
+				Partner: "two"}}, "does not know"},
+		{"an assignment to nobody", "two", fact.Body{Assign: &fact.Assign{After: a, Task: "a2"}}, "does not know"},
+		{"compensation of nothing", "one", fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Fact: fact.ID{5},
+			Slot: "a"}, Try: 1}},
 			"does not know"},
 		{"a result of another type", "one",
-			Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": "many"}}},
+			fact.Body{Success: &fact.Success{Attempt: a, Try: 1,
+				Outputs: map[workflow.DataName]workflow.Value{"x": "many"}}},
 			"may not have such a result"},
 		{"a result that is not the task's", "two",
-			Body{Success: &Success{Attempt: b, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}}},
+			fact.Body{Success: &fact.Success{Attempt: b, Try: 1,
+				Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}}},
 			"may not have such a result"},
-		{"a stranger is written off", "one", Body{WriteOff: &WriteOff{Partner: "stranger"}}, "takes no part"},
+		{"a stranger is written off", "one", fact.Body{WriteOff: &fact.WriteOff{Partner: "stranger"}}, "takes no part"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			w := guardedMesh(t)
@@ -128,17 +142,17 @@ func TestFactsWithoutEntitlement(t *testing.T) {
 			before := meaning(victim)
 			liar := w.as(c.by, victim)
 			e := liar.mustAppend(w.moment(), c.body)
-			if _, err := victim.Receive(c.by, []Received{encoded(t, e.fact)}); err != nil {
+			if _, err := victim.Receive(c.by, []fact.Received{encoded(t, e.Fact)}); err != nil {
 				t.Fatalf("it is well formed and belongs here: %v", err)
 			}
 			if got := meaning(victim); got != before {
 				t.Errorf("it changed the state:\n%s\nbefore:\n%s", got, before)
 			}
-			if victim.log.byID[e.id].counted {
+			if victim.log.ByID()[e.ID].Counted {
 				t.Error("it counts")
 			}
 			if !anyReason(victim, c.cause) {
-				t.Errorf("refusals %v, want one about %q", victim.state.refused, c.cause)
+				t.Errorf("refusals %v, want one about %q", victim.state.Refused(), c.cause)
 			}
 			w.shuffledMatches(t, victim)
 		})
@@ -146,7 +160,7 @@ func TestFactsWithoutEntitlement(t *testing.T) {
 }
 
 func anyReason(m *Machine, part string) bool {
-	for why := range m.state.refused {
+	for why := range m.state.Refused() {
 		if strings.Contains(why, part) {
 			return true
 		}
@@ -157,25 +171,27 @@ func anyReason(m *Machine, part string) bool {
 // A verdict by somebody who knew of the success does not count; by somebody who
 // did not, it does, and the success stands all the same.
 func TestVerdictAgainstASuccess(t *testing.T) {
-	act := Action{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "three"}
+	act := fact.Action{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "three"}
 	for _, knew := range []bool{true, false} {
 		w := guardedMesh(t)
 		one := w.nodes["one"].m
 		judge := w.as("two", one)
-		done := one.mustAppend(w.moment(), Body{Success: &Success{Attempt: AttemptID{Slot: "a"}, Try: 1}})
+		done := one.mustAppend(w.moment(), fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Slot: "a"},
+			Try: 1}})
 		if knew {
-			if _, err := judge.Receive("one", []Received{encoded(t, done.fact)}); err != nil {
+			if _, err := judge.Receive("one", []fact.Received{encoded(t, done.Fact)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		e := judge.mustAppend(w.moment(), Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{act}}})
-		if _, err := one.Receive("two", []Received{encoded(t, e.fact)}); err != nil {
+		e := judge.mustAppend(w.moment(), fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseExpired,
+			Actions: []fact.Action{act}}})
+		if _, err := one.Receive("two", []fact.Received{encoded(t, e.Fact)}); err != nil {
 			t.Fatal(err)
 		}
-		if got := one.log.byID[e.id].counted; got == knew {
+		if got := one.log.ByID()[e.ID].Counted; got == knew {
 			t.Errorf("knew %t: the verdict counts: %t", knew, got)
 		}
-		if sl := one.state.bySlot["a"]; sl.State != workflow.Succeeded || sl.Pick.Depth != 1 {
+		if sl := one.state.BySlot()["a"]; sl.State != workflow.Succeeded || sl.Pick.Depth != 1 {
 			t.Errorf("knew %t: a is %s", knew, sl.State)
 		}
 		w.shuffledMatches(t, one)
@@ -188,23 +204,24 @@ func TestVerdictsOfOthersLeaveTheHoldersItsPlace(t *testing.T) {
 	w := guardedMesh(t)
 	one := w.nodes["one"].m
 	liar := w.as("two", one)
-	act := Action{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2"}
-	for n := range MaxVerdicts + 1 {
-		e := liar.mustAppend(w.moment(), Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}})
-		if _, err := one.Receive("two", []Received{encoded(t, e.fact)}); err != nil {
+	act := fact.Action{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2"}
+	for n := range fact.MaxVerdicts + 1 {
+		e := liar.mustAppend(w.moment(), fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout,
+			Actions: []fact.Action{act}}})
+		if _, err := one.Receive("two", []fact.Received{encoded(t, e.Fact)}); err != nil {
 			t.Fatal(err)
 		}
-		if got := one.log.byID[e.id].counted; got != (n < MaxVerdicts) {
+		if got := one.log.ByID()[e.ID].Counted; got != (n < fact.MaxVerdicts) {
 			t.Fatalf("verdict %d of the others counts: %t", n+1, got)
 		}
 	}
-	a := one.state.bySlot["a"].Attempts[0]
-	if !one.deciding(w.moment(), w).fail(a, CauseReported, "the pump is broken") || !a.endedByHolder() {
-		t.Errorf("what its holder says of it does not count: %v", one.state.refused)
+	a := one.state.BySlot()["a"].Attempts[0]
+	if !one.deciding(w.moment(), w).fail(a, fact.CauseReported, "the pump is broken") || !a.EndedByHolder() {
+		t.Errorf("what its holder says of it does not count: %v", one.state.Refused())
 	}
 	w.shuffledMatches(t, one)
-	for range MaxVerdicts {
-		if !one.deciding(w.moment(), w).fail(a, CauseReported, "the pump is broken") {
+	for range fact.MaxVerdicts {
+		if !one.deciding(w.moment(), w).fail(a, fact.CauseReported, "the pump is broken") {
 			return
 		}
 	}
@@ -217,14 +234,15 @@ func TestVerdictThatNamesASlotTwice(t *testing.T) {
 	w := guardedMesh(t)
 	one := w.nodes["one"].m
 	liar := w.as("two", one)
-	act := Action{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "three"}
+	act := fact.Action{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "three"}
 	other := act
 	other.Partner = "two"
-	e := liar.mustAppend(w.moment(), Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act, other, act}}})
-	if _, err := one.Receive("two", []Received{encoded(t, e.fact)}); err != nil {
+	e := liar.mustAppend(w.moment(), fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout,
+		Actions: []fact.Action{act, other, act}}})
+	if _, err := one.Receive("two", []fact.Received{encoded(t, e.Fact)}); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(one.state.bySlot["a"].Attempts); got != 2 {
+	if got := len(one.state.BySlot()["a"].Attempts); got != 2 {
 		t.Errorf("a has %d attempts, want the original and one contingency", got)
 	}
 	w.shuffledMatches(t, one)
@@ -241,25 +259,28 @@ tasks:
   b:  {after: a, on-failure: {contingency: b2}}
   b2: {}
 `))
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one",
+		"two")); err != nil {
 		t.Fatal(err)
 	}
 	one, two := w.nodes["one"].m, w.as("two", w.nodes["one"].m)
-	verdict := two.mustAppend(w.moment(), Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "two"},
-		{Attempt: AttemptID{Slot: "b"}, Kind: workflow.FailContingency, Task: "b2", Partner: "two"}}}})
-	a2, b2 := AttemptID{Fact: verdict.id, Slot: "a"}, AttemptID{Fact: verdict.id, Slot: "b"}
-	late := two.mustAppend(w.moment(), Body{Success: &Success{Attempt: b2, Try: 1}})
-	two.mustAppend(w.moment(), Body{Start: &Start{
-		Attempt: a2, Try: 1, Consumed: []Consumption{{Slot: "b", Fact: late.id}},
+	verdict := two.mustAppend(w.moment(), fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseExpired,
+		Actions: []fact.Action{
+			{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "two"},
+			{Attempt: fact.AttemptID{Slot: "b"}, Kind: workflow.FailContingency, Task: "b2", Partner: "two"}}}})
+	a2, b2 := fact.AttemptID{Fact: verdict.ID, Slot: "a"}, fact.AttemptID{Fact: verdict.ID, Slot: "b"}
+	late := two.mustAppend(w.moment(), fact.Body{Success: &fact.Success{Attempt: b2, Try: 1}})
+	two.mustAppend(w.moment(), fact.Body{Start: &fact.Start{
+		Attempt: a2, Try: 1, Consumed: []fact.Consumption{{Slot: "b", Fact: late.ID}},
 	}})
-	two.mustAppend(w.moment(), Body{Success: &Success{Attempt: a2, Try: 1}})
-	first := one.mustAppend(w.moment(), Body{Success: &Success{Attempt: AttemptID{Slot: "b"}, Try: 1}})
-	if _, err := two.Receive("one", []Received{encoded(t, one.log.order[1].fact), encoded(t, first.fact)}); err != nil {
+	two.mustAppend(w.moment(), fact.Body{Success: &fact.Success{Attempt: a2, Try: 1}})
+	first := one.mustAppend(w.moment(), fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Slot: "b"}, Try: 1}})
+	if _, err := two.Receive("one", []fact.Received{encoded(t, one.log.Order()[1].Fact),
+		encoded(t, first.Fact)}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // what was concluded before must not matter
-		two.mustAppend(w.moment(), Body{Seen: &Seen{}})
+		two.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}})
 		mustMatch(t, "folded as they came, and all at once", two, w.scratch(two))
 	}
 	w.shuffledMatches(t, two)
@@ -270,12 +291,12 @@ tasks:
 func TestAnotherInstanceSaysNothingHere(t *testing.T) {
 	w := guardedMesh(t)
 	m := w.nodes["one"].m
-	f := *w.as("two", m).mustAppend(w.moment(), Body{Seen: &Seen{}}).fact
+	f := *w.as("two", m).mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}}).Fact
 	f.Instance[0]++
-	f.Seen = []Head{{Chain: Chain{Author: "three"}, Seq: 7}}
-	m.door.decline(FactID{9}, Declined{Author: "three", Why: TooManyFacts}) // from now on names matter
-	if _, err := m.Receive("two", []Received{encoded(t, &f)}); !errors.Is(err, ErrOtherInstance) {
-		t.Errorf("error %v, want %v", err, ErrOtherInstance)
+	f.Seen = []fact.Head{{Chain: fact.Chain{Author: "three"}, Seq: 7}}
+	m.door.decline(fact.ID{9}, Declined{Author: "three", Why: TooManyFacts}) // from now on names matter
+	if _, err := m.Receive("two", []fact.Received{encoded(t, &f)}); !errors.Is(err, log.ErrOtherInstance) {
+		t.Errorf("error %v, want %v", err, log.ErrOtherInstance)
 	}
 	if n := len(m.door.named["two"]); n > 0 {
 		t.Errorf("%d chains are named by what is not of this instance", n)
@@ -287,29 +308,31 @@ func TestFactsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		want error
-		bend func(f *Fact, m *Machine)
+		bend func(f *fact.Fact, m *Machine)
 	}{
-		{"another instance", ErrOtherInstance, func(f *Fact, _ *Machine) { f.Instance[0]++ }},
-		{"a second genesis", ErrOtherInstance, func(f *Fact, m *Machine) { *f = *m.log.genesis.fact; f.At++ }},
-		{"a gap", ErrMissingPast, func(f *Fact, _ *Machine) { f.Seq, f.Prev = 3, FactID{1} }},
-		{"a number that does not follow", ErrFactInvalid,
-			func(f *Fact, m *Machine) { f.Seq, f.Prev = 9, m.own.id; f.Chain = m.chain }},
-		{"another's fact as its previous", ErrFactInvalid,
-			func(f *Fact, m *Machine) { f.Seq, f.Prev = m.own.fact.Seq+1, m.own.id }},
-		{"a head that nobody has", ErrMissingPast, func(f *Fact, _ *Machine) { f.Seen[0].ID[0]++ }},
-		{"a head under another's name", ErrFactInvalid, func(f *Fact, _ *Machine) { f.Seen[0].Chain.Author = "three" }},
-		{"a head with another number", ErrFactInvalid, func(f *Fact, _ *Machine) { f.Seen[0].Seq++ }},
-		{"a head in another incarnation", ErrFactInvalid,
-			func(f *Fact, _ *Machine) { f.Seen[0].Chain.Incarnation[3]++ }},
+		{"another instance", log.ErrOtherInstance, func(f *fact.Fact, _ *Machine) { f.Instance[0]++ }},
+		{"a second genesis", log.ErrOtherInstance,
+			func(f *fact.Fact, m *Machine) { *f = *m.log.Genesis().Fact; f.At++ }},
+		{"a gap", log.ErrMissingPast, func(f *fact.Fact, _ *Machine) { f.Seq, f.Prev = 3, fact.ID{1} }},
+		{"a number that does not follow", fact.ErrInvalid,
+			func(f *fact.Fact, m *Machine) { f.Seq, f.Prev = 9, m.own.ID; f.Chain = m.chain }},
+		{"another's fact as its previous", fact.ErrInvalid,
+			func(f *fact.Fact, m *Machine) { f.Seq, f.Prev = m.own.Fact.Seq+1, m.own.ID }},
+		{"a head that nobody has", log.ErrMissingPast, func(f *fact.Fact, _ *Machine) { f.Seen[0].ID[0]++ }},
+		{"a head under another's name", fact.ErrInvalid,
+			func(f *fact.Fact, _ *Machine) { f.Seen[0].Chain.Author = "three" }},
+		{"a head with another number", fact.ErrInvalid, func(f *fact.Fact, _ *Machine) { f.Seen[0].Seq++ }},
+		{"a head in another incarnation", fact.ErrInvalid,
+			func(f *fact.Fact, _ *Machine) { f.Seen[0].Chain.Incarnation[3]++ }},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			w := guardedMesh(t)
 			m := w.nodes["one"].m
 			before := string(m.Fingerprint())
-			f := *w.as("two", m).mustAppend(w.moment(), Body{Seen: &Seen{}}).fact
-			f.Seen = append([]Head(nil), f.Seen...)
+			f := *w.as("two", m).mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}}).Fact
+			f.Seen = append([]fact.Head(nil), f.Seen...)
 			c.bend(&f, m)
-			if _, err := m.Receive("two", []Received{encoded(t, &f)}); !errors.Is(err, c.want) {
+			if _, err := m.Receive("two", []fact.Received{encoded(t, &f)}); !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
 			if got := string(m.Fingerprint()); got != before {
@@ -325,26 +348,26 @@ func TestAttestationsOfOthers(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{2}, ed25519.SeedSize))
 	author := trust.IDOf(key.Public().(ed25519.PublicKey))
-	ids := []FactID{{1}, {2}, {3}}
-	sign := func(k ed25519.PrivateKey, domain string) []*Attestation {
-		return Attest(ids, func(_ string, msg []byte) []byte { return trust.Sign(k, domain, msg) })
+	ids := []fact.ID{{1}, {2}, {3}}
+	sign := func(k ed25519.PrivateKey, domain string) []*fact.Attestation {
+		return fact.Attest(ids, func(_ string, msg []byte) []byte { return trust.Sign(k, domain, msg) })
 	}
-	if err := verify(author, ids[0], sign(key, attestDomain)[0]); err != nil {
+	if err := verify(author, ids[0], sign(key, fact.AttestDomain)[0]); err != nil {
 		t.Fatalf("its author's own: %v", err)
 	}
 	for what, err := range map[string]error{
-		"another's key":  verify(author, ids[0], sign(other, attestDomain)[0]),
+		"another's key":  verify(author, ids[0], sign(other, fact.AttestDomain)[0]),
 		"another domain": verify(author, ids[0], sign(key, "vote")[0]),
 		"none":           verify(author, ids[0], nil),
-		"another fact's": verify(author, ids[0], sign(key, attestDomain)[1]),
+		"another fact's": verify(author, ids[0], sign(key, fact.AttestDomain)[1]),
 		"another author": verify(trust.IDOf(other.Public().(ed25519.PublicKey)), ids[0],
-			sign(key, attestDomain)[0]),
-		"an author of no key": verify("one", ids[0], sign(key, attestDomain)[0]),
-		"a short signature":   verify(author, ids[0], &Attestation{Sig: make([]byte, 63)}),
+			sign(key, fact.AttestDomain)[0]),
+		"an author of no key": verify("one", ids[0], sign(key, fact.AttestDomain)[0]),
+		"a short signature":   verify(author, ids[0], &fact.Attestation{Sig: make([]byte, 63)}),
 		"a path too long": verify(author, ids[0],
-			&Attestation{Sig: make([]byte, 64), Path: make([][32]byte, maxPath+1)}),
+			&fact.Attestation{Sig: make([]byte, 64), Path: make([][32]byte, fact.MaxPath+1)}),
 	} {
-		if !errors.Is(err, ErrForged) {
+		if !errors.Is(err, fact.ErrForged) {
 			t.Errorf("%s: error %v, want ErrForged", what, err)
 		}
 	}
@@ -358,21 +381,21 @@ func TestOfficeThatIsOver(t *testing.T) {
 		w := guardedMesh(t)
 		one := w.nodes["one"].m
 		former, later := w.as("three", one), w.as("two", one)
-		act := Action{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2"}
-		say := func(m *Machine, term uint64, act Action) Received {
+		act := fact.Action{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2"}
+		say := func(m *Machine, term uint64, act fact.Action) fact.Received {
 			t.Helper()
-			v := &Verdict{Cause: CauseExpired, Actions: []Action{act}}
+			v := &fact.Verdict{Cause: fact.CauseExpired, Actions: []fact.Action{act}}
 			if term > 0 {
-				v.Office = &Office{Office: election.Office{Term: term, Number: 1}}
+				v.Office = &fact.Office{Office: election.Office{Term: term, Number: 1}}
 			}
-			r := encoded(t, m.mustAppend(w.moment(), Body{Verdict: v}).fact)
-			r.Att = &Attestation{}
+			r := encoded(t, m.mustAppend(w.moment(), fact.Body{Verdict: v}).Fact)
+			r.Att = &fact.Attestation{}
 			return r
 		}
-		other := Action{Attempt: AttemptID{Slot: "b"}, Kind: workflow.FailRelease}
+		other := fact.Action{Attempt: fact.AttemptID{Slot: "b"}, Kind: workflow.FailRelease}
 		newer := say(later, 4, other)
 		if knew {
-			if _, err := former.Receive("two", []Received{newer}); err != nil {
+			if _, err := former.Receive("two", []fact.Received{newer}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -380,23 +403,23 @@ func TestOfficeThatIsOver(t *testing.T) {
 		its := say(former, 3, act)
 		act.Partner = "one"
 		own := say(one, 0, act)
-		if _, err := one.Receive("two", []Received{newer, its}); err != nil {
+		if _, err := one.Receive("two", []fact.Received{newer, its}); err != nil {
 			t.Fatal(err)
 		}
 		want := own.ID
 		if !knew {
 			want = its.ID
 		}
-		if a := one.state.bySlot["a"].Current; a.ID.Fact != want {
+		if a := one.state.BySlot()["a"].Current; a.ID.Fact != want {
 			t.Errorf("knew %t: %s has the task by %s, refused %v", knew, a.Partner, a.ID.Fact.Short(),
-				one.state.refused)
+				one.state.Refused())
 		}
 		w.shuffledMatches(t, one)
-		w.office = &Office{Office: election.Office{Term: 3, Number: 1}}
+		w.office = &fact.Office{Office: election.Office{Term: 3, Number: 1}}
 		if got := one.looking(Moment{}, w).officeNow(); got != nil {
 			t.Errorf("this node judges in an office of term %d though it knows of term 4", got.Term)
 		}
-		w.office = &Office{Office: election.Office{Term: 5, Number: 1}}
+		w.office = &fact.Office{Office: election.Office{Term: 5, Number: 1}}
 		if got := one.looking(Moment{}, w).officeNow(); got != w.office {
 			t.Errorf("this node does not judge in its office: %v", got)
 		}
@@ -408,31 +431,34 @@ func TestOfficeThatIsOver(t *testing.T) {
 func TestRefusalReasonInAnyOrder(t *testing.T) {
 	w := guardedMesh(t)
 	one := w.nodes["one"].m
-	g := one.log.genesis
-	mk := func(author workflow.PartnerID, b Body) Received { return penOf(t, one, author, 7).write(b, g.head()) }
-	act := Action{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "two"}
-	verdict := mk("two", Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}})
-	given := AttemptID{Fact: verdict.ID, Slot: "a"}
+	g := one.log.Genesis()
+	mk := func(author workflow.PartnerID, b fact.Body) fact.Received {
+		return penOf(t, one, author, 7).write(b, g.Head())
+	}
+	act := fact.Action{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "two"}
+	verdict := mk("two", fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{act}}})
+	given := fact.AttemptID{Fact: verdict.ID, Slot: "a"}
 	for _, c := range []struct {
 		what, why string
-		body      Body
+		body      fact.Body
 	}{
 		{"a start by who does not hold it", "does not know", startOf(given)},
 		{"a result that may not be", "does not know",
-			Body{Success: &Success{Attempt: given, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"y": "no"}}}},
-		{"a call-off", "does not know", Body{CalledOff: &CalledOff{Attempt: given}}},
+			fact.Body{Success: &fact.Success{Attempt: given, Try: 1,
+				Outputs: map[workflow.DataName]workflow.Value{"y": "no"}}}},
+		{"a call-off", "does not know", fact.Body{CalledOff: &fact.CalledOff{Attempt: given}}},
 		{"an assignment for which no verdict asked", "does not know",
-			Body{Assign: &Assign{After: given, Verdict: FactID{1}, Task: "a2", Partner: "three"}}},
+			fact.Body{Assign: &fact.Assign{After: given, Verdict: fact.ID{1}, Task: "a2", Partner: "three"}}},
 		{"passing on what another holds", "does not know",
-			Body{Assign: &Assign{After: given, Task: "a2", Partner: "three"}}},
-		{"a verdict", "judges nothing", Body{Verdict: &Verdict{
-			Cause: CauseTimeout, Actions: []Action{{Attempt: given, Kind: workflow.FailBlock}},
+			fact.Body{Assign: &fact.Assign{After: given, Task: "a2", Partner: "three"}}},
+		{"a verdict", "judges nothing", fact.Body{Verdict: &fact.Verdict{
+			Cause: fact.CauseTimeout, Actions: []fact.Action{{Attempt: given, Kind: workflow.FailBlock}},
 		}}},
 	} {
 		late := mk("three", c.body)
-		take := func(fs ...Received) *Machine {
-			m, err := Open(Self{Partner: "x", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
-				Received{Fact: g.fact, ID: g.id, Raw: g.raw})
+		take := func(fs ...fact.Received) *Machine {
+			m, err := Open(Self{Partner: "x", Incarnation: fact.Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
+				fact.Received{Fact: g.Fact, ID: g.ID, Raw: g.Raw})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -443,9 +469,9 @@ func TestRefusalReasonInAnyOrder(t *testing.T) {
 		}
 		before, after := take(late, verdict), take(verdict, late)
 		for order, m := range map[string]*Machine{"before": before, "after": after} {
-			if e := m.log.byID[late.ID]; e.counted || !strings.Contains(e.why, c.why) {
-				t.Errorf("%s, taken in %s the attempt: counts %t, refused as %q, want %q", c.what, order, e.counted,
-					e.why, c.why)
+			if e := m.log.ByID()[late.ID]; e.Counted || !strings.Contains(e.Why, c.why) {
+				t.Errorf("%s, taken in %s the attempt: counts %t, refused as %q, want %q", c.what, order, e.Counted,
+					e.Why, c.why)
 			}
 		}
 		mustMatch(t, c.what+" in two orders", before, after)
@@ -459,8 +485,8 @@ func TestCertificatesAreShownOnce(t *testing.T) {
 	shown := func(when string, want int) {
 		t.Helper()
 		n := 0
-		for _, e := range w.nodes["one"].m.log.order {
-			if len(e.fact.Body.Credentials) > 0 && e.fact.Chain.Author == "two" {
+		for _, e := range w.nodes["one"].m.log.Order() {
+			if len(e.Fact.Body.Credentials) > 0 && e.Fact.Chain.Author == "two" {
 				n++
 			}
 		}
@@ -472,7 +498,7 @@ func TestCertificatesAreShownOnce(t *testing.T) {
 	w.say("two", "b", 1)
 	w.stabilize(true)
 	shown("after one task with a role", 1)
-	w.restore(w.nodes["two"], w.nodes["two"].backup(), Incarnation{2})
+	w.restore(w.nodes["two"], w.nodes["two"].backup(), fact.Incarnation{2})
 	w.say("two", "d")
 	w.stabilize(true)
 	shown("after two tasks with a role", 1)

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 )
 
 // ForkedHistory is a machine that has a random history with forks, in which authors go on
@@ -13,8 +16,9 @@ func ForkedHistory(t *testing.T, seed uint64) *Machine {
 	r := rand.New(rand.NewPCG(seed, 8))
 	m := randomMesh(t, r.IntN).nodes["ann"].m
 	for range 50 {
-		if _, err := m.Receive("somebody", []Received{forking(r, m)}); err != nil && !errors.Is(err, ErrMissingPast) &&
-			!errors.Is(err, ErrFactInvalid) {
+		if _, err := m.Receive("somebody", []fact.Received{forking(r, m)}); err != nil &&
+			!errors.Is(err, log.ErrMissingPast) &&
+			!errors.Is(err, fact.ErrInvalid) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
@@ -22,10 +26,10 @@ func ForkedHistory(t *testing.T, seed uint64) *Machine {
 }
 
 // Counted are the facts of a machine, and which of them count.
-func (m *Machine) Counted() (facts map[FactID]*Fact, counted map[FactID]bool) {
-	facts, counted = map[FactID]*Fact{}, map[FactID]bool{}
-	for _, e := range m.log.order {
-		facts[e.id], counted[e.id] = e.fact, e.counted
+func (m *Machine) Counted() (facts map[fact.ID]*fact.Fact, counted map[fact.ID]bool) {
+	facts, counted = map[fact.ID]*fact.Fact{}, map[fact.ID]bool{}
+	for _, e := range m.log.Order() {
+		facts[e.ID], counted[e.ID] = e.Fact, e.Counted
 	}
 	return facts, counted
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -34,9 +35,9 @@ func TestStepsOfFilesToRead(t *testing.T) {
 		want := func(files ...workflow.File) {
 			t.Helper()
 			m.look()
-			before := m.log.steps
+			before := m.log.Steps
 			got := m.FilesToRead()
-			if steps := m.log.steps - before; steps > 5 {
+			if steps := m.log.Steps - before; steps > 5 {
 				t.Errorf("of %d tasks: %d steps", n, steps)
 			}
 			ok := len(got) == len(files)
@@ -90,10 +91,10 @@ partitions: {a: [treat], b: [hello]}
 	if reads(true) {
 		t.Error("somebody reads a file who has no task that does")
 	}
-	v := &Verdict{Cause: CauseTimeout, Actions: []Action{
-		{Attempt: AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "other", Partner: "mal"},
+	v := &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{
+		{Attempt: fact.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "other", Partner: "mal"},
 	}}
-	m.mustTake(t, penOf(t, m, "mal", 7).write(Body{Verdict: v}, m.log.genesis.head()))
+	m.mustTake(t, penOf(t, m, "mal", 7).write(fact.Body{Verdict: v}, m.log.Genesis().Head()))
 	if reads(false) || !reads(true) {
 		t.Errorf("without the role: %t, with it: %t", reads(false), reads(true))
 	}
@@ -134,12 +135,12 @@ func TestStepsOfWhoGaveAFile(t *testing.T) {
 		for _, of := range []string{"ana", "bia"} {
 			m := w.nodes[workflow.PartnerID(of)].m
 			for i, want := range []int{2, 2, 2, 0} {
-				before := m.log.steps
+				before := m.log.Steps
 				got := m.GivenBy("photo", file(i))
 				if len(got) != want || i == 0 && got[0] != "ana" {
 					t.Errorf("of %d tasks: at %s, file %d was given by %v", n, of, i, got)
 				}
-				if steps := m.log.steps - before; steps > 2 {
+				if steps := m.log.Steps - before; steps > 2 {
 					t.Errorf("of %d tasks: %d steps", n, steps)
 				}
 			}

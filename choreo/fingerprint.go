@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
-
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -34,11 +36,11 @@ func (m *Machine) Fingerprint() []byte {
 	p := &statePrinter{s: m.state}
 	p.instance()
 	p.facts()
-	for _, sl := range m.state.slots {
+	for _, sl := range m.state.Slots() {
 		p.slot(sl)
 	}
 	p.data()
-	for _, l := range slices.Concat(m.state.claimLines(), m.state.flowLines()) {
+	for _, l := range slices.Concat(m.state.ClaimLines(), m.state.FlowLines()) {
 		p.line("%s", l)
 	}
 	return p.out.Bytes()
@@ -46,7 +48,7 @@ func (m *Machine) Fingerprint() []byte {
 
 // statePrinter writes a fingerprint.
 type statePrinter struct {
-	s   *State
+	s   *state.State
 	out bytes.Buffer
 }
 
@@ -56,29 +58,29 @@ func (p *statePrinter) line(format string, args ...any) {
 
 func (p *statePrinter) instance() {
 	s := p.s
-	p.line("instance %s %s idle=%t contested=%t cancel=%s", s.log.instance, s.overall(), s.idle, s.contested,
-		shortName(s.cancel))
+	p.line("instance %s %s idle=%t contested=%t cancel=%s", s.Log().Instance(), s.Overall(), s.Idle(), s.Contested(),
+		state.ShortName(s.Cancelled()))
 	for _, who := range s.Participants() {
 		p.line("participant %s", who)
 	}
-	for _, h := range s.log.Forks() {
+	for _, h := range s.Log().Forks() {
 		p.line("fork %s %s %d", h.Chain.Author, h.Chain.Incarnation, h.Seq)
 	}
-	for _, who := range slices.Sorted(maps.Keys(s.writtenOff)) {
-		p.line("written off %s by %s", who, shortName(s.writtenOff[who]))
+	for _, who := range slices.Sorted(maps.Keys(s.WrittenOff())) {
+		p.line("written off %s by %s", who, state.ShortName(s.WrittenOff()[who]))
 	}
-	for _, why := range slices.Sorted(maps.Keys(s.refused)) {
-		p.line("refused %d: %s", s.refused[why], why)
+	for _, why := range slices.Sorted(maps.Keys(s.Refused())) {
+		p.line("refused %d: %s", s.Refused()[why], why)
 	}
 }
 
 func (p *statePrinter) facts() {
-	for _, e := range slices.SortedFunc(slices.Values(p.s.log.order), byTime) {
-		p.line("fact %d %s %s counted=%t", e.time, e.id, e.fact.Body.Kind(), e.counted)
+	for _, e := range slices.SortedFunc(slices.Values(p.s.Log().Order()), log.ByTime) {
+		p.line("fact %d %s %s counted=%t", e.Time, e.ID, e.Fact.Body.Kind(), e.Counted)
 	}
 }
 
-func (p *statePrinter) slot(sl *Slot) {
+func (p *statePrinter) slot(sl *state.Slot) {
 	pick := "none"
 	if sl.Pick != nil {
 		pick = sl.Pick.ID.String()
@@ -90,72 +92,65 @@ func (p *statePrinter) slot(sl *Slot) {
 	}
 	for _, a := range sl.Attempts {
 		p.line("  attempt %s of %s at %s depth=%d stands=%d wrote=%s tries=%d", a.ID, a.Task.Name, a.Partner, a.Depth,
-			a.stands, shortName(a.wrote), a.tries)
-		p.line("    assigned=%s kept=%s %s", shortName(a.assigned), shortName(a.kept), p.course(a))
-		if a.weighed != nil {
-			p.line("    weighed by %s", shortName(a.weighed))
+			a.Stands, state.ShortName(a.Wrote), a.Tries)
+		p.line("    assigned=%s kept=%s %s", state.ShortName(a.Assigned), state.ShortName(a.Kept), p.course(a))
+		if a.Weighed != nil {
+			p.line("    weighed by %s", state.ShortName(a.Weighed))
 		}
-		if a.undo != nil {
-			p.line("    compensation of=%s %s", a.success().id.Short(), p.course(a.undo))
+		if a.Undo != nil {
+			p.line("    compensation of=%s %s", a.Success().ID.Short(), p.course(a.Undo))
 		}
-		for _, n := range slices.SortedFunc(slices.Values(a.assigns),
-			func(x, y *Attempt) int { return byTime(x.assigned, y.assigned) }) {
+		for _, n := range slices.SortedFunc(slices.Values(a.Assigns),
+			func(x, y *state.Attempt) int { return log.ByTime(x.Assigned, y.Assigned) }) {
 			p.line("    followed by %s", n.ID)
 		}
-		if to := p.s.takenOver(a); to != nil {
+		if to := p.s.TakenOver(a); to != nil {
 			p.line("    passed on to %s", to.ID)
 		}
 	}
 }
 
 // course is what happened to an attempt.
-func (p *statePrinter) course(a *Attempt) string {
-	out := fmt.Sprintf("ready=%s start=%s successes=%s failed=%s off=%s", shortName(a.ready),
-		shortName(a.start), shortNames(a.successes), shortName(a.failed), shortName(a.off))
-	for _, r := range slices.SortedStableFunc(slices.Values(a.rulings),
-		func(x, y *ruling) int { return byTime(x.at, y.at) }) {
+func (p *statePrinter) course(a *state.Attempt) string {
+	out := fmt.Sprintf("ready=%s start=%s successes=%s failed=%s off=%s", state.ShortName(a.Ready),
+		state.ShortName(a.Start), shortNames(a.Successes), state.ShortName(a.Failed), state.ShortName(a.Off))
+	for _, r := range slices.SortedStableFunc(slices.Values(a.Rulings),
+		func(x, y *state.Ruling) int { return log.ByTime(x.At, y.At) }) {
 		out += "\n    ruling " + ruled(r)
 	}
 	return out
 }
 
 func (p *statePrinter) data() {
-	for _, n := range slices.Sorted(maps.Keys(p.s.data)) {
-		w := p.s.data[n]
-		p.line("data %s = %s by %s conflict=%t", n, spell(w.value), shortName(w.by), p.s.conflicts[n])
+	for _, n := range slices.Sorted(maps.Keys(p.s.Data())) {
+		w := p.s.Data()[n]
+		p.line("data %s = %s by %s conflict=%t", n, spell(w.Value), state.ShortName(w.By), p.s.Conflicts()[n])
 	}
 }
 
-func shortName(e *entry) string {
-	if e == nil {
-		return "none"
-	}
-	return e.id.Short()
-}
-
-func shortNames(es []*entry) string {
+func shortNames(es []*log.Entry) string {
 	out := make([]string, len(es))
 	for i, e := range es {
-		out[i] = shortName(e)
+		out[i] = state.ShortName(e)
 	}
 	return cmp.Or(strings.Join(out, ","), "none")
 }
 
-func ruled(r *ruling) string {
+func ruled(r *state.Ruling) string {
 	if r == nil {
 		return "none"
 	}
 	next := "none"
-	if r.next != nil {
-		next = r.next.ID.String()
+	if r.Next != nil {
+		next = r.Next.ID.String()
 	}
-	return fmt.Sprintf("%s %s %s at %s final=%t next=%s", shortName(r.at), r.action.Kind, r.action.Task,
-		r.action.Partner, r.final, next)
+	return fmt.Sprintf("%s %s %s at %s final=%t next=%s", state.ShortName(r.At), r.Action.Kind, r.Action.Task,
+		r.Action.Partner, r.Final, next)
 }
 
 // spell writes a value unmistakably: 1 and 1.0, null and absent differ.
 func spell(v workflow.Value) string {
-	raw, err := encMode.Marshal(v)
+	raw, err := fact.EncMode.Marshal(v)
 	if err != nil {
 		return "unencodable: " + err.Error()
 	}

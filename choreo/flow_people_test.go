@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -14,7 +16,8 @@ const peoplesFlow = `
 workflow: w
 data: {n: {type: integer, default: 0}, a: {type: integer}, b: {type: integer}, old: {type: boolean}}
 tasks:
-  left: {when: n < 3 and (a == null or a < n), repeat: true, type: manual, role: crew, offline: true, out: [a], timeout: 3h, compensate: {application: unx}}
+  left: {when: n < 3 and (a == null or a < n), repeat: true, type: manual, role: crew, offline: true, out: [a],
+	timeout: 3h, compensate: {application: unx}}
   right: {when: n < 3 and (b == null or b < n), repeat: true, type: manual, out: [b]}
   step: {when: n < 3 and a == n and b == n, repeat: true, application: x, out: [n], compensate: {application: unx}}
   age: {when: instance.age > duration("40m"), application: x, out: [old]}
@@ -25,8 +28,8 @@ final: n == 4
 // peopleAct has a person take an item of a flow, give it back or bring its result, which may come late or twice.
 func peopleAct(w *mesh, n *node, r *rand.Rand) {
 	if len(w.people) == 0 {
-		w.people["u"] = Speaker{User: "u", At: "ann", Roles: []workflow.RoleName{"crew"}}
-		w.people["v"] = Speaker{User: "v", At: "ben", Roles: []workflow.RoleName{"crew"}}
+		w.people["u"] = fact.Speaker{User: "u", At: "ann", Roles: []workflow.RoleName{"crew"}}
+		w.people["v"] = fact.Speaker{User: "v", At: "ben", Roles: []workflow.RoleName{"crew"}}
 	}
 	p := w.people[[]worklist.User{"u", "v"}[r.IntN(2)]]
 	items := n.m.Items()
@@ -39,7 +42,7 @@ func peopleAct(w *mesh, n *node, r *rand.Rand) {
 	}
 	i := items[r.IntN(len(items))]
 	var body worklist.Body
-	v, _ := n.m.state.values["n"].(int64)
+	v, _ := n.m.state.Values()["n"].(int64)
 	switch name := map[workflow.TaskName]workflow.DataName{"left": "a", "right": "b"}[i.Task.Name]; {
 	case i.Holder == "" && r.IntN(4) == 0:
 		err := n.m.Finish(i.Task.Name, Result{Outputs: map[workflow.DataName]workflow.Value{name: v}}, w.moment(), w)
@@ -89,16 +92,16 @@ func TestPeoplesFlowsConverge(t *testing.T) {
 		}
 		shuffled(t, w, seed)
 		checkLine(t, seed, want)
-		ended += one(want.Overall() == workflow.InstanceSucceeded)
+		ended += state.AsInt(want.Overall() == workflow.InstanceSucceeded)
 		kept += len(want.KeptResults())
-		for _, e := range want.log.order {
-			aged += one(e.fact.Body.Aged != nil && e.counted)
-			if c := e.fact.Body.Claim; c != nil {
+		for _, e := range want.log.Order() {
+			aged += state.AsInt(e.Fact.Body.Aged != nil && e.Counted)
+			if c := e.Fact.Body.Claim; c != nil {
 				_, closes := c.Body().(worklist.Close)
-				taken += one(closes && e.counted)
+				taken += state.AsInt(closes && e.Counted)
 			}
-			if !e.counted && e.fact.Chain.Author != "dora" {
-				t.Errorf("seed %d: a fact of a correct node does not count: %s, %s", seed, e.fact.Body.Kind(), e.why)
+			if !e.Counted && e.Fact.Chain.Author != "dora" {
+				t.Errorf("seed %d: a fact of a correct node does not count: %s, %s", seed, e.Fact.Body.Kind(), e.Why)
 			}
 		}
 	}
@@ -118,7 +121,8 @@ tasks:
   look: {when: photo != null and seen == null, repeat: true, type: manual, in: [photo], out: [seen]}
 final: seen
 `))
-	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"}, "ann", "ben")); err != nil {
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"}, "ann",
+		"ben")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
@@ -135,7 +139,8 @@ final: seen
 		t.Helper()
 		m := w.nodes[p].m
 		files := m.FilesToRead()
-		if len(files) != n || n == 1 && files[0] != (Reading{Item: "photo", File: photo}) || m.Reads(p, "photo", any) != (n == 1) ||
+		if len(files) != n || n == 1 && files[0] != (state.Reading{Item: "photo", File: photo}) ||
+			m.Reads(p, "photo", any) != (n == 1) ||
 			m.Reads(p, "other", any) {
 			t.Errorf("%s is to have %v, want %d", p, files, n)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -16,7 +18,8 @@ workflow: w
 data: {n: {type: integer, default: 0}, a: {type: integer}, b: {type: integer}}
 tasks:
   left: {when: n < 4 and (a == null or a < n), repeat: true, application: x, out: [a], compensate: {application: unx}}
-  right: {when: n < 4 and (b == null or b < n), repeat: true, application: x, out: [b], retries: {times: 1, backoff: 1s}}
+  right: {when: n < 4 and (b == null or b < n), repeat: true, application: x, out: [b],
+	retries: {times: 1, backoff: 1s}}
   step: {when: n < 4 and a == n and b == n, repeat: true, application: x, out: [n], compensate: {application: unx}}
   end: {when: n == 4, repeat: true, application: x, out: [n]}
 final: n == 5
@@ -31,7 +34,8 @@ func flowHistory(t *testing.T, seed uint64, src string, steps int, people func(w
 	r := rand.New(rand.NewPCG(seed, 14))
 	w := newMesh(t, parse(t, src))
 	names := []workflow.PartnerID{"ann", "ben", "cleo"}
-	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"}, names...)); err != nil {
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"},
+		names...)); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
@@ -77,15 +81,15 @@ func flowHistory(t *testing.T, seed uint64, src string, steps int, people func(w
 }
 
 // flowResult is how a transition ends: mostly as it should.
-func flowResult(m *Machine, id AttemptID, r *rand.Rand) Result {
-	a := m.state.attempts[id]
-	if a == nil || a.undoes != nil {
+func flowResult(m *Machine, id fact.AttemptID, r *rand.Rand) Result {
+	a := m.state.Attempts()[id]
+	if a == nil || a.Undoes != nil {
 		return Result{}
 	}
 	if r.IntN(12) == 0 {
 		return Result{Failed: true, Reason: "no luck"}
 	}
-	v, _ := m.state.values["n"].(int64)
+	v, _ := m.state.Values()["n"].(int64)
 	out := map[workflow.DataName]workflow.Value{}
 	switch a.Task.Name {
 	case "left":
@@ -125,18 +129,18 @@ func TestFlowsConverge(t *testing.T) {
 		}
 		shuffled(t, w, seed)
 		checkLine(t, seed, want)
-		h := want.state.flow
+		h := want.state.Flow()
 		if want.Overall() == workflow.InstanceSucceeded {
 			ended++
 		}
-		if len(h.slot.Attempts) > 1 {
+		if len(h.Slot.Attempts) > 1 {
 			replaced++
 		}
 		if want.Interrupted() != nil {
 			interrupted++
 		}
 		for _, task := range []workflow.TaskName{"left", "right", "step", "end"} {
-			superseded += len(want.state.supersededJobs(task))
+			superseded += len(want.state.SupersededJobs(task))
 		}
 	}
 	if ended+interrupted == 0 || replaced == 0 || superseded == 0 || interrupted == 0 {
@@ -148,15 +152,16 @@ func TestFlowsConverge(t *testing.T) {
 func shuffled(t *testing.T, w *mesh, seed uint64) {
 	from := w.nodes["ann"].m
 	r := rand.New(rand.NewPCG(seed, 15))
-	m, err := Open(Self{Partner: "dora", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
-		asReceived(from.log.genesis))
+	m, err := Open(Self{Partner: "dora", Incarnation: fact.Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
+		asReceived(from.log.Genesis()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := slices.Clone(from.log.order[1:])
+	left := slices.Clone(from.log.Order()[1:])
 	for len(left) > 0 {
 		i := r.IntN(len(left))
-		if _, err := m.Receive("ann", []Received{asReceived(left[i])}); err == nil && m.log.byID[left[i].id] != nil {
+		if _, err := m.Receive("ann", []fact.Received{asReceived(left[i])}); err == nil &&
+			m.log.ByID()[left[i].ID] != nil {
 			left = slices.Delete(left, i, i+1)
 		}
 	}
@@ -166,8 +171,8 @@ func shuffled(t *testing.T, w *mesh, seed uint64) {
 	}
 }
 
-func asReceived(e *entry) Received {
-	return Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: &Attestation{Sig: make([]byte, 64)}}
+func asReceived(e *log.Entry) fact.Received {
+	return fact.Received{Fact: e.Fact, ID: e.ID, Raw: e.Raw, Att: &fact.Attestation{Sig: make([]byte, 64)}}
 }
 
 // checkLine checks that each state was made from the one before, by what that state or an
@@ -187,8 +192,8 @@ func checkLine(t *testing.T, seed uint64, m *Machine) {
 		last = v.Values
 	}
 	for n, v := range last {
-		if m.state.values[n] != v {
-			t.Errorf("seed %d: %s is %v, and %v in the last state", seed, n, m.state.values[n], v)
+		if m.state.Values()[n] != v {
+			t.Errorf("seed %d: %s is %v, and %v in the last state", seed, n, m.state.Values()[n], v)
 		}
 	}
 	checkPending(t, seed, m)
@@ -212,7 +217,7 @@ func checkPending(t *testing.T, seed uint64, m *Machine) {
 				want[r.Task] = true
 			}
 		}
-		for _, p := range m.state.flow.line.board.Pending() {
+		for _, p := range m.state.Flow().Line.Board.Pending() {
 			if p.State <= v.Output {
 				want[p.Task.Name] = true
 			}
@@ -250,11 +255,12 @@ tasks:
   go: {when: n >= 0, repeat: true, application: x, out: [n]}
 final: n < 0
 `))
-	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"}, "ann")); err != nil {
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"},
+		"ann")); err != nil {
 		t.Fatal(err)
 	}
 	n := w.nodes["ann"]
-	steps := func() int { return n.m.log.steps + n.m.state.flow.line.board.Steps() }
+	steps := func() int { return n.m.log.Steps + n.m.state.Flow().Line.Board.Steps() }
 	first := 0
 	for i := range int64(2000) {
 		before := steps()
@@ -270,7 +276,7 @@ final: n < 0
 			t.Fatalf("state %d took %d steps, the first %d", i+1, cost, first)
 		}
 	}
-	if got := n.m.state.flow.line.board.State(); got != 2000 {
+	if got := n.m.state.Flow().Line.Board.State(); got != 2000 {
 		t.Errorf("there are %d states", got)
 	}
 }

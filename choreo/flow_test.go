@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -21,7 +22,8 @@ func (s *story) recover() string {
 		step.Until = &until
 	}
 	for _, a := range s.d.CmdArgs[2:] {
-		if name := workflow.DataName(a.Key); slices.ContainsFunc(s.w.def.Data, func(d workflow.DataDecl) bool { return d.Name == name }) {
+		if name := workflow.DataName(a.Key); slices.ContainsFunc(s.w.def.Data,
+			func(d workflow.DataDecl) bool { return d.Name == name }) {
 			text := strings.Join(a.Vals, ",")
 			if step.Set[name] = &text; text == "null" {
 				step.Set[name] = nil
@@ -36,7 +38,7 @@ func (s *story) recover() string {
 	if err != nil {
 		return err.Error()
 	}
-	who := Speaker{User: n.m.Responsible(), At: n.id}
+	who := fact.Speaker{User: n.m.Responsible(), At: n.id}
 	s.w.people[who.User] = who
 	return s.put(n, s.w.word(who, worklist.Order{Item: i, What: worklist.Recover, Reason: reason}))
 }

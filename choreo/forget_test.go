@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -36,7 +39,7 @@ func forgetting(t *testing.T, reconcile string) *mesh {
 
 // tell has a partner say something in its own chain, which all hear, and all of
 // whom say that they did.
-func (w *mesh) tell(p workflow.PartnerID, b Body) *entry {
+func (w *mesh) tell(p workflow.PartnerID, b fact.Body) *log.Entry {
 	w.t.Helper()
 	e := w.must(w.nodes[p].m.deciding(w.moment(), nil).append(b))
 	for _, q := range w.names() {
@@ -47,14 +50,14 @@ func (w *mesh) tell(p workflow.PartnerID, b Body) *entry {
 	w.meetAll()
 	w.stabilize(false)
 	for _, q := range w.names() {
-		w.must(w.nodes[q].m.deciding(w.moment(), nil).append(Body{Seen: &Seen{}}))
+		w.must(w.nodes[q].m.deciding(w.moment(), nil).append(fact.Body{Seen: &fact.Seen{}}))
 	}
 	w.meetAll()
 	w.stabilize(false)
 	return e
 }
 
-func (w *mesh) must(e *entry, err error) *entry {
+func (w *mesh) must(e *log.Entry, err error) *log.Entry {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
@@ -63,28 +66,28 @@ func (w *mesh) must(e *entry, err error) *entry {
 }
 
 // fresh is what an author says in a fresh chain that has seen the genesis alone.
-func (w *mesh) fresh(author workflow.PartnerID, bodies ...func(last FactID) Body) []Received {
+func (w *mesh) fresh(author workflow.PartnerID, bodies ...func(last fact.ID) fact.Body) []fact.Received {
 	w.t.Helper()
-	g := w.nodes["one"].m.log.genesis
-	var out []Received
+	g := w.nodes["one"].m.log.Genesis()
+	var out []fact.Received
 	for i, body := range bodies {
-		f := &Fact{
-			Format: FormatFact, Instance: w.nodes["one"].m.log.instance,
-			Chain: Chain{Author: author, Incarnation: Incarnation{0xbb}}, Seq: uint64(i + 1),
+		f := &fact.Fact{
+			Format: fact.Format, Instance: w.nodes["one"].m.log.Instance(),
+			Chain: fact.Chain{Author: author, Incarnation: fact.Incarnation{0xbb}}, Seq: uint64(i + 1),
 		}
 		if i == 0 {
-			f.Seen, f.Body = []Head{g.head()}, body(FactID{})
+			f.Seen, f.Body = []fact.Head{g.Head()}, body(fact.ID{})
 		} else {
 			f.Prev, f.Body = out[i-1].ID, body(out[i-1].ID)
 		}
 		r := encoded(w.t, f)
-		r.Att = &Attestation{}
+		r.Att = &fact.Attestation{}
 		out = append(out, r)
 	}
 	return out
 }
 
-func says(b Body) func(FactID) Body { return func(FactID) Body { return b } }
+func says(b fact.Body) func(fact.ID) fact.Body { return func(fact.ID) fact.Body { return b } }
 
 // A partner that has shown that it knew of a result cannot judge it away in a
 // fresh chain.
@@ -95,7 +98,7 @@ func TestFreshChainKnowsOfTheSuccessThatItJudgesAway(t *testing.T) {
 		w.meetAll()
 		w.stabilize(false)
 		if shown {
-			w.tell("liar", Body{Seen: &Seen{}})
+			w.tell("liar", fact.Body{Seen: &fact.Seen{}})
 		}
 		one := w.nodes["one"].m
 		if _, err := one.Receive("liar", w.takesOver()); err != nil {
@@ -105,7 +108,7 @@ func TestFreshChainKnowsOfTheSuccessThatItJudgesAway(t *testing.T) {
 		if shown {
 			want = "one"
 		}
-		if got := one.state.bySlot["a"].Pick.Partner; got != want {
+		if got := one.state.BySlot()["a"].Pick.Partner; got != want {
 			t.Errorf("shown %t: the slot's success is that of %s, want %s", shown, got, want)
 		}
 		w.shuffledMatches(t, one)
@@ -115,19 +118,19 @@ func TestFreshChainKnowsOfTheSuccessThatItJudgesAway(t *testing.T) {
 // Nor can a holder come first by a success that it dates back.
 func TestFreshChainKnowsOfTheSuccessThatItComesBefore(t *testing.T) {
 	w := forgetting(t, "keep-first")
-	w.tell("two", Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "two"}}}})
+	w.tell("two", fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseExpired, Actions: []fact.Action{
+		{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "two"}}}})
 	w.say("two", "a2", 2)
 	w.meetAll()
 	w.stabilize(false)
-	w.tell("one", Body{Seen: &Seen{}})
-	a, two := AttemptID{Slot: "a"}, w.nodes["two"].m
-	lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}),
-		says(Body{Success: &Success{Attempt: a, Try: 1}}))
+	w.tell("one", fact.Body{Seen: &fact.Seen{}})
+	a, two := fact.AttemptID{Slot: "a"}, w.nodes["two"].m
+	lie := w.fresh("one", says(fact.Body{Start: &fact.Start{Attempt: a, Try: 1}}),
+		says(fact.Body{Success: &fact.Success{Attempt: a, Try: 1}}))
 	if _, err := two.Receive("one", lie); err != nil {
 		t.Fatal(err)
 	}
-	if got := two.state.bySlot["a"].Pick.Partner; got != "two" {
+	if got := two.state.BySlot()["a"].Pick.Partner; got != "two" {
 		t.Errorf("the slot's success is the back-dated one of %s", got)
 	}
 	w.shuffledMatches(t, two)
@@ -140,14 +143,15 @@ func TestFreshChainDoesNotRewriteAResult(t *testing.T) {
 	w.say("one", "a", 1)
 	w.meetAll()
 	w.stabilize(false)
-	w.tell("one", Body{Seen: &Seen{}})
-	a, two := AttemptID{Slot: "a"}, w.nodes["two"].m
-	lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}),
-		says(Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(9)}}}))
+	w.tell("one", fact.Body{Seen: &fact.Seen{}})
+	a, two := fact.AttemptID{Slot: "a"}, w.nodes["two"].m
+	lie := w.fresh("one", says(fact.Body{Start: &fact.Start{Attempt: a, Try: 1}}),
+		says(fact.Body{Success: &fact.Success{Attempt: a, Try: 1,
+			Outputs: map[workflow.DataName]workflow.Value{"x": int64(9)}}}))
 	if _, err := two.Receive("one", lie); err != nil {
 		t.Fatal(err)
 	}
-	if got := two.state.data["x"].value; got != int64(1) {
+	if got := two.state.Data()["x"].Value; got != int64(1) {
 		t.Errorf("x is %v, it was 1 for everybody", got)
 	}
 	w.shuffledMatches(t, two)
@@ -164,22 +168,22 @@ func TestFreshChainDoesNotForgetThatItGaveUp(t *testing.T) {
 		w.step(one)
 		w.meetAll()
 		w.stabilize(false)
-		w.tell("one", Body{Seen: &Seen{}})
-		a, two := AttemptID{Slot: "a"}, w.nodes["two"].m
+		w.tell("one", fact.Body{Seen: &fact.Seen{}})
+		a, two := fact.AttemptID{Slot: "a"}, w.nodes["two"].m
 		if fresh {
-			lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}),
-				says(Body{Success: &Success{Attempt: a, Try: 1}}))
+			lie := w.fresh("one", says(fact.Body{Start: &fact.Start{Attempt: a, Try: 1}}),
+				says(fact.Body{Success: &fact.Success{Attempt: a, Try: 1}}))
 			if _, err := two.Receive("one", lie); err != nil {
 				t.Fatal(err)
 			}
 		} else {
-			w.tell("one", Body{Success: &Success{Attempt: a, Try: 1}})
+			w.tell("one", fact.Body{Success: &fact.Success{Attempt: a, Try: 1}})
 		}
-		if sl := two.state.bySlot["a"]; sl.Pick != nil {
+		if sl := two.state.BySlot()["a"]; sl.Pick != nil {
 			t.Errorf("fresh chain %t: its later word ends the slot", fresh)
 		}
 		w.say("two", "a2", 2)
-		if sl := two.state.bySlot["a"]; sl.Pick == nil || sl.Pick.Partner != "two" {
+		if sl := two.state.BySlot()["a"]; sl.Pick == nil || sl.Pick.Partner != "two" {
 			t.Errorf("fresh chain %t: the contingency's success is not the slot's", fresh)
 		}
 		w.shuffledMatches(t, two)
@@ -194,23 +198,25 @@ func TestWhatDoesNotCountShowsNothing(t *testing.T) {
 	w.meetAll()
 	w.stabilize(false)
 	liar := w.nodes["liar"].m
-	of := w.must(liar.deciding(w.moment(), nil).append(Body{Start: &Start{Attempt: AttemptID{Slot: "a"}, Try: 1}}))
+	of := w.must(liar.deciding(w.moment(), nil).append(fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Slot: "a"},
+		Try: 1}}))
 	one := w.nodes["one"].m
-	if _, err := one.Receive("liar", []Received{{Fact: of.fact, ID: of.id, Raw: of.raw, Att: &Attestation{}}}); err != nil {
+	if _, err := one.Receive("liar", []fact.Received{{Fact: of.Fact, ID: of.ID, Raw: of.Raw,
+		Att: &fact.Attestation{}}}); err != nil {
 		t.Fatal(err)
 	}
-	if e := one.log.byID[of.id]; e == nil || e.counted {
+	if e := one.log.ByID()[of.ID]; e == nil || e.Counted {
 		t.Fatal("that another holds the attempt is not held against a start")
 	}
 	if _, err := one.Receive("liar", w.takesOver()); err != nil {
 		t.Fatal(err)
 	}
-	before := one.state.bySlot["a"].Pick
+	before := one.state.BySlot()["a"].Pick
 	if before.Partner != "liar" {
 		t.Errorf("the slot's success is that of %s, by what does not count", before.Partner)
 	}
-	w.must(one.deciding(w.moment(), nil).append(Body{Seen: &Seen{}}))
-	if after := one.state.bySlot["a"].Pick; after != before {
+	w.must(one.deciding(w.moment(), nil).append(fact.Body{Seen: &fact.Seen{}}))
+	if after := one.state.BySlot()["a"].Pick; after != before {
 		t.Errorf("the slot's success was that of %s, and is that of %s as others were heard of", before.Partner,
 			after.Partner)
 	}
@@ -221,8 +227,8 @@ func TestWhatDoesNotCountShowsNothing(t *testing.T) {
 // counting folds what counts of a machine's facts, with its past.
 func (w *mesh) counting(m *Machine) *Machine {
 	w.t.Helper()
-	return w.scratchOf(m, func(e *entry) bool {
-		return slices.ContainsFunc(m.log.order, func(x *entry) bool { return x.counted && m.log.knew(x, e) })
+	return w.scratchOf(m, func(e *log.Entry) bool {
+		return slices.ContainsFunc(m.log.Order(), func(x *log.Entry) bool { return x.Counted && m.log.Knew(x, e) })
 	})
 }
 
@@ -260,10 +266,10 @@ func TestForgettersInAnyOrder(t *testing.T) {
 			mustMatch(t, "in another order", m, w.shuffled(m, r.IntN))
 		}
 		mustMean(t, fmt.Sprintf("seed %d: without what does not count", seed), m, w.counting(m))
-		for _, sl := range m.state.slots {
+		for _, sl := range m.state.Slots() {
 			for _, a := range sl.Attempts {
-				behind += min(len(a.blame), 1)
-				if slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.void }) {
+				behind += min(len(a.Blame), 1)
+				if slices.ContainsFunc(a.Rulings, func(r *state.Ruling) bool { return r.Void }) {
 					void++
 				}
 			}
@@ -289,11 +295,12 @@ func TestForkersInAnyOrder(t *testing.T) {
 		for range 6 {
 			mustMatch(t, fmt.Sprintf("seed %d: in another order", seed), m, w.shuffled(m, r.IntN))
 		}
-		for _, sl := range m.state.slots {
+		for _, sl := range m.state.Slots() {
 			for _, a := range sl.Attempts {
-				despite += one(m.state.despiteOthers(a, a.base))
-				for _, u := range a.users {
-					props += one(m.log.forkers[u.Partner] && m.state.props(u, a) && !m.state.deniesOthers(a, u.base))
+				despite += state.AsInt(m.state.DespiteOthers(a, a.Base))
+				for _, u := range a.Users {
+					props += state.AsInt(m.log.Forkers()[u.Partner] && m.state.Props(u, a) &&
+						!m.state.DeniesOthers(a, u.Base))
 				}
 			}
 		}
@@ -308,8 +315,8 @@ func forgetfulMesh(t *testing.T, r *rand.Rand, facts int, forks bool) (*mesh, *M
 	w := randomMesh(t, r.IntN)
 	m := w.nodes["ann"].m
 	for range facts {
-		_, err := m.Receive("somebody", []Received{forgetful(r, m, forks)})
-		if err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+		_, err := m.Receive("somebody", []fact.Received{forgetful(r, m, forks)})
+		if err != nil && !errors.Is(err, log.ErrMissingPast) && !errors.Is(err, fact.ErrInvalid) {
 			t.Fatal(err)
 		}
 	}
@@ -318,22 +325,22 @@ func forgetfulMesh(t *testing.T, r *rand.Rand, facts int, forks bool) (*mesh, *M
 
 // forgetful is a fact of a participant in one of three chains of its own, perhaps a fork of
 // it, which knows anything from the genesis alone to all that is here.
-func forgetful(r *rand.Rand, m *Machine, forks bool) Received {
+func forgetful(r *rand.Rand, m *Machine, forks bool) fact.Received {
 	l := m.log
-	var live []*Attempt
-	for _, sl := range m.state.slots {
+	var live []*state.Attempt
+	for _, sl := range m.state.Slots() {
 		live = append(live, sl.Attempts...)
 	}
 	a := live[r.IntN(len(live))]
-	f := &Fact{
-		Format: FormatFact, Instance: l.instance,
-		Chain: Chain{Author: a.Partner, Incarnation: Incarnation{byte(r.IntN(3))}}, Seq: 1,
+	f := &fact.Fact{
+		Format: fact.Format, Instance: l.Instance(),
+		Chain: fact.Chain{Author: a.Partner, Incarnation: fact.Incarnation{byte(r.IntN(3))}}, Seq: 1,
 	}
 	switch r.IntN(5) {
 	case 0:
 		f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
-		f.Body.Verdict = &Verdict{Cause: CauseTimeout,
-			Actions: []Action{{Attempt: a.ID, Kind: a.Task.OnFailure, Task: a.Task.Contingency,
+		f.Body.Verdict = &fact.Verdict{Cause: fact.CauseTimeout,
+			Actions: []fact.Action{{Attempt: a.ID, Kind: a.Task.OnFailure, Task: a.Task.Contingency,
 				Partner: []workflow.PartnerID{"ann", "bob", "cy", "dan"}[r.IntN(4)]}}}
 		if a.Task.OnFailure == "" {
 			f.Body.Verdict.Actions[0].Kind = workflow.FailBlock
@@ -342,63 +349,63 @@ func forgetful(r *rand.Rand, m *Machine, forks bool) Received {
 			f.Body.Verdict.Actions[0].Task, f.Body.Verdict.Actions[0].Partner = "", ""
 		}
 	case 1, 2:
-		f.Body.Success = &Success{Attempt: a.ID, Try: 1}
+		f.Body.Success = &fact.Success{Attempt: a.ID, Try: 1}
 	case 3:
-		f.Body.Start = &Start{Attempt: a.ID, Try: 1}
-		for _, from := range a.Slot.mentions {
-			if of := from.Attempts[r.IntN(len(from.Attempts))]; forks && of.success() != nil {
+		f.Body.Start = &fact.Start{Attempt: a.ID, Try: 1}
+		for _, from := range a.Slot.Mentions {
+			if of := from.Attempts[r.IntN(len(from.Attempts))]; forks && of.Success() != nil {
 				f.Body.Start.Consumed = append(f.Body.Start.Consumed,
-					Consumption{Slot: from.Task.Name, Fact: of.success().id})
-				if h := of.success().head(); h.Chain != f.Chain {
+					fact.Consumption{Slot: from.Task.Name, Fact: of.Success().ID})
+				if h := of.Success().Head(); h.Chain != f.Chain {
 					f.Seen = append(f.Seen, h)
 				}
 			}
 		}
 	default:
 		f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
-		f.Body.Seen = &Seen{}
+		f.Body.Seen = &fact.Seen{}
 	}
-	if c := l.index[f.Chain]; c != nil {
-		prev := c.strands[0].last()
+	if c := l.Index()[f.Chain]; c != nil {
+		prev := c.Strands[0].Last()
 		if forks {
-			of := c.strands[r.IntN(len(c.strands))]
-			if prev = of.last(); r.IntN(12) == 0 {
-				prev = of.facts[r.IntN(len(of.facts))]
+			of := c.Strands[r.IntN(len(c.Strands))]
+			if prev = of.Last(); r.IntN(12) == 0 {
+				prev = of.Facts[r.IntN(len(of.Facts))]
 			}
 		}
-		f.Seq, f.Prev = prev.fact.Seq+1, prev.id
+		f.Seq, f.Prev = prev.Fact.Seq+1, prev.ID
 	}
 	for range r.IntN(3) {
-		of := l.order
+		of := l.Order()
 		if forks && r.IntN(2) == 0 { // what was said last
 			of = of[max(len(of)-12, 0):]
 		}
-		f.Seen = append(f.Seen, of[r.IntN(len(of))].head())
+		f.Seen = append(f.Seen, of[r.IntN(len(of))].Head())
 	}
-	if f.Seq == 1 || a.assigned != l.genesis {
-		f.Seen = append(f.Seen, a.assigned.head())
+	if f.Seq == 1 || a.Assigned != l.Genesis() {
+		f.Seen = append(f.Seen, a.Assigned.Head())
 	}
-	slices.SortFunc(f.Seen, Head.compare)
+	slices.SortFunc(f.Seen, fact.Head.Compare)
 	f.Seen = slices.Compact(f.Seen)
 	raw, _, err := f.Encode()
 	if err != nil {
-		return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
+		return fact.Received{Fact: l.Genesis().Fact, ID: l.Genesis().ID, Raw: l.Genesis().Raw}
 	}
-	g, id, err := DecodeFact(raw)
+	g, id, err := fact.Decode(raw)
 	if err != nil {
-		return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
+		return fact.Received{Fact: l.Genesis().Fact, ID: l.Genesis().ID, Raw: l.Genesis().Raw}
 	}
-	return Received{Fact: g, ID: id, Raw: raw, Att: &Attestation{}}
+	return fact.Received{Fact: g, ID: id, Raw: raw, Att: &fact.Attestation{}}
 }
 
 // takesOver are facts by which the liar, in a fresh chain, judges a, does its contingency
 // a2 itself, and says that it succeeded.
-func (w *mesh) takesOver() []Received {
-	judged := Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "liar"}}}}
-	var a2 AttemptID
-	return w.fresh("liar", says(judged), func(v FactID) Body {
-		a2 = AttemptID{Fact: v, Slot: "a"}
-		return Body{Start: &Start{Attempt: a2, Try: 1}}
-	}, func(FactID) Body { return Body{Success: &Success{Attempt: a2, Try: 1}} })
+func (w *mesh) takesOver() []fact.Received {
+	judged := fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseExpired, Actions: []fact.Action{
+		{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "liar"}}}}
+	var a2 fact.AttemptID
+	return w.fresh("liar", says(judged), func(v fact.ID) fact.Body {
+		a2 = fact.AttemptID{Fact: v, Slot: "a"}
+		return fact.Body{Start: &fact.Start{Attempt: a2, Try: 1}}
+	}, func(fact.ID) fact.Body { return fact.Body{Success: &fact.Success{Attempt: a2, Try: 1}} })
 }

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -90,8 +92,8 @@ func forked(t *testing.T) *mesh {
 // counted is how many counted facts of a kind there are.
 func counted(m *Machine, kind string) int {
 	n := 0
-	for _, e := range m.log.order {
-		if e.counted && e.fact.Body.Kind() == kind {
+	for _, e := range m.log.Order() {
+		if e.Counted && e.Fact.Body.Kind() == kind {
 			n++
 		}
 	}
@@ -100,7 +102,7 @@ func counted(m *Machine, kind string) int {
 
 func TestForkCountsOnlyWhereOthersBuiltUponIt(t *testing.T) {
 	w := forked(t)
-	if got := w.nodes["one"].m.state.data["x"].value; got != int64(1) {
+	if got := w.nodes["one"].m.state.Data()["x"].Value; got != int64(1) {
 		t.Fatalf("before the fork is known, one has x = %v", got)
 	}
 	w.meetAll()
@@ -111,7 +113,7 @@ func TestForkCountsOnlyWhereOthersBuiltUponIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := w.nodes["one"].m
-	if got := one.state.data["x"].value; got != int64(1) {
+	if got := one.state.Data()["x"].Value; got != int64(1) {
 		t.Errorf("x = %v although one built upon x = 1 alone", got)
 	}
 	if forks := one.log.Forks(); len(forks) != 1 || forks[0].Chain.Author != "two" {
@@ -134,7 +136,7 @@ func TestForkIsNotVouchedForByThoseWhoKnow(t *testing.T) {
 	w.meetAll()
 	w.stabilize(true)
 	one := w.nodes["one"].m
-	if got := one.state.data["x"].value; got != int64(1) {
+	if got := one.state.Data()["x"].Value; got != int64(1) {
 		t.Errorf("x = %v: the branch that nobody built upon came to count", got)
 	}
 	if after := counted(one, "success"); after != before+2 {
@@ -152,39 +154,39 @@ func TestForkIsNotVouchedForByStrangers(t *testing.T) {
 	w.meet("one", "three")
 	w.stabilize(false)
 	one := w.nodes["one"].m
-	var losing *entry
-	for _, e := range one.log.order {
-		if e.fact.Body.Success != nil && !e.counted {
+	var losing *log.Entry
+	for _, e := range one.log.Order() {
+		if e.Fact.Body.Success != nil && !e.Counted {
 			losing = e
 		}
 	}
 	if losing == nil {
 		t.Fatal("both branches count")
 	}
-	f := &Fact{
-		Format: FormatFact, Instance: one.log.instance, Chain: Chain{Author: "stranger"}, Seq: 1,
-		Seen: []Head{losing.head()}, Body: Body{Seen: &Seen{}},
+	f := &fact.Fact{
+		Format: fact.Format, Instance: one.log.Instance(), Chain: fact.Chain{Author: "stranger"}, Seq: 1,
+		Seen: []fact.Head{losing.Head()}, Body: fact.Body{Seen: &fact.Seen{}},
 	}
-	if _, err := one.Receive("two", []Received{encoded(t, f)}); err != nil {
+	if _, err := one.Receive("two", []fact.Received{encoded(t, f)}); err != nil {
 		t.Fatal(err)
 	}
-	if losing.counted {
+	if losing.Counted {
 		t.Error("a stranger's fact made a branch of a fork count")
 	}
 }
 
 // encoded gives a fact as it comes from elsewhere.
-func encoded(t testing.TB, f *Fact) Received {
+func encoded(t testing.TB, f *fact.Fact) fact.Received {
 	t.Helper()
 	raw, id, err := f.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, gid, err := DecodeFact(raw)
+	g, gid, err := fact.Decode(raw)
 	if err != nil || gid != id {
 		t.Fatalf("a fact does not survive its encoding: %v", err)
 	}
-	return Received{Fact: g, ID: id, Raw: raw}
+	return fact.Received{Fact: g, ID: id, Raw: raw}
 }
 
 // shuffledMatches checks a machine against others that got its facts in other orders.
@@ -216,7 +218,7 @@ func TestForkedNodeStops(t *testing.T) {
 	if two.m.Len() != before {
 		t.Error("a node whose chain is forked writes facts")
 	}
-	w.restore(two, two.disk, Incarnation{2})
+	w.restore(two, two.disk, fact.Incarnation{2})
 	w.meetAll()
 	w.stabilize(true)
 	w.say("two", "d")
@@ -260,13 +262,13 @@ func TestWhomAForkBroughtInSeesThat(t *testing.T) {
 	if one.Participates("four") || !one.Involved("four") {
 		t.Fatalf("four takes part: %t, is involved: %t", one.Participates("four"), one.Involved("four"))
 	}
-	one.Restate("four", Incarnation{2}, nil)
+	one.Restate("four", fact.Incarnation{2}, nil)
 	one.Forget("four")
-	var facts []Received
+	var facts []fact.Received
 	for _, o := range one.Outgoing("four", 600, w.moment()).Facts {
-		facts = append(facts, Received{Fact: o.e.fact, ID: o.e.id, Raw: o.e.raw})
+		facts = append(facts, fact.Received{Fact: o.e.Fact, ID: o.e.ID, Raw: o.e.Raw})
 	}
-	m, err := Open(Self{Partner: "four", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan, facts[0])
+	m, err := Open(Self{Partner: "four", Incarnation: fact.Incarnation{2}, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +288,7 @@ func TestWhomAForkBroughtInHearsWhatFollows(t *testing.T) {
 	}{
 		{"it saw the fork", 1, true},
 		{"it saw no fork", 1, false},
-		{"others have as many branches as they take", maxBranches + 1, false},
+		{"others have as many branches as they take", log.MaxBranches + 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := relayMesh(t)
@@ -319,8 +321,8 @@ func TestWhomAForkBroughtInHearsWhatFollows(t *testing.T) {
 				}
 			}
 			w.mail = nil
-			if len(four.log.byAuthor["four"]) > 0 || four.Participates("four") == c.sees {
-				t.Fatalf("four wrote %d chains, takes part: %t", len(four.log.byAuthor["four"]),
+			if len(four.log.ByAuthor()["four"]) > 0 || four.Participates("four") == c.sees {
+				t.Fatalf("four wrote %d chains, takes part: %t", len(four.log.ByAuthor()["four"]),
 					four.Participates("four"))
 			}
 			for range 2 { // at first one may only hear what brought four in
@@ -331,9 +333,9 @@ func TestWhomAForkBroughtInHearsWhatFollows(t *testing.T) {
 				t.Errorf("four takes part: %t for one, %t for itself", one.Participates("four"),
 					four.Participates("four"))
 			}
-			for _, e := range one.log.order {
-				if !four.log.Has(e.id) {
-					t.Errorf("four lacks the %s %s", e.fact.Body.Kind(), e.id)
+			for _, e := range one.log.Order() {
+				if !four.log.Has(e.ID) {
+					t.Errorf("four lacks the %s %s", e.Fact.Body.Kind(), e.ID)
 				}
 			}
 			if one, four := one.Overall(), four.Overall(); one != four {
@@ -380,9 +382,9 @@ func TestForkBetweenResultAndDecision(t *testing.T) {
 	}
 	w.restore(one, old[:1], one.inc)
 	w.end(one, one.running()[0], Result{})
-	var proof []Received
-	for _, e := range one.m.log.order {
-		proof = append(proof, Received{Fact: e.fact, ID: e.id, Raw: e.raw})
+	var proof []fact.Received
+	for _, e := range one.m.log.Order() {
+		proof = append(proof, fact.Received{Fact: e.Fact, ID: e.ID, Raw: e.Raw})
 	}
 	three.m.TaskEnded(job, 1, Result{}, w.moment(), w)
 	if _, err := three.m.Receive("one", proof); err != nil {
@@ -404,30 +406,31 @@ func TestWorkAfterAForkCounts(t *testing.T) {
 	w.mail = nil
 	job, _ := w.node("three").jobOf("a2")
 	three := w.node("three").m
-	w.must(three.deciding(w.moment(), nil).append(Body{Success: &Success{Attempt: job, Try: 1}}))
+	w.must(three.deciding(w.moment(), nil).append(fact.Body{Success: &fact.Success{Attempt: job, Try: 1}}))
 	w.restore(one, old[:1], one.inc)
 	w.end(one, one.running()[0], Result{})
 	proof := received(one.m)
-	judged := w.must(two.deciding(w.moment(), nil).append(Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "three"}}}}))
-	for _, facts := range [][]Received{proof, received(two)} {
+	judged := w.must(two.deciding(w.moment(),
+		nil).append(fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseExpired, Actions: []fact.Action{
+		{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "three"}}}}))
+	for _, facts := range [][]fact.Received{proof, received(two)} {
 		if _, err := three.Receive("two", facts); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again := w.must(three.deciding(w.moment(), nil).
-		append(Body{Start: &Start{Attempt: AttemptID{Fact: judged.id, Slot: "a"}, Try: 1}}))
-	if again == nil || !again.counted {
+		append(fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Fact: judged.ID, Slot: "a"}, Try: 1}}))
+	if again == nil || !again.Counted {
 		t.Fatal("three may not begin what it was given again")
 	}
 	if _, err := two.Receive("three", received(three)); err != nil {
 		t.Fatal(err)
 	}
-	w.must(two.deciding(w.moment(), nil).append(Body{Seen: &Seen{}}))
-	if e := two.log.byID[again.id]; !e.counted {
-		t.Errorf("what three began does not count: %s", e.why)
+	w.must(two.deciding(w.moment(), nil).append(fact.Body{Seen: &fact.Seen{}}))
+	if e := two.log.ByID()[again.ID]; !e.Counted {
+		t.Errorf("what three began does not count: %s", e.Why)
 	}
-	if a := two.state.attempts[job]; a == nil || a.success() == nil {
+	if a := two.state.Attempts()[job]; a == nil || a.Success() == nil {
 		t.Error("the first attempt does not count, although two built upon it")
 	}
 	w.shuffledMatches(t, two)
@@ -458,10 +461,10 @@ func TestRestoreUnderNewIncarnation(t *testing.T) {
 	old := two.backup()
 	w.say("two", "b", 1)
 	w.stabilize(true)
-	w.restore(two, old, Incarnation{2})
+	w.restore(two, old, fact.Incarnation{2})
 	w.meetAll()
 	w.stabilize(true)
-	if got := two.m.state.bySlot["b"].State; got != workflow.Succeeded {
+	if got := two.m.state.BySlot()["b"].State; got != workflow.Succeeded {
 		t.Fatalf("b is %s after two came back", got)
 	}
 	w.say("two", "d")
@@ -518,15 +521,15 @@ func TestNewIncarnationVoidsAcknowledgements(t *testing.T) {
 	if one.Behind("two") || one.Owes("two") {
 		t.Fatal("two has not acknowledged what it was told")
 	}
-	one.Acknowledge("two", Incarnation{2}, nil)
+	one.Acknowledge("two", fact.Incarnation{2}, nil)
 	if !one.Behind("two") || !one.Owes("two") {
 		t.Error("a lost disk is taken to have what the former one acknowledged")
 	}
-	if b := one.Outgoing("two", MaxFact, w.moment()); b != nil {
+	if b := one.Outgoing("two", fact.MaxFact, w.moment()); b != nil {
 		t.Errorf("a word of a new incarnation has %d facts sent that are under way", len(b.Facts))
 	}
 	one.Forget("two")
-	if b := one.Outgoing("two", MaxFact, w.moment()); b == nil || !b.First || len(b.Facts) != one.Len() {
+	if b := one.Outgoing("two", fact.MaxFact, w.moment()); b == nil || !b.First || len(b.Facts) != one.Len() {
 		t.Errorf("a lost disk is sent %+v, want all facts with the definition", b)
 	}
 }
@@ -548,7 +551,7 @@ partitions: {p1: [a, c], p2: [b]}
 	w.meetAll() // the others learn that two has started b
 	w.stabilize(false)
 	two := w.nodes["two"]
-	w.restore(two, nil, Incarnation{2})
+	w.restore(two, nil, fact.Incarnation{2})
 	w.meet("two", "three") // not from one, which has it first hand
 	w.stabilize(false)
 	if j, ok := two.jobOf("b"); !ok || two.jobs[j].Try != 1 {

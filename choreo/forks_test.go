@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -15,9 +17,9 @@ func TestForksWithoutEndAreNotTakenIn(t *testing.T) {
 		m := relayMesh(t).nodes["one"].m
 		m.mustTake(t, words(t, m, 200)...)
 		liar := penOf(t, m, "three", 7)
-		var forks []Received
+		var forks []fact.Received
 		for i := range uint64(100) {
-			forks = append(forks, liar.fork(m.log, 150-i).write(Body{Seen: &Seen{}}, m.log.genesis.head()))
+			forks = append(forks, liar.fork(m.log, 150-i).write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head()))
 		}
 		if together {
 			m.mustTake(t, forks...)
@@ -26,32 +28,32 @@ func TestForksWithoutEndAreNotTakenIn(t *testing.T) {
 				m.mustTake(t, f)
 			}
 		}
-		c := m.log.index[liar.chain]
-		if len(c.strands) != maxBranches+1 {
-			t.Errorf("%d branches are taken in, want %d", len(c.strands), maxBranches+1)
+		c := m.log.Index()[liar.chain]
+		if len(c.Strands) != log.MaxBranches+1 {
+			t.Errorf("%d branches are taken in, want %d", len(c.Strands), log.MaxBranches+1)
 		}
 		if got := m.Declined(); len(got) != 1 ||
-			got[0] != (Declined{Author: "three", Why: TooManyForks, Facts: 100 - maxBranches}) {
+			got[0] != (Declined{Author: "three", Why: TooManyForks, Facts: 100 - log.MaxBranches}) {
 			t.Errorf("declined: %+v", got)
 		}
-		if slices.ContainsFunc(c.strands[0].facts, func(e *entry) bool { return e.counted }) {
+		if slices.ContainsFunc(c.Strands[0].Facts, func(e *log.Entry) bool { return e.Counted }) {
 			t.Error("facts of a chain count that is forked more often than any backup explains")
 		}
 		late := forks[99]
 		two := penOf(t, m, "two", 9)
-		built := two.write(Body{Seen: &Seen{}}, m.log.genesis.head(),
-			Head{Chain: late.Fact.Chain, Seq: late.Fact.Seq, ID: late.ID})
-		if _, err := m.Receive("two", []Received{late, built}); err != nil {
+		built := two.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head(),
+			fact.Head{Chain: late.Fact.Chain, Seq: late.Fact.Seq, ID: late.ID})
+		if _, err := m.Receive("two", []fact.Received{late, built}); err != nil {
 			t.Fatal(err)
 		}
-		if !m.log.Has(late.ID) || !m.log.byID[late.ID].counted {
+		if !m.log.Has(late.ID) || !m.log.ByID()[late.ID].Counted {
 			t.Error("a branch that another built upon does not count")
 		}
 	}
 }
 
 // Of writes one after the other the later is current, of concurrent ones the later
-// by time and hash, with a conflict (converge.go, rule 6).
+// by time and hash, with a conflict (choreo/state/converge.go, rule 6).
 func TestWhichWriteIsCurrent(t *testing.T) {
 	const writes = `
 workflow: writes
@@ -76,10 +78,10 @@ partitions:
 	w.stabilize(false)
 	w.say("one", "b", 9)
 	w.stabilize(false)
-	if got := one.state.data["x"].value; got != int64(9) || one.state.conflicts["x"] {
-		t.Errorf("x = %v, conflict %t, after a wrote 1 and then b 9", got, one.state.conflicts["x"])
+	if got := one.state.Data()["x"].Value; got != int64(9) || one.state.Conflicts()["x"] {
+		t.Errorf("x = %v, conflict %t, after a wrote 1 and then b 9", got, one.state.Conflicts()["x"])
 	}
-	if got := one.state.bySlot["d"].State; got != workflow.Ready {
+	if got := one.state.BySlot()["d"].State; got != workflow.Ready {
 		t.Errorf("d, when x > 5, is %s", got)
 	}
 
@@ -93,11 +95,11 @@ partitions:
 	w.meetAll()
 	w.stabilize(false)
 	one = w.nodes["one"].m
-	a, c, want := one.state.bySlot["a"].Pick.success(), one.state.bySlot["c"].Pick.success(), int64(1)
-	if byTime(c, a) > 0 {
+	a, c, want := one.state.BySlot()["a"].Pick.Success(), one.state.BySlot()["c"].Pick.Success(), int64(1)
+	if log.ByTime(c, a) > 0 {
 		want = 2
 	}
-	if got := one.state.data["x"].value; got != want || !one.state.conflicts["x"] {
-		t.Errorf("x = %v, conflict %t, want %d and a conflict", got, one.state.conflicts["x"], want)
+	if got := one.state.Data()["x"].Value; got != want || !one.state.Conflicts()["x"] {
+		t.Errorf("x = %v, conflict %t, want %d and a conflict", got, one.state.Conflicts()["x"], want)
 	}
 }

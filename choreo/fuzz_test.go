@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -30,21 +32,21 @@ func FuzzDecodeFact(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		fact, id, err := DecodeFact(raw)
+		told, id, err := fact.Decode(raw)
 		if err != nil {
-			if !errors.Is(err, ErrFactInvalid) {
-				t.Fatalf("error %v does not wrap ErrFactInvalid", err)
+			if !errors.Is(err, fact.ErrInvalid) {
+				t.Fatalf("error %v does not wrap fact.ErrInvalid", err)
 			}
 			return
 		}
-		if id != nameOf(raw) || fact.Body.Kind() == "" {
-			t.Fatalf("fact %s of kind %q", id, fact.Body.Kind())
+		if id != fact.NameOf(raw) || told.Body.Kind() == "" {
+			t.Fatalf("fact %s of kind %q", id, told.Body.Kind())
 		}
-		again, _, err := fact.Encode()
+		again, _, err := told.Encode()
 		if err != nil {
 			t.Fatalf("a fact that decoded cannot be encoded: %v", err)
 		}
-		twice, _, err := DecodeFact(again)
+		twice, _, err := fact.Decode(again)
 		if err != nil {
 			t.Fatalf("a fact does not survive its encoding: %v", err)
 		}
@@ -68,19 +70,20 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, bend []byte) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newMesh(t, w.def)
-		m, err := Open(Self{Partner: "three", Incarnation: Incarnation{3}, Trust: testTrust{}}, w.def, w.plan, facts[0])
+		m, err := Open(Self{Partner: "three", Incarnation: fact.Incarnation{3}, Trust: testTrust{}}, w.def, w.plan,
+			facts[0])
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.Adopt()
 		for range 12 {
-			var batch []Received
+			var batch []fact.Received
 			for range 1 + r.IntN(4) {
 				batch = append(batch, bentFact(r, m, facts, bend))
 			}
 			_, err := m.Receive("one", batch)
-			if err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) &&
-				!errors.Is(err, ErrOtherInstance) {
+			if err != nil && !errors.Is(err, log.ErrMissingPast) && !errors.Is(err, fact.ErrInvalid) &&
+				!errors.Is(err, log.ErrOtherInstance) {
 				t.Fatalf("unexpected error %v", err)
 			}
 			n := w.node("three")
@@ -94,7 +97,7 @@ func FuzzReceive(f *testing.F) {
 
 // bentFact is one of the facts, or a new one with anything in it by one of the
 // authors, with what the machine has as its past.
-func bentFact(r *rand.Rand, m *Machine, facts []Received, bend []byte) Received {
+func bentFact(r *rand.Rand, m *Machine, facts []fact.Received, bend []byte) fact.Received {
 	good := facts[r.IntN(len(facts))]
 	if r.IntN(3) > 0 {
 		return good
@@ -103,88 +106,91 @@ func bentFact(r *rand.Rand, m *Machine, facts []Received, bend []byte) Received 
 	for _, b := range bend {
 		raw[r.IntN(len(raw))] ^= b
 	}
-	if f, id, err := DecodeFact(raw); err == nil {
-		return Received{Fact: f, ID: id, Raw: raw}
+	if f, id, err := fact.Decode(raw); err == nil {
+		return fact.Received{Fact: f, ID: id, Raw: raw}
 	}
-	known := m.log.order[r.IntN(len(m.log.order))]
-	f := &Fact{
-		Format: FormatFact, Instance: m.log.instance, Chain: known.fact.Chain, Seq: known.fact.Seq + 1, Prev: known.id,
+	known := m.log.Order()[r.IntN(len(m.log.Order()))]
+	f := &fact.Fact{
+		Format: fact.Format, Instance: m.log.Instance(), Chain: known.Fact.Chain, Seq: known.Fact.Seq + 1, Prev: known.ID,
 		Body: anyBody(r, m),
 	}
 	if r.IntN(3) == 0 {
-		f.Chain = Chain{
+		f.Chain = fact.Chain{
 			Author:      []workflow.PartnerID{"one", "two", "three", "stranger"}[r.IntN(4)],
-			Incarnation: Incarnation{byte(r.IntN(3))},
+			Incarnation: fact.Incarnation{byte(r.IntN(3))},
 		}
-		f.Seq, f.Prev = 1, FactID{}
+		f.Seq, f.Prev = 1, fact.ID{}
 	}
 	if r.IntN(2) == 0 || f.Seq == 1 {
-		f.Seen = []Head{m.log.order[r.IntN(len(m.log.order))].head()}
+		f.Seen = []fact.Head{m.log.Order()[r.IntN(len(m.log.Order()))].Head()}
 	}
 	raw, _, err := f.Encode()
 	if err != nil {
 		return good
 	}
-	g, id, err := DecodeFact(raw)
+	g, id, err := fact.Decode(raw)
 	if err != nil {
 		return good
 	}
-	return Received{Fact: g, ID: id, Raw: raw}
+	return fact.Received{Fact: g, ID: id, Raw: raw}
 }
 
 // anyBody says anything about any attempt that the machine knows, or none.
-func anyBody(r *rand.Rand, m *Machine) Body {
+func anyBody(r *rand.Rand, m *Machine) fact.Body {
 	partners := []workflow.PartnerID{"one", "two", "three", "four", ""}
-	var attempts []AttemptID
-	for _, sl := range m.state.slots {
+	var attempts []fact.AttemptID
+	for _, sl := range m.state.Slots() {
 		for _, a := range sl.Attempts {
 			attempts = append(attempts, a.ID)
 		}
 	}
 	a := attempts[r.IntN(len(attempts))]
-	some := m.log.order[r.IntN(len(m.log.order))].id
+	some := m.log.Order()[r.IntN(len(m.log.Order()))].ID
 	p := partners[r.IntN(len(partners))]
 	switch r.IntN(10) {
 	case 0:
-		return Body{Start: &Start{Attempt: a, Try: r.IntN(5) - 1, Consumed: []Consumption{{Slot: a.Slot, Fact: some}}}}
+		return fact.Body{Start: &fact.Start{Attempt: a, Try: r.IntN(5) - 1,
+			Consumed: []fact.Consumption{{Slot: a.Slot, Fact: some}}}}
 	case 1:
 		values := []workflow.Value{int64(3), "text", []any{int64(1), nil}, map[string]any{"k": 1.5}, []byte{1}, nil}
-		return Body{Success: &Success{
+		return fact.Body{Success: &fact.Success{
 			Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{
 				"x": values[r.IntN(len(values))], "y": true,
 			},
 		}}
 	case 2:
 		if r.IntN(2) == 0 {
-			return Body{Lease: &Lease{Attempt: a, Try: r.IntN(3), Worker: "w"}}
+			return fact.Body{Lease: &fact.Lease{Attempt: a, Try: r.IntN(3), Worker: "w"}}
 		}
-		return Body{TryFailed: &TryFailed{Attempt: a, Try: r.IntN(3)}}
+		return fact.Body{TryFailed: &fact.TryFailed{Attempt: a, Try: r.IntN(3)}}
 	case 3, 4:
-		v := &Verdict{Cause: CauseTimeout}
+		v := &fact.Verdict{Cause: fact.CauseTimeout}
 		for range r.IntN(4) {
 			b := attempts[r.IntN(len(attempts))]
-			t := m.state.attempts[b].Task
+			t := m.state.Attempts()[b].Task
 			v.Actions = append(v.Actions,
-				Action{Attempt: b, Kind: t.OnFailure, Task: t.Contingency, Partner: partners[r.IntN(len(partners))]})
+				fact.Action{Attempt: b, Kind: t.OnFailure, Task: t.Contingency,
+					Partner: partners[r.IntN(len(partners))]})
 		}
 		if r.IntN(3) == 0 {
-			v.Office = &Office{Office: election.Office{Term: uint64(r.IntN(3))}}
+			v.Office = &fact.Office{Office: election.Office{Term: uint64(r.IntN(3))}}
 		}
-		return Body{Verdict: v}
+		return fact.Body{Verdict: v}
 	case 5:
 		if r.IntN(2) == 0 { // passed on
-			return Body{
-				Assign: &Assign{After: a, Task: m.state.attempts[a].Task.Name, Partner: p},
-				Annex:  &Annex{Rejected: "no"},
+			return fact.Body{
+				Assign: &fact.Assign{After: a, Task: m.state.Attempts()[a].Task.Name, Partner: p},
+				Annex:  &fact.Annex{Rejected: "no"},
 			}
 		}
-		return Body{Assign: &Assign{After: a, Verdict: some, Task: m.state.attempts[a].Task.Contingency, Partner: p}}
+		return fact.Body{Assign: &fact.Assign{After: a, Verdict: some, Task: m.state.Attempts()[a].Task.Contingency,
+			Partner: p}}
 	case 6:
-		return Body{CalledOff: &CalledOff{Attempt: a}}
+		return fact.Body{CalledOff: &fact.CalledOff{Attempt: a}}
 	case 7:
-		return Body{WriteOff: &WriteOff{Partner: p}}
+		return fact.Body{WriteOff: &fact.WriteOff{Partner: p}}
 	case 8:
-		return Body{Start: &Start{Attempt: AttemptID{Fact: some, Slot: a.Slot}, Try: 1}}
+		return fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Fact: some, Slot: a.Slot}, Try: 1}}
 	}
-	return Body{Ready: &ReadyBody{Attempt: a, Trigger: true}}
+	return fact.Body{Ready: &fact.ReadyBody{Attempt: a, Trigger: true}}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -32,7 +34,7 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 	if d.cleansUp() {
 		stays = append(stays, Stay{Why: errors.New("something that lost is still to be compensated here")})
 	}
-	if !d.heeded() || d.state.overall() != workflow.InstanceRunning {
+	if !d.heeded() || d.state.Overall() != workflow.InstanceRunning {
 		return nil, stays
 	}
 	units, begun := d.leaving()
@@ -41,7 +43,7 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 	for _, u := range units {
 		if err := d.pinned(u[0].task); err != nil { // they are of one partition
 			for _, h := range u {
-				stays = append(stays, Stay{h.task, d.state.bySlot[h.slot].State, err})
+				stays = append(stays, Stay{h.task, d.state.BySlot()[h.slot].State, err})
 			}
 			continue
 		}
@@ -59,7 +61,7 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 		rest, _ := pass(u) // why not is asked of each by itself
 		for i, h := range rest {
 			if _, err := pass(rest[i : i+1]); err != nil {
-				stays = append(stays, Stay{h.task, d.state.bySlot[h.slot].State, err})
+				stays = append(stays, Stay{h.task, d.state.BySlot()[h.slot].State, err})
 			}
 		}
 	}
@@ -77,26 +79,26 @@ func (d *decision) tellAll() {
 // inHand is an attempt that this node holds and has not begun.
 type inHand struct {
 	slot    workflow.TaskName // of the task that it stands in for
-	attempt AttemptID
+	attempt fact.AttemptID
 	task    workflow.TaskName
 }
 
 // leaving is what this node holds and has not begun, by partitions, and what it has.
 func (m *Machine) leaving() (units [][]inHand, begun []Stay) {
 	at := map[workflow.PartitionName]int{}
-	for _, sl := range m.state.slots {
+	for _, sl := range m.state.Slots() {
 		a := sl.Current
 		switch {
-		case a.Partner != m.self || sl.State.Done() || a.success() != nil || !m.state.wanted(a) || sl.Pending != nil:
+		case a.Partner != m.self || sl.State.Done() || a.Success() != nil || !m.state.Wanted(a) || sl.Pending != nil:
 			continue
-		case a.start != nil:
+		case a.Start != nil:
 			begun = append(begun, Stay{a.Task.Name, sl.State, errors.New("it has begun")})
 			continue
 		case m.claimed(a):
 			begun = append(begun, Stay{a.Task.Name, sl.State, ErrTaken})
 			continue
 		}
-		home := m.state.plan.Home(a.Task.Name)
+		home := m.state.Plan().Home(a.Task.Name)
 		i, known := at[home]
 		if !known || home == "" {
 			i = len(units)
@@ -117,15 +119,15 @@ func (d *decision) takerOf(u []inHand) (partition.Choice, error) {
 	w := d.work(tasks, "")
 	w.Rejected = []workflow.PartnerID{d.self}
 	for _, h := range u {
-		a := d.state.bySlot[h.slot].Current
-		w.Rejected = append(w.Rejected, d.state.rejecters(a)...)
-		if len(u) == 1 && a.toPerform() {
+		a := d.state.BySlot()[h.slot].Current
+		w.Rejected = append(w.Rejected, d.state.Rejecters(a)...)
+		if len(u) == 1 && a.ToPerform() {
 			w.Holder = d.self
 		}
 	}
 	c, err := d.choose(w)
 	if err == nil && !d.partners.Reachable(c.Partner) {
-		err = fmt.Errorf("%w: nobody who can be reached now can take it", ErrNotNow)
+		err = fmt.Errorf("%w: nobody who can be reached now can take it", state.ErrNotNow)
 	}
 	return c, err
 }
@@ -134,13 +136,14 @@ func (d *decision) takerOf(u []inHand) (partition.Choice, error) {
 // from there on they are the rest.
 func (d *decision) passAll(u []inHand, c partition.Choice, reason string) (rest []inHand, err error) {
 	for i, h := range u {
-		if d.movedOften(d.state.bySlot[h.slot]) {
+		if d.movedOften(d.state.BySlot()[h.slot]) {
 			return u[i:], errMovedOften
 		}
-		annex := Annex{
-			Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: d.waited(d.state.bySlot[h.slot].Current),
+		annex := fact.Annex{
+			Why: []fact.Why{fact.WhyOf(c, h.task)}, Rejected: fact.Clip(reason),
+			Waited: d.waited(d.state.BySlot()[h.slot].Current),
 		}
-		if err := d.assign(Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, &annex); err != nil {
+		if err := d.assign(fact.Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, &annex); err != nil {
 			return u[i:], err
 		}
 	}

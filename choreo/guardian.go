@@ -1,12 +1,14 @@
 package choreo
 
 import (
-	"iter"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -25,22 +27,22 @@ const maxHandOver = time.Hour
 
 // mayJudge are the unfinished attempts in another's partition, without those that
 // are known to wait for something that is clocked elsewhere.
-func (m *Machine) mayJudge(p workflow.PartitionName) []*Attempt {
-	known := waiting{m: m, in: p, slots: map[*Slot]bool{}, stuck: map[name]int{}}
-	return slices.DeleteFunc(m.unfinishedIn(p), func(a *Attempt) bool { return known.waits(a.Slot) })
+func (m *Machine) mayJudge(p workflow.PartitionName) []*state.Attempt {
+	known := waiting{m: m, in: p, slots: map[*state.Slot]bool{}, stuck: map[state.Name]int{}}
+	return slices.DeleteFunc(m.unfinishedIn(p), func(a *state.Attempt) bool { return known.waits(a.Slot) })
 }
 
 // mayWait reports whether some of a partition's unfinished tasks may be known to wait for
 // what is clocked elsewhere: of a contingency that is possible at any time, else only where
 // the clock began in the worst case, before all had ended that the partition waits for.
 func (m *Machine) mayWait(p workflow.PartitionName) bool {
-	return m.state.contested || m.before(p).before > 0
+	return m.state.Contested() || m.before(p).before > 0
 }
 
 // keptForEver reports whether a partition of another may be kept for ever: one of its
 // tasks may take for ever, or may wait for ever for others. It is not clocked as a whole.
 func (m *Machine) keptForEver(p workflow.PartitionName) bool {
-	if m.state.plan.Timeout(p) == 0 {
+	if m.state.Plan().Timeout(p) == 0 {
 		return true
 	}
 	part := m.before(p)
@@ -50,22 +52,13 @@ func (m *Machine) keptForEver(p workflow.PartitionName) bool {
 // single is how long the attempt in charge of a slot at another may take where it is
 // clocked by itself; 0: it is not, or may take for ever. A clock that runs already goes on
 // when its partition may be kept for ever no more: that begins the time of the others in it.
-func (m *Machine) single(sl *Slot) time.Duration {
+func (m *Machine) single(sl *state.Slot) time.Duration {
 	a := sl.Current
-	if a.Depth > 1 && a.Task.Timeout > 0 || m.clocks.byItself(a.ID) || m.keptForEver(m.state.plan.Home(sl.Task.Name)) {
-		return m.state.mayTake(a)
+	if a.Depth > 1 && a.Task.Timeout > 0 || m.clocks.byItself(a.ID) ||
+		m.keptForEver(m.state.Plan().Home(sl.Task.Name)) {
+		return m.state.MayTake(a)
 	}
 	return 0
-}
-
-// mayTake is how long an attempt may take: its time-out, else that of the partition whose
-// author gave it one; 0: for ever.
-func (s *State) mayTake(a *Attempt) time.Duration {
-	home := s.plan.Home(a.Slot.Task.Name)
-	if a.Task.Timeout > 0 || !s.countsIn(home, a) {
-		return a.Task.Timeout
-	}
-	return s.plan.Timeout(home)
 }
 
 // waiting finds out what is known to wait, for the clock of one partition. A slot
@@ -75,12 +68,12 @@ func (s *State) mayTake(a *Attempt) time.Duration {
 type waiting struct {
 	m     *Machine
 	in    workflow.PartitionName
-	slots map[*Slot]bool
+	slots map[*state.Slot]bool
 	// stuck is how many of the slots of a name, from the first, are not about to end.
-	stuck map[name]int
+	stuck map[state.Name]int
 }
 
-func (w *waiting) waits(sl *Slot) bool {
+func (w *waiting) waits(sl *state.Slot) bool {
 	known, ok := w.slots[sl]
 	if !ok {
 		w.slots[sl] = false // what waits for itself holds nobody up
@@ -90,8 +83,8 @@ func (w *waiting) waits(sl *Slot) bool {
 	return known
 }
 
-func (w *waiting) find(sl *Slot) bool {
-	home := w.m.state.plan.Home(sl.Task.Name)
+func (w *waiting) find(sl *state.Slot) bool {
+	home := w.m.state.Plan().Home(sl.Task.Name)
 	switch a := sl.Current; {
 	case sl.Pick != nil:
 		return false
@@ -101,7 +94,7 @@ func (w *waiting) find(sl *Slot) bool {
 		return false
 	case sl.State == workflow.NotReady && sl.Task.TimeToWait == 0:
 		return !w.mayHold(sl, sl.Task.Rule)
-	case a.Depth > 1 && !w.m.state.countsIn(w.in, a):
+	case a.Depth > 1 && !w.m.state.CountsIn(w.in, a):
 		return true // also for its trigger
 	case sl.State == workflow.NotReady:
 		return false
@@ -112,27 +105,27 @@ func (w *waiting) find(sl *Slot) bool {
 }
 
 // mayHold reports whether a slot's rule may hold by now, as far as is known here.
-func (w *waiting) mayHold(sl *Slot, r *workflow.Rule) bool {
+func (w *waiting) mayHold(sl *state.Slot, r *workflow.Rule) bool {
 	may, released := w.termMayHold(sl, r)
 	return may || released
 }
 
 // termMayHold is mayHold for a part of a rule; released: it counts no more.
-func (w *waiting) termMayHold(sl *Slot, r *workflow.Rule) (may, released bool) {
-	w.m.log.steps++
-	v := view{s: w.m.state, of: sl}
+func (w *waiting) termMayHold(sl *state.Slot, r *workflow.Rule) (may, released bool) {
+	w.m.log.Steps++
+	v := state.View{S: w.m.state, Of: sl}
 	switch {
 	case r == nil:
 		return true, false
 	case r.Op == workflow.OpData:
 		may = v.DataTerm(r.Data).Truth != workflow.Undecided || len(r.Data.Ages()) > 0
 		for _, n := range r.Data.Names() {
-			may = may || w.anyMoves(sl, name{data: n})
+			may = may || w.anyMoves(sl, state.Name{Data: n})
 		}
 		return may, false
 	case r.Op == workflow.OpTask:
 		f := v.TaskTerm(r.Transition, r.Task)
-		return f.Truth != workflow.Undecided || w.anyMoves(sl, name{task: r.Task}), f.Dropped
+		return f.Truth != workflow.Undecided || w.anyMoves(sl, state.Name{Task: r.Task}), f.Dropped
 	}
 	some, all, left := false, true, false
 	for _, x := range r.Args {
@@ -148,10 +141,10 @@ func (w *waiting) termMayHold(sl *Slot, r *workflow.Rule) (may, released bool) {
 
 // anyMoves reports whether one of the slots that are meant by a name, other than sl, may
 // be about to end. Those that are not are passed over the next time.
-func (w *waiting) anyMoves(sl *Slot, by name) bool {
+func (w *waiting) anyMoves(sl *state.Slot, by state.Name) bool {
 	slots := w.m.meant(by)
 	for i := w.stuck[by]; i < len(slots); i++ {
-		w.m.log.steps++
+		w.m.log.Steps++
 		x := slots[i]
 		switch moves := !x.State.Done() && !w.waits(x); {
 		case moves && x != sl:
@@ -163,53 +156,25 @@ func (w *waiting) anyMoves(sl *Slot, by name) bool {
 	return false
 }
 
-// name is what a rule waits for: a task, or a data item.
-type name struct {
-	task workflow.TaskName
-	data workflow.DataName
-}
-
-// namesFor are the names that a task's rule has, of tasks and of data.
-func (s *State) namesFor(t workflow.TaskName) iter.Seq[name] {
-	return func(yield func(name) bool) {
-		for _, pred := range s.def.Predecessors(t) {
-			if !yield(name{task: pred}) {
-				return
-			}
-		}
-		var all []workflow.DataName
-		s.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
-			if r.Op == workflow.OpData {
-				all = append(all, r.Data.Names()...)
-			}
-		})
-		for _, n := range all {
-			if !yield(name{data: n}) {
-				return
-			}
-		}
-	}
-}
-
 // meant are the slots that are meant by a name: which the task may fill, or whose tasks
 // may write the data item. Each is found once.
-func (m *Machine) meant(by name) []*Slot {
-	if by.data == "" {
-		return m.state.slotsOf(by.task)
+func (m *Machine) meant(by state.Name) []*state.Slot {
+	if by.Data == "" {
+		return m.state.SlotsOf(by.Task)
 	}
 	d := m.look()
-	slots, known := d.writers[by.data]
+	slots, known := d.writers[by.Data]
 	if !known {
-		in := map[*Slot]bool{}
-		for _, t := range m.state.def.Writers(by.data) {
-			for _, sl := range m.state.slotsOf(t) {
-				if m.log.steps++; !in[sl] {
+		in := map[*state.Slot]bool{}
+		for _, t := range m.state.Definition().Writers(by.Data) {
+			for _, sl := range m.state.SlotsOf(t) {
+				if m.log.Steps++; !in[sl] {
 					in[sl] = true
 					slots = append(slots, sl)
 				}
 			}
 		}
-		d.writers[by.data] = slots
+		d.writers[by.Data] = slots
 	}
 	return slots
 }
@@ -294,12 +259,12 @@ func (m *Machine) before(p workflow.PartitionName) *partDesk {
 		return part
 	}
 	part.awaits = true
-	for _, t := range m.state.plan.Partition(p).Tasks {
-		for n := range m.state.namesFor(t) {
-			m.log.steps++
+	for _, t := range m.state.Plan().Partition(p).Tasks {
+		for n := range m.state.NamesFor(t) {
+			m.log.Steps++
 			if w := m.await(n); w.by[p] == nil {
 				w.by[p] = part
-				part.before += one(w.holdsUp(p))
+				part.before += state.AsInt(w.holdsUp(p))
 				part.worst = max(part.worst, w.worst(p))
 			}
 		}
@@ -308,7 +273,7 @@ func (m *Machine) before(p workflow.PartitionName) *partDesk {
 }
 
 // await is what is kept of a name.
-func (m *Machine) await(n name) *awaited {
+func (m *Machine) await(n state.Name) *awaited {
 	d := m.look()
 	w := d.names[n]
 	if w != nil {
@@ -317,13 +282,13 @@ func (m *Machine) await(n name) *awaited {
 	w = &awaited{left: map[workflow.PartitionName]int{}, by: map[workflow.PartitionName]*partDesk{}}
 	d.names[n] = w
 	for _, sl := range m.meant(n) {
-		m.log.steps++
+		m.log.Steps++
 		d.awaited[sl] = append(d.awaited[sl], w)
-		home := m.state.plan.Home(sl.Task.Name)
-		if !sl.shown.done {
-			w.count(home, +1, &m.log.steps)
+		home := m.state.Plan().Home(sl.Task.Name)
+		if !sl.Shown.Done {
+			w.count(home, +1, &m.log.Steps)
 		}
-		end, known := m.state.plan.WorstEnd(sl.Task.Name)
+		end, known := m.state.Plan().WorstEnd(sl.Task.Name)
 		if !known {
 			end = forEver
 		}
@@ -336,7 +301,7 @@ func (m *Machine) await(n name) *awaited {
 // holders are known to have heard of what made them ready, or have neither expired
 // nor acknowledged it for a whole connectionTime. A partner that lives has met
 // somebody within that, who had it too. It begins again when there is more to hear of.
-func (d *decision) handedOver(k waits.Key, as []*Attempt, later time.Duration) bool {
+func (d *decision) handedOver(k waits.Key, as []*state.Attempt, later time.Duration) bool {
 	unheard, last := d.unheard(as)
 	if len(unheard) == 0 {
 		return true
@@ -370,12 +335,12 @@ func (d *decision) handedOver(k waits.Key, as []*Attempt, later time.Duration) b
 // unheard are those of the attempts of which it is not known that their holders have
 // the facts that gave them to them, and those that ended what their slots wait for. last
 // is the place of the newest such fact.
-func (m *Machine) unheard(as []*Attempt) (out []*Attempt, last int) {
+func (m *Machine) unheard(as []*state.Attempt) (out []*state.Attempt, last int) {
 	if m.hearing.ends == nil {
-		m.hearing = hearing{ends: map[name][]*entry{}, lacks: map[heard]int{}}
+		m.hearing = hearing{ends: map[state.Name][]*log.Entry{}, lacks: map[heard]int{}}
 	}
 	for _, a := range as {
-		lacks := max(m.lack(a.Partner, a.assigned), m.lacksOf(a.Partner, a.Slot.Task.Name))
+		lacks := max(m.lack(a.Partner, a.Assigned), m.lacksOf(a.Partner, a.Slot.Task.Name))
 		if lacks != heardAll {
 			out = append(out, a)
 		}
@@ -387,30 +352,18 @@ func (m *Machine) unheard(as []*Attempt) (out []*Attempt, last int) {
 // heardAll is instead of the place of a fact that a partner may lack: there is none.
 const heardAll = -1
 
-// hearing is what partners are known to have of what ended the slots of a name, as long as
-// nothing changes.
-type hearing struct {
-	ends  map[name][]*entry // of each strand the last
-	lacks map[heard]int     // the place of the newest fact
-}
-
-type heard struct {
-	partner workflow.PartnerID
-	of      name
-}
-
 // lacksOf is the place of the newest of the facts that ended what a task waits for, and
 // that a partner is not known to have; heardAll: it has them.
 func (m *Machine) lacksOf(p workflow.PartnerID, t workflow.TaskName) int {
 	last := heardAll
-	for n := range m.state.namesFor(t) {
-		m.log.steps++
+	for n := range m.state.NamesFor(t) {
+		m.log.Steps++
 		key := heard{p, n}
 		lacks, known := m.hearing.lacks[key]
 		if !known {
 			lacks = heardAll
 			for _, e := range m.ends(n) {
-				m.log.steps++
+				m.log.Steps++
 				lacks = max(lacks, m.lack(p, e))
 			}
 			m.hearing.lacks[key] = lacks
@@ -421,25 +374,25 @@ func (m *Machine) lacksOf(p workflow.PartnerID, t workflow.TaskName) int {
 }
 
 // lack is the place of a fact that a partner is not known to have, else heardAll.
-func (m *Machine) lack(p workflow.PartnerID, e *entry) int {
+func (m *Machine) lack(p workflow.PartnerID, e *log.Entry) int {
 	if m.knows(p, e) {
 		return heardAll
 	}
-	return e.index
+	return e.Index
 }
 
 // ends are of each strand the last of the facts that ended the slots of a name: a node
 // that has it has those before it.
-func (m *Machine) ends(n name) []*entry {
+func (m *Machine) ends(n state.Name) []*log.Entry {
 	es, known := m.hearing.ends[n]
 	if known {
 		return es
 	}
-	last := map[*strand]*entry{}
+	last := map[*log.Strand]*log.Entry{}
 	for _, sl := range m.meant(n) {
-		m.log.steps++
-		if e := sl.ended(); e != nil && (last[e.strand] == nil || last[e.strand].fact.Seq < e.fact.Seq) {
-			last[e.strand] = e
+		m.log.Steps++
+		if e := sl.Ended(); e != nil && (last[e.Strand] == nil || last[e.Strand].Fact.Seq < e.Fact.Seq) {
+			last[e.Strand] = e
 		}
 	}
 	es = slices.Collect(maps.Values(last))
@@ -447,31 +400,45 @@ func (m *Machine) ends(n name) []*entry {
 	return es
 }
 
-// ended is the fact that ended the slot; nil: none did yet.
-func (sl *Slot) ended() *entry {
-	switch {
-	case sl.Pick != nil:
-		return sl.Pick.success()
-	case sl.Outcome != nil:
-		return sl.Outcome.at
-	}
-	return nil
-}
-
 // knows reports whether a partner is known to have a fact: it said so, or a fact
 // of its own was written after it.
-func (m *Machine) knows(p workflow.PartnerID, e *entry) bool {
-	if e == nil || p == m.self || e.fact.Chain.Author == p {
+func (m *Machine) knows(p workflow.PartnerID, e *log.Entry) bool {
+	if e == nil || p == m.self || e.Fact.Chain.Author == p {
 		return true
 	}
 	pr := m.peer(p)
-	if pr.acked.at(e.strand.place) >= e.fact.Seq {
+	if pr.acked.At(e.Strand.Place) >= e.Fact.Seq {
 		return true
 	}
-	return slices.ContainsFunc(m.log.byAuthor[p], func(c *chain) bool {
-		if pr.incarnation != (Incarnation{}) && c.id.Incarnation != pr.incarnation {
+	return slices.ContainsFunc(m.log.ByAuthor()[p], func(c *log.Chain) bool {
+		if pr.incarnation != (fact.Incarnation{}) && c.ID.Incarnation != pr.incarnation {
 			return false // what it forgot since
 		}
-		return slices.ContainsFunc(c.strands, func(s *strand) bool { return m.log.knew(s.last(), e) })
+		return slices.ContainsFunc(c.Strands, func(s *log.Strand) bool { return m.log.Knew(s.Last(), e) })
 	})
+}
+
+// unfinishedOf are the current attempts of a partner that nobody has judged, in
+// rule order.
+func (m *Machine) unfinishedOf(p workflow.PartnerID) (out []*state.Attempt) {
+	m.look()
+	for _, sl := range m.state.Slots() {
+		if m.log.Steps++; sl.Shown.Unjudged == p {
+			out = append(out, sl.Current)
+		}
+	}
+	return out
+}
+
+// unfinishedIn are those in a partition.
+func (m *Machine) unfinishedIn(p workflow.PartitionName) (out []*state.Attempt) {
+	m.look()
+	for _, t := range m.state.Plan().Partition(p).Tasks {
+		m.log.Steps++
+		if sl := m.state.BySlot()[t]; sl != nil && sl.Shown.Answers {
+			out = append(out, sl.Current)
+		}
+	}
+	slices.SortFunc(out, func(a, b *state.Attempt) int { return a.Slot.Place - b.Slot.Place })
+	return out
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 )
 
 // asksAgain tells what a node wants right after it was told at the same moment what to
@@ -80,9 +82,9 @@ func TestWhoTakesNoPartAnyMoreIsIdle(t *testing.T) {
 	w.mail = nil
 	w.restore(one, old[:1], one.inc) // unnoticed
 	w.end(one, one.running()[0], Result{})
-	var proof []Received
+	var proof []fact.Received
 	for _, f := range received(one.m) {
-		f.Att = &Attestation{}
+		f.Att = &fact.Attestation{}
 		proof = append(proof, f)
 	}
 	if _, err := three.m.Receive("one", proof); err != nil {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -18,42 +21,42 @@ import (
 // reading of the whole log gives.
 
 // naive finds by walking what the log finds by numbers.
-type naive struct{ log *Log }
+type naive struct{ log *log.Log }
 
 // past is a fact's past, itself included.
-func (n naive) past(e *entry) map[*entry]bool {
-	seen := map[*entry]bool{}
-	for todo := []*entry{e}; len(todo) > 0; todo = todo[1:] {
+func (n naive) past(e *log.Entry) map[*log.Entry]bool {
+	seen := map[*log.Entry]bool{}
+	for todo := []*log.Entry{e}; len(todo) > 0; todo = todo[1:] {
 		if !seen[todo[0]] {
 			seen[todo[0]] = true
-			todo = append(todo, todo[0].parents...)
+			todo = append(todo, todo[0].Parents...)
 		}
 	}
 	return seen
 }
 
 // counting says which facts count as far as forks go.
-func (n naive) counting() map[*entry]bool {
+func (n naive) counting() map[*log.Entry]bool {
 	l := n.log
-	counts, vouchers := map[*entry]bool{}, map[*entry]map[workflow.PartnerID]bool{}
-	for _, e := range slices.Backward(l.order) { // effects before causes
-		author, c := e.fact.Chain.Author, e.strand.chain
+	counts, vouchers := map[*log.Entry]bool{}, map[*log.Entry]map[workflow.PartnerID]bool{}
+	for _, e := range slices.Backward(l.Order()) { // effects before causes
+		author, c := e.Fact.Chain.Author, e.Strand.Chain
 		others := len(vouchers[e])
 		if vouchers[e][author] {
 			others--
 		}
 		by := vouchers[e]
-		if c.forkedAt == 0 || e == l.genesis || (e.fact.Seq < c.forkedAt && len(c.strands) <= maxBranches) ||
+		if c.ForkedAt == 0 || e == l.Genesis() || (e.Fact.Seq < c.ForkedAt && len(c.Strands) <= log.MaxBranches) ||
 			others > 0 {
 			counts[e] = true
-			if l.original[author] {
+			if l.Original()[author] {
 				by = map[workflow.PartnerID]bool{author: true}
 				for p := range vouchers[e] {
 					by[p] = true
 				}
 			}
 		}
-		for _, p := range e.parents {
+		for _, p := range e.Parents {
 			if vouchers[p] == nil {
 				vouchers[p] = map[workflow.PartnerID]bool{}
 			}
@@ -67,21 +70,21 @@ func (n naive) counting() map[*entry]bool {
 
 // naiveRules reads the rule of one slot as it is written (workflow.View).
 type naiveRules struct {
-	s  *State
-	of *Slot
+	s  *state.State
+	of *state.Slot
 }
 
 func (v naiveRules) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
 	emergency := v.of.Task.TimeToWait > 0
-	if sl := v.s.bySlot[t]; sl != nil {
-		return contingency.Spared(sl.term(tr), emergency)
+	if sl := v.s.BySlot()[t]; sl != nil {
+		return contingency.Spared(sl.Term(tr), emergency)
 	}
 	out := workflow.Finding{Truth: workflow.Impossible}
-	for _, sl := range v.s.slots {
-		if !slices.Contains(v.s.plan.Chain(sl.Task.Name), t) {
+	for _, sl := range v.s.Slots() {
+		if !slices.Contains(v.s.Plan().Chain(sl.Task.Name), t) {
 			continue
 		}
-		f := v.s.termOf(sl, tr, t)
+		f := v.s.TermOf(sl, tr, t)
 		if f.Truth > out.Truth {
 			out = f
 		}
@@ -92,18 +95,19 @@ func (v naiveRules) TaskTerm(tr workflow.Transition, t workflow.TaskName) workfl
 
 func (v naiveRules) DataTerm(e *workflow.Expr) workflow.Finding {
 	values := map[workflow.DataName]workflow.Value{}
-	for n, w := range v.s.data {
-		values[n] = w.value
+	for n, w := range v.s.Data() {
+		values[n] = w.Value
 	}
-	val, err := e.Eval(workflow.Env{Data: values, Instance: v.s.log.instance.String()})
+	val, err := e.Eval(workflow.Env{Data: values, Instance: v.s.Log().Instance().String()})
 	if yes, ok := val.(bool); ok && yes && err == nil {
 		return workflow.Finding{Truth: workflow.True}
 	}
 	open := v.of.Task.TimeToWait > 0
-	for _, sl := range v.s.slots {
-		for _, t := range v.s.plan.Chain(sl.Task.Name) {
+	for _, sl := range v.s.Slots() {
+		for _, t := range v.s.Plan().Chain(sl.Task.Name) {
 			for _, n := range e.Names() {
-				open = open || (!v.s.idle && sl != v.of && !sl.State.Done() && slices.Contains(v.s.def.Task(t).Out, n))
+				open = open || (!v.s.Idle() && sl != v.of && !sl.State.Done() &&
+					slices.Contains(v.s.Definition().Task(t).Out, n))
 			}
 		}
 	}
@@ -114,48 +118,48 @@ func (v naiveRules) DataTerm(e *workflow.Expr) workflow.Finding {
 }
 
 // state compares what is kept of rules, data and claims.
-func (naive) state(s *State) error {
-	for _, sl := range s.slots {
-		got, want := sl.ruleComes(), sl.Task.Rule.Eval(naiveRules{s, sl})
+func (naive) state(s *state.State) error {
+	for _, sl := range s.Slots() {
+		got, want := sl.RuleComes(), sl.Task.Rule.Eval(naiveRules{s, sl})
 		if got.Truth != want.Truth || got.ByFailure != want.ByFailure {
 			return fmt.Errorf("the rule of %s comes to %v, want %v", sl.Task.Name, got, want)
 		}
-		s.judged = sl
+		s.Judged = sl
 		for _, a := range sl.Attempts {
-			best := superseded
-			for _, u := range a.users {
-				if !s.props(u, a) {
-					best = max(best, s.claim(u))
+			best := state.Superseded
+			for _, u := range a.Users {
+				if !s.Props(u, a) {
+					best = max(best, s.Claim(u))
 				}
 			}
-			if got := s.builtUpon(a); got != best {
+			if got := s.BuiltUpon(a); got != best {
 				return fmt.Errorf("upon %s is built %d, want %d", a.ID, got, best)
 			}
 		}
 	}
-	for _, d := range s.def.Data {
-		var all []*entry
-		for _, sl := range s.slots {
+	for _, d := range s.Definition().Data {
+		var all []*log.Entry
+		for _, sl := range s.Slots() {
 			for _, a := range sl.Attempts {
-				if _, ok := a.output(d.Name); ok {
-					all = append(all, a.wrote)
+				if _, ok := a.Output(d.Name); ok {
+					all = append(all, a.Wrote)
 				}
 			}
 		}
 		if len(all) == 0 {
 			continue
 		}
-		cur := slices.MaxFunc(all, byTime)
-		conflict := slices.ContainsFunc(all, func(e *entry) bool { return e != cur && !s.log.knew(cur, e) })
-		if s.data[d.Name].by != cur || s.conflicts[d.Name] != conflict {
-			return fmt.Errorf("%s is by %s (conflict %t), want by %s (%t)", d.Name, s.data[d.Name].by.id.Short(),
-				s.conflicts[d.Name], cur.id.Short(), conflict)
+		cur := slices.MaxFunc(all, log.ByTime)
+		conflict := slices.ContainsFunc(all, func(e *log.Entry) bool { return e != cur && !s.Log().Knew(cur, e) })
+		if s.Data()[d.Name].By != cur || s.Conflicts()[d.Name] != conflict {
+			return fmt.Errorf("%s is by %s (conflict %t), want by %s (%t)", d.Name, s.Data()[d.Name].By.ID.Short(),
+				s.Conflicts()[d.Name], cur.ID.Short(), conflict)
 		}
 	}
-	going := slices.ContainsFunc(s.slots,
-		func(sl *Slot) bool { return !sl.State.Done() || (sl.Pending != nil && sl.Pick == nil) })
-	if s.cancel == nil && going != (s.overall() == workflow.InstanceRunning) {
-		return fmt.Errorf("the instance is %s, going on: %t", s.overall(), going)
+	going := slices.ContainsFunc(s.Slots(),
+		func(sl *state.Slot) bool { return !sl.State.Done() || (sl.Pending != nil && sl.Pick == nil) })
+	if s.Cancelled() == nil && going != (s.Overall() == workflow.InstanceRunning) {
+		return fmt.Errorf("the instance is %s, going on: %t", s.Overall(), going)
 	}
 	return nil
 }
@@ -166,20 +170,20 @@ func (naive) desk(m *Machine) error {
 	atWork, inHand := 0, time.Duration(0)
 	left, begun, unjudged := map[workflow.PartitionName]int{}, map[workflow.PartitionName]int{},
 		map[workflow.PartnerID]int{}
-	for _, sl := range m.state.slots {
+	for _, sl := range m.state.Slots() {
 		x := m.show(sl)
-		if x.todo && !d.todo[sl] || x.clocked != d.clocked[sl] || x.others != d.others[sl] ||
-			x.undoing != d.undoing[sl] || x.apart != d.apart[sl] {
+		if x.Todo && !d.todo[sl] || x.Clocked != d.clocked[sl] || x.Others != d.others[sl] ||
+			x.Undoing != d.undoing[sl] || x.Apart != d.apart[sl] {
 			return fmt.Errorf("%s is not on the desk as it should be: %+v", sl.Task.Name, x)
 		}
-		atWork += one(x.atWork)
-		left[m.state.plan.Home(sl.Task.Name)] += one(x.left)
-		begun[m.state.plan.Home(sl.Task.Name)] += one(x.begun)
-		if x.own {
-			inHand += x.expected
+		atWork += state.AsInt(x.AtWork)
+		left[m.state.Plan().Home(sl.Task.Name)] += state.AsInt(x.Left)
+		begun[m.state.Plan().Home(sl.Task.Name)] += state.AsInt(x.Begun)
+		if x.Own {
+			inHand += x.Expected
 		}
-		if x.unjudged != "" {
-			unjudged[x.unjudged]++
+		if x.Unjudged != "" {
+			unjudged[x.Unjudged]++
 		}
 	}
 	for p, n := range left {
@@ -201,15 +205,15 @@ func (naive) desk(m *Machine) error {
 // answers compares what is kept of the partitions that owe an answer.
 func (naive) answers(m *Machine) error {
 	d := m.look()
-	for _, g := range m.state.genesis.Assign {
-		left := []*Attempt(nil)
-		for _, sl := range m.state.slots {
-			if sl.Dropped == nil && sl.unjudged() && m.state.countsIn(g.Partition, sl.Current) {
+	for _, g := range m.state.Genesis().Assign {
+		left := []*state.Attempt(nil)
+		for _, sl := range m.state.Slots() {
+			if sl.Dropped == nil && sl.Unjudged() && m.state.CountsIn(g.Partition, sl.Current) {
 				left = append(left, sl.Current)
 			}
 		}
 		part := d.part(g.Partition)
-		if total := m.state.answerTime(g.Partition, left); total != m.state.plan.Timeout(g.Partition)+part.waits {
+		if total := m.state.AnswerTime(g.Partition, left); total != m.state.Plan().Timeout(g.Partition)+part.waits {
 			return fmt.Errorf("%s waits for triggers for %s, want an answer within %s", g.Partition, part.waits, total)
 		}
 		if got := m.unfinishedIn(g.Partition); !slices.Equal(got, left) || part.answers != len(left) {
@@ -218,22 +222,22 @@ func (naive) answers(m *Machine) error {
 		if m.keptForEver(g.Partition) && !m.endless {
 			return fmt.Errorf("%s may be kept for ever, and all is said to end", g.Partition)
 		}
-		before, worst := map[name]bool{}, time.Duration(0)
-		for _, t := range m.state.plan.Partition(g.Partition).Tasks {
-			for n := range m.state.namesFor(t) {
-				tasks := []workflow.TaskName{n.task}
-				if n.data != "" {
-					tasks = m.state.def.Writers(n.data)
+		before, worst := map[state.Name]bool{}, time.Duration(0)
+		for _, t := range m.state.Plan().Partition(g.Partition).Tasks {
+			for n := range m.state.NamesFor(t) {
+				tasks := []workflow.TaskName{n.Task}
+				if n.Data != "" {
+					tasks = m.state.Definition().Writers(n.Data)
 				}
 				for _, pred := range tasks {
-					for _, sl := range m.state.slotsOf(pred) {
-						if m.state.plan.Home(sl.Task.Name) == g.Partition {
+					for _, sl := range m.state.SlotsOf(pred) {
+						if m.state.Plan().Home(sl.Task.Name) == g.Partition {
 							continue
 						}
 						if !sl.State.Done() {
 							before[n] = true
 						}
-						if end, known := m.state.plan.WorstEnd(sl.Task.Name); known {
+						if end, known := m.state.Plan().WorstEnd(sl.Task.Name); known {
 							worst = max(worst, end)
 						} else {
 							worst = forEver
@@ -255,22 +259,22 @@ func (naive) answers(m *Machine) error {
 // clocks compares the own clocks with what is held, after a decision.
 func (naive) clocks(m *Machine) error {
 	c, want := &m.clocks, map[waits.Key]bool{}
-	if !m.heeded() || len(m.state.moved) > 0 || len(c.fresh) > 0 || c.made != m.state.made || c.outdated {
+	if !m.heeded() || len(m.state.Moved) > 0 || len(c.fresh) > 0 || c.made != m.state.Made() || c.outdated {
 		return nil // nothing was decided since
 	}
-	for _, sl := range m.state.slots {
+	for _, sl := range m.state.Slots() {
 		for _, a := range sl.Attempts {
-			if a.Partner == m.self && a.undoing() && a.undo.Task.Timeout > 0 {
-				want[waits.Key{Kind: waits.Timeout, Name: a.undo.ID.String()}] = true
+			if a.Partner == m.self && a.Undoing() && a.Undo.Task.Timeout > 0 {
+				want[waits.Key{Kind: waits.Timeout, Name: a.Undo.ID.String()}] = true
 			}
 		}
 		a := sl.Current
 		trigger := waits.Key{Kind: waits.Trigger, Name: string(sl.Task.Name)}
 		switch {
-		case !c.goesOn || a.Partner != m.self || !m.state.wanted(a):
-		case m.state.armed(sl):
-			want[trigger] = m.state.predecessorReady(sl) || c.Get(trigger) != nil
-		case (a.start != nil || a.mayStart()) && a.Task.Timeout > 0:
+		case !c.goesOn || a.Partner != m.self || !m.state.Wanted(a):
+		case m.state.Armed(sl):
+			want[trigger] = m.state.PredecessorReady(sl) || c.Get(trigger) != nil
+		case (a.Start != nil || a.MayStart()) && a.Task.Timeout > 0:
 			want[waits.Key{Kind: waits.Timeout, Name: a.ID.String()}] = true
 		}
 	}
@@ -290,15 +294,15 @@ func (naive) clocks(m *Machine) error {
 // peers compares which partners take part, and which are owed something.
 func (naive) peers(m *Machine) error {
 	s := m.state
-	all := slices.Clone(s.genesis.Succession)
+	all := slices.Clone(s.Genesis().Succession)
 	var later []workflow.PartnerID
-	for p := range s.joined {
-		if _, first := s.rank[p]; !first {
+	for p := range s.Joined() {
+		if _, first := s.Rank[p]; !first {
 			later = append(later, p)
 		}
 	}
 	slices.SortFunc(later, func(a, b workflow.PartnerID) int {
-		return cmp.Or(byTime(s.joined[a][0], s.joined[b][0]), cmp.Compare(a, b))
+		return cmp.Or(log.ByTime(s.Joined()[a][0], s.Joined()[b][0]), cmp.Compare(a, b))
 	})
 	if all = append(all, later...); !slices.Equal(all, s.Participants()) {
 		return fmt.Errorf("participants are %v, want %v", s.Participants(), all)
@@ -319,24 +323,24 @@ func (n naive) kept(m *Machine) error {
 func (n naive) check(m *Machine, r *rand.Rand) error {
 	l := m.log
 	for range 5 {
-		f, g := l.order[r.IntN(len(l.order))], l.order[r.IntN(len(l.order))]
-		if got, want := l.knew(f, g), n.past(f)[g]; got != want {
-			return fmt.Errorf("%s knew of %s: %t, want %t", f.id.Short(), g.id.Short(), got, want)
+		f, g := l.Order()[r.IntN(len(l.Order()))], l.Order()[r.IntN(len(l.Order()))]
+		if got, want := l.Knew(f, g), n.past(f)[g]; got != want {
+			return fmt.Errorf("%s knew of %s: %t, want %t", f.ID.Short(), g.ID.Short(), got, want)
 		}
 	}
 	counts := n.counting()
-	for _, e := range l.order {
-		if got := l.forks == 0 || e.fact.Seq <= e.strand.good; got != counts[e] {
-			return fmt.Errorf("fact %d of %s, %s, counts as far as forks go: %t, want %t", e.fact.Seq,
-				e.fact.Chain.Author, e.id.Short(), got, counts[e])
+	for _, e := range l.Order() {
+		if got := l.Forked() == 0 || e.Fact.Seq <= e.Strand.Good; got != counts[e] {
+			return fmt.Errorf("fact %d of %s, %s, counts as far as forks go: %t, want %t", e.Fact.Seq,
+				e.Fact.Chain.Author, e.ID.Short(), got, counts[e])
 		}
 	}
 	if err := errors.Join(n.state(m.state), n.kept(m)); err != nil {
 		return err
 	}
 	kept := m.Fingerprint()
-	m.state.reset()
-	m.state.settle()
+	m.state.Reset()
+	m.state.Settle()
 	if diff := firstDifference(kept, m.Fingerprint()); diff != "" {
 		return fmt.Errorf("kept up to date, and applied again: %s", diff)
 	}
@@ -344,53 +348,53 @@ func (n naive) check(m *Machine, r *rand.Rand) error {
 }
 
 // anyFact is a fact of anybody: most go on where a chain ends, some fork it.
-func anyFact(r *rand.Rand, m *Machine, forks bool) Received {
+func anyFact(r *rand.Rand, m *Machine, forks bool) fact.Received {
 	l := m.log
 	body := anyBody(r, m)
 	author := []workflow.PartnerID{"ann", "bob", "cy", "dan", "stranger"}[r.IntN(5)]
-	if a := m.state.attempts[aboutOf(&body)]; a != nil && r.IntN(5) > 0 {
+	if a := m.state.Attempts()[aboutOf(&body)]; a != nil && r.IntN(5) > 0 {
 		author = a.Partner
 		if r.IntN(3) == 0 { // a result that counts
 			out := map[workflow.DataName]workflow.Value{}
 			for _, n := range a.Task.Out {
 				out[n] = int64(r.IntN(4))
 			}
-			body = Body{Success: &Success{Attempt: a.ID, Try: 1, Outputs: out}}
+			body = fact.Body{Success: &fact.Success{Attempt: a.ID, Try: 1, Outputs: out}}
 		}
 	}
-	f := &Fact{
-		Format: FormatFact, Instance: l.instance,
-		Chain: Chain{Author: author, Incarnation: Incarnation{byte(r.IntN(2))}}, Seq: 1, Body: body,
+	f := &fact.Fact{
+		Format: fact.Format, Instance: l.Instance(),
+		Chain: fact.Chain{Author: author, Incarnation: fact.Incarnation{byte(r.IntN(2))}}, Seq: 1, Body: body,
 	}
-	if c := l.index[f.Chain]; c != nil && (!forks || r.IntN(40) > 0) {
-		s := c.strands[r.IntN(len(c.strands))]
-		prev := s.last()
+	if c := l.Index()[f.Chain]; c != nil && (!forks || r.IntN(40) > 0) {
+		s := c.Strands[r.IntN(len(c.Strands))]
+		prev := s.Last()
 		if forks && r.IntN(12) == 0 {
-			prev = s.facts[r.IntN(len(s.facts))]
+			prev = s.Facts[r.IntN(len(s.Facts))]
 		}
-		f.Seq, f.Prev = prev.fact.Seq+1, prev.id
+		f.Seq, f.Prev = prev.Fact.Seq+1, prev.ID
 	}
 	for range r.IntN(3) {
-		f.Seen = append(f.Seen, l.order[max(0, len(l.order)-1-r.IntN(8))].head())
+		f.Seen = append(f.Seen, l.Order()[max(0, len(l.Order())-1-r.IntN(8))].Head())
 	}
 	if f.Seq == 1 {
-		f.Seen = append(f.Seen, l.order[r.IntN(len(l.order))].head())
+		f.Seen = append(f.Seen, l.Order()[r.IntN(len(l.Order()))].Head())
 	}
-	slices.SortFunc(f.Seen, Head.compare)
+	slices.SortFunc(f.Seen, fact.Head.Compare)
 	f.Seen = slices.Compact(f.Seen)
 	raw, _, err := f.Encode()
 	if err != nil {
-		return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
+		return fact.Received{Fact: l.Genesis().Fact, ID: l.Genesis().ID, Raw: l.Genesis().Raw}
 	}
-	g, id, err := DecodeFact(raw)
+	g, id, err := fact.Decode(raw)
 	if err != nil {
-		return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
+		return fact.Received{Fact: l.Genesis().Fact, ID: l.Genesis().ID, Raw: l.Genesis().Raw}
 	}
-	return Received{Fact: g, ID: id, Raw: raw, Att: &Attestation{}}
+	return fact.Received{Fact: g, ID: id, Raw: raw, Att: &fact.Attestation{}}
 }
 
 // aboutOf is the attempt that a fact of its holder is about, if it is such a fact.
-func aboutOf(b *Body) AttemptID {
+func aboutOf(b *fact.Body) fact.AttemptID {
 	switch {
 	case b.Start != nil:
 		return b.Start.Attempt
@@ -407,7 +411,7 @@ func aboutOf(b *Body) AttemptID {
 	case b.Ready != nil:
 		return b.Ready.Attempt
 	}
-	return AttemptID{}
+	return fact.AttemptID{}
 }
 
 // TestKeptUpToDate: after every step of histories with forks, strangers and slots
@@ -429,12 +433,12 @@ func TestKeptUpToDate(t *testing.T) {
 		w.lies = true
 		m := w.nodes["ann"].m
 		for step := range 30 {
-			var batch []Received
+			var batch []fact.Received
 			for range 1 + r.IntN(3) {
 				batch = append(batch, anyFact(r, m, seed%3 > 0))
 			}
-			if _, err := m.Receive("somebody", batch); err != nil && !errors.Is(err, ErrMissingPast) &&
-				!errors.Is(err, ErrFactInvalid) {
+			if _, err := m.Receive("somebody", batch); err != nil && !errors.Is(err, log.ErrMissingPast) &&
+				!errors.Is(err, fact.ErrInvalid) {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
 			if r.IntN(4) == 0 {
@@ -444,8 +448,8 @@ func TestKeptUpToDate(t *testing.T) {
 				t.Fatalf("seed %d, step %d: %v\n%s", seed, step, err, w.def.Canonical())
 			}
 		}
-		forks += min(m.log.forks, 1)
-		if m.state.contested {
+		forks += min(m.log.Forked(), 1)
+		if m.state.Contested() {
 			contested++
 		}
 	}

@@ -26,7 +26,7 @@ func cases(t *testing.T, file, function string) (kinds []string) {
 				}
 				for _, of := range c.List {
 					if p, ok := of.(*ast.StarExpr); ok {
-						kinds = append(kinds, p.X.(*ast.Ident).Name)
+						kinds = append(kinds, p.X.(*ast.SelectorExpr).Sel.Name)
 					}
 				}
 				return true
@@ -37,14 +37,14 @@ func cases(t *testing.T, file, function string) (kinds []string) {
 }
 
 // A reader who looks up a kind of fact finds what is particular to it by itself in one file: the
-// methods that the recipe in kinds.go names. What it changes is a case of State.enterFact, of each
+// methods that the recipe in choreo/fact/kinds.go names. What it changes is a case of State.enterFact, of each
 // kind; who is told of it, one of decision.tellFact, unless all are.
 func TestKindsOfFactsAreEachInOneFile(t *testing.T) {
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("fact/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe := []string{"kind", "validate", "appoints"}
+	recipe := []string{"kind", "Validate", "appoints"}
 	at := map[string]map[string]string{} // by type, then by method
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
@@ -70,7 +70,7 @@ func TestKindsOfFactsAreEachInOneFile(t *testing.T) {
 			at[kind][fn.Name.Name] = name
 		}
 	}
-	entered, told := cases(t, "state.go", "enterFact"), cases(t, "route.go", "tellFact")
+	entered, told := cases(t, "state/fold.go", "enterFact"), cases(t, "route.go", "tellFact")
 	kinds := 0
 	for kind, methods := range at {
 		home, isKind := methods["kind"]

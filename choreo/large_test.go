@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -32,16 +34,16 @@ func fanIn(n int) string {
 }
 
 // insertBodies puts facts of a machine's own into its log, folded at once.
-func (m *Machine) insertBodies(t *testing.T, bodies []Body) {
+func (m *Machine) insertBodies(t *testing.T, bodies []fact.Body) {
 	t.Helper()
-	var es []*entry
+	var es []*log.Entry
 	for _, b := range bodies {
 		f := m.deciding(Moment{}, nil).next(b, nil)
 		raw, id, err := f.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := m.log.insert(f, raw, id, nil)
+		e, err := m.log.Insert(f, raw, id, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,14 +51,15 @@ func (m *Machine) insertBodies(t *testing.T, bodies []Body) {
 		es = append(es, e)
 	}
 	m.unsaved = append(m.unsaved, es...)
-	m.state.fold(es)
+	m.state.Fold(es)
 }
 
 // alone has one partner hold all of a definition.
 func alone(t *testing.T, src string) (*mesh, *node) {
 	t.Helper()
 	w := newMesh(t, parse(t, src))
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one",
+		"two")); err != nil {
 		t.Fatal(err)
 	}
 	return w, w.nodes["one"]
@@ -67,22 +70,23 @@ func alone(t *testing.T, src string) (*mesh, *node) {
 func TestJoinOfThousands(t *testing.T) {
 	const n = 7000
 	w, one := alone(t, fanIn(n))
-	var done []Body
+	var done []fact.Body
 	for i := range n {
-		a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%d", i))}
-		done = append(done, Body{Start: &Start{Attempt: a, Try: 1}}, Body{Success: &Success{Attempt: a, Try: 1}})
+		a := fact.AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%d", i))}
+		done = append(done, fact.Body{Start: &fact.Start{Attempt: a, Try: 1}},
+			fact.Body{Success: &fact.Success{Attempt: a, Try: 1}})
 	}
 	one.m.insertBodies(t, done)
 	w.step(one)
-	join := one.m.state.bySlot["join"].Current
-	if join.start == nil {
+	join := one.m.state.BySlot()["join"].Current
+	if join.Start == nil {
 		t.Fatalf("join is %s and was not started", join.Slot.State)
 	}
-	if size := len(join.start.raw); size > 300 {
+	if size := len(join.Start.Raw); size > 300 {
 		t.Errorf("its start takes %d bytes", size)
 	}
 	built := 0
-	for range one.m.state.builtOn(join, join.start) {
+	for range one.m.state.BuiltOn(join, join.Start) {
 		built++
 	}
 	if built != n {
@@ -108,19 +112,20 @@ func TestJoinOfSharedContingencies(t *testing.T) {
 	}
 	b.WriteString("succeeded(\"t0\")'}\n")
 	w, one := alone(t, b.String())
-	var done []Body
+	var done []fact.Body
 	for i := range n {
-		a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%d", i))}
-		done = append(done, Body{Start: &Start{Attempt: a, Try: 1}}, Body{Success: &Success{Attempt: a, Try: 1}})
+		a := fact.AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%d", i))}
+		done = append(done, fact.Body{Start: &fact.Start{Attempt: a, Try: 1}},
+			fact.Body{Success: &fact.Success{Attempt: a, Try: 1}})
 	}
 	one.m.insertBodies(t, done)
 	w.step(one)
-	join := one.m.state.bySlot["join"].Current
-	if join.start == nil {
+	join := one.m.state.BySlot()["join"].Current
+	if join.Start == nil {
 		t.Fatalf("join is %s and was not started", join.Slot.State)
 	}
 	built := 0
-	for range one.m.state.builtOn(join, join.start) {
+	for range one.m.state.BuiltOn(join, join.Start) {
 		built++
 	}
 	if built != n {
@@ -131,7 +136,7 @@ func TestJoinOfSharedContingencies(t *testing.T) {
 // TestVerdictOnThousands: a partner with thousands of tasks is gone. The verdicts on
 // them are as many as that takes, all go to one partner, and a third reads them.
 func TestVerdictOnThousands(t *testing.T) {
-	for _, n := range []int{1, MaxActions, MaxActions + 1, 4000} {
+	for _, n := range []int{1, fact.MaxActions, fact.MaxActions + 1, 4000} {
 		var b strings.Builder
 		b.WriteString("workflow: big\ntasks:\n")
 		names := make([]string, n)
@@ -150,10 +155,10 @@ func TestVerdictOnThousands(t *testing.T) {
 		w.gone["two"] = true
 		w.now += time.Hour
 		w.step(one)
-		if got, want := counted(one.m, "verdict"), (n+MaxActions-1)/MaxActions; got != want {
+		if got, want := counted(one.m, "verdict"), (n+fact.MaxActions-1)/fact.MaxActions; got != want {
 			t.Errorf("%d tasks: %d verdicts, want %d", n, got, want)
 		}
-		for _, sl := range one.m.state.slots {
+		for _, sl := range one.m.state.Slots() {
 			if sl.Task.Name != "z" && (sl.Current.Partner != "three" || sl.Current.Depth != 2 ||
 				sl.State != workflow.Ready) {
 				t.Fatalf("%d tasks: %s is %s at %s", n, sl.Task.Name, sl.State, sl.Current.Partner)
@@ -169,7 +174,7 @@ func TestVerdictOnThousands(t *testing.T) {
 // TestUnitStaysWholeInSplitVerdicts: the contingencies of a large partition that one
 // partner can take all go to that one, whatever fact names them.
 func TestUnitStaysWholeInSplitVerdicts(t *testing.T) {
-	const n = 3 * MaxActions
+	const n = 3 * fact.MaxActions
 	var b strings.Builder
 	b.WriteString("workflow: unit\ntasks:\n")
 	names := make([]string, n)
@@ -191,7 +196,7 @@ func TestUnitStaysWholeInSplitVerdicts(t *testing.T) {
 	w.now += time.Hour
 	w.step(one)
 	who := map[workflow.PartnerID]int{}
-	for _, sl := range one.m.state.slots {
+	for _, sl := range one.m.state.Slots() {
 		if sl.Task.Name != "z" {
 			who[sl.Current.Partner]++
 		}
@@ -228,13 +233,13 @@ func TestStartBeyondTheLimit(t *testing.T) {
 	one := w.nodes["one"]
 	w.stabilize(false)
 	done := func(n *node) {
-		var done []Body
+		var done []fact.Body
 		for _, x := range names {
-			a := n.m.state.bySlot[workflow.TaskName(x)].Current
-			if a.start == nil {
-				done = append(done, Body{Start: &Start{Attempt: a.ID, Try: 1}})
+			a := n.m.state.BySlot()[workflow.TaskName(x)].Current
+			if a.Start == nil {
+				done = append(done, fact.Body{Start: &fact.Start{Attempt: a.ID, Try: 1}})
 			}
-			done = append(done, Body{Success: &Success{Attempt: a.ID, Try: 1}})
+			done = append(done, fact.Body{Success: &fact.Success{Attempt: a.ID, Try: 1}})
 		}
 		n.m.insertBodies(t, done)
 		w.step(n)
@@ -243,20 +248,20 @@ func TestStartBeyondTheLimit(t *testing.T) {
 	w.now += time.Hour
 	w.step(one)
 	done(one)
-	early := one.m.state.bySlot["early"].Current
-	begun := Start{Attempt: early.ID, Try: 1, Consumed: one.m.state.consumed(early)}
-	one.m.insertBodies(t, []Body{{Start: &begun}})
+	early := one.m.state.BySlot()["early"].Current
+	begun := fact.Start{Attempt: early.ID, Try: 1, Consumed: one.m.state.Consumed(early)}
+	one.m.insertBodies(t, []fact.Body{{Start: &begun}})
 	w.step(one)
 	w.mail = nil
 	done(w.nodes["two"])
 	w.gone["two"] = false
 	w.meet("one", "two")
 	w.stabilize(false)
-	one.m.insertBodies(t, []Body{{Success: &Success{Attempt: early.ID, Try: 1}}})
+	one.m.insertBodies(t, []fact.Body{{Success: &fact.Success{Attempt: early.ID, Try: 1}}})
 	now := w.moment()
 	r := one.m.Decide(now, w)
-	join := one.m.state.bySlot["join"]
-	if join.State != workflow.Failed || !strings.Contains(join.Outcome.at.fact.Body.Verdict.Reason, "at most 262144") {
+	join := one.m.state.BySlot()["join"]
+	if join.State != workflow.Failed || !strings.Contains(join.Outcome.At.Fact.Body.Verdict.Reason, "at most 262144") {
 		t.Errorf("join is %s; %+v", join.State, join.Outcome)
 	}
 	if len(r.Beyond) != 1 {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -17,21 +19,23 @@ func sets(x int64) map[workflow.DataName]workflow.Value {
 }
 
 // mutter has a pen say nothing n times: what it says next is later by that.
-func (p *pen) mutter(n int, seen ...Head) (out []Received) {
+func (p *pen) mutter(n int, seen ...fact.Head) (out []fact.Received) {
 	for range n {
-		out, seen = append(out, p.write(Body{Seen: &Seen{}}, seen...)), nil
+		out, seen = append(out, p.write(fact.Body{Seen: &fact.Seen{}}, seen...)), nil
 	}
 	return out
 }
 
 // replaces are the facts by which an author judges a, and does its contingency a2 itself.
-func (p *pen) replaces(seen ...Head) []Received {
-	act := Action{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: p.chain.Author}
-	verdict := p.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}}, seen...)
-	a2 := AttemptID{Fact: verdict.ID, Slot: "a"}
-	return []Received{
-		verdict, p.write(Body{Start: &Start{Attempt: a2, Try: 1}}),
-		p.write(Body{Success: &Success{Attempt: a2, Try: 1, Outputs: sets(2)}}),
+func (p *pen) replaces(seen ...fact.Head) []fact.Received {
+	act := fact.Action{Attempt: fact.AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2",
+		Partner: p.chain.Author}
+	verdict := p.write(fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{act}}},
+		seen...)
+	a2 := fact.AttemptID{Fact: verdict.ID, Slot: "a"}
+	return []fact.Received{
+		verdict, p.write(fact.Body{Start: &fact.Start{Attempt: a2, Try: 1}}),
+		p.write(fact.Body{Success: &fact.Success{Attempt: a2, Try: 1, Outputs: sets(2)}}),
 	}
 }
 
@@ -48,32 +52,32 @@ func TestFalseDatesDecideNothing(t *testing.T) {
 		{"one was first", 0, 20, "one"},
 		{"the liar was first", 20, 0, "liar"},
 	} {
-		for _, at := range []int64{minAt, today, maxAt} {
+		for _, at := range []int64{fact.MinAt, today, fact.MaxAt} {
 			w := forgetting(t, "keep-first")
 			one := w.nodes["one"].m
 			for range c.before {
-				w.must(one.deciding(w.moment(), nil).append(Body{Seen: &Seen{}}))
+				w.must(one.deciding(w.moment(), nil).append(fact.Body{Seen: &fact.Seen{}}))
 			}
 			w.say("one", "a", 1)
 			liar := penOf(t, one, "liar", 7)
 			liar.at = at
-			lies := liar.mutter(c.lies, one.log.genesis.head())
+			lies := liar.mutter(c.lies, one.log.Genesis().Head())
 			if len(lies) > 0 {
 				lies = append(lies, liar.replaces()...)
 			} else {
-				lies = liar.replaces(one.log.genesis.head())
+				lies = liar.replaces(one.log.Genesis().Head())
 			}
 			one.mustTake(t, lies...)
 			x := map[workflow.PartnerID]int64{"one": 1, "liar": 2}[c.counts]
 			view := one.Snapshot()
-			if got := one.state.bySlot["a"].Pick.Partner; got != c.counts || view.Data["x"] != x {
+			if got := one.state.BySlot()["a"].Pick.Partner; got != c.counts || view.Data["x"] != x {
 				t.Errorf("%s, the lie is dated %s: the result of %s counts, and x is %v", c.what,
 					time.UnixMilli(at).UTC(), got, view.Data["x"])
 			}
 			shown := false
 			for _, v := range view.Tasks {
 				shown = shown || v.Ended == at ||
-					slices.ContainsFunc(v.Superseded, func(s SupersededView) bool { return s.Ended == at })
+					slices.ContainsFunc(v.Superseded, func(s state.SupersededView) bool { return s.Ended == at })
 			}
 			if !shown {
 				t.Errorf("%s: the date of the lie, %s, is not shown", c.what, time.UnixMilli(at).UTC())
@@ -91,10 +95,10 @@ func TestHowLongWorkTookIsWhatItsPerformerSays(t *testing.T) {
 	}
 	w.stabilize(false)
 	one := w.nodes["one"].m
-	liar, of := penOf(t, one, "liar", 7), AttemptID{Slot: "c"}
-	begins := liar.write(Body{Start: &Start{Attempt: of, Try: 1}}, one.log.genesis.head())
+	liar, of := penOf(t, one, "liar", 7), fact.AttemptID{Slot: "c"}
+	begins := liar.write(fact.Body{Start: &fact.Start{Attempt: of, Try: 1}}, one.log.Genesis().Head())
 	liar.at = (5 * time.Hour).Milliseconds()
-	one.mustTake(t, begins, liar.write(Body{Success: &Success{Attempt: of, Try: 1, Outputs: sets(2)}}))
+	one.mustTake(t, begins, liar.write(fact.Body{Success: &fact.Success{Attempt: of, Try: 1, Outputs: sets(2)}}))
 	if out := one.Outcomes(); len(out) != 1 || out[0].Performer != "liar" || out[0].Took() != 5*time.Hour {
 		t.Errorf("learned: %+v; want 5 hours of the liar, in no time", out)
 	}
@@ -135,20 +139,20 @@ func TestWhoHidesWhatItKnewMovesAmongTheConcurrent(t *testing.T) {
 		w.stabilize(false)
 		one := w.nodes["one"].m
 		for range 10 {
-			w.must(one.deciding(w.moment(), nil).append(Body{Seen: &Seen{}}))
+			w.must(one.deciding(w.moment(), nil).append(fact.Body{Seen: &fact.Seen{}}))
 		}
 		w.say("one", "a", 1)
 		w.meetAll()
 		w.stabilize(false) // the liar has it
 		liar := penOf(t, one, "liar", 7)
-		seen := []Head{one.log.genesis.head()}
+		seen := []fact.Head{one.log.Genesis().Head()}
 		if c.named {
-			seen = append(seen, one.state.bySlot["a"].Pick.success().head())
+			seen = append(seen, one.state.BySlot()["a"].Pick.Success().Head())
 		}
-		of := AttemptID{Slot: "c"}
+		of := fact.AttemptID{Slot: "c"}
 		facts := liar.mutter(c.mutters+1, seen...)
-		facts = append(facts, liar.write(Body{Start: &Start{Attempt: of, Try: 1}}),
-			liar.write(Body{Success: &Success{Attempt: of, Try: 1, Outputs: sets(2)}}))
+		facts = append(facts, liar.write(fact.Body{Start: &fact.Start{Attempt: of, Try: 1}}),
+			liar.write(fact.Body{Success: &fact.Success{Attempt: of, Try: 1, Outputs: sets(2)}}))
 		one.mustTake(t, facts...)
 		view := one.Snapshot()
 		if view.Data["x"] != c.x || (len(view.Conflicts["x"]) > 0) != c.conflict {
@@ -174,20 +178,20 @@ func TestADeniedResultFollowsReconcile(t *testing.T) {
 		w.say("one", "a", 1)
 		w.meetAll()
 		w.stabilize(false)
-		if w.nodes["liar"].m.state.bySlot["a"].Pick == nil {
+		if w.nodes["liar"].m.state.BySlot()["a"].Pick == nil {
 			t.Fatal("the liar has not heard of the result")
 		}
 		one := w.nodes["one"].m
-		one.mustTake(t, penOf(t, one, "liar", 7).replaces(one.log.genesis.head())...)
-		if got := one.state.bySlot["a"].Pick.Partner; got != counts {
+		one.mustTake(t, penOf(t, one, "liar", 7).replaces(one.log.Genesis().Head())...)
+		if got := one.state.BySlot()["a"].Pick.Partner; got != counts {
 			t.Errorf("%s: the result of %s counts, want that of %s", reconcile, got, counts)
 		}
 		view := one.Snapshot()
 		if !slices.ContainsFunc(view.Tasks,
-			func(v TaskView) bool { return len(v.Superseded) == 1 && v.Superseded[0].Partner != counts }) {
+			func(v state.TaskView) bool { return len(v.Superseded) == 1 && v.Superseded[0].Partner != counts }) {
 			t.Errorf("%s: the other result is not shown as superseded: %+v", reconcile, view.Tasks)
 		}
-		if !slices.ContainsFunc(view.Incidents, func(i IncidentView) bool { return i.Who == "liar" }) {
+		if !slices.ContainsFunc(view.Incidents, func(i state.IncidentView) bool { return i.Who == "liar" }) {
 			t.Errorf("%s: no incident names the liar: %+v", reconcile, view.Incidents)
 		}
 		w.shuffledMatches(t, one)

@@ -1,12 +1,13 @@
 package choreo
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -21,12 +22,12 @@ import (
 // throws the machine away and loads it again from what is durable.
 type Machine struct {
 	self  workflow.PartnerID
-	chain Chain
-	log   *Log
-	state *State
-	own   *entry // our chain's last fact
+	chain fact.Chain
+	log   *log.Log
+	state *state.State
+	own   *log.Entry // our chain's last fact
 
-	unsaved      []*entry
+	unsaved      []*log.Entry
 	beyond       []error            // what could not be said since Decide last reported that
 	orchestrator workflow.PartnerID // who orchestrates, when the routes were worked out
 	// unanswered is what the coordinator is to acknowledge; nil: nothing.
@@ -41,25 +42,25 @@ type Machine struct {
 	decided     time.Duration // Boot, when it last was
 	noticedAt   time.Time     // the same by the wall clock
 	ticked      bool          // a decision is under way, so decided is now
-	unnoticed   []*Slot       // looked at since the last decision, see notice
+	unnoticed   []*state.Slot // looked at since the last decision, see notice
 	begun       []begun       // starts to be told of if the task still runs then, the earliest first
 	peers       map[workflow.PartnerID]*peer
 	// perhapsDue are the peers that may be due (peer.go); all others are not.
 	perhapsDue map[workflow.PartnerID]bool
 	// missed are the facts that all are owed, since somebody is away; near those that are not
 	// away, and some that are; nil: nobody ever was (away.go).
-	missed  []*entry
+	missed  []*log.Entry
 	near    []workflow.PartnerID
-	running map[AttemptID]bool // started in this process, not ended
-	again   map[AttemptID]time.Duration
+	running map[fact.AttemptID]bool // started in this process, not ended
+	again   map[fact.AttemptID]time.Duration
 	ended   map[workflow.PartitionName]bool // own partitions whose end was told
 	// nobody says of people's tasks here why they wait for somebody to perform them;
 	// keeps are those that this node performs by the plain rule.
-	nobody map[AttemptID]string
-	unseen map[AttemptID]string // why nobody sees an attempt that waits to be taken
-	keeps  map[AttemptID]bool
+	nobody map[fact.AttemptID]string
+	unseen map[fact.AttemptID]string // why nobody sees an attempt that waits to be taken
+	keeps  map[fact.AttemptID]bool
 	// claimedAt is since when (Boot) claims wait.
-	claimedAt map[FactID]time.Duration
+	claimedAt map[fact.ID]time.Duration
 	given     []Holding // what was given out since the driver was last told (pass.go)
 	door      door
 	clocks    clocks
@@ -87,27 +88,11 @@ type Moment struct {
 // Self says who a machine acts for.
 type Self struct {
 	Partner     workflow.PartnerID
-	Incarnation Incarnation
+	Incarnation fact.Incarnation
 	// Trust checks what authors show; nil: nobody's credentials prove anything.
-	Trust Trust
+	Trust state.Trust
 	// Credentials prove what roles this node has, when it creates an instance.
 	Credentials []byte
-}
-
-// Received is a fact as it came from elsewhere, its attestation verified.
-type Received struct {
-	Fact *Fact
-	ID   FactID
-	Raw  []byte
-	Att  *Attestation
-}
-
-// Instance is the instance that the fact is of; a genesis says so by its name.
-func (r Received) Instance() workflow.InstanceID {
-	if r.Fact.Body.Genesis != nil {
-		return InstanceOf(r.ID)
-	}
-	return r.Fact.Instance
 }
 
 // Partners is what decisions need to know of the partner list.
@@ -136,7 +121,7 @@ type Partners interface {
 	// Reachable reports whether a partner can be reached now, as far as is known.
 	Reachable(workflow.PartnerID) bool
 	// Office is the office that this node holds at this moment; nil: none.
-	Office() *Office
+	Office() *fact.Office
 	// TellStart is when (Moment.Boot) partners are to be told of the start of a task
 	// that began at since (Moment.Boot), if it still runs then. What began later is
 	// not told earlier.
@@ -149,298 +134,26 @@ type Partners interface {
 	Choose(Work) (partition.Choice, error)
 }
 
-// Create makes a new instance and the machine of its initiator, whose credentials go
-// with the genesis where the definition wants a role of its creator.
-func Create(
-	self Self, def *workflow.Definition, plan *partition.Plan, g *Genesis, annex *Annex, now Moment,
-) (*Machine, error) {
-	f := &Fact{
-		Format: FormatFact, Chain: Chain{Author: self.Partner, Incarnation: self.Incarnation}, Seq: 1,
-		At: wall(now.Wall), Body: Body{Genesis: g, Annex: annex},
-	}
-	if def.CreatorRole != "" {
-		f.Body.Credentials = self.Credentials
-	}
-	raw, id, err := f.Encode()
-	if err != nil {
-		return nil, err
-	}
-	m, err := Open(self, def, plan, Received{Fact: f, ID: id, Raw: raw})
-	if err != nil {
-		return nil, err
-	}
-	m.unsaved = append(m.unsaved, m.log.genesis)
-	return m, nil
-}
-
-// Open makes the machine of an instance from its genesis: before facts are
-// loaded from a store, or when the genesis came from another partner.
-func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Received) (*Machine, error) {
-	l, err := NewLog(genesis.Fact, genesis.Raw, genesis.ID, genesis.Att)
-	if err != nil {
-		return nil, err
-	}
-	g := genesis.Fact.Body.Genesis
-	if def.Hash() != g.Definition {
-		return nil, fmt.Errorf("%w: instance of definition %s, opened with %s", ErrFactInvalid, g.Definition,
-			def.Hash())
-	}
-	if err := placed(plan, g); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
-	}
-	if err := mayCreate(self.Trust, def, genesis.Fact); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
-	}
-	if err := given(def, g); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
-	}
-	m := &Machine{
-		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
-		log: l, state: newState(def, plan, l, self.Trust),
-		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{},
-		entrusted: map[workflow.PartnerID]entrusted{},
-		running:   map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{},
-		unseen: map[AttemptID]string{}, keeps: map[AttemptID]bool{},
-		claimedAt: map[FactID]time.Duration{}, clocks: newClocks(&l.steps),
-	}
-	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
-	m.timed = m.timed || slices.ContainsFunc(def.Tasks,
-		func(t *workflow.Task) bool { return t.Condition != nil && len(t.Condition.Ages()) > 0 })
-	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
-	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(),
-		func(p *partition.Partition) bool { return p.Timeout > 0 })
-	m.pulls = m.state.mechanism().Pulls() &&
-		slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.ByRole() })
-	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })
-	m.filed = slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return isFile(&d) })
-	m.dated = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil })
-	m.passesOn = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return m.state.transferAt(t) > 0 })
-	m.endless = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool {
-		_, known := plan.WorstEnd(t.Name)
-		return !known && !t.ContingencyOnly
-	})
-	m.door = newDoor(m.self, l, m.state)
-	if genesis.Fact.Chain == m.chain {
-		m.own = l.genesis
-	}
-	m.state.settle()
-	return m, nil
-}
-
-// given checks that a genesis gives data only what their declarations allow.
-func given(def *workflow.Definition, g *Genesis) error {
-	decls := make(map[workflow.DataName]*workflow.DataDecl, len(def.Data))
-	for i := range def.Data {
-		decls[def.Data[i].Name] = &def.Data[i]
-	}
-	for _, n := range slices.Sorted(maps.Keys(g.Input)) {
-		if decls[n] == nil {
-			return fmt.Errorf("the genesis gives %s, which the definition does not declare", n)
-		}
-		if _, err := workflow.CheckValue(decls[n], g.Input[n]); err != nil {
-			return fmt.Errorf("the genesis gives what the definition does not allow: %w", err)
-		}
-	}
-	if why := Rejects(def, g.Input); why != "" {
-		return errors.New(why)
-	}
-	return nil
-}
-
-// placed checks that a genesis gives every partition one holder.
-func placed(plan *partition.Plan, g *Genesis) error {
-	parts := plan.Partitions()
-	if len(parts) != len(g.Assign) {
-		return fmt.Errorf("the genesis places %d partitions, the definition has %d", len(g.Assign), len(parts))
-	}
-	for i, p := range parts {
-		if g.Assign[i].Partition != p.Name {
-			return fmt.Errorf("the genesis places %s where the definition has partition %s", g.Assign[i].Partition,
-				p.Name)
-		}
-	}
-	return nil
-}
-
-// Load inserts facts that come from this node's own store, in the order of
-// their places. With owe, all that was ours is owed to everybody until they
-// say that they have it.
-func (m *Machine) Load(facts []Received, owe bool) error {
-	es, err := m.log.insertAll(facts)
-	if err != nil {
-		return err
-	}
-	m.state.fold(es)
-	m.state.takeUncounted() // that is no news
-	for _, e := range m.log.order {
-		if e.fact.Chain == m.chain && (m.own == nil || e.fact.Seq > m.own.fact.Seq) {
-			m.own = e
-		}
-	}
-	for _, p := range m.state.Participants() {
-		if owe {
-			m.owe(p)
-		}
-	}
-	m.told = len(m.log.order)
-	for _, g := range m.state.genesis.Assign {
-		m.ended[g.Partition] = m.partitionDone(g.Partition)
-	}
-	return nil
-}
-
-// Adopt has the genesis, which came from another partner, made durable here.
-func (m *Machine) Adopt() { m.unsaved = append(m.unsaved, m.log.genesis) }
-
-// Receive inserts facts that came from a peer. Facts that are here already are
-// passed over, and so is what is beyond what is taken in of an author (door.go,
-// Declined). An error wraps ErrMissingPast (the sender must send more), ErrNoRoom,
-// ErrFactInvalid; with ErrMissingPast, facts before the offending one stay. With ErrOtherInstance none does:
-// chains are named alike in all instances, so nothing of such facts may be looked at here.
-func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int, err error) {
-	if slices.ContainsFunc(facts, func(f Received) bool { return f.Instance() != m.Instance() }) {
-		return 0, ErrOtherInstance
-	}
-	m.Here(from)
-	if err := m.log.misnamed(facts); err != nil {
-		return 0, err
-	}
-	taken, all := m.log.vouched(facts), true
-	if from != m.self {
-		taken, all = m.admit(from, taken)
-	}
-	es, err := m.log.insertAll(taken)
-	if errors.Is(err, ErrMissingPast) {
-		if all {
-			in := m.state.broughtIn(taken)
-			for _, f := range taken {
-				m.door.nameSeen(f.Fact, in)
-			}
-		}
-		if m.door.noRoomBefore(taken) {
-			err = ErrNoRoom
-		}
-	}
-	m.unsaved = append(m.unsaved, es...)
-	m.doubt()
-	if len(es) > 0 {
-		m.state.fold(es)
-	}
-	if !m.Participates(from) && m.branchAppoints(from, facts) {
-		m.peer(from).broughtIn = true
-	}
-	if p := m.peer(from); err == nil {
-		for _, f := range facts {
-			p.has(m.log, m.log.byID[f.ID])
-		}
-	}
-	return len(es), err
-}
-
-// PutBack inserts facts that this node had before, and that were saved from a store which
-// lost others. Those stay out that nothing vouches for any more, as the later fact of their
-// chain whose attestation covered them is lost: no peer would take them from us, nor what
-// we would then build upon them. A partner that still has that fact sends them with it.
-// It reports how many facts are new here, and whether all of them are here now.
-func (m *Machine) PutBack(saved []Received) (added int, all bool) {
-	proven := m.log.stillVouched(saved)
-	added, err := m.Receive(m.self, proven)
-	return added, err == nil && len(proven) == len(saved)
-}
-
-// append adds a fact of our own. More heads than one fact takes, or than fit beside
-// what is said, go into `seen` facts of ours before it. An error says which limit
-// the fact is beyond (limits.go); then nothing was added, and it is among what
-// Decide reports.
-func (d *decision) append(b Body) (*entry, error) {
-	e, err := d.say(b, d.log.unseen(d.own))
-	if err == nil {
-		return e, nil
-	}
-	if err = d.fits(b); err == nil {
-		if err = d.sayHeads(); err == nil {
-			e, err = d.say(b, nil)
-		}
-	}
-	if err != nil {
-		d.beyond = append(d.beyond, err)
-	}
-	return e, err
-}
-
-// sayHeads names all heads that this node has seen and not named, in as many facts
-// as that takes.
-func (d *decision) sayHeads() error {
-	for heads := d.log.unseen(d.own); len(heads) > 0; heads = d.log.unseen(d.own) {
-		if _, err := d.say(Body{Seen: &Seen{}}, heads[:min(len(heads), MaxHeadsSeen)]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// say adds our next fact, which has seen those heads, or says which limit it is
-// beyond.
-func (d *decision) say(b Body, seen []Head) (*entry, error) {
-	f := d.next(b, seen)
-	raw, id, err := f.Encode()
-	if err != nil {
-		return nil, err
-	}
-	return d.enter(f, raw, id), nil
-}
-
-// fits says which limit a fact of ours would be beyond, heads aside.
-func (d *decision) fits(b Body) error {
-	one := []Head{d.log.genesis.head()} // for a first fact, which must have seen something
-	_, _, err := d.next(b, one).Encode()
-	return err
-}
-
-// next is our next fact, if it has seen those heads.
-func (d *decision) next(b Body, seen []Head) *Fact {
-	f := &Fact{
-		Format: FormatFact, Instance: d.log.instance, Chain: d.chain, Seq: 1, Seen: seen, At: wall(d.now.Wall), Body: b,
-	}
-	if d.own != nil {
-		f.Seq, f.Prev = d.own.fact.Seq+1, d.own.id
-	}
-	return f
-}
-
-// enter puts a fact of ours into the log.
-func (d *decision) enter(f *Fact, raw []byte, id FactID) *entry {
-	e, err := d.log.insert(f, raw, id, nil)
-	if err != nil || e == nil {
-		panic(fmt.Sprintf("choreo: our own fact does not fit our own log: %v", err)) // our bug
-	}
-	d.own = e
-	d.unsaved = append(d.unsaved, e)
-	d.state.fold([]*entry{e})
-	return e
-}
-
 // Instance is the instance's ID.
-func (m *Machine) Instance() workflow.InstanceID { return m.log.instance }
+func (m *Machine) Instance() workflow.InstanceID { return m.log.Instance() }
 
 // Definition is what the instance is an instance of.
-func (m *Machine) Definition() *workflow.Definition { return m.state.def }
+func (m *Machine) Definition() *workflow.Definition { return m.state.Definition() }
 
 // Heads is what this replica knows.
-func (m *Machine) Heads() []Head { return m.log.Heads() }
+func (m *Machine) Heads() []fact.Head { return m.log.Heads() }
 
 // Len is the number of facts in the replica.
 func (m *Machine) Len() int { return m.log.Len() }
 
 // Overall says how the instance stands.
-func (m *Machine) Overall() workflow.InstanceState { return m.state.overall() }
+func (m *Machine) Overall() workflow.InstanceState { return m.state.Overall() }
 
 // Participants are all who take part, in the order of succession.
 func (m *Machine) Participants() []workflow.PartnerID { return m.state.Participants() }
 
 // Participates reports whether p takes part.
-func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.participates(p) }
+func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.Participates(p) }
 
 // Involved reports whether p takes part, or may believe so: a participant's chain that
 // proved to be forked had brought it in, and it wrote facts, or said that it has some (Hears).
@@ -453,57 +166,27 @@ func (m *Machine) Involved(p workflow.PartnerID) bool {
 }
 
 // Hears reports whether p is involved, if need be by saying that it has these.
-func (m *Machine) Hears(p workflow.PartnerID, heads []Head) bool {
+func (m *Machine) Hears(p workflow.PartnerID, heads []fact.Head) bool {
 	return m.Involved(p) || len(heads) > 0 && m.wasBroughtIn(p)
 }
 
 // tookPart reports whether p wrote facts, and a chain that proved to be forked had brought it in.
 func (m *Machine) tookPart(p workflow.PartnerID) bool {
-	return len(m.log.byAuthor[p]) > 0 && m.state.former[p] != nil
+	return len(m.log.ByAuthor()[p]) > 0 && m.state.Former()[p] != nil
 }
 
 // wasBroughtIn reports whether a chain that proved to be forked had brought p in: by what is
-// here, or by what p itself showed and is one branch too many here (fork.go).
+// here, or by what p itself showed and is one branch too many here (choreo/log/fork.go).
 func (m *Machine) wasBroughtIn(p workflow.PartnerID) bool {
 	pr := m.peers[p]
-	return m.state.former[p] != nil || pr != nil && pr.broughtIn
-}
-
-// branchAppoints reports whether among facts that were not taken in, as they are one branch
-// too many of their chain, is one by which a participant from the start gave p work: with an
-// attestation of its own, as such facts go (BringsIn).
-func (m *Machine) branchAppoints(p workflow.PartnerID, facts []Received) bool {
-	return slices.ContainsFunc(facts, func(f Received) bool {
-		if f.Att == nil || m.door.declined[f.ID].Why != TooManyForks || !m.log.original[f.Fact.Chain.Author] {
-			return false
-		}
-		for who := range f.Fact.Body.appoints() {
-			if who == p {
-				return true
-			}
-		}
-		return false
-	})
+	return m.state.Former()[p] != nil || pr != nil && pr.broughtIn
 }
 
 // BringsIn reports whether facts that came from elsewhere, causes first, bring a
 // partner into the instance: participants, or others whom these facts bring in,
 // give it work.
-func (m *Machine) BringsIn(p workflow.PartnerID, facts []Received) bool {
-	return m.state.broughtIn(facts)[p]
-}
-
-// broughtIn are those whom facts bring into the instance.
-func (s *State) broughtIn(facts []Received) map[workflow.PartnerID]bool {
-	in := map[workflow.PartnerID]bool{}
-	for _, f := range facts {
-		if by := f.Fact.Chain.Author; s.participates(by) || in[by] {
-			for who := range f.Fact.Body.appoints() {
-				in[who] = true
-			}
-		}
-	}
-	return in
+func (m *Machine) BringsIn(p workflow.PartnerID, facts []fact.Received) bool {
+	return m.state.BroughtIn(facts)[p]
 }
 
 // Audience are those that are to have all facts in the end: the participants,
@@ -511,8 +194,8 @@ func (s *State) broughtIn(facts []Received) map[workflow.PartnerID]bool {
 // facts alone.
 func (m *Machine) Audience() []workflow.PartnerID {
 	ps := slices.Clone(m.state.Participants())
-	for _, c := range m.log.chains {
-		if p := c.id.Author; !m.Participates(p) && m.tookPart(p) && m.log.byAuthor[p][0] == c {
+	for _, c := range m.log.Chains() {
+		if p := c.ID.Author; !m.Participates(p) && m.tookPart(p) && m.log.ByAuthor()[p][0] == c {
 			ps = append(ps, p)
 		}
 	}
@@ -520,13 +203,113 @@ func (m *Machine) Audience() []workflow.PartnerID {
 }
 
 // Genesis is the fact that created the instance.
-func (m *Machine) Genesis() *Fact { return m.log.genesis.fact }
+func (m *Machine) Genesis() *fact.Fact { return m.log.Genesis().Fact }
 
 // GenesisSize is how many bytes the genesis has.
-func (m *Machine) GenesisSize() int { return len(m.log.genesis.raw) }
+func (m *Machine) GenesisSize() int { return len(m.log.Genesis().Raw) }
 
 // Waiting reports whether a contingency waits for somebody who can take it, or a
 // person's task here for somebody to perform it.
 func (m *Machine) Waiting() bool {
-	return len(m.nobody) > 0 || m.state.pending > 0
+	return len(m.nobody) > 0 || m.state.Pending() > 0
+}
+
+// begun is a start of which nobody may know yet.
+type begun struct {
+	start *log.Entry
+	since time.Duration // Boot
+}
+
+// withheld is that a partner has no room for facts of an author.
+type withheld struct {
+	until, pause time.Duration // Boot, and how long that is since it refused them
+	held         log.Vector    // what it lacks and is not sent before
+	taken        int           // how often it said that it takes that now
+}
+
+// heeded reports whether facts of ours would count: we take part, as far as is
+// known here, and our chain is all of our own writing.
+func (m *Machine) heeded() bool { return m.Participates(m.self) && !m.rolledBack() }
+
+// rolledBack reports whether others gave us facts of our own chain that we had
+// not: then this store is older than it should be, and what we wrote next
+// would fork the chain. A new incarnation is needed.
+func (m *Machine) rolledBack() bool {
+	if m.own == nil {
+		return m.log.Index()[m.chain] != nil
+	}
+	c := m.own.Strand.Chain
+	return c.ForkedAt > 0 || c.Strands[0].Last() != m.own
+}
+
+func (m *Machine) goesOn() bool { return m.look().atWork > 0 }
+
+// atWork reports whether this node may still do a slot's task, whatever others presume.
+func (m *Machine) atWork(sl *state.Slot) bool {
+	a := sl.Current
+	return a.Partner == m.self && a.Success() == nil && m.state.Wanted(a) &&
+		(a.Start != nil || a.MayStart() || m.state.Armed(sl))
+}
+
+var errUnheeded = fmt.Errorf("%w: what this node says would not count: it takes no part in the instance, or its store was rolled back and it has not taken a new incarnation yet", state.ErrNotNow)
+
+// Elsewhere says which partner holds a task. It is an ErrElsewhere.
+type Elsewhere struct {
+	Task    workflow.TaskName
+	Partner workflow.PartnerID
+}
+
+func (e *Elsewhere) Error() string {
+	return fmt.Sprintf("%s is held by %s", e.Task, e.Partner.Short())
+}
+
+// Is makes errors.Is(err, ErrElsewhere) hold.
+func (e *Elsewhere) Is(target error) bool { return target == state.ErrElsewhere }
+
+// cancellable reports whether an instance can be cancelled that stands so: also one that waits for what
+// cannot come.
+func cancellable(s workflow.InstanceState) bool {
+	return s == workflow.InstanceRunning || s == workflow.InstanceBlocked
+}
+
+// byPlace is a heap of slots, the first in rule order first.
+type byPlace []*state.Slot
+
+// beingRead are the files that this node's tasks read: of each item, how many tasks that can
+// begin or run; and, once asked for, which files these are now.
+type beingRead struct {
+	tasks map[workflow.DataName]int
+	by    map[*state.Slot]*workflow.Task // whose tasks these are
+	files []state.Reading
+	known bool
+}
+
+// hearing is what partners are known to have of what ended the slots of a name, as long as
+// nothing changes.
+type hearing struct {
+	ends  map[state.Name][]*log.Entry // of each strand the last
+	lacks map[heard]int               // the place of the newest fact
+}
+
+type heard struct {
+	partner workflow.PartnerID
+	of      state.Name
+}
+
+// wall is a moment as facts carry it. A clock beyond their years counts as at
+// their end: what it shows decides nothing.
+func wall(t time.Time) int64 { return min(max(t.UnixMilli(), fact.MinAt), fact.MaxAt) }
+
+// unanswered is what a coordinator was to have at a moment, and has not acknowledged.
+type unanswered struct {
+	by    workflow.PartnerID
+	since time.Duration // Boot
+	owed  log.Vector
+}
+
+// entrusted is what a partner is to be told by the coordinator: the newest of it, and
+// since when the first of it is under way.
+type entrusted struct {
+	newest *log.Entry
+	since  time.Duration // Boot
 }

@@ -35,7 +35,8 @@ tasks:
   measure: {application: sensor, out: [level]}
   paint: {`+c.after+`application: brush, in: [level, place], out: [map], produces: a-map}
 `))
-			if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one")); err != nil {
+			if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"},
+				"one")); err != nil {
 				t.Fatal(err)
 			}
 			n := w.node("one")
@@ -58,19 +59,19 @@ tasks:
 func TestUnchangedSinceAStart(t *testing.T) {
 	sure, unsure := 0, 0
 	check := func(m *Machine) (wrong string) {
-		for _, e := range m.log.order {
-			if e.fact.Body.Start == nil || !e.counted || m.log.forks > 0 {
+		for _, e := range m.log.Order() {
+			if e.Fact.Body.Start == nil || !e.Counted || m.log.Forked() > 0 {
 				continue
 			}
 			then := before(t, m, e)
-			for n := range m.state.decls {
-				if !m.state.unchanged(n, e) {
+			for n := range m.state.Declarations() {
+				if !m.state.Unchanged(n, e) {
 					unsure++
 					continue
 				}
 				sure++
-				if was, is := then.state.values[n], m.state.values[n]; !reflect.DeepEqual(was, is) {
-					wrong = fmt.Sprintf("%s was %v at the start %s, and is %v", n, was, e.id.Short(), is)
+				if was, is := then.state.Values()[n], m.state.Values()[n]; !reflect.DeepEqual(was, is) {
+					wrong = fmt.Sprintf("%s was %v at the start %s, and is %v", n, was, e.ID.Short(), is)
 				}
 			}
 		}

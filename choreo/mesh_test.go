@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -25,10 +28,10 @@ type mesh struct {
 	nodes   map[workflow.PartnerID]*node
 	mail    []letter
 	now     time.Duration
-	annex   *Annex                      // of the genesis
+	annex   *fact.Annex                 // of the genesis
 	limit   int                         // bytes of facts in a letter
 	gone    map[workflow.PartnerID]bool // what the partner list says
-	office  *Office
+	office  *fact.Office
 	evicted map[workflow.PartnerID]bool // likewise
 	lacking map[workflow.PartnerID]bool // those that have no roles
 	away    map[worklist.User]bool      // people who cannot be reached, and since when the others can
@@ -37,11 +40,11 @@ type mesh struct {
 	dice    dice                                     // has Choose find anybody living, or nobody
 	// sent sees every letter with facts.
 	sent   func(l letter, b *Bundle)
-	paused map[workflow.PartnerID]bool // dead: see die
-	lies   bool                        // the test has nodes say what does not count
-	people map[worklist.User]Speaker   // who may have people's work
-	words  byte                        // that people said
-	said   []*Claim                    // likewise
+	paused map[workflow.PartnerID]bool    // dead: see die
+	lies   bool                           // the test has nodes say what does not count
+	people map[worklist.User]fact.Speaker // who may have people's work
+	words  byte                           // that people said
+	said   []*fact.Claim                  // likewise
 	// room is what a node takes in of others (Machine.Limit); nil: all. noRoom counts
 	// what was not taken in for that.
 	room   func(n *node) Shares
@@ -51,15 +54,15 @@ type mesh struct {
 // node is one partner's device.
 type node struct {
 	id      workflow.PartnerID
-	inc     Incarnation
+	inc     fact.Incarnation
 	m       *Machine
 	disk    []Stored
 	waits   waits.Stored
-	jobs    map[AttemptID]Job
+	jobs    map[fact.AttemptID]state.Job
 	wake    time.Duration
 	wrong   time.Duration // by so much its wall clock is ahead
 	aheads  int           // how often a peer turned out to be ahead of us on our own chain
-	stopped []AttemptID
+	stopped []fact.AttemptID
 	made    []Made
 	errs    []error // of Receive
 }
@@ -74,8 +77,8 @@ type letter struct {
 }
 
 type headsLetter struct {
-	inc   Incarnation
-	heads []Head
+	inc   fact.Incarnation
+	heads []fact.Head
 	mode  byte
 }
 
@@ -88,10 +91,10 @@ const (
 
 func newMesh(t testing.TB, def *workflow.Definition) *mesh {
 	return &mesh{
-		t: t, def: def, plan: partition.New(def), nodes: map[workflow.PartnerID]*node{}, limit: MaxFact,
+		t: t, def: def, plan: partition.New(def), nodes: map[workflow.PartnerID]*node{}, limit: fact.MaxFact,
 		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{},
 		lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{},
-		paused: map[workflow.PartnerID]bool{}, people: map[worklist.User]Speaker{}, away: map[worklist.User]bool{},
+		paused: map[workflow.PartnerID]bool{}, people: map[worklist.User]fact.Speaker{}, away: map[worklist.User]bool{},
 		came: map[worklist.User]time.Duration{},
 	}
 }
@@ -110,7 +113,7 @@ func parse(t testing.TB, src string) *workflow.Definition {
 func (w *mesh) node(id workflow.PartnerID) *node {
 	n := w.nodes[id]
 	if n == nil {
-		n = &node{id: id, inc: Incarnation{1}, jobs: map[AttemptID]Job{}}
+		n = &node{id: id, inc: fact.Incarnation{1}, jobs: map[fact.AttemptID]state.Job{}}
 		w.nodes[id] = n
 	}
 	return n
@@ -152,7 +155,7 @@ func (w *mesh) Coordinator() workflow.PartnerID { return "" }
 func (w *mesh) Reachable(workflow.PartnerID) bool { return true }
 
 // Office is what the test gave to the node that decides (Partners).
-func (w *mesh) Office() *Office { return w.office }
+func (w *mesh) Office() *fact.Office { return w.office }
 
 // TellStart is a second later (Partners).
 func (w *mesh) TellStart(since time.Duration) time.Duration { return since + time.Second }
@@ -220,16 +223,17 @@ func (w *mesh) choose(tasks []workflow.TaskName, not workflow.PartnerID) (workfl
 }
 
 // genesis is an instance of the mesh's definition.
-func (w *mesh) genesis(at map[workflow.PartitionName]workflow.PartnerID, succession ...workflow.PartnerID) *Genesis {
-	g := &Genesis{Definition: w.def.Hash(), Succession: succession, Coordination: workflow.Choreography}
+func (w *mesh) genesis(at map[workflow.PartitionName]workflow.PartnerID,
+	succession ...workflow.PartnerID) *fact.Genesis {
+	g := &fact.Genesis{Definition: w.def.Hash(), Succession: succession, Coordination: workflow.Choreography}
 	for _, p := range w.plan.Partitions() {
-		g.Assign = append(g.Assign, Placement{Partition: p.Name, Partner: at[p.Name]})
+		g.Assign = append(g.Assign, fact.Placement{Partition: p.Name, Partner: at[p.Name]})
 	}
 	return g
 }
 
 // start creates the instance at a partner.
-func (w *mesh) start(at workflow.PartnerID, g *Genesis) error {
+func (w *mesh) start(at workflow.PartnerID, g *fact.Genesis) error {
 	n := w.node(at)
 	m, err := Create(Self{Partner: at, Incarnation: n.inc, Trust: testTrust{}, Credentials: w.Credentials()}, w.def,
 		w.plan, g, w.annex, w.moment())
@@ -251,9 +255,9 @@ func (w *mesh) step(n *node) {
 	}
 	r := n.m.Decide(w.momentOf(n), w)
 	for _, s := range r.Persist {
-		e := n.m.log.order[s.Place]
-		if e.fact.Chain == n.m.chain && !e.counted && n.m.log.forks == 0 && !w.lies {
-			w.t.Errorf("%s wrote a %s that does not count: %v", n.id, e.fact.Body.Kind(), n.m.state.refused)
+		e := n.m.log.Order()[s.Place]
+		if e.Fact.Chain == n.m.chain && !e.Counted && n.m.log.Forked() == 0 && !w.lies {
+			w.t.Errorf("%s wrote a %s that does not count: %v", n.id, e.Fact.Body.Kind(), n.m.state.Refused())
 		}
 	}
 	n.persist(w.t, r)
@@ -300,7 +304,7 @@ func (w *mesh) send(n *node, p workflow.PartnerID) {
 		l := letter{from: n.id, to: p}
 		for _, o := range b.Facts {
 			if o.Mine {
-				o.Attest(&Attestation{Sig: make([]byte, 64)})
+				o.Attest(&fact.Attestation{Sig: make([]byte, 64)})
 			}
 			l.facts = append(l.facts, Stored{Raw: o.Raw(), Att: o.Attestation()})
 		}
@@ -396,7 +400,7 @@ func (w *mesh) takeFacts(n *node, l letter) {
 	}
 	w.step(n)
 	w.refuse(n, l.from)
-	if errors.Is(err, ErrMissingPast) {
+	if errors.Is(err, log.ErrMissingPast) {
 		w.tellHeads(n, l.from, modeAsk)
 	}
 	w.tellHeads(n, l.from, modeAck)
@@ -430,20 +434,20 @@ func (w *mesh) takeAgain(n *node) {
 	}
 }
 
-func (w *mesh) decode(stored []Stored) []Received {
-	facts := make([]Received, len(stored))
+func (w *mesh) decode(stored []Stored) []fact.Received {
+	facts := make([]fact.Received, len(stored))
 	for i, s := range stored {
-		f, id, err := DecodeFact(s.Raw)
+		f, id, err := fact.Decode(s.Raw)
 		if err != nil {
 			w.t.Fatalf("a node sent or stored a fact that does not decode: %v", err)
 		}
-		facts[i] = Received{Fact: f, ID: id, Raw: s.Raw, Att: s.Att}
+		facts[i] = fact.Received{Fact: f, ID: id, Raw: s.Raw, Att: s.Att}
 	}
 	return facts
 }
 
 // adopt opens an instance that is new to a node, if it takes part.
-func (w *mesh) adopt(n *node, facts []Received) bool {
+func (w *mesh) adopt(n *node, facts []fact.Received) bool {
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil {
 		return false
 	}
@@ -471,12 +475,12 @@ func (w *mesh) crash(n *node) {
 func (w *mesh) die(n *node) {
 	w.paused[n.id] = true
 	w.mail = slices.DeleteFunc(w.mail, func(l letter) bool { return l.from == n.id || l.to == n.id })
-	n.m, n.jobs, n.wake = nil, map[AttemptID]Job{}, 0
+	n.m, n.jobs, n.wake = nil, map[fact.AttemptID]state.Job{}, 0
 }
 
 // reload makes the machine again from the disk, as a node does when it starts.
 func (w *mesh) reload(n *node) {
-	n.m, n.jobs, n.wake = nil, map[AttemptID]Job{}, 0
+	n.m, n.jobs, n.wake = nil, map[fact.AttemptID]state.Job{}, 0
 	if len(n.disk) == 0 {
 		return
 	}
@@ -495,7 +499,7 @@ func (w *mesh) reload(n *node) {
 // backup copies a disk; restore puts the copy back.
 func (n *node) backup() []Stored { return slices.Clone(n.disk) }
 
-func (w *mesh) restore(n *node, disk []Stored, inc Incarnation) {
+func (w *mesh) restore(n *node, disk []Stored, inc fact.Incarnation) {
 	n.disk, n.inc, n.waits = slices.Clone(disk), inc, waits.Stored{}
 	w.crash(n)
 }
@@ -524,7 +528,7 @@ func (w *mesh) meetAll() {
 }
 
 // end ends a job with a result.
-func (w *mesh) end(n *node, id AttemptID, res Result) {
+func (w *mesh) end(n *node, id fact.AttemptID, res Result) {
 	j, ok := n.jobs[id]
 	if !ok {
 		w.t.Fatalf("%s does not run %s", n.id, id)
@@ -535,19 +539,19 @@ func (w *mesh) end(n *node, id AttemptID, res Result) {
 }
 
 // jobOf finds the job that performs a task.
-func (n *node) jobOf(t workflow.TaskName) (AttemptID, bool) {
+func (n *node) jobOf(t workflow.TaskName) (fact.AttemptID, bool) {
 	for _, id := range n.running() {
 		if n.jobs[id].Task.Name == t {
 			return id, true
 		}
 	}
-	return AttemptID{}, false
+	return fact.AttemptID{}, false
 }
 
 // running are the node's jobs in a fixed order.
-func (n *node) running() []AttemptID {
-	return slices.SortedFunc(maps.Keys(n.jobs), func(a, b AttemptID) int {
-		return cmp.Or(cmp.Compare(a.Slot, b.Slot), a.Fact.compare(b.Fact))
+func (n *node) running() []fact.AttemptID {
+	return slices.SortedFunc(maps.Keys(n.jobs), func(a, b fact.AttemptID) int {
+		return cmp.Or(cmp.Compare(a.Slot, b.Slot), a.Fact.Compare(b.Fact))
 	})
 }
 
@@ -606,7 +610,7 @@ func (w *mesh) describeMail() string {
 }
 
 // mustAppend adds a fact of the machine's own that is within all limits.
-func (m *Machine) mustAppend(now Moment, b Body) *entry {
+func (m *Machine) mustAppend(now Moment, b fact.Body) *log.Entry {
 	e, err := m.deciding(now, nil).append(b)
 	if err != nil {
 		panic(fmt.Sprintf("a fact that the test wrote is refused: %v", err))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -29,20 +30,20 @@ const maxFailures = 64
 // their verdicts. A failure that was only presumed, and that a success made void, is none.
 func (m *Machine) Failures() (out []Failure) {
 	s := m.state
-	for _, sl := range s.slots {
+	for _, sl := range s.Slots() {
 		for _, a := range sl.Attempts {
-			s.log.steps++
-			if len(a.rulings) == 0 || a.success() != nil || a.Task.Whole {
+			s.Log().Steps++
+			if len(a.Rulings) == 0 || a.Success() != nil || a.Task.Whole {
 				continue
 			}
-			r := s.prevailing(a.rulings)
+			r := s.Prevailing(a.Rulings)
 			if r == nil {
 				continue
 			}
 			out = append(out, Failure{
-				Item: itemOf(a.ID), Task: a.Task.Name, By: worklist.ID(r.at.id), At: r.at.fact.At,
-				Reason: reasonOf(r.at.fact.Body.Verdict),
-				Asks:   s.unhandled(a) && !s.answered(sl),
+				Item: state.ItemOf(a.ID), Task: a.Task.Name, By: worklist.ID(r.At.ID), At: r.At.Fact.At,
+				Reason: state.ReasonOf(r.At.Fact.Body.Verdict),
+				Asks:   s.Unhandled(a) && !s.Answered(sl),
 			})
 		}
 	}
@@ -61,10 +62,10 @@ func (m *Machine) Failures() (out []Failure) {
 
 // DoneAgain is how often an order had a task done once more, so that the instance went on.
 func (m *Machine) DoneAgain() (n int) {
-	for _, sl := range m.state.slots {
+	for _, sl := range m.state.Slots() {
 		for _, a := range sl.Attempts {
-			m.log.steps++
-			if x := a.assigned.fact.Body.Annex; x != nil && x.Order != nil {
+			m.log.Steps++
+			if x := a.Assigned.Fact.Body.Annex; x != nil && x.Order != nil {
 				n++
 			}
 		}
@@ -81,7 +82,7 @@ func (m *Machine) Reminders(
 		return nil, 0
 	}
 	at := worklist.Moment{Boot: now.Boot, Wall: now.Wall}
-	of := worklist.Source{Instance: m.Instance(), Workflow: m.state.def.Name}
+	of := worklist.Source{Instance: m.Instance(), Workflow: m.state.Definition().Name}
 	for _, d := range m.Deadlines(now, ahead) {
 		if !answers && d.Holder != u {
 			continue

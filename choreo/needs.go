@@ -3,6 +3,7 @@ package choreo
 import (
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -38,37 +39,37 @@ const MaxNeedTasks = 3
 // does one that was only presumed, at the node that works on at its task.
 func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 	var failed, blocked, nobody, incident, interrupted Need
-	for _, sl := range m.state.slots {
+	for _, sl := range m.state.Slots() {
 		t := sl.Current.Task
 		switch {
 		case sl.State == workflow.Failed:
-			if !m.state.handled(sl) && !m.state.answered(sl) && !m.goesOnHere(sl) {
+			if !m.state.Handled(sl) && !m.state.Answered(sl) && !m.goesOnHere(sl) {
 				failed.add(sl.Task.Name)
-				if !sl.Current.endedByHolder() {
+				if !sl.Current.EndedByHolder() {
 					failed.Presumed++
 				}
 			}
 		case sl.State == workflow.Blocked:
 			blocked.add(sl.Task.Name)
 		case sl.Pending != nil && sl.Pick == nil:
-			nobody.add(sl.Pending.action.Task)
+			nobody.add(sl.Pending.Action.Task)
 		case !sl.State.Done() && (m.nobody[sl.Current.ID] != "" && (m.unseen[sl.Current.ID] != "" || !byUser(t.Role)) ||
 			(t.ByRole() && !performed(t.Role))):
 			nobody.add(t.Name)
 		}
 	}
-	for _, a := range m.state.peoplesJobs() {
+	for _, a := range m.state.PeoplesJobs() {
 		if a.Task.ByRole() && !performed(a.Task.Role) {
 			nobody.add(a.Task.Name)
 		}
 	}
-	for _, i := range m.state.incidents() {
+	for _, i := range m.state.Incidents() {
 		incident.add(i.Task)
 	}
 	if x := m.Interrupted(); x != nil {
 		interrupted.add(x.Task)
 	}
-	switch m.state.overall() {
+	switch m.state.Overall() {
 	case workflow.InstanceSucceeded, workflow.InstanceCancelled:
 		failed, blocked, nobody = Need{}, Need{}, Need{}
 	}
@@ -89,7 +90,7 @@ func (n *Need) add(t workflow.TaskName) {
 func (m *Machine) Holders() []workflow.PartnerID {
 	var out []workflow.PartnerID
 	last := workflow.PartnerID("")
-	for _, sl := range m.state.slots {
+	for _, sl := range m.state.Slots() {
 		if p := sl.Current.Partner; !sl.State.Done() && p != m.self && p != last {
 			out = append(out, p)
 			last = p
@@ -100,6 +101,6 @@ func (m *Machine) Holders() []workflow.PartnerID {
 }
 
 // HasAll reports whether all that a partner said it has is here.
-func (m *Machine) HasAll(heads []Head) bool {
-	return !slices.ContainsFunc(heads, func(h Head) bool { return m.log.byID[h.ID] == nil })
+func (m *Machine) HasAll(heads []fact.Head) bool {
+	return !slices.ContainsFunc(heads, func(h fact.Head) bool { return m.log.ByID()[h.ID] == nil })
 }

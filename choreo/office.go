@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -24,24 +26,10 @@ import (
 // to tell may give no sign that they have been told.
 const officePatience = waits.GuardianTimeout * 2 / 3
 
-// unanswered is what a coordinator was to have at a moment, and has not acknowledged.
-type unanswered struct {
-	by    workflow.PartnerID
-	since time.Duration // Boot
-	owed  vector
-}
-
-// entrusted is what a partner is to be told by the coordinator: the newest of it, and
-// since when the first of it is under way.
-type entrusted struct {
-	newest *entry
-	since  time.Duration // Boot
-}
-
 // coordinator is the partner that orchestrates the instance now: nobody in
 // choreography, or while no living participant holds the office.
 func (o outlook) coordinator() workflow.PartnerID {
-	if o.state.genesis.Coordination != workflow.Orchestration {
+	if o.state.Genesis().Coordination != workflow.Orchestration {
 		return ""
 	}
 	c := o.partners.Coordinator()
@@ -58,7 +46,7 @@ func (d *decision) router() workflow.PartnerID {
 	if c == "" || c == d.self {
 		return c
 	}
-	if w := d.unanswered; w != nil && (w.by != c || d.peer(c).acked.covers(w.owed)) {
+	if w := d.unanswered; w != nil && (w.by != c || d.peer(c).acked.Covers(w.owed)) {
 		d.unanswered = nil
 	}
 	if !d.partners.Reachable(c) || d.unanswered != nil && d.now.Boot >= d.unanswered.since+officePatience {
@@ -82,7 +70,7 @@ func (d *decision) awaitOffice() {
 }
 
 // entrust begins to wait for p to have a fact of ours that the coordinator is to tell it.
-func (d *decision) entrust(p workflow.PartnerID, e *entry) {
+func (d *decision) entrust(p workflow.PartnerID, e *log.Entry) {
 	if p == "" || d.knows(p, e) {
 		return
 	}
@@ -90,7 +78,7 @@ func (d *decision) entrust(p workflow.PartnerID, e *entry) {
 	if !waits || d.knows(p, x.newest) {
 		x = entrusted{e, d.now.Boot}
 	}
-	if e.fact.Seq > x.newest.fact.Seq { // all of them are of our own chain
+	if e.Fact.Seq > x.newest.Fact.Seq { // all of them are of our own chain
 		x.newest = e
 	}
 	d.entrusted[p] = x
@@ -109,7 +97,7 @@ func (d *decision) mindEntrusted() {
 	}
 	d.entrustedAt = d.now.Boot
 	for _, p := range slices.Sorted(maps.Keys(d.entrusted)) {
-		d.log.steps++
+		d.log.Steps++
 		x := d.entrusted[p]
 		switch at := x.since + officePatience; {
 		case !d.Participates(p) || d.knows(p, x.newest):
@@ -122,4 +110,36 @@ func (d *decision) mindEntrusted() {
 			d.ask(p)
 		}
 	}
+}
+
+// officeNow is the office in which this node judges: none, if it knows of a higher one.
+func (o outlook) officeNow() *fact.Office {
+	office := o.partners.Office()
+	if slices.ContainsFunc(o.state.Offices(),
+		func(h *log.Entry) bool { return h.Fact.Body.Verdict.Office.Compare(office) > 0 }) {
+		return nil
+	}
+	return office
+}
+
+// judgesBefore is how many living partners judge before this node does; a Duration, as
+// it is multiplied by one.
+func (o outlook) judgesBefore() time.Duration {
+	judges := o.judges()
+	if i := slices.Index(judges, o.self); i >= 0 {
+		return time.Duration(i)
+	}
+	return time.Duration(len(judges))
+}
+
+// judges are the living partners in the order in which they judge: who
+// orchestrates, then the succession.
+func (o outlook) judges() []workflow.PartnerID {
+	c := o.coordinator()
+	living := slices.DeleteFunc(slices.Clone(o.state.Genesis().Succession),
+		func(p workflow.PartnerID) bool { return p == c || o.partners.Gone(p) })
+	if c != "" {
+		living = slices.Insert(living, 0, c)
+	}
+	return living
 }

@@ -2,10 +2,13 @@ package choreo
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -15,7 +18,7 @@ import (
 // the responsible user, whom its genesis names by key, and administrators, by a role that the
 // definition names and that their word proves (docs/worklists.md, Who decides).
 //
-// An order is a claim (claims.go): the person signs it, and the holder of the attempt writes it down,
+// An order is a claim (choreo/state/claims.go): the person signs it, and the holder of the attempt writes it down,
 // whatever kind of task it is. Then the holder carries it out:
 //
 //	again     the attempt failed, and nothing stands in for it: another attempt at the same task
@@ -26,55 +29,15 @@ import (
 //
 // Each of these facts names its order, or comes after it; what was carried out is not once more.
 
-// responsible is the user who decides about the instance.
-func (s *State) responsible() worklist.User {
-	if a := s.log.genesis.fact.Body.Annex; a != nil && a.Responsible != "" {
-		return a.Responsible
-	}
-	return worklist.User(s.log.genesis.fact.Chain.Author)
-}
-
 // Responsible is the user who decides about the instance, by key: whom the genesis names, else
 // its initiator, who is a user by being a partner.
-func (m *Machine) Responsible() worklist.User { return m.state.responsible() }
+func (m *Machine) Responsible() worklist.User { return m.state.Responsible() }
 
 // MayOrder reports whether a person with these roles may decide about the instance.
 func (m *Machine) MayOrder(u worklist.User, roles []workflow.RoleName) bool {
 	s := m.state
-	return u == s.responsible() || s.def.Administrators != "" && slices.Contains(roles, s.def.Administrators)
-}
-
-// decides reports whether only those who decide about the instance say something.
-func decides(body worklist.Body) bool {
-	switch body.(type) {
-	case worklist.Order, worklist.Adopt, worklist.Extend, worklist.Notify:
-		return true
-	}
-	return false
-}
-
-// unhandled reports whether an attempt has failed, and nothing deals with that.
-func (s *State) unhandled(a *Attempt) bool {
-	sl := a.Slot
-	return sl.Current == a && sl.Pick == nil && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailBlock &&
-		s.cancel == nil && !a.beside() && !s.handled(sl)
-}
-
-// failureOf is the verdict by which an attempt in charge failed; zero: it has not.
-func failureOf(a *Attempt) worklist.ID {
-	if sl := a.Slot; sl.Current == a && sl.Outcome != nil {
-		return worklist.ID(sl.Outcome.at.id)
-	}
-	return worklist.ID{}
-}
-
-// answered reports whether somebody who may has decided what becomes of the failure of a slot.
-func (s *State) answered(sl *Slot) bool {
-	if s.peoples.board == nil || !s.peoples.board.Knows(itemOf(sl.Current.ID)) {
-		return false
-	}
-	s.placeItem(sl.Current)
-	return s.peoples.board.Answered(itemOf(sl.Current.ID))
+	return u == s.Responsible() || s.Definition().Administrators != "" &&
+		slices.Contains(roles, s.Definition().Administrators)
 }
 
 // Asked is a failure of which somebody has to decide what becomes of it.
@@ -91,12 +54,12 @@ type Asked struct {
 // of which that was decided. It costs as much as there are failures.
 func (m *Machine) Asks() (out []Asked) {
 	s := m.state
-	blocked := s.overall() == workflow.InstanceBlocked
-	for _, sl := range inOrder(s.failures) {
+	blocked := s.Overall() == workflow.InstanceBlocked
+	for _, sl := range inOrder(s.Failures()) {
 		a := sl.Current
-		left := s.answered(sl)
-		if s.unhandled(a) && (!left || blocked && a.endedByHolder()) {
-			out = append(out, Asked{sl.Task.Name, a.Task.Name, a.Partner, !a.endedByHolder(), left})
+		left := s.Answered(sl)
+		if s.Unhandled(a) && (!left || blocked && a.EndedByHolder()) {
+			out = append(out, Asked{sl.Task.Name, a.Task.Name, a.Partner, !a.EndedByHolder(), left})
 		}
 	}
 	return out
@@ -105,25 +68,25 @@ func (m *Machine) Asks() (out []Asked) {
 // Ordered is the attempt that an order about a task is about, and who holds it. A task that is only a
 // contingency has the attempts at it. The error says why there is none.
 func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerID, error) {
-	switch x := m.state.def.Task(t); {
+	switch x := m.state.Definition().Task(t); {
 	case x == nil && t == workflow.FlowTask:
 		return worklist.Item{}, "", fmt.Errorf("%w: the instance is not driven by its data, so no method recovers it",
-			ErrNotNow)
+			state.ErrNotNow)
 	case x == nil:
-		return worklist.Item{}, "", fmt.Errorf("%w: %s", ErrNoTask, t)
+		return worklist.Item{}, "", fmt.Errorf("%w: %s", state.ErrNoTask, t)
 	case x.Condition != nil:
-		return worklist.Item{}, "", fmt.Errorf("%w: %s is fired by data states: what it comes to is recovered, and nothing else is decided about it", ErrNotNow, t)
+		return worklist.Item{}, "", fmt.Errorf("%w: %s is fired by data states: what it comes to is recovered, and nothing else is decided about it", state.ErrNotNow, t)
 	}
-	for _, sl := range m.state.slotsOf(t) {
+	for _, sl := range m.state.SlotsOf(t) {
 		a := sl.Current
 		if sl.Pick != nil { // what counts, of which it can be ordered that it be undone
 			a = sl.Pick
 		}
 		if sl.Task.Name == t || a.Task.Name == t {
-			return itemOf(a.ID), a.Partner, nil
+			return state.ItemOf(a.ID), a.Partner, nil
 		}
 	}
-	return worklist.Item{}, "", fmt.Errorf("%w: %s is not needed", ErrNotNow, t)
+	return worklist.Item{}, "", fmt.Errorf("%w: %s is not needed", state.ErrNotNow, t)
 }
 
 // HeldBy is the grant by which somebody has an item; zero: nobody has.
@@ -131,24 +94,13 @@ func (m *Machine) HeldBy(i worklist.Item) worklist.ID {
 	if !m.Claims() {
 		return worklist.ID{}
 	}
-	h, _ := m.state.peoples.board.Holds(i)
+	h, _ := m.state.People().Board.Holds(i)
 	return h.Grant
 }
 
-// mayDecide is the refusal of a person who does not decide about the instance; nil: the person does.
-func (s *State) mayDecide(i worklist.Item, p worklist.Person) error {
-	if s.work().MayOrder(p.User, p.Roles) == "" {
-		return nil
-	}
-	return &worklist.Refusal{
-		Item: i, Why: worklist.NotDeciding, By: s.responsible(),
-		Text: "you answer neither for the instance nor for all of its workflow",
-	}
-}
-
 // order writes down what somebody decides, who may. What follows from it is for Decide.
-func (d *decision) order(c *Claim, x worklist.Order, p worklist.Person, before bool) (Claimed, error) {
-	if err := d.state.mayDecide(x.Item, p); err != nil {
+func (d *decision) order(c *fact.Claim, x worklist.Order, p worklist.Person, before bool) (Claimed, error) {
+	if err := d.state.MayDecide(x.Item, p); err != nil {
 		return Claimed{}, err
 	}
 	if before { // the answer was lost
@@ -158,66 +110,68 @@ func (d *decision) order(c *Claim, x worklist.Order, p worklist.Person, before b
 		return Claimed{}, err
 	}
 	if x.What != worklist.Cancel {
-		if err := d.mayOrderMore(d.state.orderTakes(c, x), p.User); err != nil {
+		if err := d.mayOrderMore(d.state.OrderTakes(c, x), p.User); err != nil {
 			return Claimed{}, err
 		}
 	}
 	if x.Item.Slot != "" {
-		if err := d.mayBeSaid(x.Item, mostWords(x)); err != nil {
+		if err := d.mayBeSaid(x.Item, state.MostWords(x)); err != nil {
 			return Claimed{}, err
 		}
 	}
-	_, err := d.append(Body{Claim: c})
+	_, err := d.append(fact.Body{Claim: c})
 	return Claimed{}, err
 }
 
 // mayOrder says why nothing would follow from an order; nil: something does.
 func (d *decision) mayOrder(x worklist.Order) error {
 	if x.What == worklist.Cancel {
-		if s := d.state.overall(); !cancellable(s) {
-			return fmt.Errorf("%w: the instance is %s already", ErrNotNow, s)
+		if s := d.state.Overall(); !cancellable(s) {
+			return fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, s)
 		}
 		return nil
 	}
-	a := d.state.attempts[attemptIDOf(x.Item)]
+	a := d.state.Attempts()[fact.AttemptIDOf(x.Item)]
 	if x.What == worklist.Recover {
 		return d.mayRecover(a, x)
 	}
 	sl, t := a.Slot, a.Task.Name
 	if x.What == worklist.Undo {
-		return d.state.mayUndoBy(a)
+		return d.state.MayUndoBy(a)
 	}
 	if sl.Current != a {
 		return notInCharge(t)
 	}
 	if x.What == worklist.Stop {
-		if !d.state.wanted(a) || a.start == nil && !a.mayStart() {
-			return fmt.Errorf("%w: %s is %s: only what is READY or RUNNING can be stopped", ErrNotNow, t, sl.State)
+		if !d.state.Wanted(a) || a.Start == nil && !a.MayStart() {
+			return fmt.Errorf("%w: %s is %s: only what is READY or RUNNING can be stopped", state.ErrNotNow, t,
+				sl.State)
 		}
 		return nil
 	}
 	switch {
 	case x.What == worklist.Continue && d.overdueTask(a):
-		if d.state.goesOn(a) {
-			return fmt.Errorf("%w: that was decided about %s already", ErrNotNow, t)
+		if d.state.GoesOn(a) {
+			return fmt.Errorf("%w: that was decided about %s already", state.ErrNotNow, t)
 		}
 		return nil
-	case !d.state.unhandled(a):
-		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", ErrNotNow, t, sl.State)
-	case d.state.wanted(a):
-		return fmt.Errorf("%w: others presume that %s failed, and it goes on here: its result counts", ErrNotNow, t)
+	case !d.state.Unhandled(a):
+		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", state.ErrNotNow, t, sl.State)
+	case d.state.Wanted(a):
+		return fmt.Errorf("%w: others presume that %s failed, and it goes on here: its result counts", state.ErrNotNow,
+			t)
 	case x.What == worklist.Continue:
-		if d.state.answered(sl) {
-			return fmt.Errorf("%w: that was decided about %s already", ErrNotNow, t)
+		if d.state.Answered(sl) {
+			return fmt.Errorf("%w: that was decided about %s already", state.ErrNotNow, t)
 		}
 		return nil
 	case d.movedOften(sl):
-		return fmt.Errorf("%w: %w", ErrNotNow, errMovedOften)
+		return fmt.Errorf("%w: %w", state.ErrNotNow, errMovedOften)
 	case x.To != "" && x.To != d.self:
 		w := d.work([]workflow.TaskName{t}, "")
 		w.Only = x.To
 		if _, err := d.choose(w); err != nil {
-			return said.Errorf("%w: %s cannot take %s: %w", ErrNotNow, x.To, t, err)
+			return said.Errorf("%w: %s cannot take %s: %w", state.ErrNotNow, x.To, t, err)
 		}
 	}
 	return nil
@@ -228,160 +182,59 @@ func (m *Machine) Undoable() (out []workflow.TaskName) {
 	if !m.undoes {
 		return nil
 	}
-	for _, sl := range m.state.slots {
-		if a := sl.Pick; a != nil && m.state.mayUndoBy(a) == nil {
+	for _, sl := range m.state.Slots() {
+		if a := sl.Pick; a != nil && m.state.MayUndoBy(a) == nil {
 			out = append(out, a.Task.Name)
 		}
 	}
 	return out
 }
 
-// mayUndoBy says why what an attempt did is not undone by order; nil: it is. What others may still build upon is
-// not, nor what was built upon before that is undone which was.
-func (s *State) mayUndoBy(a *Attempt) error {
-	t := a.Task.Name
-	switch now := s.overall(); {
-	case a.success() == nil:
-		return fmt.Errorf("%w: %s has not succeeded: there is nothing to undo", ErrNotNow, t)
-	case a.undo == nil:
-		return fmt.Errorf("%w: the workflow does not say how %s is undone", ErrNotNow, t)
-	case a.toUndo, a.stands != standing, a.undo.start != nil:
-		return fmt.Errorf("%w: %s is undone already, or will be", ErrNotNow, t)
-	case now == workflow.InstanceRunning, now == workflow.InstanceBlocked, now == workflow.InstanceInterrupted:
-		return fmt.Errorf("%w: the instance is %s, so others may still build upon %s: cancel it first", ErrNotNow, now, t)
-	}
-	for _, u := range a.users {
-		if u.undo != nil && u.success() != nil && u.stands == standing && !u.toUndo {
-			return fmt.Errorf("%w: %s was built upon it, and can be undone: have that undone first", ErrNotNow, u.Task.Name)
-		}
-	}
-	return nil
-}
-
 // doAgain begins another attempt at a task that failed, as an order asks; one that is to be left out ends at once.
 func (d *decision) doAgain(x worklist.Reopen) (added bool) {
-	a := d.state.attempts[attemptIDOf(x.Item)]
-	if a == nil || a.Partner != d.self || !d.state.unhandled(a) || d.state.wanted(a) || d.movedOften(a.Slot) {
+	a := d.state.Attempts()[fact.AttemptIDOf(x.Item)]
+	if a == nil || a.Partner != d.self || !d.state.Unhandled(a) || d.state.Wanted(a) || d.movedOften(a.Slot) {
 		return false
 	}
-	order := FactID(x.Order)
-	o, _ := orderIn(d.log.byID[order])
-	b := Assign{After: a.ID, Verdict: a.Slot.Outcome.at.id, Task: a.Task.Name, Partner: cmp.Or(o.To, d.self)}
-	e, err := d.append(Body{Assign: &b, Annex: &Annex{Order: &order}})
-	if err != nil || !e.counted {
+	order := fact.ID(x.Order)
+	o, _ := state.OrderIn(d.log.ByID()[order])
+	b := fact.Assign{After: a.ID, Verdict: a.Slot.Outcome.At.ID, Task: a.Task.Name, Partner: cmp.Or(o.To, d.self)}
+	e, err := d.append(fact.Body{Assign: &b, Annex: &fact.Annex{Order: &order}})
+	if err != nil || !e.Counted {
 		return false
 	}
 	if b.Partner != d.self {
 		d.give(b.Task, b.Partner)
 	}
-	if n := d.state.attempts[AttemptID{Fact: e.id, Slot: b.After.Slot}]; n != nil && n.skips {
+	if n := d.state.Attempts()[fact.AttemptID{Fact: e.ID, Slot: b.After.Slot}]; n != nil && n.Skips {
 		d.skip(n)
 	}
 	return true
 }
 
 // skip ends an attempt of ours at a task that is to be left out: what waits for it is released.
-func (d *decision) skip(a *Attempt) (added bool) {
-	o, _ := d.state.orderOf(a)
-	_, err := d.append(Body{Verdict: &Verdict{
-		Cause: CauseReported, Reason: clip("left out by order: " + o.Reason),
-		Actions: []Action{{Attempt: a.ID, Kind: workflow.FailRelease}},
+func (d *decision) skip(a *state.Attempt) (added bool) {
+	o, _ := d.state.OrderOf(a)
+	_, err := d.append(fact.Body{Verdict: &fact.Verdict{
+		Cause: fact.CauseReported, Reason: fact.Clip("left out by order: " + o.Reason),
+		Actions: []fact.Action{{Attempt: a.ID, Kind: workflow.FailRelease}},
 	}})
 	return err == nil
 }
 
-// orderOf is the order by which the holder began an attempt; false: it was none.
-func (s *State) orderOf(a *Attempt) (worklist.Order, bool) {
-	x := a.assigned.fact.Body.Annex
-	if x == nil || x.Order == nil {
-		return worklist.Order{}, false
-	}
-	return orderIn(s.log.byID[*x.Order])
-}
-
 // Orders is what a fact orders; empty: nothing that counts.
-func (m *Machine) Orders(id FactID) string {
-	x, _ := orderIn(m.log.byID[id])
+func (m *Machine) Orders(id fact.ID) string {
+	x, _ := state.OrderIn(m.log.ByID()[id])
 	return x.What
 }
 
-// orderIn is the order that a fact gives; false: it gives none that counts.
-func orderIn(e *entry) (worklist.Order, bool) {
-	if e == nil || !e.counted || e.fact.Body.Claim == nil {
-		return worklist.Order{}, false
-	}
-	x, orders := e.fact.Body.Claim.Body().(worklist.Order)
-	return x, orders
-}
-
-// applyAgain enters an assignment by which the holder of an attempt that failed begins another, by order.
-func (s *State) applyAgain(e *entry, a *Attempt, b *Assign, order FactID) (why string) {
-	o := s.log.byID[order]
-	asked := slices.IndexFunc(a.rulings, func(r *ruling) bool {
-		return r.at.id == b.Verdict && r.action.Kind == workflow.FailBlock && s.log.knew(e, r.at)
-	})
-	followed := func(n *Attempt) bool { return s.log.knew(e, n.assigned) } // by this order or another
-	x, _ := orderIn(o)
-	switch {
-	case a.Partner != e.fact.Chain.Author || b.Task != a.Task.Name || a.beside():
-		return "by order the holder of an attempt does the same once more, and nothing else"
-	case b.Partner != cmp.Or(x.To, a.Partner):
-		return "by order the holder of an attempt does the same once more, or the partner that the order names"
-	case asked < 0:
-		return "no verdict had ended the attempt, as its author knew"
-	case !orderedAgain(o, a) || !s.log.knew(e, o):
-		return "no order asked for it"
-	case slices.ContainsFunc(a.assigns, followed):
-		return "it had been done once more, as its author knew"
-	case s.movedOften(e, a.Slot):
-		return movedOften
-	}
-	t := a.turning()
-	n := s.addAttempt(e, a, a.rulings[asked], b.Task, b.Partner)
-	n.skips = x.What == worklist.Skip
-	t.assigns = append(t.assigns, n)
-	s.touch(a.Slot)
-	return ""
-}
-
-// orderedAgain reports whether a fact orders that an attempt be done once more, or left out.
-func orderedAgain(o *entry, a *Attempt) bool {
-	x, orders := orderIn(o)
-	return orders && (x.What == worklist.Again || x.What == worklist.Skip) && attemptIDOf(x.Item) == a.ID
-}
-
-// doneAgain is the attempt that followed one by order, though a verdict had ended the slot with that; nil: none did.
-func (s *State) doneAgain(a *Attempt) *Attempt {
-	if len(a.assigns) == 0 {
-		return nil
-	}
-	s.log.steps += len(a.assigns)
-	return slices.MinFunc(a.assigns, func(x, y *Attempt) int { return s.byAuthority(x.assigned, y.assigned) })
-}
-
-// latest is the last attempt at what an attempt is to do: passed on, or done once more by order.
-func (s *State) latest(a *Attempt) *Attempt {
-	for {
-		a = s.lastOf(a)
-		r := s.prevailing(a.rulings)
-		if r == nil || r.action.Kind == workflow.FailContingency {
-			return a
-		}
-		next := s.doneAgain(a)
-		if next == nil {
-			return a
-		}
-		a = next
-	}
-}
-
 // stop fails an attempt of ours whose item was closed by an order.
-func (d *decision) stop(a *Attempt, o worklist.Order) (added bool) {
-	if a.Partner != d.self || a.success() != nil || a.off != nil || a.endedByHolder() || !d.state.wanted(a) {
+func (d *decision) stop(a *state.Attempt, o worklist.Order) (added bool) {
+	if a.Partner != d.self || a.Success() != nil || a.Off != nil || a.EndedByHolder() || !d.state.Wanted(a) {
 		return false
 	}
 	id := a.ID
-	if !d.fail(a, CauseReported, strings.TrimSuffix("stopped by order: "+o.Reason, ": ")) {
+	if !d.fail(a, fact.CauseReported, strings.TrimSuffix("stopped by order: "+o.Reason, ": ")) {
 		return false
 	}
 	d.callOff(id)
@@ -389,27 +242,169 @@ func (d *decision) stop(a *Attempt, o worklist.Order) (added bool) {
 }
 
 // callOff has what runs of an attempt that failed end.
-func (d *decision) callOff(id AttemptID) {
+func (d *decision) callOff(id fact.AttemptID) {
 	d.out.Stop = append(d.out.Stop, id)
 	delete(d.running, id)
 	delete(d.again, id)
-	if a := d.state.attempts[id]; a != nil {
-		d.state.move(a.Slot)
+	if a := d.state.Attempts()[id]; a != nil {
+		d.state.Move(a.Slot)
 	}
 }
 
 // cancelBy cancels the instance as an order asks.
-func (d *decision) cancelBy(order FactID) (added bool) {
-	if d.state.cancel != nil || !cancellable(d.state.overall()) {
+func (d *decision) cancelBy(order fact.ID) (added bool) {
+	if d.state.Cancelled() != nil || !cancellable(d.state.Overall()) {
 		return false // it came to an end since the order was written down
 	}
-	x, _ := d.log.byID[order].fact.Body.Claim.Body().(worklist.Order)
-	e, err := d.append(Body{Cancel: &Cancel{Reason: clip(x.Reason)}})
-	return err == nil && e.counted
+	x, _ := d.log.ByID()[order].Fact.Body.Claim.Body().(worklist.Order)
+	e, err := d.append(fact.Body{Cancel: &fact.Cancel{Reason: fact.Clip(x.Reason)}})
+	return err == nil && e.Counted
 }
 
 // notInCharge refuses a word about an attempt in whose place there is another by now.
 func notInCharge(t workflow.TaskName) error {
 	return fmt.Errorf("%w: %s was given to another partner, or begun once more, meanwhile: look at it again",
-		ErrNotNow, t)
+		state.ErrNotNow, t)
+}
+
+// ErrNoResult is returned for a result that is not among those that are kept.
+var ErrNoResult = errors.New("no such result is kept here")
+
+// adopt writes down that somebody adopts a result, who may.
+func (d *decision) adopt(c *fact.Claim, x worklist.Adopt, p worklist.Person, before bool) (Claimed, error) {
+	if err := d.state.MayDecide(x.Item, p); err != nil {
+		return Claimed{}, err
+	}
+	if before { // the answer was lost
+		return Claimed{Already: true}, nil
+	}
+	r := d.log.ByID()[fact.ID(x.Result)]
+	if r == nil || !r.Counted || r.Fact.Body.Claim == nil {
+		return Claimed{}, fmt.Errorf("%w: there is no such result here", state.ErrNotNow)
+	}
+	if err := d.state.Adoptable(r); err != nil {
+		return Claimed{}, err
+	}
+	a := d.state.Attempts()[fact.AttemptIDOf(x.Item)]
+	if out, why := d.state.AdoptionOf(a, r); why == "" && d.state.WouldBreak(out) != "" {
+		return Claimed{}, fmt.Errorf("%w: the result of %s: %s", state.ErrNotNow, a.Task.Name, d.state.WouldBreak(out))
+	}
+	if err := d.mayBeSaid(x.Item, state.MostWords(x)); err != nil {
+		return Claimed{}, err
+	}
+	if err := d.mayOrderMore(state.Takes(c), p.User); err != nil {
+		return Claimed{}, err
+	}
+	_, err := d.append(fact.Body{Claim: c})
+	return Claimed{}, err
+}
+
+// counts reports whether a result of that name, or beginning of it, ended its item.
+func (m *Machine) counts(ref string) bool {
+	if !m.Claims() || ref == "" {
+		return false
+	}
+	return slices.ContainsFunc(m.state.People().Board.Items(), func(i worklist.Item) bool {
+		v, _ := m.state.People().Board.View(i)
+		return slices.ContainsFunc(v.Works, func(w worklist.Work) bool {
+			return w.Counts && strings.HasPrefix(fact.ID(w.ID).String(), ref)
+		})
+	})
+}
+
+// Result is a result of a person by its name, or the beginning of it, with its item: what an adoption is about.
+func (m *Machine) Result(ref string) (i worklist.Item, id fact.ID, err error) {
+	var found []KeptResult
+	for _, r := range m.KeptResults() {
+		if ref != "" && strings.HasPrefix(r.ID.String(), ref) {
+			found = append(found, r)
+		}
+	}
+	switch {
+	case len(found) == 0 && m.counts(ref):
+		return i, id, fmt.Errorf("%w: the result %s counts", state.ErrNotNow, ref)
+	case len(found) == 0:
+		return i, id, fmt.Errorf("%w: %q", ErrNoResult, ref)
+	case len(found) > 1:
+		return i, id, fmt.Errorf("%w: %d results that are kept begin with %s: give more of it", state.ErrNotNow,
+			len(found),
+			ref)
+	}
+	return found[0].Item, found[0].ID, m.state.Adoptable(m.log.ByID()[found[0].ID])
+}
+
+// Policy is by which policy people's tasks are offered now.
+func (m *Machine) Policy() worklist.Policy { return m.state.Policy() }
+
+// Sees reports whether somebody who may do an item sees it while nobody has it.
+func (m *Machine) Sees(i worklist.Item, u worklist.User) bool {
+	if !m.state.Offers(i) {
+		return m.state.Unlimited(i) || u == m.state.Responsible()
+	}
+	return m.state.People().Board.Visible(i, u)
+}
+
+// PeoplesLoad is how much of people's work each person has in the instance, as far as it is claimed or offered by
+// name. It is not to be changed; the number tells whether it has.
+func (m *Machine) PeoplesLoad() (of map[worklist.User]worklist.Load, version int) {
+	if m.state.People().Board == nil {
+		return nil, 0
+	}
+	return m.state.People().Board.Loads()
+}
+
+// changePolicy writes down by which policy items are offered from now on, as somebody says who may.
+func (d *decision) changePolicy(c *fact.Claim, x worklist.Notify, p worklist.Person, before bool) (Claimed, error) {
+	if err := d.state.MayDecide(worklist.Item{}, p); err != nil {
+		return Claimed{}, err
+	}
+	switch overall := d.state.Overall(); {
+	case before, d.state.Policy().String() == x.Policy.String(): // the answer was lost, or it is so
+		return Claimed{Already: true}, nil
+	case !d.peopled:
+		return Claimed{}, fmt.Errorf("%w: the workflow has no task of people that could be offered", state.ErrNotNow)
+	case !cancellable(overall):
+		return Claimed{}, fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, overall)
+	}
+	if n := len(d.state.People().Of[state.OfInstance(x)]); n >= 2*fact.MaxClaims {
+		return Claimed{}, fmt.Errorf("%w: the policy was changed %d times, at most %d", state.ErrNotNow, n,
+			2*fact.MaxClaims)
+	}
+	if err := d.mayOrderMore(state.Takes(c), p.User); err != nil {
+		return Claimed{}, err
+	}
+	_, err := d.append(fact.Body{Claim: c})
+	return Claimed{}, err
+}
+
+// passOn writes down that an item passes on, as a person asks who may.
+func (d *decision) passOn(c *fact.Claim, x worklist.Transfer, by worklist.Person, before bool) (Claimed, error) {
+	var to worklist.Person
+	if x.To != "" {
+		known := false
+		if to, known = d.partners.Person(x.To); !known {
+			return Claimed{}, fmt.Errorf("%w: the partner that holds %s knows no such person as %s, or it was removed",
+				state.ErrNotNow, x.Item.Slot, x.To)
+		}
+	}
+	if before { // the answer was lost
+		return Claimed{Already: true}, nil
+	}
+	already, err := d.state.Work().Pass(d.self, x, by, to)
+	if already || err != nil {
+		return Claimed{Already: already}, err
+	}
+	if err := d.mayBeSaid(x.Item, state.MostWords(x)); err != nil {
+		return Claimed{}, err
+	}
+	if d.state.Work().MayOrder(by.User, by.Roles) == "" {
+		err = d.mayOrderMore(d.state.TransferTakes(c, x), by.User)
+	} else {
+		err = d.mayIdle(c, by.User)
+	}
+	if err != nil {
+		return Claimed{}, err
+	}
+	_, err = d.append(fact.Body{Claim: c})
+	return Claimed{}, err
 }

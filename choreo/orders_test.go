@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -49,29 +51,30 @@ func (s *story) asks() string {
 // Another attempt by order counts only where its holder names an order that asks for it, once.
 func TestDoneAgainOnlyByOrder(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: w\ntasks:\n  a: {}\n  b: {after: a}\n"))
-	w.annex = &Annex{Responsible: "u"}
-	w.people["u"] = Speaker{User: "u", At: "one"}
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+	w.annex = &fact.Annex{Responsible: "u"}
+	w.people["u"] = fact.Speaker{User: "u", At: "one"}
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one",
+		"two")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
 	n := w.nodes["one"]
-	old := n.m.state.bySlot["a"].Current
+	old := n.m.state.BySlot()["a"].Current
 	n.m.TaskEnded(old.ID, 1, Result{Failed: true, Reason: "fog"}, w.moment(), w)
 	w.step(n)
-	verdict := n.m.state.bySlot["a"].Outcome.at.id
-	again := func(by *node, after AttemptID, task workflow.TaskName, order FactID) string {
-		b := Assign{After: after, Verdict: verdict, Task: task, Partner: by.id}
-		return by.m.mustAppend(w.moment(), Body{Assign: &b, Annex: &Annex{Order: &order}}).why
+	verdict := n.m.state.BySlot()["a"].Outcome.At.ID
+	again := func(by *node, after fact.AttemptID, task workflow.TaskName, order fact.ID) string {
+		b := fact.Assign{After: after, Verdict: verdict, Task: task, Partner: by.id}
+		return by.m.mustAppend(w.moment(), fact.Body{Assign: &b, Annex: &fact.Annex{Order: &order}}).Why
 	}
-	say := func(what string) FactID {
-		c := w.word(w.people["u"], worklist.Order{Item: itemOf(old.ID), What: what})
-		return n.m.mustAppend(w.moment(), Body{Claim: c}).id
+	say := func(what string) fact.ID {
+		c := w.word(w.people["u"], worklist.Order{Item: state.ItemOf(old.ID), What: what})
+		return n.m.mustAppend(w.moment(), fact.Body{Claim: c}).ID
 	}
 	elsewhere := func() string {
-		b := Assign{After: old.ID, Verdict: verdict, Task: "a", Partner: "two"}
+		b := fact.Assign{After: old.ID, Verdict: verdict, Task: "a", Partner: "two"}
 		order := say(worklist.Again)
-		return n.m.mustAppend(w.moment(), Body{Assign: &b, Annex: &Annex{Order: &order}}).why
+		return n.m.mustAppend(w.moment(), fact.Body{Assign: &b, Annex: &fact.Annex{Order: &order}}).Why
 	}
 	w.lies = true
 	if got := elsewhere(); !strings.Contains(got, "or the partner that the order names") {
@@ -81,7 +84,7 @@ func TestDoneAgainOnlyByOrder(t *testing.T) {
 	order := say(worklist.Again)
 	w.stabilize(false)
 	for what, got := range map[string]string{
-		"no order asked for it": again(n, old.ID, "a", FactID{1}) + again(n, old.ID, "a", goOn),
+		"no order asked for it": again(n, old.ID, "a", fact.ID{1}) + again(n, old.ID, "a", goOn),
 		"by order the holder":   again(n, old.ID, "b", order),
 	} {
 		if !strings.Contains(got, what) {
@@ -91,7 +94,7 @@ func TestDoneAgainOnlyByOrder(t *testing.T) {
 	if got := again(w.nodes["two"], old.ID, "a", order); !strings.Contains(got, "by order the holder") {
 		t.Errorf("by another partner: %q", got)
 	}
-	if sl := n.m.state.bySlot["a"]; sl.State != workflow.Running || len(sl.Attempts) != 2 {
+	if sl := n.m.state.BySlot()["a"]; sl.State != workflow.Running || len(sl.Attempts) != 2 {
 		t.Fatalf("a is %s, %d attempts: want it to run once more", sl.State, len(sl.Attempts))
 	}
 	if got := again(n, old.ID, "a", order); !strings.Contains(got, "had been done once more") {
@@ -102,15 +105,15 @@ func TestDoneAgainOnlyByOrder(t *testing.T) {
 // So many orders are taken in an instance at one partner; what else people say takes nothing of that.
 func TestSoManyOrders(t *testing.T) {
 	w, n := wardOf(t, 1, 1)
-	for k := range MaxPersonIdleFacts { // others are loud first
+	for k := range fact.MaxPersonIdleFacts { // others are loud first
 		_ = w.selects(n, "u", n.itemAt("t0"), 2*k)
 		_ = w.giveUp(n, "u", n.itemAt("t0"), 2*k+1)
 	}
-	w.people["one"] = Speaker{User: "one", At: "one"}
+	w.people["one"] = fact.Speaker{User: "one", At: "one"}
 	orders, err := 0, error(nil)
 	for k := range 1000 {
 		o := worklist.Order{Item: n.itemAt("t0"), What: worklist.Stop, Reason: strings.Repeat("x", 1000)}
-		if sl := n.m.state.bySlot["t0"]; sl.State == workflow.Failed {
+		if sl := n.m.state.BySlot()["t0"]; sl.State == workflow.Failed {
 			o.What = worklist.Again
 		}
 		if _, err = w.put(n, w.ofUser("one", o, 5000+k)); err != nil {
@@ -118,10 +121,10 @@ func TestSoManyOrders(t *testing.T) {
 		}
 		orders++
 	}
-	if orders < 32 || orders > MaxPersonOrderFacts || !errors.Is(err, ErrNotNow) {
+	if orders < 32 || orders > fact.MaxPersonOrderFacts || !errors.Is(err, state.ErrNotNow) {
 		t.Errorf("%d orders were taken, then: %v", orders, err)
 	}
-	if sl := n.m.state.bySlot["t0"]; len(sl.Attempts) != 1+orders/2 {
+	if sl := n.m.state.BySlot()["t0"]; len(sl.Attempts) != 1+orders/2 {
 		t.Errorf("%d attempts after %d orders", len(sl.Attempts), orders)
 	}
 }
@@ -130,35 +133,36 @@ func TestSoManyOrders(t *testing.T) {
 // only presume to have failed, though its holder wrote it down.
 func TestAnOrderThatCannotBeFollowedHidesNone(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: w\ntasks:\n  a: {type: manual}\n  b: {after: a}\npartitions: {p: [a], q: [b]}\n"))
-	w.annex = &Annex{Responsible: "u"}
-	w.people["u"] = Speaker{User: "u", At: "two"}
+	w.annex = &fact.Annex{Responsible: "u"}
+	w.people["u"] = fact.Speaker{User: "u", At: "two"}
 	if err := w.start("two", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p": "one", "q": "two"}, "two",
 		"one")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
 	one, two := w.nodes["one"], w.nodes["two"]
-	a := one.m.state.bySlot["a"].Current
-	two.m.mustAppend(w.moment(), Body{Verdict: &Verdict{
-		Cause: CauseExpired, Actions: []Action{{Attempt: a.ID, Kind: workflow.FailBlock}},
+	a := one.m.state.BySlot()["a"].Current
+	two.m.mustAppend(w.moment(), fact.Body{Verdict: &fact.Verdict{
+		Cause: fact.CauseExpired, Actions: []fact.Action{{Attempt: a.ID, Kind: workflow.FailBlock}},
 	}})
 	w.step(two)
 	w.meet("one", "two")
 	w.stabilize(false)
-	if a = one.m.state.bySlot["a"].Current; !one.m.state.unhandled(a) || !one.m.state.wanted(a) {
+	if a = one.m.state.BySlot()["a"].Current; !one.m.state.Unhandled(a) || !one.m.state.Wanted(a) {
 		t.Fatalf("a is %s at its holder: want it presumed to have failed, and going on", a.Slot.State)
 	}
-	again := w.word(w.people["u"], worklist.Order{Item: itemOf(a.ID), What: worklist.Again})
-	if _, err := w.put(one, again); !errors.Is(err, ErrNotNow) {
+	again := w.word(w.people["u"], worklist.Order{Item: state.ItemOf(a.ID), What: worklist.Again})
+	if _, err := w.put(one, again); !errors.Is(err, state.ErrNotNow) {
 		t.Fatalf("it is to be done again while it goes on: %v", err)
 	}
-	one.m.mustAppend(w.moment(), Body{Claim: again}) // all the same
+	one.m.mustAppend(w.moment(), fact.Body{Claim: again}) // all the same
 	w.step(one)
-	if _, err := w.put(one, w.word(w.people["u"], worklist.Order{Item: itemOf(a.ID), What: worklist.Stop})); err != nil {
+	if _, err := w.put(one, w.word(w.people["u"],
+		worklist.Order{Item: state.ItemOf(a.ID), What: worklist.Stop})); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
-	if sl := one.m.state.bySlot["a"]; !sl.Attempts[0].endedByHolder() {
+	if sl := one.m.state.BySlot()["a"]; !sl.Attempts[0].EndedByHolder() {
 		t.Errorf("a is %s, and its holder goes on with it: want it stopped", sl.State)
 	}
 }
@@ -166,17 +170,18 @@ func TestAnOrderThatCannotBeFollowedHidesNone(t *testing.T) {
 // An order is charged with what it costs its holder, and one person cannot use up what all may order.
 func TestWhatAnOrderCosts(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: w\nadministrators: boss\ntasks:\n  a: {retries: {times: 20}}\n"))
-	w.annex = &Annex{Responsible: "u"}
+	w.annex = &fact.Annex{Responsible: "u"}
 	for _, u := range []worklist.User{"u", "v"} {
-		w.people[u] = Speaker{User: u, At: "one", Roles: []workflow.RoleName{"boss"}}
+		w.people[u] = fact.Speaker{User: u, At: "one", Roles: []workflow.RoleName{"boss"}}
 	}
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one",
+		"two")); err != nil {
 		t.Fatal(err)
 	}
 	n := w.nodes["one"]
 	fail := func() {
 		for range 100 {
-			if n.m.state.bySlot["a"].State == workflow.Failed {
+			if n.m.state.BySlot()["a"].State == workflow.Failed {
 				return
 			}
 			if id, runs := n.jobOf("a"); runs {
@@ -190,22 +195,22 @@ func TestWhatAnOrderCosts(t *testing.T) {
 	for _, u := range []worklist.User{"u", "v"} {
 		for k := range 100 {
 			fail()
-			before := len(n.m.log.order)
+			before := len(n.m.log.Order())
 			if _, err := w.put(n, w.ofUser(u, orderOf(n, worklist.Again, "a"), k)); err != nil {
-				if !errors.Is(err, ErrNotNow) || !strings.Contains(err.Error(), "what you ordered") {
+				if !errors.Is(err, state.ErrNotNow) || !strings.Contains(err.Error(), "what you ordered") {
 					t.Fatalf("%s, after %d: %v", u, k, err)
 				}
 				break
 			}
 			taken[u]++
 			fail()
-			if wrote, most := len(n.m.log.order)-before,
-				n.m.state.orderTakes(&Claim{}, orderOf(n, worklist.Again, "a")).facts; wrote > most {
+			if wrote, most := len(n.m.log.Order())-before,
+				n.m.state.OrderTakes(&fact.Claim{}, orderOf(n, worklist.Again, "a")).Facts; wrote > most {
 				t.Fatalf("%d facts followed an order that was charged as %d", wrote, most)
 			}
 		}
 	}
-	if taken["u"] == 0 || taken["u"] != taken["v"] || taken["u"] > MaxPersonOrderFacts/40 {
+	if taken["u"] == 0 || taken["u"] != taken["v"] || taken["u"] > fact.MaxPersonOrderFacts/40 {
 		t.Errorf("%d orders of u and %d of v were taken: want as many of each, each charged with its 21 tries",
 			taken["u"], taken["v"])
 	}
@@ -215,29 +220,30 @@ func TestWhatAnOrderCosts(t *testing.T) {
 // when it is back: the task is not done.
 func TestLeftOutAlsoAfterACrash(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: w\ntasks:\n  a: {}\n  b: {after: a}\n"))
-	w.annex = &Annex{Responsible: "u"}
-	w.people["u"] = Speaker{User: "u", At: "one"}
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+	w.annex = &fact.Annex{Responsible: "u"}
+	w.people["u"] = fact.Speaker{User: "u", At: "one"}
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one",
+		"two")); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
 	n := w.nodes["one"]
-	old := n.m.state.bySlot["a"].Current
+	old := n.m.state.BySlot()["a"].Current
 	n.m.TaskEnded(old.ID, 1, Result{Failed: true, Reason: "fog"}, w.moment(), w)
 	w.step(n)
-	c := w.word(w.people["u"], worklist.Order{Item: itemOf(old.ID), What: worklist.Skip, Reason: "storm"})
-	order := n.m.mustAppend(w.moment(), Body{Claim: c}).id
-	b := Assign{After: old.ID, Verdict: n.m.state.bySlot["a"].Outcome.at.id, Task: "a", Partner: n.id}
-	if e := n.m.mustAppend(w.moment(), Body{Assign: &b, Annex: &Annex{Order: &order}}); !e.counted {
-		t.Fatal(e.why)
+	c := w.word(w.people["u"], worklist.Order{Item: state.ItemOf(old.ID), What: worklist.Skip, Reason: "storm"})
+	order := n.m.mustAppend(w.moment(), fact.Body{Claim: c}).ID
+	b := fact.Assign{After: old.ID, Verdict: n.m.state.BySlot()["a"].Outcome.At.ID, Task: "a", Partner: n.id}
+	if e := n.m.mustAppend(w.moment(), fact.Body{Assign: &b, Annex: &fact.Annex{Order: &order}}); !e.Counted {
+		t.Fatal(e.Why)
 	}
 	w.step(n)
 	w.stabilize(false)
-	a := n.m.state.bySlot["a"]
-	if a.State != workflow.Failed || a.Outcome.action.Kind != workflow.FailRelease || a.Current.start != nil {
-		t.Errorf("a is %s, by %+v, started: %v", a.State, a.Outcome, a.Current.start != nil)
+	a := n.m.state.BySlot()["a"]
+	if a.State != workflow.Failed || a.Outcome.Action.Kind != workflow.FailRelease || a.Current.Start != nil {
+		t.Errorf("a is %s, by %+v, started: %v", a.State, a.Outcome, a.Current.Start != nil)
 	}
-	if b := n.m.state.bySlot["b"]; b.State != workflow.Running {
+	if b := n.m.state.BySlot()["b"]; b.State != workflow.Running {
 		t.Errorf("b is %s", b.State)
 	}
 }

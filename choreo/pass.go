@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -17,33 +19,6 @@ import (
 // work a partner has in hand, and how a holder passes on what it does not want.
 // How people's tasks find their performers is in perform.go.
 
-// Work is a piece of work of an instance that somebody must be found for.
-type Work struct {
-	Instance workflow.InstanceID
-	Plan     *partition.Plan
-	// Mechanism is the allocation mechanism of the instance.
-	Mechanism aptitude.Mechanism
-	Tasks     []workflow.TaskName // one partner takes them all
-	Not       workflow.PartnerID  // the one that failed it: rather another
-	Rejected  []workflow.PartnerID
-	Only      workflow.PartnerID // nobody else is asked; empty: all are
-	// Holder is, of a person's task that can begin, the partner that holds it and seeks
-	// somebody who has its role and can be reached now; empty: other work.
-	Holder workflow.PartnerID
-	// CanWait: it waits on at its holder where nobody is found.
-	CanWait bool
-	Data    map[workflow.DataName]workflow.Value
-	// Performers are, by task, who performs or performed it as far as is known: the person
-	// who took it from a worklist, or else the partner that does it or was chosen to.
-	Performers map[workflow.TaskName]worklist.User
-	// Chance is in [0, 1), for a choice by lot.
-	Chance float64
-	// Given is what this node gave out of the same instance just before, and nobody was
-	// told yet: what new work is weighed against, as well. From one choice of a decision to
-	// the next it grows, unless what the first was for could not be recorded.
-	Given []Holding
-}
-
 // Rand draws numbers that follow from the work's chance.
 func (w Work) Rand() *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(w.Chance*(1<<53)), 1))
@@ -52,20 +27,20 @@ func (w Work) Rand() *rand.Rand {
 // work says what a choice may want to know about tasks.
 func (o outlook) work(tasks []workflow.TaskName, not workflow.PartnerID) Work {
 	w := Work{
-		Instance: o.log.instance, Plan: o.state.plan, Mechanism: o.Mechanism(), Tasks: tasks, Not: not,
-		Data: maps.Clone(o.state.values), Performers: map[workflow.TaskName]worklist.User{}, Chance: o.now.Chance,
+		Instance: o.log.Instance(), Plan: o.state.Plan(), Mechanism: o.Mechanism(), Tasks: tasks, Not: not,
+		Data: maps.Clone(o.state.Values()), Performers: map[workflow.TaskName]worklist.User{}, Chance: o.now.Chance,
 	}
-	if len(o.state.def.Constraints) == 0 {
+	if len(o.state.Definition().Constraints) == 0 {
 		return w // nobody asks
 	}
-	for _, sl := range o.state.slots {
-		o.log.steps++
+	for _, sl := range o.state.Slots() {
+		o.log.Steps++
 		a := sl.Current
 		if sl.Pick != nil {
 			a = sl.Pick
 		}
-		if a.start != nil || a.success() != nil || a.chosen() || o.claimed(a) {
-			w.Performers[a.Task.Name] = o.state.performerOf(a)
+		if a.Start != nil || a.Success() != nil || a.Chosen() || o.claimed(a) {
+			w.Performers[a.Task.Name] = o.state.PerformerOf(a)
 		}
 	}
 	return w
@@ -83,7 +58,7 @@ func (d *decision) give(t workflow.TaskName, taker workflow.PartnerID) {
 	if d.Mechanism() == partition.PlainRule {
 		return
 	}
-	def := d.state.def
+	def := d.state.Definition()
 	d.given = append(d.given, Holding{
 		Partner: taker, Giver: d.self, Work: partition.WorkOfTasks(def.Name, t), Time: partition.Expected(def.Task(t)),
 		Ready: true, Task: t,
@@ -92,9 +67,9 @@ func (d *decision) give(t workflow.TaskName, taker workflow.PartnerID) {
 
 // assign records to whom an attempt goes on, and why. Only what is recorded, and counts, was
 // given out.
-func (d *decision) assign(b Assign, annex *Annex) error {
-	e, err := d.append(Body{Assign: &b, Annex: annex})
-	if err == nil && e.counted {
+func (d *decision) assign(b fact.Assign, annex *fact.Annex) error {
+	e, err := d.append(fact.Body{Assign: &b, Annex: annex})
+	if err == nil && e.Counted {
 		d.give(b.Task, b.Partner)
 	}
 	return err
@@ -109,69 +84,7 @@ func (m *Machine) Given() []Holding {
 }
 
 // Mechanism is the allocation mechanism of the instance.
-func (m *Machine) Mechanism() aptitude.Mechanism { return m.state.mechanism() }
-
-// of finds why a partition, or a task by itself, came to its partner.
-func (a *Annex) of(p workflow.PartitionName, t workflow.TaskName) *Why {
-	if a == nil {
-		return nil
-	}
-	for i := range a.Why {
-		if w := &a.Why[i]; (p != "" && w.Partition == p) || (p == "" && slices.Contains(w.Tasks, t)) {
-			return w
-		}
-	}
-	return nil
-}
-
-// drop marks the slots of tasks that the genesis says are not needed, unless
-// the definition needs them for more than their data set.
-func (s *State) drop() {
-	annex := s.log.genesis.fact.Body.Annex
-	if annex == nil {
-		return
-	}
-	for i := range annex.Dropped {
-		d := &annex.Dropped[i]
-		sl := s.bySlot[d.Task]
-		if sl == nil || sl.Task.Produces.Name != d.DataSet {
-			continue
-		}
-		if ok, _ := partition.Droppable(s.def, sl.Task); ok {
-			sl.Dropped = d
-		}
-	}
-}
-
-// why is how an attempt that was assigned by itself came to its partner, why its holder
-// keeps it, or how those were weighed to whom it was offered.
-func (a *Attempt) why() *Why {
-	e := a.assigned
-	switch {
-	case a.kept != nil:
-		e = a.kept
-	case a.weighed != nil && !a.given():
-		e = a.weighed
-	}
-	return e.fact.Body.Annex.of("", a.Task.Name)
-}
-
-// byItself reports whether somebody was chosen for the attempt alone, and not for
-// a partition.
-func (a *Attempt) byItself() bool { return a.Depth > 1 || a.kept != nil }
-
-// Holding is unfinished work that a partner holds.
-type Holding struct {
-	Partner workflow.PartnerID
-	// Giver chose the partner, or had the last word of it.
-	Giver workflow.PartnerID
-	Work  partition.Kind
-	Time  time.Duration // that is expected to be left
-	Ready bool          // it can be done now, or has begun; else it will be ready later
-	// Partition is what it is; empty: Task.
-	Partition workflow.PartitionName
-	Task      workflow.TaskName
-}
+func (m *Machine) Mechanism() aptitude.Mechanism { return m.state.Mechanism() }
 
 // InHand is the holding's time as work in hand.
 func (h Holding) InHand() partition.InHand {
@@ -188,30 +101,31 @@ func (h Holding) Same(o Holding) bool {
 
 // Holdings are the unfinished work of the instance, by its holders.
 func (m *Machine) Holdings() []Holding {
-	if m.state.overall() != workflow.InstanceRunning {
+	if m.state.Overall() != workflow.InstanceRunning {
 		return nil
 	}
 	var out []Holding
 	d := m.look()
-	for _, g := range m.state.genesis.Assign {
-		m.log.steps++
+	for _, g := range m.state.Genesis().Assign {
+		m.log.Steps++
 		if p := d.part(g.Partition); p.holding > 0 {
 			out = append(out, Holding{
-				Partner: g.Partner, Giver: m.log.genesis.fact.Chain.Author,
-				Work: partition.WorkOf(m.state.def.Name, g.Partition),
+				Partner: g.Partner, Giver: m.log.Genesis().Fact.Chain.Author,
+				Work: partition.WorkOf(m.state.Definition().Name, g.Partition),
 				Time: p.expected, Ready: p.begun > 0, Partition: g.Partition,
 			})
 		}
 	}
 	for _, sl := range inOrder(d.apart) {
-		m.log.steps++
+		m.log.Steps++
 		a := sl.Current
-		e := a.assigned
-		if a.kept != nil {
-			e = a.kept
+		e := a.Assigned
+		if a.Kept != nil {
+			e = a.Kept
 		}
 		out = append(out, Holding{
-			Partner: a.Partner, Giver: e.fact.Chain.Author, Work: partition.WorkOfTasks(m.state.def.Name, a.Task.Name),
+			Partner: a.Partner, Giver: e.Fact.Chain.Author, Work: partition.WorkOfTasks(m.state.Definition().Name,
+				a.Task.Name),
 			Time: partition.Expected(a.Task), Ready: sl.State == workflow.Ready || sl.State == workflow.Running,
 			Task: a.Task.Name,
 		})
@@ -222,8 +136,8 @@ func (m *Machine) Holdings() []Holding {
 // Begins works out how long it takes until holdings of the instance are expected to be
 // ready: what they wait for takes the time that is expected of it.
 func (m *Machine) Begins() func(Holding) time.Duration {
-	plan := m.state.plan
-	s := plan.Schedule(m.state.ended)
+	plan := m.state.Plan()
+	s := plan.Schedule(m.state.Ended)
 	return func(h Holding) time.Duration {
 		if h.Partition == "" {
 			return s.Begins(h.Task)
@@ -232,24 +146,19 @@ func (m *Machine) Begins() func(Holding) time.Duration {
 	}
 }
 
-// ended reports whether nothing more is expected of a task.
-func (s *State) ended(t workflow.TaskName) bool {
-	return !slices.ContainsFunc(s.slotsOf(t), func(sl *Slot) bool { return !sl.State.Done() })
-}
-
 // Took is the flow time of work that a partner held and that has ended: from the
 // first start to the last end of its tasks by that partner, by its clock; 0 if it did
 // none of it.
 func (m *Machine) Took(h Holding) time.Duration {
 	tasks := []workflow.TaskName{h.Task}
 	if h.Partition != "" {
-		tasks = m.state.plan.Partition(h.Partition).Tasks
+		tasks = m.state.Plan().Partition(h.Partition).Tasks
 	}
 	var began, ended int64
 	for _, t := range tasks {
-		for _, sl := range m.state.slotsOf(t) {
+		for _, sl := range m.state.SlotsOf(t) {
 			for _, a := range sl.Attempts {
-				o, ok := m.state.outcome(a)
+				o, ok := m.state.Outcome(a)
 				if !ok || a.Partner != h.Partner {
 					continue
 				}
@@ -260,7 +169,7 @@ func (m *Machine) Took(h Holding) time.Duration {
 			}
 		}
 	}
-	return between(began, ended)
+	return state.Between(began, ended)
 }
 
 // InHand is the expected time of the unfinished work that this node holds.
@@ -280,28 +189,28 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 		return partition.Choice{}, err
 	}
 	if err := d.pinned(t); err != nil {
-		return partition.Choice{}, fmt.Errorf("%w: %w", ErrNotNow, err)
+		return partition.Choice{}, fmt.Errorf("%w: %w", state.ErrNotNow, err)
 	}
 	w := d.work([]workflow.TaskName{t}, "")
-	w.Rejected = append(d.state.rejecters(a), d.self)
-	if a.toPerform() {
+	w.Rejected = append(d.state.Rejecters(a), d.self)
+	if a.ToPerform() {
 		w.Holder = d.self
 	}
 	c, err := d.choose(w)
 	if err != nil {
-		return c, fmt.Errorf("%w: nobody else can take %s: %w", ErrNotNow, t, err)
+		return c, fmt.Errorf("%w: nobody else can take %s: %w", state.ErrNotNow, t, err)
 	}
-	annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason), Waited: d.waited(a)}
-	return c, d.assign(Assign{After: a.ID, Task: t, Partner: c.Partner}, &annex)
+	annex := fact.Annex{Why: []fact.Why{fact.WhyOf(c, t)}, Rejected: fact.Clip(reason), Waited: d.waited(a)}
+	return c, d.assign(fact.Assign{After: a.ID, Task: t, Partner: c.Partner}, &annex)
 }
 
 // pinned says why a task that this node holds goes to nobody else: it was begun with its
 // partition here, and the definition names that partition's partner. nil: it may go.
 func (m *Machine) pinned(t workflow.TaskName) error {
-	home := m.state.plan.Home(t)
-	here := func(g Placement) bool { return g.Partition == home && g.Partner == m.self }
-	for _, p := range m.state.def.Partitions {
-		if p.Name == home && p.Partner != "" && slices.ContainsFunc(m.state.genesis.Assign, here) {
+	home := m.state.Plan().Home(t)
+	here := func(g fact.Placement) bool { return g.Partition == home && g.Partner == m.self }
+	for _, p := range m.state.Definition().Partitions {
+		if p.Name == home && p.Partner != "" && slices.ContainsFunc(m.state.Genesis().Assign, here) {
 			return fmt.Errorf("partition %s goes to nobody else: its definition names its partner, %s", home, p.Partner)
 		}
 	}
@@ -309,29 +218,30 @@ func (m *Machine) pinned(t workflow.TaskName) error {
 }
 
 // notBegun finds the attempt of ours at task t that has not been started.
-func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
-	x := m.state.def.Task(t)
+func (m *Machine) notBegun(t workflow.TaskName) (*state.Attempt, error) {
+	x := m.state.Definition().Task(t)
 	if x == nil {
-		return nil, fmt.Errorf("%w: %s", ErrNoTask, t)
+		return nil, fmt.Errorf("%w: %s", state.ErrNoTask, t)
 	}
 	if !m.heeded() {
 		return nil, errUnheeded
 	}
-	err := fmt.Errorf("%w: %s is not needed", ErrNotNow, t)
+	err := fmt.Errorf("%w: %s is not needed", state.ErrNotNow, t)
 	if x.Condition != nil {
 		err = fmt.Errorf("%w: %s is fired by data states: it goes to another partner only with all of them",
-			ErrNotNow, t)
+			state.ErrNotNow, t)
 	}
-	for _, sl := range m.state.slotsOf(t) {
+	for _, sl := range m.state.SlotsOf(t) {
 		a := sl.Current
 		switch {
 		case a.Task.Name != t:
 		case a.Partner != m.self:
 			return nil, &Elsewhere{Task: t, Partner: a.Partner}
 		case m.movedOften(sl):
-			err = fmt.Errorf("%w: %w", ErrNotNow, errMovedOften)
-		case a.start != nil || sl.State.Done() || !m.state.wanted(a):
-			err = fmt.Errorf("%w: %s is %s, only what has not been started can be rejected", ErrNotNow, t, sl.State)
+			err = fmt.Errorf("%w: %w", state.ErrNotNow, errMovedOften)
+		case a.Start != nil || sl.State.Done() || !m.state.Wanted(a):
+			err = fmt.Errorf("%w: %s is %s, only what has not been started can be rejected", state.ErrNotNow, t,
+				sl.State)
 		default:
 			return a, nil
 		}
@@ -341,71 +251,18 @@ func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
 
 // movedOften reports whether this node has found others for the work of a slot as often
 // as one may. Its next fact will have seen all of them, also those of an earlier incarnation.
-func (m *Machine) movedOften(sl *Slot) bool {
-	return m.state.atLeast(MaxAttempts, len(sl.Attempts), func(i int) bool { return movedBy(sl.Attempts[i], m.self) })
+func (m *Machine) movedOften(sl *state.Slot) bool {
+	return m.state.AtLeast(fact.MaxAttempts, len(sl.Attempts),
+		func(i int) bool { return state.MovedBy(sl.Attempts[i], m.self) })
 }
 
-var errMovedOften = fmt.Errorf("this node has found others for it %d times, no more are taken", MaxAttempts)
+var errMovedOften = fmt.Errorf("this node has found others for it %d times, no more are taken", fact.MaxAttempts)
 
-// applyPass enters an assignment by which a holder passes its attempt on, or says
-// that it keeps it.
-func (s *State) applyPass(e *entry, a *Attempt, b *Assign) (why string) {
-	switch {
-	case a.beside() || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):
-		return "no verdict asked for it, and its author does not hold the attempt"
-	case b.Task != a.Task.Name:
-		return "it passes something else on"
-	case b.Partner == a.Partner:
-		a.kept = earlier(a.kept, e)
-		s.touch(a.Slot)
-		return ""
-	case s.movedOften(e, a.Slot):
-		return movedOften
-	}
-	t := a.turning()
-	t.passed = append(t.passed, s.addAttempt(e, a, nil, b.Task, b.Partner))
-	s.touch(a.Slot)
-	return ""
-}
-
-// takenOver is the attempt that the holder of a passed it on to, nil if to nobody.
-func (s *State) takenOver(a *Attempt) *Attempt {
-	if len(a.passed) == 0 {
+// reasoned is an annex with those reasons that say something; nil: none does.
+func reasoned(why ...fact.Why) *fact.Annex {
+	why = slices.DeleteFunc(why, func(w fact.Why) bool { return w.Reason == "" })
+	if len(why) == 0 {
 		return nil
 	}
-	s.log.steps += len(a.passed)
-	return slices.MinFunc(a.passed, func(x, y *Attempt) int { return s.byAuthority(x.assigned, y.assigned) })
-}
-
-// lastOf is the last of those that an attempt was passed on to, itself if to nobody.
-func (s *State) lastOf(a *Attempt) *Attempt {
-	for next := a; next != nil; next = s.takenOver(next) {
-		a = next
-	}
-	return a
-}
-
-// passedOn reports whether the attempt came to its holder from the one before.
-func (a *Attempt) passedOn() bool {
-	b := a.assigned.fact.Body.Assign
-	return b != nil && b.Verdict.IsZero()
-}
-
-// chosen reports whether the attempt's holder was chosen to perform it, and does not
-// only hold it.
-func (a *Attempt) chosen() bool { return a.kept != nil || a.passedOn() }
-
-// rejecters are those that rejected an attempt until it came to a's holder. A
-// partner that offers what came with a partition, or by a verdict, has not
-// rejected it; one that gives on what was given to it has.
-func (s *State) rejecters(a *Attempt) (out []workflow.PartnerID) {
-	for a.passedOn() {
-		b := &a.assigned.fact.Body
-		before := s.attempts[b.Assign.After]
-		if before.passedOn() || b.Annex == nil || !b.Annex.Offered {
-			out = append(out, before.Partner)
-		}
-		a = before
-	}
-	return out
+	return &fact.Annex{Why: fact.Brief(why)}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -40,8 +41,9 @@ tasks:
 partitions:
   p: {tasks: [a, b], timeout: 1h}
 `))
-		w.annex = &Annex{Mechanism: mechanism}
-		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p": "one"}, "one", "two")); err != nil {
+		w.annex = &fact.Annex{Mechanism: mechanism}
+		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p": "one"}, "one",
+			"two")); err != nil {
 			t.Fatal(err)
 		}
 		m, by := w.nodes["one"].m, &giver{mesh: w}
@@ -70,8 +72,9 @@ partitions:
 // for a rejected task, and the name is beyond a limit.
 func TestWhatIsNotRecordedIsNotGivenOut(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: one\ntasks:\n  a: {type: manual}\n"))
-	w.annex = &Annex{Mechanism: aptitude.SelPush}
-	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+	w.annex = &fact.Annex{Mechanism: aptitude.SelPush}
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one",
+		"two")); err != nil {
 		t.Fatal(err)
 	}
 	w.takers["a"] = workflow.PartnerID(strings.Repeat("x", workflow.MaxName+1)) // no partner is called so
@@ -112,7 +115,8 @@ partitions:
 		}
 		w.takers["b"] = "two"
 		by := &giver{mesh: w}
-		if given, stays := one.m.GiveOn("", w.moment(), by); !slices.ContainsFunc(given, func(g GivenOn) bool { return g.Task == "b" }) {
+		if given, stays := one.m.GiveOn("", w.moment(), by); !slices.ContainsFunc(given,
+			func(g GivenOn) bool { return g.Task == "b" }) {
 			t.Fatalf("b was not given on; what stays is %v", stays)
 		}
 		if got := by.holders[len(by.holders)-1]; got != want {

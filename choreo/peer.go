@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -13,19 +15,19 @@ import (
 // is kept on disk: after a restart the peers say again what they have. There
 // is no outbox; what is owed follows from the log (docs/design.md, idea 1).
 type peer struct {
-	incarnation Incarnation
+	incarnation fact.Incarnation
 	// acked is what the peer has made durable, sent what is under way to it,
 	// both as clocks of our log.
-	acked, sent vector
+	acked, sent log.Vector
 	// most is all that it ever said that it has, in any incarnation.
-	most  vector
-	heads []Head // as it said last
+	most  log.Vector
+	heads []fact.Head // as it said last
 	// owed is what must reach it now, as a clock.
-	owed vector
+	owed log.Vector
 	// refused are the authors of whom it has no room for more (crowded.go), disputed the
-	// chains of which it sent facts that fork them, and that were not taken in (fork.go).
+	// chains of which it sent facts that fork them, and that were not taken in (choreo/log/fork.go).
 	refused  map[workflow.PartnerID]*withheld
-	disputed map[*chain]bool
+	disputed map[*log.Chain]bool
 	// away: it cannot be reached, and is not told of what is missed from there on (away.go).
 	// near: it is among those that are owed what all are.
 	// sought: it was asked only to find that out.
@@ -45,30 +47,30 @@ func (m *Machine) peer(p workflow.PartnerID) *peer {
 }
 
 // has notes that the peer holds a fact, and with it the fact's past.
-func (p *peer) has(l *Log, e *entry) {
+func (p *peer) has(l *log.Log, e *log.Entry) {
 	if e != nil {
 		p.acked = upTo(p.acked, e, l)
 	}
 }
 
 // upTo is what a clock says of a log with a fact and its past in it.
-func upTo(v vector, e *entry, l *Log) vector {
-	if v.at(e.strand.place) >= e.fact.Seq {
+func upTo(v log.Vector, e *log.Entry, l *log.Log) log.Vector {
+	if v.At(e.Strand.Place) >= e.Fact.Seq {
 		return v
 	}
-	return v.join(e.past(), &l.steps)
+	return v.Join(e.Past(), &l.Steps)
 }
 
 // doubt has the machine believe of chains that turned out to be forked only that
 // its peers have what they named: numbers of such a chain say nothing.
 func (m *Machine) doubt() {
-	for _, c := range m.log.takeForked() {
+	for _, c := range m.log.TakeForked() {
 		for id, p := range m.peers {
 			m.perhapsDue[id] = true
-			for _, s := range c.strands {
-				p.acked = p.acked.with(s.place, 0)
+			for _, s := range c.Strands {
+				p.acked = p.acked.With(s.Place, 0)
 			}
-			p.acked = p.acked.join(m.log.covered(p.heads, p.disputed), &m.log.steps)
+			p.acked = p.acked.Join(m.log.Covered(p.heads, p.disputed), &m.log.Steps)
 		}
 	}
 }
@@ -81,7 +83,7 @@ func (m *Machine) owe(p workflow.PartnerID) {
 }
 
 // oweFact says that a fact, and with it its past, must reach p.
-func (m *Machine) oweFact(p workflow.PartnerID, e *entry) {
+func (m *Machine) oweFact(p workflow.PartnerID, e *log.Entry) {
 	if p != m.self && p != "" {
 		pr := m.peer(p)
 		pr.owed = upTo(pr.owed, e, m.log)
@@ -96,71 +98,71 @@ func (m *Machine) Owes(p workflow.PartnerID) bool {
 		return false
 	}
 	m.catchUp(pr)
-	return !pr.acked.covers(pr.owed)
+	return !pr.acked.Covers(pr.owed)
 }
 
 // due reports whether p lacks something that must reach it now and is not under
 // way to it.
 func (m *Machine) due(p workflow.PartnerID) bool {
 	pr := m.peers[p]
-	return pr != nil && !pr.underWay(&m.log.steps).covers(pr.owed)
+	return pr != nil && !pr.underWay(&m.log.Steps).Covers(pr.owed)
 }
 
 // allDue are the participants that are due, in the order of succession.
 func (m *Machine) allDue() (out []workflow.PartnerID) {
 	for p := range m.perhapsDue {
-		switch m.log.steps++; {
+		switch m.log.Steps++; {
 		case !m.due(p):
 			delete(m.perhapsDue, p) // until more is owed, or less was heard
 		case m.Participates(p):
 			out = append(out, p)
 		}
 	}
-	return m.state.inSuccession(out)
+	return m.state.InSuccession(out)
 }
 
 // Behind reports whether p is not known to have all that this replica has.
 func (m *Machine) Behind(p workflow.PartnerID) bool {
-	return !m.peer(p).acked.covers(m.log.all)
+	return !m.peer(p).acked.Covers(m.log.All())
 }
 
 // Acknowledge notes what a peer says that it has made durable, and reports whether it
 // never said so much before. A new incarnation voids what it was believed to have; what
 // is under way to it still is: it can say so as often as it likes.
-func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []Head) (more bool) {
+func (m *Machine) Acknowledge(from workflow.PartnerID, inc fact.Incarnation, heads []fact.Head) (more bool) {
 	p := m.peer(from)
 	m.Here(from)
 	m.perhapsDue[from] = true
 	if p.incarnation != inc {
-		p.incarnation, p.acked, p.refused, p.disputed = inc, vector{}, nil, nil
+		p.incarnation, p.acked, p.refused, p.disputed = inc, log.Vector{}, nil, nil
 	}
 	p.heads = heads
-	p.acked = p.acked.join(m.log.covered(heads, p.disputed), &m.log.steps)
-	more = !p.most.covers(p.acked)
-	p.most = p.most.join(p.acked, &m.log.steps)
+	p.acked = p.acked.Join(m.log.Covered(heads, p.disputed), &m.log.Steps)
+	more = !p.most.Covers(p.acked)
+	p.most = p.most.Join(p.acked, &m.log.Steps)
 	return more
 }
 
 // Restate is Acknowledge for a peer that says all that it has, in a question or
 // an answer: what it was believed to have beyond that, it has not. (It may have
 // lied, or facts may have been put under its name on the way.)
-func (m *Machine) Restate(from workflow.PartnerID, inc Incarnation, heads []Head) (more bool) {
-	m.peer(from).acked = vector{}
+func (m *Machine) Restate(from workflow.PartnerID, inc fact.Incarnation, heads []fact.Head) (more bool) {
+	m.peer(from).acked = log.Vector{}
 	return m.Acknowledge(from, inc, heads)
 }
 
 // AheadOfUs reports whether heads name a fact of our own chain that is not here,
 // or facts of it came from others: then this store was rolled back, and a new
 // incarnation is needed.
-func (m *Machine) AheadOfUs(heads []Head) bool {
+func (m *Machine) AheadOfUs(heads []fact.Head) bool {
 	return m.rolledBack() || slices.ContainsFunc(heads,
-		func(h Head) bool { return h.Chain == m.chain && m.log.byID[h.ID] == nil })
+		func(h fact.Head) bool { return h.Chain == m.chain && m.log.ByID()[h.ID] == nil })
 }
 
 // Forget has the next Outgoing send again what was not acknowledged: after a
 // reconnection, or when an acknowledgement is overdue.
 func (m *Machine) Forget(p workflow.PartnerID) {
-	m.peer(p).sent = vector{}
+	m.peer(p).sent = log.Vector{}
 	m.Here(p)
 	m.perhapsDue[p] = true
 }
@@ -175,7 +177,7 @@ func (m *Machine) Greet(p workflow.PartnerID) {
 // HeldElsewhere reports whether another participant has made the instance durable.
 func (m *Machine) HeldElsewhere() bool {
 	for _, p := range m.peers {
-		if p.acked.at(0) > 0 {
+		if p.acked.At(0) > 0 {
 			return true
 		}
 	}
@@ -195,23 +197,23 @@ type Bundle struct {
 
 // Outgoing is a fact on its way to a peer.
 type Outgoing struct {
-	e *entry
+	e *log.Entry
 	// Mine marks a fact of our own that has no attestation yet and goes with one: the
 	// last of a chain in the bundle, and each that brings somebody in.
 	Mine bool
 }
 
 // ID names the fact.
-func (o *Outgoing) ID() FactID { return o.e.id }
+func (o *Outgoing) ID() fact.ID { return o.e.ID }
 
 // Raw is the fact's encoding.
-func (o *Outgoing) Raw() []byte { return o.e.raw }
+func (o *Outgoing) Raw() []byte { return o.e.Raw }
 
 // Attestation of the fact, nil for facts that a later one of the chain covers.
-func (o *Outgoing) Attestation() *Attestation { return o.e.att }
+func (o *Outgoing) Attestation() *fact.Attestation { return o.e.Att }
 
 // Attest sets the attestation of a fact of our own.
-func (o *Outgoing) Attest(a *Attestation) { o.e.att = a }
+func (o *Outgoing) Attest(a *fact.Attestation) { o.e.Att = a }
 
 // Outgoing is what p lacks and is not under way to it, causes first, in about limit
 // bytes: more only where a single fact is greater, or facts that nothing but one
@@ -221,7 +223,7 @@ func (o *Outgoing) Attest(a *Attestation) { o.e.att = a }
 // What it refused waits (crowded.go). Nil: nothing.
 func (m *Machine) Outgoing(p workflow.PartnerID, limit int, now Moment) *Bundle {
 	pr := m.peer(p)
-	has := pr.acked.join(pr.sent, &m.log.steps)
+	has := pr.acked.Join(pr.sent, &m.log.Steps)
 	lacks := m.lackedBy(pr, now)
 	if len(lacks) == 0 {
 		return nil
@@ -231,7 +233,7 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int, now Moment) *Bundle 
 	if len(es) == 0 {
 		return nil
 	}
-	b := &Bundle{Instance: m.log.instance, First: pr.acked.at(0) == 0, More: len(es) < len(lacks)}
+	b := &Bundle{Instance: m.log.Instance(), First: pr.acked.At(0) == 0, More: len(es) < len(lacks)}
 	for _, e := range es {
 		pr.sent = upTo(pr.sent, e, m.log)
 	}
@@ -240,35 +242,35 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int, now Moment) *Bundle 
 }
 
 // outgoing makes facts ready to go. It marks those that we are to attest.
-func (m *Machine) outgoing(es []*entry) []*Outgoing {
+func (m *Machine) outgoing(es []*log.Entry) []*Outgoing {
 	out := make([]*Outgoing, 0, len(es))
-	last := map[FactID]*Outgoing{}
+	last := map[fact.ID]*Outgoing{}
 	for _, e := range es {
-		o := &Outgoing{e: e, Mine: e.fact.Body.BringsIn() && m.mine(e) && e.att == nil}
+		o := &Outgoing{e: e, Mine: e.Fact.Body.BringsIn() && m.mine(e) && e.Att == nil}
 		out = append(out, o)
-		delete(last, e.fact.Prev)
-		last[e.id] = o
+		delete(last, e.Fact.Prev)
+		last[e.ID] = o
 	}
 	for _, o := range last {
-		o.Mine = m.mine(o.e) && o.e.att == nil
+		o.Mine = m.mine(o.e) && o.e.Att == nil
 	}
 	return out
 }
 
 // withIntroduction puts the introduction among facts that go anyway, if all of it then
 // still fits into a bundle. With the genesis alone, the fact of one participant always does.
-func withIntroduction(es, intro []*entry) []*entry {
+func withIntroduction(es, intro []*log.Entry) []*log.Entry {
 	if len(intro) == 0 {
 		return es
 	}
 	all := slices.Concat(es, intro)
-	slices.SortFunc(all, byTime)
+	slices.SortFunc(all, log.ByTime)
 	all = slices.Compact(all)
 	size := 0
 	for _, e := range all {
-		size += len(e.raw)
+		size += len(e.Raw)
 	}
-	if size > MaxBundle {
+	if size > fact.MaxBundle {
 		return es
 	}
 	return all
@@ -278,15 +280,15 @@ func withIntroduction(es, intro []*entry) []*entry {
 // genesis, that p does, as far as it does not have them: nobody takes in what somebody
 // tells of an instance, nor the instance, without seeing that (BringsIn). They may come
 // long after what p has; what is missing between, p asks for.
-func (m *Machine) introduction(p workflow.PartnerID, has vector) (out []*entry) {
+func (m *Machine) introduction(p workflow.PartnerID, has log.Vector) (out []*log.Entry) {
 	shown := map[workflow.PartnerID]bool{}
 	for _, who := range []workflow.PartnerID{m.self, p} {
-		if who == p && has.at(0) > 0 {
+		if who == p && has.At(0) > 0 {
 			break
 		}
 		for l := m.lightest(who, has, shown); l != nil && l.by != nil; l = l.next {
 			shown[l.next.who] = true
-			if has.at(l.by.strand.place) < l.by.fact.Seq {
+			if has.At(l.by.Strand.Place) < l.by.Fact.Seq {
 				out = append(out, l.by)
 			}
 		}
@@ -299,7 +301,7 @@ func (m *Machine) introduction(p workflow.PartnerID, has vector) (out []*entry) 
 // to the next, and the fact by which it did; by is nil at the end of the row.
 type link struct {
 	who    workflow.PartnerID
-	by     *entry
+	by     *log.Entry
 	next   *link
 	weight int // of the facts up to the end of the row that go along
 }
@@ -308,10 +310,10 @@ type link struct {
 // from a participant who was one from the start, or was shown to be one. What has been
 // received weighs nothing. Nil: there is none. However heavy a fact somebody else gives
 // it work by, that does not keep it out.
-func (m *Machine) lightest(who workflow.PartnerID, has vector, shown map[workflow.PartnerID]bool) *link {
+func (m *Machine) lightest(who workflow.PartnerID, has log.Vector, shown map[workflow.PartnerID]bool) *link {
 	open, done := []*link{{who: who}}, map[workflow.PartnerID]bool{}
 	for len(open) > 0 {
-		m.log.steps += len(open)
+		m.log.Steps += len(open)
 		least := 0
 		for i, l := range open {
 			if l.weight < open[least].weight {
@@ -324,54 +326,42 @@ func (m *Machine) lightest(who workflow.PartnerID, has vector, shown map[workflo
 			continue
 		}
 		done[l.who] = true
-		through := m.state.broughtInBy(l.who)
-		if shown[l.who] || slices.Contains(through, m.log.genesis) {
+		through := m.state.BroughtInBy(l.who)
+		if shown[l.who] || slices.Contains(through, m.log.Genesis()) {
 			return l
 		}
 		for _, by := range through {
-			if by.att == nil && !m.mine(by) {
+			if by.Att == nil && !m.mine(by) {
 				continue
 			}
 			weight := l.weight
-			if has.at(by.strand.place) < by.fact.Seq {
-				weight += by.weight()
+			if has.At(by.Strand.Place) < by.Fact.Seq {
+				weight += by.Weight()
 			}
-			open = append(open, &link{who: by.fact.Chain.Author, by: by, next: l, weight: weight})
+			open = append(open, &link{who: by.Fact.Chain.Author, by: by, next: l, weight: weight})
 		}
 	}
 	return nil
 }
 
-// broughtInBy are the facts through which somebody takes part, or did until a chain
-// proved to be forked: the genesis, if it did from the start. It is not to be changed.
-func (s *State) broughtInBy(p workflow.PartnerID) []*entry {
-	if joined := s.joined[p]; len(joined) > 0 {
-		return joined
-	}
-	if by := s.former[p]; by != nil {
-		return []*entry{by}
-	}
-	return nil
-}
-
-func (m *Machine) mine(e *entry) bool { return e.fact.Chain.Author == m.self }
+func (m *Machine) mine(e *log.Entry) bool { return e.Fact.Chain.Author == m.self }
 
 // cut takes facts, in the order in which they came here, until they have limit bytes:
 // each with those of its causal past, and those up to the one that attests it. What
 // came in one bundle was whole in this sense, so no more than a bundle is ever taken
 // at once, however sparsely the chains of others are attested and however they were
 // written side by side.
-func (m *Machine) cut(lacks []*entry, limit int) []*entry {
+func (m *Machine) cut(lacks []*log.Entry, limit int) []*log.Entry {
 	if m.allFit(lacks, limit) {
 		return lacks
 	}
-	left := make(map[*entry]bool, len(lacks))
+	left := make(map[*log.Entry]bool, len(lacks))
 	for _, e := range lacks {
 		left[e] = true
 	}
 	came := slices.Clone(lacks)
-	slices.SortFunc(came, func(a, b *entry) int { return cmp.Compare(a.index, b.index) })
-	var out []*entry
+	slices.SortFunc(came, func(a, b *log.Entry) int { return cmp.Compare(a.Index, b.Index) })
+	var out []*log.Entry
 	size := 0
 	for _, e := range came {
 		if !left[e] {
@@ -391,17 +381,17 @@ func (m *Machine) cut(lacks []*entry, limit int) []*entry {
 		out = append(out, whole...)
 		size += more
 	}
-	slices.SortFunc(out, byTime)
+	slices.SortFunc(out, log.ByTime)
 	return out
 }
 
 // allFit reports whether all that somebody lacks has at most limit bytes, and each of it
 // may go: it is ours, attested, or followed by what attests it.
-func (m *Machine) allFit(lacks []*entry, limit int) bool {
+func (m *Machine) allFit(lacks []*log.Entry, limit int) bool {
 	size := 0
 	for _, e := range lacks {
-		m.log.steps++
-		if size += e.weight(); size > limit || e.att == nil && !m.mine(e) && e == e.strand.last() {
+		m.log.Steps++
+		if size += e.Weight(); size > limit || e.Att == nil && !m.mine(e) && e == e.Strand.Last() {
 			return false
 		}
 	}
@@ -410,8 +400,8 @@ func (m *Machine) allFit(lacks []*entry, limit int) bool {
 
 // whole takes out of left a fact with all that must go with it: its past, and what
 // follows in its chain up to an attestation. It is not ok where there is none.
-func (m *Machine) whole(e *entry, left map[*entry]bool) (whole []*entry, ok bool) {
-	take := func(x *entry) {
+func (m *Machine) whole(e *log.Entry, left map[*log.Entry]bool) (whole []*log.Entry, ok bool) {
+	take := func(x *log.Entry) {
 		if left[x] {
 			delete(left, x)
 			whole = append(whole, x)
@@ -419,34 +409,25 @@ func (m *Machine) whole(e *entry, left map[*entry]bool) (whole []*entry, ok bool
 	}
 	take(e)
 	for i := 0; i < len(whole); i++ {
-		m.log.steps++
+		m.log.Steps++
 		x := whole[i]
-		for _, p := range x.parents {
+		for _, p := range x.Parents {
 			take(p)
 		}
-		if x.att == nil && !m.mine(x) {
-			if x == x.strand.last() {
+		if x.Att == nil && !m.mine(x) {
+			if x == x.Strand.Last() {
 				return whole, false
 			}
-			take(x.strand.number(x.fact.Seq + 1))
+			take(x.Strand.Number(x.Fact.Seq + 1))
 		}
 	}
 	return whole, true
 }
 
 // weigh is about how many bytes facts take in a bundle.
-func weigh(es []*entry) (n int) {
+func weigh(es []*log.Entry) (n int) {
 	for _, e := range es {
-		n += e.weight()
-	}
-	return n
-}
-
-// weight is about how many bytes a fact takes in a bundle.
-func (e *entry) weight() int {
-	n := len(e.raw) + 16
-	if e.att != nil {
-		n += e.att.Size()
+		n += e.Weight()
 	}
 	return n
 }
@@ -455,7 +436,37 @@ func (e *entry) weight() int {
 func (b *Bundle) Describe() string {
 	var out []string
 	for _, o := range b.Facts {
-		out = append(out, fmt.Sprintf("%s.%d", o.e.fact.Body.Kind(), o.e.fact.Seq))
+		out = append(out, fmt.Sprintf("%s.%d", o.e.Fact.Body.Kind(), o.e.Fact.Seq))
 	}
 	return strings.Join(out, " ")
+}
+
+// underWay is what a peer has, or is not to be sent now.
+func (p *peer) underWay(steps *int) log.Vector {
+	v := p.acked.Join(p.sent, steps)
+	for _, r := range p.refused {
+		v = v.Join(r.held, steps)
+	}
+	return v
+}
+
+// dispute notes that a peer has a fact which forks a chain that is not forked here, and
+// which is not taken in: numbers say nothing of what that peer has of the chain.
+func (m *Machine) dispute(from workflow.PartnerID, f fact.Received) {
+	c, p := m.log.Index()[f.Fact.Chain], m.peer(from)
+	if c == nil || c.ForkedAt > 0 || p.disputed[c] || f.Fact.Seq > c.Strands[0].End() {
+		return
+	}
+	if p.disputed == nil {
+		p.disputed = map[*log.Chain]bool{}
+	}
+	p.disputed[c] = true
+	p.acked = p.acked.With(c.Strands[0].Place, 0).Join(m.log.Covered(p.heads, p.disputed), &m.log.Steps)
+	m.perhapsDue[from] = true
+}
+
+// Forked reports whether a partner's last chain here is proven to be forked.
+func (m *Machine) Forked(p workflow.PartnerID) bool {
+	chains := m.log.ByAuthor()[p]
+	return len(chains) > 0 && chains[len(chains)-1].ForkedAt > 0
 }

@@ -1,6 +1,8 @@
 package choreo
 
 import (
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -26,49 +28,34 @@ import (
 
 // seeksPerformer reports whether an attempt here, which has not been started, is a
 // person's task for which nobody was chosen yet, or this node wrongly.
-func (o outlook) seeksPerformer(a *Attempt) bool {
+func (o outlook) seeksPerformer(a *state.Attempt) bool {
 	switch waits, _ := o.awaitsTaker(a); {
-	case !a.Task.ByRole() || !a.mayStart() || o.claimed(a) || o.state.forOthers(a) || waits:
+	case !a.Task.ByRole() || !a.MayStart() || o.claimed(a) || o.state.ForOthers(a) || waits:
 		return false
 	case !o.partners.HasRole(o.self, a.Task.Role):
 		return true
 	}
-	return a.kept == nil && !o.keeps[a.ID] &&
-		(o.Mechanism() == partition.PlainRule || o.state.cameWithPartition(a) || o.state.pulled(a))
-}
-
-// toPerform reports whether somebody who takes an attempt from its holder only performs it:
-// it is a person's task that can begin. Before it can, the taker is its next holder, has what
-// its partition lists, and seeks the performer itself.
-func (a *Attempt) toPerform() bool { return a.Task.ByRole() && a.mayStart() }
-
-// cameWithPartition reports whether an attempt is at its holder because the
-// author put its task into a partition that is there.
-func (s *State) cameWithPartition(a *Attempt) bool {
-	if a.passedOn() {
-		return false
-	}
-	home := s.plan.Home(a.Task.Name)
-	return home != "" && s.holder[home] == a.Partner
+	return a.Kept == nil && !o.keeps[a.ID] &&
+		(o.Mechanism() == partition.PlainRule || o.state.CameWithPartition(a) || o.state.Pulled(a))
 }
 
 // offer gives an attempt of ours to its performer. It reports whether it added
 // a fact: not if nobody can, nor if it is this node by the plain rule.
-func (d *decision) offer(a *Attempt) (added bool) {
+func (d *decision) offer(a *state.Attempt) (added bool) {
 	t := a.Task.Name
 	if d.movedOften(a.Slot) {
 		d.nobody[a.ID] = "it waits: " + errMovedOften.Error()
 		return false
 	}
 	w := d.work([]workflow.TaskName{t}, "")
-	w.Rejected, w.Holder, w.CanWait = d.state.rejecters(a), d.self, true
+	w.Rejected, w.Holder, w.CanWait = d.state.Rejecters(a), d.self, true
 	if !d.partners.HasRole(d.self, a.Task.Role) {
 		w.Rejected = append(w.Rejected, d.self)
 	}
 	c, err := d.choose(w)
 	switch {
 	case err != nil:
-		d.nobody[a.ID] = "it waits for somebody to perform it: " + clip(err.Error())
+		d.nobody[a.ID] = "it waits for somebody to perform it: " + fact.Clip(err.Error())
 		if w.Mechanism == aptitude.SelPushPull { // somebody may have less in hand by then, who is not heard of for that
 			d.out.wake(d.now.Boot + weighLatest)
 		}
@@ -77,6 +64,6 @@ func (d *decision) offer(a *Attempt) (added bool) {
 		d.keeps[a.ID] = true
 		return false
 	}
-	annex := Annex{Why: []Why{WhyOf(c, t)}, Offered: true, Waited: d.waited(a)}
-	return d.assign(Assign{After: a.ID, Task: t, Partner: c.Partner}, &annex) == nil
+	annex := fact.Annex{Why: []fact.Why{fact.WhyOf(c, t)}, Offered: true, Waited: d.waited(a)}
+	return d.assign(fact.Assign{After: a.ID, Task: t, Partner: c.Partner}, &annex) == nil
 }

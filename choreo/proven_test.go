@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // atEnd has of a run of facts only the last attested.
-func atEnd(facts []Received) []Received {
+func atEnd(facts []fact.Received) []fact.Received {
 	for i := range facts[:len(facts)-1] {
 		facts[i].Att = nil
 	}
@@ -46,24 +47,24 @@ func TestRunBeyondTheShareStaysOut(t *testing.T) {
 		if got := m.Takes(); order == "in order" && len(got) > 0 {
 			t.Errorf("it says that it takes %v, for which there is no room", got)
 		}
-		m.mustAppend(Moment{}, Body{Seen: &Seen{}})
-		m.Restate("two", Incarnation{7}, two.Heads())
+		m.mustAppend(Moment{}, fact.Body{Seen: &fact.Seen{}})
+		m.Restate("two", fact.Incarnation{7}, two.Heads())
 		m.Forget("two")
-		b := m.Outgoing("two", MaxFact, Moment{})
+		b := m.Outgoing("two", fact.MaxFact, Moment{})
 		if b == nil {
 			t.Fatalf("%s: it has nothing to say", order)
 		}
 		if err := checkBundle(m, b); err != nil {
 			t.Error(order, err)
 		}
-		var sent []Received
+		var sent []fact.Received
 		for _, o := range b.Facts {
 			if o.Mine && o.Attestation() == nil {
-				o.Attest(&Attestation{Sig: make([]byte, 64)})
+				o.Attest(&fact.Attestation{Sig: make([]byte, 64)})
 			}
-			sent = append(sent, Received{Fact: o.e.fact, ID: o.e.id, Raw: o.e.raw, Att: o.e.att})
+			sent = append(sent, fact.Received{Fact: o.e.Fact, ID: o.e.ID, Raw: o.e.Raw, Att: o.e.Att})
 		}
-		if _, err := two.Receive("one", sent); err != nil || !two.Has(m.own.id) {
+		if _, err := two.Receive("one", sent); err != nil || !two.Has(m.own.ID) {
 			t.Errorf("%s: two cannot take in what one says: %v", order, err)
 		}
 		if order == "reversed" {
@@ -86,9 +87,9 @@ func TestNamedPartOfARunComesWhole(t *testing.T) {
 	m := relayMesh(t).nodes["one"].m
 	m.Limit(Shares{Facts: 3, Bytes: 1 << 20})
 	fs := atEnd(words(t, m, 6))
-	middle := Head{Chain: fs[1].Fact.Chain, Seq: 2, ID: fs[1].ID}
-	said := penOf(t, m, "two", 7).write(Body{Seen: &Seen{}}, m.log.genesis.head(), middle)
-	if _, err := m.Receive("two", []Received{said}); err == nil {
+	middle := fact.Head{Chain: fs[1].Fact.Chain, Seq: 2, ID: fs[1].ID}
+	said := penOf(t, m, "two", 7).write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head(), middle)
+	if _, err := m.Receive("two", []fact.Received{said}); err == nil {
 		t.Fatal("what two has built upon is missing, and nobody says so")
 	}
 	if added, err := m.Receive("two", append(slices.Clone(fs), said)); added != 7 || err != nil {
@@ -104,27 +105,27 @@ func TestCutRunIsNamed(t *testing.T) {
 	one := w.nodes["one"]
 	one.m.Limit(Shares{Facts: 65, Bytes: 1 << 20})
 	w.step(one)
-	before := one.m.log.authored["one"].facts
+	before := one.m.log.Authored()["one"].Facts
 	p := penOf(t, one.m, "three", 7)
-	has := []Received{p.write(Body{Seen: &Seen{}}, one.m.log.genesis.head())}
+	has := []fact.Received{p.write(fact.Body{Seen: &fact.Seen{}}, one.m.log.Genesis().Head())}
 	for i := range 60 {
 		if i > 0 {
-			has = []Received{p.write(Body{Seen: &Seen{}})}
+			has = []fact.Received{p.write(fact.Body{Seen: &fact.Seen{}})}
 		}
 		one.m.mustTake(t, has[0])
-		q, run := *p, []Received(nil)
+		q, run := *p, []fact.Received(nil)
 		for range 66 {
-			run = append(run, q.write(Body{Seen: &Seen{}}))
+			run = append(run, q.write(fact.Body{Seen: &fact.Seen{}}))
 		}
 		if added, err := one.m.Receive("three", atEnd(run)); added > 0 || err != nil {
 			t.Fatalf("%d facts of a run are taken in: %v", added, err)
 		}
 		w.step(one)
-		if i == 0 && one.m.namedIn(one.m.log.byID[has[0].ID].strand) != 1 {
+		if i == 0 && one.m.namedIn(one.m.log.ByID()[has[0].ID].Strand) != 1 {
 			t.Error("what it has is not named")
 		}
 	}
-	if said := one.m.log.authored["one"].facts - before; said == 0 || said > 8 {
+	if said := one.m.log.Authored()["one"].Facts - before; said == 0 || said > 8 {
 		t.Errorf("it said %d things, want a few", said)
 	}
 }
@@ -137,7 +138,7 @@ func TestUnprovenRunsThatDifferConverge(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		c := newThrong(t)
-		c.limit = []int{2 << 10, MaxFact}[r.IntN(2)]
+		c.limit = []int{2 << 10, fact.MaxFact}[r.IntN(2)]
 		share := map[workflow.PartnerID]int{}
 		for _, id := range honest {
 			share[id] = 30 + r.IntN(10) // more than honest partners say
@@ -151,27 +152,28 @@ func TestUnprovenRunsThatDifferConverge(t *testing.T) {
 			}
 			return s
 		}
-		genesis := c.nodes["one"].m.log.genesis.head()
+		genesis := c.nodes["one"].m.log.Genesis().Head()
 		n := 0
 		for range 3 + r.IntN(8) {
 			id := honest[r.IntN(3)]
 			m := c.nodes[id].m
 			p := penOf(t, m, "mal", byte(1+r.IntN(2+int(seed%4))))
-			seen := []Head{genesis}
-			if chains := m.log.byAuthor["mal"]; len(chains) > 0 && r.IntN(2) == 0 { // it goes on, or forks
-				s := chains[r.IntN(len(chains))].strands[0]
-				e := s.facts[r.IntN(len(s.facts))]
-				p = &pen{t: t, instance: m.log.instance, chain: e.fact.Chain, seq: e.fact.Seq, prev: e.id}
+			seen := []fact.Head{genesis}
+			if chains := m.log.ByAuthor()["mal"]; len(chains) > 0 && r.IntN(2) == 0 { // it goes on, or forks
+				s := chains[r.IntN(len(chains))].Strands[0]
+				e := s.Facts[r.IntN(len(s.Facts))]
+				p = &pen{t: t, instance: m.log.Instance(), chain: e.Fact.Chain, seq: e.Fact.Seq, prev: e.ID}
 				seen = nil
 			}
-			var run []Received
+			var run []fact.Received
 			for range 1 + r.IntN([]int{4, 12, 50}[r.IntN(3)]) {
 				n++
-				b := Body{Seen: &Seen{}}
+				b := fact.Body{Seen: &fact.Seen{}}
 				if r.IntN(2) == 0 {
 					b = judges([]workflow.TaskName{"b", "c", "d"}[r.IntN(3)], fmt.Sprint(n))
 				} else if r.IntN(3) == 0 {
-					b = Body{TryFailed: &TryFailed{Attempt: AttemptID{Slot: "a"}, Try: 1, Reason: fmt.Sprint(n)}}
+					b = fact.Body{TryFailed: &fact.TryFailed{Attempt: fact.AttemptID{Slot: "a"}, Try: 1,
+						Reason: fmt.Sprint(n)}}
 				}
 				run = append(run, p.write(b, seen...))
 				seen = nil
@@ -185,7 +187,7 @@ func TestUnprovenRunsThatDifferConverge(t *testing.T) {
 				c.hear(id, atEnd(run))
 			}
 			if r.IntN(2) == 0 {
-				c.nodes[id].m.mustAppend(c.moment(), Body{Seen: &Seen{}})
+				c.nodes[id].m.mustAppend(c.moment(), fact.Body{Seen: &fact.Seen{}})
 				c.step(c.nodes[id])
 			}
 			if r.IntN(4) == 0 {
@@ -199,9 +201,9 @@ func TestUnprovenRunsThatDifferConverge(t *testing.T) {
 		c.agree(fmt.Sprintf("seed %d", seed))
 		for _, id := range honest {
 			m := c.nodes[id].m
-			for _, s := range m.log.strands {
-				if e := s.last(); e.att == nil && e.fact.Chain.Author != id && e != m.log.genesis {
-					t.Errorf("seed %d: nothing proves number %d of %s at %s", seed, e.fact.Seq, e.fact.Chain.Author, id)
+			for _, s := range m.log.Strands() {
+				if e := s.Last(); e.Att == nil && e.Fact.Chain.Author != id && e != m.log.Genesis() {
+					t.Errorf("seed %d: nothing proves number %d of %s at %s", seed, e.Fact.Seq, e.Fact.Chain.Author, id)
 				}
 			}
 		}
@@ -219,17 +221,17 @@ func TestStoredSaysWhatIsOpen(t *testing.T) {
 	m := w.nodes["one"].m
 	m.Decide(w.moment(), w)
 	p, q := penOf(t, m, "three", 7), penOf(t, m, "two", 7)
-	genesis := m.log.genesis.head()
-	var fs []Received
+	genesis := m.log.Genesis().Head()
+	var fs []fact.Received
 	for i, x := range []struct {
 		by   *pen
 		bare bool
 	}{{p, true}, {q, true}, {p, false}, {q, true}, {q, false}, {p, false}, {q, true}, {q, false}} {
-		var seen []Head
+		var seen []fact.Head
 		if i < 2 {
-			seen = []Head{genesis}
+			seen = []fact.Head{genesis}
 		}
-		f := x.by.write(Body{Seen: &Seen{}}, seen...)
+		f := x.by.write(fact.Body{Seen: &fact.Seen{}}, seen...)
 		if x.bare {
 			f.Att = nil
 		}
@@ -255,16 +257,16 @@ func TestBundleWithAMisnamedFactStaysOut(t *testing.T) {
 	for _, misnamed := range []string{"head", "previous"} {
 		m := relayMesh(t).nodes["one"].m
 		p := penOf(t, m, "three", 7)
-		first := p.write(Body{Seen: &Seen{}}, m.log.genesis.head())
-		wrong := m.log.genesis.head()
+		first := p.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head())
+		wrong := m.log.Genesis().Head()
 		if misnamed == "head" {
 			wrong.Seq = 9
 		} else {
 			p.seq++
 		}
-		fs := atEnd([]Received{first, p.write(Body{Seen: &Seen{}}, wrong)})
+		fs := atEnd([]fact.Received{first, p.write(fact.Body{Seen: &fact.Seen{}}, wrong)})
 		had := m.Len()
-		if added, err := m.Receive("three", fs); added != 0 || m.Len() != had || !errors.Is(err, ErrFactInvalid) {
+		if added, err := m.Receive("three", fs); added != 0 || m.Len() != had || !errors.Is(err, fact.ErrInvalid) {
 			t.Errorf("%s: %d facts are taken in (%v), want none, as one is invalid", misnamed, added, err)
 		}
 	}

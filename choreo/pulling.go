@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
@@ -22,32 +24,6 @@ import (
 //
 // An offer is a fact and is never taken back, so who was entitled once sees the item until somebody has it.
 
-// mechanism is that of the instance.
-func (s *State) mechanism() aptitude.Mechanism {
-	if a := s.log.genesis.fact.Body.Annex; a != nil {
-		return a.Mechanism
-	}
-	return partition.PlainRule
-}
-
-// pulled reports whether an attempt is at a person's task that waits to be taken: its holder was not chosen to
-// perform it, and it was not passed to another role.
-func (s *State) pulled(a *Attempt) bool {
-	return s.toBeTaken(a) && !s.forOthers(a)
-}
-
-// toBeTaken is pulled, also of what was passed to another role.
-func (s *State) toBeTaken(a *Attempt) bool {
-	return a.Task.ByRole() && !a.beside() && s.mechanism().Pulls() && !a.given()
-}
-
-// given reports whether an attempt is at its holder since a mechanism gave it to that one to perform, or had it keep
-// it: what was passed on as its holder left, or turned it down, is only held there.
-func (a *Attempt) given() bool {
-	x := a.assigned.fact.Body.Annex
-	return a.kept != nil || a.passedOn() && x != nil && x.Offered
-}
-
 // So long after it was weighed an item is weighed again that somebody here does not see: soon at first.
 const (
 	weighSoonest = time.Second
@@ -56,8 +32,8 @@ const (
 
 // Visible is whom the mechanism lets see an item (worklist.People).
 func (c claimants) Visible(i worklist.Item) worklist.Sight {
-	d, a := c.decision, c.state.attempts[attemptIDOf(i)]
-	if a == nil || !d.state.pulled(a) {
+	d, a := c.decision, c.state.Attempts()[fact.AttemptIDOf(i)]
+	if a == nil || !d.state.Pulled(a) {
 		return worklist.Sight{}
 	}
 	waiting := d.waiting(a)
@@ -68,7 +44,7 @@ func (c claimants) Visible(i worklist.Item) worklist.Sight {
 	}
 	switch {
 	case err != nil:
-		d.unseen[a.ID] = "it waits for somebody to take it: " + clip(err.Error())
+		d.unseen[a.ID] = "it waits for somebody to take it: " + fact.Clip(err.Error())
 	case len(here) == 0:
 		d.unseen[a.ID] = "it waits for somebody to take it: nobody is here who has role " + string(a.Task.Role)
 	case len(users) == 0:
@@ -86,9 +62,9 @@ func (c claimants) Visible(i worklist.Item) worklist.Sight {
 }
 
 // toTake is an attempt of ours as work for whoever takes it from a worklist.
-func (d *decision) toTake(a *Attempt) Work {
+func (d *decision) toTake(a *state.Attempt) Work {
 	w := d.work([]workflow.TaskName{a.Task.Name}, "")
-	w.Rejected, w.Holder = d.state.rejecters(a), d.self
+	w.Rejected, w.Holder = d.state.Rejecters(a), d.self
 	return w
 }
 
@@ -101,14 +77,14 @@ func (d *decision) entitled(w Work, waiting partition.Waiting) ([]worklist.User,
 // one does. Nobody gets what a hard constraint forbids, or what nobody holds this one suited for, but the responsible
 // user, to whom it passed. What is asked for with it counts as in hand, in whatever order it is named.
 func (d *decision) mayPull(i worklist.Item, u worklist.User, with []worklist.Item) error {
-	a := d.state.attempts[attemptIDOf(i)]
-	if !a.Task.ByRole() || a.beside() || !d.Mechanism().Pulls() || d.state.forOthers(a) || u == d.state.responsible() {
+	a := d.state.Attempts()[fact.AttemptIDOf(i)]
+	if !a.Task.ByRole() || a.Beside() || !d.Mechanism().Pulls() || d.state.ForOthers(a) || u == d.state.Responsible() {
 		return nil
 	}
 	w := d.toTake(a)
 	for _, x := range with {
 		if x != i {
-			w.Performers[d.state.attempts[attemptIDOf(x)].Task.Name] = u
+			w.Performers[d.state.Attempts()[fact.AttemptIDOf(x)].Task.Name] = u
 		}
 	}
 	here, sight, err := d.entitled(w, d.waiting(a))
@@ -119,21 +95,22 @@ func (d *decision) mayPull(i worklist.Item, u worklist.User, with []worklist.Ite
 		switch {
 		case c.Resource != aptitude.ResourceID(u):
 		case c.Verdict == aptitude.Forbidden:
-			return fmt.Errorf("%w: %s", ErrNotNow, d.forbidden(a, u, c.Broken, w.Performers, with))
+			return fmt.Errorf("%w: %s", state.ErrNotNow, d.forbidden(a, u, c.Broken, w.Performers, with))
 		default:
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: by the workflow you are not suited for %s", ErrNotNow, i.Slot)
+	return fmt.Errorf("%w: by the workflow you are not suited for %s", state.ErrNotNow, i.Slot)
 }
 
 // forbidden says which constraints forbid that somebody does an attempt, beside which tasks that one asks for with it,
 // has or did, and what to do.
 func (d *decision) forbidden(
-	a *Attempt, u worklist.User, broken []string, performers map[workflow.TaskName]worklist.User, with []worklist.Item,
+	a *state.Attempt, u worklist.User, broken []string, performers map[workflow.TaskName]worklist.User,
+	with []worklist.Item,
 ) string {
 	var asked, has []string
-	for _, c := range d.state.def.Constraints {
+	for _, c := range d.state.Definition().Constraints {
 		if !slices.Contains(broken, c.Name) {
 			continue
 		}
@@ -142,7 +119,7 @@ func (d *decision) forbidden(
 				continue
 			}
 			if slices.ContainsFunc(with, func(x worklist.Item) bool {
-				return d.state.attempts[attemptIDOf(x)].Task.Name == t
+				return d.state.Attempts()[fact.AttemptIDOf(x)].Task.Name == t
 			}) {
 				asked = append(asked, string(t))
 			} else {
@@ -156,7 +133,8 @@ func (d *decision) forbidden(
 		return fmt.Sprintf("constraint %s forbids that you do both %s and %s: take one of them, and leave the other to somebody else",
 			name, task, strings.Join(slices.Compact(asked), ", "))
 	case len(has) > 0:
-		return fmt.Sprintf("constraint %s forbids that you do %s, as you have %s or did it: leave %s to somebody else", name,
+		return fmt.Sprintf("constraint %s forbids that you do %s, as you have %s or did it: leave %s to somebody else",
+			name,
 			task, strings.Join(slices.Compact(has), ", "), task)
 	}
 	return fmt.Sprintf("constraint %s forbids that you do %s: leave it to somebody else", name, task)
@@ -171,15 +149,16 @@ func asksWho(c workflow.Constraint, t workflow.TaskName) bool {
 // mayTakeHere says why this node's own person does not begin or end an attempt of ours without a worklist; nil: it
 // does. It is as for whoever selects an item: what waits to be taken is for those who see it. What this one has, or
 // has begun, it ends, and what nobody can be given any more as too much was said of it.
-func (d *decision) mayTakeHere(a *Attempt) error {
-	self, i := worklist.User(d.self), itemOf(a.ID)
-	if a.start != nil || d.claimed(a) || !d.partners.HasRole(d.self, a.Task.Role) || d.mayBeSaid(i, MaxClaims) != nil {
+func (d *decision) mayTakeHere(a *state.Attempt) error {
+	self, i := worklist.User(d.self), state.ItemOf(a.ID)
+	if a.Start != nil || d.claimed(a) || !d.partners.HasRole(d.self, a.Task.Role) ||
+		d.mayBeSaid(i, fact.MaxClaims) != nil {
 		return nil
 	}
-	if d.state.pulled(a) {
-		if d.state.placeItem(a); !d.state.work().Visible(i, self) {
+	if d.state.Pulled(a) {
+		if d.state.PlaceItem(a); !d.state.Work().Visible(i, self) {
 			return fmt.Errorf("%w: %s waits to be taken, and is offered to others of its role: wait until it is offered "+
-				"to you, or ask the responsible user", ErrNotNow, a.Task.Name)
+				"to you, or ask the responsible user", state.ErrNotNow, a.Task.Name)
 		}
 	}
 	return d.mayPull(i, self, nil)
@@ -187,22 +166,23 @@ func (d *decision) mayTakeHere(a *Attempt) error {
 
 // reasons says, with the first offer of an item that waits to be taken, how all of its role were weighed; nil: nothing
 // is to be said.
-func (c claimants) reasons(body worklist.Body) *Annex {
+func (c claimants) reasons(body worklist.Body) *fact.Annex {
 	x, offers := body.(worklist.Offer)
 	if !offers {
 		return nil
 	}
-	a, sight := c.state.attempts[attemptIDOf(x.Item)], c.sights[x.Item]
-	if a == nil || a.weighed != nil || len(sight.May) == 0 {
+	a, sight := c.state.Attempts()[fact.AttemptIDOf(x.Item)], c.sights[x.Item]
+	if a == nil || a.Weighed != nil || len(sight.May) == 0 {
 		return nil
 	}
 	m := c.Mechanism()
-	return reasoned(WhyOf(partition.Choice{Why: "offered by " + string(m), Mechanism: m, Assignment: &sight.Weighed},
+	return reasoned(fact.WhyOf(partition.Choice{Why: "offered by " + string(m), Mechanism: m,
+		Assignment: &sight.Weighed},
 		a.Task.Name))
 }
 
 // sayUnseen has show and lists say why nobody sees an attempt that waits to be taken, if nobody does.
-func (d *decision) sayUnseen(a *Attempt) {
+func (d *decision) sayUnseen(a *state.Attempt) {
 	if why := d.unseen[a.ID]; why != "" {
 		d.nobody[a.ID] = why
 	} else {
@@ -211,7 +191,7 @@ func (d *decision) sayUnseen(a *Attempt) {
 }
 
 // waiting is for how long an attempt has waited to be taken, and when it is overdue.
-func (o outlook) waiting(a *Attempt) partition.Waiting {
+func (o outlook) waiting(a *state.Attempt) partition.Waiting {
 	w := partition.Waiting{}
 	w.Offered, _ = o.offeredFor(a)
 	w.For = max(o.untakenFor(a), w.Offered)
@@ -221,48 +201,51 @@ func (o outlook) waiting(a *Attempt) partition.Waiting {
 		}
 	}
 	ends(o.timeoutLeft(a))
-	if a.noticed != 0 {
-		due, _ := o.state.dueOf(a)
+	if a.Noticed != 0 {
+		due, _ := o.state.DueOf(a)
 		ends(due.Left(o.now.Boot-w.For, worklist.Moment{Boot: o.now.Boot, Wall: o.now.Wall}))
 	}
 	return w
 }
 
-func untaken(a *Attempt) waits.Key      { return waits.Key{Kind: waits.Untaken, Name: a.ID.String()} }
-func offeredSince(a *Attempt) waits.Key { return waits.Key{Kind: waits.Offered, Name: a.ID.String()} }
+func untaken(a *state.Attempt) waits.Key { return waits.Key{Kind: waits.Untaken, Name: a.ID.String()} }
+
+func offeredSince(a *state.Attempt) waits.Key {
+	return waits.Key{Kind: waits.Offered, Name: a.ID.String()}
+}
 
 // clockUntaken counts for how long an attempt of ours can be taken, and is offered, as far as its mechanism goes by
 // that, whether or not somebody has it meanwhile. A restart of this node goes on from there, whatever its wall clock
 // says.
-func (d *decision) clockUntaken(a *Attempt, of *slotClocks) {
-	if a.start != nil || !d.state.toBeTaken(a) {
+func (d *decision) clockUntaken(a *state.Attempt, of *slotClocks) {
+	if a.Start != nil || !d.state.ToBeTaken(a) {
 		return
 	}
-	if rules := d.state.def.Distribution; rules.Relax || rules.UrgencyGrowth > 0 {
+	if rules := d.state.Definition().Distribution; rules.Relax || rules.UrgencyGrowth > 0 {
 		of.keys = append(of.keys, untaken(a))
 		d.clocks.RunFrom(d.untakenFor(a), untaken(a), true, d.now.Boot)
 	}
-	if since, offered := d.offeredFor(a); offered && d.state.mechanism() == aptitude.SelPushPull {
-		d.runs(offeredSince(a), since, partition.PatienceOf(d.state.def), of)
+	if since, offered := d.offeredFor(a); offered && d.state.Mechanism() == aptitude.SelPushPull {
+		d.runs(offeredSince(a), since, partition.PatienceOf(d.state.Definition()), of)
 	}
 }
 
 // untakenFor is for how long an attempt of ours can be taken.
-func (o outlook) untakenFor(a *Attempt) time.Duration {
+func (o outlook) untakenFor(a *state.Attempt) time.Duration {
 	if c := o.clocks.Get(untaken(a)); c != nil {
 		return c.Read(o.now.Boot)
 	}
-	return o.noticedFor(a) + a.waitedBefore()
+	return o.noticedFor(a) + a.WaitedBefore()
 }
 
 // offeredFor is for how long an attempt of ours has been offered to somebody, by whatever policy; false: it was not.
 // Once this node has made all offers that it may, what is ready is for all.
-func (o outlook) offeredFor(a *Attempt) (time.Duration, bool) {
-	board := o.state.peoples.board
+func (o outlook) offeredFor(a *state.Attempt) (time.Duration, bool) {
+	board := o.state.People().Board
 	if board == nil {
 		return 0, false
 	}
-	offered := board.WasOffered(itemOf(a.ID))
+	offered := board.WasOffered(state.ItemOf(a.ID))
 	switch c := o.clocks.Get(offeredSince(a)); {
 	case c != nil:
 		return c.Read(o.now.Boot), true
@@ -274,15 +257,15 @@ func (o outlook) offeredFor(a *Attempt) (time.Duration, bool) {
 
 // awaitsTaker reports whether an attempt here waits to be taken, so that no performer is sought for it; until, in how
 // long that may be otherwise; 0: it does not end by itself.
-func (o outlook) awaitsTaker(a *Attempt) (waits bool, until time.Duration) {
-	if !o.state.pulled(a) {
+func (o outlook) awaitsTaker(a *state.Attempt) (waits bool, until time.Duration) {
+	if !o.state.Pulled(a) {
 		return false, 0
 	}
-	if o.state.mechanism() != aptitude.SelPushPull {
+	if o.state.Mechanism() != aptitude.SelPushPull {
 		return true, 0
 	}
 	offered, is := o.offeredFor(a)
-	patience := partition.PatienceOf(o.state.def)
+	patience := partition.PatienceOf(o.state.Definition())
 	if !is {
 		return true, 0 // there is nobody yet to whom it could be given either
 	}
@@ -290,24 +273,11 @@ func (o outlook) awaitsTaker(a *Attempt) (waits bool, until time.Duration) {
 }
 
 // mindUntaken has this node look again at an attempt that waits to be taken, when its patience is over.
-func (d *decision) mindUntaken(a *Attempt) {
-	if waits, until := d.awaitsTaker(a); waits && a.mayStart() && !d.claimed(a) {
+func (d *decision) mindUntaken(a *state.Attempt) {
+	if waits, until := d.awaitsTaker(a); waits && a.MayStart() && !d.claimed(a) {
 		d.sayUnseen(a)
 		if until > 0 {
 			d.out.wake(d.now.Boot + until)
 		}
 	}
-}
-
-// performerOf is who performs or performed an attempt: the person who has or did its item, or else its holder.
-func (s *State) performerOf(a *Attempt) worklist.User {
-	if s.peoples.board != nil && !a.Task.ByNode() {
-		if h, held := s.holdOf(a); held && h.Mode != worklist.Handed {
-			return h.User
-		}
-		if _, who, done := s.peoples.board.Taken(itemOf(a.ID)); done {
-			return who
-		}
-	}
-	return worklist.User(a.Partner)
 }

@@ -10,6 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -133,7 +136,7 @@ func randomMesh(t testing.TB, d dice) *mesh {
 	for _, p := range w.plan.Partitions() {
 		at[p.Name] = pickOf(d, ids)
 	}
-	w.limit = pickOf(d, []int{MaxFact, 600})
+	w.limit = pickOf(d, []int{fact.MaxFact, 600})
 	if err := w.start("ann", w.genesis(at, ids...)); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +163,7 @@ func (w *mesh) randomStep(d dice) {
 	case k == 17:
 		w.meet(n.id, pickOf(d, w.names()))
 	case k == 18 && n.id != "ann" && d.chance(30):
-		w.restore(n, nil, Incarnation{n.inc[0] + 1})
+		w.restore(n, nil, fact.Incarnation{n.inc[0] + 1})
 	case k == 19 && n.m != nil && d.chance(5):
 		_ = n.m.Cancel("", w.moment()) // refused where it has ended
 		w.step(n)
@@ -293,13 +296,13 @@ func (w *mesh) mustEnd(rt *rapid.T) {
 	if err := w.sameEverywhere(); err != nil {
 		rt.Fatalf("%v\n%s", err, w.def.Canonical())
 	}
-	for _, sl := range w.nodes["ann"].m.state.slots {
+	for _, sl := range w.nodes["ann"].m.state.Slots() {
 		for _, a := range sl.Attempts {
 			switch {
-			case a.lost():
+			case a.Lost():
 				rt.Fatalf("%s at %s lost, and is not undone although everybody is here:\n%s\n%s", a.ID, a.Partner,
 					w.nodes["ann"].m.Fingerprint(), w.def.Canonical())
-			case wasCompensated(a) && a.stands == standing:
+			case wasCompensated(a) && a.Stands == state.Standing:
 				rt.Fatalf("%s at %s stands, and was undone:\n%s\n%s", a.ID, a.Partner, w.nodes["ann"].m.Fingerprint(),
 					w.def.Canonical())
 			}
@@ -320,24 +323,24 @@ func (w *mesh) anyOrder(rt *rapid.T, d dice) {
 }
 
 func (w *mesh) shuffled(m *Machine, d dice) *Machine {
-	var facts []Received
-	for _, e := range m.log.order {
-		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: &Attestation{}})
+	var facts []fact.Received
+	for _, e := range m.log.Order() {
+		facts = append(facts, fact.Received{Fact: e.Fact, ID: e.ID, Raw: e.Raw, Att: &fact.Attestation{}})
 	}
-	got, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
+	got, err := Open(Self{Partner: "observer", Incarnation: fact.Incarnation{9}, Trust: testTrust{}}, w.def, w.plan,
 		facts[0])
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for got.Len() < len(facts) {
-		var batch []Received
+		var batch []fact.Received
 		for range 1 + d(5) {
 			batch = append(batch, pickOf(d, facts))
 		}
 		if d.chance(10) {
 			batch = facts
 		}
-		if _, err := got.Receive("somebody", batch); err != nil && !errors.Is(err, ErrMissingPast) {
+		if _, err := got.Receive("somebody", batch); err != nil && !errors.Is(err, log.ErrMissingPast) {
 			w.t.Fatalf("a fact that a machine wrote is refused: %v", err)
 		}
 	}
@@ -352,10 +355,10 @@ func TestEarlierSuccessOfTheSameAttemptArrivesLater(t *testing.T) {
 	w.say("two", "b", 1)
 	first := received(two.m)[two.m.Len()-2:]
 	w.mail = nil
-	w.restore(two, two.disk[:3], Incarnation{2})
+	w.restore(two, two.disk[:3], fact.Incarnation{2})
 	w.advance(1)
-	if _, err := two.m.Receive("three", []Received{
-		encoded(t, w.as("three", two.m).mustAppend(w.moment(), Body{Seen: &Seen{}}).fact),
+	if _, err := two.m.Receive("three", []fact.Received{
+		encoded(t, w.as("three", two.m).mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}}).Fact),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +366,7 @@ func TestEarlierSuccessOfTheSameAttemptArrivesLater(t *testing.T) {
 	if _, err := two.m.Receive("one", first); err != nil {
 		t.Fatal(err)
 	}
-	if got := two.m.state.data["x"].value; got != int64(1) {
+	if got := two.m.state.Data()["x"].Value; got != int64(1) {
 		t.Errorf("x = %v, want 1: the earlier success counts", got)
 	}
 	mustMatch(t, "folded as they came, and all at once", two.m, w.scratch(two.m))

@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -15,7 +17,7 @@ import (
 // their attestations.
 func weightOf(b *Bundle) (n int) {
 	for _, o := range b.Facts {
-		n += len(o.e.raw) + 16
+		n += len(o.e.Raw) + 16
 	}
 	return n
 }
@@ -85,9 +87,9 @@ func TestRelayOfTwoWhoWorkedOffline(t *testing.T) {
 	}{
 		{"4,000 small tasks each", small(8000), func(w *mesh) {
 			for _, id := range []workflow.PartnerID{"ann", "bob"} {
-				n, done := w.nodes[id], []Body(nil)
+				n, done := w.nodes[id], []fact.Body(nil)
 				for _, a := range n.running() {
-					done = append(done, Body{Success: &Success{Attempt: a, Try: 1}})
+					done = append(done, fact.Body{Success: &fact.Success{Attempt: a, Try: 1}})
 				}
 				n.m.insertBodies(t, done)
 				w.step(n)
@@ -147,14 +149,14 @@ func TestBundlesAreNoLargerThanTheyCame(t *testing.T) {
 		came := map[workflow.PartnerID]int{}
 		w.sent = func(l letter, b *Bundle) {
 			n, single, intro := weightOf(b), 0, 0
-			covered := map[FactID]bool{}
+			covered := map[fact.ID]bool{}
 			for _, o := range b.Facts {
-				covered[o.e.fact.Prev] = true
-				if o.e.fact.Body.BringsIn() && o.e != w.nodes[l.from].m.log.genesis {
-					intro += len(o.e.raw) + 16 // it may go beyond the limit
+				covered[o.e.Fact.Prev] = true
+				if o.e.Fact.Body.BringsIn() && o.e != w.nodes[l.from].m.log.Genesis() {
+					intro += len(o.e.Raw) + 16 // it may go beyond the limit
 				}
 				if m := w.nodes[l.from].m; m.mine(o.e) {
-					single = max(single, len(o.e.raw)+16)
+					single = max(single, len(o.e.Raw)+16)
 				}
 			}
 			if n > max(w.limit, single, came[l.from])+intro {
@@ -162,8 +164,8 @@ func TestBundlesAreNoLargerThanTheyCame(t *testing.T) {
 					len(b.Facts), n, w.limit, came[l.from])
 			}
 			for _, o := range b.Facts {
-				if o.e.att == nil && (!covered[o.e.id] || o.e.fact.Body.BringsIn()) {
-					rt.Fatalf("%s sends a %s fact that nothing attests", l.from, o.e.fact.Body.Kind())
+				if o.e.Att == nil && (!covered[o.e.ID] || o.e.Fact.Body.BringsIn()) {
+					rt.Fatalf("%s sends a %s fact that nothing attests", l.from, o.e.Fact.Body.Kind())
 				}
 			}
 			came[l.to] = max(came[l.to], n)
@@ -242,40 +244,41 @@ func TestWhoeverElseBroughtANewcomerIn(t *testing.T) {
 	w.stabilize(false)
 	ann := w.nodes["ann"]
 	lou, size := w.as("lou", ann.m), 0
-	var run []Received
-	add := func(b Body) {
-		f := encoded(t, lou.mustAppend(w.moment(), b).fact)
+	var run []fact.Received
+	add := func(b fact.Body) {
+		f := encoded(t, lou.mustAppend(w.moment(), b).Fact)
 		run, size = append(run, f), size+len(f.Raw)
 	}
-	lie := func(n int) Body {
+	lie := func(n int) fact.Body {
 		out := map[workflow.DataName]workflow.Value{"lie": strings.Repeat("x", n)}
-		return Body{Success: &Success{Attempt: AttemptID{Slot: "x"}, Try: 1, Outputs: out}}
+		return fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Slot: "x"}, Try: 1, Outputs: out}}
 	}
-	add(Body{Assign: &Assign{After: AttemptID{Slot: "x"}, Task: "x", Partner: "new"}, Annex: &Annex{Rejected: "no"}})
-	add(lie(MaxFact - 1<<10))
+	add(fact.Body{Assign: &fact.Assign{After: fact.AttemptID{Slot: "x"}, Task: "x", Partner: "new"},
+		Annex: &fact.Annex{Rejected: "no"}})
+	add(lie(fact.MaxFact - 1<<10))
 	before := size
 	add(lie(128 << 10))
-	rest := MaxBundle - size - (size - before - 128<<10)
+	rest := fact.MaxBundle - size - (size - before - 128<<10)
 	add(lie(rest))
-	if size != MaxBundle {
-		t.Fatalf("lou's bundle has %d bytes, want %d", size, MaxBundle)
+	if size != fact.MaxBundle {
+		t.Fatalf("lou's bundle has %d bytes, want %d", size, fact.MaxBundle)
 	}
-	run[len(run)-1].Att = &Attestation{Sig: make([]byte, 64)}
+	run[len(run)-1].Att = &fact.Attestation{Sig: make([]byte, 64)}
 	if n, err := ann.m.Receive("lou", run); n != len(run) || err != nil || !ann.m.Participates("new") {
 		t.Fatalf("ann took %d facts: %v", n, err)
 	}
 	w.step(ann)
-	first := func() []Received {
+	first := func() []fact.Received {
 		ann.m.Forget("new")
-		var facts []Received
+		var facts []fact.Received
 		size := 0
 		for _, o := range ann.m.Outgoing("new", w.limit, w.moment()).Facts {
-			facts = append(facts, Received{Fact: o.e.fact, ID: o.e.id, Raw: o.e.raw})
-			size += len(o.e.raw)
+			facts = append(facts, fact.Received{Fact: o.e.Fact, ID: o.e.ID, Raw: o.e.Raw})
+			size += len(o.e.Raw)
 		}
-		if size > MaxBundle || facts[0].Fact.Body.Genesis == nil {
+		if size > fact.MaxBundle || facts[0].Fact.Body.Genesis == nil {
 			t.Errorf("the first bundle has %d bytes and begins with a %s fact: want at most %d, and the genesis", size,
-				facts[0].Fact.Body.Kind(), MaxBundle)
+				facts[0].Fact.Body.Kind(), fact.MaxBundle)
 		}
 		return facts
 	}
@@ -285,7 +288,8 @@ func TestWhoeverElseBroughtANewcomerIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.step(ann)
-	m, err := Open(Self{Partner: "new", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan, first()[0])
+	m, err := Open(Self{Partner: "new", Incarnation: fact.Incarnation{2}, Trust: testTrust{}}, w.def, w.plan,
+		first()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,20 +320,20 @@ func TestIntroductionIsTheLightest(t *testing.T) {
 	check := func(want ...string) {
 		t.Helper()
 		var shown []string
-		for _, e := range ann.m.introduction("new", vector{}) {
-			shown = append(shown, string(e.fact.Chain.Author)+" to "+string(e.fact.Body.Assign.Partner))
+		for _, e := range ann.m.introduction("new", log.Vector{}) {
+			shown = append(shown, string(e.Fact.Chain.Author)+" to "+string(e.Fact.Body.Assign.Partner))
 		}
 		if !slices.Equal(shown, want) {
 			t.Errorf("shown: %q, want %q", shown, want)
 		}
 	}
-	lie := Body{
-		Assign: &Assign{After: AttemptID{Slot: "x"}, Task: "x", Partner: "new"},
-		Annex:  &Annex{Rejected: strings.Repeat("x", maxReason)},
+	lie := fact.Body{
+		Assign: &fact.Assign{After: fact.AttemptID{Slot: "x"}, Task: "x", Partner: "new"},
+		Annex:  &fact.Annex{Rejected: strings.Repeat("x", fact.MaxReason)},
 	}
-	f := encoded(t, w.as("lou", ann.m).mustAppend(w.moment(), lie).fact)
-	f.Att = &Attestation{Sig: make([]byte, 64)}
-	if _, err := ann.m.Receive("lou", []Received{f}); err != nil {
+	f := encoded(t, w.as("lou", ann.m).mustAppend(w.moment(), lie).Fact)
+	f.Att = &fact.Attestation{Sig: make([]byte, 64)}
+	if _, err := ann.m.Receive("lou", []fact.Received{f}); err != nil {
 		t.Fatal(err)
 	}
 	check("lou to new")
@@ -358,13 +362,13 @@ func TestUnattestedIsNotRelayed(t *testing.T) {
 	for _, l := range w.mail {
 		w.deliver(l)
 	}
-	last := bob.m.log.chainOf(ann.m.chain).strands[0].last()
-	if last.fact.Body.Success == nil || last.att == nil {
-		t.Fatalf("bob has %s of ann last, attested: %t", last.fact.Body.Kind(), last.att != nil)
+	last := bob.m.log.ChainOf(ann.m.chain).Strands[0].Last()
+	if last.Fact.Body.Success == nil || last.Att == nil {
+		t.Fatalf("bob has %s of ann last, attested: %t", last.Fact.Body.Kind(), last.Att != nil)
 	}
-	last.att = nil
+	last.Att = nil
 	b := bob.m.Outgoing("cy", w.limit, w.moment())
-	if b == nil || b.Facts[0].e != bob.m.log.genesis {
+	if b == nil || b.Facts[0].e != bob.m.log.Genesis() {
 		t.Fatalf("bob sends no genesis: %+v", b)
 	}
 	for _, o := range b.Facts {

@@ -37,7 +37,7 @@ func TestFactsThatNoWaitHadSeenAtAKill(t *testing.T) {
 			w.step(one) // it looks at its waits
 			waits := one.waits
 			w.stabilize(false)
-			if sl := one.m.state.bySlot["e"]; sl.State != workflow.Ready {
+			if sl := one.m.state.BySlot()["e"]; sl.State != workflow.Ready {
 				t.Fatalf("the trigger of e has not fired: it is %s", sl.State)
 			}
 			if c.cut {
@@ -47,12 +47,12 @@ func TestFactsThatNoWaitHadSeenAtAKill(t *testing.T) {
 			w.meet("one", "two")
 			w.stabilize(false)
 			w.advance(15 * time.Minute)
-			if sl := one.m.state.bySlot["e"]; sl.State != workflow.Ready {
+			if sl := one.m.state.BySlot()["e"]; sl.State != workflow.Ready {
 				t.Errorf("e has had 15 of its 20 minutes, and is %s", sl.State)
 			}
 			w.die(w.nodes["two"])
 			w.advance(6 * time.Minute)
-			if sl := one.m.state.bySlot["e"]; sl.State != workflow.Failed {
+			if sl := one.m.state.BySlot()["e"]; sl.State != workflow.Failed {
 				t.Errorf("e has had 21 of its 20 minutes, and is %s", sl.State)
 			}
 		})

@@ -1,6 +1,12 @@
 package choreo
 
-import "github.com/mutirao-mesh/mutirao/workflow"
+import (
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
 
 // This file says who is told what at once (docs/systems.md, Partitions;
 // docs/design.md, idea 4). Everything else that a peer lacks travels with the next
@@ -23,26 +29,26 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 // answer, or is another, everything of ours is routed again, and those are asked that
 // give no sign of having been told (office.go).
 //
-// Which of this goes for a kind of fact its own tell says (kinds.go).
+// Which of this goes for a kind of fact its own tell says (choreo/fact/kinds.go).
 //
 // A message to a peer carries all that the peer lacks, so that its replica
 // stays causally closed; hence only the newest fact of our chain matters.
 
 // tellFact owes a fact to those who are to have it at once.
-func (d *decision) tellFact(e *entry) {
-	switch b := e.fact.Body.says().(type) {
-	case *TryFailed, *Lease, *Child: // nobody waits for it
-	case *ReadyBody:
+func (d *decision) tellFact(e *log.Entry) {
+	switch b := e.Fact.Body.Says().(type) {
+	case *fact.TryFailed, *fact.Lease, *fact.Child: // nobody waits for it
+	case *fact.ReadyBody:
 		d.tellReady(b, e)
-	case *Start:
+	case *fact.Start:
 		d.tellStart(b, e)
-	case *Success:
-		d.routeSuccess(e, d.state.attempts[b.Attempt])
-	case *CalledOff:
-		d.tellKeepers(e, d.state.attempts[b.Attempt].Slot) // nobody else waits for it
-	case *Claim:
+	case *fact.Success:
+		d.routeSuccess(e, d.state.Attempts()[b.Attempt])
+	case *fact.CalledOff:
+		d.tellKeepers(e, d.state.Attempts()[b.Attempt].Slot) // nobody else waits for it
+	case *fact.Claim:
 		d.tellClaim(b, e)
-	case *Fire, *Aged:
+	case *fact.Fire, *fact.Aged:
 		d.tellGuardians(e)
 	default:
 		d.oweAll(e)
@@ -50,7 +56,7 @@ func (d *decision) tellFact(e *entry) {
 }
 
 // tellGuardians owes a fact to those who may come to hold what it is about.
-func (d *decision) tellGuardians(e *entry) {
+func (d *decision) tellGuardians(e *log.Entry) {
 	for _, p := range d.guardians() {
 		d.tell(p, e)
 	}
@@ -63,13 +69,13 @@ func (d *decision) route() {
 		clear(d.ended)
 		clear(d.entrusted)
 	}
-	for ; d.told < len(d.log.order); d.told++ {
-		e := d.log.order[d.told]
-		if e.counted && (e.fact.Chain == d.chain || d.orchestrator == d.self) {
+	for ; d.told < len(d.log.Order()); d.told++ {
+		e := d.log.Order()[d.told]
+		if e.Counted && (e.Fact.Chain == d.chain || d.orchestrator == d.self) {
 			d.tellFact(e)
 		}
 	}
-	for _, g := range d.state.genesis.Assign {
+	for _, g := range d.state.Genesis().Assign {
 		mine := g.Partner == d.self || d.orchestrator == d.self
 		done := mine && d.partitionDone(g.Partition)
 		if done == d.ended[g.Partition] {
@@ -83,15 +89,15 @@ func (d *decision) route() {
 }
 
 // latest is the newest fact that is ours to tell of.
-func (d *decision) latest() *entry {
+func (d *decision) latest() *log.Entry {
 	if d.orchestrator == d.self {
-		return d.log.order[len(d.log.order)-1]
+		return d.log.Order()[len(d.log.Order())-1]
 	}
 	return d.own
 }
 
 // tell owes a fact to p, or in its place to the coordinator.
-func (d *decision) tell(p workflow.PartnerID, e *entry) {
+func (d *decision) tell(p workflow.PartnerID, e *log.Entry) {
 	if d.handsOver(e) {
 		d.entrust(p, e)
 		p = d.orchestrator
@@ -100,18 +106,18 @@ func (d *decision) tell(p workflow.PartnerID, e *entry) {
 }
 
 // handsOver reports whether the coordinator is to tell others of a fact.
-func (d *decision) handsOver(e *entry) bool {
-	return d.orchestrator != "" && d.orchestrator != d.self && e.fact.Body.Genesis == nil
+func (d *decision) handsOver(e *log.Entry) bool {
+	return d.orchestrator != "" && d.orchestrator != d.self && e.Fact.Body.Genesis == nil
 }
 
-func (d *decision) routeSuccess(e *entry, a *Attempt) {
-	if len(a.Slot.Attempts) > 1 || a.beside() {
+func (d *decision) routeSuccess(e *log.Entry, a *state.Attempt) {
+	if len(a.Slot.Attempts) > 1 || a.Beside() {
 		d.oweAll(e)
 		return
 	}
-	author := e.fact.Chain.Author
+	author := e.Fact.Chain.Author
 	elsewhere := false
-	for p := range d.state.awaiting(a) {
+	for p := range d.state.Awaiting(a) {
 		if p != author {
 			elsewhere = true
 			d.tell(p, e)
@@ -121,44 +127,25 @@ func (d *decision) routeSuccess(e *entry, a *Attempt) {
 		d.tellGuardians(e)
 	}
 	d.tellKeepers(e, a.Slot)
-	for _, part := range d.state.plan.EmergencyListeners(a.Slot.Task.Name) {
-		d.tell(d.state.holder[part], e)
-		for _, sl := range d.state.patient {
-			if sl.Current.Depth > 1 && d.state.plan.Home(sl.Task.Name) == part {
+	for _, part := range d.state.Plan().EmergencyListeners(a.Slot.Task.Name) {
+		d.tell(d.state.Holders()[part], e)
+		for _, sl := range d.state.Patient() {
+			if sl.Current.Depth > 1 && d.state.Plan().Home(sl.Task.Name) == part {
 				d.tell(sl.Current.Partner, e)
 			}
 		}
 	}
 }
 
-// awaiting are those who hold what waits for an attempt's success, or may wait for
-// data that it writes.
-func (s *State) awaiting(a *Attempt) map[workflow.PartnerID]bool {
-	next := map[workflow.PartnerID]bool{}
-	for _, d := range a.Slot.dependents {
-		s.log.steps++
-		next[d.Current.Partner] = true
-		for _, k := range s.keepersOf(d) {
-			next[k] = true
-		}
-	}
-	for _, it := range a.Slot.writes {
-		for p := range it.holders {
-			next[p] = true
-		}
-	}
-	return next
-}
-
 // oweWhoAsks owes the holders of tasks whose rules ask for this transition.
 // Readiness is asked for by starting tasks too: started means ready.
-func (d *decision) oweWhoAsks(e *entry, a *Attempt, tr workflow.Transition) {
+func (d *decision) oweWhoAsks(e *log.Entry, a *state.Attempt, tr workflow.Transition) {
 	asks := func(tr workflow.Transition) {
-		if q := d.state.questions[asked{transition: tr, task: a.Slot.Task.Name}]; q != nil {
-			for _, n := range q.terms {
-				d.log.steps++
-				d.tell(n.of.Current.Partner, e)
-				d.tellKeepers(e, n.of)
+		if q := d.state.Questions()[state.TransitionOf{Transition: tr, Task: a.Slot.Task.Name}]; q != nil {
+			for _, n := range q.Terms {
+				d.log.Steps++
+				d.tell(n.Of.Current.Partner, e)
+				d.tellKeepers(e, n.Of)
 			}
 		}
 	}
@@ -168,7 +155,7 @@ func (d *decision) oweWhoAsks(e *entry, a *Attempt, tr workflow.Transition) {
 }
 
 // oweAll owes a fact to all participants.
-func (d *decision) oweAll(e *entry) {
+func (d *decision) oweAll(e *log.Entry) {
 	if e == nil {
 		return // nothing was said here
 	}
@@ -191,8 +178,27 @@ func (o outlook) guardians() []workflow.PartnerID {
 	return judges[:min(2, len(judges))]
 }
 
-// partitionDone reports whether a partition has ended, also for this node if it holds
-// what others only presume to have failed.
-func (m *Machine) partitionDone(p workflow.PartitionName) bool {
-	return m.look().part(p).left == 0
+func (d *decision) tellReady(b *fact.ReadyBody, e *log.Entry) {
+	d.oweWhoAsks(e, d.state.Attempts()[b.Attempt], workflow.BecameReady)
+	d.tellKeepers(e, d.state.Attempts()[b.Attempt].Slot)
+}
+
+func (d *decision) tellStart(b *fact.Start, e *log.Entry) {
+	a := d.state.Attempts()[b.Attempt]
+	if a.Undoes != nil {
+		d.oweAll(e)
+		return
+	}
+	d.oweWhoAsks(e, a, workflow.BecameRunning)
+	if a.Start == e && a.Runs() {
+		d.begun = append(d.begun, begun{e, d.now.Boot})
+	}
+}
+
+func (d *decision) tellClaim(c *fact.Claim, e *log.Entry) {
+	if x, reserves := c.Body().(worklist.Reserve); reserves {
+		d.tellReserved(e, fact.AttemptIDOf(x.Item))
+		return
+	}
+	d.oweAll(e)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -92,8 +94,8 @@ type story struct {
 	backups map[workflow.PartnerID][]Stored
 	floods  int                       // chains that liars opened
 	grants  map[string]granted        // by person and task, what the person had last
-	last    *Claim                    // the last word of a person
-	said    *Claim                    // the last that was not brought yet
+	last    *fact.Claim               // the last word of a person
+	said    *fact.Claim               // the last that was not brought yet
 	brought map[string]worklist.Basis // by person and task, what the person brought last
 }
 
@@ -169,16 +171,17 @@ func (s *story) commands() map[string]func() string {
 func (s *story) built() string {
 	var b strings.Builder
 	m := s.node(0).m
-	for _, e := range m.log.order {
-		start := e.fact.Body.Start
-		if start == nil || !e.counted {
+	for _, e := range m.log.Order() {
+		start := e.Fact.Body.Start
+		if start == nil || !e.Counted {
 			continue
 		}
 		var on []string
-		a := m.state.attempts[start.Attempt]
-		for from := range m.state.builtOn(a, e) {
+		a := m.state.Attempts()[start.Attempt]
+		for from := range m.state.BuiltOn(a, e) {
 			text := fmt.Sprintf("%s.%d", from.Task.Name, from.Depth)
-			if slices.ContainsFunc(start.Consumed, func(c Consumption) bool { return c.Slot == from.Slot.Task.Name }) {
+			if slices.ContainsFunc(start.Consumed,
+				func(c fact.Consumption) bool { return c.Slot == from.Slot.Task.Name }) {
 				text += " (named)"
 			}
 			on = append(on, text)
@@ -202,7 +205,7 @@ func (s *story) flood() string {
 		return err.Error()
 	}
 	s.w.step(s.node(0))
-	return fmt.Sprintf("%d chains of %s are here", len(m.log.byAuthor[liar]), liar)
+	return fmt.Sprintf("%d chains of %s are here", len(m.log.ByAuthor()[liar]), liar)
 }
 
 func (s *story) declined() string {
@@ -230,10 +233,10 @@ func (s *story) arg(key string) string {
 	return ""
 }
 
-func (s *story) incarnation() Incarnation {
+func (s *story) incarnation() fact.Incarnation {
 	n := s.node(0)
 	if a, ok := s.d.Arg("incarnation"); ok {
-		return Incarnation{a.Vals[0][0] - '0'}
+		return fact.Incarnation{a.Vals[0][0] - '0'}
 	}
 	return n.inc
 }
@@ -278,7 +281,7 @@ func (s *story) start() string {
 	g := s.w.genesis(at, unique(succession)...)
 	g.Input = s.values(0)
 	if m, u := s.arg("mechanism"), s.arg("responsible"); m != "" || u != "" {
-		s.w.annex = &Annex{Mechanism: aptitude.Mechanism(m), Responsible: worklist.User(u)}
+		s.w.annex = &fact.Annex{Mechanism: aptitude.Mechanism(m), Responsible: worklist.User(u)}
 	}
 	if err := s.w.start(initiator, g); err != nil {
 		return err.Error()
@@ -329,14 +332,14 @@ func (s *story) begin() string {
 func (s *story) lie() string {
 	n, kind, of := s.node(0), s.d.CmdArgs[1].Key, s.d.CmdArgs[2].Key
 	to := workflow.PartnerID(s.arg("to"))
-	var b Body
+	var b fact.Body
 	if kind == "write-off" {
-		b.WriteOff = &WriteOff{Partner: workflow.PartnerID(of)}
+		b.WriteOff = &fact.WriteOff{Partner: workflow.PartnerID(of)}
 		if p := s.arg("shows"); p != "" {
 			b.WriteOff.Eviction = []byte("evicted " + p)
 		}
 	} else {
-		sl := n.m.state.bySlot[workflow.TaskName(of)]
+		sl := n.m.state.BySlot()[workflow.TaskName(of)]
 		a := sl.Current
 		if s.d.HasArg("first") {
 			a = sl.Attempts[0]
@@ -350,38 +353,40 @@ func (s *story) lie() string {
 		return err.Error()
 	}
 	s.w.step(n)
-	if e = n.m.log.byID[e.id]; !e.counted {
-		return "does not count: " + e.why
+	if e = n.m.log.ByID()[e.ID]; !e.Counted {
+		return "does not count: " + e.Why
 	}
 	return "counts"
 }
 
-func (s *story) lieAbout(kind string, a *Attempt, to workflow.PartnerID) (b Body) {
+func (s *story) lieAbout(kind string, a *state.Attempt, to workflow.PartnerID) (b fact.Body) {
 	t := a.Task
 	switch kind {
 	case "start":
-		b.Start = &Start{Attempt: a.ID, Try: 1}
+		b.Start = &fact.Start{Attempt: a.ID, Try: 1}
 	case "success":
-		b.Success = &Success{Attempt: a.ID, Try: 1}
+		b.Success = &fact.Success{Attempt: a.ID, Try: 1}
 	case "ready", "trigger":
-		b.Ready = &ReadyBody{Attempt: a.ID, Trigger: kind == "trigger"}
+		b.Ready = &fact.ReadyBody{Attempt: a.ID, Trigger: kind == "trigger"}
 	case "called-off":
-		b.CalledOff = &CalledOff{Attempt: a.ID}
+		b.CalledOff = &fact.CalledOff{Attempt: a.ID}
 	case "verdict", "lost":
-		act := Action{Attempt: a.ID, Kind: cmp.Or(t.OnFailure, workflow.FailBlock), Task: t.Contingency, Partner: to}
-		b.Verdict = &Verdict{Cause: CauseTimeout, Actions: []Action{act}}
+		act := fact.Action{Attempt: a.ID, Kind: cmp.Or(t.OnFailure, workflow.FailBlock), Task: t.Contingency,
+			Partner: to}
+		b.Verdict = &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{act}}
 		if kind == "lost" {
-			b.Verdict.Cause = CauseLost
+			b.Verdict.Cause = fact.CauseLost
 		}
 	case "release":
-		b.Verdict = &Verdict{Cause: CauseReported, Actions: []Action{{Attempt: a.ID, Kind: workflow.FailRelease}}}
+		b.Verdict = &fact.Verdict{Cause: fact.CauseReported,
+			Actions: []fact.Action{{Attempt: a.ID, Kind: workflow.FailRelease}}}
 	case "assign":
-		b.Assign = &Assign{After: a.ID, Task: t.Contingency, Partner: to}
-		for _, r := range a.rulings {
-			b.Assign.Verdict = r.at.id
+		b.Assign = &fact.Assign{After: a.ID, Task: t.Contingency, Partner: to}
+		for _, r := range a.Rulings {
+			b.Assign.Verdict = r.At.ID
 		}
 	case "pass":
-		b.Assign = &Assign{After: a.ID, Task: t.Name, Partner: to}
+		b.Assign = &fact.Assign{After: a.ID, Task: t.Name, Partner: to}
 	default:
 		s.d.Fatalf(s.t, "nobody can lie by a %s", kind)
 	}
@@ -577,7 +582,7 @@ func trimmed(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-func remarks(t TaskView) []string {
+func remarks(t state.TaskView) []string {
 	var out []string
 	if t.Attempt > 1 {
 		out = append(out, fmt.Sprintf("attempt %d", t.Attempt))
@@ -599,7 +604,7 @@ func remarks(t TaskView) []string {
 	}
 	for _, x := range t.Superseded {
 		text := fmt.Sprintf("superseded: %s at %s, attempt %d", x.Task, x.Partner, x.Attempt)
-		if x.Compensation != NotCompensated {
+		if x.Compensation != state.NotCompensated {
 			text += ", compensation " + string(x.Compensation)
 		}
 		out = append(out, text)
@@ -616,14 +621,14 @@ func (s *story) jobs() string {
 }
 
 // attempt names an attempt without its hash.
-func (s *story) attempt(m *Machine, id AttemptID) string {
-	if a := m.state.attempts[id]; a != nil {
+func (s *story) attempt(m *Machine, id fact.AttemptID) string {
+	if a := m.state.Attempts()[id]; a != nil {
 		undo := ""
-		if a.undoes != nil {
+		if a.Undoes != nil {
 			undo = "undo "
 		}
-		if a.fired != nil {
-			return fmt.Sprintf("%s%s in %s.%d", undo, id.Slot, a.Slot.Task.Name, a.fired.flow.Depth)
+		if a.Fired != nil {
+			return fmt.Sprintf("%s%s in %s.%d", undo, id.Slot, a.Slot.Task.Name, a.Fired.Flow.Depth)
 		}
 		return fmt.Sprintf("%s%s.%d", undo, a.Slot.Task.Name, a.Depth)
 	}
@@ -634,7 +639,7 @@ func (s *story) facts() string {
 	m, out := s.node(0).m, ""
 	for _, v := range m.Facts() {
 		out += fmt.Sprintf("%3d %s.%d %s", v.Time, v.Fact.Chain.Author, v.Fact.Seq, s.describe(m, v.Fact))
-		if v.Fact.Chain.Incarnation != (Incarnation{1}) {
+		if v.Fact.Chain.Incarnation != (fact.Incarnation{1}) {
 			out += fmt.Sprintf(" (incarnation %d)", v.Fact.Chain.Incarnation[0])
 		}
 		if !v.Counted {
@@ -646,7 +651,7 @@ func (s *story) facts() string {
 }
 
 // describe says in a few words what a fact tells.
-func (s *story) describe(m *Machine, f *Fact) string {
+func (s *story) describe(m *Machine, f *fact.Fact) string {
 	b := &f.Body
 	switch {
 	case b.Ready != nil:
@@ -671,15 +676,15 @@ func (s *story) describe(m *Machine, f *Fact) string {
 	case b.WriteOff != nil:
 		return fmt.Sprintf("write-off %s", b.WriteOff.Partner)
 	case b.Claim != nil:
-		body, _ := b.Claim.read()
-		who, _ := m.state.speakerOf(b.Claim)
+		body, _ := b.Claim.Read()
+		who, _ := m.state.SpeakerOf(b.Claim)
 		kind, about := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", body), "worklist.")), "the instance"
 		if ids := b.Claim.About(); len(ids) > 0 {
 			about = s.attempt(m, ids[0])
 		}
 		switch x := body.(type) {
 		case worklist.Reserve:
-			about = fmt.Sprintf("%v for %s", x.Resources, s.attempt(m, attemptIDOf(x.Item)))
+			about = fmt.Sprintf("%v for %s", x.Resources, s.attempt(m, fact.AttemptIDOf(x.Item)))
 		case worklist.Keep:
 			about = string(x.Partition)
 		}
@@ -699,9 +704,9 @@ func (s *story) owed() string {
 	m, out := s.node(0).m, ""
 	for _, p := range m.Participants() {
 		if p != m.self && m.Owes(p) {
-			own := m.log.index[m.chain].strands[0]
-			e := own.number(m.peer(p).owed.at(own.place))
-			out += fmt.Sprintf("%s: all up to %s\n", p, s.describe(m, e.fact))
+			own := m.log.Index()[m.chain].Strands[0]
+			e := own.Number(m.peer(p).owed.At(own.Place))
+			out += fmt.Sprintf("%s: all up to %s\n", p, s.describe(m, e.Fact))
 		}
 	}
 	return out
@@ -712,8 +717,8 @@ func (s *story) hear(l letter, b *Bundle) {
 	m := s.w.node(l.from).m
 	var what []string
 	for _, o := range b.Facts {
-		text := s.describe(m, o.e.fact)
-		if p := o.e.fact.Chain.Author; p != l.from {
+		text := s.describe(m, o.e.Fact)
+		if p := o.e.Fact.Chain.Author; p != l.from {
 			text = string(p) + "'s " + text
 		}
 		what = append(what, text)
@@ -731,33 +736,33 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 		}
 	}
 	for _, o := range b.Facts {
-		if o.e.fact.Chain != m.chain {
+		if o.e.Fact.Chain != m.chain {
 			continue
 		}
-		switch f := &o.e.fact.Body; {
+		switch f := &o.e.Fact.Body; {
 		case f.Genesis != nil || f.Verdict != nil || f.Assign != nil || f.Cancel != nil || f.Seen != nil ||
 			f.WriteOff != nil || f.Claim != nil && !reserves(f.Claim):
 			add("a " + f.Kind() + " goes to everybody")
 		case f.Claim != nil:
 			add("units, for whoever waits for them and those who judge")
 		case f.Success != nil:
-			s.reasonsOfSuccess(m, to, m.state.attempts[f.Success.Attempt], add)
+			s.reasonsOfSuccess(m, to, m.state.Attempts()[f.Success.Attempt], add)
 		}
 	}
-	for _, g := range m.state.genesis.Assign {
+	for _, g := range m.state.Genesis().Assign {
 		if len(out) == 0 && g.Partner == m.self && m.ended[g.Partition] {
 			add(string(g.Partition) + " has ended")
 		}
 	}
 	for _, o := range b.Facts {
-		f := &o.e.fact.Body
+		f := &o.e.Fact.Body
 		if len(out) > 0 || f.Start == nil ||
 			slices.ContainsFunc(m.begun,
-				func(x begun) bool { return x.start.fact.Body.Start.Attempt == f.Start.Attempt }) {
+				func(x begun) bool { return x.start.Fact.Body.Start.Attempt == f.Start.Attempt }) {
 			continue
 		}
-		if a := m.state.attempts[f.Start.Attempt]; a.runs() &&
-			(m.state.awaiting(a)[to] || m.looking(Moment{}, s.w).judges()[0] == to) {
+		if a := m.state.Attempts()[f.Start.Attempt]; a.Runs() &&
+			(m.state.Awaiting(a)[to] || m.looking(Moment{}, s.w).judges()[0] == to) {
 			add(string(a.Task.Name) + " still runs")
 		}
 	}
@@ -767,23 +772,23 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 	return out
 }
 
-func (s *story) reasonsOfSuccess(m *Machine, to workflow.PartnerID, a *Attempt, add func(string)) {
-	if len(a.Slot.Attempts) > 1 || a.undoes != nil {
+func (s *story) reasonsOfSuccess(m *Machine, to workflow.PartnerID, a *state.Attempt, add func(string)) {
+	if len(a.Slot.Attempts) > 1 || a.Undoes != nil {
 		add("a success of one of several attempts goes to everybody")
 		return
 	}
 	elsewhere := false
-	for _, d := range a.Slot.dependents {
+	for _, d := range a.Slot.Dependents {
 		elsewhere = elsewhere || d.Current.Partner != m.self
 		if d.Current.Partner == to {
 			add(string(d.Task.Name) + " waits for " + string(a.Task.Name))
 		}
 	}
-	var readers []*Slot
-	for _, it := range a.Slot.writes {
-		readers = append(readers, it.askers...)
+	var readers []*state.Slot
+	for _, it := range a.Slot.Writes {
+		readers = append(readers, it.Askers...)
 	}
-	slices.SortFunc(readers, func(x, y *Slot) int { return x.place - y.place })
+	slices.SortFunc(readers, func(x, y *state.Slot) int { return x.Place - y.Place })
 	for _, d := range readers {
 		elsewhere = elsewhere || d.Current.Partner != m.self
 		if d.Current.Partner == to {
@@ -793,8 +798,8 @@ func (s *story) reasonsOfSuccess(m *Machine, to workflow.PartnerID, a *Attempt, 
 	if elsewhere && slices.Contains(m.looking(Moment{}, s.w).guardians(), to) {
 		add("guardian or next, of " + string(a.Task.Name))
 	}
-	for _, part := range m.state.plan.EmergencyListeners(a.Slot.Task.Name) {
-		if m.state.holder[part] == to {
+	for _, part := range m.state.Plan().EmergencyListeners(a.Slot.Task.Name) {
+		if m.state.Holders()[part] == to {
 			add("an emergency task there is armed by " + string(a.Task.Name))
 		}
 	}
@@ -814,7 +819,7 @@ func (s *story) same() string {
 }
 
 // reserves reports whether a claim gives units of resources out.
-func reserves(c *Claim) bool {
+func reserves(c *fact.Claim) bool {
 	_, ok := c.Body().(worklist.Reserve)
 	return ok
 }

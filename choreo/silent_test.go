@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -48,17 +49,17 @@ func TestSilentHoldersHaveTheirTime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := silentMesh(t, rt, looseSource)
 		m := w.node("ann").m
-		active := func(sl *Slot) bool { return sl.State == workflow.Ready || sl.State == workflow.Running }
-		endless := func(sl *Slot) bool {
+		active := func(sl *state.Slot) bool { return sl.State == workflow.Ready || sl.State == workflow.Running }
+		endless := func(sl *state.Slot) bool {
 			return sl.Current.Task.Timeout == 0 && (active(sl) || m.deciding(w.moment(), w).shouldBeReady(sl, 0, w.now))
 		}
-		if m.Overall() == workflow.InstanceRunning && !slices.ContainsFunc(m.state.slots, endless) {
+		if m.Overall() == workflow.InstanceRunning && !slices.ContainsFunc(m.state.Slots(), endless) {
 			rt.Fatalf("nothing may take for ever, and the instance goes on:\n%s\n%s", m.Fingerprint(),
 				w.def.Canonical())
 		}
-		for _, sl := range m.state.slots {
-			begins := active(sl) || sl.State == workflow.NotReady && sl.ruleHolds()
-			if a := sl.Current; a.Task.Timeout > 0 && m.state.wanted(a) && sl.unjudged() && begins {
+		for _, sl := range m.state.Slots() {
+			begins := active(sl) || sl.State == workflow.NotReady && sl.RuleHolds()
+			if a := sl.Current; a.Task.Timeout > 0 && m.state.Wanted(a) && sl.Unjudged() && begins {
 				rt.Fatalf("nobody clocks %s at %s:\n%s\n%s", a.ID, a.Partner, m.Fingerprint(), w.def.Canonical())
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -29,8 +30,8 @@ func (d *driven) decide() (told int) {
 			d.m.Away(p)
 			continue
 		}
-		d.m.Outgoing(p, MaxFact, d.moment())
-		d.m.Acknowledge(p, Incarnation{1}, d.m.Heads())
+		d.m.Outgoing(p, fact.MaxFact, d.moment())
+		d.m.Acknowledge(p, fact.Incarnation{1}, d.m.Heads())
 	}
 	return told
 }
@@ -57,27 +58,27 @@ func bringsIn(t *testing.T, coordinator workflow.PartnerID, n int) (steps, facts
 		reach: map[workflow.PartnerID]bool{"two": true, "three": true},
 	}
 	d.decide()
-	before, liar, seen := d.m.log.steps, penOf(t, d.m, "three", 7), []Head{d.m.log.genesis.head()}
+	before, liar, seen := d.m.log.Steps, penOf(t, d.m, "three", 7), []fact.Head{d.m.log.Genesis().Head()}
 	for i := range n {
-		v := &Verdict{Cause: CauseTimeout}
+		v := &fact.Verdict{Cause: fact.CauseTimeout}
 		for j := range each {
-			a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i*each+j))}
+			a := fact.AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i*each+j))}
 			v.Actions = append(v.Actions,
-				Action{
+				fact.Action{
 					Attempt: a, Kind: workflow.FailContingency, Task: "b",
 					Partner: workflow.PartnerID(fmt.Sprint("p", i*each+j)),
 				})
 		}
-		d.m.mustTake(t, liar.write(Body{Verdict: v}, seen...), liar.write(Body{Seen: &Seen{}}))
+		d.m.mustTake(t, liar.write(fact.Body{Verdict: v}, seen...), liar.write(fact.Body{Seen: &fact.Seen{}}))
 		d.decide()
-		d.m.mustAppend(d.moment(), Body{Seen: &Seen{}})
+		d.m.mustAppend(d.moment(), fact.Body{Seen: &fact.Seen{}})
 		d.decide()
 		seen = nil
 	}
 	if got := len(d.m.Participants()); got != 3+n*each {
 		t.Fatalf("%d participants, want %d", got, 3+n*each)
 	}
-	return d.m.log.steps - before, 3 * n
+	return d.m.log.Steps - before, 3 * n
 }
 
 // Partners that somebody brings in, and that are away, cost what follows nothing, whoever
@@ -96,7 +97,7 @@ func TestWhoWasAwayIsOwedWhatItMissed(t *testing.T) {
 	for name, returns := range map[string]func(m *Machine){
 		"it can be reached":   func(m *Machine) { m.Here("two") },
 		"it greets":           func(m *Machine) { m.Greet("two") },
-		"it says what it has": func(m *Machine) { m.Restate("two", Incarnation{1}, nil) },
+		"it says what it has": func(m *Machine) { m.Restate("two", fact.Incarnation{1}, nil) },
 		"it tells something":  func(m *Machine) { m.mustReceive("two", words(t, m, 1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +106,7 @@ func TestWhoWasAwayIsOwedWhatItMissed(t *testing.T) {
 			tells := func() []workflow.PartnerID { return m.Decide(w.moment(), w).Tell }
 			tells()
 			m.Away("two")
-			m.mustAppend(w.moment(), Body{Seen: &Seen{}})
+			m.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}})
 			last := m.own
 			if got := tells(); fmt.Sprint(got) != "[three mal]" && fmt.Sprint(got) != "[three]" {
 				t.Errorf("%v are told while two is away", got)
@@ -114,15 +115,15 @@ func TestWhoWasAwayIsOwedWhatItMissed(t *testing.T) {
 				t.Error("two is owed nothing while it is away")
 			}
 			returns(m)
-			m.mustAppend(w.moment(), Body{Seen: &Seen{}})
+			m.mustAppend(w.moment(), fact.Body{Seen: &fact.Seen{}})
 			if got := tells(); fmt.Sprint(got)[:4] != "[two" {
 				t.Errorf("%v are told when two is here again", got)
 			}
-			if m.peer("two").owed.at(last.strand.place) <= last.fact.Seq {
+			if m.peer("two").owed.At(last.Strand.Place) <= last.Fact.Seq {
 				t.Error("two is not owed what was said after it returned")
 			}
-			b := m.Outgoing("two", MaxFact, w.moment())
-			if b == nil || b.Facts[len(b.Facts)-1].ID() != m.own.id {
+			b := m.Outgoing("two", fact.MaxFact, w.moment())
+			if b == nil || b.Facts[len(b.Facts)-1].ID() != m.own.ID {
 				t.Error("two is not sent what it missed")
 			}
 		})
@@ -130,7 +131,7 @@ func TestWhoWasAwayIsOwedWhatItMissed(t *testing.T) {
 }
 
 // mustReceive takes in facts that are valid.
-func (m *Machine) mustReceive(from workflow.PartnerID, facts []Received) {
+func (m *Machine) mustReceive(from workflow.PartnerID, facts []fact.Received) {
 	if _, err := m.Receive(from, facts); err != nil {
 		panic(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -91,17 +93,17 @@ func (c course) definition(t testing.TB, n int) *workflow.Definition {
 // facts are the course of n tasks, written by the partner that holds all of them:
 // start and success of each, and where data decide that it is ready. Of a
 // contested one each has a verdict, too, and the contingency's start and success.
-func (c course) facts(t testing.TB, n int) (*mesh, []Received) {
+func (c course) facts(t testing.TB, n int) (*mesh, []fact.Received) {
 	w := newMesh(t, c.definition(t, n))
-	m, err := Create(Self{Partner: "one", Incarnation: Incarnation{1}}, w.def, w.plan,
+	m, err := Create(Self{Partner: "one", Incarnation: fact.Incarnation{1}}, w.def, w.plan,
 		w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two"), nil, w.moment())
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := m.log.genesis
-	p := &pen{t: t, instance: m.log.instance, chain: m.chain, seq: 1, prev: g.id}
-	out := []Received{{Fact: g.fact, ID: g.id, Raw: g.raw}}
-	add := func(b Body) FactID {
+	g := m.log.Genesis()
+	p := &pen{t: t, instance: m.log.Instance(), chain: m.chain, seq: 1, prev: g.ID}
+	out := []fact.Received{{Fact: g.Fact, ID: g.ID, Raw: g.Raw}}
+	add := func(b fact.Body) fact.ID {
 		out = append(out, p.write(b))
 		return p.prev
 	}
@@ -110,41 +112,42 @@ func (c course) facts(t testing.TB, n int) (*mesh, []Received) {
 		runs = c.runs(n)
 	}
 	// late: its first attempt succeeds as well, so that who waits for it names what it built upon.
-	late, last := map[workflow.TaskName]bool{}, map[workflow.TaskName]FactID{}
+	late, last := map[workflow.TaskName]bool{}, map[workflow.TaskName]fact.ID{}
 	for i := range runs {
 		name := workflow.TaskName(fmt.Sprintf("t%05d", i))
-		a, task := AttemptID{Slot: name}, w.def.Task(name)
+		a, task := fact.AttemptID{Slot: name}, w.def.Task(name)
 		var values map[workflow.DataName]workflow.Value
 		if c.out != nil {
 			values = c.out(i)
 		}
 		task.Rule.Terms(func(r *workflow.Rule) {
 			if r.Op == workflow.OpData {
-				add(Body{Ready: &ReadyBody{Attempt: a}})
+				add(fact.Body{Ready: &fact.ReadyBody{Attempt: a}})
 			}
 		})
 		if c.contested {
-			var built []Consumption
+			var built []fact.Consumption
 			for _, before := range w.def.Predecessors(name) {
 				if late[before] {
-					built = append(built, Consumption{Slot: before, Fact: last[before]})
+					built = append(built, fact.Consumption{Slot: before, Fact: last[before]})
 				}
 			}
-			add(Body{Start: &Start{Attempt: a, Try: 1, Consumed: built}})
-			v := add(Body{Verdict: &Verdict{
-				Cause: CauseTimeout, Actions: []Action{{Attempt: a, Kind: workflow.FailContingency, Task: "spare",
+			add(fact.Body{Start: &fact.Start{Attempt: a, Try: 1, Consumed: built}})
+			v := add(fact.Body{Verdict: &fact.Verdict{
+				Cause: fact.CauseTimeout, Actions: []fact.Action{{Attempt: a, Kind: workflow.FailContingency,
+					Task:    "spare",
 					Partner: "one"}},
 			}})
-			b := AttemptID{Fact: v, Slot: name}
-			add(Body{Start: &Start{Attempt: b, Try: 1, Consumed: built}})
-			last[name] = add(Body{Success: &Success{Attempt: b, Try: 1}})
+			b := fact.AttemptID{Fact: v, Slot: name}
+			add(fact.Body{Start: &fact.Start{Attempt: b, Try: 1, Consumed: built}})
+			last[name] = add(fact.Body{Success: &fact.Success{Attempt: b, Try: 1}})
 			if late[name] = i%2 == 0; late[name] {
-				add(Body{Success: &Success{Attempt: a, Try: 1}})
+				add(fact.Body{Success: &fact.Success{Attempt: a, Try: 1}})
 			}
 			continue
 		}
-		add(Body{Start: &Start{Attempt: a, Try: 1}})
-		add(Body{Success: &Success{Attempt: a, Try: 1, Outputs: values}})
+		add(fact.Body{Start: &fact.Start{Attempt: a, Try: 1}})
+		add(fact.Body{Success: &fact.Success{Attempt: a, Try: 1, Outputs: values}})
 	}
 	return w, out
 }
@@ -162,11 +165,11 @@ func TestStepsOfFolding(t *testing.T) {
 func (c course) folded(t *testing.T, n int) (steps, facts int) {
 	t.Helper()
 	w, all := c.facts(t, n)
-	m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
+	m, err := Open(Self{Partner: "two", Incarnation: fact.Incarnation{2}}, w.def, w.plan, all[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := m.log.steps
+	before := m.log.Steps
 	for i := range all[1:] {
 		m.mustTake(t, all[i+1])
 	}
@@ -174,7 +177,7 @@ func (c course) folded(t *testing.T, n int) (steps, facts int) {
 	if want := len(all) / 2; c.runs == nil && done < of {
 		t.Errorf("%d of %d tasks are done after %d facts", done, of, want)
 	}
-	return m.log.steps - before, len(all)
+	return m.log.Steps - before, len(all)
 }
 
 // ran is what it takes the node that runs the course of n tasks.
@@ -185,7 +188,7 @@ func (c course) ran(t *testing.T, n int) (steps, facts int) {
 	if done, of, _ := x.m.Progress(); c.runs == nil && done < of {
 		t.Errorf("%d of %d tasks are done", done, of)
 	}
-	return x.m.log.steps, x.m.Len()
+	return x.m.log.Steps, x.m.Len()
 }
 
 // A fact of 1,000 writers of one item costs at most twice what one of ten does.
@@ -214,14 +217,14 @@ func TestStepsOfWritersOfOneItem(t *testing.T) {
 type runner struct {
 	w    *mesh
 	m    *Machine
-	jobs []Job
+	jobs []state.Job
 }
 
 // begin has a partner start the course with n tasks, all of them its own.
 func (c course) begin(t testing.TB, n int) *runner {
 	w := newMesh(t, c.definition(t, n))
 	w.takers["spare"] = "one"
-	m, err := Create(Self{Partner: "one", Incarnation: Incarnation{1}}, w.def, w.plan,
+	m, err := Create(Self{Partner: "one", Incarnation: fact.Incarnation{1}}, w.def, w.plan,
 		w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two"), nil, w.moment())
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +280,7 @@ func BenchmarkInstance(b *testing.B) {
 			w, all := c.facts(b, tasks)
 			each := make([]time.Duration, 0, b.N*len(all))
 			for range b.N {
-				m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
+				m, err := Open(Self{Partner: "two", Incarnation: fact.Incarnation{2}}, w.def, w.plan, all[0])
 				if err != nil {
 					b.Fatal(err)
 				}

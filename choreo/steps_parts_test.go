@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -42,15 +44,15 @@ func TestStepsOfManyPartitionsThatWait(t *testing.T) {
 	growth(t, 20, func(n int) (int, int) {
 		_, m := crowd(t, n)
 		kept := 0
-		for _, p := range m.state.plan.Partitions() {
-			if m.before(p.Name); m.desk.part(p.Name).before == 0 && m.state.bySlot[p.Tasks[0]].Task.Rule != nil {
+		for _, p := range m.state.Plan().Partitions() {
+			if m.before(p.Name); m.desk.part(p.Name).before == 0 && m.state.BySlot()[p.Tasks[0]].Task.Rule != nil {
 				t.Errorf("%s waits for nothing", p.Name)
 			}
 		}
 		for _, ws := range m.desk.awaited {
 			kept += len(ws)
 		}
-		return m.log.steps + kept, n
+		return m.log.Steps + kept, n
 	})
 }
 
@@ -60,29 +62,29 @@ func TestStepsOfManyPartitionsThatWereHandedOver(t *testing.T) {
 	growth(t, 20, func(n int) (int, int) {
 		w, m := crowd(t, n)
 		two := penOf(t, m, "two", 7)
-		var facts []Received
+		var facts []fact.Received
 		for i := range n / 2 {
-			a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
-			seen := []Head{}
+			a := fact.AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
+			seen := []fact.Head{}
 			if i == 0 {
-				seen = append(seen, m.log.genesis.head())
+				seen = append(seen, m.log.Genesis().Head())
 			}
-			facts = append(facts, two.write(Body{Start: &Start{Attempt: a, Try: 1}}, seen...),
-				two.write(Body{Success: &Success{Attempt: a, Try: 1, Outputs: writesX(7)}}))
+			facts = append(facts, two.write(fact.Body{Start: &fact.Start{Attempt: a, Try: 1}}, seen...),
+				two.write(fact.Body{Success: &fact.Success{Attempt: a, Try: 1, Outputs: writesX(7)}}))
 		}
 		m.mustTake(t, facts...)
-		before := m.log.steps
+		before := m.log.Steps
 		w.now += time.Minute
 		m.Decide(w.moment(), w)
-		var left []*Attempt
-		for _, p := range m.state.plan.Partitions() {
+		var left []*state.Attempt
+		for _, p := range m.state.Plan().Partitions() {
 			left = append(left, m.mayJudge(p.Name)...)
 			m.unheard(m.unfinishedIn(p.Name))
 		}
 		if len(left) != n/2 {
 			t.Errorf("%d of %d tasks may be judged", len(left), n/2)
 		}
-		return m.log.steps - before, n
+		return m.log.Steps - before, n
 	})
 }
 
@@ -91,14 +93,14 @@ func TestStepsOfManyPartitionsThatWereHandedOver(t *testing.T) {
 func TestStepsOfWatchingManyPartitions(t *testing.T) {
 	growth(t, 20, func(n int) (int, int) {
 		w, m := crowd(t, n)
-		before := m.log.steps
+		before := m.log.Steps
 		facts := words(t, m, n)
 		for _, f := range facts {
 			w.now += time.Millisecond
 			m.mustTake(t, f)
 			m.Decide(w.moment(), w)
 		}
-		return m.log.steps - before, len(facts)
+		return m.log.Steps - before, len(facts)
 	})
 }
 
@@ -118,19 +120,19 @@ func TestStepsOfWaitingToUndo(t *testing.T) {
 		}
 		m := w.nodes["one"].m
 		two, three := penOf(t, m, "two", 7), penOf(t, m, "three", 7)
-		facts := []Received{
-			two.write(Body{Seen: &Seen{}}, m.log.genesis.head()),
-			three.write(Body{Seen: &Seen{}}, m.log.genesis.head()),
+		facts := []fact.Received{
+			two.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head()),
+			three.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head()),
 		}
 		for i := range n {
-			a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
-			act := Action{Attempt: a, Kind: workflow.FailContingency, Task: "b", Partner: "two"}
-			v := two.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}})
-			next := AttemptID{Fact: v.ID, Slot: a.Slot}
-			facts = append(facts, v, two.write(Body{Start: &Start{Attempt: next, Try: 1}}),
-				two.write(Body{Success: &Success{Attempt: next, Try: 1}}),
-				three.write(Body{Start: &Start{Attempt: a, Try: 1}}),
-				three.write(Body{Success: &Success{Attempt: a, Try: 1}}))
+			a := fact.AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
+			act := fact.Action{Attempt: a, Kind: workflow.FailContingency, Task: "b", Partner: "two"}
+			v := two.write(fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{act}}})
+			next := fact.AttemptID{Fact: v.ID, Slot: a.Slot}
+			facts = append(facts, v, two.write(fact.Body{Start: &fact.Start{Attempt: next, Try: 1}}),
+				two.write(fact.Body{Success: &fact.Success{Attempt: next, Try: 1}}),
+				three.write(fact.Body{Start: &fact.Start{Attempt: a, Try: 1}}),
+				three.write(fact.Body{Success: &fact.Success{Attempt: a, Try: 1}}))
 		}
 		m.mustTake(t, facts...)
 		w.now += time.Second
@@ -138,13 +140,13 @@ func TestStepsOfWaitingToUndo(t *testing.T) {
 		if got := len(m.desk.undoing); got != n {
 			t.Errorf("%d of %d tasks wait to be undone", got, n)
 		}
-		before := m.log.steps
+		before := m.log.Steps
 		for range n {
 			w.now += time.Millisecond
-			m.mustTake(t, two.write(Body{Seen: &Seen{}}))
+			m.mustTake(t, two.write(fact.Body{Seen: &fact.Seen{}}))
 			m.Decide(w.moment(), w)
 		}
-		return m.log.steps - before, n
+		return m.log.Steps - before, n
 	})
 }
 
@@ -153,7 +155,7 @@ func TestStepsOfWaitingToUndo(t *testing.T) {
 func TestStepsOfManyPartitionsThatAreOver(t *testing.T) {
 	growth(t, 20, func(n int) (int, int) {
 		w, m := many(t, n, "t%05d: {timeout: 1h}", "p%05d: {tasks: [t%05d]}")
-		before := m.log.steps
+		before := m.log.Steps
 		for range 20 {
 			w.now += 10 * time.Minute
 			m.Decide(w.moment(), w)
@@ -161,7 +163,7 @@ func TestStepsOfManyPartitionsThatAreOver(t *testing.T) {
 		if got := m.Len(); got != 1+n {
 			t.Errorf("%d facts, want the genesis and %d verdicts", got, n)
 		}
-		return m.log.steps - before, n
+		return m.log.Steps - before, n
 	})
 }
 
@@ -183,11 +185,12 @@ func TestStepsOfContingenciesThatNobodyCanTake(t *testing.T) {
 		w.takers = map[workflow.TaskName]workflow.PartnerID{"b": ""}
 		by := &chooser{mesh: w}
 		three := penOf(t, m, "three", 7)
-		facts := []Received{three.write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+		facts := []fact.Received{three.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head())}
 		for i := range n {
-			a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
-			act := Action{Attempt: a, Kind: workflow.FailContingency, Task: "b"}
-			facts = append(facts, three.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}}))
+			a := fact.AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
+			act := fact.Action{Attempt: a, Kind: workflow.FailContingency, Task: "b"}
+			facts = append(facts, three.write(fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout,
+				Actions: []fact.Action{act}}}))
 		}
 		m.mustTake(t, facts...)
 		w.now += time.Minute
@@ -196,14 +199,14 @@ func TestStepsOfContingenciesThatNobodyCanTake(t *testing.T) {
 			t.Fatalf("%d contingencies wait of %d, and somebody was asked for %d times", len(m.desk.others), n,
 				by.asked)
 		}
-		before := m.log.steps
+		before := m.log.Steps
 		by.asked = 0
 		for range n {
 			w.now += time.Millisecond
-			m.mustTake(t, three.write(Body{Seen: &Seen{}}))
+			m.mustTake(t, three.write(fact.Body{Seen: &fact.Seen{}}))
 			m.Decide(w.moment(), by)
 		}
-		return m.log.steps - before + by.asked, n
+		return m.log.Steps - before + by.asked, n
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -39,23 +41,23 @@ func growth(t *testing.T, base int, work func(n int) (steps, facts int)) {
 type pen struct {
 	t        testing.TB
 	instance workflow.InstanceID
-	chain    Chain
+	chain    fact.Chain
 	seq      uint64
-	first    FactID
-	prev     FactID
+	first    fact.ID
+	prev     fact.ID
 	at       int64 // how its facts are dated
 }
 
 // write writes the chain's next fact.
-func (p *pen) write(b Body, seen ...Head) Received {
+func (p *pen) write(b fact.Body, seen ...fact.Head) fact.Received {
 	p.t.Helper()
-	slices.SortFunc(seen, Head.compare)
-	f := &Fact{
-		Format: FormatFact, Instance: p.instance, Chain: p.chain, Seq: p.seq + 1, Prev: p.prev, At: p.at, Seen: seen,
+	slices.SortFunc(seen, fact.Head.Compare)
+	f := &fact.Fact{
+		Format: fact.Format, Instance: p.instance, Chain: p.chain, Seq: p.seq + 1, Prev: p.prev, At: p.at, Seen: seen,
 		Body: b,
 	}
 	r := encoded(p.t, f)
-	r.Att = &Attestation{Sig: make([]byte, 64)}
+	r.Att = &fact.Attestation{Sig: make([]byte, 64)}
 	if p.seq, p.prev = f.Seq, r.ID; f.Seq == 1 {
 		p.first = r.ID
 	}
@@ -63,19 +65,19 @@ func (p *pen) write(b Body, seen ...Head) Received {
 }
 
 // head is the chain's last fact.
-func (p *pen) head() Head { return Head{Chain: p.chain, Seq: p.seq, ID: p.prev} }
+func (p *pen) head() fact.Head { return fact.Head{Chain: p.chain, Seq: p.seq, ID: p.prev} }
 
 // penOf writes in a new chain of an instance; its first fact must have seen the genesis.
 func penOf(t testing.TB, m *Machine, author workflow.PartnerID, inc byte) *pen {
-	return &pen{t: t, instance: m.log.instance, chain: Chain{Author: author, Incarnation: Incarnation{inc}}}
+	return &pen{t: t, instance: m.log.Instance(), chain: fact.Chain{Author: author, Incarnation: fact.Incarnation{inc}}}
 }
 
 // words are n facts of a participant that say nothing.
-func words(t testing.TB, m *Machine, n int) []Received {
+func words(t testing.TB, m *Machine, n int) []fact.Received {
 	p := penOf(t, m, "three", 7)
-	out := []Received{p.write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+	out := []fact.Received{p.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head())}
 	for len(out) < n {
-		out = append(out, p.write(Body{Seen: &Seen{}}))
+		out = append(out, p.write(fact.Body{Seen: &fact.Seen{}}))
 	}
 	return out
 }
@@ -83,31 +85,32 @@ func words(t testing.TB, m *Machine, n int) []Received {
 func TestStepsOfBatches(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		order func(facts []Received)
+		order func(facts []fact.Received)
 		keeps func(n int) int // how many facts can be taken in
 	}{
-		{"sorted", func([]Received) {}, func(n int) int { return n }},
-		{"reversed", slices.Reverse[[]Received], func(n int) int { return n }},
-		{"halves in turn", func(fs []Received) {
-			slices.SortStableFunc(fs, func(a, b Received) int { return int(a.Fact.Seq%2) - int(b.Fact.Seq%2) })
+		{"sorted", func([]fact.Received) {}, func(n int) int { return n }},
+		{"reversed", slices.Reverse[[]fact.Received], func(n int) int { return n }},
+		{"halves in turn", func(fs []fact.Received) {
+			slices.SortStableFunc(fs, func(a, b fact.Received) int { return int(a.Fact.Seq%2) - int(b.Fact.Seq%2) })
 		}, func(n int) int { return n }},
-		{"reversed, only the last attested", func(fs []Received) {
+		{"reversed, only the last attested", func(fs []fact.Received) {
 			for i := range fs[:len(fs)-1] {
 				fs[i].Att = nil
 			}
 			slices.Reverse(fs)
 		}, func(n int) int { return n }},
-		{"reversed, and the attested one names what nobody has", func(fs []Received) {
+		{"reversed, and the attested one names what nobody has", func(fs []fact.Received) {
 			for i := range fs {
 				fs[i].Att = nil
 			}
 			last := &fs[len(fs)-1]
 			f := *last.Fact
-			f.Seen = []Head{{Chain: Chain{Author: "two", Incarnation: Incarnation{9}}, Seq: 5, ID: FactID{1, 2, 3}}}
-			last.Fact, last.Att = &f, &Attestation{}
+			f.Seen = []fact.Head{{Chain: fact.Chain{Author: "two", Incarnation: fact.Incarnation{9}}, Seq: 5,
+				ID: fact.ID{1, 2, 3}}}
+			last.Fact, last.Att = &f, &fact.Attestation{}
 			slices.Reverse(fs)
 		}, func(int) int { return 0 }},
-		{"reversed, the first missing", func(fs []Received) {
+		{"reversed, the first missing", func(fs []fact.Received) {
 			fs[0].Fact = fs[len(fs)-1].Fact
 			fs[0].ID = fs[len(fs)-1].ID
 			slices.Reverse(fs)
@@ -116,13 +119,13 @@ func TestStepsOfBatches(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			growth(t, 30, func(n int) (int, int) {
 				m := relayMesh(t).nodes["one"].m
-				facts, before := words(t, m, n), m.log.steps
+				facts, before := words(t, m, n), m.log.Steps
 				c.order(facts)
 				got, err := m.Receive("three", facts)
-				if want := c.keeps(n); got != want || errors.Is(err, ErrMissingPast) != (want < n) {
+				if want := c.keeps(n); got != want || errors.Is(err, log.ErrMissingPast) != (want < n) {
 					t.Errorf("%d of %d facts are taken in (%v), want %d", got, n, err, want)
 				}
-				return m.log.steps - before, n
+				return m.log.Steps - before, n
 			})
 		})
 	}
@@ -140,22 +143,22 @@ func TestOfAnIncompleteBatchWhatIsVouchedForStays(t *testing.T) {
 	batch := append(slices.Clone(facts[:6]), facts[7:]...) // the seventh is missing
 	slices.Reverse(batch)
 	got, err := m.Receive("three", batch)
-	if got != 4 || !errors.Is(err, ErrMissingPast) {
+	if got != 4 || !errors.Is(err, log.ErrMissingPast) {
 		t.Errorf("%d facts are taken in (%v), want the first four", got, err)
 	}
-	facts[8].Att = &Attestation{}
+	facts[8].Att = &fact.Attestation{}
 	if got, err = m.Receive("three", facts); got != 5 || err != nil {
 		t.Errorf("%d facts are taken in (%v), want the other five", got, err)
 	}
 }
 
 // fork has a pen write from the chain's fact of that number on again.
-func (p *pen) fork(l *Log, number uint64) *pen {
-	from := l.index[p.chain].strands[0].number(number)
-	return &pen{t: p.t, instance: p.instance, chain: p.chain, seq: number, prev: from.id}
+func (p *pen) fork(l *log.Log, number uint64) *pen {
+	from := l.Index()[p.chain].Strands[0].Number(number)
+	return &pen{t: p.t, instance: p.instance, chain: p.chain, seq: number, prev: from.ID}
 }
 
-func (m *Machine) mustTake(t testing.TB, facts ...Received) {
+func (m *Machine) mustTake(t testing.TB, facts ...fact.Received) {
 	t.Helper()
 	if _, err := m.Receive("three", facts); err != nil {
 		t.Fatal(err)
@@ -169,29 +172,29 @@ func TestStepsAfterAFork(t *testing.T) {
 		t.Run("of its "+at+" fact", func(t *testing.T) {
 			growth(t, 50, func(n int) (int, int) {
 				m := relayMesh(t).nodes["one"].m
-				liar, facts := penOf(t, m, "three", 7), []Received(nil)
+				liar, facts := penOf(t, m, "three", 7), []fact.Received(nil)
 				for range n {
-					seen := []Head{}
+					seen := []fact.Head{}
 					if liar.seq == 0 {
-						seen = append(seen, m.log.genesis.head())
+						seen = append(seen, m.log.Genesis().Head())
 					}
-					facts = append(facts, liar.write(Body{Seen: &Seen{}}, seen...))
+					facts = append(facts, liar.write(fact.Body{Seen: &fact.Seen{}}, seen...))
 				}
 				m.mustTake(t, facts...)
-				before := m.log.steps
+				before := m.log.Steps
 				number := uint64(1)
 				if at == "last" {
 					number = uint64(n - 1)
 				}
-				m.mustTake(t, liar.fork(m.log, number).write(Body{Seen: &Seen{}}, m.log.genesis.head()))
+				m.mustTake(t, liar.fork(m.log, number).write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head()))
 				for range n {
-					m.mustAppend(Moment{}, Body{Seen: &Seen{}})
-					m.mustTake(t, liar.write(Body{Seen: &Seen{}}))
+					m.mustAppend(Moment{}, fact.Body{Seen: &fact.Seen{}})
+					m.mustTake(t, liar.write(fact.Body{Seen: &fact.Seen{}}))
 				}
-				if m.log.forks != 1 {
+				if m.log.Forked() != 1 {
 					t.Error("no fork")
 				}
-				return m.log.steps - before, 2 * n
+				return m.log.Steps - before, 2 * n
 			})
 		})
 	}
@@ -204,17 +207,17 @@ func TestStepsOfManyForks(t *testing.T) {
 		m := relayMesh(t).nodes["one"].m
 		m.mustTake(t, words(t, m, n)...)
 		liar := penOf(t, m, "three", 7)
-		before := m.log.steps
+		before := m.log.Steps
 		for i := range n / 4 {
-			m.mustTake(t, liar.fork(m.log, uint64(n-1-i)).write(Body{Seen: &Seen{}}, m.log.genesis.head()))
+			m.mustTake(t, liar.fork(m.log, uint64(n-1-i)).write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head()))
 		}
-		if m.log.forks != 1 {
+		if m.log.Forked() != 1 {
 			t.Error("no fork")
 		}
 		for range n {
-			m.mustAppend(Moment{}, Body{Seen: &Seen{}})
+			m.mustAppend(Moment{}, fact.Body{Seen: &fact.Seen{}})
 		}
-		return m.log.steps - before, n + n/4
+		return m.log.Steps - before, n + n/4
 	})
 }
 
@@ -223,19 +226,20 @@ func TestStepsOfManyChains(t *testing.T) {
 	growth(t, 30, func(n int) (int, int) {
 		m := relayMesh(t).nodes["one"].m
 		two := penOf(t, m, "two", 9)
-		m.mustTake(t, two.write(Body{Seen: &Seen{}}, m.log.genesis.head()))
-		before := m.log.steps
+		m.mustTake(t, two.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head()))
+		before := m.log.Steps
 		for i := range n {
 			other := penOf(t, m, "three", 0)
-			other.chain.Incarnation = Incarnation{1, byte(i >> 8), byte(i)}
-			opened := other.write(Body{Seen: &Seen{}}, m.log.genesis.head())
-			m.mustTake(t, opened, two.write(Body{Seen: &Seen{}}, other.head())) // for itself it may be one too many
+			other.chain.Incarnation = fact.Incarnation{1, byte(i >> 8), byte(i)}
+			opened := other.write(fact.Body{Seen: &fact.Seen{}}, m.log.Genesis().Head())
+			// for itself it may be one too many
+			m.mustTake(t, opened, two.write(fact.Body{Seen: &fact.Seen{}}, other.head()))
 		}
 		for range n {
-			m.mustTake(t, two.write(Body{Seen: &Seen{}}))
-			m.mustAppend(Moment{}, Body{Seen: &Seen{}})
+			m.mustTake(t, two.write(fact.Body{Seen: &fact.Seen{}}))
+			m.mustAppend(Moment{}, fact.Body{Seen: &fact.Seen{}})
 		}
-		return m.log.steps - before, 4 * n
+		return m.log.Steps - before, 4 * n
 	})
 }
 
@@ -244,41 +248,44 @@ func TestStepsOfManyChains(t *testing.T) {
 // comes near it does not count.
 func TestStepsOfSayingTheSame(t *testing.T) {
 	const text = "workflow: same\ntasks:\n  e: {type: manual, role: doctor}\n  a: {on-failure: {contingency: b}}\n  b: {on-failure: {contingency: c}}\n  c: {}\n  d: {after: a}\n"
-	a := AttemptID{Slot: "a"}
-	verdict := func(on AttemptID, then workflow.TaskName, p string) Body {
-		return Body{Verdict: &Verdict{
-			Cause: CauseTimeout, Actions: []Action{{Attempt: on, Kind: workflow.FailContingency, Task: then,
+	a := fact.AttemptID{Slot: "a"}
+	verdict := func(on fact.AttemptID, then workflow.TaskName, p string) fact.Body {
+		return fact.Body{Verdict: &fact.Verdict{
+			Cause: fact.CauseTimeout, Actions: []fact.Action{{Attempt: on, Kind: workflow.FailContingency, Task: then,
 				Partner: workflow.PartnerID(p)}},
 		}}
 	}
-	for name, say := range map[string]func(p *pen, i int) Body{
-		"ready": func(*pen, int) Body { return Body{Ready: &ReadyBody{Attempt: a}} },
-		"start": func(_ *pen, i int) Body { return Body{Start: &Start{Attempt: a, Try: i + 1}} },
-		"credentials that do not do": func(*pen, int) Body {
-			return Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1}, Credentials: []byte("nurse")}
+	for name, say := range map[string]func(p *pen, i int) fact.Body{
+		"ready": func(*pen, int) fact.Body { return fact.Body{Ready: &fact.ReadyBody{Attempt: a}} },
+		"start": func(_ *pen, i int) fact.Body { return fact.Body{Start: &fact.Start{Attempt: a, Try: i + 1}} },
+		"credentials that do not do": func(*pen, int) fact.Body {
+			return fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Slot: "e"}, Try: 1},
+				Credentials: []byte("nurse")}
 		},
-		"verdicts": func(*pen, int) Body { return verdict(a, "b", "") },
-		"verdicts that give it to others": func(_ *pen, i int) Body {
+		"verdicts": func(*pen, int) fact.Body { return verdict(a, "b", "") },
+		"verdicts that give it to others": func(_ *pen, i int) fact.Body {
 			return verdict(a, "b", fmt.Sprint("p", i))
 		},
-		"verdicts on what followed": func(p *pen, i int) Body {
+		"verdicts on what followed": func(p *pen, i int) fact.Body {
 			if i%2 == 0 {
 				return verdict(a, "b", fmt.Sprint("p", i))
 			}
-			return verdict(AttemptID{Fact: p.prev, Slot: "a"}, "c", fmt.Sprint("p", i))
+			return verdict(fact.AttemptID{Fact: p.prev, Slot: "a"}, "c", fmt.Sprint("p", i))
 		},
-		"others for one verdict": func(p *pen, i int) Body {
+		"others for one verdict": func(p *pen, i int) fact.Body {
 			if i == 0 {
 				return verdict(a, "b", "")
 			}
-			return Body{Assign: &Assign{
+			return fact.Body{Assign: &fact.Assign{
 				After: a, Verdict: p.first, Task: "b", Partner: workflow.PartnerID(fmt.Sprint("p", i)),
 			}}
 		},
-		"passed on to others": func(_ *pen, i int) Body {
-			return Body{Assign: &Assign{After: a, Task: "a", Partner: workflow.PartnerID(fmt.Sprint("p", i))}}
+		"passed on to others": func(_ *pen, i int) fact.Body {
+			return fact.Body{Assign: &fact.Assign{After: a, Task: "a", Partner: workflow.PartnerID(fmt.Sprint("p", i))}}
 		},
-		"passed on to one": func(*pen, int) Body { return Body{Assign: &Assign{After: a, Task: "a", Partner: "four"}} },
+		"passed on to one": func(*pen, int) fact.Body {
+			return fact.Body{Assign: &fact.Assign{After: a, Task: "a", Partner: "four"}}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			growth(t, 40, func(n int) (int, int) {
@@ -289,11 +296,11 @@ func TestStepsOfSayingTheSame(t *testing.T) {
 					t.Fatal(err)
 				}
 				m := w.nodes["one"].m
-				before, liar := m.log.steps, penOf(t, m, "three", 7)
+				before, liar := m.log.Steps, penOf(t, m, "three", 7)
 				for i := range n {
-					seen := []Head{}
+					seen := []fact.Head{}
 					if i == 0 {
-						seen = append(seen, m.log.genesis.head())
+						seen = append(seen, m.log.Genesis().Head())
 					}
 					m.mustTake(t, liar.write(say(liar, i), seen...))
 					m.Decide(w.moment(), w)
@@ -301,7 +308,7 @@ func TestStepsOfSayingTheSame(t *testing.T) {
 				if m.Len() < n {
 					t.Errorf("%d facts of %d", m.Len(), n)
 				}
-				return m.log.steps - before, n
+				return m.log.Steps - before, n
 			})
 		})
 	}
@@ -328,22 +335,23 @@ func TestStepsOfBringingIn(t *testing.T) {
 					t.Fatal(err)
 				}
 				m := w.nodes["one"].m
-				before, liar, seen := m.log.steps, penOf(t, m, "three", 7), []Head{m.log.genesis.head()}
+				before, liar, seen := m.log.Steps, penOf(t, m, "three", 7), []fact.Head{m.log.Genesis().Head()}
 				for i := range n {
-					act := Action{
-						Attempt: AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))},
+					act := fact.Action{
+						Attempt: fact.AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))},
 						Kind:    workflow.FailContingency, Task: "b", Partner: who(i),
 					}
-					m.mustTake(t, liar.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}},
+					m.mustTake(t, liar.write(fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout,
+						Actions: []fact.Action{act}}},
 						seen...))
 					m.Decide(w.moment(), w)
 					w.now += time.Millisecond
 					seen = nil
 				}
-				if m.state.contested != true {
+				if m.state.Contested() != true {
 					t.Error("no verdict counts")
 				}
-				return m.log.steps - before, n
+				return m.log.Steps - before, n
 			})
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -34,7 +35,7 @@ func TestStepsOfWatching(t *testing.T) {
 				if done, of, _ := x.m.Progress(); c.runs == nil && done < of {
 					t.Errorf("%d of %d tasks are done", done, of)
 				}
-				return x.m.log.steps, x.m.Len()
+				return x.m.log.Steps, x.m.Len()
 			})
 		})
 		t.Run(c.name+", another's", func(t *testing.T) {
@@ -47,17 +48,17 @@ func TestStepsOfWatching(t *testing.T) {
 // for, a fact in a millisecond, and of how many facts.
 func (c course) watched(t *testing.T, n int) (steps, facts int) {
 	w, all := c.facts(t, n)
-	m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
+	m, err := Open(Self{Partner: "two", Incarnation: fact.Incarnation{2}}, w.def, w.plan, all[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := m.log.steps
+	before := m.log.Steps
 	for i := range all[1:] {
 		m.mustTake(t, all[i+1])
 		w.now += time.Millisecond
 		m.Decide(w.moment(), w)
 	}
-	return m.log.steps - before, len(all)
+	return m.log.Steps - before, len(all)
 }
 
 // The tasks of a partition that may be kept for ever are clocked one by one, which costs a
@@ -81,20 +82,21 @@ func TestStepsOfManyParticipants(t *testing.T) {
 		for i := range n {
 			all = append(all, workflow.PartnerID(fmt.Sprintf("p%05d", i)))
 		}
-		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "two"}, all...)); err != nil {
+		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "two"},
+			all...)); err != nil {
 			t.Fatal(err)
 		}
 		m := w.nodes["one"].m
 		for _, p := range all { // all have what there is
-			m.Acknowledge(p, Incarnation{1}, m.Heads())
+			m.Acknowledge(p, fact.Incarnation{1}, m.Heads())
 		}
 		m.Decide(w.moment(), w)
-		before := m.log.steps
+		before := m.log.Steps
 		for _, f := range words(t, m, n) {
 			m.mustTake(t, f)
 			m.Decide(w.moment(), w)
 		}
-		return m.log.steps - before, n
+		return m.log.Steps - before, n
 	})
 }
 
@@ -109,17 +111,17 @@ func TestStepsOfCycles(t *testing.T) {
 	}, out: writesX, runs: half}
 	growth(t, 10, func(n int) (int, int) {
 		w, all := c.facts(t, n)
-		m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
+		m, err := Open(Self{Partner: "two", Incarnation: fact.Incarnation{2}}, w.def, w.plan, all[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !m.state.cyclic {
+		if !m.state.Cyclic {
 			t.Error("no cycle")
 		}
-		before := m.log.steps
+		before := m.log.Steps
 		for i := range all[1:] {
 			m.mustTake(t, all[i+1])
 		}
-		return m.log.steps - before, len(all)
+		return m.log.Steps - before, len(all)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -35,13 +36,13 @@ func (testTrust) Evicted(p workflow.PartnerID, proof []byte) error {
 }
 
 // Speaker believes a word that is written as "USER at P: ROLE,ROLE".
-func (testTrust) Speaker(word []byte, _ [32]byte) (Speaker, error) {
+func (testTrust) Speaker(word []byte, _ [32]byte) (fact.Speaker, error) {
 	user, rest, ok := strings.Cut(string(word), " at ")
 	at, roles, too := strings.Cut(rest, ": ")
 	if !ok || !too {
-		return Speaker{}, errForgedHere
+		return fact.Speaker{}, errForgedHere
 	}
-	x := Speaker{User: worklist.User(user), At: workflow.PartnerID(at)}
+	x := fact.Speaker{User: worklist.User(user), At: workflow.PartnerID(at)}
 	for r := range strings.SplitSeq(roles, ",") {
 		x.Roles = append(x.Roles, workflow.RoleName(r))
 	}

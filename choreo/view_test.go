@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -20,7 +21,7 @@ partitions:
   p3: [c]
 `
 
-func viewed(t *testing.T, w *mesh, at workflow.PartnerID, name workflow.TaskName) TaskView {
+func viewed(t *testing.T, w *mesh, at workflow.PartnerID, name workflow.TaskName) state.TaskView {
 	t.Helper()
 	for _, v := range w.node(at).m.Snapshot().Tasks {
 		if v.Task.Name == name {
@@ -28,7 +29,7 @@ func viewed(t *testing.T, w *mesh, at workflow.PartnerID, name workflow.TaskName
 		}
 	}
 	t.Fatalf("no task %s at %s", name, at)
-	return TaskView{}
+	return state.TaskView{}
 }
 
 func startViews(t *testing.T) *mesh {
@@ -80,7 +81,8 @@ func TestDues(t *testing.T) {
 	}
 	w.step(w.node("one"))
 	w.stabilize(false)
-	if got := w.node("judge").m.Dues(w.moment(), w); len(got.Tasks["a"])+len(got.Tasks["b"])+len(got.Partitions["p1"]) > 0 {
+	if got := w.node("judge").m.Dues(w.moment(),
+		w); len(got.Tasks["a"])+len(got.Tasks["b"])+len(got.Partitions["p1"]) > 0 {
 		t.Errorf("a has succeeded, and clocks run: %v", got)
 	}
 }
@@ -242,7 +244,7 @@ partitions:
 	}
 	w.advance(20 * time.Minute)
 	for _, at := range []workflow.PartnerID{"judge", "one", "two"} { // its holder alone may still do it
-		if got := w.node(at).m.Items(); len(got) != one(at == "one") {
+		if got := w.node(at).m.Items(); len(got) != state.AsInt(at == "one") {
 			t.Errorf("items at %s, blocked: %v", at, got)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -63,7 +65,7 @@ import (
 // holds no more; all of them when an instance goes on that had ended, as a block lifted, or
 // that was cancelled, as a fork took the cancellation away: nobody worked in between. A block
 // lifts at most once for each attempt that was presumed to have failed, or when a fork takes
-// facts away, and there are not more of either than limits.go allows. What one clock may
+// facts away, and there are not more of either than choreo/fact/limits.go allows. What one clock may
 // judge depends on which others run, but a clock for what is ready or running stays until
 // that ends, or until a fact comes: what joins by that joins once.
 //
@@ -86,7 +88,7 @@ type Break struct {
 
 // Resume is Load after a break. The waits go on from the facts that were looked at for them,
 // and then come the others, as they would have come had the node run on.
-func (m *Machine) Resume(facts []Received, owe bool, b Break) error {
+func (m *Machine) Resume(facts []fact.Received, owe bool, b Break) error {
 	known := min(max(b.Waits.Known-m.Len(), 0), len(facts)) // the genesis is here
 	if err := m.Load(facts[:known], owe); err != nil {
 		return err
@@ -152,28 +154,13 @@ func (m *Machine) lacks() bool {
 	return false
 }
 
-// over reports whether a wait of that length is over; if not it asks to be woken.
-func (d *decision) over(elapsed, total time.Duration, running bool) bool {
-	d.clocks.Lasts(total)
-	calm := d.clocks.calm
-	switch {
-	case elapsed >= total && d.now.Boot >= calm:
-		return true
-	case elapsed >= total:
-		d.out.wake(calm)
-	case running:
-		d.out.wake(max(d.now.Boot+total-elapsed, calm))
-	}
-	return false
-}
-
 // watch looks at all that this node waits for and judges what is over. It
 // reports whether it added facts.
 func (d *decision) watch() (added bool) {
 	c := &d.clocks
 	d.hearing = hearing{}
 	c.calm = d.calm()
-	running := d.state.overall() == workflow.InstanceRunning
+	running := d.state.Overall() == workflow.InstanceRunning
 	every := d.watchEvery()
 	next := c.watched + every
 	all := !running || every == 0 || c.watched == 0 || d.now.Boot >= next
@@ -206,72 +193,33 @@ func (d *decision) watch() (added bool) {
 // watchEvery is how often at most all partitions, participants and contingencies at others
 // are looked at: where there are many not for each fact. What is over is judged so much later.
 func (m *Machine) watchEvery() time.Duration {
-	if n := len(m.state.genesis.Assign) + len(m.state.joined) + len(m.look().others); n >= manySlots {
+	if n := len(m.state.Genesis().Assign) + len(m.state.Joined()) + len(m.look().others); n >= manySlots {
 		return time.Duration(n) * lookPause
 	}
 	return 0
 }
 
-// armed reports whether the slot's trigger may still have to fire. It waits on where
-// its holder is only presumed to be gone.
-func (s *State) armed(sl *Slot) bool {
-	if sl.Task.TimeToWait == 0 || (sl.State != workflow.NotReady && sl.State != workflow.Failed) {
-		return false
-	}
-	return !sl.begun() && s.wanted(sl.Current)
-}
-
 // carefree reports whether there is nothing to watch: no time-outs, no
 // contingencies, and nobody with work is gone.
 func (o outlook) carefree() bool {
-	if o.timed || o.state.contested || o.clocks.LenOthers() > 0 || o.Waiting() {
+	if o.timed || o.state.Contested() || o.clocks.LenOthers() > 0 || o.Waiting() {
 		return false
 	}
 	for p := range o.look().unjudged {
-		if o.log.steps++; p != "" && o.partners.Gone(p) {
+		if o.log.Steps++; p != "" && o.partners.Gone(p) {
 			return false
 		}
 	}
 	return len(o.orphaned()) == 0
 }
 
-// waited is for how long the time-out of an attempt of our own has run.
-func (o outlook) waited(a *Attempt) time.Duration {
-	if c := o.clocks.Get(waits.Key{Kind: waits.Timeout, Name: a.ID.String()}); c != nil {
-		return min(c.Read(o.now.Boot), a.Task.Timeout)
-	}
-	return 0
-}
-
-// waitedBefore is for how long an attempt's time-out had run when it was passed
-// on to its holder: no longer than it lasts, whatever was said.
-func (a *Attempt) waitedBefore() time.Duration {
-	if x := a.assigned.fact.Body.Annex; x != nil {
-		return min(x.Waited, a.Task.Timeout)
-	}
-	return 0
-}
-
 // watchPartitions clocks the partitions that this node holds and that have a
 // time-out of their own.
 func (d *decision) watchPartitions() bool {
-	for _, g := range d.state.genesis.Assign {
-		if p := d.state.plan.Partition(g.Partition); g.Partner == d.self && p.Declared &&
+	for _, g := range d.state.Genesis().Assign {
+		if p := d.state.Plan().Partition(g.Partition); g.Partner == d.self && p.Declared &&
 			d.watchPartition(g.Partition, p.Timeout) {
 			return true
-		}
-	}
-	return false
-}
-
-// predecessorReady reports whether one of the slot's predecessors is known to be
-// ready, running or finished.
-func (s *State) predecessorReady(sl *Slot) bool {
-	for _, p := range s.def.Predecessors(sl.Task.Name) {
-		for _, from := range s.slotsOf(p) {
-			if from.State != workflow.NotReady {
-				return true
-			}
 		}
 	}
 	return false
@@ -288,21 +236,21 @@ func (d *decision) watchPartition(name workflow.PartitionName, total time.Durati
 	if !active || !d.over(t, total, true) {
 		return false
 	}
-	return d.judge(d.unfinishedIn(name), CauseTimeout,
+	return d.judge(d.unfinishedIn(name), fact.CauseTimeout,
 		"partition "+string(name)+" gave no result within "+workflow.FormatDuration(total))
 }
 
 // watchOthers clocks what others hold, as the guardian or in its place. What is over
 // together is judged in one go, as long as the instance runs on.
 func (d *decision) watchOthers(age time.Duration) (added bool) {
-	later, made := d.judgesBefore()*waits.GuardianTimeout, d.state.made
+	later, made := d.judgesBefore()*waits.GuardianTimeout, d.state.Made()
 	goesOn := func(judged bool) bool {
-		d.log.steps++
+		d.log.Steps++
 		if !judged {
 			return true
 		}
 		added, d.hearing = true, hearing{}
-		return d.state.made == made && d.state.overall() == workflow.InstanceRunning
+		return d.state.Made() == made && d.state.Overall() == workflow.InstanceRunning
 	}
 	for _, p := range d.state.Participants() {
 		gone := p != d.self && d.look().unjudged[p] > 0 && d.partners.Gone(p)
@@ -315,7 +263,7 @@ func (d *decision) watchOthers(age time.Duration) (added bool) {
 			return true
 		}
 	}
-	for _, g := range d.state.genesis.Assign {
+	for _, g := range d.state.Genesis().Assign {
 		if !goesOn(g.Partner != d.self && d.watchAnswer(g, later, age)) {
 			return true
 		}
@@ -328,28 +276,6 @@ func (d *decision) watchOthers(age time.Duration) (added bool) {
 	return added
 }
 
-// judgesBefore is how many living partners judge before this node does; a Duration, as
-// it is multiplied by one.
-func (o outlook) judgesBefore() time.Duration {
-	judges := o.judges()
-	if i := slices.Index(judges, o.self); i >= 0 {
-		return time.Duration(i)
-	}
-	return time.Duration(len(judges))
-}
-
-// judges are the living partners in the order in which they judge: who
-// orchestrates, then the succession.
-func (o outlook) judges() []workflow.PartnerID {
-	c := o.coordinator()
-	living := slices.DeleteFunc(slices.Clone(o.state.genesis.Succession),
-		func(p workflow.PartnerID) bool { return p == c || o.partners.Gone(p) })
-	if c != "" {
-		living = slices.Insert(living, 0, c)
-	}
-	return living
-}
-
 // watchGone judges the unfinished work of a partner who is out of the process.
 func (d *decision) watchGone(p workflow.PartnerID, later time.Duration) bool {
 	t := d.clocks.Run(waits.Key{Kind: waits.Gone, Name: string(p)}, true, d.now.Boot)
@@ -358,13 +284,13 @@ func (d *decision) watchGone(p workflow.PartnerID, later time.Duration) bool {
 	}
 	left := d.unfinishedOf(p)
 	if d.partners.Evicted(p) {
-		return d.judge(left, CauseEvicted, "its holder was evicted")
+		return d.judge(left, fact.CauseEvicted, "its holder was evicted")
 	}
-	return d.judge(left, CauseExpired, "")
+	return d.judge(left, fact.CauseExpired, "")
 }
 
 // watchAnswer judges a partition of another that gave no result in time.
-func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
+func (d *decision) watchAnswer(g fact.Placement, later, age time.Duration) bool {
 	if d.keptForEver(g.Partition) {
 		return false // its tasks are clocked one by one
 	}
@@ -376,8 +302,8 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 	case c == nil && !d.mayBegin(g.Partition, age):
 		return false
 	}
-	var left []*Attempt // nil: all that the partition answers for, and nothing joined it
-	total := d.state.plan.Timeout(g.Partition) + part.waits
+	var left []*state.Attempt // nil: all that the partition answers for, and nothing joined it
+	total := d.state.Plan().Timeout(g.Partition) + part.waits
 	mayWait := d.mayWait(g.Partition)
 	if c == nil || mayWait || c.Note.of != nil || c.Note.joined != part.joined || c.Note.over != part.over {
 		if next := part.looked + d.lookEvery(); part.looked > 0 && d.now.Boot < next {
@@ -389,7 +315,7 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 		if left = d.unfinishedIn(g.Partition); c == nil || mayWait {
 			left = d.mayJudge(g.Partition)
 		}
-		if total = d.state.answerTime(g.Partition, left); len(left) == 0 {
+		if total = d.state.AnswerTime(g.Partition, left); len(left) == 0 {
 			return false
 		}
 		of := working(left)
@@ -416,23 +342,20 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 	if left == nil {
 		left = d.unfinishedIn(g.Partition)
 	}
-	return d.judge(left, CauseTimeout, "partition "+string(g.Partition)+" gave no result in time")
+	return d.judge(left, fact.CauseTimeout, "partition "+string(g.Partition)+" gave no result in time")
 }
 
 // lookEvery is how often at most all tasks of a partition are looked at, to find those
 // that joined what may be judged: in a large instance not for each fact. What joins is
 // clocked so much later.
 func (m *Machine) lookEvery() time.Duration {
-	if n := len(m.state.slots); n >= manySlots {
+	if n := len(m.state.Slots()); n >= manySlots {
 		return time.Duration(n) * lookPause
 	}
 	return 0
 }
 
-const (
-	manySlots = 32                     // or partitions and participants
-	lookPause = 100 * time.Microsecond // for each: a second for the largest instance
-)
+const lookPause = 100 * time.Microsecond // for each: a second for the largest instance
 
 // mayBegin reports whether a partition's answer may be waited for: all that it
 // waits for is known to have ended, or must have by now. If not yet it asks to be
@@ -451,10 +374,10 @@ func (d *decision) mayBegin(p workflow.PartitionName, age time.Duration) bool {
 // working are the slots of those attempts whose time counts. While a trigger is
 // waited for that does not count as work: when it fires the time begins again, of what
 // comes after it in the partition, too, and where it has ended before this node heard of it.
-func working(as []*Attempt) map[workflow.TaskName]bool {
+func working(as []*state.Attempt) map[workflow.TaskName]bool {
 	of := make(map[workflow.TaskName]bool, len(as))
 	for _, a := range as {
-		if a.Slot.Task.TimeToWait == 0 || a.Slot.begun() {
+		if a.Slot.Task.TimeToWait == 0 || a.Slot.Begun() {
 			of[a.Slot.Task.Name] = true
 		}
 	}
@@ -470,60 +393,47 @@ func subset(a, b map[workflow.TaskName]bool) bool {
 	return true
 }
 
-// answerTime is how long a partition may take once all that it waits for has
-// ended: its time-out, and the waits of those of its unfinished tasks that have
-// an emergency trigger, which run although nothing else does.
-func (s *State) answerTime(p workflow.PartitionName, left []*Attempt) time.Duration {
-	total := s.plan.Timeout(p)
-	for _, a := range left {
-		if !a.Slot.begun() {
-			total += a.Slot.Task.TimeToWait
-		}
-	}
-	return total
-}
-
 // watchSingle judges what is clocked by itself at another: it gave no result in time, or
 // no word that it is ready. It finds somebody for a contingency that nobody could take.
-func (d *decision) watchSingle(sl *Slot, later, age time.Duration) bool {
+func (d *decision) watchSingle(sl *state.Slot, later, age time.Duration) bool {
 	a := sl.Current
 	if sl.Pending != nil && sl.Pick == nil {
 		return d.watchPending(sl, later)
 	}
 	total := d.single(sl)
-	if a.Partner == d.self || !sl.unjudged() || !d.state.wanted(a) || total == 0 {
+	if a.Partner == d.self || !sl.Unjudged() || !d.state.Wanted(a) || total == 0 {
 		return false
 	}
 	key := waits.Key{Kind: waits.Attempt, Name: a.ID.String()}
-	active, from, reason := sl.State != workflow.NotReady, a.waitedBefore(), "no result in time"
+	active, from, reason := sl.State != workflow.NotReady, a.WaitedBefore(), "no result in time"
 	if !active && d.shouldBeReady(sl, later, age) {
 		key.Kind, active, from = waits.Readiness, true, 0
 		total, reason = total+sl.Task.TimeToWait, "no word in time that it is ready"
 	}
 	total += waits.Slack(total) + later
 	if d.clocks.Get(key) == nil {
-		if !active || !d.handedOver(key, []*Attempt{a}, later) {
+		if !active || !d.handedOver(key, []*state.Attempt{a}, later) {
 			return false
 		}
 		d.clocks.BeginAfter(key, from, d.now.Boot)
 	}
 	t := d.clocks.Run(key, active, d.now.Boot)
-	return d.over(t, total, active) && d.judge([]*Attempt{a}, CauseTimeout, reason)
+	return d.over(t, total, active) && d.judge([]*state.Attempt{a}, fact.CauseTimeout, reason)
 }
 
 // shouldBeReady reports whether, for all that is known here, the holder of a slot that is
 // not ready has something to say: its rule holds, or the wait of its trigger has begun. If
 // that will begin it asks to be woken.
-func (d *decision) shouldBeReady(sl *Slot, later, age time.Duration) bool {
+func (d *decision) shouldBeReady(sl *state.Slot, later, age time.Duration) bool {
 	switch {
-	case sl.ruleHolds():
+	case sl.RuleHolds():
 		return true
 	case sl.Task.TimeToWait == 0:
 		return false
-	case d.state.predecessorReady(sl):
+	case d.state.PredecessorReady(sl):
 		return true
 	}
-	start, _ := d.state.plan.WaitStart(sl.Task.Name)
+	start, _ := d.state.Plan().WaitStart(sl.Task.Name)
 	if age = d.sinceTaken(sl.Current, later, age); age < start {
 		d.out.wake(d.now.Boot + start - age)
 	}
@@ -532,13 +442,13 @@ func (d *decision) shouldBeReady(sl *Slot, later, age time.Duration) bool {
 
 // sinceTaken is for how long an attempt's holder has known the instance at least, whose age
 // is what this node counts: who was given the attempt later may know it since then.
-func (d *decision) sinceTaken(a *Attempt, later, age time.Duration) time.Duration {
-	if a.assigned == d.log.genesis {
+func (d *decision) sinceTaken(a *state.Attempt, later, age time.Duration) time.Duration {
+	if a.Assigned == d.log.Genesis() {
 		return age
 	}
 	key := waits.Key{Kind: waits.Taken, Name: a.ID.String()}
 	if d.clocks.Get(key) == nil {
-		if !d.handedOver(key, []*Attempt{a}, later) {
+		if !d.handedOver(key, []*state.Attempt{a}, later) {
 			return 0
 		}
 		d.clocks.BeginAfter(key, 0, d.now.Boot)
@@ -548,11 +458,11 @@ func (d *decision) sinceTaken(a *Attempt, later, age time.Duration) time.Duratio
 
 // watchPending gives a contingency that waits for somebody to a partner that can
 // take it now: the guardian at once, the next in its place later.
-func (d *decision) watchPending(sl *Slot, later time.Duration) bool {
+func (d *decision) watchPending(sl *state.Slot, later time.Duration) bool {
 	if d.movedOften(sl) {
 		return false // others may
 	}
-	task := sl.Pending.action.Task
+	task := sl.Pending.Action.Task
 	c, err := d.whoTakes([]workflow.TaskName{task}, "")
 	if err != nil {
 		return false
@@ -561,70 +471,27 @@ func (d *decision) watchPending(sl *Slot, later time.Duration) bool {
 	if !d.over(t, later, true) {
 		return false
 	}
-	to := Assign{After: sl.Current.ID, Verdict: sl.Pending.at.id, Task: task, Partner: c.Partner}
-	return d.assign(to, reasoned(WhyOf(c, task))) == nil
-}
-
-// unfinishedOf are the current attempts of a partner that nobody has judged, in
-// rule order.
-func (m *Machine) unfinishedOf(p workflow.PartnerID) (out []*Attempt) {
-	m.look()
-	for _, sl := range m.state.slots {
-		if m.log.steps++; sl.shown.unjudged == p {
-			out = append(out, sl.Current)
-		}
-	}
-	return out
-}
-
-// unfinishedIn are those in a partition.
-func (m *Machine) unfinishedIn(p workflow.PartitionName) (out []*Attempt) {
-	m.look()
-	for _, t := range m.state.plan.Partition(p).Tasks {
-		m.log.steps++
-		if sl := m.state.bySlot[t]; sl != nil && sl.shown.answers {
-			out = append(out, sl.Current)
-		}
-	}
-	slices.SortFunc(out, func(a, b *Attempt) int { return a.Slot.place - b.Slot.place })
-	return out
-}
-
-// countsIn reports whether an attempt is part of what a partition's holder answers
-// for: what it has and, where the author gave the partition a time-out as a whole,
-// what it passed on. A contingency does not count, no matter which partner has it:
-// it is clocked by itself.
-func (s *State) countsIn(p workflow.PartitionName, a *Attempt) bool {
-	if s.plan.Home(a.Slot.Task.Name) != p {
-		return false
-	}
-	return a.Depth == 1 || s.plan.Partition(p).Declared && s.lastOf(a.Slot.Attempts[0]) == a
-}
-
-// unjudged reports whether the slot's current attempt has neither succeeded nor
-// been judged, be it only presumed to have failed: a second verdict on it would
-// change nothing, and nothing would keep a third from following.
-func (sl *Slot) unjudged() bool {
-	return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil
+	to := fact.Assign{After: sl.Current.ID, Verdict: sl.Pending.At.ID, Task: task, Partner: c.Partner}
+	return d.assign(to, reasoned(fact.WhyOf(c, task))) == nil
 }
 
 // judge writes a verdict on attempts, with what their failure does: several, if it
 // does not fit into one fact. It reports whether facts were added that count: from others
 // nothing follows.
-func (d *decision) judge(as []*Attempt, cause Cause, reason string) (added bool) {
+func (d *decision) judge(as []*state.Attempt, cause fact.Cause, reason string) (added bool) {
 	failures := make([]contingency.Failure, len(as))
-	byslot := map[workflow.TaskName]*Attempt{}
+	byslot := map[workflow.TaskName]*state.Attempt{}
 	for i, a := range as {
 		// Its holder may know that it could begin although others presume that it failed.
 		failures[i] = contingency.Failure{
-			Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.start != nil || a.mayStart(),
+			Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.Start != nil || a.MayStart(),
 		}
 		byslot[a.Slot.Task.Name] = a
 	}
-	responses := contingency.Respond(d.state.def, failures, view{s: d.state})
-	actions := make([]Action, len(responses))
+	responses := contingency.Respond(d.state.Definition(), failures, state.View{S: d.state})
+	actions := make([]fact.Action, len(responses))
 	for i, x := range responses {
-		actions[i] = Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency}
+		actions[i] = fact.Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency}
 	}
 	before := len(d.given)
 	chosen := d.appoint(actions, as[0].Partner)
@@ -632,10 +499,10 @@ func (d *decision) judge(as []*Attempt, cause Cause, reason string) (added bool)
 	// The partner that takes a unit of contingencies was chosen for all of them:
 	// how the actions are spread over facts has no part in what they do.
 	office := d.officeNow()
-	for part := range slices.Chunk(actions, MaxActions) {
-		v := &Verdict{Cause: cause, Reason: clip(reason), Actions: part, Office: office}
-		e, err := d.append(Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})
-		if err == nil && e.counted {
+	for part := range slices.Chunk(actions, fact.MaxActions) {
+		v := &fact.Verdict{Cause: cause, Reason: fact.Clip(reason), Actions: part, Office: office}
+		e, err := d.append(fact.Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})
+		if err == nil && e.Counted {
 			added = true
 			d.giveAll(part)
 		}
@@ -644,7 +511,7 @@ func (d *decision) judge(as []*Attempt, cause Cause, reason string) (added bool)
 }
 
 // giveAll notes what a verdict's actions gave out.
-func (d *decision) giveAll(actions []Action) {
+func (d *decision) giveAll(actions []fact.Action) {
 	for _, act := range actions {
 		if act.Partner != "" {
 			d.give(act.Task, act.Partner)
@@ -657,11 +524,11 @@ func (d *decision) giveAll(actions []Action) {
 // partner as a unit where one can take them all, else each to one that can, as if
 // those before it were given out. It returns the choices by contingency, one for all
 // of a unit.
-func (d *decision) appoint(actions []Action, not workflow.PartnerID) map[workflow.TaskName]*partition.Choice {
+func (d *decision) appoint(actions []fact.Action, not workflow.PartnerID) map[workflow.TaskName]*partition.Choice {
 	chosen := map[workflow.TaskName]*partition.Choice{} // nil: nobody
 	var unit []workflow.TaskName
 	for _, act := range actions {
-		if act.Kind == workflow.FailContingency && d.state.plan.Home(act.Task) == "" {
+		if act.Kind == workflow.FailContingency && d.state.Plan().Home(act.Task) == "" {
 			unit = append(unit, act.Task)
 		}
 	}
@@ -682,7 +549,7 @@ func (d *decision) appoint(actions []Action, not workflow.PartnerID) map[workflo
 			}
 			chosen[act.Task] = c
 		}
-		if c != nil && !d.movedOften(d.state.bySlot[act.Attempt.Slot]) {
+		if c != nil && !d.movedOften(d.state.BySlot()[act.Attempt.Slot]) {
 			act.Partner = c.Partner
 			d.give(act.Task, act.Partner)
 		}
@@ -691,7 +558,7 @@ func (d *decision) appoint(actions []Action, not workflow.PartnerID) map[workflo
 }
 
 // whysOf are the reasons of the choices that actions rest on, one for each choice.
-func whysOf(actions []Action, chosen map[workflow.TaskName]*partition.Choice) (whys []Why) {
+func whysOf(actions []fact.Action, chosen map[workflow.TaskName]*partition.Choice) (whys []fact.Why) {
 	at := map[*partition.Choice]int{}
 	said := map[workflow.TaskName]bool{}
 	for _, act := range actions {
@@ -704,7 +571,7 @@ func whysOf(actions []Action, chosen map[workflow.TaskName]*partition.Choice) (w
 		if !known {
 			i = len(whys)
 			at[c] = i
-			whys = append(whys, WhyOf(*c))
+			whys = append(whys, fact.WhyOf(*c))
 		}
 		whys[i].Tasks = append(whys[i].Tasks, act.Task)
 	}
@@ -718,8 +585,8 @@ func (d *decision) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID) (
 	if len(tasks) == 0 {
 		return partition.Choice{}, errNothing
 	}
-	if home := d.state.plan.Home(tasks[0]); len(tasks) == 1 && home != "" {
-		if p := d.state.holder[home]; !d.partners.Gone(p) {
+	if home := d.state.Plan().Home(tasks[0]); len(tasks) == 1 && home != "" {
+		if p := d.state.Holders()[home]; !d.partners.Gone(p) {
 			return partition.Choice{
 				Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it",
 			}, nil

@@ -7,7 +7,7 @@
 // the same failures give the same responses in the same order, on every node.
 // It decides what is to be done, never by whom or when.
 //
-// It imports workflow; choreo imports it.
+// It imports workflow; choreo and choreo/state import it.
 package contingency
 
 import (

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -32,13 +32,13 @@ var questions = []question{
 	{"it has nothing", func(x *liar, _ int) wire.Heads { return wire.Heads{Mode: wire.Ask} }},
 	{"answers that it has nothing", func(x *liar, _ int) wire.Heads { return wire.Heads{Mode: wire.Answer} }},
 	{"each time a new incarnation", func(x *liar, i int) wire.Heads {
-		return wire.Heads{Mode: wire.HeadsMode(i % 3), Incarnation: choreo.Incarnation{byte(i), byte(i >> 8), 1}}
+		return wire.Heads{Mode: wire.HeadsMode(i % 3), Incarnation: fact.Incarnation{byte(i), byte(i >> 8), 1}}
 	}},
 	{"now it has much, now nothing", func(x *liar, i int) wire.Heads {
 		if i%2 == 0 {
 			return wire.Heads{Mode: wire.Ask}
 		}
-		return wire.Heads{Mode: wire.Acknowledge, Heads: []choreo.Head{x.genesis}}
+		return wire.Heads{Mode: wire.Acknowledge, Heads: []fact.Head{x.genesis}}
 	}},
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -80,7 +80,7 @@ func ago(d time.Duration) string {
 }
 
 // dateTasks says of tasks that others hold as of when they are known.
-func (vw *view) dateTasks(h *held, tasks []choreo.TaskView, out []api.Task) {
+func (vw *view) dateTasks(h *held, tasks []state.TaskView, out []api.Task) {
 	type dated struct {
 		at  *time.Time
 		old string

@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-func factOf(author workflow.PartnerID, at int64) choreo.Received {
-	return choreo.Received{Fact: &choreo.Fact{Chain: choreo.Chain{Author: author}, At: at}}
+func factOf(author workflow.PartnerID, at int64) fact.Received {
+	return fact.Received{Fact: &fact.Fact{Chain: fact.Chain{Author: author}, At: at}}
 }
 
 // What somebody passes on is as old as its author says, and never newer than when it
@@ -19,16 +19,16 @@ func factOf(author workflow.PartnerID, at int64) choreo.Received {
 func TestNobodyMakesTheirWordsNewer(t *testing.T) {
 	const noon = int64(1_900_000_000_000)
 	var h held
-	h.came([]choreo.Received{factOf("holder", noon-int64(time.Hour/time.Millisecond))}, noon)
+	h.came([]fact.Received{factOf("holder", noon-int64(time.Hour/time.Millisecond))}, noon)
 	if got := h.words["holder"]; got.written != noon-3_600_000 || got.direct != 0 {
 		t.Errorf("an hour old when it was passed on: %+v", got)
 	}
-	h.came([]choreo.Received{factOf("liar", noon+7_200_000)}, noon)
+	h.came([]fact.Received{factOf("liar", noon+7_200_000)}, noon)
 	if got := h.words["liar"]; got.written != noon {
 		t.Errorf("written two hours after it came: %+v, want when it came", got)
 	}
 	h.heard("holder", time.Minute)
-	h.came([]choreo.Received{factOf("holder", noon-7_200_000)}, noon)
+	h.came([]fact.Received{factOf("holder", noon-7_200_000)}, noon)
 	if got := h.words["holder"]; got.written != noon-3_600_000 || got.direct != time.Minute {
 		t.Errorf("an older one after it: %+v", got)
 	}

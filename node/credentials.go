@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -16,9 +16,9 @@ import (
 
 // Rights are proved in the facts. A verdict that a coordinator writes names its
 // office and carries the proof of its election, so that all nodes order such
-// verdicts alike (choreo/converge.go, rule 1): the core believes what it is told of
+// verdicts alike (choreo/state/converge.go, rule 1): the core believes what it is told of
 // offices, here is where that is checked. A node that needs a role shows its
-// certificates (choreo/rights.go): the core asks Roles whether they are true, and
+// certificates (choreo/state/rights.go): the core asks Roles whether they are true, and
 // here facts are refused whose author shows what ran out or was evicted.
 //
 // That last refusal holds for what an author itself sends. What another partner
@@ -32,15 +32,15 @@ type credentials struct {
 	checked map[[sha256.Size]byte]election.Office
 	chains  map[[sha256.Size]byte]trust.Chain
 	// speakers are by whom people's words are, by what was signed and the word.
-	speakers map[[sha256.Size]byte]choreo.Speaker
+	speakers map[[sha256.Size]byte]fact.Speaker
 }
 
 // maxChecked bounds the proofs, and the chains, that are remembered.
 const maxChecked = 256
 
 // check refuses facts that name an office to which their author was not elected.
-// The error wraps choreo.ErrForged.
-func (c *credentials) check(facts []choreo.Received) error {
+// The error wraps fact.ErrForged.
+func (c *credentials) check(facts []fact.Received) error {
 	for _, f := range facts {
 		v := f.Fact.Body.Verdict
 		if v == nil || v.Office == nil {
@@ -52,7 +52,7 @@ func (c *credentials) check(facts []choreo.Received) error {
 			err = fmt.Errorf("the proof is of %s", o)
 		}
 		if err != nil {
-			return said.Errorf("%w: verdict %s of %s in term %d: %w", choreo.ErrForged, f.ID.Short(), author,
+			return said.Errorf("%w: verdict %s of %s in term %d: %w", fact.ErrForged, f.ID.Short(), author,
 				v.Office.Term, err)
 		}
 	}
@@ -81,13 +81,13 @@ func (c *credentials) office(holder workflow.PartnerID, proof []byte) (election.
 	return o, nil
 }
 
-// Roles are the roles that a partner's credentials prove (choreo.Trust).
+// Roles are the roles that a partner's credentials prove (state.Trust).
 func (c *credentials) Roles(p workflow.PartnerID, proof []byte) ([]workflow.RoleName, error) {
 	ch, err := c.chain(p, proof)
 	return ch.Leaf().Roles, err
 }
 
-// Evicted returns an error unless proof shows an eviction (choreo.Trust).
+// Evicted returns an error unless proof shows an eviction (state.Trust).
 func (c *credentials) Evicted(p workflow.PartnerID, proof []byte) error {
 	return trust.Rights{Mesh: c.mesh}.Evicted(p, proof)
 }
@@ -115,15 +115,15 @@ func (c *credentials) chain(p workflow.PartnerID, proof []byte) (trust.Chain, er
 }
 
 // checkRights refuses facts that show what is not true and, of what their author
-// sends itself, what is not valid any more. The error wraps choreo.ErrForged.
-func (x *instances) checkRights(from workflow.PartnerID, facts []choreo.Received) error {
+// sends itself, what is not valid any more. The error wraps fact.ErrForged.
+func (x *instances) checkRights(from workflow.PartnerID, facts []fact.Received) error {
 	if err := x.credentials.check(facts); err != nil {
 		return err
 	}
 	for _, f := range facts {
 		if c := f.Fact.Body.Claim; c != nil && len(c.Word) > 0 {
-			if _, err := x.credentials.Speaker(c.Word, choreo.SpokenOf(f.Fact.Instance, c.Says, c.Nonce)); err != nil {
-				return said.Errorf("%w: the word of a person in fact %s of %s: %w", choreo.ErrForged, f.ID.Short(),
+			if _, err := x.credentials.Speaker(c.Word, fact.SpokenOf(f.Fact.Instance, c.Says, c.Nonce)); err != nil {
+				return said.Errorf("%w: the word of a person in fact %s of %s: %w", fact.ErrForged, f.ID.Short(),
 					f.Fact.Chain.Author, err)
 			}
 		}
@@ -136,7 +136,7 @@ func (x *instances) checkRights(from workflow.PartnerID, facts []choreo.Received
 			err = x.people.current(ch)
 		}
 		if err != nil {
-			return said.Errorf("%w: the credentials of %s in fact %s: %w", choreo.ErrForged, author, f.ID.Short(), err)
+			return said.Errorf("%w: the credentials of %s in fact %s: %w", fact.ErrForged, author, f.ID.Short(), err)
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func (x *instances) checkRights(from workflow.PartnerID, facts []choreo.Received
 // one: a key can be made up as often as one likes, and each would have the share of a member.
 // The record of one that has just joined is on its way, and so are its facts once
 // more; the sender itself has shown its certificate. Empty: there is none.
-func (x *instances) stranger(from workflow.PartnerID, facts []choreo.Received) workflow.PartnerID {
+func (x *instances) stranger(from workflow.PartnerID, facts []fact.Received) workflow.PartnerID {
 	last := workflow.PartnerID("")
 	for _, f := range facts {
 		author := f.Fact.Chain.Author
@@ -160,9 +160,9 @@ func (x *instances) stranger(from workflow.PartnerID, facts []choreo.Received) w
 	return ""
 }
 
-// Speaker is the person whose word that is for what was signed (choreo.Trust). It
+// Speaker is the person whose word that is for what was signed (state.Trust). It
 // is checked with nothing but the mesh, so that all nodes find the same.
-func (c *credentials) Speaker(word []byte, signed [32]byte) (choreo.Speaker, error) {
+func (c *credentials) Speaker(word []byte, signed [32]byte) (fact.Speaker, error) {
 	h := sha256.New()
 	h.Write(signed[:])
 	h.Write(word)
@@ -175,17 +175,17 @@ func (c *credentials) Speaker(word []byte, signed [32]byte) (choreo.Speaker, err
 	}
 	said, err := users.DecodeSpoken(word)
 	if err != nil {
-		return choreo.Speaker{}, err
+		return fact.Speaker{}, err
 	}
 	p, err := said.Person(c.mesh, signed)
 	if err != nil {
-		return choreo.Speaker{}, err
+		return fact.Speaker{}, err
 	}
-	who = choreo.Speaker{User: worklist.User(p.ID), Roles: p.Roles, At: p.At}
+	who = fact.Speaker{User: worklist.User(p.ID), Roles: p.Roles, At: p.At}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.speakers == nil || len(c.speakers) >= maxChecked {
-		c.speakers = map[[sha256.Size]byte]choreo.Speaker{}
+		c.speakers = map[[sha256.Size]byte]fact.Speaker{}
 	}
 	c.speakers[key] = who
 	return who, nil

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
@@ -146,7 +146,7 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte(elections.KeyBallot), "what this node had promised in elections", true, decodes(election.DecodeBallot)},
 		{[]byte(elections.KeyLineage), "who may vote; partners tell it again", false, decodes(election.DecodeLineage)},
 		{[]byte(elections.KeySince), "since when the coordinator is known", false, decodes(elections.DecodeSince)},
-		{metaKey(metaIncarnation), "the node's incarnation", true, sized(len(choreo.Incarnation{}))},
+		{metaKey(metaIncarnation), "the node's incarnation", true, sized(len(fact.Incarnation{}))},
 		{[]byte(closings.KeyAge), "how old the store is: ended instances are kept for longer", false,
 			closings.DecodesAge},
 		{[]byte(closings.KeyAccount), "an account of the instances of which only summaries are kept", false,

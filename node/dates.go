@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -16,7 +16,7 @@ import (
 
 // dates puts into an annex with how much time left people are warned, and their tasks pass to the responsible user; and
 // whom these are offered to.
-func dates(to *choreo.Annex, def *workflow.Definition, r api.StartRequest) (notes []string, err error) {
+func dates(to *fact.Annex, def *workflow.Definition, r api.StartRequest) (notes []string, err error) {
 	has := func(is func(*workflow.Task) bool) bool {
 		return slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil && is(t) })
 	}
@@ -59,7 +59,7 @@ func dates(to *choreo.Annex, def *workflow.Definition, r api.StartRequest) (note
 }
 
 // policy puts into an annex by which policy people's tasks are offered.
-func policy(to *choreo.Annex, def *workflow.Definition, text string) error {
+func policy(to *fact.Annex, def *workflow.Definition, text string) error {
 	if text == "" {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 )
 
@@ -26,7 +26,7 @@ type disk struct {
 	left    int   // commits until that begins; 0: it does not by itself
 	waiting []waitingCommit
 	commits int
-	named   map[string]choreo.FactID // of what is stored, as far as facts has read it
+	named   map[string]fact.ID // of what is stored, as far as facts has read it
 }
 
 // The limits of the real store (store.MaxUnit, store.MaxUnitWrites).
@@ -40,7 +40,7 @@ type waitingCommit struct {
 	done   func(error)
 }
 
-func newDisk() *disk { return &disk{data: map[string]string{}, named: map[string]choreo.FactID{}} }
+func newDisk() *disk { return &disk{data: map[string]string{}, named: map[string]fact.ID{}} }
 
 // Commit implements node.Store.
 func (d *disk) Commit(writes []kv.Write, done func(error)) {
@@ -189,11 +189,11 @@ func (d *disk) restore(data map[string]string) {
 }
 
 // facts are the names of all facts that are durable.
-func (d *disk) facts(t testing.TB) map[choreo.FactID]bool {
+func (d *disk) facts(t testing.TB) map[fact.ID]bool {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	out := map[choreo.FactID]bool{}
+	out := map[fact.ID]bool{}
 	for key, value := range d.data {
 		if key[0] != 'f' || value[0] == 0xff { // garbled by the test
 			continue
@@ -212,7 +212,7 @@ func (d *disk) facts(t testing.TB) map[choreo.FactID]bool {
 }
 
 // nameOf is the name of a fact as it is stored.
-func nameOf(value string) (id choreo.FactID, err error) {
+func nameOf(value string) (id fact.ID, err error) {
 	var stored []cbor.RawMessage // raw fact, attestation
 	if err := cbor.Unmarshal([]byte(value), &stored); err != nil {
 		return id, err
@@ -221,6 +221,6 @@ func nameOf(value string) (id choreo.FactID, err error) {
 	if err := cbor.Unmarshal(stored[0], &raw); err != nil {
 		return id, err
 	}
-	_, id, err = choreo.DecodeFact(raw)
+	_, id, err = fact.Decode(raw)
 	return id, err
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/internal/said"
@@ -63,16 +65,16 @@ var meanings = []struct {
 	{api.Refused, is(users.ErrNoRoom, "",
 		"mutirao doctor says more; what is removed keeps its room, so that it stays removed")},
 	{api.NotFound, is(choreo.ErrNoResult, "", "mutirao show ID lists the results that are kept")},
-	{api.NotFound, is(choreo.ErrNoTask, "", "mutirao show ID lists the tasks of an instance")},
+	{api.NotFound, is(state.ErrNoTask, "", "mutirao show ID lists the tasks of an instance")},
 
 	// Who may do it, and whether it can be done now.
 	{api.NotAllowed, is(trust.ErrNotAllowed, "", "")},
 	{api.NotAllowed, as(onlyInitiator)},
 	{api.Refused, as(heldElsewhere)},
 	{api.Refused, is(choreo.ErrTaken, "", "mutirao show ID says who has it; mutirao worklist is for whoever has it")},
-	{api.Invalid, is(choreo.ErrOutput, "", "")}, // it may wrap that the fact would be invalid
-	{api.Refused, is(choreo.ErrNotNow, "", "")},
-	{api.Refused, is(choreo.ErrFactInvalid, "", "")},
+	{api.Invalid, is(state.ErrOutput, "", "")}, // it may wrap that the fact would be invalid
+	{api.Refused, is(state.ErrNotNow, "", "")},
+	{api.Refused, is(fact.ErrInvalid, "", "")},
 
 	// Elections.
 	{api.Refused, as(officeHeld)},

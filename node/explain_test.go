@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -42,15 +44,15 @@ func TestErrorsAreExplained(t *testing.T) {
 		{fmt.Errorf("%w: %q", membership.ErrNoPartner, "x"), api.NotFound, 3, 404, `no such partner: "x"`,
 			"mutirao partners lists them"},
 		{membership.ErrAmbiguous, api.Invalid, 2, 400, "more than one partner", "mutirao partners shows the IDs"},
-		{fmt.Errorf("%w: %q", choreo.ErrNoTask, "x"), api.NotFound, 3, 404, `no such task: "x"`,
+		{fmt.Errorf("%w: %q", state.ErrNoTask, "x"), api.NotFound, 3, 404, `no such task: "x"`,
 			"mutirao show ID lists the tasks of an instance"},
 		{&choreo.Elsewhere{Task: "fly", Partner: crew}, api.Refused, 6, 409, "task fly is held by crew",
 			"do that on the node of crew"},
 		{&choreo.Unanswerable{By: crew}, api.NotAllowed, 5, 403,
 			"only crew, who began the instance, may write somebody off", "do that on the node of crew"},
-		{fmt.Errorf("%w: it is done", choreo.ErrNotNow), api.Refused, 6, 409, "refused: it is done", ""},
-		{choreo.ErrOutput, api.Invalid, 2, 400, "wrong output", ""},
-		{fmt.Errorf("%w: %w", choreo.ErrOutput, choreo.ErrFactInvalid), api.Invalid, 2, 400,
+		{fmt.Errorf("%w: it is done", state.ErrNotNow), api.Refused, 6, 409, "refused: it is done", ""},
+		{state.ErrOutput, api.Invalid, 2, 400, "wrong output", ""},
+		{fmt.Errorf("%w: %w", state.ErrOutput, fact.ErrInvalid), api.Invalid, 2, 400,
 			"wrong output: invalid fact", ""},
 		{said.Errorf("vote of %s: %w", crew, trust.ErrNotAllowed), api.NotAllowed, 5, 403, "vote of crew: not allowed",
 			""},

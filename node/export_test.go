@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -11,7 +12,7 @@ import (
 func IsHere(n *Node, instance string) bool { return n.filing.Here(instance) }
 
 // Doubt has what machines ask about proofs go through fn.
-func Doubt(p *Parts, fn func(choreo.Trust) choreo.Trust) { p.trust = fn }
+func Doubt(p *Parts, fn func(state.Trust) state.Trust) { p.trust = fn }
 
 // Tear leaves the machine of an instance in memory without its parts, so that it panics.
 func Tear(n *Node, id workflow.InstanceID) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -287,7 +287,7 @@ func (p *plug) audit(to workflow.PartnerID, m *wire.Message) {
 	durable := p.disk.facts(p.f.t)
 	for _, fs := range m.Facts {
 		for _, w := range fs.Facts {
-			f, id, err := choreo.DecodeFact(w.Raw)
+			f, id, err := fact.Decode(w.Raw)
 			if err != nil {
 				p.f.t.Errorf("%s sends a fact that nobody can read: %v", p.id, err)
 			} else if !durable[id] {
@@ -425,7 +425,7 @@ func describe(from, to workflow.PartnerID, m *wire.Message) string {
 	for _, fs := range m.Facts {
 		out += fmt.Sprintf(" facts of %.4s", fs.Instance)
 		for _, w := range fs.Facts {
-			if f, _, err := choreo.DecodeFact(w.Raw); err == nil {
+			if f, _, err := fact.Decode(w.Raw); err == nil {
 				out += fmt.Sprintf(" %s-%s.%d", f.Body.Kind(), short(f.Chain.Author), f.Seq)
 			}
 		}

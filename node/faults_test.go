@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -20,7 +20,7 @@ import (
 // brittle is what machines ask about proofs, with a mistake in it: they panic at the
 // credentials of one partner, as long as it is armed.
 type brittle struct {
-	choreo.Trust
+	state.Trust
 	armed *atomic.Bool
 	at    *workflow.PartnerID
 }
@@ -54,7 +54,7 @@ func brittleTeam(t *testing.T) (tm *team, armed *atomic.Bool) {
 	var medic workflow.PartnerID
 	tm = newTeamWith(t, brisk, func(p *node.Parts) {
 		if p.Member.Chain.Leaf().Name == "two" {
-			node.Doubt(p, func(trust choreo.Trust) choreo.Trust { return brittle{trust, armed, &medic} })
+			node.Doubt(p, func(trust state.Trust) state.Trust { return brittle{trust, armed, &medic} })
 		}
 	}, "one", "two", "three:medic")
 	medic = tm.p["three"].id()

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
@@ -246,7 +246,7 @@ func (k *filing) untilStopped() (context.Context, context.CancelFunc) {
 }
 
 // waitsForFiles says which files a task that is here waits for; empty: none.
-func (vw *view) waitsForFiles(h *held, is choreo.TaskView) string {
+func (vw *view) waitsForFiles(h *held, is state.TaskView) string {
 	t, begins := is.Task, is.State == workflow.Ready || is.State == workflow.Running
 	if !begins || is.Partner != vw.member.ID() || vw.filing == nil || !vw.filing.concerns(h.def.Def) {
 		return ""
@@ -262,7 +262,7 @@ func (vw *view) waitsForFiles(h *held, is choreo.TaskView) string {
 
 // lost are the files that people's tasks here read and that nobody has any more. What to do about that is for
 // whoever does the task, which may be done without, so nothing is written down; a program's task fails.
-func (vw *view) lost(h *held) (out []choreo.IncidentView) {
+func (vw *view) lost(h *held) (out []state.IncidentView) {
 	if vw.filing == nil || !vw.filing.concerns(h.def.Def) {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (vw *view) lost(h *held) (out []choreo.IncidentView) {
 		if is := vw.filing.files.Lost(h.m.Instance(), r.File); is != nil {
 			for _, t := range h.m.PeopleRead(r.Item) {
 				what := string(t) + ": " + is.Why
-				out = append(out, choreo.IncidentView{At: is.At.UnixMilli(), What: what, Task: t, Who: vw.member.ID()})
+				out = append(out, state.IncidentView{At: is.At.UnixMilli(), What: what, Task: t, Who: vw.member.ID()})
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
@@ -75,10 +75,10 @@ func TestACopiedReferenceGivesNoFile(t *testing.T) {
 			t.Fatal("mal has a file of which it is no reader")
 		}
 		l := tm.forger("mal", id)
-		a := choreo.AttemptID{Slot: "again"}
-		l.says("ana", tm.headSent(l.id), choreo.Body{Start: &choreo.Start{Attempt: a, Try: 1}})
+		a := fact.AttemptID{Slot: "again"}
+		l.says("ana", tm.headSent(l.id), fact.Body{Start: &fact.Start{Attempt: a, Try: 1}})
 		l.says("ana", tm.headSent(l.id),
-			choreo.Body{Success: &choreo.Success{
+			fact.Body{Success: &fact.Success{
 				Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"photo": f.Value},
 			}})
 		if in, err := ana.node.Show(t.Context(), id); err != nil || in.Tasks[1].State != workflow.Succeeded {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -23,7 +23,7 @@ type liar struct {
 	name     string
 	member   node.Member
 	instance workflow.InstanceID
-	genesis  choreo.Head
+	genesis  fact.Head
 }
 
 func newLiar(tm *team, name, instance string) *liar {
@@ -40,8 +40,8 @@ func newLiar(tm *team, name, instance string) *liar {
 	for _, c := range tm.f.sent(hasFacts) {
 		for _, fs := range c.m.Facts {
 			for _, w := range fs.Facts {
-				if f, fid, err := choreo.DecodeFact(w.Raw); err == nil && f.Body.Genesis != nil && fs.Instance == id {
-					x.genesis = choreo.Head{Chain: f.Chain, Seq: 1, ID: fid}
+				if f, fid, err := fact.Decode(w.Raw); err == nil && f.Body.Genesis != nil && fs.Instance == id {
+					x.genesis = fact.Head{Chain: f.Chain, Seq: 1, ID: fid}
 				}
 			}
 		}
@@ -50,14 +50,14 @@ func newLiar(tm *team, name, instance string) *liar {
 }
 
 // seen makes a fact that says nothing.
-func (x *liar) seen(incarnation int, seq uint64, prev choreo.FactID, at int64) (raw []byte, id choreo.FactID) {
-	f := &choreo.Fact{Format: choreo.FormatFact, Instance: x.instance, Seq: seq, Prev: prev, At: at,
-		Body: choreo.Body{Seen: &choreo.Seen{}},
-		Chain: choreo.Chain{
-			Author: x.member.ID(), Incarnation: choreo.Incarnation{0xee, byte(incarnation >> 8), byte(incarnation)},
+func (x *liar) seen(incarnation int, seq uint64, prev fact.ID, at int64) (raw []byte, id fact.ID) {
+	f := &fact.Fact{Format: fact.Format, Instance: x.instance, Seq: seq, Prev: prev, At: at,
+		Body: fact.Body{Seen: &fact.Seen{}},
+		Chain: fact.Chain{
+			Author: x.member.ID(), Incarnation: fact.Incarnation{0xee, byte(incarnation >> 8), byte(incarnation)},
 		}}
 	if seq == 1 {
-		f.Seen = []choreo.Head{x.genesis}
+		f.Seen = []fact.Head{x.genesis}
 	}
 	raw, id, err := f.Encode()
 	if err != nil {
@@ -67,8 +67,8 @@ func (x *liar) seen(incarnation int, seq uint64, prev choreo.FactID, at int64) (
 }
 
 // tell sends facts to a partner, each attested, 300 to a frame.
-func (x *liar) tell(to string, raws [][]byte, ids []choreo.FactID) {
-	atts := choreo.Attest(ids, func(domain string, msg []byte) []byte { return trust.Sign(x.member.Key, domain, msg) })
+func (x *liar) tell(to string, raws [][]byte, ids []fact.ID) {
+	atts := fact.Attest(ids, func(domain string, msg []byte) []byte { return trust.Sign(x.member.Key, domain, msg) })
 	for from := 0; from < len(raws); from += 300 {
 		msg := wire.Facts{Instance: x.instance}
 		for i := from; i < min(from+300, len(raws)); i++ {
@@ -90,16 +90,16 @@ var floods = []struct {
 }{
 	{"1,100 chains", "facts-beyond-chains", func(x *liar, to string) {
 		var raws [][]byte
-		var ids []choreo.FactID
+		var ids []fact.ID
 		for i := range 1100 {
-			raw, id := x.seen(i, 1, choreo.FactID{}, 0)
+			raw, id := x.seen(i, 1, fact.ID{}, 0)
 			raws, ids = append(raws, raw), append(ids, id)
 		}
 		x.tell(to, raws, ids)
 	}},
 	{"a chain that forks 2,500 times", "", func(x *liar, to string) {
-		raw, first := x.seen(0, 1, choreo.FactID{}, 0)
-		raws, ids := [][]byte{raw}, []choreo.FactID{first}
+		raw, first := x.seen(0, 1, fact.ID{}, 0)
+		raws, ids := [][]byte{raw}, []fact.ID{first}
 		for i := range 2500 {
 			raw, id := x.seen(0, 2, first, int64(i))
 			raws, ids = append(raws, raw), append(ids, id)
@@ -262,9 +262,9 @@ func TestRefusalsThatTheirAuthorHears(t *testing.T) {
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "three"})
 		pass(time.Minute)
 		x := newLiar(tm, "three", id)
-		for i := range choreo.MaxChains + 1 {
-			raw, fid := x.seen(i, 1, choreo.FactID{}, 0)
-			x.tell("one", [][]byte{raw}, []choreo.FactID{fid})
+		for i := range fact.MaxChains + 1 {
+			raw, fid := x.seen(i, 1, fact.ID{}, 0)
+			x.tell("one", [][]byte{raw}, []fact.ID{fid})
 		}
 		synctest.Wait()
 		tm.wantTrouble("three", "takes in nothing more that this node does in it")
@@ -277,7 +277,7 @@ func TestRefusalsThatTheirAuthorHears(t *testing.T) {
 
 		l := tm.forger("two", id)
 		l.says("one", tm.headSent(l.id),
-			choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1}})
+			fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Slot: "a"}, Try: 1}})
 		if r := tm.refused("one", "two"); len(r) != 1 || r[0].Reason != "facts-not-counted" || r[0].Times != 1 {
 			t.Errorf("of two is refused: %+v", r)
 		}
@@ -292,21 +292,21 @@ func TestShowSaysForWhomItWaitsInVain(t *testing.T) {
 		lie        func(x *liar)
 	}{
 		{"passed on to nobody", "it waits for nobody-at-all, who is not on the partner list", func(x *liar) {
-			f := &choreo.Fact{Format: choreo.FormatFact, Instance: x.instance, Seq: 1, Seen: []choreo.Head{x.genesis},
-				Body: choreo.Body{Assign: &choreo.Assign{
-					After: choreo.AttemptID{Slot: "a"}, Task: "a", Partner: "nobody-at-all",
+			f := &fact.Fact{Format: fact.Format, Instance: x.instance, Seq: 1, Seen: []fact.Head{x.genesis},
+				Body: fact.Body{Assign: &fact.Assign{
+					After: fact.AttemptID{Slot: "a"}, Task: "a", Partner: "nobody-at-all",
 				}},
-				Chain: choreo.Chain{Author: x.member.ID(), Incarnation: choreo.Incarnation{0xee}}}
+				Chain: fact.Chain{Author: x.member.ID(), Incarnation: fact.Incarnation{0xee}}}
 			raw, id, err := f.Encode()
 			if err != nil {
 				x.tm.t.Fatal(err)
 			}
-			x.tell("one", [][]byte{raw}, []choreo.FactID{id})
+			x.tell("one", [][]byte{raw}, []fact.ID{id})
 		}},
 		{"a forked chain", "it waits for three, whose facts do not count: two of them have one number", func(x *liar) {
-			raw, id := x.seen(0, 1, choreo.FactID{}, 0)
-			other, otherID := x.seen(0, 1, choreo.FactID{}, 1)
-			x.tell("one", [][]byte{raw, other}, []choreo.FactID{id, otherID})
+			raw, id := x.seen(0, 1, fact.ID{}, 0)
+			other, otherID := x.seen(0, 1, fact.ID{}, 1)
+			x.tell("one", [][]byte{raw, other}, []fact.ID{id, otherID})
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
@@ -47,7 +48,7 @@ type held struct {
 	// Of an instance that comes out of quarantine: what was noted, until that is
 	// durable, and saved facts that lack their past.
 	was  *index.SetAside
-	kept []choreo.Received
+	kept []fact.Received
 	// Of a child (nested.go): its parent was looked at since it is in memory, and was told
 	// how it ended.
 	tended, handedOn bool
@@ -92,7 +93,7 @@ func (h *held) heard(p workflow.PartnerID, at time.Duration) {
 }
 
 // came notes that facts are here that came at a moment (ms).
-func (h *held) came(facts []choreo.Received, at int64) {
+func (h *held) came(facts []fact.Received, at int64) {
 	for _, f := range facts {
 		h.note(f.Fact.Chain.Author, func(w *word) { w.written = max(w.written, min(f.Fact.At, at)) })
 	}

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -113,7 +113,7 @@ func tellStep(person, reason string) string {
 	return text
 }
 
-func (vw *view) renderState(h *held, v choreo.StateView) api.DataState {
+func (vw *view) renderState(h *held, v state.StateView) api.DataState {
 	number := func(n int) *int {
 		if n < 0 {
 			return nil

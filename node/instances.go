@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -46,7 +48,7 @@ type instances struct {
 	restoration *restoration
 	chief       func() overview.Chief // who holds the office
 	credentials credentials
-	trust       choreo.Trust // what machines ask of the credentials
+	trust       state.Trust // what machines ask of the credentials
 	verifier    verifier
 	faults      *faults
 	filing      *filing
@@ -151,7 +153,7 @@ func (x *instances) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 	}
 	if err != nil {
 		why := "facts-malformed"
-		if errors.Is(err, choreo.ErrForged) {
+		if errors.Is(err, fact.ErrForged) {
 			why = "facts-forged"
 		}
 		x.refuse(why, p)

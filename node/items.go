@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/index"
@@ -84,7 +86,7 @@ func (k peoplesItems) itemsOf(
 ) (out []worklists.Row) {
 	var dues choreo.Dues
 	about := ""
-	var deadlines map[worklist.Item]choreo.Deadline
+	var deadlines map[worklist.Item]state.Deadline
 	for i, v := range list(h.m, who.User) {
 		if i == 0 {
 			about, dues = subject(h), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
@@ -147,11 +149,11 @@ func (k peoplesItems) itemsOf(
 }
 
 // byItem are deadlines by what they are about; nil: there are none.
-func byItem(list []choreo.Deadline) map[worklist.Item]choreo.Deadline {
+func byItem(list []state.Deadline) map[worklist.Item]state.Deadline {
 	if len(list) == 0 {
 		return nil
 	}
-	out := make(map[worklist.Item]choreo.Deadline, len(list))
+	out := make(map[worklist.Item]state.Deadline, len(list))
 	for _, d := range list {
 		out[d.Item] = d
 	}
@@ -251,7 +253,7 @@ func entitled(role workflow.RoleName, who worklist.Person, at, holder workflow.P
 
 // Claim has this node as the holder write down a person's word from a partner's node, and returns when that is durable.
 func (k peoplesItems) Claim(
-	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *choreo.Claim,
+	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim,
 ) (out choreo.Claimed, err error) {
 	var done choreo.Claimed // whoever stops waiting leaves it to the shard
 	err = k.do(ctx, id, func(s *shard) error {
@@ -283,7 +285,7 @@ func (k peoplesItems) Claim(
 
 // reaches refuses to hand an item to somebody who cannot take it: of a task that names no role, whoever is
 // not at this node, which holds it.
-func (k peoplesItems) reaches(h *held, c *choreo.Claim) error {
+func (k peoplesItems) reaches(h *held, c *fact.Claim) error {
 	x, ok := c.Body().(worklist.Transfer)
 	if !ok || x.To == "" || len(c.About()) == 0 || k.partners.At(x.To, k.member.ID()) {
 		return nil
@@ -350,7 +352,7 @@ func (k peoplesItems) known(at time.Time) string {
 // performers are the people whose results ended tasks, as the holders say: of several attempts at one
 // task, that of the last.
 func performers(h *held) map[workflow.TaskName]worklist.User {
-	said, out := map[choreo.FactID]worklist.User{}, map[workflow.TaskName]worklist.User{}
+	said, out := map[fact.ID]worklist.User{}, map[workflow.TaskName]worklist.User{}
 	for _, f := range h.m.Facts() {
 		if f.Fact.Body.Claim == nil || !f.Counted {
 			continue
@@ -367,7 +369,7 @@ func performers(h *held) map[workflow.TaskName]worklist.User {
 		}
 		for _, id := range f.Fact.Body.Claim.About() {
 			name, _ := h.m.AttemptTask(id)
-			out[name] = said[choreo.FactID(took)]
+			out[name] = said[fact.ID(took)]
 		}
 	}
 	return out

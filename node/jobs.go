@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -16,7 +18,7 @@ import (
 // leasing are the instances here for jobs.
 type leasing struct{ *instances }
 
-func (x leasing) Lease(ctx context.Context, id workflow.InstanceID, l choreo.Lease) error {
+func (x leasing) Lease(ctx context.Context, id workflow.InstanceID, l fact.Lease) error {
 	return x.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil {
@@ -30,7 +32,7 @@ func (x leasing) Lease(ctx context.Context, id workflow.InstanceID, l choreo.Lea
 }
 
 func (x leasing) CheckResult(
-	ctx context.Context, id workflow.InstanceID, attempt choreo.AttemptID, try int,
+	ctx context.Context, id workflow.InstanceID, attempt fact.AttemptID, try int,
 	outputs map[workflow.DataName]workflow.Value, makes []workflow.DataName,
 ) (wrong, err error) {
 	err = x.peek(ctx, id, func(h *held) {
@@ -66,7 +68,7 @@ func (n *Node) newJobs(t *tools) *jobs.Desk {
 }
 
 // workerCalled is a worker in words for people.
-func (vw *view) workerCalled(l *choreo.Lease) string {
+func (vw *view) workerCalled(l *fact.Lease) string {
 	if l.At == "" {
 		return "worker " + l.Worker
 	}
@@ -74,7 +76,7 @@ func (vw *view) workerCalled(l *choreo.Lease) string {
 }
 
 // addWorkers adds to an instance which worker has which job, and how far it is, as far as that is known here.
-func (vw *view) addWorkers(h *held, views []choreo.TaskView, tasks []api.Task) {
+func (vw *view) addWorkers(h *held, views []state.TaskView, tasks []api.Task) {
 	for i, v := range views {
 		t := &tasks[i]
 		if v.Lease != nil {
@@ -95,7 +97,7 @@ func (vw *view) addWorkers(h *held, views []choreo.TaskView, tasks []api.Task) {
 }
 
 // worker is who was given a job, as the fact says.
-func (vw *view) worker(l *choreo.Lease, at int64) *api.JobWorker {
+func (vw *view) worker(l *fact.Lease, at int64) *api.JobWorker {
 	out := &api.JobWorker{Name: l.Worker, Since: time.UnixMilli(at).UTC()}
 	if l.At != "" {
 		out.At = vw.people.label(l.At)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/codec"
@@ -100,7 +100,7 @@ func metaKey(name string) []byte {
 type storedFact struct {
 	_    struct{} `cbor:",toarray"`
 	Raw  []byte
-	Att  *choreo.Attestation
+	Att  *fact.Attestation
 	Came int64 // when it was stored here, ms by the wall clock; 0: it is our own
 }
 

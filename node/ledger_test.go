@@ -249,7 +249,8 @@ func TestLearningCanBeSwitchedOff(t *testing.T) {
 			tm := newTeamOf(t, func(cfg *configs.Config) { cfg.Learning = c.learning }, "one", "two")
 			tm.add("two", "workflow: job\ntasks: {work: {type: manual, suitability: {one: 1.0}, on-failure: release}}\ndistribution: "+c.distribution)
 			id, _ := tm.give("two", "")
-			if err := tm.p["one"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "work", Failed: true}); err != nil {
+			if err := tm.p["one"].node.FinishTask(t.Context(),
+				api.FinishRequest{ID: id, Task: "work", Failed: true}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -335,7 +336,8 @@ distribution: {mechanism: Sel-push-flowtime}
 		tm.connect("base", "alpha")
 		tm.connect("base", "beta")
 		pass(time.Minute)
-		if got := strings.ReplaceAll(base.node.GivenOut(), second.Partner, "it"); !strings.Contains(got, "it has 10m0s\n") {
+		if got := strings.ReplaceAll(base.node.GivenOut(), second.Partner, "it"); !strings.Contains(got,
+			"it has 10m0s\n") {
 			t.Errorf("after a restart, what is known to be given out is:\n%s", got)
 		}
 	})
@@ -353,7 +355,8 @@ func TestWorkCountsThoughNobodyWaitsForTheStart(t *testing.T) {
 		one.disk.hold()
 		ctx, giveUp := context.WithTimeout(t.Context(), time.Second)
 		defer giveUp()
-		if _, err := one.node.Start(ctx, api.StartRequest{Workflow: "job", Mechanism: "Sel-push"}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := one.node.Start(ctx, api.StartRequest{Workflow: "job", Mechanism: "Sel-push"}); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Fatalf("it was begun while the disk stood still: %v", err)
 		}
 		counts := func(when string) {

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -44,7 +44,8 @@ partitions: {pa: [first], pb: [second], pm: [wash]}
 		tm.finish("mal", id, "wash")
 		write := func(by string, task workflow.TaskName, out map[string]string) {
 			t.Helper()
-			if err := tm.p[by].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: task, Outputs: out}); err != nil {
+			if err := tm.p[by].node.FinishTask(t.Context(),
+				api.FinishRequest{ID: id, Task: task, Outputs: out}); err != nil {
 				t.Fatal(err)
 			}
 			pass(10 * time.Minute)
@@ -148,7 +149,8 @@ partitions: {air: [draw], road: [carry], doctor: [treat]}
 			Capabilities: &[]string{"truck", "drone", "medic"}, Availability: &whole,
 			Suitability: map[string]float64{"carry": 1, "treat": 1, "medic": 1, "draw": 1},
 		})
-		if _, err := tm.p["mal"].node.AddData(t.Context(), "flood-map", []byte("all is dry"), api.DataTerms{}); err != nil {
+		if _, err := tm.p["mal"].node.AddData(t.Context(), "flood-map", []byte("all is dry"),
+			api.DataTerms{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -236,13 +238,13 @@ partitions: {doctor: [treat], crew: [carry], base: [wash]}
 			id := tm.begin("bea", "aid", map[string]string{"doctor": "ana", "crew": "bea", "base": "mal"})
 			ana, mal := tm.forger("ana", id), tm.forger("mal", id)
 			genesis := tm.headSent(ana.id)
-			first := choreo.AttemptID{Slot: "treat"}
-			does := func(l *forger, a choreo.AttemptID, knew choreo.Head, shows trust.Chain) {
-				l.says("bea", knew, choreo.Body{
-					Start: &choreo.Start{Attempt: a, Try: 1}, Credentials: trust.EncodeChain(shows),
+			first := fact.AttemptID{Slot: "treat"}
+			does := func(l *forger, a fact.AttemptID, knew fact.Head, shows trust.Chain) {
+				l.says("bea", knew, fact.Body{
+					Start: &fact.Start{Attempt: a, Try: 1}, Credentials: trust.EncodeChain(shows),
 				})
 				outputs := map[workflow.DataName]workflow.Value{"dose": int64(9)}
-				l.says("bea", knew, choreo.Body{Success: &choreo.Success{Attempt: a, Try: 1, Outputs: outputs}})
+				l.says("bea", knew, fact.Body{Success: &fact.Success{Attempt: a, Try: 1, Outputs: outputs}})
 			}
 			who := ""
 			switch by {
@@ -252,13 +254,13 @@ partitions: {doctor: [treat], crew: [carry], base: [wash]}
 				who = "ana"
 			default:
 				passed := ana.says("bea", genesis,
-					choreo.Body{Assign: &choreo.Assign{After: first, Task: "treat", Partner: mal.p.id()}})
+					fact.Body{Assign: &fact.Assign{After: first, Task: "treat", Partner: mal.p.id()}})
 				shows := mal.key.Chain
 				if by == "lent certificate" {
 					shows = ana.key.Chain
 				}
-				does(mal, choreo.AttemptID{Fact: passed, Slot: "treat"},
-					choreo.Head{Chain: ana.chain, Seq: 1, ID: passed}, shows)
+				does(mal, fact.AttemptID{Fact: passed, Slot: "treat"},
+					fact.Head{Chain: ana.chain, Seq: 1, ID: passed}, shows)
 			}
 			done := ""
 			entries, err := tm.p["bea"].node.Log(t.Context(), id)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 )
@@ -18,7 +18,7 @@ type life struct {
 
 	mu   sync.Mutex // guards what follows
 	boot uint64
-	inc  choreo.Incarnation
+	inc  fact.Incarnation
 }
 
 const (
@@ -63,15 +63,15 @@ func (l *life) bootCount() uint64 {
 	return l.boot
 }
 
-func (l *life) incarnation() choreo.Incarnation {
+func (l *life) incarnation() fact.Incarnation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.inc
 }
 
 // again begins a new incarnation, durably, with another write in the same commit.
-func (l *life) again(with kv.Write) (choreo.Incarnation, error) {
-	inc := choreo.Incarnation(l.random(len(l.inc)))
+func (l *life) again(with kv.Write) (fact.Incarnation, error) {
+	inc := fact.Incarnation(l.random(len(l.inc)))
 	if err := l.store.CommitWait([]kv.Write{{Key: metaKey(metaIncarnation), Value: inc[:]}, with}); err != nil {
 		return inc, err
 	}

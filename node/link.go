@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 )
 
@@ -31,7 +31,7 @@ type link struct {
 const maxWaiting = 2 << 20
 
 // read verifies facts of the partner.
-func (l *link) read(f *wire.Facts, v wire.Verifier) ([]choreo.Received, error) {
+func (l *link) read(f *wire.Facts, v wire.Verifier) ([]fact.Received, error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	return wire.DecodeFacts(f, v)

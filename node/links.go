@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/library"
@@ -37,7 +39,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 }
 
 // takeFacts takes in facts of one instance from a peer.
-func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) error {
+func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []fact.Received) error {
 	if s.putOff(f.Instance) {
 		return nil
 	}
@@ -67,7 +69,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	}
 	switch {
 	case errors.Is(err, choreo.ErrNoRoom): // it is sent again after a while
-	case errors.Is(err, choreo.ErrMissingPast):
+	case errors.Is(err, log.ErrMissingPast):
 		if s.lost == 0 { // what comes now could not be made durable either: see loadAgain
 			s.sendHeads(from, f.Instance, wire.Ask)
 		}
@@ -84,7 +86,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 
 // instanceOf is the instance that facts from a peer are for: one that is here, comes out of
 // quarantine, or is new. Nil: they are not taken in, and who should hear why was told.
-func (s *shard) instanceOf(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
+func (s *shard) instanceOf(from workflow.PartnerID, f *wire.Facts, facts []fact.Received) (*held, error) {
 	h, err := s.find(f.Instance)
 	if _, aside := s.aside[f.Instance]; aside {
 		h, err = s.readmit(from, f, facts)
@@ -151,15 +153,15 @@ func (s *shard) takeAgain(m *choreo.Machine) {
 
 // mayTell reports whether p takes part in an instance, if need be by these facts:
 // a partner that a participant's verdict chose may be the first to tell of it.
-func mayTell(m *choreo.Machine, p workflow.PartnerID, facts []choreo.Received) bool {
+func mayTell(m *choreo.Machine, p workflow.PartnerID, facts []fact.Received) bool {
 	return m.Involved(p) || m.BringsIn(p, facts)
 }
 
 // adopt opens an instance that is new here. Its first fact must be its genesis. Its
 // initiator and the sender may be in order, and this node take no part all the same:
 // then nobody would ever tell it more, and it would take the room of its initiator.
-func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
-	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != f.Instance {
+func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []fact.Received) (*held, error) {
+	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || fact.InstanceOf(facts[0].ID) != f.Instance {
 		return nil, errUnknownInstance
 	}
 	if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {
@@ -171,7 +173,8 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		return nil, &closedHere{closings.Closing{Instance: f.Instance}}
 	}
 	next := f.Next && from == by
-	if err := s.n.index.Room(f.Instance, s.n.config.Limits, by, self, next); err != nil { // before anything dear is done
+	// before anything dear is done
+	if err := s.n.index.Room(f.Instance, s.n.config.Limits, by, self, next); err != nil {
 		return nil, err
 	}
 	def, m, err := s.openNew(from, facts, next)
@@ -199,7 +202,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		s.n.index.Forget(f.Instance)
 		return nil, err
 	}
-	if m.Genesis().Chain == (choreo.Chain{Author: self, Incarnation: s.n.life.incarnation()}) {
+	if m.Genesis().Chain == (fact.Chain{Author: self, Incarnation: s.n.life.incarnation()}) {
 		s.n.restoration.rolledBack(from) // this node began it, and its store knows nothing of that
 	}
 	m.Adopt()
@@ -215,7 +218,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 // openNew reads the definition of an instance that is new here, and opens its machine, if there is
 // room for each, and it is for this node to take in.
 func (s *shard) openNew(
-	from workflow.PartnerID, facts []choreo.Received, next bool,
+	from workflow.PartnerID, facts []fact.Received, next bool,
 ) (*library.Definition, *choreo.Machine, error) {
 	genesis := facts[0].Fact
 	by, least := genesis.Chain.Author, factsWeigh(1, len(facts[0].Raw))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
@@ -132,7 +133,7 @@ func (s *shard) load(id workflow.InstanceID, sum index.Summary) (*held, error) {
 
 // loadFacts reads the facts of an instance, which lie place by place, and when they
 // came (storedFact).
-func (s *shard) loadFacts(id workflow.InstanceID) (facts []choreo.Received, came []int64, err error) {
+func (s *shard) loadFacts(id workflow.InstanceID) (facts []fact.Received, came []int64, err error) {
 	err = s.n.store.Scan(factPrefix(id), func(key, value []byte) error {
 		r, at, err := readFact(value)
 		if err == nil && !bytes.Equal(key, factKey(id, len(facts))) {

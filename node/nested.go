@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
@@ -46,27 +48,27 @@ const (
 
 // errand is a try of a task that is to be done by a child.
 type errand struct {
-	target      choreo.Parent
+	target      fact.Parent
 	of          *library.Definition // the parent's
 	task        *workflow.Task
 	input       map[workflow.DataName]workflow.Value
 	age         time.Duration
 	responsible workflow.UserName
 	decides     worklist.User
-	uses        []choreo.Pin
+	uses        []fact.Pin
 	named       workflow.InstanceID // the child that this node told of; zero: none
 	by          workflow.PartnerID  // who began the parent
 }
 
 // nest has a try of a task of type workflow done by a child.
-func (s *shard) nest(h *held, j choreo.Job) {
+func (s *shard) nest(h *held, j state.Job) {
 	var line []workflow.PartnerID
 	if p := h.m.Parent(); p != nil {
 		line = slices.Clone(p.Line)
 	}
 	line = append(line, h.sum.By)
 	o := errand{
-		target: choreo.Parent{Instance: h.id, Attempt: j.Attempt, Try: j.Try, Line: line},
+		target: fact.Parent{Instance: h.id, Attempt: j.Attempt, Try: j.Try, Line: line},
 		of:     h.def, task: j.Task, input: j.Input, uses: h.m.Pins(), named: h.m.Nested(j.Attempt, j.Try),
 		by:          h.sum.By,
 		age:         max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0),
@@ -164,7 +166,7 @@ func (x *nested) tend(h *held) {
 	}
 }
 
-func (h *held) taskOf(a choreo.AttemptID) workflow.TaskName {
+func (h *held) taskOf(a fact.AttemptID) workflow.TaskName {
 	t, _ := h.m.AttemptTask(a)
 	return t
 }
@@ -200,7 +202,7 @@ func (x *nested) cancelChild(id workflow.InstanceID, why string) {
 		s.touch(h)
 		return err
 	})
-	if err != nil && !errors.Is(err, choreo.ErrNotNow) && !errors.Is(err, api.ErrStopping) && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, state.ErrNotNow) && !errors.Is(err, api.ErrStopping) && ctx.Err() == nil {
 		x.log.Warn("a child that is not needed could not be cancelled", "child", id, "error", err)
 	}
 }
@@ -271,7 +273,8 @@ func (x *nested) see(o errand) {
 // partners a child is an instance of this node's: so one member has no more of them under way than a
 // share of what may be one member's.
 func (x *nested) hasRoom(by workflow.PartnerID) bool {
-	return by == x.member.ID() || x.index.BeganFor(by, x.member.ID()) < quota.Share(quota.Share(x.config.Limits.Instances))
+	return by == x.member.ID() || x.index.BeganFor(by,
+		x.member.ID()) < quota.Share(quota.Share(x.config.Limits.Instances))
 }
 
 // couldNot ends a try whose child cannot be begun, unless only this node is kept from it now.
@@ -292,7 +295,7 @@ func (x *nested) couldNot(ctx context.Context, o errand, err error) bool {
 }
 
 // wanted reports whether this node is at a try.
-func (x *nested) wanted(ctx context.Context, p choreo.Parent) (is bool, err error) {
+func (x *nested) wanted(ctx context.Context, p fact.Parent) (is bool, err error) {
 	err = x.peek(ctx, p.Instance, func(h *held) { is = h.m.Works(p.Attempt, p.Try) })
 	return is, err
 }
@@ -311,7 +314,7 @@ func (x *nested) childFor(o errand) (out workflow.InstanceID, found bool) {
 
 // note has the parent say which child does its try. If nobody is at the try any more, the child
 // is cancelled.
-func (x *nested) note(ctx context.Context, p choreo.Parent, child workflow.InstanceID) bool {
+func (x *nested) note(ctx context.Context, p fact.Parent, child workflow.InstanceID) bool {
 	works := false
 	err := x.do(ctx, p.Instance, func(s *shard) error {
 		h, err := s.find(p.Instance)
@@ -331,7 +334,7 @@ func (x *nested) note(ctx context.Context, p choreo.Parent, child workflow.Insta
 }
 
 // look ends a try whose child has ended.
-func (x *nested) look(ctx context.Context, p choreo.Parent, child workflow.InstanceID) bool {
+func (x *nested) look(ctx context.Context, p fact.Parent, child workflow.InstanceID) bool {
 	var end childEnd
 	over := false
 	id := child
@@ -350,7 +353,7 @@ func (x *nested) look(ctx context.Context, p choreo.Parent, child workflow.Insta
 }
 
 // finish ends a try as its child ended.
-func (x *nested) finish(p choreo.Parent, end childEnd) {
+func (x *nested) finish(p fact.Parent, end childEnd) {
 	x.insist(func(ctx context.Context) bool {
 		res := choreo.Result{Failed: end.failed, Reason: end.reason}
 		if !end.failed {
@@ -367,7 +370,7 @@ func (x *nested) finish(p choreo.Parent, end childEnd) {
 }
 
 // results are the values of a child that its try may write. Files come here first.
-func (x *nested) results(ctx context.Context, p choreo.Parent, end childEnd) (res choreo.Result, err error) {
+func (x *nested) results(ctx context.Context, p fact.Parent, end childEnd) (res choreo.Result, err error) {
 	var def *workflow.Definition
 	var by workflow.PartnerID
 	var out []workflow.DataName
@@ -420,7 +423,7 @@ func (x *nested) fetch(
 }
 
 // end records how a try ended.
-func (x *nested) end(ctx context.Context, p choreo.Parent, res choreo.Result) bool {
+func (x *nested) end(ctx context.Context, p fact.Parent, res choreo.Result) bool {
 	err := x.do(ctx, p.Instance, func(s *shard) error {
 		h, err := s.find(p.Instance)
 		if err != nil {
@@ -439,7 +442,7 @@ func (x *nested) end(ctx context.Context, p choreo.Parent, res choreo.Result) bo
 // begin starts the child of an errand. An *api.Error says why it cannot be.
 func (x *nested) begin(ctx context.Context, o errand) (id workflow.InstanceID, err error) {
 	name := o.task.Uses.Workflow
-	at := slices.IndexFunc(o.uses, func(p choreo.Pin) bool { return p.Workflow == name })
+	at := slices.IndexFunc(o.uses, func(p fact.Pin) bool { return p.Workflow == name })
 	if at < 0 {
 		return id, api.Errorf(api.Refused, "the instance does not say which workflow %s is", name)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -22,7 +23,7 @@ import (
 
 // uses are the definitions that the names under uses stand for, in a new instance of e and its
 // children. An *api.Error says what is wrong with them.
-func (k *desk) uses(ctx context.Context, e *library.Definition, b *birth) ([]choreo.Pin, error) {
+func (k *desk) uses(ctx context.Context, e *library.Definition, b *birth) ([]fact.Pin, error) {
 	if len(workflow.SubWorkflows(e.Def)) == 0 {
 		return nil, nil
 	}
@@ -38,11 +39,11 @@ func (k *desk) uses(ctx context.Context, e *library.Definition, b *birth) ([]cho
 	if _, err := r.follow(ctx, e, depth, nil); err != nil {
 		return nil, err
 	}
-	var out []choreo.Pin
+	var out []fact.Pin
 	for name, e := range r.pins {
-		out = append(out, choreo.Pin{Workflow: name, Definition: e.Hash})
+		out = append(out, fact.Pin{Workflow: name, Definition: e.Hash})
 	}
-	slices.SortFunc(out, func(a, b choreo.Pin) int { return cmp.Compare(a.Workflow, b.Workflow) })
+	slices.SortFunc(out, func(a, b fact.Pin) int { return cmp.Compare(a.Workflow, b.Workflow) })
 	return out, nil
 }
 
@@ -66,15 +67,15 @@ func (r *resolution) follow(
 			return 0, err
 		}
 		below, walked := r.height[name]
-		if !walked && depth+len(path) <= choreo.MaxNesting {
+		if !walked && depth+len(path) <= fact.MaxNesting {
 			if below, err = r.follow(ctx, sub, depth, path); err != nil {
 				return 0, err
 			}
 			r.height[name] = below
 		}
-		if depth+len(path)+below > choreo.MaxNesting {
+		if depth+len(path)+below > fact.MaxNesting {
 			return 0, api.Errorf(api.Refused, "%s: instances are nested %d deep at most", wayTo(path, name),
-				choreo.MaxNesting).
+				fact.MaxNesting).
 				WithHint("put tasks of the innermost ones into those that use them")
 		}
 		height = max(height, below+1)
@@ -95,10 +96,10 @@ func (r *resolution) step(
 	case slices.Contains(path, name):
 		return nil, api.Errorf(api.Refused, "%s: a workflow cannot be part of itself", wayTo(path, name)).
 			WithHint("instances are nested %d deep at most; have what comes after start the workflow once more",
-				choreo.MaxNesting)
-	case r.pins[name] == nil && len(r.pins) == choreo.MaxPins:
+				fact.MaxNesting)
+	case r.pins[name] == nil && len(r.pins) == fact.MaxPins:
 		return nil, api.Errorf(api.Refused, "workflow %s uses more than %d workflows, its own and theirs", path[0],
-			choreo.MaxPins).
+			fact.MaxPins).
 			WithHint("put some of them together")
 	}
 	sub, err := r.find(ctx, name)

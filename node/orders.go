@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -100,7 +100,7 @@ func (k peoplesItems) Kept(ctx context.Context, ref, result string, by worklist.
 			return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()})
 		}
 		i, id, err := h.m.Result(result)
-		task, _ := h.m.AttemptTask(choreo.AttemptID{Fact: choreo.FactID(i.Assigned), Slot: i.Slot})
+		task, _ := h.m.AttemptTask(fact.AttemptID{Fact: fact.ID(i.Assigned), Slot: i.Slot})
 		return worklists.Target{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: task, At: k.member.ID(), Item: i,
 			Result: worklist.ID(id),

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -92,18 +93,18 @@ func (o *outbox) flush() {
 func (o *outbox) sign() {
 	slices.SortFunc(o.unsigned, func(a, b *choreo.Outgoing) int { return compareIDs(a.ID(), b.ID()) })
 	o.unsigned = slices.CompactFunc(o.unsigned, func(a, b *choreo.Outgoing) bool { return a.ID() == b.ID() })
-	ids := make([]choreo.FactID, len(o.unsigned))
+	ids := make([]fact.ID, len(o.unsigned))
 	for i, f := range o.unsigned {
 		ids[i] = f.ID()
 	}
 	key := o.n.member.Key
-	for i, att := range choreo.Attest(ids,
+	for i, att := range fact.Attest(ids,
 		func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) }) {
 		o.unsigned[i].Attest(att)
 	}
 }
 
-func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
+func compareIDs(a, b fact.ID) int { return slices.Compare(a[:], b[:]) }
 
 // pack puts a bundle into the peer's message, sending what is full.
 func (o *outbox) pack(a addressed) {

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
@@ -130,7 +130,7 @@ type Parts struct {
 	Loud bool
 
 	// trust stands before what machines ask about proofs; nil: nothing does. For tests.
-	trust func(choreo.Trust) choreo.Trust
+	trust func(state.Trust) state.Trust
 }
 
 // Member is who this node is: its key, its mesh, and the certificate that

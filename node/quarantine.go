@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/index"
@@ -47,7 +48,8 @@ func (x *instances) loadQuarantine() error {
 		}
 		var q index.SetAside
 		if err := decode(value, &q); err != nil {
-			q = index.SetAside{Since: x.clock.Now().Wall.UnixMilli(), Why: "it was set aside before this start", Lost: true}
+			q = index.SetAside{Since: x.clock.Now().Wall.UnixMilli(), Why: "it was set aside before this start",
+				Lost: true}
 		}
 		x.quarantine(workflow.InstanceID(key[1:]), q)
 		return nil
@@ -99,7 +101,7 @@ func (s *shard) askForAside(p workflow.PartnerID) {
 // readmit takes an instance up again that was set aside: as it is stored, if only its
 // definition was missing, else with the facts that a partner sent. Those that can
 // still be read here are kept for it (see keep).
-func (s *shard) readmit(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
+func (s *shard) readmit(from workflow.PartnerID, f *wire.Facts, facts []fact.Received) (*held, error) {
 	id, q := f.Instance, s.aside[f.Instance]
 	h, err := s.reopen(id, q, f)
 	if err != nil {
@@ -131,7 +133,7 @@ func (s *shard) reopenAlone() error {
 }
 
 // reopenIfAlone is reopenAlone of one, of which so much can be read.
-func (s *shard) reopenIfAlone(id workflow.InstanceID, kept []choreo.Received) {
+func (s *shard) reopenIfAlone(id workflow.InstanceID, kept []fact.Received) {
 	if !s.n.isOwnAffair(id, kept) {
 		return
 	}
@@ -146,9 +148,9 @@ func (s *shard) reopenIfAlone(id workflow.InstanceID, kept []choreo.Received) {
 }
 
 // isOwnAffair reports whether facts begin an instance, and name nobody but this node.
-func (x *instances) isOwnAffair(id workflow.InstanceID, facts []choreo.Received) bool {
+func (x *instances) isOwnAffair(id workflow.InstanceID, facts []fact.Received) bool {
 	self := x.member.ID()
-	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != id {
+	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || fact.InstanceOf(facts[0].ID) != id {
 		return false
 	}
 	def, err := x.definitions.Get(facts[0].Fact.Body.Genesis.Definition)
@@ -157,7 +159,7 @@ func (x *instances) isOwnAffair(id workflow.InstanceID, facts []choreo.Received)
 	}
 	m, err := choreo.Open(x.self(), def.Def, def.Plan, facts[0])
 	return err == nil && !slices.ContainsFunc(m.Audience(), func(p workflow.PartnerID) bool { return p != self }) &&
-		!slices.ContainsFunc(facts, func(f choreo.Received) bool { return f.Fact.Chain.Author != self })
+		!slices.ContainsFunc(facts, func(f fact.Received) bool { return f.Fact.Chain.Author != self })
 }
 
 // reopen loads an instance of which nothing is lost, with the definition that a
@@ -167,7 +169,8 @@ func (s *shard) reopen(id workflow.InstanceID, q index.SetAside, f *wire.Facts) 
 	if q.Lost {
 		return nil, errUnknownInstance
 	}
-	if def := s.n.definitions.Fresh(workflow.Hash(sha256.Sum256(f.Definition))); def != nil { // see library.Topic.ReadAhead
+	// see library.Topic.ReadAhead
+	if def := s.n.definitions.Fresh(workflow.Hash(sha256.Sum256(f.Definition))); def != nil {
 		if err := s.n.definitions.Keep(def); err != nil {
 			return nil, err
 		}
@@ -177,7 +180,7 @@ func (s *shard) reopen(id workflow.InstanceID, q index.SetAside, f *wire.Facts) 
 
 // rebuild adopts an instance as if it were new. What is stored of it is kept beside it,
 // as far as it can be read.
-func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
+func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []fact.Received) (*held, error) {
 	delete(s.aside, f.Instance)
 	kept, keys, err := s.salvage(f.Instance)
 	if err != nil {
@@ -205,7 +208,7 @@ func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []choreo.R
 }
 
 // salvage reads what can be read of an instance's facts, and says where they lie.
-func (s *shard) salvage(id workflow.InstanceID) (kept []choreo.Received, keys [][]byte, err error) {
+func (s *shard) salvage(id workflow.InstanceID) (kept []fact.Received, keys [][]byte, err error) {
 	for _, prefix := range [][]byte{factPrefix(id), keptPrefix(id)} {
 		err := scanPast(s.n.store, prefix, len(factKey(id, 0)), func(key, value []byte) {
 			keys = append(keys, bytes.Clone(key))
@@ -259,16 +262,16 @@ func scanParts(store Store, prefix []byte, whole int, failed *int, fn func(key, 
 }
 
 // readFact reads a stored fact, and when it came (storedFact).
-func readFact(value []byte) (f choreo.Received, came int64, err error) {
+func readFact(value []byte) (f fact.Received, came int64, err error) {
 	var sf storedFact
 	if err := decode(value, &sf); err != nil {
-		return choreo.Received{}, 0, err
+		return fact.Received{}, 0, err
 	}
-	fact, id, err := choreo.DecodeFact(sf.Raw)
+	told, id, err := fact.Decode(sf.Raw)
 	if err != nil {
-		return choreo.Received{}, 0, err
+		return fact.Received{}, 0, err
 	}
-	return choreo.Received{Fact: fact, ID: id, Raw: sf.Raw, Att: sf.Att}, sf.Came, nil
+	return fact.Received{Fact: told, ID: id, Raw: sf.Raw, Att: sf.Att}, sf.Came, nil
 }
 
 // Facts that were saved from a damaged instance lie beside it until their past, and what
@@ -280,7 +283,7 @@ func keptKey(id workflow.InstanceID, i int) []byte {
 }
 
 // loadKept reads the saved facts of an instance that is loaded.
-func (s *shard) loadKept(id workflow.InstanceID) (kept []choreo.Received, err error) {
+func (s *shard) loadKept(id workflow.InstanceID) (kept []fact.Received, err error) {
 	err = s.n.store.Scan(keptPrefix(id), func(_, value []byte) error {
 		if r, _, err := readFact(value); err == nil {
 			kept = append(kept, r)
@@ -299,7 +302,7 @@ func (s *shard) putBack(h *held) bool {
 	self := s.n.member.ID()
 	for i, k := range h.kept {
 		if k.Att == nil && k.Fact.Chain.Author == self {
-			h.kept[i].Att = choreo.Attest([]choreo.FactID{k.ID},
+			h.kept[i].Att = fact.Attest([]fact.ID{k.ID},
 				func(domain string, msg []byte) []byte { return trust.Sign(s.n.member.Key, domain, msg) })[0]
 		}
 	}

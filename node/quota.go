@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -51,7 +51,7 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 		return nil
 	}
 	if r.Why == wire.RefusedLives {
-		if h.m.Lives(s.n.member.ID()) >= choreo.MaxChains { // else it is not so
+		if h.m.Lives(s.n.member.ID()) >= fact.MaxChains { // else it is not so
 			s.n.retention.tooManyLives(h, from)
 		}
 		return nil

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -87,7 +87,10 @@ func TestPlacesForInstances(t *testing.T) {
 		}
 		resent := len(tm.f.sent(func(c carried) bool { return c.from == tm.p["two"].id() && len(c.m.Facts) > 0 }))
 		pass(4 * time.Minute)
-		if n := len(tm.f.sent(func(c carried) bool { return c.from == tm.p["two"].id() && len(c.m.Facts) > 0 })); n > resent {
+		if n := len(tm.f.sent(func(c carried) bool {
+			return c.from == tm.p["two"].id() &&
+				len(c.m.Facts) > 0
+		})); n > resent {
 			t.Errorf("two sent %d times again what one has no room for", n-resent)
 		}
 		pass(2 * time.Hour)
@@ -109,7 +112,7 @@ func TestBytesOfWhatIsReadAgain(t *testing.T) {
 		large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 60<<10)}
 		for range 10 {
 			two.says("one", tm.headSent(two.id),
-				choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1, Outputs: large}})
+				fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Slot: "a"}, Try: 1, Outputs: large}})
 			pass(time.Minute) // two has it as well, and so it is not in memory any more
 		}
 		if n := len(tm.log("one", id)) - had; n == 0 || n > 4 {
@@ -233,7 +236,7 @@ func factsComeWhenThereIsRoom(t *testing.T, shards int) {
 			had, seq, last := len(tm.log("one", full)), fills.seq, fills.last
 			large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", size)}
 			fills.says("one", tm.headSent(fills.id),
-				choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "pack"}, Try: 1, Outputs: large}})
+				fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Slot: "pack"}, Try: 1, Outputs: large}})
 			if len(tm.log("one", full)) == had { // it does not fit
 				fills.seq, fills.last, size = seq, last, size/2
 			}
@@ -292,8 +295,8 @@ func TestWhatIsReadAgainTakesNoRoomAfterwards(t *testing.T) {
 				says := func(l *forger) {
 					large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 60<<10)}
 					l.says("one", tm.headSent(l.id),
-						choreo.Body{Success: &choreo.Success{
-							Attempt: choreo.AttemptID{Slot: "a"}, Try: 1, Outputs: large,
+						fact.Body{Success: &fact.Success{
+							Attempt: fact.AttemptID{Slot: "a"}, Try: 1, Outputs: large,
 						}})
 				}
 				fills := tm.forger("two", full)
@@ -328,7 +331,7 @@ func TestFactsOfAnEndedInstanceComeWhenThereIsRoom(t *testing.T) {
 		one, two := tm.p["one"].id(), tm.p["two"].id()
 		tm.f.losing(func(from, to workflow.PartnerID, m *wire.Message) bool { return to == one && len(m.Facts) > 0 })
 		had, mal := len(tm.log("one", id)), tm.forger("mal", id)
-		mal.says("two", tm.headSent(mal.id), choreo.Body{Cancel: &choreo.Cancel{Reason: "too late"}})
+		mal.says("two", tm.headSent(mal.id), fact.Body{Cancel: &fact.Cancel{Reason: "too late"}})
 		pass(2 * time.Hour) // one is connected, and acknowledges nothing
 		tm.f.losing(nil)
 		if n := len(tm.log("one", id)); n != had {

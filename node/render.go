@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
@@ -100,7 +102,8 @@ func quality(in *api.Instance) *api.Quality {
 	n := 0
 	for _, t := range in.Tasks {
 		why := t.Why
-		if i := slices.IndexFunc(in.Partitions, func(p api.Partition) bool { return p.Name == t.Partition }); why == nil && i >= 0 {
+		if i := slices.IndexFunc(in.Partitions,
+			func(p api.Partition) bool { return p.Name == t.Partition }); why == nil && i >= 0 {
 			why = in.Partitions[i].Why
 		}
 		if t.State != workflow.Succeeded || t.Dropped != nil || why == nil {
@@ -129,7 +132,7 @@ func quality(in *api.Instance) *api.Quality {
 }
 
 // deadlines are those of an instance.
-func (vw *view) deadlines(h *held, now moment.Now) []choreo.Deadline {
+func (vw *view) deadlines(h *held, now moment.Now) []state.Deadline {
 	if !h.m.Dated() {
 		return nil
 	}
@@ -179,7 +182,7 @@ func (vw *view) obstacle(h *held, t workflow.TaskName) string {
 
 // waitsInVain says why nothing may come of a task that is at another partner; empty:
 // there is no reason known here.
-func (vw *view) waitsInVain(h *held, t choreo.TaskView) string {
+func (vw *view) waitsInVain(h *held, t state.TaskView) string {
 	p, self := t.Partner, vw.member.ID()
 	if t.State != workflow.Ready && t.State != workflow.Running || p == "" || p == self {
 		return ""
@@ -202,7 +205,7 @@ func (vw *view) waitsInVain(h *held, t choreo.TaskView) string {
 	return "it waits for " + who + ", " + why
 }
 
-func (vw *view) renderTask(t choreo.TaskView) api.Task {
+func (vw *view) renderTask(t state.TaskView) api.Task {
 	v := api.Task{
 		Name: t.Task.Name, Label: t.Task.Label, Partition: t.Partition, Attempt: t.Attempt, State: t.State, ResponseImmediate: t.Immediate,
 		Started: wire.Instant(t.Started), Ended: wire.Instant(t.Ended), Outputs: map[string]any{},
@@ -243,13 +246,13 @@ func (vw *view) renderTask(t choreo.TaskView) api.Task {
 		v.Superseded = append(v.Superseded,
 			api.Superseded{Task: s.Task, Partner: vw.people.name(s.Partner), Attempt: s.Attempt,
 				Ended:       wire.AtMilli(s.Ended),
-				Compensated: s.Compensation == choreo.CompensationDone, Compensation: string(s.Compensation)})
+				Compensated: s.Compensation == state.CompensationDone, Compensation: string(s.Compensation)})
 	}
 	return v
 }
 
 // renderWhy shows how an assignment came about.
-func (vw *view) renderWhy(w *choreo.Why) *api.Why {
+func (vw *view) renderWhy(w *fact.Why) *api.Why {
 	if w == nil {
 		return nil
 	}
@@ -290,9 +293,9 @@ func (vw *view) renderLog(h *held) []api.LogEntry {
 const maxNamed = 12
 
 // describe says in words what a fact says.
-func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string) {
+func (vw *view) describe(h *held, f *state.FactView) (workflow.TaskName, string) {
 	b := &f.Fact.Body
-	name := func(a choreo.AttemptID) workflow.TaskName {
+	name := func(a fact.AttemptID) workflow.TaskName {
 		if t, _ := h.m.AttemptTask(a); t != workflow.FlowTask {
 			return t
 		}
@@ -304,7 +307,7 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 		}
 		return ""
 	}
-	undoing := func(a choreo.AttemptID) string {
+	undoing := func(a fact.AttemptID) string {
 		if h.m.Compensates(a) {
 			return "compensation "
 		}
@@ -384,7 +387,7 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 }
 
 // tellFire says which transitions a data state fired.
-func (vw *view) tellFire(b *choreo.Fire) (workflow.TaskName, string) {
+func (vw *view) tellFire(b *fact.Fire) (workflow.TaskName, string) {
 	if !b.Undoes.IsZero() {
 		return b.Tasks[0], "its compensation began"
 	}
@@ -395,7 +398,7 @@ func (vw *view) tellFire(b *choreo.Fire) (workflow.TaskName, string) {
 }
 
 func (vw *view) tellVerdict(
-	v *choreo.Verdict, m *choreo.Machine, name func(choreo.AttemptID) workflow.TaskName,
+	v *fact.Verdict, m *choreo.Machine, name func(fact.AttemptID) workflow.TaskName,
 ) (workflow.TaskName, string) {
 	var what []string
 	for _, a := range v.Actions {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/closings"
@@ -204,7 +204,8 @@ func (s *shard) closeLarge(id workflow.InstanceID, sum index.Summary, writes []k
 func (s *shard) closingWrites(id workflow.InstanceID, sum index.Summary) ([]kv.Write, error) {
 	var out []kv.Write
 	if !sum.Closed {
-		out = append(out, kv.Write{Key: closings.Key(id), Value: s.n.retention.closings.Close(sum.Closing(id)).Encode()})
+		out = append(out, kv.Write{Key: closings.Key(id),
+			Value: s.n.retention.closings.Close(sum.Closing(id)).Encode()})
 	}
 	out = append(out, kv.Write{Key: index.Key(id), Delete: true})
 	for _, prefix := range [][]byte{
@@ -279,7 +280,7 @@ func (t *retention) tooManyLives(h *held, by workflow.PartnerID) {
 	defer t.mu.Unlock()
 	if len(t.late) < maxLate {
 		t.late[id] = fmt.Sprintf("instance %s of %s: %s takes in nothing more that this node does in it, since this node's store was made or restored more than %d times while it ran: have it cancelled by another who takes part, and started again",
-			id, h.def.Def.Name, name, choreo.MaxChains)
+			id, h.def.Def.Name, name, fact.MaxChains)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
@@ -204,7 +204,8 @@ func TestEndedInstancesAreBounded(t *testing.T) {
 		if l := tm.refused("one", "two"); len(l) == 0 || l[0].Reason != "ended-over-limit" {
 			t.Errorf("of two is refused: %+v", l)
 		}
-		if id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "one", "pc": "one"}); tm.state("one", id) != workflow.InstanceSucceeded {
+		if id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "one", "pc": "one"}); tm.state("one",
+			id) != workflow.InstanceSucceeded {
 			t.Error("one's own user cannot start anything")
 		}
 	})
@@ -412,7 +413,7 @@ func TestWhoDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 		}
 		nobody := node.Member{Key: key}
 		l.says("ana", tm.headSent(l.id),
-			choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "c"}, Task: "c", Partner: nobody.ID()}})
+			fact.Body{Assign: &fact.Assign{After: fact.AttemptID{Slot: "c"}, Task: "c", Partner: nobody.ID()}})
 		if n := len(tm.log("ana", passedOn)); n != facts+1 {
 			t.Fatalf("ana has %d facts, want %d and the one by which mal passed its task on", n, facts)
 		}

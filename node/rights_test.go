@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -24,9 +24,9 @@ type forger struct {
 	p     *partner
 	key   node.Member
 	id    workflow.InstanceID
-	chain choreo.Chain
+	chain fact.Chain
 	seq   uint64
-	last  choreo.FactID
+	last  fact.ID
 	via   *partner // the one that brings what it says; nil: it does so itself
 }
 
@@ -40,23 +40,23 @@ func (tm *team) forger(name, id string) *forger {
 	if err != nil {
 		tm.t.Fatal(err)
 	}
-	chain := choreo.Chain{Author: m.ID(), Incarnation: choreo.Incarnation{0xee}}
+	chain := fact.Chain{Author: m.ID(), Incarnation: fact.Incarnation{0xee}}
 	return &forger{tm: tm, p: tm.p[name], key: m, id: workflow.InstanceID(raw), chain: chain}
 }
 
 // says sends a fact that has seen a head to a partner, attested.
-func (l *forger) says(to string, seen choreo.Head, b choreo.Body) choreo.FactID {
+func (l *forger) says(to string, seen fact.Head, b fact.Body) fact.ID {
 	l.tm.t.Helper()
 	l.seq++
-	f := &choreo.Fact{
-		Format: choreo.FormatFact, Instance: l.id, Chain: l.chain, Seq: l.seq, Prev: l.last, Body: b,
-		Seen: []choreo.Head{seen},
+	f := &fact.Fact{
+		Format: fact.Format, Instance: l.id, Chain: l.chain, Seq: l.seq, Prev: l.last, Body: b,
+		Seen: []fact.Head{seen},
 	}
 	raw, id, err := f.Encode()
 	if err != nil {
 		l.tm.t.Fatal(err)
 	}
-	att := choreo.Attest([]choreo.FactID{id},
+	att := fact.Attest([]fact.ID{id},
 		func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
 	frame, err := wire.Encode(&wire.Message{Facts: []wire.Facts{{Instance: l.id,
 		Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}})
@@ -74,15 +74,15 @@ func (l *forger) says(to string, seen choreo.Head, b choreo.Body) choreo.FactID 
 }
 
 // headSent is the genesis of an instance, or else what was sent of it first.
-func (tm *team) headSent(id workflow.InstanceID) (h choreo.Head) {
+func (tm *team) headSent(id workflow.InstanceID) (h fact.Head) {
 	tm.t.Helper()
 	tm.f.sent(func(c carried) bool {
 		for _, fs := range c.m.Facts {
 			for _, w := range fs.Facts {
-				f, fid, err := choreo.DecodeFact(w.Raw)
+				f, fid, err := fact.Decode(w.Raw)
 				genesis := err == nil && f.Body.Genesis != nil
 				if err == nil && (fs.Instance == id) && (genesis || h.Seq == 0) {
-					h = choreo.Head{Chain: f.Chain, Seq: f.Seq, ID: fid}
+					h = fact.Head{Chain: f.Chain, Seq: f.Seq, ID: fid}
 				}
 			}
 		}
@@ -112,16 +112,16 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 		id := tm.begin("ana", "aid", map[string]string{"crew": "bea", "doctor": "ana", "carriers": "mal"})
 		l := tm.forger("mal", id)
 		genesis := tm.headSent(l.id)
-		takes := choreo.Action{
-			Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id(),
+		takes := fact.Action{
+			Attempt: fact.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id(),
 		}
 		verdict := l.says("ana", genesis,
-			choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
-		mine := choreo.AttemptID{Fact: verdict, Slot: "treat"}
+			fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{takes}}})
+		mine := fact.AttemptID{Fact: verdict, Slot: "treat"}
 		own := trust.EncodeChain(l.key.Chain)
-		l.says("ana", genesis, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: own})
+		l.says("ana", genesis, fact.Body{Start: &fact.Start{Attempt: mine, Try: 1}, Credentials: own})
 		outputs := map[workflow.DataName]workflow.Value{"dose": int64(1000)}
-		l.says("ana", genesis, choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1, Outputs: outputs}})
+		l.says("ana", genesis, fact.Body{Success: &fact.Success{Attempt: mine, Try: 1, Outputs: outputs}})
 		in, err := tm.p["ana"].node.Show(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -137,8 +137,8 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 		// Another's certificate is refused before it is looked at.
 		before := tm.counter("ana", "refused.facts-forged")
 		ana := tm.forger("ana", id)
-		l.says("ana", genesis, choreo.Body{
-			Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: trust.EncodeChain(ana.key.Chain),
+		l.says("ana", genesis, fact.Body{
+			Start: &fact.Start{Attempt: mine, Try: 1}, Credentials: trust.EncodeChain(ana.key.Chain),
 		})
 		if got := tm.counter("ana", "refused.facts-forged"); got != before+1 {
 			t.Errorf("another's certificate was refused %d times", got-before)
@@ -170,13 +170,13 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 			t.Fatal(err)
 		}
 		genesis := tm.headSent(l.id)
-		takes := choreo.Action{
-			Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id(),
+		takes := fact.Action{
+			Attempt: fact.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id(),
 		}
 		verdict := l.says("ana", genesis,
-			choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
-		starts := choreo.Body{
-			Start:       &choreo.Start{Attempt: choreo.AttemptID{Fact: verdict, Slot: "treat"}, Try: 1},
+			fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{takes}}})
+		starts := fact.Body{
+			Start:       &fact.Start{Attempt: fact.AttemptID{Fact: verdict, Slot: "treat"}, Try: 1},
 			Credentials: trust.EncodeChain(was),
 		}
 		seq, had, before := l.seq, len(tm.log("ana", id)), tm.counter("ana", "refused.facts-forged")
@@ -207,7 +207,7 @@ tasks: {go: {type: manual, role: commander}}
 			t.Fatalf("an instance of the commander's is %s", got)
 		}
 		l := tm.forger("mal", good)
-		var genesis choreo.Fact
+		var genesis fact.Fact
 		list, err := tm.p["ana"].node.Instances(t.Context(), false)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("ana lists %v, %v", list, err)
@@ -222,21 +222,21 @@ tasks: {go: {type: manual, role: commander}}
 		}
 		ana := tm.p["ana"].id()
 		for _, shows := range [][]byte{nil, trust.EncodeChain(l.key.Chain)} {
-			genesis = choreo.Fact{Format: choreo.FormatFact, Chain: l.chain, Seq: 1, Body: choreo.Body{
-				Credentials: shows, Genesis: &choreo.Genesis{
+			genesis = fact.Fact{Format: fact.Format, Chain: l.chain, Seq: 1, Body: fact.Body{
+				Credentials: shows, Genesis: &fact.Genesis{
 					Definition: workflow.Hash(hash), Nonce: [16]byte{byte(len(shows))},
 					Coordination: workflow.Choreography,
 					Succession:   []workflow.PartnerID{l.p.id(), ana},
-					Assign:       []choreo.Placement{{Partition: "main", Partner: ana}},
+					Assign:       []fact.Placement{{Partition: "main", Partner: ana}},
 				},
 			}}
 			raw, id, err := genesis.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			att := choreo.Attest([]choreo.FactID{id},
+			att := fact.Attest([]fact.ID{id},
 				func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
-			facts := []wire.Facts{{Instance: choreo.InstanceOf(id), Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}
+			facts := []wire.Facts{{Instance: fact.InstanceOf(id), Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}
 			frame, err := wire.Encode(&wire.Message{Facts: facts})
 			if err != nil {
 				t.Fatal(err)
@@ -266,8 +266,8 @@ partitions: {pa: [a], pb: [b]}
 		id := tm.begin("ana", "secret", map[string]string{"pa": "ana", "pb": "bea"})
 		l := tm.forger("mal", id)
 		genesis := tm.headSent(l.id)
-		slot := choreo.AttemptID{Slot: "b"}
-		l.says("ana", genesis, choreo.Body{Assign: &choreo.Assign{After: slot, Task: "b", Partner: l.p.id()}})
+		slot := fact.AttemptID{Slot: "b"}
+		l.says("ana", genesis, fact.Body{Assign: &fact.Assign{After: slot, Task: "b", Partner: l.p.id()}})
 		l.tm.p["mal"].say(tm.p["ana"], &wire.Message{Heads: []wire.Heads{{Instance: l.id, Mode: wire.Ask}}})
 		done := api.FinishRequest{ID: id, Task: "a", Outputs: map[string]string{"x": "the secret"}}
 		if err := tm.p["ana"].node.FinishTask(t.Context(), done); err != nil {
@@ -306,7 +306,7 @@ func TestFactsOfMadeUpKeysAreNotTakenIn(t *testing.T) {
 		nobody := node.Member{Key: key}
 		l.key, l.chain.Author = nobody, nobody.ID()
 		before := tm.counter("ana", "refused.facts-of-strangers")
-		l.says("ana", genesis, choreo.Body{Seen: &choreo.Seen{}})
+		l.says("ana", genesis, fact.Body{Seen: &fact.Seen{}})
 		if got := tm.counter("ana", "refused.facts-of-strangers") - before; got != 1 {
 			t.Errorf("a fact of nobody's was refused %d times, want once", got)
 		}

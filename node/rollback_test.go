@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -89,10 +89,10 @@ func TestClaimOfForgottenFacts(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := elapsed()
-		claim := wire.Heads{Instance: workflow.InstanceID(instance), Incarnation: choreo.Incarnation{3},
-			Mode: wire.Answer, Heads: []choreo.Head{
-				{Chain: choreo.Chain{Author: two.id(), Incarnation: choreo.Incarnation(inc)}, Seq: 99,
-					ID: choreo.FactID{99}},
+		claim := wire.Heads{Instance: workflow.InstanceID(instance), Incarnation: fact.Incarnation{3},
+			Mode: wire.Answer, Heads: []fact.Head{
+				{Chain: fact.Chain{Author: two.id(), Incarnation: fact.Incarnation(inc)}, Seq: 99,
+					ID: fact.ID{99}},
 			}}
 		frame, err := wire.Encode(&wire.Message{Heads: []wire.Heads{claim}})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -113,11 +114,11 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 
 // birth is how an instance begins that is for a task of another (nested.go).
 type birth struct {
-	parent      *choreo.Parent
+	parent      *fact.Parent
 	input       map[workflow.DataName]workflow.Value
 	responsible workflow.UserName
 	decides     worklist.User
-	uses        []choreo.Pin
+	uses        []fact.Pin
 }
 
 // launch creates an instance. Without a birth it is for itself.
@@ -175,7 +176,7 @@ func (s *shard) open(m *choreo.Machine, e *library.Definition) error {
 // prepare makes the machine of a new instance. Its work counts as given from
 // now on, so that of many that are started at once each sees those before it.
 func (k *desk) prepare(
-	e *library.Definition, r api.StartRequest, found []datasets.Materialised, uses []choreo.Pin, b *birth,
+	e *library.Definition, r api.StartRequest, found []datasets.Materialised, uses []fact.Pin, b *birth,
 ) (*choreo.Machine, []string, error) {
 	defer k.ledger.Choosing()()
 	f, notes, err := k.genesis(e, r, found, b)
@@ -222,8 +223,8 @@ func (k *desk) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 
 // foundation is what a new instance begins with.
 type foundation struct {
-	genesis *choreo.Genesis
-	annex   *choreo.Annex
+	genesis *fact.Genesis
+	annex   *fact.Annex
 	choices []partition.Choice
 }
 
@@ -258,7 +259,7 @@ func (k *desk) genesis(
 	if err != nil {
 		return foundation{}, nil, api.Errorf(api.Invalid, "--mechanism %v", err)
 	}
-	annex := &choreo.Annex{Mechanism: mechanism}
+	annex := &fact.Annex{Mechanism: mechanism}
 	notes, err := dates(annex, e.Def, r)
 	if err != nil {
 		return foundation{}, nil, err
@@ -279,7 +280,7 @@ func (k *desk) genesis(
 	if err != nil {
 		return foundation{}, nil, api.Judge(api.Refused, err)
 	}
-	g := &choreo.Genesis{
+	g := &fact.Genesis{
 		Definition: e.Hash, Nonce: [16]byte(k.random(16)), Input: input,
 		Succession: []workflow.PartnerID{k.member.ID()}, Coordination: workflow.Choreography,
 	}
@@ -292,7 +293,7 @@ func (k *desk) genesis(
 	notes = append(notes, who...)
 	for _, p := range e.Plan.Partitions() {
 		who := placed[p.Name]
-		g.Assign = append(g.Assign, choreo.Placement{Partition: p.Name, Partner: who})
+		g.Assign = append(g.Assign, fact.Placement{Partition: p.Name, Partner: who})
 		if !slices.Contains(g.Succession, who) {
 			g.Succession = append(g.Succession, who)
 		}
@@ -302,12 +303,12 @@ func (k *desk) genesis(
 		return foundation{}, nil, err
 	}
 	notes = append(notes, about...)
-	var why []choreo.Why
+	var why []fact.Why
 	for _, c := range choices {
-		why = append(why, choreo.WhyOf(c))
+		why = append(why, fact.WhyOf(c))
 		notes = append(notes, k.goes(c)...)
 	}
-	annex.Why = choreo.Brief(why)
+	annex.Why = fact.Brief(why)
 	return foundation{g, annex, choices}, notes, nil
 }
 
@@ -372,7 +373,8 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 		text, ok := given[string(d.Name)]
 		switch {
 		case ok && d.Type == workflow.TypeQuery:
-			return nil, api.Errorf(api.Invalid, "--input %s: database %s answers that, and nobody else", d.Name, d.Database).
+			return nil, api.Errorf(api.Invalid, "--input %s: database %s answers that, and nobody else", d.Name,
+				d.Database).
 				WithHint("leave it out: a task asks for it")
 		case ok:
 			v, err := workflow.ParseValue(d, text)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -476,19 +478,19 @@ func (s *shard) act(h *held, r choreo.Effects) {
 }
 
 // jobKey names an attempt among all attempts of all instances.
-func jobKey(id workflow.InstanceID, a choreo.AttemptID) string {
+func jobKey(id workflow.InstanceID, a fact.AttemptID) string {
 	return id.String() + "/" + string(a.Slot) + "/" + a.Fact.String()
 }
 
 // idempotency names what a job does, where it is not the attempt that does it.
-func idempotency(id workflow.InstanceID, j choreo.Job) string {
-	if j.Key == (choreo.AttemptID{}) {
+func idempotency(id workflow.InstanceID, j state.Job) string {
+	if j.Key == (fact.AttemptID{}) {
 		return ""
 	}
 	return "state " + jobKey(id, j.Key)
 }
 
-func (s *shard) start(h *held, j choreo.Job) {
+func (s *shard) start(h *held, j state.Job) {
 	id := h.m.Instance()
 	if j.Task.Type == workflow.SubWorkflow {
 		s.nest(h, j)

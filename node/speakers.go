@@ -5,19 +5,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file is about people as claims name them (choreo/claims.go): a user by its whole ID, a
+// This file is about people as claims name them (choreo/state/claims.go): a user by its whole ID, a
 // partner, who is a user of its own name, by the partner's.
 
 // describeClaim says in words what a claim says, and of which task.
 func (vw *view) describeClaim(
-	c *choreo.Claim, who worklist.User, name func(choreo.AttemptID) workflow.TaskName,
+	c *fact.Claim, who worklist.User, name func(fact.AttemptID) workflow.TaskName,
 ) (workflow.TaskName, string) {
 	var tasks []string
 	for _, id := range c.About() {
@@ -77,7 +77,7 @@ func (vw *view) describeClaim(
 	case worklist.Extend:
 		return task, fmt.Sprintf("%s extends its deadline %s", person, dueText(x.Due))
 	case worklist.Adopt:
-		return task, fmt.Sprintf("%s adopts the result %s", person, choreo.FactID(x.Result).Short())
+		return task, fmt.Sprintf("%s adopts the result %s", person, fact.ID(x.Result).Short())
 	case worklist.Transfer:
 		return task, vw.describeTransfer(x, person)
 	case worklist.Close:

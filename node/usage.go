@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -321,7 +322,7 @@ func (x *instances) leftBeside(p workflow.PartnerID, kept int64) int {
 // beside what the rest of them say. One largest fact goes in all the same.
 func (x *instances) leftAmong(p workflow.PartnerID, partners int) int {
 	mine, _ := x.usage.beside(p, x.member.ID())
-	apart := max(choreo.PartOf(namedOf(x.config.Limits.Memory), partners), factsWeigh(1, choreo.MaxFact))
+	apart := max(choreo.PartOf(namedOf(x.config.Limits.Memory), partners), factsWeigh(1, fact.MaxFact))
 	return min(x.left(p), int(max((apart-mine.wrote)/byteWeight, 0)))
 }
 
@@ -341,7 +342,7 @@ func (x *instances) spare() int {
 
 // tooLarge refuses what would make an instance larger than this node takes: beyond
 // that nobody's facts are taken in, since two members that lie can name each other's.
-func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []choreo.Received) *quota.NoRoom {
+func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []fact.Received) *quota.NoRoom {
 	l, all, bytes := s.n.config.Limits, h.m.Len(), 0
 	h.m.Authored(func(_ workflow.PartnerID, _, of int) { bytes += of })
 	for _, f := range facts {
@@ -360,7 +361,7 @@ func (s *shard) limit(h *held) {
 	l, partners := s.n.config.Limits, len(h.m.Genesis().Body.Genesis.Succession)
 	h.m.Limit(choreo.Shares{
 		Facts: min(quota.Share(l.Facts), choreo.PartOf(l.Facts, partners)),
-		Bytes: int(min(quota.Share(l.Bytes), max(choreo.PartOf(l.Bytes, partners), choreo.MaxFact))),
+		Bytes: int(min(quota.Share(l.Bytes), max(choreo.PartOf(l.Bytes, partners), fact.MaxFact))),
 		Left:  func(p workflow.PartnerID) int { return s.leftIn(h, p, partners) },
 		Spare: s.n.spare,
 		Each:  factWeight / byteWeight,

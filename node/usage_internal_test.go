@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
@@ -66,7 +67,7 @@ func TestSharesByPartners(t *testing.T) {
 	x := &instances{contacts: newContacts(tools, nil), usage: newUsage(), index: index.New()}
 	for _, c := range []struct {
 		partners, left int
-	}{{2, 2 << 20}, {4, 1 << 20}, {8, 512 << 10}, {100, choreo.MaxFact + factWeight/byteWeight}} {
+	}{{2, 2 << 20}, {4, 1 << 20}, {8, 512 << 10}, {100, fact.MaxFact + factWeight/byteWeight}} {
 		if got := x.leftAmong("mal", c.partners); got != c.left {
 			t.Errorf("%d bytes of one of %d have room, want %d", got, c.partners, c.left)
 		}
@@ -133,14 +134,14 @@ func TestSummaryNamesFewStrangers(t *testing.T) {
 // from its store. Others are participants too.
 func pile(t *testing.T, def *library.Definition, number, facts int, load string, others ...workflow.PartnerID) *held {
 	t.Helper()
-	var next choreo.Fact
-	read := func(body choreo.Body) choreo.Received {
+	var next fact.Fact
+	read := func(body fact.Body) fact.Received {
 		next.Body = body
 		raw, id, err := next.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		att := choreo.Attest([]choreo.FactID{id}, func(string, []byte) []byte { return make([]byte, 64) })
+		att := fact.Attest([]fact.ID{id}, func(string, []byte) []byte { return make([]byte, 64) })
 		r, _, err := readFact(encode(storedFact{Raw: raw, Att: att[0]}))
 		if err != nil {
 			t.Fatal(err)
@@ -148,23 +149,23 @@ func pile(t *testing.T, def *library.Definition, number, facts int, load string,
 		next.Seq, next.Prev = next.Seq+1, id
 		return r
 	}
-	next = choreo.Fact{
-		Format: choreo.FormatFact, Chain: choreo.Chain{Author: "eve", Incarnation: choreo.Incarnation{1}}, Seq: 1,
+	next = fact.Fact{
+		Format: fact.Format, Chain: fact.Chain{Author: "eve", Incarnation: fact.Incarnation{1}}, Seq: 1,
 	}
-	genesis := read(choreo.Body{Genesis: &choreo.Genesis{
+	genesis := read(fact.Body{Genesis: &fact.Genesis{
 		Definition: def.Hash, Nonce: [16]byte{byte(number), byte(number >> 8)},
 		Input:      map[workflow.DataName]workflow.Value{"load": load},
 		Succession: append([]workflow.PartnerID{"eve", "ana"}, others...), Coordination: workflow.Choreography,
-		Assign: []choreo.Placement{{Partition: "all", Partner: "ana"}},
+		Assign: []fact.Placement{{Partition: "all", Partner: "ana"}},
 	}})
 	m, err := choreo.Open(choreo.Self{Partner: "ana"}, def.Def, def.Plan, genesis)
 	if err != nil {
 		t.Fatal(err)
 	}
 	next.Instance = m.Instance()
-	var rest []choreo.Received
+	var rest []fact.Received
 	for range facts {
-		rest = append(rest, read(choreo.Body{Cancel: &choreo.Cancel{Reason: "enough"}}))
+		rest = append(rest, read(fact.Body{Cancel: &fact.Cancel{Reason: "enough"}}))
 	}
 	if err := m.Load(rest, true); err != nil {
 		t.Fatal(err)

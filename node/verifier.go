@@ -3,22 +3,22 @@ package node
 import (
 	"sync"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 )
 
 // verifier checks signatures of facts for all links, and remembers those that were
 // right: what an author signs, others bring as well.
 type verifier struct {
 	mu    sync.Mutex // guards known
-	known map[choreo.Signature]struct{}
+	known map[fact.Signature]struct{}
 }
 
 // maxVerified bounds what a verifier remembers, which is all forgotten then: it costs no
 // more than to check again.
 const maxVerified = 4096
 
-// Verify checks a signature. Its error wraps choreo.ErrForged.
-func (v *verifier) Verify(s choreo.Signature) error {
+// Verify checks a signature. Its error wraps fact.ErrForged.
+func (v *verifier) Verify(s fact.Signature) error {
 	v.mu.Lock()
 	_, known := v.known[s]
 	v.mu.Unlock()
@@ -31,7 +31,7 @@ func (v *verifier) Verify(s choreo.Signature) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.known == nil || len(v.known) >= maxVerified {
-		v.known = map[choreo.Signature]struct{}{}
+		v.known = map[fact.Signature]struct{}{}
 	}
 	v.known[s] = struct{}{}
 	return nil

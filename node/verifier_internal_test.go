@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 )
 
@@ -14,8 +14,8 @@ import (
 func TestVerifier(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	author := trust.IDOf(key.Public().(ed25519.PublicKey))
-	signed := func(id choreo.FactID) choreo.Signature {
-		att := choreo.Attest([]choreo.FactID{id},
+	signed := func(id fact.ID) fact.Signature {
+		att := fact.Attest([]fact.ID{id},
 			func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) })
 		s, err := att[0].Signature(author, id)
 		if err != nil {
@@ -25,21 +25,21 @@ func TestVerifier(t *testing.T) {
 	}
 	var v verifier
 	for range 2 {
-		if err := v.Verify(signed(choreo.FactID{1})); err != nil || len(v.known) != 1 {
+		if err := v.Verify(signed(fact.ID{1})); err != nil || len(v.known) != 1 {
 			t.Errorf("a right signature: %v; %d are remembered, want 1", err, len(v.known))
 		}
 	}
-	forged, err := (&choreo.Attestation{Sig: make([]byte, ed25519.SignatureSize)}).Signature(author, choreo.FactID{2})
+	forged, err := (&fact.Attestation{Sig: make([]byte, ed25519.SignatureSize)}).Signature(author, fact.ID{2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := v.Verify(forged); !errors.Is(err, choreo.ErrForged) || len(v.known) != 1 {
+		if err := v.Verify(forged); !errors.Is(err, fact.ErrForged) || len(v.known) != 1 {
 			t.Errorf("a forged signature: %v; %d are remembered, want 1", err, len(v.known))
 		}
 	}
 	for i := range maxVerified + 1 {
-		if err := v.Verify(signed(choreo.FactID{3, byte(i), byte(i >> 8)})); err != nil || len(v.known) > maxVerified {
+		if err := v.Verify(signed(fact.ID{3, byte(i), byte(i >> 8)})); err != nil || len(v.known) > maxVerified {
 			t.Fatalf("signature %d: %v; %d are remembered, at most %d may be", i, err, len(v.known), maxVerified)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -109,7 +109,7 @@ func (g *given) loop(file string, def *workflow.Definition) (out workflow.Errors
 			out = append(out, workflow.Problem{File: file, Line: f.Line, Col: f.Col,
 				Message: fmt.Sprintf("task %s: %s", f.Task, way),
 				Hint: fmt.Sprintf("a workflow cannot be part of itself, and instances are nested %d deep at most",
-					choreo.MaxNesting)})
+					fact.MaxNesting)})
 		}
 	}
 	return out
@@ -123,7 +123,7 @@ func (g *given) walk(name workflow.Name, way string, path []workflow.Name, heigh
 			return way
 		}
 	}
-	if len(path)+height[name] > choreo.MaxNesting {
+	if len(path)+height[name] > fact.MaxNesting {
 		return way
 	}
 	def := g.known(name)

@@ -18,7 +18,7 @@ type layer struct {
 
 // core is what the driver and its adapters may see of the pure packages.
 const core = "workflow partition contingency contingency/waits membership membership/election membership/invitation membership/moment " +
-	"membership/trust membership/users dataflow worklist choreo"
+	"membership/trust membership/users dataflow worklist choreo choreo/fact choreo/log choreo/state"
 
 // layers says who may import whom (docs/design.md, Packages). Imports go one way:
 //
@@ -27,7 +27,7 @@ const core = "workflow partition contingency contingency/waits membership member
 //	workflow ← membership/trust ← membership ← membership/invitation
 //	membership/trust ← membership/election
 //	membership/moment ← membership, membership/election
-//	all of these ← choreo ← node ← cmd
+//	all of these ← choreo/fact ← choreo/log ← choreo/state ← choreo ← node ← cmd
 //
 // The row of contingency lets it import partition as well, which it does not.
 var layers = []layer{
@@ -66,7 +66,10 @@ var layers = []layer{
 	{"worklist", words("workflow"), "what follows for people's work depends on facts, whoever brings them: the core folds it, and so it cannot know the core"},
 	{"worklist/device", words("workflow"),
 		"a device knows what its users need with them, and not what it means to an instance"},
-	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency contingency/waits dataflow membership membership/election membership/trust worklist"), "the one machine uses the rules of the other pure packages, and no adapter"},
+	{"choreo/fact", words("internal/plain internal/said membership membership/election membership/trust partition partition/aptitude workflow worklist"), "what is said does not depend on what follows from it"},
+	{"choreo/log", words("choreo/fact internal/said workflow"), "what was said in which order does not depend on what it means"},
+	{"choreo/state", words("choreo/fact choreo/log contingency dataflow partition partition/aptitude workflow worklist"), "what facts mean follows from them alone, whoever reads it"},
+	{"choreo", words("choreo/fact choreo/log choreo/state internal/said workflow partition partition/aptitude contingency contingency/waits dataflow worklist"), "the one machine uses the rules of the other pure packages, and no adapter"},
 	{"node", words(core + " internal/plain internal/said partition/aptitude workflow/diagram configs node/addresses node/api node/assignment node/certificates node/clocks node/closings node/codec node/datasets node/doctor node/elections node/evictions node/files node/index node/jobs node/joining node/library node/lineup node/overview node/profile node/quota node/ration node/refusals node/roster node/runner node/store/kv node/users node/wire node/worklists internal/private worklist/device"), "the driver moves facts between the core and its adapters, which it knows by their words; only node/assemble puts them together"},
 	{"node/assemble", words(core + " configs node/... membership/gossip internal/private"),
 		"it alone puts a whole node together, with the page that the interface serves"},
@@ -76,15 +79,15 @@ var layers = []layer{
 	{"node/certificates", words("workflow internal/said membership membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/profile", words("workflow membership membership/trust configs node/api node/codec node/store/kv node/wire"),
 		"a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/datasets", words("workflow partition membership membership/moment membership/trust choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/elections", words("workflow membership membership/election membership/moment membership/trust choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/datasets", words("workflow partition membership membership/moment membership/trust choreo choreo/fact node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/elections", words("workflow membership membership/election membership/moment membership/trust choreo/fact node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/roster", words("workflow membership membership/moment membership/trust node/api node/store/kv node/wire"),
 		"a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/joining", words("workflow internal/said membership membership/invitation membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/users", words("workflow internal/said membership membership/invitation membership/moment membership/trust membership/users node/api node/ration node/records node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/files", words("workflow membership/moment node/ration node/wire"),
 		"content is kept and given whatever it means; who may read it others say"},
-	{"node/worklists", words("workflow worklist membership/moment choreo node/api node/codec node/ration node/store/kv node/users node/wire"), "what is asked of people's work goes by interfaces of its own to the instances and the users"},
+	{"node/worklists", words("workflow worklist membership/moment choreo choreo/fact choreo/state node/api node/codec node/ration node/store/kv node/users node/wire"), "what is asked of people's work goes by interfaces of its own to the instances and the users"},
 	{"node/clocks", words("workflow membership/moment membership/trust node/wire"),
 		"a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/library", words("workflow internal/plain internal/said partition membership/moment membership/trust configs node/api node/codec node/ration node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
@@ -92,13 +95,13 @@ var layers = []layer{
 		"what is kept of instances does not depend on why they were given up"},
 	{"node/overview", words("workflow membership membership/election membership/moment node/api node/wire"),
 		"a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/assignment", words("workflow partition partition/aptitude worklist membership membership/moment membership/users choreo node/codec node/store/kv"), "who can take work is asked of the partner list, the users and the elections by interfaces of its own"},
+	{"node/assignment", words("workflow partition partition/aptitude worklist membership membership/moment membership/users choreo choreo/fact choreo/state node/codec node/store/kv"), "who can take work is asked of the partner list, the users and the elections by interfaces of its own"},
 	{"node/quota", words("workflow node/wire"), "a share is one whatever is shared"},
-	{"node/index", words("workflow worklist choreo configs node/api node/closings node/codec node/quota node/wire"), "what is listed of an instance does not depend on who works at it"},
+	{"node/index", words("workflow worklist choreo choreo/fact configs node/api node/closings node/codec node/quota node/wire"), "what is listed of an instance does not depend on who works at it"},
 	{"node/addresses", nil, "where an address leads is in its text"},
 	{"node/refusals", words("workflow node/api"), "what is refused is counted whatever it is"},
 	{"node/doctor", words("workflow membership membership/moment membership/trust configs internal/private node/addresses node/api node/certificates node/clocks node/files"), "who looks for what is wrong asks by interfaces of its own"},
-	{"node/jobs", words("workflow partition membership membership/moment choreo configs node/api node/ration node/runner"), "who does a job asks the instances by an interface of its own; the pool of jobs is the runner's"},
+	{"node/jobs", words("workflow partition membership membership/moment choreo choreo/fact choreo/state configs node/api node/ration node/runner"), "who does a job asks the instances by an interface of its own; the pool of jobs is the runner's"},
 	{"node/lineup", words("workflow"), "whose turn it is follows from when instances began, whatever is in them"},
 	{"node/records", words("workflow membership/moment node/ration node/wire"),
 		"two sets are made equal in one way, whatever is in them"},
@@ -119,7 +122,7 @@ var layers = []layer{
 	{"worker", nil, "a worker is any program: it knows the HTTP contract and nothing of the node"},
 	{"configs", words("workflow"), "configuration describes the node and must be readable without it"},
 	{"cmd", words(core + " ..."), "the command line wires everything together"},
-	{"internal/sim/meaning", words("workflow worklist choreo"),
+	{"internal/sim/meaning", words("workflow worklist choreo/fact"),
 		"the second reading of the rules shares with the first only the facts, and the definitions they are about"},
 	{"internal/sim", words(core + " configs internal/sim/meaning node node/api node/runner node/store/kv node/wire node/worklists"), "the simulator drives the real core and the real driver, by its stepped front door, on disks, links and clocks of its own: it knows the words of the adapters, and none of them"},
 	{"internal/sim/mutants", words("internal/sim"),
@@ -132,7 +135,7 @@ var layers = []layer{
 	{"internal/test/testlan", nil, "it makes networks of hosts, whatever runs on them"},
 	{"internal/test/testnode", words("configs node node/api node/api/httpapi node/assemble"),
 		"it runs whole nodes and asks them what any program may"},
-	{"internal/test/testliar", words("choreo membership/gossip membership/trust membership/users node node/files node/mesh node/wire node/worklists workflow worklist"), "it lies in the words of the protocols, by the packages that speak them"},
+	{"internal/test/testliar", words("choreo/fact membership/gossip membership/trust membership/users node node/files node/mesh node/wire node/worklists workflow worklist"), "it lies in the words of the protocols, by the packages that speak them"},
 	{"internal/typecheck", nil, "it checks types, whatever the program is"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }

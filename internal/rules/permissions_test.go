@@ -17,8 +17,8 @@ const (
 // house is the list of permissions. A panic says that there is a bug of ours:
 // bad input, a full disk and a lost network never are.
 var house = []permission{
-	{"panic", "choreo.encMode", constantOptions},
-	{"panic", "choreo.decMode", constantOptions},
+	{"panic", "choreo/fact.EncMode", constantOptions},
+	{"panic", "choreo/fact.decMode", constantOptions},
 	{"panic", "worklist.encMode", constantOptions},
 	{"panic", "worklist.decMode", constantOptions},
 	{"panic", "choreo.decision.enter", "a fact that this machine has just made fits the log that it was made from"},

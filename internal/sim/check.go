@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -59,7 +59,7 @@ func (c *checks) fewChains(m *machine) {
 		instance workflow.InstanceID
 		partner  workflow.PartnerID
 	}
-	chains := map[author]map[choreo.Chain]bool{}
+	chains := map[author]map[fact.Chain]bool{}
 	for id := range m.disk.facts {
 		f := c.all[id]
 		if f == nil || m.lied {
@@ -67,12 +67,12 @@ func (c *checks) fewChains(m *machine) {
 		}
 		a := author{f.Instance, f.Chain.Author}
 		if chains[a] == nil {
-			chains[a] = map[choreo.Chain]bool{}
+			chains[a] = map[fact.Chain]bool{}
 		}
 		chains[a][f.Chain] = true
 	}
 	for a, cs := range chains {
-		if limit := choreo.MaxChains * (len(c.w.nodes) + 1); len(cs) > limit {
+		if limit := fact.MaxChains * (len(c.w.nodes) + 1); len(cs) > limit {
 			c.w.violate("bounded: n%d has %d chains of %s in %s, at most %d are expected",
 				m.i, len(cs), c.w.label(a.partner), a.instance.String()[:8], limit)
 		}
@@ -344,20 +344,20 @@ func (c *checks) filled(m *machine, id string) bool {
 // tooManyChains reports whether more chains were opened in a machine's name, in an instance,
 // than others take in: it lied, or lost its disk so often.
 func (c *checks) tooManyChains(m *machine, id string) bool {
-	chains := map[choreo.Chain]bool{}
+	chains := map[fact.Chain]bool{}
 	for f, x := range c.all {
-		if x.Chain.Author == m.id && (choreo.Received{Fact: x, ID: f}).Instance().String() == id {
+		if x.Chain.Author == m.id && (fact.Received{Fact: x, ID: f}).Instance().String() == id {
 			chains[x.Chain] = true
 		}
 	}
-	return len(chains) > choreo.MaxChains
+	return len(chains) > fact.MaxChains
 }
 
 // hadDone reports whether a machine's own success of a task, or its verdict about it, was
 // durable at that machine. Where it has given up the instance since, only a store that was
 // put back may still show it, as it was before.
 func (c *checks) hadDone(m *machine, d doneWork) bool {
-	is := func(a choreo.AttemptID) bool {
+	is := func(a fact.AttemptID) bool {
 		if from := c.all[a.Fact]; from != nil && from.Body.Assign != nil {
 			return from.Body.Assign.Task == d.task
 		}
@@ -372,7 +372,7 @@ func (c *checks) hadDone(m *machine, d doneWork) bool {
 			return true
 		}
 		if v := f.Body.Verdict; v != nil &&
-			slices.ContainsFunc(v.Actions, func(x choreo.Action) bool { return is(x.Attempt) }) {
+			slices.ContainsFunc(v.Actions, func(x fact.Action) bool { return is(x.Attempt) }) {
 			return true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -22,7 +22,7 @@ type disk struct {
 	// order are the keys of data, in order; nil where they have to be sorted again.
 	order []string
 	// facts are the facts among the data, by name: what a crash would leave.
-	facts map[choreo.FactID]bool
+	facts map[fact.ID]bool
 	read  *reader
 	full  bool
 	// crash, if set, has the next commit crash: before or after it is durable.
@@ -36,7 +36,7 @@ type disk struct {
 	// every instance that a summary took the place of, again of what was given up and is
 	// written again.
 	traced        func(kv.Write)
-	wrote         func(choreo.FactID, *choreo.Fact)
+	wrote         func(fact.ID, *fact.Fact)
 	gaveUp, again func(workflow.InstanceID)
 	// bad are keys that cannot be read until they are written again; attic is what was
 	// deleted of facts.
@@ -174,8 +174,8 @@ func (d *disk) keys(prefix string) []string {
 
 // factsOf are the facts of an instance that are stored as such now: of one that was
 // made again after a loss, some may be kept aside.
-func (d *disk) factsOf(id workflow.InstanceID) map[choreo.FactID]*choreo.Fact {
-	out := map[choreo.FactID]*choreo.Fact{}
+func (d *disk) factsOf(id workflow.InstanceID) map[fact.ID]*fact.Fact {
+	out := map[fact.ID]*fact.Fact{}
 	prefix := string(append([]byte{factKeys}, id[:]...))
 	for key, value := range d.data {
 		if !strings.HasPrefix(key, prefix) {
@@ -262,7 +262,7 @@ func (d *disk) lose() {
 // image is a copy of a disk.
 type image struct {
 	data  map[string][]byte
-	facts map[choreo.FactID]bool
+	facts map[fact.ID]bool
 	bad   map[string]bool
 }
 
@@ -282,15 +282,15 @@ type reader struct {
 }
 
 type decoded struct {
-	id  choreo.FactID
-	f   *choreo.Fact
+	id  fact.ID
+	f   *fact.Fact
 	err error
 }
 
-func (r *reader) raw(raw []byte) (choreo.FactID, *choreo.Fact, error) {
+func (r *reader) raw(raw []byte) (fact.ID, *fact.Fact, error) {
 	x, ok := r.known[string(raw)]
 	if !ok {
-		x.f, x.id, x.err = choreo.DecodeFact(raw)
+		x.f, x.id, x.err = fact.Decode(raw)
 		r.known[string(raw)] = x
 	}
 	return x.id, x.f, x.err
@@ -305,10 +305,10 @@ type storedFact struct {
 }
 
 // stored reads a fact as a node keeps it.
-func (r *reader) stored(value []byte) (choreo.FactID, *choreo.Fact, error) {
+func (r *reader) stored(value []byte) (fact.ID, *fact.Fact, error) {
 	var sf storedFact
 	if err := cbor.Unmarshal(value, &sf); err != nil {
-		return choreo.FactID{}, nil, err
+		return fact.ID{}, nil, err
 	}
 	return r.raw(sf.Raw)
 }

@@ -8,7 +8,7 @@
 // end, after everything has healed; a failing plan can be shrunk to the few
 // faults that it takes, and printed as a text that people can read.
 //
-// It imports choreo, configs, contingency/waits, internal/sim/meaning, membership,
-// membership/moment, membership/trust, membership/users, node, node/api, node/runner, node/store/kv,
-// node/wire, node/worklists, partition, workflow and worklist; only tests import it.
+// It imports choreo/fact, choreo/state, configs, contingency/waits, internal/sim/meaning,
+// membership, membership/moment, membership/trust, membership/users, node, node/api, node/runner,
+// node/store/kv, node/wire, node/worklists, partition, workflow and worklist; only tests import it.
 package sim

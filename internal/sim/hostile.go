@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -35,13 +35,13 @@ func harden(r *rand.Rand, p *Plan) {
 }
 
 // sign makes a fact of a member's own.
-func (w *world) sign(m *machine, f *choreo.Fact) (wire.Fact, factID, bool) {
-	f.Format = choreo.FormatFact
+func (w *world) sign(m *machine, f *fact.Fact) (wire.Fact, factID, bool) {
+	f.Format = fact.Format
 	raw, id, err := f.Encode()
 	if err != nil {
 		return wire.Fact{}, id, false
 	}
-	att := choreo.Attest([]factID{id}, func(domain string, b []byte) []byte {
+	att := fact.Attest([]factID{id}, func(domain string, b []byte) []byte {
 		return trust.Sign(m.member.Key, domain, b)
 	})
 	w.out.Lies++
@@ -49,11 +49,11 @@ func (w *world) sign(m *machine, f *choreo.Fact) (wire.Fact, factID, bool) {
 }
 
 // fresh is the first fact of a new chain of a member, which knows of another fact.
-func (w *world) fresh(m *machine, f *wire.Facts, of *choreo.Fact, id factID, b choreo.Body) *choreo.Fact {
-	return &choreo.Fact{
+func (w *world) fresh(m *machine, f *wire.Facts, of *fact.Fact, id factID, b fact.Body) *fact.Fact {
+	return &fact.Fact{
 		Instance: f.Instance, Seq: 1, Body: b,
-		Chain: choreo.Chain{Author: m.id, Incarnation: choreo.Incarnation(w.random(8))},
-		Seen:  []choreo.Head{{Chain: of.Chain, Seq: of.Seq, ID: id}},
+		Chain: fact.Chain{Author: m.id, Incarnation: fact.Incarnation(w.random(8))},
+		Seen:  []fact.Head{{Chain: of.Chain, Seq: of.Seq, ID: id}},
 	}
 }
 
@@ -64,7 +64,7 @@ func (w *world) flood(m *machine, f *wire.Facts) {
 	if err != nil {
 		return
 	}
-	add := func(lie *choreo.Fact, forged bool) (factID, bool) {
+	add := func(lie *fact.Fact, forged bool) (factID, bool) {
 		x, id, ok := w.sign(m, lie)
 		if !ok {
 			return id, false
@@ -77,7 +77,7 @@ func (w *world) flood(m *machine, f *wire.Facts) {
 		return id, true
 	}
 	for range 12 {
-		body, forged := choreo.Body{Seen: &choreo.Seen{}}, false
+		body, forged := fact.Body{Seen: &fact.Seen{}}, false
 		if w.r.IntN(2) == 0 {
 			if claim, ok := w.claim(m); ok {
 				body, forged = claim, true
@@ -85,13 +85,13 @@ func (w *world) flood(m *machine, f *wire.Facts) {
 		}
 		add(w.fresh(m, f, known, id, body), forged)
 	}
-	lie := w.fresh(m, f, known, id, choreo.Body{Seen: &choreo.Seen{}})
+	lie := w.fresh(m, f, known, id, fact.Body{Seen: &fact.Seen{}})
 	for range 20 {
 		prev, ok := add(lie, false)
 		if !ok {
 			return
 		}
-		lie = &choreo.Fact{Instance: f.Instance, Chain: lie.Chain, Seq: lie.Seq + 1, Prev: prev, Body: lie.Body}
+		lie = &fact.Fact{Instance: f.Instance, Chain: lie.Chain, Seq: lie.Seq + 1, Prev: prev, Body: lie.Body}
 	}
 }
 
@@ -104,9 +104,9 @@ func (w *world) forkAgain(m *machine, f *wire.Facts) {
 			continue
 		}
 		for range 4 {
-			lie := &choreo.Fact{
+			lie := &fact.Fact{
 				Instance: f.Instance, Chain: own.Chain, Seq: own.Seq, Prev: own.Prev, Seen: own.Seen,
-				At: int64(w.r.Uint32()), Body: choreo.Body{Seen: &choreo.Seen{}},
+				At: int64(w.r.Uint32()), Body: fact.Body{Seen: &fact.Seen{}},
 			}
 			if x, id, ok := w.sign(m, lie); ok {
 				f.Facts = append(f.Facts, x)
@@ -124,10 +124,10 @@ func (w *world) betray(m *machine, f *wire.Facts) {
 	if err != nil {
 		return
 	}
-	var mine []choreo.AttemptID
+	var mine []fact.AttemptID
 	for _, t := range w.def.Tasks {
 		if at, ok := w.home[t.Name]; ok && at == m.i && !t.ContingencyOnly {
-			mine = append(mine, choreo.AttemptID{Slot: t.Name})
+			mine = append(mine, fact.AttemptID{Slot: t.Name})
 		}
 	}
 	if len(mine) == 0 {
@@ -139,18 +139,18 @@ func (w *world) betray(m *machine, f *wire.Facts) {
 	if kind == "" {
 		kind = "block"
 	}
-	verdict := &choreo.Verdict{
-		Cause: choreo.CauseReported, Reason: "a lie",
-		Actions: []choreo.Action{{Attempt: a, Kind: kind, Task: t.Contingency}},
+	verdict := &fact.Verdict{
+		Cause: fact.CauseReported, Reason: "a lie",
+		Actions: []fact.Action{{Attempt: a, Kind: kind, Task: t.Contingency}},
 	}
 	if t.Contingency != "" {
 		verdict.Actions[0].Partner = m.id
 	}
-	body := []choreo.Body{
-		{Success: &choreo.Success{Attempt: a, Try: 1}},
-		{Start: &choreo.Start{Attempt: a, Try: 1}},
+	body := []fact.Body{
+		{Success: &fact.Success{Attempt: a, Try: 1}},
+		{Start: &fact.Start{Attempt: a, Try: 1}},
 		{Verdict: verdict},
-		{CalledOff: &choreo.CalledOff{Attempt: a}},
+		{CalledOff: &fact.CalledOff{Attempt: a}},
 	}[w.r.IntN(4)]
 	if x, id, ok := w.sign(m, w.fresh(m, f, known, id, body)); ok {
 		f.Facts = append(f.Facts, x)

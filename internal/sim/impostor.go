@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -30,7 +30,7 @@ func (w *world) impersonate(m *machine, f *wire.Facts) {
 		return
 	}
 	k := w.r.IntN(4)
-	twice, again = twice && k < 2, map[bool]*choreo.Body{k == 2: again}[true]
+	twice, again = twice && k < 2, map[bool]*fact.Body{k == 2: again}[true]
 	if gid, g := genesisIn(m, f.Instance); g != nil && (twice || again == nil && w.r.IntN(3) == 0) {
 		id, known = gid, g // it has heard of nothing, it says
 	}
@@ -42,7 +42,7 @@ func (w *world) impersonate(m *machine, f *wire.Facts) {
 	case late:
 		id, known = result, facts[result]
 	}
-	l := &lying{w, m, f, w.fresh(m, f, known, id, choreo.Body{})}
+	l := &lying{w, m, f, w.fresh(m, f, known, id, fact.Body{})}
 	if twice {
 		l.giveTwice(closed)
 	}
@@ -50,11 +50,11 @@ func (w *world) impersonate(m *machine, f *wire.Facts) {
 	case again != nil:
 		l.add(*again, true)
 	case late: // whatever became of the grant, as it knew
-		l.add(choreo.Body{Claim: saying(worklist.Close{Item: of, Result: worklist.ID(result)})}, false)
+		l.add(fact.Body{Claim: saying(worklist.Close{Item: of, Result: worklist.ID(result)})}, false)
 	}
 	for range 1 + w.r.IntN(5) {
 		claim, forged := w.falseClaim(m, f.Instance)
-		if claim == nil || !l.add(choreo.Body{Claim: claim}, forged) {
+		if claim == nil || !l.add(fact.Body{Claim: claim}, forged) {
 			continue
 		}
 		if _, closes := claim.Body().(worklist.Close); !closes {
@@ -64,7 +64,7 @@ func (w *world) impersonate(m *machine, f *wire.Facts) {
 		// had it whose result the liar knew (peoplesWork).
 		a := claim.About()[0]
 		if t := w.def.Task(a.Slot); t.ByRole() && !slices.Contains(RolesOf(m.i), string(t.Role)) {
-			l.add(choreo.Body{Start: &choreo.Start{Attempt: a, Try: 1}}, false)
+			l.add(fact.Body{Start: &fact.Start{Attempt: a, Try: 1}}, false)
 		}
 	}
 }
@@ -74,11 +74,11 @@ type lying struct {
 	w    *world
 	m    *machine
 	f    *wire.Facts
-	next *choreo.Fact
+	next *fact.Fact
 }
 
 // add adds a lie, and says whether it could.
-func (l *lying) add(b choreo.Body, forged bool) bool {
+func (l *lying) add(b fact.Body, forged bool) bool {
 	l.next.Body = b
 	x, id, ok := l.w.sign(l.m, l.next)
 	if !ok {
@@ -89,7 +89,7 @@ func (l *lying) add(b choreo.Body, forged bool) bool {
 	if forged {
 		l.w.checks.forged[id] = b.Kind()
 	}
-	l.next = &choreo.Fact{Instance: l.next.Instance, Chain: l.next.Chain, Seq: l.next.Seq + 1, Prev: id}
+	l.next = &fact.Fact{Instance: l.next.Instance, Chain: l.next.Chain, Seq: l.next.Seq + 1, Prev: id}
 	return true
 }
 
@@ -100,17 +100,17 @@ func (l *lying) giveTwice(i worklist.Item) {
 		Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select),
 	}
 	claim := l.w.inOwnName(l.m, l.f.Instance, grant)
-	if claim == nil || !l.add(choreo.Body{Claim: claim}, false) || l.w.r.IntN(2) == 0 {
+	if claim == nil || !l.add(fact.Body{Claim: claim}, false) || l.w.r.IntN(2) == 0 {
 		return
 	}
 	result := worklist.Result{Item: i, Grant: worklist.ID(l.next.Prev), Failed: true, Reason: "a lie"}
-	if claim = l.w.inOwnName(l.m, l.f.Instance, result); claim != nil && l.add(choreo.Body{Claim: claim}, false) {
-		l.add(choreo.Body{Claim: saying(worklist.Close{Item: i, Result: worklist.ID(l.next.Prev)})}, false)
+	if claim = l.w.inOwnName(l.m, l.f.Instance, result); claim != nil && l.add(fact.Body{Claim: claim}, false) {
+		l.add(fact.Body{Claim: saying(worklist.Close{Item: i, Result: worklist.ID(l.next.Prev)})}, false)
 	}
 }
 
 // falseClaim is a claim of a liar's, and whether it must not count; nil: it finds none.
-func (w *world) falseClaim(m *machine, id workflow.InstanceID) (c *choreo.Claim, forged bool) {
+func (w *world) falseClaim(m *machine, id workflow.InstanceID) (c *fact.Claim, forged bool) {
 	mine, others := w.itemsOf(m)
 	switch k := w.r.IntN(15); {
 	case k == 12: // to whom items are offered, whoever it is
@@ -162,7 +162,7 @@ func (w *world) falseClaim(m *machine, id workflow.InstanceID) (c *choreo.Claim,
 }
 
 // genesisIn is the first fact of an instance, as a machine's disk has it; nil: it does not.
-func genesisIn(m *machine, id workflow.InstanceID) (factID, *choreo.Fact) {
+func genesisIn(m *machine, id workflow.InstanceID) (factID, *fact.Fact) {
 	for fid, f := range m.disk.factsOf(id) {
 		if f.Body.Genesis != nil {
 			return fid, f
@@ -178,7 +178,7 @@ func anOrder(r *rand.Rand) string {
 
 // falseDecision has the machine's partner, or a user there, decide something, and says whether it must not count: as
 // that one does not decide about the instance.
-func (w *world) falseDecision(m *machine, id workflow.InstanceID, b worklist.Body) (*choreo.Claim, bool) {
+func (w *world) falseDecision(m *machine, id workflow.InstanceID, b worklist.Body) (*fact.Claim, bool) {
 	c := w.inOwnName(m, id, b)
 	if c == nil {
 		return nil, false
@@ -193,7 +193,7 @@ func (w *world) falseDecision(m *machine, id workflow.InstanceID, b worklist.Bod
 
 // falseAgain begins a task of the machine's once more that failed, which no order asked for, and by which verdict it
 // failed; nil: there is none.
-func (w *world) falseAgain(m *machine, id workflow.InstanceID) (verdict factID, again *choreo.Body) {
+func (w *world) falseAgain(m *machine, id workflow.InstanceID) (verdict factID, again *fact.Body) {
 	facts := m.disk.factsOf(id)
 	var ids []factID
 	for fid, f := range facts {
@@ -206,7 +206,7 @@ func (w *world) falseAgain(m *machine, id workflow.InstanceID) (verdict factID, 
 	}
 	slices.SortFunc(ids, compareFacts(facts))
 	verdict = ids[w.r.IntN(len(ids))]
-	a, order := facts[verdict].Body.Verdict.Actions[0].Attempt, choreo.FactID(w.random(len(choreo.FactID{})))
+	a, order := facts[verdict].Body.Verdict.Actions[0].Attempt, fact.ID(w.random(len(fact.ID{})))
 	task := a.Slot
 	if from := facts[a.Fact]; from != nil && from.Body.Assign != nil {
 		task = from.Body.Assign.Task
@@ -214,9 +214,9 @@ func (w *world) falseAgain(m *machine, id workflow.InstanceID) (verdict factID, 
 	if w.r.IntN(2) == 0 {
 		order = verdict // that is none
 	}
-	return verdict, &choreo.Body{
-		Assign: &choreo.Assign{After: a, Verdict: verdict, Task: task, Partner: m.id},
-		Annex:  &choreo.Annex{Order: &order},
+	return verdict, &fact.Body{
+		Assign: &fact.Assign{After: a, Verdict: verdict, Task: task, Partner: m.id},
+		Annex:  &fact.Annex{Order: &order},
 	}
 }
 
@@ -239,13 +239,13 @@ func (w *world) closedItem(m *machine, id workflow.InstanceID) (of worklist.Item
 
 // aResult is a result that somebody brought about an item of a machine's, as its disk has it.
 func (w *world) aResult(m *machine, id workflow.InstanceID) (of worklist.Item, result factID, ok bool) {
-	r, result, ok := aWord[worklist.Result](w, m, id, func(*choreo.Fact) bool { return true })
+	r, result, ok := aWord[worklist.Result](w, m, id, func(*fact.Fact) bool { return true })
 	return r.Item, result, ok
 }
 
 // aWord is what somebody said in an instance, as a machine's disk has it, in a fact like that.
 func aWord[T worklist.Body](
-	w *world, m *machine, id workflow.InstanceID, like func(*choreo.Fact) bool,
+	w *world, m *machine, id workflow.InstanceID, like func(*fact.Fact) bool,
 ) (said T, by factID, ok bool) {
 	facts := m.disk.factsOf(id)
 	var ids []factID
@@ -286,22 +286,22 @@ func (w *world) anyGrant(of []worklist.Item) worklist.Grant {
 }
 
 // saying is a claim that says something; nil: that cannot be said.
-func saying(b worklist.Body) *choreo.Claim {
+func saying(b worklist.Body) *fact.Claim {
 	says, err := worklist.Encode(b)
 	if err != nil {
 		return nil
 	}
-	return &choreo.Claim{Says: says}
+	return &fact.Claim{Says: says}
 }
 
 // inOwnName has the machine's partner, as a user, or a user who is signed in there, say something.
-func (w *world) inOwnName(m *machine, id workflow.InstanceID, b worklist.Body) *choreo.Claim {
+func (w *world) inOwnName(m *machine, id workflow.InstanceID, b worklist.Body) *fact.Claim {
 	c := saying(b)
 	if c == nil {
 		return nil
 	}
 	c.Nonce = [16]byte(w.random(16))
-	signed := choreo.SpokenOf(id, c.Says, c.Nonce)
+	signed := fact.SpokenOf(id, c.Says, c.Nonce)
 	if said, key, ok := w.wordAt(m); ok && w.r.IntN(2) == 0 {
 		said.Signature = users.Sign(key, said.Signature.User, signed)
 		c.Word = users.EncodeSpoken(said)
@@ -338,14 +338,14 @@ func (w *world) aWord(m *machine) (said users.Spoken, ok bool) {
 
 // forgedWord has somebody say something that the liar signs: with its own key, with nothing, with the
 // certificate or the roles of another.
-func (w *world) forgedWord(m *machine, id workflow.InstanceID, b worklist.Body) *choreo.Claim {
+func (w *world) forgedWord(m *machine, id workflow.InstanceID, b worklist.Body) *fact.Claim {
 	c, key := saying(b), m.member.Key
 	said, ok := w.aWord(m)
 	if c == nil || !ok || said.Device.Leaf().Node == m.id {
 		return nil
 	}
 	c.Nonce = [16]byte(w.random(16))
-	signed := choreo.SpokenOf(id, c.Says, c.Nonce)
+	signed := fact.SpokenOf(id, c.Says, c.Nonce)
 	switch w.r.IntN(3) {
 	case 0: // the key is not the user's
 		said.Signature = users.Sign(key, said.Signature.User, signed)
@@ -361,16 +361,16 @@ func (w *world) forgedWord(m *machine, id workflow.InstanceID, b worklist.Body) 
 }
 
 // replayedWord is a claim with what somebody said truly in another instance.
-func (w *world) replayedWord(m *machine, id workflow.InstanceID) (*choreo.Claim, bool) {
+func (w *world) replayedWord(m *machine, id workflow.InstanceID) (*fact.Claim, bool) {
 	for range 8 {
 		if len(m.overheard) == 0 {
 			break
 		}
 		c := m.overheard[w.r.IntN(len(m.overheard))]
 		if c.Instance != id {
-			return &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}, true
+			return &fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}, true
 		}
-		changed := &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}
+		changed := &fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}
 		if g, is := changed.Body().(worklist.Grant); is && len(g.Items) == 1 {
 			mine, _ := w.itemsOf(m)
 			if i := slices.IndexFunc(mine, func(i worklist.Item) bool {
@@ -387,13 +387,13 @@ func (w *world) replayedWord(m *machine, id workflow.InstanceID) (*choreo.Claim,
 }
 
 // heardWord is a claim with what somebody truly said in this instance: whether it counts the rules say.
-func (w *world) heardWord(m *machine, id workflow.InstanceID) (*choreo.Claim, bool) {
+func (w *world) heardWord(m *machine, id workflow.InstanceID) (*fact.Claim, bool) {
 	for range 8 {
 		if len(m.overheard) == 0 {
 			break
 		}
 		if c := m.overheard[w.r.IntN(len(m.overheard))]; c.Instance == id {
-			return &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}, false
+			return &fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}, false
 		}
 	}
 	return nil, false
@@ -401,10 +401,10 @@ func (w *world) heardWord(m *machine, id workflow.InstanceID) (*choreo.Claim, bo
 
 // aGrant is a grant of the machine's own in an instance, as its disk has it.
 func (w *world) aGrant(m *machine, id workflow.InstanceID) (g worklist.Grant, by factID, ok bool) {
-	return aWord[worklist.Grant](w, m, id, func(f *choreo.Fact) bool { return f.Chain.Author == m.id })
+	return aWord[worklist.Grant](w, m, id, func(f *fact.Fact) bool { return f.Chain.Author == m.id })
 }
 
-func (w *world) anyRevoke(m *machine, id workflow.InstanceID) *choreo.Claim {
+func (w *world) anyRevoke(m *machine, id workflow.InstanceID) *fact.Claim {
 	g, by, ok := w.aGrant(m, id)
 	if !ok {
 		return nil
@@ -412,7 +412,7 @@ func (w *world) anyRevoke(m *machine, id workflow.InstanceID) *choreo.Claim {
 	return saying(worklist.Revoke{Item: g.Items[0], Grant: worklist.ID(by), Cause: worklist.ByLease})
 }
 
-func (w *world) forgedResult(m *machine, id workflow.InstanceID) *choreo.Claim {
+func (w *world) forgedResult(m *machine, id workflow.InstanceID) *fact.Claim {
 	g, by, ok := w.aGrant(m, id)
 	if !ok {
 		return nil
@@ -505,7 +505,7 @@ func (w *world) tell(m, o *machine, id workflow.InstanceID, b worklist.Body) {
 	}
 	c.Nonce = [16]byte(w.random(16))
 	c.Word = users.EncodeSpoken(users.SpeakAsPartner(m.member.Key, m.member.Chain,
-		choreo.SpokenOf(id, c.Says, c.Nonce)))
+		fact.SpokenOf(id, c.Says, c.Nonce)))
 	req, err := wire.EncodeSpoken(wire.Spoken{Instance: id, Says: c.Says, Nonce: c.Nonce, Word: c.Word})
 	if err == nil {
 		_, _ = w.ask(m, o, worklists.ProtocolClaim, req)

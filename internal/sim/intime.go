@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -17,7 +17,7 @@ import (
 // the instance came to be known.
 
 // inTime checks a time-out or a trigger.
-func (c *checks) inTime(h *meaning.History, id factID, f *choreo.Fact) {
+func (c *checks) inTime(h *meaning.History, id factID, f *fact.Fact) {
 	i, ok := c.w.who(f.Chain.Author)
 	if !ok {
 		return
@@ -31,10 +31,10 @@ func (c *checks) inTime(h *meaning.History, id factID, f *choreo.Fact) {
 		w.trigger(b.Attempt.Slot)
 	}
 	v := f.Body.Verdict
-	if v != nil && v.Cause == choreo.CauseExpired {
+	if v != nil && v.Cause == fact.CauseExpired {
 		w.gone(v)
 	}
-	if v == nil || v.Cause != choreo.CauseTimeout {
+	if v == nil || v.Cause != fact.CauseTimeout {
 		return
 	}
 	for _, x := range v.Actions {
@@ -59,7 +59,7 @@ type wait struct {
 	h  *meaning.History
 	m  *machine
 	id factID
-	f  *choreo.Fact
+	f  *fact.Fact
 	at time.Duration // when
 }
 
@@ -105,7 +105,7 @@ func (w *wait) throughout(before time.Duration, so func(m *meaning.Meaning, at t
 func (w *wait) moments(before time.Duration) []time.Duration {
 	var moments []time.Duration
 	for id, at := range w.m.arrived {
-		of := choreo.Received{Fact: w.c.all[id], ID: id}.Instance()
+		of := fact.Received{Fact: w.c.all[id], ID: id}.Instance()
 		if at <= w.at-before && of == w.f.Instance {
 			moments = append(moments, at)
 		}
@@ -126,7 +126,7 @@ func (w *wait) early(what string, least time.Duration) {
 const expiring = 0.6
 
 // gone is the silence of a partner, which may have said that it goes down.
-func (w *wait) gone(v *choreo.Verdict) {
+func (w *wait) gone(v *fact.Verdict) {
 	least := time.Duration(expiring * float64(w.c.w.plan.ConnectionTime))
 	for _, x := range v.Actions {
 		p, _ := w.knew(0).HolderOf(x.Attempt)
@@ -141,7 +141,7 @@ func (w *wait) gone(v *choreo.Verdict) {
 }
 
 // own is the time-out of an attempt of the machine's own.
-func (w *wait) own(a choreo.AttemptID) {
+func (w *wait) own(a fact.AttemptID) {
 	_, task := w.knew(0).HolderOf(a)
 	if task == nil {
 		return
@@ -168,7 +168,7 @@ func (w *wait) ownPartition(p workflow.PartitionName) {
 }
 
 // answer is the time-out of another's partition, by a node that waits for it.
-func (w *wait) answer(p workflow.PartitionName, a choreo.AttemptID) {
+func (w *wait) answer(p workflow.PartitionName, a fact.AttemptID) {
 	part := w.c.w.bounds.Partition(p)
 	least := part.Timeout + min(max(part.Timeout/10, time.Second), 15*time.Second)
 	triggers := w.triggersBefore(a.Slot, part.Tasks)
@@ -241,7 +241,7 @@ func (w *world) worstBefore(tasks []workflow.TaskName) (worst time.Duration) {
 }
 
 // contingency is the time-out of another's attempt that somebody was found for.
-func (w *wait) contingency(a choreo.AttemptID) {
+func (w *wait) contingency(a fact.AttemptID) {
 	total, ok := w.mayTake(a)
 	if !ok {
 		return
@@ -255,7 +255,7 @@ func (w *wait) contingency(a choreo.AttemptID) {
 
 // mayTake is how long another's attempt may take by itself: its time-out, else that of the
 // partition whose author gave it one. Nobody may judge by time what may take for ever.
-func (w *wait) mayTake(a choreo.AttemptID) (long time.Duration, ok bool) {
+func (w *wait) mayTake(a fact.AttemptID) (long time.Duration, ok bool) {
 	then := w.knew(0)
 	_, task := then.HolderOf(a)
 	if task == nil {
@@ -274,7 +274,7 @@ func (w *wait) mayTake(a choreo.AttemptID) (long time.Duration, ok bool) {
 // readiness is the wait for word that another's attempt, that somebody was found for, is
 // ready: as long as its rule holds, or the wait of its trigger has begun. It begins again
 // when that was not so for a while.
-func (w *wait) readiness(a choreo.AttemptID) {
+func (w *wait) readiness(a fact.AttemptID) {
 	total, ok := w.mayTake(a)
 	if !ok {
 		return
@@ -295,7 +295,7 @@ func (w *wait) readiness(a choreo.AttemptID) {
 
 // handedOver checks that the holder of an attempt had heard of what made it ready, or
 // had left that without acknowledgement for as long as it takes a partner to expire.
-func (w *wait) handedOver(a choreo.AttemptID, least time.Duration) {
+func (w *wait) handedOver(a fact.AttemptID, least time.Duration) {
 	then := w.knew(least)
 	p, _ := then.HolderOf(a)
 	i, ok := w.c.w.who(p)

@@ -1,13 +1,13 @@
 package sim
 
 import (
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-type factID = choreo.FactID
+type factID = fact.ID
 
 // lie is what becomes of a frame whose sender lies now: it is garbled, its facts
 // are altered, facts about what others hold are added under the liar's own and
@@ -56,16 +56,16 @@ func (w *world) forge(m *machine, f *wire.Facts) {
 	if !ok {
 		return
 	}
-	lie := &choreo.Fact{
-		Format: choreo.FormatFact, Instance: f.Instance, Seq: 1, Body: body,
-		Chain: choreo.Chain{Author: m.id, Incarnation: choreo.Incarnation(w.random(8))},
-		Seen:  []choreo.Head{{Chain: known.Chain, Seq: known.Seq, ID: id}},
+	lie := &fact.Fact{
+		Format: fact.Format, Instance: f.Instance, Seq: 1, Body: body,
+		Chain: fact.Chain{Author: m.id, Incarnation: fact.Incarnation(w.random(8))},
+		Seen:  []fact.Head{{Chain: known.Chain, Seq: known.Seq, ID: id}},
 	}
 	raw, lieID, err := lie.Encode()
 	if err != nil {
 		return
 	}
-	att := choreo.Attest([]choreo.FactID{lieID},
+	att := fact.Attest([]fact.ID{lieID},
 		func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })
 	f.Facts = append(f.Facts, wire.Fact{Raw: raw, Att: att[0]})
 	w.checks.forged[lieID] = body.Kind()
@@ -73,7 +73,7 @@ func (w *world) forge(m *machine, f *wire.Facts) {
 }
 
 // claim is something about a task that the liar does not hold.
-func (w *world) claim(m *machine) (choreo.Body, bool) {
+func (w *world) claim(m *machine) (fact.Body, bool) {
 	var others []workflow.TaskName
 	for _, t := range w.def.Tasks {
 		if at, ok := w.home[t.Name]; ok && at != m.i && !t.ContingencyOnly {
@@ -81,22 +81,22 @@ func (w *world) claim(m *machine) (choreo.Body, bool) {
 		}
 	}
 	if len(others) == 0 {
-		return choreo.Body{}, false
+		return fact.Body{}, false
 	}
 	t := w.def.Task(others[w.r.IntN(len(others))])
-	a := choreo.AttemptID{Slot: t.Name}
+	a := fact.AttemptID{Slot: t.Name}
 	wrong := workflow.FailRelease
 	if t.OnFailure == workflow.FailRelease {
 		wrong = workflow.FailBlock
 	}
-	return []choreo.Body{
-		{Success: &choreo.Success{Attempt: a, Try: 1}},
-		{Start: &choreo.Start{Attempt: a, Try: 1}},
-		{CalledOff: &choreo.CalledOff{Attempt: a}},
-		{Ready: &choreo.ReadyBody{Attempt: a, Trigger: true}},
-		{TryFailed: &choreo.TryFailed{Attempt: a, Try: 1, Reason: "a lie"}},
-		{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{{Attempt: a, Kind: wrong}}}},
-		{Assign: &choreo.Assign{After: a, Task: t.Name, Partner: m.id}},
+	return []fact.Body{
+		{Success: &fact.Success{Attempt: a, Try: 1}},
+		{Start: &fact.Start{Attempt: a, Try: 1}},
+		{CalledOff: &fact.CalledOff{Attempt: a}},
+		{Ready: &fact.ReadyBody{Attempt: a, Trigger: true}},
+		{TryFailed: &fact.TryFailed{Attempt: a, Try: 1, Reason: "a lie"}},
+		{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{{Attempt: a, Kind: wrong}}}},
+		{Assign: &fact.Assign{After: a, Task: t.Name, Partner: m.id}},
 	}[w.r.IntN(7)], true
 }
 

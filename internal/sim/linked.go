@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -207,11 +207,11 @@ func (w *world) lockAll(u *user, m *machine, n *node.Node, r api.ClaimRequest, o
 func byItself(m workflow.PartnerID) string { return "given back by " + string(m) }
 
 // lockedElsewhere checks that what a machine gave back by itself was not locked again at another, as its user was told.
-func (c *checks) lockedElsewhere(id workflow.InstanceID, who meaning.Voice, fact choreo.FactID, x worklist.Release) {
+func (c *checks) lockedElsewhere(id workflow.InstanceID, who meaning.Voice, f fact.ID, x worklist.Release) {
 	if c.peoples.intents[intent{who.User, itemID(id, x.Item), api.ClaimRelease}] {
 		return // perhaps its user gave it back
 	}
-	from, to := c.written(choreo.FactID(x.Grant)), c.written(fact)
+	from, to := c.written(fact.ID(x.Grant)), c.written(f)
 	for _, l := range c.peoples.locked {
 		if m := c.w.nodes[l.at]; m.id != who.At && l.user == who.User && l.item == itemID(id, x.Item) &&
 			from < l.when && l.when < to {
@@ -235,7 +235,8 @@ func (c *checks) heldUntold(id workflow.InstanceID, it *meaning.Item, bodies map
 		slices.ContainsFunc(c.peoples.locked, func(l locked) bool { return l.user == u.id && l.item == item }) {
 		return
 	}
-	c.w.violate("claims: %s has %s of %s by a joint lock that came to nothing, and it was not given back", u.name, it.Attempt,
+	c.w.violate("claims: %s has %s of %s by a joint lock that came to nothing, and it was not given back", u.name,
+		it.Attempt,
 		id.String()[:8])
 }
 
@@ -252,7 +253,7 @@ func (c *checks) jointly(g worklist.Grant, at workflow.PartnerID, bodies map[wor
 }
 
 // written is when a fact was written: when a disk had it first.
-func (c *checks) written(fact choreo.FactID) (first time.Duration) {
+func (c *checks) written(fact fact.ID) (first time.Duration) {
 	first = -1
 	for _, m := range c.w.nodes {
 		if at, has := m.arrived[fact]; has && (first < 0 || at < first) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -23,7 +23,7 @@ const most = 400
 
 // meanwhile has a machine's idea of an instance checked as soon as its step is over, if
 // several have succeeded in one slot: that is when it is easily wrong for a while.
-func (c *checks) meanwhile(m *machine, f *choreo.Fact) {
+func (c *checks) meanwhile(m *machine, f *fact.Fact) {
 	a, ends := adoptedBy(f)
 	if s := f.Body.Success; s != nil {
 		a, ends = s.Attempt, true
@@ -31,7 +31,7 @@ func (c *checks) meanwhile(m *machine, f *choreo.Fact) {
 	if ends {
 		k := slot{f.Instance, a.Slot}
 		if m.several[k] == nil {
-			m.several[k] = map[choreo.AttemptID]bool{}
+			m.several[k] = map[fact.AttemptID]bool{}
 		}
 		m.several[k][a] = true
 		m.contested[f.Instance] = m.contested[f.Instance] || len(m.several[k]) > 1
@@ -54,7 +54,7 @@ func (c *checks) meanwhile(m *machine, f *choreo.Fact) {
 }
 
 // reads checks how a machine shows an instance against what its disk says.
-func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meaning.History, map[factID]*choreo.Fact) {
+func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meaning.History, map[factID]*fact.Fact) {
 	facts := m.disk.factsOf(id)
 	h, err := meaning.New(c.w.def, facts)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
 }
 
 // refuseAs is refuse of all facts that do not count for a machine, as its fingerprint says.
-func (c *checks) refuseAs(h *meaning.History, facts map[factID]*choreo.Fact, print []byte) {
+func (c *checks) refuseAs(h *meaning.History, facts map[factID]*fact.Fact, print []byte) {
 	for line := range strings.Lines(string(print)) {
 		if x := refusedFact.FindStringSubmatch(line); x != nil {
 			c.refuse(h, facts, x[1])
@@ -117,7 +117,7 @@ func (c *checks) refuseAs(h *meaning.History, facts map[factID]*choreo.Fact, pri
 // refuse takes a node's word for it that a fact does not count, if its author is one
 // that lies, or had built upon what a fork took away and does not hold that up. That what a
 // liar may not say does not count is checked besides (authorised).
-func (c *checks) refuse(h *meaning.History, facts map[factID]*choreo.Fact, name string) {
+func (c *checks) refuse(h *meaning.History, facts map[factID]*fact.Fact, name string) {
 	for id, f := range facts {
 		if id.String() != name {
 			continue
@@ -130,12 +130,12 @@ func (c *checks) refuse(h *meaning.History, facts map[factID]*choreo.Fact, name 
 
 // stands checks that what was built upon stands.
 func (c *checks) stands(all *meaning.Meaning, id workflow.InstanceID, shown []string) {
-	stand := func(a choreo.AttemptID) bool {
+	stand := func(a fact.AttemptID) bool {
 		return slices.ContainsFunc(shown, func(l string) bool {
 			return strings.HasPrefix(l, "attempt "+a.String()+" of ") && strings.Contains(l, " stands=true")
 		})
 	}
-	all.BuiltUpon(func(a, upon choreo.AttemptID) {
+	all.BuiltUpon(func(a, upon fact.AttemptID) {
 		if stand(a) && !stand(upon) {
 			c.w.violate("meaning: in %s %s stands, and %s, which it was built upon, does not", id.String()[:8], a, upon)
 		}
@@ -156,7 +156,7 @@ func refusals(print []byte) (out []string) {
 }
 
 // said names what a fact says, and of what.
-func said(f *choreo.Fact) string {
+func said(f *fact.Fact) string {
 	b := &f.Body
 	switch {
 	case b.Ready != nil:
@@ -172,7 +172,7 @@ func said(f *choreo.Fact) string {
 }
 
 // compareFacts orders facts by name: runs are to be the same each time.
-func compareFacts(facts map[factID]*choreo.Fact) func(a, b factID) int {
+func compareFacts(facts map[factID]*fact.Fact) func(a, b factID) int {
 	return func(a, b factID) int {
 		return cmp.Or(cmp.Compare(facts[a].Seq, facts[b].Seq), slices.Compare(a[:], b[:]))
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -25,7 +25,7 @@ type slot struct {
 
 // learnEnds notes which slots have a success or a verdict, as far as the
 // machine's disk says.
-func (m *machine) learnEnds(f *choreo.Fact) {
+func (m *machine) learnEnds(f *fact.Fact) {
 	if s := f.Body.Success; s != nil {
 		m.ends[slot{f.Instance, s.Attempt.Slot}] = true
 	}
@@ -40,7 +40,7 @@ func (m *machine) learnEnds(f *choreo.Fact) {
 }
 
 // adoptedBy is the attempt whose result a fact adopts; false: it adopts none.
-func adoptedBy(f *choreo.Fact) (a choreo.AttemptID, is bool) {
+func adoptedBy(f *fact.Fact) (a fact.AttemptID, is bool) {
 	if f.Body.Claim == nil {
 		return a, false
 	}
@@ -52,7 +52,7 @@ func adoptedBy(f *choreo.Fact) (a choreo.AttemptID, is bool) {
 
 // notBefore checks that nothing starts before what it waits for has ended as
 // far as its holder knows: contingencies neither.
-func (c *checks) notBefore(m *machine, id workflow.InstanceID, a choreo.AttemptID) {
+func (c *checks) notBefore(m *machine, id workflow.InstanceID, a fact.AttemptID) {
 	t := c.w.def.Task(a.Slot)
 	if t.TimeToWait > 0 || t.When != "" {
 		return
@@ -82,14 +82,14 @@ func (w *world) undisturbed() bool {
 // oneJudge checks that two do not judge one attempt while nothing is wrong:
 // a node that is not the guardian waits longer. A holder judges its own attempt once
 // its own time is over, or it has failed, whatever others presumed.
-func (c *checks) oneJudge(m *machine, key job, v *choreo.Verdict) {
+func (c *checks) oneJudge(m *machine, key job, v *fact.Verdict) {
 	before, ok := c.judges[key]
 	if !ok {
 		c.judges[key] = judge{m.i, c.w.now}
 		return
 	}
-	its := v.Cause == choreo.CauseReported || v.Cause == choreo.CauseLost ||
-		v.Cause == choreo.CauseTimeout && strings.Contains(v.Reason, "no result within")
+	its := v.Cause == fact.CauseReported || v.Cause == fact.CauseLost ||
+		v.Cause == fact.CauseTimeout && strings.Contains(v.Reason, "no result within")
 	if before.node != m.i && !its && c.w.undisturbed() && before.at-c.w.disturbed > calmFor && !c.w.amnesia() {
 		c.w.violate("guardian: n%d judges %s %s after n%d had, although nothing was wrong", m.i, key.attempt,
 			c.w.now-before.at, before.node)
@@ -141,7 +141,7 @@ func (m *machine) runs(instance string) bool {
 // lifted checks, at the end, that nobody called off what was only presumed to
 // have failed and held up its slot: a success would have lifted the block.
 func (c *checks) lifted(id workflow.InstanceID) {
-	ended, others, presumed := map[slot]bool{}, map[slot]bool{}, map[choreo.AttemptID]bool{}
+	ended, others, presumed := map[slot]bool{}, map[slot]bool{}, map[fact.AttemptID]bool{}
 	for _, f := range c.all {
 		if f.Instance != id {
 			continue

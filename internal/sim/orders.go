@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -195,7 +195,7 @@ func (c *checks) stops(out *api.TaskOrdered, x worklist.Order) {
 			c.w.now-h.well < time.Minute {
 			return
 		}
-		a := choreo.AttemptID{Fact: choreo.FactID(x.Item.Assigned), Slot: x.Item.Slot}
+		a := fact.AttemptID{Fact: fact.ID(x.Item.Assigned), Slot: x.Item.Slot}
 		if all := c.onDiskOf(h, id); all != nil && all.Clocked(a) {
 			c.w.violate("claims: %s of %s was stopped by order, and goes on at n%d", a, out.ID[:8], h.i)
 		}
@@ -219,7 +219,7 @@ func (c *checks) toldSaid(u *user, m *machine, id, at, what string, is func(work
 			m.i, id[:8], what)
 	}
 	found := false
-	all.Words(func(_ choreo.FactID, who meaning.Voice, b worklist.Body) {
+	all.Words(func(_ fact.ID, who meaning.Voice, b worklist.Body) {
 		found = found || who.User == u.id && is(b, all.TaskOf(b))
 	})
 	if !found {

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -13,7 +14,7 @@ import (
 
 // knownToAll checks, when a compensation begins, that every participant has the
 // success that it undoes: else somebody might still build upon that.
-func (c *checks) knownToAll(m *machine, id workflow.InstanceID, a choreo.AttemptID) {
+func (c *checks) knownToAll(m *machine, id workflow.InstanceID, a fact.AttemptID) {
 	if undoes := c.all[a.Fact]; undoes == nil || undoes.Body.Success == nil {
 		return
 	}
@@ -39,7 +40,8 @@ func (c *checks) undone(id workflow.InstanceID, in *api.Instance) {
 	}
 	for done, n := range begun {
 		f := c.all[done]
-		if !superseded(in, f) && !c.ordered(f) && !c.w.amnesia() { // of two stores that were put back nobody may have it any more
+		// of two stores that were put back nobody may have it any more
+		if !superseded(in, f) && !c.ordered(f) && !c.w.amnesia() {
 			c.w.violate("compensation: %s's success of %s stands, and was compensated", c.w.label(f.Chain.Author),
 				f.Body.Success.Attempt)
 		}
@@ -59,7 +61,7 @@ func (c *checks) undone(id workflow.InstanceID, in *api.Instance) {
 		}
 		for _, s := range t.Superseded {
 			c.w.out.Superseded++
-			if s.Compensation == string(choreo.CompensationWaits) {
+			if s.Compensation == string(state.CompensationWaits) {
 				c.w.violate("compensation: %s by %s lost, all know it, and its compensation has not begun", s.Task,
 					s.Partner)
 			}
@@ -68,7 +70,7 @@ func (c *checks) undone(id workflow.InstanceID, in *api.Instance) {
 }
 
 // superseded reports whether a success is shown as one that does not count.
-func superseded(in *api.Instance, f *choreo.Fact) bool {
+func superseded(in *api.Instance, f *fact.Fact) bool {
 	at := time.UnixMilli(f.At)
 	return slices.ContainsFunc(in.Tasks, func(t api.Task) bool {
 		return slices.ContainsFunc(t.Superseded, func(s api.Superseded) bool { return s.Ended.Equal(at) })
@@ -76,7 +78,7 @@ func superseded(in *api.Instance, f *choreo.Fact) bool {
 }
 
 // ordered reports whether somebody ordered that a success be undone.
-func (c *checks) ordered(success *choreo.Fact) bool {
+func (c *checks) ordered(success *fact.Fact) bool {
 	for _, f := range c.all {
 		if f.Instance != success.Instance || f.Body.Claim == nil {
 			continue

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -36,7 +36,7 @@ func (w *world) usurp(m *machine, f *wire.Facts) {
 }
 
 // unentitled is something that the machine may not say in an instance.
-func (w *world) unentitled(m *machine, id workflow.InstanceID) (b choreo.Body, ok bool) {
+func (w *world) unentitled(m *machine, id workflow.InstanceID) (b fact.Body, ok bool) {
 	var others []workflow.PartnerID
 	for _, o := range w.nodes {
 		if o != m {
@@ -49,7 +49,7 @@ func (w *world) unentitled(m *machine, id workflow.InstanceID) (b choreo.Body, o
 		if w.checks.beganBy[id] == m.id || w.checks.beganBy[id] == "" {
 			return b, false
 		}
-		return choreo.Body{WriteOff: &choreo.WriteOff{Partner: other, Eviction: w.proof(m, other)}}, true
+		return fact.Body{WriteOff: &fact.WriteOff{Partner: other, Eviction: w.proof(m, other)}}, true
 	case 1:
 		var mine []workflow.TaskName
 		for _, t := range w.def.Tasks {
@@ -61,8 +61,8 @@ func (w *world) unentitled(m *machine, id workflow.InstanceID) (b choreo.Body, o
 		if len(mine) == 0 {
 			return b, false
 		}
-		a := choreo.AttemptID{Slot: mine[w.r.IntN(len(mine))]}
-		return choreo.Body{Start: &choreo.Start{Attempt: a, Try: 1}, Credentials: w.certificates(m)}, true
+		a := fact.AttemptID{Slot: mine[w.r.IntN(len(mine))]}
+		return fact.Body{Start: &fact.Start{Attempt: a, Try: 1}, Credentials: w.certificates(m)}, true
 	case 2:
 		var theirs []*workflow.Task
 		for _, t := range w.def.Tasks {
@@ -74,11 +74,11 @@ func (w *world) unentitled(m *machine, id workflow.InstanceID) (b choreo.Body, o
 			return b, false
 		}
 		t := theirs[w.r.IntN(len(theirs))]
-		assign := &choreo.Assign{After: choreo.AttemptID{Slot: t.Name}, Task: t.Name, Partner: m.id}
+		assign := &fact.Assign{After: fact.AttemptID{Slot: t.Name}, Task: t.Name, Partner: m.id}
 		if t.Contingency != "" && w.r.IntN(2) == 0 {
-			assign.Task, assign.Verdict = t.Contingency, choreo.FactID(w.random(len(choreo.FactID{})))
+			assign.Task, assign.Verdict = t.Contingency, fact.ID(w.random(len(fact.ID{})))
 		}
-		return choreo.Body{Assign: assign}, true
+		return fact.Body{Assign: assign}, true
 	}
 	return b, false
 }
@@ -140,24 +140,24 @@ func (w *world) begin(m *machine, to workflow.PartnerID, msg *wire.Message) {
 		w.violate("the definition is refused: %v", err)
 		return
 	}
-	lie := &choreo.Fact{
-		Seq: 1, Chain: choreo.Chain{Author: m.id, Incarnation: choreo.Incarnation(w.random(8))},
-		Body: choreo.Body{Credentials: w.certificates(m), Genesis: &choreo.Genesis{
+	lie := &fact.Fact{
+		Seq: 1, Chain: fact.Chain{Author: m.id, Incarnation: fact.Incarnation(w.random(8))},
+		Body: fact.Body{Credentials: w.certificates(m), Genesis: &fact.Genesis{
 			Definition: def.Hash(), Nonce: [16]byte(w.random(16)), Succession: []workflow.PartnerID{m.id, to},
-			Assign: []choreo.Placement{{Partition: def.Partitions[0].Name, Partner: to}},
+			Assign: []fact.Placement{{Partition: def.Partitions[0].Name, Partner: to}},
 		}},
 	}
 	if x, id, ok := w.sign(m, lie); ok {
 		msg.Facts = append(msg.Facts, wire.Facts{
-			Instance: choreo.InstanceOf(id), Definition: def.Canonical(), Facts: []wire.Fact{x}, Next: true,
+			Instance: fact.InstanceOf(id), Definition: def.Canonical(), Facts: []wire.Fact{x}, Next: true,
 		})
-		w.checks.unbegun[choreo.InstanceOf(id)] = true
+		w.checks.unbegun[fact.InstanceOf(id)] = true
 	}
 }
 
 // load is a chain of large facts for one receiver.
 type load struct {
-	last choreo.Fact
+	last fact.Fact
 	id   factID
 	sent int // bytes
 }
@@ -190,13 +190,13 @@ func (w *world) burden(m *machine, to workflow.PartnerID, f *wire.Facts) {
 	}
 	for ; room > heavyFact+4096 && (l == nil || l.sent < heavyLoad); room -= heavyFact + 1024 {
 		large := workflow.Value(strings.Repeat("x", heavyFact))
-		body := choreo.Body{Success: &choreo.Success{
-			Attempt: choreo.AttemptID{Slot: w.def.Tasks[0].Name}, Try: 1,
+		body := fact.Body{Success: &fact.Success{
+			Attempt: fact.AttemptID{Slot: w.def.Tasks[0].Name}, Try: 1,
 			Outputs: map[workflow.DataName]workflow.Value{"a-lie": large},
 		}}
 		lie := w.fresh(m, f, known, id, body)
 		if l != nil {
-			lie = &choreo.Fact{Instance: f.Instance, Chain: l.last.Chain, Seq: l.last.Seq + 1, Prev: l.id, Body: body}
+			lie = &fact.Fact{Instance: f.Instance, Chain: l.last.Chain, Seq: l.last.Seq + 1, Prev: l.id, Body: body}
 		}
 		x, lieID, ok := w.sign(m, lie)
 		if !ok {
@@ -250,7 +250,7 @@ func (w *world) replay(m *machine, msg *wire.Message) {
 			return
 		}
 		if fid, f, err := w.read.raw(x.Raw); err == nil && x.Att == nil && f.Chain.Author == m.id { // it was never sent
-			x.Att = choreo.Attest([]factID{fid},
+			x.Att = fact.Attest([]factID{fid},
 				func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })[0]
 		}
 		out.Facts = append(out.Facts, x)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -20,7 +20,7 @@ import (
 type checks struct {
 	w *world
 	// promised are, by node, the facts that it acknowledged.
-	promised []map[factID]choreo.Head
+	promised []map[factID]fact.Head
 	done     []doneWork
 	forged   map[factID]string
 	lies     map[factID]bool // by hostile members: whether they count the rules say
@@ -34,7 +34,7 @@ type checks struct {
 	settled map[string][]byte
 	// crowded is when a node last said that it had no room for facts of an instance.
 	crowded map[lacking]time.Duration
-	all     map[factID]*choreo.Fact
+	all     map[factID]*fact.Fact
 	judges  map[job]judge // the first to judge an attempt
 	parties map[workflow.InstanceID][]workflow.PartnerID
 	// talk is how many frames about instances were sent since all was known everywhere.
@@ -60,10 +60,10 @@ type doneWork struct {
 }
 
 func newChecks(w *world) checks {
-	return checks{w: w, promised: make([]map[factID]choreo.Head, w.plan.Nodes), forged: map[factID]string{},
+	return checks{w: w, promised: make([]map[factID]fact.Head, w.plan.Nodes), forged: map[factID]string{},
 		lies: map[factID]bool{}, settled: map[string][]byte{},
 		crowded: map[lacking]time.Duration{},
-		all:     map[factID]*choreo.Fact{}, judges: map[job]judge{},
+		all:     map[factID]*fact.Fact{}, judges: map[job]judge{},
 		parties: map[workflow.InstanceID][]workflow.PartnerID{}, beganBy: map[workflow.InstanceID]workflow.PartnerID{},
 		unbegun: map[workflow.InstanceID]bool{}, over: map[string]bool{},
 		heard: map[[2]int]time.Duration{}, expired: map[factID]map[int]time.Duration{}, peoples: newPeoples()}
@@ -88,7 +88,7 @@ func (c *checks) sent(m *machine, frame []byte) *wire.Message {
 					c.w.label(x.Chain.Author))
 			}
 			if c.promised[m.i] == nil {
-				c.promised[m.i] = map[factID]choreo.Head{}
+				c.promised[m.i] = map[factID]fact.Head{}
 			}
 			c.promised[m.i][x.ID] = x
 		}
@@ -152,7 +152,7 @@ func (c *checks) reported(m *machine, id string, t workflow.TaskName) {
 }
 
 // wrote looks at every fact that becomes durable at a node.
-func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
+func (c *checks) wrote(m *machine, id factID, f *fact.Fact) {
 	c.w.event()
 	c.w.newest = c.w.now
 	c.meanwhile(m, f)
@@ -162,13 +162,13 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 		m.arrived[id] = c.w.now
 	}
 	if g := f.Body.Genesis; g != nil {
-		if c.unbegun[choreo.InstanceOf(id)] {
+		if c.unbegun[fact.InstanceOf(id)] {
 			c.w.violate("authorised: n%d takes in %s, which its author may not begin", m.i,
-				choreo.InstanceOf(id).String()[:8])
+				fact.InstanceOf(id).String()[:8])
 			return
 		}
-		c.parties[choreo.InstanceOf(id)], c.beganBy[choreo.InstanceOf(id)] = g.Succession, f.Chain.Author
-		c.learned(m, choreo.InstanceOf(id))
+		c.parties[fact.InstanceOf(id)], c.beganBy[fact.InstanceOf(id)] = g.Succession, f.Chain.Author
+		c.learned(m, fact.InstanceOf(id))
 		return
 	}
 	if c.unbegun[f.Instance] { // that is wrong enough, and may be of another workflow
@@ -186,7 +186,7 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	}
 	if v := f.Body.Verdict; v != nil {
 		c.judged(m, f, v)
-		if v.Cause == choreo.CauseExpired {
+		if v.Cause == fact.CauseExpired {
 			c.expired[id] = map[int]time.Duration{}
 			for i := range c.w.nodes {
 				c.expired[id][i] = c.heard[[2]int{m.i, i}]
@@ -212,12 +212,12 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 // job is an attempt of an instance.
 type job struct {
 	instance workflow.InstanceID
-	attempt  choreo.AttemptID
+	attempt  fact.AttemptID
 }
 
 // judged checks a verdict of a node: it does not judge what it knows to have
 // succeeded or has judged before, and no time-out ends before its time.
-func (c *checks) judged(m *machine, f *choreo.Fact, v *choreo.Verdict) {
+func (c *checks) judged(m *machine, f *fact.Fact, v *fact.Verdict) {
 	for _, a := range v.Actions {
 		if !c.w.amnesia() && m.succeeded[job{f.Instance, a.Attempt}] {
 			c.w.violate("single: n%d judges %s although it knows of its success", m.i, a.Attempt.Slot)
@@ -229,14 +229,14 @@ func (c *checks) judged(m *machine, f *choreo.Fact, v *choreo.Verdict) {
 		m.judged[key] = true
 		c.oneJudge(m, key, v)
 	}
-	if v.Cause != choreo.CauseTimeout {
+	if v.Cause != fact.CauseTimeout {
 		return
 	}
 	c.notEarly(m, f.Instance, c.leastWait(m, v), "a time-out")
 }
 
 // leastWait is how long a time-out lasts at least before that verdict.
-func (c *checks) leastWait(m *machine, v *choreo.Verdict) time.Duration {
+func (c *checks) leastWait(m *machine, v *fact.Verdict) time.Duration {
 	if strings.HasPrefix(v.Reason, "partition ") {
 		return c.partitionWait(m, v.Actions[0].Attempt.Slot)
 	}
@@ -259,7 +259,7 @@ func (c *checks) leastWait(m *machine, v *choreo.Verdict) time.Duration {
 }
 
 // waited is for how long an attempt's time-out had run when it was passed on.
-func (c *checks) waited(id choreo.AttemptID) time.Duration {
+func (c *checks) waited(id fact.AttemptID) time.Duration {
 	if f := c.all[id.Fact]; f != nil && f.Body.Annex != nil {
 		return f.Body.Annex.Waited
 	}
@@ -278,7 +278,7 @@ func (c *checks) partitionWait(m *machine, t workflow.TaskName) time.Duration {
 }
 
 // amnesia reports whether some node lost its memory or was put back in time, so
-// that facts of its own may not count any more (choreo/fork.go).
+// that facts of its own may not count any more (choreo/log/fork.go).
 func (w *world) amnesia() bool {
 	return slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.forgot })
 }
@@ -324,7 +324,7 @@ func (c *checks) clocked(m *machine, id workflow.InstanceID) {
 // worked, so what a trigger waits for has its whole time once more, and so has the trigger.
 // Else a task would take for an emergency that nobody did what had been called off. By when it
 // is triggered is counted from there.
-func (c *checks) goesOn(m *machine, f *choreo.Fact) {
+func (c *checks) goesOn(m *machine, f *fact.Fact) {
 	if f.Body.Cancel != nil && m.cancelled[f.Instance] == nil {
 		m.cancelled[f.Instance] = &cancelled{}
 	}

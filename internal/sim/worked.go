@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/users"
@@ -179,8 +179,8 @@ func (c *checks) toldKept(u *user, m *machine, x api.Item, in api.ItemResult) {
 }
 
 // voices finds whose word is in a claim of an instance, by what the simulator knows of keys and roles.
-func (c *checks) voices(id workflow.InstanceID) func(*choreo.Claim) (meaning.Voice, bool) {
-	return func(claim *choreo.Claim) (v meaning.Voice, ok bool) {
+func (c *checks) voices(id workflow.InstanceID) func(*fact.Claim) (meaning.Voice, bool) {
+	return func(claim *fact.Claim) (v meaning.Voice, ok bool) {
 		said, err := users.DecodeSpoken(claim.Word)
 		if err != nil {
 			return v, false
@@ -237,7 +237,7 @@ func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.Hist
 		return
 	}
 	c.wordsMeant(id, all)
-	all.Closed(func(a *meaning.Attempt, t *workflow.Task, said choreo.FactID, byRole bool) {
+	all.Closed(func(a *meaning.Attempt, t *workflow.Task, said fact.ID, byRole bool) {
 		i, _ := c.w.who(a.Partner)
 		if t.ByRole() && !byRole && !slices.Contains(RolesOf(i), string(t.Role)) {
 			c.w.violate("authorised: %s of %s is done by n%d (fact %s), which has no role %s, nor had whoever brought its result",
@@ -337,9 +337,9 @@ func (c *checks) given(id workflow.InstanceID, it *meaning.Item) {
 	}
 	i, _ := c.w.who(it.Holder)
 	for _, u := range slices.Sorted(maps.Keys(times)) {
-		if times[u] > choreo.MaxGrants && !c.w.nodes[i].forgot {
+		if times[u] > fact.MaxGrants && !c.w.nodes[i].forgot {
 			c.w.violate("bounded: %s of %s was given to %s %d times, at most %d are expected", it.Attempt,
-				id.String()[:8], u, times[u], choreo.MaxGrants)
+				id.String()[:8], u, times[u], fact.MaxGrants)
 		}
 	}
 }
@@ -373,12 +373,12 @@ type spoken struct {
 // saidIn are the words of people in the facts of an instance that count.
 func (c *checks) saidIn(id workflow.InstanceID, all *meaning.Meaning) map[worklist.ID]spoken {
 	out := map[worklist.ID]spoken{}
-	all.Words(func(fact choreo.FactID, who meaning.Voice, body worklist.Body) {
+	all.Words(func(told fact.ID, who meaning.Voice, body worklist.Body) {
 		x := spoken{body: body, at: who.At}
-		if f := c.all[fact]; f != nil && f.Body.Claim != nil {
-			x.word = choreo.WordOf(id, f.Body.Claim.Says, f.Body.Claim.Nonce)
+		if f := c.all[told]; f != nil && f.Body.Claim != nil {
+			x.word = fact.WordOf(id, f.Body.Claim.Says, f.Body.Claim.Nonce)
 		}
-		out[worklist.ID(fact)] = x
+		out[worklist.ID(told)] = x
 	})
 	return out
 }
@@ -387,7 +387,7 @@ func (c *checks) saidIn(id workflow.InstanceID, all *meaning.Meaning) map[workli
 // at whose node its key is.
 func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
 	before := c.saidIn(id, all)
-	all.Words(func(fact choreo.FactID, who meaning.Voice, body worklist.Body) {
+	all.Words(func(fact fact.ID, who meaning.Voice, body worklist.Body) {
 		if at, ok := c.w.who(who.At); !ok || c.w.nodes[at].lied {
 			return
 		}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
@@ -111,7 +111,7 @@ type machine struct {
 	cancelled map[workflow.InstanceID]*cancelled
 	records   map[workflow.PartnerID]membership.Version // the newest that it was told
 	arrived   map[factID]time.Duration                  // when its disk had a fact first
-	several   map[slot]map[choreo.AttemptID]bool
+	several   map[slot]map[fact.AttemptID]bool
 	contested map[workflow.InstanceID]bool
 	looking   map[workflow.InstanceID]bool
 	succeeded map[job]bool
@@ -281,7 +281,7 @@ func (w *world) found() {
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
 		m.clocked, m.cancelled = map[workflow.InstanceID]time.Duration{}, map[workflow.InstanceID]*cancelled{}
 		m.records = map[workflow.PartnerID]membership.Version{}
-		m.arrived, m.several = map[factID]time.Duration{}, map[slot]map[choreo.AttemptID]bool{}
+		m.arrived, m.several = map[factID]time.Duration{}, map[slot]map[fact.AttemptID]bool{}
 		m.contested, m.looking = map[workflow.InstanceID]bool{}, map[workflow.InstanceID]bool{}
 		m.judged, m.ends = map[job]bool{}, map[slot]bool{}
 		m.loads = map[string]*load{}
@@ -290,7 +290,7 @@ func (w *world) found() {
 			data: map[string][]byte{}, facts: map[factID]bool{}, attic: map[string][]byte{}, read: w.read,
 			lazy: w.variant == NoSync,
 		}
-		m.disk.wrote = func(id factID, f *choreo.Fact) { w.checks.wrote(m, id, f) }
+		m.disk.wrote = func(id factID, f *fact.Fact) { w.checks.wrote(m, id, f) }
 		m.disk.gaveUp = func(id workflow.InstanceID) { w.checks.gaveUp(m, id) }
 		m.disk.traced = func(x kv.Write) { w.traced("n%d writes %x %x %t", m.i, x.Key, x.Value, x.Delete) }
 		m.disk.again = func(id workflow.InstanceID) { w.checks.again(m, id) }

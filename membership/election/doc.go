@@ -20,7 +20,6 @@
 //
 // It does not know the partner list: who may vote is what the signed lists say.
 //
-// It imports internal/plain, internal/said, membership/internal/codec,
-// membership/moment, membership/trust and workflow; choreo, node, node/elections and
-// node/overview import it.
+// It imports internal/plain, internal/said, membership/internal/codec, membership/moment,
+// membership/trust and workflow; choreo/fact, node, node/elections and node/overview import it.
 package election

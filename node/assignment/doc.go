@@ -11,6 +11,6 @@
 // The store is only read; what is to be written is returned to whoever ends an instance. Many
 // goroutines may ask at once.
 //
-// It imports choreo, membership, membership/moment, membership/users, node/codec,
-// node/store/kv, partition, partition/aptitude, workflow and worklist; node imports it.
+// It imports choreo, choreo/fact, choreo/state, membership, membership/moment, membership/users,
+// node/codec, node/store/kv, partition, partition/aptitude, workflow and worklist; node imports it.
 package assignment

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -114,7 +115,7 @@ func (l *Learned) Of(about Lesson, shard int) (all, part aptitude.Experience, fu
 
 // alone reports whether work had its performer to itself, as far as is known
 // here: only then does the time that it took say something about the performer.
-func (l *Learned) alone(o choreo.Outcome) bool {
+func (l *Learned) alone(o state.Outcome) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	by := workflow.PartnerID(o.Performer)

@@ -167,7 +167,8 @@ func (l *Ledger) enterAs(m *choreo.Machine, begins func() func(choreo.Holding) t
 	}
 	for _, h := range l.entries[id].holdings {
 		still := func(o holding) bool { return o.Same(h.Holding) }
-		if f := l.flows[h.Partner]; f.instance == id && f.work.Same(h.Holding) && !slices.ContainsFunc(e.holdings, still) {
+		if f := l.flows[h.Partner]; f.instance == id && f.work.Same(h.Holding) &&
+			!slices.ContainsFunc(e.holdings, still) {
 			if f.time = m.Took(h.Holding); f.time == 0 { // of a person's task nobody says when it was begun
 				f.time = l.clock.Now().Awake - f.since
 			}

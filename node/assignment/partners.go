@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -70,11 +71,11 @@ type Accounts interface {
 // Offices says who coordinates.
 type Offices interface {
 	Coordinator() workflow.PartnerID
-	Holds() *choreo.Office
+	Holds() *fact.Office
 }
 
 // Office is the office that this node holds.
-func (p *Partners) Office() *choreo.Office { return p.Offices.Holds() }
+func (p *Partners) Office() *fact.Office { return p.Offices.Holds() }
 
 // Coordinator is who holds the office of coordinator.
 func (p *Partners) Coordinator() workflow.PartnerID { return p.Offices.Coordinator() }

@@ -14,9 +14,10 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file is about who is here for people's work, since when, and how much of it each has: by that the holder of an
-// item chooses whom it offers it to (choreo/offering.go). It is what this node sees: since when a partner can be
-// reached counts from when it could be here, and work is that of the instances in which this node takes part.
+// This file is about who is here for people's work, since when, and how much of it each has: by that the
+// holder of an item chooses whom it offers it to (choreo/state/offers.go). It is what this node sees: since
+// when a partner can be reached counts from when it could be here, and work is that of the instances in
+// which this node takes part.
 
 // presence is since when partners can be reached.
 type presence struct {
@@ -99,7 +100,8 @@ func (l *loads) forget(id workflow.InstanceID) {
 func (l *loads) add(of map[worklist.User]worklist.Load, by int) {
 	for u, x := range of {
 		sum := l.sum[u]
-		if sum = (worklist.Load{Assigned: sum.Assigned + by*x.Assigned, Selected: sum.Selected + by*x.Selected}); sum == (worklist.Load{}) {
+		if sum = (worklist.Load{Assigned: sum.Assigned + by*x.Assigned,
+			Selected: sum.Selected + by*x.Selected}); sum == (worklist.Load{}) {
 			delete(l.sum, u)
 		} else {
 			l.sum[u] = sum
@@ -113,8 +115,8 @@ func (l *loads) has(u worklist.User) worklist.Load {
 	return l.sum[u]
 }
 
-// People are those to whom items for a role can be offered: users who are signed in somewhere, and partners that were
-// not removed; with no role, those at this node (choreo.Partners).
+// People are those to whom items for a role can be offered: users who are signed in somewhere, and partners
+// that were not removed; with no role, those at this node (choreo.Partners).
 func (p *Partners) People(role workflow.RoleName) (out []worklist.Person) {
 	for _, x := range p.All() {
 		id := x.Record.Partner
@@ -146,8 +148,8 @@ func nodesOf(u users.User) (out []workflow.PartnerID) {
 	return out
 }
 
-// present adds to a person whether one of the nodes is here at which the person works, since when the last of them is,
-// and how much the person has to do.
+// present adds to a person whether one of the nodes is here at which the person works, since when the last
+// of them is, and how much the person has to do.
 func (p *Partners) present(who worklist.Person, nodes ...workflow.PartnerID) worklist.Person {
 	for _, id := range nodes {
 		since, here := p.presence.began, id == p.Self

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -22,7 +22,7 @@ import (
 
 // Materialised is a task that is not needed, with the values that take its place.
 type Materialised struct {
-	dropped choreo.Dropped
+	dropped fact.Dropped
 	values  map[workflow.DataName]workflow.Value
 }
 
@@ -126,7 +126,7 @@ func (ds *Topic) read(
 		if err == nil {
 			var values map[workflow.DataName]workflow.Value
 			if values, err = valuesFor(def, t, content); err == nil {
-				dropped := choreo.Dropped{Task: t.Name, DataSet: h.Name, Hash: h.Hash, Holder: h.at.Record.Partner}
+				dropped := fact.Dropped{Task: t.Name, DataSet: h.Name, Hash: h.Hash, Holder: h.at.Record.Partner}
 				return &Materialised{dropped, values}, nil
 			}
 		}
@@ -251,7 +251,7 @@ func valuesFor(
 }
 
 // TakenUp enters a dropped task into a genesis, and says so.
-func (x Materialised) TakenUp(annex *choreo.Annex, input map[workflow.DataName]workflow.Value) string {
+func (x Materialised) TakenUp(annex *fact.Annex, input map[workflow.DataName]workflow.Value) string {
 	annex.Dropped = append(annex.Dropped, x.dropped)
 	maps.Copy(input, x.values)
 	return fmt.Sprintf("task %s is dropped: its only purpose, data set %s, exists", x.dropped.Task, x.dropped.DataSet)

@@ -9,9 +9,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports choreo, membership, membership/election, membership/moment,
-// membership/trust, node/api, node/codec, node/store/kv, node/wire and workflow; node
-// imports it.
+// It imports choreo/fact, membership, membership/election, membership/moment, membership/trust,
+// node/api, node/codec, node/store/kv, node/wire and workflow; node imports it.
 package elections
 
 import (
@@ -24,7 +23,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
@@ -395,7 +394,7 @@ func (o *Topic) Coordinator() workflow.PartnerID {
 
 // Holds is the office that this node holds at this moment, as a fact carries it;
 // nil: none, or none that it could prove in a fact.
-func (o *Topic) Holds() *choreo.Office {
+func (o *Topic) Holds() *fact.Office {
 	c, leads := o.credentials()
 	if !leads {
 		return nil
@@ -404,7 +403,7 @@ func (o *Topic) Holds() *choreo.Office {
 	if !fits {
 		return nil
 	}
-	return &choreo.Office{Office: c.Mandate.Office, Proof: proof}
+	return &fact.Office{Office: c.Mandate.Office, Proof: proof}
 }
 
 // credentials are those of this node, if it holds the office at this moment.

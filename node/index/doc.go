@@ -10,6 +10,6 @@
 // nobody but who asked with its lock held. What is durable is not said here: it lists what it
 // was told, and reads what is stored when a node starts.
 //
-// It imports choreo, configs, node/api, node/closings, node/codec, node/quota, node/wire,
-// workflow and worklist; node imports it.
+// It imports choreo, choreo/fact, configs, node/api, node/closings, node/codec, node/quota,
+// node/wire, workflow and worklist; node imports it.
 package index

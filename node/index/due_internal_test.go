@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -123,7 +123,8 @@ func TestWhatIsDueIsFoundAsByLookingAtAll(t *testing.T) {
 				Definition: hash(min(r.IntN(200), 4)),
 			}
 			if r.IntN(3) == 0 { // it is for a task of another one
-				s.Of = PartOf(&choreo.Parent{Instance: numbered(int(n[15]) / 2), Attempt: choreo.AttemptID{Slot: "t"}, Try: 1})
+				s.Of = PartOf(&fact.Parent{Instance: numbered(int(n[15]) / 2), Attempt: fact.AttemptID{Slot: "t"},
+					Try: 1})
 			}
 			if was, listed := x.Get(n); listed && was.By != "" {
 				s.By, s.Of = was.By, was.Of // neither ever changes
@@ -152,7 +153,8 @@ func TestWhatIsDueIsFoundAsByLookingAtAll(t *testing.T) {
 			t.Fatalf("given up at %s are %v, want %v", age, got, want)
 		}
 		for _, by := range partners {
-			if got, want := x.BeganFor(workflow.PartnerID(by), "ben"), naive.beganFor(workflow.PartnerID(by), "ben"); got != want {
+			if got, want := x.BeganFor(workflow.PartnerID(by), "ben"), naive.beganFor(workflow.PartnerID(by),
+				"ben"); got != want {
 				t.Fatalf("ben has %d under way for those of %s, want %d", got, by, want)
 			}
 		}
@@ -185,9 +187,14 @@ func TestWhatIsDueCostsNoMoreWhereMoreAreHeld(t *testing.T) {
 			do    func() int
 			found int
 		}{
-			{"what is due, where nothing is", 1, func() int { return len(x.Closable(limits, limits.Keep, "ann", 64)) }, 0},
-			{"what is due, where three are", 4, func() int { return len(x.Closable(limits, 2*limits.Keep+2, "ann", 64)) }, 3},
-			{"what is due, where all are", 64, func() int { return len(x.Closable(limits, 9*limits.Keep, "ann", 64)) }, 64},
+			{"what is due, where nothing is", 1, func() int { return len(x.Closable(limits, limits.Keep, "ann", 64)) },
+				0},
+			{"what is due, where three are", 4, func() int {
+				return len(x.Closable(limits, 2*limits.Keep+2, "ann",
+					64))
+			}, 3},
+			{"what is due, where all are", 64, func() int { return len(x.Closable(limits, 9*limits.Keep, "ann", 64)) },
+				64},
 			{"the newest", 10, func() int { return len(x.Settled(10)) }, 10},
 			{"the newest that are shared", 10, func() int { return len(x.Shared("ben", 10)) }, 10},
 			{"what is used", 0, func() int { x.Uses()(workflow.Hash{1}); return 0 }, 0},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -93,7 +94,7 @@ func ReadNeeds(s string) []api.Need {
 }
 
 // PartOf is how a summary says what an instance is for; empty: for itself.
-func PartOf(p *choreo.Parent) string {
+func PartOf(p *fact.Parent) string {
 	if p == nil {
 		return ""
 	}
@@ -101,19 +102,19 @@ func PartOf(p *choreo.Parent) string {
 }
 
 // ReadPart reads what PartOf wrote, but for the depth; false: nothing.
-func ReadPart(of string) (p choreo.Parent, ok bool) {
+func ReadPart(of string) (p fact.Parent, ok bool) {
 	f := strings.Split(of, "/")
 	if len(f) != 4 {
 		return p, false
 	}
 	id, err := workflow.ParseInstanceID(f[0])
-	fact, err2 := hex.DecodeString(f[2])
+	told, err2 := hex.DecodeString(f[2])
 	try, err3 := strconv.Atoi(f[3])
-	if errors.Join(err, err2, err3) != nil || len(fact) != len(choreo.FactID{}) {
+	if errors.Join(err, err2, err3) != nil || len(told) != len(fact.ID{}) {
 		return p, false
 	}
 	p.Instance, p.Try = id, try
-	p.Attempt = choreo.AttemptID{Fact: choreo.FactID(fact), Slot: workflow.TaskName(f[1])}
+	p.Attempt = fact.AttemptID{Fact: fact.ID(told), Slot: workflow.TaskName(f[1])}
 	return p, true
 }
 

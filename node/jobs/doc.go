@@ -8,6 +8,6 @@
 // result before the worker is told that it was taken; which result counts the instance decides.
 // What another member's workers may ask of this node is rationed. Nothing is stored here.
 //
-// It imports choreo, configs, membership, membership/moment, node/api, node/ration,
-// node/runner, partition and workflow; node imports it.
+// It imports choreo, choreo/fact, choreo/state, configs, membership, membership/moment, node/api,
+// node/ration, node/runner, partition and workflow; node imports it.
 package jobs

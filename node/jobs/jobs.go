@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
@@ -67,10 +69,10 @@ type Profile interface {
 type Instances interface {
 	// Lease has an instance say that a worker was given a try; choreo.ErrNotAwaited: it is
 	// at no such try.
-	Lease(context.Context, workflow.InstanceID, choreo.Lease) error
+	Lease(context.Context, workflow.InstanceID, fact.Lease) error
 	// CheckResult says what is wrong with the outputs of a try; err: that cannot be told.
 	CheckResult(
-		ctx context.Context, id workflow.InstanceID, attempt choreo.AttemptID, try int,
+		ctx context.Context, id workflow.InstanceID, attempt fact.AttemptID, try int,
 		outputs map[workflow.DataName]workflow.Value, makes []workflow.DataName,
 	) (wrong, err error)
 }
@@ -119,8 +121,8 @@ func (x *Desk) Workers(of Executor) Executor { return &withWorkers{of, x} }
 // Ref is what a shard knows a job by.
 type Ref struct {
 	Instance workflow.InstanceID
-	Attempt  choreo.AttemptID
-	Lease    *choreo.Lease // a worker's that had it before the node started
+	Attempt  fact.AttemptID
+	Lease    *fact.Lease // a worker's that had it before the node started
 	Plan     *partition.Plan
 }
 
@@ -143,7 +145,8 @@ func (r *withWorkers) Start(j runner.Job, done func(runner.Result)) {
 		return
 	}
 	var held *runner.Held
-	if l := ref.Lease; l != nil && len(j.Asks) == 0 { // else it was given other answers than those that it would end with
+	// else it was given other answers than those that it would end with
+	if l := ref.Lease; l != nil && len(j.Asks) == 0 {
 		held = &runner.Held{Worker: runner.Worker{Name: l.Worker, At: l.At}, Key: l.Key}
 	}
 	r.jobs.pool.Start(j, held, done)
@@ -302,7 +305,7 @@ func (x *Desk) takeNow(ctx context.Context, t taking) (*api.Job, error) {
 func (x *Desk) give(ctx context.Context, t taking, o *runner.Offer) (*api.Job, error) {
 	ref := o.Ref.(Ref)
 	lease := x.newLease()
-	err := x.Instances.Lease(ctx, ref.Instance, choreo.Lease{
+	err := x.Instances.Lease(ctx, ref.Instance, fact.Lease{
 		Attempt: ref.Attempt, Try: o.Try, Worker: t.worker.Name, At: t.worker.At, Key: t.worker.Key(lease),
 	})
 	if err != nil {
@@ -391,7 +394,7 @@ func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res ru
 	case errors.Is(err, choreo.ErrNotAwaited):
 		hold.End(runner.ErrOver)
 		return x.leaseError(runner.ErrOver)
-	case errors.Is(err, choreo.ErrTooEarly):
+	case errors.Is(err, state.ErrTooEarly):
 		hold.End(runner.ErrOver)
 		return api.Judge(api.Refused, err).
 			WithHint("take another job: this one is tried again later, by whichever worker takes it then")

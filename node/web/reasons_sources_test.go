@@ -17,7 +17,7 @@ import (
 func TestEveryReasonInTheSourcesIsSaid(t *testing.T) {
 	pt := languages[1]
 	found := map[string]string{}
-	for _, dir := range []string{"../../choreo", "../../worklist", "../../partition"} {
+	for _, dir := range []string{"../../choreo", "../../choreo/state", "../../worklist", "../../partition"} {
 		collectReasons(t, dir, found)
 	}
 	if len(found) < 60 {
@@ -68,12 +68,12 @@ func collectReasons(t *testing.T, dir string, found map[string]string) {
 	}
 }
 
-// reasonsAt are the reasons that one piece of source words: an error of choreo.ErrNotNow, the text of a
+// reasonsAt are the reasons that one piece of source words: an error of state.ErrNotNow, the text of a
 // worklist.Refusal, why a task waits (Machine.nobody), and what stands against an assignment (partition.Refusal).
 func reasonsAt(n ast.Node) (out []string) {
 	switch x := n.(type) {
 	case *ast.CallExpr:
-		if called(x.Fun) == "fmt.Errorf" && len(x.Args) > 1 && called(x.Args[1]) == "ErrNotNow" {
+		if called(x.Fun) == "fmt.Errorf" && len(x.Args) > 1 && strings.HasSuffix(called(x.Args[1]), "ErrNotNow") {
 			if text := sampleOf(x.Args[0]); strings.HasPrefix(text, "x: ") {
 				out = append(out, strings.TrimPrefix(text, "x: "))
 			}

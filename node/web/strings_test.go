@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -38,8 +39,8 @@ var worded = map[string][]string{
 	"task": values(workflow.NotReady, workflow.Ready, workflow.Running, workflow.Succeeded,
 		workflow.Failed, workflow.Aborted, workflow.Blocked, workflow.Skipped),
 	"coordination": values(workflow.Choreography, workflow.Orchestration),
-	"compensation": values(choreo.CompensationWaits, choreo.CompensationRuns, choreo.CompensationDone,
-		choreo.CompensationFailed),
+	"compensation": values(state.CompensationWaits, state.CompensationRuns, state.CompensationDone,
+		state.CompensationFailed),
 	"due":        values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict, choreo.DueDeadline),
 	"need":       values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody, choreo.NeedInterrupted),
 	"method":     methods,

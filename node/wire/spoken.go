@@ -3,7 +3,7 @@ package wire
 import "github.com/mutirao-mesh/mutirao/workflow"
 
 // Spoken asks the holder of people's tasks to write down a person's word about them
-// (choreo.Claim).
+// (fact.Claim).
 type Spoken struct {
 	_        struct{} `cbor:",toarray"`
 	Instance workflow.InstanceID

@@ -10,8 +10,7 @@
 //
 //	version 1 (2026-11): the first.
 //
-// It imports choreo, membership, membership/trust and workflow; many packages import
-// it.
+// It imports choreo/fact, membership, membership/trust and workflow; many packages import it.
 package wire
 
 import (
@@ -26,7 +25,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -48,7 +47,7 @@ const (
 	MaxInstances = 512
 	// MaxBundle bounds the facts of one instance in one frame, in bytes: what came in
 	// one bundle may have to be passed on as one, beside the definition.
-	MaxBundle = choreo.MaxBundle
+	MaxBundle = fact.MaxBundle
 	// MaxHeads bounds the heads of one instance that are told at once; more are told in
 	// up to MaxParts parts, one after the other.
 	MaxHeads = 1024
@@ -174,15 +173,15 @@ type Facts struct {
 type Fact struct {
 	_   struct{} `cbor:",toarray"`
 	Raw []byte
-	Att *choreo.Attestation
+	Att *fact.Attestation
 }
 
 // Heads tells what the sender has made durable of one instance.
 type Heads struct {
 	_           struct{} `cbor:",toarray"`
 	Instance    workflow.InstanceID
-	Incarnation choreo.Incarnation
-	Heads       []choreo.Head
+	Incarnation fact.Incarnation
+	Heads       []fact.Head
 	Mode        HeadsMode
 	// Part counts from 0 where there are more heads than one part takes, and More says
 	// that another part follows. All parts together are one statement.
@@ -450,31 +449,31 @@ func (h Heads) Parts() []Heads {
 
 // Verifier checks signatures; it may remember those that are right.
 type Verifier interface {
-	Verify(choreo.Signature) error
+	Verify(fact.Signature) error
 }
 
 // DecodeFacts reads and checks the facts of one instance: each is of it, well formed,
 // and either attested by its author or named as previous by one that is, so
 // that all are their author's. Each that brings somebody in is attested itself.
-// Errors wrap choreo.ErrFactInvalid or
-// choreo.ErrForged.
-func DecodeFacts(f *Facts, v Verifier) ([]choreo.Received, error) {
+// Errors wrap fact.ErrInvalid or
+// fact.ErrForged.
+func DecodeFacts(f *Facts, v Verifier) ([]fact.Received, error) {
 	if n := f.size(); n > MaxBundle {
-		return nil, fmt.Errorf("%w: a bundle of %d bytes, at most %d", choreo.ErrFactInvalid, n, MaxBundle)
+		return nil, fmt.Errorf("%w: a bundle of %d bytes, at most %d", fact.ErrInvalid, n, MaxBundle)
 	}
-	out := make([]choreo.Received, len(f.Facts))
+	out := make([]fact.Received, len(f.Facts))
 	for i, w := range f.Facts {
-		fact, id, err := choreo.DecodeFact(w.Raw)
+		told, id, err := fact.Decode(w.Raw)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = choreo.Received{Fact: fact, ID: id, Raw: w.Raw, Att: w.Att}
+		out[i] = fact.Received{Fact: told, ID: id, Raw: w.Raw, Att: w.Att}
 		if of := out[i].Instance(); of != f.Instance {
-			return nil, fmt.Errorf("%w: it is of instance %s, and came among the facts of %s", choreo.ErrFactInvalid,
+			return nil, fmt.Errorf("%w: it is of instance %s, and came among the facts of %s", fact.ErrInvalid,
 				of, f.Instance)
 		}
 	}
-	vouched := make(map[choreo.FactID]workflow.PartnerID, len(out))
+	vouched := make(map[fact.ID]workflow.PartnerID, len(out))
 	for _, r := range slices.Backward(out) {
 		author := r.Fact.Chain.Author
 		if by, ok := vouched[r.ID]; r.Att != nil || !ok || by != author || r.Fact.Body.BringsIn() {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -31,24 +31,24 @@ func newAuthor(seed byte) author {
 }
 
 // attest signs a batch of facts.
-func (a author) attest(ids ...choreo.FactID) []*choreo.Attestation {
-	return choreo.Attest(ids, func(domain string, msg []byte) []byte { return trust.Sign(a.key, domain, msg) })
+func (a author) attest(ids ...fact.ID) []*fact.Attestation {
+	return fact.Attest(ids, func(domain string, msg []byte) []byte { return trust.Sign(a.key, domain, msg) })
 }
 
 // chain writes n facts of an author, each after the one before.
-func chain(t testing.TB, a author, n int) (facts []wire.Fact, ids []choreo.FactID) {
+func chain(t testing.TB, a author, n int) (facts []wire.Fact, ids []fact.ID) {
 	t.Helper()
-	return chainOf(t, a, slices.Repeat([]choreo.Body{{Seen: &choreo.Seen{}}}, n)...)
+	return chainOf(t, a, slices.Repeat([]fact.Body{{Seen: &fact.Seen{}}}, n)...)
 }
 
-func chainOf(t testing.TB, a author, bodies ...choreo.Body) (facts []wire.Fact, ids []choreo.FactID) {
+func chainOf(t testing.TB, a author, bodies ...fact.Body) (facts []wire.Fact, ids []fact.ID) {
 	t.Helper()
-	prev := choreo.FactID{}
+	prev := fact.ID{}
 	for i, body := range bodies {
-		f := &choreo.Fact{
-			Format: choreo.FormatFact, Instance: workflow.InstanceID{1}, Chain: choreo.Chain{Author: a.id},
+		f := &fact.Fact{
+			Format: fact.Format, Instance: workflow.InstanceID{1}, Chain: fact.Chain{Author: a.id},
 			Seq: uint64(i + 1), Prev: prev,
-			Seen: []choreo.Head{{Chain: choreo.Chain{Author: "genesis"}, Seq: 1}}, Body: body,
+			Seen: []fact.Head{{Chain: fact.Chain{Author: "genesis"}, Seq: 1}}, Body: body,
 		}
 		raw, id, err := f.Encode()
 		if err != nil {
@@ -75,8 +75,8 @@ func message(t testing.TB) *wire.Message {
 	stamp := wire.DefinitionStamp{Claim: wire.ClaimOf(workflow.Hash{3}, "p"), Number: 2}
 	return &wire.Message{
 		Facts: []wire.Facts{{Instance: workflow.InstanceID{1}, Definition: []byte("{}"), Facts: facts}},
-		Heads: []wire.Heads{{Instance: workflow.InstanceID{1}, Incarnation: choreo.Incarnation{4},
-			Heads: []choreo.Head{{Chain: choreo.Chain{Author: "a"}, Seq: 7, ID: ids[1]}}, Mode: wire.Answer}},
+		Heads: []wire.Heads{{Instance: workflow.InstanceID{1}, Incarnation: fact.Incarnation{4},
+			Heads: []fact.Head{{Chain: fact.Chain{Author: "a"}, Seq: 7, ID: ids[1]}}, Mode: wire.Answer}},
 		Records:     [][]byte{{1, 2}},
 		Beats:       [][]byte{{3}},
 		Definitions: []wire.Definition{{Notices: [][]byte{{1}}, Canonical: []byte("{}")}},
@@ -185,7 +185,7 @@ func TestFramesThatAreRefused(t *testing.T) {
 			wire.ErrMalformed},
 		{"a part of heads too many", many(&wire.Message{Heads: []wire.Heads{{Part: wire.MaxParts}}}),
 			wire.ErrMalformed},
-		{"too many heads", many(&wire.Message{Heads: []wire.Heads{{Heads: make([]choreo.Head, wire.MaxHeads+1)}}}),
+		{"too many heads", many(&wire.Message{Heads: []wire.Heads{{Heads: make([]fact.Head, wire.MaxHeads+1)}}}),
 			wire.ErrMalformed},
 		{"more ages than records", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{1, 2}}),
 			wire.ErrMalformed},
@@ -249,7 +249,7 @@ func TestMessageTooLargeForAFrame(t *testing.T) {
 // verifier remembers nothing.
 type verifier struct{}
 
-func (verifier) Verify(s choreo.Signature) error { return s.Verify() }
+func (verifier) Verify(s fact.Signature) error { return s.Verify() }
 
 // TestDecodeFacts: one attestation vouches for all facts of a chain before it,
 // and for nobody else's.
@@ -257,12 +257,12 @@ func TestDecodeFacts(t *testing.T) {
 	a, b := newAuthor(1), newAuthor(2)
 	mine, ids := chain(t, a, 3)
 	his, hisIDs := chain(t, b, 2)
-	assign := choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "t"}, Task: "t", Partner: b.id}}
-	bringing, bringingIDs := chainOf(t, a, assign, choreo.Body{Seen: &choreo.Seen{}})
-	with := func(f wire.Fact, att *choreo.Attestation) wire.Fact { f.Att = att; return f }
-	other := &choreo.Fact{
-		Format: choreo.FormatFact, Instance: workflow.InstanceID{2}, Chain: choreo.Chain{Author: a.id}, Seq: 1,
-		Seen: []choreo.Head{{Chain: choreo.Chain{Author: "genesis"}, Seq: 1}}, Body: choreo.Body{Seen: &choreo.Seen{}},
+	assign := fact.Body{Assign: &fact.Assign{After: fact.AttemptID{Slot: "t"}, Task: "t", Partner: b.id}}
+	bringing, bringingIDs := chainOf(t, a, assign, fact.Body{Seen: &fact.Seen{}})
+	with := func(f wire.Fact, att *fact.Attestation) wire.Fact { f.Att = att; return f }
+	other := &fact.Fact{
+		Format: fact.Format, Instance: workflow.InstanceID{2}, Chain: fact.Chain{Author: a.id}, Seq: 1,
+		Seen: []fact.Head{{Chain: fact.Chain{Author: "genesis"}, Seq: 1}}, Body: fact.Body{Seen: &fact.Seen{}},
 	}
 	raw, elsewhere, err := other.Encode()
 	if err != nil {
@@ -282,26 +282,26 @@ func TestDecodeFacts(t *testing.T) {
 			mine[0], his[0], with(his[1], b.attest(hisIDs[1])[0]), mine[1], with(mine[2], a.attest(ids[2])[0]),
 		}, nil},
 		{"a last without attestation", []wire.Fact{mine[0], with(mine[1], a.attest(ids[1])[0]), mine[2]},
-			choreo.ErrForged},
+			fact.ErrForged},
 		{"one chain vouched for, the other not", []wire.Fact{his[0], mine[0], with(mine[1], a.attest(ids[1])[0])},
-			choreo.ErrForged},
-		{"attested by another", []wire.Fact{with(mine[0], b.attest(ids[0])[0])}, choreo.ErrForged},
-		{"another fact's attestation", []wire.Fact{mine[0], with(mine[1], a.attest(ids[0])[0])}, choreo.ErrForged},
-		{"a fact between missing", []wire.Fact{mine[0], with(mine[2], a.attest(ids[2])[0])}, choreo.ErrForged},
+			fact.ErrForged},
+		{"attested by another", []wire.Fact{with(mine[0], b.attest(ids[0])[0])}, fact.ErrForged},
+		{"another fact's attestation", []wire.Fact{mine[0], with(mine[1], a.attest(ids[0])[0])}, fact.ErrForged},
+		{"a fact between missing", []wire.Fact{mine[0], with(mine[2], a.attest(ids[2])[0])}, fact.ErrForged},
 		{"a fact that brings somebody in, attested itself",
 			[]wire.Fact{with(bringing[0], a.attest(bringingIDs[0])[0]), with(bringing[1], a.attest(bringingIDs[1])[0])},
 			nil},
 		{"a fact that brings somebody in, only a later one attested",
-			[]wire.Fact{bringing[0], with(bringing[1], a.attest(bringingIDs[1])[0])}, choreo.ErrForged},
-		{"effects before causes", []wire.Fact{with(mine[1], a.attest(ids[1])[0]), mine[0]}, choreo.ErrForged},
+			[]wire.Fact{bringing[0], with(bringing[1], a.attest(bringingIDs[1])[0])}, fact.ErrForged},
+		{"effects before causes", []wire.Fact{with(mine[1], a.attest(ids[1])[0]), mine[0]}, fact.ErrForged},
 		{"a fact whose first attestation is wrong although a later one vouches",
-			[]wire.Fact{with(mine[0], b.attest(ids[0])[0]), with(mine[1], a.attest(ids[1])[0])}, choreo.ErrForged},
-		{"no fact at all", []wire.Fact{{Raw: []byte{0xff}}}, choreo.ErrFactInvalid},
+			[]wire.Fact{with(mine[0], b.attest(ids[0])[0]), with(mine[1], a.attest(ids[1])[0])}, fact.ErrForged},
+		{"no fact at all", []wire.Fact{{Raw: []byte{0xff}}}, fact.ErrInvalid},
 		{"a fact of another instance", []wire.Fact{
 			with(mine[0], a.attest(ids[0])[0]), {Raw: raw, Att: a.attest(elsewhere)[0]},
-		}, choreo.ErrFactInvalid},
+		}, fact.ErrInvalid},
 		{"a fact that was changed", []wire.Fact{{Raw: flipped(mine[0].Raw), Att: a.attest(ids[0])[0]}},
-			choreo.ErrForged},
+			fact.ErrForged},
 	} {
 		got, err := wire.DecodeFacts(&wire.Facts{Instance: workflow.InstanceID{1}, Facts: c.facts}, verifier{})
 		if !errors.Is(err, c.want) {
@@ -315,7 +315,7 @@ func TestDecodeFacts(t *testing.T) {
 
 // flipped changes the time of a fact: it stays well formed.
 func flipped(raw []byte) []byte {
-	f, _, err := choreo.DecodeFact(raw)
+	f, _, err := fact.Decode(raw)
 	if err != nil {
 		panic(err)
 	}
@@ -331,9 +331,9 @@ func flipped(raw []byte) []byte {
 func TestAnotherCannotVouch(t *testing.T) {
 	a, b := newAuthor(1), newAuthor(2)
 	mine, ids := chain(t, a, 1)
-	f := &choreo.Fact{
-		Format: choreo.FormatFact, Instance: workflow.InstanceID{1}, Chain: choreo.Chain{Author: b.id}, Seq: 2,
-		Prev: ids[0], Body: choreo.Body{Seen: &choreo.Seen{}},
+	f := &fact.Fact{
+		Format: fact.Format, Instance: workflow.InstanceID{1}, Chain: fact.Chain{Author: b.id}, Seq: 2,
+		Prev: ids[0], Body: fact.Body{Seen: &fact.Seen{}},
 	}
 	raw, id, err := f.Encode()
 	if err != nil {
@@ -342,7 +342,7 @@ func TestAnotherCannotVouch(t *testing.T) {
 	_, err = wire.DecodeFacts(&wire.Facts{
 		Instance: workflow.InstanceID{1}, Facts: []wire.Fact{mine[0], {Raw: raw, Att: b.attest(id)[0]}},
 	}, verifier{})
-	if !errors.Is(err, choreo.ErrForged) {
+	if !errors.Is(err, fact.ErrForged) {
 		t.Errorf("error %v, want ErrForged", err)
 	}
 }
@@ -381,7 +381,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for i := range m.Facts {
 			if _, err := wire.DecodeFacts(&m.Facts[i], verifier{}); err != nil &&
-				!errors.Is(err, choreo.ErrFactInvalid) && !errors.Is(err, choreo.ErrForged) {
+				!errors.Is(err, fact.ErrInvalid) && !errors.Is(err, fact.ErrForged) {
 				t.Fatalf("unexpected error of facts: %v", err)
 			}
 		}
@@ -397,13 +397,13 @@ func FuzzDecodeFacts(f *testing.F) {
 	f.Add(facts[2].Raw, att.Sig, att.Path[0][:], att.Index, uint8(1))
 	f.Add(facts[1].Raw, att.Sig, att.Path[1][:], uint32(0), uint8(2))
 	f.Fuzz(func(t *testing.T, raw, sig, sibling []byte, index uint32, at uint8) {
-		bent := &choreo.Attestation{Index: index, Path: bytes32(att.Path), Sig: sig}
+		bent := &fact.Attestation{Index: index, Path: bytes32(att.Path), Sig: sig}
 		copy(bent.Path[int(at)%len(bent.Path)][:], sibling)
 		got, err := wire.DecodeFacts(&wire.Facts{
 			Instance: workflow.InstanceID{1}, Facts: []wire.Fact{facts[0], facts[1], {Raw: raw, Att: bent}},
 		}, verifier{})
 		if err != nil {
-			if !errors.Is(err, choreo.ErrFactInvalid) && !errors.Is(err, choreo.ErrForged) {
+			if !errors.Is(err, fact.ErrInvalid) && !errors.Is(err, fact.ErrForged) {
 				t.Fatalf("unexpected error %v", err)
 			}
 			return
@@ -425,12 +425,12 @@ func TestPartsOfHeads(t *testing.T) {
 		all := wire.Heads{Instance: workflow.InstanceID{1}, Mode: wire.Ask}
 		for i := range n {
 			all.Heads = append(all.Heads,
-				choreo.Head{Chain: choreo.Chain{
+				fact.Head{Chain: fact.Chain{
 					Author:      workflow.PartnerID(strings.Repeat("a", 52)),
-					Incarnation: choreo.Incarnation{byte(i >> 8), byte(i)},
+					Incarnation: fact.Incarnation{byte(i >> 8), byte(i)},
 				}, Seq: 1})
 		}
-		var got []choreo.Head
+		var got []fact.Head
 		parts := all.Parts()
 		for i, p := range parts {
 			frame, err := wire.Encode(&wire.Message{Heads: []wire.Heads{p}})
@@ -451,7 +451,7 @@ func TestPartsOfHeads(t *testing.T) {
 			t.Errorf("%d heads: %d came out of their parts", n, len(got))
 		}
 	}
-	if n := len((wire.Heads{Heads: make([]choreo.Head, wire.MaxHeads*wire.MaxParts+1)}).Parts()); n != wire.MaxParts {
+	if n := len((wire.Heads{Heads: make([]fact.Head, wire.MaxHeads*wire.MaxParts+1)}).Parts()); n != wire.MaxParts {
 		t.Errorf("too many heads are told in %d parts, want %d", n, wire.MaxParts)
 	}
 }
@@ -462,7 +462,7 @@ func TestBundleTooLarge(t *testing.T) {
 	for range 3 {
 		f.Facts = append(f.Facts, wire.Fact{Raw: make([]byte, wire.MaxBundle/3+1)})
 	}
-	if _, err := wire.DecodeFacts(f, verifier{}); !errors.Is(err, choreo.ErrFactInvalid) ||
+	if _, err := wire.DecodeFacts(f, verifier{}); !errors.Is(err, fact.ErrInvalid) ||
 		!strings.Contains(err.Error(), "at most 524288") {
 		t.Errorf("decoding gives %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
@@ -101,7 +101,8 @@ func (d *Desk) upon(who users.Who, r *Row) (out []worklist.Basis, err error) {
 		of, is := done[t]
 		if !is {
 			return nil, api.Errorf(api.Refused, "%s waits for %s, which %s has not done here", r.Task, t, who.Name).
-				WithHint("complete %s first; if somebody else does it, mutirao worklist shows when %s can be done", t, r.Task)
+				WithHint("complete %s first; if somebody else does it, mutirao worklist shows when %s can be done", t,
+					r.Task)
 		}
 		out = append(out, of)
 	}
@@ -118,7 +119,7 @@ func (k *kept) done() (of worklist.Basis, is bool) {
 	if err != nil {
 		return of, false
 	}
-	return worklist.Basis{Item: k.row().Item, Word: choreo.WordOf(c.Instance, c.Says, c.Nonce)}, true
+	return worklist.Basis{Item: k.row().Item, Word: fact.WordOf(c.Instance, c.Says, c.Nonce)}, true
 }
 
 // noteDone notes with the items that a user keeps here and that wait for one that it was done, by which word. If that
@@ -126,7 +127,7 @@ func (k *kept) done() (of worklist.Basis, is bool) {
 func (d *Desk) noteDone(who users.Who, r *Row, c wire.Spoken, body worklist.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	of := worklist.Basis{Item: r.Item, Word: choreo.WordOf(c.Instance, c.Says, c.Nonce)}
+	of := worklist.Basis{Item: r.Item, Word: fact.WordOf(c.Instance, c.Says, c.Nonce)}
 	writes, did := d.notedLocked(who, c.Instance, of, body)
 	if len(writes) == 0 {
 		return
@@ -197,7 +198,8 @@ func (s *Sheet) withSet(set map[string]string) *Sheet {
 		if !is {
 			return was
 		}
-		v, err := workflow.ParseValue(&workflow.DataDecl{Name: workflow.DataName(name), Type: workflow.DataType(kind)}, text)
+		v, err := workflow.ParseValue(&workflow.DataDecl{Name: workflow.DataName(name), Type: workflow.DataType(kind)},
+			text)
 		if err != nil {
 			return was
 		}
@@ -226,7 +228,7 @@ func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Res
 	writes, did := []kv.Write{k.write()}, func() {}
 	if !body.Failed {
 		var more []kv.Write
-		of := worklist.Basis{Item: body.Item, Word: choreo.WordOf(c.Instance, c.Says, c.Nonce)}
+		of := worklist.Basis{Item: body.Item, Word: fact.WordOf(c.Instance, c.Says, c.Nonce)}
 		more, did = d.notedLocked(who, c.Instance, of, body)
 		writes = append(writes, more...)
 	}

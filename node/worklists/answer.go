@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -112,9 +113,9 @@ func (d *Desk) AnswerClaim(from workflow.PartnerID, req []byte) ([]byte, error) 
 
 // takeWord checks who speaks, and has what is said written down.
 func (d *Desk) takeWord(ctx context.Context, from workflow.PartnerID, c wire.Spoken) (choreo.Claimed, error) {
-	if err := d.in.People.MaySpeak(c.Word, choreo.SpokenOf(c.Instance, c.Says, c.Nonce), from); err != nil {
+	if err := d.in.People.MaySpeak(c.Word, fact.SpokenOf(c.Instance, c.Says, c.Nonce), from); err != nil {
 		d.in.Peers.Refuse("words-of-others", from)
 		return choreo.Claimed{}, api.Judge(api.NotAllowed, err)
 	}
-	return d.in.Instances.Claim(ctx, from, c.Instance, &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word})
+	return d.in.Instances.Claim(ctx, from, c.Instance, &fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word})
 }

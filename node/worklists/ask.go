@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -349,7 +350,7 @@ func (d *Desk) say(who users.Who, r *Row, body worklist.Body) (c wire.Spoken, er
 		return c, api.Judge(api.Invalid, err)
 	}
 	c = wire.Spoken{Instance: r.Instance, Says: says, Nonce: [16]byte(d.in.Random(16))}
-	c.Word, err = d.in.People.Speak(who, choreo.SpokenOf(c.Instance, c.Says, c.Nonce))
+	c.Word, err = d.in.People.Speak(who, fact.SpokenOf(c.Instance, c.Says, c.Nonce))
 	return c, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/ration"
@@ -52,7 +53,7 @@ type Instances interface {
 		*Sheet, error)
 	// Claim has this node as the holder write down the word of a person at a partner's node. It
 	// returns when that is durable.
-	Claim(ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *choreo.Claim) (choreo.Claimed, error)
+	Claim(ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim) (choreo.Claimed, error)
 	// Target is what an order is about: a task, or, empty, the instance. A person who may not
 	// decide about it is refused.
 	Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (Target, error)
@@ -144,18 +145,19 @@ type Desk struct {
 	kept       map[string]*kept // by key in the store
 	next       time.Duration    // Awake: when it is tried to hand in what waits
 	delivering bool
-	heard      map[string]map[workflow.PartnerID]*heard  // by user
-	silent     map[string][]workflow.PartnerID           // by user: who did not answer at last
-	taken      map[string]map[string]workflow.PartnerID  // by user and item: of whom it was taken from here since the node was started
-	seen       map[workflow.InstanceID]map[string]*marks // messages that were read, by user
-	staleAt    int                                       // which of them was looked at last
-	alarm      alarm
-	counted    map[string]counted                    // by user
-	hands      map[string]*worklist.Hand             // by user: how the list was ordered by hand
-	settings   map[string]setting                    // by user: what differs from the usual
-	needs      map[string]map[string][]workflow.File // by user and item: what was needed when that was asked for last
-	joints     map[string]*joint                     // by key in the store: what is to be given back
-	takes      map[string]int                        // by user: how many take or end items just now
+	heard      map[string]map[workflow.PartnerID]*heard // by user
+	silent     map[string][]workflow.PartnerID          // by user: who did not answer at last
+	// by user and item: of whom it was taken from here since the node was started
+	taken    map[string]map[string]workflow.PartnerID
+	seen     map[workflow.InstanceID]map[string]*marks // messages that were read, by user
+	staleAt  int                                       // which of them was looked at last
+	alarm    alarm
+	counted  map[string]counted                    // by user
+	hands    map[string]*worklist.Hand             // by user: how the list was ordered by hand
+	settings map[string]setting                    // by user: what differs from the usual
+	needs    map[string]map[string][]workflow.File // by user and item: what was needed when that was asked for last
+	joints   map[string]*joint                     // by key in the store: what is to be given back
+	takes    map[string]int                        // by user: how many take or end items just now
 }
 
 // New makes a node's desk, with what is kept on the device.

@@ -11,7 +11,7 @@
 // Promises: nothing is answered before it is durable at the holder. A word that was sent twice
 // counts once. How much a member may have a node do is bounded.
 //
-// It imports choreo, membership/moment, node/api, node/codec, node/ration, node/store/kv,
-// node/users, node/wire, workflow and worklist; internal/sim, internal/test/testliar and node
-// import it.
+// It imports choreo, choreo/fact, choreo/state, membership/moment, node/api, node/codec,
+// node/ration, node/store/kv, node/users, node/wire, workflow and worklist; internal/sim,
+// internal/test/testliar and node import it.
 package worklists

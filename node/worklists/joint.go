@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -119,7 +119,8 @@ func (d *Desk) lockJointly(ctx context.Context, who users.Who, of []*Row) error 
 	var parts []worklist.Part
 	for _, p := range holdersOf(of) {
 		free := slices.DeleteFunc(slices.Clone(p), func(r *Row) bool { return r.Mine != "" || r.Handed != "" })
-		if had := slices.DeleteFunc(slices.Clone(p), func(r *Row) bool { return slices.Contains(free, r) }); len(had) > 0 {
+		if had := slices.DeleteFunc(slices.Clone(p),
+			func(r *Row) bool { return slices.Contains(free, r) }); len(had) > 0 {
 			if err := d.takeAt(ctx, who, had, of, worklist.Lock); err != nil {
 				return err
 			}
@@ -312,7 +313,7 @@ func (p *jointPart) asked() (c wire.Spoken, g worklist.Grant, word worklist.ID, 
 	if !is {
 		return c, g, word, errors.New("what was asked for of a joint lock is no grant")
 	}
-	return c, g, choreo.WordOf(c.Instance, c.Says, c.Nonce), nil
+	return c, g, fact.WordOf(c.Instance, c.Says, c.Nonce), nil
 }
 
 // refused is the answer of a holder; what this node says itself, as one, is an answer of it, unless somebody stopped
@@ -450,7 +451,10 @@ func (d *Desk) withoutJoint(who users.Who, of []*Row) (writes []kv.Write, did fu
 		for _, p := range x.Parts {
 			n := len(p.Items)
 			p.Items = slices.DeleteFunc(slices.Clone(p.Items), func(i jointItem) bool {
-				return slices.ContainsFunc(of, func(r *Row) bool { return r.Instance == p.Instance && r.Item == i.item() })
+				return slices.ContainsFunc(of, func(r *Row) bool {
+					return r.Instance == p.Instance &&
+						r.Item == i.item()
+				})
 			})
 			left, struck = left+len(p.Items), struck || len(p.Items) < n
 			is.Parts = append(is.Parts, p)
@@ -501,7 +505,8 @@ func (d *Desk) keepAll(ctx context.Context, who users.Who, of []*Row) error {
 			return err
 		}
 		if fresh.Mine != worklist.Lock {
-			return refusal{api.Errorf(api.Failed, "%s did not say that %s is locked; all is given back", d.in.Name(r.At), r.Task).
+			return refusal{api.Errorf(api.Failed, "%s did not say that %s is locked; all is given back",
+				d.in.Name(r.At), r.Task).
 				WithHint("lock them once more")}
 		}
 		*r = *fresh
@@ -515,7 +520,8 @@ func (d *Desk) keepAll(ctx context.Context, who users.Who, of []*Row) error {
 	writes, did := d.withoutJoint(who, of)
 	var keeps []*kept
 	for _, k := range all {
-		if now := d.kept[string(k.is.key())]; k.was.still(now) && (now == nil || len(now.Word) == 0 || now.Refused != "") {
+		if now := d.kept[string(k.is.key())]; k.was.still(now) &&
+			(now == nil || len(now.Word) == 0 || now.Refused != "") {
 			keeps = append(keeps, k.is)
 			writes = append(writes, k.is.write())
 		}

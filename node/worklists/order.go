@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -115,7 +115,7 @@ func (d *Desk) recover(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered,
 		return nil, err
 	}
 	t, err := d.target(ctx, in.ID, workflow.FlowTask, who)
-	if errors.Is(err, choreo.ErrNoTask) {
+	if errors.Is(err, state.ErrNoTask) {
 		return nil, api.Errorf(api.Refused, "the instance is not driven by its data: it has no data states to recover").
 			WithHint("mutirao task again, task continue and task stop decide about its tasks, mutirao cancel ends it")
 	}
@@ -123,7 +123,8 @@ func (d *Desk) recover(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered,
 		return nil, err
 	}
 	r := &Row{Instance: t.Instance, Workflow: t.Workflow, Task: t.Task, Item: t.Item, At: t.At}
-	if _, err = d.send(ctx, who, r, worklist.Order{Item: t.Item, What: worklist.Recover, Reason: string(step)}); err != nil {
+	if _, err = d.send(ctx, who, r, worklist.Order{Item: t.Item, What: worklist.Recover,
+		Reason: string(step)}); err != nil {
 		return nil, err
 	}
 	return &api.TaskOrdered{ID: t.Instance.String(), Order: in.Order, User: who.Name, At: d.in.Name(t.At)}, nil

@@ -17,6 +17,5 @@
 //
 // Live assignment and the simulation study use it unchanged.
 //
-// It imports no other package of ours; choreo, cmd/mutirao, node, node/assignment,
-// partition and partition/study import it.
+// It imports no other package of ours; many packages import it.
 package aptitude

@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/test/testlan"
 	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -237,10 +237,10 @@ func (b *book) meddle(r *rand.Rand) func(context.Context, *testliar.Liar, int) {
 		b.mu.Unlock()
 		for range min(size, len(ids)) {
 			f := l.Forger(ids[r.IntN(len(ids))], r.Uint64())
-			mine := choreo.AttemptID{Slot: "t1"}
-			f.Says(ctx, choreo.Body{Cancel: &choreo.Cancel{Reason: "a lie"}})
-			f.Says(ctx, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}})
-			f.Says(ctx, choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1}})
+			mine := fact.AttemptID{Slot: "t1"}
+			f.Says(ctx, fact.Body{Cancel: &fact.Cancel{Reason: "a lie"}})
+			f.Says(ctx, fact.Body{Start: &fact.Start{Attempt: mine, Try: 1}})
+			f.Says(ctx, fact.Body{Success: &fact.Success{Attempt: mine, Try: 1}})
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -197,31 +197,31 @@ func (h *hoarder) send(m *wire.Message) {
 }
 
 // fact signs a fact.
-func (h *hoarder) fact(f *choreo.Fact) (wire.Fact, choreo.Head) {
+func (h *hoarder) fact(f *fact.Fact) (wire.Fact, fact.Head) {
 	h.t.Helper()
-	f.Format, f.Chain.Author, f.At = choreo.FormatFact, h.self.ID(), time.Now().UnixMilli()
+	f.Format, f.Chain.Author, f.At = fact.Format, h.self.ID(), time.Now().UnixMilli()
 	raw, id, err := f.Encode()
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	att := choreo.Attest([]choreo.FactID{id},
+	att := fact.Attest([]fact.ID{id},
 		func(domain string, msg []byte) []byte { return trust.Sign(h.self.Key, domain, msg) })
-	return wire.Fact{Raw: raw, Att: att[0]}, choreo.Head{Chain: f.Chain, Seq: f.Seq, ID: id}
+	return wire.Fact{Raw: raw, Att: att[0]}, fact.Head{Chain: f.Chain, Seq: f.Seq, ID: id}
 }
 
 // begin makes an instance in which ana has a task.
-func (h *hoarder) begin(number int, load string) (wire.Facts, choreo.Head) {
-	g := &choreo.Genesis{
+func (h *hoarder) begin(number int, load string) (wire.Facts, fact.Head) {
+	g := &fact.Genesis{
 		Definition: h.def.Hash(), Nonce: [16]byte(binary.BigEndian.AppendUint64(make([]byte, 8), uint64(number))),
 		Input:      map[workflow.DataName]workflow.Value{"load": load},
 		Succession: []workflow.PartnerID{h.self.ID(), h.to}, Coordination: workflow.Choreography,
-		Assign: []choreo.Placement{{Partition: "here", Partner: h.to}, {Partition: "there", Partner: h.self.ID()}},
+		Assign: []fact.Placement{{Partition: "here", Partner: h.to}, {Partition: "there", Partner: h.self.ID()}},
 	}
-	f, head := h.fact(&choreo.Fact{
-		Chain: choreo.Chain{Incarnation: choreo.Incarnation{1}}, Seq: 1, Body: choreo.Body{Genesis: g},
+	f, head := h.fact(&fact.Fact{
+		Chain: fact.Chain{Incarnation: fact.Incarnation{1}}, Seq: 1, Body: fact.Body{Genesis: g},
 	})
 	in := wire.Facts{
-		Instance: choreo.InstanceOf(head.ID), Definition: h.def.Canonical(), Facts: []wire.Fact{f}, Next: true,
+		Instance: fact.InstanceOf(head.ID), Definition: h.def.Canonical(), Facts: []wire.Fact{f}, Next: true,
 	}
 	return in, head
 }
@@ -232,9 +232,9 @@ func (h *hoarder) facts(n, size int) {
 	h.send(&wire.Message{Facts: []wire.Facts{in}})
 	load := strings.Repeat("x", size)
 	for range n {
-		f := &choreo.Fact{Instance: in.Instance, Chain: last.Chain, Seq: last.Seq + 1, Prev: last.ID,
-			Body: choreo.Body{Success: &choreo.Success{
-				Attempt: choreo.AttemptID{Slot: "bring"}, Try: 1,
+		f := &fact.Fact{Instance: in.Instance, Chain: last.Chain, Seq: last.Seq + 1, Prev: last.ID,
+			Body: fact.Body{Success: &fact.Success{
+				Attempt: fact.AttemptID{Slot: "bring"}, Try: 1,
 				Outputs: map[workflow.DataName]workflow.Value{"load": load},
 			}}}
 		var w wire.Fact
@@ -249,10 +249,10 @@ func (h *hoarder) lives(n int) {
 	h.send(&wire.Message{Facts: []wire.Facts{in}})
 	var some []wire.Fact
 	for i := range n {
-		inc := choreo.Incarnation(binary.BigEndian.AppendUint64(nil, uint64(i+2)))
-		w, _ := h.fact(&choreo.Fact{
-			Instance: in.Instance, Chain: choreo.Chain{Incarnation: inc}, Seq: 1, Seen: []choreo.Head{genesis},
-			Body: choreo.Body{Seen: &choreo.Seen{}},
+		inc := fact.Incarnation(binary.BigEndian.AppendUint64(nil, uint64(i+2)))
+		w, _ := h.fact(&fact.Fact{
+			Instance: in.Instance, Chain: fact.Chain{Incarnation: inc}, Seq: 1, Seen: []fact.Head{genesis},
+			Body: fact.Body{Seen: &fact.Seen{}},
 		})
 		if some = append(some, w); len(some) == 100 || i == n-1 {
 			h.send(&wire.Message{Facts: []wire.Facts{{Instance: in.Instance, Facts: some}}})
@@ -268,9 +268,9 @@ func (h *hoarder) instances(n, size int, ended bool) {
 	for i := range n {
 		in, genesis := h.begin(i, load)
 		if ended {
-			w, _ := h.fact(&choreo.Fact{
+			w, _ := h.fact(&fact.Fact{
 				Instance: in.Instance, Chain: genesis.Chain, Seq: 2, Prev: genesis.ID,
-				Body: choreo.Body{Cancel: &choreo.Cancel{Reason: "enough"}},
+				Body: fact.Body{Cancel: &fact.Cancel{Reason: "enough"}},
 			})
 			in.Facts = append(in.Facts, w)
 		}

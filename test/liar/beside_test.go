@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
 	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -110,7 +110,7 @@ type claims struct {
 	aid         string              // an instance in which the liar takes part
 	aided       workflow.InstanceID // the same
 	hidden      workflow.InstanceID // in which it does not
-	genesis     choreo.Head         // of the secret
+	genesis     fact.Head           // of the secret
 	bea         workflow.PartnerID
 	order, call *workflow.Definition
 }

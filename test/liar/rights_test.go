@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
 	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -59,18 +59,18 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 // usurp judges work of ana's in an instance of aid, gives it to the liar, and has it do
 // that without the role.
 func usurp(ctx context.Context, l *testliar.Liar, about workflow.InstanceID) {
-	takes := choreo.Action{
-		Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.Who().ID(),
+	takes := fact.Action{
+		Attempt: fact.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.Who().ID(),
 	}
 	f := l.Forger(about, 1)
-	verdict := f.Says(ctx, choreo.Body{
-		Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}},
+	verdict := f.Says(ctx, fact.Body{
+		Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{takes}},
 	}, l.Knows(about)[:1]...)
-	mine := choreo.AttemptID{Fact: verdict, Slot: "treat"}
+	mine := fact.AttemptID{Fact: verdict, Slot: "treat"}
 	own := trust.EncodeChain(l.Who().Chain)
-	f.Says(ctx, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: own})
+	f.Says(ctx, fact.Body{Start: &fact.Start{Attempt: mine, Try: 1}, Credentials: own})
 	outputs := map[workflow.DataName]workflow.Value{"dose": int64(1000)}
-	f.Says(ctx, choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1, Outputs: outputs}})
+	f.Says(ctx, fact.Body{Success: &fact.Success{Attempt: mine, Try: 1, Outputs: outputs}})
 }
 
 // usurps takes work for which the liar lacks the role: nobody takes its result over.
@@ -113,10 +113,10 @@ partitions: {mine: [go], yours: [on]}
 
 // commands begins an order, and does its work, by whatever the liar shows for it.
 func commands(ctx context.Context, l *testliar.Liar, def *workflow.Definition, shows []byte) workflow.InstanceID {
-	id := l.Begins(ctx, def, func(f *choreo.Fact) { f.Body.Credentials = shows })
+	id := l.Begins(ctx, def, func(f *fact.Fact) { f.Body.Credentials = shows })
 	f := l.Forger(id, 1)
-	seen := choreo.Head{Chain: choreo.Chain{Author: l.Who().ID(), Incarnation: choreo.Incarnation{1}}, Seq: 1}
-	f.Says(ctx, choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "go"}, Try: 1}, Credentials: shows},
+	seen := fact.Head{Chain: fact.Chain{Author: l.Who().ID(), Incarnation: fact.Incarnation{1}}, Seq: 1}
+	f.Says(ctx, fact.Body{Start: &fact.Start{Attempt: fact.AttemptID{Slot: "go"}, Try: 1}, Credentials: shows},
 		seen)
 	return id
 }
@@ -146,7 +146,7 @@ partitions: {pa: [a], pb: [b]}
 `
 
 // genesisOf is the name of an instance's first fact, which ana wrote.
-func (v *victims) genesisOf(id string) choreo.Head {
+func (v *victims) genesisOf(id string) fact.Head {
 	v.t.Helper()
 	log, err := v.ana.API.Log(v.t.Context(), id)
 	if err != nil {
@@ -156,7 +156,7 @@ func (v *victims) genesisOf(id string) choreo.Head {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	genesis := choreo.Head{Chain: choreo.Chain{Author: st.ID}, Seq: 1}
+	genesis := fact.Head{Chain: fact.Chain{Author: st.ID}, Seq: 1}
 	copy(genesis.ID[:], unhex(v.t, log[0].Fact))
 	copy(genesis.Chain.Incarnation[:], unhex(v.t, st.Incarnation))
 	return genesis
@@ -164,13 +164,13 @@ func (v *victims) genesisOf(id string) choreo.Head {
 
 // inject has the liar assign itself work of a secret of which it knows a fact's name, and
 // ask for what there is.
-func inject(ctx context.Context, l *testliar.Liar, about workflow.InstanceID, genesis choreo.Head) {
+func inject(ctx context.Context, l *testliar.Liar, about workflow.InstanceID, genesis fact.Head) {
 	f := l.Forger(about, 1)
 	self := l.Who().ID()
-	f.Says(ctx, choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "b"}, Task: "b", Partner: self}},
+	f.Says(ctx, fact.Body{Assign: &fact.Assign{After: fact.AttemptID{Slot: "b"}, Task: "b", Partner: self}},
 		genesis)
-	takes := choreo.Action{Attempt: choreo.AttemptID{Slot: "b"}, Kind: workflow.FailBlock, Partner: self}
-	f.Says(ctx, choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
+	takes := fact.Action{Attempt: fact.AttemptID{Slot: "b"}, Kind: workflow.FailBlock, Partner: self}
+	f.Says(ctx, fact.Body{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{takes}}})
 	l.Says(ctx, &wire.Message{Heads: []wire.Heads{{Instance: about, Mode: wire.Ask}}})
 }
 

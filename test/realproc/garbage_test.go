@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
@@ -99,14 +99,14 @@ func (v *villain) say(to workflow.PartnerID, m *wire.Message) {
 }
 
 // sign attests a fact with the villain's own key, and packs it.
-func (v *villain) sign(f *choreo.Fact) (wire.Fact, choreo.FactID) {
+func (v *villain) sign(f *fact.Fact) (wire.Fact, fact.ID) {
 	v.t.Helper()
 	raw, id := testliar.Encode(f)
 	return wire.Fact{Raw: raw, Att: attest(v.member.Key, id)}, id
 }
 
-func attest(key ed25519.PrivateKey, id choreo.FactID) *choreo.Attestation {
-	return choreo.Attest([]choreo.FactID{id},
+func attest(key ed25519.PrivateKey, id fact.ID) *fact.Attestation {
+	return fact.Attest([]fact.ID{id},
 		func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) })[0]
 }
 
@@ -140,12 +140,12 @@ partitions: {pa: [a], pb: [b]}
 	instance := workflow.InstanceID(decodeHex(t, id))
 	genesis := two.facts(t, id)[0]
 
-	head := choreo.Head{Chain: choreo.Chain{Author: one.status().ID}, Seq: 1, ID: genesis}
-	intruder := &choreo.Fact{
-		Format: choreo.FormatFact, Instance: instance, Chain: choreo.Chain{Author: v.member.ID()}, Seq: 1, At: 1,
-		Seen: []choreo.Head{{Chain: choreo.Chain{Author: one.status().ID, Incarnation: one.incarnation(t)}, Seq: 1,
+	head := fact.Head{Chain: fact.Chain{Author: one.status().ID}, Seq: 1, ID: genesis}
+	intruder := &fact.Fact{
+		Format: fact.Format, Instance: instance, Chain: fact.Chain{Author: v.member.ID()}, Seq: 1, At: 1,
+		Seen: []fact.Head{{Chain: fact.Chain{Author: one.status().ID, Incarnation: one.incarnation(t)}, Seq: 1,
 			ID: genesis}},
-		Body: choreo.Body{Cancel: &choreo.Cancel{Reason: "the villain says so"}},
+		Body: fact.Body{Cancel: &fact.Cancel{Reason: "the villain says so"}},
 	}
 	byIntruder, _ := v.sign(intruder)
 	forged := *intruder
@@ -187,7 +187,7 @@ partitions: {pa: [a], pb: [b]}
 			false},
 		{"a fact under another instance's name", facts(instance, ofNothing), "refused.facts", false},
 		{"heads of an instance of others", func() {
-			v.say(victim, &wire.Message{Heads: []wire.Heads{{Instance: instance, Heads: []choreo.Head{head},
+			v.say(victim, &wire.Message{Heads: []wire.Heads{{Instance: instance, Heads: []fact.Head{head},
 				Mode: wire.Ask}}})
 		}, "refused.heads-from-no-participant", false},
 		{"a record that is none", func() { v.say(victim, &wire.Message{Records: [][]byte{[]byte("record")}}) },
@@ -243,16 +243,16 @@ func TestMemberMakesInstancesOfOthers(t *testing.T) {
 	for name, author := range map[string]workflow.PartnerID{
 		"in another's name": one.status().ID, "without its author": v.member.ID(),
 	} {
-		packed, id := v.sign(&choreo.Fact{
-			Format: choreo.FormatFact, Chain: choreo.Chain{Author: author}, Seq: 1, At: 1,
-			Body: choreo.Body{Genesis: &choreo.Genesis{
+		packed, id := v.sign(&fact.Fact{
+			Format: fact.Format, Chain: fact.Chain{Author: author}, Seq: 1, At: 1,
+			Body: fact.Body{Genesis: &fact.Genesis{
 				Definition: workflow.Hash(decodeHex(t, w.Hash)),
 				Succession: []workflow.PartnerID{one.status().ID, victim}, Coordination: workflow.Choreography,
-				Assign: []choreo.Placement{{Partition: workflow.PartitionName(w.Partitions[0]), Partner: victim}},
+				Assign: []fact.Placement{{Partition: workflow.PartitionName(w.Partitions[0]), Partner: victim}},
 			}},
 		})
 		before := two.refused("refused.facts")
-		v.say(victim, &wire.Message{Facts: []wire.Facts{{Instance: choreo.InstanceOf(id), Definition: w.Definition,
+		v.say(victim, &wire.Message{Facts: []wire.Facts{{Instance: fact.InstanceOf(id), Definition: w.Definition,
 			Facts: []wire.Fact{packed}}}})
 		until(t, "refused: an instance "+name, 5*time.Second,
 			func() bool { return two.refused("refused.facts") > before })

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
@@ -264,20 +264,20 @@ func (p *proc) status() *api.Status {
 }
 
 // incarnation is that of a node, as facts carry it.
-func (p *proc) incarnation(t testing.TB) choreo.Incarnation {
-	return choreo.Incarnation(decodeHex(t, p.status().Incarnation))
+func (p *proc) incarnation(t testing.TB) fact.Incarnation {
+	return fact.Incarnation(decodeHex(t, p.status().Incarnation))
 }
 
 // facts are the names of an instance's facts at a node, in logical order.
-func (p *proc) facts(t testing.TB, id string) []choreo.FactID {
+func (p *proc) facts(t testing.TB, id string) []fact.ID {
 	t.Helper()
 	entries, err := p.client.Log(context.Background(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []choreo.FactID
+	var out []fact.ID
 	for _, e := range entries {
-		out = append(out, choreo.FactID(decodeHex(t, e.Fact)))
+		out = append(out, fact.ID(decodeHex(t, e.Fact)))
 	}
 	return out
 }

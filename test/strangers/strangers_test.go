@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
@@ -363,7 +363,7 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run(5 * time.Second)
-	genesis, genesisID, err := choreo.DecodeFact(facts[0].Raw)
+	genesis, genesisID, err := fact.Decode(facts[0].Raw)
 	if err != nil || genesis.Body.Genesis == nil {
 		t.Fatalf("the first fact that passed by is no genesis: %v", err)
 	}
@@ -379,18 +379,18 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 		t.Fatalf("reach is %s", got)
 	}
 
-	success := &choreo.Fact{
-		Format: choreo.FormatFact, Instance: choreo.InstanceOf(genesisID), Seq: 1,
-		Chain: choreo.Chain{Author: idOf("bea"), Incarnation: choreo.Incarnation{1}},
-		Seen:  []choreo.Head{{Chain: genesis.Chain, Seq: 1, ID: genesisID}},
-		Body:  choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "reach"}, Try: 1}},
+	success := &fact.Fact{
+		Format: fact.Format, Instance: fact.InstanceOf(genesisID), Seq: 1,
+		Chain: fact.Chain{Author: idOf("bea"), Incarnation: fact.Incarnation{1}},
+		Seen:  []fact.Head{{Chain: genesis.Chain, Seq: 1, ID: genesisID}},
+		Body:  fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Slot: "reach"}, Try: 1}},
 	}
-	sign := func(f *choreo.Fact, by string) wire.Fact {
+	sign := func(f *fact.Fact, by string) wire.Fact {
 		raw, id, err := f.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		att := choreo.Attest([]choreo.FactID{id},
+		att := fact.Attest([]fact.ID{id},
 			func(domain string, msg []byte) []byte { return trust.Sign(keyOf(by), domain, msg) })
 		return wire.Fact{Raw: raw, Att: att[0]}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -24,14 +24,14 @@ type Voice struct {
 
 // Hear has claims count, as far as hear knows whose word is in them; false: it is nobody's. Without
 // it all claims count, and nothing follows from them.
-func (h *History) Hear(hear func(*choreo.Claim) (Voice, bool)) { h.hear = hear }
+func (h *History) Hear(hear func(*fact.Claim) (Voice, bool)) { h.hear = hear }
 
 // mostSaid is how much is said of one item at most when it is given to somebody, by people, or by its
 // holder itself; whoever has it may say as much again.
 const mostSaid = 256
 
 // enterClaim takes a claim in. It reports whether it counts.
-func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
+func (m *Meaning) enterClaim(i int, c *fact.Claim) bool {
 	body := c.Body()
 	if counts, about := m.enterUnits(i, body); about {
 		return counts && len(c.Word) == 0
@@ -103,7 +103,7 @@ func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
 // saidOften reports whether so many things had been said about an item, as the author of the next one knew: by
 // people, or by its holder. Orders about the instance are about an item of their own. Changes of policy are counted by
 // themselves, and so is what one partner offers, whatever items it is about.
-func (m *Meaning) saidOften(i, most int, byPerson bool, about []choreo.AttemptID, body worklist.Body) bool {
+func (m *Meaning) saidOften(i, most int, byPerson bool, about []fact.AttemptID, body worklist.Body) bool {
 	if isOffer(body) || isNotify(body) {
 		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool {
 			return isOffer(x.body) != isOffer(body) || isNotify(x.body) != isNotify(body) ||
@@ -112,12 +112,12 @@ func (m *Meaning) saidOften(i, most int, byPerson bool, about []choreo.AttemptID
 		return knewMany(m, most, i, before, func(x claimed) int { return x.at })
 	}
 	if len(about) == 0 {
-		about = []choreo.AttemptID{{}}
+		about = []fact.AttemptID{{}}
 	}
-	return slices.ContainsFunc(about, func(id choreo.AttemptID) bool {
+	return slices.ContainsFunc(about, func(id fact.AttemptID) bool {
 		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool {
 			return isOffer(x.body) || isNotify(x.body) || x.byPerson != byPerson ||
-				!x.isAbout(id) && !(len(x.about) == 0 && id == choreo.AttemptID{})
+				!x.isAbout(id) && !(len(x.about) == 0 && id == fact.AttemptID{})
 		})
 		return knewMany(m, most, i, before, func(x claimed) int { return x.at })
 	})
@@ -153,7 +153,7 @@ func (m *Meaning) transferOf(a *Attempt) time.Duration {
 }
 
 // due reports whether an item had passed to a user since its deadline was near, as the author of a fact knew.
-func (m *Meaning) due(i int, id choreo.AttemptID, u worklist.User) bool {
+func (m *Meaning) due(i int, id fact.AttemptID, u worklist.User) bool {
 	return u == m.responsible() && slices.ContainsFunc(m.claims, func(c claimed) bool {
 		return isDue(c.body) && c.isAbout(id) && m.h.knew(i, c.at)
 	})
@@ -185,7 +185,7 @@ func (m *Meaning) Decides(u worklist.User, roles []workflow.RoleName) bool {
 // claimOf is the claim that a fact is; nil: it is none that counts.
 func (m *Meaning) claimOf(id worklist.ID) *claimed {
 	for i := range m.claims {
-		if x := &m.claims[i]; m.h.facts[x.at].id == choreo.FactID(id) {
+		if x := &m.claims[i]; m.h.facts[x.at].id == fact.ID(id) {
 			return x
 		}
 	}
@@ -209,7 +209,7 @@ func (m *Meaning) enterAdoption(i int, a *Attempt, x worklist.Adopt) bool {
 	}
 	cancelled := slices.ContainsFunc(m.cancels, func(c int) bool { return m.certain(i, c) })
 	if cancelled || slices.ContainsFunc(a.slot.Attempts, done) || m.tookOne(i, a) ||
-		knewMany(m, choreo.MaxSuccesses, i, a.successes, func(s int) int { return s }) {
+		knewMany(m, fact.MaxSuccesses, i, a.successes, func(s int) int { return s }) {
 		return false
 	}
 	out := map[workflow.DataName]workflow.Value{}
@@ -250,7 +250,7 @@ func (m *Meaning) tookOne(i int, a *Attempt) bool {
 			return false
 		}
 		for _, y := range m.claims {
-			if res, is := y.body.(worklist.Result); is && m.h.facts[y.at].id == choreo.FactID(c.Result) {
+			if res, is := y.body.(worklist.Result); is && m.h.facts[y.at].id == fact.ID(c.Result) {
 				return !res.Failed
 			}
 		}
@@ -260,13 +260,14 @@ func (m *Meaning) tookOne(i int, a *Attempt) bool {
 
 // enterAgain: the holder of what failed does it once more, because an order that counts asked for it (rule 11); of
 // one attempt only once, as it knows.
-func (m *Meaning) enterAgain(i int, a *Attempt, b *choreo.Assign, order choreo.FactID) bool {
+func (m *Meaning) enterAgain(i int, a *Attempt, b *fact.Assign, order fact.ID) bool {
 	o := m.claimOf(worklist.ID(order))
 	if o == nil || !m.h.knew(i, o.at) || !o.isAbout(a.ID) {
 		return false
 	}
 	x, is := o.body.(worklist.Order)
-	if !is || x.What != worklist.Again && x.What != worklist.Skip || a.undoes != nil || a.Partner != m.h.facts[i].Chain.Author ||
+	if !is || x.What != worklist.Again && x.What != worklist.Skip || a.undoes != nil ||
+		a.Partner != m.h.facts[i].Chain.Author ||
 		b.Partner != cmp.Or(x.To, a.Partner) || b.Task != a.task.Name {
 		return false
 	}
@@ -311,7 +312,7 @@ func (m *Meaning) passes(i int, a *Attempt, x worklist.Transfer, who Voice) bool
 
 // entitled reports whether somebody may do an item, as the author of a fact knew: by the role of the task, or one to
 // which the item was passed, or because it had passed to that user since its deadline was near.
-func (m *Meaning) entitled(i int, id choreo.AttemptID, t *workflow.Task, who Voice) bool {
+func (m *Meaning) entitled(i int, id fact.AttemptID, t *workflow.Task, who Voice) bool {
 	if t.Role == "" || slices.Contains(who.Roles, t.Role) || m.due(i, id, who.User) {
 		return true
 	}
@@ -335,14 +336,14 @@ type claimed struct {
 	body     worklist.Body
 	who      Voice
 	byPerson bool
-	about    []choreo.AttemptID
+	about    []fact.AttemptID
 }
 
-func (x *claimed) isAbout(id choreo.AttemptID) bool { return slices.Contains(x.about, id) }
+func (x *claimed) isAbout(id fact.AttemptID) bool { return slices.Contains(x.about, id) }
 
 // Item is what people's claims of an attempt come to.
 type Item struct {
-	Attempt choreo.AttemptID
+	Attempt fact.AttemptID
 	Task    *workflow.Task
 	Holder  workflow.PartnerID
 	Holds   []*Hold
@@ -370,19 +371,19 @@ type Item struct {
 type Hold struct {
 	User   worklist.User
 	Mode   worklist.Mode
-	Grants []choreo.FactID
+	Grants []fact.ID
 	Ended  string
 
 	at    []int // its grants
 	asked int   // how many of them its user asked for
-	by    choreo.FactID
+	by    fact.ID
 	lost  bool
 	after []int // what ended it
 }
 
 // Result is what somebody made of it.
 type Result struct {
-	ID   choreo.FactID
+	ID   fact.ID
 	User worklist.User
 	Says worklist.Result
 
@@ -414,12 +415,12 @@ func (m *Meaning) Items() (out []*Item) {
 	return out
 }
 
-func itemOf(id choreo.AttemptID) worklist.Item {
+func itemOf(id fact.AttemptID) worklist.Item {
 	return worklist.Item{Assigned: worklist.ID(id.Fact), Slot: id.Slot}
 }
 
 // item reads all claims of an attempt, in the order of facts.
-func (m *Meaning) item(id choreo.AttemptID) *Item {
+func (m *Meaning) item(id fact.AttemptID) *Item {
 	a := m.attempts[id]
 	it := &Item{Attempt: id, Task: a.task, Holder: a.Partner, Role: a.task.Role, m: m}
 	for i := range m.claims {
@@ -494,7 +495,7 @@ func (it *Item) enter(x *claimed) {
 // adopt ends the item with a result that is kept. A failure that its author knew is no end any more.
 func (it *Item) adopt(x *claimed, b worklist.Adopt) {
 	at := slices.IndexFunc(it.Results, func(r *Result) bool {
-		return r.ID == choreo.FactID(b.Result) && it.m.h.knew(x.at, r.at)
+		return r.ID == fact.ID(b.Result) && it.m.h.knew(x.at, r.at)
 	})
 	known := func(e ending) bool { return it.m.h.knew(x.at, e.at) }
 	if at < 0 || it.Results[at].Says.Failed ||
@@ -520,7 +521,7 @@ func (it *Item) adopt(x *claimed, b worklist.Adopt) {
 func (it *Item) stop(x *claimed, order worklist.ID) {
 	asked := slices.ContainsFunc(it.orders, func(o *claimed) bool {
 		says, _ := o.body.(worklist.Order)
-		return it.m.h.facts[o.at].id == choreo.FactID(order) && says.What == worklist.Stop && it.m.h.knew(x.at, o.at)
+		return it.m.h.facts[o.at].id == fact.ID(order) && says.What == worklist.Stop && it.m.h.knew(x.at, o.at)
 	})
 	if !asked || it.endedFor(x.at) || slices.Contains(it.used, order) {
 		return
@@ -547,7 +548,7 @@ func (it *Item) passDue(x *claimed, t worklist.Transfer) {
 	}
 	it.passed = true
 	it.take(x, &Hold{
-		User: t.To, Mode: worklist.Select, Grants: []choreo.FactID{it.m.h.facts[x.at].id}, at: []int{x.at},
+		User: t.To, Mode: worklist.Select, Grants: []fact.ID{it.m.h.facts[x.at].id}, at: []int{x.at},
 	})
 }
 
@@ -563,7 +564,7 @@ func (it *Item) transfer(x *claimed, t worklist.Transfer) {
 	switch {
 	case it.endedFor(x.at), t.Role != "" && it.Task.Role == "", !has && !it.m.decides(x.who):
 		return
-	case t.Grant != worklist.ID{} && (it.Open == nil || !slices.Contains(it.Open.Grants, choreo.FactID(t.Grant))):
+	case t.Grant != worklist.ID{} && (it.Open == nil || !slices.Contains(it.Open.Grants, fact.ID(t.Grant))):
 		return
 	}
 	if it.Open != nil {
@@ -579,17 +580,17 @@ func (it *Item) transfer(x *claimed, t worklist.Transfer) {
 		return
 	}
 	it.take(x, &Hold{
-		User: t.To, Mode: worklist.Handed, Grants: []choreo.FactID{it.m.h.facts[x.at].id}, at: []int{x.at},
+		User: t.To, Mode: worklist.Handed, Grants: []fact.ID{it.m.h.facts[x.at].id}, at: []int{x.at},
 	})
 }
 
 // granted is the claim of that name that gave an attempt to somebody; nil: there is none.
-func (m *Meaning) granted(id worklist.ID, of choreo.AttemptID) *claimed {
+func (m *Meaning) granted(id worklist.ID, of fact.AttemptID) *claimed {
 	for i := range m.claims {
 		x := &m.claims[i]
 		_, gives := x.body.(worklist.Grant)
 		t, passes := x.body.(worklist.Transfer)
-		if (gives || passes && t.To != "") && m.h.facts[x.at].id == choreo.FactID(id) && x.isAbout(of) {
+		if (gives || passes && t.To != "") && m.h.facts[x.at].id == fact.ID(id) && x.isAbout(of) {
 			return x
 		}
 	}
@@ -599,7 +600,7 @@ func (m *Meaning) granted(id worklist.ID, of choreo.AttemptID) *claimed {
 // hold is what a grant is part of; nil: it never counted.
 func (it *Item) hold(grant worklist.ID) *Hold {
 	for _, h := range it.Holds {
-		if slices.Contains(h.Grants, choreo.FactID(grant)) {
+		if slices.Contains(h.Grants, fact.ID(grant)) {
 			return h
 		}
 	}
@@ -620,7 +621,7 @@ func (it *Item) grant(x *claimed, g worklist.Grant) {
 		h.asked++
 		return
 	}
-	h := &Hold{User: x.who.User, Mode: g.Mode, Grants: []choreo.FactID{id}, at: []int{x.at}, asked: 1}
+	h := &Hold{User: x.who.User, Mode: g.Mode, Grants: []fact.ID{id}, at: []int{x.at}, asked: 1}
 	if it.Open == nil && !it.m.sees(it, x.at, h.User) {
 		it.unoffered = append(it.unoffered, h)
 	}
@@ -647,7 +648,7 @@ func (it *Item) take(x *claimed, h *Hold) {
 	}
 }
 
-func (h *Hold) lose(by choreo.FactID, why string) { h.Ended, h.by, h.lost = why, by, true }
+func (h *Hold) lose(by fact.ID, why string) { h.Ended, h.by, h.lost = why, by, true }
 
 // prevails reports whether a hold that comes later prevails over the one that counts (rule 7).
 func (it *Item) prevails(h, over *Hold) bool {
@@ -671,7 +672,7 @@ func (it *Item) firstClose(h *Hold) int {
 			}
 			for _, y := range it.m.claims {
 				r, is := y.body.(worklist.Result)
-				if is && it.m.h.facts[y.at].id == choreo.FactID(c.Result) && choreo.FactID(r.Grant) == g &&
+				if is && it.m.h.facts[y.at].id == fact.ID(c.Result) && fact.ID(r.Grant) == g &&
 					it.m.h.knew(x.at, y.at) {
 					return x.at
 				}
@@ -698,7 +699,7 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 		return
 	}
 	at := slices.IndexFunc(it.Results, func(r *Result) bool {
-		return r.ID == choreo.FactID(c.Result) && it.m.h.knew(x.at, r.at)
+		return r.ID == fact.ID(c.Result) && it.m.h.knew(x.at, r.at)
 	})
 	if at < 0 || it.endedFor(x.at) {
 		return
@@ -727,7 +728,8 @@ func (m *Meaning) tookKnown(by int, of worklist.Basis) bool {
 	for _, y := range m.claims {
 		r, is := y.body.(worklist.Result)
 		c := m.h.facts[y.at].Body.Claim
-		if !is || r.Item != of.Item || worklist.ID(choreo.SpokenOf(choreo.InstanceOf(m.h.facts[0].id), c.Says, c.Nonce)) != of.Word {
+		if !is || r.Item != of.Item || worklist.ID(fact.SpokenOf(fact.InstanceOf(m.h.facts[0].id), c.Says,
+			c.Nonce)) != of.Word {
 			continue
 		}
 		if slices.ContainsFunc(m.claims, func(z claimed) bool {
@@ -775,7 +777,7 @@ func (it *Item) Lines() (out []string) {
 	} else if d != nil {
 		add("  due after=0s at=%d", d.At.UnixNano())
 	}
-	if it.offers.first != (choreo.FactID{}) {
+	if it.offers.first != (fact.ID{}) {
 		add("  offered under=%s first=%s all=false to=%s", it.offers.under, worklist.ID(it.offers.first),
 			slices.Sorted(slices.Values(it.offers.to)))
 	}
@@ -829,7 +831,7 @@ func (h *Hold) Asked() int { return h.asked }
 // Closed calls fn for each start and each success that counts of an attempt, with whether its holder had said that a
 // result of somebody who shows the role of its task closes its item, as far as its author knew. That the item had
 // ended before takes nothing from that: the person has said so.
-func (m *Meaning) Closed(fn func(a *Attempt, t *workflow.Task, said choreo.FactID, byRole bool)) {
+func (m *Meaning) Closed(fn func(a *Attempt, t *workflow.Task, said fact.ID, byRole bool)) {
 	items := m.Items()
 	for _, sl := range m.slots {
 		for _, a := range sl.Attempts {
@@ -890,7 +892,7 @@ func (m *Meaning) Tried(p workflow.PartnerID, t workflow.TaskName) (n int, inCha
 }
 
 // Words calls fn for each claim that counts and has a person's word in it.
-func (m *Meaning) Words(fn func(choreo.FactID, Voice, worklist.Body)) {
+func (m *Meaning) Words(fn func(fact.ID, Voice, worklist.Body)) {
 	for _, x := range m.claims {
 		if x.byPerson {
 			fn(m.h.facts[x.at].id, x.who, x.body)
@@ -910,7 +912,7 @@ func (it *Item) InCharge() bool {
 // TaskOf is the task of the attempt that a claim is about; an empty one: it is about none.
 func (m *Meaning) TaskOf(b worklist.Body) *workflow.Task {
 	for _, i := range worklist.About(b) {
-		if a := m.attempts[choreo.AttemptID{Fact: choreo.FactID(i.Assigned), Slot: i.Slot}]; a != nil {
+		if a := m.attempts[fact.AttemptID{Fact: fact.ID(i.Assigned), Slot: i.Slot}]; a != nil {
 			return a.task
 		}
 	}

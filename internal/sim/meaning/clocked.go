@@ -3,7 +3,7 @@ package meaning
 import (
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -11,7 +11,7 @@ import (
 // at a moment.
 
 // Known is what the author of a fact knew of its past at some moment: what keep says.
-func (h *History) Known(id choreo.FactID, keep func(choreo.FactID) bool) *Meaning {
+func (h *History) Known(id fact.ID, keep func(fact.ID) bool) *Meaning {
 	past := h.before(h.index[id])
 	in := make(Set, len(past))
 	for i := range h.facts {
@@ -24,7 +24,7 @@ func (h *History) Known(id choreo.FactID, keep func(choreo.FactID) bool) *Meanin
 
 // Clocked reports whether the time of an attempt ran for its holder: it was ready or
 // running there.
-func (m *Meaning) Clocked(id choreo.AttemptID) bool {
+func (m *Meaning) Clocked(id fact.AttemptID) bool {
 	a := m.attempts[id]
 	switch {
 	case a == nil:
@@ -36,7 +36,7 @@ func (m *Meaning) Clocked(id choreo.AttemptID) bool {
 }
 
 // Open reports whether an attempt was in charge and unfinished.
-func (m *Meaning) Open(id choreo.AttemptID) bool {
+func (m *Meaning) Open(id fact.AttemptID) bool {
 	a := m.attempts[id]
 	return a != nil && a.undoes == nil && a.slot.Current == a && !a.slot.State.Done() && !a.slot.Pending
 }
@@ -48,19 +48,19 @@ func (m *Meaning) Awaited(t workflow.TaskName) bool {
 }
 
 // Began reports whether the slot of an attempt was ready or running.
-func (m *Meaning) Began(id choreo.AttemptID) bool {
+func (m *Meaning) Began(id fact.AttemptID) bool {
 	a := m.attempts[id]
 	return a != nil && (a.slot.State == workflow.Ready || a.slot.State == workflow.Running)
 }
 
 // RuleHolds reports whether the rule of an attempt's slot held.
-func (m *Meaning) RuleHolds(id choreo.AttemptID) bool {
+func (m *Meaning) RuleHolds(id fact.AttemptID) bool {
 	a := m.attempts[id]
 	return a != nil && m.rule3(a.slot).truth == workflow.True
 }
 
 // HolderOf is the holder of an attempt, and its task.
-func (m *Meaning) HolderOf(id choreo.AttemptID) (workflow.PartnerID, *workflow.Task) {
+func (m *Meaning) HolderOf(id fact.AttemptID) (workflow.PartnerID, *workflow.Task) {
 	if a := m.attempts[id]; a != nil {
 		return a.Partner, a.task
 	}
@@ -70,7 +70,7 @@ func (m *Meaning) HolderOf(id choreo.AttemptID) (workflow.PartnerID, *workflow.T
 // Answered reports whether the holder of its partition answers for an attempt: for the
 // first in a slot, and for what that was passed on to where the partition has a time-out as
 // a whole. Not for a contingency.
-func (m *Meaning) Answered(id choreo.AttemptID, whole bool) bool {
+func (m *Meaning) Answered(id fact.AttemptID, whole bool) bool {
 	a := m.attempts[id]
 	if a == nil {
 		return false
@@ -84,7 +84,7 @@ func (m *Meaning) Answered(id choreo.AttemptID, whole bool) bool {
 
 // Heard are the facts that made an attempt what it is: by which it was given out, and
 // those that ended what its slot waits for.
-func (m *Meaning) Heard(id choreo.AttemptID) (out []choreo.FactID) {
+func (m *Meaning) Heard(id fact.AttemptID) (out []fact.ID) {
 	a := m.attempts[id]
 	if a == nil {
 		return nil
@@ -134,7 +134,7 @@ func (m *Meaning) Active(tasks []workflow.TaskName) bool {
 
 // BuiltUpon calls fn with each attempt that succeeded and each other that its start
 // was built upon, and so holds up.
-func (m *Meaning) BuiltUpon(fn func(a, upon choreo.AttemptID)) {
+func (m *Meaning) BuiltUpon(fn func(a, upon fact.AttemptID)) {
 	for _, sl := range m.slots {
 		for _, a := range sl.Attempts {
 			if a.success() == none {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -19,7 +19,7 @@ func (m *Meaning) denies(x, y int) bool {
 		return false
 	}
 	author := m.h.facts[x].Chain.Author
-	return slices.ContainsFunc(m.chains(author), func(c choreo.Chain) bool {
+	return slices.ContainsFunc(m.chains(author), func(c fact.Chain) bool {
 		f := m.firstToKnow(c, y)
 		if f == none || c == m.h.facts[x].Chain || m.h.knew(f, x) || m.h.knew(x, f) {
 			return false
@@ -29,7 +29,7 @@ func (m *Meaning) denies(x, y int) bool {
 }
 
 // chains are the chains of an author.
-func (m *Meaning) chains(author workflow.PartnerID) (out []choreo.Chain) {
+func (m *Meaning) chains(author workflow.PartnerID) (out []fact.Chain) {
 	for i, f := range m.h.facts {
 		if m.in.has(i) && f.Chain.Author == author && !slices.Contains(out, f.Chain) {
 			out = append(out, f.Chain)
@@ -40,7 +40,7 @@ func (m *Meaning) chains(author workflow.PartnerID) (out []choreo.Chain) {
 
 // firstToKnow is the first fact of a chain, before it was forked, that counts and knew of
 // another: what does not count nobody names, so nobody shows that it knows of it.
-func (m *Meaning) firstToKnow(c choreo.Chain, g int) int {
+func (m *Meaning) firstToKnow(c fact.Chain, g int) int {
 	fork := m.forks[c]
 	for i, f := range m.h.facts {
 		if m.counts.has(i) && f.Chain == c && (fork == 0 || f.Seq < fork) && m.h.knew(i, g) {
@@ -54,7 +54,7 @@ func (m *Meaning) firstToKnow(c choreo.Chain, g int) int {
 // know of x and not of y.
 func (m *Meaning) heardFirst(x, y int) (n int) {
 	for _, p := range m.genesis.Succession {
-		if p != m.h.facts[x].Chain.Author && slices.ContainsFunc(m.chains(p), func(c choreo.Chain) bool {
+		if p != m.h.facts[x].Chain.Author && slices.ContainsFunc(m.chains(p), func(c fact.Chain) bool {
 			f := m.firstToKnow(c, x)
 			return f != none && !m.h.knew(f, y)
 		}) {
@@ -138,7 +138,7 @@ func (m *Meaning) props(u, a *Attempt) bool {
 	if u.base == none {
 		return false
 	}
-	forked := slices.ContainsFunc(m.chains(u.Partner), func(c choreo.Chain) bool { return m.forks[c] > 0 })
+	forked := slices.ContainsFunc(m.chains(u.Partner), func(c fact.Chain) bool { return m.forks[c] > 0 })
 	return forked && a.overruled && u.Partner == a.Partner ||
 		slices.Contains(a.blame, u.Partner) && (m.deniesOthers(a, u.base) || forked && m.despiteOthers(a, u.base))
 }

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -14,7 +14,7 @@ import (
 
 // Faults are what is wrong with a fact, given its past: what its author must not
 // have written then. A node that may have been misled by a fork is not asked.
-func (h *History) Faults(id choreo.FactID) []string {
+func (h *History) Faults(id fact.ID) []string {
 	i, ok := h.index[id]
 	if !ok || i == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (m *Meaning) mayStart(a *Attempt) bool {
 	return sl.State == workflow.Ready
 }
 
-func (c *check) ready(b *choreo.ReadyBody) {
+func (c *check) ready(b *fact.ReadyBody) {
 	a := c.m.attempts[b.Attempt]
 	if a == nil {
 		c.wants(false, "what is ready is not known")
@@ -110,7 +110,7 @@ func (c *check) ready(b *choreo.ReadyBody) {
 	c.wants(!c.m.broken && !c.m.final, "a task is said to be ready while a strict constraint is broken, or the data are final")
 }
 
-func (c *check) start(b *choreo.Start) {
+func (c *check) start(b *fact.Start) {
 	a := c.m.attempts[b.Attempt]
 	switch {
 	case a == nil:
@@ -134,8 +134,8 @@ func (c *check) start(b *choreo.Start) {
 
 // consumes checks what a start says that it builds upon: of each slot the success that
 // counts, or nothing, be it that it names that or that it follows.
-func (c *check) consumes(a *Attempt, b *choreo.Start) {
-	named := map[workflow.TaskName]choreo.FactID{}
+func (c *check) consumes(a *Attempt, b *fact.Start) {
+	named := map[workflow.TaskName]fact.ID{}
 	for _, x := range b.Consumed {
 		_, twice := named[x.Slot]
 		c.wants(!twice, "the start names what it built upon of %s twice", x.Slot)
@@ -143,7 +143,7 @@ func (c *check) consumes(a *Attempt, b *choreo.Start) {
 	}
 	all := func(int) bool { return true }
 	for _, from := range c.m.before(a.slot) {
-		var want choreo.FactID
+		var want fact.ID
 		if from.Pick != nil {
 			want = c.m.h.facts[from.Pick.success()].id
 		}
@@ -206,7 +206,7 @@ func (m *Meaning) heardOf(p workflow.PartnerID, sl *Slot) bool {
 	return false
 }
 
-func (c *check) success(b *choreo.Success) {
+func (c *check) success(b *fact.Success) {
 	a := c.m.attempts[b.Attempt]
 	if a == nil || a.start == none {
 		c.wants(false, "what succeeds was not started")
@@ -239,7 +239,7 @@ func (c *check) success(b *choreo.Success) {
 	}
 }
 
-func (c *check) verdict(v *choreo.Verdict) {
+func (c *check) verdict(v *fact.Verdict) {
 	c.wants(len(v.Actions) > 0, "a verdict that judges nothing")
 	for _, x := range v.Actions {
 		c.judged(v, x)
@@ -247,7 +247,7 @@ func (c *check) verdict(v *choreo.Verdict) {
 }
 
 // judged checks one action of a verdict.
-func (c *check) judged(v *choreo.Verdict, x choreo.Action) {
+func (c *check) judged(v *fact.Verdict, x fact.Action) {
 	a := c.m.attempts[x.Attempt]
 	if a == nil {
 		c.wants(false, "a verdict on %s, which is not known", x.Attempt)
@@ -263,12 +263,12 @@ func (c *check) judged(v *choreo.Verdict, x choreo.Action) {
 	c.wants(sl.Current == a && sl.Pick == nil, "a verdict on %s, which is not in charge", x.Attempt)
 	if a.Partner == c.author {
 		c.wants(c.m.live(a), "its holder gives up %s, which is not wanted", x.Attempt)
-		mayTryAgain := v.Cause == choreo.CauseReported && a.task.Type == workflow.Automatic &&
+		mayTryAgain := v.Cause == fact.CauseReported && a.task.Type == workflow.Automatic &&
 			a.tries <= a.task.Retries.Times && !c.m.stopped(a) && !a.skips
 		c.wants(!mayTryAgain, "%s is given up after %d tries of %d", x.Attempt, a.tries, a.task.Retries.Times+1)
 	} else {
 		c.wants(!sl.State.Done() && !sl.Pending, "a verdict on %s, whose task is %s already", x.Attempt, sl.State)
-		if v.Cause == choreo.CauseTimeout {
+		if v.Cause == fact.CauseTimeout {
 			waits := c.m.waitsForSomebody(sl, map[*Slot]bool{})
 			c.wants(!waits, "time is held against %s, which waits for what nobody can take yet", x.Attempt)
 		}
@@ -302,7 +302,7 @@ func (m *Meaning) waitsForSomebody(sl *Slot, seen map[*Slot]bool) bool {
 	return slices.ContainsFunc(m.before(sl), func(x *Slot) bool { return m.waitsForSomebody(x, seen) })
 }
 
-func (c *check) assign(b *choreo.Assign) {
+func (c *check) assign(b *fact.Assign) {
 	a := c.m.attempts[b.After]
 	if a == nil {
 		c.wants(false, "an assignment after what is not known")

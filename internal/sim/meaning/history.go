@@ -7,7 +7,7 @@
 // but the facts' encoding, the parser of definitions and the evaluation of
 // expressions over data.
 //
-// It imports choreo, workflow and worklist; internal/sim imports it.
+// It imports choreo/fact, workflow and worklist; internal/sim imports it.
 package meaning
 
 import (
@@ -15,7 +15,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -23,18 +23,18 @@ import (
 type History struct {
 	def   *workflow.Definition
 	facts []known
-	index map[choreo.FactID]int
+	index map[fact.ID]int
 	// refused are facts that do not count whatever they say.
 	refused map[int]bool
 	// hear finds whose word is in a claim; nil: claims are not looked at.
-	hear func(*choreo.Claim) (Voice, bool)
+	hear func(*fact.Claim) (Voice, bool)
 	// stays is what forks leave of all; nil: not worked out yet.
 	stays Set
 }
 
 type known struct {
-	*choreo.Fact
-	id      choreo.FactID
+	*fact.Fact
+	id      fact.ID
 	parents []int
 	past    Set // itself included
 	time    uint64
@@ -62,9 +62,9 @@ func (s Set) join(o Set) {
 }
 
 // New orders facts. It is an error if what one names as its past is not among them.
-func New(def *workflow.Definition, facts map[choreo.FactID]*choreo.Fact) (*History, error) {
-	h := &History{def: def, index: map[choreo.FactID]int{}, refused: map[int]bool{}}
-	times := map[choreo.FactID]uint64{}
+func New(def *workflow.Definition, facts map[fact.ID]*fact.Fact) (*History, error) {
+	h := &History{def: def, index: map[fact.ID]int{}, refused: map[int]bool{}}
+	times := map[fact.ID]uint64{}
 	for id := range facts {
 		if err := timeOf(id, facts, times); err != nil {
 			return nil, err
@@ -73,7 +73,10 @@ func New(def *workflow.Definition, facts map[choreo.FactID]*choreo.Fact) (*Histo
 	for id, f := range facts {
 		h.facts = append(h.facts, known{Fact: f, id: id, time: times[id]})
 	}
-	slices.SortFunc(h.facts, func(a, b known) int { return cmp.Or(cmp.Compare(a.time, b.time), compareIDs(a.id, b.id)) })
+	slices.SortFunc(h.facts, func(a, b known) int {
+		return cmp.Or(cmp.Compare(a.time, b.time),
+			compareIDs(a.id, b.id))
+	})
 	for i := range h.facts {
 		f := &h.facts[i]
 		h.index[f.id] = i
@@ -88,7 +91,7 @@ func New(def *workflow.Definition, facts map[choreo.FactID]*choreo.Fact) (*Histo
 }
 
 // parents are the facts that a fact names as its past: all else follows from them.
-func parents(f *choreo.Fact) (out []choreo.FactID) {
+func parents(f *fact.Fact) (out []fact.ID) {
 	if f.Seq > 1 {
 		out = append(out, f.Prev)
 	}
@@ -100,8 +103,8 @@ func parents(f *choreo.Fact) (out []choreo.FactID) {
 
 // timeOf works out the logical times of a fact and of its past: one more than the
 // latest of its parents.
-func timeOf(id choreo.FactID, facts map[choreo.FactID]*choreo.Fact, times map[choreo.FactID]uint64) error {
-	for todo := []choreo.FactID{id}; len(todo) > 0; {
+func timeOf(id fact.ID, facts map[fact.ID]*fact.Fact, times map[fact.ID]uint64) error {
+	for todo := []fact.ID{id}; len(todo) > 0; {
 		top := todo[len(todo)-1]
 		f := facts[top]
 		if f == nil {
@@ -122,15 +125,15 @@ func timeOf(id choreo.FactID, facts map[choreo.FactID]*choreo.Fact, times map[ch
 	return nil
 }
 
-func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
+func compareIDs(a, b fact.ID) int { return slices.Compare(a[:], b[:]) }
 
 // Refuse has a fact not count. What of the words of those who lie counts is not worked
 // out here a second time.
-func (h *History) Refuse(id choreo.FactID) { h.refused[h.index[id]] = true }
+func (h *History) Refuse(id fact.ID) { h.refused[h.index[id]] = true }
 
 // Bereft reports whether a fork took away something that a fact's author knew, and which the
 // author does not hold up: as it took no part from the start, or as the forked chain is its own.
-func (h *History) Bereft(id choreo.FactID) bool {
+func (h *History) Bereft(id fact.ID) bool {
 	i := h.index[id]
 	if h.stays == nil {
 		h.stays = h.good(h.All())
@@ -156,7 +159,7 @@ func (h *History) All() Set {
 }
 
 // Only is a part of the history: what keep says.
-func (h *History) Only(keep func(choreo.FactID) bool) Set {
+func (h *History) Only(keep func(fact.ID) bool) Set {
 	s := make(Set, len(h.facts)/64+1)
 	for i := range h.facts {
 		if keep(h.facts[i].id) {
@@ -200,14 +203,14 @@ func (h *History) Forked() bool {
 
 // forks are, by chain, the first number that was used twice; 0: none was; 1 also
 // for a chain that has more than eight ends, which is no accident.
-func (h *History) forks(in Set) map[choreo.Chain]uint64 {
+func (h *History) forks(in Set) map[fact.Chain]uint64 {
 	type place struct {
-		chain choreo.Chain
+		chain fact.Chain
 		seq   uint64
 	}
 	used := map[place]int{}
-	ends := map[choreo.Chain]int{}
-	followed := map[choreo.FactID]bool{}
+	ends := map[fact.Chain]int{}
+	followed := map[fact.ID]bool{}
 	for i, f := range h.facts {
 		if in.has(i) {
 			used[place{f.Chain, f.Seq}]++
@@ -219,7 +222,7 @@ func (h *History) forks(in Set) map[choreo.Chain]uint64 {
 			ends[f.Chain]++
 		}
 	}
-	out := map[choreo.Chain]uint64{}
+	out := map[fact.Chain]uint64{}
 	for p, n := range used {
 		if n > 1 && (out[p.chain] == 0 || p.seq < out[p.chain]) {
 			out[p.chain] = p.seq
@@ -278,7 +281,7 @@ func (h *History) good(in Set) Set {
 
 // beyond are the facts of a set that come after a fork, and do not count by themselves, and
 // those with such a fact in their past.
-func (h *History) beyond(in Set, forks map[choreo.Chain]uint64) Set {
+func (h *History) beyond(in Set, forks map[fact.Chain]uint64) Set {
 	out := make(Set, len(in))
 	for i, f := range h.facts { // causes first
 		fork := forks[f.Chain]

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -15,15 +15,15 @@ import (
 type Meaning struct {
 	h          *History
 	in         Set
-	forks      map[choreo.Chain]uint64
+	forks      map[fact.Chain]uint64
 	beyond     Set // what comes after a fork, or has such a fact in its past
 	counts     Set
-	genesis    *choreo.Genesis
+	genesis    *fact.Genesis
 	joined     map[workflow.PartnerID][]int // by which facts
 	slots      []*Slot                      // in rule order
 	bySlot     map[workflow.TaskName]*Slot
-	attempts   map[choreo.AttemptID]*Attempt
-	successOf  map[choreo.FactID]*Attempt
+	attempts   map[fact.AttemptID]*Attempt
+	successOf  map[fact.ID]*Attempt
 	cancelled  bool
 	cancels    []int // the facts that say so
 	writtenOff map[workflow.PartnerID]bool
@@ -58,7 +58,7 @@ type Slot struct {
 
 // Attempt is a partner that was to fill a slot, and by which task.
 type Attempt struct {
-	ID      choreo.AttemptID
+	ID      fact.AttemptID
 	Partner workflow.PartnerID
 	Stands  bool
 
@@ -96,7 +96,7 @@ const none = -1
 
 type ruling struct {
 	at     int
-	action choreo.Action
+	action fact.Action
 	final  bool
 	void   bool // its author knew of the success
 	next   *Attempt
@@ -115,8 +115,8 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 	m := &Meaning{
 		h: h, in: in, forks: h.forks(in), counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis,
 		joined: map[workflow.PartnerID][]int{},
-		bySlot: map[workflow.TaskName]*Slot{}, attempts: map[choreo.AttemptID]*Attempt{},
-		successOf: map[choreo.FactID]*Attempt{}, writtenOff: map[workflow.PartnerID]bool{},
+		bySlot: map[workflow.TaskName]*Slot{}, attempts: map[fact.AttemptID]*Attempt{},
+		successOf: map[fact.ID]*Attempt{}, writtenOff: map[workflow.PartnerID]bool{},
 		kept: map[workflow.PartitionName][]int{}, spoken: map[string][]int{}, adopted: map[int]map[workflow.DataName]workflow.Value{},
 	}
 	m.beyond = h.beyond(in, m.forks)
@@ -167,11 +167,11 @@ func (m *Meaning) layOut() {
 		}
 		sl := &Slot{Task: t, State: workflow.NotReady, place: len(m.slots)}
 		m.slots, m.bySlot[name] = append(m.slots, sl), sl
-		m.attempt(sl, choreo.AttemptID{Slot: name}, t, holder[name], 0)
+		m.attempt(sl, fact.AttemptID{Slot: name}, t, holder[name], 0)
 	}
 }
 
-func (m *Meaning) attempt(sl *Slot, id choreo.AttemptID, t *workflow.Task, p workflow.PartnerID, by int) *Attempt {
+func (m *Meaning) attempt(sl *Slot, id fact.AttemptID, t *workflow.Task, p workflow.PartnerID, by int) *Attempt {
 	a := &Attempt{
 		ID: id, Partner: p, slot: sl, task: t, assigned: by,
 		ready: none, start: none, base: none, off: none, kept: none, failed: map[int]bool{},
@@ -184,7 +184,7 @@ func (m *Meaning) attempt(sl *Slot, id choreo.AttemptID, t *workflow.Task, p wor
 // follows makes the attempt that comes after another: because of a verdict, or as its
 // holder passed it on.
 func (m *Meaning) follows(a *Attempt, by int, r *ruling, t workflow.TaskName, p workflow.PartnerID) *Attempt {
-	n := m.attempt(a.slot, choreo.AttemptID{Fact: m.h.facts[by].id, Slot: a.slot.Task.Name}, m.h.def.Task(t), p, by)
+	n := m.attempt(a.slot, fact.AttemptID{Fact: m.h.facts[by].id, Slot: a.slot.Task.Name}, m.h.def.Task(t), p, by)
 	n.depth, n.replaced, n.after, n.by = a.depth+1, a.replaced, a, r
 	if r != nil {
 		n.replaced++
@@ -199,7 +199,7 @@ func (m *Meaning) takesPart(p workflow.PartnerID, i int) bool {
 }
 
 // known is the attempt of that name, if fact i's author knew of it.
-func (m *Meaning) known(id choreo.AttemptID, i int) *Attempt {
+func (m *Meaning) known(id fact.AttemptID, i int) *Attempt {
 	a := m.attempts[id]
 	if a == nil || (!id.Fact.IsZero() && !m.h.knew(i, m.h.index[id.Fact])) {
 		return nil
@@ -208,7 +208,7 @@ func (m *Meaning) known(id choreo.AttemptID, i int) *Attempt {
 }
 
 // own is the attempt of that name, if fact i's author knew of it and holds it.
-func (m *Meaning) own(id choreo.AttemptID, i int) *Attempt {
+func (m *Meaning) own(id fact.AttemptID, i int) *Attempt {
 	if a := m.known(id, i); a != nil && a.Partner == m.h.facts[i].Chain.Author {
 		return a
 	}
@@ -272,13 +272,13 @@ func first(at *int, i int) {
 	}
 }
 
-func (m *Meaning) enterSuccess(i int, b *choreo.Success) bool {
+func (m *Meaning) enterSuccess(i int, b *fact.Success) bool {
 	a := m.own(b.Attempt, i)
 	if a == nil || slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && m.certain(i, r.at) }) {
 		return false
 	}
 	again := slices.ContainsFunc(a.successes, func(s int) bool { return m.certain(i, s) })
-	if again || knewMany(m, choreo.MaxSuccesses, i, a.successes, func(s int) int { return s }) {
+	if again || knewMany(m, fact.MaxSuccesses, i, a.successes, func(s int) int { return s }) {
 		return false
 	}
 	for n, v := range b.Outputs {
@@ -305,12 +305,12 @@ func (m *Meaning) succeed(a *Attempt, i int) {
 	if t := m.h.def.CompensationOf(a.task); t != nil {
 		if a.undo == nil {
 			a.undo = &Attempt{
-				ID: choreo.AttemptID{Fact: id, Slot: a.slot.Task.Name}, Partner: a.Partner, slot: a.slot, task: t,
+				ID: fact.AttemptID{Fact: id, Slot: a.slot.Task.Name}, Partner: a.Partner, slot: a.slot, task: t,
 				undoes:   a,
 				assigned: i, ready: none, start: none, base: none, off: none, kept: none, failed: map[int]bool{},
 			}
 		}
-		m.attempts[choreo.AttemptID{Fact: id, Slot: a.slot.Task.Name}] = a.undo
+		m.attempts[fact.AttemptID{Fact: id, Slot: a.slot.Task.Name}] = a.undo
 	}
 }
 
@@ -332,18 +332,18 @@ func (m *Meaning) despite(i, j int) bool { return m.h.knew(i, j) && m.beyond.has
 
 // enterVerdict: an action counts unless the attempt's success is held against its author,
 // and only if it is what the definition chose for the failure.
-func (m *Meaning) enterVerdict(i int, v *choreo.Verdict) (any bool) {
+func (m *Meaning) enterVerdict(i int, v *fact.Verdict) (any bool) {
 	judged := map[*Slot]bool{}
 	for _, x := range v.Actions {
 		a := m.known(x.Attempt, i)
 		if a == nil || judged[a.slot] || !chosen(a, x, m.h.facts[i].Chain.Author) ||
-			v.Cause == choreo.CauseLost && (a.Partner != m.h.facts[i].Chain.Author || !m.readsAFile(a)) {
+			v.Cause == fact.CauseLost && (a.Partner != m.h.facts[i].Chain.Author || !m.readsAFile(a)) {
 			continue
 		}
 		if slices.ContainsFunc(a.successes, func(s int) bool { return m.certain(i, s) }) {
 			continue
 		}
-		if knewMany(m, choreo.MaxVerdicts, i, a.ruledBy(m.h.facts[i].Chain.Author),
+		if knewMany(m, fact.MaxVerdicts, i, a.ruledBy(m.h.facts[i].Chain.Author),
 			func(r *ruling) int { return r.at }) || x.Partner != "" && m.movedOften(i, a.slot) {
 			continue
 		}
@@ -374,10 +374,10 @@ func (m *Meaning) movedOften(i int, sl *Slot) bool {
 	own := slices.DeleteFunc(slices.Clone(sl.Attempts), func(a *Attempt) bool {
 		return a.after == nil || m.h.facts[a.assigned].Chain.Author != m.h.facts[i].Chain.Author
 	})
-	return knewMany(m, choreo.MaxAttempts, i, own, func(a *Attempt) int { return a.assigned })
+	return knewMany(m, fact.MaxAttempts, i, own, func(a *Attempt) int { return a.assigned })
 }
 
-func (m *Meaning) rule(a *Attempt, i int, x choreo.Action) {
+func (m *Meaning) rule(a *Attempt, i int, x fact.Action) {
 	r := &ruling{at: i, action: x, final: a.Partner == m.h.facts[i].Chain.Author}
 	a.rulings = append(a.rulings, r)
 	if x.Kind == workflow.FailContingency && x.Partner != "" {
@@ -394,7 +394,7 @@ func (m *Meaning) readsAFile(a *Attempt) bool {
 
 // chosen reports whether an action is what the definition wants done when the
 // attempt fails.
-func chosen(a *Attempt, x choreo.Action, author workflow.PartnerID) bool {
+func chosen(a *Attempt, x fact.Action, author workflow.PartnerID) bool {
 	if a.undoes != nil {
 		return author == a.Partner && x.Kind == workflow.FailBlock && x.Task == ""
 	}
@@ -404,7 +404,7 @@ func chosen(a *Attempt, x choreo.Action, author workflow.PartnerID) bool {
 	return x.Kind == cmp.Or(a.task.OnFailure, workflow.FailBlock) && x.Task == a.task.Contingency
 }
 
-func (m *Meaning) enterAssign(i int, b *choreo.Assign) bool {
+func (m *Meaning) enterAssign(i int, b *fact.Assign) bool {
 	a := m.attempts[b.After]
 	if a == nil || b.Partner == "" {
 		return false
@@ -453,8 +453,8 @@ func (m *Meaning) authority(i, j int) int {
 	return cmp.Or(office, cmp.Compare(place(a.Chain.Author), place(b.Chain.Author)), compareIDs(a.id, b.id))
 }
 
-func compareOffices(a, b *choreo.Verdict) int {
-	has := func(v *choreo.Verdict) bool { return v != nil && v.Office != nil }
+func compareOffices(a, b *fact.Verdict) int {
+	has := func(v *fact.Verdict) bool { return v != nil && v.Office != nil }
 	switch {
 	case !has(a) && !has(b):
 		return 0
@@ -597,7 +597,7 @@ func (m *Meaning) builtUpon(u *Attempt) (out []*Attempt) {
 	if u.base == none || u.undoes != nil {
 		return nil
 	}
-	named := map[workflow.TaskName]choreo.FactID{}
+	named := map[workflow.TaskName]fact.ID{}
 	for _, c := range m.h.facts[u.base].Body.Start.Consumed {
 		named[c.Slot] = c.Fact
 	}
@@ -725,7 +725,7 @@ func (m *Meaning) breaks() bool {
 
 // env is what expressions are evaluated in.
 func (m *Meaning) env() workflow.Env {
-	return workflow.Env{Data: m.Data, Instance: choreo.InstanceOf(m.h.facts[0].id).String()}
+	return workflow.Env{Data: m.Data, Instance: fact.InstanceOf(m.h.facts[0].id).String()}
 }
 
 // Lines say how an instance stands, one line for each thing, sorted.

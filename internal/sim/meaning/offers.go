@@ -3,7 +3,7 @@ package meaning
 import (
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -13,7 +13,7 @@ import (
 // offers are those of an item under one policy.
 type offers struct {
 	under worklist.ID
-	first choreo.FactID
+	first fact.ID
 	to    []worklist.User
 }
 

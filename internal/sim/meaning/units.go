@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -56,7 +56,7 @@ func (m *Meaning) enterUnits(i int, body worklist.Body) (counts, about bool) {
 }
 
 func (m *Meaning) enterReserve(i int, x worklist.Reserve) bool {
-	a := m.known(choreo.AttemptID{Fact: choreo.FactID(x.Item.Assigned), Slot: x.Item.Slot}, i)
+	a := m.known(fact.AttemptID{Fact: fact.ID(x.Item.Assigned), Slot: x.Item.Slot}, i)
 	if a == nil || a.undoes != nil || a.first() != a {
 		return false
 	}
@@ -116,14 +116,14 @@ func (m *Meaning) enterKeep(i int, x worklist.Keep) bool {
 		func(r workflow.ResourceDecl) bool { return r.Partition == x.Partition })
 	since, before := none, m.keeperAtFirst(x.Partition)
 	if x.After != (worklist.ID{}) {
-		at, known := m.h.index[choreo.FactID(x.After)]
+		at, known := m.h.index[fact.ID(x.After)]
 		if !known || !slices.Contains(m.kept[x.Partition], at) || !m.h.knew(i, at) {
 			return false
 		}
 		since, before = at, m.h.facts[at].Chain.Author
 	}
 	if !kept || before == m.h.facts[i].Chain.Author || m.keptAfter(i, x.Partition, since) ||
-		knewMany(m, choreo.MaxAttempts, i, m.kept[x.Partition], func(k int) int { return k }) {
+		knewMany(m, fact.MaxAttempts, i, m.kept[x.Partition], func(k int) int { return k }) {
 		return false
 	}
 	m.kept[x.Partition] = append(m.kept[x.Partition], i)
@@ -190,7 +190,8 @@ func (m *Meaning) units() map[workflow.ResourceName][]*Attempt {
 		})
 		for _, a := range want {
 			lacks := slices.ContainsFunc(m.inOrder(), func(o workflow.ResourceDecl) bool {
-				return o.Partition < r.Partition && slices.Contains(a.holds(), o.Name) && !slices.Contains(have[o.Name], a)
+				return o.Partition < r.Partition && slices.Contains(a.holds(), o.Name) &&
+					!slices.Contains(have[o.Name], a)
 			})
 			if len(have[r.Name]) < r.Capacity && (m.place(a) == 0 || !lacks) {
 				have[r.Name] = append(have[r.Name], a)
@@ -211,7 +212,7 @@ func (m *Meaning) inOrder() []workflow.ResourceDecl {
 // no more than there is for all that it knew.
 func (c *check) reserve(x worklist.Reserve) {
 	m := c.m
-	root := m.attempts[choreo.AttemptID{Fact: choreo.FactID(x.Item.Assigned), Slot: x.Item.Slot}]
+	root := m.attempts[fact.AttemptID{Fact: fact.ID(x.Item.Assigned), Slot: x.Item.Slot}]
 	if root == nil {
 		c.wants(false, "units for what is not known")
 		return
@@ -222,11 +223,13 @@ func (c *check) reserve(x worklist.Reserve) {
 	have := m.units()
 	for _, r := range x.Resources {
 		decl := m.resource(r)
-		c.wants(decl != nil && m.keeperOf(decl.Partition) == c.author, "%s is given away by somebody who does not keep it", r)
+		c.wants(decl != nil && m.keeperOf(decl.Partition) == c.author,
+			"%s is given away by somebody who does not keep it", r)
 		if decl == nil {
 			continue
 		}
-		used := slices.DeleteFunc(slices.Clone(have[r]), func(o *Attempt) bool { return m.place(o) > max(m.place(a), 1) })
+		used := slices.DeleteFunc(slices.Clone(have[r]),
+			func(o *Attempt) bool { return m.place(o) > max(m.place(a), 1) })
 		c.wants(len(used) < decl.Capacity, "%s is given away, of which there are %d: they have %s", r, decl.Capacity,
 			names(used))
 		c.wants(m.given(a, r) == none, "%s is given to what was given one before", r)
@@ -266,7 +269,8 @@ func (m *Meaning) Wants() (out []Want) {
 		if !m.needs(a) || a.start != none {
 			continue
 		}
-		next := slices.DeleteFunc(m.nextOf(a, have), func(r workflow.ResourceName) bool { return m.given(a, r) != none })
+		next := slices.DeleteFunc(m.nextOf(a, have),
+			func(r workflow.ResourceName) bool { return m.given(a, r) != none })
 		if len(next) > 0 {
 			free := !slices.ContainsFunc(next,
 				func(r workflow.ResourceName) bool { return len(have[r]) >= m.resource(r).Capacity })
@@ -317,7 +321,8 @@ func (m *Meaning) UnitLines() (out []string) {
 		for _, x := range m.reserves {
 			if slices.Contains(x.Resources, r.Name) && !seen[x.of] {
 				seen[x.of] = true
-				out = append(out, fmt.Sprintf("unit of %s for %s %s by=%s", r.Name, x.of.ID.Slot, worklist.ID(x.of.ID.Fact),
+				out = append(out, fmt.Sprintf("unit of %s for %s %s by=%s", r.Name, x.of.ID.Slot,
+					worklist.ID(x.of.ID.Fact),
 					worklist.ID(m.h.facts[x.at].id)))
 			}
 		}

@@ -7,7 +7,7 @@ const claimed = 20_000_000
 // from that seed on.
 var ofClaims = []mutant{
 	{name: "claims-of-others", what: "anybody claims what others hold", patches: []patch{{
-		"choreo/claims.go", `	case a.Partner != e.fact.Chain.Author && !adopts(c.Body()):
+		"choreo/state/claims.go", `	case a.Partner != e.Fact.Chain.Author && !Adopts(c.Body()):
 		return nil, "its author does not hold the attempt"
 `, ``}}},
 	{name: "word-unsigned", what: "a person's word need not be signed by the person", patches: []patch{{
@@ -17,11 +17,11 @@ var ofClaims = []mutant{
 		"membership/users/spoken.go", `	if err := s.Device.Authentic(m); err != nil {`,
 		`	if err := s.Device.Authentic(m); err != nil && len(s.Device.Chain) == 0 {`}}},
 	{name: "word-again", what: "a word that was written down before counts again", patches: []patch{{
-		"choreo/claims.go", `if s.evidenceOf(e).any(said) {`, `if len(said) > 1000 {`}}},
+		"choreo/state/claims.go", `if s.EvidenceOf(e).any(said) {`, `if len(said) > 1000 {`}}},
 	{name: "role-not-shown", what: "a grant to somebody without the role counts", patches: []patch{{
 		"worklist/rights.go", `	case !it.maydo(b, f.User, f.Roles):`, `	case f.Partner == "":`}}},
 	{name: "nobodys-close", what: "a task that asks for a role ends by a close with nobody's result", patches: []patch{{
-		"choreo/claims.go", `	s.peoples.closed = append(s.peoples.closed, a.ID)
+		"choreo/state/claims.go", `	s.peoples.closed = append(s.peoples.closed, a.ID)
 `, `	s.peoples.closed = append(s.peoples.closed, a.ID)
 	s.peoples.done[a.ID] = firstOf(s.peoples.done[a.ID], e)
 `}}},
@@ -50,7 +50,7 @@ var ofClaims = []mutant{
 		`		switch may := sees && entitled(v.Task.Role, who, at, r.At); {`}}},
 	{name: "passed-role-does-not-count",
 		what: "an item that was passed to a role is not ended by whoever shows that one", patches: []patch{{
-			"choreo/passing.go", `			out = append(out, x.Role)
+			"choreo/state/passing.go", `			out = append(out, x.Role)
 `, `			_ = x
 `}}},
 	{name: "passed-from-the-next", what: "an item that somebody else has taken meanwhile is passed on",
@@ -87,10 +87,10 @@ var ofClaims = []mutant{
 			continue`, `		if it.open == nil || w.hold != it.open || w.fact.User != "" {
 			continue`}}},
 	{name: "results-empty", what: "a task ends without what the person handed in", patches: []patch{{
-		"choreo/claimants.go", `		if end.Outputs, err = d.state.written(a.Task, res); err != nil {`,
-		`		if _, err = d.state.written(a.Task, res); err != nil {`}}},
+		"choreo/claimants.go", `		if end.Outputs, err = d.state.Written(a.Task, res); err != nil {`,
+		`		if _, err = d.state.Written(a.Task, res); err != nil {`}}},
 	{name: "given-without-end", what: "one person may take one item again and again", patches: []patch{{
-		"choreo/idled.go", `n >= MaxGrants {`, `n >= 100*MaxGrants {`}}},
+		"choreo/idled.go", `n >= fact.MaxGrants {`, `n >= 100*fact.MaxGrants {`}}},
 	{name: "first-role-only", what: "of a person's roles only the first counts for a list", patches: []patch{{
 		"node/items.go", `	for _, r := range who.Roles {
 		if r == role {
@@ -107,19 +107,19 @@ var ofClaims = []mutant{
 		"worklist/ask.go", `	case (r.Mode == Lock || len(r.With) > 0) && !it.Task.Offline:`,
 		`	case len(r.With) > 0 && !it.Task.Offline:`}}},
 	{name: "ordered-by-anybody", what: "an order counts whoever gave it", patches: []patch{{
-		"choreo/claims.go", `	} else if decides(body) {
-`, `	} else if adopts(body) {
+		"choreo/state/claims.go", `	} else if Decides(body) {
+`, `	} else if Adopts(body) {
 `}}},
 	{name: "ordered-when-told", what: "a node writes down and carries out what anybody orders", patches: []patch{{
 		"worklist/board.go", `	if f.User != "" && f.User == b.terms.Responsible {`, `	if f.User != "" {`}, {
-		"choreo/orders.go", `	return u == s.responsible() || s.def`, `	return u != "" || s.def`}}},
+		"choreo/orders.go", `	return u == s.Responsible() || s.Definition()`, `	return u != "" || s.Definition()`}}},
 	{name: "again-without-order", what: "what failed is done once more though nobody ordered it", patches: []patch{{
-		"choreo/orders.go", `	case !orderedAgain(o, a) || !s.log.knew(e, o):`,
-		`	case o != nil && !orderedAgain(o, a) && o.id == (FactID{}):`}}},
+		"choreo/state/verdicts.go", `	case !orderedAgain(o, a) || !s.log.Knew(e, o):`,
+		`	case o != nil && !orderedAgain(o, a) && o.ID == (fact.ID{}):`}}},
 	{name: "again-once-more", what: "an order to do something again is carried out without end", patches: []patch{{
-		"choreo/orders.go", `	case slices.ContainsFunc(a.assigns, followed):`,
-		`	case len(a.assigns) > 1000 && slices.ContainsFunc(a.assigns, followed):`}, {
-		"choreo/converge.go", `			if next := s.doneAgain(sl.Current); next != nil {
+		"choreo/state/verdicts.go", `	case slices.ContainsFunc(a.Assigns, followed):`,
+		`	case len(a.Assigns) > 1000 && slices.ContainsFunc(a.Assigns, followed):`}, {
+		"choreo/state/converge.go", `			if next := s.doneAgain(sl.Current); next != nil {
 				sl.Current = next
 				continue
 			}
@@ -134,21 +134,21 @@ var ofClaims = []mutant{
 		return false
 `}}},
 	{name: "adopted-by-anybody", what: "a result is adopted whoever says so", patches: []patch{{
-		"choreo/claims.go", `	} else if decides(body) {
-`, `	} else if decides(body) && !adopts(body) {
+		"choreo/state/claims.go", `	} else if Decides(body) {
+`, `	} else if Decides(body) && !Adopts(body) {
 `}}},
 	{name: "adopted-twice", what: "a result is adopted although its task is done", patches: []patch{{
-		"choreo/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, ended), s.closedWell(e, a):`,
+		"choreo/state/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, ended), s.closedWell(e, a):`,
 		`	case a.Slot.Dropped != nil && (slices.ContainsFunc(a.Slot.Attempts, ended) || s.closedWell(e, a)):`}, {
-		"choreo/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:`,
+		"choreo/state/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:`,
 		`	case took.Failed && taken && done(a):`}}},
 	{name: "adopted-failure", what: "a result that says that the task failed is adopted as a success",
 		patches: []patch{{
-			"choreo/adopting.go", `	case x.Failed:
+			"choreo/state/adopting.go", `	case x.Failed:
 		return nil, "there is nothing to adopt of a failure"
 `, ``}}},
 	{name: "adopted-empty", what: "an adopted result brings no data", patches: []patch{{
-		"choreo/adopting.go", `	e.word.adopted = out
+		"choreo/state/adopting.go", `	e.Word.Adopted = out
 `, `	_ = out
 `}}},
 	{name: "adopted-and-kept", what: "whoever has the item of which a result is adopted keeps it", patches: []patch{{
@@ -185,11 +185,11 @@ var ofClaims = []mutant{
 		return "it names no change of policy that it knew"
 `, ``}}},
 	{name: "pulled-for-all", what: "whom a mechanism does not let see an item may take it", patches: []patch{{
-		"choreo/claims.go", `Limited: s.pulled(a),`, `Limited: s.pulled(a) && a.Slot == nil,`}}},
+		"choreo/state/claims.go", `Limited: s.Pulled(a),`, `Limited: s.Pulled(a) && a.Slot == nil,`}}},
 	{name: "pulled-drawn", what: "a performer is drawn for what waits to be taken", patches: []patch{{
-		"choreo/perform.go", `o.state.forOthers(a) || waits:`, `o.state.forOthers(a) || waits && a.Slot == nil:`}}},
+		"choreo/perform.go", `o.state.ForOthers(a) || waits:`, `o.state.ForOthers(a) || waits && a.Slot == nil:`}}},
 	{name: "pulled-after-given", what: "what was given to a partner still waits to be taken by the apt", patches: []patch{{
-		"choreo/pulling.go", `s.mechanism().Pulls() && !a.given()`, `s.mechanism().Pulls()`}}},
+		"choreo/state/offers.go", `s.Mechanism().Pulls() && !a.given()`, `s.Mechanism().Pulls()`}}},
 	{name: "pulled-for-ever", what: "the patience of Sel-push-pull has no end", patches: []patch{{
 		"choreo/pulling.go", `	return offered < patience,`, `	return offered < patience || a.Slot != nil,`}}},
 }

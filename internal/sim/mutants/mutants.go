@@ -70,38 +70,38 @@ var general = []mutant{
 	}
 `}}},
 	{name: "no-fencing", what: "anybody's word about an attempt counts", patches: []patch{{
-		"choreo/attempts.go", `	case a.Partner != e.fact.Chain.Author:
+		"choreo/state/attempts.go", `	case a.Partner != e.Fact.Chain.Author:
 		return "its author does not hold the attempt"
 `, ``}}},
 	{name: "any-action", what: "a verdict may do to a task what its author did not choose", patches: []patch{{
-		"choreo/verdicts.go", `return act.Kind == kind && act.Task == t.Contingency`,
+		"choreo/state/verdicts.go", `return act.Kind == kind && act.Task == t.Contingency`,
 		`return act.Kind == kind || act.Task == t.Contingency || true`}}},
 	{name: "two-guardians", what: "every partner judges as if it were the first of the succession", patches: []patch{{
-		"choreo/waits.go", `slices.Index(judges, o.self); i >= 0 {
+		"choreo/office.go", `slices.Index(judges, o.self); i >= 0 {
 		return time.Duration(i)`, `slices.Index(judges, o.self); i >= 0 {
 		return 0`}}},
 	{name: "late-verdict-counts", what: "a verdict counts although its author knew of the success", patches: []patch{{
-		"choreo/verdicts.go", `return s.certain(e, ok)`, `return false && s.certain(e, ok)`}, {
-		"choreo/waits.go", `return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
+		"choreo/state/verdicts.go", `return s.certain(e, ok)`, `return false && s.certain(e, ok)`}, {
+		"choreo/state/waits.go", `return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.Success() == nil`, `return sl.Pending == nil && len(sl.Current.Rulings) == 0`}}},
 	{name: "judged-again", what: "a node that is presumed to have failed is judged again and again", patches: []patch{{
-		"choreo/waits.go", `a.Partner == d.self || !sl.unjudged() || !d.state.wanted(a)`,
-		`a.Partner == d.self || !d.state.wanted(a) || a.success() != nil`}}},
+		"choreo/waits.go", `a.Partner == d.self || !sl.Unjudged() || !d.state.Wanted(a)`,
+		`a.Partner == d.self || !d.state.Wanted(a) || a.Success() != nil`}}},
 	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
-		"choreo/decide.go", `a.off == nil && !sl.over() &&`, `a.off == nil && sl.Outcome == nil &&`}}},
+		"choreo/state/settle.go", `a.Off == nil && !sl.over() &&`, `a.Off == nil && sl.Outcome == nil &&`}}},
 	{name: "disarmed", what: "a failure disarms an emergency trigger", patches: []patch{{
 		"contingency/contingency.go", `	if waits && (f.Dropped`, `	if false && waits && (f.Dropped`}}},
 	{name: "overtaking", what: "a contingency starts before what its slot waits for", patches: []patch{{
-		"choreo/settle.go", `return a.ready != nil || a.start != nil })`,
-		`return a.ready != nil || a.start != nil || a.Depth > 1 })`}}},
+		"choreo/state/settle.go", `return a.Ready != nil || a.Start != nil })`,
+		`return a.Ready != nil || a.Start != nil || a.Depth > 1 })`}}},
 	{name: "arrival-order", what: "of two successes the one counts that came first to this node", patches: []patch{{
-		"choreo/converge.go", `return byTime(a.success(), b.success())`,
-		`return cmp.Compare(a.success().index, b.success().index)`}}},
+		"choreo/state/converge.go", `return log.ByTime(a.Success(), b.Success())`,
+		`return cmp.Compare(a.Success().Index, b.Success().Index)`}}},
 	{name: "undo-early", what: "what lost is compensated before it is settled", patches: []patch{{
-		"choreo/compensate.go", `return !slices.ContainsFunc(a.users, builtUponIt) && s.settled(a.Slot)`,
-		`return true || slices.ContainsFunc(a.users, builtUponIt)`}}},
+		"choreo/state/compensate.go", `return !slices.ContainsFunc(a.Users, builtUponIt) && s.settled(a.Slot)`,
+		`return true || slices.ContainsFunc(a.Users, builtUponIt)`}}},
 	{name: "undo-what-stands", what: "what lost once is compensated although it stands again", patches: []patch{{
-		"choreo/compensate.go", `(a.stands == superseded || a.toUndo) && a.success() != nil && a.undo.start == nil`,
-		`(len(a.rulings) > 0 || a.toUndo) && a.success() != nil && a.undo.start == nil`}}},
+		"choreo/state/compensate.go", `(a.Stands == Superseded || a.toUndo) && a.Success() != nil && a.Undo.Start == nil`,
+		`(len(a.Rulings) > 0 || a.toUndo) && a.Success() != nil && a.Undo.Start == nil`}}},
 	{name: "no-retry", what: "nothing is sent again", patches: []patch{{
 		"node/sending.go", `s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {`,
 		`s.n.up(p) && s.wantsNoMore(h, p) && s.forget(h, p, f) {`}, {
@@ -124,39 +124,39 @@ var general = []mutant{
 `, `		_ = c
 `}}},
 	{name: "release-blocks", what: "a release blocks what waits for the task", patches: []patch{{
-		"choreo/settle.go", `o != nil && o.action.Kind == workflow.FailRelease {`,
-		`o != nil && o.action.Kind == "" {`}}},
+		"choreo/state/settle.go", `o != nil && o.Action.Kind == workflow.FailRelease {`,
+		`o != nil && o.Action.Kind == "" {`}}},
 	{name: "timeout-from-known", what: "a time-out runs from when the instance is known", patches: []patch{{
 		"choreo/clocks.go", `	t := c.RunFrom(from, k, true, d.now.Boot)`, `	if w := c.Get(waits.Key{Kind: waits.WorstCase}); k.Kind == waits.Timeout && w != nil {
 		from = w.Read(d.now.Boot)
 	}
 	t := c.RunFrom(from, k, true, d.now.Boot)`}}},
 	{name: "trigger-from-known", what: "an emergency task waits from when the instance is known", patches: []patch{{
-		"choreo/clocks.go", `		if age < start && !d.state.predecessorReady(sl) {`,
+		"choreo/clocks.go", `		if age < start && !d.state.PredecessorReady(sl) {`,
 		`		if start = 0; age < start {`}}},
 	{name: "lowest-writer", what: "of the writes of a data item the lowest is current", patches: []patch{{
-		"choreo/data.go", `cur == nil || byTime(last, cur) > 0 {`, `cur == nil || byTime(last, cur) < 0 {`}}},
+		"choreo/state/data.go", `cur == nil || log.ByTime(last, cur) > 0 {`, `cur == nil || log.ByTime(last, cur) < 0 {`}}},
 	{name: "consumed-nothing", what: "starts do not say upon what they build", patches: []patch{{
-		"choreo/consumed.go", `sure && !others && only == from.Pick {`, `sure || !others || only == from.Pick {`}}},
+		"choreo/state/consumed.go", `sure && !others && only == from.Pick {`, `sure || !others || only == from.Pick {`}}},
 	{name: "reconcile-swapped", what: "keep-original and keep-replacement are swapped", patches: []patch{{
-		"choreo/converge.go", `			n = cmp.Compare(a.replaced, b.replaced)
+		"choreo/state/converge.go", `			n = cmp.Compare(a.replaced, b.replaced)
 		case workflow.KeepReplacement:
 			n = cmp.Compare(b.replaced, a.replaced)`, `			n = cmp.Compare(b.replaced, a.replaced)
 		case workflow.KeepReplacement:
 			n = cmp.Compare(a.replaced, b.replaced)`}}},
 	{name: "running-claims-nothing", what: "what a running attempt was built upon need not stand", patches: []patch{{
-		"choreo/converge.go", `		return superseded
+		"choreo/state/converge.go", `		return Superseded
 	}
-	return standing
-}`, `		return superseded
+	return Standing
+}`, `		return Superseded
 	}
-	return superseded
+	return Superseded
 }`}}},
 	{name: "one-try-less", what: "a task is tried once less than it says", patches: []patch{{
 		"choreo/decide.go", `case try <= a.Task.Retries.Times &&`, `case try < a.Task.Retries.Times &&`}}},
 	{name: "names-everything", what: "a start names what it builds upon although that follows from its past",
 		patches: []patch{{
-			"choreo/consumed.go", `sure && !others && only == from.Pick {`,
+			"choreo/state/consumed.go", `sure && !others && only == from.Pick {`,
 			`!sure && !others && only == from.Pick {`}}},
 	{name: "no-hand-over", what: "a partner that was not reached yet is clocked all the same", patches: []patch{{
 		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
@@ -176,13 +176,13 @@ var general = []mutant{
 			"contingency/rules.go", `	return r.truth(k) == workflow.Impossible && o.mayBlock(r.slot) && o.waits(r.slot)`, `	_, failed := o.failed[r.slot]
 	return !failed && r.truth(k) == workflow.Impossible && o.mayBlock(r.slot) && o.waits(r.slot)`}}},
 	{name: "fork-counts", what: "what follows a fork counts", patches: []patch{{
-		"choreo/fork.go", `		n = max(min(n, s.chain.cut()-1), s.base())`, `		n = max(n, s.base())`}}},
+		"choreo/log/fork.go", `		n = max(min(n, s.Chain.Cut()-1), s.Base())`, `		n = max(n, s.Base())`}}},
 	{name: "fresh-chain-forgets", what: "an author in a fresh chain may deny what it knew", patches: []patch{{
-		"choreo/forget.go", `	if len(chains) < 2 || s.log.knew(x, y) {`,
-		`	if len(chains) < 99 || s.log.knew(x, y) {`}}},
+		"choreo/state/forget.go", `	if len(chains) < 2 || s.log.Knew(x, y) {`,
+		`	if len(chains) < 99 || s.log.Knew(x, y) {`}}},
 	{name: "no-share", what: "all chains of an author are taken in", patches: []patch{{
-		"choreo/door.go", `		case of.chains >= MaxChains:
-`, `		case of.chains >= 1000*MaxChains:
+		"choreo/door.go", `		case of.Chains >= fact.MaxChains:
+`, `		case of.Chains >= 1000*fact.MaxChains:
 `}}},
 	{name: "named-refused", what: "what others have named is refused beyond a share", patches: []patch{{
 		"choreo/door.go", `!d.isNamed(f, beyond != TooManyForks)`, `f.Fact.Seq != 0`}}},
@@ -191,8 +191,8 @@ var general = []mutant{
 `, `		_ = d.nameRefused
 `}}},
 	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
-		"choreo/attest.go", `s.author, attestDomain, s.root[:], s.sig[:]); err != nil {`,
-		`s.author, attestDomain, s.root[:], s.sig[:]); err != nil && s.author == "" {`}}},
+		"choreo/fact/attest.go", `s.author, AttestDomain, s.root[:], s.sig[:]); err != nil {`,
+		`s.author, AttestDomain, s.root[:], s.sig[:]); err != nil && s.author == "" {`}}},
 	{name: "gone-at-once", what: "a node that goes down for a while is judged at once", patches: []patch{{
 		"membership/list.go", `		if it.State == Active {
 			it.become(Unreachable, at)
@@ -201,33 +201,33 @@ var general = []mutant{
 `}}},
 	{name: "no-resume", what: "what ran when the node stopped is not run again", patches: []patch{{
 		"choreo/decide.go", `	d.running[a.ID] = true
-	d.out.Start = append(d.out.Start, d.state.job(a, a.try()))
+	d.out.Start = append(d.out.Start, d.state.Job(a, a.Try()))
 	return false
 `, `	return false
 `}}},
 	{name: "cut-anywhere", what: "a bundle holds facts without their causal past", patches: []patch{{
-		"choreo/peer.go", `		for _, p := range x.parents {
+		"choreo/peer.go", `		for _, p := range x.Parents {
 			take(p)
 		}
 `, ``}}},
 	{name: "anybody-writes-off", what: "anybody may write anybody off", patches: []patch{{
-		"choreo/writeoff.go", `	case e.fact.Chain.Author == s.log.genesis.fact.Chain.Author:
+		"choreo/state/verdicts.go", `	case e.Fact.Chain.Author == s.log.Genesis().Fact.Chain.Author:
 `, `	case e != nil:
 `}}},
 	{name: "role-unasked", what: "the performer of a task need not show its role", patches: []patch{{
-		"choreo/rights.go", `if a.Task.ByRole() && !v.hasRole(`,
-		`if a.Task.ByRole() && a.Task == nil && !v.hasRole(`}}},
+		"choreo/state/rights.go", `if a.Task.ByRole() && !v.HasRole(`,
+		`if a.Task.ByRole() && a.Task == nil && !v.HasRole(`}}},
 	{name: "other-mesh", what: "certificates of any founder prove roles", patches: []patch{{
 		"membership/trust/rights.go", `if err := ch.Authentic(r.Mesh); err != nil {`,
 		`if err := ch.Authentic(r.Mesh); err != nil && len(ch) == 0 {`}}},
 	{name: "expired-counts", what: "a partner that shows a certificate that ran out is believed", patches: []patch{{
 		"node/credentials.go", `if err == nil && author == from {`, `if err == nil && author == "" {`}}},
 	{name: "anybody-begins", what: "anybody may begin what only a role may begin", patches: []patch{{
-		"choreo/rights.go", `	if def.CreatorRole == "" && len(credentials) == 0 {`,
+		"choreo/replica.go", `	if def.CreatorRole == "" && len(credentials) == 0 {`,
 		`	if def.CreatorRole != "" || len(credentials) == 0 {`}}},
 	{name: "passes-others-work", what: "anybody passes on work of others", patches: []patch{{
-		"choreo/pass.go", `case a.beside() || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):`,
-		`case a.undoes != nil || !s.log.knew(e, a.assigned):`}}},
+		"choreo/state/verdicts.go", `case a.Beside() || a.Partner != e.Fact.Chain.Author || !s.log.Knew(e, a.Assigned):`,
+		`case a.Undoes != nil || !s.log.Knew(e, a.Assigned):`}}},
 	{name: "pruned-again", what: "an instance is taken in again whose summary is kept", patches: []patch{{
 		"node/links.go", `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {`,
 		`if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil && found {`}}},
@@ -247,9 +247,9 @@ var general = []mutant{
 `}}},
 	{name: "machine-panics", what: "a machine panics at the seventh fact of a chain, if that is a success",
 		patches: []patch{{
-			"choreo/attempts.go", `func (s *State) enterSuccess(b *Success, e *entry) (why string) {
-`, `func (s *State) enterSuccess(b *Success, e *entry) (why string) {
-	if e.fact.Seq == 7 {
+			"choreo/state/attempts.go", `func (s *State) enterSuccess(b *fact.Success, e *log.Entry) (why string) {
+`, `func (s *State) enterSuccess(b *fact.Success, e *log.Entry) (why string) {
+	if e.Fact.Seq == 7 {
 		panic("the seventh fact")
 	}
 `}}},
@@ -258,8 +258,8 @@ var general = []mutant{
 `, `		return nil, err
 `}}},
 	{name: "verdict-too-large", what: "a verdict on many attempts is not split", patches: []patch{{
-		"choreo/waits.go", `	for part := range slices.Chunk(actions, MaxActions) {
-		v :=`, `	for part := range slices.Chunk(actions, 16*MaxActions) {
+		"choreo/waits.go", `	for part := range slices.Chunk(actions, fact.MaxActions) {
+		v :=`, `	for part := range slices.Chunk(actions, 16*fact.MaxActions) {
 		v :=`}}},
 	{name: "unread-summary", what: "a node cannot read the summary of an ended instance that needs a person",
 		patches: []patch{{
@@ -283,7 +283,7 @@ var general = []mutant{
 			`s.n.up(p) && !s.wantsNoMore(h, p) {`}}},
 	{name: "disowned", what: "a node that has written nothing yet believes that it takes no part", patches: []patch{{
 		"choreo/fingerprint.go", `	p.facts()
-	for _, sl`, `	if len(m.log.byAuthor[m.self]) == 0 {
+	for _, sl`, `	if len(m.log.ByAuthor()[m.self]) == 0 {
 		self := "\nparticipant " + string(m.self) + "\n"
 		p.out = *bytes.NewBuffer(bytes.Replace(p.out.Bytes(), []byte(self), []byte("\n"), 1))
 	}

@@ -78,10 +78,10 @@ func remembered(key ed25519.PublicKey, msg, sig []byte) bool {
 
 // InDomain puts the domain`,
 }, {
-	"choreo/fact.go",
-	`func DecodeFact(raw []byte) (*Fact, FactID, error) {
+	"choreo/fact/fact.go",
+	`func Decode(raw []byte) (*Fact, ID, error) {
 `,
-	`func DecodeFact(raw []byte) (*Fact, FactID, error) {
+	`func Decode(raw []byte) (*Fact, ID, error) {
 	x, known := decoded[string(raw)]
 	if !known {
 		if decodedBytes += len(raw); decodedBytes > 64<<20 {
@@ -95,7 +95,7 @@ func remembered(key ed25519.PublicKey, msg, sig []byte) bool {
 
 type remembered struct {
 	fact *Fact
-	id   FactID
+	id   ID
 	err  error
 }
 
@@ -104,6 +104,6 @@ var (
 	decodedBytes int
 )
 
-func decodeFact(raw []byte) (*Fact, FactID, error) {
+func decodeFact(raw []byte) (*Fact, ID, error) {
 `,
 }}

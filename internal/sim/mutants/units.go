@@ -10,15 +10,15 @@ var ofUnits = []mutant{
 `, `	return s.Capacity
 `}}},
 	{name: "units-not-waited-for", what: "a task begins without its units", patches: []patch{{
-		"choreo/decide.go", `if d.state.hasUnits(a) && d.start(a, 1) {`, `if d.start(a, 1) {`}, {
-		"choreo/desk.go", `a.Task.ByNode() && m.state.hasUnits(a) ||`, `a.Task.ByNode() ||`}, {
-		"choreo/rights.go", `	case v.unitless(a) != "":
+		"choreo/decide.go", `if d.state.HasUnits(a) && d.start(a, 1) {`, `if d.start(a, 1) {`}, {
+		"choreo/desk.go", `a.Task.ByNode() && m.state.HasUnits(a) ||`, `a.Task.ByNode() ||`}, {
+		"choreo/state/rights.go", `	case v.unitless(a) != "":
 		return v.unitless(a)
 `, ``}}},
 	{name: "units-once-had", what: "a task begins with what it was given, though others have all there is",
 		patches: []patch{{
-			"choreo/decide.go", `if d.state.hasUnits(a) && d.start(a, 1) {`, `if d.start(a, 1) {`}, {
-			"choreo/desk.go", `a.Task.ByNode() && m.state.hasUnits(a) ||`, `a.Task.ByNode() ||`}}},
+			"choreo/decide.go", `if d.state.HasUnits(a) && d.start(a, 1) {`, `if d.start(a, 1) {`}, {
+			"choreo/desk.go", `a.Task.ByNode() && m.state.HasUnits(a) ||`, `a.Task.ByNode() ||`}}},
 	{name: "units-of-no-keeper", what: "whoever takes part gives units away", patches: []patch{{
 		"worklist/resource.go", `d.b.stores[next[0]].Keepers[0].Partner != d.self {`, `d.self == "" {`}}},
 	{name: "units-never-back", what: "what has ended keeps its units", patches: []patch{{
@@ -30,11 +30,11 @@ var ofUnits = []mutant{
 `, `		if !goesOn(part == "" && d.watchKeeper(part, later)) {
 `}}},
 	{name: "units-of-the-first-keeper", what: "who kept resources gives them out though another does", patches: []patch{{
-		"choreo/resources.go", `	if s.keptLater(e, part, own) {
+		"choreo/state/resources.go", `	if s.keptLater(e, part, own) {
 		return "another keeps the resource, as its author knew"
 	}
 `, ``}, {
-		"choreo/resources.go", `		store.Keepers = append(store.Keepers, worklist.Keeping{Partner: s.holder[r.Partition]})
+		"choreo/state/resources.go", `		store.Keepers = append(store.Keepers, worklist.Keeping{Partner: s.holder[r.Partition]})
 `, `		store.Keepers = append([]worklist.Keeping{{Partner: s.holder[r.Partition]}}, store.Keepers...)
 `}}},
 	{name: "units-out-of-order", what: "resources of several partitions are asked for at once", patches: []patch{{
@@ -42,7 +42,7 @@ var ofUnits = []mutant{
 `, `		case s.have[it] || found && s.reservation(it) != nil:
 `}}},
 	{name: "units-lost-as-passed-on", what: "what is passed on has none of its units", patches: []patch{{
-		"choreo/resources.go", `	for a.after != nil && a.passedOn() {
+		"choreo/state/resources.go", `	for a.after != nil && a.passedOn() {
 		a = a.after
 	}
 `, ``}}},

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -80,24 +80,24 @@ func facts(ctx context.Context, l *Liar, size int) {
 // times. In another chain it failed as often as it likes, and knew of no success.
 func forks(ctx context.Context, l *Liar, size int) {
 	id, genesis := l.instance(ctx)
-	mine := choreo.AttemptID{Slot: "a"}
-	ls := []lie{l.fact(id, 8, 1, choreo.FactID{}, genesis, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}})}
+	mine := fact.AttemptID{Slot: "a"}
+	ls := []lie{l.fact(id, 8, 1, fact.ID{}, genesis, fact.Body{Start: &fact.Start{Attempt: mine, Try: 1}})}
 	for i := range share(5000, size) {
 		last := ls[len(ls)-1]
 		ls = append(ls, l.fact(id, 8, uint64(i+2), last.id, nil,
-			choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1}}))
+			fact.Body{Success: &fact.Success{Attempt: mine, Try: 1}}))
 	}
 	last := ls[len(ls)-1]
 	for i := range share(500, size) {
 		reason := fmt.Sprint("branch ", i)
-		ls = append(ls, l.fact(id, 8, last.f.Seq+1, last.id, nil, choreo.Body{Cancel: &choreo.Cancel{Reason: reason}}))
+		ls = append(ls, l.fact(id, 8, last.f.Seq+1, last.id, nil, fact.Body{Cancel: &fact.Cancel{Reason: reason}}))
 	}
 	l.tell(ctx, id, ls)
-	var prev choreo.FactID
+	var prev fact.ID
 	var failed []lie
 	for i := range share(500, size) {
-		failed = append(failed, l.fact(id, 9, uint64(i+1), prev, genesis, choreo.Body{Verdict: &choreo.Verdict{
-			Cause: choreo.CauseReported, Actions: []choreo.Action{{Attempt: mine, Kind: workflow.FailBlock}},
+		failed = append(failed, l.fact(id, 9, uint64(i+1), prev, genesis, fact.Body{Verdict: &fact.Verdict{
+			Cause: fact.CauseReported, Actions: []fact.Action{{Attempt: mine, Kind: workflow.FailBlock}},
 		}}))
 		prev, genesis = failed[i].id, nil
 	}
@@ -109,7 +109,7 @@ func reversed(ctx context.Context, l *Liar, size int) {
 	all := l.chain(id, 10, genesis, share(6000, size))
 	slices.Reverse(all)
 	whole := wire.Facts{Instance: id}
-	att := choreo.Attest([]choreo.FactID{all[0].id}, l.sign)[0] // it vouches for all before it
+	att := fact.Attest([]fact.ID{all[0].id}, l.sign)[0] // it vouches for all before it
 	for bytes := 0; len(whole.Facts) < len(all) &&
 		bytes < wire.MaxFrame-4096; bytes += len(whole.Facts[len(whole.Facts)-1].Raw) + 8 {
 		whole.Facts = append(whole.Facts, wire.Fact{Raw: all[len(whole.Facts)].raw})
@@ -133,7 +133,7 @@ func instances(n int, ended bool) func(context.Context, *Liar, int) {
 			id, g := l.creates(l.def, nil)
 			ls := []lie{g}
 			if ended {
-				ls = append(ls, l.after(id, g, choreo.Body{Cancel: &choreo.Cancel{Reason: strings.Repeat("x", 2000)}}))
+				ls = append(ls, l.after(id, g, fact.Body{Cancel: &fact.Cancel{Reason: strings.Repeat("x", 2000)}}))
 			}
 			parts = append(parts, l.bundle(id, canonical, ls...))
 			canonical = nil
@@ -263,7 +263,7 @@ func greetings(ctx context.Context, l *Liar, size int) {
 
 func times(ctx context.Context, l *Liar, _ int) {
 	for _, at := range []int64{math.MaxInt64, math.MinInt64, -1, 253402300800000} {
-		id, g := l.creates(l.def, func(f *choreo.Fact) { f.At = at })
+		id, g := l.creates(l.def, func(f *fact.Fact) { f.At = at })
 		l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, l.def.Canonical(), g)}})
 	}
 }
@@ -272,7 +272,7 @@ func values(ctx context.Context, l *Liar, _ int) {
 	for _, in := range []map[workflow.DataName]workflow.Value{
 		{"n": math.NaN()}, {"n": math.Inf(1)}, {"n": "text"}, {"s": int64(3)}, {"nothing": "x"},
 	} {
-		id, g := l.creates(l.def, func(f *choreo.Fact) { f.Body.Genesis.Input = in })
+		id, g := l.creates(l.def, func(f *fact.Fact) { f.Body.Genesis.Input = in })
 		l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, l.def.Canonical(), g)}})
 	}
 }
@@ -283,8 +283,8 @@ func rollback(ctx context.Context, l *Liar, size int) {
 	id, hs := l.instance(ctx)
 	head := hs[0]
 	for i := range share(100, size) {
-		head.Seq, head.ID = uint64(100+i), choreo.FactID{1, byte(i)}
-		l.say(ctx, &wire.Message{Heads: []wire.Heads{{Instance: id, Heads: []choreo.Head{head}, Mode: wire.Ask}}})
+		head.Seq, head.ID = uint64(100+i), fact.ID{1, byte(i)}
+		l.say(ctx, &wire.Message{Heads: []wire.Heads{{Instance: id, Heads: []fact.Head{head}, Mode: wire.Ask}}})
 	}
 }
 
@@ -339,9 +339,9 @@ func garbage(ctx context.Context, l *Liar, size int) {
 // long begins an instance of many facts, most of them of the liar's.
 func (l *Liar) long(ctx context.Context, n int, end bool) workflow.InstanceID {
 	id, g := l.creates(l.def, nil)
-	ls := append([]lie{g}, l.chain(id, 7, []choreo.Head{{Chain: g.f.Chain, Seq: 1, ID: g.id}}, n)...)
+	ls := append([]lie{g}, l.chain(id, 7, []fact.Head{{Chain: g.f.Chain, Seq: 1, ID: g.id}}, n)...)
 	if end {
-		ls = append(ls, l.after(id, g, choreo.Body{Cancel: &choreo.Cancel{Reason: "no more"}}))
+		ls = append(ls, l.after(id, g, fact.Body{Cancel: &fact.Cancel{Reason: "no more"}}))
 	}
 	for i, part := 0, slices.Collect(slices.Chunk(ls, 700)); i < len(part); i++ {
 		var definition []byte
@@ -362,11 +362,11 @@ func asks(ctx context.Context, l *Liar, size int) {
 
 func heads(ctx context.Context, l *Liar, size int) {
 	id := l.long(ctx, share(5000, size), false)
-	all := make([]choreo.Head, wire.MaxHeads)
+	all := make([]fact.Head, wire.MaxHeads)
 	for i := range all {
-		all[i] = choreo.Head{Chain: choreo.Chain{
-			Author: l.who.ID(), Incarnation: choreo.Incarnation{byte(i), byte(i >> 8)},
-		}, Seq: 9, ID: choreo.FactID{byte(i)}}
+		all[i] = fact.Head{Chain: fact.Chain{
+			Author: l.who.ID(), Incarnation: fact.Incarnation{byte(i), byte(i >> 8)},
+		}, Seq: 9, ID: fact.ID{byte(i)}}
 	}
 	for range share(200, size) {
 		l.say(ctx, &wire.Message{Heads: slices.Repeat([]wire.Heads{{Instance: id, Heads: all, Mode: wire.Ask}}, 5)})
@@ -378,10 +378,10 @@ func heads(ctx context.Context, l *Liar, size int) {
 func compared(ctx context.Context, l *Liar, size int) {
 	for range share(250, size) {
 		id, g := l.creates(l.def, nil)
-		end := l.after(id, g, choreo.Body{Cancel: &choreo.Cancel{Reason: strings.Repeat("x", 2000)}})
-		head := choreo.Head{Chain: g.f.Chain, Seq: 2, ID: end.id}
+		end := l.after(id, g, fact.Body{Cancel: &fact.Cancel{Reason: strings.Repeat("x", 2000)}})
+		head := fact.Head{Chain: g.f.Chain, Seq: 2, ID: end.id}
 		l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, l.def.Canonical(), g, end)}})
-		l.say(ctx, &wire.Message{Heads: []wire.Heads{{Instance: id, Heads: []choreo.Head{head}}}})
+		l.say(ctx, &wire.Message{Heads: []wire.Heads{{Instance: id, Heads: []fact.Head{head}}}})
 	}
 	for i := range share(1000, size) {
 		l.say(ctx, &wire.Message{Ended: []byte{byte(i), byte(i >> 8), 15: 1}})
@@ -391,7 +391,7 @@ func compared(ctx context.Context, l *Liar, size int) {
 // verdicts give all work of some instances away, again and again: each is small for
 // what follows from it.
 func verdicts(ctx context.Context, l *Liar, size int) {
-	const tasks = choreo.MaxActions
+	const tasks = fact.MaxActions
 	var b strings.Builder
 	b.WriteString("workflow: given\ntasks:\n  b: {type: manual}\n")
 	for i := range tasks {
@@ -404,17 +404,17 @@ func verdicts(ctx context.Context, l *Liar, size int) {
 	for k := range 6 {
 		id, g := l.creates(def, nil)
 		ls := []lie{g}
-		seen, prev := []choreo.Head{{Chain: g.f.Chain, Seq: 1, ID: g.id}}, choreo.FactID{}
+		seen, prev := []fact.Head{{Chain: g.f.Chain, Seq: 1, ID: g.id}}, fact.ID{}
 		for i := range share(100, size) {
-			v := &choreo.Verdict{Cause: choreo.CauseTimeout}
+			v := &fact.Verdict{Cause: fact.CauseTimeout}
 			for t := range tasks {
-				v.Actions = append(v.Actions, choreo.Action{
-					Attempt: choreo.AttemptID{Slot: workflow.TaskName(fmt.Sprint("a", t))},
+				v.Actions = append(v.Actions, fact.Action{
+					Attempt: fact.AttemptID{Slot: workflow.TaskName(fmt.Sprint("a", t))},
 					Kind:    workflow.FailContingency, Task: "b",
 					Partner: workflow.PartnerID(fmt.Sprint(k, "-", i, "-", t)),
 				})
 			}
-			ls = append(ls, l.fact(id, 7, uint64(i+1), prev, seen, choreo.Body{Verdict: v}))
+			ls = append(ls, l.fact(id, 7, uint64(i+1), prev, seen, fact.Body{Verdict: v}))
 			seen, prev = nil, ls[len(ls)-1].id
 		}
 		definition := def.Canonical()

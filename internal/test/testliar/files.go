@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -133,7 +133,7 @@ func fileLies(ctx context.Context, l *Liar, size int) {
 			input[workflow.DataName(item)] = f.String()
 			of = append(of, wire.FileAsk{Item: workflow.DataName(item), File: f.String()})
 		}
-		id := l.Begins(ctx, def, func(f *choreo.Fact) { f.Body.Genesis.Input = input })
+		id := l.Begins(ctx, def, func(f *fact.Fact) { f.Body.Genesis.Input = input })
 		for i := range of {
 			of[i].Instance = id
 		}

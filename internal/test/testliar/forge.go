@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -27,7 +27,7 @@ func (l *Liar) Forger(id workflow.InstanceID, incarnation uint64) *Forger {
 }
 
 // Says writes the next fact, that has seen those heads, and sends it to the victim.
-func (f *Forger) Says(ctx context.Context, b choreo.Body, seen ...choreo.Head) choreo.FactID {
+func (f *Forger) Says(ctx context.Context, b fact.Body, seen ...fact.Head) fact.ID {
 	seq := uint64(1)
 	if f.last.f != nil {
 		seq += f.last.f.Seq
@@ -48,7 +48,7 @@ func (l *Liar) Says(ctx context.Context, m *wire.Message) bool { return l.say(ct
 
 // Begins begins an instance of a definition, all of it at the victim but for a
 // partition called mine. Change alters the genesis; nil: it stays as it is.
-func (l *Liar) Begins(ctx context.Context, def *workflow.Definition, change func(*choreo.Fact)) workflow.InstanceID {
+func (l *Liar) Begins(ctx context.Context, def *workflow.Definition, change func(*fact.Fact)) workflow.InstanceID {
 	id, g := l.creates(def, change)
 	l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, def.Canonical(), g)}})
 	return id
@@ -81,15 +81,15 @@ func Pair(ctx context.Context, one, other *Liar, instances int) {
 	}
 	var all []begun
 	for range instances {
-		id, g := one.creates(one.def, func(f *choreo.Fact) {
+		id, g := one.creates(one.def, func(f *fact.Fact) {
 			f.Body.Genesis.Succession = append(f.Body.Genesis.Succession, other.who.ID())
 		})
 		one.say(ctx, &wire.Message{Facts: []wire.Facts{one.bundle(id, one.def.Canonical(), g)}})
-		seen, prev := []choreo.Head{{Chain: g.f.Chain, Seq: 1, ID: g.id}}, choreo.FactID{}
+		seen, prev := []fact.Head{{Chain: g.f.Chain, Seq: 1, ID: g.id}}, fact.ID{}
 		var ls []lie
 		for i := range 15 {
-			ls = append(ls, other.fact(id, 7, uint64(i+1), prev, seen, choreo.Body{Success: &choreo.Success{
-				Attempt: choreo.AttemptID{Slot: "a"}, Try: 1,
+			ls = append(ls, other.fact(id, 7, uint64(i+1), prev, seen, fact.Body{Success: &fact.Success{
+				Attempt: fact.AttemptID{Slot: "a"}, Try: 1,
 				Outputs: map[workflow.DataName]workflow.Value{"s": strings.Repeat("x", 200<<10)},
 			}}))
 			seen, prev = nil, ls[i].id
@@ -105,8 +105,8 @@ func Pair(ctx context.Context, one, other *Liar, instances int) {
 	}
 	writes() // over two connections: what comes early comes again
 	for _, b := range all {
-		one.Forger(b.id, 9).Says(ctx, choreo.Body{Seen: &choreo.Seen{}},
-			choreo.Head{Chain: b.ls[0].f.Chain, Seq: 1 << 40, ID: choreo.FactID{1}})
+		one.Forger(b.id, 9).Says(ctx, fact.Body{Seen: &fact.Seen{}},
+			fact.Head{Chain: b.ls[0].f.Chain, Seq: 1 << 40, ID: fact.ID{1}})
 	}
 	writes()
 	writes()

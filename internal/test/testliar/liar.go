@@ -5,7 +5,7 @@
 // nothing of it would be read; each Attack ends by itself, also where the victim
 // takes nothing of it. It never decides what is right: the tests do.
 //
-// It imports choreo, membership/gossip, membership/trust, membership/users, node, node/files,
+// It imports choreo/fact, membership/gossip, membership/trust, membership/users, node, node/files,
 // node/mesh, node/wire, node/worklists, workflow and worklist; only tests import it.
 package testliar
 
@@ -22,7 +22,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/gossip"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
@@ -48,7 +48,7 @@ type Liar struct {
 	Sent int
 
 	mu    sync.Mutex // guards what follows
-	told  map[workflow.InstanceID][]choreo.Head
+	told  map[workflow.InstanceID][]fact.Head
 	about workflow.InstanceID
 	// notices are the first of each definition that the liar was told of, at most maxTold.
 	notices map[workflow.Hash][]byte
@@ -68,7 +68,7 @@ func New(dir string) (*Liar, error) {
 		return nil, err
 	}
 	l := &Liar{
-		who: who, def: def, Patience: 40 * time.Second, told: map[workflow.InstanceID][]choreo.Head{},
+		who: who, def: def, Patience: 40 * time.Second, told: map[workflow.InstanceID][]fact.Head{},
 		notices: map[workflow.Hash][]byte{},
 		files:   filesOf{named: map[string]int{}, closed: make(chan struct{})},
 	}
@@ -133,8 +133,8 @@ func (l *Liar) OnFrame(_ workflow.PartnerID, frame []byte) {
 	}
 	for _, fs := range m.Facts {
 		for _, w := range fs.Facts {
-			if f, id, err := choreo.DecodeFact(w.Raw); err == nil {
-				h := choreo.Head{Chain: f.Chain, Seq: f.Seq, ID: id}
+			if f, id, err := fact.Decode(w.Raw); err == nil {
+				h := fact.Head{Chain: f.Chain, Seq: f.Seq, ID: id}
 				of := l.told[fs.Instance]
 				if len(of) < maxTold && len(l.told) < 1000 && !slices.Contains(of, h) {
 					l.told[fs.Instance] = append(of, h)
@@ -174,7 +174,7 @@ func (l *Liar) OnVerdict(workflow.PartnerID, bool) {}
 const maxTold = 64
 
 // Knows says which facts of an instance were sent to the liar, the genesis first.
-func (l *Liar) Knows(id workflow.InstanceID) []choreo.Head {
+func (l *Liar) Knows(id workflow.InstanceID) []fact.Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.told[id])
@@ -189,7 +189,7 @@ func (l *Liar) About(id workflow.InstanceID) {
 }
 
 // instance is what an attack is about, with its genesis.
-func (l *Liar) instance(ctx context.Context) (workflow.InstanceID, []choreo.Head) {
+func (l *Liar) instance(ctx context.Context) (workflow.InstanceID, []fact.Head) {
 	l.mu.Lock()
 	id, told := l.about, l.told[l.about]
 	l.mu.Unlock()
@@ -198,11 +198,11 @@ func (l *Liar) instance(ctx context.Context) (workflow.InstanceID, []choreo.Head
 	}
 	id, g := l.creates(l.def, nil)
 	l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, l.def.Canonical(), g)}})
-	h := choreo.Head{Chain: g.f.Chain, Seq: 1, ID: g.id}
+	h := fact.Head{Chain: g.f.Chain, Seq: 1, ID: g.id}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.about, l.told[id] = id, []choreo.Head{h}
-	return id, []choreo.Head{h}
+	l.about, l.told[id] = id, []fact.Head{h}
+	return id, []fact.Head{h}
 }
 
 // say sends a message to the victim as soon as it is taken. It reports whether it was.
@@ -227,17 +227,17 @@ func (l *Liar) say(ctx context.Context, m *wire.Message) bool {
 // lie is a fact of the liar's, not attested yet.
 type lie struct {
 	raw []byte
-	id  choreo.FactID
-	f   *choreo.Fact
+	id  fact.ID
+	f   *fact.Fact
 }
 
 func (l *Liar) fact(
-	id workflow.InstanceID, incarnation uint64, seq uint64, prev choreo.FactID, seen []choreo.Head, b choreo.Body,
+	id workflow.InstanceID, incarnation uint64, seq uint64, prev fact.ID, seen []fact.Head, b fact.Body,
 ) lie {
-	return l.encoded(&choreo.Fact{
-		Format: choreo.FormatFact, Instance: id, Seq: seq, Prev: prev, Seen: seen, Body: b, At: time.Now().UnixMilli(),
-		Chain: choreo.Chain{
-			Author: l.who.ID(), Incarnation: choreo.Incarnation(binary.BigEndian.AppendUint64(nil, incarnation)),
+	return l.encoded(&fact.Fact{
+		Format: fact.Format, Instance: id, Seq: seq, Prev: prev, Seen: seen, Body: b, At: time.Now().UnixMilli(),
+		Chain: fact.Chain{
+			Author: l.who.ID(), Incarnation: fact.Incarnation(binary.BigEndian.AppendUint64(nil, incarnation)),
 		},
 	})
 }
@@ -246,15 +246,15 @@ func (l *Liar) fact(
 var encMode, _ = cbor.CoreDetEncOptions().EncMode() // constants of the library
 
 // Encode gives a fact's bytes and name as choreo does, and checks nothing.
-func Encode(f *choreo.Fact) ([]byte, choreo.FactID) {
+func Encode(f *fact.Fact) ([]byte, fact.ID) {
 	raw, err := encMode.Marshal(f)
 	if err != nil {
 		panic(err) // every fact can be encoded
 	}
-	return raw, choreo.FactID(sha256.Sum256(append([]byte("mutirao/fact/1\x00"), raw...)))
+	return raw, fact.ID(sha256.Sum256(append([]byte("mutirao/fact/1\x00"), raw...)))
 }
 
-func (l *Liar) encoded(f *choreo.Fact) lie {
+func (l *Liar) encoded(f *fact.Fact) lie {
 	raw, id := Encode(f)
 	return lie{raw, id, f}
 }
@@ -262,11 +262,11 @@ func (l *Liar) encoded(f *choreo.Fact) lie {
 func (l *Liar) sign(domain string, msg []byte) []byte { return trust.Sign(l.who.Key, domain, msg) }
 
 // chain is n facts that say nothing, one after the other.
-func (l *Liar) chain(id workflow.InstanceID, incarnation uint64, seen []choreo.Head, n int) []lie {
+func (l *Liar) chain(id workflow.InstanceID, incarnation uint64, seen []fact.Head, n int) []lie {
 	out := make([]lie, n)
-	var prev choreo.FactID
+	var prev fact.ID
 	for i := range out {
-		out[i] = l.fact(id, incarnation, uint64(i+1), prev, seen, choreo.Body{Seen: &choreo.Seen{}})
+		out[i] = l.fact(id, incarnation, uint64(i+1), prev, seen, fact.Body{Seen: &fact.Seen{}})
 		prev, seen = out[i].id, nil
 	}
 	return out
@@ -274,11 +274,11 @@ func (l *Liar) chain(id workflow.InstanceID, incarnation uint64, seen []choreo.H
 
 // bundle attests facts, each for itself, and puts them into a message's part.
 func (l *Liar) bundle(id workflow.InstanceID, definition []byte, ls ...lie) wire.Facts {
-	ids := make([]choreo.FactID, len(ls))
+	ids := make([]fact.ID, len(ls))
 	for i, x := range ls {
 		ids[i] = x.id
 	}
-	atts := choreo.Attest(ids, l.sign)
+	atts := fact.Attest(ids, l.sign)
 	out := wire.Facts{Instance: id, Definition: definition, Next: true} // it fills all of its share
 	for i, x := range ls {
 		out.Facts = append(out.Facts, wire.Fact{Raw: x.raw, Att: atts[i]})
@@ -297,8 +297,8 @@ func (l *Liar) tell(ctx context.Context, id workflow.InstanceID, ls []lie) {
 
 // creates makes the genesis of an instance, all of it at the victim but for
 // partitions called mine, and theirs.
-func (l *Liar) creates(def *workflow.Definition, change func(*choreo.Fact)) (workflow.InstanceID, lie) {
-	g := &choreo.Genesis{
+func (l *Liar) creates(def *workflow.Definition, change func(*fact.Fact)) (workflow.InstanceID, lie) {
+	g := &fact.Genesis{
 		Definition: def.Hash(), Succession: []workflow.PartnerID{l.who.ID(), l.victim},
 		Coordination: workflow.Choreography,
 	}
@@ -314,21 +314,21 @@ func (l *Liar) creates(def *workflow.Definition, change func(*choreo.Fact)) (wor
 		case p.Name == "theirs" && l.Third != "":
 			who = l.Third
 		}
-		g.Assign = append(g.Assign, choreo.Placement{Partition: p.Name, Partner: who})
+		g.Assign = append(g.Assign, fact.Placement{Partition: p.Name, Partner: who})
 	}
-	f := &choreo.Fact{Format: choreo.FormatFact, Seq: 1, At: time.Now().UnixMilli(), Body: choreo.Body{Genesis: g},
-		Chain: choreo.Chain{Author: l.who.ID(), Incarnation: choreo.Incarnation{1}}}
+	f := &fact.Fact{Format: fact.Format, Seq: 1, At: time.Now().UnixMilli(), Body: fact.Body{Genesis: g},
+		Chain: fact.Chain{Author: l.who.ID(), Incarnation: fact.Incarnation{1}}}
 	if change != nil {
 		change(f)
 	}
 	x := l.encoded(f)
-	return choreo.InstanceOf(x.id), x
+	return fact.InstanceOf(x.id), x
 }
 
 // after follows a genesis in its chain.
-func (l *Liar) after(id workflow.InstanceID, g lie, b choreo.Body) lie {
-	return l.encoded(&choreo.Fact{
-		Format: choreo.FormatFact, Instance: id, Chain: g.f.Chain, Seq: 2, Prev: g.id, At: time.Now().UnixMilli(),
+func (l *Liar) after(id workflow.InstanceID, g lie, b fact.Body) lie {
+	return l.encoded(&fact.Fact{
+		Format: fact.Format, Instance: id, Chain: g.f.Chain, Seq: 2, Prev: g.id, At: time.Now().UnixMilli(),
 		Body: b,
 	})
 }

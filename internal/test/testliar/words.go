@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -52,7 +52,7 @@ func words(ctx context.Context, l *Liar, size int) {
 			Instance: id, Says: says, Nonce: [16]byte(binary.BigEndian.AppendUint64(make([]byte, 8),
 				l.numbered.Add(1))),
 		}
-		signed := choreo.SpokenOf(id, c.Says, c.Nonce)
+		signed := fact.SpokenOf(id, c.Says, c.Nonce)
 		own := users.SpeakAsPartner(l.who.Key, l.who.Chain, signed)
 		switch i % 8 {
 		case 0: // in its own name
@@ -61,12 +61,12 @@ func words(ctx context.Context, l *Liar, size int) {
 		case 2: // by a key that nobody has
 			own.Signature = users.Sign(other, users.ID{}, signed)
 		case 3: // what was said of something else
-			own = users.SpeakAsPartner(l.who.Key, l.who.Chain, choreo.SpokenOf(workflow.InstanceID{9}, c.Says, c.Nonce))
+			own = users.SpeakAsPartner(l.who.Key, l.who.Chain, fact.SpokenOf(workflow.InstanceID{9}, c.Says, c.Nonce))
 		case 4: // nothing
 			own = users.Spoken{}
 		case 5: // once more, the same
 			c.Nonce = [16]byte{1}
-			own = users.SpeakAsPartner(l.who.Key, l.who.Chain, choreo.SpokenOf(id, c.Says, c.Nonce))
+			own = users.SpeakAsPartner(l.who.Key, l.who.Chain, fact.SpokenOf(id, c.Says, c.Nonce))
 		default:
 			return l.asksForWork(id, somebody.String(), i)
 		}

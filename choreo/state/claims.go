@@ -1,0 +1,428 @@
+package state
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about claims: who has a person's task, and with which result it ends
+// (docs/worklists.md). An item is an attempt at a person's task. All that is claimed of it
+// its holder writes, and nobody else: what a person asks for, gives back or brings comes to
+// the holder signed, and goes into the fact with what proves who the person is. So nobody
+// can have a person say something, and the holder's chain gives all claims of an item one order.
+//
+// A claim counts if its author holds the items, and if the person's word in it is true and
+// was not written down before: that follows from its past alone. What it changes is for
+// worklist.Board to say, which is given all claims that count, in the order of the facts.
+
+// MostWords is how many words of people about one item there may be when one of that kind is said.
+func MostWords(body worklist.Body) int {
+	switch body.(type) {
+	case worklist.Grant, worklist.Transfer:
+		return fact.MaxClaims
+	}
+	return 2 * fact.MaxClaims
+}
+
+// Work is the board of the instance. With it begins what is noted of claims.
+func (s *State) Work() *worklist.Board {
+	if s.peoples.Board == nil {
+		s.peoples = People{
+			Spoken: map[[sha256.Size]byte][]*log.Entry{}, Of: map[ClaimsOf][]*log.Entry{},
+			done:   map[fact.AttemptID][]*log.Entry{},
+			Idled:  map[Idler]Idled{},
+			passed: map[fact.AttemptID][]*log.Entry{}, DueTo: map[fact.AttemptID][]*log.Entry{},
+			reserved: map[fact.AttemptID][]*log.Entry{}, Keeps: map[workflow.PartitionName][]*log.Entry{},
+		}
+		terms := worklist.Terms{
+			Instance: s.log.Instance(), Workflow: s.def.Name, Policy: s.policyAtStart(), Open: true,
+			Responsible: s.Responsible(), Administrators: s.def.Administrators,
+		}
+		s.peoples.Board = worklist.New(terms, func(later, earlier worklist.ID) bool {
+			l, e := s.log.ByID()[fact.ID(later)], s.log.ByID()[fact.ID(earlier)]
+			return l != nil && e != nil && l != e && s.log.Knew(l, e)
+		})
+		s.placeStores()
+	}
+	return s.peoples.Board
+}
+
+func (s *State) enterClaim(c *fact.Claim, e *log.Entry) (why string) {
+	body, err := c.Read()
+	if err != nil {
+		return "it cannot be read" // validate refuses it
+	}
+	if AboutUnits(body) {
+		return s.enterUnits(e, body)
+	}
+	var of []*Attempt
+	for _, id := range c.About() {
+		a, why := s.claimable(e, id, c)
+		if why != "" {
+			return why
+		}
+		of = append(of, a)
+	}
+	if len(of) == 0 {
+		if why := s.saidOften(e, OfInstance(body), 2*fact.MaxClaims); why != "" {
+			return why
+		}
+	}
+	who, why := s.speaker(e, c) // whose word it is costs most to find out
+	if why == "" {
+		why = s.maySay(e, c, body, of, who)
+	}
+	if why != "" {
+		return why
+	}
+	board, digest := s.Work(), [sha256.Size]byte{}
+	if len(c.Word) > 0 {
+		digest = fact.SpokenOf(s.log.Instance(), c.Says, c.Nonce)
+		said := s.peoples.Spoken[digest]
+		if s.EvidenceOf(e).any(said) {
+			return "the person's word in it was written down before"
+		}
+		s.peoples.Spoken[digest] = firstOf(said, e)
+	}
+	s.spend(e, c, body, who)
+	if len(of) == 0 {
+		s.peoples.Of[OfInstance(body)] = append(s.peoples.Of[OfInstance(body)], e)
+	}
+	for _, a := range of {
+		s.enterClaimOf(a, e, c, body)
+	}
+	board.Add(&worklist.Fact{
+		ID: worklist.ID(e.ID), Time: e.Time, Partner: e.Fact.Chain.Author, User: who.User, Roles: who.Roles,
+		Word: worklist.ID(digest), At: time.UnixMilli(e.Fact.At), Body: body,
+	}, 0)
+	if _, changes := body.(worklist.Notify); changes {
+		s.offerAnew()
+	}
+	s.peoples.unheard = append(s.peoples.unheard, e)
+	return ""
+}
+
+// maySay says why somebody may not say what a claim says of these attempts; empty: it is allowed.
+func (s *State) maySay(e *log.Entry, c *fact.Claim, body worklist.Body, of []*Attempt, who fact.Speaker) (why string) {
+	if x, passes := body.(worklist.Transfer); passes {
+		if why := s.mayPass(e, of[0], x, who); why != "" {
+			return why
+		}
+	} else if Decides(body) {
+		if why := s.Work().MayOrder(who.User, who.Roles); why != "" {
+			return why
+		}
+	} else if len(c.Word) > 0 && slices.ContainsFunc(of, func(a *Attempt) bool { return s.elsewhere(e, a, who) }) {
+		return notHere
+	}
+	if x, adopts := body.(worklist.Adopt); adopts {
+		return s.mayAdopt(e, of[0], x)
+	}
+	return ""
+}
+
+// enterClaimOf enters what a claim that counts changes of one attempt.
+func (s *State) enterClaimOf(a *Attempt, e *log.Entry, c *fact.Claim, body worklist.Body) {
+	s.PlaceItem(a)
+	if x, closes := body.(worklist.Close); closes {
+		s.closeItem(e, a, x)
+	}
+	if fact.IsOffer(body) && e.Fact.Body.Annex != nil {
+		a.Weighed = earlier(a.Weighed, e)
+	}
+	if x, passes := body.(worklist.Transfer); passes {
+		s.notePassed(e, a, x)
+	}
+	if _, adopts := body.(worklist.Adopt); adopts {
+		s.succeed(a, e)
+		s.touch(a.Slot)
+	}
+	if x, orders := body.(worklist.Order); orders && x.What == worklist.Undo {
+		a.toUndo = true
+	}
+	if recovers(body) && s.flow != nil && a.Slot == s.flow.Slot {
+		s.flow.say(a, e)
+	}
+	s.peoples.Of[partOf(c, a)] = append(s.peoples.Of[partOf(c, a)], e)
+	s.Move(a.Slot)
+}
+
+// TakeClosed are the attempts whose items were closed since it was last called.
+func (s *State) TakeClosed() []fact.AttemptID {
+	closed := s.peoples.closed
+	s.peoples.closed = nil
+	return closed
+}
+
+// TakeUnheard are the claims that came since it was last called.
+func (s *State) TakeUnheard() []*log.Entry {
+	unheard := s.peoples.unheard
+	s.peoples.unheard = nil
+	return unheard
+}
+
+// speaker is who spoke in a claim; a zero one: nobody.
+func (s *State) speaker(e *log.Entry, c *fact.Claim) (fact.Speaker, string) {
+	if len(c.Word) == 0 {
+		return fact.Speaker{}, ""
+	}
+	if e.Word == nil {
+		who, err := s.SpeakerOf(c)
+		e.Word = &log.Voiced{By: who, Untrue: err}
+	}
+	if e.Word.Untrue != nil {
+		return fact.Speaker{}, "the word of a person in it is not true"
+	}
+	return e.Word.By, ""
+}
+
+func (s *State) SpeakerOf(c *fact.Claim) (fact.Speaker, error) {
+	if s.trust == nil {
+		return fact.Speaker{}, errNoTrust
+	}
+	return s.trust.Speaker(c.Word, fact.SpokenOf(s.log.Instance(), c.Says, c.Nonce))
+}
+
+// partOf are the claims of an attempt among which one is counted.
+func partOf(c *fact.Claim, a *Attempt) ClaimsOf {
+	if fact.IsOffer(c.Body()) {
+		return ClaimsOf{offers: a.Partner}
+	}
+	return ClaimsOf{Attempt: a.ID, People: len(c.Word) > 0}
+}
+
+// OfInstance are the claims about an instance that are counted together with what somebody says of it.
+func OfInstance(body worklist.Body) ClaimsOf {
+	_, notify := body.(worklist.Notify)
+	return ClaimsOf{People: true, notify: notify}
+}
+
+// claimable is an attempt that a fact may claim something of; else why it may not.
+func (s *State) claimable(e *log.Entry, id fact.AttemptID, c *fact.Claim) (*Attempt, string) {
+	a := s.attempts[id]
+	switch {
+	case a == nil || !s.knewOf(e, id):
+		return nil, "it is about an attempt that it does not know"
+	case a.Partner != e.Fact.Chain.Author && !Adopts(c.Body()):
+		return nil, "its author does not hold the attempt"
+	case !ForPeople(a, c.Body()):
+		return nil, "its task is not for a person to claim"
+	}
+	most := fact.MaxClaims
+	if len(c.Word) > 0 {
+		most = MostWords(c.Body())
+	} else if fact.IsOffer(c.Body()) {
+		most = worklist.MaxOffers
+	}
+	return a, s.saidOften(e, partOf(c, a), most)
+}
+
+// ForPeople reports whether something may be claimed of an attempt: of one at a task of people, and
+// of any by those who decide about the instance.
+func ForPeople(a *Attempt, body worklist.Body) bool {
+	x, closes := body.(worklist.Close)
+	if a.Task.Whole || recovers(body) {
+		return a.Task.Whole && recovers(body)
+	}
+	if a.Transition() { // what fails of the flow is recovered: nobody orders anything else
+		return !a.Task.ByNode() && !Decides(body)
+	}
+	return !a.Beside() && (!a.Task.ByNode() || Decides(body) || closes && !x.Order.IsZero())
+}
+
+// saidOften says why a claim does not count, of which kind there are so many that its author knew; "": it does.
+func (s *State) saidOften(e *log.Entry, kind ClaimsOf, most int) string {
+	of := s.peoples.Of[kind]
+	if s.AtLeast(most, len(of), func(i int) bool { return s.log.Knew(e, of[i]) }) {
+		return fmt.Sprintf("%d such things had been said about the item, as its author knew: no more count", most)
+	}
+	return ""
+}
+
+const notHere = "its task names no role: it is for people at its holder"
+
+// closeItem notes that the item of an attempt was closed, and whether somebody did it who has
+// the role of its task, or one to which it was passed.
+func (s *State) closeItem(e *log.Entry, a *Attempt, x worklist.Close) {
+	s.peoples.closed = append(s.peoples.closed, a.ID)
+	r := s.log.ByID()[fact.ID(x.Result)]
+	if r == nil || !r.Counted || !s.log.Knew(e, r) || r.Fact.Body.Claim == nil ||
+		!slices.Contains(r.Fact.Body.Claim.About(), a.ID) {
+		return
+	}
+	if a.Task.ByRole() && s.entitledAt(r, a, r.Speaker()) {
+		s.peoples.done[a.ID] = firstOf(s.peoples.done[a.ID], e)
+	}
+}
+
+// PersonDid reports whether the result of a person who showed the role of its task closed an attempt.
+func (v *Evidence) PersonDid(a *Attempt) bool { return v.any(v.s.peoples.done[a.ID]) }
+
+// HoldOf is who has the item of an attempt; false: nobody.
+func (s *State) HoldOf(a *Attempt) (worklist.Standing, bool) {
+	if s.peoples.Board == nil {
+		return worklist.Standing{}, false
+	}
+	return s.peoples.Board.Holds(ItemOf(a.ID))
+}
+
+// PlaceItem tells the board how an attempt stands.
+func (s *State) PlaceItem(a *Attempt) {
+	wanted := s.Wanted(a)
+	ready := wanted && (a.Start != nil || a.MayStart())
+	waits := s.WaitsOf(a)
+	skipped := wanted && !ready && a.Slot.State == workflow.Skipped
+	s.Work().Set(worklist.Place{
+		Item: ItemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
+		Task: s.taskOf(a), Root: s.rootItem(a), Begun: a.Start != nil,
+		Presumed: a.Slot.State == workflow.Failed || a.Slot.Pending != nil,
+		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.Noticed, Waits: waits,
+		Over: !wanted || skipped || a.Success() != nil ||
+			a.EndedByHolder(), Why: s.whyOver(a, wanted && !ready && len(waits) == 0),
+		Unhandled: s.Unhandled(a), Failure: failureOf(a),
+	})
+}
+
+// rootItem is the item for which units are given to an attempt; a zero one: its own.
+func (s *State) rootItem(a *Attempt) worklist.Item {
+	if r := a.Root(); len(a.holds()) > 0 && r != a {
+		return ItemOf(r.ID)
+	}
+	return worklist.Item{}
+}
+
+// inCharge reports whether an attempt is in charge of its slot, or its success stands; of a transition, whether it is
+// in the history that counts.
+func (s *State) inCharge(a *Attempt) bool {
+	if a.Transition() {
+		return s.flow.PendingJob(a) != nil || a.Success() != nil && a.Stands == Standing
+	}
+	return a.Slot.Current == a || a.Slot.Pick == a
+}
+
+// taskOf is what the board has to know of the task of an attempt. A deadline matters to it only where the item
+// passes on as it is near, once it is known since when it can be done.
+func (s *State) taskOf(a *Attempt) worklist.Task {
+	t := worklist.Task{
+		Role: a.Task.Role, ByNode: a.Task.ByNode() || a.Undoes != nil, Offline: a.Task.Offline,
+		Priority: a.Task.Priority, Holds: a.holds(), Limited: s.Pulled(a),
+	}
+	if left := s.TransferOf(a); left > 0 && a.Noticed != 0 {
+		t.Transfer = left
+		t.Due, _ = s.DueOf(a)
+	}
+	return t
+}
+
+// whyOver is why people cannot do an attempt any more, or not now if it waits, if that is not for its item's
+// end; "": nothing more is to say than that it is over, or in another's hands.
+func (s *State) whyOver(a *Attempt, waits bool) string {
+	switch now := a.Slot.Current; {
+	case a.Transition():
+		return s.whyStopped(a)
+	case a.EndedByHolder(), now != a && now.Task != a.Task:
+		return "the task had failed by then"
+	case now != a && now.Partner == a.Partner:
+		return "the task was begun once more"
+	case now == a && s.cancel != nil:
+		return "the instance was cancelled"
+	case waits && a.Slot.barred:
+		return "a strict constraint is broken, so nothing begins"
+	case waits && a.Slot.State == workflow.Skipped:
+		return "the task is not needed any more"
+	case waits:
+		return "what the task waits for is not so any more"
+	}
+	return ""
+}
+
+// whyStopped is whyOver for a transition.
+func (s *State) whyStopped(a *Attempt) string {
+	switch {
+	case a.EndedByHolder():
+		return "the task had failed by then"
+	case s.cancel != nil:
+		return "the instance was cancelled"
+	case s.Interruption() != nil:
+		return "the instance was interrupted"
+	}
+	return ""
+}
+
+// PlaceItems tells the board how the attempts of a slot stand of which something was claimed.
+func (s *State) PlaceItems(sl *Slot) {
+	if s.peoples.Board == nil && len(s.def.Resources) == 0 {
+		return
+	}
+	s.Work()
+	if s.flow != nil && sl == s.flow.Slot {
+		s.placeTransitions()
+	}
+	for _, a := range sl.Attempts {
+		if s.peoples.Board.Knows(ItemOf(a.ID)) || s.TransferOf(a) > 0 || s.Limits(a) || len(a.holds()) > 0 {
+			s.PlaceItem(a)
+		}
+	}
+}
+
+// Written are the data that a result brings, read by their types.
+func (s *State) Written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
+	out := make(map[workflow.DataName]workflow.Value, len(x.Outputs))
+	for _, n := range slices.Sorted(maps.Keys(x.Outputs)) {
+		if s.decls[n] == nil {
+			return nil, fmt.Errorf("the workflow has no data %s", n)
+		}
+		text, _ := x.Outputs[n].(string)
+		v, err := workflow.ParseValue(s.decls[n], text)
+		if err != nil {
+			return nil, err
+		}
+		out[n] = v
+	}
+	return s.CheckOutputs(t, out)
+}
+
+// ClaimLines are what the claims come to, for the fingerprint.
+func (s *State) ClaimLines() []string {
+	if s.peoples.Board == nil && len(s.def.Resources) == 0 {
+		return nil
+	}
+	return s.Work().Lines()
+}
+
+// TransferAt is with how much time left before its deadline a task passes to the responsible user; 0: never.
+func (s *State) TransferAt(t *workflow.Task) time.Duration {
+	switch x := s.log.Genesis().Fact.Body.Annex; {
+	case t.Deadline == nil || t.ByNode():
+		return 0
+	case x != nil && x.Transfer > 0:
+		return x.Transfer
+	case t.Transfer > 0:
+		return t.Transfer
+	}
+	return s.def.Transfer
+}
+
+// TransferOf is the same of an attempt.
+func (s *State) TransferOf(a *Attempt) time.Duration {
+	if a.Undoes != nil {
+		return 0
+	}
+	return s.TransferAt(a.Task)
+}
+
+// Responsible is the user who decides about the instance.
+func (s *State) Responsible() worklist.User {
+	if a := s.log.Genesis().Fact.Body.Annex; a != nil && a.Responsible != "" {
+		return a.Responsible
+	}
+	return worklist.User(s.log.Genesis().Fact.Chain.Author)
+}

@@ -1,0 +1,140 @@
+package state
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file undoes what lost (docs/design.md, rule 5), and what an order has undone (orders.go).
+//
+//	superseded ── shown at once
+//	    │   nothing runs in its slot or a later one, and every participant has
+//	    │   shown that it knows all the slot's successes (by a `seen` fact, if
+//	    │   it has nothing else to say) or was written off
+//	settled
+//	    │   what was built upon it has been undone
+//	compensation starts: from here on there is no way back
+//	    │
+//	succeeded, or failed for good: an incident
+//
+// A compensation is an attempt that fills no slot. It is named by a success of
+// the attempt that it undoes, is held by that one's performer, and is started,
+// tried again and ended by the same facts as any other. What it writes is
+// recorded and counts for nothing: neither did what it undoes.
+
+// undoable gives an attempt that has succeeded its compensation, if the author
+// of the definition wants one.
+func (s *State) undoable(a *Attempt, success *log.Entry) {
+	id := fact.AttemptID{Fact: success.ID, Slot: a.ID.Slot}
+	if a.Undo == nil {
+		t := s.def.CompensationOf(a.Task)
+		if t == nil {
+			return
+		}
+		a.Undo = &Attempt{
+			ID: id, Slot: a.Slot, Task: t, Partner: a.Partner, Depth: a.Depth, Assigned: success, Undoes: a,
+			turns: noTurns,
+		}
+	}
+	s.attempts[id] = a.Undo
+}
+
+// Lost reports whether the attempt finished for nothing, or is to be undone by order, and has
+// a compensation that has not begun.
+func (a *Attempt) Lost() bool {
+	return a.Undo != nil && (a.Stands == Superseded || a.toUndo) && a.Success() != nil && a.Undo.Start == nil
+}
+
+// Undoing reports whether the attempt's compensation has begun and not ended.
+func (a *Attempt) Undoing() bool { return a.Undo != nil && a.Undo.Start != nil && !a.Undo.ended() }
+
+// ended reports whether a compensation has ended, well or not.
+func (a *Attempt) ended() bool { return a.Success() != nil || a.EndedByHolder() }
+
+// MayUndo reports whether the compensation of an attempt that lost may begin.
+func (s *State) MayUndo(a *Attempt) bool {
+	builtUponIt := func(u *Attempt) bool {
+		return (u.Lost() || u.Undoing()) && s.writtenOff[u.Partner] == nil
+	}
+	if a.Fired != nil {
+		return s.settledFlow(a)
+	}
+	return !slices.ContainsFunc(a.Users, builtUponIt) && s.settled(a.Slot)
+}
+
+// LooksForUndoing says whether what is to be undone is looked at now; if not, when.
+type LooksForUndoing struct {
+	Now  bool
+	Wake time.Duration // Boot; 0: never
+}
+
+// settled reports whether no fact that is still to come can make the slot's
+// superseded successes stand, as long as nobody who was written off comes back.
+func (s *State) settled(sl *Slot) bool {
+	for _, x := range s.andLater(sl) {
+		if slices.ContainsFunc(x.Attempts,
+			func(a *Attempt) bool { return a.Runs() && s.writtenOff[a.Partner] == nil }) {
+			return false
+		}
+	}
+	for p := range s.joined {
+		s.log.Steps++
+		if s.writtenOff[p] == nil && !s.hasSeen(p, sl) {
+			return false
+		}
+	}
+	return true
+}
+
+// andLater is a slot with all that waits for it, directly or not.
+func (s *State) andLater(sl *Slot) []*Slot {
+	out := []*Slot{sl}
+	in, read := map[*Slot]bool{sl: true}, map[*DataItem]bool{}
+	add := func(ds []*Slot) {
+		for _, d := range ds {
+			if !in[d] {
+				in[d] = true
+				out = append(out, d)
+			}
+		}
+	}
+	for i := 0; i < len(out); i++ {
+		s.log.Steps++
+		add(out[i].Dependents)
+		for _, it := range out[i].Writes {
+			if !read[it] {
+				read[it] = true
+				add(it.Askers)
+			}
+		}
+	}
+	return out
+}
+
+// Runs reports whether an attempt was started and has not ended, as far as is
+// known.
+func (a *Attempt) Runs() bool {
+	return a.Start != nil && a.Off == nil && !a.ended()
+}
+
+// hasSeen reports whether a counted fact of the partner has all the slot's
+// successes in its past.
+func (s *State) hasSeen(p workflow.PartnerID, sl *Slot) bool {
+	return s.anyHeeded(p, func(e *log.Entry) bool { return s.KnewSuccesses(e, sl) })
+}
+
+// anyHeeded reports whether something is so of a counted fact of a partner.
+func (s *State) anyHeeded(p workflow.PartnerID, is func(*log.Entry) bool) bool {
+	return slices.ContainsFunc(s.log.ByAuthor()[p],
+		func(c *log.Chain) bool { return slices.ContainsFunc(c.Heeded(), is) })
+}
+
+func (s *State) KnewSuccesses(e *log.Entry, sl *Slot) bool {
+	return !slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
+		return slices.ContainsFunc(a.Successes, func(ok *log.Entry) bool { return !s.log.Knew(e, ok) })
+	})
+}

@@ -1,0 +1,281 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file keeps the data of an instance, and what rules ask of them. Writers and
+// readers meet at the item: a write costs what it changes, however many there are.
+
+// item is the data item of that name.
+func (s *State) item(n workflow.DataName) *DataItem {
+	it := s.items[n]
+	if it == nil {
+		it = &DataItem{decl: s.decls[n], writers: map[*Slot]bool{}, holders: map[workflow.PartnerID]int{}}
+		s.items[n] = it
+	}
+	return it
+}
+
+// write enters a standing write, or takes it out.
+func (it *DataItem) write(e *log.Entry, in bool) {
+	i := slices.IndexFunc(it.writes, func(w *writes) bool { return w.strand == e.Strand })
+	if i < 0 {
+		i = len(it.writes)
+		it.writes = append(it.writes, &writes{strand: e.Strand})
+	}
+	w := it.writes[i]
+	at, found := slices.BinarySearchFunc(w.by, e, func(a, b *log.Entry) int { return a.Index - b.Index })
+	switch {
+	case in && !found:
+		w.by = slices.Insert(w.by, at, e)
+	case !in && found:
+		if w.by = slices.Delete(w.by, at, at+1); len(w.by) == 0 {
+			it.writes = slices.Delete(it.writes, i, i+1)
+		}
+	}
+}
+
+// current is the standing write that counts, and whether others did not know of
+// each other (converge.go, rule 6); nil: there is none.
+func (it *DataItem) current(l *log.Log) (cur *log.Entry, conflict bool) {
+	for _, w := range it.writes {
+		l.Steps++
+		if last := w.by[len(w.by)-1]; cur == nil || log.ByTime(last, cur) > 0 {
+			cur = last
+		}
+	}
+	for _, w := range it.writes {
+		if last := w.by[len(w.by)-1]; last != cur && !l.Knew(cur, last) {
+			conflict = true
+		}
+	}
+	return cur, conflict
+}
+
+// writeData brings up to date what the slot's successes may have written
+// (converge.go, rule 6).
+func (s *State) writeData(sl *Slot) {
+	for _, a := range sl.Attempts {
+		was, is := a.Wrote, a.Success()
+		if a.Stands != Standing {
+			is = nil
+		}
+		if was == is {
+			continue
+		}
+		a.Wrote = is
+		if was != nil {
+			for n := range was.Gave() {
+				s.item(n).write(was, false)
+				s.rewrite(n)
+			}
+		}
+		if is != nil {
+			for n := range is.Gave() {
+				s.item(n).write(is, true)
+				s.rewrite(n)
+			}
+		}
+	}
+}
+
+// rewrite finds the current value of one data item among the standing writes.
+func (s *State) rewrite(n workflow.DataName) {
+	it := s.item(n)
+	s.rewritten++
+	was := s.data[n].By
+	cur, conflict := it.current(s.log)
+	if cur != nil {
+		s.datum(n, Written{cur.Gave()[n], cur})
+	} else {
+		s.unwritten(n, it.decl)
+	}
+	if delete(s.conflicts, n); conflict {
+		s.conflicts[n] = true
+	}
+	if is := s.data[n].By; is == was {
+		return
+	}
+	for _, c := range it.conditions {
+		s.check(c)
+	}
+}
+
+// unwritten gives a data item its value where nobody wrote any: its input, else
+// its default.
+func (s *State) unwritten(n workflow.DataName, decl *workflow.DataDecl) {
+	if v, ok := s.genesis.Input[n]; ok {
+		s.datum(n, Written{v, s.log.Genesis()})
+	} else if decl != nil && decl.Default != nil {
+		s.datum(n, Written{decl.Default, s.log.Genesis()})
+	} else {
+		delete(s.data, n)
+		delete(s.values, n)
+		s.refiled = s.refiled || IsFile(decl)
+	}
+}
+
+func (s *State) datum(n workflow.DataName, w Written) {
+	s.data[n], s.values[n] = w, w.Value
+	s.refiled = s.refiled || IsFile(s.decls[n])
+}
+
+// conditionOn is the condition of a term about data.
+func (s *State) conditionOn(e *workflow.Expr) *condition {
+	c := s.conditions[e.String()]
+	if c != nil {
+		return c
+	}
+	c = &condition{Expr: e, holds: s.Holds(e)}
+	s.conditions[e.String()] = c
+	for _, n := range e.Names() {
+		it := s.item(n)
+		it.conditions = append(it.conditions, c)
+		c.items = append(c.items, it)
+	}
+	return c
+}
+
+// Holds reports whether a boolean expression is true of the current data: neither
+// false nor unknown.
+func (s *State) Holds(e *workflow.Expr) bool { return s.holdsOf(e, s.values) }
+
+// holdsOf is holds for other data.
+func (s *State) holdsOf(e *workflow.Expr, data map[workflow.DataName]workflow.Value) bool {
+	s.log.Steps++
+	v, err := e.Eval(workflow.Env{Data: data, Instance: s.log.Instance().String()})
+	yes, ok := v.(bool)
+	return ok && yes && err == nil
+}
+
+// check evaluates a condition after data it is about have changed.
+func (s *State) check(c *condition) {
+	if holds := s.Holds(c.Expr); holds != c.holds {
+		c.holds = holds
+		s.reconsider(c)
+		s.constrain(c)
+	}
+}
+
+// reconsider has the rules with a condition hear what it comes to.
+func (s *State) reconsider(c *condition) {
+	for _, n := range c.terms {
+		s.set(n, s.conditionFor(c, n.Of))
+	}
+}
+
+// conditionFor is what a condition comes to in the rule of a slot: what does
+// not hold is undecided while somebody may still write one of its data, before
+// the slot itself runs, else impossible. For a task with time-to-wait it is
+// undecided always.
+func (s *State) conditionFor(c *condition, of *Slot) workflow.Finding {
+	switch {
+	case c.holds:
+		return workflow.Finding{Truth: workflow.True}
+	case of.waits(), !s.idle && slices.ContainsFunc(c.items, func(it *DataItem) bool { return it.mayChange(of) }):
+		return workflow.Finding{Truth: workflow.Undecided}
+	}
+	return workflow.Finding{Truth: workflow.Impossible}
+}
+
+// mayChange reports whether somebody may still write the item, before of itself runs.
+func (it *DataItem) mayChange(of *Slot) bool {
+	if of != nil && of.open && it.writers[of] {
+		return it.open > 1
+	}
+	return it.open > 0
+}
+
+// opens notes that a writer is done, or is not any more. Only where it was one of
+// the last two does that change anything for those that wait.
+func (s *State) opens(it *DataItem, open bool) {
+	left := it.open
+	if open {
+		it.open++
+	} else {
+		it.open--
+	}
+	if min(left, it.open) > 1 {
+		return
+	}
+	for _, c := range it.conditions {
+		if !c.holds {
+			s.reconsider(c)
+		}
+	}
+}
+
+// Output is what a standing success wrote to a data item.
+func (a *Attempt) Output(n workflow.DataName) (workflow.Value, bool) {
+	if a.Wrote == nil {
+		return nil, false
+	}
+	v, ok := a.Wrote.Gave()[n]
+	return v, ok
+}
+
+// Unchanged reports whether a data item had the value that it has now when an attempt
+// started, and always since, by what the start's author knew. Where that would take
+// reading the whole history again it says no: where somebody may have been held back,
+// and where a writer was judged, or was not the only one.
+func (s *State) Unchanged(n workflow.DataName, start *log.Entry) bool {
+	it := s.item(n)
+	if len(it.writers) == 0 {
+		return true
+	}
+	if start == nil || s.log.Forked() > 0 || s.contested && slices.ContainsFunc(s.slots, (*Slot).mayBeHeld) {
+		return false
+	}
+	for sl := range it.writers {
+		if !s.wroteBefore(sl, start) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayBeHeld reports whether the slot's successes may have been held back for a while.
+func (sl *Slot) mayBeHeld() bool {
+	return sl.Task.Reconcile == workflow.KeepReplacement && len(sl.Attempts) > 1
+}
+
+// wroteBefore reports whether what a slot wrote stood, all of it, when somebody started.
+func (s *State) wroteBefore(sl *Slot, start *log.Entry) bool {
+	wrote := 0
+	for _, a := range sl.Attempts {
+		s.log.Steps++
+		if a.Success() == nil {
+			continue
+		}
+		if wrote += len(a.Successes); wrote > 1 || a.Stands != Standing || len(a.Rulings) > 0 ||
+			!s.log.Knew(start, a.Success()) {
+			return false
+		}
+	}
+	return true
+}
+
+// Inputs are the data that a task may read: what it declares, and for its queries, the built-in
+// set and what a sub-workflow is given, all of which was checked, all that they mention.
+func Inputs(t *workflow.Task) []workflow.DataName {
+	if t.Application != workflow.AppSet && t.Uses == nil && len(t.Queries) == 0 {
+		return t.In
+	}
+	names := slices.Clone(t.In)
+	if t.Uses != nil {
+		for _, e := range t.Uses.Input {
+			names = append(names, e.Names()...)
+		}
+	}
+	for _, e := range t.With.Set {
+		names = append(names, e.Names()...)
+	}
+	for _, q := range t.Queries {
+		names = append(names, q.Statement.Parameters()...)
+	}
+	return names
+}

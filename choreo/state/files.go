@@ -1,0 +1,69 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// noteGivers notes who gave the files that a success brought. A giver is noted once, in the order in
+// which the successes were learned; that costs nothing where there are no files.
+func (s *State) noteGivers(a *Attempt, ok *log.Entry) {
+	for n, v := range ok.Gave() {
+		text, is := v.(string)
+		if !is || !IsFile(s.decls[n]) {
+			continue
+		}
+		g, author := FileGiven{n, text}, givenAt(a, ok)
+		if slices.Contains(s.givers[g], author) {
+			continue
+		}
+		if s.givers == nil {
+			s.givers = map[FileGiven][]workflow.PartnerID{}
+		}
+		s.givers[g] = append(s.givers[g], author)
+	}
+}
+
+// Reading is a file that a task reads which can begin, or runs.
+type Reading struct {
+	Item workflow.DataName
+	File workflow.File
+}
+
+// MayMiss reports whether a partner may say of an attempt that the content of a file is lost that its task
+// reads. Only its holder asks for that content; what others think of it is nobody's proof.
+func (s *State) MayMiss(a *Attempt, author workflow.PartnerID) bool {
+	return a.Partner == author &&
+		slices.ContainsFunc(a.Task.In, func(n workflow.DataName) bool { return IsFile(s.decls[n]) })
+}
+
+// missing is the incident that the content of a file is lost for good which an attempt was to read.
+func (a *Attempt) missing() (IncidentView, bool) {
+	for _, r := range a.Rulings {
+		if v := r.At.Fact.Body.Verdict; v.Cause == fact.CauseLost && !r.Void {
+			what := string(a.Task.Name) + ": " + ReasonOf(v)
+			return IncidentView{At: r.At.Fact.At, Task: a.Task.Name, Who: a.Partner, What: what}, true
+		}
+	}
+	return IncidentView{}, false
+}
+
+func IsFile(d *workflow.DataDecl) bool { return d != nil && d.Type == workflow.TypeFile }
+
+// TakeRefiled reports whether a file among the data became another, or none, since it was last called.
+func (s *State) TakeRefiled() bool {
+	refiled := s.refiled
+	s.refiled = false
+	return refiled
+}
+
+// givenAt is with which partner the content is that a success brought.
+func givenAt(a *Attempt, ok *log.Entry) workflow.PartnerID {
+	if ok.Fact.Body.Success == nil {
+		return a.Partner // who took the result
+	}
+	return ok.Strand.Chain.ID.Author
+}

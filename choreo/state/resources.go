@@ -1,0 +1,271 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about resources (rule 12 of docs/worklists.md): things of which there is only so much, and which
+// tasks hold from when they are ready to their end. Who has a unit follows from two kinds of claims, which no person
+// signs:
+//
+//	reserve   a task has a unit of each of these: the word of whoever keeps the resources
+//	keep      its author keeps the resources of a partition from now on, as the partner is gone that did
+//
+// The first keeper is who holds the resource's partition from the start. It gives units away as worklist.Board
+// decides. A task begins only when its holder knows that it has a unit of each, and nobody counts the start of one
+// for which its author knew no such word. What a unit is given to is the attempt, with all to which that is
+// passed on without a verdict: passing on is no failure.
+//
+// A takeover is a presumption, as a verdict on another's work is: any participant may write it, and the guardian
+// does, once the keeper is gone and somebody waits for it. Of two that do not know of each other the later in
+// the order of facts keeps the resources from when both are known; what both gave away counts, and the board says
+// who has what there is.
+
+// Root is the first of the attempts that were passed on to this one by no verdict.
+func (a *Attempt) Root() *Attempt {
+	for a.after != nil && a.passedOn() {
+		a = a.after
+	}
+	return a
+}
+
+// holds are the resources of which an attempt is to have a unit each; what undoes something has none.
+func (a *Attempt) holds() []workflow.ResourceName {
+	if a.Beside() {
+		return nil
+	}
+	return a.Task.Holds
+}
+
+// resource is what the definition says of one; nil: it has none of that name.
+func (s *State) resource(n workflow.ResourceName) *workflow.ResourceDecl {
+	i := slices.IndexFunc(s.def.Resources, func(x workflow.ResourceDecl) bool { return x.Name == n })
+	if i < 0 {
+		return nil
+	}
+	return &s.def.Resources[i]
+}
+
+// Keeper is who keeps the resources of a partition, as far as is known here.
+func (s *State) Keeper(part workflow.PartitionName) workflow.PartnerID {
+	if ks := s.peoples.Keeps[part]; len(ks) > 0 {
+		return ks[len(ks)-1].Fact.Chain.Author
+	}
+	return s.holder[part]
+}
+
+// KeepersOf are those who are to know how a slot stands, as they give out what its tasks hold.
+func (s *State) KeepersOf(sl *Slot) (out []workflow.PartnerID) {
+	if len(s.def.Resources) == 0 {
+		return nil
+	}
+	for _, t := range s.plan.Chain(sl.Task.Name) {
+		for _, r := range s.def.Task(t).Holds {
+			if k := s.Keeper(s.resource(r).Partition); !slices.Contains(out, k) {
+				out = append(out, k)
+			}
+		}
+	}
+	return out
+}
+
+// enterUnits has a claim about resources count, or says why it does not.
+func (s *State) enterUnits(e *log.Entry, body worklist.Body) (why string) {
+	switch x := body.(type) {
+	case worklist.Reserve:
+		why = s.enterReserve(e, x)
+	case worklist.Keep:
+		why = s.enterKeep(e, x)
+	}
+	if why != "" {
+		return why
+	}
+	s.Work().Add(&worklist.Fact{
+		ID: worklist.ID(e.ID), Time: e.Time, Partner: e.Fact.Chain.Author, Body: body,
+	}, 0)
+	if _, keeps := body.(worklist.Keep); keeps {
+		s.placeStores()
+	}
+	return ""
+}
+
+func AboutUnits(body worklist.Body) bool {
+	switch body.(type) {
+	case worklist.Reserve, worklist.Keep:
+		return true
+	}
+	return false
+}
+
+func (s *State) enterReserve(e *log.Entry, x worklist.Reserve) (why string) {
+	id := fact.AttemptIDOf(x.Item)
+	a := s.attempts[id]
+	switch {
+	case a == nil || !s.knewOf(e, id):
+		return "it is about an attempt that it does not know"
+	case a.Root() != a:
+		return "it is about an attempt that was passed on"
+	}
+	for _, r := range x.Resources {
+		decl := s.resource(r)
+		if decl == nil || !slices.Contains(a.holds(), r) {
+			return "its task does not hold the resource"
+		}
+		if why := s.mayReserve(e, decl.Partition); why != "" {
+			return why
+		}
+		twice := func(o *log.Entry) bool { return o.Strand == e.Strand && slices.Contains(reservedBy(o), r) }
+		if slices.ContainsFunc(s.peoples.reserved[id], twice) {
+			return "it had given the task a unit before"
+		}
+	}
+	s.Work()
+	s.peoples.reserved[id] = append(s.peoples.reserved[id], e)
+	for _, o := range a.Slot.Attempts {
+		if o.Root() == a {
+			s.Move(o.Slot)
+		}
+	}
+	return ""
+}
+
+// reservedBy are the resources that a claim gives units of.
+func reservedBy(e *log.Entry) []workflow.ResourceName {
+	x, _ := e.Fact.Body.Claim.Body().(worklist.Reserve)
+	return x.Resources
+}
+
+// mayReserve says why the author of a fact does not keep the resources of a partition; "": it does, as far as it knew.
+func (s *State) mayReserve(e *log.Entry, part workflow.PartitionName) (why string) {
+	author, own := e.Fact.Chain.Author, (*log.Entry)(nil)
+	for _, k := range s.peoples.Keeps[part] {
+		if k.Fact.Chain.Author == author && s.log.Knew(e, k) {
+			own = k
+		}
+	}
+	if own == nil && s.holder[part] != author {
+		return "its author does not keep the resource"
+	}
+	if s.keptLater(e, part, own) {
+		return "another keeps the resource, as its author knew"
+	}
+	return ""
+}
+
+// keptLater reports whether somebody took the resources of a partition over after a fact (nil: the start), as the
+// author of another one certainly knew.
+func (s *State) keptLater(e *log.Entry, part workflow.PartitionName, after *log.Entry) bool {
+	return slices.ContainsFunc(s.peoples.Keeps[part], func(k *log.Entry) bool {
+		return k != after && (after == nil || log.ByTime(k, after) > 0) && s.certain(e, k)
+	})
+}
+
+func (s *State) enterKeep(e *log.Entry, x worklist.Keep) (why string) {
+	kept := slices.ContainsFunc(s.def.Resources,
+		func(r workflow.ResourceDecl) bool { return r.Partition == x.Partition })
+	if !kept {
+		return "the partition has no resources"
+	}
+	ks := s.peoples.Keeps[x.Partition]
+	before := (*log.Entry)(nil)
+	if !x.After.IsZero() {
+		i := slices.IndexFunc(ks, func(k *log.Entry) bool { return worklist.ID(k.ID) == x.After && s.log.Knew(e, k) })
+		if i < 0 {
+			return "it names nobody who kept the resources, as it knew"
+		}
+		before = ks[i]
+	}
+	was := s.holder[x.Partition]
+	if before != nil {
+		was = before.Fact.Chain.Author
+	}
+	switch {
+	case was == e.Fact.Chain.Author:
+		return "its author keeps the resources already"
+	case s.keptLater(e, x.Partition, before):
+		return "another keeps the resources, as its author knew"
+	case s.AtLeast(fact.MaxAttempts, len(ks), func(i int) bool { return s.log.Knew(e, ks[i]) }):
+		return fmt.Sprintf("the resources had been taken over %d times, as its author knew: no more counts",
+			fact.MaxAttempts)
+	}
+	s.Work()
+	ks = append(ks, e)
+	slices.SortFunc(ks, log.ByTime)
+	s.peoples.Keeps[x.Partition] = ks
+	return ""
+}
+
+// placeStores tells the board who keeps which resource.
+func (s *State) placeStores() {
+	for _, r := range s.def.Resources {
+		store := worklist.Store{Name: r.Name, Capacity: r.Capacity, Partition: r.Partition}
+		for _, k := range slices.Backward(s.peoples.Keeps[r.Partition]) {
+			store.Keepers = append(store.Keepers,
+				worklist.Keeping{Partner: k.Fact.Chain.Author, Since: worklist.ID(k.ID)})
+		}
+		store.Keepers = append(store.Keepers, worklist.Keeping{Partner: s.holder[r.Partition]})
+		s.peoples.Board.SetStore(store)
+	}
+}
+
+// HasUnits reports whether an attempt has a unit of all that its task holds, as things stand.
+func (s *State) HasUnits(a *Attempt) bool {
+	return len(a.holds()) == 0 || s.peoples.Board != nil && s.peoples.Board.HasUnits(ItemOf(a.ID))
+}
+
+// Lacking are the resources for which an attempt waits that could begin but for them.
+func (s *State) Lacking(a *Attempt) []worklist.Lack {
+	if len(a.holds()) == 0 || a.Start != nil || !s.Wanted(a) || !a.MayStart() {
+		return nil
+	}
+	s.PlaceItems(a.Slot)
+	return s.Work().Lacks(ItemOf(a.ID))
+}
+
+// MayBeginWith says why a person may not begin an attempt yet; nil: nothing it holds is lacking.
+func (s *State) MayBeginWith(a *Attempt) error {
+	if why := worklist.Lacking(s.Lacking(a)); why != "" {
+		return fmt.Errorf("%w: %s waits for %s", ErrNotNow, a.Task.Name, why)
+	}
+	return nil
+}
+
+// unitless says what an attempt's holder had been given no unit of, as far as a fact's author knew; "": of nothing.
+func (v *Evidence) unitless(a *Attempt) string {
+	of := v.s.peoples.reserved[a.Root().ID]
+	for _, r := range a.holds() {
+		given := func(e *log.Entry) bool { return slices.Contains(reservedBy(e), r) && v.knew(e) }
+		if !slices.ContainsFunc(of, given) {
+			return "its task holds a resource of which it had been given no unit, as its author knew"
+		}
+	}
+	return ""
+}
+
+// unitIncidents are tasks that go on with more than there is of a resource.
+func (s *State) unitIncidents() (out []IncidentView) {
+	if len(s.def.Resources) == 0 {
+		return nil
+	}
+	for _, sl := range s.slots {
+		a := sl.Current
+		if len(a.holds()) == 0 || a.Start == nil || !s.Wanted(a) {
+			continue
+		}
+		s.PlaceItems(sl)
+		for _, l := range s.Work().Beyond(ItemOf(a.ID)) {
+			out = append(out, IncidentView{
+				At: a.Start.Fact.At, Task: sl.Task.Name, Who: a.Partner,
+				What: fmt.Sprintf("it goes on though more of %s was given out than there is, on two sides of a split (%s)",
+					l.Resource, l),
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// CheckOutputs checks a result against what the task may write.
+func (s *State) CheckOutputs(
+	t *workflow.Task, out map[workflow.DataName]workflow.Value,
+) (map[workflow.DataName]workflow.Value, error) {
+	if len(out) == 0 {
+		return nil, nil
+	}
+	checked := make(map[workflow.DataName]workflow.Value, len(out))
+	for n, v := range out {
+		if !slices.Contains(t.Out, n) {
+			return nil, fmt.Errorf("task %s returned %q, which its out does not name (out: %v)", t.Name, n, t.Out)
+		}
+		c, err := workflow.CheckValue(s.decls[n], v)
+		if err != nil {
+			return nil, fmt.Errorf("task %s returned a wrong %s: %w", t.Name, n, err)
+		}
+		checked[n] = c
+	}
+	return checked, nil
+}
+
+// CheckResult checks a result against what its task may write, and against the strict constraints.
+func (s *State) CheckResult(
+	a *Attempt, out map[workflow.DataName]workflow.Value,
+) (map[workflow.DataName]workflow.Value, error) {
+	checked, err := s.CheckOutputs(a.Task, out)
+	if err != nil {
+		return nil, err
+	}
+	if why := s.breaks(a, checked); why != "" {
+		return nil, fmt.Errorf("the result of %s: %s", a.Task.Name, why)
+	}
+	return checked, nil
+}
+
+// Errors of Finish and Cancel.
+var (
+	// ErrNoTask is returned for a task that the definition does not have.
+	ErrNoTask = errors.New("no such task")
+	// ErrElsewhere is returned for a task that another partner holds.
+	ErrElsewhere = errors.New("held by another partner")
+	// ErrOutput is returned for a result that the task may not have.
+	ErrOutput = errors.New("wrong output")
+	// ErrNotNow is returned where the state of the task or instance does not allow it.
+	ErrNotNow = errors.New("refused")
+)

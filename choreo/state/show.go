@@ -1,0 +1,395 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// StandIn is how a contingency stands that is a task in the flow as well.
+type StandIn struct {
+	Partner workflow.PartnerID
+	State   workflow.State
+}
+
+// TaskView is one task of an instance.
+type TaskView struct {
+	Task      *workflow.Task
+	Partition workflow.PartitionName
+	Partner   workflow.PartnerID // empty: nobody yet
+	Attempt   int
+	State     workflow.State
+	Immediate bool
+	// Started is when work on it began: a program's start, or when a person took it from a
+	// worklist (ms, its holder's clock); 0: not yet, or nobody said when.
+	Started       int64
+	Ended         int64
+	Outputs       map[workflow.DataName]workflow.Value
+	ContingencyOf workflow.TaskName
+	ReplacedBy    workflow.TaskName
+	StandIn       *StandIn // how that stands, where it is a task in the flow as well: what it has here is its own
+	TriggerFired  bool
+	Reason        string
+	// ID names the attempt that is shown. Lease is the last by which a worker had its newest
+	// try, and LeasedAt since when, by its holder's clock (ms); nil: none had.
+	ID       fact.AttemptID
+	Lease    *fact.Lease
+	LeasedAt int64
+	// PresumedBy said that it had failed, while it goes on here; empty: nobody, or it does not.
+	PresumedBy workflow.PartnerID
+	Awaits     workflow.TaskName // a contingency that nobody can take yet
+	Superseded []SupersededView
+	// Why is how it came to its partner, where it was assigned by itself.
+	Why *fact.Why
+	// Dropped says why it is not needed; nil: it is.
+	Dropped *fact.Dropped
+	// WaitsFor are the resources that it is to hold and has not got yet.
+	WaitsFor []worklist.Lack
+	// Child is the instance that does it; zero: none, as far as is known.
+	Child workflow.InstanceID
+}
+
+// SupersededView is a finished execution that does not count.
+type SupersededView struct {
+	Task         workflow.TaskName
+	Partner      workflow.PartnerID
+	Attempt      int
+	Ended        int64
+	Compensation Compensation
+}
+
+// Compensation says how far the undoing of an execution has got.
+type Compensation string
+
+// What becomes of an execution that does not count.
+const (
+	NotCompensated     Compensation = ""        // none is defined
+	CompensationWaits  Compensation = "waiting" // until everybody is known to know that it does not count
+	CompensationRuns   Compensation = "running"
+	CompensationDone   Compensation = "done"
+	CompensationFailed Compensation = "failed"
+)
+
+// Incidents are what people should look at.
+func (s *State) Incidents() (out []IncidentView) {
+	for _, sl := range s.slots {
+		if sl.Duplicated {
+			out = append(out, IncidentView{
+				At: sl.Pick.Success().Fact.At, Task: sl.Task.Name,
+				What: "both sides of a split built upon a success of their own",
+			})
+		}
+		for _, a := range sl.Attempts {
+			out = append(out, s.undoIncidents(a)...)
+			if x, is := a.missing(); is {
+				out = append(out, x)
+			}
+			if a.tookItself() {
+				what := "it presumed that another had failed " + string(a.after.Task.Name) +
+					", and gave the contingency to itself"
+				task := a.Task.Name
+				if a.Task.Whole {
+					task, what = "", "it presumed that the holder of the data states was lost, and goes on with them itself"
+				}
+				out = append(out, IncidentView{At: a.Assigned.Fact.At, Task: task, Who: a.Partner, What: what})
+			}
+		}
+	}
+	out = append(out, s.brokenConstraints()...)
+	out = append(out, s.flowIncidents()...)
+	out = append(out, s.unitIncidents()...)
+	out = append(out, s.Uncounted()...)
+	for _, h := range s.log.Forks() {
+		out = append(out, IncidentView{
+			At: s.log.Genesis().Fact.At, Who: h.Chain.Author,
+			What: "two facts with one number: this partner lied or was restored from a backup",
+		})
+	}
+	return out
+}
+
+// Also adds to the reason why a task stands where it does.
+func (v *TaskView) Also(why string) { v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ") }
+
+// tookItself reports whether an attempt is its holder's by its own word: it judged
+// what another had, or chose who follows. That may be right, and is not proved.
+func (a *Attempt) tookItself() bool {
+	return a.by != nil && !a.by.Final && a.Assigned.Fact.Chain.Author == a.Partner && a.after.Partner != a.Partner
+}
+
+// Uncounted are the facts that do not count, but for those of forked chains.
+func (s *State) Uncounted() (out []IncidentView) {
+	first := func(a, b refusal) int { return log.ByTime(s.refusals[a].first, s.refusals[b].first) }
+	order := slices.SortedFunc(maps.Keys(s.refusals), first)
+	for _, r := range order[:min(len(order), maxUncounted)] {
+		s.log.Steps++
+		of := s.refusals[r]
+		what := fmt.Sprintf("%d of its facts do not count: %s", of.number, r.why)
+		if of.number == 1 {
+			what = "one of its facts does not count: " + r.why
+		}
+		out = append(out, IncidentView{At: of.first.Fact.At, Who: r.by, What: what})
+	}
+	return out
+}
+
+// maxUncounted bounds the kinds of facts that do not count that people are shown.
+const maxUncounted = 32
+
+// undoIncidents are what people should know of an attempt's compensation.
+func (s *State) undoIncidents(a *Attempt) (out []IncidentView) {
+	if a.Undo == nil {
+		return nil
+	}
+	if r := s.Prevailing(a.Undo.Rulings); r != nil && a.Undo.Success() == nil {
+		out = append(out, IncidentView{
+			At: r.At.Fact.At, Task: a.Task.Name, Who: a.Partner,
+			What: "its compensation failed: " + ReasonOf(r.At.Fact.Body.Verdict),
+		})
+	}
+	if a.Undo.Start != nil && a.Stands != Superseded && !a.toUndo {
+		out = append(out, IncidentView{
+			At: a.Undo.Start.Fact.At, Task: a.Task.Name, Who: a.Partner,
+			What: "it was compensated, and then turned out to have been built upon",
+		})
+	}
+	return out
+}
+
+// undoneByOrder says how far the undoing has got that somebody ordered.
+var undoneByOrder = map[Compensation]string{
+	CompensationWaits: "it is to be undone, by order", CompensationRuns: "it is being undone, by order",
+	CompensationDone: "it was undone, by order", CompensationFailed: "it was to be undone by order, and that failed",
+}
+
+// compensation is how far the undoing of an attempt that lost has got.
+func (a *Attempt) compensation() Compensation {
+	switch u := a.Undo; {
+	case u == nil:
+		return NotCompensated
+	case u.Success() != nil:
+		return CompensationDone
+	case u.EndedByHolder():
+		return CompensationFailed
+	case u.Start != nil:
+		return CompensationRuns
+	}
+	return CompensationWaits
+}
+
+// PartitionState sums up what is shown of a partition's tasks: what is most alive of
+// them. Those that ran in place of others count too. A failure that was released, or of
+// what another did in its place, holds up nothing, so what succeeded beside it goes before it.
+func (s *State) PartitionState(p workflow.PartitionName, tasks []TaskView) workflow.State {
+	order := []workflow.State{
+		workflow.Running, workflow.Ready, workflow.NotReady, workflow.Failed, workflow.Blocked, workflow.Aborted,
+		workflow.Succeeded, workflow.Skipped,
+	}
+	last := slices.Index(order, workflow.Succeeded)
+	shown, best := workflow.Skipped, 2*len(order)
+	for _, t := range tasks {
+		if t.Partition != p {
+			continue
+		}
+		rank := 2 * slices.Index(order, t.State)
+		if t.State == workflow.Failed && (s.releasedFailure(t.Task.Name) || s.doneInPlaceOf(t.Task.Name)) {
+			rank = 2*last + 1
+		}
+		if rank < best {
+			shown, best = t.State, rank
+		}
+	}
+	return shown
+}
+
+// releasedFailure reports whether a task, or what stood in for it at last, failed, and its
+// successors were released.
+func (s *State) releasedFailure(t workflow.TaskName) bool {
+	return slices.ContainsFunc(s.SlotsOf(t), func(sl *Slot) bool {
+		return sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.Action.Kind == workflow.FailRelease
+	})
+}
+
+// doneInPlaceOf reports whether a contingency succeeded in place of a task.
+func (s *State) doneInPlaceOf(t workflow.TaskName) bool {
+	return slices.ContainsFunc(s.SlotsOf(t), func(sl *Slot) bool { return sl.Pick != nil && sl.Pick.Task.Name != t })
+}
+
+func (s *State) SlotView(sl *Slot) TaskView {
+	a := s.latest(sl.Attempts[0])
+	shown := sl.State
+	waits := sl.Pending != nil && sl.Pick == nil
+	if !shown.Done() && (sl.Current != a || (waits && a.EndedByHolder())) {
+		shown = workflow.Failed // a contingency is at work in its place, or will be
+	}
+	v := s.attemptView(a, shown)
+	v.Dropped = sl.Dropped
+	v.Immediate = s.plan.ResponseImmediate(sl.Task.Name)
+	if x := a.Assigned.Fact.Body.Annex; a.Depth > 1 && x != nil {
+		v.Reason = cmp.Or(v.Reason, x.Rejected)
+	}
+	if by := sl.Current; by.Task != sl.Task {
+		v.ReplacedBy = by.Task.Name
+		if s.bySlot[by.Task.Name] != nil {
+			v.StandIn = &StandIn{by.Partner, s.attemptState(by)}
+		}
+	}
+	if sl.Pick != nil && sl.Pick.Task != a.Task && a.Success() == nil {
+		v.State = workflow.Failed // what succeeded is what replaced it
+	}
+	if waits {
+		v.Awaits = sl.Pending.Action.Task
+		v.Also("nobody can take the contingency " + string(v.Awaits) + " yet")
+	}
+	switch {
+	case sl.barred && v.State == workflow.Blocked:
+		v.Also("a strict constraint is broken")
+	case sl.Task.Disabled && v.State == workflow.Skipped:
+		v.Also("it is not enabled")
+	case sl.barred && v.State == workflow.Skipped:
+		v.Also("the data are final")
+	}
+	for _, x := range sl.Attempts {
+		if x.toUndo && x.Stands != Superseded && x.Undo != nil {
+			v.Also(undoneByOrder[x.compensation()])
+		}
+		if x.Success() != nil && x.Stands == Superseded {
+			v.Superseded = append(v.Superseded,
+				SupersededView{
+					Task: x.Task.Name, Partner: x.Partner, Attempt: x.Depth, Ended: x.Success().Fact.At,
+					Compensation: x.compensation(),
+				})
+		}
+	}
+	return v
+}
+
+func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
+	v := TaskView{Task: a.Task, Partition: s.plan.Home(a.Task.Name), Partner: a.Partner, Attempt: a.Depth, State: st}
+	if a.ByItself() || a.Weighed != nil {
+		v.Why = a.why()
+	}
+	v.Started, v.Child, v.ID = s.WorkedOnSince(a), a.ChildInstance(), a.ID
+	if v.Lease = a.leased(); v.Lease != nil {
+		v.LeasedAt = a.lease.Fact.At
+	}
+	if e := a.Success(); e != nil {
+		v.Ended, v.Outputs = e.Fact.At, e.Gave()
+	} else if r := s.Prevailing(a.Rulings); r != nil {
+		v.Ended, v.Reason = r.At.Fact.At, ReasonOf(r.At.Fact.Body.Verdict)
+	} else if a.Failed != nil {
+		v.Reason = a.Failed.Fact.Body.TryFailed.Reason
+	}
+	if a.Ready != nil {
+		v.TriggerFired = a.Ready.Fact.Body.Ready.Trigger
+	}
+	return v
+}
+
+// WorkedOnSince is when an attempt was started, or somebody took it from a worklist, by the clock of its
+// holder (ms); 0: neither, or nobody said when.
+func (s *State) WorkedOnSince(a *Attempt) (at int64) {
+	if a.Start != nil && !a.startUnknown() {
+		at = a.Start.Fact.At
+	}
+	if s.peoples.Board != nil && !a.Task.ByNode() {
+		if taken := s.peoples.Board.TakenAt(ItemOf(a.ID)); !taken.IsZero() && (at == 0 || taken.UnixMilli() < at) {
+			at = taken.UnixMilli()
+		}
+	}
+	return at
+}
+
+// startUnknown reports whether a person's task was only said to have begun in one
+// breath with its end: nobody knows when.
+func (a *Attempt) startUnknown() bool {
+	if a.Task.ByNode() {
+		return false
+	}
+	together := func(e *log.Entry) bool { return e.Fact.Prev == a.Start.ID && e.Fact.At == a.Start.Fact.At }
+	return slices.ContainsFunc(a.Successes, together) ||
+		slices.ContainsFunc(a.Rulings, func(r *Ruling) bool { return r.Final && together(r.At) })
+}
+
+// ContingencyView shows a task that is only a contingency: by the attempt in charge, or else its newest.
+func (s *State) ContingencyView(t *workflow.Task) TaskView {
+	v := TaskView{Task: t, Partition: s.plan.Home(t.Name), State: workflow.NotReady, Attempt: 0}
+	slots := s.SlotsOf(t.Name)
+	over := len(slots) > 0 || s.Overall() != workflow.InstanceRunning
+	for _, sl := range slots {
+		over = over && sl.State.Done()
+		a := s.standIn(sl, t.Name)
+		if sl.Current.Task == t { // two verdicts may each have been followed by one
+			a = sl.Current
+		}
+		if a != nil {
+			v = s.attemptView(a, s.attemptState(a))
+			v.ContingencyOf = sl.Task.Name
+			return v
+		}
+	}
+	for _, sl := range s.slots {
+		for _, a := range sl.Attempts {
+			if a.Undo == nil || a.Undo.Task != t {
+				continue
+			}
+			if a.Undo.Start != nil {
+				return s.attemptView(a.Undo, s.attemptState(a.Undo))
+			}
+			over = over && !a.Lost()
+		}
+	}
+	if over {
+		v.State = workflow.Skipped
+	}
+	return v
+}
+
+// attemptState says where one attempt stands.
+func (s *State) attemptState(a *Attempt) workflow.State {
+	switch {
+	case a.Success() != nil:
+		return workflow.Succeeded
+	case len(a.Rulings) > 0:
+		return workflow.Failed
+	case a.Off != nil || s.cancel != nil:
+		return workflow.Aborted
+	case a.Start != nil:
+		return workflow.Running
+	case a.Slot.Current == a:
+		return a.Slot.State
+	}
+	return workflow.Ready
+}
+
+// WritesOf are the values that standing successes gave to a data item.
+func (s *State) WritesOf(n workflow.DataName) []workflow.Value {
+	var out []workflow.Value
+	for _, sl := range s.slots {
+		for _, a := range sl.Attempts {
+			if v, ok := a.Output(n); ok {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// FactView is one fact for the log that people read.
+type FactView struct {
+	Fact    *fact.Fact
+	ID      fact.ID
+	Time    uint64
+	Counted bool
+	// BuiltUpon are, of a start that counts, the slots whose results it consumed.
+	BuiltUpon []workflow.TaskName
+	// Speaker is, of a claim, the person who said it; empty: nobody, or it is not true.
+	Speaker worklist.User
+}

@@ -67,8 +67,10 @@ func (r *asksFirst) startWith(
 		done(runner.Result{Cancelled: true, Reason: "cancelled"})
 		return
 	}
-	j.Input = maps.Clone(j.Input)
-	maps.Copy(j.Input, answers)
+	input := make(map[workflow.DataName]workflow.Value, len(j.Input)+len(answers)) // the job's may be nil
+	maps.Copy(input, j.Input)
+	maps.Copy(input, answers)
+	j.Input = input
 	r.Runner.Start(j, func(res runner.Result) { done(withAnswers(res, answers)) })
 	if r.isCancelled(q) {
 		r.Runner.Cancel(j.Key)

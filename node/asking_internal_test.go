@@ -16,6 +16,7 @@ type asked struct {
 	answers map[string]func(runner.Result)
 	running map[string]func(runner.Result)
 	began   int
+	input   map[workflow.DataName]workflow.Value // of the program that began last
 }
 
 func newAsked() (*asked, *asksFirst) {
@@ -32,7 +33,7 @@ func (x *asked) Ask(j runner.Job, done func(runner.Result)) {
 func (x *asked) Start(j runner.Job, done func(runner.Result)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.running[j.Key], x.began = done, x.began+1
+	x.running[j.Key], x.began, x.input = done, x.began+1, j.Input
 }
 
 // Cancel calls off a question, or a program, whichever there is; as a real runner it knows nothing of others.
@@ -143,5 +144,22 @@ func TestWhatADatabaseAnswers(t *testing.T) {
 	none.Start(askingJob("b"), done)
 	if want := "this node has no databases"; got[2].Reason != want {
 		t.Errorf("it ended as %+v, want %s", got[2], want)
+	}
+}
+
+// A job that reads nothing but what a database answers has that as its whole input, and the input that it came with,
+// which others may read, stays as it was.
+func TestAJobThatReadsNothingElse(t *testing.T) {
+	x, r := newAsked()
+	for _, input := range []map[workflow.DataName]workflow.Value{nil, {}, {"lot": "B1"}} {
+		j := askingJob("a")
+		j.Input = input
+		had := len(input)
+		r.Start(j, func(runner.Result) {})
+		x.answer("a", stockOf(3))
+		if x.input["stock"] != int64(3) || len(x.input) != had+1 || len(input) != had {
+			t.Errorf("with the input %v its program gets %v", input, x.input)
+		}
+		x.ends("a", runner.Result{})
 	}
 }

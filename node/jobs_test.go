@@ -149,16 +149,14 @@ func (x stocked) Ask(j runner.Job, done func(runner.Result)) {
 	go done(runner.Result{Outputs: map[workflow.DataName]workflow.Value{j.Asks[0].Data: rows}})
 }
 
-// A job whose task asks a database is given to a worker with the answer, which its result has besides. Given to another
-// after a restart, the database is asked again, and the first worker's lease, which had another answer, is over.
-func TestAWorkerGetsWhatADatabaseAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var asked atomic.Int64
-		tm := newTeamWith(t, func(c *configs.Config) {
-			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
-			c.Databases = map[workflow.DatabaseName]configs.Database{"depot": {File: "depot.db"}}
-		}, func(p *node.Parts) { p.Asker = stocked{&asked} }, "one")
-		tm.add("one", `
+// stockedScales are scales whose task asks a database.
+func stockedScales(t *testing.T, asked *atomic.Int64) (tm *team, id string) {
+	t.Helper()
+	tm = newTeamWith(t, func(c *configs.Config) {
+		c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+		c.Databases = map[workflow.DatabaseName]configs.Database{"depot": {File: "depot.db"}}
+	}, func(p *node.Parts) { p.Asker = stocked{asked} }, "one")
+	tm.add("one", `
 workflow: weighing
 data:
   weight: {type: integer}
@@ -166,8 +164,16 @@ data:
 tasks:
   weigh: {application: weigh, out: [weight, stock], timeout: 10m}
 `)
-		id := tm.begin("one", "weighing", nil)
-		pass(time.Second)
+	id = tm.begin("one", "weighing", nil)
+	pass(time.Second)
+	return tm, id
+}
+
+// A job whose task asks a database is given to a worker with the answer, which its result has besides. Given to another
+// after a restart, the database is asked again, and the first worker's lease, which had another answer, is over.
+func TestAWorkerGetsWhatADatabaseAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := stockedScales(t, new(atomic.Int64))
 		first := tm.mustTake("ana")
 		if got := fmt.Sprint(first.Input["stock"]); !strings.Contains(got, "shelf") || strings.Count(got, "shelf") != 1 {
 			t.Errorf("the worker is given %s", got)
@@ -188,6 +194,33 @@ tasks:
 		if stock, _ := tm.show("one", id).Data["stock"].([]any); len(stock) != 2 {
 			t.Errorf("the instance has stock %v", stock)
 		}
+	})
+}
+
+// A worker that sets what a database answers is told so, its task goes on and it still has the job, so that it can
+// bring the result without that.
+func TestAWorkerSetsWhatADatabaseAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := stockedScales(t, new(atomic.Int64))
+		job := tm.mustTake("ana")
+		for _, outputs := range []string{`{"weight": 11, "stock": []}`, `{"stock": [{"shelf": 0}]}`, `{"stock": null}`} {
+			err := tm.complete("ana", job, outputs)
+			isNo(t, outputs, err, api.Refused, "it sets stock, which database depot answered")
+			var no *api.Error
+			if !errors.As(err, &no) || !strings.Contains(no.Hint, "complete it without stock") {
+				t.Errorf("%s: the next step is not said: %+v", outputs, no)
+			}
+		}
+		if err := tm.beat("ana", job, api.KeepRequest{}); err != nil {
+			t.Error(err)
+		}
+		if in := tm.show("one", id); in.Tasks[0].State != workflow.Running || in.Data["weight"] != nil {
+			t.Errorf("it is %s with %v (%s)", in.Tasks[0].State, in.Data, in.Tasks[0].Reason)
+		}
+		if err := tm.complete("ana", job, `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
 	})
 }
 

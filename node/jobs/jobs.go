@@ -408,6 +408,9 @@ func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res ru
 func (x *Desk) record(ctx context.Context, hold *runner.Hold, res runner.Result) error {
 	ref := hold.Ref.(Ref)
 	if !res.Failed {
+		if err := notAsked(hold.Asks, res.Outputs); err != nil {
+			return err
+		}
 		wrong, err := x.Instances.CheckResult(ctx, ref.Instance, ref.Attempt, hold.Try, res.Outputs, hold.Makes)
 		switch {
 		case err != nil:
@@ -428,6 +431,19 @@ func (x *Desk) record(ctx context.Context, hold *runner.Hold, res runner.Result)
 	case <-x.Stopped:
 		return api.ErrStopping
 	}
+}
+
+// notAsked returns an error for a result that sets what a database answered: the answer is written down as it is, so
+// whatever a worker says of it would be lost. The worker still has the job, as nothing of it was recorded.
+func notAsked(asks []workflow.Question, outputs map[workflow.DataName]workflow.Value) error {
+	for _, q := range asks {
+		if _, set := outputs[q.Data]; set {
+			return api.Errorf(api.Refused, "the result was not taken: it sets %s, which database %s answered, and a worker does not",
+				q.Data, q.Database).
+				WithHint("the worker still has the job: complete it without %s, or fail it", q.Data)
+		}
+	}
+	return nil
 }
 
 // giveBack leaves a worker's job to another.

@@ -1,9 +1,13 @@
 package node
 
 import (
+	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -161,5 +165,71 @@ func TestAJobThatReadsNothingElse(t *testing.T) {
 			t.Errorf("with the input %v its program gets %v", input, x.input)
 		}
 		x.ends("a", runner.Result{})
+	}
+}
+
+// inBetween calls something off at the moments at which it is neither with the databases any more nor with a program yet.
+type inBetween struct {
+	*runner.Runner
+	off    func() // nil: it is not called off
+	before bool   // the answer is handed over
+	began  int    // programs
+}
+
+func (x *inBetween) Ask(j runner.Job, done func(runner.Result)) {
+	x.Runner.Ask(j, func(res runner.Result) {
+		if x.before && x.off != nil {
+			x.off()
+		}
+		done(res)
+	})
+}
+
+func (x *inBetween) Start(j runner.Job, done func(runner.Result)) {
+	x.began++
+	if !x.before && x.off != nil {
+		x.off()
+	}
+	x.Runner.Start(j, done)
+}
+
+// shelves answers every query with one row.
+type shelves struct{}
+
+func (shelves) Ask(context.Context, configs.Origin, workflow.Question) ([]any, error) {
+	return []any{map[string]any{"shelf": int64(7)}}, nil
+}
+
+// With the runner that nodes have, what is called off in between ends as cancelled, once and at once, though neither
+// the runner's questions nor its programs knew of it then.
+func TestCalledOffBetweenAnswerAndProgram(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			x := &inBetween{Runner: runner.New(nil, runner.Options{Databases: shelves{}}), before: before}
+			r := &asksFirst{Runner: x, databases: x, asking: map[string]*question{}}
+			j := askingJob("a")
+			j.Application, j.With.For = workflow.AppSleep, time.Hour
+			for _, off := range []bool{true, false, true} {
+				if x.off = nil; off {
+					x.off = func() { r.Cancel("a") }
+				}
+				began := time.Now()
+				ended := make(chan runner.Result, 2)
+				r.Start(j, func(res runner.Result) { ended <- res })
+				res := <-ended
+				if took := time.Since(began); res.Cancelled != off || (took == 0) != off || (res.Outputs["stock"] == nil) != off {
+					t.Errorf("before=%t, called off: %t: it ended after %s as %+v", before, off, took, res)
+				}
+				synctest.Wait()
+				if before && x.began > 0 && off {
+					t.Error("the program began of what had been called off before")
+				}
+				x.began = 0
+				if len(ended) > 0 || len(r.asking) > 0 {
+					t.Errorf("before=%t: it ended %d times more, %d jobs ask", before, len(ended), len(r.asking))
+				}
+			}
+			x.Close()
+		})
 	}
 }

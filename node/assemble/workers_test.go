@@ -23,7 +23,7 @@ import (
 )
 
 // served runs one node where workers do the application weigh.
-func served(tb testing.TB, preset configs.Preset) (h *assemble.Host, url, token string) {
+func served(tb testing.TB, preset configs.Preset, also ...func(dir string, c *configs.Config)) (h *assemble.Host, url, token string) {
 	tb.Helper()
 	dir := filepath.Join(tb.TempDir(), "one")
 	if _, err := node.Init(dir, node.InitOptions{Mesh: "test", Name: "one"}); err != nil {
@@ -32,6 +32,9 @@ func served(tb testing.TB, preset configs.Preset) (h *assemble.Host, url, token 
 	cfg := configs.Default(preset)
 	cfg.Discovery, cfg.Listen = false, []string{"/ip4/127.0.0.1/udp/0/quic-v1"}
 	cfg.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+	for _, change := range also {
+		change(dir, &cfg)
+	}
 	h, err := assemble.Open(dir, cfg, "test", nil)
 	if err != nil {
 		tb.Fatal(err)

@@ -1,6 +1,7 @@
 package databases_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -42,11 +43,7 @@ func server(t *testing.T) string {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	attr := &syscall.SysProcAttr{}
 	if os.Getuid() == 0 { // the server does not run as root
-		who, err := user.Lookup("postgres")
-		if err != nil {
-			t.Skip("PostgreSQL does not run as root, and there is no user postgres here")
-		}
-		uid, gid := number(t, who.Uid), number(t, who.Gid)
+		uid, gid := unprivileged(t)
 		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 		if err := os.Chown(dir, uid, gid); err != nil {
 			t.Fatal(err)
@@ -67,23 +64,46 @@ func server(t *testing.T) string {
 	run := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=127.0.0.1",
 		"-c", "port="+port, "-c", "fsync=off", "-c", "datestyle=german", "-c", "timezone=America/Sao_Paulo")
 	run.SysProcAttr, run.Dir = attr, dir
+	var said bytes.Buffer
+	run.Stdout, run.Stderr = &said, &said
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = run.Wait() // why it ended is in what it said
+	}()
 	t.Cleanup(func() {
-		_ = run.Process.Signal(syscall.SIGINT)
-		_ = run.Wait()
+		_ = run.Process.Signal(syscall.SIGINT) // it may have ended
+		<-ended
 	})
 	url := "postgres://boss:s3cret@127.0.0.1:" + port + "/postgres"
-	for range 300 {
-		if c, err := pgconn.Connect(t.Context(), url); err == nil {
+	for deadline := time.After(time.Minute); ; {
+		c, err := pgconn.Connect(t.Context(), url)
+		if err == nil {
 			_ = c.Close(t.Context())
 			return url
 		}
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-ended:
+			t.Fatalf("the server ended at once: %s", said.String())
+		case <-deadline:
+			t.Fatalf("the server did not start within a minute: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	t.Fatal("the server did not start within 30 s")
-	return ""
+}
+
+// unprivileged is the user as which root has the server run: the one that the package makes, or else nobody.
+func unprivileged(t *testing.T) (uid, gid int) {
+	for _, name := range []string{"postgres", "nobody"} {
+		if who, err := user.Lookup(name); err == nil {
+			return number(t, who.Uid), number(t, who.Gid)
+		}
+	}
+	t.Skip("PostgreSQL does not run as root, and there is no user postgres or nobody here")
+	return 0, 0
 }
 
 func glob(t *testing.T, patterns ...string) (out []string) {
@@ -214,11 +234,12 @@ func TestPostgreSQL(t *testing.T) {
 	}
 
 	// Nothing runs on there for whom nobody waits.
-	for range 100 {
+	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(20 * time.Millisecond) {
 		if string(command(t, boss, "select count(*) from pg_stat_activity where query like 'select pg_sleep%'")[0]) == "0" {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		if time.Now().After(deadline) {
+			t.Fatal("a query that took too long is still running at the server")
+		}
 	}
-	t.Error("a query that took too long is still running at the server")
 }

@@ -84,6 +84,22 @@ func (w *world) looksAhead(list []api.Item, x api.Item) api.Item {
 	return waiting[w.people.IntN(len(waiting))]
 }
 
+// asksAhead reports whether a user looks at what is not ready as well: more often where tasks are linked.
+func (w *world) asksAhead() bool {
+	if w.plan.links() {
+		return w.people.IntN(4) > 0
+	}
+	return w.people.IntN(2) == 0
+}
+
+// seldom is of how many items that are not waited for one is locked together with others.
+func (w *world) seldom() int {
+	if w.plan.links() {
+		return 3
+	}
+	return 6
+}
+
 // withAwaited are items with all of the list that they wait for, one after the other, in the order in which they can be
 // done.
 func withAwaited(list, of []api.Item) []api.Item {
@@ -125,6 +141,92 @@ func (w *world) mayBeLost(u *user, m *machine, of []api.Item) (over func()) {
 		}
 	}
 	return func() {}
+}
+
+// mayBeBeaten has somebody else, at another machine, take one of the items while a user locks them with several
+// holders, now and then: just before its holder is asked, when others may keep theirs already. over says that it is too
+// late for that.
+func (w *world) mayBeBeaten(u *user, m *machine, of []api.Item) (over func()) {
+	over = func() { w.rival = nil }
+	if holders(of) < 2 || w.people.IntN(2) > 0 {
+		return over
+	}
+	var ready []api.Item // of all but the first, which nobody keeps before
+	for _, o := range of[1:] {
+		if h := w.checks.holderOf(o); o.State == api.ItemReady && h != nil && h != m {
+			ready = append(ready, o)
+		}
+	}
+	var others []*user
+	for _, o := range w.users {
+		if o != u && o.id != "" && !o.dismissed {
+			others = append(others, o)
+		}
+	}
+	if len(ready) == 0 || len(others) == 0 {
+		return over
+	}
+	x, o := ready[w.people.IntN(len(ready))], others[w.people.IntN(len(others))]
+	w.rival = func(to *machine) {
+		if to != w.checks.holderOf(x) {
+			return
+		}
+		w.rival = nil
+		for _, i := range slices.Sorted(maps.Keys(o.keys)) {
+			if at := w.nodes[i]; at != m && at.node != nil && at.paused == 0 {
+				w.guard(at, func() {
+					r := api.ClaimRequest{User: o.name, Claim: api.ClaimSelect, Items: []string{x.ID}}
+					w.checks.intends(o, x.ID, r.Claim)
+					if _, err := at.node.ClaimItems(context.Background(), r); err == nil {
+						w.out.Beaten++
+						w.checks.toldTaken(o, at, x)
+					}
+				})
+				w.at(w.now, func() { w.step(at) })
+				return
+			}
+		}
+	}
+	return over
+}
+
+// hasNow are the grants by which a user has items, as their holders' disks say.
+func (c *checks) hasNow(u *user, of []api.Item) map[string]fact.ID {
+	out := map[string]fact.ID{}
+	if !c.w.plan.links() {
+		return out
+	}
+	for _, x := range of {
+		if it := c.onDisk(x); it != nil && it.Open != nil && it.Open.User == u.id {
+			out[x.ID] = it.Open.Grants[len(it.Open.Grants)-1]
+		}
+	}
+	return out
+}
+
+// toldNone checks, when a user is told that items of several holders are not locked, that it has none of them that it had
+// not before, unless its device still has to give that back: all or none.
+func (c *checks) toldNone(u *user, m *machine, of []api.Item, before map[string]fact.ID) {
+	if !c.w.plan.links() || m.lied || m.forgot || m.owes(u) {
+		return
+	}
+	now := c.hasNow(u, of)
+	for _, x := range of {
+		if _, had := before[x.ID]; !had && now[x.ID] != (fact.ID{}) {
+			c.w.violate("claims: %s was told at n%d that items are not locked, and %s of %s, which was asked for with them, "+
+				"is %s's, and the device does not know that it is to be given back", u.name, m.i, x.Task, x.Instance[:8], u.name)
+		}
+	}
+}
+
+// owes reports whether a machine has to give something back that a user of it asked for in a joint lock.
+func (m *machine) owes(u *user) bool {
+	for key := range m.disk.data {
+		if strings.HasPrefix(key, string(worklists.PrefixJoint)+string(u.id)+" ") {
+			return true
+		}
+	}
+	return false
 }
 
 // locksElsewhere has a user lock items one after the other at another device while one is lost, as far as they are not

@@ -36,6 +36,9 @@ func (a asker) Request(
 	w.traced("n%d asks n%d %s %x", a.m.i, j, protocol, req)
 	w.out.Requests++
 	if protocol == worklists.ProtocolClaim {
+		if w.rival != nil {
+			w.rival(w.nodes[j])
+		}
 		w.overhear(a.m, w.nodes[j], req)
 		w.repeat(a.m, j, req)
 	}

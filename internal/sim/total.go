@@ -24,8 +24,8 @@ type Total struct {
 	Kept, Passed int
 	// What users were told: items that they took, results that count, that their device keeps, and that
 	// came too late. Requests are those between nodes.
-	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Joint, Lost, Anew int
-	Ordered, Adopted                                                                     int
+	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Came, Joint, Lost, Anew, Beaten int
+	Ordered, Adopted                                                                                   int
 
 	Failed int // runs with a violation
 	// Fingerprint is of those of the runs, in their order.
@@ -56,7 +56,9 @@ func (t *Total) Add(o *Outcome) {
 	t.Joint += o.Joint
 	t.Lost += o.Lost
 	t.Anew += o.Anew
+	t.Beaten += o.Beaten
 	t.PutOff += o.PutOff
+	t.Came += o.Came
 	t.Recorded += o.Recorded
 	t.Away += o.Away
 	t.TooLate += o.TooLate
@@ -88,7 +90,7 @@ func (t Total) String() string {
 	}
 	people := ""
 	if t.Requests > 0 {
-		people = fmt.Sprintf("; users took %d items, %d of them together with or after others that they wait for (%d times of several holders; %d times the device was lost in the middle, and %d times something was locked at another before it was back), and passed %d on, %d results counted, of which %d were put off before, %d were kept for later, %d came too late and %d were adopted, %d orders, %d requests", t.Taken, t.Ahead, t.Joint, t.Lost, t.Anew, t.PassedOn, t.Recorded, t.PutOff, t.Away, t.TooLate, t.Adopted, t.Ordered, t.Requests)
+		people = fmt.Sprintf("; users took %d items, %d of them together with or after others that they wait for (%d times of several holders; %d times somebody else took one meanwhile; %d times the device was lost in the middle, and %d times something was locked at another before it was back), and passed %d on, %d results counted, of which %d were put off first, %d that were put off came to count, %d were kept for later, %d came too late and %d were adopted, %d orders, %d requests", t.Taken, t.Ahead, t.Joint, t.Beaten, t.Lost, t.Anew, t.PassedOn, t.Recorded, t.PutOff, t.Came, t.Away, t.TooLate, t.Adopted, t.Ordered, t.Requests)
 	}
 	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by the chosen node, %d passed on%s; fingerprint %x",
 		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies,

@@ -157,7 +157,7 @@ func (w *world) uses(u *user, m *machine) {
 }
 
 func (w *world) use(u *user, m *machine, n *node.Node) {
-	list, err := n.Worklist(context.Background(), api.WorklistQuery{User: u.name, Ahead: w.people.IntN(2) == 0})
+	list, err := n.Worklist(context.Background(), api.WorklistQuery{User: u.name, Ahead: w.asksAhead()})
 	if err != nil {
 		return
 	}
@@ -235,7 +235,7 @@ func (w *world) takeAhead(u *user, m *machine, n *node.Node, list []api.Item, x 
 		free := o.State == api.ItemReady || o.State == api.ItemNotReady
 		awaited := slices.Contains(x.Awaits, o.Task)
 		if o.ID != x.ID && o.Instance == x.Instance && free && (awaited && w.people.IntN(8) > 0 ||
-			o.Offline && w.people.IntN(6) == 0) {
+			o.Offline && w.people.IntN(w.seldom()) == 0) {
 			of = append(of, o)
 		}
 	}
@@ -249,8 +249,13 @@ func (w *world) takeAhead(u *user, m *machine, n *node.Node, list []api.Item, x 
 	}
 	if w.plan.links() {
 		defer w.mayBeLost(u, m, of)()
+		defer w.mayBeBeaten(u, m, of)()
 	}
+	before := w.checks.hasNow(u, of)
 	if !w.lockAll(u, m, n, r, of) {
+		if holders(of) > 1 && m.node == n {
+			w.checks.toldNone(u, m, of, before)
+		}
 		return
 	}
 	if w.plan.links() && holders(of) > 1 && w.people.IntN(3) == 0 {

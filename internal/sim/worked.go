@@ -247,6 +247,9 @@ func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.Hist
 	items := all.Items()
 	words := c.saidIn(id, all)
 	for _, it := range items {
+		if it.CameToCount() {
+			c.w.out.Came++
+		}
 		c.itemAtEnd(m, id, it, in)
 		c.heldUntold(id, it, words)
 	}
@@ -477,6 +480,7 @@ func (c *checks) offers(m *machine) {
 			}
 			if it != nil && it.Open != nil {
 				c.leased(m, in, it)
+				c.closes(m, in, it)
 			}
 		}
 	}
@@ -495,6 +499,15 @@ func (c *checks) leased(m *machine, in *api.Instance, it *meaning.Item) {
 		wall.Sub(since) > worklist.DefaultLease(it.Open.Mode)+time.Minute {
 		c.w.violate("claims: %s has %s of %s at n%d since %s by its clock, now %s: its lease is over", it.Open.User,
 			it.Attempt, in.ID[:8], m.i, since.UTC(), wall)
+	}
+}
+
+// closes checks that a machine has closed its item if whoever has it brought a result, and all counts that this was made
+// from: nobody waits for ever for what is there.
+func (c *checks) closes(m *machine, in *api.Instance, it *meaning.Item) {
+	if r := it.Due(); r != nil && !m.lied && !m.forgot {
+		c.w.violate("claims: a result of %s for %s of %s is put off at n%d, though the item is ready and all counts that it was "+
+			"made from", r.User, it.Attempt, in.ID[:8], m.i)
 	}
 }
 

@@ -47,6 +47,7 @@ type world struct {
 	nodes   []*machine
 	cut     map[[2]int]int // directed; how many faults cut it
 	lossy   int
+	rival   func(to *machine) // who acts in the middle of a joint lock, as somebody is about to be asked; nil: nobody
 	links   map[[2]int]*session
 	started []string // IDs of instances
 	healed  time.Duration
@@ -145,7 +146,7 @@ type Outcome struct {
 	Events     int
 	// Of users: requests, items that were taken, results that were recorded and counted, that were kept on
 	// a device first, and that came too late.
-	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Joint, Lost, Anew int
+	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Came, Joint, Lost, Anew, Beaten int
 	// Ordered and Adopted are words of those who decide that were written down.
 	Ordered, Adopted int
 	Instances        map[workflow.InstanceState]int

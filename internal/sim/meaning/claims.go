@@ -727,9 +727,7 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 func (m *Meaning) tookKnown(by int, of worklist.Basis) bool {
 	for _, y := range m.claims {
 		r, is := y.body.(worklist.Result)
-		c := m.h.facts[y.at].Body.Claim
-		if !is || r.Item != of.Item || worklist.ID(fact.SpokenOf(fact.InstanceOf(m.h.facts[0].id), c.Says,
-			c.Nonce)) != of.Word {
+		if !is || r.Item != of.Item || m.wordAt(y.at) != of.Word {
 			continue
 		}
 		if slices.ContainsFunc(m.claims, func(z claimed) bool {
@@ -746,11 +744,6 @@ func (m *Meaning) tookKnown(by int, of worklist.Basis) bool {
 		}
 	}
 	return false
-}
-
-// PutOff reports whether a result may still count: its user has the item, and it names others that it was made from.
-func (it *Item) PutOff(r *Result) bool {
-	return r.hold != nil && r.hold == it.Open && !r.early && len(r.Says.Upon) > 0 && !it.Ended()
 }
 
 // ItemLines are what the claims come to, as a fingerprint has it (ShownItems).

@@ -55,6 +55,7 @@ func (h *History) Faults(id fact.ID) []string {
 		}
 		c.wants(m.enterClaim(i, b.Claim), "a claim that does not count by what its author knew: %T", b.Claim.Body())
 	case b.Claim != nil && h.hear != nil:
+		c.broughtAhead(b.Claim.Body())
 		c.wants(m.enterClaim(i, b.Claim), "a claim that does not count by what its author knew: %T", b.Claim.Body())
 	}
 	return c.wrong

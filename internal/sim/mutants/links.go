@@ -25,4 +25,25 @@ var ofLinks = []mutant{
 		"worklist/fact.go", `return by == asked || slices.Contains(x.Anew, by) }`, `return true }`}}},
 	{name: "joint-not-anew", what: "who asks for an item anew at another device has it by the earlier word", patches: []patch{{
 		"worklist/ask.go", ` || slices.Contains(r.Anew, b.heldBy(it)) {`, ` {`}}},
+	{name: "joint-some", what: "what some holders gave of a joint lock is kept though another refused", patches: []patch{{
+		"worklist/joint.go", `	case j.failed != nil && j.given < j.keeps:
+		return JointStep{Part: j.parts[j.keeps-1-j.given]}, true
+`, ``}, {
+		"node/worklists/joint.go", `	d.settle(ctx, mute, who, key, x)
+	if errors.Is(err, errNoAnswer) {`, `	d.forgetJoint(key)
+	if errors.Is(err, errNoAnswer) {`}}},
+	{name: "ahead-never-counts", what: "what was made from something is put off for ever", patches: []patch{{
+		"worklist/ahead.go", `	return !slices.ContainsFunc(r.Upon, func(of Basis) bool { return !b.counts(of) })
+`, `	return len(r.Upon) == 0
+`}}},
+	{name: "ahead-from-nothing", what: "what an item waits for need not be done before it", patches: []patch{{
+		"node/worklists/ahead.go", `		if !is {
+			return nil, api.Errorf(`, `		if !is {
+			continue
+		}
+		if t == "" {
+			return nil, api.Errorf(`}, {
+		"choreo/claimants.go", `	case len(board.Unnamed(x)) > 0:
+`, `	case x.Item.Slot == "" && len(board.Unnamed(x)) > 0:
+`}}},
 }

@@ -21,6 +21,7 @@ type disk struct {
 	mu      sync.Mutex
 	data    map[string]string
 	fail    error // every commit fails with it
+	room    int   // commits until fail is that the disk is full; 0: it does not become so by itself
 	blind   error // every reading of one key does
 	slow    bool  // commits wait for free
 	left    int   // commits until that begins; 0: it does not by itself
@@ -68,6 +69,11 @@ func (d *disk) CommitWait(writes []kv.Write) error {
 
 func (d *disk) put(writes []kv.Write) error {
 	d.commits++
+	if d.room > 0 {
+		if d.room--; d.room == 0 {
+			d.fail = kv.ErrFull
+		}
+	}
 	if d.fail != nil {
 		return d.fail
 	}
@@ -125,6 +131,13 @@ func (d *disk) failWith(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail = err
+}
+
+// fullAt has the n-th commit from now on, and those after it, find no room, until failWith.
+func (d *disk) fullAt(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.room = n
 }
 
 // blindWith has readings of a key fail from now on; nil: no more.

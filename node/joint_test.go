@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -33,7 +34,12 @@ func ahead(t *testing.T) (tm *team, id string, items []string) { return aheadIn(
 
 // aheadIn is ahead in a workflow called round.
 func aheadIn(t *testing.T, text string) (tm *team, id string, items []string) {
-	tm = newTeam(t, "base:nurse", "kitchen", "tablet", "phone")
+	return aheadWith(t, text, nil)
+}
+
+// aheadWith is aheadIn with another configuration.
+func aheadWith(t *testing.T, text string, adjust func(*configs.Config)) (tm *team, id string, items []string) {
+	tm = newTeamOf(t, adjust, "base:nurse", "kitchen", "tablet", "phone")
 	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
 		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
 			t.Fatal(err)
@@ -194,7 +200,7 @@ func TestAHolderThatHangsHoldsNobodyUp(t *testing.T) {
 	for step := 1; step <= 2; step++ {
 		t.Run(fmt.Sprintf("step %d", step), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tm, _, items := ahead(t)
+				tm, _, items := aheadWith(t, round, connectionTime(15*time.Second))
 				goOn := make(chan struct{})
 				var said atomic.Int64
 				tm.onWord("kitchen", func(carryOut func() ([]byte, error)) ([]byte, error) {

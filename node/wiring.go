@@ -283,7 +283,10 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
 		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.has,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
-		Away:    func() (time.Time, bool) { return n.absence.away() },
+		Away: func() (time.Time, bool) { return n.absence.away() },
+		ConnectionTime: func(p workflow.PartnerID) time.Duration {
+			return max(n.people.ConnectionTime(p), n.own.ConnectionTime())
+		},
 		MayLock: n.parts.mayLock,
 	})
 	if err != nil {

@@ -361,7 +361,7 @@ var (
 	errPutOff   = errors.New("could not write it down now")
 )
 
-// refusal is the word of a holder that it does not write something down.
+// refusal is the word of a holder that it does not write something down, now or later.
 type refusal struct{ said *api.Error }
 
 func (r refusal) Error() string { return r.said.Message }
@@ -397,13 +397,19 @@ func (d *Desk) bring(ctx context.Context, at workflow.PartnerID, c wire.Spoken) 
 	if err := json.Unmarshal(b, &out); err != nil {
 		return choreo.Claimed{}, fmt.Errorf("%w: its answer cannot be read", errPutOff)
 	}
-	if out.Refusal != nil {
-		return choreo.Claimed{}, refusal{
-			api.Errorf(out.Refusal.Code, "%s", out.Refusal.Message).WithHint("%s", out.Refusal.Hint),
-		}
+	switch no := out.Refusal; {
+	case no == nil:
+		return out.Claimed, nil
+	case hinders(no.Code):
+		return choreo.Claimed{}, fmt.Errorf("%w: %s", errPutOff, no.Message)
+	default:
+		return choreo.Claimed{}, refusal{api.Errorf(no.Code, "%s", no.Message).WithHint("%s", no.Hint)}
 	}
-	return out.Claimed, nil
 }
+
+// hinders reports whether a holder that answers so says nothing of the word that was brought to it, and may have written
+// it down: its disk is full, or it stops just then.
+func hinders(c api.Code) bool { return c == api.Failed || c == api.NoNode || c == api.Internal }
 
 func (d *Desk) away() bool {
 	_, away := d.in.Away()

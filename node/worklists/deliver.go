@@ -37,14 +37,22 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 			d.deliver()
 			d.mu.Lock()
 			d.delivering = false
+			late := d.in.Clock.Now().Awake >= d.next
 			d.mu.Unlock()
+			if late {
+				d.in.Nudge() // nobody wakes for it any more
+			}
 		})
 	}
 	soon := d.mindAlarm(now)
-	if !waits {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch left := d.next - now.Awake; {
+	case !waits, left <= 0 && d.delivering: // which a partner that does not answer makes longer than until the next time
 		return soon
+	default:
+		return min(soon, max(left, 0))
 	}
-	return min(soon, max(d.next-now.Awake, 0))
 }
 
 // nudge has what waits be handed in soon.

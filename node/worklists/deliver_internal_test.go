@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,4 +80,46 @@ func TestWhoDoesNotAnswerDelaysNobody(t *testing.T) {
 				len(d.allKept("")))
 		}
 	})
+}
+
+// However long it takes to hand something in, the node is not asked to look again and again meanwhile; when it has ended,
+// it looks at once for what still waits.
+func TestALongDeliveryKeepsNoNodeBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := &halfMute{asked: map[workflow.PartnerID]int{}, begun: time.Now()}
+		var nudges atomic.Int64
+		d, err := New(Surroundings{
+			Self: "here", Store: kvtest.New(), Clock: bubbleClock{time.Now()}, Peers: peers, Waits: func() bool { return true },
+			Aside: func(fn func()) { go fn() }, Watched: func() bool { return false }, Nudge: func() { nudges.Add(1) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		word, err := wire.EncodeSpoken(wire.Spoken{Says: []byte{1}, Word: []byte{2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.keep(&kept{User: "bia", Task: "weigh", Slot: "weigh", At: "mute", Word: word, Done: 1}); err != nil {
+			t.Fatal(err)
+		}
+		looked := 0
+		for begun := time.Now(); time.Since(begun) < time.Minute; looked++ {
+			pause := d.Tick(d.in.Clock.Now())
+			if pause == 0 {
+				t.Fatalf("after %s it is to look again at once, for the %d. time", time.Since(begun), looked+1)
+			}
+			time.Sleep(min(pause, time.Second))
+		}
+		if nudges.Load() == 0 {
+			t.Error("nobody wakes it when it has ended")
+		}
+		time.Sleep(time.Minute) // what was asked has ended
+	})
+}
+
+// bubbleClock counts in the time of a test.
+type bubbleClock struct{ begun time.Time }
+
+func (c bubbleClock) Now() moment.Now {
+	return moment.Now{Wall: time.Now(), Boot: time.Since(c.begun), Awake: time.Since(c.begun)}
 }

@@ -126,6 +126,8 @@ type Surroundings struct {
 	Has func(workflow.File) bool
 	// Away is since when this node is out of contact on purpose.
 	Away func() (since time.Time, away bool)
+	// ConnectionTime is that of a partner, or this node's if that is longer.
+	ConnectionTime func(workflow.PartnerID) time.Duration
 	// MayLock is why this device locks nothing now; nil: it does.
 	MayLock func() error
 }

@@ -32,10 +32,18 @@ const (
 	maxJoints = 100
 	// jointFor is for how long it is tried to give something back: by then each lease is over.
 	jointFor = 8 * 24 * time.Hour
-	// jointPatience is how long one holder is waited for at each step of a joint lock: others' items are kept meanwhile,
-	// and somebody waits. Whoever does not answer is not asked again before the next Tick.
+	// jointPatience is how long one holder is waited for at each step of a joint lock, at least: others' items are kept
+	// meanwhile, and somebody waits. Whoever does not answer is not asked again before the next Tick.
 	jointPatience = 3 * time.Second
+	// jointShare is the share of a connection time that is waited where this is longer: 3 s of the 15 s by default.
+	jointShare = 5
 )
+
+// patience is how long a holder is waited for at each step of a joint lock. A partner says by its connection time
+// whether its links are slow: no longer than for one item that is taken alone.
+func (d *Desk) patience(at workflow.PartnerID) time.Duration {
+	return min(max(jointPatience, d.in.ConnectionTime(at)/jointShare), claimPatience)
+}
 
 // joint is a joint lock as it is stored: what its holders may have given.
 type joint struct {
@@ -212,7 +220,7 @@ func (d *Desk) takeSteps(ctx context.Context, who users.Who, of []*Row, parts []
 	d.settle(ctx, mute, who, key, x)
 	if errors.Is(err, errNoAnswer) {
 		return api.Errorf(api.Failed, "%s, who holds %s, did not answer within %s: nothing is locked, and what it may have "+
-			"given is given back once it answers", d.in.Name(where.At), where.Task, jointPatience).
+			"given is given back once it answers", d.in.Name(where.At), where.Task, d.patience(where.At)).
 			WithHint("lock them once more when mutirao partners shows it; what others hold can be locked without it")
 	}
 	return d.inWords(where, err)
@@ -285,16 +293,18 @@ func (d *Desk) askPart(
 	if err != nil {
 		return refusal{api.Judge(api.Invalid, err)}
 	}
+	was := p.Word
 	p.Word = word
 	if err := d.keepJoint(key, x); err != nil {
-		return refusal{api.Judge(api.Failed, err)} // nobody was asked
+		p.Word = was // nobody was asked
+		return refusal{api.Judge(api.Failed, err)}
 	}
 	return d.refused(p.At, d.bringSoon(ctx, workflow.PartnerID(p.At), c))
 }
 
 // bringSoon brings a word of a joint lock to a holder, who is to answer soon.
 func (d *Desk) bringSoon(ctx context.Context, at workflow.PartnerID, c wire.Spoken) error {
-	ctx, cancel := context.WithTimeout(ctx, jointPatience)
+	ctx, cancel := context.WithTimeout(ctx, d.patience(at))
 	defer cancel()
 	_, err := d.bring(ctx, at, c)
 	return err
@@ -317,14 +327,14 @@ func (p *jointPart) asked() (c wire.Spoken, g worklist.Grant, word worklist.ID, 
 }
 
 // refused is the answer of a holder; what this node says itself, as one, is an answer of it, unless somebody stopped
-// waiting for it.
+// waiting for it, or it could not write it down.
 func (d *Desk) refused(at string, err error) error {
 	if err == nil || workflow.PartnerID(at) != d.in.Self || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	var said *api.Error
-	if err = d.in.Explain(err); errors.As(err, &said) {
+	if errors.As(d.in.Explain(err), &said) && !hinders(said.Code) {
 		return refusal{said}
 	}
 	return err

@@ -116,8 +116,9 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 		Nudge: func() {}, Random: func(n int) []byte { return make([]byte, n) },
 		Name:    func(p workflow.PartnerID) string { return string(p) },
 		Explain: func(err error) error { return err }, Known: func(time.Time) string { return "" },
-		Has:  func(workflow.File) bool { return false },
-		Away: func() (time.Time, bool) { return time.Time{}, false },
+		Has:            func(workflow.File) bool { return false },
+		Away:           func() (time.Time, bool) { return time.Time{}, false },
+		ConnectionTime: func(workflow.PartnerID) time.Duration { return 15 * time.Second },
 	})
 	if err != nil {
 		t.Fatal(err)

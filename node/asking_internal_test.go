@@ -126,8 +126,8 @@ func TestAnsweredAfterItWasCancelled(t *testing.T) {
 	}
 }
 
-// Started twice, a job asks once; a failure of a database is one of the job, and what a database answers the program may
-// not say.
+// Started twice, a job asks once; a failure of a database is one of the job, and what a database answers the program
+// may not say.
 func TestWhatADatabaseAnswers(t *testing.T) {
 	x, r := newAsked()
 	var got []runner.Result
@@ -168,7 +168,8 @@ func TestAJobThatReadsNothingElse(t *testing.T) {
 	}
 }
 
-// inBetween calls something off at the moments at which it is neither with the databases any more nor with a program yet.
+// inBetween calls something off at the moments at which it is neither with the databases any more nor with a program
+// yet.
 type inBetween struct {
 	*runner.Runner
 	off    func() // nil: it is not called off
@@ -217,7 +218,8 @@ func TestCalledOffBetweenAnswerAndProgram(t *testing.T) {
 				ended := make(chan runner.Result, 2)
 				r.Start(j, func(res runner.Result) { ended <- res })
 				res := <-ended
-				if took := time.Since(began); res.Cancelled != off || (took == 0) != off || (res.Outputs["stock"] == nil) != off {
+				took := time.Since(began)
+				if res.Cancelled != off || (took == 0) != off || (res.Outputs["stock"] == nil) != off {
 					t.Errorf("before=%t, called off: %t: it ended after %s as %+v", before, off, took, res)
 				}
 				synctest.Wait()

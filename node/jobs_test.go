@@ -203,7 +203,8 @@ func TestAWorkerSetsWhatADatabaseAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id := stockedScales(t, new(atomic.Int64))
 		job := tm.mustTake("ana")
-		for _, outputs := range []string{`{"weight": 11, "stock": []}`, `{"stock": [{"shelf": 0}]}`, `{"stock": null}`} {
+		for _, outputs := range []string{`{"weight": 11, "stock": []}`, `{"stock": [{"shelf": 0}]}`,
+			`{"stock": null}`} {
 			err := tm.complete("ana", job, outputs)
 			isNo(t, outputs, err, api.Refused, "it sets stock, which database depot answered")
 			var no *api.Error

@@ -64,8 +64,8 @@ func (tm *team) onlyWhatIsOnTheDisk() {
 	}
 }
 
-// The disk of the device becomes full in the middle of a joint lock, at whichever write: its user is told so, nobody was
-// asked for what is not on the disk, and once there is room nothing is held; also where the device is lost before.
+// The disk of the device becomes full in the middle of a joint lock, at whichever write: its user is told so, nobody
+// was asked for what is not on the disk, and once there is room nothing is held; also where the device is lost before.
 func TestTheDeviceIsFullInTheMiddleOfAJointLock(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		for write := 1; ; write++ {
@@ -106,8 +106,8 @@ func TestTheDeviceIsFullInTheMiddleOfAJointLock(t *testing.T) {
 	}
 }
 
-// The disk of one of the holders becomes full in the middle of a joint lock, at whichever word: the user is told who could
-// not write it down, the other holder has its item back at once, and once there is room nothing is held.
+// The disk of one of the holders becomes full in the middle of a joint lock, at whichever word: the user is told who
+// could not write it down, the other holder has its item back at once, and once there is room nothing is held.
 func TestAHolderIsFullInTheMiddleOfAJointLock(t *testing.T) {
 	for _, full := range []string{"base", "kitchen"} {
 		for word := 1; word <= 2; word++ {
@@ -154,8 +154,8 @@ func (tm *team) saysYes(at string) {
 	tm.onWord(at, func(func() ([]byte, error)) ([]byte, error) { return []byte("{}"), nil })
 }
 
-// A holder that says it gave what it did not give: the user is told that it does not say so again, the honest holder has
-// its item back, and somebody else can have it.
+// A holder that says it gave what it did not give: the user is told that it does not say so again, the honest holder
+// has its item back, and somebody else can have it.
 func TestAHolderSaysThatItGave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _, items := ahead(t)
@@ -176,7 +176,7 @@ func TestAHolderSaysThatItGave(t *testing.T) {
 func (tm *team) listsAsLocked(at string, lies func() bool) {
 	handlers := tm.p[at].plug.handlers
 	items, ahead := handlers[worklists.ProtocolItems], handlers[worklists.ProtocolAhead]
-	tm.p[at].plug.HandleRequest(worklists.ProtocolItems, false, func(from workflow.PartnerID, req []byte) ([]byte, error) {
+	lists := func(from workflow.PartnerID, req []byte) ([]byte, error) {
 		b, err := items(from, req)
 		if err != nil || !lies() {
 			return b, err
@@ -192,12 +192,13 @@ func (tm *team) listsAsLocked(at string, lies func() bool) {
 			rows[i].Mine, rows[i].Grant = worklist.Lock, worklist.ID{1}
 		}
 		return json.Marshal(rows)
-	})
+	}
+	tm.p[at].plug.HandleRequest(worklists.ProtocolItems, false, lists)
 }
 
-// A holder that says that it gave, and lists it so as well: the user has all of the honest holder's, what is done of that
-// counts, and no other has it. Only the liar's own task is not done, which it could have kept from everybody anyway; what
-// was made of it is shown to the user as not known there, once the liar is asked.
+// A holder that says that it gave, and lists it so as well: the user has all of the honest holder's, what is done of
+// that counts, and no other has it. Only the liar's own task is not done, which it could have kept from everybody
+// anyway; what was made of it is shown to the user as not known there, once the liar is asked.
 func TestAHolderListsWhatItDidNotGive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id, items := ahead(t)
@@ -226,8 +227,8 @@ func TestAHolderListsWhatItDidNotGive(t *testing.T) {
 	})
 }
 
-// A holder that gives one item to two users who lock it, at the same time, with that of an honest holder: one of them has
-// all, and the other nothing, and is told who has it.
+// A holder that gives one item to two users who lock it, at the same time, with that of an honest holder: one of them
+// has all, and the other nothing, and is told who has it.
 func TestAHolderGivesTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id, items := ahead(t)
@@ -282,8 +283,8 @@ func TestAHolderGivesTwice(t *testing.T) {
 	})
 }
 
-// A holder that answers no word: the honest one has its item back at once, others do it, and that counts. What the device
-// has to give back stays on its disk meanwhile.
+// A holder that answers no word: the honest one has its item back at once, others do it, and that counts. What the
+// device has to give back stays on its disk meanwhile.
 func TestAHolderNeverAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id, items := aheadWith(t, round, connectionTime(15*time.Second))
@@ -315,8 +316,8 @@ func TestAHolderNeverAnswers(t *testing.T) {
 	})
 }
 
-// A holder whose connection time says that its links are slow is waited for as long as for one item alone, and can be part
-// of a joint lock; by default it could not. If it hangs, the user is told for how long it was waited for.
+// A holder whose connection time says that its links are slow is waited for as long as for one item alone, and can be
+// part of a joint lock; by default it could not. If it hangs, the user is told for how long it was waited for.
 func TestASlowHolderIsPartOfAJointLock(t *testing.T) {
 	for _, takes := range []time.Duration{8 * time.Second, time.Minute} {
 		t.Run(takes.String(), func(t *testing.T) {
@@ -324,7 +325,7 @@ func TestASlowHolderIsPartOfAJointLock(t *testing.T) {
 				tm, _, items := aheadWith(t, round, connectionTime(15*time.Second))
 				kitchen := tm.p["kitchen"]
 				kitchen.crash()
-				kitchen.adjust = func(c *configs.Config) { c.ConnectionTime = configs.Default(configs.Mobile).ConnectionTime }
+				kitchen.adjust = connectionTime(configs.Default(configs.Mobile).ConnectionTime)
 				kitchen.start()
 				for _, of := range []string{"base", "tablet", "phone"} {
 					tm.connect(of, "kitchen")

@@ -100,8 +100,8 @@ func (tm *team) onWord(at string, fn func(carryOut func() ([]byte, error)) ([]by
 	})
 }
 
-// cutAtWord has the tablet lose its links to partners at the word of that number which it brings to a holder, whether or
-// not that is carried out.
+// cutAtWord has the tablet lose its links to partners at the word of that number which it brings to a holder, whether
+// or not that is carried out.
 func (tm *team) cutAtWord(word int, done bool, from ...string) {
 	var said atomic.Int64
 	for _, at := range []string{"base", "kitchen"} {
@@ -268,8 +268,9 @@ func TestWhatIsLockedAnewStays(t *testing.T) {
 	})
 }
 
-// A device is lost in the middle of a joint lock, at whichever word, carried out or not. Before it is back its user locks
-// the items at another device, at once or one after the other, or selects one: the first gives nothing of that back.
+// A device is lost in the middle of a joint lock, at whichever word, carried out or not. Before it is back its user
+// locks the items at another device, at once or one after the other, or selects one: the first gives nothing of that
+// back.
 func TestWhatIsLockedAtAnotherDeviceStays(t *testing.T) {
 	for word := 1; word <= 4; word++ {
 		for _, done := range []bool{true, false} {
@@ -407,8 +408,8 @@ func TestTheLaterWaitsForTheEarlier(t *testing.T) {
 	}
 }
 
-// What a user set in an item out of reach is shown with the one that waits for it, also where its holder, who does not know
-// it yet, can be asked, and after a restart of the device.
+// What a user set in an item out of reach is shown with the one that waits for it, also where its holder, who does not
+// know it yet, can be asked, and after a restart of the device.
 func TestTheLaterShowsWhatTheEarlierSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _, items := aheadIn(t, strings.NewReplacer("type: manual, role: nurse, offline: true, after: weigh",

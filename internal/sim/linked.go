@@ -204,8 +204,8 @@ func (c *checks) hasNow(u *user, of []api.Item) map[string]fact.ID {
 	return out
 }
 
-// toldNone checks, when a user is told that items of several holders are not locked, that it has none of them that it had
-// not before, unless its device still has to give that back: all or none.
+// toldNone checks, when a user is told that items of several holders are not locked, that it has none of them that it
+// had not before, unless its device still has to give that back: all or none.
 func (c *checks) toldNone(u *user, m *machine, of []api.Item, before map[string]fact.ID) {
 	if !c.w.plan.links() || m.lied || m.forgot || m.owes(u) {
 		return
@@ -213,8 +213,8 @@ func (c *checks) toldNone(u *user, m *machine, of []api.Item, before map[string]
 	now := c.hasNow(u, of)
 	for _, x := range of {
 		if _, had := before[x.ID]; !had && now[x.ID] != (fact.ID{}) {
-			c.w.violate("claims: %s was told at n%d that items are not locked, and %s of %s, which was asked for with them, "+
-				"is %s's, and the device does not know that it is to be given back", u.name, m.i, x.Task, x.Instance[:8], u.name)
+			c.w.violate("claims: %s was told at n%d that items are not locked, and has %s of %s, which was asked for with "+
+				"them, and the device does not know that it is to be given back", u.name, m.i, x.Task, x.Instance[:8])
 		}
 	}
 }
@@ -342,8 +342,8 @@ func (c *checks) heldUntold(id workflow.InstanceID, it *meaning.Item, bodies map
 		id.String()[:8])
 }
 
-// jointly reports whether a grant is a step of a joint lock: an item is kept, or locked that was kept by a word said at the
-// same machine.
+// jointly reports whether a grant is a step of a joint lock: an item is kept, or locked that was kept by a word said at
+// the same machine.
 func (c *checks) jointly(g worklist.Grant, at workflow.PartnerID, bodies map[worklist.ID]spoken) bool {
 	if g.Mode == worklist.Handed {
 		return true

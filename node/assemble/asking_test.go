@@ -96,7 +96,8 @@ tasks:
 	if status, body, _ := post("/v1/leases/"+lease+"/heartbeat", `{}`); status != http.StatusOK {
 		t.Errorf("a sign of life: status %d, %s", status, body)
 	}
-	if status, body, _ := post("/v1/leases/"+lease+"/complete", `{"outputs": {"weight": 12}}`); status != http.StatusNoContent {
+	status, body, _ = post("/v1/leases/"+lease+"/complete", `{"outputs": {"weight": 12}}`)
+	if status != http.StatusNoContent {
 		t.Errorf("the result: status %d, %s", status, body)
 	}
 	in, err := h.Service().Show(t.Context(), id)
@@ -122,7 +123,12 @@ func TestCancelledWhileSQLiteAnswers(t *testing.T) {
 workflow: using
 data:
   most: {type: integer}
-  stock: {type: query, database: depot, expression: "with recursive n(i) as (select 1 union all select i + 1 from n where i < :most) select max(i) + min(shelf) as shelf from n, parts"}
+  stock:
+    type: query
+    database: depot
+    expression: |
+      with recursive n(i) as (select 1 union all select i + 1 from n where i < :most)
+      select max(i) + min(shelf) as shelf from n, parts
 tasks:
   use: {application: use, in: [most], out: [stock], timeout: 1h}
 `

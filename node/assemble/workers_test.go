@@ -23,7 +23,9 @@ import (
 )
 
 // served runs one node where workers do the application weigh.
-func served(tb testing.TB, preset configs.Preset, also ...func(dir string, c *configs.Config)) (h *assemble.Host, url, token string) {
+func served(
+	tb testing.TB, preset configs.Preset, also ...func(dir string, c *configs.Config),
+) (h *assemble.Host, url, token string) {
 	tb.Helper()
 	dir := filepath.Join(tb.TempDir(), "one")
 	if _, err := node.Init(dir, node.InitOptions{Mesh: "test", Name: "one"}); err != nil {

@@ -438,8 +438,8 @@ func (x *Desk) record(ctx context.Context, hold *runner.Hold, res runner.Result)
 func notAsked(asks []workflow.Question, outputs map[workflow.DataName]workflow.Value) error {
 	for _, q := range asks {
 		if _, set := outputs[q.Data]; set {
-			return api.Errorf(api.Refused, "the result was not taken: it sets %s, which database %s answered, and a worker does not",
-				q.Data, q.Database).
+			return api.Errorf(api.Refused,
+				"the result was not taken: it sets %s, which database %s answered, and a worker does not", q.Data, q.Database).
 				WithHint("the worker still has the job: complete it without %s, or fail it", q.Data)
 		}
 	}

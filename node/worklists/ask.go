@@ -407,8 +407,8 @@ func (d *Desk) bring(ctx context.Context, at workflow.PartnerID, c wire.Spoken) 
 	}
 }
 
-// hinders reports whether a holder that answers so says nothing of the word that was brought to it, and may have written
-// it down: its disk is full, or it stops just then.
+// hinders reports whether a holder that answers so says nothing of the word that was brought to it, and may have
+// written it down: its disk is full, or it stops just then.
 func hinders(c api.Code) bool { return c == api.Failed || c == api.NoNode || c == api.Internal }
 
 func (d *Desk) away() bool {

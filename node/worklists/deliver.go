@@ -48,7 +48,7 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch left := d.next - now.Awake; {
-	case !waits, left <= 0 && d.delivering: // which a partner that does not answer makes longer than until the next time
+	case !waits, left <= 0 && d.delivering: // which takes longer where a partner does not answer
 		return soon
 	default:
 		return min(soon, max(left, 0))
@@ -63,8 +63,8 @@ func (d *Desk) nudge() {
 	d.in.Nudge()
 }
 
-// deliver gives back what joint locks left, and hands in what waits, at each partner in the order in which it was done. A partner that
-// does not answer is asked no more this time, and keeps nobody else's work waiting.
+// deliver gives back what joint locks left, and hands in what waits, at each partner in the order in which it was done.
+// A partner that does not answer is asked no more this time, and keeps nobody else's work waiting.
 func (d *Desk) deliver() {
 	d.settleAll()
 	now := d.in.Clock.Now().Wall

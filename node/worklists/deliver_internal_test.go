@@ -82,15 +82,15 @@ func TestWhoDoesNotAnswerDelaysNobody(t *testing.T) {
 	})
 }
 
-// However long it takes to hand something in, the node is not asked to look again and again meanwhile; when it has ended,
-// it looks at once for what still waits.
+// However long it takes to hand something in, the node is not asked to look again and again meanwhile; when it has
+// ended, it looks at once for what still waits.
 func TestALongDeliveryKeepsNoNodeBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := &halfMute{asked: map[workflow.PartnerID]int{}, begun: time.Now()}
 		var nudges atomic.Int64
 		d, err := New(Surroundings{
-			Self: "here", Store: kvtest.New(), Clock: bubbleClock{time.Now()}, Peers: peers, Waits: func() bool { return true },
-			Aside: func(fn func()) { go fn() }, Watched: func() bool { return false }, Nudge: func() { nudges.Add(1) },
+			Self: "here", Store: kvtest.New(), Clock: bubbleClock{time.Now()}, Peers: peers,
+			Waits: func() bool { return true }, Aside: func(fn func()) { go fn() }, Watched: func() bool { return false }, Nudge: func() { nudges.Add(1) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +99,8 @@ func TestALongDeliveryKeepsNoNodeBusy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.keep(&kept{User: "bia", Task: "weigh", Slot: "weigh", At: "mute", Word: word, Done: 1}); err != nil {
+		k := &kept{User: "bia", Task: "weigh", Slot: "weigh", At: "mute", Word: word, Done: 1}
+		if err := d.keep(k); err != nil {
 			t.Fatal(err)
 		}
 		looked := 0

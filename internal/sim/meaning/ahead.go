@@ -19,7 +19,8 @@ func (c *check) broughtAhead(body worklist.Body) {
 		return
 	}
 	a := c.m.attempts[fact.AttemptID{Fact: fact.ID(x.Item.Assigned), Slot: x.Item.Slot}]
-	if a == nil || a.slot.State != workflow.NotReady || a.start != none || !c.m.live(a) || !c.m.bySuccesses(a.slot.Task) {
+	if a == nil || a.slot.State != workflow.NotReady || a.start != none || !c.m.live(a) ||
+		!c.m.bySuccesses(a.slot.Task) {
 		return
 	}
 	if h := c.m.item(a.ID).Open; h == nil || !slices.Contains(h.Grants, fact.ID(x.Grant)) {

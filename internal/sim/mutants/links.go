@@ -3,8 +3,8 @@ package main
 // linked is the first seed with people's tasks that wait for one another (sim.Linked).
 const linked = 40_000_000
 
-// ofLinks are mutants of work ahead and of joint locks (rules 5 and 9 of docs/worklists.md). They are run from that seed
-// on.
+// ofLinks are mutants of work ahead and of joint locks (rules 5 and 9 of docs/worklists.md). They are run from that
+// seed on.
 var ofLinks = []mutant{
 	{name: "ahead-not-put-off", what: "what was made from something counts, whether or not that does", patches: []patch{{
 		"worklist/rights.go", `		if !b.tookAsKnown(of, f) {`, `		if of.Word.IsZero() {`}, {
@@ -25,7 +25,7 @@ var ofLinks = []mutant{
 		"worklist/fact.go", `return by == asked || slices.Contains(x.Anew, by) }`, `return true }`}}},
 	{name: "joint-not-anew", what: "who asks for an item anew at another device has it by the earlier word", patches: []patch{{
 		"worklist/ask.go", ` || slices.Contains(r.Anew, b.heldBy(it)) {`, ` {`}}},
-	{name: "joint-some", what: "what some holders gave of a joint lock is kept though another refused", patches: []patch{{
+	{name: "joint-some", what: "what some gave of a joint lock is kept though another refused", patches: []patch{{
 		"worklist/joint.go", `	case j.failed != nil && j.given < j.keeps:
 		return JointStep{Part: j.parts[j.keeps-1-j.given]}, true
 `, ``}, {

@@ -190,15 +190,26 @@ func (w *world) mayBeBeaten(u *user, m *machine, of []api.Item) (over func()) {
 	return over
 }
 
-// hasNow are the grants by which a user has items, as their holders' disks say.
+// hasNow are the grants by which a user has items of an instance, as their holders' disks say, where there are several
+// holders.
 func (c *checks) hasNow(u *user, of []api.Item) map[string]fact.ID {
 	out := map[string]fact.ID{}
-	if !c.w.plan.links() {
+	id, err := workflow.ParseInstanceID(of[0].Instance)
+	if err != nil || !c.w.plan.links() || holders(of) < 2 {
 		return out
 	}
-	for _, x := range of {
-		if it := c.onDisk(x); it != nil && it.Open != nil && it.Open.User == u.id {
-			out[x.ID] = it.Open.Grants[len(it.Open.Grants)-1]
+	for _, m := range c.w.nodes {
+		if m.lied || !slices.ContainsFunc(of, func(x api.Item) bool { return x.Partner == c.w.name(m) }) {
+			continue
+		}
+		all := c.onDiskOf(m, id)
+		if all == nil {
+			continue // it is said elsewhere
+		}
+		for _, it := range all.Items() {
+			if it.Holder == m.id && it.Open != nil && it.Open.User == u.id {
+				out[itemID(id, it.Item())] = it.Open.Grants[len(it.Open.Grants)-1]
+			}
 		}
 	}
 	return out

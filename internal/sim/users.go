@@ -253,7 +253,7 @@ func (w *world) takeAhead(u *user, m *machine, n *node.Node, list []api.Item, x 
 	}
 	before := w.checks.hasNow(u, of)
 	if !w.lockAll(u, m, n, r, of) {
-		if holders(of) > 1 && m.node == n {
+		if m.node == n {
 			w.checks.toldNone(u, m, of, before)
 		}
 		return

@@ -18,7 +18,8 @@ type JobService interface {
 	// KeepJob is a sign of life of a worker: its lease goes on.
 	KeepJob(ctx context.Context, by Program, lease string, r KeepRequest) (*Lease, error)
 	// CompleteJob brings a result, and returns when it is durable. A result that names what
-	// the task may not set is Refused and changes nothing: the worker still has the job.
+	// the task may not set, or what a database answered, is Refused and changes nothing: the
+	// worker still has the job.
 	CompleteJob(ctx context.Context, by Program, lease string, r CompleteRequest) error
 	// FailJob says that a try has failed, and returns when that is durable.
 	FailJob(ctx context.Context, by Program, lease string, r FailRequest) error

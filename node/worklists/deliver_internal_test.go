@@ -90,7 +90,8 @@ func TestALongDeliveryKeepsNoNodeBusy(t *testing.T) {
 		var nudges atomic.Int64
 		d, err := New(Surroundings{
 			Self: "here", Store: kvtest.New(), Clock: bubbleClock{time.Now()}, Peers: peers,
-			Waits: func() bool { return true }, Aside: func(fn func()) { go fn() }, Watched: func() bool { return false }, Nudge: func() { nudges.Add(1) },
+			Waits: func() bool { return true }, Watched: func() bool { return false },
+			Aside: func(fn func()) { go fn() }, Nudge: func() { nudges.Add(1) },
 		})
 		if err != nil {
 			t.Fatal(err)

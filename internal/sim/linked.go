@@ -224,8 +224,8 @@ func (c *checks) toldNone(u *user, m *machine, of []api.Item, before map[string]
 	now := c.hasNow(u, of)
 	for _, x := range of {
 		if _, had := before[x.ID]; !had && now[x.ID] != (fact.ID{}) {
-			c.w.violate("claims: %s was told at n%d that items are not locked, and has %s of %s, which was asked for with "+
-				"them, and the device does not know that it is to be given back", u.name, m.i, x.Task, x.Instance[:8])
+			c.w.violate("claims: %s was told at n%d that items are not locked, and has %s of %s, which was asked for "+
+				"with them, and the device does not know that it is to be given back", u.name, m.i, x.Task, x.Instance[:8])
 		}
 	}
 }

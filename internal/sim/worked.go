@@ -506,8 +506,8 @@ func (c *checks) leased(m *machine, in *api.Instance, it *meaning.Item) {
 // made from: nobody waits for ever for what is there.
 func (c *checks) closes(m *machine, in *api.Instance, it *meaning.Item) {
 	if r := it.Due(); r != nil && !m.lied && !m.forgot {
-		c.w.violate("claims: a result of %s for %s of %s is put off at n%d, though the item is ready and all counts that "+
-			"it was made from", r.User, it.Attempt, in.ID[:8], m.i)
+		c.w.violate("claims: a result of %s for %s of %s is put off at n%d, though the item is ready and all counts "+
+			"that it was made from", r.User, it.Attempt, in.ID[:8], m.i)
 	}
 }
 

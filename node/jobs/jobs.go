@@ -439,7 +439,8 @@ func notAsked(asks []workflow.Question, outputs map[workflow.DataName]workflow.V
 	for _, q := range asks {
 		if _, set := outputs[q.Data]; set {
 			return api.Errorf(api.Refused,
-				"the result was not taken: it sets %s, which database %s answered, and a worker does not", q.Data, q.Database).
+				"the result was not taken: it sets %s, which database %s answered, and a worker does not", q.Data,
+				q.Database).
 				WithHint("the worker still has the job: complete it without %s, or fail it", q.Data)
 		}
 	}

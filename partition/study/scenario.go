@@ -58,7 +58,8 @@ type Resource struct {
 	Violations  map[aptitude.TaskID][]aptitude.Violation // constraints that it breaks by performing the task
 }
 
-// Shares are the rule by which the Sel-push family charges a resource for what it has in hand.
+// Shares are the rule by which what a resource has in hand counts when an item is given out: by
+// the Sel-push family as a charge on its availability, by Pull and its like as being busy.
 type Shares string
 
 // The rules for shares.
@@ -66,11 +67,14 @@ const (
 	// KeptShares: an item costs the share that it had when it was assigned, as published.
 	KeptShares Shares = "kept"
 	// RenewedShares: the shares of all that is in hand are worked out again for each item that
-	// is distributed, one after the other, as live for people's tasks.
+	// is distributed, one after the other, as live for people's tasks. Only the Sel-push family
+	// has shares.
 	RenewedShares Shares = "renewed"
 	// EarlierShares are RenewedShares in which an item counts only what is in hand of its own
 	// instance and of those that arrived before it, as live for partitions: they are given out
-	// when their instance starts, and nobody knows then what will be started later.
+	// when their instance starts, and nobody knows then what will be started later. By Pull and
+	// its like a resource is idle if it has nothing in hand but work of later instances. It does
+	// an item that it takes after that.
 	EarlierShares Shares = "earlier"
 )
 

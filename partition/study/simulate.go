@@ -181,12 +181,16 @@ func (sim *simulation) distribute() error {
 // allocate asks the mechanism what becomes of what waits.
 func (sim *simulation) allocate() []aptitude.Assignment {
 	queue := aptitude.Queue{Now: sim.now, Waiting: sim.waiting, InHand: sim.inHand}
-	if sim.scenario.Shares == KeptShares || !sim.policy.Mechanism.Loads() {
+	switch {
+	case sim.scenario.Shares == KeptShares, sim.scenario.Shares == RenewedShares && !sim.policy.Mechanism.Loads():
 		return aptitude.Allocate(queue, sim.resources, sim.policy, sim.rnd)
 	}
+	waiting := slices.SortedStableFunc(slices.Values(sim.waiting), func(a, b aptitude.Item) int {
+		return sim.policy.Dispatching.Compare(&a, &b, sim.now)
+	})
 	var out []aptitude.Assignment
 	held := sim.held()
-	for _, it := range sim.waiting {
+	for _, it := range waiting {
 		instance, seen := sim.jobs[it.ID].Instance, held
 		if sim.scenario.Shares == EarlierShares {
 			seen = held.until(instance)
@@ -201,8 +205,8 @@ func (sim *simulation) allocate() []aptitude.Assignment {
 	return out
 }
 
-// pieces are what is in hand where the shares of what is assigned are worked out again for
-// each item that is distributed, as live distribution does.
+// pieces are what is in hand where that is looked at again for each item that is distributed,
+// as live distribution does.
 type pieces []piece
 
 // piece is one item in hand, with the time that is expected of it.
@@ -252,6 +256,10 @@ func (ps pieces) resources(sim *simulation, it *aptitude.Item) []aptitude.Resour
 	all[it.Task] += it.Time
 	out := slices.Clone(sim.resources)
 	for r := range out {
+		out[r].Busy = len(held[r]) > 0
+		if !sim.policy.Mechanism.Loads() {
+			continue
+		}
 		taken := 0.0
 		for _, t := range sim.scenario.Tasks { // sums of floats depend on the order
 			if has := held[r][t.Name]; has > 0 {
@@ -259,7 +267,6 @@ func (ps pieces) resources(sim *simulation, it *aptitude.Item) []aptitude.Resour
 			}
 		}
 		out[r].Availability = out[r].Rested * max(0, 1-taken)
-		out[r].Busy = out[r].Busy || len(held[r]) > 0
 		out[r].InHand = map[aptitude.TaskID]float64{it.Task: held[r][it.Task]}
 	}
 	return out

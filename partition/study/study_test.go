@@ -262,10 +262,18 @@ func checkInstances(t *rapid.T, s *Scenario, trial Trial, work []Work, result Re
 
 // What counts as in hand when an item is given out depends on the rule for shares: the best
 // for b has the second instance's a in hand when the first instance's b is ready. Only who
-// looks at no later instance takes no notice of that.
+// looks at no later instance takes no notice of that. By Pull chance decides among the two then.
 func TestSharesOfLaterInstances(t *testing.T) {
-	for rule, want := range map[Shares]aptitude.ResourceID{
-		KeptShares: "other", RenewedShares: "other", EarlierShares: "best",
+	never, always := [2]bool{false, true}, [2]bool{true, false}
+	for _, c := range []struct {
+		rule      Shares
+		mechanism aptitude.Mechanism
+		by        [2]bool // it is done by the best, and by the other, in some trials
+	}{
+		{KeptShares, aptitude.SelPush, never}, {RenewedShares, aptitude.SelPush, never},
+		{EarlierShares, aptitude.SelPush, always},
+		{KeptShares, aptitude.Pull, never}, {RenewedShares, aptitude.Pull, never},
+		{EarlierShares, aptitude.Pull, [2]bool{true, true}},
 	} {
 		s, err := Parse("pair.yaml", []byte(`
 tasks: [{name: a, role: x}, {name: b, roles: [x, y]}]
@@ -274,17 +282,49 @@ resources:
   - {name: other, role: y, suitability: {b: 0.7}}
 arrivals: together
 instances: 2
+shares: `+string(c.rule)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var by [2]bool
+		for _, trial := range s.Trials() {
+			_, work, err := Trace(s, trial, c.mechanism, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(work, func(w Work) bool { return w.Instance == 0 && w.Task == 1 })
+			by[work[i].Resource] = true
+		}
+		if by != c.by {
+			t.Errorf("%s, shares %s: b of the first instance is done by the best, by the other: %v, want %v",
+				c.mechanism, c.rule, by, c.by)
+		}
+	}
+}
+
+// The order of distribution is that of the dispatching rule, whatever the rule for shares.
+func TestSharesKeepTheOrderOfDispatching(t *testing.T) {
+	for _, rule := range []Shares{KeptShares, RenewedShares, EarlierShares} {
+		s, err := Parse("order.yaml", []byte(`
+tasks: [{name: a, role: x}]
+resources:
+  - {name: best, role: x, suitability: {a: 1}}
+  - {name: other, role: x, suitability: {a: 0.7}}
+arrivals: together
+instances: 2
+dispatching: fifo
 shares: `+string(rule)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, work, err := Trace(s, s.Trials()[0], aptitude.SelPush, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		i := slices.IndexFunc(work, func(w Work) bool { return w.Instance == 0 && w.Task == 1 })
-		if got := s.Resources[work[i].Resource].Name; got != want {
-			t.Errorf("shares %s: b of the first instance is done by %s, want %s", rule, got, want)
+		p := NewProblem(s, s.Trials()[0], 1)
+		sim := newSimulation(s, p, aptitude.SelPush, source(1, s.Trials()[0], aptitude.SelPush))
+		p.Arrival[0], p.Arrival[1] = 1, 0 // the second has started first
+		sim.now = 1
+		sim.arrive(0)
+		sim.arrive(1)
+		if as := sim.allocate(); as[0].Item != "2/a" {
+			t.Errorf("shares %s: %s is given out first, want that of the instance that started first", rule, as[0].Item)
 		}
 	}
 }

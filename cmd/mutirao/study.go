@@ -153,6 +153,7 @@ func (st *studyRun) runPublished(ctx context.Context, u *ui) error {
 			return err
 		}
 		doc.Tally = doc.Tally.Plus(report.Published.Older).Plus(report.Published.Family)
+		doc.Unknown += len(report.Published.Unknown)
 		doc.Scenarios = append(doc.Scenarios, report)
 	}
 	if st.dir != "" {
@@ -165,6 +166,8 @@ func (st *studyRun) runPublished(ctx context.Context, u *ui) error {
 type publishedStudies struct {
 	Seed uint64 `json:"seed"`
 	study.Tally
+	// Unknown is how many cells more the source has, whose signs are not known here.
+	Unknown   int             `json:"unknown"`
 	Scenarios []*study.Report `json:"scenarios"`
 }
 

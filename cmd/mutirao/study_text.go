@@ -169,6 +169,10 @@ func (t *studyText) published() {
 				c.Published)
 		}
 	}
+	if n := len(p.Unknown); n > 0 {
+		t.para("", "%s more within the Sel-push family are not compared: their published signs are not known here.",
+			plural(n, "cell"))
+	}
 	if len(p.Claims) > 0 {
 		fmt.Fprintln(t.w, "\nWhat the source says besides:")
 	}
@@ -228,8 +232,8 @@ func (p *publishedStudies) print(u *ui, w io.Writer) {
 	}
 	t := studyText{u, w, nil}
 	t.para("", "In all, seed %d: %d of %d published cells came out as published.", p.Seed, p.Same, p.Cells)
-	if unknown := study.PublishedCells - p.Cells; unknown > 0 {
+	if p.Unknown > 0 {
 		t.para("", "The source has %d. %d are not compared, as their signs are not known here: those within the Sel-push family in three and selective.",
-			study.PublishedCells, unknown)
+			study.PublishedCells, p.Unknown)
 	}
 }

@@ -28,8 +28,8 @@ type Chart struct {
 	SVG  []byte
 }
 
-// Charts are all pictures of what was found: by load, by condition, and against
-// the mean of the older mechanisms.
+// Charts are all pictures of what was found: by load, by condition, against the mean of the
+// older mechanisms, and beside what was published.
 func (r *Report) Charts() []Chart {
 	var cs []Chart
 	for _, m := range []struct {
@@ -50,6 +50,9 @@ func (r *Report) Charts() []Chart {
 		if mean, ok := r.meanFigure(f, overall); ok {
 			cs = append(cs, Chart{m.name + "-mean", mean.draw()})
 		}
+	}
+	if r.Published != nil && len(r.Published.Cells) > 0 {
+		cs = append(cs, r.signCharts()...)
 	}
 	return cs
 }

@@ -2,7 +2,6 @@ package study
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 )
@@ -57,10 +56,13 @@ const PublishedCells = 108
 
 // Comparison is how the signs of a study compare to the published ones.
 type Comparison struct {
-	Cells  []Cell  `json:"cells"`  // the published cells, row by row, time first
-	Older  Tally   `json:"older"`  // those of the family against the five older mechanisms
-	Family Tally   `json:"family"` // those of the family among itself
-	Claims []Claim `json:"claims,omitempty"`
+	Cells []Cell `json:"cells"` // the published cells, row by row, time first
+	// Unknown are cells that the source has and whose signs are not known here, so that they
+	// are not compared: Published is empty.
+	Unknown []Cell  `json:"unknown,omitempty"`
+	Older   Tally   `json:"older"`  // those of the family against the five older mechanisms
+	Family  Tally   `json:"family"` // those of the family among itself
+	Claims  []Claim `json:"claims,omitempty"`
 }
 
 // Cell is one published cell: how the row compares to the column.
@@ -69,7 +71,7 @@ type Cell struct {
 	Row       aptitude.Mechanism `json:"row"`
 	Column    aptitude.Mechanism `json:"column"`
 	Obtained  Sign               `json:"obtained"`
-	Published Sign               `json:"published"`
+	Published Sign               `json:"published,omitempty"`
 }
 
 // Same reports whether the cell came out as published.
@@ -91,15 +93,19 @@ func (t *Tally) count(c *Cell) {
 // Plus is what two tallies count together.
 func (t Tally) Plus(o Tally) Tally { return Tally{t.Cells + o.Cells, t.Same + o.Same} }
 
-// At is the published cell of a measure, if the source has it.
+// At is the published cell of a measure, if its sign is known here.
 func (c *Comparison) At(measure string, row, column aptitude.Mechanism) (Cell, bool) {
-	i := slices.IndexFunc(c.Cells, func(x Cell) bool {
+	return at(c.Cells, measure, row, column)
+}
+
+func at(cells []Cell, measure string, row, column aptitude.Mechanism) (Cell, bool) {
+	i := slices.IndexFunc(cells, func(x Cell) bool {
 		return x.Measure == measure && x.Row == row && x.Column == column
 	})
 	if i < 0 {
 		return Cell{}, false
 	}
-	return c.Cells[i], true
+	return cells[i], true
 }
 
 // compareToSource holds a report against the source's tables for its scenario.
@@ -120,18 +126,31 @@ func (r *Report) without(m aptitude.Mechanism) bool { return !slices.Contains(r.
 
 func (c *Comparison) compare(measure string, m *Measure, table map[aptitude.Mechanism]string) {
 	for _, row := range family {
-		for i, sign := range strings.Split(table[row], "") {
-			obtained, studied := m.Test[row][columns[i]]
-			if sign == " " || !studied {
+		for i, column := range columns {
+			obtained, studied := m.Test[row][column]
+			if !studied || !tabulated(row, column) {
 				continue
 			}
-			cell := Cell{measure, row, columns[i], obtained, Sign(sign)}
-			c.Cells = append(c.Cells, cell)
-			if slices.Contains(older, columns[i]) {
+			cell := Cell{Measure: measure, Row: row, Column: column, Obtained: obtained}
+			if signs := table[row]; i < len(signs) {
+				cell.Published = Sign(signs[i : i+1])
+			}
+			switch {
+			case cell.Published == "":
+				c.Unknown = append(c.Unknown, cell)
+				continue
+			case slices.Contains(older, column):
 				c.Older.count(&cell)
-			} else {
+			default:
 				c.Family.count(&cell)
 			}
+			c.Cells = append(c.Cells, cell)
 		}
 	}
+}
+
+// tabulated reports whether the source's tables compare a row with a column: what the family
+// is among itself they say once.
+func tabulated(row, column aptitude.Mechanism) bool {
+	return slices.Contains(older, column) || slices.Index(family, row) < slices.Index(family, column)
 }

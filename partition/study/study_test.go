@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,7 @@ func TestTablesAreThePublishedOnes(t *testing.T) {
 	if err := json.Unmarshal(src, &want); err != nil {
 		t.Fatal(err)
 	}
+	all := 0
 	for _, name := range Builtins() {
 		s := Builtin(name)
 		s.Repetitions = 2
@@ -97,6 +99,50 @@ func TestTablesAreThePublishedOnes(t *testing.T) {
 		if r.Published.Older.Cells != 30 || inFamily != family || r.Published.Family.Cells != family {
 			t.Errorf("%s: %+v, %d cells within the family, want 30 and %d", name, r.Published.Older, inFamily, family)
 		}
+		for _, c := range r.Published.Unknown {
+			if c.Published != "" || c.Obtained == "" || slices.Contains(older, c.Column) {
+				t.Errorf("%s: %+v counts as not known", name, c)
+			}
+		}
+		all += len(r.Published.Cells) + len(r.Published.Unknown)
+		for _, c := range r.signCharts() {
+			holdsTable(t, name+", "+c.Name, string(c.SVG), r)
+		}
+	}
+	if all != PublishedCells {
+		t.Errorf("%d cells are known or said not to be, want %d", all, PublishedCells)
+	}
+}
+
+// holdsTable finds each published cell in the chart of its measure, what was obtained above
+// what was published, in a frame where the two differ; and whose sign is not known is said so.
+func holdsTable(t *testing.T, name, svg string, r *Report) {
+	t.Helper()
+	measure, _, _ := strings.Cut(strings.TrimPrefix(name, r.Scenario+", "), "-")
+	var want []string
+	frames := 0
+	for _, row := range family {
+		for _, column := range columns {
+			if c, ok := r.Published.At(measure, row, column); ok {
+				want = append(want, string(c.Obtained)+string(c.Published))
+				if !c.Same() {
+					frames++
+				}
+			} else if c, ok := at(r.Published.Unknown, measure, row, column); ok {
+				want = append(want, string(c.Obtained)+"not known here")
+			}
+		}
+	}
+	var got []string
+	for _, m := range regexp.MustCompile(`font-weight="600">([-+=])</text>\s*<text[^>]*>published: ([^<]*)</text>`).
+		FindAllStringSubmatch(svg, -1) {
+		got = append(got, m[1]+m[2])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s has %v, want %v", name, got, want)
+	}
+	if n := strings.Count(svg, `stroke="`+colour(1)); n != frames {
+		t.Errorf("%s has %d frames, %d cells differ", name, n, frames)
 	}
 }
 
@@ -443,6 +489,9 @@ func TestChartsShowEverything(t *testing.T) {
 				t.Errorf("%s does not say %q", name, tip)
 			}
 		}
+	}
+	if _, drawn := of["quality-published"]; drawn {
+		t.Error("published signs are drawn beside those of a scenario that is not published")
 	}
 	if _, drawn := of["quality-mean"]; drawn {
 		t.Error("a mean of the older mechanisms is drawn, which were not studied")

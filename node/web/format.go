@@ -27,6 +27,7 @@ func (l *language) functions() template.FuncMap {
 		"saying": func(n *note) string { return l.say(n.Key, n.Args...) }, "replaced": replaced,
 		"more": func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
 		"size": l.size, "hasFiles": hasFiles,
+		"drawn": func(scenario string, c chart) drawn { return drawn{scenario, c} },
 		"title": func(key string, items []api.Item) titled { return titled{key, items} },
 		"zone":  func() string { return time.Now().Format("UTC-07:00") },
 		"list":  list, "names": taskNames, "voters": voters, "short": short, "value": value, "tone": tone,
@@ -35,6 +36,12 @@ func (l *language) functions() template.FuncMap {
 			return assignment{fmt.Sprintf("why-%s-%v", of, name), why}
 		},
 	}
+}
+
+// drawn is a chart of the study of a scenario.
+type drawn struct {
+	Scenario string
+	Chart    chart
 }
 
 // titled are items under a title, which is the key of a string.

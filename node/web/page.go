@@ -14,8 +14,8 @@
 // comes twice is carried out once; of a form that is not carried out nothing that was
 // typed is lost.
 //
-// It imports internal/plain, node/api, node/api/httpapi, workflow and workflow/diagram;
-// node/assemble imports it.
+// It imports internal/plain, node/api, node/api/httpapi, partition/aptitude, partition/study,
+// workflow and workflow/diagram; node/assemble imports it.
 package web
 
 import (
@@ -83,10 +83,11 @@ type worker interface {
 
 // Page is the web page of one node.
 type Page struct {
-	node  Node
-	log   *slog.Logger
-	mux   *http.ServeMux
-	notes *notes
+	node    Node
+	log     *slog.Logger
+	mux     *http.ServeMux
+	notes   *notes
+	studies studies
 }
 
 var _ httpapi.Page = (*Page)(nil)
@@ -98,6 +99,7 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("GET /instances/{id}/diagram.svg", p.drawing("svg"))
 	p.mux.HandleFunc("GET /instances/{id}/gantt.svg", p.drawing("gantt"))
 	p.mux.HandleFunc("GET /workflows/{workflow}/diagram.svg", p.plan)
+	p.mux.HandleFunc("GET /study/{scenario}/{chart}", p.studyChart)
 	p.mux.HandleFunc("GET /items/{item}/files/{name}", p.file)
 	p.mux.HandleFunc("GET /instances/{id}/files/{name}", p.dataFile)
 	for pattern, s := range map[string]screen{
@@ -105,7 +107,8 @@ func New(node Node, log *slog.Logger) *Page {
 		"GET /mesh": p.mesh, "GET /contact": p.contact,
 		"GET /instances": p.instances, "GET /instances/{id}": p.instance, "GET /instances/{id}/log": p.history,
 		"GET /instances/{id}/states": p.states, "GET /instances/{id}/recover": p.repair,
-		"GET /workflows": p.workflows, "GET /workflows/{workflow}": p.begin, "/": nowhere,
+		"GET /workflows": p.workflows, "GET /workflows/{workflow}": p.begin,
+		"GET /study": p.study, "GET /study/{scenario}": p.study, "/": nowhere,
 	} {
 		p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, s) })
 	}

@@ -377,6 +377,7 @@ func TestPages(t *testing.T) {
 		{"repair", stranded(), "/instances/" + id + "/recover"},
 		{"states", stranded(), "/instances/" + id + "/states"}, {"home-interrupted", stranded(), "/"},
 		{"workflows", brigade(), "/workflows"}, {"workflows-none", alone, "/workflows"},
+		{"study", brigade(), "/study"}, {"study-three", brigade(), "/study/three"},
 	} {
 		for _, l := range languages {
 			t.Run(tt.name+"."+l.code, func(t *testing.T) {
@@ -394,7 +395,7 @@ func TestPages(t *testing.T) {
 
 var screens = []string{
 	"/", "/mesh", "/items/b2", "/items/a1", "/outbox", "/contact", "/messages", "/workflows/flood", "/instances",
-	"/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing",
+	"/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/study", "/nothing",
 }
 
 // hostile means something to HTML, to attributes, to URLs and to JavaScript, and

@@ -18,6 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/partition/study"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -51,6 +52,9 @@ var worded = map[string][]string{
 	"unit":       spans,
 	"item":       {api.ItemReady, api.ItemSelected, api.ItemLocked, api.ItemDone},
 	"filter":     filterStates,
+	"measure":    {"time", "quality"},
+	"sign":       values(study.Better, study.Worse, study.Equal),
+	"claim":      {"order-time", "order-quality", "headline", "mean-time", "mean-quality", "low-variation"},
 	"verdict": values(aptitude.Chosen, aptitude.LessApt, aptitude.Offered, aptitude.NotDrawn, aptitude.NoCapacity,
 		aptitude.BelowThreshold, aptitude.Rejecting, aptitude.Forbidden, aptitude.Absent),
 }

@@ -11,6 +11,7 @@ import (
 // Claim is what the source says of its first scenario besides the tables, held
 // against what was found.
 type Claim struct {
+	Key   string `json:"key"` // tells it from the others, for whoever words it in another language
 	Claim string `json:"claim"`
 	Holds bool   `json:"holds"`
 	Found string `json:"found"` // what says whether it holds
@@ -58,6 +59,7 @@ func orderClaim(measure string, m *Measure, groups [][]aptitude.Mechanism) Claim
 		words = append(words, strings.Join(names, " = "))
 	}
 	c := Claim{
+		Key:   "order-" + measure,
 		Claim: fmt.Sprintf("order of %s, best first: %s", measure, strings.Join(words, ", ")), Holds: len(against) == 0,
 	}
 	c.Found = "so are all pairs"
@@ -70,7 +72,7 @@ func orderClaim(measure string, m *Measure, groups [][]aptitude.Mechanism) Claim
 // headline: what Sel-push gains on average. The source does not say over which
 // mechanisms it averaged; both readings are given, and either may hold.
 func headline(r *Report) Claim {
-	c := Claim{Claim: "Sel-push needs 13 % less time than the older mechanisms on average, and has 8 % more quality"}
+	c := Claim{Key: "headline", Claim: "Sel-push needs 13 % less time than the older mechanisms on average, and has 8 % more quality"}
 	var found []string
 	for _, of := range []struct {
 		what string
@@ -106,6 +108,7 @@ func (m *Measure) average(ms []aptitude.Mechanism) float64 {
 func meanClaim(measure string, m *Measure, side float64) Claim {
 	mean := m.average(older)
 	c := Claim{
+		Key: "mean-" + measure,
 		Claim: fmt.Sprintf("all three of the Sel-push family have a better %s than the mean of the older five",
 			measure), Holds: true,
 	}
@@ -123,6 +126,7 @@ func meanClaim(measure string, m *Measure, side float64) Claim {
 // quality than Selective.
 func lowVariation(r *Report) Claim {
 	c := Claim{
+		Key:   "low-variation",
 		Claim: "where tasks and resources vary least (0.2, 0.2), Sel-push-10 has less quality than Selective",
 		Holds: true,
 	}

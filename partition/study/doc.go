@@ -14,5 +14,5 @@
 // bytes. A *Scenario is never changed after Parse.
 //
 // It imports internal/plain, partition/aptitude, workflow and workflow/lxpdl;
-// cmd/mutirao imports it.
+// cmd/mutirao and node/web import it.
 package study

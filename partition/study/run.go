@@ -47,3 +47,16 @@ func Run(s *Scenario, t Trial, mechanisms []aptitude.Mechanism, seed uint64) ([]
 func Trace(s *Scenario, t Trial, m aptitude.Mechanism, seed uint64) (Result, []Work, error) {
 	return simulate(s, NewProblem(s, t, seed), m, source(seed, t, m))
 }
+
+// RunAll simulates all trials, one after the other, and makes the report of them.
+func RunAll(s *Scenario, mechanisms []aptitude.Mechanism, seed uint64) (*Report, error) {
+	trials := s.Trials()
+	results := make([][]Result, len(trials))
+	for i, t := range trials {
+		var err error
+		if results[i], err = Run(s, t, mechanisms, seed); err != nil {
+			return nil, err
+		}
+	}
+	return Summarize(s, mechanisms, seed, results), nil
+}

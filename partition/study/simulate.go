@@ -181,8 +181,8 @@ func (sim *simulation) distribute() error {
 // allocate asks the mechanism what becomes of what waits.
 func (sim *simulation) allocate() []aptitude.Assignment {
 	queue := aptitude.Queue{Now: sim.now, Waiting: sim.waiting, InHand: sim.inHand}
-	switch {
-	case sim.scenario.Shares == KeptShares, sim.scenario.Shares == RenewedShares && !sim.policy.Mechanism.Loads():
+	rule := sim.scenario.Shares
+	if rule == KeptShares || rule == RenewedShares && !sim.policy.Mechanism.Loads() {
 		return aptitude.Allocate(queue, sim.resources, sim.policy, sim.rnd)
 	}
 	waiting := slices.SortedStableFunc(slices.Values(sim.waiting), func(a, b aptitude.Item) int {
@@ -192,7 +192,7 @@ func (sim *simulation) allocate() []aptitude.Assignment {
 	held := sim.held()
 	for _, it := range waiting {
 		instance, seen := sim.jobs[it.ID].Instance, held
-		if sim.scenario.Shares == EarlierShares {
+		if rule == EarlierShares {
 			seen = held.until(instance)
 		}
 		queue.Waiting, queue.InHand = []aptitude.Item{it}, seen.times()

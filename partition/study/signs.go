@@ -22,7 +22,7 @@ func (r *Report) signCharts() (cs []Chart) {
 const (
 	signLeft   = 150.0
 	signTop    = 104.0
-	signColumn = 146.0
+	signColumn = 152.0
 	signRow    = 48.0
 )
 

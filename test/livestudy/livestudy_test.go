@@ -314,11 +314,17 @@ func summarize(xs []float64) (s sample) {
 
 func (s sample) String() string { return fmt.Sprintf("%+.4f ± %.4f", s.mean, s.margin) }
 
-// trials are those of a level: of each condition so many, or a sample of them.
-func trials(l level, w way) (*study.Scenario, []study.Trial) {
-	s := study.Builtin(*scenario)
+// scenario is a published one with as much under way as the level says.
+func (l level) scenario(name string, w way) *study.Scenario {
+	s := study.Builtin(name)
 	l.set(s)
 	s.Shares = w.shares()
+	return s
+}
+
+// trials are those of a level: of each condition so many, or a sample of them.
+func trials(l level, w way) (*study.Scenario, []study.Trial) {
+	s := l.scenario(*scenario, w)
 	s.Repetitions = 1
 	if *whole {
 		s.Repetitions = *each
@@ -374,6 +380,20 @@ func TestLiveQualityIsTheStudys(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Where the best for a later task have earlier tasks of other instances to do, who is idle for
+// it depends on which instances are known when it is given out: live partitions are drawn as
+// in a study that knows of no later ones, and not as in one that knows of all.
+func TestIdleByWhatIsKnown(t *testing.T) {
+	const most = 0.015 // half of what lies between the two studies
+	s := levels[2].scenario("three", partitions)
+	s.Repetitions = 1
+	got, want, d, _ := compare(t, s, s.Trials(), aptitude.Pull, partitions, 1, time.Hour)
+	t.Logf("three, fifty, partitions, Pull: live %.3f, study %.3f, difference %s", got.mean, want.mean, d)
+	if math.Abs(d.mean) > most {
+		t.Errorf("three, fifty, partitions, Pull: the difference is %s, want at most %v", d, most)
 	}
 }
 

@@ -117,7 +117,8 @@ var layers = []layer{
 		"what a node can be asked does not depend on how the question travels"},
 	{"node/api/httpapi", words("workflow configs node/api internal/plain internal/private"),
 		"HTTP carries what the contract says, to whoever answers it"},
-	{"node/web", words("workflow workflow/diagram partition/aptitude partition/study node/api node/api/httpapi internal/plain"),
+	{"node/web", words("workflow workflow/diagram partition/aptitude partition/study node/api node/api/httpapi " +
+		"internal/plain"),
 		"the page uses only the public API, like any other program, draws definitions, and shows the study"},
 	{"worker", nil, "a worker is any program: it knows the HTTP contract and nothing of the node"},
 	{"configs", words("workflow"), "configuration describes the node and must be readable without it"},

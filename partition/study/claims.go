@@ -72,7 +72,10 @@ func orderClaim(measure string, m *Measure, groups [][]aptitude.Mechanism) Claim
 // headline: what Sel-push gains on average. The source does not say over which
 // mechanisms it averaged; both readings are given, and either may hold.
 func headline(r *Report) Claim {
-	c := Claim{Key: "headline", Claim: "Sel-push needs 13 % less time than the older mechanisms on average, and has 8 % more quality"}
+	c := Claim{
+		Key:   "headline",
+		Claim: "Sel-push needs 13 % less time than the older mechanisms on average, and has 8 % more quality",
+	}
 	var found []string
 	for _, of := range []struct {
 		what string

@@ -22,7 +22,7 @@ var (
 	each      = flag.Int("trials", 23, "with -whole: trials of each of the nine conditions")
 	whole     = flag.Bool("whole", false, "run all trials, and not only a sample")
 	mechanism = flag.String("mechanism", "", "only this one")
-	scenario  = flag.String("scenario", "five", "which published scenario: five, or as partitions three or selective, whose tasks have several roles")
+	scenario  = flag.String("scenario", "five", "which published scenario: five, selective, or as partitions three, where a task is for two roles")
 	rule      = flag.String("shares", "", "hold it against the study with these shares, and not those of live: kept (as published), renewed, earlier")
 	only      = flag.String("only", "", "with -whole: only levels and ways whose name contains this")
 )

@@ -76,7 +76,7 @@ func (p *Page) contactWith(why error) screen {
 			return view{}, err
 		}
 		if a.Contact.State == api.IsConnected {
-			list, err := p.worklist(ctx, s.User)
+			list, err := p.worklist(ctx, s.User, false)
 			var no *api.Error
 			if err != nil && !errors.As(err, &no) { // who may have no list may go all the same
 				return view{}, err

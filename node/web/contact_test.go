@@ -19,7 +19,7 @@ func leaving(asks string) *apitest.Fake {
 	f := brigade()
 	f.OnContact = func() (*api.Contact, error) {
 		c := &api.Contact{
-			State: api.IsLeaving, Asks: asks, Along: work()[:1], Own: work()[2:], Volume: 48_200_000, Takes: "8m",
+			State: api.IsLeaving, Asks: asks, Along: work()[:1], Own: work()[2:3], Volume: 48_200_000, Takes: "8m",
 		}
 		if asks != "" {
 			c.Why, c.Items = "48.2 MB are still to come, which takes 8m: accept that, wait longer (--within), or give items back (mutirao worklist release)", work()[:1]
@@ -34,7 +34,7 @@ func gone() *apitest.Fake {
 	f := leaving("")
 	since := at(11 * time.Hour)
 	f.OnContact = func() (*api.Contact, error) {
-		return &api.Contact{State: api.IsDisconnected, Since: &since, Along: work()[:1], Own: work()[2:]}, nil
+		return &api.Contact{State: api.IsDisconnected, Since: &since, Along: work()[:1], Own: work()[2:3]}, nil
 	}
 	f.OnStatus = func() (*api.Status, error) {
 		return &api.Status{Name: "station", Mesh: "brigade", Version: "v1", Since: at(0), Disconnected: &since}, nil

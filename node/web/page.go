@@ -115,6 +115,7 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("POST /items/{item}/take", p.act(p.claim(api.ClaimSelect), p.homeWith))
 	p.mux.HandleFunc("POST /items/{item}/lock", p.act(p.claim(api.ClaimLock), p.homeWith))
 	p.mux.HandleFunc("POST /items/{item}/release", p.act(p.claim(api.ClaimRelease), p.homeWith))
+	p.mux.HandleFunc("POST /items/lock", p.act(p.lockTogether, p.homeWith))
 	p.mux.HandleFunc("POST /contact", p.act(p.setContact, p.contactWith))
 	p.mux.HandleFunc("POST /messages", p.act(p.readMessages, p.messagesWith))
 	p.mux.HandleFunc("POST /items/{item}", p.act(p.finish, p.itemWith))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,7 +114,7 @@ func brigade() *apitest.Fake {
 			{Name: "engine-7", ID: "id-of-engine-7", Roles: []string{"crew"}, Partner: true},
 		}, nil
 	}
-	f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) { return work(), nil }
+	f.OnWorklist = func(q api.WorklistQuery) ([]api.Item, error) { return listed(q, work()), nil }
 	f.OnWorklistUnanswered = func(string) ([]string, error) { return []string{"medic"}, nil }
 	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) { return sheetOf(q.Item) }
 	f.OnOutbox = func() ([]api.Undelivered, error) {
@@ -225,7 +226,15 @@ func work() []api.Item {
 		{ID: "c3", Instance: "77" + id, Workflow: "flood", WorkflowLabel: "Enchente – 洪水", Task: "evacuate",
 			Label: "Levar as pessoas", InPlaceOf: "warn", State: api.ItemDone,
 			Holder: &ana, Partner: "engine-7", Offline: true},
+		{ID: "d4", Instance: id, Workflow: "fire-call", Task: "hoses", Label: "Lay the hoses", State: api.ItemNotReady,
+			Partner: "engine-7", Role: "crew", Subject: "Harbour Street 12", Offline: true, Awaits: []string{"dispatch"},
+			Delivered: true},
 	}
+}
+
+// listed is what a list of ana's has of it.
+func listed(q api.WorklistQuery, items []api.Item) []api.Item {
+	return slices.DeleteFunc(slices.Clone(items), func(x api.Item) bool { return x.State == api.ItemNotReady && !q.Ahead })
 }
 
 // sheetOf is an item with a field of each kind.

@@ -34,10 +34,10 @@ type crew struct {
 
 func newCrew() *crew {
 	c := &crew{Fake: brigade(), items: work()}
-	c.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) {
+	c.OnWorklist = func(q api.WorklistQuery) ([]api.Item, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return slices.Clone(c.items), nil
+		return listed(q, c.items), nil
 	}
 	c.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
 		s, err := sheetOf(q.Item)

@@ -50,7 +50,7 @@ var worded = map[string][]string{
 	"datastatus": values(dataflow.Final, dataflow.Exception),
 	"mark":       values(dataflow.Compensated, dataflow.Aborted, dataflow.Jumped),
 	"unit":       spans,
-	"item":       {api.ItemReady, api.ItemSelected, api.ItemLocked, api.ItemDone},
+	"item":       {api.ItemReady, api.ItemNotReady, api.ItemSelected, api.ItemLocked, api.ItemDone},
 	"filter":     filterStates,
 	"measure":    {"time", "quality"},
 	"sign":       values(study.Better, study.Worse, study.Equal),

@@ -33,6 +33,8 @@ type home struct {
 	Mine        []item // what the user has, or has done and not handed in
 	Free        []item // what the user may take
 	FreeMore    int
+	Along       []along // what can be locked together
+	AlongMore   int
 	Unanswered  []string
 	Waiting     int // what waits to be handed in
 	Refused     []api.Undelivered
@@ -78,7 +80,7 @@ func (p *Page) homeWith(why error) screen {
 		s := session(ctx)
 		h := home{Session: s, Note: p.notes.find(r), Form: rand.Text()}
 		h.Why = p.problem(r, why)
-		list, err := p.worklist(ctx, s.User)
+		list, err := p.worklist(ctx, s.User, s.Acts)
 		var no *api.Error
 		switch {
 		case s.User == "":
@@ -91,8 +93,13 @@ func (p *Page) homeWith(why error) screen {
 				return view{}, err
 			}
 		}
+		called := titles(list)
 		for _, x := range list {
 			i := item{x, h.Form, s.FormToken, s.Acts}
+			i.Awaits = afterwards(x, called)
+			if x.State == api.ItemNotReady {
+				continue // it can be taken together with others only
+			}
 			if x.State != api.ItemReady {
 				h.Mine = append(h.Mine, i)
 			} else if len(h.Free) < onHome {
@@ -100,6 +107,9 @@ func (p *Page) homeWith(why error) screen {
 			} else {
 				h.FreeMore++
 			}
+		}
+		if s.Acts {
+			h.Along, h.AlongMore = together(list, r.PostForm["item"], s)
 		}
 		outbox, err := p.node.Outbox(ctx)
 		if err != nil {
@@ -121,16 +131,18 @@ func (p *Page) homeWith(why error) screen {
 	}
 }
 
-// worklist are the items of a user, the most urgent first.
-func (p *Page) worklist(ctx context.Context, user string) ([]api.Item, error) {
+// worklist are the items of a user, the most urgent first; ahead: with what is not ready and can be locked together with
+// what it waits for.
+func (p *Page) worklist(ctx context.Context, user string, ahead bool) ([]api.Item, error) {
 	if user == "" {
 		return nil, nil
 	}
 	soon, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
-	list, err := p.node.Worklist(soon, api.WorklistQuery{User: user, Order: api.OrderPriority})
+	q := api.WorklistQuery{User: user, Order: api.OrderPriority, Ahead: ahead}
+	list, err := p.node.Worklist(soon, q)
 	if err != nil && soon.Err() != nil && ctx.Err() == nil { // the node itself had no time
-		list, err = p.node.Worklist(ctx, api.WorklistQuery{User: user, Order: api.OrderPriority})
+		list, err = p.node.Worklist(ctx, q)
 	}
 	if err != nil {
 		return nil, err

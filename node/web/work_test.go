@@ -171,7 +171,7 @@ func TestTakingAndGivingBack(t *testing.T) {
 func TestOnlyGoodFormsAreCarriedOut(t *testing.T) {
 	form := url.Values{"data.report": {"two floors, <smoke>"}, "data.place": {"at the <bridge>"}, "act": {"done"}}
 	for _, path := range []string{
-		"/contact", "/items/a1/take", "/items/a1/lock", "/items/b2/release", "/items/b2/transfer",
+		"/contact", "/items/lock", "/items/a1/take", "/items/a1/lock", "/items/b2/release", "/items/b2/transfer",
 		"/instances/" + id + "/adopt", "/instances/" + id + "/deadline", "/instances/" + id + "/recover", "/items/b2",
 		"/workflows/flood",
 	} {

@@ -16,7 +16,7 @@ import (
 // slot: what a decision costs depends on what changed and what is at hand, not on
 // how large the instance is.
 type desk struct {
-	made  int           // of which state, see State.made
+	made  int           // of which state, see State.Made
 	slots []*state.Slot // of that
 	// worked are the slots that were at work when all were made again, waited those that waited
 	// for a trigger, while they are looked at for the first time since: they do not join, or
@@ -28,7 +28,7 @@ type desk struct {
 	todo, clocked, others, undoing map[*state.Slot]bool
 	// dues are those of our own that pass to the responsible user as their deadline is near.
 	dues map[*state.Slot]bool
-	// duesAt is State.rewritten when these were brought before the board.
+	// duesAt is State.Rewritten when these were brought before the board.
 	duesAt   int
 	atWork   int // slots at which this node may still work
 	unjudged map[workflow.PartnerID]int

@@ -133,16 +133,7 @@ func TestAHolderIsFullInTheMiddleOfAJointLock(t *testing.T) {
 					tm.p[full].disk.failWith(nil)
 					pass(time.Minute)
 					tm.wantNone(items)
-					if err := tm.hand("base", "ana", items[0], map[string]string{"weight": "4"}); err != nil {
-						t.Error(err)
-					}
-					if err := tm.hand("base", "ana", items[1], nil); err != nil {
-						t.Error(err)
-					}
-					pass(time.Minute)
-					if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
-						t.Errorf("the instance is %s", got)
-					}
+					tm.doBoth("base", "ana", id, items)
 				})
 			})
 		}

@@ -255,16 +255,7 @@ func TestWhatIsLockedAnewStays(t *testing.T) {
 		if n := tm.underWay("tablet"); n != 0 {
 			t.Errorf("%d joint locks are left on the disk", n)
 		}
-		if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "3"}); err != nil {
-			t.Fatal(err)
-		}
-		if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Minute)
-		if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
-			t.Errorf("the instance is %s", got)
-		}
+		tm.doBoth("tablet", "bia", id, items)
 	})
 }
 
@@ -439,4 +430,19 @@ func TestTheLaterShowsWhatTheEarlierSet(t *testing.T) {
 		tm.p["tablet"].start()
 		want("after a restart", 5)
 	})
+}
+
+// doBoth has somebody do the two items that wait for each other at a device, after which the instance has ended.
+func (tm *team) doBoth(at, who, id string, items []string) {
+	tm.t.Helper()
+	if err := tm.hand(at, who, items[0], map[string]string{"weight": "3"}); err != nil {
+		tm.t.Fatal(err)
+	}
+	if err := tm.hand(at, who, items[1], nil); err != nil {
+		tm.t.Fatal(err)
+	}
+	pass(time.Minute)
+	if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
+		tm.t.Errorf("the instance is %s", got)
+	}
 }

@@ -113,6 +113,7 @@ func (c *Claim) About() (out []AttemptID) {
 	return out
 }
 
+// AttemptIDOf is the attempt that an item is of.
 func AttemptIDOf(i worklist.Item) AttemptID {
 	return AttemptID{Fact: ID(i.Assigned), Slot: i.Slot}
 }
@@ -122,6 +123,7 @@ func WordOf(id workflow.InstanceID, says []byte, nonce [16]byte) worklist.ID {
 	return worklist.ID(SpokenOf(id, says, nonce))
 }
 
+// IsOffer reports whether a claim says whom its author offers an item to.
 func IsOffer(body worklist.Body) bool {
 	_, is := body.(worklist.Offer)
 	return is

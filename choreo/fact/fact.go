@@ -64,15 +64,6 @@ type Body struct {
 	Credentials []byte `cbor:"21,keyasint,omitempty"`
 }
 
-const CauseTimeout Cause = "timeout"
-
-const CauseExpired Cause = "expired" // its holder did not re-validate within its connectionTime
-
-const CauseEvicted Cause = "evicted"
-
-// CauseLost: nobody has the content of a file any more that its task reads, as its holder says.
-const CauseLost Cause = "lost"
-
 // ErrInvalid is wrapped by the error of a fact that no correct node writes.
 var ErrInvalid = errors.New("invalid fact")
 
@@ -139,6 +130,7 @@ func Decode(raw []byte) (*Fact, ID, error) {
 
 var factDomain = []byte("mutirao/fact/1\x00")
 
+// NameOf is what names a fact with those bytes.
 func NameOf(raw []byte) ID {
 	h := sha256.New()
 	h.Write(factDomain)

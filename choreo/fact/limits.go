@@ -108,6 +108,7 @@ func names[T ~string](list ...T) error {
 // Clip shortens a reason to what a fact takes, and makes text of it.
 func Clip(s string) string { return plain.CutBytes(s, MaxReason) }
 
+// Reason returns an error for a reason that is too long, or no text.
 func Reason(s string) error {
 	switch {
 	case len(s) > MaxReason:

@@ -85,7 +85,15 @@ type Verdict struct {
 // Cause says why attempts are held to have failed.
 type Cause string
 
-const CauseReported Cause = "reported" // the performer said so
+// The causes of a verdict.
+const (
+	CauseReported Cause = "reported" // the performer said so
+	CauseTimeout  Cause = "timeout"
+	CauseExpired  Cause = "expired" // its holder did not re-validate within its connectionTime
+	CauseEvicted  Cause = "evicted"
+	// CauseLost: nobody has the content of a file any more that its task reads, as its holder says.
+	CauseLost Cause = "lost"
+)
 
 // Action is what a verdict does to one slot (docs/systems.md, Failure).
 type Action struct {

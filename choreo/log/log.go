@@ -42,7 +42,7 @@ type Entry struct {
 	ID      fact.ID
 	Raw     []byte
 	Att     *fact.Attestation // of this fact as a head; nil: a later one of the chain has one, or we are the author
-	Index   int               // place in Log.order, and in the store
+	Index   int               // place in Log.Order, and in the store
 	Strand  *Strand
 	Time    uint64 // logical: 1 + the greatest in its past
 	Others  Vector // of its past, what is in other strands than its own
@@ -75,7 +75,7 @@ type Chain struct {
 // Strand is a part of a chain in which each fact follows the one before: the
 // whole chain, or what came first of it here, or a branch of it.
 type Strand struct {
-	Place int // in Log.strands
+	Place int // in Log.Strands
 	Chain *Chain
 	from  *Entry   // the fact that it branches off from; nil: it starts the chain
 	Facts []*Entry // the first follows from

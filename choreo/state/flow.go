@@ -396,10 +396,12 @@ func (s *State) lose(e *log.Entry) {
 	}
 }
 
+// JobOf is the job of a flow that an attempt is.
 func JobOf(id fact.AttemptID) dataflow.Job {
 	return dataflow.Job{Fact: dataflow.ID(id.Fact), Task: id.Slot}
 }
 
+// AttemptOfJob is the attempt that a job of a flow is.
 func AttemptOfJob(j dataflow.Job) fact.AttemptID {
 	return fact.AttemptID{Fact: fact.ID(j.Fact), Slot: j.Task}
 }

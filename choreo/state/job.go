@@ -4,6 +4,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// Job is what is to be run for a try of an attempt, by the data as they stand.
 func (s *State) Job(a *Attempt, try int) Job {
 	input := make(map[workflow.DataName]workflow.Value, len(a.Task.In))
 	for _, n := range Inputs(a.Task) {

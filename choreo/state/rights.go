@@ -33,6 +33,7 @@ import (
 // keptFrom is from how many steps on a reading is kept.
 const keptFrom = 32
 
+// EvidenceOf is what a fact's author knew; nil: all that counts here.
 func (s *State) EvidenceOf(e *log.Entry) *Evidence {
 	s.evidences++
 	return &Evidence{s: s, of: e, number: s.evidences}
@@ -351,6 +352,7 @@ func (s *State) Proves(credentials []byte, p workflow.PartnerID, role workflow.R
 	return Proves(s.trust, credentials, p, role)
 }
 
+// Proves returns an error unless credentials prove, to a node that trusts in that way, that a partner has a role.
 func Proves(trust Trust, credentials []byte, p workflow.PartnerID, role workflow.RoleName) error {
 	err, roles := errNoTrust, []workflow.RoleName(nil)
 	if trust != nil {

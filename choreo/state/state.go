@@ -307,6 +307,7 @@ func (s *State) EachMoved(look func(*Slot)) {
 	s.Moved = s.Moved[:0]
 }
 
+// ItemOf is the item of an attempt, for those who work on it.
 func ItemOf(id fact.AttemptID) worklist.Item {
 	return worklist.Item{Assigned: worklist.ID(id.Fact), Slot: id.Slot}
 }
@@ -318,7 +319,7 @@ type People struct {
 	// Spoken are the facts in which a word was written down, by what was signed, one of each strand.
 	Spoken map[[sha256.Size]byte][]*log.Entry
 	// Of are the claims of an attempt; done, of each strand, the first that closed it with a result
-	// Of a person who shows the task's role.
+	// of a person who shows the task's role.
 	Of   map[ClaimsOf][]*log.Entry
 	done map[fact.AttemptID][]*log.Entry
 	// unheard are claims of which the board does not know yet since when they wait; closed are attempts
@@ -327,10 +328,10 @@ type People struct {
 	closed  []fact.AttemptID
 	// Idled is what words that ended nothing take (idled.go).
 	Idled map[Idler]Idled
-	// passed are the claims by which an item was passed to a role (passing.go), dueTo those by which one passed
+	// passed are the claims by which an item was passed to a role (passing.go), DueTo those by which one passed
 	// to the responsible user as its deadline was near.
 	passed, DueTo map[fact.AttemptID][]*log.Entry
-	// reserved are the claims by which an attempt was given units, keeps those by which a partition's resources
+	// reserved are the claims by which an attempt was given units, Keeps those by which a partition's resources
 	// were taken over, in the order of facts (resources.go).
 	reserved map[fact.AttemptID][]*log.Entry
 	Keeps    map[workflow.PartitionName][]*log.Entry
@@ -384,6 +385,7 @@ type condition struct {
 	strict int // strict constraints that ask for it (constraints.go)
 }
 
+// Written is the current value of a data item, and the success that wrote it; nil: the genesis or a default.
 type Written struct {
 	Value workflow.Value
 	By    *log.Entry
@@ -419,6 +421,7 @@ type FileGiven struct {
 	File string // workflow.File
 }
 
+// ShortName is how a fact is called where people compare states.
 func ShortName(e *log.Entry) string {
 	if e == nil {
 		return "none"
@@ -568,6 +571,7 @@ type answer struct {
 	comes workflow.Finding
 }
 
+// TransitionOf is what a question is about.
 type TransitionOf struct {
 	Transition workflow.Transition
 	Task       workflow.TaskName
@@ -599,6 +603,7 @@ type IncidentView struct {
 	Who workflow.PartnerID
 }
 
+// ReasonOf is why a verdict was given, for people: its reason, else its cause.
 func ReasonOf(v *fact.Verdict) string {
 	if v.Reason != "" {
 		return v.Reason

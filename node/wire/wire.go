@@ -126,9 +126,11 @@ func (m *Message) Age(i int) time.Duration {
 	return time.Duration(m.Ages[i]) * time.Millisecond
 }
 
-// Millis are the milliseconds of an age, rounded up: nobody is to seem younger.
+// Millis are the milliseconds of an age, rounded up: nobody is to seem younger. What is older than can be said is as
+// old as can be said: a partner that lies about an age is not to have us send what nobody can read.
 func Millis(age time.Duration) uint64 {
-	return uint64(max(age+time.Millisecond-1, 0) / time.Millisecond)
+	age = min(max(age, 0), MaxAge*time.Millisecond)
+	return uint64((age + time.Millisecond - 1) / time.Millisecond)
 }
 
 // Pulse says that the sender stands by its record, which it names.

@@ -5,10 +5,12 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -18,6 +20,25 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
+
+// What somebody says to be as old as can be said, and is passed on later, can be said still.
+func TestAgesThatAreSentCanBeRead(t *testing.T) {
+	oldest := wire.MaxAge * time.Millisecond
+	for _, age := range []time.Duration{0, 1, time.Second, oldest, oldest + time.Second, math.MaxInt64} {
+		m := &wire.Message{Records: [][]byte{{1}}, Ages: []uint64{wire.Millis(age)}}
+		b, err := wire.Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := wire.Decode(b)
+		if err != nil {
+			t.Fatalf("an age of %s: %v", age, err)
+		}
+		if want := min(age, oldest); got.Age(0) < want {
+			t.Errorf("an age of %s is read as %s", age, got.Age(0))
+		}
+	}
+}
 
 // author is a partner with a key.
 type author struct {

@@ -155,7 +155,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Gossip: direct{n.contacts},
 		Own:  n.own,
 		Work: s.ledger, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance,
-		Publish:  t.events.publish,
+		Publish: t.events.publish, Nudge: t.nudge,
 		Standing: n.certificates.CheckStanding, Compare: n.retention.Greet,
 		Leaving: func() bool { return n.departure.leaving.Load() || n.absence.goes() },
 		Away:    func() bool { _, away := n.absence.away(); return away },

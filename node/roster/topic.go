@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -87,9 +88,10 @@ type Surroundings struct {
 	Away     func() bool
 	Standing func() error
 	// Outrun is called when a partner knows a later record of this node's than it wrote,
-	// Concerns when what is known of a partner changed.
+	// Concerns when what is known of a partner changed. Nudge has Tick called soon.
 	Outrun   func(membership.Version)
 	Concerns func(workflow.PartnerID)
+	Nudge    func()
 	// Compare puts into a message what else is compared now and then.
 	Compare func(workflow.PartnerID, *wire.Message)
 }
@@ -101,9 +103,13 @@ type Topic struct {
 	in   Surroundings
 
 	nextBeat, lastBeat, nextWatch, nextPull time.Duration // Awake
-	signed                                  bool          // the last sign of life was
-	signs                                   signs
-	turn                                    int // whom catchUp asks
+	every                                   time.Duration // by which nextBeat was chosen
+	// expected: of some partner the next sign of life may be due sooner than nextWatch has it: it is new or
+	// back, or has changed its connection time.
+	expected atomic.Bool
+	signed   bool // the last sign of life was
+	signs    signs
+	turn     int // whom catchUp asks
 
 	mu    sync.Mutex // guards asked
 	asked map[workflow.PartnerID]asked
@@ -139,6 +145,10 @@ func (ro *Topic) Tick(now moment.Now) time.Duration {
 	if ro.nextBeat == 0 {
 		ro.nextBeat = now.Awake + every
 	}
+	if every < ro.every { // partners were told just now, and expect it by that
+		ro.nextBeat = min(ro.nextBeat, now.Awake+every)
+	}
+	ro.every = every
 	if ro.in.Work.Turned() {
 		ro.nextBeat = min(ro.nextBeat, max(ro.lastBeat+ro.in.Own.LoadPause(), now.Awake))
 	}
@@ -146,7 +156,7 @@ func (ro *Topic) Tick(now moment.Now) time.Duration {
 		ro.nextBeat, ro.lastBeat = now.Awake+every-time.Duration(ro.in.Chance()*float64(every/16)), now.Awake
 		ro.in.Peers.Broadcast(ro.nextSign())
 	}
-	if now.Awake >= ro.nextWatch {
+	if ro.expected.Swap(false) || now.Awake >= ro.nextWatch {
 		ro.nextWatch = now.Awake + min(ro.list.tick(), ro.catchUp(now.Awake), every)
 	}
 	ro.signs.plan(now, ro.lastBeat, ro.nextBeat)
@@ -382,6 +392,11 @@ func (ro *Topic) Changed(e membership.Event, p membership.Partner) {
 	if e.Kind == membership.EventOutrun {
 		ro.in.Outrun(e.Version)
 		return
+	}
+	switch e.Kind {
+	case membership.EventJoined, membership.EventBack, membership.EventChanged:
+		ro.expected.Store(true)
+		ro.in.Nudge()
 	}
 	ro.Follow(p)
 	ro.in.Concerns(e.Partner)

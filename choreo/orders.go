@@ -51,14 +51,15 @@ type Asked struct {
 }
 
 // Asks are the failures that wait for an order, in rule order; in an instance that is blocked also those
-// of which that was decided. It costs as much as there are failures.
+// of which that was decided. What this node works on at, though others presume that it failed, is not among
+// them. It costs as much as there are failures.
 func (m *Machine) Asks() (out []Asked) {
 	s := m.state
 	blocked := s.Overall() == workflow.InstanceBlocked
 	for _, sl := range inOrder(s.Failures()) {
 		a := sl.Current
 		left := s.Answered(sl)
-		if s.Unhandled(a) && (!left || blocked && a.EndedByHolder()) {
+		if s.Unhandled(a) && (!left || blocked && a.EndedByHolder()) && !m.goesOnHere(sl) {
 			out = append(out, Asked{sl.Task.Name, a.Task.Name, a.Partner, !a.EndedByHolder(), left})
 		}
 	}

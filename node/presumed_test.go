@@ -50,6 +50,11 @@ partitions:
 			!strings.HasPrefix(x.Reason, "it goes on here, and base presumed that it failed: ") {
 			t.Errorf("at boat search is %s until %v, presumed by %q: %s", x.State, x.Ended, x.PresumedBy, x.Reason)
 		}
+		for _, a := range tm.show("boat", id).Asks {
+			if a.Task == "search" {
+				t.Errorf("at boat, which works on at search, it waits for an order as if it had failed: %+v", a)
+			}
+		}
 		list, err := tm.p["boat"].node.Instances(t.Context(), true)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("instances at boat: %v, %v", list, err)

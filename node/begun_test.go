@@ -103,12 +103,11 @@ func TestFramesOfLongTasks(t *testing.T) {
 }
 
 // On mobile, tasks that end before the next sign of life have no frame of their own about their start, and those
-// that run for longer one to each partner that waits or judges. Counted are the worker's frames that bring facts. Partners
-// compare what they have now and then besides, the longer an instance runs the more often: that is not bounded here.
+// that run for longer one to each partner that waits or judges. Counted are the worker's frames that bring facts. All
+// others, such as signs of life, are counted in TestFramesOfADayOnMobile.
 func TestFramesOfLongTasksOnMobile(t *testing.T) {
 	run := func(takes time.Duration) (frames, bytes int) {
 		synctest.Test(t, func(t *testing.T) {
-			mobile := func(c *configs.Config) { *c = configs.Default(configs.Mobile) }
 			tm := newTeamWith(t, mobile, seldom, "judge", "worker", "waiter")
 			tm.add("judge", fan)
 			tm.p["worker"].hand.hold("a", "b", "c", "d")

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -44,8 +43,6 @@ func (tm *team) connectionTime(at string, d time.Duration) {
 	tm.t.Helper()
 	tm.profile(at, api.ProfileChange{ConnectionTime: &d})
 }
-
-func mobile(c *configs.Config) { *c = configs.Default(configs.Mobile) }
 
 // A node that shortens its connection time gives its next sign of life within the new one: else its partners
 // take it for gone until that time which it had planned by the old one, and its work for failed.

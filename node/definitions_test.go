@@ -36,6 +36,33 @@ func (tm *team) wantListed(at string, want int) {
 	}
 }
 
+// A founder or delegate who lists something under the name of a member takes the name over, and is told what is
+// not listed any more because of that.
+func TestWhoTakesANameOverIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		add := func(at string, version int) *api.Workflow {
+			t.Helper()
+			w, err := tm.p[at].node.AddWorkflow(t.Context(), "w.yaml",
+				fmt.Appendf(nil, "{workflow: w, version: %d, tasks: {a: {}}}", version))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			return w
+		}
+		add("two", 1)
+		if w := add("two", 2); len(w.Notes) > 0 {
+			t.Errorf("two added to its own, and is told %q", w.Notes)
+		}
+		w := add("one", 3)
+		if len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "not listed any more: w@2, w@1") {
+			t.Errorf("one took a name over that had two editions of another, and is told %q", w.Notes)
+		}
+		tm.wantListed("two", 1)
+	})
+}
+
 // Definitions and removals reach everybody: the connected at once, through
 // others where there is no direct way, and the absent when they come back.
 func TestDefinitionsSpread(t *testing.T) {

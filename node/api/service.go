@@ -238,7 +238,8 @@ type Workflow struct {
 	// Refused are the reasons for which start would refuse it at this node now, or its
 	// tasks would fail here; only where it was just added.
 	Refused []string `json:"refused,omitempty"`
-	// Notes are what else is foreseen of it here: contingencies whose role nobody has; only where it was just added.
+	// Notes are what else is foreseen of it here, such as contingencies whose role nobody has, and what is not listed
+	// any more because it took the name over; only where it was just added.
 	Notes []string `json:"notes,omitempty"`
 	// Already: it was listed before, and nothing has changed; only where it was just added.
 	Already bool `json:"already,omitempty"`

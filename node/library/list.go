@@ -121,6 +121,16 @@ func (d *Definitions) editions(ref string) ([]*listing, error) {
 	return found, nil
 }
 
+// hidden names those of some editions that are not listed any more.
+func (d *Definitions) hidden(editions []*listing) (names []string) {
+	for _, l := range editions {
+		if now := d.listing(l.hash); now == nil || d.shown(now) == nil {
+			names = append(names, l.ref(editions))
+		}
+	}
+	return names
+}
+
 // notFound says what there is instead of a workflow that is not there: its other
 // versions, the nearest of the other names, or the names.
 func (d *Definitions) notFound(ref string, names, versions []string) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -237,16 +238,22 @@ func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Wor
 	if err != nil {
 		return nil, api.Judge(api.Failed, err)
 	}
+	before, _ := lib.definitions.editions(string(def.Name)) // an error says that there are none
 	l, added, err := lib.list(def.Name, def.Canonical())
 	if err != nil {
 		return nil, err
 	}
+	taken := lib.definitions.hidden(before)
 	if editions, err := lib.definitions.editions(string(def.Name)); err == nil { // else it was removed meanwhile
 		newest := lib.definitions.newest(editions)
 		added.Current, added.Newest = newest.hash == l.hash, newest.ref(editions)
 	}
 	if added.Refused, added.Notes, err = lib.in.Refused(ctx, l.hash); err != nil {
 		return nil, err
+	}
+	if len(taken) > 0 {
+		added.Notes = append(added.Notes, "the name was another's, and is the founder's and the delegates' from now on: "+
+			"not listed any more: "+strings.Join(taken, ", "))
 	}
 	return added, nil
 }

@@ -174,7 +174,7 @@ func TestMistakes(t *testing.T) {
 			"c.yaml:2:1: this line is indented with a tab (indent with spaces, not with tabs)"},
 		{"wrong indentation", "limits:\n    facts: 3000\n  memory: 3\n",
 			"c.yaml:3:3: this line begins in column 3, and none above that it could belong to does (begin it in column 1 or 5)"},
-		{"a key twice", "shards: 2\nshards: 3\n", "c.yaml:2:1: this key is there twice (leave one of them out)"},
+		{"a key twice", "shards: 2\nshards: 3\n", "c.yaml:2:1: key shards is there twice (leave one of them out)"},
 		{"a tag that the YAML library cannot read", "capabilities: !x\n  a: 1\n  b: 2\nlisten:",
 			"c.yaml:1:15: tags have no meaning here: leave them out"},
 		{"bad duration", "connection-time: soon", `"soon" is not a duration: write for example 90s, 15m, 1h30m or 3d`},

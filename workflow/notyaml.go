@@ -63,6 +63,15 @@ func (s stumble) char() string {
 	return ""
 }
 
+// keyHere names the key that begins where the library noticed.
+func (s stumble) keyHere() string {
+	line := []rune(s.lines[s.line-1])
+	if key, _, is := strings.Cut(string(line[min(s.col-1, len(line)):]), ":"); is && strings.TrimSpace(key) != "" {
+		return "key " + strings.TrimSpace(key)
+	}
+	return "this key"
+}
+
 // known are the mistakes that the library tells rightly.
 func (s stumble) known() (Problem, bool) {
 	switch c := s.char(); {
@@ -72,7 +81,7 @@ func (s stumble) known() (Problem, bool) {
 		return s.here(`a \ and what follows it mean nothing between " "`,
 			`write \\ for a backslash, or put the text between ' '`)
 	case strings.Contains(s.message, "already defined"), strings.Contains(s.message, "duplicate key"):
-		return s.here("this key is there twice", "leave one of them out")
+		return s.here(fmt.Sprintf("%s is there twice", s.keyHere()), "leave one of them out")
 	case c == "%" && s.col == 1:
 		return s.here("YAML directives are not part of the language", "leave the line out")
 	case c == "@" || c == "`" || c == "%":

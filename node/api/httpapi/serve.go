@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
@@ -105,7 +106,7 @@ func (s *Server) listen(address string, o *Options) (net.Listener, error) {
 	}
 	l, err := listenAt(host, port, o.Prefer)
 	if err != nil {
-		return nil, api.Errorf(api.Failed, "serve the API: %v", err).
+		return nil, api.Errorf(api.Failed, "the API cannot be served at %s: %s", address, unbound(err)).
 			WithHint("under api%s, or with --api, choose another address; port 0 takes any free one", o.Written)
 	}
 	s.access.Address = reachable(l.Addr().(*net.TCPAddr))
@@ -173,6 +174,19 @@ func (s *Server) secure(l net.Listener, o *Options) (net.Listener, error) {
 	return tls.NewListener(l, &tls.Config{
 		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
 	}), nil
+}
+
+// unbound is why the system lets nobody listen at an address, in our words where they are known.
+func unbound(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "something else has this port"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "this machine does not have this address now"
+	case errors.Is(err, syscall.EACCES):
+		return "this user may not have this port: those below 1024 are the system's"
+	}
+	return err.Error()
 }
 
 // listenUnix replaces a socket that a node left behind: the caller has made

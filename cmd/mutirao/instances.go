@@ -53,7 +53,7 @@ config.yaml). --limit 20 lists the newest 20.`,
 		}),
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "finished ones too")
-	cmd.Flags().IntVarP(&limit, "limit", "n", 0,
+	cmd.Flags().VarP(&whole{&limit, 1, api.MaxPage}, "limit", "n",
 		"how many at most, the newest: a `number` from 1 to 1000 (default: all)")
 	return cmd
 }

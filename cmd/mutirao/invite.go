@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -21,7 +20,7 @@ import (
 func newInviteCommand() *cobra.Command {
 	var roles []string
 	var expires string
-	uses := uses(1)
+	uses := 1
 	var delegate bool
 	var qr string
 	cmd := &cobra.Command{
@@ -47,7 +46,7 @@ give that right.`,
 					workflow.FormatDuration(workflow.MaxDuration))
 			}
 			inv, err := node.Invite(ctx,
-				api.InviteRequest{Roles: roles, Expires: within, Uses: int(uses), Delegate: delegate})
+				api.InviteRequest{Roles: roles, Expires: within, Uses: uses, Delegate: delegate})
 			if err != nil {
 				return err
 			}
@@ -57,27 +56,10 @@ give that right.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&roles, "role", nil, "a `role` of the newcomer; may be repeated")
 	f.StringVar(&expires, "expires", "24h", "how `long` it can be used")
-	f.Var(&uses, "uses", "how `often` it can be used")
+	f.Var(&whole{&uses, 1, invitation.MaxUses}, "uses", "how `often` it can be used")
 	f.StringVar(&qr, "qr", "", "write its QR code into this new `file`, a PNG picture")
 	f.BoolVar(&delegate, "delegate", false, "the newcomer may invite and evict, too; the founder only")
 	return cmd
-}
-
-// uses is how often an invitation can be used.
-type uses int
-
-func (u *uses) String() string { return strconv.Itoa(int(*u)) }
-
-// Type names what is wanted for wrongFlag.
-func (u *uses) Type() string { return "uses" }
-
-func (u *uses) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err == nil && (n < 1 || n > invitation.MaxUses) {
-		err = strconv.ErrRange
-	}
-	*u = uses(n)
-	return err
 }
 
 // codeOf is the QR code of an invitation, or of a sign-in token. In capitals, in which

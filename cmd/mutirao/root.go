@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -146,13 +145,15 @@ func wrongFlag(err error) error {
 	want := map[string]string{
 		"int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0 up",
 		"bool": "true or false", "float64": "a number",
-		"uses":     fmt.Sprintf("a whole number from 1 to %d", invitation.MaxUses),
 		"duration": "a duration such as 500ms, 10s or 5m",
 	}[f.Value.Type()]
-	if want == "" {
+	n, ranged := f.Value.(*whole)
+	switch {
+	case ranged:
+		want = fmt.Sprintf("a whole number from %d to %d", n.from, n.to)
+	case want == "":
 		want = "a value of another kind"
-	}
-	if errors.Is(err, strconv.ErrRange) && f.Value.Type() != "uses" {
+	case errors.Is(err, strconv.ErrRange):
 		want += " that is not so large"
 	}
 	return usagef("--%s %s: want %s", f.Name, invalid.GetValue(), want)
@@ -210,6 +211,30 @@ func newGroup(use, short string, cmds ...*cobra.Command) *cobra.Command {
 	return g
 }
 
+// whole is an option that is a whole number within a range, which is said of a wrong one.
+type whole struct {
+	n        *int
+	from, to int
+}
+
+func (w *whole) String() string {
+	if w.n == nil { // help compares with the empty one
+		return ""
+	}
+	return strconv.Itoa(*w.n)
+}
+
+func (w *whole) Type() string { return "whole" }
+
+func (w *whole) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err == nil && (n < w.from || n > w.to) {
+		err = strconv.ErrRange
+	}
+	*w.n = n
+	return err
+}
+
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -218,10 +243,24 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		}
 	}
 	err := api.Errorf(api.Invalid, "there is no command %q", strings.TrimSpace(pathOf(cmd)+" "+name))
+	if begun := beginning(names, name); len(begun) > 0 {
+		return err.WithHint("did you mean %s?", strings.Join(begun, " or "))
+	}
 	if near := workflow.Nearest(name, names); near != "" {
 		return err.WithHint("did you mean %s?", near)
 	}
 	return err.WithHint("mutirao %s", strings.TrimSpace("help "+pathOf(cmd)))
+}
+
+// beginning are the names that begin with what was typed; of more than three none.
+func beginning(names []string, typed string) []string {
+	out := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return typed == "" || !strings.HasPrefix(n, typed)
+	})
+	if len(out) > 3 {
+		return nil
+	}
+	return out
 }
 
 // pathOf is a command's words without the program's.

@@ -62,8 +62,6 @@ device that reaches the API can work with a token of the scope worker:APPLICATIO
 				return usagef("worker run needs -- and a command")
 			case at > 1:
 				return usagef("worker run takes one APPLICATION before --: what is %q?", args[1])
-			case o.Jobs < 1 || o.Jobs > 256:
-				return usagef("--jobs %d: want 1 to 256", o.Jobs)
 			}
 			if _, err := exec.LookPath(args[1]); err != nil {
 				return api.Errorf(api.NotFound, "there is no program %s that could be run", args[1])
@@ -87,7 +85,8 @@ device that reaches the API can work with a token of the scope worker:APPLICATIO
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.Jobs, "jobs", 1, "how many jobs at `once`, 1 to 256")
+	o.Jobs = 1
+	f.Var(&whole{&o.Jobs, 1, 256}, "jobs", "how many jobs at `once`, 1 to 256")
 	f.StringVar(&o.Name, "name", "", "what the worker is called in logs; by default host and process")
 	f.DurationVar(&o.Lease, "lease", 30*time.Second, "how long a job is kept without a sign of life, 2s to 10m")
 	f.StringVar(&url, "url", "", "the node's `API`, in place of the node in --dir; the token is in "+tokenVariable)

@@ -138,7 +138,11 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 // that is known.
 func whereAt(in api.InstanceSummary) string {
 	at := orDash(strings.Join(in.At, ", "))
-	if in.Known != "" {
+	switch {
+	case in.Known == "":
+	case len(in.At) > 1: // not the last of them, which it would stand behind
+		at += " (some " + in.Known + ")"
+	default:
 		at += " (" + in.Known + ")"
 	}
 	return at

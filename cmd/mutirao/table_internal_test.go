@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
 
 // People read the ID of a partner in the same short form in tables as in logs and reasons, and durations as
 // definitions write them; programs read all of it.
@@ -17,6 +21,21 @@ func TestShortForms(t *testing.T) {
 	for said, want := range map[string]string{"168h0m0s": "7d", "15s": "15s", "169h0m0s": "7d1h", "": ""} {
 		if got := span(said); got != want {
 			t.Errorf("%q is shown as %q, want %q", said, got, want)
+		}
+	}
+}
+
+// What is known of one of several partners is not said of the last of them.
+func TestWhereAnInstanceIsAt(t *testing.T) {
+	known := "as known 12 min ago"
+	for want, in := range map[string]api.InstanceSummary{
+		"-":                                     {},
+		"boat, quay":                            {At: []string{"boat", "quay"}},
+		"boat (as known 12 min ago)":            {At: []string{"boat"}, Known: known},
+		"boat, quay (some as known 12 min ago)": {At: []string{"boat", "quay"}, Known: known},
+	} {
+		if got := whereAt(in); got != want {
+			t.Errorf("at %v, %q: %q, want %q", in.At, in.Known, got, want)
 		}
 	}
 }

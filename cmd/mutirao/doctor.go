@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,6 +50,14 @@ failure.`,
 func diagnose(cmd *cobra.Command) (*api.Diagnosis, error) {
 	running, err := connect(cmd)
 	if err == nil {
+		if silent(cmd, running) {
+			return &api.Diagnosis{Findings: append([]api.Finding{{
+				Check: "running", State: api.FindingWrong,
+				What: fmt.Sprintf("the node in %s runs, and has given no answer for %s", nodeDir(cmd), answerWait),
+				Mend: "look whether its process was stopped (kill -CONT has it go on), or has too little memory, processor " +
+					"or disk; else end it and start it again: nothing that it reported as done is lost",
+			}}, assemble.ExamineFile(nodeDir(cmd))...)}, nil
+		}
 		var d *api.Diagnosis
 		if d, err = running.Doctor(cmd.Context()); err == nil {
 			broken := assemble.ExamineFile(nodeDir(cmd))
@@ -63,6 +73,17 @@ func diagnose(cmd *cobra.Command) (*api.Diagnosis, error) {
 		return nil, err // it says what to do
 	}
 	return d, none
+}
+
+// answerWait is within what time a node says who it is, however busy its disk and its partners are.
+const answerWait = 5 * time.Second
+
+// silent reports whether a node that is there does not even say who it is.
+func silent(cmd *cobra.Command, n api.Service) bool {
+	ctx, cancel := context.WithTimeout(cmd.Context(), answerWait)
+	defer cancel()
+	_, err := n.Status(ctx)
+	return err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
 func (u *ui) writeDiagnosis(w io.Writer, d *api.Diagnosis) {

@@ -42,6 +42,8 @@ var layers = []layer{
 		"an importer only translates into the native language"},
 	{"workflow/wedxml", words("workflow workflow/internal/native internal/plain"),
 		"an importer only translates into the native language"},
+	{"workflow/amendments", words("workflow internal/plain"),
+		"what differs between two definitions follows from them alone, and what an instance takes of it from what it has done"},
 	{"workflow/diagram", words("workflow internal/plain"),
 		"a drawing shows a definition, and nothing that cannot be seen"},
 	{"partition", words("workflow partition/aptitude"),

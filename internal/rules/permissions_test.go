@@ -48,6 +48,8 @@ var house = []permission{
 	{"panic", "partition/study.Summarize", "the results were counted by its caller"},
 	{"panic", "node/web.must", "templates and strings are embedded, and tested"},
 	{"panic", "workflow.encode", ownTypes},
+	{"panic", "workflow/amendments.mustRead", "the canonical form of a definition is JSON of ours"},
+	{"panic", "workflow/amendments.written", ownTypes},
 	{"panic", "workflow/diagram.escape", "writing to a buffer cannot fail"},
 	{"program", "node/runner/command.go", "it runs a command of config.yaml, where that allows the workflow"},
 	{"program", "node/runner/group_unix.go", "it ends such a command with all that it started"},

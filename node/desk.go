@@ -45,6 +45,7 @@ type holdings interface {
 	Resolve(ref string) (workflow.Hash, error)
 	Get(workflow.Hash) (*library.Definition, error)
 	Keep(*library.Definition) error
+	Piece(kind workflow.PieceKind, name string) *workflow.Piece
 }
 
 // origins say where a definition comes from, as the configuration asks it.

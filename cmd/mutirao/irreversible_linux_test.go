@@ -47,9 +47,9 @@ var taken = map[string]string{
 	"show":       "",
 	"worklist":   "",
 	"completion": "", "study": "", "version": "",
-	"history": "",
-	// These are planned, and only say so.
-	"amend": "", "rehearse": "",
+	"history": "", "amend": "",
+	// This is planned, and only says so.
+	"rehearse": "",
 }
 
 const (

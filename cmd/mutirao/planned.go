@@ -9,13 +9,15 @@ import (
 // planned are the commands that are promised and not built in this version, with what they are to do and what
 // comes nearest meanwhile. Help does not list them; whoever types one is told so, and not that there is none.
 var planned = []struct{ name, does, nearest string }{
-	{"amend", "to change an instance that runs",
-		"mutirao workflow add FILE gives the changed definition to instances that are started from then on; " +
-			"mutirao task again, task continue, task stop and task transfer decide about tasks of one that runs"},
 	{"rehearse", "to run a definition against simulated failures",
 		"mutirao workflow check FILE finds what cannot work, mutirao workflow diagram FILE draws what follows " +
 			"a failure, mutirao demo shows one"},
 }
+
+// amendNearest is what comes nearest to amending an instance, of which only the dry run is built.
+const amendNearest = "mutirao amend ID FILE --dry-run says whether it could be changed so; " +
+	"mutirao workflow add FILE gives the changed definition to instances that are started from then on; " +
+	"mutirao task again, task continue, task stop and task transfer decide about tasks of one that runs"
 
 // newPlannedCommands returns a command for each of them, which help does not show. Its options are not looked at: none
 // is known yet.

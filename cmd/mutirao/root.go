@@ -31,7 +31,7 @@ func commands() map[string][]*cobra.Command {
 		workflowGroup: {newWorkflowCommand()},
 		instanceGroup: {
 			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(), newHistoryCommand(),
-			newRecoverCommand(),
+			newRecoverCommand(), newAmendCommand(),
 			newDiagramCommand(), newGanttCommand(), newCancelCommand(), newNotifyCommand(), newWriteOffCommand(),
 			newTaskCommand(), newWorkerCommand(), newWorklistCommand(), newOutboxCommand(), newMessagesCommand(),
 			newDataCommand(),

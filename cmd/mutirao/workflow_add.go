@@ -31,7 +31,7 @@ they have none of that name. What they were then stays part of such a definition
 		Args: arguments("FILE..."),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if cmd.Flags().Changed("apply-to") {
-				return notBuilt("workflow add --apply-to "+applyTo, planned[0].does, planned[0].nearest)
+				return notBuilt("workflow add --apply-to "+applyTo, "to change instances that run", amendNearest)
 			}
 			node, err := connect(cmd)
 			if err != nil {

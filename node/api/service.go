@@ -60,6 +60,8 @@ type Service interface {
 	History(ctx context.Context, id string) ([]DataState, error)
 	// ForeseeRecovery says what a step would lead to that recovers an interrupted instance. It changes nothing.
 	ForeseeRecovery(ctx context.Context, id string, step RecoveryStep) (*Outlook, error)
+	// ForeseeAmendment says what an instance would do with a changed definition. It changes nothing.
+	ForeseeAmendment(ctx context.Context, id, file string, source []byte) (*Amendment, error)
 	// PutFile keeps a file at this node, to be given to an instance within a day: its
 	// Value is what stands among the data.
 	PutFile(ctx context.Context, name string, content io.Reader) (*File, error)

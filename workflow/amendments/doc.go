@@ -12,5 +12,5 @@
 // of definitions alone: on their canonical forms, and never on the order in which their keys
 // were written. All lists are in one order. What it costs is in proportion to the two texts.
 //
-// It imports internal/plain and workflow; cmd/mutirao imports it.
+// It imports internal/plain and workflow; cmd/mutirao and node import it.
 package amendments

@@ -91,7 +91,11 @@ func Judge(old, changed *workflow.Definition, at *Standing) []Finding {
 			"start an instance of that")
 		return j.found
 	}
-	j.instance()
+	if at.State == workflow.InstanceCancelled {
+		j.refuse(Part{Kind: OfWorkflow}, "", "the instance was cancelled", "start the workflow again")
+		return j.found
+	}
+	j.flow()
 	for _, c := range Between(old, changed) {
 		switch c.Kind {
 		case OfWorkflow:
@@ -129,12 +133,9 @@ func (j *judge) later(p Part, key, why string) {
 
 func (j *judge) stage(n workflow.TaskName) stage { return j.at.stage(j.old, n) }
 
-// instance judges what is about the instance as a whole.
-func (j *judge) instance() {
+// flow judges whether the instance stays one that is driven by its data, or by its tasks.
+func (j *judge) flow() {
 	whole := Part{Kind: OfWorkflow}
-	if j.at.State == workflow.InstanceCancelled {
-		j.refuse(whole, "", "the instance was cancelled", "start the workflow again")
-	}
 	switch was, is := j.old.Flow() != nil, j.changed.Flow() != nil; {
 	case was && !is:
 		j.refuse(whole, "", "the instance is driven by its data, and no task of the file has repeat",

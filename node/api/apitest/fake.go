@@ -35,6 +35,7 @@ type Fake struct {
 	OnData           func(id string) ([]api.DataItem, error)
 	OnHistory        func(id string) ([]api.DataState, error)
 	OnForesee        func(id string, step api.RecoveryStep) (*api.Outlook, error)
+	OnAmend          func(id, file string, source []byte) (*api.Amendment, error)
 	OnDiagram        func(id, format string) ([]byte, error)
 	OnCancel         func(id, reason string) error
 	OnWriteOff       func(id, partner string, check bool) error
@@ -103,6 +104,11 @@ func (f *Fake) ForeseeRecovery(_ context.Context, id string, step api.RecoverySt
 		return nil, api.Errorf(api.Refused, "the instance is not interrupted")
 	}
 	return f.OnForesee(id, step)
+}
+
+// ForeseeAmendment implements api.Service.
+func (f *Fake) ForeseeAmendment(_ context.Context, id, file string, source []byte) (*api.Amendment, error) {
+	return f.OnAmend(id, file, source)
 }
 
 // Log implements api.Service.

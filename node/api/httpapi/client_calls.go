@@ -92,6 +92,11 @@ func (c *Client) ForeseeRecovery(ctx context.Context, id string, step api.Recove
 	return call[*api.Outlook](ctx, c, foreseeRecoveryRoute, nil, step, id)
 }
 
+// ForeseeAmendment implements Service.
+func (c *Client) ForeseeAmendment(ctx context.Context, id, file string, src []byte) (*api.Amendment, error) {
+	return call[*api.Amendment](ctx, c, foreseeAmendmentRoute, url.Values{"file": {file}}, source(src), id)
+}
+
 // Diagram implements Service.
 func (c *Client) Diagram(ctx context.Context, id, format string) ([]byte, error) {
 	p, err := call[picture](ctx, c, diagramRoute, url.Values{"format": {format}}, nil, id)

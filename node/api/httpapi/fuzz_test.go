@@ -73,6 +73,7 @@ func obliging() *apitest.Fake {
 		OnPartners:       func() ([]api.Partner, error) { return nil, nil },
 		OnInvite:         func(api.InviteRequest) (*api.Invitation, error) { return &api.Invitation{}, nil },
 		OnAddWorkflow:    func(string, []byte) (*api.Workflow, error) { return &api.Workflow{}, nil },
+		OnAmend:          func(string, string, []byte) (*api.Amendment, error) { return &api.Amendment{}, nil },
 		OnWorkflows:      func() ([]api.Workflow, error) { return nil, nil },
 		OnWorkflow:       func(string) (*api.Workflow, error) { return &api.Workflow{}, nil },
 		OnRemoveWorkflow: func(string) ([]api.Workflow, error) { return nil, nil },

@@ -67,7 +67,8 @@ func init() {
 		coordinatorRoute, electRoute, resignRoute, electorateRoute, setElectorateRoute,
 		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
-		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, historyRoute, foreseeRecoveryRoute, diagramRoute,
+		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, historyRoute, foreseeRecoveryRoute,
+		foreseeAmendmentRoute, diagramRoute,
 		cancelRoute, writeOffRoute, beginRoute, finishRoute,
 		usersRoute, addUserRoute, removeUserRoute, signInUserRoute, signOutUserRoute, linkUserRoute,
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
@@ -199,6 +200,19 @@ var (
 			return withBody(r, func(in api.RecoveryStep) (any, error) {
 				return svc.ForeseeRecovery(r.Context(), r.PathValue("id"), in)
 			})
+		},
+	}
+	foreseeAmendmentRoute = &route{
+		name: "foreseeAmendment", method: http.MethodPost, path: "/v1/instances/{id}/amendment/outlook", scope: mayWork,
+		query:   []parameter{{name: "file", doc: "The file's name, for error messages"}},
+		summary: "What an instance would do with a changed definition; nothing is changed",
+		body:    source{}, reply: api.Amendment{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			src, err := readBody(r)
+			if err != nil {
+				return nil, err
+			}
+			return svc.ForeseeAmendment(r.Context(), r.PathValue("id"), r.URL.Query().Get("file"), src)
 		},
 	}
 	diagramRoute = &route{

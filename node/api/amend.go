@@ -1,0 +1,54 @@
+package api
+
+import (
+	"encoding/json"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Amendment is what an instance that runs would do with a changed definition (docs/amendments.md).
+type Amendment struct {
+	ID       string        `json:"id"`
+	Workflow workflow.Name `json:"workflow"`
+	// Version and Hash name the definition by which it runs, NewVersion and NewHash the changed one.
+	Version    int    `json:"version"`
+	Hash       string `json:"hash"`
+	NewVersion int    `json:"new_version"`
+	NewHash    string `json:"new_hash"`
+	// Changes are the parts that differ, and Lines tell the same to people.
+	Changes []PartChange `json:"changes"`
+	Lines   []string     `json:"lines"`
+	// Refused are the changes that it cannot take. Where there is one, none counts.
+	Refused []ChangeFinding `json:"refused"`
+	// NoEffect are the changes that count only for instances that are started later.
+	NoEffect []ChangeFinding `json:"no_effect"`
+}
+
+// PartChange is what became of one part of a definition.
+type PartChange struct {
+	// Kind is workflow (what stands at the top by itself), data, condition, constraint, application, resource, task,
+	// partition or distribution; Name is empty where there is one of its kind.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Change is added, removed or changed.
+	Change string `json:"change"`
+	// Keys are those of its keys whose values differ; of a part that is new, all; of one that is gone, none.
+	Keys []KeyChange `json:"keys"`
+}
+
+// KeyChange is a key of a part whose value differs. Values are as the canonical form has them.
+type KeyChange struct {
+	Key string          `json:"key"`
+	Was json.RawMessage `json:"was,omitempty"` // left out: it was not written
+	Is  json.RawMessage `json:"is,omitempty"`  // left out: it is not written
+}
+
+// ChangeFinding is why an instance does not simply take a change.
+type ChangeFinding struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	Key  string `json:"key,omitempty"` // left out: the part as a whole
+	Why  string `json:"why"`
+	Next string `json:"next,omitempty"` // what to do instead
+	Line string `json:"line"`           // all of that, for people
+}

@@ -82,6 +82,8 @@ func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, 
 		return d.extend(c, x, p, before)
 	case worklist.Notify:
 		return d.changePolicy(c, x, p, before)
+	case worklist.Amend:
+		return d.amend(c, x, p, before)
 	}
 	return Claimed{}, fmt.Errorf("%w: no person says that", fact.ErrInvalid)
 }

@@ -2,9 +2,11 @@ package choreo
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -15,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
@@ -33,6 +36,8 @@ import (
 //	pass U P TASK to=V|role=R     U asks P to pass an item on; neither: back. stale: as U had it last
 //	adopt U P [V [TASK]]          U asks P to adopt the last result of V that does not count, or of anybody
 //	notify U P POLICY [N]         U brings P a change of whom items are offered to
+//	amend U P KIND NAME KEY VALUE U brings P an amendment: a key of a part, with its value
+//	amended P                     the amendments that count, and what was made side by side, as P knows
 //	say U P TASK …, hears P       the same, and P is brought it later
 //	asks P                        failures that wait for an order, as P knows
 //	again U P                     P is sent U's last word once more
@@ -48,7 +53,8 @@ func (s *story) peoplesCommands() map[string]func() string {
 		"lock":   func() string { return s.ask(worklist.Lock) },
 		"keep":   func() string { return s.ask(worklist.Handed) },
 		"ahead":  s.ahead,
-		"pass":   s.pass, "adopt": s.adopt, "notify": s.notify, "order": s.order, "asks": s.asks, "release": s.release,
+		"pass":   s.pass, "adopt": s.adopt, "notify": s.notify, "amend": s.amend, "amended": s.amended,
+		"order": s.order, "asks": s.asks, "release": s.release,
 		"bring": s.bring, "say": s.bring, "hears": s.hears, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
 		"deadlines": s.deadlines,
 	}
@@ -274,6 +280,36 @@ func (s *story) notify() string {
 	return s.put(s.node(1), s.w.word(s.speaker(), worklist.Notify{Policy: policy}))
 }
 
+func (s *story) amend() string {
+	var words []string
+	for _, a := range s.d.CmdArgs[2:] {
+		words = append(words, a.Key)
+	}
+	patch := amendments.Patch{{
+		Part: amendments.Part{Kind: amendments.Kind(words[0]), Name: words[1]}, Key: words[2],
+		Value: json.RawMessage(words[3]),
+	}}
+	if !json.Valid(patch[0].Value) {
+		patch[0].Value = json.RawMessage(strconv.Quote(words[3]))
+	}
+	return s.put(s.node(1), s.w.word(s.speaker(), worklist.Amend{Patch: patch.Text()}))
+}
+
+func (s *story) amended() string {
+	var out []string
+	m := s.node(0).m
+	for _, a := range m.Amendments() {
+		out = append(out, fmt.Sprintf("%s by %s: %s", strings.Join(a.Patch.Lines(), "; "), a.At.Speaker().User,
+			a.At.Fact.Chain.Author))
+	}
+	for _, i := range m.Snapshot().Incidents {
+		if strings.Contains(i.What, "amend") {
+			out = append(out, "incident: "+i.What)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
 func (s *story) again() string { return s.put(s.node(0), s.last) }
 
 // hears brings a node what was said and not brought.
@@ -313,6 +349,11 @@ func (s *story) forge() string {
 		body = worklist.Reserve{Item: i, Resources: []workflow.ResourceName{workflow.ResourceName(s.arg("of"))}}
 	case "keep": // of a partition; the task is of no matter
 		body = worklist.Keep{Partition: workflow.PartitionName(s.arg("of"))}
+	case "amend": // of a part that there is, or not
+		patch := amendments.Patch{{
+			Part: amendments.Part{Kind: amendments.OfTask, Name: t}, Key: "timeout", Value: json.RawMessage(`"9h"`),
+		}}
+		body = worklist.Amend{Patch: patch.Text()}
 	case "notify":
 		body = worklist.Notify{Policy: worklist.Policy{Name: workflow.NotifyAll}}
 	case "pass":

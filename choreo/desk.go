@@ -93,6 +93,7 @@ func (m *Machine) look() *desk {
 		if *d = newDesk(s.Made()); !first {
 			d.at, d.all, d.undid = at, was.all, was.undid
 			d.goOn(&was, &m.log.Steps)
+			m.noticedBefore(was.slots)
 		}
 		d.slots = s.Slots()
 	}
@@ -116,6 +117,18 @@ func (d *desk) goOn(was *desk, steps *int) {
 		}
 		if sl.Shown.Waits > 0 {
 			d.waited[sl.Task.Name] = true
+		}
+	}
+}
+
+// noticedBefore takes over since when attempts are known to be able to begin, though all slots were made again.
+func (m *Machine) noticedBefore(slots []*state.Slot) {
+	for _, sl := range slots {
+		for _, was := range sl.Attempts {
+			m.log.Steps++
+			if a := m.state.Attempts()[was.ID]; a != nil {
+				a.Noticed, a.Blocked = was.Noticed, was.Blocked
+			}
 		}
 	}
 }

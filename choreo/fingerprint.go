@@ -69,6 +69,9 @@ func (p *statePrinter) instance() {
 	for _, who := range slices.Sorted(maps.Keys(s.WrittenOff())) {
 		p.line("written off %s by %s", who, state.ShortName(s.WrittenOff()[who]))
 	}
+	for _, a := range s.Amendments() {
+		p.line("amended by %s: %s", state.ShortName(a.At), a.Patch.Text())
+	}
 	for _, why := range slices.Sorted(maps.Keys(s.Refused())) {
 		p.line("refused %d: %s", s.Refused()[why], why)
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
@@ -377,6 +379,48 @@ func (d *decision) changePolicy(c *fact.Claim, x worklist.Notify, p worklist.Per
 	_, err := d.append(fact.Body{Claim: c})
 	return Claimed{}, err
 }
+
+// amend writes down by what the instance runs from now on, as somebody says who may.
+func (d *decision) amend(c *fact.Claim, x worklist.Amend, p worklist.Person, before bool) (Claimed, error) {
+	if err := d.state.MayDecide(worklist.Item{}, p); err != nil {
+		return Claimed{}, err
+	}
+	patch, err := amendments.DecodePatch(x.Patch)
+	if err == nil {
+		err = amendments.Fits(d.state.Original(), patch)
+	}
+	switch overall := d.state.Overall(); {
+	case before: // the answer was lost
+		return Claimed{Already: true}, nil
+	case err != nil:
+		return Claimed{}, fmt.Errorf("%w: %w", state.ErrNotNow, err)
+	case !amendable(overall):
+		return Claimed{}, fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, overall)
+	}
+	if n := len(d.state.People().Of[state.OfInstance(x)]); n >= amendments.MaxPatches {
+		return Claimed{}, fmt.Errorf("%w: the instance was amended %d times, at most %d", state.ErrNotNow, n,
+			amendments.MaxPatches)
+	}
+	if err := d.mayOrderMore(state.Takes(c), p.User); err != nil {
+		return Claimed{}, err
+	}
+	_, err = d.append(fact.Body{Claim: c})
+	return Claimed{}, err
+}
+
+// amendable reports whether an instance can be amended that stands so: one that has ended has no limits to keep.
+func amendable(s workflow.InstanceState) bool {
+	return cancellable(s) || s == workflow.InstanceInterrupted
+}
+
+// Amendments are the changes of the definition by which the instance runs, in the order in which they count.
+func (m *Machine) Amendments() []state.Amendment { return m.state.Amendments() }
+
+// Original is the definition with which the instance was started.
+func (m *Machine) Original() *workflow.Definition { return m.state.Original() }
+
+// Plan is the cut of the definition by which the instance runs.
+func (m *Machine) Plan() *partition.Plan { return m.state.Plan() }
 
 // passOn writes down that an item passes on, as a person asks who may.
 func (d *decision) passOn(c *fact.Claim, x worklist.Transfer, by worklist.Person, before bool) (Claimed, error) {

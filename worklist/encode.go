@@ -29,6 +29,9 @@ const (
 	// MaxLease is the longest lease that is granted.
 	MaxLease = 366 * 24 * time.Hour
 
+	// MaxAmend bounds what an amendment says, in bytes.
+	MaxAmend = 4 << 10
+
 	maxReason  = 4 << 10
 	maxOutputs = 1024
 )
@@ -53,6 +56,7 @@ type says struct {
 	Joint   *saysJoint   `cbor:"16,keyasint,omitempty"` // a Grant together with items of other holders
 	Later   *saysLater   `cbor:"17,keyasint,omitempty"` // a Result that was made from others
 	Anew    *saysAnew    `cbor:"18,keyasint,omitempty"` // a Grant of what its user may have already
+	Amend   *saysAmend   `cbor:"19,keyasint,omitempty"`
 }
 
 type saysItem struct {
@@ -183,6 +187,12 @@ type saysNotify struct {
 	Policy string
 }
 
+// saysAmend is a patch as it is written down.
+type saysAmend struct {
+	_     struct{} `cbor:",toarray"`
+	Patch string
+}
+
 // saysReserve names resources, sorted.
 type saysReserve struct {
 	_         struct{} `cbor:",toarray"`
@@ -289,6 +299,8 @@ func Encode(b Body) ([]byte, error) {
 		s.Offer = &saysOffer{Item: said(x.Item), To: x.To, Under: x.Under}
 	case Notify:
 		s.Notify = &saysNotify{Policy: x.Policy.String()}
+	case Amend:
+		s.Amend = &saysAmend{Patch: x.Patch}
 	case Reserve:
 		s.Reserve = &saysReserve{Item: said(x.Item), Resources: x.Resources}
 	case Keep:
@@ -394,6 +406,9 @@ func (s *says) body() (out Body, err error) {
 		}
 		set(Notify{Policy: p})
 	}
+	if x := s.Amend; x != nil {
+		set(Amend{Patch: x.Patch})
+	}
 	if x := s.Reserve; x != nil {
 		set(Reserve{Item: x.Item.item(), Resources: x.Resources})
 	}
@@ -475,6 +490,10 @@ func validate(b Body) error {
 	case Notify:
 		if why := x.Policy.wrong(); why != "" {
 			return errors.New(why)
+		}
+	case Amend:
+		if n := len(x.Patch); n == 0 || n > MaxAmend {
+			return fmt.Errorf("an amendment of %d bytes: want 1 to %d", n, MaxAmend)
 		}
 	case Extend:
 		if why := x.Due.wrong(); why != "" {

@@ -44,6 +44,7 @@ var written = []Body{
 		Item: Item{Slot: "b"}, Grant: ID{1}, Outputs: map[workflow.DataName]workflow.Value{"x": "1"},
 		Upon: []Basis{{Item{Slot: "a"}, ID{2}}},
 	},
+	Amend{Patch: `[{"kind":"task","name":"a","key":"timeout","value":"2h"}]`},
 	Keep{Partition: "depot"},
 	Keep{Partition: "depot", After: ID{7}},
 }
@@ -93,6 +94,8 @@ func TestWhatIsNotWrittenDown(t *testing.T) {
 		"that was reopened":             Reserve{Item: one[0], Round: 1, Resources: []Resource{"crane"}},
 		"the partition has a name of 0": Keep{},
 		"with a result and by an order": Close{Item: one[0], Result: ID{1}, Order: ID{1}},
+		"an amendment of 0 bytes":       Amend{},
+		"an amendment of 4097 bytes":    Amend{Patch: strings.Repeat("x", MaxAmend+1)},
 		"that names no task":            Order{What: Stop},
 		"names no deadline":             Extend{Item: one[0]},
 		"names two deadlines":           Extend{Item: one[0], Due: Due{After: time.Hour, At: time.UnixMilli(1)}},

@@ -257,6 +257,10 @@ type Extend struct {
 // Notify changes whom items are offered to: the word of the responsible user.
 type Notify struct{ Policy Policy }
 
+// Amend changes the definition by which the instance runs: the word of the responsible user. What a patch says, and
+// whether it fits, is for whoever knows the definition: to the work of people it means nothing by itself.
+type Amend struct{ Patch string }
+
 func (Offer) kind() string    { return "offer" }
 func (Grant) kind() string    { return "grant" }
 func (Release) kind() string  { return "release" }
@@ -270,6 +274,7 @@ func (Order) kind() string    { return "order" }
 func (Reopen) kind() string   { return "reopen" }
 func (Extend) kind() string   { return "extend" }
 func (Notify) kind() string   { return "notify" }
+func (Amend) kind() string    { return "amend" }
 
 func (x Offer) about() []Item    { return []Item{x.Item} }
 func (x Grant) about() []Item    { return x.Items }
@@ -283,6 +288,7 @@ func (x Adopt) about() []Item    { return []Item{x.Item} }
 func (x Reopen) about() []Item   { return []Item{x.Item} }
 func (x Extend) about() []Item   { return []Item{x.Item} }
 func (Notify) about() []Item     { return nil }
+func (Amend) about() []Item      { return nil }
 
 func (x Order) about() []Item {
 	if x.Item.Slot == "" {

@@ -93,7 +93,7 @@ func (c *Claim) Validate(workflow.PartnerID) error {
 func peopleSay(body worklist.Body) bool {
 	switch x := body.(type) {
 	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Adopt, worklist.Extend,
-		worklist.Notify:
+		worklist.Notify, worklist.Amend:
 		return true
 	case worklist.Transfer:
 		return x.Cause != worklist.ByDeadline

@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
@@ -72,13 +73,16 @@ func (s *State) enterClaim(c *fact.Claim, e *log.Entry) (why string) {
 		of = append(of, a)
 	}
 	if len(of) == 0 {
-		if why := s.saidOften(e, OfInstance(body), 2*fact.MaxClaims); why != "" {
+		if why := s.saidOften(e, OfInstance(body), MostOfInstance(body)); why != "" {
 			return why
 		}
 	}
 	who, why := s.speaker(e, c) // whose word it is costs most to find out
 	if why == "" {
 		why = s.maySay(e, c, body, of, who)
+	}
+	if x, amends := body.(worklist.Amend); amends && why == "" {
+		why = s.fits(e, x)
 	}
 	if why != "" {
 		return why
@@ -105,6 +109,9 @@ func (s *State) enterClaim(c *fact.Claim, e *log.Entry) (why string) {
 	}, 0)
 	if _, changes := body.(worklist.Notify); changes {
 		s.offerAnew()
+	}
+	if _, amends := body.(worklist.Amend); amends {
+		s.amends = append(s.amends, e)
 	}
 	s.peoples.unheard = append(s.peoples.unheard, e)
 	return ""
@@ -202,7 +209,16 @@ func partOf(c *fact.Claim, a *Attempt) ClaimsOf {
 // OfInstance are the claims about an instance that are counted together with what somebody says of it.
 func OfInstance(body worklist.Body) ClaimsOf {
 	_, notify := body.(worklist.Notify)
-	return ClaimsOf{People: true, notify: notify}
+	_, amend := body.(worklist.Amend)
+	return ClaimsOf{People: true, notify: notify, amend: amend}
+}
+
+// MostOfInstance is how many such claims about an instance there may be.
+func MostOfInstance(body worklist.Body) int {
+	if _, amends := body.(worklist.Amend); amends {
+		return amendments.MaxPatches
+	}
+	return 2 * fact.MaxClaims
 }
 
 // claimable is an attempt that a fact may claim something of; else why it may not.

@@ -11,7 +11,10 @@ import (
 
 // NewState is the state of a log that holds only its genesis.
 func NewState(def *workflow.Definition, plan *partition.Plan, l *log.Log, trust Trust) *State {
-	s := &State{def: def, plan: plan, log: l, trust: trust, uncountedOf: map[workflow.PartnerID]int{}}
+	s := &State{
+		def: def, plan: plan, original: def, log: l, trust: trust, uncountedOf: map[workflow.PartnerID]int{},
+		fittings: map[fact.ID]fitting{},
+	}
 	s.Reset()
 	return s
 }
@@ -27,7 +30,7 @@ func (s *State) Reset() {
 	s.readings = map[readingOf]reading{}
 	s.credentials = map[workflow.PartnerID][]*log.Entry{}
 	s.former = map[workflow.PartnerID]*log.Entry{}
-	s.peoples = People{}
+	s.peoples, s.amends = People{}, nil
 	s.writtenOff = map[workflow.PartnerID]*log.Entry{}
 	s.data, s.values = map[workflow.DataName]Written{}, map[workflow.DataName]workflow.Value{}
 	s.conflicts = map[workflow.DataName]bool{}
@@ -218,6 +221,7 @@ func (s *State) Fold(es []*log.Entry) {
 	case !s.enter(es):
 		s.Reset()
 	}
+	s.amend()
 	s.reopen(es)
 	s.Settle()
 }

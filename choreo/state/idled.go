@@ -64,7 +64,7 @@ func (s *State) spend(e *log.Entry, c *fact.Claim, body worklist.Body, who fact.
 		s.chargeOrder(e, by, Takes(c))
 	case worklist.Extend:
 		s.chargeOrder(e, by, ExtendTakes(c))
-	case worklist.Notify:
+	case worklist.Notify, worklist.Amend:
 		s.chargeOrder(e, by, Takes(c))
 	case worklist.Close:
 		if r := s.log.ByID()[fact.ID(x.Result)]; r != nil && r.Counted && r.Fact.Body.Claim != nil && s.log.Knew(e, r) {

@@ -12,7 +12,7 @@ import (
 // Decides reports whether only those who decide about the instance say something.
 func Decides(body worklist.Body) bool {
 	switch body.(type) {
-	case worklist.Order, worklist.Adopt, worklist.Extend, worklist.Notify:
+	case worklist.Order, worklist.Adopt, worklist.Extend, worklist.Notify, worklist.Amend:
 		return true
 	}
 	return false

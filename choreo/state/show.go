@@ -105,6 +105,7 @@ func (s *State) Incidents() (out []IncidentView) {
 	out = append(out, s.brokenConstraints()...)
 	out = append(out, s.flowIncidents()...)
 	out = append(out, s.unitIncidents()...)
+	out = append(out, s.amendIncidents()...)
 	out = append(out, s.Uncounted()...)
 	for _, h := range s.log.Forks() {
 		out = append(out, IncidentView{

@@ -19,7 +19,12 @@ import (
 type State struct {
 	def  *workflow.Definition
 	plan *partition.Plan
-	log  *log.Log
+	// original is the definition with which the instance was started; def is that with the amendments that
+	// count (amend.go). fittings are what those say that were looked at, whether or not they count.
+	original *workflow.Definition
+	amends   []*log.Entry // that count
+	fittings map[fact.ID]fitting
+	log      *log.Log
 
 	trust     Trust // nil: nobody's credentials prove anything
 	evidences int   // how often it was asked what an author knew (rights.go)
@@ -344,6 +349,7 @@ type ClaimsOf struct {
 	Attempt fact.AttemptID
 	People  bool
 	notify  bool
+	amend   bool
 	offers  workflow.PartnerID
 }
 

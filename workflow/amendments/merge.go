@@ -122,7 +122,7 @@ func (m *merger) key(p Part, key string, base, one, other json.RawMessage) {
 	default:
 		m.conflicts = append(m.conflicts, Conflict{
 			Part: p, Key: key, Base: base, One: one, Other: other,
-			Why: fmt.Sprintf("the first says %s, the second %s; before it was %s", shown(one), shown(other), shown(base)),
+			Why: fmt.Sprintf("the first says %s, the second %s; before it was %s", Shown(one), Shown(other), Shown(base)),
 		})
 		return
 	}
@@ -207,11 +207,13 @@ func (p parts) text(constraints []string) []byte {
 	return written(top)
 }
 
-// written writes what was read before, or names.
+// written writes what was read before, or names, as the canonical form does: each character as it is.
 func written(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		panic(fmt.Sprintf("workflow/amendments: write a definition: %v", err))
 	}
-	return b
+	return bytes.TrimSpace(b.Bytes())
 }

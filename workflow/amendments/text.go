@@ -48,7 +48,7 @@ func Lines(changes []Change) (out []string) {
 func (k *Key) line(c *Change) string {
 	switch {
 	case c.How == Added:
-		return k.Key + ": " + shown(k.Is)
+		return k.Key + ": " + Shown(k.Is)
 	case isSet(c.Kind, k.Key):
 		was, is := names(k.Was), names(k.Is)
 		var words []string
@@ -60,7 +60,7 @@ func (k *Key) line(c *Change) string {
 		}
 		return k.Key + ": " + strings.Join(words, " ")
 	}
-	return k.Key + ": " + shown(k.Was) + " -> " + shown(k.Is)
+	return k.Key + ": " + Shown(k.Was) + " -> " + Shown(k.Is)
 }
 
 // without are those of a list that another does not have.
@@ -68,8 +68,8 @@ func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return slices.Contains(other, n) })
 }
 
-// shown is a value for people, on one line.
-func shown(raw json.RawMessage) string {
+// Shown is a value for people, on one line.
+func Shown(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "(not written)"
 	}

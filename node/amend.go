@@ -2,35 +2,102 @@ package node
 
 import (
 	"context"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // ForeseeAmendment says what an instance would do with a changed definition.
 func (n *Node) ForeseeAmendment(ctx context.Context, ref, file string, source []byte) (*api.Amendment, error) {
-	out, err := n.desk.foreseeAmendment(ctx, ref, file, source)
+	out, _, err := n.desk.foreseeAmendment(ctx, ref, file, source)
 	return out, n.explain(err)
 }
 
-// foreseeAmendment says what an instance that is here would do with a changed definition. It changes nothing.
-func (k *desk) foreseeAmendment(ctx context.Context, ref, file string, source []byte) (out *api.Amendment, err error) {
+// AmendInstance has a user who decides about an instance change the definition by which it runs.
+func (n *Node) AmendInstance(ctx context.Context, r api.AmendRequest) (*api.Amended, error) {
+	out, err := n.amend(ctx, r)
+	return out, n.explain(err)
+}
+
+func (n *Node) amend(ctx context.Context, r api.AmendRequest) (*api.Amended, error) {
+	seen, patch, err := n.desk.foreseeAmendment(ctx, r.ID, r.File, []byte(r.Source))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(seen.Refused) > 0:
+		return nil, api.Errorf(api.Refused, "%s cannot take the change: %s", seen.ID, seen.Refused[0].Line).
+			WithHint("mutirao amend %s FILE --dry-run lists all that is refused", seen.ID)
+	case len(seen.NotYet) > 0:
+		return nil, api.Errorf(api.Refused, "%s cannot be changed so yet: %s", seen.ID, seen.NotYet[0].Line).
+			WithHint("limits of time, priorities and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
+	case len(patch) == 0:
+		return &api.Amended{ID: seen.ID, Version: seen.Version, Lines: []string{}, Already: true}, nil
+	}
+	out, err := n.worklists.Amend(ctx, r.User, seen.ID, patch.Text())
+	if err == nil {
+		out.Version, out.Lines = seen.NewVersion, patch.Lines()
+	}
+	return out, err
+}
+
+// foreseeAmendment says what an instance that is here would do with a changed definition, and by which patch it becomes
+// that. It changes nothing.
+func (k *desk) foreseeAmendment(
+	ctx context.Context, ref, file string, source []byte,
+) (out *api.Amendment, patch amendments.Patch, err error) {
 	def, err := workflow.ParseWith(file, source, k.definitions.Piece)
 	if err != nil {
-		return nil, api.Judge(api.Failed, err)
+		return nil, nil, api.Judge(api.Failed, err)
 	}
 	if err := library.Check(def); err != nil {
-		return nil, api.Judge(api.Failed, err)
+		return nil, nil, api.Judge(api.Failed, err)
 	}
 	if err := k.notYet(def, api.StartRequest{}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	err = k.look(ctx, ref, func(h *held) {
-		out = renderAmendment(h, def, amendments.Judge(h.def.Def, def, k.view.standing(h)))
-	}, k.onlyThere)
-	return out, err
+	err = k.look(ctx, ref, func(h *held) { out, patch = k.view.judge(h, def) }, k.onlyThere)
+	return out, patch, err
+}
+
+// judge says what an instance would do with a changed definition. What has no effect on it is not in the patch.
+func (vw *view) judge(h *held, def *workflow.Definition) (*api.Amendment, amendments.Patch) {
+	old := h.m.Definition()
+	changes := amendments.Between(old, def)
+	out := &api.Amendment{
+		ID: h.id.String(), Workflow: old.Name, Version: old.Version, Hash: old.Hash().String(),
+		NewVersion: def.Version, NewHash: def.Hash().String(),
+		Changes: []api.PartChange{}, Lines: append([]string{}, amendments.Lines(changes)...),
+		Refused: []api.ChangeFinding{}, NotYet: []api.ChangeFinding{}, NoEffect: []api.ChangeFinding{},
+	}
+	for _, c := range changes {
+		p := api.PartChange{Kind: string(c.Kind), Name: c.Name, Change: string(c.How), Keys: []api.KeyChange{}}
+		for _, x := range c.Keys {
+			p.Keys = append(p.Keys, api.KeyChange{Key: x.Key, Was: x.Was, Is: x.Is})
+		}
+		out.Changes = append(out.Changes, p)
+	}
+	found := amendments.Judge(old, def, vw.standing(h))
+	for _, f := range found {
+		if f.Refused {
+			out.Refused = append(out.Refused, renderFinding(f))
+		} else {
+			out.NoEffect = append(out.NoEffect, renderFinding(f))
+		}
+	}
+	patch, heavy := amendments.PatchOf(old, def, found)
+	for _, f := range heavy {
+		out.NotYet = append(out.NotYet, renderFinding(f))
+	}
+	return out, patch
+}
+
+func renderFinding(f amendments.Finding) api.ChangeFinding {
+	return api.ChangeFinding{Kind: string(f.Kind), Name: f.Name, Key: f.Key, Why: f.Why, Next: f.Next, Line: f.String()}
 }
 
 // standing is how far an instance has got, as this node knows it.
@@ -43,31 +110,22 @@ func (vw *view) standing(h *held) *amendments.Standing {
 	return s
 }
 
-func renderAmendment(h *held, def *workflow.Definition, found []amendments.Finding) *api.Amendment {
-	old := h.def.Def
-	changes := amendments.Between(old, def)
-	out := &api.Amendment{
-		ID: h.id.String(), Workflow: old.Name, Version: old.Version, Hash: old.Hash().String(),
-		NewVersion: def.Version, NewHash: def.Hash().String(),
-		Changes: []api.PartChange{}, Lines: append([]string{}, amendments.Lines(changes)...),
-		Refused: []api.ChangeFinding{}, NoEffect: []api.ChangeFinding{},
-	}
-	for _, c := range changes {
-		p := api.PartChange{Kind: string(c.Kind), Name: c.Name, Change: string(c.How), Keys: []api.KeyChange{}}
-		for _, x := range c.Keys {
-			p.Keys = append(p.Keys, api.KeyChange{Key: x.Key, Was: x.Was, Is: x.Is})
-		}
-		out.Changes = append(out.Changes, p)
-	}
-	for _, f := range found {
-		x := api.ChangeFinding{
-			Kind: string(f.Kind), Name: f.Name, Key: f.Key, Why: f.Why, Next: f.Next, Line: f.String(),
-		}
-		if f.Refused {
-			out.Refused = append(out.Refused, x)
-		} else {
-			out.NoEffect = append(out.NoEffect, x)
-		}
+// renderAmendments shows the changes of the definition by which an instance runs.
+func (vw *view) renderAmendments(h *held) (out []api.AmendmentMade) {
+	for _, a := range h.m.Amendments() {
+		out = append(out, api.AmendmentMade{
+			At: wire.AtMilli(a.At.Fact.At), User: vw.partners.Called(a.At.Speaker().User),
+			Partner: vw.people.name(a.At.Fact.Chain.Author), Lines: a.Patch.Lines(),
+		})
 	}
 	return out
+}
+
+// amendedText says in words what an amendment sets.
+func amendedText(x worklist.Amend) string {
+	p, err := amendments.DecodePatch(x.Patch)
+	if err != nil {
+		return "an amendment that cannot be read"
+	}
+	return "the instance runs with " + strings.Join(p.Lines(), "; ") + " from now on"
 }

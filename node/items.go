@@ -97,7 +97,7 @@ func (k peoplesItems) itemsOf(
 			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over,
 			At: v.Partner, AsOf: now.Wall,
 			Place: i, Doc: short(v.Task.Doc, worklists.MaxDoc), Subject: about,
-			Label: v.Task.Label, WorkflowLabel: h.def.Def.Label,
+			Label: v.Task.Label, WorkflowLabel: h.m.Definition().Label,
 		}
 		r.WaitsFor, r.Partition, r.Awaits = v.WaitsFor, v.Partition, v.Awaits
 		r.PutOff = v.PutOff && v.Holder == who.User

@@ -31,8 +31,8 @@ func (vw *view) render(h *held) *api.Instance {
 	snap := h.m.Snapshot()
 	g := h.m.Genesis().Body.Genesis
 	out := &api.Instance{
-		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State,
-		Label: h.def.Def.Label, Subject: subject(h), Duplicated: snap.Duplicated,
+		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.m.Definition().Version, State: snap.State,
+		Label: h.m.Definition().Label, Amended: vw.renderAmendments(h), Subject: subject(h), Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination,
 		Mechanism: string(h.m.Mechanism()), Responsible: vw.partners.AnswersFor(h.m), Notify: h.m.Policy().String(),
 		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.sum.Ended), Data: map[string]any{},
@@ -63,13 +63,13 @@ func (vw *view) render(h *held) *api.Instance {
 		v := api.Partition{
 			Name: p.Name, Partner: now[0], Also: now[1:], Attempt: 1, State: string(p.State), Why: vw.renderWhy(p.Why),
 		}
-		if decl := h.def.Def.Partition(p.Name); decl != nil {
+		if decl := h.m.Definition().Partition(p.Name); decl != nil {
 			v.Label = decl.Label
 		}
 		if !slices.Equal(p.Now, []workflow.PartnerID{p.First}) {
 			v.First = vw.people.name(p.First)
 		}
-		if d := h.def.Plan.Timeout(p.Name); d > 0 {
+		if d := h.m.Plan().Timeout(p.Name); d > 0 {
 			v.Timeout = d.String()
 		}
 		out.Partitions = append(out.Partitions, v)

@@ -74,6 +74,8 @@ func (vw *view) describeClaim(
 			"that did", x.Partition)
 	case worklist.Notify:
 		return "", "items are offered by the policy " + x.Policy.String() + " from now on, says " + person
+	case worklist.Amend:
+		return "", amendedText(x) + ", says " + person
 	case worklist.Extend:
 		return task, fmt.Sprintf("%s extends its deadline %s", person, dueText(x.Due))
 	case worklist.Adopt:

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,26 +13,34 @@ import (
 )
 
 func newAmendCommand() *cobra.Command {
-	var dry bool
+	var user userFlag
+	var dry, yes bool
 	cmd := &cobra.Command{
-		Use:   "amend ID FILE --dry-run",
-		Short: "Say whether an instance that runs can take a changed definition",
+		Use:   "amend ID FILE [--dry-run] [--yes] [--user U]",
+		Short: "Change the definition by which an instance runs",
 		Long: `Compares the definition in FILE with the one by which the instance runs, and that with
 what the instance has done, as this node knows it: the parts that differ, as mutirao
 workflow diff lists them, then what the instance cannot take of it, each with its reason,
-and what has no effect on it and counts for instances that are started later.
+and what has no effect on it and counts for instances that are started later. With
+--dry-run that is all.
 
-Nothing is changed: to amend an instance itself is not built in this version, and without
---dry-run the command says so. Where something is refused the exit status is 6: not one of
-the changes counts then. FILE may be - for stdin.`,
+In this version an instance takes other limits of time (timeout, time-to-wait), weights
+(priority, urgency, suitability, duration) and words (version, label, doc). All else is
+listed as not yet. Where something is refused, or not yet possible, nothing is changed,
+and the exit status is 6. A clock that runs for a task goes on: only its end is another.
+
+The user who answers for the instance signs the change, or somebody with the role that
+its definition names under administrators (else 5). Whoever holds a task goes by it from
+when it hears of it. Changes that were made side by side go together; where both set one
+key, one of the two counts, the same everywhere, and mutirao show says so.
+
+On a terminal the command shows what differs and asks first; --yes skips that. An
+instance can be amended again. FILE may be - for stdin.`,
 		Example: `  mutirao amend 3f9a fire-call.yaml --dry-run
-  mutirao amend 3f9a fire-call.yaml --dry-run -o json`,
+  mutirao amend 3f9a fire-call.yaml --user ana`,
 		Args:              arguments("ID", "FILE"),
 		ValidArgsFunction: completeInstances,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !dry {
-				return notBuilt("amend without --dry-run", "to change an instance that runs", amendNearest)
-			}
 			src, err := readSource(cmd.InOrStdin(), args[1])
 			if err != nil {
 				return err
@@ -39,15 +49,58 @@ the changes counts then. FILE may be - for stdin.`,
 			if err != nil {
 				return err
 			}
-			out, err := node.ForeseeAmendment(cmd.Context(), args[0], filepath.ToSlash(args[1]), src)
-			if err != nil {
-				return err
+			r := api.AmendRequest{
+				User: user.who(), ID: args[0], File: filepath.ToSlash(args[1]), Source: string(src),
 			}
-			return uiOf(cmd).amendment(out)
+			return uiOf(cmd).amend(cmd.Context(), node, r, dry, yes)
 		},
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what differs and what is refused, and change nothing")
+	addYesFlag(cmd, &yes)
+	user.add(cmd)
 	return cmd
+}
+
+// amend changes an instance, or only says what that would do.
+func (u *ui) amend(ctx context.Context, node amender, r api.AmendRequest, dry, yes bool) error {
+	seen, err := node.ForeseeAmendment(ctx, r.ID, r.File, []byte(r.Source))
+	if err != nil {
+		return err
+	}
+	if dry || len(seen.Refused) > 0 || len(seen.NotYet) > 0 {
+		return u.amendment(seen)
+	}
+	if len(seen.Changes) > 0 && u.asks(yes) {
+		for _, l := range seen.Lines {
+			u.note("%s", oneLine(l))
+		}
+		if err := u.confirm(yes, "%s@%d %s is changed so.", seen.Workflow, seen.Version, seen.ID); err != nil {
+			return err
+		}
+	}
+	r.ID = seen.ID
+	done, err := node.AmendInstance(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, f := range seen.NoEffect {
+		u.note("no effect: %s", oneLine(f.Line))
+	}
+	return u.done(done, "%s", u.amendedText(done))
+}
+
+func (u *ui) amendedText(x *api.Amended) string {
+	if x.Already {
+		return u.id(x.ID) + " runs by that already: nothing has changed"
+	}
+	return u.id(x.ID) + " is amended: " + oneLine(strings.Join(x.Lines, "; "))
+}
+
+// amender is what amending asks of a node.
+type amender interface {
+	ForeseeAmendment(ctx context.Context, id, file string, source []byte) (*api.Amendment, error)
+	AmendInstance(ctx context.Context, r api.AmendRequest) (*api.Amended, error)
+	Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error)
 }
 
 // amendment tells what an instance would do with a changed definition.
@@ -57,20 +110,85 @@ func (u *ui) amendment(a *api.Amendment) error {
 	}
 	err := u.result(a, func(w io.Writer) {
 		writeChanges(w, a.Lines)
-		for _, f := range a.Refused {
-			fmt.Fprintln(w, oneLine("refused: "+f.Line))
-		}
-		for _, f := range a.NoEffect {
-			fmt.Fprintln(w, oneLine("no effect: "+f.Line))
+		for _, x := range []struct {
+			what string
+			list []api.ChangeFinding
+		}{{"refused", a.Refused}, {"not yet", a.NotYet}, {"no effect", a.NoEffect}} {
+			for _, f := range x.list {
+				fmt.Fprintln(w, oneLine(x.what+": "+f.Line))
+			}
 		}
 	})
-	if err != nil || len(a.Refused) == 0 {
+	n := len(a.Refused) + len(a.NotYet)
+	if err != nil || n == 0 {
 		return err
 	}
 	return &exitError{
 		status: api.Refused.Exit(),
-		message: fmt.Sprintf("%s cannot take %s@%d: %s", u.id(a.ID), a.Workflow, a.NewVersion,
-			plural(len(a.Refused), "refusal")),
+		message: fmt.Sprintf("%s cannot be changed so: %s, nothing is changed", u.id(a.ID),
+			plural(n, "change")+" cannot be made"),
 		hint: "change the file there, and try again; instances that are started later can run by it as it is",
 	}
+}
+
+// applied is what became of one instance to which a changed definition was applied.
+type applied struct {
+	ID      string       `json:"id"`
+	Amended *api.Amended `json:"amended"`       // null: it is left as it was
+	Why     string       `json:"why,omitempty"` // it is left so
+}
+
+// applier applies changed definitions to instances that run.
+type applier struct {
+	to   string // running, or IDs
+	user userFlag
+}
+
+func (a *applier) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.to, "apply-to", "",
+		"then amend `instances`: running, or IDs with commas between them; see amend")
+	a.user.add(cmd)
+}
+
+// apply has instances take a changed definition, and says of which it is not so, and why. Those that were named must
+// take it.
+func (a *applier) apply(ctx context.Context, u *ui, node amender, wf *api.Workflow, file string, src []byte) ([]applied, error) {
+	ids, named := strings.Split(a.to, ","), true
+	if a.to == "running" {
+		ids, named = nil, false
+		list, err := node.Instances(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range list {
+			if x.Workflow == wf.Name && x.Ended == nil {
+				ids = append(ids, x.ID)
+			}
+		}
+	}
+	out, left := []applied{}, 0
+	for _, id := range ids {
+		done, err := node.AmendInstance(ctx, api.AmendRequest{
+			User: a.user.who(), ID: strings.TrimSpace(id), File: file, Source: string(src),
+		})
+		switch {
+		case ctx.Err() != nil:
+			return out, ctx.Err()
+		case err != nil:
+			left++
+			u.note("%s is left as it is: %s", oneLine(u.id(id)), oneLine(err.Error()))
+			out = append(out, applied{ID: id, Why: err.Error()})
+		default:
+			u.note("%s", u.amendedText(done))
+			out = append(out, applied{ID: done.ID, Amended: done})
+		}
+	}
+	if left > 0 && named {
+		return out, &exitError{
+			status:  api.Refused.Exit(),
+			message: fmt.Sprintf("%s of %s cannot take %s", fmt.Sprint(left), plural(len(ids), "instance"), edition(*wf)),
+			hint:    "mutirao amend ID FILE --dry-run lists all that is refused",
+		}
+	}
+	return out, nil
 }

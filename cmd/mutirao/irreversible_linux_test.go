@@ -47,7 +47,7 @@ var taken = map[string]string{
 	"show":       "",
 	"worklist":   "",
 	"completion": "", "study": "", "version": "",
-	"history": "", "amend": "",
+	"history": "", "amend": "amended again",
 	// This is planned, and only says so.
 	"rehearse": "",
 }

@@ -14,11 +14,6 @@ var planned = []struct{ name, does, nearest string }{
 			"a failure, mutirao demo shows one"},
 }
 
-// amendNearest is what comes nearest to amending an instance, of which only the dry run is built.
-const amendNearest = "mutirao amend ID FILE --dry-run says whether it could be changed so; " +
-	"mutirao workflow add FILE gives the changed definition to instances that are started from then on; " +
-	"mutirao task again, task continue, task stop and task transfer decide about tasks of one that runs"
-
 // newPlannedCommands returns a command for each of them, which help does not show. Its options are not looked at: none
 // is known yet.
 func newPlannedCommands() []*cobra.Command {

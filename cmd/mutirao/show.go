@@ -115,6 +115,10 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	if p := in.Parent; p != nil {
 		fmt.Fprintf(w, "it does task %s of instance %s\n", oneLine(string(p.Task)), oneLine(p.Instance))
 	}
+	for _, a := range in.Amended {
+		fmt.Fprintf(w, "amended %s by %s, at %s: %s\n", clock(a.At), oneLine(a.User), oneLine(a.Partner),
+			oneLine(strings.Join(a.Lines, "; ")))
+	}
 	if leaderless {
 		fmt.Fprintln(w, "no coordinator is known here: it goes on by choreography")
 	}

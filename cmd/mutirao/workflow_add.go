@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -12,9 +13,9 @@ import (
 )
 
 func newWorkflowAddCommand() *cobra.Command {
-	applyTo := ""
+	to := &applier{}
 	cmd := &cobra.Command{
-		Use:   "add FILE...",
+		Use:   "add FILE... [--apply-to running|ID,...] [--user U]",
 		Short: "Check definitions and spread them to the mesh",
 		Long: `Adds definitions to the mesh: every partner learns of them, and any may start
 them. A definition of the same name is kept beside it, under its own version and
@@ -23,29 +24,32 @@ and is said on stderr: to have an older edition current again, remove the newer 
 What start would refuse here, as things are, is a warning on stderr. FILE may
 be - for stdin.
 
+--apply-to running has the instances of that workflow take it which run and this node
+lists, as mutirao amend does; --apply-to ID,ID those. What cannot take it is named on
+stderr with the reason, and left as it is; of those named by ID that is an error (6).
+
 A file that has only models and applications, and no workflow, adds these by themselves:
 definitions that are added later take them, as model: NAME and application: NAME, when
 they have none of that name. What they were then stays part of such a definition.`,
 		Example: `  mutirao workflow add fire-call.yaml
-  mutirao workflow add plans/*.yaml`,
+  mutirao workflow add plans/*.yaml
+  mutirao workflow add fire-call.yaml --apply-to running`,
 		Args: arguments("FILE..."),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if cmd.Flags().Changed("apply-to") {
-				return notBuilt("workflow add --apply-to "+applyTo, "to change instances that run", amendNearest)
-			}
 			node, err := connect(cmd)
 			if err != nil {
 				return err
 			}
-			return addWorkflows(cmd, uiOf(cmd), node, files)
+			return addWorkflows(cmd, uiOf(cmd), node, files, to)
 		},
 	}
-	cmd.Flags().StringVar(&applyTo, "apply-to", "", "change instances that are `running`, too (not yet: refused)")
+	to.flags(cmd)
 	return cmd
 }
 
-func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) error {
-	added := []api.Workflow{}
+func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string, to *applier) error {
+	added := []addedWorkflow{}
+	var refused error
 	for _, file := range files {
 		src, err := readSource(cmd.InOrStdin(), file)
 		if err != nil {
@@ -78,13 +82,29 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) e
 		for i := range before {
 			before[i].Definition = nil
 		}
-		added = append(append(added, before...), *wf)
+		for _, x := range before {
+			added = append(added, addedWorkflow{Workflow: x})
+		}
+		one := addedWorkflow{Workflow: *wf}
+		if to.to != "" && wf.Kind == "" {
+			if one.Applied, err = to.apply(cmd.Context(), u, node, wf, filepath.ToSlash(file), src); err != nil {
+				refused = err
+			}
+		}
+		added = append(added, one)
 	}
-	return u.result(added, func(w io.Writer) {
+	err := u.result(added, func(w io.Writer) {
 		for _, wf := range added {
-			fmt.Fprintln(w, edition(wf))
+			fmt.Fprintln(w, edition(wf.Workflow))
 		}
 	})
+	return cmp.Or(err, refused)
+}
+
+// addedWorkflow is a definition that was added, with the instances to which it was applied.
+type addedWorkflow struct {
+	api.Workflow
+	Applied []applied `json:"applied,omitempty"`
 }
 
 // edition names what is listed: a workflow by its version, a model or application by its hash.

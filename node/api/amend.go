@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -20,6 +21,8 @@ type Amendment struct {
 	Lines   []string     `json:"lines"`
 	// Refused are the changes that it cannot take. Where there is one, none counts.
 	Refused []ChangeFinding `json:"refused"`
+	// NotYet are the changes that it could take, and that nodes of this version cannot make of an instance that runs.
+	NotYet []ChangeFinding `json:"not_yet"`
 	// NoEffect are the changes that count only for instances that are started later.
 	NoEffect []ChangeFinding `json:"no_effect"`
 }
@@ -51,4 +54,30 @@ type ChangeFinding struct {
 	Why  string `json:"why"`
 	Next string `json:"next,omitempty"` // what to do instead
 	Line string `json:"line"`           // all of that, for people
+}
+
+// AmendRequest changes the definition by which an instance runs.
+type AmendRequest struct {
+	User   string `json:"user,omitempty"`
+	ID     string `json:"id"`
+	File   string `json:"file"`   // the file's name, for error messages
+	Source string `json:"source"` // the changed definition
+}
+
+// Amended says what an instance was changed to.
+type Amended struct {
+	ID      string   `json:"id"` // whole
+	Version int      `json:"version"`
+	Lines   []string `json:"lines"`   // what has changed, for people
+	User    string   `json:"user"`    // who changed it
+	Partner string   `json:"partner"` // who wrote it down
+	Already bool     `json:"already"` // it was so before
+}
+
+// AmendmentMade is a change of the definition by which an instance runs, that counts.
+type AmendmentMade struct {
+	At      time.Time `json:"at"`
+	User    string    `json:"user"`    // who changed it
+	Partner string    `json:"partner"` // who wrote it down
+	Lines   []string  `json:"lines"`   // what it set, for people
 }

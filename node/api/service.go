@@ -62,6 +62,9 @@ type Service interface {
 	ForeseeRecovery(ctx context.Context, id string, step RecoveryStep) (*Outlook, error)
 	// ForeseeAmendment says what an instance would do with a changed definition. It changes nothing.
 	ForeseeAmendment(ctx context.Context, id, file string, source []byte) (*Amendment, error)
+	// AmendInstance has a user who decides about an instance change the definition by which it runs. It returns when
+	// that is durable where it was written down.
+	AmendInstance(ctx context.Context, r AmendRequest) (*Amended, error)
 	// PutFile keeps a file at this node, to be given to an instance within a day: its
 	// Value is what stands among the data.
 	PutFile(ctx context.Context, name string, content io.Reader) (*File, error)
@@ -558,6 +561,9 @@ type Instance struct {
 	Asks []Ask `json:"asks,omitempty"`
 	// Undoable are the tasks of an instance that has ended whose work can be undone by an order of those people.
 	Undoable []workflow.TaskName `json:"undoable,omitempty"`
+	// Amended are the changes of the definition by which it runs, in the order in which they count; Version and Label
+	// are those of the changed one.
+	Amended []AmendmentMade `json:"amended,omitempty"`
 	// Quality is what those who did its work reached, of what could be had; left out
 	// while a mechanism has chosen nobody who has finished.
 	Quality *Quality `json:"quality,omitempty"`

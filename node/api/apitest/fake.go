@@ -35,7 +35,8 @@ type Fake struct {
 	OnData           func(id string) ([]api.DataItem, error)
 	OnHistory        func(id string) ([]api.DataState, error)
 	OnForesee        func(id string, step api.RecoveryStep) (*api.Outlook, error)
-	OnAmend          func(id, file string, source []byte) (*api.Amendment, error)
+	OnForeseeAmend   func(id, file string, source []byte) (*api.Amendment, error)
+	OnAmend          func(api.AmendRequest) (*api.Amended, error)
 	OnDiagram        func(id, format string) ([]byte, error)
 	OnCancel         func(id, reason string) error
 	OnWriteOff       func(id, partner string, check bool) error
@@ -108,8 +109,11 @@ func (f *Fake) ForeseeRecovery(_ context.Context, id string, step api.RecoverySt
 
 // ForeseeAmendment implements api.Service.
 func (f *Fake) ForeseeAmendment(_ context.Context, id, file string, source []byte) (*api.Amendment, error) {
-	return f.OnAmend(id, file, source)
+	return f.OnForeseeAmend(id, file, source)
 }
+
+// AmendInstance implements api.Service.
+func (f *Fake) AmendInstance(_ context.Context, r api.AmendRequest) (*api.Amended, error) { return f.OnAmend(r) }
 
 // Log implements api.Service.
 func (f *Fake) Log(_ context.Context, id string) ([]api.LogEntry, error) { return f.OnLog(id) }

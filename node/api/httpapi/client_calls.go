@@ -97,6 +97,11 @@ func (c *Client) ForeseeAmendment(ctx context.Context, id, file string, src []by
 	return call[*api.Amendment](ctx, c, foreseeAmendmentRoute, url.Values{"file": {file}}, source(src), id)
 }
 
+// AmendInstance implements Service.
+func (c *Client) AmendInstance(ctx context.Context, r api.AmendRequest) (*api.Amended, error) {
+	return call[*api.Amended](ctx, c, amendInstanceRoute, nil, r, r.ID)
+}
+
 // Diagram implements Service.
 func (c *Client) Diagram(ctx context.Context, id, format string) ([]byte, error) {
 	p, err := call[picture](ctx, c, diagramRoute, url.Values{"format": {format}}, nil, id)

@@ -68,7 +68,7 @@ func init() {
 		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
 		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, historyRoute, foreseeRecoveryRoute,
-		foreseeAmendmentRoute, diagramRoute,
+		foreseeAmendmentRoute, amendInstanceRoute, diagramRoute,
 		cancelRoute, writeOffRoute, beginRoute, finishRoute,
 		usersRoute, addUserRoute, removeUserRoute, signInUserRoute, signOutUserRoute, linkUserRoute,
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
@@ -213,6 +213,17 @@ var (
 				return nil, err
 			}
 			return svc.ForeseeAmendment(r.Context(), r.PathValue("id"), r.URL.Query().Get("file"), src)
+		},
+	}
+	amendInstanceRoute = &route{
+		name: "amendInstance", method: http.MethodPost, path: "/v1/instances/{id}/amendment", scope: mayWork,
+		summary: "Change the definition by which an instance runs, as who answers for it, or administers its workflow",
+		body:    api.AmendRequest{}, reply: api.Amended{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.AmendRequest) (any, error) {
+				in.ID = r.PathValue("id")
+				return svc.AmendInstance(r.Context(), in)
+			})
 		},
 	}
 	diagramRoute = &route{

@@ -11,6 +11,6 @@
 // maps and lists that it gives are not to be changed.
 //
 // It imports choreo/fact, choreo/log, contingency, dataflow, partition, partition/aptitude,
-// workflow and worklist; choreo, internal/sim, node, node/assignment, node/jobs and node/worklists
+// workflow, workflow/amendments and worklist; choreo, internal/sim, node, node/assignment, node/jobs and node/worklists
 // import it.
 package state

@@ -25,6 +25,7 @@ func wordsOf(i worklist.Item) (out [][]byte) {
 		worklist.Order{Item: i, What: worklist.Stop, Reason: "a lie"},
 		worklist.Order{What: worklist.Cancel, Reason: "a lie"},
 		worklist.Notify{Policy: worklist.Policy{Name: workflow.NotifyAll}},
+		worklist.Amend{Patch: `[{"kind":"task","name":"a","key":"timeout","value":"1s"}]`},
 		worklist.Offer{Item: i, To: []worklist.User{"a lie"}},
 	} {
 		if says, err := worklist.Encode(b); err == nil {

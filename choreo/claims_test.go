@@ -510,7 +510,16 @@ func (w *mesh) randomClaim(d dice) {
 		grant = worklist.ID(e.ID) // an old one, or none
 	}
 	var body worklist.Body
-	switch d(11) {
+	switch d(12) {
+	case 11: // of a task's weight, or of what it does not have
+		patch := amendments.Patch{{
+			Part: amendments.Part{Kind: amendments.OfTask, Name: t}, Key: pickOf(d, []string{"priority", "doc", "timeout"}),
+			Value: json.RawMessage(strconv.Itoa(d(3) + 1)),
+		}}
+		if patch[0].Key == "doc" {
+			patch[0].Value = json.RawMessage(`"so"`)
+		}
+		body = worklist.Amend{Patch: patch.Text()}
 	case 10:
 		body = worklist.Notify{Policy: pickOf(d, policies)}
 	case 9:

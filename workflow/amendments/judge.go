@@ -91,8 +91,10 @@ func Judge(old, changed *workflow.Definition, at *Standing) []Finding {
 			"start an instance of that")
 		return j.found
 	}
-	if at.State == workflow.InstanceCancelled {
-		j.refuse(Part{Kind: OfWorkflow}, "", "the instance was cancelled", "start the workflow again")
+	switch at.State {
+	case workflow.InstanceCancelled, workflow.InstanceSucceeded, workflow.InstanceFailed:
+		j.refuse(Part{Kind: OfWorkflow}, "", fmt.Sprintf("the instance has ended: it is %s", at.State),
+			"start the workflow again")
 		return j.found
 	}
 	j.flow()

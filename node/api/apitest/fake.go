@@ -113,7 +113,9 @@ func (f *Fake) ForeseeAmendment(_ context.Context, id, file string, source []byt
 }
 
 // AmendInstance implements api.Service.
-func (f *Fake) AmendInstance(_ context.Context, r api.AmendRequest) (*api.Amended, error) { return f.OnAmend(r) }
+func (f *Fake) AmendInstance(_ context.Context, r api.AmendRequest) (*api.Amended, error) {
+	return f.OnAmend(r)
+}
 
 // Log implements api.Service.
 func (f *Fake) Log(_ context.Context, id string) ([]api.LogEntry, error) { return f.OnLog(id) }

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -57,6 +58,8 @@ func (w *world) decide(u *user, m *machine, n *node.Node) {
 		w.order(u, m, n, id, task, api.TaskContinue)
 	case k == 34 && w.people.IntN(3) == 0:
 		w.order(u, m, n, id, "", api.TaskCancel)
+	case k == 34 && w.out.Ordered%2 == 1:
+		w.amend(u, n, m, id, task)
 	case k == 34:
 		w.notify(u, m, n, id)
 	case k > 34:
@@ -104,6 +107,33 @@ func (w *world) notify(u *user, m *machine, n *node.Node, id string) {
 	w.checks.toldSaid(u, m, out.ID, out.Partner, "notify "+policy, func(b worklist.Body, _ *workflow.Task) bool {
 		x, is := b.(worklist.Notify)
 		return is && x.Policy.String() == policy
+	})
+}
+
+// amend has a user change what a task of an instance weighs, whether or not the user may.
+func (w *world) amend(u *user, n *node.Node, m *machine, id string, t workflow.TaskName) {
+	var def map[string]any
+	err := json.Unmarshal(w.def.Canonical(), &def)
+	tasks, _ := def["tasks"].(map[string]any)
+	if body, written := tasks[string(t)].(map[string]any); written { // else it stands for the flow
+		body["priority"] = 1 + w.people.IntN(len(policies))
+	}
+	source, no := json.Marshal(def)
+	if err := errors.Join(err, no); err != nil { // it is JSON of ours
+		w.violate("the canonical form cannot be read, or written: %v", err)
+		return
+	}
+	w.checks.peoples.intents[intent{u.id, id, "amend"}] = true
+	out, err := n.AmendInstance(context.Background(), api.AmendRequest{
+		User: u.name, ID: id, File: "amended.json", Source: string(source),
+	})
+	if err != nil || out.Already {
+		return
+	}
+	w.out.Ordered++
+	w.checks.toldSaid(u, m, out.ID, out.Partner, "amend", func(b worklist.Body, _ *workflow.Task) bool {
+		_, is := b.(worklist.Amend)
+		return is
 	})
 }
 
@@ -253,6 +283,8 @@ func (c *checks) decisionMeant(id workflow.InstanceID, u worklist.User, b workli
 	case worklist.Order:
 		return meant(ordering(x.What, x.Item.Slot), ordering(x.What, t.Name)) ||
 			x.What == api.TaskCancel && c.cancelMeant(id, u)
+	case worklist.Amend:
+		return meant("amend")
 	case worklist.Notify:
 		return meant("notify " + x.Policy.String())
 	case worklist.Adopt:

@@ -102,11 +102,14 @@ func (m *Meaning) enterClaim(i int, c *fact.Claim) bool {
 
 // saidOften reports whether so many things had been said about an item, as the author of the next one knew: by
 // people, or by its holder. Orders about the instance are about an item of their own. Changes of policy are counted by
-// themselves, and so is what one partner offers, whatever items it is about.
+// themselves, amendments as well, and so is what one partner offers, whatever items it is about.
 func (m *Meaning) saidOften(i, most int, byPerson bool, about []fact.AttemptID, body worklist.Body) bool {
-	if isOffer(body) || isNotify(body) {
+	if isAmend(body) {
+		most = maxAmendments
+	}
+	if isOffer(body) || isNotify(body) || isAmend(body) {
 		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool {
-			return isOffer(x.body) != isOffer(body) || isNotify(x.body) != isNotify(body) ||
+			return isOffer(x.body) != isOffer(body) || isNotify(x.body) != isNotify(body) || isAmend(x.body) != isAmend(body) ||
 				isOffer(body) && m.h.facts[x.at].Chain.Author != m.h.facts[i].Chain.Author
 		})
 		return knewMany(m, most, i, before, func(x claimed) int { return x.at })
@@ -116,7 +119,7 @@ func (m *Meaning) saidOften(i, most int, byPerson bool, about []fact.AttemptID, 
 	}
 	return slices.ContainsFunc(about, func(id fact.AttemptID) bool {
 		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool {
-			return isOffer(x.body) || isNotify(x.body) || x.byPerson != byPerson ||
+			return isOffer(x.body) || isNotify(x.body) || isAmend(x.body) || x.byPerson != byPerson ||
 				!x.isAbout(id) && !(len(x.about) == 0 && id == fact.AttemptID{})
 		})
 		return knewMany(m, most, i, before, func(x claimed) int { return x.at })
@@ -126,7 +129,7 @@ func (m *Meaning) saidOften(i, most int, byPerson bool, about []fact.AttemptID, 
 // isOrder reports whether only those who decide say that, and it is no adoption.
 func isOrder(b worklist.Body) bool {
 	switch b.(type) {
-	case worklist.Order, worklist.Extend, worklist.Notify:
+	case worklist.Order, worklist.Extend, worklist.Notify, worklist.Amend:
 		return true
 	}
 	return false

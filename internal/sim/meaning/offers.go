@@ -25,6 +25,14 @@ func isOffer(b worklist.Body) bool {
 	return is
 }
 
+func isAmend(b worklist.Body) bool {
+	_, is := b.(worklist.Amend)
+	return is
+}
+
+// maxAmendments is how many of them an instance takes.
+const maxAmendments = 64
+
 func isNotify(b worklist.Body) bool {
 	_, is := b.(worklist.Notify)
 	return is

@@ -48,10 +48,12 @@ func (s *State) fits(e *log.Entry, x worklist.Amend) string {
 // amend takes over the definition that follows from the amendments that count, and makes all slots again if it is
 // another than before.
 func (s *State) amend() {
-	if len(s.amends) == 0 && s.def == s.original {
-		return
+	patches := s.patches()
+	if slices.Equal(s.amends, s.formedBy) {
+		return // to make a definition costs as much as to read one
 	}
-	def := amendments.Effective(s.original, s.patches())
+	s.formedBy = slices.Clone(s.amends)
+	def := amendments.Effective(s.original, patches)
 	if def.Hash() == s.def.Hash() {
 		return
 	}

@@ -23,6 +23,7 @@ type State struct {
 	// count (amend.go). fittings are what those say that were looked at, whether or not they count.
 	original *workflow.Definition
 	amends   []*log.Entry // that count
+	formedBy []*log.Entry // those by which def was made
 	fittings map[fact.ID]fitting
 	log      *log.Log
 

@@ -152,7 +152,9 @@ func (a *applier) flags(cmd *cobra.Command) {
 
 // apply has instances take a changed definition, and says of which it is not so, and why. Those that were named must
 // take it.
-func (a *applier) apply(ctx context.Context, u *ui, node amender, wf *api.Workflow, file string, src []byte) ([]applied, error) {
+func (a *applier) apply(
+	ctx context.Context, u *ui, node amender, wf *api.Workflow, file string, src []byte,
+) ([]applied, error) {
 	ids, named := strings.Split(a.to, ","), true
 	if a.to == "running" {
 		ids, named = nil, false
@@ -186,7 +188,7 @@ func (a *applier) apply(ctx context.Context, u *ui, node amender, wf *api.Workfl
 	if left > 0 && named {
 		return out, &exitError{
 			status:  api.Refused.Exit(),
-			message: fmt.Sprintf("%s of %s cannot take %s", fmt.Sprint(left), plural(len(ids), "instance"), edition(*wf)),
+			message: fmt.Sprintf("%d of %s cannot take %s", left, plural(len(ids), "instance"), edition(*wf)),
 			hint:    "mutirao amend ID FILE --dry-run lists all that is refused",
 		}
 	}

@@ -41,7 +41,8 @@ var taken = map[string]string{
 	// These only show something.
 	"coordinator status": "", "doctor": "", "partners": "", "profile show": "", "resources": "", "role list": "",
 	"status": "", "token list": "",
-	"user list": "", "workflow check": "", "workflow diagram": "", "workflow diff": "", "workflow merge": "", "workflow import": "", "workflow list": "",
+	"user list": "", "workflow check": "", "workflow diagram": "", "workflow diff": "", "workflow merge": "",
+	"workflow import": "", "workflow list": "",
 	"workflow show": "",
 	"data get":      "", "data list": "", "diagram": "", "gantt": "", "instances": "", "log": "", "outbox": "",
 	"show":       "",

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -50,7 +51,7 @@ func (p Part) String() string {
 	if p.Name == "" {
 		return string(p.Kind)
 	}
-	return string(p.Kind) + " " + p.Name
+	return plain.Line(string(p.Kind) + " " + p.Name)
 }
 
 func (p Part) compare(o Part) int {

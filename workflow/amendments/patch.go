@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -226,7 +227,7 @@ func Clashes(one, other Patch) (out []Clash) {
 // Lines tell people what a patch sets.
 func (p Patch) Lines() (out []string) {
 	for _, x := range p {
-		out = append(out, fmt.Sprintf("%s, %s: %s", x.Part, x.Key, Shown(x.Value)))
+		out = append(out, fmt.Sprintf("%s, %s: %s", x.Part, plain.Line(x.Key), Shown(x.Value)))
 	}
 	return out
 }

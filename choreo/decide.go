@@ -144,7 +144,7 @@ func (d *decision) decideSlot(sl *state.Slot) (added bool) {
 				return true
 			}
 		case a.MayStart() && a.Task.ByNode():
-			if d.state.HasUnits(a) && d.start(a, 1) {
+			if d.state.HasUnits(a) && !d.later(a) && (d.doAtOnce(a) || d.start(a, 1)) {
 				return true
 			}
 		case d.seeksPerformer(a):

@@ -31,7 +31,8 @@ type outlook struct {
 // what is to be done.
 type decision struct {
 	outlook
-	out Effects
+	out    Effects
+	atOnce int // how many tasks were done in it (instant.go)
 }
 
 // looking begins to look.

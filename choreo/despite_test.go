@@ -686,6 +686,9 @@ func forking(r *rand.Rand, m *Machine) fact.Received {
 		f.Body.Verdict = &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{act}}
 	case 2, 3, 4:
 		f.Body.Success = &fact.Success{Attempt: a.ID, Try: 1}
+		if r.IntN(4) == 0 {
+			f.Body.Start = &fact.Start{Attempt: a.ID, Try: 1}
+		}
 	case 5, 6:
 		f.Body.Start = &fact.Start{Attempt: a.ID, Try: 1}
 	case 7:

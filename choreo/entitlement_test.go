@@ -134,6 +134,16 @@ func TestFactsWithoutEntitlement(t *testing.T) {
 			fact.Body{Success: &fact.Success{Attempt: b, Try: 1,
 				Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}}},
 			"may not have such a result"},
+		{"another has done it", "two", fact.Body{
+			Start: &fact.Start{Attempt: a, Try: 1}, Success: &fact.Success{Attempt: a, Try: 1},
+		}, "does not hold"},
+		{"done before what it waits for", "two", fact.Body{
+			Start: &fact.Start{Attempt: b, Try: 1}, Success: &fact.Success{Attempt: b, Try: 1},
+		}, "its rule did not hold"},
+		{"done with a result that is not the task's", "two", fact.Body{
+			Start:   &fact.Start{Attempt: b, Try: 1},
+			Success: &fact.Success{Attempt: b, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}},
+		}, "may not have such a result"},
 		{"a stranger is written off", "one", fact.Body{WriteOff: &fact.WriteOff{Partner: "stranger"}}, "takes no part"},
 	} {
 		t.Run(c.what, func(t *testing.T) {

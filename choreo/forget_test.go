@@ -350,6 +350,9 @@ func forgetful(r *rand.Rand, m *Machine, forks bool) fact.Received {
 		}
 	case 1, 2:
 		f.Body.Success = &fact.Success{Attempt: a.ID, Try: 1}
+		if r.IntN(4) == 0 {
+			f.Body.Start = &fact.Start{Attempt: a.ID, Try: 1}
+		}
 	case 3:
 		f.Body.Start = &fact.Start{Attempt: a.ID, Try: 1}
 		for _, from := range a.Slot.Mentions {

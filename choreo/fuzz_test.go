@@ -153,11 +153,15 @@ func anyBody(r *rand.Rand, m *Machine) fact.Body {
 			Consumed: []fact.Consumption{{Slot: a.Slot, Fact: some}}}}
 	case 1:
 		values := []workflow.Value{int64(3), "text", []any{int64(1), nil}, map[string]any{"k": 1.5}, []byte{1}, nil}
-		return fact.Body{Success: &fact.Success{
+		success := &fact.Success{
 			Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{
 				"x": values[r.IntN(len(values))], "y": true,
 			},
-		}}
+		}
+		if r.IntN(2) == 0 {
+			return fact.Body{Start: &fact.Start{Attempt: a, Try: 1 + r.IntN(2)}, Success: success}
+		}
+		return fact.Body{Success: success}
 	case 2:
 		if r.IntN(2) == 0 {
 			return fact.Body{Lease: &fact.Lease{Attempt: a, Try: r.IntN(3), Worker: "w"}}

@@ -166,6 +166,19 @@ func TestLimitsOfFacts(t *testing.T) {
 		{"a slot consumed twice", fact.Body{Start: &fact.Start{
 			Attempt: a, Try: 1, Consumed: []fact.Consumption{{Slot: "b"}, {Slot: "b"}},
 		}}, nil, "named twice"},
+		{"one fact about two attempts", fact.Body{
+			Start: &fact.Start{Attempt: a, Try: 1}, Success: &fact.Success{Attempt: fact.AttemptID{Slot: "b"}, Try: 1},
+		}, nil, "about one try"},
+		{"one fact about two tries", fact.Body{
+			Start: &fact.Start{Attempt: a, Try: 1}, Success: &fact.Success{Attempt: a, Try: 2},
+		}, nil, "about one try"},
+		{"done with a try that cannot be", fact.Body{
+			Start: &fact.Start{Attempt: a}, Success: &fact.Success{Attempt: a},
+		}, nil, "want 1 to"},
+		{"two things", fact.Body{Start: &fact.Start{Attempt: a, Try: 1}, Cancel: &fact.Cancel{}}, nil, "exactly one thing"},
+		{"three things", fact.Body{
+			Start: &fact.Start{Attempt: a, Try: 1}, Success: &fact.Success{Attempt: a, Try: 1}, Cancel: &fact.Cancel{},
+		}, nil, "exactly one thing"},
 		{"values of all kinds", success([]any{nil, true, int64(-1 << 63), 0.5, "é", map[string]any{"k": int64(1)}}),
 			nil, ""},
 		{"not a number", success(math.NaN()), nil, "NaN"},

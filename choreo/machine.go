@@ -22,6 +22,7 @@ import (
 // throws the machine away and loads it again from what is durable.
 type Machine struct {
 	self  workflow.PartnerID
+	does  bool // Self.Instant
 	chain fact.Chain
 	log   *log.Log
 	state *state.State
@@ -93,6 +94,9 @@ type Self struct {
 	Trust state.Trust
 	// Credentials prove what roles this node has, when it creates an instance.
 	Credentials []byte
+	// Instant: this node does noop and set itself, in the step in which they begin; else its driver is
+	// asked to, as for all other applications (Effects.Start).
+	Instant bool
 }
 
 // Partners is what decisions need to know of the partner list.

@@ -49,6 +49,13 @@ type mesh struct {
 	// what was not taken in for that.
 	room   func(n *node) Shares
 	noRoom int
+	// prompt are the nodes that do noop and set themselves (Self.Instant).
+	prompt map[workflow.PartnerID]bool
+}
+
+// self is what a node's machines are made with.
+func (w *mesh) self(n *node) Self {
+	return Self{Partner: n.id, Incarnation: n.inc, Trust: testTrust{}, Instant: w.prompt[n.id]}
 }
 
 // node is one partner's device.
@@ -95,7 +102,7 @@ func newMesh(t testing.TB, def *workflow.Definition) *mesh {
 		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{},
 		lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{},
 		paused: map[workflow.PartnerID]bool{}, people: map[worklist.User]fact.Speaker{}, away: map[worklist.User]bool{},
-		came: map[worklist.User]time.Duration{},
+		came: map[worklist.User]time.Duration{}, prompt: map[workflow.PartnerID]bool{},
 	}
 }
 
@@ -235,8 +242,9 @@ func (w *mesh) genesis(at map[workflow.PartitionName]workflow.PartnerID,
 // start creates the instance at a partner.
 func (w *mesh) start(at workflow.PartnerID, g *fact.Genesis) error {
 	n := w.node(at)
-	m, err := Create(Self{Partner: at, Incarnation: n.inc, Trust: testTrust{}, Credentials: w.Credentials()}, w.def,
-		w.plan, g, w.annex, w.moment())
+	self := w.self(n)
+	self.Credentials = w.Credentials()
+	m, err := Create(self, w.def, w.plan, g, w.annex, w.moment())
 	if err != nil {
 		return err
 	}
@@ -451,7 +459,7 @@ func (w *mesh) adopt(n *node, facts []fact.Received) bool {
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil {
 		return false
 	}
-	m, err := Open(Self{Partner: n.id, Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, facts[0])
+	m, err := Open(w.self(n), w.def, w.plan, facts[0])
 	if err != nil {
 		w.t.Fatalf("%s cannot open the instance: %v", n.id, err)
 	}
@@ -485,7 +493,7 @@ func (w *mesh) reload(n *node) {
 		return
 	}
 	facts := w.decode(n.disk)
-	m, err := Open(Self{Partner: n.id, Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, facts[0])
+	m, err := Open(w.self(n), w.def, w.plan, facts[0])
 	if err == nil {
 		err = m.Resume(facts[1:], true, Break{Waits: n.waits, Now: w.momentOf(n)})
 	}

@@ -137,6 +137,9 @@ func randomMesh(t testing.TB, d dice) *mesh {
 		at[p.Name] = pickOf(d, ids)
 	}
 	w.limit = pickOf(d, []int{fact.MaxFact, 600})
+	if d.chance(30) {
+		w.prompt[pickOf(d, ids)], w.prompt[pickOf(d, ids)] = true, true
+	}
 	if err := w.start("ann", w.genesis(at, ids...)); err != nil {
 		t.Fatal(err)
 	}

@@ -85,6 +85,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis fac
 		_, known := plan.WorstEnd(t.Name)
 		return !known && !t.ContingencyOnly
 	})
+	m.does = self.Instant
 	m.door = newDoor(m.self, l, m.state)
 	if genesis.Fact.Chain == m.chain {
 		m.own = l.Genesis()

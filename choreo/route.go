@@ -21,6 +21,7 @@ import (
 //	success, success before, or readiness of what
 //	holds a resource; that it was called off      → those who give the resource out (resources.go)
 //	ready or start that a rule elsewhere asks for → the holders of the tasks with that rule
+//	start and success in one fact                 → as both
 //	start of a task that still runs after a while → the successors' holders, the guardian (begun.go)
 //	the end of a partition                       → all participants
 //
@@ -44,6 +45,9 @@ func (d *decision) tellFact(e *log.Entry) {
 		d.tellStart(b, e)
 	case *fact.Success:
 		d.routeSuccess(e, d.state.Attempts()[b.Attempt])
+	case *fact.Done:
+		d.tellStart(b.Start, e)
+		d.routeSuccess(e, d.state.Attempts()[b.Start.Attempt])
 	case *fact.CalledOff:
 		d.tellKeepers(e, d.state.Attempts()[b.Attempt].Slot) // nobody else waits for it
 	case *fact.Claim:

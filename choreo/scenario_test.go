@@ -52,7 +52,7 @@ import (
 //	gap P D                   P did not run for a while: it judges nothing for D, or until it has heard
 //	lie P KIND SLOT [first]   P says something of the attempt in charge of a slot, or of its
 //	     [to=P] [shows=ROLE]  first, that it may not say: whether it counts. Kinds are start,
-//	                          success, ready, trigger, called-off, verdict, lost, assign, pass;
+//	                          success, done, ready, trigger, called-off, verdict, lost, assign, pass;
 //	                          write-off names a partner, and shows=P its eviction
 //	show P                    tasks as P knows them
 //	partitions P              partitions as P knows them
@@ -106,6 +106,11 @@ func (s *story) run() string {
 			s.d.Fatalf(s.t, "%v", err)
 		}
 		s.w = newMesh(s.t, def)
+		for _, arg := range s.d.CmdArgs {
+			for _, p := range arg.Vals {
+				s.w.prompt[workflow.PartnerID(p)] = true
+			}
+		}
 		s.w.sent = s.hear
 		return ""
 	}
@@ -366,6 +371,8 @@ func (s *story) lieAbout(kind string, a *state.Attempt, to workflow.PartnerID) (
 		b.Start = &fact.Start{Attempt: a.ID, Try: 1}
 	case "success":
 		b.Success = &fact.Success{Attempt: a.ID, Try: 1}
+	case "done":
+		b.Start, b.Success = &fact.Start{Attempt: a.ID, Try: 1}, &fact.Success{Attempt: a.ID, Try: 1}
 	case "ready", "trigger":
 		b.Ready = &fact.ReadyBody{Attempt: a.ID, Trigger: kind == "trigger"}
 	case "called-off":
@@ -656,6 +663,8 @@ func (s *story) describe(m *Machine, f *fact.Fact) string {
 	switch {
 	case b.Ready != nil:
 		return "ready " + s.attempt(m, b.Ready.Attempt)
+	case b.Start != nil && b.Success != nil:
+		return "done " + s.attempt(m, b.Start.Attempt)
 	case b.Start != nil:
 		return "start " + s.attempt(m, b.Start.Attempt)
 	case b.Success != nil:

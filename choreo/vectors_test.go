@@ -80,6 +80,10 @@ func sampleFacts() []*fact.Fact {
 			Attempt: fact.AttemptID{Fact: id(6), Slot: workflow.FlowTask}, State: id(5),
 			Tasks: []workflow.TaskName{"look", "tell"},
 		}},
+		{
+			Start:   &fact.Start{Attempt: b, Try: 1, Consumed: []fact.Consumption{{Slot: "call", Fact: id(7)}}},
+			Success: &fact.Success{Attempt: b, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"level": 2.5}},
+		},
 	}
 	facts := make([]*fact.Fact, len(bodies))
 	for i, body := range bodies {

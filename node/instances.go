@@ -29,6 +29,7 @@ type instances struct {
 	*crew
 	view        *view
 	runner      Runner
+	instant     bool // Parts.Instant
 	life        *life
 	people      *people
 	wallet      rightful
@@ -138,7 +139,9 @@ func (x *instances) Tick(moment.Now) time.Duration { return moment.Never }
 
 // self says for which partner machines act.
 func (x *instances) self() choreo.Self {
-	return choreo.Self{Partner: x.member.ID(), Incarnation: x.life.incarnation(), Trust: x.trust}
+	return choreo.Self{
+		Partner: x.member.ID(), Incarnation: x.life.incarnation(), Trust: x.trust, Instant: x.instant,
+	}
 }
 
 // routeFacts verifies facts, on the peer's own goroutine, and hands them on.

@@ -96,6 +96,8 @@ type Parts struct {
 	// does not say.
 	Reserve uint64
 	Runner  Runner
+	// Instant: the node does noop and set itself, in the round in which they begin; else its runner does.
+	Instant bool
 	// Asker puts queries to this node's databases; nil: it has none.
 	Asker Asker
 	// Files is where content of files is kept; nil: the node keeps none.

@@ -326,6 +326,9 @@ func (vw *view) describe(h *held, f *state.FactView) (workflow.TaskName, string)
 		return name(b.Ready.Attempt), "ready: its rule about data holds"
 	case b.Start != nil:
 		text := undoing(b.Start.Attempt) + "started" + try(b.Start.Try)
+		if b.Success != nil {
+			text = "started and succeeded" // nothing could come between
+		}
 		if b.Start.Attempt.Slot == workflow.FlowTask {
 			return "", "keeps the data states from here on"
 		}

@@ -1,6 +1,8 @@
 package workflow
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -202,6 +204,21 @@ type With struct {
 	For    time.Duration      // for sleep
 	Reason string             // for fail
 	Args   map[string]Value   // for configured applications, passed as they are
+}
+
+// Values are what set sets: each of its expressions by the same data, none of which sees what another
+// gives; of an application that sets nothing there are none. The error says which cannot be told, and why.
+func (w With) Values(env Env) (map[DataName]Value, error) {
+	out := make(map[DataName]Value, len(w.Set))
+	for _, name := range slices.Sorted(maps.Keys(w.Set)) {
+		e := w.Set[name]
+		v, err := e.Eval(env)
+		if err != nil {
+			return nil, fmt.Errorf("set %s to %s: %w", name, e.Source, err)
+		}
+		out[name] = v
+	}
+	return out, nil
 }
 
 // Use maps a sub-workflow's inputs.

@@ -40,6 +40,27 @@ func (b *Success) Validate(workflow.PartnerID) error {
 	return values(b.Outputs)
 }
 
+// Done is a start and the success of the same try in one fact: of a task that touches nothing outside,
+// which its holder did in the step in which it began. So it costs one fact, and there is no time
+// between the two in which it could be lost.
+type Done struct {
+	Start   *Start
+	Success *Success
+}
+
+func (b *Done) kind() string { return "done" }
+
+func (b *Done) Validate(author workflow.PartnerID) error {
+	if b.Start.Attempt != b.Success.Attempt || b.Start.Try != b.Success.Try {
+		return fmt.Errorf("it starts try %d of %s and ends try %d of %s: what is said in one fact is about one try",
+			b.Start.Try, b.Start.Attempt, b.Success.Try, b.Success.Attempt)
+	}
+	if err := b.Start.Validate(author); err != nil {
+		return err
+	}
+	return b.Success.Validate(author)
+}
+
 func (b *TryFailed) kind() string { return "try-failed" }
 
 func (b *TryFailed) Validate(workflow.PartnerID) error {

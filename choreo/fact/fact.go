@@ -36,7 +36,8 @@ type Fact struct {
 // Format is the version of the encoding of facts. 1 (2026-11): the first.
 const Format = 1
 
-// Body says what happened: exactly one field is set, beside the annex.
+// Body says what happened: exactly one field is set, beside the annex. A start and the success of
+// the same try together are one thing as well (Done).
 type Body struct {
 	Genesis   *Genesis   `cbor:"1,keyasint,omitempty"`
 	Ready     *ReadyBody `cbor:"2,keyasint,omitempty"`
@@ -176,12 +177,13 @@ func (f *Fact) Aside() iter.Seq[Head] {
 // Says is what the body says; nil: not exactly one thing.
 func (b *Body) Says() (what Statement) {
 	n := 0
+	done := b.Start != nil && b.Success != nil
 	for _, x := range []struct {
 		says Statement
 		set  bool
 	}{
-		{b.Genesis, b.Genesis != nil}, {b.Ready, b.Ready != nil}, {b.Start, b.Start != nil},
-		{b.Success, b.Success != nil},
+		{b.Genesis, b.Genesis != nil}, {b.Ready, b.Ready != nil}, {b.Start, b.Start != nil && !done},
+		{b.Success, b.Success != nil && !done}, {&Done{b.Start, b.Success}, done},
 		{b.TryFailed, b.TryFailed != nil}, {b.Verdict, b.Verdict != nil}, {b.Assign, b.Assign != nil},
 		{b.CalledOff, b.CalledOff != nil}, {b.Cancel, b.Cancel != nil}, {b.Seen, b.Seen != nil},
 		{b.WriteOff, b.WriteOff != nil},

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -20,11 +21,14 @@ func (s *State) enterReady(b *fact.ReadyBody, e *log.Entry) (why string) {
 }
 
 func (s *State) enterStart(b *fact.Start, e *log.Entry) (why string) {
-	return s.enterOwn(e, b.Attempt, (*Evidence).MayStart, func(a *Attempt) {
-		a.Tries = max(a.Tries, b.Try)
-		a.Start, a.Starts = earlier(a.Start, e), firstOf(a.Starts, e)
-		s.rebase(a)
-	})
+	return s.enterOwn(e, b.Attempt, (*Evidence).MayStart, func(a *Attempt) { s.begin(a, b, e) })
+}
+
+// begin notes a start of an attempt.
+func (s *State) begin(a *Attempt, b *fact.Start, e *log.Entry) {
+	a.Tries = max(a.Tries, b.Try)
+	a.Start, a.Starts = earlier(a.Start, e), firstOf(a.Starts, e)
+	s.rebase(a)
 }
 
 func (s *State) enterSuccess(b *fact.Success, e *log.Entry) (why string) {
@@ -35,6 +39,23 @@ func (s *State) enterSuccess(b *fact.Success, e *log.Entry) (why string) {
 		return v.maySucceed(a)
 	}
 	return s.enterOwn(e, b.Attempt, may, func(a *Attempt) {
+		s.succeed(a, e)
+	})
+}
+
+// enterDone has a fact count as a start and as the success of it, or as neither.
+func (s *State) enterDone(b *fact.Done, e *log.Entry) (why string) {
+	may := func(v *Evidence, a *Attempt) string {
+		switch {
+		case a.Beside() || !a.Task.ByNode():
+			return "only what a node does by itself, in its place, is begun and done at once"
+		case !s.mayWrite(a.Task, b.Success.Outputs):
+			return "its task may not have such a result"
+		}
+		return cmp.Or(v.MayStart(a), v.mayEnd(a))
+	}
+	return s.enterOwn(e, b.Start.Attempt, may, func(a *Attempt) {
+		s.begin(a, b.Start, e)
 		s.succeed(a, e)
 	})
 }

@@ -341,6 +341,8 @@ func (s *State) enterFact(e *log.Entry) (why string) {
 		return s.enterStart(b, e)
 	case *fact.Success:
 		return s.enterSuccess(b, e)
+	case *fact.Done:
+		return s.enterDone(b, e)
 	case *fact.TryFailed:
 		return s.enterTryFailed(b, e)
 	case *fact.CalledOff:

@@ -16,6 +16,7 @@ import (
 //	start       it holds the attempt, has the role and a unit of what its task holds, and the
 //	            rule may have held: for each term it knew a fact from which that can follow
 //	success     it had started, and told of no other end
+//	done        what a start and a success ask for; its node does the task by itself
 //	called off  it knew why the attempt was not needed
 //
 // Who may say something about other partners stands with those facts (verdicts.go,
@@ -286,10 +287,16 @@ func (v *Evidence) mayFail(a *Attempt) string {
 
 // maySucceed says why an attempt's holder may not tell that it succeeded; "": it may.
 func (v *Evidence) maySucceed(a *Attempt) string {
+	if !v.any(a.Starts) {
+		return "it was not started"
+	}
+	return v.mayEnd(a)
+}
+
+// mayEnd says why an attempt that was started may not end with a success; "": it may.
+func (v *Evidence) mayEnd(a *Attempt) string {
 	known := func(i int) bool { return v.knew(a.Successes[i]) }
 	switch {
-	case !v.any(a.Starts):
-		return "it was not started"
 	case v.gaveUp(a):
 		return "its author had given the attempt up"
 	case slices.ContainsFunc(a.Successes, v.certain) || v.s.AtLeast(fact.MaxSuccesses, len(a.Successes), known):

@@ -205,6 +205,20 @@ func roughen(r *rand.Rand, p *Plan) {
 	}
 }
 
+// prompt reports whether the nodes do noop and set themselves, in the step in which they begin
+// (node.Parts.Instant): in every second of the later seeds of each kind.
+func (p Plan) prompt() bool {
+	from := uint64(990_000)
+	for _, kind := range []struct{ first, from uint64 }{
+		{Hostile, 1_160_000}, {Strained, 2_160_000}, {Claimed, 20_050_000}, {Equipped, 30_050_000}, {Linked, 40_050_000},
+	} {
+		if p.Seed >= kind.first {
+			from = kind.from
+		}
+	}
+	return p.Seed >= from && p.Seed%4 < 2
+}
+
 // NewPlan makes the plan of a seed.
 func NewPlan(seed uint64) Plan {
 	r := rand.New(rand.NewPCG(seed, 0x6d757469))

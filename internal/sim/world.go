@@ -335,7 +335,7 @@ func (w *world) boot(m *machine) {
 	w.guard(m, func() {
 		parts := node.Parts{
 			Loud: true, Member: m.member, Config: cfg, Store: m.disk, Vouching: m.disk, Runner: m, Clock: m,
-			Version: "sim", Chance: w.r.Float64, Random: w.random,
+			Version: "sim", Chance: w.r.Float64, Instant: w.plan.prompt(), Random: w.random,
 		}
 		to := node.Network{Carrier: &carrier{m: m}}
 		if w.claims() {

@@ -143,7 +143,7 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 		Files:  content,
 		Member: member, Config: cfg, Store: h.store, Ran: ran(dir), Vouching: h.store,
 		Reserve: uint64(h.store.Reserve()),
-		Runner:  h.runner, Asker: h.runner, Clock: clock, Version: version, Logger: log,
+		Runner:  h.runner, Instant: true, Asker: h.runner, Clock: clock, Version: version, Logger: log,
 		Space: space, Battery: battery,
 		Keys: node.UserKeysIn(dir),
 		Bare: bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },

@@ -1,11 +1,6 @@
 package runner
 
-import (
-	"maps"
-	"slices"
-
-	"github.com/mutirao-mesh/mutirao/workflow"
-)
+import "github.com/mutirao-mesh/mutirao/workflow"
 
 // BuiltIn reports whether every node has that application (docs/language.md, application).
 func BuiltIn(app workflow.ApplicationName) bool {
@@ -34,15 +29,9 @@ func runBuiltIn(j Job) (Result, bool) {
 
 // set evaluates its expressions on the job's input; none sees another's result.
 func set(j Job) Result {
-	env := workflow.Env{Data: j.Input, Instance: j.Instance, Age: j.AgeOfInstance}
-	outputs := make(map[workflow.DataName]workflow.Value, len(j.With.Set))
-	for _, name := range slices.Sorted(maps.Keys(j.With.Set)) {
-		e := j.With.Set[name]
-		v, err := e.Eval(env)
-		if err != nil {
-			return failure("set %s to %s: %v", name, e.Source, err)
-		}
-		outputs[name] = v
+	outputs, err := j.With.Values(workflow.Env{Data: j.Input, Instance: j.Instance, Age: j.AgeOfInstance})
+	if err != nil {
+		return failure("%v", err)
 	}
 	return Result{Outputs: outputs}
 }

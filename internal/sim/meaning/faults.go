@@ -24,6 +24,9 @@ func (h *History) Faults(id fact.ID) []string {
 	switch b := &h.facts[i].Body; {
 	case b.Ready != nil:
 		c.ready(b.Ready)
+	case b.Start != nil && b.Success != nil:
+		c.start(b.Start)
+		c.done(b.Success)
 	case b.Start != nil:
 		c.start(b.Start)
 	case b.Success != nil:
@@ -207,17 +210,35 @@ func (m *Meaning) heardOf(p workflow.PartnerID, sl *Slot) bool {
 	return false
 }
 
+// done checks the result of what began in the same fact.
+func (c *check) done(b *fact.Success) {
+	a := c.m.attempts[b.Attempt]
+	if a == nil {
+		return // that is said of its start
+	}
+	app := a.task.Application
+	touches := app != workflow.AppNoop && app != workflow.AppSet || len(a.task.Queries) > 0
+	c.wants(!touches, "what touches the world begins and succeeds in one fact")
+	c.wants(b.Try == 1, "try %d begins and succeeds in one fact", b.Try)
+	c.result(a, b, c.m)
+}
+
 func (c *check) success(b *fact.Success) {
 	a := c.m.attempts[b.Attempt]
 	if a == nil || a.start == none {
 		c.wants(false, "what succeeds was not started")
 		return
 	}
+	c.wants(a.tries == b.Try, "try %d succeeds, the last that started is %d", b.Try, a.tries)
+	c.result(a, b, c.m.h.Of(c.m.h.before(a.start)))
+}
+
+// result checks a success of an attempt that began when all that is then was known.
+func (c *check) result(a *Attempt, b *fact.Success, then *Meaning) {
 	for _, x := range c.m.strict() {
 		kept := !c.m.live(a) || a.undoes != nil || !c.m.keeps(x, nil) || c.m.keeps(x, b.Outputs)
 		c.wants(kept, "a result breaks the strict constraint %s", x.Name)
 	}
-	c.wants(a.tries == b.Try, "try %d succeeds, the last that started is %d", b.Try, a.tries)
 	c.wants(!a.givenUp(), "what succeeds was given up by its own holder")
 	c.wants(a.off == none, "what succeeds was called off")
 	c.wants(a.success() == none, "it succeeds a second time")
@@ -225,7 +246,6 @@ func (c *check) success(b *fact.Success) {
 		return
 	}
 	// Its values are those of its expressions, unless the data changed meanwhile.
-	then := c.m.h.Of(c.m.h.before(a.start))
 	for n, e := range a.task.With.Set {
 		was, err := e.Eval(then.env())
 		now, again := e.Eval(c.m.env())

@@ -220,16 +220,12 @@ func (m *Meaning) enter(i int) bool {
 	switch b := &m.h.facts[i].Body; {
 	case b.Ready != nil:
 		return m.said(m.own(b.Ready.Attempt, i), func(a *Attempt) { first(&a.ready, i) })
-	case b.Start != nil:
+	case b.Start != nil && b.Success != nil:
 		a := m.own(b.Start.Attempt, i)
-		if a != nil && m.unitless(i, a) && !slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) }) {
-			return false
-		}
-		return m.said(a, func(a *Attempt) {
-			first(&a.start, i)
-			a.starts = append(a.starts, i)
-			a.tries = max(a.tries, b.Start.Try)
-		})
+		return a != nil && a.undoes == nil && a.task.ByNode() && m.mayBegin(i, a) && m.mayEnd(i, a, b.Success) &&
+			m.enterStart(i, b.Start) && m.enterSuccess(i, b.Success)
+	case b.Start != nil:
+		return m.enterStart(i, b.Start)
 	case b.Success != nil:
 		return m.enterSuccess(i, b.Success)
 	case b.TryFailed != nil:
@@ -272,9 +268,34 @@ func first(at *int, i int) {
 	}
 }
 
+// mayBegin reports whether fact i's author may start an attempt of its own.
+func (m *Meaning) mayBegin(i int, a *Attempt) bool {
+	return !m.unitless(i, a) || slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
+}
+
+func (m *Meaning) enterStart(i int, b *fact.Start) bool {
+	a := m.own(b.Attempt, i)
+	if a == nil || !m.mayBegin(i, a) {
+		return false
+	}
+	first(&a.start, i)
+	a.starts = append(a.starts, i)
+	a.tries = max(a.tries, b.Try)
+	return true
+}
+
 func (m *Meaning) enterSuccess(i int, b *fact.Success) bool {
 	a := m.own(b.Attempt, i)
-	if a == nil || slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && m.certain(i, r.at) }) {
+	if a == nil || !m.mayEnd(i, a, b) {
+		return false
+	}
+	m.succeed(a, i)
+	return true
+}
+
+// mayEnd reports whether fact i's author may end an attempt of its own with that result.
+func (m *Meaning) mayEnd(i int, a *Attempt, b *fact.Success) bool {
+	if slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && m.certain(i, r.at) }) {
 		return false
 	}
 	again := slices.ContainsFunc(a.successes, func(s int) bool { return m.certain(i, s) })
@@ -290,7 +311,6 @@ func (m *Meaning) enterSuccess(i int, b *fact.Success) bool {
 			return false
 		}
 	}
-	m.succeed(a, i)
 	return true
 }
 

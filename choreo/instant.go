@@ -25,10 +25,11 @@ func (d *decision) doAtOnce(a *state.Attempt) bool {
 	if !d.instant(a) || d.state.EvidenceOf(nil).MayStart(a) != "" {
 		return false
 	}
-	job := d.state.Job(a, 1)
-	outputs, err := a.Task.With.Values(workflow.Env{
-		Data: job.Input, Instance: d.Instance().String(), Age: d.age(),
-	})
+	var env workflow.Env
+	if a.Task.Application == workflow.AppSet {
+		env = workflow.Env{Data: d.state.Job(a, 1).Input, Instance: d.Instance().String(), Age: d.age()}
+	}
+	outputs, err := a.Task.With.Values(env)
 	if err != nil {
 		return false
 	}

@@ -209,6 +209,9 @@ type With struct {
 // Values are what set sets: each of its expressions by the same data, none of which sees what another
 // gives; of an application that sets nothing there are none. The error says which cannot be told, and why.
 func (w With) Values(env Env) (map[DataName]Value, error) {
+	if len(w.Set) == 0 {
+		return nil, nil
+	}
 	out := make(map[DataName]Value, len(w.Set))
 	for _, name := range slices.Sorted(maps.Keys(w.Set)) {
 		e := w.Set[name]

@@ -177,13 +177,12 @@ func (f *Fact) Aside() iter.Seq[Head] {
 // Says is what the body says; nil: not exactly one thing.
 func (b *Body) Says() (what Statement) {
 	n := 0
-	done := b.Start != nil && b.Success != nil
 	for _, x := range []struct {
 		says Statement
 		set  bool
 	}{
-		{b.Genesis, b.Genesis != nil}, {b.Ready, b.Ready != nil}, {b.Start, b.Start != nil && !done},
-		{b.Success, b.Success != nil && !done}, {&Done{b.Start, b.Success}, done},
+		{b.Genesis, b.Genesis != nil}, {b.Ready, b.Ready != nil}, {b.Start, b.Start != nil},
+		{b.Success, b.Success != nil},
 		{b.TryFailed, b.TryFailed != nil}, {b.Verdict, b.Verdict != nil}, {b.Assign, b.Assign != nil},
 		{b.CalledOff, b.CalledOff != nil}, {b.Cancel, b.Cancel != nil}, {b.Seen, b.Seen != nil},
 		{b.WriteOff, b.WriteOff != nil},
@@ -195,10 +194,13 @@ func (b *Body) Says() (what Statement) {
 			n++
 		}
 	}
-	if n != 1 {
-		return nil
+	switch {
+	case n == 1:
+		return what
+	case n == 2 && b.Start != nil && b.Success != nil:
+		return &Done{b.Start, b.Success}
 	}
-	return what
+	return nil
 }
 
 // Kind names what a body says, for people and for counters; "" means that it does not

@@ -268,7 +268,7 @@ partitions: {doctor: [treat], crew: [carry], base: [wash]}
 				t.Fatal(err)
 			}
 			for _, e := range entries {
-				if e.Kind == "success" && e.Counted {
+				if e.Succeeds() && e.Counted {
 					done = e.Author
 				}
 			}

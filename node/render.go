@@ -326,9 +326,6 @@ func (vw *view) describe(h *held, f *state.FactView) (workflow.TaskName, string)
 		return name(b.Ready.Attempt), "ready: its rule about data holds"
 	case b.Start != nil:
 		text := undoing(b.Start.Attempt) + "started" + try(b.Start.Try)
-		if b.Success != nil {
-			text = "started and succeeded" // nothing could come between
-		}
 		if b.Start.Attempt.Slot == workflow.FlowTask {
 			return "", "keeps the data states from here on"
 		}
@@ -337,6 +334,9 @@ func (vw *view) describe(h *held, f *state.FactView) (workflow.TaskName, string)
 			if more := len(on) - maxNamed; more > 0 {
 				text += fmt.Sprintf(" and %d more", more)
 			}
+		}
+		if b.Success != nil {
+			text += ", and succeeded at once" + outputs(b.Success.Outputs)
 		}
 		return name(b.Start.Attempt), text
 	case b.Success != nil && b.Success.Attempt.Slot == workflow.FlowTask:

@@ -421,7 +421,7 @@ func (tm *team) once(id string, tasks []string, at ...string) {
 	}
 	n := map[string]int{}
 	for _, e := range entries {
-		if e.Kind == "success" && e.Counted {
+		if e.Succeeds() && e.Counted {
 			n[string(e.Task)]++
 		}
 	}

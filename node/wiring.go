@@ -218,7 +218,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		contacts: n.contacts, crew: n.crew,
 		view:   &view{contacts: n.contacts, people: n.people, partners: n.partners, ahead: n.clocks.AheadOf},
 		runner: n.parts.Runner, instant: n.parts.Instant,
-		life:   n.life, losses: n.losses, restoration: back, people: n.people, wallet: s.wallet, own: n.own,
+		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: s.wallet, own: n.own,
 		partners: n.partners, ledger: s.ledger,
 		learned: s.learned, definitions: n.definitions, library: n.library, roster: n.roster, data: n.data,
 		index: n.index, usage: newUsage(),

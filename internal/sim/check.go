@@ -285,8 +285,14 @@ func (c *checks) single(id string, entries []api.LogEntry) {
 	seen := map[string]int{}
 	for _, e := range entries {
 		undoes := strings.HasPrefix(e.Text, "compensation ") // of what counts, by order
-		if e.Counted && !undoes && (e.Kind == "success" || (e.Kind == "start" && !strings.Contains(e.Text, "try"))) {
-			seen[e.Kind+" of "+string(e.Task)]++
+		if !e.Counted || undoes {
+			continue
+		}
+		if e.Succeeds() {
+			seen["success of "+string(e.Task)]++
+		}
+		if e.Starts() && !strings.Contains(e.Text, "try") {
+			seen["start of "+string(e.Task)]++
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
@@ -307,7 +313,7 @@ func (c *checks) keptWork(id string, entries []api.LogEntry) {
 		}
 		ok := slices.ContainsFunc(entries, func(e api.LogEntry) bool {
 			// What became of an attempt that a fork takes away is told by the task whose slot it was to fill.
-			return (e.Task == d.task || c.w.mayFill(e.Task, d.task)) && (e.Kind == "success" || e.Kind == "verdict")
+			return (e.Task == d.task || c.w.mayFill(e.Task, d.task)) && (e.Succeeds() || e.Kind == "verdict")
 		})
 		if !ok {
 			c.w.violate("durable: n%d was told that %s of %s is done, and nobody knows of it", d.node, d.task, id[:8])

@@ -146,12 +146,12 @@ func (w *world) betray(m *machine, f *wire.Facts) {
 	if t.Contingency != "" {
 		verdict.Actions[0].Partner = m.id
 	}
-	body := []fact.Body{
+	body := w.atOnce([]fact.Body{
 		{Success: &fact.Success{Attempt: a, Try: 1}},
 		{Start: &fact.Start{Attempt: a, Try: 1}},
 		{Verdict: verdict},
 		{CalledOff: &fact.CalledOff{Attempt: a}},
-	}[w.r.IntN(4)]
+	}[w.r.IntN(4)])
 	if x, id, ok := w.sign(m, w.fresh(m, f, known, id, body)); ok {
 		f.Facts = append(f.Facts, x)
 		w.checks.lies[id] = true

@@ -89,7 +89,7 @@ func (w *world) claim(m *machine) (fact.Body, bool) {
 	if t.OnFailure == workflow.FailRelease {
 		wrong = workflow.FailBlock
 	}
-	return []fact.Body{
+	return w.atOnce([]fact.Body{
 		{Success: &fact.Success{Attempt: a, Try: 1}},
 		{Start: &fact.Start{Attempt: a, Try: 1}},
 		{CalledOff: &fact.CalledOff{Attempt: a}},
@@ -97,7 +97,15 @@ func (w *world) claim(m *machine) (fact.Body, bool) {
 		{TryFailed: &fact.TryFailed{Attempt: a, Try: 1, Reason: "a lie"}},
 		{Verdict: &fact.Verdict{Cause: fact.CauseTimeout, Actions: []fact.Action{{Attempt: a, Kind: wrong}}}},
 		{Assign: &fact.Assign{After: a, Task: t.Name, Partner: m.id}},
-	}[w.r.IntN(7)], true
+	}[w.r.IntN(7)]), true
+}
+
+// atOnce has every second lie about a success say that it began, too, where nodes do tasks in this way.
+func (w *world) atOnce(b fact.Body) fact.Body {
+	if b.Success != nil && w.plan.prompt() && w.r.IntN(2) == 0 {
+		b.Start = &fact.Start{Attempt: b.Success.Attempt, Try: b.Success.Try}
+	}
+	return b
 }
 
 // pretend names facts of the receiver that it has not written, as if its store had

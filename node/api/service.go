@@ -755,11 +755,17 @@ type LogEntry struct {
 	Fact    string            `json:"fact"` // hash
 	Author  string            `json:"author"`
 	Seq     uint64            `json:"seq"`
-	Kind    string            `json:"kind"`
+	Kind    string            `json:"kind"` // what is said, such as start, success, done (both in one), verdict
 	Task    workflow.TaskName `json:"task,omitempty"`
 	Text    string            `json:"text"`
 	Counted bool              `json:"counted"`
 }
+
+// Starts reports whether an entry says that a task began.
+func (e LogEntry) Starts() bool { return e.Kind == "start" || e.Kind == "done" }
+
+// Succeeds reports whether an entry says that a task succeeded.
+func (e LogEntry) Succeeds() bool { return e.Kind == "success" || e.Kind == "done" }
 
 // BeginRequest notes that a person began a task.
 type BeginRequest struct {

@@ -63,8 +63,8 @@ func BenchmarkTakeover(b *testing.B) {
 					return
 				}
 				mu.Lock()
-				over = append(over, written(entries, "start", "rescue").
-					Sub(written(entries, "success", "ask"))-lateAfter)
+				over = append(over, written(entries, api.LogEntry.Starts, "rescue").
+					Sub(written(entries, api.LogEntry.Succeeds, "ask"))-lateAfter)
 				mu.Unlock()
 			}
 		})
@@ -80,8 +80,8 @@ func BenchmarkTakeover(b *testing.B) {
 	}
 }
 
-// written is when the fact of that kind about a task was written.
-func written(entries []api.LogEntry, kind string, t workflow.TaskName) time.Time {
-	i := slices.IndexFunc(entries, func(e api.LogEntry) bool { return e.Kind == kind && e.Task == t })
+// written is when a fact about a task was written that says this.
+func written(entries []api.LogEntry, says func(api.LogEntry) bool, t workflow.TaskName) time.Time {
+	i := slices.IndexFunc(entries, func(e api.LogEntry) bool { return says(e) && e.Task == t })
 	return entries[i].At
 }

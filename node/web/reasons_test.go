@@ -10,8 +10,10 @@ import (
 func TestReasons(t *testing.T) {
 	en, pt := languages[0], languages[1]
 	for text, want := range map[string]string{
-		"instance created: engine at engine-7, station at station": "instância criada: engine at engine-7, station at station",
-		"succeeded": "concluída", "succeeded: report = smoke": "concluída: report = smoke",
+		"instance created: engine at engine-7, station at station":         "instância criada: engine at engine-7, station at station",
+		"started, building upon a, b, and succeeded at once: x = 1, y = 2": "iniciada, com base em a, b, e logo concluída: x = 1, y = 2",
+		"started, and succeeded at once":                                   "iniciada, e logo concluída",
+		"succeeded":                                                        "concluída", "succeeded: report = smoke": "concluída: report = smoke",
 		"started, try 2, building upon a, b": "iniciada, tentativa 2, com base em a, b",
 		"bia has the task procedure-1":       "a tarefa procedure-1 está com bia",
 		"bia has the task weigh, not ana":    "a tarefa weigh está com bia, não com ana",

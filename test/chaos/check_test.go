@@ -204,7 +204,7 @@ func (tm *team) kept(who map[string][]*proc) {
 		h := tm.histories[d.id]
 		if h != nil && !slices.ContainsFunc(h.entries, func(e api.LogEntry) bool {
 			return e.Author == d.node &&
-				(e.Kind == "success" && e.Task == d.task ||
+				(e.Succeeds() && e.Task == d.task ||
 					e.Kind == "verdict" && strings.Contains(e.Text, string(d.task)+" failed"))
 		}) {
 			tm.violate("durable: %s was told that %s of %s is done, and the history does not have it:\n%s", d.node,

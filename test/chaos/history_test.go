@@ -78,16 +78,21 @@ func (h *history) single() (out []string) {
 			judged = true
 			for t := range judgements(e.Text) {
 				if slices.ContainsFunc(h.entries[:i], func(s api.LogEntry) bool {
-					return s.Kind == "success" && s.Author == e.Author && s.Task == t && s.Seq < e.Seq && s.Counted &&
+					return s.Succeeds() && s.Author == e.Author && s.Task == t && s.Seq < e.Seq && s.Counted &&
 						e.Counted
 				}) {
 					out = append(out, fmt.Sprintf("single: %s judges %s, which it had done itself", e.Author, t))
 				}
 			}
 		}
-		if e.Counted && !undoing(e) && (e.Kind == "success" ||
-			e.Kind == "start" && !strings.Contains(e.Text, ", try ")) {
-			count[e.Kind+" of "+string(e.Task)]++
+		if !e.Counted || undoing(e) {
+			continue
+		}
+		if e.Succeeds() {
+			count["success of "+string(e.Task)]++
+		}
+		if e.Starts() && !strings.Contains(e.Text, ", try ") {
+			count["start of "+string(e.Task)]++
 		}
 	}
 	if judged {
@@ -252,7 +257,7 @@ func (h *history) firstSuccess(t workflow.TaskName, i int) time.Duration {
 	first := time.Duration(1 << 62)
 	for _, x := range h.chain(t) {
 		for k, e := range h.entries[:i] {
-			if e.Kind == "success" && e.Task == x {
+			if e.Succeeds() && e.Task == x {
 				first = min(first, h.at[k])
 			}
 			if judgements(e.Text)[x] == string(workflow.FailRelease) {
@@ -324,7 +329,7 @@ func (h *history) entitled() (out []string) {
 		}
 	}
 	for _, e := range h.entries {
-		if (e.Kind == "start" || e.Kind == "success") && e.Counted && !undoing(e) &&
+		if (e.Starts() || e.Succeeds()) && e.Counted && !undoing(e) &&
 			!slices.Contains(holders[e.Task], e.Author) {
 			out = append(out, fmt.Sprintf("authorised: a %s of %s by %s counts, who does not hold it", e.Kind, e.Task,
 				e.Author))

@@ -187,7 +187,7 @@ func (tm *team) succeeded(id string, tasks ...string) {
 		tm.t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Kind == "success" && e.Counted {
+		if e.Succeeds() && e.Counted {
 			n[string(e.Task)]++
 		}
 	}

@@ -5,6 +5,7 @@
 //	go run ./internal/sim/mutants -break claims -seeds 200 the same for those of what people claim
 //	go run ./internal/sim/mutants -break units -seeds 200  the same for those of resources
 //	go run ./internal/sim/mutants -break links -seeds 100  the same for those of work ahead
+//	go run ./internal/sim/mutants -break instant -seeds 50 the same for those of what is done at once
 //
 // A mutant is a textual patch, applied with go build -overlay; the sources are
 // not touched. It shows that the simulator's checks find what they are for. It
@@ -32,7 +33,8 @@ func main() {
 		seeds = flag.Int("seeds", 1000, "how many seeds at most")
 		which = flag.String("break", "",
 			"a mutant, all, claims: those of what people claim, which are run from 20,000,000, units: those of resources, "+
-				"from 30,000,000, or links: those of work ahead, from 40,000,000; none: the code as it is")
+				"from 30,000,000, links: those of work ahead, from 40,000,000, or "+
+				"instant: those of what is done at once, from 1,160,000; none: the code as it is")
 	)
 	flag.Parse()
 	if err := run(*span, *first, *seeds, *which); err != nil {
@@ -64,7 +66,7 @@ func run(span time.Duration, first uint64, seeds int, which string) error {
 	}
 	fmt.Printf("| mutant | what is broken | caught by | at the seed |\n|---|---|---|---|\n")
 	missed := 0
-	families := map[string]uint64{"claims": claimed, "units": equipped, "links": linked}
+	families := map[string]uint64{"claims": claimed, "units": equipped, "links": linked, "instant": prompt}
 	for _, m := range mutants {
 		if which != "all" && which != m.name && (families[which] == 0 || families[which] != m.first) {
 			continue

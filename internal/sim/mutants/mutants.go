@@ -11,7 +11,8 @@ type mutant struct {
 }
 
 // mutants are all.
-var mutants = slices.Concat(general, from(claimed, ofClaims), from(equipped, ofUnits), from(linked, ofLinks))
+var mutants = slices.Concat(general, from(claimed, ofClaims), from(equipped, ofUnits), from(linked, ofLinks),
+	from(prompt, ofInstant))
 
 // from has mutants run from a seed on.
 func from(first uint64, ms []mutant) []mutant {

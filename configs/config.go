@@ -40,6 +40,10 @@ type Config struct {
 	// part of the mesh's fingerprint, and no more.
 	Discovery bool `yaml:"discovery,omitempty"`
 
+	// Compression has what this node sends to partners packed: a third of the bytes. Somebody on the line who
+	// may also have text of its own sent there can guess by lengths what is sent beside it (docs/security.md).
+	Compression bool `yaml:"compression,omitempty"`
+
 	// API is where the local API and the web page are served: HOST:PORT on
 	// loopback (port 0: the one of its first start, 7878 if that was free, else the one it had instead before,
 	// else any free port), "unix:PATH"
@@ -155,6 +159,7 @@ func Default(p Preset) Config {
 		},
 		HolePunching:   true,
 		Discovery:      true,
+		Compression:    true,
 		API:            "127.0.0.1:0",
 		ConnectionTime: 15 * time.Second,
 		Learning:       true,

@@ -17,6 +17,7 @@ var libraries = []library{
 	{"github.com/goccy/go-yaml/parser", words("workflow"), "it panics over some texts, and is guarded in one place"},
 	{"github.com/jackc", words("node/databases"), "only the node's databases know whose they are"},
 	{"modernc.org/sqlite", words("node/databases"), "only the node's databases know whose they are"},
+	{"github.com/klauspost/compress", words("node/mesh"), "only the mesh transport knows how bytes travel"},
 	{"github.com/hashicorp/memberlist", words("membership/gossip"), "only the gossip adapter knows memberlist"},
 	{"github.com/libp2p/go-libp2p-pubsub", words("membership/gossip"), "only the gossip adapter knows pubsub"},
 	{"github.com/libp2p/go-libp2p", words("node/mesh"),

@@ -193,7 +193,7 @@ const spareConnections = 64
 // meshConfig is what the node's configuration means for its connections.
 func (h *Host) meshConfig() mesh.Config {
 	c := mesh.Config{
-		Listen: h.cfg.Listen, Preset: mesh.Default,
+		Listen: h.cfg.Listen, Preset: mesh.Default, Plain: !h.cfg.Compression,
 		Relay: mesh.Relay{Via: h.cfg.Relays, Serve: h.cfg.Relay, Punch: h.cfg.HolePunching},
 	}
 	c.Limits.Connections = max(spareConnections, 2*h.cfg.Limits.Connections)

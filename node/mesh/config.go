@@ -51,6 +51,8 @@ type Config struct {
 	Handler Handler
 	// OnAddrs, if set, is called when the node's own addresses have changed.
 	OnAddrs func(addrs []string)
+	// Plain has nothing that is sent packed (pack.go).
+	Plain bool
 	// Silent has the mesh begin in silence: nobody is talked to until Silence(false).
 	Silent bool
 	// Relay says how to go round what keeps partners from connecting directly.

@@ -5,7 +5,8 @@ import "sync/atomic"
 // Counters are totals since the mesh was made.
 type Counters struct {
 	FramesIn, FramesOut uint64
-	// BytesIn and BytesOut count frames' contents, without what transports add.
+	// BytesIn and BytesOut count what frames are on their streams, packed, without what
+	// transports add.
 	BytesIn, BytesOut uint64
 	// Dials and DialsFailed count attempts to connect to wanted partners.
 	Dials, DialsFailed uint64

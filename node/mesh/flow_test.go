@@ -91,10 +91,16 @@ func TestGreatestFrame(t *testing.T) {
 // connection. The partner's handler never sees it.
 func TestGarbageFrames(t *testing.T) {
 	for name, garbage := range map[string][]byte{
-		"too long":       {0x81, 0x80, 0x40, 'x'},
-		"empty":          {0},
-		"endless length": {0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
-		"padded length":  {0x81, 0x00, 'x'},
+		"too long":             inBlock([]byte{0x81, 0x80, 0x40, 'x'}),
+		"empty":                inBlock([]byte{0}),
+		"endless length":       inBlock([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}),
+		"padded length":        inBlock([]byte{0x81, 0x00, 'x'}),
+		"block too long":       {0x82, 0x80, 0x08, 'x'},
+		"empty block":          {0},
+		"block of no length":   {0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		"padded block":         {0x82, 0x00, 'x'},
+		"packed in more":       append(appendLength(appendLength(nil, 3<<1|1), 3), "abc"...),
+		"not what a packer is": append(appendLength(appendLength(nil, 300<<1|1), 5), "\xff\xff\xff\xff\xff"...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := connected(t, overBoth)

@@ -178,8 +178,10 @@ func TestViolatorsAreKeptAway(t *testing.T) {
 		bytes  []byte
 		reason Reason
 	}{
-		"oversized": {binary.AppendUvarint(nil, 1<<30), ReasonMalformed},
-		"slow":      {append(binary.AppendUvarint(nil, 1000), "the rest never comes"...), ReasonSlow},
+		"oversized":       {inBlock(binary.AppendUvarint(nil, 1<<30)), ReasonMalformed},
+		"oversized block": {binary.AppendUvarint(nil, 1<<30), ReasonMalformed},
+		"slow":            {inBlock(append(binary.AppendUvarint(nil, 1000), "the rest never comes"...)), ReasonSlow},
+		"slow block":      {append(binary.AppendUvarint(nil, 1000), "the rest never comes"...), ReasonSlow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			transports(t, func(t *testing.T, listen []string) {

@@ -110,7 +110,9 @@ func TestWhoIsOnTheLineSeesThatPartnersTalkAndNotWhat(t *testing.T) {
 	for name, listen := range map[string][]string{"quic": overQUIC, "tcp": overTCP} {
 		t.Run(name, func(t *testing.T) {
 			const credentials, secret = "who-i-am-to-the-mesh", "where-the-insulin-is"
-			shows := func(c *Config) { c.Hello = func() []byte { return []byte(credentials) } }
+			shows := func(c *Config) {
+				c.Hello, c.Plain = func() []byte { return []byte(credentials) }, true
+			}
 			a, b := start(t, listen, shows), start(t, listen, shows)
 			var line tap
 			at := strings.Split(b.Addrs()[0], "/")

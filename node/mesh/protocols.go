@@ -9,8 +9,9 @@ const (
 	// helloProtocol: see handshake.go and control.go.
 	helloProtocol protocol.ID = "/mutirao/hello/1.0.0"
 	// framesProtocol: one stream per connection and direction, on which the
-	// opener writes frames (uvarint length, bytes) and the other side nothing.
-	framesProtocol protocol.ID = "/mutirao/frames/1.0.0"
+	// opener writes frames (uvarint length, bytes) in blocks (pack.go) and the other side
+	// nothing.
+	framesProtocol protocol.ID = "/mutirao/frames/2.0.0"
 
 	// helloVersion is the first byte of a hello.
 	helloVersion = 1

@@ -3,15 +3,19 @@ package mesh
 import (
 	"bufio"
 	"errors"
+	"io"
 	"net"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 )
 
-// readBuffer is what is read ahead of the handler on a frames stream, beside
-// libp2p's own windows.
-const readBuffer = 32 << 10
+// readBuffer is what is read ahead of the handler on a frames stream, beside a block and
+// libp2p's own windows; roomKept what is kept of a frame for the next.
+const (
+	readBuffer = 8 << 10
+	roomKept   = 32 << 10
+)
 
 // acceptFrames reads a partner's frames and hands them to the handler.
 func (m *Mesh) acceptFrames(s network.Stream) {
@@ -35,7 +39,8 @@ func (l *link) readFrames(s network.Stream) {
 	defer l.incomingEnded(s)
 	l.frames.Lock()
 	defer l.frames.Unlock()
-	r := bufio.NewReaderSize(s, readBuffer)
+	r := newFrameReader(s)
+	defer r.blocks.drop()
 	var room []byte // for small frames, one after the other
 	for {
 		frame, err := l.nextFrame(s, r, room)
@@ -47,12 +52,13 @@ func (l *link) readFrames(s network.Stream) {
 			return
 		}
 		l.hear()
-		l.partner.received(len(frame))
-		l.mesh.counters.received(len(frame))
+		read := r.blocks.taken()
+		l.partner.received(read)
+		l.mesh.counters.received(read)
 		if !l.partner.receive(l, frame) {
 			return
 		}
-		if cap(frame) <= readBuffer {
+		if cap(frame) <= roomKept {
 			room = frame
 		}
 	}
@@ -60,17 +66,17 @@ func (l *link) readFrames(s network.Stream) {
 
 // nextFrame waits for a frame, for as long as there is none, and reads it. One that
 // has begun must come to its end: Limits.FrameTime bounds it. It is in room, if that is large enough.
-func (l *link) nextFrame(s network.Stream, r *bufio.Reader, room []byte) ([]byte, error) {
-	if _, err := r.Peek(1); err != nil {
+func (l *link) nextFrame(s network.Stream, r *frameReader, room []byte) ([]byte, error) {
+	if err := r.await(); err != nil {
 		return nil, err
 	}
-	if frameBuffered(r) {
-		return readFrameInto(room, r, l.mesh.limits.Frame)
+	if frameBuffered(r.Reader) {
+		return readFrameInto(room, r.Reader, l.mesh.limits.Frame)
 	}
 	if err := s.SetReadDeadline(time.Now().Add(l.mesh.limits.FrameTime)); err != nil {
 		return nil, err
 	}
-	frame, err := readFrameInto(room, r, l.mesh.limits.Frame)
+	frame, err := readFrameInto(room, r.Reader, l.mesh.limits.Frame)
 	if timedOut(err) {
 		l.violation(ReasonSlow)
 	}
@@ -78,6 +84,26 @@ func (l *link) nextFrame(s network.Stream, r *bufio.Reader, room []byte) ([]byte
 		err = s.SetReadDeadline(time.Time{})
 	}
 	return frame, err
+}
+
+// frameReader reads a stream's frames out of its blocks.
+type frameReader struct {
+	*bufio.Reader
+	blocks *unpacker
+}
+
+func newFrameReader(s io.Reader) *frameReader {
+	u := &unpacker{r: bufio.NewReaderSize(s, readBuffer)}
+	return &frameReader{bufio.NewReaderSize(u, readBuffer), u}
+}
+
+// await waits until more has come.
+func (r *frameReader) await() error {
+	if r.Buffered() > 0 || r.blocks.block != nil {
+		return nil
+	}
+	_, err := r.blocks.r.Peek(1)
+	return err
 }
 
 // timedOut reports whether a deadline passed. QUIC's streams return an

@@ -2,21 +2,12 @@ package mesh
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
-	"io"
-	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 )
-
-// coalesce is how much is written at once, where enough frames wait.
-const coalesce = 64 << 10
-
-var writeBuffers = sync.Pool{New: func() any {
-	b := make([]byte, 0, coalesce+coalesce/2)
-	return &b
-}}
 
 // sendLoop sends over one link after the other until none is left.
 func (p *partner) sendLoop() {
@@ -147,7 +138,7 @@ var errStreamClosed = errors.New("the partner closed the stream")
 
 // writeFrames writes what is queued until the stream ends.
 func (p *partner) writeFrames(s network.Stream, closed <-chan struct{}) error {
-	w := deadlineWriter{s, p.mesh.limits.WriteTimeout}
+	w := &packer{w: deadlineWriter{s, p.mesh.limits.WriteTimeout}, plain: p.mesh.cfg.Plain}
 	ends := p.mesh.ends()
 	var batch [][]byte
 	for leaving := false; ; {
@@ -164,8 +155,9 @@ func (p *partner) writeFrames(s network.Stream, closed <-chan struct{}) error {
 				return err
 			}
 			p.queue.written(len(batch), bytes)
-			p.sent(len(batch), bytes)
-			p.mesh.counters.sent(len(batch), bytes)
+			wrote := w.taken()
+			p.sent(len(batch), wrote)
+			p.mesh.counters.sent(len(batch), wrote)
 			clear(batch)
 		}
 		if leaving {
@@ -175,40 +167,17 @@ func (p *partner) writeFrames(s network.Stream, closed <-chan struct{}) error {
 }
 
 // writeBatch writes frames in few writes and returns the sum of their lengths.
-func writeBatch(w io.Writer, frames [][]byte) (bytes int, err error) {
-	pooled := writeBuffers.Get().(*[]byte)
-	defer writeBuffers.Put(pooled)
-	buf := (*pooled)[:0]
+func writeBatch(w *packer, frames [][]byte) (bytes int, err error) {
+	var length [binary.MaxVarintLen64]byte
 	for _, f := range frames {
 		bytes += len(f)
-		if len(f) > coalesce/2 { // not worth copying
-			buf = appendLength(buf, len(f))
-			if err := writeAll(w, buf, f); err != nil {
+		for _, b := range [][]byte{appendLength(length[:0], len(f)), f} {
+			if _, err := w.Write(b); err != nil {
 				return bytes, err
 			}
-			buf = buf[:0]
-			continue
-		}
-		if buf = appendFrame(buf, f); len(buf) >= coalesce {
-			if err := writeAll(w, buf); err != nil {
-				return bytes, err
-			}
-			buf = buf[:0]
 		}
 	}
-	return bytes, writeAll(w, buf)
-}
-
-func writeAll(w io.Writer, bufs ...[]byte) error {
-	for _, b := range bufs {
-		if len(b) == 0 {
-			continue
-		}
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-	}
-	return nil
+	return bytes, w.flush()
 }
 
 // deadlineWriter gives each write its own deadline.

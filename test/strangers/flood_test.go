@@ -157,7 +157,7 @@ func (f *flood) opensAll(r *rogue) {
 	for range 100 {
 		f.again(func() {
 			r.on(f.ctx, framesProtocol, func(s network.Stream) error {
-				if _, err := s.Write(binary.AppendUvarint(nil, 1<<20)); err != nil {
+				if _, err := s.Write(inBlock(binary.AppendUvarint(nil, 1<<20))); err != nil {
 					return err
 				}
 				_, err := s.Read(make([]byte, 1)) // until it is cut off
@@ -169,7 +169,7 @@ func (f *flood) opensAll(r *rogue) {
 
 // comesUninvited: a stranger connects, again and again, and sends garbage.
 func (f *flood) comesUninvited(r *rogue) {
-	garbage := framed(bytes.Repeat([]byte{wire.Version, 0xff}, 32<<10))
+	garbage := inBlock(framed(bytes.Repeat([]byte{wire.Version, 0xff}, 30<<10)))
 	f.again(func() {
 		_ = r.host.Connect(f.ctx, r.at) // it may be refused
 		r.on(f.ctx, framesProtocol, func(s network.Stream) error { _, err := s.Write(garbage); return err })

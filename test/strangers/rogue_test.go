@@ -26,7 +26,7 @@ import (
 
 const (
 	helloProtocol  protocol.ID = "/mutirao/hello/1.0.0"
-	framesProtocol protocol.ID = "/mutirao/frames/1.0.0"
+	framesProtocol protocol.ID = "/mutirao/frames/2.0.0"
 )
 
 // helloHeader is what a hello without credentials has.
@@ -99,6 +99,9 @@ func (r *rogue) saysHello(ctx context.Context) bool {
 }
 
 func framed(b []byte) []byte { return append(binary.AppendUvarint(nil, uint64(len(b))), b...) }
+
+// inBlock is b in a block of a frames stream, as it is.
+func inBlock(b []byte) []byte { return append(binary.AppendUvarint(nil, uint64(len(b))<<1), b...) }
 
 // on opens a stream over a connection that exists and does fn on it until that
 // fails.

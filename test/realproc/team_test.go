@@ -227,6 +227,11 @@ func (tm *team) tell(id string) string {
 // elevenOf is the workflow of figure 16 without its time-outs
 // (docs/systems.md, Partitions), where every task takes so long.
 func elevenOf(each time.Duration) string {
+	return elevenWith(fmt.Sprintf("application: sleep, with: {for: %s}", each))
+}
+
+// elevenWith is that workflow with tasks that do this.
+func elevenWith(does string) string {
 	return strings.ReplaceAll(`
 workflow: eleven
 tasks:
@@ -245,7 +250,7 @@ partitions:
   p1: [a, b, c, d]
   p2: [h, i, j, k]
   p3: [e, f, g]
-`, "TAKES", fmt.Sprintf("application: sleep, with: {for: %s}", each))
+`, "TAKES", does)
 }
 
 var (

@@ -78,16 +78,29 @@ type crashPoint struct {
 func (c crashPoint) String() string { return fmt.Sprintf("%s %s:%d", c.node, c.at, c.n) }
 
 // Every node is killed before and after each of its commits and each of its
-// sends, from its start to the end of the instance.
+// sends, from its start to the end of the instance: of tasks that run for a while, and of tasks
+// whose start and success are one fact.
 func TestKilledAtEveryWrite(t *testing.T) {
+	for _, c := range []struct {
+		name, workflow string
+		sample         int
+	}{
+		{"started and ended", elevenOf(time.Millisecond), 40},
+		{"done at once", elevenWith("application: noop"), 12},
+	} {
+		t.Run(c.name, func(t *testing.T) { killedAtEveryWrite(t, c.workflow, c.sample) })
+	}
+}
+
+func killedAtEveryWrite(t *testing.T, workflow string, sample int) {
 	rnd := randomly(t)
 	tm := newTeam(t, "one", "two", "three")
-	tm.workflow(elevenOf(time.Millisecond))
+	tm.workflow(workflow)
 	points := tm.crashPoints()
 	t.Logf("%d crash points", len(points))
 	if os.Getenv(longEnv) == "" {
 		rnd.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
-		points = points[:min(len(points), 40)]
+		points = points[:min(len(points), sample)]
 	}
 	reached := 0
 	for _, c := range points {

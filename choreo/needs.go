@@ -18,6 +18,8 @@ const (
 	NeedIncident NeedKind = "incident" // something happened that people should look at
 	// NeedInterrupted: it is driven by its data, and what happened must be recovered before it goes on.
 	NeedInterrupted NeedKind = "interrupted"
+	// NeedGoesOn: tasks are ready or run at this node, while others presumed that they failed.
+	NeedGoesOn NeedKind = "goes-on"
 )
 
 // Need is why an instance needs a person.
@@ -36,14 +38,16 @@ const MaxNeedTasks = 3
 // Needs are why an instance needs a person now. performed reports whether anybody has
 // a role, and byUser whether a user has it, who may take the task from a worklist. A
 // failure that was released, or taken up by a task that has started, needs nobody; nor
-// does one that was only presumed, at the node that works on at its task.
+// does one that was only presumed, at the node that works on at its task: there is said that it goes on.
 func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
-	var failed, blocked, nobody, incident, interrupted Need
+	var failed, blocked, nobody, incident, interrupted, goesOn Need
 	for _, sl := range m.state.Slots() {
 		t := sl.Current.Task
 		switch {
+		case sl.State == workflow.Failed && m.goesOnHere(sl):
+			goesOn.add(sl.Task.Name)
 		case sl.State == workflow.Failed:
-			if !m.state.Handled(sl) && !m.state.Answered(sl) && !m.goesOnHere(sl) {
+			if !m.state.Handled(sl) && !m.state.Answered(sl) {
 				failed.add(sl.Task.Name)
 				if !sl.Current.EndedByHolder() {
 					failed.Presumed++
@@ -75,7 +79,8 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 	}
 	failed.Kind, blocked.Kind, nobody.Kind, incident.Kind, interrupted.Kind = NeedFailed, NeedBlocked, NeedNobody,
 		NeedIncident, NeedInterrupted
-	return slices.DeleteFunc([]Need{interrupted, failed, blocked, nobody, incident},
+	goesOn.Kind = NeedGoesOn
+	return slices.DeleteFunc([]Need{interrupted, failed, blocked, goesOn, nobody, incident},
 		func(n Need) bool { return n.Number == 0 })
 }
 

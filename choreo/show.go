@@ -146,14 +146,15 @@ func heldNow(g fact.Placement, tasks []state.TaskView) (now []workflow.PartnerID
 }
 
 // Progress counts the tasks that succeeded or are not needed, and all tasks, and
-// names the partners with whom one is ready or runs, in the order of their IDs.
+// names the partners with whom one is ready or runs, in the order of their IDs; of what goes on here though
+// others presumed that it failed, this node.
 func (m *Machine) Progress() (done, tasks int, at []workflow.PartnerID) {
 	for _, sl := range m.state.Slots() {
 		tasks++
 		switch {
 		case sl.State == workflow.Succeeded || sl.State == workflow.Skipped:
 			done++
-		case !sl.State.Done() && sl.State != workflow.NotReady:
+		case !sl.State.Done() && sl.State != workflow.NotReady, sl.State == workflow.Failed && m.goesOnHere(sl):
 			at = append(at, sl.Current.Partner)
 		}
 	}

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -60,8 +61,13 @@ partitions:
 			t.Fatalf("instances at boat: %v, %v", list, err)
 		}
 		for _, n := range list[0].Needs {
-			if slices.Contains(n.Tasks, "search") {
+			if slices.Contains(n.Tasks, "search") && n.Kind != api.NeedGoesOn {
 				t.Errorf("at boat %s of %v needs a person, and boat works on at search", n.Kind, n.Tasks)
+			}
+		}
+		for at, lists := range map[string]bool{"base": false, "boat": true} {
+			if err := underWay(t, tm, at, lists); err != nil {
+				t.Error(err)
 			}
 		}
 		tm.p["boat"].hand.letGo(t, "search")
@@ -70,6 +76,35 @@ partitions:
 			if x := search(at); x.State != workflow.Succeeded || x.PresumedBy != "" {
 				t.Errorf("at %s search is %s, presumed by %q", at, x.State, x.PresumedBy)
 			}
+			if err := underWay(t, tm, at, false); err != nil {
+				t.Error(err)
+			}
 		}
 	})
+}
+
+// underWay reports whether a node lists the instance among those in which something is to happen, with the task
+// that goes on there, and only where it is to.
+func underWay(t *testing.T, tm *team, at string, want bool) error {
+	t.Helper()
+	list, err := tm.p[at].node.Instances(t.Context(), false)
+	if err != nil {
+		return err
+	}
+	if !want {
+		if len(list) > 0 {
+			return fmt.Errorf("at %s something is to happen in %+v", at, list)
+		}
+		return nil
+	}
+	if len(list) != 1 || !slices.Equal(list[0].At, []string{at}) {
+		return fmt.Errorf("at %s, where search goes on, under way is %+v", at, list)
+	}
+	goesOn := func(n api.Need) bool {
+		return n.Kind == api.NeedGoesOn && n.Number == 1 && slices.Equal(n.Tasks, []workflow.TaskName{"search"})
+	}
+	if !slices.ContainsFunc(list[0].Needs, goesOn) {
+		return fmt.Errorf("at %s search goes on, and of the instance is said only %+v", at, list[0].Needs)
+	}
+	return nil
 }

@@ -28,7 +28,8 @@ ordered what becomes of that (mutirao task again, mutirao task continue) or when
 cancelled. KNOWN-BY says who reported an instance, and since when nothing was heard of
 it where that partner cannot be reached. DONE counts the tasks that succeeded, by
 themselves or by a contingency, or that are not needed, of all. NEEDS A PERSON says what
-has failed or is blocked, what nobody can perform, and how many incidents there were.
+has failed or is blocked, what goes on at its holder though others presumed that it
+failed, what nobody can perform, and how many incidents there were.
 With --all also those that have ended; of some only a summary is kept (limits.keep in
 config.yaml). --limit 20 lists the newest 20.`,
 		Example: `  mutirao instances
@@ -163,6 +164,8 @@ func inWords(needs []api.Need) []string {
 		switch n.Kind {
 		case "failed", "blocked":
 			out = append(out, n.Kind+": "+of)
+		case api.NeedGoesOn:
+			out = append(out, "goes on, though others presumed that it failed: "+of)
 		case "interrupted":
 			out = append(out, strings.TrimSuffix("interrupted: "+of, ": "))
 		case "nobody":

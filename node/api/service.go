@@ -437,8 +437,12 @@ func NewestFirst(list []InstanceSummary) {
 }
 
 // UnderWay reports whether something is to happen in an instance in a state, with such needs: it
-// runs, or it has failed or is blocked and somebody is to say what becomes of that.
+// runs, or it has failed or is blocked and somebody is to say what becomes of that, or work goes on in it of
+// which others presumed that it failed.
 func UnderWay(state workflow.InstanceState, needs []Need) bool {
+	if slices.ContainsFunc(needs, func(n Need) bool { return n.Kind == NeedGoesOn }) {
+		return true
+	}
 	switch state {
 	case workflow.InstanceRunning, workflow.InstanceBlocked, workflow.InstanceInterrupted:
 		return true
@@ -452,11 +456,16 @@ func UnderWay(state workflow.InstanceState, needs []Need) bool {
 // ordered anything yet.
 const NeedFailed = "failed"
 
+// NeedGoesOn is the kind of Need of tasks that are ready or run at their holder, while others presumed that they
+// failed.
+const NeedGoesOn = "goes-on"
+
 // Need says why an instance needs a person.
 type Need struct {
 	// Kind: interrupted (it must be recovered before it goes on), failed (tasks failed, and nothing stands in for them; where a task asks for the
 	// failure with failed("t"), until that one has started), blocked (they wait
-	// for what cannot come), nobody (can perform or take them), incident.
+	// for what cannot come), goes-on (they are ready or run at their holder, and others presumed that they failed),
+	// nobody (can perform or take them), incident.
 	Kind   string              `json:"kind"`
 	Number int                 `json:"number"` // of tasks or incidents
 	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them

@@ -19,7 +19,7 @@ func files(name string) ([]byte, error) {
 	case "office.lxpdl":
 		return []byte(`<lxpdl><tasks>
 			<task name="A" time="5"><role name="clerk"/></task><task name="B" time="3"><role name="clerk"/></task>
-			<task name="C" time="4"><role name="clerk"/></task><task name="D" time="1"><role name="clerk"/></task></tasks>
+			<task name="C" time="4"><role name="clerk"/></task><task name="D" time="1"><role name="clerk"/></task><start name="A"/></tasks>
 			<transitions><transition source="A" destination="B"/><transition source="A" destination="C"/>
 			<transition source="B" destination="D"/><transition source="C" destination="D"/></transitions></lxpdl>`), nil
 	case "broken.lxpdl":

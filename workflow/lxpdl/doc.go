@@ -15,7 +15,8 @@
 //
 // Order comes from the transitions alone: precond and poscond are informative,
 // as the printed example contradicts itself. <start> and <end> name a task; they
-// may also stand directly under <lxpdl>. A task without time has time 0: unknown.
+// may also stand directly under <lxpdl>. Without <start> it is not said where the process begins, which is a
+// mistake; where it ends, the transitions say as well. A task without time has time 0: unknown.
 //
 // Promises: no I/O (the DTD is never fetched, entities that it declares are
 // refused), no clock, no goroutine; input above [MaxSize] is refused; whatever

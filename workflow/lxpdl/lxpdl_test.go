@@ -39,7 +39,7 @@ func mustBeNative(t *testing.T, yaml []byte) {
 
 func TestCharacterSets(t *testing.T) {
 	latin, err := charmap.ISO8859_1.NewEncoder().
-		String(`<?xml version="1.0" encoding="ISO-8859-1"?><lxpdl><tasks><task name="início"/></tasks></lxpdl>`)
+		String(`<?xml version="1.0" encoding="ISO-8859-1"?><lxpdl><tasks><task name="início"/><start name="início"/></tasks></lxpdl>`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestSizeIsLimited(t *testing.T) {
 }
 
 func TestNameIsTheFileName(t *testing.T) {
-	src := []byte(`<lxpdl><tasks><task name="A"/></tasks></lxpdl>`)
+	src := []byte(`<lxpdl><tasks><task name="A"/><start name="A"/></tasks></lxpdl>`)
 	for file, want := range map[string]string{
 		"a.lxpdl": "a", "dir/b.c.xml": "b.c", `C:\x\d.lxpdl`: "d", "": "", "-": "-",
 	} {
@@ -69,7 +69,7 @@ func TestNameIsTheFileName(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`<lxpdl><tasks><task name="A" time="1"><role name="r"/></task><task name="B"/><start name="s"/></tasks><transitions><transition source="A" destination="B"/></transitions></lxpdl>`))
+	f.Add([]byte(`<lxpdl><tasks><task name="A" time="1"><role name="r"/></task><task name="B"/><start name="A"/></tasks><transitions><transition source="A" destination="B"/></transitions></lxpdl>`))
 	f.Add([]byte(`<!DOCTYPE l [<!ENTITY a "b">]><lxpdl><tasks><task name="&a;"/></tasks></lxpdl>`))
 	f.Add([]byte(`<?xml version="1.0" encoding="latin1"?><lxpdl/>`))
 	f.Fuzz(func(t *testing.T, src []byte) {

@@ -62,6 +62,7 @@ type parser struct {
 	process  *Process
 	problems native.Problems
 
+	around      position   // where <tasks> was written
 	tasks       []position // where process.Tasks were written
 	starts      []named
 	ends        []named
@@ -163,6 +164,10 @@ func (p *parser) allowed(element string, open []string, at position) bool {
 // element takes in one element.
 func (p *parser) element(a attributes) {
 	switch a.element.Name.Local {
+	case "tasks":
+		if p.around == (position{}) {
+			p.around = a.at
+		}
 	case "task":
 		p.task(a)
 	case "role":

@@ -10,6 +10,9 @@ import (
 // itself, and fills in what refers to tasks.
 func (p *parser) resolve() {
 	tasks := p.taskNames()
+	if len(p.tasks) > 0 && len(p.starts) == 0 {
+		p.fail(p.around, `add <start name="…"/> with the task that comes first`, "<tasks> has no <start>")
+	}
 	p.process.Start = p.known("<start> names", p.starts, tasks)
 	p.process.End = p.known("<end> names", p.ends, tasks)
 	for _, t := range p.transitions {

@@ -82,7 +82,7 @@ func (k peoplesItems) Messages(
 	}
 	hears, charges := k.hearing(u), k.index.Charges()
 	maps.DeleteFunc(charges, func(c index.Charge, _ bool) bool { return !hears.of(c) })
-	k.index.Told(charges, inMemory, func(m worklist.Message, by workflow.PartnerID) {
+	k.index.Told(charges, inMemory, worklists.MaxMessages, func(m worklist.Message, by workflow.PartnerID) {
 		out = append(out, worklists.Told{Message: m, From: by})
 	})
 	return out, next, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // naiveIndex finds by looking at all instances what the index finds in order.
@@ -70,6 +71,39 @@ func (x naiveIndex) beganFor(by, self workflow.PartnerID) (n int) {
 	return n
 }
 
+// told are the instances whose ends somebody is told, of each charge and who began some the newest.
+func (x naiveIndex) told(of map[Charge]bool, but map[workflow.InstanceID]bool, most int) []workflow.InstanceID {
+	type who struct {
+		c  Charge
+		by workflow.PartnerID
+	}
+	all := map[who][]workflow.InstanceID{}
+	for id, n := range x.news {
+		c := Charge{n.Responsible, x.all[id].Definition}
+		if x.all[id].Ended > 0 && of[c] && !but[id] {
+			all[who{c, x.all[id].By}] = append(all[who{c, x.all[id].By}], id)
+		}
+	}
+	out := []workflow.InstanceID{}
+	for _, ids := range all {
+		out = append(out, x.newest(ids, most)...)
+	}
+	slices.SortFunc(out, workflow.InstanceID.Compare)
+	return out
+}
+
+// toldOf are the same as the index finds them.
+func toldOf(x *List, of map[Charge]bool, but map[workflow.InstanceID]bool, most int) []workflow.InstanceID {
+	out := []workflow.InstanceID{}
+	x.Told(of, but, most, func(m worklist.Message, by workflow.PartnerID) {
+		if m.ID.Type == worklist.Ended {
+			out = append(out, m.ID.Instance)
+		}
+	})
+	slices.SortFunc(out, workflow.InstanceID.Compare)
+	return out
+}
+
 // due are those whose time is over, be there room or not.
 func (x naiveIndex) due(l configs.Limits, age time.Duration, self workflow.PartnerID) []workflow.InstanceID {
 	ids := x.those(func(_ workflow.InstanceID, s Summary) bool {
@@ -107,7 +141,7 @@ func TestWhatIsDueIsFoundAsByLookingAtAll(t *testing.T) {
 	hash := func(n int) (h workflow.Hash) { h[0] = byte(n); return h } // of 0: it is not known
 	partners := []string{"ann", "ben", "zoe"}
 	for range 4_000 {
-		switch n := numbered(r.IntN(50)); r.IntN(8) {
+		switch n := numbered(r.IntN(50)); r.IntN(10) {
 		case 0:
 			x.SetAside(n, SetAside{Since: 5, Why: "cannot be read"})
 		case 1:
@@ -115,6 +149,8 @@ func TestWhatIsDueIsFoundAsByLookingAtAll(t *testing.T) {
 		case 2:
 			x.Drop(n)
 			delete(x.aside, n)
+		case 3, 4:
+			x.Tell(n, News{Responsible: worklist.User(partners[r.IntN(3)])})
 		default:
 			s := Summary{
 				State: states[r.IntN(len(states))], By: workflow.PartnerID(partners[r.IntN(3)]),
@@ -158,6 +194,13 @@ func TestWhatIsDueIsFoundAsByLookingAtAll(t *testing.T) {
 				t.Fatalf("ben has %d under way for those of %s, want %d", got, by, want)
 			}
 		}
+		charges, but := x.Charges(), map[workflow.InstanceID]bool{numbered(r.IntN(50)): true}
+		for c := range charges {
+			charges[c] = r.IntN(3) > 0
+		}
+		if got, want := toldOf(x, charges, but, most), naive.told(charges, but, most); !slices.Equal(got, want) {
+			t.Fatalf("told are %v, want %v", got, want)
+		}
 		uses, used := x.Uses(), naive.uses()
 		if (uses == nil) != (used == nil) {
 			t.Fatalf("what is used is known: %t, want %t", uses != nil, used != nil)
@@ -180,7 +223,10 @@ func TestWhatIsDueCostsNoMoreWhereMoreAreHeld(t *testing.T) {
 				State: workflow.InstanceSucceeded, By: "ann", Settled: true, With: "ann ben", Ended: int64(n),
 				Age: limits.Keep + time.Duration(n), Definition: workflow.Hash{1},
 			})
+			x.Tell(numbered(n), News{Responsible: "ann"})
 		}
+		ann := map[Charge]bool{{"ann", workflow.Hash{1}}: true}
+		ben := map[Charge]bool{{"ben", workflow.Hash{1}}: true}
 		for _, look := range []struct {
 			what  string
 			steps int
@@ -197,6 +243,9 @@ func TestWhatIsDueCostsNoMoreWhereMoreAreHeld(t *testing.T) {
 				64},
 			{"the newest", 10, func() int { return len(x.Settled(10)) }, 10},
 			{"the newest that are shared", 10, func() int { return len(x.Shared("ben", 10)) }, 10},
+			{"what somebody answers for", 1, func() int { return len(x.Charges()) }, 1},
+			{"what others are told of", 0, func() int { return len(toldOf(x, ben, nil, 10)) }, 0},
+			{"the newest of which one is told", 10, func() int { return len(toldOf(x, ann, nil, 10)) }, 10},
 			{"what is used", 0, func() int { x.Uses()(workflow.Hash{1}); return 0 }, 0},
 		} {
 			before := x.steps

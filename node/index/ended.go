@@ -38,6 +38,7 @@ func (x *List) Shared(p workflow.PartnerID, most int) (out []ended) {
 // caller holds x.mu.
 func (x *List) change(id workflow.InstanceID, fn func()) {
 	x.digest(id)
+	x.uncharge(id)
 	was := x.all[id]
 	x.roll.leave(id, was)
 	x.countPart(id, -1)
@@ -50,6 +51,7 @@ func (x *List) change(id workflow.InstanceID, fn func()) {
 	}
 	x.countPart(id, 1)
 	x.digest(id)
+	x.charge(id)
 	if sum, listed := x.all[id]; listed {
 		_, aside := x.aside[id]
 		x.roll.enter(id, sum, x.open(id), aside)
@@ -184,6 +186,7 @@ func (x *List) Drop(id workflow.InstanceID) {
 		x.tally.count(sum, -1)
 		x.roll.leave(id, sum)
 	}
+	x.uncharge(id)
 	x.countPart(id, -1)
 	x.countParts(id, -1)
 	if p, part := ReadPart(x.all[id].Of); part {

@@ -14,26 +14,27 @@ import (
 
 // List lists all instances that the node holds, in memory or not.
 type List struct {
-	mu    sync.Mutex // guards what follows
-	all   map[workflow.InstanceID]Summary
-	aside map[workflow.InstanceID]SetAside // in quarantine; what is known of them is in all
-	news  map[workflow.InstanceID]News     // of those that have ended
-	tally tally
-	roll  roll
+	mu      sync.Mutex // guards what follows
+	all     map[workflow.InstanceID]Summary
+	aside   map[workflow.InstanceID]SetAside // in quarantine; what is known of them is in all
+	news    map[workflow.InstanceID]News     // of those that have ended
+	charged charged
+	tally   tally
+	roll    roll
 	// digests are, by partner, of the ended instances that are shared with it (ended.go).
 	digests map[workflow.PartnerID]closings.Digest
 	// parts are the instances that are for a task of another one, by that one; under is how many of them are under
 	// way, by who began the other and who began them.
 	parts map[workflow.InstanceID]map[workflow.InstanceID]bool
 	under map[errandOf]int
-	steps int // how many instances were looked at to find what is due, or newest
+	steps int // how many instances were looked at to find what is due, newest, or told
 }
 
 // New lists nothing.
 func New() *List {
 	return &List{
 		all: map[workflow.InstanceID]Summary{}, aside: map[workflow.InstanceID]SetAside{},
-		news: map[workflow.InstanceID]News{}, tally: newTally(), roll: newRoll(),
+		news: map[workflow.InstanceID]News{}, charged: charged{}, tally: newTally(), roll: newRoll(),
 		digests: map[workflow.PartnerID]closings.Digest{},
 		parts:   map[workflow.InstanceID]map[workflow.InstanceID]bool{}, under: map[errandOf]int{},
 	}

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"github.com/google/btree"
+
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -62,7 +64,9 @@ func (x *List) LoadNews(s scanner) error {
 func (x *List) Tell(id workflow.InstanceID, n News) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.uncharge(id)
 	x.news[id] = n
+	x.charge(id)
 }
 
 // Charge is what somebody answers for: the instances of a definition.
@@ -71,32 +75,90 @@ type Charge struct {
 	Definition  workflow.Hash
 }
 
+// charged are the ended instances of which people are told something, by what somebody answers for and by who began
+// them, the newest first: so nobody is told at the cost of what others answer for.
+type charged map[Charge]map[workflow.PartnerID]*btree.BTreeG[Rank]
+
+// chargeDegree is how wide these trees are: most of them are small.
+const chargeDegree = 8
+
+// chargeOf is where an instance stands among them; ok: it does. The caller holds x.mu.
+func (x *List) chargeOf(id workflow.InstanceID) (c Charge, at Rank, ok bool) {
+	n, noted := x.news[id]
+	sum, here := x.all[id]
+	return Charge{n.Responsible, sum.Definition}, Rank{sum.Ended, id}, noted && here && sum.Ended > 0
+}
+
+// charge has an instance stand where its news and its summary say, uncharge takes it out before one of them
+// changes. The caller holds x.mu.
+func (x *List) charge(id workflow.InstanceID) {
+	c, at, ok := x.chargeOf(id)
+	if !ok {
+		return
+	}
+	if x.charged[c] == nil {
+		x.charged[c] = map[workflow.PartnerID]*btree.BTreeG[Rank]{}
+	}
+	by := x.all[id].By
+	if x.charged[c][by] == nil {
+		x.charged[c][by] = btree.NewG(chargeDegree, func(a, b Rank) bool { return a.compare(b) < 0 })
+	}
+	x.charged[c][by].ReplaceOrInsert(at)
+}
+
+func (x *List) uncharge(id workflow.InstanceID) {
+	c, at, ok := x.chargeOf(id)
+	of := x.charged[c]
+	by := x.all[id].By
+	if !ok || of[by] == nil {
+		return
+	}
+	if of[by].Delete(at); of[by].Len() == 0 {
+		delete(of, by)
+	}
+	if len(of) == 0 {
+		delete(x.charged, c)
+	}
+}
+
 // Charges are those of the ended instances.
 func (x *List) Charges() map[Charge]bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := map[Charge]bool{}
-	for id, n := range x.news {
-		if sum, here := x.all[id]; here {
-			out[Charge{n.Responsible, sum.Definition}] = true
-		}
+	out := make(map[Charge]bool, len(x.charged))
+	for c := range x.charged {
+		x.steps++
+		out[c] = true
 	}
 	return out
 }
 
-// Told gives what a person is told of ended instances who is told of these, but for some, and who began each.
+// Told gives what a person is told of ended instances who is told of these, but for some, and who began each: of
+// each charge and each who began some the newest, at most so many instances. Each gives a message of its end, so
+// what is left out is older than as many messages as there are instances given.
 func (x *List) Told(
-	of map[Charge]bool, but map[workflow.InstanceID]bool, give func(m worklist.Message, by workflow.PartnerID),
+	of map[Charge]bool, but map[workflow.InstanceID]bool, most int,
+	give func(m worklist.Message, by workflow.PartnerID),
 ) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for id, n := range x.news {
-		sum, here := x.all[id]
-		if but[id] || !here || sum.Ended == 0 || !of[Charge{n.Responsible, sum.Definition}] {
+	for c, is := range of {
+		if !is {
 			continue
 		}
-		for _, m := range n.Messages(id, sum) {
-			give(m, sum.By)
+		for by, newest := range x.charged[c] {
+			left := most
+			newest.Ascend(func(at Rank) bool {
+				x.steps++
+				if but[at.ID] {
+					return true
+				}
+				for _, m := range x.news[at.ID].Messages(at.ID, x.all[at.ID]) {
+					give(m, by)
+				}
+				left--
+				return left > 0
+			})
 		}
 	}
 }

@@ -26,8 +26,8 @@ import (
 const PrefixRead = 'g'
 
 const (
-	// maxMessages bounds a list of messages; the instances of all who began some share it.
-	maxMessages = 1000
+	// MaxMessages bounds a list of messages; the instances of all who began some share it.
+	MaxMessages = 1000
 	// maxMarks bounds what is noted as read about one instance, maxMarked the instances in which this node takes no
 	// part and of which a user has read something, and markedFor is how long that is noted of one of which there
 	// is nothing to read any more.
@@ -214,7 +214,7 @@ type counted struct {
 }
 
 // Unread is how many messages a person has not read, of those of two seconds ago: it may be asked for with
-// each page, and to work out all messages costs as much as there are instances.
+// each page, and to work out all messages costs as much as there are instances in memory.
 func (d *Desk) Unread(ctx context.Context, ref string) (n int, err error) {
 	who, err := d.in.People.Who(ref)
 	if err != nil {
@@ -267,7 +267,7 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 			out[i].At = clock.Wall
 		}
 	}
-	out = share(out, maxMessages)
+	out = share(out, MaxMessages)
 	slices.SortFunc(out, func(a, b Told) int {
 		return cmp.Or(a.At.Compare(b.At), a.ID.Instance.Compare(b.ID.Instance),
 			cmp.Compare(order[a.ID.Type], order[b.ID.Type]),
@@ -392,8 +392,8 @@ func (d *Desk) ReadMessages(ctx context.Context, in api.MessagesRead) error {
 	if err != nil {
 		return err
 	}
-	if len(in.IDs) > maxMessages {
-		return api.Errorf(api.Invalid, "%d messages at once, at most %d", len(in.IDs), maxMessages)
+	if len(in.IDs) > MaxMessages {
+		return api.Errorf(api.Invalid, "%d messages at once, at most %d", len(in.IDs), MaxMessages)
 	}
 	wanted := map[string]bool{}
 	for _, id := range in.IDs {

@@ -3,6 +3,7 @@ package node_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +93,47 @@ func TestOnlyCandidatesStandOfTheirOwnAccord(t *testing.T) {
 		tm.connect("two", "three")
 		pass(time.Minute)
 		tm.wantCoordinator("three", "one", "two", "three")
+	})
+}
+
+// After a restart voters wait for a lease, which may be long. Who has a node stand meanwhile is told which voters wait,
+// for how long, and what to do; and the office is won as soon as they may vote.
+func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, brisk, "one", "two", "three")
+		tm.electorate("one", "two", "three")
+		if _, err := tm.p["one"].node.SetElectorate(t.Context(), api.ElectorateRequest{
+			Set: []string{"one", "two", "three"}, Lease: 10 * time.Minute,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		pass(15 * time.Minute)
+		for _, name := range []string{"two", "three"} {
+			tm.p[name].crash()
+			tm.p[name].start()
+			tm.connect("one", name)
+		}
+		tm.connect("two", "three")
+		pass(time.Minute)
+		_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{})
+		for _, want := range []string{
+			"no outcome within 1m30s: no majority: ",
+			"two has restarted or changed list and waits for a lease, for 7m30s more",
+			"three has restarted or changed list and waits for a lease, for 7m30s more",
+			"(this node goes on asking for 38m30s)",
+			"a lease is 10m0s", "mutirao coordinator electorate --set VOTER,... --lease DURATION",
+		} {
+			wantRefusal(t, "an election while voters wait", err, want)
+		}
+		c, err := tm.p["one"].node.CoordinatorStatus(t.Context())
+		if err != nil || !strings.Contains(c.Standing, "two has restarted") {
+			t.Errorf("status of who stands: %+v, %v", c, err)
+		}
+		pass(8 * time.Minute)
+		tm.wantCoordinator("one", "one", "two", "three")
+		if c, err := tm.p["one"].node.CoordinatorStatus(t.Context()); err != nil || c.Standing != "" {
+			t.Errorf("status of the coordinator: %+v, %v", c, err)
+		}
 	})
 }
 

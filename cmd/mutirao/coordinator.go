@@ -60,6 +60,9 @@ func writeCoordinator(w io.Writer, c *api.Coordinator, e *api.Electorate) {
 		line("since", "%s", clockOf(c.Since))
 		line("votes", "%s", strings.Join(c.Votes, ", "))
 	}
+	if c.Standing != "" {
+		line("standing", "this node asks for votes: %s", c.Standing)
+	}
 	line("electorate", "%s", describeElectorate(e))
 }
 

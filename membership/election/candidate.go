@@ -37,12 +37,19 @@ type candidacy struct {
 	office   Office
 	votes    map[workflow.PartnerID]Vote
 	granted  map[workflow.PartnerID]time.Duration // when the Ask was sent that each voter granted last
-	refusals map[workflow.PartnerID]error
+	refusals map[workflow.PartnerID]noVote
 	askAt    time.Duration // when to ask again
 	triedAt  time.Duration // begin of the attempt in this term
 	tryUntil time.Duration // its end; 0 while pausing before the next
 	giveUpAt time.Duration
 	until    time.Duration // end of a coordinator's lease
+}
+
+// noVote is why a voter did not vote, when it said so, and when it will, if it only waits since it started (0: it did
+// not say).
+type noVote struct {
+	why       error
+	at, until time.Duration
 }
 
 // next is when something is due.
@@ -123,7 +130,7 @@ func (e *Election) attempt(now moment.Now) {
 	term := max(e.known.highest, e.ballot.Highest, e.ballot.Voted.Term, e.head.First()-1) + 1
 	c.office = Office{Term: term, Number: e.head.Number, List: e.list}
 	c.votes, c.granted, c.refusals = map[workflow.PartnerID]Vote{}, map[workflow.PartnerID]time.Duration{},
-		map[workflow.PartnerID]error{}
+		map[workflow.PartnerID]noVote{}
 	c.triedAt, c.tryUntil = now.Boot, now.Boot+e.head.Lease/tryPart
 	e.ballot.Highest, e.known.highest = term, term
 	e.persist()
@@ -230,7 +237,11 @@ func (e *Election) onRefusal(from workflow.PartnerID, r Refusal, now moment.Now)
 // voter says: it waits for a lease, and the votes that it has gathered are lacked by others.
 func (e *Election) refused(from workflow.PartnerID, r Refusal, now moment.Now) {
 	c := &e.candidacy
-	c.refusals[from] = heard(r.Reason, r.About)
+	no := noVote{why: heard(r.Reason, r.About), at: now.Boot}
+	if r.Wait > 0 {
+		no.until = now.Boot + min(r.Wait, MaxLease)
+	}
+	c.refusals[from] = no
 	if c.role != candidate || c.tryUntil == 0 || r.Wait <= 0 {
 		return
 	}
@@ -251,7 +262,7 @@ func (e *Election) tickCandidacy(now moment.Now) {
 		e.ask(now)
 		e.send("", Message{Holding: &o})
 	case c.role == candidate && now.Boot >= c.giveUpAt:
-		e.abandon(e.complaints(), now)
+		e.abandon(e.complaints(now), now)
 	case c.role == candidate && c.tryUntil == 0 && now.Boot >= c.askAt:
 		e.attempt(now)
 	case c.role == candidate && c.tryUntil > 0 && now.Boot >= c.tryUntil:
@@ -306,24 +317,48 @@ func (e *Election) abandon(reason error, now moment.Now) {
 	e.tell(Event{Kind: kind, Partner: e.self, Office: c.office, Reason: reason})
 }
 
-// complaints says that there is no majority: which voters refused and why, and which
-// did not answer.
-func (e *Election) complaints() error {
+// Standing says, while this node stands for election, which votes it lacks and why, and for how long it goes on
+// asking; nil: it does not stand.
+func (e *Election) Standing(now moment.Now) (lacks error, left time.Duration) {
+	if e.candidacy.role != candidate {
+		return nil, 0
+	}
+	return e.complaints(now), max(e.candidacy.giveUpAt-now.Boot, 0)
+}
+
+// complaints says that there is no majority: which voters refused and why, when they will vote as far as they said
+// so, and which did not answer.
+func (e *Election) complaints(now moment.Now) error {
 	var each []string
 	var args []any
 	for _, v := range e.head.Voters {
 		if _, voted := e.candidacy.votes[v.Partner]; voted {
 			continue
 		}
-		reason := e.candidacy.refusals[v.Partner]
-		if reason == nil {
-			reason = errors.New("did not answer")
+		no, answered := e.candidacy.refusals[v.Partner]
+		if !answered {
+			no.why = errors.New("did not answer")
 		}
 		if len(each) == shownVoter {
 			each = append(each, "…")
 			break
 		}
-		each, args = append(each, "%s %v"), append(args, v.Partner, reason)
+		each, args = append(each, "%s %v"+no.when(now)), append(args, v.Partner, no.why)
 	}
 	return said.Errorf("no majority: "+strings.Join(each, "; "), args...)
 }
+
+// when says until when a voter waits; of what it said a while ago, how long ago that was.
+func (no noVote) when(now moment.Now) string {
+	ago := (now.Boot - no.at).Truncate(time.Second)
+	switch {
+	case no.until > now.Boot:
+		return fmt.Sprintf(", for %s more", seconds(no.until-now.Boot))
+	case no.at > 0 && ago >= time.Second:
+		return fmt.Sprintf(" (as it said %s ago)", ago)
+	}
+	return ""
+}
+
+// seconds is how long it takes at most, in whole seconds.
+func seconds(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }

@@ -428,6 +428,44 @@ func TestStandsUntilVotersThatStartedVote(t *testing.T) {
 	}
 }
 
+// Who stands for election can say which voters wait for which lease, and for how long.
+func TestWhoStandsSaysWhatItWaitsFor(t *testing.T) {
+	w := newWorld(t, 3, 3, flaws{})
+	w.settle(testLease * 11 / 10)
+	lacks := func(want string) {
+		t.Helper()
+		err, left := w.nodes[0].election.Standing(w.now(0))
+		got := "it does not stand"
+		if err != nil {
+			got = said.Render(err, func(p workflow.PartnerID) string {
+				i := slices.IndexFunc(w.nodes, func(m *machine) bool {
+					return trust.IDOf(trusttest.PublicOf(m.key)) == p
+				})
+				return w.nodes[i].name
+			})
+		}
+		if got != want || (err != nil) != (left > 0) || left > patiently*testLease {
+			t.Errorf("for %s more: %q\nwant %q", left, got, want)
+		}
+	}
+	lacks("it does not stand")
+	w.elect(1) // n2 holds a lease of n1 and n3, and then nobody hears of it
+	w.settle(time.Second)
+	w.cut = func(from, to int) bool { return from == 1 || to == 1 }
+	w.restart(2)
+	w.settle(testLease * 9 / 10)
+	w.restart(2)
+	w.nodes[0].election.voter = voter{leaseTo: w.id(1), leaseUntil: w.now(0).Awake + 7*time.Second}
+	w.nodes[0].election.known.heard = 0
+	w.elect(0)
+	w.settle(500 * time.Millisecond)
+	lacks("no majority: n1 granted n2 a lease, which ends in 7s; n2 did not answer; " +
+		"n3 has restarted or changed list and waits for a lease, for 10s more")
+	w.settle(9 * time.Second)
+	w.settle(testLease)
+	lacks("it does not stand")
+}
+
 func TestMessagesSurviveTheCodec(t *testing.T) {
 	w := newWorld(t, 5, 5, flaws{})
 	w.nodes[0].auto = true

@@ -75,7 +75,7 @@ func (e *Election) refuse(candidate workflow.PartnerID, o Office, now moment.Now
 	case now.Awake < e.voter.waitUntil:
 		return no(e.voter.waitUntil-now.Awake, "has restarted or changed list and waits for a lease")
 	case now.Awake < e.voter.leaseUntil && e.voter.leaseTo != candidate:
-		return no(0, "granted %s a lease", e.voter.leaseTo)
+		return no(0, "granted %s a lease, which ends in %s", e.voter.leaseTo, seconds(e.voter.leaseUntil-now.Awake))
 	}
 	return nil
 }

@@ -97,6 +97,8 @@ type Coordinator struct {
 	Votes       []string   `json:"votes"`
 	Electorate  []string   `json:"electorate"`
 	Majority    int        `json:"majority"`
+	// Standing says, while this node stands for election, which votes it lacks, why, and for how long it goes on.
+	Standing string `json:"standing,omitempty"`
 }
 
 // ElectRequest names who is to stand for election; empty: this node.

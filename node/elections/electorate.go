@@ -29,6 +29,17 @@ type officeView struct {
 	since   time.Time
 	head    election.Electorate
 	lineage election.Lineage
+	lacks   error         // why this node, which stands for election, is not elected yet; nil: it does not stand
+	left    time.Duration // for which it goes on asking
+}
+
+// standing says in words for people which votes this node lacks, which stands for election; empty: it does not.
+func (o *Topic) standing(v officeView) string {
+	if v.lacks == nil {
+		return ""
+	}
+	left := v.left.Round(time.Second)
+	return fmt.Sprintf("%s (this node goes on asking for %s)", o.in.Members.Say(v.lacks), left)
 }
 
 func (o *Topic) view() (officeView, error) {
@@ -40,6 +51,7 @@ func (o *Topic) view() (officeView, error) {
 	v := officeView{term: o.machine.HighestTerm(), since: o.since}
 	v.mandate, v.led = o.machine.Coordinator(o.in.Clock.Now())
 	v.head, v.lineage = o.machine.Electorate()
+	v.lacks, v.left = o.machine.Standing(o.in.Clock.Now())
 	return v, nil
 }
 
@@ -63,6 +75,7 @@ func (o *Topic) Status() (*api.Coordinator, error) {
 	if len(v.head.Voters) > 0 {
 		out.Majority = v.head.Majority()
 	}
+	out.Standing = o.standing(v)
 	if !v.led {
 		return out, nil
 	}
@@ -138,8 +151,7 @@ func (o *Topic) await(
 			}
 		case <-o.in.Clock.After(lookAgain): // a coordinator is heard of without an event
 		case <-timeout:
-			return api.Errorf(api.Failed, "no outcome within %s", wait).
-				WithHint("mutirao coordinator status shows how it goes on")
+			return o.noOutcome(v, wait)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-o.in.Driver.Stopping():
@@ -149,6 +161,19 @@ func (o *Topic) await(
 			return err
 		}
 	}
+}
+
+// noOutcome says why there is none yet. A lease is never cut short: its holder may act by it as long as it runs.
+func (o *Topic) noOutcome(v officeView, waited time.Duration) error {
+	why := o.standing(v)
+	if why == "" {
+		return api.Errorf(api.Failed, "no outcome within %s", waited).
+			WithHint("run mutirao coordinator status on the node that stands: it shows which votes it lacks, and why")
+	}
+	return api.Errorf(api.Failed, "no outcome within %s: %s", waited, why).
+		WithHint("voters that wait for a lease vote when it has run out (here a lease is %s): "+
+			"mutirao coordinator status shows how it goes on; "+
+			"mutirao coordinator electorate --set VOTER,... --lease DURATION makes later waits shorter", v.head.Lease)
 }
 
 // Resign gives this node's office up.

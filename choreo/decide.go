@@ -402,10 +402,18 @@ func (d *decision) begin(a *state.Attempt) error {
 	return err
 }
 
+// noTask says that there is no such task, and which may be meant: people read labels.
+func (m *Machine) noTask(t workflow.TaskName) error {
+	if meant := m.state.Definition().MeantTask(string(t)); meant != "" {
+		return fmt.Errorf("%w: %s: did you mean %s?", state.ErrNoTask, t, meant)
+	}
+	return fmt.Errorf("%w: %s", state.ErrNoTask, t)
+}
+
 // attemptOf finds the attempt of ours at task t that is ready or running.
 func (m *Machine) attemptOf(t workflow.TaskName) (*state.Attempt, error) {
 	if m.state.Definition().Task(t) == nil {
-		return nil, fmt.Errorf("%w: %s", state.ErrNoTask, t)
+		return nil, m.noTask(t)
 	}
 	if !m.heeded() {
 		return nil, errUnheeded

@@ -76,7 +76,7 @@ func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerI
 		return worklist.Item{}, "", fmt.Errorf("%w: the instance is not driven by its data, so no method recovers it",
 			state.ErrNotNow)
 	case x == nil:
-		return worklist.Item{}, "", fmt.Errorf("%w: %s", state.ErrNoTask, t)
+		return worklist.Item{}, "", m.noTask(t)
 	case x.Condition != nil:
 		return worklist.Item{}, "", fmt.Errorf("%w: %s is fired by data states: what it comes to is recovered, and nothing else is decided about it", state.ErrNotNow, t)
 	}

@@ -221,7 +221,7 @@ func (m *Machine) pinned(t workflow.TaskName) error {
 func (m *Machine) notBegun(t workflow.TaskName) (*state.Attempt, error) {
 	x := m.state.Definition().Task(t)
 	if x == nil {
-		return nil, fmt.Errorf("%w: %s", state.ErrNoTask, t)
+		return nil, m.noTask(t)
 	}
 	if !m.heeded() {
 		return nil, errUnheeded

@@ -44,6 +44,8 @@ type desk struct {
 type holdings interface {
 	Resolve(ref string) (workflow.Hash, error)
 	Get(workflow.Hash) (*library.Definition, error)
+	// Label is what people call a definition that is here; empty: by its name.
+	Label(workflow.Hash) string
 	Keep(*library.Definition) error
 	Piece(kind workflow.PieceKind, name string) *workflow.Piece
 }

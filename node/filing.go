@@ -307,7 +307,7 @@ func (n *Node) Data(ctx context.Context, ref string) ([]api.DataItem, error) {
 	out := []api.DataItem{}
 	err := n.desk.look(ctx, ref, func(h *held) {
 		for _, d := range h.def.Def.Data {
-			item := api.DataItem{Name: d.Name, Type: string(d.Type), Value: h.m.ValueOf(d.Name)}
+			item := api.DataItem{Name: d.Name, Label: d.Label, Type: string(d.Type), Value: h.m.ValueOf(d.Name)}
 			if d.Type == workflow.TypeFile && item.Value != nil {
 				item.File = n.filing.describe(h, d.Name, fmt.Sprint(item.Value))
 			}
@@ -386,7 +386,7 @@ func (k *filing) wanted(
 		d, v := declared(h.def.Def, item), h.m.ValueOf(item)
 		switch {
 		case d == nil:
-			problem = api.Errorf(api.NotFound, "workflow %s has no data %q", h.def.Def.Name, item)
+			problem = noData(api.NotFound, h.def.Def, string(item))
 		case d.Type != workflow.TypeFile:
 			problem = api.Errorf(api.Invalid, "%s is no file but %s", item, d.Type)
 		case v == nil:

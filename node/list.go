@@ -48,6 +48,10 @@ func (k *desk) page(ctx context.Context, q api.InstanceQuery) (*api.InstancePage
 // kept puts the instances behind a place on a page, whose facts are here or were reported.
 func (k *desk) kept(ctx context.Context, out *api.InstancePage, all bool, behind *index.Rank, limit int) {
 	here := k.index.Page(all, behind, limit+1)
+	for i := range here { // of those in memory it may have been changed since
+		sum, _ := k.index.Get(index.IDOf(here[i].ID))
+		here[i].Label = k.definitions.Label(sum.Definition)
+	}
 	k.addProgress(ctx, here)
 	var from int64
 	var id workflow.InstanceID

@@ -177,7 +177,7 @@ func (k peoplesItems) Cancel(ctx context.Context, id workflow.InstanceID, reason
 func (vw *view) asks(h *held) (out []api.Ask) {
 	id := h.m.Instance().String()
 	for _, a := range h.m.Asks() {
-		x := api.Ask{Task: a.Task, Partner: vw.people.name(a.Partner), Presumed: a.Presumed, Left: a.Left}
+		x := api.Ask{Task: a.Task, Label: labelOf(h, a.Task), Partner: vw.people.name(a.Partner), Presumed: a.Presumed, Left: a.Left}
 		x.Lost = !a.Presumed && vw.people.goneForGood(a.Partner)
 		may := func(order string) {
 			x.Orders = append(x.Orders, order)

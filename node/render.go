@@ -54,6 +54,12 @@ func (vw *view) render(h *held) *api.Instance {
 	}
 	for _, d := range h.def.Def.Data {
 		out.Data[string(d.Name)] = snap.Data[d.Name]
+		if d.Label != "" {
+			if out.DataLabels == nil {
+				out.DataLabels = map[string]string{}
+			}
+			out.DataLabels[string(d.Name)] = d.Label
+		}
 		if vs, ok := snap.Conflicts[d.Name]; ok {
 			out.Conflicts = append(out.Conflicts, api.Conflict{Data: d.Name, Values: vs})
 		}
@@ -281,12 +287,21 @@ func (vw *view) renderLog(h *held) []api.LogEntry {
 			Kind: f.Fact.Body.Kind(), Counted: f.Counted,
 		}
 		e.Task, e.Text = vw.describe(h, &f)
+		e.Label = labelOf(h, e.Task)
 		if !f.Counted {
 			e.Text += " (does not count)"
 		}
 		out = append(out, e)
 	}
 	return out
+}
+
+// labelOf is what people call a task; empty: by its name.
+func labelOf(h *held, t workflow.TaskName) string {
+	if x := h.m.Definition().Task(t); x != nil {
+		return x.Label
+	}
+	return ""
 }
 
 // maxNamed bounds the results that a line of the log names.

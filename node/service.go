@@ -341,8 +341,12 @@ func (k *desk) pins(
 	pins := map[workflow.PartitionName]workflow.PartnerID{}
 	for part, who := range assign {
 		if e.Plan.Partition(workflow.PartitionName(part)) == nil {
-			return nil, api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who,
+			err := api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who,
 				e.Def.Name, part)
+			if meant := e.Def.MeantPartition(part); meant != "" {
+				err = err.WithHint("did you mean %s?", meant)
+			}
+			return nil, err
 		}
 		id, err := k.people.Find(who)
 		if err != nil {
@@ -366,10 +370,8 @@ func (b *birth) inputs(
 // inputs reads the values given at the start by the types of the data.
 func inputs(def *workflow.Definition, given map[string]string) (map[workflow.DataName]workflow.Value, error) {
 	input := map[workflow.DataName]workflow.Value{}
-	var names []string
 	for i := range def.Data {
 		d := &def.Data[i]
-		names = append(names, string(d.Name))
 		text, ok := given[string(d.Name)]
 		switch {
 		case ok && d.Type == workflow.TypeQuery:
@@ -388,12 +390,24 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(names, k) {
-			return nil, api.Errorf(api.Invalid, "workflow %s has no data %q", def.Name, k).
-				WithHint("%s", declares(names))
+		if declared(def, workflow.DataName(k)) == nil {
+			return nil, noData(api.Invalid, def, k)
 		}
 	}
 	return input, nil
+}
+
+// noData says that a definition has no such data, and which may be meant: people read labels.
+func noData(code api.Code, def *workflow.Definition, text string) error {
+	err := api.Errorf(code, "workflow %s has no data %q", def.Name, text)
+	if meant := def.MeantData(text); meant != "" {
+		return err.WithHint("did you mean %s?", meant)
+	}
+	var names []string
+	for i := range def.Data {
+		names = append(names, string(def.Data[i].Name))
+	}
+	return err.WithHint("%s", declares(names))
 }
 
 // declares says which data a workflow has.
@@ -555,7 +569,7 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 		for k, text := range r.Outputs {
 			d := declared(h.def.Def, workflow.DataName(k))
 			if d == nil {
-				return api.Errorf(api.Invalid, "workflow %s has no data %q", h.def.Def.Name, k)
+				return noData(api.Invalid, h.def.Def, k)
 			}
 			v, err := workflow.ParseValue(d, text)
 			if err != nil {

@@ -182,3 +182,17 @@ func TestNearestOfLongLetters(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A label is what people read, and so what they type: it means the task that has it, however it is written.
+func TestLabelsMeanNames(t *testing.T) {
+	names := []string{"look", "tell", "tell-2", "bare"}
+	labels := []string{"Olhar o rio", "Avisar", "AVISAR", ""}
+	for text, want := range map[string]string{
+		"Olhar o rio": "look", " olhar  o RIO": "look", "Olhar o rip": "look", "lok": "look", "avisar": "tell or tell-2",
+		"LOOK": "look", "": "", "etwas ganz anderes": "", strings.Repeat("o", 2*MaxName): "",
+	} {
+		if got := Meant(text, names, labels); got != want {
+			t.Errorf("%q means %q, want %q", text, got, want)
+		}
+	}
+}

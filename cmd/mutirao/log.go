@@ -42,7 +42,7 @@ func (u *ui) writeLog(w io.Writer, entries []api.LogEntry) {
 		if !e.Counted {
 			what = "(does not count) " + what
 		}
-		row := []string{strconv.FormatUint(e.Time, 10), clock(e.At), e.Author, e.Kind, orDash(string(e.Task)), what}
+		row := []string{strconv.FormatUint(e.Time, 10), clock(e.At), e.Author, e.Kind, orDash(withLabel(string(e.Task), e.Label)), what}
 		if u.verbose {
 			row = append([]string{e.Fact, strconv.FormatUint(e.Seq, 10)}, row...)
 		}

@@ -130,7 +130,7 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	u.writeWhy(w, in)
 	fmt.Fprintln(w)
 	u.writeTasks(w, in.Tasks)
-	u.writeData(w, in.Data)
+	u.writeData(w, in)
 	for _, c := range in.Conflicts {
 		fmt.Fprintf(w, "%s %s was given different values at the same time: %s\n", u.paint(yellow, "conflict:"), c.Data,
 			oneLine(text(c.Values)))
@@ -142,14 +142,14 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 			commands[i] = oneLine(c)
 		}
 		if len(commands) == 0 {
-			fmt.Fprintf(w, "%s %s: nothing can be ordered about that; if nobody goes on with it, start the workflow again\n", oneLine(string(a.Task)), what)
+			fmt.Fprintf(w, "%s %s: nothing can be ordered about that; if nobody goes on with it, start the workflow again\n", oneLine(withLabel(string(a.Task), a.Label)), what)
 			continue
 		}
 		why := u.paint(yellow, "waits for an order:")
 		if a.Left {
 			why, what = u.paint(yellow, "left so by order:"), "has failed, and what waits for it is blocked"
 		}
-		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", why, oneLine(string(a.Task)), what,
+		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", why, oneLine(withLabel(string(a.Task), a.Label)), what,
 			orDash(oneLine(string(in.Responsible))), orDash(strings.Join(commands, "; ")))
 	}
 	if len(in.Undoable) > 0 && in.State != workflow.InstanceSucceeded {
@@ -419,13 +419,14 @@ func remarks(t api.Task, states map[workflow.TaskName]workflow.State) string {
 	return strings.Join(out, "; ")
 }
 
-func (u *ui) writeData(w io.Writer, data map[string]any) {
+func (u *ui) writeData(w io.Writer, in *api.Instance) {
+	data := in.Data
 	if len(data) == 0 {
 		return
 	}
 	t := table{head: []string{"DATA", "VALUE"}}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		t.add(name, text(data[name]))
+		t.add(withLabel(name, in.DataLabels[name]), text(data[name]))
 	}
 	fmt.Fprintln(w)
 	t.write(u, w, "")

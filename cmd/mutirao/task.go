@@ -39,8 +39,16 @@ type asksFirst func(u *ui, ctx context.Context, node shower, yes bool, ref strin
 	task workflow.TaskName) (*api.Instance, error)
 
 func askToCancelFor(
-	u *ui, ctx context.Context, node shower, yes bool, ref string, _ workflow.TaskName,
+	u *ui, ctx context.Context, node shower, yes bool, ref string, task workflow.TaskName,
 ) (*api.Instance, error) {
+	in, _, err := u.whichInstance(ctx, node, yes, ref)
+	if err != nil {
+		return nil, err
+	}
+	known := slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return t.Name == task })
+	if !known && len(in.Tasks) > 0 { // whoever names what is not there may mean another instance
+		return nil, u.noTask(in, task)
+	}
 	return u.askToCancel(ctx, node, yes, ref)
 }
 
@@ -57,13 +65,25 @@ func (u *ui) askToStop(
 	case !u.asks(yes):
 		return in, nil
 	case at < 0 && len(in.Tasks) > 0:
-		return nil, api.Errorf(api.NotFound, "%s has no task %s", in.ID, task).
-			WithHint("mutirao show %s lists its tasks", u.id(in.ID))
+		return nil, u.noTask(in, task)
 	case at >= 0 && in.Tasks[at].State != workflow.Ready && in.Tasks[at].State != workflow.Running:
 		return nil, api.Errorf(api.Refused, "%s is %s: only what is READY or RUNNING can be stopped", task,
 			in.Tasks[at].State)
 	}
 	return in, u.confirm(yes, "Task %s of %s fails, and nobody can take that back.", task, what)
+}
+
+// noTask says that an instance has no such task, and which may be meant: people read labels.
+func (u *ui) noTask(in *api.Instance, task workflow.TaskName) error {
+	names, labels := make([]string, len(in.Tasks)), make([]string, len(in.Tasks))
+	for i, t := range in.Tasks {
+		names[i], labels[i] = string(t.Name), t.Label
+	}
+	err := api.Errorf(api.NotFound, "%s has no task %s", in.ID, task)
+	if meant := workflow.Meant(string(task), names, labels); meant != "" {
+		return err.WithHint("did you mean %s?", meant)
+	}
+	return err.WithHint("mutirao show %s lists its tasks", u.id(in.ID))
 }
 
 // askToSkip asks whether a task is to be left out. What is refused anyway is not asked about.

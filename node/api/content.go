@@ -19,6 +19,7 @@ type File struct {
 // DataItem is one of an instance's data as it is now.
 type DataItem struct {
 	Name  workflow.DataName `json:"name"`
+	Label string            `json:"label,omitempty"` // what people call it; empty: its name
 	Type  string            `json:"type"`
 	Value any               `json:"value"` // null: nobody has set it
 	// File says more of a file that was given.

@@ -560,6 +560,8 @@ type Instance struct {
 	Partitions []Partition    `json:"partitions"`
 	Tasks      []Task         `json:"tasks"`
 	Data       map[string]any `json:"data"`
+	// DataLabels are what people call data, by name; what is left out is called by its name.
+	DataLabels map[string]string `json:"data_labels,omitempty"`
 	// Parent is the instance of which it does a task; null: none, it is for itself.
 	Parent *Parent `json:"parent,omitempty"`
 	// DataDriven: it has data states, which History lists.
@@ -595,6 +597,7 @@ type Parent struct {
 // Ask is a failure of which somebody has to decide what becomes of it.
 type Ask struct {
 	Task    workflow.TaskName `json:"task"`
+	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name
 	Partner string            `json:"partner"` // who holds it
 	// Presumed: its holder has not said that it failed, and goes on with it when it can.
 	Presumed bool `json:"presumed,omitempty"`
@@ -766,6 +769,7 @@ type LogEntry struct {
 	Seq     uint64            `json:"seq"`
 	Kind    string            `json:"kind"` // what is said, such as start, success, done (both in one), verdict
 	Task    workflow.TaskName `json:"task,omitempty"`
+	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name
 	Text    string            `json:"text"`
 	Counted bool              `json:"counted"`
 }

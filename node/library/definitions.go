@@ -280,6 +280,14 @@ func (d *Definitions) listing(h workflow.Hash) *listing {
 	return d.entries[h]
 }
 
+// Label is what people call a definition that is here; empty: by its name, or it is not here.
+func (d *Definitions) Label(h workflow.Hash) string {
+	if l := d.listing(h); l != nil {
+		return l.about.Label
+	}
+	return ""
+}
+
 // has reports whether a definition is kept here, listed or not.
 func (d *Definitions) has(h workflow.Hash) bool {
 	l := d.listing(h)

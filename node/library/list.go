@@ -103,10 +103,10 @@ func (l *listing) ref(editions []*listing) string {
 func (d *Definitions) editions(ref string) ([]*listing, error) {
 	name, at, pinned := strings.Cut(ref, "@")
 	var found []*listing
-	var names, versions []string
+	var names, labels, versions []string
 	for _, l := range d.list() {
 		if string(l.about.Name) != name {
-			names = append(names, string(l.about.Name))
+			names, labels = append(names, string(l.about.Name)), append(labels, l.about.Label)
 			continue
 		}
 		if !pinned || strconv.Itoa(l.about.Version) == at || (len(at) >= 4 && strings.HasPrefix(l.about.Hash, at)) {
@@ -116,7 +116,7 @@ func (d *Definitions) editions(ref string) ([]*listing, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, d.notFound(ref, names, versions)
+		return nil, d.notFound(ref, names, labels, versions)
 	}
 	return found, nil
 }
@@ -133,10 +133,10 @@ func (d *Definitions) hidden(editions []*listing) (names []string) {
 
 // notFound says what there is instead of a workflow that is not there: its other
 // versions, the nearest of the other names, or the names.
-func (d *Definitions) notFound(ref string, names, versions []string) error {
+func (d *Definitions) notFound(ref string, names, labels, versions []string) error {
 	err := api.Errorf(api.NotFound, "no workflow %q here", ref)
 	name, _, _ := strings.Cut(ref, "@")
-	switch near := workflow.Nearest(name, names); {
+	switch near := workflow.Meant(name, names, labels); {
 	case name == "":
 		return api.Errorf(api.Invalid, "the name of the workflow is missing").
 			WithHint("mutirao workflow list shows them")

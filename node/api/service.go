@@ -598,7 +598,7 @@ type Parent struct {
 type Ask struct {
 	Task    workflow.TaskName `json:"task"`
 	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name
-	Partner string            `json:"partner"` // who holds it
+	Partner string            `json:"partner"`         // who holds it
 	// Presumed: its holder has not said that it failed, and goes on with it when it can.
 	Presumed bool `json:"presumed,omitempty"`
 	// Left: somebody decided to leave it so, and what waits for it is blocked.

@@ -54,6 +54,7 @@ type instances struct {
 	faults      *faults
 	filing      *filing
 	nested      *nested
+	followed    func() // people's work changed: lists at other nodes follow it
 	bootID      string // of the machine's present boot
 }
 

@@ -142,6 +142,7 @@ func (n *Node) begin() error {
 	c.HandleRequest(protocolDefinition, false, n.desk.giveDefinition)
 	c.HandleRequest(worklists.ProtocolItems, false, n.worklists.AnswerItems)
 	c.HandleRequest(worklists.ProtocolAhead, false, n.worklists.AnswerAhead)
+	c.HandleRequest(worklists.ProtocolChanged, false, n.worklists.AnswerChanged)
 	c.HandleRequest(worklists.ProtocolItem, false, n.worklists.AnswerItem)
 	c.HandleRequest(worklists.ProtocolClaim, false, n.worklists.AnswerClaim)
 	c.HandleRequest(worklists.ProtocolTarget, false, n.worklists.AnswerTarget)

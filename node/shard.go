@@ -463,6 +463,9 @@ func (s *shard) act(h *held, r choreo.Effects) {
 		s.n.index.Tell(id, *h.news)
 		h.news = nil
 	}
+	if len(r.Persist) > 0 && h.def.Def.ForPeople() {
+		s.n.followed()
+	}
 	s.readmitted(h)
 	s.changed(h)
 	if h.sum.Of != "" || len(h.m.Pins()) > 0 {

@@ -56,6 +56,7 @@ func (n *Node) OnUp(p workflow.PartnerID) {
 	n.transmit(p, &m)
 	n.roster.Met(p)
 	n.instances.met(p)
+	n.worklists.Met(p)
 }
 
 // OnDown is called by the carrier when the last connection to a member is gone.

@@ -292,6 +292,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	if err != nil {
 		return err
 	}
+	n.instances.followed = n.worklists.Changed
 	n.absence, err = loadAbsence(&absence{
 		contacts: n.contacts, crew: n.crew, departure: n.departure, announce: n.announce, worklists: n.worklists,
 		filing:  n.filing,

@@ -189,6 +189,11 @@ type Produces struct {
 	Readers []string      // roles, and partners by name or ID, who may read it; empty: everybody
 }
 
+// ForPeople reports whether a task is for people.
+func (d *Definition) ForPeople() bool {
+	return slices.ContainsFunc(d.Tasks, func(t *Task) bool { return !t.ByNode() })
+}
+
 // ByRole reports whether a task is for people with a role, on whatever partner.
 func (t *Task) ByRole() bool {
 	return t.Role != "" && (t.Type == Manual || t.Type == SemiAutomatic)

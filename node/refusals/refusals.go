@@ -168,6 +168,8 @@ var reasons = map[string]reasonWhy{
 	"items-malformed": {"lists of people's tasks that cannot be read", mendLiar},
 	"items-too-fast": {"questions for people's tasks, which came too often to be answered",
 		mendTooOften},
+	"items-news-too-fast": {"news that lists of people's tasks changed, which came too often to be passed on",
+		mendTooOften},
 	"items-of-others": {"questions for the tasks of somebody who is not at its node", mendOutdated},
 	"words-of-others": {"words of people that are not true, or of somebody who is not at its node",
 		mendOutdated},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -39,18 +38,19 @@ func (d *Desk) admit(from workflow.PartnerID, user string) error {
 // AnswerItems answers a partner which of this node's items a person at its node has, had, or
 // may take.
 func (d *Desk) AnswerItems(from workflow.PartnerID, req []byte) ([]byte, error) {
-	return d.answerItems(from, req, d.in.Instances.Items)
+	return d.answerItems(from, req, d.in.Instances.Items, true)
 }
 
 // AnswerAhead answers a partner which of this node's items a person at its node may lock before they are ready.
 func (d *Desk) AnswerAhead(from workflow.PartnerID, req []byte) ([]byte, error) {
-	return d.answerItems(from, req, d.in.Instances.Ahead)
+	return d.answerItems(from, req, d.in.Instances.Ahead, false)
 }
 
 // listing lists items for a person at a partner's node, of one instance or of all.
 type listing func(context.Context, worklist.User, workflow.PartnerID, workflow.InstanceID) ([]Row, error)
 
-func (d *Desk) answerItems(from workflow.PartnerID, req []byte, list listing) ([]byte, error) {
+// answerItems answers with a list; follow: the partner is told when its answer would be another.
+func (d *Desk) answerItems(from workflow.PartnerID, req []byte, list listing, follow bool) ([]byte, error) {
 	r, err := wire.DecodeItems(req)
 	if err != nil {
 		return nil, err
@@ -60,22 +60,16 @@ func (d *Desk) answerItems(from workflow.PartnerID, req []byte, list listing) ([
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
 	defer cancel()
-	rows, err := list(ctx, worklist.User(r.User), from, r.Only)
+	of := asker{from, r.User}
+	rows, err := d.itemsHere(ctx, of, r.Only, list)
 	if err != nil {
 		d.in.Log.Warn("items could not be shown to a partner", "to", from, "error", err)
 		return nil, errCannot
 	}
-	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.At != d.in.Self })
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		if (a.Mine != "") != (b.Mine != "") {
-			if a.Mine != "" {
-				return -1
-			}
-			return 1
-		}
-		return a.Since.Compare(b.Since)
-	})
-	return json.Marshal(rows[:min(len(rows), maxRows)])
+	if follow && r.Only == everywhere {
+		d.changes.follow(of, rows, d.in.Clock.Now().Awake)
+	}
+	return json.Marshal(rows)
 }
 
 // answer is what became of a person's word at the holder.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -44,7 +45,7 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 			}
 		})
 	}
-	soon := d.mindAlarm(now)
+	soon := min(d.mindAlarm(now), d.mindChanges(now))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch left := d.next - now.Awake; {
@@ -52,6 +53,19 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 		return soon
 	default:
 		return min(soon, max(left, 0))
+	}
+}
+
+// Met is told that a partner is connected: what waits for it is handed in now.
+func (d *Desk) Met(p workflow.PartnerID) {
+	d.mu.Lock()
+	waits := false
+	for _, k := range d.kept {
+		waits = waits || len(k.Word) > 0 && k.Refused == "" && workflow.PartnerID(k.At) == p
+	}
+	d.mu.Unlock()
+	if waits {
+		d.nudge()
 	}
 }
 
@@ -103,6 +117,7 @@ func (d *Desk) handIn(k *kept) error {
 		switch {
 		case err == nil && done.Kept == "":
 			d.drop(k)
+			d.tellHandedIn(k)
 			return nil
 		case err == nil:
 			k.Refused = "it does not count, " + Because(done.Kept) + "; it is kept there"
@@ -117,5 +132,16 @@ func (d *Desk) handIn(k *kept) error {
 		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", k.Refused,
 			"error", err)
 	}
+	d.tellHandedIn(k)
 	return nil
+}
+
+// tellHandedIn tells those who watch that something was handed in, or refused: at a node that takes no part in the
+// instance nothing else does.
+func (d *Desk) tellHandedIn(k *kept) {
+	text := "handed in"
+	if k.Refused != "" {
+		text = "refused"
+	}
+	d.in.Publish(api.Event{At: d.in.Clock.Now().Wall, Kind: "worklist", Instance: k.Instance.String(), Text: text})
 }

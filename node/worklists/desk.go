@@ -30,6 +30,8 @@ const (
 	ProtocolTarget = "/mutirao/target/1.0.0"
 	// ProtocolKept asks for a result that is kept, and that a person may adopt.
 	ProtocolKept = "/mutirao/kept/1.0.0"
+	// ProtocolChanged says that a list which the receiver asked for is another by now.
+	ProtocolChanged = "/mutirao/items-changed/1.0.0"
 )
 
 const (
@@ -142,6 +144,8 @@ var (
 type Desk struct {
 	in            Surroundings
 	lists, claims *ration.Budgets
+	tells         *ration.Budgets
+	changes       changes
 
 	mu         sync.Mutex       // guards what follows, also while it is made durable
 	kept       map[string]*kept // by key in the store
@@ -165,7 +169,8 @@ type Desk struct {
 // New makes a node's desk, with what is kept on the device.
 func New(in Surroundings) (*Desk, error) {
 	d := &Desk{
-		in: in, lists: ration.New(listRation), claims: ration.New(claimRation), kept: map[string]*kept{},
+		in: in, lists: ration.New(listRation), claims: ration.New(claimRation),
+		tells: ration.New(tellRation), kept: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
 		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{},
 		seen:  map[workflow.InstanceID]map[string]*marks{},

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
@@ -10,7 +11,8 @@ import (
 // feed hands events to those that watch. A watcher that does not keep up misses
 // events, which only say that something changed.
 type feed struct {
-	mu       sync.Mutex // guards watchers
+	happened atomic.Uint64 // how much happened, watched or not
+	mu       sync.Mutex    // guards watchers
 	watchers map[chan api.Event]struct{}
 }
 
@@ -20,6 +22,7 @@ const feedSize = 256
 func newFeed() *feed { return &feed{watchers: map[chan api.Event]struct{}{}} }
 
 func (f *feed) publish(e api.Event) {
+	f.happened.Add(1)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for w := range f.watchers {
@@ -29,6 +32,10 @@ func (f *feed) publish(e api.Event) {
 		}
 	}
 }
+
+// unwatched notes that something happened while nobody watches: whoever has begun to look, and watches in a moment, is
+// to know.
+func (f *feed) unwatched() { f.happened.Add(1) }
 
 // watched reports whether anybody watches.
 func (f *feed) watched() bool {

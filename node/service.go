@@ -619,6 +619,10 @@ func (n *Node) Watch(ctx context.Context, fn func(api.Event) error) error {
 	return n.events.watch(ctx, fn)
 }
 
+// Happened counts what Watch tells, also what happened while nobody watched: a page that was made before it watches
+// learns by it whether it is out of date already.
+func (n *Node) Happened() uint64 { return n.events.happened.Load() }
+
 // AddWorkflow checks a definition, lists it and spreads it.
 func (n *Node) AddWorkflow(ctx context.Context, file string, source []byte) (*api.Workflow, error) {
 	out, err := n.library.Add(ctx, file, source)

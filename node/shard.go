@@ -454,10 +454,14 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	for _, j := range r.Start {
 		s.start(h, j)
 	}
-	if len(r.Persist) > 0 && s.n.events.watched() {
+	switch {
+	case len(r.Persist) == 0:
+	case s.n.events.watched():
 		s.n.events.publish(api.Event{
 			At: s.now.Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State),
 		})
+	default:
+		s.n.events.unwatched()
 	}
 	if h.news != nil {
 		s.n.index.Tell(id, *h.news)

@@ -209,9 +209,7 @@ func (c *chromium) open(size screenSize, lang string, dark bool) *tab {
 	whole.call("Target.createBrowserContext", map[string]any{}, &context)
 	b := c.tabIn(context.BrowserContextID)
 	b.call("Page.enable", nil, nil)
-	b.call("Emulation.setDeviceMetricsOverride",
-		map[string]any{"width": size.width, "height": size.height, "deviceScaleFactor": 1, "mobile": size.phone}, nil)
-	b.call("Network.setUserAgentOverride", map[string]any{"userAgent": "test", "acceptLanguage": lang}, nil)
+	b.become(size, lang)
 	scheme := "light"
 	if dark {
 		scheme = "dark"
@@ -219,6 +217,14 @@ func (c *chromium) open(size screenSize, lang string, dark bool) *tab {
 	b.call("Emulation.setEmulatedMedia",
 		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	return b
+}
+
+// become makes the tab that of a device of a size, for a reader of a language.
+func (b *tab) become(size screenSize, lang string) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": size.width, "height": size.height, "deviceScaleFactor": 1, "mobile": size.phone}, nil)
+	b.call("Network.setUserAgentOverride", map[string]any{"userAgent": "test", "acceptLanguage": lang}, nil)
 }
 
 // eval evaluates an expression on the page, and reads its value.

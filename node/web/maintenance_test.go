@@ -37,7 +37,7 @@ var crewOf = []struct{ name, role, at string }{
 func TestMaintenanceInABrowser(t *testing.T) {
 	c := startChromium(t)
 	nodes := StartMesh(t, []string{"attendant"}, "office", "van", "depot")
-	shop := &workshop{t: t, c: c, nodes: nodes}
+	shop := &workshop{t: t, c: c, nodes: nodes, seats: map[string]*seat{}}
 	for _, p := range crewOf {
 		token, err := nodes["office"].AddUser(t.Context(), api.UserRequest{Name: p.name, Roles: []string{p.role}})
 		if err == nil {
@@ -70,11 +70,17 @@ type workshop struct {
 	nodes map[string]*httpapi.Client
 	size  screenSize
 	lang  *language
+	seats map[string]*seat // who has signed in, by name
 }
 
-// sit opens a browser for somebody.
+// sit opens a browser for somebody, or takes up the one that somebody has.
 func (w *workshop) sit(name string) *seat {
 	w.t.Helper()
+	if s := w.seats[name]; s != nil {
+		s.become(w.size, w.lang.code)
+		s.home()
+		return s
+	}
 	for _, p := range crewOf {
 		if p.name != name {
 			continue
@@ -88,6 +94,7 @@ func (w *workshop) sit(name string) *seat {
 		s := &seat{tab: w.c.open(w.size, w.lang.code, false), w: w, name: name, url: url, node: node}
 		s.visit(link)
 		s.until("document.querySelector('nav.main')")
+		w.seats[name] = s
 		return s
 	}
 	w.t.Fatalf("nobody is called %s", name)

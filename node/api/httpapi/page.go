@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,9 @@ type Session struct {
 	Manages bool
 	// FormToken is what each form has to bring along, in the field FormTokenField: no other page knows it.
 	FormToken string
+	// Happened is how much had happened before the page was made (Options): it is to come back in the field HappenedField
+	// of the address EventsPath.
+	Happened uint64
 	// Sent is what a form that came is worth.
 	Sent Sent
 	// Files are the files that a good form brought along, by the names of their fields: they are kept at the node, to
@@ -75,8 +79,10 @@ const (
 // EventsPath is where a browser that signed in finds the node's events, SignOutPath where it
 // posts a form to sign out.
 const (
-	EventsPath  = "/events"
-	SignOutPath = "/sign-out"
+	EventsPath = "/events"
+	// HappenedField says how much had happened when the page was made that begins to watch.
+	HappenedField = "happened"
+	SignOutPath   = "/sign-out"
 )
 
 // page answers what is not the interface's.
@@ -112,6 +118,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 	}
 	s := Session{
 		User: p.user, Name: p.name, Acts: p.acts, Manages: p.manages && h.network == nil, FormToken: formToken(secret),
+		Happened: h.happened(),
 	}
 	if parts != nil {
 		err := h.readParts(w, r, parts, &s)
@@ -151,6 +158,21 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 }
 
 var errTooLarge = errors.New("the form is too large")
+
+// happened counts the events of the node.
+func (h *handler) happened() uint64 {
+	if h.o.Happened == nil {
+		return 0
+	}
+	return h.o.Happened()
+}
+
+// missed reports whether something happened between when a page was made and now that it watches.
+func (h *handler) missed(r *http.Request) bool {
+	text := r.URL.Query().Get(HappenedField)
+	n, err := strconv.ParseUint(text, 10, 64)
+	return err == nil && n != h.happened()
+}
 
 // readForm reads a form that a page of ours sends. A browser says where a form comes from; one that
 // does not say it cannot be told from another site's. Of a form that may bring files along nothing is read yet, but

@@ -31,6 +31,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Page is the web page, served beside the interface; nil: there is none.
 	Page Page
+	// Happened counts the events of the node, watched or not; nil: a page that begins to watch does not learn what
+	// it missed since it was made.
+	Happened func() uint64
 	// Certificate and Key are the PEM files with which Serve serves TLS.
 	Certificate, Key string
 	// Prefer are ports to be tried, in this order, where the address leaves the

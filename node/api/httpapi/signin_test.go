@@ -276,6 +276,40 @@ func TestEventsOfThePage(t *testing.T) {
 	}
 }
 
+// A page that was made before it watches learns at once whether something happened in between, and otherwise nothing.
+func TestAPageLearnsWhatItMissed(t *testing.T) {
+	partner := apitest.UserFake{OnUsers: func() ([]api.User, error) {
+		return []api.User{{Name: "station", ID: "12D3", Partner: true, Here: true}}, nil
+	}}
+	for made, missed := range map[string]bool{"6": true, "7": false, "": false, "x": false} {
+		dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{UserFake: partner,
+			OnWatch: func(ctx context.Context, fn func(api.Event) error) error {
+				time.Sleep(50 * time.Millisecond)
+				_ = fn(api.Event{Kind: "partner", Text: "active"})
+				<-ctx.Done()
+				return ctx.Err()
+			}}, httpapi.Options{Page: doors{}, Happened: func() uint64 { return 7 }})
+		url, _, err := dial(t, dir).SignIn(t.Context(), httpapi.SignInLink{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, _ := get(t, s, strings.TrimPrefix(url, s.Access().URL), nil)
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			s.Access().URL+httpapi.EventsPath+"?"+httpapi.HappenedField+"="+made, nil)
+		req.AddCookie(resp.Cookies()[0])
+		if resp, err = http.DefaultClient.Do(req); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
+		}
+		if got := strings.Contains(lines.Text(), `"kind":"gap"`); got != missed {
+			t.Errorf("made at %q, of 7: heard %q first", made, lines.Text())
+		}
+		resp.Body.Close()
+	}
+}
+
 // A user who reaches the node by a socket only is told that a browser cannot.
 func TestNoLinkToASocket(t *testing.T) {
 	dir, _ := serve(t, "unix:s", &apitest.Fake{UserFake: apitest.UserFake{

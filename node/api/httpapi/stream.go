@@ -81,6 +81,9 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	go func() { ended <- h.svc.Watch(ctx, waiting.put) }()
 
 	w.Header().Set("Content-Type", "text/event-stream")
+	if h.missed(r) {
+		_ = waiting.put(api.Event{At: time.Now(), Kind: EventGap, Text: "something changed since the page was made"})
+	}
 	err := h.stream(w, waiting, ended, ctx.Done())
 	cancel()
 	<-ended

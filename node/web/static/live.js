@@ -205,7 +205,7 @@
 
   function listen() {
     if (source || document.hidden) return;
-    source = new EventSource("/events");
+    source = new EventSource(`/events?happened=${main.dataset.happened}`); // what happened since the page was made is told at once
     let was = true; // whether it was heard without a break
     source.onopen = () => { lost.hidden = true; if (!was) soon(); was = true; };
     source.onerror = () => {

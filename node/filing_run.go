@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -95,7 +96,11 @@ func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner
 	delete(r.waiting, j.Key)
 	stopped := ctx.Err() != nil
 	if !stopped { // under the lock, so that Cancel finds the job here or there
-		r.Runner.Start(j, func(res runner.Result) { done(r.keep(j, res)) })
+		r.Runner.Start(j, func(res runner.Result) {
+			if res, taken := r.keep(j, res); taken {
+				done(res)
+			}
+		})
 	}
 	r.mu.Unlock()
 	if stopped {
@@ -124,8 +129,9 @@ func (k *filing) isStopping() bool {
 	}
 }
 
-// keep takes in the files that an application made in its folder, and removes that.
-func (r *filesFirst) keep(j runner.Job, res runner.Result) runner.Result {
+// keep takes in the files that an application made in its folder, and removes that. A worker that names a file which
+// cannot be taken in is told so, and nothing else happens: it still has the job, and may answer again.
+func (r *filesFirst) keep(j runner.Job, res runner.Result) (kept runner.Result, taken bool) {
 	if answer := res.Answer; answer != nil { // a worker's, which may come again if this cannot be recorded
 		res.Answer = func(err error) {
 			if err == nil {
@@ -137,7 +143,7 @@ func (r *filesFirst) keep(j runner.Job, res runner.Result) runner.Result {
 		defer os.RemoveAll(j.Folder) // what stays is removed at the next start
 	}
 	if res.Failed || res.Cancelled {
-		return res
+		return res, true
 	}
 	outputs := maps.Clone(res.Outputs)
 	for _, name := range j.Makes {
@@ -147,15 +153,21 @@ func (r *filesFirst) keep(j runner.Job, res runner.Result) runner.Result {
 		}
 		value, err := r.filing.keepMade(j, fmt.Sprint(made))
 		if r.filing.isStopping() { // it says nothing about the task: the node runs it again
-			return runner.Result{Cancelled: true, Reason: "the node is stopping"}
+			return runner.Result{Cancelled: true, Reason: "the node is stopping"}, true
 		}
-		if err != nil {
-			return runner.Result{Failed: true, Reason: fmt.Sprintf("output %s: %v", name, err), Answer: res.Answer}
+		switch {
+		case err != nil && res.Answer != nil:
+			res.Answer(api.Errorf(api.Refused, "the result was not taken: output %s: %w", name, err).
+				WithHint("the worker still has the job: put the file into that folder and complete it again, fail it, "+
+					"or give it back"))
+			return runner.Result{}, false
+		case err != nil:
+			return runner.Result{Failed: true, Reason: fmt.Sprintf("output %s: %v", name, err)}, true
 		}
 		outputs[name] = value
 	}
 	res.Outputs = outputs
-	return res
+	return res, true
 }
 
 // keepMade keeps one file of a job's folder, durably, and returns the value for it.

@@ -1,0 +1,70 @@
+package node_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// A worker that names a file which is not in its folder, or no plain one, is refused and keeps the job: it puts the file
+// there, and completes it. Before, its slip made the task fail.
+func TestAWorkerThatNamesNoFileKeepsTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+		}, func(p *node.Parts) {
+			kept, err := files.Open(t.TempDir(), files.Options{Limit: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Files = kept
+		}, "one")
+		tm.add("one", "workflow: pictures\ndata: {photo: {type: file}}\ntasks:\n  shoot: {application: weigh, out: [photo], timeout: 10m}\n")
+		id := tm.begin("one", "pictures", nil)
+		pass(time.Second)
+		job := tm.mustTake("ana")
+		if err := os.Mkdir(filepath.Join(job.Files, "album"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, says := range map[string]string{
+			"photo.jpg": "there is no file photo.jpg", "../photo.jpg": `"../photo.jpg" is no file in the folder`,
+			"album": "is no plain file",
+		} {
+			err := tm.complete("ana", job, `{"photo": "`+name+`"}`)
+			isNo(t, name, err, api.Refused, "the result was not taken: output photo: ")
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v does not say %q", name, err, says)
+			}
+			pass(time.Second)
+			if task := tm.show("one", id).Tasks[0]; task.State != workflow.Running || task.Worker == nil {
+				t.Errorf("%s: the task is %s (%s), with worker %+v", name, task.State, task.Reason, task.Worker)
+			}
+		}
+		if err := tm.beat("ana", job, api.KeepRequest{}); err != nil {
+			t.Errorf("it has lost its lease: %v", err)
+		}
+		if err := os.WriteFile(filepath.Join(job.Files, "photo.jpg"), []byte("a wheel"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.complete("ana", job, `{"photo": "photo.jpg"}`); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		in := tm.show("one", id)
+		if v, _ := in.Data["photo"].(string); in.Tasks[0].State != workflow.Succeeded || !strings.Contains(v, "photo.jpg") {
+			t.Errorf("it is %s, with %v", in.Tasks[0].State, in.Data)
+		}
+		if _, err := os.Stat(job.Files); !os.IsNotExist(err) {
+			t.Errorf("its folder is still there: %v", err)
+		}
+	})
+}

@@ -118,8 +118,8 @@ func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 		_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{})
 		for _, want := range []string{
 			"no outcome within 1m30s: no majority: ",
-			"two has restarted or changed list and waits for a lease, for 7m30s more",
-			"three has restarted or changed list and waits for a lease, for 7m30s more",
+			"two has restarted or changed list and waits for a lease, for 7m3",
+			"three has restarted or changed list and waits for a lease, for 7m3",
 			"(this node goes on asking for 38m30s)",
 			"a lease is 10m0s", "mutirao coordinator electorate --set VOTER,... --lease DURATION",
 		} {

@@ -158,7 +158,7 @@ func (r *filesFirst) keep(j runner.Job, res runner.Result) (kept runner.Result, 
 		switch {
 		case err != nil && res.Answer != nil:
 			res.Answer(api.Errorf(api.Refused, "the result was not taken: output %s: %w", name, err).
-				WithHint("the worker still has the job: put the file into that folder and complete it again, fail it, "+
+				WithHint("the worker still has the job: put the file into that folder and complete it again, fail it, " +
 					"or give it back"))
 			return runner.Result{}, false
 		case err != nil:

@@ -117,7 +117,15 @@ func (d *Desk) Changed() {
 
 // mindChanges has those told whose lists changed, and says in what time it is to be called again.
 func (d *Desk) mindChanges(now moment.Now) time.Duration {
-	c := &d.changes
+	next, look := d.changes.due(now)
+	if look {
+		d.in.Aside(d.lookForChanges)
+	}
+	return next
+}
+
+// due reports whether lists are to be looked at now, and says in what time it is to be asked again.
+func (c *changes) due(now moment.Now) (next time.Duration, look bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for a, f := range c.of {
@@ -127,22 +135,25 @@ func (d *Desk) mindChanges(now moment.Now) time.Duration {
 	}
 	switch {
 	case !c.changed, c.looking, len(c.of) == 0:
-		return moment.Never
+		return moment.Never, false
 	case now.Awake < c.next:
-		return c.next - now.Awake
+		return c.next - now.Awake, false
 	}
 	c.changed, c.looking, c.next = false, true, now.Awake+tellEvery
-	d.in.Aside(func() {
-		d.tellChanges()
-		c.mu.Lock()
-		c.looking = false
-		again := c.changed
-		c.mu.Unlock()
-		if again {
-			d.in.Nudge() // nobody wakes for it any more
-		}
-	})
-	return moment.Never
+	return moment.Never, true
+}
+
+// lookForChanges has those told whose lists changed.
+func (d *Desk) lookForChanges() {
+	d.tellChanges()
+	c := &d.changes
+	c.mu.Lock()
+	c.looking = false
+	again := c.changed
+	c.mu.Unlock()
+	if again {
+		d.in.Nudge() // nobody wakes for it any more
+	}
 }
 
 // tellChanges tells each partner once in which a list that it asked for is another by now. It asks for it when somebody

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv/kvtest"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -55,6 +56,7 @@ func TestWhoDoesNotAnswerDelaysNobody(t *testing.T) {
 		peers := &halfMute{asked: map[workflow.PartnerID]int{}, begun: time.Now()}
 		d, err := New(Surroundings{
 			Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: peers, Waits: func() bool { return true },
+			Publish: func(api.Event) {},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +93,7 @@ func TestALongDeliveryKeepsNoNodeBusy(t *testing.T) {
 		d, err := New(Surroundings{
 			Self: "here", Store: kvtest.New(), Clock: bubbleClock{time.Now()}, Peers: peers,
 			Waits: func() bool { return true }, Watched: func() bool { return false },
-			Aside: func(fn func()) { go fn() }, Nudge: func() { nudges.Add(1) },
+			Aside: func(fn func()) { go fn() }, Nudge: func() { nudges.Add(1) }, Publish: func(api.Event) {},
 		})
 		if err != nil {
 			t.Fatal(err)

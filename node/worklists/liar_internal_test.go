@@ -113,7 +113,7 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 	d, err := New(Surroundings{
 		Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: p, People: onlyBia{}, Instances: n,
 		Waits: func() bool { return false },
-		Nudge: func() {}, Random: func(n int) []byte { return make([]byte, n) },
+		Nudge: func() {}, Publish: func(api.Event) {}, Random: func(n int) []byte { return make([]byte, n) },
 		Name:    func(p workflow.PartnerID) string { return string(p) },
 		Explain: func(err error) error { return err }, Known: func(time.Time) string { return "" },
 		Has:            func(workflow.File) bool { return false },

@@ -37,6 +37,7 @@ import (
 //	adopt U P [V [TASK]]          U asks P to adopt the last result of V that does not count, or of anybody
 //	notify U P POLICY [N]         U brings P a change of whom items are offered to
 //	amend U P KIND NAME KEY VALUE U brings P an amendment: a key of a part, with its value
+//	edit U P                      U brings P the amendment that makes the text below of what the instance runs by
 //	amended P                     the amendments that count, and what was made side by side, as P knows
 //	say U P TASK …, hears P       the same, and P is brought it later
 //	asks P                        failures that wait for an order, as P knows
@@ -53,7 +54,7 @@ func (s *story) peoplesCommands() map[string]func() string {
 		"lock":   func() string { return s.ask(worklist.Lock) },
 		"keep":   func() string { return s.ask(worklist.Handed) },
 		"ahead":  s.ahead,
-		"pass":   s.pass, "adopt": s.adopt, "notify": s.notify, "amend": s.amend, "amended": s.amended,
+		"pass":   s.pass, "adopt": s.adopt, "notify": s.notify, "amend": s.amend, "edit": s.edit, "amended": s.amended,
 		"order": s.order, "asks": s.asks, "release": s.release,
 		"bring": s.bring, "say": s.bring, "hears": s.hears, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
 		"deadlines": s.deadlines,
@@ -291,6 +292,18 @@ func (s *story) amend() string {
 	}}
 	if !json.Valid(patch[0].Value) {
 		patch[0].Value = json.RawMessage(strconv.Quote(words[3]))
+	}
+	return s.put(s.node(1), s.w.word(s.speaker(), worklist.Amend{Patch: patch.Text()}))
+}
+
+func (s *story) edit() string {
+	changed, err := workflow.Parse("changed", []byte(s.d.Input))
+	if err != nil {
+		return err.Error()
+	}
+	patch, no := amendments.PatchOf(s.node(1).m.Definition(), changed, nil)
+	if len(no) > 0 {
+		return "not yet: " + no[0].String()
 	}
 	return s.put(s.node(1), s.w.word(s.speaker(), worklist.Amend{Patch: patch.Text()}))
 }

@@ -200,7 +200,7 @@ func (d *decision) enter(f *fact.Fact, raw []byte, id fact.ID) *log.Entry {
 	}
 	d.own = e
 	d.unsaved = append(d.unsaved, e)
-	d.state.Fold([]*log.Entry{e})
+	d.fold([]*log.Entry{e})
 	return e
 }
 

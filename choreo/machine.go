@@ -67,14 +67,15 @@ type Machine struct {
 	clocks    clocks
 	desk      desk
 	hearing   hearing
-	timed     bool // the definition has time-outs or emergency triggers
-	pulls     bool // tasks of people may wait to be taken
-	undoes    bool // it has compensations
-	endless   bool // of some task it does not say by when it ends
-	peopled   bool // some of its tasks are for people
-	filed     bool // some of its data are files
-	dated     bool // some of its tasks have a deadline
-	passesOn  bool // some of people's tasks pass to the responsible user as their deadline is near
+	timed     bool                 // the definition has time-outs or emergency triggers
+	pulls     bool                 // tasks of people may wait to be taken
+	read      *workflow.Definition // of which it is known what the instance may need
+	undoes    bool                 // it has compensations
+	endless   bool                 // of some task it does not say by when it ends
+	peopled   bool                 // some of its tasks are for people
+	filed     bool                 // some of its data are files
+	dated     bool                 // some of its tasks have a deadline
+	passesOn  bool                 // some of people's tasks pass to the responsible user as their deadline is near
 }
 
 // Moment is when something happens, for this node: Boot is the time since the

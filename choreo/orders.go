@@ -387,13 +387,16 @@ func (d *decision) amend(c *fact.Claim, x worklist.Amend, p worklist.Person, bef
 	}
 	patch, err := amendments.DecodePatch(x.Patch)
 	if err == nil {
-		err = amendments.Fits(d.state.Original(), patch)
+		err = d.state.Fits(d.state.Definition(), patch)
 	}
 	switch overall := d.state.Overall(); {
 	case before: // the answer was lost
 		return Claimed{Already: true}, nil
 	case err != nil:
 		return Claimed{}, fmt.Errorf("%w: %w", state.ErrNotNow, err)
+	case d.state.EvidenceOf(nil).SteersBegun(patch):
+		return Claimed{}, fmt.Errorf("%w: one of the tasks has begun meanwhile, and can wait for nothing else any more",
+			state.ErrNotNow)
 	case !amendable(overall):
 		return Claimed{}, fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, overall)
 	}
@@ -412,6 +415,15 @@ func (d *decision) amend(c *fact.Claim, x worklist.Amend, p worklist.Person, bef
 func amendable(s workflow.InstanceState) bool {
 	return cancellable(s) || s == workflow.InstanceInterrupted
 }
+
+// IsReadyByWord reports whether a task is ready as its holder wrote down: then it waits for nothing any more.
+func (m *Machine) IsReadyByWord(t workflow.TaskName) bool {
+	sl := m.state.BySlot()[t]
+	return sl != nil && sl.Begun()
+}
+
+// HolderOf is who holds a partition since the instance was started.
+func (m *Machine) HolderOf(p workflow.PartitionName) workflow.PartnerID { return m.state.Holders()[p] }
 
 // Amendments are the changes of the definition by which the instance runs, in the order in which they count.
 func (m *Machine) Amendments() []state.Amendment { return m.state.Amendments() }

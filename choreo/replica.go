@@ -69,6 +69,20 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis fac
 		unseen: map[fact.AttemptID]string{}, keeps: map[fact.AttemptID]bool{},
 		claimedAt: map[fact.ID]time.Duration{}, clocks: newClocks(&l.Steps),
 	}
+	m.does = self.Instant
+	m.readDefinition()
+	m.door = newDoor(m.self, l, m.state)
+	if genesis.Fact.Chain == m.chain {
+		m.own = l.Genesis()
+	}
+	m.state.Settle()
+	return m, nil
+}
+
+// readDefinition notes what an instance that runs by its definition may need at all.
+func (m *Machine) readDefinition() {
+	def, plan := m.state.Definition(), m.state.Plan()
+	m.read = def
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.timed = m.timed || slices.ContainsFunc(def.Tasks,
 		func(t *workflow.Task) bool { return t.Condition != nil && len(t.Condition.Ages()) > 0 })
@@ -85,13 +99,14 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis fac
 		_, known := plan.WorstEnd(t.Name)
 		return !known && !t.ContingencyOnly
 	})
-	m.does = self.Instant
-	m.door = newDoor(m.self, l, m.state)
-	if genesis.Fact.Chain == m.chain {
-		m.own = l.Genesis()
+}
+
+// fold has facts change the state, which may run by another definition then.
+func (m *Machine) fold(es []*log.Entry) {
+	m.state.Fold(es)
+	if m.state.Definition() != m.read {
+		m.readDefinition()
 	}
-	m.state.Settle()
-	return m, nil
 }
 
 // given checks that a genesis gives data only what their declarations allow.
@@ -137,7 +152,7 @@ func (m *Machine) Load(facts []fact.Received, owe bool) error {
 	if err != nil {
 		return err
 	}
-	m.state.Fold(es)
+	m.fold(es)
 	m.state.TakeUncounted() // that is no news
 	for _, e := range m.log.Order() {
 		if e.Fact.Chain == m.chain && (m.own == nil || e.Fact.Seq > m.own.Fact.Seq) {
@@ -191,7 +206,7 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []fact.Received) (added
 	m.unsaved = append(m.unsaved, es...)
 	m.doubt()
 	if len(es) > 0 {
-		m.state.Fold(es)
+		m.fold(es)
 	}
 	if !m.Participates(from) && m.branchAppoints(from, facts) {
 		m.peer(from).broughtIn = true

@@ -2,11 +2,13 @@ package node
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -34,7 +36,7 @@ func (n *Node) amend(ctx context.Context, r api.AmendRequest) (*api.Amended, err
 			WithHint("mutirao amend %s FILE --dry-run lists all that is refused", seen.ID)
 	case len(seen.NotYet) > 0:
 		return nil, api.Errorf(api.Refused, "%s cannot be changed so yet: %s", seen.ID, seen.NotYet[0].Line).
-			WithHint("limits of time, priorities and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
+			WithHint("tasks, rules, limits of time and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
 	case len(patch) == 0:
 		return &api.Amended{ID: seen.ID, Version: seen.Version, Lines: []string{}, Already: true}, nil
 	}
@@ -90,10 +92,41 @@ func (vw *view) judge(h *held, def *workflow.Definition) (*api.Amendment, amendm
 		}
 	}
 	patch, heavy := amendments.PatchOf(old, def, found)
+	for _, f := range vw.nobodyDoes(h, def, patch) {
+		out.Refused = append(out.Refused, renderFinding(f))
+	}
 	for _, f := range heavy {
 		out.NotYet = append(out.NotYet, renderFinding(f))
 	}
 	return out, patch
+}
+
+// nobodyDoes are the tasks of those that a patch adds which nobody could do as far as this node knows: a program's task
+// is for whoever holds the partition, any other for everybody who has its role.
+func (vw *view) nobodyDoes(h *held, def *workflow.Definition, patch amendments.Patch) (out []amendments.Finding) {
+	added := patch.Adds()
+	if len(added) == 0 {
+		return nil
+	}
+	plan := partition.New(def)
+	if err := plan.Err(); err != nil {
+		return nil // it is no definition that would be listed, which was looked at before
+	}
+	all, _ := vw.partners.Candidates(def, partition.PlainRule, nil)
+	for _, name := range added {
+		who := all
+		if t := def.Task(name); t.ByNode() {
+			holder := h.m.HolderOf(plan.Home(name))
+			who = slices.DeleteFunc(slices.Clone(all), func(p partition.Partner) bool { return p.ID != holder })
+		}
+		if _, err := partition.AssignTasks(plan, who, vw.member.ID(), name); err != nil {
+			out = append(out, amendments.Finding{
+				Part: amendments.Part{Kind: amendments.OfTask, Name: string(name)}, Refused: true,
+				Why: "nobody could do it: " + err.Error(), Next: "put it into a partition whose holder is able",
+			})
+		}
+	}
+	return out
 }
 
 func renderFinding(f amendments.Finding) api.ChangeFinding {
@@ -105,7 +138,8 @@ func (vw *view) standing(h *held) *amendments.Standing {
 	shown := h.m.Snapshot()
 	s := &amendments.Standing{State: shown.State, Data: shown.Data, Tasks: map[workflow.TaskName]amendments.Work{}}
 	for _, t := range vw.render(h).Tasks {
-		s.Tasks[t.Name] = amendments.Work{State: t.State, Taken: t.Started != nil || t.ClaimedBy != ""}
+		taken := t.Started != nil || t.ClaimedBy != "" || h.m.IsReadyByWord(t.Name)
+		s.Tasks[t.Name] = amendments.Work{State: t.State, Taken: taken}
 	}
 	return s
 }

@@ -44,8 +44,8 @@ func TestAmendedLimits(t *testing.T) {
 		} else {
 			wantCode(t, err, api.NotAllowed, "")
 		}
-		_, err := tm.amend("one", "one", told, "rest: {type: manual, after: walk", "rest: {type: manual")
-		wantCode(t, err, api.Refused, "cannot be changed so yet: task rest, after")
+		_, err := tm.amend("one", "one", told, "rest: {type: manual, after: walk", "rest: {type: manual, offline: true, after: walk")
+		wantCode(t, err, api.Refused, "cannot be changed so yet: task rest, offline")
 		if in := tm.show("two", told); in.Version != 1 || len(in.Amended) > 0 {
 			t.Errorf("it was changed: %+v", in.Amended)
 		}

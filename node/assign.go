@@ -79,7 +79,7 @@ func (k *desk) rejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed
 // rank is where a task of the instance stands among those with the same
 // dispatching rule: the more urgent first, then by the rule (docs/language.md, distribution).
 func (h *held) rank(t *workflow.Task) []float64 {
-	def := h.def.Def
+	def := h.m.Definition()
 	started := float64(h.sum.Started)
 	by := 0.0
 	switch aptitude.Dispatching(def.Distribution.Dispatching) {

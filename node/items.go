@@ -189,7 +189,7 @@ func (k peoplesItems) Sheet(
 // sheetOf is what is needed to do an item. The values of data are for whoever has it.
 func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 	out := &worklists.Sheet{}
-	t := h.def.Def.Task(r.Task)
+	t := h.m.Definition().Task(r.Task)
 	if t == nil {
 		return out
 	}
@@ -291,7 +291,7 @@ func (k peoplesItems) reaches(h *held, c *fact.Claim) error {
 		return nil
 	}
 	name, _ := h.m.AttemptTask(c.About()[0])
-	if t := h.def.Def.Task(name); t == nil || t.Role != "" {
+	if t := h.m.Definition().Task(name); t == nil || t.Role != "" {
 		return nil
 	}
 	return api.Errorf(api.Refused, "%s: its task names no role, so it is for people at %s, where %s is not", name,

@@ -178,8 +178,8 @@ func (vw *view) addDues(h *held, in *api.Instance) {
 // obstacle says what keeps everybody from taking a task now, and what would have
 // to change; nothing where somebody is able.
 func (vw *view) obstacle(h *held, t workflow.TaskName) string {
-	partners, _ := vw.partners.Candidates(h.def.Def, partition.PlainRule, nil)
-	_, err := partition.AssignTasks(h.def.Plan, partners, vw.member.ID(), t)
+	partners, _ := vw.partners.Candidates(h.m.Definition(), partition.PlainRule, nil)
+	_, err := partition.AssignTasks(h.m.Plan(), partners, vw.member.ID(), t)
 	if err == nil {
 		return ""
 	}

@@ -541,7 +541,7 @@ func (k *desk) writeOff(ctx context.Context, ref, who string, check bool) error 
 
 // mayPerform refuses a person's task to a node without the role for it.
 func (k *desk) mayPerform(h *held, task workflow.TaskName, what string) error {
-	if t := h.def.Def.Task(task); t != nil && t.Role != "" && !k.wallet.HasRole(t.Role) {
+	if t := h.m.Definition().Task(task); t != nil && t.Role != "" && !k.wallet.HasRole(t.Role) {
 		return k.lacks(t.Role, fmt.Sprintf("%s task %s", what, task))
 	}
 	return nil

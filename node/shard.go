@@ -530,7 +530,7 @@ func (s *shard) start(h *held, j state.Job) {
 	reads, makes := filesOf(h.def.Def, j.Task, j.Input)
 	s.n.runner.Start(runner.Job{
 		Files: reads, Makes: makes, Replaceable: replaceable(j.Task), Asks: asks(j.Task, j.Input),
-		Ref: jobs.Ref{Instance: id, Attempt: j.Attempt, Lease: j.Lease, Plan: h.def.Plan},
+		Ref: jobs.Ref{Instance: id, Attempt: j.Attempt, Lease: j.Lease, Plan: h.m.Plan()},
 		Key: jobKey(id, j.Attempt), Idempotency: idempotency(id, j), Instance: id.String(), Origin: origin,
 		Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,

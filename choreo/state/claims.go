@@ -82,7 +82,9 @@ func (s *State) enterClaim(c *fact.Claim, e *log.Entry) (why string) {
 		why = s.maySay(e, c, body, of, who)
 	}
 	if x, amends := body.(worklist.Amend); amends && why == "" {
-		why = s.fits(e, x)
+		if why = s.fits(e, x); why == "" && s.EvidenceOf(e).SteersBegun(s.fittings[e.ID].patch) {
+			why = "it amends what a task waits for that had begun, as its author knew"
+		}
 	}
 	if why != "" {
 		return why

@@ -51,7 +51,7 @@ func (s *State) BuiltOn(a *Attempt, start *log.Entry) iter.Seq[*Attempt] {
 			return
 		}
 		named := start.Fact.Body.Start.Consumed
-		for _, from := range a.Slot.Mentions {
+		for _, from := range s.mentionedTo(start, a.Slot) {
 			for len(named) > 0 && named[0].Slot < from.Task.Name {
 				named = named[1:]
 			}
@@ -93,10 +93,21 @@ func (s *State) named(start *log.Entry, from *Slot, success fact.ID) *Attempt {
 	return nil
 }
 
+// mentionedTo are the slots that a slot's rule mentioned as the author of a start knew it.
+func (s *State) mentionedTo(start *log.Entry, sl *Slot) []*Slot {
+	if len(s.edition.heavy) == 0 {
+		return sl.Mentions
+	}
+	if def := s.EvidenceOf(start).under(); def != s.def && def.Task(sl.Task.Name) != nil {
+		return s.mentioned(def, sl.Task.Name)
+	}
+	return sl.Mentions
+}
+
 // mentioned are the slots that a task's rule mentions, each once, by name.
-func (s *State) mentioned(t workflow.TaskName) []*Slot {
+func (s *State) mentioned(def *workflow.Definition, t workflow.TaskName) []*Slot {
 	var out []*Slot
-	for _, p := range s.def.Predecessors(t) {
+	for _, p := range def.Predecessors(t) {
 		out = append(out, s.SlotsOf(p)...)
 	}
 	slices.SortFunc(out, func(a, b *Slot) int { return cmp.Compare(a.Task.Name, b.Task.Name) })

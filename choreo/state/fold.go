@@ -13,7 +13,7 @@ import (
 func NewState(def *workflow.Definition, plan *partition.Plan, l *log.Log, trust Trust) *State {
 	s := &State{
 		def: def, plan: plan, original: def, log: l, trust: trust, uncountedOf: map[workflow.PartnerID]int{},
-		fittings: map[fact.ID]fitting{},
+		fittings: map[fact.ID]fitting{}, edition: edition{known: map[string]*workflow.Definition{}},
 	}
 	s.Reset()
 	return s
@@ -86,7 +86,7 @@ func (s *State) layOut() {
 		*sl = Slot{Task: t, State: workflow.NotReady, Place: len(s.slots), open: true, weighs: weight{going: true}}
 		*a = Attempt{
 			ID: fact.AttemptID{Slot: name}, Slot: sl, Task: t, Partner: s.holder[s.plan.Home(name)], Depth: 1,
-			Assigned: s.log.Genesis(), turns: noTurns,
+			Assigned: s.origin(name), turns: noTurns,
 		}
 		sl.Attempts, sl.Current = []*Attempt{a}, a
 		s.attempts[a.ID] = a
@@ -101,7 +101,7 @@ func (s *State) layOut() {
 	}
 	s.drop()
 	for _, sl := range s.slots {
-		sl.Mentions = s.mentioned(sl.Task.Name)
+		sl.Mentions = s.mentioned(s.def, sl.Task.Name)
 		for _, from := range sl.Mentions {
 			from.Dependents = append(from.Dependents, sl)
 		}
@@ -213,6 +213,7 @@ func (s *State) hasCycle() bool {
 
 // Fold adds entries that were just inserted, in a causal order, and settles.
 func (s *State) Fold(es []*log.Entry) {
+	s.told = nil
 	switch l := s.log; {
 	case l.Forked() == 0:
 		for _, e := range es {
@@ -300,6 +301,7 @@ func (s *State) refuse(e *log.Entry, why string) {
 	}
 	if author := e.Fact.Chain.Author; !e.Told && why != forkedAway && s.former[author] == nil {
 		e.Told = true
+		s.told = append(s.told, e)
 		s.uncountedOf[author]++
 	}
 }

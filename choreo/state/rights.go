@@ -50,15 +50,16 @@ func (v *Evidence) any(es []*log.Entry) bool { return slices.ContainsFunc(es, v.
 // held reports whether the rule of a slot's task can have held, and ended whether it
 // can have become impossible.
 func (v *Evidence) held(sl *Slot) bool {
-	return !sl.Task.Disabled && v.rule(sl, &sl.mayHold, true)
+	t := v.task(sl.Task)
+	return t != nil && !t.Disabled && v.rule(sl, t.Rule, &sl.mayHold, true)
 }
 
 func (v *Evidence) ended(sl *Slot) bool {
-	return sl.Task.Disabled || v.rule(sl, &sl.mayEnd, false)
+	t := v.task(sl.Task)
+	return t == nil || t.Disabled || v.rule(sl, t.Rule, &sl.mayEnd, false)
 }
 
-func (v *Evidence) rule(sl *Slot, was *ruleWas, held bool) bool {
-	r := sl.Task.Rule
+func (v *Evidence) rule(sl *Slot, r *workflow.Rule, was *ruleWas, held bool) bool {
 	if r == nil {
 		return held
 	}
@@ -67,7 +68,7 @@ func (v *Evidence) rule(sl *Slot, was *ruleWas, held bool) bool {
 		if v.of == nil || v.within {
 			was.is = v.read(r, held)
 		} else {
-			was.is = v.reread(sl, held)
+			was.is = v.reread(sl, r, held)
 		}
 	}
 	return was.is
@@ -80,8 +81,8 @@ func (v *Evidence) read(r *workflow.Rule, held bool) bool {
 // reread reads a slot's rule unless that was done for an earlier fact of the strand that
 // says enough. Of a rule that asks for several things it goes on with the first that was
 // not so.
-func (v *Evidence) reread(sl *Slot, held bool) bool {
-	of, readings := readingOf{v.of.Strand, sl, held}, v.s.readings
+func (v *Evidence) reread(sl *Slot, r *workflow.Rule, held bool) bool {
+	of, readings := readingOf{v.of.Strand, sl, held, v.under()}, v.s.readings
 	was, known := readings[of]
 	if known && (was.is || was.said == v.of.Strand.Said && was.others.Covers(v.of.Others)) {
 		return was.is
@@ -89,7 +90,7 @@ func (v *Evidence) reread(sl *Slot, held bool) bool {
 	before := v.s.log.Steps
 	is := reading{others: v.of.Others, said: v.of.Strand.Said, at: was.at}
 	v.within = true
-	if r := sl.Task.Rule; held && r.Op == workflow.OpAnd {
+	if held && r.Op == workflow.OpAnd {
 		for is.at < len(r.Args) && v.read(r.Args[is.at], true) {
 			is.at++
 		}
@@ -166,7 +167,7 @@ func (v *Evidence) slot(tr workflow.Transition, sl *Slot, held bool) bool {
 	case tr == workflow.BecameRunning:
 		return v.started(sl) || v.succeeded(sl)
 	}
-	return v.begun(sl) || v.succeeded(sl) || (!sl.HasData && v.held(sl))
+	return v.begun(sl) || v.succeeded(sl) || (!v.hasData(sl) && v.held(sl))
 }
 
 // standIn reports whether a task that is only a contingency can have made a
@@ -225,17 +226,23 @@ func (v *Evidence) gaveUp(a *Attempt) bool {
 	return slices.ContainsFunc(a.Rulings, func(r *Ruling) bool { return r.Final && v.certain(r.At) })
 }
 
+// disabled reports whether a slot's task was not enabled, as the author knew.
+func (v *Evidence) disabled(sl *Slot) bool {
+	t := v.task(sl.Task)
+	return t == nil || t.Disabled
+}
+
 // MayReady says why an attempt cannot have become ready by its holder's word; "":
 // it can.
 func (v *Evidence) MayReady(a *Attempt, trigger bool) string {
 	switch {
 	case a.Beside():
 		return "it waits for no rule"
-	case a.Slot.Task.Disabled:
+	case v.disabled(a.Slot):
 		return "its task is not enabled"
 	case trigger && a.Slot.Task.TimeToWait == 0:
 		return "its task has no trigger"
-	case !trigger && !a.Slot.HasData:
+	case !trigger && !v.hasData(a.Slot):
 		return "its rule is not about data"
 	case !trigger && !v.held(a.Slot):
 		return "its rule did not hold, as far as its author knew"
@@ -256,7 +263,7 @@ func (v *Evidence) MayStart(a *Attempt) string {
 		return v.mayPerform(a)
 	case sl.Dropped != nil:
 		return "its task is not needed"
-	case sl.Task.Disabled:
+	case v.disabled(sl):
 		return "its task is not enabled"
 	case slices.ContainsFunc(v.s.Cancels, v.certain):
 		return "it was started after the instance was cancelled"
@@ -270,7 +277,7 @@ func (v *Evidence) MayStart(a *Attempt) string {
 		return v.unitless(a)
 	case v.begun(sl):
 		return ""
-	case sl.HasData || !v.held(sl):
+	case v.hasData(sl) || !v.held(sl):
 		return "its rule did not hold, as far as its author knew"
 	}
 	return ""

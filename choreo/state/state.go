@@ -25,6 +25,8 @@ type State struct {
 	amends   []*log.Entry // that count
 	formedBy []*log.Entry // those by which def was made
 	fittings map[fact.ID]fitting
+	edition  edition      // what the facts are judged by (amend.go)
+	told     []*log.Entry // facts of this fold that were counted among those that do not count
 	log      *log.Log
 
 	trust     Trust // nil: nobody's credentials prove anything
@@ -508,9 +510,10 @@ type Idled struct{ Facts, Bytes int }
 // Evidence is what may have been true as far as a fact's author knew.
 type Evidence struct {
 	s      *State
-	of     *log.Entry // nil: of all that counts here
-	number int        // of this evidence; State.evidences counts them
-	within bool       // a rule is being read, perhaps for another one
+	of     *log.Entry           // nil: of all that counts here
+	number int                  // of this evidence; State.evidences counts them
+	def    *workflow.Definition // by which its author went; nil: that was not asked yet
+	within bool                 // a rule is being read, perhaps for another one
 }
 
 // ruleWas is what one evidence says of a slot's rule: whether it may have been so.
@@ -536,6 +539,7 @@ type readingOf struct {
 	strand *log.Strand
 	slot   *Slot
 	held   bool
+	by     *workflow.Definition // by which its author went
 }
 
 // Trust checks what authors show to prove their rights, which are in the facts:

@@ -24,7 +24,7 @@ func (s *State) enterVerdict(v *fact.Verdict, e *log.Entry) (why string) {
 	judged := map[*Slot]bool{}
 	for _, act := range v.Actions {
 		a := s.attempts[act.Attempt]
-		if a == nil || judged[a.Slot] || !s.knewOf(e, act.Attempt) || !allowed(a, act, e.Fact.Chain.Author) ||
+		if a == nil || judged[a.Slot] || !s.knewOf(e, act.Attempt) || !s.allowed(e, a, act) ||
 			v.Cause == fact.CauseLost && !s.MayMiss(a, e.Fact.Chain.Author) {
 			continue
 		}
@@ -69,14 +69,15 @@ func (s *State) judgedOften(e *log.Entry, a *Attempt) bool {
 // for the failure of the attempt. Of a compensation only its holder can say that
 // it failed, and nothing follows from it. What an order has left out is released by its
 // holder, whatever the definition says.
-func allowed(a *Attempt, act fact.Action, author workflow.PartnerID) bool {
-	t := a.Task
+func (s *State) allowed(e *log.Entry, a *Attempt, act fact.Action) bool {
+	author := e.Fact.Chain.Author
 	switch {
 	case a.Beside():
 		return author == a.Partner && act.Kind == workflow.FailBlock && act.Task == ""
 	case a.Skips && author == a.Partner:
 		return act.Kind == workflow.FailRelease && act.Task == ""
 	}
+	t := cmp.Or(s.EvidenceOf(e).task(a.Task), a.Task)
 	kind := cmp.Or(t.OnFailure, workflow.FailBlock)
 	return act.Kind == kind && act.Task == t.Contingency
 }

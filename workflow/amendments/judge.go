@@ -270,6 +270,8 @@ func (j *judge) task(c *Change) {
 				"have a task wait that has not begun")
 		case slices.Contains(begunBy, k.Key):
 			j.refuse(c.Part, k.Key, begun(at, state)+", by what it said then", "add another task that does it so")
+		case at == underWay && k.Key == "enabled" && j.old.Flow() == nil:
+			j.later(c.Part, k.Key, "it has begun, and is done to its end")
 		case at == underWay && k.Key == "time-to-wait":
 			j.later(c.Part, k.Key, "it has begun, so nothing waits any more")
 		case at == underWay, slices.Contains(toTheEnd, k.Key):

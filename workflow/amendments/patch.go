@@ -14,8 +14,11 @@ import (
 )
 
 // Patch is what an amendment changes of the definition by which an instance runs: keys of its parts, in
-// the order of Between. It says nothing of parts that it leaves as they are, so that two patches go
-// together, whoever made them of which edition, unless they set one key.
+// the order of Between, and tasks that it adds. It says nothing of parts that it leaves as they are, so that
+// two patches go together, whoever made them of which edition, unless they set one key or add one task.
+//
+// A task that is added has all its keys in the patch, and addTo, which no definition has: the partition into
+// which it goes. What a task waits for is one thing: after and when are both in a patch that sets either.
 type Patch []Setting
 
 // Setting is a key of a part with its new value, as the canonical form has it.
@@ -25,19 +28,27 @@ type Setting struct {
 	Value json.RawMessage `json:"value,omitempty"` // left out: it is not written any more
 }
 
-// MaxPatch bounds a patch as it is written down, in bytes, and MaxPatches how many of them one instance
-// takes. A definition has room for all of them (MaxPatched), so that which of them came together nowhere
-// matters.
+// MaxPatch bounds a patch as it is written down, in bytes, MaxAdded the tasks that it adds, and MaxPatches how many
+// of them one instance takes. A definition has room for all of them (MaxPatched, MaxPatchedTasks), so that which of
+// them came together nowhere matters.
 const (
-	MaxPatch   = 4 << 10
-	MaxPatches = 64
-	MaxPatched = workflow.MaxSource - MaxPatch*MaxPatches
+	MaxPatch        = 4 << 10
+	MaxAdded        = 16
+	MaxPatches      = 64
+	MaxPatched      = workflow.MaxSource - MaxPatch*MaxPatches
+	MaxPatchedTasks = workflow.MaxTasks - MaxAdded*MaxPatches
 )
 
-// light are the keys that can be changed in an instance that runs: limits of time, what the choice of a
-// performer weighs, and words. Whether what partners said of the instance counts does not depend on them, so
-// it does not matter who had heard of the amendment when. Limited are those that have to be written before
-// and after: a limit that comes or goes changes what is waited for.
+// addTo is the key by which a patch adds a task: its value is the name of a partition.
+const addTo = "add-to"
+
+// light are the keys that can be changed in an instance that runs, and on which it does not depend whether what
+// partners said of the instance counts: limits of time, what the choice of a performer weighs, and words. So it does
+// not matter who had heard of the amendment when. Limited are those that have to be written before and after: a limit
+// that comes or goes changes what is waited for.
+//
+// Heavy are those on which it does depend: what a fact says is judged by the definition in its own past. Addable are
+// the keys of a task that is added.
 var (
 	light = map[Kind][]string{
 		OfWorkflow: {"version", "label", "doc"},
@@ -48,23 +59,41 @@ var (
 		OfPartition: {"timeout", "label"},
 	}
 	limited = []string{"timeout", "time-to-wait"}
+	rule    = []string{"after", "when"}
+	heavy   = []string{"after", "when", "on-failure", "enabled"}
+	addable = []string{
+		addTo, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out", "form",
+		"timeout", "on-failure", "retries", "warnings", "deadline", "priority", "urgency", "suitability", "duration",
+	}
 )
 
-// PatchOf is the patch that makes one edition of another, but for what is found of the changes: that is refused anyway,
-// or has no effect (Judge). What cannot be changed yet in an instance that runs is refused, with the reason; then there
-// is no patch.
+// PatchOf is the patch that makes one edition of another: a task that is taken out stays, and is not enabled any more,
+// as facts may name it. It leaves out what is found of the changes: that is refused anyway, or has no effect (Judge).
+// What cannot be changed yet in an instance that runs is refused, with the reason; then there is no patch.
 func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Finding) {
 	var out Patch
-	var heavy []Finding
+	var refused []Finding
 	no := func(p Part, key, why string) {
-		heavy = append(heavy, Finding{Part: p, Key: key, Refused: true, Why: why})
+		refused = append(refused, Finding{Part: p, Key: key, Refused: true, Why: why})
 	}
+	is := partsOf(changed)
 	for _, c := range Between(old, changed) {
 		switch {
 		case isFound(found, c.Part, ""):
 			continue
+		case c.How == Added && c.Kind == OfTask:
+			var why string
+			if out, why = addTask(out, old, changed, &c); why != "" {
+				no(c.Part, "", why)
+			}
+			continue
 		case c.How == Added:
 			no(c.Part, "", "this version cannot add it to an instance that runs")
+			continue
+		case c.How == Removed && c.Kind == OfTask && canBeLeftOut(old, c.Name):
+			if !old.Task(workflow.TaskName(c.Name)).Disabled { // else it was taken out before
+				out = append(out, Setting{Part: c.Part, Key: "enabled", Value: written(false)})
+			}
 			continue
 		case c.How == Removed:
 			no(c.Part, "", "this version cannot take it out of an instance that runs")
@@ -72,22 +101,75 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 		}
 		for _, k := range c.Keys {
 			switch why := heaviness(c.Part, k); {
-			case isFound(found, c.Part, k.Key):
+			case isFound(found, c.Part, k.Key), c.Kind == OfTask && slices.Contains(rule, k.Key) && out.has(c.Part, k.Key),
+				c.Kind == OfPartition && k.Key == "tasks" && !moves(old, changed, k):
 			case why != "":
 				no(c.Part, k.Key, why)
+			case c.Kind == OfTask && slices.Contains(heavy, k.Key) && old.Flow() != nil:
+				no(c.Part, k.Key, "this version cannot change it in an instance that is driven by its data")
+			case c.Kind == OfTask && slices.Contains(rule, k.Key): // both are set
+				for _, key := range rule {
+					out = append(out, Setting{Part: c.Part, Key: key, Value: is[c.Part][key]})
+				}
 			default:
 				out = append(out, Setting{Part: c.Part, Key: k.Key, Value: k.Is})
 			}
 		}
 	}
-	if len(heavy) > 0 {
-		return nil, heavy
+	if len(refused) > 0 {
+		return nil, refused
 	}
+	slices.SortFunc(out, Setting.compare)
 	if n := len(out.Text()); n > MaxPatch {
 		no(Part{Kind: OfWorkflow}, "", fmt.Sprintf("the changes have %d bytes, and %d may be made at once", n, MaxPatch))
-		return nil, heavy
+		return nil, refused
+	}
+	if n := len(out.Adds()); n > MaxAdded {
+		no(Part{Kind: OfWorkflow}, "", fmt.Sprintf("%d tasks are new, and %d may be added at once", n, MaxAdded))
+		return nil, refused
 	}
 	return out, nil
+}
+
+// canBeLeftOut reports whether a task can be not enabled.
+func canBeLeftOut(def *workflow.Definition, task string) bool {
+	return def.Flow() == nil && !def.Task(workflow.TaskName(task)).ContingencyOnly
+}
+
+// moves reports whether a task that there was before and is now comes to a partition, or leaves it.
+func moves(old, changed *workflow.Definition, k Key) bool {
+	was, is := names(k.Was), names(k.Is)
+	return slices.ContainsFunc(append(without(was, is), without(is, was)...), func(n string) bool {
+		return old.Task(workflow.TaskName(n)) != nil && changed.Task(workflow.TaskName(n)) != nil
+	})
+}
+
+// addTask adds to a patch what adds a task; else why it cannot be.
+func addTask(p Patch, old, changed *workflow.Definition, c *Change) (Patch, string) {
+	if old.Flow() != nil {
+		return p, "this version cannot add tasks to an instance that is driven by its data"
+	}
+	home := workflow.PartitionName("")
+	for _, x := range changed.Partitions {
+		if slices.Contains(x.Tasks, workflow.TaskName(c.Name)) {
+			home = x.Name
+		}
+	}
+	switch {
+	case home == "":
+		return p, "this version cannot add a task that is only a contingency, or only undoes another"
+	case old.Partition(home) == nil:
+		return p, fmt.Sprintf("this version adds tasks to partitions that there are, and partition %s is new", home)
+	}
+	added := append(slices.Clone(c.Keys), Key{Key: addTo, Is: written(home)})
+	slices.SortFunc(added, func(a, b Key) int { return strings.Compare(a.Key, b.Key) })
+	for _, k := range added {
+		if !slices.Contains(addable, k.Key) {
+			return p, fmt.Sprintf("this version cannot add a task with %s to an instance that runs", k.Key)
+		}
+		p = append(p, Setting{Part: c.Part, Key: k.Key, Value: k.Is})
+	}
+	return p, ""
 }
 
 func isFound(found []Finding, p Part, key string) bool {
@@ -97,12 +179,55 @@ func isFound(found []Finding, p Part, key string) bool {
 // heaviness says why a key cannot be changed so in an instance that runs; empty: it can.
 func heaviness(p Part, k Key) string {
 	switch {
+	case p.Kind == OfTask && slices.Contains(heavy, k.Key):
 	case !slices.Contains(light[p.Kind], k.Key):
 		return "this version cannot change it in an instance that runs"
 	case slices.Contains(limited, k.Key) && (len(k.Was) == 0 || len(k.Is) == 0):
 		return "this version changes a limit of an instance that runs, and neither adds nor removes one"
 	}
 	return ""
+}
+
+// Steers are the tasks of which a patch sets what they wait for, or whether they are done at all, without adding them.
+func (p Patch) Steers() (out []workflow.TaskName) {
+	for _, x := range p {
+		if x.Kind == OfTask && (x.Key == "enabled" || x.Key == rule[0]) && !p.adds(x.Part) {
+			out = append(out, workflow.TaskName(x.Name))
+		}
+	}
+	return slices.Compact(out)
+}
+
+// Adds are the tasks that a patch adds, in its order.
+func (p Patch) Adds() (out []workflow.TaskName) {
+	for _, x := range p {
+		if x.Key == addTo {
+			out = append(out, workflow.TaskName(x.Name))
+		}
+	}
+	return out
+}
+
+// has reports whether a patch says something of a key of a part.
+func (p Patch) has(part Part, key string) bool {
+	return slices.ContainsFunc(p, func(x Setting) bool { return x.Part == part && x.Key == key })
+}
+
+// Set is what a patch sets of what there was before.
+func (p Patch) Set() Patch {
+	return slices.DeleteFunc(slices.Clone(p), func(x Setting) bool { return p.adds(x.Part) })
+}
+
+// adds reports whether a patch adds a part.
+func (p Patch) adds(part Part) bool {
+	return p.has(part, addTo)
+}
+
+// IsHeavy reports whether it depends on a patch whether facts count: then each is judged by what its author knew.
+func (p Patch) IsHeavy() bool {
+	return slices.ContainsFunc(p, func(x Setting) bool {
+		return x.Key == addTo || x.Kind == OfTask && slices.Contains(heavy, x.Key)
+	})
 }
 
 // Text is the one way to write a patch down.
@@ -122,9 +247,19 @@ func DecodePatch(s string) (Patch, error) {
 	if len(p) == 0 {
 		return nil, errors.New("a patch that changes nothing")
 	}
+	if n := len(p.Adds()); n > MaxAdded {
+		return nil, fmt.Errorf("a patch that adds %d tasks, at most %d", n, MaxAdded)
+	}
 	for i, x := range p {
-		if why := heaviness(x.Part, Key{Key: x.Key, Was: x.Value, Is: x.Value}); why != "" {
+		switch why := heaviness(x.Part, Key{Key: x.Key, Was: x.Value, Is: x.Value}); {
+		case x.Kind == OfTask && p.adds(x.Part):
+			if !slices.Contains(addable, x.Key) || len(x.Value) == 0 || x.Key == addTo && x.Value[0] != '"' {
+				return nil, fmt.Errorf("a patch of %s, %s: a task cannot be added with that", x.Part, x.Key)
+			}
+		case why != "":
 			return nil, fmt.Errorf("a patch of %s, %s: %s", x.Part, x.Key, why)
+		case slices.Contains(rule, x.Key) && !(p.has(x.Part, rule[0]) && p.has(x.Part, rule[1])):
+			return nil, fmt.Errorf("a patch of %s that has after without when, or when without after", x.Part)
 		}
 		if i > 0 && p[i-1].compare(x) >= 0 {
 			return nil, errors.New("a patch whose settings are not in their order")
@@ -143,37 +278,69 @@ func (x Setting) compare(o Setting) int {
 	return strings.Compare(x.Key, o.Key)
 }
 
-// Fits says why a patch is not one of a definition; nil: the definition has its parts, with their limits, and is one
-// with the patch as well.
-func Fits(def *workflow.Definition, p Patch) error {
+// Fits says why a patch is not one of an edition of a definition that its author knew; nil: the edition has its parts,
+// with their limits, has none of the tasks that it adds, and is one with the patch as well.
+func Fits(def, known *workflow.Definition, p Patch) error {
 	if n := len(def.Canonical()); n > MaxPatched {
 		return fmt.Errorf("a definition of %d bytes is not amended, only one of at most %d", n, MaxPatched)
 	}
-	has := partsOf(def)
+	if n := len(def.Tasks); n > MaxPatchedTasks && len(p.Adds()) > 0 {
+		return fmt.Errorf("to a definition of %d tasks none are added, only to one of at most %d", n, MaxPatchedTasks)
+	}
+	if p.IsHeavy() && known.Flow() != nil {
+		return errors.New("the tasks of an instance that is driven by its data are not amended")
+	}
+	has := partsOf(known)
 	for _, x := range p {
-		keys, known := has[x.Part]
-		switch {
-		case !known:
+		keys, there := has[x.Part]
+		switch added := p.adds(x.Part); {
+		case added && there:
+			return fmt.Errorf("the definition has %s already", x.Part)
+		case x.Key == addTo && known.Partition(workflow.PartitionName(text(x.Value))) == nil:
+			return fmt.Errorf("the definition has no partition %s", plain.Line(text(x.Value)))
+		case !added && !there:
 			return fmt.Errorf("the definition has no %s", x.Part)
-		case slices.Contains(limited, x.Key) && len(keys[x.Key]) == 0:
+		case !added && slices.Contains(limited, x.Key) && len(keys[x.Key]) == 0:
 			return fmt.Errorf("%s has no %s", x.Part, x.Key)
 		}
 	}
-	_, err := patched(def, has, p)
+	made, err := patched(known, has, p)
+	if err == nil && p.IsHeavy() && made.Flow() != nil {
+		return errors.New("it makes an instance one that is driven by its data")
+	}
 	return err
 }
 
-// Effective is a definition with the patches that were made of it, in their order: where several set one key,
-// the last one counts. Each of them fits it. Patches with which it would be none all the same change nothing.
-func Effective(def *workflow.Definition, patches []Patch) *workflow.Definition {
+// Effective is a definition with the patches that were made of it, in their order, each of which fits what its author
+// knew of the others. Of several that add one task the first one counts; of several that set one key the last.
+//
+// A patch is doubtful whose author did not know all that come before it: where the definition would be none any more
+// with it, or check refuses it, it sets nothing. left are the places of those. What they add is there in any case, as
+// only those ask for its names who knew of it. Nil: none is doubtful.
+func Effective(
+	def *workflow.Definition, patches []Patch, doubtful func(i int) bool, check func(*workflow.Definition) error,
+) (out *workflow.Definition, left []int) {
 	if len(patches) == 0 {
-		return def
+		return def, nil
 	}
-	out, err := patched(def, partsOf(def), patches...)
-	if err != nil {
-		return def
+	made := func(some []Patch) *workflow.Definition {
+		d, err := patched(def, partsOf(def), some...)
+		if err != nil || check(d) != nil {
+			return nil
+		}
+		return d
 	}
-	return out
+	some := slices.Clone(patches)
+	for i, p := range patches {
+		if doubtful != nil && p.IsHeavy() && doubtful(i) && made(some[:i+1]) == nil {
+			some[i] = slices.DeleteFunc(slices.Clone(p), func(x Setting) bool { return !p.adds(x.Part) })
+			left = append(left, i)
+		}
+	}
+	if out = made(some); out == nil { // cannot be, as far as known
+		return def, nil
+	}
+	return out, left
 }
 
 // patched is a definition, which has these parts, with patches.
@@ -183,10 +350,15 @@ func patched(def *workflow.Definition, has parts, patches ...Patch) (*workflow.D
 		out[p] = maps.Clone(keys)
 	}
 	for _, p := range patches {
+		out.add(p)
 		for _, x := range p {
-			if len(x.Value) == 0 {
+			switch {
+			case p.adds(x.Part):
+			case out[x.Part] == nil:
+				return nil, fmt.Errorf("there is no %s", x.Part)
+			case len(x.Value) == 0:
 				delete(out[x.Part], x.Key)
-			} else {
+			default:
 				out[x.Part][x.Key] = x.Value
 			}
 		}
@@ -201,20 +373,53 @@ func patched(def *workflow.Definition, has parts, patches ...Patch) (*workflow.D
 	return made, nil
 }
 
-// Clash is a key that two patches set unlike.
+// add puts the tasks in that a patch adds and that are not there yet.
+func (p parts) add(patch Patch) {
+	before := maps.Clone(p)
+	for _, x := range patch {
+		switch {
+		case !patch.adds(x.Part) || before[x.Part] != nil:
+			continue
+		case p[x.Part] == nil:
+			p[x.Part] = map[string]json.RawMessage{}
+		}
+		if x.Key != addTo {
+			p[x.Part][x.Key] = x.Value
+			continue
+		}
+		home := Part{OfPartition, text(x.Value)}
+		if p[home] == nil { // the only one there is, which nobody wrote
+			continue
+		}
+		list := append(names(p[home]["tasks"]), x.Name)
+		slices.Sort(list)
+		p[home]["tasks"] = written(list)
+	}
+}
+
+// Clash is a key that two patches set unlike, or a task that both add.
 type Clash struct {
 	Part
-	Key        string
+	Key        string // empty: they add it
 	One, Other json.RawMessage
 }
 
 func (c Clash) String() string {
+	if c.Key == "" {
+		return c.Part.String() + ": both add it"
+	}
 	return fmt.Sprintf("%s, %s: %s and %s", c.Part, c.Key, Shown(c.One), Shown(c.Other))
 }
 
-// Clashes are the keys that two patches set unlike, in their order.
+// Clashes are the keys that two patches set unlike, and the tasks that they add unlike, in their order.
 func Clashes(one, other Patch) (out []Clash) {
 	for _, x := range one {
+		if one.adds(x.Part) && other.adds(x.Part) {
+			if x.Key == addTo && one.of(x.Part).Text() != other.of(x.Part).Text() {
+				out = append(out, Clash{Part: x.Part})
+			}
+			continue
+		}
 		for _, y := range other {
 			if x.compare(y) == 0 && !bytes.Equal(x.Value, y.Value) {
 				out = append(out, Clash{Part: x.Part, Key: x.Key, One: x.Value, Other: y.Value})
@@ -224,10 +429,29 @@ func Clashes(one, other Patch) (out []Clash) {
 	return out
 }
 
+// of is what a patch says of a part.
+func (p Patch) of(part Part) Patch {
+	return slices.DeleteFunc(slices.Clone(p), func(x Setting) bool { return x.Part != part })
+}
+
 // Lines tell people what a patch sets.
 func (p Patch) Lines() (out []string) {
 	for _, x := range p {
-		out = append(out, fmt.Sprintf("%s, %s: %s", x.Part, plain.Line(x.Key), Shown(x.Value)))
+		switch {
+		case x.Key == addTo:
+			out = append(out, fmt.Sprintf("%s is new, in partition %s", x.Part, plain.Line(text(x.Value))))
+		case len(x.Value) == 0 && slices.Contains(rule, x.Key) && p.sets(x.Part, rule):
+			// after and when are set together, and what is not written is not worth a line
+		default:
+			out = append(out, fmt.Sprintf("%s, %s: %s", x.Part, plain.Line(x.Key), Shown(x.Value)))
+		}
 	}
 	return out
+}
+
+// sets reports whether a patch has a value of a part for one of some keys.
+func (p Patch) sets(part Part, some []string) bool {
+	return slices.ContainsFunc(p, func(x Setting) bool {
+		return x.Part == part && slices.Contains(some, x.Key) && len(x.Value) > 0
+	})
 }

@@ -1,6 +1,7 @@
 package amendments
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,13 @@ func edited(t testing.TB, src string, pairs ...string) *workflow.Definition {
 	return parse(t, changed)
 }
 
+func effective(def *workflow.Definition, patches []Patch) *workflow.Definition {
+	out, _ := Effective(def, patches, nil, anyDefinition)
+	return out
+}
+
+func anyDefinition(*workflow.Definition) error { return nil }
+
 func mustPatch(t testing.TB, old, changed *workflow.Definition) Patch {
 	t.Helper()
 	p, heavy := PatchOf(old, changed, nil)
@@ -57,13 +65,13 @@ func TestAPatchMakesTheChangedEdition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Fits(old, back); err != nil {
+	if err := Fits(old, old, back); err != nil {
 		t.Fatal(err)
 	}
-	if got := Effective(old, []Patch{back}); got.Hash() != changed.Hash() {
+	if got := effective(old, []Patch{back}); got.Hash() != changed.Hash() {
 		t.Errorf("it makes %s", Lines(Between(changed, got)))
 	}
-	if got := Effective(old, nil); got != old {
+	if got := effective(old, nil); got != old {
 		t.Error("nothing makes another")
 	}
 }
@@ -72,14 +80,14 @@ func TestAPatchMakesTheChangedEdition(t *testing.T) {
 func TestWhatAPatchMayNotChange(t *testing.T) {
 	old := parse(t, limits)
 	for _, x := range [][]string{
-		{"c: {after: b}", "c: {after: a}"},
 		{"c: {after: b}", "c: {after: b, application: sleep, with: {for: 1s}}"},
 		{"c: {after: b}", "c: {after: b, timeout: 1h}"},
 		{"a: {timeout: 1h", "a: {application: ring, timeout: 1h"},
-		{"c: {after: b}", "c: {after: b, on-failure: release}"},
+		{"c: {after: b}", "c: {after: b, retries: 2}"},
 		{", timeout: 9h", ""},
-		{"  c: {after: b}\n", "", ", c]", "]"},
-		{"c: {after: b}", "c: {after: b}\n  d: {}", ", c]", ", c, d]"},
+		{"c: {after: b}", "c: {after: b}\n  d: {time-to-wait: 1h, after: b}", ", c]", ", c, d]"},
+		{"c: {after: b}", "c: {after: b}\n  d: {}", "partitions:", "partitions:\n  q: [d]"},
+		{"c: {after: b}", "c: {after: b, contingency: d}\n  d: {}"},
 		{"version: 1", "version: 1\nfinal: n == 1"},
 		{"version: 1", "version: 1\nresponsible: bia"},
 		{"version: 1", "version: 1\ndoc: '" + strings.Repeat("x", MaxPatch) + "'"},
@@ -91,6 +99,78 @@ func TestWhatAPatchMayNotChange(t *testing.T) {
 	}
 }
 
+// Tasks are added, wait for others and are waited for, and are not done any more: a patch of two editions makes the new
+// one. A task that is taken out stays, and is not enabled.
+func TestAPatchOfTasks(t *testing.T) {
+	old := parse(t, limits)
+	changed := edited(t, limits, "c: {after: b}", "c: {after: [b, d], on-failure: release}\n  d: {after: a, in: [n], "+
+		"role: crew, type: manual, timeout: 1h, on-failure: release}\n  e: {when: failed(\"d\")}", ", c]", ", c, d, e]")
+	p := mustPatch(t, old, changed)
+	back, err := DecodePatch(p.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Fits(old, old, back); err != nil {
+		t.Fatal(err)
+	}
+	if got := effective(old, []Patch{back}); got.Hash() != changed.Hash() {
+		t.Errorf("it makes %s", Lines(Between(changed, got)))
+	}
+	if !back.IsHeavy() || len(back.Adds()) != 2 || len(back.Steers()) != 1 {
+		t.Errorf("heavy: %t, adds %s, steers %s", back.IsHeavy(), back.Adds(), back.Steers())
+	}
+	without := edited(t, limits, "  c: {after: b}\n", "", ", c]", "]")
+	gone := mustPatch(t, old, without)
+	left := effective(old, []Patch{gone})
+	if x := left.Task("c"); x == nil || !x.Disabled {
+		t.Errorf("what is taken out is %+v", x)
+	}
+	if again := mustPatch(t, left, without); len(again) > 0 {
+		t.Errorf("once more: %s", again.Lines())
+	}
+}
+
+// What two add under one name is one task, as the first of them wrote it down. Of two that make a circle the later one
+// sets nothing, unless somebody has set it right who knew of both; what it adds is there.
+func TestPatchesThatDoNotGoTogether(t *testing.T) {
+	const src = "workflow: w\ntasks: {x: {}, y: {}, z: {}}\npartitions: {p: [x, y], q: [z]}\n"
+	old := parse(t, src)
+	one := mustPatch(t, old, edited(t, src, "x: {}, y: {}", "x: {after: y}, y: {}, d: {priority: 1}",
+		"[x, y]", "[x, y, d]"))
+	other := mustPatch(t, old, edited(t, src, "x: {}, y: {}", "x: {}, y: {after: x}, d: {priority: 2}, e: {after: d}",
+		"[x, y]", "[x, y, e]", "[z]", "[d, z]"))
+	side := func(i int) bool { return i == 1 }
+	for _, c := range []struct {
+		patches  []Patch
+		x, y     int
+		priority int
+		home     workflow.PartitionName
+	}{
+		{[]Patch{one, other}, 1, 0, 1, "p"},
+		{[]Patch{other, one}, 0, 1, 2, "q"},
+	} {
+		got, left := Effective(old, c.patches, side, anyDefinition)
+		if len(left) != 1 || left[0] != 1 || len(got.Task("x").After) != c.x || len(got.Task("y").After) != c.y {
+			t.Fatalf("left are %v: %s", left, Lines(Between(old, got)))
+		}
+		if got.Task("d").Priority != c.priority || got.Task("e") == nil ||
+			!slices.Contains(got.Partition(c.home).Tasks, "d") {
+			t.Errorf("of what they add there is %s", Lines(Between(old, got)))
+		}
+		if n := Clashes(c.patches[0], c.patches[1]); len(n) != 1 || n[0].String() != "task d: both add it" {
+			t.Errorf("they clash in %v", n)
+		}
+	}
+	settled := mustPatch(t, effective(old, []Patch{one}), old)
+	got, left := Effective(old, []Patch{one, other, settled}, side, anyDefinition)
+	if len(left) != 1 || len(got.Task("x").After) != 0 || len(got.Task("y").After) != 0 {
+		t.Errorf("settled, but for %v: %s", left, Lines(Between(old, got)))
+	}
+	if all, _ := Effective(old, []Patch{one, other}, nil, anyDefinition); all != old {
+		t.Error("a circle is no definition")
+	}
+}
+
 // Two patches go together, in either order, unless they set one key unlike: then the last one counts, and it is
 // said.
 func TestPatchesTogether(t *testing.T) {
@@ -98,7 +178,7 @@ func TestPatchesTogether(t *testing.T) {
 	one := mustPatch(t, old, edited(t, limits, "a: {timeout: 1h", "a: {timeout: 2h", "version: 1", "version: 2"))
 	other := mustPatch(t, old, edited(t, limits, "priority: 1", "priority: 5"))
 	third := mustPatch(t, old, edited(t, limits, "a: {timeout: 1h", "a: {timeout: 3h", "version: 1", "version: 2"))
-	a, b := Effective(old, []Patch{one, other}), Effective(old, []Patch{other, one})
+	a, b := effective(old, []Patch{one, other}), effective(old, []Patch{other, one})
 	if a.Hash() != b.Hash() || a.Task("a").Priority != 5 || a.Task("a").Timeout.Hours() != 2 || a.Version != 2 {
 		t.Error(Lines(Between(a, b)), a.Task("a"))
 	}
@@ -108,7 +188,7 @@ func TestPatchesTogether(t *testing.T) {
 	if c := Clashes(one, third); len(c) != 1 || c[0].String() != "task a, timeout: 2h and 3h" {
 		t.Error(c)
 	}
-	if got := Effective(old, []Patch{third, one}).Task("a").Timeout.Hours(); got != 2 {
+	if got := effective(old, []Patch{third, one}).Task("a").Timeout.Hours(); got != 2 {
 		t.Errorf("%v hours", got)
 	}
 }
@@ -135,15 +215,15 @@ func TestThereIsRoomForAllPatches(t *testing.T) {
 		}
 		patches = append(patches, p)
 	}
-	if err := Fits(old, patches[0]); err != nil {
+	if err := Fits(old, old, patches[0]); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range Effective(old, patches).Tasks[:MaxPatches] {
+	for _, x := range effective(old, patches).Tasks[:MaxPatches] {
 		if x.Doc == "" {
 			t.Fatalf("the patch of %s does not count", x.Name)
 		}
 	}
-	if err := Fits(long(room+1), patches[0]); err == nil {
+	if err := Fits(long(room+1), long(room+1), patches[0]); err == nil {
 		t.Error("one that is longer is amended")
 	}
 }
@@ -163,7 +243,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 			t.Errorf("%s: %v", p, err)
 			continue
 		}
-		if Fits(old, x) == nil {
+		if Fits(old, old, x) == nil {
 			t.Errorf("%s fits", p)
 		}
 	}
@@ -189,7 +269,7 @@ func FuzzDecodePatch(f *testing.F) {
 			t.Fatalf("%q is written as %q", s, p.Text())
 		}
 		p.Lines()
-		if Fits(def, p) == nil && Effective(def, []Patch{p}) == nil {
+		if Fits(def, def, p) == nil && effective(def, []Patch{p}) == nil {
 			t.Fatal("no definition")
 		}
 	})

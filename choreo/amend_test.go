@@ -13,6 +13,43 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
+// A task that was added is there for whoever knew of that: what others say of it does not count, whoever hears of it in
+// which order. Who has heard of it may begin it.
+func TestATaskIsThereForThoseWhoKnewOfIt(t *testing.T) {
+	const src = "workflow: w\ntasks: {a: {}, b: {type: manual}}\npartitions: {p: [a], q: [b]}\n"
+	w := newMesh(t, parse(t, src))
+	w.people["one"] = fact.Speaker{User: "one", At: "one"}
+	at := map[workflow.PartitionName]workflow.PartnerID{"p": "one", "q": "two"}
+	if err := w.start("one", w.genesis(at, "one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	one, two := w.nodes["one"], w.nodes["two"]
+	patch, err := amendments.DecodePatch(`[{"kind":"task","name":"m","key":"add-to","value":"q"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.put(one, w.word(w.people["one"], worklist.Amend{Patch: patch.Text()})); err != nil {
+		t.Fatal(err)
+	}
+	w.mail = nil
+	w.lies = true
+	begin := fact.Body{Start: &fact.Start{Attempt: one.m.state.BySlot()["m"].Current.ID, Try: 1}}
+	early := two.m.mustAppend(w.moment(), begin)
+	w.step(two)
+	w.meetAll()
+	w.stabilize(false)
+	for _, n := range []*node{one, two} {
+		if e := n.m.log.ByID()[early.ID]; e == nil || e.Counted || e.Why != "it is about an attempt that it does not know" {
+			t.Errorf("%s: who had not heard of the task began it, %t", n.id, e != nil && e.Counted)
+		}
+		if s := n.m.state.BySlot()["m"]; s == nil || s.Current.Partner != "two" || s.Current.Start == nil {
+			t.Errorf("%s: who has heard of it did not begin it: %+v", n.id, s)
+		}
+	}
+	mustMatch(t, "folded as they came, and all at once", two.m, w.scratch(two.m))
+}
+
 // An instance takes so many amendments, and no more, whoever writes one down; each costs what the instance costs once
 // more, and one that changes nothing costs little.
 func TestAnInstanceTakesSoManyAmendments(t *testing.T) {

@@ -514,7 +514,10 @@ func (w *mesh) randomClaim(d dice) {
 		return
 	}
 	p := w.people[pickOf(d, []worklist.User{"u", "v", "w"})]
-	t := pickOf(d, []string{"a", "b", "c"})
+	t := pickOf(d, []string{"a", "b", "c", "m", "n"})
+	if n.m.state.BySlot()[workflow.TaskName(t)] == nil { // nobody added it yet
+		t = "a"
+	}
 	i := n.itemAt(t)
 	grant := worklist.ID{byte(d(2))}
 	if h, held := n.m.state.Work().Holds(i); held && !d.chance(15) {
@@ -523,7 +526,12 @@ func (w *mesh) randomClaim(d dice) {
 		grant = worklist.ID(e.ID) // an old one, or none
 	}
 	var body worklist.Body
-	switch d(12) {
+	switch d(16) {
+	case 12, 13, 14, 15:
+		if d.chance(85) {
+			p = w.people["u"] // who may
+		}
+		body = worklist.Amend{Patch: randomPatch(d).Text()}
 	case 11: // of a task's weight, or of what it does not have
 		patch := amendments.Patch{{
 			Part: amendments.Part{Kind: amendments.OfTask, Name: t}, Key: pickOf(d, []string{"priority", "doc", "timeout"}),
@@ -580,6 +588,37 @@ func (w *mesh) randomClaim(d dice) {
 	_, _ = w.put(n, c) // refused where it may not be
 }
 
+// randomPatch adds a task, has one wait for another, or leaves one out; often it fits nothing.
+func randomPatch(d dice) (p amendments.Patch) {
+	name, added := pickOf(d, []string{"a", "b", "c", "e", "m", "n"}), pickOf(d, []string{"m", "n"})
+	set := func(name, key, value string) {
+		p = append(p, amendments.Setting{
+			Part: amendments.Part{Kind: amendments.OfTask, Name: name}, Key: key, Value: json.RawMessage(value),
+		})
+	}
+	rule := func(name string) {
+		set(name, "after", pickOf(d, []string{`["a"]`, `["b"]`, `["a","b"]`, `["m"]`, `["c","n"]`, `["c"]`}))
+	}
+	switch d(4) {
+	case 0:
+		set(name, "enabled", pickOf(d, []string{"false", ""}))
+	case 1:
+		rule(name)
+		set(name, "when", "")
+	default:
+		set(added, "add-to", pickOf(d, []string{`"p1"`, `"p2"`, `"p3"`}))
+		if d.chance(40) {
+			rule(added)
+		}
+		set(added, "out", `["x"]`)
+		if d.chance(40) {
+			set(added, "role", `"crew"`)
+			set(added, "type", `"manual"`)
+		}
+	}
+	return p
+}
+
 func (w *mesh) forged(n *node, c *fact.Claim, i worklist.Item, grant worklist.ID, d dice) {
 	if d.chance(30) {
 		says, err := worklist.Encode(worklist.Revoke{Item: i, Grant: grant, Cause: worklist.ByLease})
@@ -606,6 +645,7 @@ func (w *mesh) forged(n *node, c *fact.Claim, i worklist.Item, grant worklist.ID
 // same facts in any order are the same state, and at no node have two people an item, by
 // that node's own word.
 func TestRandomClaims(t *testing.T) {
+	amended, added := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		d := diceOf(rt)
 		w := newMesh(t, parse(t, claimed))
@@ -647,7 +687,29 @@ func TestRandomClaims(t *testing.T) {
 		if err := w.sameEverywhere(); err != nil && !forked { // of a fork not all is taken in everywhere
 			rt.Fatal(err)
 		}
+		for _, id := range w.names() {
+			if n := w.nodes[id]; n.m != nil {
+				a, b := steered(n.m)
+				amended, added = amended+a, added+b
+			}
+		}
 	})
+	if amended == 0 || added == 0 {
+		t.Errorf("%d patches changed tasks or rules, and %d new tasks were begun: want some of each", amended, added)
+	}
+}
+
+// steered counts the amendments that change tasks or rules, and the new tasks that were begun.
+func steered(m *Machine) (amended, added int) {
+	for _, a := range m.Amendments() {
+		amended += state.AsInt(a.Patch.IsHeavy())
+	}
+	for _, t := range []workflow.TaskName{"m", "n"} {
+		if sl := m.state.BySlot()[t]; sl != nil {
+			added += state.AsInt(sl.Begun())
+		}
+	}
+	return amended, added
 }
 
 // randomLoss has a node lose what it wrote last, or go on from a backup without saying so, which

@@ -1,10 +1,13 @@
 package state
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -24,17 +27,38 @@ import (
 // depend on these. On a heavy one it does (amendments.Patch.IsHeavy), so a fact is judged by the amendments that its
 // author knew: what was right by the definition in its past stays right, whatever was amended elsewhere. The slots are
 // those of all amendments that count. A task that an amendment adds is there for whoever knew of that, and for others
-// it is not.
+// it is not: its first attempt is named by what the amendment says of it. So what several say alike is one attempt, and
+// what they say unlike are several in one slot, of which one is in charge (root): what counted goes on to count.
 //
 // When the definition becomes another, all slots are made again from all facts. So it does not matter that facts which
 // came together with their amendment were looked at under the definition before.
 
 // edition is how facts are judged: by the amendments that count, as far as their authors knew of them.
 type edition struct {
-	heavy []*log.Entry                       // those on which it depends, in their order
-	added map[workflow.TaskName][]*log.Entry // those that add a task, in their order
-	left  []*log.Entry                       // those of which nothing counts but the tasks that they add
-	known map[string]*workflow.Definition    // by those that somebody knew
+	heavy []*log.Entry                     // those on which it depends, in their order
+	added map[workflow.TaskName][]addition // the tasks that they add, each in their order
+	left  []*log.Entry                     // those of which nothing counts but the tasks that they add
+	known map[string]*workflow.Definition  // by those that somebody knew
+}
+
+// addition is a task as amendments add it.
+type addition struct {
+	id   fact.AttemptID // of its first attempt
+	home workflow.PartitionName
+	by   []*log.Entry // those that say it so, in their order
+}
+
+// addedTo notes that an amendment adds a task.
+func addedTo(list []addition, t workflow.TaskName, p amendments.Patch, e *log.Entry) []addition {
+	what, home := p.Adding(t)
+	id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte("a task that is added: " + what.Text()))), Slot: t}
+	for i := range list {
+		if list[i].id == id {
+			list[i].by = append(list[i].by, e)
+			return list
+		}
+	}
+	return append(list, addition{id, home, []*log.Entry{e}})
 }
 
 // maxEditions bounds how many definitions are kept that some authors went by, at a time.
@@ -69,8 +93,8 @@ func (s *State) fits(e *log.Entry, x worklist.Amend) string {
 	return f.why
 }
 
-// SteersBegun reports whether a patch sets what a task waits for that had begun, as the author of what is judged knew, or
-// whether it is done at all.
+// SteersBegun reports whether a patch sets what a task waits for, or whether it is done at all, which had begun as the
+// author of what is judged knew.
 func (v *Evidence) SteersBegun(p amendments.Patch) bool {
 	return slices.ContainsFunc(p.Steers(), func(t workflow.TaskName) bool {
 		sl := v.s.bySlot[t]
@@ -145,14 +169,14 @@ func (s *State) amend() {
 		s.formedBy = slices.Clone(s.amends)
 		def, left := amendments.Effective(s.original, patches, s.doubtful(s.formedBy), cut)
 		was := s.edition.heavy
-		s.edition.heavy, s.edition.left, s.edition.added = nil, nil, map[workflow.TaskName][]*log.Entry{}
+		s.edition.heavy, s.edition.left, s.edition.added = nil, nil, map[workflow.TaskName][]addition{}
 		for i, p := range patches {
 			e := s.formedBy[i]
 			if p.IsHeavy() {
 				s.edition.heavy = append(s.edition.heavy, e)
 			}
 			for _, t := range p.Adds() {
-				s.edition.added[t] = append(s.edition.added[t], e)
+				s.edition.added[t] = addedTo(s.edition.added[t], t, p, e)
 			}
 			if slices.Contains(left, i) {
 				s.edition.left = append(s.edition.left, e)
@@ -209,18 +233,61 @@ func (v *Evidence) hasData(sl *Slot) (has bool) {
 	return has
 }
 
-// there reports whether a fact's author knew of a slot: of one that was added, an amendment that adds it.
-func (s *State) there(e *log.Entry, t workflow.TaskName) bool {
+// firsts are the first attempts of a slot: one that the genesis gave to the holder of its partition, or of a task that
+// was added one for each of those who added it unlike, the earliest first. room is for the one of which there is always one.
+func (s *State) firsts(sl *Slot, room *Attempt) (out []*Attempt) {
+	t := sl.Task.Name
+	*room = Attempt{Slot: sl, Task: sl.Task, Depth: 1, turns: noTurns}
 	added := s.edition.added[t]
-	return len(added) == 0 || slices.ContainsFunc(added, func(a *log.Entry) bool { return s.log.Knew(e, a) })
+	if len(added) == 0 {
+		room.ID, room.Partner, room.Assigned = fact.AttemptID{Slot: t}, s.holder[s.plan.Home(t)], s.log.Genesis()
+		return []*Attempt{room}
+	}
+	for i, x := range added {
+		a := room
+		if i > 0 { // it is what its own amendment says, whatever the slot's task is
+			says := s.editionOf(s.heavyIn(s.edition.heavy, x.by[0])).Task(t)
+			a = &Attempt{Slot: sl, Task: cmp.Or(says, sl.Task), Depth: 1, turns: noTurns}
+		}
+		a.ID, a.Partner, a.Assigned = x.id, s.holder[x.home], x.by[0]
+		out = append(out, a)
+	}
+	return out
 }
 
-// origin is what gave a slot its first attempt: the genesis, or the amendment that adds its task.
-func (s *State) origin(t workflow.TaskName) *log.Entry {
-	if added := s.edition.added[t]; len(added) > 0 {
-		return added[0]
+// isFirst reports whether an attempt is one that an amendment gave, and if so whether a fact's author knew of one.
+func (s *State) isFirst(id fact.AttemptID, e *log.Entry) (first, known bool) {
+	for _, x := range s.edition.added[id.Slot] {
+		if x.id == id {
+			return true, slices.ContainsFunc(x.by, func(a *log.Entry) bool { return s.log.Knew(e, a) })
+		}
 	}
-	return s.log.Genesis()
+	return false, false
+}
+
+// root is the first attempt with which the chain of a slot's attempts begins: of several the first from which
+// something was begun, as that is not taken away, else the first.
+func (s *State) root(sl *Slot) *Attempt {
+	if len(s.edition.added[sl.Task.Name]) < 2 {
+		return sl.Attempts[0]
+	}
+	var begun []*Attempt
+	for _, a := range sl.Attempts {
+		s.log.Steps++
+		if a.Start == nil {
+			continue
+		}
+		for a.after != nil {
+			a = a.after
+		}
+		begun = append(begun, a)
+	}
+	for _, a := range sl.Attempts { // by depth, then the assigning fact
+		if slices.Contains(begun, a) {
+			return a
+		}
+	}
+	return sl.Attempts[0]
 }
 
 // patches are those that count, in their order.
@@ -282,9 +349,9 @@ func (s *State) amendIncidents() (out []IncidentView) {
 				what := "two amendments were made side by side, and set one key unlike: " + c.String() + "; what counts is " +
 					amendments.Shown(setLast(all, c))
 				if c.Key == "" {
-					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; what counts is the " +
-						"one in partition " + string(s.plan.Home(workflow.TaskName(c.Name))) + ", by the first of them; the other can " +
-						"be added under another name"
+					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the first of " +
+						"them says, in partition " + string(s.plan.Home(workflow.TaskName(c.Name))) + ", and what was begun as the " +
+						"other says counts; that can be added under another name"
 				}
 				say(b.At, c.Part, what)
 			}

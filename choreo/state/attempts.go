@@ -33,7 +33,7 @@ func (s *State) begin(a *Attempt, b *fact.Start, e *log.Entry) {
 
 func (s *State) enterSuccess(b *fact.Success, e *log.Entry) (why string) {
 	may := func(v *Evidence, a *Attempt) string {
-		if !s.mayWrite(cmp.Or(v.task(a.Task), a.Task), b.Outputs) {
+		if !s.mayWrite(a.Task, b.Outputs) {
 			return "its task may not have such a result"
 		}
 		return v.maySucceed(a)
@@ -111,7 +111,10 @@ func (s *State) enterOwn(
 // by.
 func (s *State) knewOf(e *log.Entry, id fact.AttemptID) bool {
 	if id.Fact.IsZero() {
-		return s.there(e, id.Slot)
+		return true
+	}
+	if first, known := s.isFirst(id, e); first {
+		return known
 	}
 	return s.log.Knew(e, s.log.ByID()[id.Fact])
 }

@@ -158,7 +158,7 @@ func (q *Judging) Pop() any {
 // follow walks the chain of verdicts to the attempt in charge (rule 1).
 func (s *State) follow(sl *Slot) {
 	defer s.held(sl, sl.Current.Partner)
-	sl.Current, sl.Outcome, sl.Pending = sl.Attempts[0], nil, nil
+	sl.Current, sl.Outcome, sl.Pending = s.root(sl), nil, nil
 	for {
 		s.log.Steps++
 		if next := s.TakenOver(sl.Current); next != nil {

@@ -82,14 +82,14 @@ func (s *State) layOut() {
 		if t.ContingencyOnly {
 			continue
 		}
-		sl, a := &slots[len(s.slots)], &firsts[len(s.slots)]
+		sl, first := &slots[len(s.slots)], &firsts[len(s.slots)]
 		*sl = Slot{Task: t, State: workflow.NotReady, Place: len(s.slots), open: true, weighs: weight{going: true}}
-		*a = Attempt{
-			ID: fact.AttemptID{Slot: name}, Slot: sl, Task: t, Partner: s.holder[s.plan.Home(name)], Depth: 1,
-			Assigned: s.origin(name), turns: noTurns,
+		sl.Attempts = s.firsts(sl, first)
+		sl.Current = sl.Attempts[0]
+		for _, a := range sl.Attempts {
+			s.attempts[a.ID] = a
 		}
-		sl.Attempts, sl.Current = []*Attempt{a}, a
-		s.attempts[a.ID] = a
+		s.contested = s.contested || len(sl.Attempts) > 1
 		s.slots = append(s.slots, sl)
 		s.bySlot[name] = sl
 		if t.TimeToWait > 0 {

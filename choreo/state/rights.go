@@ -226,6 +226,9 @@ func (v *Evidence) gaveUp(a *Attempt) bool {
 	return slices.ContainsFunc(a.Rulings, func(r *Ruling) bool { return r.Final && v.certain(r.At) })
 }
 
+// knewOf reports whether its author knew of an attempt.
+func (v *Evidence) knewOf(a *Attempt) bool { return v.of == nil || v.s.knewOf(v.of, a.ID) }
+
 // disabled reports whether a slot's task was not enabled, as the author knew.
 func (v *Evidence) disabled(sl *Slot) bool {
 	t := v.task(sl.Task)
@@ -325,7 +328,7 @@ func (v *Evidence) MayCallOff(a *Attempt) string {
 		before[b], because[b.by] = true, true
 	}
 	replaced := func(o *Attempt) bool {
-		return v.any(o.Successes) || (!before[o] && v.knew(o.Assigned)) ||
+		return v.any(o.Successes) || (!before[o] && v.knewOf(o)) ||
 			slices.ContainsFunc(o.Rulings, func(r *Ruling) bool { return !because[r] && v.knew(r.At) })
 	}
 	if a.Beside() || !slices.ContainsFunc(a.Slot.Attempts, replaced) {

@@ -224,7 +224,7 @@ func (s *State) doneInPlaceOf(t workflow.TaskName) bool {
 }
 
 func (s *State) SlotView(sl *Slot) TaskView {
-	a := s.latest(sl.Attempts[0])
+	a := s.latest(s.root(sl))
 	shown := sl.State
 	waits := sl.Pending != nil && sl.Pick == nil
 	if !shown.Done() && (sl.Current != a || (waits && a.EndedByHolder())) {

@@ -123,7 +123,8 @@ func (s *State) movedOften(e *log.Entry, sl *Slot) bool {
 // MovedBy reports whether a partner found the holder of an attempt after the instance had
 // begun.
 func MovedBy(a *Attempt, p workflow.PartnerID) bool {
-	return a.Assigned.Fact.Chain.Author == p && a.Assigned.Fact.Body.Genesis == nil
+	b := &a.Assigned.Fact.Body
+	return a.Assigned.Fact.Chain.Author == p && b.Genesis == nil && b.Claim == nil // an amendment gives it to its holder
 }
 
 // AtLeast reports whether something is so of that many of n.
@@ -140,9 +141,12 @@ func (s *State) AtLeast(many, n int, is func(int) bool) bool {
 func (s *State) addAttempt(
 	e *log.Entry, after *Attempt, by *Ruling, task workflow.TaskName, p workflow.PartnerID,
 ) *Attempt {
-	sl := after.Slot
+	sl, t := after.Slot, after.Task
+	if t.Name != task {
+		t = s.def.Task(task)
+	}
 	a := &Attempt{
-		ID: fact.AttemptID{Fact: e.ID, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p,
+		ID: fact.AttemptID{Fact: e.ID, Slot: sl.Task.Name}, Slot: sl, Task: t, Partner: p,
 		Depth: after.Depth + 1, replaced: after.replaced, Assigned: e, after: after, by: by, turns: noTurns,
 	}
 	if !a.passedOn() {
@@ -228,7 +232,7 @@ func (s *State) latest(a *Attempt) *Attempt {
 // that it keeps it.
 func (s *State) applyPass(e *log.Entry, a *Attempt, b *fact.Assign) (why string) {
 	switch {
-	case a.Beside() || a.Partner != e.Fact.Chain.Author || !s.log.Knew(e, a.Assigned):
+	case a.Beside() || a.Partner != e.Fact.Chain.Author: // that its author knew of it was looked at
 		return "no verdict asked for it, and its author does not hold the attempt"
 	case b.Task != a.Task.Name:
 		return "it passes something else on"

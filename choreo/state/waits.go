@@ -60,7 +60,7 @@ func (s *State) CountsIn(p workflow.PartitionName, a *Attempt) bool {
 	if s.plan.Home(a.Slot.Task.Name) != p {
 		return false
 	}
-	return a.Depth == 1 || s.plan.Partition(p).Declared && s.lastOf(a.Slot.Attempts[0]) == a
+	return a.Depth == 1 || s.plan.Partition(p).Declared && s.lastOf(s.root(a.Slot)) == a
 }
 
 // Unjudged reports whether the slot's current attempt has neither succeeded nor

@@ -218,6 +218,17 @@ func (p Patch) Set() Patch {
 	return slices.DeleteFunc(slices.Clone(p), func(x Setting) bool { return p.adds(x.Part) })
 }
 
+// Adding is what a patch says of a task that it adds, and into which partition it goes.
+func (p Patch) Adding(t workflow.TaskName) (what Patch, home workflow.PartitionName) {
+	what = p.of(Part{OfTask, string(t)})
+	for _, x := range what {
+		if x.Key == addTo {
+			home = workflow.PartitionName(text(x.Value))
+		}
+	}
+	return what, home
+}
+
 // adds reports whether a patch adds a part.
 func (p Patch) adds(part Part) bool {
 	return p.has(part, addTo)

@@ -127,7 +127,7 @@ var layers = []layer{
 	{"cmd", words(core + " ..."), "the command line wires everything together"},
 	{"internal/sim/meaning", words("workflow worklist choreo/fact"),
 		"the second reading of the rules shares with the first only the facts, and the definitions they are about"},
-	{"internal/sim", words(core + " configs internal/sim/meaning node node/api node/runner node/store/kv node/wire node/worklists"), "the simulator drives the real core and the real driver, by its stepped front door, on disks, links and clocks of its own: it knows the words of the adapters, and none of them"},
+	{"internal/sim", words(core + " workflow/amendments configs internal/sim/meaning node node/api node/runner node/store/kv node/wire node/worklists"), "the simulator drives the real core and the real driver, by its stepped front door, on disks, links and clocks of its own: it knows the words of the adapters, and none of them"},
 	{"internal/sim/mutants", words("internal/sim"),
 		"the tool breaks the source on purpose and runs the simulator on it"},
 	{"internal/private", nil, "a private file is private whatever is in it"},

@@ -323,7 +323,7 @@ func (c *checks) keptWork(id string, entries []api.LogEntry) {
 
 // mayFill reports whether a task may fill the slot of another, as its contingency or that one's.
 func (w *world) mayFill(slot, task workflow.TaskName) bool {
-	for t := w.def.Task(slot); t != nil && t.Contingency != ""; t = w.def.Task(t.Contingency) {
+	for t := w.task(slot); t != nil && t.Contingency != ""; t = w.task(t.Contingency) {
 		if t.Contingency == task {
 			return true
 		}

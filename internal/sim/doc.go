@@ -10,5 +10,6 @@
 //
 // It imports choreo/fact, choreo/state, configs, contingency/waits, internal/sim/meaning,
 // membership, membership/moment, membership/trust, membership/users, node, node/api, node/runner,
-// node/store/kv, node/wire, node/worklists, partition, workflow and worklist; only tests import it.
+// node/store/kv, node/wire, node/worklists, partition, workflow, workflow/amendments and worklist; only
+// tests import it.
 package sim

@@ -134,7 +134,7 @@ func (w *world) betray(m *machine, f *wire.Facts) {
 		return
 	}
 	a := mine[w.r.IntN(len(mine))]
-	t := w.def.Task(a.Slot)
+	t := w.task(a.Slot)
 	kind := t.OnFailure
 	if kind == "" {
 		kind = "block"

@@ -63,7 +63,7 @@ func (w *world) impersonate(m *machine, f *wire.Facts) {
 		// What was closed has been done, though the liar lacks the role: that counts only if somebody
 		// had it whose result the liar knew (peoplesWork).
 		a := claim.About()[0]
-		if t := w.def.Task(a.Slot); t.ByRole() && !slices.Contains(RolesOf(m.i), string(t.Role)) {
+		if t := w.task(a.Slot); t.ByRole() && !slices.Contains(RolesOf(m.i), string(t.Role)) {
 			l.add(fact.Body{Start: &fact.Start{Attempt: a, Try: 1}}, false)
 		}
 	}

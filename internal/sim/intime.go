@@ -174,7 +174,7 @@ func (w *wait) answer(p workflow.PartitionName, a fact.AttemptID) {
 	triggers := w.triggersBefore(a.Slot, part.Tasks)
 	for _, t := range triggers {
 		if w.knew(0).Awaited(t) {
-			least += w.c.w.def.Task(t).TimeToWait
+			least += w.c.w.task(t).TimeToWait
 		}
 	}
 	then, since := w.knew(least), w.at-least-w.m.learned[w.f.Instance]
@@ -198,7 +198,7 @@ func (w *wait) answer(p workflow.PartitionName, a fact.AttemptID) {
 func (w *wait) triggersBefore(t workflow.TaskName, of []workflow.TaskName) (out []workflow.TaskName) {
 	before := []workflow.TaskName{t}
 	for i := 0; i < len(before); i++ {
-		if w.c.w.def.Task(before[i]).TimeToWait > 0 {
+		if w.c.w.task(before[i]).TimeToWait > 0 {
 			out = append(out, before[i])
 		}
 		for _, p := range w.c.w.def.Predecessors(before[i]) {
@@ -224,7 +224,7 @@ func (w *world) worstBefore(tasks []workflow.TaskName) (worst time.Duration) {
 				waits(p)
 			}
 		}
-		w.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
+		w.task(t).Rule.Terms(func(r *workflow.Rule) {
 			if r.Op != workflow.OpData {
 				return
 			}
@@ -279,7 +279,7 @@ func (w *wait) readiness(a fact.AttemptID) {
 	if !ok {
 		return
 	}
-	trigger := w.c.w.def.Task(a.Slot).TimeToWait
+	trigger := w.c.w.task(a.Slot).TimeToWait
 	least := total + trigger
 	least += min(max(least/10, time.Second), 15*time.Second)
 	worst, _ := w.c.w.bounds.WaitStart(a.Slot)
@@ -314,7 +314,7 @@ func (w *wait) handedOver(a fact.AttemptID, least time.Duration) {
 // trigger is the wait of an emergency task: from when a task before it is known to be
 // ready, at the latest from the worst case.
 func (w *wait) trigger(t workflow.TaskName) {
-	least := w.c.w.def.Task(t).TimeToWait
+	least := w.c.w.task(t).TimeToWait
 	worst, _ := w.c.w.bounds.WaitStart(t)
 	armed := func(m *meaning.Meaning) bool { return m.Armed(t) }
 	if w.at-least-w.m.learned[w.f.Instance] < worst && !w.everKnew(least, armed) {

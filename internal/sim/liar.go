@@ -83,7 +83,7 @@ func (w *world) claim(m *machine) (fact.Body, bool) {
 	if len(others) == 0 {
 		return fact.Body{}, false
 	}
-	t := w.def.Task(others[w.r.IntN(len(others))])
+	t := w.task(others[w.r.IntN(len(others))])
 	a := fact.AttemptID{Slot: t.Name}
 	wrong := workflow.FailRelease
 	if t.OnFailure == workflow.FailRelease {

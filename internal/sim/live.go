@@ -52,7 +52,7 @@ func (w *world) unanswered() (later time.Duration) {
 		}
 		wait, first, comes, entries := p.Timeout, forEver, 0, map[workflow.TaskName]int{}
 		for _, t := range p.Tasks {
-			wait += w.def.Task(t).TimeToWait
+			wait += w.task(t).TimeToWait
 			comes = max(comes, w.entries(p.Name, t, entries))
 			end, _ := w.bounds.WorstEnd(t)
 			first = min(first, end)
@@ -97,7 +97,7 @@ func (w *world) waitsFor(t, of workflow.TaskName) (waits bool) {
 	preds := w.def.Predecessors(t)
 	for _, x := range w.bounds.Chain(of) {
 		waits = waits || slices.Contains(preds, x)
-		w.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
+		w.task(t).Rule.Terms(func(r *workflow.Rule) {
 			waits = waits || r.Op == workflow.OpData &&
 				slices.ContainsFunc(r.Data.Names(), func(n workflow.DataName) bool {
 					return slices.Contains(w.def.Writers(n), x)
@@ -114,7 +114,7 @@ func (w *world) steps(name workflow.TaskName) int {
 	for _, p := range w.def.Predecessors(name) {
 		n = max(n, w.steps(p))
 	}
-	for t := w.def.Task(name); t != nil; t = w.def.Task(t.Contingency) {
+	for t := w.task(name); t != nil; t = w.task(t.Contingency) {
 		n++
 	}
 	return n

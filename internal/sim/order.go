@@ -53,7 +53,7 @@ func adoptedBy(f *fact.Fact) (a fact.AttemptID, is bool) {
 // notBefore checks that nothing starts before what it waits for has ended as
 // far as its holder knows: contingencies neither.
 func (c *checks) notBefore(m *machine, id workflow.InstanceID, a fact.AttemptID) {
-	t := c.w.def.Task(a.Slot)
+	t := c.w.task(a.Slot)
 	if t.TimeToWait > 0 || t.When != "" {
 		return
 	}
@@ -117,7 +117,7 @@ func (c *checks) resumed(m *machine, n *node.Node) {
 			continue
 		}
 		for _, t := range in.Tasks {
-			task := c.w.def.Task(t.Name)
+			task := c.w.task(t.Name)
 			mine := t.State == workflow.Running && t.Partner == c.w.name(m)
 			over := t.Reason != "" // it failed, and nobody can take its contingency yet
 			if mine && !over && task.Type == workflow.Automatic && task.Retries.Times == 0 && !m.runs(x.ID) {

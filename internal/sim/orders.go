@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
@@ -62,6 +64,8 @@ func (w *world) decide(u *user, m *machine, n *node.Node) {
 		w.amend(u, n, m, id, task)
 	case k == 34:
 		w.notify(u, m, n, id)
+	case k > 37:
+		w.amend(u, n, m, id, task)
 	case k > 34:
 		w.assign(u, m, n, id, task)
 	}
@@ -115,7 +119,9 @@ func (w *world) amend(u *user, n *node.Node, m *machine, id string, t workflow.T
 	var def map[string]any
 	err := json.Unmarshal(w.def.Canonical(), &def)
 	tasks, _ := def["tasks"].(map[string]any)
-	if body, written := tasks[string(t)].(map[string]any); written { // else it stands for the flow
+	if w.def.Flow() == nil && w.people.IntN(2) == 0 {
+		w.addTask(def, tasks, t)
+	} else if body, written := tasks[string(t)].(map[string]any); written { // else it stands for the flow
 		body["priority"] = 1 + w.people.IntN(len(policies))
 	}
 	source, no := json.Marshal(def)
@@ -131,10 +137,64 @@ func (w *world) amend(u *user, n *node.Node, m *machine, id string, t workflow.T
 		return
 	}
 	w.out.Ordered++
+	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.Contains(l, " is new, in partition ") }) {
+		w.out.Added++
+	}
 	w.checks.toldSaid(u, m, out.ID, out.Partner, "amend", func(b worklist.Body, _ *workflow.Task) bool {
 		_, is := b.(worklist.Amend)
 		return is
 	})
+}
+
+// addTask adds a task of a name that no other has to a definition, which waits for another task.
+func (w *world) addTask(def, tasks map[string]any, after workflow.TaskName) {
+	parts, _ := def["partitions"].(map[string]any)
+	home := w.def.Partitions[w.people.IntN(len(w.def.Partitions))].Name
+	part, there := parts[string(home)].(map[string]any)
+	if !there || w.def.Task(after).ContingencyOnly {
+		return
+	}
+	name := "added" + strconv.Itoa(len(w.added))
+	list, _ := part["tasks"].([]any)
+	part["tasks"] = append(list, name)
+	body := map[string]any{"after": []string{string(after)}, "timeout": "9m", "on-failure": "release"}
+	tasks[name] = body
+	source, err := json.Marshal(def)
+	if err != nil {
+		return // it is JSON of ours
+	}
+	made, err := workflow.Parse("amended", source)
+	if err != nil {
+		w.violate("a task cannot be added to the definition: %v", err)
+		return
+	}
+	if w.added == nil {
+		w.added = map[workflow.TaskName]*workflow.Task{}
+	}
+	w.added[workflow.TaskName(name)] = made.Task(workflow.TaskName(name))
+}
+
+// amended is the definition with patches.
+func (w *world) amended(texts []string) *workflow.Definition {
+	var patches []amendments.Patch
+	for _, x := range texts {
+		p, err := amendments.DecodePatch(x)
+		if err != nil {
+			w.violate("an amendment counts that cannot be read: %v", err)
+			return w.def
+		}
+		patches = append(patches, p)
+	}
+	def, _ := amendments.Effective(w.def, patches, nil, func(*workflow.Definition) error { return nil })
+	return def
+}
+
+// task is a task of the workflow, or one that was added to an instance.
+func (w *world) task(t workflow.TaskName) *workflow.Task {
+	if x := w.def.Task(t); x != nil {
+		return x
+	}
+	return w.added[t]
 }
 
 // adopt has a user adopt a result.
@@ -266,6 +326,7 @@ func (c *checks) onDiskOf(m *machine, id workflow.InstanceID) *meaning.Meaning {
 		return nil
 	}
 	h.Hear(c.voices(id))
+	h.Amend(c.w.amended)
 	if slices.ContainsFunc(c.w.nodes, func(m *machine) bool { return m.lied }) && m.node != nil {
 		if print, err := m.node.Fingerprint(context.Background(), id.String()); err == nil {
 			c.refuseAs(h, facts, print)

@@ -130,7 +130,7 @@ func (w *world) work(m *machine, n *node.Node) {
 
 // filledIn are a person's answers for what a task puts out.
 func (w *world) filledIn(t workflow.TaskName) map[string]string {
-	task := w.def.Task(t)
+	task := w.task(t)
 	if task == nil || len(task.Out) == 0 {
 		return nil
 	}

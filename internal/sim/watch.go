@@ -205,7 +205,7 @@ func (c *checks) wrote(m *machine, id factID, f *fact.Fact) {
 		c.knownToAll(m, f.Instance, b.Attempt)
 	}
 	if b := f.Body.Ready; b != nil && b.Trigger {
-		c.notEarly(m, f.Instance, c.w.def.Task(b.Attempt.Slot).TimeToWait, "the trigger of "+string(b.Attempt.Slot))
+		c.notEarly(m, f.Instance, c.w.task(b.Attempt.Slot).TimeToWait, "the trigger of "+string(b.Attempt.Slot))
 	}
 }
 
@@ -245,7 +245,7 @@ func (c *checks) leastWait(m *machine, v *fact.Verdict) time.Duration {
 		waited := c.waited(a.Attempt)
 		// A contingency's attempt does not name its task: it is one of the slot's
 		// chain, or what undoes one of these.
-		for t := c.w.def.Task(a.Attempt.Slot); t != nil; t = c.w.def.Task(t.Contingency) {
+		for t := c.w.task(a.Attempt.Slot); t != nil; t = c.w.task(t.Contingency) {
 			least = min(least, t.Timeout-waited)
 			if undo := c.w.def.CompensationOf(t); undo != nil && undo.Timeout > 0 {
 				least = min(least, undo.Timeout)

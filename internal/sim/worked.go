@@ -469,7 +469,7 @@ func (c *checks) offers(m *machine) {
 		}
 		c.served(m, in)
 		for _, t := range in.Tasks {
-			task := c.w.def.Task(t.Name)
+			task := c.w.task(t.Name)
 			if task.Type == workflow.Automatic || t.Partner != c.w.name(m) ||
 				t.State != workflow.Ready && t.State != workflow.Running {
 				continue

@@ -36,6 +36,7 @@ const (
 
 // world is a run.
 type world struct {
+	added   map[workflow.TaskName]*workflow.Task // to some instances (orders.go)
 	plan    Plan
 	variant Variant
 	r       *rand.Rand // delays and losses
@@ -149,6 +150,7 @@ type Outcome struct {
 	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Came, Joint, Lost, Anew, Beaten int
 	// Ordered and Adopted are words of those who decide that were written down.
 	Ordered, Adopted int
+	Added            int // amendments that add a task
 	Instances        map[workflow.InstanceState]int
 	Faults           map[FaultKind]int
 	Tasks            map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it

@@ -93,6 +93,9 @@ func (m *Meaning) enterClaim(i int, c *fact.Claim) bool {
 	if x, is := body.(worklist.Order); is && x.What == worklist.Undo {
 		m.attempts[about[0]].undone = true
 	}
+	if x, is := body.(worklist.Amend); is {
+		m.amend(i, x)
+	}
 	m.claims = append(m.claims, claimed{i, body, who, byPerson, about})
 	if byPerson {
 		m.spoken[said] = append(m.spoken[said], i)
@@ -152,7 +155,7 @@ func (m *Meaning) transferOf(a *Attempt) time.Duration {
 	case a.task.Transfer > 0:
 		return a.task.Transfer
 	}
-	return m.h.def.Transfer
+	return m.def.Transfer
 }
 
 // due reports whether an item had passed to a user since its deadline was near, as the author of a fact knew.
@@ -177,7 +180,7 @@ func forPeople(a *Attempt, body worklist.Body) bool {
 // administrators (rule 2).
 func (m *Meaning) decides(who Voice) bool {
 	return who.User == m.responsible() ||
-		m.h.def.Administrators != "" && slices.Contains(who.Roles, m.h.def.Administrators)
+		m.def.Administrators != "" && slices.Contains(who.Roles, m.def.Administrators)
 }
 
 // Decides reports whether a user who ever had these roles may have decided about the instance.
@@ -217,14 +220,14 @@ func (m *Meaning) enterAdoption(i int, a *Attempt, x worklist.Adopt) bool {
 	}
 	out := map[workflow.DataName]workflow.Value{}
 	for n, v := range res.Outputs {
-		at := slices.IndexFunc(m.h.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+		at := slices.IndexFunc(m.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
 		text, _ := v.(string)
 		if at < 0 || !slices.Contains(a.task.Out, n) {
 			return false
 		}
-		value, err := workflow.ParseValue(&m.h.def.Data[at], text)
+		value, err := workflow.ParseValue(&m.def.Data[at], text)
 		if err == nil {
-			value, err = workflow.CheckValue(&m.h.def.Data[at], value)
+			value, err = workflow.CheckValue(&m.def.Data[at], value)
 		}
 		if err != nil {
 			return false

@@ -252,8 +252,8 @@ func (c *check) result(a *Attempt, b *fact.Success, then *Meaning) {
 		if err != nil || again != nil || !reflect.DeepEqual(was, now) {
 			continue
 		}
-		d := slices.IndexFunc(c.m.h.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
-		want, err := workflow.CheckValue(&c.m.h.def.Data[d], was)
+		d := slices.IndexFunc(c.m.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+		want, err := workflow.CheckValue(&c.m.def.Data[d], was)
 		got, ok := b.Outputs[n]
 		right := err == nil && ok && reflect.DeepEqual(got, want)
 		c.wants(right, "%s sets %s to %v, its expression gives %v", a.task.Name, n, got, want)

@@ -28,6 +28,8 @@ type History struct {
 	refused map[int]bool
 	// hear finds whose word is in a claim; nil: claims are not looked at.
 	hear func(*fact.Claim) (Voice, bool)
+	// amended makes the definition with patches; nil: nobody amends anything.
+	amended func(patches []string) *workflow.Definition
 	// stays is what forks leave of all; nil: not worked out yet.
 	stays Set
 }

@@ -14,6 +14,9 @@ import (
 // Meaning is how an instance stands by a set of facts.
 type Meaning struct {
 	h          *History
+	def        *workflow.Definition     // with what was added (amend.go)
+	patches    []string                 // that added it, or left something out
+	added      map[fact.AttemptID][]int // first attempts of what was added, and by which facts
 	in         Set
 	forks      map[fact.Chain]uint64
 	beyond     Set // what comes after a fork, or has such a fact in its past
@@ -113,7 +116,7 @@ func (h *History) Of(in Set) *Meaning { return h.with(in, nil) }
 // with is Of, as if more had been ruled.
 func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 	m := &Meaning{
-		h: h, in: in, forks: h.forks(in), counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis,
+		h: h, def: h.def, added: map[fact.AttemptID][]int{}, in: in, forks: h.forks(in), counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis,
 		joined: map[workflow.PartnerID][]int{},
 		bySlot: map[workflow.TaskName]*Slot{}, attempts: map[fact.AttemptID]*Attempt{},
 		successOf: map[fact.ID]*Attempt{}, writtenOff: map[workflow.PartnerID]bool{},
@@ -127,6 +130,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 			m.counts.add(i)
 		}
 	}
+	m.order()
 	if more != nil {
 		more(m)
 	}
@@ -139,7 +143,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 	}
 	m.write()
 	m.broken = m.breaks()
-	m.final = m.h.def.Flow() == nil && m.h.def.Final != nil && m.keeps(workflow.Constraint{When: m.h.def.Final}, nil)
+	m.final = m.def.Flow() == nil && m.def.Final != nil && m.keeps(workflow.Constraint{When: m.def.Final}, nil)
 	m.settle()
 	m.State = m.overall()
 	return m
@@ -151,7 +155,7 @@ func (m *Meaning) layOut() {
 		m.joined[p] = []int{0}
 	}
 	holder := map[workflow.TaskName]workflow.PartnerID{}
-	for _, p := range m.h.def.Partitions {
+	for _, p := range m.def.Partitions {
 		for _, a := range m.genesis.Assign {
 			for _, t := range p.Tasks {
 				if a.Partition == p.Name {
@@ -160,8 +164,8 @@ func (m *Meaning) layOut() {
 			}
 		}
 	}
-	for _, name := range m.h.def.TopoOrder() {
-		t := m.h.def.Task(name)
+	for _, name := range m.def.TopoOrder() {
+		t := m.def.Task(name)
 		if t.ContingencyOnly {
 			continue
 		}
@@ -184,7 +188,7 @@ func (m *Meaning) attempt(sl *Slot, id fact.AttemptID, t *workflow.Task, p workf
 // follows makes the attempt that comes after another: because of a verdict, or as its
 // holder passed it on.
 func (m *Meaning) follows(a *Attempt, by int, r *ruling, t workflow.TaskName, p workflow.PartnerID) *Attempt {
-	n := m.attempt(a.slot, fact.AttemptID{Fact: m.h.facts[by].id, Slot: a.slot.Task.Name}, m.h.def.Task(t), p, by)
+	n := m.attempt(a.slot, fact.AttemptID{Fact: m.h.facts[by].id, Slot: a.slot.Task.Name}, m.def.Task(t), p, by)
 	n.depth, n.replaced, n.after, n.by = a.depth+1, a.replaced, a, r
 	if r != nil {
 		n.replaced++
@@ -201,6 +205,12 @@ func (m *Meaning) takesPart(p workflow.PartnerID, i int) bool {
 // known is the attempt of that name, if fact i's author knew of it.
 func (m *Meaning) known(id fact.AttemptID, i int) *Attempt {
 	a := m.attempts[id]
+	if by := m.added[id]; len(by) > 0 {
+		if slices.ContainsFunc(by, func(j int) bool { return m.h.knew(i, j) }) {
+			return a
+		}
+		return nil
+	}
 	if a == nil || (!id.Fact.IsZero() && !m.h.knew(i, m.h.index[id.Fact])) {
 		return nil
 	}
@@ -303,11 +313,11 @@ func (m *Meaning) mayEnd(i int, a *Attempt, b *fact.Success) bool {
 		return false
 	}
 	for n, v := range b.Outputs {
-		d := slices.IndexFunc(m.h.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+		d := slices.IndexFunc(m.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
 		if d < 0 || !slices.Contains(a.task.Out, n) {
 			return false
 		}
-		if _, err := workflow.CheckValue(&m.h.def.Data[d], v); err != nil {
+		if _, err := workflow.CheckValue(&m.def.Data[d], v); err != nil {
 			return false
 		}
 	}
@@ -322,7 +332,7 @@ func (m *Meaning) succeed(a *Attempt, i int) {
 	}
 	id := m.h.facts[i].id
 	m.successOf[id] = a
-	if t := m.h.def.CompensationOf(a.task); t != nil {
+	if t := m.def.CompensationOf(a.task); t != nil {
 		if a.undo == nil {
 			a.undo = &Attempt{
 				ID: fact.AttemptID{Fact: id, Slot: a.slot.Task.Name}, Partner: a.Partner, slot: a.slot, task: t,
@@ -407,7 +417,7 @@ func (m *Meaning) rule(a *Attempt, i int, x fact.Action) {
 
 // readsAFile reports whether an attempt's task has a file under in.
 func (m *Meaning) readsAFile(a *Attempt) bool {
-	return slices.ContainsFunc(m.h.def.Data, func(d workflow.DataDecl) bool {
+	return slices.ContainsFunc(m.def.Data, func(d workflow.DataDecl) bool {
 		return d.Type == workflow.TypeFile && slices.Contains(a.task.In, d.Name)
 	})
 }
@@ -667,7 +677,7 @@ func (m *Meaning) slotsOf(t workflow.TaskName) (out []*Slot) {
 		return []*Slot{sl}
 	}
 	for _, sl := range m.slots {
-		for c := m.h.def.Task(sl.Task.Contingency); c != nil; c = m.h.def.Task(c.Contingency) {
+		for c := m.def.Task(sl.Task.Contingency); c != nil; c = m.def.Task(c.Contingency) {
 			if c.Name == t {
 				out = append(out, sl)
 				break
@@ -695,7 +705,7 @@ func (m *Meaning) prefer(sl *Slot, as []*Attempt) *Attempt {
 // write works out the data: of what stands the latest.
 func (m *Meaning) write() {
 	m.data, m.Data = map[workflow.DataName]written{}, map[workflow.DataName]workflow.Value{}
-	for _, d := range m.h.def.Data {
+	for _, d := range m.def.Data {
 		if v, ok := m.genesis.Input[d.Name]; ok {
 			m.data[d.Name] = written{v, none}
 		} else if d.Default != nil {
@@ -721,10 +731,10 @@ func (m *Meaning) write() {
 
 // strict are the strict constraints over data. Those of a data-state flow are looked after there.
 func (m *Meaning) strict() []workflow.Constraint {
-	if m.h.def.Flow() != nil {
+	if m.def.Flow() != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(m.h.def.Constraints),
+	return slices.DeleteFunc(slices.Clone(m.def.Constraints),
 		func(c workflow.Constraint) bool { return c.When == nil || !c.Strict })
 }
 

@@ -76,7 +76,7 @@ func (m *Meaning) policy(knew int) (p worklist.Policy, by worklist.ID) {
 		p.Name, p.N, _ = workflow.ParseNotify(a.Notify)
 		return p, by
 	}
-	return worklist.Policy{Name: m.h.def.Distribution.Notify, N: m.h.def.Distribution.NotifyN}, by
+	return worklist.Policy{Name: m.def.Distribution.Notify, N: m.def.Distribution.NotifyN}, by
 }
 
 // sees reports whether a user sees an item that nobody has, as far as the author of a fact knew, who holds it.

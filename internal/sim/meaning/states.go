@@ -90,7 +90,7 @@ func (m *Meaning) waitsFor(sl *Slot) []*Slot {
 
 // writers are the slots that may write data of an expression.
 func (m *Meaning) writers(e *workflow.Expr) (out []*Slot) {
-	for _, t := range m.h.def.Tasks {
+	for _, t := range m.def.Tasks {
 		if slices.ContainsFunc(e.Names(), func(n workflow.DataName) bool { return slices.Contains(t.Out, n) }) {
 			out = append(out, m.slotsOf(t.Name)...)
 		}
@@ -321,7 +321,7 @@ func (m *Meaning) overall() workflow.InstanceState {
 		return workflow.InstanceBlocked
 	case m.final:
 		return workflow.InstanceSucceeded
-	case m.h.def.Final != nil && m.h.def.Flow() == nil && out != workflow.InstanceBlocked:
+	case m.def.Final != nil && m.def.Flow() == nil && out != workflow.InstanceBlocked:
 		return workflow.InstanceFailed
 	}
 	return out

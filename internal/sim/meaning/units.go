@@ -77,9 +77,9 @@ func (m *Meaning) enterReserve(i int, x worklist.Reserve) bool {
 }
 
 func (m *Meaning) resource(n workflow.ResourceName) *workflow.ResourceDecl {
-	for i := range m.h.def.Resources {
-		if m.h.def.Resources[i].Name == n {
-			return &m.h.def.Resources[i]
+	for i := range m.def.Resources {
+		if m.def.Resources[i].Name == n {
+			return &m.def.Resources[i]
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func (m *Meaning) keptAfter(i int, part workflow.PartitionName, since int) bool 
 }
 
 func (m *Meaning) enterKeep(i int, x worklist.Keep) bool {
-	kept := slices.ContainsFunc(m.h.def.Resources,
+	kept := slices.ContainsFunc(m.def.Resources,
 		func(r workflow.ResourceDecl) bool { return r.Partition == x.Partition })
 	since, before := none, m.keeperAtFirst(x.Partition)
 	if x.After != (worklist.ID{}) {
@@ -203,7 +203,7 @@ func (m *Meaning) units() map[workflow.ResourceName][]*Attempt {
 
 // inOrder are the resources by partition and name.
 func (m *Meaning) inOrder() []workflow.ResourceDecl {
-	return slices.SortedFunc(slices.Values(m.h.def.Resources), func(a, b workflow.ResourceDecl) int {
+	return slices.SortedFunc(slices.Values(m.def.Resources), func(a, b workflow.ResourceDecl) int {
 		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Name, b.Name))
 	})
 }
@@ -315,7 +315,7 @@ func (m *Meaning) hasUnits(a *Attempt) bool {
 
 // UnitLines are what the claims about resources come to, as a fingerprint has it (ShownUnits).
 func (m *Meaning) UnitLines() (out []string) {
-	for _, r := range m.h.def.Resources {
+	for _, r := range m.def.Resources {
 		out = append(out, fmt.Sprintf("resource %s kept by %s", r.Name, m.keeperOf(r.Partition)))
 		seen := map[*Attempt]bool{}
 		for _, x := range m.reserves {

@@ -74,9 +74,9 @@ func constrainedRun(t *testing.T, seed uint64, src string) *mesh {
 			for _, d := range n.jobs[id].Task.Out {
 				res.Outputs[d] = int64(r.IntN(5))
 			}
-			before := n.m.state.Broken
+			before := n.m.state.Broken()
 			w.end(n, id, res)
-			if now := n.m.state.Broken; before == 0 && now > 0 {
+			if now := n.m.state.Broken(); before == 0 && now > 0 {
 				t.Fatalf("seed %d: %s recorded a result of %s that breaks a constraint which held for all that it knew",
 					seed, n.id, id)
 			}
@@ -115,7 +115,7 @@ func TestConstraintsConverge(t *testing.T) {
 		}
 		shuffled(t, w, seed)
 		s := want.state
-		if s.Broken > 0 {
+		if s.Broken() > 0 {
 			broke++
 			blocked += state.AsInt(s.Overall() == workflow.InstanceBlocked)
 			for _, sl := range s.Slots() {
@@ -124,8 +124,8 @@ func TestConstraintsConverge(t *testing.T) {
 				}
 			}
 		}
-		if sum := s.Constraints[1]; (s.Broken > 0) == s.Holds(sum.Expr) || sum.Name != "sum" {
-			t.Errorf("seed %d: %d strict constraints are broken, by data %v", seed, s.Broken, s.Values())
+		if sum := s.Definition().Constraints[0]; (s.Broken() > 0) == s.Holds(sum.When) || sum.Name != "sum" {
+			t.Errorf("seed %d: %d strict constraints are broken, by data %v", seed, s.Broken(), s.Values())
 		}
 		for sl := range s.Failures() {
 			failed += state.AsInt(sl.Outcome != nil && sl.Outcome.At.Fact.Body.Verdict.Cause == fact.CauseReported)
@@ -172,15 +172,15 @@ partitions: {one: [left, next], two: [right], three: [slow]}
 	}
 	w.meetAll()
 	w.stabilize(false)
-	if m := w.nodes["cleo"].m; m.state.Broken != 1 || m.Overall() != workflow.InstanceRunning {
-		t.Errorf("cleo sees %d strict constraints broken, and the instance %s", m.state.Broken, m.Overall())
+	if m := w.nodes["cleo"].m; m.state.Broken() != 1 || m.Overall() != workflow.InstanceRunning {
+		t.Errorf("cleo sees %d strict constraints broken, and the instance %s", m.state.Broken(), m.Overall())
 	}
 	ends("cleo", "slow", "a", 1)
 	w.meetAll()
 	w.stabilize(true)
 	for _, p := range w.names() {
-		if m := w.nodes[p].m; m.state.Broken != 0 || m.Overall() != workflow.InstanceSucceeded {
-			t.Errorf("%s sees %d strict constraints broken, and the instance %s", p, m.state.Broken, m.Overall())
+		if m := w.nodes[p].m; m.state.Broken() != 0 || m.Overall() != workflow.InstanceSucceeded {
+			t.Errorf("%s sees %d strict constraints broken, and the instance %s", p, m.state.Broken(), m.Overall())
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestFinalDataConverge(t *testing.T) {
 		if st := s.BySlot()["off"].State; st != workflow.Skipped && st != workflow.Aborted {
 			t.Errorf("seed %d: what is not enabled is %s", seed, st)
 		}
-		if s.IsFinal() && s.Broken == 0 {
+		if s.IsFinal() && s.Broken() == 0 {
 			final++
 			ended += state.AsInt(s.Overall() == workflow.InstanceSucceeded)
 			for _, sl := range s.Slots() {

@@ -259,7 +259,7 @@ func (naive) answers(m *Machine) error {
 // clocks compares the own clocks with what is held, after a decision.
 func (naive) clocks(m *Machine) error {
 	c, want := &m.clocks, map[waits.Key]bool{}
-	if !m.heeded() || len(m.state.Moved) > 0 || len(c.fresh) > 0 || c.made != m.state.Made() || c.outdated {
+	if !m.heeded() || m.state.HasMoved() || len(c.fresh) > 0 || c.made != m.state.Made() || c.outdated {
 		return nil // nothing was decided since
 	}
 	for _, sl := range m.state.Slots() {
@@ -297,7 +297,7 @@ func (naive) peers(m *Machine) error {
 	all := slices.Clone(s.Genesis().Succession)
 	var later []workflow.PartnerID
 	for p := range s.Joined() {
-		if _, first := s.Rank[p]; !first {
+		if !slices.Contains(s.Genesis().Succession, p) {
 			later = append(later, p)
 		}
 	}

@@ -28,7 +28,7 @@ import (
 
 // layConstraints finds the final condition, and the constraints over data, by name.
 func (s *State) layConstraints() {
-	s.Constraints, s.Broken, s.final = nil, 0, nil
+	s.constraints, s.broken, s.final = nil, 0, nil
 	if s.flow != nil {
 		return
 	}
@@ -40,20 +40,20 @@ func (s *State) layConstraints() {
 			continue
 		}
 		on := s.conditionOn(c.When)
-		s.Constraints = append(s.Constraints, Constraint{c.Name, c.Strict, on})
+		s.constraints = append(s.constraints, constraint{c.Name, c.Strict, on})
 		if c.Strict {
 			on.strict++
-			s.Broken += AsInt(!on.holds)
+			s.broken += AsInt(!on.holds)
 		}
 	}
-	slices.SortFunc(s.Constraints, func(a, b Constraint) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.constraints, func(a, b constraint) int { return cmp.Compare(a.name, b.name) })
 }
 
 // constrain notes that a condition came to hold, or does not any more.
 func (s *State) constrain(c *condition) {
-	was := s.Broken
-	s.Broken += c.strict * (1 - 2*AsInt(c.holds))
-	if (was > 0) == (s.Broken > 0) && c != s.final {
+	was := s.broken
+	s.broken += c.strict * (1 - 2*AsInt(c.holds))
+	if (was > 0) == (s.broken > 0) && c != s.final {
 		return
 	}
 	for _, sl := range s.slots {
@@ -63,6 +63,9 @@ func (s *State) constrain(c *condition) {
 		}
 	}
 }
+
+// Broken is how many strict constraints over data the current data break.
+func (s *State) Broken() int { return s.broken }
 
 // IsFinal reports whether the data satisfy the final condition of a workflow whose tasks run once.
 func (s *State) IsFinal() bool { return s.final != nil && s.final.holds }
@@ -81,7 +84,7 @@ func (s *State) breaks(a *Attempt, out map[workflow.DataName]workflow.Value) str
 func (s *State) WouldBreak(out map[workflow.DataName]workflow.Value) string {
 	var then map[workflow.DataName]workflow.Value
 	written := func(n workflow.DataName) bool { _, is := out[n]; return is }
-	for _, c := range s.Constraints {
+	for _, c := range s.constraints {
 		s.log.Steps++
 		if !c.strict || !c.holds || !slices.ContainsFunc(c.Expr.Names(), written) {
 			continue
@@ -91,7 +94,7 @@ func (s *State) WouldBreak(out map[workflow.DataName]workflow.Value) string {
 			maps.Copy(then, out)
 		}
 		if !s.holdsOf(c.Expr, then) {
-			return fmt.Sprintf("it would break the constraint %s: %s", c.Name, c.Expr.Source)
+			return fmt.Sprintf("it would break the constraint %s: %s", c.name, c.Expr.Source)
 		}
 	}
 	return ""
@@ -100,16 +103,16 @@ func (s *State) WouldBreak(out map[workflow.DataName]workflow.Value) string {
 // brokenConstraints are what people should know of constraints that the current data break, and of an end that they
 // do not reach.
 func (s *State) brokenConstraints() (out []IncidentView) {
-	for _, c := range s.Constraints {
+	for _, c := range s.constraints {
 		if c.holds {
 			continue
 		}
 		by := s.lastWrite(c.condition)
 		x := IncidentView{
-			At: by.Fact.At, What: fmt.Sprintf("the data break the constraint %s: %s", c.Name, c.Expr.Source),
+			At: by.Fact.At, What: fmt.Sprintf("the data break the constraint %s: %s", c.name, c.Expr.Source),
 		}
 		if c.strict {
-			x.What = fmt.Sprintf("the data break the constraint %s, so nothing else begins: %s", c.Name, c.Expr.Source)
+			x.What = fmt.Sprintf("the data break the constraint %s, so nothing else begins: %s", c.name, c.Expr.Source)
 		}
 		if a := s.bySucc[by.ID]; a != nil {
 			x.Task = a.Task.Name

@@ -241,10 +241,10 @@ func (s *State) byAuthority(a, b *log.Entry) int {
 }
 
 func (s *State) place(e *log.Entry) int {
-	if n, ok := s.Rank[e.Fact.Chain.Author]; ok {
+	if n, ok := s.rank[e.Fact.Chain.Author]; ok {
 		return n
 	}
-	return len(s.Rank)
+	return len(s.rank)
 }
 
 // officeOf is the office in which a verdict counts: none, if its author knew of a

@@ -22,7 +22,7 @@ func NewState(def *workflow.Definition, plan *partition.Plan, l *log.Log, trust 
 // Reset builds the state again from the whole log.
 func (s *State) Reset() {
 	s.genesis = s.log.Genesis().Fact.Body.Genesis
-	s.Rank = map[workflow.PartnerID]int{}
+	s.rank = map[workflow.PartnerID]int{}
 	s.bySucc = make(map[fact.ID]*Attempt, min(len(s.def.Tasks), 16)) // most instances are small, and it grows in steps
 	s.joined = map[workflow.PartnerID][]*log.Entry{}
 	s.refused = map[string]int{}
@@ -40,11 +40,11 @@ func (s *State) Reset() {
 	s.fills = map[workflow.TaskName][]*Slot{}
 	s.going, s.pending, s.blocked, s.underWay, s.forData, s.failures = 0, 0, 0, 0, 0, map[*Slot]bool{}
 	s.made++
-	s.Moved, s.patient = nil, nil
+	s.moved, s.patient = nil, nil
 	s.slots, s.dirty, s.contested, s.idle, s.Bound = nil, nil, false, false, false
 	s.cancel, s.Cancels, s.offices = nil, nil, nil
 	for i, p := range s.genesis.Succession {
-		s.Rank[p] = i
+		s.rank[p] = i
 		s.joined[p] = []*log.Entry{s.log.Genesis()}
 	}
 	s.participants, s.unsorted, s.newcomers = slices.Clone(s.genesis.Succession), false, nil

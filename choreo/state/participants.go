@@ -73,7 +73,7 @@ func (s *State) Participates(p workflow.PartnerID) bool { return s.joined[p] != 
 
 // join enters that a partner takes part through a fact.
 func (s *State) join(p workflow.PartnerID, e *log.Entry) {
-	if _, first := s.Rank[p]; first || slices.ContainsFunc(s.joined[p],
+	if _, first := s.rank[p]; first || slices.ContainsFunc(s.joined[p],
 		func(by *log.Entry) bool { return by.Strand == e.Strand }) {
 		return // an author that knows of this fact knows of the earlier one
 	}
@@ -109,8 +109,8 @@ func (s *State) InSuccession(ps []workflow.PartnerID) []workflow.PartnerID {
 // bySuccession orders participants as Participants does.
 func (s *State) bySuccession(a, b workflow.PartnerID) int {
 	s.log.Steps++
-	ra, oka := s.Rank[a]
-	rb, okb := s.Rank[b]
+	ra, oka := s.rank[a]
+	rb, okb := s.rank[b]
 	switch {
 	case oka && okb:
 		return cmp.Compare(ra, rb)
@@ -122,7 +122,7 @@ func (s *State) bySuccession(a, b workflow.PartnerID) int {
 
 // PlaceOf is where a participant stands among all.
 func (s *State) PlaceOf(p workflow.PartnerID) int {
-	if at, first := s.Rank[p]; first {
+	if at, first := s.rank[p]; first {
 		return at
 	}
 	at, _ := slices.BinarySearchFunc(s.Participants(), p, s.bySuccession)

@@ -93,7 +93,7 @@ func (s *State) propagate() {
 func (s *State) Move(sl *Slot) {
 	if !sl.moved {
 		sl.moved = true
-		s.Moved = append(s.Moved, sl)
+		s.moved = append(s.moved, sl)
 	}
 }
 
@@ -141,7 +141,7 @@ func (s *State) stand(sl *Slot, st workflow.State) {
 // stateOf says where a slot's task stands.
 func (s *State) stateOf(sl *Slot) workflow.State {
 	a := sl.Current
-	sl.Spared, sl.barred = false, (s.Broken > 0 || s.IsFinal()) && !sl.Begun()
+	sl.Spared, sl.barred = false, (s.broken > 0 || s.IsFinal()) && !sl.Begun()
 	switch {
 	case sl.Pick != nil:
 		return workflow.Succeeded
@@ -160,7 +160,7 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 	case sl.Dropped != nil && f.Truth == workflow.True:
 		sl.Spared = true
 		return workflow.Skipped
-	case sl.Task.Disabled, sl.barred && s.Broken == 0: // the data are final
+	case sl.Task.Disabled, sl.barred && s.broken == 0: // the data are final
 		return workflow.Skipped
 	case f.Truth == workflow.Impossible && f.ByFailure:
 		return workflow.Blocked
@@ -277,7 +277,7 @@ func (s *State) Overall() workflow.InstanceState {
 		return workflow.InstanceCancelled
 	case s.going > 0:
 		return workflow.InstanceRunning
-	case s.Broken > 0:
+	case s.broken > 0:
 		return workflow.InstanceBlocked
 	case s.IsFinal():
 		return workflow.InstanceSucceeded

@@ -33,7 +33,7 @@ type State struct {
 	evidences int   // how often it was asked what an author knew (rights.go)
 	readings  map[readingOf]reading
 	genesis   *fact.Genesis
-	Rank      map[workflow.PartnerID]int // place in the succession
+	rank      map[workflow.PartnerID]int // place in the succession
 	slots     []*Slot                    // in rule order
 	bySlot    map[workflow.TaskName]*Slot
 	patient   []*Slot // with a time-to-wait
@@ -83,10 +83,10 @@ type State struct {
 	refiled    bool
 	questions  map[TransitionOf]*Question
 	conditions map[string]*condition // by their one spelling
-	// Constraints are those over data, broken how many strict ones the data break, and final the
+	// constraints are those over data, broken how many strict ones the data break, and final the
 	// condition that ends the instance; nil: none does (constraints.go).
-	Constraints []Constraint
-	Broken      int
+	constraints []constraint
+	broken      int
 	final       *condition
 	fills       map[workflow.TaskName][]*Slot
 
@@ -103,9 +103,9 @@ type State struct {
 	cuts     int
 	frontier log.Vector
 
-	// Moved are the slots of which something changed since the machine last looked
+	// moved are the slots of which something changed since the machine last looked
 	// (choreo/desk.go), made counts how often all slots were made again.
-	Moved []*Slot
+	moved []*Slot
 	made  int
 	dirty []*Slot
 	// doubts are what depends on who knew of a fact, in the order in which that was found;
@@ -305,14 +305,17 @@ func newer(a, b *log.Entry) *log.Entry {
 	return a
 }
 
+// HasMoved reports whether EachMoved has slots to go through.
+func (s *State) HasMoved() bool { return len(s.moved) > 0 }
+
 // EachMoved goes through the slots of which something changed since it was last called.
 func (s *State) EachMoved(look func(*Slot)) {
-	for _, sl := range s.Moved {
+	for _, sl := range s.moved {
 		s.log.Steps++
 		sl.moved = false
 		look(sl)
 	}
-	s.Moved = s.Moved[:0]
+	s.moved = s.moved[:0]
 }
 
 // ItemOf is the item of an attempt, for those who work on it.
@@ -356,9 +359,9 @@ type ClaimsOf struct {
 	offers  workflow.PartnerID
 }
 
-// Constraint is a rule over data, with what it comes to.
-type Constraint struct {
-	Name   string
+// constraint is a rule over data, with what it comes to.
+type constraint struct {
+	name   string
 	strict bool
 	*condition
 }

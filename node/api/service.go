@@ -798,7 +798,7 @@ type FinishRequest struct {
 // Event says that something changed.
 type Event struct {
 	At       time.Time `json:"at"`
-	Kind     string    `json:"kind"` // instance, partner, coordinator, workflow, users, message, trouble, gap
+	Kind     string    `json:"kind"` // instance, partner, coordinator, workflow, users, message, worklist, contact, trouble, gap
 	Instance string    `json:"instance,omitempty"`
 	Partner  string    `json:"partner,omitempty"`
 	Text     string    `json:"text"`

@@ -50,6 +50,10 @@ type asker struct {
 	user string
 }
 
+func (a asker) compare(b asker) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.user, b.user))
+}
+
 // followed is a list that was asked for.
 type followed struct {
 	asked time.Duration // Awake
@@ -67,7 +71,7 @@ func (c *changes) follow(of asker, rows []Row, now time.Duration) {
 	oldest := func(among func(asker) bool) {
 		var first asker
 		for a, f := range c.of {
-			if among(a) && (c.of[first] == nil || f.asked < c.of[first].asked) {
+			if among(a) && (c.of[first] == nil || cmp.Or(cmp.Compare(f.asked, c.of[first].asked), a.compare(first)) < 0) {
 				first = a
 			}
 		}
@@ -166,7 +170,7 @@ func (d *Desk) tellChanges() {
 		of = append(of, a)
 	}
 	c.mu.Unlock()
-	slices.SortFunc(of, func(a, b asker) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.user, b.user)) })
+	slices.SortFunc(of, asker.compare)
 	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
 	defer cancel()
 	tell := map[workflow.PartnerID]bool{}

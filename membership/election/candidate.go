@@ -317,13 +317,13 @@ func (e *Election) abandon(reason error, now moment.Now) {
 	e.tell(Event{Kind: kind, Partner: e.self, Office: c.office, Reason: reason})
 }
 
-// Standing says, while this node stands for election, which votes it lacks and why, and for how long it goes on
-// asking; nil: it does not stand.
-func (e *Election) Standing(now moment.Now) (lacks error, left time.Duration) {
+// Standing says, while this node stands for election, for how long it goes on asking, and which votes it lacks and
+// why; nil: it does not stand.
+func (e *Election) Standing(now moment.Now) (left time.Duration, lacks error) {
 	if e.candidacy.role != candidate {
-		return nil, 0
+		return 0, nil
 	}
-	return e.complaints(now), max(e.candidacy.giveUpAt-now.Boot, 0)
+	return max(e.candidacy.giveUpAt-now.Boot, 0), e.complaints(now)
 }
 
 // complaints says that there is no majority: which voters refused and why, when they will vote as far as they said

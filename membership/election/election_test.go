@@ -434,7 +434,7 @@ func TestWhoStandsSaysWhatItWaitsFor(t *testing.T) {
 	w.settle(testLease * 11 / 10)
 	lacks := func(want string) {
 		t.Helper()
-		err, left := w.nodes[0].election.Standing(w.now(0))
+		left, err := w.nodes[0].election.Standing(w.now(0))
 		got := "it does not stand"
 		if err != nil {
 			got = said.Render(err, func(p workflow.PartnerID) string {

@@ -51,7 +51,7 @@ func (o *Topic) view() (officeView, error) {
 	v := officeView{term: o.machine.HighestTerm(), since: o.since}
 	v.mandate, v.led = o.machine.Coordinator(o.in.Clock.Now())
 	v.head, v.lineage = o.machine.Electorate()
-	v.lacks, v.left = o.machine.Standing(o.in.Clock.Now())
+	v.left, v.lacks = o.machine.Standing(o.in.Clock.Now())
 	return v, nil
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // A task that was added is there for whoever knew of that: what others say of it does not count, whoever hears of it in
-// which order. Who has heard of it may begin it.
+// which order. A node that has heard of it may begin it.
 func TestATaskIsThereForThoseWhoKnewOfIt(t *testing.T) {
 	const src = "workflow: w\ntasks: {a: {}, b: {type: manual}}\npartitions: {p: [a], q: [b]}\n"
 	w := newMesh(t, parse(t, src))

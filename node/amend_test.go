@@ -35,7 +35,7 @@ func (tm *team) amend(at, user, id string, pairs ...string) (*api.Amended, error
 }
 
 // Whoever holds a task goes by the amended limit from when it hears of it; who had not heard of it judged by the old
-// one, and that stands. Who may not, and what cannot be changed, is refused, and changes nothing.
+// one, and that stands. A user who may not amend, and what cannot be changed, is refused, and changes nothing.
 func TestAmendedLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")

@@ -96,8 +96,8 @@ func TestOnlyCandidatesStandOfTheirOwnAccord(t *testing.T) {
 	})
 }
 
-// After a restart voters wait for a lease, which may be long. Who has a node stand meanwhile is told which voters wait,
-// for how long, and what to do; and the office is won as soon as they may vote.
+// After a restart voters wait for a lease, which may be long. A user who has a node stand meanwhile is told which
+// voters wait, for how long, and what to do; and the office is won as soon as they may vote.
 func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, brisk, "one", "two", "three")

@@ -59,8 +59,8 @@ func TestShorterConnectionTimeCountsAtOnce(t *testing.T) {
 	})
 }
 
-// Who has just shortened its connection time and then falls silent is unreachable first, and expires by the new one,
-// though its partners had planned to look by the old one.
+// A node that has just shortened its connection time and then falls silent is unreachable first, and expires by the new
+// one, though its partners had planned to look by the old one.
 func TestSilenceAfterAShorterConnectionTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, mobile, "base", "boat")

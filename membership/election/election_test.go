@@ -428,7 +428,7 @@ func TestStandsUntilVotersThatStartedVote(t *testing.T) {
 	}
 }
 
-// Who stands for election can say which voters wait for which lease, and for how long.
+// A node that stands for election can say which voters wait for which lease, and for how long.
 func TestWhoStandsSaysWhatItWaitsFor(t *testing.T) {
 	w := newWorld(t, 3, 3, flaws{})
 	w.settle(testLease * 11 / 10)

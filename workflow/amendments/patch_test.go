@@ -45,6 +45,23 @@ func effective(def *workflow.Definition, patches []Patch) *workflow.Definition {
 
 func anyDefinition(*workflow.Definition) error { return nil }
 
+// asRead is the patch that makes one definition of the other, as it is read from its text: it fits, and makes that.
+func asRead(t *testing.T, old, changed *workflow.Definition) Patch {
+	t.Helper()
+	p := mustPatch(t, old, changed)
+	back, err := DecodePatch(p.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Fits(old, old, back); err != nil {
+		t.Fatal(err)
+	}
+	if got := effective(old, []Patch{back}); got.Hash() != changed.Hash() {
+		t.Errorf("it makes %s", Lines(Between(changed, got)))
+	}
+	return back
+}
+
 func mustPatch(t testing.TB, old, changed *workflow.Definition) Patch {
 	t.Helper()
 	p, heavy := PatchOf(old, changed, nil)
@@ -60,17 +77,7 @@ func TestAPatchMakesTheChangedEdition(t *testing.T) {
 	changed := edited(t, limits, "version: 1", "version: 2\nlabel: A storm", "{timeout: 1h, priority: 1}",
 		"{timeout: 3h, doc: 'Look, and <say>.'}", "time-to-wait: 2h", "time-to-wait: 5h", "timeout: 9h", "timeout: 10h",
 		"{type: integer}", "{type: integer, label: Trees}")
-	p := mustPatch(t, old, changed)
-	back, err := DecodePatch(p.Text())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Fits(old, old, back); err != nil {
-		t.Fatal(err)
-	}
-	if got := effective(old, []Patch{back}); got.Hash() != changed.Hash() {
-		t.Errorf("it makes %s", Lines(Between(changed, got)))
-	}
+	asRead(t, old, changed)
 	if got := effective(old, nil); got != old {
 		t.Error("nothing makes another")
 	}
@@ -105,17 +112,7 @@ func TestAPatchOfTasks(t *testing.T) {
 	old := parse(t, limits)
 	changed := edited(t, limits, "c: {after: b}", "c: {after: [b, d], on-failure: release}\n  d: {after: a, in: [n], "+
 		"role: crew, type: manual, timeout: 1h, on-failure: release}\n  e: {when: failed(\"d\")}", ", c]", ", c, d, e]")
-	p := mustPatch(t, old, changed)
-	back, err := DecodePatch(p.Text())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Fits(old, old, back); err != nil {
-		t.Fatal(err)
-	}
-	if got := effective(old, []Patch{back}); got.Hash() != changed.Hash() {
-		t.Errorf("it makes %s", Lines(Between(changed, got)))
-	}
+	back := asRead(t, old, changed)
 	if !back.IsHeavy() || len(back.Adds()) != 2 || len(back.Steers()) != 1 {
 		t.Errorf("heavy: %t, adds %s, steers %s", back.IsHeavy(), back.Adds(), back.Steers())
 	}

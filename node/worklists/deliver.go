@@ -32,6 +32,8 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 	if due {
 		d.next, d.delivering = now.Awake+deliverEvery, true
 	}
+	left := max(d.next-now.Awake, 0)
+	rests := !waits || left == 0 // what is under way wakes the node when it has ended
 	d.mu.Unlock()
 	if due {
 		d.in.Aside(func() {
@@ -46,14 +48,10 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 		})
 	}
 	soon := min(d.mindAlarm(now), d.mindChanges(now))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch left := d.next - now.Awake; {
-	case !waits, left <= 0 && d.delivering: // which takes longer where a partner does not answer
+	if rests {
 		return soon
-	default:
-		return min(soon, max(left, 0))
 	}
+	return min(soon, left)
 }
 
 // Met is told that a partner is connected: what waits for it is handed in now.

@@ -152,7 +152,7 @@ func (m *Machine) Progress() (done, tasks int, at []workflow.PartnerID) {
 	for _, sl := range m.state.Slots() {
 		tasks++
 		switch {
-		case sl.State == workflow.Succeeded || sl.State == workflow.Skipped:
+		case sl.State == workflow.Succeeded || sl.State == workflow.Skipped, sl.Held && m.state.Cancelled() != nil:
 			done++
 		case !sl.State.Done() && sl.State != workflow.NotReady, sl.State == workflow.Failed && m.goesOnHere(sl):
 			at = append(at, sl.Current.Partner)

@@ -148,6 +148,9 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 	case sl.Outcome != nil:
 		return workflow.Failed
 	case s.cancel != nil:
+		if s.leftOut(sl) { // it stays so: nobody had to do it
+			return workflow.Skipped
+		}
 		return workflow.Aborted
 	case a.Off != nil:
 		return workflow.Aborted
@@ -156,22 +159,29 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 	case sl.Begun():
 		return workflow.Ready
 	}
+	if s.leftOut(sl) {
+		return workflow.Skipped
+	}
 	switch f := sl.RuleComes(); {
-	case sl.Dropped != nil && f.Truth == workflow.True:
-		sl.Spared = true
-		return workflow.Skipped
-	case sl.Task.Disabled, sl.barred && s.broken == 0: // the data are final
-		return workflow.Skipped
 	case f.Truth == workflow.Impossible && f.ByFailure:
 		return workflow.Blocked
-	case f.Truth == workflow.Impossible:
-		return workflow.Skipped
 	case sl.barred && !sl.waits(): // nothing disarms an emergency trigger
 		return workflow.Blocked
 	case f.Truth == workflow.True && !sl.HasData && !sl.barred:
 		return workflow.Ready
 	}
 	return workflow.NotReady
+}
+
+// leftOut reports whether a slot's task, which nobody began, is not needed, and notes whether it is spared.
+func (s *State) leftOut(sl *Slot) bool {
+	if sl.Begun() || sl.Current.Off != nil {
+		return false
+	}
+	f := sl.RuleComes()
+	sl.Spared = sl.Dropped != nil && f.Truth == workflow.True
+	return sl.Spared || sl.Task.Disabled || (sl.barred && s.broken == 0) || // the data are final
+		(f.Truth == workflow.Impossible && !f.ByFailure)
 }
 
 // Begun reports whether the slot was recorded as ready, or started, in one of its

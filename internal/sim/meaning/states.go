@@ -109,6 +109,8 @@ func (m *Meaning) stateOf(sl *Slot) workflow.State {
 		return workflow.Succeeded
 	case sl.outcome != nil:
 		return workflow.Failed
+	case m.cancelled && m.leftOut(sl): // it stays so
+		return workflow.Skipped
 	case m.cancelled, sl.Current.off != none:
 		return workflow.Aborted
 	case sl.Current.start != none:
@@ -129,6 +131,15 @@ func (m *Meaning) stateOf(sl *Slot) workflow.State {
 		return workflow.Ready
 	}
 	return workflow.NotReady
+}
+
+// leftOut reports whether nobody began a slot's task and it is not needed.
+func (m *Meaning) leftOut(sl *Slot) bool {
+	if sl.begun() || sl.Current.off != none {
+		return false
+	}
+	f := m.rule3(sl)
+	return sl.Task.Disabled || (m.final && !m.broken) || (f.truth == workflow.Impossible && !f.byFailure)
 }
 
 // begun reports whether somebody recorded that the slot is ready, or started it.

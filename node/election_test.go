@@ -116,7 +116,7 @@ func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 		tm.connect("two", "three")
 		pass(time.Minute)
 		_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{})
-		for _, want := range []string{
+		for _, want := range []string{ // the messages take their time
 			"no outcome within 1m30s: no majority: ",
 			"two has restarted or changed list and waits for a lease, for 7m3",
 			"three has restarted or changed list and waits for a lease, for 7m3",

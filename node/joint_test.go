@@ -227,6 +227,35 @@ func TestAHolderThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// Nor does it hold up who hands in what was locked: that is kept here, and handed in by itself once it goes on.
+func TestAHolderThatHangsDelaysNoResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := aheadWith(t, round, connectionTime(time.Minute))
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		goOn := make(chan struct{})
+		tm.onWord("base", func(carryOut func() ([]byte, error)) ([]byte, error) {
+			<-goOn
+			return carryOut()
+		})
+		began := time.Now()
+		if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "4"}); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		tm.wantOutbox("tablet", "bia|weigh|completed|base")
+		close(goOn)
+		pass(time.Minute)
+		tm.wantOutbox("tablet")
+		if x := tm.show("base", id).Tasks[0]; x.Name != "weigh" || x.State != workflow.Succeeded {
+			t.Errorf("it is %+v", x)
+		}
+	})
+}
+
 // What could not be given back is not given back any more once its user has asked for it again and has it.
 func TestWhatIsLockedAnewStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

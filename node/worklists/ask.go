@@ -288,7 +288,12 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	if err != nil {
 		return nil, err
 	}
-	done, err := d.bring(ctx, r.At, c)
+	soon, cancel := ctx, func() {}
+	if r.Mine == worklist.Lock { // nobody waits long for what can be kept here, and is handed in by itself
+		soon, cancel = context.WithTimeout(ctx, keptPatience)
+	}
+	done, err := d.bring(soon, r.At, c)
+	cancel()
 	switch {
 	case (errors.Is(err, errAway) || errors.Is(err, errNoAnswer) || errors.Is(err, errPutOff)) &&
 		r.Mine == worklist.Lock:

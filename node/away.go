@@ -269,6 +269,7 @@ func (a *absence) state(w *way) (d device.Device, err error) {
 		Files: map[device.FileID]device.File{}, Within: w.within, Waited: now - w.began, Accepted: w.accepted,
 	}
 	var coming []files.Coming
+	var from []workflow.PartnerID // may give them
 	for _, x := range w.along {
 		i := device.Item{ID: x.Item.ID, Locked: x.Locked}
 		for _, c := range x.Files {
@@ -296,9 +297,10 @@ func (a *absence) state(w *way) (d device.Device, err error) {
 	}
 	for _, id := range device.Missed(d.Items, d.Files, false) {
 		c := w.files[id]
+		from = append(append(from, c.At), c.Givers...)
 		coming = append(coming, files.Coming{File: c.File, By: string(a.filing.payer(c))})
 	}
-	d.Rate = a.filing.files.Rate()
+	d.Rate = a.filing.rate(from)
 	d.Lacks, err = a.filing.files.Lacks(coming)
 	return d, err
 }

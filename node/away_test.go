@@ -438,8 +438,30 @@ func TestAFileComesFromItsGiver(t *testing.T) {
 		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
 		}
+		coming := func() *api.Coming {
+			sheet, err := tm.p["tablet"].node.ItemSheet(t.Context(), api.ItemQuery{User: "bia", Item: item})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sheet.Coming
+		}
+		if c := coming(); c == nil || c.Files != 1 || c.Bytes != f.Size || !c.Reachable || c.Advice != "open" {
+			t.Errorf("what is not here: %+v", c)
+		}
+		tm.disconnect("tablet", "crew")
+		tm.disconnect("tablet", "base")
+		pass(time.Second)
+		if c := coming(); c != nil && c.Advice != "wait" { // a selected item is not kept here
+			t.Errorf("what is not here, out of reach: %+v", c)
+		}
+		tm.connect("tablet", "crew")
+		tm.connect("tablet", "base")
+		pass(time.Minute)
 		if text, err := get(); err != nil || text != "the river" {
 			t.Errorf("it is %q, %v", text, err)
+		}
+		if c := coming(); c != nil {
+			t.Errorf("all is here, and yet: %+v", c)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -466,6 +467,28 @@ func (k *filing) has(f workflow.File) bool {
 	}
 	_, here := k.files.Path(f)
 	return here
+}
+
+// rateFrom is how many bytes a second of files came lately from a partner; 0: none did.
+func (k *filing) rateFrom(p workflow.PartnerID) int64 {
+	if k.files == nil {
+		return 0
+	}
+	return k.files.RateFrom(p)
+}
+
+// rate is how many bytes a second of files come from the quickest of these partners that is connected; where none of
+// them gave any yet, as from others; 0: no file came yet.
+func (k *filing) rate(from []workflow.PartnerID) (most int64) {
+	if k.files == nil {
+		return 0
+	}
+	for _, p := range from {
+		if k.contacts.up(p) {
+			most = max(most, k.files.RateFrom(p))
+		}
+	}
+	return cmp.Or(most, k.files.Rate())
 }
 
 // describeData says of data that are files where their content is.

@@ -63,7 +63,7 @@ func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 			Name: n.people.name(r.Partner), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p),
 			Reason: string(p.Reason()), Remark: n.people.remark(p), Addresses: append([]string{}, r.Addresses...),
 			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: p.Load.Share(),
-			Self:    r.Partner == n.member.ID(),
+			FilesRate: n.filing.rateFrom(r.Partner), Self: r.Partner == n.member.ID(),
 			Refused: n.refusals.List(r.Partner),
 		})
 	}

@@ -43,6 +43,7 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 	d.broken()
 	d.unasked()
 	d.unheld()
+	d.misread()
 	if !slices.ContainsFunc(r.def.Tasks, repeats) {
 		d.end()
 		return d.found
@@ -130,6 +131,29 @@ func (d *doubter) unheld() {
 		if !held[e.key.text] {
 			d.doubt(e.key, "no task holds the resource %s, so nothing waits for it (write holds: %s in the tasks that need one)",
 				e.key.text, e.key.text)
+		}
+	}
+}
+
+// misread finds files whose readers are named as tasks are: a reader is a role, a partner or a user, and a file that
+// nobody may read holds up whoever needs it.
+func (d *doubter) misread() {
+	roles := map[string]bool{}
+	for _, t := range d.def.Tasks {
+		roles[string(t.Role)] = true
+	}
+	for _, p := range d.def.Partitions {
+		for _, role := range p.Roles {
+			roles[string(role)] = true
+		}
+	}
+	for _, x := range d.def.Data {
+		for _, name := range x.Readers {
+			if d.def.Task(TaskName(name)) != nil && !roles[name] {
+				d.doubt(d.head(d.scope.data[x.Name]),
+					"%s is a task, and readers of %s are roles, partners or users: without readers whoever does a task that has it under in may read it",
+					name, x.Name)
+			}
 		}
 	}
 }

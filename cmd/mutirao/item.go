@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,6 +112,9 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	if len(s.Data) > 0 {
 		t.write(u, w, "")
 	}
+	if s.Coming != nil {
+		fmt.Fprintln(w, coming(s.Coming))
+	}
 	t = table{head: []string{"SETS", "TYPE", "DOC"}}
 	for _, f := range s.Fields {
 		t.add(withLabel(f.Name, f.Label), f.Type, orDash(f.Doc))
@@ -121,6 +125,25 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	for _, a := range s.After {
 		fmt.Fprintf(w, "after %s, by %s\n", a.Task, a.By)
 	}
+}
+
+// advice is what is best done about files of an item that are not here.
+var advice = map[string]string{
+	"wait":      "nobody who has them is connected: they come when somebody is",
+	"open":      "they come when they are asked for: worklist open ITEM --to FOLDER",
+	"coming":    "they come by themselves",
+	"lock":      "lock it (worklist lock) and have them come meanwhile (worklist prefetch on): then it can be done out of reach",
+	"prefetch":  "have them come meanwhile: worklist prefetch on",
+	"elsewhere": "look at them at a node that has them, if you can",
+}
+
+// coming says which files are not here, how long they take, and what to do.
+func coming(c *api.Coming) string {
+	text := fmt.Sprintf("of %s %s are not here", plural(c.Files, "file"), workflow.FormatSize(c.Bytes))
+	if c.Takes != "" {
+		text += fmt.Sprintf("; at %s/s, as files came lately, that takes %s", workflow.FormatSize(c.Rate), span(c.Takes))
+	}
+	return text + "; " + cmp.Or(advice[c.Advice], c.Advice)
 }
 
 // withLabel is the name of data, and what people call it where that is something else.

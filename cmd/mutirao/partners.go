@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newPartnersCommand() *cobra.Command {
@@ -43,7 +44,7 @@ what a partner sent, by reason; doctor says what to do about it.`,
 func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
 	t := table{head: []string{"NAME", "STATE", "ROLES", "VALIDATED", "LOAD", "ID", "WHY"}, states: 2}
 	if u.verbose {
-		t.head = append(t.head, "CONNECTION-TIME", "REFUSED", "ADDRESSES")
+		t.head = append(t.head, "CONNECTION-TIME", "FILES", "REFUSED", "ADDRESSES")
 	}
 	for _, p := range list {
 		name, validated := p.Name, ago(time.Now(), p.LastValidated)
@@ -57,7 +58,11 @@ func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
 			u.partnerID(p.ID), why(p, watched),
 		}
 		if u.verbose {
-			row = append(row, span(p.ConnectionTime), orDash(refusals(p.Refused)), strings.Join(p.Addresses, " "))
+			files := ""
+			if p.FilesRate > 0 {
+				files = workflow.FormatSize(p.FilesRate) + "/s"
+			}
+			row = append(row, span(p.ConnectionTime), orDash(files), orDash(refusals(p.Refused)), strings.Join(p.Addresses, " "))
 		}
 		t.add(row...)
 	}

@@ -89,7 +89,7 @@ var layers = []layer{
 	{"node/users", words("workflow internal/said membership membership/invitation membership/moment membership/trust membership/users node/api node/ration node/records node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/files", words("workflow membership/moment node/ration node/wire"),
 		"content is kept and given whatever it means; who may read it others say"},
-	{"node/worklists", words("workflow worklist membership/moment choreo choreo/fact choreo/state node/api node/codec node/ration node/store/kv node/users node/wire"), "what is asked of people's work goes by interfaces of its own to the instances and the users"},
+	{"node/worklists", words("workflow worklist worklist/device membership/moment choreo choreo/fact choreo/state node/api node/codec node/ration node/store/kv node/users node/wire"), "what is asked of people's work goes by interfaces of its own to the instances and the users"},
 	{"node/clocks", words("workflow membership/moment membership/trust node/wire"),
 		"a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/library", words("workflow internal/plain internal/said partition membership/moment membership/trust configs node/api node/codec node/ration node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},

@@ -195,7 +195,9 @@ type Partner struct {
 	LastValidated  time.Time  `json:"last_validated"`
 	ConnectionTime string     `json:"connection_time"`
 	Load           float64    `json:"load"`
-	Self           bool       `json:"self"`
+	// FilesRate is how many bytes a second came of files from it lately; left out if none came since the start.
+	FilesRate int64 `json:"files_rate,omitempty"`
+	Self      bool  `json:"self"`
 	// Refused is what this node refused of the partner since it started, the most
 	// frequent first.
 	Refused []Refusal `json:"refused"`

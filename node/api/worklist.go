@@ -218,6 +218,23 @@ type ItemSheet struct {
 	Data   []Datum `json:"data"`
 	// After are the tasks that came before and have succeeded.
 	After []Earlier `json:"after"`
+	// Coming is what of its files is not here yet; left out where all is, or the user does not have the item.
+	Coming *Coming `json:"coming,omitempty"`
+}
+
+// Coming is what of an item's files is not at this node yet.
+type Coming struct {
+	Files     int   `json:"files"`
+	Bytes     int64 `json:"bytes"`
+	Reachable bool  `json:"reachable"` // a partner that has them is connected
+	// Rate is how many bytes a second came of files lately from the quickest of these; 0: none came yet.
+	Rate int64 `json:"rate"`
+	// Takes is how long they take at that rate; left out if nobody knows.
+	Takes string `json:"takes,omitempty"`
+	// Advice is what is best done: wait (nobody who has them is connected), open, coming (they come by themselves),
+	// lock (the item, and they come meanwhile), prefetch, or elsewhere (it takes too long: look at them at a node that
+	// has them).
+	Advice string `json:"advice"`
 }
 
 // Field is a data item that can be set.

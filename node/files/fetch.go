@@ -477,7 +477,10 @@ func (t *Topic) fetchFrom(ctx context.Context, a found, x *wanted, o *order, oth
 			return err
 		}
 		t.paced(f, took)
-		t.note(func() { c.have, t.rate = p.bytes, measured(t.rate, size, took) })
+		t.note(func() {
+			c.have = p.bytes
+			t.rates.note(from, size, took, last)
+		})
 	}
 	if f.yields {
 		return errYield

@@ -1,8 +1,11 @@
 package files
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // One measurement moves the rate a quarter of the way; without time nothing was measured.
@@ -18,5 +21,21 @@ func TestMeasured(t *testing.T) {
 		if got := measured(x.rate, x.bytes, x.span); got != x.want {
 			t.Errorf("%d bytes in %s make %d of %d, want %d", x.bytes, x.span, got, x.rate, x.want)
 		}
+	}
+}
+
+// Each partner has a rate of its own; of too many those are forgotten that gave nothing for longest.
+func TestRates(t *testing.T) {
+	var r rates
+	r.note("slow", 100, time.Second, time.Second)
+	for i := range maxRates - 1 {
+		r.note(workflow.PartnerID(fmt.Sprint(i)), 500, time.Second, time.Duration(i+2)*time.Second)
+	}
+	if got := r.of["slow"].rate; got != 100 {
+		t.Errorf("%d bytes a second, want 100", got)
+	}
+	r.note("another", 500, time.Second, time.Hour)
+	if _, known := r.of["slow"]; known || len(r.of) != maxRates || r.of["another"].rate != 500 {
+		t.Errorf("%d are kept, that of slow %v", len(r.of), known)
 	}
 }

@@ -102,8 +102,7 @@ type Topic struct {
 	work   sync.WaitGroup
 	wake   chan struct{}
 
-	// rate is what measured makes of how chunks came; 0: none came yet.
-	rate int64
+	rates rates // how quickly chunks came
 }
 
 // name is what content a reference names: one with a false length is never found.
@@ -261,28 +260,6 @@ func (t *Topic) Waits(id workflow.InstanceID, f workflow.File) string {
 		return "as many files of its initiator as one member may have are on their way here: it waits for a place"
 	}
 	return ""
-}
-
-// smoothing is the weight of the measurements before.
-const smoothing = 4
-
-// measured is a rate in bytes a second after so many bytes came in such a time; 0 stands for none yet.
-func measured(rate, bytes int64, span time.Duration) int64 {
-	if bytes <= 0 || span <= 0 {
-		return rate
-	}
-	now := max(int64(float64(bytes)/span.Seconds()), 1)
-	if rate == 0 {
-		return now
-	}
-	return max(rate+(now-rate)/smoothing, 1)
-}
-
-// Rate is how many bytes a second came of files lately; 0: none came yet.
-func (t *Topic) Rate() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.rate
 }
 
 // Stuck is why nobody gives a file that is waited for; empty: it comes, or nobody waits.

@@ -35,7 +35,8 @@ type away struct {
 	Locked   []api.Item // of the user: what can be done out of reach
 	Selected []api.Item // and what cannot
 	Outbox   []api.Undelivered
-	Within   string // as typed
+	Prefetch *api.Prefetch // nil: the user may have no list
+	Within   string        // as typed
 }
 
 // May reports whether what the node asks can be accepted.
@@ -78,6 +79,9 @@ func (p *Page) contactWith(why error) screen {
 		if a.Contact.State == api.IsConnected {
 			list, err := p.worklist(ctx, s.User, false)
 			var no *api.Error
+			if err == nil {
+				a.Prefetch, err = p.node.Prefetch(ctx, s.User)
+			}
 			if err != nil && !errors.As(err, &no) { // who may have no list may go all the same
 				return view{}, err
 			}
@@ -107,12 +111,29 @@ func minutes(text string) (time.Duration, error) {
 	return time.Duration(n) * time.Minute, nil
 }
 
+// setPrefetch switches on or off that files of the user's items come before they are needed, at the pace that was set.
+func (p *Page) setPrefetch(ctx context.Context, s httpapi.Session, on bool) (*outcome, error) {
+	was, err := p.node.Prefetch(ctx, s.User)
+	if err != nil {
+		return nil, err
+	}
+	r := api.PrefetchRequest{User: s.User, On: on, AtMost: was.AtMost}
+	if _, err := p.node.SetPrefetch(ctx, r); err != nil {
+		return nil, err
+	}
+	key := map[bool]string{true: "note.prefetch", false: "note.no-prefetch"}[on]
+	return &outcome{to: "/contact", note: note{Key: key}}, nil
+}
+
 // setContact has the node go out of reach, stay, or come back.
 func (p *Page) setContact(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
+	act := r.PostForm.Get("act")
+	if act == "prefetch" || act == "no-prefetch" {
+		return p.setPrefetch(ctx, s, act == "prefetch")
+	}
 	if !s.Manages {
 		return nil, &trouble{key: "form.manage"}
 	}
-	act := r.PostForm.Get("act")
 	if act == "stay" || act == "back" {
 		if _, err := p.node.Reconnect(ctx); err != nil {
 			return nil, err

@@ -58,7 +58,8 @@ type Node interface {
 }
 
 // worker is what the page asks of its node for the people who work with it. Start, ClaimItems, FinishItem,
-// OrderTask, TransferItem, AdoptResult, ExtendDeadline, Disconnect, Reconnect and ReadMessages are all by which the page changes anything.
+// OrderTask, TransferItem, AdoptResult, ExtendDeadline, SetPrefetch, Disconnect, Reconnect and ReadMessages are all by
+// which the page changes anything.
 type worker interface {
 	Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error)
 	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
@@ -76,6 +77,8 @@ type worker interface {
 	AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error)
 	ExtendDeadline(ctx context.Context, r api.ExtendRequest) (*api.Extended, error)
 	Users(ctx context.Context) ([]api.User, error)
+	Prefetch(ctx context.Context, user string) (*api.Prefetch, error)
+	SetPrefetch(ctx context.Context, r api.PrefetchRequest) (*api.Prefetch, error)
 	Contact(ctx context.Context) (*api.Contact, error)
 	Disconnect(ctx context.Context, r api.DisconnectRequest) (*api.Contact, error)
 	Reconnect(ctx context.Context) (*api.Contact, error)

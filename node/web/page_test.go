@@ -129,6 +129,7 @@ func brigade() *apitest.Fake {
 		return []api.DataItem{{Name: "plan", Type: "file", Value: planOfHouse,
 			File: &api.File{Name: "house.pdf", Size: 2_400_000, Value: planOfHouse, Here: true, OnlyHere: true}}}, nil
 	}
+	f.OnPrefetch = func(user string) (*api.Prefetch, error) { return &api.Prefetch{User: user, Items: []api.Item{}}, nil }
 	f.OnContact = func() (*api.Contact, error) { return &api.Contact{State: api.IsConnected}, nil }
 	f.OnUnreadMessages = func(string) (int, error) { return 2, nil }
 	f.OnMessages = func(q api.MessagesQuery) ([]api.Message, error) {

@@ -475,6 +475,32 @@ func TestAnItemThatIsGoneMeanwhile(t *testing.T) {
 	}
 }
 
+// Of files that are not here an item says how much they are, how long they take, and what to do about it.
+func TestAnItemSaysWhatIsStillToCome(t *testing.T) {
+	for _, tt := range []struct {
+		coming api.Coming
+		en, pt string
+	}{
+		{api.Coming{Files: 1, Bytes: 12_000_000, Reachable: true, Rate: 100_000, Takes: "2m0s", Advice: "lock"},
+			"Of its files 12 MB are not here yet. As files came lately, that takes 2 min 0 s. Take this task offline",
+			"leva 2 min 0 s. Pegue esta tarefa offline"},
+		{api.Coming{Files: 2, Bytes: 3000, Advice: "wait"}, "3 kB are not here yet. Nobody who has them is connected now",
+			"Ninguém que os tem está conectado agora"},
+	} {
+		f := brigade()
+		f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
+			s, err := sheetOf("b2")
+			s.Coming = &tt.coming
+			return s, err
+		}
+		for language, want := range map[string]string{"en": tt.en, "pt-BR": tt.pt} {
+			if text := prose(get(t, newPage(f), "/items/b2", language).Body.String()); !strings.Contains(text, want) {
+				t.Errorf("%s: it does not say %q:\n%s", language, want, text)
+			}
+		}
+	}
+}
+
 // Texts of people and partners in forms stay texts, when they come back too.
 func TestHostileFormsStayText(t *testing.T) {
 	f := brigade()

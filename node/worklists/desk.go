@@ -125,8 +125,10 @@ type Surroundings struct {
 	Partner func(ref string) (workflow.PartnerID, error)
 	Explain func(error) error
 	Known   func(time.Time) string
-	// Has reports whether all of a file is here.
-	Has func(workflow.File) bool
+	// Has reports whether all of a file is here. Rate is how many bytes a second of files come from the quickest
+	// of these partners that is connected, as measured lately; 0: none came yet.
+	Has  func(workflow.File) bool
+	Rate func([]workflow.PartnerID) int64
 	// Away is since when this node is out of contact on purpose.
 	Away func() (since time.Time, away bool)
 	// ConnectionTime is that of a partner, or this node's if that is longer.

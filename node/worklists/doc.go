@@ -12,6 +12,6 @@
 // counts once. How much a member may have a node do is bounded.
 //
 // It imports choreo, choreo/fact, choreo/state, membership/moment, node/api, node/codec,
-// node/ration, node/store/kv, node/users, node/wire, workflow and worklist; internal/sim,
+// node/ration, node/store/kv, node/users, node/wire, workflow, worklist and worklist/device; internal/sim,
 // internal/test/testliar and node import it.
 package worklists

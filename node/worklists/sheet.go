@@ -149,6 +149,7 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 	if s != nil {
 		out.Doc, out.Fields, out.Data, out.After = s.Doc, append(out.Fields, s.Fields...), append(out.Data, s.Data...),
 			append(out.After, s.After...)
+		out.Coming = d.coming(who, r, s)
 	}
 	return out, nil
 }

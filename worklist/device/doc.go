@@ -10,5 +10,5 @@
 // Promises: whatever is asked says what it is about and what to do. No device goes while
 // something is asked, or while a file is missing that nobody said to go without.
 //
-// It imports workflow; node imports it.
+// It imports workflow; node and node/worklists import it.
 package device

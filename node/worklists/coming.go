@@ -1,0 +1,44 @@
+package worklists
+
+import (
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+	"github.com/mutirao-mesh/mutirao/worklist/device"
+)
+
+// coming says which files of an item that a user has are not here yet, how long they take over the links as they are,
+// and what is best done about that; nil: all is here, or the user does not have the item.
+func (d *Desk) coming(who users.Who, r *Row, s *Sheet) *api.Coming {
+	var out api.Coming
+	var from []workflow.PartnerID
+	for _, c := range s.contents(who, r) {
+		if d.in.Has(c.File) {
+			continue
+		}
+		out.Files++
+		out.Bytes += c.File.Size
+		for _, p := range append([]workflow.PartnerID{c.At}, c.Givers...) {
+			if !slices.Contains(from, p) {
+				from = append(from, p)
+			}
+		}
+	}
+	if out.Files == 0 {
+		return nil
+	}
+	out.Reachable = slices.ContainsFunc(from, d.in.Peers.Up)
+	out.Rate = d.in.Rate(from)
+	takes := device.Takes(out.Bytes, out.Rate)
+	if takes > 0 {
+		out.Takes = takes.String()
+	}
+	out.Advice = string(device.Advise(device.Link{
+		Reachable: out.Reachable, Takes: takes, Locked: r.Mine == worklist.Lock, Offline: r.Offline,
+		Prefetches: d.settingOf(who).Prefetch,
+	}))
+	return &out
+}

@@ -204,7 +204,7 @@ func (w *world) service() *apitest.Fake {
 				{Name: "station", ID: "12D3KooWstation", Roles: []string{"commander"}, State: "active", Self: true,
 					ConnectionTime: "15s"},
 				{Name: "engine-7", ID: "12D3KooWengine", State: "unreachable", Reason: "going down",
-					Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, Load: 0.5, ConnectionTime: "15s",
+					Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, Load: 0.5, FilesRate: 1_200_000, ConnectionTime: "15s",
 					Refused: []api.Refusal{
 						{Reason: "facts-forged", Times: 3, Last: noon}, {Reason: "look", Times: 1, Last: noon},
 					}},

@@ -121,7 +121,7 @@ func (p *Page) setPrefetch(ctx context.Context, s httpapi.Session, on bool) (*ou
 	if _, err := p.node.SetPrefetch(ctx, r); err != nil {
 		return nil, err
 	}
-	key := map[bool]string{true: "note.prefetch", false: "note.no-prefetch"}[on]
+	key := map[bool]string{true: "note.prefetch.on", false: "note.prefetch.off"}[on]
 	return &outcome{to: "/contact", note: note{Key: key}}, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/partition/study"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist/device"
 )
 
 // methods are those of recovery.
@@ -55,7 +56,9 @@ var worded = map[string][]string{
 	"filter":     filterStates,
 	"measure":    {"time", "quality"},
 	"sign":       values(study.Better, study.Worse, study.Equal),
-	"claim":      {"order-time", "order-quality", "headline", "mean-time", "mean-quality", "low-variation"},
+	"advice": values(device.Wait, device.Open, device.Coming, device.Lock, device.Prefetch,
+		device.Elsewhere),
+	"claim": {"order-time", "order-quality", "headline", "mean-time", "mean-quality", "low-variation"},
 	"verdict": values(aptitude.Chosen, aptitude.LessApt, aptitude.Offered, aptitude.NotDrawn, aptitude.NoCapacity,
 		aptitude.BelowThreshold, aptitude.Rejecting, aptitude.Forbidden, aptitude.Absent),
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/refusals"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -123,6 +124,15 @@ func (c *contacts) asks() bool { return c.requester != nil }
 func (c *contacts) refuse(reason string, p workflow.PartnerID) {
 	c.count("refused."+reason, 1)
 	c.refusals.Count(p, reason, c.clock.Now().Wall)
+}
+
+// shown is for how long a partner has been connected, for people.
+func (c *contacts) shown(p workflow.PartnerID) (out show.Contact) {
+	if l, up := c.link(p); l != nil {
+		out.Ever, out.Up = true, up
+		out.Since, out.Heard = time.Duration(l.contact.since.Load()), time.Duration(l.contact.heard.Load())
+	}
+	return out
 }
 
 // peers are the contacts for topics in packages of their own.

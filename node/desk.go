@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -23,7 +24,7 @@ import (
 type desk struct {
 	*contacts
 	*crew
-	view        *view
+	view        *show.View
 	people      *people
 	partners    *assignment.Partners
 	index       *index.List

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
@@ -246,36 +245,20 @@ func (k *filing) untilStopped() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// waitsForFiles says which files a task that is here waits for; empty: none.
-func (vw *view) waitsForFiles(h *held, is state.TaskView) string {
-	t, begins := is.Task, is.State == workflow.Ready || is.State == workflow.Running
-	if !begins || is.Partner != vw.member.ID() || vw.filing == nil || !vw.filing.concerns(h.def.Def) {
-		return ""
-	}
-	var out []string
-	for _, f := range h.m.FilesOf(t) {
-		if words := vw.filing.files.Waits(h.m.Instance(), f); words != "" {
-			out = append(out, fmt.Sprintf("waits for file %s: %s", f.Name, words))
-		}
-	}
-	return strings.Join(out, "; ")
+// shownFiles are the files of instances for those who show them.
+type shownFiles struct{ *filing }
+
+func (x shownFiles) Concerns(def *workflow.Definition) bool { return x.concerns(def) }
+
+func (x shownFiles) Waits(id workflow.InstanceID, f workflow.File) string {
+	return x.files.Waits(id, f)
 }
 
-// lost are the files that people's tasks here read and that nobody has any more. What to do about that is for
-// whoever does the task, which may be done without, so nothing is written down; a program's task fails.
-func (vw *view) lost(h *held) (out []state.IncidentView) {
-	if vw.filing == nil || !vw.filing.concerns(h.def.Def) {
-		return nil
+func (x shownFiles) Lost(id workflow.InstanceID, f workflow.File) (why string, at time.Time, lost bool) {
+	if is := x.files.Lost(id, f); is != nil {
+		return is.Why, is.At, true
 	}
-	for _, r := range h.m.FilesToRead() {
-		if is := vw.filing.files.Lost(h.m.Instance(), r.File); is != nil {
-			for _, t := range h.m.PeopleRead(r.Item) {
-				what := string(t) + ": " + is.Why
-				out = append(out, state.IncidentView{At: is.At.UnixMilli(), What: what, Task: t, Who: vw.member.ID()})
-			}
-		}
-	}
-	return out
+	return "", time.Time{}, false
 }
 
 // concerns reports whether this node keeps files and a definition has some among its data.

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -8,6 +10,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/quota"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -24,7 +28,7 @@ type held struct {
 	// stays so until there are more.
 	settledAt int
 	expected  expected // what others are to write into it (usage.go)
-	about     string   // the instance in words, once said (subject.go)
+	about     string   // the instance in words, once said
 	said      bool
 	reported  int // how many facts it had when it was last to be reported
 	weighed   weighed
@@ -40,8 +44,10 @@ type held struct {
 	closedBy map[workflow.PartnerID]closings.Closing
 	// refused are the partners that have no room for it.
 	refused map[workflow.PartnerID]refusedAt
-	words   map[workflow.PartnerID]word
-	news    *index.News // what is noted of it with its end in this round; nil: nothing
+	words   show.Words
+	// asked is when (Boot) people here last wanted to see what a holder has, and it was asked.
+	asked map[workflow.PartnerID]time.Duration
+	news  *index.News // what is noted of it with its end in this round; nil: nothing
 	// early is how often it was looked at since it ended, to compare it before its turn
 	// (compareEnded).
 	early int
@@ -68,17 +74,6 @@ type inflight struct {
 	next     bool          // it was the instance's turn there (lineup)
 }
 
-// word is when a node last heard what a holder has of one instance.
-type word struct {
-	// direct is when (Boot) it last said so itself, and had nothing that was not here;
-	// 0: not since this node started.
-	direct time.Duration
-	// asked is when (Boot) people here last wanted to see what it has, and it was asked.
-	asked time.Duration
-	// written is until when (ms, wall) the facts of its own go that are here.
-	written int64
-}
-
 // refusedAt is that a partner did not take an instance in: when it said so, and until
 // when (Awake) it is not sent again. The pause is how long that is, without its spread.
 type refusedAt struct {
@@ -87,25 +82,30 @@ type refusedAt struct {
 	pause, until time.Duration
 }
 
-// heard notes that a partner said what it has of an instance.
-func (h *held) heard(p workflow.PartnerID, at time.Duration) {
-	h.note(p, func(w *word) { w.direct = at })
+// shown is an instance for those who show it to people.
+func (h *held) shown() *show.Held {
+	out := &show.Held{M: h.m, Def: h.def.Def, Started: h.sum.Started, Ended: h.sum.Ended, Words: h.words}
+	for _, p := range slices.Sorted(maps.Keys(h.refused)) {
+		r := h.refused[p]
+		out.Refused = append(out.Refused, show.Refusal{By: p, Why: quota.There(r.why), At: r.at})
+	}
+	return out
 }
 
-// came notes that facts are here that came at a moment (ms).
-func (h *held) came(facts []fact.Received, at int64) {
-	for _, f := range facts {
-		h.note(f.Fact.Chain.Author, func(w *word) { w.written = max(w.written, min(f.Fact.At, at)) })
+// ask notes that a holder was asked what it has, as people wanted to see that.
+func (h *held) ask(p workflow.PartnerID, at time.Duration) {
+	if h.asked == nil {
+		h.asked = map[workflow.PartnerID]time.Duration{}
 	}
+	h.asked[p] = at
 }
 
-func (h *held) note(p workflow.PartnerID, fn func(*word)) {
-	if h.words == nil {
-		h.words = map[workflow.PartnerID]word{}
+// subject is what an instance is about, in words.
+func (h *held) subject() string {
+	if !h.said {
+		h.said, h.about = true, show.Subject(h.shown())
 	}
-	w := h.words[p]
-	fn(&w)
-	h.words[p] = w
+	return h.about
 }
 
 // unacknowledged reports whether something of an instance is due to be sent again, and

@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/lineup"
 	"github.com/mutirao-mesh/mutirao/node/overview"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -27,7 +28,7 @@ import (
 type instances struct {
 	*contacts
 	*crew
-	view        *view
+	view        *show.View
 	runner      Runner
 	instant     bool // Parts.Instant
 	life        *life

@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -89,14 +90,14 @@ func (k peoplesItems) itemsOf(
 	var deadlines map[worklist.Item]state.Deadline
 	for i, v := range list(h.m, who.User) {
 		if i == 0 {
-			about, dues = subject(h), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
-			deadlines = byItem(k.view.deadlines(h, now))
+			about, dues = h.subject(), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
+			deadlines = byItem(k.view.Deadlines(h.shown(), now))
 		}
 		r := worklists.Row{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Role,
 			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over,
 			At: v.Partner, AsOf: now.Wall,
-			Place: i, Doc: short(v.Task.Doc, worklists.MaxDoc), Subject: about,
+			Place: i, Doc: show.Short(v.Task.Doc, worklists.MaxDoc), Subject: about,
 			Label: v.Task.Label, WorkflowLabel: h.m.Definition().Label,
 		}
 		r.WaitsFor, r.Partition, r.Awaits = v.WaitsFor, v.Partition, v.Awaits
@@ -131,7 +132,7 @@ func (k peoplesItems) itemsOf(
 			r.Word, r.Joint = v.Word, v.Joint
 		}
 		if r.At != k.member.ID() {
-			r.AsOf, _ = k.view.asOf(h, r.At)
+			r.AsOf, _ = k.view.AsOf(h.shown(), r.At)
 		}
 		if v.Lost != nil {
 			r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At
@@ -221,7 +222,7 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 			}
 		}
 	}
-	for _, was := range k.view.render(h).Tasks {
+	for _, was := range k.view.Instance(h.shown()).Tasks {
 		if slices.Contains(t.After, was.Name) && was.State == workflow.Succeeded {
 			out.After = append(out.After,
 				api.Earlier{Task: string(was.Name), By: cmp.Or(was.PerformedBy, was.Partner), Ended: was.Ended})
@@ -346,33 +347,7 @@ func (k peoplesItems) known(at time.Time) string {
 	if now.Sub(at) < time.Minute {
 		return ""
 	}
-	return "as known " + ago(now.Sub(at))
-}
-
-// performers are the people whose results ended tasks, as the holders say: of several attempts at one
-// task, that of the last.
-func performers(h *held) map[workflow.TaskName]worklist.User {
-	said, out := map[fact.ID]worklist.User{}, map[workflow.TaskName]worklist.User{}
-	for _, f := range h.m.Facts() {
-		if f.Fact.Body.Claim == nil || !f.Counted {
-			continue
-		}
-		said[f.ID] = f.Speaker
-		var took worklist.ID
-		switch x := f.Fact.Body.Claim.Body().(type) {
-		case worklist.Close:
-			took = x.Result
-		case worklist.Adopt:
-			took = x.Result
-		default:
-			continue
-		}
-		for _, id := range f.Fact.Body.Claim.About() {
-			name, _ := h.m.AttemptTask(id)
-			out[name] = said[fact.ID(took)]
-		}
-	}
-	return out
+	return "as known " + show.Ago(now.Sub(at))
 }
 
 // hasIt says who has a task that this node holds, to whoever else wants to end it.
@@ -384,57 +359,4 @@ func (k *desk) hasIt(h *held, task workflow.TaskName) error {
 		}
 	}
 	return choreo.ErrTaken
-}
-
-// shows reports whether an item is what an entry of an instance is about: a stand-in that is a task in
-// the flow as well is shown with the task whose place it takes.
-func shows(t *api.Task, v *choreo.ItemView) bool {
-	switch {
-	case t.StandIn != nil && v.Item.Slot == t.Name:
-		return true
-	case v.Item.Slot != t.Name && t.ContingencyOf == nil:
-		return false
-	}
-	return t.Name == v.Task.Name && !t.State.Done()
-}
-
-// addClaims adds to an instance who has which task of people, and the results that do not count.
-func (vw *view) addClaims(h *held, in *api.Instance) {
-	if !h.m.Claims() {
-		return
-	}
-	for _, v := range h.m.Items() {
-		for i := range in.Tasks {
-			switch t := &in.Tasks[i]; {
-			case !shows(t, &v):
-			case v.Holder == "":
-				t.OfferedTo = vw.partners.CalledAll(v.Offered)
-			case v.Mode == worklist.Handed:
-				t.KeptFor = vw.partners.Called(v.Holder)
-			default:
-				t.ClaimedBy = vw.partners.Called(v.Holder)
-			}
-		}
-	}
-	by := performers(h)
-	for i := range in.Tasks {
-		if t := &in.Tasks[i]; t.State.Done() && by[t.Name] != "" {
-			t.PerformedBy = vw.partners.Called(by[t.Name])
-		}
-	}
-	for _, r := range h.m.KeptResults() {
-		what := fmt.Sprintf("a result of %s is kept and does not count, %s", vw.partners.Called(r.User),
-			worklists.Because(r.Why))
-		if r.Failed {
-			what = fmt.Sprintf("%s said that it failed, which does not count, %s", vw.partners.Called(r.User),
-				worklists.Because(r.Why))
-		}
-		x := api.Incident{
-			At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs), Result: r.ID.String(),
-		}
-		if r.Adoptable {
-			x.Commands = []string{fmt.Sprintf("mutirao task adopt %s %s", h.m.Instance(), r.ID)}
-		}
-		in.Incidents = append(in.Incidents, x)
-	}
 }

@@ -2,11 +2,9 @@ package node
 
 import (
 	"context"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
-	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -65,44 +63,6 @@ func (n *Node) newJobs(t *tools) *jobs.Desk {
 		Random: t.random, Chance: t.chance, Watched: t.events.watched, Publish: t.events.publish,
 		Stopped: n.stopped, Explain: func(err error) error { return Explain(err, n.people.label) },
 	})
-}
-
-// workerCalled is a worker in words for people.
-func (vw *view) workerCalled(l *fact.Lease) string {
-	if l.At == "" {
-		return "worker " + l.Worker
-	}
-	return "worker " + l.Worker + " at " + vw.people.label(l.At)
-}
-
-// addWorkers adds to an instance which worker has which job, and how far it is, as far as that is known here.
-func (vw *view) addWorkers(h *held, views []state.TaskView, tasks []api.Task) {
-	for i, v := range views {
-		t := &tasks[i]
-		if v.Lease != nil {
-			t.Worker = vw.worker(v.Lease, v.LeasedAt)
-		}
-		if v.State != workflow.Running || v.Partner != vw.member.ID() || vw.jobs == nil {
-			continue
-		}
-		s, here := vw.jobs.Look(jobKey(h.m.Instance(), v.ID))
-		switch {
-		case !here:
-		case s.Worker == nil:
-			t.WaitsForWorker, t.Worker = true, nil
-		case t.Worker != nil:
-			jobs.Tells(t.Worker, s)
-		}
-	}
-}
-
-// worker is who was given a job, as the fact says.
-func (vw *view) worker(l *fact.Lease, at int64) *api.JobWorker {
-	out := &api.JobWorker{Name: l.Worker, Since: time.UnixMilli(at).UTC()}
-	if l.At != "" {
-		out.At = vw.people.label(l.At)
-	}
-	return out
 }
 
 // TakeJob implements api.Service.

@@ -60,9 +60,9 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []fact.R
 	h.m.Heard(now)
 	if err == nil {
 		if !f.More { // else what it has is not all here
-			h.heard(from, now.Boot)
+			h.words.Heard(from, now.Boot)
 		}
-		h.came(facts, now.Wall.UnixMilli())
+		h.words.Came(facts, now.Wall.UnixMilli())
 	}
 	if h.m.AheadOfUs(nil) {
 		s.n.restoration.rolledBack(from)
@@ -326,7 +326,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	}
 	now := s.moment()
 	if h.m.HasAll(w.Heads) {
-		h.heard(from, now.Boot)
+		h.words.Heard(from, now.Boot)
 	}
 	h.m.Heard(now)
 	if w.Mode == wire.Ask {

@@ -126,8 +126,8 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		s.those(maps.Keys(rows[s]), func(id workflow.InstanceID, h *held) {
 			p := progress{row: rows[s][id]}
 			p.done, p.tasks, p.at = h.m.Progress()
-			p.needs, p.subject, p.state = s.n.view.needs(h), subject(h), h.m.Shown()
-			p.asOf, p.known = s.n.view.oldest(h)
+			p.needs, p.subject, p.state = s.n.view.Needs(h.shown()), h.subject(), h.m.Shown()
+			p.asOf, p.known = s.n.view.Oldest(h.shown())
 			p.label = h.def.Def.Label
 			out = append(out, p)
 		})

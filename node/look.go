@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/overview"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -46,9 +46,9 @@ func (k *desk) tellLook(from workflow.PartnerID, req []byte) ([]byte, error) {
 			return
 		}
 		if l.What == wire.LookLog {
-			out = k.view.renderLog(h)
+			out = k.view.Log(h.shown())
 		} else {
-			out = k.view.render(h)
+			out = k.view.Instance(h.shown())
 		}
 	})
 	switch {
@@ -78,33 +78,6 @@ func (k *desk) lookAt(ctx context.Context, p workflow.PartnerID, l wire.Look, re
 	return read(b)
 }
 
-// readShown reads an instance as a partner shows it. It is not taken on trust,
-// since drawings and pages are made of it.
-func readShown(b []byte, id workflow.InstanceID) (*api.Instance, error) {
-	var in api.Instance
-	if err := json.Unmarshal(b, &in); err != nil {
-		return nil, fmt.Errorf("shows what cannot be read: %w", err)
-	}
-	if in.ID != id.String() || slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return !isState(t.State) }) {
-		return nil, errors.New("shows something else")
-	}
-	in.Told = nil
-	return &in, nil
-}
-
-// isState reports whether a task can be in a state.
-func isState(s workflow.State) bool {
-	return s.Done() || s == workflow.NotReady || s == workflow.Ready || s == workflow.Running
-}
-
-// readShownLog reads an instance's log as a partner shows it.
-func readShownLog(b []byte) (out []api.LogEntry, err error) {
-	if err := json.Unmarshal(b, &out); err != nil {
-		return nil, fmt.Errorf("shows what cannot be read: %w", err)
-	}
-	return out, nil
-}
-
 // lookAround asks those who reported an instance, the best informed first, until
 // one shows it. It returns whose account it is; if nobody answers, the error of
 // the first.
@@ -129,12 +102,12 @@ func (k *desk) lookAround(
 func (k *desk) showElsewhere(ctx context.Context, accounts []overview.Account) *api.Instance {
 	var in *api.Instance
 	a, err := k.lookAround(ctx, accounts, wire.LookInstance, func(b []byte) (err error) {
-		in, err = readShown(b, accounts[0].Instance)
+		in, err = show.ReadInstance(b, accounts[0].Instance)
 		return err
 	})
 	if err == nil {
 		in.Told = &api.Told{By: k.overview.Witness(a)}
-		k.view.redate(in)
+		k.view.Redate(in)
 		return in
 	}
 	a = accounts[0]
@@ -148,29 +121,11 @@ func (k *desk) showElsewhere(ctx context.Context, accounts []overview.Account) *
 	}
 }
 
-// redate says as of when an instance is known that a partner showed just now. Of what
-// it holds itself that is now; of what others hold, it says when it heard from them.
-func (vw *view) redate(in *api.Instance) {
-	now := vw.clock.Now().Wall
-	for i := range in.Tasks {
-		t := &in.Tasks[i]
-		if t.Partner == in.Told.By.Name || (t.AsOf != nil && t.AsOf.After(now)) {
-			t.AsOf = &now
-		}
-		switch old := t.Known != "" && t.Partner != in.Told.By.Name; {
-		case t.AsOf != nil:
-			t.Known = vw.known(*t.AsOf, old)
-		default:
-			t.Known = vw.known(time.Time{}, old)
-		}
-	}
-}
-
 // logElsewhere is the log of an instance that others reported.
 func (k *desk) logElsewhere(ctx context.Context, accounts []overview.Account) ([]api.LogEntry, error) {
 	var out []api.LogEntry
 	_, err := k.lookAround(ctx, accounts, wire.LookLog, func(b []byte) (err error) {
-		out, err = readShownLog(b)
+		out, err = show.ReadLog(b)
 		return err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -32,7 +33,7 @@ func newsOf(h *held) index.News {
 	for _, f := range all[max(0, len(all)-maxNoted):] {
 		n.Failed = append(n.Failed, index.Failure{
 			Assigned: f.Item.Assigned, Slot: f.Item.Slot, Task: f.Task, By: f.By, At: f.At,
-			Reason: inOneLine(f.Reason, notedReason), Asks: f.Asks,
+			Reason: show.InOneLine(f.Reason, notedReason), Asks: f.Asks,
 		})
 	}
 	return n
@@ -54,7 +55,7 @@ func (k peoplesItems) Messages(
 		s.each(func(id workflow.InstanceID, h *held) {
 			is.of = append(is.of, id)
 			answers := hears.of(index.Charge{Responsible: h.m.Responsible(), Definition: h.def.Hash})
-			more, then := h.m.Reminders(u, answers, at, k.view.ahead)
+			more, then := h.m.Reminders(u, answers, at, k.view.Ahead)
 			if answers {
 				more = append(more, newsOf(h).Messages(id, h.sum)...)
 			}

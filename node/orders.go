@@ -157,7 +157,7 @@ func (k peoplesItems) unanswerable(h *held, who worklist.Person) bool {
 // more, or a partner that was evicted or has left for good.
 func (k peoplesItems) nobodyAnswers(of worklist.User) bool {
 	_, known := k.partners.Person(of)
-	return !known || k.people.goneForGood(workflow.PartnerID(of))
+	return !known || k.people.GoneForGood(workflow.PartnerID(of))
 }
 
 // Cancel has this node, as the partner that it is, cancel an instance.
@@ -171,31 +171,4 @@ func (k peoplesItems) Cancel(ctx context.Context, id workflow.InstanceID, reason
 		s.touch(h)
 		return err
 	})
-}
-
-// asks are the failures of an instance about which something can be ordered, with the commands that do it.
-func (vw *view) asks(h *held) (out []api.Ask) {
-	id := h.m.Instance().String()
-	for _, a := range h.m.Asks() {
-		x := api.Ask{Task: a.Task, Label: labelOf(h, a.Task), Partner: vw.people.name(a.Partner), Presumed: a.Presumed, Left: a.Left}
-		x.Lost = !a.Presumed && vw.people.goneForGood(a.Partner)
-		may := func(order string) {
-			x.Orders = append(x.Orders, order)
-			x.Commands = append(x.Commands, fmt.Sprintf("mutirao task %s %s %s", order, id, a.Task))
-		}
-		if !a.Presumed && !x.Lost {
-			may(api.TaskAgain)
-			may(api.TaskSkip)
-			x.Commands[len(x.Commands)-1] += " --reason WHY"
-		}
-		if !a.Presumed && !x.Lost && !a.Left {
-			may(api.TaskContinue)
-		}
-		if s := h.m.Overall(); s == workflow.InstanceRunning || s == workflow.InstanceBlocked {
-			x.Orders = append(x.Orders, api.TaskCancel)
-			x.Commands = append(x.Commands, "mutirao cancel "+id)
-		}
-		out = append(out, x)
-	}
-	return out
 }

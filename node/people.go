@@ -46,8 +46,8 @@ func (p *people) Gone(id workflow.PartnerID) bool {
 	return partner.State.Gone()
 }
 
-// goneForGood reports whether a partner was evicted or has left for good.
-func (p *people) goneForGood(id workflow.PartnerID) bool {
+// GoneForGood reports whether a partner was evicted or has left for good.
+func (p *people) GoneForGood(id workflow.PartnerID) bool {
 	partner, ok := p.Get(id)
 	return !ok && p.evicted.KeyEvicted(id) || ok && (partner.State == membership.Evicted || partner.ForGood())
 }

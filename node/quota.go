@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -99,10 +98,4 @@ func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
 		return true
 	}
 	return len(h.refused) > 0 && s.now.Awake < h.refused[p].until
-}
-
-// refusedBy says for people which partners did not take an instance in.
-func (vw *view) refusedBy(p workflow.PartnerID, r refusedAt) string {
-	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", vw.people.label(p),
-		quota.There(r.why))
 }

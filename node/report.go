@@ -1,9 +1,11 @@
 package node
 
 import (
+	"math"
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -133,7 +135,18 @@ func (s *shard) reportOf(id workflow.InstanceID) (rep wire.Report, ok bool) {
 	done, tasks, at := h.m.Progress()
 	all := h.m.Participants()
 	rep.Facts, rep.Done, rep.Tasks = uint64(h.m.Len()), uint32(done), uint32(tasks)
-	rep.Needs = reportNeeds(s.n.view.needs(h))
+	rep.Needs = reportNeeds(s.n.view.Needs(h.shown()))
 	rep.At, rep.Participants = at[:min(len(at), wire.MaxReported)], all[:min(len(all), wire.MaxReported)]
 	return rep, known && !h.m.Participates(s.reports.to.Partner)
+}
+
+// reportNeeds are needs as they are reported to the coordinator.
+func reportNeeds(needs []api.Need) (out []wire.Need) {
+	for _, x := range needs {
+		out = append(out, wire.Need{
+			Kind: x.Kind, Number: uint32(min(x.Number, math.MaxInt32)), Tasks: x.Tasks,
+			Presumed: uint32(min(x.Presumed, math.MaxInt32)),
+		})
+	}
+	return out
 }

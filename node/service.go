@@ -20,6 +20,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -486,7 +487,7 @@ const progressWait = 2 * time.Second
 // show shows one instance; at the coordinator also one of others.
 func (k *desk) show(ctx context.Context, ref string) (*api.Instance, error) {
 	var out *api.Instance
-	err := k.look(ctx, ref, func(h *held) { out = k.view.render(h) }, func(there []overview.Account) error {
+	err := k.look(ctx, ref, func(h *held) { out = k.view.Instance(h.shown()) }, func(there []overview.Account) error {
 		out = k.showElsewhere(ctx, there)
 		return nil
 	})
@@ -500,26 +501,10 @@ func (k *desk) show(ctx context.Context, ref string) (*api.Instance, error) {
 // history shows the facts of one instance; at the coordinator also of one of others.
 func (k *desk) history(ctx context.Context, ref string) ([]api.LogEntry, error) {
 	var out []api.LogEntry
-	err := k.look(ctx, ref, func(h *held) { out = k.view.renderLog(h) }, func(there []overview.Account) (err error) {
+	err := k.look(ctx, ref, func(h *held) { out = k.view.Log(h.shown()) }, func(there []overview.Account) (err error) {
 		out, err = k.logElsewhere(ctx, there)
 		return err
 	})
-	return out, err
-}
-
-// states are the data states of an instance that is driven by its data.
-func (k *desk) states(ctx context.Context, ref string) (out []api.DataState, err error) {
-	var none error
-	err = k.look(ctx, ref, func(h *held) {
-		if h.m.DrivenByData() {
-			out = k.view.renderHistory(h)
-		} else {
-			none = notDriven(h)
-		}
-	}, k.onlyThere)
-	if err == nil {
-		err = none
-	}
 	return out, err
 }
 
@@ -1007,10 +992,10 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if of, language, _ := strings.Cut(format, "-"); of == gantt {
-		return DrawGantt(in, k.clock.Now().Wall, language, time.Local)
+	if of, language, _ := strings.Cut(format, "-"); of == show.FormatGantt {
+		return show.Gantt(in, k.clock.Now().Wall, language, time.Local)
 	}
-	if err := undrawable(in); err != nil {
+	if err := show.Undrawable(in); err != nil {
 		return nil, err
 	}
 	sum, _ := k.index.Get(id)
@@ -1027,5 +1012,5 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return draw(def.Def, in, format)
+	return show.Draw(def.Def, in, format)
 }

@@ -577,7 +577,7 @@ func (s *shard) summarise(h *held) index.Summary {
 		sum.Done, sum.Tasks, sum.Needs, sum.People = 0, 0, "", ""
 		return sum
 	}
-	sum.Needs = index.StoreNeeds(s.n.view.needs(h))
+	sum.Needs = index.StoreNeeds(s.n.view.Needs(h.shown()))
 	audience := h.m.Audience()
 	if h.digested != h.m.Len() { // these follow from its facts alone
 		h.digested = h.m.Len()

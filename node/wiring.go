@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -19,6 +20,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/jobs"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/lineup"
@@ -26,10 +28,12 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/roster"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file puts together what a node is made of, in the order in which one thing needs
@@ -216,7 +220,6 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	}
 	n.instances = &instances{
 		contacts: n.contacts, crew: n.crew,
-		view:   &view{contacts: n.contacts, people: n.people, partners: n.partners, ahead: n.clocks.AheadOf},
 		runner: n.parts.Runner, instant: n.parts.Instant,
 		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: s.wallet, own: n.own,
 		partners: n.partners, ledger: s.ledger,
@@ -230,7 +233,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		n.instances.trust = n.parts.trust(n.instances.trust)
 	}
 	n.desk = &desk{
-		contacts: n.contacts, crew: n.crew, view: n.instances.view, people: n.people, partners: n.partners,
+		contacts: n.contacts, crew: n.crew, people: n.people, partners: n.partners,
 		index: n.index, definitions: n.definitions, library: n.library, data: n.data, ledger: s.ledger,
 		retention: n.retention, wallet: s.wallet, self: n.instances.self, overview: n.overview, elections: n.elections,
 	}
@@ -239,9 +242,10 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		definitions: n.definitions, shown: n.desk, data: n.data,
 	}
 	n.desk.filing = n.filing
-	n.instances.filing, n.instances.view.filing = n.filing, n.filing
+	n.instances.filing = n.filing
 	n.jobs = n.newJobs(t)
-	n.instances.view.jobs = n.jobs
+	n.instances.view = n.newView(t)
+	n.desk.view = n.instances.view
 	n.instances.runner = &filesFirst{
 		Runner: &asksFirst{
 			Runner: n.jobs.Workers(n.parts.Runner), databases: n.parts.Asker, asking: map[string]*question{},
@@ -252,12 +256,27 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	if n.parts.Files != nil {
 		n.filing.files = files.New(n.parts.Files, files.Surroundings{
 			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label,
-			Gone: n.people.goneForGood, Away: n.people.Gone,
+			Gone: n.people.GoneForGood, Away: n.people.Gone,
 			Again: n.filing.again,
 			Lost:  func(what string) { n.losses.lost("%s", what) }, Mentions: n.filing.mentions,
 			Want: n.filing.wantAgain,
 		})
 	}
+}
+
+// newView is how people see instances.
+func (n *Node) newView(t *tools) *show.View {
+	return show.New(show.Surroundings{
+		Self: t.member.ID(), Clock: t.clock, People: n.people, Partners: n.partners, Files: shownFiles{n.filing},
+		Contact: n.contacts.shown, TellsWithin: antiEntropy + 2*firstPause, Ahead: n.clocks.AheadOf,
+		Works: func(id workflow.InstanceID, a fact.AttemptID, w *api.JobWorker) bool {
+			s, here := n.jobs.Look(jobKey(id, a))
+			if here && s.Worker != nil && w != nil {
+				jobs.Tells(w, s)
+			}
+			return here && s.Worker == nil
+		},
+	})
 }
 
 // wirePeoplesWork makes what is about users and their tasks.
@@ -304,3 +323,12 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	}
 	return err
 }
+
+// speakers are the people of the mesh, for worklists.
+type speakers struct {
+	worklists.Persons
+	partners *assignment.Partners
+}
+
+// Called is what people call a person.
+func (s speakers) Called(u worklist.User) string { return s.partners.Called(u) }

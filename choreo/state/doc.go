@@ -11,6 +11,6 @@
 // maps and lists that it gives are not to be changed.
 //
 // It imports choreo/fact, choreo/log, contingency, dataflow, partition, partition/aptitude,
-// workflow, workflow/amendments and worklist; choreo, internal/sim, node, node/assignment, node/jobs and node/worklists
-// import it.
+// workflow, workflow/amendments and worklist; choreo, internal/sim, node, node/assignment,
+// node/jobs, node/show and node/worklists import it.
 package state

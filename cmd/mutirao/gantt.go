@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/show"
 )
 
 func newGanttCommand() *cobra.Command {
@@ -26,7 +26,7 @@ say which zone that is. With -o json the drawing is inside the document.`,
 			if err != nil {
 				return err
 			}
-			picture, err := node.DrawGantt(in, time.Now(), "", time.Local) // the node may run in another zone
+			picture, err := show.Gantt(in, time.Now(), "", time.Local) // the node may run in another zone
 			if err != nil {
 				return err
 			}

@@ -13,5 +13,5 @@
 //
 // It imports choreo, choreo/fact, choreo/state, membership/moment, node/api, node/codec,
 // node/ration, node/store/kv, node/users, node/wire, workflow, worklist and worklist/device; internal/sim,
-// internal/test/testliar and node import it.
+// internal/test/testliar, node and node/show import it.
 package worklists

@@ -13,6 +13,6 @@
 // of definitions alone: on their canonical forms, and never on the order in which their keys
 // were written. All lists are in one order. What it costs is in proportion to the two texts.
 //
-// It imports internal/plain and workflow; choreo, choreo/state, cmd/mutirao, internal/sim and node
-// import it.
+// It imports internal/plain and workflow; choreo, choreo/state, cmd/mutirao, internal/sim, node and
+// node/show import it.
 package amendments

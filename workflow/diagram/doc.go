@@ -10,5 +10,5 @@
 // or links), has a title and a description, and follows the reader's light or
 // dark setting.
 //
-// It imports internal/plain and workflow; cmd/mutirao, node and node/web import it.
+// It imports internal/plain and workflow; cmd/mutirao, node/show and node/web import it.
 package diagram

@@ -1,4 +1,4 @@
-package node
+package show
 
 import (
 	"cmp"
@@ -12,13 +12,13 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow/diagram"
 )
 
-// gantt is the format of a drawing of when each task of an instance ran.
-const gantt = "gantt"
+// FormatGantt is the format of a drawing of when each task of an instance ran.
+const FormatGantt = "gantt"
 
-// DrawGantt draws when each task of an instance ran, as its facts say, by the clocks of a zone: a node draws by those
+// Gantt draws when each task of an instance ran, as its facts say, by the clocks of a zone: a node draws by those
 // where it runs, as its page says all times, and the command by those of whoever types it.
-func DrawGantt(in *api.Instance, now time.Time, language string, zone *time.Location) ([]byte, error) {
-	if err := undrawable(in); err != nil {
+func Gantt(in *api.Instance, now time.Time, language string, zone *time.Location) ([]byte, error) {
+	if err := Undrawable(in); err != nil {
 		return nil, err
 	}
 	c := diagram.Chart{
@@ -54,8 +54,8 @@ func DrawGantt(in *api.Instance, now time.Time, language string, zone *time.Loca
 	return diagram.Gantt(c), nil
 }
 
-// undrawable says that an instance cannot be drawn, of which a node knows no more than a summary.
-func undrawable(in *api.Instance) error {
+// Undrawable says that an instance cannot be drawn, of which a node knows no more than a summary.
+func Undrawable(in *api.Instance) error {
 	if in.Told == nil || !in.Told.Summary {
 		return nil
 	}
@@ -63,9 +63,9 @@ func undrawable(in *api.Instance) error {
 		WithHint("draw it on a node that takes part: %s", strings.Join(in.Told.Participants, ", "))
 }
 
-// draw draws an instance: its definition, the partner of each partition and
+// Draw draws an instance: its definition, the partner of each partition and
 // the state of each task.
-func draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, error) {
+func Draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, error) {
 	opt := diagram.Options{
 		States: map[workflow.TaskName]workflow.State{}, Partners: map[workflow.PartitionName]string{},
 		Known: map[workflow.TaskName]string{},

@@ -1,4 +1,4 @@
-package node
+package show
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
-	"github.com/mutirao-mesh/mutirao/node/assignment"
-	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -16,7 +14,7 @@ import (
 // partner, who is a user of its own name, by the partner's.
 
 // describeClaim says in words what a claim says, and of which task.
-func (vw *view) describeClaim(
+func (vw *View) describeClaim(
 	c *fact.Claim, who worklist.User, name func(fact.AttemptID) workflow.TaskName,
 ) (workflow.TaskName, string) {
 	var tasks []string
@@ -25,7 +23,7 @@ func (vw *view) describeClaim(
 	}
 	task, person := workflow.TaskName(""), "somebody"
 	if who != "" {
-		person = vw.partners.Called(who)
+		person = vw.Partners.Called(who)
 	}
 	if len(tasks) > 0 {
 		task = workflow.TaskName(tasks[0])
@@ -62,13 +60,13 @@ func (vw *view) describeClaim(
 		}
 		what := x.What
 		if x.To != "" {
-			what += ", by " + vw.people.label(x.To)
+			what += ", by " + vw.People.Label(x.To)
 		}
 		return task, strings.TrimSuffix(fmt.Sprintf("%s orders: %s: %s", person, what, x.Reason), ": ")
 	case worklist.Offer:
-		return task, "offered to " + strings.Join(vw.partners.CalledAll(x.To), ", ")
+		return task, "offered to " + strings.Join(vw.Partners.CalledAll(x.To), ", ")
 	case worklist.Reserve:
-		return x.Item.Slot, "has " + strings.Join(texts(x.Resources), ", ") + " until it ends"
+		return x.Item.Slot, "has " + listed(x.Resources) + " until it ends"
 	case worklist.Keep:
 		return "", fmt.Sprintf("the resources of partition %s are given out by this partner from now on, as the one is gone "+
 			"that did", x.Partition)
@@ -100,28 +98,19 @@ func dueText(d worklist.Due) string {
 }
 
 // describeTransfer says in words how an item passes on, mostly as a person asks.
-func (vw *view) describeTransfer(x worklist.Transfer, person string) string {
+func (vw *View) describeTransfer(x worklist.Transfer, person string) string {
 	text := "put back by " + person
 	switch {
 	case x.Cause == worklist.ByDeadline:
 		return fmt.Sprintf("passed to %s, who answers for the instance, as its deadline is near",
-			vw.partners.Called(x.To))
+			vw.Partners.Called(x.To))
 	case x.To != "":
-		text = fmt.Sprintf("handed to %s by %s, and kept for an hour", vw.partners.Called(x.To), person)
+		text = fmt.Sprintf("handed to %s by %s, and kept for an hour", vw.Partners.Called(x.To), person)
 	case x.Role != "":
 		text = fmt.Sprintf("passed to role %s by %s", x.Role, person)
 	}
 	return strings.TrimSuffix(text+": "+x.Reason, ": ")
 }
-
-// speakers are the people of the mesh, for worklists.
-type speakers struct {
-	worklists.Persons
-	partners *assignment.Partners
-}
-
-// Called is what people call a person.
-func (s speakers) Called(u worklist.User) string { return s.partners.Called(u) }
 
 // slotsOf are the tasks of items.
 func slotsOf(of []worklist.Item) (out []string) {

@@ -1,22 +1,20 @@
-package node
+package show
 
 import (
-	"math"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// needs are why an instance needs a person, as far as is known here.
-func (vw *view) needs(h *held) []api.Need {
+// Needs are why an instance needs a person, as far as is known here.
+func (vw *View) Needs(h *Held) []api.Need {
 	var roles map[workflow.RoleName]bool
 	performed := func(r workflow.RoleName) bool {
 		if roles == nil {
 			roles = map[workflow.RoleName]bool{}
-			for _, r := range vw.partners.Roles() {
+			for _, r := range vw.Partners.Roles() {
 				roles[r] = true
 			}
 		}
@@ -26,12 +24,12 @@ func (vw *view) needs(h *held) []api.Need {
 	asked := false
 	byUser := func(r workflow.RoleName) bool {
 		if !asked {
-			users, asked = vw.partners.UserRoles(), true
+			users, asked = vw.Partners.UserRoles(), true
 		}
 		return r != "" && slices.Contains(users, r)
 	}
 	out := []api.Need{}
-	for _, x := range h.m.Needs(performed, byUser) {
+	for _, x := range h.M.Needs(performed, byUser) {
 		out = append(out, api.Need{
 			Kind: string(x.Kind), Number: x.Number, Presumed: x.Presumed,
 			Tasks: append([]workflow.TaskName{}, x.Tasks...),
@@ -40,7 +38,7 @@ func (vw *view) needs(h *held) []api.Need {
 	for _, i := range vw.lost(h) {
 		out = addIncidents(out, 1, i.Task)
 	}
-	if refused := len(h.refused); refused > 0 {
+	if refused := len(h.Refused); refused > 0 {
 		out = addIncidents(out, refused)
 	}
 	return out
@@ -61,15 +59,4 @@ func addIncidents(needs []api.Need, number int, tasks ...workflow.TaskName) []ap
 		}
 	}
 	return needs
-}
-
-// reportNeeds are needs as they are reported to the coordinator.
-func reportNeeds(needs []api.Need) (out []wire.Need) {
-	for _, x := range needs {
-		out = append(out, wire.Need{
-			Kind: x.Kind, Number: uint32(min(x.Number, math.MaxInt32)), Tasks: x.Tasks,
-			Presumed: uint32(min(x.Presumed, math.MaxInt32)),
-		})
-	}
-	return out
 }

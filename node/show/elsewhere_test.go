@@ -1,4 +1,4 @@
-package node
+package show
 
 import (
 	"bytes"
@@ -38,10 +38,10 @@ func FuzzShown(f *testing.F) {
 	})
 	seed([]api.LogEntry{{At: time.Unix(0, 0), Kind: "start", Task: "a", Text: "started"}})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, err := readShownLog(b); err == nil && !json.Valid(b) {
+		if _, err := ReadLog(b); err == nil && !json.Valid(b) {
 			t.Error("a log was read from what is no JSON")
 		}
-		in, err := readShown(b, id)
+		in, err := ReadInstance(b, id)
 		if err != nil {
 			return
 		}
@@ -49,7 +49,7 @@ func FuzzShown(f *testing.F) {
 			t.Errorf("what is shown is %+v", in)
 		}
 		for _, format := range []string{"svg", "mermaid", "dot"} {
-			drawing, err := draw(def, in, format)
+			drawing, err := Draw(def, in, format)
 			if err != nil {
 				t.Fatalf("%s: %v", format, err)
 			}

@@ -1,10 +1,11 @@
-package node
+package show
 
 import (
 	"testing"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -13,23 +14,30 @@ func factOf(author workflow.PartnerID, at int64) fact.Received {
 	return fact.Received{Fact: &fact.Fact{Chain: fact.Chain{Author: author}, At: at}}
 }
 
+// still is a clock that stands still.
+type still struct{}
+
+func (still) Now() moment.Now {
+	return moment.Now{Awake: time.Hour, Boot: time.Hour, Wall: time.Unix(1_900_000_000, 0)}
+}
+
 // What somebody passes on is as old as its author says, and never newer than when it
 // came: neither the partner that passes it on nor its author can make it newer than
 // that.
 func TestNobodyMakesTheirWordsNewer(t *testing.T) {
 	const noon = int64(1_900_000_000_000)
-	var h held
-	h.came([]fact.Received{factOf("holder", noon-int64(time.Hour/time.Millisecond))}, noon)
-	if got := h.words["holder"]; got.written != noon-3_600_000 || got.direct != 0 {
+	var w Words
+	w.Came([]fact.Received{factOf("holder", noon-int64(time.Hour/time.Millisecond))}, noon)
+	if got := w["holder"]; got.Written != noon-3_600_000 || got.Direct != 0 {
 		t.Errorf("an hour old when it was passed on: %+v", got)
 	}
-	h.came([]fact.Received{factOf("liar", noon+7_200_000)}, noon)
-	if got := h.words["liar"]; got.written != noon {
+	w.Came([]fact.Received{factOf("liar", noon+7_200_000)}, noon)
+	if got := w["liar"]; got.Written != noon {
 		t.Errorf("written two hours after it came: %+v, want when it came", got)
 	}
-	h.heard("holder", time.Minute)
-	h.came([]fact.Received{factOf("holder", noon-7_200_000)}, noon)
-	if got := h.words["holder"]; got.written != noon-3_600_000 || got.direct != time.Minute {
+	w.Heard("holder", time.Minute)
+	w.Came([]fact.Received{factOf("holder", noon-7_200_000)}, noon)
+	if got := w["holder"]; got.Written != noon-3_600_000 || got.Direct != time.Minute {
 		t.Errorf("an older one after it: %+v", got)
 	}
 }
@@ -37,17 +45,17 @@ func TestNobodyMakesTheirWordsNewer(t *testing.T) {
 // A partner that shows an instance to the coordinator cannot make it newer than now,
 // nor put words of its own there.
 func TestShownIsRedated(t *testing.T) {
-	clock := stillClock{at: time.Hour}
+	clock := still{}
 	now := clock.Now().Wall
 	at := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
-	v := &view{contacts: newContacts(&tools{clock: clock}, nil)}
+	v := New(Surroundings{Clock: clock})
 	in := &api.Instance{Told: &api.Told{By: api.Witness{Name: "witness"}}, Tasks: []api.Task{
 		{Partner: "witness", Known: "trust me"},
 		{Partner: "other", AsOf: at(time.Hour), Known: "fresh as the morning"},
 		{Partner: "third", AsOf: at(-20 * time.Minute), Known: "just now"},
 		{Partner: "fourth", Known: "heard"},
 	}}
-	v.redate(in)
+	v.Redate(in)
 	for i, want := range []struct {
 		at    *time.Time
 		known string

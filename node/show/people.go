@@ -1,0 +1,92 @@
+package show
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// addClaims adds to an instance who has which task of people, and the results that do not count.
+func (vw *View) addClaims(h *Held, in *api.Instance) {
+	if !h.M.Claims() {
+		return
+	}
+	for _, v := range h.M.Items() {
+		for i := range in.Tasks {
+			switch t := &in.Tasks[i]; {
+			case !shows(t, &v):
+			case v.Holder == "":
+				t.OfferedTo = vw.Partners.CalledAll(v.Offered)
+			case v.Mode == worklist.Handed:
+				t.KeptFor = vw.Partners.Called(v.Holder)
+			default:
+				t.ClaimedBy = vw.Partners.Called(v.Holder)
+			}
+		}
+	}
+	by := performers(h)
+	for i := range in.Tasks {
+		if t := &in.Tasks[i]; t.State.Done() && by[t.Name] != "" {
+			t.PerformedBy = vw.Partners.Called(by[t.Name])
+		}
+	}
+	for _, r := range h.M.KeptResults() {
+		what := fmt.Sprintf("a result of %s is kept and does not count, %s", vw.Partners.Called(r.User),
+			worklists.Because(r.Why))
+		if r.Failed {
+			what = fmt.Sprintf("%s said that it failed, which does not count, %s", vw.Partners.Called(r.User),
+				worklists.Because(r.Why))
+		}
+		x := api.Incident{
+			At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs), Result: r.ID.String(),
+		}
+		if r.Adoptable {
+			x.Commands = []string{fmt.Sprintf("mutirao task adopt %s %s", h.M.Instance(), r.ID)}
+		}
+		in.Incidents = append(in.Incidents, x)
+	}
+}
+
+// shows reports whether an item is what an entry of an instance is about: a stand-in that is a task in
+// the flow as well is shown with the task whose place it takes.
+func shows(t *api.Task, v *choreo.ItemView) bool {
+	switch {
+	case t.StandIn != nil && v.Item.Slot == t.Name:
+		return true
+	case v.Item.Slot != t.Name && t.ContingencyOf == nil:
+		return false
+	}
+	return t.Name == v.Task.Name && !t.State.Done()
+}
+
+// performers are the people whose results ended tasks, as the holders say: of several attempts at one
+// task, that of the last.
+func performers(h *Held) map[workflow.TaskName]worklist.User {
+	said, out := map[fact.ID]worklist.User{}, map[workflow.TaskName]worklist.User{}
+	for _, f := range h.M.Facts() {
+		if f.Fact.Body.Claim == nil || !f.Counted {
+			continue
+		}
+		said[f.ID] = f.Speaker
+		var took worklist.ID
+		switch x := f.Fact.Body.Claim.Body().(type) {
+		case worklist.Close:
+			took = x.Result
+		case worklist.Adopt:
+			took = x.Result
+		default:
+			continue
+		}
+		for _, id := range f.Fact.Body.Claim.About() {
+			name, _ := h.M.AttemptTask(id)
+			out[name] = said[fact.ID(took)]
+		}
+	}
+	return out
+}

@@ -1,0 +1,120 @@
+package show
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// States shows the data states of an instance.
+func (vw *View) States(h *Held) []api.DataState {
+	out := []api.DataState{}
+	for _, v := range h.M.History() {
+		out = append(out, vw.renderState(h, v))
+	}
+	return out
+}
+
+func (vw *View) renderState(h *Held, v state.StateView) api.DataState {
+	number := func(n int) *int {
+		if n < 0 {
+			return nil
+		}
+		return &n
+	}
+	s := api.DataState{
+		State: number(v.Output), EquivalentTo: number(v.EquivalentTo), Kind: string(v.Kind), FiredBy: number(v.FiredBy),
+		Input: number(v.Input),
+		Mark:  string(v.Mark), Status: string(v.Status),
+		Attributes: map[string]any{}, Changed: []workflow.DataName{}, Conflicts: []workflow.DataName{},
+		Pending: []workflow.TaskName{},
+		Partner: vw.People.Name(v.Partner), Ended: wire.AtMilli(v.Ended),
+	}
+	if v.Task != "" {
+		s.Transition = &v.Task
+	}
+	if v.Kind != dataflow.Initial {
+		s.Started = wire.Instant(v.Began)
+	}
+	if v.Mark == dataflow.Aborted && v.Input < 0 {
+		s.State = nil // it brought none
+	}
+	for _, d := range h.Def.Data {
+		s.Attributes[string(d.Name)] = v.Values[d.Name]
+	}
+	s.Changed = append(s.Changed, slices.Sorted(maps.Keys(v.Changed))...)
+	s.Pending = append(s.Pending, v.Pending...)
+	s.Conflicts = append(s.Conflicts, v.Conflicts...)
+	return s
+}
+
+// recovery is what may be done about an interruption; nil: there is none.
+func (vw *View) recovery(h *Held) *api.Recovery {
+	x := h.M.Interrupted()
+	if x == nil {
+		return nil
+	}
+	methods, underWay := h.M.Recovery()
+	return &api.Recovery{
+		Cause: x.Cause, Task: x.Task, At: wire.AtMilli(x.At), State: x.State, Consistent: x.Consistent,
+		Methods: append([]string{}, methods...), UnderWay: underWay,
+	}
+}
+
+func Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
+	out := &api.Outlook{
+		From: h.M.Interrupted().State, Undoes: []api.Undoing{}, State: o.State, Attributes: map[string]any{},
+		Changed: []workflow.DataName{},
+		Then:    api.ThenFires, Fires: append([]workflow.TaskName{}, o.Fires...), Cause: o.Cause,
+		Methods: append([]string{}, o.Methods...),
+	}
+	for _, u := range o.Undoes {
+		out.Undoes = append(out.Undoes, api.Undoing{Task: u.Task, State: u.State, Sure: u.Sure})
+	}
+	for _, d := range h.Def.Data {
+		out.Attributes[string(d.Name)] = o.Values[d.Name]
+	}
+	out.Changed = append(out.Changed, slices.Sorted(maps.Keys(o.Changed))...)
+	if o.Like >= 0 {
+		out.Like = &o.Like
+	}
+	switch {
+	case o.Final:
+		out.Then = api.ThenFinal
+	case o.Cause != "":
+		out.Then = api.ThenInterrupted
+	}
+	return out
+}
+
+// tellStep says in words what was ordered to recover an instance.
+func tellStep(person, reason string) string {
+	x, err := dataflow.DecodeStep(reason)
+	if err != nil {
+		return person + " orders a recovery that cannot be read"
+	}
+	text := person + " recovers it: " + x.Method
+	if x.Steps > 0 {
+		text += fmt.Sprintf(", %d steps", x.Steps)
+	}
+	if x.Until != nil {
+		text += fmt.Sprintf(", until S%d", *x.Until)
+	}
+	if x.When != "" {
+		text += ", when " + x.When
+	}
+	for _, n := range slices.Sorted(maps.Keys(x.Set)) {
+		value := "null"
+		if x.Set[n] != nil {
+			value = *x.Set[n]
+		}
+		text += fmt.Sprintf(", %s = %s", n, value)
+	}
+	return text
+}

@@ -1,0 +1,127 @@
+package show
+
+import (
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// View is how people see instances.
+type View struct{ Surroundings }
+
+// Surroundings are what a view needs of its node.
+type Surroundings struct {
+	Self     workflow.PartnerID
+	Clock    Clock
+	People   People
+	Partners Partners
+	Files    Files
+	// Contact is how long a partner has been connected, and when it was last heard.
+	Contact func(workflow.PartnerID) Contact
+	// TellsWithin is within what time a partner in contact tells all that take part what
+	// it has, so what it had not told by then had not happened.
+	TellsWithin time.Duration
+	// Ahead is how far this node's clock is ahead of a partner's, as far as that is known.
+	Ahead func(workflow.PartnerID) time.Duration
+	// Works adds to a job's worker how far it is; waits: the job, which is here, has none yet.
+	Works func(of workflow.InstanceID, a fact.AttemptID, w *api.JobWorker) (waits bool)
+}
+
+// New makes a view.
+func New(s Surroundings) *View { return &View{s} }
+
+// Clock tells the time.
+type Clock interface{ Now() moment.Now }
+
+// People are the partners as people call them, and how they stand.
+type People interface {
+	Get(workflow.PartnerID) (membership.Partner, bool)
+	Name(workflow.PartnerID) string
+	Label(workflow.PartnerID) string
+	GoneForGood(workflow.PartnerID) bool
+	ConnectionTime(workflow.PartnerID) time.Duration
+}
+
+// Partners are who can take work, and who the people are that do it.
+type Partners interface {
+	choreo.Partners
+	Candidates(*workflow.Definition, aptitude.Mechanism, *choreo.Holding) (
+		[]partition.Partner, map[partition.Kind]partition.InHand)
+	Roles() []workflow.RoleName
+	UserRoles() []workflow.RoleName
+	Called(worklist.User) string
+	CalledAll([]worklist.User) []string
+	AnswersFor(*choreo.Machine) workflow.UserName
+}
+
+// Files are those of instances, as far as this node keeps files.
+type Files interface {
+	// Concerns reports whether this node keeps files and a definition has some among its data.
+	Concerns(*workflow.Definition) bool
+	// Waits says what a file waits for that a task of an instance reads; empty: it is here.
+	Waits(workflow.InstanceID, workflow.File) string
+	// Lost says of a file that a task of an instance is about to read, or reads, that nobody has it any more.
+	Lost(workflow.InstanceID, workflow.File) (why string, at time.Time, lost bool)
+}
+
+// Contact is what connects this node with a partner.
+type Contact struct {
+	Ever         bool          // it was connected since the node started
+	Up           bool          // it is
+	Since, Heard time.Duration // Boot
+}
+
+// Held is what a node holds of an instance.
+type Held struct {
+	M              *choreo.Machine
+	Def            *workflow.Definition // as it was when the instance began
+	Started, Ended int64                // ms, by the clock of who began it, and by this node's; 0: not yet
+	Words          Words
+	Refused        []Refusal
+}
+
+// Refusal is that a partner did not take an instance in, and why.
+type Refusal struct {
+	By  workflow.PartnerID
+	Why string
+	At  time.Time
+}
+
+// refused reports whether a partner has not taken an instance in.
+func (h *Held) refused(p workflow.PartnerID) bool {
+	for _, r := range h.Refused {
+		if r.By == p {
+			return true
+		}
+	}
+	return false
+}
+
+// names are what people call partners, one after the other.
+func (vw *View) names(ids []workflow.PartnerID) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = vw.People.Name(id)
+	}
+	return out
+}
+
+// listed are names one after the other, as texts have them.
+func listed[T ~string](of []T) string {
+	out := ""
+	for i, x := range of {
+		if i > 0 {
+			out += ", "
+		}
+		out += string(x)
+	}
+	return out
+}

@@ -27,6 +27,7 @@ type disk struct {
 	left    int   // commits until that begins; 0: it does not by itself
 	waiting []waitingCommit
 	commits int
+	scanned int
 	named   map[string]fact.ID // of what is stored, as far as facts has read it
 }
 
@@ -114,6 +115,7 @@ func (d *disk) Get(key []byte) ([]byte, error) {
 // Scan implements node.Store.
 func (d *disk) Scan(prefix []byte, fn func(key, value []byte) error) error {
 	d.mu.Lock()
+	d.scanned++
 	data := maps.Clone(d.data)
 	d.mu.Unlock()
 	for _, k := range slices.Sorted(maps.Keys(data)) {
@@ -124,6 +126,14 @@ func (d *disk) Scan(prefix []byte, fn func(key, value []byte) error) error {
 		}
 	}
 	return nil
+}
+
+// searched is how often Scan was called since it was asked last.
+func (d *disk) searched() (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, d.scanned = d.scanned, 0
+	return n
 }
 
 // failWith has commits fail from now on; nil: no more.

@@ -55,6 +55,9 @@ type held struct {
 	// durable, and saved facts that lack their past.
 	was  *index.SetAside
 	kept []fact.Received
+	// elsewhere is closed, and nil, once another participant is known to have made it durable
+	// (desk.heldOnlyHere); nil: nobody waits for that.
+	elsewhere chan struct{}
 	// Of a child (nested.go): its parent was looked at since it is in memory, and was told
 	// how it ended.
 	tended, handedOn bool
@@ -106,6 +109,14 @@ func (h *held) subject() string {
 		h.said, h.about = true, show.Subject(h.shown())
 	}
 	return h.about
+}
+
+// tellElsewhere tells who waits for it that another participant has made the instance durable.
+func (h *held) tellElsewhere() {
+	if h.elsewhere != nil && h.m.HeldElsewhere() {
+		close(h.elsewhere)
+		h.elsewhere = nil
+	}
 }
 
 // unacknowledged reports whether something of an instance is due to be sent again, and

@@ -461,13 +461,10 @@ func (x *nested) begin(ctx context.Context, o errand) (id workflow.InstanceID, e
 	if decides == worklist.User(x.member.ID()) {
 		decides = ""
 	}
-	started, err := x.launch(ctx, e, api.StartRequest{}, &birth{
+	child, err := x.launch(ctx, e, api.StartRequest{}, &birth{
 		parent: &o.target, input: input, responsible: o.responsible, decides: decides, uses: o.uses,
 	})
-	if started == nil {
-		return id, err
-	}
-	return workflow.ParseInstanceID(started.ID)
+	return child.id, err
 }
 
 // handedIn are the values that a child is given, by the types of its data.

@@ -101,16 +101,12 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	if err != nil {
 		return nil, err
 	}
-	started, err := k.launch(ctx, e, r, nil)
+	b, err := k.launch(ctx, e, r, nil)
 	if err != nil {
 		return nil, err
 	}
-	id, err := workflow.ParseInstanceID(started.ID)
-	if err != nil {
-		return nil, err
-	}
-	started.HeldOnlyHere, err = k.heldOnlyHere(ctx, id)
-	return started, err
+	only, err := k.heldOnlyHere(ctx, b)
+	return &api.Started{ID: b.id.String(), Notes: b.notes, HeldOnlyHere: only}, err
 }
 
 // birth is how an instance begins that is for a task of another (nested.go).
@@ -122,8 +118,18 @@ type birth struct {
 	uses        []fact.Pin
 }
 
+// launched is an instance that has begun.
+type launched struct {
+	id    workflow.InstanceID
+	notes []string
+	alone bool // only this node takes part in it
+	// elsewhere is closed when another participant is known to have made it durable; never, if its
+	// machine is loaded again meanwhile.
+	elsewhere chan struct{}
+}
+
 // launch creates an instance. Without a birth it is for itself.
-func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartRequest, b *birth) (*api.Started, error) {
+func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartRequest, b *birth) (launched, error) {
 	input, _ := inputs(e.Def, r.Input) // what is wrong with it is said below
 	if b != nil {
 		input = b.input
@@ -131,7 +137,7 @@ func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartReq
 	found, missed := k.data.Materialised(ctx, e.Def, input)
 	uses, err := k.uses(ctx, e, b)
 	if err != nil {
-		return nil, datasets.AndMissed(err, missed)
+		return launched{}, datasets.AndMissed(err, missed)
 	}
 	m, notes, err := k.prepare(e, r, found, uses, b)
 	if err != nil {
@@ -139,29 +145,29 @@ func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartReq
 			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", k.people.say(why)).
 				WithHint("mutirao doctor says how to mend it")
 		}
-		return nil, datasets.AndMissed(err, missed)
+		return launched{}, datasets.AndMissed(err, missed)
 	}
 	notes = append(notes, missed...)
-	id := m.Instance()
+	id, elsewhere, alone := m.Instance(), make(chan struct{}), len(m.Participants()) == 1
 	if err := k.filing.given(e.Def, id.String(), k.member.ID(), m.Genesis().Body.Genesis.Input, true); err != nil {
 		k.ledger.TakeBack(id)
-		return nil, err
+		return launched{}, err
 	}
 	err = k.do(ctx, id, func(s *shard) error {
-		err := s.open(m, e)
+		err := s.open(m, e, elsewhere)
 		if err != nil {
 			k.ledger.TakeBack(id) // by its owner, who may be at it still when ctx ends
 		}
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return launched{}, err
 	}
-	return &api.Started{ID: id.String(), Notes: notes}, nil
+	return launched{id, notes, alone, elsewhere}, nil
 }
 
 // open opens an instance that this node begins.
-func (s *shard) open(m *choreo.Machine, e *library.Definition) error {
+func (s *shard) open(m *choreo.Machine, e *library.Definition, elsewhere chan struct{}) error {
 	id, self := m.Instance(), s.n.member.ID()
 	if err := s.n.index.Begin(id, s.n.config.Limits, self, self, true, e.Hash); err != nil {
 		return err
@@ -170,7 +176,9 @@ func (s *shard) open(m *choreo.Machine, e *library.Definition) error {
 		s.n.index.Forget(id)
 		return err
 	}
-	s.touch(s.create(m, e, s.n.lineup.Begins(m.Genesis().At)))
+	h := s.create(m, e, s.n.lineup.Begins(m.Genesis().At))
+	h.elsewhere = elsewhere
+	s.touch(h)
 	return nil
 }
 
@@ -196,30 +204,19 @@ func (k *desk) prepare(
 }
 
 // heldOnlyHere waits a while for a second participant to acknowledge.
-func (k *desk) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, error) {
-	if !k.waits() {
-		return true, nil // nobody can answer before the next step
+func (k *desk) heldOnlyHere(ctx context.Context, b launched) (only bool, err error) {
+	if b.alone || !k.waits() { // else nobody can answer before the next step
+		return true, nil
 	}
-	deadline := k.clock.Now().Awake + startWait
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		elsewhere, alone := false, false
-		err := k.peek(ctx, id, func(h *held) {
-			elsewhere, alone = h.sum.Settled || h.m.HeldElsewhere(), len(h.m.Participants()) == 1
-		})
-		switch {
-		case err != nil:
-			return true, err
-		case elsewhere && !alone:
-			return false, nil
-		case alone || k.clock.Now().Awake > deadline:
-			return true, nil
-		}
-		select {
-		case <-k.clock.After(pause):
-		case <-ctx.Done():
-			return true, nil
-		}
+	select {
+	case <-b.elsewhere:
+		return false, nil
+	case <-ctx.Done():
+		return true, nil
+	case <-k.clock.After(startWait):
 	}
+	err = k.peek(ctx, b.id, func(h *held) { only = !h.sum.Settled && !h.m.HeldElsewhere() })
+	return only || err != nil, err
 }
 
 // foundation is what a new instance begins with.

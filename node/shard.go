@@ -463,6 +463,7 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	default:
 		s.n.events.unwatched()
 	}
+	h.tellElsewhere()
 	if h.news != nil {
 		s.n.index.Tell(id, *h.news)
 		h.news = nil

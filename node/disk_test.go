@@ -28,7 +28,7 @@ type disk struct {
 	waiting []waitingCommit
 	commits int
 	scanned int
-	named   map[string]fact.ID // of what is stored, as far as facts has read it
+	named   map[string][]fact.ID // of what is stored, as far as facts has read it
 }
 
 // The limits of the real store (store.MaxUnit, store.MaxUnitWrites).
@@ -42,7 +42,7 @@ type waitingCommit struct {
 	done   func(error)
 }
 
-func newDisk() *disk { return &disk{data: map[string]string{}, named: map[string]fact.ID{}} }
+func newDisk() *disk { return &disk{data: map[string]string{}, named: map[string][]fact.ID{}} }
 
 // Commit implements node.Store.
 func (d *disk) Commit(writes []kv.Write, done func(error)) {
@@ -221,29 +221,43 @@ func (d *disk) facts(t testing.TB) map[fact.ID]bool {
 		if key[0] != 'f' || value[0] == 0xff { // garbled by the test
 			continue
 		}
-		id, known := d.named[value]
+		ids, known := d.named[value]
 		if !known {
 			var err error
-			if id, err = nameOf(value); err != nil {
-				t.Errorf("a stored fact cannot be read: %v", err)
+			if ids, err = namesOf(value); err != nil {
+				t.Errorf("stored facts cannot be read: %v", err)
 			}
-			d.named[value] = id
+			d.named[value] = ids
 		}
-		out[id] = true
+		for _, id := range ids {
+			out[id] = true
+		}
 	}
 	return out
 }
 
-// nameOf is the name of a fact as it is stored.
-func nameOf(value string) (id fact.ID, err error) {
-	var stored []cbor.RawMessage // raw fact, attestation
-	if err := cbor.Unmarshal([]byte(value), &stored); err != nil {
-		return id, err
+// garbled is what the test has in the place of a fact.
+const garbled = "\xff"
+
+// namesOf are the names of the facts in an entry.
+func namesOf(value string) (ids []fact.ID, err error) {
+	var entry [][]cbor.RawMessage // of each the raw fact, attestation, …
+	if err := cbor.Unmarshal([]byte(value), &entry); err != nil {
+		return nil, err
 	}
-	var raw []byte
-	if err := cbor.Unmarshal(stored[0], &raw); err != nil {
-		return id, err
+	for _, stored := range entry {
+		var raw []byte
+		if err := cbor.Unmarshal(stored[0], &raw); err != nil {
+			return nil, err
+		}
+		if string(raw) == garbled {
+			continue
+		}
+		_, id, err := fact.Decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
 	}
-	_, id, err = fact.Decode(raw)
-	return id, err
+	return ids, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/codec"
@@ -22,7 +21,7 @@ import (
 // The layout of the store. A key's first byte says what it holds; letters are
 // never reused for something else.
 //
-//	f instance(16) place(4)   a fact (storedFact)
+//	f instance(16) place(4)   facts in consecutive places, from this one on (storedFact)
 //	i instance(16)            summary of an instance
 //	w instance(16)            its waits (storedWaits)
 //	d hash(32)                a definition in its canonical form
@@ -35,7 +34,7 @@ import (
 //	s name                    a data set that a user registered (storedData)
 //	s name 0 author           one that a task made, for the author of its workflow
 //	q instance(16)            why an instance is set aside (setAside)
-//	k instance(16) number(4)  a fact that was saved from a damaged instance (storedFact)
+//	k instance(16) number(4)  a fact that was saved from a damaged instance, as a list of one
 //	x instance(16)            the summary of an ended instance whose facts were deleted (closings.Closing)
 //	u record                  a record about a user (users.Record)
 //	y token                   a sign-in token that may still be used (users.Ticket)
@@ -94,14 +93,6 @@ func waitsKey(id workflow.InstanceID) []byte {
 
 func metaKey(name string) []byte {
 	return append([]byte{prefixMeta}, name...)
-}
-
-// storedFact is how a fact is kept.
-type storedFact struct {
-	_    struct{} `cbor:",toarray"`
-	Raw  []byte
-	Att  *fact.Attestation
-	Came int64 // when it was stored here, ms by the wall clock; 0: it is our own
 }
 
 // encode and decode are those of what is stored.

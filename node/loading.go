@@ -131,18 +131,20 @@ func (s *shard) load(id workflow.InstanceID, sum index.Summary) (*held, error) {
 	return h, err
 }
 
-// loadFacts reads the facts of an instance, which lie place by place, and when they
-// came (storedFact).
+// loadFacts reads the facts of an instance, which lie in the order of their places, and when
+// they came.
 func (s *shard) loadFacts(id workflow.InstanceID) (facts []fact.Received, came []int64, err error) {
 	err = s.n.store.Scan(factPrefix(id), func(key, value []byte) error {
-		r, at, err := readFact(value)
-		if err == nil && !bytes.Equal(key, factKey(id, len(facts))) {
-			err = fmt.Errorf("place %d is empty", len(facts))
+		from := len(facts)
+		err := readFacts(value, func(f fact.Received, at int64) {
+			facts, came = append(facts, f), append(came, at)
+		})
+		if err == nil && !bytes.Equal(key, factKey(id, from)) {
+			err = fmt.Errorf("place %d is empty", from)
 		}
 		if err != nil {
-			return &unreadable{why: fmt.Errorf("fact %d cannot be read: %w", len(facts), err), lost: true}
+			return &unreadable{why: fmt.Errorf("the facts from %d on cannot be read: %w", from, err), lost: true}
 		}
-		facts, came = append(facts, r), append(came, at)
 		return nil
 	})
 	switch {

@@ -195,7 +195,7 @@ func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []fact.Rec
 	}
 	for i, k := range kept {
 		s.batch.writes = append(s.batch.writes,
-			kv.Write{Key: keptKey(f.Instance, i), Value: encode(storedFact{Raw: k.Raw, Att: k.Att})})
+			kv.Write{Key: keptKey(f.Instance, i), Value: encode([]storedFact{{Raw: k.Raw, Att: k.Att}})})
 	}
 	h.kept = kept
 	waits, err := s.readWaits(f.Instance)
@@ -212,9 +212,8 @@ func (s *shard) salvage(id workflow.InstanceID) (kept []fact.Received, keys [][]
 	for _, prefix := range [][]byte{factPrefix(id), keptPrefix(id)} {
 		err := scanPast(s.n.store, prefix, len(factKey(id, 0)), func(key, value []byte) {
 			keys = append(keys, bytes.Clone(key))
-			if r, _, err := readFact(value); err == nil {
-				kept = append(kept, r)
-			}
+			// what cannot be read partners have
+			_ = readFacts(value, func(r fact.Received, _ int64) { kept = append(kept, r) })
 		})
 		if err != nil {
 			return nil, nil, err
@@ -261,19 +260,6 @@ func scanParts(store Store, prefix []byte, whole int, failed *int, fn func(key, 
 	return nil
 }
 
-// readFact reads a stored fact, and when it came (storedFact).
-func readFact(value []byte) (f fact.Received, came int64, err error) {
-	var sf storedFact
-	if err := decode(value, &sf); err != nil {
-		return fact.Received{}, 0, err
-	}
-	told, id, err := fact.Decode(sf.Raw)
-	if err != nil {
-		return fact.Received{}, 0, err
-	}
-	return fact.Received{Fact: told, ID: id, Raw: sf.Raw, Att: sf.Att}, sf.Came, nil
-}
-
 // Facts that were saved from a damaged instance lie beside it until their past, and what
 // vouches for them, is there again.
 func keptPrefix(id workflow.InstanceID) []byte { return append([]byte{prefixKept}, id[:]...) }
@@ -285,9 +271,7 @@ func keptKey(id workflow.InstanceID, i int) []byte {
 // loadKept reads the saved facts of an instance that is loaded.
 func (s *shard) loadKept(id workflow.InstanceID) (kept []fact.Received, err error) {
 	err = s.n.store.Scan(keptPrefix(id), func(_, value []byte) error {
-		if r, _, err := readFact(value); err == nil {
-			kept = append(kept, r)
-		}
+		_ = readFacts(value, func(r fact.Received, _ int64) { kept = append(kept, r) }) // as when it was saved
 		return nil
 	})
 	return kept, err

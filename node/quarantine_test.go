@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -39,6 +41,27 @@ func (d *disk) garble(key string) {
 	d.data[key] = "\xff" + d.data[key][:len(d.data[key])/2]
 }
 
+// garbleLast has the last fact of an entry of facts not be one any more.
+func (d *disk) garbleLast(t *testing.T, key string) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var entry [][]cbor.RawMessage
+	if err := cbor.Unmarshal([]byte(d.data[key]), &entry); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := cbor.Marshal([]byte(garbled))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry[len(entry)-1][0] = raw
+	value, err := cbor.Marshal(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.data[key] = string(value)
+}
+
 // One thing of a disk cannot be read. The node starts, goes on with all else, and
 // gets back from its partners what is theirs to give.
 func TestOneBadThingStopsOneThing(t *testing.T) {
@@ -57,8 +80,8 @@ func TestOneBadThingStopsOneThing(t *testing.T) {
 		removed bool // also tried: the entry is gone
 	}{
 		{"the genesis", "fi", first, true, true, true},
-		{"a fact in between", "fi", func(keys []string) string { return keys[1] }, true, true, true},
-		{"the last fact", "fi", last, true, true, false},
+		{"facts in between", "fi", func(keys []string) string { return keys[1] }, true, true, true},
+		{"the last facts", "fi", last, true, true, false},
 		{"the summary", "ii", first, false, false, false},
 		{"the definition", "d", first, true, false, true},
 		{"a partner's record", "p", first, false, false, true},
@@ -75,12 +98,21 @@ func TestOneBadThingStopsOneThing(t *testing.T) {
 			t.Run(c.name+" "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					tm := newTeamOf(t, brisk, "one", "two", "three")
-					tm.add("one", chain)
+					tm.add("one", `
+workflow: chain
+tasks: {a: {}, p: {}, b: {after: [a, p]}, c: {after: b}}
+partitions: {pa: [a], pb: [p, b], pc: [c]}
+`)
 					two := tm.p["two"]
-					two.hand.hold("b")
+					two.hand.hold("p", "b")
+					tm.p["one"].hand.hold("a")
 					places := map[string]string{"pa": "one", "pb": "two", "pc": "three"}
 					bad, good := tm.begin("one", "chain", places), ""
 					tm.electTwo()
+					two.hand.letGo(t, "p") // the facts of each round lie together
+					synctest.Wait()
+					tm.p["one"].hand.letGo(t, "a")
+					synctest.Wait()
 					two.crash()
 					prefix := c.prefix
 					if strings.HasSuffix(prefix, "i") && len(prefix) == 2 {
@@ -88,8 +120,8 @@ func TestOneBadThingStopsOneThing(t *testing.T) {
 						prefix = c.prefix[:1] + prefix[1:]
 					}
 					keys := two.disk.entries(prefix)
-					if len(keys) == 0 {
-						t.Fatalf("nothing is stored under %q", c.prefix)
+					if len(keys) == 0 || c.prefix == "fi" && len(keys) < 3 {
+						t.Fatalf("%d entries are stored under %q", len(keys), c.prefix)
 					}
 					before := two.disk.backup()["mincarnation"]
 					harm(two.disk, c.which(keys))
@@ -261,15 +293,15 @@ partitions: {p1: [a, b], p2: [c], p3: [d]}
 		tm.disconnect("two", "three")
 		one.hand.letGo(t, "a") // its success, and the start of b
 		synctest.Wait()
-		had := len(two.disk.entries("f"))
+		had := two.stored(id)
 		tm.connect("one", "two")
 		synctest.Wait()
 		keys := two.disk.entries("f")
-		if len(keys) != had+2 {
-			t.Fatalf("two has %d facts after %d, want two more", len(keys), had)
+		if now := two.stored(id); now != had+2 {
+			t.Fatalf("two has %d facts after %d, want two more", now, had)
 		}
 		two.crash()
-		two.disk.garble(keys[len(keys)-1])
+		two.disk.garbleLast(t, keys[len(keys)-1])
 		one.crash()
 		one.disk.restore(nil)
 		one.hand.hold("a", "b")

@@ -364,16 +364,7 @@ func (s *shard) decide(h *held, b *batch) {
 			b.after = append(b.after, ending{h.id, registered})
 		}
 	}
-	for _, f := range r.Persist {
-		sf := storedFact{Raw: f.Raw, Att: f.Att}
-		if !f.Own {
-			sf.Came = s.now.Wall.UnixMilli()
-		}
-		if f.Open {
-			b.opens(len(b.writes))
-		}
-		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(sf), New: true})
-	}
+	b.storeFacts(id, r.Persist, s.now.Wall.UnixMilli())
 	if sum := s.summarise(h); sum != h.sum {
 		if h.sum.Ended == 0 && sum.Ended != 0 {
 			b.writes = append(b.writes, s.learn(h)...)

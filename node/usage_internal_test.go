@@ -142,7 +142,8 @@ func pile(t *testing.T, def *library.Definition, number, facts int, load string,
 			t.Fatal(err)
 		}
 		att := fact.Attest([]fact.ID{id}, func(string, []byte) []byte { return make([]byte, 64) })
-		r, _, err := readFact(encode(storedFact{Raw: raw, Att: att[0]}))
+		var r fact.Received
+		err = readFacts(encode([]storedFact{{Raw: raw, Att: att[0]}}), func(f fact.Received, _ int64) { r = f })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -134,9 +135,11 @@ func (d *disk) apply(writes []kv.Write) {
 		if _, over := d.data[string(closingKeys)+key[1:1+len(workflow.InstanceID{})]]; over {
 			d.again(workflow.InstanceID(w.Key[1 : 1+len(workflow.InstanceID{})]))
 		}
-		if id, f, err := d.read.stored(w.Value); err == nil && !d.facts[id] {
-			d.facts[id] = true
-			d.wrote(id, f)
+		for x := range d.read.stored(w.Value) {
+			if !d.facts[x.id] {
+				d.facts[x.id] = true
+				d.wrote(x.id, x.f)
+			}
 		}
 	}
 }
@@ -181,8 +184,8 @@ func (d *disk) factsOf(id workflow.InstanceID) map[fact.ID]*fact.Fact {
 		if !strings.HasPrefix(key, prefix) {
 			continue
 		}
-		if fid, f, err := d.read.stored(value); err == nil {
-			out[fid] = f
+		for x := range d.read.stored(value) {
+			out[x.id] = x.f
 		}
 	}
 	return out
@@ -191,8 +194,12 @@ func (d *disk) factsOf(id workflow.InstanceID) map[fact.ID]*fact.Fact {
 // size is how many bytes are durable; of a large fact only what lies beside it counts.
 func (d *disk) size() (n int) {
 	for k, v := range d.data {
-		if n += len(k) + len(v); (k[0] == factKeys || k[0] == savedKeys) && len(v) > diskPerFact/2 {
-			n += diskPerFact/2 - len(v)
+		n += len(k) + len(v)
+		if k[0] != factKeys && k[0] != savedKeys {
+			continue
+		}
+		for x := range d.read.stored(v) {
+			n -= max(x.size-diskPerFact/2, 0)
 		}
 	}
 	return n
@@ -287,6 +294,7 @@ type decoded struct {
 	err error
 }
 
+// raw reads a fact as it is sent.
 func (r *reader) raw(raw []byte) (fact.ID, *fact.Fact, error) {
 	x, ok := r.known[string(raw)]
 	if !ok {
@@ -296,7 +304,7 @@ func (r *reader) raw(raw []byte) (fact.ID, *fact.Fact, error) {
 	return x.id, x.f, x.err
 }
 
-// storedFact is a fact as a node keeps it (node.storedFact).
+// storedFact is a fact as a node keeps it (node.storedFact), in a list.
 type storedFact struct {
 	_    struct{} `cbor:",toarray"`
 	Raw  []byte
@@ -304,21 +312,40 @@ type storedFact struct {
 	Came int64
 }
 
-// stored reads a fact as a node keeps it.
-func (r *reader) stored(value []byte) (fact.ID, *fact.Fact, error) {
-	var sf storedFact
-	if err := cbor.Unmarshal(value, &sf); err != nil {
-		return fact.ID{}, nil, err
-	}
-	return r.raw(sf.Raw)
+// readStored is a fact of an entry of a node's store.
+type readStored struct {
+	id   fact.ID
+	f    *fact.Fact
+	size int // with its attestation
 }
 
-// asSent is a stored fact as it is sent.
-func asSent(value []byte) (f wire.Fact, err error) {
-	var sf storedFact
-	if err := cbor.Unmarshal(value, &sf); err != nil {
-		return f, err
+// stored are the facts of an entry, as far as they can be read.
+func (r *reader) stored(value []byte) iter.Seq[readStored] {
+	return func(yield func(readStored) bool) {
+		var entry []storedFact
+		if cbor.Unmarshal(value, &entry) != nil {
+			return
+		}
+		for _, sf := range entry {
+			if id, f, err := r.raw(sf.Raw); err == nil && !yield(readStored{id, f, len(sf.Raw) + len(sf.Att)}) {
+				return
+			}
+		}
 	}
-	f.Raw = sf.Raw
-	return f, cbor.Unmarshal(sf.Att, &f.Att)
+}
+
+// asSent are the facts of an entry as they are sent.
+func asSent(value []byte) (out []wire.Fact, err error) {
+	var entry []storedFact
+	if err := cbor.Unmarshal(value, &entry); err != nil {
+		return nil, err
+	}
+	for _, sf := range entry {
+		f := wire.Fact{Raw: sf.Raw}
+		if err := cbor.Unmarshal(sf.Att, &f.Att); err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
 }

@@ -167,8 +167,8 @@ func (w *world) loseEntry(m *machine) {
 	key := keys[w.r.IntN(len(keys))]
 	img := m.disk.backup()
 	if key[0] == factKeys {
-		if id, _, err := w.read.stored(img.data[key]); err == nil {
-			delete(img.facts, id)
+		for x := range w.read.stored(img.data[key]) {
+			delete(img.facts, x.id)
 		}
 	}
 	delete(img.data, key)

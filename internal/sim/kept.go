@@ -115,8 +115,8 @@ func (c *checks) inRoom(m *machine) {
 		if key[0] != factKeys {
 			continue
 		}
-		if _, f, err := c.w.read.stored(value); err == nil {
-			of[f.Chain.Author] += int64(len(value))
+		for x := range c.w.read.stored(value) {
+			of[x.f.Chain.Author] += int64(x.size)
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(of)) {
@@ -176,8 +176,8 @@ func (w *world) spoil(m *machine) {
 	for range 1 + w.r.IntN(3) {
 		key := keys[w.r.IntN(len(keys))]
 		img.bad[key] = true
-		if id, _, err := w.read.stored(img.data[key]); err == nil {
-			delete(img.facts, id)
+		for x := range w.read.stored(img.data[key]) {
+			delete(img.facts, x.id)
 		}
 		w.note("n%d's disk cannot read %q", m.i, key)
 	}

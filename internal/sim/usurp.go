@@ -245,15 +245,20 @@ func (w *world) replay(m *machine, msg *wire.Message) {
 	out := wire.Facts{Instance: id}
 	size := 0
 	for _, key := range slices.Sorted(maps.Keys(all[id])) {
-		x, err := asSent(all[id][key])
-		if size += len(x.Raw) + 512; err != nil || size > wire.MaxBundle/2 {
+		xs, err := asSent(all[id][key])
+		if err != nil {
 			return
 		}
-		if fid, f, err := w.read.raw(x.Raw); err == nil && x.Att == nil && f.Chain.Author == m.id { // it was never sent
-			x.Att = fact.Attest([]factID{fid},
-				func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })[0]
+		for _, x := range xs {
+			if size += len(x.Raw) + 512; size > wire.MaxBundle/2 {
+				return
+			}
+			if fid, f, err := w.read.raw(x.Raw); err == nil && x.Att == nil && f.Chain.Author == m.id { // it was never sent
+				x.Att = fact.Attest([]factID{fid},
+					func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })[0]
+			}
+			out.Facts = append(out.Facts, x)
 		}
-		out.Facts = append(out.Facts, x)
 	}
 	if !slices.ContainsFunc(msg.Facts, func(f wire.Facts) bool { return f.Instance == id }) {
 		msg.Facts = append(msg.Facts, out)

@@ -42,11 +42,8 @@ func (b *Success) Validate(workflow.PartnerID) error {
 
 // Done is a start and the success of the same try in one fact: of a task that touches nothing outside,
 // which its holder did in the step in which it began. So it costs one fact, and there is no time
-// between the two in which it could be lost.
-type Done struct {
-	Start   *Start
-	Success *Success
-}
+// between the two in which it could be lost. It is the body that has both.
+type Done Body
 
 func (b *Done) kind() string { return "done" }
 

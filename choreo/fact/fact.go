@@ -33,8 +33,9 @@ type Fact struct {
 	Body Body
 }
 
-// Format is the version of the encoding of facts. 1 (2026-11): the first.
-const Format = 1
+// Format is the version of the encoding of facts. 1 (2026-11): the first, which no release had. 2: of an
+// attempt that the genesis assigned only the slot is said.
+const Format = 2
 
 // Body says what happened: exactly one field is set, beside the annex. A start and the success of
 // the same try together are one thing as well (Done).
@@ -129,7 +130,7 @@ func Decode(raw []byte) (*Fact, ID, error) {
 	return &f, NameOf(raw), nil
 }
 
-var factDomain = []byte("mutirao/fact/1\x00")
+var factDomain = []byte("mutirao/fact/2\x00")
 
 // NameOf is what names a fact with those bytes.
 func NameOf(raw []byte) ID {
@@ -198,7 +199,7 @@ func (b *Body) Says() (what Statement) {
 	case n == 1:
 		return what
 	case n == 2 && b.Start != nil && b.Success != nil:
-		return &Done{b.Start, b.Success}
+		return (*Done)(b)
 	}
 	return nil
 }

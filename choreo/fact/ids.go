@@ -63,9 +63,8 @@ func (h Head) Compare(o Head) int {
 // and the slot that it is to fill. A compensation is named by a success that it
 // undoes, and that one's slot.
 type AttemptID struct {
-	_    struct{} `cbor:",toarray"`
-	Fact ID
-	Slot workflow.TaskName
+	Slot workflow.TaskName `cbor:"1,keyasint"`
+	Fact ID                `cbor:"2,keyasint,omitzero"`
 }
 
 func (a AttemptID) String() string {

@@ -251,7 +251,7 @@ func Encode(f *fact.Fact) ([]byte, fact.ID) {
 	if err != nil {
 		panic(err) // every fact can be encoded
 	}
-	return raw, fact.ID(sha256.Sum256(append([]byte("mutirao/fact/1\x00"), raw...)))
+	return raw, fact.ID(sha256.Sum256(append([]byte("mutirao/fact/2\x00"), raw...)))
 }
 
 func (l *Liar) encoded(f *fact.Fact) lie {

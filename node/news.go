@@ -122,9 +122,12 @@ func (x hearing) administers(h workflow.Hash) bool {
 	return err == nil && def.Def.Administrators != "" && slices.Contains(x.roles, def.Def.Administrators)
 }
 
-// noteNews notes with the end of an instance what people are told of it.
-func (s *shard) noteNews(h *held) kv.Write {
+// noteNews notes with the end of an instance what people are told of it, unless that is noted.
+func (s *shard) noteNews(h *held, b *batch) {
 	n := newsOf(h)
+	if s.n.index.Noted(h.id, n) {
+		return
+	}
 	h.news = &n
-	return kv.Write{Key: index.NewsKey(h.m.Instance()), Value: encode(n)}
+	b.writes = append(b.writes, kv.Write{Key: index.NewsKey(h.id), Value: encode(n)})
 }

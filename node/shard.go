@@ -373,7 +373,7 @@ func (s *shard) decide(h *held, b *batch) {
 		h.sum = sum
 		b.writes = append(b.writes, kv.Write{Key: index.Key(id), Value: encode(sum)})
 		if sum.Ended != 0 {
-			b.writes = append(b.writes, s.noteNews(h))
+			s.noteNews(h, b)
 		}
 	}
 	if r.Waits != nil {

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"slices"
+
 	"github.com/google/btree"
 
 	"github.com/mutirao-mesh/mutirao/node/codec"
@@ -67,6 +69,14 @@ func (x *List) Tell(id workflow.InstanceID, n News) {
 	x.uncharge(id)
 	x.news[id] = n
 	x.charge(id)
+}
+
+// Noted reports whether just this is noted of an instance.
+func (x *List) Noted(id workflow.InstanceID, n News) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	was, noted := x.news[id]
+	return noted && was.Responsible == n.Responsible && was.Round == n.Round && slices.Equal(was.Failed, n.Failed)
 }
 
 // Charge is what somebody answers for: the instances of a definition.

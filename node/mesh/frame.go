@@ -18,6 +18,12 @@ func appendFrame(dst, b []byte) []byte {
 
 func appendLength(dst []byte, n int) []byte { return binary.AppendUvarint(dst, uint64(n)) }
 
+// lengthOf is how many bytes a length takes.
+func lengthOf(n uint64) int {
+	var room [binary.MaxVarintLen64]byte
+	return len(appendLength(room[:0], int(n)))
+}
+
 // readFrame reads one frame of 1 to limit bytes into a fresh slice. The error is
 // errMalformed for a frame that is empty, too long or has a bad length, else that
 // of the reader; io.EOF only between frames.

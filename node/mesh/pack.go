@@ -222,9 +222,3 @@ func (u *unpacker) taken() (n int) {
 	n, u.read = u.read, 0
 	return n
 }
-
-// lengthOf is how many bytes a length takes.
-func lengthOf(n uint64) int {
-	var b [binary.MaxVarintLen64]byte
-	return binary.PutUvarint(b[:], n)
-}

@@ -243,11 +243,12 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int, now Moment) *Bundle 
 
 // outgoing makes facts ready to go. It marks those that we are to attest.
 func (m *Machine) outgoing(es []*log.Entry) []*Outgoing {
-	out := make([]*Outgoing, 0, len(es))
+	out, room := make([]*Outgoing, len(es)), make([]Outgoing, len(es))
 	last := map[fact.ID]*Outgoing{}
-	for _, e := range es {
-		o := &Outgoing{e: e, Mine: e.Fact.Body.BringsIn() && m.mine(e) && e.Att == nil}
-		out = append(out, o)
+	for i, e := range es {
+		o := &room[i]
+		*o = Outgoing{e: e, Mine: e.Fact.Body.BringsIn() && m.mine(e) && e.Att == nil}
+		out[i] = o
 		delete(last, e.Fact.Prev)
 		last[e.ID] = o
 	}

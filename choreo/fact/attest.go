@@ -106,7 +106,9 @@ func (s Signature) Verify() error {
 // Leaves and nodes are hashed with different prefixes, so that neither can
 // pass for the other.
 func leafHash(id ID) [sha256.Size]byte {
-	return sha256.Sum256(append([]byte{0}, id[:]...))
+	var b [1 + sha256.Size]byte
+	copy(b[1:], id[:])
+	return sha256.Sum256(b[:])
 }
 
 func nodeHash(l, r [sha256.Size]byte) [sha256.Size]byte {

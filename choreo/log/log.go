@@ -175,6 +175,7 @@ func (l *Log) Insert(f *fact.Fact, raw []byte, id fact.ID, att *fact.Attestation
 // link finds the fact's parents and checks that it goes on where they end.
 func (l *Log) link(e *Entry) error {
 	f := e.Fact
+	e.Parents = make([]*Entry, 0, 1+len(f.Seen))
 	if f.Seq > 1 {
 		prev := l.byID[f.Prev]
 		if prev == nil {

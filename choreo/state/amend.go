@@ -234,14 +234,14 @@ func (v *Evidence) hasData(sl *Slot) (has bool) {
 }
 
 // firsts are the first attempts of a slot: one that the genesis gave to the holder of its partition, or of a task that
-// was added one for each of those who added it unlike, the earliest first. room is for the one of which there is always one.
-func (s *State) firsts(sl *Slot, room *Attempt) (out []*Attempt) {
+// was added one for each of those who added it unlike, the earliest first. room and out have place for one.
+func (s *State) firsts(sl *Slot, room *Attempt, out []*Attempt) []*Attempt {
 	t := sl.Task.Name
 	*room = Attempt{Slot: sl, Task: sl.Task, Depth: 1, turns: noTurns}
 	added := s.edition.added[t]
 	if len(added) == 0 {
 		room.ID, room.Partner, room.Assigned = fact.AttemptID{Slot: t}, s.holder[s.plan.Home(t)], s.log.Genesis()
-		return []*Attempt{room}
+		return append(out, room)
 	}
 	for i, x := range added {
 		a := room

@@ -106,8 +106,9 @@ func (s *State) mentionedTo(start *log.Entry, sl *Slot) []*Slot {
 
 // mentioned are the slots that a task's rule mentions, each once, by name.
 func (s *State) mentioned(def *workflow.Definition, t workflow.TaskName) []*Slot {
-	var out []*Slot
-	for _, p := range def.Predecessors(t) {
+	before := def.Predecessors(t)
+	out := make([]*Slot, 0, len(before))
+	for _, p := range before {
 		out = append(out, s.SlotsOf(p)...)
 	}
 	slices.SortFunc(out, func(a, b *Slot) int { return cmp.Compare(a.Task.Name, b.Task.Name) })

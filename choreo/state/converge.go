@@ -80,7 +80,7 @@ import (
 // conclude applies rules 1 to 5 to the slots with new facts, and as far back
 // from them as verdicts on what they consumed depend on it.
 func (s *State) conclude() {
-	var q Judging
+	q := s.judging[:0]
 	for i := 0; i < len(s.dirty); i++ { // what an attempt built upon may change with its success, and adds to them
 		sl := s.dirty[i]
 		s.weigh(sl)
@@ -97,6 +97,7 @@ func (s *State) conclude() {
 			s.stake(u, &q)
 		}
 	}
+	s.judging = q
 }
 
 // stake has what an attempt was built upon hear what the attempt claims by now.

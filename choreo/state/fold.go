@@ -76,15 +76,17 @@ func (s *State) layOut() {
 	}
 	order := s.def.TopoOrder()
 	s.bySlot, s.attempts = make(map[workflow.TaskName]*Slot, len(order)), make(map[fact.AttemptID]*Attempt, len(order))
-	slots, firsts := make([]Slot, len(order)), make([]Attempt, len(order))
+	slots, firsts, lists := make([]Slot, len(order)), make([]Attempt, len(order)), make([]*Attempt, len(order))
+	s.slots = make([]*Slot, 0, len(order))
 	for _, name := range order {
 		t := s.def.Task(name)
 		if t.ContingencyOnly {
 			continue
 		}
-		sl, first := &slots[len(s.slots)], &firsts[len(s.slots)]
-		*sl = Slot{Task: t, State: workflow.NotReady, Place: len(s.slots), open: true, weighs: weight{going: true}}
-		sl.Attempts = s.firsts(sl, first)
+		at := len(s.slots)
+		sl := &slots[at]
+		*sl = Slot{Task: t, State: workflow.NotReady, Place: at, open: true, weighs: weight{going: true}}
+		sl.Attempts = s.firsts(sl, &firsts[at], lists[at:at:at+1])
 		sl.Current = sl.Attempts[0]
 		for _, a := range sl.Attempts {
 			s.attempts[a.ID] = a

@@ -56,7 +56,8 @@ func (s *State) compile(sl *Slot) *Clause {
 }
 
 func (s *State) compilePart(sl *Slot, up *Clause, r *workflow.Rule) *Clause {
-	n := &Clause{Of: sl, up: up, op: r.Op, not: r.Negated}
+	n := oneOf(&s.blank)
+	*n = Clause{Of: sl, up: up, op: r.Op, not: r.Negated}
 	switch r.Op {
 	case workflow.OpTask:
 		q := s.ask(r.Transition, r.Task)
@@ -74,6 +75,17 @@ func (s *State) compilePart(sl *Slot, up *Clause, r *workflow.Rule) *Clause {
 		n.comes = n.args.Of(n.op)
 	}
 	return n
+}
+
+// oneOf takes a value off those that were made together, since each by itself would cost more. If none is left,
+// some more are made.
+func oneOf[T any](made *[]T) *T {
+	if len(*made) == 0 {
+		*made = make([]T, 8)
+	}
+	one := &(*made)[0]
+	*made = (*made)[1:]
+	return one
 }
 
 // hears is what a term about a task makes of what the question comes to.
@@ -94,7 +106,8 @@ func (s *State) ask(tr workflow.Transition, t workflow.TaskName) *Question {
 	if q != nil {
 		return q
 	}
-	q = &Question{transition: tr, task: t, own: s.bySlot[t] != nil}
+	q = oneOf(&s.unasked)
+	*q = Question{transition: tr, task: t, own: s.bySlot[t] != nil}
 	s.questions[key] = q
 	for _, sl := range s.SlotsOf(t) {
 		f := s.comesTo(q, sl)

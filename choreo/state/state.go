@@ -108,6 +108,10 @@ type State struct {
 	moved []*Slot
 	made  int
 	dirty []*Slot
+	// judging is of an earlier conclude, for its array; blank and unasked are clauses and questions to come.
+	judging Judging
+	blank   []Clause
+	unasked []Question
 	// doubts are what depends on who knew of a fact, in the order in which that was found;
 	// doubted says the same of each. judged is the slot that is judged now, user the attempt
 	// of which it is asked whether it denies what stands against another (forget.go).
@@ -257,7 +261,7 @@ const (
 // only a contingency those of the tasks that it stands in for.
 func (s *State) SlotsOf(t workflow.TaskName) []*Slot {
 	if sl := s.bySlot[t]; sl != nil {
-		return []*Slot{sl}
+		return s.slots[sl.Place : sl.Place+1 : sl.Place+1]
 	}
 	return s.fills[t]
 }

@@ -47,40 +47,56 @@ func (it *item) label() string {
 // Then the one that is not gone is meant, else the one that was not evicted; if
 // that leaves several, the ID decides.
 func (l *List) Resolve(text string) (workflow.PartnerID, error) {
-	var named, namedMembers, namedHere, byID []workflow.PartnerID
-	for _, id := range l.ids() {
-		it := l.partners[id]
-		if string(id) == text {
-			return id, nil
+	if id := workflow.PartnerID(text); l.partners[id] != nil {
+		return id, nil
+	}
+	var named, namedMembers, namedHere []workflow.PartnerID
+	for id, it := range l.partners {
+		if it.Record.Name() != text {
+			continue
 		}
-		if it.Record.Name() == text {
-			named = append(named, id)
-			if it.State != Evicted {
-				namedMembers = append(namedMembers, id)
-			}
-			if !it.State.Gone() {
-				namedHere = append(namedHere, id)
-			}
+		named = append(named, id)
+		if it.State != Evicted {
+			namedMembers = append(namedMembers, id)
 		}
+		if !it.State.Gone() {
+			namedHere = append(namedHere, id)
+		}
+	}
+	for _, found := range [][]workflow.PartnerID{namedHere, namedMembers, named} {
+		if len(found) > 0 {
+			return l.theOne(text, found)
+		}
+	}
+	return l.theOne(text, l.beginning(text))
+}
+
+// beginning are the partners whose ID begins so, or whose label that is.
+func (l *List) beginning(text string) (found []workflow.PartnerID) {
+	for id, it := range l.partners {
 		if rest := strings.TrimPrefix(string(id), workflow.CommonID); text != "" &&
 			(strings.HasPrefix(string(id), text) || strings.HasPrefix(rest, text) || text == it.label()) {
-			byID = append(byID, id)
+			found = append(found, id)
 		}
 	}
-	for _, found := range [][]workflow.PartnerID{namedHere, namedMembers, named, byID} {
-		gone := ""
-		if !slices.ContainsFunc(found, func(id workflow.PartnerID) bool { return l.partners[id].State != Evicted }) {
-			gone = ", which were all evicted"
-		}
-		switch {
-		case len(found) == 1:
-			return found[0], nil
-		case len(found) > 1:
-			return "", fmt.Errorf("%w: %q may be %s%s: use the ID", ErrAmbiguous, plain.CutBytes(text, maxShown),
-				l.describe(found), gone)
-		}
+	return found
+}
+
+// theOne is the partner that was found for a text, or the error that there is none, or more than one.
+func (l *List) theOne(text string, found []workflow.PartnerID) (workflow.PartnerID, error) {
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("%w: %q%s", ErrNoPartner, plain.CutBytes(text, maxShown), l.nearest(text))
+	case 1:
+		return found[0], nil
 	}
-	return "", fmt.Errorf("%w: %q%s", ErrNoPartner, plain.CutBytes(text, maxShown), l.nearest(text))
+	gone := ""
+	if !slices.ContainsFunc(found, func(id workflow.PartnerID) bool { return l.partners[id].State != Evicted }) {
+		gone = ", which were all evicted"
+	}
+	slices.Sort(found)
+	return "", fmt.Errorf("%w: %q may be %s%s: use the ID", ErrAmbiguous, plain.CutBytes(text, maxShown),
+		l.describe(found), gone)
 }
 
 // nearest asks whether another partner was meant, whose name is nearly the same.

@@ -25,11 +25,11 @@ func (d *decision) doAtOnce(a *state.Attempt) bool {
 	if !d.instant(a) || d.state.EvidenceOf(nil).MayStart(a) != "" {
 		return false
 	}
-	var env workflow.Env
+	var outputs map[workflow.DataName]workflow.Value
+	var err error
 	if a.Task.Application == workflow.AppSet {
-		env = workflow.Env{Data: d.state.Job(a, 1).Input, Instance: d.Instance().String(), Age: d.age()}
+		outputs, err = a.Task.With.Values(d.state.Job(a, 1).Input, d.Instance().String(), d.age())
 	}
-	outputs, err := a.Task.With.Values(env)
 	if err != nil {
 		return false
 	}

@@ -211,12 +211,14 @@ type With struct {
 	Args   map[string]Value   // for configured applications, passed as they are
 }
 
-// Values are what set sets: each of its expressions by the same data, none of which sees what another
-// gives; of an application that sets nothing there are none. The error says which cannot be told, and why.
-func (w With) Values(env Env) (map[DataName]Value, error) {
+// Values are what set sets in an instance of that age: each of its expressions by the same input, none of which
+// sees what another gives; of an application that sets nothing there are none. The error says which cannot be
+// told, and why.
+func (w With) Values(input map[DataName]Value, instance string, age time.Duration) (map[DataName]Value, error) {
 	if len(w.Set) == 0 {
 		return nil, nil
 	}
+	env := Env{Data: input, Instance: instance, Age: age}
 	out := make(map[DataName]Value, len(w.Set))
 	for _, name := range slices.Sorted(maps.Keys(w.Set)) {
 		e := w.Set[name]

@@ -29,7 +29,7 @@ func runBuiltIn(j Job) (Result, bool) {
 
 // set evaluates its expressions on the job's input; none sees another's result.
 func set(j Job) Result {
-	outputs, err := j.With.Values(workflow.Env{Data: j.Input, Instance: j.Instance, Age: j.AgeOfInstance})
+	outputs, err := j.With.Values(j.Input, j.Instance, j.AgeOfInstance)
 	if err != nil {
 		return failure("%v", err)
 	}

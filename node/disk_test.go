@@ -28,6 +28,7 @@ type disk struct {
 	waiting []waitingCommit
 	commits int
 	scanned int
+	written map[byte]int         // by the first byte of their keys, how many entries were
 	named   map[string][]fact.ID // of what is stored, as far as facts has read it
 }
 
@@ -42,7 +43,9 @@ type waitingCommit struct {
 	done   func(error)
 }
 
-func newDisk() *disk { return &disk{data: map[string]string{}, named: map[string][]fact.ID{}} }
+func newDisk() *disk {
+	return &disk{data: map[string]string{}, named: map[string][]fact.ID{}, written: map[byte]int{}}
+}
 
 // Commit implements node.Store.
 func (d *disk) Commit(writes []kv.Write, done func(error)) {
@@ -89,7 +92,7 @@ func (d *disk) put(writes []kv.Write) error {
 		if _, there := d.data[string(w.Key)]; there && w.New {
 			panic(fmt.Sprintf("%q is not new", w.Key))
 		}
-		if w.Delete {
+		if d.written[w.Key[0]]++; w.Delete {
 			delete(d.data, string(w.Key))
 		} else {
 			d.data[string(w.Key)] = string(w.Value)
@@ -134,6 +137,13 @@ func (d *disk) searched() (n int) {
 	defer d.mu.Unlock()
 	n, d.scanned = d.scanned, 0
 	return n
+}
+
+// writes is how often an entry was written whose key begins so.
+func (d *disk) writes(kind byte) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.written[kind]
 }
 
 // failWith has commits fail from now on; nil: no more.

@@ -64,6 +64,23 @@ func (tm *team) closed(at, id string) *api.Closing {
 	return in.Closed
 }
 
+// What people are told of an instance that ended is stored once at each node, though its summary changes again when
+// all have all of it.
+func TestNewsAreStoredOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", chain)
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
+		tm.succeeds(id, time.Second, "one", "two")
+		pass(2 * time.Minute)
+		for _, p := range tm.p {
+			if n, sums := p.disk.writes('n'), p.disk.writes('i'); n != 1 || sums < 2 {
+				t.Errorf("%s stored the news of one instance %d times, and its summary %d times", p.name, n, sums)
+			}
+		}
+	})
+}
+
 // An instance that ended and that everybody has is kept for its time, then its signed
 // summary is, and it is never taken in again; a partner that sends facts of it is
 // told.

@@ -39,8 +39,7 @@ func (x *List) Shared(p workflow.PartnerID, most int) (out []ended) {
 func (x *List) change(id workflow.InstanceID, fn func()) {
 	x.digest(id)
 	x.uncharge(id)
-	was := x.all[id]
-	x.roll.leave(id, was)
+	was, stood := x.all[id], x.standing(id)
 	x.countPart(id, -1)
 	if was.By == "" {
 		x.countParts(id, -1) // it may become known who began it
@@ -52,10 +51,7 @@ func (x *List) change(id workflow.InstanceID, fn func()) {
 	x.countPart(id, 1)
 	x.digest(id)
 	x.charge(id)
-	if sum, listed := x.all[id]; listed {
-		_, aside := x.aside[id]
-		x.roll.enter(id, sum, x.open(id), aside)
-	}
+	x.roll.move(stood, x.standing(id))
 }
 
 // digest adds an instance to the digests, or takes it out of them again. One that is set
@@ -184,7 +180,7 @@ func (x *List) Drop(id workflow.InstanceID) {
 	defer x.mu.Unlock()
 	if sum, listed := x.all[id]; listed {
 		x.tally.count(sum, -1)
-		x.roll.leave(id, sum)
+		x.roll.move(x.standing(id), standing{})
 	}
 	x.uncharge(id)
 	x.countPart(id, -1)

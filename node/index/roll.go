@@ -71,33 +71,46 @@ func newRoll() roll {
 	}
 }
 
-// enter has an instance stand where its summary says; open: something is to happen in it, or it is set aside.
-func (r *roll) enter(id workflow.InstanceID, sum Summary, open, aside bool) {
-	p := Rank{sum.Started, id}
-	r.all.ReplaceOrInsert(p)
-	r.named.ReplaceOrInsert(id)
-	if open {
-		r.open.ReplaceOrInsert(p)
+// standing is where an instance stands in each of them, if it does.
+type standing struct {
+	listed, open, ended, closable bool
+	at, end                       Rank
+	aged                          aged
+}
+
+// standing is where an instance stands by what is known of it. The caller holds x.mu.
+func (x *List) standing(id workflow.InstanceID) (is standing) {
+	sum, listed := x.all[id]
+	if !listed {
+		return is
 	}
-	if aside {
-		return
-	}
-	if sum.over() {
-		r.ended.ReplaceOrInsert(Rank{sum.Ended, id})
-	}
-	if sum.Closable() {
-		r.aged.ReplaceOrInsert(sum.aged(id))
+	_, aside := x.aside[id]
+	return standing{
+		listed: true, open: x.open(id), ended: !aside && sum.over(), closable: !aside && sum.Closable(),
+		at: Rank{sum.Started, id}, end: Rank{sum.Ended, id}, aged: sum.aged(id),
 	}
 }
 
-// leave takes an instance out whose summary was that when it entered.
-func (r *roll) leave(id workflow.InstanceID, sum Summary) {
-	p := Rank{sum.Started, id}
-	r.all.Delete(p)
-	r.open.Delete(p)
-	r.named.Delete(id)
-	r.ended.Delete(Rank{sum.Ended, id})
-	r.aged.Delete(sum.aged(id))
+// move has an instance stand elsewhere than before. Most changes of an instance leave most places as they are.
+func (r *roll) move(was, is standing) {
+	moveIn(r.all, was.at, was.listed, is.at, is.listed)
+	moveIn(r.open, was.at, was.open, is.at, is.open)
+	moveIn(r.named, was.at.ID, was.listed, is.at.ID, is.listed)
+	moveIn(r.ended, was.end, was.ended, is.end, is.ended)
+	moveIn(r.aged, was.aged, was.closable, is.aged, is.closable)
+}
+
+// moveIn moves an instance in one of the orders from where it was, if it was in it, to where it is.
+func moveIn[T comparable](t *btree.BTreeG[T], from T, was bool, to T, is bool) {
+	if was == is && from == to {
+		return
+	}
+	if was {
+		t.Delete(from)
+	}
+	if is {
+		t.ReplaceOrInsert(to)
+	}
 }
 
 // after are the instances behind a place, in order; nil: all of them.

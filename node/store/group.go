@@ -122,7 +122,7 @@ func (s *Store) put(txn *badger.Txn, c *change, w Write) error {
 	switch {
 	case w.New:
 	case len(name) == len(w.Key): // a range of one entry
-		was = *c.of(&s.ledger, name)
+		was = c.of(&s.ledger, name)
 	default:
 		var err error
 		if was, err = stored(txn, w.Key); err != nil {

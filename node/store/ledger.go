@@ -87,28 +87,25 @@ func differing(a, b books) [][]byte {
 type change struct {
 	unit   uint64
 	all    tally
-	ranges map[string]*tally
+	ranges map[string]tally
 	names  []string // of the ranges, as they came up
 }
 
 // of is the tally of a range, with what the unit has changed so far.
-func (c *change) of(l *ledger, name []byte) *tally {
-	t := c.ranges[string(name)]
-	if t == nil {
-		name := string(name)
-		is := l.is.ranges[name]
-		t = &is
-		c.ranges[name] = t
-		c.names = append(c.names, name)
+func (c *change) of(l *ledger, name []byte) tally {
+	if t, changed := c.ranges[string(name)]; changed {
+		return t
 	}
-	return t
+	return l.is.ranges[string(name)]
 }
 
 // replace notes that an entry of a range takes the place of another; the tally of none
 // is 0.
 func (c *change) replace(l *ledger, name []byte, was, is tally) {
-	t := c.of(l, name)
-	*t = t.minus(was).plus(is)
+	if _, changed := c.ranges[string(name)]; !changed {
+		c.names = append(c.names, string(name))
+	}
+	c.ranges[string(name)] = c.of(l, name).minus(was).plus(is)
 	c.all = c.all.minus(was).plus(is)
 }
 
@@ -152,7 +149,7 @@ type ledger struct {
 
 // begin starts the change that the next unit makes.
 func (l *ledger) begin() *change {
-	return &change{unit: l.is.unit + 1, all: l.is.all, ranges: map[string]*tally{}}
+	return &change{unit: l.is.unit + 1, all: l.is.all, ranges: map[string]tally{}}
 }
 
 // enter makes a change that is durable in the database. An error of the file is none of
@@ -162,7 +159,7 @@ func (l *ledger) enter(c *change) error {
 	defer l.mu.Unlock()
 	l.is.unit = c.unit
 	for name, t := range c.ranges {
-		l.is.set(name, *t)
+		l.is.set(name, t)
 	}
 	if l.f == nil || l.size-l.begun > max(ledgerGrowth, l.begun) {
 		return l.rewrite()

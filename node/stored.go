@@ -41,11 +41,11 @@ func (b *batch) storeFacts(id workflow.InstanceID, facts []choreo.Stored, now in
 	}
 }
 
-// together is how many facts, from the first, lie in one entry.
+// together is how many facts, from the first, lie in one entry: their places follow one another.
 func together(facts []choreo.Stored) int {
 	size := len(facts[0].Raw)
 	for i := 1; i < len(facts); i++ {
-		if size += len(facts[i].Raw); size > maxTogether {
+		if size += len(facts[i].Raw); size > maxTogether || facts[i].Place != facts[0].Place+i {
 			return i
 		}
 	}

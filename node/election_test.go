@@ -137,6 +137,78 @@ func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 	})
 }
 
+// Who has another node stand is told the same, as far as that node tells; and of a coordinator that nobody can reach
+// until when it counts as that.
+func TestWhoNominatesHearsWhatTheNomineeLacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, brisk, "one", "two", "three")
+		tm.electorate("one", "two", "three")
+		set := api.ElectorateRequest{Set: []string{"one", "two", "three"}, Lease: 10 * time.Minute}
+		if _, err := tm.p["one"].node.SetElectorate(t.Context(), set); err != nil {
+			t.Fatal(err)
+		}
+		pass(15 * time.Minute)
+		for _, name := range []string{"two", "three"} {
+			tm.p[name].crash()
+			tm.p[name].start()
+			tm.connect("one", name)
+		}
+		tm.connect("two", "three")
+		pass(time.Minute)
+		_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: "two"})
+		for _, want := range []string{
+			"no outcome within 1m30s: no majority: ",
+			"two has restarted or changed list and waits for a lease, for ",
+			"three has restarted or changed list and waits for a lease, for ",
+			" more (as two said ", "s ago; it goes on asking for 38m30s)",
+			"a lease is 10m0s", "mutirao coordinator status, there, shows how it goes on",
+		} {
+			wantRefusal(t, "another's election while voters wait", err, want)
+		}
+		pass(8 * time.Minute)
+		tm.wantCoordinator("two", "one", "two", "three")
+
+		tm.p["two"].crash()
+		pass(time.Minute)
+		_, err = tm.p["one"].node.Elect(t.Context(), api.ElectRequest{})
+		wantRefusal(t, "an election before the lease of one that crashed is over", err,
+			"two is the coordinator as far as this node knows, and cannot be reached: it counts as that for ")
+		c, err := tm.p["one"].node.CoordinatorStatus(t.Context())
+		if err != nil || c.Coordinator == nil || c.Lapses == nil {
+			t.Fatalf("status: %+v, %v", c, err)
+		}
+		if left := time.Until(*c.Lapses); left < 6*time.Minute || left > 9*time.Minute {
+			t.Errorf("it counts as the coordinator for %s more", left)
+		}
+		if c, err := tm.p["three"].node.CoordinatorStatus(t.Context()); err != nil || c.Lapses == nil {
+			t.Errorf("status at another: %+v, %v", c, err)
+		}
+		pass(9 * time.Minute)
+		if c, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{}); err != nil || c.Lapses != nil {
+			t.Errorf("an election after it: %+v, %v", c, err)
+		}
+
+		// One that falls silent says nothing: that is said, and what to do.
+		if err := tm.p["one"].node.Resign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		said := make(chan error, 1)
+		tm.p["two"].start() // and waits for a lease
+		tm.disconnect("one", "three")
+		tm.connect("one", "two")
+		pass(time.Minute)
+		go func() {
+			_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: "two"})
+			said <- err
+		}()
+		pass(500 * time.Millisecond)
+		tm.p["two"].crash()
+		wantRefusal(t, "an election of one that fell silent", <-said,
+			"no outcome within 1m30s: two, which was asked to stand, said nothing")
+	})
+}
+
 // What a voter cannot store it has not said: its vote does not count, and no
 // message with it is sent. A candidate that cannot store its candidacy says why.
 func TestVotesThatCannotBeStoredAreNotGiven(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -138,6 +139,12 @@ func officeHeld(e *elections.Held, name naming) (what, next string) {
 		return by + " was evicted, and is the coordinator until its lease ends",
 			fmt.Sprintf("try again in %s: nobody else is elected before, as it may not know yet",
 				workflow.FormatDuration(e.Lease))
+	}
+	if e.Silent {
+		left := (e.Lapses + time.Second - 1).Truncate(time.Second)
+		return fmt.Sprintf("%s is the coordinator as far as this node knows, and cannot be reached: "+
+				"it counts as that for %s more, unless it is heard of", by, left),
+			"try again then: until its lease has run out it may act in office, and nobody else is elected"
 	}
 	return by + " is the coordinator", "have it resign first: mutirao coordinator resign, on " + by
 }

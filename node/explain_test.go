@@ -61,6 +61,10 @@ func TestErrorsAreExplained(t *testing.T) {
 			"try again in 15s: nobody else is elected before, as it may not know yet"},
 		{&elections.Held{By: crew}, api.Refused, 6, 409, "crew is the coordinator",
 			"have it resign first: mutirao coordinator resign, on crew"},
+		{&elections.Held{By: crew, Silent: true, Lapses: 8200 * time.Millisecond}, api.Refused, 6, 409,
+			"crew is the coordinator as far as this node knows, and cannot be reached: " +
+				"it counts as that for 9s more, unless it is heard of",
+			"try again then: until its lease has run out it may act in office, and nobody else is elected"},
 		{fmt.Errorf("%w: crew is", election.ErrNotCoordinator), api.Refused, 6, 409,
 			"this node is not the coordinator: crew is", ""},
 		{election.ErrNoElectorate, api.Refused, 6, 409, "this node does not know yet who may vote",

@@ -55,7 +55,7 @@ func writeCoordinator(w io.Writer, c *api.Coordinator, e *api.Electorate) {
 			line("term", "%d is the latest that is known here, and nobody holds it: mutirao coordinator elect", c.Term)
 		}
 	} else {
-		line("coordinator", "%s%s", *c.Coordinator, evictedAlready(*c.Coordinator, e))
+		line("coordinator", "%s%s%s", *c.Coordinator, evictedAlready(*c.Coordinator, e), silentUntil(c.Lapses))
 		line("term", "%d", c.Term)
 		line("since", "%s", clockOf(c.Since))
 		line("votes", "%s", strings.Join(c.Votes, ", "))
@@ -72,6 +72,14 @@ func evictedAlready(name string, e *api.Electorate) string {
 		return " (evicted; in office until its lease ends)"
 	}
 	return ""
+}
+
+// silentUntil says of a coordinator that it cannot be reached, and until when it is taken for that.
+func silentUntil(lapses *time.Time) string {
+	if lapses == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (cannot be reached; counts as that until %s, unless it is heard of)", clockOf(lapses))
 }
 
 // describeElectorate says who may vote, and shows an override for what it is.

@@ -154,6 +154,7 @@ func (e *Election) ask(now moment.Now) {
 		}
 	}
 	e.toVoters(Message{Ask: &Ask{Office: c.office, Sent: now.Boot}})
+	e.tellSoon(now)
 	e.count(now)
 }
 
@@ -211,7 +212,7 @@ func (e *Election) takeOffice(now moment.Now) {
 	c.role = coordinator
 	c.askAt = now.Boot + e.head.Lease/askPart
 	e.learn(m, now)
-	e.nominations.theirs = nil // the claim tells them
+	e.nominations.theirs, e.nominations.tellAt = nil, 0 // the claim tells them
 	e.tell(Event{Kind: BecameCoordinator, Partner: e.self, Office: c.office})
 	e.showClaim("", now)
 }
@@ -242,6 +243,7 @@ func (e *Election) refused(from workflow.PartnerID, r Refusal, now moment.Now) {
 		no.until = now.Boot + min(r.Wait, MaxLease)
 	}
 	c.refusals[from] = no
+	e.tellSoon(now)
 	if c.role != candidate || c.tryUntil == 0 || r.Wait <= 0 {
 		return
 	}

@@ -2,6 +2,7 @@ package election
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
@@ -18,6 +19,18 @@ func (e *Election) Coordinator(now moment.Now) (Mandate, bool) {
 	m := e.ballot.Known
 	here := m.Holder != "" && m.Holder != e.self && now.Awake < e.known.heard+e.head.Lease
 	return m, here
+}
+
+// Presumed is for how long the coordinator counts as that here if nothing more is heard of it; 0: none is known.
+func (e *Election) Presumed(now moment.Now) time.Duration {
+	m, known := e.Coordinator(now)
+	switch {
+	case !known:
+		return 0
+	case m.Holder == e.self:
+		return e.candidacy.until - now.Boot
+	}
+	return e.known.heard + e.head.Lease - now.Awake
 }
 
 // Admit reports whether a request made in office o by its holder is to be

@@ -129,6 +129,8 @@ func (e *Election) Step(from workflow.PartnerID, m Message, now moment.Now) (Rea
 		err = e.onNominate(from, now)
 	case m.Declined != nil:
 		e.onDeclined(from, *m.Declined)
+	case m.Stands != nil:
+		e.onStands(from, *m.Stands, now)
 	}
 	return e.flush(now), err
 }
@@ -136,6 +138,7 @@ func (e *Election) Step(from workflow.PartnerID, m Message, now moment.Now) (Rea
 // Tick does what is due.
 func (e *Election) Tick(now moment.Now) Ready {
 	e.lapse(now)
+	e.tickNominations(now)
 	e.tickCandidacy(now)
 	e.tickProposal(now)
 	e.tickAuto(now)
@@ -162,6 +165,9 @@ func (e *Election) wake(now moment.Now) time.Duration {
 	}
 	if e.candidacy.role != bystander {
 		due(e.candidacy.next() - now.Boot)
+	}
+	if e.nominations.tellAt > 0 {
+		due(e.nominations.tellAt - now.Boot)
 	}
 	if e.proposing.active {
 		due(e.proposing.next - now.Boot)

@@ -26,7 +26,8 @@ type Message struct {
 	Nominate  *Nominate  `cbor:"11,keyasint,omitempty"`
 	Declined  *Declined  `cbor:"12,keyasint,omitempty"`
 	// Holds says that the sender holds the office of Claim now.
-	Holds bool `cbor:"13,keyasint,omitempty"`
+	Holds  bool    `cbor:"13,keyasint,omitempty"`
+	Stands *Stands `cbor:"14,keyasint,omitempty"`
 }
 
 // Ask asks for a vote, or to prolong the lease that came with one. To ask for
@@ -86,6 +87,13 @@ type Declined struct {
 	About  []workflow.PartnerID `cbor:"2,keyasint,omitempty"` // as in Refusal
 }
 
+// Stands tells those who nominated the sender, while it stands, what it lacks.
+type Stands struct {
+	Left   time.Duration        `cbor:"1,keyasint"` // for which it goes on asking
+	Reason string               `cbor:"2,keyasint"`
+	About  []workflow.PartnerID `cbor:"3,keyasint,omitempty"` // as in Refusal
+}
+
 // maxMessage is the greatest encoded message, in bytes: a whole lineage.
 const maxMessage = MaxLineage * (MaxVoters*96 + (MaxVoters/2+1)*224 + 256)
 
@@ -94,6 +102,7 @@ func (m Message) fields() []bool {
 	return []bool{
 		m.Ask != nil, m.Grant != nil, m.Refusal != nil, m.Release != nil, m.Propose != nil, m.Consented != nil,
 		m.Lists != nil, m.Claim != nil, m.Holding != nil, m.WantClaim != nil, m.Nominate != nil, m.Declined != nil,
+		m.Stands != nil,
 	}
 }
 

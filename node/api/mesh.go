@@ -94,9 +94,11 @@ type Coordinator struct {
 	Coordinator *string    `json:"coordinator"` // nil: nobody
 	Term        uint64     `json:"term"`        // its term; with nobody, the highest known
 	Since       *time.Time `json:"since"`       // since when it is known here
-	Votes       []string   `json:"votes"`
-	Electorate  []string   `json:"electorate"`
-	Majority    int        `json:"majority"`
+	// Lapses is when a coordinator that cannot be reached is no longer taken for that here, unless it is heard of.
+	Lapses     *time.Time `json:"lapses,omitempty"`
+	Votes      []string   `json:"votes"`
+	Electorate []string   `json:"electorate"`
+	Majority   int        `json:"majority"`
 	// Standing says, while this node stands for election, which votes it lacks, why, and for how long it goes on.
 	Standing string `json:"standing,omitempty"`
 }

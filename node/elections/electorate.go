@@ -25,6 +25,7 @@ const outcomeWait = 90 * time.Second
 type officeView struct {
 	mandate election.Mandate
 	led     bool
+	lapses  time.Duration // after which its holder is no longer taken for the coordinator, unless it is heard of
 	term    uint64
 	since   time.Time
 	head    election.Electorate
@@ -49,9 +50,11 @@ func (o *Topic) view() (officeView, error) {
 		return officeView{}, errOffice
 	}
 	v := officeView{term: o.machine.HighestTerm(), since: o.since}
-	v.mandate, v.led = o.machine.Coordinator(o.in.Clock.Now())
+	now := o.in.Clock.Now()
+	v.mandate, v.led = o.machine.Coordinator(now)
+	v.lapses = o.machine.Presumed(now)
 	v.head, v.lineage = o.machine.Electorate()
-	v.left, v.lacks = o.machine.Standing(o.in.Clock.Now())
+	v.left, v.lacks = o.machine.Standing(now)
 	return v, nil
 }
 
@@ -81,10 +84,20 @@ func (o *Topic) Status() (*api.Coordinator, error) {
 	}
 	name := o.in.Members.Name(v.mandate.Holder)
 	out.Coordinator, out.Since, out.Term = &name, &v.since, v.mandate.Office.Term
+	if o.silent(v) {
+		lapses := o.in.Clock.Now().Wall.Add(v.lapses)
+		out.Lapses = &lapses
+	}
 	for _, x := range v.mandate.Votes {
 		out.Votes = append(out.Votes, o.in.Members.Name(x.Voter.Partner))
 	}
 	return out, nil
+}
+
+// silent reports whether the coordinator cannot be reached: it may be dead, and nobody else is elected all the same
+// until its lease is over.
+func (o *Topic) silent(v officeView) bool {
+	return v.led && v.mandate.Holder != o.in.Self && !o.in.Peers.Up(v.mandate.Holder)
 }
 
 // Elect has a node stand for election, this one if none is named, and waits
@@ -104,7 +117,7 @@ func (o *Topic) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator
 	}
 	won := func(v officeView) bool { return v.led && v.mandate.Holder == who }
 	lost := func(e election.Event) bool { return e.Kind == election.NotElected && e.Partner == who }
-	if err := o.await(ctx, events, won, lost); err != nil {
+	if err := o.await(ctx, events, who, won, lost); err != nil {
 		if v, unread := o.view(); unread == nil && v.led {
 			err = o.whose(election.ErrHeld) // another was faster
 		}
@@ -130,9 +143,10 @@ func (o *Topic) nominate(who workflow.PartnerID) error {
 	return err
 }
 
-// await waits until enough is true, or an event says that it was in vain.
+// await waits until enough is true, or an event says that it was in vain. Who is the partner that was asked to stand;
+// empty: nobody was.
 func (o *Topic) await(
-	ctx context.Context, events <-chan election.Event,
+	ctx context.Context, events <-chan election.Event, who workflow.PartnerID,
 	enough func(officeView) bool, vain func(election.Event) bool,
 ) error {
 	v, err := o.view()
@@ -151,7 +165,7 @@ func (o *Topic) await(
 			}
 		case <-o.in.Clock.After(lookAgain): // a coordinator is heard of without an event
 		case <-timeout:
-			return o.noOutcome(v, wait)
+			return o.noOutcome(v, who, wait)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-o.in.Driver.Stopping():
@@ -164,16 +178,37 @@ func (o *Topic) await(
 }
 
 // noOutcome says why there is none yet. A lease is never cut short: its holder may act by it as long as it runs.
-func (o *Topic) noOutcome(v officeView, waited time.Duration) error {
-	why := o.standing(v)
-	if why == "" {
+func (o *Topic) noOutcome(v officeView, who workflow.PartnerID, waited time.Duration) error {
+	const shorter = "mutirao coordinator electorate --set VOTER,... --lease DURATION makes later waits shorter"
+	if who == "" || who == o.in.Self {
+		if why := o.standing(v); why != "" {
+			return api.Errorf(api.Failed, "no outcome within %s: %s", waited, why).
+				WithHint("voters that wait for a lease vote when it has run out (here a lease is %s): "+
+					"mutirao coordinator status shows how it goes on; "+shorter, v.head.Lease)
+		}
 		return api.Errorf(api.Failed, "no outcome within %s", waited).
-			WithHint("run mutirao coordinator status on the node that stands: it shows which votes it lacks, and why")
+			WithHint("mutirao coordinator status shows how it stands, mutirao partners who can be reached")
 	}
-	return api.Errorf(api.Failed, "no outcome within %s: %s", waited, why).
+	there := o.in.Members.Label(who)
+	ago, left, lacks := o.nominee(who)
+	if lacks == nil {
+		return api.Errorf(api.Failed, "no outcome within %s: %s, which was asked to stand, said nothing", waited, there).
+			WithHint("mutirao partners shows whether it can be reached; mutirao coordinator status there, what it lacks")
+	}
+	return api.Errorf(api.Failed, "no outcome within %s: %s (as %s said %s ago; it goes on asking for %s)",
+		waited, o.in.Members.Say(lacks), there, ago.Round(time.Second), left.Round(time.Second)).
 		WithHint("voters that wait for a lease vote when it has run out (here a lease is %s): "+
-			"mutirao coordinator status shows how it goes on; "+
-			"mutirao coordinator electorate --set VOTER,... --lease DURATION makes later waits shorter", v.head.Lease)
+			"mutirao coordinator status, there, shows how it goes on; "+shorter, v.head.Lease)
+}
+
+// nominee is what a partner lacked that was asked to stand, as far as it said so.
+func (o *Topic) nominee(who workflow.PartnerID) (ago, left time.Duration, lacks error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.machine == nil {
+		return 0, 0, nil
+	}
+	return o.machine.Nominee(who, o.in.Clock.Now())
 }
 
 // Resign gives this node's office up.
@@ -189,6 +224,9 @@ type Held struct {
 	// Evicted: it was, so it cannot resign; its office ends with the lease, which is at most Lease long.
 	Evicted bool
 	Lease   time.Duration
+	// Silent: it cannot be reached, and is taken for the coordinator for Lapses more, unless it is heard of.
+	Silent bool
+	Lapses time.Duration
 }
 
 func (e *Held) Error() string { return e.By.Short() + " is the coordinator" }
@@ -202,11 +240,14 @@ func (o *Topic) whose(err error) error {
 	switch {
 	case known && errors.Is(err, election.ErrHeld):
 		held := &Held{By: m.Holder}
+		v, unread := o.view()
+		if unread != nil {
+			return held
+		}
 		if p, _ := o.in.Members.Get(m.Holder); p.State == membership.Evicted {
-			held.Evicted = true
-			if v, err := o.view(); err == nil {
-				held.Lease = v.head.Lease
-			}
+			held.Evicted, held.Lease = true, v.head.Lease
+		} else if o.silent(v) {
+			held.Silent, held.Lapses = true, v.lapses
 		}
 		return held
 	case known && errors.Is(err, election.ErrNotCoordinator):
@@ -391,5 +432,5 @@ func (o *Topic) handOver(ctx context.Context, v officeView, voters []election.Vo
 	o.in.Nudge()
 	changed := func(now officeView) bool { return now.head.Number > v.head.Number }
 	failed := func(e election.Event) bool { return e.Kind == election.ProposalFailed }
-	return o.await(ctx, events, changed, failed)
+	return o.await(ctx, events, "", changed, failed)
 }

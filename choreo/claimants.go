@@ -98,11 +98,11 @@ func (d *decision) mayClaim(id fact.AttemptID, who fact.Speaker, body worklist.B
 			Item: state.ItemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again",
 		}
 	case a.Partner != d.self && !state.Adopts(body):
-		return &Elsewhere{Task: a.Task.Name, Partner: a.Partner}
+		return &Elsewhere{Task: a.Task.WithLabel(), Partner: a.Partner}
 	case !state.ForPeople(a, body):
-		return fmt.Errorf("%w: %s is not for a person to claim", state.ErrNotNow, a.Task.Name)
+		return fmt.Errorf("%w: %s is not for a person to claim", state.ErrNotNow, a.Task.WithLabel())
 	case d.elsewhere(a, who) && !state.Decides(body) && !d.state.Passes(body, who):
-		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", state.ErrNotNow, a.Task.Name)
+		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", state.ErrNotNow, a.Task.WithLabel())
 	}
 	d.state.PlaceItem(a)
 	return nil
@@ -154,14 +154,13 @@ func (d *decision) giveBack(c *fact.Claim, x worklist.Release, p worklist.Person
 	to, open, ever := d.state.Work().Given(x.Item, x.Grant)
 	switch {
 	case !ever || to != p.User:
-		return Claimed{}, fmt.Errorf("%w: %s was not given to you so", state.ErrNotNow, x.Item.Slot)
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you so", state.ErrNotNow, d.called(x.Item.Slot))
 	case !open:
 		return Claimed{Already: true}, nil
 	}
 	if h, _ := d.state.Work().Holds(x.Item); h.Grant != x.Grant {
 		return Claimed{}, fmt.Errorf("%w: %s was given to you once more meanwhile: look at the worklist again",
-			state.ErrNotNow,
-			x.Item.Slot)
+			state.ErrNotNow, d.called(x.Item.Slot))
 	}
 	if err := d.mayBeSaid(x.Item, state.MostWords(x)); err != nil {
 		return Claimed{}, err
@@ -181,16 +180,15 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	a := d.state.Attempts()[fact.AttemptIDOf(x.Item)]
 	switch {
 	case !ever || to != p.User:
-		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, x.Item.Slot)
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, d.called(x.Item.Slot))
 	case board.Did(x.Item, x.Grant, p.User, x.Failed): // a retry, or sent twice
 		return Claimed{Already: true}, nil
 	case len(board.Unnamed(x)) > 0:
-		return Claimed{}, fmt.Errorf("%w: %s waits for %s: bring that first", state.ErrNotNow, x.Item.Slot,
-			board.Unnamed(x)[0])
+		return Claimed{}, fmt.Errorf("%w: %s waits for %s: bring that first", state.ErrNotNow, d.called(x.Item.Slot),
+			d.called(board.Unnamed(x)[0]))
 	case board.OnlyHanded(x.Item, x.Grant):
 		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first",
-			state.ErrNotNow,
-			x.Item.Slot)
+			state.ErrNotNow, d.called(x.Item.Slot))
 	}
 	if err := d.mayBring(c, x, p.User); err != nil {
 		return Claimed{}, err
@@ -228,7 +226,7 @@ func (d *decision) mayBring(c *fact.Claim, x worklist.Result, u worklist.User) e
 	}
 	if n := board.Brought(x.Item, u); n >= maxLate && !board.MayWait(x) {
 		return fmt.Errorf("%w: %d result of yours about %s is kept that does not count, at most %d: look at it with mutirao show",
-			state.ErrNotNow, n, x.Item.Slot, maxLate)
+			state.ErrNotNow, n, d.called(x.Item.Slot), maxLate)
 	}
 	if err := d.mayBeSaid(x.Item, state.MostWords(x)-1); err != nil { // one is for whoever has it
 		return err
@@ -363,7 +361,7 @@ func (c claimants) Known(u worklist.User) (worklist.Person, bool) { return c.par
 // taken says who has the item of an attempt of ours; nil: nobody, or this node itself as a person.
 func (m *Machine) taken(a *state.Attempt) error {
 	if h, held := m.state.HoldOf(a); held && h.User != worklist.User(m.self) {
-		return fmt.Errorf("%w: %s", ErrTaken, a.Task.Name)
+		return fmt.Errorf("%w: %s", ErrTaken, a.Task.WithLabel())
 	}
 	return nil
 }

@@ -317,9 +317,9 @@ func (m *Machine) Begin(t workflow.TaskName, now Moment, partners Partners) erro
 	case err != nil:
 		return err
 	case a.Task.ByNode():
-		return fmt.Errorf("%w: %s is %s, it begins by itself", state.ErrNotNow, t, kindOf(a.Task))
+		return fmt.Errorf("%w: %s is %s, it begins by itself", state.ErrNotNow, d.called(t), kindOf(a.Task))
 	case a.Start != nil:
-		return fmt.Errorf("%w: %s runs already", state.ErrNotNow, t)
+		return fmt.Errorf("%w: %s runs already", state.ErrNotNow, d.called(t))
 	}
 	if err := cmp.Or(d.taken(a), d.state.MayBeginWith(a), d.mayTakeHere(a)); err != nil {
 		return err
@@ -336,7 +336,7 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 		return err
 	}
 	if a.Task.ByNode() {
-		return fmt.Errorf("%w: %s is %s ends it", state.ErrNotNow, t, byWhat(a.Task))
+		return fmt.Errorf("%w: %s is %s ends it", state.ErrNotNow, d.called(t), byWhat(a.Task))
 	}
 	if err := cmp.Or(d.taken(a), d.state.MayBeginWith(a), d.mayTakeHere(a)); err != nil {
 		return err
@@ -402,6 +402,9 @@ func (d *decision) begin(a *state.Attempt) error {
 	return err
 }
 
+// called is what people read a task as: its name, with its label.
+func (m *Machine) called(t workflow.TaskName) string { return m.state.Definition().WithLabel(t) }
+
 // noTask says that there is no such task, and which may be meant: people read labels.
 func (m *Machine) noTask(t workflow.TaskName) error {
 	if meant := m.state.Definition().MeantTask(string(t)); meant != "" {
@@ -425,7 +428,7 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*state.Attempt, error) {
 		return m.transitionOf(t)
 	}
 	var ended error
-	err := fmt.Errorf("%w: nothing is to be compensated by %s", state.ErrNotNow, t)
+	err := fmt.Errorf("%w: nothing is to be compensated by %s", state.ErrNotNow, m.called(t))
 	if s := m.state.Overall(); s != workflow.InstanceRunning {
 		ended = fmt.Errorf("%w: the instance is %s", state.ErrNotNow, s)
 	}
@@ -433,13 +436,13 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*state.Attempt, error) {
 		a := sl.Current
 		switch {
 		case a.Task.Name != t:
-			err = fmt.Errorf("%w: %s is not needed", state.ErrNotNow, t)
+			err = fmt.Errorf("%w: %s is not needed", state.ErrNotNow, m.called(t))
 		case a.Partner != m.self && ended == nil:
-			return nil, &Elsewhere{Task: t, Partner: a.Partner}
+			return nil, &Elsewhere{Task: m.called(t), Partner: a.Partner}
 		case a.Partner != m.self:
 			err = ended
 		case !m.state.Wanted(a) || (a.Start == nil && !a.MayStart()):
-			err = fmt.Errorf("%w: %s is %s", state.ErrNotNow, t, sl.State)
+			err = fmt.Errorf("%w: %s is %s", state.ErrNotNow, m.called(t), sl.State)
 		default:
 			return a, nil // even if all has ended: what is only presumed to have failed may succeed
 		}

@@ -73,7 +73,7 @@ func (d *decision) extend(c *fact.Claim, x worklist.Extend, p worklist.Person, b
 
 // mayExtend says why a deadline cannot be put in place of the one that an attempt has; already: it has that.
 func (d *decision) mayExtend(a *state.Attempt, to worklist.Due) (already bool, err error) {
-	sl, t := a.Slot, a.Task.Name
+	sl, t := a.Slot, a.Task.WithLabel()
 	switch {
 	case sl.Current != a:
 		return false, notInCharge(t)

@@ -199,7 +199,7 @@ func (m *Machine) transitionOf(t workflow.TaskName) (*state.Attempt, error) {
 		return nil, fmt.Errorf("%w: the instance is %s", state.ErrNotNow, st)
 	}
 	if p := s.Flow().Slot.Current.Partner; p != m.self {
-		return nil, &Elsewhere{Task: t, Partner: p}
+		return nil, &Elsewhere{Task: m.called(t), Partner: p}
 	}
 	for _, p := range s.Flow().Line.Board.Pending() {
 		if job := s.Attempts()[state.AttemptOfJob(p.Job)]; p.Task.Name == t && job != nil && job.Partner == m.self {

@@ -260,7 +260,7 @@ var errUnheeded = fmt.Errorf("%w: what this node says would not count: it takes 
 
 // Elsewhere says which partner holds a task. It is an ErrElsewhere.
 type Elsewhere struct {
-	Task    workflow.TaskName
+	Task    string // as people read it
 	Partner workflow.PartnerID
 }
 

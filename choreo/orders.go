@@ -78,7 +78,7 @@ func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerI
 	case x == nil:
 		return worklist.Item{}, "", m.noTask(t)
 	case x.Condition != nil:
-		return worklist.Item{}, "", fmt.Errorf("%w: %s is fired by data states: what it comes to is recovered, and nothing else is decided about it", state.ErrNotNow, t)
+		return worklist.Item{}, "", fmt.Errorf("%w: %s is fired by data states: what it comes to is recovered, and nothing else is decided about it", state.ErrNotNow, m.called(t))
 	}
 	for _, sl := range m.state.SlotsOf(t) {
 		a := sl.Current
@@ -89,7 +89,7 @@ func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerI
 			return state.ItemOf(a.ID), a.Partner, nil
 		}
 	}
-	return worklist.Item{}, "", fmt.Errorf("%w: %s is not needed", state.ErrNotNow, t)
+	return worklist.Item{}, "", fmt.Errorf("%w: %s is not needed", state.ErrNotNow, m.called(t))
 }
 
 // HeldBy is the grant by which somebody has an item; zero: nobody has.
@@ -143,11 +143,11 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		return d.state.MayUndoBy(a)
 	}
 	if sl.Current != a {
-		return notInCharge(t)
+		return notInCharge(d.called(t))
 	}
 	if x.What == worklist.Stop {
 		if !d.state.Wanted(a) || a.Start == nil && !a.MayStart() {
-			return fmt.Errorf("%w: %s is %s: only what is READY or RUNNING can be stopped", state.ErrNotNow, t,
+			return fmt.Errorf("%w: %s is %s: only what is READY or RUNNING can be stopped", state.ErrNotNow, d.called(t),
 				sl.State)
 		}
 		return nil
@@ -155,17 +155,17 @@ func (d *decision) mayOrder(x worklist.Order) error {
 	switch {
 	case x.What == worklist.Continue && d.overdueTask(a):
 		if d.state.GoesOn(a) {
-			return fmt.Errorf("%w: that was decided about %s already", state.ErrNotNow, t)
+			return fmt.Errorf("%w: that was decided about %s already", state.ErrNotNow, d.called(t))
 		}
 		return nil
 	case !d.state.Unhandled(a):
-		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", state.ErrNotNow, t, sl.State)
+		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", state.ErrNotNow, d.called(t), sl.State)
 	case d.state.Wanted(a):
 		return fmt.Errorf("%w: others presume that %s failed, and it goes on here: its result counts", state.ErrNotNow,
-			t)
+			d.called(t))
 	case x.What == worklist.Continue:
 		if d.state.Answered(sl) {
-			return fmt.Errorf("%w: that was decided about %s already", state.ErrNotNow, t)
+			return fmt.Errorf("%w: that was decided about %s already", state.ErrNotNow, d.called(t))
 		}
 		return nil
 	case d.movedOften(sl):
@@ -174,7 +174,7 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		w := d.work([]workflow.TaskName{t}, "")
 		w.Only = x.To
 		if _, err := d.choose(w); err != nil {
-			return said.Errorf("%w: %s cannot take %s: %w", state.ErrNotNow, x.To, t, err)
+			return said.Errorf("%w: %s cannot take %s: %w", state.ErrNotNow, x.To, d.called(t), err)
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ func (d *decision) cancelBy(order fact.ID) (added bool) {
 }
 
 // notInCharge refuses a word about an attempt in whose place there is another by now.
-func notInCharge(t workflow.TaskName) error {
+func notInCharge(t string) error {
 	return fmt.Errorf("%w: %s was given to another partner, or begun once more, meanwhile: look at it again",
 		state.ErrNotNow, t)
 }
@@ -290,7 +290,7 @@ func (d *decision) adopt(c *fact.Claim, x worklist.Adopt, p worklist.Person, bef
 	}
 	a := d.state.Attempts()[fact.AttemptIDOf(x.Item)]
 	if out, why := d.state.AdoptionOf(a, r); why == "" && d.state.WouldBreak(out) != "" {
-		return Claimed{}, fmt.Errorf("%w: the result of %s: %s", state.ErrNotNow, a.Task.Name, d.state.WouldBreak(out))
+		return Claimed{}, fmt.Errorf("%w: the result of %s: %s", state.ErrNotNow, a.Task.WithLabel(), d.state.WouldBreak(out))
 	}
 	if err := d.mayBeSaid(x.Item, state.MostWords(x)); err != nil {
 		return Claimed{}, err

@@ -198,7 +198,7 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 	}
 	c, err := d.choose(w)
 	if err != nil {
-		return c, fmt.Errorf("%w: nobody else can take %s: %w", state.ErrNotNow, t, err)
+		return c, fmt.Errorf("%w: nobody else can take %s: %w", state.ErrNotNow, d.called(t), err)
 	}
 	annex := fact.Annex{Why: []fact.Why{fact.WhyOf(c, t)}, Rejected: fact.Clip(reason), Waited: d.waited(a)}
 	return c, d.assign(fact.Assign{After: a.ID, Task: t, Partner: c.Partner}, &annex)
@@ -226,21 +226,21 @@ func (m *Machine) notBegun(t workflow.TaskName) (*state.Attempt, error) {
 	if !m.heeded() {
 		return nil, errUnheeded
 	}
-	err := fmt.Errorf("%w: %s is not needed", state.ErrNotNow, t)
+	err := fmt.Errorf("%w: %s is not needed", state.ErrNotNow, m.called(t))
 	if x.Condition != nil {
 		err = fmt.Errorf("%w: %s is fired by data states: it goes to another partner only with all of them",
-			state.ErrNotNow, t)
+			state.ErrNotNow, m.called(t))
 	}
 	for _, sl := range m.state.SlotsOf(t) {
 		a := sl.Current
 		switch {
 		case a.Task.Name != t:
 		case a.Partner != m.self:
-			return nil, &Elsewhere{Task: t, Partner: a.Partner}
+			return nil, &Elsewhere{Task: m.called(t), Partner: a.Partner}
 		case m.movedOften(sl):
 			err = fmt.Errorf("%w: %w", state.ErrNotNow, errMovedOften)
 		case a.Start != nil || sl.State.Done() || !m.state.Wanted(a):
-			err = fmt.Errorf("%w: %s is %s, only what has not been started can be rejected", state.ErrNotNow, t,
+			err = fmt.Errorf("%w: %s is %s, only what has not been started can be rejected", state.ErrNotNow, m.called(t),
 				sl.State)
 		default:
 			return a, nil

@@ -256,12 +256,14 @@ func entitled(role workflow.RoleName, who worklist.Person, at, holder workflow.P
 func (k peoplesItems) Claim(
 	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim,
 ) (out choreo.Claimed, err error) {
+	var def *workflow.Definition
 	var done choreo.Claimed // whoever stops waiting leaves it to the shard
 	err = k.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil {
 			return err
 		}
+		def = h.m.Definition()
 		if err := k.reaches(h, c); err != nil {
 			return err
 		}
@@ -279,7 +281,7 @@ func (k peoplesItems) Claim(
 			return choreo.Claimed{}, api.Errorf(api.Refused,
 				"the instance has ended, and its facts are deleted; nothing is kept")
 		}
-		return choreo.Claimed{}, k.refusedClaim(err)
+		return choreo.Claimed{}, k.refusedClaim(err, def)
 	}
 	return done, nil
 }
@@ -295,7 +297,7 @@ func (k peoplesItems) reaches(h *held, c *fact.Claim) error {
 	if t := h.m.Definition().Task(name); t == nil || t.Role != "" {
 		return nil
 	}
-	return api.Errorf(api.Refused, "%s: its task names no role, so it is for people at %s, where %s is not", name,
+	return api.Errorf(api.Refused, "%s: its task names no role, so it is for people at %s, where %s is not", h.m.Definition().WithLabel(name),
 		k.people.label(k.member.ID()), k.partners.Called(x.To))
 }
 
@@ -306,12 +308,16 @@ func (k peoplesItems) Here(id workflow.InstanceID) bool {
 }
 
 // refusedClaim says in words for people why something was not written down.
-func (k peoplesItems) refusedClaim(err error) error {
+func (k peoplesItems) refusedClaim(err error, def *workflow.Definition) error {
 	var no *worklist.Refusal
 	if !errors.As(err, &no) {
 		return err
 	}
 	code, text := api.Refused, no.Text
+	item := string(no.Item.Slot)
+	if def != nil {
+		item = def.WithLabel(no.Item.Slot)
+	}
 	switch no.Why {
 	case worklist.NotDeciding:
 		return api.Errorf(api.NotAllowed,
@@ -320,7 +326,7 @@ func (k peoplesItems) refusedClaim(err error) error {
 			WithHint("ask them; a workflow says who else may decide: administrators, in docs/language.md")
 	case worklist.NotPassing:
 		return api.Errorf(api.NotAllowed,
-			"%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", no.Item.Slot, k.partners.Called(no.By)).
+			"%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", item, k.partners.Called(no.By)).
 			WithHint("take it first: mutirao worklist select; or ask them")
 	case worklist.Kept, worklist.NotForThem:
 		text = strings.ReplaceAll(text, string(no.By), k.partners.Called(no.By))
@@ -335,7 +341,7 @@ func (k peoplesItems) refusedClaim(err error) error {
 	case worklist.Unknown:
 		code = api.NotFound
 	}
-	return api.Errorf(code, "%s: %s", no.Item.Slot, text).WithHint("mutirao worklist shows what is free")
+	return api.Errorf(code, "%s: %s", item, text).WithHint("mutirao worklist shows what is free")
 }
 
 // known says in words how old something is that a partner holds; empty where it is not old.
@@ -354,7 +360,7 @@ func (k peoplesItems) known(at time.Time) string {
 func (k *desk) hasIt(h *held, task workflow.TaskName) error {
 	for _, v := range h.m.Items() {
 		if v.Task.Name == task && v.Holder != "" {
-			return api.Errorf(api.Refused, "%s has the task %s", k.partners.Called(v.Holder), task).
+			return api.Errorf(api.Refused, "%s has the task %s", k.partners.Called(v.Holder), v.Task.WithLabel()).
 				WithHint("mutirao worklist is for whoever has it; mutirao show %s shows the instance", h.m.Instance())
 		}
 	}

@@ -97,7 +97,7 @@ func (k peoplesItems) Target(
 func (k peoplesItems) Kept(ctx context.Context, ref, result string, by worklist.User) (worklists.Target, error) {
 	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
 		if !h.m.MayOrder(who.User, who.Roles) {
-			return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()})
+			return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()}, h.m.Definition())
 		}
 		i, id, err := h.m.Result(result)
 		task, _ := h.m.AttemptTask(fact.AttemptID{Fact: fact.ID(i.Assigned), Slot: i.Slot})
@@ -134,7 +134,7 @@ func (k peoplesItems) seek(
 func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Person) (t worklists.Target, err error) {
 	t = worklists.Target{Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: task, At: k.member.ID(), Here: true}
 	if !h.m.MayOrder(who.User, who.Roles) && !(task == "" && k.unanswerable(h, who)) {
-		return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()})
+		return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()}, h.m.Definition())
 	}
 	if task != "" {
 		t.Item, t.At, err = h.m.Ordered(task)

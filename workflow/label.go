@@ -62,6 +62,25 @@ func (d *Definition) Called() string { return cmp.Or(d.Label, string(d.Name)) }
 // Called is what people call the task: its label, or else its name.
 func (t *Task) Called() string { return cmp.Or(t.Label, string(t.Name)) }
 
+// WithLabel is a name, and in parentheses what people call it where that is something else.
+func WithLabel(name, label string) string {
+	if label == "" {
+		return name
+	}
+	return name + " (" + label + ")"
+}
+
+// WithLabel is the task's name with its label.
+func (t *Task) WithLabel() string { return WithLabel(string(t.Name), t.Label) }
+
+// WithLabel is a task's name with its label; of what is no task, the name.
+func (d *Definition) WithLabel(t TaskName) string {
+	if x := d.Task(t); x != nil {
+		return x.WithLabel()
+	}
+	return string(t)
+}
+
 // Partition returns the declaration of the partition of that name, or nil.
 func (d *Definition) Partition(n PartitionName) *PartitionDecl {
 	for i := range d.Partitions {

@@ -117,16 +117,16 @@ func (s *State) Adoptable(r *log.Entry) error {
 	switch {
 	case a.Beside():
 		return fmt.Errorf("%w: %s was fired by a data state: what it comes to is recovered, and not adopted", ErrNotNow,
-			a.Task.Name)
+			a.Task.WithLabel())
 	case why != "":
-		return fmt.Errorf("%w: %s: %s", ErrNotNow, a.Task.Name, why)
+		return fmt.Errorf("%w: %s: %s", ErrNotNow, a.Task.WithLabel(), why)
 	case s.cancel != nil:
 		return fmt.Errorf("%w: the instance is cancelled", ErrNotNow)
 	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:
-		return fmt.Errorf("%w: %s is done: a result is not adopted beside another", ErrNotNow, a.Slot.Task.Name)
+		return fmt.Errorf("%w: %s is done: a result is not adopted beside another", ErrNotNow, a.Slot.Task.WithLabel())
 	case s.closedWell(nil, a):
 		return fmt.Errorf("%w: %s, who holds %s, says that it took a result, and no other counts beside that",
-			ErrNotNow, a.Partner, a.Task.Name)
+			ErrNotNow, a.Partner, a.Task.WithLabel())
 	}
 	return nil
 }

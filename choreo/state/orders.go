@@ -56,7 +56,7 @@ func (s *State) MayDecide(i worklist.Item, p worklist.Person) error {
 // MayUndoBy says why what an attempt did is not undone by order; nil: it is. What others may still build upon is
 // not, nor what was built upon before that is undone which was.
 func (s *State) MayUndoBy(a *Attempt) error {
-	t := a.Task.Name
+	t := a.Task.WithLabel()
 	switch now := s.Overall(); {
 	case a.Success() == nil:
 		return fmt.Errorf("%w: %s has not succeeded: there is nothing to undo", ErrNotNow, t)
@@ -71,7 +71,7 @@ func (s *State) MayUndoBy(a *Attempt) error {
 	for _, u := range a.Users {
 		if u.Undo != nil && u.Success() != nil && u.Stands == Standing && !u.toUndo {
 			return fmt.Errorf("%w: %s was built upon it, and can be undone: have that undone first", ErrNotNow,
-				u.Task.Name)
+				u.Task.WithLabel())
 		}
 	}
 	return nil

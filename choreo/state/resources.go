@@ -231,7 +231,7 @@ func (s *State) Lacking(a *Attempt) []worklist.Lack {
 // MayBeginWith says why a person may not begin an attempt yet; nil: nothing it holds is lacking.
 func (s *State) MayBeginWith(a *Attempt) error {
 	if why := worklist.Lacking(s.Lacking(a)); why != "" {
-		return fmt.Errorf("%w: %s waits for %s", ErrNotNow, a.Task.Name, why)
+		return fmt.Errorf("%w: %s waits for %s", ErrNotNow, a.Task.WithLabel(), why)
 	}
 	return nil
 }

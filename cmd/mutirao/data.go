@@ -45,7 +45,7 @@ is here, comes here just now, or is only here, so that it would be lost with thi
 			return u.result(list, func(w io.Writer) {
 				t := table{head: []string{"NAME", "TYPE", "VALUE", "CONTENT"}}
 				for _, d := range list {
-					t.add(withLabel(string(d.Name), d.Label), d.Type, shownValue(d), whereIs(d.File))
+					t.add(workflow.WithLabel(string(d.Name), d.Label), d.Type, shownValue(d), whereIs(d.File))
 				}
 				t.write(u, w, "")
 			})

@@ -107,7 +107,7 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	}
 	t := table{head: []string{"READS", "VALUE"}}
 	for _, d := range s.Data {
-		t.add(withLabel(d.Name, d.Label), datum(&d))
+		t.add(workflow.WithLabel(d.Name, d.Label), datum(&d))
 	}
 	if len(s.Data) > 0 {
 		t.write(u, w, "")
@@ -117,7 +117,7 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	}
 	t = table{head: []string{"SETS", "TYPE", "DOC"}}
 	for _, f := range s.Fields {
-		t.add(withLabel(f.Name, f.Label), f.Type, orDash(f.Doc))
+		t.add(workflow.WithLabel(f.Name, f.Label), f.Type, orDash(f.Doc))
 	}
 	if len(s.Fields) > 0 {
 		t.write(u, w, "")
@@ -144,14 +144,6 @@ func coming(c *api.Coming) string {
 		text += fmt.Sprintf("; at %s/s, as files came lately, that takes %s", workflow.FormatSize(c.Rate), span(c.Takes))
 	}
 	return text + "; " + cmp.Or(advice[c.Advice], c.Advice)
-}
-
-// withLabel is the name of data, and what people call it where that is something else.
-func withLabel(name, label string) string {
-	if label == "" {
-		return name
-	}
-	return fmt.Sprintf("%s (%s)", name, label)
 }
 
 // datum is a value for people.

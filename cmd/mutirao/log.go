@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newLogCommand() *cobra.Command {
@@ -42,7 +43,7 @@ func (u *ui) writeLog(w io.Writer, entries []api.LogEntry) {
 		if !e.Counted {
 			what = "(does not count) " + what
 		}
-		row := []string{strconv.FormatUint(e.Time, 10), clock(e.At), e.Author, e.Kind, orDash(withLabel(string(e.Task), e.Label)), what}
+		row := []string{strconv.FormatUint(e.Time, 10), clock(e.At), e.Author, e.Kind, orDash(workflow.WithLabel(string(e.Task), e.Label)), what}
 		if u.verbose {
 			row = append([]string{e.Fact, strconv.FormatUint(e.Seq, 10)}, row...)
 		}

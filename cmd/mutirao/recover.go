@@ -247,7 +247,7 @@ type decision struct {
 // counts once somebody adopts it.
 func decisions(in *api.Instance) (out []decision) {
 	for _, a := range in.Asks {
-		out = append(out, decision{withLabel(string(a.Task), a.Label) + " " + failure(a), a.Commands})
+		out = append(out, decision{workflow.WithLabel(string(a.Task), a.Label) + " " + failure(a), a.Commands})
 	}
 	for _, i := range in.Incidents {
 		if len(i.Commands) > 0 {

@@ -142,14 +142,14 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 			commands[i] = oneLine(c)
 		}
 		if len(commands) == 0 {
-			fmt.Fprintf(w, "%s %s: nothing can be ordered about that; if nobody goes on with it, start the workflow again\n", oneLine(withLabel(string(a.Task), a.Label)), what)
+			fmt.Fprintf(w, "%s %s: nothing can be ordered about that; if nobody goes on with it, start the workflow again\n", oneLine(workflow.WithLabel(string(a.Task), a.Label)), what)
 			continue
 		}
 		why := u.paint(yellow, "waits for an order:")
 		if a.Left {
 			why, what = u.paint(yellow, "left so by order:"), "has failed, and what waits for it is blocked"
 		}
-		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", why, oneLine(withLabel(string(a.Task), a.Label)), what,
+		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", why, oneLine(workflow.WithLabel(string(a.Task), a.Label)), what,
 			orDash(oneLine(string(in.Responsible))), orDash(strings.Join(commands, "; ")))
 	}
 	if len(in.Undoable) > 0 && in.State != workflow.InstanceSucceeded {
@@ -426,7 +426,7 @@ func (u *ui) writeData(w io.Writer, in *api.Instance) {
 	}
 	t := table{head: []string{"DATA", "VALUE"}}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		t.add(withLabel(name, in.DataLabels[name]), text(data[name]))
+		t.add(workflow.WithLabel(name, in.DataLabels[name]), text(data[name]))
 	}
 	fmt.Fprintln(w)
 	t.write(u, w, "")

@@ -67,8 +67,8 @@ func (u *ui) askToStop(
 	case at < 0 && len(in.Tasks) > 0:
 		return nil, u.noTask(in, task)
 	case at >= 0 && in.Tasks[at].State != workflow.Ready && in.Tasks[at].State != workflow.Running:
-		return nil, api.Errorf(api.Refused, "%s is %s: only what is READY or RUNNING can be stopped", task,
-			in.Tasks[at].State)
+		return nil, api.Errorf(api.Refused, "%s is %s: only what is READY or RUNNING can be stopped",
+			workflow.WithLabel(string(task), in.Tasks[at].Label), in.Tasks[at].State)
 	}
 	return in, u.confirm(yes, "Task %s of %s fails, and nobody can take that back.", task, what)
 }

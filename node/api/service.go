@@ -471,6 +471,8 @@ type Need struct {
 	Kind   string              `json:"kind"`
 	Number int                 `json:"number"` // of tasks or incidents
 	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them
+	// Labels are what people call those of Tasks that have a label, as far as their definition is here.
+	Labels map[workflow.TaskName]string `json:"labels,omitempty"`
 	// Presumed is how many of the failed ones others only presume to have failed: nobody can order anything about
 	// them.
 	Presumed int `json:"presumed,omitempty"`

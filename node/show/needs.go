@@ -41,6 +41,25 @@ func (vw *View) Needs(h *Held) []api.Need {
 	if refused := len(h.Refused); refused > 0 {
 		out = addIncidents(out, refused)
 	}
+	for i := range out {
+		out[i].Labels = labelsOf(h, out[i].Tasks)
+	}
+	return out
+}
+
+// labelsOf are what people call those of some tasks that have a label; nil: none has.
+func labelsOf(h *held, tasks []workflow.TaskName) map[workflow.TaskName]string {
+	var out map[workflow.TaskName]string
+	for _, t := range tasks {
+		label := labelOf(h, t)
+		if label == "" {
+			continue
+		}
+		if out == nil {
+			out = map[workflow.TaskName]string{}
+		}
+		out[t] = label
+	}
 	return out
 }
 

@@ -100,9 +100,9 @@ func (d *Desk) upon(who users.Who, r *Row) (out []worklist.Basis, err error) {
 	for _, t := range r.Awaits {
 		of, is := done[t]
 		if !is {
-			return nil, api.Errorf(api.Refused, "%s waits for %s, which %s has not done here", r.Task, t, who.Name).
+			return nil, api.Errorf(api.Refused, "%s waits for %s, which %s has not done here", r.called(), t, who.Name).
 				WithHint("complete %s first; if somebody else does it, mutirao worklist shows when %s can be done", t,
-					r.Task)
+					r.called())
 		}
 		out = append(out, of)
 	}

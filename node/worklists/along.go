@@ -87,7 +87,7 @@ func (d *Desk) fresh(ctx context.Context, who users.Who, r *Row) (*Sheet, error)
 	}
 	if err := d.keepOver(was, now); err != nil {
 		return nil, api.Errorf(api.Failed,
-			"%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
+			"%s is locked, but this device cannot keep it for when it is out of reach: %w", r.called(), err)
 	}
 	return s, nil
 }
@@ -164,6 +164,6 @@ func (d *Desk) Content(ctx context.Context, q api.ItemQuery, name string) (c Con
 			return c, nil
 		}
 	}
-	return c, api.Errorf(api.NotFound, "task %s reads no file %q that was given yet", of[0].Task, name).
+	return c, api.Errorf(api.NotFound, "task %s reads no file %q that was given yet", of[0].called(), name).
 		WithHint("mutirao worklist open %s shows what it reads", of[0].ID())
 }

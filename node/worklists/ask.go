@@ -64,7 +64,7 @@ func (d *Desk) find(rows []Row, ref string) (found *Row, err error) {
 		case found.ID() == r.ID():
 			both := d.names([]workflow.PartnerID{found.At, r.At})
 			return nil, api.Errorf(api.Refused, "both %s and %s say that they hold %s, and one of them lies", both[0],
-				both[1], r.Task).
+				both[1], r.called()).
 				WithHint("do it at a node that takes part in instance %s: that one knows who holds it", r.Instance)
 		default:
 			return nil, api.Errorf(api.Invalid, "several items begin with %s", ref).
@@ -107,7 +107,7 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 			return api.Errorf(api.Refused, "these items are with several partners: such are taken together only by a lock").
 				WithHint("lock them, or select them one after the other")
 		case r.Other != "":
-			return api.Errorf(api.Refused, "%s has the task %s", d.in.People.Called(r.Other), r.Task).
+			return api.Errorf(api.Refused, "%s has the task %s", d.in.People.Called(r.Other), r.called()).
 				WithHint("mutirao worklist shows what is free")
 		}
 	}
@@ -207,7 +207,7 @@ func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
 		if r.Mine != worklist.Lock {
 			return api.Errorf(api.Failed,
 				"%s is locked, but %s did not say so again: this device does not keep it for when it is out of reach",
-				r.Task, r.At).
+				r.called(), r.At).
 				WithHint("lock it once more")
 		}
 		was := d.keptFor(who.ID, r.ID())
@@ -216,7 +216,7 @@ func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
 		}
 		if err := d.keepOver(was, keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r)).carry(was)); err != nil {
 			return api.Errorf(api.Failed,
-				"%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
+				"%s is locked, but this device cannot keep it for when it is out of reach: %w", r.called(), err)
 		}
 	}
 	return nil
@@ -245,9 +245,9 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
 
 func (d *Desk) notTheirs(who users.Who, r *Row) error {
 	if r.Other != "" {
-		return api.Errorf(api.Refused, "%s has the task %s, not %s", d.in.People.Called(r.Other), r.Task, who.Name)
+		return api.Errorf(api.Refused, "%s has the task %s, not %s", d.in.People.Called(r.Other), r.called(), who.Name)
 	}
-	return api.Errorf(api.Refused, "%s does not have %s", who.Name, r.Task).
+	return api.Errorf(api.Refused, "%s does not have %s", who.Name, r.called()).
 		WithHint("take it first: mutirao worklist select %s", r.ID())
 }
 
@@ -310,7 +310,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	}
 	d.forgetTaken(who, r)
 	if done.Kept != "" {
-		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.Task,
+		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.called(),
 			Because(done.Kept)).
 			WithHint("mutirao show %s shows it%s", r.Instance, d.whereShown(r))
 	}
@@ -429,16 +429,16 @@ func (d *Desk) inWords(r *Row, err error) error {
 		return no.said
 	case errors.Is(err, errAway) && d.away():
 		return api.Errorf(api.Refused, "%s holds %s, and this node is disconnected on purpose", d.in.Name(r.At),
-			r.Task).
+			r.called()).
 			WithHint("mutirao worklist reconnect; until then only locked items can be done")
 	case errors.Is(err, errAway):
-		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.Task).
+		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.called()).
 			WithHint("mutirao partners shows when it is back")
 	case errors.Is(err, errNoAnswer):
-		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.Task, err).
+		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.called(), err).
 			WithHint("mutirao worklist shows what came of it")
 	case errors.Is(err, errPutOff):
-		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.Task, err).WithHint("try again in a while")
+		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.called(), err).WithHint("try again in a while")
 	}
 	return err
 }

@@ -144,7 +144,7 @@ func (d *Desk) Move(ctx context.Context, in api.MoveRequest) ([]api.Item, error)
 		before = b.ID()
 	}
 	if before == moved.ID() {
-		return nil, api.Errorf(api.Invalid, "%s cannot be moved before itself", moved.Task)
+		return nil, api.Errorf(api.Invalid, "%s cannot be moved before itself", moved.called())
 	}
 	if err := d.move(who, rows, *moved, before, in.Top); err != nil {
 		return nil, err

@@ -220,7 +220,7 @@ func (d *Desk) takeSteps(ctx context.Context, who users.Who, of []*Row, parts []
 	d.settle(ctx, mute, who, key, x)
 	if errors.Is(err, errNoAnswer) {
 		return api.Errorf(api.Failed, "%s, who holds %s, did not answer within %s: nothing is locked, and what it may have "+
-			"given is given back once it answers", d.in.Name(where.At), where.Task, d.patience(where.At)).
+			"given is given back once it answers", d.in.Name(where.At), where.called(), d.patience(where.At)).
 			WithHint("lock them once more when mutirao partners shows it; what others hold can be locked without it")
 	}
 	return d.inWords(where, err)
@@ -516,7 +516,7 @@ func (d *Desk) keepAll(ctx context.Context, who users.Who, of []*Row) error {
 		}
 		if fresh.Mine != worklist.Lock {
 			return refusal{api.Errorf(api.Failed, "%s did not say that %s is locked; all is given back",
-				d.in.Name(r.At), r.Task).
+				d.in.Name(r.At), r.called()).
 				WithHint("lock them once more")}
 		}
 		*r = *fresh

@@ -167,6 +167,9 @@ func (r *Row) check(now time.Time) error {
 }
 
 // labelled reports whether a text is a label, or none.
+// called is what people read the task as: its name, with its label.
+func (r *Row) called() string { return workflow.WithLabel(string(r.Task), r.Label) }
+
 func labelled(s string) bool { return s == "" || workflow.LabelRule(s) == "" }
 
 // Lacks are the resources for which a task waits, as people see them.

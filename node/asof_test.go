@@ -89,7 +89,8 @@ func TestOldKnowledgeIsSaid(t *testing.T) {
 			t.Errorf("b is %s, %q; want %q", b.State, b.Known, want)
 		}
 		list, err := tm.p["one"].node.Instances(t.Context(), false)
-		if err != nil || len(list) != 1 || list[0].Known != want || list[0].AsOf == nil {
+		if err != nil || len(list) != 1 || list[0].Known != want || list[0].AsOf == nil ||
+			list[0].Of != "two" {
 			t.Errorf("the list says %+v (%v), want %q", list, err, want)
 		}
 		for _, format := range []string{"svg", "dot", "mermaid"} {

@@ -118,6 +118,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		needs       []api.Need
 		asOf        *time.Time
 		known       string
+		of          workflow.PartnerID
 		subject     string
 		label       string
 		state       workflow.InstanceState
@@ -127,7 +128,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 			p := progress{row: rows[s][id]}
 			p.done, p.tasks, p.at = h.m.Progress()
 			p.needs, p.subject, p.state = s.n.view.Needs(h.shown()), h.subject(), h.m.Shown()
-			p.asOf, p.known = s.n.view.Oldest(h.shown())
+			p.asOf, p.known, p.of = s.n.view.Oldest(h.shown())
 			p.label = h.def.Def.Label
 			out = append(out, p)
 		})
@@ -140,6 +141,9 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		p.row.Done, p.row.Tasks, p.row.At = p.done, p.tasks, k.people.names(p.at)
 		p.row.Needs, p.row.AsOf, p.row.Known, p.row.Subject = p.needs, p.asOf, p.known, p.subject
 		p.row.Label = p.label
+		if p.of != "" {
+			p.row.Of = k.people.name(p.of)
+		}
 		if p.state == workflow.InstanceInterrupted {
 			p.row.State = p.state
 		}

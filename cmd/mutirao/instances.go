@@ -141,10 +141,10 @@ func whereAt(in api.InstanceSummary) string {
 	at := orDash(strings.Join(in.At, ", "))
 	switch {
 	case in.Known == "":
-	case len(in.At) > 1: // not the last of them, which it would stand behind
-		at += " (some " + in.Known + ")"
-	default:
+	case len(in.At) == 1 && in.At[0] == in.Of:
 		at += " (" + in.Known + ")"
+	default: // not what is done there, or not all of it
+		at += " (" + in.Of + ": " + in.Known + ")"
 	}
 	return at
 }

@@ -25,14 +25,16 @@ func TestShortForms(t *testing.T) {
 	}
 }
 
-// What is known of one of several partners is not said of the last of them.
+// What is known of one of several partners is not said of another.
 func TestWhereAnInstanceIsAt(t *testing.T) {
 	known := "as known 12 min ago"
 	for want, in := range map[string]api.InstanceSummary{
-		"-":                                     {},
-		"boat, quay":                            {At: []string{"boat", "quay"}},
-		"boat (as known 12 min ago)":            {At: []string{"boat"}, Known: known},
-		"boat, quay (some as known 12 min ago)": {At: []string{"boat", "quay"}, Known: known},
+		"-":                                      {},
+		"boat, quay":                             {At: []string{"boat", "quay"}},
+		"boat (as known 12 min ago)":             {At: []string{"boat"}, Known: known, Of: "boat"},
+		"quay (boat: as known 12 min ago)":       {At: []string{"quay"}, Known: known, Of: "boat"},
+		"boat, quay (boat: as known 12 min ago)": {At: []string{"boat", "quay"}, Known: known, Of: "boat"},
+		"- (boat: as known 12 min ago)":          {Known: known, Of: "boat"},
 	} {
 		if got := whereAt(in); got != want {
 			t.Errorf("at %v, %q: %q, want %q", in.At, in.Known, got, want)

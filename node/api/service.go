@@ -380,9 +380,11 @@ type InstanceSummary struct {
 	Needs []Need `json:"needs"`
 	// AsOf is when the partner was heard of this instance whose word is the oldest of
 	// those who hold what is not done; null: this node holds all of it, or it was not
-	// heard yet. Known says the same in words where that is long ago.
+	// heard yet. Known says the same in words where that is long ago, and Of is then that
+	// partner, which need not be among At.
 	AsOf  *time.Time `json:"as_of"`
 	Known string     `json:"known,omitempty"`
+	Of    string     `json:"known_of,omitempty"`
 	// KnownBy are the partners that told this node, as the coordinator, of an
 	// instance that it takes no part in itself; the best informed first.
 	KnownBy []Witness `json:"known_by"`

@@ -132,20 +132,23 @@ func (vw *View) dateTasks(h *Held, tasks []state.TaskView, out []api.Task) {
 }
 
 // Oldest is as of when an instance is known, by the partner that holds what is not
-// done and was not heard for longest. No instant: nobody else holds anything.
-func (vw *View) Oldest(h *Held) (at *time.Time, known string) {
+// done and was not heard for longest, and of which partner that is said. No instant: nobody else holds anything.
+func (vw *View) Oldest(h *Held) (at *time.Time, known string, of workflow.PartnerID) {
 	var stale bool
 	for _, p := range h.M.Holders() {
 		t, old := vw.AsOf(h, p)
 		if at == nil || t.Before(*at) {
-			at, stale = &t, old
+			at, stale, of = &t, old, p
 		}
 	}
 	if at == nil {
-		return nil, ""
+		return nil, "", ""
 	}
-	if known = vw.known(*at, stale); at.IsZero() {
-		return nil, known
+	if known = vw.known(*at, stale); known == "" {
+		of = ""
 	}
-	return at, known
+	if at.IsZero() {
+		at = nil
+	}
+	return at, known, of
 }

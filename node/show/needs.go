@@ -48,7 +48,7 @@ func (vw *View) Needs(h *Held) []api.Need {
 }
 
 // labelsOf are what people call those of some tasks that have a label; nil: none has.
-func labelsOf(h *held, tasks []workflow.TaskName) map[workflow.TaskName]string {
+func labelsOf(h *Held, tasks []workflow.TaskName) map[workflow.TaskName]string {
 	var out map[workflow.TaskName]string
 	for _, t := range tasks {
 		label := labelOf(h, t)

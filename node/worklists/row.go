@@ -166,10 +166,10 @@ func (r *Row) check(now time.Time) error {
 	return nil
 }
 
-// labelled reports whether a text is a label, or none.
 // called is what people read the task as: its name, with its label.
 func (r *Row) called() string { return workflow.WithLabel(string(r.Task), r.Label) }
 
+// labelled reports whether a text is a label, or none.
 func labelled(s string) bool { return s == "" || workflow.LabelRule(s) == "" }
 
 // Lacks are the resources for which a task waits, as people see them.

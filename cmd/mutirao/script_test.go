@@ -301,7 +301,7 @@ func (w *world) instances(all bool) []api.InstanceSummary {
 			},
 			api.InstanceSummary{ID: "66" + instanceID[2:], Workflow: "flood", Version: 1,
 				State: workflow.InstanceRunning, Started: noon, Done: 2, Tasks: 9, At: []string{"boat"},
-				AsOf: &noon, Known: "as known 12 min ago", Needs: []api.Need{
+				AsOf: &noon, Known: "as known 12 min ago", Of: "boat", Needs: []api.Need{
 					{Kind: "failed", Number: 5, Tasks: []workflow.TaskName{"bridge", "road"}},
 					{Kind: "nobody", Number: 1, Tasks: []workflow.TaskName{"dive"}}, {Kind: "incident", Number: 1},
 				}},

@@ -101,6 +101,7 @@ func (k peoplesItems) itemsOf(
 			Label: v.Task.Label, WorkflowLabel: h.m.Definition().Label,
 		}
 		r.WaitsFor, r.Partition, r.Awaits = v.WaitsFor, v.Partition, v.Awaits
+		r.TaskLabels = workflow.LabelsOf[workflow.TaskName](h.m.Definition(), r.Named())
 		r.PutOff = v.PutOff && v.Holder == who.User
 		if v.Begun > 0 && !v.Over {
 			r.Begun = time.UnixMilli(v.Begun)
@@ -225,7 +226,7 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 	for _, was := range k.view.Instance(h.shown()).Tasks {
 		if slices.Contains(t.After, was.Name) && was.State == workflow.Succeeded {
 			out.After = append(out.After,
-				api.Earlier{Task: string(was.Name), By: cmp.Or(was.PerformedBy, was.Partner), Ended: was.Ended})
+				api.Earlier{Task: string(was.Name), Label: was.Label, By: cmp.Or(was.PerformedBy, was.Partner), Ended: was.Ended})
 		}
 	}
 	return out.Bounded()

@@ -61,7 +61,10 @@ func (k peoplesItems) Messages(
 			}
 			slices.SortStableFunc(more, func(a, b worklist.Message) int { return a.At.Compare(b.At) })
 			for _, m := range more[max(0, len(more)-maxOfOne):] {
-				is.told = append(is.told, worklists.Told{Message: m, From: h.sum.By})
+				is.told = append(is.told, worklists.Told{
+					Message: m, From: h.sum.By, Label: h.m.Definition().LabelOf(m.ID.Item.Slot),
+					WorkflowLabel: h.m.Definition().Label, Subject: h.subject(),
+				})
 			}
 			if then > 0 && (is.next == 0 || then < is.next) {
 				is.next = then
@@ -83,10 +86,29 @@ func (k peoplesItems) Messages(
 	}
 	hears, charges := k.hearing(u), k.index.Charges()
 	maps.DeleteFunc(charges, func(c index.Charge, _ bool) bool { return !hears.of(c) })
+	ended := len(out)
 	k.index.Told(charges, inMemory, worklists.MaxMessages, func(m worklist.Message, by workflow.PartnerID) {
 		out = append(out, worklists.Told{Message: m, From: by})
 	})
+	for i := range out[ended:] {
+		k.label(&out[ended+i])
+	}
 	return out, next, nil
+}
+
+// label adds what people call the workflow and the task of an instance that is not in memory, where its definition is
+// here.
+func (k peoplesItems) label(m *worklists.Told) {
+	sum, known := k.index.Get(m.ID.Instance)
+	if !known {
+		return
+	}
+	m.WorkflowLabel = k.definitions.Label(sum.Definition)
+	if task := m.ID.Item.Slot; task != "" {
+		if def, err := k.definitions.Get(sum.Definition); err == nil {
+			m.Label = def.Def.LabelOf(task)
+		}
+	}
 }
 
 // hearing is of which instances a person is told. It is for one goroutine.

@@ -81,6 +81,27 @@ func (d *Definition) WithLabel(t TaskName) string {
 	return string(t)
 }
 
+// LabelOf is the label of a task; empty: it has none, or is no task.
+func (d *Definition) LabelOf(t TaskName) string {
+	if x := d.Task(t); x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+// LabelsOf are what a definition calls tasks, of those that it calls by something else than their names; nil: of none.
+func LabelsOf[N ~string](d *Definition, names []TaskName) (out map[N]string) {
+	for _, name := range names {
+		if label := d.LabelOf(name); label != "" {
+			if out == nil {
+				out = map[N]string{}
+			}
+			out[N(name)] = label
+		}
+	}
+	return out
+}
+
 // Partition returns the declaration of the partition of that name, or nil.
 func (d *Definition) Partition(n PartitionName) *PartitionDecl {
 	for i := range d.Partitions {

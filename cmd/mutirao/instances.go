@@ -125,7 +125,7 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 		for _, n := range in.Needs {
 			if n.Waits() && len(n.Tasks) > 0 {
 				fmt.Fprintf(w, "%s waits for an order about %s: mutirao show %s says who decides, and what can be ordered\n",
-					u.id(in.ID), oneLine(workflow.WithLabel(string(n.Tasks[0]), n.Labels[n.Tasks[0]])), u.id(in.ID))
+					u.id(in.ID), oneLine(workflow.WithLabel(string(n.Tasks[0]), n.TaskLabels[string(n.Tasks[0])])), u.id(in.ID))
 			}
 		}
 		if in.Quarantine != nil {
@@ -155,7 +155,7 @@ func inWords(needs []api.Need) []string {
 	for _, n := range needs {
 		tasks := make([]string, len(n.Tasks))
 		for i, t := range n.Tasks {
-			tasks[i] = workflow.WithLabel(string(t), n.Labels[t])
+			tasks[i] = workflow.WithLabel(string(t), n.TaskLabels[string(t)])
 		}
 		of := strings.Join(tasks, ", ")
 		if more := n.Number - len(tasks); more > 0 && of != "" {

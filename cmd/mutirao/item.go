@@ -123,7 +123,7 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 		t.write(u, w, "")
 	}
 	for _, a := range s.After {
-		fmt.Fprintf(w, "after %s, by %s\n", a.Task, a.By)
+		fmt.Fprintf(w, "after %s, by %s\n", workflow.WithLabel(a.Task, a.Label), a.By)
 	}
 }
 
@@ -144,6 +144,15 @@ func coming(c *api.Coming) string {
 		text += fmt.Sprintf("; at %s/s, as files came lately, that takes %s", workflow.FormatSize(c.Rate), span(c.Takes))
 	}
 	return text + "; " + cmp.Or(advice[c.Advice], c.Advice)
+}
+
+// withLabels are the names of tasks with their labels, by name.
+func withLabels(names []string, labels map[string]string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = workflow.WithLabel(n, labels[n])
+	}
+	return strings.Join(out, ", ")
 }
 
 // datum is a value for people.

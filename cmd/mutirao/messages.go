@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newMessagesCommand() *cobra.Command {
@@ -107,7 +108,7 @@ func (o *messagesOptions) followThem(ctx context.Context, u *ui, node api.Servic
 }
 
 func messageLine(u *ui, m api.Message) string {
-	return fmt.Sprintf("%s  %-8s  %s %s: %s", clock(m.At), m.Type, m.Workflow, u.id(m.Instance), m.Text)
+	return fmt.Sprintf("%s  %-8s  %s %s: %s", clock(m.At), m.Type, workflow.WithLabel(m.Workflow, m.WorkflowLabel), u.id(m.Instance), m.Text)
 }
 
 func (u *ui) writeMessages(w io.Writer, list []api.Message) {
@@ -117,7 +118,7 @@ func (u *ui) writeMessages(w io.Writer, list []api.Message) {
 		if !m.Read {
 			fresh = "*"
 		}
-		t.add(fresh, clock(m.At), m.Type, m.Workflow, u.id(m.Instance), orDash(m.Task), m.Text)
+		t.add(fresh, clock(m.At), m.Type, m.Workflow, u.id(m.Instance), orDash(workflow.WithLabel(m.Task, m.Label)), m.Text)
 	}
 	t.write(u, w, "")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newOutboxCommand() *cobra.Command {
@@ -36,7 +37,7 @@ does not count, stays for seven days with the reason, or until it is handed in a
 					if x.Refused != "" {
 						waits = "refused: " + x.Refused
 					}
-					t.add(x.Task, u.id(x.Instance), x.User, x.What, clock(x.Since), waits)
+					t.add(workflow.WithLabel(x.Task, x.Label), u.id(x.Instance), x.User, x.What, clock(x.Since), waits)
 				}
 				t.write(u, w, "")
 			})

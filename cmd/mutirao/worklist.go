@@ -15,6 +15,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // userFlag says for whom a command is.
@@ -165,7 +166,7 @@ func (u *ui) noteLost(ctx context.Context, node api.Service, user string) {
 			u.note("and %d more: GET /v1/worklist/lost", len(lost)-maxLost)
 			return
 		}
-		u.note("%s of %s is no longer yours, %s%s (%s)", oneLine(x.Task), u.id(x.Instance), oneLine(x.Why),
+		u.note("%s of %s is no longer yours, %s%s (%s)", oneLine(workflow.WithLabel(x.Task, x.Label)), u.id(x.Instance), oneLine(x.Why),
 			byWhom(oneLine(x.By)), clock(x.At))
 	}
 }
@@ -228,10 +229,10 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 			task += " (waits for " + l.Text + ")"
 		}
 		if len(x.Awaits) > 0 {
-			task += " (after " + strings.Join(x.Awaits, ", ") + ")"
+			task += " (after " + withLabels(x.Awaits, x.TaskLabels) + ")"
 		}
 		if x.InPlaceOf != "" {
-			task += " (in place of " + x.InPlaceOf + ")"
+			task += " (in place of " + workflow.WithLabel(x.InPlaceOf, x.TaskLabels[x.InPlaceOf]) + ")"
 		}
 		row := []string{
 			u.short(x.ID, 8), task, x.State, x.Workflow, u.id(x.Instance), at, orDash(x.Role), strconv.Itoa(x.Priority),
@@ -286,7 +287,7 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 			}
 			var tasks []string
 			for _, x := range items {
-				tasks = append(tasks, x.Task)
+				tasks = append(tasks, workflow.WithLabel(x.Task, x.Label))
 			}
 			return u.done(items, "%s: %s", done, strings.Join(tasks, ", "))
 		}),
@@ -323,7 +324,7 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 			if err != nil {
 				return err
 			}
-			return u.done(x, "task %s of %s is completed%s", x.Task, x.Instance, whenThere(x))
+			return u.done(x, "task %s of %s is completed%s", workflow.WithLabel(x.Task, x.Label), x.Instance, whenThere(x))
 		}),
 	}
 	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
@@ -353,7 +354,7 @@ definition says under on-failure.` + forWhom,
 			if err != nil {
 				return err
 			}
-			return u.done(x, "task %s of %s has failed%s", x.Task, x.Instance, whenThere(x))
+			return u.done(x, "task %s of %s has failed%s", workflow.WithLabel(x.Task, x.Label), x.Instance, whenThere(x))
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
@@ -364,7 +365,7 @@ definition says under on-failure.` + forWhom,
 // whenThere says that something is not handed in yet.
 func whenThere(x *api.Item) string {
 	if x.Delivered && len(x.Awaits) > 0 {
-		return "; it counts when this has: " + strings.Join(x.Awaits, ", ")
+		return "; it counts when this has: " + withLabels(x.Awaits, x.TaskLabels)
 	}
 	if x.Delivered {
 		return ""
@@ -386,7 +387,7 @@ func completeItems(
 		var ids []string
 		for _, x := range list {
 			if which(x) {
-				ids = append(ids, x.ID+"\t"+x.Task)
+				ids = append(ids, x.ID+"\t"+workflow.WithLabel(x.Task, x.Label))
 			}
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp

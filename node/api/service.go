@@ -304,7 +304,8 @@ type DataState struct {
 // Recovery says why an instance is interrupted, and what the rules allow now.
 type Recovery struct {
 	Cause      string            `json:"cause"`
-	Task       workflow.TaskName `json:"task,omitempty"` // that failed, or brought the state
+	Task       workflow.TaskName `json:"task,omitempty"`  // that failed, or brought the state
+	Label      string            `json:"label,omitempty"` // what people call the task; empty: its name
 	At         time.Time         `json:"at"`
 	State      int               `json:"state"` // the current one
 	Consistent bool              `json:"consistent"`
@@ -473,12 +474,15 @@ type Need struct {
 	Kind   string              `json:"kind"`
 	Number int                 `json:"number"` // of tasks or incidents
 	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them
-	// Labels are what people call those of Tasks that have a label, as far as their definition is here.
-	Labels map[workflow.TaskName]string `json:"labels,omitempty"`
+	// TaskLabels are what people call these, by name; what is left out is called by its name.
+	TaskLabels map[string]string `json:"task_labels,omitempty"`
 	// Presumed is how many of the failed ones others only presume to have failed: nobody can order anything about
 	// them.
 	Presumed int `json:"presumed,omitempty"`
 }
+
+// Called is what people call one of its tasks.
+func (n Need) Called(t workflow.TaskName) string { return cmp.Or(n.TaskLabels[string(t)], string(t)) }
 
 // Waits reports whether it is a failure about which somebody can order something.
 func (n Need) Waits() bool { return n.Kind == NeedFailed && n.Number > n.Presumed }
@@ -566,8 +570,9 @@ type Instance struct {
 	Partitions []Partition    `json:"partitions"`
 	Tasks      []Task         `json:"tasks"`
 	Data       map[string]any `json:"data"`
-	// DataLabels are what people call data, by name; what is left out is called by its name.
+	// DataLabels and TaskLabels are what people call data and tasks, by name; what is left out is called by its name.
 	DataLabels map[string]string `json:"data_labels,omitempty"`
+	TaskLabels map[string]string `json:"task_labels,omitempty"`
 	// Parent is the instance of which it does a task; null: none, it is for itself.
 	Parent *Parent `json:"parent,omitempty"`
 	// DataDriven: it has data states, which History lists.
@@ -589,6 +594,16 @@ type Instance struct {
 	Closed *Closing `json:"closed,omitempty"`
 	// Told is set at the coordinator, for an instance of others.
 	Told *Told `json:"told,omitempty"`
+}
+
+// CalledTask is what people call a task of the instance.
+func (in *Instance) CalledTask(t workflow.TaskName) string {
+	return cmp.Or(in.TaskLabels[string(t)], string(t))
+}
+
+// CalledData is what people call a data item of the instance.
+func (in *Instance) CalledData(d workflow.DataName) string {
+	return cmp.Or(in.DataLabels[string(d)], string(d))
 }
 
 // Parent says what an instance is for: a try of a task of type workflow. That is the word of the node that

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -149,7 +150,13 @@ type Item struct {
 	WaitsFor []Lack `json:"waits_for,omitempty"`
 	// Awaits are the tasks whose success makes it ready, while it is not: it can be locked together with those.
 	Awaits []string `json:"awaits,omitempty"`
+	// TaskLabels are what people call the other tasks that are named here, by name; what is left out is called by its
+	// name.
+	TaskLabels map[string]string `json:"task_labels,omitempty"`
 }
+
+// Called is what people call another task that an item names.
+func (i Item) Called(task string) string { return cmp.Or(i.TaskLabels[task], task) }
 
 // Lack is a resource for which a task waits that could begin but for it.
 type Lack struct {
@@ -164,14 +171,19 @@ type Lack struct {
 
 // LostItem is an item that a user had, and has no more by no act of its own.
 type LostItem struct {
-	ID       string    `json:"id"`
-	Instance string    `json:"instance"`
-	Workflow string    `json:"workflow"`
-	Task     string    `json:"task"`
-	Why      string    `json:"why"`
-	By       string    `json:"by,omitempty"` // the user whose word that was, if a person's
-	At       time.Time `json:"at"`
-	Partner  string    `json:"partner"` // who gives it out
+	ID       string `json:"id"`
+	Instance string `json:"instance"`
+	Workflow string `json:"workflow"`
+	Task     string `json:"task"`
+	// Label, WorkflowLabel and Subject are as of an item.
+	Label         string `json:"label,omitempty"`
+	WorkflowLabel string `json:"workflow_label,omitempty"`
+	Subject       string `json:"subject,omitempty"`
+
+	Why     string    `json:"why"`
+	By      string    `json:"by,omitempty"` // the user whose word that was, if a person's
+	At      time.Time `json:"at"`
+	Partner string    `json:"partner"` // who gives it out
 }
 
 // TransferRequest passes an item on: to a user, to a role or, with neither, back to those for whom its task is.
@@ -192,11 +204,12 @@ type TransferRequest struct {
 type Transferred struct {
 	ID      string            `json:"id"` // of the instance, whole
 	Task    workflow.TaskName `json:"task"`
-	User    string            `json:"user"`           // who passed it on
-	To      string            `json:"to,omitempty"`   // for whom it is kept
-	Role    string            `json:"role,omitempty"` // for which it is; of a task without a role, none
-	Partner string            `json:"partner"`        // who holds the task
-	Already bool              `json:"already"`        // it was so before
+	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name, or it is not known here
+	User    string            `json:"user"`            // who passed it on
+	To      string            `json:"to,omitempty"`    // for whom it is kept
+	Role    string            `json:"role,omitempty"`  // for which it is; of a task without a role, none
+	Partner string            `json:"partner"`         // who holds the task
+	Already bool              `json:"already"`         // it was so before
 }
 
 // ItemQuery names an item of a user.
@@ -265,18 +278,24 @@ type Datum struct {
 // Earlier is a task that has succeeded.
 type Earlier struct {
 	Task  string     `json:"task"`
-	By    string     `json:"by"` // the user whose result it was, or else the partner
+	Label string     `json:"label,omitempty"` // what people call it; empty: its name
+	By    string     `json:"by"`              // the user whose result it was, or else the partner
 	Ended *time.Time `json:"ended"`
 }
 
 // Undelivered is what a user did at this node, and the partner that holds the item does not have yet.
 type Undelivered struct {
-	Instance string    `json:"instance"`
-	Task     string    `json:"task"`
-	What     string    `json:"what"` // completed, or failed with the reason
-	Since    time.Time `json:"since"`
-	WaitsFor []string  `json:"waits_for"` // partners
-	User     string    `json:"user"`
+	Instance string `json:"instance"`
+	Task     string `json:"task"`
+	Workflow string `json:"workflow"`
+	// Label, WorkflowLabel and Subject are as of an item.
+	Label         string    `json:"label,omitempty"`
+	WorkflowLabel string    `json:"workflow_label,omitempty"`
+	Subject       string    `json:"subject,omitempty"`
+	What          string    `json:"what"` // completed, or failed with the reason
+	Since         time.Time `json:"since"`
+	WaitsFor      []string  `json:"waits_for"` // partners
+	User          string    `json:"user"`
 	// Refused is why it waits no longer: its partner did not take it, or it does not count; empty: it waits.
 	Refused string `json:"refused,omitempty"`
 }
@@ -433,9 +452,15 @@ type Message struct {
 	Instance string    `json:"instance"`
 	Workflow string    `json:"workflow"`
 	Task     string    `json:"task"` // empty: it is about the instance
-	Text     string    `json:"text"`
-	Asks     bool      `json:"asks"` // the user is to decide
-	Read     bool      `json:"read"` // the user has read it at this node
+	// Label is what people call the task, WorkflowLabel the workflow; empty: by their names, or it is not known here.
+	// Subject is what the instance is about, in the words with which it was started.
+	Label         string `json:"label,omitempty"`
+	WorkflowLabel string `json:"workflow_label,omitempty"`
+	Subject       string `json:"subject,omitempty"`
+	// Text says it in words; it names the task by its name.
+	Text string `json:"text"`
+	Asks bool   `json:"asks"` // the user is to decide
+	Read bool   `json:"read"` // the user has read it at this node
 }
 
 // MessagesQuery asks for a user's messages.

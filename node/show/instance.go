@@ -58,6 +58,14 @@ func (vw *View) Instance(h *Held) *api.Instance {
 			out.Conflicts = append(out.Conflicts, api.Conflict{Data: d.Name, Values: vs})
 		}
 	}
+	for _, t := range h.M.Definition().Tasks {
+		if t.Label != "" {
+			if out.TaskLabels == nil {
+				out.TaskLabels = map[string]string{}
+			}
+			out.TaskLabels[string(t.Name)] = t.Label
+		}
+	}
 	for _, p := range snap.Partitions {
 		now := vw.names(p.Now)
 		v := api.Partition{
@@ -173,7 +181,7 @@ func (vw *View) addDues(h *Held, in *api.Instance) {
 func (vw *View) asks(h *Held) (out []api.Ask) {
 	id := h.M.Instance().String()
 	for _, a := range h.M.Asks() {
-		x := api.Ask{Task: a.Task, Label: labelOf(h, a.Task), Partner: vw.People.Name(a.Partner), Presumed: a.Presumed, Left: a.Left}
+		x := api.Ask{Task: a.Task, Label: h.M.Definition().LabelOf(a.Task), Partner: vw.People.Name(a.Partner), Presumed: a.Presumed, Left: a.Left}
 		x.Lost = !a.Presumed && vw.People.GoneForGood(a.Partner)
 		may := func(order string) {
 			x.Orders = append(x.Orders, order)

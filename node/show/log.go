@@ -27,21 +27,13 @@ func (vw *View) Log(h *Held) []api.LogEntry {
 			Kind: f.Fact.Body.Kind(), Counted: f.Counted,
 		}
 		e.Task, e.Text = vw.describe(h, &f)
-		e.Label = labelOf(h, e.Task)
+		e.Label = h.M.Definition().LabelOf(e.Task)
 		if !f.Counted {
 			e.Text += " (does not count)"
 		}
 		out = append(out, e)
 	}
 	return out
-}
-
-// labelOf is what people call a task; empty: by its name.
-func labelOf(h *Held, t workflow.TaskName) string {
-	if x := h.M.Definition().Task(t); x != nil {
-		return x.Label
-	}
-	return ""
 }
 
 // maxNamed bounds the results that a line of the log names.

@@ -42,23 +42,7 @@ func (vw *View) Needs(h *Held) []api.Need {
 		out = addIncidents(out, refused)
 	}
 	for i := range out {
-		out[i].Labels = labelsOf(h, out[i].Tasks)
-	}
-	return out
-}
-
-// labelsOf are what people call those of some tasks that have a label; nil: none has.
-func labelsOf(h *Held, tasks []workflow.TaskName) map[workflow.TaskName]string {
-	var out map[workflow.TaskName]string
-	for _, t := range tasks {
-		label := labelOf(h, t)
-		if label == "" {
-			continue
-		}
-		if out == nil {
-			out = map[workflow.TaskName]string{}
-		}
-		out[t] = label
+		out[i].TaskLabels = workflow.LabelsOf[string](h.M.Definition(), out[i].Tasks)
 	}
 	return out
 }

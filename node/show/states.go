@@ -62,7 +62,7 @@ func (vw *View) recovery(h *Held) *api.Recovery {
 	}
 	methods, underWay := h.M.Recovery()
 	return &api.Recovery{
-		Cause: x.Cause, Task: x.Task, At: wire.AtMilli(x.At), State: x.State, Consistent: x.Consistent,
+		Cause: x.Cause, Task: x.Task, Label: h.M.Definition().LabelOf(x.Task), At: wire.AtMilli(x.At), State: x.State, Consistent: x.Consistent,
 		Methods: append([]string{}, methods...), UnderWay: underWay,
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -45,7 +46,7 @@ func (p *Page) later(ctx context.Context, r *http.Request, in *api.Instance, s h
 		}
 		name := string(t.Name)
 		f.Tasks = append(f.Tasks, choice{
-			Value: name, Name: name + " (" + lang.hour(t.Due[i].At, time.Now()) + ")",
+			Value: name, Name: cmp.Or(t.Label, name) + " (" + lang.hour(t.Due[i].At, time.Now()) + ")",
 			Chosen: r.PostForm.Get("task") == name,
 		})
 	}
@@ -93,9 +94,10 @@ func (p *Page) extend(ctx context.Context, r *http.Request, s httpapi.Session) (
 	if err != nil {
 		return nil, err
 	}
-	n := note{Key: "note.extended.span", Args: []any{string(done.Task), left(done.After)}}
+	task := p.called(ctx, done.ID, done.Task)
+	n := note{Key: "note.extended.span", Args: []any{task, left(done.After)}}
 	if done.At != nil {
-		n = note{Key: "note.extended", Args: []any{string(done.Task), lang.hour(*done.At, time.Now())}}
+		n = note{Key: "note.extended", Args: []any{task, lang.hour(*done.At, time.Now())}}
 	}
 	return &outcome{to: "/instances/" + url.PathEscape(done.ID), note: n}, nil
 }

@@ -25,12 +25,14 @@ func (l *language) functions() template.FuncMap {
 		"clock":  func(t time.Time) string { return l.hour(t, time.Now()) },
 		"secs":   func(d api.Due) int { return int(max(time.Until(d.At), 0).Seconds()) },
 		"saying": func(n *note) string { return l.say(n.Key, n.Args...) }, "replaced": replaced,
-		"more": func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
-		"size": l.size, "hasFiles": hasFiles,
+		"datum": func(in *api.Instance, name string) string { return in.CalledData(workflow.DataName(name)) },
+		"told":  messageText,
+		"more":  func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
+		"size":  l.size, "hasFiles": hasFiles,
 		"drawn": func(scenario string, c chart) drawn { return drawn{scenario, c} },
 		"title": func(key string, items []api.Item) titled { return titled{key, items} },
 		"zone":  func() string { return time.Now().Format("UTC-07:00") },
-		"list":  list, "names": taskNames, "voters": voters, "short": short, "value": value, "tone": tone,
+		"list":  list, "voters": voters, "short": short, "value": value, "tone": tone,
 		"state": func(family string, value any) stated { return stated{family, fmt.Sprint(value)} },
 		"assignment": func(of string, name any, why *api.Why) assignment {
 			return assignment{fmt.Sprintf("why-%s-%v", of, name), why}
@@ -135,14 +137,6 @@ func list(names []string) string {
 		return "–"
 	}
 	return strings.Join(names, ", ")
-}
-
-func taskNames(tasks []workflow.TaskName) string {
-	names := make([]string, len(tasks))
-	for i, t := range tasks {
-		names[i] = string(t)
-	}
-	return list(names)
 }
 
 func voters(e *api.Electorate) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
@@ -52,6 +53,21 @@ func (p *Page) messagesWith(why error) screen {
 		}
 		return view{template: "messages", title: "nav.messages", live: true, status: v.Why.status(), data: v}, nil
 	}
+}
+
+// messageText is what a message says, with what people call its task in place of the name.
+func messageText(m api.Message) string {
+	if m.Label == "" || m.Task == "" {
+		return m.Text
+	}
+	if rest, ok := strings.CutPrefix(m.Text, m.Task+" "); ok {
+		return m.Label + " " + rest
+	}
+	const before = "the deadline of "
+	if rest, ok := strings.CutPrefix(m.Text, before+m.Task+" "); ok {
+		return before + m.Label + " " + rest
+	}
+	return m.Text
 }
 
 // unread is how many messages the user has not read.

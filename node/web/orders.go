@@ -45,7 +45,7 @@ func (p *Page) asks(ctx context.Context, in *api.Instance, s httpapi.Session) (o
 func undoable(in *api.Instance, s httpapi.Session) (out []ask) {
 	for _, t := range in.Undoable {
 		out = append(out, ask{
-			Ask: api.Ask{Task: t, Orders: []string{api.TaskUndo}}, Instance: in.ID, Form: rand.Text(), Token: s.FormToken,
+			Ask: api.Ask{Task: t, Label: in.CalledTask(t), Orders: []string{api.TaskUndo}}, Instance: in.ID, Form: rand.Text(), Token: s.FormToken,
 			Acts: s.Acts,
 		})
 	}
@@ -54,6 +54,15 @@ func undoable(in *api.Instance, s httpapi.Session) (out []ask) {
 
 // May reports whether something can be ordered.
 func (a ask) May(order string) bool { return slices.Contains(a.Orders, order) }
+
+// called is what people call a task of an instance, as far as that is known here.
+func (p *Page) called(ctx context.Context, id string, t workflow.TaskName) string {
+	in, err := p.node.Show(ctx, id)
+	if err != nil {
+		return string(t)
+	}
+	return in.CalledTask(t)
+}
 
 // order gives an order about a failure, or cancels the instance.
 func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
@@ -79,6 +88,7 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		api.TaskCancel: "note.cancel",
 	}[done.Order]
 	return &outcome{
-		to: "/instances/" + url.PathEscape(done.ID), note: note{Key: key, Args: []any{string(o.Task), cmp.Or(done.To, done.At)}},
+		to:   "/instances/" + url.PathEscape(done.ID),
+		note: note{Key: key, Args: []any{p.called(ctx, done.ID, o.Task), cmp.Or(done.To, done.At)}},
 	}, nil
 }

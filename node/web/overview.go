@@ -104,7 +104,7 @@ func (f filter) takes(in *api.InstanceSummary, words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	text := strings.ToLower(strings.Join(append([]string{string(in.Workflow), in.Subject, in.ID}, in.At...), " "))
+	text := strings.ToLower(strings.Join(append([]string{string(in.Workflow), in.Label, in.Subject, in.ID}, in.At...), " "))
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 

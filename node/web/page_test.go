@@ -119,9 +119,9 @@ func brigade() *apitest.Fake {
 	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) { return sheetOf(q.Item) }
 	f.OnOutbox = func() ([]api.Undelivered, error) {
 		return []api.Undelivered{
-			{Instance: id, Task: "evacuate", What: "completed", Since: at(11*time.Hour + 57*time.Minute),
+			{Instance: id, Task: "evacuate", Workflow: "fire-call", Subject: "Harbour Street 12", What: "completed", Since: at(11*time.Hour + 57*time.Minute),
 				WaitsFor: []string{"engine-7"}, User: "ana"},
-			{Instance: id, Task: "hoses", What: "failed: no water", Since: at(0), User: "ana",
+			{Instance: id, Task: "hoses", Workflow: "fire-call", WorkflowLabel: "Fire", Label: "Lay the hoses", What: "failed: no water", Since: at(0), User: "ana",
 				Refused: "bia has done it"},
 		}, nil
 	}

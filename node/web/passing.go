@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -62,7 +63,7 @@ func (p *Page) deciding(ctx context.Context, r *http.Request, in *api.Instance, 
 	for _, t := range in.Tasks {
 		open := t.State == workflow.Ready || t.State == workflow.Running
 		if who := t.ClaimedBy + t.KeptFor; open && (who != "" || by[t.Name]) {
-			c := choice{Value: string(t.Name), Name: string(t.Name), Chosen: r.PostForm.Get("task") == string(t.Name)}
+			c := choice{Value: string(t.Name), Name: cmp.Or(t.Label, string(t.Name)), Chosen: r.PostForm.Get("task") == string(t.Name)}
 			if who != "" {
 				c.Name += " (" + who + ")"
 			}
@@ -173,14 +174,19 @@ func (p *Page) transfer(ctx context.Context, r *http.Request, s httpapi.Session)
 	if err != nil {
 		return nil, err
 	}
-	n := note{Key: "note.passed.back", Args: []any{string(done.Task)}}
+	task := done.Label
+	if task == "" && in.ID != "" {
+		task = p.called(ctx, done.ID, done.Task)
+	}
+	task = cmp.Or(task, string(done.Task))
+	n := note{Key: "note.passed.back", Args: []any{task}}
 	switch {
 	case done.To != "" && done.Already:
-		n = note{Key: "note.passed.already", Args: []any{string(done.Task), done.To}}
+		n = note{Key: "note.passed.already", Args: []any{task, done.To}}
 	case done.To != "":
-		n = note{Key: "note.passed.to", Args: []any{string(done.Task), done.To}}
+		n = note{Key: "note.passed.to", Args: []any{task, done.To}}
 	case in.Role != "":
-		n = note{Key: "note.passed.role", Args: []any{string(done.Task), done.Role}}
+		n = note{Key: "note.passed.role", Args: []any{task, done.Role}}
 	}
 	return &outcome{to: next, note: n}, nil
 }
@@ -192,6 +198,7 @@ const wholeResult = 64
 type kept struct {
 	api.Incident
 	Instance    string
+	Label       string // what people call its task
 	Form, Token string
 	Adoptable   bool
 	Open        bool
@@ -204,7 +211,7 @@ func incidents(in *api.Instance, s httpapi.Session, typed url.Values) (out []kep
 			continue // it is said above, with what may be done
 		}
 		can := s.Acts && len(i.Result) == wholeResult && len(i.Commands) > 0
-		out = append(out, kept{i, in.ID, rand.Text(), s.FormToken, can, typed.Get("result") == i.Result})
+		out = append(out, kept{i, in.ID, in.CalledTask(i.Task), rand.Text(), s.FormToken, can, typed.Get("result") == i.Result})
 	}
 	return out
 }
@@ -221,6 +228,6 @@ func (p *Page) adopt(ctx context.Context, r *http.Request, s httpapi.Session) (*
 	}
 	return &outcome{
 		to:   "/instances/" + url.PathEscape(done.ID),
-		note: note{Key: "note.adopted", Args: []any{string(done.Task), done.At}},
+		note: note{Key: "note.adopted", Args: []any{p.called(ctx, done.ID, done.Task), done.At}},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -117,7 +118,7 @@ func (p *Page) menu(ctx context.Context, r *http.Request, in *api.Instance, why 
 	if err != nil {
 		return view{}, err
 	}
-	x.Steps, x.More = newest(history)
+	x.Steps, x.More = newest(in, history)
 	if in.Recovery != nil && !in.Recovery.UnderWay && x.May() {
 		for _, name := range in.Recovery.Methods {
 			if m, known := p.method(ctx, r, in, history, name, why); known {
@@ -151,7 +152,7 @@ func (p *Page) method(
 		if came {
 			m.Count = typed.Get("steps")
 		}
-		m.States = before(history, in.Recovery.State, m.Until)
+		m.States = before(in, history, in.Recovery.State, m.Until)
 	case jumps(name):
 		var bad invalid
 		errors.As(why, &bad)
@@ -171,14 +172,14 @@ func (p *Page) method(
 }
 
 // before are the states to which compensation can go back, the newest first; none: there are too many to choose from.
-func before(history []api.DataState, current int, chosen string) (out []choice) {
+func before(in *api.Instance, history []api.DataState, current int, chosen string) (out []choice) {
 	for _, s := range history {
 		if s.State == nil || *s.State >= current {
 			continue
 		}
 		c := choice{Value: strconv.Itoa(*s.State), Name: stateNumber(s.State)}
 		if s.Transition != nil {
-			c.Name += " · " + string(*s.Transition)
+			c.Name += " · " + in.CalledTask(*s.Transition)
 		}
 		c.Chosen = c.Value == chosen
 		out = append(out, c)
@@ -199,9 +200,9 @@ func (p *Page) settable(ctx context.Context, in *api.Instance) (out []api.Field)
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(in.Data)) {
-		f := api.Field{Name: n, Type: string(workflow.TypeString), Value: in.Data[n]}
+		f := api.Field{Name: n, Type: string(workflow.TypeString), Label: in.DataLabels[n], Value: in.Data[n]}
 		if d, ok := known[n]; ok {
-			f.Type, f.Label, f.Doc, f.Enum, f.Min, f.Max = string(d.Type), d.Label, d.Doc, d.Enum, d.Min, d.Max
+			f.Type, f.Label, f.Doc, f.Enum, f.Min, f.Max = string(d.Type), cmp.Or(f.Label, d.Label), d.Doc, d.Enum, d.Min, d.Max
 		}
 		if f.Type == string(workflow.TypeFile) || isFile(f.Value) {
 			continue // a jump brings no content
@@ -299,6 +300,14 @@ type foreseen struct {
 // New reports whether another state comes of it.
 func (f foreseen) New() bool { return f.Outlook.State != f.Outlook.From }
 
+// Fires are the transitions that it would fire, as people call them.
+func (f foreseen) Fires() (out []string) {
+	for _, t := range f.Outlook.Fires {
+		out = append(out, f.Instance.CalledTask(t))
+	}
+	return out
+}
+
 // Like is the state of the history that it is like; empty: none.
 func (f foreseen) Like() string { return stateNumber(f.Outlook.Like) }
 
@@ -331,7 +340,7 @@ func (p *Page) outlook(ctx context.Context, in *api.Instance, x api.RecoveryStep
 		Step: x, Outlook: out,
 		Text: string(encoded(x)), Seen: seen(x, out), Form: rand.Text(), Token: s.FormToken,
 	}
-	f.Differ, f.Same = compared(in.Data, out.Attributes, out.Changed)
+	f.Differ, f.Same = compared(in, in.Data, out.Attributes, out.Changed)
 	return view{template: "foreseen", title: "foreseen.title", status: why.status(), data: f}
 }
 

@@ -86,7 +86,7 @@ func (r *repairer) states() string {
 	}
 	var out []string
 	for _, s := range list {
-		x := steps([]api.DataState{s})[0]
+		x := steps(&api.Instance{}, []api.DataState{s})[0]
 		out = append(out, strings.TrimSpace(x.Number+" "+x.Kind+" "+x.Mark))
 	}
 	return strings.Join(out, ", ")

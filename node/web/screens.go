@@ -76,7 +76,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 	if err != nil {
 		return view{}, err
 	}
-	past, before := newest(history)
+	past, before := newest(in, history)
 	return view{template: "instance", name: about(cmp.Or(in.Label, string(in.Workflow)), in.Subject), live: true, instance: in.ID,
 		status: why.status(), data: struct {
 			Why      *problem
@@ -127,14 +127,8 @@ func (p *Page) data(ctx context.Context, in *api.Instance) (set []datum, unset [
 			files[d.Name] = d.File
 		}
 	}
-	called := map[string]string{}
-	if def := p.definitionOf(ctx, in); def != nil {
-		for _, d := range def.Data {
-			called[string(d.Name)] = d.Label
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(in.Data)) {
-		label := cmp.Or(called[name], name)
+		label := in.CalledData(workflow.DataName(name))
 		if v := in.Data[name]; v != nil {
 			set = append(set, datum{name, label, v, files[workflow.DataName(name)]})
 		} else {

@@ -27,23 +27,25 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 	}
 	var at, free []string
 	for i := range in.Tasks {
-		switch t := &in.Tasks[i]; {
+		t := &in.Tasks[i]
+		name := cmp.Or(t.Label, string(t.Name))
+		switch {
 		case t.State != workflow.Ready && t.State != workflow.Running:
 		case t.ClaimedBy != "":
-			at = append(at, l.say("tells.has", t.ClaimedBy, t.Name))
+			at = append(at, l.say("tells.has", t.ClaimedBy, name))
 		case t.WaitsForWorker:
-			at = append(at, l.say("tells.awaits", t.Name))
+			at = append(at, l.say("tells.awaits", name))
 		case t.Worker != nil && t.Worker.Until != nil:
-			at = append(at, l.say("tells.worker", t.Worker.Name, t.Name, fmt.Sprintf("%.0f%%", 100*t.Worker.Progress))+
+			at = append(at, l.say("tells.worker", t.Worker.Name, name, fmt.Sprintf("%.0f%%", 100*t.Worker.Progress))+
 				remark(t.Worker.Note))
 		case len(t.WaitsFor) > 0:
-			free = append(free, l.say("tells.lacks", t.Name, lacks(t.WaitsFor), t.Partner))
+			free = append(free, l.say("tells.lacks", name, lacks(t.WaitsFor), t.Partner))
 		case t.State == workflow.Running:
-			at = append(at, l.say("tells.works", t.Partner, t.Name))
+			at = append(at, l.say("tells.works", t.Partner, name))
 		case len(t.OfferedTo) > 0:
-			free = append(free, l.say("tells.offered", t.Name, strings.Join(t.OfferedTo, ", "), t.Partner))
+			free = append(free, l.say("tells.offered", name, strings.Join(t.OfferedTo, ", "), t.Partner))
 		default:
-			free = append(free, l.say("tells.free", t.Name, t.Partner))
+			free = append(free, l.say("tells.free", name, t.Partner))
 		}
 	}
 	out = append(out, cut(append(at, free...), mostNamed)...)
@@ -87,26 +89,28 @@ func (l *language) next(in *api.Instance, now time.Time) (out []string) {
 	var all []due
 	for i := range in.Tasks {
 		t := &in.Tasks[i]
+		name := cmp.Or(t.Label, string(t.Name))
 		for _, d := range t.Due {
-			says := l.say("tells.timeout", t.Name, l.hour(d.At, now))
+			says := l.say("tells.timeout", name, l.hour(d.At, now))
 			if d.Kind == "trigger" {
-				says = l.say("tells.trigger", l.hour(d.At, now), cmp.Or(t.Partner, "–"), t.Name)
+				says = l.say("tells.trigger", l.hour(d.At, now), cmp.Or(t.Partner, "–"), name)
 			}
 			if d.Kind == "deadline" {
-				says = l.say("tells.deadline", t.Name, l.hour(d.At, now))
+				says = l.say("tells.deadline", name, l.hour(d.At, now))
 			}
 			if d.Kind == "deadline" && !d.At.After(now) {
-				says = l.say("tells.late", t.Name, l.hour(d.At, now))
+				says = l.say("tells.late", name, l.hour(d.At, now))
 			}
 			all = append(all, due{d.At, says})
 		}
 	}
 	for i := range in.Partitions {
 		part := &in.Partitions[i]
+		name := cmp.Or(part.Label, string(part.Name))
 		for _, d := range part.Due {
-			says := l.say("tells.timeout", part.Name, l.hour(d.At, now))
+			says := l.say("tells.timeout", name, l.hour(d.At, now))
 			if d.Kind == "verdict" {
-				says = l.say("tells.verdict", part.Partner, part.Name, l.hour(d.At, now))
+				says = l.say("tells.verdict", part.Partner, name, l.hour(d.At, now))
 			}
 			all = append(all, due{d.At, says})
 		}

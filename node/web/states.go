@@ -27,6 +27,7 @@ type step struct {
 	From    string // the state that fired it
 	Like    string // the first state before that it is equivalent to
 	Current bool
+	Begun   []string // what is pending, as people call it
 	Changes []change
 }
 
@@ -46,7 +47,7 @@ func stateNumber(n *int) string {
 }
 
 // steps are those of a history, the newest first.
-func steps(history []api.DataState) []step {
+func steps(in *api.Instance, history []api.DataState) []step {
 	out := make([]step, 0, len(history))
 	var was map[string]any
 	for _, s := range history {
@@ -54,11 +55,14 @@ func steps(history []api.DataState) []step {
 			DataState: s, Number: stateNumber(s.State), From: stateNumber(s.FiredBy), Like: stateNumber(s.EquivalentTo),
 		}
 		if s.Transition != nil {
-			x.Task = string(*s.Transition)
+			x.Task = in.CalledTask(*s.Transition)
+		}
+		for _, t := range s.Pending {
+			x.Begun = append(x.Begun, in.CalledTask(t))
 		}
 		for _, n := range s.Changed {
 			name := string(n)
-			x.Changes = append(x.Changes, change{name, was[name], s.Attributes[name], slices.Contains(s.Conflicts, n)})
+			x.Changes = append(x.Changes, change{in.CalledData(n), was[name], s.Attributes[name], slices.Contains(s.Conflicts, n)})
 		}
 		was = s.Attributes
 		out = append(out, x)
@@ -80,8 +84,8 @@ func (p *Page) dataStates(ctx context.Context, in *api.Instance) ([]api.DataStat
 }
 
 // newest are the newest steps of a history, and how many there are before them.
-func newest(history []api.DataState) (shown []step, more int) {
-	all := steps(history)
+func newest(in *api.Instance, history []api.DataState) (shown []step, more int) {
+	all := steps(in, history)
 	few := min(len(all), fewStates)
 	return all[:few], len(all) - few
 }
@@ -96,7 +100,7 @@ func (p *Page) states(ctx context.Context, r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	all := steps(history)
+	all := steps(in, history)
 	pages := max((len(all)+perPageStates-1)/perPageStates, 1)
 	page, _ := strconv.Atoi(r.URL.Query().Get("page")) // what is no number is the first
 	page = min(max(page, 1), pages)
@@ -119,13 +123,13 @@ func (p *Page) states(ctx context.Context, r *http.Request) (view, error) {
 }
 
 // compared are the data of two states: those with another value, and the names of the others.
-func compared(now, then map[string]any, changed []workflow.DataName) (differ []change, same []string) {
+func compared(in *api.Instance, now, then map[string]any, changed []workflow.DataName) (differ []change, same []string) {
 	for _, n := range changed {
-		differ = append(differ, change{Name: string(n), Was: now[string(n)], Is: then[string(n)]})
+		differ = append(differ, change{Name: in.CalledData(n), Was: now[string(n)], Is: then[string(n)]})
 	}
 	for _, n := range slices.Sorted(maps.Keys(then)) {
 		if !slices.Contains(changed, workflow.DataName(n)) {
-			same = append(same, n)
+			same = append(same, in.CalledData(workflow.DataName(n)))
 		}
 	}
 	return differ, same

@@ -91,7 +91,7 @@ func titles(list []api.Item) map[[2]string]string {
 // afterwards is what an item waits for, as people call it.
 func afterwards(x api.Item, called map[[2]string]string) (out []string) {
 	for _, t := range x.Awaits {
-		out = append(out, cmp.Or(called[[2]string{x.Instance, t}], t))
+		out = append(out, cmp.Or(called[[2]string{x.Instance, t}], x.Called(t)))
 	}
 	return out
 }

@@ -69,6 +69,14 @@ func (i item) Title() string {
 	return cmp.Or(strings.TrimSuffix(i.Doc, "."), i.Task)
 }
 
+// Names are what people call other tasks that an item names.
+func (i item) Names(tasks []string) (out []string) {
+	for _, t := range tasks {
+		out = append(out, i.Called(t))
+	}
+	return out
+}
+
 // home answers: what must I do now, until when, and what needs a person?
 func (p *Page) home(ctx context.Context, r *http.Request) (view, error) {
 	return p.homeWith(nil)(ctx, r)

@@ -94,10 +94,11 @@ type more struct {
 	Doc     string `json:"doc,omitempty"`
 	Subject string `json:"subject,omitempty"`
 	// Label and WorkflowLabel are Row's.
-	Label         string    `json:"label,omitempty"`
-	WorkflowLabel string    `json:"workflow_label,omitempty"`
-	Ends          string    `json:"ends,omitempty"`
-	Until         time.Time `json:"until"`
+	Label         string                       `json:"label,omitempty"`
+	WorkflowLabel string                       `json:"workflow_label,omitempty"`
+	TaskLabels    map[workflow.TaskName]string `json:"task_labels,omitempty"`
+	Ends          string                       `json:"ends,omitempty"`
+	Until         time.Time                    `json:"until"`
 	// DueAt is its deadline by this node's clock (Row).
 	Due      worklist.Due    `json:"due,omitzero"`
 	DueAt    time.Time       `json:"due_at,omitzero"`
@@ -162,7 +163,8 @@ func (k *kept) row() Row {
 	m := k.more()
 	return Row{
 		Due: m.Due, DueAt: m.DueAt, Warnings: m.Warnings,
-		Doc: m.Doc, Subject: m.Subject, Label: m.Label, WorkflowLabel: m.WorkflowLabel, Ends: m.Ends, Until: m.Until,
+		Doc: m.Doc, Subject: m.Subject, Label: m.Label, WorkflowLabel: m.WorkflowLabel, TaskLabels: m.TaskLabels,
+		Ends: m.Ends, Until: m.Until,
 		Instance: k.Instance,
 		Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
@@ -180,7 +182,8 @@ func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
 		Known: now.UnixMilli(), Grant: r.Grant, At: string(r.At),
 	}
 	k.see(more{
-		Doc: r.Doc, Subject: r.Subject, Label: r.Label, WorkflowLabel: r.WorkflowLabel, Ends: r.Ends, Until: r.Until, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
+		Doc: r.Doc, Subject: r.Subject, Label: r.Label, WorkflowLabel: r.WorkflowLabel, TaskLabels: r.TaskLabels,
+		Ends: r.Ends, Until: r.Until, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
 		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits,
 	})
 	return k
@@ -407,8 +410,10 @@ func (d *Desk) Outbox() []api.Undelivered {
 		if len(k.Word) == 0 {
 			continue
 		}
+		m := k.more()
 		u := api.Undelivered{
-			Instance: k.Instance.String(), Task: k.Task, What: k.What, Since: time.UnixMilli(k.Done).UTC(),
+			Instance: k.Instance.String(), Task: k.Task, Workflow: k.Workflow, Label: m.Label, WorkflowLabel: m.WorkflowLabel, Subject: m.Subject,
+			What: k.What, Since: time.UnixMilli(k.Done).UTC(),
 			User: d.in.People.Called(worklist.User(k.User)), Refused: k.Refused, WaitsFor: []string{},
 		}
 		if k.Refused == "" {

@@ -311,9 +311,9 @@ func TestForgedTargets(t *testing.T) {
 
 // message is one about an instance.
 func message(id workflow.InstanceID, task workflow.TaskName) Told {
-	return Told{worklist.Message{ID: worklist.MessageID{
+	return Told{Message: worklist.Message{ID: worklist.MessageID{
 		Instance: id, Type: worklist.TaskFailed, Item: worklist.Item{Slot: task},
-	}, At: time.Now()}, "base"}
+	}, At: time.Now()}, From: "base"}
 }
 
 // unread is how many messages bia has not read.

@@ -292,6 +292,12 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	for _, t := range r.Awaits {
 		out.Awaits = append(out.Awaits, string(t))
 	}
+	for t, label := range r.TaskLabels {
+		if out.TaskLabels == nil {
+			out.TaskLabels = map[string]string{}
+		}
+		out.TaskLabels[string(t)] = label
+	}
 	if len(out.Awaits) > 0 && out.State == api.ItemReady {
 		out.State = api.ItemNotReady
 	}

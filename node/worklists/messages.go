@@ -44,6 +44,9 @@ const (
 type Told struct {
 	worklist.Message
 	From workflow.PartnerID
+	// Label is what people call the task, WorkflowLabel the workflow, and Subject what the instance is about; empty: it
+	// is not known.
+	Label, WorkflowLabel, Subject string
 }
 
 // ReadPrefix begins the keys of what was read about an instance.
@@ -197,8 +200,8 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 		}
 		out = append(out, api.Message{
 			ID: name, At: shownAt(m.Message), Type: string(m.ID.Type), Instance: m.ID.Instance.String(),
-			Workflow: string(m.Workflow),
-			Task:     string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen,
+			Workflow: string(m.Workflow), Label: m.Label, WorkflowLabel: m.WorkflowLabel, Subject: m.Subject,
+			Task: string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen,
 		})
 	}
 	return out, nil
@@ -256,7 +259,13 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 			Warnings: r.Warnings,
 		}, now)
 		for _, m := range more {
-			out = append(out, Told{m, r.At})
+			label := r.Label
+			if r.Item.Slot != r.Task {
+				label = r.TaskLabels[r.Item.Slot]
+			}
+			out = append(out, Told{
+				Message: m, From: r.At, Label: label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
+			})
 		}
 		if then > 0 && (next == 0 || then < next) {
 			next = then

@@ -64,7 +64,7 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 		called = d.in.People.Called(worklist.User(to.ID))
 	}
 	return &api.Transferred{
-		ID: r.Instance.String(), Task: r.Task, User: who.Name, To: called, Role: in.Role, Partner: d.in.Name(r.At),
+		ID: r.Instance.String(), Task: r.Task, Label: r.Label, User: who.Name, To: called, Role: in.Role, Partner: d.in.Name(r.At),
 		Already: done.Already,
 	}, nil
 }
@@ -105,6 +105,7 @@ func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
 		}
 		x := api.LostItem{
 			ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task),
+			Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
 			Why: Because(r.Lost),
 			At:  r.LostAt.UTC(), Partner: d.in.Name(r.At),
 		}

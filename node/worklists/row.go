@@ -65,6 +65,8 @@ type Row struct {
 	// Label and WorkflowLabel are what people call the task and the workflow; empty: by their names.
 	Label         string `json:"label,omitempty"`
 	WorkflowLabel string `json:"workflow_label,omitempty"`
+	// TaskLabels are what people call the other tasks that it names, by name; what is left out is called by its name.
+	TaskLabels map[workflow.TaskName]string `json:"task_labels,omitempty"`
 	// Ends says what happens when the next of the item's clocks has run out (choreo.DueKind), Left in what
 	// time that is, by whoever says so; empty: none runs. Until is that moment by this node's clock.
 	Ends  string        `json:"ends,omitempty"`
@@ -139,6 +141,9 @@ func (r *Row) check(now time.Time) error {
 	if !labelled(r.Label) || !labelled(r.WorkflowLabel) {
 		return fmt.Errorf("an item with a label that there cannot be")
 	}
+	if !r.labelsTasks() {
+		return fmt.Errorf("an item with labels of tasks that there cannot be")
+	}
 	if r.Partition != "" && !workflow.ValidName(string(r.Partition)) || len(r.Awaits) > worklist.MaxGranted ||
 		slices.ContainsFunc(r.Awaits, func(t workflow.TaskName) bool { return !workflow.ValidName(string(t)) }) {
 		return fmt.Errorf("an item that waits for what there cannot be")
@@ -171,6 +176,32 @@ func (r *Row) called() string { return workflow.WithLabel(string(r.Task), r.Labe
 
 // labelled reports whether a text is a label, or none.
 func labelled(s string) bool { return s == "" || workflow.LabelRule(s) == "" }
+
+// Named are the other tasks that an item names.
+func (r *Row) Named() (out []workflow.TaskName) {
+	out = append(out, r.Awaits...)
+	for _, l := range r.WaitsFor {
+		out = append(out, l.By...)
+	}
+	if r.Item.Slot != r.Task {
+		out = append(out, r.Item.Slot)
+	}
+	return out
+}
+
+// labelsTasks reports whether its labels are of tasks that it names.
+func (r *Row) labelsTasks() bool {
+	if len(r.TaskLabels) == 0 {
+		return true
+	}
+	named := r.Named()
+	for t, label := range r.TaskLabels {
+		if !slices.Contains(named, t) || label == "" || !labelled(label) {
+			return false
+		}
+	}
+	return true
+}
 
 // Lacks are the resources for which a task waits, as people see them.
 func Lacks(of []worklist.Lack) (out []api.Lack) {

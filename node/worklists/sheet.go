@@ -104,6 +104,9 @@ func (s *Sheet) check() error {
 			return errors.New("a field that there cannot be")
 		}
 	}
+	if slices.ContainsFunc(s.After, func(a api.Earlier) bool { return !labelled(a.Label) }) {
+		return errors.New("a task with a label that there cannot be")
+	}
 	if slices.ContainsFunc(s.Data, func(d api.Datum) bool { return !labelled(d.Label) }) {
 		return errors.New("a data item with a label that there cannot be")
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,16 @@ func (s *seat) press(title, button, until string) {
 	s.until(until)
 }
 
+// asks reports fields of the page's form that stand in another order.
+func (s *seat) asks(want ...string) {
+	s.t.Helper()
+	var got []string
+	s.eval(`[...new Set([...document.querySelectorAll("main form[data-keep] [name^='data.']")].map((e) => e.name))]`, &got)
+	if !slices.Equal(got, want) {
+		s.t.Errorf("the form asks for %q, want %q", got, want)
+	}
+}
+
 func (s *seat) home() {
 	s.t.Helper()
 	s.visit(s.url + "/")
@@ -230,6 +241,7 @@ func (w *workshop) mend() {
 	bia.press("Visit the client", `form[action$="/lock"] button`, `document.querySelector("#f-hours")`)
 	davi.lists("Visit the client", false)
 	bia.reads("the wheel stands still")
+	bia.asks("data.mended", "data.hours") // as its form says, not by name
 	bia.look("locked")
 
 	// Out of reach it is done, and kept; nothing else goes on.
@@ -237,6 +249,7 @@ func (w *workshop) mend() {
 	bia.look("gone")
 	bia.home()
 	bia.press("Visit the client", "a.button", `document.querySelector("#f-hours")`)
+	bia.asks("data.mended", "data.hours")
 	bia.tap("#f-mended-0")
 	bia.typing("#f-hours", "2"+w.lang.comma+"5")
 	bia.look("visit")

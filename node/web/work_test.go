@@ -353,6 +353,43 @@ func TestDoingAnItem(t *testing.T) {
 }
 
 // What is done of a locked item out of reach is said to be kept here.
+// Fields stand in the order in which the node lists them, which is that of the task's form: also once something will not
+// do, at the top too, and where an item is only looked at.
+func TestFieldsStandInTheOrderOfTheForm(t *testing.T) {
+	f := brigade()
+	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
+		s, err := sheetOf(q.Item)
+		s.Fields = []api.Field{
+			{Name: "pulse", Type: "integer"}, {Name: "age", Type: "integer"}, {Name: "note", Type: "string"},
+			{Name: "fever", Type: "number", Label: "Ague"},
+		}
+		return s, err
+	}
+	p := newPage(f)
+	inOrder := func(body string, want ...string) {
+		t.Helper()
+		at := 0
+		for _, w := range want {
+			i := strings.Index(body[at:], w)
+			if i < 0 {
+				t.Errorf("%q does not come then:\n%s", w, prose(body))
+				return
+			}
+			at += i + len(w)
+		}
+	}
+	controls := []string{`name="data.pulse"`, `name="data.age"`, `name="data.note"`, `name="data.fever"`}
+	inOrder(get(t, p, "/items/b2", "en").Body.String(), controls...)
+	inOrder(get(t, p, "/items/a1", "en").Body.String(), "pulse, age, note, Ague")
+	w := post(t, p, sent(httpapi.Good), "en", "/items/b2", url.Values{
+		"act": {"done"}, "data.fever": {"x"}, "data.age": {"y"}, "data.pulse": {"z"}, "data.note": {"n"},
+	})
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("status %d", w.Code)
+	}
+	inOrder(w.Body.String(), append([]string{`href="#f-pulse"`, `href="#f-age"`, `href="#f-fever"`}, controls...)...)
+}
+
 func TestDoingAnItemOutOfReach(t *testing.T) {
 	f := brigade()
 	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) {

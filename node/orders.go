@@ -75,8 +75,9 @@ func (k *desk) deciding(ctx context.Context, q api.DecidingQuery) (out *api.Deci
 	}
 	person, known := k.partners.Person(worklist.User(who.ID))
 	err = k.look(ctx, q.ID, func(h *held) {
+		may := known && h.m.MayOrder(person.User, person.Roles)
 		out = &api.Deciding{
-			User: who.Name, May: known && h.m.MayOrder(person.User, person.Roles),
+			User: who.Name, May: may, MayCancel: may || known && k.unanswerable(h, person),
 			Responsible: k.partners.AnswersFor(h.m), Administrators: h.def.Def.Administrators,
 		}
 	}, k.onlyThere)
@@ -145,7 +146,7 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 
 // unanswerable reports whether nobody is left who answers for an instance, so that a partner that takes
 // part may cancel it.
-func (k peoplesItems) unanswerable(h *held, who worklist.Person) bool {
+func (k *desk) unanswerable(h *held, who worklist.Person) bool {
 	if who.User != worklist.User(k.member.ID()) {
 		return false
 	}
@@ -155,7 +156,7 @@ func (k peoplesItems) unanswerable(h *held, who worklist.Person) bool {
 
 // nobodyAnswers reports whether a responsible user is gone for good: a user who was removed or is signed in nowhere any
 // more, or a partner that was evicted or has left for good.
-func (k peoplesItems) nobodyAnswers(of worklist.User) bool {
+func (k *desk) nobodyAnswers(of worklist.User) bool {
 	_, known := k.partners.Person(of)
 	return !known || k.people.GoneForGood(workflow.PartnerID(of))
 }

@@ -41,6 +41,9 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 		Leaving:      n.departure.leaving.Load(), ForGood: n.departure.leaving.Load() && n.departure.forGood.Load(),
 		Device: n.parts.device(),
 	}
+	if err := n.parts.mayLock(); err != nil {
+		st.LocksNothing = err.Error()
+	}
 	if n.carrier != nil {
 		st.Addresses, st.Traffic = n.carrier.Addrs(), n.carrier.Traffic()
 		for k, v := range n.carrier.Refused() {

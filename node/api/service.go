@@ -107,6 +107,8 @@ type Status struct {
 	ForGood bool `json:"for_good,omitempty"`
 	// Disconnected is since when it is out of contact on purpose; null: it is not.
 	Disconnected *time.Time `json:"disconnected"`
+	// LocksNothing is why no item can be locked at this device now, in words; left out: items can be.
+	LocksNothing string `json:"locks_nothing,omitempty"`
 	// Trouble is what is wrong now, in words, e.g. a full disk; empty: nothing.
 	Trouble  []string          `json:"trouble"`
 	Counters map[string]uint64 `json:"counters"`
@@ -706,8 +708,10 @@ type Candidate struct {
 
 // Task is one task of an instance.
 type Task struct {
-	Name              workflow.TaskName      `json:"name"`
-	Label             string                 `json:"label,omitempty"` // what people call it; empty: its name
+	Name  workflow.TaskName `json:"name"`
+	Label string            `json:"label,omitempty"` // what people call it; empty: its name
+	// Role is for which it is now; empty: for none, or for people at its partner.
+	Role              workflow.RoleName      `json:"role,omitempty"`
 	Partition         workflow.PartitionName `json:"partition"`
 	Partner           string                 `json:"partner"`
 	Attempt           int                    `json:"attempt"`

@@ -122,7 +122,11 @@ type Item struct {
 	Doc     string `json:"doc,omitempty"`
 	Subject string `json:"subject,omitempty"`
 	// Holder is the user who has it; nil: nobody. Partner is who gives it out.
-	Holder     *string    `json:"holder"`
+	Holder *string `json:"holder"`
+	// TakenBy is somebody else who has it, and Over says that nobody can take it any more: of an item that is looked at
+	// by itself, as lists leave such out.
+	TakenBy    string     `json:"taken_by,omitempty"`
+	Over       bool       `json:"over,omitempty"`
 	Partner    string     `json:"partner"`
 	Role       string     `json:"role"` // that it is for; empty: for people at the partner
 	Priority   int        `json:"priority"`
@@ -343,8 +347,11 @@ type DecidingQuery struct {
 
 // Deciding says who decides about an instance, and whether a user does.
 type Deciding struct {
-	User           string            `json:"user"`
-	May            bool              `json:"may"`
+	User string `json:"user"`
+	May  bool   `json:"may"`
+	// MayCancel: the user may cancel it, as who decides may, and, where nobody is left who answers for it, each partner
+	// that takes part, as the user of its own name.
+	MayCancel      bool              `json:"may_cancel"`
 	Responsible    workflow.UserName `json:"responsible"`    // who answers for it
 	Administrators workflow.RoleName `json:"administrators"` // who has this role decides as well; empty: nobody else does
 }

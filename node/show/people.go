@@ -19,8 +19,12 @@ func (vw *View) addClaims(h *Held, in *api.Instance) {
 	}
 	for _, v := range h.M.Items() {
 		for i := range in.Tasks {
-			switch t := &in.Tasks[i]; {
-			case !shows(t, &v):
+			t := &in.Tasks[i]
+			if !shows(t, &v) {
+				continue
+			}
+			t.Role = v.Role
+			switch {
 			case v.Holder == "":
 				t.OfferedTo = vw.Partners.CalledAll(v.Offered)
 			case v.Mode == worklist.Handed:

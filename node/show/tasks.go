@@ -20,7 +20,8 @@ import (
 
 func (vw *View) renderTask(t state.TaskView) api.Task {
 	v := api.Task{
-		Name: t.Task.Name, Label: t.Task.Label, Partition: t.Partition, Attempt: t.Attempt, State: t.State, ResponseImmediate: t.Immediate,
+		Name: t.Task.Name, Label: t.Task.Label, Role: t.Task.Role, Partition: t.Partition, Attempt: t.Attempt,
+		State: t.State, ResponseImmediate: t.Immediate,
 		Started: wire.Instant(t.Started), Ended: wire.Instant(t.Ended), Outputs: map[string]any{},
 		TriggerFired: t.TriggerFired, Reason: t.Reason,
 		Superseded: []api.Superseded{}, Why: vw.renderWhy(t.Why), WaitsFor: worklists.Lacks(t.WaitsFor),

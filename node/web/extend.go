@@ -33,7 +33,7 @@ type later struct {
 func isDeadline(d api.Due) bool { return d.Kind == "deadline" }
 
 // later is that form, for who decides about an instance; nil: no task has a deadline that matters.
-func (p *Page) later(ctx context.Context, r *http.Request, in *api.Instance, s httpapi.Session) *later {
+func (p *Page) later(ctx context.Context, r *http.Request, in *api.Instance, s httpapi.Session, may rights) *later {
 	lang := languageOf(ctx)
 	f := &later{
 		Instance: in.ID, Form: rand.Text(), Token: s.FormToken,
@@ -50,10 +50,7 @@ func (p *Page) later(ctx context.Context, r *http.Request, in *api.Instance, s h
 			Chosen: r.PostForm.Get("task") == name,
 		})
 	}
-	if len(f.Tasks) == 0 || !s.Acts {
-		return nil
-	}
-	if d := p.decides(ctx, in, s); d == nil || !d.May {
+	if len(f.Tasks) == 0 || !may.decide {
 		return nil
 	}
 	unit := r.PostForm.Get("unit")

@@ -13,8 +13,29 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// ask is a failure that waits for somebody's order, with a form for who may give one: the node
-// that holds the task says who that is.
+// rights are what somebody who looks at an instance may do about it now.
+type rights struct{ decide, cancel bool }
+
+// mayDo are the rights of the session's user. Of an instance that another node shows it is told by the name of who
+// answers for it: the node that holds the task judges.
+func (p *Page) mayDo(ctx context.Context, in *api.Instance, s httpapi.Session) rights {
+	if !s.Acts || s.User == "" {
+		return rights{}
+	}
+	if st, err := p.node.Status(ctx); err != nil || st.Disconnected != nil && in.Told != nil {
+		return rights{}
+	}
+	if in.Told != nil {
+		is := in.Responsible != "" && string(in.Responsible) == s.Name
+		return rights{is, is}
+	}
+	if d := p.decides(ctx, in, s); d != nil {
+		return rights{d.May, d.MayCancel}
+	}
+	return rights{}
+}
+
+// ask is a failure that waits for somebody's order, with a form for who may give one.
 type ask struct {
 	api.Ask
 	Instance    string
@@ -24,13 +45,17 @@ type ask struct {
 }
 
 // asks are those of an instance.
-func (p *Page) asks(ctx context.Context, in *api.Instance, s httpapi.Session) (out []ask) {
+func (p *Page) asks(ctx context.Context, in *api.Instance, s httpapi.Session, may rights) (out []ask) {
 	if len(in.Asks) == 0 {
 		return nil
 	}
 	partners, _ := p.node.Partners(ctx) // without them it is its holder that does it
 	for _, a := range in.Asks {
-		x := ask{Ask: a, Instance: in.ID, Form: rand.Text(), Token: s.FormToken, Acts: s.Acts}
+		x := ask{Ask: a, Instance: in.ID, Form: rand.Text(), Token: s.FormToken}
+		x.Orders = slices.DeleteFunc(slices.Clone(a.Orders), func(order string) bool {
+			return order == api.TaskCancel && !may.cancel || order != api.TaskCancel && !may.decide
+		})
+		x.Acts = len(x.Orders) > 0
 		for _, o := range partners {
 			if o.State == "active" && o.Name != a.Partner {
 				x.Others = append(x.Others, o.Name)
@@ -42,11 +67,11 @@ func (p *Page) asks(ctx context.Context, in *api.Instance, s httpapi.Session) (o
 }
 
 // undoable are the tasks of an instance whose work can be undone by an order.
-func undoable(in *api.Instance, s httpapi.Session) (out []ask) {
+func undoable(in *api.Instance, s httpapi.Session, may rights) (out []ask) {
 	for _, t := range in.Undoable {
 		out = append(out, ask{
 			Ask: api.Ask{Task: t, Label: in.CalledTask(t), Orders: []string{api.TaskUndo}}, Instance: in.ID, Form: rand.Text(), Token: s.FormToken,
-			Acts: s.Acts,
+			Acts: may.decide,
 		})
 	}
 	return out

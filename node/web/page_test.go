@@ -147,6 +147,10 @@ func brigade() *apitest.Fake {
 		return list, nil
 	}
 	f.OnWorkflow = func(string) (*api.Workflow, error) { return flood(), nil }
+	f.OnDeciding = func(q api.DecidingQuery) (*api.Deciding, error) {
+		is := q.User == "id-of-ana"
+		return &api.Deciding{User: q.User, May: is, MayCancel: is, Responsible: "ana"}, nil
+	}
 	f.OnElectorate = func() (*api.Electorate, error) {
 		return &api.Electorate{
 			Number: 1002, Voters: []api.Voter{{Name: "station"}, {Name: "reserve"}, {Name: "engine-7"}}, Majority: 2,
@@ -195,7 +199,7 @@ func fireCall() *api.Instance {
 				ReplacedBy: ref[workflow.TaskName]("look-again"), Reason: "no water",
 				Superseded: []api.Superseded{{Task: "procedure-1", Partner: "engine-7", Attempt: 1,
 					Ended: at(2 * time.Hour), Compensation: "waiting"}}},
-			{Name: "look-again", Partner: "reserve", Attempt: 2, State: workflow.Running, ClaimedBy: "bia",
+			{Name: "look-again", Role: "crew", Partner: "reserve", Attempt: 2, State: workflow.Running, ClaimedBy: "bia",
 				ContingencyOf: ref[workflow.TaskName]("procedure-1"), TriggerFired: true,
 				AsOf: ref(at(11*time.Hour + 48*time.Minute)), Known: "as known 12 min ago",
 				Due: []api.Due{{Kind: "timeout", At: at(13 * time.Hour), Left: "1h4m0s", About: true}},

@@ -25,6 +25,7 @@ type pass struct {
 	Tasks       []choice // of an instance; empty: it is an item's form
 	People      []choice // empty: the name is typed
 	Roles       []choice // empty: the name is typed
+	NoRole      bool     // it cannot go to a role
 	To, Role    string   // as typed
 	Reason      string
 	Open        bool
@@ -32,48 +33,54 @@ type pass struct {
 
 // passing is an item's form; nil: the user may not pass it on.
 func (p *Page) passing(ctx context.Context, r *http.Request, x item) *pass {
-	if !x.Mine() || !x.Acts {
+	if !x.Movable() {
 		return nil
 	}
 	f := newPass("/items/"+url.PathEscape(x.ID)+"/transfer", x.Token, r.PostForm)
 	f.choices(p.people(ctx), func(u api.User) bool {
-		if u.ID == session(ctx).User {
-			return false
-		}
-		if x.Role == "" {
-			return slices.Contains(u.Devices, x.Partner)
-		}
-		return slices.Contains(u.Roles, x.Role)
+		return u.ID != session(ctx).User && fits(u, x.Role, x.Partner)
 	})
 	f.Roles = slices.DeleteFunc(f.Roles, func(c choice) bool { return c.Value == x.Role })
-	if x.Role == "" { // people at one partner cannot be told by a role
-		f.Roles = nil
-	}
+	f.NoRole = x.Role == "" // people at one partner cannot be told by a role
 	return f
 }
 
-// deciding is the form of an instance, for who decides about it: the node that holds a task says who that is.
-// nil: there is nothing to pass on, or nobody who may act.
-func (p *Page) deciding(ctx context.Context, r *http.Request, in *api.Instance, s httpapi.Session) *pass {
-	if !s.Acts || in.Ended != nil {
+// fits reports whether a task can be handed to a user: one of its role or, of a task without a role, somebody at its
+// partner.
+func fits(u api.User, role, partner string) bool {
+	if role == "" {
+		return slices.Contains(u.Devices, partner)
+	}
+	return slices.Contains(u.Roles, role)
+}
+
+// deciding is the form of an instance, for who decides about it; nil: there is nothing to pass on, or the user does not.
+func (p *Page) deciding(ctx context.Context, r *http.Request, in *api.Instance, s httpapi.Session, may rights) *pass {
+	if !may.decide || in.Ended != nil {
 		return nil
 	}
 	f := newPass("/instances/"+url.PathEscape(in.ID)+"/transfer", s.FormToken, r.PostForm)
 	by := p.byPeople(ctx, in)
+	var open []api.Task
 	for _, t := range in.Tasks {
-		open := t.State == workflow.Ready || t.State == workflow.Running
-		if who := t.ClaimedBy + t.KeptFor; open && (who != "" || by[t.Name]) {
+		if t.State != workflow.Ready && t.State != workflow.Running {
+			continue
+		}
+		if who := t.ClaimedBy + t.KeptFor; who != "" || by[t.Name] {
 			c := choice{Value: string(t.Name), Name: cmp.Or(t.Label, string(t.Name)), Chosen: r.PostForm.Get("task") == string(t.Name)}
 			if who != "" {
 				c.Name += " (" + who + ")"
 			}
-			f.Tasks = append(f.Tasks, c)
+			f.Tasks, open = append(f.Tasks, c), append(open, t)
 		}
 	}
 	if len(f.Tasks) == 0 {
 		return nil
 	}
-	f.choices(p.people(ctx), func(api.User) bool { return true }) // who decides may hand it to oneself
+	f.choices(p.people(ctx), func(u api.User) bool { // who decides may hand it to oneself, too
+		return slices.ContainsFunc(open, func(t api.Task) bool { return fits(u, string(t.Role), t.Partner) })
+	})
+	f.NoRole = !slices.ContainsFunc(open, func(t api.Task) bool { return t.Role != "" })
 	return f
 }
 
@@ -205,12 +212,12 @@ type kept struct {
 }
 
 // incidents are those of an instance.
-func incidents(in *api.Instance, s httpapi.Session, typed url.Values) (out []kept) {
+func incidents(in *api.Instance, s httpapi.Session, may rights, typed url.Values) (out []kept) {
 	for _, i := range in.Incidents {
 		if in.Recovery != nil && i.What == "interrupted: "+in.Recovery.Cause {
 			continue // it is said above, with what may be done
 		}
-		can := s.Acts && len(i.Result) == wholeResult && len(i.Commands) > 0
+		can := may.decide && len(i.Result) == wholeResult && len(i.Commands) > 0
 		out = append(out, kept{i, in.ID, in.CalledTask(i.Task), rand.Text(), s.FormToken, can, typed.Get("result") == i.Result})
 	}
 	return out

@@ -56,7 +56,7 @@ func stranded() *apitest.Fake {
 		return &api.Workflow{Name: "boat-rental", Version: 1, Hash: "aa22", Definition: def.Canonical()}, nil
 	}
 	f.OnDeciding = func(q api.DecidingQuery) (*api.Deciding, error) {
-		return &api.Deciding{User: "ana", May: q.User == ana.User, Responsible: "ana"}, nil
+		return &api.Deciding{User: "ana", May: q.User == ana.User, MayCancel: q.User == ana.User, Responsible: "ana"}, nil
 	}
 	f.OnForesee = func(_ string, x api.RecoveryStep) (*api.Outlook, error) {
 		now := rental().Data
@@ -367,6 +367,7 @@ func TestExtendingADeadline(t *testing.T) {
 		return in, nil
 	}
 	path := "/instances/" + id
+	f.OnDeciding = nil
 	if body := get(t, newPage(f), path, "en").Body.String(); strings.Contains(body, `id="later"`) {
 		t.Errorf("who does not decide is offered it:\n%s", prose(body))
 	}

@@ -77,6 +77,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 		return view{}, err
 	}
 	past, before := newest(in, history)
+	may := p.mayDo(ctx, in, s)
 	return view{template: "instance", name: about(cmp.Or(in.Label, string(in.Workflow)), in.Subject), live: true, instance: in.ID,
 		status: why.status(), data: struct {
 			Why      *problem
@@ -100,8 +101,9 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			Data     []datum
 			Unset    []string // data that nobody has set
 		}{
-			why, p.notes.find(r), p.asks(ctx, in, s), undoable(in, s), incidents(in, s, r.PostForm), p.deciding(ctx, r, in, s),
-			p.later(ctx, r, in, s), lang.sentences(in, now),
+			why, p.notes.find(r), p.asks(ctx, in, s, may), undoable(in, s, may), incidents(in, s, may, r.PostForm),
+			p.deciding(ctx, r, in, s, may),
+			p.later(ctx, r, in, s, may), lang.sentences(in, now),
 			past, before, rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary,
 			diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset,
 		}}, nil

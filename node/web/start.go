@@ -34,6 +34,7 @@ type beginning struct {
 	Later       []control // of what a task sets later
 	Form, Token string
 	Acts        bool
+	Only        workflow.RoleName // the node lacks this role, which only may start it; empty: it may
 	Why         *problem
 	Responsible string
 	WaitForRole bool
@@ -58,6 +59,15 @@ func (p *Page) beginWith(why error) screen {
 			Diagram: drawingOf("/workflows/"+url.PathEscape(string(wf.Name)+"@"+short(wf.Hash)), ""), Form: rand.Text(),
 			Token: s.FormToken, Acts: s.Acts, Why: p.problem(r, why),
 			Responsible: r.PostForm.Get("responsible"), WaitForRole: r.PostForm.Has("wait-for-role"),
+		}
+		if def.CreatorRole != "" {
+			st, err := p.node.Status(ctx)
+			if err != nil {
+				return view{}, err
+			}
+			if !slices.Contains(st.Roles, string(def.CreatorRole)) {
+				b.Only = def.CreatorRole
+			}
 		}
 		if !r.PostForm.Has("responsible") {
 			b.Responsible = string(def.Responsible)

@@ -52,6 +52,31 @@ type item struct {
 	api.Item
 	Form, Token string
 	Acts        bool
+	Away        bool // the node is out of reach on purpose: nobody can be asked for anything
+	NoLock      bool // the device locks nothing now
+}
+
+// Free reports whether the user may take it now.
+func (i item) Free() bool {
+	return i.Acts && !i.Away && i.TakenBy == "" && !i.Over && len(i.WaitsFor) == 0 &&
+		(i.State == api.ItemReady || i.State == api.ItemNotReady)
+}
+
+// Lockable reports whether the user may lock it now.
+func (i item) Lockable() bool { return i.Free() && i.Offline && !i.NoLock }
+
+// Doable reports whether the user may hand in a result of it now: out of reach only what is locked can be done.
+func (i item) Doable() bool {
+	return i.Acts && (i.State == api.ItemLocked || i.State == api.ItemSelected && !i.Away)
+}
+
+// Movable reports whether the user may give it back, or pass it on, now.
+func (i item) Movable() bool { return i.Acts && i.Mine() && !i.Away }
+
+// able says of an item what the node can do about it just now.
+func (i item) able(st *api.Status) item {
+	i.Away, i.NoLock = st.Disconnected != nil, st.LocksNothing != ""
+	return i
 }
 
 // Mine reports whether the user has it.
@@ -88,6 +113,10 @@ func (p *Page) homeWith(why error) screen {
 		s := session(ctx)
 		h := home{Session: s, Note: p.notes.find(r), Form: rand.Text()}
 		h.Why = p.problem(r, why)
+		st, err := p.node.Status(ctx)
+		if err != nil {
+			return view{}, err
+		}
 		list, err := p.worklist(ctx, s.User, s.Acts)
 		var no *api.Error
 		switch {
@@ -103,7 +132,7 @@ func (p *Page) homeWith(why error) screen {
 		}
 		called := titles(list)
 		for _, x := range list {
-			i := item{x, h.Form, s.FormToken, s.Acts}
+			i := item{Item: x, Form: h.Form, Token: s.FormToken, Acts: s.Acts}.able(st)
 			i.Awaits = afterwards(x, called)
 			if x.State == api.ItemNotReady {
 				continue // it can be taken together with others only
@@ -116,7 +145,7 @@ func (p *Page) homeWith(why error) screen {
 				h.FreeMore++
 			}
 		}
-		if s.Acts {
+		if s.Acts && st.Disconnected == nil && st.LocksNothing == "" {
 			h.Along, h.AlongMore = together(list, r.PostForm["item"], s)
 		}
 		outbox, err := p.node.Outbox(ctx)
@@ -132,7 +161,7 @@ func (p *Page) homeWith(why error) screen {
 				h.Refused = append(h.Refused, u)
 			}
 		}
-		if err := p.addInstances(ctx, &h); err != nil {
+		if err := p.addInstances(ctx, &h, st); err != nil {
 			return view{}, err
 		}
 		return view{template: "home", title: "nav.work", live: true, status: h.Why.status(), data: h}, nil
@@ -182,11 +211,7 @@ func until(x api.Item) time.Time {
 }
 
 // addInstances adds what needs a person, and what is under way.
-func (p *Page) addInstances(ctx context.Context, h *home) error {
-	st, err := p.node.Status(ctx)
-	if err != nil {
-		return err
-	}
+func (p *Page) addInstances(ctx context.Context, h *home, st *api.Status) error {
 	h.Trouble = st.Trouble
 	list, err := p.node.Instances(ctx, false)
 	if err != nil {
@@ -268,7 +293,11 @@ func (p *Page) itemWith(why error) screen {
 		case err != nil:
 			return view{}, err
 		}
-		v.Sheet, v.Item = got, item{got.Item, rand.Text(), s.FormToken, s.Acts}
+		st, err := p.node.Status(ctx)
+		if err != nil {
+			return view{}, err
+		}
+		v.Sheet, v.Item = got, item{Item: got.Item, Form: rand.Text(), Token: s.FormToken, Acts: s.Acts}.able(st)
 		v.Doc, v.Pass = beyond(got.Doc, v.Item.Title()), p.passing(ctx, r, v.Item)
 		left := maps.Clone(r.PostForm)
 		var bad invalid

@@ -279,6 +279,11 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 		at := r.Begun.UTC()
 		out.Begun = &at
 	}
+	if r.Mine == "" {
+		if out.Over = r.Over; r.Other != "" {
+			out.TakenBy = d.in.People.Called(r.Other)
+		}
+	}
 	if name := who.Name; r.Mine != "" {
 		out.Holder, out.State = &name, api.ItemSelected
 		if r.Mine == worklist.Lock {

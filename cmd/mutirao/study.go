@@ -66,7 +66,7 @@ selective. Of these it says which published results come out, and which do not.
 	cmd.Flags().StringArrayVar(&names, "mechanism", nil,
 		"a `mechanism` to study, may be repeated (default: the published eight)")
 	cmd.Flags().BoolVar(&published, "published", false,
-		"run all published scenarios, and compare every published result")
+		"run all published scenarios, and compare what is known of the published results")
 	cmd.Flags().BoolVar(&st.instances, "instances", false, "also give time and quality of each instance, of one run")
 	cmd.Flags().Uint64Var(&st.seed, "seed", study.DefaultSeed, "the `number` from which all chance comes")
 	cmd.Flags().StringVar(&st.dir, "svg", "", "draw the charts, and one run under each mechanism, into this `folder`")

@@ -73,6 +73,9 @@ func (t *studyText) means() {
 	t.table("Means over all conditions, with 95 % confidence intervals", &tab)
 	t.para("  ", "Time is when the last instance finished, and per instance from its arrival to its end (less is better). "+
 		"Quality is Q_total (more is better).")
+	if p := t.r.Published; p != nil && len(p.Cells) > 0 {
+		t.para("  ", "The published means are not known here, so that they are not compared.")
+	}
 }
 
 // loads prints a measure at each load, a few of them beside each other.

@@ -6,6 +6,7 @@
 //	go run ./internal/sim/mutants -break units -seeds 200  the same for those of resources
 //	go run ./internal/sim/mutants -break links -seeds 100  the same for those of work ahead
 //	go run ./internal/sim/mutants -break instant -seeds 50 the same for those of what is done at once
+//	go run ./internal/sim/mutants -break amend -seeds 50   those of amendments: tests first, then seeds
 //
 // A mutant is a textual patch, applied with go build -overlay; the sources are
 // not touched. It shows that the simulator's checks find what they are for. It
@@ -33,8 +34,8 @@ func main() {
 		seeds = flag.Int("seeds", 1000, "how many seeds at most")
 		which = flag.String("break", "",
 			"a mutant, all, claims: those of what people claim, which are run from 20,000,000, units: those of resources, "+
-				"from 30,000,000, links: those of work ahead, from 40,000,000, or "+
-				"instant: those of what is done at once, from 1,160,000; none: the code as it is")
+				"from 30,000,000, links: those of work ahead, from 40,000,000, instant: "+
+				"those of what is done at once, from 1,160,000, or amend: those of amendments, which tests catch; none: the code as it is")
 	)
 	flag.Parse()
 	if err := run(*span, *first, *seeds, *which); err != nil {
@@ -68,8 +69,19 @@ func run(span time.Duration, first uint64, seeds int, which string) error {
 	missed := 0
 	families := map[string]uint64{"claims": claimed, "units": equipped, "links": linked, "instant": prompt}
 	for _, m := range mutants {
-		if which != "all" && which != m.name && (families[which] == 0 || families[which] != m.first) {
+		if which != "all" && which != m.name && !(which == "amend" && m.tested) &&
+			(families[which] == 0 || families[which] != m.first || m.tested) {
 			continue
+		}
+		if m.tested {
+			name, err := failing(root, dir, m.patches)
+			if err != nil {
+				return fmt.Errorf("mutant %s: %w", m.name, err)
+			}
+			if name != "" {
+				fmt.Printf("| %s | %s | %s | |\n", m.name, m.what, name)
+				continue
+			}
 		}
 		from := max(first, m.first)
 		test, err := build(root, dir, m.patches)
@@ -99,6 +111,34 @@ func build(root, dir string, ps []patch) (string, error) {
 	cmd.Dir = root
 	_, err = output(cmd)
 	return test, err
+}
+
+// failedTest is what go test prints of a test that fails.
+var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+
+// failing is the innermost of the first tests of amendments that fail with patches; empty: none does.
+func failing(root, dir string, ps []patch) (string, error) {
+	over, err := overlay(root, dir, ps)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", append([]string{
+		"test", "-count=1", "-overlay", over, "-run", amendTests, "-timeout", "9m",
+	}, tried...)...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	found := failedTest.FindAllStringSubmatch(string(out), 2)
+	switch {
+	case err == nil:
+		return "", nil
+	case len(found) == 2 && strings.HasPrefix(found[1][1], found[0][1]+"/"):
+		return found[1][1], nil
+	case len(found) > 0:
+		return found[0][1], nil
+	case strings.Contains(string(out), "panic:"):
+		return "a panic", nil
+	}
+	return "", fmt.Errorf("the tests do not run: %w\n%s", err, out)
 }
 
 // firstViolation is what TestSeeds -fail-fast prints of a run that fails.

@@ -8,16 +8,25 @@ type mutant struct {
 	patches    []patch
 	variant    string // of the simulated world (sim.Variant)
 	first      uint64 // the first seed that it is run on; 0: any
+	tested     bool   // by the tests of amendments, before any seed
 }
 
 // mutants are all.
 var mutants = slices.Concat(general, from(claimed, ofClaims), from(equipped, ofUnits), from(linked, ofLinks),
-	from(prompt, ofInstant))
+	from(prompt, ofInstant), from(claimed, tested(ofAmendments)))
 
 // from has mutants run from a seed on.
 func from(first uint64, ms []mutant) []mutant {
 	for i := range ms {
 		ms[i].first = first
+	}
+	return ms
+}
+
+// tested has mutants run by the tests of amendments first.
+func tested(ms []mutant) []mutant {
+	for i := range ms {
+		ms[i].tested = true
 	}
 	return ms
 }

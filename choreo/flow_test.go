@@ -22,7 +22,7 @@ func (s *story) recover() string {
 		step.Until = &until
 	}
 	for _, a := range s.d.CmdArgs[2:] {
-		if name := workflow.DataName(a.Key); slices.ContainsFunc(s.w.def.Data,
+		if name := workflow.DataName(a.Key); slices.ContainsFunc(s.data(),
 			func(d workflow.DataDecl) bool { return d.Name == name }) {
 			text := strings.Join(a.Vals, ",")
 			if step.Set[name] = &text; text == "null" {

@@ -25,6 +25,9 @@ func (d *decision) runFlow(a *state.Attempt) (added bool) {
 	d.stopAborted(a)
 	b := f.Line.Board
 	switch {
+	case d.state.TakesUp():
+		e, err := d.append(fact.Body{Aged: &fact.Aged{Attempt: a.ID}})
+		return err == nil && e.Counted
 	case b.Ended():
 		e, err := d.append(fact.Body{Success: &fact.Success{Attempt: a.ID, Try: a.Try()}})
 		return err == nil && e.Counted

@@ -431,6 +431,12 @@ func (m *Machine) Amendments() []state.Amendment { return m.state.Amendments() }
 // Original is the definition with which the instance was started.
 func (m *Machine) Original() *workflow.Definition { return m.state.Original() }
 
+// Fits says why the instance cannot be amended so, as far as is known here; nil: it can.
+func (m *Machine) Fits(p amendments.Patch) error { return m.state.Fits(m.state.Definition(), p) }
+
+// FlowHolder is who keeps the data states of an instance that is driven by them.
+func (m *Machine) FlowHolder() workflow.PartnerID { return m.state.Flow().Slot.Current.Partner }
+
 // Plan is the cut of the definition by which the instance runs.
 func (m *Machine) Plan() *partition.Plan { return m.state.Plan() }
 

@@ -250,22 +250,33 @@ func (s *story) incarnation() fact.Incarnation {
 func (s *story) values(from int) map[workflow.DataName]workflow.Value {
 	out := map[workflow.DataName]workflow.Value{}
 	for _, a := range s.d.CmdArgs[min(from, len(s.d.CmdArgs)):] {
-		i := slices.IndexFunc(s.w.def.Data, func(d workflow.DataDecl) bool { return string(d.Name) == a.Key })
+		data := s.data()
+		i := slices.IndexFunc(data, func(d workflow.DataDecl) bool { return string(d.Name) == a.Key })
 		if i < 0 {
 			continue
 		}
 		text := strings.Join(a.Vals, ",")
 		if text == "null" {
-			out[s.w.def.Data[i].Name] = nil
+			out[data[i].Name] = nil
 			continue
 		}
-		v, err := workflow.ParseValue(&s.w.def.Data[i], text)
+		v, err := workflow.ParseValue(&data[i], text)
 		if err != nil {
 			s.d.Fatalf(s.t, "%v", err)
 		}
-		out[s.w.def.Data[i].Name] = v
+		out[data[i].Name] = v
 	}
 	return out
+}
+
+// data are those that the node knows to which a command is given, which an amendment may have added.
+func (s *story) data() []workflow.DataDecl {
+	if len(s.d.CmdArgs) > 0 {
+		if n := s.w.nodes[workflow.PartnerID(s.d.CmdArgs[0].Key)]; n != nil && n.m != nil {
+			return n.m.Definition().Data
+		}
+	}
+	return s.w.def.Data
 }
 
 func (s *story) start() string {
@@ -546,7 +557,7 @@ func (s *story) show() string {
 	}
 	tw.Flush()
 	fmt.Fprintf(&b, "instance: %s\n", snap.State)
-	for _, d := range s.w.def.Data {
+	for _, d := range s.data() {
 		if v, ok := snap.Data[d.Name]; ok {
 			fmt.Fprintf(&b, "data: %s = %s\n", d.Name, spell(v))
 		}

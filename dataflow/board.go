@@ -28,6 +28,8 @@ const (
 	Compensation Kind = "compensation"
 	JumpBack     Kind = "jump-back"
 	JumpForward  Kind = "jump-forward"
+	// Amendment is a state that a changed definition brought, by data that it adds.
+	Amendment Kind = "amendment"
 )
 
 // Mark says what became of an execution afterwards.
@@ -109,6 +111,7 @@ type Board struct {
 	instance string
 
 	values  map[workflow.DataName]workflow.Value // of the current state; absent: null
+	added   map[workflow.DataName]workflow.Value // the defaults of data that amendments added
 	age     time.Duration                        // that the instance has reached, as far as somebody said
 	states  []int                                // the records of states, by their numbers
 	history []Record
@@ -134,8 +137,7 @@ type Board struct {
 // NewBoard is the board of an instance that begins with these data, by that fact.
 func NewBoard(f *Flow, instance string, data map[workflow.DataName]workflow.Value, by ID, at int64) *Board {
 	b := &Board{
-		flow: f, instance: instance, values: maps.Clone(data), truth: make([]bool, len(f.conds)),
-		bits:    make([]byte, (f.bases+7)/8),
+		flow: f, instance: instance, values: maps.Clone(data), added: map[workflow.DataName]workflow.Value{},
 		pending: map[workflow.TaskName]*Pending{}, due: map[workflow.TaskName]*Pending{},
 		ran: make([]int, len(f.triggers)),
 		set: map[workflow.DataName]int{}, first: map[string]int{},
@@ -148,13 +150,7 @@ func NewBoard(f *Flow, instance string, data map[workflow.DataName]workflow.Valu
 			delete(b.values, n)
 		}
 	}
-	for _, c := range f.conds {
-		b.broken += one(c.rule)
-		b.strict += one(c.strict)
-	}
-	for i := range f.conds {
-		b.evaluate(i)
-	}
+	b.evaluateAll()
 	b.enter(Record{
 		ID: by, Kind: Initial, FiredBy: -1, Input: -1, Undoes: -1, Began: at, Ended: at, Changed: maps.Clone(b.values),
 	})
@@ -286,22 +282,26 @@ func (b *Board) enter(r Record) *Record {
 }
 
 // follow fires what the newest state fires, or ends or interrupts the instance.
-func (b *Board) follow(at int64) {
+func (b *Board) follow(at int64) { b.followBy(b.Last().ID, at) }
+
+// followBy is follow because of a fact. A state that a changed definition made final while transitions are pending
+// fires nothing more: these go on.
+func (b *Board) followBy(by ID, at int64) {
 	r := b.Last()
 	switch {
 	case b.strict > 0:
 		r.Status = Exception
 		b.interrupt(Interruption{
-			By: r.ID, At: at, Cause: "the state breaks the constraint " + b.firstBroken(), Task: r.Task,
+			By: by, At: at, Cause: "the state breaks the constraint " + b.firstBroken(), Task: r.Task,
 		})
 		return
-	case b.isFinal():
+	case b.isFinal() && len(b.pending) == 0:
 		r.Status = Final
 		b.done = true
 		return
 	}
 	b.offer()
-	b.stall(r.ID, at)
+	b.stall(by, at)
 }
 
 // stall interrupts the instance if nothing is pending, and no time that is to come fires anything.
@@ -377,20 +377,29 @@ func (b *Board) firstBroken() string {
 
 // offer has the current state fire what it satisfies.
 func (b *Board) offer() {
+	if b.isFinal() {
+		return
+	}
 	fired := b.ready
 	b.ready = nil
 	for _, i := range fired {
 		b.steps++
 		t := b.flow.triggers[i]
-		p := &Pending{Task: t, State: len(b.states) - 1, Input: map[workflow.DataName]workflow.Value{}}
-		for _, n := range Reads(t) {
-			if v, ok := b.values[n]; ok {
-				p.Input[n] = v
-			}
-		}
+		p := &Pending{Task: t, State: len(b.states) - 1, Input: given(t, b.values)}
 		b.pending[t.Name], b.due[t.Name] = p, p
 		b.ran[i]++
 	}
+}
+
+// given are those of some data that a transition may read.
+func given(t *workflow.Task, data map[workflow.DataName]workflow.Value) map[workflow.DataName]workflow.Value {
+	out := map[workflow.DataName]workflow.Value{}
+	for _, n := range Reads(t) {
+		if v, ok := data[n]; ok {
+			out[n] = v
+		}
+	}
+	return out
 }
 
 // Reads are the data that a transition may read: what its task declares, and what the built-in
@@ -433,7 +442,10 @@ func (b *Board) abort(p *Pending, at int64) {
 // free lets a trigger fire again whose transition came to nothing, or was undone: one that does not repeat has
 // not had its turn then.
 func (b *Board) free(t workflow.TaskName) {
-	i := b.flow.of[t]
+	i, has := b.flow.of[t]
+	if !has { // of an earlier definition
+		return
+	}
 	if !b.flow.triggers[i].Repeat {
 		b.ran[i] = 0
 	}
@@ -481,6 +493,10 @@ func (b *Board) Fire(job Job, state ID, at int64) string {
 	case b.history[b.states[p.State]].ID != state:
 		return "another state fired the trigger"
 	}
+	if i, has := b.flow.of[job.Task]; has && b.flow.triggers[i] != p.Task { // it begins as it is now defined
+		p.Task = b.flow.triggers[i]
+		p.Input = given(p.Task, b.ValuesAt(p.State))
+	}
 	p.Job, p.Began, p.place = job, at, b.place
 	delete(b.due, job.Task)
 	return ""
@@ -503,8 +519,9 @@ func (b *Board) Refuses(job Job, updates map[workflow.DataName]workflow.Value) s
 	if len(b.pending) == 1 {
 		return ""
 	}
+	was := b.isFinal() // a changed definition made it so
 	before := b.write(b.differing(updates))
-	final := b.isFinal() && b.strict == 0
+	final := !was && b.isFinal() && b.strict == 0
 	b.write(before)
 	if final {
 		return FinalTooEarly
@@ -550,7 +567,9 @@ func (b *Board) Done(job Job, by ID, updates map[workflow.DataName]workflow.Valu
 	}
 	delete(b.pending, job.Task)
 	b.write(r.Changed)
-	b.mind(b.flow.of[job.Task])
+	if i, has := b.flow.of[job.Task]; has {
+		b.mind(i)
+	}
 	b.enter(r)
 	b.follow(at)
 	return ""

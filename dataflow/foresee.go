@@ -82,7 +82,7 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 // restores are the updates of the compensation of a transition: those that its definition gives, else
 // all that the data were before it.
 func (b *Board) restores(t *Record) (updates map[workflow.DataName]workflow.Value, sure bool) {
-	undo := b.flow.def.CompensationOf(b.flow.def.Task(t.Task))
+	undo := b.flow.compensation(t.Task)
 	switch undo.Application {
 	case "", workflow.AppNoop, workflow.AppSleep:
 		if undo.Type == workflow.Automatic {

@@ -145,7 +145,7 @@ func (b *Board) mayUndo() string {
 		return "there is nothing left to compensate: the state is the first, or equivalent to it"
 	case t.Kind != Transition:
 		return fmt.Sprintf("a %s produced the state, which cannot be compensated: use a forward jump", t.Kind)
-	case b.flow.def.CompensationOf(b.flow.def.Task(t.Task)) == nil:
+	case b.flow.compensation(t.Task) == nil:
 		return fmt.Sprintf("transition %s has no compensation: use a forward jump", t.Task)
 	}
 	return ""

@@ -42,6 +42,8 @@ func (b *Fire) Validate(workflow.PartnerID) error {
 // Aged records that an instance has come to an age at which a condition of its flow may come out
 // otherwise (instance.age). The holder says so by its own clock, from when it knows of the instance;
 // nobody else may. That it is true cannot be proved (docs/security.md).
+//
+// Without an age it records that the holder goes by the amendments that it knows from here on.
 type Aged struct {
 	_ struct{} `cbor:",toarray"`
 	// Attempt is the attempt at the flow by which its author holds it.
@@ -52,8 +54,8 @@ type Aged struct {
 func (b *Aged) kind() string { return "aged" }
 
 func (b *Aged) Validate(workflow.PartnerID) error {
-	if b.Age <= 0 {
-		return fmt.Errorf("an age of %d ns, want more than 0", int64(b.Age))
+	if b.Age < 0 {
+		return fmt.Errorf("an age of %d ns, want 0 or more", int64(b.Age))
 	}
 	return names(b.Attempt.Slot)
 }

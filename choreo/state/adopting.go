@@ -80,7 +80,7 @@ func (s *State) AdoptionOf(a *Attempt, r *log.Entry) (out map[workflow.DataName]
 	case !s.showedRole(r, a, x):
 		return nil, "whoever brought it had not shown the role of the task"
 	}
-	out, err := s.Written(a.Task, x)
+	out, err := s.EvidenceOf(r).written(a.Task, x)
 	if err != nil {
 		return nil, "its task may not have such a result"
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
@@ -39,6 +40,7 @@ type edition struct {
 	added map[workflow.TaskName][]addition // the tasks that they add, each in their order
 	left  []*log.Entry                     // those of which nothing counts but the tasks that they add
 	known map[string]*workflow.Definition  // by those that somebody knew
+	flows map[workflow.Hash]*dataflow.Flow // of these
 }
 
 // addition is a task as amendments add it.
@@ -108,14 +110,21 @@ func (s *State) Fits(known *workflow.Definition, p amendments.Patch) error {
 		return err
 	}
 	always := func(int) bool { return true }
-	if made, left := amendments.Effective(known, []amendments.Patch{p}, always, cut); made == known || len(left) > 0 {
+	if made, left := amendments.Effective(known, []amendments.Patch{p}, always, s.cut); made == known || len(left) > 0 {
 		return errors.New("with it the definition cannot be cut into its partitions")
 	}
 	return nil
 }
 
-// cut says why a definition cannot be cut into partitions.
-func cut(d *workflow.Definition) error { return partition.New(d).Err() }
+// cut says why an instance cannot run by a definition: it cannot be cut into partitions, or is driven by its data where
+// the instance is not, or the other way round.
+func (s *State) cut(d *workflow.Definition) error {
+	was, is := s.original.Flow(), d.Flow()
+	if (was == nil) != (is == nil) || was != nil && was.Partition != is.Partition || d.FlowObstacle() != "" {
+		return errors.New("an instance that is driven by its data stays so, at one partner")
+	}
+	return partition.New(d).Err()
+}
 
 // heavyIn are the heavy ones of some amendments that a fact's author knew, in their order.
 func (s *State) heavyIn(of []*log.Entry, e *log.Entry) (out []*log.Entry) {
@@ -142,7 +151,7 @@ func (s *State) editionOf(of []*log.Entry) *workflow.Definition {
 	if len(s.edition.known) >= maxEditions {
 		clear(s.edition.known)
 	}
-	d, _ := amendments.Effective(s.original, patches, s.doubtful(of), cut)
+	d, _ := amendments.Effective(s.original, patches, s.doubtful(of), s.cut)
 	s.edition.known[name.String()] = d
 	return d
 }
@@ -167,7 +176,7 @@ func (s *State) amend() {
 			return // to make a definition costs as much as to read one
 		}
 		s.formedBy = slices.Clone(s.amends)
-		def, left := amendments.Effective(s.original, patches, s.doubtful(s.formedBy), cut)
+		def, left := amendments.Effective(s.original, patches, s.doubtful(s.formedBy), s.cut)
 		was := s.edition.heavy
 		s.edition.heavy, s.edition.left, s.edition.added = nil, nil, map[workflow.TaskName][]addition{}
 		for i, p := range patches {
@@ -220,6 +229,60 @@ func (v *Evidence) task(t *workflow.Task) *workflow.Task {
 		return def.Task(t.Name)
 	}
 	return t
+}
+
+// decl is how a data item was declared, as its author knew; nil: it was not.
+func (v *Evidence) decl(n workflow.DataName) *workflow.DataDecl {
+	def := v.under()
+	if def == v.s.def {
+		return v.s.decls[n]
+	}
+	i := slices.IndexFunc(def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+	if i < 0 {
+		return nil
+	}
+	return &def.Data[i]
+}
+
+func declares(def *workflow.Definition, n workflow.DataName) bool {
+	return slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+}
+
+// limited is a task of an earlier edition with the limits, weights and words of now: these can be changed while it
+// runs.
+func (s *State) limited(t *workflow.Task) *workflow.Task {
+	now := s.def.Task(t.Name)
+	if now == nil || now == t {
+		return t
+	}
+	x := *t
+	x.Timeout, x.Priority, x.Urgency, x.Suitability, x.Duration = now.Timeout, now.Priority, now.Urgency,
+		now.Suitability, now.Duration
+	x.Label, x.Doc = now.Label, now.Doc
+	return &x
+}
+
+// flowBy is the flow of the definition with some heavy amendments.
+func (s *State) flowBy(heavy []*log.Entry) *dataflow.Flow {
+	if len(heavy) == 0 {
+		return s.flow.first
+	}
+	def := s.editionOf(heavy)
+	if f := s.edition.flows[def.Hash()]; f != nil {
+		return f
+	}
+	if len(s.edition.flows) >= maxEditions {
+		clear(s.edition.flows)
+	}
+	f := dataflow.New(def)
+	s.edition.flows[def.Hash()] = f
+	return f
+}
+
+// TakesUp reports whether whoever holds the flow has amendments to take up: it does not go by all of them yet.
+func (s *State) TakesUp() bool {
+	l := s.flow.Line
+	return len(s.edition.heavy) > 0 && !l.Board.Ended() && l.Board.Flow().Hash() != s.flowBy(s.edition.heavy).Hash()
 }
 
 // hasData reports whether a slot's rule was about data, as its author knew it.
@@ -328,6 +391,23 @@ func setLast(all []Amendment, c amendments.Clash) (value []byte) {
 	return value
 }
 
+// lost are what does not count of a patch that does not go together with others: what it sets, and those of the tasks
+// that it adds which are not there, or not done.
+func (s *State) lost(p amendments.Patch) []string {
+	out := p.Set().Lines()
+	for _, t := range p.Adds() {
+		if x := s.def.Task(t); x == nil || x.Disabled && !enabledBy(p, t) {
+			out = append(out, "task "+string(t))
+		}
+	}
+	return out
+}
+
+func enabledBy(p amendments.Patch, t workflow.TaskName) bool {
+	what, _ := p.Adding(t)
+	return slices.ContainsFunc(what, func(x amendments.Setting) bool { return x.Key == "enabled" })
+}
+
 // amendIncidents are amendments that were made side by side and do not simply go together.
 func (s *State) amendIncidents() (out []IncidentView) {
 	all := s.Amendments()
@@ -348,7 +428,11 @@ func (s *State) amendIncidents() (out []IncidentView) {
 			for _, c := range amendments.Clashes(a.Patch, b.Patch) {
 				what := "two amendments were made side by side, and set one key unlike: " + c.String() + "; what counts is " +
 					amendments.Shown(setLast(all, c))
-				if c.Key == "" {
+				switch {
+				case c.Key == "" && c.Kind != amendments.OfTask:
+					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the first of " +
+						"them says, and what the other needs can be added under another name"
+				case c.Key == "":
 					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the first of " +
 						"them says, in partition " + string(s.plan.Home(workflow.TaskName(c.Name))) + ", and what was begun as the " +
 						"other says counts; that can be added under another name"
@@ -359,7 +443,7 @@ func (s *State) amendIncidents() (out []IncidentView) {
 	}
 	for _, e := range s.edition.left {
 		say(e, amendments.Part{}, "an amendment does not go together with one that was made side by side; "+
-			"of it this does not count: "+strings.Join(s.fittings[e.ID].patch.Set().Lines(), "; "))
+			"of it this does not count: "+strings.Join(s.lost(s.fittings[e.ID].patch), "; "))
 	}
 	return out
 }

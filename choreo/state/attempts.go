@@ -33,7 +33,7 @@ func (s *State) begin(a *Attempt, b *fact.Start, e *log.Entry) {
 
 func (s *State) enterSuccess(b *fact.Success, e *log.Entry) (why string) {
 	may := func(v *Evidence, a *Attempt) string {
-		if !s.mayWrite(a.Task, b.Outputs) {
+		if !v.mayWrite(a.Task, b.Outputs) {
 			return "its task may not have such a result"
 		}
 		return v.maySucceed(a)
@@ -49,7 +49,7 @@ func (s *State) enterDone(b *fact.Done, e *log.Entry) (why string) {
 		switch {
 		case a.Beside() || !a.Task.ByNode():
 			return "only what a node does by itself, in its place, is begun and done at once"
-		case !s.mayWrite(a.Task, b.Success.Outputs):
+		case !v.mayWrite(a.Task, b.Success.Outputs):
 			return "its task may not have such a result"
 		}
 		return cmp.Or(v.MayStart(a), v.mayEnd(a))
@@ -151,12 +151,13 @@ func (s *State) rebase(a *Attempt) {
 
 // mayWrite reports whether a task may have a result: names of its out only, each
 // of its type.
-func (s *State) mayWrite(t *workflow.Task, out map[workflow.DataName]workflow.Value) bool {
-	for n, v := range out {
-		if s.decls[n] == nil || !slices.Contains(t.Out, n) {
+func (v *Evidence) mayWrite(t *workflow.Task, out map[workflow.DataName]workflow.Value) bool {
+	for n, x := range out {
+		d := v.decl(n)
+		if d == nil || !slices.Contains(t.Out, n) {
 			return false
 		}
-		if _, err := workflow.CheckValue(s.decls[n], v); err != nil {
+		if _, err := workflow.CheckValue(d, x); err != nil {
 			return false
 		}
 	}

@@ -393,19 +393,24 @@ func (s *State) PlaceItems(sl *Slot) {
 
 // Written are the data that a result brings, read by their types.
 func (s *State) Written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
+	return s.EvidenceOf(nil).written(t, x)
+}
+
+func (e *Evidence) written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
 	out := make(map[workflow.DataName]workflow.Value, len(x.Outputs))
 	for _, n := range slices.Sorted(maps.Keys(x.Outputs)) {
-		if s.decls[n] == nil {
+		d := e.decl(n)
+		if d == nil {
 			return nil, fmt.Errorf("the workflow has no data %s", n)
 		}
 		text, _ := x.Outputs[n].(string)
-		v, err := workflow.ParseValue(s.decls[n], text)
+		v, err := workflow.ParseValue(d, text)
 		if err != nil {
 			return nil, err
 		}
 		out[n] = v
 	}
-	return s.CheckOutputs(t, out)
+	return e.checkOutputs(t, out)
 }
 
 // ClaimLines are what the claims come to, for the fingerprint.

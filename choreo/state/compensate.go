@@ -31,7 +31,11 @@ import (
 func (s *State) undoable(a *Attempt, success *log.Entry) {
 	id := fact.AttemptID{Fact: success.ID, Slot: a.ID.Slot}
 	if a.Undo == nil {
-		t := s.def.CompensationOf(a.Task)
+		def := s.def
+		if a.Fired != nil { // as it was when it was fired
+			def = s.EvidenceOf(a.Assigned).under()
+		}
+		t := def.CompensationOf(a.Task)
 		if t == nil {
 			return
 		}

@@ -89,7 +89,7 @@ func (s *State) rewrite(n workflow.DataName) {
 	s.rewritten++
 	was := s.data[n].By
 	cur, conflict := it.current(s.log)
-	if cur != nil {
+	if cur != nil && s.fitsNow(it, cur.Gave()[n]) {
 		s.datum(n, Written{cur.Gave()[n], cur})
 	} else {
 		s.unwritten(n, it.decl)
@@ -103,6 +103,16 @@ func (s *State) rewrite(n workflow.DataName) {
 	for _, c := range it.conditions {
 		s.check(c)
 	}
+}
+
+// fitsNow reports whether a data item may have a value that somebody wrote who may have known it as it is not now: of
+// what two amendments added unlike it is as the first says (amend.go).
+func (s *State) fitsNow(it *DataItem, v workflow.Value) bool {
+	if len(s.edition.heavy) == 0 || it.decl == nil {
+		return true
+	}
+	_, err := workflow.CheckValue(it.decl, v)
+	return err == nil
 }
 
 // unwritten gives a data item its value where nobody wrote any: its input, else

@@ -40,8 +40,9 @@ func (s *State) enterFire(b *fact.Fire, e *log.Entry) (why string) {
 	case !s.knewState(e, b.State):
 		return "it names a state that it does not know"
 	}
+	by := s.EvidenceOf(e).under()
 	for _, t := range b.Tasks {
-		if x := s.def.Task(t); x == nil || x.Condition == nil {
+		if x := by.Task(t); x == nil || x.Condition == nil {
 			return "it begins what is no transition"
 		}
 	}
@@ -50,7 +51,7 @@ func (s *State) enterFire(b *fact.Fire, e *log.Entry) (why string) {
 	}
 	for _, t := range b.Tasks {
 		s.beginJob(&Attempt{
-			ID: fact.AttemptID{Fact: e.ID, Slot: t}, Task: s.def.Task(t), Partner: a.Partner, Assigned: e,
+			ID: fact.AttemptID{Fact: e.ID, Slot: t}, Task: s.limited(by.Task(t)), Partner: a.Partner, Assigned: e,
 			Fired: &Fired{Flow: a, state: b.State},
 		})
 	}
@@ -85,7 +86,12 @@ func (s *State) fireUndo(e *log.Entry, a *Attempt, b *fact.Fire) (why string) {
 	if job == nil || !job.Transition() || job.Task.Name != b.Tasks[0] {
 		return "it undoes what is no transition"
 	}
-	t := s.def.CompensationOf(job.Task)
+	def := s.EvidenceOf(e).under()
+	x := def.Task(job.Task.Name)
+	if x == nil {
+		return "it undoes what is no transition any more"
+	}
+	t := def.CompensationOf(s.limited(x))
 	if t == nil {
 		return "its transition has no compensation"
 	}
@@ -137,7 +143,7 @@ func (s *State) layFlow() {
 	s.flow = nil
 	if sl := s.bySlot[workflow.FlowTask]; sl != nil {
 		s.flow = &FlowWork{
-			flow: dataflow.New(s.def), Slot: sl, said: map[*Attempt][]*log.Entry{},
+			first: dataflow.New(s.original), Slot: sl, said: map[*Attempt][]*log.Entry{},
 			Latest: map[workflow.TaskName]*Attempt{}, lost: map[*Attempt]bool{}, people: map[*Attempt]bool{},
 		}
 	}
@@ -198,15 +204,17 @@ func (s *State) layLine(end *Attempt) {
 	g := s.log.Genesis()
 	data := map[workflow.DataName]workflow.Value{}
 	for n, d := range s.decls {
-		s.unwritten(n, d)
-		if w, has := s.data[n]; has {
+		if s.unwritten(n, d); !declares(s.original, n) { // it comes with the record that takes its amendment up
+			delete(s.data, n)
+			delete(s.values, n)
+		} else if w, has := s.data[n]; has {
 			data[n] = w.Value
 		}
 	}
 	was := f.Line
 	f.Line = &Line{
 		Of: end, has: map[*log.Entry]bool{}, why: map[*log.Entry]string{},
-		Board: dataflow.NewBoard(f.flow, s.log.Instance().String(), data, dataflow.ID(g.ID), g.Fact.At),
+		Board: dataflow.NewBoard(f.first, s.log.Instance().String(), data, dataflow.ID(g.ID), g.Fact.At),
 	}
 	if end != nil {
 		f.Line.start = end.Start
@@ -339,6 +347,8 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 	switch b := &e.Fact.Body; {
 	case b.Fire != nil && !b.Fire.Undoes.IsZero():
 		return board.FireUndo(JobOf(fact.AttemptID{Fact: e.ID, Slot: b.Fire.Tasks[0]}), dataflow.ID(b.Fire.Undoes))
+	case b.Aged != nil && b.Aged.Age == 0:
+		return board.Amend(s.flowBy(s.heavyIn(s.edition.heavy, e)), dataflow.ID(e.ID), e.Fact.At)
 	case b.Aged != nil:
 		return board.Age(b.Aged.Age, dataflow.ID(e.ID), e.Fact.At)
 	case b.Claim != nil:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -13,7 +14,7 @@ import (
 func NewState(def *workflow.Definition, plan *partition.Plan, l *log.Log, trust Trust) *State {
 	s := &State{
 		def: def, plan: plan, original: def, log: l, trust: trust, uncountedOf: map[workflow.PartnerID]int{},
-		fittings: map[fact.ID]fitting{}, edition: edition{known: map[string]*workflow.Definition{}},
+		fittings: map[fact.ID]fitting{}, edition: edition{known: map[string]*workflow.Definition{}, flows: map[workflow.Hash]*dataflow.Flow{}},
 	}
 	s.Reset()
 	return s

@@ -12,6 +12,12 @@ import (
 func (s *State) CheckOutputs(
 	t *workflow.Task, out map[workflow.DataName]workflow.Value,
 ) (map[workflow.DataName]workflow.Value, error) {
+	return s.EvidenceOf(nil).checkOutputs(t, out)
+}
+
+func (e *Evidence) checkOutputs(
+	t *workflow.Task, out map[workflow.DataName]workflow.Value,
+) (map[workflow.DataName]workflow.Value, error) {
 	if len(out) == 0 {
 		return nil, nil
 	}
@@ -20,7 +26,11 @@ func (s *State) CheckOutputs(
 		if !slices.Contains(t.Out, n) {
 			return nil, fmt.Errorf("task %s returned %q, which its out does not name (out: %v)", t.Name, n, t.Out)
 		}
-		c, err := workflow.CheckValue(s.decls[n], v)
+		d := e.decl(n)
+		if d == nil {
+			return nil, fmt.Errorf("the workflow has no data %s any more", n)
+		}
+		c, err := workflow.CheckValue(d, v)
 		if err != nil {
 			return nil, fmt.Errorf("task %s returned a wrong %s: %w", t.Name, n, err)
 		}

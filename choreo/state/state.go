@@ -454,8 +454,8 @@ type Fired struct {
 
 // FlowWork is what is known of an instance's data-state flow.
 type FlowWork struct {
-	flow *dataflow.Flow
-	Slot *Slot
+	first *dataflow.Flow // by which it began (amend.go)
+	Slot  *Slot
 	// said are the records by the attempt at the flow of which they are, in the order in which
 	// they came.
 	said map[*Attempt][]*log.Entry

@@ -41,6 +41,13 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, am
 	for _, f := range vw.nobodyDoes(h, def, patch) {
 		out.Refused = append(out.Refused, renderFinding(f))
 	}
+	if err := h.M.Fits(patch); len(patch) > 0 && err != nil && len(out.Refused) == 0 {
+		out.Refused = append(out.Refused, renderFinding(amendments.Finding{
+			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true,
+			Why:  "what the instance keeps of the definition does not go together with it: " + err.Error(),
+			Next: "leave in what is still asked for",
+		}))
+	}
 	for _, f := range heavy {
 		out.NotYet = append(out.NotYet, renderFinding(f))
 	}
@@ -63,6 +70,9 @@ func (vw *View) nobodyDoes(h *Held, def *workflow.Definition, patch amendments.P
 		who := all
 		if t := def.Task(name); t.ByNode() {
 			holder := h.M.HolderOf(plan.Home(name))
+			if def.Flow() != nil { // it may have been taken over
+				holder = h.M.FlowHolder()
+			}
 			who = slices.DeleteFunc(slices.Clone(all), func(p partition.Partner) bool { return p.ID != holder })
 		}
 		if _, err := partition.AssignTasks(plan, who, vw.Self, name); err != nil {

@@ -126,6 +126,9 @@ func (vw *View) describe(h *Held, f *state.FactView) (workflow.TaskName, string)
 	if b.Fire != nil {
 		return vw.tellFire(b.Fire)
 	}
+	if b.Aged != nil && b.Aged.Age == 0 {
+		return "", "goes by the changed definition from here on"
+	}
 	if b.Aged != nil {
 		return "", "the instance is " + workflow.FormatDuration(b.Aged.Age.Truncate(time.Second)) +
 			" old, as conditions ask for it"

@@ -14,11 +14,12 @@ import (
 )
 
 // Patch is what an amendment changes of the definition by which an instance runs: keys of its parts, in
-// the order of Between, and tasks that it adds. It says nothing of parts that it leaves as they are, so that
-// two patches go together, whoever made them of which edition, unless they set one key or add one task.
+// the order of Between, and parts that it adds. It says nothing of parts that it leaves as they are, so that
+// two patches go together, whoever made them of which edition, unless they set one key or add one part.
 //
-// A task that is added has all its keys in the patch, and addTo, which no definition has: the partition into
-// which it goes. What a task waits for is one thing: after and when are both in a patch that sets either.
+// What is added has all its keys in the patch, and one that no definition has: of a task addTo, the partition into
+// which it goes, of data and applications add. Conditions and constraints need none: they are there as long as they
+// have a key. What a task waits for is one thing: after and when are both in a patch that sets either.
 type Patch []Setting
 
 // Setting is a key of a part with its new value, as the canonical form has it.
@@ -39,16 +40,21 @@ const (
 	MaxPatchedTasks = workflow.MaxTasks - MaxAdded*MaxPatches
 )
 
-// addTo is the key by which a patch adds a task: its value is the name of a partition.
-const addTo = "add-to"
+// addTo is the key by which a patch adds a task: its value is the name of a partition. add is the key by which it adds
+// data, or an application: its value is true.
+const (
+	addTo = "add-to"
+	add   = "add"
+)
 
 // light are the keys that can be changed in an instance that runs, and on which it does not depend whether what
 // partners said of the instance counts: limits of time, what the choice of a performer weighs, and words. So it does
-// not matter who had heard of the amendment when. Limited are those that have to be written before and after: a limit
-// that comes or goes changes what is waited for.
+// not matter who had heard of the amendment when. Limited are those that have to be written before and after, unless
+// data drive the instance: a limit that comes or goes changes what is waited for.
 //
-// Heavy are those on which it does depend: what a fact says is judged by the definition in its own past. Addable are
-// the keys of a task that is added.
+// All others are heavy: on them it does depend, or on what goes together with them: what a fact says is judged by the
+// definition in its own past. Steered are those of tasks that there are, triggered those of triggers, of an instance
+// that is driven by its data. Addable are the keys of what is added.
 var (
 	light = map[Kind][]string{
 		OfWorkflow: {"version", "label", "doc"},
@@ -60,10 +66,30 @@ var (
 	}
 	limited = []string{"timeout", "time-to-wait"}
 	rule    = []string{"after", "when"}
-	heavy   = []string{"after", "when", "on-failure", "enabled"}
-	addable = []string{
-		addTo, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out", "form",
-		"timeout", "on-failure", "retries", "warnings", "deadline", "priority", "urgency", "suitability", "duration",
+	heavy   = map[Kind][]string{
+		OfWorkflow:   {"final"},
+		OfCondition:  {expression},
+		OfConstraint: {"when", "strict"},
+	}
+	steered   = []string{"after", "when", "on-failure", "enabled"}
+	triggered = []string{
+		"after", "when", "enabled", "type", "application", "with", "role", "in", "out", "form", "compensate", "retries",
+		"repeat", "on-conflict",
+	}
+	addable = map[Kind][]string{
+		OfTask: {
+			addTo, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out", "form",
+			"timeout", "on-failure", "retries", "warnings", "deadline", "priority", "urgency", "suitability", "duration",
+		},
+		OfData:        {add, "type", "default", "enum", "min", "max", "required", "label", "doc"},
+		OfApplication: {add, "size", "os", "cpu", "installer", "hosts"},
+	}
+	addableTrigger = []string{
+		addTo, "label", "doc", "when", "repeat", "type", "application", "with", "role", "in", "out", "form", "timeout",
+		"retries", "compensate", "on-conflict", "enabled", "priority", "urgency", "suitability", "duration",
+	}
+	addableTypes = []workflow.DataType{
+		workflow.TypeString, workflow.TypeInteger, workflow.TypeNumber, workflow.TypeBoolean,
 	}
 )
 
@@ -76,37 +102,39 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 	no := func(p Part, key, why string) {
 		refused = append(refused, Finding{Part: p, Key: key, Refused: true, Why: why})
 	}
-	is := partsOf(changed)
+	was, is, flows := partsOf(old), partsOf(changed), old.Flow() != nil
 	for _, c := range Between(old, changed) {
 		switch {
 		case isFound(found, c.Part, ""):
 			continue
-		case c.How == Added && c.Kind == OfTask:
+		case c.How == Added && len(addable[c.Kind]) > 0:
 			var why string
-			if out, why = addTask(out, old, changed, &c); why != "" {
+			if out, why = addPart(out, old, changed, &c, found); why != "" {
 				no(c.Part, "", why)
 			}
-			continue
-		case c.How == Added:
-			no(c.Part, "", "this version cannot add it to an instance that runs")
 			continue
 		case c.How == Removed && c.Kind == OfTask && canBeLeftOut(old, c.Name):
 			if !old.Task(workflow.TaskName(c.Name)).Disabled { // else it was taken out before
 				out = append(out, Setting{Part: c.Part, Key: "enabled", Value: written(false)})
 			}
 			continue
+		case c.How == Removed && comesAndGoes(c.Kind):
+			for _, k := range keys(was[c.Part]) {
+				c.Keys = append(c.Keys, Key{Key: k, Was: was[c.Part][k]})
+			}
+		case c.How == Added && !comesAndGoes(c.Kind):
+			no(c.Part, "", "this version cannot add it to an instance that runs")
+			continue
 		case c.How == Removed:
 			no(c.Part, "", "this version cannot take it out of an instance that runs")
 			continue
 		}
 		for _, k := range c.Keys {
-			switch why := heaviness(c.Part, k); {
+			switch why := heaviness(c.Part, k, flows); {
 			case isFound(found, c.Part, k.Key), c.Kind == OfTask && slices.Contains(rule, k.Key) && out.has(c.Part, k.Key),
 				c.Kind == OfPartition && k.Key == "tasks" && !moves(old, changed, k):
 			case why != "":
 				no(c.Part, k.Key, why)
-			case c.Kind == OfTask && slices.Contains(heavy, k.Key) && old.Flow() != nil:
-				no(c.Part, k.Key, "this version cannot change it in an instance that is driven by its data")
 			case c.Kind == OfTask && slices.Contains(rule, k.Key): // both are set
 				for _, key := range rule {
 					out = append(out, Setting{Part: c.Part, Key: key, Value: is[c.Part][key]})
@@ -131,9 +159,13 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 	return out, nil
 }
 
+// comesAndGoes reports whether parts of a kind are added and taken out by their keys alone.
+func comesAndGoes(k Kind) bool { return k == OfCondition || k == OfConstraint }
+
 // canBeLeftOut reports whether a task can be not enabled.
 func canBeLeftOut(def *workflow.Definition, task string) bool {
-	return def.Flow() == nil && !def.Task(workflow.TaskName(task)).ContingencyOnly
+	t := def.Task(workflow.TaskName(task))
+	return t.Condition != nil || !t.ContingencyOnly
 }
 
 // moves reports whether a task that there was before and is now comes to a partition, or leaves it.
@@ -144,45 +176,76 @@ func moves(old, changed *workflow.Definition, k Key) bool {
 	})
 }
 
-// addTask adds to a patch what adds a task; else why it cannot be.
-func addTask(p Patch, old, changed *workflow.Definition, c *Change) (Patch, string) {
-	if old.Flow() != nil {
-		return p, "this version cannot add tasks to an instance that is driven by its data"
-	}
-	home := workflow.PartitionName("")
-	for _, x := range changed.Partitions {
-		if slices.Contains(x.Tasks, workflow.TaskName(c.Name)) {
-			home = x.Name
+// addPart adds to a patch what adds a part; else why it cannot be. What is found of its keys has no effect.
+func addPart(p Patch, old, changed *workflow.Definition, c *Change, found []Finding) (Patch, string) {
+	may, marker := addable[c.Kind], Key{Key: add, Is: written(true)}
+	if c.Kind == OfTask {
+		home := homeOf(changed, workflow.TaskName(c.Name))
+		switch {
+		case home == "":
+			return p, "this version cannot add a task that is only a contingency, or only undoes another"
+		case old.Partition(home) == nil:
+			return p, fmt.Sprintf("this version adds tasks to partitions that there are, and partition %s is new", home)
+		}
+		if marker = (Key{Key: addTo, Is: written(home)}); old.Flow() != nil {
+			may = addableTrigger
 		}
 	}
-	switch {
-	case home == "":
-		return p, "this version cannot add a task that is only a contingency, or only undoes another"
-	case old.Partition(home) == nil:
-		return p, fmt.Sprintf("this version adds tasks to partitions that there are, and partition %s is new", home)
-	}
-	added := append(slices.Clone(c.Keys), Key{Key: addTo, Is: written(home)})
+	added := append(slices.Clone(c.Keys), marker)
 	slices.SortFunc(added, func(a, b Key) int { return strings.Compare(a.Key, b.Key) })
 	for _, k := range added {
-		if !slices.Contains(addable, k.Key) {
-			return p, fmt.Sprintf("this version cannot add a task with %s to an instance that runs", k.Key)
+		if !slices.Contains(may, k.Key) {
+			return p, fmt.Sprintf("this version cannot add a %s with %s to an instance that runs", c.Kind, k.Key)
 		}
-		p = append(p, Setting{Part: c.Part, Key: k.Key, Value: k.Is})
+		if !isFound(found, c.Part, k.Key) {
+			p = append(p, Setting{Part: c.Part, Key: k.Key, Value: k.Is})
+		}
+	}
+	if c.Kind == OfData {
+		return p, newData(p.of(c.Part))
 	}
 	return p, ""
+}
+
+// homeOf is the partition of a task; empty: it has none.
+func homeOf(d *workflow.Definition, t workflow.TaskName) workflow.PartitionName {
+	for _, x := range d.Partitions {
+		if slices.Contains(x.Tasks, t) {
+			return x.Name
+		}
+	}
+	return ""
+}
+
+// newData says why data cannot be added to an instance that runs; empty: they can.
+func newData(p Patch) string {
+	for _, x := range p {
+		if x.Key == "type" && !slices.Contains(addableTypes, workflow.DataType(text(x.Value))) {
+			return fmt.Sprintf("this version cannot add data of type %s to an instance that runs", plain.Line(text(x.Value)))
+		}
+	}
+	return ""
 }
 
 func isFound(found []Finding, p Part, key string) bool {
 	return slices.ContainsFunc(found, func(f Finding) bool { return f.Part == p && f.Key == key })
 }
 
-// heaviness says why a key cannot be changed so in an instance that runs; empty: it can.
-func heaviness(p Part, k Key) string {
+// heaviness says why a key cannot be changed so in an instance that runs; empty: it can. Flows: one that is driven by
+// its data.
+func heaviness(p Part, k Key, flows bool) string {
+	more := heavy[p.Kind]
 	switch {
-	case p.Kind == OfTask && slices.Contains(heavy, k.Key):
+	case p.Kind == OfTask && flows:
+		more = triggered
+	case p.Kind == OfTask:
+		more = steered
+	}
+	switch {
+	case slices.Contains(more, k.Key):
 	case !slices.Contains(light[p.Kind], k.Key):
 		return "this version cannot change it in an instance that runs"
-	case slices.Contains(limited, k.Key) && (len(k.Was) == 0 || len(k.Is) == 0):
+	case slices.Contains(limited, k.Key) && (len(k.Was) == 0 || len(k.Is) == 0) && !(flows && p.Kind == OfTask):
 		return "this version changes a limit of an instance that runs, and neither adds nor removes one"
 	}
 	return ""
@@ -231,14 +294,20 @@ func (p Patch) Adding(t workflow.TaskName) (what Patch, home workflow.PartitionN
 
 // adds reports whether a patch adds a part.
 func (p Patch) adds(part Part) bool {
-	return p.has(part, addTo)
+	return p.has(part, adding(part.Kind))
+}
+
+// adding is the key by which parts of a kind are added.
+func adding(k Kind) string {
+	if k == OfTask {
+		return addTo
+	}
+	return add
 }
 
 // IsHeavy reports whether it depends on a patch whether facts count: then each is judged by what its author knew.
 func (p Patch) IsHeavy() bool {
-	return slices.ContainsFunc(p, func(x Setting) bool {
-		return x.Key == addTo || x.Kind == OfTask && slices.Contains(heavy, x.Key)
-	})
+	return slices.ContainsFunc(p, func(x Setting) bool { return !slices.Contains(light[x.Kind], x.Key) })
 }
 
 // Text is the one way to write a patch down.
@@ -262,15 +331,8 @@ func DecodePatch(s string) (Patch, error) {
 		return nil, fmt.Errorf("a patch that adds %d tasks, at most %d", n, MaxAdded)
 	}
 	for i, x := range p {
-		switch why := heaviness(x.Part, Key{Key: x.Key, Was: x.Value, Is: x.Value}); {
-		case x.Kind == OfTask && p.adds(x.Part):
-			if !slices.Contains(addable, x.Key) || len(x.Value) == 0 || x.Key == addTo && x.Value[0] != '"' {
-				return nil, fmt.Errorf("a patch of %s, %s: a task cannot be added with that", x.Part, x.Key)
-			}
-		case why != "":
+		if why := p.unreadable(x); why != "" {
 			return nil, fmt.Errorf("a patch of %s, %s: %s", x.Part, x.Key, why)
-		case slices.Contains(rule, x.Key) && !(p.has(x.Part, rule[0]) && p.has(x.Part, rule[1])):
-			return nil, fmt.Errorf("a patch of %s that has after without when, or when without after", x.Part)
 		}
 		if i > 0 && p[i-1].compare(x) >= 0 {
 			return nil, errors.New("a patch whose settings are not in their order")
@@ -282,6 +344,27 @@ func DecodePatch(s string) (Patch, error) {
 	return p, nil
 }
 
+// unreadable says why a setting can be in no patch, whatever it is a patch of; empty: it can.
+func (p Patch) unreadable(x Setting) string {
+	k := Key{Key: x.Key, Was: x.Value, Is: x.Value}
+	if p.adds(x.Part) {
+		switch {
+		case !slices.Contains(addable[x.Kind], x.Key) && !(x.Kind == OfTask && slices.Contains(addableTrigger, x.Key)),
+			len(x.Value) == 0, (x.Key == addTo || x.Kind == OfData && x.Key == "type") && x.Value[0] != '"',
+			x.Key == add && string(x.Value) != "true":
+			return fmt.Sprintf("a %s cannot be added with that", x.Kind)
+		}
+		return ""
+	}
+	if why := heaviness(x.Part, k, true); why != "" && heaviness(x.Part, k, false) != "" {
+		return why
+	}
+	if x.Kind == OfTask && slices.Contains(rule, x.Key) && !(p.has(x.Part, rule[0]) && p.has(x.Part, rule[1])) {
+		return "it has after without when, or when without after"
+	}
+	return ""
+}
+
 func (x Setting) compare(o Setting) int {
 	if n := x.Part.compare(o.Part); n != 0 {
 		return n
@@ -290,7 +373,7 @@ func (x Setting) compare(o Setting) int {
 }
 
 // Fits says why a patch is not one of an edition of a definition that its author knew; nil: the edition has its parts,
-// with their limits, has none of the tasks that it adds, and is one with the patch as well.
+// with their limits, has none of what it adds, and is one with the patch as well.
 func Fits(def, known *workflow.Definition, p Patch) error {
 	if n := len(def.Canonical()); n > MaxPatched {
 		return fmt.Errorf("a definition of %d bytes is not amended, only one of at most %d", n, MaxPatched)
@@ -298,36 +381,61 @@ func Fits(def, known *workflow.Definition, p Patch) error {
 	if n := len(def.Tasks); n > MaxPatchedTasks && len(p.Adds()) > 0 {
 		return fmt.Errorf("to a definition of %d tasks none are added, only to one of at most %d", n, MaxPatchedTasks)
 	}
-	if p.IsHeavy() && known.Flow() != nil {
-		return errors.New("the tasks of an instance that is driven by its data are not amended")
-	}
 	has := partsOf(known)
 	for _, x := range p {
-		keys, there := has[x.Part]
-		switch added := p.adds(x.Part); {
-		case added && there:
-			return fmt.Errorf("the definition has %s already", x.Part)
-		case x.Key == addTo && known.Partition(workflow.PartitionName(text(x.Value))) == nil:
-			return fmt.Errorf("the definition has no partition %s", plain.Line(text(x.Value)))
-		case !added && !there:
-			return fmt.Errorf("the definition has no %s", x.Part)
-		case !added && slices.Contains(limited, x.Key) && len(keys[x.Key]) == 0:
-			return fmt.Errorf("%s has no %s", x.Part, x.Key)
+		if err := p.fits(x, known, has); err != nil {
+			return err
 		}
 	}
 	made, err := patched(known, has, p)
-	if err == nil && p.IsHeavy() && made.Flow() != nil {
-		return errors.New("it makes an instance one that is driven by its data")
+	switch {
+	case err != nil:
+		return err
+	case made.FlowObstacle() != "":
+		return errors.New(made.FlowObstacle())
+	case (made.Flow() != nil) != (known.Flow() != nil):
+		return errors.New("it makes an instance one that is driven by its data, or one that is not any more")
+	case made.Flow() != nil && made.Flow().Partition != known.Flow().Partition:
+		return errors.New("whoever holds the partition keeps the data states, so they cannot be in another")
 	}
-	return err
+	return nil
+}
+
+// fits says of one setting why it is not one of an edition that has these parts; nil: it is.
+func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
+	keys, there := has[x.Part]
+	flows, added := known.Flow() != nil, p.adds(x.Part)
+	may := addable[x.Kind]
+	if x.Kind == OfTask && flows {
+		may = addableTrigger
+	}
+	k := Key{Key: x.Key, Was: keys[x.Key], Is: x.Value}
+	switch {
+	case added && there:
+		return fmt.Errorf("the definition has %s already", x.Part)
+	case added && !slices.Contains(may, x.Key):
+		return fmt.Errorf("%s, %s: a %s cannot be added with that", x.Part, x.Key, x.Kind)
+	case added && x.Kind == OfData && newData(p.of(x.Part)) != "":
+		return errors.New(newData(p.of(x.Part)))
+	case x.Key == addTo && known.Partition(workflow.PartitionName(text(x.Value))) == nil:
+		return fmt.Errorf("the definition has no partition %s", plain.Line(text(x.Value)))
+	case !added && !there && !(comesAndGoes(x.Kind) && p.sets(x.Part, []string{expression, "when"})):
+		return fmt.Errorf("the definition has no %s", x.Part)
+	case !added && slices.Contains(limited, x.Key) && len(k.Was) == 0 && !(flows && x.Kind == OfTask):
+		return fmt.Errorf("%s has no %s", x.Part, x.Key)
+	case !added && heaviness(x.Part, k, flows) != "":
+		return fmt.Errorf("%s, %s: %s", x.Part, x.Key, heaviness(x.Part, k, flows))
+	}
+	return nil
 }
 
 // Effective is a definition with the patches that were made of it, in their order, each of which fits what its author
 // knew of the others. Of several that add one task the first one counts; of several that set one key the last.
 //
 // A patch is doubtful whose author did not know all that come before it: where the definition would be none any more
-// with it, or check refuses it, it sets nothing. left are the places of those. What they add is there in any case, as
-// only those ask for its names who knew of it. Nil: none is doubtful.
+// with it, or check refuses it, it sets nothing. left are the places of those. The tasks that they add are there in any
+// case, as only those ask for their names who knew of them: if need be without what they wait for and do, so that they
+// are not done; triggers are not there then, as nobody waits for them. Nil: none is doubtful.
 func Effective(
 	def *workflow.Definition, patches []Patch, doubtful func(i int) bool, check func(*workflow.Definition) error,
 ) (out *workflow.Definition, left []int) {
@@ -344,7 +452,11 @@ func Effective(
 	some := slices.Clone(patches)
 	for i, p := range patches {
 		if doubtful != nil && p.IsHeavy() && doubtful(i) && made(some[:i+1]) == nil {
-			some[i] = slices.DeleteFunc(slices.Clone(p), func(x Setting) bool { return !p.adds(x.Part) })
+			for _, some[i] = range p.less() {
+				if made(some[:i+1]) != nil {
+					break
+				}
+			}
 			left = append(left, i)
 		}
 	}
@@ -352,6 +464,21 @@ func Effective(
 		return def, nil
 	}
 	return out, left
+}
+
+// bare are the keys of an added task on which it depends whether what was said of it counts.
+var bare = []string{addTo, "type", "role", "in", "out"}
+
+// less are what can be left of a patch that does not go together with others: what it adds, or less and less of that.
+func (p Patch) less() []Patch {
+	adds := slices.DeleteFunc(slices.Clone(p), func(x Setting) bool { return !p.adds(x.Part) })
+	idle := slices.DeleteFunc(slices.Clone(adds), func(x Setting) bool {
+		return x.Kind == OfTask && !slices.Contains(bare, x.Key)
+	})
+	for _, t := range adds.Adds() {
+		idle = append(idle, Setting{Part: Part{OfTask, string(t)}, Key: "enabled", Value: written(false)})
+	}
+	return []Patch{adds, idle, nil}
 }
 
 // patched is a definition, which has these parts, with patches.
@@ -365,16 +492,21 @@ func patched(def *workflow.Definition, has parts, patches ...Patch) (*workflow.D
 		for _, x := range p {
 			switch {
 			case p.adds(x.Part):
-			case out[x.Part] == nil:
+			case out[x.Part] == nil && !comesAndGoes(x.Kind):
 				return nil, fmt.Errorf("there is no %s", x.Part)
 			case len(x.Value) == 0:
-				delete(out[x.Part], x.Key)
+				if delete(out[x.Part], x.Key); comesAndGoes(x.Kind) && len(out[x.Part]) == 0 {
+					delete(out, x.Part)
+				}
 			default:
+				if out[x.Part] == nil {
+					out[x.Part] = map[string]json.RawMessage{}
+				}
 				out[x.Part][x.Key] = x.Value
 			}
 		}
 	}
-	made, err := workflow.Parse("amended", out.text(placedConstraints(def, def, def)))
+	made, err := workflow.Parse("amended", out.text(out.constraints(def)))
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +516,18 @@ func patched(def *workflow.Definition, has parts, patches ...Patch) (*workflow.D
 	return made, nil
 }
 
-// add puts the tasks in that a patch adds and that are not there yet.
+// constraints are the names of the constraints in an order: those of a definition first, as it has them.
+func (p parts) constraints(def *workflow.Definition) []string {
+	out := placedConstraints(def, def, def)
+	for _, x := range order(p) {
+		if x.Kind == OfConstraint && !slices.Contains(out, x.Name) {
+			out = append(out, x.Name)
+		}
+	}
+	return out
+}
+
+// add puts in what a patch adds and what is not there yet.
 func (p parts) add(patch Patch) {
 	before := maps.Clone(p)
 	for _, x := range patch {
@@ -395,7 +538,9 @@ func (p parts) add(patch Patch) {
 			p[x.Part] = map[string]json.RawMessage{}
 		}
 		if x.Key != addTo {
-			p[x.Part][x.Key] = x.Value
+			if x.Key != add {
+				p[x.Part][x.Key] = x.Value
+			}
 			continue
 		}
 		home := Part{OfPartition, text(x.Value)}
@@ -408,7 +553,7 @@ func (p parts) add(patch Patch) {
 	}
 }
 
-// Clash is a key that two patches set unlike, or a task that both add.
+// Clash is a key that two patches set unlike, or a part that both add.
 type Clash struct {
 	Part
 	Key        string // empty: they add it
@@ -422,11 +567,11 @@ func (c Clash) String() string {
 	return fmt.Sprintf("%s, %s: %s and %s", c.Part, c.Key, Shown(c.One), Shown(c.Other))
 }
 
-// Clashes are the keys that two patches set unlike, and the tasks that they add unlike, in their order.
+// Clashes are the keys that two patches set unlike, and the parts that they add unlike, in their order.
 func Clashes(one, other Patch) (out []Clash) {
 	for _, x := range one {
 		if one.adds(x.Part) && other.adds(x.Part) {
-			if x.Key == addTo && one.of(x.Part).Text() != other.of(x.Part).Text() {
+			if x.Key == adding(x.Kind) && one.of(x.Part).Text() != other.of(x.Part).Text() {
 				out = append(out, Clash{Part: x.Part})
 			}
 			continue
@@ -451,6 +596,8 @@ func (p Patch) Lines() (out []string) {
 		switch {
 		case x.Key == addTo:
 			out = append(out, fmt.Sprintf("%s is new, in partition %s", x.Part, plain.Line(text(x.Value))))
+		case x.Key == add:
+			out = append(out, x.Part.String()+" is new")
 		case len(x.Value) == 0 && slices.Contains(rule, x.Key) && p.sets(x.Part, rule):
 			// after and when are set together, and what is not written is not worth a line
 		default:

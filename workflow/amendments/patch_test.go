@@ -95,7 +95,10 @@ func TestWhatAPatchMayNotChange(t *testing.T) {
 		{"c: {after: b}", "c: {after: b}\n  d: {time-to-wait: 1h, after: b}", ", c]", ", c, d]"},
 		{"c: {after: b}", "c: {after: b}\n  d: {}", "partitions:", "partitions:\n  q: [d]"},
 		{"c: {after: b}", "c: {after: b, contingency: d}\n  d: {}"},
-		{"version: 1", "version: 1\nfinal: n == 1"},
+		{"version: 1", "version: 1\ninitial: n == 1"},
+		{"version: 1", "version: 1\nresources: {crane: {capacity: 1, partition: p}}"},
+		{"{n: {type: integer}}", "{n: {type: integer}, photo: {type: file}}"},
+		{"{n: {type: integer}}", "{n: {type: integer, max: 3}}"},
 		{"version: 1", "version: 1\nresponsible: bia"},
 		{"version: 1", "version: 1\ndoc: '" + strings.Repeat("x", MaxPatch) + "'"},
 	} {

@@ -1,0 +1,146 @@
+package dataflow
+
+import (
+	"maps"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is about a definition that changes while an instance runs by it (docs/amendments.md).
+//
+// What was fired goes on, by what its trigger said when it began; what was fired and has not begun begins by what
+// its trigger says now. The current state is looked at once more: it fires what it did not fire by the definition
+// before. Equivalence is asked of the whole history by the conditions that there are now.
+
+// Flow is what the board goes by.
+func (b *Board) Flow() *Flow { return b.flow }
+
+// Hash names the definition whose flow it is.
+func (f *Flow) Hash() workflow.Hash { return f.def.Hash() }
+
+// compensation is what compensates a trigger's transition; nil: nothing does, or there is no such trigger.
+func (f *Flow) compensation(t workflow.TaskName) *workflow.Task {
+	if x := f.def.Task(t); x != nil {
+		return f.def.CompensationOf(x)
+	}
+	return nil
+}
+
+// Amend enters that the instance goes by a changed definition from here on, by that fact. It says why that changes
+// nothing; empty: it may.
+//
+// Data that are new have their defaults. A value that its data may not have any more, as two added data of one name
+// unlike, is null. If that changes a value there is a new state.
+func (b *Board) Amend(f *Flow, by ID, at int64) string {
+	switch {
+	case b.done:
+		return "a final state ended the instance"
+	case f.Hash() == b.flow.Hash():
+		return "it goes by that definition already"
+	}
+	changed := b.amends(f)
+	b.goBy(f)
+	for _, p := range b.Pending() {
+		if _, has := f.of[p.Task.Name]; !has {
+			b.abort(p, at)
+		}
+	}
+	if len(changed) > 0 {
+		as := b.Last().As
+		b.write(changed)
+		b.enter(Record{
+			ID: by, Kind: Amendment, FiredBy: -1, Input: len(b.states) - 1, Undoes: -1, Began: at, Ended: at,
+			From: b.place, Changed: changed,
+		}).As = as
+	}
+	if b.stop == nil {
+		b.followBy(by, at)
+		return ""
+	}
+	b.stop.State = len(b.states) - 1
+	switch {
+	case b.recovery == nil && b.strict > 0:
+		b.stop.Consistent, b.stop.Cause = false, "the state breaks the constraint "+b.firstBroken()
+	case b.recovery == nil:
+		b.stop.Consistent = b.consistent()
+	case b.recovery.job == Job{}:
+		b.stopUnless(b.mayUndo())
+	}
+	return ""
+}
+
+// consistent reports whether the state of an interrupted instance, which breaks no strict constraint, was consistent or
+// is so by now.
+func (b *Board) consistent() bool {
+	return b.stop.Consistent || len(b.ready) > 0 || b.isFinal() || b.waitsForAge() || b.rules() && b.broken == 0
+}
+
+// amends are the data that a changed definition gives another value.
+func (b *Board) amends(f *Flow) map[workflow.DataName]workflow.Value {
+	out, declared := map[workflow.DataName]workflow.Value{}, map[workflow.DataName]bool{}
+	for i := range f.def.Data {
+		d := &f.def.Data[i]
+		declared[d.Name] = true
+		v, has := b.values[d.Name]
+		switch {
+		case has:
+			if _, err := workflow.CheckValue(d, v); err != nil {
+				out[d.Name] = nil
+			}
+		case d.Default != nil && !b.flow.declares(d.Name):
+			out[d.Name], b.added[d.Name] = d.Default, d.Default
+		}
+	}
+	for n := range b.values {
+		if !declared[n] {
+			out[n] = nil
+		}
+	}
+	return out
+}
+
+func (f *Flow) declares(n workflow.DataName) bool {
+	for i := range f.def.Data {
+		if f.def.Data[i].Name == n {
+			return true
+		}
+	}
+	return false
+}
+
+// goBy has the board go by another flow, of which it reads the whole history again.
+func (b *Board) goBy(f *Flow) {
+	ran := make([]int, len(f.triggers))
+	for i, t := range f.triggers {
+		if was, has := b.flow.of[t.Name]; has {
+			ran[i] = b.ran[was]
+		}
+	}
+	b.flow, b.ran, b.ready = f, ran, nil
+	past := &Board{flow: f, instance: b.instance, values: maps.Clone(b.added), ran: ran}
+	past.evaluateAll()
+	b.first = map[string]int{}
+	for n, at := range b.states {
+		r := &b.history[at]
+		past.write(r.Changed)
+		r.satisfies, r.broken = string(past.bits), past.broken
+		if _, known := b.first[r.satisfies]; !known {
+			b.first[r.satisfies] = n
+		}
+	}
+	b.steps += past.steps
+	b.evaluateAll()
+}
+
+// evaluateAll finds out whether each condition holds now, of none of which that is known.
+func (b *Board) evaluateAll() {
+	b.truth, b.bits = make([]bool, len(b.flow.conds)), make([]byte, (b.flow.bases+7)/8)
+	b.strict, b.broken = 0, 0
+	for _, c := range b.flow.conds {
+		b.broken += one(c.rule)
+		b.strict += one(c.strict)
+	}
+	for i := range b.flow.conds {
+		b.evaluate(i)
+	}
+}

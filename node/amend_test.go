@@ -199,3 +199,88 @@ func (tm *team) agree(ids []string) bool {
 		return len(a) == 0 || string(a) != string(b)
 	})
 }
+
+const hire = `
+workflow: hire
+version: 1
+data: {status: {type: string, default: asked}, car: {type: string}}
+tasks:
+  choose: {when: car == null, repeat: true, type: manual, out: [car]}
+  agree:  {when: car != null and status == "asked", repeat: true, type: manual, out: [status]}
+partitions:
+  desk: {tasks: [choose, agree], partner: two}
+final: status == "agreed"
+`
+
+// rehired has a paper to be brought besides, which hire does not know of.
+var rehired = []string{
+	"version: 1", "version: 2", "car: {type: string}}", "car: {type: string}, papers: {type: string, enum: [here, lost]}}",
+	"car != null and", `car != null and papers == "here" and`, "[choose, agree]", "[choose, agree, bring]",
+	"  agree:", "  bring:  {when: papers == null, repeat: true, type: manual, out: [papers]}\n  agree:",
+}
+
+// Whoever keeps the data states goes by the changed definition from when it hears of that: what it did before counts,
+// a restart changes nothing, and people are asked for data that are new.
+func TestAFlowIsAmended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("one", hire)
+		id := tm.begin("one", "hire", nil)
+		pass(time.Second)
+		tm.cut([]string{"one", "three"}, []string{"two"})
+		pass(time.Second)
+		done, err := tm.p["one"].node.AmendInstance(t.Context(), api.AmendRequest{
+			User: "one", ID: id, File: "hire.yaml", Source: strings.NewReplacer(rehired...).Replace(hire),
+		})
+		if err != nil || done.Version != 2 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		if err := tm.put("two", id, "choose", "car", "beetle"); err != nil { // by what is known there
+			t.Fatal(err)
+		}
+		for _, at := range []string{"one", "three"} {
+			tm.connect(at, "two")
+		}
+		pass(5 * time.Second)
+		if a, b := tm.task("one", id, "agree"), tm.task("one", id, "bring"); a != workflow.Ready || b != workflow.Ready {
+			t.Errorf("agree, which was fired before, is %s, and bring %s", a, b)
+		}
+		tm.p["two"].crash()
+		tm.p["two"].start()
+		for _, at := range []string{"one", "three"} {
+			tm.connect(at, "two")
+		}
+		pass(20 * time.Second)
+		bring := tm.itemOf("two", "two", "bring")
+		if f := tm.sheet("two", "two", bring.ID).Fields; len(f) != 1 || f[0].Name != "papers" || len(f[0].Enum) != 2 {
+			t.Errorf("a person is asked for %+v", f)
+		}
+		if err := tm.put("two", id, "bring", "papers", "found"); err == nil {
+			t.Error("a value counts that the new data may not have")
+		}
+		if err := tm.put("two", id, "bring", "papers", "here"); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.put("two", id, "agree", "status", "agreed"); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Second)
+		for _, at := range []string{"one", "two"} {
+			if in := tm.show(at, id); in.State != workflow.InstanceSucceeded || in.Data["papers"] != "here" {
+				t.Errorf("at %s it is %s, with %v", at, in.State, in.Data)
+			}
+		}
+		if !tm.agree([]string{id}) {
+			t.Error("they do not agree")
+		}
+	})
+}
+
+// put completes a task by hand, with a value.
+func (tm *team) put(at, id string, task workflow.TaskName, item, value string) error {
+	err := tm.p[at].node.FinishTask(tm.t.Context(), api.FinishRequest{
+		ID: id, Task: task, Outputs: map[string]string{item: value},
+	})
+	synctest.Wait()
+	return err
+}

@@ -198,8 +198,9 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 	values := h.m.Snapshot().Data
 	out.Doc = t.Doc
 	decl := map[workflow.DataName]*workflow.DataDecl{}
-	for i := range h.def.Def.Data {
-		decl[h.def.Def.Data[i].Name] = &h.def.Def.Data[i]
+	def := h.m.Definition()
+	for i := range def.Data {
+		decl[def.Data[i].Name] = &def.Data[i]
 	}
 	for _, name := range t.Fields() {
 		f := field(decl[name])
@@ -269,7 +270,7 @@ func (k peoplesItems) Claim(
 			return err
 		}
 		if r, ok := c.Body().(worklist.Result); ok && !r.Failed {
-			if err := k.filing.given(h.def.Def, id.String(), h.sum.By, r.Outputs, from == k.member.ID()); err != nil {
+			if err := k.filing.given(h.m.Definition(), id.String(), h.sum.By, r.Outputs, from == k.member.ID()); err != nil {
 				return err
 			}
 		}

@@ -552,9 +552,9 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 		}
 		res := choreo.Result{Failed: r.Failed, Reason: r.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
 		for k, text := range r.Outputs {
-			d := declared(h.def.Def, workflow.DataName(k))
+			d := declared(h.m.Definition(), workflow.DataName(k))
 			if d == nil {
-				return noData(api.Invalid, h.def.Def, k)
+				return noData(api.Invalid, h.m.Definition(), k)
 			}
 			v, err := workflow.ParseValue(d, text)
 			if err != nil {
@@ -562,7 +562,7 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 			}
 			res.Outputs[d.Name] = v
 		}
-		err := k.filing.given(h.def.Def, h.m.Instance().String(), h.sum.By, res.Outputs, true)
+		err := k.filing.given(h.m.Definition(), h.m.Instance().String(), h.sum.By, res.Outputs, true)
 		if err != nil {
 			return err
 		}

@@ -459,7 +459,7 @@ func (s *shard) act(h *held, r choreo.Effects) {
 		s.n.index.Tell(id, *h.news)
 		h.news = nil
 	}
-	if len(r.Persist) > 0 && h.def.Def.ForPeople() {
+	if len(r.Persist) > 0 && h.m.Definition().ForPeople() {
 		s.n.followed()
 	}
 	s.readmitted(h)

@@ -26,11 +26,14 @@ and what has no effect on it and counts for instances that are started later. Wi
 
 In this version an instance takes new tasks in partitions that there are; other rules
 (after, when) and enabled of tasks that nobody has begun, and the same tasks left out;
-on-failure; other limits of time (timeout, time-to-wait), weights (priority, urgency,
-suitability, duration) and words (version, label, doc). All else is listed as not yet. A
-task that is not in FILE stays, as SKIPPED. Where something is refused, or not yet
-possible, nothing is changed, and the exit status is 6. A clock that runs for a task goes
-on: only its end is another. What was said before somebody heard of it counts as it did.
+on-failure; data and applications that are new; conditions, constraints over data, and
+final; other limits of time (timeout, time-to-wait), weights (priority, urgency,
+suitability, duration) and words (version, label, doc). One that is driven by its data
+takes new triggers, and other rules, applications, limits and compensations of those that
+there are. All else is listed as not yet. A task that is not in FILE stays, as SKIPPED.
+Where something is refused, or not yet possible, nothing is changed, and the exit status
+is 6. A clock that runs for a task goes on: only its end is another. What was said before
+somebody heard of it counts as it did.
 
 The user who answers for the instance signs the change, or somebody with the role that
 its definition names under administrators (else 5). Whoever holds a task goes by it from

@@ -46,7 +46,7 @@ func (vw *View) Instance(h *Held) *api.Instance {
 				vw.People.Label(r.By), r.Why),
 		})
 	}
-	for _, d := range h.Def.Data {
+	for _, d := range h.M.Definition().Data {
 		out.Data[string(d.Name)] = snap.Data[d.Name]
 		if d.Label != "" {
 			if out.DataLabels == nil {

@@ -45,7 +45,7 @@ func (vw *View) renderState(h *Held, v state.StateView) api.DataState {
 	if v.Mark == dataflow.Aborted && v.Input < 0 {
 		s.State = nil // it brought none
 	}
-	for _, d := range h.Def.Data {
+	for _, d := range h.M.Definition().Data {
 		s.Attributes[string(d.Name)] = v.Values[d.Name]
 	}
 	s.Changed = append(s.Changed, slices.Sorted(maps.Keys(v.Changed))...)
@@ -77,7 +77,7 @@ func Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
 	for _, u := range o.Undoes {
 		out.Undoes = append(out.Undoes, api.Undoing{Task: u.Task, State: u.State, Sure: u.Sure})
 	}
-	for _, d := range h.Def.Data {
+	for _, d := range h.M.Definition().Data {
 		out.Attributes[string(d.Name)] = o.Values[d.Name]
 	}
 	out.Changed = append(out.Changed, slices.Sorted(maps.Keys(o.Changed))...)

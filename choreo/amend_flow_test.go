@@ -1,0 +1,157 @@
+package choreo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// changedFlow is randomFlow with some of it changed.
+func changedFlow(r *rand.Rand) string {
+	one := func(all ...string) string { return all[r.IntN(len(all))] }
+	data := one("", "", ", k: {type: integer, default: 0}", ", k: {type: integer}", ", k: {type: string, default: none}")
+	more := ""
+	if data != "" && r.IntN(2) == 0 {
+		more = one(
+			`  more: {when: n == 1 and k == null, repeat: true, application: x, out: [k]}`,
+			`  more: {when: n >= 0 and k != null, repeat: {times: 2}, application: x, out: [k, a], compensate: {application: unx}}`,
+			`  extra: {when: n == 2, repeat: {times: 1}, application: y, out: [k]}`) + "\n"
+	}
+	constraint := one("", "", "constraints: [{name: low, when: n < 9, strict: true}]\n",
+		"constraints: [{name: low, when: n < 4, strict: true}]\n", "constraints: [{name: low, when: n < 9}]\n")
+	condition := one("", "conditions: {many: n > 2}\n", "conditions: {many: n > 3}\n")
+	text := strings.NewReplacer(
+		"b: {type: integer}", "b: {type: integer}"+data,
+		"out: [b],", "out: [b], "+one("", "", "compensate: {application: unx}, ", "timeout: 9h, ", "enabled: false, "),
+		"when: n == 4,", one("when: n == 4,", "when: n >= 4,"),
+		"(a == null or a < n)", one("(a == null or a < n)", "(a == null or a < n)", "(a == null or a < n or a > 7)"),
+		"final: n == 5", more+constraint+condition+"final: "+one("n == 5", "n == 5", "n >= 5", "n == 4"),
+	).Replace(randomFlow)
+	return text
+}
+
+// amendFlow has somebody who may amend an instance at a node, if that takes it.
+func amendFlow(w *mesh, n *node, r *rand.Rand) (took bool) {
+	changed, err := workflow.Parse("w", []byte(changedFlow(r)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p, no := amendments.PatchOf(n.m.Definition(), changed, nil)
+	if len(no) > 0 || len(p) == 0 {
+		return false
+	}
+	w.people["ann"] = fact.Speaker{User: "ann", At: "ann"}
+	_, err = w.put(n, w.word(w.people["ann"], worklist.Amend{Patch: p.Text()}))
+	return err == nil
+}
+
+// Whatever is amended of a flow, at whichever node and on both sides of a cut: the same facts in any order are the same
+// history, which is one line; and what counted counts on.
+func TestAmendedFlowsConverge(t *testing.T) {
+	took, taken, clashed, left, states, ended, added := 0, 0, 0, 0, 0, 0, 0
+	for seed := range uint64(120) {
+		counted := map[fact.ID]workflow.PartnerID{}
+		w := flowHistory(t, seed, randomFlow, 80, func(w *mesh, n *node, r *rand.Rand) {
+			switch k := r.IntN(6); {
+			case k == 0 && amendFlow(w, n, r):
+				took++
+			case k < 4 && len(n.running()) > 0:
+				ids := n.running()
+				id := ids[r.IntN(len(ids))]
+				w.end(n, id, amendedResult(n.m, id, r))
+			}
+			mustCountOn(t, seed, w, counted)
+		})
+		clear(w.gone)
+		for range 3 {
+			for _, p := range w.names() {
+				for _, q := range w.names() {
+					w.meet(p, q)
+				}
+			}
+			w.stabilize(false)
+		}
+		mustCountOn(t, seed, w, counted)
+		want := w.nodes["ann"].m
+		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
+			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
+				string(got.Fingerprint()) != string(want.Fingerprint()) {
+				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
+					firstDifference(want.Fingerprint(), got.Fingerprint()))
+			}
+		}
+		shuffled(t, w, seed)
+		checkLine(t, seed, want)
+		if t.Failed() {
+			t.FailNow()
+		}
+		for _, i := range want.Snapshot().Incidents {
+			clashed += strings.Count(i.What, "two amendments were made side by side")
+			left += strings.Count(i.What, "an amendment does not go together")
+		}
+		for _, v := range want.History() {
+			states += strings.Count(string(v.Kind), "amendment")
+			if v.Task == "more" || v.Task == "extra" {
+				added++
+			}
+		}
+		for _, e := range want.log.Order() {
+			if a := e.Fact.Body.Aged; a != nil && a.Age == 0 && e.Counted {
+				taken++
+			}
+		}
+		if want.Overall() == workflow.InstanceSucceeded {
+			ended++
+		}
+	}
+	said := fmt.Sprintf("%d amendments, %d times taken up, %d clashes, %d left, %d states by new data, %d by new triggers, "+
+		"%d ended", took, taken, clashed, left, states, added, ended)
+	t.Log(said)
+	if took == 0 || taken == 0 || clashed == 0 || left == 0 || states == 0 || added == 0 || ended == 0 {
+		t.Errorf("want some of each: %s", said)
+	}
+}
+
+// amendedResult is flowResult, with data that may have been added.
+func amendedResult(m *Machine, id fact.AttemptID, r *rand.Rand) Result {
+	res := flowResult(m, id, r)
+	a := m.state.Attempts()[id]
+	if a == nil || res.Failed || a.Undoes != nil {
+		return res
+	}
+	for _, n := range a.Task.Out {
+		if d := m.state.Declarations()[n]; n == "k" && d != nil && r.IntN(3) > 0 {
+			res.Outputs[n] = int64(r.IntN(3))
+			if d.Type == workflow.TypeString {
+				res.Outputs[n] = "some"
+			}
+		}
+	}
+	return res
+}
+
+// mustCountOn checks that what counted at some node counts on wherever it is: nobody forked a chain.
+func mustCountOn(t *testing.T, seed uint64, w *mesh, counted map[fact.ID]workflow.PartnerID) {
+	t.Helper()
+	for _, p := range w.names() {
+		m := w.nodes[p].m
+		if m == nil {
+			continue
+		}
+		for _, e := range m.log.Order() {
+			if by, did := counted[e.ID]; did && !e.Counted {
+				t.Fatalf("seed %d: at %s %s %d does not count (%s), which counted at %s", seed, p,
+					e.Fact.Chain.Author, e.Fact.Seq, e.Why, by)
+			}
+			if e.Counted {
+				counted[e.ID] = p
+			}
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package dataflow_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/dataflow"
+)
+
+// amend has a board go by a definition in which pieces of the text are others.
+func (s *story) amend(text string, pairs ...string) string {
+	s.t.Helper()
+	changed := strings.NewReplacer(pairs...).Replace(text)
+	if changed == text {
+		s.t.Fatalf("%q changes nothing", pairs)
+	}
+	why := s.b.Amend(dataflow.New(parse(s.t, changed)), s.id(), 1)
+	s.fire()
+	return why
+}
+
+// What was fired goes on, and the state that there is fires what is new, once.
+func TestAChangedFlowFiresWhatIsNew(t *testing.T) {
+	s := begin(t, parse(t, parallel), values{"n": int64(0)})
+	s.wants("amended", s.amend(parallel, "  join:",
+		"  look: {when: n == 0, repeat: {times: 1}, application: x, out: [n]}\n  join:"), "")
+	s.wants("pending", s.pending(), "look@0 one@0 two@0")
+	s.wants("states", s.b.State(), 0)
+	s.wants("look", s.done("look", nil), "")
+	s.wants("pending", s.pending(), "one@0 two@0")
+	s.wants("the same once more", s.b.Amend(s.b.Flow(), s.id(), 1), "it goes by that definition already")
+	s.wants("amended", s.amend(parallel, "two: {when: n == 0 and b == null", "two: {when: n == 1"), "")
+	s.wants("one that is gone", s.pending(), "one@0 two@0")
+	s.wants("two", s.done("two", values{"n": int64(1)}), "")
+	s.wants("pending", s.pending(), "one@0 two@2")
+}
+
+// Data that are new have their defaults, in a state of their own; what may not have its value any more is null.
+func TestAChangedFlowHasNewData(t *testing.T) {
+	s := begin(t, parse(t, parallel), values{"n": int64(0)})
+	s.wants("amended", s.amend(parallel, "a: {type: integer}", "a: {type: integer}, k: {type: integer, default: 3}"), "")
+	s.wants("values", s.b.Values(), values{"k": int64(3), "n": int64(0)})
+	s.wants("kind", s.b.Last().Kind, dataflow.Amendment)
+	s.wants("it is like the first", s.b.EquivalentTo(1), 0)
+	s.wants("amended", s.amend(parallel, "a: {type: integer}", "a: {type: integer}, k: {type: string, default: x}"), "")
+	s.wants("values", s.b.Values(), values{"n": int64(0)})
+	s.wants("states", s.b.State(), 2)
+	s.wants("past", s.b.ValuesAt(1), values{"k": int64(3), "n": int64(0)})
+	s.wants("one", s.done("one", values{"a": int64(1)}), "")
+	s.wants("conflicts", len(s.b.Last().Conflicts), 0)
+}
+
+// A state that is final by the changed definition fires nothing more, and ends the instance once nothing is pending.
+func TestAChangedEnd(t *testing.T) {
+	s := begin(t, parse(t, parallel), values{"n": int64(0)})
+	s.wants("amended", s.amend(parallel, "final: n == 2", "final: n == 0"), "")
+	s.wants("ended", s.b.Ended(), false)
+	s.wants("one", s.done("one", values{"a": int64(1)}), "")
+	s.wants("two", s.done("two", values{"b": int64(1)}), "")
+	s.wants("pending", s.pending(), "")
+	s.wants("ended", s.b.Ended(), true)
+	s.wants("too late", s.amend(parallel, "final: n == 2", "final: n == 1"), "a final state ended the instance")
+
+	s = begin(t, parse(t, parallel), values{"n": int64(0)})
+	s.done("one", values{"a": int64(1)})
+	s.done("two", values{"b": int64(1)})
+	s.wants("pending", s.pending(), "join@2")
+	s.wants("fail", s.b.Fail(s.jobs["join"], s.id(), "no luck", 1), "")
+	s.wants("amended", s.amend(parallel, "final: n == 2", "final: n == 0", "when: a != null and b", "when: n == 7 and b"), "")
+	s.wants("interrupted", s.b.Interrupted() != nil, true)
+	s.wants("restart", s.b.Recover(dataflow.Step{Method: dataflow.MethodRestart}, s.id(), 1), "")
+	s.wants("ended", s.b.Ended(), true)
+}
+
+// A strict constraint that the state breaks interrupts; without it the state is consistent again. So is one at which
+// nothing was pending, and which fires something by now.
+func TestChangedConstraintsOfAFlow(t *testing.T) {
+	const strict = "constraints: [{name: low, when: a < 3, strict: true}]\nfinal: n == 2"
+	s := begin(t, parse(t, parallel), values{"n": int64(0)})
+	s.done("one", values{"a": int64(5)})
+	s.wants("amended", s.amend(parallel, "final: n == 2", strict), "")
+	s.wants("interrupted", s.b.Interrupted().Cause, "the state breaks the constraint low: a < 3")
+	s.wants("consistent", s.b.Interrupted().Consistent, false)
+	s.wants("methods", s.b.Methods(), "[jump-back jump-forward]")
+	s.wants("pending", s.pending(), "")
+	s.wants("amended", s.amend(parallel, "final: n == 2", "final: n == 3"), "")
+	s.wants("consistent", s.b.Interrupted().Consistent, true)
+	s.wants("restart", s.b.Recover(dataflow.Step{Method: dataflow.MethodRestart}, s.id(), 1), "")
+	s.fire()
+	s.wants("pending", s.pending(), "two@1")
+
+	s.wants("nothing is pending", s.done("two", values{"n": int64(9)}), "")
+	s.wants("consistent", s.b.Interrupted().Consistent, false)
+	s.wants("amended", s.amend(parallel, "join: {when:", "join: {when: n == 9 or"), "")
+	s.wants("methods", s.b.Methods(), "[offer restart jump-forward]")
+	s.wants("amended", s.amend(parallel, "final: n == 2", strict), "")
+	s.wants("consistent", s.b.Interrupted().Consistent, false)
+}
+
+// A trigger that is not there any more, as two definitions did not go together, comes to nothing. A compensation that is
+// new can be asked for; one that is gone while a recovery waits for it ends that.
+func TestATriggerIsGone(t *testing.T) {
+	s := begin(t, parse(t, parallel), values{"n": int64(0)})
+	s.done("one", values{"a": int64(5)})
+	s.wants("fail", s.b.Fail(s.jobs["two"], s.id(), "no luck", 1), "")
+	s.wants("undo", s.b.MayRecover(dataflow.Step{Method: dataflow.MethodCompensate}),
+		"transition one has no compensation: use a forward jump")
+	const undo = "out: [a, n], compensate: {application: y}"
+	s.wants("amended", s.amend(parallel, "out: [a, n]", undo), "")
+	s.wants("undo", s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
+	s.wants("amended", s.amend(parallel, "final: n == 2", "final: n == 4"), "")
+	s.wants("undoing", s.b.Undoing() == nil, true)
+	s.wants("amended", s.amend(parallel, "out: [a, n]", undo), "")
+	s.wants("undo", s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
+	job := dataflow.Job{Fact: s.id(), Task: "one"}
+	s.wants("begin", s.b.FireUndo(job, s.b.Undoing().By), "")
+	s.wants("undone", s.b.Undone(job, s.id(), values{"a": nil}, 1, 1), "")
+	s.wants("as", s.b.Last().As, 0)
+
+	s = begin(t, parse(t, parallel), values{"n": int64(0)})
+	s.wants("amended", s.amend(parallel, "  one: {when: n == 0 and a == null, repeat: true, application: x, out: [a, n]}\n", ""), "")
+	s.wants("pending", s.pending(), "two@0")
+	s.wants("history", s.b.History()[1].Mark, dataflow.Aborted)
+	s.wants("one", s.b.Done(s.jobs["one"], s.id(), values{"a": int64(1)}, 1), "the transition is not pending")
+	s.wants("a jump over it", s.b.Fail(s.jobs["two"], s.id(), "no luck", 1), "")
+	s.wants("methods", s.b.Methods(), "[offer restart jump-forward]")
+}
+
+// Whatever is amended on the way, and whatever fails and is recovered: no instance runs at a state at which nothing is
+// pending, or which breaks a strict constraint, and it can be brought to an end.
+func TestAnyAmendedFlow(t *testing.T) {
+	amended, seen := 0, map[string]int{}
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		x := &anyRun{story: begin(t, parse(t, anyFlow), values{"n": int64(0)}), r: r, seen: seen}
+		for range 60 {
+			if x.b.Ended() {
+				break
+			}
+			if r.IntN(6) == 0 {
+				one := func(all ...string) string { return all[r.IntN(len(all))] }
+				x.b.Amend(dataflow.New(parse(t, strings.NewReplacer(
+					"b: {type: integer}", "b: {type: integer}"+one("", ", k: {type: integer, default: 1}", ", k: {type: string}"),
+					"n <= 5", one("n <= 5", "n <= 5 and (a == null or a < 60)"),
+					"(b == null", one("(b == null", "(a != null"), "n == 4", one("n == 4", "n >= 4"),
+					"final", one("final", "conditions: {many: n > 2}\nfinal"),
+					", compensate: {application: unx}", one(", compensate: {application: unx}", ""),
+				).Replace(anyFlow))), x.id(), 1)
+				amended++
+				x.fire()
+				x.check()
+				continue
+			}
+			x.step()
+		}
+		x.end()
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if amended == 0 || seen["compensated"] == 0 || seen["offer"] == 0 {
+		t.Errorf("%d amendments, %v", amended, seen)
+	}
+}
+
+// To read the history again by changed conditions costs what to make it did.
+func TestAnAmendmentCostsWhatTheHistoryDid(t *testing.T) {
+	const text = "workflow: w\ndata: {n: {type: integer, default: 0}}\ntasks:\n" +
+		"  go: {when: n >= 0, repeat: true, application: x, out: [n]}\nfinal: n < 0\n"
+	s := begin(t, parse(t, text), values{"n": int64(0)})
+	for i := range int64(1000) {
+		s.done("go", values{"n": i + 1})
+	}
+	before := s.b.Steps()
+	s.wants("amended", s.amend(text, "final", "conditions: {many: n > 500}\nfinal"), "")
+	if cost := s.b.Steps() - before; cost > 2*before {
+		t.Errorf("it costs %d steps, the history %d", cost, before)
+	}
+	s.wants("like", s.b.EquivalentTo(700), 501)
+}

@@ -36,9 +36,41 @@ func changedFlow(r *rand.Rand) string {
 	return text
 }
 
-// amendFlow has somebody who may amend an instance at a node, if that takes it.
-func amendFlow(w *mesh, n *node, r *rand.Rand) (took bool) {
-	changed, err := workflow.Parse("w", []byte(changedFlow(r)))
+const randomGraph = `
+workflow: w
+data: {n: {type: integer, default: 0}}
+tasks:
+  a: {application: x, out: [n]}
+  b: {application: x, out: [n], on-failure: release}
+  c: {after: a, application: x, out: [n]}
+  d: {after: [b, c], when: n >= 0, application: x}
+partitions: {p1: [a], p2: [b, d], p3: [c]}
+`
+
+// changedGraph is randomGraph with some of it changed.
+func changedGraph(r *rand.Rand) string {
+	one := func(all ...string) string { return all[r.IntN(len(all))] }
+	var pairs []string
+	if data := one("", "integer", "integer", "string"); data != "" {
+		home, added, value := one("p1: [", "p2: [", "p3: ["), "more, ", "1"
+		if data == "string" {
+			value = `"some"`
+		}
+		more := "  more: {application: x, out: [k, n]}\n"
+		if r.IntN(2) == 0 {
+			more += "  most: {when: k == " + value + ", application: x, out: [n]}\n"
+			added += "most, "
+		}
+		pairs = []string{"default: 0}", "default: 0}, k: {type: " + data + "}", home, home + added, "partitions:",
+			more + one("", "final: k == "+value+"\n", "constraints: [{name: low, when: n < 9, strict: true}]\n") + "partitions:"}
+	}
+	return strings.NewReplacer(append(pairs, "n >= 0", one("n >= 0", "many"),
+		"tasks:", one("conditions: {many: n > 0}\ntasks:", "conditions: {many: n != 7}\ntasks:"))...).Replace(randomGraph)
+}
+
+// amendSome has somebody who may amend an instance at a node, if that takes it.
+func amendSome(w *mesh, n *node, text string) (took bool) {
+	changed, err := workflow.Parse("w", []byte(text))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -59,7 +91,7 @@ func TestAmendedFlowsConverge(t *testing.T) {
 		counted := map[fact.ID]workflow.PartnerID{}
 		w := flowHistory(t, seed, randomFlow, 80, func(w *mesh, n *node, r *rand.Rand) {
 			switch k := r.IntN(6); {
-			case k == 0 && amendFlow(w, n, r):
+			case k == 0 && amendSome(w, n, changedFlow(r)):
 				took++
 			case k < 4 && len(n.running()) > 0:
 				ids := n.running()
@@ -118,6 +150,60 @@ func TestAmendedFlowsConverge(t *testing.T) {
 	}
 }
 
+// Whatever is amended of the data, conditions, constraints and tasks of a graph, on whichever side of a cut: the same
+// facts in any order are the same state, and what counted counts on.
+func TestAmendedDataConverge(t *testing.T) {
+	took, clashed, left, unfit, written := 0, 0, 0, 0, 0
+	for seed := range uint64(150) {
+		counted := map[fact.ID]workflow.PartnerID{}
+		w := flowHistory(t, seed, randomGraph, 60, func(w *mesh, n *node, r *rand.Rand) {
+			switch k := r.IntN(6); {
+			case k < 2 && amendSome(w, n, changedGraph(r)):
+				took++
+			case k < 5 && len(n.running()) > 0:
+				ids := n.running()
+				id := ids[r.IntN(len(ids))]
+				w.end(n, id, amendedResult(n.m, id, r))
+			}
+			mustCountOn(t, seed, w, counted)
+		})
+		clear(w.gone)
+		for range 3 {
+			for _, p := range w.names() {
+				for _, q := range w.names() {
+					w.meet(p, q)
+				}
+			}
+			w.stabilize(false)
+		}
+		mustCountOn(t, seed, w, counted)
+		want := w.nodes["ann"].m
+		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
+			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
+				string(got.Fingerprint()) != string(want.Fingerprint()) {
+				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
+					firstDifference(want.Fingerprint(), got.Fingerprint()))
+			}
+		}
+		shuffled(t, w, seed)
+		for _, i := range want.Snapshot().Incidents {
+			clashed += strings.Count(i.What, "two amendments were made side by side")
+			left += strings.Count(i.What, "an amendment does not go together")
+		}
+		if k := want.state.Values()["k"]; k != nil {
+			written++
+		} else if sl := want.state.BySlot()["more"]; sl != nil && sl.Pick != nil && sl.Pick.Success().Gave()["k"] != nil {
+			unfit++
+		}
+	}
+	said := fmt.Sprintf("%d amendments, %d clashes, %d left, new data have a value %d times, and one that does not fit %d times",
+		took, clashed, left, written, unfit)
+	t.Log(said)
+	if took == 0 || clashed == 0 || left == 0 || written == 0 || unfit == 0 {
+		t.Errorf("want some of each: %s", said)
+	}
+}
+
 // amendedResult is flowResult, with data that may have been added.
 func amendedResult(m *Machine, id fact.AttemptID, r *rand.Rand) Result {
 	res := flowResult(m, id, r)
@@ -125,9 +211,12 @@ func amendedResult(m *Machine, id fact.AttemptID, r *rand.Rand) Result {
 	if a == nil || res.Failed || a.Undoes != nil {
 		return res
 	}
+	if res.Outputs == nil {
+		res.Outputs = map[workflow.DataName]workflow.Value{}
+	}
 	for _, n := range a.Task.Out {
 		if d := m.state.Declarations()[n]; n == "k" && d != nil && r.IntN(3) > 0 {
-			res.Outputs[n] = int64(r.IntN(3))
+			res.Outputs[n] = int64(1)
 			if d.Type == workflow.TypeString {
 				res.Outputs[n] = "some"
 			}

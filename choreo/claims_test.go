@@ -573,7 +573,11 @@ func (w *mesh) randomClaim(d dice) {
 	case 2:
 		body = worklist.Release{Item: i, Grant: grant}
 	default:
-		body = worklist.Result{Item: i, Grant: grant, Failed: d.chance(20), Reason: "dice"}
+		r := worklist.Result{Item: i, Grant: grant, Failed: d.chance(20), Reason: "dice"}
+		if (t == "m" || t == "n") && !r.Failed && d.chance(50) {
+			r.Outputs = map[workflow.DataName]workflow.Value{"y": pickOf(d, []string{"1", "s"})}
+		}
+		body = r
 	}
 	c := w.word(p, body)
 	if len(w.said) > 0 && d.chance(25) {
@@ -596,10 +600,41 @@ func randomPatch(d dice) (p amendments.Patch) {
 			Part: amendments.Part{Kind: amendments.OfTask, Name: name}, Key: key, Value: json.RawMessage(value),
 		})
 	}
+	part := func(kind amendments.Kind, name, key, value string) {
+		p = append(p, amendments.Setting{
+			Part: amendments.Part{Kind: kind, Name: name}, Key: key, Value: json.RawMessage(value),
+		})
+	}
 	rule := func(name string) {
 		set(name, "after", pickOf(d, []string{`["a"]`, `["b"]`, `["a","b"]`, `["m"]`, `["c","n"]`, `["c"]`}))
 	}
-	switch d(4) {
+	switch d(6) {
+	case 4: // data with a task that asks for them, which may be others elsewhere
+		if d.chance(30) {
+			part(amendments.OfWorkflow, "", "final", pickOf(d, []string{`"y == 1"`, `"x == 1"`, `"y == \"s\""`, ``}))
+		}
+		part(amendments.OfData, "y", "add", "true")
+		part(amendments.OfData, "y", "type", pickOf(d, []string{`"integer"`, `"string"`}))
+		if d.chance(70) {
+			set(added, "add-to", pickOf(d, []string{`"p1"`, `"p2"`}))
+			set(added, "out", `["x","y"]`)
+			set(added, "type", `"manual"`)
+			if d.chance(50) {
+				set(added, "when", pickOf(d, []string{`"y == null"`, `"y == 1"`, `"y == \"s\""`, `"x == null and y == null"`}))
+			}
+		}
+	case 5:
+		if d.chance(50) {
+			part(amendments.OfWorkflow, "", "final", pickOf(d, []string{`"x == 1"`, `"x == 2 and seen"`, ``}))
+		}
+		part(amendments.OfCondition, "seen", "expression", pickOf(d, []string{`"x == 2"`, `"x > 3"`, ``}))
+		strict := d.chance(30)
+		if strict {
+			part(amendments.OfConstraint, "low", "strict", "true")
+		}
+		if strict || d.chance(30) {
+			part(amendments.OfConstraint, "low", "when", pickOf(d, []string{`"x < 3"`, `"x < 9"`}))
+		}
 	case 0:
 		set(name, "enabled", pickOf(d, []string{"false", ""}))
 	case 1:
@@ -645,7 +680,7 @@ func (w *mesh) forged(n *node, c *fact.Claim, i worklist.Item, grant worklist.ID
 // same facts in any order are the same state, and at no node have two people an item, by
 // that node's own word.
 func TestRandomClaims(t *testing.T) {
-	amended, added := 0, 0
+	amended, added, written, left := 0, 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		d := diceOf(rt)
 		w := newMesh(t, parse(t, claimed))
@@ -691,9 +726,15 @@ func TestRandomClaims(t *testing.T) {
 			if n := w.nodes[id]; n.m != nil {
 				a, b := steered(n.m)
 				amended, added = amended+a, added+b
+				written += state.AsInt(n.m.state.Values()["y"] != nil)
+				for _, x := range n.m.Snapshot().Incidents {
+					left += strings.Count(x.What, "an amendment does not go together")
+				}
 			}
 		}
 	})
+	t.Logf("%d patches changed tasks or rules, %d new tasks were begun, new data have a value %d times, %d did not go "+
+		"together with others", amended, added, written, left)
 	if amended == 0 || added == 0 {
 		t.Errorf("%d patches changed tasks or rules, and %d new tasks were begun: want some of each", amended, added)
 	}

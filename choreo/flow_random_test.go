@@ -34,8 +34,11 @@ func flowHistory(t *testing.T, seed uint64, src string, steps int, people func(w
 	r := rand.New(rand.NewPCG(seed, 14))
 	w := newMesh(t, parse(t, src))
 	names := []workflow.PartnerID{"ann", "ben", "cleo"}
-	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"},
-		names...)); err != nil {
+	at := map[workflow.PartitionName]workflow.PartnerID{}
+	for i, p := range w.plan.Partitions() {
+		at[p.Name] = names[i%len(names)]
+	}
+	if err := w.start("ann", w.genesis(at, names...)); err != nil {
 		t.Fatal(err)
 	}
 	w.stabilize(false)

@@ -266,7 +266,7 @@ func (v *Evidence) MayStart(a *Attempt) string {
 		return v.mayPerform(a)
 	case sl.Dropped != nil:
 		return "its task is not needed"
-	case v.disabled(sl):
+	case v.disabled(sl) && !v.begun(sl): // what was ready by somebody's word is done to its end
 		return "its task is not enabled"
 	case slices.ContainsFunc(v.s.Cancels, v.certain):
 		return "it was started after the instance was cancelled"

@@ -78,7 +78,7 @@ var ofAmendments = []mutant{
 `}}},
 	{name: "added-as-the-last", what: "of two that add one task unlike it is as the last of them says", patches: []patch{{
 		"workflow/amendments/patch.go", `		case !patch.adds(x.Part) || before[x.Part] != nil:
-			continue`, `		case !patch.adds(x.Part):
+			continue`, `		case !patch.adds(x.Part) || before == nil:
 			continue`}}},
 	{name: "circle-of-two", what: "two amendments that make a circle both count nothing, with all others",
 		patches: []patch{{

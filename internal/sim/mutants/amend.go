@@ -1,11 +1,12 @@
 package main
 
 // tried are the tests of mutants of amendments, by package. What they do not catch is run on seeds from claimed on.
-var tried = []string{"./choreo", "./workflow/amendments"}
+var tried = []string{"./choreo", "./dataflow", "./workflow/amendments"}
 
 // amendTests are those of them that are about amendments.
 const amendTests = "^(TestScenarios|TestATaskIsThereForThoseWhoKnewOfIt|TestAnInstanceTakesSoManyAmendments|" +
-	"TestRandomClaims|TestAPatch.*|TestPatches.*|TestWhat.*|TestThereIsRoomForAllPatches|TestAmend.*|TestAnyAmended.*)$"
+	"TestRandomClaims|TestAPatch.*|TestPatches.*|TestWhat.*|TestThereIsRoomForAllPatches|TestAmended.*|" +
+	"TestAChanged.*|TestChanged.*|TestATrigger.*|TestAnyAmendedFlow)$"
 
 // ofAmendments are mutants of changes of the definition by which an instance runs (docs/amendments.md).
 var ofAmendments = []mutant{
@@ -89,4 +90,48 @@ var ofAmendments = []mutant{
 		`			for _, c := range amendments.Clashes(a.Patch, b.Patch)[:0] {`}}},
 	{name: "amended-when-ended", what: "an instance that has ended is amended", patches: []patch{{
 		"choreo/orders.go", `	case !amendable(overall):`, `	case overall == "" && !amendable(overall):`}}},
+	{name: "flow-goes-by-all", what: "a history goes by amendments of which whoever kept it had not heard", patches: []patch{{
+		"choreo/state/flow.go", `s.flowBy(s.heavyIn(s.edition.heavy, e))`, `s.flowBy(s.edition.heavy)`}}},
+	{name: "flow-never-taken-up", what: "whoever keeps the data states goes by no amendment", patches: []patch{{
+		"choreo/flows.go", `	case d.state.TakesUp():`, `	case d.state.TakesUp() && a.Slot == nil:`}}},
+	{name: "fired-as-now", what: "what was fired does what its trigger says after an amendment of which nobody knew",
+		patches: []patch{{
+			"choreo/state/flow.go", `	by := s.EvidenceOf(e).under()
+`, `	by := s.def
+`}}},
+	{name: "defaults-unseen", what: "new data of a flow have no default", patches: []patch{{
+		"dataflow/amend.go", `		case d.Default != nil && !b.flow.declares(d.Name):`,
+		`		case d.Default != nil && d.Name == "":`}}},
+	{name: "end-with-pending", what: "an end that is new ends an instance although transitions are pending", patches: []patch{{
+		"dataflow/board.go", `	case b.isFinal() && len(b.pending) == 0:`, `	case b.isFinal():`}}},
+	{name: "end-too-early-for-ever", what: "where an end is new, no result is taken while others are pending",
+		patches: []patch{{
+			"dataflow/board.go", `	final := !was && b.isFinal() && b.strict == 0`, `	final := (was || !was) && b.isFinal() && b.strict == 0`}}},
+	{name: "pending-for-nobody", what: "what is pending of a trigger that is gone stays so", patches: []patch{{
+		"dataflow/amend.go", `		if _, has := f.of[p.Task.Name]; !has {`, `		if _, has := f.of[p.Task.Name]; !has && at < 0 {`}}},
+	{name: "past-as-it-was", what: "equivalence is asked by conditions that there are no more", patches: []patch{{
+		"dataflow/amend.go", `		r.satisfies, r.broken = string(past.bits), past.broken
+`, `		r.broken = past.broken
+`}}},
+	{name: "left-out-though-ready", what: "what was ready by its holder's word is not done, as it was left out elsewhere",
+		patches: []patch{{
+			"choreo/state/rights.go", `	case v.disabled(sl) && !v.begun(sl): //`, `	case v.disabled(sl): //`}}},
+	{name: "unfit-value-stays", what: "data have a value that they may not have, as somebody added them unlike",
+		patches: []patch{{
+			"choreo/state/data.go", `	return err == nil
+}
+
+// unwritten`, `	return err == nil || true
+}
+
+// unwritten`}}},
+	{name: "data-of-now", what: "a result is judged by data of which its author did not know", patches: []patch{{
+		"choreo/state/amend.go", `	def := v.under()
+	if def == v.s.def {
+		return v.s.decls[n]`, `	def := v.under()
+	if def != nil {
+		return v.s.decls[n]`}}},
+	{name: "left-with-its-tasks", what: "of an amendment that does not go together with others no task is there",
+		patches: []patch{{
+			"workflow/amendments/patch.go", `	return []Patch{adds, idle, nil}`, `	return []Patch{adds, idle[:0], nil}`}}},
 }

@@ -95,3 +95,35 @@ func TestAnInstanceTakesSoManyAmendments(t *testing.T) {
 		t.Errorf("the definition with which it was started has priority %d", got)
 	}
 }
+
+// A partner that brings one word of somebody who may amend again and again costs the others one look at it, whether or
+// not it fits.
+func TestOneWordIsLookedAtOnce(t *testing.T) {
+	w := newMesh(t, parse(t, ward(300)))
+	who := worklist.User("one")
+	w.people[who] = fact.Speaker{User: who, At: "one"}
+	home := w.plan.Partitions()[0].Name
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{home: "one"}, "one")); err != nil {
+		t.Fatal(err)
+	}
+	n := w.nodes["one"]
+	w.lies = true
+	for _, patch := range []string{
+		`[{"kind":"task","name":"nobody","key":"enabled","value":false}]`,
+		`[{"kind":"task","name":"added","key":"add-to","value":"` + string(home) + `"}]`,
+	} {
+		c := w.word(w.people[who], worklist.Amend{Patch: patch})
+		bring := func() int {
+			before := n.m.log.Steps
+			n.m.mustAppend(w.moment(), fact.Body{Claim: c})
+			return n.m.log.Steps - before
+		}
+		first, rest := bring()+bring(), 0 // where it counts, the definition is another by then
+		for range 50 {
+			rest = max(rest, bring())
+		}
+		if first < 300 || rest > 100 {
+			t.Errorf("%s: it costs %d steps at first, and %d later", patch, first, rest)
+		}
+	}
+}

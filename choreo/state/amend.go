@@ -41,6 +41,8 @@ type edition struct {
 	left  []*log.Entry                     // those of which nothing counts but the tasks that they add
 	known map[string]*workflow.Definition  // by those that somebody knew
 	flows map[workflow.Hash]*dataflow.Flow // of these
+	// looked are the patches that were looked at.
+	looked map[fittingOf]fitting
 }
 
 // addition is a task as amendments add it.
@@ -63,8 +65,21 @@ func addedTo(list []addition, t workflow.TaskName, p amendments.Patch, e *log.En
 	return append(list, addition{id, home, []*log.Entry{e}})
 }
 
-// maxEditions bounds how many definitions are kept that some authors went by, at a time.
-const maxEditions = 32
+// What an author knows only grows along its chain, so of an instance with n heavy amendments a chain goes by n+1
+// editions at most, each of which costs as much as to read a definition once. Those that others go by at the same time
+// are kept: maxEditions of them, or if the definition is long fewer, as many as have keptEditions bytes, but minEditions
+// in any case. Only somebody with more chains than that, of one instance that was amended side by side at as many
+// partners as it takes to have so many editions, makes each of its facts cost a reading.
+const (
+	minEditions  = 32
+	maxEditions  = 1024
+	keptEditions = 16 << 20
+)
+
+// manyEditions is how many definitions are kept that some authors went by, at a time.
+func (s *State) manyEditions() int {
+	return min(max(keptEditions/len(s.original.Canonical()), minEditions), maxEditions)
+}
 
 // fitting is a patch that was looked at; why it does not fit what its author knew, if it does not.
 type fitting struct {
@@ -82,17 +97,38 @@ func (s *State) fits(e *log.Entry, x worklist.Amend) string {
 	}
 	f, seen := s.fittings[e.ID]
 	if !seen || f.known != known.Hash() {
-		var err error
-		if f.patch, err = amendments.DecodePatch(x.Patch); err == nil {
-			err = s.Fits(known, f.patch)
-		}
-		f.known, f.why = known.Hash(), ""
-		if err != nil {
-			f.why = "it amends what the workflow does not have, or cannot have so"
-		}
+		f = s.fitting(x.Patch, known)
 		s.fittings[e.ID] = f
 	}
 	return f.why
+}
+
+// fitting looks at a patch, of one definition once: a partner may bring one word of somebody who may amend again and again.
+func (s *State) fitting(patch string, known *workflow.Definition) (f fitting) {
+	of := fittingOf{sha256.Sum256([]byte(patch)), known.Hash()}
+	f, seen := s.edition.looked[of]
+	if seen {
+		return f
+	}
+	s.log.Steps += len(known.Tasks)
+	var err error
+	if f.patch, err = amendments.DecodePatch(patch); err == nil {
+		err = s.Fits(known, f.patch)
+	}
+	if f.known = known.Hash(); err != nil {
+		f.why = "it amends what the workflow does not have, or cannot have so"
+	}
+	if len(s.edition.looked) >= maxEditions {
+		clear(s.edition.looked)
+	}
+	s.edition.looked[of] = f
+	return f
+}
+
+// fittingOf names a patch that was looked at.
+type fittingOf struct {
+	patch [sha256.Size]byte
+	known workflow.Hash
 }
 
 // SteersBegun reports whether a patch sets what a task waits for, or whether it is done at all, which had begun as the
@@ -148,7 +184,8 @@ func (s *State) editionOf(of []*log.Entry) *workflow.Definition {
 	if d := s.edition.known[name.String()]; d != nil {
 		return d
 	}
-	if len(s.edition.known) >= maxEditions {
+	s.log.Steps += len(s.original.Tasks)
+	if len(s.edition.known) >= s.manyEditions() {
 		clear(s.edition.known)
 	}
 	d, _ := amendments.Effective(s.original, patches, s.doubtful(of), s.cut)
@@ -271,7 +308,7 @@ func (s *State) flowBy(heavy []*log.Entry) *dataflow.Flow {
 	if f := s.edition.flows[def.Hash()]; f != nil {
 		return f
 	}
-	if len(s.edition.flows) >= maxEditions {
+	if len(s.edition.flows) >= s.manyEditions() {
 		clear(s.edition.flows)
 	}
 	f := dataflow.New(def)

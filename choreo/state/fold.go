@@ -14,7 +14,11 @@ import (
 func NewState(def *workflow.Definition, plan *partition.Plan, l *log.Log, trust Trust) *State {
 	s := &State{
 		def: def, plan: plan, original: def, log: l, trust: trust, uncountedOf: map[workflow.PartnerID]int{},
-		fittings: map[fact.ID]fitting{}, edition: edition{known: map[string]*workflow.Definition{}, flows: map[workflow.Hash]*dataflow.Flow{}},
+		fittings: map[fact.ID]fitting{},
+		edition: edition{
+			known: map[string]*workflow.Definition{}, flows: map[workflow.Hash]*dataflow.Flow{},
+			looked: map[fittingOf]fitting{},
+		},
 	}
 	s.Reset()
 	return s

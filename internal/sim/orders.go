@@ -140,6 +140,9 @@ func (w *world) amend(u *user, n *node.Node, m *machine, id string, t workflow.T
 	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.Contains(l, " is new, in partition ") }) {
 		w.out.Added++
 	}
+	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.HasPrefix(l, "data ") }) {
+		w.out.AddedData++
+	}
 	w.checks.toldSaid(u, m, out.ID, out.Partner, "amend", func(b worklist.Body, _ *workflow.Task) bool {
 		_, is := b.(worklist.Amend)
 		return is
@@ -159,6 +162,9 @@ func (w *world) addTask(def, tasks map[string]any, after workflow.TaskName) {
 	part["tasks"] = append(list, name)
 	body := map[string]any{"after": []string{string(after)}, "timeout": "9m", "on-failure": "release"}
 	tasks[name] = body
+	if len(w.added)%2 == 1 {
+		w.addData(def, body, "datum"+strconv.Itoa(len(w.added)))
+	}
 	source, err := json.Marshal(def)
 	if err != nil {
 		return // it is JSON of ours
@@ -172,6 +178,24 @@ func (w *world) addTask(def, tasks map[string]any, after workflow.TaskName) {
 		w.added = map[workflow.TaskName]*workflow.Task{}
 	}
 	w.added[workflow.TaskName(name)] = made.Task(workflow.TaskName(name))
+}
+
+// addData adds data to a definition, which a task sets, and a condition and a constraint that ask for them. The
+// constraint is not strict: whether a result may break it would depend on who had heard of it.
+func (w *world) addData(def, task map[string]any, name string) {
+	put := func(group string) map[string]any {
+		if def[group] == nil {
+			def[group] = map[string]any{}
+		}
+		all, _ := def[group].(map[string]any)
+		return all
+	}
+	put("data")[name] = map[string]any{"type": "integer", "default": 1 + w.people.IntN(3)}
+	put("conditions")[name+"_high"] = name + " > 3"
+	rules, _ := def["constraints"].([]any)
+	def["constraints"] = append(rules, map[string]any{"name": name, "when": name + " < 4"})
+	task["application"], task["with"] = "set", map[string]any{name: name + " + 1"}
+	task["out"] = []string{name}
 }
 
 // amended is the definition with patches.

@@ -151,6 +151,7 @@ type Outcome struct {
 	// Ordered and Adopted are words of those who decide that were written down.
 	Ordered, Adopted int
 	Added            int // amendments that add a task
+	AddedData        int // of these, that add data as well
 	Instances        map[workflow.InstanceState]int
 	Faults           map[FaultKind]int
 	Tasks            map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it

@@ -13,14 +13,15 @@ import (
 // Amend says how the definition is made with patches, in their order.
 func (h *History) Amend(amended func(patches []string) *workflow.Definition) { h.amended = amended }
 
-// setting is what a patch says of a key of a task, as far as it matters here.
+// setting is what a patch says of a key of a part, as far as it matters here.
 type setting struct {
+	Kind  string            `json:"kind"`
 	Name  workflow.TaskName `json:"name"`
 	Key   string            `json:"key"`
 	Value any               `json:"value"`
 }
 
-// amend takes in the tasks that an amendment adds, for those who knew of it, or leaves out. No two add one name in a
+// amend takes in the tasks and data that an amendment adds, for those who knew of it, or leaves out. No two add one name in a
 // simulation, and nothing that was there is to wait for them, so the other rules stay as they were.
 func (m *Meaning) amend(i int, x worklist.Amend) {
 	var raw []json.RawMessage
@@ -28,18 +29,21 @@ func (m *Meaning) amend(i int, x worklist.Amend) {
 		return
 	}
 	says := map[workflow.TaskName][]byte{}
-	homes, leaves := map[workflow.TaskName]any{}, false
+	homes, changes := map[workflow.TaskName]any{}, false
 	for _, b := range raw {
 		var s setting
 		if json.Unmarshal(b, &s) != nil {
 			return
 		}
-		says[s.Name] = append(append(says[s.Name], ','), b...)
-		if leaves = leaves || s.Key == "enabled"; s.Key == "add-to" {
+		changes = changes || s.Key == "enabled" || s.Kind == "condition" || s.Kind == "constraint" || s.Key == "add"
+		if s.Kind != "task" {
+			continue
+		}
+		if says[s.Name] = append(append(says[s.Name], ','), b...); s.Key == "add-to" {
 			homes[s.Name] = s.Value
 		}
 	}
-	if len(homes) == 0 && !leaves {
+	if len(homes) == 0 && !changes {
 		return
 	}
 	m.patches = append(m.patches, x.Patch)

@@ -20,7 +20,8 @@ func changedFlow(r *rand.Rand) string {
 	if data != "" && r.IntN(2) == 0 {
 		more = one(
 			`  more: {when: n == 1 and k == null, repeat: true, application: x, out: [k]}`,
-			`  more: {when: n >= 0 and k != null, repeat: {times: 2}, application: x, out: [k, a], compensate: {application: unx}}`,
+			"  more: {when: n >= 0 and k != null, repeat: {times: 2}, application: x, out: [k, a], "+
+				"compensate: {application: unx}}",
 			`  extra: {when: n == 2, repeat: {times: 1}, application: y, out: [k]}`) + "\n"
 	}
 	constraint := one("", "", "constraints: [{name: low, when: n < 9, strict: true}]\n",
@@ -142,8 +143,8 @@ func TestAmendedFlowsConverge(t *testing.T) {
 			ended++
 		}
 	}
-	said := fmt.Sprintf("%d amendments, %d times taken up, %d clashes, %d left, %d states by new data, %d by new triggers, "+
-		"%d ended", took, taken, clashed, left, states, added, ended)
+	said := fmt.Sprintf("%d amendments, %d times taken up, %d clashes, %d left, %d states by new data, %d by new "+
+		"triggers, %d ended", took, taken, clashed, left, states, added, ended)
 	t.Log(said)
 	if took == 0 || taken == 0 || clashed == 0 || left == 0 || states == 0 || added == 0 || ended == 0 {
 		t.Errorf("want some of each: %s", said)
@@ -196,7 +197,7 @@ func TestAmendedDataConverge(t *testing.T) {
 			unfit++
 		}
 	}
-	said := fmt.Sprintf("%d amendments, %d clashes, %d left, new data have a value %d times, and one that does not fit %d times",
+	said := fmt.Sprintf("%d amendments, %d clashes, %d left, new data have a value %d times, one that does not fit %d",
 		took, clashed, left, written, unfit)
 	t.Log(said)
 	if took == 0 || clashed == 0 || left == 0 || written == 0 || unfit == 0 {

@@ -24,12 +24,15 @@ import (
 // those that its author knew of. Amendments that were made side by side thus go together, and where both set one
 // key unlike, the later in that order counts, and people are shown it.
 //
-// Most patches set limits of time, weights and words. Whether a fact counts, and what it does to slots, does not
-// depend on these. On a heavy one it does (amendments.Patch.IsHeavy), so a fact is judged by the amendments that its
+// Light patches set limits of time, weights and words. Whether a fact counts, and what it does to slots, does not
+// depend on these. On a heavy one it may (amendments.Patch.IsHeavy), so a fact is judged by the amendments that its
 // author knew: what was right by the definition in its past stays right, whatever was amended elsewhere. The slots are
 // those of all amendments that count. A task that an amendment adds is there for whoever knew of that, and for others
 // it is not: its first attempt is named by what the amendment says of it. So what several say alike is one attempt, and
 // what they say unlike are several in one slot, of which one is in charge (root): what counted goes on to count.
+//
+// The history of an instance that is driven by its data goes by what its holder says that it goes by (fact.Aged), and a
+// transition by what its trigger said as whoever fired it knew: of what is amended later it takes what is light.
 //
 // When the definition becomes another, all slots are made again from all facts. So it does not matter that facts which
 // came together with their amendment were looked at under the definition before.
@@ -66,10 +69,9 @@ func addedTo(list []addition, t workflow.TaskName, p amendments.Patch, e *log.En
 }
 
 // What an author knows only grows along its chain, so of an instance with n heavy amendments a chain goes by n+1
-// editions at most, each of which costs as much as to read a definition once. Those that others go by at the same time
-// are kept: maxEditions of them, or if the definition is long fewer, as many as have keptEditions bytes, but minEditions
-// in any case. Only somebody with more chains than that, of one instance that was amended side by side at as many
-// partners as it takes to have so many editions, makes each of its facts cost a reading.
+// editions at most, each of which costs as much as to read a definition once. Those that are in use at one time are kept:
+// maxEditions of them, of a long definition fewer, as many as have keptEditions bytes, but minEditions in any case. One
+// author has so many chains (fact.MaxChains) that all its editions are among these.
 const (
 	minEditions  = 32
 	maxEditions  = 1024
@@ -103,7 +105,7 @@ func (s *State) fits(e *log.Entry, x worklist.Amend) string {
 	return f.why
 }
 
-// fitting looks at a patch, of one definition once: a partner may bring one word of somebody who may amend again and again.
+// fitting looks at a patch, of one definition once: a partner may bring one word of somebody who may amend for ever.
 func (s *State) fitting(patch string, known *workflow.Definition) (f fitting) {
 	of := fittingOf{sha256.Sum256([]byte(patch)), known.Hash()}
 	f, seen := s.edition.looked[of]

@@ -286,7 +286,7 @@ type DataState struct {
 	// EquivalentTo is the first state before that satisfies the same conditions.
 	EquivalentTo *int               `json:"equivalent_to"`
 	Transition   *workflow.TaskName `json:"transition"`
-	Kind         string             `json:"kind"`     // initial, transition, compensation, jump-back or jump-forward
+	Kind         string             `json:"kind"`     // initial, transition, compensation, jump-back, jump-forward or amendment
 	FiredBy      *int               `json:"fired_by"` // the state that fired it
 	Input        *int               `json:"input"`    // the state to which its result was applied
 	Partner      string             `json:"partner"`

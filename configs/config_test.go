@@ -2,10 +2,12 @@ package configs_test
 
 import (
 	_ "embed"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,25 @@ func TestNoFileMeansDefaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(configs.Default(configs.LAN), got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What is far too large is refused before memory is full of it, also where the file is a device that never ends.
+func TestWhatIsTooLargeIsRefused(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /dev/zero")
+	}
+	dir := t.TempDir()
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, configs.File)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := configs.Load(dir)
+	var wrong *configs.Error
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "more than 1048576 bytes") {
+		t.Errorf("a configuration without an end: %v", err)
+	}
+	if at := configs.Place(dir, "api"); at != "" {
+		t.Errorf("a key in it is at %s", at)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ const File = "config.yaml"
 // names. No file means the defaults. Mistakes in the file are an [Error].
 func Load(dir string) (Config, error) {
 	path := filepath.Join(dir, File)
-	src, err := os.ReadFile(path)
+	src, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(path); err == nil {
 			return Config{}, &Error{[]string{
@@ -39,6 +40,9 @@ func Load(dir string) (Config, error) {
 			path + ": it is a folder, and must be a file: move it away, which leaves all as by default",
 		}}
 	}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return Config{}, e
+	}
 	if err != nil {
 		return Config{}, fmt.Errorf("read the node's configuration: %w", err)
 	}
@@ -50,6 +54,24 @@ func Load(dir string) (Config, error) {
 		return Config{}, placed(path, src, wrong)
 	}
 	return c, nil
+}
+
+// maxFile bounds the configuration, in bytes: a link may lead to a device, or to a film.
+const maxFile = 1 << 20
+
+// readFile reads a configuration, and no more than one can have.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(src) > maxFile {
+		return nil, &Error{[]string{fmt.Sprintf("%s: it has more than %d bytes, which no configuration needs: "+
+			"write it again, or remove it, which leaves all as by default", path, maxFile)}}
+	}
+	return src, err
 }
 
 // Parse reads and checks a configuration; name stands for the file in errors.

@@ -3,7 +3,6 @@ package configs
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -48,7 +47,7 @@ func placed(name string, src []byte, wrong mistakes) *Error {
 // it is not there.
 func Place(dir, key string) string {
 	path := filepath.Join(dir, File)
-	src, err := os.ReadFile(path)
+	src, err := readFile(path)
 	if err != nil {
 		return ""
 	}

@@ -121,7 +121,7 @@ func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 			"two has restarted or changed list and waits for a lease, for 7m3",
 			"three has restarted or changed list and waits for a lease, for 7m3",
 			"(this node goes on asking for 38m30s)",
-			"a lease is 10m0s", "mutirao coordinator electorate --set VOTER,... --lease DURATION",
+			"a lease is 10m)", "mutirao coordinator electorate --set VOTER,... --lease DURATION",
 		} {
 			wantRefusal(t, "an election while voters wait", err, want)
 		}
@@ -161,7 +161,7 @@ func TestWhoNominatesHearsWhatTheNomineeLacks(t *testing.T) {
 			"two has restarted or changed list and waits for a lease, for ",
 			"three has restarted or changed list and waits for a lease, for ",
 			" more (as two said ", "s ago; it goes on asking for 38m30s)",
-			"a lease is 10m0s", "mutirao coordinator status, there, shows how it goes on",
+			"a lease is 10m)", "mutirao coordinator status, there, shows how it goes on",
 		} {
 			wantRefusal(t, "another's election while voters wait", err, want)
 		}

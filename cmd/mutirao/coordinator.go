@@ -97,7 +97,7 @@ func describeElectorate(e *api.Electorate) string {
 	}
 	text := fmt.Sprintf("%d: %s; %d needed", e.Number, strings.Join(names, ", "), e.Majority)
 	if e.Override {
-		text += "; by the founder's override, without the consent of those before"
+		text += "; it, or a list that it continues, is the founder's override, without the consent of those before"
 	}
 	return text
 }
@@ -203,8 +203,15 @@ can take that back, partners are given by their names or whole IDs.`,
 			if !override {
 				u.noteVoters(ctx, node)
 			}
+			before, unread := node.CoordinatorStatus(ctx)
 			e, err := node.SetElectorate(ctx, r)
-			return u.writeElectorate(e, err)
+			if err := u.writeElectorate(e, err); err != nil {
+				return err
+			}
+			if unread == nil && before.Coordinator != nil && !e.Already {
+				u.note("the office of %s ended with the voters before; next: mutirao coordinator elect", *before.Coordinator)
+			}
+			return nil
 		}),
 	}
 	f := cmd.Flags()
@@ -239,7 +246,7 @@ func (u *ui) writeElectorate(e *api.Electorate, err error) error {
 		return err
 	}
 	err = u.result(e, func(w io.Writer) {
-		fmt.Fprintf(w, "electorate %s\nlease      %s\n", describeElectorate(e), e.Lease)
+		fmt.Fprintf(w, "electorate %s\nlease      %s\n", describeElectorate(e), span(e.Lease))
 		t := table{head: []string{"VOTER", "STATE", "VOTE", "ID"}, states: 2}
 		for _, v := range e.Voters {
 			vote := "yes"

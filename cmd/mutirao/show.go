@@ -207,7 +207,7 @@ func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 	for _, p := range list {
 		row := []string{
 			string(p.Name), orDash(strings.Join(p.Holders(), ", ")), strconv.Itoa(p.Attempt), orDash(p.State),
-			orDash(p.Timeout),
+			orDash(span(p.Timeout)),
 		}
 		if due {
 			row = append(row, left(p.Due))

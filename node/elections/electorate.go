@@ -184,7 +184,7 @@ func (o *Topic) noOutcome(v officeView, who workflow.PartnerID, waited time.Dura
 		if why := o.standing(v); why != "" {
 			return api.Errorf(api.Failed, "no outcome within %s: %s", waited, why).
 				WithHint("voters that wait for a lease vote when it has run out (here a lease is %s): "+
-					"mutirao coordinator status shows how it goes on; "+shorter, v.head.Lease)
+					"mutirao coordinator status shows how it goes on; "+shorter, workflow.FormatDuration(v.head.Lease))
 		}
 		return api.Errorf(api.Failed, "no outcome within %s", waited).
 			WithHint("mutirao coordinator status shows how it stands, mutirao partners who can be reached")
@@ -198,7 +198,7 @@ func (o *Topic) noOutcome(v officeView, who workflow.PartnerID, waited time.Dura
 	return api.Errorf(api.Failed, "no outcome within %s: %s (as %s said %s ago; it goes on asking for %s)",
 		waited, o.in.Members.Say(lacks), there, ago.Round(time.Second), left.Round(time.Second)).
 		WithHint("voters that wait for a lease vote when it has run out (here a lease is %s): "+
-			"mutirao coordinator status, there, shows how it goes on; "+shorter, v.head.Lease)
+			"mutirao coordinator status, there, shows how it goes on; "+shorter, workflow.FormatDuration(v.head.Lease))
 }
 
 // nominee is what a partner lacked that was asked to stand, as far as it said so.

@@ -329,7 +329,7 @@ func (k peoplesItems) refusedClaim(err error, def *workflow.Definition) error {
 	case worklist.NotPassing:
 		return api.Errorf(api.NotAllowed,
 			"%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", item, k.partners.Called(no.By)).
-			WithHint("take it first: mutirao worklist select; or ask them")
+			WithHint("ask them; who has its role can take it first, where nobody has it: mutirao worklist select")
 	case worklist.Kept, worklist.NotForThem:
 		text = strings.ReplaceAll(text, string(no.By), k.partners.Called(no.By))
 	case worklist.Taken:

@@ -115,7 +115,7 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 	t.write(u, w, "")
 	for _, in := range list {
 		if in.State == workflow.InstanceBlocked && !slices.ContainsFunc(in.Needs, api.Need.Waits) {
-			fmt.Fprintf(w, "%s is blocked: mutirao show %s shows what failed, or cannot come, mutirao cancel %s ends it\n",
+			fmt.Fprintf(w, "%s is blocked: mutirao show %s shows what failed, or cannot come; who decides about it can end it: mutirao cancel %s\n",
 				u.id(in.ID), u.id(in.ID), u.id(in.ID))
 		}
 		if in.State == workflow.InstanceInterrupted {

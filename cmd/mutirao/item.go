@@ -57,8 +57,14 @@ func (u *ui) saveFiles(
 	ctx context.Context, node api.Service, q api.ItemQuery, sheet *api.ItemSheet, folder string,
 ) error {
 	if len(sheet.Data) == 0 && !mine(&sheet.Item) {
-		return api.Errorf(api.Refused, "only whoever has %s gets its files", sheet.Item.Task).
-			WithHint("take it first: mutirao worklist select %s", sheet.Item.ID)
+		no := api.Errorf(api.Refused, "only whoever has %s gets its files", sheet.Item.Task)
+		switch x := &sheet.Item; {
+		case x.TakenBy != "":
+			return no.WithHint("%s has it", x.TakenBy)
+		case x.Over || x.State != api.ItemReady || len(x.WaitsFor) > 0:
+			return no.WithHint("mutirao worklist shows what can be taken")
+		}
+		return no.WithHint("take it first: mutirao worklist select %s", sheet.Item.ID)
 	}
 	written := map[string]bool{}
 	for _, x := range sheet.Data {
@@ -93,6 +99,12 @@ func mine(x *api.Item) bool { return x.State == api.ItemSelected || x.State == a
 func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	x := &s.Item
 	fmt.Fprintf(w, "%s (%s) of %s %s, at %s\n", x.Task, x.State, x.Workflow, u.id(x.Instance), x.Partner)
+	switch {
+	case x.TakenBy != "":
+		fmt.Fprintf(w, "%s has it\n", oneLine(x.TakenBy))
+	case x.Over:
+		fmt.Fprintln(w, "nobody can take it any more")
+	}
 	for _, line := range []string{x.Label, x.Subject, s.Doc} {
 		if line != "" {
 			fmt.Fprintln(w, line)

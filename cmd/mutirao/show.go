@@ -159,7 +159,8 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	for _, i := range in.Incidents {
 		more := ""
 		if len(i.Commands) > 0 {
-			more = "; it counts once somebody adopts it: " + oneLine(strings.Join(i.Commands, "; "))
+			more = "; it counts once it is adopted; " + orDash(oneLine(string(in.Responsible))) + " decides: " +
+				oneLine(strings.Join(i.Commands, "; "))
 		}
 		fmt.Fprintf(w, "%s %s %s%s\n", u.paint(yellow, "incident:"), clock(i.At), oneLine(i.What), more)
 	}

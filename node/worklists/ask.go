@@ -247,8 +247,11 @@ func (d *Desk) notTheirs(who users.Who, r *Row) error {
 	if r.Other != "" {
 		return api.Errorf(api.Refused, "%s has the task %s, not %s", d.in.People.Called(r.Other), r.called(), who.Name)
 	}
-	return api.Errorf(api.Refused, "%s does not have %s", who.Name, r.called()).
-		WithHint("take it first: mutirao worklist select %s", r.ID())
+	no := api.Errorf(api.Refused, "%s does not have %s", who.Name, r.called())
+	if !r.free() || len(r.WaitsFor)+len(r.Awaits) > 0 {
+		return no.WithHint("mutirao worklist shows what %s has, and may take", who.Name)
+	}
+	return no.WithHint("take it first: mutirao worklist select %s", r.ID())
 }
 
 // Finish hands in what a person made of an item.

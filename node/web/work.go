@@ -22,7 +22,7 @@ const (
 	// onHome is how many items home shows, and how many instances of each kind.
 	onHome = 20
 	// listWait is how long home waits for partners to say what they hold; what they said before is shown then.
-	listWait = time.Second
+	listWait = 500 * time.Millisecond
 )
 
 // home is what one page shows of a user's work.

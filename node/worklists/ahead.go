@@ -5,7 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -19,9 +19,9 @@ import (
 // This file is about items that are not ready: those that a user may lock all the same, and what is done of them out
 // of reach, one after the other. What is made of one names the words by which those it waits for were done here.
 
-// addAhead adds to a list the items that are not ready and that a person may lock together with what they wait for, as
-// partners that can be asked say now.
-func (d *Desk) addAhead(ctx context.Context, who users.Who, rows []Row) ([]Row, error) {
+// addAhead adds to a list the items that are not ready and that a person may lock together with what they wait for: those
+// of this node, and what partners say that they have ahead.
+func (d *Desk) addAhead(ctx context.Context, who users.Who, rows, ahead []Row) ([]Row, error) {
 	listed, heldBy := map[string]int{}, map[string]workflow.PartnerID{}
 	for i := range rows {
 		listed[rows[i].ID()] = i
@@ -34,7 +34,7 @@ func (d *Desk) addAhead(ctx context.Context, who users.Who, rows []Row) ([]Row, 
 		heldBy[here[i].ID()] = here[i].At
 	}
 	here = slices.DeleteFunc(here, func(r Row) bool { return r.At != d.in.Self })
-	for _, r := range append(here, d.askAhead(ctx, who)...) {
+	for _, r := range append(here, ahead...) {
 		if at, known := heldBy[r.ID()]; known && at != r.At {
 			continue // nobody says of another's what is better known here
 		}
@@ -50,32 +50,67 @@ func (d *Desk) addAhead(ctx context.Context, who users.Who, rows []Row) ([]Row, 
 	return rows, nil
 }
 
-// askAhead asks the partners that are connected for those.
-func (d *Desk) askAhead(ctx context.Context, who users.Who) (out []Row) {
+// startAhead begins to ask for those, and gives what waits for the answers.
+func (d *Desk) startAhead(ctx context.Context, who users.Who, wait time.Duration) func() []Row {
+	out := make(chan []Row, 1)
+	go func() { out <- d.askAhead(ctx, who, wait) }()
+	return func() []Row { return <-out }
+}
+
+// askAhead asks the partners that are connected for those. Of one that does not answer after a wait it is what it said
+// last; what it says later is remembered, and told to whoever watches.
+func (d *Desk) askAhead(ctx context.Context, who users.Who, wait time.Duration) (out []Row) {
 	req, err := wire.EncodeItems(wire.Items{User: who.ID})
 	if err != nil {
 		return nil
 	}
-	var mu sync.Mutex // guards out
-	d.askEach(func(p workflow.PartnerID) error {
-		b, err := d.in.Peers.Request(ctx, p, nil, ProtocolAhead, req, listPatience)
-		if err != nil {
-			return err // it refuses, is of an earlier version, or just gone
-		}
-		rows, err := d.read(p, b)
-		if err != nil {
-			d.in.Peers.Refuse("items-malformed", p)
-			d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
-			return err
-		}
+	before := func(p workflow.PartnerID) (rows []Row, known bool) {
 		d.mu.Lock()
-		rows = d.counting(who, p, rows)
-		d.mu.Unlock()
-		mu.Lock()
-		defer mu.Unlock()
-		out = append(out, slices.DeleteFunc(rows, func(r Row) bool { return len(r.Awaits) == 0 })...)
-		return nil
-	})
+		defer d.mu.Unlock()
+		rows, known = d.early[asker{p, who.ID}]
+		return d.counting(who, p, slices.Clone(rows)), known
+	}
+	type word struct {
+		rows []Row
+		news bool // a list without it was another one
+	}
+	said, slow, _ := askSoon(ctx, d, "ahead "+who.ID, wait,
+		func(p workflow.PartnerID) bool { _, known := before(p); return known },
+		func(ctx context.Context, p workflow.PartnerID) (w word, err error) {
+			was, _ := before(p)
+			b, err := d.in.Peers.Request(ctx, p, nil, ProtocolAhead, req, listPatience)
+			if err != nil {
+				return w, err // it refuses, is of an earlier version, or just gone
+			}
+			rows, err := d.read(p, b)
+			if err != nil {
+				d.in.Peers.Refuse("items-malformed", p)
+				d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
+				return w, err
+			}
+			rows = slices.DeleteFunc(rows, func(r Row) bool { return len(r.Awaits) == 0 })
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			w.rows = d.counting(who, p, rows)
+			if len(d.early) >= maxTold { // each is asked for again
+				clear(d.early)
+			}
+			d.early[asker{p, who.ID}] = w.rows[:min(len(w.rows), maxHeard)]
+			w.news = gist(was) != gist(w.rows[:min(len(w.rows), maxHeard)])
+			return w, nil
+		},
+		func(p workflow.PartnerID, w word) {
+			if w.news {
+				d.tellLate(p)
+			}
+		})
+	for _, w := range said {
+		out = append(out, w.rows...)
+	}
+	for _, p := range slow {
+		rows, _ := before(p)
+		out = append(out, rows...)
+	}
 	slices.SortFunc(out, func(a, b Row) int { return cmp.Compare(a.ID(), b.ID()) })
 	return out
 }

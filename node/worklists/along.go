@@ -48,7 +48,7 @@ func (d *Desk) Along(ctx context.Context) (out []Along, err error) {
 
 // alongOf is Along for one person.
 func (d *Desk) alongOf(ctx context.Context, who users.Who) (out []Along, err error) {
-	rows, _, err := d.rows(ctx, who)
+	rows, _, err := d.rows(ctx, who, listPatience)
 	if err != nil {
 		return nil, err
 	}

@@ -167,6 +167,8 @@ type Desk struct {
 	needs    map[string]map[string][]workflow.File // by user and item: what was needed when that was asked for last
 	joints   map[string]*joint                     // by key in the store: what is to be given back
 	takes    map[string]int                        // by user: how many take or end items just now
+	asked    map[asker]int                         // how often a partner is asked just now for a list of a user here
+	early    map[asker][]Row                       // what it said last that the user may lock before it is ready
 }
 
 // New makes a node's desk, with what is kept on the device.
@@ -179,6 +181,7 @@ func New(in Surroundings) (*Desk, error) {
 		seen:  map[workflow.InstanceID]map[string]*marks{},
 		hands: map[string]*worklist.Hand{}, settings: map[string]setting{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
+		asked: map[asker]int{}, early: map[asker][]Row{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings())
 }

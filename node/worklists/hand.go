@@ -126,7 +126,7 @@ func (d *Desk) Move(ctx context.Context, in api.MoveRequest) ([]api.Item, error)
 	if err != nil {
 		return nil, err
 	}
-	rows, silent, err := d.rows(ctx, who)
+	rows, silent, err := d.rows(ctx, who, listPatience)
 	if err != nil {
 		return nil, err
 	}

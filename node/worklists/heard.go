@@ -236,14 +236,14 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 			}
 			if r, err = d.find(known, ref); err != nil && !asked {
 				asked = true
-				if known, silent, err = d.rows(ctx, who); err != nil {
+				if known, silent, err = d.rows(ctx, who, listPatience); err != nil {
 					return nil, err
 				}
 				r, err = d.find(known, ref)
 			}
 			if err != nil && !ahead { // what is not ready is asked for only then
 				ahead = true
-				if known, err = d.addAhead(ctx, who, known); err != nil {
+				if known, err = d.addAhead(ctx, who, known, d.askAhead(ctx, who, listPatience)); err != nil {
 					return nil, err
 				}
 				r, err = d.find(known, ref)

@@ -36,7 +36,14 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	if err != nil {
 		return nil, err
 	}
-	rows, silent, err := d.rows(ctx, who)
+	early := func() []Row { return nil }
+	if q.Ahead && d.in.Waits() { // both are asked for at a time, so that nobody waits for one after the other
+		early = d.startAhead(ctx, who, soonPatience)
+	} else if q.Ahead {
+		early = func() []Row { return d.askAhead(ctx, who, soonPatience) }
+	}
+	rows, silent, err := d.rows(ctx, who, soonPatience)
+	ahead := early()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +51,9 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	d.silent[who.ID] = silent
 	d.mu.Unlock()
 	if q.Ahead {
-		if rows, err = d.addAhead(ctx, who, rows); err != nil {
+		still, cancel := context.WithTimeout(context.WithoutCancel(ctx), listPatience)
+		defer cancel() // who waits no longer for partners waits for what is here
+		if rows, err = d.addAhead(still, who, rows, ahead); err != nil {
 			return nil, err
 		}
 	}
@@ -99,14 +108,16 @@ func sortedRows(rows []Row, by func(a, b *Row) int) []Row {
 }
 
 // rows are all items of which a person has, had, or may take one: of each partner as it
-// says now or, if it cannot be asked, as it said last or is known here. silent are those that are
-// connected and did not answer.
-func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []workflow.PartnerID, err error) {
+// says now or, if it cannot be asked or has not answered after a wait, as it said last or is known here. silent are those
+// that are connected, did not answer, and were not heard a moment ago.
+func (d *Desk) rows(
+	ctx context.Context, who users.Who, wait time.Duration,
+) (out []Row, silent []workflow.PartnerID, err error) {
 	known, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, everywhere)
 	if err != nil {
 		return nil, nil, err
 	}
-	answers, silent := d.askAll(ctx, who)
+	answers, silent := d.askAll(ctx, who, wait)
 	d.remember(who, d.in.Self, everywhere, heldHere(d.in.Self, known))
 	answered := func(p workflow.PartnerID) bool {
 		_, said := answers[p]
@@ -143,23 +154,6 @@ func heldHere(self workflow.PartnerID, rows []Row) []Row {
 		return rows
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.At != self })
-}
-
-// askAll asks the partners that are connected, some at a time. silent are those without an answer.
-func (d *Desk) askAll(
-	ctx context.Context, who users.Who,
-) (out map[workflow.PartnerID][]Row, silent []workflow.PartnerID) {
-	var mu sync.Mutex // guards out
-	out = map[workflow.PartnerID][]Row{}
-	return out, d.askEach(func(p workflow.PartnerID) error {
-		rows, err := d.askOne(ctx, who, p, everywhere)
-		if err == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			out[p] = rows
-		}
-		return err
-	})
 }
 
 // askEach asks each partner that is connected, some at a time. silent are those without an answer.

@@ -158,8 +158,7 @@ func (r *filesFirst) keep(j runner.Job, res runner.Result) (kept runner.Result, 
 		switch {
 		case err != nil && res.Answer != nil:
 			res.Answer(api.Errorf(api.Refused, "the result was not taken: output %s: %w", name, err).
-				WithHint("the worker still has the job: put the file into that folder and complete it again, fail it, " +
-					"or give it back"))
+				WithHint("the worker still has the job: %s and complete it again, fail it, or give it back", mendOutput(err)))
 			return runner.Result{}, false
 		case err != nil:
 			return runner.Result{Failed: true, Reason: fmt.Sprintf("output %s: %v", name, err)}, true
@@ -170,18 +169,35 @@ func (r *filesFirst) keep(j runner.Job, res runner.Result) (kept runner.Result, 
 	return res, true
 }
 
+// errNoFile is in errors that say that what a program named as a file is none.
+var errNoFile = errors.New("there is no such file")
+
+// noFile is such an error.
+type noFile string
+
+func (e noFile) Error() string        { return string(e) }
+func (e noFile) Is(target error) bool { return target == errNoFile }
+
+// mendOutput says what to do so that a file can be kept that a program made.
+func mendOutput(err error) string {
+	if errors.Is(err, errNoFile) {
+		return "put the file into that folder"
+	}
+	return "make room on the disk of the node's folder, or in limits.files (mutirao doctor says more),"
+}
+
 // keepMade keeps one file of a job's folder, durably, and returns the value for it.
 func (k *filing) keepMade(j runner.Job, name string) (string, error) {
 	if rule := workflow.FileNameRule(name); rule != "" {
-		return "", fmt.Errorf("%q is no file in the folder that the application was given: want %s", name, rule)
+		return "", noFile(fmt.Sprintf("%q is no file in the folder that the application was given: want %s", name, rule))
 	}
 	path := filepath.Join(j.Folder, name)
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("there is no file %s in the folder that the application was given", name)
+		return "", noFile(fmt.Sprintf("there is no file %s in the folder that the application was given", name))
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s, in the folder that the application was given, is no plain file", name)
+		return "", noFile(fmt.Sprintf("%s, in the folder that the application was given, is no plain file", name))
 	}
 	content, err := os.Open(path)
 	if err != nil {

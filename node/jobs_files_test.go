@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,15 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
+
+// hintOf is what an error says that can be done.
+func hintOf(err error) string {
+	var e *api.Error
+	if errors.As(err, &e) {
+		return e.Hint
+	}
+	return ""
+}
 
 // A worker that names a file which is not in its folder, or no plain one, is refused and keeps the job: it puts the file
 // there, and completes it. Before, its slip made the task fail.
@@ -44,6 +54,9 @@ func TestAWorkerThatNamesNoFileKeepsTheJob(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v does not say %q", name, err, says)
 			}
+			if hint := hintOf(err); !strings.Contains(hint, "put the file into that folder") {
+				t.Errorf("%s: what to do is %q", name, hint)
+			}
 			pass(time.Second)
 			if task := tm.show("one", id).Tasks[0]; task.State != workflow.Running || task.Worker == nil {
 				t.Errorf("%s: the task is %s (%s), with worker %+v", name, task.State, task.Reason, task.Worker)
@@ -52,7 +65,16 @@ func TestAWorkerThatNamesNoFileKeepsTheJob(t *testing.T) {
 		if err := tm.beat("ana", job, api.KeepRequest{}); err != nil {
 			t.Errorf("it has lost its lease: %v", err)
 		}
-		if err := os.WriteFile(filepath.Join(job.Files, "photo.jpg"), []byte("a wheel"), 0o600); err != nil {
+		photo := filepath.Join(job.Files, "photo.jpg")
+		if err := os.WriteFile(photo, make([]byte, 2<<20), 0o600); err != nil { // for which there is no room
+			t.Fatal(err)
+		}
+		err := tm.complete("ana", job, `{"photo": "photo.jpg"}`)
+		isNo(t, "too large", err, api.Refused, "the result was not taken: output photo: ")
+		if hint := hintOf(err); !strings.Contains(hint, "make room") || strings.Contains(hint, "that folder") {
+			t.Errorf("there is no room, and what to do is %q", hint)
+		}
+		if err := os.WriteFile(photo, []byte("a wheel"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := tm.complete("ana", job, `{"photo": "photo.jpg"}`); err != nil {

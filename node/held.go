@@ -111,9 +111,12 @@ func (h *held) subject() string {
 	return h.about
 }
 
-// tellElsewhere tells who waits for it that another participant has made the instance durable.
+// isElsewhere reports whether another participant has made the instance durable.
+func (h *held) isElsewhere() bool { return h.sum.Settled || h.m.HeldElsewhere() }
+
+// tellElsewhere tells who waits for that.
 func (h *held) tellElsewhere() {
-	if h.elsewhere != nil && h.m.HeldElsewhere() {
+	if h.elsewhere != nil && h.isElsewhere() {
 		close(h.elsewhere)
 		h.elsewhere = nil
 	}

@@ -218,7 +218,7 @@ func (k *desk) heldOnlyHere(ctx context.Context, b launched) (only bool, err err
 		return true, nil
 	case <-k.clock.After(startWait):
 	}
-	err = k.peek(ctx, b.id, func(h *held) { only = !h.sum.Settled && !h.m.HeldElsewhere() })
+	err = k.peek(ctx, b.id, func(h *held) { only = !h.isElsewhere() })
 	return only || err != nil, err
 }
 

@@ -46,7 +46,7 @@ func (s *State) Reset() {
 	s.going, s.pending, s.blocked, s.underWay, s.forData, s.failures = 0, 0, 0, 0, 0, map[*Slot]bool{}
 	s.made++
 	s.moved, s.patient = nil, nil
-	s.slots, s.dirty, s.contested, s.idle, s.Bound = nil, nil, false, false, false
+	s.slots, s.dirty, s.judging, s.contested, s.idle, s.Bound = nil, nil, nil, false, false, false
 	s.cancel, s.Cancels, s.offices = nil, nil, nil
 	for i, p := range s.genesis.Succession {
 		s.rank[p] = i

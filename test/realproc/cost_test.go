@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // atATime is how many instances are under way together.
@@ -87,9 +89,7 @@ func (tm *team) runEleven(n int, took *[]time.Duration) (ids []string) {
 					tm.t.Error(err)
 					return
 				}
-				select {
-				case <-ends.of(st.ID):
-				case <-time.After(patience):
+				if !ends.wait(ctx, one, st.ID) {
 					tm.t.Errorf("%s has not ended within %s", st.ID, patience)
 					return
 				}
@@ -120,6 +120,24 @@ func (a *awaited) of(id string) chan struct{} {
 		a.over[id] = make(chan struct{})
 	}
 	return a.over[id]
+}
+
+// wait waits until an instance has succeeded, and reports whether it has. A watcher that does not keep up misses
+// events, so that it asks now and then.
+func (a *awaited) wait(ctx context.Context, c *httpapi.Client, id string) bool {
+	late := time.After(patience)
+	for {
+		select {
+		case <-a.of(id):
+			return true
+		case <-time.After(2 * time.Second):
+			if in, err := c.Show(ctx, id); err == nil && in.State == workflow.InstanceSucceeded {
+				return true
+			}
+		case <-late:
+			return false
+		}
+	}
 }
 
 func (a *awaited) heard(e api.Event) error {

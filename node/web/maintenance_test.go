@@ -132,7 +132,7 @@ func (s *seat) lists(title string, want bool) {
 	}
 }
 
-// liveWithin is how soon a page shows what its node was told, on a busy machine: it asks at most every 2 s.
+// liveWithin is how soon a page shows what its node was told, on a busy machine: it asks at most every second.
 const liveWithin = 8 * time.Second
 
 // card waits for an item on the list, and is the selector of its card.

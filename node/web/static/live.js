@@ -140,7 +140,7 @@
   if (!("live" in main.dataset) || !window.EventSource || !window.fetch) return;
   const lost = at("lost"), changed = at("changed");
   const only = main.dataset.instance;
-  const pause = 2000; // between two fetches, at least: an instance of others is asked for over the network
+  const pause = 1000; // between two fetches, at least: an instance of others is asked for over the network
   const rest = 30000; // what is shown as so-and-so long ago grows older by itself
   let source = null, timer = 0, last = 0, took = 0;
 

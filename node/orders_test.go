@@ -118,7 +118,7 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		}
 		for of, want := range map[string]api.Deciding{
 			id:      {User: "ana", May: false, Responsible: "bia", Administrators: "chief"},
-			anas.ID: {User: "ana", May: true, Responsible: "ana", Administrators: "chief"},
+			anas.ID: {User: "ana", May: true, MayCancel: true, Responsible: "ana", Administrators: "chief"},
 		} {
 			if d, err := tm.p["base"].node.Deciding(t.Context(), api.DecidingQuery{User: "ana", ID: of}); err != nil ||
 				*d != want {

@@ -48,7 +48,7 @@ var worded = map[string][]string{
 		choreo.NeedGoesOn),
 	"method":     methods,
 	"does":       methods,
-	"step":       values(dataflow.Initial, dataflow.JumpBack, dataflow.JumpForward),
+	"step":       values(dataflow.Initial, dataflow.JumpBack, dataflow.JumpForward, dataflow.Amendment),
 	"datastatus": values(dataflow.Final, dataflow.Exception),
 	"mark":       values(dataflow.Compensated, dataflow.Aborted, dataflow.Jumped),
 	"unit":       spans,

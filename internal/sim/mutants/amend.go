@@ -15,8 +15,8 @@ var ofAmendments = []mutant{
 `, `	} else if _, amends := body.(worklist.Amend); Decides(body) && !amends {
 `}}},
 	{name: "amended-unfit", what: "an amendment counts that does not fit what its author knew", patches: []patch{{
-		"choreo/state/amend.go", `			err = s.Fits(known, f.patch)
-`, `			_ = s.Fits(known, f.patch)
+		"choreo/state/amend.go", `		err = s.Fits(known, f.patch)
+`, `		_ = s.Fits(known, f.patch)
 `}}},
 	{name: "amended-without-end", what: "an instance takes more amendments than it has room for", patches: []patch{{
 		"choreo/state/claims.go", `		return amendments.MaxPatches

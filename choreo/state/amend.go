@@ -318,9 +318,14 @@ func (s *State) flowBy(heavy []*log.Entry) *dataflow.Flow {
 	return f
 }
 
-// TakesUp reports whether whoever holds the flow has amendments to take up: it does not go by all of them yet.
+// TakesUp reports whether whoever holds the flow has amendments to take up: it does not go by all of them yet. Once it
+// has said so it does not say it again, though a fork may keep it from knowing of one that counts.
 func (s *State) TakesUp() bool {
 	l := s.flow.Line
+	if x := l.last; x != nil && x.Fact.Body.Aged != nil && x.Fact.Body.Aged.Age == 0 &&
+		!slices.ContainsFunc(s.edition.heavy, func(a *log.Entry) bool { return a.Index > x.Index }) {
+		return false
+	}
 	return len(s.edition.heavy) > 0 && !l.Board.Ended() && l.Board.Flow().Hash() != s.flowBy(s.edition.heavy).Hash()
 }
 

@@ -346,6 +346,7 @@ var retriesKeys = []key[Retries]{
 
 func (r *reader) retries(n *node) Retries {
 	t := &Retries{Backoff: DefaultBackoff, Factor: DefaultFactor, Max: DefaultMax, Jitter: DefaultJitter}
+	said := len(r.list)
 	switch {
 	case n.kind == mapNode:
 		if readMap(r, n, retriesKeys, t) && r.written(t, "times") == nil {
@@ -354,7 +355,7 @@ func (r *reader) retries(n *node) Retries {
 	default:
 		t.Times = int(r.integer(n, 0, maxRetries))
 	}
-	if t.Backoff > t.Max {
+	if t.Backoff > t.Max && len(r.list) == said { // else one of them may not be what is written
 		r.on(n, "raise max or lower backoff", "the backoff %s is longer than its max %s", FormatDuration(t.Backoff),
 			FormatDuration(t.Max))
 	}

@@ -9,18 +9,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 )
 
-// ForeseeAmendment says what an instance would do with a changed definition.
-func (n *Node) ForeseeAmendment(ctx context.Context, ref, file string, source []byte) (*api.Amendment, error) {
-	out, _, err := n.desk.foreseeAmendment(ctx, ref, file, source)
-	return out, n.explain(err)
-}
-
-// AmendInstance has a user who decides about an instance change the definition by which it runs.
-func (n *Node) AmendInstance(ctx context.Context, r api.AmendRequest) (*api.Amended, error) {
-	out, err := n.amend(ctx, r)
-	return out, n.explain(err)
-}
-
 func (n *Node) amend(ctx context.Context, r api.AmendRequest) (*api.Amended, error) {
 	seen, patch, err := n.desk.foreseeAmendment(ctx, r.ID, r.File, []byte(r.Source))
 	switch {

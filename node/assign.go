@@ -1,11 +1,8 @@
 package node
 
 import (
-	"context"
 	"math"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
@@ -38,44 +35,6 @@ func (s *shard) unlearn(writes []kv.Write) {
 	}
 }
 
-// situation is what the partitions of a new instance are distributed by, without
-// what decides between equals.
-func (k *desk) situation(
-	def *workflow.Definition, m aptitude.Mechanism, input map[workflow.DataName]workflow.Value,
-) partition.Situation {
-	data := map[workflow.DataName]workflow.Value{}
-	for _, d := range def.Data {
-		data[d.Name] = d.Default
-	}
-	for k, v := range input {
-		data[k] = v
-	}
-	partners, inHand := k.partners.Candidates(def, m, nil)
-	return partition.Situation{
-		Partners: partners, Closed: k.partners.Closed(m), Self: k.member.ID(), Mechanism: m, InHand: inHand, Data: data,
-	}
-}
-
-// rejectTask passes a task that this node holds, and has not started, on to
-// another partner.
-func (k *desk) rejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed, error) {
-	var out *api.Passed
-	err := k.with(ctx, r.ID, func(s *shard, h *held) error {
-		var c partition.Choice
-		var err error
-		k.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
-			c, err = h.m.Reject(r.Task, r.Reason, s.moment(), p)
-			return h.m.Given()
-		})
-		if err == nil {
-			out = &api.Passed{Task: r.Task, Partner: k.people.name(c.Partner), Reason: c.Why}
-		}
-		s.touch(h)
-		return err
-	})
-	return out, err
-}
-
 // rank is where a task of the instance stands among those with the same
 // dispatching rule: the more urgent first, then by the rule (docs/language.md, distribution).
 func (h *held) rank(t *workflow.Task) []float64 {
@@ -98,4 +57,22 @@ func (h *held) rank(t *workflow.Task) []float64 {
 		}
 	}
 	return []float64{-t.Urgency, by}
+}
+
+// situation is what the partitions of a new instance are distributed by, without
+// what decides between equals.
+func (k *desk) situation(
+	def *workflow.Definition, m aptitude.Mechanism, input map[workflow.DataName]workflow.Value,
+) partition.Situation {
+	data := map[workflow.DataName]workflow.Value{}
+	for _, d := range def.Data {
+		data[d.Name] = d.Default
+	}
+	for k, v := range input {
+		data[k] = v
+	}
+	partners, inHand := k.partners.Candidates(def, m, nil)
+	return partition.Situation{
+		Partners: partners, Closed: k.partners.Closed(m), Self: k.member.ID(), Mechanism: m, InHand: inHand, Data: data,
+	}
 }

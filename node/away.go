@@ -21,19 +21,12 @@ import (
 // have locked, and what they did waits in the outbox until it is to reconnect. What comes
 // next on the way out is decided by worklist/device, whenever it is looked at again.
 
-// metaAway is the key of since when the node is disconnected, in ms.
-const metaAway = "away"
-
 const (
 	// usualWait is the longest wait that is accepted where none is given.
 	usualWait = 5 * time.Minute
-	// awayStep is how often a node on its way out looks whether it may go.
-	awayStep = 250 * time.Millisecond
 	// unasked is for how long a question stays that nobody looks at: then the node stays, as
 	// whoever wanted it to go is gone.
 	unasked = 2 * time.Minute
-	// stuckAfter is for how long nobody gives a file before that is said.
-	stuckAfter = 3 * time.Second
 )
 
 // absence is whether this node is out of contact with its partners on purpose.

@@ -3,7 +3,6 @@ package node
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -11,31 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// This file is about a round of a shard: what happens, and what comes of it.
-
-// event is something that happened, for one shard. apply changes machines; of is the
-// instance that it is about, zero if it sees to several itself (only), and from whose
-// word it is, if it is a partner's.
-// after is called once what it led to is durable, or with the error. look only
-// reads: it comes before everything else of its round, when all that is in
-// memory is durable, so that no failing disk keeps people from reading.
-// taken gives back what the event held while it waited: it is called even if the instance
-// is set aside meanwhile and apply is not called.
-type event struct {
-	of    workflow.InstanceID
-	from  workflow.PartnerID
-	taken func()
-	look  func(*shard)
-	apply func(*shard) error
-	after func(error)
-}
-
-// delayed is something to do at a moment (Awake).
-type delayed struct {
-	due time.Duration
-	of  workflow.InstanceID
-	fn  func(*shard) error
-}
+// This file is what comes of a round of a shard.
 
 // batch is what one round of events leads to.
 type batch struct {

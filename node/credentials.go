@@ -114,52 +114,6 @@ func (c *credentials) chain(p workflow.PartnerID, proof []byte) (trust.Chain, er
 	return ch, nil
 }
 
-// checkRights refuses facts that show what is not true and, of what their author
-// sends itself, what is not valid any more. The error wraps fact.ErrForged.
-func (x *instances) checkRights(from workflow.PartnerID, facts []fact.Received) error {
-	if err := x.credentials.check(facts); err != nil {
-		return err
-	}
-	for _, f := range facts {
-		if c := f.Fact.Body.Claim; c != nil && len(c.Word) > 0 {
-			if _, err := x.credentials.Speaker(c.Word, fact.SpokenOf(f.Fact.Instance, c.Says, c.Nonce)); err != nil {
-				return said.Errorf("%w: the word of a person in fact %s of %s: %w", fact.ErrForged, f.ID.Short(),
-					f.Fact.Chain.Author, err)
-			}
-		}
-		author, proof := f.Fact.Chain.Author, f.Fact.Body.Credentials
-		if len(proof) == 0 {
-			continue
-		}
-		ch, err := x.credentials.chain(author, proof)
-		if err == nil && author == from {
-			err = x.people.current(ch)
-		}
-		if err != nil {
-			return said.Errorf("%w: the credentials of %s in fact %s: %w", fact.ErrForged, author, f.ID.Short(), err)
-		}
-	}
-	return nil
-}
-
-// stranger is an author of facts whom this node does not know to be a member, or to have been
-// one: a key can be made up as often as one likes, and each would have the share of a member.
-// The record of one that has just joined is on its way, and so are its facts once
-// more; the sender itself has shown its certificate. Empty: there is none.
-func (x *instances) stranger(from workflow.PartnerID, facts []fact.Received) workflow.PartnerID {
-	last := workflow.PartnerID("")
-	for _, f := range facts {
-		author := f.Fact.Chain.Author
-		if author == last {
-			continue
-		}
-		if last = author; author != from && author != x.member.ID() && !x.people.Member(author) {
-			return author
-		}
-	}
-	return ""
-}
-
 // Speaker is the person whose word that is for what was signed (state.Trust). It
 // is checked with nothing but the mesh, so that all nodes find the same.
 func (c *credentials) Speaker(word []byte, signed [32]byte) (fact.Speaker, error) {

@@ -56,8 +56,10 @@ func (g goroutines) postOwn(s *shard, e event) {
 }
 
 func (goroutines) side(fn func()) { go fn() }
-func (goroutines) handed(*shard)  {}
-func (goroutines) waits() bool    { return true }
+
+func (goroutines) handed(*shard) {}
+
+func (goroutines) waits() bool { return true }
 
 // steps drive a node that Step keeps going, all in the goroutine of its caller.
 type steps struct{}
@@ -68,9 +70,12 @@ func (steps) post(s *shard, e event) bool {
 }
 
 func (x steps) postOwn(s *shard, e event) { x.post(s, e) }
-func (steps) side(fn func())              { fn() }
-func (steps) handed(s *shard)             { s.turn() }
-func (steps) waits() bool                 { return false }
+
+func (steps) side(fn func()) { fn() }
+
+func (steps) handed(s *shard) { s.turn() }
+
+func (steps) waits() bool { return false }
 
 func newCrew() *crew {
 	stopped := make(chan struct{})
@@ -158,12 +163,6 @@ func (c *crew) await(ctx context.Context, done <-chan error) error {
 }
 
 func (c *crew) stopping() <-chan struct{} { return c.stopped }
-
-// driver says whether somebody acts while one waits, and until when.
-type driver interface {
-	waits() bool
-	stopping() <-chan struct{}
-}
 
 // driving is the crew for topics in packages of their own.
 type driving struct{ *crew }

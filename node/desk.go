@@ -2,10 +2,12 @@ package node
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
@@ -17,6 +19,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // desk is where this node's user begins instances, looks at them and does something with
@@ -162,4 +165,44 @@ func (k *desk) look(ctx context.Context, ref string, here func(*held), there fun
 		return there(elsewhere)
 	}
 	return k.peek(ctx, id, here)
+}
+
+// birth is how an instance begins that is for a task of another (nested.go).
+type birth struct {
+	parent      *fact.Parent
+	input       map[workflow.DataName]workflow.Value
+	responsible workflow.UserName
+	decides     worklist.User
+	uses        []fact.Pin
+}
+
+// inputs are the values with which an instance begins: those of its birth, or else given as texts.
+func (b *birth) inputs(
+	def *workflow.Definition, given map[string]string,
+) (map[workflow.DataName]workflow.Value, error) {
+	if b != nil {
+		return maps.Clone(b.input), nil
+	}
+	return inputs(def, given)
+}
+
+// lacks says that this node may not do something for want of a role.
+func (k *desk) lacks(role workflow.RoleName, what string) error {
+	k.count("refused.role", 1)
+	return k.lacking(role, what)
+}
+
+// lacking is the refusal of what a role that this node lacks is for.
+func (k *desk) lacking(role workflow.RoleName, what string) error {
+	leaf := k.wallet.Chain().Leaf()
+	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and its certificate gives it %s", leaf.Name,
+		what, role, orNone(leaf.Roles)).
+		WithHint("roles come with the invitation: a partner that may invite makes one with --role %s", role)
+}
+
+func orNone(roles []workflow.RoleName) string {
+	if len(roles) == 0 {
+		return "no role"
+	}
+	return strings.Join(texts(roles), ", ")
 }

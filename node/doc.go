@@ -6,7 +6,7 @@
 // goroutine (shard.go); all that happens to it comes in by one channel of
 // events, and what the core asks for is carried out in the order of
 // choreo.Effects. After a failed write the instance is loaded again from what is
-// durable. What panics in the machine of an instance stops that instance (faults.go).
+// durable. What panics in the machine of an instance stops that instance (contained.go).
 //
 // It declares the small interfaces that it needs (Store, Carrier, Runner);
 // package node/assemble puts a whole node together.

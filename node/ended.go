@@ -1,10 +1,6 @@
 package node
 
 import (
-	"time"
-
-	"github.com/mutirao-mesh/mutirao/node/index"
-	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -16,9 +12,6 @@ import (
 // share; where it differs they compare the newest of them as they would any other. What
 // differs although it was compared may do so for good, as where one of them has an instance
 // set aside: it is compared again ever less often, until one of the digests changes.
-
-// maxCompared bounds how many ended instances one contact has compared.
-const maxCompared = 256
 
 // Greet says which ended instances are shared with a partner, as a digest.
 func (t *retention) Greet(p workflow.PartnerID, m *wire.Message) { m.Ended = t.index.EndedWith(p) }
@@ -42,30 +35,3 @@ func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
 		})
 	}
 }
-
-// compare has an ended instance read again and compared with a partner.
-func (s *shard) compare(p workflow.PartnerID, id workflow.InstanceID) error {
-	h, err := s.find(id)
-	if err != nil {
-		return err
-	}
-	s.sendHeads(p, id, wire.Ask)
-	s.touch(h)
-	return nil
-}
-
-// mayCompare reports whether a partner may have an ended instance read now.
-func (t *retention) mayCompare(p workflow.PartnerID, sum index.Summary) bool {
-	much := min(1+int(sum.Number/comparingFacts), maxCompared)
-	if t.comparing.Spend(p, much, t.clock.Now().Awake) {
-		return true
-	}
-	t.refuse("comparisons-too-fast", p)
-	return false
-}
-
-// comparingRation is in ended instances, and in facts of them by comparingFacts.
-var comparingRation = ration.Ration{Burst: 4 * maxCompared, Each: 100 * time.Millisecond}
-
-// comparingFacts is how many facts of an ended instance are one more to be paid.
-const comparingFacts = 64

@@ -39,6 +39,7 @@ var meanings = []struct {
 	code  api.Code
 	words words
 }{
+
 	// The node's folder, and what is in it. That something is damaged may wrap any reason.
 	{api.NotFound, is(ErrNoMember, "", `make one with "mutirao init" or "mutirao join", or name another folder with --dir`)},
 	{api.Failed, is(ErrMember, "", "run it: mutirao up; or name another folder with --dir")},
@@ -177,6 +178,3 @@ func Explain(err error, name func(workflow.PartnerID) string) error {
 	}
 	return err
 }
-
-// explain is Explain with partners by the names that people call them here.
-func (n *Node) explain(err error) error { return Explain(err, n.people.label) }

@@ -269,12 +269,6 @@ func hasFiles(def *workflow.Definition) bool {
 	return slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return d.Type == workflow.TypeFile })
 }
 
-// PutFile keeps a file at this node, to be given to an instance within a day.
-func (n *Node) PutFile(ctx context.Context, name string, content io.Reader) (*api.File, error) {
-	f, err := n.filing.put(ctx, name, content)
-	return f, n.explain(err)
-}
-
 func (k *filing) put(ctx context.Context, name string, content io.Reader) (*api.File, error) {
 	if k.files == nil {
 		return nil, errNoFiles
@@ -284,21 +278,6 @@ func (k *filing) put(ctx context.Context, name string, content io.Reader) (*api.
 		return nil, api.Errorf(api.Refused, "file %s is not kept: %v", name, err)
 	}
 	return &api.File{Name: f.Name, Size: f.Size, Value: f.String()}, nil
-}
-
-// Data lists the data of an instance, and where the content of its files is.
-func (n *Node) Data(ctx context.Context, ref string) ([]api.DataItem, error) {
-	out := []api.DataItem{}
-	err := n.desk.look(ctx, ref, func(h *held) {
-		for _, d := range h.def.Def.Data {
-			item := api.DataItem{Name: d.Name, Label: d.Label, Type: string(d.Type), Value: h.m.ValueOf(d.Name)}
-			if d.Type == workflow.TypeFile && item.Value != nil {
-				item.File = n.filing.describe(h, d.Name, fmt.Sprint(item.Value))
-			}
-			out = append(out, item)
-		}
-	}, n.desk.onlyThere)
-	return out, n.explain(err)
 }
 
 // describe shows a file that is among an instance's data.
@@ -319,13 +298,6 @@ func (k *filing) describe(h *held, item workflow.DataName, value string) *api.Fi
 		out.OnlyHere = len(k.files.GivenTo(f)) == 0 && len(h.m.Participants()) > 1
 	}
 	return out
-}
-
-// File gives the content of a file among an instance's data. It fetches what is not here,
-// until ctx ends.
-func (n *Node) File(ctx context.Context, ref string, item workflow.DataName) (*api.File, io.ReadCloser, error) {
-	f, content, err := n.filing.get(ctx, ref, item)
-	return f, content, n.explain(err)
 }
 
 func (k *filing) get(ctx context.Context, ref string, item workflow.DataName) (*api.File, io.ReadCloser, error) {
@@ -537,11 +509,33 @@ func (k *filing) fetchWhile(ctx context.Context, c worklists.Content, comes func
 	}
 }
 
-func declared(def *workflow.Definition, name workflow.DataName) *workflow.DataDecl {
-	for i := range def.Data {
-		if def.Data[i].Name == name {
-			return &def.Data[i]
+// read opens the content of a file, which it has fetched if it is not here, or not as it was.
+func (k *filing) read(ctx context.Context, f workflow.File, w files.Want) (io.ReadCloser, error) {
+	for tries := 0; ; tries++ {
+		sound, err := k.files.Sound(ctx, f, f.Size <= readFirst)
+		if err == nil && !sound {
+			err = k.await(ctx, f, w)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := k.files.Reader(f)
+		if err == nil || tries == mostTries || !errors.Is(err, files.ErrDamaged) && !errors.Is(err, files.ErrNotHere) {
+			return r, err
 		}
 	}
-	return nil
 }
+
+const (
+	// awayStep is how often a node on its way out looks whether it may go.
+	awayStep = 250 * time.Millisecond
+	// stuckAfter is for how long nobody gives a file before that is said.
+	stuckAfter = 3 * time.Second
+)
+
+// readFirst is how long a file may be to be read as a whole before any of it is given to a
+// user. Of a longer one each chunk is verified as it is given, and what is damaged breaks it off.
+const readFirst = 64 << 20
+
+// mostTries is how often a file is fetched again that the disk changes right after that.
+const mostTries = 3

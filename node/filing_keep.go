@@ -3,11 +3,9 @@ package node
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
-	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // mentions calls each for every file that an instance here has among its data, now or before.
@@ -50,27 +48,3 @@ func (k *filing) keepFiles() {
 	defer cancel()
 	k.files.Keep(ctx)
 }
-
-// readFirst is how long a file may be to be read as a whole before any of it is given to a
-// user. Of a longer one each chunk is verified as it is given, and what is damaged breaks it off.
-const readFirst = 64 << 20
-
-// read opens the content of a file, which it has fetched if it is not here, or not as it was.
-func (k *filing) read(ctx context.Context, f workflow.File, w files.Want) (io.ReadCloser, error) {
-	for tries := 0; ; tries++ {
-		sound, err := k.files.Sound(ctx, f, f.Size <= readFirst)
-		if err == nil && !sound {
-			err = k.await(ctx, f, w)
-		}
-		if err != nil {
-			return nil, err
-		}
-		r, err := k.files.Reader(f)
-		if err == nil || tries == mostTries || !errors.Is(err, files.ErrDamaged) && !errors.Is(err, files.ErrNotHere) {
-			return r, err
-		}
-	}
-}
-
-// mostTries is how often a file is fetched again that the disk changes right after that.
-const mostTries = 3

@@ -27,7 +27,7 @@ type held struct {
 	// settledAt is how many facts an instance had that was loaded as settled: it
 	// stays so until there are more.
 	settledAt int
-	expected  expected // what others are to write into it (usage.go)
+	expected  expected // what others are to write into it (weighing.go)
 	about     string   // the instance in words, once said
 	said      bool
 	reported  int // how many facts it had when it was last to be reported
@@ -140,4 +140,29 @@ func (h *held) unacknowledged(now time.Duration) (isDue, waits bool) {
 // peer asked for.
 func (f *inflight) over(now time.Duration) (overdue, asked bool) {
 	return !f.idle && now >= f.due, f.asked && now >= f.askDue
+}
+
+// running reports whether an instance has not ended, as was known in the last round.
+func (h *held) running() bool { return h.sum.State == "" || h.sum.State == workflow.InstanceRunning }
+
+// expected is what others that take part in an instance from its start are to write, by
+// partner and in all.
+type expected struct {
+	of  map[workflow.PartnerID]int64
+	all int64
+}
+
+// weighed is what an instance was weighed with.
+type weighed struct {
+	facts int
+	runs  bool
+}
+
+// wantsNoMore reports whether a partner said that it keeps only an instance's summary, or
+// lately that it has no room for it.
+func (h *held) wantsNoMore(p workflow.PartnerID, now time.Duration) bool {
+	if _, closed := h.closedBy[p]; closed {
+		return true
+	}
+	return len(h.refused) > 0 && now < h.refused[p].until
 }

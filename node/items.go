@@ -357,14 +357,3 @@ func (k peoplesItems) known(at time.Time) string {
 	}
 	return "as known " + show.Ago(now.Sub(at))
 }
-
-// hasIt says who has a task that this node holds, to whoever else wants to end it.
-func (k *desk) hasIt(h *held, task workflow.TaskName) error {
-	for _, v := range h.m.Items() {
-		if v.Task.Name == task && v.Holder != "" {
-			return api.Errorf(api.Refused, "%s has the task %s", k.partners.Called(v.Holder), v.Task.WithLabel()).
-				WithHint("mutirao worklist is for whoever has it; mutirao show %s shows the instance", h.m.Instance())
-		}
-	}
-	return choreo.ErrTaken
-}

@@ -104,3 +104,14 @@ func decode(b []byte, v any) error { return codec.Decode(b, v) }
 var ofInstances = []byte{prefixFact, prefixInstance, prefixWaits, prefixKept, prefixQuarantine}
 
 const instanceRange = 1 + len(workflow.InstanceID{})
+
+// Facts that were saved from a damaged instance lie beside it until their past, and what
+// vouches for them, is there again.
+func keptPrefix(id workflow.InstanceID) []byte { return append([]byte{prefixKept}, id[:]...) }
+
+func keptKey(id workflow.InstanceID, i int) []byte {
+	return binary.BigEndian.AppendUint32(keptPrefix(id), uint32(i))
+}
+
+// metaAway is the key of since when the node is disconnected, in ms.
+const metaAway = "away"

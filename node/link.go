@@ -10,6 +10,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/wire"
 )
 
+// antiEntropy is how often peers compare what they have.
+const antiEntropy = 30 * time.Second
+
 // link is this node's side of the conversation with one partner.
 type link struct {
 	contact contact
@@ -122,4 +125,10 @@ func (l *link) compareSoon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = nil
+}
+
+// driver says whether somebody acts while one waits, and until when.
+type driver interface {
+	waits() bool
+	stopping() <-chan struct{}
 }

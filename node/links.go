@@ -2,13 +2,11 @@ package node
 
 import (
 	"errors"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
-	"github.com/mutirao-mesh/mutirao/membership/moment"
-	"github.com/mutirao-mesh/mutirao/node/closings"
-	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -140,144 +138,6 @@ func (s *shard) refuseFacts(from workflow.PartnerID, m *choreo.Machine) {
 		}
 	}
 	s.takeAgain(m)
-}
-
-// takeAgain tells those whose facts were refused for want of room that there is room now.
-func (s *shard) takeAgain(m *choreo.Machine) {
-	for _, t := range m.Takes() {
-		s.batch.refusals = append(s.batch.refusals,
-			refusalTo{t.From, wire.Refusal{Instance: m.Instance(), Why: wire.TakesFacts, Author: t.Author}})
-	}
-	s.refuses = s.refuses || m.Refuses()
-}
-
-// mayTell reports whether p takes part in an instance, if need be by these facts:
-// a partner that a participant's verdict chose may be the first to tell of it.
-func mayTell(m *choreo.Machine, p workflow.PartnerID, facts []fact.Received) bool {
-	return m.Involved(p) || m.BringsIn(p, facts)
-}
-
-// adopt opens an instance that is new here. Its first fact must be its genesis. Its
-// initiator and the sender may be in order, and this node take no part all the same:
-// then nobody would ever tell it more, and it would take the room of its initiator.
-func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []fact.Received) (*held, error) {
-	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || fact.InstanceOf(facts[0].ID) != f.Instance {
-		return nil, errUnknownInstance
-	}
-	if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {
-		return nil, errors.Join(err, &closedHere{c})
-	}
-	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
-	was, again := s.n.index.Get(f.Instance) // one that was set aside was never given up
-	if !again && s.n.retention.closings.MayBeDropped(by, facts[0].Fact.At) {
-		return nil, &closedHere{closings.Closing{Instance: f.Instance}}
-	}
-	next := f.Next && from == by
-	// before anything dear is done
-	if err := s.n.index.Room(f.Instance, s.n.config.Limits, by, self, next); err != nil {
-		return nil, err
-	}
-	def, m, err := s.openNew(from, facts, next)
-	if err != nil {
-		return nil, err
-	}
-	needs := begunWeight(def, m) + s.n.expect(def, m).all
-	if err := s.n.roomFor(by, next, needs); err != nil {
-		return nil, err
-	}
-	outOfTurn := s.n.index.Room(f.Instance, s.n.config.Limits, by, self, false) == nil &&
-		s.n.roomFor(by, false, needs) == nil
-	if err := s.n.index.Begin(f.Instance, s.n.config.Limits, by, self, next, def.Hash); err != nil {
-		return nil, err
-	}
-	beside := func(brings map[workflow.PartnerID]map[workflow.Hash]int) bool {
-		return s.n.definitions.RoomBeside(def, by, s.n.people.administers(by), brings)
-	}
-	if !again && !s.n.index.RoomBeside(beside) {
-		err = &quota.NoRoom{Why: wire.RefusedWorkflows, By: by}
-	} else {
-		err = s.n.definitions.Keep(def)
-	}
-	if err != nil {
-		s.n.index.Forget(f.Instance)
-		return nil, err
-	}
-	if m.Genesis().Chain == (fact.Chain{Author: self, Incarnation: s.n.life.incarnation()}) {
-		s.n.restoration.rolledBack(from) // this node began it, and its store knows nothing of that
-	}
-	m.Adopt()
-	m.Gap(s.n.clock.Now().Boot + moment.Grace(s.n.own.ConnectionTime())) // what others concluded may be under way
-	h := s.create(m, def, max(was.Began, m.Genesis().At))
-	s.touch(h)
-	if !outOfTurn {
-		s.tellTaken(h, from)
-	}
-	return h, nil
-}
-
-// openNew reads the definition of an instance that is new here, and opens its machine, if there is
-// room for each, and it is for this node to take in.
-func (s *shard) openNew(
-	from workflow.PartnerID, facts []fact.Received, next bool,
-) (*library.Definition, *choreo.Machine, error) {
-	genesis := facts[0].Fact
-	by, least := genesis.Chain.Author, factsWeigh(1, len(facts[0].Raw))
-	if err := s.n.roomFor(by, next, instanceWeight+least); err != nil { // before its definition is read
-		return nil, nil, err
-	}
-	def, err := s.n.definitions.Get(genesis.Body.Genesis.Definition)
-	if errors.Is(err, kv.ErrNotFound) {
-		if def = s.n.definitions.Fresh(genesis.Body.Genesis.Definition); def != nil { // see library.Topic.ReadAhead
-			err = nil
-		}
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.n.roomFor(by, next, int64(weightOf(def))+least); err != nil { // before it is opened
-		return nil, nil, err
-	}
-	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case !mayTell(m, from, facts):
-		return nil, nil, errNoParticipant
-	case !mayTell(m, s.n.member.ID(), facts):
-		return nil, nil, errNoPart
-	}
-	return def, m, nil
-}
-
-// tellTaken tells those that take part that an instance is here now, which was refused to
-// those of them that sent it before its turn.
-func (s *shard) tellTaken(h *held, from workflow.PartnerID) {
-	for _, p := range h.m.Audience() {
-		if p != from && p != s.n.member.ID() && s.n.up(p) {
-			s.sendHeads(p, h.m.Instance(), wire.Ask)
-		}
-	}
-}
-
-var (
-	errNoParticipant   = errors.New("facts of an instance in which the sender takes no part")
-	errNoPart          = errors.New("an instance in which this node takes no part")
-	errUnknownInstance = errors.New("facts of an instance that is not known here, without its genesis")
-)
-
-// sendHeads says to a peer, after the commit, what is durable here of an instance.
-func (s *shard) sendHeads(p workflow.PartnerID, id workflow.InstanceID, mode wire.HeadsMode) {
-	if s.batch.heads == nil {
-		s.batch.heads = map[headsKey][]workflow.InstanceID{}
-	}
-	k := headsKey{p, mode}
-	s.batch.heads[k] = append(s.batch.heads[k], id)
-}
-
-// telling are heads of one instance of which not all parts have come yet.
-type telling struct {
-	so   wire.Heads
-	next uint8
 }
 
 // whole puts together what a peer tells of an instance in parts; nil: more parts
@@ -414,4 +274,72 @@ func (s *shard) answered(h *held, from workflow.PartnerID, mode wire.HeadsMode, 
 	if f != nil && !owes {
 		f.idle = true
 	}
+}
+
+// takeRefusal notes that a partner has no room for an instance: it is sent again
+// later, and people see it meanwhile.
+func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
+	h := s.held[r.Instance]
+	if h == nil && r.Why == wire.TakesFacts {
+		return s.takesNow(from, r.Instance)
+	}
+	if h == nil || !h.m.Involved(from) {
+		return nil
+	}
+	if r.Why == wire.RefusedClosed {
+		return s.takeClosing(from, h, r)
+	}
+	if r.Why == wire.RefusedFacts {
+		h.m.Refused(from, r.Author, s.moment())
+		s.touch(h)
+		return nil
+	}
+	if r.Why == wire.TakesFacts {
+		if h.m.Taken(from, r.Author) {
+			s.lacks(h, from, h.pending[from])
+		}
+		return nil
+	}
+	if r.Why == wire.RefusedLives {
+		if h.m.Lives(s.n.member.ID()) >= fact.MaxChains { // else it is not so
+			s.n.retention.tooManyLives(h, from)
+		}
+		return nil
+	}
+	s.refusedFor(h, from, r.Why)
+	return nil
+}
+
+// takesNow has an ended instance that is not in memory any more compared with a partner that
+// now has room for what it had refused.
+func (s *shard) takesNow(from workflow.PartnerID, id workflow.InstanceID) error {
+	sum, known := s.n.index.Get(id)
+	if !known || !sum.Settled || s.putOff(id) || !s.n.retention.mayCompare(from, sum) {
+		return nil
+	}
+	return s.compare(from, id)
+}
+
+// proveAgain is how long a peer that names facts of ours which are not here is not
+// asked for them once more.
+const proveAgain = 30 * time.Second
+
+// doubt deals with a peer that names facts of this node's own which are not here.
+// If that is true, this store went back in time; but saying so costs a liar
+// nothing. So the peer is told what is here, which has the holders of the facts
+// send them: only our own signature proves that we wrote them.
+func (s *shard) doubt(h *held, from workflow.PartnerID) {
+	now := s.n.clock.Now().Awake
+	asked, before := h.doubts[from]
+	if before && now < asked+proveAgain {
+		return
+	}
+	if before {
+		s.n.refuse("claim-unproved", from)
+	}
+	if h.doubts == nil {
+		h.doubts = map[workflow.PartnerID]time.Duration{}
+	}
+	h.doubts[from] = now
+	s.sendHeads(from, h.m.Instance(), wire.Ask)
 }

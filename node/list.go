@@ -13,6 +13,10 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// progressWait is how long a list of instances waits for their progress: a
+// disk that hangs must not keep people from the list.
+const progressWait = 2 * time.Second
+
 // page lists instances, newest first: those that this node takes part in and, at the coordinator, those of the
 // whole mesh; last those of which only a summary is left.
 func (k *desk) page(ctx context.Context, q api.InstanceQuery) (*api.InstancePage, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -182,4 +183,22 @@ func firstSummary(m *choreo.Machine, def *library.Definition) index.Summary {
 		Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: g.Chain.Author, Started: g.At,
 		Began: g.At, Of: index.PartOf(m.Parent()), Uses: usedBy(m),
 	}
+}
+
+// usedBy is how a summary names the definitions that an instance's children use.
+func usedBy(m *choreo.Machine) string {
+	var out []string
+	for _, p := range m.Pins() {
+		out = append(out, p.Definition.String())
+	}
+	return strings.Join(out, " ")
+}
+
+// loadKept reads the saved facts of an instance that is loaded.
+func (s *shard) loadKept(id workflow.InstanceID) (kept []fact.Received, err error) {
+	err = s.n.store.Scan(keptPrefix(id), func(_, value []byte) error {
+		_ = readFacts(value, func(r fact.Received, _ int64) { kept = append(kept, r) }) // as when it was saved
+		return nil
+	})
+	return kept, err
 }

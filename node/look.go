@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/show"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -134,4 +136,61 @@ func (k *desk) logElsewhere(ctx context.Context, accounts []overview.Account) ([
 			WithHint("mutirao show says who holds it; ask there, or again when they are back")
 	}
 	return out, nil
+}
+
+// show shows one instance; at the coordinator also one of others.
+func (k *desk) show(ctx context.Context, ref string) (*api.Instance, error) {
+	var out *api.Instance
+	err := k.look(ctx, ref, func(h *held) { out = k.view.Instance(h.shown()) }, func(there []overview.Account) error {
+		out = k.showElsewhere(ctx, there)
+		return nil
+	})
+	var only *onlySummary
+	if errors.As(err, &only) {
+		return k.retention.shownClosing(only.closing), nil
+	}
+	return out, err
+}
+
+// history shows the facts of one instance; at the coordinator also of one of others.
+func (k *desk) history(ctx context.Context, ref string) ([]api.LogEntry, error) {
+	var out []api.LogEntry
+	err := k.look(ctx, ref, func(h *held) { out = k.view.Log(h.shown()) }, func(there []overview.Account) (err error) {
+		out, err = k.logElsewhere(ctx, there)
+		return err
+	})
+	return out, err
+}
+
+// diagram draws an instance with the states of its tasks.
+func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) {
+	id, there, err := k.locate(ref)
+	if err != nil {
+		return nil, err
+	}
+	in, err := k.show(ctx, id.String())
+	if err != nil {
+		return nil, err
+	}
+	if of, language, _ := strings.Cut(format, "-"); of == show.FormatGantt {
+		return show.Gantt(in, k.clock.Now().Wall, language, time.Local)
+	}
+	if err := show.Undrawable(in); err != nil {
+		return nil, err
+	}
+	sum, _ := k.index.Get(id)
+	hash := sum.Definition
+	if there != nil {
+		hash = there[0].Definition
+	}
+	def, err := k.definitions.Get(hash)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow,
+			in.Version).
+			WithHint("draw it on a node that takes part")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return show.Draw(def.Def, in, format)
 }

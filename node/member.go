@@ -362,12 +362,3 @@ func decodeMember(dir string, b []byte) (m Member, err error) {
 	}
 	return m, nil
 }
-
-// random is n random bytes.
-func random(n int) []byte {
-	b := make([]byte, n)
-	if _, err := rand.Read(b); err != nil {
-		panic(err) // crypto/rand never fails on the systems that Go supports
-	}
-	return b
-}

@@ -512,20 +512,3 @@ func (o errand) filesIn(
 	}
 	return out
 }
-
-// mayHaveCreated refuses a child whose workflow wants a role of its creator that somebody lacks who
-// began an instance above it: nobody has others start what it may not start itself.
-func (k *desk) mayHaveCreated(def *workflow.Definition, b *birth) error {
-	if b == nil || def.CreatorRole == "" {
-		return nil
-	}
-	for _, p := range b.parent.Line {
-		if p != k.member.ID() && !k.people.HasRole(p, def.CreatorRole) {
-			return api.Errorf(api.NotAllowed,
-				"%s, which began an instance that it is part of, may not start workflow %s: role %s does that",
-				k.people.label(p), def.Name,
-				def.CreatorRole).WithHint("have somebody with that role start the outermost workflow")
-		}
-	}
-	return nil
-}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/library"
@@ -145,15 +144,6 @@ func (r *resolution) check(def, sub *workflow.Definition) error {
 			WithHint("%s", cmp.Or(wrong[0].Hint, "correct one of the two definitions, and add it again"))
 	}
 	return r.notYet(sub, api.StartRequest{})
-}
-
-// usedBy is how a summary names the definitions that an instance's children use.
-func usedBy(m *choreo.Machine) string {
-	var out []string
-	for _, p := range m.Pins() {
-		out = append(out, p.Definition.String())
-	}
-	return strings.Join(out, " ")
 }
 
 // protocolDefinition is a request for a definition by its hash, which answers with its canonical form.

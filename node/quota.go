@@ -3,7 +3,7 @@ package node
 import (
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -23,50 +23,6 @@ const (
 func (s *shard) refuseInstance(to workflow.PartnerID, id workflow.InstanceID, e *quota.NoRoom) {
 	s.n.refuse(e.Reason(), e.By)
 	s.batch.refusals = append(s.batch.refusals, refusalTo{to, wire.Refusal{Instance: id, Why: e.Why}})
-}
-
-// takeRefusal notes that a partner has no room for an instance: it is sent again
-// later, and people see it meanwhile.
-func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
-	h := s.held[r.Instance]
-	if h == nil && r.Why == wire.TakesFacts {
-		return s.takesNow(from, r.Instance)
-	}
-	if h == nil || !h.m.Involved(from) {
-		return nil
-	}
-	if r.Why == wire.RefusedClosed {
-		return s.takeClosing(from, h, r)
-	}
-	if r.Why == wire.RefusedFacts {
-		h.m.Refused(from, r.Author, s.moment())
-		s.touch(h)
-		return nil
-	}
-	if r.Why == wire.TakesFacts {
-		if h.m.Taken(from, r.Author) {
-			s.lacks(h, from, h.pending[from])
-		}
-		return nil
-	}
-	if r.Why == wire.RefusedLives {
-		if h.m.Lives(s.n.member.ID()) >= fact.MaxChains { // else it is not so
-			s.n.retention.tooManyLives(h, from)
-		}
-		return nil
-	}
-	s.refusedFor(h, from, r.Why)
-	return nil
-}
-
-// takesNow has an ended instance that is not in memory any more compared with a partner that
-// now has room for what it had refused.
-func (s *shard) takesNow(from workflow.PartnerID, id workflow.InstanceID) error {
-	sum, known := s.n.index.Get(id)
-	if !known || !sum.Settled || s.putOff(id) || !s.n.retention.mayCompare(from, sum) {
-		return nil
-	}
-	return s.compare(from, id)
 }
 
 // refusedFor notes that a partner does not take an instance in for now. If its turn has come
@@ -91,11 +47,11 @@ func (s *shard) refusedFor(h *held, from workflow.PartnerID, why wire.RefusedWhy
 	h.refused[from] = refusedAt{why, now.Wall, pause, now.Awake + pause + s.n.spread(pause/4)}
 }
 
-// wantsNoMore reports whether a partner said that it keeps only an instance's summary, or
-// lately that it has no room for it.
-func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
-	if _, closed := h.closedBy[p]; closed {
-		return true
+// takeAgain tells those whose facts were refused for want of room that there is room now.
+func (s *shard) takeAgain(m *choreo.Machine) {
+	for _, t := range m.Takes() {
+		s.batch.refusals = append(s.batch.refusals,
+			refusalTo{t.From, wire.Refusal{Instance: m.Instance(), Why: wire.TakesFacts, Author: t.Author}})
 	}
-	return len(h.refused) > 0 && s.now.Awake < h.refused[p].until
+	s.refuses = s.refuses || m.Refuses()
 }

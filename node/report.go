@@ -2,7 +2,6 @@ package node
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -23,30 +22,6 @@ const (
 	// reportEnded is how many settled instances are reported at first.
 	reportEnded = 256
 )
-
-// reports are what a shard has to tell the coordinator.
-type reports struct {
-	to     overview.Chief
-	queue  []workflow.InstanceID // as they changed
-	queued map[workflow.InstanceID]bool
-	next   time.Duration // Awake: nothing is sent before
-}
-
-func (r *reports) add(id workflow.InstanceID) {
-	if r.to.Partner == "" || r.queued[id] {
-		return
-	}
-	r.queued[id] = true
-	r.queue = append(r.queue, id)
-}
-
-// done takes the first n off the queue.
-func (r *reports) done(n int) {
-	for _, id := range r.queue[:n] {
-		delete(r.queued, id)
-	}
-	r.queue = slices.Delete(r.queue, 0, n)
-}
 
 // due is after what time something is to be sent; never, if ok is false.
 func (s *shard) reportDue(now time.Duration) (in time.Duration, ok bool) {

@@ -3,43 +3,12 @@ package node
 import (
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
-	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// errRestored ends what was under way when it turned out that the store had
-// been put back.
-var errRestored = errors.New(
-	"the node's store was restored from a backup and its instances are being loaded again: look, and try once more")
-
-// proveAgain is how long a peer that names facts of ours which are not here is not
-// asked for them once more.
-const proveAgain = 30 * time.Second
-
-// doubt deals with a peer that names facts of this node's own which are not here.
-// If that is true, this store went back in time; but saying so costs a liar
-// nothing. So the peer is told what is here, which has the holders of the facts
-// send them: only our own signature proves that we wrote them.
-func (s *shard) doubt(h *held, from workflow.PartnerID) {
-	now := s.n.clock.Now().Awake
-	asked, before := h.doubts[from]
-	if before && now < asked+proveAgain {
-		return
-	}
-	if before {
-		s.n.refuse("claim-unproved", from)
-	}
-	if h.doubts == nil {
-		h.doubts = map[workflow.PartnerID]time.Duration{}
-	}
-	h.doubts[from] = now
-	s.sendHeads(from, h.m.Instance(), wire.Ask)
-}
 
 // restoration is what this node does when its store went back in time, or lost what it
 // may have said.

@@ -17,7 +17,7 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 		h.m.Away(p) // until it greets
 		return
 	}
-	if s.wantsNoMore(h, p) {
+	if h.wantsNoMore(p, s.now.Awake) {
 		return
 	}
 	b := h.m.Outgoing(p, wire.MaxFacts/2, s.moment())
@@ -89,7 +89,7 @@ func (s *shard) retry() {
 // resend sends again what of an instance is due.
 func (s *shard) resend(out *outbox, h *held) {
 	for _, p := range slices.Sorted(maps.Keys(h.pending)) {
-		if f := h.pending[p]; s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {
+		if f := h.pending[p]; s.n.up(p) && !h.wantsNoMore(p, s.now.Awake) && s.forget(h, p, f) {
 			s.n.count("resent", 1)
 			s.send(out, h, p)
 		}
@@ -119,7 +119,7 @@ func (s *shard) compareAll() {
 // far as they are meant.
 func (s *shard) compareOne(out *outbox, id workflow.InstanceID, h *held, meant func(workflow.PartnerID) bool) {
 	for _, p := range h.m.Audience() {
-		if p != s.n.member.ID() && meant(p) && s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {
+		if p != s.n.member.ID() && meant(p) && s.n.up(p) && h.m.Behind(p) && !h.wantsNoMore(p, s.now.Awake) {
 			s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
 		}
 	}
@@ -151,11 +151,6 @@ func (s *shard) compareEnded() {
 	out.flush()
 }
 
-// supply sends p, after the commit, what it lacks of an instance.
-func (s *shard) supply(h *held, p workflow.PartnerID) {
-	s.batch.supplies = append(s.batch.supplies, supply{h, p})
-}
-
 // lacks brings a peer up to date that says that it lacks something. What is under way to
 // it is not sent again before its time.
 func (s *shard) lacks(h *held, p workflow.PartnerID, f *inflight) {
@@ -171,4 +166,30 @@ func (s *shard) lacks(h *held, p workflow.PartnerID, f *inflight) {
 	if s.forget(h, p, f) || !f.more { // else it gets the rest when it acknowledges
 		s.supply(h, p)
 	}
+}
+
+// tellHeads tells p what is durable here of these instances.
+func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.InstanceID, mode wire.HeadsMode) {
+	for _, id := range each(ids) {
+		w := wire.Heads{Instance: id, Incarnation: s.n.life.incarnation(), Mode: mode}
+		whole := s.contained(id, func() {
+			if h := s.held[id]; h != nil && h.m.Involved(p) {
+				w.Heads = h.m.Heads()
+			}
+		})
+		if whole {
+			out.heads(p, w)
+		}
+	}
+}
+
+// compare has an ended instance read again and compared with a partner.
+func (s *shard) compare(p workflow.PartnerID, id workflow.InstanceID) error {
+	h, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	s.sendHeads(p, id, wire.Ask)
+	s.touch(h)
+	return nil
 }

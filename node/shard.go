@@ -3,22 +3,13 @@ package node
 import (
 	"iter"
 	"log/slog"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/choreo/fact"
-	"github.com/mutirao-mesh/mutirao/choreo/state"
-	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
-	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/index"
-	"github.com/mutirao-mesh/mutirao/node/jobs"
-	"github.com/mutirao-mesh/mutirao/node/runner"
-	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -55,7 +46,7 @@ type shard struct {
 	// commit is over.
 	again   map[workflow.InstanceID]bool
 	aside   map[workflow.InstanceID]index.SetAside // in quarantine
-	broken  []workflow.InstanceID                  // whose machines panicked since the last flush (faults.go)
+	broken  []workflow.InstanceID                  // whose machines panicked since the last flush (contained.go)
 	within  workflow.InstanceID                    // of which something is done now, if anything is contained
 	reading bool                                   // an instance is read for somebody
 	unread  error                                  // the last failure at that outside machines
@@ -77,8 +68,6 @@ const (
 	// time; a chance part of up to a quarter keeps peers apart.
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
-	// antiEntropy is how often peers compare what they have.
-	antiEntropy = 30 * time.Second
 	// late is how much later than expected a turn must be for a gap: the process
 	// was stopped, or the device suspended.
 	late = 5 * time.Second
@@ -91,40 +80,58 @@ func newShard(n *instances, i int) *shard {
 		aside: map[workflow.InstanceID]index.SetAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]weight{}}
 }
 
-// run owns the shard until stop closes.
-func (s *shard) run(stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case e := <-s.events:
-			s.local = append(s.local, e)
-		case <-s.n.clock.After(s.pause()):
-		}
-		s.turn()
-	}
+// event is something that happened, for one shard. apply changes machines; of is the
+// instance that it is about, zero if it sees to several itself (only), and from whose
+// word it is, if it is a partner's.
+// after is called once what it led to is durable, or with the error. look only
+// reads: it comes before everything else of its round, when all that is in
+// memory is durable, so that no failing disk keeps people from reading.
+// taken gives back what the event held while it waited: it is called even if the instance
+// is set aside meanwhile and apply is not called.
+type event struct {
+	of    workflow.InstanceID
+	from  workflow.PartnerID
+	taken func()
+	look  func(*shard)
+	apply func(*shard) error
+	after func(error)
 }
 
-// pause is how long the shard may sleep when nothing happens.
-func (s *shard) pause() time.Duration {
-	now := s.n.clock.Now()
-	d := s.nextCompare - now.Awake
-	if len(s.underWay) > 0 || len(s.delayed) > 0 {
-		d = min(d, s.nextTick-now.Awake)
+// delayed is something to do at a moment (Awake).
+type delayed struct {
+	due time.Duration
+	of  workflow.InstanceID
+	fn  func(*shard) error
+}
+
+// reports are what a shard has to tell the coordinator.
+type reports struct {
+	to     overview.Chief
+	queue  []workflow.InstanceID // as they changed
+	queued map[workflow.InstanceID]bool
+	next   time.Duration // Awake: nothing is sent before
+}
+
+func (r *reports) add(id workflow.InstanceID) {
+	if r.to.Partner == "" || r.queued[id] {
+		return
 	}
-	if s.refuses {
-		d = min(d, s.nextWeigh-now.Awake)
+	r.queued[id] = true
+	r.queue = append(r.queue, id)
+}
+
+// done takes the first n off the queue.
+func (r *reports) done(n int) {
+	for _, id := range r.queue[:n] {
+		delete(r.queued, id)
 	}
-	if s.ended && s.n.crowded() {
-		d = min(d, s.nextEarly-now.Awake)
-	}
-	if s.wakeAt > 0 {
-		d = min(d, s.wakeAt-now.Boot)
-	}
-	if in, ok := s.reportDue(now.Awake); ok {
-		d = min(d, in)
-	}
-	return max(d, 0)
+	r.queue = slices.Delete(r.queue, 0, n)
+}
+
+// telling are heads of one instance of which not all parts have come yet.
+type telling struct {
+	so   wire.Heads
+	next uint8
 }
 
 // each calls fn for every instance in memory, in the order of their IDs.
@@ -157,460 +164,10 @@ func (s *shard) only(meant func(*held) bool, fn func(workflow.InstanceID, *held)
 	}
 }
 
-// turn does what is due: the events that wait, the waits that are over, what
-// was not acknowledged, and the comparison with peers at intervals.
-func (s *shard) turn() {
-	s.readClock()
-	s.mindGap()
-	s.drain()
-	now := s.now.Awake
-	if now >= s.nextTick {
-		s.nextTick = now + tick
-		s.release(now)
-		s.retry()
-	}
-	if s.nextCompare == 0 {
-		s.nextCompare = now + s.n.spread(antiEntropy)
-	}
-	if now >= s.nextWeigh {
-		s.nextWeigh = now + weighEvery
-		s.weighAgain()
-	}
-	if s.ended && now >= s.nextEarly && s.n.crowded() {
-		s.nextEarly = now + endedEvery
-		s.compareEnded()
-	}
-	if now >= s.nextCompare {
-		s.nextCompare = now + antiEntropy
-		s.compareAll()
-	}
-	s.wake()
-	s.round()
-	s.report()
-	s.expected = s.n.clock.Now().Boot + s.pause()
-}
-
-// mindGap notices that this node did not run for a while. Nothing is judged
-// then until it has heard what happened meanwhile, or a grace has passed
-// (docs/design.md, idea 8).
-func (s *shard) mindGap() {
-	now := s.now.Boot
-	if s.expected == 0 || now < s.expected+late {
-		return
-	}
-	quiet := now + moment.Grace(s.n.config.ConnectionTime)
-	s.each(func(_ workflow.InstanceID, h *held) { h.m.Gap(quiet) })
-}
-
-// drain takes the events that wait already.
-func (s *shard) drain() {
-	for len(s.local) < roundSize {
-		select {
-		case e := <-s.events:
-			s.local = append(s.local, e)
-		default:
-			return
-		}
-	}
-}
-
-// round carries events out until there are none of our own making left.
-func (s *shard) round() {
-	for {
-		events := s.local
-		s.local, s.carried = s.carried, nil
-		s.readClock()
-		for _, e := range events {
-			if e.look != nil {
-				e.look(s)
-			}
-		}
-		for _, e := range events {
-			if e.apply == nil {
-				continue
-			}
-			err := s.carryOut(e)
-			if e.after != nil {
-				if err != nil {
-					e.after(err)
-				} else {
-					s.batch.after = append(s.batch.after, ending{e.of, e.after})
-				}
-			}
-		}
-		s.flush()
-		s.carried = emptied(events)
-		if len(s.local) == 0 {
-			return
-		}
-	}
-}
-
 // touch has the machine decide at the end of the round.
 func (s *shard) touch(h *held) {
 	if !slices.Contains(s.batch.touched, h) {
 		s.batch.touched = append(s.batch.touched, h)
-	}
-}
-
-// flush lets the touched machines decide, makes the outcome durable, and then
-// acts in the order of choreo.Effects.
-func (s *shard) flush() {
-	b := s.batch
-	s.batch = s.spent
-	s.spent = batch{}
-	defer func() { s.spent = b.emptied() }()
-	for _, h := range b.touched {
-		s.contained(h.id, func() { s.n.ledger.Enter(h.m) }) // what has ended takes nobody's time while others choose
-	}
-	for _, h := range b.touched {
-		s.conclude(h, &b)
-	}
-	s.leaveOut(&b)
-	if err := s.commit(b); err != nil {
-		s.lose(b, err)
-		return
-	}
-	out := s.n.newOutbox()
-	for _, x := range b.ready {
-		s.n.index.Put(x.h.id, x.h.sum) // what is started asks whether the instance is here
-	}
-	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
-		s.tellHeads(out, k.to, b.heads[k], k.mode)
-	}
-	for _, x := range b.refusals {
-		out.refusal(x.to, x.r)
-	}
-	for _, x := range each(b.supplies) {
-		s.contained(x.h.id, func() { s.send(out, x.h, x.to) })
-	}
-	for _, x := range b.ready {
-		s.contained(x.h.id, func() { s.tellOf(out, x) })
-	}
-	out.flush()
-	for _, x := range b.after {
-		x.fn(nil)
-	}
-	for _, x := range b.ready {
-		s.contained(x.h.id, func() {
-			s.n.ledger.Keep(x.h.id)
-			s.act(x.h, x.r)
-		})
-	}
-}
-
-// tellOf tells those of an instance who are to hear of what was decided.
-func (s *shard) tellOf(out *outbox, x readied) {
-	for _, p := range x.r.Tell {
-		s.send(out, x.h, p)
-	}
-	for _, p := range x.r.Ask {
-		if s.n.up(p) {
-			s.tellHeads(out, p, []workflow.InstanceID{x.h.id}, wire.Ask)
-		} else {
-			x.h.m.Away(p)
-		}
-	}
-}
-
-// commit makes writes durable, in units of bounded size, one after the other: a
-// machine's facts are written by their places, so what a crash or a failure
-// leaves of them is causally closed, and something vouches for each of them.
-func (s *shard) commit(b batch) error {
-	defer s.readClock() // it may take long
-	for from := 0; from < len(b.writes); {
-		to := b.unitEnd(from)
-		if err := s.n.store.CommitWait(b.writes[from:to]); err != nil {
-			s.lost++
-			return err
-		}
-		s.lost = 0
-		from = to
-	}
-	return nil
-}
-
-// conclude has a machine decide. If it panics, the batch is as before, but for those who
-// wait for it: they are told when it is left out.
-func (s *shard) conclude(h *held, b *batch) {
-	writes := len(b.writes)
-	if s.contained(h.id, func() { s.decide(h, b) }) {
-		return
-	}
-	s.unlearn(b.writes[writes:])
-	b.writes = b.writes[:writes]
-	for i := range b.open {
-		if i >= writes {
-			delete(b.open, i)
-		}
-	}
-}
-
-// decide collects what a machine wants done.
-func (s *shard) decide(h *held, b *batch) {
-	var r choreo.Effects
-	s.n.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
-		r = h.m.Decide(s.moment(), p)
-		return r.Given
-	})
-	id := h.m.Instance()
-	for _, err := range r.Beyond {
-		s.n.count("beyond-limit", 1)
-		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
-	}
-	for _, made := range r.Made {
-		writes, registered := s.n.data.Register(made, h.def.Hash)
-		if b.writes = append(b.writes, writes...); registered != nil {
-			b.after = append(b.after, ending{h.id, registered})
-		}
-	}
-	b.storeFacts(id, r.Persist, s.now.Wall.UnixMilli())
-	if sum := s.summarise(h); sum != h.sum {
-		if h.sum.Ended == 0 && sum.Ended != 0 {
-			b.writes = append(b.writes, s.learn(h)...)
-			s.ended = true
-		}
-		h.sum = sum
-		b.writes = append(b.writes, kv.Write{Key: index.Key(id), Value: encode(sum)})
-		if sum.Ended != 0 {
-			s.noteNews(h, b)
-		}
-	}
-	if r.Waits != nil {
-		b.writes = append(b.writes, s.waitsWrite(id, *r.Waits))
-	}
-	s.n.enter(h)
-	h.wake = r.Wake
-	if r.Wake > 0 && (s.wakeAt == 0 || r.Wake < s.wakeAt) {
-		s.wakeAt = r.Wake
-	}
-	b.ready = append(b.ready, readied{h, r})
-}
-
-// lose handles a failed commit: nothing of the round happened. The machines
-// have facts that are not durable, so they are dropped and loaded again.
-func (s *shard) lose(b batch, err error) {
-	s.log.Error("could not make facts durable; the instances are loaded again", "instances", len(b.touched),
-		"error", err)
-	s.unlearn(b.writes)
-	for _, w := range b.writes {
-		if w.Key[0] == prefixQuarantine && !w.Delete {
-			s.broken = append(s.broken, workflow.InstanceID(w.Key[1:])) // to be noted with the next round
-		}
-	}
-	for _, h := range slices.Backward(b.touched) {
-		s.n.ledger.TakeBack(h.id)
-	}
-	for _, h := range b.touched {
-		id := h.id
-		s.unload(id)
-		if h.was != nil {
-			s.n.index.Forget(id)
-			s.aside[id] = *h.was // it was to come back, and partners will be asked again
-			s.n.call(s.n.lineup.End(id))
-			continue
-		}
-		if !s.again[id] { // one that waits for the store already is enough
-			s.loadAgain(id)
-		}
-	}
-	for _, x := range b.after {
-		x.fn(err)
-	}
-}
-
-// later applies fn to an instance after a pause that grows while nothing can be made durable.
-func (s *shard) later(id workflow.InstanceID, fn func(*shard) error) {
-	pause := min(firstPause<<min(max(s.lost-1, 0), 5), maxPause)
-	s.delayed = append(s.delayed, delayed{due: s.now.Awake + pause, of: id, fn: fn})
-}
-
-// release takes up what was put off until now.
-func (s *shard) release(now time.Duration) {
-	s.delayed = slices.DeleteFunc(s.delayed, func(d delayed) bool {
-		if now < d.due {
-			return false
-		}
-		s.local = append(s.local, event{of: d.of, apply: d.fn})
-		return true
-	})
-}
-
-// act stops and starts tasks.
-func (s *shard) act(h *held, r choreo.Effects) {
-	id := h.m.Instance()
-	for _, a := range r.Stop {
-		s.n.runner.Cancel(jobKey(id, a))
-	}
-	for _, j := range r.Start {
-		s.start(h, j)
-	}
-	switch {
-	case len(r.Persist) == 0:
-	case s.n.events.watched():
-		s.n.events.publish(api.Event{
-			At: s.now.Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State),
-		})
-	default:
-		s.n.events.unwatched()
-	}
-	h.tellElsewhere()
-	if h.news != nil {
-		s.n.index.Tell(id, *h.news)
-		h.news = nil
-	}
-	if len(r.Persist) > 0 && h.m.Definition().ForPeople() {
-		s.n.followed()
-	}
-	s.readmitted(h)
-	s.changed(h)
-	if h.sum.Of != "" || len(h.m.Pins()) > 0 {
-		s.nestedChanged(h)
-	}
-	if s.n.filing.concerns(h.def.Def) {
-		s.n.filing.fetchAhead(h)
-	}
-	if h.sum.Settled {
-		s.unload(id)
-		s.n.call(s.n.lineup.End(id))
-	}
-}
-
-// jobKey names an attempt among all attempts of all instances.
-func jobKey(id workflow.InstanceID, a fact.AttemptID) string {
-	return id.String() + "/" + string(a.Slot) + "/" + a.Fact.String()
-}
-
-// idempotency names what a job does, where it is not the attempt that does it.
-func idempotency(id workflow.InstanceID, j state.Job) string {
-	if j.Key == (fact.AttemptID{}) {
-		return ""
-	}
-	return "state " + jobKey(id, j.Key)
-}
-
-func (s *shard) start(h *held, j state.Job) {
-	id := h.m.Instance()
-	if j.Task.Type == workflow.SubWorkflow {
-		s.nest(h, j)
-		return
-	}
-	origin := configs.Origin{}
-	if !runner.BuiltIn(j.Task.Application) || len(j.Task.Queries) > 0 {
-		origin = s.n.library.OriginOf(h.def)
-	}
-	done := func(res runner.Result) {
-		if res.Cancelled {
-			return
-		}
-		e := event{of: id, after: res.Answer, apply: func(s *shard) error {
-			h, err := s.find(id)
-			if err != nil {
-				return err
-			}
-			s.n.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
-				err = h.m.TaskEnded(j.Attempt, j.Try,
-					choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason, Lost: res.Lost},
-					s.moment(), p)
-				return h.m.Given()
-			})
-			s.touch(h)
-			return err
-		}}
-		s.n.postOwn(s, e)
-	}
-	reads, makes := filesOf(h.def.Def, j.Task, j.Input)
-	s.n.runner.Start(runner.Job{
-		Files: reads, Makes: makes, Replaceable: replaceable(j.Task), Asks: asks(j.Task, j.Input),
-		Ref: jobs.Ref{Instance: id, Attempt: j.Attempt, Lease: j.Lease, Plan: h.m.Plan()},
-		Key: jobKey(id, j.Attempt), Idempotency: idempotency(id, j), Instance: id.String(), Origin: origin,
-		Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
-		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
-		Dispatching: h.def.Def.Distribution.Dispatching, Rank: h.rank(j.Task), Priority: j.Task.Priority,
-		AgeOfInstance: max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0), // people's time: it decides nothing
-	}, done)
-}
-
-// readClock takes up what the clocks say.
-func (s *shard) readClock() { s.now = s.n.clock.Now() }
-
-// moment is when what is being done happens, for the core.
-func (s *shard) moment() choreo.Moment {
-	return choreo.Moment{Boot: s.now.Boot, Wall: s.now.Wall, Chance: s.n.chance()}
-}
-
-// wake touches the machines that wanted to be woken by now.
-func (s *shard) wake() {
-	now := s.now.Boot
-	if s.wakeAt == 0 || now < s.wakeAt {
-		return
-	}
-	s.wakeAt = 0
-	due := func(h *held) bool {
-		if h.wake > now && (s.wakeAt == 0 || h.wake < s.wakeAt) {
-			s.wakeAt = h.wake
-		}
-		return h.wake > 0 && h.wake <= now
-	}
-	s.only(due, func(_ workflow.InstanceID, h *held) { s.touch(h) })
-}
-
-// summarise says how the instance stands, for lists and for the next start.
-func (s *shard) summarise(h *held) index.Summary {
-	sum := h.sum
-	if sum.Settled && h.settledAt == h.m.Len() {
-		return sum
-	}
-	sum.State, sum.Uses = h.m.Overall(), usedBy(h.m)
-	if sum.State == workflow.InstanceRunning {
-		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "",
-			0, false
-		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
-		sum.Done, sum.Tasks, sum.Needs, sum.People = 0, 0, "", ""
-		return sum
-	}
-	sum.Needs = index.StoreNeeds(s.n.view.Needs(h.shown()))
-	audience := h.m.Audience()
-	if h.digested != h.m.Len() { // these follow from its facts alone
-		h.digested = h.m.Len()
-		sum.Done, sum.Tasks, _ = h.m.Progress()
-		sum.People = index.StoreDone(h.m.PeoplesWork())
-		with := h.named(audience, s.n.people.Known)
-		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(with), " "), uint64(h.m.Len())
-		sum.Sizes = h.sizes(with)
-	}
-	// A block or a failure may lift in the round in which all is done: that is the end which counts.
-	if sum.Ended == 0 || sum.State != h.sum.State || sum.Done != h.sum.Done {
-		sum.Ended, sum.Age = s.now.Wall.UnixMilli(), s.n.retention.closings.Age()
-	}
-	if !sum.Late && h.late(s.n.people.Evicted) {
-		sum.Late, sum.Age = true, s.n.retention.closings.Age()
-	}
-	sum.Open = h.m.Unsettled(s.n.people.Evicted) != ""
-	sum.Settled, sum.Unanswered = !h.m.GoesOn(), false
-	for _, p := range audience {
-		waits, unheard := s.awaited(h, p)
-		sum.Settled = sum.Settled && !waits
-		sum.Unanswered = sum.Unanswered || unheard
-	}
-	if sum.Settled {
-		sum.Uses = ""
-	}
-	return sum
-}
-
-// tellHeads tells p what is durable here of these instances.
-func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.InstanceID, mode wire.HeadsMode) {
-	for _, id := range each(ids) {
-		w := wire.Heads{Instance: id, Incarnation: s.n.life.incarnation(), Mode: mode}
-		whole := s.contained(id, func() {
-			if h := s.held[id]; h != nil && h.m.Involved(p) {
-				w.Heads = h.m.Heads()
-			}
-		})
-		if whole {
-			out.heads(p, w)
-		}
 	}
 }
 
@@ -623,4 +180,32 @@ func (s *shard) touchConcerned(p workflow.PartnerID) {
 			s.touch(h)
 		}
 	})
+}
+
+// sendHeads says to a peer, after the commit, what is durable here of an instance.
+func (s *shard) sendHeads(p workflow.PartnerID, id workflow.InstanceID, mode wire.HeadsMode) {
+	if s.batch.heads == nil {
+		s.batch.heads = map[headsKey][]workflow.InstanceID{}
+	}
+	k := headsKey{p, mode}
+	s.batch.heads[k] = append(s.batch.heads[k], id)
+}
+
+// supply sends p, after the commit, what it lacks of an instance.
+func (s *shard) supply(h *held, p workflow.PartnerID) {
+	s.batch.supplies = append(s.batch.supplies, supply{h, p})
+}
+
+// later applies fn to an instance after a pause that grows while nothing can be made durable.
+func (s *shard) later(id workflow.InstanceID, fn func(*shard) error) {
+	pause := min(firstPause<<min(max(s.lost-1, 0), 5), maxPause)
+	s.delayed = append(s.delayed, delayed{due: s.now.Awake + pause, of: id, fn: fn})
+}
+
+// readClock takes up what the clocks say.
+func (s *shard) readClock() { s.now = s.n.clock.Now() }
+
+// moment is when what is being done happens, for the core.
+func (s *shard) moment() choreo.Moment {
+	return choreo.Moment{Boot: s.now.Boot, Wall: s.now.Wall, Chance: s.n.chance()}
 }

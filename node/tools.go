@@ -1,6 +1,7 @@
 package node
 
 import (
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -148,6 +149,11 @@ func texts[T ~string](in []T) []string {
 // may not be known; nothing follows from it before it is read there.
 var errUnwritten = errors.New("it could not be stored")
 
+// errRestored ends what was under way when it turned out that the store had
+// been put back.
+var errRestored = errors.New(
+	"the node's store was restored from a backup and its instances are being loaded again: look, and try once more")
+
 // unwritten is the error of a commit, which went as err says.
 func unwritten(err error) error {
 	if err == nil {
@@ -188,4 +194,13 @@ func (t *tools) troubled(err error) {
 	case err != nil && was == "":
 		t.events.publish(api.Event{At: t.clock.Now().Wall, Kind: "trouble", Text: why})
 	}
+}
+
+// random is n random bytes.
+func random(n int) []byte {
+	b := make([]byte, n)
+	if _, err := cryptorand.Read(b); err != nil {
+		panic(err) // crypto/rand never fails on the systems that Go supports
+	}
+	return b
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -20,6 +21,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
@@ -32,9 +34,32 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
+
+// New loads a node from its store. It talks to nobody before Begin.
+func New(p Parts) (*Node, error) {
+	n := &Node{parts: p, begun: make(chan struct{}), crew: newCrew(), index: index.New()}
+	t := newTools(p)
+	turn := int(t.chance() * math.MaxUint16)
+	n.started = t.clock.Now().Wall
+	n.contacts = newContacts(t, func(p workflow.PartnerID) bool { return n.people.Known(p) })
+	n.losses = &losses{tools: t, vouching: p.Vouching}
+	if err := errors.Join(n.losses.recall(), mayComeBack(t.store)); err != nil {
+		return nil, err
+	}
+	reborn := n.losses.assess(p.Ran)
+	unread, err := n.losses.sift()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.load(t, turn, reborn || unread); err != nil {
+		return nil, err
+	}
+	return n, n.instances.loadInstances(reborn || unread)
+}
 
 // This file puts together what a node is made of, in the order in which one thing needs
 // another: what is read from the store, who belongs to the mesh, the instances, and people's
@@ -332,3 +357,18 @@ type speakers struct {
 
 // Called is what people call a person.
 func (s speakers) Called(u worklist.User) string { return s.partners.Called(u) }
+
+// newJobs are those that workers do at this node.
+func (n *Node) newJobs(t *tools) *jobs.Desk {
+	return jobs.New(jobs.Surroundings{
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Config: t.config.Applications, Profile: announced{n},
+		Runs: n.parts.Runner.Has, Instances: leasing{n.instances}, Peers: peers{n.contacts},
+		Members: members{n.people},
+		Able: func(def *workflow.Definition) []partition.Partner {
+			able, _ := n.partners.Candidates(def, partition.PlainRule, nil)
+			return able
+		},
+		Random: t.random, Chance: t.chance, Watched: t.events.watched, Publish: t.events.publish,
+		Stopped: n.stopped, Explain: func(err error) error { return Explain(err, n.people.label) },
+	})
+}

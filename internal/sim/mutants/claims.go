@@ -69,7 +69,7 @@ var ofClaims = []mutant{
 		"worklist/item.go", `	if at == len(it.facts)-1 && !it.mayUnseat(b, f) {`,
 		`	if at >= 0 || !it.mayUnseat(b, f) {`}}},
 	{name: "told-early", what: "a person is told before the commit", patches: []patch{{
-		"node/shard.go", `s.batch.after = append(s.batch.after, ending{e.of, e.after})`, `e.after(nil)`}}},
+		"node/round.go", `s.batch.after = append(s.batch.after, ending{e.of, e.after})`, `e.after(nil)`}}},
 	{name: "kept-in-memory", what: "what was done out of reach is kept in memory only", patches: []patch{{
 		"node/worklists/kept.go", `	if err := d.in.Store.CommitWait([]kv.Write{k.write()}); err != nil {
 		return err

@@ -35,7 +35,7 @@ var general = []mutant{
 	{name: "no-fsync", what: "facts are sent before they are synced; a crash loses what was not", variant: "no-sync"},
 	{name: "wall-clock", what: "waits are clocked by the wall clock", variant: "wall-clock"},
 	{name: "ack-early", what: "an acknowledgement is sent before the commit", patches: []patch{{
-		"node/shard.go", `	if err := s.commit(b); err != nil {
+		"node/round.go", `	if err := s.commit(b); err != nil {
 		s.lose(b, err)
 		return
 	}
@@ -61,7 +61,7 @@ var general = []mutant{
 	}
 `}}},
 	{name: "send-early", what: "facts are sent before the commit", patches: []patch{{
-		"node/shard.go", `	if err := s.commit(b); err != nil {
+		"node/round.go", `	if err := s.commit(b); err != nil {
 		s.lose(b, err)
 		return
 	}
@@ -113,9 +113,9 @@ var general = []mutant{
 		"choreo/state/compensate.go", `(a.Stands == Superseded || a.toUndo) && a.Success() != nil && a.Undo.Start == nil`,
 		`(len(a.Rulings) > 0 || a.toUndo) && a.Success() != nil && a.Undo.Start == nil`}}},
 	{name: "no-retry", what: "nothing is sent again", patches: []patch{{
-		"node/sending.go", `s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {`,
-		`s.n.up(p) && s.wantsNoMore(h, p) && s.forget(h, p, f) {`}, {
-		"node/shard.go", `		s.nextCompare = now + antiEntropy
+		"node/sending.go", `s.n.up(p) && !h.wantsNoMore(p, s.now.Awake) && s.forget(h, p, f) {`,
+		`s.n.up(p) && h.wantsNoMore(p, s.now.Awake) && s.forget(h, p, f) {`}, {
+		"node/round.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
 `, `		s.nextCompare = now + antiEntropy
 `}}},
@@ -125,7 +125,7 @@ var general = []mutant{
 		s.sendHeads(p, id, wire.Ask)
 `, `		s.n.lineup.Meet(p, id)
 `}, {
-		"node/shard.go", `		s.nextCompare = now + antiEntropy
+		"node/round.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
 `, `		s.nextCompare = now + antiEntropy
 `}}},
@@ -231,7 +231,7 @@ var general = []mutant{
 		"membership/trust/rights.go", `if err := ch.Authentic(r.Mesh); err != nil {`,
 		`if err := ch.Authentic(r.Mesh); err != nil && len(ch) == 0 {`}}},
 	{name: "expired-counts", what: "a partner that shows a certificate that ran out is believed", patches: []patch{{
-		"node/credentials.go", `if err == nil && author == from {`, `if err == nil && author == "" {`}}},
+		"node/incoming.go", `if err == nil && author == from {`, `if err == nil && author == "" {`}}},
 	{name: "anybody-begins", what: "anybody may begin what only a role may begin", patches: []patch{{
 		"choreo/replica.go", `	if def.CreatorRole == "" && len(credentials) == 0 {`,
 		`	if def.CreatorRole != "" || len(credentials) == 0 {`}}},
@@ -239,14 +239,14 @@ var general = []mutant{
 		"choreo/state/verdicts.go", `case a.Beside() || a.Partner != e.Fact.Chain.Author: // that`,
 		`case a.Undoes != nil: // that`}}},
 	{name: "pruned-again", what: "an instance is taken in again whose summary is kept", patches: []patch{{
-		"node/links.go", `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {`,
+		"node/adopt.go", `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {`,
 		`if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil && found {`}}},
 	{name: "pruned-early", what: "what has ended is given up although some lack facts of it", patches: []patch{{
-		"node/shard.go", `		sum.Settled = sum.Settled && !waits
+		"node/summary.go", `		sum.Settled = sum.Settled && !waits
 `, `		sum.Settled = sum.Settled || waits
 `}}},
 	{name: "no-byte-share", what: "a member's facts may fill the whole node", patches: []patch{{
-		"node/usage.go", `		Left:  func(p workflow.PartnerID) int { return s.leftIn(h, p, partners) },
+		"node/weighing.go", `		Left:  func(p workflow.PartnerID) int { return s.leftIn(h, p, partners) },
 		Spare: s.n.spare,
 `, ``}}},
 	{name: "quarantine-stops", what: "an instance that cannot be read ends the node", patches: []patch{{
@@ -284,13 +284,13 @@ var general = []mutant{
 `}}},
 	{name: "restless", what: "partners compare what they have every second, whether or not one may lack something",
 		patches: []patch{{
-			"node/shard.go", `		s.nextCompare = now + antiEntropy
+			"node/round.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
 `, `		s.nextCompare = now + time.Second
 		s.compareAll()
 `}, {
-			"node/sending.go", `s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {`,
-			`s.n.up(p) && !s.wantsNoMore(h, p) {`}}},
+			"node/sending.go", `s.n.up(p) && h.m.Behind(p) && !h.wantsNoMore(p, s.now.Awake) {`,
+			`s.n.up(p) && !h.wantsNoMore(p, s.now.Awake) {`}}},
 	{name: "disowned", what: "a node that has written nothing yet believes that it takes no part", patches: []patch{{
 		"choreo/fingerprint.go", `	p.facts()
 	for _, sl`, `	if len(m.log.ByAuthor()[m.self]) == 0 {

@@ -1,0 +1,72 @@
+package node
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file reads values for an instance's data, as users type them.
+
+// inputs reads the values given at the start by the types of the data.
+func inputs(def *workflow.Definition, given map[string]string) (map[workflow.DataName]workflow.Value, error) {
+	input := map[workflow.DataName]workflow.Value{}
+	for i := range def.Data {
+		d := &def.Data[i]
+		text, ok := given[string(d.Name)]
+		switch {
+		case ok && d.Type == workflow.TypeQuery:
+			return nil, api.Errorf(api.Invalid, "--input %s: database %s answers that, and nobody else", d.Name,
+				d.Database).
+				WithHint("leave it out: a task asks for it")
+		case ok:
+			v, err := workflow.ParseValue(d, text)
+			if err != nil {
+				return nil, api.Errorf(api.Invalid, "--input %v", err)
+			}
+			input[d.Name] = v
+		case d.Required && d.Default == nil:
+			return nil, api.Errorf(api.Invalid, "workflow %s needs a value for %s (%s)", def.Name, d.Name, d.Type).
+				WithHint("give it: --input %s=…", d.Name)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		if declared(def, workflow.DataName(k)) == nil {
+			return nil, noData(api.Invalid, def, k)
+		}
+	}
+	return input, nil
+}
+
+// noData says that a definition has no such data, and which may be meant: people read labels.
+func noData(code api.Code, def *workflow.Definition, text string) error {
+	err := api.Errorf(code, "workflow %s has no data %q", def.Name, text)
+	if meant := def.MeantData(text); meant != "" {
+		return err.WithHint("did you mean %s?", meant)
+	}
+	var names []string
+	for i := range def.Data {
+		names = append(names, string(def.Data[i].Name))
+	}
+	return err.WithHint("%s", declares(names))
+}
+
+func declared(def *workflow.Definition, name workflow.DataName) *workflow.DataDecl {
+	for i := range def.Data {
+		if def.Data[i].Name == name {
+			return &def.Data[i]
+		}
+	}
+	return nil
+}
+
+// declares says which data a workflow has.
+func declares(names []string) string {
+	if len(names) == 0 {
+		return "it declares no data"
+	}
+	return "it has: " + strings.Join(names, ", ")
+}

@@ -1,0 +1,297 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file begins instances.
+
+// startWait is how long Start waits for a second participant to hold the
+// instance before it says that it is held only here.
+const startWait = 3 * time.Second
+
+// start creates an instance and hands its partitions out.
+func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, error) {
+	h, err := k.definitions.Resolve(r.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	e, err := k.definitions.Get(h)
+	if err != nil {
+		return nil, err
+	}
+	b, err := k.launch(ctx, e, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	only, err := k.heldOnlyHere(ctx, b)
+	return &api.Started{ID: b.id.String(), Notes: b.notes, HeldOnlyHere: only}, err
+}
+
+// launched is an instance that has begun.
+type launched struct {
+	id    workflow.InstanceID
+	notes []string
+	alone bool // only this node takes part in it
+	// elsewhere is closed when another participant is known to have made it durable; never, if its
+	// machine is loaded again meanwhile.
+	elsewhere chan struct{}
+}
+
+// launch creates an instance. Without a birth it is for itself.
+func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartRequest, b *birth) (launched, error) {
+	input, _ := inputs(e.Def, r.Input) // what is wrong with it is said below
+	if b != nil {
+		input = b.input
+	}
+	found, missed := k.data.Materialised(ctx, e.Def, input)
+	uses, err := k.uses(ctx, e, b)
+	if err != nil {
+		return launched{}, datasets.AndMissed(err, missed)
+	}
+	m, notes, err := k.prepare(e, r, found, uses, b)
+	if err != nil {
+		if why := k.wallet.Standing(); why != nil { // that is what kept partners from taking it
+			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", k.people.say(why)).
+				WithHint("mutirao doctor says how to mend it")
+		}
+		return launched{}, datasets.AndMissed(err, missed)
+	}
+	notes = append(notes, missed...)
+	id, elsewhere, alone := m.Instance(), make(chan struct{}), len(m.Participants()) == 1
+	if err := k.filing.given(e.Def, id.String(), k.member.ID(), m.Genesis().Body.Genesis.Input, true); err != nil {
+		k.ledger.TakeBack(id)
+		return launched{}, err
+	}
+	err = k.do(ctx, id, func(s *shard) error {
+		err := s.open(m, e, elsewhere)
+		if err != nil {
+			k.ledger.TakeBack(id) // by its owner, who may be at it still when ctx ends
+		}
+		return err
+	})
+	if err != nil {
+		return launched{}, err
+	}
+	return launched{id, notes, alone, elsewhere}, nil
+}
+
+// open opens an instance that this node begins.
+func (s *shard) open(m *choreo.Machine, e *library.Definition, elsewhere chan struct{}) error {
+	id, self := m.Instance(), s.n.member.ID()
+	if err := s.n.index.Begin(id, s.n.config.Limits, self, self, true, e.Hash); err != nil {
+		return err
+	}
+	if err := s.n.definitions.Keep(e); err != nil { // it may have been taken off the list meanwhile
+		s.n.index.Forget(id)
+		return err
+	}
+	h := s.create(m, e, s.n.lineup.Begins(m.Genesis().At))
+	h.elsewhere = elsewhere
+	s.touch(h)
+	return nil
+}
+
+// prepare makes the machine of a new instance. Its work counts as given from
+// now on, so that of many that are started at once each sees those before it.
+func (k *desk) prepare(
+	e *library.Definition, r api.StartRequest, found []datasets.Materialised, uses []fact.Pin, b *birth,
+) (*choreo.Machine, []string, error) {
+	defer k.ledger.Choosing()()
+	f, notes, err := k.genesis(e, r, found, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.annex.Uses = uses
+	self := k.self()
+	self.Credentials = k.people.Credentials()
+	m, err := choreo.Create(self, e.Def, e.Plan, f.genesis, f.annex, choreo.Moment{Wall: k.clock.Now().Wall})
+	if err != nil {
+		return nil, nil, api.Judge(api.Invalid, err)
+	}
+	k.ledger.Give(m, f.choices)
+	return m, notes, nil
+}
+
+// heldOnlyHere waits a while for a second participant to acknowledge.
+func (k *desk) heldOnlyHere(ctx context.Context, b launched) (only bool, err error) {
+	if b.alone || !k.waits() { // else nobody can answer before the next step
+		return true, nil
+	}
+	select {
+	case <-b.elsewhere:
+		return false, nil
+	case <-ctx.Done():
+		return true, nil
+	case <-k.clock.After(startWait):
+	}
+	err = k.peek(ctx, b.id, func(h *held) { only = !h.isElsewhere() })
+	return only || err != nil, err
+}
+
+// foundation is what a new instance begins with.
+type foundation struct {
+	genesis *fact.Genesis
+	annex   *fact.Annex
+	choices []partition.Choice
+}
+
+// genesis works out what a new instance begins with, and what its user should know.
+func (k *desk) genesis(
+	e *library.Definition, r api.StartRequest, found []datasets.Materialised, b *birth,
+) (foundation, []string, error) {
+	if err := k.notYet(e.Def, r); err != nil {
+		return foundation{}, nil, err
+	}
+	err := k.mayCreate(e.Def)
+	if err == nil {
+		err = k.mayHaveCreated(e.Def, b)
+	}
+	if err != nil {
+		k.count("refused.role", 1)
+		return foundation{}, nil, err
+	}
+	input, err := b.inputs(e.Def, r.Input)
+	if err != nil {
+		return foundation{}, nil, err
+	}
+	if why := choreo.Rejects(e.Def, input); why != "" {
+		return foundation{}, nil, api.Errorf(api.Refused, "workflow %s is not started: %s", e.Def.Name, why).
+			WithHint("mutirao workflow show %s has its data: give others with --input NAME=VALUE", e.Def.Name)
+	}
+	pins, err := k.pins(e, r.Assign)
+	if err != nil {
+		return foundation{}, nil, err
+	}
+	mechanism, err := partition.MechanismOf(e.Def, r.Mechanism)
+	if err != nil {
+		return foundation{}, nil, api.Errorf(api.Invalid, "--mechanism %v", err)
+	}
+	annex := &fact.Annex{Mechanism: mechanism}
+	notes, err := dates(annex, e.Def, r)
+	if err != nil {
+		return foundation{}, nil, err
+	}
+	for _, x := range found {
+		notes = append(notes, x.TakenUp(annex, input))
+	}
+	plan := e.Plan.Without(datasets.Dropped(found))
+	lacking, err := k.performable(plan, r.WaitForRole)
+	if err != nil {
+		return foundation{}, nil, err
+	}
+	notes = append(notes, lacking...)
+	s := k.situation(e.Def, mechanism, input)
+	s.Awaited = partition.Awaited(plan, k.partners.Roles()) // some only if the request waits for them
+	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(k.random(8)), 0))
+	placed, choices, err := partition.Distribute(plan, s, pins)
+	if err != nil {
+		return foundation{}, nil, api.Judge(api.Refused, err)
+	}
+	g := &fact.Genesis{
+		Definition: e.Hash, Nonce: [16]byte(k.random(16)), Input: input,
+		Succession: []workflow.PartnerID{k.member.ID()}, Coordination: workflow.Choreography,
+	}
+	var who []string
+	if b != nil {
+		g.Nonce, annex.Parent, g.Responsible, annex.Responsible = b.parent.Nonce(), b.parent, b.responsible, b.decides
+	} else if g.Responsible, annex.Responsible, who, err = k.responsible(e.Def, r); err != nil {
+		return foundation{}, nil, err
+	}
+	notes = append(notes, who...)
+	for _, p := range e.Plan.Partitions() {
+		who := placed[p.Name]
+		g.Assign = append(g.Assign, fact.Placement{Partition: p.Name, Partner: who})
+		if !slices.Contains(g.Succession, who) {
+			g.Succession = append(g.Succession, who)
+		}
+	}
+	var about []string
+	if g.Coordination, g.Succession, about, err = k.coordination(e.Def, r.Coordination, g.Succession); err != nil {
+		return foundation{}, nil, err
+	}
+	notes = append(notes, about...)
+	var why []fact.Why
+	for _, c := range choices {
+		why = append(why, fact.WhyOf(c))
+		notes = append(notes, k.goes(c)...)
+	}
+	annex.Why = fact.Brief(why)
+	return foundation{g, annex, choices}, notes, nil
+}
+
+// performable notes which roles of a plan nobody has; an error, unless these may be waited for.
+func (k *desk) performable(plan *partition.Plan, waits bool) (notes []string, err error) {
+	switch err := partition.Unperformed(plan, k.partners.Roles()); {
+	case err == nil:
+	case waits:
+		notes = strings.Split(err.Error(), "\n")
+	default:
+		return nil, api.Judge(api.Refused, err).
+			WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
+	}
+	return append(notes, partition.Uncovered(plan, k.partners.Roles())...), nil
+}
+
+// goes notes where a partition goes, and why.
+func (k *desk) goes(c partition.Choice) []string {
+	notes := []string{fmt.Sprintf("partition %s goes to %s: %s", c.Partition, c.Name, c.Why)}
+	if c.Partner != k.member.ID() && !k.up(c.Partner) {
+		notes = append(notes, fmt.Sprintf("%s cannot be reached now; it gets the partition when it is back", c.Name))
+	}
+	return notes
+}
+
+// pins reads which partitions are assigned by hand.
+func (k *desk) pins(
+	e *library.Definition, assign map[string]string,
+) (map[workflow.PartitionName]workflow.PartnerID, error) {
+	pins := map[workflow.PartitionName]workflow.PartnerID{}
+	for part, who := range assign {
+		if e.Plan.Partition(workflow.PartitionName(part)) == nil {
+			err := api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who,
+				e.Def.Name, part)
+			if meant := e.Def.MeantPartition(part); meant != "" {
+				err = err.WithHint("did you mean %s?", meant)
+			}
+			return nil, err
+		}
+		id, err := k.people.Find(who)
+		if err != nil {
+			return nil, err
+		}
+		pins[workflow.PartitionName(part)] = id
+	}
+	return pins, nil
+}
+
+// mayHaveCreated refuses a child whose workflow wants a role of its creator that somebody lacks who
+// began an instance above it: nobody has others start what it may not start itself.
+func (k *desk) mayHaveCreated(def *workflow.Definition, b *birth) error {
+	if b == nil || def.CreatorRole == "" {
+		return nil
+	}
+	for _, p := range b.parent.Line {
+		if p != k.member.ID() && !k.people.HasRole(p, def.CreatorRole) {
+			return api.Errorf(api.NotAllowed,
+				"%s, which began an instance that it is part of, may not start workflow %s: role %s does that",
+				k.people.label(p), def.Name,
+				def.CreatorRole).WithHint("have somebody with that role start the outermost workflow")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package node
+
+import (
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// summarise says how the instance stands, for lists and for the next start.
+func (s *shard) summarise(h *held) index.Summary {
+	sum := h.sum
+	if sum.Settled && h.settledAt == h.m.Len() {
+		return sum
+	}
+	sum.State, sum.Uses = h.m.Overall(), usedBy(h.m)
+	if sum.State == workflow.InstanceRunning {
+		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "",
+			0, false
+		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
+		sum.Done, sum.Tasks, sum.Needs, sum.People = 0, 0, "", ""
+		return sum
+	}
+	sum.Needs = index.StoreNeeds(s.n.view.Needs(h.shown()))
+	audience := h.m.Audience()
+	if h.digested != h.m.Len() { // these follow from its facts alone
+		h.digested = h.m.Len()
+		sum.Done, sum.Tasks, _ = h.m.Progress()
+		sum.People = index.StoreDone(h.m.PeoplesWork())
+		with := h.named(audience, s.n.people.Known)
+		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(with), " "), uint64(h.m.Len())
+		sum.Sizes = h.sizes(with)
+	}
+	// A block or a failure may lift in the round in which all is done: that is the end which counts.
+	if sum.Ended == 0 || sum.State != h.sum.State || sum.Done != h.sum.Done {
+		sum.Ended, sum.Age = s.now.Wall.UnixMilli(), s.n.retention.closings.Age()
+	}
+	if !sum.Late && h.late(s.n.people.Evicted) {
+		sum.Late, sum.Age = true, s.n.retention.closings.Age()
+	}
+	sum.Open = h.m.Unsettled(s.n.people.Evicted) != ""
+	sum.Settled, sum.Unanswered = !h.m.GoesOn(), false
+	for _, p := range audience {
+		waits, unheard := s.awaited(h, p)
+		sum.Settled = sum.Settled && !waits
+		sum.Unanswered = sum.Unanswered || unheard
+	}
+	if sum.Settled {
+		sum.Uses = ""
+	}
+	return sum
+}

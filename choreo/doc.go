@@ -16,6 +16,6 @@
 // Bad facts are refused with an error or do not count; they never panic.
 //
 // It imports choreo/fact, choreo/log, choreo/state, contingency, contingency/waits, dataflow,
-// internal/said, partition, partition/aptitude, workflow, workflow/amendments and worklist; node,
-// node/assignment, node/datasets, node/index, node/jobs, node/show and node/worklists import it.
+// internal/said, partition, partition/aptitude, workflow, workflow/amendments and worklist; many
+// packages import it.
 package choreo

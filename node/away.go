@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -36,7 +37,7 @@ type absence struct {
 	departure *departure
 	announce  func() error
 	worklists *worklists.Desk
-	filing    *filing
+	filing    *filing.Desk
 	// refresh has everybody's silence count from now on.
 	refresh func()
 
@@ -177,7 +178,7 @@ func (a *absence) begin(within time.Duration, accepted []device.Question, along 
 func (a *absence) follow(w *way) {
 	for {
 		select {
-		case <-a.clock.After(awayStep):
+		case <-a.clock.After(filing.Step):
 		case <-w.ctx.Done():
 			return
 		case <-a.crew.stopped:
@@ -270,20 +271,20 @@ func (a *absence) state(w *way) (d device.Device, err error) {
 		}
 		d.Items = append(d.Items, i)
 	}
-	if a.filing.files == nil {
+	if a.filing.Files == nil {
 		for id, c := range w.files {
-			d.Files[id] = device.File{Size: c.File.Size, Stuck: errNoFiles.Message}
+			d.Files[id] = device.File{Size: c.File.Size, Stuck: filing.ErrNone.Message}
 		}
 		return d, nil
 	}
 	for id, c := range w.files {
 		f := device.File{Size: c.File.Size, Stuck: w.failed[id]}
-		f.Here, f.Whole = a.filing.files.Have(c.File)
-		if why := a.filing.files.Stuck(c.File); why == "" {
+		f.Here, f.Whole = a.filing.Files.Have(c.File)
+		if why := a.filing.Files.Stuck(c.File); why == "" {
 			delete(w.stuck, id)
 		} else if since, before := w.stuck[id]; !before {
 			w.stuck[id] = now
-		} else if now-since >= stuckAfter {
+		} else if now-since >= filing.StuckAfter {
 			f.Stuck = why
 		}
 		d.Files[id] = f
@@ -291,10 +292,10 @@ func (a *absence) state(w *way) (d device.Device, err error) {
 	for _, id := range device.Missed(d.Items, d.Files, false) {
 		c := w.files[id]
 		from = append(append(from, c.At), c.Givers...)
-		coming = append(coming, files.Coming{File: c.File, By: string(a.filing.payer(c))})
+		coming = append(coming, files.Coming{File: c.File, By: string(a.filing.Payer(c))})
 	}
-	d.Rate = a.filing.rate(from)
-	d.Lacks, err = a.filing.files.Lacks(coming)
+	d.Rate = a.filing.Rate(from)
+	d.Lacks, err = a.filing.Files.Lacks(coming)
 	return d, err
 }
 
@@ -330,7 +331,7 @@ func (a *absence) fetchOne(w *way, id device.FileID, c worklists.Content) {
 		defer a.mu.Unlock()
 		delete(w.failed, id)
 	}
-	err := a.filing.fetchWhile(w.ctx, c, comes)
+	err := a.filing.FetchWhile(w.ctx, c, comes)
 	if err == nil {
 		comes()
 	} else if w.ctx.Err() == nil {

@@ -75,7 +75,7 @@ type givenOut interface {
 
 // taking has the content of files among values here, which a user or a task gave.
 type taking interface {
-	given(
+	Given(
 		def *workflow.Definition, instance string, by workflow.PartnerID,
 		values map[workflow.DataName]workflow.Value, here bool,
 	) error

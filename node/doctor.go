@@ -21,8 +21,8 @@ func (n *Node) newDoctor(wallet *certificates.Wallet) *doctor.Doctor {
 		Evictions: n.evictions, Elections: n.elections, Clocks: n.clocks, Users: n.users,
 		Late: n.retention.CheckLate, Away: n.absence.away, UsersFolder: usersFolder,
 	}
-	if n.filing.files != nil {
-		s.Files = n.filing.files
+	if n.filing.Files != nil {
+		s.Files = n.filing.Files
 	}
 	return &doctor.Doctor{Surroundings: s}
 }

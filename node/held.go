@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/quota"
@@ -94,6 +95,9 @@ func (h *held) shown() *show.Held {
 	}
 	return out
 }
+
+// filed is an instance for those who see to its files.
+func (h *held) filed() *filing.Held { return &filing.Held{M: h.m, Def: h.def.Def, By: h.sum.By} }
 
 // ask notes that a holder was asked what it has, as people wanted to see that.
 func (h *held) ask(p workflow.PartnerID, at time.Duration) {

@@ -34,7 +34,7 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
-		if declared(def, workflow.DataName(k)) == nil {
+		if def.Datum(workflow.DataName(k)) == nil {
 			return nil, noData(api.Invalid, def, k)
 		}
 	}
@@ -52,15 +52,6 @@ func noData(code api.Code, def *workflow.Definition, text string) error {
 		names = append(names, string(def.Data[i].Name))
 	}
 	return err.WithHint("%s", declares(names))
-}
-
-func declared(def *workflow.Definition, name workflow.DataName) *workflow.DataDecl {
-	for i := range def.Data {
-		if def.Data[i].Name == name {
-			return &def.Data[i]
-		}
-	}
-	return nil
 }
 
 // declares says which data a workflow has.

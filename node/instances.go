@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/lineup"
@@ -84,8 +85,8 @@ type proof interface {
 
 // contents are the files of instances, as far as this node keeps files.
 type contents interface {
-	concerns(*workflow.Definition) bool
-	fetchAhead(*held)
+	Concerns(*workflow.Definition) bool
+	FetchAhead(*filing.Held)
 }
 
 // rebirth is what follows where this node's store lacks what it has said.

@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -25,7 +26,7 @@ import (
 // peoplesItems are the people's tasks of the instances here, for worklists.
 type peoplesItems struct {
 	*desk
-	filing *filing
+	filing *filing.Desk
 }
 
 // Items are the tasks of people that this node knows of and that a person at a partner's node
@@ -114,7 +115,7 @@ func (k peoplesItems) itemsOf(
 		if d, has := deadlines[v.Item]; has && !v.Over {
 			r.Due, r.DueLeft, r.Warnings, r.DueAt = d.Due, d.Left, d.Warnings, now.Wall.Add(d.Left)
 		}
-		r.Size, r.Local = k.filing.needed(h, v.Task)
+		r.Size, r.Local = k.filing.Needed(h.filed(), v.Task)
 		if v.Arrival > 0 {
 			r.Since = time.UnixMilli(v.Arrival)
 		}
@@ -270,7 +271,7 @@ func (k peoplesItems) Claim(
 			return err
 		}
 		if r, ok := c.Body().(worklist.Result); ok && !r.Failed {
-			if err := k.filing.given(h.m.Definition(), id.String(), h.sum.By, r.Outputs, from == k.member.ID()); err != nil {
+			if err := k.filing.Given(h.m.Definition(), id.String(), h.sum.By, r.Outputs, from == k.member.ID()); err != nil {
 				return err
 			}
 		}

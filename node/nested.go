@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/quota"
@@ -33,7 +34,7 @@ import (
 // nested are the children of instances here.
 type nested struct {
 	*desk
-	filing *filing
+	filing *filing.Desk
 
 	mu   sync.Mutex // guards busy
 	busy map[string]bool
@@ -186,7 +187,7 @@ func (x *nested) askParent(parent, child workflow.InstanceID) {
 }
 
 // untilStopped is a context that ends when the node stops.
-func (x *nested) untilStopped() (context.Context, context.CancelFunc) { return x.filing.untilStopped() }
+func (x *nested) untilStopped() (context.Context, context.CancelFunc) { return x.filing.UntilStopped() }
 
 // cancelChild cancels a child. Where that cannot be made durable, it is tried again when the
 // child is loaded again.
@@ -280,7 +281,7 @@ func (x *nested) hasRoom(by workflow.PartnerID) bool {
 // couldNot ends a try whose child cannot be begun, unless only this node is kept from it now.
 func (x *nested) couldNot(ctx context.Context, o errand, err error) bool {
 	var refused *api.Error
-	if ctx.Err() != nil || x.filing.isStopping() || errors.Is(err, api.ErrStopping) || !errors.As(err, &refused) ||
+	if ctx.Err() != nil || x.filing.IsStopping() || errors.Is(err, api.ErrStopping) || !errors.As(err, &refused) ||
 		refused.Code == api.Internal {
 		x.log.Warn("a child cannot be started now", "instance", o.target.Instance, "task", o.task.Name, "error", err)
 		return false
@@ -392,7 +393,7 @@ func (x *nested) results(ctx context.Context, p fact.Parent, end childEnd) (res 
 	if err := x.fetch(ctx, end.child, x.member.ID(), end.def, res.Outputs); err != nil {
 		return choreo.Result{Failed: true, Reason: err.Error()}, ctx.Err()
 	}
-	if err := x.filing.given(def, p.Instance.String(), by, res.Outputs, true); err != nil {
+	if err := x.filing.Given(def, p.Instance.String(), by, res.Outputs, true); err != nil {
 		return choreo.Result{Failed: true, Reason: err.Error()}, ctx.Err()
 	}
 	return res, nil
@@ -404,18 +405,18 @@ func (x *nested) fetch(
 	values map[workflow.DataName]workflow.Value,
 ) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		d := declared(def, name)
+		d := def.Datum(name)
 		if d == nil || d.Type != workflow.TypeFile || values[name] == nil {
 			continue
 		}
-		if x.filing.files == nil {
-			return errNoFiles
+		if x.filing.Files == nil {
+			return filing.ErrNone
 		}
 		f, err := workflow.ParseFile(fmt.Sprint(values[name]))
 		if err != nil {
 			return err
 		}
-		if err := x.filing.await(ctx, f, x.filing.want(id, by, name, f)); err != nil {
+		if err := x.filing.Await(ctx, f, x.filing.Want(id, by, name, f)); err != nil {
 			return fmt.Errorf("file %s: %w", name, err)
 		}
 	}
@@ -472,7 +473,7 @@ func handedIn(o errand, def *workflow.Definition) (map[workflow.DataName]workflo
 	input := map[workflow.DataName]workflow.Value{}
 	env := workflow.Env{Data: o.input, Instance: o.target.Instance.String(), Age: o.age}
 	for _, name := range slices.Sorted(maps.Keys(o.task.Uses.Input)) {
-		e, d := o.task.Uses.Input[name], declared(def, name)
+		e, d := o.task.Uses.Input[name], def.Datum(name)
 		if d == nil {
 			return nil, api.Errorf(api.Refused, "it has no data %s", name)
 		}
@@ -501,11 +502,11 @@ func (o errand) filesIn(
 ) map[workflow.DataName]workflow.Value {
 	out := map[workflow.DataName]workflow.Value{}
 	for name, v := range input {
-		if d := declared(def, name); d.Type != workflow.TypeFile {
+		if d := def.Datum(name); d.Type != workflow.TypeFile {
 			continue
 		}
 		for _, item := range o.task.Uses.Input[name].Names() {
-			if d := declared(o.of.Def, item); d != nil && d.Type == workflow.TypeFile && o.input[item] == v {
+			if d := o.of.Def.Datum(item); d != nil && d.Type == workflow.TypeFile && o.input[item] == v {
 				out[item] = v
 			}
 		}

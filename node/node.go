@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/doctor"
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
 	"github.com/mutirao-mesh/mutirao/node/joining"
@@ -44,7 +45,7 @@ type Node struct {
 	joining      *joining.Topic
 	users        *users.Topic
 	worklists    *worklists.Desk
-	filing       *filing
+	filing       *filing.Desk
 	jobs         *jobs.Desk
 	departure    *departure
 	absence      *absence

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 )
 
@@ -16,7 +17,7 @@ type prefetcher struct {
 	*contacts
 	crew      *crew
 	worklists *worklists.Desk
-	filing    *filing
+	filing    *filing.Desk
 	absence   *absence
 
 	next    time.Duration // Awake; Tick's alone
@@ -31,7 +32,7 @@ func (p *prefetcher) tick(now moment.Now) time.Duration {
 		p.next = now.Awake // at once after it was switched on
 	}
 	p.was = wants
-	if _, away := p.absence.away(); away || !wants || p.filing.files == nil {
+	if _, away := p.absence.away(); away || !wants || p.filing.Files == nil {
 		return moment.Never
 	}
 	if now.Awake < p.next {
@@ -42,7 +43,7 @@ func (p *prefetcher) tick(now moment.Now) time.Duration {
 	case p.running <- struct{}{}:
 		p.crew.running.Go(func() {
 			defer func() { <-p.running }()
-			ctx, cancel := p.filing.untilStopped()
+			ctx, cancel := p.filing.UntilStopped()
 			defer cancel()
 			p.fetch(ctx)
 		})
@@ -63,7 +64,7 @@ func (p *prefetcher) fetch(ctx context.Context) {
 		if !p.worklists.Prefetches() {
 			return
 		}
-		if err := p.filing.fetchWhile(ctx, c, func() {}); err != nil && ctx.Err() == nil {
+		if err := p.filing.FetchWhile(ctx, c, func() {}); err != nil && ctx.Err() == nil {
 			p.log.Info("a file does not come before it is needed", "file", c.File.Name, "why", err)
 		}
 	}

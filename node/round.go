@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -355,8 +356,8 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	if h.sum.Of != "" || len(h.m.Pins()) > 0 {
 		s.nestedChanged(h)
 	}
-	if s.n.filing.concerns(h.def.Def) {
-		s.n.filing.fetchAhead(h)
+	if s.n.filing.Concerns(h.def.Def) {
+		s.n.filing.FetchAhead(h.filed())
 	}
 	if h.sum.Settled {
 		s.unload(id)
@@ -407,9 +408,9 @@ func (s *shard) start(h *held, j state.Job) {
 		}}
 		s.n.postOwn(s, e)
 	}
-	reads, makes := filesOf(h.def.Def, j.Task, j.Input)
+	reads, makes := filing.FilesOf(h.def.Def, j.Task, j.Input)
 	s.n.runner.Start(runner.Job{
-		Files: reads, Makes: makes, Replaceable: replaceable(j.Task), Asks: asks(j.Task, j.Input),
+		Files: reads, Makes: makes, Replaceable: filing.Replaceable(j.Task), Asks: asks(j.Task, j.Input),
 		Ref: jobs.Ref{Instance: id, Attempt: j.Attempt, Lease: j.Lease, Plan: h.m.Plan()},
 		Key: jobKey(id, j.Attempt), Idempotency: idempotency(id, j), Instance: id.String(), Origin: origin,
 		Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,

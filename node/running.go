@@ -25,8 +25,8 @@ func (n *Node) Begin(to Network) error {
 	for _, s := range n.shards {
 		n.crew.running.Go(func() { s.run(n.stopped) })
 	}
-	if n.filing.files != nil {
-		n.crew.running.Go(n.filing.keepFiles)
+	if n.filing.Files != nil {
+		n.crew.running.Go(n.filing.Keep)
 	}
 	n.followAll()
 	return nil
@@ -66,8 +66,8 @@ func (n *Node) begin() error {
 	c.HandleRequest(worklists.ProtocolTarget, false, n.worklists.AnswerTarget)
 	c.HandleRequest(worklists.ProtocolKept, false, n.worklists.AnswerKept)
 	c.HandleRequest(jobs.Protocol, false, n.jobs.Answer)
-	if n.filing.files != nil {
-		c.HandleRequest(files.Protocol, false, n.filing.files.Answer)
+	if n.filing.Files != nil {
+		c.HandleRequest(files.Protocol, false, n.filing.Files.Answer)
 	}
 	n.evictions.Alone()
 	return n.roster.Announce()
@@ -106,8 +106,8 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) stop() {
 	close(n.stopped)
 	n.jobs.Close()
-	if n.filing.files != nil {
-		n.filing.files.Stop()
+	if n.filing.Files != nil {
+		n.filing.Files.Stop()
 	}
 	n.crew.running.Wait()
 }

@@ -54,7 +54,7 @@ func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 			Name: n.people.name(r.Partner), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p),
 			Reason: string(p.Reason()), Remark: n.people.remark(p), Addresses: append([]string{}, r.Addresses...),
 			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: p.Load.Share(),
-			FilesRate: n.filing.rateFrom(r.Partner), Self: r.Partner == n.member.ID(),
+			FilesRate: n.filing.RateFrom(r.Partner), Self: r.Partner == n.member.ID(),
 			Refused: n.refusals.List(r.Partner),
 		})
 	}
@@ -318,14 +318,14 @@ func (n *Node) WorklistUnanswered(_ context.Context, user string) ([]string, err
 func (n *Node) ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
 	out, err := n.worklists.Sheet(ctx, q)
 	if err == nil {
-		n.filing.describeData(out.Data)
+		n.filing.DescribeData(out.Data)
 	}
 	return out, n.explain(err)
 }
 
 // ItemFile gives the content of a file among the data of an item that a user has.
 func (n *Node) ItemFile(ctx context.Context, q api.ItemQuery, name string) (*api.File, io.ReadCloser, error) {
-	f, content, err := n.filing.ofItem(ctx, q, name, n.worklists.Content)
+	f, content, err := n.filing.OfItem(ctx, q, name, n.worklists.Content)
 	return f, content, n.explain(err)
 }
 
@@ -462,7 +462,7 @@ func (n *Node) RevokeRole(_ context.Context, r api.RoleRequest) (*api.UserRoles,
 
 // PutFile keeps a file at this node, to be given to an instance within a day.
 func (n *Node) PutFile(ctx context.Context, name string, content io.Reader) (*api.File, error) {
-	f, err := n.filing.put(ctx, name, content)
+	f, err := n.filing.Put(ctx, name, content)
 	return f, n.explain(err)
 }
 
@@ -473,7 +473,7 @@ func (n *Node) Data(ctx context.Context, ref string) ([]api.DataItem, error) {
 		for _, d := range h.def.Def.Data {
 			item := api.DataItem{Name: d.Name, Label: d.Label, Type: string(d.Type), Value: h.m.ValueOf(d.Name)}
 			if d.Type == workflow.TypeFile && item.Value != nil {
-				item.File = n.filing.describe(h, d.Name, fmt.Sprint(item.Value))
+				item.File = n.filing.Describe(h.filed(), d.Name, fmt.Sprint(item.Value))
 			}
 			out = append(out, item)
 		}
@@ -484,7 +484,7 @@ func (n *Node) Data(ctx context.Context, ref string) ([]api.DataItem, error) {
 // File gives the content of a file among an instance's data. It fetches what is not here,
 // until ctx ends.
 func (n *Node) File(ctx context.Context, ref string, item workflow.DataName) (*api.File, io.ReadCloser, error) {
-	f, content, err := n.filing.get(ctx, ref, item)
+	f, content, err := n.filing.Get(ctx, ref, item)
 	return f, content, n.explain(err)
 }
 

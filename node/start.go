@@ -73,7 +73,7 @@ func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartReq
 	}
 	notes = append(notes, missed...)
 	id, elsewhere, alone := m.Instance(), make(chan struct{}), len(m.Participants()) == 1
-	if err := k.filing.given(e.Def, id.String(), k.member.ID(), m.Genesis().Body.Genesis.Input, true); err != nil {
+	if err := k.filing.Given(e.Def, id.String(), k.member.ID(), m.Genesis().Body.Genesis.Input, true); err != nil {
 		k.ledger.TakeBack(id)
 		return launched{}, err
 	}

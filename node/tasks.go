@@ -57,7 +57,7 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 		}
 		res := choreo.Result{Failed: r.Failed, Reason: r.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
 		for k, text := range r.Outputs {
-			d := declared(h.m.Definition(), workflow.DataName(k))
+			d := h.m.Definition().Datum(workflow.DataName(k))
 			if d == nil {
 				return noData(api.Invalid, h.m.Definition(), k)
 			}
@@ -67,7 +67,7 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 			}
 			res.Outputs[d.Name] = v
 		}
-		err := k.filing.given(h.m.Definition(), h.m.Instance().String(), h.sum.By, res.Outputs, true)
+		err := k.filing.Given(h.m.Definition(), h.m.Instance().String(), h.sum.By, res.Outputs, true)
 		if err != nil {
 			return err
 		}

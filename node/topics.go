@@ -36,8 +36,8 @@ func (n *Node) turns() []topic {
 		n.roster, n.certificates, n.evictions, n.joining, n.library, n.retention, n.elections, n.overview, n.clocks,
 		n.instances, n.data, n.users, n.worklists,
 	}
-	if n.filing.files != nil {
-		all = append(all, n.filing.files)
+	if n.filing.Files != nil {
+		all = append(all, n.filing.Files)
 	}
 	return all
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
 	"github.com/mutirao-mesh/mutirao/node/joining"
@@ -262,31 +263,41 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		index: n.index, definitions: n.definitions, library: n.library, data: n.data, ledger: s.ledger,
 		retention: n.retention, wallet: s.wallet, self: n.instances.self, overview: n.overview, elections: n.elections,
 	}
-	n.filing = &filing{
-		contacts: n.contacts, crew: n.crew, index: n.index, people: n.people, partners: n.partners,
-		definitions: n.definitions, shown: n.desk, data: n.data,
-	}
+	n.filing = n.newFiling(t)
 	n.desk.filing = n.filing
 	n.instances.filing = n.filing
 	n.jobs = n.newJobs(t)
 	n.instances.view = n.newView(t)
 	n.desk.view = n.instances.view
-	n.instances.runner = &filesFirst{
-		Runner: &asksFirst{
-			Runner: n.jobs.Workers(n.parts.Runner), databases: n.parts.Asker, asking: map[string]*question{},
-		},
-		filing: n.filing, waiting: map[string]context.CancelFunc{},
-	}
+	n.instances.runner = n.filing.First(&asksFirst{
+		Runner: n.jobs.Workers(n.parts.Runner), databases: n.parts.Asker, asking: map[string]*question{},
+	})
 	n.instances.nested = &nested{desk: n.desk, filing: n.filing, busy: map[string]bool{}}
 	if n.parts.Files != nil {
-		n.filing.files = files.New(n.parts.Files, files.Surroundings{
+		n.filing.Files = files.New(n.parts.Files, files.Surroundings{
 			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label,
 			Gone: n.people.GoneForGood, Away: n.people.Gone,
-			Again: n.filing.again,
-			Lost:  func(what string) { n.losses.lost("%s", what) }, Mentions: n.filing.mentions,
-			Want: n.filing.wantAgain,
+			Again: n.filing.Again,
+			Lost:  func(what string) { n.losses.lost("%s", what) }, Mentions: n.filing.Mentions,
+			Want: n.filing.WantAgain,
 		})
 	}
+}
+
+// newFiling is what instances have to do with files.
+func (n *Node) newFiling(t *tools) *filing.Desk {
+	return filing.New(filing.Surroundings{
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Index: n.index, Instances: filed{n.desk}, People: n.people,
+		Partners: n.partners, Data: n.data,
+		Definition: func(h workflow.Hash) *workflow.Definition {
+			if e, err := n.definitions.Get(h); err == nil {
+				return e.Def
+			}
+			return nil
+		},
+		NoData: func(def *workflow.Definition, text string) error { return noData(api.NotFound, def, text) },
+		Up:     n.contacts.up, Go: n.crew.running.Go, Stopped: n.stopped,
+	})
 }
 
 // newView is how people see instances.
@@ -317,15 +328,15 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		return err
 	}
 	n.desk.persons = n.users
-	n.filing.mayAsk = n.users.MayAsk
-	n.filing.keeps = func(id workflow.InstanceID) bool { return n.worklists.Keeps(id) }
+	n.filing.MayAsk = n.users.MayAsk
+	n.filing.Keeps = func(id workflow.InstanceID) bool { return n.worklists.Keeps(id) }
 	items := peoplesItems{n.desk, n.filing}
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
 		People:    speakers{n.users, n.partners},
 		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
-		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.has, Rate: n.filing.rate,
+		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, Rate: n.filing.Rate,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
 		Away: func() (time.Time, bool) { return n.absence.away() },
 		ConnectionTime: func(p workflow.PartnerID) time.Duration {

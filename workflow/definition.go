@@ -48,6 +48,16 @@ type Definition struct {
 // Task returns the task of that name, or nil.
 func (d *Definition) Task(n TaskName) *Task { return d.index[n] }
 
+// Datum returns the declaration of the data of that name, or nil.
+func (d *Definition) Datum(n DataName) *DataDecl {
+	for i := range d.Data {
+		if d.Data[i].Name == n {
+			return &d.Data[i]
+		}
+	}
+	return nil
+}
+
 // Condition returns the condition of that name, or nil.
 func (d *Definition) Condition(n DataName) *Expr {
 	for _, c := range d.Conditions {

@@ -13,6 +13,6 @@
 // instance; so is what waits to come here, and files that do not come hold up only those of
 // the same initiator. What this node's own disk does not take is no partner's fault.
 //
-// It imports membership/moment, node/ration, node/wire and workflow;
-// internal/test/testliar, node, node/assemble and node/doctor import it.
+// It imports membership/moment, node/ration, node/wire and workflow; internal/test/testliar, node,
+// node/assemble, node/doctor and node/filing import it.
 package files

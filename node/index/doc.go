@@ -11,5 +11,5 @@
 // was told, and reads what is stored when a node starts.
 //
 // It imports choreo, choreo/fact, configs, node/api, node/closings, node/codec, node/quota,
-// node/wire, workflow and worklist; node imports it.
+// node/wire, workflow and worklist; node and node/filing import it.
 package index

@@ -12,6 +12,6 @@
 // counts once. How much a member may have a node do is bounded.
 //
 // It imports choreo, choreo/fact, choreo/state, membership/moment, node/api, node/codec,
-// node/ration, node/store/kv, node/users, node/wire, workflow, worklist and worklist/device; internal/sim,
-// internal/test/testliar, node and node/show import it.
+// node/ration, node/store/kv, node/users, node/wire, workflow, worklist and worklist/device;
+// internal/sim, internal/test/testliar, node, node/filing and node/show import it.
 package worklists

@@ -1,4 +1,4 @@
-package node
+package filing
 
 import (
 	"context"
@@ -15,11 +15,23 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// Runner runs the applications of automatic tasks.
+type Runner interface {
+	Has(workflow.ApplicationName) bool
+	Start(j runner.Job, done func(runner.Result))
+	Cancel(key string)
+}
+
+// First is a runner whose jobs have their files before they begin.
+func (k *Desk) First(of Runner) Runner {
+	return &filesFirst{Runner: of, filing: k, waiting: map[string]context.CancelFunc{}}
+}
+
 // filesFirst is a runner for jobs that read or write files: it has them come here before
 // an application begins, which gets their paths, and keeps what the application made.
 type filesFirst struct {
 	Runner
-	filing *filing
+	filing *Desk
 
 	mu      sync.Mutex // guards waiting
 	waiting map[string]context.CancelFunc
@@ -27,7 +39,7 @@ type filesFirst struct {
 
 // Start implements Runner. A job that waits for a file is RUNNING, as its time-out counts.
 func (r *filesFirst) Start(j runner.Job, done func(runner.Result)) {
-	if r.filing.files == nil || len(j.Files)+len(j.Makes) == 0 || runner.BuiltIn(j.Application) {
+	if r.filing.Files == nil || len(j.Files)+len(j.Makes) == 0 || runner.BuiltIn(j.Application) {
 		r.Runner.Start(j, done)
 		return
 	}
@@ -45,7 +57,7 @@ func (r *filesFirst) startWhenHere(j runner.Job, done func(runner.Result)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.waiting[j.Key] = cancel
 	j.Input = maps.Clone(j.Input)
-	r.filing.running.Go(func() { r.prepare(ctx, j, done, 0) })
+	r.filing.Go(func() { r.prepare(ctx, j, done, 0) })
 }
 
 // Cancel implements Runner.
@@ -63,7 +75,7 @@ func (r *filesFirst) Cancel(key string) {
 func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner.Result), from int) {
 	failed := func(err error) {
 		res := runner.Result{Failed: true, Reason: err.Error(), Lost: errors.Is(err, files.ErrLost)}
-		if ctx.Err() != nil || r.filing.isStopping() {
+		if ctx.Err() != nil || r.filing.IsStopping() {
 			res = runner.Result{Cancelled: true, Reason: "cancelled"}
 		}
 		r.forget(j.Key)
@@ -88,7 +100,7 @@ func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner
 		j.Input[name] = path
 	}
 	var err error
-	if j.Folder, err = r.filing.files.NewFolder(); err != nil {
+	if j.Folder, err = r.filing.Files.NewFolder(); err != nil {
 		failed(err)
 		return
 	}
@@ -119,16 +131,6 @@ func (r *filesFirst) forget(key string) {
 	delete(r.waiting, key)
 }
 
-// isStopping reports whether the node is.
-func (k *filing) isStopping() bool {
-	select {
-	case <-k.stopped:
-		return true
-	default:
-		return false
-	}
-}
-
 // keep takes in the files that an application made in its folder, and removes that. A worker that names a file which
 // cannot be taken in is told so, and nothing else happens: it still has the job, and may answer again.
 func (r *filesFirst) keep(j runner.Job, res runner.Result) (kept runner.Result, taken bool) {
@@ -152,7 +154,7 @@ func (r *filesFirst) keep(j runner.Job, res runner.Result) (kept runner.Result, 
 			continue
 		}
 		value, err := r.filing.keepMade(j, fmt.Sprint(made))
-		if r.filing.isStopping() { // it says nothing about the task: the node runs it again
+		if r.filing.IsStopping() { // it says nothing about the task: the node runs it again
 			return runner.Result{Cancelled: true, Reason: "the node is stopping"}, true
 		}
 		switch {
@@ -175,7 +177,8 @@ var errNoFile = errors.New("there is no such file")
 // noFile is such an error.
 type noFile string
 
-func (e noFile) Error() string        { return string(e) }
+func (e noFile) Error() string { return string(e) }
+
 func (e noFile) Is(target error) bool { return target == errNoFile }
 
 // mendOutput says what to do so that a file can be kept that a program made.
@@ -187,7 +190,7 @@ func mendOutput(err error) string {
 }
 
 // keepMade keeps one file of a job's folder, durably, and returns the value for it.
-func (k *filing) keepMade(j runner.Job, name string) (string, error) {
+func (k *Desk) keepMade(j runner.Job, name string) (string, error) {
 	if rule := workflow.FileNameRule(name); rule != "" {
 		return "", noFile(fmt.Sprintf("%q is no file in the folder that the application was given: want %s", name, rule))
 	}
@@ -204,19 +207,19 @@ func (k *filing) keepMade(j runner.Job, name string) (string, error) {
 		return "", err
 	}
 	defer content.Close() // it was only read
-	ctx, cancel := k.untilStopped()
+	ctx, cancel := k.UntilStopped()
 	defer cancel()
-	now := k.clock.Now().Wall
-	f, err := k.files.Put(ctx, name, content, now)
+	now := k.Clock.Now().Wall
+	f, err := k.Files.Put(ctx, name, content, now)
 	if err != nil {
 		return "", err
 	}
-	return f.String(), k.files.Give(f, j.Instance, string(k.initiatorOf(j.Instance)), now)
+	return f.String(), k.Files.Give(f, j.Instance, string(k.initiatorOf(j.Instance)), now)
 }
 
 // bring returns the path of a file that a job reads, if it is here; else it has it come, and then
 // says how that ended.
-func (k *filing) bring(
+func (k *Desk) bring(
 	ctx context.Context, j runner.Job, item workflow.DataName, came func(error),
 ) (path string, here bool, err error) {
 	f, err := workflow.ParseFile(fmt.Sprint(j.Input[item]))
@@ -227,34 +230,34 @@ func (k *filing) bring(
 	if err != nil {
 		return "", false, err
 	}
-	w := k.want(id, k.initiatorOf(j.Instance), item, f)
+	w := k.Want(id, k.initiatorOf(j.Instance), item, f)
 	w.Again, w.Urgent = true, j.Replaceable // a program gets its path, and reads it by itself
-	here, err = k.files.Seek(ctx, w, came)
-	path, _ = k.files.Path(f)
+	here, err = k.Files.Seek(ctx, w, came)
+	path, _ = k.Files.Path(f)
 	return path, here, err
 }
 
 // initiatorOf is who began an instance, as files.Store counts.
-func (k *filing) initiatorOf(instance string) workflow.PartnerID {
+func (k *Desk) initiatorOf(instance string) workflow.PartnerID {
 	id, err := workflow.ParseInstanceID(instance)
 	if err != nil {
 		return ""
 	}
-	sum, _ := k.index.Get(id)
+	sum, _ := k.Index.Get(id)
 	return k.initiator(sum.By)
 }
 
-// replaceable reports whether an instance goes on without a task that fails. One that it would block waits
+// Replaceable reports whether an instance goes on without a task that fails. One that it would block waits
 // for what it needs instead, for as long as that may come: waiting blocks no more, and ends by itself.
-func replaceable(t *workflow.Task) bool {
+func Replaceable(t *workflow.Task) bool {
 	return t.OnFailure == workflow.FailRelease || t.OnFailure == workflow.FailContingency
 }
 
-// filesOf are the inputs of a job that are files, and the outputs of its task that are to be.
-func filesOf(
+// FilesOf are the inputs of a job that are files, and the outputs of its task that are to be.
+func FilesOf(
 	def *workflow.Definition, t *workflow.Task, input map[workflow.DataName]workflow.Value,
 ) (in, out []workflow.DataName) {
-	if !hasFiles(def) {
+	if !HasFiles(def) {
 		return nil, nil
 	}
 	for _, d := range def.Data {
@@ -273,4 +276,4 @@ func filesOf(
 	return in, out
 }
 
-var _ files.Instances = (*filing)(nil)
+var _ files.Instances = (*Desk)(nil)

@@ -1,0 +1,288 @@
+package filing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const (
+	// Step is how often it is looked at how far a file is that somebody waits for.
+	Step = 250 * time.Millisecond
+	// StuckAfter is for how long nobody gives a file before that is said.
+	StuckAfter = 3 * time.Second
+)
+
+// readFirst is how long a file may be to be read as a whole before any of it is given to a
+// user. Of a longer one each chunk is verified as it is given, and what is damaged breaks it off.
+const readFirst = 64 << 20
+
+// mostTries is how often a file is fetched again that the disk changes right after that.
+const mostTries = 3
+
+// Given notes that an instance has files, which must be here: they were given at this node, or,
+// if not ownUser, are only named by somebody elsewhere: then nobody is given them for that.
+func (k *Desk) Given(
+	def *workflow.Definition, id string, by workflow.PartnerID, values map[workflow.DataName]workflow.Value,
+	ownUser bool,
+) error {
+
+	for name, v := range values {
+		d := def.Datum(name)
+		if d == nil || d.Type != workflow.TypeFile || v == nil {
+			continue
+		}
+		f, err := workflow.ParseFile(fmt.Sprint(v))
+		switch {
+		case err != nil:
+			return api.Errorf(api.Invalid, "%s: %v", name, err)
+		case k.Files == nil:
+			return ErrNone
+		}
+		if _, here := k.Files.Path(f); !here {
+			return api.Errorf(api.Refused, "%s: the content of file %s is not at this node", name, f.Name).
+				WithHint("give the file itself: --file %s=PATH", name)
+		}
+		note := k.Files.Use
+		if ownUser {
+			note = k.Files.Give
+		}
+		if err := note(f, id, string(k.initiator(by)), k.Clock.Now().Wall); err != nil {
+			return api.Errorf(api.Refused, "%s: %v", name, err)
+		}
+		if _, here := k.Files.Path(f); !here { // it was swept in between
+			return api.Errorf(api.Refused, "%s: the content of file %s is not at this node any more", name, f.Name)
+		}
+	}
+	return nil
+}
+
+// Want is a file that an instance here has among its data.
+func (k *Desk) Want(
+	id workflow.InstanceID, by workflow.PartnerID, item workflow.DataName, f workflow.File,
+) files.Want {
+	return files.Want{
+		File: f, Instance: id, Item: item, By: k.initiator(by),
+		From: func(ctx context.Context) (out []workflow.PartnerID, err error) {
+			if _, here := k.Index.Get(id); !here {
+				return nil, files.ErrNotWanted
+			}
+			err = k.Instances.Peek(ctx, id, func(h *Held) { out = k.sources(h, item, f) })
+			return out, err
+		},
+	}
+}
+
+// sources are the partners that could have a file: first those that gave it, then the others
+// that take part. It goes through the partner list and not through those who take part, of
+// whom an instance can name any number.
+func (k *Desk) sources(h *Held, item workflow.DataName, f workflow.File) (out []workflow.PartnerID) {
+	seen := map[workflow.PartnerID]bool{k.Self: true}
+	for _, p := range h.M.GivenBy(item, f.String()) {
+		if !seen[p] { // also one that is not on the partner list yet: nobody has said that it is gone
+			seen[p], out = true, append(out, p)
+		}
+	}
+	for _, p := range k.People.All() {
+		if id := p.Record.Partner; !seen[id] && h.M.Participates(id) {
+			seen[id], out = true, append(out, id)
+		}
+	}
+	return out
+}
+
+// FetchAhead has the files come here that tasks at this node are about to read. The
+// instance's owner calls it after each change of one that has files.
+func (k *Desk) FetchAhead(h *Held) {
+	id, by := h.M.Instance(), k.initiator(h.By)
+	if !k.Files.Look(id, by) {
+		return
+	}
+	reads := h.M.FilesToRead()
+	refs := make([]files.Ref, len(reads))
+	for i, r := range reads {
+		refs[i] = files.Ref{Item: r.Item, File: r.File}
+	}
+	k.Files.Ahead(id, by, refs, func(r files.Ref) files.Want { return k.Want(id, by, r.Item, r.File) })
+}
+
+// Again looks at an instance for files that its tasks are about to read.
+func (k *Desk) Again(ctx context.Context, id workflow.InstanceID) {
+	err := k.Instances.Visit(ctx, id, k.FetchAhead)
+	if _, here := k.Index.Get(id); err != nil && !here {
+		k.Files.Ahead(id, "", nil, nil)
+	}
+}
+
+// Payer is in whose share a file is that an item of this node's user needs, as files.Store
+// counts: that of who began the instance, and where this node takes no part in it, its holder's.
+func (k *Desk) Payer(c worklists.Content) workflow.PartnerID {
+	if sum, here := k.Index.Get(c.Instance); here {
+		return k.initiator(sum.By)
+	}
+	return c.At
+}
+
+// fetchContent has a file come that an item needs which a user of this node has.
+func (k *Desk) fetchContent(ctx context.Context, c worklists.Content) error {
+	if k.Files == nil {
+		return ErrNone
+	}
+	return k.Files.Fetch(ctx, k.contentWant(c))
+}
+
+// contentWant is what has such a file come.
+func (k *Desk) contentWant(c worklists.Content) files.Want {
+	w := files.Want{
+		File: c.File, Instance: c.Instance, Item: c.Name, User: c.User, By: k.Payer(c), AtMost: c.AtMost,
+		From: func(context.Context) ([]workflow.PartnerID, error) {
+			return slices.DeleteFunc(slices.Concat([]workflow.PartnerID{c.At}, c.Givers),
+				func(p workflow.PartnerID) bool { return p == k.Self }), nil
+		},
+	}
+	if sum, here := k.Index.Get(c.Instance); here {
+		w = k.Want(c.Instance, sum.By, c.Name, c.File)
+		w.User, w.AtMost = c.User, c.AtMost
+	}
+	return w
+}
+
+// FetchWhile is fetchContent for as long as somebody gives it. It calls comes when some of it came.
+func (k *Desk) FetchWhile(ctx context.Context, c worklists.Content, comes func()) error {
+	if k.Files == nil {
+		return ErrNone
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	before, _ := k.Files.Have(c.File)
+	stuck, why := time.Duration(0), ""
+	done := make(chan error, 1)
+	go func() { done <- k.fetchContent(ctx, c) }()
+	for {
+		select {
+		case err := <-done:
+			if why != "" && err != nil {
+				return errors.New(why)
+			}
+			return err
+		case <-k.Clock.After(Step):
+			if have, _ := k.Files.Have(c.File); have > before {
+				comes()
+			}
+			if now := k.Files.Stuck(c.File); now == "" {
+				stuck = 0
+			} else if stuck += Step; stuck > 2*StuckAfter {
+				why = now
+				cancel()
+			}
+		}
+	}
+}
+
+// read opens the content of a file, which it has fetched if it is not here, or not as it was.
+func (k *Desk) read(ctx context.Context, f workflow.File, w files.Want) (io.ReadCloser, error) {
+	for tries := 0; ; tries++ {
+		sound, err := k.Files.Sound(ctx, f, f.Size <= readFirst)
+		if err == nil && !sound {
+			err = k.Await(ctx, f, w)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := k.Files.Reader(f)
+		if err == nil || tries == mostTries || !errors.Is(err, files.ErrDamaged) && !errors.Is(err, files.ErrNotHere) {
+			return r, err
+		}
+	}
+}
+
+// RateFrom is how many bytes a second of files came lately from a partner; 0: none did.
+func (k *Desk) RateFrom(p workflow.PartnerID) int64 {
+	if k.Files == nil {
+		return 0
+	}
+	return k.Files.RateFrom(p)
+}
+
+// Rate is how many bytes a second of files come from the quickest of these partners that is connected; where none of
+// them gave any yet, as from others; 0: no file came yet.
+func (k *Desk) Rate(from []workflow.PartnerID) (most int64) {
+	if k.Files == nil {
+		return 0
+	}
+	for _, p := range from {
+		if k.Up(p) {
+			most = max(most, k.Files.RateFrom(p))
+		}
+	}
+	return cmp.Or(most, k.Files.Rate())
+}
+
+// Mentions calls each for every file that an instance here has among its data, now or before.
+// complete is false if there are instances that cannot be read.
+func (k *Desk) Mentions(ctx context.Context, each func(files.Mention)) (complete bool) {
+	complete = true
+	for id, of := range k.Index.Definitions() {
+		if ctx.Err() != nil {
+			return false
+		}
+		if def := k.Definition(of); def != nil && !HasFiles(def) {
+			continue // it need not be read
+		}
+		var all []files.Mention
+		err := k.Instances.Peek(ctx, id, func(h *Held) {
+			for _, g := range h.M.FilesGiven() {
+				all = append(all, files.Mention{
+					File: g.File, Instance: id, Item: g.Item, By: k.initiator(h.By), Gave: g.By == k.Self,
+				})
+			}
+		})
+		complete = complete && (err == nil || errors.Is(err, kv.ErrNotFound)) // it was given up meanwhile
+		for _, m := range all {                                               // not while the instance waits: this may write to the disk
+			each(m)
+		}
+	}
+	return complete
+}
+
+// WantAgain is what has a file come here again that an instance has.
+func (k *Desk) WantAgain(m files.Mention) files.Want {
+	w := k.Want(m.Instance, "", m.Item, m.File)
+	w.By = m.By
+	return w
+}
+
+// Keep looks after the files that are here, until the node stops.
+func (k *Desk) Keep() {
+	ctx, cancel := k.UntilStopped()
+	defer cancel()
+	k.Files.Keep(ctx)
+}
+
+// Await waits for a file until ctx ends, and says then what it was waited for.
+func (k *Desk) Await(ctx context.Context, f workflow.File, w files.Want) error {
+	w.Asked = true
+	return k.awaited(ctx, f, k.Files.Fetch(ctx, w))
+}
+
+// awaited says how waiting for a file ended, until ctx did.
+func (k *Desk) awaited(ctx context.Context, f workflow.File, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil:
+		return api.Judge(api.Refused, err)
+	}
+	return api.Errorf(api.NoNode, "file %s is not here yet: %v", f.Name, err).
+		WithHint("try again when the partner that gave it can be reached, or with a longer --wait")
+}

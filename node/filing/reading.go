@@ -1,0 +1,89 @@
+package filing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// MayRead implements files.Instances.
+func (k *Desk) MayRead(
+	ctx context.Context, from workflow.PartnerID, user string,
+	id workflow.InstanceID, item workflow.DataName, f workflow.File,
+) error {
+	if _, here := k.Index.Get(id); !here {
+		return files.ErrNotHere
+	}
+	var denied error
+	err := k.Instances.Peek(ctx, id, func(h *Held) { denied = k.mayRead(h, from, user, item, f) })
+	if err != nil {
+		k.Log.Warn("a partner asks for a file of an instance that cannot be read", "from", from, "instance", id,
+			"error", err)
+		return errors.New("cannot read this instance now")
+	}
+	return denied
+}
+
+// mayRead is MayRead of an instance in memory.
+func (k *Desk) mayRead(h *Held, from workflow.PartnerID, user string, item workflow.DataName, f workflow.File) error {
+	d := h.Def.Datum(item)
+	if d == nil || d.Type != workflow.TypeFile {
+		return fmt.Errorf("workflow %s has no file %s", h.Def.Name, item)
+	}
+	by := h.M.GivenBy(item, f.String())
+	switch {
+	case len(by) == 0:
+		return files.ErrNotHere // as far as is known here
+	case from == h.By:
+		return nil
+	case len(d.Readers) > 0:
+		if k.Data.MayRead(from, d.Readers) || k.userMayRead(from, user, d.Readers) {
+			return nil
+		}
+		return fmt.Errorf("only %s may read file %s", strings.Join(d.Readers, ", "), item)
+	case h.M.Reads(from, item, func(r workflow.RoleName) bool { return k.Partners.HasRole(from, r) }),
+		k.userHas(h, from, user, item):
+		return nil
+	}
+	return fmt.Errorf("only those who have a task that reads file %s may read it", item)
+}
+
+// userMayRead reports whether a user at a partner's node is among the readers of a file, by a role.
+func (k *Desk) userMayRead(from workflow.PartnerID, user string, readers []string) bool {
+	if user == "" || k.MayAsk(user, from) != nil {
+		return false
+	}
+	who, known := k.Partners.Person(worklist.User(user))
+	return known && slices.ContainsFunc(readers, func(r string) bool {
+		return r == k.Partners.Called(who.User) || slices.Contains(who.Roles, workflow.RoleName(r))
+	})
+}
+
+// userHas reports whether a user at a partner's node has an item whose task reads a file.
+func (k *Desk) userHas(h *Held, from workflow.PartnerID, user string, item workflow.DataName) bool {
+	if user == "" || k.MayAsk(user, from) != nil {
+		return false
+	}
+	for _, v := range h.M.ItemsFor(worklist.User(user)) {
+		if v.Holder == worklist.User(user) && slices.Contains(v.Task.In, item) {
+			return true
+		}
+	}
+	return false
+}
+
+// Here implements files.Instances.
+func (k *Desk) Here(instance string) bool {
+	id, err := workflow.ParseInstanceID(instance)
+	if err != nil {
+		return false
+	}
+	_, here := k.Index.Get(id)
+	return here || k.Keeps(id)
+}

@@ -1,0 +1,151 @@
+package filing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Put keeps a file at this node, to be given to an instance within a day.
+func (k *Desk) Put(ctx context.Context, name string, content io.Reader) (*api.File, error) {
+	if k.Files == nil {
+		return nil, ErrNone
+	}
+	f, err := k.Files.Put(ctx, name, content, k.Clock.Now().Wall)
+	if err != nil {
+		return nil, api.Errorf(api.Refused, "file %s is not kept: %v", name, err)
+	}
+	return &api.File{Name: f.Name, Size: f.Size, Value: f.String()}, nil
+}
+
+// Describe shows a file that is among an instance's data.
+func (k *Desk) Describe(h *Held, item workflow.DataName, value string) *api.File {
+	f, err := workflow.ParseFile(value)
+	if err != nil {
+		return nil
+	}
+	out := &api.File{Name: f.Name, Size: f.Size, Value: value}
+	if k.Files == nil {
+		return out
+	}
+	_, out.Here = k.Files.Path(f)
+	if _, words, waited := k.Files.Progress(f); waited {
+		out.Waits = words
+	}
+	if by := h.M.GivenBy(item, value); out.Here && slices.Contains(by, k.Self) && len(by) == 1 {
+		out.OnlyHere = len(k.Files.GivenTo(f)) == 0 && len(h.M.Participants()) > 1
+	}
+	return out
+}
+
+// Get gives the content of a file that is among an instance's data.
+func (k *Desk) Get(ctx context.Context, ref string, item workflow.DataName) (*api.File, io.ReadCloser, error) {
+	f, w, err := k.wanted(ctx, ref, item)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := k.read(ctx, f, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &api.File{Name: f.Name, Size: f.Size, Value: f.String(), Here: true}, r, nil
+}
+
+// wanted is the file that a data item of an instance is now, if this node may read it.
+func (k *Desk) wanted(
+	ctx context.Context, ref string, item workflow.DataName,
+) (f workflow.File, w files.Want, err error) {
+	if k.Files == nil {
+		return f, w, ErrNone
+	}
+	var problem error
+	err = k.Instances.Look(ctx, ref, func(h *Held) {
+		d, v := h.Def.Datum(item), h.M.ValueOf(item)
+		switch {
+		case d == nil:
+			problem = k.NoData(h.Def, string(item))
+		case d.Type != workflow.TypeFile:
+			problem = api.Errorf(api.Invalid, "%s is no file but %s", item, d.Type)
+		case v == nil:
+			problem = api.Errorf(api.NotFound, "nobody has given file %s yet", item)
+		default:
+			if f, problem = workflow.ParseFile(fmt.Sprint(v)); problem == nil {
+				problem = k.mayRead(h, k.Self, "", item, f)
+			}
+			w = k.Want(h.M.Instance(), h.By, item, f)
+		}
+	})
+	if err == nil && problem != nil && !errors.As(problem, new(*api.Error)) {
+		problem = api.Judge(api.NotAllowed, problem)
+	}
+	return f, w, errors.Join(err, problem)
+}
+
+// Needed is how many bytes the files have that a task reads, as far as they were given, and
+// whether all of them are here.
+func (k *Desk) Needed(h *Held, t *workflow.Task) (size int64, here bool) {
+	here = true
+	if len(t.In) == 0 || !HasFiles(h.Def) {
+		return 0, true
+	}
+	for _, name := range t.In {
+		v := h.M.ValueOf(name)
+		if d := h.Def.Datum(name); v == nil || d == nil || d.Type != workflow.TypeFile {
+			continue
+		}
+		f, err := workflow.ParseFile(fmt.Sprint(v))
+		if err != nil {
+			continue
+		}
+		size += f.Size
+		here = here && k.Has(f)
+	}
+	return size, here
+}
+
+// Has reports whether all of a file is here.
+func (k *Desk) Has(f workflow.File) bool {
+	if k.Files == nil {
+		return false
+	}
+	_, here := k.Files.Path(f)
+	return here
+}
+
+// DescribeData says of data that are files where their content is.
+func (k *Desk) DescribeData(data []api.Datum) {
+	for i, x := range data {
+		if x.Type != string(workflow.TypeFile) || x.Value == nil {
+			continue
+		}
+		if f, err := workflow.ParseFile(fmt.Sprint(x.Value)); err == nil {
+			data[i].File = &api.File{Name: f.Name, Size: f.Size, Value: f.String(), Here: k.Has(f)}
+		}
+	}
+}
+
+// OfItem gives the content of a file that an item needs.
+func (k *Desk) OfItem(
+	ctx context.Context, q api.ItemQuery, name string,
+	find func(context.Context, api.ItemQuery, string) (worklists.Content, error),
+) (*api.File, io.ReadCloser, error) {
+	c, err := find(ctx, q, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if k.Files == nil {
+		return nil, nil, ErrNone
+	}
+	r, err := k.read(ctx, c.File, k.contentWant(c))
+	if err != nil {
+		return nil, nil, err
+	}
+	return &api.File{Name: c.File.Name, Size: c.File.Size, Value: c.File.String(), Here: true}, r, nil
+}

@@ -29,5 +29,5 @@
 //     the instance's mechanism lets see an item.
 //   - It writes what Decide says, before anybody is told, and asks again when it says.
 //
-// It imports workflow; many packages import it.
+// It imports internal/canon and workflow; many packages import it.
 package worklist

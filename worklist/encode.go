@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 	"unicode/utf8"
 
-	"github.com/fxamacker/cbor/v2"
-
-	"github.com/mutirao-mesh/mutirao/workflow"
 	"strings"
+
+	"github.com/mutirao-mesh/mutirao/internal/canon"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // This file says how what happens to people's work is written down: in one way only, so
@@ -207,30 +206,8 @@ type saysKeep struct {
 }
 
 var (
-	encMode = func() cbor.EncMode {
-		m, err := cbor.CoreDetEncOptions().EncMode()
-		if err != nil {
-			panic(err) // the options are constants of ours
-		}
-		return m
-	}()
-	decMode = func() cbor.DecMode {
-		m, err := cbor.DecOptions{
-			DupMapKey:         cbor.DupMapKeyEnforcedAPF,
-			IndefLength:       cbor.IndefLengthForbidden,
-			TagsMd:            cbor.TagsForbidden,
-			IntDec:            cbor.IntDecConvertSignedOrFail,
-			DefaultMapType:    reflect.TypeFor[map[string]any](),
-			MaxArrayElements:  maxOutputs,
-			MaxMapPairs:       maxOutputs,
-			UTF8:              cbor.UTF8RejectInvalid,
-			ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
-		}.DecMode()
-		if err != nil {
-			panic(err) // the options are constants of ours
-		}
-		return m
-	}()
+	encMode = canon.Encoder()
+	decMode = canon.Decoder(canon.Limits{Elements: maxOutputs})
 )
 
 // About are the items that a body is about.

@@ -9,6 +9,6 @@
 // is refused with an error; what is decoded is what was encoded, byte for byte. Whether a fact counts, and
 // what follows from it, is not said here: a fact knows neither the log nor the state.
 //
-// It imports internal/plain, internal/said, membership, membership/election, membership/trust,
-// partition, partition/aptitude, workflow and worklist; many packages import it.
+// It imports internal/canon, internal/plain, internal/said, membership, membership/election,
+// membership/trust, partition, partition/aptitude, workflow and worklist; many packages import it.
 package fact

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 
-	"github.com/fxamacker/cbor/v2"
+	"github.com/mutirao-mesh/mutirao/internal/canon"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -69,34 +68,10 @@ type Body struct {
 // ErrInvalid is wrapped by the error of a fact that no correct node writes.
 var ErrInvalid = errors.New("invalid fact")
 
-var (
-	EncMode = func() cbor.EncMode {
-		o := cbor.CoreDetEncOptions()
-		m, err := o.EncMode()
-		if err != nil {
-			panic(err) // the options are constants of ours
-		}
-		return m
-	}()
-	decMode = func() cbor.DecMode {
-		m, err := cbor.DecOptions{
-			DupMapKey:         cbor.DupMapKeyEnforcedAPF,
-			IndefLength:       cbor.IndefLengthForbidden,
-			TagsMd:            cbor.TagsForbidden,
-			IntDec:            cbor.IntDecConvertSignedOrFail,
-			DefaultMapType:    reflect.TypeFor[map[string]any](),
-			MaxArrayElements:  MaxCollection,
-			MaxMapPairs:       MaxCollection,
-			MaxNestedLevels:   maxDepth,
-			UTF8:              cbor.UTF8RejectInvalid,
-			ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
-		}.DecMode()
-		if err != nil {
-			panic(err) // the options are constants of ours
-		}
-		return m
-	}()
-)
+// EncMode writes what is said in its one form.
+var EncMode = canon.Encoder()
+
+var decMode = canon.Decoder(canon.Limits{Elements: MaxCollection, Levels: maxDepth})
 
 // Encode gives a fact's canonical bytes and its name. It refuses what Decode
 // refuses; its error wraps ErrInvalid.

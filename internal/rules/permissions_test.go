@@ -17,10 +17,7 @@ const (
 // house is the list of permissions. A panic says that there is a bug of ours:
 // bad input, a full disk and a lost network never are.
 var house = []permission{
-	{"panic", "choreo/fact.EncMode", constantOptions},
-	{"panic", "choreo/fact.decMode", constantOptions},
-	{"panic", "worklist.encMode", constantOptions},
-	{"panic", "worklist.decMode", constantOptions},
+	{"panic", "internal/canon.must", constantOptions},
 	{"panic", "choreo.decision.enter", "a fact that this machine has just made fits the log that it was made from"},
 	{"panic", "internal/sim.disk.Commit", "a simulated kill -9: the world recovers it and takes the node down"},
 	{"panic", "internal/sim.world.found", "the simulator makes its own certificates"},

@@ -1,9 +1,8 @@
-// Package canon writes and reads what partners say of instances: deterministic CBOR (RFC 8949, 4.2.1), of which a
-// reader takes no other form.
+// Package canon writes and reads what partners say of instances: deterministic CBOR (RFC 8949, 4.2.1).
 //
-// Purpose: what is said is named by the hash of its bytes and signed, so nothing may have two forms, and what a liar
-// sends must not cost much to read. What is common to all that is so read is here, how much there may be of it says
-// whoever reads it.
+// Purpose: what is said is named by the hash of its bytes and signed, so it is written in one form only, and what a
+// liar sends must not cost much to read. How that is written and read is said here, and how much there may be of it
+// where it is read.
 //
 // It imports no other package of ours; choreo/fact and worklist import it.
 package canon
@@ -24,8 +23,8 @@ type Limits struct {
 }
 
 // Decoder reads what [Encoder] wrote, within limits: no field that is not known, no key twice, no tags, no length that
-// is given at the end, and no text that is no UTF-8. It does not refuse all other forms: who needs that encodes again,
-// and compares.
+// is given at the end, and no text that is no UTF-8. It does not refuse every other form: a reader that needs that encodes
+// what it has read, and compares.
 func Decoder(l Limits) cbor.DecMode {
 	return must(cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,

@@ -31,7 +31,7 @@ func TestFilesStandInReadingOrder(t *testing.T) {
 		if len(up) <= most {
 			continue
 		}
-		t.Errorf("%d arrows between files of %s run up, where %d may: who reads the files one after the other has to "+
+		t.Errorf("%d arrows between files of %s run up, where %d may: a reader of the files, one after the other, has to "+
 			"turn back; put what is mentioned into a file that both may look down at, or say by an interface what is needed",
 			len(up), dir, most)
 		for _, a := range up {

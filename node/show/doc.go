@@ -6,8 +6,7 @@
 // tasks.go, people.go, log.go, claims.go, states.go). What nobody told yet is said to be old (age.go). A partner that
 // shows an instance is not taken on trust (elsewhere.go).
 //
-// Promises: it changes nothing, and asks nobody. A view may be used by several goroutines; a machine is read by the
-// goroutine that owns it alone, which is whose call it is.
+// Promises: it changes nothing, and asks nobody. Several goroutines may use a view, each for machines that it owns.
 //
 // It imports choreo, choreo/fact, choreo/state, dataflow, internal/plain, membership, membership/moment, node/api,
 // node/wire, node/worklists, partition, partition/aptitude, workflow, workflow/amendments, workflow/diagram and

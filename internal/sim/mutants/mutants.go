@@ -253,6 +253,9 @@ var general = []mutant{
 		"node/quarantine.go", `	x.quarantine(id, q)
 	return x.store.CommitWait([]kv.Write{{Key: quarantineKey(id), Value: encode(q)}})
 `, `	x.quarantine(id, q)
+	if err := x.store.CommitWait([]kv.Write{{Key: quarantineKey(id), Value: encode(q)}}); err != nil {
+		return err
+	}
 	return u
 `}}},
 	{name: "machine-panics", what: "a machine panics at the seventh fact of a chain, if that is a success",

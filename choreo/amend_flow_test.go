@@ -104,25 +104,9 @@ func TestAmendedFlowsConverge(t *testing.T) {
 			}
 			mustCountOn(t, seed, w, counted)
 		})
-		clear(w.gone)
-		for range 3 {
-			for _, p := range w.names() {
-				for _, q := range w.names() {
-					w.meet(p, q)
-				}
-			}
-			w.stabilize(false)
-		}
+		comeTogether(w)
 		mustCountOn(t, seed, w, counted)
-		want := w.nodes["ann"].m
-		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
-			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
-				string(got.Fingerprint()) != string(want.Fingerprint()) {
-				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
-					firstDifference(want.Fingerprint(), got.Fingerprint()))
-			}
-		}
-		shuffled(t, w, seed)
+		want := agreed(t, w, seed)
 		checkLine(t, seed, want)
 		if t.Failed() {
 			t.FailNow()
@@ -171,25 +155,9 @@ func TestAmendedDataConverge(t *testing.T) {
 			}
 			mustCountOn(t, seed, w, counted)
 		})
-		clear(w.gone)
-		for range 3 {
-			for _, p := range w.names() {
-				for _, q := range w.names() {
-					w.meet(p, q)
-				}
-			}
-			w.stabilize(false)
-		}
+		comeTogether(w)
 		mustCountOn(t, seed, w, counted)
-		want := w.nodes["ann"].m
-		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
-			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
-				string(got.Fingerprint()) != string(want.Fingerprint()) {
-				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
-					firstDifference(want.Fingerprint(), got.Fingerprint()))
-			}
-		}
-		shuffled(t, w, seed)
+		want := agreed(t, w, seed)
 		for _, i := range want.Snapshot().Incidents {
 			clashed += strings.Count(i.What, "two amendments were made side by side")
 			left += strings.Count(i.What, "an amendment does not go together")

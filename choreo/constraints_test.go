@@ -105,15 +105,7 @@ func TestConstraintsConverge(t *testing.T) {
 	broke, blocked, failed := 0, 0, 0
 	for seed := range uint64(150) {
 		w := settledRun(t, seed)
-		want := w.nodes["ann"].m
-		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
-			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
-				string(got.Fingerprint()) != string(want.Fingerprint()) {
-				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
-					firstDifference(want.Fingerprint(), got.Fingerprint()))
-			}
-		}
-		shuffled(t, w, seed)
+		want := agreed(t, w, seed)
 		s := want.state
 		if s.Broken() > 0 {
 			broke++
@@ -209,15 +201,7 @@ func TestFinalDataConverge(t *testing.T) {
 	final, ended, failed := 0, 0, 0
 	for seed := range uint64(150) {
 		w := settledHistory(t, seed, finals)
-		want := w.nodes["ann"].m
-		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
-			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
-				string(got.Fingerprint()) != string(want.Fingerprint()) {
-				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
-					firstDifference(want.Fingerprint(), got.Fingerprint()))
-			}
-		}
-		shuffled(t, w, seed)
+		want := agreed(t, w, seed)
 		s := want.state
 		if st := s.BySlot()["off"].State; st != workflow.Skipped && st != workflow.Aborted {
 			t.Errorf("seed %d: what is not enabled is %s", seed, st)

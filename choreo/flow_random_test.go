@@ -113,24 +113,8 @@ func TestFlowsConverge(t *testing.T) {
 	ended, replaced, superseded, interrupted := 0, 0, 0, 0
 	for seed := range uint64(60) {
 		w := flowRun(t, seed)
-		clear(w.gone)
-		for range 3 {
-			for _, p := range w.names() {
-				for _, q := range w.names() {
-					w.meet(p, q)
-				}
-			}
-			w.stabilize(false)
-		}
-		want := w.nodes["ann"].m
-		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
-			if got := w.nodes[p].m; got.Digest() == want.Digest() &&
-				string(got.Fingerprint()) != string(want.Fingerprint()) {
-				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
-					firstDifference(want.Fingerprint(), got.Fingerprint()))
-			}
-		}
-		shuffled(t, w, seed)
+		comeTogether(w)
+		want := agreed(t, w, seed)
 		checkLine(t, seed, want)
 		h := want.state.Flow()
 		if want.Overall() == workflow.InstanceSucceeded {
@@ -149,6 +133,35 @@ func TestFlowsConverge(t *testing.T) {
 	if ended+interrupted == 0 || replaced == 0 || superseded == 0 || interrupted == 0 {
 		t.Errorf("of 60 flows %d ended, %d were interrupted, %d were taken over, and %d transitions were superseded: want some of each", ended, interrupted, replaced, superseded)
 	}
+}
+
+// comeTogether has all partners be there, and hear of each other's facts.
+func comeTogether(w *mesh) {
+	clear(w.gone)
+	for range 3 {
+		for _, p := range w.names() {
+			for _, q := range w.names() {
+				w.meet(p, q)
+			}
+		}
+		w.stabilize(false)
+	}
+}
+
+// agreed demands that all who have the same facts have the same state, in whatever order these came, and gives the
+// machine of ann.
+func agreed(t *testing.T, w *mesh, seed uint64) *Machine {
+	t.Helper()
+	want := w.nodes["ann"].m
+	for _, p := range []workflow.PartnerID{"ben", "cleo"} {
+		if got := w.nodes[p].m; got.Digest() == want.Digest() &&
+			string(got.Fingerprint()) != string(want.Fingerprint()) {
+			t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p,
+				firstDifference(want.Fingerprint(), got.Fingerprint()))
+		}
+	}
+	shuffled(t, w, seed)
+	return want
 }
 
 // shuffled has a node hear of all facts in another order.

@@ -96,25 +96,30 @@ func TestOnlyCandidatesStandOfTheirOwnAccord(t *testing.T) {
 	})
 }
 
+// restarted are three voters with a long lease, of whom two were started again a minute ago: they wait for it.
+func restarted(t *testing.T) *team {
+	tm := newTeamOf(t, brisk, "one", "two", "three")
+	tm.electorate("one", "two", "three")
+	set := api.ElectorateRequest{Set: []string{"one", "two", "three"}, Lease: 10 * time.Minute}
+	if _, err := tm.p["one"].node.SetElectorate(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	pass(15 * time.Minute)
+	for _, name := range []string{"two", "three"} {
+		tm.p[name].crash()
+		tm.p[name].start()
+		tm.connect("one", name)
+	}
+	tm.connect("two", "three")
+	pass(time.Minute)
+	return tm
+}
+
 // After a restart voters wait for a lease, which may be long. A user who has a node stand meanwhile is told which
 // voters wait, for how long, and what to do; and the office is won as soon as they may vote.
 func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := newTeamOf(t, brisk, "one", "two", "three")
-		tm.electorate("one", "two", "three")
-		if _, err := tm.p["one"].node.SetElectorate(t.Context(), api.ElectorateRequest{
-			Set: []string{"one", "two", "three"}, Lease: 10 * time.Minute,
-		}); err != nil {
-			t.Fatal(err)
-		}
-		pass(15 * time.Minute)
-		for _, name := range []string{"two", "three"} {
-			tm.p[name].crash()
-			tm.p[name].start()
-			tm.connect("one", name)
-		}
-		tm.connect("two", "three")
-		pass(time.Minute)
+		tm := restarted(t)
 		_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{})
 		for _, want := range []string{ // the messages take their time
 			"no outcome within 1m30s: no majority: ",
@@ -137,24 +142,11 @@ func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 	})
 }
 
-// Who has another node stand is told the same, as far as that node tells; and of a coordinator that nobody can reach
+// A user who has another node stand is told the same, as far as that node tells; and of a coordinator that nobody can reach
 // until when it counts as that.
 func TestWhoNominatesHearsWhatTheNomineeLacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := newTeamOf(t, brisk, "one", "two", "three")
-		tm.electorate("one", "two", "three")
-		set := api.ElectorateRequest{Set: []string{"one", "two", "three"}, Lease: 10 * time.Minute}
-		if _, err := tm.p["one"].node.SetElectorate(t.Context(), set); err != nil {
-			t.Fatal(err)
-		}
-		pass(15 * time.Minute)
-		for _, name := range []string{"two", "three"} {
-			tm.p[name].crash()
-			tm.p[name].start()
-			tm.connect("one", name)
-		}
-		tm.connect("two", "three")
-		pass(time.Minute)
+		tm := restarted(t)
 		_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: "two"})
 		for _, want := range []string{
 			"no outcome within 1m30s: no majority: ",

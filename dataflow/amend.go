@@ -87,7 +87,7 @@ func (b *Board) amends(f *Flow) map[workflow.DataName]workflow.Value {
 			if _, err := workflow.CheckValue(d, v); err != nil {
 				out[d.Name] = nil
 			}
-		case d.Default != nil && !b.flow.declares(d.Name):
+		case d.Default != nil && b.flow.def.Datum(d.Name) == nil:
 			out[d.Name], b.added[d.Name] = d.Default, d.Default
 		}
 	}
@@ -97,15 +97,6 @@ func (b *Board) amends(f *Flow) map[workflow.DataName]workflow.Value {
 		}
 	}
 	return out
-}
-
-func (f *Flow) declares(n workflow.DataName) bool {
-	for i := range f.def.Data {
-		if f.def.Data[i].Name == n {
-			return true
-		}
-	}
-	return false
 }
 
 // goBy has the board go by another flow, of which it reads the whole history again.

@@ -82,7 +82,7 @@ func misfits(d *Definition, t *Task, sub *Definition) (out [][2]string) {
 		}
 	}
 	for _, name := range t.Out {
-		decl, own := decls[name], declOf(d, name)
+		decl, own := decls[name], d.Datum(name)
 		switch {
 		case decl == nil:
 			add(meant(name), "its out names %s, which workflow %s has not", name, sub.Name)
@@ -91,15 +91,6 @@ func misfits(d *Definition, t *Task, sub *Definition) (out [][2]string) {
 		}
 	}
 	return out
-}
-
-func declOf(d *Definition, name DataName) *DataDecl {
-	for i := range d.Data {
-		if d.Data[i].Name == name {
-			return &d.Data[i]
-		}
-	}
-	return nil
 }
 
 // fits reports whether a value of one type may be taken for one of another.

@@ -276,15 +276,7 @@ func (v *Evidence) decl(n workflow.DataName) *workflow.DataDecl {
 	if def == v.s.def {
 		return v.s.decls[n]
 	}
-	i := slices.IndexFunc(def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
-	if i < 0 {
-		return nil
-	}
-	return &def.Data[i]
-}
-
-func declares(def *workflow.Definition, n workflow.DataName) bool {
-	return slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+	return def.Datum(n)
 }
 
 // limited is a task of an earlier edition with the limits, weights and words of now: these can be changed while it

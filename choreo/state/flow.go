@@ -204,7 +204,7 @@ func (s *State) layLine(end *Attempt) {
 	g := s.log.Genesis()
 	data := map[workflow.DataName]workflow.Value{}
 	for n, d := range s.decls {
-		if s.unwritten(n, d); !declares(s.original, n) { // it comes with the record that takes its amendment up
+		if s.unwritten(n, d); s.original.Datum(n) == nil { // it comes with the record that takes its amendment up
 			delete(s.data, n)
 			delete(s.values, n)
 		} else if w, has := s.data[n]; has {

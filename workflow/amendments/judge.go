@@ -185,7 +185,7 @@ func (j *judge) data(c *Change) {
 		}
 		return
 	}
-	was, is := declared(j.old, name), declared(j.changed, name)
+	was, is := j.old.Datum(name), j.changed.Datum(name)
 	if was.Type != is.Type || was.Database != is.Database || was.Expression != is.Expression {
 		by, used := j.user(name)
 		switch {
@@ -228,11 +228,6 @@ func (j *judge) user(n workflow.DataName) (workflow.TaskName, bool) {
 		}
 	}
 	return "", false
-}
-
-func declared(d *workflow.Definition, n workflow.DataName) *workflow.DataDecl {
-	i := slices.IndexFunc(d.Data, func(x workflow.DataDecl) bool { return x.Name == n })
-	return &d.Data[i]
 }
 
 // begunBy are the keys by which a task began, so that they cannot be changed under way: what it waits for, who or

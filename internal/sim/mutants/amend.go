@@ -100,7 +100,7 @@ var ofAmendments = []mutant{
 `, `	by := s.def
 `}}},
 	{name: "defaults-unseen", what: "new data of a flow have no default", patches: []patch{{
-		"dataflow/amend.go", `		case d.Default != nil && !b.flow.declares(d.Name):`,
+		"dataflow/amend.go", `		case d.Default != nil && b.flow.def.Datum(d.Name) == nil:`,
 		`		case d.Default != nil && d.Name == "":`}}},
 	{name: "end-with-pending", what: "an end that is new ends an instance although transitions are pending", patches: []patch{{
 		"dataflow/board.go", `	case b.isFinal() && len(b.pending) == 0:`, `	case b.isFinal():`}}},

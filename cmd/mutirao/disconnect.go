@@ -67,6 +67,11 @@ shows what waits, and what its partner did not take, with the reason.`,
   mutirao worklist reconnect -o json`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			// Asked before: once there is contact, it may all be handed in within an instant.
+			waits, err := node.Outbox(ctx)
+			if err != nil {
+				return err
+			}
 			c, err := node.Reconnect(ctx)
 			if err != nil {
 				return err
@@ -74,7 +79,7 @@ shows what waits, and what its partner did not take, with the reason.`,
 			if err := u.result(c, func(w io.Writer) { u.writeContact(w, c) }); err != nil {
 				return err
 			}
-			if list, err := node.Outbox(ctx); err == nil && len(list) > 0 {
+			if len(waits) > 0 {
 				u.note("what was done meanwhile is handed in now: mutirao outbox")
 			}
 			return nil

@@ -143,7 +143,6 @@ var layers = []layer{
 	{"internal/test/testnode", words("configs node node/api node/api/httpapi node/assemble"),
 		"it runs whole nodes and asks them what any program may"},
 	{"internal/test/testliar", words("choreo/fact membership/gossip membership/trust membership/users node node/files node/mesh node/wire node/worklists workflow worklist"), "it lies in the words of the protocols, by the packages that speak them"},
-	{"internal/typecheck", nil, "it checks types, whatever the program is"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }
 

@@ -279,6 +279,3 @@ func (l *Log) Runs(facts []fact.Received) map[fact.ID]Authored {
 	}
 	return out
 }
-
-// Authored is how much there is of an author.
-type Authored struct{ Chains, Facts, Bytes int }

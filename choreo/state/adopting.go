@@ -130,20 +130,3 @@ func (s *State) Adoptable(r *log.Entry) error {
 	}
 	return nil
 }
-
-// endOf is the end of an item that the attempt's success follows, where there may be several; zero: the first.
-func (s *State) endOf(a *Attempt) worklist.ID {
-	ok := a.Success()
-	if ok == nil || len(a.Successes) == 1 && ok.Fact.Body.Success != nil {
-		return worklist.ID{}
-	}
-	if ok.Fact.Body.Success == nil {
-		return worklist.ID(ok.ID)
-	}
-	for _, e := range slices.Backward(s.peoples.Of[ClaimsOf{Attempt: a.ID}]) {
-		if _, closes := e.Fact.Body.Claim.Body().(worklist.Close); closes && s.log.Knew(ok, e) {
-			return worklist.ID(e.ID)
-		}
-	}
-	return worklist.ID{}
-}

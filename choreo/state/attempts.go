@@ -107,48 +107,6 @@ func (s *State) enterOwn(
 	return ""
 }
 
-// knewOf reports whether e's author knew of what an attempt that exists is named
-// by.
-func (s *State) knewOf(e *log.Entry, id fact.AttemptID) bool {
-	if id.Fact.IsZero() {
-		return true
-	}
-	if first, known := s.isFirst(id, e); first {
-		return known
-	}
-	return s.log.Knew(e, s.log.ByID()[id.Fact])
-}
-
-// rebase finds the start that says what an attempt built upon: the earliest that its
-// success knew, while it has none the earliest.
-func (s *State) rebase(a *Attempt) {
-	if a.Fired != nil {
-		return // it is built upon data states
-	}
-	was, ok := a.Base, a.Success()
-	a.Base = nil
-	for _, e := range a.Starts {
-		if ok == nil || s.log.Knew(ok, e) {
-			a.Base = earlier(a.Base, e)
-		}
-	}
-	if a.Base == was {
-		return
-	}
-	for from := range s.BuiltOn(a, was) {
-		s.log.Steps++
-		from.dropUser(a)
-		s.touch(from.Slot)
-	}
-	for from := range s.BuiltOn(a, a.Base) {
-		s.log.Steps++
-		from.addUser(a)
-		if a.claims != Superseded {
-			s.touch(from.Slot)
-		}
-	}
-}
-
 // mayWrite reports whether a task may have a result: names of its out only, each
 // of its type.
 func (v *Evidence) mayWrite(t *workflow.Task, out map[workflow.DataName]workflow.Value) bool {
@@ -164,51 +122,8 @@ func (v *Evidence) mayWrite(t *workflow.Task, out map[workflow.DataName]workflow
 	return true
 }
 
-// Success is the attempt's success that counts: its earliest.
-func (a *Attempt) Success() *log.Entry {
-	if len(a.Successes) == 0 {
-		return nil
-	}
-	return a.Successes[0]
-}
-
-// EndedByHolder reports whether the holder itself has given the attempt up.
-func (a *Attempt) EndedByHolder() bool {
-	return slices.ContainsFunc(a.Rulings, func(r *Ruling) bool { return r.Final && !r.Void })
-}
-
-// MayStart reports whether an attempt that is wanted and not started is ready.
-func (a *Attempt) MayStart() bool {
-	if a.Transition() {
-		return true
-	}
-	if a.Slot.State == workflow.Failed || a.Slot.Pending != nil { // as others presume
-		return a.Slot.Begun() || a.Slot.RuleHolds()
-	}
-	return a.Slot.State == workflow.Ready
-}
-
-// Try is the number of the newest try of the attempt.
-func (a *Attempt) Try() int { return a.Tries }
-
-// undone is what the success that a compensation undoes had written.
-func (a *Attempt) undone() map[workflow.DataName]workflow.Value {
-	if a.Undoes == nil {
-		return nil
-	}
-	return a.Undoes.Success().Gave()
-}
-
 func (s *State) enterLease(b *fact.Lease, e *log.Entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*Evidence).mayFail, func(a *Attempt) { a.lease = newer(a.lease, e) })
-}
-
-// leased is the newest lease of an attempt's newest try; nil: nobody has it.
-func (a *Attempt) leased() *fact.Lease {
-	if a.lease == nil || a.lease.Fact.Body.Lease.Try != a.Try() {
-		return nil
-	}
-	return a.lease.Fact.Body.Lease
 }
 
 func (s *State) enterChild(b *fact.Child, e *log.Entry) (why string) {
@@ -223,10 +138,23 @@ func (v *Evidence) mayNest(a *Attempt) string {
 	return v.mayFail(a)
 }
 
-// ChildInstance is the instance that does the attempt, as far as its holder told last; zero: none.
-func (a *Attempt) ChildInstance() workflow.InstanceID {
-	if a.Child == nil {
-		return workflow.InstanceID{}
+// undoable gives an attempt that has succeeded its compensation, if the author
+// of the definition wants one.
+func (s *State) undoable(a *Attempt, success *log.Entry) {
+	id := fact.AttemptID{Fact: success.ID, Slot: a.ID.Slot}
+	if a.Undo == nil {
+		def := s.def
+		if a.Fired != nil { // as it was when it was fired
+			def = s.EvidenceOf(a.Assigned).under()
+		}
+		t := def.CompensationOf(a.Task)
+		if t == nil {
+			return
+		}
+		a.Undo = &Attempt{
+			ID: id, Slot: a.Slot, Task: t, Partner: a.Partner, Depth: a.Depth, Assigned: success, Undoes: a,
+			turns: noTurns,
+		}
 	}
-	return a.Child.Fact.Body.Child.Instance
+	s.attempts[id] = a.Undo
 }

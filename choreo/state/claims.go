@@ -3,13 +3,11 @@ package state
 import (
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
-	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -31,29 +29,6 @@ func MostWords(body worklist.Body) int {
 		return fact.MaxClaims
 	}
 	return 2 * fact.MaxClaims
-}
-
-// Work is the board of the instance. With it begins what is noted of claims.
-func (s *State) Work() *worklist.Board {
-	if s.peoples.Board == nil {
-		s.peoples = People{
-			Spoken: map[[sha256.Size]byte][]*log.Entry{}, Of: map[ClaimsOf][]*log.Entry{},
-			done:   map[fact.AttemptID][]*log.Entry{},
-			Idled:  map[Idler]Idled{},
-			passed: map[fact.AttemptID][]*log.Entry{}, DueTo: map[fact.AttemptID][]*log.Entry{},
-			reserved: map[fact.AttemptID][]*log.Entry{}, Keeps: map[workflow.PartitionName][]*log.Entry{},
-		}
-		terms := worklist.Terms{
-			Instance: s.log.Instance(), Workflow: s.def.Name, Policy: s.policyAtStart(), Open: true,
-			Responsible: s.Responsible(), Administrators: s.def.Administrators,
-		}
-		s.peoples.Board = worklist.New(terms, func(later, earlier worklist.ID) bool {
-			l, e := s.log.ByID()[fact.ID(later)], s.log.ByID()[fact.ID(earlier)]
-			return l != nil && e != nil && l != e && s.log.Knew(l, e)
-		})
-		s.placeStores()
-	}
-	return s.peoples.Board
 }
 
 func (s *State) enterClaim(c *fact.Claim, e *log.Entry) (why string) {
@@ -265,8 +240,6 @@ func (s *State) saidOften(e *log.Entry, kind ClaimsOf, most int) string {
 	return ""
 }
 
-const notHere = "its task names no role: it is for people at its holder"
-
 // closeItem notes that the item of an attempt was closed, and whether somebody did it who has
 // the role of its task, or one to which it was passed.
 func (s *State) closeItem(e *log.Entry, a *Attempt, x worklist.Close) {
@@ -281,171 +254,10 @@ func (s *State) closeItem(e *log.Entry, a *Attempt, x worklist.Close) {
 	}
 }
 
-// PersonDid reports whether the result of a person who showed the role of its task closed an attempt.
-func (v *Evidence) PersonDid(a *Attempt) bool { return v.any(v.s.peoples.done[a.ID]) }
-
-// HoldOf is who has the item of an attempt; false: nobody.
-func (s *State) HoldOf(a *Attempt) (worklist.Standing, bool) {
-	if s.peoples.Board == nil {
-		return worklist.Standing{}, false
-	}
-	return s.peoples.Board.Holds(ItemOf(a.ID))
-}
-
-// PlaceItem tells the board how an attempt stands.
-func (s *State) PlaceItem(a *Attempt) {
-	wanted := s.Wanted(a)
-	ready := wanted && (a.Start != nil || a.MayStart())
-	waits := s.WaitsOf(a)
-	skipped := wanted && !ready && a.Slot.State == workflow.Skipped
-	s.Work().Set(worklist.Place{
-		Item: ItemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
-		Task: s.taskOf(a), Root: s.rootItem(a), Begun: a.Start != nil,
-		Presumed: a.Slot.State == workflow.Failed || a.Slot.Pending != nil,
-		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.Noticed, Waits: waits,
-		Over: !wanted || skipped || a.Success() != nil ||
-			a.EndedByHolder(), Why: s.whyOver(a, wanted && !ready && len(waits) == 0),
-		Unhandled: s.Unhandled(a), Failure: failureOf(a),
-	})
-}
-
-// rootItem is the item for which units are given to an attempt; a zero one: its own.
-func (s *State) rootItem(a *Attempt) worklist.Item {
-	if r := a.Root(); len(a.holds()) > 0 && r != a {
-		return ItemOf(r.ID)
-	}
-	return worklist.Item{}
-}
-
-// inCharge reports whether an attempt is in charge of its slot, or its success stands; of a transition, whether it is
-// in the history that counts.
-func (s *State) inCharge(a *Attempt) bool {
-	if a.Transition() {
-		return s.flow.PendingJob(a) != nil || a.Success() != nil && a.Stands == Standing
-	}
-	return a.Slot.Current == a || a.Slot.Pick == a
-}
-
-// taskOf is what the board has to know of the task of an attempt. A deadline matters to it only where the item
-// passes on as it is near, once it is known since when it can be done.
-func (s *State) taskOf(a *Attempt) worklist.Task {
-	t := worklist.Task{
-		Role: a.Task.Role, ByNode: a.Task.ByNode() || a.Undoes != nil, Offline: a.Task.Offline,
-		Priority: a.Task.Priority, Holds: a.holds(), Limited: s.Pulled(a),
-	}
-	if left := s.TransferOf(a); left > 0 && a.Noticed != 0 {
-		t.Transfer = left
-		t.Due, _ = s.DueOf(a)
-	}
-	return t
-}
-
-// whyOver is why people cannot do an attempt any more, or not now if it waits, if that is not for its item's
-// end; "": nothing more is to say than that it is over, or in another's hands.
-func (s *State) whyOver(a *Attempt, waits bool) string {
-	switch now := a.Slot.Current; {
-	case a.Transition():
-		return s.whyStopped(a)
-	case a.EndedByHolder(), now != a && now.Task != a.Task:
-		return "the task had failed by then"
-	case now != a && now.Partner == a.Partner:
-		return "the task was begun once more"
-	case now == a && s.cancel != nil:
-		return "the instance was cancelled"
-	case waits && a.Slot.barred:
-		return "a strict constraint is broken, so nothing begins"
-	case waits && a.Slot.State == workflow.Skipped:
-		return "the task is not needed any more"
-	case waits:
-		return "what the task waits for is not so any more"
-	}
-	return ""
-}
-
-// whyStopped is whyOver for a transition.
-func (s *State) whyStopped(a *Attempt) string {
-	switch {
-	case a.EndedByHolder():
-		return "the task had failed by then"
-	case s.cancel != nil:
-		return "the instance was cancelled"
-	case s.Interruption() != nil:
-		return "the instance was interrupted"
-	}
-	return ""
-}
-
-// PlaceItems tells the board how the attempts of a slot stand of which something was claimed.
-func (s *State) PlaceItems(sl *Slot) {
-	if s.peoples.Board == nil && len(s.def.Resources) == 0 {
-		return
-	}
-	s.Work()
-	if s.flow != nil && sl == s.flow.Slot {
-		s.placeTransitions()
-	}
-	for _, a := range sl.Attempts {
-		if s.peoples.Board.Knows(ItemOf(a.ID)) || s.TransferOf(a) > 0 || s.Limits(a) || len(a.holds()) > 0 {
-			s.PlaceItem(a)
-		}
-	}
-}
-
-// Written are the data that a result brings, read by their types.
-func (s *State) Written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
-	return s.EvidenceOf(nil).written(t, x)
-}
-
-func (e *Evidence) written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
-	out := make(map[workflow.DataName]workflow.Value, len(x.Outputs))
-	for _, n := range slices.Sorted(maps.Keys(x.Outputs)) {
-		d := e.decl(n)
-		if d == nil {
-			return nil, fmt.Errorf("the workflow has no data %s", n)
-		}
-		text, _ := x.Outputs[n].(string)
-		v, err := workflow.ParseValue(d, text)
-		if err != nil {
-			return nil, err
-		}
-		out[n] = v
-	}
-	return e.checkOutputs(t, out)
-}
-
 // ClaimLines are what the claims come to, for the fingerprint.
 func (s *State) ClaimLines() []string {
 	if s.peoples.Board == nil && len(s.def.Resources) == 0 {
 		return nil
 	}
 	return s.Work().Lines()
-}
-
-// TransferAt is with how much time left before its deadline a task passes to the responsible user; 0: never.
-func (s *State) TransferAt(t *workflow.Task) time.Duration {
-	switch x := s.log.Genesis().Fact.Body.Annex; {
-	case t.Deadline == nil || t.ByNode():
-		return 0
-	case x != nil && x.Transfer > 0:
-		return x.Transfer
-	case t.Transfer > 0:
-		return t.Transfer
-	}
-	return s.def.Transfer
-}
-
-// TransferOf is the same of an attempt.
-func (s *State) TransferOf(a *Attempt) time.Duration {
-	if a.Undoes != nil {
-		return 0
-	}
-	return s.TransferAt(a.Task)
-}
-
-// Responsible is the user who decides about the instance.
-func (s *State) Responsible() worklist.User {
-	if a := s.log.Genesis().Fact.Body.Annex; a != nil && a.Responsible != "" {
-		return a.Responsible
-	}
-	return worklist.User(s.log.Genesis().Fact.Chain.Author)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -26,27 +25,6 @@ import (
 // tried again and ended by the same facts as any other. What it writes is
 // recorded and counts for nothing: neither did what it undoes.
 
-// undoable gives an attempt that has succeeded its compensation, if the author
-// of the definition wants one.
-func (s *State) undoable(a *Attempt, success *log.Entry) {
-	id := fact.AttemptID{Fact: success.ID, Slot: a.ID.Slot}
-	if a.Undo == nil {
-		def := s.def
-		if a.Fired != nil { // as it was when it was fired
-			def = s.EvidenceOf(a.Assigned).under()
-		}
-		t := def.CompensationOf(a.Task)
-		if t == nil {
-			return
-		}
-		a.Undo = &Attempt{
-			ID: id, Slot: a.Slot, Task: t, Partner: a.Partner, Depth: a.Depth, Assigned: success, Undoes: a,
-			turns: noTurns,
-		}
-	}
-	s.attempts[id] = a.Undo
-}
-
 // Lost reports whether the attempt finished for nothing, or is to be undone by order, and has
 // a compensation that has not begun.
 func (a *Attempt) Lost() bool {
@@ -55,9 +33,6 @@ func (a *Attempt) Lost() bool {
 
 // Undoing reports whether the attempt's compensation has begun and not ended.
 func (a *Attempt) Undoing() bool { return a.Undo != nil && a.Undo.Start != nil && !a.Undo.ended() }
-
-// ended reports whether a compensation has ended, well or not.
-func (a *Attempt) ended() bool { return a.Success() != nil || a.EndedByHolder() }
 
 // MayUndo reports whether the compensation of an attempt that lost may begin.
 func (s *State) MayUndo(a *Attempt) bool {
@@ -119,12 +94,6 @@ func (s *State) andLater(sl *Slot) []*Slot {
 	return out
 }
 
-// Runs reports whether an attempt was started and has not ended, as far as is
-// known.
-func (a *Attempt) Runs() bool {
-	return a.Start != nil && a.Off == nil && !a.ended()
-}
-
 // hasSeen reports whether a counted fact of the partner has all the slot's
 // successes in its past.
 func (s *State) hasSeen(p workflow.PartnerID, sl *Slot) bool {
@@ -141,4 +110,34 @@ func (s *State) KnewSuccesses(e *log.Entry, sl *Slot) bool {
 	return !slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
 		return slices.ContainsFunc(a.Successes, func(ok *log.Entry) bool { return !s.log.Knew(e, ok) })
 	})
+}
+
+// settledFlow reports whether no fact that is still to come can make a transition count that does
+// not: no other holder goes on, and each participant has shown that it knows of all who held the
+// flow, and of the transition's success, or was written off.
+func (s *State) settledFlow(job *Attempt) bool {
+	f := s.flow
+	end := f.end()
+	for _, a := range f.Slot.Attempts {
+		if a != end && a.Runs() && s.writtenOff[a.Partner] == nil {
+			return false
+		}
+	}
+	for p := range s.joined {
+		s.log.Steps++
+		if s.writtenOff[p] == nil && !s.anyHeeded(p, func(e *log.Entry) bool { return s.KnewFlow(e, job) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// KnewFlow reports whether a fact's author knew of all who held the flow, and of a success.
+func (s *State) KnewFlow(e *log.Entry, job *Attempt) bool {
+	for _, a := range s.flow.Slot.Attempts {
+		if a.Start != nil && !s.log.Knew(e, a.Start) {
+			return false
+		}
+	}
+	return e == job.Success() || s.log.Knew(e, job.Success())
 }

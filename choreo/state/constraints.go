@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -70,15 +69,6 @@ func (s *State) Broken() int { return s.broken }
 // IsFinal reports whether the data satisfy the final condition of a workflow whose tasks run once.
 func (s *State) IsFinal() bool { return s.final != nil && s.final.holds }
 
-// breaks says which strict constraint the result of an attempt would break; empty: none. What may not count is
-// left to what comes of it.
-func (s *State) breaks(a *Attempt, out map[workflow.DataName]workflow.Value) string {
-	if a.Beside() || !s.Wanted(a) {
-		return ""
-	}
-	return s.WouldBreak(out)
-}
-
 // WouldBreak says which strict constraint does not hold with other data in place of some that are known here;
 // empty: none. What is broken already they need not mend.
 func (s *State) WouldBreak(out map[workflow.DataName]workflow.Value) string {
@@ -98,41 +88,4 @@ func (s *State) WouldBreak(out map[workflow.DataName]workflow.Value) string {
 		}
 	}
 	return ""
-}
-
-// brokenConstraints are what people should know of constraints that the current data break, and of an end that they
-// do not reach.
-func (s *State) brokenConstraints() (out []IncidentView) {
-	for _, c := range s.constraints {
-		if c.holds {
-			continue
-		}
-		by := s.lastWrite(c.condition)
-		x := IncidentView{
-			At: by.Fact.At, What: fmt.Sprintf("the data break the constraint %s: %s", c.name, c.Expr.Source),
-		}
-		if c.strict {
-			x.What = fmt.Sprintf("the data break the constraint %s, so nothing else begins: %s", c.name, c.Expr.Source)
-		}
-		if a := s.bySucc[by.ID]; a != nil {
-			x.Task = a.Task.Name
-		}
-		out = append(out, x)
-	}
-	if s.final != nil && !s.final.holds && s.Overall() == workflow.InstanceFailed {
-		what := "nothing is left to be done, and the data are not final: " + s.final.Expr.Source
-		out = append(out, IncidentView{At: s.lastWrite(s.final).Fact.At, What: what})
-	}
-	return out
-}
-
-// lastWrite is the latest fact that wrote what a condition is about: the genesis, if nobody wrote any.
-func (s *State) lastWrite(c *condition) *log.Entry {
-	by := s.log.Genesis()
-	for _, it := range c.items {
-		if w := s.data[it.decl.Name].By; w != nil && log.ByTime(w, by) > 0 {
-			by = w
-		}
-	}
-	return by
 }

@@ -114,3 +114,33 @@ func (s *State) mentioned(def *workflow.Definition, t workflow.TaskName) []*Slot
 	slices.SortFunc(out, func(a, b *Slot) int { return cmp.Compare(a.Task.Name, b.Task.Name) })
 	return slices.Compact(out)
 }
+
+// rebase finds the start that says what an attempt built upon: the earliest that its
+// success knew, while it has none the earliest.
+func (s *State) rebase(a *Attempt) {
+	if a.Fired != nil {
+		return // it is built upon data states
+	}
+	was, ok := a.Base, a.Success()
+	a.Base = nil
+	for _, e := range a.Starts {
+		if ok == nil || s.log.Knew(ok, e) {
+			a.Base = earlier(a.Base, e)
+		}
+	}
+	if a.Base == was {
+		return
+	}
+	for from := range s.BuiltOn(a, was) {
+		s.log.Steps++
+		from.dropUser(a)
+		s.touch(from.Slot)
+	}
+	for from := range s.BuiltOn(a, a.Base) {
+		s.log.Steps++
+		from.addUser(a)
+		if a.claims != Superseded {
+			s.touch(from.Slot)
+		}
+	}
+}

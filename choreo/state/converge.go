@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -122,40 +121,6 @@ func (s *State) stake(u *Attempt, q *Judging) {
 	u.claims = claims
 }
 
-// best is the best claim (rule 2).
-func (c *claims) best() Stands {
-	for _, s := range []Stands{Standing, HeldBack} {
-		if c[s] > 0 {
-			return s
-		}
-	}
-	return Superseded
-}
-
-// Judging are the slots that wait to be judged, the last in rule order first.
-type Judging []*Slot
-
-func (q *Judging) add(sl *Slot) {
-	if !sl.awaits {
-		sl.awaits = true
-		heap.Push(q, sl)
-	}
-}
-
-func (q Judging) Len() int { return len(q) }
-
-func (q Judging) Less(i, j int) bool { return q[i].Place > q[j].Place }
-
-func (q Judging) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-func (q *Judging) Push(sl any) { *q = append(*q, sl.(*Slot)) }
-
-func (q *Judging) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
-}
-
 // follow walks the chain of verdicts to the attempt in charge (rule 1).
 func (s *State) follow(sl *Slot) {
 	defer s.held(sl, sl.Current.Partner)
@@ -202,77 +167,6 @@ func (s *State) held(sl *Slot, was workflow.PartnerID) {
 		if it.holders[was]--; it.holders[was] == 0 {
 			delete(it.holders, was)
 		}
-	}
-}
-
-// Prevailing is the verdict that decides among those on one attempt.
-func (s *State) Prevailing(rs []*Ruling) *Ruling {
-	var best *Ruling
-	for _, r := range rs {
-		s.log.Steps++
-		if !r.Void && (best == nil || s.byAuthority(r.At, best.At) < 0) {
-			best = r
-		}
-	}
-	return best
-}
-
-// firstAssigned is the attempt that followed a verdict which had found nobody.
-func (s *State) firstAssigned(a *Attempt, r *Ruling) *Attempt {
-	var best *Attempt
-	for _, n := range a.Assigns {
-		if n.Assigned.Fact.Body.Assign.Verdict == r.At.ID &&
-			(best == nil || s.byAuthority(n.Assigned, best.Assigned) < 0) {
-			best = n
-		}
-	}
-	return best
-}
-
-// byAuthority orders facts by who may decide: the higher office first, then
-// the author earlier in the succession, then the lower hash.
-func (s *State) byAuthority(a, b *log.Entry) int {
-	if n := officeOf(b).Compare(officeOf(a)); n != 0 {
-		return n
-	}
-	if n := cmp.Compare(s.place(a), s.place(b)); n != 0 {
-		return n
-	}
-	return a.ID.Compare(b.ID)
-}
-
-func (s *State) place(e *log.Entry) int {
-	if n, ok := s.rank[e.Fact.Chain.Author]; ok {
-		return n
-	}
-	return len(s.rank)
-}
-
-// officeOf is the office in which a verdict counts: none, if its author knew of a
-// higher one, and so that this one was over.
-func officeOf(e *log.Entry) *fact.Office {
-	if v := e.Fact.Body.Verdict; v != nil && !e.Late {
-		return v.Office
-	}
-	return nil
-}
-
-// knewHigher reports whether the author of a verdict in an office knew of a higher one.
-func (s *State) knewHigher(e *log.Entry) bool {
-	o := e.Fact.Body.Verdict.Office
-	return o != nil && slices.ContainsFunc(s.offices, func(h *log.Entry) bool {
-		s.log.Steps++
-		return h.Fact.Body.Verdict.Office.Compare(o) > 0 && s.log.Knew(e, h)
-	})
-}
-
-// noteOffice remembers the first verdict in an office of each strand: an author
-// that knew of a later one there knew of that.
-func (s *State) noteOffice(e *log.Entry) {
-	o := e.Fact.Body.Verdict.Office
-	known := func(h *log.Entry) bool { return h.Strand == e.Strand && h.Fact.Body.Verdict.Office.Compare(o) == 0 }
-	if o != nil && !slices.ContainsFunc(s.offices, known) {
-		s.offices = append(s.offices, e)
 	}
 }
 
@@ -402,4 +296,15 @@ func preferred(r workflow.Reconcile, as []*Attempt) *Attempt {
 		}
 		return log.ByTime(a.Success(), b.Success())
 	})
+}
+
+// Wanted reports whether the slot still waits for this attempt. A slot is held
+// for the sake of the attempt in charge, so that one goes on too. One that its holder
+// called off does not, though others only presume that it failed. A transition is wanted while it is pending.
+func (s *State) Wanted(a *Attempt) bool {
+	if a.Transition() {
+		return s.Wanted(a.Fired.Flow) && s.flow.PendingJob(a) != nil
+	}
+	sl := a.Slot
+	return sl.Dropped == nil && sl.Pick == nil && sl.Current == a && a.Off == nil && !sl.over() && s.cancel == nil
 }

@@ -1,10 +1,8 @@
 package state
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -49,22 +47,6 @@ func (s *State) pendingBeside(a *Attempt) string {
 // TooEarly reports whether a transition waits because its state would be final.
 func (a *Attempt) TooEarly() bool {
 	return a.Fired != nil && a.Failed != nil && a.Failed.Fact.Body.TryFailed.Reason == dataflow.FinalTooEarly
-}
-
-// placeTransitions tells the board of claims how those transitions stand that people do. What is over is not
-// looked at again, unless the line changes.
-func (s *State) placeTransitions() {
-	for _, a := range slices.SortedFunc(maps.Keys(s.flow.people), func(x, y *Attempt) int {
-		return cmp.Or(x.ID.Fact.Compare(y.ID.Fact), cmp.Compare(x.ID.Slot, y.ID.Slot))
-	}) {
-		s.log.Steps++
-		if i := ItemOf(a.ID); s.peoples.Board.Knows(i) || s.peoples.Board.Has(i) || s.Limits(a) {
-			s.PlaceItem(a)
-		}
-		if s.flow.PendingJob(a) == nil {
-			delete(s.flow.people, a)
-		}
-	}
 }
 
 // PeoplesJobs are the transitions that wait for people, by trigger.

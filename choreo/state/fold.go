@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 )
 
 // NewState is the state of a log that holds only its genesis.
@@ -22,6 +23,60 @@ func NewState(def *workflow.Definition, plan *partition.Plan, l *log.Log, trust 
 	}
 	s.Reset()
 	return s
+}
+
+// Fold adds entries that were just inserted, in a causal order, and settles.
+func (s *State) Fold(es []*log.Entry) {
+	s.told = nil
+	switch l := s.log; {
+	case l.Forked() == 0:
+		for _, e := range es {
+			s.apply(e)
+		}
+	case !s.enter(es):
+		s.Reset()
+	}
+	s.amend()
+	s.reopen(es)
+	s.Settle()
+}
+
+// amend takes over the definition that follows from the amendments that count, and makes all slots again if it is
+// another than before, or if facts are judged by more than before. Then more amendments may count: those of partners
+// that were brought in by work which is there only now.
+func (s *State) amend() {
+	for range amendments.MaxPatches + 1 {
+		patches := s.patches()
+		if slices.Equal(s.amends, s.formedBy) {
+			return // to make a definition costs as much as to read one
+		}
+		s.formedBy = slices.Clone(s.amends)
+		def, left := amendments.Effective(s.original, patches, s.doubtful(s.formedBy), s.cut)
+		was := s.edition.heavy
+		s.edition.heavy, s.edition.left, s.edition.added = nil, nil, map[workflow.TaskName][]addition{}
+		for i, p := range patches {
+			e := s.formedBy[i]
+			if p.IsHeavy() {
+				s.edition.heavy = append(s.edition.heavy, e)
+			}
+			for _, t := range p.Adds() {
+				s.edition.added[t] = addedTo(s.edition.added[t], t, p, e)
+			}
+			if slices.Contains(left, i) {
+				s.edition.left = append(s.edition.left, e)
+			}
+		}
+		if def.Hash() == s.def.Hash() && slices.Equal(was, s.edition.heavy) {
+			continue
+		}
+		s.def, s.plan = def, partition.New(def)
+		for _, e := range s.told { // it may count now, and if not it is counted again
+			e.Told = false
+			s.uncountedOf[e.Fact.Chain.Author]--
+		}
+		s.told = nil
+		s.Reset()
+	}
 }
 
 // Reset builds the state again from the whole log.
@@ -68,249 +123,6 @@ func (s *State) Reset() {
 		}
 	}
 	s.front()
-}
-
-// forkedAway is why facts of a forked chain do not count.
-const forkedAway = "its author forked its chain"
-
-// layOut makes the slots with their first attempts.
-func (s *State) layOut() {
-	s.holder = map[workflow.PartitionName]workflow.PartnerID{}
-	for _, a := range s.genesis.Assign {
-		s.holder[a.Partition] = a.Partner
-	}
-	order := s.def.TopoOrder()
-	s.bySlot, s.attempts = make(map[workflow.TaskName]*Slot, len(order)), make(map[fact.AttemptID]*Attempt, len(order))
-	slots, firsts, lists := make([]Slot, len(order)), make([]Attempt, len(order)), make([]*Attempt, len(order))
-	s.slots = make([]*Slot, 0, len(order))
-	for _, name := range order {
-		t := s.def.Task(name)
-		if t.ContingencyOnly {
-			continue
-		}
-		at := len(s.slots)
-		sl := &slots[at]
-		*sl = Slot{Task: t, State: workflow.NotReady, Place: at, open: true, weighs: weight{going: true}}
-		sl.Attempts = s.firsts(sl, &firsts[at], lists[at:at:at+1])
-		sl.Current = sl.Attempts[0]
-		for _, a := range sl.Attempts {
-			s.attempts[a.ID] = a
-		}
-		s.contested = s.contested || len(sl.Attempts) > 1
-		s.slots = append(s.slots, sl)
-		s.bySlot[name] = sl
-		if t.TimeToWait > 0 {
-			s.patient = append(s.patient, sl)
-		}
-		for _, c := range s.plan.Chain(name)[1:] {
-			s.fills[c] = append(s.fills[c], sl)
-		}
-	}
-	s.drop()
-	for _, sl := range s.slots {
-		sl.Mentions = s.mentioned(s.def, sl.Task.Name)
-		for _, from := range sl.Mentions {
-			from.Dependents = append(from.Dependents, sl)
-		}
-		s.touch(sl)
-	}
-	s.going = len(s.slots)
-	s.layFlow()
-	s.layData()
-	s.layConstraints()
-	for _, sl := range s.slots {
-		sl.rule = s.compile(sl)
-	}
-	s.Cyclic = s.hasCycle()
-}
-
-// layData finds the data, and who may write and who asks for which.
-func (s *State) layData() {
-	s.decls = map[workflow.DataName]*workflow.DataDecl{}
-	for i := range s.def.Data {
-		s.decls[s.def.Data[i].Name] = &s.def.Data[i]
-	}
-	for n := range s.genesis.Input {
-		s.unwritten(n, nil)
-	}
-	for n, d := range s.decls {
-		s.unwritten(n, d)
-	}
-	for _, sl := range s.slots {
-		for _, t := range s.plan.Chain(sl.Task.Name) {
-			for _, n := range s.def.Task(t).Out {
-				if it := s.item(n); !it.writers[sl] {
-					it.writers[sl] = true
-					it.open++
-					sl.Writes = append(sl.Writes, it)
-				}
-			}
-		}
-		sl.Task.Rule.Terms(func(r *workflow.Rule) {
-			if r.Op != workflow.OpData {
-				return
-			}
-			for _, n := range r.Data.Names() {
-				if it := s.item(n); len(it.Askers) == 0 || it.Askers[len(it.Askers)-1] != sl {
-					it.Askers = append(it.Askers, sl)
-					sl.asks = append(sl.asks, it)
-					it.holders[sl.Current.Partner]++
-				}
-			}
-		})
-	}
-}
-
-// hasCycle reports whether slots wait for each other in a circle, which only data
-// terms can make: whether any are left when, again and again, those that wait
-// for nothing that is left are taken away. A slot does not wait for what only it
-// may write.
-func (s *State) hasCycle() bool {
-	waits, left := make([]int, len(s.slots)), map[*DataItem]int{} // waits and gone are by the slots' places
-	for _, it := range s.items {
-		left[it] = len(it.writers)
-	}
-	for _, sl := range s.slots {
-		waits[sl.Place] += len(sl.asks)
-		for _, d := range sl.Dependents {
-			waits[d.Place]++
-		}
-	}
-	free, gone := make([]*Slot, 0, len(s.slots)), make([]bool, len(s.slots))
-	met := func(sl *Slot, n int) {
-		if waits[sl.Place] -= n; waits[sl.Place] == 0 && !gone[sl.Place] {
-			gone[sl.Place] = true
-			free = append(free, sl)
-		}
-	}
-	// done tells those who ask for an item that nobody else is left to write it.
-	done := func(it *DataItem) {
-		switch left[it] {
-		case 0:
-			for _, d := range it.Askers {
-				if !it.writers[d] {
-					met(d, 1)
-				}
-			}
-		case 1:
-			for w := range it.writers {
-				if !gone[w.Place] && slices.Contains(w.asks, it) {
-					met(w, 1)
-				}
-			}
-		}
-	}
-	for _, sl := range s.slots {
-		met(sl, 0)
-	}
-	for _, it := range s.items {
-		done(it)
-	}
-	for i := 0; i < len(free); i++ {
-		for _, d := range free[i].Dependents {
-			met(d, 1)
-		}
-		for _, it := range free[i].Writes {
-			left[it]--
-			done(it)
-		}
-	}
-	return len(free) < len(s.slots)
-}
-
-// Fold adds entries that were just inserted, in a causal order, and settles.
-func (s *State) Fold(es []*log.Entry) {
-	s.told = nil
-	switch l := s.log; {
-	case l.Forked() == 0:
-		for _, e := range es {
-			s.apply(e)
-		}
-	case !s.enter(es):
-		s.Reset()
-	}
-	s.amend()
-	s.reopen(es)
-	s.Settle()
-}
-
-// enter is fold's for a log with forks, where new facts can make older ones
-// count. It reports whether it could: not where one that was applied does not count
-// any more, where one that was refused may come to count, or where one that comes to
-// count only now should have been applied before others.
-func (s *State) enter(es []*log.Entry) bool {
-	l, more := s.log, []*log.Strand(nil)
-	if s.cuts == l.Cuts() {
-		more = l.Count(es)
-	} else {
-		if s.Bound {
-			return false // less is certain to have counted for its author
-		}
-		s.cuts = l.Cuts()
-		s.front()
-		l.Recount()
-		more = l.Strands()
-		s.reopenDoubts() // less of a forked chain shows who knew what
-	}
-	var apply []*log.Entry
-	for _, st := range more {
-		if st.Good < st.Entered || (st.Good > st.Entered && s.frontier.At(st.Place) > st.Entered) {
-			return false
-		}
-		apply = append(apply, st.Facts[st.Entered-st.Base():st.Good-st.Base()]...)
-		st.Entered = st.Good
-	}
-	for _, e := range es {
-		if e.Fact.Seq > e.Strand.Good {
-			s.cutOff(e)
-		}
-	}
-	slices.SortFunc(apply, func(a, b *log.Entry) int { return a.Index - b.Index })
-	for _, e := range apply {
-		if e.Index < es[0].Index {
-			s.admit(forkedAway)
-		}
-		s.apply(e)
-		if s.frontier.At(e.Strand.Place) < e.Fact.Seq {
-			s.frontier = s.frontier.Join(e.Past(), &l.Steps)
-		}
-	}
-	return true
-}
-
-// front works out what the facts that were applied knew.
-func (s *State) front() {
-	s.frontier = log.Vector{}
-	if s.log.Forked() == 0 {
-		return
-	}
-	for _, st := range s.log.Strands() {
-		if st.Entered > st.Base() {
-			s.frontier = s.frontier.Join(st.Number(st.Entered).Past(), &s.log.Steps)
-		}
-	}
-}
-
-// admit takes back that a fact was refused.
-func (s *State) admit(why string) {
-	if s.refused[why]--; s.refused[why] == 0 {
-		delete(s.refused, why)
-	}
-}
-
-func (s *State) refuse(e *log.Entry, why string) {
-	e.Counted, e.Why = false, why
-	s.refused[why]++
-	if why != forkedAway {
-		r := refusal{e.Fact.Chain.Author, why}
-		of := s.refusals[r]
-		s.refusals[r] = refusedFacts{of.number + 1, earlier(of.first, e)}
-	}
-	if author := e.Fact.Chain.Author; !e.Told && why != forkedAway && s.former[author] == nil {
-		e.Told = true
-		s.told = append(s.told, e)
-		s.uncountedOf[author]++
-	}
 }
 
 // apply enters one fact whose past has been entered. A fact without
@@ -378,24 +190,30 @@ func (s *State) enterFact(e *log.Entry) (why string) {
 	return "nothing is known here of what it says"
 }
 
-// drop marks the slots of tasks that the genesis says are not needed, unless
-// the definition needs them for more than their data set.
-func (s *State) drop() {
-	annex := s.log.Genesis().Fact.Body.Annex
-	if annex == nil {
-		return
+func (s *State) refuse(e *log.Entry, why string) {
+	e.Counted, e.Why = false, why
+	s.refused[why]++
+	if why != forkedAway {
+		r := refusal{e.Fact.Chain.Author, why}
+		of := s.refusals[r]
+		s.refusals[r] = refusedFacts{of.number + 1, earlier(of.first, e)}
 	}
-	for i := range annex.Dropped {
-		d := &annex.Dropped[i]
-		sl := s.bySlot[d.Task]
-		if sl == nil || sl.Task.Produces.Name != d.DataSet {
-			continue
-		}
-		if ok, _ := partition.Droppable(s.def, sl.Task); ok {
-			sl.Dropped = d
-		}
+	if author := e.Fact.Chain.Author; !e.Told && why != forkedAway && s.former[author] == nil {
+		e.Told = true
+		s.told = append(s.told, e)
+		s.uncountedOf[author]++
 	}
 }
+
+// admit takes back that a fact was refused.
+func (s *State) admit(why string) {
+	if s.refused[why]--; s.refused[why] == 0 {
+		delete(s.refused, why)
+	}
+}
+
+// forkedAway is why facts of a forked chain do not count.
+const forkedAway = "its author forked its chain"
 
 // cutOff refuses a fact of a forked chain. Those to whom it gave work, having taken
 // part from the start, took part as far as it knew.
@@ -404,6 +222,63 @@ func (s *State) cutOff(e *log.Entry) {
 	if s.log.Original()[e.Fact.Chain.Author] {
 		for p := range e.Fact.Body.Appoints() {
 			s.former[p] = earlier(s.former[p], e)
+		}
+	}
+}
+
+// enter is fold's for a log with forks, where new facts can make older ones
+// count. It reports whether it could: not where one that was applied does not count
+// any more, where one that was refused may come to count, or where one that comes to
+// count only now should have been applied before others.
+func (s *State) enter(es []*log.Entry) bool {
+	l, more := s.log, []*log.Strand(nil)
+	if s.cuts == l.Cuts() {
+		more = l.Count(es)
+	} else {
+		if s.Bound {
+			return false // less is certain to have counted for its author
+		}
+		s.cuts = l.Cuts()
+		s.front()
+		l.Recount()
+		more = l.Strands()
+		s.reopenDoubts() // less of a forked chain shows who knew what
+	}
+	var apply []*log.Entry
+	for _, st := range more {
+		if st.Good < st.Entered || (st.Good > st.Entered && s.frontier.At(st.Place) > st.Entered) {
+			return false
+		}
+		apply = append(apply, st.Facts[st.Entered-st.Base():st.Good-st.Base()]...)
+		st.Entered = st.Good
+	}
+	for _, e := range es {
+		if e.Fact.Seq > e.Strand.Good {
+			s.cutOff(e)
+		}
+	}
+	slices.SortFunc(apply, func(a, b *log.Entry) int { return a.Index - b.Index })
+	for _, e := range apply {
+		if e.Index < es[0].Index {
+			s.admit(forkedAway)
+		}
+		s.apply(e)
+		if s.frontier.At(e.Strand.Place) < e.Fact.Seq {
+			s.frontier = s.frontier.Join(e.Past(), &l.Steps)
+		}
+	}
+	return true
+}
+
+// front works out what the facts that were applied knew.
+func (s *State) front() {
+	s.frontier = log.Vector{}
+	if s.log.Forked() == 0 {
+		return
+	}
+	for _, st := range s.log.Strands() {
+		if st.Entered > st.Base() {
+			s.frontier = s.frontier.Join(st.Number(st.Entered).Past(), &s.log.Steps)
 		}
 	}
 }

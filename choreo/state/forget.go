@@ -1,8 +1,6 @@
 package state
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"sort"
 
@@ -25,22 +23,6 @@ import (
 //
 // Only facts that count show anything. A node that knows of another one does not name
 // it, so it would not show what it knows, and somebody else need not have it.
-
-// Nor does what comes after a fork show for certain what its author went by: whether it
-// counted there depends on what else was there (converge.go, rule 8).
-
-// certain reports whether the author of e knew g, and that g counted: then g is held
-// against e. It is so where nothing in g's past comes after a fork, as all of that counts
-// by itself, wherever g is.
-func (s *State) certain(e, g *log.Entry) bool {
-	is := !g.Beyond && s.log.Knew(e, g)
-	s.Bound = s.Bound || is
-	return is
-}
-
-// Despite reports whether what counts was written by an author that knew of y, without
-// that y is held against it.
-func (s *State) Despite(x, y *log.Entry) bool { return y.Beyond && s.log.Knew(x, y) }
 
 // forgot reports whether x denies y: a fact of x's author in another chain knew of
 // y, neither of the two knew of the other, and no more of the others had heard of
@@ -317,12 +299,6 @@ func (s *State) mayDeny(u, a *Attempt) bool {
 	return a.overruled && u.Partner == a.Partner || slices.Contains(a.Blame, u.Partner)
 }
 
-const (
-	unasked denial = iota + 1
-	denies
-	admits
-)
-
 // deniedBy asks those who built upon an attempt that have not been asked.
 func (s *State) deniedBy(a *Attempt) *denials {
 	d := a.denials
@@ -349,80 +325,4 @@ func (s *State) deniedBy(a *Attempt) *denials {
 	}
 	d.asks = nil
 	return d
-}
-
-// ask has a user be asked, again if it was.
-func (d *denials) ask(u *Attempt) {
-	if d.of[u] == unasked {
-		return
-	}
-	d.drop(u)
-	d.of[u] = unasked
-	d.asks = append(d.asks, u)
-}
-
-// drop forgets a user.
-func (d *denials) drop(u *Attempt) {
-	if d.of[u] == denies {
-		d.claimed[u.claims]--
-	}
-	delete(d.of, u)
-}
-
-// askAgain has all users of the slot's attempts be asked again that may deny anything.
-func (sl *Slot) askAgain() {
-	for _, a := range sl.Attempts {
-		if a.denials == nil {
-			continue
-		}
-		inOrder := func(x, y *Attempt) int {
-			return cmp.Or(x.Slot.Place-y.Slot.Place,
-				log.ByTime(x.Assigned, y.Assigned))
-		}
-		for _, u := range slices.SortedFunc(maps.Keys(a.denials.of), inOrder) { // notes are made in one order
-			a.denials.ask(u)
-		}
-	}
-}
-
-// forgetDenials has all users of the slot's attempts be asked again.
-func (sl *Slot) forgetDenials() {
-	for _, a := range sl.Attempts {
-		if a.denials != nil {
-			a.denials = nil
-		}
-	}
-}
-
-// addUser notes that another attempt built upon this one.
-func (a *Attempt) addUser(u *Attempt) {
-	if a.userAt != nil {
-		a.userAt[u] = len(a.Users)
-	}
-	a.Users = append(a.Users, u)
-	a.claimed[u.claims]++
-	if a.denials != nil {
-		a.denials.ask(u)
-	}
-}
-
-// dropUser notes that it did not.
-func (a *Attempt) dropUser(u *Attempt) {
-	t := a.turning()
-	if t.userAt == nil {
-		t.userAt = make(map[*Attempt]int, len(a.Users))
-		for i, x := range a.Users {
-			t.userAt[x] = i
-		}
-	}
-	i, last := t.userAt[u], len(a.Users)-1
-	a.Users[i] = a.Users[last]
-	t.userAt[a.Users[i]] = i
-	delete(t.userAt, u)
-	a.Users[last] = nil
-	a.Users = a.Users[:last]
-	a.claimed[u.claims]--
-	if t.denials != nil {
-		t.denials.drop(u)
-	}
 }

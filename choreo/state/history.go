@@ -1,8 +1,6 @@
 package state
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/log"
@@ -24,20 +22,6 @@ type StateView struct {
 	// Pending are the transitions that had been fired and had not ended when the state was there, of the current
 	// state those that have not ended now.
 	Pending []workflow.TaskName
-}
-
-func (s *State) Interruption() *dataflow.Interruption {
-	if s.flow == nil || s.Overall() != workflow.InstanceRunning {
-		return nil
-	}
-	return s.flow.Line.Board.Interrupted()
-}
-
-func (s *State) ShownState() workflow.InstanceState {
-	if s.Interruption() != nil {
-		return workflow.InstanceInterrupted
-	}
-	return s.Overall()
 }
 
 // TriggerView shows a trigger of the flow, by its newest transition.
@@ -97,40 +81,5 @@ func (s *State) SupersededJobs(t workflow.TaskName) (out []*Attempt) {
 		}
 	}
 	slices.SortFunc(out, func(x, y *Attempt) int { return log.ByTime(x.Success(), y.Success()) })
-	return out
-}
-
-// flowIncidents are what people should look at in a flow.
-func (s *State) flowIncidents() (out []IncidentView) {
-	if s.flow == nil {
-		return nil
-	}
-	l := s.flow.Line
-	for _, r := range l.Board.History() {
-		for _, n := range r.Conflicts {
-			out = append(out, IncidentView{
-				At: r.Ended, Task: r.Task,
-				What: fmt.Sprintf("it set %s, which was changed after the state that fired it", n),
-			})
-		}
-	}
-	var idle []*log.Entry
-	for e, why := range l.why {
-		if e.Fact.Body.Success == nil || why == dataflow.FinalTooEarly {
-			idle = append(idle, e)
-		}
-	}
-	slices.SortFunc(idle, log.ByTime)
-	for _, e := range idle[:min(len(idle), maxUncounted)] {
-		out = append(out, IncidentView{
-			At: e.Fact.At, Who: e.Fact.Chain.Author, What: "what it said of the flow changes nothing: " + l.why[e],
-		})
-	}
-	for said := range s.flow.lost {
-		out = append(out, s.undoIncidents(said)...)
-	}
-	slices.SortStableFunc(out, func(x, y IncidentView) int {
-		return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Task, y.Task))
-	})
 	return out
 }

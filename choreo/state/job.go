@@ -1,8 +1,21 @@
 package state
 
 import (
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
+
+// Job is a try of an automatic task.
+type Job struct {
+	Attempt fact.AttemptID
+	Try     int
+	Task    *workflow.Task
+	Input   map[workflow.DataName]workflow.Value
+	Lease   *fact.Lease // a worker's that has it already; nil: nobody's
+	// Key names the job in place of the attempt where it is the same at whoever begins it: the
+	// state that fired a transition, and its trigger. Zero: the attempt does.
+	Key fact.AttemptID
+}
 
 // Job is what is to be run for a try of an attempt, by the data as they stand.
 func (s *State) Job(a *Attempt, try int) Job {
@@ -23,4 +36,14 @@ func (s *State) Job(a *Attempt, try int) Job {
 		s.flow.fit(&j, a)
 	}
 	return j
+}
+
+// fit gives the job of a transition the state that fired it, and a name that it has wherever it is begun.
+func (f *FlowWork) fit(j *Job, a *Attempt) {
+	if p := f.PendingJob(a); p != nil {
+		for n, v := range p.Input {
+			j.Input[n] = v
+		}
+		j.Key = fact.AttemptID{Fact: a.Fired.state, Slot: a.ID.Slot}
+	}
 }

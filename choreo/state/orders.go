@@ -18,30 +18,6 @@ func Decides(body worklist.Body) bool {
 	return false
 }
 
-// Unhandled reports whether an attempt has failed, and nothing deals with that.
-func (s *State) Unhandled(a *Attempt) bool {
-	sl := a.Slot
-	return sl.Current == a && sl.Pick == nil && sl.Outcome != nil && sl.Outcome.Action.Kind == workflow.FailBlock &&
-		s.cancel == nil && !a.Beside() && !s.Handled(sl)
-}
-
-// failureOf is the verdict by which an attempt in charge failed; zero: it has not.
-func failureOf(a *Attempt) worklist.ID {
-	if sl := a.Slot; sl.Current == a && sl.Outcome != nil {
-		return worklist.ID(sl.Outcome.At.ID)
-	}
-	return worklist.ID{}
-}
-
-// Answered reports whether somebody who may has decided what becomes of the failure of a slot.
-func (s *State) Answered(sl *Slot) bool {
-	if s.peoples.Board == nil || !s.peoples.Board.Knows(ItemOf(sl.Current.ID)) {
-		return false
-	}
-	s.PlaceItem(sl.Current)
-	return s.peoples.Board.Answered(ItemOf(sl.Current.ID))
-}
-
 // MayDecide is the refusal of a person who does not decide about the instance; nil: the person does.
 func (s *State) MayDecide(i worklist.Item, p worklist.Person) error {
 	if s.Work().MayOrder(p.User, p.Roles) == "" {

@@ -35,25 +35,6 @@ func (s *State) BroughtInBy(p workflow.PartnerID) []*log.Entry {
 	return nil
 }
 
-// Awaiting are those who hold what waits for an attempt's success, or may wait for
-// data that it writes.
-func (s *State) Awaiting(a *Attempt) map[workflow.PartnerID]bool {
-	next := map[workflow.PartnerID]bool{}
-	for _, d := range a.Slot.Dependents {
-		s.log.Steps++
-		next[d.Current.Partner] = true
-		for _, k := range s.KeepersOf(d) {
-			next[k] = true
-		}
-	}
-	for _, it := range a.Slot.Writes {
-		for p := range it.holders {
-			next[p] = true
-		}
-	}
-	return next
-}
-
 // tookPart reports whether p was a participant as far as e's author knew.
 func (s *State) tookPart(p workflow.PartnerID, e *log.Entry) bool {
 	return slices.ContainsFunc(s.joined[p], func(by *log.Entry) bool { return s.log.Knew(e, by) })

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
-	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
@@ -17,38 +16,6 @@ import (
 // What is handed to somebody is kept for an hour for that one to take. It gives nothing but that: by
 // taking it the person shows the role. An item that was passed to another role may be ended by whoever
 // shows that one, as by whoever shows the role of the task.
-
-// rolesAt are the roles by which people may do an attempt as far as a fact's author knew: that of its task,
-// and those to which it was passed.
-func (s *State) rolesAt(e *log.Entry, a *Attempt) []workflow.RoleName {
-	out := []workflow.RoleName{a.Task.Role}
-	for _, p := range s.peoples.passed[a.ID] {
-		s.log.Steps++
-		if x, is := p.Fact.Body.Claim.Body().(worklist.Transfer); is && s.log.Knew(e, p) {
-			out = append(out, x.Role)
-		}
-	}
-	return out
-}
-
-// entitledAt reports whether somebody may do an attempt, as far as a fact's author knew: by a role, or as the
-// responsible user, to whom it had passed as its deadline was near.
-func (s *State) entitledAt(e *log.Entry, a *Attempt, who fact.Speaker) bool {
-	return a.Task.Role == "" || s.dueAt(e, a, who.User) ||
-		slices.ContainsFunc(s.rolesAt(e, a), func(r workflow.RoleName) bool { return slices.Contains(who.Roles, r) })
-}
-
-// dueAt reports whether an attempt had passed to a user as its deadline was near, as far as a fact's author knew.
-func (s *State) dueAt(e *log.Entry, a *Attempt, u worklist.User) bool {
-	return u == s.Responsible() && slices.ContainsFunc(s.peoples.DueTo[a.ID],
-		func(p *log.Entry) bool { return s.log.Knew(e, p) })
-}
-
-// elsewhere reports whether somebody cannot have an attempt, as far as a fact's author knew: its task names no role,
-// so it is for people at its holder, and for the responsible user, wherever that one is, once it has passed on.
-func (s *State) elsewhere(e *log.Entry, a *Attempt, who fact.Speaker) bool {
-	return a.Task.Role == "" && who.At != a.Partner && !s.dueAt(e, a, who.User)
-}
 
 // notePassed notes that an item was passed to a role, or to the responsible user as its deadline was near.
 func (s *State) notePassed(e *log.Entry, a *Attempt, x worklist.Transfer) {
@@ -91,12 +58,6 @@ func (s *State) givenTo(e *log.Entry, i worklist.Item, grant worklist.ID, u work
 		return x.To == u && x.Item == i
 	}
 	return false
-}
-
-// ForOthers reports whether an item was passed to another role than its task's: nobody else is sought for it.
-func (s *State) ForOthers(a *Attempt) bool {
-	return s.peoples.Board != nil && len(s.peoples.passed[a.ID]) > 0 &&
-		s.peoples.Board.Role(ItemOf(a.ID)) != a.Task.Role
 }
 
 // Passes reports whether somebody who decides about the instance passes an item on: that may be done from

@@ -27,54 +27,6 @@ import (
 // the order of facts keeps the resources from when both are known; what both gave away counts, and the board says
 // who has what there is.
 
-// Root is the first of the attempts that were passed on to this one by no verdict.
-func (a *Attempt) Root() *Attempt {
-	for a.after != nil && a.passedOn() {
-		a = a.after
-	}
-	return a
-}
-
-// holds are the resources of which an attempt is to have a unit each; what undoes something has none.
-func (a *Attempt) holds() []workflow.ResourceName {
-	if a.Beside() {
-		return nil
-	}
-	return a.Task.Holds
-}
-
-// resource is what the definition says of one; nil: it has none of that name.
-func (s *State) resource(n workflow.ResourceName) *workflow.ResourceDecl {
-	i := slices.IndexFunc(s.def.Resources, func(x workflow.ResourceDecl) bool { return x.Name == n })
-	if i < 0 {
-		return nil
-	}
-	return &s.def.Resources[i]
-}
-
-// Keeper is who keeps the resources of a partition, as far as is known here.
-func (s *State) Keeper(part workflow.PartitionName) workflow.PartnerID {
-	if ks := s.peoples.Keeps[part]; len(ks) > 0 {
-		return ks[len(ks)-1].Fact.Chain.Author
-	}
-	return s.holder[part]
-}
-
-// KeepersOf are those who are to know how a slot stands, as they give out what its tasks hold.
-func (s *State) KeepersOf(sl *Slot) (out []workflow.PartnerID) {
-	if len(s.def.Resources) == 0 {
-		return nil
-	}
-	for _, t := range s.plan.Chain(sl.Task.Name) {
-		for _, r := range s.def.Task(t).Holds {
-			if k := s.Keeper(s.resource(r).Partition); !slices.Contains(out, k) {
-				out = append(out, k)
-			}
-		}
-	}
-	return out
-}
-
 // enterUnits has a claim about resources count, or says why it does not.
 func (s *State) enterUnits(e *log.Entry, body worklist.Body) (why string) {
 	switch x := body.(type) {
@@ -133,12 +85,6 @@ func (s *State) enterReserve(e *log.Entry, x worklist.Reserve) (why string) {
 		}
 	}
 	return ""
-}
-
-// reservedBy are the resources that a claim gives units of.
-func reservedBy(e *log.Entry) []workflow.ResourceName {
-	x, _ := e.Fact.Body.Claim.Body().(worklist.Reserve)
-	return x.Resources
 }
 
 // mayReserve says why the author of a fact does not keep the resources of a partition; "": it does, as far as it knew.
@@ -201,24 +147,6 @@ func (s *State) enterKeep(e *log.Entry, x worklist.Keep) (why string) {
 	return ""
 }
 
-// placeStores tells the board who keeps which resource.
-func (s *State) placeStores() {
-	for _, r := range s.def.Resources {
-		store := worklist.Store{Name: r.Name, Capacity: r.Capacity, Partition: r.Partition}
-		for _, k := range slices.Backward(s.peoples.Keeps[r.Partition]) {
-			store.Keepers = append(store.Keepers,
-				worklist.Keeping{Partner: k.Fact.Chain.Author, Since: worklist.ID(k.ID)})
-		}
-		store.Keepers = append(store.Keepers, worklist.Keeping{Partner: s.holder[r.Partition]})
-		s.peoples.Board.SetStore(store)
-	}
-}
-
-// HasUnits reports whether an attempt has a unit of all that its task holds, as things stand.
-func (s *State) HasUnits(a *Attempt) bool {
-	return len(a.holds()) == 0 || s.peoples.Board != nil && s.peoples.Board.HasUnits(ItemOf(a.ID))
-}
-
 // Lacking are the resources for which an attempt waits that could begin but for them.
 func (s *State) Lacking(a *Attempt) []worklist.Lack {
 	if len(a.holds()) == 0 || a.Start != nil || !s.Wanted(a) || !a.MayStart() {
@@ -234,38 +162,4 @@ func (s *State) MayBeginWith(a *Attempt) error {
 		return fmt.Errorf("%w: %s waits for %s", ErrNotNow, a.Task.WithLabel(), why)
 	}
 	return nil
-}
-
-// unitless says what an attempt's holder had been given no unit of, as far as a fact's author knew; "": of nothing.
-func (v *Evidence) unitless(a *Attempt) string {
-	of := v.s.peoples.reserved[a.Root().ID]
-	for _, r := range a.holds() {
-		given := func(e *log.Entry) bool { return slices.Contains(reservedBy(e), r) && v.knew(e) }
-		if !slices.ContainsFunc(of, given) {
-			return "its task holds a resource of which it had been given no unit, as its author knew"
-		}
-	}
-	return ""
-}
-
-// unitIncidents are tasks that go on with more than there is of a resource.
-func (s *State) unitIncidents() (out []IncidentView) {
-	if len(s.def.Resources) == 0 {
-		return nil
-	}
-	for _, sl := range s.slots {
-		a := sl.Current
-		if len(a.holds()) == 0 || a.Start == nil || !s.Wanted(a) {
-			continue
-		}
-		s.PlaceItems(sl)
-		for _, l := range s.Work().Beyond(ItemOf(a.ID)) {
-			out = append(out, IncidentView{
-				At: a.Start.Fact.At, Task: sl.Task.Name, Who: a.Partner,
-				What: fmt.Sprintf("it goes on though more of %s was given out than there is, on two sides of a split (%s)",
-					l.Resource, l),
-			})
-		}
-	}
-	return out
 }

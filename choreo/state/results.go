@@ -3,9 +3,11 @@ package state
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // CheckOutputs checks a result against what the task may write.
@@ -64,3 +66,34 @@ var (
 	// ErrNotNow is returned where the state of the task or instance does not allow it.
 	ErrNotNow = errors.New("refused")
 )
+
+func (e *Evidence) written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
+	out := make(map[workflow.DataName]workflow.Value, len(x.Outputs))
+	for _, n := range slices.Sorted(maps.Keys(x.Outputs)) {
+		d := e.decl(n)
+		if d == nil {
+			return nil, fmt.Errorf("the workflow has no data %s", n)
+		}
+		text, _ := x.Outputs[n].(string)
+		v, err := workflow.ParseValue(d, text)
+		if err != nil {
+			return nil, err
+		}
+		out[n] = v
+	}
+	return e.checkOutputs(t, out)
+}
+
+// Written are the data that a result brings, read by their types.
+func (s *State) Written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
+	return s.EvidenceOf(nil).written(t, x)
+}
+
+// breaks says which strict constraint the result of an attempt would break; empty: none. What may not count is
+// left to what comes of it.
+func (s *State) breaks(a *Attempt, out map[workflow.DataName]workflow.Value) string {
+	if a.Beside() || !s.Wanted(a) {
+		return ""
+	}
+	return s.WouldBreak(out)
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // This file says what an author may say of an attempt, by what it knew when it
-// said it: what it knew is in the facts, and does not change any more.
+// said it (evidence.go).
 //
 //	ready       its task has a rule about data, or a trigger
 //	start       it holds the attempt, has the role and a unit of what its task holds, and the
@@ -33,19 +33,6 @@ import (
 
 // keptFrom is from how many steps on a reading is kept.
 const keptFrom = 32
-
-// EvidenceOf is what a fact's author knew; nil: all that counts here.
-func (s *State) EvidenceOf(e *log.Entry) *Evidence {
-	s.evidences++
-	return &Evidence{s: s, of: e, number: s.evidences}
-}
-
-func (v *Evidence) knew(e *log.Entry) bool { return e != nil && (v.of == nil || v.s.log.Knew(v.of, e)) }
-
-// certain is knew for what is held against the author.
-func (v *Evidence) certain(e *log.Entry) bool { return v.of == nil || v.s.certain(v.of, e) }
-
-func (v *Evidence) any(es []*log.Entry) bool { return slices.ContainsFunc(es, v.knew) }
 
 // held reports whether the rule of a slot's task can have held, and ended whether it
 // can have become impossible.
@@ -215,19 +202,6 @@ func (v *Evidence) ruled(sl *Slot, kind workflow.FailureAction) bool {
 func (v *Evidence) begun(sl *Slot) bool {
 	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return v.any(a.readied) || v.any(a.Starts) })
 }
-
-// givenUp reports whether an attempt's holder was known to have given it up.
-func (v *Evidence) givenUp(a *Attempt) bool {
-	return slices.ContainsFunc(a.Rulings, func(r *Ruling) bool { return r.Final && v.knew(r.At) })
-}
-
-// gaveUp is givenUp where that is held against the author.
-func (v *Evidence) gaveUp(a *Attempt) bool {
-	return slices.ContainsFunc(a.Rulings, func(r *Ruling) bool { return r.Final && v.certain(r.At) })
-}
-
-// knewOf reports whether its author knew of an attempt.
-func (v *Evidence) knewOf(a *Attempt) bool { return v.of == nil || v.s.knewOf(v.of, a.ID) }
 
 // disabled reports whether a slot's task was not enabled, as the author knew.
 func (v *Evidence) disabled(sl *Slot) bool {
@@ -401,3 +375,6 @@ func (v *Evidence) mayPerform(a *Attempt) string {
 	}
 	return ""
 }
+
+// PersonDid reports whether the result of a person who showed the role of its task closed an attempt.
+func (v *Evidence) PersonDid(a *Attempt) bool { return v.any(v.s.peoples.done[a.ID]) }

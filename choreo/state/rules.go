@@ -47,47 +47,6 @@ func (sl *Slot) RuleComes() workflow.Finding {
 	return sl.rule.comes
 }
 
-// compile makes the clauses of a slot's rule; nil: it has none.
-func (s *State) compile(sl *Slot) *Clause {
-	if sl.Task.Rule == nil {
-		return nil
-	}
-	return s.compilePart(sl, nil, sl.Task.Rule)
-}
-
-func (s *State) compilePart(sl *Slot, up *Clause, r *workflow.Rule) *Clause {
-	n := oneOf(&s.blank)
-	*n = Clause{Of: sl, up: up, op: r.Op, not: r.Negated}
-	switch r.Op {
-	case workflow.OpTask:
-		q := s.ask(r.Transition, r.Task)
-		q.Terms = append(q.Terms, n)
-		n.comes = n.hears(q.comes)
-	case workflow.OpData:
-		c := s.conditionOn(r.Data)
-		c.terms = append(c.terms, n)
-		n.comes = s.conditionFor(c, sl)
-		sl.HasData = true
-	default:
-		for _, arg := range r.Args {
-			n.args.Count(s.compilePart(sl, n, arg).comes, +1)
-		}
-		n.comes = n.args.Of(n.op)
-	}
-	return n
-}
-
-// oneOf takes a value off those that were made together, since each by itself would cost more. If none is left,
-// some more are made.
-func oneOf[T any](made *[]T) *T {
-	if len(*made) == 0 {
-		*made = make([]T, 8)
-	}
-	one := &(*made)[0]
-	*made = (*made)[1:]
-	return one
-}
-
 // hears is what a term about a task makes of what the question comes to.
 func (n *Clause) hears(f workflow.Finding) workflow.Finding {
 	f = contingency.Spared(f, n.Of.waits())
@@ -97,28 +56,6 @@ func (n *Clause) hears(f workflow.Finding) workflow.Finding {
 	}
 	f.BySuccess = false // it has had its part
 	return f
-}
-
-// ask is the question about a task, one for all rules that ask it.
-func (s *State) ask(tr workflow.Transition, t workflow.TaskName) *Question {
-	key := TransitionOf{tr, t}
-	q := s.questions[key]
-	if q != nil {
-		return q
-	}
-	q = oneOf(&s.unasked)
-	*q = Question{transition: tr, task: t, own: s.bySlot[t] != nil}
-	s.questions[key] = q
-	for _, sl := range s.SlotsOf(t) {
-		f := s.comesTo(q, sl)
-		sl.answers = append(sl.answers, answer{q, f})
-		q.slots.Count(f, +1)
-		q.comes = f
-	}
-	if !q.own {
-		q.comes = q.overall()
-	}
-	return q
 }
 
 func (q *Question) overall() workflow.Finding {
@@ -160,4 +97,25 @@ func (s *State) answer(sl *Slot) {
 			s.set(n, n.hears(f))
 		}
 	}
+}
+
+func (sl *Slot) RuleHolds() bool {
+	return !sl.barred && sl.RuleComes().Truth == workflow.True
+}
+
+// MayStart reports whether an attempt that is wanted and not started is ready.
+func (a *Attempt) MayStart() bool {
+	if a.Transition() {
+		return true
+	}
+	if a.Slot.State == workflow.Failed || a.Slot.Pending != nil { // as others presume
+		return a.Slot.Begun() || a.Slot.RuleHolds()
+	}
+	return a.Slot.State == workflow.Ready
+}
+
+// WaitsForData reports whether the attempt's rule, which is about data, holds
+// and this has not been recorded yet.
+func (a *Attempt) WaitsForData() bool {
+	return a.Slot.HasData && !a.Slot.Begun() && a.Slot.RuleHolds()
 }

@@ -2,8 +2,6 @@ package state
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -77,92 +75,8 @@ const (
 	CompensationFailed Compensation = "failed"
 )
 
-// Incidents are what people should look at.
-func (s *State) Incidents() (out []IncidentView) {
-	for _, sl := range s.slots {
-		if sl.Duplicated {
-			out = append(out, IncidentView{
-				At: sl.Pick.Success().Fact.At, Task: sl.Task.Name,
-				What: "both sides of a split built upon a success of their own",
-			})
-		}
-		for _, a := range sl.Attempts {
-			out = append(out, s.undoIncidents(a)...)
-			if x, is := a.missing(); is {
-				out = append(out, x)
-			}
-			if a.tookItself() {
-				what := "it presumed that another had failed " + string(a.after.Task.Name) +
-					", and gave the contingency to itself"
-				task := a.Task.Name
-				if a.Task.Whole {
-					task, what = "", "it presumed that the holder of the data states was lost, and goes on with them itself"
-				}
-				out = append(out, IncidentView{At: a.Assigned.Fact.At, Task: task, Who: a.Partner, What: what})
-			}
-		}
-	}
-	out = append(out, s.brokenConstraints()...)
-	out = append(out, s.flowIncidents()...)
-	out = append(out, s.unitIncidents()...)
-	out = append(out, s.amendIncidents()...)
-	out = append(out, s.Uncounted()...)
-	for _, h := range s.log.Forks() {
-		out = append(out, IncidentView{
-			At: s.log.Genesis().Fact.At, Who: h.Chain.Author,
-			What: "two facts with one number: this partner lied or was restored from a backup",
-		})
-	}
-	return out
-}
-
 // Also adds to the reason why a task stands where it does.
 func (v *TaskView) Also(why string) { v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ") }
-
-// tookItself reports whether an attempt is its holder's by its own word: it judged
-// what another had, or chose who follows. That may be right, and is not proved.
-func (a *Attempt) tookItself() bool {
-	return a.by != nil && !a.by.Final && a.Assigned.Fact.Chain.Author == a.Partner && a.after.Partner != a.Partner
-}
-
-// Uncounted are the facts that do not count, but for those of forked chains.
-func (s *State) Uncounted() (out []IncidentView) {
-	first := func(a, b refusal) int { return log.ByTime(s.refusals[a].first, s.refusals[b].first) }
-	order := slices.SortedFunc(maps.Keys(s.refusals), first)
-	for _, r := range order[:min(len(order), maxUncounted)] {
-		s.log.Steps++
-		of := s.refusals[r]
-		what := fmt.Sprintf("%d of its facts do not count: %s", of.number, r.why)
-		if of.number == 1 {
-			what = "one of its facts does not count: " + r.why
-		}
-		out = append(out, IncidentView{At: of.first.Fact.At, Who: r.by, What: what})
-	}
-	return out
-}
-
-// maxUncounted bounds the kinds of facts that do not count that people are shown.
-const maxUncounted = 32
-
-// undoIncidents are what people should know of an attempt's compensation.
-func (s *State) undoIncidents(a *Attempt) (out []IncidentView) {
-	if a.Undo == nil {
-		return nil
-	}
-	if r := s.Prevailing(a.Undo.Rulings); r != nil && a.Undo.Success() == nil {
-		out = append(out, IncidentView{
-			At: r.At.Fact.At, Task: a.Task.Name, Who: a.Partner,
-			What: "its compensation failed: " + ReasonOf(r.At.Fact.Body.Verdict),
-		})
-	}
-	if a.Undo.Start != nil && a.Stands != Superseded && !a.toUndo {
-		out = append(out, IncidentView{
-			At: a.Undo.Start.Fact.At, Task: a.Task.Name, Who: a.Partner,
-			What: "it was compensated, and then turned out to have been built upon",
-		})
-	}
-	return out
-}
 
 // undoneByOrder says how far the undoing has got that somebody ordered.
 var undoneByOrder = map[Compensation]string{

@@ -4,13 +4,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
@@ -20,17 +20,17 @@ type State struct {
 	def  *workflow.Definition
 	plan *partition.Plan
 	// original is the definition with which the instance was started; def is that with the amendments that
-	// count (amend.go). fittings are what those say that were looked at, whether or not they count.
+	// count (edition.go). fittings are what those say that were looked at, whether or not they count.
 	original *workflow.Definition
 	amends   []*log.Entry // that count
 	formedBy []*log.Entry // those by which def was made
 	fittings map[fact.ID]fitting
-	edition  edition      // what the facts are judged by (amend.go)
+	edition  edition      // what the facts are judged by (edition.go)
 	told     []*log.Entry // facts of this fold that were counted among those that do not count
 	log      *log.Log
 
 	trust     Trust // nil: nobody's credentials prove anything
-	evidences int   // how often it was asked what an author knew (rights.go)
+	evidences int   // how often it was asked what an author knew (evidence.go)
 	readings  map[readingOf]reading
 	genesis   *fact.Genesis
 	rank      map[workflow.PartnerID]int // place in the succession
@@ -51,8 +51,8 @@ type State struct {
 	offices      []*log.Entry // the first counted verdict in each office, of each strand
 	// writtenOff are partners for whom nobody waits before what lost is undone.
 	writtenOff map[workflow.PartnerID]*log.Entry
-	flow       *FlowWork // of an instance that is driven by its data (flow.go); nil: it is not
-	// peoples is what is known of people's work (claims.go).
+	flow       *FlowWork // of an instance that is driven by its data (flow.go, line.go); nil: it is not
+	// peoples is what is known of people's work (claims.go, items.go).
 	peoples People
 	// Bound: something was held against an author that was certain to have counted for it.
 	Bound bool
@@ -127,136 +127,6 @@ type State struct {
 	idle bool
 }
 
-// Slot is what a successor waits for: a task, filled by attempts (docs/design.md, Convergence).
-type Slot struct {
-	Task     *workflow.Task
-	Attempts []*Attempt // by depth, then the assigning fact
-	// Current is the attempt that verdicts have left in charge.
-	Current *Attempt
-	// Outcome is the verdict that ended the last attempt without another to
-	// follow; nil while there is hope.
-	Outcome *Ruling
-	// Pending is a verdict that asks for a contingency that nobody could take yet.
-	Pending *Ruling
-	// Pick is the attempt whose success is the slot's value; nil: none yet.
-	Pick *Attempt
-	// State is where the slot's task stands.
-	State workflow.State
-	// Held: several attempts live or wait for others; nothing may build upon it now.
-	Held bool
-	// Duplicated: both sides of a split built upon a success of their own.
-	Duplicated bool
-	// Dropped: the task is not needed, as its data set exists. Spared: its rule
-	// held, so that it counts as succeeded.
-	Spared  bool
-	Dropped *fact.Dropped
-
-	Place      int     // in rule order
-	Mentions   []*Slot // that its rule mentions, by name
-	Dependents []*Slot // whose rules mention it
-	rule       *Clause // nil: it has none
-	answers    []answer
-	asks       []*DataItem // that its rule's data terms are about
-	Writes     []*DataItem // that it may write
-	Shown      Shown
-	// mayHold and mayEnd are what the evidence that was asked last says of its rule.
-	mayHold, mayEnd ruleWas
-	weighs          weight
-	HasData         bool // its rule has data terms
-	open            bool // it is not done
-	queued          bool
-	moved           bool // since its machine last looked
-	Due             bool // it waits for its machine to look at it (choreo/desk.go)
-	awaits          bool // it waits to be judged (converge.go)
-	barred          bool // it has not begun, and may not: a strict constraint is broken, or the data are final
-}
-
-// Attempt is one assignment of a slot to a partner.
-type Attempt struct {
-	ID      fact.AttemptID
-	Slot    *Slot
-	Task    *workflow.Task // what is performed: the slot's task or a contingency
-	Partner workflow.PartnerID
-	Depth   int  // 1, 2, …: its number in the chain
-	Skips   bool // an order began it, to have the task left out
-	toUndo  bool // an order has it compensated, though it counts
-	// replaced is how many verdicts led to it: an attempt that was passed on
-	// inherits the number of the one before.
-	replaced int
-
-	Assigned  *log.Entry
-	after     *Attempt     // the one that it follows; nil: the slot's first
-	by        *Ruling      // because of which; nil: that one's holder passed it on
-	Weighed   *log.Entry   // the first offer of it that says how all of its role were weighed
-	Ready     *log.Entry   // the earliest
-	readied   []*log.Entry // the earliest of each strand
-	Start     *log.Entry   // likewise
-	Starts    []*log.Entry
-	Base      *log.Entry // the start that says what the attempt built upon
-	Tries     int        // the newest try's number
-	Successes []*log.Entry
-	Failed    *log.Entry // the newest failed try
-	Child     *log.Entry // the newest word of which instance does it
-	lease     *log.Entry // the newest by which a worker has a try
-	Off       *log.Entry // the earliest
-	Rulings   []*Ruling
-	Kept      *log.Entry // its holder was chosen to perform it
-	Users     []*Attempt // of later slots, whose start built upon a success of this one
-	claimed   claims     // by users
-
-	Undo   *Attempt // its compensation; nil: none is defined, or no success is known
-	Undoes *Attempt // of a compensation: what it undoes
-	Fired  *Fired   // of a transition of the flow; nil: it is none
-
-	// Noticed is when (Boot) this node first knew that it could begin; for people. blocked: what it knew is that
-	// it could not, but for what may still come.
-	Noticed time.Duration
-	Blocked bool
-
-	Stands    Stands
-	claims    Stands     // what it stands up for of what it was built upon, as its users know
-	overruled bool       // its holder had given it up (converge.go, rule 7)
-	Wrote     *log.Entry // the success whose outputs are among the current data's writes
-
-	*turns
-}
-
-// turns are what happens to few attempts: the others share one, which is empty.
-type turns struct {
-	offs    []*log.Entry // the earliest by which it was called off, of each strand
-	Assigns []*Attempt   // attempts that an Assign put after this one
-	passed  []*Attempt   // likewise, by which its holder passed it on
-	// Blame are those who denied what they knew, for which its success goes behind
-	// all others (converge.go, rule 7).
-	Blame  []workflow.PartnerID
-	blamed []workflow.PartnerID // of these without its holder
-	// denials are kept of those who built upon it while something stands against it; nil:
-	// nobody asked since that changed. userAt is where each is among the users, once one
-	// was taken out.
-	denials *denials
-	userAt  map[*Attempt]int
-}
-
-// noTurns is what attempts have to which nothing of that happened. It is not written.
-var noTurns = &turns{}
-
-// turning are an attempt's own turns, to be written.
-func (a *Attempt) turning() *turns {
-	if a.turns == noTurns {
-		a.turns = &turns{}
-	}
-	return a.turns
-}
-
-// Stands says whether a success is built upon, or the slot's choice.
-type Stands uint8
-
-const (
-	Superseded Stands = iota
-	HeldBack
-	Standing
-)
-
 // SlotsOf are the slots that a task may fill: its own, or for a task that is
 // only a contingency those of the tasks that it stands in for.
 func (s *State) SlotsOf(t workflow.TaskName) []*Slot {
@@ -264,6 +134,16 @@ func (s *State) SlotsOf(t workflow.TaskName) []*Slot {
 		return s.slots[sl.Place : sl.Place+1 : sl.Place+1]
 	}
 	return s.fills[t]
+}
+
+// item is the data item of that name.
+func (s *State) item(n workflow.DataName) *DataItem {
+	it := s.items[n]
+	if it == nil {
+		it = &DataItem{decl: s.decls[n], writers: map[*Slot]bool{}, holders: map[workflow.PartnerID]int{}}
+		s.items[n] = it
+	}
+	return it
 }
 
 // touch has the slot's state worked out again, and before settle also who is in
@@ -275,19 +155,53 @@ func (s *State) touch(sl *Slot) {
 	}
 }
 
-// refusal is whose facts do not count, and why.
-type refusal struct {
-	by  workflow.PartnerID
-	why string
+// Move has the machine look at the slot.
+func (s *State) Move(sl *Slot) {
+	if !sl.moved {
+		sl.moved = true
+		s.moved = append(s.moved, sl)
+	}
 }
 
-type refusedFacts struct {
-	number int
-	first  *log.Entry
+// HasMoved reports whether EachMoved has slots to go through.
+func (s *State) HasMoved() bool { return len(s.moved) > 0 }
+
+// EachMoved goes through the slots of which something changed since it was last called.
+func (s *State) EachMoved(look func(*Slot)) {
+	for _, sl := range s.moved {
+		s.log.Steps++
+		sl.moved = false
+		look(sl)
+	}
+	s.moved = s.moved[:0]
+}
+
+// AtLeast reports whether something is so of that many of n.
+func (s *State) AtLeast(many, n int, is func(int) bool) bool {
+	for i := 0; i < n && many > 0 && many <= n-i; i++ {
+		s.log.Steps++
+		many -= AsInt(is(i))
+	}
+	return many == 0
+}
+
+// AsInt is one if something is so, else none: for counters.
+func AsInt(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 func earlier(a, b *log.Entry) *log.Entry {
 	if a == nil || log.ByTime(b, a) < 0 {
+		return b
+	}
+	return a
+}
+
+func newer(a, b *log.Entry) *log.Entry {
+	if a == nil || log.ByTime(b, a) > 0 {
 		return b
 	}
 	return a
@@ -302,24 +216,81 @@ func firstOf(es []*log.Entry, e *log.Entry) []*log.Entry {
 	return append(es, e)
 }
 
-func newer(a, b *log.Entry) *log.Entry {
-	if a == nil || log.ByTime(b, a) > 0 {
-		return b
+// ShortName is how a fact is called where people compare states.
+func ShortName(e *log.Entry) string {
+	if e == nil {
+		return "none"
 	}
-	return a
+	return e.ID.Short()
 }
 
-// HasMoved reports whether EachMoved has slots to go through.
-func (s *State) HasMoved() bool { return len(s.moved) > 0 }
-
-// EachMoved goes through the slots of which something changed since it was last called.
-func (s *State) EachMoved(look func(*Slot)) {
-	for _, sl := range s.moved {
-		s.log.Steps++
-		sl.moved = false
-		look(sl)
+// ReasonOf is why a verdict was given, for people: its reason, else its cause.
+func ReasonOf(v *fact.Verdict) string {
+	if v.Reason != "" {
+		return v.Reason
 	}
-	s.moved = s.moved[:0]
+	return string(v.Cause)
+}
+
+// Trust checks what authors show to prove their rights, which are in the facts:
+// its answers depend on its arguments alone, not on time or place.
+type Trust interface {
+	// Roles are the roles that credentials prove a partner to have.
+	Roles(p workflow.PartnerID, credentials []byte) ([]workflow.RoleName, error)
+	// Evicted returns an error unless proof shows that a partner was evicted.
+	Evicted(p workflow.PartnerID, proof []byte) error
+	// Speaker is the person whose word that is for what was signed.
+	Speaker(word []byte, signed [32]byte) (fact.Speaker, error)
+}
+
+var errNoTrust = errors.New("this node trusts nobody's credentials")
+
+// Written is the current value of a data item, and the success that wrote it; nil: the genesis or a default.
+type Written struct {
+	Value workflow.Value
+	By    *log.Entry
+}
+
+// edition is how facts are judged: by the amendments that count, as far as their authors knew of them.
+type edition struct {
+	heavy []*log.Entry                     // those on which it depends, in their order
+	added map[workflow.TaskName][]addition // the tasks that they add, each in their order
+	left  []*log.Entry                     // those of which nothing counts but the tasks that they add
+	known map[string]*workflow.Definition  // by those that somebody knew
+	flows map[workflow.Hash]*dataflow.Flow // of these
+	// looked are the patches that were looked at.
+	looked map[fittingOf]fitting
+}
+
+// addition is a task as amendments add it.
+type addition struct {
+	id   fact.AttemptID // of its first attempt
+	home workflow.PartitionName
+	by   []*log.Entry // those that say it so, in their order
+}
+
+// fitting is a patch that was looked at; why it does not fit what its author knew, if it does not.
+type fitting struct {
+	patch amendments.Patch
+	known workflow.Hash
+	why   string
+}
+
+// fittingOf names a patch that was looked at.
+type fittingOf struct {
+	patch [sha256.Size]byte
+	known workflow.Hash
+}
+
+// refusal is whose facts do not count, and why.
+type refusal struct {
+	by  workflow.PartnerID
+	why string
+}
+
+type refusedFacts struct {
+	number int
+	first  *log.Entry
 }
 
 // ItemOf is the item of an attempt, for those who work on it.
@@ -370,86 +341,10 @@ type constraint struct {
 	*condition
 }
 
-// claims counts the consumers of a success by what they claim.
-type claims [Standing + 1]int32
-
-// DataItem is a data item: who may write it, who asks for it, and what was written.
-type DataItem struct {
-	decl    *workflow.DataDecl
-	writers map[*Slot]bool
-	Askers  []*Slot // whose rules have terms about it
-	open    int     // writers that are not done
-	// holders counts the askers by their holders.
-	holders    map[workflow.PartnerID]int
-	conditions []*condition
-	writes     []*writes
-}
-
-// writes are the standing writes to one item in one strand, by number: each knew
-// those before it.
-type writes struct {
-	strand *log.Strand
-	by     []*log.Entry
-}
-
-// condition is a term about data, one for all rules that have it.
-type condition struct {
-	Expr   *workflow.Expr
-	items  []*DataItem
-	holds  bool
-	terms  []*Clause
-	strict int // strict constraints that ask for it (constraints.go)
-}
-
-// Written is the current value of a data item, and the success that wrote it; nil: the genesis or a default.
-type Written struct {
-	Value workflow.Value
-	By    *log.Entry
-}
-
-// Job is a try of an automatic task.
-type Job struct {
-	Attempt fact.AttemptID
-	Try     int
-	Task    *workflow.Task
-	Input   map[workflow.DataName]workflow.Value
-	Lease   *fact.Lease // a worker's that has it already; nil: nobody's
-	// Key names the job in place of the attempt where it is the same at whoever begins it: the
-	// state that fired a transition, and its trigger. Zero: the attempt does.
-	Key fact.AttemptID
-}
-
-// Shown is what one slot counts for at the desk.
-type Shown struct {
-	Todo, Clocked, Others, Undoing bool
-	AtWork, Left, Active           bool
-	Holding, Apart, Own, Begun     bool
-	Done                           bool               // it waits for nothing any more
-	Answers, Works                 bool               // see partDesk
-	Unjudged                       workflow.PartnerID // who holds what nobody judged; empty: no such thing
-	Expected                       time.Duration
-	Waits                          time.Duration
-}
-
 // FileGiven is a file that a data item had.
 type FileGiven struct {
 	Item workflow.DataName
 	File string // workflow.File
-}
-
-// ShortName is how a fact is called where people compare states.
-func ShortName(e *log.Entry) string {
-	if e == nil {
-		return "none"
-	}
-	return e.ID.Short()
-}
-
-// Fired says what an attempt at a transition is.
-type Fired struct {
-	Flow   *Attempt // the attempt at the flow whose holder began it
-	state  fact.ID  // that fired it
-	undoes fact.ID  // the success that it compensates; zero: none
 }
 
 // FlowWork is what is known of an instance's data-state flow.
@@ -492,18 +387,6 @@ type doubtOn struct {
 	doubt
 }
 
-// denials say which of those who built upon an attempt deny what stands against it, and so
-// do not hold it up. Each is asked once, and again only when its answer may have changed: so
-// what one of them does costs the same however many there are.
-type denials struct {
-	of      map[*Attempt]denial // of users that may deny it
-	asks    []*Attempt          // those that are still to be asked
-	claimed claims              // what those that deny it claim
-}
-
-// denial is what is known of a user; none of one that cannot deny anything.
-type denial uint8
-
 // Idler is a person at a holder; without a person: all, or those who decide about the instance.
 type Idler struct {
 	Holder workflow.PartnerID
@@ -513,22 +396,6 @@ type Idler struct {
 
 // Idled is what words take that ended nothing.
 type Idled struct{ Facts, Bytes int }
-
-// Evidence is what may have been true as far as a fact's author knew.
-type Evidence struct {
-	s      *State
-	of     *log.Entry           // nil: of all that counts here
-	number int                  // of this evidence; State.evidences counts them
-	def    *workflow.Definition // by which its author went; nil: that was not asked yet
-	within bool                 // a rule is being read, perhaps for another one
-}
-
-// ruleWas is what one evidence says of a slot's rule: whether it may have been so.
-// While that is being found out, it may not.
-type ruleWas struct {
-	by int // the evidence; 0: none was asked
-	is bool
-}
 
 // reading is what a rule was found to be for a fact, which is kept where that took many
 // steps. What may be so stays so for what follows in the strand, and what may not be so
@@ -549,69 +416,6 @@ type readingOf struct {
 	by     *workflow.Definition // by which its author went
 }
 
-// Trust checks what authors show to prove their rights, which are in the facts:
-// its answers depend on its arguments alone, not on time or place.
-type Trust interface {
-	// Roles are the roles that credentials prove a partner to have.
-	Roles(p workflow.PartnerID, credentials []byte) ([]workflow.RoleName, error)
-	// Evicted returns an error unless proof shows that a partner was evicted.
-	Evicted(p workflow.PartnerID, proof []byte) error
-	// Speaker is the person whose word that is for what was signed.
-	Speaker(word []byte, signed [32]byte) (fact.Speaker, error)
-}
-
-var errNoTrust = errors.New("this node trusts nobody's credentials")
-
-// Clause is a part of a slot's rule: a term, or an "and" or "or" of clauses.
-type Clause struct {
-	Of    *Slot
-	up    *Clause // nil: it is the whole rule
-	op    workflow.Op
-	not   bool // of a term about a task
-	args  workflow.Tally
-	comes workflow.Finding
-}
-
-// Question is what rules ask about a task: whether its slot has made a
-// transition or, of a task that is only a contingency, any slot that it may fill.
-type Question struct {
-	transition workflow.Transition
-	task       workflow.TaskName
-	own        bool           // the task has a slot of its own
-	slots      workflow.Tally // of a task that is only a contingency: what holds in each
-	comes      workflow.Finding
-	Terms      []*Clause
-}
-
-// answer is what a question comes to in one slot.
-type answer struct {
-	to    *Question
-	comes workflow.Finding
-}
-
-// TransitionOf is what a question is about.
-type TransitionOf struct {
-	Transition workflow.Transition
-	Task       workflow.TaskName
-}
-
-// weight is what a slot counts for when people ask how the instance stands.
-type weight struct{ going, pending, blocked, failed, underWay, forData bool }
-
-// AsInt is one if something is so, else none: for counters.
-func AsInt(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-// View answers the terms of a slot's rule, as they stand.
-type View struct {
-	S  *State
-	Of *Slot // whose rule it is; nil: nobody's
-}
-
 // IncidentView is something that people should look at.
 type IncidentView struct {
 	At   int64
@@ -619,21 +423,4 @@ type IncidentView struct {
 	Task workflow.TaskName
 	// Who is the partner that it is about, if any.
 	Who workflow.PartnerID
-}
-
-// ReasonOf is why a verdict was given, for people: its reason, else its cause.
-func ReasonOf(v *fact.Verdict) string {
-	if v.Reason != "" {
-		return v.Reason
-	}
-	return string(v.Cause)
-}
-
-// Ruling is one action of a counted verdict.
-type Ruling struct {
-	At     *log.Entry
-	Action fact.Action
-	Final  bool     // by the attempt's own holder
-	Void   bool     // its author knew of the attempt's success
-	Next   *Attempt // the attempt that the verdict itself assigned
 }

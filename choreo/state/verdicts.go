@@ -127,15 +127,6 @@ func MovedBy(a *Attempt, p workflow.PartnerID) bool {
 	return a.Assigned.Fact.Chain.Author == p && b.Genesis == nil && b.Claim == nil // an amendment gives it to its holder
 }
 
-// AtLeast reports whether something is so of that many of n.
-func (s *State) AtLeast(many, n int, is func(int) bool) bool {
-	for i := 0; i < n && many > 0 && many <= n-i; i++ {
-		s.log.Steps++
-		many -= AsInt(is(i))
-	}
-	return many == 0
-}
-
 // addAttempt puts a new attempt after another in its slot, because of a verdict or,
 // nil, as that one's holder passed it on.
 func (s *State) addAttempt(
@@ -203,31 +194,6 @@ func (s *State) applyAgain(e *log.Entry, a *Attempt, b *fact.Assign, order fact.
 	return ""
 }
 
-// doneAgain is the attempt that followed one by order, though a verdict had ended the slot with that; nil: none did.
-func (s *State) doneAgain(a *Attempt) *Attempt {
-	if len(a.Assigns) == 0 {
-		return nil
-	}
-	s.log.Steps += len(a.Assigns)
-	return slices.MinFunc(a.Assigns, func(x, y *Attempt) int { return s.byAuthority(x.Assigned, y.Assigned) })
-}
-
-// latest is the last attempt at what an attempt is to do: passed on, or done once more by order.
-func (s *State) latest(a *Attempt) *Attempt {
-	for {
-		a = s.lastOf(a)
-		r := s.Prevailing(a.Rulings)
-		if r == nil || r.Action.Kind == workflow.FailContingency {
-			return a
-		}
-		next := s.doneAgain(a)
-		if next == nil {
-			return a
-		}
-		a = next
-	}
-}
-
 // applyPass enters an assignment by which a holder passes its attempt on, or says
 // that it keeps it.
 func (s *State) applyPass(e *log.Entry, a *Attempt, b *fact.Assign) (why string) {
@@ -247,29 +213,6 @@ func (s *State) applyPass(e *log.Entry, a *Attempt, b *fact.Assign) (why string)
 	t.passed = append(t.passed, s.addAttempt(e, a, nil, b.Task, b.Partner))
 	s.touch(a.Slot)
 	return ""
-}
-
-// TakenOver is the attempt that the holder of a passed it on to, nil if to nobody.
-func (s *State) TakenOver(a *Attempt) *Attempt {
-	if len(a.passed) == 0 {
-		return nil
-	}
-	s.log.Steps += len(a.passed)
-	return slices.MinFunc(a.passed, func(x, y *Attempt) int { return s.byAuthority(x.Assigned, y.Assigned) })
-}
-
-// lastOf is the last of those that an attempt was passed on to, itself if to nobody.
-func (s *State) lastOf(a *Attempt) *Attempt {
-	for next := a; next != nil; next = s.TakenOver(next) {
-		a = next
-	}
-	return a
-}
-
-// passedOn reports whether the attempt came to its holder from the one before.
-func (a *Attempt) passedOn() bool {
-	b := a.Assigned.Fact.Body.Assign
-	return b != nil && b.Verdict.IsZero()
 }
 
 func (s *State) enterWriteOff(b *fact.WriteOff, e *log.Entry) (why string) {

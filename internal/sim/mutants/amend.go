@@ -23,14 +23,14 @@ var ofAmendments = []mutant{
 `, `		return 10 * amendments.MaxPatches
 `}}},
 	{name: "amended-last-to-first", what: "of two amendments that set one key the earlier counts", patches: []patch{{
-		"choreo/state/amend.go", `	slices.SortFunc(s.amends, log.ByTime)
+		"choreo/state/edition.go", `	slices.SortFunc(s.amends, log.ByTime)
 	for _, e := range s.amends {`, `	slices.SortFunc(s.amends, func(a, b *log.Entry) int { return log.ByTime(b, a) })
 	for _, e := range s.amends {`}}},
 	{name: "amended-as-they-come", what: "amendments count in the order in which they came", patches: []patch{{
-		"choreo/state/amend.go", `	slices.SortFunc(s.amends, log.ByTime)
+		"choreo/state/edition.go", `	slices.SortFunc(s.amends, log.ByTime)
 	for _, e := range s.amends {`, `	for _, e := range s.amends {`}}},
 	{name: "amended-once", what: "only the last amendment counts", patches: []patch{{
-		"choreo/state/amend.go", `		patches := s.patches()
+		"choreo/state/fold.go", `		patches := s.patches()
 `, `		patches := s.patches()
 		if len(patches) > 1 {
 			s.amends = s.amends[len(patches)-1:]
@@ -38,11 +38,11 @@ var ofAmendments = []mutant{
 		}
 `}}},
 	{name: "judged-by-now", what: "a fact is judged by amendments of which its author had not heard", patches: []patch{{
-		"choreo/state/amend.go", `	if v.of == nil || len(s.edition.heavy) == 0 {
+		"choreo/state/evidence.go", `	if v.of == nil || len(s.edition.heavy) == 0 {
 		return s.def`, `	if v.of != nil || len(s.edition.heavy) == 0 {
 		return s.def`}}},
 	{name: "judged-by-before", what: "a fact is judged as if its author knew of no amendment", patches: []patch{{
-		"choreo/state/amend.go", `		case len(s.edition.heavy):
+		"choreo/state/evidence.go", `		case len(s.edition.heavy):
 			v.def = s.def
 `, `		case len(s.edition.heavy):
 			v.def = s.original
@@ -61,16 +61,16 @@ var ofAmendments = []mutant{
 // MayReady`}}},
 	{name: "added-by-name", what: "the first attempt of a task that was added is named by its task alone",
 		patches: []patch{{
-			"choreo/state/amend.go", `	id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte("a task that is added: " + what.Text()))), Slot: t}
+			"choreo/state/edition.go", `	id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte("a task that is added: " + what.Text()))), Slot: t}
 `, `	_ = sha256.Sum256([]byte(what.Text()))
 	id := fact.AttemptID{Slot: t}
 `}}},
 	{name: "added-for-all", what: "a task that was added is there for those who had not heard of it", patches: []patch{{
-		"choreo/state/amend.go", `return true, slices.ContainsFunc(x.by, func(a *log.Entry) bool { return s.log.Knew(e, a) })`,
+		"choreo/state/edition.go", `return true, slices.ContainsFunc(x.by, func(a *log.Entry) bool { return s.log.Knew(e, a) })`,
 		`return true, slices.ContainsFunc(x.by, func(a *log.Entry) bool { return e != a })`}}},
 	{name: "added-elsewhere", what: "of two that add one task unlike, what the second's holder did is not in charge",
 		patches: []patch{{
-			"choreo/state/amend.go", `		if slices.Contains(begun, a) {
+			"choreo/state/edition.go", `		if slices.Contains(begun, a) {
 			return a
 		}
 `, `		if slices.Contains(begun, a) && a.Slot == nil {
@@ -86,12 +86,12 @@ var ofAmendments = []mutant{
 			"workflow/amendments/patch.go", `if doubtful != nil && p.IsHeavy() && doubtful(i) && made(some[:i+1]) == nil {`,
 			`if doubtful != nil && p.IsHeavy() && doubtful(i) && len(some) == 0 {`}}},
 	{name: "clash-unseen", what: "that two set one key unlike is not shown", patches: []patch{{
-		"choreo/state/amend.go", `			for _, c := range amendments.Clashes(a.Patch, b.Patch) {`,
+		"choreo/state/incidents.go", `			for _, c := range amendments.Clashes(a.Patch, b.Patch) {`,
 		`			for _, c := range amendments.Clashes(a.Patch, b.Patch)[:0] {`}}},
 	{name: "amended-when-ended", what: "an instance that has ended is amended", patches: []patch{{
 		"choreo/orders.go", `	case !amendable(overall):`, `	case overall == "" && !amendable(overall):`}}},
 	{name: "flow-goes-by-all", what: "a history goes by amendments of which whoever kept it had not heard", patches: []patch{{
-		"choreo/state/flow.go", `s.flowBy(s.heavyIn(s.edition.heavy, e))`, `s.flowBy(s.edition.heavy)`}}},
+		"choreo/state/line.go", `s.flowBy(s.heavyIn(s.edition.heavy, e))`, `s.flowBy(s.edition.heavy)`}}},
 	{name: "flow-never-taken-up", what: "whoever keeps the data states goes by no amendment", patches: []patch{{
 		"choreo/flows.go", `	case d.state.TakesUp():`, `	case d.state.TakesUp() && a.Slot == nil:`}}},
 	{name: "fired-as-now", what: "what was fired does what its trigger says after an amendment of which nobody knew",
@@ -126,7 +126,7 @@ var ofAmendments = []mutant{
 
 // unwritten`}}},
 	{name: "data-of-now", what: "a result is judged by data of which its author did not know", patches: []patch{{
-		"choreo/state/amend.go", `	def := v.under()
+		"choreo/state/evidence.go", `	def := v.under()
 	if def == v.s.def {
 		return v.s.decls[n]`, `	def := v.under()
 	if def != nil {

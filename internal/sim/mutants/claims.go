@@ -50,7 +50,7 @@ var ofClaims = []mutant{
 		`		switch may := sees && entitled(v.Task.Role, who, at, r.At); {`}}},
 	{name: "passed-role-does-not-count",
 		what: "an item that was passed to a role is not ended by whoever shows that one", patches: []patch{{
-			"choreo/state/passing.go", `			out = append(out, x.Role)
+			"choreo/state/people.go", `			out = append(out, x.Role)
 `, `			_ = x
 `}}},
 	{name: "passed-from-the-next", what: "an item that somebody else has taken meanwhile is passed on",
@@ -185,7 +185,7 @@ var ofClaims = []mutant{
 		return "it names no change of policy that it knew"
 `, ``}}},
 	{name: "pulled-for-all", what: "whom a mechanism does not let see an item may take it", patches: []patch{{
-		"choreo/state/claims.go", `Limited: s.Pulled(a),`, `Limited: s.Pulled(a) && a.Slot == nil,`}}},
+		"choreo/state/items.go", `Limited: s.Pulled(a),`, `Limited: s.Pulled(a) && a.Slot == nil,`}}},
 	{name: "pulled-drawn", what: "a performer is drawn for what waits to be taken", patches: []patch{{
 		"choreo/perform.go", `o.state.ForOthers(a) || waits:`, `o.state.ForOthers(a) || waits && a.Slot == nil:`}}},
 	{name: "pulled-after-given", what: "what was given to a partner still waits to be taken by the apt", patches: []patch{{

@@ -97,11 +97,11 @@ var general = []mutant{
 		"choreo/waits.go", `a.Partner == d.self || !sl.Unjudged() || !d.state.Wanted(a)`,
 		`a.Partner == d.self || !d.state.Wanted(a) || a.Success() != nil`}}},
 	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
-		"choreo/state/settle.go", `a.Off == nil && !sl.over() &&`, `a.Off == nil && sl.Outcome == nil &&`}}},
+		"choreo/state/converge.go", `a.Off == nil && !sl.over() &&`, `a.Off == nil && sl.Outcome == nil &&`}}},
 	{name: "disarmed", what: "a failure disarms an emergency trigger", patches: []patch{{
 		"contingency/contingency.go", `	if waits && (f.Dropped`, `	if false && waits && (f.Dropped`}}},
 	{name: "overtaking", what: "a contingency starts before what its slot waits for", patches: []patch{{
-		"choreo/state/settle.go", `return a.Ready != nil || a.Start != nil })`,
+		"choreo/state/slot.go", `return a.Ready != nil || a.Start != nil })`,
 		`return a.Ready != nil || a.Start != nil || a.Depth > 1 })`}}},
 	{name: "arrival-order", what: "of two successes the one counts that came first to this node", patches: []patch{{
 		"choreo/state/converge.go", `return log.ByTime(a.Success(), b.Success())`,
@@ -134,7 +134,7 @@ var general = []mutant{
 `, `		_ = c
 `}}},
 	{name: "release-blocks", what: "a release blocks what waits for the task", patches: []patch{{
-		"choreo/state/settle.go", `o != nil && o.Action.Kind == workflow.FailRelease {`,
+		"choreo/state/terms.go", `o != nil && o.Action.Kind == workflow.FailRelease {`,
 		`o != nil && o.Action.Kind == "" {`}}},
 	{name: "timeout-from-known", what: "a time-out runs from when the instance is known", patches: []patch{{
 		"choreo/clocks.go", `	t := c.RunFrom(from, k, true, d.now.Boot)`, `	if w := c.Get(waits.Key{Kind: waits.WorstCase}); k.Kind == waits.Timeout && w != nil {

@@ -34,7 +34,7 @@ var ofUnits = []mutant{
 		return "another keeps the resource, as its author knew"
 	}
 `, ``}, {
-		"choreo/state/resources.go", `		store.Keepers = append(store.Keepers, worklist.Keeping{Partner: s.holder[r.Partition]})
+		"choreo/state/units.go", `		store.Keepers = append(store.Keepers, worklist.Keeping{Partner: s.holder[r.Partition]})
 `, `		store.Keepers = append([]worklist.Keeping{{Partner: s.holder[r.Partition]}}, store.Keepers...)
 `}}},
 	{name: "units-out-of-order", what: "resources of several partitions are asked for at once", patches: []patch{{
@@ -42,7 +42,7 @@ var ofUnits = []mutant{
 `, `		case s.have[it] || found && s.reservation(it) != nil:
 `}}},
 	{name: "units-lost-as-passed-on", what: "what is passed on has none of its units", patches: []patch{{
-		"choreo/state/resources.go", `	for a.after != nil && a.passedOn() {
+		"choreo/state/units.go", `	for a.after != nil && a.passedOn() {
 		a = a.after
 	}
 `, ``}}},

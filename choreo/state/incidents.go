@@ -1,0 +1,263 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
+)
+
+// This file collects what people should look at: whatever did not go, or count, as somebody may have thought.
+
+// Incidents are what people should look at.
+func (s *State) Incidents() (out []IncidentView) {
+	for _, sl := range s.slots {
+		if sl.Duplicated {
+			out = append(out, IncidentView{
+				At: sl.Pick.Success().Fact.At, Task: sl.Task.Name,
+				What: "both sides of a split built upon a success of their own",
+			})
+		}
+		for _, a := range sl.Attempts {
+			out = append(out, s.undoIncidents(a)...)
+			if x, is := a.missing(); is {
+				out = append(out, x)
+			}
+			if a.tookItself() {
+				what := "it presumed that another had failed " + string(a.after.Task.Name) +
+					", and gave the contingency to itself"
+				task := a.Task.Name
+				if a.Task.Whole {
+					task, what = "", "it presumed that the holder of the data states was lost, and goes on with them itself"
+				}
+				out = append(out, IncidentView{At: a.Assigned.Fact.At, Task: task, Who: a.Partner, What: what})
+			}
+		}
+	}
+	out = append(out, s.brokenConstraints()...)
+	out = append(out, s.flowIncidents()...)
+	out = append(out, s.unitIncidents()...)
+	out = append(out, s.amendIncidents()...)
+	out = append(out, s.Uncounted()...)
+	for _, h := range s.log.Forks() {
+		out = append(out, IncidentView{
+			At: s.log.Genesis().Fact.At, Who: h.Chain.Author,
+			What: "two facts with one number: this partner lied or was restored from a backup",
+		})
+	}
+	return out
+}
+
+// tookItself reports whether an attempt is its holder's by its own word: it judged
+// what another had, or chose who follows. That may be right, and is not proved.
+func (a *Attempt) tookItself() bool {
+	return a.by != nil && !a.by.Final && a.Assigned.Fact.Chain.Author == a.Partner && a.after.Partner != a.Partner
+}
+
+// Uncounted are the facts that do not count, but for those of forked chains.
+func (s *State) Uncounted() (out []IncidentView) {
+	first := func(a, b refusal) int { return log.ByTime(s.refusals[a].first, s.refusals[b].first) }
+	order := slices.SortedFunc(maps.Keys(s.refusals), first)
+	for _, r := range order[:min(len(order), maxUncounted)] {
+		s.log.Steps++
+		of := s.refusals[r]
+		what := fmt.Sprintf("%d of its facts do not count: %s", of.number, r.why)
+		if of.number == 1 {
+			what = "one of its facts does not count: " + r.why
+		}
+		out = append(out, IncidentView{At: of.first.Fact.At, Who: r.by, What: what})
+	}
+	return out
+}
+
+// maxUncounted bounds the kinds of facts that do not count that people are shown.
+const maxUncounted = 32
+
+// undoIncidents are what people should know of an attempt's compensation.
+func (s *State) undoIncidents(a *Attempt) (out []IncidentView) {
+	if a.Undo == nil {
+		return nil
+	}
+	if r := s.Prevailing(a.Undo.Rulings); r != nil && a.Undo.Success() == nil {
+		out = append(out, IncidentView{
+			At: r.At.Fact.At, Task: a.Task.Name, Who: a.Partner,
+			What: "its compensation failed: " + ReasonOf(r.At.Fact.Body.Verdict),
+		})
+	}
+	if a.Undo.Start != nil && a.Stands != Superseded && !a.toUndo {
+		out = append(out, IncidentView{
+			At: a.Undo.Start.Fact.At, Task: a.Task.Name, Who: a.Partner,
+			What: "it was compensated, and then turned out to have been built upon",
+		})
+	}
+	return out
+}
+
+// brokenConstraints are what people should know of constraints that the current data break, and of an end that they
+// do not reach.
+func (s *State) brokenConstraints() (out []IncidentView) {
+	for _, c := range s.constraints {
+		if c.holds {
+			continue
+		}
+		by := s.lastWrite(c.condition)
+		x := IncidentView{
+			At: by.Fact.At, What: fmt.Sprintf("the data break the constraint %s: %s", c.name, c.Expr.Source),
+		}
+		if c.strict {
+			x.What = fmt.Sprintf("the data break the constraint %s, so nothing else begins: %s", c.name, c.Expr.Source)
+		}
+		if a := s.bySucc[by.ID]; a != nil {
+			x.Task = a.Task.Name
+		}
+		out = append(out, x)
+	}
+	if s.final != nil && !s.final.holds && s.Overall() == workflow.InstanceFailed {
+		what := "nothing is left to be done, and the data are not final: " + s.final.Expr.Source
+		out = append(out, IncidentView{At: s.lastWrite(s.final).Fact.At, What: what})
+	}
+	return out
+}
+
+// lastWrite is the latest fact that wrote what a condition is about: the genesis, if nobody wrote any.
+func (s *State) lastWrite(c *condition) *log.Entry {
+	by := s.log.Genesis()
+	for _, it := range c.items {
+		if w := s.data[it.decl.Name].By; w != nil && log.ByTime(w, by) > 0 {
+			by = w
+		}
+	}
+	return by
+}
+
+// flowIncidents are what people should look at in a flow.
+func (s *State) flowIncidents() (out []IncidentView) {
+	if s.flow == nil {
+		return nil
+	}
+	l := s.flow.Line
+	for _, r := range l.Board.History() {
+		for _, n := range r.Conflicts {
+			out = append(out, IncidentView{
+				At: r.Ended, Task: r.Task,
+				What: fmt.Sprintf("it set %s, which was changed after the state that fired it", n),
+			})
+		}
+	}
+	var idle []*log.Entry
+	for e, why := range l.why {
+		if e.Fact.Body.Success == nil || why == dataflow.FinalTooEarly {
+			idle = append(idle, e)
+		}
+	}
+	slices.SortFunc(idle, log.ByTime)
+	for _, e := range idle[:min(len(idle), maxUncounted)] {
+		out = append(out, IncidentView{
+			At: e.Fact.At, Who: e.Fact.Chain.Author, What: "what it said of the flow changes nothing: " + l.why[e],
+		})
+	}
+	for said := range s.flow.lost {
+		out = append(out, s.undoIncidents(said)...)
+	}
+	slices.SortStableFunc(out, func(x, y IncidentView) int {
+		return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Task, y.Task))
+	})
+	return out
+}
+
+// unitIncidents are tasks that go on with more than there is of a resource.
+func (s *State) unitIncidents() (out []IncidentView) {
+	if len(s.def.Resources) == 0 {
+		return nil
+	}
+	for _, sl := range s.slots {
+		a := sl.Current
+		if len(a.holds()) == 0 || a.Start == nil || !s.Wanted(a) {
+			continue
+		}
+		s.PlaceItems(sl)
+		for _, l := range s.Work().Beyond(ItemOf(a.ID)) {
+			out = append(out, IncidentView{
+				At: a.Start.Fact.At, Task: sl.Task.Name, Who: a.Partner,
+				What: fmt.Sprintf("it goes on though more of %s was given out than there is, on two sides of a split (%s)",
+					l.Resource, l),
+			})
+		}
+	}
+	return out
+}
+
+// amendIncidents are amendments that were made side by side and do not simply go together.
+func (s *State) amendIncidents() (out []IncidentView) {
+	all := s.Amendments()
+	say := func(e *log.Entry, part amendments.Part, what string) {
+		x := IncidentView{At: e.Fact.At, Who: e.Fact.Chain.Author, What: what}
+		if part.Kind == amendments.OfTask {
+			x.Task = workflow.TaskName(part.Name)
+		}
+		if len(out) < maxUncounted {
+			out = append(out, x)
+		}
+	}
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if s.log.Knew(b.At, a.At) {
+				continue
+			}
+			for _, c := range amendments.Clashes(a.Patch, b.Patch) {
+				what := "two amendments were made side by side, and set one key unlike: " + c.String() + "; what counts is " +
+					amendments.Shown(setLast(all, c))
+				switch {
+				case c.Key == "" && c.Kind != amendments.OfTask:
+					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the first of " +
+						"them says, and what the other needs can be added under another name"
+				case c.Key == "":
+					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the first of " +
+						"them says, in partition " + string(s.plan.Home(workflow.TaskName(c.Name))) + ", and what was begun as the " +
+						"other says counts; that can be added under another name"
+				}
+				say(b.At, c.Part, what)
+			}
+		}
+	}
+	for _, e := range s.edition.left {
+		say(e, amendments.Part{}, "an amendment does not go together with one that was made side by side; "+
+			"of it this does not count: "+strings.Join(s.lost(s.fittings[e.ID].patch), "; "))
+	}
+	return out
+}
+
+// lost are what does not count of a patch that does not go together with others: what it sets, and those of the tasks
+// that it adds which are not there, or not done.
+func (s *State) lost(p amendments.Patch) []string {
+	out := p.Set().Lines()
+	for _, t := range p.Adds() {
+		if x := s.def.Task(t); x == nil || x.Disabled && !enabledBy(p, t) {
+			out = append(out, "task "+string(t))
+		}
+	}
+	return out
+}
+
+// setLast is the value that a key was set to by the last of the amendments that set it.
+func setLast(all []Amendment, c amendments.Clash) (value []byte) {
+	for _, a := range all {
+		for _, x := range a.Patch {
+			if x.Part == c.Part && x.Key == c.Key {
+				value = x.Value
+			}
+		}
+	}
+	return value
+}
+
+func enabledBy(p amendments.Patch, t workflow.TaskName) bool {
+	what, _ := p.Adding(t)
+	return slices.ContainsFunc(what, func(x amendments.Setting) bool { return x.Key == "enabled" })
+}

@@ -1,0 +1,188 @@
+package state
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"maps"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file tells the board of claims (package worklist) how the items of people's tasks stand. The board decides from
+// that and from the claims who has an item, and what may be said of it.
+
+// Work is the board of the instance. With it begins what is noted of claims.
+func (s *State) Work() *worklist.Board {
+	if s.peoples.Board == nil {
+		s.peoples = People{
+			Spoken: map[[sha256.Size]byte][]*log.Entry{}, Of: map[ClaimsOf][]*log.Entry{},
+			done:   map[fact.AttemptID][]*log.Entry{},
+			Idled:  map[Idler]Idled{},
+			passed: map[fact.AttemptID][]*log.Entry{}, DueTo: map[fact.AttemptID][]*log.Entry{},
+			reserved: map[fact.AttemptID][]*log.Entry{}, Keeps: map[workflow.PartitionName][]*log.Entry{},
+		}
+		terms := worklist.Terms{
+			Instance: s.log.Instance(), Workflow: s.def.Name, Policy: s.policyAtStart(), Open: true,
+			Responsible: s.Responsible(), Administrators: s.def.Administrators,
+		}
+		s.peoples.Board = worklist.New(terms, func(later, earlier worklist.ID) bool {
+			l, e := s.log.ByID()[fact.ID(later)], s.log.ByID()[fact.ID(earlier)]
+			return l != nil && e != nil && l != e && s.log.Knew(l, e)
+		})
+		s.placeStores()
+	}
+	return s.peoples.Board
+}
+
+// PlaceItems tells the board how the attempts of a slot stand of which something was claimed.
+func (s *State) PlaceItems(sl *Slot) {
+	if s.peoples.Board == nil && len(s.def.Resources) == 0 {
+		return
+	}
+	s.Work()
+	if s.flow != nil && sl == s.flow.Slot {
+		s.placeTransitions()
+	}
+	for _, a := range sl.Attempts {
+		if s.peoples.Board.Knows(ItemOf(a.ID)) || s.TransferOf(a) > 0 || s.Limits(a) || len(a.holds()) > 0 {
+			s.PlaceItem(a)
+		}
+	}
+}
+
+// PlaceItem tells the board how an attempt stands.
+func (s *State) PlaceItem(a *Attempt) {
+	wanted := s.Wanted(a)
+	ready := wanted && (a.Start != nil || a.MayStart())
+	waits := s.WaitsOf(a)
+	skipped := wanted && !ready && a.Slot.State == workflow.Skipped
+	s.Work().Set(worklist.Place{
+		Item: ItemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
+		Task: s.taskOf(a), Root: s.rootItem(a), Begun: a.Start != nil,
+		Presumed: a.Slot.State == workflow.Failed || a.Slot.Pending != nil,
+		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.Noticed, Waits: waits,
+		Over: !wanted || skipped || a.Success() != nil ||
+			a.EndedByHolder(), Why: s.whyOver(a, wanted && !ready && len(waits) == 0),
+		Unhandled: s.Unhandled(a), Failure: failureOf(a),
+	})
+}
+
+// placeTransitions tells the board of claims how those transitions stand that people do. What is over is not
+// looked at again, unless the line changes.
+func (s *State) placeTransitions() {
+	for _, a := range slices.SortedFunc(maps.Keys(s.flow.people), func(x, y *Attempt) int {
+		return cmp.Or(x.ID.Fact.Compare(y.ID.Fact), cmp.Compare(x.ID.Slot, y.ID.Slot))
+	}) {
+		s.log.Steps++
+		if i := ItemOf(a.ID); s.peoples.Board.Knows(i) || s.peoples.Board.Has(i) || s.Limits(a) {
+			s.PlaceItem(a)
+		}
+		if s.flow.PendingJob(a) == nil {
+			delete(s.flow.people, a)
+		}
+	}
+}
+
+// taskOf is what the board has to know of the task of an attempt. A deadline matters to it only where the item
+// passes on as it is near, once it is known since when it can be done.
+func (s *State) taskOf(a *Attempt) worklist.Task {
+	t := worklist.Task{
+		Role: a.Task.Role, ByNode: a.Task.ByNode() || a.Undoes != nil, Offline: a.Task.Offline,
+		Priority: a.Task.Priority, Holds: a.holds(), Limited: s.Pulled(a),
+	}
+	if left := s.TransferOf(a); left > 0 && a.Noticed != 0 {
+		t.Transfer = left
+		t.Due, _ = s.DueOf(a)
+	}
+	return t
+}
+
+// rootItem is the item for which units are given to an attempt; a zero one: its own.
+func (s *State) rootItem(a *Attempt) worklist.Item {
+	if r := a.Root(); len(a.holds()) > 0 && r != a {
+		return ItemOf(r.ID)
+	}
+	return worklist.Item{}
+}
+
+// inCharge reports whether an attempt is in charge of its slot, or its success stands; of a transition, whether it is
+// in the history that counts.
+func (s *State) inCharge(a *Attempt) bool {
+	if a.Transition() {
+		return s.flow.PendingJob(a) != nil || a.Success() != nil && a.Stands == Standing
+	}
+	return a.Slot.Current == a || a.Slot.Pick == a
+}
+
+// endOf is the end of an item that the attempt's success follows, where there may be several; zero: the first.
+func (s *State) endOf(a *Attempt) worklist.ID {
+	ok := a.Success()
+	if ok == nil || len(a.Successes) == 1 && ok.Fact.Body.Success != nil {
+		return worklist.ID{}
+	}
+	if ok.Fact.Body.Success == nil {
+		return worklist.ID(ok.ID)
+	}
+	for _, e := range slices.Backward(s.peoples.Of[ClaimsOf{Attempt: a.ID}]) {
+		if _, closes := e.Fact.Body.Claim.Body().(worklist.Close); closes && s.log.Knew(ok, e) {
+			return worklist.ID(e.ID)
+		}
+	}
+	return worklist.ID{}
+}
+
+// failureOf is the verdict by which an attempt in charge failed; zero: it has not.
+func failureOf(a *Attempt) worklist.ID {
+	if sl := a.Slot; sl.Current == a && sl.Outcome != nil {
+		return worklist.ID(sl.Outcome.At.ID)
+	}
+	return worklist.ID{}
+}
+
+// Answered reports whether somebody who may has decided what becomes of the failure of a slot.
+func (s *State) Answered(sl *Slot) bool {
+	if s.peoples.Board == nil || !s.peoples.Board.Knows(ItemOf(sl.Current.ID)) {
+		return false
+	}
+	s.PlaceItem(sl.Current)
+	return s.peoples.Board.Answered(ItemOf(sl.Current.ID))
+}
+
+// whyOver is why people cannot do an attempt any more, or not now if it waits, if that is not for its item's
+// end; "": nothing more is to say than that it is over, or in another's hands.
+func (s *State) whyOver(a *Attempt, waits bool) string {
+	switch now := a.Slot.Current; {
+	case a.Transition():
+		return s.whyStopped(a)
+	case a.EndedByHolder(), now != a && now.Task != a.Task:
+		return "the task had failed by then"
+	case now != a && now.Partner == a.Partner:
+		return "the task was begun once more"
+	case now == a && s.cancel != nil:
+		return "the instance was cancelled"
+	case waits && a.Slot.barred:
+		return "a strict constraint is broken, so nothing begins"
+	case waits && a.Slot.State == workflow.Skipped:
+		return "the task is not needed any more"
+	case waits:
+		return "what the task waits for is not so any more"
+	}
+	return ""
+}
+
+// whyStopped is whyOver for a transition.
+func (s *State) whyStopped(a *Attempt) string {
+	switch {
+	case a.EndedByHolder():
+		return "the task had failed by then"
+	case s.cancel != nil:
+		return "the instance was cancelled"
+	case s.Interruption() != nil:
+		return "the instance was interrupted"
+	}
+	return ""
+}

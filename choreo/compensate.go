@@ -84,15 +84,6 @@ func (m *Machine) cleansUp() bool {
 	return false
 }
 
-// failUndo records that a compensation failed for good. Nothing stands in for
-// one: people have to look at it.
-func (d *decision) failUndo(u *state.Attempt, cause fact.Cause, reason string) bool {
-	e, err := d.append(fact.Body{Verdict: &fact.Verdict{
-		Cause: cause, Reason: fact.Clip(reason), Actions: []fact.Action{{Attempt: u.ID, Kind: workflow.FailBlock}},
-	}})
-	return err == nil && e.Counted
-}
-
 // personsUndo finds a compensation of that name that waits here for a person.
 func (m *Machine) personsUndo(t workflow.TaskName) *state.Attempt {
 	for _, sl := range inOrder(m.look().undoing) {

@@ -12,7 +12,7 @@ import (
 )
 
 // This file is about facts that a partner has no room for: their author fills there the
-// part of the node, or of the instance, that it may (door.go). How much that is differs
+// part of the node, or of the instance, that it may (admit.go). How much that is differs
 // from node to node, so one may have what another refuses. Hence:
 //
 //   - A node that refuses facts for that says so to their sender, with the author.
@@ -58,73 +58,9 @@ const (
 // room: it is of no use to ask for it.
 var ErrNoRoom = errors.New("there is no room for the facts before it")
 
-// turnedAway is that facts of an author were refused here for want of room.
-type turnedAway struct {
-	from  map[workflow.PartnerID]bool // those who sent them
-	size  log.Authored                // of the smallest run for which there was none
-	named bool                        // others named some of them
-}
-
 // Taking is that facts of an author are taken now that were refused for want of room: the
 // partner that sent them is to send what is lacking.
 type Taking struct{ From, Author workflow.PartnerID }
-
-// crowded is what this node does about what partners refuse, and it refuses itself.
-type crowded struct {
-	of     map[workflow.PartnerID]time.Duration // authors of whom more may have to be set aside, since when (Boot)
-	spoken map[workflow.PartnerID]spoken
-	// theirs is up to which number others have set a strand aside, heard where in the log
-	// the last fact is, since this node looked, in which another named more of an author.
-	theirs  map[*log.Strand]map[workflow.PartnerID]uint64
-	heard   map[workflow.PartnerID]int
-	refused map[workflow.PartnerID]*turnedAway // here, by author
-}
-
-// spoken says when more of an author may be set aside (Boot), and how long the pause
-// before that is.
-type spoken struct{ again, pause time.Duration }
-
-func newCrowded() crowded {
-	return crowded{
-		of: map[workflow.PartnerID]time.Duration{}, spoken: map[workflow.PartnerID]spoken{},
-		theirs: map[*log.Strand]map[workflow.PartnerID]uint64{}, heard: map[workflow.PartnerID]int{},
-		refused: map[workflow.PartnerID]*turnedAway{},
-	}
-}
-
-// NoRoom reports whether it was for want of room, of which nodes have more or less, that
-// facts were not taken in.
-func (d Declined) NoRoom() bool {
-	return d.Why == TooManyFacts || d.Why == TooManyBytes || d.Why == TooManyNamed
-}
-
-// turnAway notes that a fact was refused for want of room, which takes so much with its run;
-// beyond is whether it was for itself, not only for what comes before it. Authors who take no
-// part are as many as they like: of them, those beyond a limit are left to be sent again after
-// a while.
-func (d *door) turnAway(from, author workflow.PartnerID, size log.Authored, beyond bool) {
-	c := &d.crowded
-	t := c.refused[author]
-	if t == nil {
-		if len(c.refused) >= maxRemembered && !d.state.Participates(author) {
-			return
-		}
-		t = &turnedAway{from: map[workflow.PartnerID]bool{}, size: size}
-		c.refused[author] = t
-	}
-	t.from[from] = true
-	if beyond && size.Bytes < t.size.Bytes {
-		t.size = size
-	}
-}
-
-// named notes that others named facts of an author: what was refused of it is taken where
-// there is room to spare.
-func (c *crowded) named(author workflow.PartnerID) {
-	if t := c.refused[author]; t != nil {
-		t.named = true
-	}
-}
 
 // Refuses reports whether facts were refused here for want of room, and nobody was told
 // since that they are taken.
@@ -147,40 +83,6 @@ func (m *Machine) Takes() (out []Taking) {
 		}
 	}
 	return out
-}
-
-// hasRoom reports whether there is room for something that was refused of an author, as
-// visit.beyond and visit.takesNamed say of what comes.
-func (d *door) hasRoom(author workflow.PartnerID, t *turnedAway) bool {
-	s, of := d.shares, d.log.Authored()[author]
-	size := t.size.Bytes + t.size.Facts*s.Each
-	left := s.Left == nil || size <= s.Left(author)
-	if t.named {
-		return left || s.Spare == nil || size <= s.Spare()
-	}
-	return left && (s.Facts == 0 || of.Facts+t.size.Facts <= s.Facts) &&
-		(s.Bytes == 0 || of.Bytes+t.size.Bytes <= s.Bytes)
-}
-
-// noRoomBefore reports whether all that is missing before facts was refused for want of
-// room.
-func (d *door) noRoomBefore(facts []fact.Received) bool {
-	here := make(map[fact.ID]bool, len(facts))
-	for _, f := range facts {
-		here[f.ID] = true
-	}
-	for _, f := range facts {
-		if d.log.Has(f.ID) {
-			continue
-		}
-		for p := range f.Fact.Parents() {
-			d.log.Steps++
-			if !here[p] && !d.log.Has(p) && !d.declined[p].NoRoom() {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // Refused tells the machine that a partner has no room for more facts of an author: those
@@ -302,59 +204,6 @@ func (d *decision) nameRefused() (added bool) {
 	return added
 }
 
-// hears notes that another has set a fact aside that is here; at is where in the log this
-// became known.
-func (m *Machine) hears(by workflow.PartnerID, e *log.Entry, at int) {
-	c := &m.door.crowded
-	if e.Fact.Seq > max(m.namedIn(e.Strand), m.namedByOthers(e.Strand)) && m.isHeard(by) {
-		c.heard[e.Fact.Chain.Author] = at
-	}
-	if c.theirs[e.Strand] == nil {
-		c.theirs[e.Strand] = map[workflow.PartnerID]uint64{}
-	}
-	c.theirs[e.Strand][by] = max(c.theirs[e.Strand][by], e.Fact.Seq)
-}
-
-// namedByOthers is up to which number others have set a strand aside so that all hear it.
-func (m *Machine) namedByOthers(s *log.Strand) (n uint64) {
-	for by, seq := range m.door.crowded.theirs[s] {
-		if seq > n && m.isHeard(by) {
-			n = seq
-		}
-	}
-	return n
-}
-
-// isHeard reports whether all take in what an author sets aside, as far as this node knows.
-// Of more chains than one, or of one that is forked, some may lack what others have.
-func (m *Machine) isHeard(author workflow.PartnerID) bool {
-	chains := m.log.ByAuthor()[author]
-	if !m.Participates(author) || len(chains) != 1 || chains[0].ForkedAt > 0 {
-		return false
-	}
-	for _, p := range m.peers {
-		if p.refused[author] != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// next is when more may be set aside after something was, or was not, now.
-func (s spoken) next(now time.Duration, said bool) spoken {
-	for quiet := now - s.again; s.pause > 0 && quiet >= s.pause; {
-		quiet -= s.pause
-		if s.pause /= 2; s.pause < nameAgain {
-			s.pause = 0
-		}
-	}
-	if !said {
-		return spoken{now + lookAgain, s.pause}
-	}
-	s.pause = min(max(2*s.pause, nameAgain), nameAtLeast)
-	return spoken{now + s.pause, s.pause}
-}
-
 // setAside sets heads aside. It reports whether a fact was added.
 func (d *decision) setAside(aside []fact.Head) (added bool) {
 	slices.SortFunc(aside, fact.Head.Compare)
@@ -387,4 +236,19 @@ func (m *Machine) bearingOf(p workflow.PartnerID, before int) (out []fact.Head) 
 		}
 	}
 	return out
+}
+
+// next is when more may be set aside after something was, or was not, now.
+func (s spoken) next(now time.Duration, said bool) spoken {
+	for quiet := now - s.again; s.pause > 0 && quiet >= s.pause; {
+		quiet -= s.pause
+		if s.pause /= 2; s.pause < nameAgain {
+			s.pause = 0
+		}
+	}
+	if !said {
+		return spoken{now + lookAgain, s.pause}
+	}
+	s.pause = min(max(2*s.pause, nameAgain), nameAtLeast)
+	return spoken{now + s.pause, s.pause}
 }

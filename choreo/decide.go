@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
@@ -134,6 +133,8 @@ func (d *decision) decideSlot(sl *state.Slot) (added bool) {
 		case !wanted:
 		case a.Skips: // this node stopped in between
 			return d.skip(a)
+		case a.Start != nil && a.Task.Whole:
+			added = d.runFlow(a) || added
 		case a.Start != nil:
 			added = d.resume(a) || added
 		case a.WaitsForData():
@@ -163,150 +164,6 @@ func (d *decision) decideSlot(sl *state.Slot) (added bool) {
 // have failed, or what lost is to be undone.
 func (m *Machine) GoesOn() bool {
 	return m.heeded() && (m.cleansUp() || m.goesOn())
-}
-
-// start records a try and has it run. A start that is beyond a limit fails the
-// attempt. It reports whether facts were added.
-func (d *decision) start(a *state.Attempt, try int) (added bool) {
-	if d.state.EvidenceOf(nil).MayStart(a) != "" {
-		return false // it would not count
-	}
-	if _, err := d.append(fact.Body{Start: &fact.Start{Attempt: a.ID, Try: try,
-		Consumed: d.state.Consumed(a)}}); err != nil {
-		return d.fail(a, fact.CauseReported, "it could not be started: "+err.Error())
-	}
-	if a.Task.ByNode() && !a.Task.Whole {
-		d.running[a.ID] = true
-		d.out.Start = append(d.out.Start, d.state.Job(a, try))
-	}
-	return true
-}
-
-// resume runs again what was running when the node stopped, with the same try
-// and so the same idempotency key, or what waits for its next try.
-func (d *decision) resume(a *state.Attempt) (added bool) {
-	if a.Task.Whole {
-		return d.runFlow(a)
-	}
-	if d.running[a.ID] || !a.Task.ByNode() {
-		return false
-	}
-	due, waiting := d.again[a.ID]
-	switch {
-	case waiting && due > d.now.Boot:
-		d.out.wake(due)
-		return false
-	case waiting:
-		delete(d.again, a.ID)
-		return d.start(a, a.Try()+1)
-	case a.Failed != nil && a.Failed.Fact.Body.TryFailed.Try == a.Try():
-		d.pause(a) // the pause before the next try begins again after a restart
-		return true
-	}
-	d.running[a.ID] = true
-	d.out.Start = append(d.out.Start, d.state.Job(a, a.Try()))
-	return false
-}
-
-// TaskEnded records how a try that Effects.Start asked for ended. A result that
-// nobody waits for any more is recorded all the same: finished work does not
-// disappear.
-func (m *Machine) TaskEnded(id fact.AttemptID, try int, res Result, now Moment, partners Partners) error {
-	d := m.deciding(now, partners)
-	defer m.reuse(d)
-	a := d.state.Attempts()[id]
-	if a == nil || !d.heeded() || a.Partner != d.self || a.Start == nil || a.Off != nil || a.Success() != nil ||
-		a.EndedByHolder() {
-		return ErrNotAwaited
-	}
-	delete(d.running, id)
-	d.state.Move(a.Slot)
-	if a.Try() != try {
-		// This node had begun again from an older state, and came to know since that it
-		// had tried again before: it is the newest try that runs now (resume).
-		return ErrNotAwaited
-	}
-	early := d.tooEarly(a, res)
-	d.record(a, try, res)
-	return early
-}
-
-// tooEarly is the error of a result that is not taken now (flows.go); nil: there is none.
-func (d *decision) tooEarly(a *state.Attempt, res Result) error {
-	if a.Fired == nil || res.Failed {
-		return nil
-	}
-	outputs, err := d.state.CheckOutputs(a.Task, res.Outputs)
-	if err != nil || len(d.state.Flow().Clashes(a, outputs)) > 0 {
-		return nil // it is a failure
-	}
-	return d.state.TooEarlyFor(a, outputs)
-}
-
-// record records the end of a try: success, another try to come, or failure.
-func (d *decision) record(a *state.Attempt, try int, res Result) {
-	outputs := res.Outputs
-	if !res.Failed {
-		var err error
-		if outputs, err = d.state.CheckResult(a, res.Outputs); err != nil {
-			res = Result{Failed: true, Reason: err.Error()}
-		}
-	}
-	if a.Fired != nil && !res.Failed {
-		var waits bool
-		if res, waits = d.weighEnd(a, try, outputs); waits {
-			return
-		}
-	}
-	switch {
-	case !res.Failed:
-		if _, err := d.append(fact.Body{Success: &fact.Success{Attempt: a.ID, Try: try,
-			Outputs: outputs}}); err != nil {
-			d.fail(a, fact.CauseReported, "its result cannot be recorded: "+err.Error())
-		}
-		return
-	case res.Lost && d.state.MayMiss(a, d.self):
-		d.fail(a, fact.CauseLost, res.Reason)
-		return
-	case try <= a.Task.Retries.Times && a.Task.ByNode():
-		if _, err := d.append(fact.Body{TryFailed: &fact.TryFailed{Attempt: a.ID, Try: try,
-			Reason: fact.Clip(res.Reason)}}); err == nil {
-			d.pause(a)
-			return
-		}
-	}
-	d.fail(a, fact.CauseReported, res.Reason)
-}
-
-// pause sets when the next try may start.
-func (d *decision) pause(a *state.Attempt) {
-	r := a.Task.Retries
-	if a.TooEarly() {
-		r = workflow.Retries{Backoff: tooEarlyPause, Factor: 2, Max: maxTooEarly}
-	}
-	d.again[a.ID] = d.now.Boot + pause(r, a.Try(), d.now.Chance)
-}
-
-// pause is how long to wait after a failed try: backoff × factor^(try-1), at
-// most max, of which the part jitter is left to chance.
-func pause(r workflow.Retries, try int, chance float64) time.Duration {
-	d, factor := float64(r.Backoff), max(r.Factor, 1)
-	for ; try > 1 && (r.Max == 0 || d < float64(r.Max)); try-- {
-		d *= factor
-	}
-	if r.Max > 0 {
-		d = min(d, float64(r.Max))
-	}
-	return time.Duration(d * (1 - r.Jitter*chance))
-}
-
-// fail records that an attempt of ours has failed for good, and what follows. It
-// reports whether that could be recorded.
-func (d *decision) fail(a *state.Attempt, cause fact.Cause, reason string) bool {
-	if a.Beside() {
-		return d.failUndo(a, cause, reason)
-	}
-	return d.judge([]*state.Attempt{a}, cause, reason)
 }
 
 // Begin records that a person began a task that this node holds and that is ready.
@@ -359,58 +216,6 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 	a = d.state.Attempts()[a.ID] // where a chain is forked, a fact of ours has all be made again
 	d.record(a, a.Try(), res)
 	return nil
-}
-
-func kindOf(t *workflow.Task) string {
-	if t.Type == workflow.SubWorkflow {
-		return "a workflow of its own"
-	}
-	return "automatic"
-}
-
-func byWhat(t *workflow.Task) string {
-	if t.Type == workflow.SubWorkflow {
-		return kindOf(t) + ", its instance"
-	}
-	return "automatic, its application"
-}
-
-// begin records that a person starts a task, unless that is recorded, and shows
-// that this node has the role for it.
-func (d *decision) begin(a *state.Attempt) error {
-	var credentials []byte
-	if v := d.state.EvidenceOf(nil); a.Task.ByRole() && !v.HasRole(d.self, a.Task.Role) && !v.PersonDid(a) {
-		credentials = d.partners.Credentials()
-		if err := d.state.Proves(credentials, d.self, a.Task.Role); err != nil {
-			return fmt.Errorf("%w: %w", state.ErrNotNow, err)
-		}
-	}
-	id := a.ID
-	if a.WaitsForData() {
-		if _, err := d.append(fact.Body{Ready: &fact.ReadyBody{Attempt: id}}); err != nil {
-			return err
-		}
-		a = d.state.Attempts()[id]
-	}
-	if a.Start != nil && credentials == nil {
-		return nil
-	}
-	body := fact.Body{
-		Start: &fact.Start{Attempt: id, Try: max(a.Tries, 1), Consumed: d.state.Consumed(a)}, Credentials: credentials,
-	}
-	_, err := d.append(body)
-	return err
-}
-
-// called is what people read a task as: its name, with its label.
-func (m *Machine) called(t workflow.TaskName) string { return m.state.Definition().WithLabel(t) }
-
-// noTask says that there is no such task, and which may be meant: people read labels.
-func (m *Machine) noTask(t workflow.TaskName) error {
-	if meant := m.state.Definition().MeantTask(string(t)); meant != "" {
-		return fmt.Errorf("%w: %s: did you mean %s?", state.ErrNoTask, t, meant)
-	}
-	return fmt.Errorf("%w: %s", state.ErrNoTask, t)
 }
 
 // attemptOf finds the attempt of ours at task t that is ready or running.

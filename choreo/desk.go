@@ -1,13 +1,11 @@
 package choreo
 
 import (
-	"container/heap"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/state"
-	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -48,6 +46,47 @@ type desk struct {
 	undid time.Duration
 }
 
+func newDesk(made int) desk {
+	return desk{
+		made: made, at: -1, duesAt: -1, todo: map[*state.Slot]bool{}, clocked: map[*state.Slot]bool{},
+		others:   map[*state.Slot]bool{},
+		undoing:  map[*state.Slot]bool{},
+		dues:     map[*state.Slot]bool{},
+		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{},
+		apart: map[*state.Slot]bool{},
+		names: map[state.Name]*awaited{}, awaited: map[*state.Slot][]*awaited{},
+		writers: map[workflow.DataName][]*state.Slot{},
+	}
+}
+
+// goOn takes from the desk before it what counts on though all slots were made again: how
+// often one came to work, or was done that had waited for its trigger.
+func (d *desk) goOn(was *desk, steps *int) {
+	for name, part := range was.parts {
+		p := d.part(name)
+		p.joined, p.over = part.joined, part.over
+	}
+	d.worked, d.waited = map[workflow.TaskName]bool{}, map[workflow.TaskName]bool{}
+	for _, sl := range was.slots {
+		*steps++
+		if sl.Shown.Works {
+			d.worked[sl.Task.Name] = true
+		}
+		if sl.Shown.Waits > 0 {
+			d.waited[sl.Task.Name] = true
+		}
+	}
+}
+
+func (d *desk) part(name workflow.PartitionName) *partDesk {
+	p := d.parts[name]
+	if p == nil {
+		p = &partDesk{}
+		d.parts[name] = p
+	}
+	return p
+}
+
 // partDesk is what a partition's slots add up to.
 type partDesk struct {
 	left     int           // not done, also for this node
@@ -71,170 +110,6 @@ type partDesk struct {
 	awaits bool
 }
 
-func newDesk(made int) desk {
-	return desk{
-		made: made, at: -1, duesAt: -1, todo: map[*state.Slot]bool{}, clocked: map[*state.Slot]bool{},
-		others:   map[*state.Slot]bool{},
-		undoing:  map[*state.Slot]bool{},
-		dues:     map[*state.Slot]bool{},
-		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{},
-		apart: map[*state.Slot]bool{},
-		names: map[state.Name]*awaited{}, awaited: map[*state.Slot][]*awaited{},
-		writers: map[workflow.DataName][]*state.Slot{},
-	}
-}
-
-// look brings the desk up to date with the state.
-func (m *Machine) look() *desk {
-	s, d := m.state, &m.desk
-	if d.made != s.Made() {
-		was, at, first := *d, d.at, d.made == 0
-		m.unnoticed = nil // slots of before say nothing of those that there are now
-		if *d = newDesk(s.Made()); !first {
-			d.at, d.all, d.undid = at, was.all, was.undid
-			d.goOn(&was, &m.log.Steps)
-			m.noticedBefore(was.slots)
-		}
-		d.slots = s.Slots()
-	}
-	s.EachMoved(m.lookAt)
-	d.worked, d.waited = nil, nil
-	return d
-}
-
-// goOn takes from the desk before it what counts on though all slots were made again: how
-// often one came to work, or was done that had waited for its trigger.
-func (d *desk) goOn(was *desk, steps *int) {
-	for name, part := range was.parts {
-		p := d.part(name)
-		p.joined, p.over = part.joined, part.over
-	}
-	d.worked, d.waited = map[workflow.TaskName]bool{}, map[workflow.TaskName]bool{}
-	for _, sl := range was.slots {
-		*steps++
-		if sl.Shown.Works {
-			d.worked[sl.Task.Name] = true
-		}
-		if sl.Shown.Waits > 0 {
-			d.waited[sl.Task.Name] = true
-		}
-	}
-}
-
-// noticedBefore takes over since when attempts are known to be able to begin, though all slots were made again.
-func (m *Machine) noticedBefore(slots []*state.Slot) {
-	for _, sl := range slots {
-		for _, was := range sl.Attempts {
-			m.log.Steps++
-			if a := m.state.Attempts()[was.ID]; a != nil {
-				a.Noticed, a.Blocked = was.Noticed, was.Blocked
-			}
-		}
-	}
-}
-
-func (m *Machine) lookAt(sl *state.Slot) {
-	d, was, is := &m.desk, sl.Shown, m.show(sl)
-	put(d.dues, sl, m.falls(sl))
-	m.notice(sl)
-	m.state.PlaceItems(sl)
-	if (is.Todo || is.Undoing && d.all) && d.at >= 0 && sl.Place > d.at && !sl.Due {
-		sl.Due = true
-		heap.Push(&d.queue, sl)
-	}
-	if was.Clocked || is.Clocked || was.Undoing || is.Undoing {
-		m.clocks.freshen(sl)
-	}
-	if m.filed {
-		d.reading.look(sl, m)
-	}
-	if was == is {
-		return
-	}
-	sl.Shown = is
-	put(d.todo, sl, is.Todo)
-	put(d.clocked, sl, is.Clocked)
-	put(d.others, sl, is.Others)
-	put(d.undoing, sl, is.Undoing)
-	put(d.apart, sl, is.Apart)
-	d.atWork += state.AsInt(is.AtWork) - state.AsInt(was.AtWork)
-	if was.Unjudged != is.Unjudged {
-		d.unjudged[is.Unjudged]++
-		if d.unjudged[was.Unjudged]--; d.unjudged[was.Unjudged] == 0 {
-			delete(d.unjudged, was.Unjudged)
-		}
-	}
-	p := d.part(m.state.Plan().Home(sl.Task.Name))
-	p.left += state.AsInt(is.Left) - state.AsInt(was.Left)
-	p.active += state.AsInt(is.Active) - state.AsInt(was.Active)
-	p.count(was, -1)
-	p.count(is, +1)
-	p.joined += state.AsInt(is.Works && !was.Works && !d.worked[sl.Task.Name])
-	p.over += state.AsInt(sl.State.Done() && (was.Waits > 0 || d.waited[sl.Task.Name]))
-	if was.Done != is.Done {
-		for _, w := range d.awaited[sl] {
-			m.log.Steps++
-			w.count(m.state.Plan().Home(sl.Task.Name), state.AsInt(was.Done)-state.AsInt(is.Done), &m.log.Steps)
-		}
-	}
-	if was.Own {
-		d.inHand -= was.Expected
-	}
-	if is.Own {
-		d.inHand += is.Expected
-	}
-}
-
-// tick tells the machine what time it is.
-func (d *decision) tick() {
-	d.ticked, d.decided, d.noticedAt = true, d.now.Boot, d.now.Wall
-	if d.desk.made == d.state.Made() { // else all slots were made again, and are looked at next
-		for _, sl := range d.unnoticed {
-			d.log.Steps++
-			d.notice(sl)
-			d.state.PlaceItems(sl)
-		}
-	}
-	d.unnoticed = nil
-	if !d.backdated {
-		d.backdated = true
-		for _, sl := range d.state.Slots() { // was looked at when it was loaded
-			d.notice(sl)
-		}
-		d.backdate()
-	}
-}
-
-// notice notes since when the attempt in charge of a slot is known to be able to begin. Looked at between two
-// decisions it waits for the next one, which comes in the same round and knows what time it is: the last may be
-// long ago. What was blocked or skipped and can begin after all is noticed once more: nobody could begin it meanwhile.
-func (m *Machine) notice(sl *state.Slot) {
-	a, blocked := sl.Current, sl.State == workflow.Blocked || sl.State == workflow.Skipped
-	if a.Blocked && !blocked {
-		a.Noticed = 0
-	}
-	a.Blocked = blocked
-	if sl.State != workflow.NotReady && a.Noticed == 0 {
-		if !m.ticked {
-			m.unnoticed = append(m.unnoticed, sl)
-			return
-		}
-		a.Noticed = m.decided
-		if m.dated && a.Partner == m.self && a.Task.Deadline != nil {
-			a.Noticed -= (&state.Moments{S: m.state}).PassedAfter(a, m.noticedAt)
-		}
-	}
-}
-
-func (d *desk) part(name workflow.PartitionName) *partDesk {
-	p := d.parts[name]
-	if p == nil {
-		p = &partDesk{}
-		d.parts[name] = p
-	}
-	return p
-}
-
 func (p *partDesk) count(x state.Shown, by int) {
 	if x.Begun {
 		p.begun += by
@@ -247,93 +122,87 @@ func (p *partDesk) count(x state.Shown, by int) {
 	p.waits += time.Duration(by) * x.Waits
 }
 
-func put(set map[*state.Slot]bool, sl *state.Slot, in bool) {
-	if in {
-		set[sl] = true
-	} else {
-		delete(set, sl)
-	}
+// awaited is what partitions wait for by one name. What many wait for is kept once, so
+// that it takes as much memory as the definition and not once more for each partition.
+type awaited struct {
+	left map[workflow.PartitionName]int       // of its slots how many are not done, by where they are; no zeros
+	by   map[workflow.PartitionName]*partDesk // those that wait for it
+	// latest is when its slots are done in the worst case, at is where the last of them
+	// is, elsewhere when those are that are not there.
+	latest, elsewhere time.Duration
+	at                workflow.PartitionName
 }
 
-// show works out what a slot counts for.
-func (m *Machine) show(sl *state.Slot) (x state.Shown) {
-	m.log.Steps += len(sl.Attempts)
-	a := sl.Current
-	mine, wanted, done := a.Partner == m.self, m.state.Wanted(a), sl.State.Done()
-	x.Undoing = m.undoes && slices.ContainsFunc(m.state.MayUndoIn(sl),
-		func(a *state.Attempt) bool { return a.Lost() || a.Undoing() })
-	x.Todo = slices.ContainsFunc(sl.Attempts, m.mayAct)
-	x.Clocked = mine && wanted && (m.state.Armed(sl) || a.Start != nil || a.MayStart())
-	x.AtWork = m.atWork(sl)
-	x.Others = (sl.Pending != nil && sl.Pick == nil) || (!mine && wanted && m.maySingle(sl))
-	x.Left = !done || x.AtWork
-	if sl.Unjudged() {
-		x.Unjudged = a.Partner
+// count notes that a slot in a partition is done (by: -1), or is not (+1). Only where it is
+// of the last partition, or the one before, does that change anything for those that wait.
+func (w *awaited) count(in workflow.PartitionName, by int, steps *int) {
+	was, only := len(w.left), w.only()
+	if w.left[in] += by; w.left[in] == 0 {
+		delete(w.left, in)
 	}
-	x.Begun = sl.State == workflow.Ready || sl.State == workflow.Running || done && a.Start != nil
-	if home := m.state.Plan().Home(sl.Task.Name); x.Unjudged != "" && m.state.CountsIn(home, a) {
-		x.Active = sl.State == workflow.Ready || sl.State == workflow.Running
-		x.Answers = true
-		if x.Works = sl.Task.TimeToWait == 0 || sl.Begun(); !sl.Begun() {
-			x.Waits = sl.Task.TimeToWait
+	switch is := len(w.left); {
+	case is == was:
+	case min(is, was) == 0:
+		for p, part := range w.by {
+			if *steps++; p != in {
+				part.before += by
+			}
+		}
+	case max(is, was) == 2:
+		if by < 0 {
+			only = w.only()
+		}
+		if part := w.by[only]; part != nil {
+			part.before += by
 		}
 	}
-	if x.Done = done; !done && sl.Pending == nil && sl.Dropped == nil {
-		x.Expected, x.Own, x.Apart, x.Holding = partition.Expected(a.Task), mine, a.ByItself(), !a.ByItself()
-	}
-	return x
 }
 
-// maySingle reports whether what is at another in a slot may be clocked by itself: always,
-// or while its partition may be kept for ever (guardian.go).
-func (m *Machine) maySingle(sl *state.Slot) bool {
-	begins := sl.State != workflow.NotReady || sl.HasData || sl.Task.TimeToWait > 0
-	return sl.Unjudged() && (sl.Current.Depth > 1 || m.endless && begins) && m.state.MayTake(sl.Current) > 0
-}
-
-// mayAct reports whether decideSlot may have something to do about an attempt.
-func (m *Machine) mayAct(a *state.Attempt) bool {
-	if a.Partner != m.self || a.Success() != nil || a.Off != nil || a.EndedByHolder() {
-		return false
-	}
-	switch wanted := m.state.Wanted(a); {
-	case a.Start != nil && wanted:
-		return a.Task.ByNode() && !m.running[a.ID]
-	case a.Start != nil || !wanted:
-		return a.Start != nil
-	}
-	return a.WaitsForData() || (a.MayStart() && (a.Task.ByNode() && m.state.HasUnits(a) || a.Task.ByRole()))
-}
-
-// pass calls fn for all slots at hand in rule order, and for those behind that come
-// to hand meanwhile. With all, what is to be undone is at hand.
-func (m *Machine) pass(all bool, fn func(*state.Slot)) {
-	d := m.look()
-	d.queue, d.at, d.all = nil, 0, all
-	for sl := range d.todo {
-		sl.Due = true
-		d.queue = append(d.queue, sl)
-	}
-	for sl := range d.undoing {
-		if all && !sl.Due {
-			sl.Due = true
-			d.queue = append(d.queue, sl)
+// only is the one partition in which slots are not done; empty: there are none, or several.
+func (w *awaited) only() (in workflow.PartitionName) {
+	if len(w.left) == 1 {
+		for in = range w.left {
 		}
 	}
-	heap.Init(&d.queue)
-	for made := d.made; len(d.queue) > 0; d = m.look() {
-		if d.made != made { // a fact of ours had all slots made again: look has filled the queue
-			made = d.made
-			continue
-		}
-		sl := heap.Pop(&d.queue).(*state.Slot)
-		sl.Due = false
-		d.at = sl.Place
-		m.log.Steps++
-		fn(sl)
-	}
-	d.at = -1
+	return in
 }
+
+// holdsUp reports whether a slot outside a partition is not done.
+func (w *awaited) holdsUp(p workflow.PartitionName) bool {
+	return len(w.left) > 1 || len(w.left) == 1 && w.left[p] == 0
+}
+
+// ends notes when a slot in a partition is done in the worst case.
+func (w *awaited) ends(in workflow.PartitionName, end time.Duration) {
+	switch {
+	case in == w.at:
+		w.latest = max(w.latest, end)
+	case end > w.latest:
+		w.latest, w.at, w.elsewhere = end, in, w.latest
+	default:
+		w.elsewhere = max(w.elsewhere, end)
+	}
+}
+
+// worst is when the slots outside a partition are done in the worst case.
+func (w *awaited) worst(p workflow.PartitionName) time.Duration {
+	if p == w.at {
+		return w.elsewhere
+	}
+	return w.latest
+}
+
+// beingRead are the files that this node's tasks read: of each item, how many tasks that can
+// begin or run; and, once asked for, which files these are now.
+type beingRead struct {
+	tasks map[workflow.DataName]int
+	by    map[*state.Slot]*workflow.Task // whose tasks these are
+	files []state.Reading
+	known bool
+}
+
+// byPlace is a heap of slots, the first in rule order first.
+type byPlace []*state.Slot
 
 func (q byPlace) Len() int { return len(q) }
 
@@ -350,8 +219,10 @@ func inOrder(set map[*state.Slot]bool) []*state.Slot {
 	return slices.SortedFunc(maps.Keys(set), func(a, b *state.Slot) int { return a.Place - b.Place })
 }
 
-// partitionDone reports whether a partition has ended, also for this node if it holds
-// what others only presume to have failed.
-func (m *Machine) partitionDone(p workflow.PartitionName) bool {
-	return m.look().part(p).left == 0
+func put(set map[*state.Slot]bool, sl *state.Slot, in bool) {
+	if in {
+		set[sl] = true
+	} else {
+		delete(set, sl)
+	}
 }

@@ -40,15 +40,6 @@ func (d *decision) bringItems() {
 	}
 }
 
-// falls reports whether the attempt in charge of a slot is one of this node that passes on as its deadline is near, or
-// is offered by a policy. What others only presume to have failed goes on here.
-func (m *Machine) falls(sl *state.Slot) bool {
-	a := sl.Current
-	ours := a.Partner == m.self && a.Success() == nil && !a.EndedByHolder()
-	minded := m.passesOn && m.state.TransferOf(a) > 0 || m.peopled && m.state.Limits(a)
-	return ours && minded && m.state.Wanted(a) && (a.Start != nil || a.MayStart())
-}
-
 // extend writes down that somebody gives a task a later deadline, who may.
 func (d *decision) extend(c *fact.Claim, x worklist.Extend, p worklist.Person, before bool) (Claimed, error) {
 	if err := d.state.MayDecide(x.Item, p); err != nil {

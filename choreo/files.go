@@ -39,43 +39,6 @@ func (m *Machine) Reads(p workflow.PartnerID, n workflow.DataName, may func(work
 	})
 }
 
-// look follows what a slot reads.
-func (r *beingRead) look(sl *state.Slot, m *Machine) {
-	if r.tasks == nil {
-		r.tasks, r.by = map[workflow.DataName]int{}, map[*state.Slot]*workflow.Task{}
-	}
-	var reads *workflow.Task
-	if a := sl.Current; a.Partner == m.self && (sl.State == workflow.Ready || sl.State == workflow.Running) {
-		reads = a.Task
-	}
-	if was := r.by[sl]; was != reads {
-		r.count(was, -1, m.state.Declarations())
-		r.count(reads, +1, m.state.Declarations())
-		if r.by[sl] = reads; reads == nil {
-			delete(r.by, sl)
-		}
-	}
-}
-
-// count counts that a task reads its files now, or, with by = -1, does so no more.
-func (r *beingRead) count(t *workflow.Task, by int, decls map[workflow.DataName]*workflow.DataDecl) {
-	if t == nil {
-		return
-	}
-	for _, n := range state.Inputs(t) {
-		if !state.IsFile(decls[n]) {
-			continue
-		}
-		was := r.tasks[n]
-		if r.tasks[n] = was + by; was == 0 || was+by == 0 {
-			r.known = false
-		}
-		if was+by == 0 {
-			delete(r.tasks, n)
-		}
-	}
-}
-
 // FilesToRead are the files that tasks read which can begin or run with this partner, in the
 // order of their items. They are not to be changed.
 func (m *Machine) FilesToRead() []state.Reading {

@@ -3,7 +3,6 @@ package choreo
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
@@ -123,76 +122,6 @@ func (d *decision) stopJob(id fact.AttemptID) {
 	delete(d.again, id)
 	i, _ := slices.BinarySearchFunc(d.out.Stop, id, func(x, y fact.AttemptID) int { return x.Fact.Compare(y.Fact) })
 	d.out.Stop = slices.Insert(d.out.Stop, i, id)
-}
-
-// tooEarlyPause is how long a transition waits whose result would be final while others are
-// pending: longer each time, up to maxTooEarly.
-const (
-	tooEarlyPause = time.Second
-	maxTooEarly   = time.Minute
-)
-
-// weighEnd says what becomes of a transition that ended well: it fails where the author wants a
-// conflict to be a failure, and waits where its state would be final while others are pending.
-func (d *decision) weighEnd(
-	a *state.Attempt, try int, outputs map[workflow.DataName]workflow.Value,
-) (res Result, waits bool) {
-	res.Outputs = outputs
-	f := d.state.Flow()
-	if f.PendingJob(a) == nil {
-		return res, false // it counts for nothing, and is kept
-	}
-	b := f.Line.Board
-	if clash := f.Clashes(a, outputs); len(clash) > 0 {
-		d.fail(a, fact.CauseReported, "it sets "+string(clash[0])+", which was changed after the state that fired it")
-		return res, true
-	}
-	if b.Refuses(state.JobOf(a.ID), outputs) != dataflow.FinalTooEarly {
-		return res, false
-	}
-	if _, err := d.append(fact.Body{TryFailed: &fact.TryFailed{Attempt: a.ID, Try: try,
-		Reason: dataflow.FinalTooEarly}}); err == nil {
-		d.pause(a)
-	}
-	return res, true
-}
-
-// overdueJobs clocks the transitions of a flow that this node holds.
-func (d *decision) overdueJobs(a *state.Attempt, of *slotClocks) (added bool) {
-	f := d.state.Flow()
-	if !a.Task.Whole || f.Line == nil || f.Line.Of != a || !d.timed {
-		return false
-	}
-	for _, p := range f.Line.Board.Pending() {
-		d.log.Steps++
-		job := d.state.Attempts()[state.AttemptOfJob(p.Job)]
-		if job != nil && (job.Start != nil || job.Task.Type != workflow.Automatic) && d.overdue(job, of) {
-			return true
-		}
-	}
-	return false
-}
-
-// comeOfAge says of a flow that this node holds that its instance has come to an age at which a condition may come
-// out otherwise, by this node's clock. It reports whether it added facts.
-func (d *decision) comeOfAge(a *state.Attempt, of *slotClocks, age time.Duration) (added bool) {
-	f := d.state.Flow()
-	if !a.Task.Whole || f.Line == nil || f.Line.Of != a {
-		return false
-	}
-	next, has := f.Line.Board.NextAge()
-	switch {
-	case !has:
-		return false
-	case age < next:
-		of.wake(d.now.Boot + next - age)
-		return false
-	case d.now.Boot < d.clocks.calm:
-		of.wake(d.clocks.calm)
-		return false
-	}
-	e, err := d.append(fact.Body{Aged: &fact.Aged{Attempt: a.ID, Age: age}})
-	return err == nil && e.Counted
 }
 
 // transitionOf finds the transition of a trigger that is pending at this node.

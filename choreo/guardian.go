@@ -179,78 +179,8 @@ func (m *Machine) meant(by state.Name) []*state.Slot {
 	return slots
 }
 
-// awaited is what partitions wait for by one name. What many wait for is kept once, so
-// that it takes as much memory as the definition and not once more for each partition.
-type awaited struct {
-	left map[workflow.PartitionName]int       // of its slots how many are not done, by where they are; no zeros
-	by   map[workflow.PartitionName]*partDesk // those that wait for it
-	// latest is when its slots are done in the worst case, at is where the last of them
-	// is, elsewhere when those are that are not there.
-	latest, elsewhere time.Duration
-	at                workflow.PartitionName
-}
-
 // forEver is when something is done that may never be.
 const forEver = time.Duration(math.MaxInt64)
-
-// holdsUp reports whether a slot outside a partition is not done.
-func (w *awaited) holdsUp(p workflow.PartitionName) bool {
-	return len(w.left) > 1 || len(w.left) == 1 && w.left[p] == 0
-}
-
-// count notes that a slot in a partition is done (by: -1), or is not (+1). Only where it is
-// of the last partition, or the one before, does that change anything for those that wait.
-func (w *awaited) count(in workflow.PartitionName, by int, steps *int) {
-	was, only := len(w.left), w.only()
-	if w.left[in] += by; w.left[in] == 0 {
-		delete(w.left, in)
-	}
-	switch is := len(w.left); {
-	case is == was:
-	case min(is, was) == 0:
-		for p, part := range w.by {
-			if *steps++; p != in {
-				part.before += by
-			}
-		}
-	case max(is, was) == 2:
-		if by < 0 {
-			only = w.only()
-		}
-		if part := w.by[only]; part != nil {
-			part.before += by
-		}
-	}
-}
-
-// only is the one partition in which slots are not done; empty: there are none, or several.
-func (w *awaited) only() (in workflow.PartitionName) {
-	if len(w.left) == 1 {
-		for in = range w.left {
-		}
-	}
-	return in
-}
-
-// ends notes when a slot in a partition is done in the worst case.
-func (w *awaited) ends(in workflow.PartitionName, end time.Duration) {
-	switch {
-	case in == w.at:
-		w.latest = max(w.latest, end)
-	case end > w.latest:
-		w.latest, w.at, w.elsewhere = end, in, w.latest
-	default:
-		w.elsewhere = max(w.elsewhere, end)
-	}
-}
-
-// worst is when the slots outside a partition are done in the worst case.
-func (w *awaited) worst(p workflow.PartitionName) time.Duration {
-	if p == w.at {
-		return w.elsewhere
-	}
-	return w.latest
-}
 
 // before is a partition with what of others its tasks wait for, directly or for data.
 func (m *Machine) before(p workflow.PartitionName) *partDesk {
@@ -441,4 +371,17 @@ func (m *Machine) unfinishedIn(p workflow.PartitionName) (out []*state.Attempt) 
 	}
 	slices.SortFunc(out, func(a, b *state.Attempt) int { return a.Slot.Place - b.Slot.Place })
 	return out
+}
+
+// working are the slots of those attempts whose time counts. While a trigger is
+// waited for that does not count as work: when it fires the time begins again, of what
+// comes after it in the partition, too, and where it has ended before this node heard of it.
+func working(as []*state.Attempt) map[workflow.TaskName]bool {
+	of := make(map[workflow.TaskName]bool, len(as))
+	for _, a := range as {
+		if a.Slot.Task.TimeToWait == 0 || a.Slot.Begun() {
+			of[a.Slot.Task.Name] = true
+		}
+	}
+	return of
 }

@@ -1,7 +1,6 @@
 package choreo
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
-	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // Machine is one instance at one node: its log, what the log means, what each
@@ -46,7 +44,7 @@ type Machine struct {
 	unnoticed   []*state.Slot // looked at since the last decision, see notice
 	begun       []begun       // starts to be told of if the task still runs then, the earliest first
 	peers       map[workflow.PartnerID]*peer
-	// perhapsDue are the peers that may be due (peer.go); all others are not.
+	// perhapsDue are the peers that may be due (owing.go); all others are not.
 	perhapsDue map[workflow.PartnerID]bool
 	// missed are the facts that all are owed, since somebody is away; near those that are not
 	// away, and some that are; nil: nobody ever was (away.go).
@@ -78,65 +76,72 @@ type Machine struct {
 	passesOn  bool                 // some of people's tasks pass to the responsible user as their deadline is near
 }
 
-// Moment is when something happens, for this node: Boot is the time since the
-// machine started, suspend included; Wall is for people. Chance is a number in
-// [0, 1) for a choice by lot.
-type Moment struct {
-	Boot   time.Duration
-	Wall   time.Time
-	Chance float64
+// outlook is an instance as this node sees it at a moment, among the partners as they
+// are then. What only reads is a method of State or Machine or, where it asks for the time
+// or for partners, of outlook: it can neither add a fact nor have anything done. What
+// decides is a method of decision.
+type outlook struct {
+	*Machine
+	now      Moment
+	partners Partners // nil: it is not asked about partners
 }
 
-// Self says who a machine acts for.
-type Self struct {
-	Partner     workflow.PartnerID
-	Incarnation fact.Incarnation
-	// Trust checks what authors show; nil: nobody's credentials prove anything.
-	Trust state.Trust
-	// Credentials prove what roles this node has, when it creates an instance.
-	Credentials []byte
-	// Instant: this node does noop and set itself, in the step in which they begin; else its driver is
-	// asked to, as for all other applications (Effects.Start).
-	Instant bool
+// decision is an outlook upon which this node acts: it adds facts of its own, and gathers
+// what is to be done.
+type decision struct {
+	outlook
+	out    Effects
+	atOnce int // how many tasks were done in it (instant.go)
 }
 
-// Partners is what decisions need to know of the partner list.
-type Partners interface {
-	// Gone reports whether a partner is expired, has left or was evicted; Evicted,
-	// whether it was evicted.
-	Gone(workflow.PartnerID) bool
-	Evicted(workflow.PartnerID) bool
-	// Eviction proves that a partner was evicted, and Credentials what roles this
-	// node has, to a node that trusts (Trust); nil: nothing does.
-	Eviction(workflow.PartnerID) []byte
-	Credentials() []byte
-	// ConnectionTime is within what time a partner that nobody met expires.
-	ConnectionTime(workflow.PartnerID) time.Duration
-	// HasRole reports whether a partner has a role, as far as is known.
-	HasRole(workflow.PartnerID, workflow.RoleName) bool
-	// Person is a person who may have people's work, with the roles that this node knows; false:
-	// it knows no such person, or one that was removed.
-	Person(worklist.User) (worklist.Person, bool)
-	// People are those to whom items for a role can be offered, whether or not they can be reached now; with no
-	// role, those at this node.
-	People(workflow.RoleName) []worklist.Person
-	// Coordinator is the partner that holds the office of coordinator, as far as
-	// is known; empty: nobody.
-	Coordinator() workflow.PartnerID
-	// Reachable reports whether a partner can be reached now, as far as is known.
-	Reachable(workflow.PartnerID) bool
-	// Office is the office that this node holds at this moment; nil: none.
-	Office() *fact.Office
-	// TellStart is when (Moment.Boot) partners are to be told of the start of a task
-	// that began at since (Moment.Boot), if it still runs then. What began later is
-	// not told earlier.
-	TellStart(since time.Duration) time.Duration
-	// Entitled are the people who are here and have the role of a person's task which waits to
-	// be taken, and who of them may see it by the instance's mechanism ([partition.Entitled]).
-	Entitled(Work, partition.Waiting) (here []worklist.User, sight partition.Sight, err error)
-	// Choose finds the partner that takes a piece of work; the error says why
-	// nobody can. It changes nothing: what is given out is said by Effects.Given.
-	Choose(Work) (partition.Choice, error)
+// looking begins to look.
+func (m *Machine) looking(now Moment, partners Partners) outlook { return outlook{m, now, partners} }
+
+// deciding begins to decide.
+func (m *Machine) deciding(now Moment, partners Partners) *decision {
+	d := m.spare
+	if m.spare = nil; d == nil {
+		d = &decision{}
+	}
+	d.outlook = m.looking(now, partners)
+	return d
+}
+
+// reuse ends a decision, which nobody may use any more. The next one is made in its place:
+// there are two for each task.
+func (m *Machine) reuse(d *decision) {
+	*d = decision{}
+	m.spare = d
+}
+
+// fold has facts change the state, which may run by another definition then.
+func (m *Machine) fold(es []*log.Entry) {
+	m.state.Fold(es)
+	if m.state.Definition() != m.read {
+		m.readDefinition()
+	}
+}
+
+// readDefinition notes what an instance that runs by its definition may need at all.
+func (m *Machine) readDefinition() {
+	def, plan := m.state.Definition(), m.state.Plan()
+	m.read = def
+	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
+	m.timed = m.timed || slices.ContainsFunc(def.Tasks,
+		func(t *workflow.Task) bool { return t.Condition != nil && len(t.Condition.Ages()) > 0 })
+	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
+	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(),
+		func(p *partition.Partition) bool { return p.Timeout > 0 })
+	m.pulls = m.state.Mechanism().Pulls() &&
+		slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.ByRole() })
+	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })
+	m.filed = slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return state.IsFile(&d) })
+	m.dated = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil })
+	m.passesOn = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return m.state.TransferAt(t) > 0 })
+	m.endless = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool {
+		_, known := plan.WorstEnd(t.Name)
+		return !known && !t.ContingencyOnly
+	})
 }
 
 // Instance is the instance's ID.
@@ -225,13 +230,6 @@ type begun struct {
 	since time.Duration // Boot
 }
 
-// withheld is that a partner has no room for facts of an author.
-type withheld struct {
-	until, pause time.Duration // Boot, and how long that is since it refused them
-	held         log.Vector    // what it lacks and is not sent before
-	taken        int           // how often it said that it takes that now
-}
-
 // heeded reports whether facts of ours would count: we take part, as far as is
 // known here, and our chain is all of our own writing.
 func (m *Machine) heeded() bool { return m.Participates(m.self) && !m.rolledBack() }
@@ -247,48 +245,6 @@ func (m *Machine) rolledBack() bool {
 	return c.ForkedAt > 0 || c.Strands[0].Last() != m.own
 }
 
-func (m *Machine) goesOn() bool { return m.look().atWork > 0 }
-
-// atWork reports whether this node may still do a slot's task, whatever others presume.
-func (m *Machine) atWork(sl *state.Slot) bool {
-	a := sl.Current
-	return a.Partner == m.self && a.Success() == nil && m.state.Wanted(a) &&
-		(a.Start != nil || a.MayStart() || m.state.Armed(sl))
-}
-
-var errUnheeded = fmt.Errorf("%w: what this node says would not count: it takes no part in the instance, or its store was rolled back and it has not taken a new incarnation yet", state.ErrNotNow)
-
-// Elsewhere says which partner holds a task. It is an ErrElsewhere.
-type Elsewhere struct {
-	Task    string // as people read it
-	Partner workflow.PartnerID
-}
-
-func (e *Elsewhere) Error() string {
-	return fmt.Sprintf("%s is held by %s", e.Task, e.Partner.Short())
-}
-
-// Is makes errors.Is(err, ErrElsewhere) hold.
-func (e *Elsewhere) Is(target error) bool { return target == state.ErrElsewhere }
-
-// cancellable reports whether an instance can be cancelled that stands so: also one that waits for what
-// cannot come.
-func cancellable(s workflow.InstanceState) bool {
-	return s == workflow.InstanceRunning || s == workflow.InstanceBlocked
-}
-
-// byPlace is a heap of slots, the first in rule order first.
-type byPlace []*state.Slot
-
-// beingRead are the files that this node's tasks read: of each item, how many tasks that can
-// begin or run; and, once asked for, which files these are now.
-type beingRead struct {
-	tasks map[workflow.DataName]int
-	by    map[*state.Slot]*workflow.Task // whose tasks these are
-	files []state.Reading
-	known bool
-}
-
 // hearing is what partners are known to have of what ended the slots of a name, as long as
 // nothing changes.
 type hearing struct {
@@ -300,10 +256,6 @@ type heard struct {
 	partner workflow.PartnerID
 	of      state.Name
 }
-
-// wall is a moment as facts carry it. A clock beyond their years counts as at
-// their end: what it shows decides nothing.
-func wall(t time.Time) int64 { return min(max(t.UnixMilli(), fact.MinAt), fact.MaxAt) }
 
 // unanswered is what a coordinator was to have at a moment, and has not acknowledged.
 type unanswered struct {
@@ -317,4 +269,30 @@ type unanswered struct {
 type entrusted struct {
 	newest *log.Entry
 	since  time.Duration // Boot
+}
+
+// Uncounted is how many facts that do not count came since the last call, by author:
+// without those of forked chains, whose author may be honest (choreo/log/fork.go).
+func (m *Machine) Uncounted() map[workflow.PartnerID]int {
+	return m.state.TakeUncounted()
+}
+
+// Has reports whether a fact is here.
+func (m *Machine) Has(id fact.ID) bool { return m.log.Has(id) }
+
+// Lives is how many chains of an author are here: one for each time that its store was
+// made or restored while it took part.
+func (m *Machine) Lives(p workflow.PartnerID) int { return len(m.log.ByAuthor()[p]) }
+
+// Authored calls each with how many facts of an author are here, and their bytes.
+func (m *Machine) Authored(each func(author workflow.PartnerID, facts, bytes int)) {
+	for p, of := range m.log.Authored() {
+		each(p, of.Facts, of.Bytes)
+	}
+}
+
+// AuthoredBy is how many facts of an author are here, and their bytes.
+func (m *Machine) AuthoredBy(author workflow.PartnerID) (facts, bytes int) {
+	of := m.log.Authored()[author]
+	return of.Facts, of.Bytes
 }

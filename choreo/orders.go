@@ -231,29 +231,6 @@ func (m *Machine) Orders(id fact.ID) string {
 	return x.What
 }
 
-// stop fails an attempt of ours whose item was closed by an order.
-func (d *decision) stop(a *state.Attempt, o worklist.Order) (added bool) {
-	if a.Partner != d.self || a.Success() != nil || a.Off != nil || a.EndedByHolder() || !d.state.Wanted(a) {
-		return false
-	}
-	id := a.ID
-	if !d.fail(a, fact.CauseReported, strings.TrimSuffix("stopped by order: "+o.Reason, ": ")) {
-		return false
-	}
-	d.callOff(id)
-	return true
-}
-
-// callOff has what runs of an attempt that failed end.
-func (d *decision) callOff(id fact.AttemptID) {
-	d.out.Stop = append(d.out.Stop, id)
-	delete(d.running, id)
-	delete(d.again, id)
-	if a := d.state.Attempts()[id]; a != nil {
-		d.state.Move(a.Slot)
-	}
-}
-
 // cancelBy cancels the instance as an order asks.
 func (d *decision) cancelBy(order fact.ID) (added bool) {
 	if d.state.Cancelled() != nil || !cancellable(d.state.Overall()) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
-	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -188,88 +187,6 @@ func (d *decision) sayUnseen(a *state.Attempt) {
 	} else {
 		delete(d.nobody, a.ID)
 	}
-}
-
-// waiting is for how long an attempt has waited to be taken, and when it is overdue.
-func (o outlook) waiting(a *state.Attempt) partition.Waiting {
-	w := partition.Waiting{}
-	w.Offered, _ = o.offeredFor(a)
-	w.For = max(o.untakenFor(a), w.Offered)
-	ends := func(left time.Duration, runs bool) {
-		if runs && (!w.Ends || left < w.Left) {
-			w.Left, w.Ends = max(left, 0), true
-		}
-	}
-	ends(o.timeoutLeft(a))
-	if a.Noticed != 0 {
-		due, _ := o.state.DueOf(a)
-		ends(due.Left(o.now.Boot-w.For, worklist.Moment{Boot: o.now.Boot, Wall: o.now.Wall}))
-	}
-	return w
-}
-
-func untaken(a *state.Attempt) waits.Key { return waits.Key{Kind: waits.Untaken, Name: a.ID.String()} }
-
-func offeredSince(a *state.Attempt) waits.Key {
-	return waits.Key{Kind: waits.Offered, Name: a.ID.String()}
-}
-
-// clockUntaken counts for how long an attempt of ours can be taken, and is offered, as far as its mechanism goes by
-// that, whether or not somebody has it meanwhile. A restart of this node goes on from there, whatever its wall clock
-// says.
-func (d *decision) clockUntaken(a *state.Attempt, of *slotClocks) {
-	if a.Start != nil || !d.state.ToBeTaken(a) {
-		return
-	}
-	if rules := d.state.Definition().Distribution; rules.Relax || rules.UrgencyGrowth > 0 {
-		of.keys = append(of.keys, untaken(a))
-		d.clocks.RunFrom(d.untakenFor(a), untaken(a), true, d.now.Boot)
-	}
-	if since, offered := d.offeredFor(a); offered && d.state.Mechanism() == aptitude.SelPushPull {
-		d.runs(offeredSince(a), since, partition.PatienceOf(d.state.Definition()), of)
-	}
-}
-
-// untakenFor is for how long an attempt of ours can be taken.
-func (o outlook) untakenFor(a *state.Attempt) time.Duration {
-	if c := o.clocks.Get(untaken(a)); c != nil {
-		return c.Read(o.now.Boot)
-	}
-	return o.noticedFor(a) + a.WaitedBefore()
-}
-
-// offeredFor is for how long an attempt of ours has been offered to somebody, by whatever policy; false: it was not.
-// Once this node has made all offers that it may, what is ready is for all.
-func (o outlook) offeredFor(a *state.Attempt) (time.Duration, bool) {
-	board := o.state.People().Board
-	if board == nil {
-		return 0, false
-	}
-	offered := board.WasOffered(state.ItemOf(a.ID))
-	switch c := o.clocks.Get(offeredSince(a)); {
-	case c != nil:
-		return c.Read(o.now.Boot), true
-	case offered:
-		return 0, true
-	}
-	return o.noticedFor(a), board.Spent(o.self)
-}
-
-// awaitsTaker reports whether an attempt here waits to be taken, so that no performer is sought for it; until, in how
-// long that may be otherwise; 0: it does not end by itself.
-func (o outlook) awaitsTaker(a *state.Attempt) (waits bool, until time.Duration) {
-	if !o.state.Pulled(a) {
-		return false, 0
-	}
-	if o.state.Mechanism() != aptitude.SelPushPull {
-		return true, 0
-	}
-	offered, is := o.offeredFor(a)
-	patience := partition.PatienceOf(o.state.Definition())
-	if !is {
-		return true, 0 // there is nobody yet to whom it could be given either
-	}
-	return offered < patience, max(0, patience-offered)
 }
 
 // mindUntaken has this node look again at an attempt that waits to be taken, when its patience is over.

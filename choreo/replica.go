@@ -79,36 +79,6 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis fac
 	return m, nil
 }
 
-// readDefinition notes what an instance that runs by its definition may need at all.
-func (m *Machine) readDefinition() {
-	def, plan := m.state.Definition(), m.state.Plan()
-	m.read = def
-	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
-	m.timed = m.timed || slices.ContainsFunc(def.Tasks,
-		func(t *workflow.Task) bool { return t.Condition != nil && len(t.Condition.Ages()) > 0 })
-	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
-	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(),
-		func(p *partition.Partition) bool { return p.Timeout > 0 })
-	m.pulls = m.state.Mechanism().Pulls() &&
-		slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.ByRole() })
-	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })
-	m.filed = slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return state.IsFile(&d) })
-	m.dated = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil })
-	m.passesOn = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return m.state.TransferAt(t) > 0 })
-	m.endless = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool {
-		_, known := plan.WorstEnd(t.Name)
-		return !known && !t.ContingencyOnly
-	})
-}
-
-// fold has facts change the state, which may run by another definition then.
-func (m *Machine) fold(es []*log.Entry) {
-	m.state.Fold(es)
-	if m.state.Definition() != m.read {
-		m.readDefinition()
-	}
-}
-
 // given checks that a genesis gives data only what their declarations allow.
 func given(def *workflow.Definition, g *fact.Genesis) error {
 	decls := make(map[workflow.DataName]*workflow.DataDecl, len(def.Data))
@@ -175,7 +145,7 @@ func (m *Machine) Load(facts []fact.Received, owe bool) error {
 func (m *Machine) Adopt() { m.unsaved = append(m.unsaved, m.log.Genesis()) }
 
 // Receive inserts facts that came from a peer. Facts that are here already are
-// passed over, and so is what is beyond what is taken in of an author (door.go,
+// passed over, and so is what is beyond what is taken in of an author (admit.go,
 // Declined). An error wraps ErrMissingPast (the sender must send more), ErrNoRoom,
 // fact.ErrInvalid; with ErrMissingPast, facts before the offending one stay. With ErrOtherInstance none does:
 // chains are named alike in all instances, so nothing of such facts may be looked at here.

@@ -5,29 +5,10 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
-	"github.com/mutirao-mesh/mutirao/choreo/log"
-	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
-
-// tellKeepers owes a fact to those who give out what the tasks of a slot hold.
-func (d *decision) tellKeepers(e *log.Entry, sl *state.Slot) {
-	for _, k := range d.state.KeepersOf(sl) {
-		d.tell(k, e)
-	}
-}
-
-// tellReserved owes the word that an attempt has units to whoever is to do it, and to those who judge.
-func (d *decision) tellReserved(e *log.Entry, id fact.AttemptID) {
-	for _, a := range d.state.Attempts()[id].Slot.Attempts {
-		if a.Root().ID == id {
-			d.tell(a.Partner, e)
-		}
-	}
-	d.tellGuardians(e)
-}
 
 // mindUnits has those looked at that have got all their units. It reports whether one of this node's can begin.
 func (d *decision) mindUnits(got []worklist.Item) (begins bool) {

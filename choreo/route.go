@@ -206,3 +206,20 @@ func (d *decision) tellClaim(c *fact.Claim, e *log.Entry) {
 	}
 	d.oweAll(e)
 }
+
+// tellKeepers owes a fact to those who give out what the tasks of a slot hold.
+func (d *decision) tellKeepers(e *log.Entry, sl *state.Slot) {
+	for _, k := range d.state.KeepersOf(sl) {
+		d.tell(k, e)
+	}
+}
+
+// tellReserved owes the word that an attempt has units to whoever is to do it, and to those who judge.
+func (d *decision) tellReserved(e *log.Entry, id fact.AttemptID) {
+	for _, a := range d.state.Attempts()[id].Slot.Attempts {
+		if a.Root().ID == id {
+			d.tell(a.Partner, e)
+		}
+	}
+	d.tellGuardians(e)
+}

@@ -1,15 +1,11 @@
 package choreo
 
 import (
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
-	"github.com/mutirao-mesh/mutirao/contingency"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
-	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -77,82 +73,6 @@ import (
 // the succession. The others clock the same waits and judge one
 // guardian-timeout later for each living partner before them, so that a silent
 // guardian is replaced without asking anybody.
-
-// Break is what a node knows of a time in which it did not run.
-type Break struct {
-	Waits  waits.Stored  // as they were stored
-	Passed time.Duration // since then
-	Now    Moment
-	Quiet  time.Duration // nothing is judged before (Boot), unless partners are heard (Heard)
-}
-
-// Resume is Load after a break. The waits go on from the facts that were looked at for them,
-// and then come the others, as they would have come had the node run on.
-func (m *Machine) Resume(facts []fact.Received, owe bool, b Break) error {
-	known := min(max(b.Waits.Known-m.Len(), 0), len(facts)) // the genesis is here
-	if err := m.Load(facts[:known], owe); err != nil {
-		return err
-	}
-	m.RestoreWaits(b)
-	return m.Load(facts[known:], owe)
-}
-
-// RestoreWaits puts back the waits of before a break. If those facts are not here that were
-// looked at for them, it is not known for which tasks of others time was counted: then it
-// begins again.
-func (m *Machine) RestoreWaits(b Break) {
-	m.clocks.quiet = b.Quiet
-	m.clocks.Restore(b.Waits, b.Passed, b.Now.Boot, m.Len())
-	m.clocks.outdated = true
-	for k, c := range m.clocks.Others() {
-		if k.Kind == waits.Answer {
-			p := workflow.PartitionName(k.Name)
-			left := m.unfinishedIn(p)
-			if m.mayWait(p) {
-				left = m.mayJudge(p)
-			}
-			part := m.look().part(p)
-			c.Note = noted{of: working(left), joined: part.joined, over: part.over}
-		}
-	}
-}
-
-// settling is how long after its first words with a partner this node hears the
-// others, too, before it concludes that a gap brought nothing more.
-const settling = time.Second
-
-// Heard tells the machine that it heard from a partner. That ends a gap a little
-// later, if all that partners then say they have is here.
-func (m *Machine) Heard(now Moment) {
-	if m.clocks.heard == 0 {
-		m.clocks.heard = now.Boot
-	}
-}
-
-// Gap tells the machine that this node did not run for a while (suspended,
-// stopped): nothing is judged before quiet (Boot), or soon after Heard.
-func (m *Machine) Gap(quiet time.Duration) {
-	m.clocks.quiet, m.clocks.heard = max(m.clocks.quiet, quiet), 0
-}
-
-// calm is the moment (Boot) from which this node may judge after a gap.
-func (o outlook) calm() time.Duration {
-	c := &o.clocks
-	if o.now.Boot >= c.quiet || c.heard == 0 || o.lacks() {
-		return c.quiet
-	}
-	return min(c.quiet, c.heard+settling)
-}
-
-// lacks reports whether a partner said that it has a fact that is not here.
-func (m *Machine) lacks() bool {
-	for _, p := range m.peers {
-		if !m.HasAll(p.heads) {
-			return true
-		}
-	}
-	return false
-}
 
 // watch looks at all that this node waits for and judges what is over. It
 // reports whether it added facts.
@@ -371,19 +291,6 @@ func (d *decision) mayBegin(p workflow.PartitionName, age time.Duration) bool {
 	return age >= part.worst
 }
 
-// working are the slots of those attempts whose time counts. While a trigger is
-// waited for that does not count as work: when it fires the time begins again, of what
-// comes after it in the partition, too, and where it has ended before this node heard of it.
-func working(as []*state.Attempt) map[workflow.TaskName]bool {
-	of := make(map[workflow.TaskName]bool, len(as))
-	for _, a := range as {
-		if a.Slot.Task.TimeToWait == 0 || a.Slot.Begun() {
-			of[a.Slot.Task.Name] = true
-		}
-	}
-	return of
-}
-
 func subset(a, b map[workflow.TaskName]bool) bool {
 	for t := range a {
 		if !b[t] {
@@ -474,125 +381,3 @@ func (d *decision) watchPending(sl *state.Slot, later time.Duration) bool {
 	to := fact.Assign{After: sl.Current.ID, Verdict: sl.Pending.At.ID, Task: task, Partner: c.Partner}
 	return d.assign(to, reasoned(fact.WhyOf(c, task))) == nil
 }
-
-// judge writes a verdict on attempts, with what their failure does: several, if it
-// does not fit into one fact. It reports whether facts were added that count: from others
-// nothing follows.
-func (d *decision) judge(as []*state.Attempt, cause fact.Cause, reason string) (added bool) {
-	failures := make([]contingency.Failure, len(as))
-	byslot := map[workflow.TaskName]*state.Attempt{}
-	for i, a := range as {
-		// Its holder may know that it could begin although others presume that it failed.
-		failures[i] = contingency.Failure{
-			Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.Start != nil || a.MayStart(),
-		}
-		byslot[a.Slot.Task.Name] = a
-	}
-	responses := contingency.Respond(d.state.Definition(), failures, state.View{S: d.state})
-	actions := make([]fact.Action, len(responses))
-	for i, x := range responses {
-		actions[i] = fact.Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency}
-	}
-	before := len(d.given)
-	chosen := d.appoint(actions, as[0].Partner)
-	d.given = d.given[:before] // until it is recorded
-	// The partner that takes a unit of contingencies was chosen for all of them:
-	// how the actions are spread over facts has no part in what they do.
-	office := d.officeNow()
-	for part := range slices.Chunk(actions, fact.MaxActions) {
-		v := &fact.Verdict{Cause: cause, Reason: fact.Clip(reason), Actions: part, Office: office}
-		e, err := d.append(fact.Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})
-		if err == nil && e.Counted {
-			added = true
-			d.giveAll(part)
-		}
-	}
-	return added
-}
-
-// giveAll notes what a verdict's actions gave out.
-func (d *decision) giveAll(actions []fact.Action) {
-	for _, act := range actions {
-		if act.Partner != "" {
-			d.give(act.Task, act.Partner)
-		}
-	}
-}
-
-// appoint finds partners for the contingencies among a verdict's actions: those
-// that the author placed in a partition go to its holder, the others go to one
-// partner as a unit where one can take them all, else each to one that can, as if
-// those before it were given out. It returns the choices by contingency, one for all
-// of a unit.
-func (d *decision) appoint(actions []fact.Action, not workflow.PartnerID) map[workflow.TaskName]*partition.Choice {
-	chosen := map[workflow.TaskName]*partition.Choice{} // nil: nobody
-	var unit []workflow.TaskName
-	for _, act := range actions {
-		if act.Kind == workflow.FailContingency && d.state.Plan().Home(act.Task) == "" {
-			unit = append(unit, act.Task)
-		}
-	}
-	if whole, err := d.whoTakes(unit, not); err == nil {
-		for _, t := range unit {
-			chosen[t] = &whole
-		}
-	}
-	for i := range actions {
-		act := &actions[i]
-		if act.Kind != workflow.FailContingency {
-			continue
-		}
-		c, asked := chosen[act.Task]
-		if !asked {
-			if one, err := d.whoTakes([]workflow.TaskName{act.Task}, not); err == nil {
-				c = &one
-			}
-			chosen[act.Task] = c
-		}
-		if c != nil && !d.movedOften(d.state.BySlot()[act.Attempt.Slot]) {
-			act.Partner = c.Partner
-			d.give(act.Task, act.Partner)
-		}
-	}
-	return chosen
-}
-
-// whysOf are the reasons of the choices that actions rest on, one for each choice.
-func whysOf(actions []fact.Action, chosen map[workflow.TaskName]*partition.Choice) (whys []fact.Why) {
-	at := map[*partition.Choice]int{}
-	said := map[workflow.TaskName]bool{}
-	for _, act := range actions {
-		c := chosen[act.Task]
-		if act.Kind != workflow.FailContingency || c == nil || said[act.Task] {
-			continue
-		}
-		said[act.Task] = true
-		i, known := at[c]
-		if !known {
-			i = len(whys)
-			at[c] = i
-			whys = append(whys, fact.WhyOf(*c))
-		}
-		whys[i].Tasks = append(whys[i].Tasks, act.Task)
-	}
-	return whys
-}
-
-// whoTakes finds a living partner for contingencies: the holder of the
-// partition in which the author placed it, else one that the partner list
-// offers, rather not the one that failed.
-func (d *decision) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID) (partition.Choice, error) {
-	if len(tasks) == 0 {
-		return partition.Choice{}, errNothing
-	}
-	if home := d.state.Plan().Home(tasks[0]); len(tasks) == 1 && home != "" {
-		if p := d.state.Holders()[home]; !d.partners.Gone(p) {
-			return partition.Choice{
-				Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it",
-			}, nil
-		}
-	}
-	return d.choose(d.work(tasks, not))
-}
-
-var errNothing = errors.New("there is nothing to assign")

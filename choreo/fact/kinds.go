@@ -108,6 +108,6 @@ type Cancel struct {
 type Seen struct {
 	_ struct{} `cbor:",toarray"`
 	// Aside are heads that its author has as well and does not build upon: they do not
-	// count, or others had no room for them (choreo/door.go). Sorted.
+	// count, or others had no room for them (choreo/admit.go). Sorted.
 	Aside []Head
 }

@@ -32,7 +32,7 @@ const (
 	MaxActions = 128
 	// MaxChains is how many chains of one author are taken in for themselves: one for
 	// each time that its store was made or restored. More are taken in where
-	// somebody else has built upon them (choreo/door.go).
+	// somebody else has built upon them (choreo/admit.go).
 	MaxChains = 8
 
 	// MaxVerdicts is how many verdicts on one attempt count, as far as a fact's author

@@ -49,7 +49,7 @@ type Slot struct {
 	open            bool // it is not done
 	queued          bool
 	moved           bool // since its machine last looked
-	Due             bool // it waits for its machine to look at it (choreo/desk.go)
+	Due             bool // it waits for its machine to look at it (choreo/look.go)
 	awaits          bool // it waits to be judged (converge.go)
 	barred          bool // it has not begun, and may not: a strict constraint is broken, or the data are final
 }

@@ -104,7 +104,7 @@ type State struct {
 	frontier log.Vector
 
 	// moved are the slots of which something changed since the machine last looked
-	// (choreo/desk.go), made counts how often all slots were made again.
+	// (choreo/look.go), made counts how often all slots were made again.
 	moved []*Slot
 	made  int
 	dirty []*Slot

@@ -30,7 +30,7 @@ var ofClaims = []mutant{
 `, `	case it.open != nil && !mine && r.User == "":
 `}}},
 	{name: "late-is-refused", what: "a result under a grant that ended is refused and not kept", patches: []patch{{
-		"choreo/claimants.go", `	case !ever || to != p.User:
+		"choreo/claims.go", `	case !ever || to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first"`, `	case !ever || !open || to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first"`}}},
 	{name: "release-ignored", what: "what is given back stays with whoever had it", patches: []patch{{
@@ -87,7 +87,7 @@ var ofClaims = []mutant{
 			continue`, `		if it.open == nil || w.hold != it.open || w.fact.User != "" {
 			continue`}}},
 	{name: "results-empty", what: "a task ends without what the person handed in", patches: []patch{{
-		"choreo/claimants.go", `		if end.Outputs, err = d.state.Written(a.Task, res); err != nil {`,
+		"choreo/tries.go", `		if end.Outputs, err = d.state.Written(a.Task, res); err != nil {`,
 		`		if _, err = d.state.Written(a.Task, res); err != nil {`}}},
 	{name: "given-without-end", what: "one person may take one item again and again", patches: []patch{{
 		"choreo/idled.go", `n >= fact.MaxGrants {`, `n >= 100*fact.MaxGrants {`}}},
@@ -129,7 +129,7 @@ var ofClaims = []mutant{
 			}
 `}}},
 	{name: "stopped-goes-on", what: "what is stopped by order goes on", patches: []patch{{
-		"choreo/claimants.go", `		return d.stop(a, o)
+		"choreo/tries.go", `		return d.stop(a, o)
 `, `		_ = o
 		return false
 `}}},
@@ -191,5 +191,5 @@ var ofClaims = []mutant{
 	{name: "pulled-after-given", what: "what was given to a partner still waits to be taken by the apt", patches: []patch{{
 		"choreo/state/offers.go", `s.Mechanism().Pulls() && !a.given()`, `s.Mechanism().Pulls()`}}},
 	{name: "pulled-for-ever", what: "the patience of Sel-push-pull has no end", patches: []patch{{
-		"choreo/pulling.go", `	return offered < patience,`, `	return offered < patience || a.Slot != nil,`}}},
+		"choreo/untaken.go", `	return offered < patience,`, `	return offered < patience || a.Slot != nil,`}}},
 }

@@ -43,7 +43,7 @@ var ofLinks = []mutant{
 		}
 		if t == "" {
 			return nil, api.Errorf(`}, {
-		"choreo/claimants.go", `	case len(board.Unnamed(x)) > 0:
+		"choreo/claims.go", `	case len(board.Unnamed(x)) > 0:
 `, `	case x.Item.Slot == "" && len(board.Unnamed(x)) > 0:
 `}}},
 }

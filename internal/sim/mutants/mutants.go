@@ -137,12 +137,12 @@ var general = []mutant{
 		"choreo/state/terms.go", `o != nil && o.Action.Kind == workflow.FailRelease {`,
 		`o != nil && o.Action.Kind == "" {`}}},
 	{name: "timeout-from-known", what: "a time-out runs from when the instance is known", patches: []patch{{
-		"choreo/clocks.go", `	t := c.RunFrom(from, k, true, d.now.Boot)`, `	if w := c.Get(waits.Key{Kind: waits.WorstCase}); k.Kind == waits.Timeout && w != nil {
+		"choreo/decision.go", `	t := c.RunFrom(from, k, true, d.now.Boot)`, `	if w := c.Get(waits.Key{Kind: waits.WorstCase}); k.Kind == waits.Timeout && w != nil {
 		from = w.Read(d.now.Boot)
 	}
 	t := c.RunFrom(from, k, true, d.now.Boot)`}}},
 	{name: "trigger-from-known", what: "an emergency task waits from when the instance is known", patches: []patch{{
-		"choreo/clocks.go", `		if age < start && !d.state.PredecessorReady(sl) {`,
+		"choreo/ownclocks.go", `		if age < start && !d.state.PredecessorReady(sl) {`,
 		`		if start = 0; age < start {`}}},
 	{name: "lowest-writer", what: "of the writes of a data item the lowest is current", patches: []patch{{
 		"choreo/state/data.go", `cur == nil || log.ByTime(last, cur) > 0 {`, `cur == nil || log.ByTime(last, cur) < 0 {`}}},
@@ -163,7 +163,7 @@ var general = []mutant{
 	return Superseded
 }`}}},
 	{name: "one-try-less", what: "a task is tried once less than it says", patches: []patch{{
-		"choreo/decide.go", `case try <= a.Task.Retries.Times &&`, `case try < a.Task.Retries.Times &&`}}},
+		"choreo/tries.go", `case try <= a.Task.Retries.Times &&`, `case try < a.Task.Retries.Times &&`}}},
 	{name: "names-everything", what: "a start names what it builds upon although that follows from its past",
 		patches: []patch{{
 			"choreo/state/consumed.go", `sure && !others && only == from.Pick {`,
@@ -191,7 +191,7 @@ var general = []mutant{
 		"choreo/state/forget.go", `	if len(chains) < 2 || s.log.Knew(x, y) {`,
 		`	if len(chains) < 99 || s.log.Knew(x, y) {`}}},
 	{name: "no-share", what: "all chains of an author are taken in", patches: []patch{{
-		"choreo/door.go", `		case of.Chains >= fact.MaxChains:
+		"choreo/admit.go", `		case of.Chains >= fact.MaxChains:
 `, `		case of.Chains >= 1000*fact.MaxChains:
 `}}},
 	{name: "named-refused", what: "what others have named is refused beyond a share", patches: []patch{{
@@ -210,13 +210,13 @@ var general = []mutant{
 `, `		it.become(Left, at)
 `}}},
 	{name: "no-resume", what: "what ran when the node stopped is not run again", patches: []patch{{
-		"choreo/decide.go", `	d.running[a.ID] = true
+		"choreo/tries.go", `	d.running[a.ID] = true
 	d.out.Start = append(d.out.Start, d.state.Job(a, a.Try()))
 	return false
 `, `	return false
 `}}},
 	{name: "cut-anywhere", what: "a bundle holds facts without their causal past", patches: []patch{{
-		"choreo/peer.go", `		for _, p := range x.Parents {
+		"choreo/outgoing.go", `		for _, p := range x.Parents {
 			take(p)
 		}
 `, ``}}},
@@ -271,7 +271,7 @@ var general = []mutant{
 `, `		return nil, err
 `}}},
 	{name: "verdict-too-large", what: "a verdict on many attempts is not split", patches: []patch{{
-		"choreo/waits.go", `	for part := range slices.Chunk(actions, fact.MaxActions) {
+		"choreo/judge.go", `	for part := range slices.Chunk(actions, fact.MaxActions) {
 		v :=`, `	for part := range slices.Chunk(actions, 16*fact.MaxActions) {
 		v :=`}}},
 	{name: "unread-summary", what: "a node cannot read the summary of an ended instance that needs a person",

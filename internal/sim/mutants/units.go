@@ -11,14 +11,14 @@ var ofUnits = []mutant{
 `}}},
 	{name: "units-not-waited-for", what: "a task begins without its units", patches: []patch{{
 		"choreo/decide.go", `if d.state.HasUnits(a) && !d.later(a)`, `if !d.later(a)`}, {
-		"choreo/desk.go", `a.Task.ByNode() && m.state.HasUnits(a) ||`, `a.Task.ByNode() ||`}, {
+		"choreo/look.go", `a.Task.ByNode() && m.state.HasUnits(a) ||`, `a.Task.ByNode() ||`}, {
 		"choreo/state/rights.go", `	case v.unitless(a) != "":
 		return v.unitless(a)
 `, ``}}},
 	{name: "units-once-had", what: "a task begins with what it was given, though others have all there is",
 		patches: []patch{{
 			"choreo/decide.go", `if d.state.HasUnits(a) && !d.later(a)`, `if !d.later(a)`}, {
-			"choreo/desk.go", `a.Task.ByNode() && m.state.HasUnits(a) ||`, `a.Task.ByNode() ||`}}},
+			"choreo/look.go", `a.Task.ByNode() && m.state.HasUnits(a) ||`, `a.Task.ByNode() ||`}}},
 	{name: "units-of-no-keeper", what: "whoever takes part gives units away", patches: []patch{{
 		"worklist/resource.go", `d.b.stores[next[0]].Keepers[0].Partner != d.self {`, `d.self == "" {`}}},
 	{name: "units-never-back", what: "what has ended keeps its units", patches: []patch{{

@@ -1,0 +1,273 @@
+package choreo
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about what the holder of people's tasks does about claims: it writes down what
+// people say, if that may be, ends what is over, and has an attempt end as its item did.
+
+// Claim has this node, as the holder, write down what a person says. The person's word was
+// checked for what changes with time; here it is checked once more, and whether it may be.
+func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, error) {
+	d := m.deciding(now, partners)
+	body, err := c.Read()
+	if err == nil {
+		err = c.Validate(m.self)
+	}
+	if err != nil {
+		return Claimed{}, fmt.Errorf("%w: %w", fact.ErrInvalid, err)
+	}
+	if !d.heeded() {
+		return Claimed{}, errUnheeded
+	}
+	who, err := d.state.SpeakerOf(c)
+	if err != nil {
+		return Claimed{}, err
+	}
+	p, known := d.partners.Person(who.User)
+	if !known {
+		return Claimed{}, fmt.Errorf("%w: this node knows no such person, or it was removed", state.ErrNotNow)
+	}
+	p.Roles = slices.DeleteFunc(slices.Clone(p.Roles),
+		func(r workflow.RoleName) bool { return !slices.Contains(who.Roles, r) })
+	d.look()
+	for _, id := range c.About() {
+		if err := d.mayClaim(id, who, body); err != nil {
+			return Claimed{}, err
+		}
+	}
+	before := len(d.state.People().Spoken[fact.SpokenOf(d.log.Instance(), c.Says, c.Nonce)]) > 0
+	switch x := body.(type) {
+	case worklist.Grant:
+		return d.grant(c, x, p, before)
+	case worklist.Release:
+		return d.giveBack(c, x, p)
+	case worklist.Result:
+		if before { // the answer was lost
+			_, why := d.state.Work().Judged(x.Item, p.User)
+			return Claimed{Already: true, Kept: why}, nil
+		}
+		return d.bring(c, x, p)
+	case worklist.Order:
+		return d.order(c, x, p, before)
+	case worklist.Transfer:
+		return d.passOn(c, x, p, before)
+	case worklist.Adopt:
+		return d.adopt(c, x, p, before)
+	case worklist.Extend:
+		return d.extend(c, x, p, before)
+	case worklist.Notify:
+		return d.changePolicy(c, x, p, before)
+	case worklist.Amend:
+		return d.amend(c, x, p, before)
+	}
+	return Claimed{}, fmt.Errorf("%w: no person says that", fact.ErrInvalid)
+}
+
+// mayClaim says why nothing can be claimed here of an attempt; nil: it can. Its place at the
+// board is brought up to date.
+func (d *decision) mayClaim(id fact.AttemptID, who fact.Speaker, body worklist.Body) error {
+	a := d.state.Attempts()[id]
+	switch {
+	case a == nil:
+		return &worklist.Refusal{
+			Item: state.ItemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again",
+		}
+	case a.Partner != d.self && !state.Adopts(body):
+		return &Elsewhere{Task: a.Task.WithLabel(), Partner: a.Partner}
+	case !state.ForPeople(a, body):
+		return fmt.Errorf("%w: %s is not for a person to claim", state.ErrNotNow, a.Task.WithLabel())
+	case d.elsewhere(a, who) && !state.Decides(body) && !d.state.Passes(body, who):
+		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", state.ErrNotNow, a.Task.WithLabel())
+	}
+	d.state.PlaceItem(a)
+	return nil
+}
+
+// grant gives items to whoever asks for them, all or none.
+func (d *decision) grant(c *fact.Claim, g worklist.Grant, p worklist.Person, before bool) (Claimed, error) {
+	if g.Lease != worklist.DefaultLease(g.Mode) {
+		return Claimed{}, fmt.Errorf("%w: a lease of %s: %s is given", state.ErrNotNow, g.Lease,
+			worklist.DefaultLease(g.Mode))
+	}
+	given, err := d.state.Work().Ask(d.self, worklist.Request{
+		Items: g.Items, Mode: g.Mode, With: g.With, Person: p, Anew: g.Anew, Word: fact.WordOf(d.log.Instance(), c.Says,
+			c.Nonce),
+	})
+	switch {
+	case err != nil:
+		return Claimed{}, err
+	case len(given.Items) == 0:
+		return Claimed{Already: true}, nil
+	case before:
+		return Claimed{}, fmt.Errorf("%w: you asked for that before, and had it: ask anew", state.ErrNotNow)
+	case g.Mode == worklist.Handed && len(given.Items) < len(g.Items):
+		return Claimed{}, fmt.Errorf("%w: you have some of these items already: ask for the others", state.ErrNotNow)
+	}
+	for _, i := range given.Items {
+		if err := d.mayGrant(i, p.User); err != nil {
+			return Claimed{}, err
+		}
+		if err := d.mayPull(i, p.User, given.Items); err != nil {
+			return Claimed{}, err
+		}
+	}
+	if err := d.mayIdle(c, p.User); err != nil {
+		return Claimed{}, err
+	}
+	_, err = d.append(fact.Body{Claim: c})
+	return Claimed{}, err
+}
+
+// giveBack ends what a person has.
+func (d *decision) giveBack(c *fact.Claim, x worklist.Release, p worklist.Person) (Claimed, error) {
+	to, open, ever := d.state.Work().Given(x.Item, x.Grant)
+	switch {
+	case !ever || to != p.User:
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you so", state.ErrNotNow, d.called(x.Item.Slot))
+	case !open:
+		return Claimed{Already: true}, nil
+	}
+	if h, _ := d.state.Work().Holds(x.Item); h.Grant != x.Grant {
+		return Claimed{}, fmt.Errorf("%w: %s was given to you once more meanwhile: look at the worklist again",
+			state.ErrNotNow, d.called(x.Item.Slot))
+	}
+	if err := d.mayBeSaid(x.Item, state.MostWords(x)); err != nil {
+		return Claimed{}, err
+	}
+	_, err := d.append(fact.Body{Claim: c})
+	return Claimed{}, err
+}
+
+// elsewhere reports whether somebody cannot have an attempt of ours, as things stand.
+func (d *decision) elsewhere(a *state.Attempt, who fact.Speaker) bool {
+	due := who.User == d.state.Responsible() && len(d.state.People().DueTo[a.ID]) > 0
+	return a.Task.Role == "" && who.At != d.self && !due
+}
+
+// bring takes a person's result. If the person has the item, Decide closes it; else the
+// result is kept and shown, and does not count.
+func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (Claimed, error) {
+	board := d.state.Work()
+	to, open, ever := board.Given(x.Item, x.Grant)
+	a := d.state.Attempts()[fact.AttemptIDOf(x.Item)]
+	switch {
+	case !ever || to != p.User:
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, d.called(x.Item.Slot))
+	case board.Did(x.Item, x.Grant, p.User, x.Failed): // a retry, or sent twice
+		return Claimed{Already: true}, nil
+	case len(board.Unnamed(x)) > 0:
+		return Claimed{}, fmt.Errorf("%w: %s waits for %s: bring that first", state.ErrNotNow, d.called(x.Item.Slot),
+			d.called(board.Unnamed(x)[0]))
+	case board.OnlyHanded(x.Item, x.Grant):
+		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first",
+			state.ErrNotNow, d.called(x.Item.Slot))
+	}
+	if err := d.mayBring(c, x, p.User); err != nil {
+		return Claimed{}, err
+	}
+	if !x.Failed {
+		outputs, err := d.state.Written(a.Task, x)
+		if err == nil {
+			outputs, err = d.state.CheckResult(a, outputs)
+		}
+		if err == nil {
+			err = d.fits(fact.Body{Success: &fact.Success{Attempt: a.ID, Try: fact.MaxTry, Outputs: outputs}})
+		}
+		if err != nil {
+			return Claimed{}, fmt.Errorf("%w: %w", state.ErrOutput, err)
+		}
+		if err := d.state.TooEarlyFor(a, outputs); err != nil {
+			return Claimed{}, fmt.Errorf("%w: %w", state.ErrNotNow, err)
+		}
+	}
+	if _, err := d.append(fact.Body{Claim: c}); err != nil {
+		return Claimed{}, err
+	}
+	counts, why := board.Judged(x.Item, p.User)
+	if !open && !counts && why == "" {
+		why = "the item was not yours any more"
+	}
+	return Claimed{Kept: why}, nil
+}
+
+// mayBring says why a result is not taken; nil: it is. One that ends its item always has room.
+func (d *decision) mayBring(c *fact.Claim, x worklist.Result, u worklist.User) error {
+	board := d.state.Work()
+	if board.Takes(x) {
+		return d.mayBeSaid(x.Item, state.MostWords(x))
+	}
+	if n := board.Brought(x.Item, u); n >= maxLate && !board.MayWait(x) {
+		return fmt.Errorf("%w: %d result of yours about %s is kept that does not count, at most %d: look at it with mutirao show",
+			state.ErrNotNow, n, d.called(x.Item.Slot), maxLate)
+	}
+	if err := d.mayBeSaid(x.Item, state.MostWords(x)-1); err != nil { // one is for whoever has it
+		return err
+	}
+	return d.mayIdle(c, u)
+}
+
+// maxLate is how many results of one person about one item are kept that do not end it.
+const maxLate = 1
+
+// hearClaims tells the board since when claims wait: those of this node by its own wall clock, which
+// was running when it was not.
+func (d *decision) hearClaims() {
+	for _, e := range d.state.TakeUnheard() {
+		since, known := d.claimedAt[e.ID]
+		if !known {
+			since = d.now.Boot
+			if e.Fact.Chain.Author == d.self {
+				since -= max(0, d.now.Wall.Sub(time.UnixMilli(e.Fact.At)))
+			}
+			d.claimedAt[e.ID] = since
+		}
+		d.state.Work().Heard(worklist.ID(e.ID), since)
+	}
+}
+
+// mindClaims writes what follows from claims for this node as the holder, and has attempts end
+// whose items were closed. It reports whether it added facts.
+func (d *decision) mindClaims() (added bool) {
+	d.look()
+	d.bringItems()
+	if d.state.People().Board == nil {
+		return false
+	}
+	d.hearClaims()
+	people := claimants{
+		decision: d, with: map[workflow.RoleName][]worklist.Person{}, sights: map[worklist.Item]partition.Sight{},
+	}
+	out := d.state.Work().Decide(d.self, people, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
+	added = d.mindUnits(out.Got)
+	for _, body := range out.Write {
+		if x, again := body.(worklist.Reopen); again {
+			if d.doAgain(x) {
+				added = true
+			} else {
+				d.state.Work().CannotFollow(x.Item, x.Order)
+			}
+			continue
+		}
+		added = d.claim(body, people.reasons(body)) || added
+	}
+	if out.Wake > 0 {
+		d.out.wake(out.Wake)
+	}
+	if !out.Cancel.IsZero() {
+		added = d.cancelBy(fact.ID(out.Cancel)) || added
+	}
+	for _, id := range d.state.TakeClosed() {
+		added = d.endAsClosed(id) || added
+	}
+	return added
+}

@@ -1,0 +1,56 @@
+package choreo
+
+import (
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file says how a refusal reads of what cannot be done to a task, or to an instance, now.
+
+var errUnheeded = fmt.Errorf("%w: what this node says would not count: it takes no part in the instance, or its store was rolled back and it has not taken a new incarnation yet", state.ErrNotNow)
+
+// called is what people read a task as: its name, with its label.
+func (m *Machine) called(t workflow.TaskName) string { return m.state.Definition().WithLabel(t) }
+
+// noTask says that there is no such task, and which may be meant: people read labels.
+func (m *Machine) noTask(t workflow.TaskName) error {
+	if meant := m.state.Definition().MeantTask(string(t)); meant != "" {
+		return fmt.Errorf("%w: %s: did you mean %s?", state.ErrNoTask, t, meant)
+	}
+	return fmt.Errorf("%w: %s", state.ErrNoTask, t)
+}
+
+// Elsewhere says which partner holds a task. It is an ErrElsewhere.
+type Elsewhere struct {
+	Task    string // as people read it
+	Partner workflow.PartnerID
+}
+
+func (e *Elsewhere) Error() string {
+	return fmt.Sprintf("%s is held by %s", e.Task, e.Partner.Short())
+}
+
+// Is makes errors.Is(err, ErrElsewhere) hold.
+func (e *Elsewhere) Is(target error) bool { return target == state.ErrElsewhere }
+
+func kindOf(t *workflow.Task) string {
+	if t.Type == workflow.SubWorkflow {
+		return "a workflow of its own"
+	}
+	return "automatic"
+}
+
+func byWhat(t *workflow.Task) string {
+	if t.Type == workflow.SubWorkflow {
+		return kindOf(t) + ", its instance"
+	}
+	return "automatic, its application"
+}
+
+// cancellable reports whether an instance can be cancelled that stands so: also one that waits for what
+// cannot come.
+func cancellable(s workflow.InstanceState) bool {
+	return s == workflow.InstanceRunning || s == workflow.InstanceBlocked
+}

@@ -105,7 +105,7 @@ var general = []mutant{
 		`return a.Ready != nil || a.Start != nil || a.Depth > 1 })`}}},
 	{name: "arrival-order", what: "of two successes the one counts that came first to this node", patches: []patch{{
 		"choreo/state/converge.go", `return log.ByTime(a.Success(), b.Success())`,
-		`return cmp.Compare(a.Success().Index, b.Success().Index)`}}},
+		`return cmp.Or(a.Success().Index-b.Success().Index, log.ByTime(a.Success(), b.Success()))`}}},
 	{name: "undo-early", what: "what lost is compensated before it is settled", patches: []patch{{
 		"choreo/state/compensate.go", `return !slices.ContainsFunc(a.Users, builtUponIt) && s.settled(a.Slot)`,
 		`return true || slices.ContainsFunc(a.Users, builtUponIt)`}}},

@@ -1,86 +1,14 @@
 package choreo
 
 import (
-	"crypto/ed25519"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
-	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// TestBatchesOfAttestations: every fact of a batch verifies, and nothing else
-// does: no other fact, no changed signature, path or place.
-func TestBatchesOfAttestations(t *testing.T) {
-	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	author := trust.IDOf(key.Public().(ed25519.PublicKey))
-	for n := 1; n <= 70; n++ {
-		ids := make([]fact.ID, n)
-		for i := range ids {
-			ids[i] = sha256.Sum256(fmt.Append(nil, n, i))
-		}
-		signed := 0
-		atts := fact.Attest(ids, func(domain string,
-			msg []byte) []byte {
-			signed++
-			return trust.Sign(key, domain, msg)
-		})
-		if signed != 1 {
-			t.Fatalf("%d signatures for a batch of %d, want one", signed, n)
-		}
-		for i, a := range atts {
-			if err := verify(author, ids[i], a); err != nil {
-				t.Fatalf("fact %d of %d: %v", i, n, err)
-			}
-			for what, b := range bent(a) {
-				if verify(author, ids[i], b) == nil {
-					t.Fatalf("fact %d of %d verifies with %s", i, n, what)
-				}
-			}
-			if n > 1 && verify(author, ids[(i+1)%n], a) == nil {
-				t.Fatalf("fact %d of %d verifies with the attestation of its neighbour", i, n)
-			}
-			if verify(author, fact.ID(a.Root(ids[i])), &fact.Attestation{Sig: a.Sig}) == nil {
-				t.Fatal("the root passes for a fact")
-			}
-		}
-	}
-	if fact.Attest(nil, nil) != nil {
-		t.Error("attestations of nothing")
-	}
-}
-
-// verify checks that author attested the fact of that name.
-func verify(author workflow.PartnerID, id fact.ID, a *fact.Attestation) error {
-	s, err := a.Signature(author, id)
-	if err != nil {
-		return err
-	}
-	return s.Verify()
-}
-
-// bent are forgeries of an attestation.
-func bent(a *fact.Attestation) map[string]*fact.Attestation {
-	out := map[string]*fact.Attestation{}
-	with := func(what string, change func(*fact.Attestation)) {
-		b := &fact.Attestation{Index: a.Index, Path: append([][32]byte(nil), a.Path...),
-			Sig: append([]byte(nil), a.Sig...)}
-		change(b)
-		out[what] = b
-	}
-	with("another signature", func(b *fact.Attestation) { b.Sig[7] ^= 1 })
-	with("a longer path", func(b *fact.Attestation) { b.Path = append(b.Path, [32]byte{}) })
-	if len(a.Path) > 0 {
-		with("a shorter path", func(b *fact.Attestation) { b.Path = b.Path[1:] })
-		with("another sibling", func(b *fact.Attestation) { b.Path[0][3] ^= 1 })
-		with("another sibling at the top", func(b *fact.Attestation) { b.Path[len(b.Path)-1][31] ^= 1 })
-	}
-	return out
-}
 
 // checkBundle checks that each fact of a bundle is attested, ours to attest, or, unless
 // it brings somebody in, named as previous by a later one of its chain.

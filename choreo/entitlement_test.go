@@ -1,8 +1,6 @@
 package choreo
 
 import (
-	"bytes"
-	"crypto/ed25519"
 	"errors"
 	"strings"
 	"testing"
@@ -10,7 +8,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/membership/election"
-	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -349,37 +346,6 @@ func TestFactsThatDoNotFit(t *testing.T) {
 				t.Errorf("it changed the replica:\n%s", firstDifference([]byte(before), []byte(got)))
 			}
 		})
-	}
-}
-
-// TestAttestationsOfOthers: a fact passes only with its own author's signature
-// over its own name.
-func TestAttestationsOfOthers(t *testing.T) {
-	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
-	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{2}, ed25519.SeedSize))
-	author := trust.IDOf(key.Public().(ed25519.PublicKey))
-	ids := []fact.ID{{1}, {2}, {3}}
-	sign := func(k ed25519.PrivateKey, domain string) []*fact.Attestation {
-		return fact.Attest(ids, func(_ string, msg []byte) []byte { return trust.Sign(k, domain, msg) })
-	}
-	if err := verify(author, ids[0], sign(key, fact.AttestDomain)[0]); err != nil {
-		t.Fatalf("its author's own: %v", err)
-	}
-	for what, err := range map[string]error{
-		"another's key":  verify(author, ids[0], sign(other, fact.AttestDomain)[0]),
-		"another domain": verify(author, ids[0], sign(key, "vote")[0]),
-		"none":           verify(author, ids[0], nil),
-		"another fact's": verify(author, ids[0], sign(key, fact.AttestDomain)[1]),
-		"another author": verify(trust.IDOf(other.Public().(ed25519.PublicKey)), ids[0],
-			sign(key, fact.AttestDomain)[0]),
-		"an author of no key": verify("one", ids[0], sign(key, fact.AttestDomain)[0]),
-		"a short signature":   verify(author, ids[0], &fact.Attestation{Sig: make([]byte, 63)}),
-		"a path too long": verify(author, ids[0],
-			&fact.Attestation{Sig: make([]byte, 64), Path: make([][32]byte, fact.MaxPath+1)}),
-	} {
-		if !errors.Is(err, fact.ErrForged) {
-			t.Errorf("%s: error %v, want ErrForged", what, err)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package choreo
+package fact_test
 
 import (
 	"fmt"

@@ -13,7 +13,7 @@ import (
 )
 
 // This file is about what the holder of people's tasks does about claims: it writes down what
-// people say, if that may be, ends what is over, and has an attempt end as its item did.
+// people say, if that may be, and ends what is over. Its attempt then ends as the item did (tries.go).
 
 // Claim has this node, as the holder, write down what a person says. The person's word was
 // checked for what changes with time; here it is checked once more, and whether it may be.

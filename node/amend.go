@@ -9,8 +9,12 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 )
 
-func (n *Node) amend(ctx context.Context, r api.AmendRequest) (*api.Amended, error) {
-	seen, patch, err := n.desk.foreseeAmendment(ctx, r.ID, r.File, []byte(r.Source))
+// amend has an instance that is here take a changed definition, if it can: send says so to where that is written down.
+func (k *desk) amend(
+	ctx context.Context, r api.AmendRequest,
+	send func(ctx context.Context, user, id, patch string) (*api.Amended, error),
+) (*api.Amended, error) {
+	seen, patch, err := k.foreseeAmendment(ctx, r.ID, r.File, []byte(r.Source))
 	switch {
 	case err != nil:
 		return nil, err
@@ -23,7 +27,7 @@ func (n *Node) amend(ctx context.Context, r api.AmendRequest) (*api.Amended, err
 	case len(patch) == 0:
 		return &api.Amended{ID: seen.ID, Version: seen.Version, Lines: []string{}, Already: true}, nil
 	}
-	out, err := n.worklists.Amend(ctx, r.User, seen.ID, patch.Text())
+	out, err := send(ctx, r.User, seen.ID, patch.Text())
 	if err == nil {
 		out.Version, out.Lines = seen.NewVersion, patch.Lines()
 	}

@@ -27,7 +27,7 @@ partitions:
 // amend has a user at a node amend an instance of patrol, in which pieces of the text are others.
 func (tm *team) amend(at, user, id string, pairs ...string) (*api.Amended, error) {
 	tm.t.Helper()
-	done, err := tm.p[at].node.AmendInstance(tm.t.Context(), api.AmendRequest{
+	done, err := tm.p[at].api.AmendInstance(tm.t.Context(), api.AmendRequest{
 		User: user, ID: id, File: "patrol.yaml", Source: strings.NewReplacer(pairs...).Replace(patrol),
 	})
 	synctest.Wait()
@@ -229,7 +229,7 @@ func TestAFlowIsAmended(t *testing.T) {
 		pass(time.Second)
 		tm.cut([]string{"one", "three"}, []string{"two"})
 		pass(time.Second)
-		done, err := tm.p["one"].node.AmendInstance(t.Context(), api.AmendRequest{
+		done, err := tm.p["one"].api.AmendInstance(t.Context(), api.AmendRequest{
 			User: "one", ID: id, File: "hire.yaml", Source: strings.NewReplacer(rehired...).Replace(hire),
 		})
 		if err != nil || done.Version != 2 {
@@ -278,7 +278,7 @@ func TestAFlowIsAmended(t *testing.T) {
 
 // put completes a task by hand, with a value.
 func (tm *team) put(at, id string, task workflow.TaskName, item, value string) error {
-	err := tm.p[at].node.FinishTask(tm.t.Context(), api.FinishRequest{
+	err := tm.p[at].api.FinishTask(tm.t.Context(), api.FinishRequest{
 		ID: id, Task: task, Outputs: map[string]string{item: value},
 	})
 	synctest.Wait()

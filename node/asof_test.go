@@ -16,7 +16,7 @@ import (
 // taskOf is a task as a partner shows it.
 func (tm *team) taskOf(at, id string, name workflow.TaskName) api.Task {
 	tm.t.Helper()
-	in, err := tm.p[at].node.Show(tm.t.Context(), id)
+	in, err := tm.p[at].api.Show(tm.t.Context(), id)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -88,13 +88,13 @@ func TestOldKnowledgeIsSaid(t *testing.T) {
 		if b := tm.taskOf("one", id, "b"); b.Known != want || b.State.Done() {
 			t.Errorf("b is %s, %q; want %q", b.State, b.Known, want)
 		}
-		list, err := tm.p["one"].node.Instances(t.Context(), false)
+		list, err := tm.p["one"].api.Instances(t.Context(), false)
 		if err != nil || len(list) != 1 || list[0].Known != want || list[0].AsOf == nil ||
 			list[0].Of != "two" {
 			t.Errorf("the list says %+v (%v), want %q", list, err, want)
 		}
 		for _, format := range []string{"svg", "dot", "mermaid"} {
-			b, err := tm.p["one"].node.Diagram(t.Context(), id, format)
+			b, err := tm.p["one"].api.Diagram(t.Context(), id, format)
 			if err != nil || !bytes.Contains(b, []byte(want)) {
 				t.Errorf("the %s does not say %q (%v):\n%s", format, want, err, b)
 			}
@@ -122,7 +122,7 @@ func TestNothingIsKnownFromBeforeTheInstance(t *testing.T) {
 		tm.cut([]string{"one", "two"}, []string{"three"})
 		check := func(after time.Duration, known string) {
 			t.Helper()
-			list, err := tm.p["three"].node.Instances(t.Context(), false)
+			list, err := tm.p["three"].api.Instances(t.Context(), false)
 			if err != nil || len(list) != 1 {
 				t.Fatalf("%v, %v", list, err)
 			}
@@ -158,7 +158,7 @@ func TestWhatAskingHoldersCosts(t *testing.T) {
 			frames, bytes := tm.aboutInstances()
 			tm.f.slow(way)
 			began := time.Now()
-			asked, err := tm.p["three"].node.Refresh(t.Context(), id)
+			asked, err := tm.p["three"].api.Refresh(t.Context(), id)
 			took := time.Since(began)
 			if err != nil || slices.Contains(asked.Answered, "two") != answers ||
 				slices.Contains(asked.Silent, "two") == answers {
@@ -193,7 +193,7 @@ func TestRefresh(t *testing.T) {
 			t.Fatalf("b is %s at three before it asked: the test does not test what it should", got)
 		}
 		began := time.Now()
-		asked, err := tm.p["three"].node.Refresh(t.Context(), id)
+		asked, err := tm.p["three"].api.Refresh(t.Context(), id)
 		if err != nil || len(asked.Silent) > 0 || len(asked.Answered) == 0 {
 			t.Errorf("asked: %+v, %v", asked, err)
 		}
@@ -205,7 +205,7 @@ func TestRefresh(t *testing.T) {
 		}
 		// Asked twice in a second is asked once.
 		before := len(tm.f.sent(func(c carried) bool { return len(c.m.Heads) > 0 }))
-		if asked, err = tm.p["three"].node.Refresh(t.Context(), id); err != nil ||
+		if asked, err = tm.p["three"].api.Refresh(t.Context(), id); err != nil ||
 			len(asked.Answered)+len(asked.Silent) > 0 {
 			t.Errorf("asked again at once: %+v, %v", asked, err)
 		}
@@ -222,14 +222,14 @@ func TestRefresh(t *testing.T) {
 		}
 		first := asks()
 		began = time.Now()
-		asked, err = tm.p["three"].node.Refresh(t.Context(), id)
+		asked, err = tm.p["three"].api.Refresh(t.Context(), id)
 		if took := time.Since(began); err != nil || len(asked.Silent) != 1 || asked.Silent[0] != "two" ||
 			took > 600*time.Millisecond {
 			t.Errorf("two is silent: asked %+v, %v, waited %v", asked, err, took)
 		}
 		// What it has may be on its way: watching does not have it tell all again.
 		for range 3 {
-			if asked, err = tm.p["three"].node.Refresh(t.Context(), id); err != nil || len(asked.Silent) != 1 {
+			if asked, err = tm.p["three"].api.Refresh(t.Context(), id); err != nil || len(asked.Silent) != 1 {
 				t.Errorf("two is still silent: asked %+v, %v", asked, err)
 			}
 		}
@@ -239,7 +239,7 @@ func TestRefresh(t *testing.T) {
 		tm.disconnect("two", "three")
 		synctest.Wait()
 		began = time.Now()
-		asked, err = tm.p["three"].node.Refresh(t.Context(), id)
+		asked, err = tm.p["three"].api.Refresh(t.Context(), id)
 		if took := time.Since(began); err != nil || len(asked.Silent) > 0 || took > 500*time.Millisecond {
 			t.Errorf("two is out of reach: asked %+v, %v, waited %v", asked, err, took)
 		}
@@ -316,7 +316,7 @@ func TestProgressIsKept(t *testing.T) {
 		pass(time.Second)
 		check := func(when string) {
 			t.Helper()
-			list, err := tm.p["one"].node.Instances(t.Context(), true)
+			list, err := tm.p["one"].api.Instances(t.Context(), true)
 			if err != nil || len(list) != 2 {
 				t.Fatalf("%s: %d instances, %v", when, len(list), err)
 			}

@@ -34,7 +34,7 @@ partitions: {ward: {tasks: [visit, feed], partner: base}}
 // goesAway has a node disconnect, accepting these questions.
 func (tm *team) goesAway(at string, accept ...string) *api.Contact {
 	tm.t.Helper()
-	c, err := tm.p[at].node.Disconnect(tm.t.Context(), api.DisconnectRequest{Accept: accept})
+	c, err := tm.p[at].api.Disconnect(tm.t.Context(), api.DisconnectRequest{Accept: accept})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func (tm *team) goesAway(at string, accept ...string) *api.Contact {
 // comesBack has a node reconnect, and be found by another.
 func (tm *team) comesBack(at, by string) {
 	tm.t.Helper()
-	if c, err := tm.p[at].node.Reconnect(tm.t.Context()); err != nil || c.State != api.IsConnected || c.Since != nil {
+	if c, err := tm.p[at].api.Reconnect(tm.t.Context()); err != nil || c.State != api.IsConnected || c.Since != nil {
 		tm.t.Fatalf("it is %+v, %v", c, err)
 	}
 	tm.disconnect(at, by) // of one that stayed
@@ -55,7 +55,7 @@ func (tm *team) comesBack(at, by string) {
 // contact is how a node stands to its partners.
 func (tm *team) contact(at string) *api.Contact {
 	tm.t.Helper()
-	c, err := tm.p[at].node.Contact(tm.t.Context())
+	c, err := tm.p[at].api.Contact(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func (tm *team) wantContact(at, state, asks string) {
 // rounds begins an instance of a workflow at base, and waits until the tablet hears of its first task.
 func (tm *team) rounds(name string, inputs map[string]string) (id, item string) {
 	tm.t.Helper()
-	st, err := tm.p["base"].node.Start(tm.t.Context(), api.StartRequest{Workflow: name, Input: inputs})
+	st, err := tm.p["base"].api.Start(tm.t.Context(), api.StartRequest{Workflow: name, Input: inputs})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestAWeekDisconnected(t *testing.T) {
 		if x := tm.row("tablet", "base"); x.State != "unreachable" {
 			t.Errorf("it shows base as %s: that it hears nothing is its own doing", x.State)
 		}
-		if st, err := tm.p["tablet"].node.Status(t.Context()); err != nil || st.Disconnected == nil {
+		if st, err := tm.p["tablet"].api.Status(t.Context()); err != nil || st.Disconnected == nil {
 			t.Errorf("its status is %+v, %v", st, err)
 		}
 		if f := tm.finding("tablet", "contact"); f.State != api.FindingWarning ||
@@ -259,11 +259,11 @@ func TestStaysAfterAll(t *testing.T) {
 		// The disk takes that it goes, and then not that it comes back: it stays away, and says so.
 		tm.goesAway("tablet", "not-locked")
 		tm.p["tablet"].disk.failWith(kv.ErrFull)
-		if _, err := tm.p["tablet"].node.Reconnect(t.Context()); err == nil {
+		if _, err := tm.p["tablet"].api.Reconnect(t.Context()); err == nil {
 			t.Error("it is back, and a restart would not know")
 		}
 		tm.wantContact("tablet", api.IsDisconnected, "")
-		_, err := tm.p["tablet"].node.Leave(t.Context(), api.LeaveRequest{})
+		_, err := tm.p["tablet"].api.Leave(t.Context(), api.LeaveRequest{})
 		wantCode(t, err, api.Refused, "disconnected on purpose")
 		tm.p["tablet"].disk.failWith(nil)
 		tm.comesBack("tablet", "base")
@@ -279,7 +279,7 @@ func TestFilesComeBeforeItGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := aWard(t)
 		content := bytes.Repeat([]byte("plan"), 1<<20) // four chunks
-		f, err := tm.p["base"].node.PutFile(t.Context(), "plan.pdf", bytes.NewReader(content))
+		f, err := tm.p["base"].api.PutFile(t.Context(), "plan.pdf", bytes.NewReader(content))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +328,7 @@ func (tm *wardTeam) here(at, value string) bool {
 func TestFilesComeBeforeTheyAreNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := aWard(t)
-		f, err := tm.p["base"].node.PutFile(t.Context(), "plan.pdf",
+		f, err := tm.p["base"].api.PutFile(t.Context(), "plan.pdf",
 			bytes.NewReader(bytes.Repeat([]byte("plan"), 1<<20)))
 		if err != nil {
 			t.Fatal(err)
@@ -336,7 +336,7 @@ func TestFilesComeBeforeTheyAreNeeded(t *testing.T) {
 		_, visit := tm.rounds("visits", map[string]string{"plan": f.Value})
 		set := func(on bool, atMost int64) {
 			t.Helper()
-			p, err := tm.p["tablet"].node.SetPrefetch(t.Context(),
+			p, err := tm.p["tablet"].api.SetPrefetch(t.Context(),
 				api.PrefetchRequest{User: "bia", On: on, AtMost: atMost})
 			if err != nil || p.On != on || p.AtMost != atMost {
 				t.Fatalf("it is %+v, %v", p, err)
@@ -368,7 +368,7 @@ func TestFilesComeBeforeTheyAreNeeded(t *testing.T) {
 			t.Errorf("after a minute and a crash it is not here: %+v", x)
 		}
 
-		other, err := tm.p["base"].node.PutFile(t.Context(), "more.pdf",
+		other, err := tm.p["base"].api.PutFile(t.Context(), "more.pdf",
 			bytes.NewReader(bytes.Repeat([]byte("more"), 1<<20)))
 		if err != nil {
 			t.Fatal(err)
@@ -410,11 +410,11 @@ func TestAFileComesFromItsGiver(t *testing.T) {
 		}
 		pass(time.Second)
 		tm.add("crew", visits)
-		f, err := tm.p["crew"].node.PutFile(t.Context(), "plan.pdf", strings.NewReader("the river"))
+		f, err := tm.p["crew"].api.PutFile(t.Context(), "plan.pdf", strings.NewReader("the river"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tm.p["crew"].node.Start(t.Context(),
+		if _, err := tm.p["crew"].api.Start(t.Context(),
 			api.StartRequest{Workflow: "visits", Input: map[string]string{"plan": f.Value}}); err != nil {
 			t.Fatal(err)
 		}
@@ -426,7 +426,7 @@ func TestAFileComesFromItsGiver(t *testing.T) {
 		get := func() (string, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			_, content, err := tm.p["tablet"].node.ItemFile(ctx, api.ItemQuery{User: "bia", Item: item}, "plan")
+			_, content, err := tm.p["tablet"].api.ItemFile(ctx, api.ItemQuery{User: "bia", Item: item}, "plan")
 			if err != nil {
 				return "", err
 			}
@@ -439,7 +439,7 @@ func TestAFileComesFromItsGiver(t *testing.T) {
 			t.Fatal(err)
 		}
 		coming := func() *api.Coming {
-			sheet, err := tm.p["tablet"].node.ItemSheet(t.Context(), api.ItemQuery{User: "bia", Item: item})
+			sheet, err := tm.p["tablet"].api.ItemSheet(t.Context(), api.ItemQuery{User: "bia", Item: item})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,7 +27,7 @@ tasks:
 partitions: {p1: [a], p2: [c], p3: [b]}
 `)
 		id := tm.begin("one", "judged", map[string]string{"p1": "one", "p2": "two", "p3": "three"})
-		if _, err := tm.p["two"].node.Elect(t.Context(), api.ElectRequest{}); err != nil {
+		if _, err := tm.p["two"].api.Elect(t.Context(), api.ElectRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		pass(5 * time.Second) // the others hear of it

@@ -27,13 +27,13 @@ partitions: {main: {tasks: [span, data, never, file], partner: base}}
 // datedNurses are nurses with an instance of dated, and no other.
 func datedNurses(t *testing.T) (tm *team, id string) {
 	tm, rotaID := nurses(t)
-	if err := tm.p["base"].node.Cancel(t.Context(), rotaID, "no need"); err != nil {
+	if err := tm.p["base"].api.Cancel(t.Context(), rotaID, "no need"); err != nil {
 		t.Fatal(err)
 	}
 	tm.add("base", dated)
 	tm.p["base"].hand.hold("file")
 	sails := time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)
-	st, err := tm.p["base"].node.Start(t.Context(),
+	st, err := tm.p["base"].api.Start(t.Context(),
 		api.StartRequest{Workflow: "dated", Input: map[string]string{"sails": sails}})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestDeadlinesOfItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id := datedNurses(t)
 		pass(time.Hour)
-		list, err := tm.p["tablet"].node.Worklist(t.Context(), api.WorklistQuery{User: "bia", Order: api.OrderDeadline})
+		list, err := tm.p["tablet"].api.Worklist(t.Context(), api.WorklistQuery{User: "bia", Order: api.OrderDeadline})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ partitions: {ship: {tasks: [sail], partner: tablet}}
 		told := func(want ...string) {
 			t.Helper()
 			var got []string
-			list, err := tm.p["base"].node.Messages(t.Context(), api.MessagesQuery{})
+			list, err := tm.p["base"].api.Messages(t.Context(), api.MessagesQuery{})
 			for _, m := range list {
 				if m.Type == api.MessageDeadline {
 					got = append(got, m.Text)
@@ -175,7 +175,7 @@ partitions:
 		id := tm.begin("base", "voyage", nil)
 		said := func(want ...string) {
 			t.Helper()
-			list, err := tm.p["base"].node.Messages(t.Context(), api.MessagesQuery{})
+			list, err := tm.p["base"].api.Messages(t.Context(), api.MessagesQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}

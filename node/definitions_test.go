@@ -18,7 +18,7 @@ import (
 // listed are the workflows that a partner lists.
 func (tm *team) listed(at string) []workflow.Name {
 	tm.t.Helper()
-	ws, err := tm.p[at].node.Workflows(tm.t.Context())
+	ws, err := tm.p[at].api.Workflows(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestWhoTakesANameOverIsTold(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		add := func(at string, version int) *api.Workflow {
 			t.Helper()
-			w, err := tm.p[at].node.AddWorkflow(t.Context(), "w.yaml",
+			w, err := tm.p[at].api.AddWorkflow(t.Context(), "w.yaml",
 				fmt.Appendf(nil, "{workflow: w, version: %d, tasks: {a: {}}}", version))
 			if err != nil {
 				t.Fatal(err)
@@ -76,7 +76,7 @@ func TestDefinitionsSpread(t *testing.T) {
 		tm.disconnect("two", "three")
 		synctest.Wait()
 		tm.add("one", eleven)
-		if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
+		if _, err := tm.p["one"].api.RemoveWorkflow(t.Context(), "chain"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -108,7 +108,7 @@ func TestEditions(t *testing.T) {
 		time.Sleep(time.Second)
 		tm.add("one", chain)
 		for _, name := range []string{"one", "two"} {
-			list, err := tm.p[name].node.Workflows(t.Context())
+			list, err := tm.p[name].api.Workflows(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,23 +119,23 @@ func TestEditions(t *testing.T) {
 			}
 		}
 		id := tm.begin("two", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
-		in, err := tm.p["two"].node.Show(t.Context(), id)
+		in, err := tm.p["two"].api.Show(t.Context(), id)
 		if err != nil || in.Version != 0 {
 			t.Errorf("chain started version %v (%v), want what was added last", in, err)
 		}
-		removed, err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain@3")
+		removed, err := tm.p["one"].api.RemoveWorkflow(t.Context(), "chain@3")
 		if err != nil || len(removed) != 1 || removed[0].Version != 3 {
 			t.Errorf("chain@3: removed %v, %v", removed, err)
 		}
 		synctest.Wait()
 		tm.wantListed("two", 2)
-		if removed, err = tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil || len(removed) != 2 {
+		if removed, err = tm.p["one"].api.RemoveWorkflow(t.Context(), "chain"); err != nil || len(removed) != 2 {
 			t.Errorf("chain: removed %v, %v, want both editions", removed, err)
 		}
 		synctest.Wait()
 		tm.wantListed("one", 0)
 		tm.wantListed("two", 0)
-		if _, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "chain"}); err == nil {
+		if _, err := tm.p["two"].api.Start(t.Context(), api.StartRequest{Workflow: "chain"}); err == nil {
 			t.Error("an older edition was started")
 		}
 	})
@@ -154,7 +154,7 @@ func TestEditionsOfWhoWasAway(t *testing.T) {
 		remove := func(at, ref string) {
 			t.Helper()
 			time.Sleep(time.Second)
-			if _, err := tm.p[at].node.RemoveWorkflow(t.Context(), ref); err != nil {
+			if _, err := tm.p[at].api.RemoveWorkflow(t.Context(), ref); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -163,7 +163,7 @@ func TestEditionsOfWhoWasAway(t *testing.T) {
 			synctest.Wait()
 			pass(time.Minute) // what did not come with the first greeting is asked for again
 			for _, at := range []string{"one", "two", "three"} {
-				list, err := tm.p[at].node.Workflows(t.Context())
+				list, err := tm.p[at].api.Workflows(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -176,7 +176,7 @@ func TestEditionsOfWhoWasAway(t *testing.T) {
 				if slices.Sort(got); !slices.Equal(got, versions) {
 					t.Errorf("%s, at %s: there are versions %v, want %v", when, at, got, versions)
 				}
-				st, err := tm.p[at].node.Start(t.Context(),
+				st, err := tm.p[at].api.Start(t.Context(),
 					api.StartRequest{Workflow: "chain", Assign: map[string]string{"pa": at, "pb": at, "pc": at}})
 				if (err == nil) != (len(versions) > 0) {
 					t.Errorf("%s, at %s: start of chain: %v", when, at, err)
@@ -226,7 +226,7 @@ func TestRemovedDefinition(t *testing.T) {
 		tm.add("one", chain)
 		tm.p["one"].hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
-		if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
+		if _, err := tm.p["one"].api.RemoveWorkflow(t.Context(), "chain"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -259,7 +259,7 @@ func TestRoomForDefinitions(t *testing.T) {
 		for i := range 5 {
 			tm.add("one", small(i))
 		}
-		_, err := tm.p["one"].node.AddWorkflow(t.Context(), "test.yaml", []byte(small(5)))
+		_, err := tm.p["one"].api.AddWorkflow(t.Context(), "test.yaml", []byte(small(5)))
 		if refused := (*api.Error)(nil); !errors.As(err, &refused) || refused.Code != api.Refused ||
 			!strings.Contains(err.Error(), "lists 5 workflows") {
 			t.Errorf("the sixth workflow: %v", err)
@@ -282,7 +282,7 @@ func TestRoomForDefinitions(t *testing.T) {
 		}
 		tm.wantListed("two", 3)
 		for _, name := range tm.listed("two")[:2] {
-			if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), string(name)); err != nil {
+			if _, err := tm.p["one"].api.RemoveWorkflow(t.Context(), string(name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -303,7 +303,7 @@ func TestRemovalsAreForgotten(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Workflows = 2 }, "one", "two")
 		for i := range 5 {
 			tm.add("one", small(i))
-			if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", i)); err != nil {
+			if _, err := tm.p["one"].api.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", i)); err != nil {
 				t.Fatal(err)
 			}
 			pass(1e9)
@@ -355,7 +355,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 		}
 		gone := func(n int) {
 			tm.add("mal", small(n))
-			if _, err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
+			if _, err := mal.api.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
 				t.Fatal(err)
 			}
 			pass(time.Second)
@@ -374,7 +374,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 		tm.wantListed("vic", 1)
 		tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", last), map[string]string{"main": "vic"}), time.Second,
 			"vic")
-		if _, err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", last)); err != nil {
+		if _, err := mal.api.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", last)); err != nil {
 			t.Fatal(err)
 		}
 
@@ -388,7 +388,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 			n := 100 + i
 			tm.add("mal", small(n))
 			ids = append(ids, tm.begin("mal", fmt.Sprintf("small-%d", n), map[string]string{"main": "vic"}))
-			if _, err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
+			if _, err := mal.api.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -396,7 +396,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 		pass(time.Minute)
 		var taken []string
 		for _, id := range ids {
-			if _, err := vic.node.Show(t.Context(), id); err == nil {
+			if _, err := vic.api.Show(t.Context(), id); err == nil {
 				taken = append(taken, id)
 				tm.succeeds(id, time.Second, "vic")
 			}
@@ -411,7 +411,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 			tm.add("vic", small(200+i))
 			tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", 200+i), map[string]string{"main": "vic"}), time.Second,
 				"vic")
-			if _, err := vic.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", 200+i)); err != nil {
+			if _, err := vic.api.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", 200+i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -421,7 +421,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 			t.Errorf("of the definitions that its own instances use vic keeps %d, want %d and more", b, limit)
 		}
 		for _, id := range taken {
-			if _, err := vic.node.Diagram(t.Context(), id, "dot"); err != nil {
+			if _, err := vic.api.Diagram(t.Context(), id, "dot"); err != nil {
 				t.Errorf("an instance that vic keeps cannot be drawn: %v", err)
 			}
 		}

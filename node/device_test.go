@@ -42,7 +42,7 @@ func TestADeviceLowOnEnergyLocksNothing(t *testing.T) {
 		if err := tm.claim("tablet", "bia", api.ClaimLock, second); err != nil {
 			t.Errorf("on the mains: %v", err)
 		}
-		st, err := tm.p["tablet"].node.Status(t.Context())
+		st, err := tm.p["tablet"].api.Status(t.Context())
 		if err != nil || st.Device.Battery == nil || *st.Device.Battery != *is || st.Device.OS == "" {
 			t.Errorf("status says %+v, %v", st, err)
 		}

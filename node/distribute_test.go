@@ -41,7 +41,7 @@ func sawyers(t *testing.T) *team {
 
 func (tm *team) profile(name string, c api.ProfileChange) {
 	tm.t.Helper()
-	if _, err := tm.p[name].node.SetProfile(tm.t.Context(), c); err != nil {
+	if _, err := tm.p[name].api.SetProfile(tm.t.Context(), c); err != nil {
 		tm.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -50,7 +50,7 @@ func (tm *team) profile(name string, c api.ProfileChange) {
 // give starts an instance of job by a mechanism and returns its holder.
 func (tm *team) give(at, mechanism string) (id, partner string) {
 	tm.t.Helper()
-	st, err := tm.p[at].node.Start(tm.t.Context(), api.StartRequest{Workflow: "job", Mechanism: mechanism})
+	st, err := tm.p[at].api.Start(tm.t.Context(), api.StartRequest{Workflow: "job", Mechanism: mechanism})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func (tm *team) give(at, mechanism string) (id, partner string) {
 
 func (tm *team) show(at, id string) *api.Instance {
 	tm.t.Helper()
-	in, err := tm.p[at].node.Show(tm.t.Context(), id)
+	in, err := tm.p[at].api.Show(tm.t.Context(), id)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestPassedOverAtOnce(t *testing.T) {
 		for _, name := range five {
 			tm.profile(name, api.ProfileChange{Availability: &none})
 		}
-		if _, err := tm.p["five"].node.Start(t.Context(), api.StartRequest{Workflow: "job"}); err == nil ||
+		if _, err := tm.p["five"].api.Start(t.Context(), api.StartRequest{Workflow: "job"}); err == nil ||
 			!strings.Contains(err.Error(), "all who are suited are absent (have one of them raise its availability") {
 			t.Errorf("where nobody takes anything, the start says %v", err)
 		}
@@ -207,14 +207,14 @@ partitions: {p: {tasks: [look], partner: one}}
 		tm.begin("one", "watch", nil)
 		pass(30 * time.Second) // a heartbeat or two
 		for _, at := range []string{"one", "two"} {
-			ps, err := tm.p[at].node.Partners(t.Context())
+			ps, err := tm.p[at].api.Partners(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if i := slices.IndexFunc(ps, func(p api.Partner) bool { return p.Name == "one" }); ps[i].Load != 0.5 {
 				t.Errorf("at %s the load of one is %v, want 0.5 for an hour of work", at, ps[i].Load)
 			}
-			spare, err := tm.p[at].node.Resources(t.Context(), "capacity one")
+			spare, err := tm.p[at].api.Resources(t.Context(), "capacity one")
 			if err != nil || len(spare) != 1 || spare[0].Holders[0].Spare != 0.5 {
 				t.Errorf("at %s one has to spare: %+v, %v", at, spare, err)
 			}
@@ -237,7 +237,7 @@ distribution: {mechanism: Push}
 `)
 		id := tm.begin("five", "rescue", nil)
 		for _, step := range [][2]string{{"one", "two"}, {"two", "three"}} {
-			to, err := tm.p[step[0]].node.RejectTask(t.Context(),
+			to, err := tm.p[step[0]].api.RejectTask(t.Context(),
 				api.RejectRequest{ID: id, Task: "climb", Reason: "no rope"})
 			if err != nil {
 				t.Fatal(err)
@@ -247,7 +247,7 @@ distribution: {mechanism: Push}
 			}
 			synctest.Wait()
 		}
-		if _, err := tm.p["three"].node.RejectTask(t.Context(), api.RejectRequest{ID: id, Task: "climb"}); err == nil ||
+		if _, err := tm.p["three"].api.RejectTask(t.Context(), api.RejectRequest{ID: id, Task: "climb"}); err == nil ||
 			!strings.Contains(err.Error(), "all who are suited have rejected it") {
 			t.Errorf("the last rejection: %v", err)
 		}
@@ -259,7 +259,7 @@ distribution: {mechanism: Push}
 		if v := verdicts(task.Why); v["one"] != "rejected it" || v["two"] != "rejected it" {
 			t.Errorf("the assignment says %v", v)
 		}
-		if err := tm.p["three"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "climb"}); err != nil {
+		if err := tm.p["three"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "climb"}); err != nil {
 			t.Fatal(err)
 		}
 		tm.succeeds(id, time.Minute, "one", "three", "five")
@@ -278,12 +278,12 @@ tasks:
   dig: {type: manual, suitability: {one: 0.5, two: 0.9, three: 0.8}}
 partitions: {p: {tasks: [climb], partner: four}}
 `)
-		st, err := tm.p["five"].node.Start(t.Context(), api.StartRequest{Workflow: "rescue", Mechanism: "push"})
+		st, err := tm.p["five"].api.Start(t.Context(), api.StartRequest{Workflow: "rescue", Mechanism: "push"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if err := tm.p["four"].node.FinishTask(t.Context(), api.FinishRequest{ID: st.ID, Task: "climb", Failed: true}); err != nil {
+		if err := tm.p["four"].api.FinishTask(t.Context(), api.FinishRequest{ID: st.ID, Task: "climb", Failed: true}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -311,7 +311,7 @@ tasks:
 partitions: {main: [dam]}
 `)
 			id := tm.begin("one", "flood", map[string]string{"main": "two"})
-			if err := tm.p["two"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "dam", Failed: true}); err != nil {
+			if err := tm.p["two"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "dam", Failed: true}); err != nil {
 				t.Fatal(err)
 			}
 			pass(time.Minute)
@@ -359,7 +359,7 @@ distribution: {mechanism: Push}
 			if n < 2 && who != "one" {
 				t.Fatalf("instance %d went to %s", n, who)
 			}
-			if err := tm.p[who].node.FinishTask(t.Context(),
+			if err := tm.p[who].api.FinishTask(t.Context(),
 				api.FinishRequest{ID: id, Task: "work", Failed: who == "one"}); err != nil {
 				t.Fatal(err)
 			}
@@ -372,7 +372,7 @@ distribution: {mechanism: Push}
 			{Name: "one", Note: "0 done, 2 failed: × 0.67"}, {Name: "two", Note: "1 done, 0 failed: × 1.00"}}}}
 		check := func() {
 			t.Helper()
-			got, err := tm.p["three"].node.Resources(t.Context(), "experience")
+			got, err := tm.p["three"].api.Resources(t.Context(), "experience")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -416,7 +416,7 @@ func TestOptimizerDropsWhatIsThere(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")
 		tm.add("one", survey)
 		start := func() (string, error) {
-			st, err := tm.p["one"].node.Start(t.Context(),
+			st, err := tm.p["one"].api.Start(t.Context(),
 				api.StartRequest{Workflow: "survey", Assign: map[string]string{"main": "two"}})
 			if err != nil {
 				return "", err
@@ -429,7 +429,7 @@ func TestOptimizerDropsWhatIsThere(t *testing.T) {
 		}
 		add := func(content string) {
 			t.Helper()
-			if _, err := tm.p["three"].node.AddData(t.Context(), "flood-map", []byte(content), api.DataTerms{}); err != nil {
+			if _, err := tm.p["three"].api.AddData(t.Context(), "flood-map", []byte(content), api.DataTerms{}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -454,7 +454,7 @@ func TestOptimizerDropsWhatIsThere(t *testing.T) {
 			t.Errorf("before the permit: %+v, data %v", in.Tasks, in.Data)
 		}
 		for _, task := range []workflow.TaskName{"permit", "plan"} {
-			if err := tm.p["two"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: task}); err != nil {
+			if err := tm.p["two"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: task}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -463,7 +463,7 @@ func TestOptimizerDropsWhatIsThere(t *testing.T) {
 		if s := tm.task("one", id, "fly"); s != workflow.Skipped {
 			t.Errorf("the dropped task is %s", s)
 		}
-		if err := tm.p["three"].node.RemoveData(t.Context(), "flood-map"); err != nil {
+		if err := tm.p["three"].api.RemoveData(t.Context(), "flood-map"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -483,11 +483,11 @@ func TestOptimizerNeedsTheWholeData(t *testing.T) {
 			`{"area": "north", "level": "x"}`: "want a number",
 			"north":                           "it has no value for area",
 		} {
-			if _, err := tm.p["two"].node.AddData(t.Context(), "flood-map", []byte(content), api.DataTerms{}); err != nil {
+			if _, err := tm.p["two"].api.AddData(t.Context(), "flood-map", []byte(content), api.DataTerms{}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			st, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: "survey"})
+			st, err := tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: "survey"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -499,7 +499,7 @@ func TestOptimizerNeedsTheWholeData(t *testing.T) {
 				t.Errorf("with %s the task is dropped", content)
 			}
 		}
-		if _, err := tm.p["two"].node.AddData(t.Context(), "big", make([]byte, datasets.MaxData+1), api.DataTerms{}); err == nil || !strings.Contains(err.Error(), "at most 65536 can be registered") {
+		if _, err := tm.p["two"].api.AddData(t.Context(), "big", make([]byte, datasets.MaxData+1), api.DataTerms{}); err == nil || !strings.Contains(err.Error(), "at most 65536 can be registered") {
 			t.Errorf("a data set that is too large: %v", err)
 		}
 	})
@@ -513,14 +513,14 @@ func TestBurstIsDistributedLikeASequence(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			tm := sawyers(t)
 			start(20, func() {
-				st, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: "job", Mechanism: "Sel-push"})
+				st, err := tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: "job", Mechanism: "Sel-push"})
 				if err != nil {
 					t.Error(err)
-				} else if _, err := tm.p["one"].node.Show(t.Context(), st.ID); err != nil {
+				} else if _, err := tm.p["one"].api.Show(t.Context(), st.ID); err != nil {
 					t.Error(err)
 				}
 			})
-			list, err := tm.p["one"].node.Instances(t.Context(), true)
+			list, err := tm.p["one"].api.Instances(t.Context(), true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,23 +1,22 @@
 package node
 
 import (
-	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/doctor"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // newDoctor is who looks for what is wrong with this node.
-func (n *Node) newDoctor(wallet *certificates.Wallet) *doctor.Doctor {
-	p := n.parts
+func (n *Node) newDoctor(from *stock) *doctor.Doctor {
+	p := from.parts
 	s := doctor.Surroundings{
 		Self: n.member.ID(), Clock: n.clock, Config: n.config,
 		Machine: doctor.Machine{
-			Space: p.Space, Reserve: p.Reserve, Battery: p.Battery, MayLock: n.parts.mayLock, Bare: p.Bare,
+			Space: p.Space, Reserve: p.Reserve, Battery: p.Battery, MayLock: p.mayLock, Bare: p.Bare,
 			Loose: p.Loose, Unfit: p.Unfit, Unasked: p.Unasked,
 		},
-		Links: patients{peers{n.contacts}, n.people.label}, Members: members{n.people}, Own: wallet,
-		Announced: n.own.Announced, Runs: p.Runner.Has, Seen: n.jobs.Seen,
-		Store: examined{n.losses}, Aside: n.index.Quarantined, Untaken: n.instances.faults.untaken,
+		Links: patients{peers{n.contacts}, n.people.label}, Members: members{n.people}, Own: from.wallet,
+		Announced: from.own.Announced, Runs: p.Runner.Has, Seen: n.jobs.Seen,
+		Store: examined{from.losses}, Aside: from.index.Quarantined, Untaken: n.instances.faults.untaken,
 		Evictions: n.evictions, Elections: n.elections, Clocks: n.clocks, Users: n.users,
 		Late: n.retention.CheckLate, Away: n.absence.away, UsersFolder: usersFolder,
 	}

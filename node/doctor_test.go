@@ -43,7 +43,7 @@ var severity = map[string]int{api.FindingOK: 1, api.FindingWarning: 2, api.Findi
 // finding is the worst that doctor says of one check at a partner.
 func (tm *team) finding(at, check string) api.Finding {
 	tm.t.Helper()
-	d, err := tm.p[at].node.Doctor(tm.t.Context())
+	d, err := tm.p[at].api.Doctor(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ var onLAN = []string{"/ip4/192.168.1.7/udp/4001/quic-v1"}
 // refused is what a partner's list says was refused of another.
 func (tm *team) refused(at, of string) []api.Refusal {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Partners(tm.t.Context())
+	list, err := tm.p[at].api.Partners(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestDoctor(t *testing.T) {
 
 		{"a store that takes nothing", func(tm *team) {
 			tm.p["two"].disk.failWith(kv.ErrFull)
-			_, _ = tm.p["two"].node.AddWorkflow(tm.t.Context(), "chain.yaml", []byte(chain)) // fails, which is noticed
+			_, _ = tm.p["two"].api.AddWorkflow(tm.t.Context(), "chain.yaml", []byte(chain)) // fails, which is noticed
 		}, "store", api.FindingWrong, "the store cannot write: ", "the node goes on by itself as soon as it can write"},
 		{"a store that cannot be read", func(tm *team) { tm.p["two"].disk.blindWith(errors.New("input/output error")) },
 			"store", api.FindingWrong, "the store cannot be read: input/output error",
@@ -179,7 +179,7 @@ func TestDoctor(t *testing.T) {
 		},
 			"partners", api.FindingWarning, "expired: three", "mutirao evict PARTNER"},
 		{"what nothing runs any more", func(tm *team) {
-			if _, err := tm.p["two"].node.SetProfile(tm.t.Context(),
+			if _, err := tm.p["two"].api.SetProfile(tm.t.Context(),
 				api.ProfileChange{Applications: &[]string{"x-ray"}}); err != nil {
 				tm.t.Fatal(err)
 			}
@@ -257,7 +257,7 @@ func TestDoctorOfAnEvictedNode(t *testing.T) {
 				t.Errorf("two is evicted, and doctor says: %s: %s", check, f.What)
 			}
 		}
-		_, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "chain"})
+		_, err := tm.p["two"].api.Start(t.Context(), api.StartRequest{Workflow: "chain"})
 		wantRefusal(t, "a start at an evicted node", err, "this node is no member any more: two is evicted by one at")
 	})
 }

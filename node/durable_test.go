@@ -121,7 +121,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 		one.disk.failWith(fmt.Errorf("store: %w: make room", kv.ErrFull))
 		before := len(tm.f.sent(hasFacts))
 		r := api.StartRequest{Workflow: "chain", Assign: map[string]string{"pa": "one", "pb": "two", "pc": "one"}}
-		_, err := one.node.Start(t.Context(), r)
+		_, err := one.api.Start(t.Context(), r)
 		var shown *api.Error
 		if !errors.As(err, &shown) || !strings.Contains(err.Error(), "disk full") {
 			t.Errorf("start on a full disk: %v; want an error for users that says so", err)
@@ -134,11 +134,11 @@ func TestStartOnAFullDisk(t *testing.T) {
 			t.Errorf("task a was started %d times", n)
 		}
 		tm.wantTrouble("one", "disk full")
-		if all, _ := one.node.Instances(t.Context(), true); len(all) > 0 {
+		if all, _ := one.api.Instances(t.Context(), true); len(all) > 0 {
 			t.Errorf("an instance is listed that was never stored: %v", all)
 		}
 		one.disk.failWith(nil)
-		st, err := one.node.Start(t.Context(), r)
+		st, err := one.api.Start(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func hasFacts(c carried) bool { return len(c.m.Facts) > 0 }
 // wantTrouble checks what a partner's status says; "": that all is well.
 func (tm *team) wantTrouble(at, want string) {
 	tm.t.Helper()
-	st, err := tm.p[at].node.Status(tm.t.Context())
+	st, err := tm.p[at].api.Status(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestCompletionOnAFullDisk(t *testing.T) {
 			if s := tm.task("one", id, "a"); s != workflow.Running {
 				t.Errorf("with its end not stored, task a is %s", s)
 			}
-			if _, err := one.node.Log(t.Context(), id); err != nil {
+			if _, err := one.api.Log(t.Context(), id); err != nil {
 				t.Errorf("the log cannot be read: %v", err)
 			}
 			pass(300 * time.Millisecond)
@@ -206,7 +206,7 @@ func TestReadingOnAFullDisk(t *testing.T) {
 		tm.p["one"].hand.letGo(t, "a") // two would have to store it and its own start of b
 		for range 20 {
 			pass(300 * time.Millisecond)
-			if _, err := two.node.Show(t.Context(), id); err != nil {
+			if _, err := two.api.Show(t.Context(), id); err != nil {
 				t.Errorf("it cannot be shown: %v", err)
 			}
 		}
@@ -222,9 +222,9 @@ func TestOtherWritesOnAFullDisk(t *testing.T) {
 		one := tm.p["one"]
 		tm.add("one", chain)
 		one.disk.failWith(kv.ErrFull)
-		_, add := one.node.AddWorkflow(t.Context(), "eleven.yaml", []byte(eleven))
-		_, remove := one.node.RemoveWorkflow(t.Context(), "chain")
-		_, invite := one.node.Invite(t.Context(), api.InviteRequest{})
+		_, add := one.api.AddWorkflow(t.Context(), "eleven.yaml", []byte(eleven))
+		_, remove := one.api.RemoveWorkflow(t.Context(), "chain")
+		_, invite := one.api.Invite(t.Context(), api.InviteRequest{})
 		for what, err := range map[string]error{"add": add, "remove": remove, "invite": invite} {
 			var shown *api.Error
 			if !errors.As(err, &shown) || !strings.Contains(err.Error(), "disk full") {
@@ -232,7 +232,7 @@ func TestOtherWritesOnAFullDisk(t *testing.T) {
 			}
 		}
 		tm.wantTrouble("one", "disk full")
-		ws, err := one.node.Workflows(t.Context())
+		ws, err := one.api.Workflows(t.Context())
 		if err != nil || len(ws) != 1 {
 			t.Errorf("after writes that failed, the workflows are %v, %v; want chain alone", ws, err)
 		}
@@ -331,7 +331,7 @@ func TestAnswerInTheRoundOfACompletion(t *testing.T) {
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
 		other := tm.begin("one", "chain", map[string]string{"pa": "two", "pb": "two", "pc": "one"})
 		one.disk.hold()
-		go one.node.Cancel(t.Context(), other, "")
+		go one.api.Cancel(t.Context(), other, "")
 		synctest.Wait() // the shard of one waits for its disk
 		one.hand.letGo(t, "a")
 		tm.disconnect("one", "two")
@@ -362,7 +362,7 @@ partitions: {desk: [write], post: [send]}
 		ids := make(chan string, 200)
 		for range cap(ids) {
 			go func() {
-				st, err := one.node.Start(t.Context(), r)
+				st, err := one.api.Start(t.Context(), r)
 				if err != nil {
 					t.Error(err)
 					ids <- ""
@@ -391,7 +391,7 @@ func TestWhatCannotBeReadAgainIsReadLater(t *testing.T) {
 		p := tm.p["one"]
 		p.disk.failWith(errors.New("no space left"))
 		p.disk.blindWith(errors.New("bad block"))
-		if err := p.node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "a"}); err == nil {
+		if err := p.api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "a"}); err == nil {
 			t.Error("what is not durable was reported as done")
 		}
 		pass(time.Minute)

@@ -21,12 +21,12 @@ func brisk(c *configs.Config) { c.ConnectionTime = 10 * time.Second }
 // electorate sets who votes, and waits until all of them know.
 func (tm *team) electorate(names ...string) {
 	tm.t.Helper()
-	if _, err := tm.p[names[0]].node.SetElectorate(tm.t.Context(), api.ElectorateRequest{Set: names}); err != nil {
+	if _, err := tm.p[names[0]].api.SetElectorate(tm.t.Context(), api.ElectorateRequest{Set: names}); err != nil {
 		tm.t.Fatal(err)
 	}
 	synctest.Wait()
 	for _, name := range names {
-		e, err := tm.p[name].node.Electorate(tm.t.Context())
+		e, err := tm.p[name].api.Electorate(tm.t.Context())
 		if err != nil || len(e.Voters) != len(names) {
 			tm.t.Fatalf("%s knows an electorate of %+v, %v; want %v", name, e, err, names)
 		}
@@ -37,7 +37,7 @@ func (tm *team) electorate(names ...string) {
 // nobody.
 func (tm *team) coordinator(at string) string {
 	tm.t.Helper()
-	c, err := tm.p[at].node.CoordinatorStatus(tm.t.Context())
+	c, err := tm.p[at].api.CoordinatorStatus(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func restarted(t *testing.T) *team {
 	tm := newTeamOf(t, brisk, "one", "two", "three")
 	tm.electorate("one", "two", "three")
 	set := api.ElectorateRequest{Set: []string{"one", "two", "three"}, Lease: 10 * time.Minute}
-	if _, err := tm.p["one"].node.SetElectorate(t.Context(), set); err != nil {
+	if _, err := tm.p["one"].api.SetElectorate(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
 	pass(15 * time.Minute)
@@ -120,7 +120,7 @@ func restarted(t *testing.T) *team {
 func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := restarted(t)
-		_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{})
+		_, err := tm.p["one"].api.Elect(t.Context(), api.ElectRequest{})
 		for _, want := range []string{ // the messages take their time
 			"no outcome within 1m30s: no majority: ",
 			"two has restarted or changed list and waits for a lease, for 7m3",
@@ -130,13 +130,13 @@ func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 		} {
 			wantRefusal(t, "an election while voters wait", err, want)
 		}
-		c, err := tm.p["one"].node.CoordinatorStatus(t.Context())
+		c, err := tm.p["one"].api.CoordinatorStatus(t.Context())
 		if err != nil || !strings.Contains(c.Standing, "two has restarted") {
 			t.Errorf("status of who stands: %+v, %v", c, err)
 		}
 		pass(8 * time.Minute)
 		tm.wantCoordinator("one", "one", "two", "three")
-		if c, err := tm.p["one"].node.CoordinatorStatus(t.Context()); err != nil || c.Standing != "" {
+		if c, err := tm.p["one"].api.CoordinatorStatus(t.Context()); err != nil || c.Standing != "" {
 			t.Errorf("status of the coordinator: %+v, %v", c, err)
 		}
 	})
@@ -147,7 +147,7 @@ func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 func TestWhoNominatesHearsWhatTheNomineeLacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := restarted(t)
-		_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: "two"})
+		_, err := tm.p["one"].api.Elect(t.Context(), api.ElectRequest{Candidate: "two"})
 		for _, want := range []string{
 			"no outcome within 1m30s: no majority: ",
 			"two has restarted or changed list and waits for a lease, for ",
@@ -162,26 +162,26 @@ func TestWhoNominatesHearsWhatTheNomineeLacks(t *testing.T) {
 
 		tm.p["two"].crash()
 		pass(time.Minute)
-		_, err = tm.p["one"].node.Elect(t.Context(), api.ElectRequest{})
+		_, err = tm.p["one"].api.Elect(t.Context(), api.ElectRequest{})
 		wantRefusal(t, "an election before the lease of one that crashed is over", err,
 			"two is the coordinator as far as this node knows, and cannot be reached: it counts as that for ")
-		c, err := tm.p["one"].node.CoordinatorStatus(t.Context())
+		c, err := tm.p["one"].api.CoordinatorStatus(t.Context())
 		if err != nil || c.Coordinator == nil || c.Lapses == nil {
 			t.Fatalf("status: %+v, %v", c, err)
 		}
 		if left := time.Until(*c.Lapses); left < 6*time.Minute || left > 9*time.Minute {
 			t.Errorf("it counts as the coordinator for %s more", left)
 		}
-		if c, err := tm.p["three"].node.CoordinatorStatus(t.Context()); err != nil || c.Lapses == nil {
+		if c, err := tm.p["three"].api.CoordinatorStatus(t.Context()); err != nil || c.Lapses == nil {
 			t.Errorf("status at another: %+v, %v", c, err)
 		}
 		pass(9 * time.Minute)
-		if c, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{}); err != nil || c.Lapses != nil {
+		if c, err := tm.p["one"].api.Elect(t.Context(), api.ElectRequest{}); err != nil || c.Lapses != nil {
 			t.Errorf("an election after it: %+v, %v", c, err)
 		}
 
 		// One that falls silent says nothing: that is said, and what to do.
-		if err := tm.p["one"].node.Resign(t.Context()); err != nil {
+		if err := tm.p["one"].api.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)
@@ -191,7 +191,7 @@ func TestWhoNominatesHearsWhatTheNomineeLacks(t *testing.T) {
 		tm.connect("one", "two")
 		pass(time.Minute)
 		go func() {
-			_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: "two"})
+			_, err := tm.p["one"].api.Elect(t.Context(), api.ElectRequest{Candidate: "two"})
 			said <- err
 		}()
 		pass(500 * time.Millisecond)
@@ -215,20 +215,20 @@ func TestVotesThatCannotBeStoredAreNotGiven(t *testing.T) {
 		one, two := tm.p["one"], tm.p["two"]
 		two.disk.failWith(kv.ErrFull)
 		began := elapsed()
-		_, err := one.node.Elect(t.Context(), api.ElectRequest{})
+		_, err := one.api.Elect(t.Context(), api.ElectRequest{})
 		wantRefusal(t, "an election without two's vote", err, "no majority")
 		said := tm.f.sent(func(c carried) bool { return c.from == two.id() && c.sent >= began && votes(c.m) })
 		if len(said) > 0 {
 			t.Errorf("two sent %d votes that it could not store", len(said))
 		}
 		tm.wantCoordinator("", "one")
-		_, err = two.node.Elect(t.Context(), api.ElectRequest{})
+		_, err = two.api.Elect(t.Context(), api.ElectRequest{})
 		wantRefusal(t, "standing on a full disk", err,
 			"elections stand still: what this node says in them cannot be stored")
 
 		two.disk.failWith(nil)
 		pass(time.Minute)
-		c, err := one.node.Elect(t.Context(), api.ElectRequest{})
+		c, err := one.api.Elect(t.Context(), api.ElectRequest{})
 		if err != nil || !slices.Contains(c.Votes, "two") {
 			t.Fatalf("with room on its disk two votes: %+v, %v", c, err)
 		}
@@ -292,18 +292,18 @@ func TestTwoSidesCannotBothElect(t *testing.T) {
 					}
 				}
 
-				_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{})
+				_, err := tm.p["one"].api.Elect(t.Context(), api.ElectRequest{})
 				wantRefusal(t, "an election by two voters", err, "no majority")
-				_, err = tm.p["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: "l1"})
+				_, err = tm.p["one"].api.Elect(t.Context(), api.ElectRequest{Candidate: "l1"})
 				wantRefusal(t, "the election of a newcomer by two voters", err, "no majority")
-				_, err = tm.p["one"].node.SetElectorate(t.Context(), api.ElectorateRequest{Set: left})
+				_, err = tm.p["one"].api.SetElectorate(t.Context(), api.ElectorateRequest{Set: left})
 				wantRefusal(t, "a handover to newcomers by two voters", err, "consents needed")
-				_, err = tm.p["three"].node.SetElectorate(t.Context(),
+				_, err = tm.p["three"].api.SetElectorate(t.Context(),
 					api.ElectorateRequest{Set: right, Override: true})
 				wantRefusal(t, "an override by a delegate", err, "only the founder")
 
 				candidate := "four"
-				if _, err = tm.p[candidate].node.Elect(t.Context(), api.ElectRequest{}); c.elects == "" {
+				if _, err = tm.p[candidate].api.Elect(t.Context(), api.ElectRequest{}); c.elects == "" {
 					wantRefusal(t, "an election by half of the voters", err, "no majority")
 				} else if err != nil {
 					t.Error(err)
@@ -345,7 +345,7 @@ func (tm *team) grow(inviter, prefix string, side []string) []string {
 
 func (tm *team) expel(at, name string) {
 	tm.t.Helper()
-	if _, err := tm.p[at].node.Evict(tm.t.Context(), api.EvictRequest{Partner: name, Reason: "split"}); err != nil {
+	if _, err := tm.p[at].api.Evict(tm.t.Context(), api.EvictRequest{Partner: name, Reason: "split"}); err != nil {
 		tm.t.Fatal(err)
 	}
 }

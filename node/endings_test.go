@@ -50,7 +50,7 @@ func TestLeavingForGoodIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		for name, may := range map[string]bool{"one": false, "two": true} {
-			_, err := tm.p[name].node.Leave(t.Context(), api.LeaveRequest{ForGood: true, Check: true})
+			_, err := tm.p[name].api.Leave(t.Context(), api.LeaveRequest{ForGood: true, Check: true})
 			if (err == nil) != may {
 				t.Errorf("may %s leave for good: %v", name, err)
 			}

@@ -147,7 +147,7 @@ func TestGoneUntilItsInstanceCame(t *testing.T) {
 		tm.disconnect("one", "two")
 		tm.connect("one", "two")
 		pass(time.Minute)
-		log, err := one.node.Log(t.Context(), id)
+		log, err := one.api.Log(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

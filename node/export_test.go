@@ -48,7 +48,7 @@ func WaitingOf(n *Node, p workflow.PartnerID) int {
 }
 
 // Choices are the partners as the instances' machines ask about them.
-func (n *Node) Choices() choreo.Partners { return n.partners }
+func (n *Node) Choices() choreo.Partners { return n.desk.partners }
 
 // GivenOut is what the ledger has of work that mechanisms gave out: each partner's, and
 // what each was given last.

@@ -36,12 +36,12 @@ func lateFor(t *testing.T, r api.StartRequest) (tm *team, id string) {
 		t.Fatal(err)
 	}
 	pass(time.Second)
-	if err := tm.p["base"].node.Cancel(t.Context(), rotaID, "no need"); err != nil {
+	if err := tm.p["base"].api.Cancel(t.Context(), rotaID, "no need"); err != nil {
 		t.Fatal(err)
 	}
 	tm.add("base", passedOn)
 	r.Workflow, r.Responsible = "late", "rui"
-	st, err := tm.p["base"].node.Start(t.Context(), r)
+	st, err := tm.p["base"].api.Start(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (tm *team) itemOf(at, user, task string) api.Item {
 func (tm *team) extend(at, user, id, task string, r api.ExtendRequest) error {
 	tm.t.Helper()
 	r.User, r.ID, r.Task = user, id, workflow.TaskName(task)
-	_, err := tm.p[at].node.ExtendDeadline(tm.t.Context(), r)
+	_, err := tm.p[at].api.ExtendDeadline(tm.t.Context(), r)
 	synctest.Wait()
 	return err
 }
@@ -108,7 +108,7 @@ func TestPassesOnAsItsDeadlineIsNear(t *testing.T) {
 		pass(time.Minute)
 		tm.wantOutbox("tablet", "bia|span|completed||it does not count, as its deadline is near; it is kept there")
 		tm.items("tablet", "bia")
-		lost, err := tm.p["tablet"].node.WorklistLost(t.Context(), "bia")
+		lost, err := tm.p["tablet"].api.WorklistLost(t.Context(), "bia")
 		if err != nil || len(lost) != 1 || lost[0].Task != "span" ||
 			!strings.Contains(lost[0].Why, "its deadline is near") {
 			t.Errorf("bia lost %+v (%v)", lost, err)
@@ -220,11 +220,11 @@ func TestDatesOfAStart(t *testing.T) {
 			{"some", "0s", "", "want more than 0"},
 			{"some", "", "1h,2h", "want one duration"},
 		} {
-			_, err := tm.p["base"].node.Start(t.Context(),
+			_, err := tm.p["base"].api.Start(t.Context(),
 				api.StartRequest{Workflow: c.workflow, Warnings: c.warnings, Transfer: c.transfer})
 			wantCode(t, err, api.Invalid, c.says)
 		}
-		st, err := tm.p["base"].node.Start(t.Context(),
+		st, err := tm.p["base"].api.Start(t.Context(),
 			api.StartRequest{Workflow: "some", Warnings: "1h,2h", Transfer: "3h"})
 		if err != nil || !slices.ContainsFunc(st.Notes,
 			func(n string) bool { return strings.Contains(n, "as soon as it can be done") }) {

@@ -78,7 +78,7 @@ func instanceID(t *testing.T, id string) (out workflow.InstanceID) {
 // failed at it, and that people are told.
 func (tm *team) isAside(at, id string) {
 	tm.t.Helper()
-	rows, err := tm.p[at].node.Instances(tm.t.Context(), true)
+	rows, err := tm.p[at].api.Instances(tm.t.Context(), true)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func (tm *team) isAside(at, id string) {
 	if f := tm.finding(at, "quarantine"); f.State != api.FindingWrong || !strings.HasPrefix(f.What, told) {
 		tm.t.Errorf("doctor says of the quarantine at %s: %+v", at, f)
 	}
-	_, err = tm.p[at].node.Show(tm.t.Context(), id)
+	_, err = tm.p[at].api.Show(tm.t.Context(), id)
 	if err == nil || !strings.Contains(err.Error(), "is set aside since") {
 		tm.t.Errorf("show at %s: %v, want why it cannot be shown", at, err)
 	}
@@ -145,7 +145,7 @@ func TestAFaultStopsOneInstance(t *testing.T) {
 		release, since := node.Hold(two.node), tm.frames()
 		packed := make(chan error, 1)
 		go func() { // this alone would do
-			packed <- two.node.FinishTask(t.Context(), api.FinishRequest{ID: bad, Task: "pack"})
+			packed <- two.api.FinishTask(t.Context(), api.FinishRequest{ID: bad, Task: "pack"})
 		}()
 		synctest.Wait()
 		tm.finish("three", bad, "treat")
@@ -346,7 +346,7 @@ func TestAFaultAtWhatHasEndedIsNotComparedForEver(t *testing.T) {
 		tm.succeeds(bad, time.Minute, "one", "two", "three")
 		tm.ended(20)
 		armed.Store(true)
-		if _, err := two.node.Show(t.Context(), bad); err == nil {
+		if _, err := two.api.Show(t.Context(), bad); err == nil {
 			t.Error("two shows what it fails at")
 		}
 		pass(time.Minute)
@@ -371,7 +371,7 @@ func TestAFaultAtWhatEndsElsewhereIsComparedEverLessOften(t *testing.T) {
 		tm.finish("three", bad, "treat")
 		pass(time.Minute)
 		tm.isAside("two", bad)
-		if err := tm.p["one"].node.Cancel(t.Context(), bad, "x"); err != nil {
+		if err := tm.p["one"].api.Cancel(t.Context(), bad, "x"); err != nil {
 			t.Fatal(err)
 		}
 		pass(3 * time.Hour)
@@ -398,8 +398,8 @@ func bubbled() int {
 func TestWhateverIsDoneWithABrokenMachine(t *testing.T) {
 	for name, use := range map[string]func(tm *team, bad string){
 		"show":        func(tm *team, bad string) { tm.state("two", bad) },
-		"history":     func(tm *team, bad string) { _, _ = tm.p["two"].node.Log(tm.t.Context(), bad) },
-		"list":        func(tm *team, _ string) { _, _ = tm.p["two"].node.Instances(tm.t.Context(), false) },
+		"history":     func(tm *team, bad string) { _, _ = tm.p["two"].api.Log(tm.t.Context(), bad) },
+		"list":        func(tm *team, _ string) { _, _ = tm.p["two"].api.Instances(tm.t.Context(), false) },
 		"fingerprint": func(tm *team, bad string) { _, _ = tm.p["two"].node.Fingerprint(tm.t.Context(), bad) },
 		"facts":       func(tm *team, bad string) { tm.finish("one", bad, "reach") },
 		"decide":      func(tm *team, _ string) { node.TouchAll(tm.p["two"].node) },
@@ -410,13 +410,13 @@ func TestWhateverIsDoneWithABrokenMachine(t *testing.T) {
 		},
 		"comparison": func(*team, string) { pass(time.Minute) },
 		"end of a task": func(tm *team, bad string) {
-			err := tm.p["two"].node.FinishTask(tm.t.Context(), api.FinishRequest{ID: bad, Task: "carry"})
+			err := tm.p["two"].api.FinishTask(tm.t.Context(), api.FinishRequest{ID: bad, Task: "carry"})
 			if err == nil || !strings.Contains(err.Error(), "is set aside since") {
 				tm.t.Errorf("a task is finished with %v", err)
 			}
 		},
 		"begin of a task": func(tm *team, bad string) {
-			_ = tm.p["two"].node.BeginTask(tm.t.Context(), api.BeginRequest{ID: bad, Task: "carry"})
+			_ = tm.p["two"].api.BeginTask(tm.t.Context(), api.BeginRequest{ID: bad, Task: "carry"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,12 +48,12 @@ func TestACopiedReferenceGivesNoFile(t *testing.T) {
 		}, "ana", "mal")
 		ana := tm.p["ana"]
 		tm.add("ana", "workflow: care\ndata: {photo: {type: file, readers: [medic]}}\ntasks:\n  look: {type: manual, out: [photo]}\n  again: {type: manual, out: [photo]}\n  end: {type: manual, after: [look, again]}\npartitions: {pa: [look, end], pb: [again]}\n")
-		f, err := ana.node.PutFile(t.Context(), "photo", strings.NewReader("under the mat"))
+		f, err := ana.api.PutFile(t.Context(), "photo", strings.NewReader("under the mat"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		id := tm.begin("ana", "care", map[string]string{"pa": "ana", "pb": "mal"})
-		if err := ana.node.FinishTask(t.Context(),
+		if err := ana.api.FinishTask(t.Context(),
 			api.FinishRequest{ID: id, Task: "look", Outputs: map[string]string{"photo": f.Value}}); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestACopiedReferenceGivesNoFile(t *testing.T) {
 			fact.Body{Success: &fact.Success{
 				Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"photo": f.Value},
 			}})
-		if in, err := ana.node.Show(t.Context(), id); err != nil || in.Tasks[1].State != workflow.Succeeded {
+		if in, err := ana.api.Show(t.Context(), id); err != nil || in.Tasks[1].State != workflow.Succeeded {
 			t.Fatalf("what mal says does not count: %v, %+v", err, in.Tasks)
 		}
 		if err := asks(); err == nil {

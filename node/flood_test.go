@@ -268,7 +268,7 @@ func TestRefusalsThatTheirAuthorHears(t *testing.T) {
 		}
 		synctest.Wait()
 		tm.wantTrouble("three", "takes in nothing more that this node does in it")
-		d, err := tm.p["three"].node.Doctor(t.Context())
+		d, err := tm.p["three"].api.Doctor(t.Context())
 		if err != nil || !slices.ContainsFunc(d.Findings, func(f api.Finding) bool {
 			return f.Check == "facts" && strings.Contains(f.What, "restored more than 8 times")
 		}) {

@@ -16,7 +16,7 @@ func (tm *team) watch(at, kind string) (told func() int) {
 	ended, heard := make(chan struct{}), 0
 	go func() {
 		defer close(ended)
-		_ = tm.p[at].node.Watch(ctx, func(e api.Event) error {
+		_ = tm.p[at].api.Watch(ctx, func(e api.Event) error {
 			if e.Kind == kind {
 				heard++
 			}

@@ -31,7 +31,7 @@ partitions:
 // row is a partner in another's list.
 func (tm *team) row(at, of string) api.Partner {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Partners(tm.t.Context())
+	list, err := tm.p[at].api.Partners(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func (tm *team) row(at, of string) api.Partner {
 // finish has a person complete a task.
 func (tm *team) finish(at, id string, task workflow.TaskName) {
 	tm.t.Helper()
-	if err := tm.p[at].node.FinishTask(tm.t.Context(), api.FinishRequest{ID: id, Task: task}); err != nil {
+	if err := tm.p[at].api.FinishTask(tm.t.Context(), api.FinishRequest{ID: id, Task: task}); err != nil {
 		tm.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -109,7 +109,7 @@ func TestGoingDownForTooLong(t *testing.T) {
 		}
 		tm.finish("one", id, "c")
 		tm.succeeds(id, time.Minute, "one")
-		if in, err := tm.p["one"].node.Show(t.Context(), id); err != nil || in.Tasks[1].ReplacedBy == nil ||
+		if in, err := tm.p["one"].api.Show(t.Context(), id); err != nil || in.Tasks[1].ReplacedBy == nil ||
 			*in.Tasks[1].ReplacedBy != "b2" {
 			t.Errorf("b2 does not stand in for b: %+v, %v", in, err)
 		}
@@ -137,7 +137,7 @@ partitions:
 		}
 		tm.p["two"].leave()
 		for _, name := range []string{"plain", "push"} {
-			_, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: name})
+			_, err := tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: name})
 			wantRefusal(t, "a start of "+name+" for which only two can be taken", err,
 				"nobody can take it but two, which is going down")
 		}
@@ -160,7 +160,7 @@ func TestCoordinatorThatGoesDown(t *testing.T) {
 		three.crash()
 		three.adjust = func(c *configs.Config) { c.ConnectionTime = 5 * time.Minute; c.Candidate = true }
 		pass(10 * time.Minute)
-		if _, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{}); err != nil {
+		if _, err := tm.p["one"].api.Elect(t.Context(), api.ElectRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		three.start()
@@ -215,7 +215,7 @@ partitions:
   pf: [f]
 `)
 		pass(15 * time.Minute) // a voter waits for a lease after a start
-		if _, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{}); err != nil {
+		if _, err := tm.p["one"].api.Elect(t.Context(), api.ElectRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)

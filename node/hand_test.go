@@ -13,7 +13,7 @@ import (
 // byHand are the instances of a user's list in the user's own order, by when they began.
 func (tm *team) byHand(at, user string, began []string) (out []int) {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Worklist(tm.t.Context(), api.WorklistQuery{User: user, Order: api.OrderHand})
+	list, err := tm.p[at].api.Worklist(tm.t.Context(), api.WorklistQuery{User: user, Order: api.OrderHand})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestAListIsOrderedByHand(t *testing.T) {
 		}
 		var began []string
 		for range 4 {
-			st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "visits"})
+			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "visits"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestAListIsOrderedByHand(t *testing.T) {
 		}
 		move := func(user string, item int, r api.MoveRequest) error {
 			r.User, r.Item = user, began[item]
-			_, err := tm.p["tablet"].node.MoveItem(t.Context(), r)
+			_, err := tm.p["tablet"].api.MoveItem(t.Context(), r)
 			return err
 		}
 		want("bia", 0, 1, 2, 3)

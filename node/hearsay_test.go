@@ -116,7 +116,7 @@ func TestWhoPassesRecordsOnCannotMakeTheirAuthorOlder(t *testing.T) {
 		for i := range 60 {
 			tm.f.losing(delay)
 			is := []string{fmt.Sprint("is-", i)}
-			if _, err := two.node.SetProfile(t.Context(), api.ProfileChange{Capabilities: &is}); err != nil {
+			if _, err := two.api.SetProfile(t.Context(), api.ProfileChange{Capabilities: &is}); err != nil {
 				t.Fatal(err)
 			}
 			pass(time.Second)

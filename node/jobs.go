@@ -6,6 +6,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -38,12 +39,15 @@ func (x leasing) CheckResult(
 }
 
 // announced is this node's profile for jobs.
-type announced struct{ *Node }
+type announced struct {
+	node *Node
+	own  *profile.Own
+}
 
-func (n announced) Announced() []workflow.ApplicationName { return n.own.Announced() }
+func (a announced) Announced() []workflow.ApplicationName { return a.own.Announced() }
 
-func (n announced) Announce(ctx context.Context, apps []workflow.ApplicationName) error {
+func (a announced) Announce(ctx context.Context, apps []workflow.ApplicationName) error {
 	list := texts(apps)
-	_, err := n.SetProfile(ctx, api.ProfileChange{Applications: &list})
+	_, err := a.node.service.SetProfile(ctx, api.ProfileChange{Applications: &list})
 	return err
 }

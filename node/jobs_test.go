@@ -43,7 +43,7 @@ func by(token string) api.Program { return api.Program{Token: token, Admits: tru
 // take has a worker take a job at once; nil: there is none.
 func (tm *team) take(worker string) *api.Job {
 	tm.t.Helper()
-	job, err := tm.p["one"].node.TakeJob(tm.t.Context(), by(worker),
+	job, err := tm.p["one"].api.TakeJob(tm.t.Context(), by(worker),
 		api.TakeRequest{Application: "weigh", Worker: worker})
 	if err != nil {
 		tm.t.Fatal(err)
@@ -67,12 +67,12 @@ func (tm *team) complete(worker string, job *api.Job, outputs string) error {
 	if err := json.Unmarshal([]byte(outputs), &out); err != nil {
 		tm.t.Fatal(err)
 	}
-	return tm.p["one"].node.CompleteJob(tm.t.Context(), by(worker), job.Lease, api.CompleteRequest{Outputs: out})
+	return tm.p["one"].api.CompleteJob(tm.t.Context(), by(worker), job.Lease, api.CompleteRequest{Outputs: out})
 }
 
 // beat is a worker's sign of life.
 func (tm *team) beat(worker string, job *api.Job, r api.KeepRequest) error {
-	_, err := tm.p["one"].node.KeepJob(tm.t.Context(), by(worker), job.Lease, r)
+	_, err := tm.p["one"].api.KeepJob(tm.t.Context(), by(worker), job.Lease, r)
 	return err
 }
 
@@ -116,7 +116,7 @@ func TestAWorkerDoesAJob(t *testing.T) {
 		if w == nil || w.Name != "ana" || w.Progress != 0.4 || w.Note != "on the scales" || w.Until == nil {
 			t.Errorf("shown as %+v", w)
 		}
-		list, err := tm.p["one"].node.Jobs(t.Context())
+		list, err := tm.p["one"].api.Jobs(t.Context())
 		if err != nil || len(list) != 1 || list[0].Worker == nil || list[0].Worker.Progress != 0.4 {
 			t.Errorf("listed as %+v, %v", list, err)
 		}
@@ -130,7 +130,7 @@ func TestAWorkerDoesAJob(t *testing.T) {
 			"a result of this lease was recorded")
 		isNo(t, "an unknown lease", tm.beat("ana", &api.Job{Lease: "none"}, api.KeepRequest{}), api.NotFound,
 			"no such lease")
-		log, err := tm.p["one"].node.Log(t.Context(), id)
+		log, err := tm.p["one"].api.Log(t.Context(), id)
 		if text := strings.Join(texts(log), "\n"); err != nil || !strings.Contains(text, "given to worker ana") ||
 			strings.Count(text, "succeeded") != 1 {
 			t.Errorf("%v, the log is\n%s", err, text)
@@ -240,7 +240,7 @@ func TestTwoWorkersRace(t *testing.T) {
 		got := make(chan *api.Job, 2)
 		for _, worker := range []string{"ana", "bia"} {
 			go func() {
-				job, err := tm.p["one"].node.TakeJob(t.Context(), by(worker),
+				job, err := tm.p["one"].api.TakeJob(t.Context(), by(worker),
 					api.TakeRequest{Application: "weigh", Worker: worker, Wait: "40s"})
 				if err != nil {
 					t.Error(err)
@@ -326,9 +326,9 @@ func TestAnothersToken(t *testing.T) {
 		says := "given to another token"
 		isNo(t, "a result", tm.complete("bia", job, `{"weight": 99}`), api.NotAllowed, says)
 		isNo(t, "a sign of life", tm.beat("bia", job, api.KeepRequest{}), api.NotAllowed, says)
-		isNo(t, "a failure", tm.p["one"].node.FailJob(t.Context(), by("bia"), job.Lease, api.FailRequest{}),
+		isNo(t, "a failure", tm.p["one"].api.FailJob(t.Context(), by("bia"), job.Lease, api.FailRequest{}),
 			api.NotAllowed, says)
-		isNo(t, "giving back", tm.p["one"].node.GiveBackJob(t.Context(), by("bia"), job.Lease), api.NotAllowed, says)
+		isNo(t, "giving back", tm.p["one"].api.GiveBackJob(t.Context(), by("bia"), job.Lease), api.NotAllowed, says)
 		if err := tm.complete("ana", job, `{"weight": 12}`); err != nil {
 			t.Fatal(err)
 		}
@@ -382,7 +382,7 @@ func TestAJobIsGivenBack(t *testing.T) {
 		for _, rest := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 			job := tm.mustTake("ana")
 			for range 2 {
-				if err := tm.p["one"].node.GiveBackJob(t.Context(), by("ana"), job.Lease); err != nil {
+				if err := tm.p["one"].api.GiveBackJob(t.Context(), by("ana"), job.Lease); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -394,7 +394,7 @@ func TestAJobIsGivenBack(t *testing.T) {
 			pass(200 * time.Millisecond)
 		}
 		job := tm.mustTake("bia")
-		if err := tm.p["one"].node.FailJob(t.Context(), by("bia"), job.Lease, api.FailRequest{Reason: "no scales"}); err != nil {
+		if err := tm.p["one"].api.FailJob(t.Context(), by("bia"), job.Lease, api.FailRequest{Reason: "no scales"}); err != nil {
 			t.Fatal(err)
 		}
 		tm.wantWeight(id, workflow.Failed, nil)
@@ -423,7 +423,7 @@ func TestJobsThatCannotBeTaken(t *testing.T) {
 			"one that nobody may open": {api.Program{Token: "w"}, api.TakeRequest{Application: "climb"}, api.Refused,
 				"workers do not do application climb"},
 		} {
-			_, err := tm.p["one"].node.TakeJob(t.Context(), c.by, c.r)
+			_, err := tm.p["one"].api.TakeJob(t.Context(), c.by, c.r)
 			isNo(t, what, err, c.code, c.says)
 		}
 		job := tm.mustTake("ana")
@@ -442,7 +442,7 @@ func TestAWorkerBesideAnotherNode(t *testing.T) {
 		}, "one", "two")
 		tm.add("one", weighing)
 		pass(time.Second)
-		two := tm.p["two"].node
+		two := tm.p["two"].api
 		r := api.TakeRequest{Application: "weigh", Worker: "bia", Wait: "50s"}
 		got := make(chan *api.Job, 1)
 		go func() {
@@ -501,7 +501,7 @@ func TestWhoMayNotHoldATaskGetsNoJobOfIt(t *testing.T) {
 		pass(time.Second)
 		tm.begin("one", "weighing", nil)
 		r := api.TakeRequest{Application: "weigh", Worker: "bia", Wait: "10s"}
-		if job, err := tm.p["two"].node.TakeJob(t.Context(), by("bia"), r); err != nil || job != nil {
+		if job, err := tm.p["two"].api.TakeJob(t.Context(), by("bia"), r); err != nil || job != nil {
 			t.Errorf("beside two came %+v, %v", job, err)
 		}
 		tm.mustTake("ana")
@@ -532,7 +532,7 @@ final: weight == 9
 		if again := tm.take("bia"); again != nil {
 			t.Errorf("there is a job at once: %+v", again)
 		}
-		err := tm.p["one"].node.FinishTask(t.Context(),
+		err := tm.p["one"].api.FinishTask(t.Context(),
 			api.FinishRequest{ID: id, Task: "watch", Outputs: map[string]string{"seen": "true"}})
 		if err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ func idIn(t *testing.T, dir string) workflow.PartnerID {
 
 func (tm *team) invite(at string, r api.InviteRequest) string {
 	tm.t.Helper()
-	inv, err := tm.p[at].node.Invite(tm.t.Context(), r)
+	inv, err := tm.p[at].api.Invite(tm.t.Context(), r)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -78,11 +78,11 @@ func TestInvitation(t *testing.T) {
 
 		a.start()
 		tm.p["a"] = a
-		st, err := a.node.Status(t.Context())
+		st, err := a.api.Status(t.Context())
 		if err != nil || len(st.Roles) != 1 || st.Roles[0] != "crew" {
 			t.Errorf("the newcomer's roles are %v, %v; want crew", st.Roles, err)
 		}
-		_, err = a.node.Invite(t.Context(), api.InviteRequest{})
+		_, err = a.api.Invite(t.Context(), api.InviteRequest{})
 		wantRefusal(t, "an invitation by a member who is no delegate", err, "may not invite")
 	})
 }
@@ -125,7 +125,7 @@ func TestSentencesTellNamesakesApart(t *testing.T) {
 		tm.p["two"] = again
 		tm.connect("one", "two")
 		pass(10 * time.Second)
-		log, err := tm.p["one"].node.Log(t.Context(), id)
+		log, err := tm.p["one"].api.Log(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,16 +136,16 @@ func TestSentencesTellNamesakesApart(t *testing.T) {
 		tm.add("one", surveys)
 		flight, _ := tm.survey("one", "north") // at the second two
 		wantRefusal(t, "to complete what another holds",
-			tm.p["one"].node.FinishTask(t.Context(), api.FinishRequest{ID: flight, Task: "fly"}),
+			tm.p["one"].api.FinishTask(t.Context(), api.FinishRequest{ID: flight, Task: "fly"}),
 			"task fly is held by two ("+again.id().Short()+")")
 		for _, p := range tm.show("one", id).Partitions {
 			if p.Name == "pb" && p.Partner != label {
 				t.Errorf("pb is at %s, want %s", p.Partner, label)
 			}
 		}
-		_, err = tm.p["one"].node.SetElectorate(t.Context(), api.ElectorateRequest{Set: []string{"one", label}})
+		_, err = tm.p["one"].api.SetElectorate(t.Context(), api.ElectorateRequest{Set: []string{"one", label}})
 		wantRefusal(t, "an evicted voter, named as people are shown it", err, label+" was evicted and cannot vote")
-		_, err = tm.p["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: label})
+		_, err = tm.p["one"].api.Elect(t.Context(), api.ElectRequest{Candidate: label})
 		wantRefusal(t, "an evicted candidate", err, label+" was evicted and cannot be coordinator")
 	})
 }
@@ -190,7 +190,7 @@ func TestEvictingWhoWasNeverUp(t *testing.T) {
 		tm.connect("one", "two")
 		tm.connect("one", "ever")
 		evict := func(at, who string, check bool) (*api.Evicted, error) {
-			return tm.p[at].node.Evict(t.Context(), api.EvictRequest{Partner: who, Check: check})
+			return tm.p[at].api.Evict(t.Context(), api.EvictRequest{Partner: who, Check: check})
 		}
 		if _, err := evict("one", "never-invited", false); err == nil ||
 			!strings.Contains(err.Error(), "no such partner") {
@@ -393,7 +393,7 @@ func TestPartnersWhoLeftTogetherFindEachOther(t *testing.T) {
 
 func (tm *team) partnerState(at, name string) string {
 	tm.t.Helper()
-	ps, err := tm.p[at].node.Partners(tm.t.Context())
+	ps, err := tm.p[at].api.Partners(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}

@@ -240,7 +240,7 @@ func TestAHolderGivesTwice(t *testing.T) {
 		errs := map[string]error{}
 		ended := make(chan struct{})
 		lock := func(at, user string, out *error) {
-			_, *out = tm.p[at].node.ClaimItems(t.Context(),
+			_, *out = tm.p[at].api.ClaimItems(t.Context(),
 				api.ClaimRequest{User: user, Claim: api.ClaimLock, Items: items})
 			ended <- struct{}{}
 		}

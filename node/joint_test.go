@@ -47,7 +47,7 @@ func aheadWith(t *testing.T, text string, adjust func(*configs.Config)) (tm *tea
 	}
 	pass(time.Second)
 	tm.add("base", text)
-	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "round"})
+	st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "round"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func aheadWith(t *testing.T, text string, adjust func(*configs.Config)) (tm *tea
 // aheadOf is a worklist with what is not ready.
 func (tm *team) aheadOf(at, user string) []api.Item {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Worklist(tm.t.Context(), api.WorklistQuery{User: user, Ahead: true})
+	list, err := tm.p[at].api.Worklist(tm.t.Context(), api.WorklistQuery{User: user, Ahead: true})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func (tm *team) wantAhead(at, user string, want ...string) {
 
 func (tm *team) lockAll(at, user string, items []string) error {
 	tm.t.Helper()
-	_, err := tm.p[at].node.ClaimItems(tm.t.Context(),
+	_, err := tm.p[at].api.ClaimItems(tm.t.Context(),
 		api.ClaimRequest{User: user, Claim: api.ClaimLock, Items: items})
 	synctest.Wait()
 	return err
@@ -305,7 +305,7 @@ func TestWhatIsLockedAtAnotherDeviceStays(t *testing.T) {
 
 func lockedAtAnotherDevice(t *testing.T, word int, done bool, how string) {
 	tm, id, items := ahead(t)
-	tok, err := tm.p["tablet"].node.LinkUser(t.Context(), "bia", 0)
+	tok, err := tm.p["tablet"].api.LinkUser(t.Context(), "bia", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func TestTheLaterWaitsForTheEarlier(t *testing.T) {
 				tm.connect("kitchen", "tablet")
 				pass(time.Minute)
 				if lost {
-					if _, err := tm.p["base"].node.TransferItem(t.Context(),
+					if _, err := tm.p["base"].api.TransferItem(t.Context(),
 						api.TransferRequest{User: "ana", Item: items[0], To: "ana"}); err != nil {
 						t.Fatal(err)
 					}

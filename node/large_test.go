@@ -56,16 +56,16 @@ func TestJoinOfThousandsAtANode(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = nd.Run(ctx) }()
 	defer func() { stop(); <-ended }()
-	if _, err := nd.AddWorkflow(ctx, "x.yaml", []byte(b.String())); err != nil {
+	if _, err := nd.Service().AddWorkflow(ctx, "x.yaml", []byte(b.String())); err != nil {
 		t.Fatalf("refused: %v", err)
 	}
-	st, err := nd.Start(ctx, api.StartRequest{Workflow: "fanin"})
+	st, err := nd.Service().Start(ctx, api.StartRequest{Workflow: "fanin"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	news := make(chan struct{}, 1) // it is over; a watcher may miss that among so many events
 	go func() {
-		_ = nd.Watch(ctx, func(e api.Event) error {
+		_ = nd.Service().Watch(ctx, func(e api.Event) error {
 			if e.Kind == "instance" && e.Text != string(workflow.InstanceRunning) {
 				news <- struct{}{}
 				return context.Canceled
@@ -74,7 +74,7 @@ func TestJoinOfThousandsAtANode(t *testing.T) {
 		})
 	}()
 	for {
-		in, err := nd.Show(ctx, st.ID)
+		in, err := nd.Service().Show(ctx, st.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ tasks:
 					name, part := fmt.Sprintf("v%d", i+1), strings.Repeat("x", 300<<10/c.values)
 					texts[name], values[workflow.DataName(name)] = part, part
 				}
-				_, err := one.node.Start(t.Context(), api.StartRequest{Workflow: "reports", Input: texts})
+				_, err := one.api.Start(t.Context(), api.StartRequest{Workflow: "reports", Input: texts})
 				if err == nil || !strings.Contains(err.Error(), c.limit) || tm.running("one") != 0 {
 					t.Errorf("start with 300 KiB: %v, and %d instances; want an error that says %q, and none", err,
 						tm.running("one"), c.limit)
@@ -124,7 +124,7 @@ tasks:
 				one.hand.hold("scan")
 				id := tm.begin("one", "reports", nil)
 				says := func(texts map[string]string) error {
-					return one.node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "write", Outputs: texts})
+					return one.api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "write", Outputs: texts})
 				}
 				if err := says(texts); err == nil || !strings.Contains(err.Error(), c.limit) {
 					t.Errorf("a person's result of 300 KiB: %v, want an error that says %q", err, c.limit)

@@ -32,7 +32,7 @@ partitions:
 // leaveNode has a partner leave.
 func (tm *team) leaveNode(at string, forGood bool) (*api.Leaving, error) {
 	tm.t.Helper()
-	l, err := tm.p[at].node.Leave(tm.t.Context(), api.LeaveRequest{ForGood: forGood})
+	l, err := tm.p[at].api.Leave(tm.t.Context(), api.LeaveRequest{ForGood: forGood})
 	synctest.Wait()
 	return l, err
 }
@@ -51,7 +51,7 @@ func (p *partner) gone() {
 	}
 	synctest.Wait()
 	p.f.unplug(p.plug)
-	p.node = nil
+	p.node, p.api = nil, nil
 }
 
 // A node that leaves gives on what it has not begun, says what stays, goes on with that,
@@ -85,7 +85,7 @@ func TestLeave(t *testing.T) {
 		}
 		// It takes nothing new on.
 		wantRefusal(t, "a partition for the partner that leaves", func() error {
-			_, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: "held"})
+			_, err := tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: "held"})
 			return err
 		}(), "two")
 		tm.finish(given["ready"], id, "ready")
@@ -209,7 +209,7 @@ func TestLeaveForGood(t *testing.T) {
 		tm.finish(to, id, "c")
 		tm.succeeds(id, time.Minute, "one", to)
 
-		inv, err := tm.p["one"].node.Invite(t.Context(), api.InviteRequest{})
+		inv, err := tm.p["one"].api.Invite(t.Context(), api.InviteRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ distribution: {mechanism: Sel-push}
 			if task.Partner != "alpha" || task.State != workflow.Ready {
 				t.Fatalf("%s is at %s, %s: %+v", step, task.Partner, task.State, task.Why)
 			}
-			if err := tm.p["alpha"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: step}); err != nil {
+			if err := tm.p["alpha"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: step}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -249,7 +249,7 @@ func TestLearningCanBeSwitchedOff(t *testing.T) {
 			tm := newTeamOf(t, func(cfg *configs.Config) { cfg.Learning = c.learning }, "one", "two")
 			tm.add("two", "workflow: job\ntasks: {work: {type: manual, suitability: {one: 1.0}, on-failure: release}}\ndistribution: "+c.distribution)
 			id, _ := tm.give("two", "")
-			if err := tm.p["one"].node.FinishTask(t.Context(),
+			if err := tm.p["one"].api.FinishTask(t.Context(),
 				api.FinishRequest{ID: id, Task: "work", Failed: true}); err != nil {
 				t.Fatal(err)
 			}
@@ -355,7 +355,7 @@ func TestWorkCountsThoughNobodyWaitsForTheStart(t *testing.T) {
 		one.disk.hold()
 		ctx, giveUp := context.WithTimeout(t.Context(), time.Second)
 		defer giveUp()
-		if _, err := one.node.Start(ctx, api.StartRequest{Workflow: "job", Mechanism: "Sel-push"}); !errors.Is(err,
+		if _, err := one.api.Start(ctx, api.StartRequest{Workflow: "job", Mechanism: "Sel-push"}); !errors.Is(err,
 			context.DeadlineExceeded) {
 			t.Fatalf("it was begun while the disk stood still: %v", err)
 		}

@@ -44,7 +44,7 @@ partitions: {pa: [first], pb: [second], pm: [wash]}
 		tm.finish("mal", id, "wash")
 		write := func(by string, task workflow.TaskName, out map[string]string) {
 			t.Helper()
-			if err := tm.p[by].node.FinishTask(t.Context(),
+			if err := tm.p[by].api.FinishTask(t.Context(),
 				api.FinishRequest{ID: id, Task: task, Outputs: out}); err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ partitions: {pa: [first], pb: [second], pm: [wash]}
 		if got := tm.show("mal", id).Data["x"]; got != "where it is" {
 			t.Errorf("mal takes part, and x is %v to it", got)
 		}
-		if _, err := tm.p["out"].node.Show(t.Context(), id); err == nil || tm.tellsOf(id, "out", 0) {
+		if _, err := tm.p["out"].api.Show(t.Context(), id); err == nil || tm.tellsOf(id, "out", 0) {
 			t.Errorf("out takes no part, is told of it: %t, and shows it: %v", tm.tellsOf(id, "out", 0), err)
 		}
 		_, err := tm.ask("out", "ana", wire.Look{Instance: instance(t, id)})
@@ -131,7 +131,7 @@ partitions: {air: [draw], road: [carry], doctor: [treat]}
 		})
 		start := func() (*api.Started, map[string]string) {
 			t.Helper()
-			st, err := tm.p["ana"].node.Start(t.Context(), api.StartRequest{Workflow: "aid", Mechanism: "Push"})
+			st, err := tm.p["ana"].api.Start(t.Context(), api.StartRequest{Workflow: "aid", Mechanism: "Push"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +149,7 @@ partitions: {air: [draw], road: [carry], doctor: [treat]}
 			Capabilities: &[]string{"truck", "drone", "medic"}, Availability: &whole,
 			Suitability: map[string]float64{"carry": 1, "treat": 1, "medic": 1, "draw": 1},
 		})
-		if _, err := tm.p["mal"].node.AddData(t.Context(), "flood-map", []byte("all is dry"),
+		if _, err := tm.p["mal"].api.AddData(t.Context(), "flood-map", []byte("all is dry"),
 			api.DataTerms{}); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ partitions: {air: [draw], road: [carry], doctor: [treat]}
 			t.Errorf("mal is listed with the roles %v", roles)
 		}
 		given := tm.begin("ana", "aid", map[string]string{"air": "bea", "road": "bea", "doctor": "mal"})
-		err := tm.p["mal"].node.FinishTask(t.Context(), api.FinishRequest{ID: given, Task: "treat"})
+		err := tm.p["mal"].api.FinishTask(t.Context(), api.FinishRequest{ID: given, Task: "treat"})
 		if treats := tm.taskOf("ana", given, "treat").Partner; treats != "ana" || err == nil {
 			t.Errorf("where mal was given the work by hand %s treats; mal finishes it: %v", treats, err)
 		}
@@ -191,7 +191,7 @@ func TestAMemberSeesThePartnerListUntilItsEviction(t *testing.T) {
 				t.Errorf("mal sees of %s %+v", name, of)
 			}
 		}
-		if ws, err := tm.p["mal"].node.Workflows(t.Context()); err != nil || len(ws) != 1 || ws[0].Author != "bea" {
+		if ws, err := tm.p["mal"].api.Workflows(t.Context()); err != nil || len(ws) != 1 || ws[0].Author != "bea" {
 			t.Errorf("mal sees the workflows %+v, %v", ws, err)
 		}
 		tm.expel("ana", "mal")
@@ -263,7 +263,7 @@ partitions: {doctor: [treat], crew: [carry], base: [wash]}
 					fact.Head{Chain: ana.chain, Seq: 1, ID: passed}, shows)
 			}
 			done := ""
-			entries, err := tm.p["bea"].node.Log(t.Context(), id)
+			entries, err := tm.p["bea"].api.Log(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}

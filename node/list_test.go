@@ -23,7 +23,7 @@ func TestPagesOfAList(t *testing.T) {
 			ids = append(ids, tm.begin("one", "short", nil))
 			pass(time.Second)
 		}
-		one := tm.p["one"].node
+		one := tm.p["one"].api
 		for _, limit := range []int{1, 2, 3, 4, 7, 100} {
 			var got []string
 			closed := 0

@@ -32,7 +32,7 @@ partitions: {air: [fly], desk: [plan]}
 // and what the start noted.
 func (tm *team) survey(at, district string) (string, []string) {
 	tm.t.Helper()
-	st, err := tm.p[at].node.Start(tm.t.Context(), api.StartRequest{
+	st, err := tm.p[at].api.Start(tm.t.Context(), api.StartRequest{
 		Workflow: "surveys", Input: map[string]string{"district": district},
 		Assign: map[string]string{"air": "two", "desk": at},
 	})
@@ -47,7 +47,7 @@ func (tm *team) survey(at, district string) (string, []string) {
 func (tm *team) flown(id, picture string) {
 	tm.t.Helper()
 	r := api.FinishRequest{ID: id, Task: "fly", Outputs: map[string]string{"map": picture, "level": "4.5"}}
-	if err := tm.p["two"].node.FinishTask(tm.t.Context(), r); err != nil {
+	if err := tm.p["two"].api.FinishTask(tm.t.Context(), r); err != nil {
 		tm.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -56,7 +56,7 @@ func (tm *team) flown(id, picture string) {
 // sets are the data sets that the catalogue lists at a partner.
 func (tm *team) sets(at string) []api.Resource {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Resources(tm.t.Context(), "data")
+	list, err := tm.p[at].api.Resources(tm.t.Context(), "data")
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
 		third, _ := tm.survey("one", "south")
 		add := func(terms api.DataTerms) {
 			t.Helper()
-			if _, err := tm.p["two"].node.AddData(t.Context(), "flood-map", []byte(`{"map": "by hand", "level": 1}`),
+			if _, err := tm.p["two"].api.AddData(t.Context(), "flood-map", []byte(`{"map": "by hand", "level": 1}`),
 				terms); err != nil {
 				t.Fatal(err)
 			}
@@ -217,7 +217,7 @@ func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
 		pass(25 * time.Hour)
 		id, notes = tm.survey("one", "north")
 		tm.wantNote("one", id, notes, "and the definition takes what is at most 1d old")
-		if _, err := tm.p["two"].node.AddData(t.Context(), "x", []byte("1"),
+		if _, err := tm.p["two"].api.AddData(t.Context(), "x", []byte("1"),
 			api.DataTerms{Readers: make([]string, workflow.MaxReaders+1)}); err == nil {
 			t.Error("too many readers are accepted")
 		}
@@ -230,7 +230,7 @@ func TestExpiredDataSetsAreNotCounted(t *testing.T) {
 		tm := newTeam(t, "one")
 		one := tm.p["one"]
 		add := func(i int, valid time.Duration) error {
-			_, err := one.node.AddData(t.Context(), fmt.Sprint("level-", i), []byte("1"), api.DataTerms{Valid: valid})
+			_, err := one.api.AddData(t.Context(), fmt.Sprint("level-", i), []byte("1"), api.DataTerms{Valid: valid})
 			return err
 		}
 		for i := range membership.MaxItems {
@@ -258,7 +258,7 @@ func TestDataSetsOutliveAWrongClock(t *testing.T) {
 		by := time.Duration(0)
 		tm.again("one", nil, func(p *node.Parts) { p.Clock = setClock{by: &by} })
 		add := func(name string) {
-			if _, err := tm.p["one"].node.AddData(t.Context(), name, []byte("1"), api.DataTerms{Valid: time.Hour}); err != nil {
+			if _, err := tm.p["one"].api.AddData(t.Context(), name, []byte("1"), api.DataTerms{Valid: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -285,7 +285,7 @@ func TestOthersDoNotReplaceWhatWasMade(t *testing.T) {
 		tm.add("three", strings.Replace(surveys, "workflow: surveys", "workflow: third", 1))
 		start := func(name, at string) (string, []string) {
 			t.Helper()
-			st, err := tm.p[at].node.Start(t.Context(), api.StartRequest{
+			st, err := tm.p[at].api.Start(t.Context(), api.StartRequest{
 				Workflow: name, Input: map[string]string{"district": "north"},
 				Assign: map[string]string{"air": "two", "desk": at},
 			})
@@ -345,11 +345,11 @@ func TestOthersDoNotReplaceWhatWasMade(t *testing.T) {
 		if slices.Sort(authors); !slices.Equal(authors, []string{"four", "one"}) {
 			t.Errorf("the catalogue has what workflows of %q made", authors)
 		}
-		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); err != nil {
+		if err := tm.p["two"].api.RemoveData(t.Context(), "flood-map"); err != nil {
 			t.Fatal(err)
 		}
 		check("when it is taken off the catalogue", nil)
-		if _, err := tm.p["four"].node.RemoveWorkflow(t.Context(), "mine"); err != nil {
+		if _, err := tm.p["four"].api.RemoveWorkflow(t.Context(), "mine"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -395,7 +395,7 @@ func TestWhatIsOfNoUseToOthers(t *testing.T) {
 			"{first: [ask], air:").Replace(surveys))
 		start := func() (string, []string) {
 			t.Helper()
-			st, err := tm.p["one"].node.Start(t.Context(),
+			st, err := tm.p["one"].api.Start(t.Context(),
 				api.StartRequest{
 					Workflow: "surveys", Assign: map[string]string{"air": "two", "desk": "one", "first": "one"},
 				})
@@ -406,7 +406,7 @@ func TestWhatIsOfNoUseToOthers(t *testing.T) {
 			return st.ID, st.Notes
 		}
 		id, _ := start()
-		if err := tm.p["two"].node.FinishTask(t.Context(),
+		if err := tm.p["two"].api.FinishTask(t.Context(),
 			api.FinishRequest{ID: id, Task: "fly", Outputs: map[string]string{"map": "dry"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -416,7 +416,7 @@ func TestWhatIsOfNoUseToOthers(t *testing.T) {
 		}
 		id, _ = start()
 		tm.flown(id, "dry")
-		_, err := tm.p["two"].node.AddData(t.Context(), "other", []byte("x"), api.DataTerms{Readers: []string{"one"}})
+		_, err := tm.p["two"].api.AddData(t.Context(), "other", []byte("x"), api.DataTerms{Readers: []string{"one"}})
 		synctest.Wait()
 		if sets := tm.sets("one"); err != nil || len(sets) != 2 {
 			t.Fatalf("one sees %+v, %v", sets, err)
@@ -427,12 +427,12 @@ func TestWhatIsOfNoUseToOthers(t *testing.T) {
 		}) {
 			t.Errorf("the start says %q", notes)
 		}
-		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); err != nil {
+		if err := tm.p["two"].api.RemoveData(t.Context(), "flood-map"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		var e *api.Error
-		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); !errors.As(err, &e) ||
+		if err := tm.p["two"].api.RemoveData(t.Context(), "flood-map"); !errors.As(err, &e) ||
 			e.Code != api.NotFound || len(tm.sets("one")) != 1 {
 			t.Errorf("what a task made cannot be taken off the catalogue: %v, %+v", err, tm.sets("one"))
 		}

@@ -17,7 +17,7 @@ import (
 // messages are what a user is told at a node; new ones have a star.
 func (tm *team) messages(at, user string) (out []string) {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Messages(tm.t.Context(), api.MessagesQuery{User: user})
+	list, err := tm.p[at].api.Messages(tm.t.Context(), api.MessagesQuery{User: user})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func (tm *team) wantMessages(at, user string, want ...string) {
 
 func (tm *team) readAll(at, user string) {
 	tm.t.Helper()
-	if err := tm.p[at].node.ReadMessages(tm.t.Context(), api.MessagesRead{User: user, All: true}); err != nil {
+	if err := tm.p[at].api.ReadMessages(tm.t.Context(), api.MessagesRead{User: user, All: true}); err != nil {
 		tm.t.Fatal(err)
 	}
 }
@@ -61,11 +61,11 @@ partitions: {main: {tasks: [look, mend], partner: base}}
 // plannedFor is a mesh of nurses with an instance of plan for which ana answers.
 func plannedFor(t *testing.T) (tm *team, id string) {
 	tm, rotaID := nurses(t)
-	if err := tm.p["base"].node.Cancel(t.Context(), rotaID, "no need"); err != nil {
+	if err := tm.p["base"].api.Cancel(t.Context(), rotaID, "no need"); err != nil {
 		t.Fatal(err)
 	}
 	tm.add("base", plan)
-	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: "ana"})
+	st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: "ana"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestMessages(t *testing.T) {
 		// The same message has one name at all devices.
 		names := map[string]int{}
 		for at, user := range map[string]string{"base": "ana", "tablet": "bia"} {
-			list, err := tm.p[at].node.Messages(t.Context(), api.MessagesQuery{User: user})
+			list, err := tm.p[at].api.Messages(t.Context(), api.MessagesQuery{User: user})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,7 @@ func TestMessages(t *testing.T) {
 
 		tm.connect("base", "tablet")
 		pass(time.Minute)
-		if _, err := tm.p["tablet"].node.FinishItem(t.Context(),
+		if _, err := tm.p["tablet"].api.FinishItem(t.Context(),
 			api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "fog"}); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestMessages(t *testing.T) {
 		tm.wantMessages("tablet", "bia")
 		tm.wantMessages("base", "ana", began, "*plan failed: look has failed: fog",
 			"*plan ended: it has ended: blocked")
-		if err := tm.p["base"].node.Cancel(t.Context(), id, "enough"); err != nil {
+		if err := tm.p["base"].api.Cancel(t.Context(), id, "enough"); err != nil {
 			t.Fatal(err)
 		}
 		tm.readAll("base", "ana")
@@ -145,7 +145,7 @@ func TestMessages(t *testing.T) {
 		tm.wantMessages("base", "ana", began, "plan failed: look has failed: fog",
 			"plan ended: it has ended: cancelled")
 		tm.wantMessages("base", "base")
-		wantCode(t, tm.p["base"].node.ReadMessages(t.Context(), api.MessagesRead{User: "ana", IDs: []string{"00"}}),
+		wantCode(t, tm.p["base"].api.ReadMessages(t.Context(), api.MessagesRead{User: "ana", IDs: []string{"00"}}),
 			api.NotFound, "no message")
 	})
 }
@@ -156,7 +156,7 @@ func TestEveryEndIsTold(t *testing.T) {
 		tm, id := plannedFor(t)
 		fail := func() {
 			t.Helper()
-			if err := tm.p["base"].node.FinishTask(t.Context(),
+			if err := tm.p["base"].api.FinishTask(t.Context(),
 				api.FinishRequest{ID: id, Task: "look", Failed: true, Reason: "fog\n  no boat\n"}); err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestEveryEndIsTold(t *testing.T) {
 		}
 		fail()
 		tm.readAll("base", "ana")
-		if _, err := tm.p["base"].node.OrderTask(t.Context(),
+		if _, err := tm.p["base"].api.OrderTask(t.Context(),
 			api.TaskOrder{User: "ana", ID: id, Task: "look", Order: api.TaskAgain}); err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestMessagesGoWithTheirInstance(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Keep = time.Hour }, "base")
 		tm.add("base", "workflow: short\ntasks: {a: {}}\npartitions: {main: {tasks: [a], partner: base}}\n")
 		for range 3 {
-			if _, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "short"}); err != nil {
+			if _, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "short"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,7 +212,7 @@ func TestADeadlineIsHeardOf(t *testing.T) {
 		defer cancel()
 		heard := make(chan time.Time, 100)
 		go func() {
-			_ = tm.p["base"].node.Watch(ctx, func(e api.Event) error {
+			_ = tm.p["base"].api.Watch(ctx, func(e api.Event) error {
 				if e.Kind == "message" {
 					heard <- time.Now()
 				}
@@ -242,7 +242,7 @@ func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
 		t.Run(gone, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tm, rotaID := nurses(t) // bia at the tablet, ana at base
-				if err := tm.p["base"].node.Cancel(t.Context(), rotaID, "no need"); err != nil {
+				if err := tm.p["base"].api.Cancel(t.Context(), rotaID, "no need"); err != nil {
 					t.Fatal(err)
 				}
 				for user, role := range map[string]string{"eva": "chief", "rui": "nurse"} {
@@ -253,7 +253,7 @@ func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
 				}
 				pass(time.Second)
 				tm.add("phone", strings.Replace(plan, "workflow: plan", "workflow: plan\nadministrators: chief", 1))
-				_, err := tm.p["phone"].node.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: gone})
+				_, err := tm.p["phone"].api.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: gone})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -263,7 +263,7 @@ func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
 				tm.wantMessages("base", "base")
 				if gone == "phone" {
 					tm.expel("base", "phone")
-				} else if _, err := tm.p["base"].node.RemoveUser(t.Context(), gone); err != nil {
+				} else if _, err := tm.p["base"].api.RemoveUser(t.Context(), gone); err != nil {
 					t.Fatal(err)
 				}
 				pass(time.Second)
@@ -275,7 +275,7 @@ func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
 				if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := tm.p["tablet"].node.FinishItem(t.Context(),
+				if _, err := tm.p["tablet"].api.FinishItem(t.Context(),
 					api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "fog"}); err != nil {
 					t.Fatal(err)
 				}

@@ -51,7 +51,7 @@ func nests(t *testing.T, more string) (tm *team, parent string) {
 // childrenAt are the instances of evacuation that a node has, in states other than some.
 func (tm *team) childrenAt(at string, but ...workflow.InstanceState) (out []string) {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Instances(tm.t.Context(), true)
+	list, err := tm.p[at].api.Instances(tm.t.Context(), true)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (tm *team) onlyChild(at string) string {
 func (tm *team) ends(at, id string, r api.FinishRequest) {
 	tm.t.Helper()
 	r.ID = id
-	if err := tm.p[at].node.FinishTask(tm.t.Context(), r); err != nil {
+	if err := tm.p[at].api.FinishTask(tm.t.Context(), r); err != nil {
 		tm.t.Fatal(err)
 	}
 	pass(time.Second)
@@ -136,7 +136,7 @@ func TestOneChildWhereverItsHolderIsKilled(t *testing.T) {
 				tm.p["two"].disk.holdAt(n)
 				done := make(chan error, 1)
 				go func() {
-					done <- tm.p["two"].node.FinishTask(t.Context(),
+					done <- tm.p["two"].api.FinishTask(t.Context(),
 						api.FinishRequest{ID: child, Task: "ask", Outputs: map[string]string{"people": "7"}})
 				}()
 				pass(time.Second)
@@ -160,7 +160,7 @@ func TestAChildEndsWithItsTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, parent := nests(t, "")
 		child := tm.onlyChild("two")
-		if err := tm.p["one"].node.Cancel(t.Context(), parent, "no flood"); err != nil {
+		if err := tm.p["one"].api.Cancel(t.Context(), parent, "no flood"); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Second)
@@ -170,7 +170,7 @@ func TestAChildEndsWithItsTask(t *testing.T) {
 		parent = tm.begin("one", "inundation", nil)
 		pass(time.Second)
 		tm.p["two"].crash()
-		if err := tm.p["one"].node.Cancel(t.Context(), parent, "no flood"); err != nil {
+		if err := tm.p["one"].api.Cancel(t.Context(), parent, "no flood"); err != nil {
 			t.Fatal(err)
 		}
 		tm.p["two"].start()
@@ -217,12 +217,12 @@ func TestWhatAWorkflowUsesIsFixedAtTheStart(t *testing.T) {
 		tm.add("one", strings.Replace(waits, "tasks: [evacuate]", "tasks: [wait, evacuate]", 1))
 		parent := tm.begin("one", "inundation", map[string]string{"q": "one"})
 		tm.add("one", strings.Replace(evacuation, "default: 0", "default: 100", 1))
-		if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), "evacuation"); err != nil {
+		if _, err := tm.p["one"].api.RemoveWorkflow(t.Context(), "evacuation"); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Minute) // what nobody uses is swept away
 		for _, at := range []string{"one", "two"} {
-			if err := tm.p[at].node.FinishTask(t.Context(), api.FinishRequest{ID: parent, Task: "wait"}); err == nil {
+			if err := tm.p[at].api.FinishTask(t.Context(), api.FinishRequest{ID: parent, Task: "wait"}); err == nil {
 				break
 			}
 		}
@@ -242,14 +242,14 @@ func TestUsesAreRefused(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		refused := func(source, want string) {
 			t.Helper()
-			w, err := tm.p["one"].node.AddWorkflow(t.Context(), "test.yaml", []byte(source))
+			w, err := tm.p["one"].api.AddWorkflow(t.Context(), "test.yaml", []byte(source))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !slices.ContainsFunc(w.Refused, func(s string) bool { return strings.Contains(s, want) }) {
 				t.Errorf("when it is added: %q, want something about %q", w.Refused, want)
 			}
-			_, err = tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: string(w.Name)})
+			_, err = tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: string(w.Name)})
 			wantCode(t, err, api.Refused, want)
 		}
 		refused(fmt.Sprintf(inundation, ""), "evacuation, which is not listed here")
@@ -313,7 +313,7 @@ func TestACreatorRoleIsAskedOfTheWholeLine(t *testing.T) {
 			!strings.Contains(r, "one, which began an instance that it is part of, may not start workflow evacuation: role chief does that") {
 			t.Errorf("the task of what one began is %s", r)
 		}
-		st, err := tm.p["three"].node.Start(t.Context(), api.StartRequest{Workflow: "inundation"})
+		st, err := tm.p["three"].api.Start(t.Context(), api.StartRequest{Workflow: "inundation"})
 		if err != nil {
 			t.Fatal(err)
 		}

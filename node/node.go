@@ -1,68 +1,58 @@
 package node
 
 import (
-	"time"
-
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
-	"github.com/mutirao-mesh/mutirao/node/assignment"
-	"github.com/mutirao-mesh/mutirao/node/certificates"
-	"github.com/mutirao-mesh/mutirao/node/clocks"
-	"github.com/mutirao-mesh/mutirao/node/datasets"
-	"github.com/mutirao-mesh/mutirao/node/doctor"
-	"github.com/mutirao-mesh/mutirao/node/elections"
-	"github.com/mutirao-mesh/mutirao/node/evictions"
-	"github.com/mutirao-mesh/mutirao/node/filing"
-	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
-	"github.com/mutirao-mesh/mutirao/node/joining"
-	"github.com/mutirao-mesh/mutirao/node/library"
-	"github.com/mutirao-mesh/mutirao/node/overview"
-	"github.com/mutirao-mesh/mutirao/node/profile"
-	"github.com/mutirao-mesh/mutirao/node/roster"
-	"github.com/mutirao-mesh/mutirao/node/users"
-	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Node is one partner's node.
+// Node is one partner's node. It hands on what the carrier says, and has its topics take
+// their turns; what it can be asked is its service.
 type Node struct {
 	*contacts
 	*crew
-	parts Parts
+	topics
+	service *service
 
-	// What partners talk about (topics).
-	roster       *roster.Topic
-	evictions    *evictions.Topic
-	certificates *certificates.Topic
-	elections    *elections.Topic
-	clocks       *clocks.Topic
-	overview     *overview.Topic
-	retention    *retention
-	library      *library.Topic
-	instances    *instances
-	data         *datasets.Topic
-	desk         *desk
-	joining      *joining.Topic
-	users        *users.Topic
-	worklists    *worklists.Desk
-	filing       *filing.Desk
-	jobs         *jobs.Desk
-	departure    *departure
-	absence      *absence
-	prefetcher   *prefetcher
-	doctor       *doctor.Doctor
+	// What people, workers and this node's user do here.
+	desk       *desk
+	jobs       *jobs.Desk
+	departure  *departure
+	absence    *absence
+	prefetcher *prefetcher
 
-	// What several of these share.
-	life        *life
-	losses      *losses
-	own         *profile.Own
-	people      *people
-	partners    *assignment.Partners
-	definitions *library.Definitions
-	index       *index.List
+	// What several of these share, and the node asks as well.
+	life   *life
+	people *people
 
-	started time.Time
-	begun   chan struct{} // closed by Begin: there is a carrier
+	begun chan struct{} // closed by Begin: there is a carrier
+}
+
+// Service is what this node can be asked.
+func (n *Node) Service() api.Service { return n.service }
+
+// Happened counts what Watch tells, also what happened while nobody watched: a page that was made before it watches
+// learns by it whether it is out of date already.
+func (n *Node) Happened() uint64 { return n.events.happened.Load() }
+
+// Boot is this node's boot counter: how often it was started.
+func (n *Node) Boot() uint64 { return n.life.bootCount() }
+
+// Leads reports whether this node holds the office at this moment, and by which
+// mandate.
+func (n *Node) Leads() (m election.Mandate, ok bool) { return n.elections.Leads() }
+
+// Left says how the node left, if it did; else membership.Staying.
+func (n *Node) Left() membership.Going { return n.departure.left() }
+
+// Away reports whether this node is out of contact on purpose: it begins in silence.
+func (n *Node) Away() bool {
+	_, away := n.absence.away()
+	return away
 }
 
 // Hello is what this node shows a peer first: its certificate chain.
@@ -78,6 +68,52 @@ func (n *Node) talks() bool {
 		return true
 	case <-n.stopped:
 		return false
+	}
+}
+
+// OnUp is called by the carrier when a member is connected.
+func (n *Node) OnUp(p workflow.PartnerID) {
+	if !n.talks() {
+		return
+	}
+	n.contacts.begin(p)
+	n.people.Reach(p, true)
+	var m wire.Message
+	for _, t := range n.topics.spoken() {
+		t.Greet(p, &m)
+	}
+	n.transmit(p, &m)
+	n.roster.Met(p)
+	n.instances.met(p)
+	n.worklists.Met(p)
+}
+
+// OnDown is called by the carrier when the last connection to a member is gone.
+func (n *Node) OnDown(p workflow.PartnerID) {
+	n.contacts.end(p)
+	n.certificates.Forget(p)
+	n.evictions.Alone()
+	n.people.Reach(p, false)
+}
+
+// OnFrame is called by the carrier with each frame of a member; while it does
+// not return, no further frame of that connection comes.
+func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
+	if !n.talks() {
+		return
+	}
+	m, err := wire.Decode(frame)
+	if err != nil {
+		n.refuse("frame-malformed", p)
+		n.log.Warn("frame refused", "from", p, "error", err)
+		n.carrier.Distrust(p)
+		return
+	}
+	if l, _ := n.link(p); l != nil {
+		l.contact.hear(n.clock.Now().Boot)
+	}
+	for _, t := range n.topics.spoken() {
+		t.Take(p, m)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // node show it.
 func (tm *team) answers(r api.StartRequest) (who string, notes []string) {
 	tm.t.Helper()
-	st, err := tm.p["base"].node.Start(tm.t.Context(), r)
+	st, err := tm.p["base"].api.Start(tm.t.Context(), r)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -50,9 +50,9 @@ func TestWhoAnswersForAnInstance(t *testing.T) {
 			!strings.Contains(text, "ana decides about the instance in place of nix") {
 			t.Errorf("%s answers; notes %q", who, notes)
 		}
-		_, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota", Responsible: "nix"})
+		_, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota", Responsible: "nix"})
 		wantCode(t, err, api.NotFound, `no such user: "nix"`)
-		_, err = tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota", User: "bia"})
+		_, err = tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota", User: "bia"})
 		wantCode(t, err, api.Refused, "is not signed in at this node")
 
 		// Where several users are signed in, the partner starts what nobody is named for.
@@ -69,7 +69,7 @@ func TestWhoAnswersForAnInstance(t *testing.T) {
 // order has a user at a node order something about a task.
 func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 	tm.t.Helper()
-	_, err := tm.p[at].node.OrderTask(tm.t.Context(),
+	_, err := tm.p[at].api.OrderTask(tm.t.Context(),
 		api.TaskOrder{User: user, ID: id, Task: task, Order: what, Reason: "so be it"})
 	synctest.Wait()
 	return err
@@ -93,13 +93,13 @@ func TestOrdersAboutAFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(time.Second)
-		st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "led", Responsible: "bia"})
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "led", Responsible: "bia"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		id := st.ID
 		fail := func(task workflow.TaskName) {
-			err := tm.p["base"].node.FinishTask(t.Context(),
+			err := tm.p["base"].api.FinishTask(t.Context(),
 				api.FinishRequest{ID: id, Task: task, Failed: true, Reason: "no scales"})
 			if err != nil {
 				t.Fatal(err)
@@ -112,7 +112,7 @@ func TestOrdersAboutAFailure(t *testing.T) {
 			!slices.Contains(in.Asks[0].Commands, "mutirao task again "+id+" weigh") || in.Responsible != "bia" {
 			t.Errorf("%s answers; it asks %+v", in.Responsible, in.Asks)
 		}
-		anas, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "led", Responsible: "ana"})
+		anas, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "led", Responsible: "ana"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,18 +120,18 @@ func TestOrdersAboutAFailure(t *testing.T) {
 			id:      {User: "ana", May: false, Responsible: "bia", Administrators: "chief"},
 			anas.ID: {User: "ana", May: true, MayCancel: true, Responsible: "ana", Administrators: "chief"},
 		} {
-			if d, err := tm.p["base"].node.Deciding(t.Context(), api.DecidingQuery{User: "ana", ID: of}); err != nil ||
+			if d, err := tm.p["base"].api.Deciding(t.Context(), api.DecidingQuery{User: "ana", ID: of}); err != nil ||
 				*d != want {
 				t.Errorf("who decides is %+v, %v, want %+v", d, err, want)
 			}
 		}
-		_, err = tm.p["tablet"].node.Deciding(t.Context(), api.DecidingQuery{User: "bia", ID: id})
+		_, err = tm.p["tablet"].api.Deciding(t.Context(), api.DecidingQuery{User: "bia", ID: id})
 		wantCode(t, err, api.NotFound, "no instance")
-		_, err = tm.p["base"].node.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "offer"})
+		_, err = tm.p["base"].api.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "offer"})
 		wantCode(t, err, api.Refused, "is not driven by its data")
 		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.NotAllowed, "bia answers for the instance")
 		wantCode(t, tm.order("base", "base", id, api.TaskCancel, ""), api.NotAllowed, "bia answers for the instance")
-		wantCode(t, tm.p["base"].node.Cancel(t.Context(), id, "why not"), api.NotAllowed,
+		wantCode(t, tm.p["base"].api.Cancel(t.Context(), id, "why not"), api.NotAllowed,
 			"bia answers for the instance")
 		wantCode(t, tm.order("tablet", "tablet", id, api.TaskAgain, "weigh"), api.NotAllowed,
 			"bia answers for the instance")
@@ -182,7 +182,7 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		if got := tm.stateOf("base", id, "feed"); got != "ABORTED cancelled" {
 			t.Errorf("feed is %s", got)
 		}
-		log, err := tm.p["base"].node.Log(t.Context(), id)
+		log, err := tm.p["base"].api.Log(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,12 +210,12 @@ func TestOrdersAboutAFailure(t *testing.T) {
 func TestNobodyAnswersAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _ := nurses(t)
-		st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota", Responsible: "bia"})
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota", Responsible: "bia"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantCode(t, tm.order("base", "base", st.ID, api.TaskCancel, ""), api.NotAllowed, "bia answers")
-		if _, err := tm.p["base"].node.RemoveUser(t.Context(), "bia"); err != nil {
+		if _, err := tm.p["base"].api.RemoveUser(t.Context(), "bia"); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Second)

@@ -22,7 +22,7 @@ func (tm *team) elect(at string) {
 	tm.t.Helper()
 	var err error
 	for began := time.Now(); time.Since(began) < 2*time.Hour; {
-		if _, err = tm.p[at].node.Elect(tm.t.Context(), api.ElectRequest{}); err == nil {
+		if _, err = tm.p[at].api.Elect(tm.t.Context(), api.ElectRequest{}); err == nil {
 			synctest.Wait()
 			return
 		}
@@ -34,7 +34,7 @@ func (tm *team) elect(at string) {
 // it is with, and the one that told of it; "" if it is not in it.
 func (tm *team) overview(at, id string) string {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Instances(tm.t.Context(), true)
+	list, err := tm.p[at].api.Instances(tm.t.Context(), true)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestCoordinatorSeesTheWholeMesh(t *testing.T) {
 		pass(2 * time.Second)
 		tm.wantOverview("one", id, "running 2/3 [two] by three(unreachable) two(active)")
 
-		if err := tm.p["one"].node.Resign(t.Context()); err != nil {
+		if err := tm.p["one"].api.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Second)
@@ -143,13 +143,13 @@ func TestLookingAtAnInstanceOfOthers(t *testing.T) {
 		id := tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "three", "pc": "two"})
 		tm.elect("one")
 		pass(2 * time.Second)
-		ctx, one := t.Context(), tm.p["one"].node
+		ctx, one := t.Context(), tm.p["one"].api
 
 		in, err := one.Show(ctx, id[:8])
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := tm.p["two"].node.Show(ctx, id)
+		own, err := tm.p["two"].api.Show(ctx, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,22 +227,22 @@ func TestOverviewIsBounded(t *testing.T) {
 			tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "two", "pc": "two"})
 		}
 		pass(3 * time.Second)
-		list, err := one.node.Instances(t.Context(), false)
+		list, err := one.api.Instances(t.Context(), false)
 		if err != nil || len(list) != 3 {
 			t.Errorf("%d instances are listed, want 3: %v", len(list), err)
 		}
 		if n := tm.counter("one", "reports.left-out"); n != 2 {
 			t.Errorf("%d reports were left out, want 2", n)
 		}
-		st, err := one.node.Status(t.Context())
+		st, err := one.api.Status(t.Context())
 		if err != nil || !strings.Contains(strings.Join(st.Trouble, " "), "more instances than its list takes") {
 			t.Errorf("its status does not say so: %v, %v", st.Trouble, err)
 		}
-		if err := one.node.Resign(t.Context()); err != nil {
+		if err := one.api.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Second)
-		if st, err := one.node.Status(t.Context()); err != nil || len(st.Trouble) > 0 {
+		if st, err := one.api.Status(t.Context()); err != nil || len(st.Trouble) > 0 {
 			t.Errorf("after it resigned there is still trouble: %v, %v", st.Trouble, err)
 		}
 	})
@@ -258,7 +258,7 @@ func TestCoordinatorSeesWhatNeedsAPerson(t *testing.T) {
 		id := tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "three", "pc": "two"})
 		tm.p["three"].hand.fail(t, "b")
 		pass(5 * time.Second)
-		list, err := tm.p["one"].node.Instances(t.Context(), true)
+		list, err := tm.p["one"].api.Instances(t.Context(), true)
 		if err != nil || len(list) != 1 || list[0].ID != id {
 			t.Fatalf("%v, %v", list, err)
 		}
@@ -282,7 +282,7 @@ func TestCoordinatorKnowsWhatIsPresumed(t *testing.T) {
 		tm.disconnect("one", "three")
 		tm.disconnect("two", "three")
 		pass(time.Hour)
-		one := tm.p["one"].node
+		one := tm.p["one"].api
 		list, err := one.Instances(t.Context(), true)
 		if err != nil || len(list) != 1 || list[0].ID != id || list[0].State != workflow.InstanceFailed ||
 			len(list[0].Needs) != 1 {

@@ -23,7 +23,7 @@ partitions: {plan: {tasks: [search, report], partner: base}}
 // search starts an instance at base and tells how the search came to its partner.
 func (tm *team) search(mechanism string) (id string, t api.Task) {
 	tm.t.Helper()
-	st, err := tm.p["base"].node.Start(tm.t.Context(), api.StartRequest{Workflow: "rescue", Mechanism: mechanism})
+	st, err := tm.p["base"].api.Start(tm.t.Context(), api.StartRequest{Workflow: "rescue", Mechanism: mechanism})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestPeoplesTasksGoToTheMostAptWithTheRole(t *testing.T) {
 		if id, task := tm.search("Sel-push"); task.Partner != "ana" {
 			t.Errorf("while bia is busy the search of %s goes to %s: %+v", id, task.Partner, task.Why)
 		}
-		to, err := tm.p["bia"].node.RejectTask(t.Context(),
+		to, err := tm.p["bia"].api.RejectTask(t.Context(),
 			api.RejectRequest{ID: first, Task: "search", Reason: "no rope"})
 		if err != nil || to.Partner != "cai" {
 			t.Fatalf("what bia rejects goes to %+v, %v", to, err)
@@ -60,7 +60,7 @@ func TestPeoplesTasksGoToTheMostAptWithTheRole(t *testing.T) {
 		if _, task := tm.search("Push"); task.Partner != "ana" {
 			t.Errorf("while bia cannot be reached the search goes to %s", task.Partner)
 		}
-		if err := tm.p["cai"].node.FinishTask(t.Context(), api.FinishRequest{ID: first, Task: "search"}); err != nil {
+		if err := tm.p["cai"].api.FinishTask(t.Context(), api.FinishRequest{ID: first, Task: "search"}); err != nil {
 			t.Fatal(err)
 		}
 		tm.succeeds(first, time.Minute, "base", "cai")
@@ -81,7 +81,7 @@ func TestHolderKeepsThePeoplesTaskForWhichItIsMostApt(t *testing.T) {
 		if _, task := tm.search("Sel-push"); task.Partner != "bia" {
 			t.Errorf("while ana has the first search, the second is at %s", task.Partner)
 		}
-		facts, err := tm.p["base"].node.Log(t.Context(), id)
+		facts, err := tm.p["base"].api.Log(t.Context(), id)
 		if err != nil || len(facts) != 2 || facts[1].Text != "given to ana, to perform it" {
 			t.Errorf("the log is %+v, %v", facts, err)
 		}
@@ -101,7 +101,7 @@ func TestPeoplesTasksWithoutAMechanism(t *testing.T) {
 		if task.Partner != "base" || !strings.Contains(task.Reason, "no partner that can be reached has role rescuer") {
 			t.Fatalf("while nobody has the role the search is %+v", task)
 		}
-		err := tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "search"})
+		err := tm.p["base"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "search"})
 		if refused := (*api.Error)(nil); !errors.As(err, &refused) || refused.Code != api.NotAllowed {
 			t.Errorf("base finishes it without the role: %v", err)
 		}
@@ -110,13 +110,13 @@ func TestPeoplesTasksWithoutAMechanism(t *testing.T) {
 		if task = tm.show("base", id).Tasks[0]; task.Partner != "ana" || task.Reason != "" {
 			t.Fatalf("with ana back the search is %+v", task)
 		}
-		if err := tm.p["ana"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "search"}); err != nil {
+		if err := tm.p["ana"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "search"}); err != nil {
 			t.Fatal(err)
 		}
 		tm.succeeds(id, time.Minute, "base", "ana")
 
 		own := tm.begin("ana", "rescue", map[string]string{"plan": "ana"})
-		if facts, err := tm.p["ana"].node.Log(t.Context(), own); err != nil || len(facts) != 1 {
+		if facts, err := tm.p["ana"].api.Log(t.Context(), own); err != nil || len(facts) != 1 {
 			t.Errorf("what ana can do by itself takes more facts than the start: %+v, %v", facts, err)
 		}
 	})

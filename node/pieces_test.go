@@ -17,7 +17,7 @@ func TestModelsByThemselves(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.add("one", "models: {visit: {type: manual, timeout: 2h}}\napplications: {form: {os: linux}}\n")
 		names := func(at string) (out []string) {
-			list, err := tm.p[at].node.Workflows(t.Context())
+			list, err := tm.p[at].api.Workflows(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestModelsByThemselves(t *testing.T) {
 			t.Errorf("after a restart two lists %q", got)
 		}
 		tm.add("two", "workflow: rounds\ntasks: {upper: {model: visit, application: form, type: semi-automatic, role: nurse}}")
-		w, err := tm.p["one"].node.Workflow(t.Context(), "rounds")
+		w, err := tm.p["one"].api.Workflow(t.Context(), "rounds")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,17 +47,17 @@ func TestModelsByThemselves(t *testing.T) {
 			t.Errorf("rounds is %s: %v", w.Definition, err)
 		}
 		for _, ref := range []string{"model/visit", "application/form"} {
-			_, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: ref})
+			_, err := tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: ref})
 			wantCode(t, err, api.Refused, "is no workflow")
 		}
-		if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), "model/visit"); err != nil {
+		if _, err := tm.p["one"].api.RemoveWorkflow(t.Context(), "model/visit"); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Second)
 		if got := names("two"); !slices.Equal(got, []string{"application application/form", " rounds"}) {
 			t.Errorf("when the model is off the list two lists %q", got)
 		}
-		_, err = tm.p["two"].node.AddWorkflow(t.Context(), "x.yaml", []byte("workflow: x\ntasks: {a: {model: visit}}"))
+		_, err = tm.p["two"].api.AddWorkflow(t.Context(), "x.yaml", []byte("workflow: x\ntasks: {a: {model: visit}}"))
 		wantCode(t, err, api.Failed, `there is no model "visit"`)
 	})
 }

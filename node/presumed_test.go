@@ -56,7 +56,7 @@ partitions:
 				t.Errorf("at boat, which works on at search, it waits for an order as if it had failed: %+v", a)
 			}
 		}
-		list, err := tm.p["boat"].node.Instances(t.Context(), true)
+		list, err := tm.p["boat"].api.Instances(t.Context(), true)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("instances at boat: %v, %v", list, err)
 		}
@@ -87,7 +87,7 @@ partitions:
 // that goes on there, and only where it is to.
 func underWay(t *testing.T, tm *team, at string, want bool) error {
 	t.Helper()
-	list, err := tm.p[at].node.Instances(t.Context(), false)
+	list, err := tm.p[at].api.Instances(t.Context(), false)
 	if err != nil {
 		return err
 	}

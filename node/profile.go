@@ -13,12 +13,24 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// profileService is about what partners say of themselves, and what was learned of them.
+type profileService struct {
+	tools     *tools
+	own       *profile.Own
+	people    *people
+	learned   *assignment.Learned
+	instances *instances
+	announce  func() error
+	explain   func(error) error
+}
+
 // Profile shows what this partner says about itself.
-func (n *Node) Profile(context.Context) (*api.Profile, error) {
-	r := n.own.Described()
+func (s *profileService) Profile(context.Context) (*api.Profile, error) {
+	r := s.own.Described()
 	out := &api.Profile{
 		Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), Capabilities: texts(r.Capabilities),
 		Applications: texts(r.Applications), Databases: texts(r.Databases),
@@ -26,11 +38,11 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 		ConnectionTime: r.ConnectionTime.String(),
 		Learned:        []api.Learned{},
 	}
-	for _, s := range r.Suitability {
-		out.Suitability[s.For] = s.Of.Share()
+	for _, x := range r.Suitability {
+		out.Suitability[x.For] = x.Of.Share()
 	}
-	for _, about := range n.instances.learned.About() {
-		if all, _, _ := n.instances.learned.Of(about, 0); about.Partner == out.ID {
+	for _, about := range s.learned.About() {
+		if all, _, _ := s.learned.Of(about, 0); about.Partner == out.ID {
 			out.Learned = append(out.Learned,
 				api.Learned{Task: about.String(), Factor: math.Round(all.Factor()*100) / 100, From: all.String()})
 		}
@@ -40,25 +52,25 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 
 // SetProfile changes what this partner says about itself, durably, and
 // publishes it.
-func (n *Node) SetProfile(ctx context.Context, c api.ProfileChange) (*api.Profile, error) {
-	if err := n.own.Set(c); err != nil {
-		return nil, n.explain(err)
+func (s *profileService) SetProfile(ctx context.Context, c api.ProfileChange) (*api.Profile, error) {
+	if err := s.own.Set(c); err != nil {
+		return nil, s.explain(err)
 	}
-	if err := n.roster.Announce(); err != nil {
-		return nil, n.explain(err)
+	if err := s.announce(); err != nil {
+		return nil, s.explain(err)
 	}
-	n.nudge()
-	n.instances.reconsider(n.member.ID()) // what waits here may be for this node now
-	out, err := n.Profile(ctx)
-	return out, n.explain(err)
+	s.tools.nudge()
+	s.instances.reconsider(s.tools.member.ID()) // what waits here may be for this node now
+	out, err := s.Profile(ctx)
+	return out, s.explain(err)
 }
 
 // Resources searches the catalogue, which is made of all partners' records.
-func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error) {
+func (s *profileService) Resources(_ context.Context, query string) ([]api.Resource, error) {
 	words := strings.Fields(strings.ToLower(query))
 	out := []api.Resource{}
-	for _, r := range append(catalogue(n.people.All(), n.people.label, n.clock.Now().Wall.UnixMilli()),
-		experience(n.instances.learned, n.people)...) {
+	for _, r := range append(catalogue(s.people.All(), s.people.label, s.tools.clock.Now().Wall.UnixMilli()),
+		experience(s.learned, s.people)...) {
 		holders := slices.DeleteFunc(slices.Clone(r.Holders), func(h api.Holder) bool { return !matches(words, r, h) })
 		if len(holders) > 0 {
 			r.Holders = holders

@@ -130,7 +130,7 @@ partitions: {pa: [a], pb: [p, b], pc: [c]}
 					if reborn := two.disk.backup()["mincarnation"] != before; reborn != c.reborn {
 						t.Errorf("a new incarnation began: %v, want %v", reborn, c.reborn)
 					}
-					rows, err := two.node.Instances(t.Context(), false)
+					rows, err := two.api.Instances(t.Context(), false)
 					if err != nil || len(rows) != 1 || (rows[0].Quarantine != nil) != c.aside {
 						t.Errorf("instances: %+v, %v; want one, quarantined: %v", rows, err, c.aside)
 					}
@@ -142,7 +142,7 @@ partitions: {pa: [a], pb: [p, b], pc: [c]}
 						t.Errorf("doctor says of the losses: %+v, want %q: %v", f, notKept, c.reborn)
 					}
 					if c.aside {
-						if _, err := two.node.Show(t.Context(), bad); err == nil ||
+						if _, err := two.api.Show(t.Context(), bad); err == nil ||
 							!strings.Contains(err.Error(), "is set aside since") {
 							t.Errorf("show: %v, want why it cannot be shown", err)
 						}
@@ -219,7 +219,7 @@ func (tm *team) electTwo() {
 	tm.t.Helper()
 	tm.electorate("one", "two", "three")
 	pass(time.Minute)
-	if _, err := tm.p["one"].node.Elect(tm.t.Context(), api.ElectRequest{}); err != nil {
+	if _, err := tm.p["one"].api.Elect(tm.t.Context(), api.ElectRequest{}); err != nil {
 		tm.t.Fatal(err)
 	}
 	synctest.Wait()

@@ -19,7 +19,7 @@ import (
 // incident reports whether one of an instance's incidents at a partner says so.
 func (tm *team) incident(at, id, text string) bool {
 	tm.t.Helper()
-	in, err := tm.p[at].node.Show(tm.t.Context(), id)
+	in, err := tm.p[at].api.Show(tm.t.Context(), id)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func (tm *team) incident(at, id, text string) bool {
 // running is how many unfinished instances a partner lists.
 func (tm *team) running(at string) int {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Instances(tm.t.Context(), false)
+	list, err := tm.p[at].api.Instances(tm.t.Context(), false)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestPlacesForInstances(t *testing.T) {
 			t.Errorf("others have begun %d instances at one, want 7", n)
 		}
 		begin("one", 1)
-		if _, err := one.node.Start(t.Context(), api.StartRequest{Workflow: "chain"}); err == nil ||
+		if _, err := one.api.Start(t.Context(), api.StartRequest{Workflow: "chain"}); err == nil ||
 			!strings.Contains(err.Error(), "as many instances as it may") {
 			t.Errorf("beyond the limit one's user is told %v", err)
 		}
@@ -143,7 +143,7 @@ func TestBytesOfOneMember(t *testing.T) {
 		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
 		var ids []string
 		for range 6 {
-			st, err := tm.p["two"].node.Start(t.Context(),
+			st, err := tm.p["two"].api.Start(t.Context(),
 				api.StartRequest{
 					Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"},
 				})
@@ -162,7 +162,7 @@ func TestBytesOfOneMember(t *testing.T) {
 			t.Error("two is not told why")
 		}
 		for range 6 {
-			if _, err := one.node.Start(t.Context(),
+			if _, err := one.api.Start(t.Context(),
 				api.StartRequest{
 					Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"},
 				}); err != nil {
@@ -186,7 +186,7 @@ func TestRoomIsFoundSoon(t *testing.T) {
 		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
 		var ids []string
 		for range 6 {
-			st, err := tm.p["two"].node.Start(t.Context(),
+			st, err := tm.p["two"].api.Start(t.Context(),
 				api.StartRequest{
 					Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"},
 				})
@@ -367,7 +367,7 @@ func TestTasksOfOneMember(t *testing.T) {
 			tm.p[name].hand.work(time.Hour)
 		}
 		for _, who := range []string{"two", "one"} {
-			st, err := tm.p[who].node.Start(t.Context(),
+			st, err := tm.p[who].api.Start(t.Context(),
 				api.StartRequest{Workflow: "many", Assign: map[string]string{"pa": "two", "pb": "one"}})
 			if err != nil {
 				t.Fatal(err)
@@ -395,7 +395,7 @@ func TestDiskOfOneMember(t *testing.T) {
 		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
 		var ids []string
 		for range 12 {
-			st, err := tm.p["two"].node.Start(t.Context(),
+			st, err := tm.p["two"].api.Start(t.Context(),
 				api.StartRequest{
 					Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"},
 				})
@@ -405,7 +405,7 @@ func TestDiskOfOneMember(t *testing.T) {
 			ids = append(ids, st.ID)
 			pass(20 * time.Second)
 		}
-		all, err := tm.p["one"].node.Instances(t.Context(), true)
+		all, err := tm.p["one"].api.Instances(t.Context(), true)
 		if err != nil || len(all) < 5 || len(all) > 8 {
 			t.Errorf("one took in %d instances of 60 KiB (%v), want as many as fill two's share of its disk, 5 to 8",
 				len(all), err)
@@ -443,7 +443,7 @@ func TestFullInstanceStandsStill(t *testing.T) {
 		if !tm.incident("two", ids[0], "larger than that node takes") {
 			t.Error("two is not told why")
 		}
-		if err := tm.p["one"].node.Cancel(t.Context(), ids[0], "it stands still"); err != nil {
+		if err := tm.p["one"].api.Cancel(t.Context(), ids[0], "it stands still"); err != nil {
 			t.Fatal(err)
 		}
 		if st := tm.state("one", ids[0]); st != workflow.InstanceCancelled {

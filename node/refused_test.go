@@ -107,7 +107,7 @@ func TestComparisonsAreRationed(t *testing.T) {
 			t.Errorf("%d comparisons were refused", n)
 		}
 		// It is no reason to suspect anybody: nodes in order ask for many after restarts.
-		d, err := tm.p["one"].node.Doctor(t.Context())
+		d, err := tm.p["one"].api.Doctor(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

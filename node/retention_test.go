@@ -57,7 +57,7 @@ func (p *partner) stored(id string) (n int) {
 // closed is the summary of an instance at a partner; nil: all of it is there.
 func (tm *team) closed(at, id string) *api.Closing {
 	tm.t.Helper()
-	in, err := tm.p[at].node.Show(tm.t.Context(), id)
+	in, err := tm.p[at].api.Show(tm.t.Context(), id)
 	if err != nil {
 		tm.t.Fatalf("%s cannot show %s: %v", at, id, err)
 	}
@@ -108,16 +108,16 @@ func TestRetention(t *testing.T) {
 				!slices.Equal(c.Participants, []string{"one", "two"}) || len(c.Signature) != 128 {
 				t.Errorf("%s has the summary %+v", name, c)
 			}
-			list, err := tm.p[name].node.Instances(t.Context(), true)
+			list, err := tm.p[name].api.Instances(t.Context(), true)
 			if err != nil || len(list) != 1 || list[0].ID != id || list[0].Closed == nil ||
 				list[0].State != workflow.InstanceSucceeded {
 				t.Errorf("%s lists %+v, %v", name, list, err)
 			}
-			page, err := tm.p[name].node.InstancePage(t.Context(), api.InstanceQuery{All: true, Limit: 1})
+			page, err := tm.p[name].api.InstancePage(t.Context(), api.InstanceQuery{All: true, Limit: 1})
 			if err != nil || len(page.Instances) != 1 || page.Next != "" {
 				t.Errorf("%s has the page %+v, %v", name, page, err)
 			}
-			if _, err := tm.p[name].node.Log(t.Context(), id[:8]); err == nil ||
+			if _, err := tm.p[name].api.Log(t.Context(), id[:8]); err == nil ||
 				!strings.Contains(err.Error(), "only its summary is kept") {
 				t.Errorf("%s shows the log: %v", name, err)
 			}
@@ -319,7 +319,7 @@ func TestADamagedInstanceOlderThanDroppedOnesComesBack(t *testing.T) {
 		ana.disk.garble(ana.disk.entries("f" + string(id[:]))[1])
 		ana.start()
 		synctest.Wait()
-		if _, err := ana.node.Show(t.Context(), old); err == nil ||
+		if _, err := ana.api.Show(t.Context(), old); err == nil ||
 			!strings.Contains(err.Error(), "is set aside since") {
 			t.Fatalf("the instance is not set aside: %v", err)
 		}
@@ -418,7 +418,7 @@ func TestFalseSummary(t *testing.T) {
 		evicted := tm.begin("ana", "chain", map[string]string{"pa": "ana", "pb": "mal", "pc": "ana"})
 		tm.succeeds(evicted, time.Minute, "ana", "mal")
 		tm.pretends("mal", "ana", evicted)
-		if _, err := ana.node.Evict(t.Context(), api.EvictRequest{Partner: "mal", Reason: "it lies"}); err != nil {
+		if _, err := ana.api.Evict(t.Context(), api.EvictRequest{Partner: "mal", Reason: "it lies"}); err != nil {
 			t.Fatal(err)
 		}
 		pass(12*time.Hour + 10*time.Minute)
@@ -449,7 +449,7 @@ func TestWhoDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 		if n := len(tm.log("ana", passedOn)); n != facts+1 {
 			t.Fatalf("ana has %d facts, want %d and the one by which mal passed its task on", n, facts)
 		}
-		if err := ana.node.Cancel(t.Context(), passedOn, "it stands still"); err != nil {
+		if err := ana.api.Cancel(t.Context(), passedOn, "it stands still"); err != nil {
 			t.Fatal(err)
 		}
 		ana.hand.letGo(t, "a")

@@ -185,7 +185,7 @@ func TestInstanceFromWhoTakesNoPart(t *testing.T) {
 			t.Errorf("the partner list says %+v was refused of three", list)
 		}
 		pass(time.Minute)
-		if l, _ := four.node.Instances(t.Context(), true); len(l) > 0 {
+		if l, _ := four.api.Instances(t.Context(), true); len(l) > 0 {
 			t.Errorf("four holds %v, want nothing", l)
 		}
 	})
@@ -213,7 +213,7 @@ func TestInstanceInWhichANodeTakesNoPart(t *testing.T) {
 			t.Errorf("doctor says %q, want what two sent", f.What)
 		}
 		pass(time.Minute)
-		if l, _ := four.node.Instances(t.Context(), true); len(l) > 0 {
+		if l, _ := four.api.Instances(t.Context(), true); len(l) > 0 {
 			t.Errorf("four holds %v, want nothing", l)
 		}
 	})

@@ -122,7 +122,7 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 		l.says("ana", genesis, fact.Body{Start: &fact.Start{Attempt: mine, Try: 1}, Credentials: own})
 		outputs := map[workflow.DataName]workflow.Value{"dose": int64(1000)}
 		l.says("ana", genesis, fact.Body{Success: &fact.Success{Attempt: mine, Try: 1, Outputs: outputs}})
-		in, err := tm.p["ana"].node.Show(t.Context(), id)
+		in, err := tm.p["ana"].api.Show(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,11 +208,11 @@ tasks: {go: {type: manual, role: commander}}
 		}
 		l := tm.forger("mal", good)
 		var genesis fact.Fact
-		list, err := tm.p["ana"].node.Instances(t.Context(), false)
+		list, err := tm.p["ana"].api.Instances(t.Context(), false)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("ana lists %v, %v", list, err)
 		}
-		def, err := tm.p["ana"].node.Workflow(t.Context(), "order")
+		def, err := tm.p["ana"].api.Workflow(t.Context(), "order")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ partitions: {pa: [a], pb: [b]}
 		l.says("ana", genesis, fact.Body{Assign: &fact.Assign{After: slot, Task: "b", Partner: l.p.id()}})
 		l.tm.p["mal"].say(tm.p["ana"], &wire.Message{Heads: []wire.Heads{{Instance: l.id, Mode: wire.Ask}}})
 		done := api.FinishRequest{ID: id, Task: "a", Outputs: map[string]string{"x": "the secret"}}
-		if err := tm.p["ana"].node.FinishTask(t.Context(), done); err != nil {
+		if err := tm.p["ana"].api.FinishTask(t.Context(), done); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Second)

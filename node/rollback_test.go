@@ -125,7 +125,7 @@ func TestClaimOfForgottenFacts(t *testing.T) {
 // wantElectable checks that a partner can be elected by its vote and one other's.
 func (tm *team) wantElectable(name string) {
 	tm.t.Helper()
-	e, err := tm.p["one"].node.Electorate(tm.t.Context())
+	e, err := tm.p["one"].api.Electorate(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func (tm *team) wantElectable(name string) {
 			tm.t.Errorf("one says that %s has no vote", name)
 		}
 	}
-	if _, err := tm.p[name].node.Elect(tm.t.Context(), api.ElectRequest{}); err != nil {
+	if _, err := tm.p[name].api.Elect(tm.t.Context(), api.ElectRequest{}); err != nil {
 		tm.t.Errorf("%s is not elected: %v", name, err)
 	}
 }
@@ -160,7 +160,7 @@ func TestRestoredVoter(t *testing.T) {
 		tm.connect("two", "three")
 		pass(time.Second)
 		for _, at := range []string{"one", "two", "three"} {
-			e, err := tm.p[at].node.Electorate(t.Context())
+			e, err := tm.p[at].api.Electorate(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +200,7 @@ func TestRestoredNodeIsHeard(t *testing.T) {
 		two.start()
 		tm.connect("one", "two")
 		pass(3 * time.Hour) // three times its connectionTime
-		ps, err := tm.p["one"].node.Partners(t.Context())
+		ps, err := tm.p["one"].api.Partners(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestLostDisk(t *testing.T) {
 
 func (tm *team) incarnation(at string) string {
 	tm.t.Helper()
-	st, err := tm.p[at].node.Status(tm.t.Context())
+	st, err := tm.p[at].api.Status(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func longThenLast(tasks int) string {
 func (tm *team) beginMany(at string, n int, assign map[string]string) (ids []string) {
 	tm.t.Helper()
 	for range n {
-		st, err := tm.p[at].node.Start(tm.t.Context(), api.StartRequest{Workflow: "long", Assign: assign})
+		st, err := tm.p[at].api.Start(tm.t.Context(), api.StartRequest{Workflow: "long", Assign: assign})
 		if err != nil {
 			tm.t.Fatal(err)
 		}

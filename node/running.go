@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/files"
@@ -100,6 +102,15 @@ func (n *Node) Run(ctx context.Context) error {
 		case <-n.nudged:
 		}
 	}
+}
+
+// pulse has every topic do what is due, and returns after what time to call it again.
+func (n *Node) pulse() time.Duration {
+	now, next := n.clock.Now(), moment.Never
+	for _, t := range n.topics.turns() {
+		next = min(next, t.Tick(now))
+	}
+	return max(min(next, n.prefetcher.tick(now)), 0)
 }
 
 // stop ends what the node does.

@@ -32,7 +32,7 @@ partitions: {main: {tasks: [weigh, ask], partner: base}}
 // sheet is an item of a user with all that is needed to do it.
 func (tm *team) sheet(at, user, item string) *api.ItemSheet {
 	tm.t.Helper()
-	s, err := tm.p[at].node.ItemSheet(tm.t.Context(), api.ItemQuery{User: user, Item: item})
+	s, err := tm.p[at].api.ItemSheet(tm.t.Context(), api.ItemQuery{User: user, Item: item})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestWhatAPersonSeesOfAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _ := nurses(t)
 		tm.add("base", ward)
-		if _, err := tm.p["base"].node.Start(t.Context(),
+		if _, err := tm.p["base"].api.Start(t.Context(),
 			api.StartRequest{
 				Workflow: "ward", Input: map[string]string{"patient": "Zoë Ávila", "bed": "7"},
 			}); err != nil {
@@ -182,7 +182,7 @@ data: {a_note: {type: string}, patient: {type: string}, pulse: {type: integer}, 
 tasks:
   visit: {type: manual, role: nurse, out: [a_note, patient, pulse, ward], form: [ward, patient]}
 `)
-		if _, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "visits"}); err != nil {
+		if _, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "visits"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

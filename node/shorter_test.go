@@ -21,7 +21,7 @@ func (tm *team) seen(at, of string) func() []string {
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
-		_ = tm.p[at].node.Watch(ctx, func(e api.Event) error {
+		_ = tm.p[at].api.Watch(ctx, func(e api.Event) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.Kind == "partner" && e.Partner == of && e.Text != "changed" {

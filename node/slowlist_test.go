@@ -28,7 +28,7 @@ func (tm *team) slowList(at string, takes func() time.Duration) {
 func (tm *team) took(at, user string, ahead bool) (time.Duration, []string) {
 	tm.t.Helper()
 	began := time.Now()
-	list, err := tm.p[at].node.Worklist(tm.t.Context(), api.WorklistQuery{User: user, Ahead: ahead})
+	list, err := tm.p[at].api.Worklist(tm.t.Context(), api.WorklistQuery{User: user, Ahead: ahead})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestAPartnerThatHangsIsAskedByFew(t *testing.T) {
 		var asked atomic.Int64
 		tm.slowList("base", func() time.Duration { asked.Add(1); return time.Hour })
 		for range 10 {
-			go func() { _, _ = tm.p["tablet"].node.Worklist(t.Context(), api.WorklistQuery{User: "bia"}) }()
+			go func() { _, _ = tm.p["tablet"].api.Worklist(t.Context(), api.WorklistQuery{User: "bia"}) }()
 		}
 		pass(time.Second)
 		if n := asked.Load(); n < 1 || n > 2 {

@@ -14,7 +14,7 @@ func TestTheEvictedLearnWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")
 		trouble := func() string {
-			st, err := tm.p["two"].node.Status(t.Context())
+			st, err := tm.p["two"].api.Status(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

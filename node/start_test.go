@@ -41,7 +41,7 @@ func TestStartAloneReadsNothing(t *testing.T) {
 func (tm *team) starts(at string, assign map[string]string, onlyHere bool, want time.Duration) {
 	tm.t.Helper()
 	began := time.Now()
-	st, err := tm.p[at].node.Start(tm.t.Context(), api.StartRequest{Workflow: "chain", Assign: assign})
+	st, err := tm.p[at].api.Start(tm.t.Context(), api.StartRequest{Workflow: "chain", Assign: assign})
 	took := time.Since(began)
 	if err != nil {
 		tm.t.Fatal(err)

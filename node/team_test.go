@@ -186,6 +186,7 @@ type partner struct {
 	at []string
 
 	node *node.Node
+	api  api.Service // of node
 	plug *plug
 	stop context.CancelFunc
 	done chan error
@@ -216,6 +217,7 @@ func (p *partner) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.api = p.node.Service()
 	p.plug = p.f.plugIn(m.ID(), p.disk, p.node, "at "+p.name)
 	if p.at != nil {
 		p.plug.addrs = p.at
@@ -251,7 +253,7 @@ func (p *partner) end() {
 	if err := <-p.done; err != nil {
 		p.t.Errorf("%s: %v", p.name, err)
 	}
-	p.node = nil
+	p.node, p.api = nil, nil
 }
 
 func (p *partner) id() workflow.PartnerID { return p.plug.id }
@@ -295,7 +297,7 @@ func newTeamWith(t *testing.T, adjust func(*configs.Config), fit func(*node.Part
 				t.Fatal(err)
 			}
 		} else {
-			inv, err := tm.p[names[0]].node.Invite(t.Context(), api.InviteRequest{Roles: roles})
+			inv, err := tm.p[names[0]].api.Invite(t.Context(), api.InviteRequest{Roles: roles})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -342,7 +344,7 @@ func (tm *team) disconnect(a, b string) { tm.f.disconnect(tm.p[a].plug, tm.p[b].
 // add adds a workflow at a partner and waits until all connected ones have it.
 func (tm *team) add(at, source string) {
 	tm.t.Helper()
-	if _, err := tm.p[at].node.AddWorkflow(tm.t.Context(), "test.yaml", []byte(source)); err != nil {
+	if _, err := tm.p[at].api.AddWorkflow(tm.t.Context(), "test.yaml", []byte(source)); err != nil {
 		tm.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -351,7 +353,7 @@ func (tm *team) add(at, source string) {
 // begin starts an instance at a partner.
 func (tm *team) begin(at, name string, assign map[string]string) string {
 	tm.t.Helper()
-	st, err := tm.p[at].node.Start(tm.t.Context(), api.StartRequest{Workflow: name, Assign: assign})
+	st, err := tm.p[at].api.Start(tm.t.Context(), api.StartRequest{Workflow: name, Assign: assign})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -362,7 +364,7 @@ func (tm *team) begin(at, name string, assign map[string]string) string {
 // state is how an instance stands at a partner; "" if it is not known there.
 func (tm *team) state(at, id string) workflow.InstanceState {
 	tm.t.Helper()
-	in, err := tm.p[at].node.Show(tm.t.Context(), id)
+	in, err := tm.p[at].api.Show(tm.t.Context(), id)
 	if err != nil {
 		return ""
 	}
@@ -372,7 +374,7 @@ func (tm *team) state(at, id string) workflow.InstanceState {
 // task is how a task stands at a partner.
 func (tm *team) task(at, id string, name workflow.TaskName) workflow.State {
 	tm.t.Helper()
-	in, err := tm.p[at].node.Show(tm.t.Context(), id)
+	in, err := tm.p[at].api.Show(tm.t.Context(), id)
 	if err != nil {
 		tm.t.Fatalf("%s cannot show %s: %v", at, id, err)
 	}
@@ -415,7 +417,7 @@ func (tm *team) once(id string, tasks []string, at ...string) {
 			tm.t.Errorf("the logs of %s and %s differ:\n%s\n\n%s", at[0], name, lines(first), lines(log))
 		}
 	}
-	entries, err := tm.p[at[0]].node.Log(tm.t.Context(), id)
+	entries, err := tm.p[at[0]].api.Log(tm.t.Context(), id)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -434,7 +436,7 @@ func (tm *team) once(id string, tasks []string, at ...string) {
 
 // log is an instance's log at a partner, a line for each fact.
 func (tm *team) log(at, id string) []string {
-	entries, err := tm.p[at].node.Log(tm.t.Context(), id)
+	entries, err := tm.p[at].api.Log(tm.t.Context(), id)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -457,7 +459,7 @@ func lines(s []string) string {
 // counter is one of a partner's counters.
 func (tm *team) counter(at, name string) uint64 {
 	tm.t.Helper()
-	st, err := tm.p[at].node.Status(tm.t.Context())
+	st, err := tm.p[at].api.Status(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}

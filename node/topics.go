@@ -4,7 +4,19 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/clocks"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/elections"
+	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/filing"
+	"github.com/mutirao-mesh/mutirao/node/joining"
+	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/overview"
+	"github.com/mutirao-mesh/mutirao/node/roster"
+	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -20,79 +32,43 @@ type topic interface {
 	Tick(now moment.Now) (next time.Duration)
 }
 
-// topics are all of them, in the order in which partners are told and heard of them: who a
+// topics are all of them, with people's tasks and files: these have things to do in their
+// turn, but no part of a message.
+type topics struct {
+	roster       *roster.Topic
+	evictions    *evictions.Topic
+	certificates *certificates.Topic
+	elections    *elections.Topic
+	clocks       *clocks.Topic
+	overview     *overview.Topic
+	retention    *retention
+	library      *library.Topic
+	instances    *instances
+	data         *datasets.Topic
+	joining      *joining.Topic
+	users        *users.Topic
+	worklists    *worklists.Desk
+	filing       *filing.Desk
+}
+
+// spoken are those in messages, in the order in which partners are told and heard of them: who a
 // partner is, and whether it is one, before what it says of work.
-func (n *Node) topics() []topic {
+func (t *topics) spoken() []topic {
 	return []topic{
-		n.roster, n.evictions, n.certificates, n.elections, n.clocks, n.overview, n.retention, n.library, n.instances,
-		n.data, n.joining, n.users,
+		t.roster, t.evictions, t.certificates, t.elections, t.clocks, t.overview, t.retention, t.library, t.instances,
+		t.data, t.joining, t.users,
 	}
 }
 
 // turns are the topics in the order in which they do what is due: what is kept here comes
 // before elections, by which another may coordinate.
-func (n *Node) turns() []topic {
+func (t *topics) turns() []topic {
 	all := []topic{
-		n.roster, n.certificates, n.evictions, n.joining, n.library, n.retention, n.elections, n.overview, n.clocks,
-		n.instances, n.data, n.users, n.worklists,
+		t.roster, t.certificates, t.evictions, t.joining, t.library, t.retention, t.elections, t.overview, t.clocks,
+		t.instances, t.data, t.users, t.worklists,
 	}
-	if n.filing.Files != nil {
-		all = append(all, n.filing.Files)
+	if t.filing.Files != nil {
+		all = append(all, t.filing.Files)
 	}
 	return all
-}
-
-// OnUp is called by the carrier when a member is connected.
-func (n *Node) OnUp(p workflow.PartnerID) {
-	if !n.talks() {
-		return
-	}
-	n.contacts.begin(p)
-	n.people.Reach(p, true)
-	var m wire.Message
-	for _, t := range n.topics() {
-		t.Greet(p, &m)
-	}
-	n.transmit(p, &m)
-	n.roster.Met(p)
-	n.instances.met(p)
-	n.worklists.Met(p)
-}
-
-// OnDown is called by the carrier when the last connection to a member is gone.
-func (n *Node) OnDown(p workflow.PartnerID) {
-	n.contacts.end(p)
-	n.certificates.Forget(p)
-	n.evictions.Alone()
-	n.people.Reach(p, false)
-}
-
-// OnFrame is called by the carrier with each frame of a member; while it does
-// not return, no further frame of that connection comes.
-func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
-	if !n.talks() {
-		return
-	}
-	m, err := wire.Decode(frame)
-	if err != nil {
-		n.refuse("frame-malformed", p)
-		n.log.Warn("frame refused", "from", p, "error", err)
-		n.carrier.Distrust(p)
-		return
-	}
-	if l, _ := n.link(p); l != nil {
-		l.contact.hear(n.clock.Now().Boot)
-	}
-	for _, t := range n.topics() {
-		t.Take(p, m)
-	}
-}
-
-// pulse has every topic do what is due, and returns after what time to call it again.
-func (n *Node) pulse() time.Duration {
-	now, next := n.clock.Now(), moment.Never
-	for _, t := range n.turns() {
-		next = min(next, t.Tick(now))
-	}
-	return max(min(next, n.prefetcher.tick(now)), 0)
 }

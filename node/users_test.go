@@ -21,7 +21,7 @@ import (
 // user is a user as a node lists it; the zero value, if it does not.
 func (tm *team) user(at, name string) api.User {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Users(tm.t.Context())
+	list, err := tm.p[at].api.Users(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func (tm *team) user(at, name string) api.User {
 
 func (tm *team) addUser(at, name string, roles ...string) string {
 	tm.t.Helper()
-	tok, err := tm.p[at].node.AddUser(tm.t.Context(), api.UserRequest{Name: name, Roles: roles})
+	tok, err := tm.p[at].api.AddUser(tm.t.Context(), api.UserRequest{Name: name, Roles: roles})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func (tm *team) addUser(at, name string, roles ...string) string {
 }
 
 func (tm *team) signIn(at, token string) error {
-	_, err := tm.p[at].node.SignInUser(tm.t.Context(), token)
+	_, err := tm.p[at].api.SignInUser(tm.t.Context(), token)
 	return err
 }
 
@@ -90,7 +90,7 @@ func TestUsersSpreadAndOutliveCrashes(t *testing.T) {
 		if len(files) != 1 || files[0].Mode().Perm() != 0o600 {
 			t.Errorf("her key is in %v", files)
 		}
-		if _, err := tm.p["one"].node.GrantRole(t.Context(), api.RoleRequest{User: "bia", Role: "driver"}); err != nil {
+		if _, err := tm.p["one"].api.GrantRole(t.Context(), api.RoleRequest{User: "bia", Role: "driver"}); err != nil {
 			t.Fatal(err)
 		}
 		tm.p["one"].leave()
@@ -100,7 +100,7 @@ func TestUsersSpreadAndOutliveCrashes(t *testing.T) {
 			t.Errorf("by way of another: %+v", u)
 		}
 		tm.p["one"].start()
-		if _, err := tm.p["one"].node.RemoveUser(t.Context(), "bia"); err != nil {
+		if _, err := tm.p["one"].api.RemoveUser(t.Context(), "bia"); err != nil {
 			t.Fatal(err)
 		}
 		tm.connect("one", "three")
@@ -110,10 +110,10 @@ func TestUsersSpreadAndOutliveCrashes(t *testing.T) {
 				t.Errorf("%s lists a user that was removed: %+v", at, u)
 			}
 		}
-		if _, err := tm.p["two"].node.LinkUser(t.Context(), "bia", 0); err == nil {
+		if _, err := tm.p["two"].api.LinkUser(t.Context(), "bia", 0); err == nil {
 			t.Error("a user that was removed links another device")
 		}
-		if _, err := tm.p["two"].node.SignOutUser(t.Context(), "bia"); err != nil || len(tm.p["two"].keyFiles()) > 0 {
+		if _, err := tm.p["two"].api.SignOutUser(t.Context(), "bia"); err != nil || len(tm.p["two"].keyFiles()) > 0 {
 			t.Errorf("its key stays: %v, %v", err, tm.p["two"].keyFiles())
 		}
 	})
@@ -184,7 +184,7 @@ func TestStrayFilesAmongTheKeysOfUsers(t *testing.T) {
 		if u := tm.user("one", "bia"); !u.Here {
 			t.Errorf("the user is signed in no more: %+v", u)
 		}
-		d, err := tm.p["one"].node.Doctor(t.Context())
+		d, err := tm.p["one"].api.Doctor(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestUsersOfAnEvictedPartner(t *testing.T) {
 		if err := tm.signIn("two", tm.addUser("one", "bia")); err != nil {
 			t.Fatal(err)
 		}
-		link, err := tm.p["two"].node.LinkUser(t.Context(), "bia", time.Hour)
+		link, err := tm.p["two"].api.LinkUser(t.Context(), "bia", time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func TestAUserHasNothingOfNodesThatAreGone(t *testing.T) {
 		if err := tm.signIn("two", tm.addUser("one", "bia", "crew")); err != nil {
 			t.Fatal(err)
 		}
-		link, err := tm.p["two"].node.LinkUser(t.Context(), "bia", time.Hour)
+		link, err := tm.p["two"].api.LinkUser(t.Context(), "bia", time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +327,7 @@ func TestAMemberCannotMakeUsers(t *testing.T) {
 			tm.p["one"].node.OnFrame(tm.p["two"].id(), frame)
 		}
 		counted := map[string]uint64{}
-		list, err := tm.p["one"].node.Partners(t.Context())
+		list, err := tm.p["one"].api.Partners(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,7 +340,7 @@ func TestAMemberCannotMakeUsers(t *testing.T) {
 		if verified > 2*users.MaxRecords || verified == 0 || tooFast == 0 {
 			t.Errorf("counted: %v", counted)
 		}
-		d, err := tm.p["one"].node.Doctor(context.Background())
+		d, err := tm.p["one"].api.Doctor(context.Background())
 		if err != nil || !slices.ContainsFunc(d.Findings,
 			func(f api.Finding) bool { return strings.Contains(f.What, "records about users") }) {
 			t.Errorf("the doctor does not say it: %v", err)
@@ -352,7 +352,7 @@ func TestAMemberCannotMakeUsers(t *testing.T) {
 }
 
 func listNames(tm *team, at string) (out []string) {
-	list, err := tm.p[at].node.Users(tm.t.Context())
+	list, err := tm.p[at].api.Users(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -383,7 +383,7 @@ func TestPeoplesWorkIsCounted(t *testing.T) {
 			}
 		}
 		is("to do", [3]int{0, 1, 0})
-		two := tm.p["two"].node
+		two := tm.p["two"].api
 		if err := two.BeginTask(t.Context(), api.BeginRequest{ID: id, Task: "go"}); err != nil {
 			t.Fatal(err)
 		}

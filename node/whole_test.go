@@ -16,7 +16,7 @@ func TestWholeNamesForWhatCannotBeTakenBack(t *testing.T) {
 		pass(time.Minute)
 		tm.add("one", guarded)
 		id := tm.begin("one", "guarded", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
-		one, whole := tm.p["one"].node, string(tm.p["two"].id())
+		one, whole := tm.p["one"].api, string(tm.p["two"].id())
 		start := whole[:len(whole)-2]
 		const why = "has only the beginning of an ID: want a name or a whole ID"
 

@@ -42,21 +42,23 @@ import (
 
 // New loads a node from its store. It talks to nobody before Begin.
 func New(p Parts) (*Node, error) {
-	n := &Node{parts: p, begun: make(chan struct{}), crew: newCrew(), index: index.New()}
+	n := &Node{begun: make(chan struct{}), crew: newCrew()}
 	t := newTools(p)
 	turn := int(t.chance() * math.MaxUint16)
-	n.started = t.clock.Now().Wall
+	s := &stock{
+		parts: p, started: t.clock.Now().Wall, index: index.New(), losses: &losses{tools: t, vouching: p.Vouching},
+		ledger: assignment.NewLedger(t.member.ID(), t.clock), learned: assignment.NewLearned(!t.config.Learning, t.store),
+	}
 	n.contacts = newContacts(t, func(p workflow.PartnerID) bool { return n.people.Known(p) })
-	n.losses = &losses{tools: t, vouching: p.Vouching}
-	if err := errors.Join(n.losses.recall(), mayComeBack(t.store)); err != nil {
+	if err := errors.Join(s.losses.recall(), mayComeBack(t.store)); err != nil {
 		return nil, err
 	}
-	reborn := n.losses.assess(p.Ran)
-	unread, err := n.losses.sift()
+	reborn := s.losses.assess(p.Ran)
+	unread, err := s.losses.sift()
 	if err != nil {
 		return nil, err
 	}
-	if err := n.load(t, turn, reborn || unread); err != nil {
+	if err := n.load(t, s, turn, reborn || unread); err != nil {
 		return nil, err
 	}
 	return n, n.instances.loadInstances(reborn || unread)
@@ -66,32 +68,18 @@ func New(p Parts) (*Node, error) {
 // another: what is read from the store, who belongs to the mesh, the instances, and people's
 // work. Where two need each other, the first is given a function.
 
-// stock is what was read from the store, and what several parts of a node share without
-// asking Node for it.
-type stock struct {
-	evicted *evictions.Set
-	wallet  *certificates.Wallet
-	list    *roster.List
-	users   *users.Set
-	sets    *datasets.Sets
-	book    *closings.Book
-	ledger  *assignment.Ledger
-	learned *assignment.Learned
-}
-
 // load puts a node together.
-func (n *Node) load(t *tools, turn int, reborn bool) error {
+func (n *Node) load(t *tools, s *stock, turn int, reborn bool) error {
 	n.life = &life{tools: t}
 	var note *kv.Write
 	if reborn {
-		w := n.losses.rebornWrite()
+		w := s.losses.rebornWrite()
 		note = &w
 	}
 	if err := n.life.begin(note); err != nil {
 		return err
 	}
-	s, err := n.read(t)
-	if err != nil {
+	if err := n.read(t, s); err != nil {
 		return err
 	}
 	if err := n.wireMembers(t, s, turn); err != nil {
@@ -101,12 +89,12 @@ func (n *Node) load(t *tools, turn int, reborn bool) error {
 	if err := n.wirePeoplesWork(t, s); err != nil {
 		return err
 	}
-	n.doctor = n.newDoctor(s.wallet)
+	n.service = n.newService(t, s)
 	_ = n.certificates.CheckStanding() // noted
 	for i := range max(t.config.Shards, 1) {
 		n.crew.shards = append(n.crew.shards, newShard(n.instances, i))
 	}
-	n.index.Gone(s.book.Digests())
+	s.index.Gone(s.book.Digests())
 	return nil
 }
 
@@ -114,46 +102,45 @@ func (n *Node) load(t *tools, turn int, reborn bool) error {
 func (n *Node) announce() error { return n.roster.Announce() }
 
 // read reads what the parts of a node begin with.
-func (n *Node) read(t *tools) (s *stock, err error) {
-	s = &stock{ledger: assignment.NewLedger(t.member.ID(), t.clock), learned: assignment.NewLearned(!t.config.Learning, t.store)}
+func (n *Node) read(t *tools, s *stock) (err error) {
 	if s.evicted, err = evictions.Load(t.member.Mesh, t.store, t.member.welcome.Evictions); err != nil {
-		return nil, err
+		return err
 	}
 	own := trust.Issuer{Mesh: t.member.Mesh, Key: t.member.Key, Chain: t.member.Chain}
 	if s.wallet, err = certificates.Load(own, t.store, t.clock, s.evicted); err != nil {
-		return nil, err
+		return err
 	}
 	changed := func(e membership.Event, p membership.Partner) { n.roster.Changed(e, p) }
 	if s.list, err = roster.Load(roster.Whose{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Store: t.store, Clock: t.clock, Evicted: s.evicted,
 		Load: s.ledger.Load, Changed: changed,
 	}, t.member.welcome.Records); err != nil {
-		return nil, err
+		return err
 	}
 	if s.users, err = users.Load(t.member.Mesh, t.store, s.evicted); err != nil {
-		return nil, err
+		return err
 	}
 	if s.sets, err = datasets.Load(t.store, t.clock); err != nil {
-		return nil, err
+		return err
 	}
 	self := profile.Surroundings{
 		Self: t.member.ID(), Key: t.member.Key, Config: t.config, Store: t.store,
 		Chain: s.wallet.Chain, Offer: s.sets.Offer, List: s.list.Publish,
 	}
-	if n.own, err = profile.Load(self, n.life.incarnation(), n.life.bootCount()); err != nil {
-		return nil, err
+	if s.own, err = profile.Load(self, n.life.incarnation(), n.life.bootCount()); err != nil {
+		return err
 	}
-	unknown := func(err error) { n.losses.lost("a definition; partners tell it again (%v)", err) }
+	unknown := func(err error) { s.losses.lost("a definition; partners tell it again (%v)", err) }
 	listed := t.config.Limits.Workflows
-	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: quota.Share(listed), Shares: quota.Members},
+	s.definitions, err = library.Load(t.store, library.Room{All: listed, One: quota.Share(listed), Shares: quota.Members},
 		s.wallet, unknown)
 	if err = errors.Join(err, s.learned.Load()); err != nil {
-		return nil, err
+		return err
 	}
 	s.book = closings.New(closings.Whose{
 		Self: t.member.ID(), Key: t.member.Key, Store: t.store, Clock: t.clock, Limit: t.config.Limits.Ended,
 	})
-	return s, s.book.Load()
+	return s.book.Load()
 }
 
 // wireMembers makes what is about the mesh: who belongs to it, who is here, and who coordinates.
@@ -162,7 +149,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		List: s.list, self: t.member.ID(), mesh: t.member.Mesh, evicted: s.evicted, wallet: s.wallet,
 		userNamed: func(name string) string { return s.users.Namesake(name, t.clock.Now().Wall) },
 	}
-	n.retention = newRetention(n.contacts, n.crew, n.index, n.people, n.definitions, s.book)
+	n.retention = newRetention(n.contacts, n.crew, s.index, n.people, s.definitions, s.book)
 	n.joining, err = joining.New(joining.Surroundings{
 		Store: t.store, Clock: t.clock, Peers: peers{n.contacts}, Members: members{n.people}, Certificates: s.wallet,
 		Evictions: s.evicted,
@@ -183,14 +170,14 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 	})
 	n.roster = roster.New(s.list, turn, roster.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Gossip: direct{n.contacts},
-		Own:  n.own,
+		Own:  s.own,
 		Work: s.ledger, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance,
 		Publish: t.events.publish, Nudge: t.nudge,
 		Standing: n.certificates.CheckStanding, Compare: n.retention.Greet,
 		Leaving: func() bool { return n.departure.leaving.Load() || n.absence.goes() },
 		Away:    func() bool { _, away := n.absence.away(); return away },
 		Concerns: func(p workflow.PartnerID) {
-			n.partners.See(p, n.people.Reachable(p))
+			s.partners.See(p, n.people.Reachable(p))
 			n.instances.reconsider(p)
 		},
 		Outrun: func(v membership.Version) { n.instances.restoration.outrun(v) },
@@ -199,17 +186,17 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		Self: t.member.ID(), Mesh: t.member.Mesh, Key: t.member.Key, Candidate: t.config.Candidate,
 		Store: t.store, Clock: t.clock, Log: t.log, Random: t.random, Publish: t.events.publish, Nudge: t.nudge,
 		Peers: peers{n.contacts}, Members: members{n.people}, Driver: driving{n.crew}, Incarnation: n.life.incarnation,
-		ConnectionTime: n.own.ConnectionTime, MayAdminister: s.wallet.MayAdminister, Troubled: t.troubled,
+		ConnectionTime: s.own.ConnectionTime, MayAdminister: s.wallet.MayAdminister, Troubled: t.troubled,
 	})
 	if err != nil {
 		return err
 	}
-	n.partners = assignment.New(n.people, assignment.Surroundings{
+	s.partners = assignment.New(n.people, assignment.Surroundings{
 		Self: t.member.ID(), Offices: n.elections, Ledger: s.ledger, Learned: s.learned, Users: s.users, Clock: t.clock,
 		Told: func(since time.Duration) time.Duration { return n.departure.tellStart(since) },
 	})
 	n.departure = &departure{
-		contacts: n.contacts, crew: n.crew, people: n.people, wallet: s.wallet, own: n.own, partners: n.partners,
+		contacts: n.contacts, crew: n.crew, people: n.people, wallet: s.wallet, own: s.own, partners: s.partners,
 		elections: n.elections,
 		announce:  n.announce, inAWhile: n.roster.TellStart, hasLeft: make(chan struct{}),
 	}
@@ -221,7 +208,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 
 // wireInstances makes what is about workflows: their definitions, data and instances.
 func (n *Node) wireInstances(t *tools, s *stock) {
-	n.library = library.New(n.definitions, library.Surroundings{
+	n.library = library.New(s.definitions, library.Surroundings{
 		Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Members: members{n.people}, Publish: t.events.publish,
 		Refused: func(ctx context.Context, h workflow.Hash) (why, notes []string, err error) {
 			return n.desk.refusedStart(ctx, h)
@@ -230,67 +217,67 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	n.overview = overview.New(overview.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: members{n.people},
 		Limit:   t.config.Limits.Instances,
-		Here:    func(id workflow.InstanceID) bool { _, here := n.index.Get(id); return here },
+		Here:    func(id workflow.InstanceID) bool { _, here := s.index.Get(id); return here },
 		Another: func() { n.instances.touchAll() },
 		Count:   t.count, Trouble: t.troubles.set, Publish: t.events.publish,
 	})
 	n.data = datasets.New(s.sets, datasets.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Members: members{n.people},
 		Partner: peers{n.contacts},
-		Author:  n.definitions.AuthorOf, Check: n.own.Check, Announce: n.announce, Pause: n.own.LoadPause,
+		Author:  s.definitions.AuthorOf, Check: s.own.Check, Announce: n.announce, Pause: s.own.LoadPause,
 		Nudge: t.nudge,
 	})
 	back := &restoration{
-		tools: t, crew: n.crew, life: n.life, losses: n.losses, own: n.own, people: n.people, elections: n.elections,
+		tools: t, crew: n.crew, life: n.life, losses: s.losses, own: s.own, people: n.people, elections: n.elections,
 		announce: n.announce,
 	}
 	n.instances = &instances{
 		contacts: n.contacts, crew: n.crew,
-		runner: n.parts.Runner, instant: n.parts.Instant,
-		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: s.wallet, own: n.own,
-		partners: n.partners, ledger: s.ledger,
-		learned: s.learned, definitions: n.definitions, library: n.library, roster: n.roster, data: n.data,
-		index: n.index, usage: newUsage(),
+		runner: s.parts.Runner, instant: s.parts.Instant,
+		life: n.life, losses: s.losses, restoration: back, people: n.people, wallet: s.wallet, own: s.own,
+		partners: s.partners, ledger: s.ledger,
+		learned: s.learned, definitions: s.definitions, library: n.library, roster: n.roster, data: n.data,
+		index: s.index, usage: newUsage(),
 		lineup: lineup.New(), retention: n.retention, chief: n.overview.Chief,
-		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(), faults: newFaults(n.parts.Loud),
+		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(), faults: newFaults(s.parts.Loud),
 	}
 	n.instances.trust = &n.instances.credentials
-	if n.parts.trust != nil {
-		n.instances.trust = n.parts.trust(n.instances.trust)
+	if s.parts.trust != nil {
+		n.instances.trust = s.parts.trust(n.instances.trust)
 	}
 	n.desk = &desk{
-		contacts: n.contacts, crew: n.crew, people: n.people, partners: n.partners,
-		index: n.index, definitions: n.definitions, library: n.library, data: n.data, ledger: s.ledger,
+		contacts: n.contacts, crew: n.crew, people: n.people, partners: s.partners,
+		index: s.index, definitions: s.definitions, library: n.library, data: n.data, ledger: s.ledger,
 		retention: n.retention, wallet: s.wallet, self: n.instances.self, overview: n.overview, elections: n.elections,
 	}
-	n.filing = n.newFiling(t)
+	n.filing = n.newFiling(t, s)
 	n.desk.filing = n.filing
 	n.instances.filing = n.filing
-	n.jobs = n.newJobs(t)
-	n.instances.view = n.newView(t)
+	n.jobs = n.newJobs(t, s)
+	n.instances.view = n.newView(t, s)
 	n.desk.view = n.instances.view
 	n.instances.runner = n.filing.First(&asksFirst{
-		Runner: n.jobs.Workers(n.parts.Runner), databases: n.parts.Asker, asking: map[string]*question{},
+		Runner: n.jobs.Workers(s.parts.Runner), databases: s.parts.Asker, asking: map[string]*question{},
 	})
 	n.instances.nested = &nested{desk: n.desk, filing: n.filing, busy: map[string]bool{}}
-	if n.parts.Files != nil {
-		n.filing.Files = files.New(n.parts.Files, files.Surroundings{
+	if s.parts.Files != nil {
+		n.filing.Files = files.New(s.parts.Files, files.Surroundings{
 			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label,
 			Gone: n.people.GoneForGood, Away: n.people.Gone,
 			Again: n.filing.Again,
-			Lost:  func(what string) { n.losses.lost("%s", what) }, Mentions: n.filing.Mentions,
+			Lost:  func(what string) { s.losses.lost("%s", what) }, Mentions: n.filing.Mentions,
 			Want: n.filing.WantAgain,
 		})
 	}
 }
 
 // newFiling is what instances have to do with files.
-func (n *Node) newFiling(t *tools) *filing.Desk {
+func (n *Node) newFiling(t *tools, s *stock) *filing.Desk {
 	return filing.New(filing.Surroundings{
-		Self: t.member.ID(), Clock: t.clock, Log: t.log, Index: n.index, Instances: filed{n.desk}, People: n.people,
-		Partners: n.partners, Data: n.data,
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Index: s.index, Instances: filed{n.desk}, People: n.people,
+		Partners: s.partners, Data: n.data,
 		Definition: func(h workflow.Hash) *workflow.Definition {
-			if e, err := n.definitions.Get(h); err == nil {
+			if e, err := s.definitions.Get(h); err == nil {
 				return e.Def
 			}
 			return nil
@@ -301,9 +288,9 @@ func (n *Node) newFiling(t *tools) *filing.Desk {
 }
 
 // newView is how people see instances.
-func (n *Node) newView(t *tools) *show.View {
+func (n *Node) newView(t *tools, s *stock) *show.View {
 	return show.New(show.Surroundings{
-		Self: t.member.ID(), Clock: t.clock, People: n.people, Partners: n.partners, Files: shownFiles{n.filing},
+		Self: t.member.ID(), Clock: t.clock, People: n.people, Partners: s.partners, Files: shownFiles{n.filing},
 		Contact: n.contacts.shown, TellsWithin: antiEntropy + 2*firstPause, Ahead: n.clocks.AheadOf,
 		Works: func(id workflow.InstanceID, a fact.AttemptID, w *api.JobWorker) bool {
 			s, here := n.jobs.Look(jobKey(id, a))
@@ -320,7 +307,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	n.users, err = users.New(s.users, users.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
 		Members:      members{n.people},
-		Certificates: s.wallet, Keys: cmp.Or[users.Keys](n.parts.Keys, noKeys{}), Random: t.random, Lifetime: Lifetime,
+		Certificates: s.wallet, Keys: cmp.Or[users.Keys](s.parts.Keys, noKeys{}), Random: t.random, Lifetime: Lifetime,
 		Nudge: t.nudge, Publish: func(e api.Event) { t.events.publish(e); n.instances.peopleChanged() },
 		Work: n.desk.peoplesWork,
 	})
@@ -333,16 +320,16 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	items := peoplesItems{n.desk, n.filing}
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
-		People:    speakers{n.users, n.partners},
+		People:    speakers{n.users, s.partners},
 		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
 		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, Rate: n.filing.Rate,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
 		Away: func() (time.Time, bool) { return n.absence.away() },
 		ConnectionTime: func(p workflow.PartnerID) time.Duration {
-			return max(n.people.ConnectionTime(p), n.own.ConnectionTime())
+			return max(n.people.ConnectionTime(p), s.own.ConnectionTime())
 		},
-		MayLock: n.parts.mayLock,
+		MayLock: s.parts.mayLock,
 	})
 	if err != nil {
 		return err
@@ -360,6 +347,30 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	return err
 }
 
+// newService is what this node can be asked.
+func (n *Node) newService(t *tools, s *stock) *service {
+	return &service{
+		statusService{
+			contacts: n.contacts, people: n.people, certificates: n.certificates, definitions: s.definitions,
+			retention: n.retention, departure: n.departure, absence: n.absence, filing: n.filing, index: s.index,
+			life: n.life, losses: s.losses, parts: s.parts, started: s.started,
+		},
+		meshService{
+			joining: n.joining, evictions: n.evictions, elections: n.elections, departure: n.departure, absence: n.absence,
+			doctor: n.newDoctor(s), explain: n.explain,
+		},
+		profileService{
+			tools: t, own: s.own, people: n.people, learned: s.learned, instances: n.instances, announce: n.announce,
+			explain: n.explain,
+		},
+		libraryService{library: n.library, data: n.data, explain: n.explain},
+		instanceService{desk: n.desk, worklists: n.worklists, filing: n.filing, explain: n.explain},
+		userService{users: n.users, explain: n.explain},
+		worklistService{worklists: n.worklists, filing: n.filing, desk: n.desk, explain: n.explain},
+		jobService{jobs: n.jobs, explain: n.explain},
+	}
+}
+
 // speakers are the people of the mesh, for worklists.
 type speakers struct {
 	worklists.Persons
@@ -370,13 +381,13 @@ type speakers struct {
 func (s speakers) Called(u worklist.User) string { return s.partners.Called(u) }
 
 // newJobs are those that workers do at this node.
-func (n *Node) newJobs(t *tools) *jobs.Desk {
+func (n *Node) newJobs(t *tools, s *stock) *jobs.Desk {
 	return jobs.New(jobs.Surroundings{
-		Self: t.member.ID(), Clock: t.clock, Log: t.log, Config: t.config.Applications, Profile: announced{n},
-		Runs: n.parts.Runner.Has, Instances: leasing{n.instances}, Peers: peers{n.contacts},
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Config: t.config.Applications, Profile: announced{n, s.own},
+		Runs: s.parts.Runner.Has, Instances: leasing{n.instances}, Peers: peers{n.contacts},
 		Members: members{n.people},
 		Able: func(def *workflow.Definition) []partition.Partner {
-			able, _ := n.partners.Candidates(def, partition.PlainRule, nil)
+			able, _ := s.partners.Candidates(def, partition.PlainRule, nil)
 			return able
 		},
 		Random: t.random, Chance: t.chance, Watched: t.events.watched, Publish: t.events.publish,

@@ -15,7 +15,7 @@ import (
 // unanswered are those that did not answer when a user's list was asked for last.
 func (tm *team) unanswered(at, user string) []string {
 	tm.t.Helper()
-	silent, err := tm.p[at].node.WorklistUnanswered(tm.t.Context(), user)
+	silent, err := tm.p[at].api.WorklistUnanswered(tm.t.Context(), user)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestAResultAfterTheEndIsKept(t *testing.T) {
 				if err := tm.claim(at, user, api.ClaimSelect, item); err != nil {
 					t.Fatal(err)
 				}
-				if err := tm.p["base"].node.Cancel(t.Context(), id, "no need"); err != nil {
+				if err := tm.p["base"].api.Cancel(t.Context(), id, "no need"); err != nil {
 					t.Fatal(err)
 				}
 				pass(time.Hour)
@@ -139,11 +139,11 @@ func TestAResultAfterTheEndIsKept(t *testing.T) {
 func TestWhoIsNowhereHasNoItems(t *testing.T) {
 	for name, end := range map[string]func(tm *team) error{
 		"signed out": func(tm *team) error {
-			_, err := tm.p["tablet"].node.SignOutUser(tm.t.Context(), "bia")
+			_, err := tm.p["tablet"].api.SignOutUser(tm.t.Context(), "bia")
 			return err
 		},
 		"evicted": func(tm *team) error {
-			_, err := tm.p["base"].node.Evict(tm.t.Context(), api.EvictRequest{Partner: "tablet"})
+			_, err := tm.p["base"].api.Evict(tm.t.Context(), api.EvictRequest{Partner: "tablet"})
 			return err
 		},
 	} {
@@ -163,7 +163,7 @@ func TestWhoIsNowhereHasNoItems(t *testing.T) {
 				}
 				tm.wantItems("base", "ana", "weigh READY")
 				if name == "evicted" {
-					_, err := tm.p["tablet"].node.Worklist(t.Context(), api.WorklistQuery{User: "bia"})
+					_, err := tm.p["tablet"].api.Worklist(t.Context(), api.WorklistQuery{User: "bia"})
 					var e *api.Error
 					if errors.As(err, &e) && e.Code == api.Internal {
 						t.Errorf("at an evicted node: %v", err)
@@ -182,7 +182,7 @@ func TestAnItemThatIsNamedTwice(t *testing.T) {
 		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
 		}
-		list, err := tm.p["tablet"].node.ClaimItems(t.Context(),
+		list, err := tm.p["tablet"].api.ClaimItems(t.Context(),
 			api.ClaimRequest{User: "bia", Claim: api.ClaimRelease, Items: []string{item, item[:6]}})
 		if err != nil || len(list) != 1 {
 			t.Errorf("given back: %+v, %v", list, err)

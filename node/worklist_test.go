@@ -29,7 +29,7 @@ partitions: {ward: {tasks: [weigh, feed], partner: base}}
 // items are the worklist of a user at a node.
 func (tm *team) items(at, user string) []api.Item {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Worklist(tm.t.Context(), api.WorklistQuery{User: user})
+	list, err := tm.p[at].api.Worklist(tm.t.Context(), api.WorklistQuery{User: user})
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func (tm *team) wantItems(at, user string, want ...string) {
 
 func (tm *team) claim(at, user, claim, item string) error {
 	tm.t.Helper()
-	_, err := tm.p[at].node.ClaimItems(tm.t.Context(),
+	_, err := tm.p[at].api.ClaimItems(tm.t.Context(),
 		api.ClaimRequest{User: user, Claim: claim, Items: []string{item}})
 	synctest.Wait()
 	return err
@@ -58,7 +58,7 @@ func (tm *team) claim(at, user, claim, item string) error {
 
 func (tm *team) hand(at, user, item string, outputs map[string]string) error {
 	tm.t.Helper()
-	_, err := tm.p[at].node.FinishItem(tm.t.Context(), api.ItemResult{User: user, Item: item, Outputs: outputs})
+	_, err := tm.p[at].api.FinishItem(tm.t.Context(), api.ItemResult{User: user, Item: item, Outputs: outputs})
 	synctest.Wait()
 	return err
 }
@@ -83,7 +83,7 @@ func nurses(t *testing.T) (tm *team, id string) {
 	}
 	pass(time.Second)
 	tm.add("base", rota)
-	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+	st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestTwoUsersOneItem(t *testing.T) {
 		wantCode(t, tm.claim("base", "ana", api.ClaimSelect, item), api.Refused, "bia has the task weigh")
 		wantCode(t, tm.claim("base", "ana", api.ClaimRelease, item), api.Refused, "bia has the task weigh, not ana")
 		wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.Refused, "may not be done offline")
-		wantCode(t, tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh"}), api.Refused,
+		wantCode(t, tm.p["base"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh"}), api.Refused,
 			"bia has the task weigh")
 		if got := tm.show("base", id).Tasks[0].ClaimedBy; got != "bia" {
 			t.Errorf("it is shown to be claimed by %q", got)
@@ -148,7 +148,7 @@ func TestTwoUsersOneItem(t *testing.T) {
 		}) {
 			t.Errorf("what bia made is not shown: %+v", in.Incidents)
 		}
-		log, err := tm.p["base"].node.Log(t.Context(), id)
+		log, err := tm.p["base"].api.Log(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestManyAskAtOnce(t *testing.T) {
 		var asked sync.WaitGroup
 		for user, at := range map[string]string{"bia": "tablet", "ana": "base", "rui": "phone", "base": "base"} {
 			asked.Go(func() {
-				_, err := tm.p[at].node.ClaimItems(t.Context(),
+				_, err := tm.p[at].api.ClaimItems(t.Context(),
 					api.ClaimRequest{User: user, Claim: api.ClaimSelect, Items: []string{item}})
 				got.Store(user, err)
 			})
@@ -238,7 +238,7 @@ func TestARemovedUserLosesItems(t *testing.T) {
 		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tm.p["base"].node.RevokeRole(t.Context(), api.RoleRequest{User: "bia", Role: "nurse"}); err != nil {
+		if _, err := tm.p["base"].api.RevokeRole(t.Context(), api.RoleRequest{User: "bia", Role: "nurse"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -248,7 +248,7 @@ func TestARemovedUserLosesItems(t *testing.T) {
 		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tm.p["base"].node.RemoveUser(t.Context(), "ana"); err != nil {
+		if _, err := tm.p["base"].api.RemoveUser(t.Context(), "ana"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -294,7 +294,7 @@ func TestNobodySpeaksForOthers(t *testing.T) {
 				t.Errorf("%s is not counted: %v", want, counted)
 			}
 		}
-		if log, err := tm.p["base"].node.Log(t.Context(), id); err != nil || len(log) != 1 {
+		if log, err := tm.p["base"].api.Log(t.Context(), id); err != nil || len(log) != 1 {
 			t.Errorf("the log has %d facts, %v", len(log), err)
 		}
 	})
@@ -310,14 +310,14 @@ func TestARoleThatOnlyAUserHas(t *testing.T) {
 		}
 		pass(time.Second)
 		tm.add("base", rota)
-		st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)
 		tm.wantItems("tablet", "bia", "weigh READY")
 		tm.wantItems("base", "base")
-		if list, err := tm.p["base"].node.Instances(t.Context(), false); err != nil || len(list) != 1 ||
+		if list, err := tm.p["base"].api.Instances(t.Context(), false); err != nil || len(list) != 1 ||
 			len(list[0].Needs) > 0 {
 			t.Errorf("the instance needs somebody: %+v, %v", list, err)
 		}
@@ -335,7 +335,7 @@ func TestARoleThatOnlyAUserHas(t *testing.T) {
 // outbox is what waits at a node to be handed in.
 func (tm *team) outbox(at string) (out []string) {
 	tm.t.Helper()
-	list, err := tm.p[at].node.Outbox(tm.t.Context())
+	list, err := tm.p[at].api.Outbox(tm.t.Context())
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func offline(t *testing.T) (tm *team, id, item string) {
 	}
 	pass(time.Second)
 	tm.add("base", strings.Replace(rota, "role: nurse, out", "role: nurse, offline: true, out", 1))
-	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+	st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -503,7 +503,7 @@ func TestASelectedItemWaitsForItsHolder(t *testing.T) {
 		tm := newTeam(t, "base:nurse", "tablet:nurse")
 		tm.add("base", strings.Replace(rota, "partitions: {ward: {tasks: [weigh, feed], partner: base}}",
 			"partitions: {ward: {tasks: [weigh], partner: base}, desk: {tasks: [feed], partner: tablet}}", 1))
-		if _, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota"}); err != nil {
+		if _, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -584,7 +584,7 @@ partitions: {ward: {tasks: [admit, weigh-again, look-after], partner: base}}
 `)
 		id := tm.begin("base", "doubled", nil)
 		pass(time.Second)
-		base := tm.p["base"].node
+		base := tm.p["base"].api
 		if err := base.FinishTask(t.Context(),
 			api.FinishRequest{ID: id, Task: "weigh-again", Failed: true, Reason: "broken"}); err != nil {
 			t.Fatal(err)

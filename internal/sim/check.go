@@ -115,7 +115,7 @@ func (c *checks) instance(id string) {
 		}
 		if first == nil {
 			first, where, shown = v.print, m.i, v.in
-			entries, _ = m.node.Log(ctx, id)
+			entries, _ = m.node.Service().Log(ctx, id)
 		} else if !bytes.Equal(first, v.print) {
 			c.differ(c.w.nodes[where], m, id, first, v.print)
 		}
@@ -158,7 +158,7 @@ type view struct {
 func (c *checks) views(id string) (vs []view) {
 	ctx, others := context.Background(), []view(nil)
 	for _, m := range c.w.honest() {
-		in, err := m.node.Show(ctx, id)
+		in, err := m.node.Service().Show(ctx, id)
 		if err != nil || m.keepsSummary(id) {
 			continue
 		}

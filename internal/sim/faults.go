@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -147,7 +146,7 @@ func (w *world) restored(m *machine, i image) {
 
 // cancel cancels an instance that the node knows.
 func (w *world) cancel(m *machine) {
-	w.act(m, func(n *node.Node) {
+	w.serve(m, func(n api.Service) {
 		list, err := underWay(n)
 		if err != nil || len(list) == 0 {
 			return

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -177,7 +176,7 @@ func (w *world) mayBeBeaten(u *user, m *machine, of []api.Item) (over func()) {
 				w.guard(at, func() {
 					r := api.ClaimRequest{User: o.name, Claim: api.ClaimSelect, Items: []string{x.ID}}
 					w.checks.intends(o, x.ID, r.Claim)
-					if _, err := at.node.ClaimItems(context.Background(), r); err == nil {
+					if _, err := at.node.Service().ClaimItems(context.Background(), r); err == nil {
 						w.out.Beaten++
 						w.checks.toldTaken(o, at, x)
 					}
@@ -255,7 +254,7 @@ func (w *world) locksElsewhere(u *user, lost *machine, of []api.Item, first bool
 		for _, o := range of {
 			if _, here := u.keys[i]; here && m != lost {
 				r := api.ClaimRequest{User: u.name, Claim: api.ClaimLock, Items: []string{o.ID}}
-				w.act(m, func(n *node.Node) { locked = w.lockAll(u, m, n, r, []api.Item{o}) || locked })
+				w.serve(m, func(n api.Service) { locked = w.lockAll(u, m, n, r, []api.Item{o}) || locked })
 			}
 		}
 	}
@@ -280,7 +279,7 @@ func (w *world) leavesBehind(u *user, m *machine, x api.Item) {
 	w.at(w.now+30*time.Second, func() {
 		for i, o := range w.nodes {
 			if _, here := u.keys[i]; here && o != m {
-				w.act(o, func(n *node.Node) {
+				w.serve(o, func(n api.Service) {
 					w.checks.intends(u, x.ID, passingOf("", ""))
 					if _, err := n.TransferItem(context.Background(),
 						api.TransferRequest{User: u.name, Item: x.ID, Back: true}); err == nil {
@@ -293,7 +292,7 @@ func (w *world) leavesBehind(u *user, m *machine, x api.Item) {
 }
 
 // lockAll has a user lock items, and notes what came of it. It reports whether they are the user's.
-func (w *world) lockAll(u *user, m *machine, n *node.Node, r api.ClaimRequest, of []api.Item) bool {
+func (w *world) lockAll(u *user, m *machine, n api.Service, r api.ClaimRequest, of []api.Item) bool {
 	for _, o := range of {
 		for _, what := range []string{api.ClaimLock, byItself(m.id), string(worklist.Handed)} { // or all is given back
 			w.checks.intends(u, o.ID, what)

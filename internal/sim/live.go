@@ -135,12 +135,12 @@ func (w *world) patience() time.Duration {
 func (c *checks) ended() {
 	for _, m := range c.w.honest() {
 		c.w.guard(m, func() {
-			running, err := underWay(m.node)
+			running, err := underWay(m.node.Service())
 			if err != nil {
 				return
 			}
 			for _, x := range running {
-				in, err := m.node.Show(context.Background(), x.ID)
+				in, err := m.node.Service().Show(context.Background(), x.ID)
 				if err != nil || in.State != workflow.InstanceRunning || c.w.nobodyLeft(in) || c.over[x.ID] {
 					continue
 				}

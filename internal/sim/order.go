@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -101,12 +102,12 @@ func (c *checks) oneJudge(m *machine, key job, v *fact.Verdict) {
 func (c *checks) resumes(m *machine, n *node.Node) {
 	c.w.at(c.w.now+calmFor, func() {
 		if m.node == n && m.paused == 0 && !m.disk.full && !m.forgot && c.w.now-m.well >= calmFor {
-			c.w.guard(m, func() { c.resumed(m, n) })
+			c.w.guard(m, func() { c.resumed(m, n.Service()) })
 		}
 	})
 }
 
-func (c *checks) resumed(m *machine, n *node.Node) {
+func (c *checks) resumed(m *machine, n api.Service) {
 	running, err := underWay(n)
 	if err != nil {
 		return

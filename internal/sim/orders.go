@@ -12,7 +12,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
@@ -25,7 +24,7 @@ import (
 
 // decide has a user order something about an instance, now and then, from any node where the user is. What is
 // ordered when all is healed would keep the run from its end.
-func (w *world) decide(u *user, m *machine, n *node.Node) {
+func (w *world) decide(u *user, m *machine, n api.Service) {
 	if w.now >= w.plan.Length || len(w.started) == 0 || w.people.IntN(2) == 0 {
 		return
 	}
@@ -72,7 +71,7 @@ func (w *world) decide(u *user, m *machine, n *node.Node) {
 }
 
 // order has a user order something, now and then twice.
-func (w *world) order(u *user, m *machine, n *node.Node, id string, t workflow.TaskName, what string) {
+func (w *world) order(u *user, m *machine, n api.Service, id string, t workflow.TaskName, what string) {
 	w.checks.peoples.intents[intent{u.id, id, ordering(what, t)}] = true
 	for range 1 + w.people.IntN(6)/5 {
 		r := api.TaskOrder{User: u.name, ID: id, Task: t, Order: what, Reason: "simulated"}
@@ -96,7 +95,7 @@ func ordering(what string, t workflow.TaskName) string { return "order " + what 
 var policies = []string{"all", "fewest-assigned 1", "fewest-selected 2", "latest-connected 1"}
 
 // notify has a user change whom the items of an instance are offered to.
-func (w *world) notify(u *user, m *machine, n *node.Node, id string) {
+func (w *world) notify(u *user, m *machine, n api.Service, id string) {
 	policy := policies[w.people.IntN(len(policies))]
 	w.checks.peoples.intents[intent{u.id, id, "notify " + policy}] = true
 	out, err := n.ChangeNotify(context.Background(), api.NotifyRequest{User: u.name, ID: id, Policy: policy})
@@ -115,7 +114,7 @@ func (w *world) notify(u *user, m *machine, n *node.Node, id string) {
 }
 
 // amend has a user change what a task of an instance weighs, whether or not the user may.
-func (w *world) amend(u *user, n *node.Node, m *machine, id string, t workflow.TaskName) {
+func (w *world) amend(u *user, n api.Service, m *machine, id string, t workflow.TaskName) {
 	var def map[string]any
 	err := json.Unmarshal(w.def.Canonical(), &def)
 	tasks, _ := def["tasks"].(map[string]any)
@@ -222,7 +221,7 @@ func (w *world) task(t workflow.TaskName) *workflow.Task {
 }
 
 // adopt has a user adopt a result.
-func (w *world) adopt(u *user, m *machine, n *node.Node, id, result string) {
+func (w *world) adopt(u *user, m *machine, n api.Service, id, result string) {
 	w.checks.peoples.intents[intent{u.id, id, "adopt " + result}] = true
 	for range 1 + w.people.IntN(6)/5 {
 		out, err := n.AdoptResult(context.Background(), api.AdoptRequest{User: u.name, ID: id, Result: result})
@@ -238,7 +237,7 @@ func (w *world) adopt(u *user, m *machine, n *node.Node, id, result string) {
 }
 
 // assign has a user pass on the item of a task, as those may who decide about the instance.
-func (w *world) assign(u *user, m *machine, n *node.Node, id string, t workflow.TaskName) {
+func (w *world) assign(u *user, m *machine, n api.Service, id string, t workflow.TaskName) {
 	r := api.TransferRequest{User: u.name, ID: id, Task: t}
 	var to worklist.User
 	switch k := w.people.IntN(5); {

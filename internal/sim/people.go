@@ -90,12 +90,12 @@ func (w *world) persons(m *machine) {
 		if m.gone {
 			return
 		}
-		w.act(m, func(n *node.Node) { w.work(m, n) })
+		w.serve(m, func(n api.Service) { w.work(m, n) })
 		w.persons(m)
 	})
 }
 
-func (w *world) work(m *machine, n *node.Node) {
+func (w *world) work(m *machine, n api.Service) {
 	ctx := context.Background()
 	list, err := n.Instances(ctx, true)
 	if err != nil {

@@ -88,7 +88,7 @@ func (c *checks) readable() {
 		if m.node == nil {
 			continue
 		}
-		st, err := m.node.Status(context.Background())
+		st, err := m.node.Service().Status(context.Background())
 		if err != nil {
 			c.w.violate("readable: n%d: %v", m.i, err)
 			continue

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/trust"
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -94,7 +93,7 @@ func (w *world) make(u *user, p User) {
 	for _, r := range p.Roles {
 		roles = append(roles, string(r))
 	}
-	w.act(w.nodes[0], func(n *node.Node) {
+	w.serve(w.nodes[0], func(n api.Service) {
 		tok, err := n.AddUser(context.Background(), api.UserRequest{Name: u.name, Roles: roles})
 		if err != nil {
 			w.note("%s is not made: %v", u.name, err)
@@ -114,7 +113,7 @@ func (w *world) signIn(u *user, at []int, next int, token string) {
 	w.at(w.now+2*time.Second, func() {
 		var err error
 		done := false
-		w.act(m, func(n *node.Node) {
+		w.serve(m, func(n api.Service) {
 			_, err = n.SignInUser(context.Background(), token)
 			done = err == nil
 		})
@@ -135,7 +134,7 @@ func (w *world) signIn(u *user, at []int, next int, token string) {
 		if next+1 == len(at) {
 			return
 		}
-		w.act(m, func(n *node.Node) {
+		w.serve(m, func(n api.Service) {
 			if tok, err := n.LinkUser(context.Background(), u.name, 0); err == nil {
 				w.signIn(u, at, next+1, tok.Token)
 			}
@@ -150,13 +149,13 @@ func (w *world) uses(u *user, m *machine) {
 		if m.gone || w.hushed {
 			return
 		}
-		w.act(m, func(n *node.Node) { w.use(u, m, n) })
-		w.act(m, func(n *node.Node) { w.decide(u, m, n) })
+		w.serve(m, func(n api.Service) { w.use(u, m, n) })
+		w.serve(m, func(n api.Service) { w.decide(u, m, n) })
 		w.uses(u, m)
 	})
 }
 
-func (w *world) use(u *user, m *machine, n *node.Node) {
+func (w *world) use(u *user, m *machine, n api.Service) {
 	list, err := n.Worklist(context.Background(), api.WorklistQuery{User: u.name, Ahead: w.asksAhead()})
 	if err != nil {
 		return
@@ -197,7 +196,7 @@ func (w *world) use(u *user, m *machine, n *node.Node) {
 }
 
 // take has a user take an item, and now and then others of the list with it.
-func (w *world) take(u *user, m *machine, n *node.Node, list []api.Item, x api.Item) {
+func (w *world) take(u *user, m *machine, n api.Service, list []api.Item, x api.Item) {
 	of := []api.Item{x}
 	for _, o := range list {
 		if o.ID != x.ID && o.State == api.ItemReady && o.Instance == x.Instance && o.Partner == x.Partner &&
@@ -229,7 +228,7 @@ func (w *world) take(u *user, m *machine, n *node.Node, list []api.Item, x api.I
 }
 
 // takeAhead has a user lock an item that is not ready, with what it waits for, and now and then without or with more.
-func (w *world) takeAhead(u *user, m *machine, n *node.Node, list []api.Item, x api.Item) {
+func (w *world) takeAhead(u *user, m *machine, n api.Service, list []api.Item, x api.Item) {
 	of := []api.Item{x}
 	for _, o := range list {
 		free := o.State == api.ItemReady || o.State == api.ItemNotReady
@@ -253,7 +252,7 @@ func (w *world) takeAhead(u *user, m *machine, n *node.Node, list []api.Item, x 
 	}
 	before := w.checks.hasNow(u, of)
 	if !w.lockAll(u, m, n, r, of) {
-		if m.node == n {
+		if m.node != nil && m.node.Service() == n {
 			w.checks.toldNone(u, m, of, before)
 		}
 		return
@@ -274,7 +273,7 @@ func (w *world) takeAhead(u *user, m *machine, n *node.Node, list []api.Item, x 
 	}
 }
 
-func (w *world) giveBack(u *user, m *machine, n *node.Node, x api.Item) {
+func (w *world) giveBack(u *user, m *machine, n api.Service, x api.Item) {
 	w.checks.intends(u, x.ID, api.ClaimRelease)
 	if _, err := n.ClaimItems(context.Background(),
 		api.ClaimRequest{User: u.name, Claim: api.ClaimRelease, Items: []string{x.ID}}); err == nil {
@@ -283,7 +282,7 @@ func (w *world) giveBack(u *user, m *machine, n *node.Node, x api.Item) {
 }
 
 // passOn has a user pass an item on: to somebody, to a role, or back.
-func (w *world) passOn(u *user, m *machine, n *node.Node, x api.Item) {
+func (w *world) passOn(u *user, m *machine, n api.Service, x api.Item) {
 	r := api.TransferRequest{User: u.name, Item: x.ID}
 	var to worklist.User
 	switch k := w.people.IntN(6); {
@@ -314,7 +313,7 @@ func passingOf(to worklist.User, role workflow.RoleName) string {
 }
 
 // finish has a user hand in what it made of an item.
-func (w *world) finish(u *user, m *machine, n *node.Node, x api.Item) {
+func (w *world) finish(u *user, m *machine, n api.Service, x api.Item) {
 	r := api.ItemResult{User: u.name, Item: x.ID, Failed: !w.plan.Calm && w.people.IntN(8) == 0}
 	if r.Failed {
 		r.Reason = "simulated"
@@ -361,7 +360,7 @@ func itemID(instance workflow.InstanceID, i worklist.Item) string {
 
 // dismiss removes a user, at the founder's node.
 func (w *world) dismiss(u *user) {
-	w.act(w.nodes[0], func(n *node.Node) {
+	w.serve(w.nodes[0], func(n api.Service) {
 		was := u.unsure
 		u.unsure = true
 		if _, err := n.RemoveUser(context.Background(), u.name); err == nil {
@@ -373,7 +372,7 @@ func (w *world) dismiss(u *user) {
 // changeRole takes a role away from a user, or gives it.
 func (w *world) changeRole(u *user) {
 	role := Roles[w.people.IntN(len(Roles))]
-	w.act(w.nodes[0], func(n *node.Node) {
+	w.serve(w.nodes[0], func(n api.Service) {
 		r := api.RoleRequest{User: u.name, Role: string(role)}
 		had, err, was := slices.Contains(u.now, role), error(nil), u.unsure
 		u.unsure = true

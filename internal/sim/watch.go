@@ -343,7 +343,7 @@ func (c *checks) goesOn(m *machine, f *fact.Fact) {
 
 // show is how a node shows an instance; whether it goes on is noted.
 func (c *checks) show(m *machine, id workflow.InstanceID) (*api.Instance, error) {
-	in, err := m.node.Show(context.Background(), id.String())
+	in, err := m.node.Service().Show(context.Background(), id.String())
 	if x := m.cancelled[id]; err == nil && x != nil {
 		was := x.is
 		if x.is = in.State == workflow.InstanceCancelled; was && !x.is {

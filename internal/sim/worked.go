@@ -13,7 +13,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/users"
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -232,7 +231,7 @@ func (c *checks) readItems(m *machine, id workflow.InstanceID, all *meaning.Mean
 // peoplesWork checks, at the end, what became of people's work in an instance.
 func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.History, print []byte) {
 	all := h.Of(h.All())
-	in, err := m.node.Show(context.Background(), id.String())
+	in, err := m.node.Service().Show(context.Background(), id.String())
 	if err != nil {
 		return
 	}
@@ -356,7 +355,7 @@ func (c *checks) handedIn(id workflow.InstanceID, r recorded, items []*meaning.I
 	came := slices.ContainsFunc(items, func(it *meaning.Item) bool {
 		return itemID(id, it.Item()) == r.item.ID && has(it, r)
 	})
-	kept, err := device.node.Outbox(context.Background())
+	kept, err := device.node.Service().Outbox(context.Background())
 	shown := slices.ContainsFunc(kept, func(x api.Undelivered) bool {
 		return x.Instance == r.item.Instance && x.Task == r.item.Task && x.User == r.user.name && x.Refused != ""
 	})
@@ -458,12 +457,12 @@ func (w *world) newestUser() (last time.Duration) {
 // have it, or all who may take it see it.
 func (c *checks) offers(m *machine) {
 	ctx := context.Background()
-	running, err := underWay(m.node)
+	running, err := underWay(m.node.Service())
 	if err != nil {
 		return
 	}
 	for _, sum := range running {
-		in, err := m.node.Show(ctx, sum.ID)
+		in, err := m.node.Service().Show(ctx, sum.ID)
 		if err != nil || in.State != workflow.InstanceRunning {
 			continue
 		}
@@ -576,7 +575,7 @@ func (c *checks) offered(m *machine, in *api.Instance, t *workflow.Task, it *mea
 				continue
 			}
 			if shown {
-				c.w.guard(o, func() { c.sees(o, o.node, u, m, in, t) })
+				c.w.guard(o, func() { c.sees(o, o.node.Service(), u, m, in, t) })
 			} else if !waits && c.suited(u, t) && (it == nil || !slices.ContainsFunc(it.OfferedTo(),
 				func(p worklist.User) bool { return c.takes(p, m) })) {
 				c.w.violate("claims: %s of %s at n%d is free, and offered to nobody who is here, as %s is at n%d",
@@ -605,7 +604,7 @@ func (c *checks) takes(p worklist.User, m *machine) bool {
 }
 
 // sees checks that a user at a machine sees an item of another that is free.
-func (c *checks) sees(o *machine, n *node.Node, u *user, m *machine, in *api.Instance, t *workflow.Task) {
+func (c *checks) sees(o *machine, n api.Service, u *user, m *machine, in *api.Instance, t *workflow.Task) {
 	list, err := n.Worklist(context.Background(), api.WorklistQuery{User: u.name})
 	if err != nil {
 		c.w.violate("claims: %s sees no worklist at n%d: %v", u.name, o.i, err)

@@ -440,10 +440,15 @@ func (w *world) act(m *machine, fn func(*node.Node)) {
 	w.step(m)
 }
 
+// serve is act for what somebody asks of a node.
+func (w *world) serve(m *machine, fn func(api.Service)) {
+	w.act(m, func(n *node.Node) { fn(n.Service()) })
+}
+
 // start starts an instance; where the node is down it is not started.
 func (w *world) start(s Start) {
 	m := w.nodes[s.Node]
-	w.act(m, func(n *node.Node) {
+	w.serve(m, func(n api.Service) {
 		ctx := context.Background()
 		if _, err := n.AddWorkflow(ctx, "random.yaml", []byte(w.plan.Workflow)); err != nil {
 			w.note("n%d does not take the definition: %v", m.i, err)
@@ -484,7 +489,7 @@ func (w *world) traced(format string, args ...any) {
 }
 
 // underWay are the instances that run, as far as a node knows. Its list has others, too: they wait for an order.
-func underWay(n *node.Node) ([]api.InstanceSummary, error) {
+func underWay(n api.Service) ([]api.InstanceSummary, error) {
 	list, err := n.Instances(context.Background(), false)
 	return slices.DeleteFunc(list, func(in api.InstanceSummary) bool { return in.State != workflow.InstanceRunning }),
 		err
@@ -502,7 +507,7 @@ func (w *world) settled() bool {
 		}
 		ended := false
 		w.guard(m, func() {
-			running, err := underWay(m.node)
+			running, err := underWay(m.node.Service())
 			ended = m.lied || (err == nil && len(running) == 0)
 			for _, id := range w.started {
 				goesOn, err := m.node.GoesOn(context.Background(), id)

@@ -251,7 +251,7 @@ func (h *Host) serve() error {
 	}
 	o := h.apiOptions()
 	o.Prefer, o.Written = apiChoices(before), configs.Place(h.dir, "api")
-	if h.api, err = httpapi.Serve(h.dir, h.cfg.API, h.node, o); err != nil {
+	if h.api, err = httpapi.Serve(h.dir, h.cfg.API, h.node.Service(), o); err != nil {
 		return err
 	}
 	if strings.HasPrefix(h.cfg.API, "unix:") {
@@ -267,8 +267,8 @@ func (h *Host) serve() error {
 // apiOptions are how the local API is served. The files that tls names may be
 // relative to the node's folder.
 func (h *Host) apiOptions() httpapi.Options {
-	return httpapi.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node, h.log), Happened: h.node.Happened,
-		Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key),
+	return httpapi.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node.Service(), h.log),
+		Happened: h.node.Happened, Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key),
 		Networks: networkAddresses}
 }
 
@@ -294,7 +294,7 @@ func (h *Host) Left() membership.Going { return h.node.Left() }
 func (h *Host) Ready() <-chan struct{} { return h.ready }
 
 // Service is the node itself, for callers in its own process.
-func (h *Host) Service() api.Service { return h.node }
+func (h *Host) Service() api.Service { return h.node.Service() }
 
 // Address is where the local API is served, once Ready.
 func (h *Host) Address() string { return fmt.Sprint(h.api.Access().Address) }

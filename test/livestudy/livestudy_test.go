@@ -118,7 +118,7 @@ func live(
 		hubs = len(places)
 	}
 	x.m = newMesh(t, uint64(at.Index*1000+at.Repetition)<<8+uint64(len(mech)), connectionTime, places, hubs)
-	if _, err := x.m.nodes[0].node.AddWorkflow(context.Background(), "study.yaml", []byte(x.definition())); err != nil {
+	if _, err := x.m.nodes[0].api.AddWorkflow(context.Background(), "study.yaml", []byte(x.definition())); err != nil {
 		t.Fatalf("%v\n%s", err, x.definition())
 	}
 	x.m.nodes[0].step()
@@ -130,7 +130,7 @@ func live(
 		if w == partitions && i >= givers {
 			apps := []string{"work"}
 			r.act(func() {
-				if _, err := r.node.SetProfile(context.Background(), api.ProfileChange{Applications: &apps}); err != nil {
+				if _, err := r.api.SetProfile(context.Background(), api.ProfileChange{Applications: &apps}); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -202,7 +202,7 @@ func (x *trial) start(i int) {
 		req.Assign = map[string]string{"all": string(g.member.ID())}
 	}
 	g.act(func() {
-		if _, err := g.node.Start(context.Background(), req); err != nil {
+		if _, err := g.api.Start(context.Background(), req); err != nil {
 			x.t.Fatal(err)
 		}
 	})
@@ -219,7 +219,7 @@ func (x *trial) perform(resource, instance, task int) time.Duration {
 
 // look has the person at a node do what has come to it.
 func (x *trial) look(at *machine, id string) {
-	in, err := at.node.Show(context.Background(), id)
+	in, err := at.api.Show(context.Background(), id)
 	if err != nil {
 		return
 	}
@@ -233,7 +233,7 @@ func (x *trial) look(at *machine, id string) {
 		n := int(in.Data["n"].(float64))
 		at.does(x.perform(at.i-x.givers, n, x.task(task.Name)), func() {
 			at.act(func() {
-				if err := at.node.FinishTask(context.Background(), api.FinishRequest{ID: id, Task: task.Name}); err != nil {
+				if err := at.api.FinishTask(context.Background(), api.FinishRequest{ID: id, Task: task.Name}); err != nil {
 					x.t.Fatal(err)
 				}
 			})
@@ -260,7 +260,7 @@ func (x *trial) pull() {
 // take has a resource do the first item that it sees.
 func (x *trial) take(r int) {
 	at, ctx := x.m.nodes[x.givers+r], context.Background()
-	list, err := at.node.Worklist(ctx, api.WorklistQuery{})
+	list, err := at.api.Worklist(ctx, api.WorklistQuery{})
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func (x *trial) take(r int) {
 		return
 	}
 	item := list[0]
-	if _, err := at.node.ClaimItems(ctx, api.ClaimRequest{Claim: api.ClaimSelect, Items: []string{item.ID}}); err != nil {
+	if _, err := at.api.ClaimItems(ctx, api.ClaimRequest{Claim: api.ClaimSelect, Items: []string{item.ID}}); err != nil {
 		x.t.Fatal(err)
 	}
 	var n int
@@ -277,7 +277,7 @@ func (x *trial) take(r int) {
 	}
 	x.busy[r] = true
 	at.does(x.perform(r, n, x.task(workflow.TaskName(item.Task))), func() {
-		if _, err := at.node.FinishItem(ctx, api.ItemResult{Item: item.ID}); err != nil {
+		if _, err := at.api.FinishItem(ctx, api.ItemResult{Item: item.ID}); err != nil {
 			x.t.Fatal(err)
 		}
 		x.busy[r] = false
@@ -287,7 +287,7 @@ func (x *trial) take(r int) {
 
 // instance is which one of the problem's an instance is.
 func (x *trial) instance(id string) string {
-	in, err := x.m.nodes[0].node.Show(context.Background(), id)
+	in, err := x.m.nodes[0].api.Show(context.Background(), id)
 	if err != nil {
 		x.t.Fatal(err)
 	}

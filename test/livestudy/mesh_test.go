@@ -47,6 +47,7 @@ type machine struct {
 	member node.Member
 	disk   disk
 	node   *node.Node
+	api    api.Service // of node
 	steps  int
 	free   time.Duration // when it will have done all that it was given
 	// takes is how long it takes for a task of an instance; it says so when a job starts.
@@ -118,6 +119,7 @@ func newMesh(t testing.TB, seed uint64, connectionTime time.Duration, places []p
 		if err != nil {
 			t.Fatal(err)
 		}
+		x.api = x.node.Service()
 		m.nodes, m.byID[x.member.ID()] = append(m.nodes, x), x
 	}
 	for _, x := range m.nodes {

@@ -155,7 +155,7 @@ func runCrashing(ctx context.Context, dir string, cfg configs.Config, log *slog.
 	if err := n.Begin(node.Network{Carrier: mortalCarrier{m, die}, Requester: m, Gossip: g}); err != nil {
 		return err
 	}
-	server, err := httpapi.Serve(dir, cfg.API, n, httpapi.Options{Logger: log})
+	server, err := httpapi.Serve(dir, cfg.API, n.Service(), httpapi.Options{Logger: log})
 	if err != nil {
 		return err
 	}

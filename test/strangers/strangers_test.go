@@ -45,13 +45,13 @@ func TestHelloRefuses(t *testing.T) {
 	evicted := w.certify("carla", year)
 	w.join("carla", evicted)
 	w.meet(w.all...)
-	if _, err := ana.node.Evict(t.Context(), api.EvictRequest{Partner: "carla"}); err != nil {
+	if _, err := ana.api.Evict(t.Context(), api.EvictRequest{Partner: "carla"}); err != nil {
 		t.Fatal(err)
 	}
 	voided := w.issue(davi, leaf("dora"))
 	w.join("davi", davi.Chain)
 	w.meet(ana, w.find(idOf("davi")))
-	if _, err := ana.node.Evict(t.Context(), api.EvictRequest{Partner: "davi"}); err != nil {
+	if _, err := ana.api.Evict(t.Context(), api.EvictRequest{Partner: "davi"}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -154,7 +154,7 @@ func TestInvitationsAreRefused(t *testing.T) {
 	ana := w.all[0]
 	invite := func(r api.InviteRequest) invitation.Invitation {
 		t.Helper()
-		i, err := ana.node.Invite(t.Context(), r)
+		i, err := ana.api.Invite(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,11 +299,11 @@ func TestMembersCannotForge(t *testing.T) {
 			if ana.sees("bea") != "active" || ana.sees("carla") != "active" {
 				t.Errorf("bea is %s, carla is %s", ana.sees("bea"), ana.sees("carla"))
 			}
-			if crew, err := ana.node.Resources(t.Context(), "role crew"); err != nil || len(crew) != 1 ||
+			if crew, err := ana.api.Resources(t.Context(), "role crew"); err != nil || len(crew) != 1 ||
 				len(crew[0].Holders) != 1 {
 				t.Errorf("crew: %v %v", crew, err)
 			}
-			if st, err := ana.node.CoordinatorStatus(t.Context()); err != nil || st.Coordinator != nil ||
+			if st, err := ana.api.CoordinatorStatus(t.Context()); err != nil || st.Coordinator != nil ||
 				len(st.Electorate) != 1 {
 				t.Errorf("coordinator: %+v %v", st, err)
 			}
@@ -346,7 +346,7 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 	ana, bea, carla := w.all[0], w.join("bea", w.certify("bea", year, "crew")),
 		w.join("carla", w.certify("carla", year))
 	w.meet(ana, bea, carla)
-	if _, err := ana.node.AddWorkflow(t.Context(), "rescue.yaml", []byte(rescue)); err != nil {
+	if _, err := ana.api.AddWorkflow(t.Context(), "rescue.yaml", []byte(rescue)); err != nil {
 		t.Fatal(err)
 	}
 	var facts []wire.Fact // of the instance, as they pass by
@@ -355,7 +355,7 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 			facts = append(facts, f.Facts...)
 		}
 	}
-	started, err := ana.node.Start(t.Context(),
+	started, err := ana.api.Start(t.Context(),
 		api.StartRequest{
 			Workflow: "rescue", Assign: map[string]string{"engine": "bea", "ambulance": "carla"}, WaitForRole: true,
 		})
@@ -368,7 +368,7 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 		t.Fatalf("the first fact that passed by is no genesis: %v", err)
 	}
 	state := func(at *member, task workflow.TaskName) workflow.State {
-		in, err := at.node.Show(t.Context(), started.ID)
+		in, err := at.api.Show(t.Context(), started.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -425,7 +425,7 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 		})
 	}
 
-	log, err := ana.node.Log(t.Context(), started.ID)
+	log, err := ana.api.Log(t.Context(), started.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +435,7 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 	}
 
 	finish := func(at *member, task workflow.TaskName) error {
-		return at.node.FinishTask(t.Context(), api.FinishRequest{ID: started.ID, Task: task})
+		return at.api.FinishTask(t.Context(), api.FinishRequest{ID: started.ID, Task: task})
 	}
 	if err := finish(bea, "reach"); err != nil {
 		t.Fatal(err)
@@ -460,7 +460,7 @@ func TestEvictionSpreadsAndLasts(t *testing.T) {
 	w.meet(w.all...)
 	w.cut(ana, dora, true) // dora hears of it from carla only
 	w.cut(carla, dora, true)
-	if _, err := ana.node.Evict(t.Context(), api.EvictRequest{Partner: "bea", Reason: "lost phone"}); err != nil {
+	if _, err := ana.api.Evict(t.Context(), api.EvictRequest{Partner: "bea", Reason: "lost phone"}); err != nil {
 		t.Fatal(err)
 	}
 	if w.connected(ana, bea) {
@@ -478,7 +478,7 @@ func TestEvictionSpreadsAndLasts(t *testing.T) {
 	if w.connected(dora, bea) || dora.sees("bea") != "evicted" {
 		t.Errorf("dora sees bea %s after she met carla", dora.sees("bea"))
 	}
-	if st, err := bea.node.Status(t.Context()); err != nil || len(st.Trouble) != 1 ||
+	if st, err := bea.api.Status(t.Context()); err != nil || len(st.Trouble) != 1 ||
 		!strings.Contains(st.Trouble[0], "lost phone") {
 		t.Errorf("bea's trouble: %v %v", st, err)
 	}
@@ -517,7 +517,7 @@ func TestCertificatesAreRenewedOrRunOut(t *testing.T) {
 		bea.counted("refused.stranger.expired") == 0 {
 		t.Error("carla, not renewed, is still admitted")
 	}
-	if st, err := carla.node.Status(t.Context()); err != nil ||
+	if st, err := carla.api.Status(t.Context()); err != nil ||
 		!strings.Contains(strings.Join(st.Trouble, ";"), "certificate of carla expired at") {
 		t.Errorf("carla's trouble: %v %v", st, err)
 	}

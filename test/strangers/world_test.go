@@ -47,6 +47,7 @@ type member struct {
 	who      node.Member
 	disk     *disk
 	node     *node.Node
+	api      api.Service // of node
 	wants    map[workflow.PartnerID]bool
 	requests map[string]func(workflow.PartnerID, []byte) ([]byte, error)
 }
@@ -121,7 +122,7 @@ func (m *member) start() {
 		Member: m.who, Config: cfg, Store: m.disk, Runner: idle{}, Clock: clock{m.w}, Version: "test",
 	})
 	if err == nil {
-		m.node = n
+		m.node, m.api = n, n.Service()
 		err = n.BeginStepped(node.Network{Carrier: m, Requester: m})
 	}
 	if err != nil {
@@ -134,7 +135,7 @@ func (m *member) stop() {
 	for _, o := range m.w.all {
 		m.w.disconnect(m, o)
 	}
-	m.node = nil
+	m.node, m.api = nil, nil
 }
 
 // meet tells two nodes of each other, as an invitation's welcome does.
@@ -260,7 +261,7 @@ func (w *world) send(from, to *member, m *wire.Message) {
 // counted is a counter of a node's status.
 func (m *member) counted(name string) uint64 {
 	m.w.t.Helper()
-	st, err := m.node.Status(m.w.t.Context())
+	st, err := m.api.Status(m.w.t.Context())
 	if err != nil {
 		m.w.t.Fatal(err)
 	}
@@ -270,7 +271,7 @@ func (m *member) counted(name string) uint64 {
 // sees is the state in which a node lists a partner.
 func (m *member) sees(name string) string {
 	m.w.t.Helper()
-	list, err := m.node.Partners(m.w.t.Context())
+	list, err := m.api.Partners(m.w.t.Context())
 	if err != nil {
 		m.w.t.Fatal(err)
 	}

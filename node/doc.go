@@ -9,7 +9,8 @@
 // durable. What panics in the machine of an instance stops that instance (contained.go).
 //
 // It declares the small interfaces that it needs (Store, Carrier, Runner);
-// package node/assemble puts a whole node together.
+// package node/assemble puts a whole node together. Node has its topics (topics.go) take
+// their turns; what can be asked of them is its Service (service.go).
 //
 // It imports choreo, choreo/fact, choreo/log, choreo/state, configs, contingency/waits, dataflow,
 // internal/plain, internal/private, internal/said, membership, membership/election,

@@ -61,8 +61,8 @@ func (s *State) ShownState() workflow.InstanceState {
 }
 
 func (s *State) Interruption() *dataflow.Interruption {
-	if s.flow == nil || s.Overall() != workflow.InstanceRunning {
-		return nil
+	if s.flow == nil || s.flow.Line == nil || s.Overall() != workflow.InstanceRunning {
+		return nil // while facts are folded from the first on there is no line yet
 	}
 	return s.flow.Line.Board.Interrupted()
 }

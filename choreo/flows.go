@@ -99,7 +99,7 @@ func (d *decision) startJob(job *state.Attempt) {
 func (d *decision) stopAborted(a *state.Attempt) {
 	for id := range d.running {
 		job := d.state.Attempts()[id]
-		if job != nil && job.Transition() && (job.Fired.Flow != a || d.state.Flow().PendingJob(job) == nil) {
+		if job != nil && job.Fired != nil && (job.Fired.Flow != a || !d.state.Flow().Goes(job)) {
 			d.stopJob(id)
 		}
 	}

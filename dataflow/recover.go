@@ -83,8 +83,11 @@ func (b *Board) producer() *Record { return &b.history[b.states[b.Last().As]] }
 // Methods are the methods that the rules allow now; none: the instance is not interrupted, or a
 // recovery is under way.
 func (b *Board) Methods() (out []string) {
-	if b.stop == nil || b.recovery != nil {
+	switch {
+	case b.stop == nil:
 		return nil
+	case b.recovery != nil: // else a compensation that never ends would hold the instance for ever
+		return []string{MethodForward}
 	}
 	if !b.stop.Consistent {
 		return []string{MethodBack, MethodForward}
@@ -102,8 +105,8 @@ func (b *Board) MayRecover(x Step) string {
 	switch {
 	case b.stop == nil:
 		return "the instance is not interrupted"
-	case b.recovery != nil:
-		return "a recovery is under way: its compensations have not ended"
+	case b.recovery != nil && x.Method != MethodForward:
+		return "a recovery is under way: its compensations have not ended; only a jump forward calls them off"
 	}
 	if x.Method != MethodBack && x.Method != MethodForward {
 		if len(x.Set) > 0 {

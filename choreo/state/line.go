@@ -298,6 +298,16 @@ func (f *FlowWork) PendingJob(a *Attempt) *dataflow.Pending {
 	return f.Line.Board.Running(JobOf(a.ID))
 }
 
+// Goes reports whether an attempt that the flow began is under way: a transition that is pending, or the compensation
+// for which a recovery waits.
+func (f *FlowWork) Goes(a *Attempt) bool {
+	if a.Transition() {
+		return f.PendingJob(a) != nil
+	}
+	u := f.Line.Board.Undoing()
+	return u != nil && u.Job == JobOf(a.ID)
+}
+
 // flowBy is the flow of the definition with some heavy amendments.
 func (s *State) flowBy(heavy []*log.Entry) *dataflow.Flow {
 	if len(heavy) == 0 {

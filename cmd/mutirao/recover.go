@@ -212,7 +212,7 @@ func (u *ui) recoverStates(in *api.Instance) error {
 		fmt.Fprintf(w, "%s is interrupted since %s, in state S%d, which is %s: %s\n", u.id(in.ID), clock(r.At), r.State,
 			state, oneLine(r.Cause))
 		if r.UnderWay {
-			fmt.Fprintln(w, "compensations are under way: wait until they have ended")
+			fmt.Fprintln(w, "compensations are under way: wait until they have ended; a jump forward calls them off")
 		}
 		for _, m := range recoverMethods {
 			for _, allowed := range r.Methods {

@@ -119,7 +119,7 @@ func (p *Page) menu(ctx context.Context, r *http.Request, in *api.Instance, why 
 		return view{}, err
 	}
 	x.Steps, x.More = newest(in, history)
-	if in.Recovery != nil && !in.Recovery.UnderWay && x.May() {
+	if in.Recovery != nil && x.May() {
 		for _, name := range in.Recovery.Methods {
 			if m, known := p.method(ctx, r, in, history, name, why); known {
 				x.Methods = append(x.Methods, m)

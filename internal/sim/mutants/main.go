@@ -5,6 +5,7 @@
 //	go run ./internal/sim/mutants -break claims -seeds 200 the same for those of what people claim
 //	go run ./internal/sim/mutants -break units -seeds 200  the same for those of resources
 //	go run ./internal/sim/mutants -break links -seeds 100  the same for those of work ahead
+//	go run ./internal/sim/mutants -break flows -seeds 100  the same for those of data states
 //	go run ./internal/sim/mutants -break instant -seeds 50 the same for those of what is done at once
 //	go run ./internal/sim/mutants -break amend -seeds 50   those of amendments: tests first, then seeds
 //
@@ -34,7 +35,7 @@ func main() {
 		seeds = flag.Int("seeds", 1000, "how many seeds at most")
 		which = flag.String("break", "",
 			"a mutant, all, claims: those of what people claim, which are run from 20,000,000, units: those of resources, "+
-				"from 30,000,000, links: those of work ahead, from 40,000,000, instant: "+
+				"from 30,000,000, links: those of work ahead, from 40,000,000, flows: those of data states, from 50,000,000, instant: "+
 				"those of what is done at once, from 1,160,000, or amend: those of amendments, which tests catch; none: the code as it is")
 	)
 	flag.Parse()
@@ -67,7 +68,7 @@ func run(span time.Duration, first uint64, seeds int, which string) error {
 	}
 	fmt.Printf("| mutant | what is broken | caught by | at the seed |\n|---|---|---|---|\n")
 	missed := 0
-	families := map[string]uint64{"claims": claimed, "units": equipped, "links": linked, "instant": prompt}
+	families := map[string]uint64{"claims": claimed, "units": equipped, "links": linked, "flows": driven, "instant": prompt}
 	for _, m := range mutants {
 		if which != "all" && which != m.name && !(which == "amend" && m.tested) &&
 			(families[which] == 0 || families[which] != m.first || m.tested) {

@@ -12,7 +12,7 @@ type mutant struct {
 }
 
 // mutants are all.
-var mutants = slices.Concat(general, from(claimed, ofClaims), from(equipped, ofUnits), from(linked, ofLinks),
+var mutants = slices.Concat(general, from(claimed, ofClaims), from(equipped, ofUnits), from(linked, ofLinks), from(driven, ofFlows),
 	from(prompt, ofInstant), from(claimed, tested(ofAmendments)))
 
 // from has mutants run from a seed on.

@@ -14,5 +14,6 @@
 // conditions that mention what changed, and the triggers that fire, however many there are, and
 // however many states there were (Board.Steps counts). Bad records never panic.
 //
-// It imports workflow; choreo, choreo/state, node and node/show import it.
+// It imports workflow; choreo, choreo/state, internal/sim/meaning, node and
+// node/show import it.
 package dataflow

@@ -119,7 +119,10 @@ func (c *checks) instance(id string) {
 		} else if !bytes.Equal(first, v.print) {
 			c.differ(c.w.nodes[where], m, id, first, v.print)
 		}
-		if v.in.State == workflow.InstanceRunning && !c.w.nobodyLeft(v.in) && !c.over[id] && v.takesPart(m) {
+		if c.w.plan.drives() && v.takesPart(m) {
+			c.history(m, id, v.in)
+		}
+		if v.in.State == workflow.InstanceRunning && !c.w.nobodyLeft(v.in) && !c.w.keptByLiar(v.in) && !c.over[id] && v.takesPart(m) {
 			c.w.violate("live: %s is still running at n%d:\n%s", id[:8], m.i, waiting(v.in))
 		}
 	}
@@ -135,7 +138,11 @@ func (c *checks) instance(id string) {
 			c.w.violate("final: %s changed after everything was known:\n%s", id[:8], difference(before, after))
 		}
 	}
-	c.single(id, entries)
+	if c.w.plan.drives() {
+		c.brought(shown)
+	} else {
+		c.single(id, entries)
+	}
 	c.keptWork(id, entries)
 	c.authorised(id, entries)
 	if parsed, err := workflow.ParseInstanceID(id); err == nil {
@@ -323,7 +330,7 @@ func (c *checks) keptWork(id string, entries []api.LogEntry) {
 
 // mayFill reports whether a task may fill the slot of another, as its contingency or that one's.
 func (w *world) mayFill(slot, task workflow.TaskName) bool {
-	for t := w.task(slot); t != nil && t.Contingency != ""; t = w.task(t.Contingency) {
+	for t := w.task(slot); t != nil && t.Contingency != "" && !t.Whole; t = w.task(t.Contingency) {
 		if t.Contingency == task {
 			return true
 		}

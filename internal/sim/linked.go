@@ -24,7 +24,7 @@ import (
 const Linked = 40_000_000
 
 // links reports whether a plan has such tasks.
-func (p *Plan) links() bool { return p.Seed >= Linked }
+func (p *Plan) links() bool { return p.Seed >= Linked && !p.drives() }
 
 // link adds to a definition one or two chains of people's tasks, each with a place of its own. All users may do them,
 // at two nodes each. In most of these plans nobody is chosen to see an item, since such cannot be had ahead.

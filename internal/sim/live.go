@@ -25,6 +25,9 @@ func (w *world) judging() time.Duration {
 // time-out bounds a task's data there is none, and patience is all that can be
 // asked for. Compensations come when the instance has ended, and do not count.
 func (w *world) bound() time.Duration {
+	if w.plan.drives() {
+		return w.patience()
+	}
 	latest, longest := time.Duration(0), 0
 	for _, p := range w.bounds.Partitions() {
 		for _, t := range p.Tasks {
@@ -124,9 +127,12 @@ func (w *world) steps(name workflow.TaskName) int {
 // if all tasks and contingencies came one after the other. Until then what has ended may
 // change when late results lift blocks.
 func (w *world) patience() time.Duration {
-	b := 3*w.plan.ConnectionTime + 10*time.Minute + w.unanswered()
+	b := 3*w.plan.ConnectionTime + 10*time.Minute
+	if !w.plan.drives() {
+		b += w.unanswered()
+	}
 	for _, t := range w.def.Tasks {
-		b += t.Timeout + t.TimeToWait + time.Duration(t.Retries.Times)*t.Retries.Backoff + w.judging()
+		b += w.rounds() * (t.Timeout + t.TimeToWait + time.Duration(t.Retries.Times)*t.Retries.Backoff + w.judging())
 	}
 	return b
 }
@@ -141,7 +147,8 @@ func (c *checks) ended() {
 			}
 			for _, x := range running {
 				in, err := m.node.Service().Show(context.Background(), x.ID)
-				if err != nil || in.State != workflow.InstanceRunning || c.w.nobodyLeft(in) || c.over[x.ID] {
+				if err != nil || in.State != workflow.InstanceRunning || c.w.nobodyLeft(in) || c.over[x.ID] ||
+					c.w.keptByLiar(in) {
 					continue
 				}
 				if print, err := m.node.Fingerprint(context.Background(), x.ID); err != nil || takesPart(m, print) {

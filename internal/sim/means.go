@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"regexp"
@@ -71,7 +72,7 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 	if !slices.Equal(want, got) {
 		c.w.violate("meaning: n%d shows %s otherwise than its facts say:\n%s", m.i, id.String()[:8],
 			strings.Join(append(refusals(print),
-				difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n")))), "\n"))
+				c.apart(want, got)), "\n"))
 	}
 	c.stands(all, id, got)
 	if want, got := all.UnitLines(), meaning.ShownUnits(print); !slices.Equal(want, got) {
@@ -79,6 +80,10 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 			difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n"))))
 	}
 	c.readItems(m, id, all, print)
+	if want, got := all.FlowLines(), meaning.ShownFlow(print); !slices.Equal(want, got) {
+		c.w.violate("history: n%d shows the states of %s otherwise than its facts say:\n%s", m.i, id.String()[:8],
+			difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n"))))
+	}
 	return h, facts
 }
 
@@ -168,6 +173,10 @@ func said(f *fact.Fact) string {
 		return "success " + b.Success.Attempt.String()
 	case b.CalledOff != nil:
 		return "called-off " + b.CalledOff.Attempt.String()
+	case b.Claim != nil:
+		return fmt.Sprintf("claim %T of %s", b.Claim.Body(), b.Claim.About())
+	case b.Fire != nil:
+		return fmt.Sprintf("firing of %s in state %s", b.Fire.Tasks, b.Fire.State.Short())
 	}
 	return fmt.Sprintf("%s number %d", b.Kind(), f.Seq)
 }
@@ -177,4 +186,29 @@ func compareFacts(facts map[factID]*fact.Fact) func(a, b factID) int {
 	return func(a, b factID) int {
 		return cmp.Or(cmp.Compare(facts[a].Seq, facts[b].Seq), slices.Compare(a[:], b[:]))
 	}
+}
+
+// apart shows the first of those lines that only one of two sorted lists has.
+func (c *checks) apart(a, b []string) string {
+	var out []string
+	only := func(sign string, of, others []string) {
+		for _, l := range of {
+			if _, has := slices.BinarySearch(others, l); !has && len(out) < 16 {
+				out = append(out, "  "+sign+" "+l+c.named(l))
+			}
+		}
+	}
+	only("-", a, b)
+	only("+", b, a)
+	return strings.Join(out, "\n")
+}
+
+// named says what the fact says that a line is about.
+func (c *checks) named(line string) string {
+	var id factID
+	name, counts := strings.CutPrefix(line, "counts ")
+	if _, err := hex.Decode(id[:], []byte(name)); !counts || err != nil || c.all[id] == nil {
+		return ""
+	}
+	return ": " + c.w.label(c.all[id].Chain.Author) + "'s " + said(c.all[id])
 }

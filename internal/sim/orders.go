@@ -38,6 +38,10 @@ func (w *world) decide(u *user, m *machine, n api.Service) {
 			w.results[id] = append(w.results[id], x.Result)
 		}
 	}
+	if w.plan.drives() && in.State == workflow.InstanceInterrupted && w.people.IntN(3) > 0 {
+		w.repair(u, m, n, id, in)
+		return
+	}
 	task := w.def.Tasks[w.people.IntN(len(w.def.Tasks))].Name
 	switch k := w.people.IntN(40); {
 	case k < 16 && len(in.Asks) > 0:
@@ -270,7 +274,7 @@ func (c *checks) toldOrdered(u *user, m *machine, out *api.TaskOrdered) {
 	c.toldSaid(u, m, out.ID, out.At, out.Order+" "+string(out.Task), func(b worklist.Body, t *workflow.Task) bool {
 		x, is := b.(worklist.Order)
 		yes := is && x.What == out.Order &&
-			(out.Order == api.TaskCancel || t.Name == out.Task || x.Item.Slot == out.Task)
+			(out.Order == api.TaskCancel || out.Order == api.TaskRecover || t.Name == out.Task || x.Item.Slot == out.Task)
 		if yes && out.Order == api.TaskStop {
 			c.stops(out, x)
 		}

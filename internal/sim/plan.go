@@ -211,6 +211,7 @@ func (p Plan) prompt() bool {
 	from := uint64(990_000)
 	for _, kind := range []struct{ first, from uint64 }{
 		{Hostile, 1_160_000}, {Strained, 2_160_000}, {Claimed, 20_050_000}, {Equipped, 30_050_000}, {Linked, 40_050_000},
+		{Driven, Driven},
 	} {
 		if p.Seed >= kind.first {
 			from = kind.from
@@ -243,7 +244,11 @@ func NewPlan(seed uint64) Plan {
 		pace.Claims = claims
 		p.enlist(claims)
 	}
-	p.Workflow, p.Pins = RandomWorkflow(r, p.Nodes, pace)
+	if p.drives() {
+		p.Workflow, p.Pins = randomFlow(r, p.Nodes, pace)
+	} else {
+		p.Workflow, p.Pins = RandomWorkflow(r, p.Nodes, pace)
+	}
 	for range 1 + r.IntN(3) {
 		p.Starts = append(p.Starts, Start{
 			At: 10*time.Second + time.Duration(r.Int64N(int64(p.Length/3))), Node: r.IntN(p.Nodes),
@@ -272,6 +277,9 @@ func NewPlan(seed uint64) Plan {
 			p.Workflow = offered(rand.New(rand.NewPCG(seed, 10)), p.Workflow)
 		}
 		dispute(claims, &p)
+	}
+	if p.drives() {
+		p.part(rand.New(rand.NewPCG(seed, 13)))
 	}
 	if equipped {
 		equip(rand.New(rand.NewPCG(seed, 11)), &p)

@@ -75,6 +75,16 @@ func TestLinkedSeeds(t *testing.T) {
 	}
 }
 
+// TestDrivenSeeds runs a fixed set of those whose instances are driven by their data. In such a set all of it happens:
+// what is interrupted is recovered, and histories lose against others and are undone.
+func TestDrivenSeeds(t *testing.T) {
+	total := several(t, sim.Driven, 12)
+	if min(total.States, total.Recovered, total.Undone) == 0 {
+		t.Errorf("%d data states, %d steps of recovery, %d compensations: none may be 0", total.States, total.Recovered,
+			total.Undone)
+	}
+}
+
 // fifty runs so many seeds.
 func fifty(t *testing.T, first uint64) { several(t, first, 50) }
 

@@ -250,7 +250,7 @@ func (c *checks) leastWait(m *machine, v *fact.Verdict) time.Duration {
 			if undo := c.w.def.CompensationOf(t); undo != nil && undo.Timeout > 0 {
 				least = min(least, undo.Timeout)
 			}
-			if a.Attempt.Fact.IsZero() {
+			if a.Attempt.Fact.IsZero() || t.Whole {
 				break
 			}
 		}

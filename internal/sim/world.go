@@ -152,6 +152,8 @@ type Outcome struct {
 	Ordered, Adopted int
 	Added            int // amendments that add a task
 	AddedData        int // of these, that add data as well
+	Recovered        int // steps of recovery that were ordered
+	States           int // data states, at all nodes
 	Instances        map[workflow.InstanceState]int
 	Faults           map[FaultKind]int
 	Tasks            map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it
@@ -203,6 +205,7 @@ func Run(p Plan, v Variant) *Outcome {
 	w.welcome()
 	w.at(p.Length, func() {
 		w.heal()
+		w.mend()
 		w.at(w.now+w.bound(), w.checks.ended) // by now it is known who lied
 	})
 	w.run(p.Length)
@@ -511,7 +514,7 @@ func (w *world) settled() bool {
 			ended = m.lied || (err == nil && len(running) == 0)
 			for _, id := range w.started {
 				goesOn, err := m.node.GoesOn(context.Background(), id)
-				ended = ended && (err != nil || !goesOn) // an error: it takes no part
+				ended = ended && (err != nil || !goesOn || w.waitsInVain(m, id)) // an error: it takes no part
 			}
 		})
 		if !ended {

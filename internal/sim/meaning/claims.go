@@ -96,6 +96,9 @@ func (m *Meaning) enterClaim(i int, c *fact.Claim) bool {
 	if x, is := body.(worklist.Amend); is {
 		m.amend(i, x)
 	}
+	if recovers(body) && m.flow != nil {
+		m.record(m.attempts[about[0]], i)
+	}
 	m.claims = append(m.claims, claimed{i, body, who, byPerson, about})
 	if byPerson {
 		m.spoken[said] = append(m.spoken[said], i)

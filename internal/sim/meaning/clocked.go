@@ -31,6 +31,8 @@ func (m *Meaning) Clocked(id fact.AttemptID) bool {
 		return false
 	case a.undoes != nil:
 		return a.start != none
+	case a.fired != nil:
+		return m.live(a)
 	}
 	return m.live(a) && (a.start != none || m.mayStart(a))
 }

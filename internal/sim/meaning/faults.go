@@ -34,7 +34,8 @@ func (h *History) Faults(id fact.ID) []string {
 	case b.TryFailed != nil:
 		a := m.attempts[b.TryFailed.Attempt]
 		c.wants(a != nil && a.start != none && a.tries == b.TryFailed.Try, "the try that failed was not under way")
-		c.wants(a != nil && b.TryFailed.Try <= a.task.Retries.Times, "a try failed after which there is no other")
+		early := a != nil && tooEarly(a, b.TryFailed)
+		c.wants(early || a != nil && b.TryFailed.Try <= a.task.Retries.Times+a.early, "a try failed after which there is no other")
 	case b.Child != nil:
 		a := m.attempts[b.Child.Attempt]
 		c.wants(a != nil && a.start != none && a.tries == b.Child.Try,
@@ -44,6 +45,8 @@ func (h *History) Faults(id fact.ID) []string {
 		c.wants(a != nil && a.start != none && a.tries == b.Lease.Try,
 			"the try that a worker was given was not under way")
 		c.wants(a != nil && a.task.Type == workflow.Automatic, "a worker was given a person's task")
+	case b.Fire != nil:
+		c.fire(b.Fire)
 	case b.CalledOff != nil:
 		a := m.attempts[b.CalledOff.Attempt]
 		c.wants(a != nil && a.start != none, "what is called off was not started")
@@ -82,6 +85,9 @@ func (c *check) wants(ok bool, format string, args ...any) {
 // what others only presume does not stop it, unless somebody else took over. What
 // the holder called off is over.
 func (m *Meaning) live(a *Attempt) bool {
+	if a.fired != nil {
+		return m.flow.runs(a) && m.live(a.fired.flow)
+	}
 	sl := a.slot
 	over := a.givenUp() || (sl.outcome != nil && sl.outcome.action.Kind != workflow.FailBlock)
 	return sl.Pick == nil && sl.Current == a && a.off == none && !over && !m.cancelled
@@ -122,8 +128,11 @@ func (c *check) start(b *fact.Start) {
 	case b.Try > 1:
 		due := a.start != none && a.failed[b.Try-1] && a.tries == b.Try-1
 		c.wants(due, "try %d starts, and the one before has not failed", b.Try)
-		c.wants(b.Try <= a.task.Retries.Times+1, "try %d starts of at most %d", b.Try, a.task.Retries.Times+1)
+		c.wants(b.Try <= a.task.Retries.Times+a.early+1, "try %d starts of at most %d", b.Try, a.task.Retries.Times+1)
 		c.wants(a.undoes != nil || c.m.live(a), "another try starts of what is not wanted")
+	case a.fired != nil:
+		c.wants(a.start == none, "it starts a second time")
+		c.wants(c.m.live(a), "what starts is not wanted")
 	case a.undoes != nil:
 		c.undo(a)
 	default:
@@ -166,6 +175,10 @@ func (c *check) consumes(a *Attempt, b *fact.Start) {
 // undo checks that a compensation may begin.
 func (c *check) undo(u *Attempt) {
 	a := u.undoes
+	if a.fired != nil {
+		c.undoOfFlow(u)
+		return
+	}
 	c.wants(!a.Stands && !a.held || a.undone, "a success is compensated that stands, and nobody ordered it")
 	c.wants(u.start == none, "a compensation begins a second time")
 	for p := range c.m.joined {
@@ -235,6 +248,10 @@ func (c *check) success(b *fact.Success) {
 
 // result checks a success of an attempt that began when all that is then was known.
 func (c *check) result(a *Attempt, b *fact.Success, then *Meaning) {
+	if a.fired != nil {
+		c.resultOfFlow(a, b)
+		return
+	}
 	for _, x := range c.m.strict() {
 		kept := !c.m.live(a) || a.undoes != nil || !c.m.keeps(x, nil) || c.m.keeps(x, b.Outputs)
 		c.wants(kept, "a result breaks the strict constraint %s", x.Name)
@@ -278,6 +295,10 @@ func (c *check) judged(v *fact.Verdict, x fact.Action) {
 	c.wants(a.success() == none, "a verdict on %s, which has succeeded", x.Attempt)
 	c.wants(!a.givenUp(), "a verdict on %s, which was given up", x.Attempt)
 	if a.undoes != nil {
+		return
+	}
+	if a.fired != nil {
+		c.wants(c.m.live(a), "its holder gives up %s, which is not wanted", x.Attempt)
 		return
 	}
 	sl := a.slot

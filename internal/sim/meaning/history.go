@@ -4,10 +4,10 @@
 //
 // Promises: it is small and naive. It works everything out from nothing, each
 // time, from what the facts name as their past. It shares nothing with the product
-// but the facts' encoding, the parser of definitions and the evaluation of
+// but the facts' encoding, the parser of definitions, the states that a line of data states has, and the evaluation of
 // expressions over data.
 //
-// It imports choreo/fact, workflow and worklist; internal/sim imports it.
+// It imports choreo/fact, dataflow, workflow and worklist; internal/sim imports it.
 package meaning
 
 import (

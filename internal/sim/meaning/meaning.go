@@ -32,6 +32,7 @@ type Meaning struct {
 	writtenOff map[workflow.PartnerID]bool
 	data       map[workflow.DataName]written
 	claims     []claimed
+	flow       *flow                                        // nil: the definition has none
 	adopted    map[int]map[workflow.DataName]workflow.Value // what adoptions brought
 	reserves   []reserved
 	kept       map[workflow.PartitionName][]int // the facts by which resources were taken over
@@ -92,6 +93,8 @@ type Attempt struct {
 	blame     []workflow.PartnerID
 	undo      *Attempt
 	undoes    *Attempt
+	early     int     // how often a transition's result was not taken yet, as its state would have been final
+	fired     *firing // it is a transition, or undoes one in a recovery; nil: it is not
 }
 
 // none is no fact.
@@ -142,6 +145,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 		m.judge(sl)
 	}
 	m.write()
+	m.laying()
 	m.broken = m.breaks()
 	m.final = m.def.Flow() == nil && m.def.Final != nil && m.keeps(workflow.Constraint{When: m.def.Final}, nil)
 	m.settle()
@@ -172,6 +176,9 @@ func (m *Meaning) layOut() {
 		sl := &Slot{Task: t, State: workflow.NotReady, place: len(m.slots)}
 		m.slots, m.bySlot[name] = append(m.slots, sl), sl
 		m.attempt(sl, fact.AttemptID{Slot: name}, t, holder[name], 0)
+		if t.Whole {
+			m.flow = &flow{slot: sl, records: map[*Attempt][]int{}}
+		}
 	}
 }
 
@@ -239,7 +246,11 @@ func (m *Meaning) enter(i int) bool {
 	case b.Success != nil:
 		return m.enterSuccess(i, b.Success)
 	case b.TryFailed != nil:
-		return m.said(m.own(b.TryFailed.Attempt, i), func(a *Attempt) { a.failed[b.TryFailed.Try] = true })
+		return m.said(m.own(b.TryFailed.Attempt, i), func(a *Attempt) {
+			if a.failed[b.TryFailed.Try] = true; tooEarly(a, b.TryFailed) {
+				a.early++
+			}
+		})
 	case b.Child != nil:
 		a := m.own(b.Child.Attempt, i)
 		return a != nil && a.task.Type == workflow.SubWorkflow &&
@@ -247,6 +258,14 @@ func (m *Meaning) enter(i int) bool {
 	case b.Lease != nil: // it changes nothing
 		a := m.own(b.Lease.Attempt, i)
 		return a != nil && slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
+	case b.Fire != nil:
+		return m.enterFire(i, b.Fire)
+	case b.Aged != nil:
+		a := m.holdsFlow(b.Aged.Attempt, i)
+		if a != nil {
+			m.record(a, i)
+		}
+		return a != nil
 	case b.CalledOff != nil:
 		return m.said(m.own(b.CalledOff.Attempt, i), func(a *Attempt) { first(&a.off, i) })
 	case b.Verdict != nil:
@@ -327,6 +346,9 @@ func (m *Meaning) mayEnd(i int, a *Attempt, b *fact.Success) bool {
 // succeed notes a success of an attempt: its holder's, or the adoption of a result.
 func (m *Meaning) succeed(a *Attempt, i int) {
 	a.successes = append(a.successes, i)
+	if a.fired != nil {
+		m.record(a.fired.flow, i)
+	}
 	if a.undoes != nil {
 		return
 	}
@@ -335,12 +357,12 @@ func (m *Meaning) succeed(a *Attempt, i int) {
 	if t := m.def.CompensationOf(a.task); t != nil {
 		if a.undo == nil {
 			a.undo = &Attempt{
-				ID: fact.AttemptID{Fact: id, Slot: a.slot.Task.Name}, Partner: a.Partner, slot: a.slot, task: t,
+				ID: fact.AttemptID{Fact: id, Slot: a.ID.Slot}, Partner: a.Partner, slot: a.slot, task: t,
 				undoes:   a,
 				assigned: i, ready: none, start: none, base: none, off: none, kept: none, failed: map[int]bool{},
 			}
 		}
-		m.attempts[fact.AttemptID{Fact: id, Slot: a.slot.Task.Name}] = a.undo
+		m.attempts[fact.AttemptID{Fact: id, Slot: a.ID.Slot}] = a.undo
 	}
 }
 
@@ -410,6 +432,9 @@ func (m *Meaning) movedOften(i int, sl *Slot) bool {
 func (m *Meaning) rule(a *Attempt, i int, x fact.Action) {
 	r := &ruling{at: i, action: x, final: a.Partner == m.h.facts[i].Chain.Author}
 	a.rulings = append(a.rulings, r)
+	if a.fired != nil {
+		m.record(a.fired.flow, i)
+	}
 	if x.Kind == workflow.FailContingency && x.Partner != "" {
 		r.next = m.follows(a, i, r, x.Task, x.Partner)
 	}
@@ -425,7 +450,7 @@ func (m *Meaning) readsAFile(a *Attempt) bool {
 // chosen reports whether an action is what the definition wants done when the
 // attempt fails.
 func chosen(a *Attempt, x fact.Action, author workflow.PartnerID) bool {
-	if a.undoes != nil {
+	if a.beside() {
 		return author == a.Partner && x.Kind == workflow.FailBlock && x.Task == ""
 	}
 	if a.skips && author == a.Partner {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -127,13 +128,55 @@ func (a *flowAuthor) minutes(lo, hi int) string {
 }
 
 // part has whoever keeps the states be out of reach of all others, in two thirds of the plans, for so long that another
-// takes over while the first goes on: then there are two histories, of which one counts.
+// takes over while the first goes on: then there are two histories, of which one counts. In a quarter somebody says of
+// the flow what only who holds it may.
 func (p *Plan) part(r *rand.Rand) {
 	for range r.IntN(3) {
 		at := p.Starts[r.IntN(len(p.Starts))].At + between(r, 10*time.Second, 10*time.Minute*p.Scale)
 		p.Faults = append(p.Faults, p.cutOff(p.Pins["main"], min(at, p.Length-time.Minute),
 			between(r, p.ConnectionTime, 3*p.ConnectionTime))...)
 	}
+	if r.IntN(4) == 0 {
+		at := p.Starts[r.IntN(len(p.Starts))].At + between(r, 10*time.Second, 10*time.Minute*p.Scale)
+		p.Faults = append(p.Faults, Fault{
+			At: min(at, p.Length-time.Minute), Kind: Usurp, Node: r.IntN(p.Nodes), For: between(r, time.Minute, 20*time.Minute),
+		})
+	}
+}
+
+// usurpsFlow is something about the data states of an instance that a machine may not say, as it was not given the flow at
+// the start: that it fires a trigger, that it goes by an age, or what somebody else's transition brought.
+func (w *world) usurpsFlow(m *machine, id workflow.InstanceID) (b fact.Body, ok bool) {
+	if w.home[workflow.FlowTask] == m.i {
+		return b, false
+	}
+	var begun, fired factID
+	for x, f := range w.checks.all {
+		switch {
+		case f.Body.Genesis != nil && fact.InstanceOf(x) == id:
+			begun = x
+		case f.Body.Fire != nil && f.Instance == id && f.Chain.Author != m.id && x.Compare(fired) > 0: // the same each run
+			fired = x
+		}
+	}
+	a := fact.AttemptID{Slot: workflow.FlowTask}
+	t := w.def.Flow().Triggers[w.r.IntN(len(w.def.Flow().Triggers))]
+	switch k := w.r.IntN(3); {
+	case begun.IsZero():
+		return b, false
+	case k == 0:
+		return fact.Body{Fire: &fact.Fire{Attempt: a, State: begun, Tasks: []workflow.TaskName{t.Name}}}, true
+	case k == 1:
+		return fact.Body{Aged: &fact.Aged{Attempt: a, Age: 1000 * time.Hour}}, true
+	case fired.IsZero():
+		return b, false
+	}
+	of := w.checks.all[fired].Body.Fire.Tasks[0]
+	outputs := map[workflow.DataName]workflow.Value{}
+	for _, d := range w.def.Task(of).Out {
+		outputs[d] = int64(1)
+	}
+	return fact.Body{Success: &fact.Success{Attempt: fact.AttemptID{Fact: fired, Slot: of}, Try: 1, Outputs: outputs}}, true
 }
 
 // repair has a user order a step of recovery, whether or not the rules allow it or the user may.

@@ -26,6 +26,9 @@ func (w *world) usurp(m *machine, f *wire.Facts) {
 		return
 	}
 	body, ok := w.unentitled(m, f.Instance)
+	if w.plan.drives() {
+		body, ok = w.usurpsFlow(m, f.Instance)
+	}
 	if !ok {
 		return
 	}

@@ -28,10 +28,6 @@ var ofFlows = []mutant{
 		"choreo/state/flow.go", `	case a.Partner != e.Fact.Chain.Author:
 		return nil, "its author does not hold the flow"
 `, ``}}},
-	{name: "flow-after-giving-up", what: "whoever gave the flow up goes on", patches: []patch{{
-		"choreo/state/flow.go", `	case v.gaveUp(a):
-		return nil, "its author had given the flow up"
-`, ``}}},
 	{name: "flow-loss-not-undone", what: "what is in no history that counts stays as it is", patches: []patch{{
 		"choreo/state/line.go", `		s.flow.lost[a] = true
 `, ``}}},

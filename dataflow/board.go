@@ -478,6 +478,17 @@ func (b *Board) HandOver() {
 	}
 }
 
+// Again notes that what was said of the end of a job does not count: who holds the flow begins it once more.
+func (b *Board) Again(job Job) {
+	if p := b.pending[job.Task]; p != nil && p.Job == job {
+		p.Job = Job{}
+		b.due[job.Task] = p
+	}
+	if b.recovery != nil && b.recovery.job == job {
+		b.recovery.job = Job{}
+	}
+}
+
 // Fire enters that the holder begins a transition that a state fired, under a name. It says
 // why that changes nothing; empty: it does.
 func (b *Board) Fire(job Job, state ID, at int64) string {

@@ -98,6 +98,7 @@ func (s *State) layLine(end *Attempt) {
 	var holder *Attempt
 	for _, e := range s.records(end) {
 		if f.Line.last != nil && !s.log.Knew(e, f.Line.last) {
+			s.passOver(e)
 			continue
 		}
 		if of := s.flowOf(e); of != holder {
@@ -200,6 +201,7 @@ func (s *State) extend(e *log.Entry) {
 	if why := s.enterRecord(e); why != "" {
 		l.why[e] = why
 		s.lose(e)
+		s.passOver(e)
 	}
 	if l.Board.State() == before {
 		return
@@ -263,6 +265,20 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 		}
 	}
 	return why
+}
+
+// passOver has what a record would have ended begin once more, where it is pending: the record does not count, and whoever
+// wrote it says nothing more of it. Else nothing would come of it any more.
+func (s *State) passOver(e *log.Entry) {
+	board := s.flow.Line.Board
+	if b := e.Fact.Body.Success; b != nil {
+		board.Again(JobOf(b.Attempt))
+	}
+	if b := e.Fact.Body.Verdict; b != nil {
+		for _, act := range b.Actions {
+			board.Again(JobOf(act.Attempt))
+		}
+	}
 }
 
 // lose notes that a record does not count: a transition that succeeded by it has done so for nothing.

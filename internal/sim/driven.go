@@ -93,7 +93,7 @@ func (a *flowAuthor) task(name, when, sets, to string) {
 	r := a.r
 	keys := []string{"when: '" + when + "'", "repeat: true", "out: [" + sets + "]"}
 	if r.IntN(6) == 0 {
-		keys[1] = fmt.Sprintf("repeat: {times: %d}", 2*a.rounds)
+		keys[1] = fmt.Sprintf("repeat: {times: %d}", 1+r.IntN(2*a.rounds))
 	}
 	if r.IntN(4) == 0 {
 		keys = append(keys, "type: manual", "timeout: "+a.minutes(20, 90))

@@ -158,6 +158,7 @@ func (m *Meaning) play(end *Attempt, all []int) {
 	var holder *Attempt
 	for _, i := range all {
 		if len(f.line) > 0 && !m.h.knew(i, f.line[len(f.line)-1]) {
+			m.endsNothing(i)
 			continue
 		}
 		if of := m.holderBy(i); of != holder {
@@ -168,6 +169,7 @@ func (m *Meaning) play(end *Attempt, all []int) {
 		before := f.board.State()
 		if why := m.playOne(i); why != "" {
 			m.lost(i)
+			m.endsNothing(i)
 		}
 		if f.board.State() == before {
 			continue
@@ -193,6 +195,20 @@ func (m *Meaning) play(end *Attempt, all []int) {
 	clear(m.Data)
 	for n, w := range m.data {
 		m.Data[n] = w.value
+	}
+}
+
+// endsNothing has begin once more what a fact says has ended, which does not count.
+func (m *Meaning) endsNothing(i int) {
+	if s := m.h.facts[i].Body.Success; s != nil {
+		m.flow.board.Again(jobOf(m.attempts[s.Attempt]))
+	}
+	if v := m.h.facts[i].Body.Verdict; v != nil {
+		for _, act := range v.Actions {
+			if a := m.attempts[act.Attempt]; a != nil {
+				m.flow.board.Again(jobOf(a))
+			}
+		}
 	}
 }
 

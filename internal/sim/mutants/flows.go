@@ -9,11 +9,11 @@ var ofFlows = []mutant{
 		"choreo/state/line.go", `			if next == nil || s.log.Knew(next, e) {
 `, `			if next == nil || next != e {
 `}}},
-	{name: "flow-not-in-line", what: "a state need not know the one before", patches: []patch{{
+	{name: "flow-not-in-line", what: "a state need not know the one before", tested: true, patches: []patch{{
 		"choreo/state/line.go", `		if f.Line.last != nil && !s.log.Knew(e, f.Line.last) {
-			continue
+			s.passOver(e)
 `, `		if f.Line.last != nil && f.Line.last == e {
-			continue
+			s.passOver(e)
 `}}},
 	{name: "flow-not-begun-again", what: "whoever takes over does not begin what is pending once more", patches: []patch{{
 		"choreo/state/line.go", `			f.Line.Board.HandOver()
@@ -24,6 +24,12 @@ var ofFlows = []mutant{
 		f.Line.Board.HandOver()
 	}
 `, ``}}},
+	{name: "flow-passed-over", what: "what ended and does not count is not begun once more", tested: true, patches: []patch{{
+		"dataflow/board.go", `	if p := b.pending[job.Task]; p != nil && p.Job == job {
+		p.Job = Job{}
+		b.due`, `	if p := b.pending[job.Task]; p != nil && p.Job == job && job == (Job{}) {
+		p.Job = Job{}
+		b.due`}}},
 	{name: "flow-of-others", what: "anybody fires what somebody else holds", patches: []patch{{
 		"choreo/state/flow.go", `	case a.Partner != e.Fact.Chain.Author:
 		return nil, "its author does not hold the flow"

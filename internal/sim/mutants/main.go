@@ -68,10 +68,8 @@ func run(span time.Duration, first uint64, seeds int, which string) error {
 	}
 	fmt.Printf("| mutant | what is broken | caught by | at the seed |\n|---|---|---|---|\n")
 	missed := 0
-	families := map[string]uint64{"claims": claimed, "units": equipped, "links": linked, "flows": driven, "instant": prompt}
 	for _, m := range mutants {
-		if which != "all" && which != m.name && !(which == "amend" && m.tested) &&
-			(families[which] == 0 || families[which] != m.first || m.tested) {
+		if !m.among(which) {
 			continue
 		}
 		if m.tested {
@@ -101,6 +99,20 @@ func run(span time.Duration, first uint64, seeds int, which string) error {
 	return nil
 }
 
+// among reports whether a mutant is meant by that word.
+func (m *mutant) among(which string) bool {
+	switch which {
+	case "all", m.name:
+		return true
+	case "amend":
+		return m.first == claimed && m.tested
+	case "claims":
+		return m.first == claimed && !m.tested
+	}
+	first, known := map[string]uint64{"units": equipped, "links": linked, "flows": driven, "instant": prompt}[which]
+	return known && m.first == first
+}
+
 // build makes the test binary of the simulator with patches.
 func build(root, dir string, ps []patch) (string, error) {
 	over, err := overlay(root, dir, append(ps[:len(ps):len(ps)], remember...))
@@ -117,7 +129,7 @@ func build(root, dir string, ps []patch) (string, error) {
 // failedTest is what go test prints of a test that fails.
 var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 
-// failing is the innermost of the first tests of amendments that fail with patches; empty: none does.
+// failing is the innermost of the first of these tests that fail with patches; empty: none does.
 func failing(root, dir string, ps []patch) (string, error) {
 	over, err := overlay(root, dir, ps)
 	if err != nil {

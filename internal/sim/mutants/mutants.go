@@ -8,7 +8,7 @@ type mutant struct {
 	patches    []patch
 	variant    string // of the simulated world (sim.Variant)
 	first      uint64 // the first seed that it is run on; 0: any
-	tested     bool   // by the tests of amendments, before any seed
+	tested     bool   // by the tests of amendments and the scenarios, before any seed
 }
 
 // mutants are all.

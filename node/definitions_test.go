@@ -124,13 +124,14 @@ func TestEditions(t *testing.T) {
 			t.Errorf("chain started version %v (%v), want what was added last", in, err)
 		}
 		removed, err := tm.p["one"].api.RemoveWorkflow(t.Context(), "chain@3")
-		if err != nil || len(removed) != 1 || removed[0].Version != 3 {
-			t.Errorf("chain@3: removed %v, %v", removed, err)
+		if err != nil || len(removed) != 1 || removed[0].Version != 3 || removed[0].Newest != "chain@0" {
+			t.Errorf("chain@3: removed %v, %v, want version 3, and that chain@0 is started from then on", removed, err)
 		}
 		synctest.Wait()
 		tm.wantListed("two", 2)
-		if removed, err = tm.p["one"].api.RemoveWorkflow(t.Context(), "chain"); err != nil || len(removed) != 2 {
-			t.Errorf("chain: removed %v, %v, want both editions", removed, err)
+		removed, err = tm.p["one"].api.RemoveWorkflow(t.Context(), "chain")
+		if err != nil || len(removed) != 2 || removed[0].Newest != "" || removed[1].Newest != "" {
+			t.Errorf("chain: removed %v, %v, want both editions, and that none is left", removed, err)
 		}
 		synctest.Wait()
 		tm.wantListed("one", 0)

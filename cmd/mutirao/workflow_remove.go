@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,9 @@ func newWorkflowRemoveCommand() *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Take a definition off the list, in all its editions",
 		Long: `Takes all editions of a name off the list, so that nothing is started by it any more,
-and says which they were. Instances that run keep theirs. NAME@3 takes off one version.
-Only the partner who listed it may, the founder and delegates. On a terminal the command
-asks first.`,
+and says which they were. Instances that run keep theirs. NAME@3 takes off one version:
+the answer says which edition NAME starts from then on. Only the partner who listed it
+may, the founder and delegates. On a terminal the command asks first.`,
 		Example: `  mutirao workflow remove fire-call
   mutirao workflow remove fire-call@2`,
 		Args:              arguments("NAME"),
@@ -30,7 +31,7 @@ asks first.`,
 				if err != nil {
 					return err
 				}
-				if err := u.confirm(yes, "%s: nothing is started by it any more, unless somebody adds it again.", what); err != nil {
+				if err := u.confirm(yes, "%s", what); err != nil {
 					return err
 				}
 			}
@@ -38,18 +39,39 @@ asks first.`,
 			if err != nil {
 				return err
 			}
-			var names []string
-			for _, w := range removed {
-				names = append(names, fmt.Sprintf("%s (%.10s)", edition(w), w.Hash))
-			}
-			return u.done(removed, "removed: %s", strings.Join(names, ", "))
+			return u.done(removed, "removed: %s\n%s", strings.Join(editionNames(removed), ", "), leaves(removed))
 		}),
 	}
 	addYesFlag(cmd, &yes)
 	return cmd
 }
 
-// editions names what a reference to a definition takes off the list: one edition, or all of a name.
+// editionNames names editions, each with the beginning of its hash.
+func editionNames(editions []api.Workflow) (names []string) {
+	for _, w := range editions {
+		names = append(names, fmt.Sprintf("%s (%.10s)", edition(w), w.Hash))
+	}
+	return names
+}
+
+// leaves says what a name does when editions of it were taken off the list.
+func leaves(removed []api.Workflow) string {
+	if len(removed) == 0 {
+		return ""
+	}
+	w := removed[0]
+	switch {
+	case w.Newest == "" && w.Kind != "":
+		return fmt.Sprintf("no %s is left: definitions that take it are refused", w.Name)
+	case w.Newest == "":
+		return fmt.Sprintf("no edition of %s is left: nothing is started by that name", w.Name)
+	case w.Kind != "":
+		return fmt.Sprintf("definitions that take %s take %s from now on", w.Name, w.Newest)
+	}
+	return fmt.Sprintf("mutirao start %s starts %s from now on", w.Name, w.Newest)
+}
+
+// editions says which editions a reference takes off the list, and what is left of their name.
 func editions(ctx context.Context, node api.Service, ref string) (string, error) {
 	one, err := node.Workflow(ctx, ref)
 	if err != nil {
@@ -59,11 +81,21 @@ func editions(ctx context.Context, node api.Service, ref string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	var names []string
+	_, at, pinned := strings.Cut(ref, "@")
+	var gone []api.Workflow
+	left := 0
 	for _, w := range list {
-		if w.Hash == one.Hash || w.Name == one.Name && ref == string(one.Name) {
-			names = append(names, fmt.Sprintf("%s (%.10s)", edition(w), w.Hash))
+		switch {
+		case w.Name != one.Name:
+		case !pinned || strconv.Itoa(w.Version) == at || len(at) >= 4 && strings.HasPrefix(w.Hash, at):
+			gone = append(gone, w)
+		default:
+			left++
 		}
 	}
-	return "taken off the list: " + strings.Join(names, ", "), nil
+	what := "Taken off the list: " + strings.Join(editionNames(gone), ", ") + ". "
+	if left == 0 {
+		return what + "Nothing is started by that name any more, unless somebody adds it again.", nil
+	}
+	return what + fmt.Sprintf("Another edition of %s stays (mutirao workflow list).", one.Name), nil
 }

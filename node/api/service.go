@@ -252,7 +252,8 @@ type Workflow struct {
 	Notes []string `json:"notes,omitempty"`
 	// Already: it was listed before, and nothing has changed; only where it was just added.
 	Already bool `json:"already,omitempty"`
-	// Newest is the edition that its name alone starts; only where it was just added.
+	// Newest is the edition that its name alone starts, or has definitions take; only where it was just added or
+	// taken off the list. Empty in what was taken off: none of that name is left.
 	Newest string `json:"newest,omitempty"`
 	// Before are what else was in the file, of models and applications; only where it was just added.
 	Before []Workflow `json:"before,omitempty"`

@@ -88,8 +88,11 @@ func (d *Definitions) newest(all []*listing) *listing {
 }
 
 // ref is how one of several editions is named: by its version or, where another has the
-// same, by the beginning of its hash.
+// same, and of pieces, which have none, by the beginning of its hash.
 func (l *listing) ref(editions []*listing) string {
+	if l.about.Kind != "" {
+		return fmt.Sprintf("%s@%.10s", l.about.Name, l.about.Hash)
+	}
 	for _, o := range editions {
 		if o != l && o.about.Version == l.about.Version {
 			return fmt.Sprintf("%s@%.10s", l.about.Name, l.about.Hash)

@@ -329,8 +329,8 @@ func (lib *Topic) Show(ref string) (*api.Workflow, error) {
 	return w, nil
 }
 
-// Remove takes all editions off the list that ref names, here and in the mesh,
-// and says which. Instances of them go on.
+// Remove takes all editions off the list that ref names, here and in the mesh, and says which, and what
+// their name starts from then on. Instances of them go on.
 func (lib *Topic) Remove(ref string) ([]api.Workflow, error) {
 	editions, err := lib.definitions.editions(ref)
 	if err != nil {
@@ -346,7 +346,19 @@ func (lib *Topic) Remove(ref string) ([]api.Workflow, error) {
 		}
 		removed = append(removed, about)
 	}
+	for i := range removed {
+		removed[i].Newest = lib.newestOf(removed[i].Name)
+	}
 	return removed, nil
+}
+
+// newestOf is the edition that a name alone starts, of a piece that it has definitions take; empty: none.
+func (lib *Topic) newestOf(name workflow.Name) string {
+	editions, err := lib.definitions.editions(string(name))
+	if err != nil {
+		return ""
+	}
+	return lib.definitions.newest(editions).ref(editions)
 }
 
 // about is a listed definition as it is shown in lists.

@@ -122,7 +122,7 @@ func TestWhoWaitsForALeaseIsSaid(t *testing.T) {
 		tm := restarted(t)
 		_, err := tm.p["one"].api.Elect(t.Context(), api.ElectRequest{})
 		for _, want := range []string{ // the messages take their time
-			"no outcome within 1m30s: no majority: ",
+			"no outcome within 1m30s: no majority (1 of 2 votes): ",
 			"two has restarted or changed list and waits for a lease, for 7m3",
 			"three has restarted or changed list and waits for a lease, for 7m3",
 			"(this node goes on asking for 38m30s)",
@@ -149,7 +149,7 @@ func TestWhoNominatesHearsWhatTheNomineeLacks(t *testing.T) {
 		tm := restarted(t)
 		_, err := tm.p["one"].api.Elect(t.Context(), api.ElectRequest{Candidate: "two"})
 		for _, want := range []string{
-			"no outcome within 1m30s: no majority: ",
+			"no outcome within 1m30s: no majority (1 of 2 votes): ",
 			"two has restarted or changed list and waits for a lease, for ",
 			"three has restarted or changed list and waits for a lease, for ",
 			" more (as two said ", "s ago; it goes on asking for 38m30s)",

@@ -63,6 +63,9 @@ func writeCoordinator(w io.Writer, c *api.Coordinator, e *api.Electorate) {
 	if c.Standing != "" {
 		line("standing", "this node asks for votes: %s", c.Standing)
 	}
+	for _, n := range c.Nominees {
+		line("nominee", "it was asked from here to stand: %s", n)
+	}
 	line("electorate", "%s", describeElectorate(e))
 }
 
@@ -109,12 +112,15 @@ func newCoordinatorElectCommand() *cobra.Command {
 		Short: "Have a node stand for election: this one if none is named",
 		Long: `Has a node ask the electorate for its votes, and waits for the outcome. A majority
 of the whole electorate must be reached, not of those who are here. While there is a
-coordinator, it has to resign first.`,
+coordinator, it has to resign first. Who restarted, or voted for another, votes again
+when a lease has run out: while that is waited for, a note says of whom, and how long.`,
 		Example: `  mutirao coordinator elect
   mutirao coordinator elect --candidate station`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			noted := u.noteStanding(ctx, node, candidate != "")
 			c, err := node.Elect(ctx, api.ElectRequest{Candidate: candidate})
+			noted()
 			if err != nil {
 				return err
 			}
@@ -127,6 +133,43 @@ coordinator, it has to resign first.`,
 	cmd.Flags().StringVar(&candidate, "candidate", "", "the `partner` that is to stand")
 	complete(cmd, "candidate", completeTakers)
 	return cmd
+}
+
+// When a note says first what an election waits for, and after what time it is said again.
+const (
+	electionNote      = 2 * time.Second
+	electionNoteAgain = 15 * time.Second
+)
+
+// noteStanding says in notes what an election waits for that takes its time, until the function that it returns is
+// called.
+func (u *ui) noteStanding(ctx context.Context, node api.Service, nominee bool) (done func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for wait := electionNote; ; wait = electionNoteAgain {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return
+			}
+			c, err := node.CoordinatorStatus(ctx)
+			switch {
+			case err != nil: // the command itself will say what is wrong
+			case nominee:
+				for _, n := range c.Nominees {
+					u.note("waiting: %s", n)
+				}
+				if len(c.Nominees) == 0 {
+					u.note("waiting for word of the partner that was asked to stand")
+				}
+			case c.Standing != "":
+				u.note("waiting: %s", c.Standing)
+			}
+		}
+	}()
+	return func() { cancel(); <-over }
 }
 
 func newCoordinatorResignCommand() *cobra.Command {

@@ -19,6 +19,8 @@ var (
 	ErrHeld = errors.New("there is a coordinator")
 	// ErrNotCoordinator tells that this node holds no office.
 	ErrNotCoordinator = errors.New("this node is not the coordinator")
+	// ErrGoesDown is why a node that goes down holds its office, or stands for it, no longer.
+	ErrGoesDown = errors.New("its node goes down")
 )
 
 // role is what a node is in an election.
@@ -100,11 +102,18 @@ func (e *Election) stand(now moment.Now) error {
 
 // Resign gives the office up at once.
 func (e *Election) Resign(now moment.Now) (Ready, error) {
+	return e.giveUp(errors.New("it resigned"), now)
+}
+
+// GoDown gives the office up at once, because the node goes down.
+func (e *Election) GoDown(now moment.Now) (Ready, error) { return e.giveUp(ErrGoesDown, now) }
+
+func (e *Election) giveUp(reason error, now moment.Now) (Ready, error) {
 	e.lapse(now)
 	if e.candidacy.role == bystander {
 		return e.flush(now), ErrNotCoordinator
 	}
-	e.abandon(errors.New("it resigned"), now)
+	e.abandon(reason, now)
 	return e.flush(now), nil
 }
 
@@ -328,8 +337,8 @@ func (e *Election) Standing(now moment.Now) (left time.Duration, lacks error) {
 	return max(e.candidacy.giveUpAt-now.Boot, 0), e.complaints(now)
 }
 
-// complaints says that there is no majority: which voters refused and why, when they will vote as far as they said
-// so, and which did not answer.
+// complaints says that there is no majority: how many votes there are of those that are needed, which voters refused
+// and why, when they will vote as far as they said so, and which did not answer.
 func (e *Election) complaints(now moment.Now) error {
 	var each []string
 	var args []any
@@ -347,7 +356,8 @@ func (e *Election) complaints(now moment.Now) error {
 		}
 		each, args = append(each, "%s %v"+no.when(now)), append(args, v.Partner, no.why)
 	}
-	return said.Errorf("no majority: "+strings.Join(each, "; "), args...)
+	so := fmt.Sprintf("no majority (%d of %d votes): ", len(e.candidacy.votes), e.head.Majority())
+	return said.Errorf(so+strings.Join(each, "; "), args...)
 }
 
 // when says until when a voter waits; of what it said a while ago, how long ago that was.

@@ -459,7 +459,7 @@ func TestWhoStandsSaysWhatItWaitsFor(t *testing.T) {
 	w.nodes[0].election.known.heard = 0
 	w.elect(0)
 	w.settle(500 * time.Millisecond)
-	lacks("no majority: n1 granted n2 a lease, which ends in 7s; n2 did not answer; " +
+	lacks("no majority (0 of 2 votes): n1 granted n2 a lease, which ends in 7s; n2 did not answer; " +
 		"n3 has restarted or changed list and waits for a lease, for 10s more")
 	w.settle(9 * time.Second)
 	w.settle(testLease)

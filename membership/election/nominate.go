@@ -121,6 +121,16 @@ func (e *Election) Nominee(who workflow.PartnerID, now moment.Now) (ago, left ti
 	return ago, max(n.left-ago, 0), n.lacks
 }
 
+// Nominees are those that this node asked to stand, that said what they lack, and that go on asking.
+func (e *Election) Nominees(now moment.Now) (who []workflow.PartnerID) {
+	for _, p := range slices.Sorted(maps.Keys(e.nominations.ours)) {
+		if _, left, lacks := e.Nominee(p, now); lacks != nil && left > 0 {
+			who = append(who, p)
+		}
+	}
+	return who
+}
+
 // decline tells those who nominated this node that it stood in vain.
 func (e *Election) decline(reason error) {
 	for _, p := range slices.Sorted(maps.Keys(e.nominations.theirs)) {

@@ -101,6 +101,8 @@ type Coordinator struct {
 	Majority   int        `json:"majority"`
 	// Standing says, while this node stands for election, which votes it lacks, why, and for how long it goes on.
 	Standing string `json:"standing,omitempty"`
+	// Nominees say the same of partners that this node asked to stand, as far as they said so.
+	Nominees []string `json:"nominees,omitempty"`
 }
 
 // ElectRequest names who is to stand for election; empty: this node.

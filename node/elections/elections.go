@@ -418,10 +418,10 @@ func (o *Topic) credentials() (c election.Credentials, leads bool) {
 	return c, leads
 }
 
-// StandDown gives the office up, if this node holds it, so that nobody waits for its lease
+// StandDown gives the office up, if this node holds it, as it goes down, so that nobody waits for its lease
 // to run out.
 func (o *Topic) StandDown() {
-	err := o.step((*election.Election).Resign)
+	err := o.step((*election.Election).GoDown)
 	if err != nil && !errors.Is(err, election.ErrNotCoordinator) {
 		o.in.Log.Warn("the office was not given up", "error", err)
 	}

@@ -80,6 +80,7 @@ func (o *Topic) Status() (*api.Coordinator, error) {
 	}
 	out.Standing = o.standing(v)
 	if !v.led {
+		out.Nominees = o.nominees()
 		return out, nil
 	}
 	name := o.in.Members.Name(v.mandate.Holder)
@@ -160,8 +161,7 @@ func (o *Topic) await(
 		select {
 		case e := <-events:
 			if vain(e) {
-				return api.Errorf(api.Failed, "%s", o.in.Members.Say(e.Reason)).
-					WithHint("mutirao doctor and mutirao partners show who cannot be reached")
+				return o.inVain(e)
 			}
 		case <-o.in.Clock.After(lookAgain): // a coordinator is heard of without an event
 		case <-timeout:
@@ -175,6 +175,20 @@ func (o *Topic) await(
 			return err
 		}
 	}
+}
+
+// inVain says why what was waited for does not come.
+func (o *Topic) inVain(e election.Event) error {
+	if errors.Is(e.Reason, election.ErrGoesDown) {
+		return api.Errorf(api.NoNode, "this node went down before there was an outcome").
+			WithHint("start it with mutirao up, then ask again")
+	}
+	why := o.in.Members.Say(e.Reason)
+	if e.Kind == election.NotElected && e.Partner != o.in.Self {
+		why = fmt.Sprintf("%s was not elected: %s", o.in.Members.Label(e.Partner), why)
+	}
+	return api.Errorf(api.Failed, "%s", why).
+		WithHint("mutirao doctor and mutirao partners show who cannot be reached")
 }
 
 // noOutcome says why there is none yet. A lease is never cut short: its holder may act by it as long as it runs.
@@ -195,8 +209,7 @@ func (o *Topic) noOutcome(v officeView, who workflow.PartnerID, waited time.Dura
 		return api.Errorf(api.Failed, "no outcome within %s: %s, which was asked to stand, said nothing", waited, there).
 			WithHint("mutirao partners shows whether it can be reached; mutirao coordinator status there, what it lacks")
 	}
-	return api.Errorf(api.Failed, "no outcome within %s: %s (as %s said %s ago; it goes on asking for %s)",
-		waited, o.in.Members.Say(lacks), there, ago.Round(time.Second), left.Round(time.Second)).
+	return api.Errorf(api.Failed, "no outcome within %s: %s", waited, o.asTold(there, ago, left, lacks)).
 		WithHint("voters that wait for a lease vote when it has run out (here a lease is %s): "+
 			"mutirao coordinator status, there, shows how it goes on; "+shorter, workflow.FormatDuration(v.head.Lease))
 }
@@ -209,6 +222,28 @@ func (o *Topic) nominee(who workflow.PartnerID) (ago, left time.Duration, lacks 
 		return 0, 0, nil
 	}
 	return o.machine.Nominee(who, o.in.Clock.Now())
+}
+
+// asTold says what a nominee lacked when it last said so.
+func (o *Topic) asTold(there string, ago, left time.Duration, lacks error) string {
+	return fmt.Sprintf("%s (as %s said %s ago; it goes on asking for %s)",
+		o.in.Members.Say(lacks), there, ago.Round(time.Second), left.Round(time.Second))
+}
+
+// nominees say what partners lack that this node asked to stand.
+func (o *Topic) nominees() (out []string) {
+	o.mu.Lock()
+	var who []workflow.PartnerID
+	if o.machine != nil {
+		who = o.machine.Nominees(o.in.Clock.Now())
+	}
+	o.mu.Unlock()
+	for _, p := range who {
+		if ago, left, lacks := o.nominee(p); lacks != nil {
+			out = append(out, o.asTold(o.in.Members.Label(p), ago, left, lacks))
+		}
+	}
+	return out
 }
 
 // Resign gives this node's office up.

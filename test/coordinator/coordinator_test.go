@@ -149,7 +149,8 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 	for _, candidate := range []string{"one", "two"} { // one stands itself, and has two stand
 		start := time.Now()
 		_, err := all["one"].API.Elect(t.Context(), api.ElectRequest{Candidate: candidate})
-		if err == nil || !strings.Contains(err.Error(), "no majority: ") ||
+		if err == nil || !strings.Contains(err.Error(), "no majority (") ||
+			!strings.Contains(err.Error(), " of 3 votes): ") ||
 			!strings.Contains(err.Error(), "four did not answer") {
 			t.Errorf("%s stands among two of five: %v", candidate, err)
 		}

@@ -159,7 +159,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		return err
 	}
 	n.certificates = certificates.New(s.wallet, certificates.Surroundings{
-		Peers: peers{n.contacts}, Members: members{n.people}, Log: t.log, Random: t.random, Trouble: t.troubles.set,
+		Peers: peers{n.contacts}, Members: members{n.people}, Log: t.log, Random: t.random, Trouble: t.troubles.note,
 		Renewed: func() error { n.joining.Certified(); return n.announce() },
 	})
 	n.evictions = evictions.New(s.evicted, evictions.Surroundings{

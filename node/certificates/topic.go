@@ -41,8 +41,8 @@ type Surroundings struct {
 	// Random gives so many random bytes.
 	Random func(n int) []byte
 	// Trouble notes that something is wrong with this node and lasts, in words for people;
-	// if why is empty, that it is not any more.
-	Trouble func(what, why string)
+	// if why is empty, that it is not any more. It returns what was noted before.
+	Trouble func(what, why string) (was string)
 	// Renewed is called when this node has another certificate.
 	Renewed func() error
 }
@@ -132,8 +132,24 @@ func (t *Topic) CheckStanding() error {
 	if err != nil {
 		why = "no member: " + t.in.Members.Say(err)
 	}
-	t.in.Trouble("membership", why)
+	if was := t.in.Trouble("membership", why); was != why && err != nil {
+		t.in.Log.Warn("this node is no member: partners do not admit it", "reason", t.in.Members.Say(err),
+			"next", Mend(err, t.clock.Now().Wall))
+	}
 	return err
+}
+
+// Mend says what is to be done at a node that others do not admit.
+func Mend(err error, now time.Time) string {
+	const again = "no partner admits this node any more: ask a partner that may invite for an invitation, and join again with a fresh folder"
+	clock := "this clock says " + now.UTC().Format(time.RFC3339)
+	switch {
+	case errors.Is(err, trust.ErrNotYet):
+		return clock + ": set it, and nothing else is needed"
+	case errors.Is(err, trust.ErrExpired):
+		return clock + ". If that is wrong, set it, and nothing else is needed; else " + again
+	}
+	return again
 }
 
 // CutUnwelcome ends the connections of those who would not be admitted now.

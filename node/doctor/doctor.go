@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -264,15 +263,7 @@ func (k *Doctor) checkFiles(d *Diagnosis) {
 func (k *Doctor) checkCertificate(d *Diagnosis) (member bool) {
 	leaf := k.Own.Chain().Leaf()
 	if err := k.Own.Standing(); err != nil {
-		mend := "no partner admits this node any more: ask a partner that may invite for an invitation, and join again with a fresh folder"
-		switch now := k.Clock.Now().Wall.UTC(); {
-		case errors.Is(err, trust.ErrNotYet):
-			mend = fmt.Sprintf("this clock says %s: set it, and nothing else is needed", now.Format(time.RFC3339))
-		case errors.Is(err, trust.ErrExpired):
-			mend = fmt.Sprintf("this clock says %s. If that is wrong, set it, and nothing else is needed; else ",
-				now.Format(time.RFC3339)) + mend
-		}
-		d.Wrong("certificate", k.Members.Say(err), mend)
+		d.Wrong("certificate", k.Members.Say(err), certificates.Mend(err, k.Clock.Now().Wall))
 		return false
 	}
 	if certificates.NearEnd(leaf, k.Clock.Now().Wall) {

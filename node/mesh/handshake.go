@@ -176,7 +176,8 @@ func (l *link) settle(refusal error) {
 		l.mesh.spawn(l.watchSilence)
 		return
 	}
-	l.mesh.cfg.Logger.Info("partner not admitted", "partner", l.partner.id,
+	level := l.mesh.unwanted.level(l.partner.id, refusal.Error(), time.Now())
+	l.mesh.cfg.Logger.Log(l.mesh.ctx, level, "partner not admitted", "partner", l.partner.id,
 		"address", l.conn.RemoteMultiaddr().String(), "reason", refusal)
 }
 

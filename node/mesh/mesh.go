@@ -34,6 +34,7 @@ type Mesh struct {
 	born     time.Time     // monotonic times are counted from here
 	hushing  sync.Mutex    // held while a silence begins or ends
 	silent   atomic.Bool   // nobody is talked to (silence.go)
+	unwanted unwanted
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc

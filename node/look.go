@@ -114,7 +114,8 @@ func (k *desk) showElsewhere(ctx context.Context, accounts []overview.Account) *
 	}
 	a = accounts[0]
 	return &api.Instance{
-		ID: a.Instance.String(), Workflow: a.Workflow, Version: a.Version, State: a.State,
+		ID: a.Instance.String(), Workflow: a.Workflow, Label: k.definitions.Label(a.Definition), Version: a.Version,
+		State:   a.State,
 		Started: wire.AtMilli(a.Started), Ended: wire.Instant(a.Ended),
 		Told: &api.Told{
 			By: k.overview.Witness(a), Summary: true, Why: err.Error(), Done: int(a.Done), Tasks: int(a.Tasks),

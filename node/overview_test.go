@@ -248,12 +248,13 @@ func TestOverviewIsBounded(t *testing.T) {
 	})
 }
 
-// What needs a person is marked at the coordinator, too, which takes no part.
+// What needs a person is marked at the coordinator, too, which takes no part; with what people call it there, as far as
+// the definition is known.
 func TestCoordinatorSeesWhatNeedsAPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")
 		tm.elect("one")
-		tm.add("one", chain)
+		tm.add("one", "label: A chain of three\n"+strings.Replace(chain, "b: {", "b: {label: The middle, ", 1))
 		tm.p["three"].hand.hold("b")
 		id := tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "three", "pc": "two"})
 		tm.p["three"].hand.fail(t, "b")
@@ -265,6 +266,14 @@ func TestCoordinatorSeesWhatNeedsAPerson(t *testing.T) {
 		if n := list[0].Needs; len(n) != 2 || n[0].Kind != "failed" || n[0].Number != 1 || n[0].Tasks[0] != "b" ||
 			n[1].Kind != "blocked" || list[0].AsOf == nil {
 			t.Errorf("b failed and blocks c, and the coordinator is shown %+v, as of %v", n, list[0].AsOf)
+		} else if list[0].Label != "A chain of three" || n[0].Called("b") != "The middle" {
+			t.Errorf("the coordinator calls it %q and b %q, want what the definition says", list[0].Label, n[0].Called("b"))
+		}
+		tm.disconnect("one", "two")
+		tm.disconnect("one", "three")
+		in, err := tm.p["one"].api.Show(t.Context(), id)
+		if err != nil || in.Told == nil || !in.Told.Summary || in.Label != "A chain of three" {
+			t.Errorf("the summary: %+v, %v", in, err)
 		}
 	})
 }

@@ -218,6 +218,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: members{n.people},
 		Limit:   t.config.Limits.Instances,
 		Here:    func(id workflow.InstanceID) bool { _, here := s.index.Get(id); return here },
+		Labels:  s.definitions.Labels,
 		Another: func() { n.instances.touchAll() },
 		Count:   t.count, Trouble: t.troubles.set, Publish: t.events.publish,
 	})

@@ -288,6 +288,17 @@ func (d *Definitions) Label(h workflow.Hash) string {
 	return ""
 }
 
+// Labels are what people call a definition that is here, and tasks of it, by name: of what is left out by its name.
+func (d *Definitions) Labels(h workflow.Hash, tasks []workflow.TaskName) (label string, of map[string]string) {
+	if len(tasks) == 0 {
+		return d.Label(h), nil
+	}
+	if e, err := d.Get(h); err == nil {
+		return e.Def.Label, workflow.LabelsOf[string](e.Def, tasks)
+	}
+	return d.Label(h), nil
+}
+
 // has reports whether a definition is kept here, listed or not.
 func (d *Definitions) has(h workflow.Hash) bool {
 	l := d.listing(h)

@@ -59,6 +59,8 @@ type Surroundings struct {
 	Limit int
 	// Here reports whether this node has an instance itself.
 	Here func(workflow.InstanceID) bool
+	// Labels are what people call a workflow and tasks of it, as far as its definition is here: reports have no labels.
+	Labels func(workflow.Hash, []workflow.TaskName) (label string, tasks map[string]string)
 	// Another is called when another holds the office than before.
 	Another func()
 	// Count counts what people may want to know, Trouble notes what is wrong and lasts
@@ -300,12 +302,21 @@ func (o *Topic) Elsewhere(all bool, start int64, id workflow.InstanceID, limit i
 			Done: int(best.Done), Tasks: int(best.Tasks), Needs: reportedNeeds(best.Needs),
 			At: o.in.Members.Names(best.At), AsOf: &best.Came,
 		}
+		o.label(&sum, best.Definition)
 		for _, a := range accounts {
 			sum.KnownBy = append(sum.KnownBy, o.Witness(a))
 		}
 		out = append(out, sum)
 	}
 	return out
+}
+
+// label adds what people call the workflow and its tasks.
+func (o *Topic) label(sum *api.InstanceSummary, definition workflow.Hash) {
+	sum.Label, _ = o.in.Labels(definition, nil)
+	for i := range sum.Needs {
+		_, sum.Needs[i].TaskLabels = o.in.Labels(definition, sum.Needs[i].Tasks)
+	}
 }
 
 // Witness is a partner that reported something, and when.

@@ -41,7 +41,8 @@ func TestRoomForReports(t *testing.T) {
 	counted, trouble := map[string]uint64{}, ""
 	topic := New(Surroundings{
 		Self: "ana", Clock: o, Offices: o, Members: o, Limit: 2,
-		Here: func(id workflow.InstanceID) bool { return id[0] == 'h' }, Another: func() {},
+		Here:   func(id workflow.InstanceID) bool { return id[0] == 'h' },
+		Labels: func(workflow.Hash, []workflow.TaskName) (string, map[string]string) { return "", nil }, Another: func() {},
 		Count:   func(what string, by uint64) { counted[what] += by },
 		Trouble: func(_, why string) { trouble = why }, Publish: func(api.Event) {},
 	})

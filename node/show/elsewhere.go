@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,7 +23,44 @@ func ReadInstance(b []byte, id workflow.InstanceID) (*api.Instance, error) {
 		return nil, errors.New("shows something else")
 	}
 	in.Told = nil
+	plainLabels(&in)
 	return &in, nil
+}
+
+// plainLabels leaves out what is no label, though the partner calls something so: people read labels in place of names,
+// in lists and drawings as well, which have room for one line.
+func plainLabels(in *api.Instance) {
+	in.Label = ifLabel(in.Label)
+	for i := range in.Tasks {
+		in.Tasks[i].Label = ifLabel(in.Tasks[i].Label)
+	}
+	for i := range in.Partitions {
+		in.Partitions[i].Label = ifLabel(in.Partitions[i].Label)
+	}
+	for i := range in.Asks {
+		in.Asks[i].Label = ifLabel(in.Asks[i].Label)
+	}
+	if in.Recovery != nil {
+		in.Recovery.Label = ifLabel(in.Recovery.Label)
+	}
+	in.TaskLabels, in.DataLabels = ifLabels(in.TaskLabels), ifLabels(in.DataLabels)
+}
+
+// ifLabel is a text if it may be a label.
+func ifLabel(s string) string {
+	if s == "" || workflow.LabelRule(s) != "" {
+		return ""
+	}
+	return s
+}
+
+// ifLabels are those that may be labels, of not more than a definition has.
+func ifLabels(of map[string]string) map[string]string {
+	if len(of) > workflow.MaxTasks {
+		return nil
+	}
+	maps.DeleteFunc(of, func(_, label string) bool { return ifLabel(label) == "" })
+	return of
 }
 
 // isState reports whether a task can be in a state.
@@ -34,6 +72,9 @@ func isState(s workflow.State) bool {
 func ReadLog(b []byte) (out []api.LogEntry, err error) {
 	if err := json.Unmarshal(b, &out); err != nil {
 		return nil, fmt.Errorf("shows what cannot be read: %w", err)
+	}
+	for i := range out {
+		out[i].Label = ifLabel(out[i].Label)
 	}
 	return out, nil
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +60,50 @@ func FuzzShown(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A partner may call things what it likes: what is no label is left out, here and in a log.
+func TestLabelsThatPartnersShowAreLabels(t *testing.T) {
+	id := workflow.InstanceID{1}
+	for _, bad := range []string{"two\nlines", "\x1b[31mred", "\u202eturned", strings.Repeat("x", 81), " ", " a "} {
+		b, err := json.Marshal(api.Instance{
+			ID: id.String(), Label: bad, Recovery: &api.Recovery{Label: bad},
+			Partitions: []api.Partition{{Name: "main", Label: bad}},
+			Tasks:      []api.Task{{Name: "a", State: workflow.Running, Label: bad}},
+			Asks:       []api.Ask{{Task: "a", Label: bad}},
+			TaskLabels: map[string]string{"a": bad, "b": "Say what happened"}, DataLabels: map[string]string{"x": bad},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := ReadInstance(b, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []string{in.Label, in.Recovery.Label, in.Partitions[0].Label, in.Tasks[0].Label, in.Asks[0].Label,
+			in.TaskLabels["a"], in.DataLabels["x"]}
+		if s := strings.Join(got, ""); s != "" || in.TaskLabels["b"] != "Say what happened" {
+			t.Errorf("%q is shown as %q, and %v", bad, got, in.TaskLabels)
+		}
+		b, err = json.Marshal([]api.LogEntry{{Task: "a", Label: bad}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if log, err := ReadLog(b); err != nil || log[0].Label != "" {
+			t.Errorf("%q is in the log as %v, %v", bad, log, err)
+		}
+	}
+	many := map[string]string{}
+	for i := range workflow.MaxTasks + 1 {
+		many[strconv.Itoa(i)] = "x"
+	}
+	b, err := json.Marshal(api.Instance{ID: id.String(), TaskLabels: many})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, err := ReadInstance(b, id); err != nil || len(in.TaskLabels) > 0 {
+		t.Errorf("%d labels are shown: %v", len(in.TaskLabels), err)
+	}
 }
 
 func wellFormed(t *testing.T, b []byte) {

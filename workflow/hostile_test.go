@@ -12,7 +12,7 @@ import (
 func TestHostileTexts(t *testing.T) {
 	many := strings.Repeat
 	for _, c := range []struct{ name, src, want string }{
-		{"too long", many("#", MaxSource+1), "1:1: the definition has 1048577 bytes"},
+		{"too long", many("#", MaxSource+1), "1:1: the definition has more than 1048576 bytes"},
 		{"empty", " \n\n# nothing\n", "1:1: the definition is empty"},
 		{"NUL", "workflow: a\ntasks: {a\x00: {}}", "2:10: a NUL byte is not text"},
 		{"not UTF-8", "workflow: é\xff", "1:12: this is not valid UTF-8"},

@@ -113,7 +113,7 @@ func readSource(src []byte, pr *problems) *node {
 
 func checkBytes(src []byte, pr *problems) bool {
 	if len(src) > MaxSource {
-		pr.at(1, 1, fmt.Sprintf("the definition has %d bytes: at most %d are allowed", len(src), MaxSource),
+		pr.at(1, 1, fmt.Sprintf("the definition has more than %d bytes, which are the most that it may have", MaxSource),
 			"cut it into sub-workflows")
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newAmendCommand() *cobra.Command {
@@ -50,6 +51,10 @@ instance can be amended again. FILE may be - for stdin.`,
 			src, err := readSource(cmd.InOrStdin(), args[1])
 			if err != nil {
 				return err
+			}
+			if len(src) > workflow.MaxSource { // else the request would be refused, in words about requests
+				_, err := workflow.Parse(filepath.ToSlash(args[1]), src)
+				return api.Judge(api.Failed, err)
 			}
 			node, err := connect(cmd)
 			if err != nil {

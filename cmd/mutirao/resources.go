@@ -76,6 +76,10 @@ but not while this is valid.`,
 			if err != nil {
 				return err
 			}
+			if len(content) == maxRead {
+				return api.Errorf(api.Invalid, "data set %s: %s has %d bytes or more, which is too large for one", args[0], file, maxRead).
+					WithHint("its values become part of the instances that read it; register a reference to what is larger")
+			}
 			return ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 				d, err := node.AddData(ctx, args[0], content, terms)
 				if err != nil {

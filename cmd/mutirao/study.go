@@ -99,7 +99,7 @@ func readScenario(stdin io.Reader, args []string) (*study.Scenario, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(args[0]), name)
 		}
-		return os.ReadFile(name)
+		return readSource(nil, name)
 	})
 }
 

@@ -275,16 +275,25 @@ func partnersOf(list []api.Resource) (out []partition.Partner) {
 	return out
 }
 
-// readSource reads a definition; - is stdin.
+// maxRead is how much of a file is read at most: one byte more than is allowed of anything that is read so, from which
+// its reader sees that there is more. A name may lead to a device without an end, or to a film.
+const maxRead = workflow.MaxSource + 1
+
+// readSource reads a definition, or something else that is at most as large; - is stdin. Of what is larger it reads
+// the beginning, which whoever takes it refuses for its size.
 func readSource(stdin io.Reader, file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(stdin)
+		return io.ReadAll(io.LimitReader(stdin, maxRead))
 	}
-	src, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, api.Errorf(api.NotFound, "there is no file %s", file)
 	}
-	return src, err
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxRead))
 }
 
 func describe(def *workflow.Definition) string {

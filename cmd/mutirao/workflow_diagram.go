@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -54,8 +51,8 @@ func completeWorkflowsOrFiles(
 
 // definitionOf reads a definition from a file, else from the node.
 func definitionOf(ctx context.Context, dir, ref string) (*workflow.Definition, error) {
-	src, err := os.ReadFile(ref)
-	if errors.Is(err, fs.ErrNotExist) {
+	src, err := readSource(nil, ref)
+	if errorCode(err) == api.NotFound {
 		node, err := httpapi.Dial(dir)
 		if err != nil {
 			return nil, api.Errorf(api.NotFound, "there is no file %s, and no node to ask for a workflow of that name",

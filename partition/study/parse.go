@@ -26,7 +26,7 @@ const maxWork = 100_000_000
 func Parse(name string, src []byte, open func(name string) ([]byte, error)) (*Scenario, error) {
 	p := &scenarioParser{reader: reader{file: name}, open: open, scenario: defaults(name)}
 	if len(src) > MaxSize {
-		p.at(nil, "", "the file has %d bytes: at most %d are read", len(src), MaxSize)
+		p.at(nil, "", "the file has more than %d bytes, which are the most that is read", MaxSize)
 	} else if doc := p.document(src); doc != nil {
 		p.read(doc)
 	}

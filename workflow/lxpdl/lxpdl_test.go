@@ -51,7 +51,7 @@ func TestCharacterSets(t *testing.T) {
 
 func TestSizeIsLimited(t *testing.T) {
 	_, err := Parse("big.lxpdl", make([]byte, MaxSize+1))
-	if err == nil || !strings.Contains(err.Error(), "at most 1048576") {
+	if err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 		t.Errorf("got %v", err)
 	}
 }

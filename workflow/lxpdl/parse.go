@@ -27,7 +27,7 @@ const (
 func Parse(name string, src []byte) (*Process, error) {
 	if len(src) > MaxSize {
 		return nil, workflow.Errors{{File: name, Line: 1, Col: 1,
-			Message: fmt.Sprintf("the file has %d bytes: at most %d are read", len(src), MaxSize),
+			Message: fmt.Sprintf("the file has more than %d bytes, which are the most that is read", MaxSize),
 			Hint:    "split the process"}}
 	}
 	p := &parser{name: name, problems: native.Problems{File: name}, process: &Process{Name: processName(name)}}

@@ -27,7 +27,7 @@ func Parse(name string, src []byte) (*Document, error) {
 	p := &parser{problems: native.Problems{File: name}, document: &Document{}}
 	switch {
 	case len(src) > MaxSize:
-		p.fail(position{1, 1}, "split it", "the file has %d bytes: at most %d are read", len(src), MaxSize)
+		p.fail(position{1, 1}, "split it", "the file has more than %d bytes, which are the most that is read", MaxSize)
 		return nil, p.problems.Err()
 	case !utf8.Valid(src):
 		decoded, err := charmap.Windows1252.NewDecoder().Bytes(src)

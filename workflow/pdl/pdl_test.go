@@ -54,7 +54,7 @@ func TestOldFilesAreRead(t *testing.T) {
 
 func TestSizeAndDepthAreLimited(t *testing.T) {
 	_, err := Parse("big.pdl", make([]byte, MaxSize+1))
-	if err == nil || !strings.Contains(err.Error(), "at most 1048576") {
+	if err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 		t.Errorf("got %v", err)
 	}
 	deep := `WORKFLOW w { TASK a : m { DEPENDS ` + strings.Repeat("and(", 10_000) +

@@ -20,7 +20,7 @@ func Parse(file string, src []byte) (*Document, error) {
 	p := &parser{problems: native.Problems{File: file}, document: &Document{Name: flowName(file)}}
 	switch {
 	case len(src) > MaxSize:
-		p.fail(position{1, 1}, "split it", "the file has %d bytes: at most %d are read", len(src), MaxSize)
+		p.fail(position{1, 1}, "split it", "the file has more than %d bytes, which are the most that is read", MaxSize)
 		return nil, p.problems.Err()
 	case !utf8.Valid(src):
 		p.fail(position{1, 1}, "save the file as UTF-8", "the file is no text in UTF-8")

@@ -56,7 +56,7 @@ func mustBeNative(t *testing.T, yaml []byte) *workflow.Definition {
 
 func TestSizesAreLimited(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
-		{strings.Repeat(" ", MaxSize+1), "at most 1048576"},
+		{strings.Repeat(" ", MaxSize+1), "more than 1048576 bytes"},
 		{trigger(strings.Repeat("(", 3000)), "at most 100 brackets"},
 		{trigger(strings.Repeat("not ", 100_000) + "a"), "more than 4000 words"},
 		{trigger("a" + strings.Repeat(" = 1 or a", 900) + " = 1"), "too long"},

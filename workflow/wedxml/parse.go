@@ -23,7 +23,7 @@ const MaxSize = 1 << 20
 func Parse(name string, src []byte) (*Document, error) {
 	if len(src) > MaxSize {
 		return nil, workflow.Errors{{File: name, Line: 1, Col: 1,
-			Message: fmt.Sprintf("the file has %d bytes: at most %d are read", len(src), MaxSize), Hint: "split it"}}
+			Message: fmt.Sprintf("the file has more than %d bytes, which are the most that is read", MaxSize), Hint: "split it"}}
 	}
 	p := &parser{name: name, src: src, problems: native.Problems{File: name}, document: &Document{}}
 	if err := p.read(); err != nil {

@@ -39,7 +39,7 @@ func mustBeNative(t *testing.T, yaml []byte) {
 
 func TestSizeIsLimited(t *testing.T) {
 	_, err := Parse("big.xml", make([]byte, MaxSize+1))
-	if err == nil || !strings.Contains(err.Error(), "at most 1048576") {
+	if err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 		t.Errorf("got %v", err)
 	}
 	deep := `<WED-flow-initial-schema><WED-conditions><Condition Name="c"><Predicate Id="p">a=1</Predicate><Expression>` +

@@ -98,13 +98,14 @@ func mine(x *api.Item) bool { return x.State == api.ItemSelected || x.State == a
 
 func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	x := &s.Item
-	fmt.Fprintf(w, "%s (%s) of %s %s, at %s\n", x.Task, x.State, x.Workflow, u.id(x.Instance), x.Partner)
+	stands := x.State // to this user, who can take neither of the following: that it is READY would mean that
 	switch {
 	case x.TakenBy != "":
-		fmt.Fprintf(w, "%s has it\n", oneLine(x.TakenBy))
+		stands = oneLine(x.TakenBy) + " has it"
 	case x.Over:
-		fmt.Fprintln(w, "nobody can take it any more")
+		stands = "nobody can take it any more"
 	}
+	fmt.Fprintf(w, "%s (%s) of %s %s, at %s\n", x.Task, stands, x.Workflow, u.id(x.Instance), x.Partner)
 	for _, line := range []string{x.Label, x.Subject, s.Doc} {
 		if line != "" {
 			fmt.Fprintln(w, line)

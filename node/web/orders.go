@@ -35,6 +35,25 @@ func (p *Page) mayDo(ctx context.Context, in *api.Instance, s httpapi.Session) r
 	return rights{}
 }
 
+// ordered names the partners at whose nodes administrators may do something about an instance that this node only
+// shows. Here nothing is offered to them: a node that takes no part does not know who they are, but who answers for it.
+func ordered(in *api.Instance, s httpapi.Session, may rights) (at []string) {
+	open := in.Ended == nil || len(in.Asks)+len(in.Undoable) > 0
+	if in.Told == nil || in.Closed != nil || !open || !s.Acts || may.decide || may.cancel {
+		return nil
+	}
+	at = slices.Clone(in.Told.Participants)
+	for _, part := range in.Partitions {
+		at = append(at, part.Holders()...)
+	}
+	slices.Sort(at)
+	at = slices.DeleteFunc(slices.Compact(at), func(name string) bool { return name == "" })
+	if len(at) == 0 {
+		return []string{in.Told.By.Name}
+	}
+	return at
+}
+
 // ask is a failure that waits for somebody's order, with a form for who may give one.
 type ask struct {
 	api.Ask

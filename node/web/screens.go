@@ -93,6 +93,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			Rows     []span
 			From, To time.Time
 			Instance *api.Instance
+			Ordered  []string // of an instance of others: at which nodes it can be ordered about
 			Silent   []string // those that were asked and did not answer
 			States   map[workflow.TaskName]workflow.State
 			Summary  bool // nobody can be asked for more
@@ -104,7 +105,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			why, p.notes.find(r), p.asks(ctx, in, s, may), undoable(in, s, may), incidents(in, s, may, r.PostForm),
 			p.deciding(ctx, r, in, s, may),
 			p.later(ctx, r, in, s, may), lang.sentences(in, now),
-			past, before, rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary,
+			past, before, rows, from, to, in, ordered(in, s, may), asked.Silent, states, in.Told != nil && in.Told.Summary,
 			diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset,
 		}}, nil
 }

@@ -212,9 +212,24 @@ func (s stumble) brackets() (Problem, bool) {
 		return s.here("this does not belong between brackets here",
 			quoteHint+", and a comma parts one thing from the next")
 	case c == "}" || c == "]":
+		if p, found := s.colonMeant(s.line - 1); found {
+			return p, true
+		}
 		return s.here("this "+c+" closes nothing", "leave it out; "+quoteHint)
 	}
 	return Problem{}, false
+}
+
+// colonMeant finds a line that has a sign in place of the colon after its key, so that no bracket opens after it.
+func (s stumble) colonMeant(i int) (Problem, bool) {
+	text := s.content(i)
+	hint := s.hint(text)
+	if hint == "" {
+		return Problem{}, false
+	}
+	return Problem{
+		Line: i + 1, Col: s.indent(i) + 1, Message: excerpt(text) + " is no key with a value", Hint: hint,
+	}, true
 }
 
 // after finds what follows a text in quotes, or a list or mapping in brackets, that

@@ -239,6 +239,9 @@ func (s stumble) after() (Problem, bool) {
 	before = before[:min(s.col-1, len(before))]
 	text := strings.TrimRight(string(before), " ")
 	if end := len(text) - 1; end >= 0 && strings.ContainsRune(`"'}]`, rune(text[end])) {
+		if p, found := s.colonMeant(s.line - 1); found {
+			return p, true
+		}
 		return s.here("nothing may follow the "+text[end:]+" that ends the value", "leave it out; "+quoteHint)
 	}
 	return Problem{}, false

@@ -169,7 +169,7 @@ func (o *Topic) await(
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-o.in.Driver.Stopping():
-			return api.ErrStopping
+			return errWentDown
 		}
 		if v, err = o.view(); err != nil || enough(v) {
 			return err
@@ -177,11 +177,14 @@ func (o *Topic) await(
 	}
 }
 
+// errWentDown is what those are told who wait for an outcome here.
+var errWentDown = api.Errorf(api.NoNode, "this node went down before there was an outcome").
+	WithHint("start it with mutirao up, then ask again")
+
 // inVain says why what was waited for does not come.
 func (o *Topic) inVain(e election.Event) error {
 	if errors.Is(e.Reason, election.ErrGoesDown) {
-		return api.Errorf(api.NoNode, "this node went down before there was an outcome").
-			WithHint("start it with mutirao up, then ask again")
+		return errWentDown
 	}
 	why := o.in.Members.Say(e.Reason)
 	if e.Kind == election.NotElected && e.Partner != o.in.Self {

@@ -3,6 +3,7 @@ package mesh
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -128,8 +129,12 @@ func (l *link) cutFor(r Reason) {
 		return
 	}
 	l.mesh.counters.refuse(r)
-	l.mesh.cfg.Logger.Info("connection cut", "partner", l.partner.id, "address", l.conn.RemoteMultiaddr().String(),
-		"reason", string(r))
+	level := slog.LevelInfo
+	if r == ReasonNoHello { // as of one that refuses this node before it has heard it, or whom this one keeps out
+		level = l.mesh.unwanted.level(l.partner.id, string(r), time.Now())
+	}
+	l.mesh.cfg.Logger.Log(l.mesh.ctx, level, "connection cut", "partner", l.partner.id,
+		"address", l.conn.RemoteMultiaddr().String(), "reason", string(r))
 	l.cut()
 }
 

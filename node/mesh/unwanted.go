@@ -9,16 +9,16 @@ import (
 )
 
 // unwanted is what the log was told of connections without admission. Somebody who was evicted, or
-// whom this node refuses, comes again every half minute for as long as its node runs: it is told again only
-// when the reason is another, or after a long while.
+// whom this node refuses, comes again every half minute for as long as its node runs: of each reason it is told
+// once, and again after a long while.
 type unwanted struct {
 	mu   sync.Mutex // guards told
-	told map[workflow.PartnerID]toldOf
+	told map[refused]time.Time
 }
 
-type toldOf struct {
-	reason string
-	at     time.Time
+type refused struct {
+	partner workflow.PartnerID
+	reason  string
 }
 
 const (
@@ -30,12 +30,13 @@ const (
 func (u *unwanted) level(p workflow.PartnerID, reason string, now time.Time) slog.Level {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if last, known := u.told[p]; known && last.reason == reason && now.Sub(last.at) < unwantedAgain {
+	this := refused{p, reason}
+	if last, known := u.told[this]; known && now.Sub(last) < unwantedAgain {
 		return slog.LevelDebug
 	}
 	if u.told == nil || len(u.told) >= unwantedMost {
-		u.told = map[workflow.PartnerID]toldOf{}
+		u.told = map[refused]time.Time{}
 	}
-	u.told[p] = toldOf{reason, now}
+	u.told[this] = now
 	return slog.LevelInfo
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Who is not admitted and comes again and again is told of once, and again when the reason is another or after a
-// long while. What is remembered for that is bounded.
+// Who is not admitted and comes again and again is told of once for each reason, and again after a long while. What is remembered for that is bounded.
 func TestWhoComesAgainIsToldOfOnce(t *testing.T) {
 	var u unwanted
 	now := time.Now()
@@ -26,6 +25,7 @@ func TestWhoComesAgainIsToldOfOnce(t *testing.T) {
 		{time.Hour, "two", "evicted", slog.LevelDebug},
 		{time.Hour, "two", "its certificate ran out", slog.LevelInfo},
 		{2 * time.Hour, "two", "its certificate ran out", slog.LevelDebug},
+		{2 * time.Hour, "two", "evicted", slog.LevelDebug},
 		{14 * time.Hour, "two", "its certificate ran out", slog.LevelInfo},
 	} {
 		if got := u.level(x.who, x.reason, now.Add(x.after)); got != x.want {

@@ -141,17 +141,15 @@ func completeAssignment(cmd *cobra.Command, args []string, typed string) ([]stri
 		if len(args) == 0 {
 			return nil
 		}
-		list, _ := node.Workflows(ctx) // none, when it fails
-		name, _, _ := strings.Cut(args[0], "@")
-		for _, wf := range list {
-			if string(wf.Name) == name {
-				for _, p := range wf.Partitions {
-					out = append(out, p+"=")
-				}
-			}
+		wf, err := node.Workflow(ctx, args[0])
+		if err != nil {
+			return nil // the command will say why
+		}
+		for _, p := range wf.Partitions {
+			out = append(out, p+"=")
 		}
 		slices.Sort(out)
-		return slices.Compact(out)
+		return out
 	})
 	return partitions, directive | cobra.ShellCompDirectiveNoSpace
 }

@@ -232,7 +232,7 @@ func (w *world) service() *apitest.Fake {
 				return nil, api.Errorf(api.NotFound, "there is no workflow %s", ref).WithHint("mutirao workflow list")
 			}
 			return &api.Workflow{
-				Name: "fire-call", Version: 3, Hash: "9f2c",
+				Name: "fire-call", Version: 3, Hash: "9f2c", Partitions: []string{"station", "engine"},
 				Definition: json.RawMessage(`{"workflow":"fire-call","tasks":{"a":{"when":"x < 3"}}}`),
 			}, nil
 		},

@@ -99,11 +99,4 @@ func (r *reader) checkRule(t *Task) {
 		r.on(r.where(t, "time-to-wait"), "say what it waits for, with after or when",
 			"time-to-wait, but there is nothing to wait for")
 	}
-	if t.Repeat && r.written(t, "when") == nil {
-		r.on(r.where(t, "repeat"), "write when: an expression over data",
-			"a task repeats at each data state that satisfies its when, and it has none")
-	}
-	if !t.Repeat {
-		r.refuse(t, "on-conflict", "write repeat: true, or leave it out", "on-conflict is about tasks that repeat")
-	}
 }

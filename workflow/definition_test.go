@@ -75,6 +75,21 @@ func TestFeatures(t *testing.T) {
 	}
 	golden.Compare(t, "testdata/features.txt", []byte(b.String()))
 
+	src, err = os.ReadFile("testdata/canonical/flow.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Parse("flow", src); err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	for _, f := range Features(d) {
+		fmt.Fprintf(&b, "%d %s %s\n", f.Line, f.Feature, f.Task)
+	}
+	if want := "10 repeat count-up\n11 on-conflict count-up\n17 enabled count-down\n18 repeat count-down\n"; b.String() != want {
+		t.Errorf("a flow that is driven by its data asks for\n%swant\n%s", b.String(), want)
+	}
+
 	plain, err := Parse("plain", []byte("workflow: f\ntasks: {a: {}, b: {after: a, application: fail, with: {reason: x}, time-to-wait: 0s, offline: false}}"))
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 	if len(r.list) > 0 {
 		return nil
 	}
-	d := &doubter{reader: r, satisfier: satisfier{r.def}, writers: map[DataName][]*Task{}}
+	d := &doubter{reader: r, satisfier: satisfier{r.def}, writers: map[DataName][]*Task{}, found: r.doubts}
 	for _, t := range r.def.Tasks {
 		for _, n := range t.Out {
 			d.writers[n] = append(d.writers[n], t)

@@ -87,7 +87,9 @@ func (r *reader) definition(root *node) {
 		d.Initial = r.condition(n)
 	}
 	r.constraints()
+	loops := r.loops()
 	r.check()
+	r.expand(loops)
 }
 
 // applications reads what applications need.

@@ -365,26 +365,6 @@ func (r *reader) retries(n *node) Retries {
 	return *t
 }
 
-// MaxRepeats bounds how often repeat: {times: N} lets a task fire.
-const MaxRepeats = 1_000_000
-
-var repeatKeys = []key[Task]{
-	{"times", func(r *reader, n *node, t *Task) { t.RepeatTimes = int(r.integer(n, 1, MaxRepeats)) }},
-}
-
-// repeat reads true, false, or a mapping with a bound.
-func (r *reader) repeat(n *node, t *Task) {
-	if n.kind != mapNode {
-		t.Repeat = r.boolean(n)
-		return
-	}
-	inner := &Task{}
-	if readMap(r, n, repeatKeys, inner) && r.written(inner, "times") == nil {
-		r.on(n, "write times: N, or repeat: true", "repeat does not say how often")
-	}
-	t.Repeat, t.RepeatTimes = true, inner.RepeatTimes
-}
-
 // MaxReaders bounds who may read a data set or a file: partners tell one another of them.
 const MaxReaders = 16
 

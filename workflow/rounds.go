@@ -122,11 +122,12 @@ func (e *expansion) fits() bool {
 			}
 		}
 		of := times
+		spares, _ := e.stands(t)
 		if x := e.of[t]; x != nil && t.when != "" {
-			of += times // what asks whether its when holds
+			of += times * (2 + spares) // what asks whether its when holds, and what stands in for that
 		}
 		if x := e.of[t]; x != nil && x.last == t && x.again != nil {
-			of += times + times/x.times // what asks whether the loop goes on, and its end
+			of += (times + times/x.times) * (2 + spares) // what asks whether the loop goes on, and its end
 		}
 		tasks, bytes = tasks+of, bytes+times*size
 		if tasks > 2*MaxTasks || bytes > 2*MaxSource {
@@ -202,20 +203,42 @@ func (e *expansion) round(t *Task, v round) {
 		e.add(c, t, v)
 	}
 	e.rule(c, t, v)
-	if x := e.of[t]; x.last == t && x.again != nil && (v[len(v)-1] < x.times || e.releases(t) && x.times > 1) {
-		e.judge(x, v)
+	if x := e.of[t]; x.last == t && x.again != nil && x.times > 1 {
+		if _, releases := e.stands(t); releases || v[len(v)-1] < x.times {
+			e.judge(x, v)
+		}
 	}
 }
 
-// releases reports whether a failure of a task, or of what stands in for it, releases.
-func (e *expansion) releases(t *Task) bool {
-	for range maxContingencies {
-		if t == nil || t.OnFailure == FailRelease {
-			return t != nil
+// stands is how many tasks stand in for a task, one after the other, and whether the failure of the last releases.
+func (e *expansion) stands(t *Task) (n int, releases bool) {
+	for ; n <= maxContingencies; n++ {
+		if t.OnFailure == FailRelease {
+			return n, true
 		}
-		t = e.def.Task(t.Contingency)
+		if t = e.def.Task(t.Contingency); t == nil {
+			break
+		}
 	}
-	return false
+	return n, false
+}
+
+// spare has others stand in for what was made beside a task, as often as for that: a partition may fail as a whole.
+func (e *expansion) spare(g, of *Task, v round) {
+	n, releases := e.stands(of)
+	if releases {
+		n++
+	}
+	for range n {
+		c := &Task{}
+		*c = *g
+		c.Name, c.ContingencyOnly, c.OnFailure, c.Contingency = g.Name+".else", true, FailBlock, ""
+		e.add(c, of, v)
+		e.places[c] = map[string]*node{}
+		delete(e.original, c) // it is in no partition
+		g.OnFailure, g.Contingency = FailContingency, c.Name
+		g = c
+	}
 }
 
 // add takes in what is new.
@@ -287,6 +310,7 @@ func (e *expansion) judge(x *loop, v round) {
 		g = e.step(x.last, v, name, label)
 	}
 	e.rules[g] = &roundRule{after: []TaskName{v.named(x.last)}, at: x.at}
+	e.spare(g, x.last, v)
 }
 
 // goesOn is what a rule asks so that the round of a loop after v has begun: a task that has succeeded, and data
@@ -336,6 +360,7 @@ func (e *expansion) end(x *loop, v round) {
 	}
 	g := e.step(x.last, v, name, v.called(x.last, " ✓"))
 	e.rules[g] = &roundRule{when: []string{"(" + strings.Join(ways, ") or (") + ")"}, at: x.at}
+	e.spare(g, x.last, v)
 }
 
 // rule works out the rule of a task in a round, c, which is written as t.
@@ -381,6 +406,7 @@ func (e *expansion) rule(c, t *Task, v round) {
 	if len(data) > 0 {
 		g, item := e.asker(t, v, v.named(t)+".if", v.called(t, " ?"), conjunction(data))
 		e.rules[g] = out
+		e.spare(g, t, v)
 		out = &roundRule{after: []TaskName{g.Name}, when: []string{string(item)}, at: out.at}
 	}
 	e.rules[c] = out

@@ -650,15 +650,20 @@ func (e *expansion) suspect() {
 		if expr == nil {
 			continue
 		}
-		order := g.beside(x)
+		order, within := g.beside(x), maps.Clone(x.body)
+		for t := range x.body {
+			for c, n := e.def.Task(t.Contingency), 0; c != nil && n < maxContingencies; c, n = e.def.Task(c.Contingency), n+1 {
+				within[c] = true
+			}
+		}
 		changes := len(expr.names) == 0
 		for _, t := range e.def.Tasks {
 			for _, name := range t.Out {
 				switch {
 				case !slices.Contains(expr.names, name):
-				case x.body[t] || t.ContingencyOnly:
+				case within[t]:
 					changes = true
-				case order[t]:
+				case order[t] && !t.ContingencyOnly:
 					e.suspicion(n, "%s may set %s while the loop that ends with %s is at work: whether there is another round may depend on which comes first",
 						t.Name, name, x.last.Name)
 				}

@@ -104,6 +104,12 @@ func (p *scenarioParser) takeProcess(n ast.Node) {
 		p.fail(n, "", "the process has mistakes:\n%v", err)
 		return
 	}
+	if len(process.Loops) > 0 {
+		l := process.Loops[0]
+		p.fail(n, "take the transition out of the file, or write the rounds as tasks",
+			"the process goes back from %q to %q, and a study does each task once", l.Last, l.First)
+		return
+	}
 	if len(process.Tasks) > maxNames {
 		p.fail(n, "", "the process has %d tasks: it must have at most %d", len(process.Tasks), maxNames)
 		return

@@ -22,6 +22,9 @@ func files(name string) ([]byte, error) {
 			<task name="C" time="4"><role name="clerk"/></task><task name="D" time="1"><role name="clerk"/></task><start name="A"/></tasks>
 			<transitions><transition source="A" destination="B"/><transition source="A" destination="C"/>
 			<transition source="B" destination="D"/><transition source="C" destination="D"/></transitions></lxpdl>`), nil
+	case "loop.lxpdl":
+		return []byte(`<lxpdl><tasks><task name="A"/><task name="B"/><start name="A"/></tasks><transitions>
+			<transition source="A" destination="B"/><transition source="B" destination="A"/></transitions></lxpdl>`), nil
 	case "broken.lxpdl":
 		return []byte(`<lxpdl>`), nil
 	}

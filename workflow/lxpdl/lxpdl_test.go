@@ -70,6 +70,7 @@ func TestNameIsTheFileName(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`<lxpdl><tasks><task name="A" time="1"><role name="r"/></task><task name="B"/><start name="A"/></tasks><transitions><transition source="A" destination="B"/></transitions></lxpdl>`))
+	f.Add([]byte(`<lxpdl><tasks><task name="A"/><task name="B"/><task name="C"/><start name="A"/></tasks><transitions><transition source="A" destination="B"/><transition source="B" destination="C"/><transition source="B" destination="B"/><transition source="C" destination="A"/></transitions></lxpdl>`))
 	f.Add([]byte(`<!DOCTYPE l [<!ENTITY a "b">]><lxpdl><tasks><task name="&a;"/></tasks></lxpdl>`))
 	f.Add([]byte(`<?xml version="1.0" encoding="latin1"?><lxpdl/>`))
 	f.Fuzz(func(t *testing.T, src []byte) {

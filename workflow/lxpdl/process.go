@@ -5,7 +5,13 @@ type Process struct {
 	Name        string // the file's name without folder and extension
 	Tasks       []Task // in the order written
 	Start, End  []string
-	Transitions []Transition
+	Transitions []Transition // those that go forward
+	Loops       []Loop       // those that go back
+}
+
+// Loop says that First and all between it and Last may be done again when Last is done.
+type Loop struct {
+	First, Last string
 }
 
 // Task is a step of the process.

@@ -1,13 +1,7 @@
 package lxpdl
 
-import (
-	"strings"
-
-	"github.com/mutirao-mesh/mutirao/workflow/internal/native"
-)
-
-// resolve checks that all names are known and that no task comes before
-// itself, and fills in what refers to tasks.
+// resolve checks that all names are known, tells the transitions that go back from those that go forward, and
+// fills in what refers to tasks.
 func (p *parser) resolve() {
 	tasks := p.taskNames()
 	if len(p.tasks) > 0 && len(p.starts) == 0 {
@@ -21,7 +15,7 @@ func (p *parser) resolve() {
 		}
 	}
 	if p.problems.Number() == 0 {
-		p.checkCycle()
+		p.loops()
 	}
 }
 
@@ -52,26 +46,4 @@ func (p *parser) known(what string, ns []named, tasks map[string]bool) []string 
 		}
 	}
 	return names
-}
-
-// checkCycle reports a task that comes before itself.
-func (p *parser) checkCycle() {
-	number := make(map[string]int, len(p.process.Tasks))
-	for i, t := range p.process.Tasks {
-		number[t.Name] = i
-	}
-	before := make([][]int, len(p.process.Tasks))
-	for _, t := range p.process.Transitions {
-		before[number[t.Destination]] = append(before[number[t.Destination]], number[t.Source])
-	}
-	cycle := native.Cycle(before)
-	if cycle == nil {
-		return
-	}
-	names := make([]string, len(cycle))
-	for i, n := range cycle {
-		names[i] = shorten(p.process.Tasks[n].Name)
-	}
-	p.fail(p.tasks[cycle[0]], "remove one of its transitions: a process must not go back",
-		"the transitions form a cycle: %s", strings.Join(names, " → "))
 }

@@ -18,7 +18,8 @@ const Unit = time.Minute
 // format does not allow are changed, and kept as labels, or as doc where they cannot be that. A native task has one
 // role: of several the first is taken, and a comment names the others.
 func (p *Process) ToYAML() []byte {
-	w := &writer{before: p.Predecessors(), tasks: native.NewNames(), roles: native.NewNames()}
+	w := &writer{before: p.Predecessors(), tasks: native.NewNames(), roles: native.NewNames(),
+		back: map[string]Loop{}, again: map[string]string{}}
 	w.line("# Translated from LXPDL. One time unit became %v; order comes from the transitions.",
 		workflow.FormatDuration(Unit))
 	name := cmp.Or(workflow.MakeName(p.Name), "process")
@@ -26,6 +27,7 @@ func (p *Process) ToYAML() []byte {
 	if key, text := native.Kept(p.Name, name); key != "" {
 		w.line("%s: %s", key, native.Quoted(text))
 	}
+	w.loops(p.Loops)
 	w.line("tasks:")
 	for _, t := range p.Tasks {
 		w.task(t)
@@ -38,6 +40,30 @@ type writer struct {
 	text         strings.Builder
 	before       map[string][]string
 	tasks, roles native.Names
+	back         map[string]Loop   // by its last task
+	again        map[string]string // by the last task of a loop, the data item that says whether there is another round
+}
+
+// loops writes the data that say whether a loop goes on: LXPDL does not say by what that is decided.
+func (w *writer) loops(loops []Loop) {
+	if len(loops) == 0 {
+		return
+	}
+	w.line("# LXPDL says neither how often a process goes back nor when. Review each repeat: it has %d rounds at most, and",
+		Rounds)
+	w.line("# there is another one if the last task of the loop has set the data item that its while asks for to true.")
+	w.line("data:")
+	taken := map[string]bool{}
+	for _, l := range loops {
+		name := workflow.MakeDataName("again_" + w.tasks.Of(l.Last, "task"))
+		name = name[:min(len(name), workflow.MaxName-10)]
+		for base, n := name, 2; taken[name]; n++ {
+			name = fmt.Sprintf("%s_%d", base, n)
+		}
+		taken[name] = true
+		w.back[l.Last], w.again[l.Last] = l, name
+		w.line("  %s: {type: boolean}", name)
+	}
 }
 
 func (w *writer) line(format string, args ...any) {
@@ -68,6 +94,10 @@ func (w *writer) task(t Task) {
 	}
 	if t.Time > 0 {
 		w.line("    duration: %s", workflow.FormatDuration(duration(t.Time)))
+	}
+	if l, ends := w.back[t.Name]; ends {
+		w.line("    out: [%s]", w.again[t.Name])
+		w.line("    repeat: {times: %d, from: %s, while: %s}", Rounds, native.Scalar(w.tasks.Of(l.First, "task")), w.again[t.Name])
 	}
 	if len(t.Roles) == 0 && t.Time == 0 && len(w.before[t.Name]) == 0 {
 		w.line("    application: noop")

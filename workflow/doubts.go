@@ -24,7 +24,7 @@ const maxPairs = 10_000
 func Doubts(file string, src []byte, shared Shared) []Doubt {
 	pr := &problems{file: file}
 	r := newReader(pr)
-	r.shared = shared
+	r.shared, r.doubting = shared, true
 	root := readSource(src, pr)
 	if root == nil {
 		return nil

@@ -70,6 +70,20 @@ var shapes = []struct {
 		return "data: {x: {type: integer, enum: [" + list(min(n, MaxEnum), "%d") + "]}}\ntasks:\n" +
 			lines(n, "  t%d: {when: x == 1}")
 	}},
+	{"loops of one task each, with rounds", false, func(n int) string {
+		return "data: {x: {type: boolean}}\ntasks:\n  a: {out: x}\n" +
+			lines(n/8, "  t%d: {after: a, repeat: {times: 2, while: x}, contingency: c}") + "  c: {}\n"
+	}},
+	{"loops one within the other", false, func(n int) string {
+		return "tasks:\n  a0: {}\n" + chain(min(n, maxLoops), "  a%d: {after: a%d, repeat: {times: 1, from: a0}}")
+	}},
+	{"more loops of several tasks than are allowed", true, func(n int) string {
+		return "tasks:\n  a0: {}\n" + chain(n+maxLoops+2, "  a%d: {after: a%d, repeat: {times: 1, from: a0}}")
+	}},
+	{"a loop for which many wait", false, func(n int) string {
+		return "data: {x: {type: boolean}}\ntasks:\n  a: {repeat: {times: 20, while: x}}\n" +
+			lines(n/8, "  t%d: {when: failed(\"a\") or succeeded(\"a\")}")
+	}},
 	{"rules with choices", false, func(n int) string {
 		choice := `(failed("a") or failed("b")) and `
 		return "tasks:\n  a: {}\n  b: {}\n" +
@@ -117,6 +131,15 @@ var shapes = []struct {
 	{"misspelled names of data", true, func(n int) string {
 		return "data:\n" + lines(n, "  data%d: {type: integer}") + "tasks:\n" + lines(n, "  t%d: {when: dtaa%[1]d > 1}")
 	}},
+}
+
+// chain is a line for each number from 1, with that and the one before.
+func chain(n int, format string) string {
+	var b strings.Builder
+	for i := 1; i < n; i++ {
+		fmt.Fprintf(&b, format+"\n", i, i-1)
+	}
+	return b.String()
 }
 
 func lines(n int, format string) string {
@@ -186,5 +209,19 @@ func TestLongModelIsRefusedBeforeItIsWrittenOut(t *testing.T) {
 	bytes, _ := cost(t, "workflow: big\nmodels:\n  m: {needs: ["+needs+"]}\ntasks:\n"+tasks, true)
 	if bytes > 100<<20 { // written out it would be 2 GiB of text alone
 		t.Errorf("it took %d bytes", bytes)
+	}
+}
+
+// So do the rounds of loops: as tasks, and as text.
+func TestManyRoundsAreRefusedBeforeTheyAreWrittenOut(t *testing.T) {
+	doc := strings.Repeat("x", 400_000)
+	for name, tasks := range map[string]string{
+		"nested": "  a0: {}\n" + chain(90, "  a%d: {after: a%d, repeat: {times: 64, from: a0}}"),
+		"wide":   lines(9_000, "  t%d: {after: c, repeat: {times: 64}}") + "  c: {}\n",
+		"text":   "  a: {doc: " + doc + "}\n  b: {after: a, repeat: {times: 64, from: a}}\n",
+	} {
+		if bytes, _ := cost(t, "workflow: big\ntasks:\n"+tasks, true); bytes > 100<<20 {
+			t.Errorf("%s: it took %d bytes", name, bytes)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,13 +136,30 @@ func (l *looped) condition(x *loop, t *Task) {
 	x.again = l.syntax(n)
 }
 
+// The limits of loops of several tasks, so that finding out what belongs to each costs little.
+const (
+	maxLoops  = 100
+	maxBodies = 20 * MaxTasks // tasks of all of them together
+)
+
 // nest finds what belongs to each loop, and that loops do not cross. It reports whether all is well.
 func (l *looped) nest() bool {
 	before := len(l.list)
 	g := l.def.ways()
+	several, bodies := 0, 0
 	for _, x := range l.loops {
+		x.body = map[*Task]bool{x.last: true}
+		if x.first == x.last {
+			continue
+		}
+		if several++; several > maxLoops || bodies > maxBodies {
+			l.on(x.at, "cut it into sub-workflows",
+				"the loops of several tasks are too many, or too large: at most %d are allowed, and %d tasks in all of them",
+				maxLoops, maxBodies)
+			return false
+		}
 		x.body = g.between(x.first, x.last)
-		if len(x.body) == 0 {
+		if bodies += len(x.body); len(x.body) == 0 {
 			l.on(x.at.get("from"), "name a task for which "+string(x.last.Name)+" waits, directly or not",
 				"no way leads from %s to %s", x.first.Name, x.last.Name)
 		}
@@ -150,33 +168,24 @@ func (l *looped) nest() bool {
 		return false
 	}
 	slices.SortFunc(l.loops, func(a, b *loop) int {
-		if len(a.body) != len(b.body) {
-			return len(a.body) - len(b.body)
-		}
-		return strings.Compare(string(a.last.Name), string(b.last.Name))
+		return cmp.Or(len(a.body)-len(b.body), strings.Compare(string(a.last.Name), string(b.last.Name)))
 	})
-	for i, x := range l.loops {
-		for _, y := range l.loops[i+1:] {
-			within, common := 0, TaskName("")
-			for t := range x.body {
-				if y.body[t] {
-					within++
-					if common == "" || t.Name < common {
-						common = t.Name
-					}
-				}
+	top := map[*Task]*loop{} // the largest so far that contains a task
+	for _, y := range l.loops {
+		common := map[*loop][]TaskName{}
+		for t := range y.body {
+			if x := top[t]; x != nil {
+				common[x] = append(common[x], t.Name)
 			}
-			switch {
-			case within > 0 && within < len(x.body) || within > 0 && within == len(y.body):
-				l.on(x.at, "one of two loops is within the other, or they have no task in common",
-					"the loops that end with %s and with %s cross: %s is in both", x.last.Name, y.last.Name, common)
-			case within > 0 && x.around == nil:
-				x.around = y
+			if top[t] = y; l.of[t] == nil {
+				l.of[t] = y
 			}
 		}
-		for t := range x.body {
-			if l.of[t] == nil {
-				l.of[t] = x
+		for x, tasks := range common {
+			x.around = y
+			if len(tasks) < len(x.body) || len(tasks) == len(y.body) {
+				l.on(x.at, "one of two loops is within the other, or they have no task in common",
+					"the loops that end with %s and with %s cross: %s is in both", x.last.Name, y.last.Name, slices.Min(tasks))
 			}
 		}
 	}

@@ -24,13 +24,14 @@ func kept[T any](*reader, *node, *T) {}
 // reader reads a document into a definition and collects the mistakes.
 type reader struct {
 	*problems
-	def    *Definition
-	scope  scope
-	places map[any]map[string]*node // what was written, by the thing it belongs to
-	heads  map[any]*node            // where the thing's name, or else the thing, stands
-	apart  bool                     // models are read by themselves: which data there are is not known
-	doubts []Doubt                  // of loops, before their rounds are written out
-	shared Shared                   // nil: a definition takes nothing that it has not
+	def      *Definition
+	scope    scope
+	places   map[any]map[string]*node // what was written, by the thing it belongs to
+	heads    map[any]*node            // where the thing's name, or else the thing, stands
+	apart    bool                     // models are read by themselves: which data there are is not known
+	doubting bool
+	doubts   []Doubt // of loops, before their rounds are written out, if doubting
+	shared   Shared  // nil: a definition takes nothing that it has not
 }
 
 // written is the value of a key of a thing, or nil when it was not written.

@@ -83,7 +83,9 @@ func (r *reader) expand(l *looped) {
 	if len(r.list) > 0 || !e.fits() {
 		return
 	}
-	e.suspect()
+	if r.doubting {
+		e.suspect()
+	}
 	e.writeOut()
 	if len(r.list) == 0 {
 		r.check()
@@ -640,7 +642,13 @@ func (e *expansion) settle(t *Task, rule *roundRule) {
 
 // suspect notes what works, but probably not as it is meant.
 func (e *expansion) suspect() {
-	g := e.def.ways()
+	g, searched := e.def.ways(), 0
+	writers := map[DataName][]*Task{}
+	for _, t := range e.def.Tasks {
+		for _, name := range t.Out {
+			writers[name] = append(writers[name], t)
+		}
+	}
 	for _, x := range e.loops {
 		if x.again == nil {
 			continue
@@ -650,20 +658,24 @@ func (e *expansion) suspect() {
 		if expr == nil {
 			continue
 		}
-		order, within := g.beside(x), maps.Clone(x.body)
+		within := maps.Clone(x.body)
 		for t := range x.body {
 			for c, n := e.def.Task(t.Contingency), 0; c != nil && n < maxContingencies; c, n = e.def.Task(c.Contingency), n+1 {
 				within[c] = true
 			}
 		}
-		changes := len(expr.names) == 0
-		for _, t := range e.def.Tasks {
-			for _, name := range t.Out {
-				switch {
-				case !slices.Contains(expr.names, name):
-				case within[t]:
+		changes, beside := len(expr.names) == 0, map[*Task]bool(nil)
+		for _, name := range expr.names {
+			for _, t := range writers[name] {
+				if within[t] {
 					changes = true
-				case order[t] && !t.ContingencyOnly:
+					continue
+				}
+				if beside == nil && searched < maxLoops {
+					searched++
+					beside = g.beside(x)
+				}
+				if beside[t] && !t.ContingencyOnly {
 					e.suspicion(n, "%s may set %s while the loop that ends with %s is at work: whether there is another round may depend on which comes first",
 						t.Name, name, x.last.Name)
 				}

@@ -707,3 +707,10 @@ func (g *graph) beside(x *loop) map[*Task]bool {
 	}
 	return out
 }
+
+// OfRounds reports whether data were made for the rounds of a loop. Nobody gives them.
+func (d *Definition) OfRounds(n DataName) bool {
+	return slices.ContainsFunc(d.Writers(n), func(t TaskName) bool {
+		return itemOf(t) == n && (strings.HasSuffix(string(t), ".again") || strings.HasSuffix(string(t), ".if"))
+	})
+}

@@ -125,6 +125,9 @@ func (p *Page) definition(
 	}
 	var fields []api.Field
 	for _, d := range def.Data {
+		if def.OfRounds(d.Name) {
+			continue
+		}
 		fields = append(fields, api.Field{
 			Name: string(d.Name), Type: string(d.Type), Label: d.Label, Doc: d.Doc, Required: d.Required, Enum: d.Enum,
 			Min: d.Min, Max: d.Max, Value: d.Default,

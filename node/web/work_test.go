@@ -21,6 +21,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // sent is ana with a form that the server found to be good, or not.
@@ -609,6 +610,28 @@ func TestStartingAWorkflow(t *testing.T) {
 	if body := w.Body.String(); w.Code != 403 || !strings.Contains(body, "only a commander starts it") ||
 		!strings.Contains(body, "Rua das Águas") {
 		t.Errorf("%d\n%s", w.Code, prose(body))
+	}
+}
+
+// What says whether a loop goes on is not asked for at the start.
+func TestStartingAWorkflowWithALoop(t *testing.T) {
+	def, err := workflow.Parse("mix", []byte(`
+workflow: mix
+data: {good: {type: boolean}}
+tasks:
+  stir: {type: manual}
+  taste: {after: stir, type: manual, out: [good], repeat: {times: 3, from: stir, while: not good}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := brigade()
+	f.OnWorkflow = func(string) (*api.Workflow, error) {
+		return &api.Workflow{Name: "mix", Hash: "9f2c00112233", Current: true, Definition: def.Canonical()}, nil
+	}
+	text := get(t, newPage(f), "/workflows/mix@9f2c", "en").Body.String()
+	if !strings.Contains(text, `"data.good"`) || strings.Contains(text, "data.taste") {
+		t.Errorf("the form:\n%s", prose(text))
 	}
 }
 

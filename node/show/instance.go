@@ -47,6 +47,9 @@ func (vw *View) Instance(h *Held) *api.Instance {
 		})
 	}
 	for _, d := range h.M.Definition().Data {
+		if snap.Data[d.Name] == nil && h.M.Definition().OfRounds(d.Name) {
+			continue // it says nothing until it is set
+		}
 		out.Data[string(d.Name)] = snap.Data[d.Name]
 		if d.Label != "" {
 			if out.DataLabels == nil {

@@ -398,7 +398,7 @@ func (e *expansion) rule(c, t *Task, v round) {
 	}
 	for i := inner - 1; i >= 0; i-- {
 		if v[i] > 1 {
-			if path[i].mayHoldBefore(own.Rule) {
+			if e.mayHoldBefore(path[i], own.Rule) {
 				g, data := e.goesOn(path[i], v[:i+1].with(v[i]-1))
 				out.after, out.when = append(out.after, g), append(out.when, data...)
 			}
@@ -414,23 +414,19 @@ func (e *expansion) rule(c, t *Task, v round) {
 	e.rules[c] = out
 }
 
-// mayHoldBefore reports whether a rule could hold although no task of the loop has done anything.
-func (x *loop) mayHoldBefore(rule *Rule) bool {
+// mayHoldBefore reports whether a rule could hold although no task of a loop has done anything.
+func (e *expansion) mayHoldBefore(x *loop, rule *Rule) bool {
 	if rule == nil {
 		return true
 	}
-	holds := func(arg *Rule) bool { return x.mayHoldBefore(arg) }
+	holds := func(arg *Rule) bool { return e.mayHoldBefore(x, arg) }
 	switch rule.Op {
 	case OpAnd:
 		return !slices.ContainsFunc(rule.Args, func(arg *Rule) bool { return !holds(arg) })
 	case OpOr:
 		return slices.ContainsFunc(rule.Args, holds)
 	case OpTask:
-		for t := range x.body {
-			if t.Name == rule.Task {
-				return rule.Negated
-			}
-		}
+		return rule.Negated || !x.body[e.def.Task(rule.Task)]
 	}
 	return true
 }
@@ -508,8 +504,8 @@ func (e *expansion) moved(n ast.Node, path []*loop, v round) ast.Node {
 	return n
 }
 
-// term is what a term about a task comes to. What is outside of a loop waits for its end, if it waits for the success
-// of its last task; for the failure in any round; and else for the first round.
+// term is what a term about a task comes to. What is outside of a loop waits for the failure in any round, and else for
+// the first round, or for the end of the loop if it waits for the success of its last task.
 func (e *expansion) term(name string, n *ast.CallNode, path []*loop, v round) ast.Node {
 	arg, _ := n.Arguments[0].(*ast.StringNode)
 	of := e.def.Task(TaskName(arg.Value))
@@ -519,12 +515,20 @@ func (e *expansion) term(name string, n *ast.CallNode, path []*loop, v round) as
 		names = append(names, e.succeeded(of, path, v))
 	case BecameFailed:
 		around := e.of[of].path()
-		common := sharedLoops(path, around)
+		common, times := sharedLoops(path, around), 1
+		for _, x := range around[common:] {
+			times *= x.times
+		}
+		if times > maxExprNodes/4 { // nor could it be read
+			e.on(around[common].at, "have fewer rounds", "a rule asks whether %s failed in any of its %d rounds: at most %d can stand in a rule",
+				of.Name, times, maxExprNodes/4)
+			return n
+		}
 		all(around[common:], func(deeper round) {
 			names = append(names, append(slices.Clone(v[:common]), deeper...).named(of))
 		})
 	default:
-		names = append(names, e.firstRound(of, path, v))
+		names = append(names, e.firstRound(of, path, v).named(of))
 	}
 	call := func(of TaskName) ast.Node {
 		return &ast.CallNode{Callee: n.Callee, Arguments: []ast.Node{&ast.StringNode{Value: string(of)}}}
@@ -538,21 +542,21 @@ func (e *expansion) term(name string, n *ast.CallNode, path []*loop, v round) as
 
 // succeeded is the task whose success is meant where that of another is asked for.
 func (e *expansion) succeeded(of *Task, path []*loop, v round) TaskName {
-	around := e.of[of].path()
-	if common := sharedLoops(path, around); common < len(around) && around[common].last == of {
-		return e.ended(around[common], v[:common])
+	around, w := e.of[of].path(), e.firstRound(of, path, v)
+	if n := len(around); n > 0 && sharedLoops(path, around) < n && around[n-1].last == of {
+		return e.ended(around[n-1], w[:n-1])
 	}
-	return e.firstRound(of, path, v)
+	return w.named(of)
 }
 
-// firstRound is a task in the present round of the loops that both are in, and in the first of others.
-func (e *expansion) firstRound(of *Task, path []*loop, v round) TaskName {
+// firstRound is the present round of the loops that both tasks are in, and the first of others.
+func (e *expansion) firstRound(of *Task, path []*loop, v round) round {
 	around := e.of[of].path()
 	out := slices.Clone(v[:sharedLoops(path, around)])
 	for len(out) < len(around) {
 		out = append(out, 1)
 	}
-	return out.named(of)
+	return out
 }
 
 // sharedLoops is how many loops contain both.

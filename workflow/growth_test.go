@@ -212,7 +212,23 @@ func TestLongModelIsRefusedBeforeItIsWrittenOut(t *testing.T) {
 	}
 }
 
-// So do the rounds of loops: as tasks, and as text.
+// A loop in many others has rounds with long names, and labels as far as they have room for the numbers.
+func TestDeepLoops(t *testing.T) {
+	d, err := Parse("deep", []byte("workflow: deep\ntasks:\n  a0: {label: "+strings.Repeat("x", MaxLabel)+"}\n"+
+		chain(50, "  a%d: {after: a%d, label: deep, repeat: {times: 1, from: a0}}")+
+		"  z: {after: a49, label: last, repeat: {times: 2, from: a0}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Parse("again", d.Canonical()); err != nil || again.Hash() != d.Hash() {
+		t.Errorf("its canonical form: %v", err)
+	}
+	if z, deep := d.Task("z.2"), d.Task("a49.2.1"); z == nil || z.Label != "last · 2" || deep == nil || deep.Label != "deep · 2.1" {
+		t.Errorf("%+v, %+v", z, deep)
+	}
+}
+
+// Nor do the rounds of loops: not as tasks, and not as text.
 func TestManyRoundsAreRefusedBeforeTheyAreWrittenOut(t *testing.T) {
 	doc := strings.Repeat("x", 400_000)
 	for name, tasks := range map[string]string{

@@ -46,7 +46,9 @@ func (v round) called(t *Task, sign string) string {
 			out += map[bool]string{true: " · ", false: "."}[i == 0] + strconv.Itoa(n)
 		}
 	}
-	out += sign
+	if out += sign; len([]rune(out)) >= MaxLabel {
+		return "" // of a loop in a loop in many others the name says enough
+	}
 	label := []rune(t.Label)
 	return string(label[:min(len(label), MaxLabel-len([]rune(out)))]) + out
 }
@@ -131,7 +133,7 @@ func (e *expansion) fits() bool {
 		if x := e.of[t]; x != nil && x.last == t && x.again != nil {
 			of += (times + times/x.times) * (2 + spares) // what asks whether the loop goes on, and its end
 		}
-		tasks, bytes = tasks+of, bytes+times*size
+		tasks, bytes = tasks+of, bytes+size*min(times, 2*MaxSource/max(size, 1)+1) // it fits into 32 bits
 		if tasks > 2*MaxTasks || bytes > 2*MaxSource {
 			break
 		}

@@ -10,7 +10,8 @@
 // nodes with places (source.go), the tables of keys (parse*.go), expressions
 // (exprparse.go, compile.go, operators.go, functions.go), rules (when.go),
 // checks within a task and between tasks (check*.go, reach.go, waits.go), loops,
-// whose rounds are written out as tasks (loops.go, rounds.go), and the seal (seal.go, canonical.go), after which nothing changes.
+// whose rounds are written out as tasks (loops.go, rounds.go), and the seal
+// (seal.go, canonical.go), after which nothing changes.
 //
 // Promises: no I/O, no clock, no goroutine, no randomness. A *Definition that
 // Parse returned is complete, checked and immutable: it may be shared between

@@ -522,8 +522,9 @@ func (e *expansion) term(name string, n *ast.CallNode, path []*loop, v round) as
 			times *= x.times
 		}
 		if times > maxExprNodes/4 { // nor could it be read
-			e.on(around[common].at, "have fewer rounds", "a rule asks whether %s failed in any of its %d rounds: at most %d can stand in a rule",
-				of.Name, times, maxExprNodes/4)
+			e.on(around[common].at, "have fewer rounds",
+				"a rule asks whether %s failed in any of its %d rounds: at most %d can stand in a rule", of.Name, times,
+				maxExprNodes/4)
 			return n
 		}
 		all(around[common:], func(deeper round) {
@@ -682,8 +683,8 @@ func (e *expansion) suspect() {
 					beside = g.beside(x)
 				}
 				if beside[t] && !t.ContingencyOnly {
-					e.suspicion(n, "%s may set %s while the loop that ends with %s is at work: whether there is another round may depend on which comes first",
-						t.Name, name, x.last.Name)
+					e.suspicion(n, "%s may set %s while the loop that ends with %s is at work: "+
+						"whether there is another round may depend on which comes first", t.Name, name, x.last.Name)
 				}
 			}
 		}

@@ -36,7 +36,8 @@ func loopText(g *rand.Rand) (head string, tasks []string) {
 			}
 			keys = append(keys, rule)
 		}
-		keys = append(keys, fmt.Sprintf("out: d%d", g.IntN(3)), []string{"on-failure: block", "on-failure: release"}[g.IntN(2)])
+		keys = append(keys, fmt.Sprintf("out: d%d", g.IntN(3)),
+			[]string{"on-failure: block", "on-failure: release"}[g.IntN(2)])
 		if g.IntN(3) == 0 {
 			while := []string{"", fmt.Sprintf(", while: d%d", g.IntN(3)), fmt.Sprintf(", while: not d%d", g.IntN(3))}[g.IntN(3)]
 			keys = append(keys, fmt.Sprintf("repeat: {times: %d, from: t%d%s}", 1+g.IntN(3), max(0, i-g.IntN(4)), while))
@@ -99,7 +100,8 @@ func TestRandomLoops(t *testing.T) {
 		}
 	}
 	if accepted < 1000 || decided < 500 || rounds < 1000 || longest < 20 {
-		t.Errorf("%d of 3000 were accepted, %d without data, %d tasks of second rounds ran, the longest run had %d tasks", accepted, decided, rounds, longest)
+		t.Errorf("%d of 3000 were accepted, %d without data, %d tasks of second rounds ran, the longest run had %d tasks",
+			accepted, decided, rounds, longest)
 	}
 }
 

@@ -67,7 +67,8 @@ func (p *parser) loops() {
 		}
 		p.fail(p.tasks[cycle[0]],
 			"a loop is entered by its first task alone: remove one of its transitions, or those that lead into its middle",
-			"the transitions form a cycle that is no loop, as no task of it always comes first: %s", strings.Join(names, " → "))
+			"the transitions form a cycle that is no loop, as no task of it always comes first: %s",
+			strings.Join(names, " → "))
 	}
 	if p.problems.Number() == 0 && len(p.process.Loops) > 0 {
 		p.checkNative(at[p.process.Loops[0]])

@@ -41,7 +41,7 @@ type writer struct {
 	before       map[string][]string
 	tasks, roles native.Names
 	back         map[string]Loop   // by its last task
-	again        map[string]string // by the last task of a loop, the data item that says whether there is another round
+	again        map[string]string // by the last task of a loop, the data item that says whether there is another
 }
 
 // loops writes the data that say whether a loop goes on: LXPDL does not say by what that is decided.
@@ -97,7 +97,8 @@ func (w *writer) task(t Task) {
 	}
 	if l, ends := w.back[t.Name]; ends {
 		w.line("    out: [%s]", w.again[t.Name])
-		w.line("    repeat: {times: %d, from: %s, while: %s}", Rounds, native.Scalar(w.tasks.Of(l.First, "task")), w.again[t.Name])
+		w.line("    repeat: {times: %d, from: %s, while: %s}", Rounds, native.Scalar(w.tasks.Of(l.First, "task")),
+			w.again[t.Name])
 	}
 	if len(t.Roles) == 0 && t.Time == 0 && len(w.before[t.Name]) == 0 {
 		w.line("    application: noop")

@@ -225,6 +225,19 @@ func (d *decision) begin(a *state.Attempt) error {
 	return err
 }
 
+// beginCounts reports whether begin would say what counts: an item may be closed of which the task cannot be done, as
+// somebody said so in this node's name.
+func (d *decision) beginCounts(a *state.Attempt) bool {
+	v := d.state.EvidenceOf(nil)
+	switch {
+	case a.Start != nil:
+		return true
+	case a.WaitsForData():
+		return v.MayReady(a, false) == ""
+	}
+	return v.MayBegin(a) == ""
+}
+
 // endAsClosed has an attempt end as its item was closed.
 func (d *decision) endAsClosed(id fact.AttemptID) (added bool) {
 	a := d.state.Attempts()[id]
@@ -235,6 +248,10 @@ func (d *decision) endAsClosed(id fact.AttemptID) (added bool) {
 	if a == nil || a.Partner != d.self || !taken || a.Success() != nil || a.Off != nil || a.EndedByHolder() ||
 		!d.state.Wanted(a) {
 		return false
+	}
+	if !d.beginCounts(a) {
+		d.state.CloseLater(id)
+		return false // it would not count
 	}
 	if err := d.begin(a); err != nil {
 		d.beyond = append(d.beyond, err)

@@ -146,6 +146,9 @@ func (s *State) TakeClosed() []fact.AttemptID {
 	return closed
 }
 
+// CloseLater has TakeClosed tell of an attempt once more: it cannot end yet.
+func (s *State) CloseLater(id fact.AttemptID) { s.peoples.closed = append(s.peoples.closed, id) }
+
 // TakeUnheard are the claims that came since it was last called.
 func (s *State) TakeUnheard() []*log.Entry {
 	unheard := s.peoples.unheard

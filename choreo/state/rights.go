@@ -229,15 +229,21 @@ func (v *Evidence) MayReady(a *Attempt, trigger bool) string {
 
 // MayStart says why an attempt's holder may not have started it; "": it may.
 func (v *Evidence) MayStart(a *Attempt) string {
+	if (a.Transition() || !a.Beside()) && !v.any(a.Starts) {
+		if why := v.mayPerform(a); why != "" {
+			return why
+		}
+	}
+	return v.MayBegin(a)
+}
+
+// MayBegin is MayStart where the role of its task is shown.
+func (v *Evidence) MayBegin(a *Attempt) string {
 	sl := a.Slot
 	done := func(o *Attempt) bool { return slices.ContainsFunc(o.Successes, v.certain) && !v.givenUp(o) }
 	switch {
-	case a.Transition() && !v.any(a.Starts):
-		return v.mayPerform(a)
 	case a.Beside() || v.any(a.Starts):
 		return ""
-	case v.mayPerform(a) != "":
-		return v.mayPerform(a)
 	case sl.Dropped != nil:
 		return "its task is not needed"
 	case v.disabled(sl) && !v.begun(sl): // what was ready by somebody's word is done to its end

@@ -141,13 +141,24 @@ func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []fact.Rec
 	return h, nil
 }
 
-// salvage reads what can be read of an instance's facts, and says where they lie.
+// salvage reads what can be read of an instance's facts, each once, and says where they lie: what was kept beside an
+// instance before may have come again from partners since, which can happen any number of times.
 func (s *shard) salvage(id workflow.InstanceID) (kept []fact.Received, keys [][]byte, err error) {
+	at := map[fact.ID]int{}
+	keep := func(r fact.Received, _ int64) {
+		switch i, known := at[r.ID]; {
+		case !known:
+			at[r.ID] = len(kept)
+			kept = append(kept, r)
+		case kept[i].Att == nil:
+			kept[i] = r
+		}
+	}
 	for _, prefix := range [][]byte{factPrefix(id), keptPrefix(id)} {
 		err := scanPast(s.n.store, prefix, len(factKey(id, 0)), func(key, value []byte) {
 			keys = append(keys, bytes.Clone(key))
 			// what cannot be read partners have
-			_ = readFacts(value, func(r fact.Received, _ int64) { kept = append(kept, r) })
+			_ = readFacts(value, keep)
 		})
 		if err != nil {
 			return nil, nil, err

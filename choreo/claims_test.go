@@ -561,7 +561,7 @@ func (w *mesh) randomClaim(d dice) {
 		body = x
 	case 5, 6:
 		o := orderOf(n, pickOf(d, []string{
-			worklist.Again, worklist.Again, worklist.Stop, worklist.Continue, worklist.Cancel,
+			worklist.Again, worklist.Again, worklist.Stop, worklist.Continue, worklist.Cancel, worklist.Undo,
 		}), pickOf(d, []string{"a", "b", "c", "e"}))
 		if o.What == worklist.Cancel && !d.chance(10) {
 			return
@@ -608,7 +608,9 @@ func randomPatch(d dice) (p amendments.Patch) {
 	rule := func(name string) {
 		set(name, "after", pickOf(d, []string{`["a"]`, `["b"]`, `["a","b"]`, `["m"]`, `["c","n"]`, `["c"]`}))
 	}
-	switch d(6) {
+	switch d(7) {
+	case 6: // what undoes it, if anything
+		set(name, "compensate", pickOf(d, []string{`{"application":"noop"}`, `{"task":"e"}`, `{"task":"c"}`, ``}))
 	case 4: // data with a task that asks for them, which may be others elsewhere
 		if d.chance(30) {
 			part(amendments.OfWorkflow, "", "final", pickOf(d, []string{`"y == 1"`, `"x == 1"`, `"y == \"s\""`, ``}))

@@ -402,6 +402,18 @@ func (m *Machine) IsReadyByWord(t workflow.TaskName) bool {
 // HolderOf is who holds a partition since the instance was started.
 func (m *Machine) HolderOf(p workflow.PartitionName) workflow.PartnerID { return m.state.Holders()[p] }
 
+// TaskHolder is who has a task, or did it; empty: it has no place of its own.
+func (m *Machine) TaskHolder(t workflow.TaskName) workflow.PartnerID {
+	switch sl := m.state.BySlot()[t]; {
+	case sl == nil:
+		return ""
+	case sl.Pick != nil:
+		return sl.Pick.Partner
+	default:
+		return sl.Current.Partner
+	}
+}
+
 // Amendments are the changes of the definition by which the instance runs, in the order in which they count.
 func (m *Machine) Amendments() []state.Amendment { return m.state.Amendments() }
 

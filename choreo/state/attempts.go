@@ -21,6 +21,7 @@ func (s *State) enterReady(b *fact.ReadyBody, e *log.Entry) (why string) {
 }
 
 func (s *State) enterStart(b *fact.Start, e *log.Entry) (why string) {
+	s.undoneElsewhere(b.Attempt, e)
 	return s.enterOwn(e, b.Attempt, (*Evidence).MayStart, func(a *Attempt) { s.begin(a, b, e) })
 }
 
@@ -28,12 +29,15 @@ func (s *State) enterStart(b *fact.Start, e *log.Entry) (why string) {
 func (s *State) begin(a *Attempt, b *fact.Start, e *log.Entry) {
 	a.Tries = max(a.Tries, b.Try)
 	a.Start, a.Starts = earlier(a.Start, e), firstOf(a.Starts, e)
+	if a.Start == e {
+		a.Task = s.EvidenceOf(e).does(a)
+	}
 	s.rebase(a)
 }
 
 func (s *State) enterSuccess(b *fact.Success, e *log.Entry) (why string) {
 	may := func(v *Evidence, a *Attempt) string {
-		if !v.mayWrite(a.Task, b.Outputs) {
+		if !v.mayWrite(v.does(a), b.Outputs) {
 			return "its task may not have such a result"
 		}
 		return v.maySucceed(a)
@@ -112,7 +116,7 @@ func (s *State) enterOwn(
 func (v *Evidence) mayWrite(t *workflow.Task, out map[workflow.DataName]workflow.Value) bool {
 	for n, x := range out {
 		d := v.decl(n)
-		if d == nil || !slices.Contains(t.Out, n) {
+		if t == nil || d == nil || !slices.Contains(t.Out, n) {
 			return false
 		}
 		if _, err := workflow.CheckValue(d, x); err != nil {
@@ -141,20 +145,24 @@ func (v *Evidence) mayNest(a *Attempt) string {
 // undoable gives an attempt that has succeeded its compensation, if the author
 // of the definition wants one.
 func (s *State) undoable(a *Attempt, success *log.Entry) {
-	id := fact.AttemptID{Fact: success.ID, Slot: a.ID.Slot}
 	if a.Undo == nil {
 		def := s.def
 		if a.Fired != nil { // as it was when it was fired
 			def = s.EvidenceOf(a.Assigned).under()
 		}
-		t := def.CompensationOf(a.Task)
+		t := s.compensationOf(def, a)
 		if t == nil {
 			return
 		}
-		a.Undo = &Attempt{
-			ID: id, Slot: a.Slot, Task: t, Partner: a.Partner, Depth: a.Depth, Assigned: success, Undoes: a,
-			turns: noTurns,
-		}
+		a.Undo = s.undoing(a, t, success)
 	}
-	s.attempts[id] = a.Undo
+	s.attempts[fact.AttemptID{Fact: success.ID, Slot: a.ID.Slot}] = a.Undo
+}
+
+// undoing is an attempt that undoes another by a task, named by a success of that.
+func (s *State) undoing(a *Attempt, t *workflow.Task, success *log.Entry) *Attempt {
+	return &Attempt{
+		ID: fact.AttemptID{Fact: success.ID, Slot: a.ID.Slot}, Slot: a.Slot, Task: t, Partner: a.Partner,
+		Depth: a.Depth, Assigned: success, Undoes: a, turns: noTurns,
+	}
 }

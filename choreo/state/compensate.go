@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -24,6 +25,62 @@ import (
 // the attempt that it undoes, is held by that one's performer, and is started,
 // tried again and ended by the same facts as any other. What it writes is
 // recorded and counts for nothing: neither did what it undoes.
+
+// What undoes it is what the definition says that counts now, until that begins: an amendment may give a
+// compensation to what has succeeded before, or another one. From then on it is what whoever began it knew,
+// whatever is amended elsewhere.
+
+// compensationOf is what undoes an attempt, by a definition; nil: nothing does.
+func (s *State) compensationOf(def *workflow.Definition, a *Attempt) *workflow.Task {
+	if a.Fired != nil || len(s.edition.heavy) == 0 {
+		return def.CompensationOf(a.Task)
+	}
+	known := def.Task(a.Task.Name)
+	if known == nil {
+		return nil
+	}
+	t := *s.limited(a.Task)
+	t.Compensate = known.Compensate
+	u := def.CompensationOf(&t)
+	if u != nil && t.Compensate.Task != "" {
+		u = s.limited(u)
+	}
+	return u
+}
+
+// does is what the holder of an attempt performs, as the author of what is judged knew: of a compensation that has
+// begun what its definition said then, of one that has not what it says now. Nil: nothing undoes that.
+func (v *Evidence) does(a *Attempt) *workflow.Task {
+	if a.Undoes == nil || a.Undoes.Fired != nil || len(v.s.edition.heavy) == 0 {
+		return a.Task
+	}
+	var began *log.Entry
+	for _, e := range a.Starts {
+		if v.knew(e) || e == v.of {
+			began = earlier(began, e)
+		}
+	}
+	if began != nil && began != v.of {
+		v = v.s.EvidenceOf(began)
+	}
+	return v.s.compensationOf(v.under(), a.Undoes)
+}
+
+// undoneElsewhere makes the compensation of which a fact is a start, if its author knew of one, and by the
+// definition of now there is none.
+func (s *State) undoneElsewhere(id fact.AttemptID, e *log.Entry) {
+	of := s.bySucc[id.Fact]
+	if len(s.edition.heavy) == 0 || s.attempts[id] != nil || of == nil || of.ID.Slot != id.Slot ||
+		of.Partner != e.Fact.Chain.Author || !s.log.Knew(e, s.log.ByID()[id.Fact]) {
+		return
+	}
+	if t := s.compensationOf(s.EvidenceOf(e).under(), of); t != nil && of.Undo == nil {
+		of.Undo = s.undoing(of, t, s.log.ByID()[id.Fact])
+	}
+	if of.Undo != nil {
+		s.attempts[id] = of.Undo
+	}
+}
 
 // Lost reports whether the attempt finished for nothing, or is to be undone by order, and has
 // a compensation that has not begun.

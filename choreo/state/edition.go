@@ -88,6 +88,9 @@ func (s *State) cut(d *workflow.Definition) error {
 	if (was == nil) != (is == nil) || was != nil && was.Partition != is.Partition || d.FlowObstacle() != "" {
 		return errors.New("an instance that is driven by its data stays so, at one partner")
 	}
+	if t, why := amendments.Turned(s.original, d); why != "" {
+		return errors.New("task " + string(t) + " " + why)
+	}
 	return partition.New(d).Err()
 }
 

@@ -242,6 +242,8 @@ func (v *Evidence) MayBegin(a *Attempt) string {
 	sl := a.Slot
 	done := func(o *Attempt) bool { return slices.ContainsFunc(o.Successes, v.certain) && !v.givenUp(o) }
 	switch {
+	case v.does(a) == nil:
+		return "nothing undoes it, as far as its author knew"
 	case a.Beside() || v.any(a.Starts):
 		return ""
 	case sl.Dropped != nil:
@@ -376,7 +378,7 @@ func (v *Evidence) HasRole(p workflow.PartnerID, role workflow.RoleName) bool {
 // undoes something is performed when it succeeds, everything else when it starts. Instead of
 // its holder a person may show the role, whose result closed it (claims.go).
 func (v *Evidence) mayPerform(a *Attempt) string {
-	if a.Task.ByRole() && !v.HasRole(a.Partner, a.Task.Role) && !v.PersonDid(a) {
+	if t := v.does(a); t.ByRole() && !v.HasRole(a.Partner, t.Role) && !v.PersonDid(a) {
 		return "its author has not shown that it has the role of the task"
 	}
 	return ""

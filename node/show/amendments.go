@@ -55,10 +55,11 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, am
 }
 
 // nobodyDoes are the tasks of those that a patch adds which nobody could do as far as this node knows: a program's task
-// is for whoever holds the partition, any other for everybody who has its role.
+// is for whoever holds the partition, any other for everybody who has its role. What undoes a task is for whoever has
+// that.
 func (vw *View) nobodyDoes(h *Held, def *workflow.Definition, patch amendments.Patch) (out []amendments.Finding) {
-	added := patch.Adds()
-	if len(added) == 0 {
+	added, undone := patch.Adds(), patch.Compensates()
+	if len(added) == 0 && len(undone) == 0 {
 		return nil
 	}
 	plan := partition.New(def)
@@ -66,6 +67,9 @@ func (vw *View) nobodyDoes(h *Held, def *workflow.Definition, patch amendments.P
 		return nil // it is no definition that would be listed, which was looked at before
 	}
 	all, _ := vw.Partners.Candidates(def, partition.PlainRule, nil)
+	only := func(holder workflow.PartnerID) []partition.Partner {
+		return slices.DeleteFunc(slices.Clone(all), func(p partition.Partner) bool { return p.ID != holder })
+	}
 	for _, name := range added {
 		who := all
 		if t := def.Task(name); t.ByNode() {
@@ -73,12 +77,24 @@ func (vw *View) nobodyDoes(h *Held, def *workflow.Definition, patch amendments.P
 			if def.Flow() != nil { // it may have been taken over
 				holder = h.M.FlowHolder()
 			}
-			who = slices.DeleteFunc(slices.Clone(all), func(p partition.Partner) bool { return p.ID != holder })
+			who = only(holder)
 		}
 		if _, err := partition.AssignTasks(plan, who, vw.Self, name); err != nil {
 			out = append(out, amendments.Finding{
 				Part: amendments.Part{Kind: amendments.OfTask, Name: string(name)}, Refused: true,
 				Why: "nobody could do it: " + err.Error(), Next: "put it into a partition whose holder is able",
+			})
+		}
+	}
+	for _, name := range undone {
+		holder := h.M.TaskHolder(name)
+		if holder == "" || def.Flow() != nil {
+			continue
+		}
+		if _, err := partition.AssignTasks(plan, only(holder), vw.Self, name); err != nil {
+			out = append(out, amendments.Finding{
+				Part: amendments.Part{Kind: amendments.OfTask, Name: string(name)}, Key: "compensate", Refused: true,
+				Why: "whoever has the task could not do and undo it: " + err.Error(), Next: "name what that partner is able to do",
 			})
 		}
 	}

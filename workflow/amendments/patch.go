@@ -71,7 +71,7 @@ var (
 		OfCondition:  {expression},
 		OfConstraint: {"when", "strict"},
 	}
-	steered   = []string{"after", "when", "on-failure", "enabled"}
+	steered   = []string{"after", "when", "on-failure", "enabled", "compensate"}
 	triggered = []string{
 		"after", "when", "enabled", "type", "application", "with", "role", "in", "out", "form", "compensate", "retries",
 		"repeat", "on-conflict",
@@ -144,6 +144,9 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 			}
 		}
 	}
+	if t, why := Turned(old, changed); why != "" && old.Task(t) != nil {
+		no(Part{OfTask, string(t)}, "", why+", which this version cannot have in an instance that runs")
+	}
 	if len(refused) > 0 {
 		return nil, refused
 	}
@@ -157,6 +160,32 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 		return nil, refused
 	}
 	return out, nil
+}
+
+// Turned is a task of an instance that follows its tasks which one edition only has to stand in for others or to undo
+// them, and another to be done by its own rule, with the difference in words; empty: there is none. What facts say of
+// such a task by the one means nothing by the other.
+func Turned(was, is *workflow.Definition) (task workflow.TaskName, why string) {
+	if was.Flow() != nil || is.Flow() != nil {
+		return "", ""
+	}
+	for _, t := range is.Tasks {
+		before := was.Task(t.Name)
+		switch only := before != nil && before.ContingencyOnly; {
+		case t.ContingencyOnly && !only:
+			return t.Name, "would only stand in for others or undo them"
+		case only && !t.ContingencyOnly:
+			return t.Name, "would be done by itself, as no other names it any more"
+		}
+	}
+	return "", ""
+}
+
+func turned(was, is *workflow.Definition) error {
+	if t, why := Turned(was, is); why != "" {
+		return fmt.Errorf("task %s %s", t, why)
+	}
+	return nil
 }
 
 // comesAndGoes reports whether parts of a kind are added and taken out by their keys alone.
@@ -259,6 +288,16 @@ func (p Patch) Steers() (out []workflow.TaskName) {
 		}
 	}
 	return slices.Compact(out)
+}
+
+// Compensates are the tasks that there are to which a patch gives something that undoes them.
+func (p Patch) Compensates() (out []workflow.TaskName) {
+	for _, x := range p {
+		if x.Kind == OfTask && x.Key == "compensate" && len(x.Value) > 0 && !p.adds(x.Part) {
+			out = append(out, workflow.TaskName(x.Name))
+		}
+	}
+	return out
 }
 
 // Adds are the tasks that a patch adds, in its order.
@@ -393,6 +432,8 @@ func Fits(def, known *workflow.Definition, p Patch) error {
 		return err
 	case made.FlowObstacle() != "":
 		return errors.New(made.FlowObstacle())
+	case turned(known, made) != nil:
+		return turned(known, made)
 	case (made.Flow() != nil) != (known.Flow() != nil):
 		return errors.New("it makes an instance one that is driven by its data, or one that is not any more")
 	case made.Flow() != nil && made.Flow().Partition != known.Flow().Partition:

@@ -109,6 +109,43 @@ func TestWhatAPatchMayNotChange(t *testing.T) {
 	}
 }
 
+// A task is given what undoes it, another, or none any more; but none that is done by itself becomes one that only
+// undoes others, nor the other way round.
+func TestAPatchOfCompensations(t *testing.T) {
+	src := strings.Replace(limits, "c: {after: b}", "c: {after: b, compensate: d}\n  d: {type: manual}", 1)
+	old := parse(t, src)
+	for _, x := range [][]string{
+		{"{timeout: 1h, priority: 1}", "{timeout: 1h, priority: 1, compensate: {application: noop}}"},
+		{"{timeout: 1h, priority: 1}", "{timeout: 1h, priority: 1, compensate: d}"},
+		{"{after: b, compensate: d}", "{after: b, compensate: c2}", "d: {type: manual}",
+			"d: {type: manual}\n  c2: {after: a}", ", c]", ", c, c2, d]"},
+	} {
+		changed := edited(t, src, x...)
+		p, no := PatchOf(old, changed, nil)
+		if changed.Task("d").ContingencyOnly != old.Task("d").ContingencyOnly {
+			if p != nil || !strings.Contains(no[len(no)-1].Why, "would be done by itself") {
+				t.Errorf("%q: %v, %v", x, p, no)
+			}
+			continue
+		}
+		back := asRead(t, old, changed)
+		if !back.IsHeavy() || len(back.Compensates()) != 1 {
+			t.Errorf("%q: heavy %t, gives %s what undoes it", x, back.IsHeavy(), back.Compensates())
+		}
+	}
+	gone := mustPatch(t, parse(t, strings.Replace(limits, "time-to-wait: 2h", "compensate: {application: noop}", 1)),
+		parse(t, strings.Replace(limits, ", time-to-wait: 2h", "", 1)))
+	if len(gone) != 1 || len(gone[0].Value) > 0 || len(gone.Compensates()) > 0 {
+		t.Errorf("none any more: %s", gone.Text())
+	}
+	bare := parse(t, strings.Replace(limits, "c: {after: b}", "c: {}", 1))
+	changed := edited(t, limits, "{timeout: 1h, priority: 1}", "{timeout: 1h, compensate: c}", "c: {after: b}", "c: {}",
+		", c]", "]")
+	if p, no := PatchOf(bare, changed, nil); p != nil || len(no) == 0 {
+		t.Errorf("what is done by itself only undoes: %v", p)
+	}
+}
+
 // Tasks are added, wait for others and are waited for, and are not done any more: a patch of two editions makes the new
 // one. A task that is taken out stays, and is not enabled.
 func TestAPatchOfTasks(t *testing.T) {

@@ -85,6 +85,18 @@ var ofAmendments = []mutant{
 		patches: []patch{{
 			"workflow/amendments/patch.go", `if doubtful != nil && p.IsHeavy() && doubtful(i) && made(some[:i+1]) == nil {`,
 			`if doubtful != nil && p.IsHeavy() && doubtful(i) && len(some) == 0 {`}}},
+	{name: "undone-as-now", what: "a compensation that has begun goes on as another that was put in its place elsewhere",
+		patches: []patch{{
+			"choreo/state/attempts.go", `	if a.Start == e {
+`, `	if a.Start == nil {
+`}}},
+	{name: "undone-by-nobody", what: "a compensation that has begun counts no more, as it was taken out elsewhere",
+		patches: []patch{{
+			"choreo/state/attempts.go", `	s.undoneElsewhere(b.Attempt, e)
+`, ``}}},
+	{name: "turned-by-two", what: "two amendments together make a task one that only undoes others", patches: []patch{{
+		"choreo/state/edition.go", `	if t, why := amendments.Turned(s.original, d); why != "" {`,
+		`	if t, why := amendments.Turned(s.original, d); why == "?" {`}}},
 	{name: "clash-unseen", what: "that two set one key unlike is not shown", patches: []patch{{
 		"choreo/state/incidents.go", `			for _, c := range amendments.Clashes(a.Patch, b.Patch) {`,
 		`			for _, c := range amendments.Clashes(a.Patch, b.Patch)[:0] {`}}},

@@ -36,7 +36,8 @@ import (
 //	pass U P TASK to=V|role=R     U asks P to pass an item on; neither: back. stale: as U had it last
 //	adopt U P [V [TASK]]          U asks P to adopt the last result of V that does not count, or of anybody
 //	notify U P POLICY [N]         U brings P a change of whom items are offered to
-//	amend U P KIND NAME KEY VALUE U brings P an amendment: a key of a part, with its value
+//	amend U P KIND NAME KEY       U brings P an amendment: a key of a part, with its value; none: it is not written
+//	     [VALUE]                  any more
 //	edit U P                      U brings P the amendment that makes the text below of what the instance runs by
 //	amended P                     the amendments that count, and what was made side by side, as P knows
 //	say U P TASK …, hears P       the same, and P is brought it later
@@ -288,10 +289,12 @@ func (s *story) amend() string {
 	}
 	patch := amendments.Patch{{
 		Part: amendments.Part{Kind: amendments.Kind(words[0]), Name: words[1]}, Key: words[2],
-		Value: json.RawMessage(words[3]),
 	}}
-	if !json.Valid(patch[0].Value) {
-		patch[0].Value = json.RawMessage(strconv.Quote(words[3]))
+	if len(words) > 3 {
+		patch[0].Value = json.RawMessage(words[3])
+		if !json.Valid(patch[0].Value) {
+			patch[0].Value = json.RawMessage(strconv.Quote(words[3]))
+		}
 	}
 	return s.put(s.node(1), s.w.word(s.speaker(), worklist.Amend{Patch: patch.Text()}))
 }
@@ -363,6 +366,9 @@ func (s *story) forge() string {
 	case "keep": // of a partition; the task is of no matter
 		body = worklist.Keep{Partition: workflow.PartitionName(s.arg("of"))}
 	case "amend": // of a part that there is, or not
+		if s.d.HasArg("of") {
+			t = s.arg("of")
+		}
 		patch := amendments.Patch{{
 			Part: amendments.Part{Kind: amendments.OfTask, Name: t}, Key: "timeout", Value: json.RawMessage(`"9h"`),
 		}}
@@ -608,7 +614,9 @@ func randomPatch(d dice) (p amendments.Patch) {
 	rule := func(name string) {
 		set(name, "after", pickOf(d, []string{`["a"]`, `["b"]`, `["a","b"]`, `["m"]`, `["c","n"]`, `["c"]`}))
 	}
-	switch d(7) {
+	switch d(8) {
+	case 7: // limits that come and go, and tries
+		set(name, pickOf(d, []string{"timeout", "time-to-wait", "retries"}), pickOf(d, []string{`"1h"`, `2`, `"2h"`, ``}))
 	case 6: // what undoes it, if anything
 		set(name, "compensate", pickOf(d, []string{`{"application":"noop"}`, `{"task":"e"}`, `{"task":"c"}`, ``}))
 	case 4: // data with a task that asks for them, which may be others elsewhere

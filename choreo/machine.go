@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -67,6 +68,7 @@ type Machine struct {
 	hearing   hearing
 	timed     bool                 // the definition has time-outs or emergency triggers
 	pulls     bool                 // tasks of people may wait to be taken
+	clockedBy *workflow.Definition // by which the clocks of this node ran last; nil: by the one of now
 	read      *workflow.Definition // of which it is known what the instance may need
 	undoes    bool                 // it has compensations
 	endless   bool                 // of some task it does not say by when it ends
@@ -118,6 +120,7 @@ func (m *Machine) reuse(d *decision) {
 func (m *Machine) fold(es []*log.Entry) {
 	m.state.Fold(es)
 	if m.state.Definition() != m.read {
+		m.clockedBy = cmp.Or(m.clockedBy, m.read)
 		m.readDefinition()
 	}
 }

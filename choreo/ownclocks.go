@@ -44,6 +44,7 @@ func (d *decision) watchSlots(age time.Duration, goesOn bool) (added bool) {
 			return true
 		}
 	}
+	d.clockedBy = nil
 	if c.others {
 		c.only()
 		c.others = false
@@ -103,8 +104,11 @@ func (d *decision) overdue(a *state.Attempt, of *slotClocks) (added bool) {
 	if a.Task.Timeout == 0 {
 		return false
 	}
-	k := waits.Key{Kind: waits.Timeout, Name: a.ID.String()}
-	if !d.runs(k, a.WaitedBefore(), a.Task.Timeout, of) {
+	k, from := waits.Key{Kind: waits.Timeout, Name: a.ID.String()}, a.WaitedBefore()
+	if d.limitCame(a.Task.Name, func(t *workflow.Task) time.Duration { return t.Timeout }) {
+		from = max(from, d.noticedFor(a))
+	}
+	if !d.runs(k, from, a.Task.Timeout, of) {
 		return false
 	}
 	if !d.fail(a, fact.CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout)) {
@@ -112,6 +116,28 @@ func (d *decision) overdue(a *state.Attempt, of *slotClocks) (added bool) {
 	}
 	d.callOff(a.ID)
 	return true
+}
+
+// limitCame reports whether a task that there was has a limit since an amendment of which this node has just heard. Its
+// clock counts from when it would have begun: then it may be over now, though it never was before.
+func (m *Machine) limitCame(t workflow.TaskName, limit func(*workflow.Task) time.Duration) bool {
+	if m.clockedBy == nil {
+		return false
+	}
+	was := m.clockedBy.Task(t)
+	return was != nil && limit(was) == 0
+}
+
+// readyBefore is for how long this node has known of a predecessor of a slot that it is ready, or has ended.
+func (o outlook) readyBefore(sl *state.Slot) (longest time.Duration) {
+	for _, p := range o.state.Definition().Predecessors(sl.Task.Name) {
+		for _, from := range o.state.SlotsOf(p) {
+			if from.State != workflow.NotReady {
+				longest = max(longest, o.noticedFor(from.Current))
+			}
+		}
+	}
+	return longest
 }
 
 // triggers clocks an emergency task and fires it when its wait is over.
@@ -124,6 +150,9 @@ func (d *decision) triggers(sl *state.Slot, of *slotClocks, age time.Duration) (
 			return false
 		}
 		from = max(age-start, 0) // it began at the worst case, even if this node was down just then
+		if d.limitCame(sl.Task.Name, func(t *workflow.Task) time.Duration { return t.TimeToWait }) {
+			from = max(from, d.readyBefore(sl))
+		}
 	}
 	if !d.runs(k, from, sl.Task.TimeToWait, of) {
 		return false

@@ -217,7 +217,7 @@ func (v *Evidence) MayReady(a *Attempt, trigger bool) string {
 		return "it waits for no rule"
 	case v.disabled(a.Slot):
 		return "its task is not enabled"
-	case trigger && a.Slot.Task.TimeToWait == 0:
+	case trigger && v.task(a.Slot.Task).TimeToWait == 0:
 		return "its task has no trigger"
 	case !trigger && !v.hasData(a.Slot):
 		return "its rule is not about data"

@@ -49,8 +49,9 @@ const (
 
 // light are the keys that can be changed in an instance that runs, and on which it does not depend whether what
 // partners said of the instance counts: limits of time, what the choice of a performer weighs, and words. So it does
-// not matter who had heard of the amendment when. Limited are those that have to be written before and after, unless
-// data drive the instance: a limit that comes or goes changes what is waited for.
+// not matter who had heard of the amendment when. The limit of a partition has to be written before and after: one that
+// comes or goes changes what its holder answers for. A time-to-wait is not among them, as a task may be ready by it; nor
+// is a timeout that goes (IsHeavy), as another task may have a time-to-wait only because of that.
 //
 // All others are heavy: on them it does depend, or on what goes together with them: what a fact says is judged by the
 // definition in its own past. Steered are those of tasks that there are, triggered those of triggers, of an instance
@@ -60,18 +61,17 @@ var (
 		OfWorkflow: {"version", "label", "doc"},
 		OfData:     {"label", "doc"},
 		OfTask: {
-			"timeout", "time-to-wait", "priority", "urgency", "suitability", "duration", "label", "doc",
+			"timeout", "priority", "urgency", "suitability", "duration", "label", "doc",
 		},
 		OfPartition: {"timeout", "label"},
 	}
-	limited = []string{"timeout", "time-to-wait"}
-	rule    = []string{"after", "when"}
-	heavy   = map[Kind][]string{
+	rule  = []string{"after", "when"}
+	heavy = map[Kind][]string{
 		OfWorkflow:   {"final"},
 		OfCondition:  {expression},
 		OfConstraint: {"when", "strict"},
 	}
-	steered   = []string{"after", "when", "on-failure", "enabled", "compensate"}
+	steered   = []string{"after", "when", "on-failure", "enabled", "compensate", "retries", "time-to-wait"}
 	triggered = []string{
 		"after", "when", "enabled", "type", "application", "with", "role", "in", "out", "form", "compensate", "retries",
 		"repeat", "on-conflict",
@@ -274,8 +274,8 @@ func heaviness(p Part, k Key, flows bool) string {
 	case slices.Contains(more, k.Key):
 	case !slices.Contains(light[p.Kind], k.Key):
 		return "this version cannot change it in an instance that runs"
-	case slices.Contains(limited, k.Key) && (len(k.Was) == 0 || len(k.Is) == 0) && !(flows && p.Kind == OfTask):
-		return "this version changes a limit of an instance that runs, and neither adds nor removes one"
+	case p.Kind == OfPartition && k.Key == "timeout" && (len(k.Was) == 0 || len(k.Is) == 0):
+		return "this version changes the limit of a partition of an instance that runs, and neither adds nor removes one"
 	}
 	return ""
 }
@@ -346,7 +346,9 @@ func adding(k Kind) string {
 
 // IsHeavy reports whether it depends on a patch whether facts count: then each is judged by what its author knew.
 func (p Patch) IsHeavy() bool {
-	return slices.ContainsFunc(p, func(x Setting) bool { return !slices.Contains(light[x.Kind], x.Key) })
+	return slices.ContainsFunc(p, func(x Setting) bool {
+		return !slices.Contains(light[x.Kind], x.Key) || x.Key == "timeout" && len(x.Value) == 0
+	})
 }
 
 // Text is the one way to write a patch down.
@@ -462,7 +464,7 @@ func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
 		return fmt.Errorf("the definition has no partition %s", plain.Line(text(x.Value)))
 	case !added && !there && !(comesAndGoes(x.Kind) && p.sets(x.Part, []string{expression, "when"})):
 		return fmt.Errorf("the definition has no %s", x.Part)
-	case !added && slices.Contains(limited, x.Key) && len(k.Was) == 0 && !(flows && x.Kind == OfTask):
+	case x.Kind == OfPartition && x.Key == "timeout" && len(k.Was) == 0:
 		return fmt.Errorf("%s has no %s", x.Part, x.Key)
 	case !added && heaviness(x.Part, k, flows) != "":
 		return fmt.Errorf("%s, %s: %s", x.Part, x.Key, heaviness(x.Part, k, flows))

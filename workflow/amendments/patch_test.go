@@ -83,14 +83,32 @@ func TestAPatchMakesTheChangedEdition(t *testing.T) {
 	}
 }
 
-// What changes more than limits, weights and words is refused, and so is a limit that comes or goes.
+// Limits of tasks come and go, and so do their tries. One that comes changes nothing of what partners said, any other
+// may: another task may have a time-to-wait only because of a timeout.
+func TestAPatchOfLimits(t *testing.T) {
+	old := parse(t, limits)
+	for _, x := range []struct {
+		from, to string
+		heavy    bool
+	}{
+		{"c: {after: b}", "c: {after: b, timeout: 1h}", false},
+		{"c: {after: b}", "c: {after: b, retries: 2}", true},
+		{"c: {after: b}", "c: {after: b, time-to-wait: 3h}", true},
+		{", time-to-wait: 2h", "", true},
+		{"b: {after: a, timeout: 1h", "b: {after: a", true},
+	} {
+		if p := asRead(t, old, edited(t, limits, x.from, x.to)); len(p) != 1 || p.IsHeavy() != x.heavy {
+			t.Errorf("%s: %s, heavy: %t", x.to, p.Text(), p.IsHeavy())
+		}
+	}
+}
+
+// What changes more than limits, weights and words is refused, and so is a limit of a partition that comes or goes.
 func TestWhatAPatchMayNotChange(t *testing.T) {
 	old := parse(t, limits)
 	for _, x := range [][]string{
 		{"c: {after: b}", "c: {after: b, application: sleep, with: {for: 1s}}"},
-		{"c: {after: b}", "c: {after: b, timeout: 1h}"},
 		{"a: {timeout: 1h", "a: {application: ring, timeout: 1h"},
-		{"c: {after: b}", "c: {after: b, retries: 2}"},
 		{", timeout: 9h", ""},
 		{"c: {after: b}", "c: {after: b}\n  d: {time-to-wait: 1h, after: b}", ", c]", ", c, d]"},
 		{"c: {after: b}", "c: {after: b}\n  d: {}", "partitions:", "partitions:\n  q: [d]"},
@@ -269,7 +287,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	old := parse(t, limits)
 	for _, p := range []string{
 		`[{"kind":"task","name":"z","key":"timeout","value":"1h"}]`,
-		`[{"kind":"task","name":"c","key":"timeout","value":"1h"}]`,
+		`[{"kind":"task","name":"a","key":"time-to-wait","value":"1h"}]`,
 		`[{"kind":"task","name":"a","key":"timeout","value":"soon"}]`,
 		`[{"kind":"task","name":"a","key":"priority","value":{"x":1}}]`,
 		`[{"kind":"workflow","name":"","key":"version","value":-3}]`,

@@ -97,6 +97,18 @@ var ofAmendments = []mutant{
 	{name: "turned-by-two", what: "two amendments together make a task one that only undoes others", patches: []patch{{
 		"choreo/state/edition.go", `	if t, why := amendments.Turned(s.original, d); why != "" {`,
 		`	if t, why := amendments.Turned(s.original, d); why == "?" {`}}},
+	{name: "trigger-of-now", what: "that a trigger fired counts no more, as it was taken out elsewhere", patches: []patch{{
+		"choreo/state/rights.go", `	case trigger && v.task(a.Slot.Task).TimeToWait == 0:`,
+		`	case trigger && a.Slot.Task.TimeToWait == 0:`}}},
+	{name: "limit-from-now", what: "a limit that is new counts from when it was heard of", patches: []patch{{
+		"choreo/ownclocks.go", `		from = max(from, d.noticedFor(a))
+`, `		from = max(from, 0)
+`}}},
+	{name: "limit-gone-for-all", what: "that a limit is gone does not go with a time-to-wait that needs it, and no amendment counts",
+		patches: []patch{{
+			"workflow/amendments/patch.go", `x.Key == "timeout" && len(x.Value) == 0
+`, `x.Key == "timeout" && len(x.Value) == 1
+`}}},
 	{name: "clash-unseen", what: "that two set one key unlike is not shown", patches: []patch{{
 		"choreo/state/incidents.go", `			for _, c := range amendments.Clashes(a.Patch, b.Patch) {`,
 		`			for _, c := range amendments.Clashes(a.Patch, b.Patch)[:0] {`}}},

@@ -50,8 +50,8 @@ const (
 // light are the keys that can be changed in an instance that runs, and on which it does not depend whether what
 // partners said of the instance counts: limits of time, what the choice of a performer weighs, and words. So it does
 // not matter who had heard of the amendment when. The limit of a partition has to be written before and after: one that
-// comes or goes changes what its holder answers for. A time-to-wait is not among them, as a task may be ready by it; nor
-// is a timeout that goes (IsHeavy), as another task may have a time-to-wait only because of that.
+// comes or goes changes what its holder answers for. A time-to-wait is not among them, as a task may be ready by it;
+// nor is a timeout that goes (IsHeavy), as another task may have a time-to-wait only because of that.
 //
 // All others are heavy: on them it does depend, or on what goes together with them: what a fact says is judged by the
 // definition in its own past. Steered are those of tasks that there are, triggered those of triggers, of an instance

@@ -104,7 +104,7 @@ var ofAmendments = []mutant{
 		"choreo/ownclocks.go", `		from = max(from, d.noticedFor(a))
 `, `		from = max(from, 0)
 `}}},
-	{name: "limit-gone-for-all", what: "that a limit is gone does not go with a time-to-wait that needs it, and no amendment counts",
+	{name: "limit-gone-for-all", what: "with a limit that goes and a time-to-wait that needs it no amendment counts",
 		patches: []patch{{
 			"workflow/amendments/patch.go", `x.Key == "timeout" && len(x.Value) == 0
 `, `x.Key == "timeout" && len(x.Value) == 1

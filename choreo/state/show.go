@@ -252,7 +252,8 @@ func (s *State) ContingencyView(t *workflow.Task) TaskView {
 	}
 	for _, sl := range s.slots {
 		for _, a := range sl.Attempts {
-			if a.Undo == nil || a.Undo.Task.Name != t.Name || a.Task.Name == t.Name { // an application has the task's name
+			// Where an application undoes it that one has the task's name.
+			if a.Undo == nil || a.Undo.Task.Name != t.Name || a.Task.Name == t.Name {
 				continue
 			}
 			if a.Undo.Start != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -132,7 +133,8 @@ type spotKey struct {
 	item     Item
 }
 
-// Spot is where a user put an item. Of two spots of an item the one with the higher Count counts.
+// Spot is where a user put an item. Of two spots of an item the one with the higher Count counts. A device counts on from
+// the highest that it knows, so no clock says which move is the later.
 type Spot struct {
 	Instance workflow.InstanceID
 	Item     Item
@@ -143,8 +145,11 @@ type Spot struct {
 	By    workflow.PartnerID // the device that moved it
 }
 
+// newer reports whether a move counts before another of its item. The places tell two moves apart that a device
+// counted alike, as it may after its disk was put back to what it was before.
 func (s *Spot) newer(o *Spot) bool {
-	return cmp.Or(cmp.Compare(s.Count, o.Count), cmp.Compare(s.By, o.By)) > 0
+	return cmp.Or(cmp.Compare(s.Count, o.Count), cmp.Compare(s.By, o.By), cmp.Compare(s.Row, o.Row),
+		cmp.Compare(s.Part, o.Part)) > 0
 }
 
 // Hand is a user's own order, the same on all devices of the user that know of the same
@@ -157,13 +162,35 @@ type Hand struct {
 // NewHand is an order in which nothing was moved.
 func NewHand() *Hand { return &Hand{spots: map[spotKey]Spot{}} }
 
-// Merge takes in a move that was made on any device of the user.
-func (h *Hand) Merge(s Spot) {
+// Clone is the same order, to be changed on its own.
+func (h *Hand) Clone() *Hand { return &Hand{maps.Clone(h.spots), h.count} }
+
+// Merge takes in a move that was made on any device of the user, and reports whether it counts now and did not before.
+func (h *Hand) Merge(s Spot) bool {
 	k := spotKey{s.Instance, s.Item}
-	if was, moved := h.spots[k]; !moved || s.newer(&was) {
-		h.spots[k] = s
-	}
 	h.count = max(h.count, s.Count)
+	if was, moved := h.spots[k]; moved && !s.newer(&was) {
+		return false
+	}
+	h.spots[k] = s
+	return true
+}
+
+// Count is the highest that a move of the user had, as far as this device knows.
+func (h *Hand) Count() uint64 { return h.count }
+
+// Trim forgets the oldest moves, so that no more are left than that: the same ones on all devices that know the same.
+func (h *Hand) Trim(most int) (gone []Spot) {
+	over := len(h.spots) - most
+	if over <= 0 {
+		return nil
+	}
+	all := h.Spots()
+	slices.SortStableFunc(all, func(x, y Spot) int { return cmp.Compare(x.Count, y.Count) })
+	for _, s := range all[:over] {
+		h.Forget(s.Instance, s.Item)
+	}
+	return all[:over]
 }
 
 // Spots are all moves that count, to be stored and told to the user's other devices.

@@ -1,7 +1,10 @@
 package users
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -69,6 +72,47 @@ func (t *Topic) Here() []Who {
 		}
 	}
 	return out
+}
+
+// Elsewhere is a user who is signed in at this node, and another node at which that user is signed in, too.
+type Elsewhere struct {
+	Who
+	At workflow.PartnerID
+}
+
+// Elsewhere are all such, in one order.
+func (t *Topic) Elsewhere() (out []Elsewhere) {
+	now := t.in.Clock.Now().Wall
+	t.mu.Lock()
+	here := slices.Collect(maps.Keys(t.here))
+	t.mu.Unlock()
+	for _, id := range here {
+		u, err := t.User(id, now)
+		if err != nil {
+			continue
+		}
+		if _, _, err := t.signedIn(u); err != nil {
+			continue
+		}
+		for _, d := range u.Devices {
+			if p := d.Leaf().Node; p != t.in.Self {
+				out = append(out, Elsewhere{Who{u.ID.String(), u.Name, u.ID}, p})
+			}
+		}
+	}
+	compare := func(a, b Elsewhere) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.At, b.At)) }
+	slices.SortFunc(out, compare)
+	return slices.CompactFunc(out, func(a, b Elsewhere) bool { return compare(a, b) == 0 })
+}
+
+// Removed reports whether a person is a user who was removed for good.
+func (t *Topic) Removed(person string) bool {
+	id, err := users.ParseID(person)
+	if err != nil {
+		return false
+	}
+	_, err = t.User(id, t.in.Clock.Now().Wall)
+	return errors.Is(err, users.ErrRemoved)
 }
 
 // Anybody is the person of a name or an ID, at whichever node.

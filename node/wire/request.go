@@ -22,6 +22,7 @@ var (
 	itemLists = request[Items]{what: "a request for a person's items", most: 2 * maxName}
 	items     = request[Item]{what: "a request for an item", most: 4 * maxName}
 	targets   = request[Target]{what: "a request for what an order is about", most: 4 * maxName}
+	follows   = request[Follow]{what: "what a user set at another node", most: 160 << 10}
 	keptOnes  = request[Kept]{what: "a request for a kept result", most: 4 * maxName}
 	fileAsks  = request[FileAsk]{what: "a request for a file", most: 8 * maxName}
 	looks     = request[Look]{what: "a request to show an instance", most: maxName, check: (*Look).check}

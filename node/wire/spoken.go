@@ -74,3 +74,16 @@ func EncodeTarget(t Target) ([]byte, error) { return targets.encode(t) }
 
 // DecodeTarget reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeTarget(b []byte) (Target, error) { return targets.decode(b) }
+
+// Follow is what a user set and read, as one node of that user tells another.
+type Follow struct {
+	_    struct{} `cbor:",toarray"`
+	Says []byte   `people:"what is said"`
+	Word []byte   `people:"the signature with its certificates"`
+}
+
+// EncodeFollow writes a request for DecodeFollow. Its error is a *TooLong where a part is too long.
+func EncodeFollow(f Follow) ([]byte, error) { return follows.encode(f) }
+
+// DecodeFollow reads a request. Its error wraps ErrVersion or ErrMalformed.
+func DecodeFollow(b []byte) (Follow, error) { return follows.decode(b) }

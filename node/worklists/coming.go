@@ -38,7 +38,7 @@ func (d *Desk) coming(who users.Who, r *Row, s *Sheet) *api.Coming {
 	}
 	out.Advice = string(device.Advise(device.Link{
 		Reachable: out.Reachable, Takes: takes, Locked: r.Mine == worklist.Lock, Offline: r.Offline,
-		Prefetches: d.settingOf(who).Prefetch,
+		Prefetches: d.settingOf(who).On,
 	}))
 	return &out
 }

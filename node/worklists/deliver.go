@@ -47,15 +47,16 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 			}
 		})
 	}
-	soon := min(d.mindAlarm(now), d.mindChanges(now))
+	soon := min(d.mindAlarm(now), d.mindChanges(now), d.mindFollow(now))
 	if rests {
 		return soon
 	}
 	return min(soon, left)
 }
 
-// Met is told that a partner is connected: what waits for it is handed in now.
+// Met is told that a partner is connected: what waits for it is handed in now, and its users' lists are compared.
 func (d *Desk) Met(p workflow.PartnerID) {
+	d.followAt(p)
 	d.mu.Lock()
 	waits := false
 	for _, k := range d.kept {

@@ -16,6 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
+	"github.com/mutirao-mesh/mutirao/worklist/device"
 )
 
 // The requests: which tasks of a partner a person has or may take, what is needed to do one of them, and
@@ -32,6 +33,8 @@ const (
 	ProtocolKept = "/mutirao/kept/1.0.0"
 	// ProtocolChanged says that a list which the receiver asked for is another by now.
 	ProtocolChanged = "/mutirao/items-changed/1.0.0"
+	// ProtocolFollow compares what a user set and read, with another node of the same user.
+	ProtocolFollow = "/mutirao/follow/1.0.0"
 )
 
 const (
@@ -81,6 +84,10 @@ type Persons interface {
 	Speak(w users.Who, signed [sha256.Size]byte) ([]byte, error)
 	MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error
 	MayAsk(person string, from workflow.PartnerID) error
+	// Elsewhere are the users here who are signed in at other nodes, too, with those.
+	Elsewhere() []users.Elsewhere
+	// Removed reports whether a person is a user who was removed for good.
+	Removed(person string) bool
 }
 
 // People are the users of the mesh.
@@ -148,7 +155,9 @@ type Desk struct {
 	in            Surroundings
 	lists, claims *ration.Budgets
 	tells         *ration.Budgets
+	follows       *ration.Budgets
 	changes       changes
+	follow        follow
 
 	mu         sync.Mutex       // guards what follows, also while it is made durable
 	kept       map[string]*kept // by key in the store
@@ -163,7 +172,7 @@ type Desk struct {
 	alarm    alarm
 	counted  map[string]counted                    // by user
 	hands    map[string]*worklist.Hand             // by user: how the list was ordered by hand
-	settings map[string]setting                    // by user: what differs from the usual
+	settings map[string]device.Switch              // by user: whether files come before they are needed
 	needs    map[string]map[string][]workflow.File // by user and item: what was needed when that was asked for last
 	joints   map[string]*joint                     // by key in the store: what is to be given back
 	takes    map[string]int                        // by user: how many take or end items just now
@@ -175,11 +184,11 @@ type Desk struct {
 func New(in Surroundings) (*Desk, error) {
 	d := &Desk{
 		in: in, lists: ration.New(listRation), claims: ration.New(claimRation),
-		tells: ration.New(tellRation), kept: map[string]*kept{},
+		tells: ration.New(tellRation), follows: ration.New(followRation), kept: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
 		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{},
 		seen:  map[workflow.InstanceID]map[string]*marks{},
-		hands: map[string]*worklist.Hand{}, settings: map[string]setting{},
+		hands: map[string]*worklist.Hand{}, settings: map[string]device.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		asked: map[asker]int{}, early: map[asker][]Row{},
 	}

@@ -2,7 +2,6 @@ package worklists
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,15 +12,13 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
+	"github.com/mutirao-mesh/mutirao/worklist/device"
 )
 
 // This file keeps how users ordered their lists by hand (worklist.Hand).
 
 // PrefixSpot begins the keys of moves: the user's whole ID and the item's follow.
 const PrefixSpot = 'h'
-
-// maxSpots bounds what is kept of one user's moves: the oldest are forgotten.
-const maxSpots = 1000
 
 // spot is a move as it is stored.
 type spot struct {
@@ -149,6 +146,7 @@ func (d *Desk) Move(ctx context.Context, in api.MoveRequest) ([]api.Item, error)
 	if err := d.move(who, rows, *moved, before, in.Top); err != nil {
 		return nil, err
 	}
+	d.in.Nudge()
 	d.sortByHand(who, rows)
 	out := []api.Item{}
 	for i := range rows {
@@ -162,10 +160,7 @@ func (d *Desk) move(who users.Who, rows []Row, moved Row, before string, top boo
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	was := d.handOf(who.ID)
-	next := worklist.NewHand() // it counts when it is durable
-	for _, s := range was.Spots() {
-		next.Merge(s)
-	}
+	next := was.Clone() // it counts when it is durable
 	rest := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.ID() == moved.ID() })
 	d.sortBy(was, rest)
 	at := len(rest)
@@ -186,14 +181,13 @@ func (d *Desk) move(who users.Who, rows []Row, moved Row, before string, top boo
 	e := moved.entry()
 	s := next.Move(&e, above, below, d.in.Self)
 	writes := []kv.Write{{Key: spotKey(who.ID, s), Value: codec.Encode(spotOf(s))}}
-	if all := next.Spots(); len(all) > maxSpots {
-		oldest := slices.MinFunc(all, func(a, b worklist.Spot) int { return cmp.Compare(a.Count, b.Count) })
-		next.Forget(oldest.Instance, oldest.Item)
+	for _, oldest := range next.Trim(device.MaxSpots) {
 		writes = append(writes, kv.Write{Key: spotKey(who.ID, oldest), Delete: true})
 	}
 	if err := d.in.Store.CommitWait(writes); err != nil {
 		return err
 	}
 	d.hands[who.ID] = next
+	d.follow.changed(who.ID)
 	return nil
 }

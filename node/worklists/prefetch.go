@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist/device"
 )
 
 // This file keeps whether the files of a user's items come before they are needed, and says
@@ -23,12 +24,40 @@ type setting struct {
 	_        struct{} `cbor:",toarray"`
 	Prefetch bool
 	AtMost   int64 // bytes a second; 0: all that the link gives
+	Count    uint64
+	By       string
+}
+
+// settingBefore is setting as versions before this one wrote it, which told nobody.
+type settingBefore struct {
+	_        struct{} `cbor:",toarray"`
+	Prefetch bool
+	AtMost   int64
 }
 
 // DecodesSetting returns an error for what cannot be read of the store.
 func DecodesSetting(b []byte) error {
+	_, err := readSetting(b, "")
+	return err
+}
+
+// readSetting reads what a user set. What has no count yet was set on this device.
+func readSetting(b []byte, self workflow.PartnerID) (device.Switch, error) {
 	var s setting
-	return codec.Decode(b, &s)
+	if err := codec.Decode(b, &s); err != nil {
+		var before settingBefore
+		if codec.Decode(b, &before) != nil {
+			return device.Switch{}, err
+		}
+		s = setting{Prefetch: before.Prefetch, AtMost: before.AtMost, Count: 1, By: string(self)}
+	}
+	return device.Switch{On: s.Prefetch, AtMost: s.AtMost, Count: s.Count, By: workflow.PartnerID(s.By)}, nil
+}
+
+func writeSetting(user string, s device.Switch) kv.Write {
+	return kv.Write{Key: settingKey(user), Value: codec.Encode(setting{
+		Prefetch: s.On, AtMost: s.AtMost, Count: s.Count, By: string(s.By),
+	})}
 }
 
 func settingKey(user string) []byte { return append([]byte{PrefixSetting}, user...) }
@@ -36,8 +65,8 @@ func settingKey(user string) []byte { return append([]byte{PrefixSetting}, user.
 // loadSettings reads what users set.
 func (d *Desk) loadSettings() error {
 	return d.in.Store.Scan([]byte{PrefixSetting}, func(key, value []byte) error {
-		var s setting
-		if err := codec.Decode(value, &s); err != nil {
+		s, err := readSetting(value, d.in.Self)
+		if err != nil {
 			return err
 		}
 		d.settings[string(bytes.Clone(key[1:]))] = s
@@ -45,7 +74,7 @@ func (d *Desk) loadSettings() error {
 	})
 }
 
-func (d *Desk) settingOf(who users.Who) setting {
+func (d *Desk) settingOf(who users.Who) device.Switch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.settings[who.ID]
@@ -56,7 +85,7 @@ func (d *Desk) Prefetches() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, s := range d.settings {
-		if s.Prefetch {
+		if s.On {
 			return true
 		}
 	}
@@ -74,16 +103,11 @@ func (d *Desk) SetPrefetch(ctx context.Context, r api.PrefetchRequest) (*api.Pre
 			r.AtMost)
 	}
 	d.mu.Lock()
-	s := setting{Prefetch: r.On, AtMost: r.AtMost}
-	write := kv.Write{Key: settingKey(who.ID), Value: codec.Encode(s)}
-	if !r.On {
-		write = kv.Write{Key: settingKey(who.ID), Delete: true}
-	}
-	if err = d.in.Store.CommitWait([]kv.Write{write}); err == nil {
-		delete(d.settings, who.ID)
-		if r.On {
-			d.settings[who.ID] = s
-		}
+	own := device.Own{Prefetch: d.settings[who.ID]}
+	own.Set(r.On, r.AtMost, d.in.Self)
+	if err = d.in.Store.CommitWait([]kv.Write{writeSetting(who.ID, own.Prefetch)}); err == nil {
+		d.settings[who.ID] = own.Prefetch
+		d.follow.changed(who.ID)
 	}
 	d.mu.Unlock()
 	if err != nil {
@@ -104,7 +128,7 @@ func (d *Desk) Prefetch(ctx context.Context, ref string) (*api.Prefetch, error) 
 
 func (d *Desk) prefetchOf(ctx context.Context, who users.Who) (*api.Prefetch, error) {
 	s := d.settingOf(who)
-	out := &api.Prefetch{User: who.Name, On: s.Prefetch, AtMost: s.AtMost, Items: []api.Item{}}
+	out := &api.Prefetch{User: who.Name, On: s.On, AtMost: s.AtMost, Items: []api.Item{}}
 	all, err := d.ahead(ctx, who)
 	for _, a := range all {
 		out.Items = append(out.Items, a.Item)
@@ -142,7 +166,7 @@ func (d *Desk) ahead(ctx context.Context, who users.Who) ([]Along, error) {
 func (d *Desk) Ahead(ctx context.Context) (out []Content, err error) {
 	for _, who := range d.in.People.Here() {
 		s := d.settingOf(who)
-		if !s.Prefetch {
+		if !s.On {
 			continue
 		}
 		all, err := d.ahead(ctx, who)

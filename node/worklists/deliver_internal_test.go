@@ -93,7 +93,7 @@ func TestALongDeliveryKeepsNoNodeBusy(t *testing.T) {
 		d, err := New(Surroundings{
 			Self: "here", Store: kvtest.New(), Clock: bubbleClock{time.Now()}, Peers: peers,
 			Waits: func() bool { return true }, Watched: func() bool { return false },
-			Aside: func(fn func()) { go fn() }, Nudge: func() { nudges.Add(1) }, Publish: func(api.Event) {},
+			Aside: func(fn func()) { go fn() }, Nudge: func() { nudges.Add(1) }, Publish: func(api.Event) {}, People: onlyBia{},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -34,9 +34,11 @@ const (
 	followAgain = time.Minute
 	// followPause is the least time between two rounds: what is changed meanwhile goes together.
 	followPause = time.Second
-	// maxFollowed bounds the records in one message, in bytes, and maxFollows the messages of one comparison.
+	// maxFollowed bounds the records in one message, in bytes, maxFollows all that another node tells, in records, and
+	// maxTries how often two compare again at once.
 	maxFollowed = 64 << 10
-	maxFollows  = 32
+	maxFollows  = 1 + device.MaxSpots + device.MaxMarked
+	maxTries    = 4
 )
 
 // followRation is how often a partner may compare what its users set and read.
@@ -175,8 +177,10 @@ type telling struct {
 	// Sums are those of all that is known there, Records some of it.
 	Sums    sums
 	Records []toldRecord
-	// Asks: all that differs is wanted, as far as it fits. Else this is the answer, or the rest.
+	// Asks: what differs is wanted but for so many records, which came. More: the answer is not all of that.
 	Asks bool
+	Skip uint64
+	More bool
 }
 
 // toldRecord is a record as it is told.
@@ -285,6 +289,7 @@ func (d *Desk) hearFollow(from workflow.PartnerID, b []byte) (t telling, records
 // followWith compares what a user set and read with another node of that user, and takes in and tells what differs.
 func (d *Desk) followWith(x users.Elsewhere) error {
 	f, a := &d.follow, asker{x.At, x.ID}
+	tries := 0
 	ask := func(t telling) (telling, []device.Record, error) {
 		req, err := d.sayFollow(x.Who, x.At, t)
 		if err != nil {
@@ -302,7 +307,7 @@ func (d *Desk) followWith(x users.Elsewhere) error {
 		}
 		return got, records, err
 	}
-	for range maxFollows {
+	for {
 		own := d.recordsOf(x.ID)
 		mine := device.Sums(own)
 		theirs, records, err := ask(telling{User: x.ID, Sums: mine, Asks: true})
@@ -316,19 +321,28 @@ func (d *Desk) followWith(x users.Elsewhere) error {
 		if mine == theirs.Sums || vain {
 			return nil
 		}
+		for more := theirs.More; more; {
+			next, page, err := ask(telling{User: x.ID, Sums: mine, Asks: true, Skip: uint64(len(records))})
+			if err != nil {
+				return err
+			}
+			if records = append(records, page...); len(records) > maxFollows {
+				return fmt.Errorf("it tells more than %d records", maxFollows)
+			}
+			more = next.More && len(page) > 0
+		}
 		fresh, err := d.takeFollowed(x.Who, records, x.At)
 		if err != nil {
 			return err
 		}
-		rest := lacking(own, records, mine, theirs.Sums)
-		for len(rest) > 0 {
+		for rest := lacking(own, records, mine, theirs.Sums); len(rest) > 0; {
 			var page []toldRecord
 			page, rest = pageOf(rest)
 			if theirs, _, err = ask(telling{User: x.ID, Records: page}); err != nil {
 				return err
 			}
 		}
-		if mine = device.Sums(d.recordsOf(x.ID)); mine == theirs.Sums {
+		if device.Sums(d.recordsOf(x.ID)) == theirs.Sums {
 			return nil
 		}
 		if !fresh && theirs.Sums == differ[1] { // nothing came of it, on either side
@@ -340,8 +354,10 @@ func (d *Desk) followWith(x users.Elsewhere) error {
 			f.mu.Unlock()
 			return nil
 		}
+		if tries++; tries == maxTries {
+			return nil // somebody is at work there: the rest follows with what changes next
+		}
 	}
-	return nil
 }
 
 // lacking are the records in the parts that differ, but for those that the other has alike.
@@ -392,7 +408,9 @@ func (d *Desk) AnswerFollow(from workflow.PartnerID, req []byte) ([]byte, error)
 	own := d.recordsOf(who.ID)
 	out := telling{User: who.ID, Sums: device.Sums(own)}
 	if t.Asks {
-		out.Records, _ = pageOf(lacking(own, nil, out.Sums, t.Sums))
+		all := lacking(own, nil, out.Sums, t.Sums)
+		page, rest := pageOf(all[min(t.Skip, uint64(len(all))):])
+		out.Records, out.More = page, len(rest) > 0
 	}
 	return d.sayFollow(who, from, out)
 }

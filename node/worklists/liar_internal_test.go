@@ -101,6 +101,9 @@ func (onlyBia) Who(string) (users.Who, error)     { return users.Who{ID: "bia", 
 func (onlyBia) Called(u worklist.User) string     { return string(u) }
 func (onlyBia) Anybody(string) (users.Who, error) { return users.Who{ID: "rui", Name: "rui"}, nil }
 
+func (onlyBia) Elsewhere() []users.Elsewhere { return nil }
+func (onlyBia) Removed(string) bool          { return false }
+
 func (onlyBia) Speak(users.Who, [sha256.Size]byte) ([]byte, error) { return []byte{1}, nil }
 
 // afar is a desk at a node that takes part in nothing, with partners that answer as they like.

@@ -16,7 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
-	"github.com/mutirao-mesh/mutirao/worklist/device"
+	"github.com/mutirao-mesh/mutirao/worklist/own"
 )
 
 // The requests: which tasks of a partner a person has or may take, what is needed to do one of them, and
@@ -172,7 +172,7 @@ type Desk struct {
 	alarm    alarm
 	counted  map[string]counted                    // by user
 	hands    map[string]*worklist.Hand             // by user: how the list was ordered by hand
-	settings map[string]device.Switch              // by user: whether files come before they are needed
+	settings map[string]own.Switch                 // by user: whether files come before they are needed
 	needs    map[string]map[string][]workflow.File // by user and item: what was needed when that was asked for last
 	joints   map[string]*joint                     // by key in the store: what is to be given back
 	takes    map[string]int                        // by user: how many take or end items just now
@@ -188,7 +188,7 @@ func New(in Surroundings) (*Desk, error) {
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
 		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{},
 		seen:  map[workflow.InstanceID]map[string]*marks{},
-		hands: map[string]*worklist.Hand{}, settings: map[string]device.Switch{},
+		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		asked: map[asker]int{}, early: map[asker][]Row{},
 	}

@@ -20,11 +20,11 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
-	"github.com/mutirao-mesh/mutirao/worklist/device"
+	"github.com/mutirao-mesh/mutirao/worklist/own"
 )
 
 // This file has a user find the own order of the list, what was read, and whether files come before they are needed,
-// alike at all nodes where the user is signed in (device.Own). Two such nodes compare sums, signed by the user's keys
+// alike at all nodes where the user is signed in (own.State). Two such nodes compare sums, signed by the user's keys
 // at both, and tell each other what differs; no other node is told. They compare when they meet, after each change, and
 // now and then.
 
@@ -37,7 +37,7 @@ const (
 	// maxFollowed bounds the records in one message, in bytes, maxFollows all that another node tells, in records, and
 	// maxTries how often two compare again at once.
 	maxFollowed = 64 << 10
-	maxFollows  = 1 + device.MaxSpots + device.MaxMarked
+	maxFollows  = 1 + own.MaxSpots + own.MaxMarked
 	maxTries    = 4
 )
 
@@ -61,7 +61,7 @@ type follow struct {
 	running  bool
 }
 
-type sums = [device.Buckets]uint64
+type sums = [own.Buckets]uint64
 
 // changed notes that a user set or read something here, which is durable. The node is to look for what is due then.
 func (f *follow) changed(user string) {
@@ -198,7 +198,7 @@ type toldRead struct {
 	Noted    int64
 }
 
-func toldOf(r device.Record) (out toldRecord) {
+func toldOf(r own.Record) (out toldRecord) {
 	switch {
 	case r.Switch != nil:
 		s := r.Switch
@@ -215,28 +215,28 @@ func toldOf(r device.Record) (out toldRecord) {
 	return out
 }
 
-func (f toldRecord) record() (r device.Record, err error) {
+func (f toldRecord) record() (r own.Record, err error) {
 	if s := f.Switch; s != nil {
-		r.Switch = &device.Switch{On: s.Prefetch, AtMost: s.AtMost, Count: s.Count, By: workflow.PartnerID(s.By)}
+		r.Switch = &own.Switch{On: s.Prefetch, AtMost: s.AtMost, Count: s.Count, By: workflow.PartnerID(s.By)}
 	}
 	if f.Spot != nil {
 		s := f.Spot.spot()
 		r.Spot = &s
 	}
 	if f.Read != nil {
-		r.Read = &device.Read{Instance: f.Read.Instance, Noted: f.Read.Noted}
+		r.Read = &own.Read{Instance: f.Read.Instance, Noted: f.Read.Noted}
 		for _, n := range f.Read.Names {
-			if len(n) != len(device.Mark{}) {
-				return r, fmt.Errorf("the name of a message has %d bytes: want %d", len(n), len(device.Mark{}))
+			if len(n) != len(own.Mark{}) {
+				return r, fmt.Errorf("the name of a message has %d bytes: want %d", len(n), len(own.Mark{}))
 			}
-			r.Read.Marks = append(r.Read.Marks, device.Mark(n))
+			r.Read.Marks = append(r.Read.Marks, own.Mark(n))
 		}
 	}
 	return r, r.Check()
 }
 
 // decodeTelling reads what another node of a user tells.
-func decodeTelling(b []byte) (t telling, records []device.Record, err error) {
+func decodeTelling(b []byte) (t telling, records []own.Record, err error) {
 	if err := codec.Decode(b, &t); err != nil {
 		return t, nil, err
 	}
@@ -266,7 +266,7 @@ func (d *Desk) sayFollow(who users.Who, to workflow.PartnerID, t telling) ([]byt
 }
 
 // hearFollow reads what another node tells of a user, and checks that the user's key there says it, to this node.
-func (d *Desk) hearFollow(from workflow.PartnerID, b []byte) (t telling, records []device.Record, err error) {
+func (d *Desk) hearFollow(from workflow.PartnerID, b []byte) (t telling, records []own.Record, err error) {
 	m, err := wire.DecodeFollow(b)
 	if err == nil {
 		t, records, err = decodeTelling(m.Says)
@@ -290,7 +290,7 @@ func (d *Desk) hearFollow(from workflow.PartnerID, b []byte) (t telling, records
 func (d *Desk) followWith(x users.Elsewhere) error {
 	f, a := &d.follow, asker{x.At, x.ID}
 	tries := 0
-	ask := func(t telling) (telling, []device.Record, error) {
+	ask := func(t telling) (telling, []own.Record, error) {
 		req, err := d.sayFollow(x.Who, x.At, t)
 		if err != nil {
 			return telling{}, nil, err
@@ -308,8 +308,8 @@ func (d *Desk) followWith(x users.Elsewhere) error {
 		return got, records, err
 	}
 	for {
-		own := d.recordsOf(x.ID)
-		mine := device.Sums(own)
+		all := d.recordsOf(x.ID)
+		mine := own.Sums(all)
 		theirs, records, err := ask(telling{User: x.ID, Sums: mine, Asks: true})
 		if err != nil {
 			return err
@@ -335,14 +335,14 @@ func (d *Desk) followWith(x users.Elsewhere) error {
 		if err != nil {
 			return err
 		}
-		for rest := lacking(own, records, mine, theirs.Sums); len(rest) > 0; {
+		for rest := lacking(all, records, mine, theirs.Sums); len(rest) > 0; {
 			var page []toldRecord
 			page, rest = pageOf(rest)
 			if theirs, _, err = ask(telling{User: x.ID, Records: page}); err != nil {
 				return err
 			}
 		}
-		if device.Sums(d.recordsOf(x.ID)) == theirs.Sums {
+		if own.Sums(d.recordsOf(x.ID)) == theirs.Sums {
 			return nil
 		}
 		if !fresh && theirs.Sums == differ[1] { // nothing came of it, on either side
@@ -361,12 +361,12 @@ func (d *Desk) followWith(x users.Elsewhere) error {
 }
 
 // lacking are the records in the parts that differ, but for those that the other has alike.
-func lacking(own, others []device.Record, mine, theirs sums) (out []device.Record) {
+func lacking(all, others []own.Record, mine, theirs sums) (out []own.Record) {
 	has := map[string]bool{}
 	for _, r := range others {
 		has[string(codec.Encode(toldOf(r)))] = true
 	}
-	for _, r := range own {
+	for _, r := range all {
 		if b := r.Bucket(); mine[b] != theirs[b] && !has[string(codec.Encode(toldOf(r)))] {
 			out = append(out, r)
 		}
@@ -375,7 +375,7 @@ func lacking(own, others []device.Record, mine, theirs sums) (out []device.Recor
 }
 
 // pageOf are the first of some records, as many as fit into a message, and the rest.
-func pageOf(of []device.Record) (page []toldRecord, rest []device.Record) {
+func pageOf(of []own.Record) (page []toldRecord, rest []own.Record) {
 	bytes := 0
 	for i, r := range of {
 		f := toldOf(r)
@@ -405,10 +405,10 @@ func (d *Desk) AnswerFollow(from workflow.PartnerID, req []byte) ([]byte, error)
 		d.in.Log.Warn("what a user set at another node cannot be stored", "user", who.Name, "error", err)
 		return nil, errors.New("it cannot be stored now")
 	}
-	own := d.recordsOf(who.ID)
-	out := telling{User: who.ID, Sums: device.Sums(own)}
+	all := d.recordsOf(who.ID)
+	out := telling{User: who.ID, Sums: own.Sums(all)}
 	if t.Asks {
-		all := lacking(own, nil, out.Sums, t.Sums)
+		all = lacking(all, nil, out.Sums, t.Sums)
 		page, rest := pageOf(all[min(t.Skip, uint64(len(all))):])
 		out.Records, out.More = page, len(rest) > 0
 	}
@@ -416,19 +416,19 @@ func (d *Desk) AnswerFollow(from workflow.PartnerID, req []byte) ([]byte, error)
 }
 
 // ownOf is what a user set and read, as it is known here. The caller holds d.mu.
-func (d *Desk) ownOf(user string) *device.Own {
-	o := &device.Own{
-		Prefetch: d.settings[user], Hand: d.handOf(user).Clone(), Read: map[workflow.InstanceID]device.Read{},
+func (d *Desk) ownOf(user string) *own.State {
+	o := &own.State{
+		Prefetch: d.settings[user], Hand: d.handOf(user).Clone(), Read: map[workflow.InstanceID]own.Read{},
 	}
 	for id, of := range d.seen {
 		is := of[user]
 		if is == nil {
 			continue
 		}
-		r := device.Read{Instance: id, Noted: is.noted}
+		r := own.Read{Instance: id, Noted: is.noted}
 		for _, n := range is.order {
-			if b, err := hex.DecodeString(n); err == nil && len(b) == len(device.Mark{}) {
-				r.Marks = append(r.Marks, device.Mark(b))
+			if b, err := hex.DecodeString(n); err == nil && len(b) == len(own.Mark{}) {
+				r.Marks = append(r.Marks, own.Mark(b))
 			}
 		}
 		if len(r.Marks) > 0 {
@@ -438,7 +438,7 @@ func (d *Desk) ownOf(user string) *device.Own {
 	return o
 }
 
-func (d *Desk) recordsOf(user string) []device.Record {
+func (d *Desk) recordsOf(user string) []own.Record {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ownOf(user).Records()
@@ -446,7 +446,7 @@ func (d *Desk) recordsOf(user string) []device.Record {
 
 // takeFollowed takes in what a user set and read at another node, and reports whether something is different now. It
 // counts when it is durable.
-func (d *Desk) takeFollowed(who users.Who, records []device.Record, from workflow.PartnerID) (fresh bool, err error) {
+func (d *Desk) takeFollowed(who users.Who, records []own.Record, from workflow.PartnerID) (fresh bool, err error) {
 	if len(records) == 0 {
 		return false, nil
 	}
@@ -466,12 +466,12 @@ func (d *Desk) takeFollowed(who users.Who, records []device.Record, from workflo
 }
 
 // mergeFollowed takes it in, and reports what is different now: the list, and what was read.
-func (d *Desk) mergeFollowed(who users.Who, records []device.Record, now time.Time) (list, marked bool, err error) {
+func (d *Desk) mergeFollowed(who users.Who, records []own.Record, now time.Time) (list, marked bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	own := d.ownOf(who.ID)
+	is := d.ownOf(who.ID)
 	was := map[string]worklist.Spot{}
-	for _, s := range own.Hand.Spots() {
+	for _, s := range is.Hand.Spots() {
 		was[string(spotKey(who.ID, s))] = s
 	}
 	var writes []kv.Write
@@ -479,12 +479,12 @@ func (d *Desk) mergeFollowed(who users.Who, records []device.Record, now time.Ti
 	for _, r := range records {
 		if r.Read != nil {
 			r.Read.Noted = min(r.Read.Noted, now.UnixMilli()) // else it would be kept as long as its clock is wrong
-			if _, known := own.Read[r.Read.Instance]; !known && len(own.Read) >= maxMarked &&
+			if _, known := is.Read[r.Read.Instance]; !known && len(is.Read) >= maxMarked &&
 				!d.in.Instances.Here(r.Read.Instance) {
 				continue // there is no room for more of what is not here
 			}
 		}
-		if !own.Merge(r) {
+		if !is.Merge(r) {
 			continue
 		}
 		switch {
@@ -497,10 +497,10 @@ func (d *Desk) mergeFollowed(who users.Who, records []device.Record, now time.Ti
 		}
 	}
 	if set {
-		writes = append(writes, writeSetting(who.ID, own.Prefetch))
+		writes = append(writes, writeSetting(who.ID, is.Prefetch))
 	}
 	if moved {
-		for _, s := range own.Hand.Spots() {
+		for _, s := range is.Hand.Spots() {
 			key := spotKey(who.ID, s)
 			if was[string(key)] != s {
 				writes = append(writes, kv.Write{Key: key, Value: codec.Encode(spotOf(s))})
@@ -512,28 +512,28 @@ func (d *Desk) mergeFollowed(who users.Who, records []device.Record, now time.Ti
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(read), workflow.InstanceID.Compare) {
-		is := &marks{has: map[string]bool{}, noted: own.Read[id].Noted}
-		for _, m := range own.Read[id].Marks {
-			is.add(hex.EncodeToString(m[:]))
+		m := &marks{has: map[string]bool{}, noted: is.Read[id].Noted}
+		for _, name := range is.Read[id].Marks {
+			m.add(hex.EncodeToString(name[:]))
 		}
-		value, err := is.write()
+		value, err := m.write()
 		if err != nil {
 			return false, false, err
 		}
-		read[id] = is
+		read[id] = m
 		writes = append(writes, kv.Write{Key: append(ReadPrefix(id), who.ID...), Value: value})
 	}
 	if err := kv.CommitAll(d.in.Store, writes); err != nil {
 		return false, false, err
 	}
 	if set {
-		d.settings[who.ID] = own.Prefetch
+		d.settings[who.ID] = is.Prefetch
 	}
 	if moved {
-		d.hands[who.ID] = own.Hand
+		d.hands[who.ID] = is.Hand
 	}
-	for id, is := range read {
-		d.setRead(id, who.ID, is)
+	for id, m := range read {
+		d.setRead(id, who.ID, m)
 	}
 	return set || moved, len(read) > 0, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
-	"github.com/mutirao-mesh/mutirao/worklist/device"
+	"github.com/mutirao-mesh/mutirao/worklist/own"
 )
 
 // devices are the nodes of one user, bia, each with its desk, and others. A word is who says it, and what.
@@ -112,46 +112,46 @@ func (d *devices) round(a, b workflow.PartnerID) {
 }
 
 func (d *devices) alike(a, b workflow.PartnerID) bool {
-	return device.Sums(d.desks[a].recordsOf("bia")) == device.Sums(d.desks[b].recordsOf("bia"))
+	return own.Sums(d.desks[a].recordsOf("bia")) == own.Sums(d.desks[b].recordsOf("bia"))
 }
 
-func (d *devices) take(at workflow.PartnerID, records ...device.Record) {
+func (d *devices) take(at workflow.PartnerID, records ...own.Record) {
 	d.t.Helper()
 	if _, err := d.desks[at].takeFollowed(users.Who{ID: "bia"}, records, at); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func spotAt(i int, count uint64, by workflow.PartnerID) device.Record {
-	return device.Record{Spot: &worklist.Spot{
+func spotAt(i int, count uint64, by workflow.PartnerID) own.Record {
+	return own.Record{Spot: &worklist.Spot{
 		Instance: workflow.InstanceID{byte(i), byte(i >> 8)}, Item: worklist.Item{Slot: "weigh"}, Row: int64(i),
 		Part: "8", Count: count, By: by,
 	}}
 }
 
-func readOf(i, marks int) device.Record {
-	r := &device.Read{Instance: workflow.InstanceID{byte(i), byte(i >> 8)}, Noted: int64(i + 1)}
+func readOf(i, marks int) own.Record {
+	r := &own.Read{Instance: workflow.InstanceID{byte(i), byte(i >> 8)}, Noted: int64(i + 1)}
 	for m := range marks {
-		r.Marks = append(r.Marks, device.Mark{byte(m), byte(m >> 8)})
+		r.Marks = append(r.Marks, own.Mark{byte(m), byte(m >> 8)})
 	}
-	return device.Record{Read: r}
+	return own.Record{Read: r}
 }
 
 // All that one node may keep of a user arrives at another that has nothing, in as many messages as it takes; then
 // one change costs a small part of it, and none next to nothing. It is there after a restart.
 func TestAllThatAUserSetArrives(t *testing.T) {
 	d := devicesOf(t, "pc", "phone")
-	var all []device.Record
-	for i := range device.MaxSpots {
+	var all []own.Record
+	for i := range own.MaxSpots {
 		all = append(all, spotAt(i, uint64(i+1), "pc"))
 	}
-	for i := range device.MaxMarked {
+	for i := range own.MaxMarked {
 		all = append(all, readOf(i, 40))
 	}
-	all = append(all, readOf(3, device.MaxMarks), device.Record{Switch: &device.Switch{On: true, Count: 1, By: "pc"}})
+	all = append(all, readOf(3, own.MaxMarks), own.Record{Switch: &own.Switch{On: true, Count: 1, By: "pc"}})
 	d.take("pc", all...)
 	d.round("phone", "pc")
-	if !d.alike("pc", "phone") || len(d.desks["phone"].recordsOf("bia")) != device.MaxSpots+device.MaxMarked+1 {
+	if !d.alike("pc", "phone") || len(d.desks["phone"].recordsOf("bia")) != own.MaxSpots+own.MaxMarked+1 {
 		t.Fatalf("the phone has %d records of %d", len(d.desks["phone"].recordsOf("bia")), len(all)-1)
 	}
 	t.Logf("all: %d requests, %d bytes", d.asked, d.bytes)
@@ -170,7 +170,7 @@ func TestAllThatAUserSetArrives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if device.Sums(again.recordsOf("bia")) != device.Sums(d.desks["pc"].recordsOf("bia")) {
+	if own.Sums(again.recordsOf("bia")) != own.Sums(d.desks["pc"].recordsOf("bia")) {
 		t.Error("after a restart the phone has something else")
 	}
 }
@@ -178,15 +178,15 @@ func TestAllThatAUserSetArrives(t *testing.T) {
 // Where one of two has no room for what the other keeps, they do not tell it again and again.
 func TestNothingIsToldInVainTwice(t *testing.T) {
 	d := devicesOf(t, "pc", "phone")
-	for i := range device.MaxMarked {
+	for i := range own.MaxMarked {
 		d.take("pc", readOf(i, 1))
-		d.take("phone", readOf(i+device.MaxMarked, 1))
+		d.take("phone", readOf(i+own.MaxMarked, 1))
 	}
 	d.round("pc", "phone")
 	d.round("pc", "phone")
 	d.asked, d.bytes = 0, 0
 	d.round("pc", "phone")
-	if n := len(d.desks["pc"].seen); n > 2*device.MaxMarked || d.asked > 1 {
+	if n := len(d.desks["pc"].seen); n > 2*own.MaxMarked || d.asked > 1 {
 		t.Errorf("the PC keeps what was read of %d instances, and asks %d times", n, d.asked)
 	}
 }
@@ -247,36 +247,36 @@ func TestWhoIsNotThatUserSaysNothing(t *testing.T) {
 // What versions before this one wrote of prefetching is read, and is this node's own.
 func TestASettingOfAnEarlierVersion(t *testing.T) {
 	got, err := readSetting(codec.Encode(settingBefore{Prefetch: true, AtMost: 7}), "here")
-	if want := (device.Switch{On: true, AtMost: 7, Count: 1, By: "here"}); err != nil || got != want {
+	if want := (own.Switch{On: true, AtMost: 7, Count: 1, By: "here"}); err != nil || got != want {
 		t.Errorf("it is %+v, %v; want %+v", got, err, want)
 	}
 }
 
 // Whatever a node says of a user, it is read as what a device may say, or refused, and not read twice differently.
 func FuzzTelling(f *testing.F) {
-	f.Add(codec.Encode(telling{User: "bia", Asks: true, Sums: device.Sums([]device.Record{spotAt(1, 1, "pc")})}))
+	f.Add(codec.Encode(telling{User: "bia", Asks: true, Sums: own.Sums([]own.Record{spotAt(1, 1, "pc")})}))
 	f.Add(codec.Encode(telling{User: "bia", Records: []toldRecord{
 		toldOf(spotAt(1, 1, "pc")), toldOf(readOf(2, 3)),
-		toldOf(device.Record{Switch: &device.Switch{On: true, AtMost: 9, Count: 2, By: "phone"}}),
+		toldOf(own.Record{Switch: &own.Switch{On: true, AtMost: 9, Count: 2, By: "phone"}}),
 	}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, records, err := decodeTelling(b)
 		if err != nil {
 			return
 		}
-		own := &device.Own{Hand: worklist.NewHand(), Read: map[workflow.InstanceID]device.Read{}}
+		is := &own.State{Hand: worklist.NewHand(), Read: map[workflow.InstanceID]own.Read{}}
 		for _, r := range records {
 			if r.Check() != nil {
 				t.Fatalf("it passes: %+v", r)
 			}
-			own.Merge(r)
+			is.Merge(r)
 			back, err := toldOf(r).record()
 			if err != nil || string(codec.Encode(toldOf(back))) != string(codec.Encode(toldOf(r))) {
 				t.Fatalf("%+v comes out as %+v, %v", r, back, err)
 			}
 		}
 		for _, r := range records {
-			if own.Merge(r) && r.Read == nil {
+			if is.Merge(r) && r.Read == nil {
 				t.Fatalf("%+v is news twice", r)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
-	"github.com/mutirao-mesh/mutirao/worklist/device"
+	"github.com/mutirao-mesh/mutirao/worklist/own"
 )
 
 // This file keeps how users ordered their lists by hand (worklist.Hand).
@@ -181,7 +181,7 @@ func (d *Desk) move(who users.Who, rows []Row, moved Row, before string, top boo
 	e := moved.entry()
 	s := next.Move(&e, above, below, d.in.Self)
 	writes := []kv.Write{{Key: spotKey(who.ID, s), Value: codec.Encode(spotOf(s))}}
-	for _, oldest := range next.Trim(device.MaxSpots) {
+	for _, oldest := range next.Trim(own.MaxSpots) {
 		writes = append(writes, kv.Write{Key: spotKey(who.ID, oldest), Delete: true})
 	}
 	if err := d.in.Store.CommitWait(writes); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
-	"github.com/mutirao-mesh/mutirao/worklist/device"
+	"github.com/mutirao-mesh/mutirao/worklist/own"
 )
 
 // What a person is told of instances is worked out here from what is known here, whenever somebody asks: nobody
@@ -32,8 +32,8 @@ const (
 	// maxMarks bounds what is noted as read about one instance, maxMarked the instances in which this node takes no
 	// part and of which a user has read something, and markedFor is how long that is noted of one of which there
 	// is nothing to read any more.
-	maxMarks  = device.MaxMarks
-	maxMarked = device.MaxMarked
+	maxMarks  = own.MaxMarks
+	maxMarked = own.MaxMarked
 	markedFor = 90 * 24 * time.Hour
 	// maxTaken bounds the items of which it is known that they were taken from here.
 	maxTaken = 1000

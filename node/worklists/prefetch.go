@@ -10,7 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
-	"github.com/mutirao-mesh/mutirao/worklist/device"
+	"github.com/mutirao-mesh/mutirao/worklist/own"
 )
 
 // This file keeps whether the files of a user's items come before they are needed, and says
@@ -42,19 +42,19 @@ func DecodesSetting(b []byte) error {
 }
 
 // readSetting reads what a user set. What has no count yet was set on this device.
-func readSetting(b []byte, self workflow.PartnerID) (device.Switch, error) {
+func readSetting(b []byte, self workflow.PartnerID) (own.Switch, error) {
 	var s setting
 	if err := codec.Decode(b, &s); err != nil {
 		var before settingBefore
 		if codec.Decode(b, &before) != nil {
-			return device.Switch{}, err
+			return own.Switch{}, err
 		}
 		s = setting{Prefetch: before.Prefetch, AtMost: before.AtMost, Count: 1, By: string(self)}
 	}
-	return device.Switch{On: s.Prefetch, AtMost: s.AtMost, Count: s.Count, By: workflow.PartnerID(s.By)}, nil
+	return own.Switch{On: s.Prefetch, AtMost: s.AtMost, Count: s.Count, By: workflow.PartnerID(s.By)}, nil
 }
 
-func writeSetting(user string, s device.Switch) kv.Write {
+func writeSetting(user string, s own.Switch) kv.Write {
 	return kv.Write{Key: settingKey(user), Value: codec.Encode(setting{
 		Prefetch: s.On, AtMost: s.AtMost, Count: s.Count, By: string(s.By),
 	})}
@@ -74,7 +74,7 @@ func (d *Desk) loadSettings() error {
 	})
 }
 
-func (d *Desk) settingOf(who users.Who) device.Switch {
+func (d *Desk) settingOf(who users.Who) own.Switch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.settings[who.ID]
@@ -103,10 +103,10 @@ func (d *Desk) SetPrefetch(ctx context.Context, r api.PrefetchRequest) (*api.Pre
 			r.AtMost)
 	}
 	d.mu.Lock()
-	own := device.Own{Prefetch: d.settings[who.ID]}
-	own.Set(r.On, r.AtMost, d.in.Self)
-	if err = d.in.Store.CommitWait([]kv.Write{writeSetting(who.ID, own.Prefetch)}); err == nil {
-		d.settings[who.ID] = own.Prefetch
+	next := own.State{Prefetch: d.settings[who.ID]}
+	next.Set(r.On, r.AtMost, d.in.Self)
+	if err = d.in.Store.CommitWait([]kv.Write{writeSetting(who.ID, next.Prefetch)}); err == nil {
+		d.settings[who.ID] = next.Prefetch
 		d.follow.changed(who.ID)
 	}
 	d.mu.Unlock()

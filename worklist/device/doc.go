@@ -1,5 +1,5 @@
 // Package device decides how a device of people goes out of reach as planned, and what it
-// needs with it, and what a user finds alike on each device (own.go).
+// needs with it.
 //
 //	items, files, the link, the disk, what the user accepted ──▶ Leave ──▶ what is asked, fetched, or that it may go
 //
@@ -10,5 +10,5 @@
 // Promises: whatever is asked says what it is about and what to do. No device goes while
 // something is asked, or while a file is missing that nobody said to go without.
 //
-// It imports workflow and worklist; node and node/worklists import it.
+// It imports workflow; node and node/worklists import it.
 package device

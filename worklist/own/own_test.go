@@ -1,4 +1,4 @@
-package device
+package own
 
 import (
 	"fmt"
@@ -13,7 +13,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-func nothingSet() *Own { return &Own{Hand: worklist.NewHand(), Read: map[workflow.InstanceID]Read{}} }
+func nothingSet() *State {
+	return &State{Hand: worklist.NewHand(), Read: map[workflow.InstanceID]Read{}}
+}
 
 func anEntry(n int) worklist.Entry {
 	return worklist.Entry{
@@ -23,7 +25,7 @@ func anEntry(n int) worklist.Entry {
 }
 
 // known is what devices that know the same have in common: when something was read may differ.
-func known(o *Own) []Record {
+func known(o *State) []Record {
 	all := o.Records()
 	for i, r := range all {
 		if r.Read != nil {
@@ -40,7 +42,7 @@ func known(o *Own) []Record {
 func TestAnyOrderOfRecordsIsTheSame(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		devices := []*Own{nothingSet(), nothingSet(), nothingSet()}
+		devices := []*State{nothingSet(), nothingSet(), nothingSet()}
 		var said []Record
 		items := 1 + rnd.IntN(12)
 		if seed%50 == 0 {

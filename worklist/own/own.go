@@ -1,4 +1,18 @@
-package device
+// Package own merges what a user set for the list, and what the user has read, so that the
+// user finds it alike on each device.
+//
+//	what this device knows, records of another ──▶ State.Merge ──▶ what is different now
+//
+// Purpose: the own order of the list, the messages that were read, and whether files come
+// before they are needed, as a set of records of which it does not matter in what order, or
+// how often, they come.
+//
+// Promises: devices that took in the same records know the same. Which of two changes is the
+// later is told by a count, and by no clock. What is kept of one user is bounded, and so is
+// each record; what no device makes is not taken in.
+//
+// It imports workflow and worklist; node/worklists imports it.
+package own
 
 import (
 	"bytes"
@@ -165,16 +179,16 @@ func Sums(all []Record) (out [Buckets]uint64) {
 	return out
 }
 
-// Own is what a user set for the list, and what the user has read, as one device knows it. Devices that took in the
+// State is what a user set for the list, and what the user has read, as one device knows it. Devices that took in the
 // same records, in any order and however often, know the same.
-type Own struct {
+type State struct {
 	Prefetch Switch // Count 0: it was never set
 	Hand     *worklist.Hand
 	Read     map[workflow.InstanceID]Read
 }
 
 // Records are all of it that devices tell each other, in one order.
-func (o *Own) Records() (out []Record) {
+func (o *State) Records() (out []Record) {
 	if o.Prefetch.Count > 0 {
 		out = append(out, Record{Switch: &o.Prefetch})
 	}
@@ -191,12 +205,12 @@ func (o *Own) Records() (out []Record) {
 }
 
 // Set sets whether files come before they are needed, on a device.
-func (o *Own) Set(on bool, atMost int64, by workflow.PartnerID) {
+func (o *State) Set(on bool, atMost int64, by workflow.PartnerID) {
 	o.Prefetch = Switch{On: on, AtMost: atMost, Count: o.Prefetch.Count + 1, By: by}
 }
 
 // Merge takes in a record of any device of the user, and reports whether something is different now.
-func (o *Own) Merge(r Record) bool {
+func (o *State) Merge(r Record) bool {
 	if r.Check() != nil {
 		return false
 	}

@@ -198,7 +198,8 @@ func newItemMoveCommand() *cobra.Command {
 		Short: "Put an item elsewhere in the list by hand",
 		Long: `Puts an item before another one, to the top, or to the bottom of the list that
 "mutirao worklist --order hand" shows. Items that were never moved stand where they
-arrived. The order is kept at this node, for each user.` + forWhom,
+arrived. The order is the user's own, and follows to all nodes at which the user is
+signed in.` + forWhom,
 		Example:           "  mutirao worklist move 3f9a --top\n  mutirao worklist move 3f9a --before 77c0 --user bia",
 		Args:              arguments("ITEM"),
 		ValidArgsFunction: completeItems(&user, func(api.Item) bool { return true }),

@@ -20,9 +20,10 @@ func newPrefetchCommand() *cobra.Command {
 		Long: `Switches on or off that the files of items come to this node before they are needed: of
 items that the user has and that may be done out of reach, locked ones first, and else in
 the order of the list. Of items that the user has not taken no file comes: their content
-is for whoever has them. It is off until switched on, for each user of this node, also
-across restarts; --at-most bounds how much of the link it takes. Worklist disconnect
-fetches what is still missing of locked items in any case, as fast as it can.` + forWhom,
+is for whoever has them. It is off until switched on, for each user, also across
+restarts, at all nodes at which the user is signed in; --at-most bounds how much of the
+link it takes at each. Worklist disconnect fetches what is still missing of locked items
+in any case, as fast as it can.` + forWhom,
 		Example:   "  mutirao worklist prefetch on --at-most 200\n  mutirao worklist prefetch status --user bia\n  mutirao worklist prefetch off",
 		Args:      arguments("on|off|status"),
 		ValidArgs: []string{"on", "off", "status"},

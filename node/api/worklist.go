@@ -68,9 +68,9 @@ type WorklistService interface {
 	// Messages lists what a user is told of instances, the oldest first: of those for which the user answers,
 	// and of deadlines of what the user has. An Event of kind message, instance or users says that there may be more.
 	Messages(ctx context.Context, q MessagesQuery) ([]Message, error)
-	// UnreadMessages is how many messages a user has not read here, as of at most two seconds ago.
+	// UnreadMessages is how many messages a user has not read, as of at most two seconds ago.
 	UnreadMessages(ctx context.Context, user string) (int, error)
-	// ReadMessages notes at this node that a user has read messages. It returns when that is durable.
+	// ReadMessages notes that a user has read messages, here and at the user's other nodes. It returns when that is durable.
 	ReadMessages(ctx context.Context, r MessagesRead) error
 }
 
@@ -467,7 +467,7 @@ type Message struct {
 	// Text says it in words; it names the task by its name.
 	Text string `json:"text"`
 	Asks bool   `json:"asks"` // the user is to decide
-	Read bool   `json:"read"` // the user has read it at this node
+	Read bool   `json:"read"` // the user has read it, at any node
 }
 
 // MessagesQuery asks for a user's messages.

@@ -45,10 +45,12 @@ func TestAnyOrderOfRecordsIsTheSame(t *testing.T) {
 		devices := []*State{nothingSet(), nothingSet(), nothingSet()}
 		var said []Record
 		items := 1 + rnd.IntN(12)
+		changes := items + rnd.IntN(60)
 		if seed%50 == 0 {
-			items = MaxSpots + 40 // more than are kept
+			items = 2 * MaxSpots // more than are kept
+			changes = 2 * items
 		}
-		for range items + rnd.IntN(60) {
+		for range changes {
 			o := devices[rnd.IntN(len(devices))]
 			by := workflow.PartnerID(fmt.Sprint("device-", slices.Index(devices, o)))
 			switch rnd.IntN(5) {

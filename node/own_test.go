@@ -90,6 +90,7 @@ func TestWhatAUserSetFollows(t *testing.T) {
 		if err := o.top("tablet", 2); err != nil {
 			t.Fatal(err)
 		}
+		pass(5 * time.Second)
 		o.link()
 		o.want(true, []int{2, 0, 1}, "tablet", "phone")
 

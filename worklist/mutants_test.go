@@ -72,7 +72,7 @@ var mutants = []mutant{
 	{"12-begun-first", "resource.go", `case it.underWay():`, `case false:`},
 	{"12-presumed", "resource.go", `case it.Presumed:`, `case false:`},
 	{"12-passed-on", "resource.go", `if it.Root.Slot != "" {`, `if false {`},
-	{"13-last-heard-wins", "list.go", `if was, moved := h.spots[k]; !moved || s.newer(&was) {`, `if true {`},
+	{"13-last-heard-wins", "list.go", `moved && !s.newer(&was) {`, `moved && s == was {`},
 	{"13-others-items", "list.go", `case h != nil && h.User != u, h == nil`, `case h == nil`},
 	{"14-all-are-told", "message.go", `if !answers && (it.open == nil || it.open.User != u) {`, `if false {`},
 	{"16-not-named", "device/leave.go", `len(open) > 0 && !d.accepted(NotLocked)`, `false`},

@@ -96,6 +96,22 @@ func (d *Desk) PeopleChanged() {
 // mindFollow has compared what is due, and says after what time it is to be called again.
 func (d *Desk) mindFollow(now moment.Now) time.Duration {
 	f := &d.follow
+	next, round := f.due(now)
+	if round == nil {
+		return next
+	}
+	d.in.Aside(func() { // which may be done at once
+		d.followRound(*round)
+		f.mu.Lock()
+		f.running, f.pause = false, d.in.Clock.Now().Awake+followPause
+		f.mu.Unlock()
+		d.in.Nudge()
+	})
+	return next
+}
+
+// due is what is to be compared now, nil: nothing, and in what time it is to be asked again.
+func (f *follow) due(now moment.Now) (next time.Duration, round *followRound) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := now.Awake >= f.next
@@ -103,15 +119,15 @@ func (d *Desk) mindFollow(now moment.Now) time.Duration {
 	wants := all || again || len(f.users) > 0 || len(f.met) > 0 || f.newcomer
 	switch {
 	case f.running:
-		return moment.Never // its end wakes the node
+		return moment.Never, nil // its end wakes the node
 	case wants && now.Awake < f.pause:
-		return f.pause - now.Awake
+		return f.pause - now.Awake, nil
 	case !wants && len(f.late) > 0:
-		return min(f.next, f.again) - now.Awake
+		return min(f.next, f.again) - now.Awake, nil
 	case !wants:
-		return f.next - now.Awake
+		return f.next - now.Awake, nil
 	}
-	round := followRound{all: all, newcomer: f.newcomer, users: f.users, met: f.met}
+	round = &followRound{all: all, newcomer: f.newcomer, users: f.users, met: f.met}
 	if again {
 		round.late, f.late = f.late, nil
 	}
@@ -119,14 +135,7 @@ func (d *Desk) mindFollow(now moment.Now) time.Duration {
 		f.next = now.Awake + followEvery
 	}
 	f.users, f.met, f.newcomer, f.running = nil, nil, false, true
-	d.in.Aside(func() {
-		d.followRound(round)
-		f.mu.Lock()
-		f.running, f.pause = false, d.in.Clock.Now().Awake+followPause
-		f.mu.Unlock()
-		d.in.Nudge()
-	})
-	return moment.Never
+	return moment.Never, round
 }
 
 // followRound is what is to be compared.

@@ -163,7 +163,7 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	switch {
 	case !ever || to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, d.called(x.Item.Slot))
-	case board.Did(x.Item, x.Grant, p.User, x.Failed): // a retry, or sent twice
+	case board.Did(x, p.User): // a retry, or sent twice
 		return Claimed{Already: true}, nil
 	case len(board.Unnamed(x)) > 0:
 		return Claimed{}, fmt.Errorf("%w: %s waits for %s: bring that first", state.ErrNotNow, d.called(x.Item.Slot),

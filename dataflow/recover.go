@@ -108,6 +108,9 @@ func (b *Board) MayRecover(x Step) string {
 	case b.recovery != nil && x.Method != MethodForward:
 		return "a recovery is under way: its compensations have not ended; only a jump forward calls them off"
 	}
+	if x.Method != MethodCompensate && (x.Steps != 0 || x.Until != nil || x.When != "") {
+		return "only " + MethodCompensate + " stops after steps, until a state, or when a condition holds"
+	}
 	if x.Method != MethodBack && x.Method != MethodForward {
 		if len(x.Set) > 0 {
 			return "only a jump sets data"

@@ -3,6 +3,7 @@ package worklist
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -133,22 +134,27 @@ func (b *Board) Judged(i Item, u User) (counts bool, why string) {
 	return false, ""
 }
 
-// Did reports whether a user's result under a grant ended an item, or is about to, in the same way.
-func (b *Board) Did(i Item, grant ID, u User, failed bool) bool {
-	it := b.items[i]
+// Did reports whether a result of a user ended its item, or is about to, that says the same under the same grant.
+func (b *Board) Did(x Result, u User) bool {
+	it := b.items[x.Item]
 	if it == nil {
 		return false
 	}
-	h := it.holdOf(grant)
+	h := it.holdOf(x.Grant)
 	if h == nil || h.User != u {
 		return false
 	}
 	if e := it.end(); e != nil {
-		return e.work != nil && e.work.hold == h && e.Failed == failed && it.InCharge
+		return e.work != nil && e.work.hold == h && e.work.saysSo(x) && it.InCharge
 	}
 	return slices.ContainsFunc(it.works, func(w *work) bool {
-		return w.hold == h && !w.early && w.Failed == failed && (b.Takes(w.Result) || b.putOff(it, w))
+		return w.hold == h && !w.early && w.saysSo(x) && (b.Takes(w.Result) || b.putOff(it, w))
 	})
+}
+
+// saysSo reports whether a result says the same: else it is no retry, and would be lost.
+func (w *work) saysSo(x Result) bool {
+	return w.Failed == x.Failed && w.Reason == x.Reason && maps.EqualFunc(w.Outputs, x.Outputs, reflect.DeepEqual)
 }
 
 // Takes reports whether the holder closes an item with a result, if nothing else comes before.

@@ -66,6 +66,9 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 				return err
 			}
 			step.Method = args[1]
+			if cmd.Flags().Changed("steps") && step.Steps < 1 {
+				return usagef("--steps %d: want 1 or more", step.Steps)
+			}
 			if cmd.Flags().Changed("until") { // state 0 is one as well
 				step.Until = &until
 			}

@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -380,9 +381,11 @@ func (x *Desk) keep(w runner.Worker, lease string, r api.KeepRequest) (*api.Leas
 
 // finish records how a worker's try ended, and returns when that is durable.
 func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res runner.Result) error {
+	said := digestOf(res)
 	hold, err := x.pool.Hold(ctx, lease, w)
+	var was answered
 	switch {
-	case errors.Is(err, runner.ErrAnswered):
+	case errors.As(err, &was) && was.said == said:
 		return nil // it is told again, as the answer may have been lost
 	case err != nil:
 		return x.leaseError(err)
@@ -390,7 +393,7 @@ func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res ru
 	err = x.record(ctx, hold, res)
 	switch {
 	case err == nil:
-		hold.End(runner.ErrAnswered)
+		hold.End(answered{said})
 	case errors.Is(err, choreo.ErrNotAwaited):
 		hold.End(runner.ErrOver)
 		return x.leaseError(runner.ErrOver)
@@ -402,6 +405,26 @@ func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res ru
 		hold.Let()
 	}
 	return err
+}
+
+// answered is runner.ErrAnswered with what the result said that was recorded: whoever brings another one is told that it
+// counts for nothing.
+type answered struct{ said [sha256.Size]byte }
+
+func (answered) Error() string { return runner.ErrAnswered.Error() + ", and this is another one" }
+func (answered) Unwrap() error { return runner.ErrAnswered }
+
+// digestOf is short for what a result says.
+func digestOf(r runner.Result) (d [sha256.Size]byte) {
+	b, err := json.Marshal(struct {
+		Failed  bool
+		Reason  string
+		Outputs map[workflow.DataName]workflow.Value
+	}{r.Failed, r.Reason, r.Outputs})
+	if err != nil { // it is no result then, and is not recorded
+		return d
+	}
+	return sha256.Sum256(b)
 }
 
 // record has the instance record a result; an error says that it did not.

@@ -443,7 +443,7 @@ func (h *Hold) End(why error) {
 		p.remove(h.of, why)
 		p.all.Done()
 	}
-	if why == ErrAnswered { // also if it was cancelled meanwhile
+	if errors.Is(why, ErrAnswered) { // also if it was cancelled meanwhile
 		p.over[h.l.key] = why
 	}
 }

@@ -126,6 +126,12 @@ func TestAWorkerDoesAJob(t *testing.T) {
 			}
 		}
 		tm.wantWeight(id, workflow.Succeeded, int64(12))
+		isNo(t, "another result", tm.complete("ana", job, `{"weight": 13}`), api.Refused,
+			"another result of this lease was recorded")
+		isNo(t, "what it may not set", tm.complete("ana", job, `{"colour": "red"}`), api.Refused, "another result")
+		isNo(t, "a failure", tm.p["one"].api.FailJob(t.Context(), by("ana"), job.Lease, api.FailRequest{Reason: "no luck"}),
+			api.Refused, "another result")
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
 		isNo(t, "a sign of life after that", tm.beat("ana", job, api.KeepRequest{}), api.Refused,
 			"a result of this lease was recorded")
 		isNo(t, "an unknown lease", tm.beat("ana", &api.Job{Lease: "none"}, api.KeepRequest{}), api.NotFound,

@@ -387,6 +387,9 @@ func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res ru
 	switch {
 	case errors.As(err, &was) && was.said == said:
 		return nil // it is told again, as the answer may have been lost
+	case errors.As(err, &was):
+		return api.Errorf(api.Refused, "another result of this lease was recorded, which counts; this one does not").
+			WithHint("take another job")
 	case err != nil:
 		return x.leaseError(err)
 	}
@@ -407,11 +410,10 @@ func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res ru
 	return err
 }
 
-// answered is runner.ErrAnswered with what the result said that was recorded: whoever brings another one is told that it
-// counts for nothing.
+// answered is runner.ErrAnswered with what the result said that was recorded.
 type answered struct{ said [sha256.Size]byte }
 
-func (answered) Error() string { return runner.ErrAnswered.Error() + ", and this is another one" }
+func (answered) Error() string { return runner.ErrAnswered.Error() }
 func (answered) Unwrap() error { return runner.ErrAnswered }
 
 // digestOf is short for what a result says.

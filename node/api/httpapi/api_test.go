@@ -407,6 +407,7 @@ func TestBadRequests(t *testing.T) {
 		{"not JSON", "/v1/instances", post("workflow: x"), 400, `is not what is wanted here`},
 		{"unknown field", "/v1/instances", post(`{"workfow": "x"}`), 400, `unknown field \"workfow\"`},
 		{"two values", "/v1/instances", post(`{}{}`), 400, `something follows`},
+		{"null", "/v1/instances", post(`null`), 400, `an empty one is {}`},
 		{"empty", "/v1/instances", post(""), 400, `EOF`},
 		{"wrong type", "/v1/instances", post(`{"workflow": 3}`), 400, `number`},
 		{"form", "/v1/instances", func(r *http.Request) {

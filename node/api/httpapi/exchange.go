@@ -98,6 +98,9 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 func decodeStrict(b []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
+	if string(bytes.TrimSpace(b)) == "null" { // else it would be what nobody asked for: all that may be left out
+		return errors.New("null is no request: an empty one is {}")
+	}
 	if err := dec.Decode(into); err != nil {
 		return err
 	}

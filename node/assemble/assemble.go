@@ -296,6 +296,11 @@ func (h *Host) Ready() <-chan struct{} { return h.ready }
 // Service is the node itself, for callers in its own process.
 func (h *Host) Service() api.Service { return h.node.Service() }
 
+// Fingerprint is node.Node.Fingerprint: no part of the API, for tests that compare nodes.
+func (h *Host) Fingerprint(ctx context.Context, ref string) ([]byte, error) {
+	return h.node.Fingerprint(ctx, ref)
+}
+
 // Address is where the local API is served, once Ready.
 func (h *Host) Address() string { return fmt.Sprint(h.api.Access().Address) }
 

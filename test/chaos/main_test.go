@@ -90,7 +90,7 @@ func child(dir string) error {
 	if err != nil {
 		return err
 	}
-	go obey(c, h.Service().(printer))
+	go obey(c, h)
 	go func() {
 		<-h.Ready()
 		fmt.Println("ready")
@@ -98,7 +98,7 @@ func child(dir string) error {
 	return h.Run(ctx)
 }
 
-// printer is the node: its fingerprints are no part of its API.
+// printer gives fingerprints, which are no part of the API.
 type printer interface {
 	Fingerprint(ctx context.Context, ref string) ([]byte, error)
 }

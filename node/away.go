@@ -47,7 +47,8 @@ type absence struct {
 	gone time.Time  // since when; zero: it is not
 	way  *way       // nil: it is not on its way out
 	// along are the items that were taken along; none after a restart.
-	along []worklists.Along
+	along   []worklists.Along
+	untaken []api.Item // that this node holds and nobody had
 }
 
 // way is how far a node is on its way out.
@@ -59,6 +60,7 @@ type way struct {
 	within   time.Duration
 	accepted []device.Question
 	along    []worklists.Along
+	untaken  []api.Item // that this node holds and nobody has
 	files    map[device.FileID]worklists.Content
 	stuck    map[device.FileID]time.Duration // since when (Awake) nobody gives them
 	failed   map[device.FileID]string        // why they cannot be fetched
@@ -133,15 +135,21 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 	if err != nil {
 		return nil, err
 	}
+	untaken, err := a.worklists.Untaken(ctx)
+	if err != nil {
+		return nil, err
+	}
 	a.turn.Lock()
-	a.begin(r.Within, accepted, along)
+	a.begin(r.Within, accepted, along, untaken)
 	a.step()
 	a.turn.Unlock()
 	return a.contact(), nil
 }
 
 // begin notes what the user wants, and what there is to take along.
-func (a *absence) begin(within time.Duration, accepted []device.Question, along []worklists.Along) {
+func (a *absence) begin(
+	within time.Duration, accepted []device.Question, along []worklists.Along, untaken []api.Item,
+) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.gone.IsZero() {
@@ -166,7 +174,7 @@ func (a *absence) begin(within time.Duration, accepted []device.Question, along 
 		}
 	}
 	w.looked = a.clock.Now().Awake
-	w.along, w.files = along, map[device.FileID]worklists.Content{}
+	w.along, w.untaken, w.files = along, untaken, map[device.FileID]worklists.Content{}
 	for _, x := range along {
 		for _, c := range x.Files {
 			w.files[device.FileID(c.File.String())] = c
@@ -353,7 +361,7 @@ func (a *absence) end(w *way) {
 	}
 	a.mu.Lock()
 	a.gone, a.way = time.UnixMilli(now.UnixMilli()).UTC(), nil
-	a.along = w.along
+	a.along, a.untaken = w.along, w.untaken
 	a.mu.Unlock()
 	w.stop()
 	a.departure.depart(membership.GoesDown)
@@ -397,12 +405,12 @@ func (a *absence) contact() *api.Contact {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	along := a.along
+	along, untaken := a.along, a.untaken
 	switch w := a.way; {
 	case !a.gone.IsZero():
 		out.State = api.IsDisconnected
 	case w != nil:
-		along, w.looked = w.along, a.clock.Now().Awake
+		along, untaken, w.looked = w.along, w.untaken, a.clock.Now().Awake
 		out.State, out.Asks, out.Why, out.Volume = api.IsLeaving, string(w.plan.Asks), w.plan.Text, w.plan.Volume
 		if w.trouble != "" {
 			out.Asks, out.Why = "trouble", w.trouble
@@ -426,5 +434,6 @@ func (a *absence) contact() *api.Contact {
 			out.Own = append(out.Own, x.Item)
 		}
 	}
+	out.Own = append(out.Own, untaken...)
 	return out
 }

@@ -112,6 +112,21 @@ func aWard(t *testing.T) *wardTeam {
 	return &wardTeam{tm, stores}
 }
 
+// Whoever goes out of reach is told of what only its node holds and nobody has taken: nobody else can do it meanwhile.
+func TestUntakenTasksAreNamedBeforeItGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		id, visit := tm.rounds("visits", nil)
+		c := tm.goesAway("base")
+		if c.State != api.IsDisconnected || len(c.Own) != 1 || c.Own[0].ID != visit || c.Own[0].Instance != id {
+			t.Errorf("it is %+v", c)
+		}
+		if c = tm.contact("base"); len(c.Own) != 1 {
+			t.Errorf("later it says %+v", c)
+		}
+	})
+}
+
 // A week out of reach as planned: what was locked is done, also after a crash, and arrives; what was
 // taken from its user meanwhile is refused with the reason, and the work is kept beside.
 func TestAWeekDisconnected(t *testing.T) {

@@ -514,8 +514,8 @@ type Contact struct {
 	Along  []Item `json:"along"`
 	Volume int64  `json:"volume"`
 	Takes  string `json:"takes"`
-	// Own are tasks that this node itself holds: partners judge them when they have heard
-	// nothing for its connection time.
+	// Own are tasks that this node itself holds, also those that nobody has taken: partners judge them when they have
+	// heard nothing for its connection time.
 	Own []Item `json:"own"`
 }
 

@@ -46,6 +46,26 @@ func (d *Desk) Along(ctx context.Context) (out []Along, err error) {
 	return out, nil
 }
 
+// Untaken are the items of which this node is the holder and that people here may take, and nobody has: while it is out
+// of reach nobody else can do them, and partners judge them.
+func (d *Desk) Untaken(ctx context.Context) (out []api.Item, err error) {
+	for _, who := range d.in.People.Here() {
+		rows, _, err := d.rows(ctx, who, listPatience)
+		if err != nil {
+			return nil, err
+		}
+		rows = sortedRows(rows, byArrival)
+		for i := range rows {
+			r := &rows[i]
+			known := slices.ContainsFunc(out, func(x api.Item) bool { return x.ID == r.ID() })
+			if r.At == d.in.Self && r.free() && !r.Done && !known {
+				out = append(out, d.item(who, r))
+			}
+		}
+	}
+	return out, nil
+}
+
 // alongOf is Along for one person.
 func (d *Desk) alongOf(ctx context.Context, who users.Who) (out []Along, err error) {
 	rows, _, err := d.rows(ctx, who, listPatience)

@@ -195,7 +195,7 @@ func newListing(e *Definition) *listing {
 	}
 	w := api.Workflow{
 		Name: e.Def.Name, Version: e.Def.Version, Hash: e.Hash.String(), Label: e.Def.Label, Doc: brief(e.Def.Doc),
-		Tasks: len(e.Def.Tasks),
+		Tasks: len(e.Def.Written()),
 	}
 	for _, p := range e.Plan.Partitions() {
 		if len(w.Partitions) == shownPartitions {

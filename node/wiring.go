@@ -385,6 +385,9 @@ type speakers struct {
 // Called is what people call a person.
 func (s speakers) Called(u worklist.User) string { return s.partners.Called(u) }
 
+// SomebodyHas reports whether somebody is known who has a role.
+func (s speakers) SomebodyHas(r workflow.RoleName) bool { return s.partners.SomebodyHas(r) }
+
 // newJobs are those that workers do at this node.
 func (n *Node) newJobs(t *tools, s *stock) *jobs.Desk {
 	return jobs.New(jobs.Surroundings{

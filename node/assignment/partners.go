@@ -80,6 +80,13 @@ func (p *Partners) Office() *fact.Office { return p.Offices.Holds() }
 // Coordinator is who holds the office of coordinator.
 func (p *Partners) Coordinator() workflow.PartnerID { return p.Offices.Coordinator() }
 
+// SomebodyHas reports whether a partner who is not gone, or a user, has a role.
+func (p *Partners) SomebodyHas(r workflow.RoleName) bool {
+	return slices.Contains(p.UserRoles(), r) || slices.ContainsFunc(p.All(), func(x membership.Partner) bool {
+		return !x.State.Gone() && p.HasRole(x.Record.Partner, r)
+	})
+}
+
 // TellStart is when partners are told of the start of what still runs then.
 func (p *Partners) TellStart(since time.Duration) time.Duration { return p.Told(since) }
 

@@ -95,6 +95,8 @@ type People interface {
 	Persons
 	// Called is what people call a person.
 	Called(u worklist.User) string
+	// SomebodyHas reports whether somebody is known who has a role.
+	SomebodyHas(r workflow.RoleName) bool
 }
 
 // Peers are the members that are connected, and that may be asked something.

@@ -41,6 +41,10 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 			return nil, err
 		}
 	}
+	if r := workflow.RoleName(in.Role); r != "" && !d.in.People.SomebodyHas(r) {
+		return nil, api.Errorf(api.Refused, "nobody has role %s: no worklist would show the item", r).
+			WithHint("have somebody join with it: mutirao invite --role %s", r)
+	}
 	r, err := d.passed(ctx, who, in)
 	if err != nil {
 		return nil, err

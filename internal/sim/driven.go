@@ -76,7 +76,7 @@ func (a *flowAuthor) lane(i int) (done string) {
 	return d + " >= n"
 }
 
-// step writes the trigger that begins the next round. It may come to nothing because another has been quicker.
+// step writes the trigger that begins the next round.
 func (a *flowAuthor) step(ready string) {
 	a.task("t9", fmt.Sprintf("n < %d and %s", a.rounds, ready), "n", "n + 1")
 }

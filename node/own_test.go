@@ -43,7 +43,7 @@ func (o *own) link() {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	pass(3 * time.Second)
+	pass(70 * time.Second) // who is asked before it heard of the new key refuses, and is asked again after a minute
 }
 
 // kept is how many entries a node has of a kind of key.

@@ -17,16 +17,8 @@ type graph struct {
 // mentions and, for a task that is never ready by itself, those for which it
 // stands in or that it undoes.
 func (d *Definition) order() *graph {
-	g := &graph{tasks: d.Tasks, index: make(map[TaskName]int, len(d.Tasks)), before: make([][]int, len(d.Tasks))}
+	g := d.ways()
 	for i, t := range d.Tasks {
-		g.index[t.Name] = i
-	}
-	for i, t := range d.Tasks {
-		for _, name := range t.Rule.tasks() {
-			if p, ok := g.index[name]; ok {
-				g.before[i] = append(g.before[i], p)
-			}
-		}
 		stands, undoes := d.Task(t.Contingency), d.Task(t.Compensate.task())
 		if undoes == stands {
 			undoes = nil

@@ -209,7 +209,9 @@ func (d *Definition) ways() *graph {
 	}
 	for i, t := range d.Tasks {
 		for _, name := range t.Rule.tasks() {
-			g.before[i] = append(g.before[i], g.index[name])
+			if p, ok := g.index[name]; ok {
+				g.before[i] = append(g.before[i], p)
+			}
 		}
 	}
 	return g

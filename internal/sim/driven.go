@@ -279,7 +279,7 @@ func (w *world) responsible(in *api.Instance) *user {
 
 func (w *world) mendOne(u *user, m *machine, n api.Service, id string, in *api.Instance) {
 	step := api.RecoveryStep{Method: "jump-forward", Set: map[workflow.DataName]*string{}}
-	end := strings.TrimPrefix(w.def.Final.String(), "n == ")
+	end := w.lastRound()
 	step.Set["n"] = &end
 	if allowed := in.Recovery.Methods; w.people.IntN(3) == 0 && len(allowed) > 0 {
 		step = api.RecoveryStep{Method: allowed[w.people.IntN(len(allowed))]}
@@ -311,7 +311,7 @@ func (c *checks) history(m *machine, id string, in *api.Instance) {
 		if s.Kind == "transition" && s.Transition != nil && s.Mark == "" {
 			fired[*s.Transition]++
 		}
-		if hasTwice(s.Pending) {
+		if len(slices.Compact(slices.Sorted(slices.Values(s.Pending)))) < len(s.Pending) {
 			c.w.violate("history: at n%d two transitions of one trigger of %s are pending in state %d", m.i, id[:8], number)
 		}
 		number, last = number+1, s.Attributes
@@ -327,17 +327,6 @@ func (c *checks) history(m *machine, id string, in *api.Instance) {
 		}
 	}
 	c.w.out.States += number
-}
-
-func hasTwice(list []workflow.TaskName) bool {
-	seen := map[workflow.TaskName]bool{}
-	for _, t := range list {
-		if seen[t] {
-			return true
-		}
-		seen[t] = true
-	}
-	return false
 }
 
 // brought checks, at the end, that nothing is interrupted for good which somebody could bring to an end.
@@ -385,7 +374,13 @@ func (w *world) rounds() time.Duration {
 	if !w.plan.drives() {
 		return 1
 	}
-	end := strings.TrimPrefix(w.def.Final.String(), "n == ")
-	n, _ := strconv.Atoi(end)
-	return time.Duration(2 * max(n, 1))
+	n, err := strconv.Atoi(w.lastRound())
+	if err != nil {
+		w.violate("the last round of the definition is no number: %v", err)
+		return 1
+	}
+	return time.Duration(2 * n)
 }
+
+// lastRound is the value of n that ends an instance of a driven plan.
+func (w *world) lastRound() string { return strings.TrimPrefix(w.def.Final.String(), "n == ") }

@@ -9,7 +9,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Who is not admitted and comes again and again is told of once for each reason, and again after a long while. What is remembered for that is bounded.
+// A partner that is not admitted and comes again and again is told of once for each reason, and again after a long
+// while. What is remembered for that is bounded.
 func TestWhoComesAgainIsToldOfOnce(t *testing.T) {
 	var u unwanted
 	now := time.Now()

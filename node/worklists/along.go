@@ -50,15 +50,15 @@ func (d *Desk) Along(ctx context.Context) (out []Along, err error) {
 // of reach nobody else can do them, and partners judge them.
 func (d *Desk) Untaken(ctx context.Context) (out []api.Item, err error) {
 	for _, who := range d.in.People.Here() {
-		rows, _, err := d.rows(ctx, who, listPatience)
+		rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, everywhere)
 		if err != nil {
 			return nil, err
 		}
-		rows = sortedRows(rows, byArrival)
+		rows = sortedRows(heldHere(d.in.Self, rows), byArrival)
 		for i := range rows {
 			r := &rows[i]
 			known := slices.ContainsFunc(out, func(x api.Item) bool { return x.ID == r.ID() })
-			if r.At == d.in.Self && r.free() && !r.Done && !known {
+			if r.free() && !r.Done && !known {
 				out = append(out, d.item(who, r))
 			}
 		}

@@ -86,7 +86,7 @@ func (c *check) wants(ok bool, format string, args ...any) {
 // the holder called off is over.
 func (m *Meaning) live(a *Attempt) bool {
 	if a.fired != nil {
-		return m.flow.runs(a) && m.live(a.fired.flow)
+		return m.flow.runs(a) && m.live(a.fired)
 	}
 	sl := a.slot
 	over := a.givenUp() || (sl.outcome != nil && sl.outcome.action.Kind != workflow.FailBlock)

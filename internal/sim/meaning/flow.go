@@ -22,12 +22,6 @@ type flow struct {
 	records map[*Attempt][]int // by the attempt by which its author held it
 	line    []int              // those that count, in their order
 	board   *dataflow.Board
-	by      map[workflow.DataName]int // which of them set a datum last; none: the genesis did
-}
-
-// firing is what began a transition or, in a recovery, what undoes one.
-type firing struct {
-	flow *Attempt
 }
 
 // beside reports whether an attempt fills no slot.
@@ -90,7 +84,7 @@ func (m *Meaning) fire(i int, by *Attempt, t *workflow.Task, trigger workflow.Ta
 	x := &Attempt{
 		ID: fact.AttemptID{Fact: m.h.facts[i].id, Slot: trigger}, Partner: by.Partner, slot: by.slot, task: t, depth: 1,
 		assigned: i, ready: none, start: none, base: none, off: none, kept: none, failed: map[int]bool{},
-		fired: &firing{flow: by},
+		fired: by,
 	}
 	if t.Type == workflow.Automatic {
 		x.start, x.starts, x.tries = i, []int{i}, 1
@@ -153,7 +147,6 @@ func (m *Meaning) play(end *Attempt, all []int) {
 	for n, w := range m.data {
 		data[n] = w.value
 	}
-	f.by = map[workflow.DataName]int{}
 	f.board = dataflow.NewBoard(dataflow.New(m.h.def), fact.InstanceOf(g.id).String(), data, dataflow.ID(g.id), g.At)
 	var holder *Attempt
 	for _, i := range all {

@@ -93,8 +93,8 @@ type Attempt struct {
 	blame     []workflow.PartnerID
 	undo      *Attempt
 	undoes    *Attempt
-	early     int     // how often a transition's result was not taken yet, as its state would have been final
-	fired     *firing // it is a transition, or undoes one in a recovery; nil: it is not
+	early     int      // how often a transition's result was not taken yet, as its state would have been final
+	fired     *Attempt // the one at the flow by which it was fired, if it is a transition, or undoes one in a recovery
 }
 
 // none is no fact.
@@ -347,7 +347,7 @@ func (m *Meaning) mayEnd(i int, a *Attempt, b *fact.Success) bool {
 func (m *Meaning) succeed(a *Attempt, i int) {
 	a.successes = append(a.successes, i)
 	if a.fired != nil {
-		m.record(a.fired.flow, i)
+		m.record(a.fired, i)
 	}
 	if a.undoes != nil {
 		return
@@ -433,7 +433,7 @@ func (m *Meaning) rule(a *Attempt, i int, x fact.Action) {
 	r := &ruling{at: i, action: x, final: a.Partner == m.h.facts[i].Chain.Author}
 	a.rulings = append(a.rulings, r)
 	if a.fired != nil {
-		m.record(a.fired.flow, i)
+		m.record(a.fired, i)
 	}
 	if x.Kind == workflow.FailContingency && x.Partner != "" {
 		r.next = m.follows(a, i, r, x.Task, x.Partner)

@@ -22,9 +22,21 @@ func (m *Machine) Acknowledge(from workflow.PartnerID, inc fact.Incarnation, hea
 	}
 	p.heads = heads
 	p.acked = p.acked.Join(m.log.Covered(heads, p.disputed), &m.log.Steps)
+	return p.more(&m.log.Steps)
+}
+
+// more notes all that a peer is known to have, and reports whether it never said so much before.
+func (p *peer) more(steps *int) (more bool) {
 	more = !p.most.Covers(p.acked)
-	p.most = p.most.Join(p.acked, &m.log.Steps)
+	p.most = p.most.Join(p.acked, steps)
 	return more
+}
+
+// ShowsMore reports whether the facts that a peer sent last show, as an acknowledgement would, that it has all that was under
+// way to it, and more than it ever said.
+func (m *Machine) ShowsMore(from workflow.PartnerID) bool {
+	p := m.peer(from)
+	return p.acked.Covers(p.sent) && p.more(&m.log.Steps)
 }
 
 // Restate is Acknowledge for a peer that says all that it has, in a question or

@@ -22,6 +22,9 @@ type Bundle struct {
 	First bool
 	// More is set when not all fitted.
 	More bool
+	// SaysAll is set when a fact of ours is in it that was written when all was here that is here now: it
+	// acknowledges all of that.
+	SaysAll bool
 }
 
 // Describe says in short what a bundle brings, for debugging.
@@ -74,6 +77,7 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int, now Moment) *Bundle 
 	b := &Bundle{Instance: m.log.Instance(), First: pr.acked.At(0) == 0, More: len(es) < len(lacks)}
 	for _, e := range es {
 		pr.sent = upTo(pr.sent, e, m.log)
+		b.SaysAll = b.SaysAll || e == m.own && e.Past().Covers(m.log.All())
 	}
 	b.Facts = m.outgoing(withIntroduction(es, intro))
 	return b

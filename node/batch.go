@@ -16,6 +16,7 @@ import (
 type batch struct {
 	touched []*held
 	heads   map[headsKey][]workflow.InstanceID // to be told, after the commit
+	acks    []ackTo                            // likewise, unless facts say it
 	// supplies are peers to bring up to date after the commit.
 	supplies []supply
 	refusals []refusalTo
@@ -57,6 +58,7 @@ type refusalTo struct {
 func (b *batch) without(is map[workflow.InstanceID]bool, failure func(workflow.InstanceID) error) {
 	b.touched = slices.DeleteFunc(b.touched, func(h *held) bool { return is[h.id] })
 	b.supplies = slices.DeleteFunc(b.supplies, func(x supply) bool { return is[x.h.id] })
+	b.acks = slices.DeleteFunc(b.acks, func(x ackTo) bool { return is[x.h.id] })
 	b.ready = slices.DeleteFunc(b.ready, func(x readied) bool { return is[x.h.id] })
 	b.refusals = slices.DeleteFunc(b.refusals, func(x refusalTo) bool { return is[x.r.Instance] })
 	for k, ids := range b.heads {
@@ -94,7 +96,7 @@ func (b *batch) opens(i int) {
 func (b batch) emptied() batch {
 	return batch{
 		touched: emptied(b.touched), supplies: emptied(b.supplies), refusals: emptied(b.refusals),
-		after:  emptied(b.after),
+		acks: emptied(b.acks), after: emptied(b.after),
 		writes: emptied(b.writes), ready: emptied(b.ready),
 	}
 }

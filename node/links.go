@@ -78,7 +78,11 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []fact.R
 	if s.putBack(h) || added > 0 || h.was != nil {
 		s.touch(h)
 	}
-	s.sendHeads(from, f.Instance, wire.Acknowledge)
+	if h.m.ShowsMore(from) {
+		s.taken(h, from)
+		s.answered(h, from, wire.Acknowledge, true)
+	}
+	s.acknowledge(h, from, err != nil || added == 0 || f.More || len(f.Definition) > 0)
 	return nil
 }
 
@@ -181,8 +185,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		more = h.m.Restate(from, w.Incarnation, w.Heads)
 	}
 	if len(w.Heads) > 0 {
-		delete(h.refused, from)
-		s.n.call(s.n.lineup.Leave(from, w.Instance))
+		s.taken(h, from)
 	}
 	now := s.moment()
 	if h.m.HasAll(w.Heads) {
@@ -195,6 +198,12 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	s.answered(h, from, w.Mode, more)
 	s.touch(h)
 	return nil
+}
+
+// taken notes that a peer holds an instance.
+func (s *shard) taken(h *held, p workflow.PartnerID) {
+	delete(h.refused, p)
+	s.n.call(s.n.lineup.Leave(p, h.id))
 }
 
 // toldOf is the instance that a peer tells its heads of, as far as it may. Nil: there is

@@ -40,7 +40,7 @@ func (s *shard) run(stop <-chan struct{}) {
 // pause is how long the shard may sleep when nothing happens.
 func (s *shard) pause() time.Duration {
 	now := s.n.clock.Now()
-	d := s.nextCompare - now.Awake
+	d := s.acks.pause(now.Awake, s.nextCompare-now.Awake)
 	if len(s.underWay) > 0 || len(s.delayed) > 0 {
 		d = min(d, s.nextTick-now.Awake)
 	}
@@ -71,6 +71,7 @@ func (s *shard) turn() {
 		s.release(now)
 		s.retry()
 	}
+	s.tellDue(now)
 	if s.nextCompare == 0 {
 		s.nextCompare = now + s.n.spread(antiEntropy)
 	}
@@ -170,6 +171,9 @@ func (s *shard) flush() {
 	for _, x := range b.ready {
 		s.n.index.Put(x.h.id, x.h.sum) // what is started asks whether the instance is here
 	}
+	for _, x := range b.acks {
+		s.acks.owe(x.h.id, x.to, s.now.Awake)
+	}
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
 	}
@@ -182,6 +186,7 @@ func (s *shard) flush() {
 	for _, x := range b.ready {
 		s.contained(x.h.id, func() { s.tellOf(out, x) })
 	}
+	s.tellOwedNow(out, &b)
 	out.flush()
 	for _, x := range b.after {
 		x.fn(nil)

@@ -27,6 +27,9 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 	if s.n.log.Enabled(context.Background(), slog.LevelDebug) {
 		s.n.log.Debug("send", "to", s.n.people.name(p), "facts", len(b.Facts), "newest", b.Describe(), "first", b.First)
 	}
+	if b.SaysAll {
+		s.acks.said(b.Instance, p)
+	}
 	next := s.isNext(h, p, b)
 	out.facts(addressed{p, b, h.def, next})
 	f := h.pending[p]
@@ -178,6 +181,7 @@ func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.Inst
 			}
 		})
 		if whole {
+			s.acks.said(id, p)
 			out.heads(p, w)
 		}
 	}

@@ -31,6 +31,7 @@ type shard struct {
 	batch    batch
 	spent    batch         // of an earlier round, for its arrays
 	wakeAt   time.Duration // Boot time; 0: never
+	acks     acknowledgements
 
 	nextTick, nextCompare time.Duration // Awake
 	nextWeigh, nextEarly  time.Duration // Awake

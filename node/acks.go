@@ -98,6 +98,18 @@ func (s *shard) tellOwed(out *outbox, id workflow.InstanceID) {
 	}
 }
 
+// oweThose notes who is to hear what is durable since this round, before facts are sent that may say it.
+func (s *shard) oweThose(b *batch) {
+	for _, x := range b.acks {
+		s.acks.owe(x.h.id, x.to, s.now.Awake)
+	}
+	for _, x := range b.ready {
+		if x.ended {
+			s.contained(x.h.id, func() { s.oweEnd(x.h) })
+		}
+	}
+}
+
 // tellOwedNow tells those who are owed it and wait for it. Of what has ended all hear: nothing is written about it that
 // would say so, and it may leave the memory.
 func (s *shard) tellOwedNow(out *outbox, b *batch) {
@@ -109,6 +121,16 @@ func (s *shard) tellOwedNow(out *outbox, b *batch) {
 	for _, x := range b.ready {
 		if !x.h.running() {
 			s.tellOwed(out, x.h.id)
+		}
+	}
+}
+
+// oweEnd has all who take part hear that this node knows of an instance's end. Each has it leave its memory when it has
+// heard so of all others: if they had to ask, it would be read again for that where it has left already.
+func (s *shard) oweEnd(h *held) {
+	for _, p := range h.m.Audience() {
+		if p != s.n.member.ID() && s.n.up(p) && !h.wantsNoMore(p, s.now.Awake) {
+			s.acks.owe(h.id, p, s.now.Awake)
 		}
 	}
 }

@@ -43,8 +43,9 @@ type headsKey struct {
 }
 
 type readied struct {
-	h *held
-	r choreo.Effects
+	h     *held
+	r     choreo.Effects
+	ended bool // by what was decided
 }
 
 // refusalTo is what to tell a partner after the commit.

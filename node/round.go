@@ -171,9 +171,7 @@ func (s *shard) flush() {
 	for _, x := range b.ready {
 		s.n.index.Put(x.h.id, x.h.sum) // what is started asks whether the instance is here
 	}
-	for _, x := range b.acks {
-		s.acks.owe(x.h.id, x.to, s.now.Awake)
-	}
+	s.oweThose(&b)
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
 	}
@@ -265,8 +263,9 @@ func (s *shard) decide(h *held, b *batch) {
 		}
 	}
 	b.storeFacts(id, r.Persist, s.now.Wall.UnixMilli())
+	ended := false
 	if sum := s.summarise(h); sum != h.sum {
-		if h.sum.Ended == 0 && sum.Ended != 0 {
+		if ended = h.sum.Ended == 0 && sum.Ended != 0; ended {
 			b.writes = append(b.writes, s.learn(h)...)
 			s.ended = true
 		}
@@ -284,7 +283,7 @@ func (s *shard) decide(h *held, b *batch) {
 	if r.Wake > 0 && (s.wakeAt == 0 || r.Wake < s.wakeAt) {
 		s.wakeAt = r.Wake
 	}
-	b.ready = append(b.ready, readied{h, r})
+	b.ready = append(b.ready, readied{h, r, ended})
 }
 
 // lose handles a failed commit: nothing of the round happened. The machines

@@ -84,6 +84,9 @@ func (c *Client) renew(old *connection) (*connection, bool) {
 	return c.conn, true
 }
 
+// keptConnections are kept at most for the next requests of a program: as many as it makes at a time, with room.
+const keptConnections = 64
+
 func (a Access) connect() *connection {
 	base := a.URL
 	if base == "" {
@@ -92,10 +95,9 @@ func (a Access) connect() *connection {
 	return &connection{access: a, base: base, http: &http.Client{
 		Transport: &http.Transport{
 			DialContext: a.dial, TLSClientConfig: a.tls(), ResponseHeaderTimeout: 2 * time.Minute,
-			// A connection that was kept may lead to a process that is gone, and
-			// its breaking would leave open whether the request was carried out.
-			// A new one costs little on this machine.
-			DisableKeepAlives: true,
+			// A connection is kept for the next request, for less time than the node keeps it. If the node has
+			// gone meanwhile, that shows before anything of the request was sent, and a new one is made.
+			MaxIdleConnsPerHost: keptConnections, IdleConnTimeout: time.Minute,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

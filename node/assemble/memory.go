@@ -10,7 +10,7 @@ import (
 // The memory of a small device: what a node takes by itself, and how many times the
 // bytes of facts in memory their decoded form and what is collected later take.
 const (
-	smallBase   = 56 << 20
+	smallBase   = 40 << 20
 	smallFactor = 2
 	smallMemory = 64 << 20 // limits.memory up to which a device is small
 )

@@ -26,7 +26,7 @@ func TestWhatElevenTasksCost(t *testing.T) {
 	const instances, mostFacts, mostBytes = 512, 13, 6000
 	tm := newTeam(t, "one", "two", "three")
 	tm.workflow(elevenWith("application: noop"))
-	ids := tm.runEleven(instances, nil)
+	ids := tm.runEleven(instances, acrossThree, nil)
 	bytes, frames := tm.traffic()
 	t.Logf("for each of %d instances: %.1f frames, %d bytes", instances, float64(frames)/instances, bytes/instances)
 	if bytes/instances > mostBytes {
@@ -42,14 +42,21 @@ func TestWhatElevenTasksCost(t *testing.T) {
 // BenchmarkThreeProcesses runs b.N such instances, started and awaited through the API: run it with a fixed number, as
 // -benchtime 3000x, and flowfloor before and after (docs/performance.md). What is counted is the nodes', not this
 // program's.
-func BenchmarkThreeProcesses(b *testing.B) {
-	tm := newTeam(b, "one", "two", "three")
+func BenchmarkThreeProcesses(b *testing.B) { elevenOver(b, acrossThree, "one", "two", "three") }
+
+// BenchmarkOneProcess is the same with one node.
+func BenchmarkOneProcess(b *testing.B) {
+	elevenOver(b, map[string]string{"p1": "one", "p2": "one", "p3": "one"}, "one")
+}
+
+func elevenOver(b *testing.B, assign map[string]string, nodes ...string) {
+	tm := newTeam(b, nodes...)
 	tm.workflow(elevenWith("application: noop"))
 	before := tm.processorTime()
 	var took []time.Duration
 	b.ResetTimer()
 	began := time.Now()
-	tm.runEleven(b.N, &took)
+	tm.runEleven(b.N, assign, &took)
 	span := time.Since(began)
 	b.StopTimer()
 	slices.Sort(took)
@@ -68,8 +75,9 @@ func BenchmarkThreeProcesses(b *testing.B) {
 	b.ReportMetric(float64(most), "rss-MiB")
 }
 
-// runEleven runs so many instances over the three, and says which; took, if it is not nil, is how long each took.
-func (tm *team) runEleven(n int, took *[]time.Duration) (ids []string) {
+// runEleven runs so many instances, whose partitions are assigned so, and says which; took, if it is not nil, is how
+// long each took.
+func (tm *team) runEleven(n int, assign map[string]string, took *[]time.Duration) (ids []string) {
 	tm.t.Helper()
 	one := tm.ps[0].client
 	ends := awaited{over: map[string]chan struct{}{}}
@@ -84,7 +92,7 @@ func (tm *team) runEleven(n int, took *[]time.Duration) (ids []string) {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
 				began := time.Now()
-				st, err := one.Start(ctx, api.StartRequest{Workflow: "eleven", Assign: acrossThree})
+				st, err := one.Start(ctx, api.StartRequest{Workflow: "eleven", Assign: assign})
 				if err != nil {
 					tm.t.Error(err)
 					return

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -84,6 +85,15 @@ func (a *acknowledgements) due(now time.Duration) (out []workflow.InstanceID) {
 // acknowledge says to a partner, after the commit, what is durable here of an instance; facts may do so before.
 func (s *shard) acknowledge(h *held, p workflow.PartnerID, now bool) {
 	s.batch.acks = append(s.batch.acks, ackTo{h, p, now})
+}
+
+// acknowledgeAll has nobody wait any longer.
+func (s *shard) acknowledgeAll() {
+	s.those(maps.Keys(s.acks.owed), func(id workflow.InstanceID, h *held) {
+		for _, p := range s.acks.owed[id] {
+			s.acknowledge(h, p, true)
+		}
+	})
 }
 
 // tellOwed tells all who are owed it what is durable here of an instance.

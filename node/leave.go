@@ -342,8 +342,8 @@ func (d *departure) left() membership.Going {
 	}
 }
 
-// tellBegun tells partners of the starts of which they would be told in a while: then this
-// node is gone, and to them the task would be READY until it is back.
+// tellBegun tells partners of the starts of which they would be told in a while, and what is here of what they sent: then
+// this node is gone, and to them the task would be READY, and what they sent unheard, until it is back.
 func (d *departure) tellBegun() {
 	d.departs.Store(true)
 	defer d.departs.Store(false)
@@ -353,6 +353,7 @@ func (d *departure) tellBegun() {
 		done := make(chan error, 1)
 		err := d.crew.hand(ctx, s, event{apply: func(s *shard) error {
 			s.only(func(h *held) bool { return h.m.Begun() }, func(_ workflow.InstanceID, h *held) { s.touch(h) })
+			s.acknowledgeAll()
 			return nil
 		}, after: func(err error) { done <- err }}, done)
 		if err != nil {

@@ -408,8 +408,11 @@ func KeyHint(text string) string {
 }
 
 // entryHint is KeyHint in a definition, where an arrow may have been meant as an edge: the first task before the
-// second.
+// second, or a definition of another system.
 func entryHint(text string) string {
+	if strings.HasPrefix(text, "<") {
+		return "this is XML: mutirao workflow import --from lxpdl, pdl or wed-xml translates such definitions"
+	}
 	hint := KeyHint(text)
 	m := assigned(text)
 	if m == nil {

@@ -18,6 +18,7 @@ func TestKeyHintOfAnArrow(t *testing.T) {
 		"=> b":          "write KEY: b, with a colon and a space, without =>",
 		"=":             "write KEY:, with a colon and a space, without =",
 		"in => [x]":     "write in: [x], with a colon and a space",
+		"<lxpdl>":       "this is XML: mutirao workflow import --from lxpdl, pdl or wed-xml translates such definitions",
 	} {
 		if got := entryHint(text); got != want {
 			t.Errorf("of %q the hint is %q, want %q", text, got, want)

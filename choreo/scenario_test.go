@@ -765,7 +765,7 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 			add("a " + f.Kind() + " goes to everybody")
 		case f.Claim != nil:
 			add("units, for whoever waits for them and those who judge")
-		case f.Success != nil:
+		case f.Success != nil && m.state.Attempts()[f.Success.Attempt] != nil:
 			s.reasonsOfSuccess(m, to, m.state.Attempts()[f.Success.Attempt], add)
 		}
 	}
@@ -781,7 +781,7 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 				func(x begun) bool { return x.start.Fact.Body.Start.Attempt == f.Start.Attempt }) {
 			continue
 		}
-		if a := m.state.Attempts()[f.Start.Attempt]; a.Runs() &&
+		if a := m.state.Attempts()[f.Start.Attempt]; a != nil && a.Runs() && // nil: a fork took it away
 			(m.state.Awaiting(a)[to] || m.looking(Moment{}, s.w).judges()[0] == to) {
 			add(string(a.Task.Name) + " still runs")
 		}

@@ -90,10 +90,13 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 // meant checks one instance, as a machine shows it at the end.
 func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
 	h, facts := c.reads(m, id, print)
-	if h != nil && c.w.claims() {
+	if h == nil {
+		return
+	}
+	if c.forkers(id, h); c.w.claims() {
 		c.peoplesWork(m, id, h, print)
 	}
-	if h == nil || h.Forked() || len(facts) > most {
+	if h.Forked() || len(facts) > most {
 		return
 	}
 	for _, fid := range slices.SortedFunc(maps.Keys(facts), compareFacts(facts)) {
@@ -108,6 +111,15 @@ func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
 			c.w.violate("meaning: %s's %s of %s: %s", c.w.label(f.Chain.Author), said(f), id.String()[:8], wrong)
 		}
 		c.inTime(h, fid, facts[fid])
+	}
+}
+
+// forkers checks that whoever forked a chain lies, or lost what it had on its disk.
+func (c *checks) forkers(id workflow.InstanceID, h *meaning.History) {
+	for _, p := range h.Forkers() {
+		if i, known := c.w.who(p); known && !c.w.nodes[i].lied && !c.w.nodes[i].forgot {
+			c.w.violate("durable: n%d used a number of a chain of %s twice", i, id.String()[:8])
+		}
 	}
 }
 

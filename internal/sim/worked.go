@@ -253,24 +253,57 @@ func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.Hist
 		c.heldUntold(id, it, words)
 	}
 	for _, r := range c.peoples.recorded {
-		if r.item.Instance == id.String() && !c.w.nodes[r.at].gone &&
-			!slices.ContainsFunc(items, func(it *meaning.Item) bool {
-				return itemID(id, it.Item()) == r.item.ID && has(it, r)
-			}) {
+		if r.item.Instance == id.String() && !c.w.nodes[r.at].gone && !c.came(m, id, r, all, items, in) {
 			c.w.violate("durable: %s was told that its result of %s of %s is recorded, and nobody has it", r.user.name,
 				r.item.Task, id.String()[:8])
 		}
 	}
 	for _, r := range c.peoples.away {
 		if r.item.Instance == id.String() {
-			c.handedIn(id, r, items)
+			c.handedIn(r, c.came(m, id, r, all, items, in))
 		}
 	}
 }
 
-// has reports whether an item has a result.
-func has(it *meaning.Item, r recorded) bool {
-	return slices.ContainsFunc(it.Results, func(x *meaning.Result) bool { return x.User == r.user.id })
+// came reports whether a machine has a recorded result: as one of its item, or shown not to count, as a fork took the
+// item from its holder.
+func (c *checks) came(m *machine, id workflow.InstanceID, r recorded, all *meaning.Meaning, items []*meaning.Item,
+	in *api.Instance) bool {
+	return slices.ContainsFunc(items, func(it *meaning.Item) bool {
+		return itemID(id, it.Item()) == r.item.ID &&
+			slices.ContainsFunc(it.Results, func(x *meaning.Result) bool { return x.User == r.user.id })
+	}) || c.wentWithAFork(m, id, r, all, in)
+}
+
+// wentWithAFork reports whether a recorded result does not count any more because a fork took its item from its holder,
+// which was brought in by what comes after the fork (docs/security.md, What a lying member can still do). The result
+// must still be a fact, the log must say that it does not count, and an incident that some of the holder's facts do not.
+func (c *checks) wentWithAFork(m *machine, id workflow.InstanceID, r recorded, all *meaning.Meaning,
+	in *api.Instance) bool {
+	holder := c.w.nodes[r.at]
+	entries, err := m.node.Service().Log(context.Background(), id.String())
+	told := slices.ContainsFunc(in.Incidents, func(x api.Incident) bool {
+		return strings.HasPrefix(x.What, c.w.name(holder)+": ") && strings.Contains(x.What, " not count: ")
+	})
+	if err != nil || !told {
+		return false
+	}
+	for fid, f := range m.disk.factsOf(id) {
+		if f.Body.Claim == nil || f.Chain.Author != holder.id {
+			continue
+		}
+		x, brings := f.Body.Claim.Body().(worklist.Result)
+		if !brings || itemID(id, x.Item) != r.item.ID || !all.TakenAway(x.Item) {
+			continue
+		}
+		who, known := c.voices(id)(f.Body.Claim)
+		if known && who.User == r.user.id && slices.ContainsFunc(entries, func(e api.LogEntry) bool {
+			return e.Fact == fid.String() && !e.Counted
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // itemAtEnd checks an item: each result ended it, or is shown with why it does not count; and what it
@@ -347,14 +380,11 @@ func (c *checks) given(id workflow.InstanceID, it *meaning.Item) {
 }
 
 // handedIn checks that what a device kept came to its holder, or is shown there with why not.
-func (c *checks) handedIn(id workflow.InstanceID, r recorded, items []*meaning.Item) {
+func (c *checks) handedIn(r recorded, came bool) {
 	holder, device := c.w.nodes[r.at], c.w.nodes[r.from]
 	if holder.lied || holder.gone || device.gone || device.node == nil || device.lied {
 		return
 	}
-	came := slices.ContainsFunc(items, func(it *meaning.Item) bool {
-		return itemID(id, it.Item()) == r.item.ID && has(it, r)
-	})
 	kept, err := device.node.Service().Outbox(context.Background())
 	shown := slices.ContainsFunc(kept, func(x api.Undelivered) bool {
 		return x.Instance == r.item.Instance && x.Task == r.item.Task && x.User == r.user.name && x.Refused != ""

@@ -880,6 +880,13 @@ func (it *Item) Outputs() (map[workflow.DataName]workflow.Value, bool) {
 // Item names the item as people's words do.
 func (it *Item) Item() worklist.Item { return itemOf(it.Attempt) }
 
+// TakenAway reports whether a fork took an item from its holder: what made the item that one's does not count any more,
+// because it comes after the fork, or because its author was brought in by what does. It is asked of the whole history.
+func (m *Meaning) TakenAway(i worklist.Item) bool {
+	at, here := m.h.index[fact.ID(i.Assigned)]
+	return here && !m.counts.has(at) && (!m.h.left().has(at) || m.h.Bereft(fact.ID(i.Assigned)))
+}
+
 // Tried is how many attempts at a task there are at a partner, and whether one of them is in charge.
 func (m *Meaning) Tried(p workflow.PartnerID, t workflow.TaskName) (n int, inCharge bool) {
 	for _, sl := range m.slots {

@@ -137,18 +137,23 @@ func (h *History) Refuse(id fact.ID) { h.refused[h.index[id]] = true }
 // author does not hold up: as it took no part from the start, or as the forked chain is its own.
 func (h *History) Bereft(id fact.ID) bool {
 	i := h.index[id]
-	if h.stays == nil {
-		h.stays = h.good(h.All())
-	}
 	author := h.facts[i].Chain.Author
 	fromTheStart := slices.Contains(h.facts[0].Body.Genesis.Succession, author)
-	lost := h.stays.without(h.before(i))
+	lost := h.left().without(h.before(i))
 	for j, f := range h.facts {
 		if lost.has(j) && (!fromTheStart || f.Chain.Author == author) {
 			return true
 		}
 	}
 	return false
+}
+
+// left is what forks leave of all.
+func (h *History) left() Set {
+	if h.stays == nil {
+		h.stays = h.good(h.All())
+	}
+	return h.stays
 }
 
 // All is the whole history.
@@ -194,13 +199,17 @@ func (h *History) doubtful(i int) bool {
 }
 
 // Forked reports whether somebody used a number of a chain twice.
-func (h *History) Forked() bool {
-	for _, fork := range h.forks(h.All()) {
-		if fork > 0 {
-			return true
+func (h *History) Forked() bool { return len(h.Forkers()) > 0 }
+
+// Forkers are those who used a number of a chain of theirs twice.
+func (h *History) Forkers() (out []workflow.PartnerID) {
+	for c := range h.forks(h.All()) {
+		if !slices.Contains(out, c.Author) {
+			out = append(out, c.Author)
 		}
 	}
-	return false
+	slices.Sort(out)
+	return out
 }
 
 // forks are, by chain, the first number that was used twice; 0: none was; 1 also

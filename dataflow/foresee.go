@@ -1,6 +1,7 @@
 package dataflow
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -54,11 +55,15 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 	var out Outlook
 	for u := then.Undoing(); u != nil; u = then.Undoing() {
 		t := *then.producer()
-		updates, sure := then.restores(&t)
-		out.Undoes = append(out.Undoes, Undoing{Task: t.Task, State: t.Output, Sure: sure})
+		r := then.restores(&t)
+		out.Undoes = append(out.Undoes, Undoing{Task: t.Task, State: t.Output, Sure: r.sure})
 		job := Job{Task: t.Task}
 		then.FireUndo(job, u.By)
-		then.Undone(job, ID{}, updates, b.stop.At, b.stop.At)
+		if r.failure != "" {
+			then.UndoFailed(job, r.failure)
+			break
+		}
+		then.Undone(job, ID{}, r.updates, b.stop.At, b.stop.At)
 	}
 	out.State, out.Values, out.Like, out.Final = then.State(), then.values, then.Last().As, then.done
 	if out.Like == out.State {
@@ -79,18 +84,50 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 	return out, ""
 }
 
-// restores are the updates of the compensation of a transition: those that its definition gives, else
-// all that the data were before it.
-func (b *Board) restores(t *Record) (updates map[workflow.DataName]workflow.Value, sure bool) {
+// fruitless says why a step that the rules allow comes to nothing, as the definition says; empty: it does not say so.
+// That is so where the first compensation fails, or does not restore what was there. One that comes later may: what
+// was compensated before it stands.
+func (b *Board) fruitless(x Step) string {
+	if x.Method != MethodCompensate && (x.Method != MethodOffer || b.offerGoal() < 0) {
+		return ""
+	}
+	t := b.producer()
+	u := b.restores(t)
+	switch {
+	case u.failure != "":
+		return undoFailed(t.Task, u.failure)
+	case !u.sure:
+		return ""
+	}
+	before := b.write(b.differing(u.updates))
+	defer func() { b.write(before) }()
+	if !b.restored(t) {
+		return badlyDesigned(t)
+	}
+	return ""
+}
+
+// restoring is what a compensation comes to.
+type restoring struct {
+	updates map[workflow.DataName]workflow.Value
+	sure    bool   // that follows from the definition
+	failure string // it fails for certain, for that reason; empty: it does not
+}
+
+// restores is what the compensation of a transition sets: what its definition gives, else all that the data were
+// before it.
+func (b *Board) restores(t *Record) restoring {
 	undo := b.flow.compensation(t.Task)
-	switch undo.Application {
-	case "", workflow.AppNoop, workflow.AppSleep:
-		if undo.Type == workflow.Automatic {
-			return nil, true
-		}
-	case workflow.AppSet:
-		if updates, sure = b.sets(undo, t); sure {
-			return updates, true
+	if undo.Type == workflow.Automatic {
+		switch undo.Application {
+		case "", workflow.AppNoop, workflow.AppSleep:
+			return restoring{sure: true}
+		case workflow.AppFail:
+			return restoring{sure: true, failure: undo.With.Failure()}
+		case workflow.AppSet:
+			if out := b.sets(undo, t); out.sure {
+				return out
+			}
 		}
 	}
 	before := b.ValuesAt(t.Input)
@@ -99,30 +136,36 @@ func (b *Board) restores(t *Record) (updates map[workflow.DataName]workflow.Valu
 			before[n] = nil
 		}
 	}
-	return before, false
+	return restoring{updates: before}
 }
 
 // sets is what the built-in set makes to compensate a transition: it is given the current data and, in their
-// place, what the transition set. false: that depends on more than is known here.
-func (b *Board) sets(undo *workflow.Task, t *Record) (map[workflow.DataName]workflow.Value, bool) {
+// place, what the transition set. Not sure: that depends on more than is known here.
+func (b *Board) sets(undo *workflow.Task, t *Record) restoring {
 	given := maps.Clone(b.values)
 	for n, v := range t.Changed {
 		given[n] = v
 	}
-	out := map[workflow.DataName]workflow.Value{}
-	for n, e := range undo.With.Set {
-		v, err := e.Eval(workflow.Env{Data: given, Instance: b.instance})
-		if err != nil || strings.Contains(e.Source, "instance.age") {
-			return nil, false
+	for _, e := range undo.With.Set {
+		if strings.Contains(e.Source, "instance.age") {
+			return restoring{}
 		}
 		for _, read := range e.Names() {
 			if _, set := t.Changed[read]; !set && b.set[read] > t.Output { // it may have set what was there before
-				return nil, false
+				return restoring{}
 			}
 		}
-		out[n] = v
 	}
-	return out, true
+	updates, err := undo.With.Values(given, b.instance, 0)
+	if err != nil {
+		return restoring{sure: true, failure: err.Error()}
+	}
+	for n, v := range updates {
+		if updates[n], err = workflow.CheckValue(b.flow.def.Datum(n), v); err != nil {
+			return restoring{sure: true, failure: fmt.Sprintf("task %s returned a wrong %s: %v", undo.Name, n, err)}
+		}
+	}
+	return restoring{updates: updates, sure: true}
 }
 
 // clone is a board of its own that stands where this one does.

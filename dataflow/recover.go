@@ -100,8 +100,20 @@ func (b *Board) Methods() (out []string) {
 	return append(out, MethodForward)
 }
 
-// MayRecover says why a step is not allowed; empty: it is. It changes nothing.
+// MayRecover says why nobody should order a step: the rules do not allow it, or the definition says already that it
+// comes to nothing. Empty: somebody may. It changes nothing.
+//
+// Only the rules are asked of a step that was ordered (Recover): what counts must not depend on what somebody could
+// have foreseen.
 func (b *Board) MayRecover(x Step) string {
+	if why := b.mayRecover(x); why != "" {
+		return why
+	}
+	return b.fruitless(x)
+}
+
+// mayRecover says why the rules do not allow a step; empty: they do. It changes nothing.
+func (b *Board) mayRecover(x Step) string {
 	switch {
 	case b.stop == nil:
 		return "the instance is not interrupted"
@@ -235,7 +247,7 @@ func (f *Flow) readSet(set map[workflow.DataName]*string) (map[workflow.DataName
 // does.
 func (b *Board) Recover(x Step, by ID, at int64) string {
 	b.place++
-	if why := b.MayRecover(x); why != "" {
+	if why := b.mayRecover(x); why != "" {
 		return why
 	}
 	switch x.Method {
@@ -245,7 +257,7 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 			b.recovery.left = 1
 		}
 		if x.When != "" {
-			b.recovery.when, _ = b.flow.def.ParseCondition(x.When) // MayRecover read it
+			b.recovery.when, _ = b.flow.def.ParseCondition(x.When) // mayRecover read it
 		}
 	case MethodOffer:
 		b.recovery = &recovery{step: x, goal: -1}
@@ -356,10 +368,10 @@ func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Va
 	t := b.producer()
 	changed := b.differing(updates)
 	before := b.write(changed)
-	if string(b.bits) != b.history[b.states[t.Input]].satisfies {
+	if !b.restored(t) {
 		b.write(before)
 		b.recovery = nil
-		b.stop.Cause = fmt.Sprintf("the compensation of %s is badly designed: its state is not equivalent to S%d, which was before", t.Task, t.Input)
+		b.stop.Cause = badlyDesigned(t)
 		return b.stop.Cause
 	}
 	t.Mark = Compensated
@@ -374,6 +386,19 @@ func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Va
 	b.recovery.job = Job{}
 	b.goOnRecovering(at)
 	return ""
+}
+
+// restored reports whether the current data are equivalent to what was there before a transition.
+func (b *Board) restored(t *Record) bool {
+	return string(b.bits) == b.history[b.states[t.Input]].satisfies
+}
+
+func badlyDesigned(t *Record) string {
+	return fmt.Sprintf("the compensation of %s is badly designed: its state is not equivalent to S%d, which was before", t.Task, t.Input)
+}
+
+func undoFailed(t workflow.TaskName, reason string) string {
+	return fmt.Sprintf("the compensation of %s failed: %s", t, reason)
 }
 
 // goOnRecovering waits for the next compensation, or ends the recovery.
@@ -405,7 +430,7 @@ func (b *Board) UndoFailed(job Job, reason string) string {
 	if b.recovery == nil || b.recovery.job != job {
 		return "the compensation is not pending"
 	}
-	b.stop.Cause = fmt.Sprintf("the compensation of %s failed: %s", job.Task, reason)
+	b.stop.Cause = undoFailed(job.Task, reason)
 	b.recovery = nil
 	return ""
 }

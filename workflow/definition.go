@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -240,6 +241,9 @@ func (w With) Values(input map[DataName]Value, instance string, age time.Duratio
 	}
 	return out, nil
 }
+
+// Failure is the reason for which fail fails.
+func (w With) Failure() string { return cmp.Or(w.Reason, "told to fail") }
 
 // Use maps a sub-workflow's inputs.
 type Use struct {

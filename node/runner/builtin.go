@@ -19,10 +19,7 @@ func runBuiltIn(j Job) (Result, bool) {
 	case workflow.AppSet:
 		return set(j), true
 	case workflow.AppFail:
-		if j.With.Reason == "" {
-			return failure("told to fail"), true
-		}
-		return failure("%s", j.With.Reason), true
+		return failure("%s", j.With.Failure()), true
 	}
 	return Result{}, false
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Doubt is what works in a definition, but probably not as it is meant.
@@ -17,9 +18,10 @@ type Doubt struct {
 const maxPairs = 10_000
 
 // Doubts looks for strict constraints that are broken at the start, for queries that no task asks, for resources
-// that no task holds, for an end that cannot be reached, and at a flow that is driven by data, which is one with a task that repeats: data that nobody sets, conditions that can never
-// hold, an end that cannot be reached, tasks that fire for ever, and tasks that set the same side by
-// side. It says only what is certain, and knows comparisons with constants. Of a text with mistakes
+// that no task holds, for an end that cannot be reached, and at a flow that is driven by data, which is one with a
+// task that repeats: data that nobody sets, rules and conditions that can never hold or that nothing that tasks set
+// makes hold, tasks that fire for ever, also one another, and tasks that set the same side by side. It says only what
+// is certain; it knows comparisons with constants, and what the built-in set makes of those. Of a text with mistakes
 // there are none. shared are the pieces that it may take.
 func Doubts(file string, src []byte, shared Shared) []Doubt {
 	pr := &problems{file: file}
@@ -34,8 +36,15 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 	if len(r.list) > 0 {
 		return nil
 	}
-	d := &doubter{reader: r, satisfier: satisfier{r.def}, writers: map[DataName][]*Task{}, found: r.doubts}
+	d := &doubter{
+		reader: r, satisfier: satisfier{r.def}, writers: map[DataName][]*Task{}, found: r.doubts,
+		driven: slices.ContainsFunc(r.def.Tasks, repeats), standsIn: map[TaskName]bool{}, idle: map[*Task]bool{},
+	}
 	for _, t := range r.def.Tasks {
+		d.standsIn[t.Contingency] = true
+		if t.Compensate != nil {
+			d.standsIn[t.Compensate.Task] = true
+		}
 		for _, n := range t.Out {
 			d.writers[n] = append(d.writers[n], t)
 		}
@@ -44,13 +53,15 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 	d.unasked()
 	d.unheld()
 	d.misread()
-	if !slices.ContainsFunc(r.def.Tasks, repeats) {
+	if !d.driven {
 		d.end()
+		d.unreached()
 		return d.found
 	}
 	d.unset()
 	d.never()
 	d.end()
+	d.unreached()
 	d.forever()
 	d.sideBySide()
 	slices.SortStableFunc(d.found, func(a, b Doubt) int { return a.Line - b.Line })
@@ -63,6 +74,11 @@ type doubter struct {
 	satisfier
 	writers map[DataName][]*Task
 	found   []Doubt
+
+	driven     bool              // by data
+	standsIn   map[TaskName]bool // for another task, or undoes it: so it begins whatever its rule says
+	endDoubted bool              // that final can be reached
+	idle       map[*Task]bool    // their rules were said never to hold
 }
 
 func (d *doubter) doubt(n *node, format string, args ...any) {
@@ -225,38 +241,41 @@ func (d *doubter) end() {
 		return
 	}
 	n := d.written(d.def, "final")
+	d.endDoubted = true
 	if d.impossible(final) {
 		d.doubt(n, "final can never hold: no instance ends well")
 		return
 	}
-	if len(final.ages) > 0 || final.constant {
+	set := slices.ContainsFunc(final.names, func(name DataName) bool { return len(d.writers[name]) > 0 })
+	switch {
+	case len(final.ages) > 0 || final.constant:
+	case !set:
+		d.doubt(n, "no task sets what final asks for: it holds at the start, or never")
+		return
+	case !d.outcomes().mayEnd(d):
+		d.doubt(n, "no task sets what final asks for to a value with which it holds: it holds at the start, or never")
 		return
 	}
-	for _, name := range final.names {
-		if len(d.writers[name]) > 0 {
-			return
-		}
-	}
-	d.doubt(n, "no task sets what final asks for: it holds at the start, or never")
+	d.endDoubted = false
 }
 
-// forever finds tasks that fire again at each state that they make, whatever they set.
+// forever finds tasks that fire again at each state that they make, whatever they set, and those that fire one
+// another so.
 func (d *doubter) forever() {
-	for _, t := range d.def.Tasks {
-		names, alone := dataOf(t)
-		if !t.Repeat || t.RepeatTimes > 0 || t.Disabled || !alone {
-			continue
+	c := d.circles()
+	for _, t := range c.tasks {
+		if c.again(t) {
+			d.doubt(d.ruleNode(t), "nothing that %s sets ends its own rule, nor the instance: it fires again at each state that it makes, until another task ends that", t.Name)
 		}
-		if d.def.Final != nil {
-			if names = append(names, d.def.Final.names...); len(d.def.Final.ages) > 0 {
-				continue
-			}
+	}
+	for _, circle := range c.closed() {
+		var names []string
+		for _, t := range circle {
+			names = append(names, string(t.Name))
 		}
-		changes := func(n DataName) bool { return slices.Contains(names, n) }
-		if rule := d.rule(t); rule != nil && d.impossible(rule) || slices.ContainsFunc(t.Out, changes) {
-			continue
-		}
-		d.doubt(d.ruleNode(t), "nothing that %s sets ends its own rule, nor the instance: it fires again at each state that it makes, until another task ends that", t.Name)
+		last := len(names) - 1
+		d.doubt(d.ruleNode(circle[0]), "%s and %s fire one another for ever: nothing that any task sets ends that, nor the instance",
+			strings.Join(names[:last], ", "), names[last])
 	}
 }
 
@@ -283,7 +302,7 @@ func (d *doubter) sideBySide() {
 // together reports whether there is a state that fires both tasks, for certain.
 func (d *doubter) together(a, b *Task) bool {
 	ruleA, ruleB := d.rule(a), d.rule(b)
-	if !a.Repeat || !b.Repeat || a.Disabled || b.Disabled || ruleA == nil || ruleB == nil {
+	if !a.Repeat || !b.Repeat || a.Disabled || b.Disabled || ruleA == nil || ruleB == nil || d.idle[a] || d.idle[b] {
 		return false
 	}
 	waysA, knownA := d.expr(ruleA, false, 0)

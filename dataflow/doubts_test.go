@@ -1,0 +1,284 @@
+package dataflow_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// warned is what check says of a flow.
+type warned struct {
+	again   []string   // tasks that fire again at each state that they make
+	circles [][]string // tasks that fire one another for ever
+	never   []string   // tasks that never fire, whatever the start gives
+	unless  []string   // tasks that never fire where the data begin with their defaults
+	// The end is not reached, or not after the start; endsUnless: where the data begin with their defaults.
+	ends, endsLater, endsUnless bool
+}
+
+var (
+	saysAgain  = regexp.MustCompile(`^nothing that (\w+) sets ends its own rule`)
+	saysCircle = regexp.MustCompile(`^(.*) and (\w+) fire one another for ever`)
+	saysNever  = regexp.MustCompile(`^the rule of (\w+) can never hold`)
+	saysUnless = regexp.MustCompile(`^the rule of (\w+) never holds`)
+)
+
+func readWarnings(text string) (w warned) {
+	for _, x := range workflow.Doubts("flow.yaml", []byte(text), nil) {
+		switch m := x.Message; {
+		case saysAgain.MatchString(m):
+			w.again = append(w.again, saysAgain.FindStringSubmatch(m)[1])
+		case saysCircle.MatchString(m):
+			of := saysCircle.FindStringSubmatch(m)
+			w.circles = append(w.circles, append(strings.Split(of[1], ", "), of[2]))
+		case saysNever.MatchString(m):
+			w.never = append(w.never, saysNever.FindStringSubmatch(m)[1])
+		case saysUnless.MatchString(m):
+			w.unless = append(w.unless, saysUnless.FindStringSubmatch(m)[1])
+		case strings.HasPrefix(m, "final can never hold"):
+			w.ends = true
+		case strings.HasPrefix(m, "no task sets what final asks for"):
+			w.endsLater = true
+		case strings.HasPrefix(m, "final never holds"):
+			w.endsUnless = true
+		}
+	}
+	return w
+}
+
+// smallFlow is a random flow of few tasks over few data.
+func smallFlow(r *rand.Rand) string {
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	atom := func() string {
+		return pick(
+			"n "+pick("==", "!=", "<", "<=", ">", ">=")+" "+pick("-1", "0", "1", "2", "3", "40", "41"),
+			"s "+pick("==", "!=")+" "+pick(`"a"`, `"b"`, `"c"`), `s in ["a", "c"]`, `s == "a"`, `s == "b"`,
+			"f "+pick("==", "!=")+" null", "f", "not f", "x "+pick("<", ">=")+" "+pick("0.5", "2"),
+			"x == null", "n % 2 == 0", "n + 1 > x", `t == "p"`, "t == null", "n % (n - 1) == 0",
+		)
+	}
+	var rule func(depth int) string
+	rule = func(depth int) string {
+		if depth > 0 && r.IntN(2) == 0 {
+			return pick(rule(depth-1)+" and "+rule(depth-1), rule(depth-1)+" and "+rule(depth-1),
+				"("+rule(depth-1)+" or "+rule(depth-1)+")", "not ("+rule(depth-1)+")")
+		}
+		return atom()
+	}
+	set := map[string]func() string{
+		"n": func() string {
+			return pick("n + 1", "n - 1", "0", "1", "2", "3", "n + n", "n % 2", "null", "f ? 1 : 2", "n * 2", "n % (n - 1)")
+		},
+		"s": func() string {
+			return pick(`"a"`, `"b"`, `"c"`, `"b"`, "null", "s", `f ? "a" : "b"`, `s == "a" ? "b" : "a"`)
+		},
+		"f": func() string { return pick("true", "false", "not f", "n > 1", "null") },
+		"x": func() string { return pick("x + 1", "0.5", "x - 0.5", "n + 0.25", "2", "x * x", "null") },
+		"t": func() string { return pick(`"p"`, `"q"`, "t", `t + "p"`) },
+	}
+	var b strings.Builder
+	b.WriteString("workflow: w\ndata:\n")
+	fmt.Fprintf(&b, "  n: {type: integer%s%s}\n", pick("", ", default: 0", ", default: 1", ", required: true"),
+		pick("", "", ", max: 3", ", min: 0, max: 50"))
+	fmt.Fprintf(&b, "  s: {type: string, enum: [a, b, c]%s}\n", pick("", ", default: a", ", default: a"))
+	fmt.Fprintf(&b, "  f: {type: boolean%s}\n", pick("", ", default: false"))
+	fmt.Fprintf(&b, "  x: {type: number%s}\n  t: {type: string%s}\ntasks:\n", pick("", ", default: 0", ", default: 0.5"),
+		pick("", ", default: p"))
+	others, free := 1+r.IntN(4), []string{"n", "s", "f", "x", "t"}
+	if r.IntN(4) == 0 { // some that pass s on, maybe to each other, beside others
+		others--
+		if r.IntN(2) == 0 {
+			free = []string{"x", "t"}
+		}
+		for i, from := range []string{"a", "b", "c"}[:2+r.IntN(2)] {
+			fmt.Fprintf(&b, "  r%d: {when: '%s%s', repeat: true, application: set, with: {s: '%s'}, out: [s]}\n", i,
+				fmt.Sprintf("s == %q", from), pick("", "", " and f", " and n < 3"), pick(`"a"`, `"b"`, `"b"`, `"c"`, `s == "a" ? "b" : "a"`))
+		}
+	}
+	if r.IntN(4) == 0 { // one that counts, up to or down from a number
+		fmt.Fprintf(&b, "  c: {when: 'n %s %s', repeat: true, application: set, with: {n: 'n %s %s'}, out: [n]}\n",
+			pick("<", "<=", ">=", ">"), pick("-1", "1", "3", "40"), pick("+", "-"), pick("1", "1", "2", "-1"))
+	}
+	for i := range others {
+		outs := slices.Clone(free)
+		r.Shuffle(len(outs), func(i, j int) { outs[i], outs[j] = outs[j], outs[i] })
+		outs = outs[:1+r.IntN(2)]
+		does := "application: work"
+		if r.IntN(3) > 0 {
+			var with []string
+			for _, n := range outs {
+				with = append(with, fmt.Sprintf("%s: '%s'", n, set[n]()))
+			}
+			does = "application: set, with: {" + strings.Join(with, ", ") + "}"
+		}
+		fmt.Fprintf(&b, "  t%d: {when: '%s', repeat: %s, %s, out: [%s]}\n", i, rule(2), pick("true", "true", "true", "{times: 2}"),
+			does, strings.Join(outs, ", "))
+	}
+	if r.IntN(4) == 0 {
+		fmt.Fprintf(&b, "constraints: [{name: bound, when: '%s', strict: true}]\n", rule(1))
+	}
+	fmt.Fprintf(&b, "final: '%s'\n", rule(1))
+	return b.String()
+}
+
+// anyValue is one that a data item may have, or null.
+func anyValue(r *rand.Rand, d *workflow.DataDecl) workflow.Value {
+	list := map[workflow.DataType][]any{
+		workflow.TypeInteger: {-1, 0, 1, 2, 3, 4, 40, 41, 7},
+		workflow.TypeNumber:  {-1.0, 0.0, 0.25, 0.5, 1.0, 2.0, 2.5},
+		workflow.TypeString:  {"a", "b", "c", "p", "q", "pp"},
+		workflow.TypeBoolean: {true, false},
+	}[d.Type]
+	for range 3 {
+		if v, err := workflow.CheckValue(d, list[r.IntN(len(list))]); err == nil && r.IntN(6) > 0 {
+			return v
+		}
+	}
+	return nil
+}
+
+// doubtful is a run of a flow of which check has said something.
+type doubtful struct {
+	*story
+	def *workflow.Definition
+	r   *rand.Rand
+	w   warned
+	// defaults: its data began with their defaults, where tasks set them.
+	defaults bool
+	seen     map[string]int
+}
+
+// starts are data with which an instance may begin.
+func (x *doubtful) starts() values {
+	out := values{}
+	for i := range x.def.Data {
+		d := &x.def.Data[i]
+		set := slices.ContainsFunc(x.def.Tasks, func(t *workflow.Task) bool { return slices.Contains(t.Out, d.Name) })
+		if d.Default != nil && (x.r.IntN(3) == 0 || x.defaults && set) {
+			out[d.Name] = d.Default
+		} else if v := anyValue(x.r, d); v != nil {
+			out[d.Name] = v
+		}
+	}
+	return out
+}
+
+// finish ends a pending transition, as its application would.
+func (x *doubtful) finish(p *dataflow.Pending) {
+	alone, before := p.State == x.b.State(), x.b.State()
+	out := values{}
+	var err error
+	if p.Task.Application == workflow.AppSet {
+		out, err = p.Task.With.Values(p.Input, "i", 0)
+		for n, v := range out {
+			if err == nil {
+				out[n], err = workflow.CheckValue(x.def.Datum(n), v)
+			}
+		}
+	} else {
+		for _, n := range p.Task.Out {
+			if x.r.IntN(4) > 0 {
+				out[n] = anyValue(x.r, x.def.Datum(n))
+			}
+		}
+	}
+	if err != nil {
+		x.b.Fail(p.Job, x.id(), err.Error(), 1)
+		return
+	}
+	name := string(p.Task.Name)
+	x.done(p.Task.Name, out)
+	if x.b.State() == before {
+		return
+	}
+	if alone && slices.Contains(x.w.again, name) {
+		x.seen["fires again"]++
+		x.wants(name+" fires again", x.b.IsPending(p.Task.Name), true)
+	}
+	for _, circle := range x.w.circles {
+		if slices.Contains(circle, name) {
+			x.seen["circle"]++
+			x.wants("the circle goes on", slices.ContainsFunc(circle, func(n string) bool {
+				return x.b.IsPending(workflow.TaskName(n))
+			}), true)
+		}
+	}
+}
+
+// check holds a state against what was said of all.
+func (x *doubtful) check() {
+	for _, p := range x.b.Pending() {
+		name := string(p.Task.Name)
+		if slices.Contains(x.w.never, name) || x.defaults && slices.Contains(x.w.unless, name) {
+			x.t.Errorf("%s fires", name)
+		}
+	}
+	if x.b.Ended() && (x.w.ends || x.b.State() > 0 && x.w.endsLater || x.defaults && x.w.endsUnless) {
+		x.t.Errorf("it ends in S%d", x.b.State())
+	}
+}
+
+// Whatever check says of a flow is so, in every run: what is said to fire for ever does, what is said never to fire
+// does not, and an end that is said not to be reached is not.
+func TestWhatIsDoubtedIsSo(t *testing.T) {
+	seen, said := map[string]int{}, map[string]int{}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 26))
+		text := smallFlow(r)
+		def, err := workflow.Parse("flow.yaml", []byte(text))
+		if err != nil {
+			said["mistake"]++
+			continue
+		}
+		w := readWarnings(text)
+		for what, yes := range map[string]bool{
+			"again": w.again != nil, "circle": w.circles != nil, "never": w.never != nil, "unless": w.unless != nil,
+			"ends": w.ends, "ends later": w.endsLater, "ends unless": w.endsUnless,
+			"nothing": fmt.Sprint(w) == fmt.Sprint(warned{}),
+		} {
+			if yes {
+				said[what]++
+			}
+		}
+		for run := range 6 {
+			x := &doubtful{def: def, r: r, w: w, defaults: run%2 == 0, seen: seen}
+			data := (&doubtful{def: def, r: r, defaults: x.defaults}).starts()
+			if dataflow.New(def).Rejects(data) != "" {
+				continue
+			}
+			x.story = begin(t, def, data)
+			x.check()
+			for range 60 {
+				pending := x.b.Pending()
+				if len(pending) == 0 {
+					break
+				}
+				x.finish(pending[r.IntN(len(pending))])
+				x.check()
+			}
+			if x.b.Ended() {
+				seen["ended"]++
+			}
+			if t.Failed() {
+				t.Fatalf("seed %d: %+v\n%s%v", seed, w, text, data)
+			}
+		}
+	}
+	t.Log(said, seen)
+	for _, what := range []string{"again", "circle", "never", "unless", "ends later", "ends unless", "nothing"} {
+		if said[what] < 10 {
+			t.Errorf("%s: that was said of %d flows, want more", what, said[what])
+		}
+	}
+	for _, what := range []string{"fires again", "circle", "ended"} {
+		if seen[what] < 100 {
+			t.Errorf("%s: that came about %d times, want more", what, seen[what])
+		}
+	}
+}

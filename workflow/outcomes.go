@@ -1,0 +1,621 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// This file works out which values data can have, by what tasks set. It goes by each data item alone, so it finds
+// more values than there are, and never fewer: what it says cannot be is so for certain. It knows what the built-in set
+// makes of constants, of few values, and of ranges of numbers; of all other applications, of people and of other
+// workflows it takes that they bring anything that the data may have.
+
+const (
+	// maxListed is up to how many values of a data item are told apart; more numbers are a range, and of more of
+	// another type all are taken to be possible.
+	maxListed = 32
+	// maxOutcomes bounds how much is looked at. In what asks for more nothing is found.
+	maxOutcomes = 50_000
+)
+
+// values are those that a data item can have.
+type values struct {
+	any  bool    // all that its declaration allows, apart from null
+	null bool    // null
+	list []Value // these
+	// span: these numbers, or those of them that its declaration allows.
+	span   bool
+	lo, hi float64
+}
+
+var anything = values{any: true, null: true}
+
+// region are the values that are among some and that all atoms allow.
+type region struct {
+	decl  *DataDecl
+	of    values
+	atoms []atom
+}
+
+// has reports whether there may be a value in it that more atoms allow.
+func (r region) has(more ...atom) bool {
+	atoms := append(slices.Clip(r.atoms), more...)
+	allow := func(v any) bool { return !slices.ContainsFunc(atoms, func(a atom) bool { return !a.holds(v) }) }
+	switch {
+	case r.of.null && allow(nil):
+		return true
+	case !r.of.any && !r.of.span:
+	case slices.ContainsFunc(atoms, func(a atom) bool { return a.op == "null" }):
+		return false
+	case !slices.ContainsFunc(atoms, func(a atom) bool { return a.op != "not null" }):
+		return true
+	default:
+		if r.of.span {
+			atoms = append(atoms, r.of.limits(r.decl)...)
+		}
+		can, _ := oneItem(r.decl, append(atoms, atom{decl: r.decl, op: "not null"}))
+		return can
+	}
+	return slices.ContainsFunc(r.of.list, func(v Value) bool { return allowed(r.decl, v) && allow(v) })
+}
+
+// all reports whether each value in it is sure to satisfy an atom.
+func (r region) all(a atom) bool {
+	if a.decl == nil || turned[a.op] == "" {
+		return false
+	}
+	not := a
+	not.op = turned[a.op]
+	nullOK := a.op == "null" || a.op == "not null" || !r.has(atom{decl: r.decl, op: "null"})
+	return nullOK && !r.has(not)
+}
+
+// limits are the atoms that say in which range numbers are.
+func (x values) limits(decl *DataDecl) (out []atom) {
+	for op, f := range map[string]float64{">=": x.lo, "<=": x.hi} {
+		if v, err := plainFloat(f); err == nil {
+			out = append(out, atom{decl: decl, op: op, value: v})
+		}
+	}
+	return out
+}
+
+// few are the values in it, where they can be listed: those that are, or the whole numbers of a short range.
+func (r region) few() ([]Value, bool) {
+	tried, named := slices.Clone(r.of.list), false
+	for _, a := range r.atoms {
+		switch {
+		case a.op == "==":
+			tried, named = []Value{a.value}, true
+		case a.op == "in" && !named:
+			tried, named = slices.Clone(a.values), true
+		}
+	}
+	switch {
+	case named:
+		tried = slices.DeleteFunc(tried, func(v Value) bool { return v == nil })
+		for i, v := range tried {
+			c, err := CheckValue(r.decl, v)
+			if err != nil {
+				return nil, false
+			}
+			tried[i] = c
+		}
+	case r.decl.Type == TypeBoolean:
+		tried = []Value{true, false}
+	case len(r.decl.Enum) > 0 && (r.of.any || r.of.span):
+		tried = slices.Clone(r.decl.Enum)
+	case r.of.any || r.of.span:
+		lo, hi, ok := r.bounds()
+		if !ok || r.decl.Type != TypeInteger || hi-lo > maxListed {
+			return nil, false
+		}
+		for f := math.Ceil(lo); f <= hi; f++ {
+			tried = append(tried, int64(f))
+		}
+	}
+	here := func(v Value) bool { return r.has(atom{decl: r.decl, op: "in", values: []any{v}}) }
+	tried = slices.DeleteFunc(tried, func(v Value) bool { return !here(v) })
+	if r.has(atom{decl: r.decl, op: "null"}) {
+		tried = append(tried, nil)
+	}
+	return tried, len(tried) <= maxListed
+}
+
+// maxWhole is up to where whole numbers and those of 64 bits with a fraction are the same.
+const maxWhole = 1 << 53
+
+// bounds are those between which the numbers of a region are.
+func (r region) bounds() (lo, hi float64, ok bool) {
+	if r.decl.Type != TypeInteger && r.decl.Type != TypeNumber {
+		return 0, 0, false
+	}
+	lo, hi = math.Inf(-1), math.Inf(1)
+	narrow := func(from, to float64) { lo, hi = max(lo, from), min(hi, to) }
+	if r.of.span {
+		narrow(r.of.lo, r.of.hi)
+	}
+	if !r.of.span && !r.of.any {
+		lowest, highest := ends(r.of.list)
+		narrow(lowest, highest)
+	}
+	if r.decl.Min != nil {
+		narrow(*r.decl.Min, hi)
+	}
+	if r.decl.Max != nil {
+		narrow(lo, *r.decl.Max)
+	}
+	step := 0.0
+	if r.decl.Type == TypeInteger {
+		step = 1
+	}
+	for _, a := range r.atoms {
+		f, isNumber := float(a.value)
+		if !isNumber {
+			continue
+		}
+		exact := step * one(f == math.Trunc(f) && math.Abs(f) < maxWhole)
+		switch a.op {
+		case "==":
+			narrow(f, f)
+		case "<":
+			narrow(lo, f-exact)
+		case "<=":
+			narrow(lo, f)
+		case ">":
+			narrow(f+exact, hi)
+		case ">=":
+			narrow(f, hi)
+		}
+	}
+	return lo, hi, lo <= hi
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// ends are the least and the greatest of some numbers.
+func ends(list []Value) (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, v := range list {
+		if f, is := float(v); is {
+			lo, hi = min(lo, f), max(hi, f)
+		}
+	}
+	return lo, hi
+}
+
+// outcomes works out what tasks set.
+type outcomes struct {
+	satisfier
+	decls map[DataName]*DataDecl
+	has   map[DataName]values // what data can have; absent: anything
+	steps int
+}
+
+func (d *doubter) outcomes() *outcomes {
+	o := &outcomes{satisfier: d.satisfier, decls: map[DataName]*DataDecl{}, has: map[DataName]values{}}
+	for i := range d.def.Data {
+		o.decls[d.def.Data[i].Name] = &d.def.Data[i]
+	}
+	return o
+}
+
+// tired reports whether too much was looked at.
+func (o *outcomes) tired() bool { return o.steps > maxOutcomes }
+
+// regionOf are the values that a data item can have where one way holds.
+func (o *outcomes) regionOf(n DataName, way []atom) region {
+	o.steps++
+	r := region{decl: o.decls[n], of: anything}
+	if has, known := o.has[n]; known {
+		r.of = has
+	}
+	for _, a := range way {
+		if a.decl == r.decl {
+			r.atoms = append(r.atoms, a)
+		}
+	}
+	return r
+}
+
+// can reports whether a way may hold.
+func (o *outcomes) can(way []atom) bool {
+	tried := map[*DataDecl]bool{nil: true}
+	for _, a := range way {
+		if !tried[a.decl] && !o.regionOf(a.decl.Name, way).has() {
+			return false
+		}
+		tried[a.decl] = true
+	}
+	return true
+}
+
+// ways are those in which a task's rule may hold of data, as far as that is understood.
+func (o *outcomes) ways(rule *Expr) (out [][]atom) {
+	if rule == nil {
+		return [][]atom{nil}
+	}
+	ways, known := o.expr(rule, false, 0)
+	if !known {
+		return [][]atom{nil}
+	}
+	for _, way := range ways {
+		o.steps += len(way)
+		if o.can(way) {
+			out = append(out, way)
+		}
+	}
+	return out
+}
+
+// sets is what a task may set a data item to, where it began as one way of its rule held. Sure: that is all that it
+// may do, and the data item may have each of it.
+func (o *outcomes) sets(t *Task, n DataName, way []atom) (out values, sure bool) {
+	if t.Type != Automatic || t.Application != AppSet {
+		return anything, true
+	}
+	e := t.With.Set[n]
+	if e == nil { // it leaves it as it is
+		return o.regionOf(n, way).of, true
+	}
+	if out, sure, known := o.tries(e, o.decls[n], way); known {
+		return out, sure
+	}
+	tree, err := parseExpr(e.spelling)
+	if err != nil {
+		return anything, false
+	}
+	out = o.span(tree, way, 0)
+	return out, out.fits(o.decls[n])
+}
+
+// fits reports whether a data item may have all of a range of numbers.
+func (x values) fits(decl *DataDecl) bool {
+	return !x.any && x.span && len(decl.Enum) == 0 && (decl.Min == nil || x.lo >= *decl.Min) &&
+		(decl.Max == nil || x.hi <= *decl.Max)
+}
+
+// listed are the values of a list.
+func listed(list []Value) (out values) {
+	for _, v := range list {
+		if v == nil {
+			out.null = true
+			continue
+		}
+		out.list = append(out.list, v)
+	}
+	return out
+}
+
+// tries evaluates an expression with all values that the data may have which it asks for; known is false if they are
+// too many.
+func (o *outcomes) tries(e *Expr, into *DataDecl, way []atom) (out values, sure, known bool) {
+	if e.aged || strings.Contains(e.spelling, "instance.") { // it depends on more than data
+		return out, false, false
+	}
+	envs := []map[DataName]Value{{}}
+	for _, n := range e.names {
+		list, few := o.regionOf(n, way).few()
+		if !few || len(envs)*len(list) > maxListed {
+			return out, false, false
+		}
+		var more []map[DataName]Value
+		for _, env := range envs {
+			for _, v := range list {
+				with := maps.Clone(env)
+				with[n] = v
+				more = append(more, with)
+			}
+		}
+		envs = more
+	}
+	sure = true
+	var list []Value
+	for _, data := range envs {
+		o.steps++
+		v, err := e.Eval(Env{Data: data})
+		if err == nil {
+			v, err = CheckValue(into, v)
+		}
+		if err != nil { // then it fails
+			sure = false
+			continue
+		}
+		list = append(list, v)
+	}
+	return listed(list), sure, true
+}
+
+// span is between which numbers a part of an expression is.
+func (o *outcomes) span(n ast.Node, way []atom, depth int) values {
+	if o.steps++; depth > maxExprNodes {
+		return anything
+	}
+	if v, known := literal(n); known {
+		if f, isNumber := float(v); isNumber {
+			return values{span: true, lo: f, hi: f}
+		}
+		return anything
+	}
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		decl := o.decl(n)
+		if decl == nil {
+			return anything
+		}
+		r := o.regionOf(decl.Name, way)
+		lo, hi, ok := r.bounds()
+		if !ok {
+			return anything
+		}
+		return values{span: true, lo: lo, hi: hi, null: r.has(atom{decl: decl, op: "null"})}
+	case *ast.BinaryNode:
+		a, b := o.span(n.Left, way, depth+1), o.span(n.Right, way, depth+1)
+		if !a.span || !b.span {
+			return anything
+		}
+		out := values{span: true, null: a.null || b.null}
+		switch n.Operator {
+		case "+":
+			out.lo, out.hi = a.lo+b.lo, a.hi+b.hi
+		case "-":
+			out.lo, out.hi = a.lo-b.hi, a.hi-b.lo
+		default:
+			return anything
+		}
+		return out.rounded()
+	}
+	return anything
+}
+
+// rounded leaves no bound at which numbers of 64 bits are rounded.
+func (x values) rounded() values {
+	if !(math.Abs(x.lo) < maxWhole) || x.lo != math.Trunc(x.lo) {
+		x.lo = math.Inf(-1)
+	}
+	if !(math.Abs(x.hi) < maxWhole) || x.hi != math.Trunc(x.hi) {
+		x.hi = math.Inf(1)
+	}
+	return x
+}
+
+// join is what either has. More than maxListed numbers are a range, of which a bound that grows goes to the next of
+// some steps.
+func join(a, b values, steps []float64) values {
+	out := values{any: a.any || b.any, null: a.null || b.null}
+	if out.any {
+		return out
+	}
+	if !a.span && !b.span {
+		out.list = slices.Clone(a.list)
+		for _, v := range b.list {
+			if !slices.ContainsFunc(out.list, func(x Value) bool { return equal(x, v) }) {
+				out.list = append(out.list, v)
+			}
+		}
+		if len(out.list) <= maxListed {
+			return out
+		}
+	}
+	lo, hi, numbers := math.Inf(1), math.Inf(-1), true
+	for _, x := range []values{a, b} {
+		if x.span {
+			lo, hi = min(lo, x.lo), max(hi, x.hi)
+			continue
+		}
+		lowest, highest := ends(x.list)
+		lo, hi = min(lo, lowest), max(hi, highest)
+		numbers = numbers && !slices.ContainsFunc(x.list, func(v Value) bool { _, is := float(v); return !is })
+	}
+	switch {
+	case !numbers:
+		return values{any: true, null: out.null}
+	case a.span && lo >= a.lo && hi <= a.hi:
+		return values{span: true, lo: a.lo, hi: a.hi, null: out.null}
+	}
+	out.list, out.span, out.lo, out.hi = nil, true, math.Inf(-1), math.Inf(1)
+	for _, s := range steps { // ascending
+		if s <= lo {
+			out.lo = s
+		}
+		if s >= hi && s < out.hi {
+			out.hi = s
+		}
+	}
+	return out
+}
+
+func (x values) same(y values) bool {
+	return x.any == y.any && x.null == y.null && x.span == y.span && x.lo == y.lo && x.hi == y.hi &&
+		len(x.list) == len(y.list)
+}
+
+// settle finds out what data have that tasks set and that begin with a default, if the start gives no other: what
+// they begin with, and what any task sets whose rule may hold of that. false: it looked at too much.
+func (o *outcomes) settle(d *doubter) bool {
+	steps := o.thresholds(d)
+	for n, decl := range o.decls {
+		if decl.Default != nil && !decl.Required && len(d.writers[n]) > 0 {
+			o.has[n] = listed([]Value{decl.Default})
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, t := range d.def.Tasks {
+			for _, way := range o.ways(d.firedBy(t)) {
+				for _, n := range t.Out {
+					has, known := o.has[n]
+					if !known {
+						continue
+					}
+					sets, _ := o.sets(t, n, way)
+					if now := join(has, sets, steps); !now.same(has) {
+						o.has[n], changed = now, true
+					}
+				}
+			}
+			if o.tired() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// firedBy is the rule without which a task does not begin, if that is one of data alone; nil: it may begin whatever
+// they are, as where tasks follow a graph, or where it stands in for another or undoes it.
+func (d *doubter) firedBy(t *Task) *Expr {
+	if !d.driven || d.standsIn[t.Name] {
+		return nil
+	}
+	return d.rule(t)
+}
+
+// thresholds are the numbers that rules, the end and declarations name, ascending.
+func (o *outcomes) thresholds(d *doubter) (out []float64) {
+	add := func(v any) {
+		if f, is := float(v); is {
+			out = append(out, f-1, f, f+1)
+		}
+	}
+	of := []*Expr{d.def.Final}
+	for _, t := range d.def.Tasks {
+		of = append(of, d.rule(t))
+	}
+	for _, e := range of {
+		if e == nil {
+			continue
+		}
+		ways, _ := o.expr(e, false, 0)
+		for _, way := range ways {
+			for _, a := range way {
+				add(a.value)
+				for _, v := range a.values {
+					add(v)
+				}
+			}
+		}
+	}
+	for _, decl := range o.decls {
+		add(decl.Default)
+		for _, limit := range []*float64{decl.Min, decl.Max} {
+			if limit != nil {
+				add(*limit)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// unreached finds rules that hold of nothing that the data come to, as they begin with their defaults, and an end
+// that does not.
+func (d *doubter) unreached() {
+	o := d.outcomes()
+	if !o.settle(d) {
+		return
+	}
+	for _, t := range d.def.Tasks {
+		rule := d.firedBy(t)
+		if rule == nil || t.Disabled || d.impossible(rule) || len(o.ways(rule)) > 0 {
+			continue
+		}
+		d.idle[t] = true
+		d.doubt(d.ruleNode(t), "the rule of %s never holds%s", t.Name, o.because(rule))
+	}
+	if final := d.def.Final; final != nil && !d.endDoubted && len(o.ways(final)) == 0 {
+		d.doubt(d.written(d.def, "final"), "final never holds, so no instance ends well%s", o.because(final))
+	}
+}
+
+// because says which data keep an expression from holding.
+func (o *outcomes) because(e *Expr) string {
+	for _, n := range e.names {
+		has, known := o.has[n]
+		if !known {
+			continue
+		}
+		delete(o.has, n)
+		could := len(o.ways(e)) > 0
+		if o.has[n] = has; could {
+			return fmt.Sprintf(": %s is only ever %s, unless the start gives another", n, has.text())
+		}
+	}
+	return " of what tasks set, unless the start gives other data"
+}
+
+// text says which values there are, of those that are not anything.
+func (x values) text() string {
+	switch {
+	case x.span && math.IsInf(x.lo, 0) && math.IsInf(x.hi, 0):
+		return "a number"
+	case x.span && math.IsInf(x.lo, 0):
+		return fmt.Sprintf("at most %v", x.hi)
+	case x.span && math.IsInf(x.hi, 0):
+		return fmt.Sprintf("at least %v", x.lo)
+	case x.span:
+		return fmt.Sprintf("from %v to %v", x.lo, x.hi)
+	}
+	var list []string
+	for i, v := range x.list {
+		if i == 5 {
+			list = append(list, "…")
+			break
+		}
+		if s, is := v.(string); is {
+			v = strconv.Quote(s)
+		}
+		list = append(list, fmt.Sprint(v))
+	}
+	if x.null {
+		list = append(list, "null")
+	}
+	return strings.Join(list, ", ")
+}
+
+// mayEnd reports whether a task may make final hold where it did not: some data item that it sets is to be as a way
+// asks to hold.
+func (o *outcomes) mayEnd(d *doubter) bool {
+	ways, known := o.expr(d.def.Final, false, 0)
+	if !known {
+		return true
+	}
+	ends := func(t *Task, began []atom, way []atom) bool {
+		return slices.ContainsFunc(t.Out, func(n DataName) bool {
+			decl := o.decls[n]
+			if !slices.ContainsFunc(way, func(a atom) bool { return a.decl == decl }) {
+				return false
+			}
+			sets, _ := o.sets(t, n, began)
+			r := o.regionOf(n, way)
+			r.of = sets
+			return r.has()
+		})
+	}
+	for _, way := range ways {
+		opaque := slices.ContainsFunc(way, func(a atom) bool { return a.decl == nil })
+		for _, t := range d.def.Tasks {
+			touches := func(n DataName) bool { return slices.Contains(d.def.Final.names, n) }
+			if opaque && slices.ContainsFunc(t.Out, touches) {
+				return true
+			}
+			for _, began := range o.ways(d.firedBy(t)) {
+				if ends(t, began, way) || o.tired() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -38,8 +38,12 @@ func (w *world) bound() time.Duration {
 			latest, longest = max(latest, end), max(longest, w.steps(t))
 		}
 	}
-	return latest + time.Duration(longest)*w.judging() + w.plan.ConnectionTime + time.Minute + w.unanswered()
+	return latest + time.Duration(longest)*w.judging() + w.plan.ConnectionTime + time.Minute + w.unanswered() + w.allowed()
 }
+
+// allowed is how much later it may be by amendments: each may lengthen what is waited for by its holder, by those who judge
+// it, and once more where a block lifts.
+func (w *world) allowed() time.Duration { return 4 * w.longer }
 
 // unanswered is how much later it may be where the words of a liar do not count, not even
 // that its own time is over: nothing that it holds then ends before the others' wait for its
@@ -127,7 +131,7 @@ func (w *world) steps(name workflow.TaskName) int {
 // if all tasks and contingencies came one after the other. Until then what has ended may
 // change when late results lift blocks.
 func (w *world) patience() time.Duration {
-	b := 3*w.plan.ConnectionTime + 10*time.Minute
+	b := 3*w.plan.ConnectionTime + 10*time.Minute + w.allowed()
 	if !w.plan.drives() {
 		b += w.unanswered()
 	}

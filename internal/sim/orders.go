@@ -124,6 +124,8 @@ func (w *world) amend(u *user, n api.Service, m *machine, id string, t workflow.
 	tasks, _ := def["tasks"].(map[string]any)
 	if w.def.Flow() == nil && w.people.IntN(2) == 0 {
 		w.addTask(def, tasks, t)
+	} else if body, written := tasks[string(t)].(map[string]any); written && w.plan.amends() && w.people.IntN(5) > 0 {
+		w.resteer(body, w.def.Task(t))
 	} else if body, written := tasks[string(t)].(map[string]any); written { // else it stands for the flow
 		body["priority"] = 1 + w.people.IntN(len(policies))
 	}
@@ -150,6 +152,34 @@ func (w *world) amend(u *user, n api.Service, m *machine, id string, t workflow.
 		_, is := b.(worklist.Amend)
 		return is
 	})
+}
+
+// resteer changes what becomes of a task's failures, what undoes it, or how long it may take: these are longer than they
+// were, so that nothing is judged earlier than it was without that.
+func (w *world) resteer(body map[string]any, t *workflow.Task) {
+	other := func(was time.Duration) string {
+		more := time.Duration(1+w.people.IntN(5)) * time.Minute
+		w.longer += more
+		return workflow.FormatDuration(was + more)
+	}
+	switch k := w.people.IntN(6); {
+	case k == 0 && t.Type == workflow.Automatic:
+		if w.retried == nil {
+			w.retried = map[workflow.TaskName]bool{}
+		}
+		w.retried[t.Name] = true
+		body["retries"] = map[string]any{"times": w.people.IntN(3), "backoff": "10s"}
+	case k <= 1 && t.Contingency == "":
+		body["on-failure"] = []string{"block", "release"}[w.people.IntN(2)]
+	case k <= 2:
+		body["compensate"] = map[string]any{"application": "noop"}
+	case k == 3:
+		delete(body, "compensate")
+	case k == 4 && t.TimeToWait > 0:
+		body["time-to-wait"] = other(t.TimeToWait)
+	case k >= 4 && t.Timeout > 0:
+		body["timeout"] = other(t.Timeout)
+	}
 }
 
 // addTask adds a task of a name that no other has to a definition, which waits for another task.
@@ -203,6 +233,10 @@ func (w *world) addData(def, task map[string]any, name string) {
 
 // amended is the definition with patches.
 func (w *world) amended(texts []string) *workflow.Definition {
+	key := strings.Join(texts, "\x00")
+	if def, known := w.editions[key]; known {
+		return def
+	}
 	var patches []amendments.Patch
 	for _, x := range texts {
 		p, err := amendments.DecodePatch(x)
@@ -213,6 +247,10 @@ func (w *world) amended(texts []string) *workflow.Definition {
 		patches = append(patches, p)
 	}
 	def, _ := amendments.Effective(w.def, patches, nil, func(*workflow.Definition) error { return nil })
+	if w.editions == nil {
+		w.editions = map[string]*workflow.Definition{}
+	}
+	w.editions[key] = def
 	return def
 }
 

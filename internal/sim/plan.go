@@ -249,6 +249,9 @@ func NewPlan(seed uint64) Plan {
 	} else {
 		p.Workflow, p.Pins = RandomWorkflow(r, p.Nodes, pace)
 	}
+	if p.loops() {
+		p.Workflow = looped(rand.New(rand.NewPCG(seed, 14)), p.Workflow)
+	}
 	for range 1 + r.IntN(3) {
 		p.Starts = append(p.Starts, Start{
 			At: 10*time.Second + time.Duration(r.Int64N(int64(p.Length/3))), Node: r.IntN(p.Nodes),

@@ -357,10 +357,14 @@ func (c *checks) show(m *machine, id workflow.InstanceID) (*api.Instance, error)
 // emergency task of the node, whose instance is clocked there since some time, does not wait
 // any more. Lost memory and reboots (whose clocks are wrong at times) excuse.
 func (c *checks) fires(m *machine, id workflow.InstanceID, t workflow.TaskName, since, at time.Duration) {
+	allowed := c.w.allowed()
 	c.w.at(at, func() {
-		switch {
+		switch more := c.w.allowed() - allowed; {
 		case m.clocked[id] != since:
 			return // that is for later
+		case more > 0: // amended meanwhile
+			c.fires(m, id, t, since, c.w.now+more)
+			return
 		case m.gone || m.forgot || m.boots > 0:
 			return
 		case m.node == nil || m.paused > 0 || m.disk.full || c.w.now-m.well < time.Minute:

@@ -36,24 +36,28 @@ const (
 
 // world is a run.
 type world struct {
-	added   map[workflow.TaskName]*workflow.Task // to some instances (orders.go)
-	plan    Plan
-	variant Variant
-	r       *rand.Rand // delays and losses
-	people  *rand.Rand // what persons and applications do
-	now     time.Duration
-	seq     int
-	queue   queue
-	mesh    trust.Mesh
-	nodes   []*machine
-	cut     map[[2]int]int // directed; how many faults cut it
-	lossy   int
-	rival   func(to *machine) // who acts in the middle of a joint lock, as somebody is about to be asked; nil: nobody
-	links   map[[2]int]*session
-	started []string // IDs of instances
-	healed  time.Duration
-	newest  time.Duration // when the newest fact was written
-	wrong   int           // how many faults last
+	added map[workflow.TaskName]*workflow.Task // to some instances (orders.go)
+	// editions are the definitions with amendments, by what these say; longer is how much later all may have ended by them.
+	editions map[string]*workflow.Definition
+	longer   time.Duration
+	retried  map[workflow.TaskName]bool // by some edition a task may be tried again
+	plan     Plan
+	variant  Variant
+	r        *rand.Rand // delays and losses
+	people   *rand.Rand // what persons and applications do
+	now      time.Duration
+	seq      int
+	queue    queue
+	mesh     trust.Mesh
+	nodes    []*machine
+	cut      map[[2]int]int // directed; how many faults cut it
+	lossy    int
+	rival    func(to *machine) // who acts in the middle of a joint lock, as somebody is about to be asked; nil: nobody
+	links    map[[2]int]*session
+	started  []string // IDs of instances
+	healed   time.Duration
+	newest   time.Duration // when the newest fact was written
+	wrong    int           // how many faults last
 	// disturbed is when the last fault began or ended, or a node started.
 	disturbed time.Duration
 	events    int // see Vanish

@@ -291,7 +291,7 @@ func (c *check) judged(v *fact.Verdict, x fact.Action) {
 		c.wants(false, "a verdict on %s, which is not known", x.Attempt)
 		return
 	}
-	c.wants(chosen(a, x, c.author), "a verdict does to %s what its author did not choose", x.Attempt)
+	c.wants(c.m.chosen(a, x, c.i), "a verdict does to %s what its author did not choose", x.Attempt)
 	c.wants(a.success() == none, "a verdict on %s, which has succeeded", x.Attempt)
 	c.wants(!a.givenUp(), "a verdict on %s, which was given up", x.Attempt)
 	if a.undoes != nil {

@@ -14,8 +14,8 @@ import (
 // Meaning is how an instance stands by a set of facts.
 type Meaning struct {
 	h          *History
-	def        *workflow.Definition     // with what was added (amend.go)
-	patches    []string                 // that added it, or left something out
+	def        *workflow.Definition     // with what was amended (amend.go)
+	patches    []patched                // that say so, in their order
 	added      map[fact.AttemptID][]int // first attempts of what was added, and by which facts
 	in         Set
 	forks      map[fact.Chain]uint64
@@ -303,6 +303,9 @@ func (m *Meaning) mayBegin(i int, a *Attempt) bool {
 }
 
 func (m *Meaning) enterStart(i int, b *fact.Start) bool {
+	if !m.undoBegins(b.Attempt, i) {
+		return false
+	}
 	a := m.own(b.Attempt, i)
 	if a == nil || !m.mayBegin(i, a) {
 		return false
@@ -354,15 +357,8 @@ func (m *Meaning) succeed(a *Attempt, i int) {
 	}
 	id := m.h.facts[i].id
 	m.successOf[id] = a
-	if t := m.def.CompensationOf(a.task); t != nil {
-		if a.undo == nil {
-			a.undo = &Attempt{
-				ID: fact.AttemptID{Fact: id, Slot: a.ID.Slot}, Partner: a.Partner, slot: a.slot, task: t,
-				undoes:   a,
-				assigned: i, ready: none, start: none, base: none, off: none, kept: none, failed: map[int]bool{},
-			}
-		}
-		m.attempts[fact.AttemptID{Fact: id, Slot: a.ID.Slot}] = a.undo
+	if t := a.undoing(m.def); t != nil {
+		m.undoneBy(a, t, i)
 	}
 }
 
@@ -388,7 +384,7 @@ func (m *Meaning) enterVerdict(i int, v *fact.Verdict) (any bool) {
 	judged := map[*Slot]bool{}
 	for _, x := range v.Actions {
 		a := m.known(x.Attempt, i)
-		if a == nil || judged[a.slot] || !chosen(a, x, m.h.facts[i].Chain.Author) ||
+		if a == nil || judged[a.slot] || !m.chosen(a, x, i) ||
 			v.Cause == fact.CauseLost && (a.Partner != m.h.facts[i].Chain.Author || !m.readsAFile(a)) {
 			continue
 		}
@@ -448,15 +444,17 @@ func (m *Meaning) readsAFile(a *Attempt) bool {
 }
 
 // chosen reports whether an action is what the definition wants done when the
-// attempt fails.
-func chosen(a *Attempt, x fact.Action, author workflow.PartnerID) bool {
+// attempt fails, as fact i's author knew.
+func (m *Meaning) chosen(a *Attempt, x fact.Action, i int) bool {
+	author := m.h.facts[i].Chain.Author
 	if a.beside() {
 		return author == a.Partner && x.Kind == workflow.FailBlock && x.Task == ""
 	}
 	if a.skips && author == a.Partner {
 		return x.Kind == workflow.FailRelease && x.Task == ""
 	}
-	return x.Kind == cmp.Or(a.task.OnFailure, workflow.FailBlock) && x.Task == a.task.Contingency
+	t := a.as(m.under(i))
+	return x.Kind == cmp.Or(t.OnFailure, workflow.FailBlock) && x.Task == t.Contingency
 }
 
 func (m *Meaning) enterAssign(i int, b *fact.Assign) bool {

@@ -33,6 +33,9 @@ const mostTasks = 32
 
 var randomTask = regexp.MustCompile(`(?m)^  (t\d+): \{.*\}$`)
 
+// laterRound is the name of a random task in a round after the first.
+var laterRound = regexp.MustCompile(`^t\d+\.\d`)
+
 // looped makes some of the tasks of a definition the last ones of loops, where that is allowed: of it alone or of what
 // lies between it and one before, and of loops within loops.
 func looped(r *rand.Rand, text string) string {

@@ -43,6 +43,10 @@ func (w *world) decide(u *user, m *machine, n api.Service) {
 		return
 	}
 	task := w.def.Tasks[w.people.IntN(len(w.def.Tasks))].Name
+	if w.plan.amends() && w.people.IntN(5) == 0 {
+		w.amend(u, n, m, id, task)
+		return
+	}
 	switch k := w.people.IntN(40); {
 	case k < 16 && len(in.Asks) > 0:
 		ask := in.Asks[w.people.IntN(len(in.Asks))]
@@ -117,15 +121,18 @@ func (w *world) notify(u *user, m *machine, n api.Service, id string) {
 	})
 }
 
-// amend has a user change what a task of an instance weighs, whether or not the user may.
+// amend has a user change an instance, whether or not the user may: what a task of it weighs, what becomes of one, or
+// which there are.
 func (w *world) amend(u *user, n api.Service, m *machine, id string, t workflow.TaskName) {
 	var def map[string]any
 	err := json.Unmarshal(w.def.Canonical(), &def)
 	tasks, _ := def["tasks"].(map[string]any)
-	if w.def.Flow() == nil && w.people.IntN(2) == 0 {
+	resteers := false
+	if w.def.Flow() == nil && w.people.IntN(2) == 0 && (!w.plan.amends() || w.people.IntN(2) == 0) {
 		w.addTask(def, tasks, t)
-	} else if body, written := tasks[string(t)].(map[string]any); written && w.plan.amends() && w.people.IntN(5) > 0 {
+	} else if body, written := tasks[string(t)].(map[string]any); written && w.plan.amends() && w.people.IntN(8) > 0 {
 		w.resteer(body, w.def.Task(t))
+		resteers = true
 	} else if body, written := tasks[string(t)].(map[string]any); written { // else it stands for the flow
 		body["priority"] = 1 + w.people.IntN(len(policies))
 	}
@@ -142,6 +149,9 @@ func (w *world) amend(u *user, n api.Service, m *machine, id string, t workflow.
 		return
 	}
 	w.out.Ordered++
+	if resteers {
+		w.out.Resteered++
+	}
 	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.Contains(l, " is new, in partition ") }) {
 		w.out.Added++
 	}

@@ -60,6 +60,15 @@ func TestStrainedSeeds(t *testing.T) { several(t, sim.Strained, 10) }
 // TestClaimedSeeds runs a fixed set of those whose people's tasks are claimed by users.
 func TestClaimedSeeds(t *testing.T) { several(t, sim.Claimed, 12) }
 
+// TestLoopedSeeds runs a fixed set of those whose definitions have loops, and whose users amend what becomes of tasks.
+func TestLoopedSeeds(t *testing.T) {
+	total := several(t, 20_064_000, 8)
+	if min(total.Loops, total.Resteered) == 0 {
+		t.Errorf("%d tasks were done in a later round, %d amendments changed what becomes of tasks: none may be 0",
+			total.Loops, total.Resteered)
+	}
+}
+
 // TestEquippedSeeds runs a fixed set of those whose tasks hold resources.
 func TestEquippedSeeds(t *testing.T) { several(t, sim.Equipped, 12) }
 

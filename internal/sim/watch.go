@@ -201,6 +201,9 @@ func (c *checks) wrote(m *machine, id factID, f *fact.Fact) {
 		}
 	}
 	if b := f.Body.Start; b != nil && !m.lied { // what a liar believes is its own affair
+		if laterRound.MatchString(string(b.Attempt.Slot)) {
+			c.w.out.Loops++
+		}
 		c.notBefore(m, f.Instance, b.Attempt)
 		c.knownToAll(m, f.Instance, b.Attempt)
 	}

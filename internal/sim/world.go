@@ -156,6 +156,8 @@ type Outcome struct {
 	Ordered, Adopted int
 	Added            int // amendments that add a task
 	AddedData        int // of these, that add data as well
+	Resteered        int // those that change what becomes of a task
+	Loops            int // tasks of loops that were started in a round after the first
 	Recovered        int // steps of recovery that were ordered
 	States           int // data states, at all nodes
 	Instances        map[workflow.InstanceState]int

@@ -23,7 +23,7 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 				d.Database).
 				WithHint("leave it out: a task asks for it")
 		case ok:
-			v, err := workflow.ParseValue(d, text)
+			v, err := workflow.ReadGiven(d, text)
 			if err != nil {
 				return nil, api.Errorf(api.Invalid, "--input %v", err)
 			}
@@ -39,6 +39,19 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 		}
 	}
 	return input, nil
+}
+
+// noStrayFiles refuses references to files among values for data of other types.
+func noStrayFiles(def *workflow.Definition, values map[workflow.DataName]workflow.Value) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		text, is := values[name].(string)
+		if d := def.Datum(name); d != nil && is {
+			if err := workflow.NotAsFile(d, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // noData says that a definition has no such data, and which may be meant: people read labels.

@@ -271,6 +271,9 @@ func (k peoplesItems) Claim(
 			return err
 		}
 		if r, ok := c.Body().(worklist.Result); ok && !r.Failed {
+			if err := noStrayFiles(h.m.Definition(), r.Outputs); err != nil {
+				return api.Errorf(api.Invalid, "%s: %v", h.m.Definition().WithLabel(r.Item.Slot), err)
+			}
 			if err := k.filing.Given(h.m.Definition(), id.String(), h.sum.By, r.Outputs, from == k.member.ID()); err != nil {
 				return err
 			}

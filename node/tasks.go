@@ -61,7 +61,7 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 			if d == nil {
 				return noData(api.Invalid, h.m.Definition(), k)
 			}
-			v, err := workflow.ParseValue(d, text)
+			v, err := workflow.ReadGiven(d, text)
 			if err != nil {
 				return api.Errorf(api.Invalid, "--output %v", err)
 			}

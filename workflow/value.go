@@ -67,6 +67,36 @@ func ParseValue(decl *DataDecl, s string) (Value, error) {
 	return CheckValue(decl, v)
 }
 
+// NotAsFile refuses a reference to a file where the data item is of another type: it would stand there as
+// if somebody had typed it, and nobody would get its content.
+func NotAsFile(decl *DataDecl, text string) error {
+	if decl.Type == TypeFile {
+		return nil
+	}
+	f, err := ParseFile(text)
+	if err != nil {
+		return nil // a text like any other
+	}
+	return fmt.Errorf("%s: file %s was given, and %s is data of type %s: %s", decl.Name, plain.Cut(f.Name, shown),
+		decl.Name, decl.Type, decl.Type.insteadOfFile())
+}
+
+// insteadOfFile says what to do where a file was given for data of another type.
+func (t DataType) insteadOfFile() string {
+	if t == TypeQuery {
+		return "its database answers it, and nobody else"
+	}
+	return "give its value instead, or have the definition declare it with type: file"
+}
+
+// ReadGiven is ParseValue for what somebody gives now. Of what was given before this was asked it is not.
+func ReadGiven(decl *DataDecl, s string) (Value, error) {
+	if err := NotAsFile(decl, s); err != nil {
+		return nil, err
+	}
+	return ParseValue(decl, s)
+}
+
 // conform checks the type alone.
 func conform(decl *DataDecl, given Value) (Value, error) {
 	v, err := plainValue(given, 0)

@@ -193,11 +193,32 @@ func (f *filesFlag) add(cmd *cobra.Command, what string) {
 	cmd.Flags().StringArrayVar((*[]string)(f), "file", nil, what+", `NAME=PATH`; may be repeated")
 }
 
-// give has the node keep the files, and enters them among values by their names.
-func (f filesFlag) give(ctx context.Context, node api.Service, values map[string]string) error {
+// dataTypes say of which type data are, by name.
+type dataTypes map[string]workflow.DataType
+
+// give has the node keep the files, and enters them among values by their names. What is declared says of which
+// type the data are: then no file is kept that could not stand there. The node checks it once more. Other values
+// are given by the flag instead.
+func (f filesFlag) give(
+	ctx context.Context, node api.Service, values map[string]string, instead string, declared func() (dataTypes, error),
+) error {
 	given, err := pairs("file", "NAME=PATH", f)
+	if err != nil || len(given) == 0 {
+		return err
+	}
+	types, err := declared()
 	if err != nil {
 		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if t, known := types[name]; known && t != workflow.TypeFile {
+			no := api.Errorf(api.Invalid, "--file %s: %s is data of type %s, not a file", name, name, t)
+			if t == workflow.TypeQuery {
+				return no.WithHint("leave it out: its database answers it")
+			}
+			return no.WithHint("give its value instead: %s %s=VALUE; or have the definition declare it with type: file",
+				instead, name)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, twice := values[name]; twice {

@@ -81,6 +81,23 @@ perhaps for ever. --wait-for-role starts it all the same.`,
 	return cmd
 }
 
+// declared are the types of the data that the workflow to be started has.
+func (o *startOptions) declared(ctx context.Context, node api.Service) (dataTypes, error) {
+	w, err := node.Workflow(ctx, o.request.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	def, err := workflow.Parse(string(w.Name), w.Definition)
+	if err != nil {
+		return nil, nil //nolint:nilerr // of a later version than this program: the node knows better
+	}
+	types := dataTypes{}
+	for i := range def.Data {
+		types[string(def.Data[i].Name)] = def.Data[i].Type
+	}
+	return types, nil
+}
+
 // looseTimeout says how the time-out of --wait is written, if one stands among the arguments, before or after the
 // workflow: where a value may be left out, what follows after a space is none.
 func looseTimeout(args []string) error {
@@ -103,7 +120,9 @@ func (o *startOptions) run(ctx context.Context, u *ui, node api.Service) (err er
 	if o.request.Input, err = pairs("input", "NAME=VALUE", o.inputs); err != nil {
 		return err
 	}
-	if err = o.files.give(ctx, node, o.request.Input); err != nil {
+	if err = o.files.give(ctx, node, o.request.Input, "--input", func() (dataTypes, error) {
+		return o.declared(ctx, node)
+	}); err != nil {
 		return err
 	}
 	if o.request.Assign, err = pairs("assign", "PARTITION=PARTNER", o.assign); err != nil {

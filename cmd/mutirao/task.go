@@ -238,7 +238,14 @@ what its definition names under out. (-o still chooses how results are printed.)
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			values, err := pairs("output", "NAME=VALUE", outputs)
 			if err == nil {
-				err = given.give(ctx, node, values)
+				err = given.give(ctx, node, values, "--output", func() (dataTypes, error) {
+					list, err := node.Data(ctx, args[0])
+					types := dataTypes{}
+					for _, d := range list {
+						types[string(d.Name)] = workflow.DataType(d.Type)
+					}
+					return types, err
+				})
 			}
 			if err != nil {
 				return err

@@ -315,7 +315,17 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			values, err := pairs("output", "NAME=VALUE", outputs)
 			if err == nil {
-				err = given.give(ctx, node, values)
+				err = given.give(ctx, node, values, "--output", func() (dataTypes, error) {
+					sheet, err := node.ItemSheet(ctx, api.ItemQuery{User: user.who(), Item: args[0]})
+					if err != nil {
+						return nil, err
+					}
+					types := dataTypes{}
+					for _, f := range sheet.Fields {
+						types[f.Name] = workflow.DataType(f.Type)
+					}
+					return types, nil
+				})
 			}
 			if err != nil {
 				return err

@@ -349,7 +349,7 @@ func (l *language) fits(f api.Field, v string) string {
 		return l.say("wrong.long", workflow.MaxValue>>10)
 	}
 	decl := workflow.DataDecl{Name: workflow.DataName(f.Name), Type: workflow.DataType(f.Type)}
-	if _, err := workflow.ParseValue(&decl, v); err != nil {
+	if _, err := workflow.ReadGiven(&decl, v); err != nil {
 		return err.Error() // what the page does not know how to say
 	}
 	return ""

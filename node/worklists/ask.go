@@ -271,6 +271,9 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case in.Failed && strings.TrimSpace(in.Reason) == "":
 		return nil, api.Errorf(api.Invalid, "a failure needs a reason, for those who go on")
 	}
+	if err := d.strayFile(who, r, in.Outputs); err != nil {
+		return nil, err
+	}
 	over, err := d.begin(who.ID, false)
 	if err != nil {
 		return nil, err
@@ -321,6 +324,28 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	name := who.Name
 	out.State, out.Holder, out.Delivered = api.ItemDone, &name, true
 	return &out, nil
+}
+
+// strayFile refuses a file that a user gives for data of another type, as far as this device knows what a result of
+// the item may set. Its holder refuses it as well, but that may be asked in a week only.
+func (d *Desk) strayFile(who users.Who, r *Row, outputs map[string]string) error {
+	k := d.keptFor(who.ID, r.ID())
+	if k == nil {
+		return nil
+	}
+	sheet := k.more().Sheet
+	if sheet == nil {
+		return nil
+	}
+	for _, f := range sheet.Fields {
+		decl := workflow.DataDecl{Name: workflow.DataName(f.Name), Type: workflow.DataType(f.Type)}
+		if text, given := outputs[f.Name]; given {
+			if err := workflow.NotAsFile(&decl, text); err != nil {
+				return api.Errorf(api.Invalid, "%s: %v", r.called(), err)
+			}
+		}
+	}
+	return nil
 }
 
 // Because is why a result does not count, as part of a sentence.

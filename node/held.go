@@ -62,6 +62,8 @@ type held struct {
 	// Of a child (nested.go): its parent was looked at since it is in memory, and was told
 	// how it ended.
 	tended, handedOn bool
+	// unshared: people did something that perhaps nobody else has yet, and somebody watches (tellShared).
+	unshared bool
 }
 
 // inflight is what was sent to a peer. It is sent again when no acknowledgement comes in

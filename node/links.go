@@ -196,6 +196,9 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		s.sendHeads(from, w.Instance, wire.Answer)
 	}
 	s.answered(h, from, w.Mode, more)
+	if more && h.unshared {
+		s.tellShared(h)
+	}
 	s.touch(h)
 	return nil
 }

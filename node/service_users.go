@@ -76,6 +76,7 @@ type worklistService struct {
 	worklists *worklists.Desk
 	filing    *filing.Desk
 	desk      *desk
+	items     peoplesItems
 	explain   func(error) error
 }
 
@@ -173,8 +174,12 @@ func (s *worklistService) AdoptResult(ctx context.Context, r api.AdoptRequest) (
 }
 
 // Outbox lists what users did at this node that nobody else has acknowledged yet.
-func (s *worklistService) Outbox(context.Context) ([]api.Undelivered, error) {
-	return s.worklists.Outbox(), nil
+func (s *worklistService) Outbox(ctx context.Context) ([]api.Undelivered, error) {
+	here, err := s.items.unshared(ctx)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return append(s.worklists.Outbox(), here...), nil
 }
 
 // Messages lists what a user is told of instances.

@@ -371,7 +371,10 @@ func (n *Node) newService(t *tools, s *stock) *service {
 		libraryService{library: n.library, data: n.data, explain: n.explain},
 		instanceService{desk: n.desk, worklists: n.worklists, filing: n.filing, explain: n.explain},
 		userService{users: n.users, explain: n.explain},
-		worklistService{worklists: n.worklists, filing: n.filing, desk: n.desk, explain: n.explain},
+		worklistService{
+			worklists: n.worklists, filing: n.filing, desk: n.desk, items: peoplesItems{desk: n.desk, filing: n.filing},
+			explain: n.explain,
+		},
 		jobService{jobs: n.jobs, explain: n.explain},
 	}
 }

@@ -287,7 +287,8 @@ type Earlier struct {
 	Ended *time.Time `json:"ended"`
 }
 
-// Undelivered is what a user did at this node, and the partner that holds the item does not have yet.
+// Undelivered is what was done at this node, and nobody else has acknowledged: the partner that holds the item, or, of
+// what is held here, any other that takes part.
 type Undelivered struct {
 	Instance string `json:"instance"`
 	Task     string `json:"task"`
@@ -302,6 +303,10 @@ type Undelivered struct {
 	User          string    `json:"user"`
 	// Refused is why it waits no longer: its partner did not take it, or it does not count; empty: it waits.
 	Refused string `json:"refused,omitempty"`
+	// HeldHere: the task is held at this node, so what was done counts; no other partner is known to have it yet.
+	// Alone: none that could take it takes part in the instance.
+	HeldHere bool `json:"held_here,omitempty"`
+	Alone    bool `json:"alone,omitempty"`
 }
 
 // What can be ordered.

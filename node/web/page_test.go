@@ -123,6 +123,10 @@ func brigade() *apitest.Fake {
 				WaitsFor: []string{"engine-7"}, User: "ana"},
 			{Instance: id, Task: "hoses", Workflow: "fire-call", WorkflowLabel: "Fire", Label: "Lay the hoses", What: "failed: no water", Since: at(0), User: "ana",
 				Refused: "bia has done it"},
+			{Instance: id, Task: "report", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",
+				WaitsFor: []string{"crew"}, HeldHere: true},
+			{Instance: id, Task: "tidy", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",
+				WaitsFor: []string{}, HeldHere: true, Alone: true},
 		}, nil
 	}
 	f.OnData = func(string) ([]api.DataItem, error) {

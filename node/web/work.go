@@ -153,7 +153,7 @@ func (p *Page) homeWith(why error) screen {
 			return view{}, err
 		}
 		for _, u := range outbox {
-			if u.User != s.Name {
+			if u.User != s.Name || u.Alone {
 				continue
 			}
 			if h.Waiting++; u.Refused != "" {

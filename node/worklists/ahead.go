@@ -147,7 +147,7 @@ func (d *Desk) upon(who users.Who, r *Row) (out []worklist.Basis, err error) {
 
 // done is by which word a user did an item well that waits to be handed in.
 func (k *kept) done() (of worklist.Basis, is bool) {
-	if len(k.Word) == 0 || k.Refused != "" || k.What != completed {
+	if len(k.Word) == 0 || k.Refused != "" || k.What != Completed {
 		return of, false
 	}
 	c, err := wire.DecodeSpoken(k.Word)

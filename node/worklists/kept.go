@@ -372,8 +372,8 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 	return rows
 }
 
-// completed says that an item was done well.
-const completed = "completed"
+// Completed says that an item was done well.
+const Completed = "completed"
 
 // later keeps what a user did of a locked item, to be handed in when its partner can be reached.
 func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result) (*api.Item, error) {
@@ -386,7 +386,7 @@ func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result)
 	if err != nil {
 		return nil, api.Judge(api.Invalid, err)
 	}
-	k.Word, k.What, k.Done, k.Refused = word, completed, now.UnixMilli(), ""
+	k.Word, k.What, k.Done, k.Refused = word, Completed, now.UnixMilli(), ""
 	if body.Failed {
 		k.What = "failed: " + body.Reason
 	}

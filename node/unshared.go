@@ -1,0 +1,76 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// unshared is what was done of people's tasks that this node holds, and that no other partner is known to have. Of an
+// instance that has ended, and in which no other partner takes part, nothing waits any more.
+func (k peoplesItems) unshared(ctx context.Context) ([]api.Undelivered, error) {
+	found, err := lookAt(ctx, k.crew, func(s *shard) (out []api.Undelivered) {
+		s.only(func(h *held) bool { return h.m.Unshares() }, func(id workflow.InstanceID, h *held) {
+			all := h.m.Unshared()
+			if len(all) == 0 {
+				return
+			}
+			waits := k.wouldTake(h.m)
+			if len(waits) == 0 && h.m.Overall() != workflow.InstanceRunning {
+				return
+			}
+			def := h.m.Definition()
+			for _, x := range all {
+				u := api.Undelivered{
+					Instance: id.String(), Task: string(x.Task.Name), Workflow: string(def.Name), Label: x.Task.Label,
+					WorkflowLabel: def.Label, Subject: h.subject(), What: worklists.Completed, Since: time.UnixMilli(x.At).UTC(),
+					WaitsFor: waits, Alone: len(waits) == 0, User: k.people.name(k.member.ID()), HeldHere: true,
+				}
+				if x.User != "" {
+					u.User = k.partners.Called(x.User)
+				}
+				if x.Failed {
+					u.What = "failed: " + x.Reason
+				}
+				out = append(out, u)
+			}
+		})
+		return out
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Concat(found...)
+	slices.SortStableFunc(out, func(a, b api.Undelivered) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Instance, b.Instance))
+	})
+	return out, nil
+}
+
+// wouldTake names the other partners that take part in an instance and may come for its facts.
+func (k peoplesItems) wouldTake(m *choreo.Machine) []string {
+	names := []string{}
+	for _, p := range m.Participants() {
+		if p != k.member.ID() && !k.people.GoneForGood(p) {
+			names = append(names, k.people.name(p))
+		}
+	}
+	return names
+}
+
+// tellShared tells those who watch when somebody else has all that was done here: then it is in no outbox any more.
+func (s *shard) tellShared(h *held) {
+	if h.m.Unshares() {
+		return
+	}
+	h.unshared = false
+	s.n.events.publish(api.Event{
+		At: s.now.Wall, Kind: "worklist", Instance: h.m.Instance().String(), Text: "acknowledged",
+	})
+}

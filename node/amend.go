@@ -41,10 +41,10 @@ func (k *desk) foreseeAmendment(
 ) (out *api.Amendment, patch amendments.Patch, err error) {
 	def, err := workflow.ParseWith(file, source, k.definitions.Piece)
 	if err != nil {
-		return nil, nil, api.Judge(api.Failed, err)
+		return nil, nil, api.WrongDefinition(err)
 	}
 	if err := library.Check(def); err != nil {
-		return nil, nil, api.Judge(api.Failed, err)
+		return nil, nil, api.WrongDefinition(err)
 	}
 	if err := k.notYet(def, api.StartRequest{}); err != nil {
 		return nil, nil, err

@@ -58,6 +58,6 @@ func TestModelsByThemselves(t *testing.T) {
 			t.Errorf("when the model is off the list two lists %q", got)
 		}
 		_, err = tm.p["two"].api.AddWorkflow(t.Context(), "x.yaml", []byte("workflow: x\ntasks: {a: {model: visit}}"))
-		wantCode(t, err, api.Failed, `there is no model "visit"`)
+		wantCode(t, err, api.Invalid, `there is no model "visit"`)
 	})
 }

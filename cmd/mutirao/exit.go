@@ -48,8 +48,8 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 	case errors.As(err, &exit):
 		status, message, hint = exit.status, exit.message, exit.hint
 	case errors.As(node.Explain(err, workflow.PartnerID.Short), &shown):
-		status, message, hint = shown.Code.Exit(), shown.Message, shown.Hint
-		if shown.Code == api.Invalid && hint == "" {
+		status, message, hint = shown.Exit(), shown.Message, shown.Hint
+		if shown.Code == api.Invalid && hint == "" && len(shown.Problems) == 0 {
 			hint = fmt.Sprintf("%s -h", cmd.CommandPath())
 		}
 	case errors.Is(err, context.Canceled):

@@ -219,7 +219,7 @@ func (w *world) service() *apitest.Fake {
 		OnAddWorkflow: func(file string, src []byte) (*api.Workflow, error) {
 			def, err := workflow.Parse(file, src)
 			if err != nil {
-				return nil, api.Errorf(api.Failed, "%v", err)
+				return nil, api.WrongDefinition(err)
 			}
 			return &api.Workflow{Name: def.Name, Version: def.Version, Definition: def.Canonical()}, nil
 		},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
@@ -71,6 +72,8 @@ type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+	// Problems are, of a definition that is wrong, its mistakes with their places; Message has them too.
+	Problems []Problem `json:"problems,omitempty"`
 
 	message error // Message, with its partners not in words yet
 }
@@ -92,6 +95,36 @@ func Errorf(code Code, format string, args ...any) *Error {
 // means the same wherever it comes from, node.Explain says so.
 func Judge(code Code, err error) *Error {
 	return &Error{Code: code, Message: err.Error(), message: err}
+}
+
+// Problem is a mistake in a definition, as mutirao workflow check reports it.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"` // from 1
+	Col     int    `json:"col"`  // from 1, in characters
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// WrongDefinition makes an Error of what is wrong with a definition that somebody gave.
+func WrongDefinition(err error) *Error {
+	out := Judge(Invalid, err)
+	var found workflow.Errors
+	errors.As(err, &found)
+	for _, p := range found {
+		out.Problems = append(out.Problems,
+			Problem{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint})
+	}
+	return out
+}
+
+// Exit is the exit status of a command that ends with the error. A definition with mistakes is what
+// mutirao workflow check fails for, and no wrong use of the command line.
+func (e *Error) Exit() int {
+	if len(e.Problems) > 0 {
+		return Failed.Exit()
+	}
+	return e.Code.Exit()
 }
 
 // Named returns e with the partners in its message by what name says: itself, if

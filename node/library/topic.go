@@ -236,7 +236,7 @@ func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Wor
 	}
 	def, err := workflow.ParseWith(file, source, lib.definitions.Piece)
 	if err != nil {
-		return nil, api.Judge(api.Failed, err)
+		return nil, api.WrongDefinition(err)
 	}
 	before, _ := lib.definitions.editions(string(def.Name)) // an error says that there are none
 	l, added, err := lib.list(def.Name, def.Canonical())
@@ -262,7 +262,7 @@ func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Wor
 func (lib *Topic) addPieces(file string, source []byte) (*api.Workflow, error) {
 	pieces, err := workflow.ParsePieces(file, source)
 	if err != nil {
-		return nil, api.Judge(api.Failed, err)
+		return nil, api.WrongDefinition(err)
 	}
 	var out *api.Workflow
 	var before []api.Workflow

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -426,6 +427,60 @@ func TestBadRequests(t *testing.T) {
 				t.Errorf("%d %s\nwant %d …%s…", resp.StatusCode, body, tt.status, tt.want)
 			}
 		})
+	}
+}
+
+// What takes no body refuses one, in whatever form, before anything is done: whoever sends it means something by it. An
+// empty object says nothing.
+func TestABodyWhereNoneIsTaken(t *testing.T) {
+	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{MeshFake: apitest.MeshFake{OnResign: func() error { return nil }}},
+		httpapi.Options{})
+	_ = dir
+	with := func(method, body string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Method = method
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+			if body == "" {
+				r.Body = nil
+			}
+		}
+	}
+	const resign = "POST /v1/coordinator/resign"
+	if all := httpapi.Bodiless(); !slices.Contains(all, resign) || !slices.Contains(all, "POST /v1/lan") {
+		t.Fatalf("these take no body: %q", all)
+	}
+	for _, rt := range httpapi.Bodiless() {
+		method, path, _ := strings.Cut(rt, " ")
+		for _, body := range []string{`{"user": "ana"}`, "x", "null", "[]", "{}{}"} {
+			resp, said := get(t, s, path, with(method, body))
+			if resp.StatusCode != 400 || !strings.Contains(said, `"code":"invalid"`) ||
+				!strings.Contains(said, "takes no body, and this request has one of") {
+				t.Errorf("%s with %s: %d %s", rt, body, resp.StatusCode, said)
+			}
+		}
+	}
+	for _, body := range []string{"", "{}", " { }\n"} {
+		if resp, said := get(t, s, "/v1/coordinator/resign", with(http.MethodPost, body)); resp.StatusCode != 204 {
+			t.Errorf("with %q: %d %s", body, resp.StatusCode, said)
+		}
+	}
+}
+
+// What is wrong with a definition is wrong with the request; a program gets the places, too.
+func TestAWrongDefinitionIsABadRequest(t *testing.T) {
+	_, wrong := workflow.Parse("bad.yaml", []byte("workflow: bad\ntasks:\n  a: {after: b, tyope: manual}\n"))
+	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{
+		OnAddWorkflow: func(string, []byte) (*api.Workflow, error) { return nil, api.WrongDefinition(wrong) },
+	}, httpapi.Options{})
+	resp, body := get(t, s, "/v1/workflows", func(r *http.Request) { r.Method = http.MethodPost })
+	if resp.StatusCode != 400 || !strings.Contains(body, `"code":"invalid"`) ||
+		!strings.Contains(body, `"file":"bad.yaml","line":3,"col":14,`) {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	_, err := dial(t, dir).AddWorkflow(t.Context(), "bad.yaml", nil)
+	var got *api.Error
+	if !errors.As(err, &got) || len(got.Problems) != 2 || got.Exit() != 1 || !strings.Contains(got.Message, "bad.yaml:3:14: ") {
+		t.Errorf("the program gets %#v", got)
 	}
 }
 

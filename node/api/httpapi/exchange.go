@@ -41,6 +41,25 @@ func readBody(r *http.Request) ([]byte, error) {
 	return b, nil
 }
 
+// noBody refuses a body where none is taken: whoever sends one means something by it that would not happen. An empty
+// object says nothing, and many clients send one.
+func noBody(r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	text := bytes.TrimSpace(body)
+	var object map[string]any
+	if len(text) == 0 || text[0] == '{' && json.Unmarshal(text, &object) == nil && len(object) == 0 {
+		return nil
+	}
+	return api.Errorf(api.Invalid, "%s %s takes no body, and this request has one of %d bytes", r.Method, r.URL.Path,
+		len(body)).WithHint("leave it out; {} is taken too. %s describes it", openAPIRoute.path)
+}
+
 // withBody reads a JSON body strictly and hands it to fn. It insists on the
 // media type, because a web page cannot send it across origins unasked.
 func withBody[T any](r *http.Request, fn func(T) (any, error)) (any, error) {

@@ -29,3 +29,13 @@ func Routes() (out []string) {
 	}
 	return out
 }
+
+// Bodiless are METHOD and path of those that take no body.
+func Bodiless() (out []string) {
+	for _, rt := range routes {
+		if rt.body == nil {
+			out = append(out, rt.method+" "+rt.path)
+		}
+	}
+	return out
+}

@@ -136,6 +136,11 @@ func (h *handler) answer(rt *route, w http.ResponseWriter, r *http.Request) erro
 	} else {
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 	}
+	if rt.body == nil {
+		if err := noBody(r); err != nil {
+			return err
+		}
+	}
 	if rt.raw != nil {
 		return rt.raw(h, w, r)
 	}

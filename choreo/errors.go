@@ -5,6 +5,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file says how a refusal reads of what cannot be done to a task, or to an instance, now.
@@ -34,6 +35,23 @@ func (e *Elsewhere) Error() string {
 
 // Is makes errors.Is(err, ErrElsewhere) hold.
 func (e *Elsewhere) Is(target error) bool { return target == state.ErrElsewhere }
+
+// NoPerson says that the holder of a task does not know whom it is to be passed to. It is an ErrNotNow.
+type NoPerson struct {
+	Task   string // as people read it
+	Person worklist.User
+}
+
+func (e *NoPerson) Error() string { return e.Calling(string(e.Person)) }
+
+// Calling says it with what people call the person.
+func (e *NoPerson) Calling(person string) string {
+	return fmt.Sprintf("%v: the partner that holds %s knows no such person as %s, or it was removed", state.ErrNotNow,
+		e.Task, person)
+}
+
+// Is makes errors.Is(err, ErrNotNow) hold.
+func (e *NoPerson) Is(target error) bool { return target == state.ErrNotNow }
 
 func kindOf(t *workflow.Task) string {
 	if t.Type == workflow.SubWorkflow {

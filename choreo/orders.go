@@ -435,8 +435,7 @@ func (d *decision) passOn(c *fact.Claim, x worklist.Transfer, by worklist.Person
 	if x.To != "" {
 		known := false
 		if to, known = d.partners.Person(x.To); !known {
-			return Claimed{}, fmt.Errorf("%w: the partner that holds %s knows no such person as %s, or it was removed",
-				state.ErrNotNow, x.Item.Slot, x.To)
+			return Claimed{}, &NoPerson{Task: d.called(x.Item.Slot), Person: x.To}
 		}
 	}
 	if before { // the answer was lost

@@ -57,7 +57,7 @@ func (k peoplesItems) rows(
 ) ([]worklists.Row, error) {
 	who, known := k.partners.Person(person)
 	if !known {
-		return nil, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
+		return nil, k.noPerson(person)
 	}
 	now := k.clock.Now()
 	if only != (workflow.InstanceID{}) {
@@ -80,6 +80,11 @@ func (k peoplesItems) rows(
 		rows = []worklists.Row{}
 	}
 	return rows, nil
+}
+
+// noPerson says that somebody is asked for who is nobody here: by name, if that is known still.
+func (d *desk) noPerson(person worklist.User) error {
+	return api.Errorf(api.NotAllowed, "this node knows no such person as %s, or it was removed", d.partners.Called(person))
 }
 
 // itemsOf are the items of one instance.
@@ -169,7 +174,7 @@ func (k peoplesItems) Sheet(
 ) (found *worklists.Row, sheet *worklists.Sheet, err error) {
 	who, known := k.partners.Person(person)
 	if !known {
-		return nil, nil, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
+		return nil, nil, k.noPerson(person)
 	}
 	var row *worklists.Row // whoever stops waiting leaves it to the shard
 	var of *worklists.Sheet
@@ -315,6 +320,10 @@ func (k peoplesItems) Here(id workflow.InstanceID) bool {
 
 // refusedClaim says in words for people why something was not written down.
 func (k peoplesItems) refusedClaim(err error, def *workflow.Definition) error {
+	var nobody *choreo.NoPerson
+	if errors.As(err, &nobody) {
+		return api.Errorf(api.Refused, "%s", nobody.Calling(k.partners.Called(nobody.Person)))
+	}
 	var no *worklist.Refusal
 	if !errors.As(err, &no) {
 		return err

@@ -115,7 +115,7 @@ func (k peoplesItems) seek(
 ) (out worklists.Target, err error) {
 	who, known := k.partners.Person(by)
 	if !known {
-		return out, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
+		return out, k.noPerson(by)
 	}
 	id, there, err := k.locate(ref)
 	switch {

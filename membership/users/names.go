@@ -21,6 +21,37 @@ func (s *Set) Namesake(name string, at time.Time) (User, bool) {
 	return User{}, false
 }
 
+// called is what people call a user in what is said of it, removed or not: by name, with the beginning of its ID where
+// another is or was called so, too.
+func (s *Set) called(id ID) string {
+	name := s.named(id)
+	for other := range s.of {
+		if other != id && s.Named(other) == name {
+			return fmt.Sprintf("%s (%s)", name, id.Short())
+		}
+	}
+	return name
+}
+
+// removed says that whom a text names was removed, by name or ID as in [Set.Resolve]; nil: it names nobody.
+func (s *Set) removed(text string) error {
+	var gone []ID
+	for id := range s.of {
+		name, whole := s.Named(id), id.String()
+		if name != "" && (name == text || whole == text ||
+			len(text) >= len(id.Short()) && strings.HasPrefix(whole, text)) {
+			gone = append(gone, id)
+		}
+	}
+	switch len(gone) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%w: user %s was %w", ErrNoUser, s.called(gone[0]), ErrRemoved)
+	}
+	return fmt.Errorf("%w: all who were called %s were %w", ErrNoUser, s.Named(gone[0]), ErrRemoved)
+}
+
 // Labels are what people are shown for users beside one another: the name of each, with the
 // beginning of its ID where another has a name that looks the same.
 func Labels(all []User) []string {
@@ -38,7 +69,8 @@ func Labels(all []User) []string {
 }
 
 // Resolve finds the user that a person means: by name, by ID, by the label that people are
-// shown, or by the beginning of an ID, as much of it as they are shown. The error wraps [ErrNoUser] or [membership.ErrAmbiguous].
+// shown, or by the beginning of an ID, as much of it as they are shown. The error wraps
+// [ErrNoUser], and [ErrRemoved] where that one was removed, or [membership.ErrAmbiguous].
 func (s *Set) Resolve(text string, at time.Time) (User, error) {
 	const maxShown = 40
 	var named, begun []User
@@ -60,6 +92,9 @@ func (s *Set) Resolve(text string, at time.Time) (User, error) {
 	}
 	switch len(named) {
 	case 0:
+		if err := s.removed(text); err != nil {
+			return User{}, err
+		}
 		return User{}, fmt.Errorf("%w: %q", ErrNoUser, plain.CutBytes(text, maxShown))
 	case 1:
 		return named[0], nil

@@ -77,6 +77,9 @@ func (s *Set) Named(id ID) string {
 	return ""
 }
 
+// named is the name of a user or, where that is not known, the beginning of its ID.
+func (s *Set) named(id ID) string { return cmp.Or(s.Named(id), id.Short()) }
+
 // first is the account of a user, removed or not; nil: it is not known.
 func (s *Set) first(id ID) *Account {
 	for _, e := range s.of[id] {
@@ -170,9 +173,9 @@ func (s *Set) Key(id ID, key workflow.PartnerID, at time.Time) (Device, error) {
 
 // current is [Set.Key] of a user that is not removed.
 func (s *Set) current(id ID, key workflow.PartnerID, at time.Time) (_ Device, err error) {
-	err = said.Errorf("%s is no key of user %s: %w", key, id.Short(), ErrNoUser)
+	err = said.Errorf("%s is no key of user %s: %w", key, s.named(id), ErrNoUser)
 	for range s.removals(id, key) {
-		return Device{}, fmt.Errorf("this key of user %s is %w", id.Short(), ErrRemoved)
+		return Device{}, fmt.Errorf("this key of user %s is %w", s.named(id), ErrRemoved)
 	}
 	var good *entry
 	for _, e := range s.keys[key] {

@@ -790,6 +790,44 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Errors about users who were removed say the names that people know, also where an ID was given; an ID only where
+// several are or were called so.
+func TestRemovedUsersAreNamed(t *testing.T) {
+	w := newWorld(t)
+	rui := w.user(w.Ana, "rui")
+	w.device(w.Ana, rui, "four", "engine")
+	says := func(what, want string, err error) {
+		t.Helper()
+		if err == nil || err.Error() != want || !errors.Is(err, ErrRemoved) {
+			t.Errorf("%s: %v, want %s", what, err, want)
+		}
+	}
+	w.remove(w.Ana, rui, "four")
+	_, err := w.Key(rui.ID(), trusttest.IDOf("four"), trusttest.Noon)
+	says("a removed key", "this key of user rui is removed", err)
+	w.remove(w.Ana, rui, "")
+	for _, text := range []string{"rui", rui.ID().String(), rui.ID().Short()} {
+		_, err := w.Resolve(text, trusttest.Noon)
+		says(text, "no such user: user rui was removed", err)
+		if !errors.Is(err, ErrNoUser) {
+			t.Errorf("%s: %v is another kind of error", text, err)
+		}
+	}
+	if _, err := w.Resolve("eva", trusttest.Noon); err == nil || err.Error() != `no such user: "eva"` {
+		t.Errorf("who never was: %v", err)
+	}
+	twin, err := NewAccount(w.Davi, "rui", nil, trusttest.Serial("twin"), noon)
+	w.say(Record{Account: &twin}, err)
+	if u, err := w.Resolve("rui", trusttest.Noon); err != nil || u.ID != twin.ID() {
+		t.Errorf("who is called so now: %v, %v", u, err)
+	}
+	_, err = w.Resolve(rui.ID().String(), trusttest.Noon)
+	says("one of two", "no such user: user rui ("+rui.ID().Short()+") was removed", err)
+	w.remove(w.Ana, twin, "")
+	_, err = w.Resolve("rui", trusttest.Noon)
+	says("both", "no such user: all who were called rui were removed", err)
+}
+
 // A user's word for a fact counts for that fact alone, in the user's own name, by a key
 // that is good and at the node that wrote the fact.
 func TestAUsersWord(t *testing.T) {

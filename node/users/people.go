@@ -113,6 +113,10 @@ func (t *Topic) find(ref string) (u users.User, partner workflow.PartnerID, err 
 
 // unknown says that nobody is called so, and who is called nearly so.
 func (t *Topic) unknown(ref string, err error) error {
+	if errors.Is(err, users.ErrRemoved) {
+		return api.Judge(api.NotFound, err).
+			WithHint("mutirao user list shows the users; mutirao user add makes another of that name")
+	}
 	var names []string
 	for _, u := range t.users(t.in.Clock.Now().Wall) {
 		names = append(names, u.Name)

@@ -1,0 +1,49 @@
+package node
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// nameBook knows what users are or were called.
+type nameBook struct {
+	assignment.Accounts
+	of map[users.ID]string
+}
+
+func (n nameBook) Called(id users.ID) string { return n.of[id] }
+
+// A holder that refuses something about a user who was removed meanwhile says the name, which whoever asked knows, and
+// no ID; of somebody of whom it never heard, the beginning of the ID.
+func TestARefusalNamesWhoWasRemoved(t *testing.T) {
+	bia, stranger := users.ID{1}, users.ID{2}
+	k := peoplesItems{desk: &desk{partners: &assignment.Partners{
+		Surroundings: assignment.Surroundings{Users: nameBook{of: map[users.ID]string{bia: "bia"}}},
+	}}}
+	says := func(what string, err error, want string) {
+		t.Helper()
+		var no *api.Error
+		if !errors.As(err, &no) || no.Message != want {
+			t.Errorf("%s: %v, want %s", what, err, want)
+		}
+	}
+	transfer := func(to users.ID) error {
+		err := error(&choreo.NoPerson{Task: "visit", Person: worklist.User(to.String())})
+		if !errors.Is(err, state.ErrNotNow) {
+			t.Error("it is no refusal")
+		}
+		return k.refusedClaim(err, nil)
+	}
+	says("passed to one who was removed", transfer(bia),
+		"refused: the partner that holds visit knows no such person as bia, or it was removed")
+	says("passed to nobody", transfer(stranger),
+		"refused: the partner that holds visit knows no such person as "+stranger.Short()+", or it was removed")
+	says("a list", k.noPerson(worklist.User(bia.String())), "this node knows no such person as bia, or it was removed")
+}

@@ -17,7 +17,27 @@ type Options struct {
 	Lease       time.Duration // after each sign of life, 2 s to 10 min; 0: 30 s
 	// Log is told what goes on, in words; nil: nobody is.
 	Log func(text string)
+	// Ended is told how each job ended, from several goroutines at once where there are several jobs; nil: nobody is.
+	Ended func(job *Job, end Ending)
 }
+
+// Ending is how a job ended for its worker.
+type Ending string
+
+// The endings. Only of the first two does the node have what this worker said.
+const (
+	Done      Ending = "done"
+	Failed    Ending = "failed"     // by the handler, or because its result is not what the task may have
+	GivenBack Ending = "given back" // for another worker
+	// NotTaken: the node did not take what came of it, as the job was not this worker's any more. The task
+	// has not failed by that: another does it, or it is not needed.
+	NotTaken Ending = "not taken"
+	Lost     Ending = "lost"    // it was over, or another's, before it was done
+	Unheard  Ending = "unheard" // the node could not be reached for two minutes
+)
+
+// Endings are all of them, in the order in which people read them.
+func Endings() []Ending { return []Ending{Done, Failed, GivenBack, NotTaken, Lost, Unheard} }
 
 // Handler does a job. Its context ends when the job is not the worker's any more: what it
 // returns then is dropped. [ErrGiveBack] gives the job back; any other error fails it, with
@@ -111,25 +131,71 @@ func (c *Client) work(ctx context.Context, o Options, job *Job, do Handler) {
 	var no *Error
 	switch {
 	case errors.As(lost, &no):
-		o.Log(fmt.Sprintf("%s of %s is not this worker's any more: %v", job.Task, job.Instance, no))
-		return
+		o.ends(job, Lost, "it is not this worker's any more: "+no.Error())
 	case errors.Is(err, ErrGiveBack) || ctx.Err() != nil && err != nil:
-		c.bring(o, job, "given back", func(ctx context.Context) error { return c.GiveBack(ctx, job.Lease) })
+		// What the node does not take back is not this worker's any more.
+		_ = c.bring(func(ctx context.Context) error { return c.GiveBack(ctx, job.Lease) })
+		o.ends(job, GivenBack, "given back")
 	case err != nil:
-		c.bring(o, job, "failed: "+err.Error(),
-			func(ctx context.Context) error { return c.Fail(ctx, job.Lease, err.Error()) })
+		end, what := c.fail(job, err.Error())
+		o.ends(job, end, what)
 	default:
-		err := c.bring(o, job, "done", func(ctx context.Context) error { return c.Complete(ctx, job.Lease, outputs) })
-		if errors.As(err, &no) && no.Code == "refused" || errors.As(err, &no) && no.Code == "invalid" {
-			why := "its result was refused: " + no.Message
-			c.bring(o, job, "failed: "+why, func(ctx context.Context) error { return c.Fail(ctx, job.Lease, why) })
+		end, what := c.complete(job, outputs)
+		o.ends(job, end, what)
+	}
+}
+
+// complete brings a result. What is refused because the job is over says nothing of the result; what is refused of a job
+// that is still this worker's is wrong, and fails the try with the reason.
+func (c *Client) complete(job *Job, outputs map[string]any) (Ending, string) {
+	err := c.bring(func(ctx context.Context) error { return c.Complete(ctx, job.Lease, outputs) })
+	no := refusal(err)
+	switch {
+	case err == nil:
+		return Done, "done"
+	case no == nil:
+		return Unheard, "done, and the node could not be told: " + err.Error()
+	case no.Code == "refused" || no.Code == "invalid":
+		if end, what := c.fail(job, "its result was refused: "+no.Message); end != NotTaken {
+			return end, what
 		}
+	}
+	return NotTaken, "its result was not taken: " + no.Error()
+}
+
+// fail says that the try has failed.
+func (c *Client) fail(job *Job, why string) (Ending, string) {
+	err := c.bring(func(ctx context.Context) error { return c.Fail(ctx, job.Lease, why) })
+	switch no := refusal(err); {
+	case err == nil:
+		return Failed, "failed: " + why
+	case no == nil:
+		return Unheard, "failed: " + why + ", and the node could not be told: " + err.Error()
+	default:
+		return NotTaken, "failed: " + why + ", which was not taken: " + no.Error()
+	}
+}
+
+// refusal is what a node refused; nil: it did not, or did not answer in a way that counts.
+func refusal(err error) *Error {
+	var no *Error
+	if errors.As(err, &no) && no.Status < 500 {
+		return no
+	}
+	return nil
+}
+
+// ends tells how a job ended.
+func (o *Options) ends(job *Job, end Ending, what string) {
+	o.Log(fmt.Sprintf("%s of %s: %s", job.Task, job.Instance, what))
+	if o.Ended != nil {
+		o.Ended(job, end)
 	}
 }
 
 // bring tells the node how a job ended. It goes on when the worker is to end, for a while,
 // and where the node cannot be reached: a result that was recorded is not recorded twice.
-func (c *Client) bring(o Options, job *Job, what string, tell func(context.Context) error) error {
+func (c *Client) bring(tell func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
@@ -140,10 +206,6 @@ func (c *Client) bring(o Options, job *Job, what string, tell func(context.Conte
 		}
 		rest(ctx, pause)
 	}
-	if err != nil {
-		what += ", which the node did not take: " + err.Error()
-	}
-	o.Log(fmt.Sprintf("%s of %s: %s", job.Task, job.Instance, what))
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,9 @@ worker.
 
 The command runs for a job that nobody else has: signs of life keep it. When the job is
 over before it is done (its time limit, a cancelled instance), the command is ended. A
-node that stops is waited for. SIGTERM and Ctrl-C end the command and give its job back.
+node that stops is waited for. SIGTERM and Ctrl-C end the command and give its job back;
+then it is said how many jobs were done, have failed, or were given back, and of how many
+the node did not take what came of them, as they were over or another worker's by then.
 
 Where workers do not do the application yet, the node announces from now on that it is
 able to (mutirao profile set --application takes that back); an application that
@@ -72,7 +75,12 @@ device that reaches the API can work with a token of the scope worker:APPLICATIO
 			}
 			o.Application, o.Name = args[0], cmp.Or(o.Name, workerName())
 			o.Log = func(text string) { uiOf(cmd).note("%s", text) }
+			var counts tally
+			o.Ended = counts.add
 			err = c.Run(cmd.Context(), o, runCommand(args[1:], uiOf(cmd).err))
+			if err == nil {
+				return counts.tell(uiOf(cmd))
+			}
 			var no *worker.Error
 			if errors.As(err, &no) {
 				shown := api.Errorf(api.Code(no.Code), "%s", no.Message)
@@ -91,6 +99,40 @@ device that reaches the API can work with a token of the scope worker:APPLICATIO
 	f.DurationVar(&o.Lease, "lease", 30*time.Second, "how long a job is kept without a sign of life, 2s to 10m")
 	f.StringVar(&url, "url", "", "the node's `API`, in place of the node in --dir; the token is in "+tokenVariable)
 	return cmd
+}
+
+// tally counts how jobs ended.
+type tally struct {
+	mu sync.Mutex // guards of
+	of map[worker.Ending]int
+}
+
+func (t *tally) add(_ *worker.Job, end worker.Ending) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = map[worker.Ending]int{}
+	}
+	t.of[end]++
+}
+
+// tell says the counts: to people those that are not 0, to programs all.
+func (t *tally) tell(u *ui) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var parts []string
+	all := map[string]int{}
+	for _, end := range worker.Endings() {
+		n := t.of[end]
+		all[strings.ReplaceAll(string(end), " ", "_")] = n
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, end))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"none"}
+	}
+	return u.done(all, "jobs: %s", strings.Join(parts, ", "))
 }
 
 // workerName is what a worker is called that was not named.

@@ -318,6 +318,9 @@ type Recovery struct {
 
 // Outlook is what a step of recovery would lead to, as far as that is known before it is taken.
 type Outlook struct {
+	// Interruption names the one that is recovered from: another one has another name, even if all else is the same.
+	Interruption string `json:"interruption"`
+
 	From   int       `json:"from"`   // the current state
 	Undoes []Undoing `json:"undoes"` // compensations that come first, in order
 	// State is the number of the state in the end, Attributes are its data, and Changed those of them

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -69,7 +70,8 @@ func (vw *View) recovery(h *Held) *api.Recovery {
 
 func Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
 	out := &api.Outlook{
-		From: h.M.Interrupted().State, Undoes: []api.Undoing{}, State: o.State, Attributes: map[string]any{},
+		Interruption: fact.ID(h.M.Interrupted().By).String(),
+		From:         h.M.Interrupted().State, Undoes: []api.Undoing{}, State: o.State, Attributes: map[string]any{},
 		Changed: []workflow.DataName{},
 		Then:    api.ThenFires, Fires: append([]workflow.TaskName{}, o.Fires...), Cause: o.Cause,
 		Methods: append([]string{}, o.Methods...),

@@ -61,7 +61,7 @@ func stranded() *apitest.Fake {
 	f.OnForesee = func(_ string, x api.RecoveryStep) (*api.Outlook, error) {
 		now := rental().Data
 		out := &api.Outlook{
-			From: 3, State: 4, Undoes: []api.Undoing{}, Attributes: now, Changed: []workflow.DataName{},
+			Interruption: "one", From: 3, State: 4, Undoes: []api.Undoing{}, Attributes: now, Changed: []workflow.DataName{},
 			Then: api.ThenFires, Fires: []workflow.TaskName{},
 		}
 		switch x.Method {
@@ -267,6 +267,16 @@ func TestOnlyWhatWasShownIsOrdered(t *testing.T) {
 		t.Errorf("after another sign-in: %d\n%s", w.Code, prose(w.Body.String()))
 	}
 	inner := f.OnForesee
+	f.OnForesee = func(id string, x api.RecoveryStep) (*api.Outlook, error) {
+		out, err := inner(id, x)
+		out.Interruption = "another" // of which the step would lead to the same
+		return out, err
+	}
+	w = post(t, p, sent(httpapi.Good), "en", path, form)
+	if text := prose(w.Body.String()); w.Code != http.StatusConflict ||
+		!strings.Contains(text, "It has changed meanwhile, so nothing was done.") {
+		t.Errorf("interrupted anew: %d\n%s", w.Code, text)
+	}
 	f.OnForesee = func(id string, x api.RecoveryStep) (*api.Outlook, error) {
 		out, err := inner(id, x)
 		out.Like = ref(0)

@@ -15,8 +15,8 @@ import (
 // functions are what templates can call, in this language.
 func (l *language) functions() template.FuncMap {
 	return template.FuncMap{
-		"lang": func() string { return l.code },
-		"t":    l.say, "word": l.word, "num": l.number,
+		"lang": func() string { return l.code }, "static": address,
+		"t": l.say, "word": l.word, "num": l.number,
 		"known":    func(v any) bool { return !instant(v).IsZero() },
 		"datetime": func(v any) string { return instant(v).Format(time.RFC3339) },
 		"moment":   func(v any) string { return l.moment(instant(v), time.Now()) },

@@ -543,7 +543,7 @@ func TestInstallable(t *testing.T) {
 		Errors []struct{ Message string }
 		Data   string
 	}
-	if b.call("Page.getAppManifest", nil, &got); !strings.HasSuffix(got.URL, "/static/manifest.json") ||
+	if b.call("Page.getAppManifest", nil, &got); !strings.HasSuffix(got.URL, address("manifest.json")) ||
 		len(got.Errors) > 0 || !strings.Contains(got.Data, `"standalone"`) {
 		t.Errorf("the manifest is %+v", got)
 	}

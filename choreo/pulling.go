@@ -23,10 +23,13 @@ import (
 //
 // An offer is a fact and is never taken back, so who was entitled once sees the item until somebody has it.
 
-// So long after it was weighed an item is weighed again that somebody here does not see: soon at first.
+// So long after it was weighed an item is weighed again that somebody here does not see: soon at first. What may have
+// changed by then is how much people have in hand. That time alone lets one more see it is known in advance.
 const (
 	weighSoonest = time.Second
 	weighLatest  = time.Minute
+	// weighClosest is how close together an item is weighed because one more is to see it by then.
+	weighClosest = 100 * time.Millisecond
 )
 
 // Visible is whom the mechanism lets see an item (worklist.People).
@@ -56,6 +59,9 @@ func (c claimants) Visible(i worklist.Item) worklist.Sight {
 	sight := worklist.Sight{Limited: true, Users: users}
 	if len(users) < len(here) {
 		sight.Again = min(max(waiting.For/8, weighSoonest), weighLatest)
+		if may.More > 0 { // by time alone, and whoever looks at a list is told then
+			sight.Again = min(sight.Again, max(may.More, weighClosest))
+		}
 	}
 	return sight
 }

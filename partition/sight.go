@@ -19,11 +19,16 @@ type Waiting struct {
 	Ends    bool          // it has one of them
 }
 
+// maxMore bounds in how long one more may see something: what comes later is found out then.
+const maxMore = 365 * 24 * time.Hour
+
 // Sight is who may see a person's task that waits to be taken.
 type Sight struct {
 	May []workflow.PartnerID
 	// Weighed is how all of its role who are suited were weighed; nobody of them is chosen.
 	Weighed aptitude.Assignment
+	// More is in how long one more may see it by time alone; 0: nobody.
+	More time.Duration
 }
 
 // Entitled are those among the partners of the situation, who stand for people here, that see a
@@ -59,6 +64,9 @@ func Entitled(plan *Plan, s Situation, task workflow.TaskName, w Waiting) (out S
 	}
 	q := aptitude.Queue{Now: w.For.Seconds(), Waiting: []aptitude.Item{item}}
 	as := aptitude.Allocate(q, d.resources(u), policy, rand.New(rand.NewPCG(0, 0)))[0] // who is drawn does not matter
+	if in := aptitude.SeenIn(q, policy, &as); in > 0 && in < maxMore.Seconds() {
+		out.More = time.Duration(in*float64(time.Second)) + time.Millisecond // it has to be above, and not at it
+	}
 	as.Resource = ""
 	for i := range as.Candidates {
 		switch c := &as.Candidates[i]; c.Verdict {

@@ -28,9 +28,11 @@ import (
 const (
 	weighSoonest = time.Second
 	weighLatest  = time.Minute
-	// weighClosest is how close together an item is weighed because one more is to see it by then.
-	weighClosest = 100 * time.Millisecond
 )
+
+// batched is by which part of the time that it has waited an item is offered late at most, so that many who come to see it
+// one shortly after the other do it by few offers, of which there is a bound.
+const batched = 64
 
 // Visible is whom the mechanism lets see an item (worklist.People).
 func (c claimants) Visible(i worklist.Item) worklist.Sight {
@@ -60,7 +62,7 @@ func (c claimants) Visible(i worklist.Item) worklist.Sight {
 	if len(users) < len(here) {
 		sight.Again = min(max(waiting.For/8, weighSoonest), weighLatest)
 		if may.More > 0 { // by time alone, and whoever looks at a list is told then
-			sight.Again = min(sight.Again, max(may.More, weighClosest))
+			sight.Again = min(sight.Again, max(may.More, waiting.For/batched, weighSoonest))
 		}
 	}
 	return sight

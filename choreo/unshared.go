@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -65,7 +66,7 @@ func (m *Machine) Unshared() (out []Unshared) {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(x, y Unshared) int { return int(x.At - y.At) })
+	slices.SortStableFunc(out, func(x, y Unshared) int { return cmp.Compare(x.At, y.At) })
 	return out
 }
 
@@ -92,7 +93,7 @@ func (m *Machine) doneBy(e *log.Entry) (x Unshared, is bool) {
 			return x, false
 		}
 		x.User, x.Failed, x.Reason = e.Speaker().User, r.Failed, r.Reason
-		return x, of(fact.AttemptIDOf(r.Item))
+		return x, of(fact.AttemptIDOf(r.Item)) && !m.keptOnly(r.Item, e)
 	case b.Success != nil && b.Start == nil: // else it was done in the step in which it began
 		return x, of(b.Success.Attempt) && !claimed(b.Success.Attempt)
 	case b.Verdict != nil && b.Verdict.Cause == fact.CauseReported:
@@ -104,4 +105,12 @@ func (m *Machine) doneBy(e *log.Entry) (x Unshared, is bool) {
 		}
 	}
 	return x, false
+}
+
+// keptOnly reports whether a result does not count, and is only kept: nobody waits for it.
+func (m *Machine) keptOnly(i worklist.Item, e *log.Entry) bool {
+	v, _ := m.state.Work().View(i)
+	return slices.ContainsFunc(v.Works, func(w worklist.Work) bool {
+		return fact.ID(w.ID) == e.ID && !w.Counts && w.Why != ""
+	})
 }

@@ -62,7 +62,7 @@ type held struct {
 	// Of a child (nested.go): its parent was looked at since it is in memory, and was told
 	// how it ended.
 	tended, handedOn bool
-	// unshared: people did something that perhaps nobody else has yet, and somebody watches (tellShared).
+	// unshared: people did something here that nobody else was known to have, and somebody watches (tellShared).
 	unshared bool
 }
 

@@ -344,7 +344,7 @@ func (s *shard) act(h *held, r choreo.Effects) {
 		s.n.events.publish(api.Event{
 			At: s.now.Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State),
 		})
-		h.unshared = h.m.Definition().ForPeople()
+		h.unshared = h.m.Definition().ForPeople() && len(h.m.Unshared()) > 0
 	default:
 		s.n.events.unwatched()
 	}

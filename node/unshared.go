@@ -22,7 +22,7 @@ func (k peoplesItems) unshared(ctx context.Context) ([]api.Undelivered, error) {
 				return
 			}
 			waits := k.wouldTake(h.m)
-			if len(waits) == 0 && h.m.Overall() != workflow.InstanceRunning {
+			if len(waits) == 0 && over(h.m.Overall()) {
 				return
 			}
 			def := h.m.Definition()
@@ -53,6 +53,11 @@ func (k peoplesItems) unshared(ctx context.Context) ([]api.Undelivered, error) {
 	return out, nil
 }
 
+// over reports whether an instance has ended for good, but for what somebody orders yet.
+func over(s workflow.InstanceState) bool {
+	return s == workflow.InstanceSucceeded || s == workflow.InstanceFailed || s == workflow.InstanceCancelled
+}
+
 // wouldTake names the other partners that take part in an instance and may come for its facts.
 func (k peoplesItems) wouldTake(m *choreo.Machine) []string {
 	names := []string{}
@@ -66,7 +71,7 @@ func (k peoplesItems) wouldTake(m *choreo.Machine) []string {
 
 // tellShared tells those who watch when somebody else has all that was done here: then it is in no outbox any more.
 func (s *shard) tellShared(h *held) {
-	if h.m.Unshares() {
+	if len(h.m.Unshared()) > 0 {
 		return
 	}
 	h.unshared = false

@@ -80,7 +80,8 @@ func TestWhatNobodyElseHasIsInTheOutbox(t *testing.T) {
 func TestTheOutboxOfWhoIsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base", "barn")
-		tm.add("base", "workflow: day\ntasks: {weigh: {type: manual}, feed: {type: manual, after: weigh}}\n")
+		tm.add("base", "workflow: day\ntasks: {weigh: {type: manual}, feed: {type: manual, after: weigh}}\n"+
+			"partitions: {ward: {tasks: [weigh, feed], partner: base}}\n")
 		id := tm.begin("base", "day", map[string]string{})
 		pass(time.Second)
 		tm.ends("base", id, api.FinishRequest{Task: "weigh"})

@@ -79,7 +79,7 @@ shows what waits, and what its partner did not take, with the reason.`,
 			if err := u.result(c, func(w io.Writer) { u.writeContact(w, c) }); err != nil {
 				return err
 			}
-			if len(waits) > 0 {
+			if slices.ContainsFunc(waits, func(x api.Undelivered) bool { return !x.Alone }) {
 				u.note("what was done meanwhile is handed in now: mutirao outbox")
 			}
 			return nil

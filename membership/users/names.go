@@ -38,7 +38,7 @@ func (s *Set) removed(text string) error {
 	var gone []ID
 	for id := range s.of {
 		name, whole := s.Named(id), id.String()
-		if name != "" && (name == text || whole == text ||
+		if name != "" && len(s.removals(id, "")) > 0 && (name == text || whole == text ||
 			len(text) >= len(id.Short()) && strings.HasPrefix(whole, text)) {
 			gone = append(gone, id)
 		}

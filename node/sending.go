@@ -187,6 +187,82 @@ func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.Inst
 	}
 }
 
+// acknowledge says to a partner, after the commit, what is durable here of an instance; facts may do so before.
+func (s *shard) acknowledge(h *held, p workflow.PartnerID, now bool) {
+	s.batch.acks = append(s.batch.acks, ackTo{h, p, now})
+}
+
+// acknowledgeAll has nobody wait any longer.
+func (s *shard) acknowledgeAll() {
+	s.those(maps.Keys(s.acks.owed), func(id workflow.InstanceID, h *held) {
+		for _, p := range s.acks.owed[id] {
+			s.acknowledge(h, p, true)
+		}
+	})
+}
+
+// tellOwed tells all who are owed it what is durable here of an instance.
+func (s *shard) tellOwed(out *outbox, id workflow.InstanceID) {
+	owed := s.acks.owed[id]
+	delete(s.acks.owed, id)
+	if s.held[id] == nil {
+		return // it was set aside, or lost: the partner sends again what it sent
+	}
+	for _, p := range owed {
+		s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Acknowledge)
+	}
+}
+
+// oweThose notes who is to hear what is durable since this round, before facts are sent that may say it.
+func (s *shard) oweThose(b *batch) {
+	for _, x := range b.acks {
+		s.acks.owe(x.h.id, x.to, s.now.Awake)
+	}
+	for _, x := range b.ready {
+		if x.ended {
+			s.contained(x.h.id, func() { s.oweEnd(x.h) })
+		}
+	}
+}
+
+// tellOwedNow tells those who are owed it and wait for it. Of what has ended all hear: nothing is written about it that
+// would say so, and it may leave the memory.
+func (s *shard) tellOwedNow(out *outbox, b *batch) {
+	for _, x := range b.acks {
+		if x.now || !x.h.running() {
+			s.tellOwed(out, x.h.id)
+		}
+	}
+	for _, x := range b.ready {
+		if !x.h.running() {
+			s.tellOwed(out, x.h.id)
+		}
+	}
+}
+
+// oweEnd has all who take part hear that this node knows of an instance's end. Each has it leave its memory when it has
+// heard so of all others: if they had to ask, it would be read again for that where it has left already.
+func (s *shard) oweEnd(h *held) {
+	for _, p := range h.m.Audience() {
+		if p != s.n.member.ID() && s.n.up(p) && !h.wantsNoMore(p, s.now.Awake) {
+			s.acks.owe(h.id, p, s.now.Awake)
+		}
+	}
+}
+
+// tellDue tells those for whom no facts came that would have said it.
+func (s *shard) tellDue(now time.Duration) {
+	ids := s.acks.due(now)
+	if len(ids) == 0 {
+		return
+	}
+	out := s.n.newOutbox()
+	for _, id := range ids {
+		s.tellOwed(out, id)
+	}
+	out.flush()
+}
+
 // compare has an ended instance read again and compared with a partner.
 func (s *shard) compare(p workflow.PartnerID, id workflow.InstanceID) error {
 	h, err := s.find(id)

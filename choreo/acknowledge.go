@@ -20,9 +20,24 @@ func (m *Machine) Acknowledge(from workflow.PartnerID, inc fact.Incarnation, hea
 	if p.incarnation != inc {
 		p.incarnation, p.acked, p.refused, p.disputed = inc, log.Vector{}, nil, nil
 	}
-	p.heads = heads
+	p.heads, p.ahead = heads, len(heads) <= fewHeads && !m.HasAll(heads)
 	p.acked = p.acked.Join(m.log.Covered(heads, p.disputed), &m.log.Steps)
 	return p.more(&m.log.Steps)
+}
+
+// fewHeads is up to how many chains a peer may name for what it said before facts of them were here to count later: each
+// fact that comes costs a step for each of them.
+const fewHeads = 64
+
+// comeTrue counts what peers said that they have, and that was not here then, as far as it is now.
+func (m *Machine) comeTrue() {
+	for _, p := range m.peers {
+		if p.ahead {
+			m.log.Steps += len(p.heads)
+			p.ahead = !m.HasAll(p.heads)
+			p.acked = p.acked.Join(m.log.Covered(p.heads, p.disputed), &m.log.Steps)
+		}
+	}
 }
 
 // more notes all that a peer is known to have, and reports whether it never said so much before.

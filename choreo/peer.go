@@ -19,6 +19,8 @@ type peer struct {
 	// most is all that it ever said that it has, in any incarnation.
 	most  log.Vector
 	heads []fact.Head // as it said last
+	// ahead: it named facts that were not here, and not many chains.
+	ahead bool
 	// owed is what must reach it now, as a clock.
 	owed log.Vector
 	// refused are the authors of whom it has no room for more (crowded.go), disputed the

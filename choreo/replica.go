@@ -177,6 +177,7 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []fact.Received) (added
 	m.doubt()
 	if len(es) > 0 {
 		m.fold(es)
+		m.comeTrue()
 	}
 	if !m.Participates(from) && m.branchAppoints(from, facts) {
 		m.peer(from).broughtIn = true

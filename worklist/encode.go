@@ -28,6 +28,8 @@ const (
 	// MaxLease is the longest lease that is granted.
 	MaxLease = 366 * 24 * time.Hour
 
+	// MaxBack bounds the reason for which something is given back, in bytes: there is always room to give back.
+	MaxBack = 500
 	// MaxAmend bounds what an amendment says, in bytes.
 	MaxAmend = 4 << 10
 
@@ -56,6 +58,7 @@ type says struct {
 	Later   *saysLater   `cbor:"17,keyasint,omitempty"` // a Result that was made from others
 	Anew    *saysAnew    `cbor:"18,keyasint,omitempty"` // a Grant of what its user may have already
 	Amend   *saysAmend   `cbor:"19,keyasint,omitempty"`
+	Back    *saysBack    `cbor:"20,keyasint,omitempty"` // a Release with a reason
 }
 
 type saysItem struct {
@@ -91,6 +94,12 @@ type saysRelease struct {
 	_     struct{} `cbor:",toarray"`
 	Item  saysItem
 	Grant ID
+}
+
+type saysBack struct {
+	_      struct{} `cbor:",toarray"`
+	Of     saysRelease
+	Reason string
 }
 
 type saysRevoke struct {
@@ -229,7 +238,12 @@ func Encode(b Body) ([]byte, error) {
 		}
 		s.Grant = &saysGrant{Items: saidAll(x.Items), Mode: x.Mode, Lease: x.Lease}
 	case Release:
-		s.Release = &saysRelease{Item: said(x.Item), Grant: x.Grant}
+		r := saysRelease{Item: said(x.Item), Grant: x.Grant}
+		if x.Reason != "" {
+			s.Back = &saysBack{Of: r, Reason: x.Reason}
+			break
+		}
+		s.Release = &r
 	case Revoke:
 		if !x.Order.IsZero() {
 			return nil, errors.New("a grant is not yet revoked by an order")
@@ -334,6 +348,9 @@ func (s *says) body() (out Body, err error) {
 	}
 	if x := s.Release; x != nil {
 		set(Release{Item: x.Item.item(), Grant: x.Grant})
+	}
+	if x := s.Back; x != nil {
+		set(Release{Item: x.Of.Item.item(), Grant: x.Of.Grant, Reason: x.Reason})
 	}
 	if x := s.Revoke; x != nil {
 		set(Revoke{Item: x.Item.item(), Grant: x.Grant, Cause: x.Cause})
@@ -452,6 +469,10 @@ func validate(b Body) error {
 	switch x := b.(type) {
 	case Grant:
 		return x.validate()
+	case Release:
+		if len(x.Reason) > MaxBack || !utf8.ValidString(x.Reason) {
+			return fmt.Errorf("a reason to give back of %d bytes: at most %d, in UTF-8", len(x.Reason), MaxBack)
+		}
 	case Revoke:
 		if x.Cause != ByLease && x.Cause != ByRemoval {
 			return fmt.Errorf("a grant revoked for the cause %q: there is no such one", x.Cause)

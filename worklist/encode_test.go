@@ -14,6 +14,7 @@ var written = []Body{
 	Grant{Items: []Item{{Slot: "a"}, {Assigned: ID{1}, Slot: "b"}}, Mode: Lock, Lease: DefaultLease(Lock)},
 	Grant{Items: []Item{{Slot: "a"}}, Mode: Select},
 	Release{Item: Item{Slot: "a"}, Grant: ID{2}},
+	Release{Item: Item{Assigned: ID{1}, Slot: "a"}, Grant: ID{2}, Reason: "the car broke down"},
 	Revoke{Item: Item{Slot: "a"}, Grant: ID{2}, Cause: ByRemoval},
 	Result{
 		Item: Item{Slot: "a"}, Grant: ID{2}, Outputs: map[workflow.DataName]workflow.Value{"x": "1", "y": "two words"},
@@ -118,6 +119,7 @@ func TestWhatIsNotWrittenDown(t *testing.T) {
 		"in mode":                        Grant{Items: one, Mode: Handed},
 		"a lease":                        Grant{Items: one, Mode: Select, Lease: 400 * 24 * time.Hour},
 		"a name of 0 bytes":              Release{},
+		"give back of 501 bytes":         Release{Item: one[0], Reason: strings.Repeat("a", MaxBack+1)},
 		"a name of 200 bytes":            Release{Item: Item{Slot: workflow.TaskName(strings.Repeat("a", 200))}},
 		"a reason":                       Result{Item: one[0], Failed: true, Reason: strings.Repeat("a", 5000)},
 		"brings data": Result{

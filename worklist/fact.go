@@ -146,8 +146,9 @@ func (x Grant) Gave(asked, by ID) bool { return by == asked || slices.Contains(x
 
 // Release gives an item back: the word of whoever holds it.
 type Release struct {
-	Item  Item
-	Grant ID
+	Item   Item
+	Grant  ID
+	Reason string // for people; empty: none is given
 }
 
 // Cause says why a grant ended, or an item went to somebody else.

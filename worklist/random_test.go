@@ -115,7 +115,7 @@ func (h *history) works() {
 	}
 	switch h.rnd.IntN(6) {
 	case 0:
-		n.write(u, Release{i, g})
+		n.write(u, Release{Item: i, Grant: g})
 	case 1:
 		n.write(u, Begin{i, g})
 	default:

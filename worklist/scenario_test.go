@@ -76,7 +76,7 @@ func (s *story) run() string {
 	commands := map[string]func() string{
 		"instance": s.instance, "person": s.person, "gone": s.gone, "decide": s.decide, "ask": s.ask,
 		"begin":   func() string { return s.say(func(i Item, g ID) Body { return Begin{i, g} }) },
-		"release": func() string { return s.say(func(i Item, g ID) Body { return Release{i, g} }) },
+		"release": func() string { return s.say(func(i Item, g ID) Body { return Release{Item: i, Grant: g} }) },
 		"result":  func() string { return s.say(s.result) },
 		"order":   func() string { return s.say(func(i Item, _ ID) Body { return Order{Item: i, What: s.word(3)} }) },
 		"extend": func() string {
@@ -422,7 +422,7 @@ func (s *story) lie() string {
 	bodies := map[string]Body{
 		"offer": Offer{Item: i, All: true}, "select": Grant{Items: []Item{i}, Mode: Select},
 		"lock":    Grant{Items: []Item{i}, Mode: Lock},
-		"release": Release{i, grant}, "revoke": Revoke{Item: i, Grant: grant, Cause: ByOrder}, "begin": Begin{i, grant},
+		"release": Release{Item: i, Grant: grant}, "revoke": Revoke{Item: i, Grant: grant, Cause: ByOrder}, "begin": Begin{i, grant},
 		"result": Result{Item: i, Grant: grant}, "close": Close{Item: i, Result: result}, "adopt": Adopt{i, result},
 		"reopen": Reopen{Item: i}, "transfer": Transfer{Item: i, To: User(s.arg("to")), Cause: ByDeadline},
 		"stop":    Close{Item: i, Order: result},
@@ -623,7 +623,7 @@ func (s *story) back() string {
 				fmt.Fprintf(&b, "%s: %s is not given back\n", p.Holder, i.Slot)
 				continue
 			}
-			fmt.Fprintf(&b, "%s: %s is given back, %s\n", p.Holder, i.Slot, n.write(u, Release{i, h.Grant}).label)
+			fmt.Fprintf(&b, "%s: %s is given back, %s\n", p.Holder, i.Slot, n.write(u, Release{Item: i, Grant: h.Grant}).label)
 		}
 	}
 	return b.String()
@@ -642,7 +642,7 @@ func (s *story) joint(j *Joint, u User, step JointStep) string {
 	if step.Mode == "" {
 		for _, i := range step.Part.Items {
 			if it := n.board.items[i]; it.open != nil {
-				n.write(u, Release{i, it.open.leased})
+				n.write(u, Release{Item: i, Grant: it.open.leased})
 			}
 		}
 		j.Answered(nil)

@@ -113,7 +113,7 @@ func TestStepsOfWork(t *testing.T) {
 		f := fill(1, Task{Role: "r"})
 		for range n {
 			id := f.writes("bia", Grant{Items: []Item{slot(0)}, Mode: Select})
-			f.writes("bia", Release{slot(0), id})
+			f.writes("bia", Release{Item: slot(0), Grant: id})
 		}
 		return f.steps
 	})

@@ -265,11 +265,12 @@ func untilDue(at *time.Time) string {
 // newClaimCommand makes a command that takes items or gives them back.
 func newClaimCommand(claim, short, long string) *cobra.Command {
 	var user userFlag
+	var reason string
 	done := map[string]string{
 		api.ClaimSelect: "selected", api.ClaimLock: "locked", api.ClaimRelease: "given back",
 	}[claim]
 	cmd := &cobra.Command{
-		Use:   claim + " ITEM... [--user U]",
+		Use:   claim + " ITEM... " + map[bool]string{true: "[--reason R] "}[claim == api.ClaimRelease] + "[--user U]",
 		Short: short,
 		Long:  long + forWhom,
 		Example: "  mutirao worklist " + claim + " 3f9a\n  mutirao worklist " + claim +
@@ -281,7 +282,9 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 				return len(x.WaitsFor) == 0 && free == (claim != api.ClaimRelease)
 			}),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			items, err := node.ClaimItems(ctx, api.ClaimRequest{User: user.who(), Claim: claim, Items: args})
+			items, err := node.ClaimItems(ctx, api.ClaimRequest{
+				User: user.who(), Claim: claim, Items: args, Reason: reason,
+			})
 			if err != nil {
 				return err
 			}
@@ -291,6 +294,9 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 			}
 			return u.done(items, "%s: %s", done, strings.Join(tasks, ", "))
 		}),
+	}
+	if claim == api.ClaimRelease {
+		cmd.Flags().StringVar(&reason, "reason", "", "`why`, for who takes it next: mutirao log shows it")
 	}
 	user.add(cmd)
 	return cmd

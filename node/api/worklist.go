@@ -436,6 +436,8 @@ type ClaimRequest struct {
 	User  string   `json:"user,omitempty"`
 	Claim string   `json:"claim"` // select, lock or release
 	Items []string `json:"items"`
+	// Reason says why they are given back, for people; only with release, and at most 500 bytes.
+	Reason string `json:"reason,omitempty"`
 }
 
 // ItemResult is what a user made of an item.

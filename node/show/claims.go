@@ -42,7 +42,7 @@ func (vw *View) describeClaim(
 		}
 		return task, text
 	case worklist.Release:
-		return task, "given back by " + person
+		return task, strings.TrimSuffix("given back by "+person+": "+x.Reason, ": ")
 	case worklist.Revoke:
 		return task, "taken back: " + string(x.Cause)
 	case worklist.Result:

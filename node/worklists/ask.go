@@ -28,8 +28,15 @@ func (d *Desk) Claim(ctx context.Context, r api.ClaimRequest) ([]api.Item, error
 	if err != nil {
 		return nil, err
 	}
-	if len(of) == 0 {
+	reason := strings.TrimSpace(r.Reason)
+	switch {
+	case len(of) == 0:
 		return nil, api.Errorf(api.Invalid, "no item is named")
+	case reason != "" && r.Claim != api.ClaimRelease:
+		return nil, api.Errorf(api.Invalid, "a reason is given to %s items: only to %s is one taken", r.Claim,
+			api.ClaimRelease)
+	case len(reason) > worklist.MaxBack:
+		return nil, api.Errorf(api.Invalid, "the reason has %d bytes, at most %d are kept", len(reason), worklist.MaxBack)
 	}
 	switch r.Claim {
 	case api.ClaimSelect:
@@ -37,7 +44,7 @@ func (d *Desk) Claim(ctx context.Context, r api.ClaimRequest) ([]api.Item, error
 	case api.ClaimLock:
 		err = d.take(ctx, who, of, worklist.Lock)
 	case api.ClaimRelease:
-		err = d.giveBack(ctx, who, of)
+		err = d.giveBack(ctx, who, of, reason)
 	default:
 		return nil, api.Errorf(api.Invalid, "to %q items: want %s, %s or %s", r.Claim, api.ClaimSelect, api.ClaimLock,
 			api.ClaimRelease)
@@ -222,15 +229,15 @@ func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
 	return nil
 }
 
-// giveBack gives items back, one after the other.
-func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
+// giveBack gives items back, one after the other, for a reason, if there is one.
+func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row, reason string) error {
 	for _, r := range of {
 		if r.Mine == "" && r.Handed == "" {
 			return d.notTheirs(who, r)
 		}
 	}
 	for _, r := range of {
-		if _, err := d.send(ctx, who, r, worklist.Release{Item: r.Item, Grant: r.Grant}); err != nil {
+		if _, err := d.send(ctx, who, r, worklist.Release{Item: r.Item, Grant: r.Grant, Reason: reason}); err != nil {
 			return err
 		}
 		d.dropUndone(who, r)

@@ -196,9 +196,6 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		s.sendHeads(from, w.Instance, wire.Answer)
 	}
 	s.answered(h, from, w.Mode, more)
-	if more && h.unshared {
-		s.tellShared(h)
-	}
 	s.touch(h)
 	return nil
 }
@@ -267,6 +264,9 @@ func (s *shard) tellOfMissing(from workflow.PartnerID, w *wire.Heads) error {
 // to it and at what it lacks.
 func (s *shard) answered(h *held, from workflow.PartnerID, mode wire.HeadsMode, more bool) {
 	f, owes, asks := h.pending[from], h.m.Owes(from), mode != wire.Acknowledge
+	if more && h.unshared {
+		s.tellShared(h)
+	}
 	if f != nil && more {
 		f.pause, f.askPause = firstPause, firstPause
 		f.due = min(f.due, s.now.Awake+f.pause)

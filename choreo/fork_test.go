@@ -566,3 +566,63 @@ partitions: {p1: [a, c], p2: [b]}
 		t.Fatal(err)
 	}
 }
+
+// TestWhomAForkBroughtInThroughAnother: a chain that proved to be forked gave work to its own author, which gave it on
+// after a restart, in a chain that is not forked. Whoever has it then takes no part any more, and hears of that all the
+// same.
+func TestWhomAForkBroughtInThroughAnother(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: relay
+tasks:
+  a: {}
+  b: {after: a, type: manual, contingency: x}
+  x: {type: manual, contingency: y}
+  y: {type: manual}
+partitions:
+  p1: [a]
+  p2: [b]
+`))
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	if err := w.start("one", w.genesis(at, "one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(true)
+	one, two := w.nodes["one"].m, w.nodes["two"]
+	old, inc := two.backup(), two.inc
+	fails := func(task workflow.TaskName, to workflow.PartnerID) {
+		w.takers = map[workflow.TaskName]workflow.PartnerID{"x": to, "y": to}
+		if err := two.m.Finish(task, Result{Failed: true, Reason: "rain"}, w.moment(), w); err != nil {
+			t.Fatal(err)
+		}
+		w.step(two)
+	}
+	fails("b", "two")
+	w.restore(two, two.backup(), fact.Incarnation{9})
+	fails("x", "four")
+	first := w.take("two", "four")
+	w.mail, w.takers = nil, nil
+	for _, l := range first {
+		w.deliver(l)
+	}
+	w.say("four", "y")
+	w.mail = nil
+	w.restore(two, old, inc)
+	w.say("two", "b")
+	for range 2 {
+		w.meetAll()
+		w.stabilize(true)
+	}
+	four := w.nodes["four"].m
+	if one.Participates("four") || !one.Involved("four") || four.Participates("four") {
+		t.Errorf("four takes part: %t for one, %t for itself; is involved for one: %t", one.Participates("four"),
+			four.Participates("four"), one.Involved("four"))
+	}
+	for _, e := range one.log.Order() {
+		if !four.log.Has(e.ID) {
+			t.Errorf("four lacks the %s %s", e.Fact.Body.Kind(), e.ID)
+		}
+	}
+	if one, four := one.Overall(), four.Overall(); one != four {
+		t.Errorf("the instance is %s at one, %s at four", one, four)
+	}
+}

@@ -190,9 +190,16 @@ func (s *State) enterFact(e *log.Entry) (why string) {
 	return "nothing is known here of what it says"
 }
 
+// refuse notes that a fact does not count. Those to whom it gave work, by somebody who took part from the start, took
+// part as far as that one knew, if a fork took it away: that of its own chain, or one of what it was built upon.
 func (s *State) refuse(e *log.Entry, why string) {
 	e.Counted, e.Why = false, why
 	s.refused[why]++
+	if (why == forkedAway || e.Beyond) && s.log.Original()[e.Fact.Chain.Author] {
+		for p := range e.Fact.Body.Appoints() {
+			s.former[p] = earlier(s.former[p], e)
+		}
+	}
 	if why != forkedAway {
 		r := refusal{e.Fact.Chain.Author, why}
 		of := s.refusals[r]
@@ -215,16 +222,8 @@ func (s *State) admit(why string) {
 // forkedAway is why facts of a forked chain do not count.
 const forkedAway = "its author forked its chain"
 
-// cutOff refuses a fact of a forked chain. Those to whom it gave work, having taken
-// part from the start, took part as far as it knew.
-func (s *State) cutOff(e *log.Entry) {
-	s.refuse(e, forkedAway)
-	if s.log.Original()[e.Fact.Chain.Author] {
-		for p := range e.Fact.Body.Appoints() {
-			s.former[p] = earlier(s.former[p], e)
-		}
-	}
-}
+// cutOff refuses a fact of a forked chain.
+func (s *State) cutOff(e *log.Entry) { s.refuse(e, forkedAway) }
 
 // enter is fold's for a log with forks, where new facts can make older ones
 // count. It reports whether it could: not where one that was applied does not count

@@ -98,7 +98,8 @@ func smallFlow(r *rand.Rand) string {
 		}
 		for i, from := range []string{"a", "b", "c"}[:2+r.IntN(2)] {
 			fmt.Fprintf(&b, "  r%d: {when: '%s%s', repeat: true, application: set, with: {s: '%s'}, out: [s]}\n", i,
-				fmt.Sprintf("s == %q", from), pick("", "", " and f", " and n < 3"), pick(`"a"`, `"b"`, `"b"`, `"c"`, `s == "a" ? "b" : "a"`))
+				fmt.Sprintf("s == %q", from), pick("", "", " and f", " and n < 3"),
+				pick(`"a"`, `"b"`, `"b"`, `"c"`, `s == "a" ? "b" : "a"`))
 		}
 	}
 	if r.IntN(4) == 0 { // one that counts, up to or down from a number
@@ -117,8 +118,8 @@ func smallFlow(r *rand.Rand) string {
 			}
 			does = "application: set, with: {" + strings.Join(with, ", ") + "}"
 		}
-		fmt.Fprintf(&b, "  t%d: {when: '%s', repeat: %s, %s, out: [%s]}\n", i, rule(2), pick("true", "true", "true", "{times: 2}"),
-			does, strings.Join(outs, ", "))
+		fmt.Fprintf(&b, "  t%d: {when: '%s', repeat: %s, %s, out: [%s]}\n", i, rule(2),
+			pick("true", "true", "true", "{times: 2}"), does, strings.Join(outs, ", "))
 	}
 	if r.IntN(4) == 0 {
 		fmt.Fprintf(&b, "constraints: [{name: bound, when: '%s', strict: true}]\n", rule(1))

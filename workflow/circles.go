@@ -38,7 +38,8 @@ func (d *doubter) circles() *circles {
 	}
 	for _, t := range d.def.Tasks {
 		_, alone := dataOf(t)
-		if !t.Repeat || t.RepeatTimes > 0 || t.Disabled || !alone || d.idle[t] || d.rule(t) != nil && d.impossible(d.rule(t)) {
+		never := d.idle[t] || d.rule(t) != nil && d.impossible(d.rule(t))
+		if !t.Repeat || t.RepeatTimes > 0 || t.Disabled || !alone || never {
 			continue
 		}
 		c.tasks = append(c.tasks, t)

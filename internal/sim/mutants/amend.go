@@ -47,8 +47,9 @@ var ofAmendments = []mutant{
 `, `		case len(s.edition.heavy):
 			v.def = s.original
 `}}},
-	{name: "answered-as-now", what: "a failure is answered as an amendment says of which its judge had not heard", patches: []patch{{
-		"choreo/state/verdicts.go", `	t := cmp.Or(s.EvidenceOf(e).task(a.Task), a.Task)
+	{name: "answered-as-now", what: "a failure is answered as an amendment says of which its judge had not heard",
+		patches: []patch{{
+			"choreo/state/verdicts.go", `	t := cmp.Or(s.EvidenceOf(e).task(a.Task), a.Task)
 `, `	t := a.Task
 `}}},
 	{name: "begun-is-steered", what: "what a task waits for that has begun is amended", patches: []patch{{

@@ -77,22 +77,32 @@ func (d *decision) overdueTask(a *state.Attempt) bool {
 	return has && a.Noticed != 0 && left <= 0
 }
 
-// backdate has attempts of this node at tasks with a deadline count from when its own facts say that they could
-// be done: it is called once, when what it had noticed before it was started again is gone.
+// backdate has attempts of this node at tasks with a deadline count from when that begins. It is called once when the
+// instance was loaded, and where an amendment may have given tasks a deadline that had none.
 func (d *decision) backdate() {
-	if !d.dated {
-		return
-	}
-	arrivals := state.Moments{S: d.state}
 	for _, sl := range d.state.Slots() {
-		a := sl.Current
-		if a.Task.Deadline == nil || a.Partner != d.self || a.Noticed == 0 {
-			continue
+		d.log.Steps++
+		if d.date(sl.Current) {
+			d.state.PlaceItems(sl)
 		}
-		a.Noticed -= state.ReadyFor(arrivals.Arrival(a), d.now.Wall)
-		if a.Noticed == 0 {
-			a.Noticed = -1 // 0: not known
-		}
-		d.state.PlaceItems(sl)
 	}
+}
+
+// date has an attempt of this node count from when its deadline begins, if it has one: of what could be done when this
+// node was started what it had noticed before is gone, so that its own facts say since when; and what was passed on to
+// this node could be done before.
+func (m *Machine) date(a *state.Attempt) (changed bool) {
+	if a.Task.Deadline == nil || a.Partner != m.self || a.Noticed == 0 || a.Dated {
+		return false
+	}
+	arrivals := state.Moments{S: m.state}
+	before := arrivals.PassedAfter(a, m.noticedAt)
+	if a.Noticed == m.loaded {
+		before += max(0, state.ReadyFor(arrivals.Arrival(a), m.noticedAt)-(m.decided-a.Noticed))
+	}
+	a.Noticed, a.Dated = a.Noticed-before, true
+	if a.Noticed == 0 {
+		a.Noticed = -1 // 0: not known
+	}
+	return true
 }

@@ -153,7 +153,7 @@ func (m *Machine) noticedBefore(slots []*state.Slot) {
 		for _, was := range sl.Attempts {
 			m.log.Steps++
 			if a := m.state.Attempts()[was.ID]; a != nil {
-				a.Noticed, a.Blocked = was.Noticed, was.Blocked
+				a.Noticed, a.Dated, a.Blocked = was.Noticed, was.Dated, was.Blocked
 			}
 		}
 	}
@@ -173,9 +173,9 @@ func (m *Machine) notice(sl *state.Slot) {
 			m.unnoticed = append(m.unnoticed, sl)
 			return
 		}
-		a.Noticed = m.decided
-		if m.dated && a.Partner == m.self && a.Task.Deadline != nil {
-			a.Noticed -= (&state.Moments{S: m.state}).PassedAfter(a, m.noticedAt)
+		a.Noticed, a.Dated = m.decided, false
+		if !m.undated {
+			m.date(a)
 		}
 	}
 }
@@ -192,10 +192,14 @@ func (d *decision) tick() {
 	}
 	d.unnoticed = nil
 	if !d.backdated {
-		d.backdated = true
+		d.backdated, d.loaded = true, d.now.Boot
 		for _, sl := range d.state.Slots() { // was looked at when it was loaded
 			d.notice(sl)
 		}
+	}
+	if d.undated {
+		d.look() // an amendment may have had all slots made again
+		d.undated = false
 		d.backdate()
 	}
 }

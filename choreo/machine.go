@@ -39,6 +39,8 @@ type Machine struct {
 	told        int           // entries of our own that routes have been worked out for
 	spare       *decision     // that has ended; nil: there is none
 	backdated   bool          // what could begin when it was loaded was noticed
+	loaded      time.Duration // Boot, when that was
+	undated     bool          // some deadlines may not count from when their tasks could be done yet
 	decided     time.Duration // Boot, when it last was
 	noticedAt   time.Time     // the same by the wall clock
 	ticked      bool          // a decision is under way, so decided is now
@@ -140,6 +142,7 @@ func (m *Machine) readDefinition() {
 	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })
 	m.filed = slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return state.IsFile(&d) })
 	m.dated = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil })
+	m.undated = m.dated
 	m.passesOn = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return m.state.TransferAt(t) > 0 })
 	m.endless = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool {
 		_, known := plan.WorstEnd(t.Name)

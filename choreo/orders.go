@@ -381,7 +381,7 @@ func (d *decision) amend(c *fact.Claim, x worklist.Amend, p worklist.Person, bef
 		return Claimed{}, fmt.Errorf("%w: the instance was amended %d times, at most %d", state.ErrNotNow, n,
 			amendments.MaxPatches)
 	}
-	if err := d.mayOrderMore(state.Takes(c), p.User); err != nil {
+	if err := d.mayOrderMore(state.AmendTakes(c, patch), p.User); err != nil {
 		return Claimed{}, err
 	}
 	_, err = d.append(fact.Body{Claim: c})

@@ -40,7 +40,14 @@ type Task struct {
 	Due      Due
 	Warnings []time.Duration // with so much time left people are warned
 	Transfer time.Duration   // with so much left it passes to the responsible user; 0: never
+	Renewed  Renewal         // what gave it another deadline last, for all attempts at it; zero: nothing
 	Holds    []Resource
+}
+
+// Renewal is the place in the order of facts of a change of the definition by which a task has another deadline.
+type Renewal struct {
+	Time uint64
+	ID   ID
 }
 
 // Place is what the core concludes of an attempt.
@@ -200,7 +207,8 @@ func (b *Board) Set(p Place) {
 		was.Failure != p.Failure {
 		it.cannot = nil
 	}
-	if was.Holder != p.Holder || was.Task.Role != p.Task.Role || was.Task.Offline != p.Task.Offline {
+	if was.Holder != p.Holder || was.Task.Role != p.Task.Role || was.Task.Offline != p.Task.Offline ||
+		was.Task.Renewed != p.Task.Renewed {
 		it.replay(b)
 	}
 	b.changed(it)

@@ -71,6 +71,9 @@ func (f *Fact) compare(o *Fact) int {
 	return bytes.Compare(f.ID[:], o.ID[:])
 }
 
+// isBefore reports whether a fact comes before a change of the definition.
+func (f *Fact) isBefore(r Renewal) bool { return f.compare(&Fact{Time: r.Time, ID: r.ID}) < 0 }
+
 func (f *Fact) hasRole(r workflow.RoleName) bool { return slices.Contains(f.Roles, r) }
 
 // grantee is to whom a fact gives items; empty: to nobody.

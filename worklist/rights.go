@@ -182,8 +182,8 @@ func (x Transfer) enter(b *Board, it *item, f *Fact) (why string) {
 	if x.Cause == ByDeadline {
 		h.Mode, h.lease = Select, Grant{Mode: Select} // it stays there until something is decided
 	}
-	if x.Cause == ByDeadline {
-		it.passed, it.dueTo = true, true
+	if x.Cause == ByDeadline { // by one that there is no more it may pass on once more
+		it.passed, it.dueTo = it.passed || it.knownDeadline(b, f), true
 	}
 	it.take(b, f, h)
 	return ""
@@ -348,7 +348,7 @@ func (x Order) enter(b *Board, it *item, f *Fact) (why string) {
 	}
 	switch x.What {
 	case Continue, Stop, Cancel, Again, Skip, Undo:
-		it.orders, it.goes = append(it.orders, f), it.goes || x.What == Continue
+		it.orders, it.goes = append(it.orders, f), it.goes || x.What == Continue && it.knownDeadline(b, f)
 		return ""
 	}
 	return "it orders nothing that there is"
@@ -377,6 +377,15 @@ func (x Extend) enter(b *Board, it *item, f *Fact) (why string) {
 	if why := x.Due.wrong(); why != "" {
 		return why
 	}
+	if f.isBefore(it.Task.Renewed) {
+		return "" // the definition gives it another since
+	}
 	it.due, it.goes, it.passed = &x.Due, false, false // whether it goes on is asked once more when that one is over
 	return ""
+}
+
+// knownDeadline reports whether the author of a fact knew which deadline the definition gives the item now.
+func (it *item) knownDeadline(b *Board, f *Fact) bool {
+	r := it.Task.Renewed.ID
+	return r.IsZero() || b.knew(f.ID, r)
 }

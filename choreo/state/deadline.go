@@ -76,15 +76,7 @@ func (s *State) DueOf(a *Attempt) (due worklist.Due, warnings []time.Duration) {
 		}
 		due.At = at
 	}
-	switch x := s.log.Genesis().Fact.Body.Annex; {
-	case x != nil && len(x.Warnings) > 0:
-		warnings = x.Warnings
-	case a.Task.Warnings != nil:
-		warnings = a.Task.Warnings
-	default:
-		warnings = s.def.Warnings
-	}
-	return due, due.Within(warnings, time.UnixMilli(s.log.Genesis().Fact.At))
+	return due, due.Within(s.warningsOf(a.Task), time.UnixMilli(s.log.Genesis().Fact.At))
 }
 
 // extended is the deadline that somebody who decides gave an attempt, or one that was passed on to its holder; false:

@@ -54,6 +54,7 @@ func (s *State) amend() {
 		def, left := amendments.Effective(s.original, patches, s.doubtful(s.formedBy), s.cut)
 		was := s.edition.heavy
 		s.edition.heavy, s.edition.left, s.edition.added = nil, nil, map[workflow.TaskName][]addition{}
+		s.edition.dated = map[workflow.TaskName]*log.Entry{}
 		for i, p := range patches {
 			e := s.formedBy[i]
 			if p.IsHeavy() {
@@ -64,6 +65,10 @@ func (s *State) amend() {
 			}
 			if slices.Contains(left, i) {
 				s.edition.left = append(s.edition.left, e)
+				continue
+			}
+			for _, t := range p.Dates() {
+				s.edition.dated[t] = e
 			}
 		}
 		if def.Hash() == s.def.Hash() && slices.Equal(was, s.edition.heavy) {

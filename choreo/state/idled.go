@@ -4,6 +4,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
@@ -64,8 +65,10 @@ func (s *State) spend(e *log.Entry, c *fact.Claim, body worklist.Body, who fact.
 		s.chargeOrder(e, by, Takes(c))
 	case worklist.Extend:
 		s.chargeOrder(e, by, ExtendTakes(c))
-	case worklist.Notify, worklist.Amend:
+	case worklist.Notify:
 		s.chargeOrder(e, by, Takes(c))
+	case worklist.Amend:
+		s.chargeOrder(e, by, AmendTakes(c, s.fittings[e.ID].patch))
 	case worklist.Close:
 		if r := s.log.ByID()[fact.ID(x.Result)]; r != nil && r.Counted && r.Fact.Body.Claim != nil && s.log.Knew(e, r) {
 			if res, is := r.Fact.Body.Claim.Body().(worklist.Result); is && res.Item == x.Item {
@@ -144,6 +147,13 @@ func (s *State) OrderTakes(c *fact.Claim, x worklist.Order) Idled {
 
 // ExtendTakes is what another deadline takes, with the fact by which the item may pass on once more.
 func ExtendTakes(c *fact.Claim) Idled { return Takes(c).Plus(Idled{1, aroundClaim}) }
+
+// AmendTakes is what an amendment takes, with the facts by which items pass on once more whose tasks have another
+// deadline by it.
+func AmendTakes(c *fact.Claim, p amendments.Patch) Idled {
+	n := len(p.Dates())
+	return Takes(c).Plus(Idled{n, n * aroundClaim})
+}
 
 // granting is what a grant takes for one of its items; nothing, if it is not that person's.
 func (s *State) granting(grant worklist.ID, to worklist.User) Idled {

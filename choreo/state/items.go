@@ -94,6 +94,9 @@ func (s *State) taskOf(a *Attempt) worklist.Task {
 		Role: a.Task.Role, ByNode: a.Task.ByNode() || a.Undoes != nil, Offline: a.Task.Offline,
 		Priority: a.Task.Priority, Holds: a.holds(), Limited: s.Pulled(a),
 	}
+	if e := s.edition.dated[a.Task.Name]; e != nil {
+		t.Renewed = worklist.Renewal{Time: e.Time, ID: worklist.ID(e.ID)}
+	}
 	if left := s.TransferOf(a); left > 0 && a.Noticed != 0 {
 		t.Transfer = left
 		t.Due, _ = s.DueOf(a)

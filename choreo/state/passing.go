@@ -32,7 +32,7 @@ func (s *State) notePassed(e *log.Entry, a *Attempt, x worklist.Transfer) {
 func (s *State) mayPass(e *log.Entry, a *Attempt, x worklist.Transfer, who fact.Speaker) (why string) {
 	switch {
 	case x.Cause == worklist.ByDeadline:
-		return s.mayPassDue(a, x)
+		return s.mayPassDue(e, a, x)
 	case s.Work().MayOrder(who.User, who.Roles) == "":
 		return ""
 	case !s.givenTo(e, x.Item, x.Grant, who.User):
@@ -67,10 +67,11 @@ func (s *State) Passes(body worklist.Body, who fact.Speaker) bool {
 	return is && s.Work().MayOrder(who.User, who.Roles) == ""
 }
 
-// mayPassDue says why an item may not pass on as its deadline is near; "": it may.
-func (s *State) mayPassDue(a *Attempt, x worklist.Transfer) (why string) {
-	switch {
-	case s.TransferOf(a) == 0:
+// mayPassDue says why an item may not pass on as its deadline is near, as the author of the fact knew that; "": it may.
+func (s *State) mayPassDue(e *log.Entry, a *Attempt, x worklist.Transfer) (why string) {
+	v := s.EvidenceOf(e)
+	switch t := v.task(a.Task); {
+	case t == nil || a.Undoes != nil || s.transferBy(v.under(), t) == 0:
 		return "its task does not pass on as its deadline is near"
 	case x.To != s.Responsible():
 		return "by a deadline an item passes to the responsible user alone"

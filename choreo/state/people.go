@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -22,16 +23,36 @@ func (s *State) Responsible() worklist.User {
 }
 
 // TransferAt is with how much time left before its deadline a task passes to the responsible user; 0: never.
-func (s *State) TransferAt(t *workflow.Task) time.Duration {
-	switch x := s.log.Genesis().Fact.Body.Annex; {
+func (s *State) TransferAt(t *workflow.Task) time.Duration { return s.transferBy(s.def, t) }
+
+// transferBy is the same of a task of an edition. What the start of the instance says is in place of what the definition
+// said then, and an amendment in place of both.
+func (s *State) transferBy(d *workflow.Definition, t *workflow.Task) time.Duration {
+	x, was := s.log.Genesis().Fact.Body.Annex, cmp.Or(s.original.Task(t.Name), &workflow.Task{})
+	is := cmp.Or(t.Transfer, d.Transfer)
+	switch {
 	case t.Deadline == nil || t.ByNode():
 		return 0
-	case x != nil && x.Transfer > 0:
+	case x != nil && x.Transfer > 0 && is == cmp.Or(was.Transfer, s.original.Transfer):
 		return x.Transfer
-	case t.Transfer > 0:
-		return t.Transfer
 	}
-	return s.def.Transfer
+	return is
+}
+
+// warningsOf are with how much time left before its deadline people are warned of a task, likewise.
+func (s *State) warningsOf(t *workflow.Task) []time.Duration {
+	x, was := s.log.Genesis().Fact.Body.Annex, cmp.Or(s.original.Task(t.Name), &workflow.Task{})
+	of := func(t *workflow.Task, d *workflow.Definition) []time.Duration {
+		if t.Warnings != nil {
+			return t.Warnings
+		}
+		return d.Warnings
+	}
+	is := of(t, s.def)
+	if x != nil && len(x.Warnings) > 0 && slices.Equal(is, of(was, s.original)) {
+		return x.Warnings
+	}
+	return is
 }
 
 // TransferOf is the same of an attempt.

@@ -92,8 +92,9 @@ type Attempt struct {
 	Fired  *Fired   // of a transition of the flow; nil: it is none
 
 	// Noticed is when (Boot) this node first knew that it could begin; for people. blocked: what it knew is that
-	// it could not, but for what may still come.
+	// it could not, but for what may still come. Dated: that is when its deadline begins.
 	Noticed time.Duration
+	Dated   bool
 	Blocked bool
 
 	Stands    Stands

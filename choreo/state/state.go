@@ -256,6 +256,8 @@ type edition struct {
 	heavy []*log.Entry                     // those on which it depends, in their order
 	added map[workflow.TaskName][]addition // the tasks that they add, each in their order
 	left  []*log.Entry                     // those of which nothing counts but the tasks that they add
+	// dated are those that gave tasks that there were another deadline, or none, of each the last.
+	dated map[workflow.TaskName]*log.Entry
 	known map[string]*workflow.Definition  // by those that somebody knew
 	flows map[workflow.Hash]*dataflow.Flow // of these
 	// looked are the patches that were looked at.

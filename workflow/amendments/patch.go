@@ -67,11 +67,14 @@ var (
 	}
 	rule  = []string{"after", "when"}
 	heavy = map[Kind][]string{
-		OfWorkflow:   {"final"},
+		OfWorkflow:   {"final", "warnings", "transfer"},
 		OfCondition:  {expression},
 		OfConstraint: {"when", "strict"},
 	}
-	steered   = []string{"after", "when", "on-failure", "enabled", "compensate", "retries", "time-to-wait"}
+	steered = []string{
+		"after", "when", "on-failure", "enabled", "compensate", "retries", "time-to-wait", "deadline", "warnings",
+		"transfer",
+	}
 	triggered = []string{
 		"after", "when", "enabled", "type", "application", "with", "role", "in", "out", "form", "compensate", "retries",
 		"repeat", "on-conflict",
@@ -294,6 +297,16 @@ func (p Patch) Steers() (out []workflow.TaskName) {
 func (p Patch) Compensates() (out []workflow.TaskName) {
 	for _, x := range p {
 		if x.Kind == OfTask && x.Key == "compensate" && len(x.Value) > 0 && !p.adds(x.Part) {
+			out = append(out, workflow.TaskName(x.Name))
+		}
+	}
+	return out
+}
+
+// Dates are the tasks that there are to which a patch gives another deadline, or none.
+func (p Patch) Dates() (out []workflow.TaskName) {
+	for _, x := range p {
+		if x.Kind == OfTask && x.Key == "deadline" && !p.adds(x.Part) {
 			out = append(out, workflow.TaskName(x.Name))
 		}
 	}

@@ -35,6 +35,7 @@ import (
 //	order U P WHAT [TASK]         U brings P an order: again, stop, continue or cancel
 //	pass U P TASK to=V|role=R     U asks P to pass an item on; neither: back. stale: as U had it last
 //	adopt U P [V [TASK]]          U asks P to adopt the last result of V that does not count, or of anybody
+//	extend U P TASK SPAN          U asks P to have a task due so long after it was ready
 //	notify U P POLICY [N]         U brings P a change of whom items are offered to
 //	amend U P KIND NAME KEY       U brings P an amendment: a key of a part, with its value; none: it is not written
 //	     [VALUE]                  any more
@@ -57,7 +58,8 @@ func (s *story) peoplesCommands() map[string]func() string {
 		"ahead":  s.ahead,
 		"pass":   s.pass, "adopt": s.adopt, "notify": s.notify, "amend": s.amend, "edit": s.edit, "amended": s.amended,
 		"order": s.order, "asks": s.asks, "release": s.release,
-		"bring": s.bring, "say": s.bring, "hears": s.hears, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
+		"extend": s.extend,
+		"bring":  s.bring, "say": s.bring, "hears": s.hears, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
 		"deadlines": s.deadlines,
 	}
 }
@@ -248,6 +250,15 @@ func (s *story) pass() string {
 	}
 	x := worklist.NewTransfer(i, grant, worklist.User(s.arg("to")), workflow.RoleName(s.arg("role")), s.arg("reason"))
 	return s.put(n, s.w.word(s.speaker(), x))
+}
+
+func (s *story) extend() string {
+	due, err := time.ParseDuration(s.d.CmdArgs[3].Key)
+	if err != nil {
+		return err.Error()
+	}
+	n := s.node(1)
+	return s.put(n, s.w.word(s.speaker(), worklist.Extend{Item: n.itemAt(s.d.CmdArgs[2].Key), Due: worklist.Due{After: due}}))
 }
 
 func (s *story) adopt() string {
@@ -471,6 +482,9 @@ func (s *story) deadlines() string {
 		if d.Waits {
 			waits = ", and waits"
 		}
+		if d.Decided {
+			waits += ", goes on"
+		}
 		fmt.Fprintf(tw, "%s\t%s\t%s left\twarns at %s%s\n", d.Task.Name, d.Partner, d.Left, d.Warnings, waits)
 	}
 	tw.Flush()
@@ -497,7 +511,7 @@ workflow: claimed
 data:
   x: {type: integer}
 tasks:
-  a: {type: manual, role: crew, out: [x]}
+  a: {type: manual, role: crew, out: [x], deadline: 6h, transfer: 1h}
   b: {type: manual, role: crew, out: [x], offline: true}
   c: {type: manual, role: crew, after: a, on-failure: {contingency: d}}
   d: {type: manual, role: crew}
@@ -532,7 +546,9 @@ func (w *mesh) randomClaim(d dice) {
 		grant = worklist.ID(e.ID) // an old one, or none
 	}
 	var body worklist.Body
-	switch d(16) {
+	switch d(17) {
+	case 16:
+		body = worklist.Extend{Item: i, Due: worklist.Due{After: time.Duration(d(9)+1) * time.Hour}}
 	case 12, 13, 14, 15:
 		if d.chance(85) {
 			p = w.people["u"] // who may
@@ -614,7 +630,14 @@ func randomPatch(d dice) (p amendments.Patch) {
 	rule := func(name string) {
 		set(name, "after", pickOf(d, []string{`["a"]`, `["b"]`, `["a","b"]`, `["m"]`, `["c","n"]`, `["c"]`}))
 	}
-	switch d(8) {
+	switch d(9) {
+	case 8: // deadlines, and what follows from them
+		if d.chance(60) {
+			set(name, "deadline", pickOf(d, []string{`"2h"`, `"9h"`, `"date(\"2026-03-01T08:00:00Z\")"`, ``}))
+		}
+		if len(p) == 0 || d.chance(40) {
+			set(name, "transfer", pickOf(d, []string{`"1h"`, `"3h"`, ``}))
+		}
 	case 7: // limits that come and go, and tries
 		set(name, pickOf(d, []string{"timeout", "time-to-wait", "retries"}), pickOf(d, []string{`"1h"`, `2`, `"2h"`, ``}))
 	case 6: // what undoes it, if anything
@@ -668,6 +691,12 @@ func randomPatch(d dice) (p amendments.Patch) {
 func (w *mesh) forged(n *node, c *fact.Claim, i worklist.Item, grant worklist.ID, d dice) {
 	if d.chance(30) {
 		says, err := worklist.Encode(worklist.Revoke{Item: i, Grant: grant, Cause: worklist.ByLease})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		c = &fact.Claim{Says: says}
+	} else if d.chance(20) { // by a deadline that it may have or not
+		says, err := worklist.Encode(worklist.NewDueTransfer(i, "u"))
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -205,6 +205,68 @@ func TestADeadlineIsExtended(t *testing.T) {
 	})
 }
 
+// due has tasks of which an amendment changes the deadlines.
+const due = `
+workflow: due
+tasks:
+  a: {type: manual, deadline: 10h}
+  b: {type: manual}
+  c: {type: manual, deadline: 9h}
+partitions: {main: {tasks: [a, b, c], partner: base}}
+`
+
+// Who decides amends deadlines, and what follows from them, in place of what the start said. A new one counts from when
+// the task could be done, also if the node was down since; it is in place of one that was extended before.
+func TestADeadlineIsAmended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "two")
+		tm.add("base", due)
+		st, err := tm.p["base"].api.Start(t.Context(),
+			api.StartRequest{Workflow: "due", Warnings: "2h", Transfer: "1h"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Hour)
+		if err := tm.extend("base", "base", st.ID, "a", api.ExtendRequest{By: "10h"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.connect("base", "two")
+		pass(time.Hour)
+		changed := strings.NewReplacer("deadline: 10h", "deadline: 8h, transfer: 4h, warnings: [6h]", "b: {type: manual}",
+			"b: {type: manual, deadline: 7h}", ", deadline: 9h", "").Replace(due)
+		done, err := tm.p["base"].api.AmendInstance(t.Context(),
+			api.AmendRequest{User: "base", ID: st.ID, File: "due.yaml", Source: changed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if said := tm.show("base", st.ID).Amended; len(said) != 1 || !slices.Contains(said[0].Lines, "task b, deadline: 7h") {
+			t.Errorf("%+v of %+v", said, done)
+		}
+		tm.wantLeft("base", "base", "a", 5*time.Hour)
+		tm.wantLeft("base", "base", "b", 4*time.Hour)
+		if x := tm.itemOf("base", "base", "c"); x.Deadline != nil {
+			t.Errorf("c is due at %s", x.Deadline)
+		}
+		warned := strings.Join(tm.messages("base", "base"), "\n")
+		if !strings.Contains(warned, "a is due in 6h") || strings.Contains(warned, "b is due") {
+			t.Errorf("warnings of before and of now: %s", warned)
+		}
+		pass(58 * time.Minute)
+		tm.wantItems("base", "base", "a READY", "b READY", "c READY")
+		pass(5 * time.Minute) // four hours before a is due, and three before b is
+		tm.wantItems("base", "base", "a SELECTED", "b READY", "c READY")
+		pass(2*time.Hour - 5*time.Minute)
+		tm.wantItems("base", "base", "a SELECTED", "b READY", "c READY")
+		pass(5 * time.Minute)
+		tm.wantItems("base", "base", "a SELECTED", "b SELECTED", "c READY")
+		pass(20 * time.Hour)
+		tm.wantItems("base", "base", "a SELECTED", "b SELECTED", "c READY")
+	})
+}
+
 // What a start says of deadlines is read before anything begins.
 func TestDatesOfAStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

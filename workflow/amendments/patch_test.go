@@ -103,6 +103,42 @@ func TestAPatchOfLimits(t *testing.T) {
 	}
 }
 
+// Deadlines, and what follows from them, come and go.
+func TestAPatchOfDeadlines(t *testing.T) {
+	const src = "workflow: w\ndata: {sails: {type: time}}\ntasks:\n" +
+		"  x: {type: manual, deadline: 9h, transfer: 1h, warnings: [2h]}\n  y: {type: manual}\n"
+	old := parse(t, src)
+	for _, c := range []struct {
+		from, to string
+		dates    int
+	}{
+		{"deadline: 9h", "deadline: 8h", 1},
+		{"deadline: 9h", "deadline: sails", 1},
+		{", deadline: 9h, transfer: 1h, warnings: [2h]", "", 1},
+		{"y: {type: manual}", "y: {type: manual, deadline: 2026-03-01T20:00:00Z}", 1},
+		{"transfer: 1h", "transfer: 2h", 0},
+		{", transfer: 1h", "", 0},
+		{"warnings: [2h]", "warnings: [2h, 1h]", 0},
+		{"workflow: w", "workflow: w\nwarnings: [3h]\ntransfer: 2h", 0},
+	} {
+		if p := asRead(t, old, edited(t, src, c.from, c.to)); len(p.Dates()) != c.dates || !p.IsHeavy() {
+			t.Errorf("%s: %s gives %s another deadline, heavy: %t", c.to, p.Text(), p.Dates(), p.IsHeavy())
+		}
+	}
+	const flow = "workflow: w\ndata: {n: {type: integer, default: 0}}\ntasks:\n  x: {type: manual, when: n < 3, repeat: true}\n"
+	if p, no := PatchOf(parse(t, flow), edited(t, flow, "repeat: true", "repeat: true, deadline: 9h"), nil); p != nil ||
+		len(no) != 1 || no[0].Key != "deadline" {
+		t.Errorf("a trigger has a deadline: %v", no)
+	}
+	none := mustPatch(t, old, edited(t, src, ", deadline: 9h, transfer: 1h, warnings: [2h]", ""))
+	more := mustPatch(t, old, edited(t, src, "transfer: 1h", "transfer: 2h"))
+	side := func(i int) bool { return i == 1 }
+	got, left := Effective(old, []Patch{none, more}, side, anyDefinition)
+	if len(left) != 1 || got.Task("x").Deadline != nil || got.Task("x").Transfer != 0 {
+		t.Errorf("left are %v: %s", left, Lines(Between(old, got)))
+	}
+}
+
 // What changes more than limits, weights and words is refused, and so is a limit of a partition that comes or goes.
 func TestWhatAPatchMayNotChange(t *testing.T) {
 	old := parse(t, limits)

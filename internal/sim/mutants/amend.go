@@ -114,6 +114,31 @@ var ofAmendments = []mutant{
 			"workflow/amendments/patch.go", `x.Key == "timeout" && len(x.Value) == 0
 `, `x.Key == "timeout" && len(x.Value) == 1
 `}}},
+	{name: "passing-by-now", what: "that an item passed on by its deadline counts no more, as that was taken away elsewhere",
+		patches: []patch{{
+			"choreo/state/passing.go", `	switch t := v.task(a.Task); {
+`, `	switch t := a.Task; {
+`}, {"choreo/state/passing.go", `s.transferBy(v.under(), t) == 0`, `s.transferBy(s.def, t) == 0 && v != nil`}}},
+	{name: "extended-for-ever", what: "what was extended is never due by an amendment that comes later", patches: []patch{{
+		"worklist/rights.go", `	if f.isBefore(it.Task.Renewed) {
+`, `	if f.isBefore(it.Task.Renewed) && it.due == nil && f.User == "" {
+`}}},
+	{name: "passed-for-ever", what: "what has passed on passes by no deadline any more that it is given by an amendment",
+		patches: []patch{{
+			"worklist/rights.go", `	return r.IsZero() || b.knew(f.ID, r)
+`, `	return r.IsZero() || f.ID != r
+`}}},
+	{name: "due-from-now", what: "a new deadline counts from when the node was started", patches: []patch{{
+		"choreo/deadline.go", `	if a.Noticed == m.loaded {
+`, `	if a.Noticed == m.loaded && m.loaded == 0 {
+`}}},
+	{name: "start-prevails", what: "what an instance's start says of warnings and transfers is in place of an amendment",
+		patches: []patch{{
+			"choreo/state/people.go", `x.Transfer > 0 && is == cmp.Or(was.Transfer, s.original.Transfer):`,
+			`x.Transfer > 0:`}, {"choreo/state/people.go", `	x, was := s.log.Genesis().Fact.Body.Annex, cmp.Or(s.original.Task(t.Name), &workflow.Task{})
+	is := cmp.Or(t.Transfer, d.Transfer)
+`, `	x, is := s.log.Genesis().Fact.Body.Annex, cmp.Or(t.Transfer, d.Transfer)
+`}}},
 	{name: "clash-unseen", what: "that two set one key unlike is not shown", patches: []patch{{
 		"choreo/state/incidents.go", `			for _, c := range amendments.Clashes(a.Patch, b.Patch) {`,
 		`			for _, c := range amendments.Clashes(a.Patch, b.Patch)[:0] {`}}},

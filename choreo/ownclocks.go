@@ -118,14 +118,14 @@ func (d *decision) overdue(a *state.Attempt, of *slotClocks) (added bool) {
 	return true
 }
 
-// limitCame reports whether a task that there was has a limit since an amendment of which this node has just heard. Its
-// clock counts from when it would have begun: then it may be over now, though it never was before.
+// limitCame reports whether a task has a limit since an amendment of which this node has just heard. Its clock counts
+// from when it would have begun: then it may be over now, though it never was before.
 func (m *Machine) limitCame(t workflow.TaskName, limit func(*workflow.Task) time.Duration) bool {
 	if m.clockedBy == nil {
 		return false
 	}
 	was := m.clockedBy.Task(t)
-	return was != nil && limit(was) == 0
+	return was == nil || limit(was) == 0
 }
 
 // readyBefore is for how long this node has known of a predecessor of a slot that it is ready, or has ended.
@@ -149,7 +149,9 @@ func (d *decision) triggers(sl *state.Slot, of *slotClocks, age time.Duration) (
 			of.wake(d.now.Boot + start - age)
 			return false
 		}
-		from = max(age-start, 0) // it began at the worst case, even if this node was down just then
+		if !d.state.IsAdded(sl) {
+			from = max(age-start, 0) // it began at the worst case, even if this node was down just then
+		}
 		if d.limitCame(sl.Task.Name, func(t *workflow.Task) time.Duration { return t.TimeToWait }) {
 			from = max(from, d.readyBefore(sl))
 		}

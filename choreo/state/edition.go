@@ -121,6 +121,9 @@ func addedTo(list []addition, t workflow.TaskName, p amendments.Patch, e *log.En
 	return append(list, addition{id, home, []*log.Entry{e}})
 }
 
+// IsAdded reports whether a slot is one of a task that an amendment added.
+func (s *State) IsAdded(sl *Slot) bool { return len(s.edition.added[sl.Task.Name]) > 0 }
+
 // isFirst reports whether an attempt is one that an amendment gave, and if so whether a fact's author knew of one.
 func (s *State) isFirst(id fact.AttemptID, e *log.Entry) (first, known bool) {
 	for _, x := range s.edition.added[id.Slot] {

@@ -49,9 +49,8 @@ const (
 
 // light are the keys that can be changed in an instance that runs, and on which it does not depend whether what
 // partners said of the instance counts: limits of time, what the choice of a performer weighs, and words. So it does
-// not matter who had heard of the amendment when. The limit of a partition has to be written before and after: one that
-// comes or goes changes what its holder answers for. A time-to-wait is not among them, as a task may be ready by it;
-// nor is a timeout that goes (IsHeavy), as another task may have a time-to-wait only because of that.
+// not matter who had heard of the amendment when. A time-to-wait is not among them, as a task may be ready by it; nor is
+// a timeout that goes (IsHeavy), as a task may have a time-to-wait only because of that.
 //
 // All others are heavy: on them it does depend, or on what goes together with them: what a fact says is judged by the
 // definition in its own past. Steered are those of tasks that there are, triggered those of triggers, of an instance
@@ -82,14 +81,15 @@ var (
 	addable = map[Kind][]string{
 		OfTask: {
 			addTo, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out", "form",
-			"timeout", "on-failure", "retries", "warnings", "deadline", "priority", "urgency", "suitability", "duration",
+			"timeout", "time-to-wait", "on-failure", "retries", "deadline", "warnings", "transfer", "offline", "priority",
+			"urgency", "suitability", "duration",
 		},
 		OfData:        {add, "type", "default", "enum", "min", "max", "required", "label", "doc"},
 		OfApplication: {add, "size", "os", "cpu", "installer", "hosts"},
 	}
 	addableTrigger = []string{
 		addTo, "label", "doc", "when", "repeat", "type", "application", "with", "role", "in", "out", "form", "timeout",
-		"retries", "compensate", "on-conflict", "enabled", "priority", "urgency", "suitability", "duration",
+		"retries", "compensate", "on-conflict", "enabled", "offline", "priority", "urgency", "suitability", "duration",
 	}
 	addableTypes = []workflow.DataType{
 		workflow.TypeString, workflow.TypeInteger, workflow.TypeNumber, workflow.TypeBoolean,
@@ -277,8 +277,6 @@ func heaviness(p Part, k Key, flows bool) string {
 	case slices.Contains(more, k.Key):
 	case !slices.Contains(light[p.Kind], k.Key):
 		return "this version cannot change it in an instance that runs"
-	case p.Kind == OfPartition && k.Key == "timeout" && (len(k.Was) == 0 || len(k.Is) == 0):
-		return "this version changes the limit of a partition of an instance that runs, and neither adds nor removes one"
 	}
 	return ""
 }
@@ -477,8 +475,6 @@ func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
 		return fmt.Errorf("the definition has no partition %s", plain.Line(text(x.Value)))
 	case !added && !there && !(comesAndGoes(x.Kind) && p.sets(x.Part, []string{expression, "when"})):
 		return fmt.Errorf("the definition has no %s", x.Part)
-	case x.Kind == OfPartition && x.Key == "timeout" && len(k.Was) == 0:
-		return fmt.Errorf("%s has no %s", x.Part, x.Key)
 	case !added && heaviness(x.Part, k, flows) != "":
 		return fmt.Errorf("%s, %s: %s", x.Part, x.Key, heaviness(x.Part, k, flows))
 	}

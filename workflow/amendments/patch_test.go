@@ -96,10 +96,21 @@ func TestAPatchOfLimits(t *testing.T) {
 		{"c: {after: b}", "c: {after: b, time-to-wait: 3h}", true},
 		{", time-to-wait: 2h", "", true},
 		{"b: {after: a, timeout: 1h", "b: {after: a", true},
+		{", timeout: 9h", "", true},
+		{"timeout: 9h", "timeout: 8h", false},
 	} {
 		if p := asRead(t, old, edited(t, limits, x.from, x.to)); len(p) != 1 || p.IsHeavy() != x.heavy {
 			t.Errorf("%s: %s, heavy: %t", x.to, p.Text(), p.IsHeavy())
 		}
+	}
+	bare := edited(t, limits, ", timeout: 9h", "")
+	if p := asRead(t, bare, old); len(p) != 1 || p.IsHeavy() {
+		t.Errorf("a partition has a limit: %s, heavy: %t", p.Text(), p.IsHeavy())
+	}
+	added := asRead(t, old, edited(t, limits, "c: {after: b}", "c: {after: b}\n  d: {time-to-wait: 1h, after: b, "+
+		"type: manual, offline: true, deadline: 3h, transfer: 1h}", ", c]", ", c, d]"))
+	if len(added.Adds()) != 1 || len(added.Dates()) != 0 {
+		t.Errorf("it adds %s", added.Text())
 	}
 }
 
@@ -139,14 +150,12 @@ func TestAPatchOfDeadlines(t *testing.T) {
 	}
 }
 
-// What changes more than limits, weights and words is refused, and so is a limit of a partition that comes or goes.
+// What changes more than limits, weights and words is refused.
 func TestWhatAPatchMayNotChange(t *testing.T) {
 	old := parse(t, limits)
 	for _, x := range [][]string{
 		{"c: {after: b}", "c: {after: b, application: sleep, with: {for: 1s}}"},
 		{"a: {timeout: 1h", "a: {application: ring, timeout: 1h"},
-		{", timeout: 9h", ""},
-		{"c: {after: b}", "c: {after: b}\n  d: {time-to-wait: 1h, after: b}", ", c]", ", c, d]"},
 		{"c: {after: b}", "c: {after: b}\n  d: {}", "partitions:", "partitions:\n  q: [d]"},
 		{"c: {after: b}", "c: {after: b, contingency: d}\n  d: {}"},
 		{"version: 1", "version: 1\ninitial: n == 1"},

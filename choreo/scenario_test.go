@@ -26,6 +26,7 @@ import (
 //	start at=P PART=P…        creates the instance; succession=(P,…) unless the
 //	     [data=value…]        initiator is followed by the others by name
 //	     [mechanism=M]        by what its work is distributed
+//	     [transfer=D]         in place of the definition's; people are warned at twice as much
 //	complete P TASK [data=value…]   the task succeeds at P: its job, or a person's word
 //	begin P TASK              a person at P begins it, without a worklist
 //	fail P TASK [reason=…]    the task, or its try, fails at P
@@ -298,6 +299,14 @@ func (s *story) start() string {
 	g.Input = s.values(0)
 	if m, u := s.arg("mechanism"), s.arg("responsible"); m != "" || u != "" {
 		s.w.annex = &fact.Annex{Mechanism: aptitude.Mechanism(m), Responsible: worklist.User(u)}
+	}
+	if left := s.arg("transfer"); left != "" {
+		s.w.annex = cmp.Or(s.w.annex, &fact.Annex{})
+		var err error
+		if s.w.annex.Transfer, err = time.ParseDuration(left); err != nil {
+			return err.Error()
+		}
+		s.w.annex.Warnings = []time.Duration{2 * s.w.annex.Transfer}
 	}
 	if err := s.w.start(initiator, g); err != nil {
 		return err.Error()

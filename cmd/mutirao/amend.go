@@ -28,9 +28,9 @@ and what has no effect on it and counts for instances that are started later. Wi
 In this version an instance takes new tasks in partitions that there are; other rules
 (after, when) and enabled of tasks that nobody has begun, and the same tasks left out;
 on-failure; compensate; data and applications that are new; conditions, constraints
-over data, and final; limits of time (timeout, time-to-wait) and retries, also where
-there were none; weights (priority, urgency, suitability, duration) and words (version,
-label, doc). One that is driven by its data
+over data, and final; limits of time (timeout, time-to-wait), deadlines (deadline,
+warnings, transfer) and retries, also where there were none; weights (priority, urgency,
+suitability, duration) and words (version, label, doc). One that is driven by its data
 takes new triggers, and other rules, applications, limits and compensations of those that
 there are. All else is listed as not yet. A task that is not in FILE stays, as SKIPPED.
 Where something is refused, or not yet possible, nothing is changed, and the exit status

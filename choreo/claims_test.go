@@ -39,7 +39,8 @@ import (
 //	notify U P POLICY [N]         U brings P a change of whom items are offered to
 //	amend U P KIND NAME KEY       U brings P an amendment: a key of a part, with its value; none: it is not written
 //	     [VALUE]                  any more
-//	edit U P                      U brings P the amendment that makes the text below of what the instance runs by
+//	edit U P [PART=Q…]            U brings P the amendment that makes the text below of what the instance runs by; new
+//	                              partitions are at Q, and others move there
 //	amended P                     the amendments that count, and what was made side by side, as P knows
 //	say U P TASK …, hears P       the same, and P is brought it later
 //	asks P                        failures that wait for an order, as P knows
@@ -319,7 +320,13 @@ func (s *story) edit() string {
 	if len(no) > 0 {
 		return "not yet: " + no[0].String()
 	}
-	return s.put(s.node(1), s.w.word(s.speaker(), worklist.Amend{Patch: patch.Text()}))
+	x := worklist.Amend{Patch: patch.Text()}
+	for _, a := range s.d.CmdArgs[2:] {
+		p := worklist.Placed{Partition: workflow.PartitionName(a.Key), Partner: workflow.PartnerID(a.Vals[0])}
+		p.Moves = s.node(1).m.Definition().Partition(p.Partition) != nil
+		x.At = append(x.At, p)
+	}
+	return s.put(s.node(1), s.w.word(s.speaker(), x))
 }
 
 func (s *story) amended() string {

@@ -3,7 +3,6 @@ package choreo
 import (
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -57,7 +56,7 @@ func (m *Machine) Dues(now Moment, partners Partners) Dues {
 			}
 		}
 	}
-	for _, g := range o.state.Genesis().Assign {
+	for _, g := range o.state.Placements() {
 		if d, runs := o.partitionDue(g); runs {
 			out.Partitions[g.Partition] = append(out.Partitions[g.Partition], d)
 		}
@@ -117,7 +116,7 @@ func (o outlook) timeoutLeft(a *state.Attempt) (left time.Duration, runs bool) {
 
 // partitionDue is after what time a partition of ours is overdue, or this node
 // judges what is left of another's.
-func (o outlook) partitionDue(g fact.Placement) (d Due, runs bool) {
+func (o outlook) partitionDue(g state.Placement) (d Due, runs bool) {
 	kind, key := DueTimeout, waits.Key{Kind: waits.Partition, Name: string(g.Partition)}
 	total := o.state.Plan().Partition(g.Partition).Timeout
 	if g.Partner != o.self {

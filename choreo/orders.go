@@ -371,6 +371,8 @@ func (d *decision) amend(c *fact.Claim, x worklist.Amend, p worklist.Person, bef
 		return Claimed{Already: true}, nil
 	case err != nil:
 		return Claimed{}, fmt.Errorf("%w: %w", state.ErrNotNow, err)
+	case state.Misplaced(patch, x.At) != "":
+		return Claimed{}, fmt.Errorf("%w: %s", state.ErrNotNow, state.Misplaced(patch, x.At))
 	case d.state.EvidenceOf(nil).SteersBegun(patch):
 		return Claimed{}, fmt.Errorf("%w: one of the tasks has begun meanwhile, and can wait for nothing else any more",
 			state.ErrNotNow)

@@ -106,11 +106,11 @@ func (m *Machine) Holdings() []Holding {
 	}
 	var out []Holding
 	d := m.look()
-	for _, g := range m.state.Genesis().Assign {
+	for _, g := range m.state.Placements() {
 		m.log.Steps++
 		if p := d.part(g.Partition); p.holding > 0 {
 			out = append(out, Holding{
-				Partner: g.Partner, Giver: m.log.Genesis().Fact.Chain.Author,
+				Partner: g.Partner, Giver: g.By.Fact.Chain.Author,
 				Work: partition.WorkOf(m.state.Definition().Name, g.Partition),
 				Time: p.expected, Ready: p.begun > 0, Partition: g.Partition,
 			})
@@ -208,9 +208,9 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 // partition here, and the definition names that partition's partner. nil: it may go.
 func (m *Machine) pinned(t workflow.TaskName) error {
 	home := m.state.Plan().Home(t)
-	here := func(g fact.Placement) bool { return g.Partition == home && g.Partner == m.self }
+	here := func(g state.Placement) bool { return g.Partition == home && g.Partner == m.self }
 	for _, p := range m.state.Definition().Partitions {
-		if p.Name == home && p.Partner != "" && slices.ContainsFunc(m.state.Genesis().Assign, here) {
+		if p.Name == home && p.Partner != "" && slices.ContainsFunc(m.state.Placements(), here) {
 			return fmt.Errorf("partition %s goes to nobody else: its definition names its partner, %s", home, p.Partner)
 		}
 	}

@@ -135,7 +135,7 @@ func (m *Machine) Load(facts []fact.Received, owe bool) error {
 		}
 	}
 	m.told = len(m.log.Order())
-	for _, g := range m.state.Genesis().Assign {
+	for _, g := range m.state.Placements() {
 		m.ended[g.Partition] = m.partitionDone(g.Partition)
 	}
 	return nil

@@ -79,7 +79,7 @@ func (d *decision) route() {
 			d.tellFact(e)
 		}
 	}
-	for _, g := range d.state.Genesis().Assign {
+	for _, g := range d.state.Placements() {
 		mine := g.Partner == d.self || d.orchestrator == d.self
 		done := mine && d.partitionDone(g.Partition)
 		if done == d.ended[g.Partition] {

@@ -57,10 +57,10 @@ func (m *Machine) Snapshot() Snapshot {
 	for i := range out.Tasks {
 		m.showPresumed(&out.Tasks[i])
 	}
-	for _, g := range s.Genesis().Assign {
+	for _, g := range s.Placements() {
 		why := s.Log().Genesis().Fact.Body.Annex.Of(g.Partition, "")
 		out.Partitions = append(out.Partitions, PartitionView{
-			Name: g.Partition, First: g.Partner, Now: heldNow(g, out.Tasks),
+			Name: g.Partition, First: g.Partner, Now: heldNow(g.Placement, out.Tasks),
 			State: s.PartitionState(g.Partition, out.Tasks), Why: why,
 		})
 	}

@@ -113,7 +113,7 @@ func (d *decision) watch() (added bool) {
 // watchEvery is how often at most all partitions, participants and contingencies at others
 // are looked at: where there are many not for each fact. What is over is judged so much later.
 func (m *Machine) watchEvery() time.Duration {
-	if n := len(m.state.Genesis().Assign) + len(m.state.Joined()) + len(m.look().others); n >= manySlots {
+	if n := len(m.state.Placements()) + len(m.state.Joined()) + len(m.look().others); n >= manySlots {
 		return time.Duration(n) * lookPause
 	}
 	return 0
@@ -136,7 +136,7 @@ func (o outlook) carefree() bool {
 // watchPartitions clocks the partitions that this node holds and that have a
 // time-out of their own.
 func (d *decision) watchPartitions() bool {
-	for _, g := range d.state.Genesis().Assign {
+	for _, g := range d.state.Placements() {
 		if p := d.state.Plan().Partition(g.Partition); g.Partner == d.self && p.Declared &&
 			d.watchPartition(g.Partition, p.Timeout) {
 			return true
@@ -183,7 +183,7 @@ func (d *decision) watchOthers(age time.Duration) (added bool) {
 			return true
 		}
 	}
-	for _, g := range d.state.Genesis().Assign {
+	for _, g := range d.state.Placements() {
 		if !goesOn(g.Partner != d.self && d.watchAnswer(g, later, age)) {
 			return true
 		}
@@ -210,7 +210,7 @@ func (d *decision) watchGone(p workflow.PartnerID, later time.Duration) bool {
 }
 
 // watchAnswer judges a partition of another that gave no result in time.
-func (d *decision) watchAnswer(g fact.Placement, later, age time.Duration) bool {
+func (d *decision) watchAnswer(g state.Placement, later, age time.Duration) bool {
 	if d.keptForEver(g.Partition) {
 		return false // its tasks are clocked one by one
 	}

@@ -32,6 +32,8 @@ const (
 	MaxBack = 500
 	// MaxAmend bounds what an amendment says, in bytes.
 	MaxAmend = 4 << 10
+	// MaxPlaced bounds the partitions of which an amendment says where they are.
+	MaxPlaced = 16
 
 	maxReason  = 4 << 10
 	maxOutputs = 1024
@@ -59,6 +61,7 @@ type says struct {
 	Anew    *saysAnew    `cbor:"18,keyasint,omitempty"` // a Grant of what its user may have already
 	Amend   *saysAmend   `cbor:"19,keyasint,omitempty"`
 	Back    *saysBack    `cbor:"20,keyasint,omitempty"` // a Release with a reason
+	Placed  *saysPlaced  `cbor:"21,keyasint,omitempty"` // an Amend that says where partitions are
 }
 
 type saysItem struct {
@@ -201,6 +204,20 @@ type saysAmend struct {
 	Patch string
 }
 
+// saysPlaced is a patch with the places of partitions, sorted by their names.
+type saysPlaced struct {
+	_  struct{} `cbor:",toarray"`
+	Of saysAmend
+	At []saysPlace
+}
+
+type saysPlace struct {
+	_         struct{} `cbor:",toarray"`
+	Partition workflow.PartitionName
+	Partner   workflow.PartnerID
+	Moves     bool
+}
+
 // saysReserve names resources, sorted.
 type saysReserve struct {
 	_         struct{} `cbor:",toarray"`
@@ -291,7 +308,14 @@ func Encode(b Body) ([]byte, error) {
 	case Notify:
 		s.Notify = &saysNotify{Policy: x.Policy.String()}
 	case Amend:
-		s.Amend = &saysAmend{Patch: x.Patch}
+		if of := (saysAmend{Patch: x.Patch}); len(x.At) == 0 {
+			s.Amend = &of
+		} else {
+			s.Placed = &saysPlaced{Of: of}
+			for _, p := range x.At {
+				s.Placed.At = append(s.Placed.At, saysPlace{Partition: p.Partition, Partner: p.Partner, Moves: p.Moves})
+			}
+		}
 	case Reserve:
 		s.Reserve = &saysReserve{Item: said(x.Item), Resources: x.Resources}
 	case Keep:
@@ -403,6 +427,13 @@ func (s *says) body() (out Body, err error) {
 	if x := s.Amend; x != nil {
 		set(Amend{Patch: x.Patch})
 	}
+	if x := s.Placed; x != nil {
+		a := Amend{Patch: x.Of.Patch}
+		for _, p := range x.At {
+			a.At = append(a.At, Placed{Partition: p.Partition, Partner: p.Partner, Moves: p.Moves})
+		}
+		set(a)
+	}
 	if x := s.Reserve; x != nil {
 		set(Reserve{Item: x.Item.item(), Resources: x.Resources})
 	}
@@ -490,9 +521,7 @@ func validate(b Body) error {
 			return errors.New(why)
 		}
 	case Amend:
-		if n := len(x.Patch); n == 0 || n > MaxAmend {
-			return fmt.Errorf("an amendment of %d bytes: want 1 to %d", n, MaxAmend)
-		}
+		return x.validate()
 	case Extend:
 		if why := x.Due.wrong(); why != "" {
 			return errors.New(why)
@@ -645,6 +674,26 @@ func (x Result) validate() error {
 		}
 		if text, is := v.(string); !is || !utf8.ValidString(text) {
 			return fmt.Errorf("the value of %s is not the text that the person wrote", n)
+		}
+	}
+	return nil
+}
+
+func (x Amend) validate() error {
+	if n := len(x.Patch); n == 0 || n > MaxAmend {
+		return fmt.Errorf("an amendment of %d bytes: want 1 to %d", n, MaxAmend)
+	}
+	if n := len(x.At); n > MaxPlaced {
+		return fmt.Errorf("an amendment that places %d partitions: at most %d", n, MaxPlaced)
+	}
+	for i, p := range x.At {
+		switch {
+		case p.Partition == "" || len(p.Partition) > workflow.MaxName || !utf8.ValidString(string(p.Partition)),
+			p.Partner == "" || len(p.Partner) > workflow.MaxName || !utf8.ValidString(string(p.Partner)):
+			return fmt.Errorf("an amendment that places a partition with a name of %d bytes at one of %d: want 1 to %d bytes "+
+				"of text", len(p.Partition), len(p.Partner), workflow.MaxName)
+		case i > 0 && x.At[i-1].Partition >= p.Partition:
+			return errors.New("an amendment that places partitions out of their order")
 		}
 	}
 	return nil

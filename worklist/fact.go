@@ -263,7 +263,18 @@ type Notify struct{ Policy Policy }
 
 // Amend changes the definition by which the instance runs: the word of the responsible user. What a patch says, and
 // whether it fits, is for whoever knows the definition: to the work of people it means nothing by itself.
-type Amend struct{ Patch string }
+type Amend struct {
+	Patch string
+	At    []Placed // by their names: partitions that the patch adds, and those that move
+}
+
+// Placed says which partner has a partition. Moves: there was one already, and whoever holds it gives on what nobody
+// has begun of it.
+type Placed struct {
+	Partition workflow.PartitionName
+	Partner   workflow.PartnerID
+	Moves     bool
+}
 
 func (Offer) kind() string    { return "offer" }
 func (Grant) kind() string    { return "grant" }

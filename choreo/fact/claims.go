@@ -72,6 +72,19 @@ func (c *Claim) Body() worklist.Body {
 
 func (c *Claim) kind() string { return "claim" }
 
+// appoints calls yield with those to whom an amendment gives a partition that it adds.
+func (c *Claim) appoints(yield func(workflow.PartnerID) bool) {
+	x, amends := c.Body().(worklist.Amend)
+	if !amends {
+		return
+	}
+	for _, p := range x.At {
+		if !p.Moves && !yield(p.Partner) {
+			return
+		}
+	}
+}
+
 func (c *Claim) Validate(workflow.PartnerID) error {
 	body, err := c.Read()
 	if err != nil {

@@ -45,7 +45,10 @@ func (s *State) fits(e *log.Entry, x worklist.Amend) string {
 		f = s.fitting(x.Patch, known)
 		s.fittings[e.ID] = f
 	}
-	return f.why
+	if f.why != "" {
+		return f.why
+	}
+	return Misplaced(f.patch, x.At)
 }
 
 // fitting looks at a patch, of one definition once: a partner may bring one word of somebody who may amend for ever.

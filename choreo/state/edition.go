@@ -108,17 +108,24 @@ func (s *State) limited(t *workflow.Task) *workflow.Task {
 	return &x
 }
 
-// addedTo notes that an amendment adds a task.
-func addedTo(list []addition, t workflow.TaskName, p amendments.Patch, e *log.Entry) []addition {
+// addTask notes that an amendment adds a task. It is at whoever has its partition as the author of the amendment knew: of
+// a partition that two add unlike each has its own.
+func (s *State) addTask(t workflow.TaskName, p amendments.Patch, e *log.Entry) {
 	what, home := p.Adding(t)
-	id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte("a task that is added: " + what.Text()))), Slot: t}
+	text, at := "a task that is added: "+what.Text(), s.startedAt(home)
+	if at == "" {
+		at = s.placedAt(home, e)
+		text += " at " + string(at)
+	}
+	id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte(text))), Slot: t}
+	list := s.edition.added[t]
 	for i := range list {
 		if list[i].id == id {
 			list[i].by = append(list[i].by, e)
-			return list
+			return
 		}
 	}
-	return append(list, addition{id, home, []*log.Entry{e}})
+	s.edition.added[t] = append(list, addition{id, home, at, []*log.Entry{e}})
 }
 
 // IsAdded reports whether a slot is one of a task that an amendment added.

@@ -54,14 +54,15 @@ func (s *State) amend() {
 		def, left := amendments.Effective(s.original, patches, s.doubtful(s.formedBy), s.cut)
 		was := s.edition.heavy
 		s.edition.heavy, s.edition.left, s.edition.added = nil, nil, map[workflow.TaskName][]addition{}
-		s.edition.dated = map[workflow.TaskName]*log.Entry{}
+		s.edition.dated, s.edition.placed = map[workflow.TaskName]*log.Entry{}, nil
 		for i, p := range patches {
 			e := s.formedBy[i]
 			if p.IsHeavy() {
 				s.edition.heavy = append(s.edition.heavy, e)
 			}
+			s.edition.placed = append(s.edition.placed, placedBy(e)...)
 			for _, t := range p.Adds() {
-				s.edition.added[t] = addedTo(s.edition.added[t], t, p, e)
+				s.addTask(t, p, e)
 			}
 			if slices.Contains(left, i) {
 				s.edition.left = append(s.edition.left, e)

@@ -15,8 +15,16 @@ import (
 // layOut makes the slots with their first attempts.
 func (s *State) layOut() {
 	s.holder = map[workflow.PartitionName]workflow.PartnerID{}
+	s.placements = s.placements[:0]
 	for _, a := range s.genesis.Assign {
 		s.holder[a.Partition] = a.Partner
+		s.placements = append(s.placements, Placement{a, s.log.Genesis()})
+	}
+	for _, x := range s.edition.placed { // of several that say it unlike the first counts
+		if s.holder[x.Partition] == "" && s.plan.Partition(x.Partition) != nil {
+			s.holder[x.Partition] = x.Partner
+			s.placements = append(s.placements, x)
+		}
 	}
 	order := s.def.TopoOrder()
 	s.bySlot, s.attempts = make(map[workflow.TaskName]*Slot, len(order)), make(map[fact.AttemptID]*Attempt, len(order))
@@ -79,7 +87,7 @@ func (s *State) firsts(sl *Slot, room *Attempt, out []*Attempt) []*Attempt {
 			says := s.editionOf(s.heavyIn(s.edition.heavy, x.by[0])).Task(t)
 			a = &Attempt{Slot: sl, Task: cmp.Or(says, sl.Task), Depth: 1, turns: noTurns}
 		}
-		a.ID, a.Partner, a.Assigned = x.id, s.holder[x.home], x.by[0]
+		a.ID, a.Partner, a.Assigned = x.id, x.at, x.by[0]
 		out = append(out, a)
 	}
 	return out

@@ -38,9 +38,11 @@ type State struct {
 	bySlot    map[workflow.TaskName]*Slot
 	patient   []*Slot // with a time-to-wait
 	holder    map[workflow.PartitionName]workflow.PartnerID
-	attempts  map[fact.AttemptID]*Attempt
-	bySucc    map[fact.ID]*Attempt
-	joined    map[workflow.PartnerID][]*log.Entry // who became a participant, through what; the earliest first
+	// placements are the same with what says it, in an order.
+	placements []Placement
+	attempts   map[fact.AttemptID]*Attempt
+	bySucc     map[fact.ID]*Attempt
+	joined     map[workflow.PartnerID][]*log.Entry // who became a participant, through what; the earliest first
 	// participants are all of these, in order, as somebody last asked for them; unsorted:
 	// others took part since. newcomers are those, until the machine asks for them (choreo/away.go).
 	participants []workflow.PartnerID
@@ -258,16 +260,25 @@ type edition struct {
 	left  []*log.Entry                     // those of which nothing counts but the tasks that they add
 	// dated are those that gave tasks that there were another deadline, or none, of each the last.
 	dated map[workflow.TaskName]*log.Entry
-	known map[string]*workflow.Definition  // by those that somebody knew
-	flows map[workflow.Hash]*dataflow.Flow // of these
+	// placed are the partitions that they add, with those to whom they give them, in their order.
+	placed []Placement
+	known  map[string]*workflow.Definition  // by those that somebody knew
+	flows  map[workflow.Hash]*dataflow.Flow // of these
 	// looked are the patches that were looked at.
 	looked map[fittingOf]fitting
+}
+
+// Placement says who has a partition, by the genesis or by an amendment.
+type Placement struct {
+	fact.Placement
+	By *log.Entry
 }
 
 // addition is a task as amendments add it.
 type addition struct {
 	id   fact.AttemptID // of its first attempt
 	home workflow.PartitionName
+	at   workflow.PartnerID
 	by   []*log.Entry // those that say it so, in their order
 }
 

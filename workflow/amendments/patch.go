@@ -86,6 +86,7 @@ var (
 		},
 		OfData:        {add, "type", "default", "enum", "min", "max", "required", "label", "doc"},
 		OfApplication: {add, "size", "os", "cpu", "installer", "hosts"},
+		OfPartition:   {add, "label", "timeout", "partner", "roles", "needs"},
 	}
 	addableTrigger = []string{
 		addTo, "label", "doc", "when", "repeat", "type", "application", "with", "role", "in", "out", "form", "timeout",
@@ -216,14 +217,23 @@ func addPart(p Patch, old, changed *workflow.Definition, c *Change, found []Find
 		switch {
 		case home == "":
 			return p, "this version cannot add a task that is only a contingency, or only undoes another"
-		case old.Partition(home) == nil:
-			return p, fmt.Sprintf("this version adds tasks to partitions that there are, and partition %s is new", home)
 		}
 		if marker = (Key{Key: addTo, Is: written(home)}); old.Flow() != nil {
 			may = addableTrigger
 		}
 	}
 	added := append(slices.Clone(c.Keys), marker)
+	if c.Kind == OfPartition {
+		if old.Flow() != nil {
+			return p, "an instance that is driven by its data has one partition"
+		}
+		for _, t := range changed.Partition(workflow.PartitionName(c.Name)).Tasks {
+			if old.Task(t) != nil {
+				return p, fmt.Sprintf("this version cannot move task %s into it", t)
+			}
+		}
+		added = slices.DeleteFunc(added, func(k Key) bool { return k.Key == "tasks" }) // each says it itself
+	}
 	slices.SortFunc(added, func(a, b Key) int { return strings.Compare(a.Key, b.Key) })
 	for _, k := range added {
 		if !slices.Contains(may, k.Key) {
@@ -316,6 +326,16 @@ func (p Patch) Adds() (out []workflow.TaskName) {
 	for _, x := range p {
 		if x.Key == addTo {
 			out = append(out, workflow.TaskName(x.Name))
+		}
+	}
+	return out
+}
+
+// Parts are the partitions that a patch adds, in its order.
+func (p Patch) Parts() (out []workflow.PartitionName) {
+	for _, x := range p {
+		if x.Kind == OfPartition && x.Key == add {
+			out = append(out, workflow.PartitionName(x.Name))
 		}
 	}
 	return out
@@ -471,7 +491,10 @@ func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
 		return fmt.Errorf("%s, %s: a %s cannot be added with that", x.Part, x.Key, x.Kind)
 	case added && x.Kind == OfData && newData(p.of(x.Part)) != "":
 		return errors.New(newData(p.of(x.Part)))
-	case x.Key == addTo && known.Partition(workflow.PartitionName(text(x.Value))) == nil:
+	case added && x.Kind == OfPartition && flows:
+		return errors.New("an instance that is driven by its data has one partition")
+	case x.Key == addTo && known.Partition(workflow.PartitionName(text(x.Value))) == nil &&
+		!p.adds(Part{OfPartition, text(x.Value)}):
 		return fmt.Errorf("the definition has no partition %s", plain.Line(text(x.Value)))
 	case !added && !there && !(comesAndGoes(x.Kind) && p.sets(x.Part, []string{expression, "when"})):
 		return fmt.Errorf("the definition has no %s", x.Part)
@@ -579,10 +602,18 @@ func (p parts) constraints(def *workflow.Definition) []string {
 	return out
 }
 
-// add puts in what a patch adds and what is not there yet.
+// add puts in what a patch adds and what is not there yet: partitions first, so that tasks go into them.
 func (p parts) add(patch Patch) {
 	before := maps.Clone(p)
+	p.addThose(patch, before, true)
+	p.addThose(patch, before, false)
+}
+
+func (p parts) addThose(patch Patch, before parts, partitions bool) {
 	for _, x := range patch {
+		if (x.Kind == OfPartition) != partitions {
+			continue
+		}
 		switch {
 		case !patch.adds(x.Part) || before[x.Part] != nil:
 			continue

@@ -156,7 +156,7 @@ func TestWhatAPatchMayNotChange(t *testing.T) {
 	for _, x := range [][]string{
 		{"c: {after: b}", "c: {after: b, application: sleep, with: {for: 1s}}"},
 		{"a: {timeout: 1h", "a: {application: ring, timeout: 1h"},
-		{"c: {after: b}", "c: {after: b}\n  d: {}", "partitions:", "partitions:\n  q: [d]"},
+		{"c: {after: b}", "c: {after: b}\n  d: {}", "partitions:", "partitions:\n  q: [c, d]", "[a, b, c]", "[a, b]"},
 		{"c: {after: b}", "c: {after: b, contingency: d}\n  d: {}"},
 		{"version: 1", "version: 1\ninitial: n == 1"},
 		{"version: 1", "version: 1\nresources: {crane: {capacity: 1, partition: p}}"},

@@ -1,0 +1,72 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file says who has a partition that an amendment adds. The node at which somebody amends an instance finds a
+// partner for it, as at a start, and who decides signs that together with the patch. So it is a fact like the genesis,
+// and nobody has to be asked: whoever knows of the amendment knows whose the partition is, and it brings that partner
+// into the instance. Whoever judges the work of others judges it there as well.
+//
+// Where two add a partition of one name side by side and give it to different partners, the first in the order of facts
+// says who has it. Each of their tasks stays where the author of its own amendment knew the partition to be, so that
+// nothing that was begun ceases to count: what the two add alike are two attempts in one slot then (addTask).
+
+// Placements are the partitions with those who had them first, those of the genesis before others. It is not to be
+// changed.
+func (s *State) Placements() []Placement { return s.placements }
+
+// startedAt is who had a partition by the genesis; empty: it had none of that name.
+func (s *State) startedAt(p workflow.PartitionName) workflow.PartnerID {
+	for _, a := range s.genesis.Assign {
+		if a.Partition == p {
+			return a.Partner
+		}
+	}
+	return ""
+}
+
+// placedAt is who had a partition that an amendment added, as the author of a fact knew.
+func (s *State) placedAt(p workflow.PartitionName, e *log.Entry) workflow.PartnerID {
+	for _, x := range s.edition.placed {
+		if x.Partition == p && (x.By == e || s.log.Knew(e, x.By)) {
+			return x.Partner
+		}
+	}
+	return ""
+}
+
+// placedBy are the partitions that an amendment adds.
+func placedBy(e *log.Entry) (out []Placement) {
+	x, _ := e.Fact.Body.Claim.Body().(worklist.Amend)
+	for _, p := range x.At {
+		if !p.Moves {
+			out = append(out, Placement{fact.Placement{Partition: p.Partition, Partner: p.Partner}, e})
+		}
+	}
+	return out
+}
+
+// Misplaced says why an amendment does not place what it has to; empty: it says of each partition that it adds who has
+// it, and of no other that.
+func Misplaced(p amendments.Patch, at []worklist.Placed) (why string) {
+	parts := p.Parts()
+	for _, x := range at {
+		if i := slices.Index(parts, x.Partition); i >= 0 {
+			parts = slices.Delete(parts, i, i+1)
+		} else {
+			return "it gives somebody a partition that it does not add"
+		}
+	}
+	if len(parts) > 0 {
+		return "it adds a partition and gives it to nobody"
+	}
+	return ""
+}

@@ -161,7 +161,7 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 	switch now := a.Slot.Current; {
 	case a.Transition():
 		return s.whyStopped(a)
-	case a.EndedByHolder(), now != a && now.Task != a.Task:
+	case a.EndedByHolder(), now != a && now.Task.Name != a.Task.Name:
 		return "the task had failed by then"
 	case now != a && now.Partner == a.Partner:
 		return "the task was begun once more"

@@ -150,13 +150,13 @@ func (s *State) SlotView(sl *Slot) TaskView {
 	if x := a.Assigned.Fact.Body.Annex; a.Depth > 1 && x != nil {
 		v.Reason = cmp.Or(v.Reason, x.Rejected)
 	}
-	if by := sl.Current; by.Task != sl.Task {
+	if by := sl.Current; by.Task.Name != sl.Task.Name {
 		v.ReplacedBy = by.Task.Name
 		if s.bySlot[by.Task.Name] != nil {
 			v.StandIn = &StandIn{by.Partner, s.attemptState(by)}
 		}
 	}
-	if sl.Pick != nil && sl.Pick.Task != a.Task && a.Success() == nil {
+	if sl.Pick != nil && sl.Pick.Task.Name != a.Task.Name && a.Success() == nil {
 		v.State = workflow.Failed // what succeeded is what replaced it
 	}
 	if waits {

@@ -7,14 +7,15 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // amend has an instance that is here take a changed definition, if it can: send says so to where that is written down.
 func (k *desk) amend(
 	ctx context.Context, r api.AmendRequest,
-	send func(ctx context.Context, user, id, patch string) (*api.Amended, error),
+	send func(ctx context.Context, user, id string, x worklist.Amend) (*api.Amended, error),
 ) (*api.Amended, error) {
-	seen, patch, err := k.foreseeAmendment(ctx, r.ID, r.File, []byte(r.Source))
+	seen, x, patch, err := k.foreseeAmendment(ctx, r.ID, r.File, []byte(r.Source))
 	switch {
 	case err != nil:
 		return nil, err
@@ -23,32 +24,32 @@ func (k *desk) amend(
 			WithHint("mutirao amend %s FILE --dry-run lists all that is refused", seen.ID)
 	case len(seen.NotYet) > 0:
 		return nil, api.Errorf(api.Refused, "%s cannot be changed so yet: %s", seen.ID, seen.NotYet[0].Line).
-			WithHint("tasks, rules, data that are new, conditions, constraints, compensations, limits of time and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
+			WithHint("tasks, partitions, rules, data that are new, conditions, constraints, compensations, limits of time and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
 	case len(patch) == 0:
 		return &api.Amended{ID: seen.ID, Version: seen.Version, Lines: []string{}, Already: true}, nil
 	}
-	out, err := send(ctx, r.User, seen.ID, patch.Text())
+	out, err := send(ctx, r.User, seen.ID, x)
 	if err == nil {
-		out.Version, out.Lines = seen.NewVersion, patch.Lines()
+		out.Version, out.Lines = seen.NewVersion, append(patch.Lines(), k.view.PlacedLines(x.At)...)
 	}
 	return out, err
 }
 
-// foreseeAmendment says what an instance that is here would do with a changed definition, and by which patch it becomes
-// that. It changes nothing.
+// foreseeAmendment says what an instance that is here would do with a changed definition, and by which amendment, with
+// which patch, it becomes that. It changes nothing.
 func (k *desk) foreseeAmendment(
 	ctx context.Context, ref, file string, source []byte,
-) (out *api.Amendment, patch amendments.Patch, err error) {
+) (out *api.Amendment, x worklist.Amend, patch amendments.Patch, err error) {
 	def, err := workflow.ParseWith(file, source, k.definitions.Piece)
 	if err != nil {
-		return nil, nil, api.WrongDefinition(err)
+		return nil, x, nil, api.WrongDefinition(err)
 	}
 	if err := library.Check(def); err != nil {
-		return nil, nil, api.WrongDefinition(err)
+		return nil, x, nil, api.WrongDefinition(err)
 	}
 	if err := k.notYet(def, api.StartRequest{}); err != nil {
-		return nil, nil, err
+		return nil, x, nil, err
 	}
-	err = k.look(ctx, ref, func(h *held) { out, patch = k.view.Amendment(h.shown(), def) }, k.onlyThere)
-	return out, patch, err
+	err = k.look(ctx, ref, func(h *held) { out, x, patch = k.view.Amendment(h.shown(), def) }, k.onlyThere)
+	return out, x, patch, err
 }

@@ -91,6 +91,64 @@ func TestAmendedLimits(t *testing.T) {
 	})
 }
 
+// spread has a partition more than patrol, for a partner that takes no part yet.
+var spread = []string{
+	"version: 1", "version: 2", "after: walk,", "after: [walk, call],",
+	"  rest:", "  call: {type: manual, after: walk, timeout: 9h}\n  rest:",
+	"partitions:", "partitions:\n  far: {tasks: [call], partner: three}",
+}
+
+// A partition is new, at a partner that took no part: it is brought in while another is cut off, which hears of it later.
+// A partner that is not there, and one that cannot do it, is refused, and nothing is changed.
+func TestAPartitionIsAdded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("one", patrol)
+		id := tm.begin("one", "patrol", nil)
+		wrong := append(slices.Clone(spread[:len(spread)-1]), strings.Replace(spread[len(spread)-1], "three", "four", 1))
+		_, err := tm.amend("one", "one", id, wrong...)
+		wantCode(t, err, api.Refused, "partition far: nobody could have it")
+		if in := tm.show("one", id); in.Version != 1 || len(in.Amended) > 0 {
+			t.Errorf("it was changed: %+v", in.Amended)
+		}
+		tm.disconnect("one", "two")
+		tm.disconnect("three", "two")
+		pass(time.Second)
+		done, err := tm.amend("one", "one", id, spread...)
+		if err != nil || !slices.Contains(done.Lines, "partition far is at three") {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		pass(5 * time.Second)
+		if in := tm.show("three", id); in.Version != 2 || len(in.Partitions) != 3 {
+			t.Errorf("three shows %d, %+v", in.Version, in.Partitions)
+		}
+		tm.p["three"].crash()
+		tm.p["three"].start()
+		tm.connect("one", "three")
+		tm.connect("one", "two")
+		pass(5 * time.Second)
+		tm.finish("two", id, "walk")
+		pass(5 * time.Second)
+		if s := tm.task("one", id, "rest"); s != workflow.NotReady {
+			t.Errorf("rest is %s before call is done", s)
+		}
+		tm.finish("three", id, "call")
+		pass(5 * time.Second)
+		tm.finish("one", id, "rest")
+		pass(5 * time.Second)
+		for _, at := range []string{"one", "two", "three"} {
+			if in := tm.show(at, id); in.State != workflow.InstanceSucceeded {
+				t.Errorf("at %s it is %s", at, in.State)
+			}
+		}
+		a, _ := tm.p["one"].node.Fingerprint(t.Context(), id)
+		b, _ := tm.p["three"].node.Fingerprint(t.Context(), id)
+		if string(a) != string(b) {
+			t.Errorf("they differ:\n%s\n%s", a, b)
+		}
+	})
+}
+
 // reworked has tasks other than patrol: one is new, at the holder that may be cut off, and another waits for it.
 var reworked = []string{
 	"version: 1", "version: 2", "timeout: 1h, on", "timeout: 9h, on",

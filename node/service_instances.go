@@ -176,7 +176,7 @@ func (s *instanceService) File(ctx context.Context, ref string, item workflow.Da
 
 // ForeseeAmendment says what an instance would do with a changed definition.
 func (s *instanceService) ForeseeAmendment(ctx context.Context, ref, file string, source []byte) (*api.Amendment, error) {
-	out, _, err := s.desk.foreseeAmendment(ctx, ref, file, source)
+	out, _, _, err := s.desk.foreseeAmendment(ctx, ref, file, source)
 	return out, s.explain(err)
 }
 

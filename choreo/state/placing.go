@@ -43,10 +43,15 @@ func (s *State) placedAt(p workflow.PartitionName, e *log.Entry) workflow.Partne
 	return ""
 }
 
+// PlacedBy says where an amendment puts partitions.
+func PlacedBy(e *log.Entry) []worklist.Placed {
+	x, _ := e.Fact.Body.Claim.Body().(worklist.Amend)
+	return x.At
+}
+
 // placedBy are the partitions that an amendment adds.
 func placedBy(e *log.Entry) (out []Placement) {
-	x, _ := e.Fact.Body.Claim.Body().(worklist.Amend)
-	for _, p := range x.At {
+	for _, p := range PlacedBy(e) {
 		if !p.Moves {
 			out = append(out, Placement{fact.Placement{Partition: p.Partition, Partner: p.Partner}, e})
 		}

@@ -1,9 +1,12 @@
 package show
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -12,8 +15,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// Amendment says what an instance would do with a changed definition. What has no effect on it is not in the patch.
-func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, amendments.Patch) {
+// Amendment says what an instance would do with a changed definition, and by which amendment it does. What has no effect
+// on it is not in that.
+func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, worklist.Amend, amendments.Patch) {
 	old := h.M.Definition()
 	changes := amendments.Between(old, def)
 	out := &api.Amendment{
@@ -38,9 +42,11 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, am
 		}
 	}
 	patch, heavy := amendments.PatchOf(old, def, found)
-	for _, f := range vw.nobodyDoes(h, def, patch) {
+	at, nowhere := vw.places(def, patch)
+	for _, f := range append(nowhere, vw.nobodyDoes(h, def, patch, at)...) {
 		out.Refused = append(out.Refused, renderFinding(f))
 	}
+	out.Lines = append(out.Lines, vw.PlacedLines(at)...)
 	if err := h.M.Fits(patch); len(patch) > 0 && err != nil && len(out.Refused) == 0 {
 		out.Refused = append(out.Refused, renderFinding(amendments.Finding{
 			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true,
@@ -51,13 +57,54 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, am
 	for _, f := range heavy {
 		out.NotYet = append(out.NotYet, renderFinding(f))
 	}
-	return out, patch
+	if len(patch) == 0 {
+		return out, worklist.Amend{}, nil
+	}
+	return out, worklist.Amend{Patch: patch.Text(), At: at}, patch
+}
+
+// places finds a partner for each partition that a patch adds, as at a start by the plain rule; what nobody can have is
+// found.
+func (vw *View) places(def *workflow.Definition, patch amendments.Patch) (at []worklist.Placed, out []amendments.Finding) {
+	parts := patch.Parts()
+	if len(parts) == 0 || partition.New(def).Err() != nil {
+		return nil, nil
+	}
+	all, _ := vw.Partners.Candidates(def, partition.PlainRule, nil)
+	for _, name := range parts {
+		p, who := def.Partition(name), all
+		if p.Partner != "" {
+			who = slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool {
+				return x.Name != p.Partner && string(x.ID) != p.Partner
+			})
+		}
+		c, err := partition.AssignTasks(partition.New(def), who, vw.Self, p.Tasks...)
+		if err != nil {
+			out = append(out, amendments.Finding{
+				Part: amendments.Part{Kind: amendments.OfPartition, Name: string(name)}, Refused: true,
+				Why: "nobody could have it: " + err.Error(), Next: "put its tasks into a partition whose holder is able",
+			})
+			continue
+		}
+		at = append(at, worklist.Placed{Partition: name, Partner: c.Partner})
+	}
+	return at, out
+}
+
+// PlacedLines tell people where an amendment puts partitions.
+func (vw *View) PlacedLines(at []worklist.Placed) (out []string) {
+	for _, p := range at {
+		out = append(out, fmt.Sprintf("partition %s is at %s", plain.Line(string(p.Partition)), vw.People.Name(p.Partner)))
+	}
+	return out
 }
 
 // nobodyDoes are the tasks of those that a patch adds which nobody could do as far as this node knows: a program's task
 // is for whoever holds the partition, any other for everybody who has its role. What undoes a task is for whoever has
 // that.
-func (vw *View) nobodyDoes(h *Held, def *workflow.Definition, patch amendments.Patch) (out []amendments.Finding) {
+func (vw *View) nobodyDoes(
+	h *Held, def *workflow.Definition, patch amendments.Patch, at []worklist.Placed,
+) (out []amendments.Finding) {
 	added, undone := patch.Adds(), patch.Compensates()
 	if len(added) == 0 && len(undone) == 0 {
 		return nil
@@ -74,6 +121,11 @@ func (vw *View) nobodyDoes(h *Held, def *workflow.Definition, patch amendments.P
 		who := all
 		if t := def.Task(name); t.ByNode() {
 			holder := h.M.HolderOf(plan.Home(name))
+			for _, p := range at {
+				if p.Partition == plan.Home(name) {
+					holder = p.Partner
+				}
+			}
 			if def.Flow() != nil { // it may have been taken over
 				holder = h.M.FlowHolder()
 			}
@@ -121,17 +173,18 @@ func (vw *View) renderAmendments(h *Held) (out []api.AmendmentMade) {
 	for _, a := range h.M.Amendments() {
 		out = append(out, api.AmendmentMade{
 			At: wire.AtMilli(a.At.Fact.At), User: vw.Partners.Called(a.At.Speaker().User),
-			Partner: vw.People.Name(a.At.Fact.Chain.Author), Lines: a.Patch.Lines(),
+			Partner: vw.People.Name(a.At.Fact.Chain.Author),
+			Lines:   append(a.Patch.Lines(), vw.PlacedLines(state.PlacedBy(a.At))...),
 		})
 	}
 	return out
 }
 
 // amendedText says in words what an amendment sets.
-func amendedText(x worklist.Amend) string {
+func (vw *View) amendedText(x worklist.Amend) string {
 	p, err := amendments.DecodePatch(x.Patch)
 	if err != nil {
 		return "an amendment that cannot be read"
 	}
-	return "the instance runs with " + strings.Join(p.Lines(), "; ") + " from now on"
+	return "the instance runs with " + strings.Join(append(p.Lines(), vw.PlacedLines(x.At)...), "; ") + " from now on"
 }

@@ -73,7 +73,7 @@ func (vw *View) describeClaim(
 	case worklist.Notify:
 		return "", "items are offered by the policy " + x.Policy.String() + " from now on, says " + person
 	case worklist.Amend:
-		return "", amendedText(x) + ", says " + person
+		return "", vw.amendedText(x) + ", says " + person
 	case worklist.Extend:
 		return task, fmt.Sprintf("%s extends its deadline %s", person, dueText(x.Due))
 	case worklist.Adopt:

@@ -7,9 +7,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// Amend has a person who decides about an instance change the definition by which it runs, by a patch that is written
-// down.
-func (d *Desk) Amend(ctx context.Context, user, id, patch string) (*api.Amended, error) {
+// Amend has a person who decides about an instance change the definition by which it runs.
+func (d *Desk) Amend(ctx context.Context, user, id string, x worklist.Amend) (*api.Amended, error) {
 	who, err := d.in.People.Who(user)
 	if err != nil {
 		return nil, err
@@ -19,7 +18,7 @@ func (d *Desk) Amend(ctx context.Context, user, id, patch string) (*api.Amended,
 		return nil, err
 	}
 	r := &Row{Instance: t.Instance, Workflow: t.Workflow, At: t.At}
-	done, err := d.send(ctx, who, r, worklist.Amend{Patch: patch})
+	done, err := d.send(ctx, who, r, x)
 	if err != nil {
 		return nil, err
 	}

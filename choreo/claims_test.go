@@ -560,7 +560,14 @@ func (w *mesh) randomClaim(d dice) {
 		if d.chance(85) {
 			p = w.people["u"] // who may
 		}
-		body = worklist.Amend{Patch: randomPatch(d).Text()}
+		patch := randomPatch(d)
+		x := worklist.Amend{Patch: patch.Text()}
+		for _, part := range patch.Parts() {
+			x.At = append(x.At, worklist.Placed{
+				Partition: part, Partner: pickOf(d, []workflow.PartnerID{"ann", "bob", "cy", "dan", "dan"}),
+			})
+		}
+		body = x
 	case 11: // of a task's weight, or of what it does not have
 		patch := amendments.Patch{{
 			Part: amendments.Part{Kind: amendments.OfTask, Name: t}, Key: pickOf(d, []string{"priority", "doc", "timeout"}),
@@ -682,7 +689,8 @@ func randomPatch(d dice) (p amendments.Patch) {
 		rule(name)
 		set(name, "when", "")
 	default:
-		set(added, "add-to", pickOf(d, []string{`"p1"`, `"p2"`, `"p3"`}))
+		home := pickOf(d, []string{"p1", "p2", "p3", "p4", "p4"})
+		set(added, "add-to", strconv.Quote(home))
 		if d.chance(40) {
 			rule(added)
 		}
@@ -690,6 +698,12 @@ func randomPatch(d dice) (p amendments.Patch) {
 		if d.chance(40) {
 			set(added, "role", `"crew"`)
 			set(added, "type", `"manual"`)
+		}
+		if home == "p4" && d.chance(80) { // else it goes into one that somebody may have added, or not
+			part(amendments.OfPartition, "p4", "add", "true")
+			if d.chance(30) {
+				part(amendments.OfPartition, "p4", "timeout", `"4h"`)
+			}
 		}
 	}
 	return p
@@ -727,7 +741,7 @@ func (w *mesh) forged(n *node, c *fact.Claim, i worklist.Item, grant worklist.ID
 // same facts in any order are the same state, and at no node have two people an item, by
 // that node's own word.
 func TestRandomClaims(t *testing.T) {
-	amended, added, left := 0, 0, 0
+	amended, added, left, placed := 0, 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		d := diceOf(rt)
 		w := newMesh(t, parse(t, claimed))
@@ -773,14 +787,17 @@ func TestRandomClaims(t *testing.T) {
 			if n := w.nodes[id]; n.m != nil {
 				a, b := steered(n.m)
 				amended, added = amended+a, added+b
+				if sls := n.m.state.SlotsOf("m"); len(sls) > 0 && n.m.state.Plan().Home("m") == "p4" {
+					placed += state.AsInt(sls[0].Begun() || sls[0].Pick != nil)
+				}
 				for _, x := range n.m.Snapshot().Incidents {
 					left += strings.Count(x.What, "an amendment does not go together")
 				}
 			}
 		}
 	})
-	t.Logf("%d patches changed tasks or rules, %d new tasks were begun, %d did not go together with others", amended, added,
-		left)
+	t.Logf("%d patches changed tasks or rules, %d new tasks were begun, %d did not go together with others, %d tasks of a "+
+		"new partition were begun or done", amended, added, left, placed)
 	if amended == 0 || added == 0 {
 		t.Errorf("%d patches changed tasks or rules, and %d new tasks were begun: want some of each", amended, added)
 	}

@@ -25,6 +25,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Effects {
 		again = false
 		d.out.Wake = 0
 		clear(d.nobody)
+		again = d.moveParts()
 		d.pass(undoes.Now, func(sl *state.Slot) {
 			made := d.state.Made()
 			again = d.decideSlot(sl) || again

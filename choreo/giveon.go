@@ -3,6 +3,7 @@ package choreo
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
@@ -66,6 +67,29 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 		}
 	}
 	return given, stays
+}
+
+// moveParts gives on what this node holds, and nobody has begun, of partitions that an amendment gives another place. What
+// came here by somebody who knew of that stays.
+func (d *decision) moveParts() (added bool) {
+	if !d.state.Moves() || !d.heeded() || d.state.Overall() != workflow.InstanceRunning {
+		return false
+	}
+	units, _ := d.leaving()
+	for _, u := range units {
+		home := d.state.Plan().Home(u[0].task)
+		to, by := d.state.MovedTo(home)
+		if to == "" || to == d.self || d.partners.Gone(to) {
+			continue
+		}
+		u = slices.DeleteFunc(u, func(h inHand) bool {
+			return d.log.Knew(d.state.BySlot()[h.slot].Current.Assigned, by)
+		})
+		c := partition.Choice{Partner: to, Why: "an amendment gives partition " + string(home) + " to it"}
+		rest, _ := d.passAll(u, c, "its partition has another place")
+		added = added || len(rest) < len(u)
+	}
+	return added
 }
 
 // tellAll owes what happened here to every participant: whoever is left to the coordinator to

@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -103,7 +104,8 @@ func (d *decision) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID) (
 		return partition.Choice{}, errNothing
 	}
 	if home := d.state.Plan().Home(tasks[0]); len(tasks) == 1 && home != "" {
-		if p := d.state.Holders()[home]; !d.partners.Gone(p) {
+		to, _ := d.state.MovedTo(home)
+		if p := cmp.Or(to, d.state.Holders()[home]); !d.partners.Gone(p) {
 			return partition.Choice{
 				Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it",
 			}, nil

@@ -401,8 +401,11 @@ func (m *Machine) IsReadyByWord(t workflow.TaskName) bool {
 	return sl != nil && sl.Begun()
 }
 
-// HolderOf is who holds a partition since the instance was started.
-func (m *Machine) HolderOf(p workflow.PartitionName) workflow.PartnerID { return m.state.Holders()[p] }
+// HolderOf is who holds a partition, or to whom it moves.
+func (m *Machine) HolderOf(p workflow.PartitionName) workflow.PartnerID {
+	to, _ := m.state.MovedTo(p)
+	return cmp.Or(to, m.state.Holders()[p])
+}
 
 // TaskHolder is who has a task, or did it; empty: it has no place of its own.
 func (m *Machine) TaskHolder(t workflow.TaskName) workflow.PartnerID {

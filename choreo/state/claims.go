@@ -89,8 +89,8 @@ func (s *State) enterClaim(c *fact.Claim, e *log.Entry) (why string) {
 	}
 	if _, amends := body.(worklist.Amend); amends {
 		s.amends = append(s.amends, e)
-		for _, x := range placedBy(e) {
-			s.join(x.Partner, e)
+		for who := range e.Fact.Body.Appoints() {
+			s.join(who, e)
 		}
 	}
 	s.peoples.unheard = append(s.peoples.unheard, e)

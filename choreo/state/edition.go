@@ -112,9 +112,8 @@ func (s *State) limited(t *workflow.Task) *workflow.Task {
 // a partition that two add unlike each has its own.
 func (s *State) addTask(t workflow.TaskName, p amendments.Patch, e *log.Entry) {
 	what, home := p.Adding(t)
-	text, at := "a task that is added: "+what.Text(), s.startedAt(home)
-	if at == "" {
-		at = s.placedAt(home, e)
+	text, at := "a task that is added: "+what.Text(), s.placedAt(home, e)
+	if at != s.startedAt(home) {
 		text += " at " + string(at)
 	}
 	id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte(text))), Slot: t}

@@ -55,6 +55,7 @@ func (s *State) amend() {
 		was := s.edition.heavy
 		s.edition.heavy, s.edition.left, s.edition.added = nil, nil, map[workflow.TaskName][]addition{}
 		s.edition.dated, s.edition.placed = map[workflow.TaskName]*log.Entry{}, nil
+		s.edition.moves = map[workflow.PartitionName]Placement{}
 		for i, p := range patches {
 			e := s.formedBy[i]
 			if p.IsHeavy() {
@@ -70,6 +71,11 @@ func (s *State) amend() {
 			}
 			for _, t := range p.Dates() {
 				s.edition.dated[t] = e
+			}
+			for _, x := range placedBy(e) {
+				if x.Moves {
+					s.edition.moves[x.Partition] = x
+				}
 			}
 		}
 		if def.Hash() == s.def.Hash() && slices.Equal(was, s.edition.heavy) {

@@ -18,10 +18,10 @@ func (s *State) layOut() {
 	s.placements = s.placements[:0]
 	for _, a := range s.genesis.Assign {
 		s.holder[a.Partition] = a.Partner
-		s.placements = append(s.placements, Placement{a, s.log.Genesis()})
+		s.placements = append(s.placements, Placement{Placement: a, By: s.log.Genesis()})
 	}
 	for _, x := range s.edition.placed { // of several that say it unlike the first counts
-		if s.holder[x.Partition] == "" && s.plan.Partition(x.Partition) != nil {
+		if !x.Moves && s.holder[x.Partition] == "" && s.plan.Partition(x.Partition) != nil {
 			s.holder[x.Partition] = x.Partner
 			s.placements = append(s.placements, x)
 		}

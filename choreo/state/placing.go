@@ -18,6 +18,12 @@ import (
 // Where two add a partition of one name side by side and give it to different partners, the first in the order of facts
 // says who has it. Each of their tasks stays where the author of its own amendment knew the partition to be, so that
 // nothing that was begun ceases to count: what the two add alike are two attempts in one slot then (addTask).
+//
+// A partition that there is moves by the hand of whoever holds it: that one gives on what nobody has begun of it, as
+// when it leaves (choreo/giveon.go), once it has heard of the amendment. So each attempt is in one hand, what was begun
+// meanwhile is done where it began, and nobody needs another rule for what both sides of a cut did. While the holder is
+// out of reach nothing moves: its work is judged as ever. Its clocks, and the resources that the partition gives out, stay
+// with whoever had it first.
 
 // Placements are the partitions with those who had them first, those of the genesis before others. It is not to be
 // changed.
@@ -33,15 +39,26 @@ func (s *State) startedAt(p workflow.PartitionName) workflow.PartnerID {
 	return ""
 }
 
-// placedAt is who had a partition that an amendment added, as the author of a fact knew.
+// placedAt is to whom a task goes that is added to a partition, as the author of a fact knew: to whom it moved last, else
+// to whoever had it first.
 func (s *State) placedAt(p workflow.PartitionName, e *log.Entry) workflow.PartnerID {
+	at := s.startedAt(p)
 	for _, x := range s.edition.placed {
-		if x.Partition == p && (x.By == e || s.log.Knew(e, x.By)) {
-			return x.Partner
+		if x.Partition == p && (at == "" || x.Moves) && s.log.Knew(e, x.By) {
+			at = x.Partner
 		}
 	}
-	return ""
+	return at
 }
+
+// MovedTo is to whom a partition moves by an amendment, with that; nil: it does not.
+func (s *State) MovedTo(p workflow.PartitionName) (workflow.PartnerID, *log.Entry) {
+	x := s.edition.moves[p]
+	return x.Partner, x.By
+}
+
+// Moves reports whether any partition does.
+func (s *State) Moves() bool { return len(s.edition.moves) > 0 }
 
 // PlacedBy says where an amendment puts partitions.
 func PlacedBy(e *log.Entry) []worklist.Placed {
@@ -49,24 +66,26 @@ func PlacedBy(e *log.Entry) []worklist.Placed {
 	return x.At
 }
 
-// placedBy are the partitions that an amendment adds.
+// placedBy are the partitions that an amendment adds or moves.
 func placedBy(e *log.Entry) (out []Placement) {
 	for _, p := range PlacedBy(e) {
-		if !p.Moves {
-			out = append(out, Placement{fact.Placement{Partition: p.Partition, Partner: p.Partner}, e})
-		}
+		out = append(out, Placement{fact.Placement{Partition: p.Partition, Partner: p.Partner}, e, p.Moves})
 	}
 	return out
 }
 
 // Misplaced says why an amendment does not place what it has to; empty: it says of each partition that it adds who has
-// it, and of no other that.
+// it, and of those of which it says who can have them to whom they move, if they do.
 func Misplaced(p amendments.Patch, at []worklist.Placed) (why string) {
-	parts := p.Parts()
+	parts, moves := p.Parts(), p.Replaces()
 	for _, x := range at {
-		if i := slices.Index(parts, x.Partition); i >= 0 {
+		switch i := slices.Index(parts, x.Partition); {
+		case x.Moves && !slices.Contains(moves, x.Partition):
+			return "it moves a partition, and does not say that others can have it"
+		case x.Moves:
+		case i >= 0:
 			parts = slices.Delete(parts, i, i+1)
-		} else {
+		default:
 			return "it gives somebody a partition that it does not add"
 		}
 	}

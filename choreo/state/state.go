@@ -260,8 +260,10 @@ type edition struct {
 	left  []*log.Entry                     // those of which nothing counts but the tasks that they add
 	// dated are those that gave tasks that there were another deadline, or none, of each the last.
 	dated map[workflow.TaskName]*log.Entry
-	// placed are the partitions that they add, with those to whom they give them, in their order.
+	// placed are the partitions that they add or move, with those to whom they give them, in their order, and moves those
+	// that move now.
 	placed []Placement
+	moves  map[workflow.PartitionName]Placement
 	known  map[string]*workflow.Definition  // by those that somebody knew
 	flows  map[workflow.Hash]*dataflow.Flow // of these
 	// looked are the patches that were looked at.
@@ -271,7 +273,8 @@ type edition struct {
 // Placement says who has a partition, by the genesis or by an amendment.
 type Placement struct {
 	fact.Placement
-	By *log.Entry
+	By    *log.Entry
+	Moves bool // whoever has it gives on what nobody has begun of it
 }
 
 // addition is a task as amendments add it.

@@ -42,7 +42,7 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		}
 	}
 	patch, heavy := amendments.PatchOf(old, def, found)
-	at, nowhere := vw.places(def, patch)
+	at, nowhere := vw.places(h, def, patch)
 	for _, f := range append(nowhere, vw.nobodyDoes(h, def, patch, at)...) {
 		out.Refused = append(out.Refused, renderFinding(f))
 	}
@@ -63,22 +63,29 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 	return out, worklist.Amend{Patch: patch.Text(), At: at}, patch
 }
 
-// places finds a partner for each partition that a patch adds, as at a start by the plain rule; what nobody can have is
-// found.
-func (vw *View) places(def *workflow.Definition, patch amendments.Patch) (at []worklist.Placed, out []amendments.Finding) {
-	parts := patch.Parts()
-	if len(parts) == 0 || partition.New(def).Err() != nil {
+// places finds a partner for each partition that a patch adds, and for those whose holder cannot have them any more, as at
+// a start by the plain rule; what nobody can have is found.
+func (vw *View) places(
+	h *Held, def *workflow.Definition, patch amendments.Patch,
+) (at []worklist.Placed, out []amendments.Finding) {
+	parts, moves := patch.Parts(), patch.Replaces()
+	if len(parts)+len(moves) == 0 || partition.New(def).Err() != nil {
 		return nil, nil
 	}
 	all, _ := vw.Partners.Candidates(def, partition.PlainRule, nil)
-	for _, name := range parts {
-		p, who := def.Partition(name), all
-		if p.Partner != "" {
-			who = slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool {
-				return x.Name != p.Partner && string(x.ID) != p.Partner
-			})
+	of := func(p *workflow.PartitionDecl, holder workflow.PartnerID) []partition.Partner {
+		return slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool {
+			return p.Partner != "" && x.Name != p.Partner && string(x.ID) != p.Partner || holder != "" && x.ID != holder
+		})
+	}
+	for _, name := range slices.Sorted(slices.Values(slices.Concat(parts, moves))) {
+		p, moved := def.Partition(name), slices.Contains(moves, name)
+		if moved {
+			if _, err := partition.AssignTasks(partition.New(def), of(p, h.M.HolderOf(name)), vw.Self, p.Tasks...); err == nil {
+				continue // it stays
+			}
 		}
-		c, err := partition.AssignTasks(partition.New(def), who, vw.Self, p.Tasks...)
+		c, err := partition.AssignTasks(partition.New(def), of(p, ""), vw.Self, p.Tasks...)
 		if err != nil {
 			out = append(out, amendments.Finding{
 				Part: amendments.Part{Kind: amendments.OfPartition, Name: string(name)}, Refused: true,
@@ -86,7 +93,7 @@ func (vw *View) places(def *workflow.Definition, patch amendments.Patch) (at []w
 			})
 			continue
 		}
-		at = append(at, worklist.Placed{Partition: name, Partner: c.Partner})
+		at = append(at, worklist.Placed{Partition: name, Partner: c.Partner, Moves: moved})
 	}
 	return at, out
 }
@@ -94,7 +101,11 @@ func (vw *View) places(def *workflow.Definition, patch amendments.Patch) (at []w
 // PlacedLines tell people where an amendment puts partitions.
 func (vw *View) PlacedLines(at []worklist.Placed) (out []string) {
 	for _, p := range at {
-		out = append(out, fmt.Sprintf("partition %s is at %s", plain.Line(string(p.Partition)), vw.People.Name(p.Partner)))
+		where := "is at"
+		if p.Moves {
+			where = "moves to"
+		}
+		out = append(out, fmt.Sprintf("partition %s %s %s", plain.Line(string(p.Partition)), where, vw.People.Name(p.Partner)))
 	}
 	return out
 }

@@ -69,6 +69,7 @@ var (
 		OfWorkflow:   {"final", "warnings", "transfer"},
 		OfCondition:  {expression},
 		OfConstraint: {"when", "strict"},
+		OfPartition:  placement,
 	}
 	steered = []string{
 		"after", "when", "on-failure", "enabled", "compensate", "retries", "time-to-wait", "deadline", "warnings",
@@ -278,6 +279,8 @@ func isFound(found []Finding, p Part, key string) bool {
 func heaviness(p Part, k Key, flows bool) string {
 	more := heavy[p.Kind]
 	switch {
+	case p.Kind == OfPartition && flows:
+		more = nil // its holder keeps the data states
 	case p.Kind == OfTask && flows:
 		more = triggered
 	case p.Kind == OfTask:
@@ -339,6 +342,16 @@ func (p Patch) Parts() (out []workflow.PartitionName) {
 		}
 	}
 	return out
+}
+
+// Replaces are the partitions that there are of which a patch says who can have them.
+func (p Patch) Replaces() (out []workflow.PartitionName) {
+	for _, x := range p {
+		if x.Kind == OfPartition && slices.Contains(placement, x.Key) && !p.adds(x.Part) {
+			out = append(out, workflow.PartitionName(x.Name))
+		}
+	}
+	return slices.Compact(out)
 }
 
 // has reports whether a patch says something of a key of a part.

@@ -562,9 +562,10 @@ func (w *mesh) randomClaim(d dice) {
 		}
 		patch := randomPatch(d)
 		x := worklist.Amend{Patch: patch.Text()}
-		for _, part := range patch.Parts() {
+		for i, part := range slices.Concat(patch.Replaces(), patch.Parts()) { // p1 to p3, and p4
 			x.At = append(x.At, worklist.Placed{
 				Partition: part, Partner: pickOf(d, []workflow.PartnerID{"ann", "bob", "cy", "dan", "dan"}),
+				Moves: i < len(patch.Replaces()),
 			})
 		}
 		body = x
@@ -644,7 +645,9 @@ func randomPatch(d dice) (p amendments.Patch) {
 	rule := func(name string) {
 		set(name, "after", pickOf(d, []string{`["a"]`, `["b"]`, `["a","b"]`, `["m"]`, `["c","n"]`, `["c"]`}))
 	}
-	switch d(9) {
+	switch d(10) {
+	case 9: // another place
+		part(amendments.OfPartition, pickOf(d, []string{"p1", "p2", "p3"}), pickOf(d, []string{"partner", "roles"}), ``)
 	case 8: // deadlines, and what follows from them
 		if d.chance(60) {
 			set(name, "deadline", pickOf(d, []string{`"2h"`, `"9h"`, `"date(\"2026-03-01T08:00:00Z\")"`, ``}))

@@ -150,6 +150,63 @@ func TestAPatchOfDeadlines(t *testing.T) {
 	}
 }
 
+// Partitions are added with their tasks, and others may have those that there are; tasks stay in theirs. Of a partition
+// that two add unlike there is the first, with the tasks of both.
+func TestAPatchOfPartitions(t *testing.T) {
+	const src = "workflow: w\ntasks: {x: {}, y: {}}\npartitions:\n  p: [x]\n  q: [y]\n"
+	old := parse(t, src)
+	add := func(task, part string) *workflow.Definition {
+		return edited(t, src, "y: {}", "y: {}, "+task+": {after: x}", "q: [y]\n", "q: [y]\n  r: {tasks: ["+task+"]"+part+"}\n")
+	}
+	one := asRead(t, old, add("d", ", timeout: 3h, partner: truck"))
+	other := asRead(t, old, add("e", ", roles: [crew], needs: [winch], label: There"))
+	if !one.IsHeavy() || !slices.Equal(one.Parts(), []workflow.PartitionName{"r"}) || len(one.Replaces()) > 0 ||
+		len(one.Adds()) != 1 {
+		t.Errorf("it adds %s, and replaces %s: %s", one.Parts(), one.Replaces(), one.Text())
+	}
+	side := func(i int) bool { return i == 1 }
+	for _, c := range [][]Patch{{one, other}, {other, one}} {
+		got, left := Effective(old, c, side, anyDefinition)
+		r := got.Partition("r")
+		if len(left) > 0 || r == nil || len(r.Tasks) != 2 || (r.Partner == "truck") != (&c[0][0] == &one[0]) ||
+			(len(r.Roles) == 1) == (r.Partner == "truck") {
+			t.Errorf("left are %v: %+v", left, r)
+		}
+		if n := Clashes(c[0], c[1]); len(n) != 1 || n[0].String() != "partition r: both add it" {
+			t.Errorf("they clash in %v", n)
+		}
+	}
+	moved := asRead(t, old, edited(t, src, "q: [y]", "q: {tasks: [y], partner: truck, needs: [winch]}"))
+	if !moved.IsHeavy() || !slices.Equal(moved.Replaces(), []workflow.PartitionName{"q"}) || len(moved.Parts()) > 0 {
+		t.Errorf("it adds %s, and replaces %s: %s", moved.Parts(), moved.Replaces(), moved.Text())
+	}
+	for _, x := range [][]string{
+		{"y: {}", "y: {}, d: {}", "q: [y]\n", "r: [y, d]\n"},
+		{"p: [x]\n  q: [y]\n", "p: [x, y]\n"},
+	} {
+		if p, no := PatchOf(old, edited(t, src, x...), nil); p != nil || len(no) == 0 {
+			t.Errorf("%q: %s", x, p.Text())
+		}
+	}
+	bare, err := DecodePatch(`[{"kind":"partition","name":"r","key":"add","value":true}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if Fits(old, old, bare) == nil {
+		t.Error("a partition without tasks is added")
+	}
+	const flow = "workflow: w\ndata: {n: {type: integer, default: 0}}\ntasks:\n  x: {type: manual, when: n < 3, repeat: true}\n" +
+		"partitions:\n  p: {tasks: [x]}\n"
+	for _, x := range [][]string{
+		{"tasks: [x]", "tasks: [x], partner: truck"},
+		{"partitions:", "  y: {type: manual, when: n < 2, repeat: true}\npartitions:\n  q: {tasks: [y]}"},
+	} {
+		if p, no := PatchOf(parse(t, flow), edited(t, flow, x...), nil); p != nil || len(no) == 0 {
+			t.Errorf("%q of a flow: %s", x, p.Text())
+		}
+	}
+}
+
 // What changes more than limits, weights and words is refused.
 func TestWhatAPatchMayNotChange(t *testing.T) {
 	old := parse(t, limits)

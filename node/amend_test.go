@@ -149,6 +149,48 @@ func TestAPartitionIsAdded(t *testing.T) {
 	})
 }
 
+// A partition moves to another partner, which took no part: its holder is cut off, and gives it on when it hears of it,
+// unless it has begun it.
+func TestAPartitionMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("one", patrol)
+		begun, waits := tm.begin("one", "patrol", nil), tm.begin("one", "patrol", nil)
+		tm.disconnect("one", "two")
+		tm.disconnect("three", "two")
+		pass(time.Second)
+		for _, id := range []string{begun, waits} {
+			done, err := tm.amend("one", "one", id, "partner: two", "partner: three")
+			if err != nil || !slices.Contains(done.Lines, "partition there moves to three") {
+				t.Fatalf("%+v, %v", done, err)
+			}
+		}
+		done, err := tm.amend("one", "one", waits, "partner: two", "partner: three", "partner: one", "roles: []")
+		if err != nil || slices.ContainsFunc(done.Lines, func(l string) bool { return strings.Contains(l, "moves") }) {
+			t.Errorf("what may stay moves: %+v, %v", done, err)
+		}
+		tm.finish("two", begun, "walk")
+		tm.connect("one", "two")
+		tm.connect("three", "two")
+		pass(5 * time.Second)
+		if s := tm.task("three", waits, "walk"); s != workflow.Ready || tm.taskOf("one", waits, "walk").Partner != "three" {
+			t.Errorf("walk is %s, at %s", s, tm.taskOf("one", waits, "walk").Partner)
+		}
+		tm.p["two"].crash()
+		tm.p["two"].start()
+		tm.connect("one", "two")
+		tm.finish("three", waits, "walk")
+		pass(5 * time.Second)
+		for _, id := range []string{begun, waits} {
+			tm.finish("one", id, "rest")
+			pass(5 * time.Second)
+			if in := tm.show("one", id); in.State != workflow.InstanceSucceeded {
+				t.Errorf("it is %s", in.State)
+			}
+		}
+	})
+}
+
 // reworked has tasks other than patrol: one is new, at the holder that may be cut off, and another waits for it.
 var reworked = []string{
 	"version: 1", "version: 2", "timeout: 1h, on", "timeout: 9h, on",

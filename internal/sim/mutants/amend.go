@@ -66,8 +66,8 @@ var ofAmendments = []mutant{
 // MayReady`}}},
 	{name: "added-by-name", what: "the first attempt of a task that was added is named by its task alone",
 		patches: []patch{{
-			"choreo/state/edition.go", `	id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte("a task that is added: " + what.Text()))), Slot: t}
-`, `	_ = sha256.Sum256([]byte(what.Text()))
+			"choreo/state/edition.go", `	id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte(text))), Slot: t}
+`, `	_ = sha256.Sum256([]byte(text))
 	id := fact.AttemptID{Slot: t}
 `}}},
 	{name: "added-for-all", what: "a task that was added is there for those who had not heard of it", patches: []patch{{
@@ -139,6 +139,28 @@ var ofAmendments = []mutant{
 	is := cmp.Or(t.Transfer, d.Transfer)
 `, `	x, is := s.log.Genesis().Fact.Body.Annex, cmp.Or(t.Transfer, d.Transfer)
 `}}},
+	{name: "placed-as-the-first", what: "a task in a partition that two add unlike is at whoever the first of them gave it to",
+		patches: []patch{{
+			"choreo/state/placing.go", `(at == "" || x.Moves) && s.log.Knew(e, x.By) {`, `(at == "" || x.Moves) && e != nil {`}}},
+	{name: "placed-at-nobody", what: "an amendment counts that says of no partition that it adds who has it", patches: []patch{{
+		"choreo/state/placing.go", `	if len(parts) > 0 {
+`, `	if len(parts) > len(at)+1 {
+`}}},
+	{name: "brought-in-by-nobody", what: "to whom an amendment gives a partition takes no part", patches: []patch{{
+		"choreo/state/claims.go", `			s.join(who, e)
+		}
+	}
+	s.peoples.unheard`, `			s.former[who] = nil
+		}
+	}
+	s.peoples.unheard`}}},
+	{name: "moved-for-ever", what: "what came by somebody who knew that its partition moves is given back", patches: []patch{{
+		"choreo/giveon.go", `			return d.log.Knew(d.state.BySlot()[h.slot].Current.Assigned, by)
+`, `			return d.log.Knew(by, d.state.BySlot()[h.slot].Current.Assigned) && by == nil
+`}}},
+	{name: "added-where-it-was", what: "a task that is new in a partition that moved is at whoever had that first",
+		patches: []patch{{
+			"choreo/state/placing.go", `(at == "" || x.Moves) && s.log.Knew(e, x.By) {`, `at == "" && s.log.Knew(e, x.By) {`}}},
 	{name: "clash-unseen", what: "that two set one key unlike is not shown", patches: []patch{{
 		"choreo/state/incidents.go", `			for _, c := range amendments.Clashes(a.Patch, b.Patch) {`,
 		`			for _, c := range amendments.Clashes(a.Patch, b.Patch)[:0] {`}}},

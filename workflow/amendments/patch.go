@@ -82,7 +82,7 @@ var (
 	addable = map[Kind][]string{
 		OfTask: {
 			addTo, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out", "form",
-			"timeout", "time-to-wait", "on-failure", "retries", "deadline", "warnings", "transfer", "offline", "priority",
+			"timeout", "time-to-wait", "on-failure", "compensate", "retries", "deadline", "warnings", "transfer", "offline", "priority",
 			"urgency", "suitability", "duration",
 		},
 		OfData:        {add, "type", "default", "enum", "min", "max", "required", "label", "doc"},
@@ -94,7 +94,8 @@ var (
 		"retries", "compensate", "on-conflict", "enabled", "offline", "priority", "urgency", "suitability", "duration",
 	}
 	addableTypes = []workflow.DataType{
-		workflow.TypeString, workflow.TypeInteger, workflow.TypeNumber, workflow.TypeBoolean,
+		workflow.TypeString, workflow.TypeInteger, workflow.TypeNumber, workflow.TypeBoolean, workflow.TypeTime,
+		workflow.TypeList, workflow.TypeMap,
 	}
 )
 

@@ -155,6 +155,9 @@ func (w *world) amend(u *user, n api.Service, m *machine, id string, t workflow.
 	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.Contains(l, " is new, in partition ") }) {
 		w.out.Added++
 	}
+	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.HasPrefix(l, "partition place") }) {
+		w.out.Placed++
+	}
 	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.HasPrefix(l, "data ") }) {
 		w.out.AddedData++
 	}
@@ -201,8 +204,12 @@ func (w *world) addTask(def, tasks map[string]any, after workflow.TaskName) {
 		return
 	}
 	name := "added" + strconv.Itoa(len(w.added))
-	list, _ := part["tasks"].([]any)
-	part["tasks"] = append(list, name)
+	if w.people.IntN(3) == 0 { // in a partition of its own
+		parts["place"+strconv.Itoa(len(w.added))] = map[string]any{"tasks": []string{name}}
+	} else {
+		list, _ := part["tasks"].([]any)
+		part["tasks"] = append(list, name)
+	}
 	body := map[string]any{"after": []string{string(after)}, "timeout": "9m", "on-failure": "release"}
 	tasks[name] = body
 	if len(w.added)%2 == 1 {

@@ -158,6 +158,7 @@ type Outcome struct {
 	AddedData        int // of these, that add data as well
 	Resteered        int // those that change what becomes of a task
 	Loops            int // tasks of loops that were started in a round after the first
+	Placed           int // of these, that add a partition as well
 	Recovered        int // steps of recovery that were ordered
 	States           int // data states, at all nodes
 	Instances        map[workflow.InstanceState]int

@@ -34,6 +34,11 @@ var changing = []string{"enabled", "on-failure", "retries", "compensate", "timeo
 // amend takes in what an amendment adds, leaves out or sets, for those who knew of it. No two add one name in a
 // simulation, and nothing that was there is to wait for what is added, so the other rules stay as they were.
 func (m *Meaning) amend(i int, x worklist.Amend) {
+	placed := map[any]workflow.PartnerID{}
+	for _, p := range x.At { // partitions that it adds: in a simulation none moves
+		placed[string(p.Partition)] = p.Partner
+		m.joined[p.Partner] = append(m.joined[p.Partner], i)
+	}
 	var raw []json.RawMessage
 	if m.h.amended == nil || json.Unmarshal([]byte(x.Patch), &raw) != nil {
 		return
@@ -61,12 +66,15 @@ func (m *Meaning) amend(i int, x worklist.Amend) {
 	m.def = m.made(m.patches)
 	for name, home := range homes {
 		text := "[" + string(bytes.TrimPrefix(says[name], []byte(","))) + "]"
+		if at, is := placed[home]; is {
+			text += " at " + string(at)
+		}
 		id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte("a task that is added: " + text))), Slot: name}
 		m.added[id] = append(m.added[id], i)
 		if m.bySlot[name] != nil {
 			continue
 		}
-		holder := workflow.PartnerID("")
+		holder := placed[home]
 		for _, a := range m.genesis.Assign {
 			if string(a.Partition) == home {
 				holder = a.Partner

@@ -60,7 +60,8 @@ func (s *story) peoplesCommands() map[string]func() string {
 		"pass":   s.pass, "adopt": s.adopt, "notify": s.notify, "amend": s.amend, "edit": s.edit, "amended": s.amended,
 		"order": s.order, "asks": s.asks, "release": s.release,
 		"extend": s.extend,
-		"bring":  s.bring, "say": s.bring, "hears": s.hears, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
+		"bring":  s.bring, "say": s.bring, "hears": s.hears, "again": s.again, "forge": s.forge, "items": s.items,
+		"kept":      s.kept,
 		"deadlines": s.deadlines,
 	}
 }
@@ -259,7 +260,8 @@ func (s *story) extend() string {
 		return err.Error()
 	}
 	n := s.node(1)
-	return s.put(n, s.w.word(s.speaker(), worklist.Extend{Item: n.itemAt(s.d.CmdArgs[2].Key), Due: worklist.Due{After: due}}))
+	x := worklist.Extend{Item: n.itemAt(s.d.CmdArgs[2].Key), Due: worklist.Due{After: due}}
+	return s.put(n, s.w.word(s.speaker(), x))
 }
 
 func (s *story) adopt() string {
@@ -799,8 +801,8 @@ func TestRandomClaims(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d patches changed tasks or rules, %d new tasks were begun, %d did not go together with others, %d tasks of a "+
-		"new partition were begun or done", amended, added, left, placed)
+	t.Logf("%d patches changed tasks or rules, %d new tasks were begun, %d did not go together with others, "+
+		"%d tasks of a new partition were begun or done", amended, added, left, placed)
 	if amended == 0 || added == 0 {
 		t.Errorf("%d patches changed tasks or rules, and %d new tasks were begun: want some of each", amended, added)
 	}

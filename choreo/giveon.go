@@ -69,8 +69,8 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 	return given, stays
 }
 
-// moveParts gives on what this node holds, and nobody has begun, of partitions that an amendment gives another place. What
-// came here by somebody who knew of that stays.
+// moveParts gives on what this node holds, and nobody has begun, of partitions that an amendment gives another place.
+// What came here by somebody who knew of that stays.
 func (d *decision) moveParts() (added bool) {
 	if !d.state.Moves() || !d.heeded() || d.state.Overall() != workflow.InstanceRunning {
 		return false

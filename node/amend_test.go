@@ -98,8 +98,8 @@ var spread = []string{
 	"partitions:", "partitions:\n  far: {tasks: [call], partner: three}",
 }
 
-// A partition is new, at a partner that took no part: it is brought in while another is cut off, which hears of it later.
-// A partner that is not there, and one that cannot do it, is refused, and nothing is changed.
+// A partition is new, at a partner that took no part: it is brought in while another is cut off, which hears of it
+// later. A partner that is not there, and one that cannot do it, is refused, and nothing is changed.
 func TestAPartitionIsAdded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")

@@ -108,8 +108,8 @@ func (s *State) limited(t *workflow.Task) *workflow.Task {
 	return &x
 }
 
-// addTask notes that an amendment adds a task. It is at whoever has its partition as the author of the amendment knew: of
-// a partition that two add unlike each has its own.
+// addTask notes that an amendment adds a task. It is at whoever has its partition as the author of the amendment knew:
+// of a partition that two add unlike each has its own.
 func (s *State) addTask(t workflow.TaskName, p amendments.Patch, e *log.Entry) {
 	what, home := p.Adding(t)
 	text, at := "a task that is added: "+what.Text(), s.placedAt(home, e)

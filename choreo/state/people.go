@@ -25,8 +25,8 @@ func (s *State) Responsible() worklist.User {
 // TransferAt is with how much time left before its deadline a task passes to the responsible user; 0: never.
 func (s *State) TransferAt(t *workflow.Task) time.Duration { return s.transferBy(s.def, t) }
 
-// transferBy is the same of a task of an edition. What the start of the instance says is in place of what the definition
-// said then, and an amendment in place of both.
+// transferBy is the same of a task of an edition. What the start of the instance says is in place of what the
+// definition said then, and an amendment in place of both.
 func (s *State) transferBy(d *workflow.Definition, t *workflow.Task) time.Duration {
 	x, was := s.log.Genesis().Fact.Body.Annex, cmp.Or(s.original.Task(t.Name), &workflow.Task{})
 	is := cmp.Or(t.Transfer, d.Transfer)

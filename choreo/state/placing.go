@@ -22,8 +22,8 @@ import (
 // A partition that there is moves by the hand of whoever holds it: that one gives on what nobody has begun of it, as
 // when it leaves (choreo/giveon.go), once it has heard of the amendment. So each attempt is in one hand, what was begun
 // meanwhile is done where it began, and nobody needs another rule for what both sides of a cut did. While the holder is
-// out of reach nothing moves: its work is judged as ever. Its clocks, and the resources that the partition gives out, stay
-// with whoever had it first.
+// out of reach nothing moves: its work is judged as ever. Its clocks, and the resources that the partition gives out,
+// stay with whoever had it first.
 
 // Placements are the partitions with those who had them first, those of the genesis before others. It is not to be
 // changed.
@@ -39,8 +39,8 @@ func (s *State) startedAt(p workflow.PartitionName) workflow.PartnerID {
 	return ""
 }
 
-// placedAt is to whom a task goes that is added to a partition, as the author of a fact knew: to whom it moved last, else
-// to whoever had it first.
+// placedAt is to whom a task goes that is added to a partition, as the author of a fact knew: to whom it moved last,
+// else to whoever had it first.
 func (s *State) placedAt(p workflow.PartitionName, e *log.Entry) workflow.PartnerID {
 	at := s.startedAt(p)
 	for _, x := range s.edition.placed {

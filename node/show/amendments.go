@@ -15,8 +15,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// Amendment says what an instance would do with a changed definition, and by which amendment it does. What has no effect
-// on it is not in that.
+// Amendment says what an instance would do with a changed definition, and by which amendment it does. What has no
+// effect on it is not in that.
 func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, worklist.Amend, amendments.Patch) {
 	old := h.M.Definition()
 	changes := amendments.Between(old, def)
@@ -63,8 +63,8 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 	return out, worklist.Amend{Patch: patch.Text(), At: at}, patch
 }
 
-// places finds a partner for each partition that a patch adds, and for those whose holder cannot have them any more, as at
-// a start by the plain rule; what nobody can have is found.
+// places finds a partner for each partition that a patch adds, and for those whose holder cannot have them any more, as
+// at a start by the plain rule; what nobody can have is found.
 func (vw *View) places(
 	h *Held, def *workflow.Definition, patch amendments.Patch,
 ) (at []worklist.Placed, out []amendments.Finding) {
@@ -105,7 +105,8 @@ func (vw *View) PlacedLines(at []worklist.Placed) (out []string) {
 		if p.Moves {
 			where = "moves to"
 		}
-		out = append(out, fmt.Sprintf("partition %s %s %s", plain.Line(string(p.Partition)), where, vw.People.Name(p.Partner)))
+		name := plain.Line(string(p.Partition))
+		out = append(out, fmt.Sprintf("partition %s %s %s", name, where, vw.People.Name(p.Partner)))
 	}
 	return out
 }

@@ -49,8 +49,8 @@ const (
 
 // light are the keys that can be changed in an instance that runs, and on which it does not depend whether what
 // partners said of the instance counts: limits of time, what the choice of a performer weighs, and words. So it does
-// not matter who had heard of the amendment when. A time-to-wait is not among them, as a task may be ready by it; nor is
-// a timeout that goes (IsHeavy), as a task may have a time-to-wait only because of that.
+// not matter who had heard of the amendment when. A time-to-wait is not among them, as a task may be ready by it; nor
+// is a timeout that goes (IsHeavy), as a task may have a time-to-wait only because of that.
 //
 // All others are heavy: on them it does depend, or on what goes together with them: what a fact says is judged by the
 // definition in its own past. Steered are those of tasks that there are, triggered those of triggers, of an instance
@@ -82,8 +82,8 @@ var (
 	addable = map[Kind][]string{
 		OfTask: {
 			addTo, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out", "form",
-			"timeout", "time-to-wait", "on-failure", "compensate", "retries", "deadline", "warnings", "transfer", "offline", "priority",
-			"urgency", "suitability", "duration",
+			"timeout", "time-to-wait", "on-failure", "compensate", "retries", "deadline", "warnings", "transfer", "offline",
+			"priority", "urgency", "suitability", "duration",
 		},
 		OfData:        {add, "type", "default", "enum", "min", "max", "required", "label", "doc"},
 		OfApplication: {add, "size", "os", "cpu", "installer", "hosts"},

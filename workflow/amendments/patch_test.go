@@ -136,7 +136,8 @@ func TestAPatchOfDeadlines(t *testing.T) {
 			t.Errorf("%s: %s gives %s another deadline, heavy: %t", c.to, p.Text(), p.Dates(), p.IsHeavy())
 		}
 	}
-	const flow = "workflow: w\ndata: {n: {type: integer, default: 0}}\ntasks:\n  x: {type: manual, when: n < 3, repeat: true}\n"
+	const flow = "workflow: w\ndata: {n: {type: integer, default: 0}}\ntasks:\n" +
+		"  x: {type: manual, when: n < 3, repeat: true}\n"
 	if p, no := PatchOf(parse(t, flow), edited(t, flow, "repeat: true", "repeat: true, deadline: 9h"), nil); p != nil ||
 		len(no) != 1 || no[0].Key != "deadline" {
 		t.Errorf("a trigger has a deadline: %v", no)
@@ -156,7 +157,8 @@ func TestAPatchOfPartitions(t *testing.T) {
 	const src = "workflow: w\ntasks: {x: {}, y: {}}\npartitions:\n  p: [x]\n  q: [y]\n"
 	old := parse(t, src)
 	add := func(task, part string) *workflow.Definition {
-		return edited(t, src, "y: {}", "y: {}, "+task+": {after: x}", "q: [y]\n", "q: [y]\n  r: {tasks: ["+task+"]"+part+"}\n")
+		return edited(t, src, "y: {}", "y: {}, "+task+": {after: x}",
+			"q: [y]\n", "q: [y]\n  r: {tasks: ["+task+"]"+part+"}\n")
 	}
 	one := asRead(t, old, add("d", ", timeout: 3h, partner: truck"))
 	other := asRead(t, old, add("e", ", roles: [crew], needs: [winch], label: There"))
@@ -195,7 +197,8 @@ func TestAPatchOfPartitions(t *testing.T) {
 	if Fits(old, old, bare) == nil {
 		t.Error("a partition without tasks is added")
 	}
-	const flow = "workflow: w\ndata: {n: {type: integer, default: 0}}\ntasks:\n  x: {type: manual, when: n < 3, repeat: true}\n" +
+	const flow = "workflow: w\ndata: {n: {type: integer, default: 0}}\ntasks:\n" +
+		"  x: {type: manual, when: n < 3, repeat: true}\n" +
 		"partitions:\n  p: {tasks: [x]}\n"
 	for _, x := range [][]string{
 		{"tasks: [x]", "tasks: [x], partner: truck"},

@@ -109,12 +109,17 @@ var ofAmendments = []mutant{
 		"choreo/ownclocks.go", `		from = max(from, d.noticedFor(a))
 `, `		from = max(from, 0)
 `}}},
+	{name: "trigger-from-now", what: "the trigger of a task that is new counts from when that was heard of",
+		patches: []patch{{
+			"choreo/ownclocks.go", `	return was == nil || limit(was) == 0
+`, `	return was != nil && limit(was) == 0
+`}}},
 	{name: "limit-gone-for-all", what: "with a limit that goes and a time-to-wait that needs it no amendment counts",
 		patches: []patch{{
 			"workflow/amendments/patch.go", `x.Key == "timeout" && len(x.Value) == 0
 `, `x.Key == "timeout" && len(x.Value) == 1
 `}}},
-	{name: "passing-by-now", what: "that an item passed on by its deadline counts no more, as that was taken away elsewhere",
+	{name: "passing-by-now", what: "a transfer by a deadline counts no more, as that was taken away elsewhere",
 		patches: []patch{{
 			"choreo/state/passing.go", `	switch t := v.task(a.Task); {
 `, `	switch t := a.Task; {
@@ -139,10 +144,10 @@ var ofAmendments = []mutant{
 	is := cmp.Or(t.Transfer, d.Transfer)
 `, `	x, is := s.log.Genesis().Fact.Body.Annex, cmp.Or(t.Transfer, d.Transfer)
 `}}},
-	{name: "placed-as-the-first", what: "a task in a partition that two add unlike is at whoever the first of them gave it to",
+	{name: "placed-as-the-first", what: "a task in a partition that two add unlike is at whoever the first named",
 		patches: []patch{{
 			"choreo/state/placing.go", `(at == "" || x.Moves) && s.log.Knew(e, x.By) {`, `(at == "" || x.Moves) && e != nil {`}}},
-	{name: "placed-at-nobody", what: "an amendment counts that says of no partition that it adds who has it", patches: []patch{{
+	{name: "placed-at-nobody", what: "an amendment counts that says of no new partition who has it", patches: []patch{{
 		"choreo/state/placing.go", `	if len(parts) > 0 {
 `, `	if len(parts) > len(at)+1 {
 `}}},
@@ -154,7 +159,7 @@ var ofAmendments = []mutant{
 		}
 	}
 	s.peoples.unheard`}}},
-	{name: "moved-for-ever", what: "what came by somebody who knew that its partition moves is given back", patches: []patch{{
+	{name: "moved-for-ever", what: "what came by somebody who knew of a move is given back", patches: []patch{{
 		"choreo/giveon.go", `			return d.log.Knew(d.state.BySlot()[h.slot].Current.Assigned, by)
 `, `			return d.log.Knew(by, d.state.BySlot()[h.slot].Current.Assigned) && by == nil
 `}}},

@@ -72,6 +72,12 @@ func (c *Claim) Body() worklist.Body {
 
 func (c *Claim) kind() string { return "claim" }
 
+// places reports whether a claim is an amendment that says where partitions are.
+func (c *Claim) places() bool {
+	x, _ := c.Body().(worklist.Amend)
+	return len(x.At) > 0
+}
+
 // appoints calls yield with those to whom an amendment gives a partition that it adds.
 func (c *Claim) appoints(yield func(workflow.PartnerID) bool) {
 	x, amends := c.Body().(worklist.Amend)

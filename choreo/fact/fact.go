@@ -204,6 +204,9 @@ func (b *Body) BringsIn() bool {
 	if !may { // most kinds: an iterator would cost memory for each fact
 		return b.Genesis != nil
 	}
+	if b.Claim != nil && !b.Claim.places() { // as nearly all
+		return false
+	}
 	for range what.appoints {
 		return true
 	}

@@ -224,6 +224,14 @@ func (s *State) amendIncidents() (out []IncidentView) {
 				}
 				say(b.At, c.Part, what)
 			}
+			for _, p := range placedUnlike(PlacedBy(a.At), PlacedBy(b.At)) {
+				part := amendments.Part{Kind: amendments.OfPartition, Name: string(p.Partition)}
+				what := "; it is at whom the first of them says, and what was begun at the other counts"
+				if p.Moves {
+					what = "; it moves to whom the later of them says, and what was begun elsewhere counts"
+				}
+				say(b.At, part, "two amendments were made side by side, and give "+part.String()+" to different partners"+what)
+			}
 		}
 	}
 	for _, e := range s.edition.left {

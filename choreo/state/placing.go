@@ -94,3 +94,15 @@ func Misplaced(p amendments.Patch, at []worklist.Placed) (why string) {
 	}
 	return ""
 }
+
+// placedUnlike are the partitions that two amendments give to different partners.
+func placedUnlike(one, other []worklist.Placed) (out []worklist.Placed) {
+	for _, p := range one {
+		if slices.ContainsFunc(other, func(o worklist.Placed) bool {
+			return o.Partition == p.Partition && o.Moves == p.Moves && o.Partner != p.Partner
+		}) {
+			out = append(out, p)
+		}
+	}
+	return out
+}

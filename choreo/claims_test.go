@@ -647,7 +647,16 @@ func randomPatch(d dice) (p amendments.Patch) {
 	rule := func(name string) {
 		set(name, "after", pickOf(d, []string{`["a"]`, `["b"]`, `["a","b"]`, `["m"]`, `["c","n"]`, `["c"]`}))
 	}
-	switch d(10) {
+	switch d(11) {
+	case 10: // a task that only undoes others, which may be done by itself elsewhere
+		set(added, "add-to", `""`)
+		set(added, "type", `"manual"`)
+		if name < "m" {
+			p = append(amendments.Patch{{
+				Part: amendments.Part{Kind: amendments.OfTask, Name: name}, Key: "compensate",
+				Value: json.RawMessage(`{"task":` + strconv.Quote(added) + `}`),
+			}}, p...)
+		}
 	case 9: // another place
 		part(amendments.OfPartition, pickOf(d, []string{"p1", "p2", "p3"}), pickOf(d, []string{"partner", "roles"}), ``)
 	case 8: // deadlines, and what follows from them

@@ -112,6 +112,9 @@ func (s *State) limited(t *workflow.Task) *workflow.Task {
 // of a partition that two add unlike each has its own.
 func (s *State) addTask(t workflow.TaskName, p amendments.Patch, e *log.Entry) {
 	what, home := p.Adding(t)
+	if home == "" {
+		return // it only undoes others, and nobody is given it
+	}
 	text, at := "a task that is added: "+what.Text(), s.placedAt(home, e)
 	if at != s.startedAt(home) {
 		text += " at " + string(at)

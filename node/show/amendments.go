@@ -130,6 +130,9 @@ func (vw *View) nobodyDoes(
 		return slices.DeleteFunc(slices.Clone(all), func(p partition.Partner) bool { return p.ID != holder })
 	}
 	for _, name := range added {
+		if plan.Home(name) == "" { // whoever has what it undoes does it
+			continue
+		}
 		who := all
 		if t := def.Task(name); t.ByNode() {
 			holder := h.M.HolderOf(plan.Home(name))

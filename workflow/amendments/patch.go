@@ -124,6 +124,8 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 				out = append(out, Setting{Part: c.Part, Key: "enabled", Value: written(false)})
 			}
 			continue
+		case c.How == Removed && c.Kind == OfTask && undoesOnly(old, workflow.TaskName(c.Name)):
+			continue // it is gone once nothing is undone by it
 		case c.How == Removed && comesAndGoes(c.Kind):
 			for _, k := range keys(was[c.Part]) {
 				c.Keys = append(c.Keys, Key{Key: k, Was: was[c.Part][k]})
@@ -178,6 +180,7 @@ func Turned(was, is *workflow.Definition) (task workflow.TaskName, why string) {
 	for _, t := range is.Tasks {
 		before := was.Task(t.Name)
 		switch only := before != nil && before.ContingencyOnly; {
+		case before == nil && homeOf(is, t.Name) == "": // it is new, and undoes others
 		case t.ContingencyOnly && !only:
 			return t.Name, "would only stand in for others or undo them"
 		case only && !t.ContingencyOnly:
@@ -217,8 +220,10 @@ func addPart(p Patch, old, changed *workflow.Definition, c *Change, found []Find
 	if c.Kind == OfTask {
 		home := homeOf(changed, workflow.TaskName(c.Name))
 		switch {
-		case home == "":
-			return p, "this version cannot add a task that is only a contingency, or only undoes another"
+		case old.Flow() == nil && changed.Task(workflow.TaskName(c.Name)).ContingencyOnly && home != "":
+			return p, "whoever has a task undoes it: what only undoes others is added to no partition"
+		case home == "" && (old.Flow() != nil || standsFor(changed, workflow.TaskName(c.Name))):
+			return p, "this version cannot add a task that is only a contingency, or undoes what data states fired"
 		}
 		if marker = (Key{Key: addTo, Is: written(home)}); old.Flow() != nil {
 			may = addableTrigger
@@ -249,6 +254,16 @@ func addPart(p Patch, old, changed *workflow.Definition, c *Change, found []Find
 		return p, newData(p.of(c.Part))
 	}
 	return p, ""
+}
+
+// undoesOnly reports whether a task of a graph is there to undo others, and in no partition.
+func undoesOnly(d *workflow.Definition, t workflow.TaskName) bool {
+	return d.Flow() == nil && d.Task(t).ContingencyOnly && homeOf(d, t) == "" && !standsFor(d, t)
+}
+
+// standsFor reports whether a task is a contingency of others.
+func standsFor(d *workflow.Definition, t workflow.TaskName) bool {
+	return slices.ContainsFunc(d.Tasks, func(x *workflow.Task) bool { return x.Contingency == t })
 }
 
 // homeOf is the partition of a task; empty: it has none.
@@ -507,7 +522,7 @@ func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
 		return errors.New(newData(p.of(x.Part)))
 	case added && x.Kind == OfPartition && flows:
 		return errors.New("an instance that is driven by its data has one partition")
-	case x.Key == addTo && known.Partition(workflow.PartitionName(text(x.Value))) == nil &&
+	case x.Key == addTo && text(x.Value) != "" && known.Partition(workflow.PartitionName(text(x.Value))) == nil &&
 		!p.adds(Part{OfPartition, text(x.Value)}):
 		return fmt.Errorf("the definition has no partition %s", plain.Line(text(x.Value)))
 	case !added && !there && !(comesAndGoes(x.Kind) && p.sets(x.Part, []string{expression, "when"})):
@@ -524,7 +539,8 @@ func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
 // A patch is doubtful whose author did not know all that come before it: where the definition would be none any more
 // with it, or check refuses it, it sets nothing. left are the places of those. The tasks that they add are there in any
 // case, as only those ask for their names who knew of them: if need be without what they wait for and do, so that they
-// are not done; triggers are not there then, as nobody waits for them. Nil: none is doubtful.
+// are not done; triggers are not there then, as nobody waits for them. Nil: none is doubtful. One that adds a task only to
+// undo others that another adds to be done by itself sets nothing either: what was said of that goes on to count.
 func Effective(
 	def *workflow.Definition, patches []Patch, doubtful func(i int) bool, check func(*workflow.Definition) error,
 ) (out *workflow.Definition, left []int) {
@@ -538,9 +554,10 @@ func Effective(
 		}
 		return d
 	}
-	some := slices.Clone(patches)
+	some, slots := slices.Clone(patches), placedTasks(patches)
 	for i, p := range patches {
-		if doubtful != nil && p.IsHeavy() && doubtful(i) && made(some[:i+1]) == nil {
+		odd := slices.ContainsFunc(p.undoing(), func(t workflow.TaskName) bool { return slots[t] })
+		if odd || doubtful != nil && p.IsHeavy() && doubtful(i) && made(some[:i+1]) == nil {
 			for _, some[i] = range p.less() {
 				if made(some[:i+1]) != nil {
 					break
@@ -560,7 +577,10 @@ var bare = []string{addTo, "type", "role", "in", "out"}
 
 // less are what can be left of a patch that does not go together with others: what it adds, or less and less of that.
 func (p Patch) less() []Patch {
-	adds := slices.DeleteFunc(slices.Clone(p), func(x Setting) bool { return !p.adds(x.Part) })
+	undoing := p.undoing()
+	adds := slices.DeleteFunc(slices.Clone(p), func(x Setting) bool {
+		return !p.adds(x.Part) || x.Kind == OfTask && slices.Contains(undoing, workflow.TaskName(x.Name))
+	})
 	idle := slices.DeleteFunc(slices.Clone(adds), func(x Setting) bool {
 		return x.Kind == OfTask && !slices.Contains(bare, x.Key)
 	})
@@ -570,7 +590,42 @@ func (p Patch) less() []Patch {
 	return []Patch{adds, idle, nil}
 }
 
-// patched is a definition, which has these parts, with patches.
+// undoing are the tasks that a patch adds only to undo others: they are in no partition.
+func (p Patch) undoing() (out []workflow.TaskName) {
+	for _, x := range p {
+		if x.Key == addTo && text(x.Value) == "" {
+			out = append(out, workflow.TaskName(x.Name))
+		}
+	}
+	return out
+}
+
+// placedTasks are the tasks that patches add to partitions.
+func placedTasks(patches []Patch) map[workflow.TaskName]bool {
+	out := map[workflow.TaskName]bool{}
+	for _, p := range patches {
+		undoing := p.undoing()
+		for _, t := range p.Adds() {
+			out[t] = out[t] || !slices.Contains(undoing, t)
+		}
+	}
+	return out
+}
+
+// undone are the tasks that are named to undo others.
+func (p parts) undone() map[workflow.TaskName]bool {
+	out := map[workflow.TaskName]bool{}
+	for part, keys := range p {
+		var by struct{ Task workflow.TaskName }
+		if part.Kind == OfTask && json.Unmarshal(keys["compensate"], &by) == nil {
+			out[by.Task] = true
+		}
+	}
+	return out
+}
+
+// patched is a definition, which has these parts, with patches. A task that only undoes others is not there once nothing
+// is undone by it any more.
 func patched(def *workflow.Definition, has parts, patches ...Patch) (*workflow.Definition, error) {
 	out := parts{}
 	for p, keys := range has {
@@ -595,9 +650,28 @@ func patched(def *workflow.Definition, has parts, patches ...Patch) (*workflow.D
 			}
 		}
 	}
+	undo, undone := []workflow.TaskName(nil), out.undone()
+	for _, p := range patches {
+		undo = append(undo, p.undoing()...)
+	}
+	for _, t := range def.Tasks {
+		if undoesOnly(def, t.Name) {
+			undo = append(undo, t.Name)
+		}
+	}
+	for _, t := range undo {
+		if !undone[t] {
+			delete(out, Part{OfTask, string(t)})
+		}
+	}
 	made, err := workflow.Parse("amended", out.text(out.constraints(def)))
 	if err != nil {
 		return nil, err
+	}
+	for _, t := range undo {
+		if x := made.Task(t); x != nil && !x.ContingencyOnly {
+			return nil, fmt.Errorf("task %s is in no partition, and does not only undo others", t)
+		}
 	}
 	if made.Name != def.Name {
 		return nil, errors.New("the name of the workflow is another")
@@ -691,6 +765,8 @@ func (p Patch) of(part Part) Patch {
 func (p Patch) Lines() (out []string) {
 	for _, x := range p {
 		switch {
+		case x.Key == addTo && text(x.Value) == "":
+			out = append(out, x.Part.String()+" is new")
 		case x.Key == addTo:
 			out = append(out, fmt.Sprintf("%s is new, in partition %s", x.Part, plain.Line(text(x.Value))))
 		case x.Key == add:

@@ -269,6 +269,56 @@ func TestAPatchOfCompensations(t *testing.T) {
 	}
 }
 
+// A task is added that only undoes others, with what it undoes, and is gone once it undoes nothing. Where another adds one
+// of its name that is done by itself, that is there, whichever came first.
+func TestAPatchOfWhatUndoes(t *testing.T) {
+	const src = "workflow: w\ntasks: {x: {}, y: {}}\npartitions: {p: [x], q: [y]}\n"
+	old := parse(t, src)
+	with := edited(t, src, "y: {}", "y: {compensate: d}, d: {type: manual}")
+	undo := asRead(t, old, with)
+	if len(undo.Adds()) != 1 || len(undo.Compensates()) != 1 || !slices.Contains(undo.Lines(), "task d is new") {
+		t.Errorf("it adds %s, and gives %s what undoes it: %q", undo.Adds(), undo.Compensates(), undo.Lines())
+	}
+	gone := mustPatch(t, with, edited(t, src, "y: {}", "y: {compensate: {application: noop}}"))
+	if err := Fits(old, with, gone); err != nil || len(gone) != 1 {
+		t.Errorf("%s: %v", gone.Text(), err)
+	}
+	if got := effective(old, []Patch{undo, gone}); got.Task("d") != nil || got.Task("y").Compensate == nil {
+		t.Errorf("what undoes nothing stays: %s", Lines(Between(old, got)))
+	}
+	own := asRead(t, old, edited(t, src, "y: {}", "y: {}, d: {type: manual}", "[x]", "[d, x]"))
+	more := asRead(t, old, edited(t, src, "y: {}", "y: {compensate: d}, d: {}, e: {after: x, compensate: d}", "[y]", "[e, y]"))
+	for i, c := range [][]Patch{{undo, own}, {own, undo}, {more, own}, {own, more}} {
+		got, left := Effective(old, c, func(i int) bool { return i == 1 },
+			func(d *workflow.Definition) error { return turned(old, d) })
+		d := got.Task("d")
+		if len(left) != 1 || d == nil || d.ContingencyOnly || got.Task("y").Compensate != nil || i > 1 && got.Task("e") == nil {
+			t.Errorf("%d: left are %v: %s", i, left, Lines(Between(old, got)))
+		}
+	}
+	for _, x := range [][]string{
+		{"y: {}", "y: {compensate: d}, d: {type: manual}", "[x]", "[d, x]"},
+		{"y: {}", "y: {contingency: d}, d: {type: manual}"},
+	} {
+		if p, no := PatchOf(old, edited(t, src, x...), nil); p != nil || len(no) == 0 {
+			t.Errorf("%q: %s", x, p.Text())
+		}
+	}
+	for _, text := range []string{
+		`[{"kind":"task","name":"d","key":"add-to","value":""},{"kind":"task","name":"d","key":"after","value":["x"]},` +
+			`{"kind":"task","name":"y","key":"compensate","value":{"task":"d"}}]`,
+		`[{"kind":"task","name":"y","key":"compensate","value":{"task":"d"}}]`,
+	} {
+		p, err := DecodePatch(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if Fits(old, old, p) == nil {
+			t.Errorf("%s fits", text)
+		}
+	}
+}
+
 // Tasks are added, wait for others and are waited for, and are not done any more: a patch of two editions makes the new
 // one. A task that is taken out stays, and is not enabled.
 func TestAPatchOfTasks(t *testing.T) {

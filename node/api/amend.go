@@ -16,7 +16,8 @@ type Amendment struct {
 	Hash       string `json:"hash"`
 	NewVersion int    `json:"new_version"`
 	NewHash    string `json:"new_hash"`
-	// Changes are the parts that differ, and Lines tell the same to people.
+	// Changes are the parts that differ, and Lines tell the same to people, with the partners to whom partitions go that are
+	// new or move.
 	Changes []PartChange `json:"changes"`
 	Lines   []string     `json:"lines"`
 	// Refused are the changes that it cannot take. Where there is one, none counts.

@@ -26,6 +26,8 @@ type desk struct {
 	todo, clocked, others, undoing map[*state.Slot]bool
 	// dues are those of our own that pass to the responsible user as their deadline is near.
 	dues map[*state.Slot]bool
+	// moving are those of our own that nobody has begun, and that go to whom their partition moves.
+	moving map[*state.Slot]bool
 	// duesAt is State.Rewritten when these were brought before the board.
 	duesAt   int
 	atWork   int // slots at which this node may still work
@@ -52,6 +54,7 @@ func newDesk(made int) desk {
 		others:   map[*state.Slot]bool{},
 		undoing:  map[*state.Slot]bool{},
 		dues:     map[*state.Slot]bool{},
+		moving:   map[*state.Slot]bool{},
 		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{},
 		apart: map[*state.Slot]bool{},
 		names: map[state.Name]*awaited{}, awaited: map[*state.Slot][]*awaited{},

@@ -3,7 +3,6 @@ package choreo
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
@@ -75,21 +74,32 @@ func (d *decision) moveParts() (added bool) {
 	if !d.state.Moves() || !d.heeded() || d.state.Overall() != workflow.InstanceRunning {
 		return false
 	}
-	units, _ := d.leaving()
-	for _, u := range units {
-		home := d.state.Plan().Home(u[0].task)
-		to, by := d.state.MovedTo(home)
-		if to == "" || to == d.self || d.partners.Gone(to) {
+	for made, moving := d.state.Made(), inOrder(d.look().moving); len(moving) > 0; moving = moving[1:] {
+		if d.log.Steps++; d.state.Made() != made { // a fact of ours had all slots made again
+			return true
+		}
+		sl := moving[0]
+		a := sl.Current
+		to, _ := d.state.MovedTo(d.state.Plan().Home(a.Task.Name))
+		if !d.moves(sl) || !d.state.Wanted(a) || sl.Pending != nil || d.claimed(a) || d.partners.Gone(to) {
 			continue
 		}
-		u = slices.DeleteFunc(u, func(h inHand) bool {
-			return d.log.Knew(d.state.BySlot()[h.slot].Current.Assigned, by)
-		})
-		c := partition.Choice{Partner: to, Why: "an amendment gives partition " + string(home) + " to it"}
-		rest, _ := d.passAll(u, c, "its partition has another place")
-		added = added || len(rest) < len(u)
+		c := partition.Choice{Partner: to, Why: "an amendment gives its partition to it"}
+		rest, _ := d.passAll([]inHand{{sl.Task.Name, a.ID, a.Task.Name}}, c, "its partition has another place")
+		added = added || len(rest) == 0
 	}
 	return added
+}
+
+// moves reports whether the attempt in charge of a slot is one of this node that goes to whom its partition moves, once
+// nobody has taken it.
+func (m *Machine) moves(sl *state.Slot) bool {
+	a := sl.Current
+	if !m.state.Moves() || a.Partner != m.self || a.Start != nil || a.Success() != nil || sl.State.Done() {
+		return false
+	}
+	to, by := m.state.MovedTo(m.state.Plan().Home(a.Task.Name))
+	return to != "" && to != m.self && !m.log.Knew(a.Assigned, by)
 }
 
 // tellAll owes what happened here to every participant: whoever is left to the coordinator to

@@ -32,6 +32,7 @@ func (m *Machine) look() *desk {
 func (m *Machine) lookAt(sl *state.Slot) {
 	d, was, is := &m.desk, sl.Shown, m.show(sl)
 	put(d.dues, sl, m.falls(sl))
+	put(d.moving, sl, m.moves(sl))
 	m.notice(sl)
 	m.state.PlaceItems(sl)
 	if (is.Todo || is.Undoing && d.all) && d.at >= 0 && sl.Place > d.at && !sl.Due {

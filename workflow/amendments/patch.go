@@ -488,7 +488,13 @@ func Fits(def, known *workflow.Definition, p Patch) error {
 			return err
 		}
 	}
-	made, err := patched(known, has, p)
+	var added []workflow.TaskName
+	for _, t := range known.Tasks {
+		if def.Task(t.Name) == nil && undoesOnly(known, t.Name) {
+			added = append(added, t.Name)
+		}
+	}
+	made, err := patched(known, has, added, p)
 	switch {
 	case err != nil:
 		return err
@@ -539,8 +545,8 @@ func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
 // A patch is doubtful whose author did not know all that come before it: where the definition would be none any more
 // with it, or check refuses it, it sets nothing. left are the places of those. The tasks that they add are there in any
 // case, as only those ask for their names who knew of them: if need be without what they wait for and do, so that they
-// are not done; triggers are not there then, as nobody waits for them. Nil: none is doubtful. One that adds a task only to
-// undo others that another adds to be done by itself sets nothing either: what was said of that goes on to count.
+// are not done; triggers are not there then, as nobody waits for them. Nil: none is doubtful. One that adds a task only
+// to undo others that another adds to be done by itself sets nothing either: what was said of that goes on to count.
 func Effective(
 	def *workflow.Definition, patches []Patch, doubtful func(i int) bool, check func(*workflow.Definition) error,
 ) (out *workflow.Definition, left []int) {
@@ -548,7 +554,7 @@ func Effective(
 		return def, nil
 	}
 	made := func(some []Patch) *workflow.Definition {
-		d, err := patched(def, partsOf(def), some...)
+		d, err := patched(def, partsOf(def), nil, some...)
 		if err != nil || check(d) != nil {
 			return nil
 		}
@@ -624,9 +630,11 @@ func (p parts) undone() map[workflow.TaskName]bool {
 	return out
 }
 
-// patched is a definition, which has these parts, with patches. A task that only undoes others is not there once nothing
-// is undone by it any more.
-func patched(def *workflow.Definition, has parts, patches ...Patch) (*workflow.Definition, error) {
+// patched is a definition, which has these parts, with patches. A task that patches add only to undo others, as some
+// before have added these, is not there once nothing is undone by it any more.
+func patched(
+	def *workflow.Definition, has parts, undo []workflow.TaskName, patches ...Patch,
+) (*workflow.Definition, error) {
 	out := parts{}
 	for p, keys := range has {
 		out[p] = maps.Clone(keys)
@@ -650,14 +658,9 @@ func patched(def *workflow.Definition, has parts, patches ...Patch) (*workflow.D
 			}
 		}
 	}
-	undo, undone := []workflow.TaskName(nil), out.undone()
+	undone := out.undone()
 	for _, p := range patches {
 		undo = append(undo, p.undoing()...)
-	}
-	for _, t := range def.Tasks {
-		if undoesOnly(def, t.Name) {
-			undo = append(undo, t.Name)
-		}
 	}
 	for _, t := range undo {
 		if !undone[t] {

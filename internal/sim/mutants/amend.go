@@ -160,9 +160,7 @@ var ofAmendments = []mutant{
 	}
 	s.peoples.unheard`}}},
 	{name: "moved-for-ever", what: "what came by somebody who knew of a move is given back", patches: []patch{{
-		"choreo/giveon.go", `			return d.log.Knew(d.state.BySlot()[h.slot].Current.Assigned, by)
-`, `			return d.log.Knew(by, d.state.BySlot()[h.slot].Current.Assigned) && by == nil
-`}}},
+		"choreo/giveon.go", `to != m.self && !m.log.Knew(a.Assigned, by)`, `to != m.self && by != nil`}}},
 	{name: "added-where-it-was", what: "a task that is new in a partition that moved is at whoever had that first",
 		patches: []patch{{
 			"choreo/state/placing.go", `(at == "" || x.Moves) && s.log.Knew(e, x.By) {`, `at == "" && s.log.Knew(e, x.By) {`}}},

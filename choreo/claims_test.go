@@ -669,7 +669,9 @@ func randomPatch(d dice) (p amendments.Patch) {
 	case 7: // limits that come and go, and tries
 		set(name, pickOf(d, []string{"timeout", "time-to-wait", "retries"}), pickOf(d, []string{`"1h"`, `2`, `"2h"`, ``}))
 	case 6: // what undoes it, if anything
-		set(name, "compensate", pickOf(d, []string{`{"application":"noop"}`, `{"task":"e"}`, `{"task":"c"}`, ``}))
+		set(name, "compensate", pickOf(d, []string{
+			`{"application":"noop"}`, `{"task":"e"}`, `{"task":"c"}`, `{"task":"m"}`, `{"task":"n"}`, ``,
+		}))
 	case 4: // data with a task that asks for them, which may be others elsewhere
 		if d.chance(30) {
 			part(amendments.OfWorkflow, "", "final", pickOf(d, []string{`"y == 1"`, `"x == 1"`, `"y == \"s\""`, ``}))

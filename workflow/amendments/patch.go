@@ -560,10 +560,12 @@ func Effective(
 		}
 		return d
 	}
-	some, slots := slices.Clone(patches), placedTasks(patches)
+	some, slots, shaken := slices.Clone(patches), placedTasks(patches), false // those after one that sets nothing may need it
 	for i, p := range patches {
 		odd := slices.ContainsFunc(p.undoing(), func(t workflow.TaskName) bool { return slots[t] })
-		if odd || doubtful != nil && p.IsHeavy() && doubtful(i) && made(some[:i+1]) == nil {
+		shaken = shaken || odd
+		unsure := shaken || doubtful != nil && doubtful(i)
+		if odd || p.IsHeavy() && unsure && made(some[:i+1]) == nil {
 			for _, some[i] = range p.less() {
 				if made(some[:i+1]) != nil {
 					break

@@ -296,6 +296,15 @@ func TestAPatchOfWhatUndoes(t *testing.T) {
 			t.Errorf("%d: left are %v: %s", i, left, Lines(Between(old, got)))
 		}
 	}
+	// Who knew of what undoes, and has more undone by it, sets nothing then; all else counts.
+	also := mustPatch(t, with, edited(t, src, "x: {}, y: {}", "x: {compensate: d}, y: {compensate: d}, d: {type: manual}"))
+	loud := mustPatch(t, old, edited(t, src, "y: {}", "y: {retries: 2}"))
+	got, left := Effective(old, []Patch{undo, also, own, loud}, func(i int) bool { return i > 1 },
+		func(d *workflow.Definition) error { return turned(old, d) })
+	if d := got.Task("d"); !slices.Equal(left, []int{0, 1}) || d == nil || d.ContingencyOnly || got.Task("x").Compensate != nil ||
+		got.Task("y").Retries.Times != 2 {
+		t.Errorf("left are %v: %s", left, Lines(Between(old, got)))
+	}
 	for _, x := range [][]string{
 		{"y: {}", "y: {compensate: d}, d: {type: manual}", "[x]", "[d, x]"},
 		{"y: {}", "y: {contingency: d}, d: {type: manual}"},

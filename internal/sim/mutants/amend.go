@@ -88,8 +88,8 @@ var ofAmendments = []mutant{
 			continue`}}},
 	{name: "circle-of-two", what: "two amendments that make a circle both count nothing, with all others",
 		patches: []patch{{
-			"workflow/amendments/patch.go", `if odd || doubtful != nil && p.IsHeavy() && doubtful(i) && made(some[:i+1]) == nil {`,
-			`if odd || doubtful != nil && p.IsHeavy() && doubtful(i) && len(some) == 0 {`}}},
+			"workflow/amendments/patch.go", `if odd || p.IsHeavy() && unsure && made(some[:i+1]) == nil {`,
+			`if odd || p.IsHeavy() && unsure && len(some) == 0 {`}}},
 	{name: "undone-as-now", what: "a compensation that has begun goes on as another that was put in its place elsewhere",
 		patches: []patch{{
 			"choreo/state/attempts.go", `	if a.Start == e {
@@ -166,7 +166,7 @@ var ofAmendments = []mutant{
 			"choreo/state/placing.go", `(at == "" || x.Moves) && s.log.Knew(e, x.By) {`, `at == "" && s.log.Knew(e, x.By) {`}}},
 	{name: "undoing-takes-over", what: "what others began is gone where a task of its name is added that only undoes",
 		patches: []patch{{
-			"workflow/amendments/patch.go", `		if odd || doubtful != nil`, `		if odd && p == nil || doubtful != nil`}}},
+			"workflow/amendments/patch.go", `		if odd || p.IsHeavy()`, `		if odd && p == nil || p.IsHeavy()`}}},
 	{name: "undoing-for-ever", what: "what undoes nothing any more is not gone, and what takes it away does not count",
 		patches: []patch{{
 			"workflow/amendments/patch.go", `		if !undone[t] {

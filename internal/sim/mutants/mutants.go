@@ -43,10 +43,15 @@ var general = []mutant{
 	for _, x := range b.ready {
 		s.n.index.Put(x.h.id, x.h.sum) // what is started asks whether the instance is here
 	}
+	s.oweThose(&b)
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
 	}
 `, `	out := s.n.newOutbox()
+	s.oweThose(&b)
+	for _, x := range b.acks {
+		s.tellOwed(out, x.h.id)
+	}
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
 	}

@@ -67,38 +67,46 @@ func TestLongTaskIsToldOf(t *testing.T) {
 	})
 }
 
-// What tasks cost in frames: those that end within a second as many as before; those
-// that run for longer one more for each partner that waits or judges, with its
-// acknowledgement, however many tasks began together.
+// What tasks cost in frames while they run: those that end within a second none; those that run for longer one for each
+// partner that waits or judges, with its acknowledgement, however many tasks began together. What they cost when they end
+// is the same.
 func TestFramesOfLongTasks(t *testing.T) {
-	run := func(takes time.Duration) (frames, bytes int) {
+	const acknowledged = 300 * time.Millisecond // what they began with has been
+	run := func(takes time.Duration) (running, ends int) {
 		synctest.Test(t, func(t *testing.T) {
 			tm := newTeamWith(t, nil, seldom, "judge", "worker", "waiter")
 			tm.add("judge", fan)
 			tm.p["worker"].hand.hold("a", "b", "c", "d")
-			f, b := tm.aboutInstances()
 			id := tm.begin("judge", "fan", map[string]string{"work": "worker", "end": "waiter"})
-			pass(takes)
+			pass(acknowledged)
+			before, was := tm.aboutInstances()
+			pass(takes - acknowledged)
+			now, bytes := tm.aboutInstances()
+			running = now - before
+			t.Logf("tasks of %v: %d frames and %d bytes while they run", takes, running, bytes-was)
+			facts := func(c carried) bool { return len(c.m.Facts) > 0 }
+			began := len(tm.f.sent(facts))
 			for _, task := range []workflow.TaskName{"a", "b", "c", "d"} {
 				tm.p["worker"].hand.letGo(t, task)
 				pass(time.Millisecond) // how many would go in one frame is else left to chance
 			}
 			tm.succeeds(id, time.Second, "judge", "worker", "waiter")
 			pass(2 * time.Second)
-			frames, bytes = tm.aboutInstances()
-			frames, bytes = frames-f, bytes-b
+			ends = len(tm.f.sent(facts)) - began
 		})
-		return frames, bytes
+		return running, ends
 	}
-	atOnce, short := run(0)
-	almost, _ := run(990 * time.Millisecond)
-	long, more := run(10 * time.Second)
-	t.Logf("at once: %d frames, %d bytes; four tasks of 10 s: %d frames, %d bytes", atOnce, short, long, more)
-	if almost != atOnce {
-		t.Errorf("%d frames where tasks run for less than a second, %d where they end at once", almost, atOnce)
+	atOnce, end := run(acknowledged)
+	almost, almostEnd := run(990 * time.Millisecond)
+	long, longEnd := run(10 * time.Second)
+	if atOnce != 0 || almost != 0 {
+		t.Errorf("%d and %d frames while tasks run that end within a second, want none", atOnce, almost)
 	}
-	if extra := long - atOnce; extra > 4 {
-		t.Errorf("four tasks that began together and ran for long cost %d more frames; to two partners, each with its acknowledgement, are 4", extra)
+	if long != 4 {
+		t.Errorf("four tasks that began together and run for long cost %d frames; to two partners, each with its acknowledgement, are 4", long)
+	}
+	if almostEnd != end || longEnd != end {
+		t.Errorf("the ends of tasks cost %d, %d and %d frames with facts: want the same, however long they ran", end, almostEnd, longEnd)
 	}
 }
 

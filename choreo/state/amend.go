@@ -66,10 +66,7 @@ func (s *State) fitting(patch string, known *workflow.Definition) (f fitting) {
 	if f.known = known.Hash(); err != nil {
 		f.why = "it amends what the workflow does not have, or cannot have so"
 	}
-	if len(s.edition.looked) >= maxEditions {
-		clear(s.edition.looked)
-	}
-	s.edition.looked[of] = f
+	keep(&s.edition.looked, maxEditions, of, f)
 	return f
 }
 

@@ -43,12 +43,21 @@ func (s *State) editionOf(of []*log.Entry) *workflow.Definition {
 		return d
 	}
 	s.log.Steps += len(s.original.Tasks)
-	if len(s.edition.known) >= s.manyEditions() {
-		clear(s.edition.known)
-	}
 	d, _ := amendments.Effective(s.original, patches, s.doubtful(of), s.cut)
-	s.edition.known[name.String()] = d
+	keep(&s.edition.known, s.manyEditions(), name.String(), d)
 	return d
+}
+
+// keep notes what was worked out, and forgets all before it where that is too much. Few instances are amended: the others
+// have no such map.
+func keep[K comparable, V any](in *map[K]V, most int, k K, v V) {
+	if len(*in) >= most {
+		clear(*in)
+	}
+	if *in == nil {
+		*in = map[K]V{}
+	}
+	(*in)[k] = v
 }
 
 // heavyIn are the heavy ones of some amendments that a fact's author knew, in their order.

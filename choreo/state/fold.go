@@ -5,7 +5,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
-	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
@@ -16,10 +15,6 @@ func NewState(def *workflow.Definition, plan *partition.Plan, l *log.Log, trust 
 	s := &State{
 		def: def, plan: plan, original: def, log: l, trust: trust, uncountedOf: map[workflow.PartnerID]int{},
 		fittings: map[fact.ID]fitting{},
-		edition: edition{
-			known: map[string]*workflow.Definition{}, flows: map[workflow.Hash]*dataflow.Flow{},
-			looked: map[fittingOf]fitting{},
-		},
 	}
 	s.Reset()
 	return s

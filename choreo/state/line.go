@@ -333,11 +333,8 @@ func (s *State) flowBy(heavy []*log.Entry) *dataflow.Flow {
 	if f := s.edition.flows[def.Hash()]; f != nil {
 		return f
 	}
-	if len(s.edition.flows) >= s.manyEditions() {
-		clear(s.edition.flows)
-	}
 	f := dataflow.New(def)
-	s.edition.flows[def.Hash()] = f
+	keep(&s.edition.flows, s.manyEditions(), def.Hash(), f)
 	return f
 }
 

@@ -93,6 +93,8 @@ func TestFramesOfLongTasks(t *testing.T) {
 			tm.succeeds(id, time.Second, "judge", "worker", "waiter")
 			pass(2 * time.Second)
 			ends = len(tm.f.sent(facts)) - began
+			frames, all := tm.aboutInstances()
+			t.Logf("in all %d frames, %d bytes", frames, all)
 		})
 		return running, ends
 	}

@@ -349,9 +349,22 @@ func (c *checks) toldNot(u *user, m *machine, id string, err error) {
 	}
 	instance, bad := workflow.ParseInstanceID(id)
 	all := c.onDiskOf(m, instance)
-	if bad == nil && all != nil && all.Decides(u.id, u.now) {
+	if bad == nil && all != nil && all.Decides(u.id, u.now) && !c.unheard(u, m) {
 		w.violate("claims: %s at n%d decides about %s, and was told: %v", u.name, m.i, id[:8], err)
 	}
+}
+
+// unheard reports whether a machine does not know which roles a user has, and who knew it may be gone for good.
+func (c *checks) unheard(u *user, m *machine) bool {
+	if !slices.ContainsFunc(c.w.nodes, func(m *machine) bool { return m.gone }) || m.node == nil {
+		return false
+	}
+	all, err := m.node.Service().Users(context.Background())
+	return err == nil && !slices.ContainsFunc(all, func(x api.User) bool {
+		return x.ID == string(u.id) && !slices.ContainsFunc(u.now, func(r workflow.RoleName) bool {
+			return !slices.Contains(x.Roles, string(r))
+		})
+	})
 }
 
 // stops checks that what was ordered to stop has stopped soon, at its holder.

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,19 +14,19 @@ import (
 func (tm *team) watch(at, kind string) (told func() int) {
 	tm.t.Helper()
 	ctx, cancel := context.WithCancel(tm.t.Context())
-	ended, heard := make(chan struct{}), 0
+	ended, heard := make(chan struct{}), atomic.Int64{}
 	go func() {
 		defer close(ended)
 		_ = tm.p[at].api.Watch(ctx, func(e api.Event) error {
 			if e.Kind == kind {
-				heard++
+				heard.Add(1)
 			}
 			return nil
 		})
 	}()
 	tm.t.Cleanup(func() { cancel(); <-ended })
 	synctest.Wait()
-	return func() int { synctest.Wait(); return heard }
+	return func() int { synctest.Wait(); return int(heard.Load()) }
 }
 
 // A node that takes no part in an instance is told within 2 s that a list which it asked for is another by now: once

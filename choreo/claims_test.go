@@ -840,7 +840,7 @@ func (w *mesh) randomLoss(d dice, forked *bool) {
 		return
 	}
 	w.lies = true
-	disk, inc := n.disk[:1+d(len(n.disk))], n.inc
+	disk, inc := n.upTo(1+d(len(n.disk))), n.inc
 	switch d(4) {
 	case 0:
 		w.lacking[n.id] = !w.lacking[n.id]

@@ -40,7 +40,7 @@ func TestDecidingTwiceAsksForNothingNew(t *testing.T) {
 		w := randomMesh(t, d)
 		for range 20 + d(60) {
 			if n := w.nodes[pickOf(d, w.names())]; d.chance(4) && len(n.disk) > 1 && n.id != "ann" {
-				w.restore(n, n.disk[:1+d(len(n.disk)-1)], n.inc)
+				w.restore(n, n.upTo(1+d(len(n.disk)-1)), n.inc)
 			} else {
 				w.randomStep(d)
 			}

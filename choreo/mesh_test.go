@@ -507,7 +507,19 @@ func (w *mesh) reload(n *node) {
 // backup copies a disk; restore puts the copy back.
 func (n *node) backup() []Stored { return slices.Clone(n.disk) }
 
+// upTo are the first facts of a disk: so many, and those that were made durable together with
+// them (Stored.Open). No crash and no old copy leaves less.
+func (n *node) upTo(facts int) []Stored {
+	for facts > 0 && facts < len(n.disk) && n.disk[facts-1].Open {
+		facts++
+	}
+	return n.disk[:facts]
+}
+
 func (w *mesh) restore(n *node, disk []Stored, inc fact.Incarnation) {
+	if len(disk) > 0 && disk[len(disk)-1].Open {
+		w.t.Fatalf("the disk of %s ends after fact %d, for which nothing vouches: that cannot happen", n.id, len(disk))
+	}
 	n.disk, n.inc, n.waits = slices.Clone(disk), inc, waits.Stored{}
 	w.crash(n)
 }

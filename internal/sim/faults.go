@@ -120,7 +120,7 @@ func (m *machine) suspend(n int) {
 
 // vanish takes a machine away for good.
 func (w *world) vanish(m *machine) {
-	m.gone = true
+	m.gone, m.vanished = true, w.now
 	w.down(m)
 }
 

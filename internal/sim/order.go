@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -80,10 +81,24 @@ func (w *world) undisturbed() bool {
 	return w.wrong == 0 && !down && w.now-w.disturbed > calmFor
 }
 
+// outOfStep reports whether a machine may take one that vanished for gone later than others do. After a gap it counts
+// everybody's silence from then on, with a grace. So it agrees with the others once it has had a sign of life since,
+// or that time is over, and the judges' time after it.
+func (w *world) outOfStep(m *machine) bool {
+	silence := moment.Grace(w.plan.ConnectionTime) + w.plan.ConnectionTime
+	return w.now < m.well+silence+w.judging() && slices.ContainsFunc(w.nodes, func(x *machine) bool {
+		return x.gone && x.vanished < m.well+w.plan.ConnectionTime/3 // a sign of life comes more often
+	})
+}
+
 // oneJudge checks that two do not judge one attempt while nothing is wrong:
 // a node that is not the guardian waits longer. A holder judges its own attempt once
-// its own time is over, or it has failed, whatever others presumed.
+// its own time is over, or it has failed, whatever others presumed. Two that do not take
+// one that is gone for gone at the same time may come to judge at the same time.
 func (c *checks) oneJudge(m *machine, key job, v *fact.Verdict) {
+	if v.Cause == fact.CauseExpired {
+		c.w.out.Judges = append(c.w.out.Judges, m.i)
+	}
 	before, ok := c.judges[key]
 	if !ok {
 		c.judges[key] = judge{m.i, c.w.now}
@@ -91,7 +106,8 @@ func (c *checks) oneJudge(m *machine, key job, v *fact.Verdict) {
 	}
 	its := v.Cause == fact.CauseReported || v.Cause == fact.CauseLost ||
 		v.Cause == fact.CauseTimeout && strings.Contains(v.Reason, "no result within")
-	if before.node != m.i && !its && c.w.undisturbed() && before.at-c.w.disturbed > calmFor && !c.w.amnesia() {
+	if before.node != m.i && !its && c.w.undisturbed() && before.at-c.w.disturbed > calmFor && !c.w.amnesia() &&
+		!c.w.outOfStep(m) && !c.w.outOfStep(c.w.nodes[before.node]) {
 		c.w.violate("guardian: n%d judges %s %s after n%d had, although nothing was wrong", m.i, key.attempt,
 			c.w.now-before.at, before.node)
 	}

@@ -103,9 +103,9 @@ type machine struct {
 	// muted is when it could acknowledge nothing, as its disk was full or it was paused, could
 	// again, and so on.
 	muted []time.Duration
-	// bootedAt is when its present boot began, well since when it runs undisturbed.
-	bootedAt, well time.Duration
-	learned        map[workflow.InstanceID]time.Duration
+	// bootedAt is when its present boot began, well since when it runs undisturbed, vanished when it was taken away.
+	bootedAt, well, vanished time.Duration
+	learned                  map[workflow.InstanceID]time.Duration
 	// ring are the keys of users here, answers who answers requests, overheard the words of people
 	// that came by.
 	ring      *ring
@@ -148,7 +148,9 @@ type Outcome struct {
 	Kept       int // people's tasks whose holder was chosen to perform them
 	Passed     int // those that were given to another
 	Settled    int // instances that may not change any more
-	Events     int
+	// Judges are the nodes that judged attempts of partners who are gone: of each verdict on one its author, in order.
+	Judges []int
+	Events int
 	// Of users: requests, items that were taken, results that were recorded and counted, that were kept on
 	// a device first, and that came too late.
 	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Came, Joint, Lost, Anew, Beaten int

@@ -246,7 +246,7 @@ func TestSpelling(t *testing.T) {
 		{`'it' + "s"`, `"it" + "s"`}, {`a ? b : (c ? d : e)`, `a ? b : (c ? d : e)`}, {`a?.b`, `a.b`},
 		{`a["b"]`, `a.b`}, {`a["b c"]`, `a["b c"]`},
 		{`a not in [1,2]`, `not (a in [1, 2])`}, {`- a`, `-a`}, {`2.0`, `2.0`}, {`1e3`, `1000.0`},
-		{`x|upper()`, `upper(x)`}, {`(a ?? b) + 1`, `a ?? b + 1`},
+		{`x|upper()`, `upper(x)`}, {`(a ?? b) + 1`, `(a ?? b) + 1`},
 		{`0x1F + 1_000`, `31 + 1000`}, {`a < b < c`, `a < b and b < c`}, {`if a { 1 } else { 2 }`, `a ? 1 : 2`},
 	} {
 		tree, mistake := parseExpr(c.src)
@@ -273,4 +273,37 @@ tasks:
 	}
 	fmt.Println(d.TopoOrder(), d.Predecessors("close"))
 	// Output: [call radio close] [call]
+}
+
+// Whatever stands beside what, the one spelling of an expression is one, and is spelled so again.
+func TestEachOperatorBesideEachOther(t *testing.T) {
+	s := testScope()
+	operators := []string{"??", "+", "-", "*", "/", "%", "<", "==", "in", "and", "or"}
+	operands := []string{"n", "b", "l", "-n", "not b", "(b ? n : n)"}
+	tried := 0
+	for _, one := range operators {
+		for _, other := range operators {
+			for _, a := range operands {
+				for _, b := range operands {
+					for _, c := range operands {
+						for _, src := range []string{
+							fmt.Sprintf("(%s %s %s) %s %s", a, one, b, other, c), fmt.Sprintf("%s %s (%s %s %s)", a, one, b, other, c),
+						} {
+							e, ok := compileText(s, src)
+							if !ok {
+								continue // of types that do not go together
+							}
+							tried++
+							if again, ok := compileText(s, e.String()); !ok || again.String() != e.String() {
+								t.Errorf("%q is spelled %q, which is not read so", src, e)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if tried < 500 {
+		t.Errorf("only %d expressions were tried", tried)
+	}
 }

@@ -59,7 +59,8 @@ func FuzzExpression(f *testing.F) {
 		`due - duration("2h") < date("2026-01-01")`, `instance.age > duration("1h30m")`, `s matches "^a+$" ?? false`,
 		`l[0].name startsWith "x"`, `-n % 3 == -(n - 1)`, `(b ? b : b) ? 1 : 2`, `"\u00e9\x41\n" + 'it' + ` + "`raw`",
 		`max(n, 3, x) - abs(-2)`, `a < b < c`, `not not b`, `m["a b"]`, `s not in m`, `[1, [2, "x"]][1]`,
-		`b and (b or b) and b`,
+		`b and (b or b) and b`, `(y ?? 4) + 1`, `1 + (n ?? 4) * 2 - (n ?? 1)`, `(b ?? false) and b`, `not (b ?? false) and b`,
+		`(n ?? 1) in [1, 2] ? (n ?? 2) : -(n ?? 3)`, `(s ?? "a") startsWith "a" or (n ?? (n ?? 2)) < 3`,
 	} {
 		f.Add(s, int64(3), 2.5, "a", true)
 	}

@@ -159,10 +159,21 @@ func (s speller) binary(n *ast.BinaryNode, around int) {
 		case "??", "==", "!=", "<", "<=", ">", ">=", "in", "matches", "contains", "startsWith", "endsWith":
 			left = bind + 1
 		}
+		if op != "??" {
+			left, right = unless(n.Left, left), unless(n.Right, right)
+		}
 		s.node(n.Left, left)
 		s.WriteString(" " + op + " ")
 		s.node(n.Right, right)
 	})
+}
+
+// unless asks for parentheses around a ?? beside another operator: the library reads the two together in no order.
+func unless(side ast.Node, bind int) int {
+	if b, ok := side.(*ast.BinaryNode); ok && b.Operator == "??" {
+		return bindMember
+	}
+	return bind
 }
 
 // mixed asks for parentheses around an or in an and and the other way round,

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/expr-lang/expr/ast"
 )
 
 // Doubt is what works in a definition, but probably not as it is meant.
@@ -201,11 +203,33 @@ func (d *doubter) impossible(e *Expr) bool {
 	if e == nil {
 		return false
 	}
-	ways, known := d.expr(e, false, 0)
+	return impossible(d.expr(e, false, 0))
+}
+
+// impossible reports whether none of the ways to hold can be.
+func impossible(ways [][]atom, known bool) bool {
 	return known && !slices.ContainsFunc(ways, func(way []atom) bool {
 		can, _ := possible(way)
 		return can
 	})
+}
+
+// excludes is the strict constraint that does not hold where final does; nil: there is none, or that cannot be seen.
+func (d *doubter) excludes() *Constraint {
+	final, err := parseExpr(d.def.Final.spelling)
+	if err != nil {
+		return nil
+	}
+	for i, c := range d.def.Constraints {
+		if c.When == nil || !c.Strict {
+			continue
+		}
+		when, err := parseExpr(c.When.spelling)
+		if err == nil && impossible(d.dnf(&ast.BinaryNode{Operator: "and", Left: final, Right: when}, false, 0)) {
+			return &d.def.Constraints[i]
+		}
+	}
+	return nil
 }
 
 // never finds conditions and rules that can never hold.
@@ -238,12 +262,19 @@ func (d *doubter) rule(t *Task) *Expr {
 func (d *doubter) end() {
 	final := d.def.Final
 	if final == nil {
+		if d.driven {
+			d.doubt(d.written(d.def, "workflow"), "nothing says when an instance ends well, so each is interrupted where no rule holds any more: write final: CONDITION")
+		}
 		return
 	}
 	n := d.written(d.def, "final")
 	d.endDoubted = true
 	if d.impossible(final) {
 		d.doubt(n, "final can never hold: no instance ends well")
+		return
+	}
+	if c := d.excludes(); c != nil {
+		d.doubt(n, "where final holds, the strict constraint %s does not: no instance ends well", c.Name)
 		return
 	}
 	set := slices.ContainsFunc(final.names, func(name DataName) bool { return len(d.writers[name]) > 0 })

@@ -189,12 +189,11 @@ func (w *world) mayBeBeaten(u *user, m *machine, of []api.Item) (over func()) {
 	return over
 }
 
-// hasNow are the grants by which a user has items of an instance, as their holders' disks say, where there are several
-// holders.
+// hasNow are the grants by which a user has items of an instance, as their holders' disks say.
 func (c *checks) hasNow(u *user, of []api.Item) map[string]fact.ID {
 	out := map[string]fact.ID{}
 	id, err := workflow.ParseInstanceID(of[0].Instance)
-	if err != nil || !c.w.plan.links() || holders(of) < 2 {
+	if err != nil || !c.w.plan.links() {
 		return out
 	}
 	for _, m := range c.w.nodes {
@@ -214,19 +213,54 @@ func (c *checks) hasNow(u *user, of []api.Item) map[string]fact.ID {
 	return out
 }
 
-// toldNone checks, when a user is told that items of several holders are not locked, that it has none of them that it
-// had not before, unless its device still has to give that back: all or none.
-func (c *checks) toldNone(u *user, m *machine, of []api.Item, before map[string]fact.ID) {
+// toldNone checks, when a user is told why items are not locked, that it has none of them that it had not before,
+// unless its device still has to give that back: all or none. Where one holder alone has something to give, nothing is
+// given back: there the user may have what it is told that it may have, and must have what it is told that it has, as
+// when what the device was to keep of it got lost.
+func (c *checks) toldNone(u *user, m *machine, of []api.Item, before map[string]fact.ID, why string) {
 	if !c.w.plan.links() || m.lied || m.forgot || m.owes(u) {
 		return
 	}
 	now := c.hasNow(u, of)
-	for _, x := range of {
-		if _, had := before[x.ID]; !had && now[x.ID] != (fact.ID{}) {
+	asked := slices.DeleteFunc(slices.Clone(of), func(x api.Item) bool { return before[x.ID] != (fact.ID{}) })
+	says := untold
+	if holders(asked) == 1 {
+		says = toldOf(why, asked)
+	}
+	for _, x := range asked {
+		has := now[x.ID] != (fact.ID{})
+		switch h := c.holderOf(x); {
+		case has && says == untold:
 			c.w.violate("claims: %s was told at n%d that items are not locked, and has %s of %s, which was asked for "+
 				"with them, and the device does not know that it is to be given back", u.name, m.i, x.Task, x.Instance[:8])
+		case !has && says == toldLocked && h != nil && !h.lied && !h.forgot:
+			c.w.violate("claims: %s was told at n%d that %s of %s is locked, if not kept there, and has it not", u.name,
+				m.i, x.Task, x.Instance[:8])
 		}
 	}
+}
+
+// lockTold is what a user is told of items that it could not lock.
+type lockTold int
+
+// What a user is told.
+const (
+	untold      lockTold = iota // nothing by which it has them
+	toldPerhaps                 // that they may be locked all the same: their holder did not answer
+	toldLocked                  // that they are: only the device does not keep them
+)
+
+// toldOf is what a user is told of items of one holder, which it has all or none: of one of them says it of all.
+func toldOf(why string, of []api.Item) lockTold {
+	for _, x := range of {
+		switch {
+		case strings.HasPrefix(why, x.Task+" is locked, but "):
+			return toldLocked
+		case strings.Contains(why, ", who holds "+x.Task+", did not answer; it may have written it down all the same"):
+			return toldPerhaps
+		}
+	}
+	return untold
 }
 
 // owes reports whether a machine has to give something back that a user of it asked for in a joint lock.
@@ -254,7 +288,7 @@ func (w *world) locksElsewhere(u *user, lost *machine, of []api.Item, first bool
 		for _, o := range of {
 			if _, here := u.keys[i]; here && m != lost {
 				r := api.ClaimRequest{User: u.name, Claim: api.ClaimLock, Items: []string{o.ID}}
-				w.serve(m, func(n api.Service) { locked = w.lockAll(u, m, n, r, []api.Item{o}) || locked })
+				w.serve(m, func(n api.Service) { locked = w.lockAll(u, m, n, r, []api.Item{o}) == nil || locked })
 			}
 		}
 	}
@@ -291,15 +325,15 @@ func (w *world) leavesBehind(u *user, m *machine, x api.Item) {
 	})
 }
 
-// lockAll has a user lock items, and notes what came of it. It reports whether they are the user's.
-func (w *world) lockAll(u *user, m *machine, n api.Service, r api.ClaimRequest, of []api.Item) bool {
+// lockAll has a user lock items, and notes what came of it. It returns why they are not the user's; nil: they are.
+func (w *world) lockAll(u *user, m *machine, n api.Service, r api.ClaimRequest, of []api.Item) error {
 	for _, o := range of {
 		for _, what := range []string{api.ClaimLock, byItself(m.id), string(worklist.Handed)} { // or all is given back
 			w.checks.intends(u, o.ID, what)
 		}
 	}
 	if _, err := n.ClaimItems(context.Background(), r); err != nil {
-		return false
+		return err
 	}
 	if holders(of) > 1 {
 		w.out.Joint++
@@ -312,7 +346,7 @@ func (w *world) lockAll(u *user, m *machine, n api.Service, r api.ClaimRequest, 
 			u.had[m.i] = append(u.had[m.i], o)
 		}
 	}
-	return true
+	return nil
 }
 
 // byItself is that a machine gives something back by itself: what it was given in a joint lock that came to nothing.

@@ -251,9 +251,9 @@ func (w *world) takeAhead(u *user, m *machine, n api.Service, list []api.Item, x
 		defer w.mayBeBeaten(u, m, of)()
 	}
 	before := w.checks.hasNow(u, of)
-	if !w.lockAll(u, m, n, r, of) {
+	if why := w.lockAll(u, m, n, r, of); why != nil {
 		if m.node != nil && m.node.Service() == n {
-			w.checks.toldNone(u, m, of, before)
+			w.checks.toldNone(u, m, of, before, why.Error())
 		}
 		return
 	}

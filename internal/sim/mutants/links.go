@@ -32,6 +32,14 @@ var ofLinks = []mutant{
 		"node/worklists/joint.go", `	d.settle(ctx, mute, who, key, x)
 	if errors.Is(err, errNoAnswer) {`, `	d.forgetJoint(key)
 	if errors.Is(err, errNoAnswer) {`}}},
+	{name: "lock-refused-unheard", what: "what a holder refuses to lock is told to be locked", patches: []patch{{
+		"node/worklists/ask.go", `	if _, err := d.send(ctx, who, of[0], g); err != nil {
+		return err
+	}
+	for i := range of {`, `	if _, err := d.send(ctx, who, of[0], g); err != nil && (mode != worklist.Lock || of[0].At == d.in.Self) {
+		return err
+	}
+	for i := range of {`}}},
 	{name: "ahead-never-counts", what: "what was made from something is put off for ever", patches: []patch{{
 		"worklist/ahead.go", `	return !slices.ContainsFunc(r.Upon, func(of Basis) bool { return !b.counts(of) })
 `, `	return len(r.Upon) == 0

@@ -252,9 +252,11 @@ const (
 
 // toldOf is what a user is told of items of one holder, which it has all or none: of one of them says it of all.
 func toldOf(why string, of []api.Item) lockTold {
+	names, _, locked := strings.Cut(why, " locked, but this device cannot keep ")
+	names = strings.TrimSuffix(strings.TrimSuffix(names, " is"), " are")
 	for _, x := range of {
 		switch {
-		case strings.HasPrefix(why, x.Task+" is locked, but "):
+		case locked && slices.Contains(strings.Split(names, ", "), x.Task):
 			return toldLocked
 		case strings.Contains(why, ", who holds "+x.Task+", did not answer; it may have written it down all the same"):
 			return toldPerhaps

@@ -13,10 +13,11 @@ func TestWhatIsToldOfALock(t *testing.T) {
 		why  string
 		want lockTold
 	}{
-		{"l02 is locked, but n1 did not say so again: this device does not keep it for when it is out of reach", toldLocked},
+		{"l02 is locked, but this device cannot keep it for when it is out of reach: n1 did not say so again", toldLocked},
 		{"l03 is locked, but this device cannot keep it for when it is out of reach: disk full", toldLocked},
+		{"l01, l03 are locked, but this device cannot keep them for when it is out of reach: disk full", toldLocked},
 		{"n1, who holds l02, did not answer; it may have written it down all the same", toldPerhaps},
-		{"l01 is locked, but n1 did not say so again: this device does not keep it for when it is out of reach", untold},
+		{"l01 is locked, but this device cannot keep it for when it is out of reach: n1 did not say so again", untold},
 		{"n1, who holds l01, did not answer; it may have written it down all the same", untold},
 		{"n1, who holds l02, did not answer within 3s: nothing is locked, and what it may have given is given back once " +
 			"it answers", untold},

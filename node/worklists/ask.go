@@ -208,25 +208,41 @@ func (d *Desk) anew(who users.Who, of []*Row) (words []worklist.ID) {
 	return slices.Compact(words)
 }
 
-// keepTaken keeps on the device what was locked, with its grant, as its partner says now.
+// keepTaken keeps on the device what was locked, each with its grant, as its partner says now. The error names all that
+// it does not keep: that is locked all the same.
 func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
+	var unkept []string
+	var why error // of the first
 	for _, r := range of {
-		if r.Mine != worklist.Lock {
-			return api.Errorf(api.Failed,
-				"%s is locked, but %s did not say so again: this device does not keep it for when it is out of reach",
-				r.called(), r.At).
-				WithHint("lock it once more")
+		err := d.keepOne(ctx, who, r)
+		if err == nil {
+			continue
 		}
-		was := d.keptFor(who.ID, r.ID())
-		if was != nil && len(was.Word) > 0 && was.Refused == "" {
-			continue // what was done of it waits to be handed in
-		}
-		if err := d.keepOver(was, keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r)).carry(was)); err != nil {
-			return api.Errorf(api.Failed,
-				"%s is locked, but this device cannot keep it for when it is out of reach: %w", r.called(), err)
+		if unkept = append(unkept, r.called()); why == nil {
+			why = err
 		}
 	}
-	return nil
+	switch len(unkept) {
+	case 0:
+		return nil
+	case 1:
+		return api.Errorf(api.Failed, "%s is locked, but this device cannot keep it for when it is out of reach: %w",
+			unkept[0], why).WithHint("lock it once more")
+	}
+	return api.Errorf(api.Failed, "%s are locked, but this device cannot keep them for when it is out of reach: %w",
+		strings.Join(unkept, ", "), why).WithHint("lock them once more")
+}
+
+// keepOne keeps one of them.
+func (d *Desk) keepOne(ctx context.Context, who users.Who, r *Row) error {
+	if r.Mine != worklist.Lock {
+		return fmt.Errorf("%s did not say so again", d.in.Name(r.At))
+	}
+	was := d.keptFor(who.ID, r.ID())
+	if was != nil && len(was.Word) > 0 && was.Refused == "" {
+		return nil // what was done of it waits to be handed in
+	}
+	return d.keepOver(was, keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r)).carry(was))
 }
 
 // giveBack gives items back, one after the other, for a reason, if there is one.

@@ -156,6 +156,58 @@ func wantError(t *testing.T, err error, code api.Code, text string) {
 	}
 }
 
+// Of several items that a holder locked, and of which it does not list some again, the device keeps the others, and the
+// user is told which it does not keep: they are locked, and can be locked once more.
+func TestWhatIsLockedAndNotListedAgain(t *testing.T) {
+	d, p, _ := afar(t)
+	d.in.MayLock = func() error { return nil }
+	task := func(name workflow.TaskName) Row {
+		r := weigh("")
+		r.Task, r.Item.Slot = name, name
+		return r
+	}
+	var again []Row
+	listed := []Row{task("cut"), task("feed"), task("weigh")}
+	p.answers["base"] = func(protocol string, _ []byte) any {
+		switch {
+		case protocol != ProtocolItems:
+			return nil
+		case len(p.words["base"]) > 0:
+			return again
+		}
+		return listed
+	}
+	locked := task("weigh")
+	locked.Mine = worklist.Lock
+	lock := func() error {
+		_, err := d.Claim(t.Context(), api.ClaimRequest{
+			Claim: api.ClaimLock, Items: []string{listed[0].ID(), listed[1].ID(), listed[2].ID()},
+		})
+		return err
+	}
+	kept := func() (out []string) {
+		for _, k := range d.allKept("bia") {
+			out = append(out, string(k.row().Task))
+		}
+		slices.Sort(out)
+		return out
+	}
+	again = []Row{task("feed"), locked} // cut is not listed at all
+	wantError(t, lock(), api.Failed,
+		"cut, feed are locked, but this device cannot keep them for when it is out of reach: base did not say so again")
+	if got := kept(); !slices.Equal(got, []string{"weigh"}) {
+		t.Errorf("the device keeps %q, want weigh", got)
+	}
+	feed := task("feed")
+	feed.Mine = worklist.Lock
+	again = []Row{feed, locked}
+	wantError(t, lock(), api.Failed,
+		"cut is locked, but this device cannot keep it for when it is out of reach: base did not say so again")
+	if got := kept(); !slices.Equal(got, []string{"feed", "weigh"}) {
+		t.Errorf("the device keeps %q, want feed and weigh", got)
+	}
+}
+
 // Somebody who lies and lists an item that a user has locked with another gets nothing of it: while its holder is
 // out of reach the result waits for that one, also if the liar had listed the item before.
 func TestWhoListsWhatAnotherHoldsGetsNoResult(t *testing.T) {

@@ -50,7 +50,7 @@ func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, 
 	case worklist.Grant:
 		return d.grant(c, x, p, before)
 	case worklist.Release:
-		return d.giveBack(c, x, p)
+		return d.giveBack(c, x, p, before)
 	case worklist.Result:
 		if before { // the answer was lost
 			_, why := d.state.Work().Judged(x.Item, p.User)
@@ -128,16 +128,17 @@ func (d *decision) grant(c *fact.Claim, g worklist.Grant, p worklist.Person, bef
 	return Claimed{}, err
 }
 
-// giveBack ends what a person has.
-func (d *decision) giveBack(c *fact.Claim, x worklist.Release, p worklist.Person) (Claimed, error) {
+// giveBack ends what a person has. Nobody is told that an item is given back who has it by another grant meanwhile, as
+// it was taken or kept once more, perhaps at another device; only of a word that came before is said what it did.
+func (d *decision) giveBack(c *fact.Claim, x worklist.Release, p worklist.Person, before bool) (Claimed, error) {
 	to, open, ever := d.state.Work().Given(x.Item, x.Grant)
+	h, held := d.state.Work().Holds(x.Item)
 	switch {
 	case !ever || to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you so", state.ErrNotNow, d.called(x.Item.Slot))
-	case !open:
+	case !open && (before || !held || h.User != p.User):
 		return Claimed{Already: true}, nil
-	}
-	if h, _ := d.state.Work().Holds(x.Item); h.Grant != x.Grant {
+	case h.Grant != x.Grant:
 		return Claimed{}, fmt.Errorf("%w: %s was given to you once more meanwhile: look at the worklist again",
 			state.ErrNotNow, d.called(x.Item.Slot))
 	}

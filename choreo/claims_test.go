@@ -1033,6 +1033,38 @@ func TestAnItemTakesSoManyWords(t *testing.T) {
 	}
 }
 
+// Who has an item once more is not told that it is given back by a word about an earlier grant, as a device says it
+// that has not heard of the later one; a word that comes again is told what it did, and changes nothing.
+func TestWhatIsTakenOnceMoreIsNotGivenBack(t *testing.T) {
+	w, n := wardOf(t, 1, 2)
+	i := n.itemAt("t0")
+	if err := w.selects(n, "w0", i, 1); err != nil {
+		t.Fatal(err)
+	}
+	early := worklist.Release{Item: i, Grant: firstGrant(n, "w0")}
+	gives := func(k int, already, refused bool) {
+		t.Helper()
+		got, err := w.put(n, w.ofUser("w0", early, k))
+		if got.Already != already || errors.Is(err, state.ErrNotNow) != refused || !refused && err != nil {
+			t.Errorf("word %d: %+v, %v; want already %t, refused %t", k, got, err, already, refused)
+		}
+	}
+	gives(2, false, false)
+	gives(3, true, false) // nobody has it
+	if err := w.selects(n, "w1", i, 4); err != nil {
+		t.Fatal(err)
+	}
+	gives(5, true, false) // somebody else has it
+	if err := errors.Join(w.giveUp(n, "w1", i, 6), w.selects(n, "w0", i, 7)); err != nil {
+		t.Fatal(err)
+	}
+	gives(8, false, true)
+	gives(2, true, false)
+	if h, held := n.m.state.Work().Holds(i); !held || h.User != "w0" {
+		t.Errorf("it is with %q", h.User)
+	}
+}
+
 // firstGrant is the first by which a person got an item.
 func firstGrant(n *node, u worklist.User) worklist.ID {
 	for _, e := range n.m.log.Order() {

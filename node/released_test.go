@@ -1,11 +1,15 @@
 package node_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Who gives an item back may say why, and whoever looks at the instance reads it; what takes an item has no reason.
@@ -42,5 +46,49 @@ func TestWhyItWasGivenBack(t *testing.T) {
 		if len(said) != 2 || said[0] != "given back by bia: the car broke down" || said[1] != "given back by bia" {
 			t.Errorf("the log says %q", said)
 		}
+	})
+}
+
+// A user who has given an item back at another device, and taken it once more there, gives it back at a device that
+// could not hear of that: the user is told that it was taken meanwhile, and not that it is given back.
+func TestWhatWasTakenElsewhereIsNotGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := nurses(t)
+		link, err := tm.p["tablet"].api.LinkUser(t.Context(), "bia", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.signIn("phone", link.Token); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		item := tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantItems("tablet", "bia", "weigh SELECTED")
+		lists := tm.p["base"].plug.handlers[worklists.ProtocolItems]
+		tm.p["base"].plug.HandleRequest(worklists.ProtocolItems, false,
+			func(from workflow.PartnerID, req []byte) ([]byte, error) {
+				if from == tm.p["tablet"].id() {
+					return nil, errors.New("its lists get lost")
+				}
+				return lists(from, req)
+			})
+		if err := errors.Join(tm.claim("phone", "bia", api.ClaimRelease, item),
+			tm.claim("phone", "bia", api.ClaimSelect, item)); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimRelease, item), api.Refused,
+			"weigh was given to you once more meanwhile: look at the worklist again")
+		tm.p["base"].plug.HandleRequest(worklists.ProtocolItems, false, lists)
+		if got := tm.show("base", id).Tasks[0].ClaimedBy; got != "bia" {
+			t.Errorf("it is with %q", got)
+		}
+		pass(time.Minute)
+		if err := tm.claim("tablet", "bia", api.ClaimRelease, item); err != nil {
+			t.Error(err)
+		}
+		tm.wantItems("phone", "bia", "weigh READY")
 	})
 }

@@ -25,13 +25,6 @@ var ofLinks = []mutant{
 		"worklist/fact.go", `return by == asked || slices.Contains(x.Anew, by) }`, `return true }`}}},
 	{name: "joint-not-anew", what: "who asks for an item anew at another device has it by the earlier word", patches: []patch{{
 		"worklist/ask.go", ` || slices.Contains(r.Anew, b.heldBy(it)) {`, ` {`}}},
-	{name: "joint-some", what: "what some gave of a joint lock is kept though another refused", patches: []patch{{
-		"worklist/joint.go", `	case j.failed != nil && j.given < j.keeps:
-		return JointStep{Part: j.parts[j.keeps-1-j.given]}, true
-`, ``}, {
-		"node/worklists/joint.go", `	d.settle(ctx, mute, who, key, x)
-	if errors.Is(err, errNoAnswer) {`, `	d.forgetJoint(key)
-	if errors.Is(err, errNoAnswer) {`}}},
 	{name: "lock-refused-unheard", what: "what a holder refuses to lock is told to be locked", patches: []patch{{
 		"node/worklists/ask.go", `	if _, err := d.send(ctx, who, of[0], g); err != nil {
 		return err
@@ -40,6 +33,13 @@ var ofLinks = []mutant{
 		return err
 	}
 	for i := range of {`}}},
+	{name: "joint-some", what: "what some gave of a joint lock is kept though another refused", patches: []patch{{
+		"worklist/joint.go", `	case j.failed != nil && j.given < j.keeps:
+		return JointStep{Part: j.parts[j.keeps-1-j.given]}, true
+`, ``}, {
+		"node/worklists/joint.go", `	d.settle(ctx, mute, who, key, x)
+	if errors.Is(err, errNoAnswer) {`, `	d.forgetJoint(key)
+	if errors.Is(err, errNoAnswer) {`}}},
 	{name: "ahead-never-counts", what: "what was made from something is put off for ever", patches: []patch{{
 		"worklist/ahead.go", `	return !slices.ContainsFunc(r.Upon, func(of Basis) bool { return !b.counts(of) })
 `, `	return len(r.Upon) == 0

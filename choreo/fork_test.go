@@ -567,6 +567,67 @@ partitions: {p1: [a, c], p2: [b]}
 	}
 }
 
+// TestWhomAForkBroughtInThroughWhomItBroughtIn: a chain that proved to be forked gave work to a partner, which gave it
+// on to another in a chain that is not forked. Neither takes part any more, and both hear of that.
+func TestWhomAForkBroughtInThroughWhomItBroughtIn(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: relay
+tasks:
+  a: {}
+  b: {after: a, type: manual, contingency: x}
+  x: {type: manual, contingency: y}
+  y: {type: manual}
+partitions:
+  p1: [a]
+  p2: [b]
+`))
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	if err := w.start("one", w.genesis(at, "one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(true)
+	one, two := w.nodes["one"].m, w.nodes["two"]
+	old, inc := two.backup(), two.inc
+	fails := func(by string, task workflow.TaskName, to workflow.PartnerID) {
+		n := w.nodes[workflow.PartnerID(by)]
+		w.takers = map[workflow.TaskName]workflow.PartnerID{"x": to, "y": to}
+		if err := n.m.Finish(task, Result{Failed: true, Reason: "rain"}, w.moment(), w); err != nil {
+			t.Fatal(err)
+		}
+		w.step(n)
+		first := w.take(workflow.PartnerID(by), to)
+		w.mail, w.takers = nil, nil
+		for _, l := range first {
+			w.deliver(l)
+		}
+	}
+	fails("two", "b", "three")
+	fails("three", "x", "four")
+	w.say("four", "y")
+	w.mail = nil
+	w.restore(two, old, inc)
+	w.say("two", "b")
+	for range 2 {
+		w.meetAll()
+		w.stabilize(true)
+	}
+	for _, p := range []workflow.PartnerID{"three", "four"} {
+		m := w.nodes[p].m
+		if one.Participates(p) || !one.Involved(p) || m.Participates(p) {
+			t.Errorf("%s takes part: %t for one, %t for itself; is involved for one: %t", p, one.Participates(p),
+				m.Participates(p), one.Involved(p))
+		}
+		for _, e := range one.log.Order() {
+			if !m.log.Has(e.ID) {
+				t.Errorf("%s lacks the %s %s", p, e.Fact.Body.Kind(), e.ID)
+			}
+		}
+		if one, m := one.Overall(), m.Overall(); one != m {
+			t.Errorf("the instance is %s at one, %s at %s", one, m, p)
+		}
+	}
+}
+
 // TestWhomAForkBroughtInThroughAnother: a chain that proved to be forked gave work to its own author, which gave it on
 // after a restart, in a chain that is not forked. Whoever has it then takes no part any more, and hears of that all the
 // same.

@@ -96,7 +96,7 @@ func (s *State) Reset() {
 	s.refusals = map[refusal]refusedFacts{}
 	s.readings = map[readingOf]reading{}
 	s.credentials = map[workflow.PartnerID][]*log.Entry{}
-	s.former = map[workflow.PartnerID]*log.Entry{}
+	s.former, s.formerBy = map[workflow.PartnerID]*log.Entry{}, map[workflow.PartnerID][]*log.Entry{}
 	s.peoples, s.amends = People{}, nil
 	s.writtenOff = map[workflow.PartnerID]*log.Entry{}
 	s.data, s.values = map[workflow.DataName]Written{}, map[workflow.DataName]workflow.Value{}
@@ -197,14 +197,18 @@ func (s *State) enterFact(e *log.Entry) (why string) {
 	return "nothing is known here of what it says"
 }
 
-// refuse notes that a fact does not count. Those to whom it gave work, by somebody who took part from the start, took
-// part as far as that one knew, if a fork took it away: that of its own chain, or one of what it was built upon.
+// refuse notes that a fact does not count. Those to whom it gave work took part as far as its author knew, if a fork
+// took it away: that of its own chain, or one of what it was built upon; and if that author took part from the start,
+// or had itself been brought in so by what it knew.
 func (s *State) refuse(e *log.Entry, why string) {
 	e.Counted, e.Why = false, why
 	s.refused[why]++
-	if (why == forkedAway || e.Beyond) && s.log.Original()[e.Fact.Chain.Author] {
+	if (why == forkedAway || e.Beyond) && (s.log.Original()[e.Fact.Chain.Author] || s.tookPartBefore(e)) {
 		for p := range e.Fact.Body.Appoints() {
 			s.former[p] = earlier(s.former[p], e)
+			if !slices.ContainsFunc(s.formerBy[p], func(by *log.Entry) bool { return by.Strand == e.Strand }) {
+				s.formerBy[p] = append(s.formerBy[p], e)
+			}
 		}
 	}
 	if why != forkedAway {
@@ -217,6 +221,12 @@ func (s *State) refuse(e *log.Entry, why string) {
 		s.told = append(s.told, e)
 		s.uncountedOf[author]++
 	}
+}
+
+// tookPartBefore reports whether e's author was brought in, as far as it knew, by what a fork took away.
+func (s *State) tookPartBefore(e *log.Entry) bool {
+	return slices.ContainsFunc(s.formerBy[e.Fact.Chain.Author],
+		func(by *log.Entry) bool { s.log.Steps++; return s.log.Knew(e, by) })
 }
 
 // admit takes back that a fact was refused.

@@ -65,6 +65,8 @@ type State struct {
 	// former are those who took part until a chain proved to be forked, through what; the
 	// earliest.
 	former map[workflow.PartnerID]*log.Entry
+	// formerBy are all such facts, of each strand the first.
+	formerBy map[workflow.PartnerID][]*log.Entry
 	// refused counts facts that do not count, by reason.
 	refused map[string]int
 	// uncountedOf is how many facts that do not count came since that was last asked

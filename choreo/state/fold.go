@@ -96,7 +96,7 @@ func (s *State) Reset() {
 	s.refusals = map[refusal]refusedFacts{}
 	s.readings = map[readingOf]reading{}
 	s.credentials = map[workflow.PartnerID][]*log.Entry{}
-	s.former, s.formerBy = map[workflow.PartnerID]*log.Entry{}, map[workflow.PartnerID][]*log.Entry{}
+	s.former, s.formerBy = map[workflow.PartnerID]*log.Entry{}, nil
 	s.peoples, s.amends = People{}, nil
 	s.writtenOff = map[workflow.PartnerID]*log.Entry{}
 	s.data, s.values = map[workflow.DataName]Written{}, map[workflow.DataName]workflow.Value{}
@@ -206,6 +206,9 @@ func (s *State) refuse(e *log.Entry, why string) {
 	if (why == forkedAway || e.Beyond) && (s.log.Original()[e.Fact.Chain.Author] || s.tookPartBefore(e)) {
 		for p := range e.Fact.Body.Appoints() {
 			s.former[p] = earlier(s.former[p], e)
+			if s.formerBy == nil {
+				s.formerBy = map[workflow.PartnerID][]*log.Entry{}
+			}
 			if !slices.ContainsFunc(s.formerBy[p], func(by *log.Entry) bool { return by.Strand == e.Strand }) {
 				s.formerBy[p] = append(s.formerBy[p], e)
 			}

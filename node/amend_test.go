@@ -149,6 +149,58 @@ func TestAPartitionIsAdded(t *testing.T) {
 	})
 }
 
+// What nobody can do is refused, as a start refuses it: a task of a role that nobody has, be it of a graph or fired by
+// data, and a trigger that becomes a program which its holder does not have.
+func TestNobodyCanDoWhatIsAmended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("one", patrol)
+		tm.add("one", hire)
+		id, flow := tm.begin("one", "patrol", nil), tm.begin("one", "hire", nil)
+		pass(time.Second)
+		refused := func(id, source, why string, pairs ...string) {
+			t.Helper()
+			r := api.AmendRequest{User: "one", ID: id, File: "f.yaml", Source: strings.NewReplacer(pairs...).Replace(source)}
+			seen, err := tm.p["one"].api.ForeseeAmendment(t.Context(), id, r.File, []byte(r.Source))
+			if err != nil || len(seen.Refused) != 1 || !strings.Contains(seen.Refused[0].Line, why) {
+				t.Fatalf("%+v, %v", seen, err)
+			}
+			_, err = tm.p["one"].api.AmendInstance(t.Context(), r)
+			wantCode(t, err, api.Refused, why)
+		}
+		refused(id, patrol, "task n: nobody could do it: nobody has role nobody", "tasks: [rest]", "tasks: [rest, n]",
+			"  rest:", "  n: {type: manual, role: nobody}\n  rest:")
+		refused(flow, hire, "task n: nobody could do it: nobody has role nobody", "[choose, agree]", "[choose, agree, n]",
+			"  agree:", "  n: {when: car == \"x\", repeat: true, type: manual, role: nobody, out: [car]}\n  agree:")
+		refused(flow, hire, "task agree: nobody could do it: nobody has role nobody",
+			"true, type: manual, out: [status]", "true, type: manual, role: nobody, out: [status]")
+		refused(flow, hire, "task agree: nobody could do it: task agree: ",
+			"true, type: manual, out: [status]", "true, application: frob, out: [status]")
+	})
+}
+
+// New partitions of one amendment are shared out, as a start shares them out, and each pin is looked at as there.
+func TestPartitionsAreAddedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three", "four")
+		tm.add("one", patrol)
+		id := tm.begin("one", "patrol", nil)
+		more := func(at string) []string {
+			return []string{"  rest:", "  a: {type: manual}\n  b: {type: manual}\n  rest:",
+				"partitions:", "partitions:\n  pa: {tasks: [a]}\n  pb: {tasks: [b]" + at + "}"}
+		}
+		_, err := tm.amend("one", "one", id, more(", partner: zzz")...)
+		wantCode(t, err, api.Refused, "it is pinned to zzz, which is not on the partner list")
+		if done, err := tm.amend("one", "one", id, more("")...); err != nil {
+			t.Fatal(err)
+		} else if lines := strings.Join(done.Lines, "; "); !strings.Contains(lines, "partition pa is at three") &&
+			!strings.Contains(lines, "partition pa is at four") || strings.Contains(lines, "is at one") ||
+			strings.Contains(lines, "is at two") || strings.Count(lines, "is at three") != 1 {
+			t.Errorf("they are not shared out: %s", lines)
+		}
+	})
+}
+
 // A partition moves to another partner, which took no part: its holder is cut off, and gives it on when it hears of it,
 // unless it has begun it.
 func TestAPartitionMoves(t *testing.T) {

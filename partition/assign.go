@@ -131,19 +131,27 @@ func assignPlainly(
 ) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
 	a := newAssignment(plan, s)
 	a.checkPins(pins)
-	var free []*Partition
+	a.assign(pins, func(*Partition) bool { return true })
+	return a.result()
+}
+
+// Place gives some partitions of a plan to partners by the rules of Assign, where others are held already: held has who
+// holds them, once for each. What of them nobody can have is refused, and the others are placed.
+func Place(
+	plan *Plan, s Situation, held []workflow.PartnerID, names ...workflow.PartitionName,
+) (out []Choice, refused []Refusal) {
+	a := newAssignment(plan, s)
+	for _, p := range held {
+		a.holds[p]++
+	}
+	a.assign(nil, func(p *Partition) bool { return slices.Contains(names, p.Name) })
 	for _, part := range plan.Partitions() {
-		if !a.pin(part, pins) {
-			free = append(free, part)
+		refused = append(refused, a.refusals[part.Name]...)
+		if c, ok := a.choices[part.Name]; ok {
+			out = append(out, c)
 		}
 	}
-	slices.SortStableFunc(free, func(x, y *Partition) int {
-		return cmp.Compare(a.ableFor(x), a.ableFor(y))
-	})
-	for _, part := range free {
-		a.choose(part)
-	}
-	return a.result()
+	return out, refused
 }
 
 // AssignTasks gives tasks, which one partner must take together, to one of
@@ -350,6 +358,22 @@ func (a *assignment) choose(part *Partition) {
 		return
 	}
 	a.take(choiceOf(part.Name, ranked))
+}
+
+// assign gives some partitions to partners: the pinned ones first, then those that fewest can take.
+func (a *assignment) assign(pins map[workflow.PartitionName]workflow.PartnerID, some func(*Partition) bool) {
+	var free []*Partition
+	for _, part := range a.plan.Partitions() {
+		if some(part) && !a.pin(part, pins) {
+			free = append(free, part)
+		}
+	}
+	slices.SortStableFunc(free, func(x, y *Partition) int {
+		return cmp.Compare(a.ableFor(x), a.ableFor(y))
+	})
+	for _, part := range free {
+		a.choose(part)
+	}
 }
 
 func (a *assignment) take(c Choice) {

@@ -64,7 +64,7 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 }
 
 // places finds a partner for each partition that a patch adds, and for those whose holder cannot have them any more, as
-// at a start by the plain rule; what nobody can have is found.
+// at a start by the plain rule: who holds one of the instance already is weighed so. What nobody can have is found.
 func (vw *View) places(
 	h *Held, def *workflow.Definition, patch amendments.Patch,
 ) (at []worklist.Placed, out []amendments.Finding) {
@@ -73,27 +73,35 @@ func (vw *View) places(
 		return nil, nil
 	}
 	all, _ := vw.Partners.Candidates(def, partition.PlainRule, nil)
-	of := func(p *workflow.PartitionDecl, holder workflow.PartnerID) []partition.Partner {
-		return slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool {
-			return p.Partner != "" && x.Name != p.Partner && string(x.ID) != p.Partner || holder != "" && x.ID != holder
+	plan := partition.New(def)
+	stays := func(p *workflow.PartitionDecl) bool {
+		_, err := partition.AssignTasks(plan, slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool {
+			return p.Partner != "" && x.Name != p.Partner && string(x.ID) != p.Partner || x.ID != h.M.HolderOf(p.Name)
+		}), vw.Self, p.Tasks...)
+		return err == nil
+	}
+	moves = slices.DeleteFunc(moves, func(n workflow.PartitionName) bool { return stays(def.Partition(n)) })
+	var held []workflow.PartnerID
+	for _, p := range plan.Partitions() {
+		if who := h.M.HolderOf(p.Name); who != "" && !slices.Contains(moves, p.Name) {
+			held = append(held, who)
+		}
+	}
+	choices, refused := partition.Place(plan, partition.Situation{
+		Partners: all, Closed: vw.Partners.Closed(partition.PlainRule), Self: vw.Self, Mechanism: partition.PlainRule,
+		Awaited: partition.Awaited(plan, vw.Partners.Roles()),
+	}, held, slices.Concat(parts, moves)...)
+	for _, c := range choices {
+		at = append(at, worklist.Placed{
+			Partition: c.Partition, Partner: c.Partner, Moves: slices.Contains(moves, c.Partition),
 		})
 	}
-	for _, name := range slices.Sorted(slices.Values(slices.Concat(parts, moves))) {
-		p, moved := def.Partition(name), slices.Contains(moves, name)
-		if moved {
-			if _, err := partition.AssignTasks(partition.New(def), of(p, h.M.HolderOf(name)), vw.Self, p.Tasks...); err == nil {
-				continue // it stays
-			}
-		}
-		c, err := partition.AssignTasks(partition.New(def), of(p, ""), vw.Self, p.Tasks...)
-		if err != nil {
-			out = append(out, amendments.Finding{
-				Part: amendments.Part{Kind: amendments.OfPartition, Name: string(name)}, Refused: true,
-				Why: "nobody could have it: " + err.Error(), Next: "put its tasks into a partition whose holder is able",
-			})
-			continue
-		}
-		at = append(at, worklist.Placed{Partition: name, Partner: c.Partner, Moves: moved})
+	for _, r := range refused {
+		out = append(out, amendments.Finding{
+			Part: amendments.Part{Kind: amendments.OfPartition, Name: string(r.Partition)}, Refused: true,
+			Why:  "nobody could have it: " + strings.TrimPrefix(r.Why, fmt.Sprintf("partition %s: ", r.Partition)),
+			Next: r.Change + ", or put its tasks into a partition whose holder is able",
+		})
 	}
 	return at, out
 }
@@ -111,13 +119,13 @@ func (vw *View) PlacedLines(at []worklist.Placed) (out []string) {
 	return out
 }
 
-// nobodyDoes are the tasks of those that a patch adds which nobody could do as far as this node knows: a program's task
-// is for whoever holds the partition, any other for everybody who has its role. What undoes a task is for whoever has
-// that.
+// nobodyDoes are the tasks which nobody could do as far as this node knows, of those that a patch adds or of which it
+// says who or what does them: a program's task is for whoever holds the partition, any other for everybody who has its
+// role. What undoes a task is for whoever has that.
 func (vw *View) nobodyDoes(
 	h *Held, def *workflow.Definition, patch amendments.Patch, at []worklist.Placed,
 ) (out []amendments.Finding) {
-	added, undone := patch.Adds(), patch.Compensates()
+	added, undone := append(patch.Adds(), patch.Hands()...), patch.Compensates()
 	if len(added) == 0 && len(undone) == 0 {
 		return nil
 	}
@@ -133,8 +141,16 @@ func (vw *View) nobodyDoes(
 		if plan.Home(name) == "" { // whoever has what it undoes does it
 			continue
 		}
-		who := all
-		if t := def.Task(name); t.ByNode() {
+		who, t := all, def.Task(name)
+		if t.Role != "" && !slices.Contains(vw.Partners.Roles(), t.Role) {
+			out = append(out, amendments.Finding{
+				Part: amendments.Part{Kind: amendments.OfTask, Name: string(name)}, Refused: true,
+				Why:  fmt.Sprintf("nobody could do it: nobody has role %s", t.Role),
+				Next: fmt.Sprintf("have somebody join with it: mutirao invite --role %s", t.Role),
+			})
+			continue
+		}
+		if t.ByNode() {
 			holder := h.M.HolderOf(plan.Home(name))
 			for _, p := range at {
 				if p.Partition == plan.Home(name) {
@@ -146,10 +162,14 @@ func (vw *View) nobodyDoes(
 			}
 			who = only(holder)
 		}
+		next := "put it into a partition whose holder is able"
+		if !slices.Contains(patch.Adds(), name) {
+			next = "name what that partner is able to do"
+		}
 		if _, err := partition.AssignTasks(plan, who, vw.Self, name); err != nil {
 			out = append(out, amendments.Finding{
 				Part: amendments.Part{Kind: amendments.OfTask, Name: string(name)}, Refused: true,
-				Why: "nobody could do it: " + err.Error(), Next: "put it into a partition whose holder is able",
+				Why: "nobody could do it: " + err.Error(), Next: next,
 			})
 		}
 	}

@@ -55,6 +55,7 @@ type Partners interface {
 	choreo.Partners
 	Candidates(*workflow.Definition, aptitude.Mechanism, *choreo.Holding) (
 		[]partition.Partner, map[partition.Kind]partition.InHand)
+	Closed(aptitude.Mechanism) []partition.Closed
 	Roles() []workflow.RoleName
 	UserRoles() []workflow.RoleName
 	Called(worklist.User) string

@@ -79,6 +79,7 @@ var (
 		"after", "when", "enabled", "type", "application", "with", "role", "in", "out", "form", "compensate", "retries",
 		"repeat", "on-conflict",
 	}
+	hands   = []string{"type", "application", "role"}
 	addable = map[Kind][]string{
 		OfTask: {
 			addTo, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out", "form",
@@ -328,6 +329,16 @@ func (p Patch) Compensates() (out []workflow.TaskName) {
 		}
 	}
 	return out
+}
+
+// Hands are the tasks that there are of which a patch says who or what does them.
+func (p Patch) Hands() (out []workflow.TaskName) {
+	for _, x := range p {
+		if x.Kind == OfTask && slices.Contains(hands, x.Key) && !p.adds(x.Part) {
+			out = append(out, workflow.TaskName(x.Name))
+		}
+	}
+	return slices.Compact(out)
 }
 
 // Dates are the tasks that there are to which a patch gives another deadline, or none.

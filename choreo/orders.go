@@ -379,15 +379,22 @@ func (d *decision) amend(c *fact.Claim, x worklist.Amend, p worklist.Person, bef
 	case !amendable(overall):
 		return Claimed{}, fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, overall)
 	}
-	if n := len(d.state.People().Of[state.OfInstance(x)]); n >= amendments.MaxPatches {
-		return Claimed{}, fmt.Errorf("%w: the instance was amended %d times, at most %d", state.ErrNotNow, n,
-			amendments.MaxPatches)
+	if err := amendedOften(d.state); err != nil {
+		return Claimed{}, err
 	}
 	if err := d.mayOrderMore(state.AmendTakes(c, patch), p.User); err != nil {
 		return Claimed{}, err
 	}
 	_, err = d.append(fact.Body{Claim: c})
 	return Claimed{}, err
+}
+
+// amendedOften says why an instance cannot be amended once more; nil: it can.
+func amendedOften(s *state.State) error {
+	if n := len(s.People().Of[state.OfInstance(worklist.Amend{})]); n >= amendments.MaxPatches {
+		return fmt.Errorf("%w: the instance was amended %d times, at most %d", state.ErrNotNow, n, amendments.MaxPatches)
+	}
+	return nil
 }
 
 // amendable reports whether an instance can be amended that stands so: one that has ended has no limits to keep.
@@ -427,6 +434,9 @@ func (m *Machine) Original() *workflow.Definition { return m.state.Original() }
 
 // Fits says why the instance cannot be amended so, as far as is known here; nil: it can.
 func (m *Machine) Fits(p amendments.Patch) error { return m.state.Fits(m.state.Definition(), p) }
+
+// AmendedOften says why the instance cannot be amended once more, as far as is known here; nil: it can.
+func (m *Machine) AmendedOften() error { return amendedOften(m.state) }
 
 // FlowHolder is who keeps the data states of an instance that is driven by them.
 func (m *Machine) FlowHolder() workflow.PartnerID { return m.state.Flow().Slot.Current.Partner }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -15,7 +16,7 @@ func (k *desk) amend(
 	ctx context.Context, r api.AmendRequest,
 	send func(ctx context.Context, user, id string, x worklist.Amend) (*api.Amended, error),
 ) (*api.Amended, error) {
-	seen, x, patch, err := k.foreseeAmendment(ctx, r.ID, r.File, []byte(r.Source))
+	seen, x, patch, err := k.foreseeAmendment(ctx, r)
 	switch {
 	case err != nil:
 		return nil, err
@@ -36,11 +37,11 @@ func (k *desk) amend(
 }
 
 // foreseeAmendment says what an instance that is here would do with a changed definition, and by which amendment, with
-// which patch, it becomes that. It changes nothing.
+// which patch, it becomes that. It changes nothing. Whoever may not amend it is refused.
 func (k *desk) foreseeAmendment(
-	ctx context.Context, ref, file string, source []byte,
+	ctx context.Context, r api.AmendRequest,
 ) (out *api.Amendment, x worklist.Amend, patch amendments.Patch, err error) {
-	def, err := workflow.ParseWith(file, source, k.definitions.Piece)
+	def, err := workflow.ParseWith(r.File, []byte(r.Source), k.definitions.Piece)
 	if err != nil {
 		return nil, x, nil, api.WrongDefinition(err)
 	}
@@ -50,6 +51,17 @@ func (k *desk) foreseeAmendment(
 	if err := k.notYet(def, api.StartRequest{}); err != nil {
 		return nil, x, nil, err
 	}
-	err = k.look(ctx, ref, func(h *held) { out, x, patch = k.view.Amendment(h.shown(), def) }, k.onlyThere)
-	return out, x, patch, err
+	who, err := k.persons.Who(r.User)
+	if err != nil {
+		return nil, x, nil, err
+	}
+	var no error
+	err = k.look(ctx, r.ID, func(h *held) {
+		if p, known := k.partners.Person(worklist.User(who.ID)); !known || !h.m.MayOrder(p.User, p.Roles) {
+			no = k.notDeciding(h.m.Responsible())
+			return
+		}
+		out, x, patch = k.view.Amendment(h.shown(), def)
+	}, k.onlyThere)
+	return out, x, patch, cmp.Or(err, no)
 }

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 )
 
 const patrol = `
@@ -161,7 +163,7 @@ func TestNobodyCanDoWhatIsAmended(t *testing.T) {
 		refused := func(id, source, why string, pairs ...string) {
 			t.Helper()
 			r := api.AmendRequest{User: "one", ID: id, File: "f.yaml", Source: strings.NewReplacer(pairs...).Replace(source)}
-			seen, err := tm.p["one"].api.ForeseeAmendment(t.Context(), id, r.File, []byte(r.Source))
+			seen, err := tm.p["one"].api.ForeseeAmendment(t.Context(), r)
 			if err != nil || len(seen.Refused) != 1 || !strings.Contains(seen.Refused[0].Line, why) {
 				t.Fatalf("%+v, %v", seen, err)
 			}
@@ -197,6 +199,67 @@ func TestPartitionsAreAddedTogether(t *testing.T) {
 			!strings.Contains(lines, "partition pa is at four") || strings.Contains(lines, "is at one") ||
 			strings.Contains(lines, "is at two") || strings.Count(lines, "is at three") != 1 {
 			t.Errorf("they are not shared out: %s", lines)
+		}
+	})
+}
+
+// What is only looked at is refused alike: whoever may not amend the instance, where it was amended as often as it may
+// be, and at a node that takes no part, which names one that does. How work is distributed has no effect.
+func TestAnAmendmentIsForeseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("one", patrol)
+		id := tm.begin("one", "patrol", nil)
+		ask := func(at string, pairs ...string) (*api.Amendment, error) {
+			return tm.p[at].api.ForeseeAmendment(t.Context(), api.AmendRequest{
+				User: at, ID: id, File: "patrol.yaml", Source: strings.NewReplacer(pairs...).Replace(patrol),
+			})
+		}
+		both := func(at, text string, pairs ...string) {
+			t.Helper()
+			_, err := ask(at, pairs...)
+			_, real := tm.amend(at, at, id, pairs...)
+			if err == nil || real == nil || err.Error() != real.Error() || !strings.Contains(err.Error(), text) {
+				t.Errorf("%v, and %v: want %s", err, real, text)
+			}
+		}
+		both("two", "one answers for the instance", "timeout: 1h, on", "timeout: 5h, on")
+		both("three", "one answers for the instance", "timeout: 1h, on", "timeout: 5h, on")
+		if seen, err := ask("one", "tasks:\n", "distribution: {mechanism: Push}\ntasks:\n"); err != nil ||
+			len(seen.NotYet)+len(seen.Refused) > 0 || len(seen.NoEffect) != 1 {
+			t.Errorf("%+v, %v", seen, err)
+		}
+		for i := range amendments.MaxPatches {
+			if _, err := tm.amend("one", "one", id, "version: 1", fmt.Sprintf("version: %d", i+2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen, err := ask("one", "version: 1", "version: 99")
+		if err != nil || len(seen.Refused) != 1 || !strings.Contains(seen.Refused[0].Line, "amended 64 times, at most 64") {
+			t.Errorf("%+v, %v", seen, err)
+		}
+		_, err = tm.amend("one", "one", id, "version: 1", "version: 99")
+		wantCode(t, err, api.Refused, "amended 64 times, at most 64")
+		if err := tm.p["one"].api.Cancel(t.Context(), id, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if seen, err := ask("one", "version: 1", "version: 99"); err != nil || !seen.Ended || len(seen.Refused) != 1 {
+			t.Errorf("%+v, %v", seen, err)
+		}
+	})
+}
+
+// Whoever administers a workflow is told, at a node that takes no part, where to amend an instance.
+func TestAnAmendmentAtANodeThatTakesNoPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three:chief")
+		tm.add("one", patrol)
+		id := tm.begin("two", "patrol", nil)
+		pass(time.Second)
+		_, err := tm.amend("three", "three", id, "timeout: 1h, on", "timeout: 5h, on")
+		wantCode(t, err, api.Refused, "this node takes no part in instance "+id)
+		if err == nil || !strings.Contains(err.Error(), "such as one") && !strings.Contains(err.Error(), "such as two") {
+			t.Errorf("it names no partner: %v", err)
 		}
 	})
 }

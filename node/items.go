@@ -318,6 +318,14 @@ func (k peoplesItems) Here(id workflow.InstanceID) bool {
 	return err == nil
 }
 
+// notDeciding refuses what a person says about an instance who does not decide about it.
+func (k *desk) notDeciding(responsible worklist.User) error {
+	name := k.partners.Called(responsible)
+	return api.Errorf(api.NotAllowed,
+		"%s answers for the instance: that is decided by %s, or by who has the role of its administrators", name, name).
+		WithHint("ask them; a workflow says who else may decide: administrators, in docs/language.md")
+}
+
 // refusedClaim says in words for people why something was not written down.
 func (k peoplesItems) refusedClaim(err error, def *workflow.Definition) error {
 	var nobody *choreo.NoPerson
@@ -335,10 +343,7 @@ func (k peoplesItems) refusedClaim(err error, def *workflow.Definition) error {
 	}
 	switch no.Why {
 	case worklist.NotDeciding:
-		return api.Errorf(api.NotAllowed,
-			"%s answers for the instance: that is decided by %s, or by who has the role of its administrators",
-			k.partners.Called(no.By), k.partners.Called(no.By)).
-			WithHint("ask them; a workflow says who else may decide: administrators, in docs/language.md")
+		return k.notDeciding(no.By)
 	case worklist.NotPassing:
 		return api.Errorf(api.NotAllowed,
 			"%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", item, k.partners.Called(no.By)).

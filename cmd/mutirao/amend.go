@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -77,7 +78,7 @@ instance can be amended again. FILE may be - for stdin.`,
 
 // amend changes an instance, or only says what that would do.
 func (u *ui) amend(ctx context.Context, node amender, r api.AmendRequest, dry, yes bool) error {
-	seen, err := node.ForeseeAmendment(ctx, r.ID, r.File, []byte(r.Source))
+	seen, err := node.ForeseeAmendment(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (u *ui) amendedText(x *api.Amended) string {
 
 // amender is what amending asks of a node.
 type amender interface {
-	ForeseeAmendment(ctx context.Context, id, file string, source []byte) (*api.Amendment, error)
+	ForeseeAmendment(ctx context.Context, r api.AmendRequest) (*api.Amendment, error)
 	AmendInstance(ctx context.Context, r api.AmendRequest) (*api.Amended, error)
 	Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error)
 }
@@ -137,11 +138,15 @@ func (u *ui) amendment(a *api.Amendment) error {
 	if err != nil || n == 0 {
 		return err
 	}
+	hint := "change the file there, and try again; instances that are started later can run by it as it is"
+	if a.Ended {
+		hint = "instances that are started later can run by the file as it is: mutirao workflow add FILE"
+	}
 	return &exitError{
 		status: api.Refused.Exit(),
 		message: fmt.Sprintf("%s cannot be changed so: %s, nothing is changed", u.id(a.ID),
 			plural(n, "change")+" cannot be made"),
-		hint: "change the file there, and try again; instances that are started later can run by it as it is",
+		hint: hint,
 	}
 }
 
@@ -164,12 +169,31 @@ func (a *applier) flags(cmd *cobra.Command) {
 	a.user.add(cmd)
 }
 
+// check refuses a list of instances that names none.
+func (a *applier) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("apply-to") && len(a.ids()) == 0 {
+		return api.Errorf(api.Invalid, "--apply-to %q names no instance: want running, or IDs with commas between them", a.to).
+			WithHint("list them: mutirao instances")
+	}
+	return nil
+}
+
+// ids are those that were named.
+func (a *applier) ids() (out []string) {
+	for _, id := range strings.Split(a.to, ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
 // apply has instances take a changed definition, and says of which it is not so, and why. Those that were named must
 // take it.
 func (a *applier) apply(
 	ctx context.Context, u *ui, node amender, wf *api.Workflow, file string, src []byte,
 ) ([]applied, error) {
-	ids, named := strings.Split(a.to, ","), true
+	ids, named := a.ids(), true
 	if a.to == "running" {
 		ids, named = nil, false
 		list, err := node.Instances(ctx, false)
@@ -185,11 +209,14 @@ func (a *applier) apply(
 	out, left := []applied{}, 0
 	for _, id := range ids {
 		done, err := node.AmendInstance(ctx, api.AmendRequest{
-			User: a.user.who(), ID: strings.TrimSpace(id), File: file, Source: string(src),
+			User: a.user.who(), ID: id, File: file, Source: string(src),
 		})
+		var no *api.Error
 		switch {
 		case ctx.Err() != nil:
 			return out, ctx.Err()
+		case errors.As(err, &no) && no.Code == api.NoNode: // it says nothing of this instance, nor of those that follow
+			return out, err
 		case err != nil:
 			left++
 			u.note("%s is left as it is: %s", oneLine(u.id(id)), oneLine(err.Error()))

@@ -36,6 +36,9 @@ they have none of that name. What they were then stays part of such a definition
   mutirao workflow add fire-call.yaml --apply-to running`,
 		Args: arguments("FILE..."),
 		RunE: func(cmd *cobra.Command, files []string) error {
+			if err := to.check(cmd); err != nil {
+				return err
+			}
 			node, err := connect(cmd)
 			if err != nil {
 				return err

@@ -16,6 +16,8 @@ type Amendment struct {
 	Hash       string `json:"hash"`
 	NewVersion int    `json:"new_version"`
 	NewHash    string `json:"new_hash"`
+	// Ended: the instance has ended, so that nothing of it can be changed any more.
+	Ended bool `json:"ended"`
 	// Changes are the parts that differ, and Lines tell the same to people, with the partners to whom partitions go that are
 	// new or move.
 	Changes []PartChange `json:"changes"`

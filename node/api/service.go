@@ -61,7 +61,7 @@ type Service interface {
 	// ForeseeRecovery says what a step would lead to that recovers an interrupted instance. It changes nothing.
 	ForeseeRecovery(ctx context.Context, id string, step RecoveryStep) (*Outlook, error)
 	// ForeseeAmendment says what an instance would do with a changed definition. It changes nothing.
-	ForeseeAmendment(ctx context.Context, id, file string, source []byte) (*Amendment, error)
+	ForeseeAmendment(ctx context.Context, r AmendRequest) (*Amendment, error)
 	// AmendInstance has a user who decides about an instance change the definition by which it runs. It returns when
 	// that is durable where it was written down.
 	AmendInstance(ctx context.Context, r AmendRequest) (*Amended, error)

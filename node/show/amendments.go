@@ -33,7 +33,9 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		}
 		out.Changes = append(out.Changes, p)
 	}
-	found := amendments.Judge(old, def, vw.standing(h))
+	at := vw.standing(h)
+	out.Ended = at.Ended()
+	found := amendments.Judge(old, def, at)
 	for _, f := range found {
 		if f.Refused {
 			out.Refused = append(out.Refused, renderFinding(f))
@@ -42,16 +44,22 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		}
 	}
 	patch, heavy := amendments.PatchOf(old, def, found)
-	at, nowhere := vw.places(h, def, patch)
-	for _, f := range append(nowhere, vw.nobodyDoes(h, def, patch, at)...) {
+	placed, nowhere := vw.places(h, def, patch)
+	for _, f := range append(nowhere, vw.nobodyDoes(h, def, patch, placed)...) {
 		out.Refused = append(out.Refused, renderFinding(f))
 	}
-	out.Lines = append(out.Lines, vw.PlacedLines(at)...)
+	out.Lines = append(out.Lines, vw.PlacedLines(placed)...)
 	if err := h.M.Fits(patch); len(patch) > 0 && err != nil && len(out.Refused) == 0 {
 		out.Refused = append(out.Refused, renderFinding(amendments.Finding{
 			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true,
 			Why:  "what the instance keeps of the definition does not go together with it: " + err.Error(),
 			Next: "leave in what is still asked for",
+		}))
+	}
+	if err := h.M.AmendedOften(); len(patch) > 0 && err != nil && len(out.Refused) == 0 {
+		out.Refused = append(out.Refused, renderFinding(amendments.Finding{
+			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true, Why: err.Error(),
+			Next: "start the workflow again",
 		}))
 	}
 	for _, f := range heavy {
@@ -60,7 +68,7 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 	if len(patch) == 0 {
 		return out, worklist.Amend{}, nil
 	}
-	return out, worklist.Amend{Patch: patch.Text(), At: at}, patch
+	return out, worklist.Amend{Patch: patch.Text(), At: placed}, patch
 }
 
 // places finds a partner for each partition that a patch adds, and for those whose holder cannot have them any more, as

@@ -31,6 +31,13 @@ const (
 	over                   // it has a result, or has failed
 )
 
+// Ended reports whether the instance has.
+func (s *Standing) Ended() bool {
+	return slices.Contains([]workflow.InstanceState{
+		workflow.InstanceCancelled, workflow.InstanceSucceeded, workflow.InstanceFailed,
+	}, s.State)
+}
+
 // stage says it of a task. What data states fire is fired again and again, so that it is never over.
 func (s *Standing) stage(def *workflow.Definition, n workflow.TaskName) stage {
 	w := s.Tasks[n]
@@ -91,8 +98,7 @@ func Judge(old, changed *workflow.Definition, at *Standing) []Finding {
 			"start an instance of that")
 		return j.found
 	}
-	switch at.State {
-	case workflow.InstanceCancelled, workflow.InstanceSucceeded, workflow.InstanceFailed:
+	if at.Ended() {
 		j.refuse(Part{Kind: OfWorkflow}, "", fmt.Sprintf("the instance has ended: it is %s", at.State),
 			"start the workflow again")
 		return j.found
@@ -103,8 +109,13 @@ func Judge(old, changed *workflow.Definition, at *Standing) []Finding {
 		case OfWorkflow:
 			j.settings(&c)
 		case OfDistribution:
+			const why = "how its work is distributed is settled when an instance is started"
+			if c.How != Changed {
+				j.later(c.Part, "", why)
+				continue
+			}
 			for _, k := range c.Keys {
-				j.later(c.Part, k.Key, "how its work is distributed is settled when an instance is started")
+				j.later(c.Part, k.Key, why)
 			}
 		case OfData:
 			j.data(&c)

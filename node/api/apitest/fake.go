@@ -108,8 +108,8 @@ func (f *Fake) ForeseeRecovery(_ context.Context, id string, step api.RecoverySt
 }
 
 // ForeseeAmendment implements api.Service.
-func (f *Fake) ForeseeAmendment(_ context.Context, id, file string, source []byte) (*api.Amendment, error) {
-	return f.OnForeseeAmend(id, file, source)
+func (f *Fake) ForeseeAmendment(_ context.Context, r api.AmendRequest) (*api.Amendment, error) {
+	return f.OnForeseeAmend(r.ID, r.File, []byte(r.Source))
 }
 
 // AmendInstance implements api.Service.

@@ -93,8 +93,9 @@ func (c *Client) ForeseeRecovery(ctx context.Context, id string, step api.Recove
 }
 
 // ForeseeAmendment implements Service.
-func (c *Client) ForeseeAmendment(ctx context.Context, id, file string, src []byte) (*api.Amendment, error) {
-	return call[*api.Amendment](ctx, c, foreseeAmendmentRoute, url.Values{"file": {file}}, source(src), id)
+func (c *Client) ForeseeAmendment(ctx context.Context, r api.AmendRequest) (*api.Amendment, error) {
+	query := url.Values{"file": {r.File}, "user": {r.User}}
+	return call[*api.Amendment](ctx, c, foreseeAmendmentRoute, query, source(r.Source), r.ID)
 }
 
 // AmendInstance implements Service.

@@ -204,7 +204,10 @@ var (
 	}
 	foreseeAmendmentRoute = &route{
 		name: "foreseeAmendment", method: http.MethodPost, path: "/v1/instances/{id}/amendment/outlook", scope: mayWork,
-		query:   []parameter{{name: "file", doc: "The file's name, for error messages"}},
+		query: []parameter{
+			{name: "file", doc: "The file's name, for error messages"},
+			{name: "user", doc: "Who would change it: a user at this node, or the partner"},
+		},
 		summary: "What an instance would do with a changed definition; nothing is changed",
 		body:    source{}, reply: api.Amendment{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
@@ -212,7 +215,9 @@ var (
 			if err != nil {
 				return nil, err
 			}
-			return svc.ForeseeAmendment(r.Context(), r.PathValue("id"), r.URL.Query().Get("file"), src)
+			return svc.ForeseeAmendment(r.Context(), api.AmendRequest{
+				User: r.URL.Query().Get("user"), ID: r.PathValue("id"), File: r.URL.Query().Get("file"), Source: string(src),
+			})
 		},
 	}
 	amendInstanceRoute = &route{

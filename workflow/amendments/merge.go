@@ -37,12 +37,13 @@ func (c Conflict) String() string {
 //
 // A key that only one of them has changed is as that one has it. One that both have changed must be alike, but for
 // lists of names of which the order means nothing: there what either added or removed counts. Of two versions the
-// higher one counts.
+// higher one counts. Of a loop that both have changed unlike nothing goes together.
 func Merge(base, one, other *workflow.Definition) (*workflow.Definition, []Conflict) {
 	m := merger{base: partsOf(base), one: partsOf(one), other: partsOf(other), out: parts{}}
 	for _, p := range order(m.base, m.one, m.other) {
 		m.part(p)
 	}
+	m.rounds()
 	if len(m.conflicts) > 0 {
 		return nil, m.conflicts
 	}

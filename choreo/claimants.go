@@ -112,13 +112,19 @@ type ItemView struct {
 }
 
 // Items are the tasks of people that can be done now: of an instance that runs no more those of this node which are
-// only presumed to have failed (GoesOn).
+// only presumed to have failed (GoesOn), and what is compensated by people.
 func (m *Machine) Items() (out []ItemView) {
 	running := m.state.Overall() == workflow.InstanceRunning
-	if !m.peopled || !running && !(m.heeded() && m.goesOn()) {
+	if !m.peopled {
 		return nil
 	}
 	since := state.Moments{S: m.state}
+	for _, u := range m.peoplesUndoing() {
+		out = append(out, m.itemNow(u, &since))
+	}
+	if !running && !(m.heeded() && m.goesOn()) {
+		return out
+	}
 	for _, sl := range m.state.Slots() {
 		a := sl.Current
 		m.log.Steps++

@@ -133,8 +133,12 @@ func (s *story) put(n *node, c *fact.Claim) string {
 	return ""
 }
 
-// itemAt is the item of the attempt in charge of a slot, or of a transition that is pending, as a node knows.
+// itemAt is the item of the attempt in charge of a slot, of a transition that is pending, or of a compensation by a
+// person that is under way, as a node knows.
 func (n *node) itemAt(t string) worklist.Item {
+	if u := n.m.personsUndo(workflow.TaskName(t)); u != nil {
+		return state.ItemOf(u.ID)
+	}
 	if f := n.m.state.Flow(); f != nil {
 		return state.ItemOf(f.Latest[workflow.TaskName(t)].ID)
 	}

@@ -84,14 +84,29 @@ func (m *Machine) cleansUp() bool {
 	return false
 }
 
-// personsUndo finds a compensation of that name that waits here for a person.
-func (m *Machine) personsUndo(t workflow.TaskName) *state.Attempt {
+// personsUndo finds a compensation of that name that waits for a person: rather one here than elsewhere.
+func (m *Machine) personsUndo(t workflow.TaskName) (found *state.Attempt) {
+	for _, u := range append(m.peoplesUndoing(), m.state.PeoplesJobs()...) {
+		switch {
+		case u.Undoes == nil || u.Task.Name != t:
+		case u.Partner == m.self:
+			return u
+		case found == nil:
+			found = u
+		}
+	}
+	return found
+}
+
+// peoplesUndoing are the compensations that wait for people, in rule order, but for that for which the recovery of a
+// flow waits.
+func (m *Machine) peoplesUndoing() (out []*state.Attempt) {
 	for _, sl := range inOrder(m.look().undoing) {
 		for _, a := range m.state.MayUndoIn(sl) {
-			if u := a.Undo; u != nil && u.Task.Name == t && !u.Task.ByNode() && a.Partner == m.self && a.Undoing() {
-				return u
+			if a.Undo != nil && m.state.Wanted(a.Undo) && !a.Undo.Task.ByNode() {
+				out = append(out, a.Undo)
 			}
 		}
 	}
-	return nil
+	return out
 }

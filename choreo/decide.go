@@ -227,8 +227,12 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*state.Attempt, error) {
 	if !m.heeded() {
 		return nil, errUnheeded
 	}
-	if u := m.personsUndo(t); u != nil {
+	switch u := m.personsUndo(t); {
+	case u == nil:
+	case u.Partner == m.self:
 		return u, nil
+	case m.state.Definition().Task(t).Condition == nil && len(m.state.SlotsOf(t)) == 0: // else there may be one here
+		return nil, &Elsewhere{Task: m.called(t), Partner: u.Partner}
 	}
 	if m.state.Definition().Task(t).Condition != nil {
 		return m.transitionOf(t)

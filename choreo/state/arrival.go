@@ -23,8 +23,13 @@ func (m *Moments) Arrival(a *Attempt) (ms int64) {
 	if a.Assigned != nil {
 		ms = a.Assigned.Fact.At
 	}
-	if a.Transition() {
+	switch {
+	case a.Fired != nil:
 		return ms // the state that fired it was there before
+	case a.Undoes != nil && a.Start != nil:
+		return a.Start.Fact.At
+	case a.Undoes != nil:
+		return ms
 	}
 	if r := a.Ready; r != nil && r.Fact.Chain.Author == a.Partner {
 		return max(ms, r.Fact.At)

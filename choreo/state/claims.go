@@ -231,10 +231,10 @@ func ForPeople(a *Attempt, body worklist.Body) bool {
 	if a.Task.Whole || recovers(body) {
 		return a.Task.Whole && recovers(body)
 	}
-	if a.Transition() { // what fails of the flow is recovered: nobody orders anything else
+	if a.Beside() { // what fails of the flow is recovered, and nothing follows a compensation that failed
 		return !a.Task.ByNode() && !Decides(body)
 	}
-	return !a.Beside() && (!a.Task.ByNode() || Decides(body) || closes && !x.Order.IsZero())
+	return !a.Task.ByNode() || Decides(body) || closes && !x.Order.IsZero()
 }
 
 // saidOften says why a claim does not count, of which kind there are so many that its author knew; "": it does.

@@ -302,8 +302,11 @@ func preferred(r workflow.Reconcile, as []*Attempt) *Attempt {
 // for the sake of the attempt in charge, so that one goes on too. One that its holder
 // called off does not, though others only presume that it failed. A transition is wanted while it is pending.
 func (s *State) Wanted(a *Attempt) bool {
-	if a.Transition() {
-		return s.Wanted(a.Fired.Flow) && s.flow.PendingJob(a) != nil
+	switch {
+	case a.Fired != nil:
+		return s.Wanted(a.Fired.Flow) && s.flow.Goes(a)
+	case a.Undoes != nil:
+		return a.Undoes.Undo == a && a.Undoes.Undoing()
 	}
 	sl := a.Slot
 	return sl.Dropped == nil && sl.Pick == nil && sl.Current == a && a.Off == nil && !sl.over() && s.cancel == nil

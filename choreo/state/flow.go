@@ -108,7 +108,7 @@ func (s *State) beginJob(a *Attempt) {
 	a.Slot, a.Depth, a.turns = s.flow.Slot, 1, noTurns
 	if a.Task.Type == workflow.Automatic {
 		a.Start, a.Starts, a.Tries = a.Assigned, []*log.Entry{a.Assigned}, 1
-	} else if a.Transition() {
+	} else if !a.Task.ByNode() {
 		s.flow.people[a] = true
 	}
 	s.attempts[a.ID] = a

@@ -49,13 +49,19 @@ func (a *Attempt) TooEarly() bool {
 	return a.Fired != nil && a.Failed != nil && a.Failed.Fact.Body.TryFailed.Reason == dataflow.FinalTooEarly
 }
 
-// PeoplesJobs are the transitions that wait for people, by trigger.
+// PeoplesJobs are the transitions that wait for people, by trigger, or the compensation of one for which a recovery
+// waits.
 func (s *State) PeoplesJobs() (out []*Attempt) {
 	if s.flow == nil || s.flow.Line == nil {
 		return nil
 	}
 	for _, p := range s.flow.Line.Board.Pending() {
 		if a := s.attempts[AttemptOfJob(p.Job)]; a != nil && !a.Task.ByNode() && s.Wanted(a) {
+			out = append(out, a)
+		}
+	}
+	if u := s.flow.Line.Board.Undoing(); u != nil {
+		if a := s.attempts[AttemptOfJob(u.Job)]; a != nil && !a.Task.ByNode() && s.Wanted(a) {
 			out = append(out, a)
 		}
 	}

@@ -47,6 +47,11 @@ func (s *State) PlaceItems(sl *Slot) {
 	if s.flow != nil && sl == s.flow.Slot {
 		s.placeTransitions()
 	}
+	for _, a := range s.MayUndoIn(sl) {
+		if u := a.Undo; u != nil && !u.Task.ByNode() && (s.peoples.Board.Knows(ItemOf(u.ID)) || s.Limits(u)) {
+			s.PlaceItem(u)
+		}
+	}
 	for _, a := range sl.Attempts {
 		if s.peoples.Board.Knows(ItemOf(a.ID)) || s.TransferOf(a) > 0 || s.Limits(a) || len(a.holds()) > 0 {
 			s.PlaceItem(a)
@@ -62,8 +67,8 @@ func (s *State) PlaceItem(a *Attempt) {
 	skipped := wanted && !ready && a.Slot.State == workflow.Skipped
 	s.Work().Set(worklist.Place{
 		Item: ItemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
-		Task: s.taskOf(a), Root: s.rootItem(a), Begun: a.Start != nil,
-		Presumed: a.Slot.State == workflow.Failed || a.Slot.Pending != nil,
+		Task: s.taskOf(a), Root: s.rootItem(a), Begun: a.Start != nil && a.Undoes == nil,
+		Presumed: a.Undoes == nil && (a.Slot.State == workflow.Failed || a.Slot.Pending != nil),
 		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.Noticed, Waits: waits,
 		Over: !wanted || skipped || a.Success() != nil ||
 			a.EndedByHolder(), Why: s.whyOver(a, wanted && !ready && len(waits) == 0),
@@ -71,8 +76,8 @@ func (s *State) PlaceItem(a *Attempt) {
 	})
 }
 
-// placeTransitions tells the board of claims how those transitions stand that people do. What is over is not
-// looked at again, unless the line changes.
+// placeTransitions tells the board of claims how those transitions, and compensations of some, stand that people do.
+// What is over is not looked at again, unless the line changes.
 func (s *State) placeTransitions() {
 	for _, a := range slices.SortedFunc(maps.Keys(s.flow.people), func(x, y *Attempt) int {
 		return cmp.Or(x.ID.Fact.Compare(y.ID.Fact), cmp.Compare(x.ID.Slot, y.ID.Slot))
@@ -81,7 +86,7 @@ func (s *State) placeTransitions() {
 		if i := ItemOf(a.ID); s.peoples.Board.Knows(i) || s.peoples.Board.Has(i) || s.Limits(a) {
 			s.PlaceItem(a)
 		}
-		if s.flow.PendingJob(a) == nil {
+		if !s.flow.Goes(a) {
 			delete(s.flow.people, a)
 		}
 	}
@@ -91,7 +96,7 @@ func (s *State) placeTransitions() {
 // passes on as it is near, once it is known since when it can be done.
 func (s *State) taskOf(a *Attempt) worklist.Task {
 	t := worklist.Task{
-		Role: a.Task.Role, ByNode: a.Task.ByNode() || a.Undoes != nil, Offline: a.Task.Offline,
+		Role: a.Task.Role, ByNode: a.Task.ByNode(), Offline: a.Task.Offline,
 		Priority: a.Task.Priority, Holds: a.holds(), Limited: s.Pulled(a),
 	}
 	if e := s.edition.dated[a.Task.Name]; e != nil {
@@ -113,8 +118,11 @@ func (s *State) rootItem(a *Attempt) worklist.Item {
 }
 
 // inCharge reports whether an attempt is in charge of its slot, or its success stands; of a transition, whether it is
-// in the history that counts.
+// in the history that counts; of a compensation, whether it is under way, or undid that.
 func (s *State) inCharge(a *Attempt) bool {
+	if a.Undoes != nil {
+		return s.Wanted(a) || a.Success() != nil
+	}
 	if a.Transition() {
 		return s.flow.PendingJob(a) != nil || a.Success() != nil && a.Stands == Standing
 	}
@@ -159,6 +167,8 @@ func (s *State) Answered(sl *Slot) bool {
 // end; "": nothing more is to say than that it is over, or in another's hands.
 func (s *State) whyOver(a *Attempt, waits bool) string {
 	switch now := a.Slot.Current; {
+	case a.Undoes != nil && !a.EndedByHolder():
+		return "nothing is to be undone by it any more"
 	case a.Transition():
 		return s.whyStopped(a)
 	case a.EndedByHolder(), now != a && now.Task.Name != a.Task.Name:

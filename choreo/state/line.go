@@ -131,7 +131,7 @@ func (s *State) askAgainOf(e *log.Entry) {
 		return
 	}
 	for _, t := range b.Tasks {
-		if a := s.attempts[fact.AttemptID{Fact: e.ID, Slot: t}]; a != nil && a.Transition() && !a.Task.ByNode() {
+		if a := s.attempts[fact.AttemptID{Fact: e.ID, Slot: t}]; a != nil && !a.Task.ByNode() {
 			s.flow.people[a] = true
 		}
 	}
@@ -317,8 +317,11 @@ func (f *FlowWork) PendingJob(a *Attempt) *dataflow.Pending {
 // Goes reports whether an attempt that the flow began is under way: a transition that is pending, or the compensation
 // for which a recovery waits.
 func (f *FlowWork) Goes(a *Attempt) bool {
-	if a.Transition() {
+	switch {
+	case a.Transition():
 		return f.PendingJob(a) != nil
+	case f.Line == nil:
+		return false
 	}
 	u := f.Line.Board.Undoing()
 	return u != nil && u.Job == JobOf(a.ID)

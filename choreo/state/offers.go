@@ -39,7 +39,7 @@ func (s *State) Policy() worklist.Policy {
 
 // Limits reports whether the policy or a mechanism limits to some of its role who sees an attempt.
 func (s *State) Limits(a *Attempt) bool {
-	return a.Undoes == nil && !a.Task.ByNode() && (!s.Policy().All() || s.Pulled(a))
+	return !a.Task.ByNode() && (!s.Policy().All() || s.Pulled(a))
 }
 
 // Offered are those to whom an item is offered by name, while nobody has it; toAll: it is for all of its role.

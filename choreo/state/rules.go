@@ -105,7 +105,7 @@ func (sl *Slot) RuleHolds() bool {
 
 // MayStart reports whether an attempt that is wanted and not started is ready.
 func (a *Attempt) MayStart() bool {
-	if a.Transition() {
+	if a.Beside() {
 		return true
 	}
 	if a.Slot.State == workflow.Failed || a.Slot.Pending != nil { // as others presume

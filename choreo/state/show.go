@@ -211,7 +211,8 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 // WorkedOnSince is when an attempt was started, or somebody took it from a worklist, by the clock of its
 // holder (ms); 0: neither, or nobody said when.
 func (s *State) WorkedOnSince(a *Attempt) (at int64) {
-	if a.Start != nil && !a.startUnknown() {
+	// A compensation begins by its holder's word, before anybody works on it.
+	if a.Start != nil && a.Undoes == nil && !a.startUnknown() {
 		at = a.Start.Fact.At
 	}
 	if s.peoples.Board != nil && !a.Task.ByNode() {

@@ -84,6 +84,9 @@ func (d *decision) mayClaim(id fact.AttemptID, who fact.Speaker, body worklist.B
 		}
 	case a.Partner != d.self && !state.Adopts(body):
 		return &Elsewhere{Task: a.Task.WithLabel(), Partner: a.Partner}
+	case a.Transition() && !state.ForPeople(a, body) && state.Decides(body):
+		return fmt.Errorf("%w: %s is fired by data states: it can be stopped while it is under way, and what it comes to is recovered",
+			state.ErrNotNow, d.called(a.Task.Name))
 	case !state.ForPeople(a, body):
 		return fmt.Errorf("%w: %s is not for a person to claim", state.ErrNotNow, a.Task.WithLabel())
 	case d.elsewhere(a, who) && !state.Decides(body) && !d.state.Passes(body, who):

@@ -133,12 +133,24 @@ func (m *Machine) transitionOf(t workflow.TaskName) (*state.Attempt, error) {
 	if p := s.Flow().Slot.Current.Partner; p != m.self {
 		return nil, &Elsewhere{Task: m.called(t), Partner: p}
 	}
-	for _, p := range s.Flow().Line.Board.Pending() {
-		if job := s.Attempts()[state.AttemptOfJob(p.Job)]; p.Task.Name == t && job != nil && job.Partner == m.self {
-			return job, nil
-		}
+	if job := m.pendingOf(t); job != nil && job.Partner == m.self {
+		return job, nil
 	}
 	return nil, fmt.Errorf("%w: no data state has fired %s that has not ended", state.ErrNotNow, t)
+}
+
+// pendingOf is the transition of a trigger that was begun and is pending; nil: none is.
+func (m *Machine) pendingOf(t workflow.TaskName) *state.Attempt {
+	f := m.state.Flow()
+	if f == nil || f.Line == nil {
+		return nil
+	}
+	for _, p := range f.Line.Board.Pending() {
+		if job := m.state.Attempts()[state.AttemptOfJob(p.Job)]; p.Task.Name == t && job != nil {
+			return job
+		}
+	}
+	return nil
 }
 
 // undoInFlow begins the compensation that a recovery waits for, or has it go on.

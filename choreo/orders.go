@@ -78,7 +78,11 @@ func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerI
 	case x == nil:
 		return worklist.Item{}, "", m.noTask(t)
 	case x.Condition != nil:
-		return worklist.Item{}, "", fmt.Errorf("%w: %s is fired by data states: what it comes to is recovered, and nothing else is decided about it", state.ErrNotNow, m.called(t))
+		if a := m.pendingOf(t); a != nil {
+			return state.ItemOf(a.ID), a.Partner, nil
+		}
+		return worklist.Item{}, "", fmt.Errorf("%w: no data state has fired %s that has not ended: what is under way can be stopped, and what failed is recovered",
+			state.ErrNotNow, m.called(t))
 	}
 	for _, sl := range m.state.SlotsOf(t) {
 		a := sl.Current
@@ -139,6 +143,12 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		return d.mayRecover(a, x)
 	}
 	sl, t := a.Slot, a.Task.Name
+	if a.Transition() {
+		if !d.state.Wanted(a) { // a data state may have fired it once more since
+			return fmt.Errorf("%w: %s is not under way any more: look at it again", state.ErrNotNow, d.called(t))
+		}
+		return nil
+	}
 	if x.What == worklist.Undo {
 		return d.state.MayUndoBy(a)
 	}

@@ -138,6 +138,9 @@ func (s *State) enterClaimOf(a *Attempt, e *log.Entry, c *fact.Claim, body workl
 	if recovers(body) && s.flow != nil && a.Slot == s.flow.Slot {
 		s.flow.say(a, e)
 	}
+	if a.Fired != nil { // also what programs do, as it may be ordered about
+		s.flow.people[a] = true
+	}
 	s.peoples.Of[partOf(c, a)] = append(s.peoples.Of[partOf(c, a)], e)
 	s.Move(a.Slot)
 }
@@ -232,7 +235,9 @@ func ForPeople(a *Attempt, body worklist.Body) bool {
 		return a.Task.Whole && recovers(body)
 	}
 	if a.Beside() { // what fails of the flow is recovered, and nothing follows a compensation that failed
-		return !a.Task.ByNode() && !Decides(body)
+		o, orders := body.(worklist.Order)
+		stops := orders && o.What == worklist.Stop || closes && !x.Order.IsZero()
+		return a.Transition() && stops || !a.Task.ByNode() && !Decides(body)
 	}
 	return !a.Task.ByNode() || Decides(body) || closes && !x.Order.IsZero()
 }

@@ -131,7 +131,8 @@ func (s *State) askAgainOf(e *log.Entry) {
 		return
 	}
 	for _, t := range b.Tasks {
-		if a := s.attempts[fact.AttemptID{Fact: e.ID, Slot: t}]; a != nil && !a.Task.ByNode() {
+		if a := s.attempts[fact.AttemptID{Fact: e.ID, Slot: t}]; a != nil &&
+			(!a.Task.ByNode() || s.peoples.Board != nil && s.peoples.Board.Knows(ItemOf(a.ID))) {
 			s.flow.people[a] = true
 		}
 	}

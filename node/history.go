@@ -28,7 +28,7 @@ func (k *desk) outlook(ctx context.Context, ref string, x api.RecoveryStep) (out
 
 // notDriven refuses what only an instance has that is driven by its data.
 func notDriven(h *held) error {
-	return api.Errorf(api.Refused, "workflow %s is not driven by its data: it has no task with repeat, and so no history of data states",
+	return api.Errorf(api.Refused, "workflow %s is not driven by its data, and so has no history of data states",
 		h.def.Def.Name).
 		WithHint("mutirao log %[1]s lists what happened, mutirao show %[1]s shows the data as they are now",
 			h.m.Instance())

@@ -66,6 +66,9 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 				return err
 			}
 			step.Method = args[1]
+			if err := misused(cmd, step.Method); err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("steps") && step.Steps < 1 {
 				return usagef("--steps %d: want 1 or more", step.Steps)
 			}
@@ -103,6 +106,27 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 	addYesFlag(cmd, &yes)
 	user.add(cmd)
 	return cmd
+}
+
+// misused says what no instance allows, in whatever state it is: an unknown method, or a flag that goes with another.
+func misused(cmd *cobra.Command, method string) error {
+	var names []string
+	for _, m := range recoverMethods {
+		names = append(names, m.name)
+	}
+	if !slices.Contains(names, method) {
+		last := len(names) - 1
+		return usagef("no method %q: want %s or %s", method, strings.Join(names[:last], ", "), names[last])
+	}
+	for _, flag := range []string{"steps", "until", "when"} {
+		if cmd.Flags().Changed(flag) && method != "compensate" {
+			return usagef("--%s goes with compensate only, not with %s", flag, method)
+		}
+	}
+	if cmd.Flags().Changed("set") && !strings.HasPrefix(method, "jump-") {
+		return usagef("--set goes with jump-back and jump-forward only, not with %s", method)
+	}
+	return nil
 }
 
 // askToRecover asks whether a step of recovery is to be taken. Of what is not interrupted its holder says why not.

@@ -207,6 +207,8 @@ const maxRendered = 200
 // rendered is a value in the log.
 func rendered(v workflow.Value) string {
 	switch v.(type) {
+	case nil:
+		return "null"
 	case []any, map[string]any:
 		if text, err := json.Marshal(v); err == nil {
 			return plain.Cut(string(text), maxRendered)

@@ -486,8 +486,11 @@ func (d *Desk) inWords(r *Row, err error) error {
 		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.called()).
 			WithHint("mutirao partners shows when it is back")
 	case errors.Is(err, errNoAnswer):
-		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.called(), err).
-			WithHint("mutirao worklist shows what came of it")
+		out := api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.called(), err)
+		if r.Task == workflow.FlowTask {
+			return out.WithHint("mutirao history %s shows what came of it", r.Instance)
+		}
+		return out.WithHint("mutirao worklist shows what came of it")
 	case errors.Is(err, errPutOff):
 		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.called(), err).WithHint("try again in a while")
 	}

@@ -172,7 +172,12 @@ func (r *Row) check(now time.Time) error {
 }
 
 // called is what people read the task as: its name, with its label.
-func (r *Row) called() string { return workflow.WithLabel(string(r.Task), r.Label) }
+func (r *Row) called() string {
+	if r.Task == workflow.FlowTask { // which nobody wrote, so nobody knows its name
+		return "the data states"
+	}
+	return workflow.WithLabel(string(r.Task), r.Label)
+}
 
 // labelled reports whether a text is a label, or none.
 func labelled(s string) bool { return s == "" || workflow.LabelRule(s) == "" }

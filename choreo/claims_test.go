@@ -1037,7 +1037,7 @@ func TestAnItemTakesSoManyWords(t *testing.T) {
 	}
 }
 
-// Who has an item once more is not told that it is given back by a word about an earlier grant, as a device says it
+// Whoever has an item once more is not told that it is given back by a word about an earlier grant, as a device says it
 // that has not heard of the later one; a word that comes again is told what it did, and changes nothing.
 func TestWhatIsTakenOnceMoreIsNotGivenBack(t *testing.T) {
 	w, n := wardOf(t, 1, 2)

@@ -215,7 +215,7 @@ tasks:
 partitions: {main: {tasks: [a, b, c], partner: base}}
 `
 
-// Who decides amends deadlines, and what follows from them, in place of what the start said. A new one counts from when
+// Whoever decides amends deadlines, and what follows from them, in place of what the start said. A new one counts from when
 // the task could be done, also if the node was down since; it is in place of one that was extended before.
 func TestADeadlineIsAmended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

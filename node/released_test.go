@@ -12,7 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Who gives an item back may say why, and whoever looks at the instance reads it; what takes an item has no reason.
+// Whoever gives an item back may say why, and whoever looks at the instance reads it; what takes an item has no reason.
 func TestWhyItWasGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id := nurses(t)

@@ -275,7 +275,7 @@ func TestOnlyWhatWasShownIsOrdered(t *testing.T) {
 	w = post(t, p, sent(httpapi.Good), "en", path, form)
 	if text := prose(w.Body.String()); w.Code != http.StatusConflict ||
 		!strings.Contains(text, "It has changed meanwhile, so nothing was done.") {
-		t.Errorf("interrupted anew: %d\n%s", w.Code, text)
+		t.Errorf("interrupted once more: %d\n%s", w.Code, text)
 	}
 	f.OnForesee = func(id string, x api.RecoveryStep) (*api.Outlook, error) {
 		out, err := inner(id, x)

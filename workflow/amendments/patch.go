@@ -323,62 +323,50 @@ func (p Patch) Steers() (out []workflow.TaskName) {
 
 // Compensates are the tasks that there are to which a patch gives something that undoes them.
 func (p Patch) Compensates() (out []workflow.TaskName) {
+	return named[workflow.TaskName](p, func(x Setting) bool {
+		return x.Kind == OfTask && x.Key == "compensate" && len(x.Value) > 0 && !p.adds(x.Part)
+	})
+}
+
+// named are the parts of which a patch says what is meant, each once, in its order.
+func named[N ~string](p Patch, meant func(Setting) bool) (out []N) {
 	for _, x := range p {
-		if x.Kind == OfTask && x.Key == "compensate" && len(x.Value) > 0 && !p.adds(x.Part) {
-			out = append(out, workflow.TaskName(x.Name))
+		if meant(x) {
+			out = append(out, N(x.Name))
 		}
 	}
-	return out
+	return slices.Compact(out)
 }
 
 // Hands are the tasks that there are of which a patch says who or what does them.
 func (p Patch) Hands() (out []workflow.TaskName) {
-	for _, x := range p {
-		if x.Kind == OfTask && slices.Contains(hands, x.Key) && !p.adds(x.Part) {
-			out = append(out, workflow.TaskName(x.Name))
-		}
-	}
-	return slices.Compact(out)
+	return named[workflow.TaskName](p, func(x Setting) bool {
+		return x.Kind == OfTask && slices.Contains(hands, x.Key) && !p.adds(x.Part)
+	})
 }
 
 // Dates are the tasks that there are to which a patch gives another deadline, or none.
 func (p Patch) Dates() (out []workflow.TaskName) {
-	for _, x := range p {
-		if x.Kind == OfTask && x.Key == "deadline" && !p.adds(x.Part) {
-			out = append(out, workflow.TaskName(x.Name))
-		}
-	}
-	return out
+	return named[workflow.TaskName](p, func(x Setting) bool {
+		return x.Kind == OfTask && x.Key == "deadline" && !p.adds(x.Part)
+	})
 }
 
 // Adds are the tasks that a patch adds, in its order.
 func (p Patch) Adds() (out []workflow.TaskName) {
-	for _, x := range p {
-		if x.Key == addTo {
-			out = append(out, workflow.TaskName(x.Name))
-		}
-	}
-	return out
+	return named[workflow.TaskName](p, func(x Setting) bool { return x.Key == addTo })
 }
 
 // Parts are the partitions that a patch adds, in its order.
 func (p Patch) Parts() (out []workflow.PartitionName) {
-	for _, x := range p {
-		if x.Kind == OfPartition && x.Key == add {
-			out = append(out, workflow.PartitionName(x.Name))
-		}
-	}
-	return out
+	return named[workflow.PartitionName](p, func(x Setting) bool { return x.Kind == OfPartition && x.Key == add })
 }
 
 // Replaces are the partitions that there are of which a patch says who can have them.
 func (p Patch) Replaces() (out []workflow.PartitionName) {
-	for _, x := range p {
-		if x.Kind == OfPartition && slices.Contains(placement, x.Key) && !p.adds(x.Part) {
-			out = append(out, workflow.PartitionName(x.Name))
-		}
-	}
-	return slices.Compact(out)
+	return named[workflow.PartitionName](p, func(x Setting) bool {
+		return x.Kind == OfPartition && slices.Contains(placement, x.Key) && !p.adds(x.Part)
+	})
 }
 
 // has reports whether a patch says something of a key of a part.

@@ -296,7 +296,7 @@ func TestAPatchOfWhatUndoes(t *testing.T) {
 			t.Errorf("%d: left are %v: %s", i, left, Lines(Between(old, got)))
 		}
 	}
-	// Who knew of what undoes, and has more undone by it, sets nothing then; all else counts.
+	// Whoever knew of what undoes, and has more undone by it, sets nothing then; all else counts.
 	also := mustPatch(t, with, edited(t, src, "x: {}, y: {}", "x: {compensate: d}, y: {compensate: d}, d: {type: manual}"))
 	loud := mustPatch(t, old, edited(t, src, "y: {}", "y: {retries: 2}"))
 	got, left := Effective(old, []Patch{undo, also, own, loud}, func(i int) bool { return i > 1 },

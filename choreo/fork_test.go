@@ -567,9 +567,10 @@ partitions: {p1: [a, c], p2: [b]}
 	}
 }
 
-// TestWhomAForkBroughtInThroughWhomItBroughtIn: a chain that proved to be forked gave work to a partner, which gave it
-// on to another in a chain that is not forked. Neither takes part any more, and both hear of that.
-func TestWhomAForkBroughtInThroughWhomItBroughtIn(t *testing.T) {
+// givenOnTwice is a mesh in which partner two has a task, whose contingency somebody gives to another, and so the
+// contingency of that one.
+func givenOnTwice(t *testing.T) *mesh {
+	t.Helper()
 	w := newMesh(t, parse(t, `
 workflow: relay
 tasks:
@@ -586,6 +587,13 @@ partitions:
 		t.Fatal(err)
 	}
 	w.stabilize(true)
+	return w
+}
+
+// TestWhomAForkBroughtInThroughWhomItBroughtIn: a chain that proved to be forked gave work to a partner, which gave it
+// on to another in a chain that is not forked. Neither takes part any more, and both hear of that.
+func TestWhomAForkBroughtInThroughWhomItBroughtIn(t *testing.T) {
+	w := givenOnTwice(t)
 	one, two := w.nodes["one"].m, w.nodes["two"]
 	old, inc := two.backup(), two.inc
 	fails := func(by string, task workflow.TaskName, to workflow.PartnerID) {
@@ -632,22 +640,7 @@ partitions:
 // after a restart, in a chain that is not forked. Whoever has it then takes no part any more, and hears of that all the
 // same.
 func TestWhomAForkBroughtInThroughAnother(t *testing.T) {
-	w := newMesh(t, parse(t, `
-workflow: relay
-tasks:
-  a: {}
-  b: {after: a, type: manual, contingency: x}
-  x: {type: manual, contingency: y}
-  y: {type: manual}
-partitions:
-  p1: [a]
-  p2: [b]
-`))
-	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
-	if err := w.start("one", w.genesis(at, "one", "two")); err != nil {
-		t.Fatal(err)
-	}
-	w.stabilize(true)
+	w := givenOnTwice(t)
 	one, two := w.nodes["one"].m, w.nodes["two"]
 	old, inc := two.backup(), two.inc
 	fails := func(task workflow.TaskName, to workflow.PartnerID) {

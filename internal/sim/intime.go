@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -154,7 +155,7 @@ func (w *wait) own(a fact.AttemptID) {
 // ownPartition is the time-out of a partition of the machine's own: the time while
 // one of its tasks was ready or running.
 func (w *wait) ownPartition(p workflow.PartitionName) {
-	part := w.c.w.bounds.Partition(p)
+	part := w.partition(p)
 	active, until := time.Duration(0), w.at
 	for _, at := range w.moments(0) {
 		if active < part.Timeout && w.knew(w.at-at).Active(part.Tasks) {
@@ -167,9 +168,17 @@ func (w *wait) ownPartition(p workflow.PartitionName) {
 	}
 }
 
+// partition is one that the definition has, or an amendment that the machine knew.
+func (w *wait) partition(p workflow.PartitionName) *partition.Partition {
+	if part := w.c.w.bounds.Partition(p); part != nil {
+		return part
+	}
+	return partition.New(w.knew(0).Definition()).Partition(p)
+}
+
 // answer is the time-out of another's partition, by a node that waits for it.
 func (w *wait) answer(p workflow.PartitionName, a fact.AttemptID) {
-	part := w.c.w.bounds.Partition(p)
+	part := w.partition(p)
 	least := part.Timeout + min(max(part.Timeout/10, time.Second), 15*time.Second)
 	triggers := w.triggersBefore(a.Slot, part.Tasks)
 	for _, t := range triggers {

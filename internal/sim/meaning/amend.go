@@ -98,6 +98,9 @@ func (m *Meaning) made(with []patched) *workflow.Definition {
 	return m.h.amended(texts)
 }
 
+// Definition is the instance's, with all patches that count.
+func (m *Meaning) Definition() *workflow.Definition { return m.def }
+
 // under is the definition by which a fact's author went: with the patches that it knew.
 func (m *Meaning) under(i int) *workflow.Definition {
 	if len(m.patches) == 0 {

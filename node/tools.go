@@ -47,7 +47,7 @@ func newTools(p Parts) *tools {
 	}
 	t := &tools{
 		member: p.Member, config: p.Config, clock: p.Clock, chance: p.Chance, random: p.Random, log: p.Logger,
-		events: newFeed(), nudged: make(chan struct{}, 1),
+		events: newFeed(p.Clock), nudged: make(chan struct{}, 1),
 		counters: &counters{of: map[string]*atomic.Uint64{}}, troubles: &troubles{of: map[string]string{}},
 	}
 	t.store = watchedStore{p.Store, t.troubled}

@@ -72,7 +72,7 @@ func follow(
 	changed := make(chan struct{}, 1)
 	go func() { // events only make it look sooner: without them it looks at every tick
 		_ = node.Watch(watching, func(e api.Event) error {
-			if !concerns(e) && e.Kind != httpapi.EventGap { // after a gap nobody knows
+			if !concerns(e) && e.Kind != api.EventGap { // after a gap nobody knows
 				return nil
 			}
 			select {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -63,7 +62,7 @@ func TestWaitingAsksOnlyWhenItConcernsTheInstance(t *testing.T) {
 			node.events <- api.Event{Kind: "partner", Partner: "somebody"}
 		}
 		wantAsked("after a thousand events of others", 1)
-		node.events <- api.Event{Kind: httpapi.EventGap}
+		node.events <- api.Event{Kind: api.EventGap}
 		wantAsked("after a gap", 2)
 		time.Sleep(10 * time.Second)
 		wantAsked("ten seconds later", 7)

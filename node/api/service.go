@@ -85,7 +85,8 @@ type Service interface {
 
 	// Watch calls fn for every event from now on until ctx ends or fn returns
 	// an error. Events tell that something changed, not what it is now: read
-	// that with the other methods.
+	// that with the other methods. The first is an EventGap: what is read after
+	// it misses nothing that comes to pass later.
 	Watch(ctx context.Context, fn func(Event) error) error
 }
 
@@ -823,6 +824,11 @@ type FinishRequest struct {
 	Reason  string            `json:"reason,omitempty"`
 	Outputs map[string]string `json:"outputs,omitempty"` // read by the data's types
 }
+
+// EventGap is the kind of an event that stands for events that were not
+// delivered: those before a watch began, and those for which the watcher was too
+// slow. Whatever it follows, it has to read again.
+const EventGap = "gap"
 
 // Event says that something changed.
 type Event struct {

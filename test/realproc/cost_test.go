@@ -80,7 +80,7 @@ func elevenOver(b *testing.B, assign map[string]string, nodes ...string) {
 func (tm *team) runEleven(n int, assign map[string]string, took *[]time.Duration) (ids []string) {
 	tm.t.Helper()
 	one := tm.ps[0].client
-	ends := awaited{over: map[string]chan struct{}{}}
+	ends := awaited{over: map[string]chan struct{}{}, gap: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go one.Watch(ctx, ends.heard)
@@ -91,13 +91,13 @@ func (tm *team) runEleven(n int, assign map[string]string, took *[]time.Duration
 	for range atATime {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
-				began := time.Now()
+				began, missed := time.Now(), ends.missed()
 				st, err := one.Start(ctx, api.StartRequest{Workflow: "eleven", Assign: assign})
 				if err != nil {
 					tm.t.Error(err)
 					return
 				}
-				if !ends.wait(ctx, one, st.ID) {
+				if !ends.wait(ctx, one, st.ID, missed) {
 					tm.t.Errorf("%s has not ended within %s", st.ID, patience)
 					return
 				}
@@ -118,6 +118,7 @@ func (tm *team) runEleven(n int, assign map[string]string, took *[]time.Duration
 type awaited struct {
 	mu   sync.Mutex
 	over map[string]chan struct{}
+	gap  chan struct{} // closed, and another in its place, once events were left out
 }
 
 // of is closed when an instance has succeeded.
@@ -130,25 +131,39 @@ func (a *awaited) of(id string) chan struct{} {
 	return a.over[id]
 }
 
+// missed is closed once events were left out.
+func (a *awaited) missed() chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.gap
+}
+
 // wait waits until an instance has succeeded, and reports whether it has. A watcher that does not keep up misses
-// events, so that it asks now and then.
-func (a *awaited) wait(ctx context.Context, c *httpapi.Client, id string) bool {
+// events, and is told so: missed is what that was to close when the instance began. Then it asks.
+func (a *awaited) wait(ctx context.Context, c *httpapi.Client, id string, missed chan struct{}) bool {
 	late := time.After(patience)
 	for {
 		select {
 		case <-a.of(id):
 			return true
-		case <-time.After(2 * time.Second):
-			if in, err := c.Show(ctx, id); err == nil && in.State == workflow.InstanceSucceeded {
-				return true
-			}
+		case <-missed:
 		case <-late:
 			return false
+		}
+		missed = a.missed()
+		if in, err := c.Show(ctx, id); err == nil && in.State == workflow.InstanceSucceeded {
+			return true
 		}
 	}
 }
 
 func (a *awaited) heard(e api.Event) error {
+	if e.Kind == api.EventGap {
+		a.mu.Lock()
+		close(a.gap)
+		a.gap = make(chan struct{})
+		a.mu.Unlock()
+	}
 	if e.Kind == "instance" && e.Text == "succeeded" {
 		select {
 		case <-a.of(e.Instance):

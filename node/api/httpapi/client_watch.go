@@ -21,12 +21,12 @@ type stopped struct{ error }
 func (s stopped) Unwrap() error { return s.error }
 
 // Watch implements Service. A broken connection is mended, also across a
-// restart of the node, and fn is told by an event of kind EventGap that it may
-// have missed something. A node that stays away ends the watch with NoNode.
+// restart of the node, and fn is told by an EventGap that it may have missed
+// something. A node that stays away ends the watch with NoNode.
 func (c *Client) Watch(ctx context.Context, fn func(api.Event) error) error {
 	resumed, away := false, time.Time{}
 	for pause := c.pause; ; pause = min(2*pause, c.give/4) {
-		err := c.watchOnce(ctx, resumed, func() { pause, resumed, away = c.pause, true, time.Time{} }, fn)
+		err := c.watchOnce(ctx, func() { pause, resumed, away = c.pause, true, time.Time{} }, fn)
 		var own stopped
 		switch {
 		case errors.As(err, &own):
@@ -49,19 +49,14 @@ func (c *Client) Watch(ctx context.Context, fn func(api.Event) error) error {
 }
 
 // watchOnce follows one event stream until it breaks. It calls connected when
-// the node has answered, and tells fn of the gap if this is not the first time.
-func (c *Client) watchOnce(ctx context.Context, resumed bool, connected func(), fn func(api.Event) error) error {
+// the node has answered.
+func (c *Client) watchOnce(ctx context.Context, connected func(), fn func(api.Event) error) error {
 	resp, err := c.do(ctx, eventsRoute, nil, nil)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	connected()
-	if resumed {
-		if err := fn(api.Event{At: time.Now(), Kind: EventGap, Text: "the connection to the node was interrupted"}); err != nil {
-			return stopped{err}
-		}
-	}
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {

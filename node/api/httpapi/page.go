@@ -167,11 +167,11 @@ func (h *handler) happened() uint64 {
 	return h.o.Happened()
 }
 
-// missed reports whether something happened between when a page was made and now that it watches.
-func (h *handler) missed(r *http.Request) bool {
-	text := r.URL.Query().Get(HappenedField)
-	n, err := strconv.ParseUint(text, 10, 64)
-	return err == nil && n != h.happened()
+// knows reports whether whoever watches from now on has read what happened until now: a page says how much had happened
+// when it was made.
+func (h *handler) knows(r *http.Request) bool {
+	n, err := strconv.ParseUint(r.URL.Query().Get(HappenedField), 10, 64)
+	return err == nil && n == h.happened()
 }
 
 // readForm reads a form that a page of ours sends. A browser says where a form comes from; one that

@@ -285,7 +285,7 @@ var (
 var (
 	eventsRoute = &route{
 		name: "events", method: http.MethodGet, path: "/v1/events", scope: mayRead,
-		summary: "Server-sent events: something changed", reply: api.Event{}, raw: (*handler).events,
+		summary: "Server-sent events: something changed; a gap says that some are not told, and is the first", reply: api.Event{}, raw: (*handler).events,
 	}
 	openAPIRoute = &route{
 		name: "openAPI", method: http.MethodGet, path: "/v1/openapi.json", scope: everybody,

@@ -12,11 +12,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// EventGap is the kind of an event that stands for events that were not
-// delivered: the reader was too slow, or its connection broke. Whatever it
-// follows, it has to read again.
-const EventGap = "gap"
-
 const (
 	maxStreams   = 64               // event streams at once
 	maxBacklog   = 256              // events that wait for a slow reader
@@ -40,7 +35,7 @@ func (b *backlog) put(e api.Event) error {
 	b.mu.Lock()
 	if len(b.events) == maxBacklog {
 		b.events = append(b.events[:0], api.Event{
-			At: e.At, Kind: EventGap, Text: "too slow: some events were left out",
+			At: e.At, Kind: api.EventGap, Text: "too slow: some events were left out",
 		})
 	} else {
 		b.events = append(b.events, e)
@@ -78,12 +73,9 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	waiting := newBacklog()
 	ended := make(chan error, 1)
-	go func() { ended <- h.svc.Watch(ctx, waiting.put) }()
+	go func() { ended <- h.svc.Watch(ctx, h.sinceMade(r, waiting.put)) }()
 
 	w.Header().Set("Content-Type", "text/event-stream")
-	if h.missed(r) {
-		_ = waiting.put(api.Event{At: time.Now(), Kind: EventGap, Text: "something changed since the page was made"})
-	}
 	err := h.stream(w, waiting, ended, ctx.Done())
 	cancel()
 	<-ended
@@ -91,6 +83,20 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 		h.o.Logger.Debug("event stream ended", "error", err)
 	}
 	return nil // the reply has begun: there is no way left to report an error
+}
+
+// sinceMade calls fn for what a page is to know that was made a moment ago: not for the gap with which a watch begins
+// if nothing happened since.
+func (h *handler) sinceMade(r *http.Request, fn func(api.Event) error) func(api.Event) error {
+	begun := false
+	return func(e api.Event) error {
+		first := !begun
+		begun = true
+		if first && e.Kind == api.EventGap && h.knows(r) {
+			return nil
+		}
+		return fn(e)
+	}
 }
 
 func (h *handler) stream(w http.ResponseWriter, waiting *backlog, ended chan error, gone <-chan struct{}) error {

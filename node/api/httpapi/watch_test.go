@@ -18,9 +18,12 @@ type watched struct {
 
 func (w watched) Watch(ctx context.Context, fn func(api.Event) error) error { return w.watch(ctx, fn) }
 
-// say is a watch that tells of these events and then of nothing more.
+// say is a watch that tells of these events, after the gap with which it begins, and then of nothing more.
 func say(texts ...string) watched {
 	return watched{watch: func(ctx context.Context, fn func(api.Event) error) error {
+		if err := fn(api.Event{Kind: api.EventGap}); err != nil {
+			return err
+		}
 		for _, s := range texts {
 			if err := fn(api.Event{Kind: "instance", Text: s}); err != nil {
 				return err
@@ -77,10 +80,11 @@ func TestWatchOutlivesARestart(t *testing.T) {
 			t.Fatalf("got %+v, want %s %s", e, kind, text)
 		}
 	}
+	expect(api.EventGap, "")
 	expect("instance", "one")
 	mustClose(t, first)
 	second := mustServe(t, dir, say("two"))
-	expect(EventGap, "")
+	expect(api.EventGap, "")
 	expect("instance", "two")
 	mustClose(t, second)
 	var gone *api.Error
@@ -128,10 +132,10 @@ func TestSlowReader(t *testing.T) {
 		}
 	}
 	got := b.take()
-	if got[0].Kind != EventGap {
+	if got[0].Kind != api.EventGap {
 		t.Errorf("the first event is %+v, want a gap", got[0])
 	}
-	if last := got[len(got)-1]; last.Kind != EventGap && last.Text != fmt.Sprint(10*maxBacklog-1) {
+	if last := got[len(got)-1]; last.Kind != api.EventGap && last.Text != fmt.Sprint(10*maxBacklog-1) {
 		t.Errorf("the last event is %+v", last)
 	}
 	if again := b.take(); len(again) != 0 {
@@ -141,7 +145,7 @@ func TestSlowReader(t *testing.T) {
 
 func TestStreamsAreLimited(t *testing.T) {
 	dir := t.TempDir()
-	s := mustServe(t, dir, say("hello"))
+	s := mustServe(t, dir, say())
 	defer mustClose(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -341,6 +341,9 @@ func TestWhomAForkBroughtInHearsWhatFollows(t *testing.T) {
 			if one, four := one.Overall(), four.Overall(); one != four {
 				t.Errorf("the instance is %s at one, %s at four", one, four)
 			}
+			if running := four.Overall() == workflow.InstanceRunning; four.Compares("one") != running {
+				t.Errorf("of an instance that runs: %t, four, which is out of it, asks what follows: %t", running, !running)
+			}
 		})
 	}
 }

@@ -57,4 +57,11 @@ func (m *Machine) Behind(p workflow.PartnerID) bool {
 	return !m.peer(p).acked.Covers(m.log.All())
 }
 
+// Compares reports whether p is to be told what is here, so that it says what it has: it is
+// not known to have all of this, or the instance runs and this node is out of it, as a fork
+// had brought it in. Then nobody need think of telling it what follows.
+func (m *Machine) Compares(p workflow.PartnerID) bool {
+	return m.Behind(p) || m.Overall() == workflow.InstanceRunning && !m.Participates(m.self)
+}
+
 func (m *Machine) mine(e *log.Entry) bool { return e.Fact.Chain.Author == m.self }

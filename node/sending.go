@@ -99,8 +99,8 @@ func (s *shard) resend(out *outbox, h *held) {
 	}
 }
 
-// compareAll tells connected partners what is here of every instance of
-// which they are not known to have all.
+// compareAll tells connected partners what is here of every instance that is to be
+// compared with them.
 func (s *shard) compareAll() {
 	if len(s.aside) > 0 {
 		for _, p := range s.n.upPeers() {
@@ -118,11 +118,10 @@ func (s *shard) compareAll() {
 	out.flush()
 }
 
-// compareOne tells those who are not known to have all of an instance what is here of it, as
-// far as they are meant.
+// compareOne tells those what is here of an instance with whom it is to be compared, as far as they are meant.
 func (s *shard) compareOne(out *outbox, id workflow.InstanceID, h *held, meant func(workflow.PartnerID) bool) {
 	for _, p := range h.m.Audience() {
-		if p != s.n.member.ID() && meant(p) && s.n.up(p) && h.m.Behind(p) && !h.wantsNoMore(p, s.now.Awake) {
+		if p != s.n.member.ID() && meant(p) && s.n.up(p) && h.m.Compares(p) && !h.wantsNoMore(p, s.now.Awake) {
 			s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
 		}
 	}

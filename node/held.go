@@ -56,9 +56,9 @@ type held struct {
 	// durable, and saved facts that lack their past.
 	was  *index.SetAside
 	kept []fact.Received
-	// elsewhere is closed, and nil, once another participant is known to have made it durable
-	// (desk.heldOnlyHere); nil: nobody waits for that.
-	elsewhere chan struct{}
+	// elsewhere says, and is nil then, that another participant is known to have made it durable, or
+	// that all others refused it (desk.heldOnlyHere); nil: nobody waits for that.
+	elsewhere chan bool
 	// Of a child (nested.go): its parent was looked at since it is in memory, and was told
 	// how it ended.
 	tended, handedOn bool
@@ -120,10 +120,15 @@ func (h *held) subject() string {
 // isElsewhere reports whether another participant has made the instance durable.
 func (h *held) isElsewhere() bool { return h.sum.Settled || h.m.HeldElsewhere() }
 
-// tellElsewhere tells who waits for that.
+// refusedByAll reports whether all others that take part have refused the instance.
+func (h *held) refusedByAll() bool {
+	return len(h.refused) > 0 && len(h.refused) >= len(h.m.Participants())-1
+}
+
+// tellElsewhere tells whoever waits for that, or that there is nobody left to wait for.
 func (h *held) tellElsewhere() {
-	if h.elsewhere != nil && h.isElsewhere() {
-		close(h.elsewhere)
+	if h.elsewhere != nil && (h.isElsewhere() || h.refusedByAll()) {
+		h.elsewhere <- h.isElsewhere() // there is room for one
 		h.elsewhere = nil
 	}
 }

@@ -45,6 +45,7 @@ func (s *shard) refusedFor(h *held, from workflow.PartnerID, why wire.RefusedWhy
 		pause = min(max(2*was.pause, heavyPause), refusedPause)
 	}
 	h.refused[from] = refusedAt{why, now.Wall, pause, now.Awake + pause + s.n.spread(pause/4)}
+	h.tellElsewhere()
 }
 
 // takeAgain tells those whose facts were refused for want of room that there is room now.

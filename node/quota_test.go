@@ -71,6 +71,15 @@ func TestPlacesForInstances(t *testing.T) {
 				"one has not taken the instance in: it has as many unfinished instances there as one member may begin") {
 			t.Error("two is to be told which instances one has no room for, and why")
 		}
+		began := time.Now()
+		st, err := tm.p["two"].api.Start(t.Context(), api.StartRequest{
+			Workflow: "chain", Assign: map[string]string{"pa": "one", "pb": "two", "pc": "two"},
+		})
+		if err != nil || !st.HeldOnlyHere || !strings.Contains(strings.Join(st.Notes, "\n"), "one has not taken the instance in: "+
+			"it has as many unfinished instances there as one member may begin") || time.Since(began) > time.Second {
+			t.Errorf("after %s two's user is told %+v, %v", time.Since(began), st, err)
+		}
+		twos = append(twos, st.ID)
 		if l := tm.refused("one", "two"); len(l) != 1 || l[0].Reason != "instances-over-share" {
 			t.Errorf("of two %+v is refused", l)
 		}

@@ -38,8 +38,8 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	if err != nil {
 		return nil, err
 	}
-	only, err := k.heldOnlyHere(ctx, b)
-	return &api.Started{ID: b.id.String(), Notes: b.notes, HeldOnlyHere: only}, err
+	only, refusals, err := k.heldOnlyHere(ctx, b)
+	return &api.Started{ID: b.id.String(), Notes: append(b.notes, refusals...), HeldOnlyHere: only}, err
 }
 
 // launched is an instance that has begun.
@@ -47,9 +47,9 @@ type launched struct {
 	id    workflow.InstanceID
 	notes []string
 	alone bool // only this node takes part in it
-	// elsewhere is closed when another participant is known to have made it durable; never, if its
-	// machine is loaded again meanwhile.
-	elsewhere chan struct{}
+	// elsewhere says that another participant is known to have made it durable, or, with false, that all others have
+	// refused it; nothing, if its machine is loaded again meanwhile.
+	elsewhere chan bool
 }
 
 // launch creates an instance. Without a birth it is for itself.
@@ -72,7 +72,7 @@ func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartReq
 		return launched{}, datasets.AndMissed(err, missed)
 	}
 	notes = append(notes, missed...)
-	id, elsewhere, alone := m.Instance(), make(chan struct{}), len(m.Participants()) == 1
+	id, elsewhere, alone := m.Instance(), make(chan bool, 1), len(m.Participants()) == 1
 	if err := k.filing.Given(e.Def, id.String(), k.member.ID(), m.Genesis().Body.Genesis.Input, true); err != nil {
 		k.ledger.TakeBack(id)
 		return launched{}, err
@@ -91,7 +91,7 @@ func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartReq
 }
 
 // open opens an instance that this node begins.
-func (s *shard) open(m *choreo.Machine, e *library.Definition, elsewhere chan struct{}) error {
+func (s *shard) open(m *choreo.Machine, e *library.Definition, elsewhere chan bool) error {
 	id, self := m.Instance(), s.n.member.ID()
 	if err := s.n.index.Begin(id, s.n.config.Limits, self, self, true, e.Hash); err != nil {
 		return err
@@ -127,20 +127,27 @@ func (k *desk) prepare(
 	return m, notes, nil
 }
 
-// heldOnlyHere waits a while for a second participant to acknowledge.
-func (k *desk) heldOnlyHere(ctx context.Context, b launched) (only bool, err error) {
+// heldOnlyHere waits a while for a second participant to acknowledge, as long as one may. It says who has refused the
+// instance if there is none.
+func (k *desk) heldOnlyHere(ctx context.Context, b launched) (only bool, refusals []string, err error) {
 	if b.alone || !k.waits() { // else nobody can answer before the next step
-		return true, nil
+		return true, nil, nil
 	}
 	select {
-	case <-b.elsewhere:
-		return false, nil
+	case is := <-b.elsewhere:
+		if is {
+			return false, nil, nil
+		}
 	case <-ctx.Done():
-		return true, nil
+		return true, nil, nil
 	case <-k.clock.After(startWait):
 	}
-	err = k.peek(ctx, b.id, func(h *held) { only = !h.isElsewhere() })
-	return only || err != nil, err
+	err = k.peek(ctx, b.id, func(h *held) {
+		if only = !h.isElsewhere(); only {
+			refusals = k.view.Untaken(h.shown())
+		}
+	})
+	return only || err != nil, refusals, err
 }
 
 // foundation is what a new instance begins with.

@@ -40,11 +40,8 @@ func (vw *View) Instance(h *Held) *api.Instance {
 		}
 		out.Incidents = append(out.Incidents, api.Incident{At: wire.AtMilli(i.At), What: what, Task: i.Task})
 	}
-	for _, r := range h.Refused {
-		out.Incidents = append(out.Incidents, api.Incident{
-			At: r.At, What: fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes",
-				vw.People.Label(r.By), r.Why),
-		})
+	for i, what := range vw.Untaken(h) {
+		out.Incidents = append(out.Incidents, api.Incident{At: h.Refused[i].At, What: what})
 	}
 	for _, d := range h.M.Definition().Data {
 		if snap.Data[d.Name] == nil && h.M.Definition().OfRounds(d.Name) {

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -104,6 +105,15 @@ func (h *Held) refused(p workflow.PartnerID) bool {
 		}
 	}
 	return false
+}
+
+// Untaken says of each partner that did not take an instance in that it did not, and why, in the order of h.Refused.
+func (vw *View) Untaken(h *Held) (out []string) {
+	for _, r := range h.Refused {
+		out = append(out, fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes",
+			vw.People.Label(r.By), r.Why))
+	}
+	return out
 }
 
 // names are what people call partners, one after the other.

@@ -130,8 +130,7 @@ func (k headsKey) compare(o headsKey) int {
 
 // unitEnd is where the unit of the writes ends that begins there: as late as there is room
 // in it, but not between a fact and the later one that vouches for it. What must be together
-// came in one bundle, and that has room in a unit: only one that a liar has filled with
-// attestations, or with thousands of facts, has not, and is cut all the same.
+// came in one bundle, and that has room in a unit (wire.MaxStored).
 func (b *batch) unitEnd(from int) int {
 	most := from + kv.Unit(b.writes[from:])
 	for to := most; to > from; to-- {

@@ -48,6 +48,11 @@ const (
 	// MaxBundle bounds the facts of one instance in one frame, in bytes: what came in
 	// one bundle may have to be passed on as one, beside the definition.
 	MaxBundle = fact.MaxBundle
+	// MaxStored bounds what the facts of a bundle take on a disk, with their attestations and storedBeside bytes for each:
+	// as much as is made durable at once, and no more facts (kv.Unit), since one attestation may be all that vouches for
+	// them. What a node builds, of half MaxFacts, stays below even if all its facts are small.
+	MaxStored    = 1 << 20
+	storedBeside = 256 // bytes: more than a fact's key and what is counted for a write
 	// MaxHeads bounds the heads of one instance that are told at once; more are told in
 	// up to MaxParts parts, one after the other.
 	MaxHeads = 1024
@@ -433,6 +438,16 @@ func (f *Facts) size() (n int) {
 	return n
 }
 
+// stored is about how many bytes the facts take on a disk.
+func (f *Facts) stored() (n int) {
+	for _, w := range f.Facts {
+		if n += len(w.Raw) + storedBeside; w.Att != nil {
+			n += w.Att.Size()
+		}
+	}
+	return n
+}
+
 // Parts splits heads into as many parts as they take. Of more than MaxParts parts the
 // rest is not told.
 func (h Heads) Parts() []Heads {
@@ -462,6 +477,10 @@ type Verifier interface {
 func DecodeFacts(f *Facts, v Verifier) ([]fact.Received, error) {
 	if n := f.size(); n > MaxBundle {
 		return nil, fmt.Errorf("%w: a bundle of %d bytes, at most %d", fact.ErrInvalid, n, MaxBundle)
+	}
+	if n := f.stored(); n > MaxStored {
+		return nil, fmt.Errorf("%w: a bundle of %d facts, which take %d bytes on a disk with what vouches for them, at most %d",
+			fact.ErrInvalid, len(f.Facts), n, MaxStored)
 	}
 	out := make([]fact.Received, len(f.Facts))
 	for i, w := range f.Facts {

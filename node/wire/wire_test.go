@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -474,6 +475,29 @@ func TestPartsOfHeads(t *testing.T) {
 	}
 	if n := len((wire.Heads{Heads: make([]fact.Head, wire.MaxHeads*wire.MaxParts+1)}).Parts()); n != wire.MaxParts {
 		t.Errorf("too many heads are told in %d parts, want %d", n, wire.MaxParts)
+	}
+}
+
+// A bundle that would not become durable at once is not taken in: after a crash in the middle there could be facts for
+// which nothing vouches.
+func TestBundleOfManyFacts(t *testing.T) {
+	for name, f := range map[string]wire.Fact{
+		"small":    {Raw: make([]byte, 90)},
+		"attested": {Raw: make([]byte, 90), Att: &fact.Attestation{Sig: make([]byte, 64), Path: make([][32]byte, fact.MaxPath)}},
+	} {
+		w := kv.Write{Key: make([]byte, 41), Value: f.Raw}
+		if f.Att != nil {
+			w.Value = append(slices.Clone(f.Raw), make([]byte, f.Att.Size())...)
+		}
+		most := wire.MaxStored / (256 + len(w.Value))
+		if !kv.Fits(slices.Repeat([]kv.Write{w}, most)) {
+			t.Errorf("%s: %d facts are taken in, and have no room in a unit", name, most)
+		}
+		fs := &wire.Facts{Facts: slices.Repeat([]wire.Fact{f}, most+1)}
+		if _, err := wire.DecodeFacts(fs, verifier{}); !errors.Is(err, fact.ErrInvalid) ||
+			!strings.Contains(err.Error(), "at most 1048576") {
+			t.Errorf("%s: decoding %d facts gives %v", name, len(fs.Facts), err)
+		}
 	}
 }
 

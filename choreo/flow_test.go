@@ -76,6 +76,16 @@ func (s *story) history() string {
 		}
 		b.WriteString("\n")
 	}
+	for _, v := range m.Superseded() {
+		fmt.Fprintf(&b, "   %s %s at %s", v.Kind, v.Task, v.Partner)
+		if v.FiredBy >= 0 {
+			fmt.Fprintf(&b, " fired by S%d", v.FiredBy)
+		}
+		for _, n := range slices.Sorted(maps.Keys(v.Values)) {
+			fmt.Fprintf(&b, ", %s=%v", n, v.Values[n])
+		}
+		fmt.Fprintf(&b, " [%s]\n", v.Mark)
+	}
 	if x := m.Interrupted(); x != nil {
 		fmt.Fprintf(&b, "interrupted: %s %s consistent=%t\n", x.Cause, x.Task, x.Consistent)
 	}

@@ -39,6 +39,15 @@ func (m *Machine) History() (out []state.StateView) {
 	return out
 }
 
+// Superseded is what does not count of what the instance went through, as another history does, in order. Nobody may
+// change the records.
+func (m *Machine) Superseded() []state.StateView {
+	if m.state.Flow() == nil {
+		return nil
+	}
+	return m.state.SupersededStates()
+}
+
 // addPending says of each state what was pending in it: what a state fired is pending from there on, until it brings
 // a state, or is aborted.
 func addPending(history []state.StateView, b *dataflow.Board) {

@@ -38,6 +38,9 @@ type Step struct {
 	Set map[workflow.DataName]*string `json:"set,omitempty"`
 }
 
+// Jumps reports whether a step sets data, and so brings a state by itself.
+func (x Step) Jumps() bool { return x.Method == MethodBack || x.Method == MethodForward }
+
 // Encode writes a step down.
 func (x Step) Encode() (string, error) {
 	b, err := json.Marshal(x)
@@ -217,6 +220,11 @@ func (b *Board) tryJump(x Step) (changed map[workflow.DataName]workflow.Value, a
 		}
 	}
 	return nil, -1, "its state would be equivalent to no state of the history that a transition produced which was neither compensated nor jumped over"
+}
+
+// ReadSet reads the data that a jump sets, by the definition as it is now. It says why it cannot.
+func (b *Board) ReadSet(set map[workflow.DataName]*string) (map[workflow.DataName]workflow.Value, string) {
+	return b.flow.readSet(set)
 }
 
 // readSet reads the data that a jump sets.

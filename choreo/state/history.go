@@ -24,6 +24,11 @@ type StateView struct {
 	Pending []workflow.TaskName
 }
 
+// MarkSuperseded marks what does not count, as another history does (SupersededStates): it brought no state of that, so
+// Output and Input are -1, and so is FiredBy where what fired it does not count either. Its values are only those that
+// it set: what the others were then is a matter of the history that does not count.
+const MarkSuperseded dataflow.Mark = "superseded"
+
 // TriggerView shows a trigger of the flow, by its newest transition.
 func (s *State) TriggerView(t *workflow.Task) TaskView {
 	f := s.flow
@@ -82,4 +87,67 @@ func (s *State) SupersededJobs(t workflow.TaskName) (out []*Attempt) {
 	}
 	slices.SortFunc(out, func(x, y *Attempt) int { return log.ByTime(x.Success(), y.Success()) })
 	return out
+}
+
+// SupersededStates are what brought a state, or would have, in a history that does not count, the earliest first:
+// transitions, compensations, and jumps that were ordered.
+func (s *State) SupersededStates() (out []StateView) {
+	numbers := map[dataflow.ID]int{}
+	for _, r := range s.flow.Line.Board.History() {
+		if r.Mark != dataflow.Aborted || r.Input >= 0 {
+			numbers[r.ID] = r.Output
+		}
+	}
+	var lost []*log.Entry
+	for _, said := range s.flow.said {
+		for _, e := range said {
+			if !s.flow.Line.has[e] || s.flow.Line.why[e] != "" {
+				lost = append(lost, e)
+			}
+		}
+	}
+	slices.SortFunc(lost, log.ByTime)
+	for _, e := range lost {
+		if v, brings := s.supersededState(e, numbers); brings {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// supersededState is what a record that does not count brought; numbers are of the states that count. It reports
+// whether such a record brings a state.
+func (s *State) supersededState(e *log.Entry, numbers map[dataflow.ID]int) (v StateView, brings bool) {
+	v = StateView{Record: dataflow.Record{
+		ID: dataflow.ID(e.ID), FiredBy: -1, Input: -1, Output: -1, Undoes: -1, Began: e.Fact.At, Ended: e.Fact.At,
+		Mark: MarkSuperseded, Status: dataflow.Regular,
+	}, EquivalentTo: -1, Partner: e.Fact.Chain.Author}
+	switch b := &e.Fact.Body; {
+	case b.Success != nil:
+		a := s.attempts[b.Success.Attempt]
+		if a.Success() != e {
+			return v, false
+		}
+		v.Kind, v.Task, v.Job, v.Began = dataflow.Transition, a.Task.Name, JobOf(a.ID), a.Assigned.Fact.At
+		if a.Undoes != nil {
+			v.Kind, v.Task = dataflow.Compensation, a.Undoes.Task.Name
+		}
+		if n, counts := numbers[dataflow.ID(a.Assigned.Fact.Body.Fire.State)]; counts {
+			v.FiredBy = n
+		}
+		v.Changed = b.Success.Outputs
+	case b.Claim != nil && !s.flow.Line.has[e]: // else its rules forbade it, and it was to bring none
+		x, err := stepOf(b.Claim)
+		if err != nil || !x.Jumps() {
+			return v, false
+		}
+		if v.Kind = dataflow.JumpForward; x.Method == dataflow.MethodBack {
+			v.Kind = dataflow.JumpBack
+		}
+		v.Changed, _ = s.flow.Line.Board.ReadSet(x.Set)
+	default:
+		return v, false
+	}
+	v.Values = v.Changed
+	return v, true
 }

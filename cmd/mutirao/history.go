@@ -22,7 +22,9 @@ func newHistoryCommand() *cobra.Command {
 		Long: `Prints the data states of an instance that is driven by its data (its tasks have
 repeat), in order: what brought each, the state that fired that, and the
 attributes that it changed. A transition that was aborted brought no state, and
-has no number. With -v every attribute is listed, changed ones with a star.`,
+has no number. Nor has what is superseded: it was done on another side of a split,
+or in a chain that does not count, and stands among the others where its time is,
+with what it set. With -v every attribute is listed, changed ones with a star.`,
 		Example: `  mutirao history 3f9a
   mutirao history 3f9a -v            # with all attributes
   mutirao history 3f9a -o json`,
@@ -64,7 +66,9 @@ func stateNumber(n *int) string {
 // statusOf says how an instance stood in a state, what became of it, and which it is like.
 func statusOf(s api.DataState) string {
 	words := []string{s.Status}
-	if s.Mark != "" {
+	if s.Mark == api.MarkSuperseded {
+		words = []string{"superseded, does not count"}
+	} else if s.Mark != "" {
 		words = append(words, s.Mark)
 	}
 	if s.EquivalentTo != nil {

@@ -291,8 +291,8 @@ func (w *world) mendOne(u *user, m *machine, n api.Service, id string, in *api.I
 }
 
 // history checks what a machine shows of the states of an instance: each was made from the one before, by what that or
-// an earlier one fired; nothing fires more often than its bound; of a trigger one transition is pending at most; and the
-// data are those of the last state.
+// an earlier one fired; nothing fires more often than its bound; of a trigger one transition is pending at most; the
+// data are those of the last state; and what is superseded is in it.
 func (c *checks) history(m *machine, id string, in *api.Instance) {
 	states, err := m.node.Service().History(context.Background(), id)
 	if err != nil {
@@ -300,7 +300,11 @@ func (c *checks) history(m *machine, id string, in *api.Instance) {
 		return
 	}
 	number, fired, last := 0, map[workflow.TaskName]int{}, map[string]any(nil)
+	aside := map[workflow.TaskName]int{}
 	for _, s := range states {
+		if s.Mark == api.MarkSuperseded && s.Kind == "transition" {
+			aside[*s.Transition]++
+		}
 		if s.State == nil || s.Mark == "aborted" {
 			continue
 		}
@@ -315,6 +319,13 @@ func (c *checks) history(m *machine, id string, in *api.Instance) {
 			c.w.violate("history: at n%d two transitions of one trigger of %s are pending in state %d", m.i, id[:8], number)
 		}
 		number, last = number+1, s.Attributes
+	}
+	for _, t := range in.Tasks {
+		if n := len(t.Superseded); n != aside[t.Name] {
+			c.w.violate("history: at n%d %d of %s of %s are superseded, and the history has %d", m.i, n, t.Name, id[:8],
+				aside[t.Name])
+		}
+		c.w.out.Aside += aside[t.Name]
 	}
 	for t, n := range fired {
 		if most := c.w.def.Task(t).RepeatTimes; most > 0 && n > most {

@@ -25,7 +25,7 @@ type Total struct {
 	// What users were told: items that they took, results that count, that their device keeps, and that
 	// came too late. Requests are those between nodes.
 	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Came, Joint, Lost, Anew, Beaten int
-	Ordered, Adopted, Added, AddedData, Placed, Resteered, Loops, Recovered, States                    int
+	Ordered, Adopted, Added, AddedData, Placed, Resteered, Loops, Recovered, States, Aside             int
 
 	Failed int // runs with a violation
 	// Fingerprint is of those of the runs, in their order.
@@ -72,6 +72,7 @@ func (t *Total) Add(o *Outcome) {
 	t.Adopted += o.Adopted
 	t.Recovered += o.Recovered
 	t.States += o.States
+	t.Aside += o.Aside
 	if len(o.Violations) > 0 {
 		t.Failed++
 	}
@@ -100,7 +101,7 @@ func (t Total) String() string {
 		people = fmt.Sprintf("; users took %d items, %d of them together with or after others that they wait for (%d times of several holders; %d times somebody else took one meanwhile; %d times the device was lost in the middle, and %d times something was locked at another before it was back), and passed %d on, %d results counted, of which %d were put off first, %d that were put off came to count, %d were kept for later, %d came too late and %d were adopted, %d orders, of which %d added a task, %d of them with data and %d with a partition, and %d changed what becomes of one, %d requests", t.Taken, t.Ahead, t.Joint, t.Beaten, t.Lost, t.Anew, t.PassedOn, t.Recorded, t.PutOff, t.Came, t.Away, t.TooLate, t.Adopted, t.Ordered, t.Added, t.AddedData, t.Placed, t.Resteered, t.Requests)
 	}
 	if t.States > 0 {
-		people += fmt.Sprintf("; %d data states, %d steps of recovery", t.States, t.Recovered)
+		people += fmt.Sprintf("; %d data states (and %d superseded in histories), %d steps of recovery", t.States, t.Aside, t.Recovered)
 	}
 	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by the chosen node, %d passed on%s; fingerprint %x",
 		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies,

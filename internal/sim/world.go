@@ -163,6 +163,7 @@ type Outcome struct {
 	Placed           int // of these, that add a partition as well
 	Recovered        int // steps of recovery that were ordered
 	States           int // data states, at all nodes
+	Aside            int // superseded transitions in histories, at all nodes
 	Instances        map[workflow.InstanceState]int
 	Faults           map[FaultKind]int
 	Tasks            map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it

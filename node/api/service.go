@@ -281,7 +281,8 @@ type StartRequest struct {
 }
 
 // DataState is a step in the history of an instance that is driven by its data: a data state with
-// what brought it or, where it is aborted, a transition that brought none.
+// what brought it or, where it is aborted, a transition that brought none. What is superseded stands among
+// the others where its time is: it brought a state of a history that does not count.
 type DataState struct {
 	// State is its number, from 0; null: none was brought.
 	State *int `json:"state"`
@@ -294,8 +295,9 @@ type DataState struct {
 	Partner      string             `json:"partner"`
 	Started      *time.Time         `json:"started"`
 	Ended        time.Time          `json:"ended"`
-	Mark         string             `json:"mark"` // compensated, aborted, jumped, or nothing
-	Attributes   map[string]any     `json:"attributes"`
+	Mark         string             `json:"mark"` // compensated, aborted, jumped, superseded, or nothing
+	// Attributes are all, of what is superseded only those that it set.
+	Attributes map[string]any `json:"attributes"`
 	// Changed are the attributes that have another value than before, Conflicts those that it set
 	// though they were changed after the state that fired it.
 	Changed   []workflow.DataName `json:"changed"`
@@ -304,6 +306,9 @@ type DataState struct {
 	// Pending are the transitions that had been fired and had not ended while this was the current state.
 	Pending []workflow.TaskName `json:"pending"`
 }
+
+// MarkSuperseded is the Mark of what does not count, as another history does.
+const MarkSuperseded = "superseded"
 
 // Recovery says why an instance is interrupted, and what the rules allow now.
 type Recovery struct {

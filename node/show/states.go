@@ -13,10 +13,18 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// States shows the data states of an instance.
+// States shows the data states of an instance. What does not count stands among them where its time is.
 func (vw *View) States(h *Held) []api.DataState {
 	out := []api.DataState{}
+	aside := h.M.Superseded()
 	for _, v := range h.M.History() {
+		for len(aside) > 0 && aside[0].Ended < v.Ended {
+			out = append(out, vw.renderState(h, aside[0]))
+			aside = aside[1:]
+		}
+		out = append(out, vw.renderState(h, v))
+	}
+	for _, v := range aside {
 		out = append(out, vw.renderState(h, v))
 	}
 	return out
@@ -46,8 +54,14 @@ func (vw *View) renderState(h *Held, v state.StateView) api.DataState {
 	if v.Mark == dataflow.Aborted && v.Input < 0 {
 		s.State = nil // it brought none
 	}
-	for _, d := range h.M.Definition().Data {
-		s.Attributes[string(d.Name)] = v.Values[d.Name]
+	if v.Mark == state.MarkSuperseded { // of all others nobody knows what they were
+		for n, x := range v.Values {
+			s.Attributes[string(n)] = x
+		}
+	} else {
+		for _, d := range h.M.Definition().Data {
+			s.Attributes[string(d.Name)] = v.Values[d.Name]
+		}
 	}
 	s.Changed = append(s.Changed, slices.Sorted(maps.Keys(v.Changed))...)
 	s.Pending = append(s.Pending, v.Pending...)

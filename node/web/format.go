@@ -183,7 +183,7 @@ func tone(state string) string {
 		return "busy"
 	case "failed", "blocked", "expired", "evicted", "interrupted", "exception":
 		return "bad"
-	case "aborted", "cancelled", "unreachable", "compensated", "jumped":
+	case "aborted", "cancelled", "unreachable", "compensated", "jumped", "superseded":
 		return "warn"
 	}
 	return "idle"

@@ -127,7 +127,9 @@ func rentalStates() []api.DataState {
 	agreed := state(3, "agree", 1, map[string]any{"booking": "agreed", "boat": "heron", "days": int64(2)}, "booking")
 	lost := state(0, "hand-over", 3, agreed.Attributes)
 	lost.State, lost.Mark, lost.Ended = nil, "aborted", at(11*time.Hour)
-	return []api.DataState{first, open, boat, agreed, lost}
+	other := state(0, "choose", 1, map[string]any{"boat": "egret"}, "boat")
+	other.State, other.Mark, other.Partner, other.Ended = nil, "superseded", "jetty", at(90*time.Minute)
+	return []api.DataState{first, open, other, boat, agreed, lost}
 }
 
 var hiddenFields = regexp.MustCompile(`type="hidden" name="([^"]+)" value="([^"]*)"`)

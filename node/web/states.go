@@ -36,6 +36,7 @@ type change struct {
 	Name     string
 	Was, Is  any
 	Conflict bool // it was changed after the state that was known to what set it
+	Unknown  bool // nobody knows what it was: it was set in a history that does not count
 }
 
 // stateNumber is how people name a state; empty: none.
@@ -60,11 +61,17 @@ func steps(in *api.Instance, history []api.DataState) []step {
 		for _, t := range s.Pending {
 			x.Begun = append(x.Begun, in.CalledTask(t))
 		}
+		superseded := s.Mark == api.MarkSuperseded
 		for _, n := range s.Changed {
 			name := string(n)
-			x.Changes = append(x.Changes, change{in.CalledData(n), was[name], s.Attributes[name], slices.Contains(s.Conflicts, n)})
+			x.Changes = append(x.Changes, change{
+				Name: in.CalledData(n), Was: was[name], Is: s.Attributes[name],
+				Conflict: slices.Contains(s.Conflicts, n), Unknown: superseded,
+			})
 		}
-		was = s.Attributes
+		if !superseded {
+			was = s.Attributes
+		}
 		out = append(out, x)
 	}
 	slices.Reverse(out)

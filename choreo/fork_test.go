@@ -2,10 +2,12 @@ package choreo
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -119,8 +121,8 @@ func TestForkCountsOnlyWhereOthersBuiltUponIt(t *testing.T) {
 	if forks := one.log.Forks(); len(forks) != 1 || forks[0].Chain.Author != "two" {
 		t.Errorf("forks %v, want one, of two", forks)
 	}
-	if len(one.Snapshot().Incidents) != 1 {
-		t.Errorf("incidents %v, want the fork", one.Snapshot().Incidents)
+	if len(one.Snapshot().Incidents) != 2 {
+		t.Errorf("incidents %v, want the fork, and the result that went with it", one.Snapshot().Incidents)
 	}
 	w.shuffledMatches(t, one)
 }
@@ -172,6 +174,24 @@ func TestForkIsNotVouchedForByStrangers(t *testing.T) {
 	}
 	if losing.Counted {
 		t.Error("a stranger's fact made a branch of a fork count")
+	}
+}
+
+// A result that went with a fork is named: somebody worked for it.
+func TestResultsOfAForkAreNamed(t *testing.T) {
+	w := forked(t)
+	w.meet("one", "three")
+	w.stabilize(true)
+	for p, n := range w.nodes {
+		var named []state.IncidentView
+		for _, x := range n.m.Snapshot().Incidents {
+			if strings.Contains(x.What, "a result of b does not count") && x.Task == "b" && x.Who == "two" && x.At != 0 {
+				named = append(named, x)
+			}
+		}
+		if len(named) != 1 {
+			t.Errorf("%s is shown of the results of b that went with the fork: %+v", p, named)
+		}
 	}
 }
 

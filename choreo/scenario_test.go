@@ -575,7 +575,7 @@ func (s *story) show() string {
 		}
 	}
 	for _, i := range snap.Incidents {
-		fmt.Fprintf(&b, "incident: %s %s%s\n", i.What, i.Task, i.Who)
+		fmt.Fprintf(&b, "incident: %s %s%s%s\n", i.What, i.Task, i.Who, i.User)
 	}
 	return trimmed(b.String())
 }

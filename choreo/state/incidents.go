@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file collects what people should look at: whatever did not go, or count, as somebody may have thought.
@@ -45,6 +47,7 @@ func (s *State) Incidents() (out []IncidentView) {
 	out = append(out, s.unitIncidents()...)
 	out = append(out, s.amendIncidents()...)
 	out = append(out, s.Uncounted()...)
+	out = append(out, s.forkedResults()...)
 	for _, h := range s.log.Forks() {
 		out = append(out, IncidentView{
 			At: s.log.Genesis().Fact.At, Who: h.Chain.Author,
@@ -58,6 +61,55 @@ func (s *State) Incidents() (out []IncidentView) {
 // what another had, or chose who follows. That may be right, and is not proved.
 func (a *Attempt) tookItself() bool {
 	return a.by != nil && !a.by.Final && a.Assigned.Fact.Chain.Author == a.Partner && a.after.Partner != a.Partner
+}
+
+// forkedResults are the results that do not count because a fork took them away, or what they were made from: somebody
+// worked for them, and may want to say them once more. A result of a person is named once, by that person's word.
+func (s *State) forkedResults() (out []IncidentView) {
+	if s.log.Forked() == 0 {
+		return nil
+	}
+	type said struct {
+		by workflow.PartnerID
+		of fact.AttemptID
+	}
+	people := map[said]bool{}
+	for _, e := range s.log.Order() {
+		s.log.Steps++
+		if e.Counted || e.Why != forkedAway && !e.Beyond || len(out) == maxUncounted {
+			continue
+		}
+		x := IncidentView{At: e.Fact.At, Who: e.Fact.Chain.Author}
+		switch b := &e.Fact.Body; {
+		case b.Success != nil && !people[said{x.Who, b.Success.Attempt}]:
+			x.Task = s.taskNamed(b.Success.Attempt)
+		case b.Claim != nil:
+			r, is := b.Claim.Body().(worklist.Result)
+			who, _ := s.speaker(e, b.Claim)
+			if !is || who.User == "" {
+				continue
+			}
+			id := fact.AttemptIDOf(r.Item)
+			people[said{x.Who, id}] = true
+			x.Task, x.User = s.taskNamed(id), who.User
+		default:
+			continue
+		}
+		if x.What = "a result of " + string(x.Task); x.Task == workflow.FlowTask {
+			continue // nobody wrote that task, and nothing comes of it but the states that are named
+		}
+		x.What += " does not count, as it goes with two facts that have one number; the log keeps it"
+		out = append(out, x)
+	}
+	return out
+}
+
+// taskNamed is the task of an attempt; of one that is not known here, as a fork took it away, the task whose slot it is.
+func (s *State) taskNamed(id fact.AttemptID) workflow.TaskName {
+	if a := s.attempts[id]; a != nil {
+		return a.Task.Name
+	}
+	return id.Slot
 }
 
 // Uncounted are the facts that do not count, but for those of forked chains.

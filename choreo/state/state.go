@@ -441,4 +441,6 @@ type IncidentView struct {
 	Task workflow.TaskName
 	// Who is the partner that it is about, if any.
 	Who workflow.PartnerID
+	// User is the person whose result it is about, if any.
+	User worklist.User
 }

@@ -35,8 +35,11 @@ func (vw *View) Instance(h *Held) *api.Instance {
 	}
 	for _, i := range slices.Concat(snap.Incidents, vw.lost(h)) {
 		what := i.What
-		if i.Who != "" {
-			what = vw.People.Label(i.Who) + ": " + what
+		switch who := vw.People.Label(i.Who); {
+		case i.User != "" && vw.Partners.Called(i.User) != who:
+			what = fmt.Sprintf("%s at %s: %s", vw.Partners.Called(i.User), who, what)
+		case i.Who != "":
+			what = who + ": " + what
 		}
 		out.Incidents = append(out.Incidents, api.Incident{At: wire.AtMilli(i.At), What: what, Task: i.Task})
 	}

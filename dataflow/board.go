@@ -41,6 +41,8 @@ const (
 	Compensated Mark = "compensated"
 	Aborted     Mark = "aborted"
 	Jumped      Mark = "jumped"
+	// Superseded is for what a history says that does not count, as another one does. No Board gives it.
+	Superseded Mark = "superseded"
 )
 
 // Status says how an instance stood in a state.

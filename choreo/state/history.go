@@ -24,11 +24,6 @@ type StateView struct {
 	Pending []workflow.TaskName
 }
 
-// MarkSuperseded marks what does not count, as another history does (SupersededStates): it brought no state of that, so
-// Output and Input are -1, and so is FiredBy where what fired it does not count either. Its values are only those that
-// it set: what the others were then is a matter of the history that does not count.
-const MarkSuperseded dataflow.Mark = "superseded"
-
 // TriggerView shows a trigger of the flow, by its newest transition.
 func (s *State) TriggerView(t *workflow.Task) TaskView {
 	f := s.flow
@@ -90,7 +85,9 @@ func (s *State) SupersededJobs(t workflow.TaskName) (out []*Attempt) {
 }
 
 // SupersededStates are what brought a state, or would have, in a history that does not count, the earliest first:
-// transitions, compensations, and jumps that were ordered.
+// transitions, compensations, and jumps that were ordered. They brought no state of the history that counts, so Output
+// and Input are -1, and so is FiredBy where what fired them does not count either. Their values are only those that they
+// set: what the others were then is a matter of the history that does not count.
 func (s *State) SupersededStates() (out []StateView) {
 	numbers := map[dataflow.ID]int{}
 	for _, r := range s.flow.Line.Board.History() {
@@ -120,7 +117,7 @@ func (s *State) SupersededStates() (out []StateView) {
 func (s *State) supersededState(e *log.Entry, numbers map[dataflow.ID]int) (v StateView, brings bool) {
 	v = StateView{Record: dataflow.Record{
 		ID: dataflow.ID(e.ID), FiredBy: -1, Input: -1, Output: -1, Undoes: -1, Began: e.Fact.At, Ended: e.Fact.At,
-		Mark: MarkSuperseded, Status: dataflow.Regular,
+		Mark: dataflow.Superseded, Status: dataflow.Regular,
 	}, EquivalentTo: -1, Partner: e.Fact.Chain.Author}
 	switch b := &e.Fact.Body; {
 	case b.Success != nil:

@@ -54,7 +54,7 @@ func (vw *View) renderState(h *Held, v state.StateView) api.DataState {
 	if v.Mark == dataflow.Aborted && v.Input < 0 {
 		s.State = nil // it brought none
 	}
-	if v.Mark == state.MarkSuperseded { // of all others nobody knows what they were
+	if v.Mark == dataflow.Superseded { // of all others nobody knows what they were
 		for n, x := range v.Values {
 			s.Attributes[string(n)] = x
 		}

@@ -18,6 +18,9 @@ func (k *desk) outlook(ctx context.Context, ref string, x api.RecoveryStep) (out
 			no = notDriven(h)
 			return
 		}
+		if no = stepGiven(h.m.Definition(), step); no != nil {
+			return
+		}
 		var o dataflow.Outlook
 		if o, no = h.m.ForeseeRecovery(step); no == nil {
 			out = show.Outlook(h.shown(), &o)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -41,15 +42,29 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 	return input, nil
 }
 
-// noStrayFiles refuses references to files among values for data of other types.
-func noStrayFiles(def *workflow.Definition, values map[workflow.DataName]workflow.Value) error {
+// checkGiven says what is wrong with values, as text, beside their types (workflow.CheckGiven).
+func checkGiven(def *workflow.Definition, values map[workflow.DataName]workflow.Value) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		text, is := values[name].(string)
 		if d := def.Datum(name); d != nil && is {
-			if err := workflow.NotAsFile(d, text); err != nil {
+			if err := workflow.CheckGiven(d, text); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// stepGiven says what is wrong with the values that a step of recovery sets, beside their types.
+func stepGiven(def *workflow.Definition, step dataflow.Step) error {
+	given := map[workflow.DataName]workflow.Value{}
+	for n, text := range step.Set {
+		if d := def.Datum(n); text != nil && d != nil && d.Type != workflow.TypeFile { // a jump brings no file
+			given[n] = *text
+		}
+	}
+	if err := checkGiven(def, given); err != nil {
+		return api.Errorf(api.Invalid, "--set %v", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/filing"
@@ -276,11 +277,18 @@ func (k peoplesItems) Claim(
 			return err
 		}
 		if r, ok := c.Body().(worklist.Result); ok && !r.Failed {
-			if err := noStrayFiles(h.m.Definition(), r.Outputs); err != nil {
+			if err := checkGiven(h.m.Definition(), r.Outputs); err != nil {
 				return api.Errorf(api.Invalid, "%s: %v", h.m.Definition().WithLabel(r.Item.Slot), err)
 			}
 			if err := k.filing.Given(h.m.Definition(), id.String(), h.sum.By, r.Outputs, from == k.member.ID()); err != nil {
 				return err
+			}
+		}
+		if x, ok := c.Body().(worklist.Order); ok && x.What == worklist.Recover {
+			if step, err := dataflow.DecodeStep(x.Reason); err == nil { // else the machine says so
+				if err := stepGiven(h.m.Definition(), step); err != nil {
+					return err
+				}
 			}
 		}
 		done, err = h.m.Claim(c, s.moment(), k.partners)

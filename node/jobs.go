@@ -33,7 +33,7 @@ func (x leasing) CheckResult(
 	outputs map[workflow.DataName]workflow.Value, makes []workflow.DataName,
 ) (wrong, err error) {
 	err = x.peek(ctx, id, func(h *held) {
-		if wrong = noStrayFiles(h.m.Definition(), outputs); wrong != nil {
+		if wrong = checkGiven(h.m.Definition(), outputs); wrong != nil {
 			return
 		}
 		wrong = h.m.CheckResult(attempt, try, outputs, makes, choreo.Moment{Wall: x.clock.Now().Wall})

@@ -20,5 +20,5 @@
 // evaluate an expression, is bounded by limits that stand in source.go,
 // tokens.go and exprparse.go.
 //
-// It imports internal/plain; many packages import it.
+// It imports internal/once and internal/plain; many packages import it.
 package workflow

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/once"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 )
 
@@ -89,9 +90,21 @@ func (t DataType) insteadOfFile() string {
 	return "give its value instead, or have the definition declare it with type: file"
 }
 
-// ReadGiven is ParseValue for what somebody gives now. Of what was given before this was asked it is not.
+// CheckGiven says what is asked of a value as text that somebody gives now, beside what ParseValue asks; nil: nothing is
+// wrong. It is no part of ParseValue, as what was given before this was asked still counts.
+func CheckGiven(decl *DataDecl, text string) error {
+	switch decl.Type {
+	case TypeList, TypeMap, TypeQuery:
+		if err := once.Check([]byte(text)); err != nil {
+			return fmt.Errorf("%s: %w", decl.Name, err)
+		}
+	}
+	return NotAsFile(decl, text)
+}
+
+// ReadGiven is ParseValue for what somebody gives now.
 func ReadGiven(decl *DataDecl, s string) (Value, error) {
-	if err := NotAsFile(decl, s); err != nil {
+	if err := CheckGiven(decl, s); err != nil {
 		return nil, err
 	}
 	return ParseValue(decl, s)

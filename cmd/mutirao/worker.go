@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/internal/once"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/worker"
 )
@@ -211,15 +211,16 @@ func answerOf(b []byte) (map[string]any, error) {
 	case len(b) > maxAnswer:
 		return nil, fmt.Errorf("the command answered %d bytes, at most %d", len(b), maxAnswer)
 	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
 	var out map[string]any
-	if err := dec.Decode(&out); err != nil || out == nil {
-		return nil, fmt.Errorf("the command's answer is not a JSON object of outputs: it starts with %.60q", b)
-	}
-	if _, err := dec.Token(); err != io.EOF {
+	var twice *once.Twice
+	switch err := once.Decode(b, &out); {
+	case errors.Is(err, once.ErrMore):
 		return nil, errors.New(
 			"the command's answer goes on after the JSON object of outputs: write nothing else to stdout")
+	case errors.As(err, &twice):
+		return nil, fmt.Errorf("the command's answer: %w", err)
+	case err != nil || out == nil:
+		return nil, fmt.Errorf("the command's answer is not a JSON object of outputs: it starts with %.60q", b)
 	}
 	return out, nil
 }

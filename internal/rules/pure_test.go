@@ -13,7 +13,7 @@ import (
 // pure are the folders of the pure packages, with all below them but the impure.
 var (
 	pure = words(
-		"workflow partition contingency membership dataflow worklist choreo internal/canon internal/said internal/sim node/api")
+		"workflow partition contingency membership dataflow worklist choreo internal/canon internal/once internal/said internal/sim node/api")
 	// The layout library behind the diagrams keeps a global, which a lock guards;
 	// the mutants are a command that builds and runs programs.
 	impure = words("membership/gossip workflow/diagram internal/sim/mutants node/api/httpapi node/api/apitest")

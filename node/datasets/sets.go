@@ -12,8 +12,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports choreo, choreo/fact, membership, membership/moment, membership/trust, node/api,
-// node/codec, node/store/kv, node/wire, partition and workflow; node imports it.
+// It imports choreo, choreo/fact, internal/once, membership, membership/moment, membership/trust,
+// node/api, node/codec, node/store/kv, node/wire, partition and workflow; node imports it.
 package datasets
 
 import (

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/once"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -122,6 +123,12 @@ func (ds *Topic) Add(name string, content []byte, given api.DataTerms) (*api.Dat
 			return nil, api.Errorf(api.Invalid, "reader %q: want a role, or a partner's name or ID: %s", reader, rule)
 		}
 	}
+	values := valuesIn(content)
+	if values != nil {
+		if err := once.Check(content); err != nil {
+			return nil, api.Errorf(api.Invalid, "data set %s: %v", name, err)
+		}
+	}
 	d := stored{Name: name, Content: content}
 	d.Terms = terms{Made: ds.in.Clock.Now().Wall.UnixMilli(), Readers: given.Readers}
 	d.Terms.Until = until(d.Terms.Made, given.Valid)
@@ -136,7 +143,7 @@ func (ds *Topic) Add(name string, content []byte, given api.DataTerms) (*api.Dat
 		Name: name, Hash: hex.EncodeToString(sum[:]), Size: len(content), Values: []string{},
 		ValidUntil: Moment(d.Terms.Until), Readers: d.Terms.Readers,
 	}
-	if values := valuesIn(content); values != nil {
+	if values != nil {
 		out.Values = slices.Sorted(maps.Keys(values))
 	}
 	return out, nil

@@ -6,11 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/once"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -63,14 +64,15 @@ func DecodeOutputs(answer []byte) (map[workflow.DataName]workflow.Value, error) 
 	if len(bytes.TrimSpace(answer)) == 0 {
 		return nil, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(answer))
-	dec.UseNumber()
 	var outputs map[workflow.DataName]workflow.Value
-	if err := dec.Decode(&outputs); err != nil || outputs == nil {
-		return nil, fmt.Errorf("its answer is not a JSON object of outputs: it starts with %q", excerpt(answer, 60))
-	}
-	if _, err := dec.Token(); err != io.EOF {
+	var twice *once.Twice
+	switch err := once.Decode(answer, &outputs); {
+	case errors.Is(err, once.ErrMore):
 		return nil, fmt.Errorf("its answer goes on after the JSON object of outputs: write nothing else to stdout")
+	case errors.As(err, &twice):
+		return nil, fmt.Errorf("its answer: %w", err)
+	case err != nil || outputs == nil:
+		return nil, fmt.Errorf("its answer is not a JSON object of outputs: it starts with %q", excerpt(answer, 60))
 	}
 	for name, v := range outputs {
 		plain, err := plainNumbers(v)

@@ -9,8 +9,8 @@
 // after a crash of the node: its idempotency key is then the same, and no other
 // try of any instance has it.
 //
-// It imports configs, internal/plain and workflow; internal/sim, node, node/assemble, node/filing
-// and node/jobs import it.
+// It imports configs, internal/once, internal/plain and workflow; internal/sim, node,
+// node/assemble, node/filing and node/jobs import it.
 package runner
 
 import (

@@ -53,6 +53,7 @@ var acts = map[string]func(){
 	},
 	"silent":  func() {},
 	"numbers": func() { fmt.Print(`{"whole": 9007199254740993, "part": 0.5, "list": [1, {"deep": 2}]}`) },
+	"twice":   func() { fmt.Print(`{"a": 1, "a": 2}`) },
 	"chatty":  func() { fmt.Print(`{"a": 1} done!`) },
 	"prose":   func() { fmt.Print("all went well") },
 	"huge":    func() { fmt.Print(`{"a": 1e999}`) },
@@ -181,7 +182,7 @@ func TestAnswersOfCommands(t *testing.T) {
 	lost := act("silent")
 	lost.Folder = "no-such-folder"
 	r := runner.New(map[workflow.ApplicationName]configs.Application{
-		"silent": act("silent"), "numbers": act("numbers"), "chatty": act("chatty"), "prose": act("prose"),
+		"silent": act("silent"), "numbers": act("numbers"), "chatty": act("chatty"), "twice": act("twice"), "prose": act("prose"),
 		"huge": act("huge"), "broken": act("fail"), "flood": flood, "slow": slow, "private": private, "lost": lost,
 		"absent": {Command: []string{"no-such-program"}},
 	}, runner.Options{Dir: t.TempDir()})
@@ -198,6 +199,7 @@ func TestAnswersOfCommands(t *testing.T) {
 		}
 	}
 	for app, want := range map[workflow.ApplicationName]string{
+		"twice":   `its answer: the key "a" is there twice`,
 		"chatty":  "its answer goes on after the JSON object of outputs",
 		"prose":   `not a JSON object of outputs: it starts with "all went well"`,
 		"huge":    "output a: 1e999 is too large a number",

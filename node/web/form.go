@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/once"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -292,6 +293,10 @@ func (l *language) readLines(text, opens string) (v, wrong string) {
 		var any any
 		if err := json.Unmarshal([]byte(text), &any); err != nil {
 			return "", l.say("wrong.json")
+		}
+		var twice *once.Twice
+		if errors.As(once.Check([]byte(text)), &twice) {
+			return "", l.say("wrong.twice", brief(twice.Key))
 		}
 		return text, ""
 	}

@@ -14,8 +14,8 @@
 // comes twice is carried out once; of a form that is not carried out nothing that was
 // typed is lost.
 //
-// It imports internal/plain, node/api, node/api/httpapi, partition/aptitude, partition/study,
-// workflow and workflow/diagram; node/assemble imports it.
+// It imports internal/once, internal/plain, node/api, node/api/httpapi, partition/aptitude,
+// partition/study, workflow and workflow/diagram; node/assemble imports it.
 package web
 
 import (

@@ -405,6 +405,20 @@ func TestDoingAnItemOutOfReach(t *testing.T) {
 	}
 }
 
+// What stands twice in JSON is said by its key.
+func TestKeyThatIsThereTwice(t *testing.T) {
+	for lang, want := range map[string]string{
+		"en": "depth: the key “a” is there twice: write it once", "pt-BR": "depth: a chave “a” está aí duas vezes",
+	} {
+		w := post(t, newPage(brigade()), sent(httpapi.Good), lang, "/items/b2", url.Values{
+			"data.depth": {`{"a": 1, "b": {"a": 2}, "a": 3}`},
+		})
+		if text := prose(w.Body.String()); !strings.Contains(text, want) {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
+}
+
 // What is wrong is said at the field and on top, and all that was typed is there again.
 func TestWhatWillNotDo(t *testing.T) {
 	typed := url.Values{

@@ -294,7 +294,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case in.Failed && strings.TrimSpace(in.Reason) == "":
 		return nil, api.Errorf(api.Invalid, "a failure needs a reason, for those who go on")
 	}
-	if err := d.strayFile(who, r, in.Outputs); err != nil {
+	if err := d.checkGiven(who, r, in.Outputs); err != nil {
 		return nil, err
 	}
 	over, err := d.begin(who.ID, false)
@@ -349,9 +349,9 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	return &out, nil
 }
 
-// strayFile refuses a file that a user gives for data of another type, as far as this device knows what a result of
-// the item may set. Its holder refuses it as well, but that may be asked in a week only.
-func (d *Desk) strayFile(who users.Who, r *Row, outputs map[string]string) error {
+// checkGiven says what is wrong with values that a user gives (workflow.CheckGiven), as far as this device knows what a
+// result of the item may set. Its holder refuses it as well, but that may be asked in a week only.
+func (d *Desk) checkGiven(who users.Who, r *Row, outputs map[string]string) error {
 	k := d.keptFor(who.ID, r.ID())
 	if k == nil {
 		return nil
@@ -363,7 +363,7 @@ func (d *Desk) strayFile(who users.Who, r *Row, outputs map[string]string) error
 	for _, f := range sheet.Fields {
 		decl := workflow.DataDecl{Name: workflow.DataName(f.Name), Type: workflow.DataType(f.Type)}
 		if text, given := outputs[f.Name]; given {
-			if err := workflow.NotAsFile(&decl, text); err != nil {
+			if err := workflow.CheckGiven(&decl, text); err != nil {
 				return api.Errorf(api.Invalid, "%s: %v", r.called(), err)
 			}
 		}

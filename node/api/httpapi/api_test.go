@@ -407,6 +407,7 @@ func TestBadRequests(t *testing.T) {
 		{"bad format", "/v1/instances/x/diagram?format=png", nil, 400, `format=png`},
 		{"not JSON", "/v1/instances", post("workflow: x"), 400, `is not what is wanted here`},
 		{"unknown field", "/v1/instances", post(`{"workfow": "x"}`), 400, `unknown field \"workfow\"`},
+		{"one key twice", "/v1/instances", post(`{"workflow": "a", "workflow": "b"}`), 400, `the key \"workflow\" is there twice`},
 		{"two values", "/v1/instances", post(`{}{}`), 400, `something follows`},
 		{"null", "/v1/instances", post(`null`), 400, `an empty one is {}`},
 		{"empty", "/v1/instances", post(""), 400, `EOF`},

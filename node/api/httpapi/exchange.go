@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 
+	"github.com/mutirao-mesh/mutirao/internal/once"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
@@ -113,20 +114,12 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// decodeStrict reads exactly one JSON value that has no unknown fields.
+// decodeStrict reads exactly one JSON value that has no unknown fields, and none twice.
 func decodeStrict(b []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
 	if string(bytes.TrimSpace(b)) == "null" { // else it would be what nobody asked for: all that may be left out
 		return errors.New("null is no request: an empty one is {}")
 	}
-	if err := dec.Decode(into); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return errors.New("something follows the JSON value")
-	}
-	return nil
+	return once.DecodeStrict(b, into)
 }
 
 // complete returns v with empty lists and maps for missing ones, here and in

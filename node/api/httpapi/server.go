@@ -5,7 +5,7 @@
 // holds the two together. Who may ask what is decided here, by tokens and their scopes.
 // Internal causes are logged, never shown.
 //
-// It imports configs, internal/plain, internal/private, node/api and workflow;
+// It imports configs, internal/once, internal/plain, internal/private, node/api and workflow;
 // cmd/mutirao, internal/test/testnode, node/assemble and node/web import it.
 package httpapi
 

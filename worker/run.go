@@ -15,6 +15,9 @@ type Options struct {
 	Jobs        int           // at once; 0: 1
 	Wait        time.Duration // of one request for a job, at most 60 s; 0: 30 s
 	Lease       time.Duration // after each sign of life, 2 s to 10 min; 0: 30 s
+	// Hurry, when it is closed, has a worker that is to end do so soon: what is in hand is given back as ever, and the
+	// node is waited for a few seconds and no longer. nil: it has its time.
+	Hurry <-chan struct{}
 	// Log is told what goes on, in words; nil: nobody is.
 	Log func(text string)
 	// Ended is told how each job ended, from several goroutines at once where there are several jobs; nil: nobody is.
@@ -53,6 +56,7 @@ const (
 	firstPause = 200 * time.Millisecond
 	maxPause   = 5 * time.Second
 	patience   = 2 * time.Minute
+	inHurry    = 3 * time.Second
 )
 
 // Run takes jobs and has the handler do them until ctx ends; then it gives back what is in
@@ -133,22 +137,26 @@ func (c *Client) work(ctx context.Context, o Options, job *Job, do Handler) {
 	case errors.As(lost, &no):
 		o.ends(job, Lost, "it is not this worker's any more: "+no.Error())
 	case errors.Is(err, ErrGiveBack) || ctx.Err() != nil && err != nil:
-		// What the node does not take back is not this worker's any more.
-		_ = c.bring(func(ctx context.Context) error { return c.GiveBack(ctx, job.Lease) })
-		o.ends(job, GivenBack, "given back")
+		err := c.bring(o.Hurry, func(ctx context.Context) error { return c.GiveBack(ctx, job.Lease) })
+		if err != nil && refusal(err) == nil {
+			o.ends(job, Unheard, "given back, and the node could not be told, so another gets it when its lease is over: "+
+				err.Error())
+			return
+		}
+		o.ends(job, GivenBack, "given back") // what the node does not take back is not this worker's any more
 	case err != nil:
-		end, what := c.fail(job, err.Error())
+		end, what := c.fail(o.Hurry, job, err.Error())
 		o.ends(job, end, what)
 	default:
-		end, what := c.complete(job, outputs)
+		end, what := c.complete(o.Hurry, job, outputs)
 		o.ends(job, end, what)
 	}
 }
 
 // complete brings a result. What is refused because the job is over says nothing of the result; what is refused of a job
 // that is still this worker's is wrong, and fails the try with the reason.
-func (c *Client) complete(job *Job, outputs map[string]any) (Ending, string) {
-	err := c.bring(func(ctx context.Context) error { return c.Complete(ctx, job.Lease, outputs) })
+func (c *Client) complete(hurry <-chan struct{}, job *Job, outputs map[string]any) (Ending, string) {
+	err := c.bring(hurry, func(ctx context.Context) error { return c.Complete(ctx, job.Lease, outputs) })
 	no := refusal(err)
 	switch {
 	case err == nil:
@@ -156,7 +164,7 @@ func (c *Client) complete(job *Job, outputs map[string]any) (Ending, string) {
 	case no == nil:
 		return Unheard, "done, and the node could not be told: " + err.Error()
 	case no.Code == "refused" || no.Code == "invalid":
-		if end, what := c.fail(job, "its result was refused: "+no.Message); end != NotTaken {
+		if end, what := c.fail(hurry, job, "its result was refused: "+no.Message); end != NotTaken {
 			return end, what
 		}
 	}
@@ -164,8 +172,8 @@ func (c *Client) complete(job *Job, outputs map[string]any) (Ending, string) {
 }
 
 // fail says that the try has failed.
-func (c *Client) fail(job *Job, why string) (Ending, string) {
-	err := c.bring(func(ctx context.Context) error { return c.Fail(ctx, job.Lease, why) })
+func (c *Client) fail(hurry <-chan struct{}, job *Job, why string) (Ending, string) {
+	err := c.bring(hurry, func(ctx context.Context) error { return c.Fail(ctx, job.Lease, why) })
 	switch no := refusal(err); {
 	case err == nil:
 		return Failed, "failed: " + why
@@ -195,9 +203,17 @@ func (o *Options) ends(job *Job, end Ending, what string) {
 
 // bring tells the node how a job ended. It goes on when the worker is to end, for a while,
 // and where the node cannot be reached: a result that was recorded is not recorded twice.
-func (c *Client) bring(tell func(context.Context) error) error {
+func (c *Client) bring(hurry <-chan struct{}, tell func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-hurry:
+			rest(ctx, inHurry)
+			cancel()
+		}
+	}()
 	var err error
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		var no *Error

@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/worker"
 )
@@ -97,5 +101,47 @@ func TestHowJobsEnd(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("the log is\n%s\nwant in it %s", said, want)
 		}
+	}
+}
+
+// away is a node that gives one job, and cannot be reached after that.
+type away struct{ given bool }
+
+func (a *away) RoundTrip(r *http.Request) (*http.Response, error) {
+	if a.given {
+		return nil, errors.New("no route")
+	}
+	a.given = true
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(
+		`{"lease": "l", "lease_for": "30s", "task": "t", "instance": "i"}`))}, nil
+}
+
+// A worker that is to end gives back what is in hand, and waits for the node: as long as for a result, and in a hurry
+// for seconds. What the node was not told is not called given back.
+func TestHowLongTheEndWaits(t *testing.T) {
+	for _, soon := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			hurry := make(chan struct{})
+			var ended []worker.Ending
+			c := &worker.Client{URL: "http://node", HTTP: &http.Client{Transport: &away{}}}
+			start := time.Now()
+			err := c.Run(ctx, worker.Options{
+				Application: "x", Hurry: hurry,
+				Ended: func(_ *worker.Job, e worker.Ending) { ended = append(ended, e) },
+			}, func(ctx context.Context, _ *worker.Job, _ worker.Report) (map[string]any, error) {
+				end()
+				if soon {
+					close(hurry)
+				}
+				return nil, ctx.Err()
+			})
+			if err != nil || !slices.Equal(ended, []worker.Ending{worker.Unheard}) {
+				t.Errorf("hurry %t: %v, %v", soon, err, ended)
+			}
+			if took := time.Since(start); soon && took > 5*time.Second || !soon && took < time.Minute {
+				t.Errorf("hurry %t: it took %s", soon, took)
+			}
+		})
 	}
 }

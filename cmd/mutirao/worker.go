@@ -10,9 +10,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,6 +49,8 @@ over before it is done (its time limit, a cancelled instance), the command is en
 node that stops is waited for. SIGTERM and Ctrl-C end the command and give its job back;
 then it is said how many jobs were done, have failed, or were given back, and of how many
 the node did not take what came of them, as they were over or another worker's by then.
+A second one does not wait for the command, and for the node a few seconds only; a third
+ends the worker at once.
 
 Where workers do not do the application yet, the node announces from now on that it is
 able to (mutirao profile set --application takes that back); an application that
@@ -77,7 +81,10 @@ device that reaches the API can work with a token of the scope worker:APPLICATIO
 			o.Log = func(text string) { uiOf(cmd).note("%s", text) }
 			var counts tally
 			o.Ended = counts.add
-			err = c.Run(cmd.Context(), o, runCommand(args[1:], uiOf(cmd).err))
+			hurry, over := again()
+			defer over()
+			o.Hurry = hurry
+			err = c.Run(cmd.Context(), o, runCommand(args[1:], hurry, uiOf(cmd).err))
 			if err == nil {
 				return counts.tell(uiOf(cmd))
 			}
@@ -99,6 +106,25 @@ device that reaches the API can work with a token of the scope worker:APPLICATIO
 	f.DurationVar(&o.Lease, "lease", 30*time.Second, "how long a job is kept without a sign of life, 2s to 10m")
 	f.StringVar(&url, "url", "", "the node's `API`, in place of the node in --dir; the token is in "+tokenVariable)
 	return cmd
+}
+
+// again is closed when the program is told a second time to end; once it is told a third time, it ends at once. over ends
+// the waiting for that.
+func again() (second <-chan struct{}, over func()) {
+	told, hurry, done := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
+	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(told)
+		for range 2 {
+			select {
+			case <-told:
+			case <-done:
+				return
+			}
+		}
+		close(hurry)
+	}()
+	return hurry, sync.OnceFunc(func() { close(done) })
 }
 
 // tally counts how jobs ended.
@@ -176,7 +202,7 @@ const maxAnswer = 1 << 20
 const endGrace = 2 * time.Second
 
 // runCommand does jobs with a command, whose errors are shown as they come.
-func runCommand(args []string, errors io.Writer) worker.Handler {
+func runCommand(args []string, hurry <-chan struct{}, errors io.Writer) worker.Handler {
 	return func(ctx context.Context, job *worker.Job, _ worker.Report) (map[string]any, error) {
 		var stdout bytes.Buffer
 		stderr := &lastLine{}
@@ -189,7 +215,7 @@ func runCommand(args []string, errors io.Writer) worker.Handler {
 			"MUTIRAO_IDEMPOTENCY_KEY="+job.IdempotencyKey, "MUTIRAO_FILES="+job.Files)
 		c.WaitDelay = endGrace
 		ownGroup(c)
-		err := c.Run()
+		err := runUntil(c, hurry)
 		switch {
 		case ctx.Err() != nil:
 			return nil, worker.ErrGiveBack
@@ -200,6 +226,23 @@ func runCommand(args []string, errors io.Writer) worker.Handler {
 		}
 		return answerOf(stdout.Bytes())
 	}
+}
+
+// runUntil runs a command, and kills it when hurry is closed.
+func runUntil(c *exec.Cmd, hurry <-chan struct{}) error {
+	if err := c.Start(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-hurry:
+			kill(c)
+		case <-done:
+		}
+	}()
+	return c.Wait()
 }
 
 // answerOf reads what a command answered.

@@ -92,14 +92,17 @@ func (r *reader) loops() *looped {
 func (l *looped) read(t *Task) *loop {
 	at := l.written(t, "repeat")
 	x := &loop{first: t, last: t, times: t.RepeatTimes, at: at}
+	rounds := fmt.Sprintf("from 1 to %d; each round is written out as tasks of its own", MaxRounds)
+	if n := at.get("times"); n != nil { // which of the two bounds it has was not known when it was read
+		l.hint(n, fmt.Sprintf("from 1 to %d", MaxRepeats), rounds)
+	}
 	before := len(l.list)
 	switch {
 	case at.kind != mapNode:
 		l.on(at, "write repeat: {times: N, while: CONDITION}",
 			"where tasks wait for tasks a loop has a bound, and repeat: true has none")
-	case x.times > MaxRounds:
-		l.on(at.get("times"), fmt.Sprintf("from 1 to %d; each round is written out as tasks of its own", MaxRounds),
-			"%d is out of range where tasks wait for tasks", x.times)
+	case x.times > MaxRounds && x.times <= MaxRepeats:
+		l.on(at.get("times"), rounds, "%d is out of range where tasks wait for tasks", x.times)
 	case t.ContingencyOnly:
 		l.on(at, "leave out its repeat", "%s is only a contingency or a compensation: nothing starts its rounds", t.Name)
 	}
@@ -109,7 +112,7 @@ func (l *looped) read(t *Task) *loop {
 		}
 	}
 	l.condition(x, t)
-	if len(l.list) > before || x.times == 0 || x.first == nil {
+	if len(l.list) > before || x.times < 1 || x.times > MaxRounds || x.first == nil {
 		return nil
 	}
 	t.Repeat, t.RepeatTimes = false, 0

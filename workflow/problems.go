@@ -24,6 +24,15 @@ func (p *problems) at(line, col int, message, hint string) {
 	}
 }
 
+// hint gives the mistakes noted at a node that have one hint another, as more is known by now.
+func (p *problems) hint(n *node, was, now string) {
+	for i := range p.list {
+		if x := &p.list[i]; x.Line == n.line && x.Col == n.col && x.Hint == was {
+			x.Hint = now
+		}
+	}
+}
+
 // cut shortens what names too much to be read.
 func cut(text string) string {
 	const begin, end = 1500, 500 // bytes: the reason is often at the end

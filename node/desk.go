@@ -178,12 +178,12 @@ type birth struct {
 
 // inputs are the values with which an instance begins: those of its birth, or else given as texts.
 func (b *birth) inputs(
-	def *workflow.Definition, given map[string]string,
+	def *workflow.Definition, given map[string]string, null []string,
 ) (map[workflow.DataName]workflow.Value, error) {
 	if b != nil {
 		return maps.Clone(b.input), nil
 	}
-	return inputs(def, given)
+	return inputs(def, given, null)
 }
 
 // lacks says that this node may not do something for want of a role.

@@ -12,13 +12,23 @@ import (
 
 // This file reads values for an instance's data, as users type them.
 
-// inputs reads the values given at the start by the types of the data.
-func inputs(def *workflow.Definition, given map[string]string) (map[workflow.DataName]workflow.Value, error) {
+// inputs reads the values given at the start by the types of the data. Those of null have none, whatever their default.
+func inputs(
+	def *workflow.Definition, given map[string]string, null []string,
+) (map[workflow.DataName]workflow.Value, error) {
 	input := map[workflow.DataName]workflow.Value{}
 	for i := range def.Data {
 		d := &def.Data[i]
 		text, ok := given[string(d.Name)]
+		empty := slices.Contains(null, string(d.Name))
 		switch {
+		case ok && empty:
+			return nil, api.Errorf(api.Invalid, "%s is to have a value, and none: give it either --input or --null", d.Name)
+		case empty && d.Required:
+			return nil, api.Errorf(api.Invalid, "--null %s: workflow %s needs a value for it (%s)", d.Name, def.Name, d.Type).
+				WithHint("give it: --input %s=…", d.Name)
+		case empty:
+			input[d.Name] = nil
 		case ok && d.Type == workflow.TypeQuery:
 			return nil, api.Errorf(api.Invalid, "--input %s: database %s answers that, and nobody else", d.Name,
 				d.Database).
@@ -34,7 +44,7 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 				WithHint("give it: --input %s=…", d.Name)
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(given)) {
+	for _, k := range append(slices.Sorted(maps.Keys(given)), null...) {
 		if def.Datum(workflow.DataName(k)) == nil {
 			return nil, noData(api.Invalid, def, k)
 		}

@@ -54,7 +54,7 @@ type launched struct {
 
 // launch creates an instance. Without a birth it is for itself.
 func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartRequest, b *birth) (launched, error) {
-	input, _ := inputs(e.Def, r.Input) // what is wrong with it is said below
+	input, _ := inputs(e.Def, r.Input, r.Null) // what is wrong with it is said below
 	if b != nil {
 		input = b.input
 	}
@@ -172,7 +172,7 @@ func (k *desk) genesis(
 		k.count("refused.role", 1)
 		return foundation{}, nil, err
 	}
-	input, err := b.inputs(e.Def, r.Input)
+	input, err := b.inputs(e.Def, r.Input, r.Null)
 	if err != nil {
 		return foundation{}, nil, err
 	}

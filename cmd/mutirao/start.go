@@ -31,14 +31,15 @@ func newStartCommand() *cobra.Command {
 		Use:   "start WORKFLOW [--input k=v]... [--wait[=TIMEOUT]]",
 		Short: "Start an instance and print its ID",
 		Long: `Starts an instance of a definition and prints its ID. Values of --input are read
-by the types of the definition's data. With --wait the exit status tells how it
-ended: 0 succeeded, 1 failed or cancelled, 6 blocked or interrupted, 124 still
-running at TIMEOUT (it goes on).
+by the types of the definition's data; what is not given has its default, or no value,
+and with --null it has none though it has a default. With --wait the exit status
+tells how it ended: 0 succeeded, 1 failed or cancelled, 6 blocked or interrupted,
+124 still running at TIMEOUT (it goes on).
 
 A workflow with a task for whose role there is nobody is refused (6): it would wait,
 perhaps for ever. --wait-for-role starts it all the same.`,
 		Example: `  mutirao start fire-call --input address="Rua 1"
-  mutirao start fire-call --input address="Rua 1" --wait=2h
+  mutirao start fire-call --input address="Rua 1" --null note --wait=2h
   mutirao start fire-call --assign engine=engine-7 --responsible ana
   id=$(mutirao start fire-call --input address="Rua 1" -q)`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -58,6 +59,8 @@ perhaps for ever. --wait-for-role starts it all the same.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringArrayVar(&o.inputs, "input", nil, "a data item's value, `NAME=VALUE`; may be repeated")
+	f.StringArrayVar(&o.request.Null, "null", nil,
+		"a data item, `NAME`, that begins with no value whatever its default; may be repeated")
 	o.files.add(cmd, "a data item that is a file")
 	f.StringArrayVar(&o.assign, "assign", nil, "give a partition to a partner, `PARTITION=PARTNER`; may be repeated")
 	f.StringVar(&o.wait, "wait", "", "wait for the end, at most `TIMEOUT`")

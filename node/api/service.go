@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -265,7 +266,8 @@ type Workflow struct {
 // StartRequest starts an instance (docs/commands.md, mutirao start).
 type StartRequest struct {
 	Workflow     string            `json:"workflow"`
-	Input        map[string]string `json:"input,omitempty"` // read by the data's types
+	Input        Texts             `json:"input,omitempty"` // read by the data's types
+	Null         []string          `json:"null,omitempty"`  // data that begin with no value, whatever their default
 	Assign       map[string]string `json:"assign,omitempty"`
 	Coordination string            `json:"coordination,omitempty"`
 	Mechanism    string            `json:"mechanism,omitempty"`
@@ -278,6 +280,24 @@ type StartRequest struct {
 	Transfer string `json:"transfer,omitempty"`
 	// WaitForRole starts it although nobody has the role of some task.
 	WaitForRole bool `json:"wait_for_role,omitempty"`
+}
+
+// Texts are texts by names. JSON may not give null for one, which would be read as a text without letters.
+type Texts map[string]string
+
+func (t *Texts) UnmarshalJSON(b []byte) error {
+	var given map[string]*string
+	if err := json.Unmarshal(b, &given); err != nil {
+		return err
+	}
+	*t = make(Texts, len(given))
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		if given[k] == nil {
+			return fmt.Errorf("%q is null: what is to have no value is named in the list null", k)
+		}
+		(*t)[k] = *given[k]
+	}
+	return nil
 }
 
 // DataState is a step in the history of an instance that is driven by its data: a data state with

@@ -48,7 +48,7 @@ type Predicate struct {
 
 // Start is a row that the script inserts into the flow: an instance.
 type Start struct {
-	Input []Input // in the order written; what is null is left out
+	Input []Input // in the order written; Value is nil where it is NULL, or DEFAULT
 	at    position
 }
 

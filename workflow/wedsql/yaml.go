@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -51,13 +52,25 @@ func (d *Document) Commands() []string {
 	for _, s := range d.Starts {
 		words := []string{"mutirao", "start", shellWord(d.workflow())}
 		for _, in := range s.Input {
-			if in.Value != nil {
+			switch a := d.attributeOf(in.Attribute); {
+			case in.Value == nil && in.value.kind == opNull && a != nil && a.Default != nil:
+				words = append(words, "--null", shellWord(w.attribute(in.Attribute)))
+			case in.Value != nil:
 				words = append(words, "--input", shellWord(w.attribute(in.Attribute)+"="+plainText(in.Value)))
 			}
 		}
 		out = append(out, strings.Join(words, " "))
 	}
 	return out
+}
+
+// attributeOf is the attribute of a name; nil: there is none.
+func (d *Document) attributeOf(name string) *Attribute {
+	i := slices.IndexFunc(d.Attributes, func(a Attribute) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &d.Attributes[i]
 }
 
 // plainText writes a value as a command line has it.

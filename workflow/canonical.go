@@ -39,8 +39,9 @@ func set[S ~string](o object, key string, names []S) {
 }
 
 // canonical prints a definition in the one spelling of its meaning: JSON with
-// sorted keys, models written out, defaults left out.
-func canonical(d *Definition) []byte {
+// sorted keys, models written out, defaults left out. Loops are what repeat says
+// of the tasks that end loops whose rounds are not written out yet.
+func canonical(d *Definition, loops map[*Task]object) []byte {
 	o := object{"workflow": d.Name}
 	put(o, "version", d.Version, 0)
 	put(o, "label", d.Label, "")
@@ -63,7 +64,13 @@ func canonical(d *Definition) []byte {
 	group(o, "data", d.Data, func(x DataDecl) string { return string(x.Name) }, canonicalData)
 	group(o, "applications", d.Applications, func(x ApplicationDecl) string { return string(x.Name) },
 		canonicalApplication)
-	group(o, "tasks", d.Tasks, func(x *Task) string { return string(x.Name) }, canonicalTask)
+	group(o, "tasks", d.Tasks, func(x *Task) string { return string(x.Name) }, func(t *Task) object {
+		out := canonicalTask(t)
+		if x := loops[t]; x != nil {
+			out["repeat"] = x
+		}
+		return out
+	})
 	group(o, "partitions", d.Partitions, func(x PartitionDecl) string { return string(x.Name) }, canonicalPartition)
 	group(o, "resources", d.Resources, func(x ResourceDecl) string { return string(x.Name) }, canonicalResource)
 	if len(d.Constraints) > 0 {

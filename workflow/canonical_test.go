@@ -3,6 +3,7 @@ package workflow
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -33,11 +34,14 @@ func TestCanonicalGolden(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		var b bytes.Buffer
-		if err := json.Indent(&b, d.Canonical(), "", "  "); err != nil {
+		var b, rounds bytes.Buffer
+		if err := errors.Join(json.Indent(&b, d.Canonical(), "", "  "), json.Indent(&rounds, d.WrittenOut(), "", "  ")); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "\n%s\n", d.Hash())
+		if len(d.Loops()) > 0 {
+			fmt.Fprintf(&b, "\nwith its rounds written out:\n%s\n", rounds.Bytes())
+		}
 		golden.Compare(t, strings.TrimSuffix(file, ".yaml")+".txt", b.Bytes())
 	}
 }

@@ -41,6 +41,9 @@ type Definition struct {
 	features  []FeatureUse
 	flow      *Flow
 	canonical []byte
+	out       []byte // the canonical form with the rounds of loops written out as tasks
+	loops     []Loop
+	rounds    map[TaskName]Round // what the tasks are that belong to loops
 	hash      Hash
 
 	flowObstacle string
@@ -75,6 +78,19 @@ func (d *Definition) Hash() Hash { return d.hash }
 // Canonical is the definition's canonical form: JSON that Parse accepts and
 // that has one spelling for one meaning. It must not be changed.
 func (d *Definition) Canonical() []byte { return d.canonical }
+
+// WrittenOut is the canonical form with the rounds of loops written out as tasks, as an instance has them. It must not
+// be changed.
+func (d *Definition) WrittenOut() []byte { return d.out }
+
+// Loops are the loops of a definition whose tasks wait for tasks, by their last tasks. They must not be changed.
+func (d *Definition) Loops() []Loop { return d.loops }
+
+// Round says to which round of which loop a task belongs; false: to none.
+func (d *Definition) Round(t TaskName) (Round, bool) {
+	x, is := d.rounds[t]
+	return x, is
+}
 
 // DataType is the type of a data item.
 type DataType string

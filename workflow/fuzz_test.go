@@ -44,7 +44,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, d.Canonical())
 		}
-		if !bytes.Equal(again.Canonical(), d.Canonical()) {
+		if !bytes.Equal(again.Canonical(), d.Canonical()) || !bytes.Equal(again.WrittenOut(), d.WrittenOut()) {
 			t.Fatalf("the canonical form changed:\n%s\n%s", d.Canonical(), again.Canonical())
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -22,9 +23,37 @@ type loop struct {
 	first, last *Task
 	times       int
 	again       ast.Node // nil: it is always done so often
+	while       string   // its one spelling
 	at          *node    // where it is written
 	body        map[*Task]bool
 	around      *loop // the smallest one that contains it
+}
+
+// Loop is a loop as it is written: what repeat says of its last task.
+type Loop struct {
+	Last, First TaskName
+	Times       int
+	Tasks       []TaskName // those of one round as they are written, by name
+}
+
+// Round is where in its loops a task is. One that is written belongs to the first round of each.
+type Round struct {
+	Of   TaskName // the task that is written
+	Loop TaskName // the last task of the smallest loop that contains it
+	// Numbers are the rounds, from 1, of each loop that contains it, the outermost first. The end of a loop has none of
+	// that loop.
+	Numbers []int
+	// Beside is what nobody wrote, and stands beside a task: what asks whether its loop goes on (again), what comes when
+	// that has ended (end), what asks for the data of its rule (if), with ".else" for each that stands in for one of these.
+	Beside string
+}
+
+func (x Round) String() string {
+	words := make([]string, len(x.Numbers))
+	for i, n := range x.Numbers {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, ".")
 }
 
 // looped are the loops of a definition.
@@ -131,12 +160,14 @@ func (l *looped) condition(x *loop, t *Task) {
 		}
 		return
 	}
-	if e := l.expression(n, l.scope, boolType); e == nil {
+	e := l.expression(n, l.scope, boolType)
+	if e == nil {
 		return
-	} else if e.aged {
+	}
+	if e.aged {
 		l.within(n, 0, "have a task set data by it", "while is about data alone: instance.age has no place in it")
 	}
-	x.again = l.syntax(n)
+	x.again, x.while = l.syntax(n), e.spelling
 }
 
 // The limits of loops of several tasks, so that finding out what belongs to each costs little.

@@ -28,7 +28,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: canonical form: %v\n%s", file, err, d.Canonical())
 			continue
 		}
-		if again.Hash() != d.Hash() {
+		if again.Hash() != d.Hash() || string(again.WrittenOut()) != string(d.WrittenOut()) {
 			t.Errorf("%s: the canonical form changed:\n%s\n%s", file, d.Canonical(), again.Canonical())
 		}
 	}

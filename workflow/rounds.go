@@ -19,6 +19,15 @@ type round []int
 // first reports whether it is the first of all.
 func (v round) first() bool { return !slices.ContainsFunc(v, func(n int) bool { return n > 1 }) }
 
+// firstOf is the first of all rounds of what is in as many loops.
+func firstOf(v round) round {
+	out := make(round, len(v))
+	for i := range out {
+		out[i] = 1
+	}
+	return out
+}
+
 // with is the round in which the last number is n.
 func (v round) with(n int) round { return append(slices.Clone(v[:len(v)-1]), n) }
 
@@ -55,10 +64,7 @@ func (v round) called(t *Task, sign string) string {
 
 // all calls fn for each round of what is in these loops.
 func all(path []*loop, fn func(v round)) {
-	v := make(round, len(path))
-	for i := range v {
-		v[i] = 1
-	}
+	v := firstOf(make(round, len(path)))
 	for {
 		fn(slices.Clone(v))
 		i := len(v) - 1
@@ -88,10 +94,31 @@ func (r *reader) expand(l *looped) {
 	if r.doubting {
 		e.suspect()
 	}
+	e.note()
 	e.writeOut()
 	if len(r.list) == 0 {
 		r.check()
 	}
+}
+
+// note keeps the definition as it is written.
+func (e *expansion) note() {
+	said := map[*Task]object{}
+	for _, x := range e.loops {
+		loop := Loop{Last: x.last.Name, First: x.first.Name, Times: x.times}
+		for t := range x.body {
+			loop.Tasks = append(loop.Tasks, t.Name)
+		}
+		slices.Sort(loop.Tasks)
+		e.def.loops = append(e.def.loops, loop)
+		o := object{"times": x.times}
+		put(o, "from", x.first.Name, x.last.Name)
+		put(o, "while", x.while, "")
+		said[x.last] = o
+	}
+	slices.SortFunc(e.def.loops, func(a, b Loop) int { return strings.Compare(string(a.Last), string(b.Last)) })
+	e.def.canonical = canonical(e.def, said)
+	e.def.rounds = map[TaskName]Round{}
 }
 
 // expansion writes out loops.
@@ -200,6 +227,7 @@ func (e *expansion) awaits(t, of *Task) {
 // round makes a task in one round.
 func (e *expansion) round(t *Task, v round) {
 	own, c := e.own[t], t
+	e.def.rounds[t.Name] = Round{Of: t.Name, Loop: e.of[t].last.Name, Numbers: firstOf(v)}
 	if !v.first() {
 		c = &Task{}
 		*c = own
@@ -258,6 +286,8 @@ func (e *expansion) add(c, of *Task, v round) {
 		e.places[c] = map[string]*node{}
 	}
 	e.def.index[c.Name] = c
+	beside := strings.TrimPrefix(strings.TrimPrefix(string(c.Name), string(v.named(of))), ".")
+	e.def.rounds[c.Name] = Round{Of: of.Name, Loop: e.of[of].last.Name, Numbers: v, Beside: beside}
 	e.scope.known[c.Name] = true
 	e.made[path[0]] = append(e.made[path[0]], c)
 	e.original[c], e.outer[c] = of, MaxRounds+1

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -73,8 +74,11 @@ func TestRandomLoops(t *testing.T) {
 			t.Fatalf("seed %d: in another order: %v\n%s", seed, err, text)
 		}
 		again, err := Parse("f", d.Canonical())
-		if err != nil || again.Hash() != d.Hash() {
+		if err != nil || again.Hash() != d.Hash() || !bytes.Equal(again.WrittenOut(), d.WrittenOut()) {
 			t.Fatalf("seed %d: the canonical form: %v\n%s", seed, err, d.Canonical())
+		}
+		if out, err := Parse("f", d.WrittenOut()); err != nil || !bytes.Equal(out.Canonical(), d.WrittenOut()) {
+			t.Fatalf("seed %d: written out: %v\n%s", seed, err, d.WrittenOut())
 		}
 		if len(d.TopoOrder()) != len(d.Tasks) || d.Flow() != nil {
 			t.Fatalf("seed %d: not a graph\n%s", seed, text)

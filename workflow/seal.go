@@ -20,10 +20,12 @@ type links struct {
 func (d *Definition) seal(r *reader) error {
 	d.links = link(d)
 	d.features = r.features()
-	d.canonical = canonical(d)
-	if len(d.canonical) > MaxSource {
-		return fmt.Errorf("with its models written out the definition has %d bytes: at most %d are allowed",
-			len(d.canonical), MaxSource)
+	if d.out = canonical(d, nil); d.loops == nil {
+		d.canonical = d.out
+	}
+	if n := max(len(d.out), len(d.canonical)); n > MaxSource {
+		return fmt.Errorf("with its models and rounds written out the definition has %d bytes: at most %d are allowed",
+			n, MaxSource)
 	}
 	d.hash = sha256.Sum256(d.canonical)
 	if d.layFlow(); d.flow != nil {

@@ -28,7 +28,7 @@ const (
 
 // manyEditions is how many definitions are kept that some authors went by, at a time.
 func (s *State) manyEditions() int {
-	return min(max(keptEditions/len(s.original.Canonical()), minEditions), maxEditions)
+	return min(max(keptEditions/len(s.original.WrittenOut()), minEditions), maxEditions)
 }
 
 // editionOf is the definition that some amendments make of the one with which the instance was started.

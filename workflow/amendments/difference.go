@@ -116,7 +116,7 @@ type parts map[Part]map[string]json.RawMessage
 // partsOf takes a definition apart.
 func partsOf(d *workflow.Definition) parts {
 	out := parts{{Kind: OfWorkflow}: {}}
-	for key, value := range object(d.Canonical()) {
+	for key, value := range object(d.WrittenOut()) {
 		kind, named := groups[key]
 		switch {
 		case named:

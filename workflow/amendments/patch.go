@@ -475,7 +475,7 @@ func (x Setting) compare(o Setting) int {
 // Fits says why a patch is not one of an edition of a definition that its author knew; nil: the edition has its parts,
 // with their limits, has none of what it adds, and is one with the patch as well.
 func Fits(def, known *workflow.Definition, p Patch) error {
-	if n := len(def.Canonical()); n > MaxPatched {
+	if n := len(def.WrittenOut()); n > MaxPatched {
 		return fmt.Errorf("a definition of %d bytes is not amended, only one of at most %d", n, MaxPatched)
 	}
 	if n := len(def.Tasks); n > MaxPatchedTasks && len(p.Adds()) > 0 {

@@ -368,21 +368,22 @@ func (d *decision) changePolicy(c *fact.Claim, x worklist.Notify, p worklist.Per
 }
 
 // amend writes down by what the instance runs from now on, as somebody says who may.
-func (d *decision) amend(c *fact.Claim, x worklist.Amend, p worklist.Person, before bool) (Claimed, error) {
-	if err := d.state.MayDecide(worklist.Item{}, p); err != nil {
+func (d *decision) amend(c *fact.Claim, x worklist.Amend, who worklist.Person, before bool) (Claimed, error) {
+	if err := d.state.MayDecide(worklist.Item{}, who); err != nil {
 		return Claimed{}, err
 	}
-	patch, err := amendments.DecodePatch(x.Patch)
+	p, err := amendments.DecodePatch(x.Patch)
+	var patch amendments.Meant
 	if err == nil {
-		err = d.state.Fits(d.state.Definition(), patch)
+		patch, err = d.state.Fits(d.state.Definition(), p)
 	}
 	switch overall := d.state.Overall(); {
 	case before: // the answer was lost
 		return Claimed{Already: true}, nil
 	case err != nil:
 		return Claimed{}, fmt.Errorf("%w: %w", state.ErrNotNow, err)
-	case state.Misplaced(patch, x.At) != "":
-		return Claimed{}, fmt.Errorf("%w: %s", state.ErrNotNow, state.Misplaced(patch, x.At))
+	case state.Misplaced(p, x.At) != "":
+		return Claimed{}, fmt.Errorf("%w: %s", state.ErrNotNow, state.Misplaced(p, x.At))
 	case d.state.EvidenceOf(nil).SteersBegun(patch):
 		return Claimed{}, fmt.Errorf("%w: one of the tasks has begun meanwhile, and can wait for nothing else any more",
 			state.ErrNotNow)
@@ -392,7 +393,7 @@ func (d *decision) amend(c *fact.Claim, x worklist.Amend, p worklist.Person, bef
 	if err := amendedOften(d.state); err != nil {
 		return Claimed{}, err
 	}
-	if err := d.mayOrderMore(state.AmendTakes(c, patch), p.User); err != nil {
+	if err := d.mayOrderMore(state.AmendTakes(c, patch), who.User); err != nil {
 		return Claimed{}, err
 	}
 	_, err = d.append(fact.Body{Claim: c})
@@ -442,8 +443,11 @@ func (m *Machine) Amendments() []state.Amendment { return m.state.Amendments() }
 // Original is the definition with which the instance was started.
 func (m *Machine) Original() *workflow.Definition { return m.state.Original() }
 
-// Fits says why the instance cannot be amended so, as far as is known here; nil: it can.
-func (m *Machine) Fits(p amendments.Patch) error { return m.state.Fits(m.state.Definition(), p) }
+// Fits is what a patch means by the definition by which the instance runs; an error says why it cannot be amended so,
+// as far as is known here.
+func (m *Machine) Fits(p amendments.Patch) (amendments.Meant, error) {
+	return m.state.Fits(m.state.Definition(), p)
+}
 
 // AmendedOften says why the instance cannot be amended once more, as far as is known here; nil: it can.
 func (m *Machine) AmendedOften() error { return amendedOften(m.state) }

@@ -44,6 +44,7 @@ type Definition struct {
 	out       []byte // the canonical form with the rounds of loops written out as tasks
 	loops     []Loop
 	rounds    map[TaskName]Round // what the tasks are that belong to loops
+	kept      Kept
 	hash      Hash
 
 	flowObstacle string
@@ -86,9 +87,12 @@ func (d *Definition) WrittenOut() []byte { return d.out }
 // Loops are the loops of a definition whose tasks wait for tasks, by their last tasks. They must not be changed.
 func (d *Definition) Loops() []Loop { return d.loops }
 
-// Round says to which round of which loop a task belongs; false: to none.
+// Round says to which round of which loop a task belongs, or has belonged; false: to none.
 func (d *Definition) Round(t TaskName) (Round, bool) {
 	x, is := d.rounds[t]
+	if !is {
+		x, is = d.kept.Tasks[t]
+	}
 	return x, is
 }
 

@@ -7,6 +7,25 @@ import "fmt"
 // nil.
 func Parse(file string, src []byte) (*Definition, error) { return ParseWith(file, src, nil) }
 
+// Kept are rounds of loops that no loop of a definition has any more, since its instance was amended: facts may name
+// them. They are written as tasks by themselves, with the data that stood beside them.
+type Kept struct {
+	Tasks map[TaskName]Round
+	Data  []DataName
+}
+
+// ParseKept is Parse of a definition that has such rounds.
+func ParseKept(file string, src []byte, kept Kept) (*Definition, error) {
+	d, err := Parse(file, src)
+	if err == nil {
+		d.kept = kept
+	}
+	return d, err
+}
+
+// Kept are the rounds of loops that are there, and that no loop has any more. They must not be changed.
+func (d *Definition) Kept() Kept { return d.kept }
+
 // ParseWith is Parse of a definition that may take pieces which it does not have: they are
 // written out in it, so that its hash says what they were.
 func ParseWith(file string, src []byte, shared Shared) (*Definition, error) {

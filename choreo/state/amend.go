@@ -48,7 +48,7 @@ func (s *State) fits(e *log.Entry, x worklist.Amend) string {
 	if f.why != "" {
 		return f.why
 	}
-	return Misplaced(f.patch, x.At)
+	return Misplaced(f.patch.Patch, x.At)
 }
 
 // fitting looks at a patch, of one definition once: a partner may bring one word of somebody who may amend for ever.
@@ -60,8 +60,10 @@ func (s *State) fitting(patch string, known *workflow.Definition) (f fitting) {
 	}
 	s.log.Steps += len(known.Tasks)
 	var err error
-	if f.patch, err = amendments.DecodePatch(patch); err == nil {
-		err = s.Fits(known, f.patch)
+	if p, no := amendments.DecodePatch(patch); no != nil {
+		err = no
+	} else {
+		f.patch, err = s.Fits(known, p)
 	}
 	if f.known = known.Hash(); err != nil {
 		f.why = "it amends what the workflow does not have, or cannot have so"
@@ -72,23 +74,24 @@ func (s *State) fitting(patch string, known *workflow.Definition) (f fitting) {
 
 // SteersBegun reports whether a patch sets what a task waits for, or whether it is done at all, which had begun as the
 // author of what is judged knew.
-func (v *Evidence) SteersBegun(p amendments.Patch) bool {
+func (v *Evidence) SteersBegun(p amendments.Meant) bool {
 	return slices.ContainsFunc(p.Steers(), func(t workflow.TaskName) bool {
 		sl := v.s.bySlot[t]
 		return sl != nil && (v.begun(sl) || v.succeeded(sl) || v.failed(sl))
 	})
 }
 
-// Fits says why a patch cannot be made of a definition by which the instance ran; nil: it can.
-func (s *State) Fits(known *workflow.Definition, p amendments.Patch) error {
-	if err := amendments.Fits(s.original, known, p); err != nil || !p.IsHeavy() {
-		return err
+// Fits is what a patch means by a definition by which the instance ran; an error says why it cannot be made of that.
+func (s *State) Fits(known *workflow.Definition, p amendments.Patch) (amendments.Meant, error) {
+	m, err := amendments.Fits(s.original, known, p)
+	if err != nil || !p.IsHeavy() {
+		return m, err
 	}
 	always := func(int) bool { return true }
-	if made, left := amendments.Effective(known, []amendments.Patch{p}, always, s.cut); made == known || len(left) > 0 {
-		return errors.New("with it the definition cannot be cut into its partitions")
+	if made, left := amendments.Effective(known, []amendments.Meant{m}, always, s.cut); made == known || len(left) > 0 {
+		return m, errors.New("with it the definition cannot be cut into its partitions")
 	}
-	return nil
+	return m, nil
 }
 
 // TakesUp reports whether whoever holds the flow has amendments to take up: it does not go by all of them yet. Once it
@@ -105,7 +108,7 @@ func (s *State) TakesUp() bool {
 // Amendment is a change of the definition by which an instance runs.
 type Amendment struct {
 	At    *log.Entry
-	Patch amendments.Patch
+	Patch amendments.Meant
 }
 
 // Amendments are those that count, in the order in which they do.

@@ -34,7 +34,7 @@ func (s *State) manyEditions() int {
 // editionOf is the definition that some amendments make of the one with which the instance was started.
 func (s *State) editionOf(of []*log.Entry) *workflow.Definition {
 	var name strings.Builder
-	var patches []amendments.Patch
+	var patches []amendments.Meant
 	for _, a := range of {
 		name.Write(a.ID[:])
 		patches = append(patches, s.fittings[a.ID].patch)
@@ -82,7 +82,7 @@ func (s *State) doubtful(of []*log.Entry) func(i int) bool {
 }
 
 // patches are those that count, in their order.
-func (s *State) patches() (out []amendments.Patch) {
+func (s *State) patches() (out []amendments.Meant) {
 	slices.SortFunc(s.amends, log.ByTime)
 	for _, e := range s.amends {
 		out = append(out, s.fittings[e.ID].patch)
@@ -119,12 +119,12 @@ func (s *State) limited(t *workflow.Task) *workflow.Task {
 
 // addTask notes that an amendment adds a task. It is at whoever has its partition as the author of the amendment knew:
 // of a partition that two add unlike each has its own.
-func (s *State) addTask(t workflow.TaskName, p amendments.Patch, e *log.Entry) {
-	what, home := p.Adding(t)
+func (s *State) addTask(t workflow.TaskName, p *amendments.Meant, e *log.Entry) {
+	what, home := p.Said(t)
 	if home == "" {
 		return // it only undoes others, and nobody is given it
 	}
-	text, at := "a task that is added: "+what.Text(), s.placedAt(home, e)
+	text, at := "a task that is added: "+what, s.placedAt(home, e)
 	if at != s.startedAt(home) {
 		text += " at " + string(at)
 	}

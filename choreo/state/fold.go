@@ -58,7 +58,7 @@ func (s *State) amend() {
 			}
 			s.edition.placed = append(s.edition.placed, placedBy(e)...)
 			for _, t := range p.Adds() {
-				s.addTask(t, p, e)
+				s.addTask(t, &p, e)
 			}
 			if slices.Contains(left, i) {
 				s.edition.left = append(s.edition.left, e)

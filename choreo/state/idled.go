@@ -150,7 +150,7 @@ func ExtendTakes(c *fact.Claim) Idled { return Takes(c).Plus(Idled{1, aroundClai
 
 // AmendTakes is what an amendment takes, with the facts by which items pass on once more whose tasks have another
 // deadline by it.
-func AmendTakes(c *fact.Claim, p amendments.Patch) Idled {
+func AmendTakes(c *fact.Claim, p amendments.Meant) Idled {
 	n := len(p.Dates())
 	return Takes(c).Plus(Idled{n, n * aroundClaim})
 }

@@ -295,10 +295,10 @@ func (s *State) amendIncidents() (out []IncidentView) {
 
 // lost are what does not count of a patch that does not go together with others: what it sets, and those of the tasks
 // that it adds which are not there, or not done.
-func (s *State) lost(p amendments.Patch) []string {
+func (s *State) lost(p amendments.Meant) []string {
 	out := p.Set().Lines()
-	for _, t := range p.Adds() {
-		if x := s.def.Task(t); x == nil || x.Disabled && !enabledBy(p, t) {
+	for _, t := range p.Patch.Adds() { // the rounds of loops are told as these
+		if x := s.def.Task(t); x == nil || x.Disabled && !enabledBy(p.Patch, t) {
 			out = append(out, "task "+string(t))
 		}
 	}
@@ -308,7 +308,7 @@ func (s *State) lost(p amendments.Patch) []string {
 // setLast is the value that a key was set to by the last of the amendments that set it.
 func setLast(all []Amendment, c amendments.Clash) (value []byte) {
 	for _, a := range all {
-		for _, x := range a.Patch {
+		for _, x := range a.Patch.Patch {
 			if x.Part == c.Part && x.Key == c.Key {
 				value = x.Value
 			}

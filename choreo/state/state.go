@@ -289,7 +289,7 @@ type addition struct {
 
 // fitting is a patch that was looked at; why it does not fit what its author knew, if it does not.
 type fitting struct {
-	patch amendments.Patch
+	patch amendments.Meant
 	known workflow.Hash
 	why   string
 }

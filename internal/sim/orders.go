@@ -254,16 +254,21 @@ func (w *world) amended(texts []string) *workflow.Definition {
 	if def, known := w.editions[key]; known {
 		return def
 	}
-	var patches []amendments.Patch
+	var patches []amendments.Meant
+	def, anyOne := w.def, func(*workflow.Definition) error { return nil }
 	for _, x := range texts {
 		p, err := amendments.DecodePatch(x)
 		if err != nil {
 			w.violate("an amendment counts that cannot be read: %v", err)
 			return w.def
 		}
-		patches = append(patches, p)
+		m, err := amendments.Fits(w.def, def, p)
+		if err != nil { // its author did not know of all others
+			m.Patch = p
+		}
+		patches = append(patches, m)
+		def, _ = amendments.Effective(w.def, patches, nil, anyOne)
 	}
-	def, _ := amendments.Effective(w.def, patches, nil, func(*workflow.Definition) error { return nil })
 	if w.editions == nil {
 		w.editions = map[string]*workflow.Definition{}
 	}

@@ -49,7 +49,8 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		out.Refused = append(out.Refused, renderFinding(f))
 	}
 	out.Lines = append(out.Lines, vw.PlacedLines(placed)...)
-	if err := h.M.Fits(patch); len(patch) > 0 && err != nil && len(out.Refused) == 0 {
+	_, err := h.M.Fits(patch)
+	if len(patch) > 0 && err != nil && len(out.Refused) == 0 {
 		out.Refused = append(out.Refused, renderFinding(amendments.Finding{
 			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true,
 			Why:  "what the instance keeps of the definition does not go together with it: " + err.Error(),

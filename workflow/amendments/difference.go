@@ -25,12 +25,13 @@ const (
 	OfApplication  Kind = "application"
 	OfResource     Kind = "resource"
 	OfTask         Kind = "task"
+	OfLoop         Kind = "loop" // by the name of its last task
 	OfPartition    Kind = "partition"
 	OfDistribution Kind = "distribution"
 )
 
 var kinds = []Kind{
-	OfWorkflow, OfData, OfCondition, OfConstraint, OfApplication, OfResource, OfTask, OfPartition, OfDistribution,
+	OfWorkflow, OfData, OfCondition, OfConstraint, OfApplication, OfResource, OfTask, OfLoop, OfPartition, OfDistribution,
 }
 
 // groups are the keys of a definition under which parts have names.
@@ -113,10 +114,44 @@ func Between(old, changed *workflow.Definition) []Change {
 // parts are the parts of a definition, each with its keys.
 type parts map[Part]map[string]json.RawMessage
 
-// partsOf takes a definition apart.
+// partsOf takes a definition apart, as it is written. What it keeps of rounds that no loop has any more nobody wrote.
 func partsOf(d *workflow.Definition) parts {
+	out := partsIn(d.Canonical())
+	for _, x := range d.Loops() {
+		of := out[Part{OfTask, string(x.Last)}]
+		out[Part{OfLoop, string(x.Last)}] = object(of["repeat"])
+		delete(of, "repeat")
+	}
+	kept := d.Kept()
+	if len(kept.Tasks) == 0 {
+		return out
+	}
+	for t := range kept.Tasks {
+		delete(out, Part{OfTask, string(t)})
+	}
+	for _, n := range kept.Data {
+		delete(out, Part{OfData, string(n)})
+	}
+	for p, keys := range out {
+		if p.Kind != OfPartition {
+			continue
+		}
+		is := func(t string) bool { _, is := kept.Tasks[workflow.TaskName(t)]; return is }
+		if all := slices.DeleteFunc(names(keys["tasks"]), is); len(all) > 0 {
+			keys["tasks"] = written(all)
+		} else {
+			delete(keys, "tasks")
+		}
+	}
+	return out
+}
+
+// writtenOut takes a definition apart as an instance has it: with the rounds of loops as tasks.
+func writtenOut(d *workflow.Definition) parts { return partsIn(d.WrittenOut()) }
+
+func partsIn(canonical []byte) parts {
 	out := parts{{Kind: OfWorkflow}: {}}
-	for key, value := range object(d.WrittenOut()) {
+	for key, value := range object(canonical) {
 		kind, named := groups[key]
 		switch {
 		case named:

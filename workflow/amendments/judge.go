@@ -104,7 +104,9 @@ func Judge(old, changed *workflow.Definition, at *Standing) []Finding {
 		return j.found
 	}
 	j.flow()
-	for _, c := range Between(old, changed) {
+	changes := Between(old, changed)
+	tasks := j.tasks(changes)
+	for _, c := range changes {
 		switch c.Kind {
 		case OfWorkflow:
 			j.settings(&c)
@@ -119,8 +121,8 @@ func Judge(old, changed *workflow.Definition, at *Standing) []Finding {
 			}
 		case OfData:
 			j.data(&c)
-		case OfTask:
-			j.task(&c)
+		case OfTask, OfLoop:
+			j.found = append(j.found, tasks[c.Part]...)
 		case OfPartition:
 			j.partition(&c)
 		case OfResource:
@@ -205,7 +207,7 @@ func (j *judge) data(c *Change) {
 				"declare data of another name beside it")
 		case used:
 			j.refuse(c.Part, j.first(c, "type", "database", "expression"),
-				fmt.Sprintf("%s has begun, and counts on it as it was", by), "declare data of another name beside it")
+				fmt.Sprintf("%s has begun, and counts on it as it was", called(j.old, by)), "declare data of another name beside it")
 		}
 	} else if value != nil {
 		if _, err := workflow.CheckValue(is, value); err != nil {
@@ -328,7 +330,7 @@ func (j *judge) partition(c *Change) {
 	}
 	for _, t := range was {
 		if !slices.Contains(is, t) && j.changed.Task(t) != nil && j.stage(t) != untouched {
-			j.refuse(c.Part, "tasks", fmt.Sprintf("%s has begun at whoever holds the partition, and stays there", t),
+			j.refuse(c.Part, "tasks", fmt.Sprintf("%s has begun at whoever holds the partition, and stays there", called(j.old, t)),
 				"leave it in this partition")
 		}
 	}
@@ -338,7 +340,7 @@ func (j *judge) partition(c *Change) {
 	i := slices.IndexFunc(was, func(t workflow.TaskName) bool { return j.stage(t) != untouched })
 	for _, k := range c.Keys {
 		if i >= 0 && slices.Contains(placement, k.Key) {
-			j.refuse(c.Part, k.Key, fmt.Sprintf("%s has begun there, so the partition has its place", was[i]),
+			j.refuse(c.Part, k.Key, fmt.Sprintf("%s has begun there, so the partition has its place", called(j.old, was[i])),
 				"put the tasks that have not begun into a partition of their own")
 		}
 	}
@@ -351,7 +353,7 @@ func (j *judge) resource(c *Change) {
 	for _, name := range j.old.TopoOrder() {
 		if t := j.old.Task(name); slices.Contains(t.Holds, workflow.ResourceName(c.Name)) && j.stage(name) == underWay {
 			j.refuse(c.Part, "partition",
-				fmt.Sprintf("%s holds a unit of it, which whoever holds the partition gave out", name),
+				fmt.Sprintf("%s holds a unit of it, which whoever holds the partition gave out", called(j.old, name)),
 				"wait until the unit is given back")
 			return
 		}

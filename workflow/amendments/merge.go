@@ -37,13 +37,13 @@ func (c Conflict) String() string {
 //
 // A key that only one of them has changed is as that one has it. One that both have changed must be alike, but for
 // lists of names of which the order means nothing: there what either added or removed counts. Of two versions the
-// higher one counts. Of a loop that both have changed unlike nothing goes together.
+// higher one counts. A part of one name that both add must be alike in all its keys.
 func Merge(base, one, other *workflow.Definition) (*workflow.Definition, []Conflict) {
 	m := merger{base: partsOf(base), one: partsOf(one), other: partsOf(other), out: parts{}}
 	for _, p := range order(m.base, m.one, m.other) {
 		m.part(p)
 	}
-	m.rounds()
+	m.loops()
 	if len(m.conflicts) > 0 {
 		return nil, m.conflicts
 	}
@@ -96,7 +96,33 @@ func (m *merger) part(p Part) {
 	}
 	m.out[p] = map[string]json.RawMessage{}
 	for _, key := range keys(base, one, other) {
+		if !inBase && p.Name != "" && !bytes.Equal(one[key], other[key]) {
+			m.unlike(p, key, nil, one[key], other[key])
+			continue
+		}
 		m.key(p, key, base[key], one[key], other[key])
+	}
+}
+
+// unlike notes that both say a key of a part unlike.
+func (m *merger) unlike(p Part, key string, base, one, other json.RawMessage) {
+	m.conflicts = append(m.conflicts, Conflict{
+		Part: p, Key: key, Base: base, One: one, Other: other,
+		Why: fmt.Sprintf("the first says %s, the second %s; before it was %s", Shown(one), Shown(other), Shown(base)),
+	})
+}
+
+// loops finds the loops whose last task one side takes out: what the other says of such a loop goes nowhere.
+func (m *merger) loops() {
+	for _, p := range order(m.out) {
+		if p.Kind != OfLoop || m.out[Part{OfTask, p.Name}] != nil {
+			continue
+		}
+		why := "the first removes the task with which it ends"
+		if m.one[Part{OfTask, p.Name}] != nil {
+			why = "the second removes the task with which it ends"
+		}
+		m.conflicts = append(m.conflicts, Conflict{Part: p, Why: why})
 	}
 }
 
@@ -121,10 +147,7 @@ func (m *merger) key(p Part, key string, base, one, other json.RawMessage) {
 			value = other
 		}
 	default:
-		m.conflicts = append(m.conflicts, Conflict{
-			Part: p, Key: key, Base: base, One: one, Other: other,
-			Why: fmt.Sprintf("the first says %s, the second %s; before it was %s", Shown(one), Shown(other), Shown(base)),
-		})
+		m.unlike(p, key, base, one, other)
 		return
 	}
 	if len(value) > 0 {
@@ -178,22 +201,30 @@ func (p parts) text(constraints []string) []byte {
 	if d := p[Part{Kind: OfDistribution}]; d != nil {
 		top["distribution"] = d
 	}
-	into := func(key string, kind Kind, body func(map[string]json.RawMessage) any) {
+	into := func(key string, kind Kind, body func(string, map[string]json.RawMessage) any) {
 		all := map[string]any{}
 		for part, keys := range p {
 			if part.Kind == kind {
-				all[part.Name] = body(keys)
+				all[part.Name] = body(part.Name, keys)
 			}
 		}
 		if len(all) > 0 {
 			top[key] = all
 		}
 	}
-	whole := func(keys map[string]json.RawMessage) any { return keys }
 	for key, kind := range groups {
-		into(key, kind, whole)
+		into(key, kind, func(_ string, keys map[string]json.RawMessage) any { return keys })
 	}
-	into("conditions", OfCondition, func(keys map[string]json.RawMessage) any { return keys[expression] })
+	into("tasks", OfTask, func(name string, keys map[string]json.RawMessage) any {
+		loop := p[Part{OfLoop, name}]
+		if loop == nil {
+			return keys
+		}
+		keys = maps.Clone(keys)
+		keys["repeat"] = written(loop)
+		return keys
+	})
+	into("conditions", OfCondition, func(_ string, keys map[string]json.RawMessage) any { return keys[expression] })
 	var list []any
 	for _, name := range constraints {
 		if keys := p[Part{OfConstraint, name}]; keys != nil {

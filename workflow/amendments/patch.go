@@ -69,6 +69,7 @@ var (
 		OfWorkflow:   {"final", "warnings", "transfer"},
 		OfCondition:  {expression},
 		OfConstraint: {"when", "strict"},
+		OfLoop:       {"times", "from", "while"},
 		OfPartition:  placement,
 	}
 	steered = []string{
@@ -199,7 +200,7 @@ func turned(was, is *workflow.Definition) error {
 }
 
 // comesAndGoes reports whether parts of a kind are added and taken out by their keys alone.
-func comesAndGoes(k Kind) bool { return k == OfCondition || k == OfConstraint }
+func comesAndGoes(k Kind) bool { return k == OfCondition || k == OfConstraint || k == OfLoop }
 
 // canBeLeftOut reports whether a task can be not enabled.
 func canBeLeftOut(def *workflow.Definition, task string) bool {
@@ -298,6 +299,8 @@ func heaviness(p Part, k Key, flows bool) string {
 	switch {
 	case p.Kind == OfPartition && flows:
 		more = nil // its holder keeps the data states
+	case p.Kind == OfLoop && flows:
+		more = nil // no tasks wait for tasks
 	case p.Kind == OfTask && flows:
 		more = triggered
 	case p.Kind == OfTask:
@@ -472,19 +475,36 @@ func (x Setting) compare(o Setting) int {
 	return strings.Compare(x.Key, o.Key)
 }
 
-// Fits says why a patch is not one of an edition of a definition that its author knew; nil: the edition has its parts,
-// with their limits, has none of what it adds, and is one with the patch as well.
-func Fits(def, known *workflow.Definition, p Patch) error {
+// Fits is what a patch means by an edition of a definition that its author knew; an error says why it is not one of
+// that. The edition has its parts, with their limits, has none of what it adds, and is one with the patch as well.
+func Fits(def, known *workflow.Definition, p Patch) (Meant, error) {
+	m, made, err := fits(def, known, p)
+	switch {
+	case err != nil:
+		return Meant{}, err
+	case made.FlowObstacle() != "":
+		return Meant{}, errors.New(made.FlowObstacle())
+	case turned(known, made) != nil:
+		return Meant{}, turned(known, made)
+	case (made.Flow() != nil) != (known.Flow() != nil):
+		return Meant{}, errors.New("it makes an instance one that is driven by its data, or one that is not any more")
+	case made.Flow() != nil && made.Flow().Partition != known.Flow().Partition:
+		return Meant{}, errors.New("whoever holds the partition keeps the data states, so they cannot be in another")
+	}
+	return m, fewEnough(def, known, p, m.rounds)
+}
+
+func fits(def, known *workflow.Definition, p Patch) (m Meant, made *workflow.Definition, err error) {
 	if n := len(def.WrittenOut()); n > MaxPatched {
-		return fmt.Errorf("a definition of %d bytes is not amended, only one of at most %d", n, MaxPatched)
+		return m, nil, fmt.Errorf("a definition of %d bytes is not amended, only one of at most %d", n, MaxPatched)
 	}
 	if n := len(def.Tasks); n > MaxPatchedTasks && len(p.Adds()) > 0 {
-		return fmt.Errorf("to a definition of %d tasks none are added, only to one of at most %d", n, MaxPatchedTasks)
+		return m, nil, fmt.Errorf("to a definition of %d tasks none are added, only to one of at most %d", n, MaxPatchedTasks)
 	}
 	has := partsOf(known)
 	for _, x := range p {
 		if err := p.fits(x, known, has); err != nil {
-			return err
+			return m, nil, err
 		}
 	}
 	var added []workflow.TaskName
@@ -493,20 +513,11 @@ func Fits(def, known *workflow.Definition, p Patch) error {
 			added = append(added, t.Name)
 		}
 	}
-	made, err := patched(known, has, added, p)
-	switch {
-	case err != nil:
-		return err
-	case made.FlowObstacle() != "":
-		return errors.New(made.FlowObstacle())
-	case turned(known, made) != nil:
-		return turned(known, made)
-	case (made.Flow() != nil) != (known.Flow() != nil):
-		return errors.New("it makes an instance one that is driven by its data, or one that is not any more")
-	case made.Flow() != nil && made.Flow().Partition != known.Flow().Partition:
-		return errors.New("whoever holds the partition keeps the data states, so they cannot be in another")
+	m.Patch = p
+	if made, err = patched(known, has, added, roundsOf(known), m); err != nil {
+		return m, nil, err
 	}
-	return nil
+	return meant(known, made, p), made, nil
 }
 
 // fits says of one setting why it is not one of an edition that has these parts; nil: it is.
@@ -530,7 +541,7 @@ func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
 	case x.Key == addTo && text(x.Value) != "" && known.Partition(workflow.PartitionName(text(x.Value))) == nil &&
 		!p.adds(Part{OfPartition, text(x.Value)}):
 		return fmt.Errorf("the definition has no partition %s", plain.Line(text(x.Value)))
-	case !added && !there && !(comesAndGoes(x.Kind) && p.sets(x.Part, []string{expression, "when"})):
+	case !added && !there && !(comesAndGoes(x.Kind) && p.sets(x.Part, []string{expression, "when", "times"})):
 		return fmt.Errorf("the definition has no %s", x.Part)
 	case !added && heaviness(x.Part, k, flows) != "":
 		return fmt.Errorf("%s, %s: %s", x.Part, x.Key, heaviness(x.Part, k, flows))
@@ -547,13 +558,14 @@ func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
 // are not done; triggers are not there then, as nobody waits for them. Nil: none is doubtful. One that adds a task only
 // to undo others that another adds to be done by itself sets nothing either: what was said of that goes on to count.
 func Effective(
-	def *workflow.Definition, patches []Patch, doubtful func(i int) bool, check func(*workflow.Definition) error,
+	def *workflow.Definition, patches []Meant, doubtful func(i int) bool, check func(*workflow.Definition) error,
 ) (out *workflow.Definition, left []int) {
 	if len(patches) == 0 {
 		return def, nil
 	}
-	made := func(some []Patch) *workflow.Definition {
-		d, err := patched(def, partsOf(def), nil, some...)
+	kept := roundsOf(def)
+	made := func(some []Meant) *workflow.Definition {
+		d, err := patched(def, partsOf(def), nil, kept, some...)
 		if err != nil || check(d) != nil {
 			return nil
 		}
@@ -565,7 +577,7 @@ func Effective(
 		shaken = shaken || odd
 		unsure := shaken || doubtful != nil && doubtful(i)
 		if odd || p.IsHeavy() && unsure && made(some[:i+1]) == nil {
-			for _, some[i] = range p.less() {
+			for _, some[i].Patch = range p.less() {
 				if made(some[:i+1]) != nil {
 					break
 				}
@@ -608,11 +620,11 @@ func (p Patch) undoing() (out []workflow.TaskName) {
 }
 
 // placedTasks are the tasks that patches add to partitions.
-func placedTasks(patches []Patch) map[workflow.TaskName]bool {
+func placedTasks(patches []Meant) map[workflow.TaskName]bool {
 	out := map[workflow.TaskName]bool{}
 	for _, p := range patches {
 		undoing := p.undoing()
-		for _, t := range p.Adds() {
+		for _, t := range p.Patch.Adds() {
 			out[t] = out[t] || !slices.Contains(undoing, t)
 		}
 	}
@@ -632,19 +644,22 @@ func (p parts) undone() map[workflow.TaskName]bool {
 }
 
 // patched is a definition, which has these parts, with patches. A task that patches add only to undo others, as some
-// before have added these, is not there once nothing is undone by it any more.
+// before have added these, is not there once nothing is undone by it any more. Rounds that were there, or are by one of
+// the patches, and are not any more by all of them, are kept.
 func patched(
-	def *workflow.Definition, has parts, undo []workflow.TaskName, patches ...Patch,
+	def *workflow.Definition, has parts, undo []workflow.TaskName, were rounds, patches ...Meant,
 ) (*workflow.Definition, error) {
 	out := parts{}
 	for p, keys := range has {
 		out[p] = maps.Clone(keys)
 	}
 	for _, p := range patches {
-		out.add(p)
-		for _, x := range p {
+		before := maps.Clone(out)
+		out.add(p.Patch)
+		for _, x := range p.Patch {
 			switch {
 			case p.adds(x.Part):
+			case p.alone[x.Part] && before[x.Part] != nil: // another has added it
 			case out[x.Part] == nil && !comesAndGoes(x.Kind):
 				return nil, fmt.Errorf("there is no %s", x.Part)
 			case len(x.Value) == 0:
@@ -668,7 +683,23 @@ func patched(
 			delete(out, Part{OfTask, string(t)})
 		}
 	}
-	made, err := workflow.Parse("amended", out.text(out.constraints(def)))
+	for p := range out {
+		if p.Kind == OfLoop && out[Part{OfTask, p.Name}] == nil {
+			return nil, fmt.Errorf("there is no task %s with which a loop ends", p.Name)
+		}
+	}
+	all := maps.Clone(were)
+	for _, p := range patches {
+		for t, x := range p.rounds {
+			if _, there := all[t]; !there { // of several the first counts
+				if all == nil {
+					all = rounds{}
+				}
+				all[t] = x
+			}
+		}
+	}
+	made, err := out.parse(def, all)
 	if err != nil {
 		return nil, err
 	}
@@ -681,6 +712,27 @@ func patched(
 		return nil, errors.New("the name of the workflow is another")
 	}
 	return made, nil
+}
+
+// parse makes a definition of its parts, with those of some rounds that are not in it.
+func (p parts) parse(def *workflow.Definition, all rounds) (*workflow.Definition, error) {
+	made, err := workflow.Parse("amended", p.text(p.constraints(def)))
+	if err != nil {
+		return nil, err
+	}
+	gone := maps.Clone(all)
+	maps.DeleteFunc(gone, func(t workflow.TaskName, _ keptRound) bool { return made.Task(t) != nil })
+	if len(gone) == 0 {
+		return made, nil
+	}
+	for _, bareOnly := range []bool{false, true} {
+		out := maps.Clone(p)
+		kept := out.keep(gone, bareOnly)
+		if made, err = workflow.ParseKept("amended", out.text(out.constraints(def)), kept); err == nil {
+			return made, nil
+		}
+	}
+	return nil, err
 }
 
 // constraints are the names of the constraints in an order: those of a definition first, as it has them.
@@ -743,15 +795,17 @@ func (c Clash) String() string {
 }
 
 // Clashes are the keys that two patches set unlike, and the parts that they add unlike, in their order.
-func Clashes(one, other Patch) (out []Clash) {
-	for _, x := range one {
-		if one.adds(x.Part) && other.adds(x.Part) {
-			if x.Key == adding(x.Kind) && one.of(x.Part).Text() != other.of(x.Part).Text() {
+func Clashes(one, other Meant) (out []Clash) {
+	for _, x := range one.Patch {
+		both := one.adds(x.Part) && other.adds(x.Part)
+		if both || one.alone[x.Part] && other.alone[x.Part] {
+			first := len(out) == 0 || out[len(out)-1].Part != x.Part
+			if first && one.of(x.Part).Text() != other.of(x.Part).Text() {
 				out = append(out, Clash{Part: x.Part})
 			}
 			continue
 		}
-		for _, y := range other {
+		for _, y := range other.Patch {
 			if x.compare(y) == 0 && !bytes.Equal(x.Value, y.Value) {
 				out = append(out, Clash{Part: x.Part, Key: x.Key, One: x.Value, Other: y.Value})
 			}

@@ -39,7 +39,15 @@ func edited(t testing.TB, src string, pairs ...string) *workflow.Definition {
 }
 
 func effective(def *workflow.Definition, patches []Patch) *workflow.Definition {
-	out, _ := Effective(def, patches, nil, anyDefinition)
+	out, _ := Effective(def, read(patches), nil, anyDefinition)
+	return out
+}
+
+// read are patches of definitions without loops.
+func read(patches []Patch) (out []Meant) {
+	for _, p := range patches {
+		out = append(out, Meant{Patch: p})
+	}
 	return out
 }
 
@@ -53,7 +61,7 @@ func asRead(t *testing.T, old, changed *workflow.Definition) Patch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Fits(old, old, back); err != nil {
+	if _, err := Fits(old, old, back); err != nil {
 		t.Fatal(err)
 	}
 	if got := effective(old, []Patch{back}); got.Hash() != changed.Hash() {
@@ -145,7 +153,7 @@ func TestAPatchOfDeadlines(t *testing.T) {
 	none := mustPatch(t, old, edited(t, src, ", deadline: 9h, transfer: 1h, warnings: [2h]", ""))
 	more := mustPatch(t, old, edited(t, src, "transfer: 1h", "transfer: 2h"))
 	side := func(i int) bool { return i == 1 }
-	got, left := Effective(old, []Patch{none, more}, side, anyDefinition)
+	got, left := Effective(old, read([]Patch{none, more}), side, anyDefinition)
 	if len(left) != 1 || got.Task("x").Deadline != nil || got.Task("x").Transfer != 0 {
 		t.Errorf("left are %v: %s", left, Lines(Between(old, got)))
 	}
@@ -168,13 +176,13 @@ func TestAPatchOfPartitions(t *testing.T) {
 	}
 	side := func(i int) bool { return i == 1 }
 	for _, c := range [][]Patch{{one, other}, {other, one}} {
-		got, left := Effective(old, c, side, anyDefinition)
+		got, left := Effective(old, read(c), side, anyDefinition)
 		r := got.Partition("r")
 		if len(left) > 0 || r == nil || len(r.Tasks) != 2 || (r.Partner == "truck") != (&c[0][0] == &one[0]) ||
 			(len(r.Roles) == 1) == (r.Partner == "truck") {
 			t.Errorf("left are %v: %+v", left, r)
 		}
-		if n := Clashes(c[0], c[1]); len(n) != 1 || n[0].String() != "partition r: both add it" {
+		if n := Clashes(Meant{Patch: c[0]}, Meant{Patch: c[1]}); len(n) != 1 || n[0].String() != "partition r: both add it" {
 			t.Errorf("they clash in %v", n)
 		}
 	}
@@ -194,7 +202,7 @@ func TestAPatchOfPartitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if Fits(old, old, bare) == nil {
+	if _, err := Fits(old, old, bare); err == nil {
 		t.Error("a partition without tasks is added")
 	}
 	const flow = "workflow: w\ndata: {n: {type: integer, default: 0}}\ntasks:\n" +
@@ -280,7 +288,7 @@ func TestAPatchOfWhatUndoes(t *testing.T) {
 		t.Errorf("it adds %s, and gives %s what undoes it: %q", undo.Adds(), undo.Compensates(), undo.Lines())
 	}
 	gone := mustPatch(t, with, edited(t, src, "y: {}", "y: {compensate: {application: noop}}"))
-	if err := Fits(old, with, gone); err != nil || len(gone) != 1 {
+	if _, err := Fits(old, with, gone); err != nil || len(gone) != 1 {
 		t.Errorf("%s: %v", gone.Text(), err)
 	}
 	if got := effective(old, []Patch{undo, gone}); got.Task("d") != nil || got.Task("y").Compensate == nil {
@@ -289,7 +297,7 @@ func TestAPatchOfWhatUndoes(t *testing.T) {
 	own := asRead(t, old, edited(t, src, "y: {}", "y: {}, d: {type: manual}", "[x]", "[d, x]"))
 	more := asRead(t, old, edited(t, src, "y: {}", "y: {compensate: d}, d: {}, e: {after: x, compensate: d}", "[y]", "[e, y]"))
 	for i, c := range [][]Patch{{undo, own}, {own, undo}, {more, own}, {own, more}} {
-		got, left := Effective(old, c, func(i int) bool { return i == 1 },
+		got, left := Effective(old, read(c), func(i int) bool { return i == 1 },
 			func(d *workflow.Definition) error { return turned(old, d) })
 		d := got.Task("d")
 		if len(left) != 1 || d == nil || d.ContingencyOnly || got.Task("y").Compensate != nil || i > 1 && got.Task("e") == nil {
@@ -299,7 +307,7 @@ func TestAPatchOfWhatUndoes(t *testing.T) {
 	// Whoever knew of what undoes, and has more undone by it, sets nothing then; all else counts.
 	also := mustPatch(t, with, edited(t, src, "x: {}, y: {}", "x: {compensate: d}, y: {compensate: d}, d: {type: manual}"))
 	loud := mustPatch(t, old, edited(t, src, "y: {}", "y: {retries: 2}"))
-	got, left := Effective(old, []Patch{undo, also, own, loud}, func(i int) bool { return i > 1 },
+	got, left := Effective(old, read([]Patch{undo, also, own, loud}), func(i int) bool { return i > 1 },
 		func(d *workflow.Definition) error { return turned(old, d) })
 	if d := got.Task("d"); !slices.Equal(left, []int{0, 1}) || d == nil || d.ContingencyOnly || got.Task("x").Compensate != nil ||
 		got.Task("y").Retries.Times != 2 {
@@ -322,7 +330,7 @@ func TestAPatchOfWhatUndoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if Fits(old, old, p) == nil {
+		if _, err := Fits(old, old, p); err == nil {
 			t.Errorf("%s fits", text)
 		}
 	}
@@ -368,7 +376,7 @@ func TestPatchesThatDoNotGoTogether(t *testing.T) {
 		{[]Patch{one, other}, 1, 0, 1, "p"},
 		{[]Patch{other, one}, 0, 1, 2, "q"},
 	} {
-		got, left := Effective(old, c.patches, side, anyDefinition)
+		got, left := Effective(old, read(c.patches), side, anyDefinition)
 		if len(left) != 1 || left[0] != 1 || len(got.Task("x").After) != c.x || len(got.Task("y").After) != c.y {
 			t.Fatalf("left are %v: %s", left, Lines(Between(old, got)))
 		}
@@ -376,16 +384,16 @@ func TestPatchesThatDoNotGoTogether(t *testing.T) {
 			!slices.Contains(got.Partition(c.home).Tasks, "d") {
 			t.Errorf("of what they add there is %s", Lines(Between(old, got)))
 		}
-		if n := Clashes(c.patches[0], c.patches[1]); len(n) != 1 || n[0].String() != "task d: both add it" {
+		if n := Clashes(Meant{Patch: c.patches[0]}, Meant{Patch: c.patches[1]}); len(n) != 1 || n[0].String() != "task d: both add it" {
 			t.Errorf("they clash in %v", n)
 		}
 	}
 	settled := mustPatch(t, effective(old, []Patch{one}), old)
-	got, left := Effective(old, []Patch{one, other, settled}, side, anyDefinition)
+	got, left := Effective(old, read([]Patch{one, other, settled}), side, anyDefinition)
 	if len(left) != 1 || len(got.Task("x").After) != 0 || len(got.Task("y").After) != 0 {
 		t.Errorf("settled, but for %v: %s", left, Lines(Between(old, got)))
 	}
-	if all, _ := Effective(old, []Patch{one, other}, nil, anyDefinition); all != old {
+	if all, _ := Effective(old, read([]Patch{one, other}), nil, anyDefinition); all != old {
 		t.Error("a circle is no definition")
 	}
 }
@@ -401,10 +409,10 @@ func TestPatchesTogether(t *testing.T) {
 	if a.Hash() != b.Hash() || a.Task("a").Priority != 5 || a.Task("a").Timeout.Hours() != 2 || a.Version != 2 {
 		t.Error(Lines(Between(a, b)), a.Task("a"))
 	}
-	if c := Clashes(one, other); len(c) > 0 {
+	if c := Clashes(Meant{Patch: one}, Meant{Patch: other}); len(c) > 0 {
 		t.Error(c)
 	}
-	if c := Clashes(one, third); len(c) != 1 || c[0].String() != "task a, timeout: 2h and 3h" {
+	if c := Clashes(Meant{Patch: one}, Meant{Patch: third}); len(c) != 1 || c[0].String() != "task a, timeout: 2h and 3h" {
 		t.Error(c)
 	}
 	if got := effective(old, []Patch{third, one}).Task("a").Timeout.Hours(); got != 2 {
@@ -434,7 +442,7 @@ func TestThereIsRoomForAllPatches(t *testing.T) {
 		}
 		patches = append(patches, p)
 	}
-	if err := Fits(old, old, patches[0]); err != nil {
+	if _, err := Fits(old, old, patches[0]); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range effective(old, patches).Tasks[:MaxPatches] {
@@ -442,7 +450,7 @@ func TestThereIsRoomForAllPatches(t *testing.T) {
 			t.Fatalf("the patch of %s does not count", x.Name)
 		}
 	}
-	if err := Fits(long(room+1), long(room+1), patches[0]); err == nil {
+	if _, err := Fits(long(room+1), long(room+1), patches[0]); err == nil {
 		t.Error("one that is longer is amended")
 	}
 }
@@ -462,7 +470,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 			t.Errorf("%s: %v", p, err)
 			continue
 		}
-		if Fits(old, old, x) == nil {
+		if _, err := Fits(old, old, x); err == nil {
 			t.Errorf("%s fits", p)
 		}
 	}
@@ -488,7 +496,7 @@ func FuzzDecodePatch(f *testing.F) {
 			t.Fatalf("%q is written as %q", s, p.Text())
 		}
 		p.Lines()
-		if Fits(def, def, p) == nil && effective(def, []Patch{p}) == nil {
+		if _, err := Fits(def, def, p); err == nil && effective(def, []Patch{p}) == nil {
 			t.Fatal("no definition")
 		}
 	})

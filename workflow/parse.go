@@ -1,6 +1,9 @@
 package workflow
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Parse reads and checks a definition. File is its name in messages. A
 // definition with mistakes gives Errors with all of them; the result is then
@@ -17,10 +20,25 @@ type Kept struct {
 // ParseKept is Parse of a definition that has such rounds.
 func ParseKept(file string, src []byte, kept Kept) (*Definition, error) {
 	d, err := Parse(file, src)
-	if err == nil {
-		d.kept = kept
+	if err != nil {
+		return nil, err
 	}
-	return d, err
+	d.kept = kept
+	gone := slices.DeleteFunc(slices.Clone(d.Tasks), func(t *Task) bool { _, is := kept.Tasks[t.Name]; return !is })
+	slices.SortStableFunc(gone, func(a, b *Task) int {
+		return slices.Compare(kept.Tasks[a.Name].Numbers, kept.Tasks[b.Name].Numbers)
+	})
+	d.Tasks = slices.DeleteFunc(d.Tasks, func(t *Task) bool { _, is := kept.Tasks[t.Name]; return is })
+	for _, t := range gone { // they are shown behind the task of which they were rounds
+		of, at := kept.Tasks[t.Name].Of, len(d.Tasks)
+		for i, x := range d.Tasks {
+			if round, is := d.Round(x.Name); x.Name == of || is && round.Of == of {
+				at = i + 1
+			}
+		}
+		d.Tasks = slices.Insert(d.Tasks, at, t)
+	}
+	return d, nil
 }
 
 // Kept are the rounds of loops that are there, and that no loop has any more. They must not be changed.

@@ -41,7 +41,21 @@ func (j *judge) tasks(changes []Change) map[Part][]Finding {
 	var found []Finding
 	for _, c := range compare(writtenOut(j.old), writtenOut(j.changed)) {
 		name := workflow.TaskName(c.Name)
-		if c.Kind != OfTask || c.How == Added || isKept(j.old, name) { // what was done of such a round counts
+		if c.Kind != OfTask || isKept(j.old, name) { // what was done of such a round counts
+			continue
+		}
+		if at, is := j.changed.Round(name); is && c.How == Added { // what changes counts for a round that is new
+			task, loop := Part{OfTask, string(at.Of)}, Part{OfLoop, string(at.Loop)}
+			if c := by[task]; c != nil && at.Beside == "" {
+				for _, k := range c.Keys {
+					untouched[task] = append(untouched[task], k.Key)
+				}
+			}
+			if at.Beside == "again" {
+				untouched[loop] = append(untouched[loop], "while")
+			}
+		}
+		if c.How == Added {
 			continue
 		}
 		of := j.of(&c)
@@ -109,23 +123,25 @@ func (j *judge) inRound(f Finding, t workflow.TaskName, by map[Part]*Change) Fin
 	case wrote && at.Of == t && len(j.rounds(at.Of)) == 0:
 	case at.Beside == "if" && f.Part == task:
 		f.Refused, f.Why, f.Next = false, fmt.Sprintf("it was asked already in round %s", at), ""
-	case at.Beside == "" && what == "":
+	case at.Beside == "" && what == "" && f.Part.Kind == OfLoop:
 		f.Why = fmt.Sprintf("%s has begun its round %s: what was done is not forgotten", at.Of, at)
-		f.Next = "leave it that many rounds"
+		f.Next = "leave it so many rounds"
 	case f.Part.Kind == OfLoop && at.Beside == "":
 		f.Why = fmt.Sprintf("%s has begun its round %s, and can wait for nothing else any more", at.Of, at)
 		f.Next = "leave it until the loop has ended"
-	case at.Beside == "":
+	case at.Beside == "" && f.Refused:
 		f.Why = fmt.Sprintf("in round %s %s", at, f.Why)
+	case at.Beside == "":
+		f.Why += " in each of its rounds"
 	case at.Beside == "end":
 		f.Why, f.Next = "the loop has ended, and what waits for that goes on", "add tasks after it"
 	case f.Key == "while":
 		f.Refused, f.Why, f.Next = false, fmt.Sprintf("it was asked already after round %s", at), ""
 	case f.Refused:
 		f.Why = fmt.Sprintf("after round %s it was asked already whether there is another", at)
-		f.Next = "leave it one more round than that"
+		f.Next = "leave it one round more than that"
 	default:
-		f.Why = fmt.Sprintf("after round %s it was asked already", at)
+		f.Why = fmt.Sprintf("it was asked already after round %s", at)
 	}
 	return f
 }

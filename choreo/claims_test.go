@@ -547,7 +547,14 @@ func (w *mesh) randomClaim(d dice) {
 		return
 	}
 	p := w.people[pickOf(d, []worklist.User{"u", "v", "w"})]
-	t := pickOf(d, []string{"a", "b", "c", "m", "n"})
+	t := pickOf(d, []string{"a", "b", "b", "c", "m", "n"})
+	for i := 2; i < 6 && d.chance(90); i++ { // the round that is under way
+		sl := n.m.state.BySlot()[workflow.TaskName(fmt.Sprintf("%s.%d", t, i))]
+		if sl == nil || !sl.Begun() {
+			break
+		}
+		t = string(sl.Task.Name)
+	}
 	if n.m.state.BySlot()[workflow.TaskName(t)] == nil { // nobody added it yet
 		t = "a"
 	}
@@ -651,7 +658,15 @@ func randomPatch(d dice) (p amendments.Patch) {
 	rule := func(name string) {
 		set(name, "after", pickOf(d, []string{`["a"]`, `["b"]`, `["a","b"]`, `["m"]`, `["c","n"]`, `["c"]`}))
 	}
-	switch d(11) {
+	switch d(12) {
+	case 11: // a loop that is new, goes, or has more or fewer rounds, longer or shorter ones, or another while
+		p = append(p, randomLoop(d, pickOf(d, []string{"b", "b", "c", "m"}))...)
+		if p[0].Name == "m" && d.chance(60) {
+			p = append(randomLoop(d, "m"), p[:0]...)
+			set("m", "add-to", `"p1"`)
+			set("m", "type", `"manual"`)
+			slices.SortFunc(p, func(a, b amendments.Setting) int { return -strings.Compare(string(a.Kind), string(b.Kind)) })
+		}
 	case 10: // a task that only undoes others, which may be done by itself elsewhere
 		set(added, "add-to", `""`)
 		set(added, "type", `"manual"`)
@@ -764,7 +779,11 @@ func TestRandomClaims(t *testing.T) {
 	amended, added, left, placed := 0, 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		d := diceOf(rt)
-		w := newMesh(t, parse(t, claimed))
+		def := claimed
+		if d.chance(50) {
+			def = strings.Replace(def, "offline: true", "repeat: {times: 3}", 1)
+		}
+		w := newMesh(t, parse(t, def))
 		w.dice = d
 		w.node("dan")
 		for _, u := range []worklist.User{"u", "v", "w"} {

@@ -83,15 +83,12 @@ func (v *Evidence) SteersBegun(p amendments.Meant) bool {
 
 // Fits is what a patch means by a definition by which the instance ran; an error says why it cannot be made of that.
 func (s *State) Fits(known *workflow.Definition, p amendments.Patch) (amendments.Meant, error) {
-	m, err := amendments.Fits(s.original, known, p)
-	if err != nil || !p.IsHeavy() {
-		return m, err
-	}
-	always := func(int) bool { return true }
-	if made, left := amendments.Effective(known, []amendments.Meant{m}, always, s.cut); made == known || len(left) > 0 {
-		return m, errors.New("with it the definition cannot be cut into its partitions")
-	}
-	return m, nil
+	return amendments.Fits(s.original, known, p, func(d *workflow.Definition) error {
+		if s.cut(d) != nil {
+			return errors.New("with it the definition cannot be cut into its partitions")
+		}
+		return nil
+	})
 }
 
 // TakesUp reports whether whoever holds the flow has amendments to take up: it does not go by all of them yet. Once it

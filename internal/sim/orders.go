@@ -262,7 +262,7 @@ func (w *world) amended(texts []string) *workflow.Definition {
 			w.violate("an amendment counts that cannot be read: %v", err)
 			return w.def
 		}
-		m, err := amendments.Fits(w.def, def, p)
+		m, err := amendments.Fits(w.def, def, p, anyOne)
 		if err != nil { // its author did not know of all others
 			m.Patch = p
 		}

@@ -476,8 +476,9 @@ func (x Setting) compare(o Setting) int {
 }
 
 // Fits is what a patch means by an edition of a definition that its author knew; an error says why it is not one of
-// that. The edition has its parts, with their limits, has none of what it adds, and is one with the patch as well.
-func Fits(def, known *workflow.Definition, p Patch) (Meant, error) {
+// that. The edition has its parts, with their limits, has none of what it adds, and is one with the patch as well, which
+// check does not refuse.
+func Fits(def, known *workflow.Definition, p Patch, check func(*workflow.Definition) error) (Meant, error) {
 	m, made, err := fits(def, known, p)
 	switch {
 	case err != nil:
@@ -490,6 +491,8 @@ func Fits(def, known *workflow.Definition, p Patch) (Meant, error) {
 		return Meant{}, errors.New("it makes an instance one that is driven by its data, or one that is not any more")
 	case made.Flow() != nil && made.Flow().Partition != known.Flow().Partition:
 		return Meant{}, errors.New("whoever holds the partition keeps the data states, so they cannot be in another")
+	case p.IsHeavy() && check(made) != nil:
+		return Meant{}, check(made)
 	}
 	return m, fewEnough(def, known, p, m.rounds)
 }

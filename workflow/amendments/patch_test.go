@@ -61,7 +61,7 @@ func asRead(t *testing.T, old, changed *workflow.Definition) Patch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Fits(old, old, back); err != nil {
+	if _, err := Fits(old, old, back, anyDefinition); err != nil {
 		t.Fatal(err)
 	}
 	if got := effective(old, []Patch{back}); got.Hash() != changed.Hash() {
@@ -202,7 +202,7 @@ func TestAPatchOfPartitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Fits(old, old, bare); err == nil {
+	if _, err := Fits(old, old, bare, anyDefinition); err == nil {
 		t.Error("a partition without tasks is added")
 	}
 	const flow = "workflow: w\ndata: {n: {type: integer, default: 0}}\ntasks:\n" +
@@ -288,7 +288,7 @@ func TestAPatchOfWhatUndoes(t *testing.T) {
 		t.Errorf("it adds %s, and gives %s what undoes it: %q", undo.Adds(), undo.Compensates(), undo.Lines())
 	}
 	gone := mustPatch(t, with, edited(t, src, "y: {}", "y: {compensate: {application: noop}}"))
-	if _, err := Fits(old, with, gone); err != nil || len(gone) != 1 {
+	if _, err := Fits(old, with, gone, anyDefinition); err != nil || len(gone) != 1 {
 		t.Errorf("%s: %v", gone.Text(), err)
 	}
 	if got := effective(old, []Patch{undo, gone}); got.Task("d") != nil || got.Task("y").Compensate == nil {
@@ -330,7 +330,7 @@ func TestAPatchOfWhatUndoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Fits(old, old, p); err == nil {
+		if _, err := Fits(old, old, p, anyDefinition); err == nil {
 			t.Errorf("%s fits", text)
 		}
 	}
@@ -442,7 +442,7 @@ func TestThereIsRoomForAllPatches(t *testing.T) {
 		}
 		patches = append(patches, p)
 	}
-	if _, err := Fits(old, old, patches[0]); err != nil {
+	if _, err := Fits(old, old, patches[0], anyDefinition); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range effective(old, patches).Tasks[:MaxPatches] {
@@ -450,7 +450,7 @@ func TestThereIsRoomForAllPatches(t *testing.T) {
 			t.Fatalf("the patch of %s does not count", x.Name)
 		}
 	}
-	if _, err := Fits(long(room+1), long(room+1), patches[0]); err == nil {
+	if _, err := Fits(long(room+1), long(room+1), patches[0], anyDefinition); err == nil {
 		t.Error("one that is longer is amended")
 	}
 }
@@ -470,7 +470,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 			t.Errorf("%s: %v", p, err)
 			continue
 		}
-		if _, err := Fits(old, old, x); err == nil {
+		if _, err := Fits(old, old, x, anyDefinition); err == nil {
 			t.Errorf("%s fits", p)
 		}
 	}
@@ -496,7 +496,7 @@ func FuzzDecodePatch(f *testing.F) {
 			t.Fatalf("%q is written as %q", s, p.Text())
 		}
 		p.Lines()
-		if _, err := Fits(def, def, p); err == nil && effective(def, []Patch{p}) == nil {
+		if _, err := Fits(def, def, p, anyDefinition); err == nil && effective(def, []Patch{p}) == nil {
 			t.Fatal("no definition")
 		}
 	})

@@ -262,7 +262,13 @@ func (j *judge) task(c *Change) {
 	if c.How == Added || at == untouched {
 		return
 	}
-	state := j.at.Tasks[name].State
+	state, fires := j.at.Tasks[name].State, j.old.Flow() != nil
+	whenOver := func(next string) string {
+		if fires {
+			return "amend it once its job is over"
+		}
+		return next
+	}
 	if c.How == Removed {
 		next := "leave it in"
 		if at == underWay {
@@ -275,9 +281,10 @@ func (j *judge) task(c *Change) {
 		switch {
 		case k.Key == "after" || k.Key == "when":
 			j.refuse(c.Part, k.Key, begun(at, state)+", and can wait for nothing else any more"+j.tooLate(&k),
-				"have a task wait that has not begun")
+				whenOver("have a task wait that has not begun"))
 		case slices.Contains(begunBy, k.Key):
-			j.refuse(c.Part, k.Key, begun(at, state)+", by what it said then", "add another task that does it so")
+			j.refuse(c.Part, k.Key, begun(at, state)+", by what it said then",
+				whenOver("add another task that does it so"))
 		case at == underWay && k.Key == "enabled" && j.old.Flow() == nil:
 			j.later(c.Part, k.Key, "it has begun, and is done to its end")
 		case at == underWay && k.Key == "time-to-wait":

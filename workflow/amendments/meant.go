@@ -162,7 +162,7 @@ func fewEnough(def, known *workflow.Definition, p Patch, more rounds) error {
 		}
 		is := 0
 		_ = json.Unmarshal(x.Value, &is) // 0: it is written in another way, and there is no step to name
-		more := is - was // as rounds of one loop are alike, a share of them takes a share of the room
+		more := is - was                 // as rounds of one loop are alike, a share of them takes a share of the room
 		if step := min(more*most/max(tasks, 1), more*mostBytes/max(bytes, 1)); step > 0 && step < more {
 			steps = fmt.Sprintf("; go in steps, first to times: %d of loop %s", was+step, plain.Line(x.Name))
 		}

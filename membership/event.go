@@ -53,7 +53,7 @@ func changes(was, is Partner) []Event {
 	var events []Event
 	add := func(kind EventKind) { events = append(events, Event{Kind: kind, Partner: is.Record.Partner}) }
 	switch kind := transition(was.State, is.State); {
-	case is.Down() && !was.Down() && is.State == Unreachable:
+	case is.Down() && is.State == Unreachable && (!was.Down() || is.Until != was.Until):
 		add(EventGoingDown)
 	case kind != noEvent:
 		add(kind)

@@ -31,8 +31,8 @@ type State string
 
 // The states of a partner. Unreachable is a matter of seconds: a carrier's opinion,
 // silence for most of its connectionTime, or its own word that it goes down. Expired
-// means that a whole connectionTime went by without a sign of life, and that its
-// unfinished work is presumed failed.
+// means that a whole connectionTime went by without a sign of life, and the absence that it
+// announced, if it did, and that its unfinished work is presumed failed.
 const (
 	Active      State = "active"
 	Unreachable State = "unreachable"
@@ -52,10 +52,17 @@ type Partner struct {
 	Load      PerMille
 	Work      []byte     // by its last beat (DecodeWork); a pulse says that it is the same
 	Validated trust.Wall // this node's wall clock at the last new sign of life
+	// Back is when (Boot) the absence is over that the partner announced, Until the same by this node's wall
+	// clock, for people and across restarts. 0: it announced none, or is back.
+	Back  time.Duration
+	Until trust.Wall
 }
 
 // Down reports whether the partner said that it goes down and has not been back since.
 func (p Partner) Down() bool { return p.Record.Going == GoesDown }
+
+// Absent reports whether the partner is out of reach as it announced, and is waited for.
+func (p Partner) Absent() bool { return p.State == Unreachable && p.Down() && p.Record.Away > 0 }
 
 // ForGood reports whether the partner left for good, by its own word.
 func (p Partner) ForGood() bool { return p.Record.Going == LeavesForGood }
@@ -66,6 +73,8 @@ type Reason string
 // The reasons. An active partner needs none.
 const (
 	GoingDown Reason = "going down" // unreachable, by its own word
+	Announced Reason = "away as announced"
+	Overdue   Reason = "not back when its announced absence was over"
 	NoContact Reason = "no contact" // unreachable
 	NotBack   Reason = "not back within its connection time"
 	Silent    Reason = "silent for its connection time"
@@ -80,10 +89,14 @@ func (p Partner) Reason() Reason {
 	switch {
 	case p.State == Active && p.Record.Absence == Whole:
 		return Closed
+	case p.Absent():
+		return Announced
 	case p.State == Unreachable && p.Down():
 		return GoingDown
 	case p.State == Unreachable:
 		return NoContact
+	case p.State == Expired && p.Down() && p.Record.Away > p.Record.ConnectionTime:
+		return Overdue
 	case p.State == Expired && p.Down():
 		return NotBack
 	case p.State == Expired:
@@ -103,7 +116,7 @@ type item struct {
 	Partner
 	beat     Beat          // the newest, if newer than the record
 	signed   time.Duration // Awake at which the newest of both was told by the partner itself
-	deadline time.Duration // Awake at which silence expires it
+	deadline time.Duration // Awake at which silence expires it, unless it is absent as announced until later
 	named    string        // the name that looks is of
 	looks    string
 }
@@ -145,7 +158,8 @@ const lateness = 2 * time.Second
 // says nothing, no matter who repeats it. A partner that passes one on says how
 // long ago its author told it, its age, and from then on silence counts: else
 // news of somebody who is gone would keep it listed. Silence counts the
-// observer's awake time only, and again after a gap.
+// observer's awake time only, and again after a gap. An absence that the partner
+// announced goes on while the observer sleeps: whoever is away does not know of that.
 type List struct {
 	mesh     trust.Mesh
 	self     workflow.PartnerID
@@ -154,6 +168,7 @@ type List struct {
 	alike    map[string]int // how many of them have a name that looks so
 	due      time.Duration  // Awake at which Tick wants to be called; 0 for never
 	now      time.Duration  // the greatest Awake seen
+	boot     time.Duration  // the greatest Boot seen
 }
 
 // NewList is the empty list of node self in mesh m. r is what the caller knows of
@@ -288,7 +303,15 @@ func (l *List) fresh(r Record, age time.Duration, now moment.Now) *item {
 		signed:  l.now - age, deadline: l.now - age + r.ConnectionTime,
 	}
 	it.goes(told(age, now))
+	l.announced(it, age, now)
 	return it
+}
+
+// announced notes the absence that a partner announced so long ago.
+func (l *List) announced(it *item, age time.Duration, now moment.Now) {
+	if it.Back, it.Until = 0, 0; it.Record.Away > 0 {
+		it.Back, it.Until = l.boot-age+it.Record.Away, trust.WallOf(now.Wall.Add(it.Record.Away-age))
+	}
 }
 
 // told is when something of that age was told, by this node's wall clock.
@@ -327,14 +350,17 @@ func (l *List) replace(it *item, r Record, age time.Duration, now moment.Now) []
 	if isNew {
 		it.signed = l.now - age
 		switch {
-		case was.State != Evicted && was.Down() && r.Going == GoesDown:
+		case was.State != Evicted && was.Down() && r.Going == GoesDown && r.Away == 0 && was.Record.Away == 0:
 			// It said so before, and time runs since then: else it could say so for ever.
-		case age < r.ConnectionTime:
+		case age < max(r.ConnectionTime, r.Away):
 			it.become(Active, told(age, now))
 			l.validate(it, age, now)
 		case it.State == Evicted || it.State == Left:
 			it.become(Expired, told(age, now))
 		}
+	}
+	if isNew || r.Away != was.Record.Away {
+		l.announced(it, age, now)
 	}
 	if it.Down() && !was.Down() && it.State == Unreachable {
 		it.Since = told(age, now)
@@ -449,7 +475,7 @@ func (l *List) Tick(now moment.Now) (events []Event, next time.Duration, ok bool
 		due := it.silentAt()
 		if l.now >= due {
 			turn(Unreachable) // first, so that nobody goes from active to expired
-			due = it.deadline
+			due = max(it.deadline, l.now+it.Back-l.boot)
 		}
 		if l.now >= due {
 			turn(Expired)
@@ -465,7 +491,7 @@ func (l *List) Tick(now moment.Now) (events []Event, next time.Duration, ok bool
 
 // notice moves the list's clock, and finds a gap by being called late.
 func (l *List) notice(now moment.Now) {
-	l.now = max(l.now, now.Awake)
+	l.now, l.boot = max(l.now, now.Awake), max(l.boot, now.Boot)
 	if l.due > 0 && l.now > l.due+lateness {
 		l.Gap(now)
 	}
@@ -475,7 +501,7 @@ func (l *List) notice(now moment.Now) {
 // stop): everybody's silence counts again, after a grace. A gap that made the
 // list miss its own wake-up it finds itself.
 func (l *List) Gap(now moment.Now) {
-	l.now = max(l.now, now.Awake)
+	l.now, l.boot = max(l.now, now.Awake), max(l.boot, now.Boot)
 	l.due = 0
 	for _, it := range l.partners {
 		it.deadline = l.now + moment.Grace(it.Record.ConnectionTime) + it.Record.ConnectionTime

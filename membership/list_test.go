@@ -60,6 +60,8 @@ type listStory struct {
 	trusttest.Team
 	list *List
 	now  moment.Now
+	// slept is for how long the observer slept in all; its Awake clock stood still.
+	slept time.Duration
 }
 
 // restart begins with an empty list.
@@ -69,6 +71,7 @@ func (s *listStory) step(t *testing.T, d *datadriven.TestData) string {
 	var sec int
 	if d.MaybeScanArgs(t, "at", &sec) {
 		s.now = at(sec)
+		s.now.Boot, s.now.Wall = s.now.Boot+s.slept, s.now.Wall.Add(s.slept)
 	}
 	switch d.Cmd {
 	case "record":
@@ -100,6 +103,10 @@ func (s *listStory) step(t *testing.T, d *datadriven.TestData) string {
 		return s.told(events, nil) + fmt.Sprintf("next at %s\n", next)
 	case "gap":
 		s.list.Gap(s.now)
+		return "ok\n"
+	case "sleep":
+		d.ScanArgs(t, "for", &sec)
+		s.slept += time.Duration(sec) * time.Second
 		return "ok\n"
 	case "evict":
 		var name string
@@ -136,7 +143,9 @@ func age(t *testing.T, d *datadriven.TestData) time.Duration {
 func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
 	var name, address string
 	var v Version
+	var away int
 	s.scan(t, d, &name, &v)
+	d.MaybeScanArgs(t, "away", &away)
 	r := recordOf(t, s.Team, name, v.Boot, v.Seq, func(r *Record) {
 		switch {
 		case d.HasArg("left"):
@@ -145,6 +154,8 @@ func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
 			r.Going = LeavesForGood
 		case d.HasArg("going-down"):
 			r.Going = GoesDown
+		case away > 0:
+			r.Going, r.Away = GoesDown, time.Duration(away)*time.Second
 		}
 		if d.MaybeScanArgs(t, "address", &address) {
 			r.Addresses = []string{address}
@@ -232,6 +243,9 @@ func (s *listStory) show() string {
 		why := ""
 		if reason := p.Reason(); p.State == Unreachable || p.State == Expired {
 			why = fmt.Sprintf(" since %s (%s)", p.Since.Time().Format(time.TimeOnly), reason)
+		}
+		if p.Absent() {
+			why += " until " + p.Until.Time().Format(time.TimeOnly)
 		}
 		fmt.Fprintf(&b, "%s %s%s %s %v %v load %d, validated %s\n", p.Record.Name(), p.State, why, p.Record.Version,
 			p.Record.Roles(),
@@ -364,6 +378,9 @@ func TestRecordIsRefused(t *testing.T) {
 		}, "at most 16384"},
 		{"connection time", func(r *Record) { r.ConnectionTime = time.Millisecond },
 			"connection time 1ms: want 3s to 168h"},
+		{"absence", func(r *Record) { r.Going, r.Away = GoesDown, MaxAway+1 }, "want 0 to 192h0m0s"},
+		{"negative absence", func(r *Record) { r.Going, r.Away = GoesDown, -1 }, "want 0 to 192h0m0s"},
+		{"absent and here", func(r *Record) { r.Away = time.Hour }, "away for 1h0m0s, and it does not go down: want 0"},
 		{"another's certificate", func(r *Record) { r.Chain = tm.Member(t, tm.Davi, "caio") },
 			"with the certificate of"},
 		{"no certificate", func(r *Record) { r.Chain = nil }, "with the certificate of"},

@@ -107,6 +107,9 @@ type Record struct {
 	Absence PerMille `cbor:"14,keyasint,omitempty"`
 	// Databases are those that it can ask.
 	Databases []workflow.DatabaseName `cbor:"15,keyasint,omitempty"`
+	// Away is for how long from this record on it means to be out of reach; it goes down, and says so
+	// beforehand. 0: it does not say. It is a span, as clocks of two partners are never compared.
+	Away time.Duration `cbor:"16,keyasint,omitempty"`
 }
 
 // Beat says that a partner's record Base still holds, at a tenth of the size:
@@ -172,6 +175,10 @@ const (
 	MaxConnectionTime = 7 * 24 * time.Hour
 )
 
+// MaxAway is the longest absence that a partner may announce: as long as a device keeps what it asked others for, a
+// day more than they keep a lock. So long at most others wait for one that lies.
+const MaxAway = 8 * 24 * time.Hour
+
 func (r Record) body() []byte {
 	r.Signature = nil
 	return codec.Encode(r)
@@ -232,6 +239,12 @@ func (r Record) validate() error {
 	if r.Going > LeavesForGood {
 		return said.Errorf("record of %s: it says %d of its going: want %d to %d", r.Partner, r.Going, Staying,
 			LeavesForGood)
+	}
+	if r.Away < 0 || r.Away > MaxAway {
+		return said.Errorf("record of %s: away for %s: want 0 to %s", r.Partner, r.Away, MaxAway)
+	}
+	if r.Away > 0 && r.Going != GoesDown {
+		return said.Errorf("record of %s: away for %s, and it does not go down: want 0", r.Partner, r.Away)
 	}
 	if r.Chain.Leaf().Partner != r.Partner {
 		return said.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner,

@@ -101,6 +101,8 @@ type Stored struct {
 	Expired   bool       `cbor:"3,keyasint,omitempty"`
 	Validated trust.Wall `cbor:"4,keyasint"`
 	Since     trust.Wall `cbor:"5,keyasint"` // of the state in which it was
+	// Until is when an absence is over that it announced, by this node's wall clock.
+	Until trust.Wall `cbor:"6,keyasint,omitempty"`
 }
 
 // Snapshot returns everybody as stored, in the order of their IDs.
@@ -124,14 +126,16 @@ func (l *List) Stored(id workflow.PartnerID) (Stored, bool) {
 func (it *item) stored() Stored {
 	return Stored{
 		Record: it.Record, Beat: it.beat, Expired: it.State == Expired, Validated: it.Validated, Since: it.Since,
+		Until: it.Until,
 	}
 }
 
 // Restore puts a persisted partner back after a restart. A partner that was
-// here is unreachable until heard of; its silence counts again, after a grace.
+// here is unreachable until heard of; its silence counts again, after a grace. Of an absence
+// that it announced is left what this node's wall clock says, and never more than was announced.
 // The store is trusted: signatures are not verified again, evictions are.
 func (l *List) Restore(s Stored, now moment.Now) {
-	l.now = max(l.now, now.Awake)
+	l.now, l.boot = max(l.now, now.Awake), max(l.boot, now.Boot)
 	ct, since := s.Record.ConnectionTime, trust.WallOf(now.Wall)
 	if s.Expired || s.Record.Going != Staying || trust.Evicted(l.evicted, s.Record.Chain) != nil {
 		since = s.Since
@@ -143,6 +147,10 @@ func (l *List) Restore(s Stored, now moment.Now) {
 		beat:     s.Beat,
 		signed:   l.now,
 		deadline: l.now + moment.Grace(ct) + ct,
+	}
+	if away := s.Record.Away; away > 0 {
+		left := min(max(s.Until.Time().Sub(now.Wall), 0), away)
+		it.Back, it.Until, it.signed = l.boot+left, trust.WallOf(now.Wall.Add(left)), l.now-(away-left)
 	}
 	switch {
 	case trust.Evicted(l.evicted, s.Record.Chain) != nil:

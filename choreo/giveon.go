@@ -81,7 +81,7 @@ func (d *decision) moveParts() (added bool) {
 		sl := moving[0]
 		a := sl.Current
 		to, _ := d.state.MovedTo(d.state.Plan().Home(a.Task.Name))
-		if !d.moves(sl) || !d.state.Wanted(a) || sl.Pending != nil || d.claimed(a) || d.partners.Gone(to) {
+		if !d.moves(sl) || !d.state.Wanted(a) || sl.Pending != nil || d.claimed(a) || !d.present(to) {
 			continue
 		}
 		c := partition.Choice{Partner: to, Why: "an amendment gives its partition to it"}

@@ -96,8 +96,8 @@ func (d *decision) appoint(actions []fact.Action, not workflow.PartnerID) map[wo
 	return chosen
 }
 
-// whoTakes finds a living partner for contingencies: the holder of the
-// partition in which the author placed it, else one that the partner list
+// whoTakes finds a living partner for contingencies, who is not absent: the holder
+// of the partition in which the author placed it, else one that the partner list
 // offers, rather not the one that failed.
 func (d *decision) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID) (partition.Choice, error) {
 	if len(tasks) == 0 {
@@ -105,7 +105,7 @@ func (d *decision) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID) (
 	}
 	if home := d.state.Plan().Home(tasks[0]); len(tasks) == 1 && home != "" {
 		to, _ := d.state.MovedTo(home)
-		if p := cmp.Or(to, d.state.Holders()[home]); !d.partners.Gone(p) {
+		if p := cmp.Or(to, d.state.Holders()[home]); d.present(p) {
 			return partition.Choice{
 				Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it",
 			}, nil

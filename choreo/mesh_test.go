@@ -31,6 +31,7 @@ type mesh struct {
 	annex   *fact.Annex                 // of the genesis
 	limit   int                         // bytes of facts in a letter
 	gone    map[workflow.PartnerID]bool // what the partner list says
+	absent  map[workflow.PartnerID]bool // likewise
 	office  *fact.Office
 	evicted map[workflow.PartnerID]bool // likewise
 	lacking map[workflow.PartnerID]bool // those that have no roles
@@ -99,7 +100,7 @@ const (
 func newMesh(t testing.TB, def *workflow.Definition) *mesh {
 	return &mesh{
 		t: t, def: def, plan: partition.New(def), nodes: map[workflow.PartnerID]*node{}, limit: fact.MaxFact,
-		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{},
+		gone: map[workflow.PartnerID]bool{}, absent: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{},
 		lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{},
 		paused: map[workflow.PartnerID]bool{}, people: map[worklist.User]fact.Speaker{}, away: map[worklist.User]bool{},
 		came: map[worklist.User]time.Duration{}, prompt: map[workflow.PartnerID]bool{},
@@ -145,6 +146,9 @@ func (w *mesh) momentAt(d time.Duration) time.Time {
 
 // Gone says what the partner list says (Partners).
 func (w *mesh) Gone(p workflow.PartnerID) bool { return w.gone[p] }
+
+// Absent says what the partner list says (Partners).
+func (w *mesh) Absent(p workflow.PartnerID) bool { return w.absent[p] }
 
 // Evicted says what the partner list says (Partners).
 func (w *mesh) Evicted(p workflow.PartnerID) bool { return w.evicted[p] }
@@ -222,7 +226,7 @@ func (w *mesh) choose(tasks []workflow.TaskName, not workflow.PartnerID) (workfl
 		return living[i], true
 	}
 	for _, p := range append(slices.DeleteFunc(w.names(), func(p workflow.PartnerID) bool { return p == not }), not) {
-		if w.nodes[p] != nil && !w.gone[p] {
+		if w.nodes[p] != nil && !w.gone[p] && !w.absent[p] {
 			return p, true
 		}
 	}

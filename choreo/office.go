@@ -33,7 +33,7 @@ func (o outlook) coordinator() workflow.PartnerID {
 		return ""
 	}
 	c := o.partners.Coordinator()
-	if c == "" || !o.Participates(c) || (c != o.self && o.partners.Gone(c)) {
+	if c == "" || !o.Participates(c) || (c != o.self && !o.present(c)) {
 		return ""
 	}
 	return c
@@ -132,12 +132,18 @@ func (o outlook) judgesBefore() time.Duration {
 	return time.Duration(len(judges))
 }
 
+// present reports whether a partner can be expected to answer: it is neither gone nor absent as
+// it announced. One that is merely out of reach is present: it may be back at once.
+func (o outlook) present(p workflow.PartnerID) bool {
+	return !o.partners.Gone(p) && !o.partners.Absent(p)
+}
+
 // judges are the living partners in the order in which they judge: who
-// orchestrates, then the succession.
+// orchestrates, then the succession, without those who are absent.
 func (o outlook) judges() []workflow.PartnerID {
 	c := o.coordinator()
 	living := slices.DeleteFunc(slices.Clone(o.state.Genesis().Succession),
-		func(p workflow.PartnerID) bool { return p == c || o.partners.Gone(p) })
+		func(p workflow.PartnerID) bool { return p == c || !o.present(p) })
 	if c != "" {
 		living = slices.Insert(living, 0, c)
 	}

@@ -40,6 +40,9 @@ type Partners interface {
 	// whether it was evicted.
 	Gone(workflow.PartnerID) bool
 	Evicted(workflow.PartnerID) bool
+	// Absent reports whether a partner is out of reach for as long as it announced, and that is not over: it is not
+	// gone. What it holds waits for it; what somebody else can do as well does not.
+	Absent(workflow.PartnerID) bool
 	// Eviction proves that a partner was evicted, and Credentials what roles this
 	// node has, to a node that trusts (Trust); nil: nothing does.
 	Eviction(workflow.PartnerID) []byte

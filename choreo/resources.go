@@ -21,14 +21,14 @@ func (d *decision) mindUnits(got []worklist.Item) (begins bool) {
 	return begins
 }
 
-// orphaned are the partitions with resources for which somebody waits, and whose keeper is gone, by keepers.
+// orphaned are the partitions with resources for which somebody waits, and whose keeper is gone or absent, by keepers.
 func (o outlook) orphaned() (out []workflow.PartitionName) {
 	if o.state.People().Board == nil {
 		return nil
 	}
 	for _, r := range o.state.Definition().Resources {
 		k := o.state.Keeper(r.Partition)
-		if k != o.self && !slices.Contains(out, r.Partition) && o.partners.Gone(k) &&
+		if k != o.self && !slices.Contains(out, r.Partition) && !o.present(k) &&
 			o.state.People().Board.Wanted(r.Partition) {
 			out = append(out, r.Partition)
 		}
@@ -36,11 +36,11 @@ func (o outlook) orphaned() (out []workflow.PartitionName) {
 	return out
 }
 
-// watchKeeper takes the resources of a partition over whose keeper is gone: the guardian at once, the next in its
-// place later.
+// watchKeeper takes the resources of a partition over whose keeper is gone or absent: the guardian at once, the next in
+// its place later.
 func (d *decision) watchKeeper(part workflow.PartitionName, later time.Duration) (added bool) {
 	k := d.state.Keeper(part)
-	t := d.clocks.Run(waits.Key{Kind: waits.Gone, Name: string(k)}, true, d.now.Boot)
+	t := d.clocks.Run(waits.Key{Kind: waits.Keeper, Name: string(k)}, true, d.now.Boot)
 	if !d.over(t, later, true) {
 		return false
 	}

@@ -43,7 +43,7 @@ import (
 //	die P, rise P             P dies, and starts again later
 //	backup P, restore P [incarnation=N]   copies P's disk; puts the copy back
 //	lose-disk P incarnation=N P starts with an empty disk
-//	gone P…, back P…          what the partner list says of them
+//	gone P…, back P…          what the partner list says of them; absent P…: as they announced
 //	evict P…                  likewise
 //	write-off P at=P          by order
 //	lacks P…, has P…          P has no role any more; has it again
@@ -146,8 +146,9 @@ func (s *story) commands() map[string]func() string {
 		"backup":     func() string { s.backups[s.who(0)] = s.node(0).backup(); return "" },
 		"restore":    func() string { s.w.restore(s.node(0), s.backups[s.who(0)], s.incarnation()); return "" },
 		"lose-disk":  func() string { s.w.restore(s.node(0), nil, s.incarnation()); return "" },
-		"gone":       func() string { return s.list(true) },
-		"back":       func() string { return s.list(false) },
+		"gone":       func() string { return s.list(true, false) },
+		"absent":     func() string { return s.list(false, true) },
+		"back":       func() string { return s.list(false, false) },
 		"evict":      s.evict,
 		"write-off":  s.writeOff,
 		"takes":      s.takes,
@@ -486,9 +487,9 @@ func (s *story) wrong() string {
 	return ""
 }
 
-func (s *story) list(gone bool) string {
+func (s *story) list(gone, absent bool) string {
 	for i := range s.d.CmdArgs {
-		s.w.gone[s.who(i)] = gone
+		s.w.gone[s.who(i)], s.w.absent[s.who(i)] = gone, absent
 	}
 	for _, id := range s.w.names() {
 		s.w.step(s.w.nodes[id])
@@ -500,7 +501,7 @@ func (s *story) evict() string {
 	for i := range s.d.CmdArgs {
 		s.w.evicted[s.who(i)] = true
 	}
-	return s.list(true)
+	return s.list(true, false)
 }
 
 func (s *story) writeOff() string {

@@ -38,9 +38,9 @@ import (
 //	                           and an hour from the newest of that
 //	pending         nobody's   while a contingency waits and somebody can     the guardian gives it out
 //	                           take it
-//	gone            another's  from when the partner list says so             the guardian's verdict, presumed;
-//	                                                                          it keeps the resources that the
-//	                                                                          partner kept and somebody wants
+//	gone            another's  from when the partner list says so             the guardian's verdict, presumed
+//	keeper          another's  from when somebody waits for what a partner    the guardian keeps the resources
+//	                           keeps who is gone, or absent as announced
 //
 // What may be judged of a partition are its unfinished tasks without those that
 // are known to wait for what is clocked elsewhere (guardian.go). A task joins
@@ -69,8 +69,8 @@ import (
 // lives, so it has met somebody within the connectionTime that bounds the
 // hand-over, and after that its time runs as if it had heard.
 //
-// The guardian is the partner that orchestrates, else the first living one of
-// the succession. The others clock the same waits and judge one
+// The guardian is the partner that orchestrates, else the first of the succession who is
+// neither gone nor absent as announced. The others clock the same waits and judge one
 // guardian-timeout later for each living partner before them, so that a silent
 // guardian is replaced without asking anybody.
 

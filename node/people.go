@@ -46,6 +46,12 @@ func (p *people) Gone(id workflow.PartnerID) bool {
 	return partner.State.Gone()
 }
 
+// Absent reports whether a partner is out of reach for as long as it announced (choreo.Partners).
+func (p *people) Absent(id workflow.PartnerID) bool {
+	partner, ok := p.Get(id)
+	return ok && partner.Absent()
+}
+
 // GoneForGood reports whether a partner was evicted or has left for good.
 func (p *people) GoneForGood(id workflow.PartnerID) bool {
 	partner, ok := p.Get(id)

@@ -35,6 +35,8 @@ const (
 
 	Untaken Kind = 14 // since an attempt of our own could be taken by somebody
 	Offered Kind = 15 // since it was first offered to anybody
+
+	Keeper Kind = 16 // a partner who keeps resources, and is gone or absent
 )
 
 // ofFacts reports whether facts that come later may have such a wait begin again.

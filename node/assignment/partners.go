@@ -43,6 +43,7 @@ func New(of Population, s Surroundings) *Partners {
 // of choreo.Partners what is not about people or work.
 type Population interface {
 	Gone(workflow.PartnerID) bool
+	Absent(workflow.PartnerID) bool
 	Reachable(workflow.PartnerID) bool
 	Evicted(workflow.PartnerID) bool
 	Eviction(workflow.PartnerID) []byte

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -45,6 +47,7 @@ type absence struct {
 
 	mu   sync.Mutex // guards what follows
 	gone time.Time  // since when; zero: it is not
+	back time.Time  // when it is back, as partners were told; zero: they were not
 	way  *way       // nil: it is not on its way out
 	// along are the items that were taken along; none after a restart.
 	along   []worklists.Along
@@ -58,6 +61,7 @@ type way struct {
 	began    time.Duration // Awake
 	looked   time.Duration // Awake: when somebody asked last how far it is
 	within   time.Duration
+	away     time.Duration // for how long it will be; 0: not said
 	accepted []device.Question
 	along    []worklists.Along
 	untaken  []api.Item // that this node holds and nobody has
@@ -78,10 +82,23 @@ func loadAbsence(a *absence) (*absence, error) {
 		return a, nil
 	case err != nil:
 		return nil, err
-	case len(b) == 8: // else sift has removed it
-		a.gone = time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
+	}
+	at, err := awayFrom(b)
+	if err == nil { // else sift has removed it
+		a.gone, a.back = at[0], at[1]
 	}
 	return a, nil
+}
+
+// awayFrom reads since when a node is disconnected, and until when it said that it is; zero: it did not.
+func awayFrom(b []byte) (at [2]time.Time, err error) {
+	if len(b) != 8 && len(b) != 16 {
+		return at, fmt.Errorf("%d bytes, want 8 or 16", len(b))
+	}
+	for i := range len(b) / 8 {
+		at[i] = time.UnixMilli(int64(binary.BigEndian.Uint64(b[8*i:]))).UTC()
+	}
+	return at, nil
 }
 
 // away is since when this node is disconnected on purpose. Before it is loaded it is not.
@@ -100,6 +117,20 @@ func (a *absence) since() *time.Time {
 		return &at
 	}
 	return nil
+}
+
+// until is when partners were told that it is back; nil: they were not, or it is not away.
+func (a *absence) until() *time.Time {
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gone.IsZero() || a.back.IsZero() {
+		return nil
+	}
+	at := a.back
+	return &at
 }
 
 // goes reports whether partners are to be told that this node takes nothing new on.
@@ -125,6 +156,10 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 	case r.Within < 0:
 		return nil, api.Errorf(api.Invalid, "a wait of %s: want 0 (%s) or more", r.Within,
 			workflow.FormatDuration(usualWait))
+	case r.For < 0 || r.For > membership.MaxAway:
+		return nil, api.Errorf(api.Invalid, "away for %s: want 0 (not said) to %s: so long at most partners wait",
+			workflow.FormatDuration(r.For), workflow.FormatDuration(membership.MaxAway)).
+			WithHint("for longer, have mutirao leave give this node's work on")
 	case a.departure.leaving.Load():
 		return nil, api.Errorf(api.Refused, "this node leaves its mesh").WithHint("restart it to take that back")
 	}
@@ -140,7 +175,7 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 		return nil, err
 	}
 	a.turn.Lock()
-	a.begin(r.Within, accepted, along, untaken)
+	a.begin(r, accepted, along, untaken)
 	a.step()
 	a.turn.Unlock()
 	return a.contact(), nil
@@ -148,7 +183,7 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 
 // begin notes what the user wants, and what there is to take along.
 func (a *absence) begin(
-	within time.Duration, accepted []device.Question, along []worklists.Along, untaken []api.Item,
+	r api.DisconnectRequest, accepted []device.Question, along []worklists.Along, untaken []api.Item,
 ) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,10 +199,7 @@ func (a *absence) begin(
 		a.crew.running.Go(func() { a.follow(w) })
 	}
 	w := a.way
-	w.within = usualWait
-	if within > 0 {
-		w.within = within
-	}
+	w.within, w.away = cmp.Or(r.Within, usualWait), r.For
 	for _, q := range accepted {
 		if !slices.Contains(w.accepted, q) {
 			w.accepted = append(w.accepted, q)
@@ -353,6 +385,11 @@ func (a *absence) fetchOne(w *way, id device.FileID, c worklists.Content) {
 func (a *absence) end(w *way) {
 	now := a.clock.Now().Wall
 	value := binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli()))
+	var back time.Time
+	if w.away > 0 {
+		value = binary.BigEndian.AppendUint64(value, uint64(now.Add(w.away).UnixMilli()))
+		back = time.UnixMilli(now.Add(w.away).UnixMilli()).UTC()
+	}
 	if err := a.store.CommitWait([]kv.Write{{Key: metaKey(metaAway), Value: value}}); err != nil {
 		a.mu.Lock()
 		w.trouble = err.Error()
@@ -360,11 +397,11 @@ func (a *absence) end(w *way) {
 		return
 	}
 	a.mu.Lock()
-	a.gone, a.way = time.UnixMilli(now.UnixMilli()).UTC(), nil
+	a.gone, a.back, a.way = time.UnixMilli(now.UnixMilli()).UTC(), back, nil
 	a.along, a.untaken = w.along, w.untaken
 	a.mu.Unlock()
 	w.stop()
-	a.departure.depart(membership.GoesDown)
+	a.departure.depart(membership.GoesDown, w.away)
 	a.carrier.Silence(true)
 	a.log.Info("disconnected on purpose: nobody is talked to until this node is to reconnect")
 	a.events.publish(api.Event{At: now, Kind: "contact", Text: api.IsDisconnected})
@@ -383,9 +420,9 @@ func (a *absence) reconnect() (*api.Contact, error) {
 	}
 	a.refresh()
 	a.mu.Lock()
-	a.gone = time.Time{}
+	a.gone, a.back = time.Time{}, time.Time{}
 	a.mu.Unlock()
-	if _, err := a.departure.own.Publish(func(r *membership.Record) { r.Going = membership.Staying }); err != nil {
+	if _, err := a.departure.own.Publish(func(r *membership.Record) { r.Going, r.Away = membership.Staying, 0 }); err != nil {
 		a.log.Warn("this node's record does not say that it is back", "error", err)
 	}
 	a.carrier.Silence(false)
@@ -401,17 +438,19 @@ func (a *absence) reconnect() (*api.Contact, error) {
 // contact says how this node stands to its partners.
 func (a *absence) contact() *api.Contact {
 	out := &api.Contact{
-		State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Since: a.since(),
+		State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Since: a.since(), Until: a.until(),
 	}
+	waits := a.departure.own.ConnectionTime()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	along, untaken := a.along, a.untaken
 	switch w := a.way; {
 	case !a.gone.IsZero():
-		out.State = api.IsDisconnected
+		out.State, out.Waits = api.IsDisconnected, workflow.FormatDuration(max(waits, a.back.Sub(a.gone)))
 	case w != nil:
 		along, untaken, w.looked = w.along, w.untaken, a.clock.Now().Awake
 		out.State, out.Asks, out.Why, out.Volume = api.IsLeaving, string(w.plan.Asks), w.plan.Text, w.plan.Volume
+		out.Waits = workflow.FormatDuration(max(waits, w.away))
 		if w.trouble != "" {
 			out.Asks, out.Why = "trouble", w.trouble
 		}
@@ -424,6 +463,7 @@ func (a *absence) contact() *api.Contact {
 			}
 		}
 	default:
+		out.Waits = workflow.FormatDuration(waits)
 		return out
 	}
 	for _, x := range along {

@@ -153,7 +153,7 @@ func (l *losses) sift() (own bool, err error) {
 			closings.DecodesAccount},
 		{[]byte(closings.KeyDropped), "up to when instances were forgotten: very old ones may be taken in again", false,
 			closings.DecodesDropped},
-		{metaKey(metaAway), "that this node was disconnected on purpose: it is connected again", false, sized(8)},
+		{metaKey(metaAway), "that this node was disconnected on purpose: it is connected again", false, decodes(awayFrom)},
 		{metaKey(metaBoot), "how often the node was started; partners know", false, sized(8)},
 	}
 	var drop []kv.Write

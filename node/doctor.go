@@ -18,7 +18,8 @@ func (n *Node) newDoctor(from *stock) *doctor.Doctor {
 		Announced: from.own.Announced, Runs: p.Runner.Has, Seen: n.jobs.Seen,
 		Store: examined{from.losses}, Aside: from.index.Quarantined, Untaken: n.instances.faults.untaken,
 		Evictions: n.evictions, Elections: n.elections, Clocks: n.clocks, Users: n.users,
-		Late: n.retention.CheckLate, Away: n.absence.away, UsersFolder: usersFolder,
+		Late: n.retention.CheckLate, Away: n.absence.away, Back: n.absence.until,
+		UsersFolder: usersFolder,
 	}
 	if n.filing.Files != nil {
 		s.Files = n.filing.Files

@@ -113,5 +113,6 @@ func keptKey(id workflow.InstanceID, i int) []byte {
 	return binary.BigEndian.AppendUint32(keptPrefix(id), uint32(i))
 }
 
-// metaAway is the key of since when the node is disconnected, in ms.
+// metaAway is the key of since when the node is disconnected, in ms, and until when it said
+// that it is, if it did.
 const metaAway = "away"

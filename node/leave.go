@@ -71,6 +71,9 @@ type named interface{ Chain() trust.Chain }
 // publisher publishes this node's record.
 type publisher interface {
 	Publish(fn func(*membership.Record)) (membership.Record, error)
+	ConnectionTime() time.Duration
+	// Described is what this node says of itself, as its user set it.
+	Described() membership.Record
 }
 
 // voting is what leaving asks of elections.
@@ -216,7 +219,7 @@ func (d *departure) goAway() error {
 			return err
 		}
 	}
-	d.depart(how)
+	d.depart(how, 0)
 	close(d.hasLeft)
 	return nil
 }
@@ -363,11 +366,18 @@ func (d *departure) tellBegun() {
 }
 
 // depart tells partners what has begun here, gives the office up, if this node holds it,
-// so that nobody waits for its lease to run out, and tells the others that this node goes.
-func (d *departure) depart(how membership.Going) {
+// so that nobody waits for its lease to run out, and tells the others that this node goes, and
+// for how long, if that is known. One that goes down says no more that it takes nothing on: what
+// is bound to it, by hand or by a definition, waits for it.
+func (d *departure) depart(how membership.Going, away time.Duration) {
 	d.tellBegun()
 	d.elections.StandDown()
-	r, err := d.own.Publish(func(r *membership.Record) { r.Going = how })
+	takes := d.own.Described().Absence
+	r, err := d.own.Publish(func(r *membership.Record) {
+		if r.Going, r.Away = how, away; how == membership.GoesDown {
+			r.Absence = takes
+		}
+	})
 	if err == nil {
 		d.broadcast(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
 	}

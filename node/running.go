@@ -92,7 +92,7 @@ func (n *Node) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			if n.departure.left() == membership.Staying {
-				n.departure.depart(membership.GoesDown)
+				n.departure.depart(membership.GoesDown, 0)
 			}
 			n.stop()
 			return nil

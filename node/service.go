@@ -55,8 +55,8 @@ func (s *statusService) Status(context.Context) (*api.Status, error) {
 		Roles: texts(leaf.Roles),
 		Since: s.started, Incarnation: s.life.incarnation().String(), Boot: s.life.bootCount(),
 		Instances: s.index.Running(), Counters: s.contacts.counters.all(),
-		Disconnected: s.absence.since(),
-		Leaving:      s.departure.leaving.Load(), ForGood: s.departure.leaving.Load() && s.departure.forGood.Load(),
+		Disconnected: s.absence.since(), Back: s.absence.until(),
+		Leaving: s.departure.leaving.Load(), ForGood: s.departure.leaving.Load() && s.departure.forGood.Load(),
 		Device: s.parts.device(),
 	}
 	if err := s.parts.mayLock(); err != nil {
@@ -83,7 +83,7 @@ func (s *statusService) Partners(context.Context) ([]api.Partner, error) {
 		r := p.Record
 		out = append(out, api.Partner{
 			Name: s.people.name(r.Partner), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p),
-			Reason: string(p.Reason()), Remark: s.people.remark(p), Addresses: append([]string{}, r.Addresses...),
+			Reason: string(p.Reason()), Until: until(p), Remark: s.people.remark(p), Addresses: append([]string{}, r.Addresses...),
 			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: p.Load.Share(),
 			FilesRate: s.filing.RateFrom(r.Partner), Self: r.Partner == s.contacts.member.ID(),
 			Refused: s.contacts.refusals.List(r.Partner),
@@ -99,6 +99,15 @@ func since(p membership.Partner) *time.Time {
 		return nil
 	}
 	t := p.Since.Time()
+	return &t
+}
+
+// until is about when a partner is back that is absent as it announced, or was to be; nil: it announced nothing.
+func until(p membership.Partner) *time.Time {
+	if p.Until == 0 || p.State != membership.Unreachable && p.State != membership.Expired {
+		return nil
+	}
+	t := p.Until.Time()
 	return &t
 }
 

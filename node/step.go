@@ -41,7 +41,7 @@ func (n *Node) Step() time.Duration {
 }
 
 // GoDown says what a node says that goes down in good order; Step must not follow.
-func (n *Node) GoDown() { n.departure.depart(membership.GoesDown) }
+func (n *Node) GoDown() { n.departure.depart(membership.GoesDown, 0) }
 
 // GoesOn reports whether this node may still do something about an instance of its
 // own accord, even if it has ended as far as is known (choreo.Machine.GoesOn).

@@ -336,6 +336,9 @@ func waiting(p Partner) string {
 	if p.Reachable {
 		return ""
 	}
+	if p.Until != "" {
+		return "; it is away until about " + p.Until + ", as it announced, and gets its part then"
+	}
 	return "; it cannot be reached now and gets its part when it is back"
 }
 
@@ -401,6 +404,12 @@ func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 		}
 	}
 	if nearest := ranked[0]; len(nearest.lacks) == 0 {
+		if nearest.Until != "" {
+			return Refusal{name,
+				fmt.Sprintf("%s: nobody can take it but %s, which is away until about %s", u.name, nearest.Partner,
+					nearest.Until),
+				fmt.Sprintf("wait until it is back, or assign it by hand (--assign): %s gets it then", nearest.Partner)}
+		}
 		return Refusal{name, fmt.Sprintf("%s: nobody can take it but %s, which is going down", u.name, nearest.Partner),
 			fmt.Sprintf("wait until it is back, or assign it by hand (--assign): %s gets it then", nearest.Partner)}
 	}

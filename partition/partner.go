@@ -25,6 +25,8 @@ type Partner struct {
 	Load      float64
 	Reachable bool
 	Down      bool // it said that it goes down: until it is back it gets only what is pinned to it
+	// Until is about when it is back, for people, where it announced that; empty: it did not.
+	Until string
 
 	// What follows is for the mechanisms of aptitude-based distribution.
 

@@ -10,15 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newDisconnectCommand() *cobra.Command {
-	var within string
+	var within, away string
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "disconnect [--within 5m] [--yes]",
+		Use:   "disconnect [--for 2d] [--within 5m] [--yes]",
 		Short: "Go out of reach as planned, with all that locked items need",
 		Long: `Ends all contact with partners until "worklist reconnect", also across a restart. First
 the items are named that somebody at this node has selected and not locked: they cannot be
@@ -33,9 +34,12 @@ to go without; elsewhere this node stays, and the exit status is 6. So it does w
 disk has no room. --yes accepts all that can be accepted. Interrupted (Ctrl-C), the node
 stays; what came by then need not come again.
 
-What this node itself holds, partners judge when they have heard nothing of it for its
-connection time, as when it is stopped.`,
-		Example: `  mutirao worklist disconnect
+--for says how long the node will be away, at most 8 days. Partners are told, and wait
+for so long for what it holds itself, also after they were started again; locks end no
+sooner. They give it nothing new meanwhile, and what it would do for others, another
+does. It may be back sooner; if it is not back by then, what it holds counts as failed.
+Without --for they wait for its connection time, as when it is stopped.`,
+		Example: `  mutirao worklist disconnect --for 2d
   mutirao worklist disconnect --within 30m --yes
   mutirao worklist disconnect -o json`,
 		Args: arguments(),
@@ -44,7 +48,15 @@ connection time, as when it is stopped.`,
 			if err != nil || wait == 0 {
 				return usagef("--within %s: want a duration above 0, such as 90s or 5m", within)
 			}
-			c, err := u.disconnect(ctx, node, wait, yes)
+			r := api.DisconnectRequest{Within: wait}
+			if away != "" {
+				r.For, err = workflow.ParseDuration(away)
+				if err != nil || r.For == 0 || r.For > membership.MaxAway {
+					return usagef("--for %s: want a duration above 0, at most %s, such as 12h or 2d", away,
+						workflow.FormatDuration(membership.MaxAway))
+				}
+			}
+			c, err := u.disconnect(ctx, node, r, yes)
 			if err != nil {
 				return err
 			}
@@ -52,6 +64,7 @@ connection time, as when it is stopped.`,
 		}),
 	}
 	cmd.Flags().StringVar(&within, "within", "5m", "the `longest` wait for files")
+	cmd.Flags().StringVar(&away, "for", "", "`how` long it will be away: partners wait for so long for what it holds")
 	addYesFlag(cmd, &yes)
 	return cmd
 }
@@ -92,8 +105,9 @@ const contactEvery = 200 * time.Millisecond
 
 // disconnect has the node go, asks what it asks, and waits until it has gone. Whatever ends
 // that, the node stays.
-func (u *ui) disconnect(ctx context.Context, node api.Service, within time.Duration, yes bool) (*api.Contact, error) {
-	r := api.DisconnectRequest{Within: within}
+func (u *ui) disconnect(
+	ctx context.Context, node api.Service, r api.DisconnectRequest, yes bool,
+) (*api.Contact, error) {
 	if yes {
 		r.Accept = []string{"not-locked", "missing", "too-slow"}
 	}
@@ -173,7 +187,14 @@ func (u *ui) writeContact(w io.Writer, c *api.Contact) {
 	for _, x := range c.Along {
 		fmt.Fprintf(w, "can be done: %s %s\n", u.short(x.ID, 8), x.Task)
 	}
+	if c.Until != nil {
+		fmt.Fprintf(w, "partners were told: back by about %s\n", clock(*c.Until))
+	}
+	wait := "partners wait " + c.Waits + " for it"
+	if c.Until == nil {
+		wait += "; longer: reconnect, then disconnect --for SPAN"
+	}
 	for _, x := range c.Own {
-		fmt.Fprintf(w, "held here:   %s %s; partners judge it when they have heard nothing for this node's connection time\n", u.short(x.ID, 8), x.Task)
+		fmt.Fprintf(w, "held here:   %s %s; %s\n", u.short(x.ID, 8), x.Task, wait)
 	}
 }

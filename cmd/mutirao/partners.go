@@ -79,9 +79,14 @@ func why(p api.Partner, watched bool) string {
 	case text == "" || p.Since == nil || p.State == string(membership.Active):
 		return orDash(text)
 	case watched:
-		return text + ", since " + clock(*p.Since)
+		text += ", since " + clock(*p.Since)
+	default:
+		text += ", " + ago(time.Now(), *p.Since)
 	}
-	return text + ", " + ago(time.Now(), *p.Since)
+	if p.Until != nil && p.State == string(membership.Unreachable) {
+		text += ", back by about " + clock(*p.Until)
+	}
+	return text
 }
 
 // refusals says what was refused of a partner, e.g. "facts-forged 3, look 1".

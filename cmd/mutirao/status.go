@@ -47,7 +47,11 @@ func (u *ui) writeStatus(w io.Writer, st *api.Status) {
 		line("leaving", "it takes nothing new on, and goes when what it holds is done; to take that back, restart it")
 	}
 	if st.Disconnected != nil {
-		line("contact", "disconnected on purpose since "+clock(*st.Disconnected)+"; back: mutirao worklist reconnect")
+		told := ""
+		if st.Back != nil {
+			told = ", until about " + clock(*st.Back) + " as partners were told"
+		}
+		line("contact", "disconnected on purpose since "+clock(*st.Disconnected)+told+"; back: mutirao worklist reconnect")
 	}
 	if st.LAN != nil {
 		line("page", st.LAN.String())

@@ -107,8 +107,10 @@ type Status struct {
 	Leaving bool `json:"leaving"`
 	// ForGood: when it goes it does not come back.
 	ForGood bool `json:"for_good,omitempty"`
-	// Disconnected is since when it is out of contact on purpose; null: it is not.
+	// Disconnected is since when it is out of contact on purpose; null: it is not. Back is when it said that it is
+	// back; left out if it did not say.
 	Disconnected *time.Time `json:"disconnected"`
+	Back         *time.Time `json:"back,omitempty"`
 	// LocksNothing is why no item can be locked at this device now, in words; left out: items can be.
 	LocksNothing string `json:"locks_nothing,omitempty"`
 	// Trouble is what is wrong now, in words, e.g. a full disk; empty: nothing.
@@ -192,8 +194,10 @@ type Partner struct {
 	// Since is when it came into the state, by this node's clock; Reason says why,
 	// e.g. "going down"; empty while it is active and takes work on. Remark is what was
 	// said when it was evicted.
-	Since          *time.Time `json:"since,omitempty"`
-	Reason         string     `json:"reason"`
+	Since  *time.Time `json:"since,omitempty"`
+	Reason string     `json:"reason"`
+	// Until is about when it is back, as it announced, by this node's clock; left out if it announced nothing.
+	Until          *time.Time `json:"until,omitempty"`
 	Remark         string     `json:"remark,omitempty"`
 	Addresses      []string   `json:"addresses"`
 	LastValidated  time.Time  `json:"last_validated"`

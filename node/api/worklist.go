@@ -504,12 +504,19 @@ type DisconnectRequest struct {
 	Within time.Duration `json:"within,omitempty"` // nanoseconds
 	// Accept are the questions to which the answer is yes: not-locked, missing, too-slow.
 	Accept []string `json:"accept,omitempty"`
+	// For is how long the node is to be away, from when it goes, at most eight days: partners wait for so long for
+	// what it holds. 0: it does not say, and they wait for its connection time.
+	For time.Duration `json:"for,omitempty"` // nanoseconds
 }
 
 // Contact is how a node stands to its partners.
 type Contact struct {
 	State string     `json:"state"` // connected, leaving or disconnected
 	Since *time.Time `json:"since"` // it is disconnected; null: it is not
+	// Until is when it is back as it announced to partners; null: it announced nothing. Waits is for how long from
+	// when it goes they wait for what it holds: until then, or its connection time.
+	Until *time.Time `json:"until"`
+	Waits string     `json:"waits"`
 	// Asks is what keeps a node from going until it is accepted or changed: not-locked,
 	// missing, too-slow, no-space, or trouble; empty: nothing. Why says it in words, with
 	// what to do, Items are those that it is about.
@@ -522,7 +529,7 @@ type Contact struct {
 	Volume int64  `json:"volume"`
 	Takes  string `json:"takes"`
 	// Own are tasks that this node itself holds, also those that nobody has taken: partners judge them when they have
-	// heard nothing for its connection time.
+	// heard nothing for as long as Waits says.
 	Own []Item `json:"own"`
 }
 

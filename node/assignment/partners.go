@@ -204,6 +204,9 @@ func (p *Partners) candidate(x membership.Partner) partition.Partner {
 		Reachable: self || x.State == membership.Active, Down: !self && x.Down(),
 		Rested: (membership.Whole - x.Record.Absence).Share(), Suitability: map[string]float64{},
 	}
+	if x.Absent() {
+		out.Until = x.Until.String()
+	}
 	for _, s := range x.Record.Suitability {
 		out.Suitability[s.For] = s.Of.Share()
 	}

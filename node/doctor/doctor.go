@@ -57,6 +57,7 @@ type Surroundings struct {
 	// Late tells of instances in which partners do not take in what is here.
 	Late func(warn func(check, what, mend string))
 	Away func() (since time.Time, away bool)
+	Back func() *time.Time // when partners were told that it is back; nil: they were not
 	// Files tells about the content of files; nil: this node keeps none.
 	Files interface {
 		Diagnose(context.Context, files.Findings)
@@ -156,9 +157,14 @@ func (k *Doctor) Examine(ctx context.Context) (*api.Diagnosis, error) {
 func (k *Doctor) checkContact(d *Diagnosis) (away bool) {
 	since, away := k.Away()
 	if away {
-		d.Warn("contact", "this node was disconnected on purpose at "+since.Format(time.RFC3339)+
-			", and talks to nobody",
-			"mutirao worklist reconnect")
+		what := "this node was disconnected on purpose at " + since.Format(time.RFC3339) + ", and talks to nobody"
+		if back := k.Back(); back != nil && k.Clock.Now().Wall.After(*back) {
+			what += "; partners were told that it is back by " + back.Format(time.RFC3339) +
+				", and judge what it holds from then on"
+		} else if back != nil {
+			what += "; partners wait for it until about " + back.Format(time.RFC3339)
+		}
+		d.Warn("contact", what, "mutirao worklist reconnect")
 	}
 	return away
 }
@@ -276,8 +282,12 @@ func (k *Doctor) checkCertificate(d *Diagnosis) (member bool) {
 }
 
 func (k *Doctor) checkPartners(d *Diagnosis, partners []membership.Partner) {
-	var stale []string
+	var stale, absent []string
 	for _, p := range partners {
+		if p.Absent() {
+			absent = append(absent, fmt.Sprintf("%s since %s, back by about %s", k.Members.Label(p.Record.Partner), p.Since,
+				p.Until))
+		}
 		if p.State == membership.Expired {
 			stale = append(stale, k.Members.Label(p.Record.Partner))
 		}
@@ -286,6 +296,11 @@ func (k *Doctor) checkPartners(d *Diagnosis, partners []membership.Partner) {
 	if len(stale) > 0 {
 		d.Warn("partners", "expired: "+strings.Join(stale, ", "),
 			"their unfinished work counts as failed; one that will not come back can be evicted: mutirao evict PARTNER")
+		return
+	}
+	slices.Sort(absent)
+	if len(absent) > 0 {
+		d.OK("partners", "%d known, none expired; away as announced: %s", len(partners), strings.Join(absent, "; "))
 		return
 	}
 	d.OK("partners", "%d known, none expired", len(partners))

@@ -55,7 +55,7 @@ func (k *Doctor) checkLinks(d *Diagnosis, partners []membership.Partner) {
 	connected, others := 0, 0
 	for _, p := range partners {
 		id := p.Record.Partner
-		if id == k.Self || p.State.Gone() {
+		if id == k.Self || p.State.Gone() || p.Absent() { // that it cannot be reached is as it announced
 			continue
 		}
 		others++

@@ -167,22 +167,23 @@ func (l *List) wantedBy(id workflow.PartnerID) (by []workflow.PartnerID) {
 }
 
 // silent are those that have not been validated for a good part of their
-// connectionTime, and after what time to look again.
+// connectionTime, and after what time to look again. Of one that is absent as it announced nobody is
+// asked: its return is news, which everybody is told.
 func (l *List) silent() (silent []workflow.PartnerID, next time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next = time.Minute
-	wall := l.of.Clock.Now().Wall
+	now := l.of.Clock.Now()
 	for _, x := range l.list.Partners() {
 		id, ct := x.Record.Partner, x.Record.ConnectionTime
-		if x.State.Gone() || id == l.of.Self {
+		if x.State.Gone() || id == l.of.Self || x.Absent() && now.Boot < x.Back {
 			continue
 		}
 		least := askShare
 		if h := l.hearsay[id]; x.State == membership.Unreachable && (h == nil || !h.some) {
 			least = askShareFirst
 		}
-		if float64(wall.Sub(x.Validated.Time())) > least*float64(ct) {
+		if float64(now.Wall.Sub(x.Validated.Time())) > least*float64(ct) {
 			silent = append(silent, id)
 		}
 		next = min(next, max(ct/askEvery, 500*time.Millisecond))

@@ -68,8 +68,8 @@ func (vw *View) describeClaim(
 	case worklist.Reserve:
 		return x.Item.Slot, "has " + listed(x.Resources) + " until it ends"
 	case worklist.Keep:
-		return "", fmt.Sprintf("the resources of partition %s are given out by this partner from now on, as the one is gone "+
-			"that did", x.Partition)
+		return "", fmt.Sprintf("the resources of partition %s are given out by this partner from now on, as the one is "+
+			"gone or away that did", x.Partition)
 	case worklist.Notify:
 		return "", "items are offered by the policy " + x.Policy.String() + " from now on, says " + person
 	case worklist.Amend:

@@ -113,6 +113,8 @@ func (vw *View) waitsInVain(h *Held, t state.TaskView) string {
 		why = "who has left the mesh"
 	case x.State == membership.Expired:
 		why = "who was not heard of for its connection-time"
+	case x.Absent():
+		why = "who is away since " + x.Since.String() + " and said to be back by about " + x.Until.String()
 	case h.M.Forked(p):
 		why = "whose facts do not count: two of them have one number"
 	default:

@@ -19,6 +19,8 @@ const (
 	// usualWithin and mostWithin are the longest wait for files in minutes: what is proposed, and what is taken.
 	usualWithin = 5
 	mostWithin  = 24 * 60
+	// mostHours is for how many hours at most a node says that it is away.
+	mostHours = 8 * 24
 	// lookAgain is after how many seconds the page of a node that is on its way out is asked for again.
 	lookAgain = 2
 )
@@ -37,6 +39,7 @@ type away struct {
 	Outbox   []api.Undelivered
 	Prefetch *api.Prefetch // nil: the user may have no list
 	Within   string        // as typed
+	Hours    string        // likewise: for how long it is to be away
 }
 
 // May reports whether what the node asks can be accepted.
@@ -45,13 +48,14 @@ func (a away) May() bool { return slices.Contains(acceptable, a.Contact.Asks) }
 // command is a form with one button by which the node goes, stays or comes back.
 type command struct {
 	Act, Says, Class, Accept string
-	Within, Form, Token      string
+	Within, Hours            string
+	Form, Token              string
 	Manages                  bool
 }
 
 // Order is such a form; says is the key of a string.
 func (a away) Order(act, says, class, accept string) command {
-	return command{act, says, class, accept, a.Within, rand.Text(), a.Session.FormToken, a.Session.Manages}
+	return command{act, says, class, accept, a.Within, a.Hours, rand.Text(), a.Session.FormToken, a.Session.Manages}
 }
 
 // contact answers: can partners reach this node, and what of my work can I take along?
@@ -68,6 +72,11 @@ func (p *Page) contactWith(why error) screen {
 			a.Within = r.PostForm.Get("within")
 		} else if _, err := minutes(a.Within); err != nil {
 			a.Within = strconv.Itoa(usualWithin)
+		}
+		if a.Hours = r.URL.Query().Get("hours"); r.PostForm.Has("hours") {
+			a.Hours = r.PostForm.Get("hours")
+		} else if _, err := hours(a.Hours); err != nil {
+			a.Hours = ""
 		}
 		var err error
 		if a.Contact, err = p.node.Contact(ctx); err != nil {
@@ -111,6 +120,19 @@ func minutes(text string) (time.Duration, error) {
 	return time.Duration(n) * time.Minute, nil
 }
 
+// hours reads for how long the node is to be away; empty: it does not say.
+func hours(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostHours {
+		return 0, &trouble{key: "wrong.hours"}
+	}
+	return time.Duration(n) * time.Hour, nil
+}
+
 // setPrefetch switches on or off that files of the user's items come before they are needed, at the pace that was set.
 func (p *Page) setPrefetch(ctx context.Context, s httpapi.Session, on bool) (*outcome, error) {
 	was, err := p.node.Prefetch(ctx, s.User)
@@ -148,7 +170,11 @@ func (p *Page) setContact(ctx context.Context, r *http.Request, s httpapi.Sessio
 	if err != nil {
 		return nil, err
 	}
-	c, err := p.node.Disconnect(ctx, api.DisconnectRequest{Within: within, Accept: r.PostForm["accept"]})
+	away, err := hours(r.PostForm.Get("hours"))
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.node.Disconnect(ctx, api.DisconnectRequest{Within: within, Accept: r.PostForm["accept"], For: away})
 	if err != nil {
 		return nil, err
 	}
@@ -160,5 +186,8 @@ func (p *Page) setContact(ctx context.Context, r *http.Request, s httpapi.Sessio
 		key = "note.asks"
 	}
 	with := url.Values{"within": {strconv.Itoa(int(within / time.Minute))}}
+	if away > 0 {
+		with.Set("hours", strconv.Itoa(int(away/time.Hour)))
+	}
 	return &outcome{to: "/contact", with: with, note: note{Key: key}}, nil
 }

@@ -20,7 +20,7 @@ func leaving(asks string) *apitest.Fake {
 	f := brigade()
 	f.OnContact = func() (*api.Contact, error) {
 		c := &api.Contact{
-			State: api.IsLeaving, Asks: asks, Along: work()[:1], Own: work()[2:3], Volume: 48_200_000, Takes: "8m",
+			State: api.IsLeaving, Asks: asks, Along: work()[:1], Own: work()[2:3], Waits: "15s", Volume: 48_200_000, Takes: "8m",
 		}
 		if asks != "" {
 			c.Why, c.Items = "48.2 MB are still to come, which takes 8m: accept that, wait longer (--within), or give items back (mutirao worklist release)", work()[:1]
@@ -33,9 +33,11 @@ func leaving(asks string) *apitest.Fake {
 // gone is a node that has disconnected on purpose.
 func gone() *apitest.Fake {
 	f := leaving("")
-	since := at(11 * time.Hour)
+	since, back := at(11*time.Hour), at(59*time.Hour)
 	f.OnContact = func() (*api.Contact, error) {
-		return &api.Contact{State: api.IsDisconnected, Since: &since, Along: work()[:1], Own: work()[2:3]}, nil
+		return &api.Contact{
+			State: api.IsDisconnected, Since: &since, Along: work()[:1], Own: work()[2:3], Until: &back, Waits: "2d",
+		}, nil
 	}
 	f.OnStatus = func() (*api.Status, error) {
 		return &api.Status{Name: "station", Mesh: "brigade", Version: "v1", Since: at(0), Disconnected: &since}, nil
@@ -58,6 +60,9 @@ func TestGoingOutOfReach(t *testing.T) {
 		{url.Values{"act": {"go"}, "within": {"5"}, "accept": {"not-locked"}},
 			api.DisconnectRequest{Within: 5 * time.Minute, Accept: []string{"not-locked"}},
 			api.Contact{State: api.IsDisconnected}, "The node is out of reach."},
+		{url.Values{"act": {"go"}, "within": {"5"}, "hours": {" 36 "}},
+			api.DisconnectRequest{Within: 5 * time.Minute, For: 36 * time.Hour},
+			api.Contact{State: api.IsLeaving}, "The node is on its way out of reach."},
 		{url.Values{"act": {"stay"}}, "reconnect", api.Contact{}, "The node stays connected."},
 		{url.Values{"act": {"back"}}, "reconnect", api.Contact{}, "The node talks to its partners again."},
 	} {
@@ -81,6 +86,9 @@ func TestGoingOutOfReach(t *testing.T) {
 		}
 		if tt.form.Get("within") == " 20 " && !strings.Contains(w.Header().Get("Location"), "within=20") {
 			t.Errorf("how long is accepted is forgotten: %s", w.Header().Get("Location"))
+		}
+		if tt.form.Has("hours") && !strings.Contains(w.Header().Get("Location"), "hours=36") {
+			t.Errorf("for how long it goes is forgotten: %s", w.Header().Get("Location"))
 		}
 	}
 }
@@ -134,6 +142,15 @@ func TestGoingOutOfReachRefused(t *testing.T) {
 			!strings.Contains(body, "A espera máxima é um número de minutos") ||
 			!strings.Contains(body, `name="within" value="`+within+`"`) {
 			t.Errorf("within %q: %d\n%s", within, w.Code, prose(body))
+		}
+	}
+	for _, hours := range []string{"0", "-1", "193", "2d"} {
+		form := url.Values{"act": {"go"}, "within": {"5"}, "hours": {hours}}
+		w := post(t, newPage(f), sent(httpapi.Good), "en", "/contact", form)
+		if body := w.Body.String(); w.Code != http.StatusConflict ||
+			!strings.Contains(body, "is a number of hours, from 1 to 192, or empty") ||
+			!strings.Contains(body, `name="hours" value="`+hours+`"`) {
+			t.Errorf("for %q hours: %d\n%s", hours, w.Code, prose(body))
 		}
 	}
 	if w := post(t, newPage(f), sent(httpapi.Good), "en", "/contact", url.Values{"act": {"x"}}); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Say whether the node is to go") {

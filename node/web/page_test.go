@@ -61,6 +61,9 @@ func brigade() *apitest.Fake {
 					Since: ref(at(11 * time.Hour)), Reason: "silent for its connection time",
 					Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, LastValidated: at(11 * time.Hour),
 					ConnectionTime: "15s", Load: 0.25},
+				{Name: "tablet", ID: "12D3KooWtablet", State: "unreachable", Since: ref(at(10 * time.Hour)),
+					Reason: "away as announced", Until: ref(at(58 * time.Hour)), LastValidated: at(10 * time.Hour),
+					ConnectionTime: "5m0s"},
 			}, nil
 		},
 		OnInstances: func(all bool) ([]api.InstanceSummary, error) {

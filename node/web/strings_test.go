@@ -34,6 +34,7 @@ var worded = map[string][]string{
 	"partner": values(membership.Active, membership.Unreachable, membership.Expired, membership.Left,
 		membership.Evicted),
 	"why": values(membership.GoingDown, membership.NoContact, membership.NotBack, membership.Silent, membership.InOrder,
+		membership.Announced, membership.Overdue,
 		membership.ForGood, membership.Removed,
 		membership.Closed),
 	"instance": values(workflow.InstanceRunning, workflow.InstanceSucceeded, workflow.InstanceFailed,

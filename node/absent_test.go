@@ -189,6 +189,34 @@ func TestNobodyWaitsForAnAbsentGuardian(t *testing.T) {
 	})
 }
 
+// A lock that was taken three days before an absence of eight ends with that, and not with its lease of seven days; what
+// is done counts.
+func TestALockLastsAsLongAsTheAbsence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		const day = 24 * time.Hour
+		id, visit := tm.rounds("visits", nil)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, visit); err != nil {
+			t.Fatal(err)
+		}
+		pass(3 * day)
+		tm.goesFor("tablet", 8*day)
+		pass(2 * day)
+		tm.p["base"].crash() // the holder knows of it also after a restart
+		tm.p["base"].start()
+		pass(5 * day)
+		wantCode(t, tm.claim("base", "ana", api.ClaimLock, visit), api.Refused, "bia")
+		if err := tm.hand("tablet", "bia", visit, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.comesBack("tablet", "base")
+		tm.wantOutbox("tablet")
+		if in := tm.show("base", id); in.Tasks[0].PerformedBy != "bia" || in.Data["weight"] != int64(3) {
+			t.Errorf("visit was done by %q, and weight is %v", in.Tasks[0].PerformedBy, in.Data["weight"])
+		}
+	})
+}
+
 // What nobody can announce is refused, with what can be.
 func TestWishesOfAbsences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -226,7 +226,8 @@ func (d *deciding) passing(it *item) Body {
 	return NewDueTransfer(it.Item, to)
 }
 
-// ending revokes a grant whose lease is over, or whose user is no longer entitled (rule 6).
+// ending revokes a grant whose lease is over, or whose user is no longer entitled (rule 6). A lock does not end before
+// the absence is over that its user's device announced.
 func (d *deciding) ending(it *item) Body {
 	h := it.open
 	p, known := d.people.Known(h.User)
@@ -236,13 +237,25 @@ func (d *deciding) ending(it *item) Body {
 	if h.lease.Lease == 0 {
 		return nil
 	}
-	over := d.b.heard[h.leased] + h.lease.Lease
+	end := d.b.heard[h.leased] + h.lease.Lease
+	over := end
+	if h.Mode == Lock { // it is done out of reach: who announced that for longer than the lease is waited for
+		over = max(end, min(p.Back, end+mostAway))
+	}
 	if d.now.Boot >= over {
 		return Revoke{Item: it.Item, Grant: h.leased, Cause: ByLease}
 	}
-	d.wake(it, over)
+	d.wake(it, max(end, min(over, d.now.Boot+backPatience))) // the device may be back sooner
 	return nil
 }
+
+// mostAway is for how long at most a lock outlasts its lease as its user is away: whoever announces one absence after
+// the other keeps an item from others no longer than that. backPatience is how late it is noticed at most that the user
+// is back.
+const (
+	mostAway     = 8 * 24 * time.Hour
+	backPatience = time.Hour
+)
 
 // wake has an item looked at again at a moment, unless that is to be earlier.
 func (d *deciding) wake(it *item, at time.Duration) {

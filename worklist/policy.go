@@ -59,6 +59,9 @@ type Person struct {
 	// Connected is when (Boot) this node saw the person connect last.
 	Connected          time.Duration
 	Assigned, Selected int // as Load, over all instances that the node knows
+	// Back is when (Boot) a device of the person is back that is out of reach as announced; 0: none is. It is asked
+	// of whoever has an item (Known).
+	Back time.Duration
 }
 
 // People is what a node knows of the mesh's people.

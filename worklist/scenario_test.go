@@ -226,6 +226,10 @@ func (s *story) task(name string, args []datadriven.CmdArg) {
 func (s *story) person() string {
 	u := User(s.word(0))
 	p := Person{User: u, Active: !s.d.HasArg("away"), Connected: s.w.now}
+	var back string
+	if s.d.MaybeScanArgs(s.t, "back", &back) { // after so long, as its device announced
+		p.Back = s.w.now + s.span(back)
+	}
 	if was := s.w.people[u]; was != nil {
 		p.Roles = was.Roles
 		if was.Active && p.Active {

@@ -169,7 +169,7 @@ func (p *Partners) present(who worklist.Person, nodes ...workflow.PartnerID) wor
 func (p *Partners) Person(u worklist.User) (worklist.Person, bool) {
 	if id, err := users.ParseID(string(u)); err == nil {
 		who, err := p.Users.User(id, p.Clock.Now().Wall)
-		return p.present(worklist.Person{User: u, Roles: who.Roles}, nodesOf(who)...),
+		return p.awaited(p.present(worklist.Person{User: u, Roles: who.Roles}, nodesOf(who)...), nodesOf(who)...),
 			err == nil && len(who.Devices) > 0
 	}
 	id := workflow.PartnerID(u)
@@ -179,7 +179,17 @@ func (p *Partners) Person(u worklist.User) (worklist.Person, bool) {
 	if _, known := p.Get(id); !known || p.Evicted(id) {
 		return worklist.Person{}, false
 	}
-	return p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), true
+	return p.awaited(p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), id), true
+}
+
+// awaited adds to a person when the nodes are back that are absent as they announced.
+func (p *Partners) awaited(who worklist.Person, nodes ...workflow.PartnerID) worklist.Person {
+	for _, id := range nodes {
+		if x, listed := p.Get(id); listed && x.Absent() {
+			who.Back = max(who.Back, x.Back)
+		}
+	}
+	return who
 }
 
 // At reports whether a person's key is at a partner's node.

@@ -69,6 +69,7 @@ type way struct {
 	stuck    map[device.FileID]time.Duration // since when (Awake) nobody gives them
 	failed   map[device.FileID]string        // why they cannot be fetched
 	fetching bool
+	followed bool // it goes on by itself
 	told     bool // partners know that it takes nothing new on
 	plan     device.Plan
 	trouble  string // why it cannot go though nothing is asked
@@ -177,6 +178,12 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 	a.turn.Lock()
 	a.begin(r, accepted, along, untaken)
 	a.step()
+	a.mu.Lock()
+	if w := a.way; w != nil && !w.followed { // it could not go at once
+		w.followed = true
+		a.crew.running.Go(func() { a.follow(w) })
+	}
+	a.mu.Unlock()
 	a.turn.Unlock()
 	return a.contact(), nil
 }
@@ -196,7 +203,6 @@ func (a *absence) begin(
 		}
 		w.ctx, w.stop = context.WithCancel(context.Background())
 		a.way = w
-		a.crew.running.Go(func() { a.follow(w) })
 	}
 	w := a.way
 	w.within, w.away = cmp.Or(r.Within, usualWait), r.For

@@ -101,6 +101,10 @@ func (w *world) strike(f Fault) {
 		later(func() { w.revive(m) })
 	case Cancel:
 		w.cancel(m)
+	case Away:
+		if w.goesAway(m, f) {
+			later(func() { w.comesBack(m) })
+		}
 	case Dismiss:
 		w.dismiss(w.users[f.Other])
 	case Role:
@@ -205,6 +209,9 @@ func (w *world) heal() {
 			m.skew = 0 // somebody sets its clock
 		}
 		w.revive(m)
+		if w.plan.absent() {
+			w.at(w.now+time.Second, func() { w.comesBack(m) })
+		}
 	}
 	w.relink()
 }

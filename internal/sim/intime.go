@@ -138,6 +138,9 @@ func (w *wait) gone(v *fact.Verdict) {
 		if at, was := w.c.expired[w.id][i]; was && at > 0 && w.at-at < least {
 			w.early(fmt.Sprintf("n%d was silent", i), least)
 		}
+		if a, told := w.c.absentThen[w.id][i]; told && !a.doubtful && w.at < a.until-2*time.Second {
+			w.early(fmt.Sprintf("n%d had announced that it is away", i), a.until-a.at)
+		}
 	}
 }
 

@@ -40,8 +40,11 @@ func (c *carrier) ClosePeer(p workflow.PartnerID) {
 // Distrust does the same.
 func (c *carrier) Distrust(p workflow.PartnerID) { c.ClosePeer(p) }
 
-// Silence does nothing: no node of the simulation is disconnected on purpose.
-func (c *carrier) Silence(bool) {}
+// Silence has the node talk to nobody, on purpose, or to all again. What it sent before arrives.
+func (c *carrier) Silence(on bool) {
+	c.m.silent = on
+	c.m.w.relink()
+}
 
 // Relayed are none: there are no relays.
 func (c *carrier) Relayed() []workflow.PartnerID { return nil }
@@ -57,7 +60,7 @@ func (c *carrier) Send(p workflow.PartnerID, frame []byte) error {
 	w := c.m.w
 	j, ok := w.who(p)
 	s := w.links[pair(c.m.i, j)]
-	if !ok || s == nil {
+	if !ok || s == nil || c.m.silent {
 		return errNotConnected
 	}
 	w.out.Frames++
@@ -97,7 +100,7 @@ func (w *world) deliver(i, j int, s *session, l letter) {
 		delay *= time.Duration(1 + w.r.IntN(50))
 	}
 	w.at(w.now+delay, func() {
-		if w.links[pair(i, j)] != s || w.cut[[2]int{i, j}] > 0 {
+		if w.links[pair(i, j)] != s || w.cut[[2]int{i, j}] > 0 || w.nodes[j].silent {
 			return
 		}
 		from := w.nodes[i].id
@@ -133,7 +136,8 @@ func (w *world) relink() {
 }
 
 func (w *world) reachable(i, j int) bool {
-	return w.nodes[i].node != nil && w.nodes[j].node != nil && w.cut[[2]int{i, j}] == 0 && w.cut[[2]int{j, i}] == 0
+	return w.nodes[i].node != nil && w.nodes[j].node != nil && w.cut[[2]int{i, j}] == 0 && w.cut[[2]int{j, i}] == 0 &&
+		!w.nodes[i].silent && !w.nodes[j].silent
 }
 
 func (w *world) checkPair(i, j int) {

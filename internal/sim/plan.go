@@ -85,6 +85,7 @@ const (
 	Impostor FaultKind = "impostor" // it says in the name of people what they did not say
 	Dismiss  FaultKind = "dismiss"  // not a fault: the user Other is removed
 	Role     FaultKind = "role"     // not a fault: the user Other loses a role, or gets it
+	Away     FaultKind = "away"     // not a fault: the node is disconnected on purpose for For (announced)
 )
 
 // Fault is something that goes wrong at a moment, for a while.
@@ -114,6 +115,8 @@ func (f Fault) String() string {
 		return at + fmt.Sprintf("backup of n%d, restored after %s", f.Node, f.For)
 	case Gone, Cancel:
 		return at + fmt.Sprintf("%s n%d", f.Kind, f.Node)
+	case Away:
+		return at + fmt.Sprintf("away n%d for %s, announced for %s", f.Node, f.For, f.announced())
 	case Dismiss, Role:
 		return at + fmt.Sprintf("%s u%d", f.Kind, f.Other)
 	}
@@ -280,6 +283,9 @@ func NewPlan(seed uint64) Plan {
 			p.Workflow = offered(rand.New(rand.NewPCG(seed, 10)), p.Workflow)
 		}
 		dispute(claims, &p)
+	}
+	if p.absent() {
+		p.leaves(rand.New(rand.NewPCG(seed, 15)))
 	}
 	if p.drives() {
 		p.part(rand.New(rand.NewPCG(seed, 13)))

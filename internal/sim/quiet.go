@@ -42,6 +42,7 @@ func (c *checks) said(from, to int, m *wire.Message) {
 	if m == nil {
 		return
 	}
+	c.w.nodes[from].announces(m)
 	for _, r := range m.Refusals {
 		if r.Why == wire.RefusedFacts {
 			c.crowded[lacking{from, r.Instance.String()}] = c.w.now

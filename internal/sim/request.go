@@ -30,7 +30,7 @@ func (a asker) Request(
 ) ([]byte, error) {
 	w := a.m.w
 	j, ok := w.who(p)
-	if !ok || w.links[pair(a.m.i, j)] == nil {
+	if !ok || w.links[pair(a.m.i, j)] == nil || a.m.silent || w.nodes[j].silent {
 		return nil, errNotConnected
 	}
 	w.traced("n%d asks n%d %s %x", a.m.i, j, protocol, req)
@@ -93,7 +93,7 @@ func (w *world) repeat(from *machine, j int, req []byte) {
 		return
 	}
 	w.at(w.now+after, func() {
-		if !w.hushed && to != from.i && w.links[pair(from.i, to)] != nil && !w.lost(from.i, to) {
+		if !w.hushed && to != from.i && !from.silent && !w.nodes[to].silent && w.links[pair(from.i, to)] != nil && !w.lost(from.i, to) {
 			_, _ = w.ask(from, w.nodes[to], worklists.ProtocolClaim, req)
 		}
 	})

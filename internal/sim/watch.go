@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -43,6 +44,8 @@ type checks struct {
 	// expired the same when it wrote a verdict on a partner that is gone.
 	heard   map[[2]int]time.Duration
 	expired map[factID]map[int]time.Duration
+	// absentThen are the absences of which the author of such a verdict knew.
+	absentThen map[factID]map[int]absence
 	// peoples is what people were told, and meant.
 	peoples peoples
 }
@@ -66,7 +69,8 @@ func newChecks(w *world) checks {
 		all:     map[factID]*fact.Fact{}, judges: map[job]judge{},
 		parties: map[workflow.InstanceID][]workflow.PartnerID{}, beganBy: map[workflow.InstanceID]workflow.PartnerID{},
 		unbegun: map[workflow.InstanceID]bool{}, over: map[string]bool{},
-		heard: map[[2]int]time.Duration{}, expired: map[factID]map[int]time.Duration{}, peoples: newPeoples()}
+		heard: map[[2]int]time.Duration{}, expired: map[factID]map[int]time.Duration{},
+		absentThen: map[factID]map[int]absence{}, peoples: newPeoples()}
 }
 
 // sent checks a frame at the moment when it is sent: what it acknowledges, and
@@ -124,6 +128,7 @@ func (c *checks) hears(m *machine, from int, msg *wire.Message) {
 		}
 		if r.Version.Compare(m.records[r.Partner]) > 0 {
 			m.records[r.Partner] = r.Version
+			c.w.hearsOfAbsence(m, r)
 		}
 		if r.Partner == self {
 			sign(r.Version)
@@ -191,6 +196,7 @@ func (c *checks) wrote(m *machine, id factID, f *fact.Fact) {
 			for i := range c.w.nodes {
 				c.expired[id][i] = c.heard[[2]int{m.i, i}]
 			}
+			c.absentThen[id] = maps.Clone(m.absent)
 		}
 	}
 	if a := f.Body.Assign; a != nil && f.Body.Annex != nil && f.Body.Annex.Offered {

@@ -106,6 +106,12 @@ type machine struct {
 	// bootedAt is when its present boot began, well since when it runs undisturbed, vanished when it was taken away.
 	bootedAt, well, vanished time.Duration
 	learned                  map[workflow.InstanceID]time.Duration
+	// silent: the node is disconnected on purpose. announced is until when, by the version of its record that said
+	// so; absent is what it was told of absences of others. stopped is when its process ended last.
+	silent    bool
+	announced map[membership.Version]time.Duration
+	absent    map[int]absence
+	stopped   time.Duration
 	// ring are the keys of users here, answers who answers requests, overheard the words of people
 	// that came by.
 	ring      *ring
@@ -298,6 +304,7 @@ func (w *world) found() {
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
 		m.clocked, m.cancelled = map[workflow.InstanceID]time.Duration{}, map[workflow.InstanceID]*cancelled{}
 		m.records = map[workflow.PartnerID]membership.Version{}
+		m.announced, m.absent = map[membership.Version]time.Duration{}, map[int]absence{}
 		m.arrived, m.several = map[factID]time.Duration{}, map[slot]map[fact.AttemptID]bool{}
 		m.contested, m.looking = map[workflow.InstanceID]bool{}, map[workflow.InstanceID]bool{}
 		m.judged, m.ends = map[job]bool{}, map[slot]bool{}
@@ -348,6 +355,8 @@ func (w *world) boot(m *machine) {
 	}
 	m.well, w.disturbed = w.now, w.now
 	m.jobs, m.born, m.bornWall = map[string]int{}, w.now, base.Add(w.now+m.skew)
+	m.silent = false
+	m.doubts()
 	w.guard(m, func() {
 		parts := node.Parts{
 			Loud: true, Member: m.member, Config: cfg, Store: m.disk, Vouching: m.disk, Runner: m, Clock: m,
@@ -404,6 +413,7 @@ func (w *world) guard(m *machine, fn func()) {
 func (w *world) down(m *machine) {
 	m.node = nil
 	m.late = nil
+	m.stopped = w.now
 	m.disk.lose()
 	w.relink()
 }

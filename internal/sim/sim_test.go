@@ -60,6 +60,13 @@ func TestStrainedSeeds(t *testing.T) { several(t, sim.Strained, 10) }
 // TestClaimedSeeds runs a fixed set of those whose people's tasks are claimed by users.
 func TestClaimedSeeds(t *testing.T) { several(t, sim.Claimed, 12) }
 
+// TestAbsentSeeds runs a fixed set of those with nodes that announce that they are away.
+func TestAbsentSeeds(t *testing.T) {
+	if total := several(t, sim.Absences, 8); total.Faults[sim.Away] == 0 {
+		t.Error("no node went out of reach as it announced")
+	}
+}
+
 // TestLoopedSeeds runs a fixed set of those whose definitions have loops, and whose users amend what becomes of tasks.
 func TestLoopedSeeds(t *testing.T) {
 	total := several(t, 20_064_000, 8)

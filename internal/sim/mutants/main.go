@@ -7,6 +7,7 @@
 //	go run ./internal/sim/mutants -break links -seeds 100  the same for those of work ahead
 //	go run ./internal/sim/mutants -break flows -seeds 100  the same for those of data states
 //	go run ./internal/sim/mutants -break instant -seeds 50 the same for those of what is done at once
+//	go run ./internal/sim/mutants -break absences -seeds 50 the same for those of announced absences
 //	go run ./internal/sim/mutants -break amend -seeds 50   those of amendments: tests first, then seeds
 //
 // A mutant is a textual patch, applied with go build -overlay; the sources are
@@ -36,7 +37,8 @@ func main() {
 		which = flag.String("break", "",
 			"a mutant, all, claims: those of what people claim, which are run from 20,000,000, units: those of resources, "+
 				"from 30,000,000, links: those of work ahead, from 40,000,000, flows: those of data states, from 50,000,000, instant: "+
-				"those of what is done at once, from 1,160,000, or amend: those of amendments, which tests catch; none: the code as it is")
+				"those of what is done at once, from 1,160,000, absences: those of announced absences, from 20,400,000, or amend: "+
+				"those of amendments, which tests catch; none: the code as it is")
 	)
 	flag.Parse()
 	if err := run(*span, *first, *seeds, *which); err != nil {
@@ -109,7 +111,9 @@ func (m *mutant) among(which string) bool {
 	case "claims":
 		return m.first == claimed && !m.tested
 	}
-	first, known := map[string]uint64{"units": equipped, "links": linked, "flows": driven, "instant": prompt}[which]
+	first, known := map[string]uint64{
+		"units": equipped, "links": linked, "flows": driven, "instant": prompt, "absences": absences,
+	}[which]
 	return known && m.first == first
 }
 

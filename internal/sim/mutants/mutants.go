@@ -13,7 +13,7 @@ type mutant struct {
 
 // mutants are all.
 var mutants = slices.Concat(general, from(claimed, ofClaims), from(equipped, ofUnits), from(linked, ofLinks), from(driven, ofFlows),
-	from(prompt, ofInstant), from(claimed, tested(ofAmendments)))
+	from(prompt, ofInstant), from(absences, ofAbsences), from(claimed, tested(ofAmendments)))
 
 // from has mutants run from a seed on.
 func from(first uint64, ms []mutant) []mutant {

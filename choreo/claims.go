@@ -1,12 +1,14 @@
 package choreo
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -223,20 +225,49 @@ func (d *decision) mayBring(c *fact.Claim, x worklist.Result, u worklist.User) e
 // maxLate is how many results of one person about one item are kept that do not end it.
 const maxLate = 1
 
-// hearClaims tells the board since when claims wait: those of this node by its own wall clock, which
-// was running when it was not.
+// hearClaims tells the board since when claims wait: those of this node by its own wall clock, which was running when it
+// was not, and leases by their clocks, which go on after a restart whatever the wall clock says.
 func (d *decision) hearClaims() {
-	for _, e := range d.state.TakeUnheard() {
+	unheard := d.state.TakeUnheard()
+	for _, e := range unheard {
 		since, known := d.claimedAt[e.ID]
+		mine, key := e.Fact.Chain.Author == d.self, leaseOf(e.ID)
+		c := d.clocks.Get(key)
 		if !known {
 			since = d.now.Boot
-			if e.Fact.Chain.Author == d.self {
+			switch {
+			case c != nil:
+				since -= c.Read(d.now.Boot)
+			case mine:
 				since -= max(0, d.now.Wall.Sub(time.UnixMilli(e.Fact.At)))
 			}
 			d.claimedAt[e.ID] = since
 		}
 		d.state.Work().Heard(worklist.ID(e.ID), since)
+		if _, runs := d.state.Work().Lease(worklist.ID(e.ID)); mine && runs && c == nil {
+			d.clocks.Begin(key, d.now.Boot-since, d.now.Boot)
+		}
 	}
+	if len(unheard) > 0 {
+		d.endLeases()
+	}
+}
+
+// leaseOf names the wait that is the lease of what was given by a fact.
+func leaseOf(given fact.ID) waits.Key {
+	return waits.Key{Kind: waits.Lease, Name: hex.EncodeToString(given[:])}
+}
+
+// endLeases ends the clocks of leases by which nobody has anything any more.
+func (d *decision) endLeases() {
+	board := d.state.Work()
+	d.clocks.Leases(func(name string) (time.Duration, bool) {
+		var given fact.ID
+		if n, err := hex.Decode(given[:], []byte(name)); err != nil || n != len(given) {
+			return 0, false
+		}
+		return board.Lease(worklist.ID(given))
+	})
 }
 
 // mindClaims writes what follows from claims for this node as the holder, and has attempts end

@@ -105,6 +105,9 @@ func (d *decision) saveWaits() {
 	if d.rolledBack() {
 		return
 	}
+	if at, _ := d.clocks.NextSave(); d.clocks.LenLeases() > 0 && d.now.Boot >= at {
+		d.endLeases() // an instance that has ended gives nothing any more
+	}
 	d.out.Waits = d.clocks.ToSave(d.now.Boot, d.log.Len())
 	if at, ok := d.clocks.NextSave(); ok {
 		d.out.wake(at)

@@ -41,6 +41,21 @@ func (b *Board) Holds(i Item) (Standing, bool) {
 	return s, true
 }
 
+// Lease is how long the lease lasts by which somebody has an item now that was given by a fact; false: nobody has one by
+// it any more.
+func (b *Board) Lease(given ID) (lasts time.Duration, runs bool) {
+	f := b.facts[given]
+	if f == nil {
+		return 0, false
+	}
+	for _, i := range f.Body.about() {
+		if it := b.items[i]; it != nil && !it.Over && it.open != nil && it.open.leased == given && it.open.lease.Lease > 0 {
+			return it.open.lease.Lease, true
+		}
+	}
+	return 0, false
+}
+
 // TakenAt is when whoever has an item took it, or took it last whose result or hold it ended with: by the clock
 // of the holder that granted it. The zero time: nobody, or it was only kept for somebody.
 func (b *Board) TakenAt(i Item) time.Time {

@@ -31,31 +31,35 @@ func (c *Clock[N]) Read(now time.Duration) time.Duration {
 // Running reports whether the clock runs: not while what it is for rests.
 func (c *Clock[N]) Running() bool { return c.running }
 
-// Clocks are all waits of a node in one instance. Those for its own tasks stay until they are
-// ended; of all others only those stay that are wanted at each pass.
+// Clocks are all waits of a node in one instance. Those for its own tasks, and leases, stay until
+// they are ended; of all others only those stay that are wanted at each pass.
 type Clocks[N any] struct {
-	own, others map[Key]*Clock[N]
+	own, others, leases map[Key]*Clock[N]
 	// savedAt is when the waits were last handed out to be stored, and stored what
 	// they were; every is the time between two savings, everyOwn what it must be for
-	// the own ones. changed: what is stored could make a wait end too early.
-	savedAt, every, everyOwn time.Duration
-	stored                   map[Key]bool
-	changed                  bool
-	steps                    *int
+	// the own ones, everyLease while only leases run. changed: what is stored could make a wait end too early.
+	savedAt, every, everyOwn, everyLease time.Duration
+	stored                               map[Key]bool
+	changed                              bool
+	steps                                *int
 }
 
 // New counts no wait yet. It adds to steps how many waits it looks at.
 func New[N any](steps *int) Clocks[N] {
 	return Clocks[N]{
-		own: map[Key]*Clock[N]{}, others: map[Key]*Clock[N]{}, every: saveEvery, everyOwn: saveEvery,
+		own: map[Key]*Clock[N]{}, others: map[Key]*Clock[N]{}, leases: map[Key]*Clock[N]{},
+		every: saveEvery, everyOwn: saveEvery, everyLease: saveLeases,
 		stored: map[Key]bool{}, steps: steps,
 	}
 }
 
 // of are the clocks among which a wait's is.
 func (cs *Clocks[N]) of(k Key) map[Key]*Clock[N] {
-	if k.Kind.own() {
+	switch {
+	case k.Kind.own():
 		return cs.own
+	case k.Kind == Lease:
+		return cs.leases
 	}
 	return cs.others
 }
@@ -69,8 +73,26 @@ func (cs *Clocks[N]) Own() iter.Seq2[Key, *Clock[N]] { return maps.All(cs.own) }
 // Others are all other clocks, in no order.
 func (cs *Clocks[N]) Others() iter.Seq2[Key, *Clock[N]] { return maps.All(cs.others) }
 
+// Leases ends those leases of which runs says so by their names, and has all stored as often as the
+// shortest of the others asks for: runs says how long they last.
+func (cs *Clocks[N]) Leases(runs func(name string) (total time.Duration, yes bool)) {
+	cs.everyLease = saveLeases
+	for k := range cs.leases {
+		*cs.steps++
+		total, yes := runs(k.Name)
+		if !yes {
+			delete(cs.leases, k)
+			continue
+		}
+		cs.everyLease = min(cs.everyLease, max(saveWithin(total), saveEvery))
+	}
+}
+
+// LenLeases is how many leases there are.
+func (cs *Clocks[N]) LenLeases() int { return len(cs.leases) }
+
 // Len is how many waits there are.
-func (cs *Clocks[N]) Len() int { return len(cs.own) + len(cs.others) }
+func (cs *Clocks[N]) Len() int { return len(cs.own) + len(cs.others) + len(cs.leases) }
 
 // LenOthers is how many there are but for own tasks.
 func (cs *Clocks[N]) LenOthers() int { return len(cs.others) }
@@ -141,6 +163,7 @@ func (cs *Clocks[N]) Only(wanted map[Key]bool) {
 func (cs *Clocks[N]) Clear() {
 	clear(cs.others)
 	clear(cs.own)
+	clear(cs.leases)
 }
 
 // Pass begins a pass over what is waited for of others: only what it finds wanted stays (Sweep).
@@ -177,6 +200,9 @@ func (cs *Clocks[N]) Sweep() {
 const (
 	saveEvery    = 30 * time.Second
 	minSaveEvery = time.Second
+	// saveLeases is how often leases are stored where nothing else runs: they last for days, and there may be
+	// many instances of which nothing else is clocked.
+	saveLeases = time.Hour
 )
 
 // saveWithin is how often waits are stored while one of that length runs.
@@ -194,7 +220,8 @@ func (cs *Clocks[N]) OwnAgain() { cs.everyOwn = saveEvery }
 
 // ToSave are the waits to be stored now, among so many facts; nil: nothing needs to be.
 func (cs *Clocks[N]) ToSave(now time.Duration, facts int) *Stored {
-	n, due := cs.Len(), now >= cs.savedAt+min(cs.every, cs.everyOwn)
+	every, _ := cs.pace()
+	n, due := cs.Len(), now >= cs.savedAt+every
 	if n == 0 && len(cs.stored) == 0 || n > 0 && !cs.changed && !due {
 		cs.changed = false
 		return nil
@@ -202,7 +229,7 @@ func (cs *Clocks[N]) ToSave(now time.Duration, facts int) *Stored {
 	cs.changed, cs.savedAt = false, now
 	ws := &Stored{Known: facts}
 	clear(cs.stored)
-	for _, clocks := range []map[Key]*Clock[N]{cs.own, cs.others} {
+	for _, clocks := range []map[Key]*Clock[N]{cs.own, cs.others, cs.leases} {
 		for k, c := range clocks {
 			*cs.steps++
 			cs.stored[k] = true
@@ -220,11 +247,20 @@ func (cs *Clocks[N]) ToSave(now time.Duration, facts int) *Stored {
 
 // NextSave is when the waits should be stored again; ok is false while none runs.
 func (cs *Clocks[N]) NextSave() (at time.Duration, ok bool) {
+	every, ok := cs.pace()
+	return cs.savedAt + every, ok
+}
+
+// pace is the time between two savings; ok is false while no wait runs.
+func (cs *Clocks[N]) pace() (every time.Duration, ok bool) {
 	ok = len(cs.own) > 0 // these run
 	for _, c := range cs.others {
 		ok = ok || c.running
 	}
-	return cs.savedAt + min(cs.every, cs.everyOwn), ok
+	if !ok && len(cs.leases) > 0 {
+		return cs.everyLease, true
+	}
+	return min(cs.every, cs.everyOwn), ok
 }
 
 // Restore puts back what was stored, of which so much time has passed since. facts is how many

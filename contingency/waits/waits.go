@@ -37,6 +37,7 @@ const (
 	Offered Kind = 15 // since it was first offered to anybody
 
 	Keeper Kind = 16 // a partner who keeps resources, and is gone or absent
+	Lease  Kind = 17 // since this node gave somebody an item
 )
 
 // ofFacts reports whether facts that come later may have such a wait begin again.

@@ -42,7 +42,7 @@ func (k *Doctor) bareInterfaces() string {
 
 // isMissing reports whether a partner should be connected and is not.
 func (k *Doctor) isMissing(p membership.Partner) bool {
-	return p.Record.Partner != k.Self && !p.State.Gone() && !k.Links.Up(p.Record.Partner)
+	return p.Record.Partner != k.Self && !p.State.Gone() && !p.Absent() && !k.Links.Up(p.Record.Partner)
 }
 
 // isElsewhere reports whether a partner is on another machine.

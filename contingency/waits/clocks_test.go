@@ -117,3 +117,42 @@ func TestAPassEndsWhatNobodyWants(t *testing.T) {
 		t.Error("only the own ones end that are not wanted")
 	}
 }
+
+// Leases last for days, and there may be many of them: where nothing else runs they are stored once in an hour, and
+// outlast passes over what is waited for of others.
+func TestLeasesAreStoredSeldom(t *testing.T) {
+	steps := 0
+	cs := New[struct{}](&steps)
+	lease := Key{Kind: Lease, Name: "a"}
+	cs.Begin(lease, time.Minute, 0)
+	if ws := cs.ToSave(0, 1); ws == nil || len(ws.All) != 1 || ws.All[0].Elapsed != time.Minute {
+		t.Fatalf("as it begins %+v is stored", ws)
+	}
+	if at, ok := cs.NextSave(); at != time.Hour || !ok {
+		t.Errorf("it is stored again at %s, %t, want in an hour", at, ok)
+	}
+	cs.Pass()
+	cs.Sweep()
+	if ws := cs.ToSave(59*time.Minute, 1); ws != nil {
+		t.Errorf("before an hour is over %+v is stored", ws)
+	}
+	cs.Run(Key{Kind: Gone, Name: "p"}, true, 0)
+	if at, ok := cs.NextSave(); at != saveEvery || !ok {
+		t.Errorf("with another wait they are stored at %s, %t, want after %s", at, ok, saveEvery)
+	}
+	cs.End(Key{Kind: Gone, Name: "p"})
+	cs.Leases(func(string) (time.Duration, bool) { return time.Hour, true })
+	if at, _ := cs.NextSave(); at != 3*time.Minute {
+		t.Errorf("a lease of an hour is stored at %s, want each 3m", at)
+	}
+	ws := cs.ToSave(time.Hour, 1)
+	back := New[struct{}](&steps)
+	back.Restore(*ws, 2*time.Hour, 7*time.Hour, 1)
+	if c := back.Get(lease); c == nil || c.Read(8*time.Hour) != 4*time.Hour+time.Minute {
+		t.Errorf("restored it is %+v", c)
+	}
+	back.Leases(func(string) (time.Duration, bool) { return 0, false })
+	if ws := back.ToSave(9*time.Hour, 1); back.LenLeases() != 0 || ws == nil || len(ws.All) != 0 {
+		t.Errorf("once it is over %+v is stored", ws)
+	}
+}

@@ -82,10 +82,13 @@ func dispute(r *rand.Rand, p *Plan) {
 			At: soon(), Kind: OldDisk, Node: r.IntN(p.Nodes), For: between(r, time.Minute, 10*time.Minute*p.Scale),
 		})
 	}
-	if r.IntN(5) == 0 { // leases run out, by a clock that is ahead for a while
+	if r.IntN(5) == 0 { // leases run out, by a clock that is ahead for a while, as its node goes by it
 		const day = 24 * time.Hour
 		f := Fault{At: soon(), Kind: Clock, Node: r.IntN(p.Nodes), Other: 2, For: between(r, day, 9*day)}
 		again := Fault{At: f.At + time.Second, Kind: Crash, Node: f.Node, For: 5 * time.Second}
+		if p.reboots() {
+			again.Kind = Reboot
+		}
 		back := Fault{At: f.At + between(r, time.Minute, 10*time.Minute), Kind: Clock, Node: f.Node, For: f.For}
 		p.Faults = append(p.Faults, f, again, back)
 	}
@@ -100,4 +103,18 @@ func dispute(r *rand.Rand, p *Plan) {
 			At: soon(), Kind: Impostor, Node: r.IntN(p.Nodes), For: between(r, time.Minute, 20*time.Minute*p.Scale),
 		})
 	}
+}
+
+// reboots reports whether a node with a wrong clock is rebooted, in later seeds: where it only crashes it goes by a clock
+// that nobody sets (waits.Lease).
+func (p *Plan) reboots() bool {
+	switch {
+	case p.Seed >= Driven:
+		return p.Seed >= 50_005_000
+	case p.Seed >= Linked:
+		return p.Seed >= 40_060_000
+	case p.Seed >= Equipped:
+		return p.Seed >= 30_060_000
+	}
+	return p.Seed >= Absences
 }

@@ -228,8 +228,7 @@ const maxLate = 1
 // hearClaims tells the board since when claims wait: those of this node by its own wall clock, which was running when it
 // was not, and leases by their clocks, which go on after a restart whatever the wall clock says.
 func (d *decision) hearClaims() {
-	unheard := d.state.TakeUnheard()
-	for _, e := range unheard {
+	for _, e := range d.state.TakeUnheard() {
 		since, known := d.claimedAt[e.ID]
 		mine, key := e.Fact.Chain.Author == d.self, leaseOf(e.ID)
 		c := d.clocks.Get(key)
@@ -244,12 +243,10 @@ func (d *decision) hearClaims() {
 			d.claimedAt[e.ID] = since
 		}
 		d.state.Work().Heard(worklist.ID(e.ID), since)
-		if _, runs := d.state.Work().Lease(worklist.ID(e.ID)); mine && runs && c == nil {
+		if total, runs := d.state.Work().Lease(worklist.ID(e.ID)); mine && runs && c == nil {
 			d.clocks.Begin(key, d.now.Boot-since, d.now.Boot)
+			d.clocks.LeaseLasts(total)
 		}
-	}
-	if len(unheard) > 0 {
-		d.endLeases()
 	}
 }
 
@@ -258,7 +255,8 @@ func leaseOf(given fact.ID) waits.Key {
 	return waits.Key{Kind: waits.Lease, Name: hex.EncodeToString(given[:])}
 }
 
-// endLeases ends the clocks of leases by which nobody has anything any more.
+// endLeases ends the clocks of leases by which nobody has anything any more. They are looked at when all are stored: a
+// clock that runs until then does nothing.
 func (d *decision) endLeases() {
 	board := d.state.Work()
 	d.clocks.Leases(func(name string) (time.Duration, bool) {

@@ -84,8 +84,13 @@ func (cs *Clocks[N]) Leases(runs func(name string) (total time.Duration, yes boo
 			delete(cs.leases, k)
 			continue
 		}
-		cs.everyLease = min(cs.everyLease, max(saveWithin(total), saveEvery))
+		cs.LeaseLasts(total)
 	}
+}
+
+// LeaseLasts is Lasts for a lease, until these are gone through once more (Leases).
+func (cs *Clocks[N]) LeaseLasts(total time.Duration) {
+	cs.everyLease = min(cs.everyLease, max(saveWithin(total), saveEvery))
 }
 
 // LenLeases is how many leases there are.

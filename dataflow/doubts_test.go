@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -20,6 +21,7 @@ type warned struct {
 	unless  []string   // tasks that never fire where the data begin with their defaults
 	// The end is not reached, or not after the start; endsUnless: where the data begin with their defaults.
 	ends, endsLater, endsUnless bool
+	times                       bool // some of that because of the times of tasks
 }
 
 var (
@@ -31,6 +33,7 @@ var (
 
 func readWarnings(text string) (w warned) {
 	for _, x := range workflow.Doubts("flow.yaml", []byte(text), nil) {
+		w.times = w.times || strings.Contains(x.Message, "no more often than their times say")
 		switch m := x.Message; {
 		case saysAgain.MatchString(m):
 			w.again = append(w.again, saysAgain.FindStringSubmatch(m)[1])
@@ -63,11 +66,15 @@ func smallFlow(r *rand.Rand) string {
 			"x == null", "n % 2 == 0", "n + 1 > x", `t == "p"`, "t == null", "n % (n - 1) == 0",
 		)
 	}
+	ages := false
 	var rule func(depth int) string
 	rule = func(depth int) string {
 		if depth > 0 && r.IntN(2) == 0 {
 			return pick(rule(depth-1)+" and "+rule(depth-1), rule(depth-1)+" and "+rule(depth-1),
 				"("+rule(depth-1)+" or "+rule(depth-1)+")", "not ("+rule(depth-1)+")")
+		}
+		if ages && r.IntN(3) == 0 {
+			return fmt.Sprintf(`instance.age %s duration("%s")`, pick("<", "<=", ">", ">=", ">"), pick("1h", "2h", "3h"))
 		}
 		return atom()
 	}
@@ -103,9 +110,15 @@ func smallFlow(r *rand.Rand) string {
 		}
 	}
 	if r.IntN(4) == 0 { // one that counts, up to or down from a number
-		fmt.Fprintf(&b, "  c: {when: 'n %s %s', repeat: true, application: set, with: {n: 'n %s %s'}, out: [n]}\n",
+		fmt.Fprintf(&b, "  c: {when: 'n %s %s', repeat: "+pick("true", "true", "{times: 1}", "{times: 3}")+", application: set, with: {n: 'n %s %s'}, out: [n]}\n",
 			pick("<", "<=", ">=", ">"), pick("-1", "1", "3", "40"), pick("+", "-"), pick("1", "1", "2", "-1"))
 	}
+	if r.IntN(6) == 0 { // one that counts a few times, what asks for how far it came, and others that do not count
+		fmt.Fprintf(&b, "  d: {when: 'n < 4', repeat: {times: %d}, application: set, with: {n: 'n + 1'}, out: [n]}\n", 1+r.IntN(3))
+		fmt.Fprintf(&b, "  e: {when: 'n == %d', repeat: true, application: set, with: {x: '2'}, out: [x]}\n", 1+r.IntN(4))
+		free, others = []string{"s", "f", "t"}, min(others, 1)
+	}
+	ages = r.IntN(3) == 0
 	for i := range others {
 		outs := slices.Clone(free)
 		r.Shuffle(len(outs), func(i, j int) { outs[i], outs[j] = outs[j], outs[i] })
@@ -121,6 +134,7 @@ func smallFlow(r *rand.Rand) string {
 		fmt.Fprintf(&b, "  t%d: {when: '%s', repeat: %s, %s, out: [%s]}\n", i, rule(2),
 			pick("true", "true", "true", "{times: 2}"), does, strings.Join(outs, ", "))
 	}
+	ages = false
 	if r.IntN(4) == 0 {
 		fmt.Fprintf(&b, "constraints: [{name: bound, when: '%s', strict: true}]\n", rule(1))
 	}
@@ -153,7 +167,10 @@ type doubtful struct {
 	// defaults: its data began with their defaults, where tasks set them.
 	defaults bool
 	seen     map[string]int
+	aged     map[string]bool // the tasks whose rule asks for instance.age
 }
+
+var ofAge = regexp.MustCompile(`(?m)^  (\w+): \{when: '[^']*instance\.age`)
 
 // starts are data with which an instance may begin.
 func (x *doubtful) starts() values {
@@ -200,6 +217,9 @@ func (x *doubtful) finish(p *dataflow.Pending) {
 	}
 	if alone && slices.Contains(x.w.again, name) {
 		x.seen["fires again"]++
+		if x.aged[name] {
+			x.seen["fires again by age"]++
+		}
 		x.wants(name+" fires again", x.b.IsPending(p.Task.Name), true)
 	}
 	for _, circle := range x.w.circles {
@@ -229,7 +249,7 @@ func (x *doubtful) check() {
 // does not, and an end that is said not to be reached is not.
 func TestWhatIsDoubtedIsSo(t *testing.T) {
 	seen, said := map[string]int{}, map[string]int{}
-	for seed := range uint64(3000) {
+	for seed := range uint64(4200) {
 		r := rand.New(rand.NewPCG(seed, 26))
 		text := smallFlow(r)
 		def, err := workflow.Parse("flow.yaml", []byte(text))
@@ -241,14 +261,17 @@ func TestWhatIsDoubtedIsSo(t *testing.T) {
 		for what, yes := range map[string]bool{
 			"again": w.again != nil, "circle": w.circles != nil, "never": w.never != nil, "unless": w.unless != nil,
 			"ends": w.ends, "ends later": w.endsLater, "ends unless": w.endsUnless,
-			"nothing": fmt.Sprint(w) == fmt.Sprint(warned{}),
+			"times": w.times, "nothing": fmt.Sprint(w) == fmt.Sprint(warned{}),
 		} {
 			if yes {
 				said[what]++
 			}
 		}
 		for run := range 6 {
-			x := &doubtful{def: def, r: r, w: w, defaults: run%2 == 0, seen: seen}
+			x := &doubtful{def: def, r: r, w: w, defaults: run%2 == 0, seen: seen, aged: map[string]bool{}}
+			for _, m := range ofAge.FindAllStringSubmatch(text, -1) {
+				x.aged[m[1]] = true
+			}
 			data := (&doubtful{def: def, r: r, defaults: x.defaults}).starts()
 			if dataflow.New(def).Rejects(data) != "" {
 				continue
@@ -256,6 +279,11 @@ func TestWhatIsDoubtedIsSo(t *testing.T) {
 			x.story = begin(t, def, data)
 			x.check()
 			for range 60 {
+				if next, has := x.b.NextAge(); has && (len(x.b.Pending()) == 0 || r.IntN(8) == 0) {
+					x.age(next + time.Duration(r.IntN(2))*30*time.Minute)
+					seen["age"]++
+					x.check()
+				}
 				pending := x.b.Pending()
 				if len(pending) == 0 {
 					break
@@ -272,12 +300,12 @@ func TestWhatIsDoubtedIsSo(t *testing.T) {
 		}
 	}
 	t.Log(said, seen)
-	for _, what := range []string{"again", "circle", "never", "unless", "ends later", "ends unless", "nothing"} {
+	for _, what := range []string{"again", "circle", "never", "unless", "ends later", "ends unless", "times", "nothing"} {
 		if said[what] < 10 {
 			t.Errorf("%s: that was said of %d flows, want more", what, said[what])
 		}
 	}
-	for _, what := range []string{"fires again", "circle", "ended"} {
+	for _, what := range []string{"fires again", "circle", "ended", "age", "fires again by age"} {
 		if seen[what] < 100 {
 			t.Errorf("%s: that came about %d times, want more", what, seen[what])
 		}

@@ -31,9 +31,6 @@ func (d *doubter) circles() *circles {
 		}
 	}
 	if d.def.Final != nil {
-		if len(d.def.Final.ages) > 0 {
-			return c
-		}
 		c.final, c.closes = c.understood(d.def.Final)
 	}
 	for _, t := range d.def.Tasks {
@@ -67,6 +64,9 @@ func (c *circles) again(t *Task) bool {
 	}
 	for _, e := range c.strict {
 		names = append(names, e.names...)
+	}
+	if aged(t) { // an age may end it, though nothing that it sets does
+		return c.leads(t, t)
 	}
 	sets := func(n DataName) bool { return slices.Contains(names, n) }
 	return !slices.ContainsFunc(t.Out, sets) || c.leads(t, t)
@@ -105,7 +105,11 @@ func (c *circles) after(t *Task, way []atom) (of func(DataName) region, sure boo
 		if r, is := made[n]; is {
 			return r
 		}
-		return c.o.regionOf(n, way)
+		r := c.o.regionOf(n, way)
+		if n == ageItem.Name { // it is older by then, nobody knows how much
+			r.atoms = slices.DeleteFunc(r.atoms, func(a atom) bool { return a.op == "<" || a.op == "<=" })
+		}
+		return r
 	}, true
 }
 

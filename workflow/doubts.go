@@ -87,7 +87,7 @@ func (d *doubter) doubt(n *node, format string, args ...any) {
 	d.found = append(d.found, Doubt{n.line, n.col, cut(fmt.Sprintf(format, args...))})
 }
 
-// dataOf are the data that a task's rule asks for, and whether it asks for nothing else.
+// dataOf are the data that a task's rule asks for, and whether it asks for nothing else but instance.age.
 func dataOf(t *Task) (names []DataName, alone bool) {
 	alone = true
 	t.Rule.Terms(func(leaf *Rule) {
@@ -96,9 +96,14 @@ func dataOf(t *Task) (names []DataName, alone bool) {
 			return
 		}
 		names = append(names, leaf.Data.names...)
-		alone = alone && len(leaf.Data.ages) == 0 && !leaf.Data.aged
 	})
 	return names, alone
+}
+
+// aged reports whether a task's rule asks for instance.age.
+func aged(t *Task) (asks bool) {
+	t.Rule.Terms(func(leaf *Rule) { asks = asks || leaf.Op == OpData && leaf.Data.aged })
+	return asks
 }
 
 // broken finds strict constraints that do not hold of the data with which an instance begins, if it is given none.
@@ -295,7 +300,11 @@ func (d *doubter) end() {
 func (d *doubter) forever() {
 	c := d.circles()
 	for _, t := range c.tasks {
-		if c.again(t) {
+		switch {
+		case !c.again(t):
+		case aged(t):
+			d.doubt(d.ruleNode(t), "nothing that %s sets ends its own rule, nor the instance: once that is old enough it fires again at each state that it makes, until another task ends that", t.Name)
+		default:
 			d.doubt(d.ruleNode(t), "nothing that %s sets ends its own rule, nor the instance: it fires again at each state that it makes, until another task ends that", t.Name)
 		}
 	}
@@ -333,6 +342,9 @@ func (d *doubter) sideBySide() {
 // together reports whether there is a state that fires both tasks, for certain.
 func (d *doubter) together(a, b *Task) bool {
 	ruleA, ruleB := d.rule(a), d.rule(b)
+	if aged(a) || aged(b) { // what one does at an age, the other may have done before
+		return false
+	}
 	if !a.Repeat || !b.Repeat || a.Disabled || b.Disabled || ruleA == nil || ruleB == nil || d.idle[a] || d.idle[b] {
 		return false
 	}

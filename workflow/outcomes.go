@@ -208,6 +208,7 @@ func (d *doubter) outcomes() *outcomes {
 	for i := range d.def.Data {
 		o.decls[d.def.Data[i].Name] = &d.def.Data[i]
 	}
+	o.decls[ageItem.Name], o.has[ageItem.Name] = ageItem, values{any: true}
 	return o
 }
 
@@ -442,7 +443,8 @@ func (x values) same(y values) bool {
 }
 
 // settle finds out what data have that tasks set and that begin with a default, if the start gives no other: what
-// they begin with, and what any task sets whose rule may hold of that. false: it looked at too much.
+// they begin with, and what any task sets whose rule may hold of that, as often as it holds. false: it looked at too
+// much.
 func (o *outcomes) settle(d *doubter) bool {
 	steps := o.thresholds(d)
 	for n, decl := range o.decls {
@@ -450,27 +452,113 @@ func (o *outcomes) settle(d *doubter) bool {
 			o.has[n] = listed([]Value{decl.Default})
 		}
 	}
-	for changed := true; changed; {
-		changed = false
+	o.rest(d, steps, func(*Task) bool { return true }, nil)
+	return !o.tired()
+}
+
+// bound leaves of what settle found what there is where tasks fire no more often than their times. It looks at the data
+// that are made of one another, together: the tasks that set them fire all in all no more often than their times
+// allow. false: it looked at too much.
+func (o *outcomes) bound(d *doubter) bool {
+	steps, all := o.thresholds(d), maps.Clone(o.has)
+	bounded := func(t *Task) bool { return t.RepeatTimes > 0 }
+	free := func(t *Task) bool { return t.RepeatTimes == 0 }
+	found := map[DataName]values{}
+	for _, group := range o.groups(d) {
+		o.has = maps.Clone(all)
+		most := 0
 		for _, t := range d.def.Tasks {
-			for _, way := range o.ways(d.firedBy(t)) {
-				for _, n := range t.Out {
-					has, known := o.has[n]
-					if !known {
-						continue
-					}
-					sets, _ := o.sets(t, n, way)
-					if now := join(has, sets, steps); !now.same(has) {
-						o.has[n], changed = now, true
-					}
-				}
+			if slices.ContainsFunc(t.Out, func(n DataName) bool { return group[n] }) {
+				most += t.RepeatTimes
 			}
-			if o.tired() {
-				return false
+		}
+		for n := range group {
+			o.has[n] = listed([]Value{o.decls[n].Default})
+		}
+		o.rest(d, steps, free, group)
+		for range most {
+			then := maps.Clone(o.has) // what one of them sets, the others find when they fire the next time
+			changed := o.fire(d, bounded, group, steps, then)
+			if o.has = then; !changed || o.tired() {
+				break
+			}
+			o.rest(d, steps, free, group)
+		}
+		for n := range group {
+			found[n] = o.has[n]
+		}
+	}
+	o.has = all
+	maps.Copy(o.has, found)
+	return !o.tired()
+}
+
+// groups are the data that settle follows, those together of which one is made of another.
+func (o *outcomes) groups(d *doubter) (out []map[DataName]bool) {
+	of := map[DataName]map[DataName]bool{}
+	for n := range o.has {
+		if n != ageItem.Name {
+			of[n] = map[DataName]bool{n: true}
+		}
+	}
+	for _, t := range d.def.Tasks {
+		for _, n := range t.Out {
+			e := t.With.Set[n]
+			if e == nil || of[n] == nil {
+				continue
+			}
+			for _, from := range e.names {
+				if of[from] == nil || of[n][from] {
+					continue
+				}
+				maps.Copy(of[n], of[from])
+				for x := range of[from] {
+					of[x] = of[n]
+				}
 			}
 		}
 	}
-	return true
+	for _, n := range slices.Sorted(maps.Keys(of)) {
+		if group := of[n]; group[n] {
+			out = append(out, maps.Clone(group))
+			clear(group)
+		}
+	}
+	return out
+}
+
+// rest has some tasks fire until that brings nothing more.
+func (o *outcomes) rest(d *doubter, steps []float64, which func(*Task) bool, only map[DataName]bool) {
+	for o.fire(d, which, only, steps, o.has) && !o.tired() {
+	}
+}
+
+// fire adds to the values that some data have (only; nil: all) what some tasks set that fire by those that there are. It
+// reports whether there are more now.
+func (o *outcomes) fire(
+	d *doubter, which func(*Task) bool, only map[DataName]bool, steps []float64, into map[DataName]values,
+) (more bool) {
+	for _, t := range d.def.Tasks {
+		if o.tired() {
+			break
+		}
+		if !which(t) {
+			continue
+		}
+		for _, way := range o.ways(d.firedBy(t)) {
+			for _, n := range t.Out {
+				has, known := into[n]
+				if !known || only != nil && !only[n] {
+					continue
+				}
+				sets, _ := o.sets(t, n, way)
+				if now := join(has, sets, steps); !now.same(has) {
+					into[n], more = now, true
+				}
+			}
+		}
+	}
+	return more
 }
 
 // firedBy is the rule without which a task does not begin, if that is one of data alone; nil: it may begin whatever
@@ -500,6 +588,9 @@ func (o *outcomes) thresholds(d *doubter) (out []float64) {
 		ways, _ := o.expr(e, false, 0)
 		for _, way := range ways {
 			for _, a := range way {
+				if a.decl == ageItem {
+					continue // no data are compared with it
+				}
 				add(a.value)
 				for _, v := range a.values {
 					add(v)
@@ -526,16 +617,25 @@ func (d *doubter) unreached() {
 	if !o.settle(d) {
 		return
 	}
+	d.unreachedOf(o, "")
+	bound := func(t *Task) bool { return t.RepeatTimes > 0 }
+	if d.driven && slices.ContainsFunc(d.def.Tasks, bound) && o.bound(d) {
+		d.unreachedOf(o, ", as tasks fire no more often than their times say")
+	}
+}
+
+func (d *doubter) unreachedOf(o *outcomes, as string) {
 	for _, t := range d.def.Tasks {
 		rule := d.firedBy(t)
-		if rule == nil || t.Disabled || d.impossible(rule) || len(o.ways(rule)) > 0 {
+		if rule == nil || t.Disabled || d.idle[t] || d.impossible(rule) || len(o.ways(rule)) > 0 {
 			continue
 		}
 		d.idle[t] = true
-		d.doubt(d.ruleNode(t), "the rule of %s never holds%s", t.Name, o.because(rule))
+		d.doubt(d.ruleNode(t), "the rule of %s never holds%s%s", t.Name, as, o.because(rule))
 	}
 	if final := d.def.Final; final != nil && !d.endDoubted && len(o.ways(final)) == 0 {
-		d.doubt(d.written(d.def, "final"), "final never holds, so no instance ends well%s", o.because(final))
+		d.endDoubted = true
+		d.doubt(d.written(d.def, "final"), "final never holds%s, so no instance ends well%s", as, o.because(final))
 	}
 }
 

@@ -3,12 +3,13 @@ package workflow
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/expr-lang/expr/ast"
 )
 
 // This file finds out whether an expression over data can hold at all. It knows
-// comparisons of a data item with a constant, in, null, and what joins them; of all else
+// comparisons of a data item, or of instance.age, with a constant, in, null, and what joins them; of all else
 // it says nothing. It looks at maxClauses ways to hold, and of more it says nothing.
 
 // atom is what one way to hold asks: of a data item, or (decl is nil) of what is not
@@ -102,6 +103,58 @@ func (s satisfier) binary(n *ast.BinaryNode, negated bool, depth int) ([][]atom,
 	return [][]atom{{s.comparison(n, op, negated)}}, true
 }
 
+// ageItem stands for instance.age, as a whole number of nanoseconds. No data item has its name.
+var ageItem = &DataDecl{Name: "instance.age", Type: TypeInteger, Required: true, Min: new(float64)}
+
+// age is the atom of a comparison of instance.age with a constant; false: it is none.
+func (s satisfier) age(n *ast.BinaryNode, op string, negated bool) (atom, bool) {
+	other := n.Right
+	if !isAge(n.Left) {
+		other, op = n.Left, mirrored[op]
+	}
+	span, known := constantCall(other, "duration").(time.Duration)
+	if !known || mirrored[op] == "" {
+		return atom{}, false
+	}
+	if negated {
+		op = turned[op]
+	}
+	return atom{decl: ageItem, op: op, value: int64(span)}, true
+}
+
+// constantCall is what a function gives of a constant text; nil: it is not that.
+func constantCall(n ast.Node, name string) any {
+	call, is := n.(*ast.BuiltinNode)
+	if !is || call.Name != name || len(call.Arguments) != 1 {
+		return nil
+	}
+	text, constant := call.Arguments[0].(*ast.StringNode)
+	if !constant {
+		return nil
+	}
+	v, err := functions[name].run([]any{text.Value})
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// time is the atom of a comparison of a time with a constant one; no decl: that is not understood.
+func (s satisfier) time(decl *DataDecl, other ast.Node, op string, negated bool) atom {
+	v := constantCall(other, "date")
+	if text, is := other.(*ast.StringNode); is {
+		v, _ = functions["date"].run([]any{text.Value})
+	}
+	at, known := v.(time.Time)
+	if !known || mirrored[op] == "" || len(decl.Enum) > 0 {
+		return atom{}
+	}
+	if negated {
+		op = turned[op]
+	}
+	return atom{decl: decl, op: op, value: at}
+}
+
 // turned are the operators that hold where the others do not, null apart.
 var turned = map[string]string{
 	"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not in", "null": "not null",
@@ -113,9 +166,16 @@ var swapped = map[string]string{"==": "==", "!=": "!=", "<": ">", ">": "<", "<="
 
 // comparison is the atom of a comparison of a data item with a constant.
 func (s satisfier) comparison(n *ast.BinaryNode, op string, negated bool) atom {
+	if isAge(n.Left) || isAge(n.Right) {
+		a, _ := s.age(n, op, negated)
+		return a
+	}
 	decl, other := s.decl(n.Left), n.Right
 	if decl == nil && swapped[op] != "" {
 		decl, other, op = s.decl(n.Right), n.Left, swapped[op]
+	}
+	if decl != nil && decl.Type == TypeTime && mirrored[op] != "" {
+		return s.time(decl, other, op, negated)
 	}
 	if decl == nil || turned[op] == "" || decl.Type == TypeTime || decl.Type == TypeQuery || decl.Type == TypeList ||
 		decl.Type == TypeMap {
@@ -262,6 +322,9 @@ func candidates(decl *DataDecl, atoms []atom) []any {
 	case TypeInteger, TypeNumber:
 		return numbersAround(decl, named)
 	}
+	if decl.Type == TypeTime {
+		return timesAround(named)
+	}
 	out := append(slices.Clone(named), decl.Enum...)
 	other := "x"
 	for _, v := range named { // longer than all that are named, so none of them
@@ -270,6 +333,16 @@ func candidates(decl *DataDecl, atoms []atom) []any {
 		}
 	}
 	return append(out, other)
+}
+
+// timesAround are the times that are named, and those just beside them.
+func timesAround(named []any) (out []any) {
+	for _, v := range named {
+		if t, is := v.(time.Time); is {
+			out = append(out, t, t.Add(-1), t.Add(1))
+		}
+	}
+	return out
 }
 
 // numbersAround are the numbers that are named, and some just beside and between them,

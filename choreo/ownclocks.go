@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
+	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -179,15 +180,22 @@ func (d *decision) clockUntaken(a *state.Attempt, of *slotClocks) {
 	}
 }
 
-// overdueJobs clocks the transitions of a flow that this node holds.
+// overdueJobs clocks the transitions of a flow that this node holds, and the compensation for which a recovery waits.
 func (d *decision) overdueJobs(a *state.Attempt, of *slotClocks) (added bool) {
 	f := d.state.Flow()
 	if !a.Task.Whole || f.Line == nil || f.Line.Of != a || !d.timed {
 		return false
 	}
+	var jobs []dataflow.Job
 	for _, p := range f.Line.Board.Pending() {
+		jobs = append(jobs, p.Job)
+	}
+	if u := f.Line.Board.Undoing(); u != nil {
+		jobs = append(jobs, u.Job)
+	}
+	for _, j := range jobs {
 		d.log.Steps++
-		job := d.state.Attempts()[state.AttemptOfJob(p.Job)]
+		job := d.state.Attempts()[state.AttemptOfJob(j)]
 		if job != nil && (job.Start != nil || job.Task.Type != workflow.Automatic) && d.overdue(job, of) {
 			return true
 		}

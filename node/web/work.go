@@ -235,8 +235,11 @@ func (p *Page) addInstances(ctx context.Context, h *home, st *api.Status) error 
 // claim takes an item for the user, or gives it back.
 func (p *Page) claim(claim string) action {
 	return func(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
-		id := r.PathValue("item")
-		list, err := p.node.ClaimItems(ctx, api.ClaimRequest{User: s.User, Claim: claim, Items: []string{id}})
+		id, why := r.PathValue("item"), ""
+		if claim == api.ClaimRelease {
+			why = strings.TrimSpace(r.PostForm.Get("reason"))
+		}
+		list, err := p.node.ClaimItems(ctx, api.ClaimRequest{User: s.User, Claim: claim, Items: []string{id}, Reason: why})
 		if err != nil {
 			return nil, err
 		}

@@ -167,6 +167,29 @@ func TestTakingAndGivingBack(t *testing.T) {
 	}
 }
 
+// Why something is given back can be said on its page, and need not be.
+func TestGivingBackForAReason(t *testing.T) {
+	for lang, label := range map[string]string{"en": "Why is it given back?", "pt-BR": "Por que é devolvida?"} {
+		f := brigade()
+		var asked []string
+		f.OnClaimItems = func(r api.ClaimRequest) ([]api.Item, error) {
+			asked = append(asked, r.Reason)
+			return []api.Item{work()[1]}, nil
+		}
+		p := newPage(f)
+		if body := get(t, p, "/items/b2", lang).Body.String(); !strings.Contains(body, label) ||
+			!strings.Contains(body, `action="/items/b2/release"`) || !strings.Contains(body, `name="reason" rows="2" maxlength="500"`) {
+			t.Errorf("the page of an item asks for no reason: %s", prose(body))
+		}
+		post(t, p, sent(httpapi.Good), lang, "/items/b2/release", url.Values{"reason": {" the hall is <locked> \n"}})
+		post(t, p, sent(httpapi.Good), lang, "/items/b2/release", url.Values{"reason": {" "}})
+		post(t, p, sent(httpapi.Good), lang, "/items/b2/take", url.Values{"reason": {"none"}})
+		if want := []string{"the hall is <locked>", "", ""}; !slices.Equal(asked, want) {
+			t.Errorf("asked for %q, want %q", asked, want)
+		}
+	}
+}
+
 // Nothing is carried out but a good form, whatever the path: a call of the fake that changes something would
 // panic. What was typed is there again.
 func TestOnlyGoodFormsAreCarriedOut(t *testing.T) {

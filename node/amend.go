@@ -26,7 +26,7 @@ func (k *desk) amend(
 	case len(seen.NotYet) > 0:
 		return nil, api.Errorf(api.Refused, "%s cannot be changed so yet: %s", seen.ID, seen.NotYet[0].Line).
 			WithHint("tasks, partitions, rules, data that are new, conditions, constraints, compensations, limits of time and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
-	case len(patch) == 0:
+	case len(patch.Patch) == 0:
 		return &api.Amended{ID: seen.ID, Version: seen.Version, Lines: []string{}, Already: true}, nil
 	}
 	out, err := send(ctx, r.User, seen.ID, x)
@@ -40,20 +40,20 @@ func (k *desk) amend(
 // which patch, it becomes that. It changes nothing. Whoever may not amend it is refused.
 func (k *desk) foreseeAmendment(
 	ctx context.Context, r api.AmendRequest,
-) (out *api.Amendment, x worklist.Amend, patch amendments.Patch, err error) {
+) (out *api.Amendment, x worklist.Amend, patch amendments.Meant, err error) {
 	def, err := workflow.ParseWith(r.File, []byte(r.Source), k.definitions.Piece)
 	if err != nil {
-		return nil, x, nil, api.WrongDefinition(err)
+		return nil, x, patch, api.WrongDefinition(err)
 	}
 	if err := library.Check(def); err != nil {
-		return nil, x, nil, api.WrongDefinition(err)
+		return nil, x, patch, api.WrongDefinition(err)
 	}
 	if err := k.notYet(def, api.StartRequest{}); err != nil {
-		return nil, x, nil, err
+		return nil, x, patch, err
 	}
 	who, err := k.persons.Who(r.User)
 	if err != nil {
-		return nil, x, nil, err
+		return nil, x, patch, err
 	}
 	var no error
 	err = k.look(ctx, r.ID, func(h *held) {

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 
 // Amendment says what an instance would do with a changed definition, and by which amendment it does. What has no
 // effect on it is not in that.
-func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, worklist.Amend, amendments.Patch) {
+func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, worklist.Amend, amendments.Meant) {
 	old := h.M.Definition()
 	changes := amendments.Between(old, def)
 	out := &api.Amendment{
@@ -49,7 +50,11 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		out.Refused = append(out.Refused, renderFinding(f))
 	}
 	out.Lines = append(out.Lines, vw.PlacedLines(placed)...)
-	_, err := h.M.Fits(patch)
+	meant, err := h.M.Fits(patch)
+	var many *amendments.ManyRoundsError
+	if errors.As(err, &many) && len(out.Refused) == 0 {
+		out.Refused = append(out.Refused, renderFinding(many.Finding()))
+	}
 	if len(patch) > 0 && err != nil && len(out.Refused) == 0 {
 		out.Refused = append(out.Refused, renderFinding(amendments.Finding{
 			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true,
@@ -67,9 +72,10 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		out.NotYet = append(out.NotYet, renderFinding(f))
 	}
 	if len(patch) == 0 {
-		return out, worklist.Amend{}, nil
+		return out, worklist.Amend{}, amendments.Meant{}
 	}
-	return out, worklist.Amend{Patch: patch.Text(), At: placed}, patch
+	meant.Patch = patch // also where it does not fit
+	return out, worklist.Amend{Patch: patch.Text(), At: placed}, meant
 }
 
 // places finds a partner for each partition that a patch adds, and for those whose holder cannot have them any more, as

@@ -2,6 +2,7 @@ package amendments
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -141,36 +142,64 @@ func room(def *workflow.Definition) (tasks, bytes int) {
 	return max(0, MaxPatchedTasks-len(def.Tasks)) / MaxPatches, max(0, MaxPatched-len(def.WrittenOut())) / MaxPatches
 }
 
-// fewEnough says why a patch of a definition, made of one that its author knew, cannot add so many rounds, and how to go
-// in steps; nil: it can.
+// ManyRoundsError says that a patch adds more rounds than there is room for.
+type ManyRoundsError struct {
+	Loop string // that has most more rounds by it; empty: none has
+	Step int    // how many rounds it may have by a patch; 0: it may not have more
+	Why  string
+}
+
+func (e *ManyRoundsError) Error() string {
+	if e.Step == 0 {
+		return e.Why
+	}
+	return fmt.Sprintf("%s: times: %d of loop %s would fit", e.Why, e.Step, plain.Line(e.Loop))
+}
+
+// Finding is what is refused, with the step that fits.
+func (e *ManyRoundsError) Finding() Finding {
+	f := Finding{Part: Part{OfLoop, e.Loop}, Key: "times", Refused: true, Why: e.Why, Next: "have fewer rounds"}
+	switch {
+	case e.Loop == "":
+		f.Part, f.Key = Part{Kind: OfWorkflow}, ""
+	case e.Step > 0:
+		f.Next = fmt.Sprintf("go in steps, first to times: %d", e.Step)
+	}
+	return f
+}
+
+// fewEnough says why a patch of a definition, made of one that its author knew, cannot add so many rounds; nil: it can.
 func fewEnough(def, known *workflow.Definition, p Patch, more rounds) error {
 	tasks, bytes := more.size()
 	most, mostBytes := room(def)
 	if tasks <= most && bytes <= mostBytes {
 		return nil
 	}
-	steps := ""
+	e := &ManyRoundsError{Why: fmt.Sprintf("its rounds are %d tasks more, and one amendment may add %d of these", tasks, most)}
+	if tasks <= most {
+		e.Why = fmt.Sprintf("its rounds take %d bytes more, and one amendment may add %d of these", bytes, mostBytes)
+	}
+	longest := 0
 	for _, x := range p {
-		if x.Kind != OfLoop || x.Key != "times" || steps != "" {
+		if x.Kind != OfLoop || x.Key != "times" {
 			continue
 		}
-		was := 1
+		was, is := 1, 0
 		for _, l := range known.Loops() {
 			if string(l.Last) == x.Name {
 				was = l.Times
 			}
 		}
-		is := 0
 		_ = json.Unmarshal(x.Value, &is) // 0: it is written in another way, and there is no step to name
-		more := is - was                 // as rounds of one loop are alike, a share of them takes a share of the room
-		if step := min(more*most/max(tasks, 1), more*mostBytes/max(bytes, 1)); step > 0 && step < more {
-			steps = fmt.Sprintf("; go in steps, first to times: %d of loop %s", was+step, plain.Line(x.Name))
+		if n := is - was; n > longest {
+			// As rounds of one loop are alike, a share of them takes a share of the room.
+			longest, e.Loop, e.Step = n, x.Name, was+min(n*most/max(tasks, 1), n*mostBytes/max(bytes, 1))
+			if e.Step == was {
+				e.Step = 0
+			}
 		}
 	}
-	if tasks > most {
-		return fmt.Errorf("its rounds are %d tasks more, and one amendment may add %d of these%s", tasks, most, steps)
-	}
-	return fmt.Errorf("its rounds take %d bytes more, and one amendment may add %d of these%s", bytes, mostBytes, steps)
+	return e
 }
 
 // meant is what a patch means that makes one edition of another.
@@ -252,16 +281,31 @@ func (m *Meant) Said(t workflow.TaskName) (what string, home workflow.PartitionN
 	return p.Text(), home
 }
 
+// maxRoundsTold bounds how many rounds people are told of.
+const maxRoundsTold = 6
+
 // Lines tell people what a patch sets, and which rounds there are by it.
 func (m *Meant) Lines() []string {
-	out, last := m.Patch.Lines(), map[workflow.TaskName]string{}
+	out, more := m.Patch.Lines(), map[workflow.TaskName][]workflow.TaskName{}
 	for _, t := range m.came {
 		if x, is := m.rounds[t]; is && x.Beside == "" {
-			last[x.Loop] = strings.TrimPrefix(last[x.Loop]+", "+string(t), ", ")
+			more[x.Loop] = append(more[x.Loop], t)
 		}
 	}
-	for _, loop := range slices.Sorted(maps.Keys(last)) {
-		out = append(out, fmt.Sprintf("%s has more rounds: %s", Part{OfLoop, string(loop)}, last[loop]))
+	for _, loop := range slices.Sorted(maps.Keys(more)) {
+		all, rest := more[loop], ""
+		slices.SortFunc(all, func(a, b workflow.TaskName) int {
+			return cmp.Or(slices.Compare(m.rounds[a].Numbers, m.rounds[b].Numbers), cmp.Compare(a, b))
+		})
+		if n := len(all) - maxRoundsTold; n > 0 {
+			rest = fmt.Sprintf(" and %d more", n)
+			all = all[:maxRoundsTold]
+		}
+		words := make([]string, len(all))
+		for i, t := range all {
+			words[i] = plain.Line(string(t))
+		}
+		out = append(out, fmt.Sprintf("%s has more rounds: %s%s", Part{OfLoop, string(loop)}, strings.Join(words, ", "), rest))
 	}
 	return out
 }

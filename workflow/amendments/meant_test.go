@@ -1,6 +1,7 @@
 package amendments
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func TestAPatchOfALoop(t *testing.T) {
 	if home != "desk" || said != other {
 		t.Errorf("the fourth round is %q, and %q", said, other)
 	}
-	if got := m.Lines(); got[1] != "loop review has more rounds: draft.4, draft.5, draft.6, review.4, review.5, review.6" {
+	if got := m.Lines(); got[1] != "loop review has more rounds: draft.4, review.4, draft.5, review.5, draft.6, review.6" {
 		t.Errorf("%q", got)
 	}
 	for _, x := range [][2]string{
@@ -135,8 +136,10 @@ func TestAsManyRoundsAsThereIsRoomFor(t *testing.T) {
 	old := parse(t, of(2))
 	p := mustPatch(t, old, parse(t, of(64)))
 	_, err := Fits(old, old, p, anyDefinition)
-	want := "its rounds are 1922 tasks more, and one amendment may add 139 of these; go in steps, first to times: 6 of loop last"
-	if err == nil || err.Error() != want {
+	want := "loop last, times: its rounds are 1922 tasks more, and one amendment may add 139 of these " +
+		"(go in steps, first to times: 6)"
+	var many *ManyRoundsError
+	if !errors.As(err, &many) || many.Finding().String() != want {
 		t.Fatalf("%v", err)
 	}
 	if _, err := Fits(old, old, mustPatch(t, old, parse(t, of(6))), anyDefinition); err != nil {

@@ -59,10 +59,8 @@ func (s *State) fitting(patch string, known *workflow.Definition) (f fitting) {
 		return f
 	}
 	s.log.Steps += len(known.Tasks)
-	var err error
-	if p, no := amendments.DecodePatch(patch); no != nil {
-		err = no
-	} else {
+	p, err := amendments.DecodePatch(patch)
+	if err == nil {
 		f.patch, err = s.Fits(known, p)
 	}
 	if f.known = known.Hash(); err != nil {

@@ -5,7 +5,7 @@ var tried = []string{"./choreo", "./dataflow", "./workflow/amendments"}
 
 // amendTests are those of them that are about amendments.
 const amendTests = "^(TestScenarios|TestATaskIsThereForThoseWhoKnewOfIt|TestAnInstanceTakesSoManyAmendments|" +
-	"TestRandomClaims|TestAPatch.*|TestPatches.*|TestWhat.*|TestThereIsRoomForAllPatches|TestAmended.*|" +
+	"TestRandomClaims|TestRandomLoops|TestALoop.*|TestRounds.*|TestAsMany.*|TestConstraintsThat.*|TestAPatch.*|TestPatches.*|TestWhat.*|TestThereIsRoomForAllPatches|TestAmended.*|" +
 	"TestAChanged.*|TestChanged.*|TestATrigger.*|TestAnyAmendedFlow)$"
 
 // ofAmendments are mutants of changes of the definition by which an instance runs (docs/amendments.md).
@@ -15,8 +15,8 @@ var ofAmendments = []mutant{
 `, `	} else if _, amends := body.(worklist.Amend); Decides(body) && !amends {
 `}}},
 	{name: "amended-unfit", what: "an amendment counts that does not fit what its author knew", patches: []patch{{
-		"choreo/state/amend.go", `		err = s.Fits(known, f.patch)
-`, `		_ = s.Fits(known, f.patch)
+		"choreo/state/amend.go", `		f.patch, err = s.Fits(known, p)
+`, `		f.patch, _ = s.Fits(known, p)
 `}}},
 	{name: "amended-without-end", what: "an instance takes more amendments than it has room for", patches: []patch{{
 		"choreo/state/claims.go", `		return amendments.MaxPatches
@@ -86,6 +86,26 @@ var ofAmendments = []mutant{
 		"workflow/amendments/patch.go", `		case !patch.adds(x.Part) || before[x.Part] != nil:
 			continue`, `		case !patch.adds(x.Part) || before == nil:
 			continue`}}},
+	{name: "round-is-gone", what: "a round that no loop has any more is not there, though facts name it", patches: []patch{{
+		"workflow/amendments/patch.go", `			if _, there := all[t]; !there { // of several the first counts
+`, `			if _, there := all[t]; !there && len(patches) == 0 {
+`}}},
+	{name: "round-of-each", what: "a round that two add alike is two attempts", patches: []patch{{
+		"workflow/amendments/meant.go", `		return fmt.Sprintf("round %s of %s %s, in %s", x.Round, x.Of, x.Beside, x.home), x.home
+`, `		return m.Text(), x.home
+`}}},
+	{name: "round-forgotten", what: "a loop has fewer rounds than have begun", patches: []patch{{
+		"workflow/amendments/meant.go", `			if round.Beside == "" {
+				m.steered`, `			if round.Beside == "no" {
+				m.steered`}}},
+	{name: "rounds-without-end", what: "an amendment adds more rounds than there is room for", patches: []patch{{
+		"workflow/amendments/meant.go", `	if tasks <= most && bytes <= mostBytes {
+`, `	if tasks <= most || bytes <= mostBytes {
+`}}},
+	{name: "added-key-by-key", what: "constraints of one name that two add unlike are put together key by key", patches: []patch{{
+		"workflow/amendments/patch.go", `			case p.alone[x.Part] && before[x.Part] != nil: // another has added it
+`, `			case p.alone[x.Part] && before == nil:
+`}}},
 	{name: "circle-of-two", what: "two amendments that make a circle both count nothing, with all others",
 		patches: []patch{{
 			"workflow/amendments/patch.go", `if odd || p.IsHeavy() && unsure && made(some[:i+1]) == nil {`,

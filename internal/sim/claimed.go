@@ -86,8 +86,8 @@ func dispute(r *rand.Rand, p *Plan) {
 		const day = 24 * time.Hour
 		f := Fault{At: soon(), Kind: Clock, Node: r.IntN(p.Nodes), Other: 2, For: between(r, day, 9*day)}
 		again := Fault{At: f.At + time.Second, Kind: Crash, Node: f.Node, For: 5 * time.Second}
-		if p.reboots() {
-			again.Kind = Reboot
+		if p.reboots() { // somebody sets the clock while it is off
+			again.Kind, again.At = Reboot, f.At-time.Second
 		}
 		back := Fault{At: f.At + between(r, time.Minute, 10*time.Minute), Kind: Clock, Node: f.Node, For: f.For}
 		p.Faults = append(p.Faults, f, again, back)
@@ -105,7 +105,7 @@ func dispute(r *rand.Rand, p *Plan) {
 	}
 }
 
-// reboots reports whether a node with a wrong clock is rebooted, in later seeds: where it only crashes it goes by a clock
+// reboots reports whether a node is off while its clock is set, in later seeds: where it only crashes it goes by a clock
 // that nobody sets (waits.Lease).
 func (p *Plan) reboots() bool {
 	switch {

@@ -39,6 +39,7 @@ func (w *world) strike(f Fault) {
 		m.disk.crash = &crashIn{after: f.Other%2 == 1}
 	case Reboot:
 		w.down(m)
+		m.off = reboot{at: w.now, skew: m.skew}
 		later(func() { w.reboot(m) })
 	case LostDisk:
 		w.down(m)
@@ -76,6 +77,7 @@ func (w *world) strike(f Fault) {
 		})
 	case Clock:
 		m.skew += f.For * time.Duration(f.Other-1)
+		m.setBack += max(0, -f.For*time.Duration(f.Other-1))
 	case Lossy:
 		w.lossy++
 		later(func() { w.lossy-- })
@@ -132,6 +134,8 @@ func (w *world) vanish(m *machine) {
 func (w *world) reboot(m *machine) {
 	if m.node == nil && !m.gone {
 		m.boots++
+		off := w.now - m.off.at
+		m.reboots = append(m.reboots, reboot{at: w.now, off: off, passed: max(0, off+m.skew-m.off.skew)})
 		m.bootedAt, m.asleep = w.now, 0
 		w.revive(m)
 	}

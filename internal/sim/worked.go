@@ -515,20 +515,40 @@ func (c *checks) offers(m *machine) {
 	}
 }
 
-// leased checks that nobody has a task of a machine beyond its lease, as far as a node that was started since
-// it was granted can know that, by its wall clock.
+// leased checks that nobody has a task of a machine beyond its lease: by a clock that nobody sets, but for the times in
+// which the machine was off, of which it knows what its wall clock says. A lock may last as long as its user is away.
 func (c *checks) leased(m *machine, in *api.Instance, it *meaning.Item) {
 	id, err := workflow.ParseInstanceID(in.ID)
 	if err != nil || m.forgot {
 		return
 	}
 	grant := it.Open.Grants[len(it.Open.Grants)-1]
-	since := time.UnixMilli(m.disk.factsOf(id)[grant].At)
-	if wall := m.bornWall.Add(c.w.now - m.born); m.arrived[grant] < m.born &&
-		wall.Sub(since) > worklist.DefaultLease(it.Open.Mode)+time.Minute {
-		c.w.violate("claims: %s has %s of %s at n%d since %s by its clock, now %s: its lease is over", it.Open.User,
-			it.Attempt, in.ID[:8], m.i, since.UTC(), wall)
+	since, arrived := time.UnixMilli(m.disk.factsOf(id)[grant].At), m.arrived[grant]
+	had := c.w.now - arrived
+	for _, r := range m.reboots {
+		if r.at > arrived {
+			had += r.passed - r.off
+		}
 	}
+	if had > worklist.DefaultLease(it.Open.Mode)+time.Minute+m.setBack && !c.awayWith(m, it.Open.User) {
+		c.w.violate("claims: %s has %s of %s at n%d since %s by its clock, for %s: its lease is over", it.Open.User,
+			it.Attempt, in.ID[:8], m.i, since.UTC(), had)
+	}
+}
+
+// awayWith reports whether a machine was told that a device of a user is away, and that is not over for long.
+func (c *checks) awayWith(m *machine, id worklist.User) bool {
+	u := c.w.userOf(id)
+	for i, a := range m.absent {
+		if u == nil {
+			return false
+		}
+		_, signedIn := u.keys[i]
+		if signedIn && c.w.now < a.until+2*time.Hour {
+			return true
+		}
+	}
+	return false
 }
 
 // closes checks that a machine has closed its item if whoever has it brought a result, and all counts that this was

@@ -100,6 +100,10 @@ type machine struct {
 	gone      bool
 	forgot    bool // its disk was lost or put back
 	boots     int  // how often it was rebooted
+	// reboots are these, off what there is of the one under way, setBack by how much its wall clock was set back in all.
+	reboots []reboot
+	off     reboot
+	setBack time.Duration
 	// muted is when it could acknowledge nothing, as its disk was full or it was paused, could
 	// again, and so on.
 	muted []time.Duration
@@ -129,6 +133,14 @@ type machine struct {
 	succeeded map[job]bool
 	judged    map[job]bool  // by it
 	ends      map[slot]bool // which have a success or a verdict, as far as its disk says
+}
+
+// reboot is a time in which a machine was off.
+type reboot struct {
+	at     time.Duration // when it was on again; of one under way, when it went off
+	off    time.Duration // for how long it was, and passed how long by its wall clock
+	passed time.Duration
+	skew   time.Duration // as it went off
 }
 
 // cancelled is whether a machine holds an instance to be cancelled, looking whether that is

@@ -40,6 +40,11 @@ func (w *world) strike(f Fault) {
 	case Reboot:
 		w.down(m)
 		m.off = reboot{at: w.now, skew: m.skew}
+		for at, by := range m.set {
+			if at > w.now-2*time.Hour { // they are stored hourly
+				m.off.back += max(0, -by)
+			}
+		}
 		later(func() { w.reboot(m) })
 	case LostDisk:
 		w.down(m)
@@ -77,7 +82,7 @@ func (w *world) strike(f Fault) {
 		})
 	case Clock:
 		m.skew += f.For * time.Duration(f.Other-1)
-		m.setBack += max(0, -f.For*time.Duration(f.Other-1))
+		m.set[w.now] += f.For * time.Duration(f.Other-1)
 	case Lossy:
 		w.lossy++
 		later(func() { w.lossy-- })
@@ -135,7 +140,8 @@ func (w *world) reboot(m *machine) {
 	if m.node == nil && !m.gone {
 		m.boots++
 		off := w.now - m.off.at
-		m.reboots = append(m.reboots, reboot{at: w.now, off: off, passed: max(0, off+m.skew-m.off.skew)})
+		passed := max(0, off+m.skew-m.off.skew)
+		m.reboots = append(m.reboots, reboot{at: w.now, off: off, passed: passed, back: m.off.back})
 		m.bootedAt, m.asleep = w.now, 0
 		w.revive(m)
 	}

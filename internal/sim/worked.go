@@ -527,10 +527,10 @@ func (c *checks) leased(m *machine, in *api.Instance, it *meaning.Item) {
 	had := c.w.now - arrived
 	for _, r := range m.reboots {
 		if r.at > arrived {
-			had += r.passed - r.off
+			had += r.passed - r.off - r.back
 		}
 	}
-	if had > worklist.DefaultLease(it.Open.Mode)+time.Minute+m.setBack && !c.awayWith(m, it.Open.User) {
+	if had > worklist.DefaultLease(it.Open.Mode)+time.Minute && !c.awayWith(m, it.Open.User) {
 		c.w.violate("claims: %s has %s of %s at n%d since %s by its clock, for %s: its lease is over", it.Open.User,
 			it.Attempt, in.ID[:8], m.i, since.UTC(), had)
 	}

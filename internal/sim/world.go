@@ -100,10 +100,10 @@ type machine struct {
 	gone      bool
 	forgot    bool // its disk was lost or put back
 	boots     int  // how often it was rebooted
-	// reboots are these, off what there is of the one under way, setBack by how much its wall clock was set back in all.
+	// reboots are these, off what there is of the one under way, set when its wall clock was set, and by how much.
 	reboots []reboot
 	off     reboot
-	setBack time.Duration
+	set     map[time.Duration]time.Duration
 	// muted is when it could acknowledge nothing, as its disk was full or it was paused, could
 	// again, and so on.
 	muted []time.Duration
@@ -141,6 +141,8 @@ type reboot struct {
 	off    time.Duration // for how long it was, and passed how long by its wall clock
 	passed time.Duration
 	skew   time.Duration // as it went off
+	// back is by how much its wall clock was set back since its leases were stored, at most.
+	back time.Duration
 }
 
 // cancelled is whether a machine holds an instance to be cancelled, looking whether that is
@@ -316,6 +318,7 @@ func (w *world) found() {
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
 		m.clocked, m.cancelled = map[workflow.InstanceID]time.Duration{}, map[workflow.InstanceID]*cancelled{}
 		m.records = map[workflow.PartnerID]membership.Version{}
+		m.set = map[time.Duration]time.Duration{}
 		m.announced, m.absent = map[membership.Version]time.Duration{}, map[int]absence{}
 		m.arrived, m.several = map[factID]time.Duration{}, map[slot]map[fact.AttemptID]bool{}
 		m.contested, m.looking = map[workflow.InstanceID]bool{}, map[workflow.InstanceID]bool{}

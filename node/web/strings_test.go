@@ -51,7 +51,7 @@ var worded = map[string][]string{
 	"does":       methods,
 	"step":       values(dataflow.Initial, dataflow.JumpBack, dataflow.JumpForward, dataflow.Amendment),
 	"datastatus": values(dataflow.Final, dataflow.Exception),
-	"mark":       values(dataflow.Compensated, dataflow.Aborted, dataflow.Jumped),
+	"mark":       values(dataflow.Compensated, dataflow.Aborted, dataflow.Jumped, dataflow.Superseded),
 	"unit":       spans,
 	"item":       {api.ItemReady, api.ItemNotReady, api.ItemSelected, api.ItemLocked, api.ItemDone},
 	"filter":     filterStates,

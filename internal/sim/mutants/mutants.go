@@ -297,7 +297,7 @@ var general = []mutant{
 `, `		s.nextCompare = now + time.Second
 		s.compareAll()
 `}, {
-			"node/sending.go", `s.n.up(p) && h.m.Behind(p) && !h.wantsNoMore(p, s.now.Awake) {`,
+			"node/sending.go", `s.n.up(p) && h.m.Compares(p) && !h.wantsNoMore(p, s.now.Awake) {`,
 			`s.n.up(p) && !h.wantsNoMore(p, s.now.Awake) {`}}},
 	{name: "disowned", what: "a node that has written nothing yet believes that it takes no part", patches: []patch{{
 		"choreo/fingerprint.go", `	p.facts()

@@ -40,7 +40,7 @@ func cut(s string) string {
 // where into does not say their type.
 func Decode(b []byte, into any) error { return decode(b, into, false) }
 
-// DecodeStrict is Decode that refuses keys which into has no field for.
+// DecodeStrict is Decode that refuses keys which into has no field for, spelled as it is there.
 func DecodeStrict(b []byte, into any) error { return decode(b, into, true) }
 
 func decode(b []byte, into any, strict bool) error {
@@ -55,7 +55,10 @@ func decode(b []byte, into any, strict bool) error {
 	if _, err := dec.Token(); err != io.EOF {
 		return ErrMore
 	}
-	return Check(b)
+	if err := Check(b); err != nil || !strict {
+		return err
+	}
+	return spelled(b, into)
 }
 
 // Check says which key stands twice in a JSON value; nil: none does. A text that is no JSON is for whoever reads it.

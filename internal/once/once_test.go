@@ -3,8 +3,10 @@ package once
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestKeysStandOnce(t *testing.T) {
@@ -31,6 +33,43 @@ func TestKeysStandOnce(t *testing.T) {
 		var v any
 		if err := Decode([]byte(text), &v); err != nil {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A key is a field's only as it is spelled, at whatever depth; else a field could be there twice after all.
+func TestFieldsAreSpelledAsTheyAre(t *testing.T) {
+	type inner struct {
+		X any `json:"x"`
+	}
+	type embedded struct {
+		Name string `json:"name"`
+	}
+	type request struct {
+		embedded
+		Outputs map[string]any `json:"outputs"`
+		Of      []*inner       `json:"of,omitempty"`
+		Plain   int
+		At      time.Time `json:"at"`
+	}
+	for _, text := range []string{
+		`{}`, `{"outputs":{"x":1,"X":2},"of":[{"x":{"y":1,"Y":2}}, null],"Plain":3,"name":"n","at":"2026-11-28T00:00:00Z"}`,
+		`{"outputs":null,"of":null}`,
+	} {
+		if err := DecodeStrict([]byte(text), &request{}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for text, key := range map[string]string{
+		`{"outputs":{"x":1},"Outputs":{"x":2}}`: "Outputs",
+		`{"OUTPUTS":{}}`:                        "OUTPUTS",
+		`{"of":[{"x":1},{"X":1}]}`:              "X",
+		`{"name":"a","Name":"b"}`:               "Name",
+		`{"plain":1}`:                           "plain",
+		`{"none":1}`:                            "none",
+	} {
+		if err := DecodeStrict([]byte(text), &request{}); err == nil || !strings.Contains(err.Error(), strconv.Quote(key)) {
+			t.Errorf("%s: got %v, want an unknown field %q", text, err, key)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestClientAndServerAgree(t *testing.T) {
 	instance := &api.Instance{
 		ID: "ab", Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning,
 		Incidents:    []api.Incident{{At: noon, What: "w", Task: "t"}},
-		Conflicts:    []api.Conflict{{Data: "d", Values: []any{"x", 1.5, nil}}},
+		Conflicts:    []api.Conflict{{Data: "d", Values: []any{"x", json.Number("1.5"), nil}}},
 		Coordination: workflow.Choreography, Responsible: "ana", Started: noon, Ended: &noon,
 		Partitions: []api.Partition{{Name: "p", Partner: "ana", Attempt: 1, State: "s", Timeout: "1h0m0s",
 			Due: []api.Due{{Kind: "timeout", At: noon, Left: "4m0s"}}}},

@@ -154,7 +154,9 @@ func callHeader[T any](
 		return reply, resp.Header, nil
 	}
 	// Unknown fields are allowed: the node may be newer than its client.
-	if err := json.Unmarshal(b, &reply); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber() // data may be whole numbers of 64 bits, which a float64 has no room for
+	if err := dec.Decode(&reply); err != nil {
 		return reply, nil, api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).
 			WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
 	}

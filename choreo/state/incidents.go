@@ -76,7 +76,9 @@ func (s *State) forkedResults() (out []IncidentView) {
 	people := map[said]bool{}
 	for _, e := range s.log.Order() {
 		s.log.Steps++
-		if e.Counted || e.Why != forkedAway && !e.Beyond || len(out) == maxUncounted {
+		// Whom a fork had brought in takes no part without it, and so what it says is not counted.
+		away := e.Why == forkedAway || e.Beyond && s.former[e.Fact.Chain.Author] != nil
+		if e.Counted || !away || len(out) == maxUncounted {
 			continue
 		}
 		x := IncidentView{At: e.Fact.At, Who: e.Fact.Chain.Author}

@@ -200,8 +200,8 @@ func (w *world) addTask(def, tasks map[string]any, after workflow.TaskName) {
 	parts, _ := def["partitions"].(map[string]any)
 	home := w.def.Partitions[w.people.IntN(len(w.def.Partitions))].Name
 	part, there := parts[string(home)].(map[string]any)
-	if !there || w.def.Task(after).ContingencyOnly {
-		return
+	if _, looped := w.def.Round(after); !there || looped || w.def.Task(after).ContingencyOnly {
+		return // a rule names no round, and to wait for the end of a loop may add that
 	}
 	name := "added" + strconv.Itoa(len(w.added))
 	if w.people.IntN(3) == 0 { // in a partition of its own

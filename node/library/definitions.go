@@ -205,7 +205,8 @@ func newListing(e *Definition) *listing {
 		w.Partitions = append(w.Partitions, string(p.Name))
 	}
 	return &listing{
-		hash: e.Hash, size: len(e.Def.Canonical()), about: w, claims: map[workflow.PartnerID]*claim{},
+		// The rounds of loops count as they are in memory: a few bytes of text may be thousands of tasks.
+		hash: e.Hash, size: max(len(e.Def.Canonical()), len(e.Def.WrittenOut())), about: w, claims: map[workflow.PartnerID]*claim{},
 		parsed: weak.Make(e),
 	}
 }

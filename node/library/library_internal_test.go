@@ -104,6 +104,17 @@ func decoded(t *testing.T, def *workflow.Definition) *Definition {
 	return e
 }
 
+// A few bytes of text may be thousands of tasks: what a member fills of the room is counted with all rounds.
+func TestRoundsOfLoopsTakeRoom(t *testing.T) {
+	def, err := workflow.Parse("loop", []byte("workflow: w\ntasks: {a: {}, b: {after: a, repeat: {times: 64, from: a}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := newListing(decoded(t, def)); l.size != len(def.WrittenOut()) || l.size < 20*len(def.Canonical()) {
+		t.Errorf("%d bytes count of %d, written out %d", l.size, len(def.Canonical()), len(def.WrittenOut()))
+	}
+}
+
 // says is what a member's node sends of a definition that it lists and takes off
 // again, number notices in all, from a moment on.
 func (s signing) says(t *testing.T, def *workflow.Definition, number int, at time.Time) wire.Definition {

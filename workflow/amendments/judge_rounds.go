@@ -59,8 +59,12 @@ func (j *judge) tasks(changes []Change) map[Part][]Finding {
 			continue
 		}
 		of := j.of(&c)
+		at, _ := j.old.Round(name)
 		for _, f := range of {
-			found = append(found, j.inRound(f, name, by))
+			f = j.inRound(f, name, by)
+			if at.Beside == "" || f.Refused || f.Key == "while" || f.Key == "when" { // else it is about what nobody wrote
+				found = append(found, f)
+			}
 		}
 		for _, k := range c.Keys {
 			if !isFound(of, c.Part, k.Key) {

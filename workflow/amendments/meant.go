@@ -252,6 +252,22 @@ func meant(known, made *workflow.Definition, p Patch) Meant {
 	return m
 }
 
+// standsIn is a loop of which other tasks would stand in for what asks whether it goes on, or how many: facts may name
+// these. Empty: there is none.
+func standsIn(known, made *workflow.Definition) workflow.TaskName {
+	for _, t := range known.TopoOrder() {
+		at, is := known.Round(t)
+		now := made.Task(t)
+		if is && at.Beside != "" && !isKept(known, t) && now != nil && !isKept(made, t) &&
+			now.Contingency != known.Task(t).Contingency {
+			return at.Loop
+		}
+	}
+	return ""
+}
+
+const standsInWhy = "others would stand in for what asks whether it goes on, which this version cannot change"
+
 func isKept(d *workflow.Definition, t workflow.TaskName) bool {
 	_, is := d.Kept().Tasks[t]
 	return is

@@ -132,7 +132,9 @@ func TestAsManyRoundsAsThereIsRoomFor(t *testing.T) {
 	for i := 1; i < 30; i++ {
 		body += fmt.Sprintf("  t%d: {after: t%d}\n", i, i-1)
 	}
-	of := func(n int) string { return body + fmt.Sprintf("  last: {after: t29, repeat: {times: %d, from: t0}}\n", n) }
+	of := func(n int) string {
+		return body + fmt.Sprintf("  last: {after: t29, repeat: {times: %d, from: t0}}\n", n)
+	}
 	old := parse(t, of(2))
 	p := mustPatch(t, old, parse(t, of(64)))
 	_, err := Fits(old, old, p, anyDefinition)
@@ -178,4 +180,21 @@ func TestConstraintsThatAreAddedUnlike(t *testing.T) {
 	if c := got.Constraints; len(c) != 1 || c[0].Strict {
 		t.Errorf("%+v", c)
 	}
+}
+
+// Whoever stands in for what asks whether a loop goes on may be named by facts, so it stays.
+func TestWhatStandsInForALoopStays(t *testing.T) {
+	old := parse(t, paper)
+	p, no := PatchOf(old, edited(t, paper, "out: [ok], on-failure: release", "out: [ok]"), nil)
+	if p != nil || len(no) != 1 || no[0].String() != "loop review: "+standsInWhy {
+		t.Errorf("%s: %v", p.Text(), no)
+	}
+	x, err := DecodePatch(`[{"kind":"task","name":"review","key":"on-failure"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Fits(old, old, x, anyDefinition); err == nil {
+		t.Error("it fits")
+	}
+	asRead(t, old, edited(t, paper, "draft: {after: plan, type: manual, on-failure: release}", "draft: {after: plan, type: manual}"))
 }

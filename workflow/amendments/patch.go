@@ -154,6 +154,9 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 			}
 		}
 	}
+	if loop := standsIn(old, changed); loop != "" {
+		no(Part{OfLoop, string(loop)}, "", standsInWhy)
+	}
 	if t, why := Turned(old, changed); why != "" && old.Task(t) != nil {
 		no(Part{OfTask, string(t)}, "", why+", which this version cannot have in an instance that runs")
 	}
@@ -491,6 +494,8 @@ func Fits(def, known *workflow.Definition, p Patch, check func(*workflow.Definit
 		return Meant{}, errors.New("it makes an instance one that is driven by its data, or one that is not any more")
 	case made.Flow() != nil && made.Flow().Partition != known.Flow().Partition:
 		return Meant{}, errors.New("whoever holds the partition keeps the data states, so they cannot be in another")
+	case standsIn(known, made) != "":
+		return Meant{}, fmt.Errorf("loop %s: %s", standsIn(known, made), standsInWhy)
 	case p.IsHeavy() && check(made) != nil:
 		return Meant{}, check(made)
 	}

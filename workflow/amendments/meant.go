@@ -98,8 +98,10 @@ func (p parts) keep(some rounds, bareOnly bool) workflow.Kept {
 		if bareOnly {
 			maps.DeleteFunc(keys, func(k string, _ json.RawMessage) bool { return !slices.Contains(bareRound, k) })
 		}
-		if c := keys["contingency"]; c != nil && p[Part{OfTask, text(c)}] == nil && some[workflow.TaskName(text(c))].keys == nil {
-			delete(keys, "contingency")
+		if c := keys["contingency"]; c != nil && p[Part{OfTask, text(c)}] == nil {
+			if _, kept := some[workflow.TaskName(text(c))]; !kept {
+				delete(keys, "contingency")
+			}
 		}
 		p[Part{OfTask, string(t)}] = keys
 		if home := (Part{OfPartition, string(x.home)}); x.home != "" && p[home] != nil {
@@ -175,7 +177,9 @@ func fewEnough(def, known *workflow.Definition, p Patch, more rounds) error {
 	if tasks <= most && bytes <= mostBytes {
 		return nil
 	}
-	e := &ManyRoundsError{Why: fmt.Sprintf("its rounds are %d tasks more, and one amendment may add %d of these", tasks, most)}
+	e := &ManyRoundsError{
+		Why: fmt.Sprintf("its rounds are %d tasks more, and one amendment may add %d of these", tasks, most),
+	}
 	if tasks <= most {
 		e.Why = fmt.Sprintf("its rounds take %d bytes more, and one amendment may add %d of these", bytes, mostBytes)
 	}
@@ -252,18 +256,23 @@ func meant(known, made *workflow.Definition, p Patch) Meant {
 	return m
 }
 
-// standsIn is a loop of which other tasks would stand in for what asks whether it goes on, or how many: facts may name
-// these. Empty: there is none.
-func standsIn(known, made *workflow.Definition) workflow.TaskName {
-	for _, t := range known.TopoOrder() {
-		at, is := known.Round(t)
-		now := made.Task(t)
-		if is && at.Beside != "" && !isKept(known, t) && now != nil && !isKept(made, t) &&
-			now.Contingency != known.Task(t).Contingency {
-			return at.Loop
+// stoodInFor says of a definition that has rounds that others stand in for what asks whether a loop goes on: facts may
+// name those of before.
+func (r rounds) stoodInFor(made *workflow.Definition) error {
+	for _, t := range slices.Sorted(maps.Keys(r)) {
+		x, now := r[t], made.Task(t)
+		if x.Beside == "" || now == nil || isKept(made, t) {
+			continue
+		}
+		was := ""
+		if c := x.keys["contingency"]; c != nil {
+			was = text(c)
+		}
+		if was != string(now.Contingency) {
+			return fmt.Errorf("loop %s: %s", x.Loop, standsInWhy)
 		}
 	}
-	return ""
+	return nil
 }
 
 const standsInWhy = "others would stand in for what asks whether it goes on, which this version cannot change"
@@ -321,7 +330,8 @@ func (m *Meant) Lines() []string {
 		for i, t := range all {
 			words[i] = plain.Line(string(t))
 		}
-		out = append(out, fmt.Sprintf("%s has more rounds: %s%s", Part{OfLoop, string(loop)}, strings.Join(words, ", "), rest))
+		part := Part{OfLoop, string(loop)}
+		out = append(out, fmt.Sprintf("%s has more rounds: %s%s", part, strings.Join(words, ", "), rest))
 	}
 	return out
 }

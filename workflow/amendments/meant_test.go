@@ -186,7 +186,7 @@ func TestConstraintsThatAreAddedUnlike(t *testing.T) {
 func TestWhatStandsInForALoopStays(t *testing.T) {
 	old := parse(t, paper)
 	p, no := PatchOf(old, edited(t, paper, "out: [ok], on-failure: release", "out: [ok]"), nil)
-	if p != nil || len(no) != 1 || no[0].String() != "loop review: "+standsInWhy {
+	if p != nil || len(no) != 1 || no[0].String() != "workflow: loop review: "+standsInWhy {
 		t.Errorf("%s: %v", p.Text(), no)
 	}
 	x, err := DecodePatch(`[{"kind":"task","name":"review","key":"on-failure"}]`)
@@ -197,4 +197,15 @@ func TestWhatStandsInForALoopStays(t *testing.T) {
 		t.Error("it fits")
 	}
 	asRead(t, old, edited(t, paper, "draft: {after: plan, type: manual, on-failure: release}", "draft: {after: plan, type: manual}"))
+	// One side makes it a loop that is asked for, the other has its failure answered in another way: both cannot be.
+	const plain = "workflow: w\ndata: {ok: {type: boolean}}\ntasks: {a: {}, b: {after: a, repeat: {times: 3}}}\n"
+	base := parse(t, plain)
+	asks := fitting(t, base, base, edited(t, plain, "times: 3", "times: 3, while: ok"))
+	goes := fitting(t, base, base, edited(t, plain, "b: {after: a", "b: {on-failure: release, after: a"))
+	for i, c := range [][]Meant{{asks, goes}, {goes, asks}} {
+		got, left := Effective(base, c, func(i int) bool { return i == 1 }, anyDefinition)
+		if !slices.Equal(left, []int{1}) || got.Task("b.2.again") == nil {
+			t.Errorf("%d: left are %v: %s", i, left, Lines(Between(base, got)))
+		}
+	}
 }

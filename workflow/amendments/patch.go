@@ -154,8 +154,8 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 			}
 		}
 	}
-	if loop := standsIn(old, changed); loop != "" {
-		no(Part{OfLoop, string(loop)}, "", standsInWhy)
+	if err := roundsOf(old).stoodInFor(changed); err != nil {
+		no(Part{Kind: OfWorkflow}, "", err.Error())
 	}
 	if t, why := Turned(old, changed); why != "" && old.Task(t) != nil {
 		no(Part{OfTask, string(t)}, "", why+", which this version cannot have in an instance that runs")
@@ -479,7 +479,7 @@ func (x Setting) compare(o Setting) int {
 }
 
 // Fits is what a patch means by an edition of a definition that its author knew; an error says why it is not one of
-// that. The edition has its parts, with their limits, has none of what it adds, and is one with the patch as well, which
+// that. The edition has its parts, with their limits, has none of what it adds, and is one with the patch as well, that
 // check does not refuse.
 func Fits(def, known *workflow.Definition, p Patch, check func(*workflow.Definition) error) (Meant, error) {
 	m, made, err := fits(def, known, p)
@@ -494,8 +494,6 @@ func Fits(def, known *workflow.Definition, p Patch, check func(*workflow.Definit
 		return Meant{}, errors.New("it makes an instance one that is driven by its data, or one that is not any more")
 	case made.Flow() != nil && made.Flow().Partition != known.Flow().Partition:
 		return Meant{}, errors.New("whoever holds the partition keeps the data states, so they cannot be in another")
-	case standsIn(known, made) != "":
-		return Meant{}, fmt.Errorf("loop %s: %s", standsIn(known, made), standsInWhy)
 	case p.IsHeavy() && check(made) != nil:
 		return Meant{}, check(made)
 	}
@@ -691,7 +689,7 @@ func patched(
 			delete(out, Part{OfTask, string(t)})
 		}
 	}
-	for p := range out {
+	for _, p := range order(out) {
 		if p.Kind == OfLoop && out[Part{OfTask, p.Name}] == nil {
 			return nil, fmt.Errorf("there is no task %s with which a loop ends", p.Name)
 		}
@@ -708,6 +706,9 @@ func patched(
 		}
 	}
 	made, err := out.parse(def, all)
+	if err == nil {
+		err = all.stoodInFor(made)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -61,8 +61,6 @@ var ofClaims = []mutant{
 	{name: "dismissed-keeps", what: "a user who is removed or loses the role keeps what it has", patches: []patch{{
 		"worklist/decide.go", `	if !known || !it.maydo(d.b, h.User, p.Roles) {`,
 		`	if !known && it.maydo(d.b, h.User, p.Roles) && h.User == "" {`}}},
-	{name: "endless-lease", what: "a lease never runs out", patches: []patch{{
-		"worklist/decide.go", `	if d.now.Boot >= over {`, `	if d.now.Boot >= over+1000*time.Hour {`}}},
 	{name: "first-grant-prevails", what: "of two grants that did not know of each other the first counts, whatever was done under it", patches: []patch{{
 		"worklist/rights.go", `	case it.prevails(b, h, was):`, `	case false && it.prevails(b, h, was):`}}},
 	{name: "read-as-they-come", what: "claims are read in the order in which they came", patches: []patch{{

@@ -440,6 +440,11 @@ func (m *Machine) TaskHolder(t workflow.TaskName) workflow.PartnerID {
 // Amendments are the changes of the definition by which the instance runs, in the order in which they count.
 func (m *Machine) Amendments() []state.Amendment { return m.state.Amendments() }
 
+// Unpinned is a workflow that a task uses which a patch adds, and of which the instance does not say which it is.
+func (m *Machine) Unpinned(made *workflow.Definition, p amendments.Patch) workflow.Name {
+	return m.state.Unpinned(made, p)
+}
+
 // Original is the definition with which the instance was started.
 func (m *Machine) Original() *workflow.Definition { return m.state.Original() }
 

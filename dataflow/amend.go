@@ -29,8 +29,9 @@ func (f *Flow) compensation(t workflow.TaskName) *workflow.Task {
 // Amend enters that the instance goes by a changed definition from here on, by that fact. It says why that changes
 // nothing; empty: it may.
 //
-// Data that are new have their defaults. A value that its data may not have any more, as two added data of one name
-// unlike, is null. If that changes a value there is a new state.
+// Data that are new have their defaults. A value that is not of the type of its data any more, as two added data of one
+// name unlike, is null. One out of new limits stays: it was right when it was set. If that changes a value there is a
+// new state.
 func (b *Board) Amend(f *Flow, by ID, at int64) string {
 	switch {
 	case b.done:
@@ -84,7 +85,7 @@ func (b *Board) amends(f *Flow) map[workflow.DataName]workflow.Value {
 		v, has := b.values[d.Name]
 		switch {
 		case has:
-			if _, err := workflow.CheckValue(d, v); err != nil {
+			if !workflow.HasType(d, v) {
 				out[d.Name] = nil
 			}
 		case d.Default != nil && b.flow.def.Datum(d.Name) == nil:

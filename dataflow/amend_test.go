@@ -51,6 +51,15 @@ func TestAChangedFlowHasNewData(t *testing.T) {
 	s.wants("conflicts", len(s.b.Last().Conflicts), 0)
 }
 
+// A value that was within the limits when it was set stays, though they are narrower now.
+func TestANarrowedValueStays(t *testing.T) {
+	s := begin(t, parse(t, parallel), values{"n": int64(0)})
+	s.wants("one", s.done("one", values{"a": int64(5)}), "")
+	s.wants("amended", s.amend(parallel, "a: {type: integer}", "a: {type: integer, max: 3}"), "")
+	s.wants("values", s.b.Values(), values{"a": int64(5), "n": int64(0)})
+	s.wants("states", s.b.State(), 1)
+}
+
 // A state that is final by the changed definition fires nothing more, and ends the instance once nothing is pending.
 func TestAChangedEnd(t *testing.T) {
 	s := begin(t, parse(t, parallel), values{"n": int64(0)})

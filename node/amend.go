@@ -3,7 +3,9 @@ package node
 import (
 	"cmp"
 	"context"
+	"slices"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -25,7 +27,7 @@ func (k *desk) amend(
 			WithHint("mutirao amend %s FILE --dry-run lists all that is refused", seen.ID)
 	case len(seen.NotYet) > 0:
 		return nil, api.Errorf(api.Refused, "%s cannot be changed so yet: %s", seen.ID, seen.NotYet[0].Line).
-			WithHint("tasks, partitions, rules, loops, data that are new, conditions, constraints, compensations, limits of time and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
+			WithHint("tasks, partitions, resources, rules, loops, data that are new, limits of data, conditions, constraints, compensations, limits of time and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
 	case len(patch.Patch) == 0:
 		return &api.Amended{ID: seen.ID, Version: seen.Version, Lines: []string{}, Already: true}, nil
 	}
@@ -56,12 +58,41 @@ func (k *desk) foreseeAmendment(
 		return nil, x, patch, err
 	}
 	var no error
+	var pins []fact.Pin
+	var parent *fact.Parent
 	err = k.look(ctx, r.ID, func(h *held) {
 		if p, known := k.partners.Person(worklist.User(who.ID)); !known || !h.m.MayOrder(p.User, p.Roles) {
 			no = k.notDeciding(h.m.Responsible())
 			return
 		}
 		out, x, patch = k.view.Amendment(h.shown(), def)
+		pins, parent = h.m.Pins(), h.m.Parent()
 	}, k.onlyThere)
-	return out, x, patch, cmp.Or(err, no)
+	if err := cmp.Or(err, no); err != nil {
+		return nil, x, patch, err
+	}
+	starts := func(t workflow.TaskName) bool { x := def.Task(t); return x != nil && x.Uses != nil }
+	if slices.ContainsFunc(patch.Adds(), starts) {
+		if err := k.usesThose(ctx, def, pins, parent); err != nil {
+			return nil, x, patch, err
+		}
+	}
+	return out, x, patch, nil
+}
+
+// usesThose says why a definition cannot use the workflows that an instance says: these do not fit, or nobody has them.
+func (k *desk) usesThose(ctx context.Context, def *workflow.Definition, pins []fact.Pin, parent *fact.Parent) error {
+	r := &resolution{
+		desk: k, pins: map[workflow.Name]*library.Definition{}, height: map[workflow.Name]int{},
+		given: map[workflow.Name]workflow.Hash{},
+	}
+	for _, p := range pins {
+		r.given[p.Workflow] = p.Definition
+	}
+	depth := 0
+	if parent != nil {
+		depth = len(parent.Line)
+	}
+	_, err := r.follow(ctx, &library.Definition{Def: def, Hash: def.Hash()}, depth, nil)
+	return err
 }

@@ -438,3 +438,40 @@ func TestWhatIsOfNoUseToOthers(t *testing.T) {
 		}
 	})
 }
+
+// What a task makes that an amendment added is registered if the changed definition is listed, too: else whoever may
+// amend an instance would speak for the author of its workflow.
+func TestWhatAnAddedTaskMakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one:medic", "two:pilot")
+		tm.add("one", surveys)
+		more := strings.NewReplacer("  plan:", "  fly2:\n    type: manual\n    in: [district]\n    out: [level]\n"+
+			"    produces: {name: level-map, valid: 24h}\n  plan:", "[fly]", "[fly, fly2]").Replace(surveys)
+		var ids []string
+		for range 2 {
+			id, _ := tm.survey("one", "north")
+			ids = append(ids, id)
+		}
+		for i, listed := range []bool{false, true} {
+			if listed {
+				tm.add("one", more)
+				tm.add("two", more)
+			}
+			if _, err := tm.p["one"].api.AmendInstance(t.Context(), api.AmendRequest{
+				User: "one", ID: ids[i], File: "surveys.yaml", Source: more,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if err := tm.p["two"].api.FinishTask(t.Context(), api.FinishRequest{
+				ID: ids[i], Task: "fly2", Outputs: map[string]string{"level": "2"},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if sets := tm.sets("one"); (len(sets) == 1) != listed {
+				t.Errorf("the changed definition is listed: %t, and the catalogue has %+v", listed, sets)
+			}
+		}
+	})
+}

@@ -323,3 +323,55 @@ func TestACreatorRoleIsAskedOfTheWholeLine(t *testing.T) {
 		}
 	})
 }
+
+// A new task is done by a workflow that the instance uses already, as its start says which one that is. Of any other it
+// does not say that, and what does not fit is refused: nothing is changed.
+func TestAnAddedTaskUsesAWorkflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, parent := nests(t, "")
+		first := tm.onlyChild("two")
+		amend := func(uses string, dry bool) (*api.Amended, error) {
+			src := strings.NewReplacer("  report:", "  again: {type: workflow, uses: "+uses+", out: [people]}\n  report:",
+				"{tasks: [evacuate]", "{tasks: [evacuate, again]").Replace(fmt.Sprintf(inundation, ""))
+			r := api.AmendRequest{User: "one", ID: parent, File: "more.yaml", Source: src}
+			if dry {
+				seen, err := tm.p["one"].api.ForeseeAmendment(t.Context(), r)
+				if err == nil && len(seen.NotYet) != 1 {
+					t.Errorf("foreseen is %+v", seen)
+				}
+				return nil, err
+			}
+			done, err := tm.p["one"].api.AmendInstance(t.Context(), r)
+			pass(time.Second)
+			return done, err
+		}
+		tm.add("one", strings.Replace(evacuation, "workflow: evacuation", "workflow: shelter", 1))
+		_, err := amend("{workflow: shelter, input: {where: place}}", false)
+		wantCode(t, err, api.Refused, "a new task uses shelter")
+		if _, err = amend("{workflow: shelter, input: {where: place}}", true); err != nil {
+			t.Error(err)
+		}
+		if _, err = amend("{workflow: evacuation, input: {there: place}}", false); err == nil ||
+			!strings.Contains(err.Error(), "there") {
+			t.Errorf("what does not fit: %v", err)
+		}
+		if in := tm.show("two", parent); len(in.Amended) > 0 {
+			t.Errorf("it was changed: %+v", in.Amended)
+		}
+		if _, err = amend("{workflow: evacuation, input: {where: '\"up \" + place'}}", false); err != nil {
+			t.Fatal(err)
+		}
+		children := tm.childrenAt("two")
+		if len(children) != 2 {
+			t.Fatalf("two has %d children, want 2", len(children))
+		}
+		for i, c := range children {
+			if where := tm.show("two", c).Data["where"]; c != first && where != "up quay" {
+				t.Errorf("the second is at %v", where)
+			}
+			tm.ends("two", c, api.FinishRequest{Task: "ask", Outputs: map[string]string{"people": fmt.Sprint(7 + i)}})
+		}
+		tm.succeeds(parent, time.Minute, "one", "two")
+		tm.once(parent, []string{"evacuate", "again", "report"}, "one", "two")
+	})
+}

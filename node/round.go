@@ -244,6 +244,16 @@ func (s *shard) conclude(h *held, b *batch) {
 	}
 }
 
+// saysMake is the definition that says that a task makes a data set: the one with which the instance was started, or
+// what amendments have made of that. Whoever may amend an instance does not speak for whom its workflow was listed by,
+// so what an added task makes is registered if the changed definition is listed as well.
+func saysMake(h *held, t workflow.TaskName) workflow.Hash {
+	if x := h.m.Original().Task(t); x != nil && x.Produces.Name != "" {
+		return h.def.Hash
+	}
+	return h.m.Definition().Hash()
+}
+
 // decide collects what a machine wants done.
 func (s *shard) decide(h *held, b *batch) {
 	var r choreo.Effects
@@ -257,7 +267,7 @@ func (s *shard) decide(h *held, b *batch) {
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
 	for _, made := range r.Made {
-		writes, registered := s.n.data.Register(made, h.def.Hash)
+		writes, registered := s.n.data.Register(made, saysMake(h, made.Task.Name))
 		if b.writes = append(b.writes, writes...); registered != nil {
 			b.after = append(b.after, ending{h.id, registered})
 		}

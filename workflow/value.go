@@ -32,6 +32,14 @@ func CheckValue(decl *DataDecl, v Value) (Value, error) {
 	return v, checkSize(decl, v)
 }
 
+// HasType reports whether a value is one of the type of its declaration, whatever limits that has (enum, min, max).
+func HasType(decl *DataDecl, v Value) bool {
+	d := *decl
+	d.Enum, d.Min, d.Max = nil, nil, nil
+	_, err := CheckValue(&d, v)
+	return err == nil
+}
+
 // ParseValue reads a value from text, as a command line gives it, and checks
 // it. Lists, maps and query results are JSON.
 func ParseValue(decl *DataDecl, s string) (Value, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
@@ -85,8 +86,28 @@ func (s *State) Fits(known *workflow.Definition, p amendments.Patch) (amendments
 		if s.cut(d) != nil {
 			return errors.New("with it the definition cannot be cut into its partitions")
 		}
+		if name := s.Unpinned(d, p); name != "" {
+			return errors.New("the instance does not say which workflow " + string(name) + " is")
+		}
 		return nil
 	})
+}
+
+// Unpinned is a workflow that a task uses which a patch adds, and of which the instance does not say since its start
+// which definition is meant by that name; empty: there is none. Made is the definition with the patch.
+func (s *State) Unpinned(made *workflow.Definition, p amendments.Patch) workflow.Name {
+	var pins []fact.Pin
+	if a := s.log.Genesis().Fact.Body.Annex; a != nil {
+		pins = a.Uses
+	}
+	for _, n := range p.Adds() {
+		t := made.Task(n)
+		if t != nil && t.Uses != nil &&
+			!slices.ContainsFunc(pins, func(x fact.Pin) bool { return x.Workflow == t.Uses.Workflow }) {
+			return t.Uses.Workflow
+		}
+	}
+	return ""
 }
 
 // TakesUp reports whether whoever holds the flow has amendments to take up: it does not go by all of them yet. Once it

@@ -95,14 +95,14 @@ func (s *State) rewrite(n workflow.DataName) {
 	}
 }
 
-// fitsNow reports whether a data item may have a value that somebody wrote who may have known it as it is not now: of
-// what two amendments added unlike it is as the first says (amend.go).
+// fitsNow reports whether a data item can have a value that somebody wrote who may have known it as it is not now: of
+// what two amendments added unlike it is of the type that the first says (amend.go). A value that was within the limits
+// as its author knew stays, though others have narrowed these meanwhile.
 func (s *State) fitsNow(it *DataItem, v workflow.Value) bool {
 	if len(s.edition.heavy) == 0 || it.decl == nil {
 		return true
 	}
-	_, err := workflow.CheckValue(it.decl, v)
-	return err == nil
+	return workflow.HasType(it.decl, v)
 }
 
 // unwritten gives a data item its value where nobody wrote any: its input, else

@@ -39,6 +39,17 @@ func (s *State) startedAt(p workflow.PartitionName) workflow.PartnerID {
 	return ""
 }
 
+// firstAt is who had a partition first, as the author of a fact knew; empty: it knew of nobody.
+func (s *State) firstAt(p workflow.PartitionName, e *log.Entry) workflow.PartnerID {
+	at := s.startedAt(p)
+	for _, x := range s.edition.placed {
+		if at == "" && x.Partition == p && !x.Moves && s.log.Knew(e, x.By) {
+			at = x.Partner
+		}
+	}
+	return at
+}
+
 // placedAt is to whom a task goes that is added to a partition, as the author of a fact knew: to whom it moved last,
 // else to whoever had it first.
 func (s *State) placedAt(p workflow.PartitionName, e *log.Entry) workflow.PartnerID {

@@ -17,7 +17,9 @@ import (
 //	reserve   a task has a unit of each of these: the word of whoever keeps the resources
 //	keep      its author keeps the resources of a partition from now on, as the partner is gone that did
 //
-// The first keeper is who holds the resource's partition from the start. It gives units away as worklist.Board
+// The first keeper is who holds the resource's partition from the start, or from the amendment that adds it. Of a
+// resource that is added, or a partition, on both sides of a cut each side has its own: what it gave away on its side
+// counts, as its facts are judged by what their author knew. It gives units away as worklist.Board
 // decides. A task begins only when its holder knows that it has a unit of each, and nobody counts the start of one
 // for which its author knew no such word. What a unit is given to is the attempt, with all to which that is
 // passed on without a verdict: passing on is no failure.
@@ -64,8 +66,9 @@ func (s *State) enterReserve(e *log.Entry, x worklist.Reserve) (why string) {
 	case a.Root() != a:
 		return "it is about an attempt that was passed on"
 	}
+	knew := s.EvidenceOf(e).under()
 	for _, r := range x.Resources {
-		decl := s.resource(r)
+		decl := resourceOf(knew, r)
 		if decl == nil || !slices.Contains(a.holds(), r) {
 			return "its task does not hold the resource"
 		}
@@ -95,7 +98,7 @@ func (s *State) mayReserve(e *log.Entry, part workflow.PartitionName) (why strin
 			own = k
 		}
 	}
-	if own == nil && s.holder[part] != author {
+	if own == nil && s.firstAt(part, e) != author {
 		return "its author does not keep the resource"
 	}
 	if s.keptLater(e, part, own) {
@@ -113,7 +116,7 @@ func (s *State) keptLater(e *log.Entry, part workflow.PartitionName, after *log.
 }
 
 func (s *State) enterKeep(e *log.Entry, x worklist.Keep) (why string) {
-	kept := slices.ContainsFunc(s.def.Resources,
+	kept := slices.ContainsFunc(s.EvidenceOf(e).under().Resources,
 		func(r workflow.ResourceDecl) bool { return r.Partition == x.Partition })
 	if !kept {
 		return "the partition has no resources"
@@ -127,7 +130,7 @@ func (s *State) enterKeep(e *log.Entry, x worklist.Keep) (why string) {
 		}
 		before = ks[i]
 	}
-	was := s.holder[x.Partition]
+	was := s.firstAt(x.Partition, e)
 	if before != nil {
 		was = before.Fact.Chain.Author
 	}

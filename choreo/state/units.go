@@ -27,13 +27,13 @@ func (a *Attempt) holds() []workflow.ResourceName {
 	return a.Task.Holds
 }
 
-// resource is what the definition says of one; nil: it has none of that name.
-func (s *State) resource(n workflow.ResourceName) *workflow.ResourceDecl {
-	i := slices.IndexFunc(s.def.Resources, func(x workflow.ResourceDecl) bool { return x.Name == n })
+// resourceOf is what a definition says of a resource; nil: it has none of that name.
+func resourceOf(def *workflow.Definition, n workflow.ResourceName) *workflow.ResourceDecl {
+	i := slices.IndexFunc(def.Resources, func(x workflow.ResourceDecl) bool { return x.Name == n })
 	if i < 0 {
 		return nil
 	}
-	return &s.def.Resources[i]
+	return &def.Resources[i]
 }
 
 // Keeper is who keeps the resources of a partition, as far as is known here.
@@ -51,7 +51,7 @@ func (s *State) KeepersOf(sl *Slot) (out []workflow.PartnerID) {
 	}
 	for _, t := range s.plan.Chain(sl.Task.Name) {
 		for _, r := range s.def.Task(t).Holds {
-			if k := s.Keeper(s.resource(r).Partition); !slices.Contains(out, k) {
+			if k := s.Keeper(resourceOf(s.def, r).Partition); !slices.Contains(out, k) {
 				out = append(out, k)
 			}
 		}
@@ -68,8 +68,28 @@ func (s *State) placeStores() {
 				worklist.Keeping{Partner: k.Fact.Chain.Author, Since: worklist.ID(k.ID)})
 		}
 		store.Keepers = append(store.Keepers, worklist.Keeping{Partner: s.holder[r.Partition]})
+		for _, p := range s.keptElsewhere(r.Name) {
+			store.Keepers = append(store.Keepers, worklist.Keeping{Partner: p})
+		}
 		s.peoples.Board.SetStore(store)
 	}
+}
+
+// keptElsewhere are those who kept a resource as somebody knew who added it, or its partition, beside others.
+func (s *State) keptElsewhere(r workflow.ResourceName) (out []workflow.PartnerID) {
+	parts := []workflow.PartitionName{resourceOf(s.def, r).Partition}
+	for _, a := range s.edition.heavy {
+		if part := s.fittings[a.ID].patch.StoreOf(r); part != "" {
+			parts = append(parts, part)
+			out = append(out, s.firstAt(part, a))
+		}
+	}
+	for _, x := range s.edition.placed {
+		if !x.Moves && slices.Contains(parts, x.Partition) {
+			out = append(out, x.Partner)
+		}
+	}
+	return out
 }
 
 // HasUnits reports whether an attempt has a unit of all that its task holds, as things stand.

@@ -26,19 +26,20 @@ workflow diff lists them, then what the instance cannot take of it, each with it
 and what has no effect on it and counts for instances that are started later. With
 --dry-run that is all.
 
-In this version an instance takes new tasks and partitions; another place (partner,
-roles, needs) for a partition of which nobody has begun a task; other rules (after, when)
-and enabled of tasks that nobody has begun, and the same tasks left out; on-failure;
-compensate; data and applications that are new; conditions, constraints over data, and
-final; limits of time (timeout, time-to-wait), deadlines (deadline, warnings, transfer)
-and retries, also where there were none; weights (priority, urgency, suitability,
-duration) and words (version, label, doc). One that is driven by its data takes new
-triggers, and other rules, applications, limits and compensations of those that there
-are. All else is listed as not yet. A task that is not in FILE stays, as SKIPPED. A
-partition that is new, or moves, goes to a partner that is found as at a start, and shown.
-Where something is refused, or not yet possible, nothing is changed, and the exit status
-is 6. A clock that runs for a task goes on: only its end is another. What was said before
-somebody heard of it counts as it did.
+In this version an instance takes new tasks, partitions and resources, and another
+capacity; another place (partner, roles, needs) for a partition of which nobody has
+begun a task; other rules (after, when) and enabled of tasks that nobody has begun, and
+the same tasks left out; on-failure; compensate; data and applications that are new, and
+limits of data (enum, min, max); conditions, constraints over data, and final; limits of
+time (timeout, time-to-wait), deadlines (deadline, warnings, transfer) and retries, also
+where there were none; weights (priority, urgency, suitability, duration) and words
+(version, label, doc). One that is driven by its data takes new triggers, and other
+rules, applications, limits and compensations of those that there are. All else is
+listed as not yet. A task that is not in FILE stays, as SKIPPED. A partition that is
+new, or moves, goes to a partner that is found as at a start, and shown. Where something
+is refused, or not yet possible, nothing is changed, and the exit status is 6. A clock
+that runs for a task goes on: only its end is another. What was said before somebody
+heard of it counts as it did.
 
 The user who answers for the instance signs the change, or somebody with the role that
 its definition names under administrators (else 5). Whoever holds a task goes by it from

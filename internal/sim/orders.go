@@ -212,6 +212,9 @@ func (w *world) addTask(def, tasks map[string]any, after workflow.TaskName) {
 	}
 	body := map[string]any{"after": []string{string(after)}, "timeout": "9m", "on-failure": "release"}
 	tasks[name] = body
+	if list := w.def.Resources; len(list) > 0 && len(w.added)%3 == 1 {
+		body["holds"] = []string{string(list[len(w.added)%len(list)].Name)}
+	}
 	if len(w.added)%2 == 1 {
 		w.addData(def, body, "datum"+strconv.Itoa(len(w.added)))
 	}

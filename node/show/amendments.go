@@ -45,6 +45,15 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		}
 	}
 	patch, heavy := amendments.PatchOf(old, def, found)
+	if name := h.M.Unpinned(def, patch); name != "" {
+		heavy = append(heavy, amendments.Finding{
+			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true,
+			Why: fmt.Sprintf("a new task uses %s, and which workflow that is was settled for none of that name when the "+
+				"instance was started", name),
+			Next: "start a workflow of its own, or the changed workflow again",
+		})
+		patch = nil
+	}
 	placed, nowhere := vw.places(h, def, patch)
 	for _, f := range append(nowhere, vw.nobodyDoes(h, def, patch, placed)...) {
 		out.Refused = append(out.Refused, renderFinding(f))

@@ -18,8 +18,8 @@ import (
 // two patches go together, whoever made them of which edition, unless they set one key or add one part.
 //
 // What is added has all its keys in the patch, and one that no definition has: of a task addTo, the partition into
-// which it goes, of data and applications add. Conditions and constraints need none: they are there as long as they
-// have a key. What a task waits for is one thing: after and when are both in a patch that sets either.
+// which it goes, of data, applications, resources and partitions add. Conditions and constraints need none: they are
+// there as long as they have a key. What a task waits for is one thing: after and when are both in a patch that sets either.
 type Patch []Setting
 
 // Setting is a key of a part with its new value, as the canonical form has it.
@@ -41,7 +41,7 @@ const (
 )
 
 // addTo is the key by which a patch adds a task: its value is the name of a partition. add is the key by which it adds
-// data, or an application: its value is true.
+// data, an application, a resource or a partition: its value is true.
 const (
 	addTo = "add-to"
 	add   = "add"
@@ -71,6 +71,8 @@ var (
 		OfConstraint: {"when", "strict"},
 		OfLoop:       {"times", "from", "while"},
 		OfPartition:  placement,
+		OfResource:   {"capacity"},
+		OfData:       {"enum", "min", "max"},
 	}
 	steered = []string{
 		"after", "when", "on-failure", "enabled", "compensate", "retries", "time-to-wait", "deadline", "warnings",
@@ -84,11 +86,13 @@ var (
 	addable = map[Kind][]string{
 		OfTask: {
 			addTo, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out", "form",
-			"timeout", "time-to-wait", "on-failure", "compensate", "retries", "deadline", "warnings", "transfer", "offline",
+			"holds", "produces", "uses", "timeout", "time-to-wait", "on-failure", "compensate", "retries", "deadline",
+			"warnings", "transfer", "offline",
 			"priority", "urgency", "suitability", "duration",
 		},
 		OfData:        {add, "type", "default", "enum", "min", "max", "required", "label", "doc"},
 		OfApplication: {add, "size", "os", "cpu", "installer", "hosts"},
+		OfResource:    {add, "capacity", "partition"},
 		OfPartition:   {add, "label", "timeout", "partner", "roles", "needs"},
 	}
 	addableTrigger = []string{
@@ -375,6 +379,17 @@ func (p Patch) Replaces() (out []workflow.PartitionName) {
 	})
 }
 
+// StoreOf is the partition that gives out a resource which a patch adds; empty: it adds none of that name.
+func (p Patch) StoreOf(r workflow.ResourceName) (part workflow.PartitionName) {
+	of := Part{OfResource, string(r)}
+	for _, x := range p {
+		if x.Part == of && x.Key == "partition" && p.adds(of) {
+			part = workflow.PartitionName(text(x.Value))
+		}
+	}
+	return part
+}
+
 // has reports whether a patch says something of a key of a part.
 func (p Patch) has(part Part, key string) bool {
 	return slices.ContainsFunc(p, func(x Setting) bool { return x.Part == part && x.Key == key })
@@ -598,7 +613,7 @@ func Effective(
 }
 
 // bare are the keys of an added task on which it depends whether what was said of it counts.
-var bare = []string{addTo, "type", "role", "in", "out"}
+var bare = []string{addTo, "type", "uses", "role", "in", "out"}
 
 // less are what can be left of a patch that does not go together with others: what it adds, or less and less of that.
 func (p Patch) less() []Patch {
@@ -607,7 +622,7 @@ func (p Patch) less() []Patch {
 		return !p.adds(x.Part) || x.Kind == OfTask && slices.Contains(undoing, workflow.TaskName(x.Name))
 	})
 	idle := slices.DeleteFunc(slices.Clone(adds), func(x Setting) bool {
-		return x.Kind == OfTask && !slices.Contains(bare, x.Key)
+		return x.Kind == OfResource || x.Kind == OfTask && !slices.Contains(bare, x.Key) // what is not done holds nothing
 	})
 	for _, t := range adds.Adds() {
 		idle = append(idle, Setting{Part: Part{OfTask, string(t)}, Key: "enabled", Value: written(false)})

@@ -218,6 +218,64 @@ func TestAPatchOfPartitions(t *testing.T) {
 	}
 }
 
+// A resource is added, with a task that holds a unit of it, and there is more of it; it does not move, and is not taken
+// out. Of two that add one of a name it is as the first says.
+func TestAPatchOfResources(t *testing.T) {
+	const src = "workflow: w\ntasks: {x: {}, y: {}}\npartitions: {p: [x], q: [y]}\n"
+	const stock = "partitions: {p: [x, z], q: [y]}\nresources: {crane: {capacity: 1, partition: p}}\n"
+	more := []string{
+		"y: {}", "y: {}, z: {holds: crane, produces: {name: lifted}}", "partitions: {p: [x], q: [y]}\n", stock,
+	}
+	old := parse(t, src)
+	one := asRead(t, old, edited(t, src, more...))
+	if !one.IsHeavy() || one.StoreOf("crane") != "p" || one.StoreOf("tug") != "" {
+		t.Errorf("heavy: %t, crane is at %q: %s", one.IsHeavy(), one.StoreOf("crane"), one.Text())
+	}
+	held := strings.NewReplacer(more...).Replace(src)
+	if rise := asRead(t, parse(t, held), edited(t, held, "capacity: 1", "capacity: 4")); rise.StoreOf("crane") != "" {
+		t.Errorf("it adds the resource: %s", rise.Text())
+	}
+	for _, x := range [][]string{
+		{"partition: p}}", "partition: q}}"},
+		{"z: {holds: crane, ", "z: {", "resources: {crane: {capacity: 1, partition: p}}\n", ""},
+		{"z: {holds: crane, ", "z: {"},
+	} {
+		if p, no := PatchOf(parse(t, held), edited(t, held, x...), nil); p != nil || len(no) == 0 {
+			t.Errorf("%q: %s", x, p.Text())
+		}
+	}
+	other := mustPatch(t, old, edited(t, src, "y: {}", "y: {}, d: {holds: crane}", "q: [y]}\n",
+		"q: [y, d]}\nresources: {crane: {capacity: 2, partition: q}}\n"))
+	for i, c := range [][]Patch{{one, other}, {other, one}} {
+		m := read(c)
+		got, left := Effective(old, m, func(i int) bool { return i == 1 }, anyDefinition)
+		if len(left) > 0 || got.Task("d") == nil || got.Task("z") == nil || got.Resources[0].Capacity != i+1 {
+			t.Errorf("left are %v: %s", left, Lines(Between(old, got)))
+		}
+		if n := Clashes(m[0], m[1]); len(n) != 1 || n[0].String() != "resource crane: both add it" {
+			t.Errorf("they clash in %v", n)
+		}
+	}
+}
+
+// The limits of data are others, new, or none any more. Two that go together by themselves and not with each other: the
+// later one sets nothing.
+func TestAPatchOfRanges(t *testing.T) {
+	src := strings.Replace(limits, "{type: integer}", "{type: integer, min: 1, max: 9}", 1)
+	old := parse(t, src)
+	for _, x := range []string{"min: 1, max: 4", "max: 9", "min: 1", "enum: [2, 3]"} {
+		if p := asRead(t, old, edited(t, src, "min: 1, max: 9", x)); !p.IsHeavy() {
+			t.Errorf("%s: it does not matter who had heard of it", x)
+		}
+	}
+	one := mustPatch(t, old, edited(t, src, "min: 1", "min: 6"))
+	other := mustPatch(t, old, edited(t, src, "max: 9", "max: 4"))
+	side := func(i int) bool { return i == 1 }
+	if _, left := Effective(old, read([]Patch{one, other}), side, anyDefinition); len(left) != 1 {
+		t.Errorf("no value fits both, and of these nothing sets nothing: %v", left)
+	}
+}
+
 // What changes more than limits, weights and words is refused.
 func TestWhatAPatchMayNotChange(t *testing.T) {
 	old := parse(t, limits)
@@ -227,9 +285,10 @@ func TestWhatAPatchMayNotChange(t *testing.T) {
 		{"c: {after: b}", "c: {after: b}\n  d: {}", "partitions:", "partitions:\n  q: [c, d]", "[a, b, c]", "[a, b]"},
 		{"c: {after: b}", "c: {after: b, contingency: d}\n  d: {}"},
 		{"version: 1", "version: 1\ninitial: n == 1"},
-		{"version: 1", "version: 1\nresources: {crane: {capacity: 1, partition: p}}"},
+		{"version: 1", "version: 1\nresources: {crane: {capacity: 1, partition: p}}", "{after: b}",
+			"{after: b, holds: crane}"},
 		{"{n: {type: integer}}", "{n: {type: integer}, photo: {type: file}}"},
-		{"{n: {type: integer}}", "{n: {type: integer, max: 3}}"},
+		{"{n: {type: integer}}", "{n: {type: string}}"},
 		{"version: 1", "version: 1\nresponsible: bia"},
 		{"version: 1", "version: 1\ndoc: '" + strings.Repeat("x", MaxPatch) + "'"},
 	} {

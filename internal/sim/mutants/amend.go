@@ -225,13 +225,31 @@ var ofAmendments = []mutant{
 			"choreo/state/rights.go", `	case v.disabled(sl) && !v.begun(sl): //`, `	case v.disabled(sl): //`}}},
 	{name: "unfit-value-stays", what: "data have a value that they may not have, as somebody added them unlike",
 		patches: []patch{{
-			"choreo/state/data.go", `	return err == nil
+			"choreo/state/data.go", `	return workflow.HasType(it.decl, v)
 }
 
-// unwritten`, `	return err == nil || true
+// unwritten`, `	return workflow.HasType(it.decl, v) || true
 }
 
 // unwritten`}}},
+	{name: "narrowed-value-is-gone",
+		what: "a value is gone that was within the limits as its author knew, as others narrowed them",
+		patches: []patch{{
+			"choreo/state/data.go", `	return workflow.HasType(it.decl, v)
+`, `	_, err := workflow.CheckValue(it.decl, v)
+	return err == nil
+`}}},
+	{name: "keeper-of-now", what: "a unit does not count that was given as its keeper knew the resource",
+		patches: []patch{{
+			"choreo/state/resources.go", `		decl := resourceOf(knew, r)
+`, `		decl := resourceOf(s.def, r)
+		_ = knew
+`}}},
+	{name: "keeper-by-the-first",
+		what: "a unit does not count that was given where others put the partition elsewhere first",
+		patches: []patch{{
+			"choreo/state/resources.go", `own == nil && s.firstAt(part, e) != author`,
+			`own == nil && s.holder[part] != author`}}},
 	{name: "data-of-now", what: "a result is judged by data of which its author did not know", patches: []patch{{
 		"choreo/state/evidence.go", `	def := v.under()
 	if def == v.s.def {

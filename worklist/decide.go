@@ -240,7 +240,13 @@ func (d *deciding) ending(it *item) Body {
 	end := d.b.heard[h.leased] + h.lease.Lease
 	over := end
 	if h.Mode == Lock { // it is done out of reach: who announced that for longer than the lease is waited for
-		over = max(end, min(p.Back, end+mostAway))
+		switch {
+		case p.Back > d.now.Boot:
+			h.away, h.back = min(p.Back, end+mostAway), false
+		case h.away > d.now.Boot && !h.back: // what was done meanwhile is yet to be handed in
+			h.away, h.back = min(h.away, d.now.Boot+backPatience), true
+		}
+		over = max(end, h.away)
 	}
 	if d.now.Boot >= over {
 		return Revoke{Item: it.Item, Grant: h.leased, Cause: ByLease}
@@ -251,7 +257,7 @@ func (d *deciding) ending(it *item) Body {
 
 // mostAway is for how long at most a lock outlasts its lease as its user is away: whoever announces one absence after
 // the other keeps an item from others no longer than that. backPatience is how late it is noticed at most that the user
-// is back.
+// is back, and how long the user then has to hand in what was done.
 const (
 	mostAway     = 8 * 24 * time.Hour
 	backPatience = time.Hour

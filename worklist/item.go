@@ -53,8 +53,11 @@ type Hold struct {
 
 	lease  Grant // the last grant, for its lease
 	leased ID
-	after  []ID // facts that ended it, as far as they are entitled
-	self   bool // its user ended it
+	// away is until when (Boot) a lock outlasts its lease as its user is away; back: the user is back since.
+	away  time.Duration
+	back  bool
+	after []ID // facts that ended it, as far as they are entitled
+	self  bool // its user ended it
 }
 
 // has reports whether a grant is part of the hold.

@@ -31,7 +31,7 @@ var mutants = []mutant{
 	{"5-any-order", "joint.go", `cmp.Compare(x.Partition, y.Partition)`, `cmp.Compare(y.Partition, x.Partition)`},
 	{"5-keeps", "joint.go", `case j.failed != nil && j.given < j.keeps:`, `case false:`},
 	{"6-for-ever", "decide.go", `if d.now.Boot >= over {`, `if false {`},
-	{"6-away-ends-by-lease", "decide.go", `over = max(end, min(p.Back, end+mostAway))`, `over = end`},
+	{"6-away-ends-by-lease", "decide.go", `over = max(end, h.away)`, `over = end`},
 	{"6-away-for-ever", "decide.go", `min(p.Back, end+mostAway)`, `p.Back`},
 	{"6-removed-stays", "decide.go", `if !known || !it.maydo(d.b, h.User, p.Roles) {`, `if !known && p.Active {`},
 	{"7-both", "rights.go", `h.lose(was.leased, "another grant prevails")`, `_ = was`},

@@ -116,6 +116,7 @@ type site struct {
 	mu    sync.Mutex // guards what follows
 	asked []string
 	cut   int // so many pieces of files break off, after some of each
+	over  bool
 }
 
 func serveSite(t *testing.T, svc api.Service) *site {
@@ -123,6 +124,11 @@ func serveSite(t *testing.T, svc api.Service) *site {
 	inner := httpapi.NewServer(svc, "token", httpapi.Options{Page: New(svc, slog.New(slog.DiscardHandler))})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
+		if s.over { // a browser that watches comes back at once, and would hold up the end
+			s.mu.Unlock()
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		s.asked = append(s.asked, r.Method+" "+r.URL.Path)
 		breaks := s.cut > 0 && strings.HasPrefix(r.URL.Path, httpapi.UploadsPath)
 		if breaks {
@@ -136,6 +142,9 @@ func serveSite(t *testing.T, svc api.Service) *site {
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
+		s.mu.Lock()
+		s.over = true
+		s.mu.Unlock()
 		s.CloseClientConnections()
 		s.Close()
 	})

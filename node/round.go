@@ -2,6 +2,7 @@ package node
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -393,6 +395,26 @@ func idempotency(id workflow.InstanceID, j state.Job) string {
 	return "state " + jobKey(id, j.Key)
 }
 
+// saysDo is the definition that says what a task has a program do, or asks of a database: that with which the instance was
+// started, or what amendments have made of that. A program that is there for a workflow of one author is not for whoever
+// may amend an instance of it, unless the changed definition is listed by that author, too.
+func saysDo(h *held, t *workflow.Task) *library.Definition {
+	of := t.Name
+	if r, is := h.m.Definition().Round(of); is {
+		of = r.Of
+	}
+	same := func(x *workflow.Task) bool {
+		return x != nil && x.Application == t.Application && slices.Equal(x.In, t.In) &&
+			reflect.DeepEqual(x.With.Args, t.With.Args) && len(x.Queries) >= len(t.Queries)
+	}
+	def := h.m.Original()
+	if x := def.Task(of); x != nil && (same(x) || same(def.CompensationOf(x))) {
+		return h.def
+	}
+	amended := h.m.Definition()
+	return &library.Definition{Def: amended, Hash: amended.Hash()}
+}
+
 func (s *shard) start(h *held, j state.Job) {
 	id := h.m.Instance()
 	if j.Task.Type == workflow.SubWorkflow {
@@ -401,7 +423,7 @@ func (s *shard) start(h *held, j state.Job) {
 	}
 	origin := configs.Origin{}
 	if !runner.BuiltIn(j.Task.Application) || len(j.Task.Queries) > 0 {
-		origin = s.n.library.OriginOf(h.def)
+		origin = s.n.library.OriginOf(saysDo(h, j.Task))
 	}
 	done := func(res runner.Result) {
 		if res.Cancelled {

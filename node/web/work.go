@@ -361,22 +361,42 @@ func typedData(form url.Values) (out []string) {
 	return out
 }
 
+// strange reports whether a form has something for which there is no field: it was made before the definition changed, and
+// what was typed there is not to be lost without a word.
+func strange(fields []api.Field, form url.Values) bool {
+	for name := range form {
+		data, ok := strings.CutPrefix(name, dataPrefix)
+		if ok && form.Get(name) != "" && !slices.ContainsFunc(fields, func(f api.Field) bool { return f.Name == data }) {
+			return true
+		}
+	}
+	return false
+}
+
 // finish hands in what the user made of an item.
 func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
 	lang := languageOf(ctx)
 	lost := lang.withFiles(r.PostForm, s.Files)
-	in := api.ItemResult{User: s.User, Item: r.PathValue("item"), Failed: r.PostForm.Get("act") == "fail"}
-	if in.Failed {
+	act := r.PostForm.Get("act")
+	in := api.ItemResult{User: s.User, Item: r.PathValue("item"), Failed: act == "fail"}
+	switch {
+	case act != "done" && act != "fail" && act != "": // a script may send a form without a button
+		return nil, &trouble{key: "wrong.act"}
+	case in.Failed:
 		if in.Reason = strings.TrimSpace(r.PostForm.Get("reason")); in.Reason == "" {
 			return nil, &trouble{key: "wrong.reason"}
 		}
-	} else {
+	default:
 		got, err := p.node.ItemSheet(ctx, api.ItemQuery{User: s.User, Item: in.Item})
 		if err != nil {
 			return nil, err
 		}
 		var wrong map[string]string
-		in.Outputs, wrong = lang.typed(fieldsOf(got, r.PostForm), r.PostForm, false)
+		fields := fieldsOf(got, r.PostForm)
+		if strange(fields, r.PostForm) {
+			return nil, &trouble{key: "wrong.fields"}
+		}
+		in.Outputs, wrong = lang.typed(fields, r.PostForm, false)
 		if maps.Copy(wrong, lost); len(wrong) > 0 {
 			return nil, invalid(wrong)
 		}

@@ -321,6 +321,26 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
+// A form that says neither that it is done nor that it cannot be, or has what there is no field for, does nothing: what was
+// typed is not lost without a word.
+func TestAFormThatNobodyMade(t *testing.T) {
+	for _, tt := range []struct {
+		form url.Values
+		lang string
+		says string
+	}{
+		{url.Values{"act": {"peek"}}, "en", "Say whether it is done, or cannot be done."},
+		{url.Values{"act": {"done"}, "data.zzz": {"12 boats"}}, "en", "What was typed has no field here any more"},
+		{url.Values{"act": {"done"}, "data.zzz": {"12 boats"}}, "pt-BR", "O que foi digitado não tem mais campo aqui"},
+	} {
+		f := newCrew()
+		w := post(t, newPage(f), sent(httpapi.Good), tt.lang, "/items/b2", tt.form)
+		if len(f.results) > 0 || w.Code != http.StatusConflict || !strings.Contains(prose(w.Body.String()), tt.says) {
+			t.Errorf("%v: %d, %+v\n%s", tt.form, w.Code, f.results, prose(w.Body.String()))
+		}
+	}
+}
+
 // What is typed arrives as the node reads it, in the spelling of either language.
 func TestDoingAnItem(t *testing.T) {
 	for _, tt := range []struct {

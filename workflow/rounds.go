@@ -235,11 +235,16 @@ func (e *expansion) round(t *Task, v round) {
 		e.add(c, t, v)
 	}
 	e.rule(c, t, v)
-	if x := e.of[t]; x.last == t && x.again != nil && x.times > 1 {
-		if _, releases := e.stands(t); releases || v[len(v)-1] < x.times {
-			e.judge(x, v)
-		}
+	if x := e.of[t]; x.last == t && x.again != nil && x.times > 1 && e.judges(x, v[len(v)-1]) {
+		e.judge(x, v)
 	}
+}
+
+// judges reports whether there is a task that says after a round, of which there is another number, that it is over. One
+// of that name which was kept says nothing of the loop as it is now.
+func (e *expansion) judges(x *loop, n int) bool {
+	_, releases := e.stands(x.last)
+	return releases || n < x.times
 }
 
 // stands is how many tasks stand in for a task, one after the other, and whether the failure of the last releases.
@@ -386,7 +391,7 @@ func (e *expansion) end(x *loop, v round) {
 		switch g := w.named(x.last) + ".again"; {
 		case n < x.times:
 			ways = append(ways, fmt.Sprintf("succeeded(%q) and not %s", string(g), itemOf(g)))
-		case e.def.index[g] != nil:
+		case e.judges(x, n):
 			ways = append(ways, fmt.Sprintf("succeeded(%q)", string(g)))
 		default:
 			ways = append(ways, fmt.Sprintf("succeeded(%q)", string(w.named(x.last))))

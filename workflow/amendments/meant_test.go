@@ -209,3 +209,68 @@ func TestWhatStandsInForALoopStays(t *testing.T) {
 		}
 	}
 }
+
+// Whatever rounds a loop had before: what it has now is as in an instance that is started with it now. What is kept of
+// rounds is left out, and nothing waits for it.
+func TestALoopIsAsIfItHadNeverBeenAnother(t *testing.T) {
+	const body = `workflow: paper
+data: {ok: {type: boolean, default: false}}
+tasks:
+  plan: {type: manual}
+  draft: {after: plan, type: manual}
+  review: {after: draft, type: manual, out: [ok]%s%s}
+  print: {after: review, type: manual}
+%spartitions: {desk: {tasks: [plan, draft, review, print]}}
+`
+	for _, failure := range [][2]string{
+		{}, {", on-failure: release"}, {", on-failure: {contingency: ask}", "  ask: {type: manual, out: [ok]}\n"},
+	} {
+		var forms []*workflow.Definition
+		for _, repeat := range []string{
+			"", "times: 2", "times: 3", "times: 2, while: not ok", "times: 3, while: not ok", "times: 4, while: not ok",
+			"times: 2, from: draft, while: not ok", "times: 3, from: draft, while: not ok", "times: 4, from: draft, while: not ok",
+		} {
+			if repeat != "" {
+				repeat = ", repeat: {" + repeat + "}"
+			}
+			forms = append(forms, parse(t, fmt.Sprintf(body, failure[0], repeat, failure[1])))
+		}
+		for _, first := range forms {
+			for _, second := range forms {
+				for _, third := range forms {
+					amended(t, first, second, third)
+				}
+			}
+		}
+	}
+}
+
+// amended checks what becomes of a definition that is amended to become others, one after the other.
+func amended(t *testing.T, first *workflow.Definition, others ...*workflow.Definition) {
+	t.Helper()
+	var patches []Meant
+	got := first
+	for _, to := range others {
+		if len(Between(got, to)) == 0 {
+			continue
+		}
+		patches = append(patches, fitting(t, first, got, to))
+		got, _ = Effective(first, patches, nil, anyDefinition)
+		started, is := writtenOut(to), writtenOut(got)
+		for _, x := range to.Tasks {
+			at := Part{OfTask, string(x.Name)}
+			if was := started[at]; differ(was, is[at], keys(was, is[at])) {
+				t.Errorf("%v: %s is\n%s\nwhen it is amended to that, and\n%s\nfrom the start", to.Loops(), x.Name,
+					written(is[at]), written(was))
+			}
+			if i := slices.IndexFunc(got.Predecessors(x.Name), func(p workflow.TaskName) bool { return isKept(got, p) }); i >= 0 {
+				t.Errorf("%v: %s waits for %s, which is left out", to.Loops(), x.Name, got.Predecessors(x.Name)[i])
+			}
+		}
+		for n := range got.Kept().Tasks {
+			if x := got.Task(n); !x.Disabled && !x.ContingencyOnly {
+				t.Errorf("%v: %s is kept, and not left out", to.Loops(), n)
+			}
+		}
+	}
+}

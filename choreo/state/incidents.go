@@ -265,8 +265,12 @@ func (s *State) amendIncidents() (out []IncidentView) {
 				continue
 			}
 			for _, c := range amendments.Clashes(a.Patch, b.Patch) {
-				what := "two amendments were made side by side, and set one key unlike: " + c.String() + "; what counts is " +
-					amendments.Shown(setLast(all, c))
+				what := "two amendments were made side by side, and set one key unlike: " + c.String() + "; "
+				if value, any := s.setLast(all, c); any {
+					what += "what counts is " + amendments.Shown(value)
+				} else {
+					what += "neither counts"
+				}
 				switch {
 				case c.Key == "" && c.Kind != amendments.OfTask:
 					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the first of " +
@@ -307,16 +311,20 @@ func (s *State) lost(p amendments.Meant) []string {
 	return out
 }
 
-// setLast is the value that a key was set to by the last of the amendments that set it.
-func setLast(all []Amendment, c amendments.Clash) (value []byte) {
+// setLast is the value that a key was set to by the last of the amendments that set it; false: none does. One that does
+// not go together with others sets nothing.
+func (s *State) setLast(all []Amendment, c amendments.Clash) (value []byte, any bool) {
 	for _, a := range all {
+		if slices.Contains(s.edition.left, a.At) {
+			continue
+		}
 		for _, x := range a.Patch.Patch {
 			if x.Part == c.Part && x.Key == c.Key {
-				value = x.Value
+				value, any = x.Value, true
 			}
 		}
 	}
-	return value
+	return value, any
 }
 
 func enabledBy(p amendments.Patch, t workflow.TaskName) bool {

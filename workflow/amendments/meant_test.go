@@ -227,8 +227,8 @@ tasks:
 	} {
 		var forms []*workflow.Definition
 		for _, repeat := range []string{
-			"", "times: 2", "times: 3", "times: 2, while: not ok", "times: 3, while: not ok", "times: 4, while: not ok",
-			"times: 2, from: draft, while: not ok", "times: 3, from: draft, while: not ok", "times: 4, from: draft, while: not ok",
+			"", "times: 3", "times: 2, while: not ok", "times: 3, while: not ok", "times: 2, from: draft, while: not ok",
+			"times: 4, from: draft, while: not ok",
 		} {
 			if repeat != "" {
 				repeat = ", repeat: {" + repeat + "}"

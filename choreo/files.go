@@ -56,6 +56,10 @@ func (m *Machine) FilesToRead() []state.Reading {
 	return r.files
 }
 
+// FilesBrought are the files that people brought from elsewhere with results of what this partner holds, and whose
+// content is at their nodes. They are not to be changed.
+func (m *Machine) FilesBrought() []state.Reading { return m.state.Brought(m.self) }
+
 // PeopleRead are the people's tasks that can begin or run with this partner and read a data item, by name.
 func (m *Machine) PeopleRead(n workflow.DataName) (out []workflow.TaskName) {
 	for _, t := range m.look().reading.by {

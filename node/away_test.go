@@ -93,7 +93,7 @@ type wardTeam struct {
 }
 
 // aWard is a mesh in which bia is at the tablet and ana at base.
-func aWard(t *testing.T) *wardTeam {
+func aWard(t *testing.T, others ...string) *wardTeam {
 	root, stores := t.TempDir(), map[workflow.PartnerID]*files.Store{}
 	tm := newTeamWith(t, nil, func(p *node.Parts) {
 		content, err := files.Open(filepath.Join(root, string(p.Member.ID())), files.Options{Limit: 64 << 20})
@@ -101,7 +101,7 @@ func aWard(t *testing.T) *wardTeam {
 			t.Fatal(err)
 		}
 		p.Files, stores[p.Member.ID()] = content, content
-	}, "base:nurse", "tablet")
+	}, append([]string{"base:nurse", "tablet"}, others...)...)
 	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
 		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
 			t.Fatal(err)

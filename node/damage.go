@@ -137,6 +137,7 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixSpot}, "where a user had put an item in a list by hand: move it again", false,
 			worklists.DecodesSpot},
 		{[]byte{prefixJoint}, "items that a user had asked several partners for together and that are to be given back: give back what is on the worklist (mutirao worklist release); else it ends by its lease", false, worklists.DecodesJoint},
+		{[]byte{prefixGave}, "that a user had given a file with a result: the partner that took it may lack the content", false, worklists.DecodesGave},
 		{[]byte{prefixSetting}, "what a user had set for the worklist: set it again", false, worklists.DecodesSetting},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, assignment.DecodesLesson},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},

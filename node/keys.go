@@ -44,6 +44,7 @@ import (
 //	h user item               where a user put an item in a list that is ordered by hand (worklists)
 //	j user                    what a user set for the worklist (worklists)
 //	b user number             what a user asked several partners for together, to be given back (worklists)
+//	z instance holder file    a file that a user gave here with a result (worklists)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -69,6 +70,7 @@ const (
 	prefixSpot       = worklists.PrefixSpot
 	prefixSetting    = worklists.PrefixSetting
 	prefixJoint      = worklists.PrefixJoint
+	prefixGave       = worklists.PrefixGave
 )
 
 func factPrefix(id workflow.InstanceID) []byte {

@@ -322,6 +322,9 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	n.desk.persons = n.users
 	n.filing.MayAsk = n.users.MayAsk
 	n.filing.Keeps = func(id workflow.InstanceID) bool { return n.worklists.Keeps(id) }
+	n.filing.Gives = func(to workflow.PartnerID, id workflow.InstanceID, item workflow.DataName, f workflow.File) bool {
+		return n.worklists.Gives(to, id, item, f)
+	}
 	items := peoplesItems{n.desk, n.filing}
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
@@ -329,6 +332,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
 		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, Rate: n.filing.Rate,
+		Give: n.filing.GiveFor, GivenTo: n.filing.GivenTo,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
 		Away: func() (time.Time, bool) { return n.absence.away() },
 		ConnectionTime: func(p workflow.PartnerID) time.Duration {

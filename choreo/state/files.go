@@ -6,6 +6,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // noteGivers notes who gave the files that a success brought. A giver is noted once, in the order in
@@ -16,16 +17,46 @@ func (s *State) noteGivers(a *Attempt, ok *log.Entry) {
 		if !is || !IsFile(s.decls[n]) {
 			continue
 		}
-		g, author := FileGiven{n, text}, givenAt(a, ok)
-		if slices.Contains(s.givers[g], author) {
-			continue
+		g := FileGiven{n, text}
+		s.noteGiver(g, givenAt(a, ok))
+		if f, err := workflow.ParseFile(text); err == nil {
+			s.noteBrought(a, g, f)
 		}
-		if s.givers == nil {
-			s.givers = map[FileGiven][]workflow.PartnerID{}
-		}
-		s.givers[g] = append(s.givers[g], author)
 	}
 }
+
+func (s *State) noteGiver(g FileGiven, by workflow.PartnerID) {
+	if slices.Contains(s.givers[g], by) {
+		return
+	}
+	if s.givers == nil {
+		s.givers = map[FileGiven][]workflow.PartnerID{}
+	}
+	s.givers[g] = append(s.givers[g], by)
+}
+
+// noteBrought notes that a file came with a person's result from the node at which the person's key is: its content
+// is there, though that node need not take part. The word is signed, so its author says where it was given; it gives
+// nobody a right.
+func (s *State) noteBrought(a *Attempt, g FileGiven, f workflow.File) {
+	for _, r := range s.peoples.Of[ClaimsOf{Attempt: a.ID, People: true}] {
+		s.log.Steps++
+		x, is := r.Fact.Body.Claim.Body().(worklist.Result)
+		at := r.Speaker().At
+		if !is || x.Failed || x.Outputs[g.Item] != g.File || at == "" || at == a.Partner {
+			continue
+		}
+		s.noteGiver(g, at)
+		if s.brought == nil {
+			s.brought = map[workflow.PartnerID][]Reading{}
+		}
+		s.brought[a.Partner] = append(s.brought[a.Partner], Reading{g.Item, f})
+		return
+	}
+}
+
+// Brought are the files that were brought to a partner so. They are not to be changed.
+func (s *State) Brought(to workflow.PartnerID) []Reading { return s.brought[to] }
 
 // Reading is a file that a task reads which can begin, or runs.
 type Reading struct {

@@ -83,6 +83,8 @@ type State struct {
 	rewritten int                                  // how often one of them changed
 	conflicts map[workflow.DataName]bool
 	givers    map[FileGiven][]workflow.PartnerID // besides the initiator's
+	// brought are the files that came with results from nodes elsewhere, by who took them
+	brought map[workflow.PartnerID][]Reading
 	// a file among the data is another, or none, since FilesToRead was asked
 	refiled    bool
 	questions  map[TransitionOf]*Question

@@ -30,8 +30,9 @@ const readFirst = 64 << 20
 // mostTries is how often a file is fetched again that the disk changes right after that.
 const mostTries = 3
 
-// Given notes that an instance has files, which must be here: they were given at this node, or,
-// if not ownUser, are only named by somebody elsewhere: then nobody is given them for that.
+// Given notes that an instance has files, which were given at this node and must be here; or, if not ownUser,
+// elsewhere, by a user whose node has them: what is here by chance nobody is given for that, and what is not
+// is fetched from there (FetchAhead).
 func (k *Desk) Given(
 	def *workflow.Definition, id string, by workflow.PartnerID, values map[workflow.DataName]workflow.Value,
 	ownUser bool,
@@ -49,7 +50,9 @@ func (k *Desk) Given(
 		case k.Files == nil:
 			return ErrNone
 		}
-		if _, here := k.Files.Path(f); !here {
+		if _, here := k.Files.Path(f); !here && !ownUser {
+			continue
+		} else if !here {
 			return api.Errorf(api.Refused, "%s: the content of file %s is not at this node", name, f.Name).
 				WithHint("give the file itself: --file %s=PATH", name)
 		}
@@ -65,6 +68,26 @@ func (k *Desk) Given(
 		}
 	}
 	return nil
+}
+
+// GiveFor notes, durably, that a user gave a file here for an instance, in which this node need take no part.
+func (k *Desk) GiveFor(f workflow.File, id workflow.InstanceID) error {
+	if k.Files == nil {
+		return ErrNone
+	}
+	by := workflow.PartnerID("") // this node keeps it for its own user
+	if sum, here := k.Index.Get(id); here {
+		by = k.initiator(sum.By)
+	}
+	return k.Files.Give(f, id.String(), string(by), k.Clock.Now().Wall)
+}
+
+// GivenTo are the partners that got all of a file since this node runs.
+func (k *Desk) GivenTo(f workflow.File) []workflow.PartnerID {
+	if k.Files == nil {
+		return nil
+	}
+	return k.Files.GivenTo(f)
 }
 
 // Want is a file that an instance here has among its data.
@@ -101,17 +124,17 @@ func (k *Desk) sources(h *Held, item workflow.DataName, f workflow.File) (out []
 	return out
 }
 
-// FetchAhead has the files come here that tasks at this node are about to read. The
-// instance's owner calls it after each change of one that has files.
+// FetchAhead has the files come here that tasks at this node are about to read, and those that users
+// elsewhere gave with results that this node took: it is asked for them by all others. The instance's owner calls it after each change of one that has files.
 func (k *Desk) FetchAhead(h *Held) {
 	id, by := h.M.Instance(), k.initiator(h.By)
 	if !k.Files.Look(id, by) {
 		return
 	}
-	reads := h.M.FilesToRead()
-	refs := make([]files.Ref, len(reads))
-	for i, r := range reads {
-		refs[i] = files.Ref{Item: r.Item, File: r.File}
+	reads, brought := h.M.FilesToRead(), h.M.FilesBrought()
+	refs := make([]files.Ref, 0, len(reads)+len(brought))
+	for _, r := range slices.Concat(reads, brought) {
+		refs = append(refs, files.Ref{Item: r.Item, File: r.File})
 	}
 	k.Files.Ahead(id, by, refs, func(r files.Ref) files.Want { return k.Want(id, by, r.Item, r.File) })
 }

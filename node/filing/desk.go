@@ -43,6 +43,8 @@ type Surroundings struct {
 	MayAsk func(user string, from workflow.PartnerID) error
 	// Keeps reports whether an item of an instance is kept here for when it is out of reach.
 	Keeps func(workflow.InstanceID) bool
+	// Gives reports whether a user here gave a file with a result for an item that a partner holds.
+	Gives func(to workflow.PartnerID, id workflow.InstanceID, item workflow.DataName, f workflow.File) bool
 	// Go does something that the node waits for when it stops, which closes Stopped.
 	Go      func(func())
 	Stopped <-chan struct{}

@@ -17,6 +17,9 @@ func (k *Desk) MayRead(
 	ctx context.Context, from workflow.PartnerID, user string,
 	id workflow.InstanceID, item workflow.DataName, f workflow.File,
 ) error {
+	if user == "" && k.Gives(from, id, item, f) {
+		return nil // also where this node takes no part
+	}
 	if _, here := k.Index.Get(id); !here {
 		return files.ErrNotHere
 	}

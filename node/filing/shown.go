@@ -39,7 +39,8 @@ func (k *Desk) Describe(h *Held, item workflow.DataName, value string) *api.File
 	if _, words, waited := k.Files.Progress(f); waited {
 		out.Waits = words
 	}
-	if by := h.M.GivenBy(item, value); out.Here && slices.Contains(by, k.Self) && len(by) == 1 {
+	others := func(p workflow.PartnerID) bool { return p != k.Self && h.M.Participates(p) }
+	if by := h.M.GivenBy(item, value); out.Here && slices.Contains(by, k.Self) && !slices.ContainsFunc(by, others) {
 		out.OnlyHere = len(k.Files.GivenTo(f)) == 0 && len(h.M.Participants()) > 1
 	}
 	return out

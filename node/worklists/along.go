@@ -133,12 +133,17 @@ func (s *Sheet) contents(who users.Who, r *Row) (out []Content) {
 }
 
 // Keeps reports whether an item of an instance is kept here for when its holder is out of
-// reach: the content of its files stays as long.
+// reach, or a file for the holder to fetch: the content of its files stays as long.
 func (d *Desk) Keeps(id workflow.InstanceID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, k := range d.kept {
 		if k.Instance == id {
+			return true
+		}
+	}
+	for _, g := range d.gave {
+		if g.Instance == id {
 			return true
 		}
 	}

@@ -306,6 +306,9 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := d.give(ctx, who, r, in.Outputs); err != nil {
+		return nil, err
+	}
 	body := worklist.Result{
 		Item: r.Item, Grant: r.Grant, Failed: in.Failed, Reason: in.Reason, Upon: upon,
 		Outputs: map[workflow.DataName]workflow.Value{},

@@ -47,7 +47,7 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 			}
 		})
 	}
-	soon := min(d.mindAlarm(now), d.mindChanges(now), d.mindFollow(now))
+	soon := min(d.mindAlarm(now), d.mindChanges(now), d.mindFollow(now), d.mindGave(now))
 	if rests {
 		return soon
 	}

@@ -138,6 +138,9 @@ type Surroundings struct {
 	// of these partners that is connected, as measured lately; 0: none came yet.
 	Has  func(workflow.File) bool
 	Rate func([]workflow.PartnerID) int64
+	// Give notes, durably, that a file was given here for an instance. GivenTo are the partners that got all of it.
+	Give    func(workflow.File, workflow.InstanceID) error
+	GivenTo func(workflow.File) []workflow.PartnerID
 	// Away is since when this node is out of contact on purpose.
 	Away func() (since time.Time, away bool)
 	// ConnectionTime is that of a partner, or this node's if that is longer.
@@ -174,6 +177,8 @@ type Desk struct {
 	alarm    alarm
 	counted  map[string]counted                    // by user
 	hands    map[string]*worklist.Hand             // by user: how the list was ordered by hand
+	gave     map[string]*gave                      // by key in the store: files that came with results
+	gaveNext time.Duration                         // Awake: when it is looked at which of these are over
 	settings map[string]own.Switch                 // by user: whether files come before they are needed
 	needs    map[string]map[string][]workflow.File // by user and item: what was needed when that was asked for last
 	joints   map[string]*joint                     // by key in the store: what is to be given back
@@ -192,7 +197,7 @@ func New(in Surroundings) (*Desk, error) {
 		seen:  map[workflow.InstanceID]map[string]*marks{},
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
-		asked: map[asker]int{}, early: map[asker][]Row{},
+		gave: map[string]*gave{}, asked: map[asker]int{}, early: map[asker][]Row{},
 	}
-	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings())
+	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave())
 }

@@ -37,7 +37,11 @@ func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, 
 	}
 	p, known := d.partners.Person(who.User)
 	if !known {
-		return Claimed{}, fmt.Errorf("%w: this node knows no such person, or it was removed", state.ErrNotNow)
+		x, result := body.(worklist.Result)
+		if _, _, ever := d.state.Work().Given(x.Item, x.Grant); !result || !ever || d.state.Work().Takes(x) {
+			return Claimed{}, fmt.Errorf("%w: this node knows no such person, or it was removed", state.ErrNotNow)
+		}
+		p.User = who.User // removed since: a result is kept under whatever grant its person ever had, and ends nothing
 	}
 	p.Roles = slices.DeleteFunc(slices.Clone(p.Roles),
 		func(r workflow.RoleName) bool { return !slices.Contains(who.Roles, r) })

@@ -258,6 +258,77 @@ func TestARemovedUserLosesItems(t *testing.T) {
 	})
 }
 
+// What a user did out of reach, who was removed meanwhile, is kept as any result too late, and can be adopted; it ends
+// nothing, and its device is not blamed. The user can say nothing else, nor bring anything by a key that was removed.
+func TestTheResultOfARemovedUserIsKept(t *testing.T) {
+	for _, key := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			tm, id := nurses(t)
+			tm.add("base", strings.Replace(strings.Replace(rota, "rota", "round", 1), "role: nurse, out",
+				"role: nurse, offline: true, out", 1))
+			if err := tm.p["base"].api.Cancel(t.Context(), id, "another"); err != nil {
+				t.Fatal(err)
+			}
+			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "round"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = st.ID
+			synctest.Wait()
+			item := tm.items("tablet", "bia")[0].ID
+			if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+				t.Fatal(err)
+			}
+			bia := tm.user("base", "bia")
+			tm.disconnect("base", "tablet")
+			synctest.Wait()
+			if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}); err != nil {
+				t.Fatal(err)
+			}
+			gone := []string{"bia"}
+			if key {
+				gone = []string{bia.Keys[0].ID, "bia"}
+			}
+			for _, who := range gone {
+				if _, err := tm.p["base"].api.RemoveUser(t.Context(), who); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+			}
+			tm.connect("base", "tablet")
+			pass(time.Minute)
+			box, err := tm.p["tablet"].api.Outbox(t.Context())
+			if err != nil || len(box) != 1 {
+				t.Fatal(box, err)
+			}
+			in := tm.show("base", id)
+			kept := slices.IndexFunc(in.Incidents, func(x api.Incident) bool { return x.Result != "" })
+			if key {
+				if kept >= 0 || !strings.Contains(box[0].Refused, "removed") {
+					t.Errorf("it is kept, though by a key that was removed: %+v, %+v", in.Incidents, box)
+				}
+				return
+			}
+			if kept < 0 || !strings.Contains(box[0].Refused, "it is kept there") {
+				t.Fatalf("it is not kept: %+v, %+v", in.Incidents, box)
+			}
+			if in.Tasks[0].State == workflow.Succeeded {
+				t.Error("it counts")
+			}
+			for _, r := range tm.refused("base", "tablet") {
+				t.Errorf("its device is blamed for %s", r.Reason)
+			}
+			if _, err := tm.p["base"].api.AdoptResult(t.Context(),
+				api.AdoptRequest{ID: id, Result: in.Incidents[kept].Result}); err != nil {
+				t.Fatal(err)
+			}
+			if in := tm.show("base", id); in.Tasks[0].State != workflow.Succeeded || in.Data["weight"] != int64(4) {
+				t.Errorf("adopted it is %s, with %v", in.Tasks[0].State, in.Data)
+			}
+		})
+	}
+}
+
 // What a member brings in the name of somebody who is not at its node is refused, and counted;
 // so is what nobody signed.
 func TestNobodySpeaksForOthers(t *testing.T) {

@@ -3,6 +3,7 @@ package users
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,6 +57,26 @@ func (s *Set) Judge(g Signature, fact [sha256.Size]byte, author workflow.Partner
 			author, d.Account.Name, node, trust.ErrNotAllowed)
 	}
 	return s.User(g.User, at)
+}
+
+// JudgeRemoved is [Set.Judge] of the word of a user who was removed, by a key that was not removed itself: what such a
+// user did before hearing of it.
+func (s *Set) JudgeRemoved(g Signature, fact [sha256.Size]byte, author workflow.PartnerID, at time.Time) error {
+	if err := g.Verify(fact); err != nil {
+		return err
+	}
+	if _, err := s.Account(g.User); !errors.Is(err, ErrRemoved) {
+		return fmt.Errorf("user %s was not removed: %w", s.named(g.User), trust.ErrNotAllowed)
+	}
+	d, err := s.current(g.User, g.Key, at)
+	if err != nil {
+		return err
+	}
+	if node := d.Leaf().Node; node != author {
+		return said.Errorf("%s shows the word of user %s, whose key is at the node of %s: %w",
+			author, d.Account.Name, node, trust.ErrNotAllowed)
+	}
+	return nil
 }
 
 // EncodeSignature writes g for DecodeSignature.

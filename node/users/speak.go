@@ -167,6 +167,24 @@ func (t *Topic) MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.Pa
 	return err
 }
 
+// MayStillBring is MaySpeak for the result of an item, which a user may have made before hearing of being removed: it
+// is kept, and ends nothing (choreo).
+func (t *Topic) MayStillBring(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error {
+	refused := t.MaySpeak(word, signed, from)
+	if !errors.Is(refused, users.ErrRemoved) {
+		return refused
+	}
+	s, err := users.DecodeSpoken(word)
+	if err != nil {
+		return err
+	}
+	t.ask(func(k *users.Set) { err = k.JudgeRemoved(s.Signature, signed, from, t.in.Clock.Now().Wall) })
+	if err != nil {
+		return refused
+	}
+	return nil
+}
+
 // MayAsk checks that a person is at a partner's node now.
 func (t *Topic) MayAsk(person string, from workflow.PartnerID) error {
 	if person == string(from) {

@@ -107,9 +107,16 @@ func (d *Desk) AnswerClaim(from workflow.PartnerID, req []byte) ([]byte, error) 
 
 // takeWord checks who speaks, and has what is said written down.
 func (d *Desk) takeWord(ctx context.Context, from workflow.PartnerID, c wire.Spoken) (choreo.Claimed, error) {
-	if err := d.in.People.MaySpeak(c.Word, fact.SpokenOf(c.Instance, c.Says, c.Nonce), from); err != nil {
+	claim := &fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}
+	may := d.in.People.MaySpeak
+	if body, err := claim.Read(); err == nil {
+		if _, result := body.(worklist.Result); result { // what was done before its user was removed is kept
+			may = d.in.People.MayStillBring
+		}
+	}
+	if err := may(c.Word, fact.SpokenOf(c.Instance, c.Says, c.Nonce), from); err != nil {
 		d.in.Peers.Refuse("words-of-others", from)
 		return choreo.Claimed{}, api.Judge(api.NotAllowed, err)
 	}
-	return d.in.Instances.Claim(ctx, from, c.Instance, &fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word})
+	return d.in.Instances.Claim(ctx, from, c.Instance, claim)
 }

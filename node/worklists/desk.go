@@ -83,6 +83,8 @@ type Persons interface {
 	Here() []users.Who
 	Speak(w users.Who, signed [sha256.Size]byte) ([]byte, error)
 	MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error
+	// MayStillBring is MaySpeak for a result, also of a user who was removed.
+	MayStillBring(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error
 	MayAsk(person string, from workflow.PartnerID) error
 	// Elsewhere are the users here who are signed in at other nodes, too, with those.
 	Elsewhere() []users.Elsewhere

@@ -2,6 +2,7 @@ package web
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -284,7 +285,7 @@ func (w *workshop) mend() {
 		id, w.lang.reason("it has ended: succeeded")))
 	ana.look("messages")
 	in, err := ana.node.Show(w.t.Context(), id)
-	if err != nil || in.Data["hours"] != 2.5 || in.Data["mended"] != true || in.Data["debt"] != "noted" {
+	if err != nil || in.Data["hours"] != json.Number("2.5") || in.Data["mended"] != true || in.Data["debt"] != "noted" {
 		w.t.Errorf("its data are %v, %v", in.Data, err)
 	}
 	for _, s := range []*seat{ana, bia, caio, davi} {

@@ -186,7 +186,7 @@ var ofAmendments = []mutant{
 			"choreo/state/placing.go", `(at == "" || x.Moves) && s.log.Knew(e, x.By) {`, `at == "" && s.log.Knew(e, x.By) {`}}},
 	{name: "undoing-takes-over", what: "what others began is gone where a task of its name is added that only undoes",
 		patches: []patch{{
-			"workflow/amendments/patch.go", `		if odd || p.IsHeavy()`, `		if odd && p == nil || p.IsHeavy()`}}},
+			"workflow/amendments/patch.go", `		if odd || p.IsHeavy()`, `		if odd && len(p.Patch) == 0 || p.IsHeavy()`}}},
 	{name: "undoing-for-ever", what: "what undoes nothing any more is not gone, and what takes it away does not count",
 		patches: []patch{{
 			"workflow/amendments/patch.go", `		if !undone[t] {

@@ -221,8 +221,8 @@ func (vw *View) standing(h *Held) *amendments.Standing {
 	shown := h.M.Snapshot()
 	s := &amendments.Standing{State: shown.State, Data: shown.Data, Tasks: map[workflow.TaskName]amendments.Work{}}
 	for _, t := range vw.Instance(h).Tasks {
-		taken := t.Started != nil || t.ClaimedBy != "" || h.M.IsReadyByWord(t.Name)
-		s.Tasks[t.Name] = amendments.Work{State: t.State, Taken: taken}
+		taken := t.Started != nil || t.ClaimedBy != ""
+		s.Tasks[t.Name] = amendments.Work{State: t.State, Taken: taken, Asked: !taken && h.M.IsReadyByWord(t.Name)}
 	}
 	return s
 }

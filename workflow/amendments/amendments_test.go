@@ -118,7 +118,8 @@ func standing(t *testing.T, d *datadriven.TestData) *Standing {
 				s.State = workflow.InstanceState(v)
 			case "tasks":
 				state, taken := strings.CutSuffix(value, "*")
-				s.Tasks[workflow.TaskName(name)] = Work{workflow.State(state), taken}
+				state, asked := strings.CutSuffix(state, "?")
+				s.Tasks[workflow.TaskName(name)] = Work{workflow.State(state), taken, asked}
 			case "data":
 				var x any
 				if err := json.Unmarshal([]byte(value), &x); err != nil {

@@ -16,10 +16,11 @@ type Standing struct {
 	Data map[workflow.DataName]workflow.Value
 }
 
-// Work is where a task stands. Taken: somebody or something began it, though it may count as READY.
+// Work is where a task stands. Taken: somebody or something began it, though it may count as READY. Asked: nobody did,
+// and its holder wrote down that it is READY, so that it waits for nothing any more.
 type Work struct {
-	State workflow.State
-	Taken bool
+	State        workflow.State
+	Taken, Asked bool
 }
 
 // stage is how much of a task can still be changed.
@@ -54,7 +55,7 @@ func (s *Standing) stage(def *workflow.Definition, n workflow.TaskName) stage {
 	case workflow.Running:
 		return underWay
 	case workflow.Ready:
-		if w.Taken || fires { // its job is given out with the state that fired it
+		if w.Taken || w.Asked || fires { // its job is given out with the state that fired it
 			return underWay
 		}
 	}

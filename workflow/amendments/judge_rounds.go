@@ -129,7 +129,15 @@ func (j *judge) inRound(f Finding, t workflow.TaskName, by map[Part]*Change) Fin
 		f.Refused, f.Why, f.Next = false, fmt.Sprintf("it was asked already in round %s", at), ""
 	case at.Beside == "" && what == "" && f.Part.Kind == OfLoop:
 		f.Why = fmt.Sprintf("%s has begun its round %s: what was done is not forgotten", at.Of, at)
-		f.Next = "leave it so many rounds"
+		if w := j.at.Tasks[t]; w.State == workflow.Ready && w.Asked {
+			f.Why = fmt.Sprintf("it was asked already whether %s has a round %s, and that is READY", at.Of, at)
+		}
+		switch f.Next = "leave it so many rounds"; f.Key {
+		case "from":
+			f.Next = "leave from as it is"
+		case "":
+			f.Next = "leave the loop, with so many rounds"
+		}
 	case f.Part.Kind == OfLoop && at.Beside == "":
 		f.Why = fmt.Sprintf("%s has begun its round %s, and can wait for nothing else any more", at.Of, at)
 		f.Next = "leave it until the loop has ended"
@@ -144,6 +152,9 @@ func (j *judge) inRound(f Finding, t workflow.TaskName, by map[Part]*Change) Fin
 	case f.Refused:
 		f.Why = fmt.Sprintf("after round %s it was asked already whether there is another", at)
 		f.Next = "leave it one round more than that"
+		if f.Key == "" {
+			f.Next = "leave the loop, with one round more than that"
+		}
 	default:
 		f.Why = fmt.Sprintf("it was asked already after round %s", at)
 	}

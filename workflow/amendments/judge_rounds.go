@@ -146,7 +146,7 @@ func (j *judge) inRound(f Finding, t workflow.TaskName, by map[Part]*Change) Fin
 	case at.Beside == "":
 		f.Why += " in each of its rounds"
 	case at.Beside == "end":
-		f.Why, f.Next = "the loop has ended, and what waits for that goes on", "add tasks after it"
+		f.Why, f.Next = "the loop has ended, and that was written down already", "add tasks after it"
 	case f.Key == "while":
 		f.Refused, f.Why, f.Next = false, fmt.Sprintf("it was asked already after round %s", at), ""
 	case f.Refused:

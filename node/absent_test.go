@@ -235,5 +235,15 @@ func TestWishesOfAbsences(t *testing.T) {
 		if c := tm.contact("two"); c.Until == nil || !c.Until.Equal(*before.Until) || c.Waits != "8d" {
 			t.Errorf("after a restart it is %+v, before %+v", c, before)
 		}
+
+		// Partners cannot be told another time while it is away; to go once more as it went is to go once.
+		for d, fits := range map[time.Duration]bool{0: true, 8 * 24 * time.Hour: true, 6 * time.Hour: false} {
+			c, err := tm.p["two"].api.Disconnect(t.Context(), api.DisconnectRequest{For: d})
+			if !fits {
+				wantCode(t, err, api.Refused, "away already, and 8d was announced when it went: that it is to be 6h cannot be")
+			} else if err != nil || !c.Until.Equal(*before.Until) {
+				t.Errorf("for %s once more: %+v, %v", d, c, err)
+			}
+		}
 	})
 }

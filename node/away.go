@@ -165,6 +165,9 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 		return nil, api.Errorf(api.Refused, "this node leaves its mesh").WithHint("restart it to take that back")
 	}
 	if _, away := a.away(); away {
+		if err := a.announcedOtherwise(r.For); err != nil {
+			return nil, err
+		}
 		return a.contact(), nil
 	}
 	along, err := a.worklists.Along(ctx)
@@ -186,6 +189,25 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 	a.mu.Unlock()
 	a.turn.Unlock()
 	return a.contact(), nil
+}
+
+// announcedOtherwise refuses another time than a node announced when it went: partners cannot hear of it now, and wait
+// for as long as they were told. Without one, or with the same once more, it is away as it is.
+func (a *absence) announcedOtherwise(wanted time.Duration) error {
+	c, said := a.contact(), "no time was announced"
+	if wanted == 0 {
+		return nil
+	}
+	if c.Until != nil {
+		was := c.Until.Sub(*c.Since)
+		if (was - wanted).Abs() < time.Second { // both are kept in milliseconds
+			return nil
+		}
+		said = workflow.FormatDuration(was) + " was announced"
+	}
+	return api.Errorf(api.Refused, "this node is away already, and %s when it went: that it is to be %s cannot be told to partners now",
+		said, workflow.FormatDuration(wanted)).
+		WithHint("mutirao worklist reconnect, and disconnect once more; else it stays away, and partners wait as announced")
 }
 
 // begin notes what the user wants, and what there is to take along.
@@ -456,7 +478,7 @@ func (a *absence) contact() *api.Contact {
 	case w != nil:
 		along, untaken, w.looked = w.along, w.untaken, a.clock.Now().Awake
 		out.State, out.Asks, out.Why, out.Volume = api.IsLeaving, string(w.plan.Asks), w.plan.Text, w.plan.Volume
-		out.Waits = workflow.FormatDuration(max(waits, w.away))
+		out.Waits, out.For = workflow.FormatDuration(max(waits, w.away)), w.away
 		if w.trouble != "" {
 			out.Asks, out.Why = "trouble", w.trouble
 		}

@@ -517,6 +517,8 @@ type Contact struct {
 	// when it goes they wait for what it holds: until then, or its connection time.
 	Until *time.Time `json:"until"`
 	Waits string     `json:"waits"`
+	// For is for how long it is to be away, as was asked of a node that is on its way out; 0: that was not said.
+	For time.Duration `json:"for"` // nanoseconds
 	// Asks is what keeps a node from going until it is accepted or changed: not-locked,
 	// missing, too-slow, no-space, or trouble; empty: nothing. Why says it in words, with
 	// what to do, Items are those that it is about.

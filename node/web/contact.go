@@ -82,6 +82,9 @@ func (p *Page) contactWith(why error) screen {
 		if a.Contact, err = p.node.Contact(ctx); err != nil {
 			return view{}, err
 		}
+		if away := a.Contact.For; a.Hours == "" && away > 0 && !r.PostForm.Has("hours") { // asked for on another page
+			a.Hours = strconv.Itoa(int((away + time.Hour - 1) / time.Hour))
+		}
 		if a.Outbox, err = p.node.Outbox(ctx); err != nil {
 			return view{}, err
 		}

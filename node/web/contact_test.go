@@ -93,6 +93,20 @@ func TestGoingOutOfReach(t *testing.T) {
 	}
 }
 
+// For how long the node is to be away is not forgotten by whoever opens the page by another way while it asks.
+func TestTheAbsenceIsKeptWhileItAsks(t *testing.T) {
+	for away, want := range map[time.Duration]string{0: "", 2 * time.Hour: "2", 90 * time.Minute: "2", 192 * time.Hour: "192"} {
+		f := brigade()
+		f.OnContact = func() (*api.Contact, error) {
+			return &api.Contact{State: api.IsLeaving, Asks: "not-locked", For: away}, nil
+		}
+		body := get(t, newPage(f), "/contact", "en").Body.String()
+		if n := strings.Count(body, `name="hours" value="`+want+`"`); n != strings.Count(body, `name="hours"`) || n == 0 {
+			t.Errorf("%s: the forms say otherwise:\n%s", away, body)
+		}
+	}
+}
+
 // Everybody may say when files of the own items come; the pace that was set stays.
 func TestFilesBeforeTheyAreNeeded(t *testing.T) {
 	f := brigade()

@@ -66,6 +66,34 @@ func TestWhoAnswersForAnInstance(t *testing.T) {
 	})
 }
 
+// What somebody said of a failure counted, also when the task is done once more as that was ordered: nothing is kept
+// beside it, and nobody is told to have lost anything.
+func TestAFailureCountedThoughItIsDoneOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := nurses(t)
+		item := tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["tablet"].api.FinishItem(t.Context(),
+			api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "no scales"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if err := tm.order("base", "ana", id, api.TaskAgain, "weigh"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		tm.wantItems("tablet", "bia", "weigh READY")
+		if in := tm.show("base", id); len(in.Incidents) > 0 {
+			t.Errorf("there are incidents: %+v", in.Incidents)
+		}
+		if lost, err := tm.p["tablet"].api.WorklistLost(t.Context(), "bia"); err != nil || len(lost) > 0 {
+			t.Errorf("bia is told to have lost %+v, %v", lost, err)
+		}
+	})
+}
+
 // order has a user at a node order something about a task.
 func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 	tm.t.Helper()

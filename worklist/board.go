@@ -70,6 +70,8 @@ type Place struct {
 	Begun, Presumed bool
 	// Over: it ended in another way than by a Close: called off, cancelled, given up.
 	Over bool
+	// GivenUp: its holder itself said that it failed.
+	GivenUp bool
 	// Why says why nobody can do it any more, for people, where the attempt is not in charge or is over, or why
 	// nobody can do it now, where it is not ready; empty: by default.
 	Why string

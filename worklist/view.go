@@ -125,7 +125,7 @@ func (b *Board) stateOf(it *item) State {
 func (b *Board) judge(it *item, w *work) (counts bool, why string) {
 	e := it.end()
 	switch h := w.hold; {
-	case e != nil && e.work == w && it.InCharge:
+	case e != nil && e.work == w && (it.InCharge || it.failedBy(w.hold)): // what failed is done once more
 		return true, ""
 	case h == nil:
 		return false, neverCounted
@@ -150,6 +150,13 @@ func (b *Board) judge(it *item, w *work) (counts bool, why string) {
 		return false, "it was made from a result that does not count"
 	}
 	return false, ""
+}
+
+// failedBy reports whether an item ended as whoever had it by a hold said that it failed, as its holder then did: that
+// counted, whatever came after it.
+func (it *item) failedBy(h *Hold) bool {
+	e := it.end()
+	return it.GivenUp && e != nil && e.work != nil && e.work.hold == h && e.work.Failed
 }
 
 // whyGone is why another attempt is in charge.
@@ -219,7 +226,7 @@ func (b *Board) Losses(u User) (out []Loss) {
 func (it *item) loss(h *Hold) (l Loss, lost bool) {
 	l = Loss{Item: it.Item, User: h.User, Why: h.Ended, By: h.By}
 	switch {
-	case h.Mode == Handed || h.self:
+	case h.Mode == Handed || h.self || it.failedBy(h):
 		return l, false
 	case it.placed && !it.InCharge:
 		l.Why, l.By = it.whyGone(), ID{}

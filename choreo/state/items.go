@@ -71,7 +71,7 @@ func (s *State) PlaceItem(a *Attempt) {
 		Presumed: a.Undoes == nil && (a.Slot.State == workflow.Failed || a.Slot.Pending != nil),
 		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.Noticed, Waits: waits,
 		Over: !wanted || skipped || a.Success() != nil ||
-			a.EndedByHolder(), Why: s.whyOver(a, wanted && !ready && len(waits) == 0),
+			a.EndedByHolder(), GivenUp: a.EndedByHolder(), Why: s.whyOver(a, wanted && !ready && len(waits) == 0),
 		Unhandled: s.Unhandled(a), Failure: failureOf(a),
 	})
 }

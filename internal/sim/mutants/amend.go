@@ -54,8 +54,8 @@ var ofAmendments = []mutant{
 `}}},
 	{name: "begun-is-steered", what: "what a task waits for that has begun is amended", patches: []patch{{
 		"choreo/state/claims.go", `why == "" && s.EvidenceOf(e).SteersBegun(s.fittings[e.ID].patch) {`,
-		`why == "" && s.fittings[e.ID].patch == nil {`}, {
-		"choreo/orders.go", `	case d.state.EvidenceOf(nil).SteersBegun(patch):`, `	case patch == nil:`}}},
+		`why == "" && len(s.fittings[e.ID].patch.Patch) < 0 {`}, {
+		"choreo/orders.go", `	case d.state.EvidenceOf(nil).SteersBegun(patch):`, `	case len(patch.Patch) < 0:`}}},
 	{name: "left-out-is-done", what: "a task that is left out is done all the same", patches: []patch{{
 		"choreo/state/rights.go", `	return t == nil || t.Disabled
 }

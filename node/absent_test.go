@@ -151,8 +151,8 @@ func TestAShortAbsenceAndAnEviction(t *testing.T) {
 	})
 }
 
-// Who hears of an absence by others waits as long as they do, and who was cut off when it was announced takes it back
-// that the partner is gone, where nobody has judged it yet.
+// A node that hears of an absence by others waits as long as they do, and one that was cut off when it was announced takes
+// it back that the partner is gone, where nobody has judged it yet.
 func TestAnAbsenceIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id := outing(t)

@@ -79,7 +79,7 @@ func TestAFileComesWithTheResultOfANodeThatTakesNoPart(t *testing.T) {
 	})
 }
 
-// Who only names the hash of a file hands in none, whoever has it; the result is not written down.
+// A user who only names the hash of a file hands in none, whoever has it; the result is not written down.
 func TestAFileThatIsOnlyNamedIsNotHandedIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := aWard(t)

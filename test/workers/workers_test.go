@@ -4,6 +4,7 @@ package workers_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"testing"
@@ -89,7 +90,7 @@ func TestExamples(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if in.State != workflow.InstanceSucceeded || in.Data["sum"] != 53.0 {
+	if in.State != workflow.InstanceSucceeded || in.Data["sum"] != json.Number("53") {
 		t.Errorf("it is %s with %v", in.State, in.Data)
 	}
 	for _, task := range in.Tasks {

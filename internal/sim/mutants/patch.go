@@ -49,9 +49,9 @@ func overlay(root, dir string, ps []patch) (string, error) {
 	return path, os.WriteFile(path, b, 0o600)
 }
 
-// remember is a patch that breaks nothing: signatures that were checked, and facts that
-// were decoded, are remembered. All simulated nodes check the same signatures, and each
-// reads the same facts again and again.
+// remember is a patch that breaks nothing: signatures that were checked, facts that were
+// decoded, definitions that were parsed and their parts are remembered. All simulated nodes
+// check the same signatures, and each reads the same facts and amendments again and again.
 var remember = []patch{{
 	"membership/trust/identity.go",
 	`	if len(sig) != ed25519.SignatureSize || !ed25519.Verify(key, InDomain(domain, msg), sig) {
@@ -105,5 +105,65 @@ var (
 )
 
 func decodeFact(raw []byte) (*Fact, ID, error) {
+`,
+}, {
+	"workflow/parse.go",
+	`func ParseWith(file string, src []byte, shared Shared) (*Definition, error) {
+`,
+	`func ParseWith(file string, src []byte, shared Shared) (*Definition, error) {
+	if shared != nil {
+		return parseWith(file, src, shared)
+	}
+	k := file + "\x00" + string(src)
+	x, known := parsed[k]
+	if !known {
+		if parsedBytes += len(src); parsedBytes > 32<<20 {
+			parsed, parsedBytes = map[string]remembered{}, len(src)
+		}
+		x.def, x.err = parseWith(file, src, nil)
+		parsed[k] = x
+	}
+	return x.def, x.err
+}
+
+type remembered struct {
+	def *Definition
+	err error
+}
+
+var (
+	parsed      = map[string]remembered{}
+	parsedBytes int
+)
+
+func parseWith(file string, src []byte, shared Shared) (*Definition, error) {
+`,
+}, {
+	"workflow/amendments/difference.go",
+	`func partsIn(canonical []byte) parts {
+`,
+	`func partsIn(canonical []byte) parts {
+	k := string(canonical)
+	x, known := taken[k]
+	if !known {
+		if takenBytes += len(k); takenBytes > 16<<20 {
+			taken, takenBytes = map[string]parts{}, len(k)
+		}
+		x = takeApart(canonical)
+		taken[k] = x
+	}
+	out := parts{}
+	for p, keys := range x {
+		out[p] = maps.Clone(keys)
+	}
+	return out
+}
+
+var (
+	taken      = map[string]parts{}
+	takenBytes int
+)
+
+func takeApart(canonical []byte) parts {
 `,
 }}

@@ -90,7 +90,7 @@ type refusedAt struct {
 
 // shown is an instance for those who show it to people.
 func (h *held) shown() *show.Held {
-	out := &show.Held{M: h.m, Def: h.def.Def, Started: h.sum.Started, Ended: h.sum.Ended, Words: h.words}
+	out := &show.Held{M: h.m, Def: h.m.Definition(), Started: h.sum.Started, Ended: h.sum.Ended, Words: h.words}
 	for _, p := range slices.Sorted(maps.Keys(h.refused)) {
 		r := h.refused[p]
 		out.Refused = append(out.Refused, show.Refusal{By: p, Why: quota.There(r.why), At: r.at})
@@ -99,7 +99,7 @@ func (h *held) shown() *show.Held {
 }
 
 // filed is an instance for those who see to its files.
-func (h *held) filed() *filing.Held { return &filing.Held{M: h.m, Def: h.def.Def, By: h.sum.By} }
+func (h *held) filed() *filing.Held { return &filing.Held{M: h.m, Def: h.m.Definition(), By: h.sum.By} }
 
 // ask notes that a holder was asked what it has, as people wanted to see that.
 func (h *held) ask(p workflow.PartnerID, at time.Duration) {

@@ -133,7 +133,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 			p.done, p.tasks, p.at = h.m.Progress()
 			p.needs, p.subject, p.state = s.n.view.Needs(h.shown()), h.subject(), h.m.Shown()
 			p.asOf, p.known, p.of = s.n.view.Oldest(h.shown())
-			p.label = h.def.Def.Label
+			p.label = h.m.Definition().Label
 			out = append(out, p)
 		})
 		return out

@@ -15,7 +15,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
-	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/quota"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -50,7 +49,7 @@ const (
 // errand is a try of a task that is to be done by a child.
 type errand struct {
 	target      fact.Parent
-	of          *library.Definition // the parent's
+	of          *workflow.Definition // the parent's
 	task        *workflow.Task
 	input       map[workflow.DataName]workflow.Value
 	age         time.Duration
@@ -70,7 +69,7 @@ func (s *shard) nest(h *held, j state.Job) {
 	line = append(line, h.sum.By)
 	o := errand{
 		target: fact.Parent{Instance: h.id, Attempt: j.Attempt, Try: j.Try, Line: line},
-		of:     h.def, task: j.Task, input: j.Input, uses: h.m.Pins(), named: h.m.Nested(j.Attempt, j.Try),
+		of:     h.m.Definition(), task: j.Task, input: j.Input, uses: h.m.Pins(), named: h.m.Nested(j.Attempt, j.Try),
 		by:          h.sum.By,
 		age:         max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0),
 		responsible: s.n.partners.AnswersFor(h.m), decides: h.m.Responsible(),
@@ -108,7 +107,7 @@ type childEnd struct {
 
 // outcome is what became of a child; false: it goes on.
 func (s *shard) outcome(h *held) (end childEnd, over bool) {
-	end = childEnd{child: h.id, def: h.def.Def}
+	end = childEnd{child: h.id, def: h.m.Definition()}
 	switch {
 	case h.sum.State == workflow.InstanceRunning:
 		return end, false
@@ -376,7 +375,7 @@ func (x *nested) results(ctx context.Context, p fact.Parent, end childEnd) (res 
 	var by workflow.PartnerID
 	var out []workflow.DataName
 	err = x.peek(ctx, p.Instance, func(h *held) {
-		def, by = h.def.Def, h.sum.By
+		def, by = h.m.Definition(), h.sum.By
 		if t := def.Task(h.taskOf(p.Attempt)); t != nil {
 			out = t.Out
 		}
@@ -455,7 +454,7 @@ func (x *nested) begin(ctx context.Context, o errand) (id workflow.InstanceID, e
 	if err != nil {
 		return id, err
 	}
-	if err := x.fetch(ctx, o.target.Instance, o.by, o.of.Def, o.filesIn(e.Def, input)); err != nil {
+	if err := x.fetch(ctx, o.target.Instance, o.by, o.of, o.filesIn(e.Def, input)); err != nil {
 		return id, err
 	}
 	decides := o.decides
@@ -506,7 +505,7 @@ func (o errand) filesIn(
 			continue
 		}
 		for _, item := range o.task.Uses.Input[name].Names() {
-			if d := o.of.Def.Datum(item); d != nil && d.Type == workflow.TypeFile && o.input[item] == v {
+			if d := o.of.Datum(item); d != nil && d.Type == workflow.TypeFile && o.input[item] == v {
 				out[item] = v
 			}
 		}

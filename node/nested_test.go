@@ -365,6 +365,9 @@ func TestAnAddedTaskUsesAWorkflow(t *testing.T) {
 		if len(children) != 2 {
 			t.Fatalf("two has %d children, want 2", len(children))
 		}
+		if children[0] != first {
+			slices.Reverse(children)
+		}
 		for i, c := range children {
 			if where := tm.show("two", c).Data["where"]; c != first && where != "up quay" {
 				t.Errorf("the second is at %v", where)
@@ -372,6 +375,9 @@ func TestAnAddedTaskUsesAWorkflow(t *testing.T) {
 			tm.ends("two", c, api.FinishRequest{Task: "ask", Outputs: map[string]string{"people": fmt.Sprint(7 + i)}})
 		}
 		tm.succeeds(parent, time.Minute, "one", "two")
+		if people := tm.show("one", parent).Data["people"]; people != int64(8) {
+			t.Errorf("with the result of the new task there are %v people, want 8", people)
+		}
 		tm.once(parent, []string{"evacuate", "again", "report"}, "one", "two")
 	})
 }

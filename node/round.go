@@ -373,7 +373,7 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	if h.sum.Of != "" || len(h.m.Pins()) > 0 {
 		s.nestedChanged(h)
 	}
-	if s.n.filing.Concerns(h.def.Def) {
+	if s.n.filing.Concerns(h.m.Definition()) {
 		s.n.filing.FetchAhead(h.filed())
 	}
 	if h.sum.Settled {
@@ -445,7 +445,7 @@ func (s *shard) start(h *held, j state.Job) {
 		}}
 		s.n.postOwn(s, e)
 	}
-	reads, makes := filing.FilesOf(h.def.Def, j.Task, j.Input)
+	reads, makes := filing.FilesOf(h.m.Definition(), j.Task, j.Input)
 	s.n.runner.Start(runner.Job{
 		Files: reads, Makes: makes, Replaceable: filing.Replaceable(j.Task), Asks: asks(j.Task, j.Input),
 		Ref: jobs.Ref{Instance: id, Attempt: j.Attempt, Lease: j.Lease, Plan: h.m.Plan()},

@@ -157,7 +157,7 @@ func (s *instanceService) PutFile(ctx context.Context, name string, content io.R
 func (s *instanceService) Data(ctx context.Context, ref string) ([]api.DataItem, error) {
 	out := []api.DataItem{}
 	err := s.desk.look(ctx, ref, func(h *held) {
-		for _, d := range h.def.Def.Data {
+		for _, d := range h.m.Definition().Data {
 			item := api.DataItem{Name: d.Name, Label: d.Label, Type: string(d.Type), Value: h.m.ValueOf(d.Name)}
 			if d.Type == workflow.TypeFile && item.Value != nil {
 				item.File = s.filing.Describe(h.filed(), d.Name, fmt.Sprint(item.Value))

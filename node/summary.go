@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -15,6 +16,7 @@ func (s *shard) summarise(h *held) index.Summary {
 		return sum
 	}
 	sum.State, sum.Uses = h.m.Overall(), usedBy(h.m)
+	sum.Filed = filing.HasFiles(h.m.Definition()) && !filing.HasFiles(h.def.Def)
 	if sum.State == workflow.InstanceRunning {
 		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "",
 			0, false

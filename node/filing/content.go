@@ -255,12 +255,13 @@ func (k *Desk) Rate(from []workflow.PartnerID) (most int64) {
 // complete is false if there are instances that cannot be read.
 func (k *Desk) Mentions(ctx context.Context, each func(files.Mention)) (complete bool) {
 	complete = true
-	for id, of := range k.Index.Definitions() {
+	filed := k.Index.Filed(func(of workflow.Hash) bool {
+		def := k.Definition(of)
+		return def == nil || HasFiles(def)
+	})
+	for _, id := range filed { // no other need be read
 		if ctx.Err() != nil {
 			return false
-		}
-		if def := k.Definition(of); def != nil && !HasFiles(def) {
-			continue // it need not be read
 		}
 		var all []files.Mention
 		err := k.Instances.Peek(ctx, id, func(h *Held) {

@@ -167,13 +167,24 @@ func (x *List) Uses() func(workflow.Hash) bool {
 	}
 }
 
-// Definitions are those of the instances here, by instance.
-func (x *List) Definitions() map[workflow.InstanceID]workflow.Hash {
+// Filed are the instances here that may have files among their data: by an amendment, or as has says of their
+// definition.
+func (x *List) Filed(has func(workflow.Hash) bool) (out []workflow.InstanceID) {
+	may := map[workflow.Hash]bool{}
+	x.mu.Lock()
+	for _, sum := range x.all {
+		may[sum.Definition] = false
+	}
+	x.mu.Unlock()
+	for of := range may { // not under the lock: it may read the disk
+		may[of] = has(of)
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := make(map[workflow.InstanceID]workflow.Hash, len(x.all))
 	for id, sum := range x.all {
-		out[id] = sum.Definition
+		if asked, known := may[sum.Definition]; sum.Filed || asked || !known {
+			out = append(out, id)
+		}
 	}
 	return out
 }

@@ -71,6 +71,8 @@ type Summary struct {
 	Of string
 	// Uses are the definitions that its children use, until it is settled: hashes, separated by spaces.
 	Uses string
+	// Filed: an amendment gave it data that are files; its definition has none.
+	Filed bool
 }
 
 // StoreNeeds puts needs into a summary, ReadNeeds takes them out. A summary is made of

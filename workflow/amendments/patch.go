@@ -90,7 +90,7 @@ var (
 			"warnings", "transfer", "offline",
 			"priority", "urgency", "suitability", "duration",
 		},
-		OfData:        {add, "type", "default", "enum", "min", "max", "required", "label", "doc"},
+		OfData:        {add, "type", "default", "enum", "min", "max", "required", "name", "readers", "label", "doc"},
 		OfApplication: {add, "size", "os", "cpu", "installer", "hosts"},
 		OfResource:    {add, "capacity", "partition"},
 		OfPartition:   {add, "label", "timeout", "partner", "roles", "needs"},
@@ -101,7 +101,7 @@ var (
 	}
 	addableTypes = []workflow.DataType{
 		workflow.TypeString, workflow.TypeInteger, workflow.TypeNumber, workflow.TypeBoolean, workflow.TypeTime,
-		workflow.TypeList, workflow.TypeMap,
+		workflow.TypeList, workflow.TypeMap, workflow.TypeFile,
 	}
 )
 

@@ -287,7 +287,6 @@ func TestWhatAPatchMayNotChange(t *testing.T) {
 		{"version: 1", "version: 1\ninitial: n == 1"},
 		{"version: 1", "version: 1\nresources: {crane: {capacity: 1, partition: p}}", "{after: b}",
 			"{after: b, holds: crane}"},
-		{"{n: {type: integer}}", "{n: {type: integer}, photo: {type: file}}"},
 		{"{n: {type: integer}}", "{n: {type: string}}"},
 		{"version: 1", "version: 1\nresponsible: bia"},
 		{"version: 1", "version: 1\ndoc: '" + strings.Repeat("x", MaxPatch) + "'"},

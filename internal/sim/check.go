@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file checks what must hold at the end of a run; watch.go checks what
@@ -399,11 +402,37 @@ func (c *checks) authorised(id string, entries []api.LogEntry) {
 			continue
 		}
 		for lie, kind := range c.forged {
-			if lie.String() == e.Fact {
+			if lie.String() == e.Fact && !c.amendedTo(c.all[lie]) {
 				c.w.violate("authorised: in %s a forged %s counts", id[:8], kind)
 			}
 		}
 	}
+}
+
+// amendedTo reports whether a verdict, which is wrong by the definition, says what an amendment of its instance has
+// become of the task's failure. Then it may be right, which the second reading judges.
+func (c *checks) amendedTo(lie *fact.Fact) bool {
+	if lie == nil || lie.Body.Verdict == nil {
+		return false
+	}
+	x := lie.Body.Verdict.Actions[0]
+	for _, f := range c.all {
+		if f.Instance != lie.Instance || f.Body.Claim == nil {
+			continue
+		}
+		amend, is := f.Body.Claim.Body().(worklist.Amend)
+		if !is {
+			continue
+		}
+		p, err := amendments.DecodePatch(amend.Patch)
+		if err == nil && slices.ContainsFunc(p, func(s amendments.Setting) bool {
+			return s.Kind == amendments.OfTask && s.Name == string(x.Attempt.Slot) && s.Key == "on-failure" &&
+				(string(s.Value) == strconv.Quote(string(x.Kind)) || len(s.Value) == 0 && x.Kind == workflow.FailBlock)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // difference shows the first lines in which two fingerprints differ.

@@ -88,7 +88,7 @@ func (d *decision) mayClaim(id fact.AttemptID, who fact.Speaker, body worklist.B
 		return &worklist.Refusal{
 			Item: state.ItemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again",
 		}
-	case a.Partner != d.self && !state.Adopts(body):
+	case a.Partner != d.self && !state.Adopts(body) && !d.state.OrderedInStead(nil, a, body):
 		return &Elsewhere{Task: a.Task.WithLabel(), Partner: a.Partner}
 	case a.Transition() && !state.ForPeople(a, body) && state.Decides(body):
 		return fmt.Errorf("%w: %s is fired by data states: it can be stopped while it is under way, and what it comes to is recovered",
@@ -306,5 +306,5 @@ func (d *decision) mindClaims() (added bool) {
 	for _, id := range d.state.TakeClosed() {
 		added = d.endAsClosed(id) || added
 	}
-	return added
+	return d.mindInStead() || added
 }

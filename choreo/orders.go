@@ -170,7 +170,7 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		return nil
 	case !d.state.Unhandled(a):
 		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", state.ErrNotNow, d.called(t), sl.State)
-	case d.state.Wanted(a):
+	case d.state.Wanted(a) && a.Partner == d.self:
 		return fmt.Errorf("%w: others presume that %s failed, and it goes on here: its result counts", state.ErrNotNow,
 			d.called(t))
 	case x.What == worklist.Continue:
@@ -180,6 +180,10 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		return nil
 	case d.movedOften(sl):
 		return fmt.Errorf("%w: %w", state.ErrNotNow, errMovedOften)
+	case a.Partner != d.self && x.To == "" && x.What == worklist.Again:
+		if _, err := d.choose(d.inStead(a)); err != nil {
+			return said.Errorf("%w: nobody can do %s in place of %s: %w", state.ErrNotNow, d.called(t), a.Partner, err)
+		}
 	case x.To != "" && x.To != d.self:
 		w := d.work([]workflow.TaskName{t}, "")
 		w.Only = x.To
@@ -211,8 +215,13 @@ func (d *decision) doAgain(x worklist.Reopen) (added bool) {
 	}
 	order := fact.ID(x.Order)
 	o, _ := state.OrderIn(d.log.ByID()[order])
-	b := fact.Assign{After: a.ID, Verdict: a.Slot.Outcome.At.ID, Task: a.Task.Name, Partner: cmp.Or(o.To, d.self)}
-	e, err := d.append(fact.Body{Assign: &b, Annex: &fact.Annex{Order: &order}})
+	return d.beginAgain(a, cmp.Or(o.To, d.self), &fact.Annex{Order: &order})
+}
+
+// beginAgain gives a partner another attempt at a task that failed, by the order that the annex names.
+func (d *decision) beginAgain(a *state.Attempt, to workflow.PartnerID, annex *fact.Annex) (added bool) {
+	b := fact.Assign{After: a.ID, Verdict: a.Slot.Outcome.At.ID, Task: a.Task.Name, Partner: to}
+	e, err := d.append(fact.Body{Assign: &b, Annex: annex})
 	if err != nil || !e.Counted {
 		return false
 	}
@@ -223,6 +232,38 @@ func (d *decision) doAgain(x worklist.Reopen) (added bool) {
 		d.skip(n)
 	}
 	return true
+}
+
+// mindInStead follows the orders that this node wrote down in place of holders that are gone: another has the task, or
+// this node leaves it out. While nobody can have it, that waits.
+func (d *decision) mindInStead() (added bool) {
+	for _, x := range d.state.InStead(d.self) {
+		a := x.Attempt
+		if d.movedOften(a.Slot) {
+			continue
+		}
+		to, annex := cmp.Or(x.Order.To, d.self), fact.Annex{Order: &x.At.ID}
+		if x.Order.To == "" && x.Order.What == worklist.Again {
+			c, err := d.choose(d.inStead(a))
+			if err != nil {
+				d.nobody[a.ID] = "it is to be done once more, and waits for somebody to do it: " + fact.Clip(err.Error())
+				continue
+			}
+			to = c.Partner
+			annex.Why = []fact.Why{fact.WhyOf(c, a.Task.Name)}
+		}
+		if d.beginAgain(a, to, &annex) {
+			return true // the attempts may be others now
+		}
+	}
+	return false
+}
+
+// inStead is the work of an attempt that another is to do, as its holder is gone.
+func (d *decision) inStead(a *state.Attempt) Work {
+	w := d.work([]workflow.TaskName{a.Task.Name}, "")
+	w.Rejected, w.Holder = append(d.state.Rejecters(a), a.Partner), d.self
+	return w
 }
 
 // skip ends an attempt of ours at a task that is to be left out: what waits for it is released.

@@ -134,6 +134,8 @@ func (s *State) enterClaimOf(a *Attempt, e *log.Entry, c *fact.Claim, body workl
 	}
 	if x, orders := body.(worklist.Order); orders && x.What == worklist.Undo {
 		a.toUndo = true
+	} else if orders && a.Partner != e.Fact.Chain.Author {
+		s.peoples.instead = append(s.peoples.instead, e)
 	}
 	if recovers(body) && s.flow != nil && a.Slot == s.flow.Slot {
 		s.flow.say(a, e)
@@ -213,7 +215,7 @@ func (s *State) claimable(e *log.Entry, id fact.AttemptID, c *fact.Claim) (*Atte
 	switch {
 	case a == nil || !s.knewOf(e, id):
 		return nil, "it is about an attempt that it does not know"
-	case a.Partner != e.Fact.Chain.Author && !Adopts(c.Body()):
+	case a.Partner != e.Fact.Chain.Author && !Adopts(c.Body()) && !s.OrderedInStead(e, a, c.Body()):
 		return nil, "its author does not hold the attempt"
 	case !ForPeople(a, c.Body()):
 		return nil, "its task is not for a person to claim"

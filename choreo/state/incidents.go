@@ -58,9 +58,10 @@ func (s *State) Incidents() (out []IncidentView) {
 }
 
 // tookItself reports whether an attempt is its holder's by its own word: it judged
-// what another had, or chose who follows. That may be right, and is not proved.
+// what another had, or chose who follows. That may be right, and is not proved; by order it is.
 func (a *Attempt) tookItself() bool {
-	return a.by != nil && !a.by.Final && a.Assigned.Fact.Chain.Author == a.Partner && a.after.Partner != a.Partner
+	x := a.Assigned.Fact.Body.Annex
+	return a.by != nil && (x == nil || x.Order == nil) && !a.by.Final && a.Assigned.Fact.Chain.Author == a.Partner && a.after.Partner != a.Partner
 }
 
 // forkedResults are the results that do not count because a fork took them away, or what they were made from: somebody

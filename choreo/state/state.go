@@ -337,6 +337,8 @@ type People struct {
 	// passed are the claims by which an item was passed to a role (passing.go), DueTo those by which one passed
 	// to the responsible user as its deadline was near.
 	passed, DueTo map[fact.AttemptID][]*log.Entry
+	// instead are the orders that others than the holders of attempts wrote down (instead.go).
+	instead []*log.Entry
 	// reserved are the claims by which an attempt was given units, Keeps those by which a partition's resources
 	// were taken over, in the order of facts (resources.go).
 	reserved map[fact.AttemptID][]*log.Entry

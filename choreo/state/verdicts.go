@@ -164,7 +164,8 @@ func (s *State) enterCancel(e *log.Entry) (why string) {
 	return ""
 }
 
-// applyAgain enters an assignment by which the holder of an attempt that failed begins another, by order.
+// applyAgain enters an assignment by which the holder of an attempt that failed begins another, by order; or who wrote
+// the order down in its place.
 func (s *State) applyAgain(e *log.Entry, a *Attempt, b *fact.Assign, order fact.ID) (why string) {
 	o := s.log.ByID()[order]
 	asked := slices.IndexFunc(a.Rulings, func(r *Ruling) bool {
@@ -172,10 +173,14 @@ func (s *State) applyAgain(e *log.Entry, a *Attempt, b *fact.Assign, order fact.
 	})
 	followed := func(n *Attempt) bool { return s.log.Knew(e, n.Assigned) } // by this order or another
 	x, _ := OrderIn(o)
+	inStead := o != nil && a.Partner != e.Fact.Chain.Author && o.Fact.Chain.Author == e.Fact.Chain.Author &&
+		s.OrderedInStead(e, a, x)
 	switch {
-	case a.Partner != e.Fact.Chain.Author || b.Task != a.Task.Name || a.Beside():
+	case a.Partner != e.Fact.Chain.Author && !inStead || b.Task != a.Task.Name || a.Beside():
 		return "by order the holder of an attempt does the same once more, and nothing else"
-	case b.Partner != cmp.Or(x.To, a.Partner):
+	case inStead && x.What == worklist.Skip && b.Partner != e.Fact.Chain.Author:
+		return "who has a task left out in its holder's place does that itself"
+	case !(inStead && x.To == "") && b.Partner != cmp.Or(x.To, a.Partner):
 		return "by order the holder of an attempt does the same once more, or the partner that the order names"
 	case asked < 0:
 		return "no verdict had ended the attempt, as its author knew"

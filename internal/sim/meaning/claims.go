@@ -64,7 +64,7 @@ func (m *Meaning) enterClaim(i int, c *fact.Claim) bool {
 	about := c.About()
 	for _, id := range about {
 		a := m.own(id, i)
-		if adopts {
+		if adopts || a == nil && m.inStead(i, m.known(id, i), body) {
 			a = m.known(id, i)
 		}
 		switch {
@@ -275,9 +275,15 @@ func (m *Meaning) enterAgain(i int, a *Attempt, b *fact.Assign, order fact.ID) b
 		return false
 	}
 	x, is := o.body.(worklist.Order)
-	if !is || x.What != worklist.Again && x.What != worklist.Skip || a.undoes != nil ||
-		a.Partner != m.h.facts[i].Chain.Author ||
-		b.Partner != cmp.Or(x.To, a.Partner) || b.Task != a.task.Name {
+	author := m.h.facts[i].Chain.Author
+	inStead := a.Partner != author && m.h.facts[o.at].Chain.Author == author && m.inStead(i, a, x)
+	anybody := inStead && x.To == "" // whom it finds
+	if inStead && x.What == worklist.Skip && b.Partner != author {
+		return false
+	}
+	if !is || x.What != worklist.Again && x.What != worklist.Skip || a.undoes != nil || a.Partner != author && !inStead ||
+		!anybody && b.Partner != cmp.Or(x.To, a.Partner) ||
+		b.Task != a.task.Name {
 		return false
 	}
 	followed := func(n *Attempt) bool { return m.h.knew(i, n.assigned) }
@@ -293,6 +299,18 @@ func (m *Meaning) enterAgain(i int, a *Attempt, b *fact.Assign, order fact.ID) b
 		}
 	}
 	return false
+}
+
+// inStead reports whether a claim is an order about what failed that another than its holder may write down, as the
+// author of the fact knew.
+func (m *Meaning) inStead(i int, a *Attempt, body worklist.Body) bool {
+	x, orders := body.(worklist.Order)
+	if a == nil || !orders || x.What != worklist.Again && x.What != worklist.Skip || a.beside() || a.task.Whole {
+		return false
+	}
+	return slices.ContainsFunc(a.rulings, func(r *ruling) bool {
+		return r.action.Kind == workflow.FailBlock && m.h.knew(i, r.at)
+	})
 }
 
 // stopped reports whether an attempt was closed by an order.

@@ -96,6 +96,13 @@ func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerI
 	return worklist.Item{}, "", fmt.Errorf("%w: %s is not needed", state.ErrNotNow, m.called(t))
 }
 
+// Unhandled reports whether an item is one at a task that failed, as far as is known, and nothing deals with that: who
+// decides may have it done once more, or left out, also where its holder is gone.
+func (m *Machine) Unhandled(i worklist.Item) bool {
+	a := m.state.Attempts()[fact.AttemptIDOf(i)]
+	return a != nil && !a.Task.Whole && m.state.Unhandled(a)
+}
+
 // HeldBy is the grant by which somebody has an item; zero: nobody has.
 func (m *Machine) HeldBy(i worklist.Item) worklist.ID {
 	if !m.Claims() {

@@ -139,6 +139,9 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 	}
 	if task != "" {
 		t.Item, t.At, err = h.m.Ordered(task)
+		if err == nil && k.people.Gone(t.At) && h.m.Unhandled(t.Item) {
+			t.At, t.InStead = k.member.ID(), true
+		}
 		t.Held, t.Due = h.m.HeldBy(t.Item), h.m.DueOf(t.Item)
 	}
 	return t, err

@@ -253,3 +253,65 @@ func TestNobodyAnswersAnyMore(t *testing.T) {
 		}
 	})
 }
+
+// Who had a task is gone, and others presume that it failed. Who answers for the instance has it done once more by
+// another, or left out, also from a node that takes no part; what it would do all the same counts, if it did it first.
+func TestWhoHadATaskIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "boat", "crew", "home")
+		tm.add("base", "workflow: bridge\nadministrators: chief\ntasks: {look: {type: manual}, tell: {type: manual, after: look}}\n"+
+			"partitions: {far: {tasks: [look], partner: boat}, near: {tasks: [tell], partner: base}}\n")
+		if err := tm.signIn("home", tm.addUser("base", "bia", "chief")); err != nil {
+			t.Fatal(err)
+		}
+		again, skipped := tm.begin("base", "bridge", nil), tm.begin("base", "bridge", nil)
+		pass(time.Second)
+		order := func(at, user, id, what, to string) error {
+			r := api.TaskOrder{User: user, ID: id, Task: "look", Order: what, To: to}
+			if what == api.TaskSkip {
+				r.Reason = "the water is too high"
+			}
+			_, err := tm.p[at].api.OrderTask(t.Context(), r)
+			pass(time.Second)
+			return err
+		}
+		if asks := tm.show("base", again).Asks; len(asks) > 0 {
+			t.Errorf("something is asked though nothing failed: %+v", asks)
+		}
+		tm.p["boat"].crash()
+		for _, at := range []string{"base", "crew", "home"} {
+			tm.disconnect("boat", at)
+		}
+		pass(3 * time.Hour)
+		if in := tm.show("base", again); in.State != workflow.InstanceBlocked || len(in.Asks) != 1 ||
+			!slices.Equal(in.Asks[0].Orders, []string{api.TaskAgain, api.TaskSkip, api.TaskCancel}) {
+			t.Fatalf("it is %s, and asks %+v", in.State, in.Asks)
+		}
+		wantCode(t, order("crew", "crew", again, api.TaskAgain, ""), api.NotAllowed, "")
+		if err := order("home", "bia", again, api.TaskAgain, "crew"); err != nil {
+			t.Fatal(err)
+		}
+		if look := tm.taskOf("base", again, "look"); look.State != workflow.Ready || look.Partner != "crew" {
+			t.Errorf("look is %s at %s", look.State, look.Partner)
+		}
+		if err := order("base", "base", skipped, api.TaskSkip, ""); err != nil {
+			t.Fatal(err)
+		}
+		if s := tm.task("base", skipped, "tell"); s != workflow.Ready {
+			t.Errorf("tell is %s though look was left out", s)
+		}
+		tm.finish("crew", again, "look")
+		tm.p["boat"].start()
+		tm.connect("base", "boat")
+		pass(time.Minute)
+		for _, id := range []string{again, skipped} {
+			tm.finish("base", id, "tell")
+			pass(time.Minute)
+			for _, at := range []string{"base", "boat"} {
+				if in := tm.show(at, id); in.State != workflow.InstanceSucceeded {
+					t.Errorf("at %s it is %s", at, in.State)
+				}
+			}
+		}
+	})
+}

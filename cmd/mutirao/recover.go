@@ -314,7 +314,7 @@ func (u *ui) recoverTasks(in *api.Instance) error {
 // orderDoes says what follows from an order, by the command that gives it.
 func orderDoes(command string) string {
 	for _, x := range []struct{ begins, does string }{
-		{"mutirao task again ", "its holder does it once more, or with --to another partner, and what waits for it waits again"},
+		{"mutirao task again ", "its holder does it once more, or with --to another partner, or another if that is gone; what waits for it waits again"},
 		{"mutirao task undo ", "its compensation is done, by whoever did it"},
 		{"mutirao task skip ", "it is left out: what waits for it goes on without it"},
 		{"mutirao task continue ", "it stays failed, and nobody is asked about it any more"},

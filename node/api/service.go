@@ -660,7 +660,7 @@ type Ask struct {
 	Presumed bool `json:"presumed,omitempty"`
 	// Left: somebody decided to leave it so, and what waits for it is blocked.
 	Left bool `json:"left,omitempty"`
-	// Lost: its holder was evicted or left for good, so only the instance can be decided about.
+	// Lost: its holder was evicted or left for good, so others do what is ordered about it.
 	Lost bool `json:"lost,omitempty"`
 	// Orders are what can be ordered (again, skip, continue, cancel), Commands how.
 	Orders   []string `json:"orders"`

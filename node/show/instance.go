@@ -190,7 +190,7 @@ func (vw *View) asks(h *Held) (out []api.Ask) {
 			x.Orders = append(x.Orders, order)
 			x.Commands = append(x.Commands, fmt.Sprintf("mutirao task %s %s %s", order, id, a.Task))
 		}
-		if !a.Presumed && !x.Lost {
+		if !a.Presumed || vw.Partners.Gone(a.Partner) { // any partner that takes part does that in its place
 			may(api.TaskAgain)
 			may(api.TaskSkip)
 			x.Commands[len(x.Commands)-1] += " --reason WHY"

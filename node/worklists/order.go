@@ -27,6 +27,8 @@ type Target struct {
 	Task     workflow.TaskName   `json:"task"` // empty: the instance
 	Item     worklist.Item       `json:"item"`
 	At       workflow.PartnerID  `json:"at"`
+	// InStead: whoever held the task is gone, and At takes part, as others do that could carry it out.
+	InStead bool `json:"in_stead,omitzero"`
 	// Held is by which grant somebody has the item; zero: nobody has.
 	Held worklist.ID `json:"held"`
 	// Due is the deadline of the task; zero: it has none now. Here: this node says all that itself.
@@ -40,7 +42,7 @@ type Target struct {
 // out what is about an instance, or a result.
 func (t *Target) same(o *Target) bool {
 	about := t.Workflow == o.Workflow && t.Task == o.Task && t.Item == o.Item && t.Result == o.Result
-	return about && (t.At == o.At || t.Task == "" || !t.Result.IsZero())
+	return about && (t.At == o.At || t.Task == "" || !t.Result.IsZero() || t.InStead && o.InStead)
 }
 
 // Order has a person who decides about an instance say what becomes of a task.

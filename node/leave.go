@@ -309,7 +309,7 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 }
 
 // undecided is what failed here in instances that can still go on, once this node leaves for good: whoever decides about it
-// could have nothing done any more.
+// can have only others do something then.
 func (d *departure) undecided(s *shard) (stays []api.Stay) {
 	for _, id := range s.n.index.GoingOn() {
 		if d.crew.shardOf(id) != s {
@@ -325,7 +325,7 @@ func (d *departure) undecided(s *shard) (stays []api.Stay) {
 			}
 			stays = append(stays, api.Stay{
 				Instance: id.String(), Workflow: h.def.Def.Name, Task: a.Task, State: workflow.Failed,
-				Reason: fmt.Sprintf("%s decides about it, and nothing could be done of that when this node is gone: mutirao task again, skip or continue %s %s, or mutirao cancel %s",
+				Reason: fmt.Sprintf("%s decides about it, and when this node is gone another has to do what is decided: mutirao task again, skip or continue %s %s, or mutirao cancel %s",
 					d.partners.AnswersFor(h.m), id, a.Task, id),
 			})
 		}

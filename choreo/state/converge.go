@@ -28,7 +28,7 @@ import (
 //     attempts. How many verdicts on one attempt count, and how often one author
 //     finds others for a slot, is limited by what the author knew (choreo/fact/limits.go).
 //     A verdict that ends a slot is followed by another attempt where the attempt's holder
-//     began one by order of the responsible user (orders.go).
+//     began one by order of the responsible user (orders.go), or another in its place (instead.go).
 //  2. A start consumed, of each slot that its rule mentions, what it names; else the
 //     success of the one attempt whose success it knew, and of several nothing (consumed.go).
 //     Slots are judged against rule order, consumers before what they

@@ -17,7 +17,8 @@ func newTaskCommand() *cobra.Command {
 		newTaskCompleteCommand(), newTaskFailCommand(), newTaskRejectCommand(),
 		newTaskOrderCommand(api.TaskAgain, nil, "Have a task that failed done once more", `Has a task done once more that has failed, where nothing stands in for it: its holder
 begins another attempt, and what waited for the task waits again, also when the
-instance had ended so. With --to another partner does it, which must be able to.`),
+instance had ended so. With --to another partner does it, which must be able to.
+Where its holder is gone another that takes part finds a partner that can do it.`),
 		newTaskOrderCommand(api.TaskSkip, (*ui).askToSkip, "Leave out a task that failed", `Leaves a task out that has failed, where nothing stands in for it: what waits for its
 success goes on without it, as after on-failure: release, also when the instance was
 blocked. --reason must be given, and is kept with the word of the user who orders it.`),

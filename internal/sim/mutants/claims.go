@@ -7,9 +7,13 @@ const claimed = 20_000_000
 // from that seed on.
 var ofClaims = []mutant{
 	{name: "claims-of-others", what: "anybody claims what others hold", patches: []patch{{
-		"choreo/state/claims.go", `	case a.Partner != e.Fact.Chain.Author && !Adopts(c.Body()):
+		"choreo/state/claims.go", `	case a.Partner != e.Fact.Chain.Author && !Adopts(c.Body()) && !s.OrderedInStead(e, a, c.Body()):
 		return nil, "its author does not hold the attempt"
 `, ``}}},
+	{name: "in-stead-at-once", what: "anybody has done once more what has not failed, by order", patches: []patch{{
+		"choreo/state/instead.go", `	return slices.ContainsFunc(a.Rulings, func(r *Ruling) bool {
+		return r.Action.Kind`, `	return len(a.Rulings) == 0 || slices.ContainsFunc(a.Rulings, func(r *Ruling) bool {
+		return r.Action.Kind`}}},
 	{name: "word-unsigned", what: "a person's word need not be signed by the person", patches: []patch{{
 		"membership/users/spoken.go", `	if err := g.Verify(fact); err != nil {`,
 		`	if err := g.Verify(fact); err != nil && g.Key == "" {`}}},

@@ -352,7 +352,8 @@ func (c *check) assign(b *fact.Assign) {
 	}
 	c.wants(a.slot.Current == a, "an assignment after what is not in charge")
 	if x := c.m.h.facts[c.i].Body.Annex; x != nil && x.Order != nil {
-		c.wants(a.givenUp() && a.slot.outcome != nil && a.slot.Pick == nil && !c.m.cancelled,
+		inStead := a.Partner != c.m.h.facts[c.i].Chain.Author // others presume it, and its holder is gone
+		c.wants((a.givenUp() || inStead) && a.slot.outcome != nil && a.slot.Pick == nil && !c.m.cancelled,
 			"what is done once more by order has not failed")
 		return
 	}

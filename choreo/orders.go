@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -495,6 +496,9 @@ func (m *Machine) Unpinned(made *workflow.Definition, p amendments.Patch) workfl
 
 // Original is the definition with which the instance was started.
 func (m *Machine) Original() *workflow.Definition { return m.state.Original() }
+
+// Editions are the definitions by which the instance has run since it was first amended, the present one first.
+func (m *Machine) Editions() iter.Seq[*workflow.Definition] { return m.state.Editions() }
 
 // Fits is what a patch means by the definition by which the instance runs; an error says why it cannot be amended so,
 // as far as is known here.

@@ -440,38 +440,57 @@ func TestWhatIsOfNoUseToOthers(t *testing.T) {
 }
 
 // What a task makes that an amendment added is registered if the changed definition is listed, too: else whoever may
-// amend an instance would speak for the author of its workflow.
+// amend an instance would speak for the author of its workflow. It does not matter for that what else is amended before
+// it is made, nor that a task which the changed definition has no more stays in the instance, left out.
 func TestWhatAnAddedTaskMakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tm := newTeam(t, "one:medic", "two:pilot")
-		tm.add("one", surveys)
-		more := strings.NewReplacer("  plan:", "  fly2:\n    type: manual\n    in: [district]\n    out: [level]\n"+
-			"    produces: {name: level-map, valid: 24h}\n  plan:", "[fly]", "[fly, fly2]").Replace(surveys)
-		var ids []string
-		for range 2 {
-			id, _ := tm.survey("one", "north")
-			ids = append(ids, id)
-		}
-		for i, listed := range []bool{false, true} {
-			if listed {
-				tm.add("one", more)
-				tm.add("two", more)
-			}
-			if _, err := tm.p["one"].api.AmendInstance(t.Context(), api.AmendRequest{
-				User: "one", ID: ids[i], File: "surveys.yaml", Source: more,
-			}); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			if err := tm.p["two"].api.FinishTask(t.Context(), api.FinishRequest{
-				ID: ids[i], Task: "fly2", Outputs: map[string]string{"level": "2"},
-			}); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			if sets := tm.sets("one"); (len(sets) == 1) != listed {
-				t.Errorf("the changed definition is listed: %t, and the catalogue has %+v", listed, sets)
-			}
-		}
-	})
+	fly2 := []string{
+		"version: 1", "version: 2",
+		"  plan:", "  fly2:\n    type: manual\n    in: [district]\n    out: [level]\n" +
+			"    produces: {name: level-map, valid: 24h}\n  plan:", "[fly]", "[fly, fly2]",
+	}
+	said := strings.Replace(surveys, "workflow: surveys", "workflow: surveys\nversion: 1", 1)
+	spare := strings.NewReplacer("  plan:", "  note: {type: manual}\n  plan:", "[plan]", "[note, plan]").Replace(said)
+	more := strings.NewReplacer(fly2...).Replace(said)
+	later := strings.Replace(more, "{after: fly,", "{after: fly, timeout: 5h,", 1)
+	other := strings.Replace(more, "in: [district]\n    out: [level]", "in: [permit]\n    out: [level]", 1)
+	for name, c := range map[string]struct {
+		start, listed string
+		amended       []string
+		want          int
+	}{
+		"nobody lists it":                      {said, "", []string{more}, 0},
+		"it is listed":                         {said, more, []string{more}, 1},
+		"it is listed, and amended again":      {said, more, []string{more, later}, 1},
+		"only what comes of it is listed":      {said, later, []string{more, later}, 1},
+		"a task is left out":                   {spare, more, []string{more}, 1},
+		"one is listed that makes it of other": {said, other, []string{more}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "one:medic", "two:pilot")
+				tm.add("one", c.start)
+				id, _ := tm.survey("one", "north")
+				if c.listed != "" {
+					tm.add("one", c.listed)
+				}
+				for _, source := range c.amended {
+					if _, err := tm.p["one"].api.AmendInstance(t.Context(), api.AmendRequest{
+						User: "one", ID: id, File: "surveys.yaml", Source: source,
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				if err := tm.p["two"].api.FinishTask(t.Context(), api.FinishRequest{
+					ID: id, Task: "fly2", Outputs: map[string]string{"level": "2"},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if sets := tm.sets("one"); len(sets) != c.want {
+					t.Errorf("the catalogue has %+v, want %d", sets, c.want)
+				}
+			})
+		})
+	}
 }

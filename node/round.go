@@ -20,6 +20,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 )
 
 // This file has a shard's rounds: what is due, the events that wait, what the machines decide, the commit, and what is
@@ -246,16 +247,6 @@ func (s *shard) conclude(h *held, b *batch) {
 	}
 }
 
-// saysMake is the definition that says that a task makes a data set: the one with which the instance was started, or
-// what amendments have made of that. Whoever may amend an instance does not speak for whom its workflow was listed by,
-// so what an added task makes is registered if the changed definition is listed as well.
-func saysMake(h *held, t workflow.TaskName) workflow.Hash {
-	if x := h.m.Original().Task(t); x != nil && x.Produces.Name != "" {
-		return h.def.Hash
-	}
-	return h.m.Definition().Hash()
-}
-
 // decide collects what a machine wants done.
 func (s *shard) decide(h *held, b *batch) {
 	var r choreo.Effects
@@ -269,7 +260,7 @@ func (s *shard) decide(h *held, b *batch) {
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
 	for _, made := range r.Made {
-		writes, registered := s.n.data.Register(made, saysMake(h, made.Task.Name))
+		writes, registered := s.n.data.Register(made, s.saidBy(h, made.Task, makes).Hash)
 		if b.writes = append(b.writes, writes...); registered != nil {
 			b.after = append(b.after, ending{h.id, registered})
 		}
@@ -395,24 +386,48 @@ func idempotency(id workflow.InstanceID, j state.Job) string {
 	return "state " + jobKey(id, j.Key)
 }
 
-// saysDo is the definition that says what a task has a program do, or asks of a database: that with which the instance was
-// started, or what amendments have made of that. A program that is there for a workflow of one author is not for whoever
-// may amend an instance of it, unless the changed definition is listed by that author, too.
-func saysDo(h *held, t *workflow.Task) *library.Definition {
+// saidBy is the definition that says of a task what alike compares: what it has a program do or asks of a database, or
+// which data set it makes. That is the one with which the instance was started, or one that amendments have made of
+// that. Whoever may amend an instance does not speak for those who listed its workflow. So what an added task does
+// counts as the word of who listed a definition by which the instance has run since then: a program that is there for a
+// workflow of one author is not for what others had it do. A round of a loop does what its task says.
+func (s *shard) saidBy(
+	h *held, t *workflow.Task, alike func(of *workflow.Definition, said, does *workflow.Task) bool,
+) *library.Definition {
 	of := t.Name
 	if r, is := h.m.Definition().Round(of); is {
 		of = r.Of
 	}
-	same := func(x *workflow.Task) bool {
-		return x != nil && x.Application == t.Application && slices.Equal(x.In, t.In) &&
-			reflect.DeepEqual(x.With.Args, t.With.Args) && len(x.Queries) >= len(t.Queries)
+	says := func(d *workflow.Definition) bool {
+		x := d.Task(of)
+		return x != nil && alike(d, x, t)
 	}
-	def := h.m.Original()
-	if x := def.Task(of); x != nil && (same(x) || same(def.CompensationOf(x))) {
+	if says(h.m.Original()) {
 		return h.def
 	}
-	amended := h.m.Definition()
-	return &library.Definition{Def: amended, Hash: amended.Hash()}
+	for d := range h.m.Editions() {
+		if says(d) {
+			if l := s.n.definitions.ListedAs(d, amendments.Alike); l != nil {
+				return l
+			}
+		}
+	}
+	now := h.m.Definition()
+	return &library.Definition{Def: now, Hash: now.Hash()}
+}
+
+// does reports whether a task, or what undoes it, has a program do what is done.
+func does(of *workflow.Definition, said, done *workflow.Task) bool {
+	same := func(x *workflow.Task) bool {
+		return x != nil && x.Application == done.Application && slices.Equal(x.In, done.In) &&
+			reflect.DeepEqual(x.With.Args, done.With.Args) && len(x.Queries) >= len(done.Queries)
+	}
+	return same(said) || same(of.CompensationOf(said))
+}
+
+// makes reports whether a task makes the data set that is made.
+func makes(of *workflow.Definition, said, made *workflow.Task) bool {
+	return does(of, said, made) && slices.Equal(said.Out, made.Out) && reflect.DeepEqual(said.Produces, made.Produces)
 }
 
 func (s *shard) start(h *held, j state.Job) {
@@ -423,7 +438,7 @@ func (s *shard) start(h *held, j state.Job) {
 	}
 	origin := configs.Origin{}
 	if !runner.BuiltIn(j.Task.Application) || len(j.Task.Queries) > 0 {
-		origin = s.n.library.OriginOf(saysDo(h, j.Task))
+		origin = s.n.library.OriginOf(s.saidBy(h, j.Task, does))
 	}
 	done := func(res runner.Result) {
 		if res.Cancelled {

@@ -3,6 +3,7 @@ package state
 import (
 	"crypto/sha256"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 
@@ -179,3 +180,19 @@ func (s *State) root(sl *Slot) *Attempt {
 
 // Original is the definition with which the instance was started.
 func (s *State) Original() *workflow.Definition { return s.original }
+
+// Editions are the definitions by which the instance has run since it was first amended: what the amendments that count
+// make of the first one, all of them, and then one more each time, from the first.
+func (s *State) Editions() iter.Seq[*workflow.Definition] {
+	return func(yield func(*workflow.Definition) bool) {
+		if len(s.amends) == 0 || !yield(s.def) {
+			return
+		}
+		all := slices.SortedFunc(slices.Values(s.amends), log.ByTime)
+		for i := 1; i < len(all); i++ {
+			if !yield(s.editionOf(all[:i])) {
+				return
+			}
+		}
+	}
+}

@@ -169,6 +169,23 @@ func (d *Definitions) AuthorOf(h workflow.Hash) workflow.PartnerID {
 	return ""
 }
 
+// ListedAs is the definition that is listed as one by which an instance runs: itself, or one of its name and version that
+// is alike; nil: none is.
+func (d *Definitions) ListedAs(def *workflow.Definition, alike func(ran, said *workflow.Definition) bool) *Definition {
+	if d.AuthorOf(def.Hash()) != "" {
+		return &Definition{Def: def, Hash: def.Hash()}
+	}
+	for _, l := range d.list() {
+		if l.about.Kind != "" || l.about.Name != def.Name || l.about.Version != def.Version {
+			continue
+		}
+		if e, err := d.Get(l.hash); err == nil && alike(def, e.Def) {
+			return e
+		}
+	}
+	return nil
+}
+
 // whole is an entry with its definition.
 func (d *Definitions) whole(l *listing) (*api.Workflow, error) {
 	e, err := d.get(l.hash)

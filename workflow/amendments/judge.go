@@ -133,6 +133,18 @@ func Judge(old, changed *workflow.Definition, at *Standing) []Finding {
 	return j.found
 }
 
+// Alike reports whether an instance that runs by one definition does as another says: nothing of it is left to be
+// amended, but for what counts when an instance is started. So a task that was taken out while the instance ran, and that
+// stays there without being done, is no difference.
+func Alike(ran, said *workflow.Definition) bool {
+	found := Judge(ran, said, &Standing{State: workflow.InstanceRunning})
+	if len(Refused(found)) > 0 {
+		return false
+	}
+	p, refused := PatchOf(ran, said, found)
+	return len(p) == 0 && len(refused) == 0
+}
+
 type judge struct {
 	old, changed *workflow.Definition
 	at           *Standing

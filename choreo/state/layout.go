@@ -93,8 +93,9 @@ func (s *State) firsts(sl *Slot, room *Attempt, out []*Attempt) []*Attempt {
 	return out
 }
 
-// drop marks the slots of tasks that the genesis says are not needed, unless
-// the definition needs them for more than their data set.
+// drop marks the slots of tasks that the genesis says are not needed, unless the definition needs them for more than their
+// data set: the one with which the instance was started. By an amendment none is needed again, whatever waits for it
+// then: its data are there, others may have begun without it, which counts, and nobody was asked to be able to do it.
 func (s *State) drop() {
 	annex := s.log.Genesis().Fact.Body.Annex
 	if annex == nil {
@@ -102,11 +103,11 @@ func (s *State) drop() {
 	}
 	for i := range annex.Dropped {
 		d := &annex.Dropped[i]
-		sl := s.bySlot[d.Task]
-		if sl == nil || sl.Task.Produces.Name != d.DataSet {
+		t, sl := s.original.Task(d.Task), s.bySlot[d.Task]
+		if t == nil || sl == nil || t.Produces.Name != d.DataSet {
 			continue
 		}
-		if ok, _ := partition.Droppable(s.def, sl.Task); ok {
+		if ok, _ := partition.Droppable(s.original, t); ok {
 			sl.Dropped = d
 		}
 	}

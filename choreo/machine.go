@@ -165,6 +165,10 @@ func (m *Machine) Len() int { return m.log.Len() }
 // Overall says how the instance stands.
 func (m *Machine) Overall() workflow.InstanceState { return m.state.Overall() }
 
+// Ended is when the instance came to its end, in ms since 1970, by the clock of whoever ended it: the same at all nodes
+// that know the same facts. 0: it goes on.
+func (m *Machine) Ended() int64 { return (&state.Moments{S: m.state}).Over() }
+
 // Participants are all who take part, in the order of succession.
 func (m *Machine) Participants() []workflow.PartnerID { return m.state.Participants() }
 

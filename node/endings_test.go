@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,80 @@ func TestTheEndIsTheOneThatCounts(t *testing.T) {
 				t.Errorf("after a restart it ended %v, before it %v", again.Ended, in.Ended)
 			}
 		}
+	})
+}
+
+// When an instance ended is the same wherever that is known, whenever somebody heard of it: the time of what ended it.
+func TestItEndedAtOneMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", patrol)
+		tm.add("one", hire)
+		done, stopped, cancelled := tm.begin("one", "patrol", nil), tm.begin("one", "patrol", nil), tm.begin("one", "patrol", nil)
+		flow := tm.begin("one", "hire", nil)
+		pass(10 * time.Second)
+		tm.finish("two", done, "walk")
+		pass(10 * time.Second)
+		tm.disconnect("one", "two")
+		want := map[string]time.Time{}
+		in := func(wait time.Duration, id string, end func()) {
+			t.Helper()
+			pass(wait)
+			end()
+			want[id] = time.Now()
+		}
+		in(10*time.Second, done, func() { tm.finish("one", done, "rest") })
+		in(10*time.Second, cancelled, func() {
+			if err := tm.p["one"].api.Cancel(t.Context(), cancelled, "enough"); err != nil {
+				t.Fatal(err)
+			}
+		})
+		in(10*time.Second, flow, func() {
+			for _, r := range []api.FinishRequest{
+				{ID: flow, Task: "choose", Outputs: map[string]string{"car": "red"}},
+				{ID: flow, Task: "agree", Outputs: map[string]string{"status": "agreed"}},
+			} {
+				if err := tm.p["two"].api.FinishTask(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+		})
+		pass(time.Minute)
+		tm.connect("one", "two")
+		pass(10 * time.Second)
+		in(10*time.Second, stopped, func() { // what comes after a failure that is released is left
+			if err := tm.p["two"].api.FinishTask(t.Context(), api.FinishRequest{
+				ID: stopped, Task: "walk", Failed: true, Reason: "rain",
+			}); err != nil {
+				t.Fatal(err)
+			}
+			pass(10 * time.Second)
+			tm.finish("one", stopped, "rest")
+		})
+		pass(10 * time.Second)
+		same := func() {
+			t.Helper()
+			for id, at := range want {
+				for _, who := range []string{"one", "two"} {
+					rows, err := tm.p[who].api.Instances(t.Context(), true)
+					if err != nil {
+						t.Fatal(err)
+					}
+					i := slices.IndexFunc(rows, func(r api.InstanceSummary) bool { return r.ID == id })
+					if x := tm.show(who, id); x.Ended == nil || !x.Ended.Equal(at) || i < 0 || rows[i].Ended == nil ||
+						!rows[i].Ended.Equal(at) {
+						t.Errorf("%s: %s of %s, %s, ended %v, want %s", who, x.Workflow, id, x.State, x.Ended, at)
+					}
+				}
+			}
+		}
+		same()
+		tm.p["two"].crash()
+		tm.p["two"].start()
+		tm.connect("one", "two")
+		pass(time.Minute)
+		same()
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -26,18 +27,21 @@ func (s *shard) summarise(h *held) index.Summary {
 	}
 	sum.Needs = index.StoreNeeds(s.n.view.Needs(h.shown()))
 	audience := h.m.Audience()
-	if h.digested != h.m.Len() { // these follow from its facts alone
+	ended := sum.Ended
+	if h.digested != h.m.Len() || ended == 0 { // these follow from its facts alone
 		h.digested = h.m.Len()
 		sum.Done, sum.Tasks, _ = h.m.Progress()
 		sum.People = index.StoreDone(h.m.PeoplesWork())
 		with := h.named(audience, s.n.people.Known)
 		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(with), " "), uint64(h.m.Len())
 		sum.Sizes = h.sizes(with)
+		ended = min(max(h.m.Ended(), 1), wire.MaxWall)
 	}
 	// A block or a failure may lift in the round in which all is done: that is the end which counts.
 	if sum.Ended == 0 || sum.State != h.sum.State || sum.Done != h.sum.Done {
-		sum.Ended, sum.Age = s.now.Wall.UnixMilli(), s.n.retention.closings.Age()
+		sum.Age = s.n.retention.closings.Age()
 	}
+	sum.Ended = ended
 	if !sum.Late && h.late(s.n.people.Evicted) {
 		sum.Late, sum.Age = true, s.n.retention.closings.Age()
 	}

@@ -170,6 +170,27 @@ func (m *Moments) done(sl *Slot) int64 {
 	return 0
 }
 
+// Over is when the instance came to its end, as it is known now: with the fact that ended the last of its tasks, or
+// cancelled it. 0: it goes on.
+func (m *Moments) Over() (ms int64) {
+	s := m.S
+	switch s.Overall() {
+	case workflow.InstanceRunning:
+		return 0
+	case workflow.InstanceCancelled:
+		return s.cancel.Fact.At
+	}
+	ms = s.log.Genesis().Fact.At
+	for _, sl := range s.slots {
+		s.log.Steps++
+		ms = max(ms, m.done(sl))
+	}
+	if s.flow != nil && s.flow.Line != nil && s.flow.Line.last != nil {
+		ms = max(ms, s.flow.Line.last.Fact.At)
+	}
+	return ms
+}
+
 // data is when the last value was written that a condition is about, or the last of those ended who
 // may write one. Where it holds, the holder's word that it does is asked for before.
 func (m *Moments) data(e *workflow.Expr) (ms int64) {

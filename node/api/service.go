@@ -600,8 +600,9 @@ type Instance struct {
 	Mechanism   string            `json:"mechanism"`
 	Responsible workflow.UserName `json:"responsible"`
 	// Notify is by which policy people's tasks are offered now: all, or one of the others with its number of users.
-	Notify     string         `json:"notify"`
-	Started    time.Time      `json:"started"`
+	Notify  string    `json:"notify"`
+	Started time.Time `json:"started"`
+	// Ended is when what ended it was done, by the clock of who did that: the same at all nodes; null: it goes on.
 	Ended      *time.Time     `json:"ended"`
 	Partitions []Partition    `json:"partitions"`
 	Tasks      []Task         `json:"tasks"`

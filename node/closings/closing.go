@@ -38,7 +38,7 @@ type Closing struct {
 	State      workflow.InstanceState
 	By         workflow.PartnerID // who began it
 	Started    int64              // ms, the initiator's clock
-	Ended      int64              // ms, the signer's
+	Ended      int64              // ms, the clock of whoever ended it, as the signer knew
 	Closed     int64              // ms, the signer's: when the facts were deleted
 	// Number and Digest tell which facts there were: how many, and a digest of the
 	// heads of their chains.

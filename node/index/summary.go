@@ -41,7 +41,7 @@ type Summary struct {
 	// Began is as Started, but of this node's own instances each is later than all that
 	// began before, though the clock was set back: with the genesis it is made durable.
 	Began int64
-	Ended int64 // ms; 0: not yet
+	Ended int64 // ms, the clock of whoever ended it (choreo.Machine.Ended); 0: not yet
 	// Settled: it has ended, and every participant is known to have all of it.
 	Settled bool
 	// Of an ended instance: a digest of its facts, and who takes part, separated

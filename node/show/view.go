@@ -85,7 +85,7 @@ type Contact struct {
 type Held struct {
 	M              *choreo.Machine
 	Def            *workflow.Definition // as it was when the instance began
-	Started, Ended int64                // ms, by the clock of who began it, and by this node's; 0: not yet
+	Started, Ended int64                // ms, by the clocks of those who began it and ended it; 0: not yet
 	Words          Words
 	Refused        []Refusal
 }

@@ -16,7 +16,7 @@ type Report struct {
 	Version    int
 	State      workflow.InstanceState
 	Started    int64 // ms since 1970, the initiator's clock
-	Ended      int64 // ms since 1970, the sender's clock; 0: not yet
+	Ended      int64 // ms since 1970, the clock of whoever ended it; 0: not yet
 	// Facts is how many facts the sender has: of two reports, that with more
 	// knows more. 0: all that there will be, the instance is settled.
 	Facts uint64

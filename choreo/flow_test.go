@@ -84,7 +84,11 @@ func (s *story) history() string {
 		for _, n := range slices.Sorted(maps.Keys(v.Values)) {
 			fmt.Fprintf(&b, ", %s=%v", n, v.Values[n])
 		}
-		fmt.Fprintf(&b, " [%s]\n", v.Mark)
+		fmt.Fprintf(&b, " [%s]", v.Mark)
+		if v.Compensation != "" {
+			fmt.Fprintf(&b, " compensation %s", v.Compensation)
+		}
+		b.WriteString("\n")
 	}
 	if x := m.Interrupted(); x != nil {
 		fmt.Fprintf(&b, "interrupted: %s %s consistent=%t\n", x.Cause, x.Task, x.Consistent)

@@ -22,6 +22,8 @@ type StateView struct {
 	// Pending are the transitions that had been fired and had not ended when the state was there, of the current
 	// state those that have not ended now.
 	Pending []workflow.TaskName
+	// Compensation is how far the undoing of what is superseded has got; NotCompensated: it does not, or counts.
+	Compensation Compensation
 }
 
 // TriggerView shows a trigger of the flow, by its newest transition.
@@ -132,7 +134,7 @@ func (s *State) supersededState(e *log.Entry, numbers map[dataflow.ID]int) (v St
 		if n, counts := numbers[dataflow.ID(a.Assigned.Fact.Body.Fire.State)]; counts {
 			v.FiredBy = n
 		}
-		v.Changed = b.Success.Outputs
+		v.Changed, v.Compensation = b.Success.Outputs, a.compensation()
 	case b.Claim != nil && !s.flow.Line.has[e]: // else its rules forbade it, and it was to bring none
 		x, err := stepOf(b.Claim)
 		if err != nil || !x.Jumps() {

@@ -189,14 +189,14 @@ func (a *applier) ids() (out []string) {
 	return out
 }
 
-// apply has instances take a changed definition, and says of which it is not so, and why. Those that were named must
-// take it.
+// apply has instances take a changed definition, and says of which it is not so, and why. That is an error: whoever has a
+// script do it is to know that some run on by the definition of before.
 func (a *applier) apply(
 	ctx context.Context, u *ui, node amender, wf *api.Workflow, file string, src []byte,
 ) ([]applied, error) {
-	ids, named := a.ids(), true
+	ids := a.ids()
 	if a.to == "running" {
-		ids, named = nil, false
+		ids = nil
 		list, err := node.Instances(ctx, false)
 		if err != nil {
 			return nil, err
@@ -227,7 +227,7 @@ func (a *applier) apply(
 			out = append(out, applied{ID: done.ID, Amended: done})
 		}
 	}
-	if left > 0 && named {
+	if left > 0 {
 		return out, &exitError{
 			status:  api.Refused.Exit(),
 			message: fmt.Sprintf("%d of %s cannot take %s", left, plural(len(ids), "instance"), edition(*wf)),

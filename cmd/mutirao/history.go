@@ -67,7 +67,7 @@ func stateNumber(n *int) string {
 func statusOf(s api.DataState) string {
 	words := []string{s.Status}
 	if s.Mark == api.MarkSuperseded {
-		words = []string{"superseded, does not count"}
+		words = []string{"superseded, does not count" + undone[s.Compensation]}
 	} else if s.Mark != "" {
 		words = append(words, s.Mark)
 	}

@@ -320,6 +320,9 @@ type DataState struct {
 	Started      *time.Time         `json:"started"`
 	Ended        time.Time          `json:"ended"`
 	Mark         string             `json:"mark"` // compensated, aborted, jumped, superseded, or nothing
+	// Compensation is how far the undoing of what is superseded has got: waiting, running, done or failed; left out where
+	// nothing undoes it.
+	Compensation string `json:"compensation,omitempty"`
 	// Attributes are all, of what is superseded only those that it set.
 	Attributes map[string]any `json:"attributes"`
 	// Changed are the attributes that have another value than before, Conflicts those that it set

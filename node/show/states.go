@@ -40,7 +40,7 @@ func (vw *View) renderState(h *Held, v state.StateView) api.DataState {
 	s := api.DataState{
 		State: number(v.Output), EquivalentTo: number(v.EquivalentTo), Kind: string(v.Kind), FiredBy: number(v.FiredBy),
 		Input: number(v.Input),
-		Mark:  string(v.Mark), Status: string(v.Status),
+		Mark:  string(v.Mark), Compensation: string(v.Compensation), Status: string(v.Status),
 		Attributes: map[string]any{}, Changed: []workflow.DataName{}, Conflicts: []workflow.DataName{},
 		Pending: []workflow.TaskName{},
 		Partner: vw.People.Name(v.Partner), Ended: wire.AtMilli(v.Ended),

@@ -146,7 +146,9 @@ func (j *judge) inRound(f Finding, t workflow.TaskName, by map[Part]*Change) Fin
 	case at.Beside == "":
 		f.Why += " in each of its rounds"
 	case at.Beside == "end":
-		f.Why, f.Next = "the loop has ended, and that was written down already", "add tasks after it"
+		f.Why = fmt.Sprintf("the loop has ended, and %s says so, for which others wait: it is done, which is not taken back, "+
+			"and this version makes no second end for them to wait for", t)
+		f.Next = "add tasks after the loop that do what one more round would"
 	case f.Key == "while":
 		f.Refused, f.Why, f.Next = false, fmt.Sprintf("it was asked already after round %s", at), ""
 	case f.Refused:

@@ -51,7 +51,7 @@ func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, 
 			return Claimed{}, err
 		}
 	}
-	before := len(d.state.People().Spoken[fact.SpokenOf(d.log.Instance(), c.Says, c.Nonce)]) > 0
+	before := d.WrittenDown(c)
 	switch x := body.(type) {
 	case worklist.Grant:
 		return d.grant(c, x, p, before)
@@ -77,6 +77,11 @@ func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, 
 		return d.amend(c, x, p, before)
 	}
 	return Claimed{}, fmt.Errorf("%w: no person says that", fact.ErrInvalid)
+}
+
+// WrittenDown reports whether a person's word was written down already.
+func (m *Machine) WrittenDown(c *fact.Claim) bool {
+	return len(m.state.People().Spoken[fact.SpokenOf(m.log.Instance(), c.Says, c.Nonce)]) > 0
 }
 
 // mayClaim says why nothing can be claimed here of an attempt; nil: it can. Its place at the

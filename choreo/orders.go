@@ -439,7 +439,7 @@ func (d *decision) amend(c *fact.Claim, x worklist.Amend, who worklist.Person, b
 	case !amendable(overall):
 		return Claimed{}, fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, overall)
 	}
-	if err := amendedOften(d.state); err != nil {
+	if err := AmendedOften(d.TimesAmended()); err != nil {
 		return Claimed{}, err
 	}
 	if err := d.mayOrderMore(state.AmendTakes(c, patch), who.User); err != nil {
@@ -449,9 +449,14 @@ func (d *decision) amend(c *fact.Claim, x worklist.Amend, who worklist.Person, b
 	return Claimed{}, err
 }
 
-// amendedOften says why an instance cannot be amended once more; nil: it can.
-func amendedOften(s *state.State) error {
-	if n := len(s.People().Of[state.OfInstance(worklist.Amend{})]); n >= amendments.MaxPatches {
+// TimesAmended is how often the instance was amended, as far as is known here.
+func (m *Machine) TimesAmended() int {
+	return len(m.state.People().Of[state.OfInstance(worklist.Amend{})])
+}
+
+// AmendedOften says why an instance that was amended so often cannot be amended once more; nil: it can.
+func AmendedOften(n int) error {
+	if n >= amendments.MaxPatches {
 		return fmt.Errorf("%w: the instance was amended %d times, at most %d", state.ErrNotNow, n, amendments.MaxPatches)
 	}
 	return nil
@@ -489,25 +494,14 @@ func (m *Machine) TaskHolder(t workflow.TaskName) workflow.PartnerID {
 // Amendments are the changes of the definition by which the instance runs, in the order in which they count.
 func (m *Machine) Amendments() []state.Amendment { return m.state.Amendments() }
 
-// Unpinned is a workflow that a task uses which a patch adds, and of which the instance does not say which it is.
-func (m *Machine) Unpinned(made *workflow.Definition, p amendments.Patch) workflow.Name {
-	return m.state.Unpinned(made, p)
-}
+// Start is what amendments of the instance are held to.
+func (m *Machine) Start() state.Start { return m.state.Start() }
 
 // Original is the definition with which the instance was started.
 func (m *Machine) Original() *workflow.Definition { return m.state.Original() }
 
 // Editions are the definitions by which the instance has run since it was first amended, the present one first.
 func (m *Machine) Editions() iter.Seq[*workflow.Definition] { return m.state.Editions() }
-
-// Fits is what a patch means by the definition by which the instance runs; an error says why it cannot be amended so,
-// as far as is known here.
-func (m *Machine) Fits(p amendments.Patch) (amendments.Meant, error) {
-	return m.state.Fits(m.state.Definition(), p)
-}
-
-// AmendedOften says why the instance cannot be amended once more, as far as is known here; nil: it can.
-func (m *Machine) AmendedOften() error { return amendedOften(m.state) }
 
 // FlowHolder is who keeps the data states of an instance that is driven by them.
 func (m *Machine) FlowHolder() workflow.PartnerID { return m.state.Flow().Slot.Current.Partner }

@@ -3,95 +3,126 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/overview"
+	"github.com/mutirao-mesh/mutirao/node/show"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// amend has an instance that is here take a changed definition, if it can: send says so to where that is written down.
-func (k *desk) amend(
-	ctx context.Context, r api.AmendRequest,
-	send func(ctx context.Context, user, id string, x worklist.Amend) (*api.Amended, error),
-) (*api.Amended, error) {
-	seen, x, patch, err := k.foreseeAmendment(ctx, r)
-	switch {
-	case err != nil:
+// amending is what amending asks of the worklists: to find an instance in which this node takes no part, and to have a
+// person's amendment written down.
+type amending interface {
+	Elsewhere(ctx context.Context, user, id string) (*worklists.Amended, error)
+	Malformed(of *worklists.Amended, err error) error
+	Amend(ctx context.Context, user, id string, x worklist.Amend, of *worklists.Amended) (*api.Amended, error)
+}
+
+// amend has an instance take a changed definition, if it can.
+func (k *desk) amend(ctx context.Context, r api.AmendRequest, w amending) (*api.Amended, error) {
+	a, err := k.foreseeAmendment(ctx, r, w)
+	if err != nil {
 		return nil, err
+	}
+	switch seen := a.seen; {
 	case len(seen.Refused) > 0:
 		return nil, api.Errorf(api.Refused, "%s cannot take the change: %s", seen.ID, seen.Refused[0].Line).
 			WithHint("mutirao amend %s FILE --dry-run lists all that is refused", seen.ID)
 	case len(seen.NotYet) > 0:
 		return nil, api.Errorf(api.Refused, "%s cannot be changed so yet: %s", seen.ID, seen.NotYet[0].Line).
 			WithHint("tasks, partitions, resources, rules, loops, data that are new, limits of data, conditions, constraints, compensations, limits of time and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
-	case len(patch.Patch) == 0:
+	case len(a.patch.Patch) == 0:
 		return &api.Amended{ID: seen.ID, Version: seen.Version, Lines: []string{}, Already: true}, nil
 	}
-	out, err := send(ctx, r.User, seen.ID, x)
+	out, err := w.Amend(ctx, r.User, a.seen.ID, a.says, a.of)
 	if err == nil {
-		out.Version, out.Lines = seen.NewVersion, append(patch.Lines(), k.view.PlacedLines(x.At)...)
+		out.Version, out.Lines = a.seen.NewVersion, append(a.patch.Lines(), k.view.PlacedLines(a.says.At)...)
 	}
 	return out, err
 }
 
-// foreseeAmendment says what an instance that is here would do with a changed definition, and by which amendment, with
-// which patch, it becomes that. It changes nothing. Whoever may not amend it is refused.
-func (k *desk) foreseeAmendment(
-	ctx context.Context, r api.AmendRequest,
-) (out *api.Amendment, x worklist.Amend, patch amendments.Meant, err error) {
+// foreseen is what an instance would do with a changed definition, and by which amendment, with which patch, it becomes
+// that.
+type foreseen struct {
+	seen  *api.Amendment
+	says  worklist.Amend
+	patch amendments.Meant
+	of    *worklists.Amended // the instance, as a partner says; nil: it is here
+}
+
+// foreseeAmendment says what an instance would do with a changed definition. It changes nothing. Whoever may not amend
+// it is refused.
+func (k *desk) foreseeAmendment(ctx context.Context, r api.AmendRequest, w amending) (out foreseen, err error) {
 	def, err := workflow.ParseWith(r.File, []byte(r.Source), k.definitions.Piece)
 	if err != nil {
-		return nil, x, patch, api.WrongDefinition(err)
+		return out, api.WrongDefinition(err)
 	}
 	if err := library.Check(def); err != nil {
-		return nil, x, patch, api.WrongDefinition(err)
+		return out, api.WrongDefinition(err)
 	}
 	if err := k.notYet(def, api.StartRequest{}); err != nil {
-		return nil, x, patch, err
+		return out, err
 	}
 	who, err := k.persons.Who(r.User)
 	if err != nil {
-		return nil, x, patch, err
+		return out, err
 	}
 	var no error
-	var pins []fact.Pin
-	var parent *fact.Parent
+	var basis *show.Basis
 	err = k.look(ctx, r.ID, func(h *held) {
 		if p, known := k.partners.Person(worklist.User(who.ID)); !known || !h.m.MayOrder(p.User, p.Roles) {
 			no = k.notDeciding(h.m.Responsible())
 			return
 		}
-		out, x, patch = k.view.Amendment(h.shown(), def)
-		pins, parent = h.m.Pins(), h.m.Parent()
-	}, k.onlyThere)
+		basis = k.view.Basis(h.shown())
+	}, func([]overview.Account) error { return errNotHere })
+	var e *api.Error
+	if errors.Is(err, errNotHere) || errors.As(err, &e) && e.Code == api.NotFound {
+		basis, out.of, err = k.basisElsewhere(ctx, r, w)
+	}
 	if err := cmp.Or(err, no); err != nil {
-		return nil, x, patch, err
+		return out, err
 	}
+	out.seen, out.says, out.patch = k.view.Amendment(basis, def)
 	starts := func(t workflow.TaskName) bool { x := def.Task(t); return x != nil && x.Uses != nil }
-	if slices.ContainsFunc(patch.Adds(), starts) {
-		if err := k.usesThose(ctx, def, pins, parent); err != nil {
-			return nil, x, patch, err
-		}
+	if slices.ContainsFunc(out.patch.Adds(), starts) {
+		return out, k.usesThose(ctx, def, basis.Start.Uses, basis.Depth)
 	}
-	return out, x, patch, nil
+	return out, nil
+}
+
+// basisElsewhere is what a change of an instance is compared with in which this node takes no part, by the word of a
+// partner that does.
+func (k *desk) basisElsewhere(
+	ctx context.Context, r api.AmendRequest, w amending,
+) (*show.Basis, *worklists.Amended, error) {
+	of, err := w.Elsewhere(ctx, r.User, r.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	basis, err := show.ReadBasis(of.Instance, of.Runs, of.Basis)
+	if err != nil {
+		return nil, nil, w.Malformed(of, err)
+	}
+	return basis, of, nil
 }
 
 // usesThose says why a definition cannot use the workflows that an instance says: these do not fit, or nobody has them.
-func (k *desk) usesThose(ctx context.Context, def *workflow.Definition, pins []fact.Pin, parent *fact.Parent) error {
+// The instance lies so deep, as a part of others.
+func (k *desk) usesThose(ctx context.Context, def *workflow.Definition, pins []fact.Pin, depth int) error {
 	r := &resolution{
 		desk: k, pins: map[workflow.Name]*library.Definition{}, height: map[workflow.Name]int{},
 		given: map[workflow.Name]workflow.Hash{},
 	}
 	for _, p := range pins {
 		r.given[p.Workflow] = p.Definition
-	}
-	depth := 0
-	if parent != nil {
-		depth = len(parent.Line)
 	}
 	_, err := r.follow(ctx, &library.Definition{Def: def, Hash: def.Hash()}, depth, nil)
 	return err

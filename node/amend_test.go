@@ -1,8 +1,11 @@
 package node_test
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 )
@@ -249,18 +253,247 @@ func TestAnAmendmentIsForeseen(t *testing.T) {
 	})
 }
 
-// Whoever administers a workflow is told, at a node that takes no part, where to amend an instance.
+// Whoever administers a workflow amends an instance from a node that takes no part: it compares by itself, and a
+// participant writes down what the person signed. A dry run says the same as where the instance is, and changes
+// nothing, and who may not amend it is refused.
 func TestAnAmendmentAtANodeThatTakesNoPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three:chief", "four")
+		tm.add("one", patrol)
+		id := tm.begin("two", "patrol", nil)
+		tm.finish("two", id, "walk")
+		pass(time.Second)
+		dry := func(at string, pairs ...string) (*api.Amendment, error) {
+			return tm.p[at].api.ForeseeAmendment(t.Context(), api.AmendRequest{
+				User: at, ID: id, File: "patrol.yaml", Source: strings.NewReplacer(pairs...).Replace(patrol),
+			})
+		}
+		change := append(slices.Clone(spread), "rest: {type: manual, after: walk, timeout: 1h",
+			"rest: {type: manual, after: [walk, call], timeout: 9h")
+		change = slices.DeleteFunc(change, func(s string) bool {
+			return s == "after: walk," || s == "after: [walk, call],"
+		})
+		change[slices.Index(change, "partitions:")+1] = "partitions:\n  far: {tasks: [call], partner: four}"
+		here, err := dry("two", change...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, err := dry("three", change...)
+		if err != nil || !reflect.DeepEqual(here, there) || len(there.Refused)+len(there.NotYet) > 0 ||
+			!slices.Contains(there.Lines, "partition far is at four") {
+			t.Errorf("%v: a node that takes part sees %+v, one that does not %+v", err, here, there)
+		}
+		if seen, err := dry("three", "walk: {type: manual", "walk: {type: manual, in: []",
+			"after: walk", "after: []"); err != nil {
+			t.Error(err)
+		} else if is, err := dry("two", "walk: {type: manual", "walk: {type: manual, in: []",
+			"after: walk", "after: []"); err != nil || !reflect.DeepEqual(seen, is) {
+			t.Errorf("%v: it sees %+v, and one that takes part %+v", err, seen, is)
+		}
+		_, err = dry("four", change...)
+		wantCode(t, err, api.NotAllowed, "two answers for the instance")
+		_, err = tm.amend("four", "four", id, change...)
+		wantCode(t, err, api.NotAllowed, "two answers for the instance")
+		if in := tm.show("one", id); len(in.Amended) > 0 {
+			t.Fatalf("it was changed: %+v", in.Amended)
+		}
+		done, err := tm.amend("three", "three", id, change...)
+		if err != nil || done.Version != 2 || !slices.Contains(done.Lines, "partition far is at four") {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		pass(5 * time.Second)
+		for _, at := range []string{"one", "two", "four"} {
+			if in := tm.show(at, id); in.Version != 2 || len(in.Amended) != 1 || in.Amended[0].User != "three" {
+				t.Errorf("%s shows %d, %+v", at, in.Version, in.Amended)
+			}
+		}
+		if done, err := tm.amend("three", "three", id, change...); err != nil || !done.Already {
+			t.Errorf("once more: %+v, %v", done, err)
+		}
+		_, err = tm.amend("three", "three", id[:9], change...)
+		wantCode(t, err, api.Refused, "begins the ID of an instance of which only")
+		tm.finish("four", id, "call")
+		pass(5 * time.Second)
+		tm.finish("one", id, "rest")
+		pass(5 * time.Second)
+		if in := tm.show("two", id); in.State != workflow.InstanceSucceeded {
+			t.Errorf("it is %s", in.State)
+		}
+		_, err = tm.amend("three", "three", id, "version: 1", "version: 4")
+		wantCode(t, err, api.Refused, "the instance has ended")
+	})
+}
+
+// Where the definition changed after a node that takes no part compared it, nothing is done. What is brought twice counts
+// once. Partners that do not say alike by which definition the instance runs are named, and so is one that says what
+// cannot be.
+func TestAnAmendmentFromElsewhereIsOfOneDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three:chief")
 		tm.add("one", patrol)
 		id := tm.begin("two", "patrol", nil)
 		pass(time.Second)
-		_, err := tm.amend("three", "three", id, "timeout: 1h, on", "timeout: 5h, on")
-		wantCode(t, err, api.Refused, "this node takes no part in instance "+id)
-		if err == nil || !strings.Contains(err.Error(), "such as one") && !strings.Contains(err.Error(), "such as two") {
-			t.Errorf("it names no partner: %v", err)
+		wrap := func(protocol string, by func(was func() ([]byte, error)) ([]byte, error), at ...string) (undo func()) {
+			before := map[string]func(workflow.PartnerID, []byte) ([]byte, error){}
+			for _, a := range at {
+				plug := tm.p[a].plug
+				was := plug.handlers[protocol]
+				before[a] = was
+				plug.HandleRequest(protocol, false, func(from workflow.PartnerID, req []byte) ([]byte, error) {
+					return by(func() ([]byte, error) { return was(from, req) })
+				})
+			}
+			return func() {
+				for a, was := range before {
+					tm.p[a].plug.HandleRequest(protocol, false, was)
+				}
+			}
 		}
+		versions := func() (out []int) {
+			pass(5 * time.Second)
+			for _, at := range []string{"one", "two"} {
+				out = append(out, tm.show(at, id).Version, len(tm.show(at, id).Amended))
+			}
+			return out
+		}
+		// Another amends it between the comparison and the signature's arrival.
+		undo := wrap(worklists.ProtocolAmend, func(was func() ([]byte, error)) ([]byte, error) {
+			if _, err := tm.p["two"].api.AmendInstance(t.Context(), api.AmendRequest{
+				User: "two", ID: id, File: "patrol.yaml", Source: strings.Replace(patrol, "version: 1", "version: 2", 1),
+			}); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			return was()
+		}, "one", "two")
+		_, err := tm.amend("three", "three", id, "version: 1", "version: 3", "timeout: 1h, on", "timeout: 5h, on")
+		wantCode(t, err, api.Refused, "has changed meanwhile; nothing is changed")
+		undo()
+		if got := versions(); !slices.Equal(got, []int{2, 1, 2, 1}) {
+			t.Errorf("versions and amendments are %v, want the other one alone", got)
+		}
+		// It is written down, and the answer is lost: it is brought once more.
+		lost := false
+		undo = wrap(worklists.ProtocolAmend, func(was func() ([]byte, error)) ([]byte, error) {
+			if _, err := was(); err != nil {
+				t.Error(err)
+			}
+			lost = true
+			return was()
+		}, "one", "two")
+		_, err = tm.amend("three", "three", id, "version: 1", "version: 3", "timeout: 1h, on", "timeout: 5h, on")
+		undo()
+		if got := versions(); err != nil || !lost || !slices.Equal(got, []int{3, 2, 3, 2}) {
+			t.Errorf("%v; versions and amendments are %v, want one more", err, got)
+		}
+		// One says that it runs by something else.
+		undo = wrap(worklists.ProtocolTarget, func(was func() ([]byte, error)) ([]byte, error) {
+			b, err := was()
+			var a map[string]map[string]any
+			if err != nil || json.Unmarshal([]byte(strings.Replace(string(b), `"here":true`, `"here":{}`, 1)), &a) != nil {
+				return b, err
+			}
+			a["target"]["runs"] = make([]int, 32)
+			target, err := json.Marshal(a["target"])
+			return []byte(`{"here":true,"target":` + string(target) + `}`), err
+		}, "two")
+		_, err = tm.amend("three", "three", id, "version: 1", "version: 4")
+		wantCode(t, err, api.Refused, "do not say alike by which definition it runs")
+		undo()
+		// What they say of it is no definition, or another one.
+		for _, says := range []string{`{"basis":"e30="}`, `{}`, `{"basis":"eyJkZWZpbml0aW9uIjoiZTMwPSJ9"}`} {
+			undo = wrap(worklists.ProtocolBasis, func(func() ([]byte, error)) ([]byte, error) {
+				return []byte(says), nil
+			}, "one", "two")
+			_, err = tm.amend("three", "three", id, "version: 1", "version: 4")
+			wantCode(t, err, api.Refused, "says of instance "+id+" cannot be")
+			undo()
+		}
+		undo = wrap(worklists.ProtocolBasis, func(func() ([]byte, error)) ([]byte, error) {
+			return nil, errors.New("there is no such protocol")
+		}, "one", "two")
+		_, err = tm.amend("three", "three", id, "version: 1", "version: 4")
+		wantCode(t, err, api.Refused, "does not say how far that has got")
+		undo()
+		if got := versions(); !slices.Equal(got, []int{3, 2, 3, 2}) {
+			t.Errorf("versions and amendments are %v, and nothing was to change", got)
+		}
+		tm.disconnect("three", "one")
+		tm.disconnect("three", "two")
+		pass(time.Second)
+		_, err = tm.amend("three", "three", id, "version: 1", "version: 4")
+		wantCode(t, err, api.NotFound, "no instance")
+	})
+}
+
+// A node that takes no part sees just what one sees that does, also of an instance that is driven by its data, of loops
+// that have become shorter, of values and of what has begun.
+func TestAnAmendmentIsForeseenElsewhereAsThere(t *testing.T) {
+	const review = `
+workflow: review
+version: 1
+administrators: chief
+data: {ok: {type: boolean}, n: {type: integer, max: 9}, l: {type: list}}
+tasks:
+  draft: {type: manual, out: [n, l], compensate: {application: noop}}
+  look:  {type: manual, after: draft, out: [ok], repeat: {times: 4, from: draft, while: not ok}}
+  print: {type: manual, after: look}
+partitions:
+  there: {tasks: [draft, look], partner: two}
+  here:  {tasks: [print], partner: one}
+`
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three:chief")
+		led := strings.Replace(hire, "version: 1", "version: 1\nadministrators: chief", 1)
+		tm.add("one", review)
+		tm.add("one", led)
+		loop, flow := tm.begin("two", "review", nil), tm.begin("two", "hire", nil)
+		pass(time.Second)
+		source := func(of string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(of) }
+		do := func(at, id, source string) {
+			t.Helper()
+			if _, err := tm.p[at].api.AmendInstance(t.Context(), api.AmendRequest{
+				User: at, ID: id, File: "f.yaml", Source: source,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			pass(5 * time.Second)
+		}
+		done := func(id string, task workflow.TaskName, outputs map[string]string) {
+			t.Helper()
+			if err := tm.p["two"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: task, Outputs: outputs}); err != nil {
+				t.Fatal(err)
+			}
+			pass(5 * time.Second)
+		}
+		same := func(id, source string, lines int) {
+			t.Helper()
+			var seen []*api.Amendment
+			for _, at := range []string{"two", "three"} {
+				x, err := tm.p[at].api.ForeseeAmendment(t.Context(), api.AmendRequest{
+					User: at, ID: id, File: "f.yaml", Source: source,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen = append(seen, x)
+			}
+			n := len(seen[0].Refused) + len(seen[0].NotYet) + len(seen[0].NoEffect)
+			if n != lines || !reflect.DeepEqual(seen[0], seen[1]) {
+				t.Errorf("%d findings, want %d; where it is it sees\n%+v\nelsewhere\n%+v", n, lines, seen[0], seen[1])
+			}
+		}
+		same(loop, source(review, "times: 4", "times: 3", "max: 9", "max: 5"), 0)
+		do("three", loop, source(review, "times: 4", "times: 2"))
+		done(loop, "draft", map[string]string{"n": "7", "l": `["a"]`})
+		same(loop, source(review, "times: 4", "times: 3", "max: 9", "max: 5", "draft: {type: manual,",
+			"draft: {type: manual, role: pilot,", "compensate: {application: noop}", "timeout: 2h"), 2)
+		same(flow, source(led, rehired...), 0)
+		do("three", flow, source(led, rehired...))
+		done(flow, "choose", map[string]string{"car": "red"})
+		same(flow, source(source(led, rehired...), "version: 2", "version: 3", "enum: [here, lost]", "enum: [here]",
+			"choose: {when: car == null", "choose: {when: car == null and papers == null"), 0)
+		same(flow, source(source(led, rehired...), "car: {type: string}", "car: {type: string, enum: [blue]}"), 1)
 	})
 }
 

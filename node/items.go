@@ -264,6 +264,20 @@ func entitled(role workflow.RoleName, who worklist.Person, at, holder workflow.P
 // Claim has this node as the holder write down a person's word from a partner's node, and returns when that is durable.
 func (k peoplesItems) Claim(
 	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim,
+) (choreo.Claimed, error) {
+	return k.claim(ctx, from, id, c, workflow.Hash{})
+}
+
+// Amend is Claim of an amendment that was compared with a definition. Where the instance runs by another by now it is
+// refused, unless it was written down before.
+func (k peoplesItems) Amend(
+	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, of workflow.Hash,
+) (choreo.Claimed, error) {
+	return k.claim(ctx, from, id, c, of)
+}
+
+func (k peoplesItems) claim(
+	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, of workflow.Hash,
 ) (out choreo.Claimed, err error) {
 	var def *workflow.Definition
 	var done choreo.Claimed // whoever stops waiting leaves it to the shard
@@ -275,6 +289,10 @@ func (k peoplesItems) Claim(
 		def = h.m.Definition()
 		if err := k.reaches(h, c); err != nil {
 			return err
+		}
+		if !of.IsZero() && of != def.Hash() && !h.m.WrittenDown(c) {
+			return api.Errorf(api.Refused, "the definition by which the instance runs has changed meanwhile; nothing is changed").
+				WithHint("look again what differs: mutirao amend %s FILE --dry-run", id)
 		}
 		if r, ok := c.Body().(worklist.Result); ok && !r.Failed {
 			if err := checkGiven(h.m.Definition(), r.Outputs); err != nil {

@@ -94,6 +94,18 @@ func (k peoplesItems) Target(
 	})
 }
 
+// Basis is with what an amendment of an instance here is compared, for a person at another node who may amend it.
+func (k peoplesItems) Basis(ctx context.Context, ref string, by worklist.User) (out []byte, err error) {
+	_, err = k.seek(ctx, ref, by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
+		if !h.m.MayOrder(who.User, who.Roles) {
+			return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()}, h.m.Definition())
+		}
+		out, err = k.view.Basis(h.shown()).Say()
+		return t, err
+	})
+	return out, err
+}
+
 // Kept is a result that is kept, for a person who may adopt it.
 func (k peoplesItems) Kept(ctx context.Context, ref, result string, by worklist.User) (worklists.Target, error) {
 	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
@@ -134,6 +146,9 @@ func (k peoplesItems) seek(
 
 func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Person) (t worklists.Target, err error) {
 	t = worklists.Target{Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: task, At: k.member.ID(), Here: true}
+	if task == "" {
+		t.Runs, t.Knows = h.m.Definition().Hash(), h.m.Len()
+	}
 	if !h.m.MayOrder(who.User, who.Roles) && !(task == "" && k.unanswerable(h, who)) {
 		return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()}, h.m.Definition())
 	}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -177,22 +176,15 @@ func (s *instanceService) File(ctx context.Context, ref string, item workflow.Da
 
 // ForeseeAmendment says what an instance would do with a changed definition.
 func (s *instanceService) ForeseeAmendment(ctx context.Context, r api.AmendRequest) (*api.Amendment, error) {
-	out, _, _, err := s.desk.foreseeAmendment(ctx, r)
-	return out, s.explain(s.amendedThere(ctx, r, s.explain(err)))
+	out, err := s.desk.foreseeAmendment(ctx, r, s.worklists)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return out.seen, nil
 }
 
 // AmendInstance has a user who decides about an instance change the definition by which it runs.
 func (s *instanceService) AmendInstance(ctx context.Context, r api.AmendRequest) (*api.Amended, error) {
-	out, err := s.desk.amend(ctx, r, s.worklists.Amend)
-	return out, s.explain(s.amendedThere(ctx, r, s.explain(err)))
-}
-
-// amendedThere names, of an instance that is not here, a partner that takes part: what is amended is compared with what
-// the instance has done, which only those know.
-func (s *instanceService) amendedThere(ctx context.Context, r api.AmendRequest, err error) error {
-	var e *api.Error
-	if !errors.As(err, &e) || e.Code != api.NotFound {
-		return err
-	}
-	return s.worklists.AmendedThere(ctx, r.User, r.ID, err)
+	out, err := s.desk.amend(ctx, r, s.worklists)
+	return out, s.explain(err)
 }

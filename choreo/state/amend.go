@@ -80,13 +80,27 @@ func (v *Evidence) SteersBegun(p amendments.Meant) bool {
 	})
 }
 
+// Start is what amendments of this instance are held to.
+func (s *State) Start() Start {
+	x := Start{Def: s.original}
+	if a := s.log.Genesis().Fact.Body.Annex; a != nil {
+		x.Uses = a.Uses
+	}
+	return x
+}
+
 // Fits is what a patch means by a definition by which the instance ran; an error says why it cannot be made of that.
 func (s *State) Fits(known *workflow.Definition, p amendments.Patch) (amendments.Meant, error) {
-	return amendments.Fits(s.original, known, p, func(d *workflow.Definition) error {
-		if s.cut(d) != nil {
+	return s.Start().Fits(known, p)
+}
+
+// Fits is what a patch means by a definition by which an instance ran that began so.
+func (x Start) Fits(known *workflow.Definition, p amendments.Patch) (amendments.Meant, error) {
+	return amendments.Fits(x.Def, known, p, func(d *workflow.Definition) error {
+		if x.cut(d) != nil {
 			return errors.New("with it the definition cannot be cut into its partitions")
 		}
-		if name := s.Unpinned(d, p); name != "" {
+		if name := x.Unpinned(d, p); name != "" {
 			return errors.New("the instance does not say which workflow " + string(name) + " is")
 		}
 		return nil
@@ -95,15 +109,11 @@ func (s *State) Fits(known *workflow.Definition, p amendments.Patch) (amendments
 
 // Unpinned is a workflow that a task uses which a patch adds, and of which the instance does not say since its start
 // which definition is meant by that name; empty: there is none. Made is the definition with the patch.
-func (s *State) Unpinned(made *workflow.Definition, p amendments.Patch) workflow.Name {
-	var pins []fact.Pin
-	if a := s.log.Genesis().Fact.Body.Annex; a != nil {
-		pins = a.Uses
-	}
+func (x Start) Unpinned(made *workflow.Definition, p amendments.Patch) workflow.Name {
 	for _, n := range p.Adds() {
 		t := made.Task(n)
 		if t != nil && t.Uses != nil &&
-			!slices.ContainsFunc(pins, func(x fact.Pin) bool { return x.Workflow == t.Uses.Workflow }) {
+			!slices.ContainsFunc(x.Uses, func(u fact.Pin) bool { return u.Workflow == t.Uses.Workflow }) {
 			return t.Uses.Workflow
 		}
 	}

@@ -91,14 +91,23 @@ func (s *State) patches() (out []amendments.Meant) {
 	return out
 }
 
+// Start is what an instance keeps of its start that amendments are held to: the definition, and which definitions the
+// names of the workflows mean that it uses.
+type Start struct {
+	Def  *workflow.Definition
+	Uses []fact.Pin
+}
+
 // cut says why an instance cannot run by a definition: it cannot be cut into partitions, or is driven by its data where
 // the instance is not, or the other way round.
-func (s *State) cut(d *workflow.Definition) error {
-	was, is := s.original.Flow(), d.Flow()
+func (s *State) cut(d *workflow.Definition) error { return Start{Def: s.original}.cut(d) }
+
+func (x Start) cut(d *workflow.Definition) error {
+	was, is := x.Def.Flow(), d.Flow()
 	if (was == nil) != (is == nil) || was != nil && was.Partition != is.Partition || d.FlowObstacle() != "" {
 		return errors.New("an instance that is driven by its data stays so, at one partner")
 	}
-	if t, why := amendments.Turned(s.original, d); why != "" {
+	if t, why := amendments.Turned(x.Def, d); why != "" {
 		return errors.New("task " + string(t) + " " + why)
 	}
 	return partition.New(d).Err()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -18,11 +19,11 @@ import (
 
 // Amendment says what an instance would do with a changed definition, and by which amendment it does. What has no
 // effect on it is not in that.
-func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, worklist.Amend, amendments.Meant) {
-	old := h.M.Definition()
+func (vw *View) Amendment(b *Basis, def *workflow.Definition) (*api.Amendment, worklist.Amend, amendments.Meant) {
+	old := b.Def
 	changes := amendments.Between(old, def)
 	out := &api.Amendment{
-		ID: h.M.Instance().String(), Workflow: old.Name, Version: old.Version, Hash: old.Hash().String(),
+		ID: b.Instance.String(), Workflow: old.Name, Version: old.Version, Hash: old.Hash().String(),
 		NewVersion: def.Version, NewHash: def.Hash().String(),
 		Changes: []api.PartChange{}, Lines: append([]string{}, amendments.Lines(changes)...),
 		Refused: []api.ChangeFinding{}, NotYet: []api.ChangeFinding{}, NoEffect: []api.ChangeFinding{},
@@ -34,7 +35,7 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		}
 		out.Changes = append(out.Changes, p)
 	}
-	at := vw.standing(h)
+	at := b.Standing
 	out.Ended = at.Ended()
 	found := amendments.Judge(old, def, at)
 	for _, f := range found {
@@ -45,7 +46,7 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		}
 	}
 	patch, heavy := amendments.PatchOf(old, def, found)
-	if name := h.M.Unpinned(def, patch); name != "" {
+	if name := b.Start.Unpinned(def, patch); name != "" {
 		heavy = append(heavy, amendments.Finding{
 			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true,
 			Why: fmt.Sprintf("a new task uses %s, and which workflow that is was settled for none of that name when the "+
@@ -54,12 +55,12 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 		})
 		patch = nil
 	}
-	placed, nowhere := vw.places(h, def, patch)
-	for _, f := range append(nowhere, vw.nobodyDoes(h, def, patch, placed)...) {
+	placed, nowhere := vw.places(b, def, patch)
+	for _, f := range append(nowhere, vw.nobodyDoes(b, def, patch, placed)...) {
 		out.Refused = append(out.Refused, renderFinding(f))
 	}
 	out.Lines = append(out.Lines, vw.PlacedLines(placed)...)
-	meant, err := h.M.Fits(patch)
+	meant, err := b.Start.Fits(old, patch)
 	var many *amendments.ManyRoundsError
 	if errors.As(err, &many) && len(out.Refused) == 0 {
 		out.Refused = append(out.Refused, renderFinding(many.Finding()))
@@ -71,7 +72,7 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 			Next: "leave in what is still asked for",
 		}))
 	}
-	if err := h.M.AmendedOften(); len(patch) > 0 && err != nil && len(out.Refused) == 0 {
+	if err := choreo.AmendedOften(b.Amended); len(patch) > 0 && err != nil && len(out.Refused) == 0 {
 		out.Refused = append(out.Refused, renderFinding(amendments.Finding{
 			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true, Why: err.Error(),
 			Next: "start the workflow again",
@@ -90,7 +91,7 @@ func (vw *View) Amendment(h *Held, def *workflow.Definition) (*api.Amendment, wo
 // places finds a partner for each partition that a patch adds, and for those whose holder cannot have them any more, as
 // at a start by the plain rule: who holds one of the instance already is weighed so. What nobody can have is found.
 func (vw *View) places(
-	h *Held, def *workflow.Definition, patch amendments.Patch,
+	b *Basis, def *workflow.Definition, patch amendments.Patch,
 ) (at []worklist.Placed, out []amendments.Finding) {
 	parts, moves := patch.Parts(), patch.Replaces()
 	if len(parts)+len(moves) == 0 || partition.New(def).Err() != nil {
@@ -100,14 +101,14 @@ func (vw *View) places(
 	plan := partition.New(def)
 	stays := func(p *workflow.PartitionDecl) bool {
 		_, err := partition.AssignTasks(plan, slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool {
-			return p.Partner != "" && x.Name != p.Partner && string(x.ID) != p.Partner || x.ID != h.M.HolderOf(p.Name)
+			return p.Partner != "" && x.Name != p.Partner && string(x.ID) != p.Partner || x.ID != b.Homes[p.Name]
 		}), vw.Self, p.Tasks...)
 		return err == nil
 	}
 	moves = slices.DeleteFunc(moves, func(n workflow.PartitionName) bool { return stays(def.Partition(n)) })
 	var held []workflow.PartnerID
 	for _, p := range plan.Partitions() {
-		if who := h.M.HolderOf(p.Name); who != "" && !slices.Contains(moves, p.Name) {
+		if who := b.Homes[p.Name]; who != "" && !slices.Contains(moves, p.Name) {
 			held = append(held, who)
 		}
 	}
@@ -147,7 +148,7 @@ func (vw *View) PlacedLines(at []worklist.Placed) (out []string) {
 // says who or what does them: a program's task is for whoever holds the partition, any other for everybody who has its
 // role. What undoes a task is for whoever has that.
 func (vw *View) nobodyDoes(
-	h *Held, def *workflow.Definition, patch amendments.Patch, at []worklist.Placed,
+	b *Basis, def *workflow.Definition, patch amendments.Patch, at []worklist.Placed,
 ) (out []amendments.Finding) {
 	added, undone := append(patch.Adds(), patch.Hands()...), patch.Compensates()
 	if len(added) == 0 && len(undone) == 0 {
@@ -175,14 +176,14 @@ func (vw *View) nobodyDoes(
 			continue
 		}
 		if t.ByNode() {
-			holder := h.M.HolderOf(plan.Home(name))
+			holder := b.Homes[plan.Home(name)]
 			for _, p := range at {
 				if p.Partition == plan.Home(name) {
 					holder = p.Partner
 				}
 			}
 			if def.Flow() != nil { // it may have been taken over
-				holder = h.M.FlowHolder()
+				holder = b.Flow
 			}
 			who = only(holder)
 		}
@@ -198,7 +199,7 @@ func (vw *View) nobodyDoes(
 		}
 	}
 	for _, name := range undone {
-		holder := h.M.TaskHolder(name)
+		holder := b.holderOf(name)
 		if holder == "" || def.Flow() != nil {
 			continue
 		}
@@ -214,17 +215,6 @@ func (vw *View) nobodyDoes(
 
 func renderFinding(f amendments.Finding) api.ChangeFinding {
 	return api.ChangeFinding{Kind: string(f.Kind), Name: f.Name, Key: f.Key, Why: f.Why, Next: f.Next, Line: f.String()}
-}
-
-// standing is how far an instance has got, as this node knows it.
-func (vw *View) standing(h *Held) *amendments.Standing {
-	shown := h.M.Snapshot()
-	s := &amendments.Standing{State: shown.State, Data: shown.Data, Tasks: map[workflow.TaskName]amendments.Work{}}
-	for _, t := range vw.Instance(h).Tasks {
-		taken := t.Started != nil || t.ClaimedBy != ""
-		s.Tasks[t.Name] = amendments.Work{State: t.State, Taken: taken, Asked: !taken && h.M.IsReadyByWord(t.Name)}
-	}
-	return s
 }
 
 // renderAmendments shows the changes of the definition by which an instance runs.

@@ -21,6 +21,7 @@ var (
 	claims    = request[Spoken]{what: "what a person says of a task", most: 160 << 10}
 	itemLists = request[Items]{what: "a request for a person's items", most: 2 * maxName}
 	items     = request[Item]{what: "a request for an item", most: 4 * maxName}
+	amendings = request[Amending]{what: "an amendment", most: 164 << 10}
 	targets   = request[Target]{what: "a request for what an order is about", most: 4 * maxName}
 	follows   = request[Follow]{what: "what a user set at another node", most: 160 << 10}
 	keptOnes  = request[Kept]{what: "a request for a kept result", most: 4 * maxName}

@@ -29,7 +29,8 @@ func kindOf[T any](r request[T]) kind {
 func kinds() map[string]kind {
 	return map[string]kind{
 		"claims": kindOf(claims), "itemLists": kindOf(itemLists), "items": kindOf(items), "targets": kindOf(targets),
-		"keptOnes": kindOf(keptOnes), "follows": kindOf(follows), "fileAsks": kindOf(fileAsks), "looks": kindOf(looks),
+		"amendings": kindOf(amendings), "keptOnes": kindOf(keptOnes), "follows": kindOf(follows),
+		"fileAsks": kindOf(fileAsks), "looks": kindOf(looks),
 	}
 }
 

@@ -18,6 +18,20 @@ func EncodeSpoken(c Spoken) ([]byte, error) { return claims.encode(c) }
 // DecodeSpoken reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeSpoken(b []byte) (Spoken, error) { return claims.decode(b) }
 
+// Amending asks a partner to write down a person's word that amends an instance, if that still runs by a definition:
+// with which the person's node, which takes no part in the instance, compared it.
+type Amending struct {
+	_    struct{} `cbor:",toarray"`
+	Of   workflow.Hash
+	Word []byte `people:"what is said"` // a Spoken, as it is encoded
+}
+
+// EncodeAmending writes a request for DecodeAmending. Its error is a *TooLong where a part is too long.
+func EncodeAmending(a Amending) ([]byte, error) { return amendings.encode(a) }
+
+// DecodeAmending reads a request. Its error wraps ErrVersion or ErrMalformed.
+func DecodeAmending(b []byte) (Amending, error) { return amendings.decode(b) }
+
 // Items asks a partner which of the tasks that it holds a person has, or may take.
 type Items struct {
 	_    struct{} `cbor:",toarray"`

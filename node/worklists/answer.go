@@ -92,13 +92,19 @@ func (d *Desk) AnswerClaim(from workflow.PartnerID, req []byte) ([]byte, error) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
 	defer cancel()
-	out := answer{}
-	out.Claimed, err = d.takeWord(ctx, from, c)
+	done, err := d.takeWord(ctx, from, c)
+	return d.answered(from, c.Instance, done, err)
+}
+
+// answered answers whoever brought a person's word what became of it.
+func (d *Desk) answered(
+	from workflow.PartnerID, id workflow.InstanceID, done choreo.Claimed, err error,
+) ([]byte, error) {
+	out := answer{Claimed: done}
 	if err != nil {
 		err = d.in.Explain(err)
 		if !errors.As(err, &out.Refusal) {
-			d.in.Log.Warn("a person's word could not be written down", "from", from, "instance", c.Instance,
-				"error", err)
+			d.in.Log.Warn("a person's word could not be written down", "from", from, "instance", id, "error", err)
 			return nil, errors.New("cannot write that down now")
 		}
 	}
@@ -107,6 +113,15 @@ func (d *Desk) AnswerClaim(from workflow.PartnerID, req []byte) ([]byte, error) 
 
 // takeWord checks who speaks, and has what is said written down.
 func (d *Desk) takeWord(ctx context.Context, from workflow.PartnerID, c wire.Spoken) (choreo.Claimed, error) {
+	return d.takeSaid(from, c, func(said *fact.Claim) (choreo.Claimed, error) {
+		return d.in.Instances.Claim(ctx, from, c.Instance, said)
+	})
+}
+
+// takeSaid is takeWord; write writes it down.
+func (d *Desk) takeSaid(
+	from workflow.PartnerID, c wire.Spoken, write func(*fact.Claim) (choreo.Claimed, error),
+) (choreo.Claimed, error) {
 	claim := &fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}
 	may := d.in.People.MaySpeak
 	if body, err := claim.Read(); err == nil {
@@ -118,5 +133,5 @@ func (d *Desk) takeWord(ctx context.Context, from workflow.PartnerID, c wire.Spo
 		d.in.Peers.Refuse("words-of-others", from)
 		return choreo.Claimed{}, api.Judge(api.NotAllowed, err)
 	}
-	return d.in.Instances.Claim(ctx, from, c.Instance, claim)
+	return write(claim)
 }

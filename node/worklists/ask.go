@@ -438,13 +438,18 @@ func (d *Desk) bring(ctx context.Context, at workflow.PartnerID, c wire.Spoken) 
 	if err != nil {
 		return choreo.Claimed{}, api.Judge(api.Invalid, err)
 	}
-	b, err := d.in.Peers.Request(ctx, at, nil, ProtocolClaim, req, claimPatience)
+	return d.hand(ctx, at, ProtocolClaim, req)
+}
+
+// hand hands a partner a request to write a person's word down.
+func (d *Desk) hand(ctx context.Context, at workflow.PartnerID, protocol string, req []byte) (choreo.Claimed, error) {
+	b, err := d.in.Peers.Request(ctx, at, nil, protocol, req, claimPatience)
 	var no interface {
 		error
 		Answer() string
 	}
 	if err != nil && !errors.As(err, &no) && ctx.Err() == nil {
-		b, err = d.in.Peers.Request(ctx, at, nil, ProtocolClaim, req, claimPatience)
+		b, err = d.in.Peers.Request(ctx, at, nil, protocol, req, claimPatience)
 	}
 	switch {
 	case errors.As(err, &no):
@@ -492,6 +497,9 @@ func (d *Desk) inWords(r *Row, err error) error {
 		out := api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.called(), err)
 		if r.Task == workflow.FlowTask {
 			return out.WithHint("mutirao history %s shows what came of it", r.Instance)
+		}
+		if r.Task == "" {
+			return out.WithHint("mutirao show %s shows what came of it, where it takes part", r.Instance)
 		}
 		return out.WithHint("mutirao worklist shows what came of it")
 	case errors.Is(err, errPutOff):

@@ -29,6 +29,9 @@ const (
 	ProtocolClaim = "/mutirao/claim/1.0.0"
 	// ProtocolTarget asks what an order of a person would be about.
 	ProtocolTarget = "/mutirao/target/1.0.0"
+	// ProtocolBasis asks with what an amendment of an instance is compared, ProtocolAmend to write one down.
+	ProtocolBasis = "/mutirao/amend-basis/1.0.0"
+	ProtocolAmend = "/mutirao/amend/1.0.0"
 	// ProtocolKept asks for a result that is kept, and that a person may adopt.
 	ProtocolKept = "/mutirao/kept/1.0.0"
 	// ProtocolChanged says that a list which the receiver asked for is another by now.
@@ -60,6 +63,14 @@ type Instances interface {
 	// Claim has this node as the holder write down the word of a person at a partner's node. It
 	// returns when that is durable.
 	Claim(ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim) (choreo.Claimed, error)
+	// Amend is Claim of an amendment that was compared with a definition. Where the instance runs by another it is
+	// refused, unless it was written down before.
+	Amend(
+		ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, of workflow.Hash,
+	) (choreo.Claimed, error)
+	// Basis is with what an amendment of an instance here is compared, as it is told to another node. A person who may
+	// not decide about it is refused.
+	Basis(ctx context.Context, ref string, by worklist.User) ([]byte, error)
 	// Target is what an order is about: a task, or, empty, the instance. A person who may not
 	// decide about it is refused.
 	Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (Target, error)

@@ -36,6 +36,10 @@ type Target struct {
 	Here bool         `json:"-"`
 	// Result is the one that is to be adopted; zero: it is not about that.
 	Result worklist.ID `json:"result"`
+	// Runs is the definition by which the instance runs; zero: it is about a task or a result.
+	Runs workflow.Hash `json:"runs,omitzero"`
+	// Knows is how many facts of the instance the partner has.
+	Knows int `json:"knows,omitzero"`
 }
 
 // same reports whether two partners say the same of what an order is about. Any of them carries
@@ -153,16 +157,24 @@ type sought struct {
 	protocol string
 	req      []byte
 	fits     func(p workflow.PartnerID, t *Target) bool
+	amends   bool // it depends on by which definition the instance runs
 }
 
 // target finds what an order is about.
 func (d *Desk) target(ctx context.Context, ref string, task workflow.TaskName, who users.Who) (Target, error) {
+	return d.targetOf(ctx, ref, task, who, false)
+}
+
+// targetOf is target; amends: partners have to agree on the definition by which the instance runs.
+func (d *Desk) targetOf(
+	ctx context.Context, ref string, task workflow.TaskName, who users.Who, amends bool,
+) (Target, error) {
 	req, err := wire.EncodeTarget(wire.Target{User: who.ID, Instance: ref, Task: task})
 	if err != nil {
 		return Target{}, api.Judge(api.Invalid, err)
 	}
 	return d.seek(ctx, sought{
-		who: who, ref: ref, protocol: ProtocolTarget, req: req,
+		who: who, ref: ref, protocol: ProtocolTarget, req: req, amends: amends,
 		here: func(ctx context.Context) (Target, error) {
 			return d.in.Instances.Target(ctx, ref, task, worklist.User(who.ID))
 		},
@@ -181,8 +193,8 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 	if err == nil || !errors.As(d.in.Explain(err), &e) || e.Code != api.NotFound || d.takesPart(ctx, x.ref, x.who) {
 		return t, err
 	}
-	found, disputed := map[workflow.InstanceID]Target{}, ""
-	var mu sync.Mutex // guards found and err
+	found, disputed, changing := map[workflow.InstanceID]Target{}, "", []string{}
+	var mu sync.Mutex // guards found, disputed, changing and err
 	silent := d.askEach(func(p workflow.PartnerID) error {
 		b, asking := d.in.Peers.Request(ctx, p, nil, x.protocol, x.req, listPatience)
 		if asking != nil {
@@ -203,7 +215,13 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 						d.in.Name(a.Target.At))
 				}
 			}
-			found[a.Target.Instance] = a.Target
+			was, said := found[a.Target.Instance]
+			if x.amends && said && was.Runs != a.Target.Runs {
+				changing = append(changing, d.in.Name(was.At), d.in.Name(p))
+			}
+			if !x.amends || !said || a.Target.Knows > was.Knows { // who knows most says how far it has got
+				found[a.Target.Instance] = a.Target
+			}
 		case a.Here:
 			err = api.Errorf(a.Refusal.Code, "%s", a.Refusal.Message).WithHint("%s", a.Refusal.Hint)
 		}
@@ -213,6 +231,10 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 	case disputed != "":
 		return t, api.Errorf(api.Refused, "%s", disputed).
 			WithHint("order it at the node that holds it; one of the two lies, or has not heard of what happened")
+	case len(changing) > 0 && len(found) == 1:
+		return t, api.Errorf(api.Refused, "it is being amended: %s and %s do not say alike by which definition it runs",
+			changing[0], changing[1]).
+			WithHint("try again in a while, when both have heard of it; if it stays so one of the two lies")
 	case len(found) > 1:
 		return t, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", x.ref, len(found)).
 			WithHint("give more of the ID")

@@ -176,6 +176,9 @@ func (r *Row) called() string {
 	if r.Task == workflow.FlowTask { // which nobody wrote, so nobody knows its name
 		return "the data states"
 	}
+	if r.Task == "" {
+		return "the instance"
+	}
 	return workflow.WithLabel(string(r.Task), r.Label)
 }
 

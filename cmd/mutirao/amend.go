@@ -42,9 +42,12 @@ that runs for a task goes on: only its end is another. What was said before some
 heard of it counts as it did.
 
 The user who answers for the instance signs the change, or somebody with the role that
-its definition names under administrators (else 5). Whoever holds a task goes by it from
-when it hears of it. Changes that were made side by side go together; where both set one
-key, one of the two counts, the same everywhere, and mutirao show says so.
+its definition names under administrators (else 5), also at a node that takes no part in
+the instance, if ID is whole: it asks the partners that do, compares by itself, and the
+change counts only where the definition is still the same (else 6). Whoever holds a task
+goes by it from when it hears of it. Changes that were made side by side go together;
+where both set one key, one of the two counts, the same everywhere, and mutirao show says
+so.
 
 On a terminal the command shows what differs and asks first; --yes skips that. An
 instance can be amended again. FILE may be - for stdin.`,

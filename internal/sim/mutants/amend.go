@@ -120,8 +120,8 @@ var ofAmendments = []mutant{
 			"choreo/state/attempts.go", `	s.undoneElsewhere(b.Attempt, e)
 `, ``}}},
 	{name: "turned-by-two", what: "two amendments together make a task one that only undoes others", patches: []patch{{
-		"choreo/state/edition.go", `	if t, why := amendments.Turned(s.original, d); why != "" {`,
-		`	if t, why := amendments.Turned(s.original, d); why == "?" {`}}},
+		"choreo/state/edition.go", `	if t, why := amendments.Turned(x.Def, d); why != "" {`,
+		`	if t, why := amendments.Turned(x.Def, d); why == "?" {`}}},
 	{name: "trigger-of-now", what: "that a trigger fired counts no more, as it was taken out elsewhere", patches: []patch{{
 		"choreo/state/rights.go", `	case trigger && v.task(a.Slot.Task).TimeToWait == 0:`,
 		`	case trigger && a.Slot.Task.TimeToWait == 0:`}}},

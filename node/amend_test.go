@@ -497,6 +497,28 @@ partitions:
 	})
 }
 
+// The coordinator hears of instances in which it takes no part: there the beginning of an ID says which is meant.
+func TestTheCoordinatorAmendsWhatItHearsOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three:chief")
+		tm.add("one", patrol)
+		tm.elect("three")
+		id := tm.begin("two", "patrol", nil)
+		pass(10 * time.Second)
+		if got := tm.overview("three", id); got == "" {
+			t.Fatal("three does not hear of it: the test does not test what it should")
+		}
+		done, err := tm.amend("three", "three", id[:9], "version: 1", "version: 2")
+		if err != nil || done.ID != id {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		pass(5 * time.Second)
+		if in := tm.show("one", id); in.Version != 2 || len(in.Amended) != 1 || in.Amended[0].User != "three" {
+			t.Errorf("one shows %d, %+v", in.Version, in.Amended)
+		}
+	})
+}
+
 // A partition moves to another partner, which took no part: its holder is cut off, and gives it on when it hears of it,
 // unless it has begun it.
 func TestAPartitionMoves(t *testing.T) {

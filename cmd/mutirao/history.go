@@ -24,7 +24,8 @@ repeat), in order: what brought each, the state that fired that, and the
 attributes that it changed. A transition that was aborted brought no state, and
 has no number. Nor has what is superseded: it was done on another side of a split,
 or in a chain that does not count, and stands among the others where its time is,
-with what it set. With -v every attribute is listed, changed ones with a star.`,
+with what it set, and how far its compensation has got. With -v every attribute is
+listed, changed ones with a star.`,
 		Example: `  mutirao history 3f9a
   mutirao history 3f9a -v            # with all attributes
   mutirao history 3f9a -o json`,

@@ -272,7 +272,14 @@ func (s *State) amendIncidents() (out []IncidentView) {
 				} else {
 					what += "neither counts"
 				}
+				sets := func(a Amendment) bool { return !slices.Contains(s.edition.left, a.At) }
 				switch {
+				case c.Key == "" && slices.Contains(byKeys, c.Kind) && !sets(a):
+					if !sets(b) {
+						continue // of each it is said that it does not count
+					}
+					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the later of " +
+						"them says, as the other does not count"
 				case c.Key == "" && c.Kind != amendments.OfTask:
 					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the first of " +
 						"them says, and what the other needs can be added under another name"
@@ -299,6 +306,9 @@ func (s *State) amendIncidents() (out []IncidentView) {
 	}
 	return out
 }
+
+// byKeys are the kinds of parts that are there by their keys alone: an amendment that sets nothing adds none.
+var byKeys = []amendments.Kind{amendments.OfCondition, amendments.OfConstraint, amendments.OfLoop}
 
 // lost are what does not count of a patch that does not go together with others: what it sets, and those of the tasks
 // that it adds which are not there, or not done.

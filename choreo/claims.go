@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -59,7 +60,7 @@ func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, 
 		return d.giveBack(c, x, p, before)
 	case worklist.Result:
 		if before { // the answer was lost
-			_, why := d.state.Work().Judged(x.Item, p.User)
+			_, why := d.state.Work().Judged(x.Item, fact.WordOf(d.log.Instance(), c.Says, c.Nonce))
 			return Claimed{Already: true, Kept: why}, nil
 		}
 		return d.bring(c, x, p)
@@ -175,11 +176,15 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	board := d.state.Work()
 	to, open, ever := board.Given(x.Item, x.Grant)
 	a := d.state.Attempts()[fact.AttemptIDOf(x.Item)]
+	was, late := board.Late(x, p.User)
 	switch {
 	case !ever || to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, d.called(x.Item.Slot))
 	case board.Did(x, p.User): // a retry, or sent twice
 		return Claimed{Already: true}, nil
+	case late && !board.Takes(x) && !board.MayWait(x): // once more, and it is kept already
+		_, why := board.Judged(x.Item, was)
+		return Claimed{Already: true, Kept: cmp.Or(why, notYours)}, nil
 	case len(board.Unnamed(x)) > 0:
 		return Claimed{}, fmt.Errorf("%w: %s waits for %s: bring that first", state.ErrNotNow, d.called(x.Item.Slot),
 			d.called(board.Unnamed(x)[0]))
@@ -208,9 +213,9 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	if _, err := d.append(fact.Body{Claim: c}); err != nil {
 		return Claimed{}, err
 	}
-	counts, why := board.Judged(x.Item, p.User)
+	counts, why := board.Judged(x.Item, fact.WordOf(d.log.Instance(), c.Says, c.Nonce))
 	if !open && !counts && why == "" {
-		why = "the item was not yours any more"
+		why = notYours
 	}
 	return Claimed{Kept: why}, nil
 }
@@ -222,7 +227,7 @@ func (d *decision) mayBring(c *fact.Claim, x worklist.Result, u worklist.User) e
 		return d.mayBeSaid(x.Item, state.MostWords(x))
 	}
 	if n := board.Brought(x.Item, u); n >= maxLate && !board.MayWait(x) {
-		return fmt.Errorf("%w: %d result of yours about %s is kept that does not count, at most %d: look at it with mutirao show",
+		return fmt.Errorf("%w: %d results of yours about %s are kept that do not count, at most %d: look at them with mutirao show",
 			state.ErrNotNow, n, d.called(x.Item.Slot), maxLate)
 	}
 	if err := d.mayBeSaid(x.Item, state.MostWords(x)-1); err != nil { // one is for whoever has it
@@ -231,8 +236,12 @@ func (d *decision) mayBring(c *fact.Claim, x worklist.Result, u worklist.User) e
 	return d.mayIdle(c, u)
 }
 
-// maxLate is how many results of one person about one item are kept that do not end it.
-const maxLate = 1
+// maxLate is how many results of one person about one item are kept that do not end it: who decides may adopt any of
+// them.
+const maxLate = 4
+
+// notYours is why a result does not count where nothing else is to be said.
+const notYours = "the item was not yours any more"
 
 // hearClaims tells the board since when claims wait: those of this node by its own wall clock, which was running when it
 // was not, and leases by their clocks, which go on after a restart whatever the wall clock says.

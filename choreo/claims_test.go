@@ -34,7 +34,8 @@ import (
 //	     [upon=(TASK,…)]
 //	order U P WHAT [TASK]         U brings P an order: again, stop, continue or cancel
 //	pass U P TASK to=V|role=R     U asks P to pass an item on; neither: back. stale: as U had it last
-//	adopt U P [V [TASK]]          U asks P to adopt the last result of V that does not count, or of anybody
+//	adopt U P [V [TASK]] [nth=N]  U asks P to adopt the last result of V that does not count, or of anybody; nth: the
+//	                              N-th of them
 //	extend U P TASK SPAN          U asks P to have a task due so long after it was ready
 //	notify U P POLICY [N]         U brings P a change of whom items are offered to
 //	amend U P KIND NAME KEY       U brings P an amendment: a key of a part, with its value; none: it is not written
@@ -276,11 +277,16 @@ func (s *story) adopt() string {
 	if len(s.d.CmdArgs) > 3 {
 		task = workflow.TaskName(s.d.CmdArgs[3].Key)
 	}
+	nth := -1 // the last
+	if s.d.HasArg("nth") {
+		s.d.ScanArgs(s.t, "nth", &nth)
+	}
 	x := worklist.Adopt{Item: n.itemAt(string(n.m.state.Definition().Tasks[0].Name)), Result: worklist.ID{1}}
 	for _, e := range n.m.log.Order() {
 		if c := e.Fact.Body.Claim; c != nil && e.Counted {
 			if r, is := c.Body().(worklist.Result); is && (of == "" || of == string(e.Speaker().User)) &&
-				(task == "" || task == r.Item.Slot) {
+				(task == "" || task == r.Item.Slot) && nth != 0 {
+				nth--
 				x = worklist.Adopt{Item: r.Item, Result: worklist.ID(e.ID)}
 			}
 		}
@@ -1030,13 +1036,17 @@ func TestAnItemTakesSoManyWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, _ := n.m.state.Work().Holds(i)
-	// Another whose grant ended brings work too late: one result of it is kept.
+	// Another whose grant ended brings work too late: it is kept once, and there is no room for more.
 	late := worklist.Result{Item: i, Grant: firstGrant(n, "w1"), Failed: true, Reason: "late"}
-	if got, err := w.put(n, w.ofUser("w1", late, k+2)); err != nil || got.Kept == "" {
+	if got, err := w.put(n, w.ofUser("w1", late, k+2)); err != nil || got.Kept == "" || got.Already {
 		t.Errorf("late: %+v, %v", got, err)
 	}
-	if _, err := w.put(n, w.ofUser("w1", late, k+3)); !errors.Is(err, state.ErrNotNow) {
-		t.Errorf("late once more: %v", err)
+	if got, err := w.put(n, w.ofUser("w1", late, k+3)); err != nil || got.Kept == "" || !got.Already {
+		t.Errorf("late once more: %+v, %v", got, err)
+	}
+	late.Reason = "another"
+	if _, err := w.put(n, w.ofUser("w1", late, k+8)); !errors.Is(err, state.ErrNotNow) {
+		t.Errorf("another that is late: %v", err)
 	}
 	if got, err := w.put(n, w.ofUser("u", worklist.Release{Item: i, Grant: h.Grant}, k+4)); err != nil || got.Already {
 		t.Errorf("given back: %+v, %v", got, err)
@@ -1053,6 +1063,30 @@ func TestAnItemTakesSoManyWords(t *testing.T) {
 	if e := n.m.mustAppend(w.moment(), fact.Body{Claim: w.ofUser("u", worklist.Release{Item: i, Grant: h.Grant},
 		k+7)}); !e.Counted {
 		t.Errorf("a release has no room: %s", e.Why)
+	}
+}
+
+// Of one person's results about one item that do not count as many are kept as may be adopted, each once.
+func TestSoManyLateResultsAreKept(t *testing.T) {
+	w, n := wardOf(t, 1, 1)
+	i := n.itemAt("t0")
+	if err := errors.Join(w.selects(n, "u", i, 0), w.giveUp(n, "u", i, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for k := range 2 * (maxLate + 1) {
+		late := worklist.Result{Item: i, Grant: firstGrant(n, "u"), Failed: true, Reason: fmt.Sprint("late ", k/2)}
+		got, err := w.put(n, w.ofUser("u", late, k+2))
+		switch {
+		case k/2 == maxLate:
+			if !errors.Is(err, state.ErrNotNow) {
+				t.Errorf("result %d is kept: %+v, %v", k/2+1, got, err)
+			}
+		case err != nil || got.Kept == "" || got.Already != (k%2 == 1):
+			t.Errorf("result %d: %+v, %v", k/2+1, got, err)
+		}
+	}
+	if got := n.m.KeptResults(); len(got) != maxLate {
+		t.Errorf("%d results are kept, want %d", len(got), maxLate)
 	}
 }
 

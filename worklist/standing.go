@@ -134,19 +134,35 @@ func (b *Board) Has(i Item) bool {
 	return it != nil && it.placed
 }
 
-// Judged reports whether the last result that a user brought of an item counts, and why not;
-// empty: nobody has judged it yet.
-func (b *Board) Judged(i Item, u User) (counts bool, why string) {
+// Judged reports whether the result that was written down from a word counts, and why not; empty: nobody has judged
+// it yet.
+func (b *Board) Judged(i Item, word ID) (counts bool, why string) {
 	it := b.items[i]
 	if it == nil {
 		return false, ""
 	}
 	for _, w := range slices.Backward(it.works) {
-		if w.fact.User == u {
+		if w.fact.word() == word {
 			return b.judge(it, w)
 		}
 	}
 	return false, ""
+}
+
+// Late is the word from which a result was written down that says the same under the same grant, and that did not end
+// its item; false: there is none.
+func (b *Board) Late(x Result, u User) (word ID, is bool) {
+	it := b.items[x.Item]
+	if it == nil {
+		return ID{}, false
+	}
+	e, h := it.end(), it.holdOf(x.Grant)
+	for _, w := range it.works {
+		if h != nil && w.hold == h && w.fact.User == u && w.saysSo(x) && (e == nil || e.work != w) {
+			return w.fact.word(), true
+		}
+	}
+	return ID{}, false
 }
 
 // Did reports whether a result of a user ended its item, or is about to, that says the same under the same grant.

@@ -182,6 +182,12 @@ func (s *worklistService) Outbox(ctx context.Context) ([]api.Undelivered, error)
 	return append(s.worklists.Outbox(), here...), nil
 }
 
+// DropRefused drops from the outbox a result that was refused.
+func (s *worklistService) DropRefused(ctx context.Context, r api.DropRequest) (*api.Undelivered, error) {
+	out, err := s.worklists.DropRefused(ctx, r)
+	return out, s.explain(err)
+}
+
 // Messages lists what a user is told of instances.
 func (s *worklistService) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message, error) {
 	out, err := s.worklists.Messages(ctx, q)

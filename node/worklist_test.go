@@ -498,6 +498,10 @@ func TestWhatWasDoneOutOfReachIsRefused(t *testing.T) {
 		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
 			t.Fatal(err)
 		}
+		heavy := tm.drop("tablet", "bia", 0)
+		if heavy.Outputs["weight"] != "heavy" {
+			t.Errorf("what was dropped is %+v", heavy)
+		}
 		pass(8 * 24 * time.Hour) // the lease is over
 		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
@@ -509,8 +513,120 @@ func TestWhatWasDoneOutOfReachIsRefused(t *testing.T) {
 		if in := tm.show("base", id); in.Tasks[0].ClaimedBy != "ana" || len(in.Incidents) != 1 {
 			t.Errorf("weigh is with %q, incidents %+v", in.Tasks[0].ClaimedBy, in.Incidents)
 		}
-		pass(7 * 24 * time.Hour)
+		pass(8 * 24 * time.Hour) // it stays until its user drops it
+		tm.drop("tablet", "bia", 0)
 		tm.wantOutbox("tablet")
+	})
+}
+
+// drop drops a refused result from an outbox.
+func (tm *team) drop(at, user string, which int) *api.Undelivered {
+	tm.t.Helper()
+	list, err := tm.p[at].api.Outbox(tm.t.Context())
+	if err != nil || len(list) <= which || list[which].ID == "" {
+		tm.t.Fatalf("the outbox is %+v, %v", list, err)
+	}
+	out, err := tm.p[at].api.DropRefused(tm.t.Context(), api.DropRequest{User: user, ID: list[which].ID})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return out
+}
+
+// Whoever was refused a result has the item no longer, also out of reach and after a crash: nobody does the work in
+// vain. Each refusal stays in the outbox with what was done; the item can be taken once more, and what is refused then
+// is another. Who decides may adopt either.
+func TestARefusedResultLeavesNoItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offline(t)
+		const why = "bia|weigh|completed||it does not count, as the item was put back; it is kept there"
+		refused := func(weight string) {
+			t.Helper()
+			if err := tm.hand("tablet", "bia", item, map[string]string{"weight": weight}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tm.p["base"].api.TransferItem(t.Context(),
+				api.TransferRequest{User: "ana", Item: item, Back: true}); err != nil {
+				t.Fatal(err)
+			}
+			tm.connect("base", "tablet")
+			pass(time.Minute)
+		}
+		refused("3")
+		tm.wantOutbox("tablet", why)
+		tm.wantItems("tablet", "bia", "weigh READY")
+		tm.disconnect("base", "tablet")
+		pass(time.Minute)
+		tm.wantItems("tablet", "bia", "weigh READY")
+		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}), api.Refused, "")
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		pass(time.Minute)
+		tm.wantItems("tablet", "bia")
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.NotFound, "")
+		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}), api.NotFound, "")
+		tm.wantOutbox("tablet", why)
+
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		pass(time.Minute)
+		tm.wantItems("tablet", "bia", "weigh LOCKED")
+		refused("5")
+		tm.wantOutbox("tablet", why, why)
+		list, err := tm.p["tablet"].api.Outbox(t.Context())
+		if err != nil || list[0].Outputs["weight"] != "3" || list[1].Outputs["weight"] != "5" || list[0].ID == list[1].ID {
+			t.Errorf("the outbox is %+v, %v", list, err)
+		}
+		adoptable := []string{}
+		for _, x := range tm.show("base", id).Incidents {
+			if x.Result != "" {
+				adoptable = append(adoptable, x.Result)
+			}
+		}
+		if len(adoptable) != 2 {
+			t.Fatalf("incidents: %+v", tm.show("base", id).Incidents)
+		}
+		if _, err := tm.p["base"].api.AdoptResult(t.Context(),
+			api.AdoptRequest{User: "ana", ID: id, Result: adoptable[0]}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if in := tm.show("base", id); in.Tasks[0].State != workflow.Succeeded || in.Data["weight"] == nil {
+			t.Errorf("weigh is %s, weight %v", in.Tasks[0].State, in.Data["weight"])
+		}
+		tm.drop("tablet", "bia", 1)
+		tm.wantOutbox("tablet", why)
+	})
+}
+
+// What was refused although its user still has the item leaves the outbox once it was mended.
+func TestARefusedResultIsMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offline(t)
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "heavy"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		tm.disconnect("base", "tablet")
+		pass(time.Minute)
+		tm.wantItems("tablet", "bia", "weigh LOCKED")
+		if got := tm.outbox("tablet"); len(got) != 1 {
+			t.Errorf("the outbox is %q", got)
+		}
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		tm.wantOutbox("tablet")
+		if in := tm.show("base", id); in.Data["weight"] != int64(3) {
+			t.Errorf("weight is %v", in.Data["weight"])
+		}
 	})
 }
 

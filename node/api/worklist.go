@@ -63,8 +63,10 @@ type WorklistService interface {
 	// Reconnect has it talk to partners again, or stay if it had not gone yet.
 	Reconnect(ctx context.Context) (*Contact, error)
 	Contact(ctx context.Context) (*Contact, error)
-	// Outbox lists what users did at this node that nobody else has acknowledged yet.
+	// Outbox lists what users did at this node that nobody else has acknowledged yet, and what was refused.
 	Outbox(ctx context.Context) ([]Undelivered, error)
+	// DropRefused drops from it a result that was refused, and returns what that was. It returns when that is durable.
+	DropRefused(ctx context.Context, r DropRequest) (*Undelivered, error)
 	// Messages lists what a user is told of instances, the oldest first: of those for which the user answers,
 	// and of deadlines of what the user has. An Event of kind message, instance or users says that there may be more.
 	Messages(ctx context.Context, q MessagesQuery) ([]Message, error)
@@ -301,12 +303,24 @@ type Undelivered struct {
 	Since         time.Time `json:"since"`
 	WaitsFor      []string  `json:"waits_for"` // partners
 	User          string    `json:"user"`
-	// Refused is why it waits no longer: its partner did not take it, or it does not count; empty: it waits.
-	Refused string `json:"refused,omitempty"`
+	// Outputs are the data that its user handed in, as they were typed.
+	Outputs map[string]string `json:"outputs,omitempty"`
+	// Refused is why it waits no longer: its partner did not take it, or it does not count; empty: it waits. RefusedAt is
+	// since when, and ID by what it is dropped: until then it stays.
+	Refused   string     `json:"refused,omitempty"`
+	RefusedAt *time.Time `json:"refused_at,omitempty"`
+	ID        string     `json:"id,omitempty"`
 	// HeldHere: the task is held at this node, so what was done counts; no other partner is known to have it yet.
 	// Alone: none that could take it takes part in the instance.
 	HeldHere bool `json:"held_here,omitempty"`
 	Alone    bool `json:"alone,omitempty"`
+}
+
+// DropRequest drops a result from the outbox that was refused.
+type DropRequest struct {
+	// User is whose it must be; empty: anybody's who is signed in at this node.
+	User string `json:"user,omitempty"`
+	ID   string `json:"id"` // or the beginning of it
 }
 
 // What can be ordered.

@@ -147,7 +147,7 @@ func (d *Desk) upon(who users.Who, r *Row) (out []worklist.Basis, err error) {
 
 // done is by which word a user did an item well that waits to be handed in.
 func (k *kept) done() (of worklist.Basis, is bool) {
-	if len(k.Word) == 0 || k.Refused != "" || k.What != Completed {
+	if len(k.Word) == 0 || k.What != Completed {
 		return of, false
 	}
 	c, err := wire.DecodeSpoken(k.Word)
@@ -257,7 +257,7 @@ func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Res
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := string(k.key())
-	if d.kept[key] == nil && len(d.kept) >= maxKept {
+	if d.kept[key] == nil && d.fullLocked(1) {
 		return errKeepsEnough
 	}
 	writes, did := []kv.Write{k.write()}, func() {}

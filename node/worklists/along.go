@@ -133,11 +133,16 @@ func (s *Sheet) contents(who users.Who, r *Row) (out []Content) {
 }
 
 // Keeps reports whether an item of an instance is kept here for when its holder is out of
-// reach, or a file for the holder to fetch: the content of its files stays as long.
+// reach, or what was refused, or a file for the holder to fetch: the content of its files stays as long.
 func (d *Desk) Keeps(id workflow.InstanceID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, k := range d.kept {
+		if k.Instance == id {
+			return true
+		}
+	}
+	for _, k := range d.refusals {
 		if k.Instance == id {
 			return true
 		}

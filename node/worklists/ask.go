@@ -239,7 +239,7 @@ func (d *Desk) keepOne(ctx context.Context, who users.Who, r *Row) error {
 		return fmt.Errorf("%s did not say so again", d.in.Name(r.At))
 	}
 	was := d.keptFor(who.ID, r.ID())
-	if was != nil && len(was.Word) > 0 && was.Refused == "" {
+	if was != nil && len(was.Word) > 0 {
 		return nil // what was done of it waits to be handed in
 	}
 	return d.keepOver(was, keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r)).carry(was))
@@ -329,14 +329,29 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	switch {
 	case (errors.Is(err, errAway) || errors.Is(err, errNoAnswer) || errors.Is(err, errPutOff)) &&
 		r.Mine == worklist.Lock:
+		if no := d.refusedOf(who.ID, r.ID()); no != nil && no.Grant == r.Grant &&
+			d.keptFor(who.ID, r.ID()) == nil {
+			return nil, api.Errorf(api.Refused, "%s does not have %s any more: what was done of it before was refused: %s",
+				who.Name, r.called(), no.Refused).
+				WithHint("mutirao outbox shows it; when %s can be reached this can be brought as well", d.in.Name(r.At))
+		}
 		return d.later(who, r, c, body)
 	case err != nil:
+		if r.Mine == "" {
+			d.dropUndone(who, r)
+		}
 		return nil, d.inWords(r, err)
 	}
 	if done.Kept == "" && !in.Failed {
 		d.noteDone(who, r, c, body)
 	}
-	d.delivered(keptOf(who, r, r.AsOf, nil))
+	if done.Kept == "" {
+		k := keptOf(who, r, r.AsOf, nil)
+		d.delivered(k)
+		d.mended(k)
+	} else {
+		d.dropUndone(who, r) // what was done of it before, and waits, is handed in as well
+	}
 	if err := d.has(who, of); err != nil {
 		d.in.Log.Warn("what is to be given back of a joint lock cannot be changed", "error", err)
 	}

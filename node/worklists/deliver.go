@@ -60,7 +60,7 @@ func (d *Desk) Met(p workflow.PartnerID) {
 	d.mu.Lock()
 	waits := false
 	for _, k := range d.kept {
-		waits = waits || len(k.Word) > 0 && k.Refused == "" && workflow.PartnerID(k.At) == p
+		waits = waits || len(k.Word) > 0 && workflow.PartnerID(k.At) == p
 	}
 	d.mu.Unlock()
 	if waits {
@@ -80,16 +80,9 @@ func (d *Desk) nudge() {
 // A partner that does not answer is asked no more this time, and keeps nobody else's work waiting.
 func (d *Desk) deliver() {
 	d.settleAll()
-	now := d.in.Clock.Now().Wall
 	waits := map[workflow.PartnerID][]*kept{}
 	for _, k := range d.allKept("") {
-		switch at := workflow.PartnerID(k.At); {
-		case len(k.Word) == 0:
-		case k.Refused != "":
-			if now.Sub(time.UnixMilli(k.RefusedAt)) > shownRefused {
-				d.drop(k)
-			}
-		default:
+		if at := workflow.PartnerID(k.At); len(k.Word) > 0 {
 			waits[at] = append(waits[at], k)
 		}
 	}
@@ -106,41 +99,37 @@ func (d *Desk) deliver() {
 // handIn hands in what a user did, and forgets it when it is durable where it belongs. An error:
 // there was no answer.
 func (d *Desk) handIn(k *kept) error {
-	was := *k
+	why, keptThere := "", false
 	c, err := wire.DecodeSpoken(k.Word)
 	if err != nil {
-		k.Refused = "it cannot be read any more"
+		why = "it cannot be read any more"
 	} else {
 		done, err := d.bring(context.Background(), workflow.PartnerID(k.At), c)
 		var no refusal
 		switch {
 		case err == nil && done.Kept == "":
 			d.drop(k)
-			d.tellHandedIn(k)
+			d.mended(k)
+			d.tellHandedIn(k, "handed in")
 			return nil
 		case err == nil:
-			k.Refused = "it does not count, " + Because(done.Kept) + "; it is kept there"
+			why, keptThere = "it does not count, "+Because(done.Kept)+"; it is kept there", true
 		case errors.As(err, &no):
-			k.Refused = no.said.Message
+			why = no.said.Message
 		default:
 			return err // once more, later
 		}
 	}
-	k.RefusedAt = d.in.Clock.Now().Wall.UnixMilli()
-	if err := d.keepOver(&was, k); err != nil { // unless the user did it again meanwhile
-		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", k.Refused,
-			"error", err)
+	if err := d.refuse(k, why, d.stillHas(k, keptThere)); err != nil { // it is handed in once more, later
+		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", why, "error", err)
+		return nil
 	}
-	d.tellHandedIn(k)
+	d.tellHandedIn(k, "refused")
 	return nil
 }
 
 // tellHandedIn tells those who watch that something was handed in, or refused: at a node that takes no part in the
 // instance nothing else does.
-func (d *Desk) tellHandedIn(k *kept) {
-	text := "handed in"
-	if k.Refused != "" {
-		text = "refused"
-	}
+func (d *Desk) tellHandedIn(k *kept, text string) {
 	d.in.Publish(api.Event{At: d.in.Clock.Now().Wall, Kind: "worklist", Instance: k.Instance.String(), Text: text})
 }

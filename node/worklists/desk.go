@@ -179,6 +179,7 @@ type Desk struct {
 
 	mu         sync.Mutex       // guards what follows, also while it is made durable
 	kept       map[string]*kept // by key in the store
+	refusals   map[string]*kept // likewise: results that were refused
 	next       time.Duration    // Awake: when it is tried to hand in what waits
 	delivering bool
 	heard      map[string]map[workflow.PartnerID]*heard // by user
@@ -204,7 +205,7 @@ type Desk struct {
 func New(in Surroundings) (*Desk, error) {
 	d := &Desk{
 		in: in, lists: ration.New(listRation), claims: ration.New(claimRation),
-		tells: ration.New(tellRation), follows: ration.New(followRation), kept: map[string]*kept{},
+		tells: ration.New(tellRation), follows: ration.New(followRation), kept: map[string]*kept{}, refusals: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
 		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{},
 		seen:  map[workflow.InstanceID]map[string]*marks{},

@@ -174,7 +174,7 @@ func (d *Desk) forgetGave() {
 // waitsOf reports whether something that was done in an instance waits here to be handed in. The caller holds d.mu.
 func (d *Desk) waitsOf(id workflow.InstanceID) bool {
 	for _, k := range d.kept {
-		if k.Instance == id && len(k.Word) > 0 && k.Refused == "" {
+		if k.Instance == id && len(k.Word) > 0 {
 			return true
 		}
 	}

@@ -266,7 +266,7 @@ func (d *Desk) keepJoint(key string, x *joint) error {
 func (d *Desk) roomFor(of []*Row) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.kept)+len(of) > maxKept {
+	if d.fullLocked(len(of)) {
 		return api.Judge(api.Refused, errKeepsEnough)
 	}
 	return nil
@@ -531,7 +531,7 @@ func (d *Desk) keepAll(ctx context.Context, who users.Who, of []*Row) error {
 	var keeps []*kept
 	for _, k := range all {
 		if now := d.kept[string(k.is.key())]; k.was.still(now) &&
-			(now == nil || len(now.Word) == 0 || now.Refused != "") {
+			(now == nil || len(now.Word) == 0) {
 			keeps = append(keeps, k.is)
 			writes = append(writes, k.is.write())
 		}

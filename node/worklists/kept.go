@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,8 +28,8 @@ const Prefix = 'o'
 const (
 	// maxKept bounds what is kept on one device.
 	maxKept = 1000
-	// shownRefused is how long people are shown that what they did was refused.
-	shownRefused = 7 * 24 * time.Hour
+	// shownLost is how long people are shown that they lost an item.
+	shownLost = 7 * 24 * time.Hour
 )
 
 // Store is where it is kept.
@@ -59,7 +60,7 @@ type kept struct {
 	What string
 	Done int64
 	// Refused is why the partner did not take it, or why it does not count, RefusedAt when it said
-	// so (ms); empty: it was not asked.
+	// so (ms); empty: it was not asked. What was refused is no item any more (refused.go).
 	Refused   string
 	RefusedAt int64
 	// More is what people see of it (more), in JSON; empty: a version before this one kept it.
@@ -213,17 +214,27 @@ func (k *kept) carry(was *kept) *kept {
 
 // load reads what is kept.
 func (d *Desk) load() error {
-	return d.in.Store.Scan([]byte{Prefix}, func(key, value []byte) error {
+	refused := map[string]*kept{}
+	err := d.in.Store.Scan([]byte{Prefix}, func(key, value []byte) error {
 		k, err := readKept(value)
 		if err != nil {
 			return err
 		}
+		if k.Refused != "" {
+			refused[string(key)] = k
+			return nil
+		}
 		d.kept[string(bytes.Clone(key))] = k
 		return nil
 	})
+	for _, key := range slices.Sorted(maps.Keys(refused)) {
+		err = cmp.Or(err, d.loadRefused(key, refused[key]))
+	}
+	return err
 }
 
-var errKeepsEnough = fmt.Errorf("this device keeps %d locked items, no more are taken", maxKept)
+var errKeepsEnough = fmt.Errorf("this device keeps %d locked items and refused results, no more are taken; "+
+	"mutirao outbox shows what can be dropped", maxKept)
 
 // keep makes it durable that a user did an item.
 func (d *Desk) keep(k *kept) error {
@@ -254,7 +265,7 @@ func (k *kept) still(now *kept) bool {
 // keepLocked is keep. The caller holds d.mu.
 func (d *Desk) keepLocked(k *kept) error {
 	key := string(k.key())
-	if d.kept[key] == nil && len(d.kept) >= maxKept {
+	if d.kept[key] == nil && d.fullLocked(1) {
 		return errKeepsEnough
 	}
 	if err := d.in.Store.CommitWait([]kv.Write{k.write()}); err != nil {
@@ -344,7 +355,7 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 	for _, k := range all {
 		i, listed := at[k.id()]
 		here := answered(workflow.PartnerID(k.At))
-		waits := len(k.Word) > 0 && k.Refused == ""
+		waits := len(k.Word) > 0
 		switch {
 		case listed && rows[i].At != workflow.PartnerID(k.At): // the facts here name its holder
 			if len(k.Word) == 0 {
@@ -359,8 +370,6 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 			d.rememberGone(who, k.row()) // what the user still made of it can be brought
 			d.drop(k)
 			continue
-		case here && !waits:
-			continue // it is in the outbox, with the reason
 		case listed:
 			rows[i] = k.row() // what else is known here is older, or does not count it yet
 		default:
@@ -386,7 +395,7 @@ func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result)
 	if err != nil {
 		return nil, api.Judge(api.Invalid, err)
 	}
-	k.Word, k.What, k.Done, k.Refused = word, Completed, now.UnixMilli(), ""
+	k.Word, k.What, k.Done = word, Completed, now.UnixMilli()
 	if body.Failed {
 		k.What = "failed: " + body.Reason
 	}
@@ -403,23 +412,17 @@ func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result)
 	return &out, nil
 }
 
-// Outbox is what users at this node did that the partners that hold the items do not have yet.
+// Outbox is what users at this node did that the partners that hold the items do not have yet, or refused.
 func (d *Desk) Outbox() []api.Undelivered {
 	out := []api.Undelivered{}
 	for _, k := range d.allKept("") {
-		if len(k.Word) == 0 {
-			continue
+		if len(k.Word) > 0 {
+			out = append(out, d.undelivered(k))
 		}
-		m := k.more()
-		u := api.Undelivered{
-			Instance: k.Instance.String(), Task: k.Task, Workflow: k.Workflow, Label: m.Label, WorkflowLabel: m.WorkflowLabel, Subject: m.Subject,
-			What: k.What, Since: time.UnixMilli(k.Done).UTC(),
-			User: d.in.People.Called(worklist.User(k.User)), Refused: k.Refused, WaitsFor: []string{},
-		}
-		if k.Refused == "" {
-			u.WaitsFor = append(u.WaitsFor, d.in.Name(workflow.PartnerID(k.At)))
-		}
-		out = append(out, u)
 	}
+	for _, k := range d.allRefused() {
+		out = append(out, d.undelivered(k))
+	}
+	slices.SortStableFunc(out, func(a, b api.Undelivered) int { return a.Since.Compare(b.Since) })
 	return out
 }

@@ -104,7 +104,7 @@ func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
 	out := []api.LostItem{}
 	for i := range rows {
 		r := &rows[i]
-		if r.Lost == "" || r.Mine != "" || now.Sub(r.LostAt) > shownRefused {
+		if r.Lost == "" || r.Mine != "" || now.Sub(r.LostAt) > shownLost {
 			continue
 		}
 		x := api.LostItem{

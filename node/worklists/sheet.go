@@ -143,7 +143,7 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 		if len(r.Awaits) > 0 {
 			s = s.withSet(k.more().Set)
 		}
-		r.Done = r.Done || len(k.Word) > 0 && k.Refused == ""
+		r.Done = r.Done || len(k.Word) > 0
 	}
 	out := &api.ItemSheet{
 		Item: d.item(who, r), Whole: s != nil, Fields: []api.Field{}, Data: []api.Datum{}, After: []api.Earlier{},

@@ -21,6 +21,7 @@ type WorklistFake struct {
 	OnExtendDeadline     func(api.ExtendRequest) (*api.Extended, error)
 	OnChangeNotify       func(api.NotifyRequest) (*api.Notified, error)
 	OnOutbox             func() ([]api.Undelivered, error)
+	OnDropRefused        func(api.DropRequest) (*api.Undelivered, error)
 	OnTransferItem       func(api.TransferRequest) (*api.Transferred, error)
 	OnAdoptResult        func(api.AdoptRequest) (*api.Adopted, error)
 	OnWorklistLost       func(user string) ([]api.LostItem, error)
@@ -105,6 +106,11 @@ func (f *WorklistFake) WorklistLost(_ context.Context, user string) ([]api.LostI
 
 // Outbox implements api.Service.
 func (f *WorklistFake) Outbox(context.Context) ([]api.Undelivered, error) { return f.OnOutbox() }
+
+// DropRefused implements Service.
+func (f *WorklistFake) DropRefused(_ context.Context, r api.DropRequest) (*api.Undelivered, error) {
+	return f.OnDropRefused(r)
+}
 
 // Messages implements api.Service.
 func (f *WorklistFake) Messages(_ context.Context, q api.MessagesQuery) ([]api.Message, error) {

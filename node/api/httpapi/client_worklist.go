@@ -132,6 +132,11 @@ func (c *Client) Outbox(ctx context.Context) ([]api.Undelivered, error) {
 	return call[[]api.Undelivered](ctx, c, outboxRoute, nil, nil)
 }
 
+// DropRefused implements Service.
+func (c *Client) DropRefused(ctx context.Context, r api.DropRequest) (*api.Undelivered, error) {
+	return call[*api.Undelivered](ctx, c, dropRefusedRoute, nil, r)
+}
+
 // Messages implements Service.
 func (c *Client) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message, error) {
 	values := url.Values{}

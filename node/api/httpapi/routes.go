@@ -74,7 +74,7 @@ func init() {
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
 		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, itemFileRoute, moveItemRoute,
 		claimItemsRoute, transferItemRoute,
-		finishItemRoute, outboxRoute, contactRoute, disconnectRoute, reconnectRoute, prefetchRoute, setPrefetchRoute,
+		finishItemRoute, outboxRoute, dropRefusedRoute, contactRoute, disconnectRoute, reconnectRoute, prefetchRoute, setPrefetchRoute,
 		messagesRoute, unreadMessagesRoute, readMessagesRoute,
 		putFileRoute, dataRoute, fileRoute,
 		rejectRoute, decidingRoute, orderTaskRoute, extendDeadlineRoute, changeNotifyRoute, adoptResultRoute,

@@ -190,4 +190,11 @@ var (
 		summary: "What users did at this node that nobody else has acknowledged yet", reply: []api.Undelivered{},
 		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Outbox(r.Context()) },
 	}
+	dropRefusedRoute = &route{
+		name: "dropRefused", method: http.MethodPost, path: "/v1/outbox/drop", scope: mayWork,
+		summary: "Drop from the outbox a result that was refused", body: api.DropRequest{}, reply: api.Undelivered{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.DropRequest) (any, error) { return svc.DropRefused(r.Context(), in) })
+		},
+	}
 )

@@ -1,0 +1,239 @@
+package worklists
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file keeps what users did out of reach and the partner that holds the item refused. It is the only place where
+// that work may still be, so it stays on the disk until its user drops it, each refusal for itself: with the item as
+// its user has it, or does not have it, from then on it has nothing to do.
+
+// refusedID names a refused result: by its user, its item, and the word by which it was handed in.
+func (k *kept) refusedID() string {
+	h := sha256.New()
+	h.Write([]byte("mutirao/refused/1\x00"))
+	h.Write(k.key())
+	h.Write(k.Word)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func (k *kept) refusedKey() []byte { return fmt.Appendf(k.key(), " %s", k.refusedID()) }
+
+// fullLocked reports whether there is no room on this device to keep so many more items. The caller holds d.mu.
+func (d *Desk) fullLocked(more int) bool { return len(d.kept)+len(d.refusals)+more > maxKept }
+
+// loadRefused takes what was read as refused. A version before this one kept it in place of the item.
+func (d *Desk) loadRefused(key string, k *kept) error {
+	is := k.refusedKey()
+	d.refusals[string(is)] = k
+	if string(is) == key {
+		return nil
+	}
+	return d.in.Store.CommitWait([]kv.Write{{Key: []byte(key), Delete: true}, {Key: is, Value: k.write().Value}})
+}
+
+// refuse puts into the outbox for good what a user did of an item, as it was handed in and refused for a reason. Has is
+// how the user has the item still; nil: not any more, so that nobody here begins it in vain.
+func (d *Desk) refuse(was *kept, why string, has *Row) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := string(was.key())
+	now := d.kept[key]
+	if now == nil {
+		return nil // its user handed it in again meanwhile, which counts
+	}
+	no := *was
+	no.Refused, no.RefusedAt = why, d.in.Clock.Now().Wall.UnixMilli()
+	writes := []kv.Write{{Key: no.refusedKey(), Value: no.write().Value}}
+	next := now // where its user did it again meanwhile that waits
+	if was.still(now) {
+		next = nil
+		writes = append(writes, kv.Write{Key: []byte(key), Delete: true})
+		if has != nil {
+			is := *now
+			is.Word, is.What, is.Done, is.Grant, is.Known = nil, "", 0, has.Grant, has.AsOf.UnixMilli()
+			next = &is
+			writes[1] = is.write()
+		}
+	}
+	if err := d.in.Store.CommitWait(writes); err != nil {
+		return err
+	}
+	d.refusals[string(no.refusedKey())] = &no
+	if next != nil {
+		d.kept[key] = next
+		return nil
+	}
+	delete(d.kept, key)
+	d.unlistLocked(was)
+	return nil
+}
+
+// mended drops what was refused of an item, once another result counts that its user brought by the same grant.
+func (d *Desk) mended(k *kept) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var writes []kv.Write
+	for _, key := range slices.Sorted(maps.Keys(d.refusals)) {
+		if no := d.refusals[key]; no.User == k.User && no.Grant == k.Grant && no.id() == k.id() {
+			writes = append(writes, kv.Write{Key: []byte(key), Delete: true})
+		}
+	}
+	if len(writes) == 0 {
+		return
+	}
+	if err := d.in.Store.CommitWait(writes); err != nil {
+		d.in.Log.Warn("a refused result that was mended cannot be deleted", "task", k.Task, "error", err)
+		return // its user can drop it
+	}
+	for _, w := range writes {
+		delete(d.refusals, string(w.Key))
+	}
+}
+
+// unlistLocked forgets that the holder of an item said that a user has it; what the user still made of it can be
+// brought. The caller holds d.mu.
+func (d *Desk) unlistLocked(k *kept) {
+	is := d.heard[k.User][workflow.PartnerID(k.At)]
+	if is == nil {
+		return
+	}
+	mine := func(r Row) bool { return r.ID() == k.id() && r.Mine != "" }
+	listed := slices.ContainsFunc(is.rows, func(r Row) bool { return r.ID() == k.id() && r.Mine == "" })
+	is.rows, is.gone = slices.DeleteFunc(is.rows, mine), slices.DeleteFunc(is.gone, mine)
+	if r := k.row(); !listed && !slices.ContainsFunc(is.gone, func(x Row) bool { return x.ID() == r.ID() }) {
+		r.Mine = ""
+		is.gone = slices.Insert(is.gone, 0, r)
+		is.gone = is.gone[:min(len(is.gone), maxGone)]
+	}
+}
+
+// stillHas is how a user has an item of which a result was refused, as its holder says; nil: not any more. Where it
+// does not say, the user has nothing of what is kept there, and else the item as before.
+func (d *Desk) stillHas(k *kept, keptThere bool) *Row {
+	who, err := d.in.People.Who(k.User)
+	if err != nil {
+		return nil // removed, or signed out
+	}
+	rows, err := d.askOne(context.Background(), who, workflow.PartnerID(k.At), k.Instance)
+	if err != nil {
+		if r := k.row(); !keptThere {
+			return &r
+		}
+		return nil
+	}
+	for i := range rows {
+		if rows[i].ID() == k.id() && rows[i].Mine == worklist.Lock {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
+// refusedOf is what was refused last of what a user did of an item; nil: nothing that is still in the outbox.
+func (d *Desk) refusedOf(user, item string) (last *kept) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.refusals {
+		if k.User == user && k.id() == item && (last == nil || k.RefusedAt > last.RefusedAt) {
+			last = k
+		}
+	}
+	return last
+}
+
+// allRefused are all that are in the outbox, in the order in which the work was done.
+func (d *Desk) allRefused() []*kept {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := slices.Collect(maps.Values(d.refusals))
+	slices.SortFunc(out, func(a, b *kept) int {
+		return cmp.Or(cmp.Compare(a.Done, b.Done), bytes.Compare(a.refusedKey(), b.refusedKey()))
+	})
+	return out
+}
+
+// DropRefused has a user drop a result from the outbox that was refused. It returns when that is durable.
+func (d *Desk) DropRefused(_ context.Context, in api.DropRequest) (*api.Undelivered, error) {
+	ref := strings.ToLower(strings.TrimSpace(in.ID))
+	var found *kept
+	for _, k := range d.allRefused() {
+		switch {
+		case ref == "" || !strings.HasPrefix(k.refusedID(), ref):
+		case in.User != "" && in.User != k.User && in.User != d.in.People.Called(worklist.User(k.User)):
+		case found != nil:
+			return nil, api.Errorf(api.Invalid, "several results in the outbox begin with %s", ref).
+				WithHint("mutirao outbox -o json shows the whole IDs")
+		default:
+			found = k
+		}
+	}
+	if found == nil {
+		return nil, api.Errorf(api.NotFound, "there is no refused result %q in the outbox", ref).
+			WithHint("mutirao outbox shows them; what still waits cannot be dropped, as it may count")
+	}
+	d.mu.Lock()
+	err := d.in.Store.CommitWait([]kv.Write{{Key: found.refusedKey(), Delete: true}})
+	if err == nil {
+		delete(d.refusals, string(found.refusedKey()))
+	}
+	d.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	d.in.Publish(api.Event{
+		At: d.in.Clock.Now().Wall, Kind: "worklist", Instance: found.Instance.String(), Text: "dropped",
+	})
+	out := d.undelivered(found)
+	return &out, nil
+}
+
+// undelivered is what a user did, for people.
+func (d *Desk) undelivered(k *kept) api.Undelivered {
+	m := k.more()
+	out := api.Undelivered{
+		Instance: k.Instance.String(), Task: k.Task, Workflow: k.Workflow, Label: m.Label,
+		WorkflowLabel: m.WorkflowLabel, Subject: m.Subject, What: k.What, Outputs: k.outputs(),
+		Since: time.UnixMilli(k.Done).UTC(), User: d.in.People.Called(worklist.User(k.User)), WaitsFor: []string{},
+	}
+	if k.Refused == "" {
+		out.WaitsFor = append(out.WaitsFor, d.in.Name(workflow.PartnerID(k.At)))
+		return out
+	}
+	at := time.UnixMilli(k.RefusedAt).UTC()
+	out.ID, out.Refused, out.RefusedAt = k.refusedID(), k.Refused, &at
+	return out
+}
+
+// outputs are the data that a user handed in, as they were typed; nil: none, or they cannot be read any more.
+func (k *kept) outputs() map[string]string {
+	c, err := wire.DecodeSpoken(k.Word)
+	if err != nil {
+		return nil
+	}
+	body, err := worklist.Decode(c.Says)
+	x, is := body.(worklist.Result)
+	if err != nil || !is || len(x.Outputs) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for n, v := range x.Outputs {
+		out[string(n)] = fmt.Sprint(v)
+	}
+	return out
+}

@@ -81,7 +81,8 @@ var lasting = map[string]struct {
 	"task stop": {"task stop " + instanceID + " procedure-1", []string{"task stop 3f9a procedure-1"}},
 	"task adopt": {"task adopt " + instanceID + " " + adoptable,
 		[]string{"task adopt 3f9a " + adoptable, "task adopt " + instanceID + " 77c0d1"}},
-	"recover": {"recover " + instanceID + " compensate", []string{"recover 3f9a compensate"}},
+	"outbox drop": {"outbox drop 5e0c91aa77d3b204", []string{"outbox drop 5e0c"}},
+	"recover":     {"recover " + instanceID + " compensate", []string{"recover 3f9a compensate"}},
 	"write-off": {"write-off " + instanceID + " " + engineID,
 		[]string{"write-off 3f9a " + engineID, "write-off " + instanceID + " 12D3KooWengine7"}},
 }
@@ -151,7 +152,7 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 				try(part, "", 2, false, "the beginning of an ID") // nobody sits at a terminal
 			}
 			deeds.refuse = true
-			if slices.Contains([]string{"leave", "cancel", "task cancel", "task stop", "task adopt", "write-off"},
+			if slices.Contains([]string{"leave", "cancel", "task cancel", "task stop", "task adopt", "write-off", "outbox drop"},
 				name) {
 				if status, said := deeds.typed(t, dir, x.whole, "yes\n"); status == 0 ||
 					strings.Contains(said, question) {
@@ -234,6 +235,17 @@ func (d *deeds) service() *apitest.Fake {
 	f.OnAdoptResult = func(r api.AdoptRequest) (*api.Adopted, error) {
 		d.note("adopt %s", r.Result)
 		return &api.Adopted{ID: r.ID}, nil
+	}
+	f.OnOutbox = func() ([]api.Undelivered, error) {
+		if d.refuse {
+			return nil, nil
+		}
+		return []api.Undelivered{{Task: "procedure-1", User: "bia", Refused: "the item was handed on", ID: "5e0c91aa77d3b204"}},
+			nil
+	}
+	f.OnDropRefused = func(r api.DropRequest) (*api.Undelivered, error) {
+		d.note("drop %s", r.ID)
+		return &api.Undelivered{ID: r.ID}, nil
 	}
 	f.OnWriteOff = func(id, p string, check bool) error {
 		switch {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,19 +14,20 @@ import (
 )
 
 func newOutboxCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "outbox",
 		Short: "What was done here that nobody else has acknowledged yet",
 		Long: `Lists what was done at this node and nobody else has acknowledged. Of locked items of
 another partner: what users did while it was out of reach. It is on this node's disk, and
 handed in by itself as soon as that partner can be reached; then it leaves the list. What
-the partner did not take, or what does not count, stays for seven days with the reason, or
-until it is handed in again. Of tasks that this node holds: what counts here already, but
-is known to no other partner that takes part; any of them takes it, as soon as it can be
-reached. Where no other partner takes part it is only here, and listed until the instance
-has ended.`,
+the partner did not take, or what does not count, stays with the reason until its user
+drops it, or mends it: hands it in once more while the item is still the user's. Of tasks
+that this node holds: what counts here already, but is known to no other partner that
+takes part; any of them takes it, as soon as it can be reached. Where no other partner
+takes part it is only here, and listed until the instance has ended.`,
 		Example: `  mutirao outbox
-  mutirao outbox -o json`,
+  mutirao outbox -o json
+  mutirao outbox drop 5e0c91aa77d3b204`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
 			list, err := node.Outbox(ctx)
@@ -34,13 +37,15 @@ has ended.`,
 			if len(list) == 0 {
 				u.note("nothing waits to be handed in or acknowledged; what is to be done: mutirao worklist")
 			}
-			return u.result(list, func(w io.Writer) {
+			refused := false
+			err = u.result(list, func(w io.Writer) {
 				t := table{head: []string{"TASK", "INSTANCE", "USER", "WHAT", "SINCE", "WAITS FOR"}}
 				for _, x := range list {
 					waits := strings.Join(x.WaitsFor, ", ")
 					switch {
 					case x.Refused != "":
-						waits = "refused: " + x.Refused
+						refused = true
+						waits = "refused: " + x.Refused + " (" + u.id(x.ID) + ")"
 					case x.Alone:
 						waits = "nobody: no other partner takes part, so it is only here"
 					}
@@ -48,6 +53,78 @@ has ended.`,
 				}
 				t.write(u, w, "")
 			})
+			if refused {
+				u.note("what was handed in, and refused: mutirao outbox -o json; it stays until mutirao outbox drop ID")
+			}
+			return err
 		}),
 	}
+	cmd.AddCommand(newOutboxDropCommand())
+	return cmd
+}
+
+func newOutboxDropCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "drop ID [--yes]",
+		Short: "Drop a refused result from the outbox",
+		Long: `Drops a result from the outbox that was refused; mutirao outbox shows its ID in brackets.
+What a partner did not keep is nowhere else. What still waits cannot be dropped: it may
+count.
+
+It cannot be taken back: on a terminal the command asks first, and says what was done.
+With --yes, or where nobody sits at a terminal, ID must be whole (else 2).`,
+		Example: `  mutirao outbox drop 5e0c91aa77d3b204`,
+		Args:    arguments("ID"),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			id, err := u.askToDrop(ctx, node, yes, strings.ToLower(strings.TrimSpace(args[0])))
+			if err != nil {
+				return err
+			}
+			x, err := node.DropRefused(ctx, api.DropRequest{ID: id})
+			if err != nil {
+				return err
+			}
+			return u.done(x, "what %s did of %s is dropped", x.User, workflow.WithLabel(x.Task, x.Label))
+		}),
+	}
+	addYesFlag(cmd, &yes)
+	return cmd
+}
+
+// wholeRefused is how many digits the ID of a refused result has.
+const wholeRefused = 16
+
+// askToDrop asks whether a refused result is to be dropped, and gives its whole ID. What is refused anyway is not asked
+// about.
+func (u *ui) askToDrop(ctx context.Context, node api.Service, yes bool, ref string) (string, error) {
+	list, err := node.Outbox(ctx)
+	if err != nil {
+		return "", err
+	}
+	list = slices.DeleteFunc(list, func(x api.Undelivered) bool {
+		return x.ID == "" || ref == "" || !strings.HasPrefix(x.ID, ref)
+	})
+	switch {
+	case len(list) == 0:
+		return "", api.Errorf(api.NotFound, "there is no refused result %q in the outbox", ref).
+			WithHint("mutirao outbox shows them; what still waits cannot be dropped, as it may count")
+	case !u.asks(yes) && len(ref) < wholeRefused:
+		return "", api.Errorf(api.Invalid,
+			"%q is only the beginning of an ID, and nobody is asked whether it is the right one: want the whole ID", ref).
+			WithHint("if you mean that of %s type %s", list[0].Task, list[0].ID)
+	case len(list) > 1:
+		return "", api.Errorf(api.Invalid, "%d refused results begin with %s: give more of it", len(list), ref)
+	}
+	x := list[0]
+	return x.ID, u.confirm(yes, "What %s did of %s at %s is dropped, and nobody can take that back: %s%s.\nIt was refused: %s",
+		x.User, workflow.WithLabel(x.Task, x.Label), clock(x.Since), x.What, outputsOf(x), x.Refused)
+}
+
+// outputsOf are the data that somebody handed in, as part of a sentence.
+func outputsOf(x api.Undelivered) (out string) {
+	for i, n := range slices.Sorted(maps.Keys(x.Outputs)) {
+		out += []string{", ", " with "}[1-min(i, 1)] + oneLine(n) + " = " + oneLine(x.Outputs[n])
+	}
+	return out
 }

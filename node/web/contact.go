@@ -36,7 +36,7 @@ type away struct {
 	Contact  *api.Contact
 	Locked   []api.Item // of the user: what can be done out of reach
 	Selected []api.Item // and what cannot
-	Outbox   []api.Undelivered
+	Outbox   []undelivered
 	Prefetch *api.Prefetch // nil: the user may have no list
 	Within   string        // as typed
 	Hours    string        // likewise: for how long it is to be away
@@ -85,9 +85,11 @@ func (p *Page) contactWith(why error) screen {
 		if away := a.Contact.For; a.Hours == "" && away > 0 && !r.PostForm.Has("hours") { // asked for on another page
 			a.Hours = strconv.Itoa(int((away + time.Hour - 1) / time.Hour))
 		}
-		if a.Outbox, err = p.node.Outbox(ctx); err != nil {
+		waits, err := p.node.Outbox(ctx)
+		if err != nil {
 			return view{}, err
 		}
+		a.Outbox = outboxFor(waits, s)
 		if a.Contact.State == api.IsConnected {
 			list, err := p.worklist(ctx, s.User, false)
 			var no *api.Error

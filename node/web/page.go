@@ -60,13 +60,14 @@ type Node interface {
 }
 
 // worker is what the page asks of its node for the people who work with it. Start, ClaimItems, FinishItem,
-// OrderTask, TransferItem, AdoptResult, ExtendDeadline, SetPrefetch, Disconnect, Reconnect and ReadMessages are all by
-// which the page changes anything.
+// OrderTask, TransferItem, AdoptResult, ExtendDeadline, SetPrefetch, Disconnect, Reconnect, DropRefused and ReadMessages
+// are all by which the page changes anything.
 type worker interface {
 	Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error)
 	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
 	ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error)
 	Outbox(ctx context.Context) ([]api.Undelivered, error)
+	DropRefused(ctx context.Context, r api.DropRequest) (*api.Undelivered, error)
 	Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message, error)
 	UnreadMessages(ctx context.Context, user string) (int, error)
 	ReadMessages(ctx context.Context, r api.MessagesRead) error
@@ -122,6 +123,7 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("POST /items/{item}/release", p.act(p.claim(api.ClaimRelease), p.homeWith))
 	p.mux.HandleFunc("POST /items/lock", p.act(p.lockTogether, p.homeWith))
 	p.mux.HandleFunc("POST /contact", p.act(p.setContact, p.contactWith))
+	p.mux.HandleFunc("POST /outbox", p.act(p.drop, p.outboxWith))
 	p.mux.HandleFunc("POST /messages", p.act(p.readMessages, p.messagesWith))
 	p.mux.HandleFunc("POST /items/{item}", p.act(p.finish, p.itemWith))
 	p.mux.HandleFunc("POST /items/{item}/transfer", p.act(p.transfer, p.itemWith))

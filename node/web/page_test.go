@@ -125,7 +125,7 @@ func brigade() *apitest.Fake {
 			{Instance: id, Task: "evacuate", Workflow: "fire-call", Subject: "Harbour Street 12", What: "completed", Since: at(11*time.Hour + 57*time.Minute),
 				WaitsFor: []string{"engine-7"}, User: "ana"},
 			{Instance: id, Task: "hoses", Workflow: "fire-call", WorkflowLabel: "Fire", Label: "Lay the hoses", What: "failed: no water", Since: at(0), User: "ana",
-				Refused: "bia has done it"},
+				Refused: "bia has done it", ID: "5e0c91aa77d3b204", Outputs: map[string]string{"water": "0"}},
 			{Instance: id, Task: "report", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",
 				WaitsFor: []string{"crew"}, HeldHere: true},
 			{Instance: id, Task: "tidy", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",

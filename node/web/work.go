@@ -441,8 +441,55 @@ func (p *Page) send(
 	}
 }
 
+// outbox is what the page shows of what was done at its node and nobody else has, or was refused.
+type outbox struct {
+	Note *note
+	Why  *problem
+	List []undelivered
+}
+
+// undelivered is one of that, with the form by which its user drops it, if it was refused; Drops: so it is.
+type undelivered struct {
+	api.Undelivered
+	Drops       bool
+	Form, Token string
+}
+
+// Title is what people call the task.
+func (u undelivered) Title() string { return cmp.Or(u.Label, u.Task) }
+
+// outboxFor is an outbox as a user sees it.
+func outboxFor(list []api.Undelivered, s httpapi.Session) (out []undelivered) {
+	for _, x := range list {
+		u := undelivered{Undelivered: x, Drops: s.Acts && x.ID != "" && x.User == s.Name, Form: rand.Text(), Token: s.FormToken}
+		if x.User != s.Name { // several people may share a device
+			u.Outputs = nil
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
 // outbox answers: what was done here that nobody else has yet, and what was refused?
-func (p *Page) outbox(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := p.node.Outbox(ctx)
-	return view{template: "outbox", title: "outbox.title", live: true, data: list}, err
+func (p *Page) outbox(ctx context.Context, r *http.Request) (view, error) {
+	return p.outboxWith(nil)(ctx, r)
+}
+
+// outboxWith is the outbox, with the reason why a form was not carried out.
+func (p *Page) outboxWith(why error) screen {
+	return func(ctx context.Context, r *http.Request) (view, error) {
+		list, err := p.node.Outbox(ctx)
+		v := outbox{Note: p.notes.find(r), Why: p.problem(r, why), List: outboxFor(list, session(ctx))}
+		return view{template: "outbox", title: "outbox.title", live: true, status: v.Why.status(), data: v}, err
+	}
+}
+
+// drop drops from the outbox what was refused of what the user did.
+func (p *Page) drop(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
+	x, err := p.node.DropRefused(ctx, api.DropRequest{User: s.User, ID: r.PostForm.Get("result")})
+	if err != nil {
+		return nil, err
+	}
+	title := undelivered{Undelivered: *x}.Title()
+	return &outcome{to: "/outbox", note: note{Key: "note.dropped", Args: []any{title}}}, nil
 }

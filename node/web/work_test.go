@@ -141,6 +141,35 @@ func TestReadingMessages(t *testing.T) {
 	}
 }
 
+// What was refused is dropped by its user only, when that one says so; somebody else at the device is not shown what was
+// handed in.
+func TestDroppingWhatWasRefused(t *testing.T) {
+	f := brigade()
+	var asked []api.DropRequest
+	f.OnDropRefused = func(r api.DropRequest) (*api.Undelivered, error) {
+		asked = append(asked, r)
+		return &api.Undelivered{Task: "hoses", Label: "Lay the hoses"}, nil
+	}
+	p := newPage(f)
+	body := get(t, p, "/outbox", "en").Body.String()
+	const button = `name="result" value="5e0c91aa77d3b204"`
+	if len(asked) > 0 || strings.Count(body, button) != 1 {
+		t.Errorf("to look asked %+v\n%s", asked, body)
+	}
+	form := url.Values{"result": {"5e0c91aa77d3b204"}}
+	after := follow(t, p, post(t, p, sent(httpapi.Good), "en", "/outbox", form), "en")
+	want := []api.DropRequest{{User: "id-of-ana", ID: "5e0c91aa77d3b204"}}
+	if diff := cmp.Diff(want, asked); diff != "" || !strings.Contains(after, "Dropped: Lay the hoses.") {
+		t.Errorf("%s\n%s", diff, prose(after))
+	}
+	other := httptest.NewRecorder()
+	newPage(f).Inside(other, httptest.NewRequest(http.MethodGet, "/outbox", nil),
+		httpapi.Session{User: "id-of-bia", Name: "bia", Acts: true})
+	if body := other.Body.String(); strings.Contains(body, button) || strings.Contains(prose(body), "water | 0") {
+		t.Errorf("somebody else sees\n%s", prose(body))
+	}
+}
+
 // What is pressed on a list is asked of the node in the name of the session's user, and the page that follows
 // says what came of it.
 func TestTakingAndGivingBack(t *testing.T) {

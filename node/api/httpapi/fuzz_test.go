@@ -126,6 +126,7 @@ func obliging() *apitest.Fake {
 	f.OnReconnect = func() (*api.Contact, error) { return &api.Contact{}, nil }
 	f.OnContact = func() (*api.Contact, error) { return &api.Contact{}, nil }
 	f.OnOutbox = func() ([]api.Undelivered, error) { return nil, nil }
+	f.OnDropRefused = func(api.DropRequest) (*api.Undelivered, error) { return &api.Undelivered{}, nil }
 	f.OnMessages = func(api.MessagesQuery) ([]api.Message, error) { return nil, nil }
 	f.OnReadMessages = func(api.MessagesRead) error { return nil }
 	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) { return &api.Item{}, nil }

@@ -175,6 +175,7 @@ type ItemFor struct {
 	Last worklist.ID
 	Over bool
 	// Lost is why the person has it no more, who had it; nil: the person has it, gave it back, did it, or never had it.
+	// Without a moment it is as of now: its holder has written nothing down since.
 	Lost *worklist.Loss
 }
 
@@ -183,6 +184,13 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	had, lost := map[worklist.Item]worklist.ID{}, map[worklist.Item]*worklist.Loss{}
 	if m.Claims() {
 		had, lost = m.state.People().Board.Had(u)
+	}
+	for i, l := range lost {
+		if a := m.state.Attempts()[fact.AttemptIDOf(i)]; l.By.IsZero() && a != nil {
+			if at := m.state.GoneAt(a); at > 0 {
+				l.At = time.UnixMilli(at)
+			}
+		}
 	}
 	for _, v := range m.Items() {
 		x := ItemFor{ItemView: v, Last: had[v.Item]}

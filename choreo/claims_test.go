@@ -51,6 +51,7 @@ import (
 //	items P                       what people can do, and who has it, as P knows
 //	ahead P [for=U]               what is not ready, and waits for what, as P knows; for: of what U has
 //	kept P                        results that do not count, as P knows
+//	losses U P                    what U had and lost, why, and how long ago, as P knows
 func (s *story) peoplesCommands() map[string]func() string {
 	return map[string]func() string{
 		"person": s.person, "removed": s.removed,
@@ -63,6 +64,7 @@ func (s *story) peoplesCommands() map[string]func() string {
 		"extend": s.extend,
 		"bring":  s.bring, "say": s.bring, "hears": s.hears, "again": s.again, "forge": s.forge, "items": s.items,
 		"kept":      s.kept,
+		"losses":    s.losses,
 		"deadlines": s.deadlines,
 	}
 }
@@ -508,6 +510,24 @@ func (s *story) deadlines() string {
 	}
 	tw.Flush()
 	return b.String()
+}
+
+func (s *story) losses() (out string) {
+	n := s.node(1)
+	for _, x := range n.m.ItemsFor(worklist.User(s.d.CmdArgs[0].Key)) {
+		if l := x.Lost; l != nil {
+			out += fmt.Sprintf("%s: %s", x.Task.Name, l.Why)
+			if l.Whose != "" {
+				out += ", by " + string(l.Whose)
+			}
+			if l.At.IsZero() {
+				out += ", just now\n"
+			} else {
+				out += fmt.Sprintf(", %s ago\n", s.w.moment().Wall.Sub(l.At).Round(time.Minute))
+			}
+		}
+	}
+	return out
 }
 
 func (s *story) kept() string {

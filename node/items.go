@@ -143,7 +143,9 @@ func (k peoplesItems) itemsOf(
 			r.AsOf, _ = k.view.AsOf(h.shown(), r.At)
 		}
 		if v.Lost != nil {
-			r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At
+			if r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At; r.LostAt.IsZero() {
+				r.LostAt = now.Wall
+			}
 		}
 		sees := v.Holder != "" || v.Over || h.m.Sees(v.Item, who.User) // else it is offered to others
 		switch may := sees && entitled(v.Role, who, at, r.At); {

@@ -113,7 +113,7 @@ func (b *Board) Had(u User) (had map[Item]ID, lost map[Item]*Loss) {
 				continue
 			}
 			had[it.Item] = h.leased
-			if l, is := it.loss(h); is && h != it.open {
+			if l, is := it.loss(h); is {
 				lost[it.Item] = &l
 			}
 			break

@@ -201,9 +201,9 @@ type Loss struct {
 	Item  Item
 	User  User
 	Why   string
-	By    ID // the fact that ended the hold; zero: the task was given to another partner
+	By    ID // the fact that ended the hold; zero: another attempt has the task, or did it
 	Works []ID
-	// Whose word it was, if a person's; At is when, by its author's clock.
+	// Whose word it was, if a person's; At is when, by its author's clock; the zero time where By is.
 	Whose User
 	At    time.Time
 }

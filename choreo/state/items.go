@@ -126,7 +126,10 @@ func (s *State) inCharge(a *Attempt) bool {
 	if a.Transition() {
 		return s.flow.PendingJob(a) != nil || a.Success() != nil && a.Stands == Standing
 	}
-	return a.Slot.Current == a || a.Slot.Pick == a
+	if sl := a.Slot; sl.Pick != nil { // what else was done or begun is not needed
+		return sl.Pick == a || a.Success() != nil && a.Stands == Standing
+	}
+	return a.Slot.Current == a
 }
 
 // endOf is the end of an item that the attempt's success follows, where there may be several; zero: the first.
@@ -171,6 +174,8 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 		return "nothing is to be undone by it any more"
 	case a.Transition():
 		return s.whyStopped(a)
+	case a.doneElse() != "":
+		return a.doneElse()
 	case a.EndedByHolder(), now != a && now.Task.Name != a.Task.Name:
 		return "the task had failed by then"
 	case now != a && now.Partner == a.Partner:
@@ -185,6 +190,64 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 		return "what the task waits for is not so any more"
 	}
 	return ""
+}
+
+// doneElse is why an attempt that its holder did not give up is not needed, where another has its slot; "": it is
+// needed, or that is said otherwise.
+func (a *Attempt) doneElse() string {
+	pick := a.Slot.Pick
+	switch {
+	case pick == nil || pick == a || a.EndedByHolder() || a.Success() != nil && a.Stands == Standing:
+		return ""
+	case a.Task.Name != a.Slot.Task.Name && pick.Task.Name == a.Slot.Task.Name:
+		return "the task that it stands in for was done after all"
+	case a.Slot.Current == a:
+		return "another result of the task counts"
+	}
+	return ""
+}
+
+// GoneAt is when the holder of an attempt wrote down something for the first time that knows why the attempt is not
+// needed, or in whose hands its task is: by its clock (ms). 0: nothing yet, or that is not so.
+func (s *State) GoneAt(a *Attempt) (ms int64) {
+	by := s.goneBy(a)
+	if by == nil {
+		return 0
+	}
+	for _, c := range s.log.ByAuthor()[a.Partner] {
+		for _, st := range c.Strands {
+			i, _ := slices.BinarySearchFunc(st.Facts, true, func(e *log.Entry, _ bool) int {
+				if s.log.Knew(e, by) {
+					return 0
+				}
+				return -1
+			})
+			if i < len(st.Facts) && (ms == 0 || st.Facts[i].Fact.At < ms) {
+				ms = st.Facts[i].Fact.At
+			}
+		}
+	}
+	return ms
+}
+
+// goneBy is the fact by which another attempt has the slot of one; nil: none has.
+func (s *State) goneBy(a *Attempt) *log.Entry {
+	if a.Beside() || s.inCharge(a) {
+		return nil
+	}
+	if pick := a.Slot.Pick; pick != nil {
+		return pick.Success()
+	}
+	if next := s.TakenOver(a); next != nil {
+		return next.Assigned
+	}
+	if next := s.doneAgain(a); next != nil {
+		return next.Assigned
+	}
+	if r := s.Prevailing(a.Rulings); r != nil {
+		return r.At
+	}
+	return nil
 }
 
 // whyStopped is whyOver for a transition.

@@ -137,6 +137,11 @@ func (s *State) doneInPlaceOf(t workflow.TaskName) bool {
 	return slices.ContainsFunc(s.SlotsOf(t), func(sl *Slot) bool { return sl.Pick != nil && sl.Pick.Task.Name != t })
 }
 
+// doneItself reports whether what counts for a slot is its own task, and nothing in its place.
+func (sl *Slot) doneItself() bool {
+	return sl.Pick != nil && sl.Pick.Task.Name == sl.Task.Name && !sl.Duplicated
+}
+
 func (s *State) SlotView(sl *Slot) TaskView {
 	a := s.latest(s.root(sl))
 	shown := sl.State
@@ -150,7 +155,7 @@ func (s *State) SlotView(sl *Slot) TaskView {
 	if x := a.Assigned.Fact.Body.Annex; a.Depth > 1 && x != nil {
 		v.Reason = cmp.Or(v.Reason, x.Rejected)
 	}
-	if by := sl.Current; by.Task.Name != sl.Task.Name {
+	if by := sl.Current; by.Task.Name != sl.Task.Name && !sl.doneItself() {
 		v.ReplacedBy = by.Task.Name
 		if s.bySlot[by.Task.Name] != nil {
 			v.StandIn = &StandIn{by.Partner, s.attemptState(by)}
@@ -248,6 +253,12 @@ func (s *State) ContingencyView(t *workflow.Task) TaskView {
 		if a != nil {
 			v = s.attemptView(a, s.attemptState(a))
 			v.ContingencyOf = sl.Task.Name
+			switch why := a.doneElse(); {
+			case why != "" && a.Success() != nil:
+				v.Also("its result does not count: " + why)
+			case why != "":
+				v.Also(why)
+			}
 			return v
 		}
 	}
@@ -280,6 +291,8 @@ func (s *State) attemptState(a *Attempt) workflow.State {
 		return workflow.Aborted
 	case a.Start != nil:
 		return workflow.Running
+	case a.Slot.Pick != nil && a.Slot.Pick != a:
+		return workflow.Skipped // another has done it
 	case a.Slot.Current == a:
 		return a.Slot.State
 	}

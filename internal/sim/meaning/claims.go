@@ -930,9 +930,12 @@ func (m *Meaning) Words(fn func(fact.ID, Voice, worklist.Body)) {
 // Ended reports whether the item has ended: with a result, or by an order.
 func (it *Item) Ended() bool { return len(it.ends) > 0 }
 
-// InCharge reports whether the item is that of the attempt in charge.
+// InCharge reports whether the item is that of the attempt in charge, or, where its task is done, of one that counts.
 func (it *Item) InCharge() bool {
 	a := it.m.attempts[it.Attempt]
+	if pick := a.slot.Pick; pick != nil {
+		return pick == a || a.Stands
+	}
 	return a.slot.Current == a
 }
 

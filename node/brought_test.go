@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -97,4 +98,64 @@ func TestAFileThatIsOnlyNamedIsNotHandedIn(t *testing.T) {
 		}
 		tm.wantItems("tablet", "bia", "look LOCKED")
 	})
+}
+
+// A node that gave a file with a result asks the holder of the task whether that has it, and forgets it a day later, also
+// where it was started again meanwhile. While the holder does not have it, as the result does not count, it can be
+// fetched; and nobody is told of files that others gave.
+func TestAFileIsForgottenOnceItsHolderHasIt(t *testing.T) {
+	for name, counts := range map[string]bool{"the result counts": true, "it does not count": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := aWard(t, "mal")
+				tm.add("base", photos)
+				id, item := tm.rounds("photos", nil)
+				if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+					t.Fatal(err)
+				}
+				f, err := tm.p["tablet"].api.PutFile(t.Context(), "small.txt", strings.NewReader("a wound"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !counts {
+					if _, err := tm.p["base"].api.TransferItem(t.Context(),
+						api.TransferRequest{User: "ana", Item: item, Back: true}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				err = tm.hand("tablet", "bia", item, map[string]string{"pic": f.Value})
+				if counts != (err == nil) {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				tm.p["tablet"].crash()
+				tm.p["tablet"].start()
+				tm.connect("base", "tablet")
+				pass(23 * time.Hour)
+				ask := func(from, at, protocol string) (string, error) {
+					req, err := wire.EncodeFileAsk(wire.FileAsk{
+						Instance: instance(t, id), Item: "pic", File: f.Value, Sums: true,
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					b, err := tm.p[from].plug.Request(t.Context(), tm.p[at].id(), nil, protocol, req)
+					return string(b), err
+				}
+				if _, err := ask("base", "tablet", files.Protocol); err != nil {
+					t.Errorf("within a day: %v", err)
+				}
+				pass(3 * time.Hour)
+				if _, err := ask("base", "tablet", files.Protocol); counts != (err != nil) {
+					t.Errorf("a day later: %v", err)
+				}
+				if said, _ := ask("mal", "base", worklists.ProtocolGiven); said == "whole" {
+					t.Error("whoever did not give the file is told that it is there")
+				}
+				if said, _ := ask("tablet", "base", worklists.ProtocolGiven); counts != (said == "whole") {
+					t.Errorf("whoever gave it is told %q", said)
+				}
+			})
+		})
+	}
 }

@@ -332,7 +332,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
 		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, Rate: n.filing.Rate,
-		Give: n.filing.GiveFor, GivenTo: n.filing.GivenTo,
+		Give: n.filing.GiveFor, HasGiven: n.filing.HasGiven,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
 		Away: func() (time.Time, bool) { return n.absence.away() },
 		ConnectionTime: func(p workflow.PartnerID) time.Duration {

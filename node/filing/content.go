@@ -82,12 +82,25 @@ func (k *Desk) GiveFor(f workflow.File, id workflow.InstanceID) error {
 	return k.Files.Give(f, id.String(), string(by), k.Clock.Now().Wall)
 }
 
-// GivenTo are the partners that got all of a file since this node runs.
-func (k *Desk) GivenTo(f workflow.File) []workflow.PartnerID {
+// HasGiven reports whether all of a file is on this node's disk that a partner gave, as a result says which counted here.
+// Nobody else is told.
+func (k *Desk) HasGiven(
+	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, item workflow.DataName, f workflow.File,
+) (whole bool, err error) {
 	if k.Files == nil {
-		return nil
+		return false, ErrNone
 	}
-	return k.Files.GivenTo(f)
+	if _, here := k.Index.Get(id); !here {
+		return false, files.ErrNotHere
+	}
+	gave := false
+	if err := k.Instances.Peek(ctx, id, func(h *Held) {
+		gave = slices.Contains(h.M.GivenBy(item, f.String()), from)
+	}); err != nil || !gave {
+		return false, err
+	}
+	_, whole = k.Files.Path(f)
+	return whole, nil
 }
 
 // Want is a file that an instance here has among its data.

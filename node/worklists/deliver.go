@@ -66,6 +66,7 @@ func (d *Desk) Met(p workflow.PartnerID) {
 	if waits {
 		d.nudge()
 	}
+	d.lookAtGave(p)
 }
 
 // nudge has what waits be handed in soon.

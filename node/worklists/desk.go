@@ -34,6 +34,8 @@ const (
 	ProtocolAmend = "/mutirao/amend/1.0.0"
 	// ProtocolKept asks for a result that is kept, and that a person may adopt.
 	ProtocolKept = "/mutirao/kept/1.0.0"
+	// ProtocolGiven asks the holder of an item whether it has a file that was given with a result of that.
+	ProtocolGiven = "/mutirao/file-given/1.0.0"
 	// ProtocolChanged says that a list which the receiver asked for is another by now.
 	ProtocolChanged = "/mutirao/items-changed/1.0.0"
 	// ProtocolFollow compares what a user set and read, with another node of the same user.
@@ -151,9 +153,10 @@ type Surroundings struct {
 	// of these partners that is connected, as measured lately; 0: none came yet.
 	Has  func(workflow.File) bool
 	Rate func([]workflow.PartnerID) int64
-	// Give notes, durably, that a file was given here for an instance. GivenTo are the partners that got all of it.
-	Give    func(workflow.File, workflow.InstanceID) error
-	GivenTo func(workflow.File) []workflow.PartnerID
+	// Give notes, durably, that a file was given here for an instance. HasGiven reports whether all of a file is on this
+	// node's disk that a partner gave with a result that counted here.
+	Give     func(workflow.File, workflow.InstanceID) error
+	HasGiven func(context.Context, workflow.PartnerID, workflow.InstanceID, workflow.DataName, workflow.File) (bool, error)
 	// Away is since when this node is out of contact on purpose.
 	Away func() (since time.Time, away bool)
 	// ConnectionTime is that of a partner, or this node's if that is longer.
@@ -193,6 +196,7 @@ type Desk struct {
 	hands    map[string]*worklist.Hand             // by user: how the list was ordered by hand
 	gave     map[string]*gave                      // by key in the store: files that came with results
 	gaveNext time.Duration                         // Awake: when it is looked at which of these are over
+	gaveLast string                                // the key of the last of them whose holder was asked
 	settings map[string]own.Switch                 // by user: whether files come before they are needed
 	needs    map[string]map[string][]workflow.File // by user and item: what was needed when that was asked for last
 	joints   map[string]*joint                     // by key in the store: what is to be given back

@@ -2,6 +2,7 @@ package worklists
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -23,12 +25,14 @@ import (
 const PrefixGave = 'z'
 
 const (
-	// gaveFor is for how long a holder may fetch the content of a file; fetchedFor, once it came whole: a partner whose
-	// disk lost it right then asks again.
-	gaveFor    = 90 * 24 * time.Hour
-	fetchedFor = 24 * time.Hour
-	// lookAtGave is how often it is looked at which of them are over.
-	lookAtGave = time.Hour
+	// gaveFor is for how long a holder may fetch the content of a file; askGaveAfter, for how long at least: then the
+	// holder is asked whether it has it on its own disk.
+	gaveFor      = 90 * 24 * time.Hour
+	askGaveAfter = 24 * time.Hour
+	// lookAtGave is how often it is looked at which of them are over, beside when a partner is connected, and maxGaveAsks
+	// about how many of them partners are asked each time.
+	lookAtGave  = time.Hour
+	maxGaveAsks = 64
 )
 
 // gave is a file that a user gave here with a result.
@@ -143,32 +147,129 @@ func (d *Desk) mindGave(now moment.Now) time.Duration {
 	return left
 }
 
-func (d *Desk) forgetGave() {
-	now := d.in.Clock.Now().Wall
+// lookAtGave has a partner be asked soon that was just connected, if something that was given here is for it.
+func (d *Desk) lookAtGave(p workflow.PartnerID) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	var over []kv.Write
-	for _, key := range slices.Sorted(maps.Keys(d.gave)) {
+	due := false
+	for _, g := range d.gave {
+		due = due || workflow.PartnerID(g.At) == p
+	}
+	if due {
+		d.gaveNext = 0
+	}
+	d.mu.Unlock()
+	if due {
+		d.in.Nudge()
+	}
+}
+
+// forgetGave forgets those whose time is over, and those that their holders say they have.
+func (d *Desk) forgetGave() {
+	over, ask := d.overGave(d.in.Clock.Now().Wall)
+	mute := map[string]bool{}
+	for _, key := range ask {
+		d.mu.Lock()
 		g := d.gave[key]
-		age, most := now.Sub(time.UnixMilli(g.Since)), gaveFor
-		if f, err := workflow.ParseFile(g.File); err != nil ||
-			slices.Contains(d.in.GivenTo(f), workflow.PartnerID(g.At)) {
-			most = fetchedFor
+		d.gaveLast = key
+		d.mu.Unlock()
+		if g == nil || mute[g.At] {
+			continue
 		}
-		if age > most && !d.waitsOf(g.Instance) {
-			over = append(over, kv.Write{Key: []byte(key), Delete: true})
+		whole, err := d.askGave(g)
+		if mute[g.At] = err != nil; whole {
+			over = append(over, key)
 		}
 	}
 	if len(over) == 0 {
 		return
 	}
-	if err := d.in.Store.CommitWait(over); err != nil {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var writes []kv.Write
+	for _, key := range over {
+		writes = append(writes, kv.Write{Key: []byte(key), Delete: true})
+	}
+	if err := kv.CommitAll(d.in.Store, writes); err != nil {
 		d.in.Log.Warn("it cannot be forgotten which files users gave whose time is over", "error", err)
 		return // once more, later
 	}
-	for _, w := range over {
-		delete(d.gave, string(w.Key))
+	for _, key := range over {
+		delete(d.gave, key)
 	}
+}
+
+// overGave are the keys of those whose time is over, and of those whose holders are to be asked: these in turn.
+func (d *Desk) overGave(now time.Time) (over, ask []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var before []string
+	for _, key := range slices.Sorted(maps.Keys(d.gave)) {
+		g := d.gave[key]
+		switch age := now.Sub(time.UnixMilli(g.Since)); {
+		case d.waitsOf(g.Instance):
+		case age > gaveFor:
+			over = append(over, key)
+		case age <= askGaveAfter || !d.in.Peers.Up(workflow.PartnerID(g.At)):
+		case key <= d.gaveLast:
+			before = append(before, key)
+		default:
+			ask = append(ask, key)
+		}
+	}
+	ask = append(ask, before...)
+	return over, ask[:min(len(ask), maxGaveAsks)]
+}
+
+// askGave asks the holder of an item whether it has a file on its own disk that was given here. An error: it does not
+// answer.
+func (d *Desk) askGave(g *gave) (whole bool, err error) {
+	req, err := wire.EncodeFileAsk(wire.FileAsk{Instance: g.Instance, Item: workflow.DataName(g.Item), File: g.File})
+	if err != nil {
+		return false, nil // nobody can be asked about it
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
+	defer cancel()
+	b, err := d.in.Peers.Request(ctx, workflow.PartnerID(g.At), nil, ProtocolGiven, req, listPatience)
+	var no interface {
+		error
+		Answer() string
+	}
+	if errors.As(err, &no) {
+		return false, nil // it does not know the instance, or not yet
+	}
+	return err == nil && string(b) == hasWhole, err
+}
+
+// hasWhole and hasNot are what a holder answers.
+const (
+	hasWhole = "whole"
+	hasNot   = "not here"
+)
+
+// AnswerGiven answers a partner whether a file is here that was given there with a result.
+func (d *Desk) AnswerGiven(from workflow.PartnerID, req []byte) ([]byte, error) {
+	a, err := wire.DecodeFileAsk(req)
+	if err != nil {
+		return nil, err
+	}
+	f, err := workflow.ParseFile(a.File)
+	if err != nil {
+		return nil, err
+	}
+	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
+		d.in.Peers.Refuse("items-too-fast", from)
+		return nil, errTooOften
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
+	defer cancel()
+	whole, err := d.in.HasGiven(ctx, from, a.Instance, a.Item, f)
+	switch {
+	case err != nil:
+		return nil, errCannot
+	case whole:
+		return []byte(hasWhole), nil
+	}
+	return []byte(hasNot), nil
 }
 
 // waitsOf reports whether something that was done in an instance waits here to be handed in. The caller holds d.mu.

@@ -272,10 +272,16 @@ func (d *Desk) AnswerGiven(from workflow.PartnerID, req []byte) ([]byte, error) 
 	return []byte(hasNot), nil
 }
 
-// waitsOf reports whether something that was done in an instance waits here to be handed in. The caller holds d.mu.
+// waitsOf reports whether something that was done in an instance waits here to be handed in, or was refused and may still
+// be adopted. The caller holds d.mu.
 func (d *Desk) waitsOf(id workflow.InstanceID) bool {
 	for _, k := range d.kept {
 		if k.Instance == id && len(k.Word) > 0 {
+			return true
+		}
+	}
+	for _, k := range d.refusals {
+		if k.Instance == id {
 			return true
 		}
 	}

@@ -117,7 +117,8 @@ func (u *ui) askToDrop(ctx context.Context, node api.Service, yes bool, ref stri
 		return "", api.Errorf(api.Invalid, "%d refused results begin with %s: give more of it", len(list), ref)
 	}
 	x := list[0]
-	return x.ID, u.confirm(yes, "What %s did of %s at %s is dropped, and nobody can take that back: %s%s.\nIt was refused: %s",
+	return x.ID, u.confirm(yes,
+		"What %s did of %s at %s is dropped, and nobody can take that back: %s%s.\nIt was refused: %s",
 		x.User, workflow.WithLabel(x.Task, x.Label), clock(x.Since), x.What, outputsOf(x), x.Refused)
 }
 

@@ -209,7 +209,8 @@ type Desk struct {
 func New(in Surroundings) (*Desk, error) {
 	d := &Desk{
 		in: in, lists: ration.New(listRation), claims: ration.New(claimRation),
-		tells: ration.New(tellRation), follows: ration.New(followRation), kept: map[string]*kept{}, refusals: map[string]*kept{},
+		tells: ration.New(tellRation), follows: ration.New(followRation),
+		kept: map[string]*kept{}, refusals: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
 		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{},
 		seen:  map[workflow.InstanceID]map[string]*marks{},

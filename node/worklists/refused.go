@@ -19,9 +19,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file keeps what users did out of reach and the partner that holds the item refused. It is the only place where
-// that work may still be, so it stays on the disk until its user drops it, each refusal for itself: with the item as
-// its user has it, or does not have it, from then on it has nothing to do.
+// This file keeps what users did out of reach and the partner that holds the item refused. That work may be nowhere
+// else, so each refusal stays on the disk until its user drops it. It is kept apart from the item, which its user may
+// not have any more, or may have taken once more.
 
 // refusedID names a refused result: by its user, its item, and the word by which it was handed in.
 func (k *kept) refusedID() string {

@@ -466,7 +466,8 @@ func (a *absence) reconnect() (*api.Contact, error) {
 // contact says how this node stands to its partners.
 func (a *absence) contact() *api.Contact {
 	out := &api.Contact{
-		State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Since: a.since(), Until: a.until(),
+		State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Withheld: []api.Withheld{},
+		Since: a.since(), Until: a.until(),
 	}
 	waits := a.departure.own.ConnectionTime()
 	a.mu.Lock()
@@ -497,6 +498,7 @@ func (a *absence) contact() *api.Contact {
 	for _, x := range along {
 		if x.Locked {
 			out.Along = append(out.Along, x.Item)
+			out.Withheld = append(out.Withheld, x.NotForUser()...)
 		}
 		if x.Own {
 			out.Own = append(out.Own, x.Item)

@@ -121,7 +121,7 @@ func (k peoplesItems) itemsOf(
 		if d, has := deadlines[v.Item]; has && !v.Over {
 			r.Due, r.DueLeft, r.Warnings, r.DueAt = d.Due, d.Left, d.Warnings, now.Wall.Add(d.Left)
 		}
-		r.Size, r.Local = k.filing.Needed(h.filed(), v.Task)
+		r.Size, r.Local = k.filing.Needed(h.filed(), v.Task, who.User, at)
 		if v.Arrival > 0 {
 			r.Since = time.UnixMilli(v.Arrival)
 		}
@@ -184,7 +184,7 @@ func (k peoplesItems) Sheet(
 	err = k.peek(ctx, id, func(h *held) {
 		for _, r := range k.itemsOf(h, who, at, k.clock.Now(), (*choreo.Machine).ItemsFor) {
 			if r.ID() == item {
-				row, of = &r, k.sheetOf(h, &r)
+				row, of = &r, k.sheetOf(h, &r, person, at)
 			}
 		}
 	})
@@ -197,8 +197,11 @@ func (k peoplesItems) Sheet(
 	return row, of, nil
 }
 
-// sheetOf is what is needed to do an item. The values of data are for whoever has it.
-func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
+// sheetOf is what a person at a partner's node needs to do an item. The values of data are for whoever has it.
+func (k peoplesItems) sheetOf(
+	h *held, r *worklists.Row, person worklist.User, at workflow.PartnerID,
+) *worklists.Sheet {
+
 	out := &worklists.Sheet{}
 	t := h.m.Definition().Task(r.Task)
 	if t == nil {
@@ -230,6 +233,9 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 					out.Givers = map[string][]workflow.PartnerID{}
 				}
 				out.Givers[string(name)] = by[:min(len(by), worklists.MaxGivers)]
+				if only := k.filing.OnlyFor(h.filed(), at, string(person), name, fmt.Sprint(v)); only != nil {
+					out.Data[len(out.Data)-1].File = &api.File{OnlyFor: only}
+				}
 			}
 		}
 	}

@@ -73,6 +73,8 @@ func whereIs(f *api.File) string {
 		return "here"
 	case f.Waits != "":
 		return f.Waits
+	case len(f.OnlyFor) > 0:
+		return "not for this node: only " + strings.Join(f.OnlyFor, ", ") + " may read it"
 	}
 	return "not here"
 }

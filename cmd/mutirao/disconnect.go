@@ -187,6 +187,10 @@ func (u *ui) writeContact(w io.Writer, c *api.Contact) {
 	for _, x := range c.Along {
 		fmt.Fprintf(w, "can be done: %s %s\n", u.short(x.ID, 8), x.Task)
 	}
+	for _, x := range c.Withheld {
+		fmt.Fprintf(w, "not here:    file %s (%s) of %s %s: only %s may read it, and %s has the task\n", x.Data, oneLine(x.File),
+			u.short(x.Item, 8), x.Task, strings.Join(x.OnlyFor, ", "), x.User)
+	}
 	if c.Until != nil {
 		fmt.Fprintf(w, "partners were told: back by about %s\n", clock(*c.Until))
 	}

@@ -67,10 +67,11 @@ func (u *ui) saveFiles(
 		return no.WithHint("take it first: mutirao worklist select %s", sheet.Item.ID)
 	}
 	written := map[string]bool{}
-	for _, x := range sheet.Data {
-		if x.File == nil {
-			continue
-		}
+	data := slices.DeleteFunc(slices.Clone(sheet.Data), func(d api.Datum) bool { return d.File == nil })
+	slices.SortStableFunc(data, func(a, b api.Datum) int { // what the user may not read comes last: the node refuses it
+		return cmp.Compare(min(len(a.File.OnlyFor), 1), min(len(b.File.OnlyFor), 1))
+	})
+	for _, x := range data {
 		f, content, err := node.ItemFile(ctx, q, x.Name)
 		if err != nil {
 			return err
@@ -175,6 +176,9 @@ func datum(d *api.Datum) string {
 		return "too large to be shown: mutirao data list shows it at who takes part"
 	case d.File != nil && d.File.Here:
 		return fmt.Sprintf("%s, %s, here", d.File.Name, workflow.FormatSize(d.File.Size))
+	case d.File != nil && len(d.File.OnlyFor) > 0:
+		return fmt.Sprintf("%s, %s, does not come: only %s may read it", d.File.Name, workflow.FormatSize(d.File.Size),
+			strings.Join(d.File.OnlyFor, ", "))
 	case d.File != nil:
 		return fmt.Sprintf("%s, %s, not here yet", d.File.Name, workflow.FormatSize(d.File.Size))
 	case d.Value == nil:

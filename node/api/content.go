@@ -14,6 +14,9 @@ type File struct {
 	OnlyHere bool `json:"only_here,omitempty"`
 	// Waits says how its content comes here, while somebody waits for it.
 	Waits string `json:"waits,omitempty"`
+	// OnlyFor are those who alone may read it, as its declaration names them (readers), where this node, or of an
+	// item whoever has it, is not among them and its content is not here: so it does not come.
+	OnlyFor []string `json:"only_for,omitempty"`
 }
 
 // DataItem is one of an instance's data as it is now.

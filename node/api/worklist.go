@@ -547,6 +547,21 @@ type Contact struct {
 	// Own are tasks that this node itself holds, also those that nobody has taken: partners judge them when they have
 	// heard nothing for as long as Waits says.
 	Own []Item `json:"own"`
+	// Withheld are files that items which are taken along read, and whose user may not: they do not come, and hold
+	// nothing up.
+	Withheld []Withheld `json:"withheld"`
+}
+
+// Withheld is a file that whoever has an item may not read.
+type Withheld struct {
+	Item  string `json:"item"`
+	Task  string `json:"task"`
+	Label string `json:"label,omitempty"` // what people call the task; empty: its name
+	User  string `json:"user"`
+	Data  string `json:"data"`
+	File  string `json:"file"` // what it is called
+	// OnlyFor are those who alone may read it, as its declaration names them (readers).
+	OnlyFor []string `json:"only_for"`
 }
 
 // MoveRequest puts an item elsewhere in a list that is ordered by hand: before another, or to the top or

@@ -57,6 +57,20 @@ func (k *Desk) mayRead(h *Held, from workflow.PartnerID, user string, item workf
 	return fmt.Errorf("only those who have a task that reads file %s may read it", item)
 }
 
+// OnlyFor are those who alone may read a file, as its declaration names them, where neither a partner nor a user at its
+// node is among them; nil: one of them is, or the declaration names nobody, so that whoever has a task that reads it may.
+func (k *Desk) OnlyFor(h *Held, at workflow.PartnerID, user string, item workflow.DataName, value string) []string {
+	d := h.Def.Datum(item)
+	if d == nil || d.Type != workflow.TypeFile || len(d.Readers) == 0 {
+		return nil
+	}
+	f, err := workflow.ParseFile(value)
+	if err != nil || len(h.M.GivenBy(item, f.String())) == 0 || k.mayRead(h, at, user, item, f) == nil {
+		return nil
+	}
+	return slices.Clone(d.Readers)
+}
+
 // userMayRead reports whether a user at a partner's node is among the readers of a file, by a role.
 func (k *Desk) userMayRead(from workflow.PartnerID, user string, readers []string) bool {
 	if user == "" || k.MayAsk(user, from) != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // Put keeps a file at this node, to be given to an instance within a day.
@@ -36,7 +37,10 @@ func (k *Desk) Describe(h *Held, item workflow.DataName, value string) *api.File
 		return out
 	}
 	_, out.Here = k.Files.Path(f)
-	if _, words, waited := k.Files.Progress(f); waited {
+	if !out.Here {
+		out.OnlyFor = k.OnlyFor(h, k.Self, "", item, value)
+	}
+	if _, words, waited := k.Files.Progress(f); waited && out.OnlyFor == nil {
 		out.Waits = words
 	}
 	others := func(p workflow.PartnerID) bool { return p != k.Self && h.M.Participates(p) }
@@ -89,9 +93,12 @@ func (k *Desk) wanted(
 	return f, w, errors.Join(err, problem)
 }
 
-// Needed is how many bytes the files have that a task reads, as far as they were given, and
-// whether all of them are here.
-func (k *Desk) Needed(h *Held, t *workflow.Task) (size int64, here bool) {
+// Needed is how many bytes the files have that a task reads, as far as they were given, and whether all of them are
+// here that a person at a partner's node may read.
+func (k *Desk) Needed(
+	h *Held, t *workflow.Task, person worklist.User, at workflow.PartnerID,
+) (size int64, here bool) {
+
 	here = true
 	if len(t.In) == 0 || !HasFiles(h.Def) {
 		return 0, true
@@ -106,7 +113,7 @@ func (k *Desk) Needed(h *Held, t *workflow.Task) (size int64, here bool) {
 			continue
 		}
 		size += f.Size
-		here = here && k.Has(f)
+		here = here && (k.Has(f) || k.OnlyFor(h, at, string(person), name, f.String()) != nil)
 	}
 	return size, here
 }
@@ -127,7 +134,11 @@ func (k *Desk) DescribeData(data []api.Datum) {
 			continue
 		}
 		if f, err := workflow.ParseFile(fmt.Sprint(x.Value)); err == nil {
-			data[i].File = &api.File{Name: f.Name, Size: f.Size, Value: f.String(), Here: k.Has(f)}
+			of := &api.File{Name: f.Name, Size: f.Size, Value: f.String(), Here: k.Has(f)}
+			if x.File != nil && !of.Here {
+				of.OnlyFor = x.File.OnlyFor
+			}
+			data[i].File = of
 		}
 	}
 }

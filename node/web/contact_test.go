@@ -37,6 +37,8 @@ func gone() *apitest.Fake {
 	f.OnContact = func() (*api.Contact, error) {
 		return &api.Contact{
 			State: api.IsDisconnected, Since: &since, Along: work()[:1], Own: work()[2:3], Until: &back, Waits: "2d",
+			Withheld: []api.Withheld{{Item: "a1", Task: "hoses", User: "ana", Data: "wounds", File: "wounds.png",
+				OnlyFor: []string{"doctor"}}},
 		}, nil
 	}
 	f.OnStatus = func() (*api.Status, error) {

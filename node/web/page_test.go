@@ -279,7 +279,9 @@ func sheetOf(item string) (*api.ItemSheet, error) {
 					File: &api.File{
 						Name: "house.pdf", Size: 2_400_000, Value: planOfHouse, Here: true,
 					}}, {Name: "sketch", Type: "file", Value: planOfHouse, File: &api.File{Name: "sketch.png",
-					Size: 900, Value: planOfHouse}}}
+					Size: 900, Value: planOfHouse}},
+				{Name: "wounds", Type: "file", Value: planOfHouse, File: &api.File{Name: "wounds.png", Size: 900,
+					Value: planOfHouse, OnlyFor: []string{"doctor", "medic"}}}}
 		}
 		return s, nil
 	}

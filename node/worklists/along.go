@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
@@ -20,6 +21,8 @@ type Along struct {
 	Locked bool
 	Own    bool // this node holds it
 	Files  []Content
+	// Withheld are files that its user may not read: they do not come.
+	Withheld []Content
 }
 
 // Content is a file that an item needs, for whom, and who gives it.
@@ -31,6 +34,22 @@ type Content struct {
 	At       workflow.PartnerID
 	Givers   []workflow.PartnerID // partners that gave it
 	AtMost   int64                // how many bytes a second may come; 0: all that the link gives
+	OnlyFor  []string             // who alone may read it, where its user is not among them; nil: its user may
+}
+
+// NotForUser says which files do not come.
+func (a Along) NotForUser() (out []api.Withheld) {
+	for _, c := range a.Withheld {
+		w := api.Withheld{
+			Item: a.Item.ID, Task: a.Item.Task, Label: a.Item.Label, Data: string(c.Name), File: c.File.Name,
+			OnlyFor: c.OnlyFor,
+		}
+		if a.Item.Holder != nil {
+			w.User = *a.Item.Holder
+		}
+		out = append(out, w)
+	}
+	return out
 }
 
 // Along are the items that people at this node have, in the order of their lists. What is
@@ -82,8 +101,10 @@ func (d *Desk) alongOf(ctx context.Context, who users.Who) (out []Along, err err
 		if err != nil {
 			return nil, err
 		}
+		come, withheld := d.readable(s.contents(who, r))
 		out = append(out, Along{
-			Item: d.item(who, r), Locked: r.Mine == worklist.Lock, Own: r.At == d.in.Self, Files: s.contents(who, r),
+			Item: d.item(who, r), Locked: r.Mine == worklist.Lock, Own: r.At == d.in.Self,
+			Files: come, Withheld: withheld,
 		})
 	}
 	d.needed(who, out)
@@ -125,11 +146,24 @@ func (s *Sheet) contents(who users.Who, r *Row) (out []Content) {
 		if f, err := workflow.ParseFile(fmt.Sprint(x.Value)); err == nil {
 			out = append(out, Content{
 				Instance: r.Instance, Name: workflow.DataName(x.Name), File: f, User: who.ID, At: r.At,
-				Givers: s.Givers[x.Name],
+				Givers: s.Givers[x.Name], OnlyFor: readersOf(&x),
 			})
 		}
 	}
 	return out
+}
+
+// readable are the files among these that are here, or that their users may read; withheld are the others. What is here
+// is for whoever is at this node.
+func (d *Desk) readable(all []Content) (of, withheld []Content) {
+	for _, c := range all {
+		if c.OnlyFor != nil && !d.in.Has(c.File) {
+			withheld = append(withheld, c)
+		} else {
+			of = append(of, c)
+		}
+	}
+	return of, withheld
 }
 
 // Keeps reports whether an item of an instance is kept here for when its holder is out of
@@ -169,7 +203,11 @@ func (d *Desk) prefetched(who users.Who, r *Row) bool {
 		return known && !slices.ContainsFunc(needs, func(f workflow.File) bool { return !d.in.Has(f) })
 	}
 	s := k.more().Sheet
-	return s != nil && !slices.ContainsFunc(s.contents(who, r), func(c Content) bool { return !d.in.Has(c.File) })
+	if s == nil {
+		return false
+	}
+	files, _ := d.readable(s.contents(who, r))
+	return !slices.ContainsFunc(files, func(c Content) bool { return !d.in.Has(c.File) })
 }
 
 // Content is a file among the data of an item that a user has: the one of that name.
@@ -190,9 +228,16 @@ func (d *Desk) Content(ctx context.Context, q api.ItemQuery, name string) (c Con
 		return c, err
 	}
 	for _, c := range s.contents(who, of[0]) {
-		if string(c.Name) == name {
-			return c, nil
+		if string(c.Name) != name {
+			continue
 		}
+		if _, withheld := d.readable([]Content{c}); withheld != nil {
+			return c, api.Errorf(api.NotAllowed, "%s may not read file %s (%s), which task %s reads: only %s may", who.Name,
+				name, c.File.Name, of[0].called(), strings.Join(c.OnlyFor, ", ")).
+				WithHint("ask one of them what is in it, or have somebody do the task who may read it: " +
+					"mutirao worklist transfer; the workflow says who may (readers)")
+		}
+		return c, nil
 	}
 	return c, api.Errorf(api.NotFound, "task %s reads no file %q that was given yet", of[0].called(), name).
 		WithHint("mutirao worklist open %s shows what it reads", of[0].ID())

@@ -15,7 +15,8 @@ import (
 func (d *Desk) coming(who users.Who, r *Row, s *Sheet) *api.Coming {
 	var out api.Coming
 	var from []workflow.PartnerID
-	for _, c := range s.contents(who, r) {
+	files, _ := d.readable(s.contents(who, r))
+	for _, c := range files {
 		if d.in.Has(c.File) {
 			continue
 		}

@@ -56,6 +56,11 @@ func (s *Sheet) Bounded() *Sheet {
 		s.After[:min(len(s.After), maxFields)]
 	for i := range s.Data {
 		d := &s.Data[i]
+		if only := readersOf(d); only != nil {
+			d.File = &api.File{OnlyFor: only} // all else is for this node to find out
+		} else {
+			d.File = nil
+		}
 		if !takes(d.Doc, &text) {
 			d.Doc = ""
 		}
@@ -76,6 +81,14 @@ func (s *Sheet) Bounded() *Sheet {
 		}
 	}
 	return s
+}
+
+// readersOf are those who alone may read a file, where whoever has the item is not among them; nil: it is.
+func readersOf(d *api.Datum) []string {
+	if d.File == nil {
+		return nil
+	}
+	return d.File.OnlyFor
 }
 
 // fieldTypes are those of what can be set.
@@ -109,6 +122,13 @@ func (s *Sheet) check() error {
 	}
 	if slices.ContainsFunc(s.Data, func(d api.Datum) bool { return !labelled(d.Label) }) {
 		return errors.New("a data item with a label that there cannot be")
+	}
+	for i := range s.Data {
+		only := readersOf(&s.Data[i])
+		odd := func(r string) bool { return !workflow.ValidName(r) }
+		if len(only) > workflow.MaxReaders || slices.ContainsFunc(only, odd) {
+			return errors.New("a file with readers that there cannot be")
+		}
 	}
 	return nil
 }

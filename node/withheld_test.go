@@ -1,0 +1,85 @@
+package node_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// A file that its user may never read is said to be for others, and who may read it: nobody waits for it, neither
+// whoever opens the item nor a device that goes out of reach.
+func TestAFileForOthersIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		put := func(name, text string) string {
+			f, err := tm.p["base"].api.PutFile(t.Context(), name, strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f.Value
+		}
+		tm.add("base", "workflow: care\ndata:\n  plan: {type: file}\n  photo: {type: file, readers: [doctor]}\n"+
+			"tasks: {visit: {type: manual, role: nurse, offline: true, in: [photo, plan]}}\n"+
+			"partitions: {ward: {tasks: [visit], partner: base}}\n")
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "care", Input: map[string]string{
+			"plan": put("plan.pdf", "the river"), "photo": put("p.jpg", "a wound")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		item := tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		q := api.ItemQuery{User: "bia", Item: item}
+		sheet, err := tm.p["tablet"].api.ItemSheet(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range sheet.Data {
+			want := map[string][]string{"photo": {"doctor"}}[d.Name]
+			if d.File == nil || !slices.Equal(d.File.OnlyFor, want) {
+				t.Errorf("%s is %+v, want it for %v", d.Name, d.File, want)
+			}
+		}
+		if c := sheet.Coming; c == nil || c.Files != 1 {
+			t.Errorf("what is still to come: %+v", c)
+		}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, _, err = tm.p["tablet"].api.ItemFile(ctx, q, "photo")
+		wantCode(t, err, api.NotAllowed, "bia may not read file photo (p.jpg), which task visit reads: only doctor may")
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("to refuse it took %s", took)
+		}
+		data, err := tm.p["base"].api.Data(t.Context(), st.ID)
+		if err != nil || len(data) != 2 || data[0].File.OnlyFor != nil || data[1].File.OnlyFor != nil {
+			t.Errorf("at the node that gave it: %+v, %v", data, err)
+		}
+		c := tm.goesAway("tablet")
+		for range 20 {
+			if c.State == api.IsLeaving && c.Asks == "" {
+				pass(time.Second)
+			}
+			if c, err = tm.p["tablet"].api.Contact(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.State != api.IsDisconnected {
+			t.Errorf("it is held up: %s, %s: %s", c.State, c.Asks, c.Why)
+		}
+		if w := c.Withheld; len(w) != 1 || w[0].Data != "photo" || w[0].File != "p.jpg" || w[0].User != "bia" ||
+			!slices.Equal(w[0].OnlyFor, []string{"doctor"}) {
+			t.Errorf("what does not come along: %+v", w)
+		}
+		if f := tm.items("tablet", "bia")[0]; !f.Prefetched {
+			t.Errorf("all that comes is here, and yet: %+v", f)
+		}
+	})
+}

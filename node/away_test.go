@@ -537,3 +537,48 @@ func TestCutInTheMiddle(t *testing.T) {
 		}
 	})
 }
+
+// While who holds a task is away as announced, everybody is told so, and until when: lists do not show what is free
+// there as if it could be taken, and whoever asks for it is told what it waits for.
+func TestWhatAnAbsentPartnerHoldsIsShownAsThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t, "crew:nurse")
+		tm.add("base", "workflow: both\ntasks:\n  visit: {type: manual, role: nurse, offline: true}\n"+
+			"  look: {type: manual, role: nurse, after: visit}\n"+
+			"partitions: {ward: {tasks: [visit], partner: base}, van: {tasks: [look], partner: crew}}\n")
+		id, visit := tm.rounds("both", nil)
+		back := time.Now().Add(48 * time.Hour)
+		c, err := tm.p["base"].api.Disconnect(t.Context(), api.DisconnectRequest{For: 48 * time.Hour})
+		if err != nil || c.State != api.IsDisconnected {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		pass(time.Minute)
+		want := func(what string, a *api.Absence) {
+			t.Helper()
+			if a == nil || a.Partner != "base" || a.Until.Sub(back).Abs() > time.Minute || a.Since.IsZero() {
+				t.Errorf("%s says %+v, want base until about %s", what, a, back)
+			}
+		}
+		x := tm.items("tablet", "bia")[0]
+		want("the list", x.Away)
+		err = tm.claim("tablet", "bia", api.ClaimSelect, visit)
+		wantCode(t, err, api.Refused, "base, who holds visit, is away as announced until about 2000-01-0")
+		in := tm.show("crew", id)
+		want("the task", in.Tasks[0].Away)
+		if in.Tasks[1].Away != nil {
+			t.Errorf("what waits for it is shown as %+v", in.Tasks[1].Away)
+		}
+		list, err := tm.p["crew"].api.Instances(t.Context(), false)
+		if err != nil || len(list) != 1 || len(list[0].Away) != 1 {
+			t.Fatalf("the instances are %+v, %v", list, err)
+		}
+		want("the list of instances", &list[0].Away[0])
+		tm.comesBack("base", "tablet")
+		if x := tm.items("tablet", "bia")[0]; x.Away != nil {
+			t.Errorf("it is back, and %+v", x.Away)
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, visit); err != nil {
+			t.Error(err)
+		}
+	})
+}

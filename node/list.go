@@ -123,6 +123,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		asOf        *time.Time
 		known       string
 		of          workflow.PartnerID
+		away        []api.Absence
 		subject     string
 		label       string
 		state       workflow.InstanceState
@@ -133,6 +134,11 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 			p.done, p.tasks, p.at = h.m.Progress()
 			p.needs, p.subject, p.state = s.n.view.Needs(h.shown()), h.subject(), h.m.Shown()
 			p.asOf, p.known, p.of = s.n.view.Oldest(h.shown())
+			with := p.at
+			if p.of != "" && !slices.Contains(with, p.of) {
+				with = append(slices.Clone(with), p.of)
+			}
+			p.away = s.n.view.AbsentOf(with)
 			p.label = h.m.Definition().Label
 			out = append(out, p)
 		})
@@ -144,7 +150,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 	for _, p := range slices.Concat(found...) {
 		p.row.Done, p.row.Tasks, p.row.At = p.done, p.tasks, k.people.names(p.at)
 		p.row.Needs, p.row.AsOf, p.row.Known, p.row.Subject = p.needs, p.asOf, p.known, p.subject
-		p.row.Label = p.label
+		p.row.Label, p.row.Away = p.label, p.away
 		if p.of != "" {
 			p.row.Of = k.people.name(p.of)
 		}

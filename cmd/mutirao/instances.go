@@ -140,6 +140,10 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 func whereAt(in api.InstanceSummary) string {
 	at := orDash(strings.Join(in.At, ", "))
 	switch {
+	case len(in.Away) > 0:
+		for _, a := range in.Away {
+			at += " (" + a.Partner + " is away until about " + clock(a.Until) + ", as it announced)"
+		}
 	case in.Known == "":
 	case len(in.At) == 1 && in.At[0] == in.Of:
 		at += " (" + in.Known + ")"

@@ -112,6 +112,9 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 			fmt.Fprintln(w, line)
 		}
 	}
+	if x.Away != nil {
+		fmt.Fprintln(w, oneLine(whileAway(*x)))
+	}
 	if x.Due != nil {
 		fmt.Fprintf(w, "%s in %s\n", x.Due.Kind, x.Due.Left)
 	}

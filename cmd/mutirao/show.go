@@ -131,6 +131,7 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	fmt.Fprintln(w)
 	u.writeTasks(w, in.Tasks)
 	u.writeData(w, in)
+	u.writeAway(w, in)
 	for _, c := range in.Conflicts {
 		fmt.Fprintf(w, "%s %s was given different values at the same time: %s\n", u.paint(yellow, "conflict:"), c.Data,
 			oneLine(text(c.Values)))
@@ -163,6 +164,29 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 				oneLine(strings.Join(i.Commands, "; "))
 		}
 		fmt.Fprintf(w, "%s %s %s%s\n", u.paint(yellow, "incident:"), clock(i.At), oneLine(i.What), more)
+	}
+}
+
+// writeAway says of tasks whose partner is away as it announced until when, and what can be done meanwhile.
+func (u *ui) writeAway(w io.Writer, in *api.Instance) {
+	for _, t := range in.Tasks {
+		if t.Away == nil || t.State != workflow.Ready && t.State != workflow.Running {
+			continue
+		}
+		can := "nobody can begin it before"
+		switch {
+		case t.ClaimedBy != "":
+			can = oneLine(t.ClaimedBy) + " has it, and what comes of it is known then"
+		case t.State == workflow.Running:
+			can = "what comes of it is known then"
+		}
+		late := ""
+		if who := string(in.Responsible); in.Ended == nil && who != "" && who != t.Away.Partner {
+			late = fmt.Sprintf("; if that is too late, %s can end the instance: mutirao cancel %s",
+				oneLine(string(in.Responsible)), u.id(in.ID))
+		}
+		fmt.Fprintf(w, "%s %s is with %s, which is away until about %s, as it announced: %s%s\n", u.paint(yellow, "away:"),
+			oneLine(workflow.WithLabel(string(t.Name), t.Label)), oneLine(t.Away.Partner), clock(t.Away.Until), can, late)
 	}
 }
 

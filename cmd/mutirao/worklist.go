@@ -215,7 +215,7 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 	}
 	for _, x := range list {
 		at := x.Partner
-		if x.Known != "" {
+		if x.Known != "" && x.Away == nil {
 			at += " (" + x.Known + ")"
 		}
 		task := x.Task
@@ -230,6 +230,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		}
 		if len(x.Awaits) > 0 {
 			task += " (after " + withLabels(x.Awaits, x.TaskLabels) + ")"
+		}
+		if x.Away != nil {
+			task += " (" + whileAway(x) + ")"
 		}
 		if x.InPlaceOf != "" {
 			task += " (in place of " + workflow.WithLabel(x.InPlaceOf, x.TaskLabels[x.InPlaceOf]) + ")"
@@ -247,6 +250,20 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		t.add(row...)
 	}
 	t.write(u, w, "")
+}
+
+// whileAway says what can be done about an item whose holder is away as it announced.
+func whileAway(x api.Item) string {
+	text := x.Away.Partner + " gives it out and is away until about " + clock(x.Away.Until) + ", as it announced: "
+	switch x.State {
+	case api.ItemLocked:
+		return text + "do it, the result is handed in then"
+	case api.ItemDone:
+		return text + "the result is handed in then"
+	case api.ItemSelected:
+		return text + "it can be handed in, or locked, then"
+	}
+	return text + "nobody can take it before"
 }
 
 // untilDue says when something is due, and how much time that leaves.
@@ -279,7 +296,7 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 		ValidArgsFunction: completeItems(&user,
 			func(x api.Item) bool {
 				free := x.State == api.ItemReady || x.State == api.ItemNotReady && claim == api.ClaimLock
-				return len(x.WaitsFor) == 0 && free == (claim != api.ClaimRelease)
+				return len(x.WaitsFor) == 0 && x.Away == nil && free == (claim != api.ClaimRelease)
 			}),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			items, err := node.ClaimItems(ctx, api.ClaimRequest{

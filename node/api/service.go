@@ -425,6 +425,8 @@ type InstanceSummary struct {
 	AsOf  *time.Time `json:"as_of"`
 	Known string     `json:"known,omitempty"`
 	Of    string     `json:"known_of,omitempty"`
+	// Away are those of At, and of Of, that are away as they announced.
+	Away []Absence `json:"away,omitempty"`
 	// KnownBy are the partners that told this node, as the coordinator, of an
 	// instance that it takes no part in itself; the best informed first.
 	KnownBy []Witness `json:"known_by"`
@@ -796,6 +798,16 @@ type Task struct {
 	WaitsFor []Lack `json:"waits_for,omitempty"`
 	// Child is the instance that does it, of a task of type workflow; empty: none, as far as is known here.
 	Child string `json:"child,omitempty"`
+	// Away says that its partner is away as it announced: what it has not given out before, nobody can take until it is
+	// back. Left out: it is not, or the task is done.
+	Away *Absence `json:"away,omitempty"`
+}
+
+// Absence is that a partner is out of reach as it announced (worklist disconnect --for): what it holds waits for it.
+type Absence struct {
+	Partner string    `json:"partner"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"` // about when it is to be back
 }
 
 // StandIn is a contingency that is a task in the flow as well, as it stands in for another.

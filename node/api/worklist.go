@@ -152,6 +152,9 @@ type Item struct {
 	// Begun is since when its holder, the partner, works on it, while nobody has taken it from a worklist; nil: it does
 	// not, as far as it said (mutirao task start).
 	Begun *time.Time `json:"begun,omitempty"`
+	// Away says that its partner is away as it announced: what nobody has, nobody can take until it is back, and what
+	// was done is handed in then. Left out: it is not.
+	Away *Absence `json:"away,omitempty"`
 	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
 	WaitsFor []Lack `json:"waits_for,omitempty"`
 	// Awaits are the tasks whose success makes it ready, while it is not: it can be locked together with those.

@@ -95,6 +95,7 @@ func (vw *View) Instance(h *Held) *api.Instance {
 				v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
 			}
 		}
+		v.Away = vw.absentHolder(t)
 		out.Tasks = append(out.Tasks, v)
 	}
 	vw.dateTasks(h, snap.Tasks, out.Tasks)

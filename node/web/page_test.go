@@ -244,6 +244,43 @@ func work() []api.Item {
 	}
 }
 
+// holderAway is the brigade while engine-7 is away as it announced, which gives out all that is to be done.
+func holderAway() *apitest.Fake {
+	f := brigade()
+	away := &api.Absence{Partner: "engine-7", Since: at(11 * time.Hour), Until: at(35 * time.Hour)}
+	items := work()
+	for i := range items {
+		items[i].Partner, items[i].Away = "engine-7", away
+	}
+	items[0].Known = "nothing was heard of it yet"
+	items = append(items, items[1])
+	items[len(items)-1].ID, items[len(items)-1].State, items[len(items)-1].Offline = "e5", api.ItemLocked, true
+	f.OnWorklist = func(q api.WorklistQuery) ([]api.Item, error) { return listed(q, items), nil }
+	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
+		s, err := sheetOf(q.Item)
+		if err == nil {
+			s.Item, s.Whole = items[slices.IndexFunc(items, func(x api.Item) bool { return x.ID == q.Item })], false
+		}
+		return s, err
+	}
+	f.OnInstances = func(bool) ([]api.InstanceSummary, error) {
+		return []api.InstanceSummary{{
+			ID: id, Workflow: "fire-call", Version: 1, State: workflow.InstanceRunning, Started: at(0), Done: 1, Tasks: 3,
+			At: []string{"engine-7"}, Known: "nothing was heard of it yet", Of: "engine-7", Away: []api.Absence{*away},
+		}}, nil
+	}
+	f.OnShow = func(string) (*api.Instance, error) {
+		in := fireCall()
+		for i := range in.Tasks {
+			if t := &in.Tasks[i]; !t.State.Done() {
+				t.Partner, t.Away = "engine-7", away
+			}
+		}
+		return in, nil
+	}
+	return f
+}
+
 // listed is what a list of ana's has of it.
 func listed(q api.WorklistQuery, items []api.Item) []api.Item {
 	return slices.DeleteFunc(slices.Clone(items), func(x api.Item) bool { return x.State == api.ItemNotReady && !q.Ahead })
@@ -399,6 +436,8 @@ func TestPages(t *testing.T) {
 		{"instance-interrupted", stranded(), "/instances/" + id},
 		{"repair", stranded(), "/instances/" + id + "/recover"},
 		{"states", stranded(), "/instances/" + id + "/states"}, {"home-interrupted", stranded(), "/"},
+		{"home-away", holderAway(), "/"}, {"item-away", holderAway(), "/items/a1"},
+		{"instances-away", holderAway(), "/instances"}, {"instance-away", holderAway(), "/instances/" + id},
 		{"workflows", brigade(), "/workflows"}, {"workflows-none", alone, "/workflows"},
 		{"study", brigade(), "/study"}, {"study-three", brigade(), "/study/three"},
 	} {

@@ -26,11 +26,20 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 		out = append(out, l.say("tells.is", l.word("instance", in.State)))
 	}
 	var at, free []string
+	late := false // something waits for who is away, and another can end it
 	for i := range in.Tasks {
 		t := &in.Tasks[i]
 		name := cmp.Or(t.Label, string(t.Name))
 		switch {
 		case t.State != workflow.Ready && t.State != workflow.Running:
+		case t.Away != nil:
+			says := l.absent(t, name, now)
+			if t.ClaimedBy == "" && t.State == workflow.Ready {
+				free = append(free, says)
+				late = late || t.Away.Partner != string(in.Responsible) // whose word would help nobody here
+			} else {
+				at = append(at, says)
+			}
 		case t.ClaimedBy != "":
 			at = append(at, l.say("tells.has", t.ClaimedBy, name))
 		case t.WaitsForWorker:
@@ -55,7 +64,22 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 	if len(at)+len(free) == 0 && in.State == workflow.InstanceRunning {
 		out = append(out, l.say("tells.nothing"))
 	}
+	if late && in.Responsible != "" {
+		out = append(out, l.say("tells.away.late", string(in.Responsible)))
+	}
 	return append(out, l.next(in, now)...)
+}
+
+// absent says of a task whose holder is away as it announced who has it, and what waits until that one is back.
+func (l *language) absent(t *api.Task, name string, now time.Time) string {
+	until := l.hour(t.Away.Until, now)
+	switch {
+	case t.ClaimedBy != "":
+		return l.say("tells.has", t.ClaimedBy, name) + " " + l.say("tells.away.has", t.Away.Partner, until)
+	case t.State == workflow.Running:
+		return l.say("tells.works", t.Away.Partner, name) + " " + l.say("tells.away.has", t.Away.Partner, until)
+	}
+	return l.say("tells.away.free", name, t.Away.Partner, until)
 }
 
 // lacks names the resources for which a task waits.

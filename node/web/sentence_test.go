@@ -28,3 +28,34 @@ func TestSentencesSayWhoHasTheWork(t *testing.T) {
 		}
 	}
 }
+
+// What is with a partner that is away as it announced is not said to wait for somebody to begin it: nobody can, until
+// that one is back, and it is said whose word helps.
+func TestSentencesSayWhoIsAway(t *testing.T) {
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.Local)
+	away := &api.Absence{Partner: "jetty", Since: now.Add(-time.Hour), Until: now.Add(3 * time.Hour)}
+	in := &api.Instance{State: workflow.InstanceRunning, Responsible: "ana", Tasks: []api.Task{
+		{Name: "load", State: workflow.Ready, Partner: "jetty", Away: away},
+		{Name: "cook", State: workflow.Ready, Partner: "jetty", ClaimedBy: "bia", Away: away},
+		{Name: "pump", State: workflow.Running, Partner: "jetty", Away: away},
+	}}
+	for code, want := range map[string][]string{
+		"en": {"bia has cook. jetty is away as announced until about 15:00, and what comes of it is known here then.",
+			"jetty is at work on pump. jetty is away as announced until about 15:00, and what comes of it is known here then.",
+			"load waits for jetty, who has it and is away as announced until about 15:00: nobody can begin it before.",
+			"If that is too late, ana, who answers for it, can cancel it."},
+		"pt-BR": {"bia está com cook. jetty está ausente, como anunciou, até por volta de 15:00; só então se sabe aqui o que resultou.",
+			"jetty está fazendo pump. jetty está ausente, como anunciou, até por volta de 15:00; só então se sabe aqui o que resultou.",
+			"load espera por jetty, que a tem e está ausente, como anunciou, até por volta de 15:00: antes disso ninguém pode começar.",
+			"Se for tarde demais, ana, que responde por ela, pode cancelar."},
+	} {
+		i := slices.IndexFunc(languages, func(l *language) bool { return l.code == code })
+		if got := languages[i].sentences(in, now); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+	in.Responsible = "jetty"
+	if got := languages[0].sentences(in, now); len(got) != 3 {
+		t.Errorf("who answers for it is away, too: %q", got)
+	}
+}

@@ -30,8 +30,11 @@ type togetherChoice struct {
 // Early reports whether it is not ready yet.
 func (c togetherChoice) Early() bool { return c.State == api.ItemNotReady }
 
-// lockable reports whether an item can be locked, alone or with others.
+// lockable reports whether an item can be locked now, alone or with others: not while its holder is away as announced.
 func lockable(x api.Item) bool {
+	if x.Away != nil {
+		return false
+	}
 	switch x.State {
 	case api.ItemReady, api.ItemNotReady:
 		return x.Offline && len(x.WaitsFor) == 0

@@ -52,30 +52,31 @@ type item struct {
 	api.Item
 	Form, Token string
 	Acts        bool
-	Away        bool // the node is out of reach on purpose: nobody can be asked for anything
+	Alone       bool // the node is out of reach on purpose: nobody can be asked for anything
 	NoLock      bool // the device locks nothing now
 }
 
 // Free reports whether the user may take it now.
 func (i item) Free() bool {
-	return i.Acts && !i.Away && i.TakenBy == "" && !i.Over && len(i.WaitsFor) == 0 &&
+	return i.Acts && !i.Alone && i.Away == nil && i.TakenBy == "" && !i.Over && len(i.WaitsFor) == 0 &&
 		(i.State == api.ItemReady || i.State == api.ItemNotReady)
 }
 
 // Lockable reports whether the user may lock it now.
 func (i item) Lockable() bool { return i.Free() && i.Offline && !i.NoLock }
 
-// Doable reports whether the user may hand in a result of it now: out of reach only what is locked can be done.
+// Doable reports whether the user may hand in a result of it now: out of reach, or while who gives it out is away, only
+// what is locked can be done.
 func (i item) Doable() bool {
-	return i.Acts && (i.State == api.ItemLocked || i.State == api.ItemSelected && !i.Away)
+	return i.Acts && (i.State == api.ItemLocked || i.State == api.ItemSelected && !i.Alone && i.Away == nil)
 }
 
 // Movable reports whether the user may give it back, or pass it on, now.
-func (i item) Movable() bool { return i.Acts && i.Mine() && !i.Away }
+func (i item) Movable() bool { return i.Acts && i.Mine() && !i.Alone && i.Away == nil }
 
 // able says of an item what the node can do about it just now.
 func (i item) able(st *api.Status) item {
-	i.Away, i.NoLock = st.Disconnected != nil, st.LocksNothing != ""
+	i.Alone, i.NoLock = st.Disconnected != nil, st.LocksNothing != ""
 	return i
 }
 

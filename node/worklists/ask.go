@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -505,6 +506,12 @@ func (d *Desk) inWords(r *Row, err error) error {
 		return api.Errorf(api.Refused, "%s holds %s, and this node is disconnected on purpose", d.in.Name(r.At),
 			r.called()).
 			WithHint("mutirao worklist reconnect; until then only locked items can be done")
+	case errors.Is(err, errAway) && d.in.Absent(r.At) != nil:
+		a := d.in.Absent(r.At)
+		return api.Errorf(api.Refused, "%s, who holds %s, is away as announced until about %s, and cannot be asked before",
+			a.Partner, r.called(), a.Until.UTC().Format(time.RFC3339)).
+			WithHint("wait until it is back; who decides about the instance can cancel it meanwhile: " +
+				"mutirao show names who answers for it")
 	case errors.Is(err, errAway):
 		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.called()).
 			WithHint("mutirao partners shows when it is back")

@@ -149,6 +149,8 @@ type Surroundings struct {
 	Partner func(ref string) (workflow.PartnerID, error)
 	Explain func(error) error
 	Known   func(time.Time) string
+	// Absent says that a partner is away as it announced; nil: it is not.
+	Absent func(workflow.PartnerID) *api.Absence
 	// Has reports whether all of a file is here. Rate is how many bytes a second of files come from the quickest
 	// of these partners that is connected, as measured lately; 0: none came yet.
 	Has  func(workflow.File) bool

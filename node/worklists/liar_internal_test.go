@@ -119,6 +119,7 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 		Nudge: func() {}, Publish: func(api.Event) {}, Random: func(n int) []byte { return make([]byte, n) },
 		Name:    func(p workflow.PartnerID) string { return string(p) },
 		Explain: func(err error) error { return err }, Known: func(time.Time) string { return "" },
+		Absent:         func(workflow.PartnerID) *api.Absence { return nil },
 		Has:            func(workflow.File) bool { return false },
 		Away:           func() (time.Time, bool) { return time.Time{}, false },
 		ConnectionTime: func(workflow.PartnerID) time.Duration { return 15 * time.Second },

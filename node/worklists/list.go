@@ -246,7 +246,7 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 		Delivered: true, Size: r.Size, Prefetched: d.prefetched(who, r),
 	}
 	if r.At != d.in.Self { // what this node holds is as of now
-		out.Known = d.in.Known(r.AsOf)
+		out.Known, out.Away = d.in.Known(r.AsOf), d.in.Absent(r.At)
 	}
 	if r.Task != r.Item.Slot {
 		out.InPlaceOf = string(r.Item.Slot)

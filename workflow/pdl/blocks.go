@@ -326,7 +326,8 @@ var deadlineUnits = map[string]time.Duration{
 	"HOUR": time.Hour, "HOURS": time.Hour, "DAY": 24 * time.Hour, "DAYS": 24 * time.Hour,
 }
 
-// size reads a number of kilobytes, with or without a space before the unit.
+// size reads a number of kilobytes, with or without a space before the unit. Without a unit it is KB: the language says
+// that a size is a whole number of these.
 func (p *parser) size() int64 {
 	t := p.next()
 	digits := 0
@@ -339,8 +340,15 @@ func (p *parser) size() int64 {
 		unit = p.next()
 	}
 	factor := map[string]int64{"KB": 1, "MB": 1000, "GB": 1_000_000}[unit.keyword()]
-	if err != nil || factor == 0 || n > maxKB/factor {
-		p.fail(t.at, "write for example 340 KB", "the size is %s: want a number of KB, at most %d", t.what(), maxKB)
+	if unit.value == "" && t.kind == word {
+		factor = 1
+	}
+	switch {
+	case err == nil && factor == 0:
+		p.fail(unit.at, "write KB, MB or GB, as in 340 KB", "%s is no unit of a size", unit.what())
+		return 0
+	case err != nil || n > maxKB/factor:
+		p.fail(t.at, "write for example 340 KB", "the size is %s: want a whole number of KB, from 0 to %d", t.what(), maxKB)
 		return 0
 	}
 	return n * factor

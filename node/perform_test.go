@@ -142,3 +142,29 @@ partitions: {plan: {tasks: [search, check], partner: base}}
 		}
 	})
 }
+
+// What waits for a role that users have who are no partners is said to be for them, and not that there is nobody; also
+// when the first of them comes while it waits.
+func TestWhatUsersCanTakeIsSaidToBeForThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "tablet")
+		tm.add("base", strings.ReplaceAll(rescue, ", suitability: {ana: 0.9, bia: 1.0, cai: 0.8}", ""))
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rescue", WaitForRole: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		id := st.ID
+		if why := tm.show("base", id).Tasks[0].Reason; !strings.Contains(why, "no partner that can be reached has role rescuer") {
+			t.Errorf("while nobody has the role: %q", why)
+		}
+		if err := tm.signIn("tablet", tm.addUser("base", "bia", "rescuer")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		why := tm.show("base", id).Tasks[0].Reason
+		if !strings.Contains(why, "a user with role rescuer can take it from the worklist (no partner that can be reached has that role") {
+			t.Errorf("with bia there: %q", why)
+		}
+	})
+}

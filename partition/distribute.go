@@ -56,6 +56,8 @@ type Situation struct {
 	Performers map[workflow.TaskName]string
 	// Awaited are roles that nobody has: for their tasks nobody is more or less apt to hold them.
 	Awaited []workflow.RoleName
+	// OfUsers are roles that people have who are no partners: they take their tasks from a worklist.
+	OfUsers []workflow.RoleName
 	// Rejected have turned the work down.
 	Rejected []workflow.PartnerID
 	// CanWait: nobody has to take the work now. What Sel-push-pull has offered waits on for whoever takes it from a
@@ -171,6 +173,12 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 	s.Partners = slices.DeleteFunc(reachSelf(s.Partners, s.Self), func(p Partner) bool {
 		return !p.Reachable || !slices.Contains(p.Roles, role)
 	})
+	if len(s.Partners) == 0 && slices.Contains(s.OfUsers, role) {
+		return Choice{}, AssignError{{
+			Why:    fmt.Sprintf("%s: a user with role %s can take it from the worklist", u.name, role),
+			Change: fmt.Sprintf("no partner that can be reached has that role: it goes to the first that comes back, or joins (mutirao invite --role %s)", role),
+		}}
+	}
 	if len(s.Partners) == 0 {
 		return Choice{}, AssignError{{
 			Why:    fmt.Sprintf("%s: no partner that can be reached has role %s", u.name, role),

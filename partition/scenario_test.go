@@ -315,6 +315,8 @@ func (s *scenario) situation(
 			st.Self = workflow.PartnerID(arg.Vals[0])
 		case "rejected":
 			st.Rejected = append(st.Rejected, workflow.PartnerID(arg.Vals[0]))
+		case "of-users":
+			st.OfUsers = append(st.OfUsers, workflow.RoleName(arg.Vals[0]))
 		case "can-wait":
 			st.CanWait = true
 		case "tasks", "task", "for", "left":

@@ -280,6 +280,7 @@ func (p *Partners) choose(w choreo.Work) (partition.Choice, error) {
 	}
 	find := func() (partition.Choice, error) {
 		if w.Holder != "" {
+			s.OfUsers = p.UserRoles()
 			return partition.FindPerformer(w.Plan, s, w.Tasks[0])
 		}
 		return partition.DistributeTasks(w.Plan, s, w.Tasks...)

@@ -24,7 +24,7 @@ func outing(t *testing.T) (tm *team, id string) {
 // goesFor has a node disconnect for a while, as it announces.
 func (tm *team) goesFor(at string, away time.Duration) {
 	tm.t.Helper()
-	c, err := tm.p[at].api.Disconnect(tm.t.Context(), api.DisconnectRequest{For: away})
+	c, err := tm.p[at].api.Disconnect(tm.t.Context(), api.DisconnectRequest{For: api.Span(away)})
 	if err != nil || c.State != api.IsDisconnected || c.Until == nil || c.Until.Sub(*c.Since) != away ||
 		c.Waits != workflow.FormatDuration(max(away, 20*time.Second)) {
 		tm.t.Fatalf("it is %+v, %v", c, err)
@@ -222,7 +222,7 @@ func TestWishesOfAbsences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _ := outing(t)
 		for _, d := range []time.Duration{-1, 8*24*time.Hour + 1} {
-			_, err := tm.p["two"].api.Disconnect(t.Context(), api.DisconnectRequest{For: d})
+			_, err := tm.p["two"].api.Disconnect(t.Context(), api.DisconnectRequest{For: api.Span(d)})
 			wantCode(t, err, api.Invalid, "want 0 (not said) to 8d")
 		}
 		tm.wantContact("two", api.IsConnected, "")
@@ -238,7 +238,7 @@ func TestWishesOfAbsences(t *testing.T) {
 
 		// Partners cannot be told another time while it is away; to go once more as it went is to go once.
 		for d, fits := range map[time.Duration]bool{0: true, 8 * 24 * time.Hour: true, 6 * time.Hour: false} {
-			c, err := tm.p["two"].api.Disconnect(t.Context(), api.DisconnectRequest{For: d})
+			c, err := tm.p["two"].api.Disconnect(t.Context(), api.DisconnectRequest{For: api.Span(d)})
 			if !fits {
 				wantCode(t, err, api.Refused, "away already, and 8d was announced when it went: that it is to be 6h cannot be")
 			} else if err != nil || !c.Until.Equal(*before.Until) {

@@ -157,15 +157,15 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 	case r.Within < 0:
 		return nil, api.Errorf(api.Invalid, "a wait of %s: want 0 (%s) or more", r.Within,
 			workflow.FormatDuration(usualWait))
-	case r.For < 0 || r.For > membership.MaxAway:
+	case r.For < 0 || time.Duration(r.For) > membership.MaxAway:
 		return nil, api.Errorf(api.Invalid, "away for %s: want 0 (not said) to %s: so long at most partners wait",
-			workflow.FormatDuration(r.For), workflow.FormatDuration(membership.MaxAway)).
+			r.For, workflow.FormatDuration(membership.MaxAway)).
 			WithHint("for longer, have mutirao leave give this node's work on")
 	case a.departure.leaving.Load():
 		return nil, api.Errorf(api.Refused, "this node leaves its mesh").WithHint("restart it to take that back")
 	}
 	if _, away := a.away(); away {
-		if err := a.announcedOtherwise(r.For); err != nil {
+		if err := a.announcedOtherwise(time.Duration(r.For)); err != nil {
 			return nil, err
 		}
 		return a.contact(), nil
@@ -227,7 +227,7 @@ func (a *absence) begin(
 		a.way = w
 	}
 	w := a.way
-	w.within, w.away = cmp.Or(r.Within, usualWait), r.For
+	w.within, w.away = cmp.Or(time.Duration(r.Within), usualWait), time.Duration(r.For)
 	for _, q := range accepted {
 		if !slices.Contains(w.accepted, q) {
 			w.accepted = append(w.accepted, q)
@@ -479,7 +479,7 @@ func (a *absence) contact() *api.Contact {
 	case w != nil:
 		along, untaken, w.looked = w.along, w.untaken, a.clock.Now().Awake
 		out.State, out.Asks, out.Why, out.Volume = api.IsLeaving, string(w.plan.Asks), w.plan.Text, w.plan.Volume
-		out.Waits, out.For = workflow.FormatDuration(max(waits, w.away)), w.away
+		out.Waits, out.For = workflow.FormatDuration(max(waits, w.away)), api.Span(w.away)
 		if w.trouble != "" {
 			out.Asks, out.Why = "trouble", w.trouble
 		}

@@ -548,7 +548,7 @@ func TestWhatAnAbsentPartnerHoldsIsShownAsThat(t *testing.T) {
 			"partitions: {ward: {tasks: [visit], partner: base}, van: {tasks: [look], partner: crew}}\n")
 		id, visit := tm.rounds("both", nil)
 		back := time.Now().Add(48 * time.Hour)
-		c, err := tm.p["base"].api.Disconnect(t.Context(), api.DisconnectRequest{For: 48 * time.Hour})
+		c, err := tm.p["base"].api.Disconnect(t.Context(), api.DisconnectRequest{For: api.Span(48 * time.Hour)})
 		if err != nil || c.State != api.IsDisconnected {
 			t.Fatalf("%+v, %v", c, err)
 		}

@@ -48,13 +48,14 @@ Without --for they wait for its connection time, as when it is stopped.`,
 			if err != nil || wait == 0 {
 				return usagef("--within %s: want a duration above 0, such as 90s or 5m", within)
 			}
-			r := api.DisconnectRequest{Within: wait}
+			r := api.DisconnectRequest{Within: api.Span(wait)}
 			if away != "" {
-				r.For, err = workflow.ParseDuration(away)
-				if err != nil || r.For == 0 || r.For > membership.MaxAway {
+				gone, err := workflow.ParseDuration(away)
+				if err != nil || gone == 0 || gone > membership.MaxAway {
 					return usagef("--for %s: want a duration above 0, at most %s, such as 12h or 2d", away,
 						workflow.FormatDuration(membership.MaxAway))
 				}
+				r.For = api.Span(gone)
 			}
 			c, err := u.disconnect(ctx, node, r, yes)
 			if err != nil {

@@ -517,13 +517,13 @@ const (
 // DisconnectRequest asks a node to end all contact with its partners. Sent again, it says
 // how far that is, and what is accepted now.
 type DisconnectRequest struct {
-	// Within is the longest wait that is accepted; 0: five minutes.
-	Within time.Duration `json:"within,omitempty"` // nanoseconds
+	// Within is the longest wait that is accepted, such as "30m"; left out: five minutes.
+	Within Span `json:"within,omitempty"`
 	// Accept are the questions to which the answer is yes: not-locked, missing, too-slow.
 	Accept []string `json:"accept,omitempty"`
 	// For is how long the node is to be away, from when it goes, at most eight days: partners wait for so long for
-	// what it holds. 0: it does not say, and they wait for its connection time.
-	For time.Duration `json:"for,omitempty"` // nanoseconds
+	// what it holds, such as "2d" or "12h". Left out: it does not say, and they wait for its connection time.
+	For Span `json:"for,omitempty"`
 }
 
 // Contact is how a node stands to its partners.
@@ -534,8 +534,9 @@ type Contact struct {
 	// when it goes they wait for what it holds: until then, or its connection time.
 	Until *time.Time `json:"until"`
 	Waits string     `json:"waits"`
-	// For is for how long it is to be away, as was asked of a node that is on its way out; 0: that was not said.
-	For time.Duration `json:"for"` // nanoseconds
+	// For is for how long it is to be away, such as "2d", as was asked of a node that is on its way out; empty: that was
+	// not said.
+	For Span `json:"for"`
 	// Asks is what keeps a node from going until it is accepted or changed: not-locked,
 	// missing, too-slow, no-space, or trouble; empty: nothing. Why says it in words, with
 	// what to do, Items are those that it is about.

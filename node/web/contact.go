@@ -82,7 +82,7 @@ func (p *Page) contactWith(why error) screen {
 		if a.Contact, err = p.node.Contact(ctx); err != nil {
 			return view{}, err
 		}
-		if away := a.Contact.For; a.Hours == "" && away > 0 && !r.PostForm.Has("hours") { // asked for on another page
+		if away := time.Duration(a.Contact.For); a.Hours == "" && away > 0 && !r.PostForm.Has("hours") { // asked for on another page
 			a.Hours = strconv.Itoa(int((away + time.Hour - 1) / time.Hour))
 		}
 		waits, err := p.node.Outbox(ctx)
@@ -179,7 +179,9 @@ func (p *Page) setContact(ctx context.Context, r *http.Request, s httpapi.Sessio
 	if err != nil {
 		return nil, err
 	}
-	c, err := p.node.Disconnect(ctx, api.DisconnectRequest{Within: within, Accept: r.PostForm["accept"], For: away})
+	c, err := p.node.Disconnect(ctx, api.DisconnectRequest{
+		Within: api.Span(within), Accept: r.PostForm["accept"], For: api.Span(away),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -55,15 +55,15 @@ func TestGoingOutOfReach(t *testing.T) {
 		state api.Contact
 		want  string
 	}{
-		{url.Values{"act": {"go"}, "within": {" 20 "}}, api.DisconnectRequest{Within: 20 * time.Minute},
+		{url.Values{"act": {"go"}, "within": {" 20 "}}, api.DisconnectRequest{Within: api.Span(20 * time.Minute)},
 			api.Contact{State: api.IsLeaving}, "The node is on its way out of reach."},
-		{url.Values{"act": {"go"}, "within": {"5"}}, api.DisconnectRequest{Within: 5 * time.Minute},
+		{url.Values{"act": {"go"}, "within": {"5"}}, api.DisconnectRequest{Within: api.Span(5 * time.Minute)},
 			api.Contact{State: api.IsLeaving, Asks: "not-locked"}, "The node is still connected: see what it asks."},
 		{url.Values{"act": {"go"}, "within": {"5"}, "accept": {"not-locked"}},
-			api.DisconnectRequest{Within: 5 * time.Minute, Accept: []string{"not-locked"}},
+			api.DisconnectRequest{Within: api.Span(5 * time.Minute), Accept: []string{"not-locked"}},
 			api.Contact{State: api.IsDisconnected}, "The node is out of reach."},
 		{url.Values{"act": {"go"}, "within": {"5"}, "hours": {" 36 "}},
-			api.DisconnectRequest{Within: 5 * time.Minute, For: 36 * time.Hour},
+			api.DisconnectRequest{Within: api.Span(5 * time.Minute), For: api.Span(36 * time.Hour)},
 			api.Contact{State: api.IsLeaving}, "The node is on its way out of reach."},
 		{url.Values{"act": {"stay"}}, "reconnect", api.Contact{}, "The node stays connected."},
 		{url.Values{"act": {"back"}}, "reconnect", api.Contact{}, "The node talks to its partners again."},
@@ -100,7 +100,7 @@ func TestTheAbsenceIsKeptWhileItAsks(t *testing.T) {
 	for away, want := range map[time.Duration]string{0: "", 2 * time.Hour: "2", 90 * time.Minute: "2", 192 * time.Hour: "192"} {
 		f := brigade()
 		f.OnContact = func() (*api.Contact, error) {
-			return &api.Contact{State: api.IsLeaving, Asks: "not-locked", For: away}, nil
+			return &api.Contact{State: api.IsLeaving, Asks: "not-locked", For: api.Span(away)}, nil
 		}
 		body := get(t, newPage(f), "/contact", "en").Body.String()
 		if n := strings.Count(body, `name="hours" value="`+want+`"`); n != strings.Count(body, `name="hours"`) || n == 0 {

@@ -51,7 +51,7 @@ type described struct {
 type shape struct {
 	Type, Format, Description string
 	Ref                       string `json:"$ref"`
-	Enum                      []string
+	Enum, Examples            []string
 	AnyOf                     []shape `json:"anyOf"`
 	Items                     *shape
 	Additional                *shape `json:"additionalProperties"`
@@ -75,6 +75,8 @@ func (s shape) name() string {
 		return "object: name → " + s.Additional.name()
 	case s.Format == "date-time":
 		return "time"
+	case len(s.Examples) > 0:
+		return "duration, such as `" + strings.Join(s.Examples, "`, `") + "`"
 	}
 	return cmp.Or(s.Type, "any value")
 }
@@ -98,8 +100,9 @@ token=$(mutirao token add dashboard --scope read)
 curl -H "Authorization: Bearer $token" http://127.0.0.1:7878/v1/partners
 %s
 
-Requests and replies are JSON, times are RFC 3339. A request that fails gets an [Error](#error). Its code is also
-the status of the reply, and the [exit status](commands.md#exit-status) of a command:
+Requests and replies are JSON, times are RFC 3339, and durations texts such as "2h" or "1d12h". Where a duration is a number, its
+field says that this is nanoseconds; a field that wants a text takes that number as well. A request that fails gets an
+[Error](#error). Its code is also the status of the reply, and the [exit status](commands.md#exit-status) of a command:
 
 | code | HTTP status | exit status |
 |---|---|---|

@@ -480,6 +480,7 @@ func (a *absence) contact() *api.Contact {
 		along, untaken, w.looked = w.along, w.untaken, a.clock.Now().Awake
 		out.State, out.Asks, out.Why, out.Volume = api.IsLeaving, string(w.plan.Asks), w.plan.Text, w.plan.Volume
 		out.Waits, out.For = workflow.FormatDuration(max(waits, w.away)), api.Span(w.away)
+		out.Within = api.Span(w.within)
 		if w.trouble != "" {
 			out.Asks, out.Why = "trouble", w.trouble
 		}

@@ -249,7 +249,11 @@ func TestStaysAfterAll(t *testing.T) {
 		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
 		}
-		tm.goesAway("tablet")
+		asks := api.DisconnectRequest{Within: api.Span(20 * time.Minute), For: api.Span(6 * time.Hour)}
+		c, err := tm.p["tablet"].api.Disconnect(t.Context(), asks)
+		if err != nil || c.Within != asks.Within || c.For != asks.For {
+			t.Errorf("what was asked for is %+v, %v", c, err)
+		}
 		tm.wantContact("tablet", api.IsLeaving, "not-locked")
 		tm.comesBack("tablet", "base")
 		tm.wantContact("tablet", api.IsConnected, "")
@@ -278,7 +282,7 @@ func TestStaysAfterAll(t *testing.T) {
 			t.Error("it is back, and a restart would not know")
 		}
 		tm.wantContact("tablet", api.IsDisconnected, "")
-		_, err := tm.p["tablet"].api.Leave(t.Context(), api.LeaveRequest{})
+		_, err = tm.p["tablet"].api.Leave(t.Context(), api.LeaveRequest{})
 		wantCode(t, err, api.Refused, "disconnected on purpose")
 		tm.p["tablet"].disk.failWith(nil)
 		tm.comesBack("tablet", "base")

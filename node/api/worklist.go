@@ -537,6 +537,8 @@ type Contact struct {
 	// For is for how long it is to be away, such as "2d", as was asked of a node that is on its way out; empty: that was
 	// not said.
 	For Span `json:"for"`
+	// Within is the longest wait for files that is accepted, such as "5m", of a node that is on its way out; else empty.
+	Within Span `json:"within"`
 	// Asks is what keeps a node from going until it is accepted or changed: not-locked,
 	// missing, too-slow, no-space, or trouble; empty: nothing. Why says it in words, with
 	// what to do, Items are those that it is about.

@@ -71,7 +71,7 @@ func (p *Page) contactWith(why error) screen {
 		if r.PostForm.Has("within") {
 			a.Within = r.PostForm.Get("within")
 		} else if _, err := minutes(a.Within); err != nil {
-			a.Within = strconv.Itoa(usualWithin)
+			a.Within = ""
 		}
 		if a.Hours = r.URL.Query().Get("hours"); r.PostForm.Has("hours") {
 			a.Hours = r.PostForm.Get("hours")
@@ -84,6 +84,12 @@ func (p *Page) contactWith(why error) screen {
 		}
 		if away := time.Duration(a.Contact.For); a.Hours == "" && away > 0 && !r.PostForm.Has("hours") { // asked for on another page
 			a.Hours = strconv.Itoa(int((away + time.Hour - 1) / time.Hour))
+		}
+		if !r.PostForm.Has("within") && a.Within == "" { // likewise
+			a.Within = strconv.Itoa(usualWithin)
+			if was := time.Duration(a.Contact.Within); was > 0 {
+				a.Within = strconv.Itoa(min(int((was+time.Minute-1)/time.Minute), mostWithin))
+			}
 		}
 		waits, err := p.node.Outbox(ctx)
 		if err != nil {

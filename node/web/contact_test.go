@@ -109,6 +109,31 @@ func TestTheAbsenceIsKeptWhileItAsks(t *testing.T) {
 	}
 }
 
+// Nor is what wait for files was accepted, nor anything that was typed in a form that comes back.
+func TestTheWaitIsKept(t *testing.T) {
+	f := brigade()
+	f.OnDisconnect = func(api.DisconnectRequest) (*api.Contact, error) { return nil, api.Errorf(api.Refused, "no") }
+	for within, want := range map[time.Duration]string{0: "5", 20 * time.Minute: "20", 90 * time.Second: "2", 30 * time.Hour: "1440"} {
+		f.OnContact = func() (*api.Contact, error) {
+			return &api.Contact{State: api.IsLeaving, Asks: "too-slow", Within: api.Span(within)}, nil
+		}
+		p := newPage(f)
+		body := get(t, p, "/contact", "en").Body.String()
+		if n := strings.Count(body, `name="within" value="`+want+`"`); n != strings.Count(body, `name="within"`) || n == 0 {
+			t.Errorf("%s: the forms say otherwise:\n%s", within, body)
+		}
+		for _, sort := range []httpapi.Sent{httpapi.Good, httpapi.Stale} {
+			for _, typed := range []string{"33", "x", ""} {
+				body := post(t, p, sent(sort), "en", "/contact",
+					url.Values{"act": {"go"}, "within": {typed}, "hours": {"500"}}).Body.String()
+				if !strings.Contains(body, `name="within" value="`+typed+`"`) || !strings.Contains(body, `name="hours" value="500"`) {
+					t.Errorf("%q came back as something else:\n%s", typed, body)
+				}
+			}
+		}
+	}
+}
+
 // Everybody may say when files of the own items come; the pace that was set stays.
 func TestFilesBeforeTheyAreNeeded(t *testing.T) {
 	f := brigade()

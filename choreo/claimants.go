@@ -109,6 +109,8 @@ type ItemView struct {
 	// they have.
 	Awaits []workflow.TaskName
 	PutOff bool
+	// Remark is what whoever gave it back or passed it on last said; nil: nothing.
+	Remark *worklist.Remark
 }
 
 // Items are the tasks of people that can be done now: of an instance that runs no more those of this node which are
@@ -157,6 +159,9 @@ func (m *Machine) itemNow(a *state.Attempt, since *state.Moments) ItemView {
 	v.WaitsFor = m.state.Lacking(a)
 	if m.Claims() && m.state.People().Board.Knows(v.Item) {
 		v.Role = m.state.People().Board.Role(v.Item)
+		if r, said := m.state.People().Board.Remark(v.Item); said {
+			v.Remark = &r
+		}
 	}
 	return v
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/filing"
@@ -110,6 +111,11 @@ func (k peoplesItems) itemsOf(
 		r.WaitsFor, r.Partition, r.Awaits = v.WaitsFor, v.Partition, v.Awaits
 		r.TaskLabels = workflow.LabelsOf[workflow.TaskName](h.m.Definition(), r.Named())
 		r.PutOff = v.PutOff && v.Holder == who.User
+		if v.Remark != nil && !v.Over {
+			said := *v.Remark
+			said.Reason = plain.CutBytes(said.Reason, worklist.MaxBack)
+			r.Remark = &said
+		}
 		if v.Begun > 0 && !v.Over {
 			r.Begun = time.UnixMilli(v.Begun)
 		}

@@ -248,6 +248,35 @@ func (it *item) loss(h *Hold) (l Loss, lost bool) {
 	return l, true
 }
 
+// Remark is what somebody said who gave an item back, or passed it on.
+type Remark struct {
+	User   User
+	Reason string
+	At     time.Time // by the clock of the partner that wrote it down
+	Passed bool      // it was passed on
+}
+
+// Remark is what was said last by whoever gave an item back, or passed it on; false: nothing was, or without a reason.
+func (b *Board) Remark(i Item) (r Remark, said bool) {
+	it := b.items[i]
+	if it == nil {
+		return r, false
+	}
+	for _, f := range slices.Backward(it.facts) {
+		b.steps++
+		if it.refused[f.ID] != "" {
+			continue
+		}
+		switch x := f.Body.(type) {
+		case Release:
+			return Remark{f.User, x.Reason, f.At, false}, x.Reason != ""
+		case Transfer:
+			return Remark{f.User, x.Reason, f.At, true}, x.Reason != ""
+		}
+	}
+	return r, false
+}
+
 // endedOtherwise reports whether a hold's result was taken, and another end stands.
 func (it *item) endedOtherwise(h *Hold) bool {
 	return slices.ContainsFunc(it.ends, func(e *End) bool { return e.work != nil && e.work.hold == h }) &&

@@ -112,6 +112,9 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 			fmt.Fprintln(w, line)
 		}
 	}
+	if x.Said != nil {
+		fmt.Fprintln(w, saidLast(x.Said))
+	}
 	if x.Away != nil {
 		fmt.Fprintln(w, oneLine(whileAway(*x)))
 	}

@@ -425,6 +425,9 @@ func remarks(t api.Task, states map[workflow.TaskName]workflow.State) string {
 	if t.ClaimedBy != "" {
 		out = append(out, t.ClaimedBy+" has it")
 	}
+	if t.Said != nil {
+		out = append(out, saidLast(t.Said))
+	}
 	if len(t.OfferedTo) > 0 {
 		out = append(out, "offered to "+strings.Join(t.OfferedTo, ", "))
 	}

@@ -231,6 +231,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		if len(x.Awaits) > 0 {
 			task += " (after " + withLabels(x.Awaits, x.TaskLabels) + ")"
 		}
+		if x.Said != nil {
+			task += " (" + saidLast(x.Said) + ")"
+		}
 		if x.Away != nil {
 			task += " (" + whileAway(x) + ")"
 		}
@@ -250,6 +253,12 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		t.add(row...)
 	}
 	t.write(u, w, "")
+}
+
+// saidLast says why an item was given back, or passed on.
+func saidLast(s *api.Said) string {
+	how := map[bool]string{false: "given back", true: "passed on"}[s.Passed]
+	return fmt.Sprintf("%s by %s %s: %s", how, oneLine(s.By), clock(s.At), oneLine(s.Why))
 }
 
 // whileAway says what can be done about an item whose holder is away as it announced.
@@ -313,7 +322,7 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 		}),
 	}
 	if claim == api.ClaimRelease {
-		cmd.Flags().StringVar(&reason, "reason", "", "`why`, for who takes it next: mutirao log shows it")
+		cmd.Flags().StringVar(&reason, "reason", "", "`why`, for who takes it next: lists, show and log show it")
 	}
 	user.add(cmd)
 	return cmd

@@ -152,6 +152,8 @@ type Item struct {
 	// Begun is since when its holder, the partner, works on it, while nobody has taken it from a worklist; nil: it does
 	// not, as far as it said (mutirao task start).
 	Begun *time.Time `json:"begun,omitempty"`
+	// Said is what whoever gave it back or passed it on last said; left out: nothing.
+	Said *Said `json:"said,omitempty"`
 	// Away says that its partner is away as it announced: what nobody has, nobody can take until it is back, and what
 	// was done is handed in then. Left out: it is not.
 	Away *Absence `json:"away,omitempty"`
@@ -162,6 +164,14 @@ type Item struct {
 	// TaskLabels are what people call the other tasks that are named here, by name; what is left out is called by its
 	// name.
 	TaskLabels map[string]string `json:"task_labels,omitempty"`
+}
+
+// Said is why somebody gave an item back, or passed it on.
+type Said struct {
+	By     string    `json:"by"` // a user
+	Why    string    `json:"why"`
+	At     time.Time `json:"at"`               // by the clock of the partner that wrote it down
+	Passed bool      `json:"passed,omitempty"` // it was passed on
 }
 
 // Called is what people call another task that an item names.

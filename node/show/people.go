@@ -24,6 +24,9 @@ func (vw *View) addClaims(h *Held, in *api.Instance) {
 				continue
 			}
 			t.Role = v.Role
+			if x := v.Remark; x != nil {
+				t.Said = &api.Said{By: vw.Partners.Called(x.User), Why: x.Reason, At: x.At.UTC(), Passed: x.Passed}
+			}
 			switch {
 			case v.Holder == "":
 				t.OfferedTo = vw.Partners.CalledAll(v.Offered)

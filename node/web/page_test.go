@@ -212,6 +212,7 @@ func fireCall() *api.Instance {
 				Due: []api.Due{{Kind: "timeout", At: at(13 * time.Hour), Left: "1h4m0s", About: true}},
 				Why: &api.Why{Reason: "the only one who can"}},
 			{Name: "hoses", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.NotReady,
+				Said: &api.Said{By: "caio", Why: "no boots", At: at(time.Hour), Passed: true},
 				Known: "nothing was heard of it yet",
 				Due:   []api.Due{{Kind: "trigger", At: at(13 * time.Hour), Left: "48s"}}},
 			{Name: "pump", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed,
@@ -230,7 +231,8 @@ func work() []api.Item {
 	return []api.Item{
 		{ID: "a1", Instance: id, Workflow: "fire-call", Task: "dispatch", State: api.ItemReady, Partner: "station",
 			Role: "commander", Doc: "Send an engine.", Subject: "Harbour Street 12",
-			AsOf: at(11*time.Hour + 48*time.Minute), Known: "as known 12 min ago", Offline: true, Delivered: true},
+			AsOf: at(11*time.Hour + 48*time.Minute), Known: "as known 12 min ago", Offline: true, Delivered: true,
+			Said: &api.Said{By: "bia", Why: "the car broke down", At: at(11 * time.Hour)}},
 		{ID: "b2", Instance: id, Workflow: "fire-call", Task: "procedure-1", State: api.ItemSelected, Holder: &ana,
 			Partner: "engine-7", Role: "crew", Doc: "Reach the site.", Subject: "Harbour Street 12",
 			Due:       &api.Due{Kind: "timeout", At: at(12*time.Hour + 252*time.Second), Left: "4m12s", About: true},

@@ -110,6 +110,7 @@ type more struct {
 	Partition workflow.PartitionName `json:"partition,omitempty"`
 	Awaits    []workflow.TaskName    `json:"awaits,omitempty"`
 	Did       []worklist.Basis       `json:"did,omitempty"`
+	Remark    *worklist.Remark       `json:"remark,omitempty"`
 	// Set is what the user set here in other items of the instance, as text, of what this one reads or sets.
 	Set map[string]string `json:"set,omitempty"`
 }
@@ -170,7 +171,7 @@ func (k *kept) row() Row {
 		Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
 		Priority: k.Priority, Offline: k.Offline, Size: m.Size, Since: time.UnixMilli(k.Since).UTC(),
-		Mine: worklist.Lock, Grant: k.Grant, Partition: m.Partition, Awaits: m.Awaits,
+		Mine: worklist.Lock, Grant: k.Grant, Partition: m.Partition, Awaits: m.Awaits, Remark: m.Remark,
 		At: workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
 	}
 }
@@ -185,7 +186,7 @@ func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
 	k.see(more{
 		Doc: r.Doc, Subject: r.Subject, Label: r.Label, WorkflowLabel: r.WorkflowLabel, TaskLabels: r.TaskLabels,
 		Ends: r.Ends, Until: r.Until, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
-		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits,
+		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits, Remark: r.Remark,
 	})
 	return k
 }

@@ -273,6 +273,9 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 		at := r.Begun.UTC()
 		out.Begun = &at
 	}
+	if x := r.Remark; x != nil {
+		out.Said = &api.Said{By: d.in.People.Called(x.User), Why: x.Reason, At: x.At.UTC(), Passed: x.Passed}
+	}
 	if r.Mine == "" {
 		if out.Over = r.Over; r.Other != "" {
 			out.TakenBy = d.in.People.Called(r.Other)

@@ -50,6 +50,9 @@ type Row struct {
 	// Begun is since when its holder works on it, while nobody has taken it; zero: it does not.
 	Begun time.Time `json:"begun,omitzero"`
 
+	// Remark is what whoever gave it back or passed it on last said; nil: nothing.
+	Remark *worklist.Remark `json:"remark,omitempty"`
+
 	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
 	WaitsFor []worklist.Lack `json:"waits_for,omitempty"`
 
@@ -151,6 +154,9 @@ func (r *Row) check(now time.Time) error {
 	if err := checkLacks(r.WaitsFor); err != nil {
 		return err
 	}
+	if err := checkRemark(r.Remark, now); err != nil {
+		return err
+	}
 	if r.Begun.After(now) || r.Begun.Before(time.UnixMilli(0)) && !r.Begun.IsZero() {
 		r.Begun = now
 	}
@@ -167,6 +173,20 @@ func (r *Row) check(now time.Time) error {
 	}
 	if r.Since.After(now) || r.Since.Before(time.UnixMilli(0)) {
 		r.Since = now
+	}
+	return nil
+}
+
+// checkRemark checks what a partner says that somebody said of an item.
+func checkRemark(x *worklist.Remark, now time.Time) error {
+	if x == nil {
+		return nil
+	}
+	if len(x.User) > workflow.MaxName || len(x.Reason) > worklist.MaxBack {
+		return fmt.Errorf("an item of which somebody said more than one may")
+	}
+	if x.At.After(now) || x.At.Before(time.UnixMilli(0)) {
+		x.At = now
 	}
 	return nil
 }

@@ -74,7 +74,8 @@ func (m *Machine) DoneAgain() (n int) {
 }
 
 // Reminders are the messages that a deadline is near, or over, for a person: of all tasks if the person answers for
-// the instance, else of those that the person has. Next is when there may be one more (Boot; 0: never).
+// the instance, else of those that the person has; of those that others took from the person, what came before that.
+// Next is when there may be one more (Boot; 0: never).
 func (m *Machine) Reminders(
 	u worklist.User, answers bool, now Moment, ahead func(workflow.PartnerID) time.Duration,
 ) (out []worklist.Message, next time.Duration) {
@@ -83,8 +84,13 @@ func (m *Machine) Reminders(
 	}
 	at := worklist.Moment{Boot: now.Boot, Wall: now.Wall}
 	of := worklist.Source{Instance: m.Instance(), Workflow: m.state.Definition().Name}
+	var lost map[worklist.Item]*worklist.Loss
+	if !answers {
+		_, lost = m.state.People().Board.Had(u)
+	}
 	for _, d := range m.Deadlines(now, ahead) {
-		if !answers && d.Holder != u {
+		past := !answers && d.Holder != u
+		if past && (lost[d.Item] == nil || lost[d.Item].At.IsZero()) {
 			continue
 		}
 		more, then := of.Reminders(worklist.Dated{
@@ -92,6 +98,9 @@ func (m *Machine) Reminders(
 			Waits: d.Waits,
 			Asks:  answers && !d.Decided,
 		}, at)
+		if past {
+			more, then = worklist.Before(more, lost[d.Item].At.Add(ahead(d.Partner))), 0
+		}
 		out = append(out, more...)
 		if then > 0 && (next == 0 || then < next) {
 			next = then

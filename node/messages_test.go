@@ -291,3 +291,38 @@ func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
 		})
 	}
 }
+
+// Who had an item when its deadline came near is told so also after others took it away, until that is read, and
+// nothing that comes later: at a node that takes part in the instance, and at one that does not.
+func TestADeadlineIsToldAlsoToWhoHadIt(t *testing.T) {
+	for at, user := range map[string]string{"tablet": "bia", "base": "base"} {
+		to := map[string]string{"bia": "base", "base": "bia"}[user]
+		t.Run(at, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm, id := plannedFor(t)
+				if err := tm.claim(at, user, api.ClaimSelect, tm.items(at, user)[0].ID); err != nil {
+					t.Fatal(err)
+				}
+				const hour = "*plan deadline: look is due in 1h"
+				pass(2*time.Hour + time.Minute)
+				tm.wantMessages(at, user, hour)
+				if _, err := tm.p["base"].api.TransferItem(t.Context(),
+					api.TransferRequest{User: "ana", ID: id, Task: "look", To: to, Reason: "the other ward"}); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				tm.items(at, user)
+				tm.wantMessages(at, user, hour)
+				list, err := tm.p[at].api.Messages(t.Context(), api.MessagesQuery{User: user, Unread: true})
+				if err != nil || !slices.ContainsFunc(list, func(m api.Message) bool { return m.Past && m.Type == api.MessageDeadline }) {
+					t.Errorf("it is told as %+v, %v", list, err)
+				}
+				pass(time.Hour) // more warnings, and the end of the deadline
+				tm.wantMessages(at, user, hour)
+				tm.readAll(at, user)
+				tm.wantMessages(at, user)
+				tm.wantMessages("phone", "phone")
+			})
+		})
+	}
+}

@@ -52,6 +52,19 @@ type Message struct {
 	Text     string
 	// Asks is set where the responsible user is to decide.
 	Asks bool
+	// Past: it is about an item that its user had then and others took from the user since. It stays until it is read.
+	Past bool
+}
+
+// Before are those of some messages that came until a moment, each as of what its user had then (Past).
+func Before(all []Message, end time.Time) (out []Message) {
+	for _, m := range all {
+		if !m.At.After(end) {
+			m.Past, m.Asks = true, false
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // Course is how an instance began and ended, as the core concludes.

@@ -108,7 +108,15 @@ func (o *messagesOptions) followThem(ctx context.Context, u *ui, node api.Servic
 }
 
 func messageLine(u *ui, m api.Message) string {
-	return fmt.Sprintf("%s  %-8s  %s %s: %s", clock(m.At), m.Type, workflow.WithLabel(m.Workflow, m.WorkflowLabel), u.id(m.Instance), m.Text)
+	return fmt.Sprintf("%s  %-8s  %s %s: %s", clock(m.At), m.Type, workflow.WithLabel(m.Workflow, m.WorkflowLabel), u.id(m.Instance), whatSays(m))
+}
+
+// whatSays is the text of a message; of what the user has no more, with that.
+func whatSays(m api.Message) string {
+	if m.Past {
+		return m.Text + " (it was yours then)"
+	}
+	return m.Text
 }
 
 func (u *ui) writeMessages(w io.Writer, list []api.Message) {
@@ -118,7 +126,7 @@ func (u *ui) writeMessages(w io.Writer, list []api.Message) {
 		if !m.Read {
 			fresh = "*"
 		}
-		t.add(fresh, clock(m.At), m.Type, m.Workflow, u.id(m.Instance), orDash(workflow.WithLabel(m.Task, m.Label)), m.Text)
+		t.add(fresh, clock(m.At), m.Type, m.Workflow, u.id(m.Instance), orDash(workflow.WithLabel(m.Task, m.Label)), whatSays(m))
 	}
 	t.write(u, w, "")
 }

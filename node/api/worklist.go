@@ -502,6 +502,8 @@ type Message struct {
 	Text string `json:"text"`
 	Asks bool   `json:"asks"` // the user is to decide
 	Read bool   `json:"read"` // the user has read it, at any node
+	// Past: it is about an item that the user had then, and others took from the user since. Once it is read it goes.
+	Past bool `json:"past,omitempty"`
 }
 
 // MessagesQuery asks for a user's messages.

@@ -144,7 +144,7 @@ func brigade() *apitest.Fake {
 			{ID: "m1", At: at(0), Type: "started", Instance: id, Workflow: "fire-call", Text: "it has started",
 				Read: true},
 			{ID: "m2", At: at(11 * time.Hour), Type: "deadline", Instance: id, Workflow: "fire-call", Task: "evacuate",
-				Text: "evacuate is due in 1h"},
+				Text: "evacuate is due in 1h", Past: true},
 			{ID: "m3", At: at(12 * time.Hour), Type: "failed", Instance: id, Workflow: "fire-call", Task: "pump",
 				Text: "pump has failed: no fuel", Asks: true},
 		}
@@ -212,7 +212,7 @@ func fireCall() *api.Instance {
 				Due: []api.Due{{Kind: "timeout", At: at(13 * time.Hour), Left: "1h4m0s", About: true}},
 				Why: &api.Why{Reason: "the only one who can"}},
 			{Name: "hoses", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.NotReady,
-				Said: &api.Said{By: "caio", Why: "no boots", At: at(time.Hour), Passed: true},
+				Said:  &api.Said{By: "caio", Why: "no boots", At: at(time.Hour), Passed: true},
 				Known: "nothing was heard of it yet",
 				Due:   []api.Due{{Kind: "trigger", At: at(13 * time.Hour), Left: "48s"}}},
 			{Name: "pump", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed,

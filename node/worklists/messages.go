@@ -196,13 +196,13 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 		m := &all[i]
 		name := m.ID.String()
 		seen := d.hasRead(who.ID, &m.ID, name)
-		if seen && q.Unread {
+		if seen && (q.Unread || m.Past) {
 			continue
 		}
 		out = append(out, api.Message{
 			ID: name, At: shownAt(m.Message), Type: string(m.ID.Type), Instance: m.ID.Instance.String(),
 			Workflow: string(m.Workflow), Label: m.Label, WorkflowLabel: m.WorkflowLabel, Subject: m.Subject,
-			Task: string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen,
+			Task: string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen, Past: m.Past,
 		})
 	}
 	return out, nil
@@ -259,6 +259,9 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 			Item: r.Item, Task: r.Task, Due: r.Due, Since: r.Due.Since(r.DueAt.Sub(now.Wall), now),
 			Warnings: r.Warnings,
 		}, now)
+		if r.Mine == "" {
+			more, then = worklist.Before(more, r.LostAt), 0
+		}
 		for _, m := range more {
 			label := r.Label
 			if r.Item.Slot != r.Task {
@@ -367,8 +370,9 @@ func (d *Desk) forgetTaken(who users.Who, r *Row) {
 	}
 }
 
-// takenElsewhere are the items with a deadline that a user has of partners in whose instances this node takes no part:
-// those that were taken from here. What a partner only says that the user has is none.
+// takenElsewhere are the items with a deadline that a user has of partners in whose instances this node takes no part,
+// or had until others took them from the user: those that were taken from here. What a partner only says that the user
+// has is none.
 func (d *Desk) takenElsewhere(who users.Who) (out []Row) {
 	listed, _ := d.heardOf(who)
 	var rows []Row
@@ -377,7 +381,7 @@ func (d *Desk) takenElsewhere(who users.Who) (out []Row) {
 			d.mu.Lock()
 			here := d.taken[who.ID][r.ID()] == p
 			d.mu.Unlock()
-			if p != d.in.Self && here && r.Mine != "" {
+			if p != d.in.Self && here && (r.Mine != "" || r.Lost != "" && !r.undated) {
 				rows = append(rows, r)
 			}
 		}

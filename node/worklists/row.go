@@ -92,6 +92,8 @@ type Row struct {
 	// Done: the person did it here, and its holder does not have that yet.
 	Done bool   `json:"-"`
 	id   string // once asked for
+	// undated: its holder does not say when the person lost it.
+	undated bool
 }
 
 // MaxDoc and maxSubject bound, in letters, how a row says what is to be done and about what.
@@ -165,6 +167,7 @@ func (r *Row) check(now time.Time) error {
 		r.Until = now.Add(min(max(r.Left, 0), 100*365*24*time.Hour))
 	}
 	r.KeptFor = min(max(r.KeptFor, 0), worklist.DefaultLease(worklist.Handed))
+	r.undated = r.LostAt.IsZero()
 	if r.LostAt.After(now) || r.LostAt.Before(time.UnixMilli(0)) {
 		r.LostAt = now
 	}

@@ -18,7 +18,7 @@ func TestEveryReasonInTheSourcesIsSaid(t *testing.T) {
 	pt := languages[1]
 	found := map[string]string{}
 	for _, dir := range []string{"../../choreo", "../../choreo/state", "../../worklist", "../../partition"} {
-		collectReasons(t, dir, found)
+		collect(t, dir, found, reasonsAt)
 	}
 	if len(found) < 60 {
 		t.Fatalf("only %d reasons were found: are they written in another way now?", len(found))
@@ -33,6 +33,65 @@ func TestEveryReasonInTheSourcesIsSaid(t *testing.T) {
 	}
 }
 
+// What people should look at, and why a partner was chosen, has a line in Portuguese, too: whatever the sources call
+// IncidentView.What, or Choice.Why, or a variable that becomes one.
+func TestEveryIncidentAndChoiceIsSaid(t *testing.T) {
+	pt := languages[1]
+	found := map[string]string{}
+	for _, dir := range []string{"../../choreo", "../../choreo/state", "../../partition", "../../node/show", "../../node/overview",
+		"../../node/certificates"} {
+		collect(t, dir, found, incidentsAndChoicesAt)
+	}
+	if len(found) < 40 {
+		t.Fatalf("only %d were found: are they written in another way now?", len(found))
+	}
+	for text, at := range found {
+		if strings.HasPrefix(at, "partition/optimizer.go") { // which is for authors, on the command line
+			continue
+		}
+		// As it is read: alone, after who said or did it, or in the sentence of which it is a part.
+		said := letters(text) < 7
+		for _, before := range []string{"", "x: ", "it waits for x, ", "x: it is pinned to x, which "} {
+			whole := before + text
+			if before == "x: it is pinned to x, which " {
+				whole += " (x)"
+			}
+			said = said || pt.reason(whole) != whole && !strings.Contains(pt.reason(whole), text)
+		}
+		if !said {
+			t.Errorf("%s: nothing in reasons.pt-BR.txt says %q", at, text)
+		}
+	}
+}
+
+// incidentsAndChoicesAt are the incidents that one piece of source words, and the reasons of choices.
+func incidentsAndChoicesAt(n ast.Node) (out []string) {
+	add := func(text string) {
+		part := strings.HasPrefix(text, "; ") || strings.HasSuffix(text, "; ") || text == "a result of x"
+		if strings.Trim(text, "x") != "" && !part {
+			out = append(out, text)
+		}
+	}
+	switch x := n.(type) {
+	case *ast.CompositeLit:
+		key := map[string]string{
+			"IncidentView": "What", "state.IncidentView": "What", "Choice": "Why", "partition.Choice": "Why", "api.Incident": "What",
+		}[called(x.Type)]
+		for _, e := range x.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok && key != "" && called(kv.Key) == key {
+				add(sampleOf(kv.Value))
+			}
+		}
+	case *ast.AssignStmt:
+		for i, l := range x.Lhs {
+			if i < len(x.Rhs) && x.Tok != token.ADD_ASSIGN && slices.Contains([]string{"what", "x.What", "why"}, called(l)) {
+				add(sampleOf(x.Rhs[i]))
+			}
+		}
+	}
+	return out
+}
+
 // letters is how many letters of a sample are written in the source.
 func letters(text string) (n int) {
 	for word := range strings.FieldsSeq(strings.Trim(text, ".:")) {
@@ -43,8 +102,9 @@ func letters(text string) (n int) {
 	return n
 }
 
-// collectReasons finds the reasons that the sources in a folder word, with a sample for what they leave blank.
-func collectReasons(t *testing.T, dir string, found map[string]string) {
+// collect finds what the sources in a folder word at pieces of them, with a sample for what they leave blank.
+func collect(t *testing.T, dir string, found map[string]string, at func(ast.Node) []string) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s has %d sources: %v", dir, len(files), err)
@@ -59,7 +119,7 @@ func collectReasons(t *testing.T, dir string, found map[string]string) {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			for _, text := range reasonsAt(n) {
+			for _, text := range at(n) {
 				line := set.Position(n.Pos()).Line
 				found[text] = filepath.Base(dir) + "/" + filepath.Base(name) + ":" + strconv.Itoa(line)
 			}

@@ -259,9 +259,9 @@ func holderAway() *apitest.Fake {
 	items[len(items)-1].ID, items[len(items)-1].State, items[len(items)-1].Offline = "e5", api.ItemLocked, true
 	f.OnWorklist = func(q api.WorklistQuery) ([]api.Item, error) { return listed(q, items), nil }
 	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
-		s, err := sheetOf(q.Item)
+		s, err := sheetOf(strings.Replace(q.Item, "e5", "b2", 1))
 		if err == nil {
-			s.Item, s.Whole = items[slices.IndexFunc(items, func(x api.Item) bool { return x.ID == q.Item })], false
+			s.Item, s.Whole = items[slices.IndexFunc(items, func(x api.Item) bool { return x.ID == q.Item })], q.Item == "e5"
 		}
 		return s, err
 	}
@@ -439,6 +439,7 @@ func TestPages(t *testing.T) {
 		{"repair", stranded(), "/instances/" + id + "/recover"},
 		{"states", stranded(), "/instances/" + id + "/states"}, {"home-interrupted", stranded(), "/"},
 		{"home-away", holderAway(), "/"}, {"item-away", holderAway(), "/items/a1"},
+		{"item-away-locked", holderAway(), "/items/e5"},
 		{"instances-away", holderAway(), "/instances"}, {"instance-away", holderAway(), "/instances/" + id},
 		{"workflows", brigade(), "/workflows"}, {"workflows-none", alone, "/workflows"},
 		{"study", brigade(), "/study"}, {"study-three", brigade(), "/study/three"},

@@ -305,11 +305,12 @@ var looked = []string{
 // pressed is as high as a thumb needs.
 func TestPagesFitTheScreen(t *testing.T) {
 	c := startChromium(t)
-	crew, wreck := serveSite(t, newCrew()), serveSite(t, stranded())
+	crew, wreck, away := serveSite(t, newCrew()), serveSite(t, stranded()), serveSite(t, holderAway())
 	for _, size := range screenSizes {
 		for _, dark := range []bool{false, true} {
 			crew.fits(c, size, dark, looked)
 			wreck.fits(c, size, dark, lookedAtRepairs)
+			away.fits(c, size, dark, []string{"/?away", "/items/e5", "/instances?away", "/instances/" + id + "?away", "/messages"})
 		}
 	}
 }
@@ -329,7 +330,7 @@ func (s *site) fits(c *chromium, size screenSize, dark bool, paths []string) {
 			b.eval(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil)
 		}
 		mode := map[bool]string{false: "", true: "-dark"}[dark]
-		b.shoot(size.name + mode + strings.ReplaceAll(path, "/", "-"))
+		b.shoot(size.name + mode + strings.NewReplacer("/", "-", "?", "-").Replace(path))
 		var found struct {
 			Wide         float64
 			Small, Short []string
@@ -364,7 +365,8 @@ func TestAccessible(t *testing.T) {
 		svc   api.Service
 		paths []string
 	}{{newCrew(), looked}, {stranded(), lookedAtRepairs[:2]}, {leaving("too-slow"), []string{"/contact"}},
-		{leaving(""), []string{"/contact"}}, {gone(), []string{"/", "/contact"}}} {
+		{leaving(""), []string{"/contact"}}, {gone(), []string{"/", "/contact"}},
+		{holderAway(), []string{"/", "/items/e5", "/instances", "/instances/" + id}}} {
 		s := serveSite(t, on.svc)
 		for _, size := range screenSizes {
 			for _, dark := range []bool{false, true} {

@@ -30,9 +30,9 @@ func TestReasons(t *testing.T) {
 		"file plan.pdf: its content is lost: two: is gone for good":                    "arquivo plan.pdf: o conteúdo se perdeu: two: is gone for good",
 		"waits for file plan.pdf: 1 MB of 3 MB are here, from engine-7":                "espera pelo arquivo plan.pdf: 1 MB de 3 MB já estão aqui, de engine-7",
 		"cannot write: no space": "não consegue gravar: no space", "engine-7: cannot be reached": "engine-7: não pode ser alcançado",
-		"3 instances cannot be read and are set aside: mutirao instances --all": "3 instâncias não podem ser lidas e estão postas de lado: mutirao instances --all",
+		"3 instances cannot be read and are set aside: mutirao instances --all":                                                                                           "3 instâncias não podem ser lidas e estão postas de lado: mutirao instances --all",
 		"a partner has what this node signed and its store lacks: the store was restored from a backup, or lost what it had written. The node goes on as one that is new": "a partner tem o que este nó assinou e seu armazenamento não tem: ele foi restaurado de uma cópia, ou perdeu o que tinha gravado. O nó continua como se fosse novo",
-		"base: it goes on though more of crane was given out than there is, on two sides of a split (crane: 2 of 1 in use by load, unload)": "base: continua, embora mais de crane tenha sido cedido do que existe, nos dois lados de uma divisão (crane: 2 de 1 em uso por load, unload)",
+		"base: it goes on though more of crane was given out than there is, on two sides of a split (crane: 2 of 1 in use by load, unload)":                               "base: continua, embora mais de crane tenha sido cedido do que existe, nos dois lados de uma divisão (crane: 2 de 1 em uso por load, unload)",
 		"no water": "no water", "": "", "what nobody knows": "what nobody knows", "started twice": "started twice",
 	} {
 		if got := pt.reason(text); got != want {

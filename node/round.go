@@ -412,7 +412,7 @@ func (s *shard) saidBy(
 			}
 		}
 	}
-	now := h.m.Definition()
+	now := amendments.Written(h.m.Definition())
 	return &library.Definition{Def: now, Hash: now.Hash()}
 }
 

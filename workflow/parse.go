@@ -10,16 +10,18 @@ import (
 // nil.
 func Parse(file string, src []byte) (*Definition, error) { return ParseWith(file, src, nil) }
 
-// Kept are rounds of loops that no loop of a definition has any more, since its instance was amended: facts may name
-// them. They are written as tasks by themselves, with the data that stood beside them.
+// Kept are parts that a definition does not need any more, since its instance was amended: facts may name them. Rounds
+// that no loop has are written as tasks by themselves, with the data that stood beside them. StandIns are tasks that only
+// stood in for others, none of which names them now: nothing begins them.
 type Kept struct {
-	Tasks map[TaskName]Round
-	Data  []DataName
+	Tasks    map[TaskName]Round
+	Data     []DataName
+	StandIns []TaskName
 }
 
-// ParseKept is Parse of a definition that has such rounds.
+// ParseKept is Parse of a definition that has such parts.
 func ParseKept(file string, src []byte, kept Kept) (*Definition, error) {
-	d, err := Parse(file, src)
+	d, err := parse(file, src, nil, kept.StandIns)
 	if err != nil {
 		return nil, err
 	}
@@ -41,15 +43,19 @@ func ParseKept(file string, src []byte, kept Kept) (*Definition, error) {
 	return d, nil
 }
 
-// Kept are the rounds of loops that are there, and that no loop has any more. They must not be changed.
+// Kept are the parts that are there, and that the definition does not need any more. They must not be changed.
 func (d *Definition) Kept() Kept { return d.kept }
 
 // ParseWith is Parse of a definition that may take pieces which it does not have: they are
 // written out in it, so that its hash says what they were.
 func ParseWith(file string, src []byte, shared Shared) (*Definition, error) {
+	return parse(file, src, shared, nil)
+}
+
+func parse(file string, src []byte, shared Shared, standIns []TaskName) (*Definition, error) {
 	pr := &problems{file: file}
 	r := newReader(pr)
-	r.shared = shared
+	r.shared, r.standIns = shared, standIns
 	if root := readSource(src, pr); root != nil {
 		r.definition(root)
 	}

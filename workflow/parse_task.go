@@ -525,6 +525,11 @@ func (r *reader) markContingencies() {
 			}
 		}
 	}
+	for _, name := range r.standIns {
+		if c := r.def.Task(name); c != nil {
+			c.ContingencyOnly = true
+		}
+	}
 }
 
 func joined[S ~string](words []S, sep string) string {

@@ -30,8 +30,9 @@ type reader struct {
 	heads    map[any]*node            // where the thing's name, or else the thing, stands
 	apart    bool                     // models are read by themselves: which data there are is not known
 	doubting bool
-	doubts   []Doubt // of loops, before their rounds are written out, if doubting
-	shared   Shared  // nil: a definition takes nothing that it has not
+	doubts   []Doubt    // of loops, before their rounds are written out, if doubting
+	shared   Shared     // nil: a definition takes nothing that it has not
+	standIns []TaskName // only stood in for others, and are kept (Kept)
 }
 
 // written is the value of a key of a thing, or nil when it was not written.

@@ -98,7 +98,11 @@ func (s *State) mentionedTo(start *log.Entry, sl *Slot) []*Slot {
 	if len(s.edition.heavy) == 0 {
 		return sl.Mentions
 	}
-	if def := s.EvidenceOf(start).under(); def != s.def && def.Task(sl.Task.Name) != nil {
+	v := s.EvidenceOf(start)
+	switch def := v.under(); {
+	case s.edition.answers && (def != s.def || len(s.filled) > 0):
+		return v.mentions(sl)
+	case def != s.def && def.Task(sl.Task.Name) != nil:
 		return s.mentioned(def, sl.Task.Name)
 	}
 	return sl.Mentions

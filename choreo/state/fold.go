@@ -31,7 +31,9 @@ func (s *State) Fold(es []*log.Entry) {
 	case !s.enter(es):
 		s.Reset()
 	}
-	s.amend()
+	if s.amend(); s.widened {
+		s.Reset()
+	}
 	s.reopen(es)
 	s.Settle()
 }
@@ -49,6 +51,7 @@ func (s *State) amend() {
 		def, left := amendments.Effective(s.original, patches, s.doubtful(s.formedBy), s.cut)
 		was := s.edition.heavy
 		s.edition.heavy, s.edition.left, s.edition.added = nil, nil, map[workflow.TaskName][]addition{}
+		s.edition.answers = false
 		s.edition.dated, s.edition.placed = map[workflow.TaskName]*log.Entry{}, nil
 		s.edition.moves = map[workflow.PartitionName]Placement{}
 		for i, p := range patches {
@@ -56,6 +59,7 @@ func (s *State) amend() {
 			if p.IsHeavy() {
 				s.edition.heavy = append(s.edition.heavy, e)
 			}
+			s.edition.answers = s.edition.answers || p.Answers()
 			s.edition.placed = append(s.edition.placed, placedBy(e)...)
 			for _, t := range p.Adds() {
 				s.addTask(t, &p, e)
@@ -105,6 +109,7 @@ func (s *State) Reset() {
 	s.items = map[workflow.DataName]*DataItem{}
 	s.questions, s.conditions = make(map[TransitionOf]*Question, len(s.def.Tasks)), map[string]*condition{}
 	s.fills = map[workflow.TaskName][]*Slot{}
+	s.filled, s.fillings = nil, nil
 	s.going, s.pending, s.blocked, s.underWay, s.forData, s.failures = 0, 0, 0, 0, 0, map[*Slot]bool{}
 	s.made++
 	s.moved, s.patient = nil, nil
@@ -130,6 +135,10 @@ func (s *State) Reset() {
 		}
 	}
 	s.front()
+	if s.widened {
+		s.Cyclic = s.hasCycle()
+	}
+	s.widened = false
 }
 
 // apply enters one fact whose past has been entered. A fact without

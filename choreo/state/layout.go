@@ -85,7 +85,7 @@ func (s *State) firsts(sl *Slot, room *Attempt, out []*Attempt) []*Attempt {
 		a := room
 		if i > 0 { // it is what its own amendment says, whatever the slot's task is
 			says := s.editionOf(s.heavyIn(s.edition.heavy, x.by[0])).Task(t)
-			a = &Attempt{Slot: sl, Task: cmp.Or(says, sl.Task), Depth: 1, turns: noTurns}
+			a = &Attempt{Slot: sl, Task: s.amended(cmp.Or(says, sl.Task)), Depth: 1, turns: noTurns}
 		}
 		a.ID, a.Partner, a.Assigned = x.id, x.at, x.by[0]
 		out = append(out, a)

@@ -127,11 +127,10 @@ func (v *Evidence) term(tr workflow.Transition, t workflow.TaskName, held bool) 
 	if sl := v.s.bySlot[t]; sl != nil {
 		return v.slot(tr, sl, held)
 	}
-	slots := v.s.SlotsOf(t)
 	if held {
-		return slices.ContainsFunc(slots, func(sl *Slot) bool { return v.standIn(tr, sl, t) })
+		return slices.ContainsFunc(v.s.SlotsOf(t), func(sl *Slot) bool { return v.standIn(tr, sl, t) })
 	}
-	return !slices.ContainsFunc(slots, func(sl *Slot) bool {
+	return !slices.ContainsFunc(v.slotsOf(t), func(sl *Slot) bool {
 		over := v.succeeded(sl) || v.failed(sl) || v.ended(sl)
 		tried := func(a *Attempt) bool {
 			ruled := func(r *Ruling) bool { return v.knew(r.At) }

@@ -243,11 +243,12 @@ func (a *Attempt) startUnknown() bool {
 func (s *State) ContingencyView(t *workflow.Task) TaskView {
 	v := TaskView{Task: t, Partition: s.plan.Home(t.Name), State: workflow.NotReady, Attempt: 0}
 	slots := s.SlotsOf(t.Name)
-	over := len(slots) > 0 || s.Overall() != workflow.InstanceRunning
+	kept := slices.Contains(s.def.Kept().StandIns, t.Name) // nothing begins it any more
+	over := len(slots) > 0 || kept || s.Overall() != workflow.InstanceRunning
 	for _, sl := range slots {
 		over = over && sl.State.Done()
 		a := s.standIn(sl, t.Name)
-		if sl.Current.Task == t { // two verdicts may each have been followed by one
+		if sl.Current.Task.Name == t.Name { // two verdicts may each have been followed by one
 			a = sl.Current
 		}
 		if a != nil {

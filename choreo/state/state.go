@@ -95,6 +95,12 @@ type State struct {
 	broken      int
 	final       *condition
 	fills       map[workflow.TaskName][]*Slot
+	// filled are the slots in which tasks stand that are contingencies, where an instance was amended; widened: some of
+	// them cannot by the definition of now, and things were kept of the slots that do not say so. fillings are the slots
+	// that such tasks may fill by a definition (standins.go).
+	filled   map[filled]bool
+	widened  bool
+	fillings map[*workflow.Definition]map[workflow.TaskName][]*Slot
 
 	// going counts the slots of which more is expected, pending those that wait for a
 	// partner that takes a contingency, blocked those that are; failures are those
@@ -261,7 +267,9 @@ type Written struct {
 type edition struct {
 	heavy []*log.Entry                     // those on which it depends, in their order
 	added map[workflow.TaskName][]addition // the tasks that they add, each in their order
-	left  []*log.Entry                     // those of which nothing counts but the tasks that they add
+	// answers: some of them say which tasks stand in for others.
+	answers bool
+	left    []*log.Entry // those of which nothing counts but the tasks that they add
 	// dated are those that gave tasks that there were another deadline, or none, of each the last.
 	dated map[workflow.TaskName]*log.Entry
 	// placed are the partitions that they add or move, with those to whom they give them, in their order, and moves those

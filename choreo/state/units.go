@@ -49,11 +49,19 @@ func (s *State) KeepersOf(sl *Slot) (out []workflow.PartnerID) {
 	if len(s.def.Resources) == 0 {
 		return nil
 	}
-	for _, t := range s.plan.Chain(sl.Task.Name) {
-		for _, r := range s.def.Task(t).Holds {
-			if k := s.Keeper(resourceOf(s.def, r).Partition); !slices.Contains(out, k) {
-				out = append(out, k)
+	keeps := func(t *workflow.Task) {
+		for _, r := range t.Holds {
+			if x := resourceOf(s.def, r); x != nil && !slices.Contains(out, s.Keeper(x.Partition)) {
+				out = append(out, s.Keeper(x.Partition))
 			}
+		}
+	}
+	for _, t := range s.plan.Chain(sl.Task.Name) {
+		keeps(s.def.Task(t))
+	}
+	if s.edition.answers { // what stands in may do so by another definition
+		for _, a := range sl.Attempts {
+			keeps(a.Task)
 		}
 	}
 	return out

@@ -40,6 +40,8 @@ func (s *State) enterVerdict(v *fact.Verdict, e *log.Entry) (why string) {
 			s.contested = true
 			if act.Partner != "" {
 				r.Next = s.addAttempt(e, a, r, act.Task, act.Partner)
+			} else {
+				s.comesIn(a.Slot, s.standingIn(e, act.Task))
 			}
 		}
 		a.Rulings = append(a.Rulings, r)
@@ -96,7 +98,7 @@ func (s *State) enterAssign(b *fact.Assign, e *log.Entry) (why string) {
 	asked := slices.IndexFunc(a.Rulings, func(r *Ruling) bool {
 		return r.At.ID == b.Verdict && r.Next == nil && r.Action.Kind == workflow.FailContingency && s.log.Knew(e, r.At)
 	})
-	if asked < 0 || b.Task != a.Task.Contingency {
+	if asked < 0 || b.Task != a.Rulings[asked].Action.Task { // as its author knew, whatever is amended meanwhile
 		return "no verdict asked for it"
 	}
 	if s.movedOften(e, a.Slot) {
@@ -134,7 +136,7 @@ func (s *State) addAttempt(
 ) *Attempt {
 	sl, t := after.Slot, after.Task
 	if t.Name != task {
-		t = s.def.Task(task)
+		t = s.standingIn(e, task)
 	}
 	a := &Attempt{
 		ID: fact.AttemptID{Fact: e.ID, Slot: sl.Task.Name}, Slot: sl, Task: t, Partner: p,
@@ -144,6 +146,9 @@ func (s *State) addAttempt(
 		a.replaced++
 	}
 	s.attempts[a.ID] = a
+	if t.Name != sl.Task.Name {
+		defer s.comesIn(sl, t)
+	}
 	at, _ := slices.BinarySearchFunc(sl.Attempts, a, func(x, y *Attempt) int {
 		s.log.Steps++
 		return cmp.Or(cmp.Compare(x.Depth, y.Depth), log.ByTime(x.Assigned, y.Assigned))

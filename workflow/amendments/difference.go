@@ -114,8 +114,27 @@ func Between(old, changed *workflow.Definition) []Change {
 // parts are the parts of a definition, each with its keys.
 type parts map[Part]map[string]json.RawMessage
 
-// partsOf takes a definition apart, as it is written. What it keeps of rounds that no loop has any more nobody wrote.
-func partsOf(d *workflow.Definition) parts {
+// partsOf takes a definition apart, as it is written. What it keeps and does not need nobody wrote.
+func partsOf(d *workflow.Definition) parts { return apart(d, d.Kept().StandIns) }
+
+// Written is a definition without the tasks that it keeps as they once stood in for others: what somebody would list.
+func Written(d *workflow.Definition) *workflow.Definition {
+	if len(d.Kept().StandIns) == 0 || len(d.Kept().Tasks) > 0 {
+		return d
+	}
+	p := partsOf(d)
+	out, err := workflow.Parse("amended", p.text(p.constraints(d)))
+	if err != nil { // cannot be: nothing that is written asks for them
+		return d
+	}
+	return out
+}
+
+// withStandIns is partsOf with the tasks that only stood in for others and are kept: one may come to stand in again.
+func withStandIns(d *workflow.Definition) parts { return apart(d, nil) }
+
+// apart takes a definition apart, without some tasks, and without rounds that no loop has any more.
+func apart(d *workflow.Definition, without []workflow.TaskName) parts {
 	out := partsIn(d.Canonical())
 	for _, x := range d.Loops() {
 		of := out[Part{OfTask, string(x.Last)}]
@@ -123,11 +142,18 @@ func partsOf(d *workflow.Definition) parts {
 		delete(of, "repeat")
 	}
 	kept := d.Kept()
-	if len(kept.Tasks) == 0 {
+	if len(kept.Tasks)+len(without) == 0 {
 		return out
 	}
+	gone := map[string]bool{}
 	for t := range kept.Tasks {
-		delete(out, Part{OfTask, string(t)})
+		gone[string(t)] = true
+	}
+	for _, t := range without {
+		gone[string(t)] = true
+	}
+	for t := range gone {
+		delete(out, Part{OfTask, t})
 	}
 	for _, n := range kept.Data {
 		delete(out, Part{OfData, string(n)})
@@ -136,8 +162,7 @@ func partsOf(d *workflow.Definition) parts {
 		if p.Kind != OfPartition {
 			continue
 		}
-		is := func(t string) bool { _, is := kept.Tasks[workflow.TaskName(t)]; return is }
-		if all := slices.DeleteFunc(names(keys["tasks"]), is); len(all) > 0 {
+		if all := slices.DeleteFunc(names(keys["tasks"]), func(t string) bool { return gone[t] }); len(all) > 0 {
 			keys["tasks"] = written(all)
 		} else {
 			delete(keys, "tasks")

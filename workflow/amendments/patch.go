@@ -19,7 +19,9 @@ import (
 //
 // What is added has all its keys in the patch, and one that no definition has: of a task addTo, the partition into
 // which it goes, of data, applications, resources and partitions add. Conditions and constraints need none: they are
-// there as long as they have a key. What a task waits for is one thing: after and when are both in a patch that sets either.
+// there as long as they have a key. What a task waits for is one thing: after and when are both in a patch that sets
+// either. So is what its failure does: contingency is only in a patch with on-failure, and one that sets on-failure alone
+// takes a contingency away.
 type Patch []Setting
 
 // Setting is a key of a part with its new value, as the canonical form has it.
@@ -41,10 +43,12 @@ const (
 )
 
 // addTo is the key by which a patch adds a task: its value is the name of a partition. add is the key by which it adds
-// data, an application, a resource or a partition: its value is true.
+// data, an application, a resource or a partition: its value is true. standsIn says of a task that is added to no
+// partition that it stands in for others, so that facts may name it: its value is true.
 const (
-	addTo = "add-to"
-	add   = "add"
+	addTo    = "add-to"
+	add      = "add"
+	standsIn = "stands-in"
 )
 
 // light are the keys that can be changed in an instance that runs, and on which it does not depend whether what
@@ -64,8 +68,9 @@ var (
 		},
 		OfPartition: {"timeout", "label"},
 	}
-	rule  = []string{"after", "when"}
-	heavy = map[Kind][]string{
+	rule   = []string{"after", "when"}
+	answer = []string{"contingency", "on-failure"}
+	heavy  = map[Kind][]string{
 		OfWorkflow:   {"final", "warnings", "transfer"},
 		OfCondition:  {expression},
 		OfConstraint: {"when", "strict"},
@@ -75,8 +80,8 @@ var (
 		OfData:       {"enum", "min", "max"},
 	}
 	steered = []string{
-		"after", "when", "on-failure", "enabled", "compensate", "retries", "time-to-wait", "deadline", "warnings",
-		"transfer",
+		"after", "when", "on-failure", "contingency", "enabled", "compensate", "retries", "time-to-wait", "deadline",
+		"warnings", "transfer",
 	}
 	triggered = []string{
 		"after", "when", "enabled", "type", "application", "with", "role", "in", "out", "form", "compensate", "retries",
@@ -85,9 +90,9 @@ var (
 	hands   = []string{"type", "application", "role"}
 	addable = map[Kind][]string{
 		OfTask: {
-			addTo, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out", "form",
-			"holds", "produces", "uses", "timeout", "time-to-wait", "on-failure", "compensate", "retries", "deadline",
-			"warnings", "transfer", "offline",
+			addTo, standsIn, "label", "doc", "after", "when", "type", "application", "with", "role", "needs", "in", "out",
+			"form", "holds", "produces", "uses", "timeout", "time-to-wait", "on-failure", "contingency", "compensate",
+			"retries", "deadline", "warnings", "transfer", "offline",
 			"priority", "urgency", "suitability", "duration",
 		},
 		OfData:        {add, "type", "default", "enum", "min", "max", "required", "name", "readers", "label", "doc"},
@@ -119,6 +124,11 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 		switch {
 		case isFound(found, c.Part, ""):
 			continue
+		case c.How == Added && c.Kind == OfTask && isStandIn(old, workflow.TaskName(c.Name)):
+			if why := standsInAgain(old, changed, &c); why != "" {
+				no(c.Part, "", why)
+			}
+			continue // it is there, and is named again
 		case c.How == Added && len(addable[c.Kind]) > 0:
 			var why string
 			if out, why = addPart(out, old, changed, &c, found); why != "" {
@@ -130,8 +140,8 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 				out = append(out, Setting{Part: c.Part, Key: "enabled", Value: written(false)})
 			}
 			continue
-		case c.How == Removed && c.Kind == OfTask && undoesOnly(old, workflow.TaskName(c.Name)):
-			continue // it is gone once nothing is undone by it
+		case c.How == Removed && c.Kind == OfTask && isSpare(old, workflow.TaskName(c.Name)):
+			continue // nothing begins it once it is named by no other
 		case c.How == Removed && comesAndGoes(c.Kind):
 			for _, k := range keys(was[c.Part]) {
 				c.Keys = append(c.Keys, Key{Key: k, Was: was[c.Part][k]})
@@ -145,12 +155,19 @@ func PatchOf(old, changed *workflow.Definition, found []Finding) (Patch, []Findi
 		}
 		for _, k := range c.Keys {
 			switch why := heaviness(c.Part, k, flows); {
-			case isFound(found, c.Part, k.Key), c.Kind == OfTask && slices.Contains(rule, k.Key) && out.has(c.Part, k.Key),
+			case isFound(found, c.Part, k.Key), c.Kind == OfTask && out.has(c.Part, k.Key), // set with another
 				c.Kind == OfPartition && k.Key == "tasks" && !moves(old, changed, k):
 			case why != "":
 				no(c.Part, k.Key, why)
 			case c.Kind == OfTask && slices.Contains(rule, k.Key): // both are set
 				for _, key := range rule {
+					out = append(out, Setting{Part: c.Part, Key: key, Value: is[c.Part][key]})
+				}
+			case c.Kind == OfTask && k.Key == "contingency":
+				if l := loopOf(old, changed, workflow.TaskName(c.Name)); l != "" {
+					no(c.Part, k.Key, inLoop(l))
+				}
+				for _, key := range answer {
 					out = append(out, Setting{Part: c.Part, Key: key, Value: is[c.Part][key]})
 				}
 			default:
@@ -206,6 +223,43 @@ func turned(was, is *workflow.Definition) error {
 	return nil
 }
 
+// isSpare reports whether a task of a graph is begun by nothing of its own: it stands in for others, or undoes them.
+func isSpare(d *workflow.Definition, t workflow.TaskName) bool {
+	_, round := d.Round(t)
+	return d.Flow() == nil && d.Task(t) != nil && d.Task(t).ContingencyOnly && !round
+}
+
+// isStandIn reports whether a definition keeps a task that only stood in for others, and that none names any more.
+func isStandIn(d *workflow.Definition, t workflow.TaskName) bool {
+	return slices.Contains(d.Kept().StandIns, t)
+}
+
+// standsInAgain says why a task cannot stand in that did so before, and that no other named since; empty: it can.
+func standsInAgain(old, changed *workflow.Definition, c *Change) string {
+	was := withStandIns(old)[c.Part]
+	same := maps.EqualFunc(was, partsOf(changed)[c.Part], func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+	t := workflow.TaskName(c.Name)
+	if same && changed.Task(t).ContingencyOnly && homeOf(old, t) == homeOf(changed, t) {
+		return ""
+	}
+	return "the instance had a task of that name before, which was another: give it another name"
+}
+
+// loopOf is the loop to which a task belongs by one of two definitions, by its last task; empty: to none.
+func loopOf(old, changed *workflow.Definition, t workflow.TaskName) workflow.TaskName {
+	for _, d := range []*workflow.Definition{old, changed} {
+		if x, is := d.Round(t); is {
+			return x.Loop
+		}
+	}
+	return ""
+}
+
+func inLoop(last workflow.TaskName) string {
+	return fmt.Sprintf("it belongs to the loop that ends with %s, and this version cannot change who stands in for a task "+
+		"of a loop", last)
+}
+
 // comesAndGoes reports whether parts of a kind are added and taken out by their keys alone.
 func comesAndGoes(k Kind) bool { return k == OfCondition || k == OfConstraint || k == OfLoop }
 
@@ -219,7 +273,8 @@ func canBeLeftOut(def *workflow.Definition, task string) bool {
 func moves(old, changed *workflow.Definition, k Key) bool {
 	was, is := names(k.Was), names(k.Is)
 	return slices.ContainsFunc(append(without(was, is), without(is, was)...), func(n string) bool {
-		return old.Task(workflow.TaskName(n)) != nil && changed.Task(workflow.TaskName(n)) != nil
+		t := workflow.TaskName(n)
+		return old.Task(t) != nil && changed.Task(t) != nil && homeOf(old, t) != homeOf(changed, t)
 	})
 }
 
@@ -227,18 +282,29 @@ func moves(old, changed *workflow.Definition, k Key) bool {
 func addPart(p Patch, old, changed *workflow.Definition, c *Change, found []Finding) (Patch, string) {
 	may, marker := addable[c.Kind], Key{Key: add, Is: written(true)}
 	if c.Kind == OfTask {
-		home := homeOf(changed, workflow.TaskName(c.Name))
-		switch {
-		case old.Flow() == nil && changed.Task(workflow.TaskName(c.Name)).ContingencyOnly && home != "":
+		t := workflow.TaskName(c.Name)
+		home := homeOf(changed, t)
+		switch spare := isSpare(changed, t); {
+		case spare && home != "" && standsFor(changed, t):
+			return p, fmt.Sprintf("this version adds what only stands in for others to no partition: leave it out of %s, and "+
+				"it goes to a partner that is able, when it is needed", home)
+		case spare && home != "":
 			return p, "whoever has a task undoes it: what only undoes others is added to no partition"
-		case home == "" && (old.Flow() != nil || standsFor(changed, workflow.TaskName(c.Name))):
-			return p, "this version cannot add a task that is only a contingency, or undoes what data states fired"
+		case home == "" && old.Flow() != nil:
+			return p, "this version cannot add a task that undoes what data states fired"
+		case spare && standsFor(changed, t):
+			if why := standInObstacle(changed, t); why != "" {
+				return p, why
+			}
 		}
 		if marker = (Key{Key: addTo, Is: written(home)}); old.Flow() != nil {
 			may = addableTrigger
 		}
 	}
 	added := append(slices.Clone(c.Keys), marker)
+	if t := workflow.TaskName(c.Name); c.Kind == OfTask && isSpare(changed, t) && standsFor(changed, t) {
+		added = append(added, Key{Key: standsIn, Is: written(true)})
+	}
 	if c.Kind == OfPartition {
 		if old.Flow() != nil {
 			return p, "an instance that is driven by its data has one partition"
@@ -273,6 +339,21 @@ func undoesOnly(d *workflow.Definition, t workflow.TaskName) bool {
 // standsFor reports whether a task is a contingency of others.
 func standsFor(d *workflow.Definition, t workflow.TaskName) bool {
 	return slices.ContainsFunc(d.Tasks, func(x *workflow.Task) bool { return x.Contingency == t })
+}
+
+// standInObstacle says why a task that is added cannot only stand in for others; empty: it can. Which units somebody is to
+// give out, and which data set somebody is to make, has to be known before it is needed; and what only undoes others is
+// gone once nothing is undone by it, whereas facts may name what stands in.
+func standInObstacle(d *workflow.Definition, t workflow.TaskName) string {
+	switch x := d.Task(t); {
+	case len(x.Holds) > 0:
+		return "this version cannot add what only stands in for others and holds resources"
+	case x.Produces.Name != "":
+		return "this version cannot add what only stands in for others and makes a data set"
+	case withStandIns(d).undone()[t]:
+		return "this version cannot add one task to stand in for others and to undo others: add two"
+	}
+	return ""
 }
 
 // homeOf is the partition of a task; empty: it has none.
@@ -336,6 +417,11 @@ func (p Patch) Compensates() (out []workflow.TaskName) {
 	return named[workflow.TaskName](p, func(x Setting) bool {
 		return x.Kind == OfTask && x.Key == "compensate" && len(x.Value) > 0 && !p.adds(x.Part)
 	})
+}
+
+// Answers reports whether a patch says which tasks stand in for others.
+func (p Patch) Answers() bool {
+	return slices.ContainsFunc(p, func(x Setting) bool { return x.Kind == OfTask && slices.Contains(answer, x.Key) })
 }
 
 // named are the parts of which a patch says what is meant, each once, in its order.
@@ -472,7 +558,8 @@ func (p Patch) unreadable(x Setting) string {
 		switch {
 		case !slices.Contains(addable[x.Kind], x.Key) && !(x.Kind == OfTask && slices.Contains(addableTrigger, x.Key)),
 			len(x.Value) == 0, (x.Key == addTo || x.Kind == OfData && x.Key == "type") && x.Value[0] != '"',
-			x.Key == add && string(x.Value) != "true":
+			x.Key == add && string(x.Value) != "true",
+			x.Key == standsIn && (string(x.Value) != "true" || !slices.Contains(p.undoing(), workflow.TaskName(x.Name))):
 			return fmt.Sprintf("a %s cannot be added with that", x.Kind)
 		}
 		return ""
@@ -482,6 +569,9 @@ func (p Patch) unreadable(x Setting) string {
 	}
 	if x.Kind == OfTask && slices.Contains(rule, x.Key) && !(p.has(x.Part, rule[0]) && p.has(x.Part, rule[1])) {
 		return "it has after without when, or when without after"
+	}
+	if x.Kind == OfTask && x.Key == "contingency" && !p.has(x.Part, "on-failure") {
+		return "it has contingency without on-failure"
 	}
 	return ""
 }
@@ -511,8 +601,38 @@ func Fits(def, known *workflow.Definition, p Patch, check func(*workflow.Definit
 		return Meant{}, errors.New("whoever holds the partition keeps the data states, so they cannot be in another")
 	case p.IsHeavy() && check(made) != nil:
 		return Meant{}, check(made)
+	case standInsFit(def, known, made, p) != nil:
+		return Meant{}, standInsFit(def, known, made, p)
 	}
 	return m, fewEnough(def, known, p, m.rounds)
+}
+
+// standInsFit says why tasks cannot stand in for others as a patch says that makes one edition of another; nil: they can.
+// What patches add to undo others does not stand in for others, nor the other way round (standInObstacle).
+func standInsFit(def, known, made *workflow.Definition, p Patch) error {
+	for _, x := range p {
+		t := workflow.TaskName(x.Name)
+		switch {
+		case x.Kind != OfTask:
+		case x.Key == "contingency":
+			if l := loopOf(known, made, t); l != "" {
+				return fmt.Errorf("task %s: %s", t, inLoop(l))
+			}
+			if c := made.Task(t).Contingency; c != "" && def.Task(c) == nil && known.Task(c) != nil && undoesOnly(known, c) {
+				return fmt.Errorf("task %s: %s is there to undo others", t, c)
+			}
+		case x.Key == standsIn:
+			if why := standInObstacle(made, t); why != "" {
+				return fmt.Errorf("task %s: %s", t, why)
+			}
+		case x.Key == "compensate" && made.Task(t).Compensate != nil:
+			u := made.Task(t).Compensate.Task
+			if def.Task(u) == nil && known.Task(u) != nil && (standsFor(known, u) || isStandIn(known, u)) {
+				return fmt.Errorf("task %s: %s is there to stand in for others", t, u)
+			}
+		}
+	}
+	return nil
 }
 
 func fits(def, known *workflow.Definition, p Patch) (m Meant, made *workflow.Definition, err error) {
@@ -522,7 +642,7 @@ func fits(def, known *workflow.Definition, p Patch) (m Meant, made *workflow.Def
 	if n := len(def.Tasks); n > MaxPatchedTasks && len(p.Adds()) > 0 {
 		return m, nil, fmt.Errorf("to a definition of %d tasks none are added, only to one of at most %d", n, MaxPatchedTasks)
 	}
-	has := partsOf(known)
+	has := withStandIns(known)
 	for _, x := range p {
 		if err := p.fits(x, known, has); err != nil {
 			return m, nil, err
@@ -530,7 +650,7 @@ func fits(def, known *workflow.Definition, p Patch) (m Meant, made *workflow.Def
 	}
 	var added []workflow.TaskName
 	for _, t := range known.Tasks {
-		if def.Task(t.Name) == nil && undoesOnly(known, t.Name) {
+		if def.Task(t.Name) == nil && undoesOnly(known, t.Name) && !isStandIn(known, t.Name) {
 			added = append(added, t.Name)
 		}
 	}
@@ -586,7 +706,7 @@ func Effective(
 	}
 	kept := roundsOf(def)
 	made := func(some []Meant) *workflow.Definition {
-		d, err := patched(def, partsOf(def), nil, kept, some...)
+		d, err := patched(def, withStandIns(def), nil, kept, some...)
 		if err != nil || check(d) != nil {
 			return nil
 		}
@@ -598,7 +718,7 @@ func Effective(
 		shaken = shaken || odd
 		unsure := shaken || doubtful != nil && doubtful(i)
 		if odd || p.IsHeavy() && unsure && made(some[:i+1]) == nil {
-			for _, some[i].Patch = range p.less() {
+			for _, some[i].Patch = range p.less(slots) {
 				if made(some[:i+1]) != nil {
 					break
 				}
@@ -613,24 +733,33 @@ func Effective(
 }
 
 // bare are the keys of an added task on which it depends whether what was said of it counts.
-var bare = []string{addTo, "type", "uses", "role", "in", "out"}
+var bare = []string{addTo, standsIn, "type", "uses", "role", "in", "out"}
 
-// less are what can be left of a patch that does not go together with others: what it adds, or less and less of that.
-func (p Patch) less() []Patch {
-	undoing := p.undoing()
+// less are what can be left of a patch that does not go together with others: what it adds, or less and less of that. Of
+// what is in no partition that is what stands in for others, unless another patch adds it to one (placed): facts may name
+// it.
+func (p Patch) less(placed map[workflow.TaskName]bool) []Patch {
+	undoing, standing := p.undoing(), p.standing()
 	adds := slices.DeleteFunc(slices.Clone(p), func(x Setting) bool {
-		return !p.adds(x.Part) || x.Kind == OfTask && slices.Contains(undoing, workflow.TaskName(x.Name))
+		t := workflow.TaskName(x.Name)
+		return !p.adds(x.Part) ||
+			x.Kind == OfTask && slices.Contains(undoing, t) && (placed[t] || !slices.Contains(standing, t))
 	})
 	idle := slices.DeleteFunc(slices.Clone(adds), func(x Setting) bool {
 		return x.Kind == OfResource || x.Kind == OfTask && !slices.Contains(bare, x.Key) // what is not done holds nothing
 	})
-	for _, t := range adds.Adds() {
+	for _, t := range without(adds.Adds(), standing) {
 		idle = append(idle, Setting{Part: Part{OfTask, string(t)}, Key: "enabled", Value: written(false)})
 	}
 	return []Patch{adds, idle, nil}
 }
 
-// undoing are the tasks that a patch adds only to undo others: they are in no partition.
+// standing are the tasks that a patch adds only to stand in for others: they are in no partition, either.
+func (p Patch) standing() []workflow.TaskName {
+	return named[workflow.TaskName](p, func(x Setting) bool { return x.Key == standsIn })
+}
+
+// undoing are the tasks that a patch adds only to undo others, or to stand in for them: they are in no partition.
 func (p Patch) undoing() (out []workflow.TaskName) {
 	for _, x := range p {
 		if x.Key == addTo && text(x.Value) == "" {
@@ -664,9 +793,21 @@ func (p parts) undone() map[workflow.TaskName]bool {
 	return out
 }
 
+// spare are the tasks that others name, to stand in for them or to undo them.
+func (p parts) spare() map[workflow.TaskName]bool {
+	out := p.undone()
+	for part, keys := range p {
+		var by workflow.TaskName
+		if part.Kind == OfTask && json.Unmarshal(keys["contingency"], &by) == nil { // else it is refused when it is read
+			out[by] = true
+		}
+	}
+	return out
+}
+
 // patched is a definition, which has these parts, with patches. A task that patches add only to undo others, as some
-// before have added these, is not there once nothing is undone by it any more. Rounds that were there, or are by one of
-// the patches, and are not any more by all of them, are kept.
+// before have added these, is not there once nothing is undone by it any more. What only stood in for others is kept, and
+// so are rounds that were there, or are by one of the patches, and are not any more by all of them.
 func patched(
 	def *workflow.Definition, has parts, undo []workflow.TaskName, were rounds, patches ...Meant,
 ) (*workflow.Definition, error) {
@@ -693,17 +834,32 @@ func patched(
 				}
 				out[x.Part][x.Key] = x.Value
 			}
+			if x.Kind == OfTask && x.Key == "on-failure" && !p.adds(x.Part) && !p.has(x.Part, "contingency") {
+				delete(out[x.Part], "contingency")
+			}
 		}
 	}
-	undone := out.undone()
+	var stand []workflow.TaskName
 	for _, p := range patches {
-		undo = append(undo, p.undoing()...)
+		stand = append(stand, p.standing()...)
 	}
+	for _, p := range patches {
+		undo = append(undo, without(p.undoing(), stand)...)
+	}
+	for _, t := range def.Tasks {
+		if isSpare(def, t.Name) && (standsFor(def, t.Name) || isStandIn(def, t.Name)) {
+			stand = append(stand, t.Name)
+		}
+	}
+	named := out.spare()
 	for _, t := range undo {
-		if !undone[t] {
+		if !named[t] {
 			delete(out, Part{OfTask, string(t)})
 		}
 	}
+	stand = slices.DeleteFunc(stand, func(t workflow.TaskName) bool { return named[t] || out[Part{OfTask, string(t)}] == nil })
+	slices.Sort(stand)
+	stand = slices.Compact(stand)
 	for _, p := range order(out) {
 		if p.Kind == OfLoop && out[Part{OfTask, p.Name}] == nil {
 			return nil, fmt.Errorf("there is no task %s with which a loop ends", p.Name)
@@ -720,7 +876,7 @@ func patched(
 			}
 		}
 	}
-	made, err := out.parse(def, all)
+	made, err := out.parse(def, all, stand)
 	if err == nil {
 		err = all.stoodInFor(made)
 	}
@@ -738,9 +894,10 @@ func patched(
 	return made, nil
 }
 
-// parse makes a definition of its parts, with those of some rounds that are not in it.
-func (p parts) parse(def *workflow.Definition, all rounds) (*workflow.Definition, error) {
-	made, err := workflow.Parse("amended", p.text(p.constraints(def)))
+// parse makes a definition of its parts, with those of some rounds that are not in it, and with what stands in for no
+// other any more.
+func (p parts) parse(def *workflow.Definition, all rounds, stand []workflow.TaskName) (*workflow.Definition, error) {
+	made, err := workflow.ParseKept("amended", p.text(p.constraints(def)), workflow.Kept{StandIns: stand})
 	if err != nil {
 		return nil, err
 	}
@@ -752,6 +909,7 @@ func (p parts) parse(def *workflow.Definition, all rounds) (*workflow.Definition
 	for _, bareOnly := range []bool{false, true} {
 		out := maps.Clone(p)
 		kept := out.keep(gone, bareOnly)
+		kept.StandIns = stand
 		if made, err = workflow.ParseKept("amended", out.text(out.constraints(def)), kept); err == nil {
 			return made, nil
 		}
@@ -789,7 +947,7 @@ func (p parts) addThose(patch Patch, before parts, partitions bool) {
 			p[x.Part] = map[string]json.RawMessage{}
 		}
 		if x.Key != addTo {
-			if x.Key != add {
+			if x.Key != add && x.Key != standsIn {
 				p[x.Part][x.Key] = x.Value
 			}
 			continue
@@ -847,6 +1005,9 @@ func (p Patch) of(part Part) Patch {
 func (p Patch) Lines() (out []string) {
 	for _, x := range p {
 		switch {
+		case x.Key == standsIn: // said with addTo
+		case x.Key == addTo && p.has(x.Part, standsIn):
+			out = append(out, x.Part.String()+" is new, and stands in for others")
 		case x.Key == addTo && text(x.Value) == "":
 			out = append(out, x.Part.String()+" is new")
 		case x.Key == addTo:
@@ -855,6 +1016,7 @@ func (p Patch) Lines() (out []string) {
 			out = append(out, x.Part.String()+" is new")
 		case len(x.Value) == 0 && slices.Contains(rule, x.Key) && p.sets(x.Part, rule):
 			// after and when are set together, and what is not written is not worth a line
+		case len(x.Value) == 0 && slices.Contains(answer, x.Key) && p.sets(x.Part, answer): // likewise
 		default:
 			out = append(out, fmt.Sprintf("%s, %s: %s", x.Part, plain.Line(x.Key), Shown(x.Value)))
 		}

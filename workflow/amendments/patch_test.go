@@ -283,7 +283,8 @@ func TestWhatAPatchMayNotChange(t *testing.T) {
 		{"c: {after: b}", "c: {after: b, application: sleep, with: {for: 1s}}"},
 		{"a: {timeout: 1h", "a: {application: ring, timeout: 1h"},
 		{"c: {after: b}", "c: {after: b}\n  d: {}", "partitions:", "partitions:\n  q: [c, d]", "[a, b, c]", "[a, b]"},
-		{"c: {after: b}", "c: {after: b, contingency: d}\n  d: {}"},
+		{"c: {after: b}", "c: {after: b, contingency: d}\n  d: {}", "[a, b, c]", "[a, b, c, d]"},
+		{"c: {after: b}", "c: {after: b, repeat: {times: 2}, contingency: d}\n  d: {}"},
 		{"version: 1", "version: 1\ninitial: n == 1"},
 		{"version: 1", "version: 1\nresources: {crane: {capacity: 1, partition: p}}", "{after: b}",
 			"{after: b, holds: crane}"},
@@ -373,7 +374,7 @@ func TestAPatchOfWhatUndoes(t *testing.T) {
 	}
 	for _, x := range [][]string{
 		{"y: {}", "y: {compensate: d}, d: {type: manual}", "[x]", "[d, x]"},
-		{"y: {}", "y: {contingency: d}, d: {type: manual}"},
+		{"y: {}", "y: {contingency: d}, d: {type: manual}", "[x]", "[d, x]"},
 	} {
 		if p, no := PatchOf(old, edited(t, src, x...), nil); p != nil || len(no) == 0 {
 			t.Errorf("%q: %s", x, p.Text())

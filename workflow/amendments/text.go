@@ -64,8 +64,8 @@ func (k *Key) line(c *Change) string {
 }
 
 // without are those of a list that another does not have.
-func without(list, other []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return slices.Contains(other, n) })
+func without[N ~string](list, other []N) []N {
+	return slices.DeleteFunc(slices.Clone(list), func(n N) bool { return slices.Contains(other, n) })
 }
 
 // Shown is a value for people, on one line.

@@ -231,8 +231,11 @@ func (w *mesh) finishAll() {
 }
 
 func (w *mesh) peopleFinish(n *node) {
-	for _, t := range w.def.Tasks {
-		if n.m != nil && t.Type == workflow.Manual {
+	if n.m == nil {
+		return
+	}
+	for _, t := range n.m.Definition().Tasks { // with those that were added
+		if t.Type == workflow.Manual {
 			_ = n.m.Finish(t.Name, Result{}, w.moment(), w)
 			w.step(n)
 		}

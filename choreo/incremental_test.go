@@ -68,6 +68,23 @@ func (n naive) counting() map[*log.Entry]bool {
 	return counts
 }
 
+// fill are the tasks that may fill a slot: by the definition of now, and those that somebody gave out or asked for by
+// another.
+func fill(s *state.State, sl *state.Slot) (out []*workflow.Task) {
+	for _, t := range s.Plan().Chain(sl.Task.Name) {
+		out = append(out, s.Definition().Task(t))
+	}
+	for _, a := range sl.Attempts {
+		out = append(out, a.Task)
+		for _, r := range a.Rulings {
+			if t := s.Definition().Task(r.Action.Task); t != nil {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
 // naiveRules reads the rule of one slot as it is written (workflow.View).
 type naiveRules struct {
 	s  *state.State
@@ -81,7 +98,7 @@ func (v naiveRules) TaskTerm(tr workflow.Transition, t workflow.TaskName) workfl
 	}
 	out := workflow.Finding{Truth: workflow.Impossible}
 	for _, sl := range v.s.Slots() {
-		if !slices.Contains(v.s.Plan().Chain(sl.Task.Name), t) {
+		if !slices.ContainsFunc(fill(v.s, sl), func(x *workflow.Task) bool { return x.Name == t }) {
 			continue
 		}
 		f := v.s.TermOf(sl, tr, t)
@@ -104,10 +121,9 @@ func (v naiveRules) DataTerm(e *workflow.Expr) workflow.Finding {
 	}
 	open := v.of.Task.TimeToWait > 0
 	for _, sl := range v.s.Slots() {
-		for _, t := range v.s.Plan().Chain(sl.Task.Name) {
+		for _, t := range fill(v.s, sl) {
 			for _, n := range e.Names() {
-				open = open || (!v.s.Idle() && sl != v.of && !sl.State.Done() &&
-					slices.Contains(v.s.Definition().Task(t).Out, n))
+				open = open || (!v.s.Idle() && sl != v.of && !sl.State.Done() && slices.Contains(t.Out, n))
 			}
 		}
 	}

@@ -333,8 +333,8 @@ func (c *checks) keptWork(id string, entries []api.LogEntry) {
 
 // mayFill reports whether a task may fill the slot of another, as its contingency or that one's.
 func (w *world) mayFill(slot, task workflow.TaskName) bool {
-	for t := w.task(slot); t != nil && t.Contingency != "" && !t.Whole; t = w.task(t.Contingency) {
-		if t.Contingency == task {
+	for _, t := range w.chain(slot) {
+		if t.Name == task && t.Name != slot && !w.task(slot).Whole {
 			return true
 		}
 	}
@@ -426,6 +426,10 @@ func (c *checks) amendedTo(lie *fact.Fact) bool {
 		}
 		p, err := amendments.DecodePatch(amend.Patch)
 		if err == nil && slices.ContainsFunc(p, func(s amendments.Setting) bool {
+			if s.Kind == amendments.OfTask && s.Key == "contingency" && x.Kind == workflow.FailContingency &&
+				string(s.Value) == strconv.Quote(string(x.Task)) {
+				return true
+			}
 			return s.Kind == amendments.OfTask && s.Name == string(x.Attempt.Slot) && s.Key == "on-failure" &&
 				(string(s.Value) == strconv.Quote(string(x.Kind)) || len(s.Value) == 0 && x.Kind == workflow.FailBlock)
 		}) {

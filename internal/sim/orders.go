@@ -43,7 +43,7 @@ func (w *world) decide(u *user, m *machine, n api.Service) {
 		return
 	}
 	task := w.def.Tasks[w.people.IntN(len(w.def.Tasks))].Name
-	if w.plan.amends() && w.people.IntN(5) == 0 {
+	if w.plan.standsIn() && w.people.IntN(3) == 0 || w.plan.amends() && w.people.IntN(5) == 0 {
 		w.amend(u, n, m, id, task)
 		return
 	}
@@ -128,7 +128,9 @@ func (w *world) amend(u *user, n api.Service, m *machine, id string, t workflow.
 	err := json.Unmarshal(w.def.Canonical(), &def)
 	tasks, _ := def["tasks"].(map[string]any)
 	resteers := false
-	if w.def.Flow() == nil && w.people.IntN(2) == 0 && (!w.plan.amends() || w.people.IntN(2) == 0) {
+	if _, written := tasks[string(t)].(map[string]any); written && w.plan.standsIn() && w.people.IntN(3) > 0 {
+		w.standIn(def, tasks, w.def.Task(t))
+	} else if w.def.Flow() == nil && w.people.IntN(2) == 0 && (!w.plan.amends() || w.people.IntN(2) == 0) {
 		w.addTask(def, tasks, t)
 	} else if body, written := tasks[string(t)].(map[string]any); written && w.plan.amends() && w.people.IntN(8) > 0 {
 		w.resteer(body, w.def.Task(t))
@@ -157,6 +159,9 @@ func (w *world) amend(u *user, n api.Service, m *machine, id string, t workflow.
 	}
 	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.HasPrefix(l, "partition place") }) {
 		w.out.Placed++
+	}
+	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.Contains(l, ", contingency: ") }) {
+		w.out.StandIns++
 	}
 	if slices.ContainsFunc(out.Lines, func(l string) bool { return strings.HasPrefix(l, "data ") }) {
 		w.out.AddedData++
@@ -283,6 +288,9 @@ func (w *world) amended(texts []string) *workflow.Definition {
 func (w *world) task(t workflow.TaskName) *workflow.Task {
 	if x := w.def.Task(t); x != nil {
 		return x
+	}
+	if i := slices.IndexFunc(w.spares, func(x *workflow.Task) bool { return x.Name == t }); i >= 0 {
+		return w.spares[i]
 	}
 	return w.added[t]
 }

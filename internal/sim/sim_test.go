@@ -76,6 +76,13 @@ func TestLoopedSeeds(t *testing.T) {
 	}
 }
 
+// TestStandInSeeds runs a fixed set of those whose users amend who stands in for a task.
+func TestStandInSeeds(t *testing.T) {
+	if total := several(t, 20_600_000, 8); total.StandIns == 0 {
+		t.Error("no amendment said who stands in for a task")
+	}
+}
+
 // TestEquippedSeeds runs a fixed set of those whose tasks hold resources.
 func TestEquippedSeeds(t *testing.T) { several(t, sim.Equipped, 12) }
 

@@ -25,7 +25,7 @@ type Total struct {
 	// What users were told: items that they took, results that count, that their device keeps, and that
 	// came too late. Requests are those between nodes.
 	Requests, Taken, Ahead, PassedOn, Recorded, Away, TooLate, PutOff, Came, Joint, Lost, Anew, Beaten int
-	Ordered, Adopted, Added, AddedData, Placed, Resteered, Loops, Recovered, States, Aside             int
+	Ordered, Adopted, Added, AddedData, Placed, Resteered, StandIns, Loops, Recovered, States, Aside   int
 
 	Failed int // runs with a violation
 	// Fingerprint is of those of the runs, in their order.
@@ -67,6 +67,7 @@ func (t *Total) Add(o *Outcome) {
 	t.Added += o.Added
 	t.AddedData += o.AddedData
 	t.Resteered += o.Resteered
+	t.StandIns += o.StandIns
 	t.Loops += o.Loops
 	t.Placed += o.Placed
 	t.Adopted += o.Adopted
@@ -98,7 +99,7 @@ func (t Total) String() string {
 	}
 	people := ""
 	if t.Requests > 0 {
-		people = fmt.Sprintf("; users took %d items, %d of them together with or after others that they wait for (%d times of several holders; %d times somebody else took one meanwhile; %d times the device was lost in the middle, and %d times something was locked at another before it was back), and passed %d on, %d results counted, of which %d were put off first, %d that were put off came to count, %d were kept for later, %d came too late and %d were adopted, %d orders, of which %d added a task, %d of them with data and %d with a partition, and %d changed what becomes of one, %d requests", t.Taken, t.Ahead, t.Joint, t.Beaten, t.Lost, t.Anew, t.PassedOn, t.Recorded, t.PutOff, t.Came, t.Away, t.TooLate, t.Adopted, t.Ordered, t.Added, t.AddedData, t.Placed, t.Resteered, t.Requests)
+		people = fmt.Sprintf("; users took %d items, %d of them together with or after others that they wait for (%d times of several holders; %d times somebody else took one meanwhile; %d times the device was lost in the middle, and %d times something was locked at another before it was back), and passed %d on, %d results counted, of which %d were put off first, %d that were put off came to count, %d were kept for later, %d came too late and %d were adopted, %d orders, of which %d added a task, %d of them with data and %d with a partition, %d changed what becomes of one and %d who stands in for one, %d requests", t.Taken, t.Ahead, t.Joint, t.Beaten, t.Lost, t.Anew, t.PassedOn, t.Recorded, t.PutOff, t.Came, t.Away, t.TooLate, t.Adopted, t.Ordered, t.Added, t.AddedData, t.Placed, t.Resteered, t.StandIns, t.Requests)
 	}
 	if t.States > 0 {
 		people += fmt.Sprintf("; %d data states (and %d superseded in histories), %d steps of recovery", t.States, t.Aside, t.Recovered)

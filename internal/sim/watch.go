@@ -254,7 +254,7 @@ func (c *checks) leastWait(m *machine, v *fact.Verdict) time.Duration {
 		waited := c.waited(a.Attempt)
 		// A contingency's attempt does not name its task: it is one of the slot's
 		// chain, or what undoes one of these.
-		for t := c.w.task(a.Attempt.Slot); t != nil; t = c.w.task(t.Contingency) {
+		for _, t := range c.w.chain(a.Attempt.Slot) {
 			least = min(least, t.Timeout-waited)
 			if undo := c.w.def.CompensationOf(t); undo != nil && undo.Timeout > 0 {
 				least = min(least, undo.Timeout)

@@ -40,7 +40,9 @@ type world struct {
 	// editions are the definitions with amendments, by what these say; longer is how much later all may have ended by them.
 	editions map[string]*workflow.Definition
 	longer   time.Duration
-	retried  map[workflow.TaskName]bool // by some edition a task may be tried again
+	retried  map[workflow.TaskName]bool                // by some edition a task may be tried again
+	spares   []*workflow.Task                          // that users added to stand in for others
+	stands   map[workflow.TaskName][]workflow.TaskName // who stands in for a task by what users amended, if that counts
 	plan     Plan
 	variant  Variant
 	r        *rand.Rand // delays and losses
@@ -179,6 +181,7 @@ type Outcome struct {
 	Added            int // amendments that add a task
 	AddedData        int // of these, that add data as well
 	Resteered        int // those that change what becomes of a task
+	StandIns         int // those that say who stands in for one
 	Loops            int // tasks of loops that were started in a round after the first
 	Placed           int // of these, that add a partition as well
 	Recovered        int // steps of recovery that were ordered

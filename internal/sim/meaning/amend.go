@@ -29,7 +29,7 @@ type patched struct {
 }
 
 // changing are the keys of a task that was there which matter here.
-var changing = []string{"enabled", "on-failure", "retries", "compensate", "timeout", "time-to-wait"}
+var changing = []string{"enabled", "on-failure", "contingency", "retries", "compensate", "timeout", "time-to-wait"}
 
 // amend takes in what an amendment adds, leaves out or sets, for those who knew of it. No two add one name in a
 // simulation, and nothing that was there is to wait for what is added, so the other rules stay as they were.
@@ -65,6 +65,9 @@ func (m *Meaning) amend(i int, x worklist.Amend) {
 	m.patches = append(m.patches, patched{i, x.Patch})
 	m.def = m.made(m.patches)
 	for name, home := range homes {
+		if home == "" { // it only stands in for others
+			continue
+		}
 		text := "[" + string(bytes.TrimPrefix(says[name], []byte(","))) + "]"
 		if at, is := placed[home]; is {
 			text += " at " + string(at)

@@ -484,7 +484,7 @@ func (m *Meaning) enterAssign(i int, b *fact.Assign) bool {
 			return false
 		}
 		if m.h.facts[r.at].id == b.Verdict && r.next == nil && r.action.Kind == workflow.FailContingency &&
-			m.h.knew(i, r.at) && b.Task == a.task.Contingency {
+			m.h.knew(i, r.at) && b.Task == r.action.Task {
 			a.found = append(a.found, m.follows(a, i, r, b.Task, b.Partner))
 			return true
 		}
@@ -654,7 +654,7 @@ func (m *Meaning) builtUpon(u *Attempt) (out []*Attempt) {
 	for _, c := range m.h.facts[u.base].Body.Start.Consumed {
 		named[c.Slot] = c.Fact
 	}
-	for _, from := range m.before(u.slot) {
+	for _, from := range m.beforeAt(u.slot, u.base) {
 		a := m.unnamed(from, func(ok int) bool { return m.h.knew(u.base, ok) })
 		if id, is := named[from.Task.Name]; is {
 			if a = m.successOf[id]; a != nil && (a.slot != from || !m.h.knew(u.base, m.h.index[id])) {
@@ -680,12 +680,22 @@ func (m *Meaning) unnamed(from *Slot, knew func(ok int) bool) *Attempt {
 }
 
 // before are the slots that a slot's rule speaks of.
-func (m *Meaning) before(sl *Slot) (out []*Slot) {
+func (m *Meaning) before(sl *Slot) []*Slot { return spokenOf(sl, m.slotsOf) }
+
+// beforeAt are these as fact i's author knew them.
+func (m *Meaning) beforeAt(sl *Slot, i int) []*Slot {
+	def := m.under(i)
+	return spokenOf(sl, func(t workflow.TaskName) []*Slot {
+		return m.slotsBy(t, def, func(of int) bool { return m.h.knew(i, of) })
+	})
+}
+
+func spokenOf(sl *Slot, slots func(workflow.TaskName) []*Slot) (out []*Slot) {
 	sl.Task.Rule.Terms(func(r *workflow.Rule) {
 		if r.Op != workflow.OpTask {
 			return
 		}
-		for _, from := range m.slotsOf(r.Task) {
+		for _, from := range slots(r.Task) {
 			if !slices.Contains(out, from) {
 				out = append(out, from)
 			}
@@ -695,16 +705,27 @@ func (m *Meaning) before(sl *Slot) (out []*Slot) {
 }
 
 // slotsOf are the slots that a task may fill.
-func (m *Meaning) slotsOf(t workflow.TaskName) (out []*Slot) {
+func (m *Meaning) slotsOf(t workflow.TaskName) []*Slot {
+	return m.slotsBy(t, m.def, func(int) bool { return true })
+}
+
+// slotsBy are the slots that a task may fill by a definition, and those in which it was to stand by facts that were known.
+func (m *Meaning) slotsBy(t workflow.TaskName, def *workflow.Definition, knew func(i int) bool) (out []*Slot) {
 	if sl := m.bySlot[t]; sl != nil {
 		return []*Slot{sl}
 	}
+	stood := func(a *Attempt) bool {
+		return a.task.Name == t && knew(a.assigned) ||
+			slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.action.Task == t && knew(r.at) })
+	}
 	for _, sl := range m.slots {
-		for c := m.def.Task(sl.Task.Contingency); c != nil; c = m.def.Task(c.Contingency) {
-			if c.Name == t {
-				out = append(out, sl)
-				break
-			}
+		fills, seen := false, map[workflow.TaskName]bool{}
+		for c := def.Task(sl.Task.Name); c != nil && !seen[c.Name]; c = def.Task(c.Contingency) {
+			seen[c.Name] = true
+			fills = fills || c.Name == t
+		}
+		if fills || slices.ContainsFunc(sl.Attempts, stood) {
+			out = append(out, sl)
 		}
 	}
 	return out

@@ -503,6 +503,20 @@ func (m *Machine) Original() *workflow.Definition { return m.state.Original() }
 // Editions are the definitions by which the instance has run since it was first amended, the present one first.
 func (m *Machine) Editions() iter.Seq[*workflow.Definition] { return m.state.Editions() }
 
+// StandsInBy reports whether a task stands in for that of a slot, or for one that does, only because of amendments.
+func (m *Machine) StandsInBy(slot, t workflow.TaskName) bool {
+	def := m.state.Original()
+	sl, x := m.state.BySlot()[slot], def.Task(slot)
+	if sl == nil || x == nil || x.Whole || slot == t {
+		return false
+	}
+	stands := slices.ContainsFunc(sl.Attempts, func(a *state.Attempt) bool { return a.Task.Name == t })
+	for i := 0; x != nil && i <= len(def.Tasks); x, i = def.Task(x.Contingency), i+1 {
+		stands = stands && x.Name != t
+	}
+	return stands
+}
+
 // FlowHolder is who keeps the data states of an instance that is driven by them.
 func (m *Machine) FlowHolder() workflow.PartnerID { return m.state.Flow().Slot.Current.Partner }
 

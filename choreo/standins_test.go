@@ -16,7 +16,8 @@ import (
 )
 
 // randomStandIns says who stands in for a task, adds somebody who does, or has others ask for that; often it fits nothing.
-func randomStandIns(d dice, def *workflow.Definition) (p amendments.Patch) {
+// crew: somebody has that role.
+func randomStandIns(d dice, def *workflow.Definition, crew bool) (p amendments.Patch) {
 	set := func(name, key, value string) {
 		p = append(p, amendments.Setting{
 			Part: amendments.Part{Kind: amendments.OfTask, Name: name}, Key: key, Value: json.RawMessage(value),
@@ -61,7 +62,7 @@ func randomStandIns(d dice, def *workflow.Definition) (p amendments.Patch) {
 		if d.chance(50) {
 			set(added, "out", `["x"]`)
 		}
-		role := d.chance(30)
+		role := crew && d.chance(60)
 		if role {
 			set(added, "role", `"crew"`)
 		}
@@ -126,13 +127,14 @@ func TestRandomStandIns(t *testing.T) {
 		if err := w.start("ann", w.genesis(at, ids...)); err != nil {
 			t.Fatal(err)
 		}
+		crew := slices.ContainsFunc(w.def.Tasks, func(t *workflow.Task) bool { return t.Role != "" }) // else nobody has it
 		lies := d.chance(30)
 		w.lies = lies
 		for range 10 + d(60) {
 			n := w.nodes[pickOf(d, w.names())]
 			switch k := d(10); {
 			case k < 2 && n.m != nil:
-				patch := randomStandIns(d, n.m.Definition())
+				patch := randomStandIns(d, n.m.Definition(), crew)
 				_, _ = w.put(n, w.word(w.people["u"], worklist.Amend{Patch: patch.Text()})) // refused where it does not fit
 			case k == 2 && n.m != nil && lies:
 				w.forgedAnswer(d, n)

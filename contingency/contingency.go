@@ -27,6 +27,12 @@ type Failure struct {
 	Begun bool
 }
 
+// Filled is a view that knows of tasks which came to stand in a slot by another definition than that of now.
+type Filled interface {
+	// FilledBy are those tasks, by name.
+	FilledBy(slot workflow.TaskName) []workflow.TaskName
+}
+
 // Response is what a failure does to its slot.
 type Response struct {
 	Slot workflow.TaskName
@@ -124,13 +130,23 @@ func newOverlay(def *workflow.Definition, failures []Failure, view workflow.View
 // enter finds out what may yet come of a slot.
 func (o *overlay) enter(slot workflow.TaskName) {
 	may := map[node]bool{}
-	for t := o.def.Task(slot); t != nil && !may[node{task: t.Name}]; t = o.def.Task(t.Contingency) {
+	add := func(t *workflow.Task) {
 		may[node{task: t.Name}] = true
 		o.fills[t.Name] = append(o.fills[t.Name], slot)
 		for _, n := range t.Out {
 			if !may[node{data: n}] {
 				may[node{data: n}] = true
 				o.writers[n] = append(o.writers[n], slot)
+			}
+		}
+	}
+	for t := o.def.Task(slot); t != nil && !may[node{task: t.Name}]; t = o.def.Task(t.Contingency) {
+		add(t)
+	}
+	if v, is := o.View.(Filled); is {
+		for _, n := range v.FilledBy(slot) {
+			if t := o.def.Task(n); t != nil && !may[node{task: n}] {
+				add(t)
 			}
 		}
 	}

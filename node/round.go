@@ -260,7 +260,7 @@ func (s *shard) decide(h *held, b *batch) {
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
 	for _, made := range r.Made {
-		writes, registered := s.n.data.Register(made, s.saidBy(h, made.Task, makes).Hash)
+		writes, registered := s.n.data.Register(made, s.saidBy(h, made.Task.Name, made.Task, makes).Hash)
 		if b.writes = append(b.writes, writes...); registered != nil {
 			b.after = append(b.after, ending{h.id, registered})
 		}
@@ -390,17 +390,20 @@ func idempotency(id workflow.InstanceID, j state.Job) string {
 // which data set it makes. That is the one with which the instance was started, or one that amendments have made of
 // that. Whoever may amend an instance does not speak for those who listed its workflow. So what an added task does
 // counts as the word of who listed a definition by which the instance has run since then: a program that is there for a
-// workflow of one author is not for what others had it do. A round of a loop does what its task says.
+// workflow of one author is not for what others had it do. A round of a loop does what its task says. That goes for one as
+// well which only amendments have stand in for the task of a slot.
 func (s *shard) saidBy(
-	h *held, t *workflow.Task, alike func(of *workflow.Definition, said, does *workflow.Task) bool,
+	h *held, slot workflow.TaskName, t *workflow.Task,
+	alike func(of *workflow.Definition, said, does *workflow.Task) bool,
 ) *library.Definition {
 	of := t.Name
 	if r, is := h.m.Definition().Round(of); is {
 		of = r.Of
 	}
+	added := h.m.StandsInBy(slot, t.Name)
 	says := func(d *workflow.Definition) bool {
 		x := d.Task(of)
-		return x != nil && alike(d, x, t)
+		return x != nil && alike(d, x, t) && (!added || standsIn(d, slot, t.Name))
 	}
 	if says(h.m.Original()) {
 		return h.def
@@ -414,6 +417,17 @@ func (s *shard) saidBy(
 	}
 	now := amendments.Written(h.m.Definition())
 	return &library.Definition{Def: now, Hash: now.Hash()}
+}
+
+// standsIn reports whether a definition has a task stand in for another, or for one that does.
+func standsIn(d *workflow.Definition, of, t workflow.TaskName) bool {
+	x := d.Task(of)
+	for i := 0; x != nil && i <= len(d.Tasks); x, i = d.Task(x.Contingency), i+1 {
+		if x.Name == t {
+			return true
+		}
+	}
+	return false
 }
 
 // does reports whether a task, or what undoes it, has a program do what is done.
@@ -438,7 +452,7 @@ func (s *shard) start(h *held, j state.Job) {
 	}
 	origin := configs.Origin{}
 	if !runner.BuiltIn(j.Task.Application) || len(j.Task.Queries) > 0 {
-		origin = s.n.library.OriginOf(s.saidBy(h, j.Task, does))
+		origin = s.n.library.OriginOf(s.saidBy(h, j.Attempt.Slot, j.Task, does))
 	}
 	done := func(res runner.Result) {
 		if res.Cancelled {

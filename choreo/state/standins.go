@@ -86,6 +86,17 @@ func (s *State) comesIn(sl *Slot, t *workflow.Task) {
 	}
 }
 
+// FilledBy are the tasks that came to stand in a slot by another definition than that of now, by name.
+func (v View) FilledBy(slot workflow.TaskName) (out []workflow.TaskName) {
+	for at := range v.S.filled {
+		if at.slot.Task.Name == slot {
+			out = append(out, at.task)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // askIn has a question be one about another slot as well.
 func (s *State) askIn(q *Question, sl *Slot) {
 	f := s.comesTo(q, sl)

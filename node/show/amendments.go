@@ -163,10 +163,11 @@ func (vw *View) nobodyDoes(
 		return slices.DeleteFunc(slices.Clone(all), func(p partition.Partner) bool { return p.ID != holder })
 	}
 	for _, name := range added {
-		if plan.Home(name) == "" { // whoever has what it undoes does it
+		who, t := all, def.Task(name)
+		stands := slices.ContainsFunc(def.Tasks, func(x *workflow.Task) bool { return x.Contingency == name })
+		if plan.Home(name) == "" && !stands { // whoever has what it undoes does it
 			continue
 		}
-		who, t := all, def.Task(name)
 		if t.Role != "" && !slices.Contains(vw.Partners.Roles(), t.Role) {
 			out = append(out, amendments.Finding{
 				Part: amendments.Part{Kind: amendments.OfTask, Name: string(name)}, Refused: true,
@@ -175,7 +176,7 @@ func (vw *View) nobodyDoes(
 			})
 			continue
 		}
-		if t.ByNode() {
+		if t.ByNode() && plan.Home(name) != "" { // else it goes to whoever is able
 			holder := b.Homes[plan.Home(name)]
 			for _, p := range at {
 				if p.Partition == plan.Home(name) {
@@ -188,6 +189,9 @@ func (vw *View) nobodyDoes(
 			who = only(holder)
 		}
 		next := "put it into a partition whose holder is able"
+		if stands {
+			next = "name what a partner is able to do that there is"
+		}
 		if !slices.Contains(patch.Adds(), name) {
 			next = "name what that partner is able to do"
 		}

@@ -226,6 +226,14 @@ func (s *State) flowIncidents() (out []IncidentView) {
 	return out
 }
 
+// placed says in which partition a task is, if it is in one.
+func (s *State) placed(t workflow.TaskName) string {
+	if home := s.plan.Home(t); home != "" {
+		return ", in partition " + string(home)
+	}
+	return ""
+}
+
 // unitIncidents are tasks that go on with more than there is of a resource.
 func (s *State) unitIncidents() (out []IncidentView) {
 	if len(s.def.Resources) == 0 {
@@ -285,8 +293,8 @@ func (s *State) amendIncidents() (out []IncidentView) {
 						"them says, and what the other needs can be added under another name"
 				case c.Key == "":
 					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the first of " +
-						"them says, in partition " + string(s.plan.Home(workflow.TaskName(c.Name))) + ", and what was begun as the " +
-						"other says counts; that can be added under another name"
+						"them says" + s.placed(workflow.TaskName(c.Name)) + ", and what was begun as the other says counts; that can be " +
+						"added under another name"
 				}
 				say(b.At, c.Part, what)
 			}

@@ -5,7 +5,7 @@ var tried = []string{"./choreo", "./dataflow", "./workflow/amendments"}
 
 // amendTests are those of them that are about amendments.
 const amendTests = "^(TestScenarios|TestATaskIsThereForThoseWhoKnewOfIt|TestAnInstanceTakesSoManyAmendments|" +
-	"TestRandomClaims|TestRandomLoops|TestALoop.*|TestRounds.*|TestAsMany.*|TestConstraintsThat.*|TestAPatch.*|TestPatches.*|TestWhat.*|TestThereIsRoomForAllPatches|TestAmended.*|" +
+	"TestRandomClaims|TestRandomLoops|TestRandomStandIns|TestWho.*|TestStandIns.*|TestALoop.*|TestRounds.*|TestAsMany.*|TestConstraintsThat.*|TestAPatch.*|TestPatches.*|TestWhat.*|TestThereIsRoomForAllPatches|TestAmended.*|" +
 	"TestAChanged.*|TestChanged.*|TestATrigger.*|TestAnyAmendedFlow)$"
 
 // ofAmendments are mutants of changes of the definition by which an instance runs (docs/amendments.md).
@@ -51,6 +51,23 @@ var ofAmendments = []mutant{
 		patches: []patch{{
 			"choreo/state/verdicts.go", `	t := cmp.Or(s.EvidenceOf(e).task(a.Task), a.Task)
 `, `	t := a.Task
+`}}},
+	{name: "stand-in-forgotten", what: "what stood in for others is lost once no other names it", patches: []patch{{
+		"workflow/amendments/patch.go", `	stand = slices.Compact(stand)
+`, `	stand = slices.Compact(stand)
+	for _, t := range stand {
+		delete(out, Part{OfTask, string(t)})
+	}
+	stand = nil
+`}}},
+	{name: "stand-in-unseen", what: "rules do not hear of what stands in by an earlier definition", patches: []patch{{
+		"choreo/state/standins.go", `	if len(s.edition.heavy) == 0 || s.filled[at] ||
+`, `	if len(s.edition.heavy) >= 0 || s.filled[at] ||
+`}}},
+	{name: "stand-in-as-first", what: "what two add unlike to stand in does what the first says, though it was given as the other",
+		patches: []patch{{
+			"choreo/state/standins.go", `	return s.amended(cmp.Or(s.EvidenceOf(e).under().Task(t), s.def.Task(t)))
+`, `	return cmp.Or(s.def.Task(t), s.EvidenceOf(e).under().Task(t))
 `}}},
 	{name: "begun-is-steered", what: "what a task waits for that has begun is amended", patches: []patch{{
 		"choreo/state/claims.go", `why == "" && s.EvidenceOf(e).SteersBegun(s.fittings[e.ID].patch) {`,

@@ -208,6 +208,12 @@ type Clause struct {
 	comes workflow.Finding
 }
 
+// filled says of a task that is only a contingency in which slot it stands, though by the definition of now it cannot.
+type filled struct {
+	task workflow.TaskName
+	slot *Slot
+}
+
 // Question is what rules ask about a task: whether its slot has made a
 // transition or, of a task that is only a contingency, any slot that it may fill.
 type Question struct {

@@ -19,12 +19,6 @@ import (
 // No definition loses such a task: where none names it any more it is kept (workflow.Kept). Who says that it can make no
 // transition any more goes by the slots that it could fill by the definition that this one knew.
 
-// filled says of a task that is only a contingency in which slot it stands, though by the definition of now it cannot.
-type filled struct {
-	task workflow.TaskName
-	slot *Slot
-}
-
 // standingIn is a task that somebody gave out to stand in for another, by the definition that was known then: as far as it
 // can be amended, it is as it is now. Of what two add unlike under one name, each goes on as it began.
 func (s *State) standingIn(e *log.Entry, t workflow.TaskName) *workflow.Task {

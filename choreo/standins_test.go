@@ -15,8 +15,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// randomStandIns says who stands in for a task, adds somebody who does, or has others ask for that; often it fits nothing.
-// crew: somebody has that role.
+// randomStandIns says who stands in for a task, adds somebody who does, or has others ask for that; often it fits
+// nothing. crew: somebody has that role.
 func randomStandIns(d dice, def *workflow.Definition, crew bool) (p amendments.Patch) {
 	set := func(name, key, value string) {
 		p = append(p, amendments.Setting{
@@ -81,8 +81,8 @@ func randomStandIns(d dice, def *workflow.Definition, crew bool) (p amendments.P
 	return p
 }
 
-// forgedAnswer has a node say that an attempt has failed, and what follows: by the definition that it knows, by another, or
-// by none.
+// forgedAnswer has a node say that an attempt has failed, and what follows: by the definition that it knows, by
+// another, or by none.
 func (w *mesh) forgedAnswer(d dice, n *node) {
 	sl := pickOf(d, n.m.state.Slots())
 	act := fact.Action{Attempt: sl.Current.ID, Kind: workflow.FailContingency, Task: pickOf(d, []workflow.TaskName{
@@ -103,8 +103,8 @@ func (w *mesh) forgedAnswer(d dice, n *node) {
 }
 
 // Who stands in for whom is amended at random, at several partners who may be out of reach of one another, while tasks
-// fail: what comes of it does not depend on the order in which facts arrive, and once all have met the instance ends, at
-// all alike.
+// fail: what comes of it does not depend on the order in which facts arrive, and once all have met the instance ends,
+// at all alike.
 func TestRandomStandIns(t *testing.T) {
 	amended, stood, kept, left := 0, 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {

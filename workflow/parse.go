@@ -11,8 +11,8 @@ import (
 func Parse(file string, src []byte) (*Definition, error) { return ParseWith(file, src, nil) }
 
 // Kept are parts that a definition does not need any more, since its instance was amended: facts may name them. Rounds
-// that no loop has are written as tasks by themselves, with the data that stood beside them. StandIns are tasks that only
-// stood in for others, none of which names them now: nothing begins them.
+// that no loop has are written as tasks by themselves, with the data that stood beside them. StandIns are tasks that
+// only stood in for others, none of which names them now: nothing begins them.
 type Kept struct {
 	Tasks    map[TaskName]Round
 	Data     []DataName

@@ -293,8 +293,8 @@ func (s *State) amendIncidents() (out []IncidentView) {
 						"them says, and what the other needs can be added under another name"
 				case c.Key == "":
 					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the first of " +
-						"them says" + s.placed(workflow.TaskName(c.Name)) + ", and what was begun as the other says counts; that can be " +
-						"added under another name"
+						"them says" + s.placed(workflow.TaskName(c.Name)) + ", and what was begun as the other says counts; " +
+						"that can be added under another name"
 				}
 				say(b.At, c.Part, what)
 			}

@@ -10,17 +10,17 @@ import (
 )
 
 // This file is about tasks that stand in for others, of an instance whose amendments say which do. What an answer to a
-// failure may be follows from the definition that its author knew: so a task may come to fill a slot that it cannot fill
-// by the definition of now. It stays there, as what it is and does follows from what gave it out.
+// failure may be follows from the definition that its author knew: so a task may come to fill a slot that it cannot
+// fill by the definition of now. It stays there, as what it is and does follows from what gave it out.
 //
 //	by the definition of now      the slots whose chains of contingencies it is in
 //	besides, found as facts come  those in which somebody gave it out by another definition
 //
-// No definition loses such a task: where none names it any more it is kept (workflow.Kept). Who says that it can make no
-// transition any more goes by the slots that it could fill by the definition that this one knew.
+// No definition loses such a task: where none names it any more it is kept (workflow.Kept). Who says that it can make
+// no transition any more goes by the slots that it could fill by the definition that this one knew.
 
-// standingIn is a task that somebody gave out to stand in for another, by the definition that was known then: as far as it
-// can be amended, it is as it is now. Of what two add unlike under one name, each goes on as it began.
+// standingIn is a task that somebody gave out to stand in for another, by the definition that was known then: as far as
+// it can be amended, it is as it is now. Of what two add unlike under one name, each goes on as it began.
 func (s *State) standingIn(e *log.Entry, t workflow.TaskName) *workflow.Task {
 	if len(s.edition.heavy) == 0 {
 		return s.def.Task(t)
@@ -98,7 +98,7 @@ func (s *State) askIn(q *Question, sl *Slot) {
 	q.slots.Count(f, +1)
 	for _, n := range q.Terms {
 		if by := n.Of; !slices.Contains(by.Mentions, sl) {
-			at, _ := slices.BinarySearchFunc(by.Mentions, sl, func(a, b *Slot) int { return cmp.Compare(a.Task.Name, b.Task.Name) })
+			at, _ := slices.BinarySearchFunc(by.Mentions, sl, byName)
 			by.Mentions = slices.Insert(slices.Clone(by.Mentions), at, sl)
 			sl.Dependents = append(sl.Dependents, by)
 		}
@@ -157,6 +157,8 @@ func (v *Evidence) mentions(sl *Slot) []*Slot {
 	for _, p := range def.Predecessors(sl.Task.Name) {
 		out = append(out, v.slotsOf(p)...)
 	}
-	slices.SortFunc(out, func(a, b *Slot) int { return cmp.Compare(a.Task.Name, b.Task.Name) })
+	slices.SortFunc(out, byName)
 	return slices.Compact(out)
 }
+
+func byName(a, b *Slot) int { return cmp.Compare(a.Task.Name, b.Task.Name) }

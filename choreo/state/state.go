@@ -96,8 +96,8 @@ type State struct {
 	final       *condition
 	fills       map[workflow.TaskName][]*Slot
 	// filled are the slots in which tasks stand that are contingencies, where an instance was amended; widened: some of
-	// them cannot by the definition of now, and things were kept of the slots that do not say so. fillings are the slots
-	// that such tasks may fill by a definition (standins.go).
+	// them cannot by the definition of now, and things were kept of the slots that do not say so. fillings are the
+	// slots that such tasks may fill by a definition (standins.go).
 	filled   map[filled]bool
 	widened  bool
 	fillings map[*workflow.Definition]map[workflow.TaskName][]*Slot

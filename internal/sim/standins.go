@@ -26,8 +26,8 @@ func (p *Plan) standsIn() bool {
 // spareTime is how long a task may take that is added to stand in for others.
 const spareTime = 9 * time.Minute
 
-// standIn has another stand in for a task of a definition, one that is new, or nobody. What stood in and does so no more
-// is taken out. A task of a loop keeps who stands in for it.
+// standIn has another stand in for a task of a definition, one that is new, or nobody. What stood in and does so no
+// more is taken out. A task of a loop keeps who stands in for it.
 func (w *world) standIn(def, tasks map[string]any, t *workflow.Task) {
 	body, _ := tasks[string(t.Name)].(map[string]any)
 	if _, looped := w.def.Round(t.Name); looped {

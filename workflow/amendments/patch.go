@@ -20,8 +20,8 @@ import (
 // What is added has all its keys in the patch, and one that no definition has: of a task addTo, the partition into
 // which it goes, of data, applications, resources and partitions add. Conditions and constraints need none: they are
 // there as long as they have a key. What a task waits for is one thing: after and when are both in a patch that sets
-// either. So is what its failure does: contingency is only in a patch with on-failure, and one that sets on-failure alone
-// takes a contingency away.
+// either. So is what its failure does: contingency is only in a patch with on-failure, and one that sets on-failure
+// alone takes a contingency away.
 type Patch []Setting
 
 // Setting is a key of a part with its new value, as the canonical form has it.
@@ -341,9 +341,9 @@ func standsFor(d *workflow.Definition, t workflow.TaskName) bool {
 	return slices.ContainsFunc(d.Tasks, func(x *workflow.Task) bool { return x.Contingency == t })
 }
 
-// standInObstacle says why a task that is added cannot only stand in for others; empty: it can. Which units somebody is to
-// give out, and which data set somebody is to make, has to be known before it is needed; and what only undoes others is
-// gone once nothing is undone by it, whereas facts may name what stands in.
+// standInObstacle says why a task that is added cannot only stand in for others; empty: it can. Which units somebody is
+// to give out, and which data set somebody is to make, has to be known before it is needed; and what only undoes others
+// is gone once nothing is undone by it, whereas facts may name what stands in.
 func standInObstacle(d *workflow.Definition, t workflow.TaskName) string {
 	switch x := d.Task(t); {
 	case len(x.Holds) > 0:
@@ -607,8 +607,8 @@ func Fits(def, known *workflow.Definition, p Patch, check func(*workflow.Definit
 	return m, fewEnough(def, known, p, m.rounds)
 }
 
-// standInsFit says why tasks cannot stand in for others as a patch says that makes one edition of another; nil: they can.
-// What patches add to undo others does not stand in for others, nor the other way round (standInObstacle).
+// standInsFit says why tasks cannot stand in for others as a patch says that makes one edition of another; nil: they
+// can. What patches add to undo others does not stand in for others, nor the other way round (standInObstacle).
 func standInsFit(def, known, made *workflow.Definition, p Patch) error {
 	for _, x := range p {
 		t := workflow.TaskName(x.Name)
@@ -735,9 +735,9 @@ func Effective(
 // bare are the keys of an added task on which it depends whether what was said of it counts.
 var bare = []string{addTo, standsIn, "type", "uses", "role", "in", "out"}
 
-// less are what can be left of a patch that does not go together with others: what it adds, or less and less of that. Of
-// what is in no partition that is what stands in for others, unless another patch adds it to one (placed): facts may name
-// it.
+// less are what can be left of a patch that does not go together with others: what it adds, or less and less of that.
+// Of what is in no partition that is what stands in for others, unless another patch adds it to one (placed): facts may
+// name it.
 func (p Patch) less(placed map[workflow.TaskName]bool) []Patch {
 	undoing, standing := p.undoing(), p.standing()
 	adds := slices.DeleteFunc(slices.Clone(p), func(x Setting) bool {
@@ -806,8 +806,8 @@ func (p parts) spare() map[workflow.TaskName]bool {
 }
 
 // patched is a definition, which has these parts, with patches. A task that patches add only to undo others, as some
-// before have added these, is not there once nothing is undone by it any more. What only stood in for others is kept, and
-// so are rounds that were there, or are by one of the patches, and are not any more by all of them.
+// before have added these, is not there once nothing is undone by it any more. What only stood in for others is kept,
+// and so are rounds that were there, or are by one of the patches, and are not any more by all of them.
 func patched(
 	def *workflow.Definition, has parts, undo []workflow.TaskName, were rounds, patches ...Meant,
 ) (*workflow.Definition, error) {
@@ -857,7 +857,9 @@ func patched(
 			delete(out, Part{OfTask, string(t)})
 		}
 	}
-	stand = slices.DeleteFunc(stand, func(t workflow.TaskName) bool { return named[t] || out[Part{OfTask, string(t)}] == nil })
+	stand = slices.DeleteFunc(stand, func(t workflow.TaskName) bool {
+		return named[t] || out[Part{OfTask, string(t)}] == nil
+	})
 	slices.Sort(stand)
 	stand = slices.Compact(stand)
 	for _, p := range order(out) {

@@ -68,8 +68,8 @@ func TestAPatchOfWhatStandsIn(t *testing.T) {
 	}
 }
 
-// What the failure of a task does is one thing, whether it is written as contingency or as on-failure: of two that set it
-// unlike the later one counts, and they clash.
+// What the failure of a task does is one thing, whether it is written as contingency or as on-failure: of two that set
+// it unlike the later one counts, and they clash.
 func TestWhoStandsInIsOneThing(t *testing.T) {
 	old := parse(t, spares)
 	released := mustPatch(t, old, edited(t, spares, "a: {contingency: c}", "a: {on-failure: release}", ", c: {type: manual}", ""))
@@ -111,8 +111,8 @@ func TestWhoStandsInIsOneThing(t *testing.T) {
 	}
 }
 
-// Two add one task: one only to stand in, the other to be done by itself. It is done by itself, whichever came first, and
-// nobody stands in by the first. Of two that stand in unlike it is as the first says.
+// Two add one task: one only to stand in, the other to be done by itself. It is done by itself, whichever came first,
+// and nobody stands in by the first. Of two that stand in unlike it is as the first says.
 func TestStandInsOfOneName(t *testing.T) {
 	old := parse(t, spares)
 	spare := mustPatch(t, old, edited(t, spares, "b: {}", "b: {contingency: d}, d: {type: manual}"))
@@ -151,7 +151,8 @@ func TestStandInsOfOneName(t *testing.T) {
 	}
 }
 
-// What stands in cannot undo others as well, nor be what nobody could give out in time; and patches that say so are none.
+// What stands in cannot undo others as well, nor be what nobody could give out in time; and patches that say so are
+// none.
 func TestWhatCannotStandIn(t *testing.T) {
 	old := parse(t, spares)
 	for _, x := range [][]string{

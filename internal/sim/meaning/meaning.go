@@ -709,7 +709,8 @@ func (m *Meaning) slotsOf(t workflow.TaskName) []*Slot {
 	return m.slotsBy(t, m.def, func(int) bool { return true })
 }
 
-// slotsBy are the slots that a task may fill by a definition, and those in which it was to stand by facts that were known.
+// slotsBy are the slots that a task may fill by a definition, and those in which it was to stand by facts that were
+// known.
 func (m *Meaning) slotsBy(t workflow.TaskName, def *workflow.Definition, knew func(i int) bool) (out []*Slot) {
 	if sl := m.bySlot[t]; sl != nil {
 		return []*Slot{sl}

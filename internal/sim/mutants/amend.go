@@ -64,7 +64,8 @@ var ofAmendments = []mutant{
 		"choreo/state/standins.go", `	if len(s.edition.heavy) == 0 || s.filled[at] ||
 `, `	if len(s.edition.heavy) >= 0 || s.filled[at] ||
 `}}},
-	{name: "stand-in-as-first", what: "what two add unlike to stand in does what the first says, though it was given as the other",
+	{name: "stand-in-as-first",
+		what: "what two add unlike to stand in does what the first says, though it was given as the other",
 		patches: []patch{{
 			"choreo/state/standins.go", `	return s.amended(cmp.Or(s.EvidenceOf(e).under().Task(t), s.def.Task(t)))
 `, `	return cmp.Or(s.def.Task(t), s.EvidenceOf(e).under().Task(t))

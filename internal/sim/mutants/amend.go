@@ -207,8 +207,8 @@ var ofAmendments = []mutant{
 			"workflow/amendments/patch.go", `		if odd || p.IsHeavy()`, `		if odd && len(p.Patch) == 0 || p.IsHeavy()`}}},
 	{name: "undoing-for-ever", what: "what undoes nothing any more is not gone, and what takes it away does not count",
 		patches: []patch{{
-			"workflow/amendments/patch.go", `		if !undone[t] {
-			delete(out,`, `		if !undone[t] && t == "" {
+			"workflow/amendments/patch.go", `		if !named[t] {
+			delete(out,`, `		if !named[t] && t == "" {
 			delete(out,`}}},
 	{name: "clash-unseen", what: "that two set one key unlike is not shown", patches: []patch{{
 		"choreo/state/incidents.go", `			for _, c := range amendments.Clashes(a.Patch, b.Patch) {`,

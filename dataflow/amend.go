@@ -10,7 +10,9 @@ import (
 //
 // What was fired goes on, by what its trigger said when it began; what was fired and has not begun begins by what
 // its trigger says now. The current state is looked at once more: it fires what it did not fire by the definition
-// before. Equivalence is asked of the whole history by the conditions that there are now.
+// before. Equivalence is asked of the whole history by the conditions that there are now, of the data that each state
+// had: what was added later is null in it, as it is shown. A compensation cannot bring that back, so its state may
+// also be equivalent to what was there before with what amendments have changed since (restored).
 
 // Flow is what the board goes by.
 func (b *Board) Flow() *Flow { return b.flow }
@@ -89,7 +91,7 @@ func (b *Board) amends(f *Flow) map[workflow.DataName]workflow.Value {
 				out[d.Name] = nil
 			}
 		case d.Default != nil && b.flow.def.Datum(d.Name) == nil:
-			out[d.Name], b.added[d.Name] = d.Default, d.Default
+			out[d.Name] = d.Default
 		}
 	}
 	for n := range b.values {
@@ -109,7 +111,7 @@ func (b *Board) goBy(f *Flow) {
 		}
 	}
 	b.flow, b.ran, b.ready = f, ran, nil
-	past := &Board{flow: f, instance: b.instance, values: maps.Clone(b.added), ran: ran}
+	past := &Board{flow: f, instance: b.instance, values: map[workflow.DataName]workflow.Value{}, ran: ran}
 	past.evaluateAll()
 	b.first = map[string]int{}
 	for n, at := range b.states {
@@ -122,6 +124,18 @@ func (b *Board) goBy(f *Flow) {
 	}
 	b.steps += past.steps
 	b.evaluateAll()
+}
+
+// before are the data of a state with what amendments have changed since.
+func (b *Board) before(n int) map[workflow.DataName]workflow.Value {
+	out := b.ValuesAt(n)
+	for _, at := range b.states[n+1:] {
+		if r := &b.history[at]; r.Kind == Amendment {
+			maps.Copy(out, r.Changed)
+		}
+	}
+	maps.DeleteFunc(out, func(_ workflow.DataName, v workflow.Value) bool { return v == nil })
+	return out
 }
 
 // evaluateAll finds out whether each condition holds now, of none of which that is known.

@@ -1,11 +1,13 @@
 package dataflow_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // amend has a board go by a definition in which pieces of the text are others.
@@ -187,4 +189,83 @@ func TestAnAmendmentCostsWhatTheHistoryDid(t *testing.T) {
 		t.Errorf("it costs %d steps, the history %d", cost, before)
 	}
 	s.wants("like", s.b.EquivalentTo(700), 501)
+}
+
+const asks = `
+workflow: eq
+data: {a: {type: integer, default: 0}, note: {type: string}}
+tasks:
+  ask: {when: a == 0, repeat: true, type: manual, out: [a, note], compensate: {application: x}}
+  tell: {when: a == 1, repeat: true, type: manual, out: [a, note]}
+final: a == 2
+`
+
+// A state has no data that were added after it, so it is held against others without them, as it is shown: whether a
+// jump forward is allowed, and what is said to be like what, goes by that.
+func TestAStateIsJudgedAsItIsShown(t *testing.T) {
+	null, end := (*string)(nil), "end"
+	extra := []string{"note: {type: string}", "note: {type: string}, extra: {type: string, default: end}",
+		"final:", "conditions: {ex: 'extra == \"end\"'}\nfinal:"}
+	jump := func(set *string) dataflow.Step {
+		return dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"extra": set}}
+	}
+	s := begin(t, parse(t, asks), values{"a": int64(0)})
+	s.wants("amended", s.amend(asks, extra...), "")
+	s.wants("the first", s.b.ValuesAt(0), values{"a": int64(0)})
+	s.wants("changed", s.b.ValuesAt(1), values{"a": int64(0), "extra": "end"})
+	s.wants("it is not like the first", s.b.EquivalentTo(1), -1)
+	s.wants("fail", s.b.Fail(s.jobs["ask"], s.id(), "stopped", 1), "")
+	const like = "its state would be equivalent to S%d: a forward jump leads to a state that is equivalent to none in the history"
+	s.wants("as at first", s.b.Recover(jump(null), s.id(), 1), fmt.Sprintf(like, 0))
+	s.wants("as it is", s.b.Recover(jump(&end), s.id(), 1), fmt.Sprintf(like, 1))
+	s.wants("states", s.b.State(), 1)
+
+	s = begin(t, parse(t, asks), values{"a": int64(0)})
+	s.wants("amended", s.amend(asks, append([]string{
+		"final: a == 2", "conditions: {ex: 'extra == \"end\"'}\nfinal: a == 2 or extra == \"end\"",
+	}, extra...)...), "")
+	s.wants("fail", s.b.Fail(s.jobs["ask"], s.id(), "stopped", 1), "")
+	s.wants("as at first", s.b.Recover(jump(null), s.id(), 1), fmt.Sprintf(like, 0))
+	s.wants("restart", s.b.Recover(dataflow.Step{Method: dataflow.MethodRestart}, s.id(), 1), "")
+	s.wants("ended", s.b.Ended(), true)
+	s.wants("status", s.b.Last().Status, dataflow.Final)
+	s.wants("it is not like the first", s.b.EquivalentTo(1), -1)
+}
+
+// What is undone leaves what amendments have changed since: its state is taken for the one before all the same. So is
+// one to which a jump back leads, if an amendment made it of one that may be jumped to.
+func TestWhatIsUndoneLeavesWhatAmendmentsChanged(t *testing.T) {
+	extra := []string{"note: {type: string}", "note: {type: string}, extra: {type: string, default: end}",
+		"final:", "conditions: {ex: 'extra == \"end\"'}\nfinal:"}
+	undo := func(updates values) *story {
+		s := begin(t, parse(t, asks), values{"a": int64(0)})
+		s.wants("ask", s.done("ask", values{"a": int64(1)}), "")
+		s.wants("amended", s.amend(asks, extra...), "")
+		s.wants("fail", s.b.Fail(s.jobs["tell"], s.id(), "stopped", 1), "")
+		zero := 0
+		step := dataflow.Step{Method: dataflow.MethodCompensate, Until: &zero}
+		out, why := s.b.Foresee(step)
+		s.wants("foreseen", told(out)+why, "undoes ask of S1 sure=false; S3 a=0; like S0; interrupted: stopped [offer restart jump-forward]")
+		s.wants("undo", s.b.Recover(step, s.id(), 1), "")
+		job := dataflow.Job{Fact: s.id(), Task: "ask"}
+		s.wants("begin", s.b.FireUndo(job, s.b.Undoing().By), "")
+		why = s.b.Undone(job, s.id(), updates, 1, 1)
+		s.wants("undone", why, "")
+		s.wants("as", s.b.Last().As, 0)
+		s.wants("it stopped", s.b.Interrupted().Cause, "stopped")
+		return s
+	}
+	undo(values{"a": int64(0)})
+	undo(values{"a": int64(0), "extra": nil})
+
+	s := begin(t, parse(t, asks), values{"a": int64(0)})
+	s.wants("amended", s.amend(asks, extra...), "")
+	s.wants("ask", s.done("ask", values{"a": int64(7)}), "")
+	s.wants("consistent", s.b.Interrupted().Consistent, false)
+	zero := "0"
+	back := dataflow.Step{Method: dataflow.MethodBack, Set: map[workflow.DataName]*string{"a": &zero}}
+	s.wants("back", s.b.Recover(back, s.id(), 1), "")
+	s.wants("as", s.b.Last().As, 0)
+	s.wants("like", s.b.EquivalentTo(3), 1)
+	s.wants("ask", s.b.History()[2].Mark, dataflow.Jumped)
 }

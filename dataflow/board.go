@@ -113,7 +113,6 @@ type Board struct {
 	instance string
 
 	values  map[workflow.DataName]workflow.Value // of the current state; absent: null
-	added   map[workflow.DataName]workflow.Value // the defaults of data that amendments added
 	age     time.Duration                        // that the instance has reached, as far as somebody said
 	states  []int                                // the records of states, by their numbers
 	history []Record
@@ -139,7 +138,7 @@ type Board struct {
 // NewBoard is the board of an instance that begins with these data, by that fact.
 func NewBoard(f *Flow, instance string, data map[workflow.DataName]workflow.Value, by ID, at int64) *Board {
 	b := &Board{
-		flow: f, instance: instance, values: maps.Clone(data), added: map[workflow.DataName]workflow.Value{},
+		flow: f, instance: instance, values: maps.Clone(data),
 		pending: map[workflow.TaskName]*Pending{}, due: map[workflow.TaskName]*Pending{},
 		ran: make([]int, len(f.triggers)),
 		set: map[workflow.DataName]int{}, first: map[string]int{},

@@ -130,13 +130,7 @@ func (b *Board) restores(t *Record) restoring {
 			}
 		}
 	}
-	before := b.ValuesAt(t.Input)
-	for n := range b.values {
-		if _, was := before[n]; !was {
-			before[n] = nil
-		}
-	}
-	return restoring{updates: before}
+	return restoring{updates: b.becoming(b.before(t.Input))}
 }
 
 // sets is what the built-in set makes to compensate a transition: it is given the current data and, in their

@@ -214,9 +214,15 @@ func (b *Board) tryJump(x Step) (changed map[workflow.DataName]workflow.Value, a
 		return changed, -1, ""
 	}
 	for n := len(b.states) - 1; n >= 0; n-- {
-		if r := &b.history[b.states[n]]; r.satisfies == like &&
-			(r.Kind == Initial || r.Kind == Transition && r.Mark == Unmarked && r.Status != Exception) {
-			return changed, n, ""
+		r := &b.history[b.states[n]]
+		if r.satisfies != like {
+			continue
+		}
+		if r.Kind == Amendment { // it is the one before, with what the amendment changed
+			r = &b.history[b.states[r.As]]
+		}
+		if r.Kind == Initial || r.Kind == Transition && r.Mark == Unmarked && r.Status != Exception {
+			return changed, r.Output, ""
 		}
 	}
 	return nil, -1, "its state would be equivalent to no state of the history that a transition produced which was neither compensated nor jumped over"
@@ -396,9 +402,27 @@ func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Va
 	return ""
 }
 
-// restored reports whether the current data are equivalent to what was there before a transition.
+// restored reports whether the current data are equivalent to what was there before a transition: as it was then, or
+// with what amendments have changed since.
 func (b *Board) restored(t *Record) bool {
-	return string(b.bits) == b.history[b.states[t.Input]].satisfies
+	is := string(b.bits)
+	if is == b.history[b.states[t.Input]].satisfies {
+		return true
+	}
+	now := b.write(b.becoming(b.before(t.Input)))
+	defer b.write(now)
+	return is == string(b.bits)
+}
+
+// becoming is what must be set so that the current data are some others: what these lack is null then.
+func (b *Board) becoming(data map[workflow.DataName]workflow.Value) map[workflow.DataName]workflow.Value {
+	out := maps.Clone(data)
+	for n := range b.values {
+		if _, has := data[n]; !has {
+			out[n] = nil
+		}
+	}
+	return b.differing(out)
 }
 
 func badlyDesigned(t *Record) string {
@@ -419,7 +443,8 @@ func (b *Board) goOnRecovering(at int64) {
 	x.left--
 	enough := x.left <= 0
 	if x.step.Until != nil {
-		enough = enough && b.Last().satisfies == b.history[b.states[*x.step.Until]].satisfies
+		until := &b.history[b.states[*x.step.Until]]
+		enough = enough && (b.Last().satisfies == until.satisfies || b.Last().As == until.As)
 	}
 	if x.when != nil {
 		enough = enough && holds(x.when, b.values, b.instance, b.age)

@@ -47,17 +47,25 @@ func (m *Machine) Failures() (out []Failure) {
 			})
 		}
 	}
-	if x := m.Interrupted(); x != nil {
-		out = append(out, Failure{
-			Item: worklist.Item{Assigned: worklist.ID(x.By), Slot: x.Task}, Task: x.Task, By: worklist.ID(x.By),
-			At:     x.At,
-			Reason: "the instance is interrupted: " + x.Cause, Asks: true,
-		})
+	if f, is := m.Interruption(); is {
+		out = append(out, f)
 	}
 	slices.SortFunc(out, func(x, y Failure) int {
 		return cmp.Or(cmp.Compare(x.At, y.At), x.Item.Compare(y.Item))
 	})
 	return out[max(0, len(out)-maxFailures):]
+}
+
+// Interruption is the failure that interrupts the instance, until it is recovered; false: none does.
+func (m *Machine) Interruption() (f Failure, is bool) {
+	x := m.Interrupted()
+	if x == nil {
+		return f, false
+	}
+	return Failure{
+		Item: worklist.Item{Assigned: worklist.ID(x.By), Slot: x.Task}, Task: x.Task, By: worklist.ID(x.By), At: x.At,
+		Reason: "the instance is interrupted: " + x.Cause, Asks: true,
+	}, true
 }
 
 // DoneAgain is how often an order had a task done once more, so that the instance went on.

@@ -46,3 +46,66 @@ func TestAnOutlookNamesItsInterruption(t *testing.T) {
 		}
 	})
 }
+
+// Whoever has the role that administers an instance is told what interrupts it, at each node that takes part, until it
+// is resolved: also who gets the role, or signs in, when that has happened already. Nobody else is, but for whoever
+// answers for it; and of all else an administrator is told nothing.
+func TestAdministratorsAreToldOfAnInterruption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "tablet")
+		for user, role := range map[string]string{"ana": "chief", "bia": "chief", "rui": "nurse"} {
+			at := map[string]string{"ana": "base", "bia": "tablet", "rui": "tablet"}[user]
+			if err := tm.signIn(at, tm.addUser("base", user, role)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		later := tm.addUser("base", "eva", "chief")
+		pass(time.Second)
+		tm.add("base", "workflow: hire\nadministrators: chief\ndata: {key: {type: boolean}}\ntasks:\n"+
+			"  hand: {when: key == null, repeat: true, type: manual, out: [key]}\nfinal: key\n"+
+			"partitions: {all: {tasks: [hand], partner: tablet}}\n")
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "hire", Responsible: "base"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := st.ID
+		pass(time.Second)
+		tm.ends("tablet", id, api.FinishRequest{Task: "hand", Failed: true, Reason: "no key"})
+		const began, stuck = "*hire started: it has started",
+			"*hire failed: hand has failed: the instance is interrupted: no key"
+		told := func(base, ana, bia []string) {
+			t.Helper()
+			tm.wantMessages("base", "base", base...)
+			tm.wantMessages("base", "ana", ana...)
+			tm.wantMessages("tablet", "bia", bia...)
+			tm.wantMessages("tablet", "tablet")
+		}
+		told([]string{began, stuck}, []string{stuck}, []string{stuck})
+		tm.wantMessages("tablet", "rui")
+
+		if _, err := tm.p["base"].api.GrantRole(t.Context(), api.RoleRequest{User: "rui", Role: "chief"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.signIn("tablet", later); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.wantMessages("tablet", "rui", stuck)
+		tm.wantMessages("tablet", "eva", stuck)
+		tm.readAll("base", "ana")
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		told([]string{began, stuck}, []string{stuck[1:]}, []string{stuck})
+
+		tm.connect("base", "tablet")
+		pass(time.Second)
+		step := api.RecoveryStep{Method: "restart"}
+		if _, err := tm.p["tablet"].api.OrderTask(t.Context(),
+			api.TaskOrder{User: "bia", ID: id, Order: api.TaskRecover, Recover: &step}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		told([]string{began}, nil, nil)
+		tm.wantMessages("tablet", "rui")
+	})
+}

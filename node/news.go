@@ -31,12 +31,16 @@ func newsOf(h *held) index.News {
 	n := index.News{Responsible: h.m.Responsible(), Round: h.m.DoneAgain()}
 	all := h.m.Failures()
 	for _, f := range all[max(0, len(all)-maxNoted):] {
-		n.Failed = append(n.Failed, index.Failure{
-			Assigned: f.Item.Assigned, Slot: f.Item.Slot, Task: f.Task, By: f.By, At: f.At,
-			Reason: show.InOneLine(f.Reason, notedReason), Asks: f.Asks,
-		})
+		n.Failed = append(n.Failed, noted(f))
 	}
 	return n
+}
+
+func noted(f choreo.Failure) index.Failure {
+	return index.Failure{
+		Assigned: f.Item.Assigned, Slot: f.Item.Slot, Task: f.Task, By: f.By, At: f.At,
+		Reason: show.InOneLine(f.Reason, notedReason), Asks: f.Asks,
+	}
 }
 
 // Messages are what a person is told of the instances here, and when there may be one more (Boot; 0: never).
@@ -58,6 +62,8 @@ func (k peoplesItems) Messages(
 			more, then := h.m.Reminders(u, answers, at, k.view.Ahead)
 			if answers {
 				more = append(more, newsOf(h).Messages(id, h.sum)...)
+			} else if f, is := h.m.Interruption(); is && hears.recovers(h) {
+				more = append(more, noted(f).Message(id, h.sum))
 			}
 			slices.SortStableFunc(more, func(a, b worklist.Message) int { return a.At.Compare(b.At) })
 			for _, m := range more[max(0, len(more)-maxOfOne):] {
@@ -136,6 +142,13 @@ func (x hearing) of(c index.Charge) bool {
 		x.known[c] = is
 	}
 	return is
+}
+
+// recovers reports whether the person may recover an instance although somebody else answers for it: it is told what
+// interrupts it, until that is resolved.
+func (x hearing) recovers(h *held) bool {
+	by := h.def.Def.Administrators
+	return by != "" && slices.Contains(x.roles, by)
 }
 
 // administers reports whether the person has the role that decides about all instances of a definition.

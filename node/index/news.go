@@ -39,13 +39,19 @@ func (n News) Messages(id workflow.InstanceID, sum Summary) (out []worklist.Mess
 	of := worklist.Source{Instance: id, Workflow: sum.Workflow}
 	out = append(out, of.Began(wire.AtMilli(sum.Started)))
 	for _, f := range n.Failed {
-		i := worklist.Item{Assigned: f.Assigned, Slot: f.Slot}
-		out = append(out, of.Failed(i, f.Task, f.By, wire.AtMilli(f.At), f.Reason, f.Asks))
+		out = append(out, f.Message(id, sum))
 	}
 	if sum.Ended > 0 {
 		out = append(out, of.Finished(wire.AtMilli(sum.Ended), sum.State, n.Round))
 	}
 	return out
+}
+
+// Message is what people are told of a failure in an instance.
+func (f Failure) Message(id workflow.InstanceID, sum Summary) worklist.Message {
+	of := worklist.Source{Instance: id, Workflow: sum.Workflow}
+	i := worklist.Item{Assigned: f.Assigned, Slot: f.Slot}
+	return of.Failed(i, f.Task, f.By, wire.AtMilli(f.At), f.Reason, f.Asks)
 }
 
 // DecodesNews reads what is kept of news, to find what is damaged.

@@ -60,7 +60,7 @@ func (m *Machine) Snapshot() Snapshot {
 	for _, g := range s.Placements() {
 		why := s.Log().Genesis().Fact.Body.Annex.Of(g.Partition, "")
 		out.Partitions = append(out.Partitions, PartitionView{
-			Name: g.Partition, First: g.Partner, Now: heldNow(g.Placement, out.Tasks),
+			Name: g.Partition, First: g.Partner, Now: m.heldNow(g.Placement, out.Tasks),
 			State: s.PartitionState(g.Partition, out.Tasks), Why: why,
 		})
 	}
@@ -127,8 +127,15 @@ func (m *Machine) waitsForPerformer(t *workflow.Task) string {
 }
 
 // heldNow are the partners that hold what of a partition is not done; where all is done,
-// those that held it. What nobody was given yet is for the one that got it at the start.
-func heldNow(g fact.Placement, tasks []state.TaskView) (now []workflow.PartnerID) {
+// those that held it. What nobody was given yet is for the one that got it at the start. A flow that is driven by data
+// is held as a whole, also while it is interrupted and none of its tasks is under way: whoever did these last is not
+// asked.
+func (m *Machine) heldNow(g fact.Placement, tasks []state.TaskView) (now []workflow.PartnerID) {
+	if sl := m.state.BySlot()[workflow.FlowTask]; sl != nil && m.state.Plan().Home(workflow.FlowTask) == g.Partition {
+		if now = append(now, sl.Current.Partner); !sl.State.Done() {
+			return now
+		}
+	}
 	for _, done := range []bool{false, true} {
 		for _, t := range tasks {
 			if t.Partition != g.Partition || t.State.Done() != done {

@@ -109,3 +109,35 @@ func TestAdministratorsAreToldOfAnInterruption(t *testing.T) {
 		tm.wantMessages("tablet", "rui")
 	})
 }
+
+// Whoever goes on with a flow is shown to hold it, while it is interrupted and nobody works at it as well.
+func TestWhoHoldsAnInterruptedFlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "tablet")
+		tm.add("base", "workflow: hire\ndata: {key: {type: boolean}}\ntasks:\n"+
+			"  hand: {when: key == null, repeat: true, type: manual, out: [key]}\nfinal: key\n"+
+			"partitions: {all: {tasks: [hand], partner: tablet}}\n")
+		id := tm.begin("base", "hire", nil)
+		pass(time.Second)
+		tm.ends("tablet", id, api.FinishRequest{Task: "hand", Failed: true, Reason: "no key"})
+		holds := func(want, first string) {
+			t.Helper()
+			p := tm.show("base", id).Partitions[0]
+			if p.Partner != want || len(p.Also) > 0 || p.First != first {
+				t.Errorf("%s holds it, %q as well, %q at first, want %s alone, %q at first", p.Partner, p.Also, p.First,
+					want, first)
+			}
+		}
+		holds("tablet", "")
+		tm.expel("base", "tablet")
+		pass(time.Minute)
+		holds("base", "tablet")
+		if _, err := tm.p["base"].api.OrderTask(t.Context(), api.TaskOrder{
+			ID: id, Order: api.TaskRecover, Recover: &api.RecoveryStep{Method: "restart"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		holds("base", "tablet")
+	})
+}

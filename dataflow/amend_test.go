@@ -245,7 +245,7 @@ func TestWhatIsUndoneLeavesWhatAmendmentsChanged(t *testing.T) {
 		zero := 0
 		step := dataflow.Step{Method: dataflow.MethodCompensate, Until: &zero}
 		out, why := s.b.Foresee(step)
-		s.wants("foreseen", told(out)+why, "undoes ask of S1 sure=false; S3 a=0; like S0; interrupted: stopped [offer restart jump-forward]")
+		s.wants("foreseen", told(out)+why, "undoes ask of S1 sure=false; S3 a=0; interrupted: stopped [offer restart jump-forward]")
 		s.wants("undo", s.b.Recover(step, s.id(), 1), "")
 		job := dataflow.Job{Fact: s.id(), Task: "ask"}
 		s.wants("begin", s.b.FireUndo(job, s.b.Undoing().By), "")

@@ -20,8 +20,8 @@ type Outlook struct {
 	State   int
 	Values  map[workflow.DataName]workflow.Value
 	Changed map[workflow.DataName]workflow.Value
-	// Like is the state of the history for which it is to be taken, or that satisfies the same
-	// conditions; -1: none.
+	// Like is the first state of the history that satisfies the same conditions, as the history says of it then
+	// (EquivalentTo); -1: none.
 	Like int
 	// Fires are the triggers that it fires; Final: it ends the instance. With neither the instance is
 	// interrupted still, or once more, for that Cause, and Methods are what the rules allow then.
@@ -65,10 +65,7 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 		}
 		then.Undone(job, ID{}, r.updates, b.stop.At, b.stop.At)
 	}
-	out.State, out.Values, out.Like, out.Final = then.State(), then.values, then.Last().As, then.done
-	if out.Like == out.State {
-		out.Like = then.EquivalentTo(out.State)
-	}
+	out.State, out.Values, out.Like, out.Final = then.State(), then.values, then.EquivalentTo(then.State()), then.done
 	out.Changed = b.differing(then.values)
 	for n := range b.values {
 		if then.values[n] == nil {

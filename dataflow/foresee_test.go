@@ -208,3 +208,27 @@ final: n == 9
 		}
 	}
 }
+
+// Of the state to which a step leads it is said before what the history says of it afterwards: it is like the first that
+// satisfies the same.
+func TestAStateIsForeseenAsTheHistoryNumbersIt(t *testing.T) {
+	s := begin(t, parse(t, asks), values{"a": int64(0)})
+	s.done("ask", values{"a": int64(0), "note": "late"})
+	s.done("ask", values{"a": int64(1)})
+	s.done("tell", values{"a": int64(0)})
+	s.done("ask", values{"a": int64(7)})
+	s.wants("consistent", s.b.Interrupted().Consistent, false)
+	zero := "0"
+	for _, step := range []dataflow.Step{
+		{Method: dataflow.MethodBack, Set: map[workflow.DataName]*string{"a": &zero}},
+		{Method: dataflow.MethodOffer},
+	} {
+		o, why := s.b.Foresee(step)
+		s.wants("refused", why, "")
+		s.wants("recover", s.b.Recover(step, s.id(), 1), "")
+		s.wants("state", s.b.State(), 5)
+		s.wants("the history has it like", s.b.EquivalentTo(5), 0)
+		s.wants("it was foreseen like", o.Like, 0)
+		s.wants("it is taken for", s.b.Last().As, 3)
+	}
+}

@@ -361,7 +361,7 @@ type Outlook struct {
 	State      int                 `json:"state"`
 	Attributes map[string]any      `json:"attributes"`
 	Changed    []workflow.DataName `json:"changed"`
-	// Like is the state of the history that it is equivalent to; null: none.
+	// Like is the first state of the history that it is equivalent to; null: none.
 	Like *int `json:"like"`
 	// Then is fires (the Fires; none: at an age to come), final (it ends the instance) or interrupted (still, or once more, for that
 	// Cause; Methods are what the rules allow then).

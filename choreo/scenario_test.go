@@ -675,6 +675,9 @@ func (s *story) facts() string {
 		if !v.Counted {
 			out += " (does not count)"
 		}
+		if v.Superseded {
+			out += " (superseded)"
+		}
 		out += "\n"
 	}
 	return out

@@ -233,9 +233,11 @@ func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 func (m *Machine) Facts() []state.FactView {
 	es := slices.Clone(m.log.Order())
 	slices.SortFunc(es, log.ByTime)
-	out := make([]state.FactView, len(es))
+	out, passed := make([]state.FactView, len(es)), m.state.Passed()
 	for i, e := range es {
-		out[i] = state.FactView{Fact: e.Fact, ID: e.ID, Time: e.Time, Counted: e.Counted, Speaker: e.Speaker().User}
+		out[i] = state.FactView{
+			Fact: e.Fact, ID: e.ID, Time: e.Time, Counted: e.Counted, Superseded: passed[e], Speaker: e.Speaker().User,
+		}
 		if b := e.Fact.Body.Start; b != nil && e.Counted {
 			for from := range m.state.BuiltOn(m.state.Attempts()[b.Attempt], e) {
 				out[i].BuiltUpon = append(out[i].BuiltUpon, from.Slot.Task.Name)

@@ -114,6 +114,23 @@ func (s *State) SupersededStates() (out []StateView) {
 	return out
 }
 
+// Passed are the records of a flow that are of a history that does not count: by the facts they count, and another
+// history does.
+func (s *State) Passed() map[*log.Entry]bool {
+	out := map[*log.Entry]bool{}
+	if s.flow == nil || s.flow.Line == nil {
+		return out
+	}
+	for _, said := range s.flow.said {
+		for _, e := range said {
+			if !s.flow.Line.has[e] {
+				out[e] = true
+			}
+		}
+	}
+	return out
+}
+
 // supersededState is what a record that does not count brought; numbers are of the states that count. It reports
 // whether such a record brings a state.
 func (s *State) supersededState(e *log.Entry, numbers map[dataflow.ID]int) (v StateView, brings bool) {

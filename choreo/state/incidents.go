@@ -217,6 +217,7 @@ func (s *State) flowIncidents() (out []IncidentView) {
 			At: e.Fact.At, Who: e.Fact.Chain.Author, What: "what it said of the flow changes nothing: " + l.why[e],
 		})
 	}
+	out = append(out, s.passedOrders()...)
 	for said := range s.flow.lost {
 		out = append(out, s.undoIncidents(said)...)
 	}
@@ -232,6 +233,30 @@ func (s *State) placed(t workflow.TaskName) string {
 		return ", in partition " + string(home)
 	}
 	return ""
+}
+
+// passedOrders are the orders to recover that are of a history that does not count: somebody repaired the instance, and
+// may want to do so once more.
+func (s *State) passedOrders() (out []IncidentView) {
+	var lost []*log.Entry
+	for e := range s.Passed() {
+		if e.Fact.Body.Claim != nil {
+			lost = append(lost, e)
+		}
+	}
+	slices.SortFunc(lost, log.ByTime)
+	for _, e := range lost[:min(len(lost), maxUncounted)] {
+		x, err := stepOf(e.Fact.Body.Claim)
+		if err != nil {
+			continue
+		}
+		who, _ := s.speaker(e, e.Fact.Body.Claim)
+		out = append(out, IncidentView{
+			At: e.Fact.At, Who: e.Fact.Chain.Author, User: who.User,
+			What: "the order to recover by " + x.Method + " does not count, as another history of the data states does",
+		})
+	}
+	return out
 }
 
 // unitIncidents are tasks that go on with more than there is of a resource.

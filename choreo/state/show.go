@@ -319,6 +319,8 @@ type FactView struct {
 	ID      fact.ID
 	Time    uint64
 	Counted bool
+	// Superseded: it counts, and is of a history of data states that does not (flow.go).
+	Superseded bool
 	// BuiltUpon are, of a start that counts, the slots whose results it consumed.
 	BuiltUpon []workflow.TaskName
 	// Speaker is, of a claim, the person who said it; empty: nobody, or it is not true.

@@ -17,7 +17,8 @@ func newLogCommand() *cobra.Command {
 		Short: "The history of an instance, fact by fact",
 		Long: `Prints every fact of an instance that this node holds, in logical order: what
 happened, where, and when by the clock of the partner that wrote it. A fact that
-does not count (its author was not entitled to it) is marked.`,
+does not count (its author was not entitled to it) is marked; so is one that is of a
+history of data states that does not count, as another one does.`,
 		Example: `  mutirao log 3f9a
   mutirao log 3f9a -v                # with hashes and numbers
   mutirao log 3f9a -o json`,

@@ -850,6 +850,8 @@ type LogEntry struct {
 	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name
 	Text    string            `json:"text"`
 	Counted bool              `json:"counted"`
+	// Superseded: it is of a history of data states that does not count, as another one does.
+	Superseded bool `json:"superseded,omitempty"`
 }
 
 // Starts reports whether an entry says that a task began.

@@ -24,12 +24,15 @@ func (vw *View) Log(h *Held) []api.LogEntry {
 		e := api.LogEntry{
 			At: wire.AtMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: vw.People.Name(f.Fact.Chain.Author),
 			Seq:  f.Fact.Seq,
-			Kind: f.Fact.Body.Kind(), Counted: f.Counted,
+			Kind: f.Fact.Body.Kind(), Counted: f.Counted, Superseded: f.Superseded,
 		}
 		e.Task, e.Text = vw.describe(h, &f)
 		e.Label = h.M.Definition().LabelOf(e.Task)
 		if !f.Counted {
 			e.Text += " (does not count)"
+		}
+		if e.Superseded {
+			e.Text += " (superseded: another history counts)"
 		}
 		out = append(out, e)
 	}

@@ -90,6 +90,7 @@ func TestForesee(t *testing.T) {
 			dataflow.Step{Method: dataflow.MethodCompensate, Steps: 9},
 			"undoes lend of S4 sure=true; undoes find of S3 sure=true; undoes show of S2 sure=false; undoes open of S1 sure=true; " +
 				"S8 book=<nil> card=<nil> stage=asked; like S0; interrupted: " +
+				"compensation went as far as it can, and did not come to where it was to stop (steps: 9): " +
 				"there is nothing left to compensate: the state is the first, or equivalent to it [offer restart jump-forward]",
 		},
 		{dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"stage": text("refused")}},
@@ -231,4 +232,33 @@ func TestAStateIsForeseenAsTheHistoryNumbersIt(t *testing.T) {
 		s.wants("it was foreseen like", o.Like, 0)
 		s.wants("it is taken for", s.b.Last().As, 3)
 	}
+}
+
+// Where compensation is to stop is said if it does not come to that, before it is ordered and in the end. Until the
+// current state nobody has it go.
+func TestAStopThatIsNeverMet(t *testing.T) {
+	now, text := 4, strings.Repeat("é", 100)
+	for _, c := range []struct {
+		step dataflow.Step
+		want string // of the stops
+	}{
+		{dataflow.Step{Steps: 9}, "steps: 9"},
+		{dataflow.Step{Steps: 2, When: "stage == \"lost\""}, "steps: 2, when: stage == \"lost\""},
+		{dataflow.Step{When: "stage == \"" + text + "\""}, "when: stage == \"" + strings.Repeat("é", 69) + "…"},
+	} {
+		c.step.Method = dataflow.MethodCompensate
+		s := stuckLoan(t)
+		o, why := s.b.Foresee(c.step)
+		s.wants("refused", why, "")
+		s.carryOut(c.step)
+		want := "compensation went as far as it can, and did not come to where it was to stop (" + c.want +
+			"): there is nothing left to compensate: the state is the first, or equivalent to it"
+		s.wants("it comes to", s.b.Interrupted().Cause, want)
+		s.wants("it was said to come to", o.Cause, want)
+	}
+	s := stuckLoan(t)
+	step := dataflow.Step{Method: dataflow.MethodCompensate, Until: &now}
+	_, why := s.b.Foresee(step)
+	s.wants("until now", why, "S4 is the current state: compensation goes back to an earlier one")
+	s.wants("until now", s.b.Recover(step, s.id(), 1), why)
 }

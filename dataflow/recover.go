@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -178,6 +179,8 @@ func (b *Board) mayCompensate(x Step) string {
 		return fmt.Sprintf("%d steps: want 1 or more", x.Steps)
 	case x.Until != nil && (*x.Until < 0 || *x.Until >= len(b.states)):
 		return fmt.Sprintf("there is no state S%d: the history has S0 to S%d", *x.Until, len(b.states)-1)
+	case x.Until != nil && *x.Until == b.State():
+		return fmt.Sprintf("S%d is the current state: compensation goes back to an earlier one", *x.Until)
 	}
 	if x.When != "" {
 		if _, err := b.flow.def.ParseCondition(x.When); err != nil {
@@ -453,8 +456,33 @@ func (b *Board) goOnRecovering(at int64) {
 		b.recovery = nil
 		return
 	}
-	b.stopUnless(b.mayUndo())
+	if why := b.mayUndo(); why != "" {
+		b.stopUnless(fmt.Sprintf("compensation went as far as it can, and did not come to where it was to stop (%s): %s",
+			x.step.stops(), why))
+	}
 }
+
+// stops are where compensation is to stop, as it was ordered.
+func (x Step) stops() string {
+	var out []string
+	if x.Steps > 0 {
+		out = append(out, fmt.Sprintf("steps: %d", x.Steps))
+	}
+	if x.Until != nil {
+		out = append(out, fmt.Sprintf("until: S%d", *x.Until))
+	}
+	if x.When != "" {
+		when := []rune(x.When)
+		if len(when) > mostShown {
+			when = append(when[:mostShown-1], '…')
+		}
+		out = append(out, "when: "+string(when))
+	}
+	return strings.Join(out, ", ")
+}
+
+// mostShown bounds the letters of a condition that are shown beside something else.
+const mostShown = 80
 
 // UndoFailed enters that a compensation failed for good: the chain stops there. It says why that changes
 // nothing; empty: it does.

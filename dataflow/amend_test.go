@@ -116,7 +116,7 @@ func TestATriggerIsGone(t *testing.T) {
 	s.done("one", values{"a": int64(5)})
 	s.wants("fail", s.b.Fail(s.jobs["two"], s.id(), "no luck", 1), "")
 	s.wants("undo", s.b.MayRecover(dataflow.Step{Method: dataflow.MethodCompensate}),
-		"transition one has no compensation: use a forward jump")
+		"transition one has no compensation: give it one by an amendment (mutirao amend), or use a forward jump")
 	const undo = "out: [a, n], compensate: {application: y}"
 	s.wants("amended", s.amend(parallel, "out: [a, n]", undo), "")
 	s.wants("undo", s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
@@ -136,6 +136,13 @@ func TestATriggerIsGone(t *testing.T) {
 	s.wants("one", s.b.Done(s.jobs["one"], s.id(), values{"a": int64(1)}, 1), "the transition is not pending")
 	s.wants("a jump over it", s.b.Fail(s.jobs["two"], s.id(), "no luck", 1), "")
 	s.wants("methods", s.b.Methods(), "[offer restart jump-forward]")
+
+	s = begin(t, parse(t, parallel), values{"n": int64(0)})
+	s.done("one", values{"a": int64(5)})
+	s.wants("amended", s.amend(parallel, "  one: {when: n == 0 and a == null, repeat: true, application: x, out: [a, n]}\n", ""), "")
+	s.wants("fail", s.b.Fail(s.jobs["two"], s.id(), "no luck", 1), "")
+	s.wants("undo", s.b.MayRecover(dataflow.Step{Method: dataflow.MethodCompensate}),
+		"transition one is not in the definition any more: use a forward jump")
 }
 
 // Whatever is amended on the way, and whatever fails and is recovered: no instance runs at a state at which nothing is

@@ -167,8 +167,11 @@ func (b *Board) mayUndo() string {
 		return "there is nothing left to compensate: the state is the first, or equivalent to it"
 	case t.Kind != Transition:
 		return fmt.Sprintf("a %s produced the state, which cannot be compensated: use a forward jump", t.Kind)
+	case b.flow.def.Task(t.Task) == nil:
+		return fmt.Sprintf("transition %s is not in the definition any more: use a forward jump", t.Task)
 	case b.flow.compensation(t.Task) == nil:
-		return fmt.Sprintf("transition %s has no compensation: use a forward jump", t.Task)
+		return fmt.Sprintf("transition %s has no compensation: give it one by an amendment (mutirao amend), "+
+			"or use a forward jump", t.Task)
 	}
 	return ""
 }

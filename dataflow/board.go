@@ -376,6 +376,16 @@ func (b *Board) firstBroken() string {
 	return ""
 }
 
+// firstUnkept is the first constraint that the state breaks, strict or not.
+func (b *Board) firstUnkept() string {
+	for i, c := range b.flow.conds {
+		if c.rule && !b.truth[i] {
+			return c.text()
+		}
+	}
+	return ""
+}
+
 // offer has the current state fire what it satisfies.
 func (b *Board) offer() {
 	if b.isFinal() {

@@ -262,3 +262,17 @@ func TestAStopThatIsNeverMet(t *testing.T) {
 	s.wants("until now", why, "S4 is the current state: compensation goes back to an earlier one")
 	s.wants("until now", s.b.Recover(step, s.id(), 1), why)
 }
+
+// A jump to a state that is not final and fires nothing is allowed where no constraint is broken: one that is decides, and
+// is named.
+func TestAJumpNamesTheConstraintThatDecides(t *testing.T) {
+	to := func(n string) dataflow.Step {
+		return dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"a": &n}}
+	}
+	s := begin(t, parse(t, asks+"constraints: [{name: few, when: a < 5}, {name: many, when: a > -5}]\n"),
+		values{"a": int64(0)})
+	s.wants("fail", s.b.Fail(s.jobs["ask"], s.id(), "stopped", 1), "")
+	s.wants("refused", s.b.MayRecover(to("7")),
+		"its state would be inconsistent: it is not final, fires no trigger, and breaks the constraint few: a < 5")
+	s.wants("allowed", s.b.MayRecover(to("3")), "")
+}

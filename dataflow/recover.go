@@ -209,7 +209,10 @@ func (b *Board) tryJump(x Step) (changed map[workflow.DataName]workflow.Value, a
 	switch {
 	case b.strict > 0:
 		return nil, -1, "its state breaks the constraint " + b.firstBroken()
-	case !b.isFinal() && len(b.ready) == 0 && !b.waitsForAge() && !(b.rules() && b.broken == 0):
+	case !b.isFinal() && len(b.ready) == 0 && !b.waitsForAge() && b.broken > 0:
+		return nil, -1, "its state would be inconsistent: it is not final, fires no trigger, and breaks the constraint " +
+			b.firstUnkept()
+	case !b.isFinal() && len(b.ready) == 0 && !b.waitsForAge() && !b.rules():
 		return nil, -1, "its state would be inconsistent: it is not final, and fires no trigger"
 	}
 	like := string(b.bits)

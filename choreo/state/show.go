@@ -242,9 +242,12 @@ func (a *Attempt) startUnknown() bool {
 // ContingencyView shows a task that is only a contingency: by the attempt in charge, or else its newest.
 func (s *State) ContingencyView(t *workflow.Task) TaskView {
 	v := TaskView{Task: t, Partition: s.plan.Home(t.Name), State: workflow.NotReady, Attempt: 0}
-	slots := s.SlotsOf(t.Name)
+	slots := slices.Clone(s.SlotsOf(t.Name))
 	kept := slices.Contains(s.def.Kept().StandIns, t.Name) // nothing begins it any more
 	over := len(slots) > 0 || kept || s.Overall() != workflow.InstanceRunning
+	slices.SortStableFunc(slots, func(x, y *Slot) int { // what is in charge first
+		return AsInt(y.Current.Task.Name == t.Name) - AsInt(x.Current.Task.Name == t.Name)
+	})
 	for _, sl := range slots {
 		over = over && sl.State.Done()
 		a := s.standIn(sl, t.Name)
@@ -297,7 +300,7 @@ func (s *State) attemptState(a *Attempt) workflow.State {
 	case a.Slot.Current == a:
 		return a.Slot.State
 	}
-	return workflow.Ready
+	return workflow.Skipped // another is in charge
 }
 
 // WritesOf are the values that standing successes gave to a data item.

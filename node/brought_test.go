@@ -159,3 +159,81 @@ func TestAFileIsForgottenOnceItsHolderHasIt(t *testing.T) {
 		})
 	}
 }
+
+const sketches = `
+workflow: sketches
+data: {pic: {type: file}, n: {type: integer}}
+tasks:
+  look: {type: manual, role: nurse, offline: true, out: [pic]}
+  proc: {after: look, application: slow, in: [pic], out: [n], contingency: byhand}
+  byhand: {type: manual, role: nurse, in: [pic], out: [n]}
+partitions: {home: {tasks: [look], partner: base}, away: {tasks: [proc], partner: depot}, spare: {tasks: [byhand], partner: base}}
+`
+
+// The holder of a person's task has no room for the file that came with the result. Whoever has a task that reads it
+// gets it from the node where it was handed in, once the holder says that it may; who may not gets nothing there. While
+// the holder cannot be asked the content is waited for: that it is not given is not that nobody has it.
+func TestAFileThatItsHolderHasNoRoomForIsNotLost(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := aWard(t, "depot", "mal")
+			tm.profile("depot", api.ProfileChange{Applications: &[]string{"slow"}})
+			pass(time.Second)
+			tm.add("base", sketches)
+			id, item := tm.rounds("sketches", nil)
+			if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+				t.Fatal(err)
+			}
+			f, err := tm.p["tablet"].api.PutFile(t.Context(), "huge.bin", strings.NewReader("a wound"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, giver := range []string{"tablet", "depot"} { // as if base had no room for it
+				answer := tm.p[giver].plug.handlers[files.Protocol]
+				tm.p[giver].plug.HandleRequest(files.Protocol, false, func(from workflow.PartnerID, req []byte) ([]byte, error) {
+					if from == tm.p["base"].id() {
+						return nil, io.ErrClosedPipe
+					}
+					return answer(from, req)
+				})
+			}
+			if away {
+				tm.disconnect("tablet", "depot")
+			}
+			if err := tm.hand("tablet", "bia", item, map[string]string{"pic": f.Value}); err != nil {
+				t.Fatal(err)
+			}
+			if away {
+				tm.disconnect("tablet", "base")
+				tm.connect("tablet", "depot")
+			}
+			ref, err := workflow.ParseFile(f.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, err := wire.EncodeFileAsk(wire.FileAsk{Instance: instance(t, id), Item: "pic", File: ref.String(), Sums: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tm.p["mal"].plug.Request(t.Context(), tm.p["tablet"].id(), nil, files.Protocol, req); err == nil {
+				t.Error("somebody who has no task that reads the file has it from the tablet")
+			}
+			if away {
+				pass(10 * time.Minute)
+				in := tm.show("depot", id)
+				if x := in.Tasks[1]; x.State != workflow.Running || !strings.Contains(x.Reason, "it is for base") {
+					t.Errorf("while its holder is away: proc is %s (%s)", x.State, x.Reason)
+				}
+				tm.connect("tablet", "base")
+			}
+			pass(3 * time.Minute)
+			in := tm.show("depot", id)
+			if x := in.Tasks[1]; x.State != workflow.Succeeded || len(in.Incidents) > 0 {
+				t.Errorf("away: %t: proc is %s (%s), with %+v", away, x.State, x.Reason, in.Incidents)
+			}
+			if tm.here("base", f.Value) {
+				t.Fatal("the file is at base, so that this says nothing")
+			}
+		})
+	}
+}

@@ -71,6 +71,7 @@ func (n *Node) begin() error {
 	c.HandleRequest(worklists.ProtocolFollow, false, n.worklists.AnswerFollow)
 	c.HandleRequest(worklists.ProtocolKept, false, n.worklists.AnswerKept)
 	c.HandleRequest(worklists.ProtocolGiven, false, n.worklists.AnswerGiven)
+	c.HandleRequest(worklists.ProtocolReader, false, n.worklists.AnswerReader)
 	c.HandleRequest(jobs.Protocol, false, n.jobs.Answer)
 	if n.filing.Files != nil {
 		c.HandleRequest(files.Protocol, false, n.filing.Files.Answer)

@@ -325,6 +325,11 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	n.filing.Gives = func(to workflow.PartnerID, id workflow.InstanceID, item workflow.DataName, f workflow.File) bool {
 		return n.worklists.Gives(to, id, item, f)
 	}
+	n.filing.Vouched = func(ctx context.Context, reader workflow.PartnerID, user string, id workflow.InstanceID,
+		item workflow.DataName, f workflow.File,
+	) (bool, error) {
+		return n.worklists.Vouched(ctx, reader, user, id, item, f)
+	}
 	items := peoplesItems{n.desk, n.filing}
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
@@ -332,7 +337,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
 		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, Rate: n.filing.Rate,
-		Give: n.filing.GiveFor, HasGiven: n.filing.HasGiven,
+		Give: n.filing.GiveFor, HasGiven: n.filing.HasGiven, Vouch: n.filing.Vouch,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
 		Absent: n.instances.view.Absent,
 		Away:   func() (time.Time, bool) { return n.absence.away() },

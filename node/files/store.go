@@ -626,6 +626,9 @@ type namedSums struct {
 // ErrNotHere is the answer to who asks for what is not here.
 var ErrNotHere = errors.New("it is not here")
 
+// ErrNotNow is why nobody can say now whether somebody may read a file that may be here.
+var ErrNotNow = errors.New("it cannot be said now who may read it")
+
 // piece reads a piece of a content that is here whole. The first piece of each chunk is
 // given only if all of the chunk is as it should be.
 func (s *Store) piece(f workflow.File, offset int64) ([]byte, error) {

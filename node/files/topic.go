@@ -36,7 +36,8 @@ type Clock interface {
 // Instances know who may have what.
 type Instances interface {
 	// MayRead returns an error, for people, if a partner may not read a file that an
-	// instance here has among its data; or, with user, if that user may not there.
+	// instance here has among its data; or, with user, if that user may not there. One that
+	// is ErrNotHere, or wraps ErrNotNow, says nothing against whoever asks.
 	MayRead(ctx context.Context, from workflow.PartnerID, user string, instance workflow.InstanceID,
 		item workflow.DataName, f workflow.File) error
 	// Here reports whether an instance, by its ID, is here.
@@ -186,7 +187,9 @@ func (t *Topic) Answer(from workflow.PartnerID, req []byte) ([]byte, error) {
 		return nil, errTooMuch
 	}
 	if err := t.permit(from, a, f, now); err != nil {
-		t.in.Partner.Refuse("file", from)
+		if !errors.Is(err, ErrNotHere) && !errors.Is(err, ErrNotNow) { // all who could have a file are asked for it
+			t.in.Partner.Refuse("file", from)
+		}
 		return nil, err
 	}
 	if a.Sums {

@@ -45,6 +45,10 @@ type Surroundings struct {
 	Keeps func(workflow.InstanceID) bool
 	// Gives reports whether a user here gave a file with a result for an item that a partner holds.
 	Gives func(to workflow.PartnerID, id workflow.InstanceID, item workflow.DataName, f workflow.File) bool
+	// Vouched asks those that a user here gave a file for whether another partner may read it, too. given is false
+	// where nobody here gave it with a result.
+	Vouched func(ctx context.Context, reader workflow.PartnerID, user string, id workflow.InstanceID,
+		item workflow.DataName, f workflow.File) (given bool, err error)
 	// Go does something that the node waits for when it stops, which closes Stopped.
 	Go      func(func())
 	Stopped <-chan struct{}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -20,6 +21,23 @@ func (k *Desk) MayRead(
 	if user == "" && k.Gives(from, id, item, f) {
 		return nil // also where this node takes no part
 	}
+	err := k.readsHere(ctx, from, user, id, item, f)
+	if errors.Is(err, files.ErrNotHere) { // by what is known of the instance; who the file was given for knows more
+		switch given, no := k.Vouched(ctx, from, user, id, item, f); {
+		case errors.Is(no, worklists.ErrUnasked):
+			return fmt.Errorf("%w: %w", files.ErrNotNow, no)
+		case given:
+			return no
+		}
+	}
+	return err
+}
+
+// readsHere is MayRead by the facts that are here.
+func (k *Desk) readsHere(
+	ctx context.Context, from workflow.PartnerID, user string,
+	id workflow.InstanceID, item workflow.DataName, f workflow.File,
+) error {
 	if _, here := k.Index.Get(id); !here {
 		return files.ErrNotHere
 	}
@@ -28,7 +46,30 @@ func (k *Desk) MayRead(
 	if err != nil {
 		k.Log.Warn("a partner asks for a file of an instance that cannot be read", "from", from, "instance", id,
 			"error", err)
-		return errors.New("cannot read this instance now")
+		return fmt.Errorf("%w: this instance cannot be read", files.ErrNotNow)
+	}
+	return denied
+}
+
+// Vouch returns an error if a partner, or a user at its node, may not read a file that another partner gave: that one
+// asks, which has the content and need take no part in the instance.
+func (k *Desk) Vouch(
+	ctx context.Context, gave, reader workflow.PartnerID, user string,
+	id workflow.InstanceID, item workflow.DataName, f workflow.File,
+) error {
+	if _, here := k.Index.Get(id); !here {
+		return errors.New("the instance is not here")
+	}
+	var denied error
+	err := k.Instances.Peek(ctx, id, func(h *Held) {
+		if denied = k.mayRead(h, reader, user, item, f); !slices.Contains(h.M.GivenBy(item, f.String()), gave) {
+			denied = fmt.Errorf("by what is known here, this file was not given there as %s", item)
+		}
+	})
+	if err != nil {
+		k.Log.Warn("a partner asks about a file of an instance that cannot be read", "from", gave, "instance", id,
+			"error", err)
+		return errors.New("this instance cannot be read now")
 	}
 	return denied
 }

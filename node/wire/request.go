@@ -26,7 +26,9 @@ var (
 	follows   = request[Follow]{what: "what a user set at another node", most: 160 << 10}
 	keptOnes  = request[Kept]{what: "a request for a kept result", most: 4 * maxName}
 	fileAsks  = request[FileAsk]{what: "a request for a file", most: 8 * maxName}
-	looks     = request[Look]{what: "a request to show an instance", most: maxName, check: (*Look).check}
+	// A question who may read a file has the parts of a request for it, and one more name.
+	fileReaders = request[FileReader]{what: "a question who may read a file", most: 10 * maxName}
+	looks       = request[Look]{what: "a request to show an instance", most: maxName, check: (*Look).check}
 )
 
 // TooLong says that a request is not written, since nobody would read it.

@@ -31,6 +31,7 @@ func kinds() map[string]kind {
 		"claims": kindOf(claims), "itemLists": kindOf(itemLists), "items": kindOf(items), "targets": kindOf(targets),
 		"amendings": kindOf(amendings), "keptOnes": kindOf(keptOnes), "follows": kindOf(follows),
 		"fileAsks": kindOf(fileAsks), "looks": kindOf(looks),
+		"fileReaders": kindOf(fileReaders),
 	}
 }
 

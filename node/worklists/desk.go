@@ -40,6 +40,8 @@ const (
 	ProtocolChanged = "/mutirao/items-changed/1.0.0"
 	// ProtocolFollow compares what a user set and read, with another node of the same user.
 	ProtocolFollow = "/mutirao/follow/1.0.0"
+	// ProtocolReader asks whether a partner may read a file that was given for the receiver.
+	ProtocolReader = "/mutirao/file-reader/1.0.0"
 )
 
 const (
@@ -159,6 +161,9 @@ type Surroundings struct {
 	// node's disk that a partner gave with a result that counted here.
 	Give     func(workflow.File, workflow.InstanceID) error
 	HasGiven func(context.Context, workflow.PartnerID, workflow.InstanceID, workflow.DataName, workflow.File) (bool, error)
+	// Vouch returns an error if a partner, or a user there, may not read a file that another partner gave.
+	Vouch func(ctx context.Context, gave, reader workflow.PartnerID, user string, id workflow.InstanceID,
+		item workflow.DataName, f workflow.File) error
 	// Away is since when this node is out of contact on purpose.
 	Away func() (since time.Time, away bool)
 	// ConnectionTime is that of a partner, or this node's if that is longer.

@@ -132,6 +132,83 @@ func (d *Desk) Gives(to workflow.PartnerID, id workflow.InstanceID, item workflo
 	return d.gave[string(g.key())] != nil
 }
 
+// Vouched asks the partners that a file was given for here whether another may read it, too: this node need take no
+// part in the instance, and so cannot tell. They have a right to the content, and could give it on. given is false
+// where nobody here gave it with a result; nil: one of them says that it may.
+func (d *Desk) Vouched(
+	ctx context.Context, reader workflow.PartnerID, user string,
+	id workflow.InstanceID, item workflow.DataName, f workflow.File,
+) (given bool, err error) {
+	var holders []workflow.PartnerID
+	d.mu.Lock()
+	for _, g := range d.gave {
+		if g.Instance == id && g.Item == string(item) && g.File == f.String() {
+			holders = append(holders, workflow.PartnerID(g.At))
+		}
+	}
+	d.mu.Unlock()
+	if len(holders) == 0 {
+		return false, nil
+	}
+	req, err := wire.EncodeFileReader(wire.FileReader{
+		Instance: id, Item: item, File: f.String(), Reader: reader, User: user,
+	})
+	if err != nil {
+		return true, err
+	}
+	slices.Sort(holders)
+	for _, p := range holders {
+		if err = d.asksHolder(ctx, p, req); err == nil {
+			return true, nil
+		}
+	}
+	return true, err
+}
+
+// ErrUnasked is why it is not known whether somebody may read a file that was given here.
+var ErrUnasked = errors.New("cannot be asked from there now whether others may read it")
+
+// asksHolder is Vouched of one of them.
+func (d *Desk) asksHolder(ctx context.Context, p workflow.PartnerID, req []byte) error {
+	if !d.in.Peers.Up(p) {
+		return fmt.Errorf("it is for %s, which %w", d.in.Name(p), ErrUnasked)
+	}
+	_, err := d.in.Peers.Request(ctx, p, nil, ProtocolReader, req, listPatience)
+	var no interface {
+		error
+		Answer() string
+	}
+	switch {
+	case errors.As(err, &no):
+		return fmt.Errorf("it is for %s, which says: %s", d.in.Name(p), no.Answer())
+	case err != nil:
+		return fmt.Errorf("it is for %s, which %w", d.in.Name(p), ErrUnasked)
+	}
+	return nil
+}
+
+// AnswerReader answers a partner, at which a file was given for this node, whether another may read it.
+func (d *Desk) AnswerReader(from workflow.PartnerID, req []byte) ([]byte, error) {
+	q, err := wire.DecodeFileReader(req)
+	if err != nil {
+		return nil, err
+	}
+	f, err := workflow.ParseFile(q.File)
+	if err != nil {
+		return nil, err
+	}
+	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
+		d.in.Peers.Refuse("items-too-fast", from)
+		return nil, errTooOften
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
+	defer cancel()
+	if err := d.in.Vouch(ctx, from, q.Reader, q.User, q.Instance, q.Item, f); err != nil {
+		return nil, err
+	}
+	return []byte("yes"), nil
+}
+
 // mindGave forgets now and then what is over.
 func (d *Desk) mindGave(now moment.Now) time.Duration {
 	d.mu.Lock()

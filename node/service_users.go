@@ -42,8 +42,8 @@ func (s *userService) SignInUser(ctx context.Context, token string) (*api.Signed
 }
 
 // SignOutUser ends a user's being signed in at this node.
-func (s *userService) SignOutUser(_ context.Context, user string) (*api.SignedOut, error) {
-	out, err := s.users.SignOut(user)
+func (s *userService) SignOutUser(_ context.Context, r api.SignOutRequest) (*api.SignedOut, error) {
+	out, err := s.users.SignOut(r)
 	return out, s.explain(err)
 }
 

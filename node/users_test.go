@@ -113,7 +113,7 @@ func TestUsersSpreadAndOutliveCrashes(t *testing.T) {
 		if _, err := tm.p["two"].api.LinkUser(t.Context(), "bia", 0); err == nil {
 			t.Error("a user that was removed links another device")
 		}
-		if _, err := tm.p["two"].api.SignOutUser(t.Context(), "bia"); err != nil || len(tm.p["two"].keyFiles()) > 0 {
+		if _, err := tm.p["two"].api.SignOutUser(t.Context(), api.SignOutRequest{User: "bia"}); err != nil || len(tm.p["two"].keyFiles()) > 0 {
 			t.Errorf("its key stays: %v, %v", err, tm.p["two"].keyFiles())
 		}
 	})

@@ -314,7 +314,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 			n.instances.peopleChanged()
 			n.worklists.PeopleChanged()
 		},
-		Work: n.desk.peoplesWork,
+		Work: n.desk.peoplesWork, Waits: func(user string) []string { return n.worklists.Waiting(user) },
 	})
 	if err != nil {
 		return err

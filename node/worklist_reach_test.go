@@ -139,7 +139,7 @@ func TestAResultAfterTheEndIsKept(t *testing.T) {
 func TestWhoIsNowhereHasNoItems(t *testing.T) {
 	for name, end := range map[string]func(tm *team) error{
 		"signed out": func(tm *team) error {
-			_, err := tm.p["tablet"].api.SignOutUser(tm.t.Context(), "bia")
+			_, err := tm.p["tablet"].api.SignOutUser(tm.t.Context(), api.SignOutRequest{User: "bia"})
 			return err
 		},
 		"evicted": func(tm *team) error {

@@ -630,6 +630,47 @@ func TestARefusedResultIsMended(t *testing.T) {
 	})
 }
 
+// Whoever signs out where something waits to be handed in is told what, since the key is deleted by which a partner would
+// take it: it is refused. What is discarded all the same stays in the outbox, with what was set.
+func TestSigningOutKeepsWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offline(t)
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "8"}); err != nil {
+			t.Fatal(err)
+		}
+		out := func(discard bool) error {
+			_, err := tm.p["tablet"].api.SignOutUser(t.Context(), api.SignOutRequest{User: "bia", Discard: discard})
+			return err
+		}
+		wantCode(t, out(false), api.Refused, "what bia did here waits to be handed in, and would be lost: weigh")
+		tm.wantItems("tablet", "bia", "weigh DONE")
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		if in := tm.show("base", id); in.Data["weight"] != int64(8) {
+			t.Errorf("weight is %v", in.Data["weight"])
+		}
+		if err := out(false); err != nil {
+			t.Error(err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, item := offline(t)
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "8"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["tablet"].api.SignOutUser(t.Context(),
+			api.SignOutRequest{User: "bia", Discard: true}); err != nil {
+			t.Fatal(err)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		list, err := tm.p["tablet"].api.Outbox(t.Context())
+		if err != nil || len(list) != 1 || list[0].Refused == "" || list[0].Outputs["weight"] != "8" {
+			t.Errorf("the outbox is %+v, %v", list, err)
+		}
+	})
+}
+
 // What was only selected needs its holder in reach.
 func TestASelectedItemIsNotDoneOutOfReach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -163,10 +163,39 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 	}
 }
 
+// What a user did here and nobody has yet goes with the user's key: that is refused and not asked about, or, where it is
+// to be discarded, the question names it.
+func TestSignOutNamesWhatWaits(t *testing.T) {
+	d := &deeds{items: []api.Item{{Task: "weigh", State: api.ItemDone}, {Task: "feed", State: api.ItemLocked}}}
+	dir := t.TempDir()
+	s, err := httpapi.Serve(dir, "127.0.0.1:0", d.service(), httpapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	for _, x := range []struct {
+		line, answer string
+		want         int
+		says         string
+	}{
+		{"", "yes\n", 6, "what bia did here waits"}, {" --yes", "", 6, "what bia did here waits"},
+		{" --discard", "no\n", 1, "is lost with it: weigh."}, {" --discard", "yes\n", 0, "is lost with it: weigh."},
+		{" --discard --yes", "", 0, "bia is signed out"},
+	} {
+		d.done = nil
+		status, said := d.typed(t, dir, "user sign-out "+biaID+x.line, x.answer)
+		if status != x.want || (status == 0) != (len(d.done) > 0) || !strings.Contains(said, x.says) ||
+			status == 6 && strings.Contains(said, "Go on?") {
+			t.Errorf("%s, answered %q: status %d; done %q; it says %s", x.line, x.answer, status, d.done, said)
+		}
+	}
+}
+
 // deeds are what a node was told to do.
 type deeds struct {
 	done   []string
 	refuse bool // it is over, done, or not allowed already
+	items  []api.Item
 }
 
 func (d *deeds) note(what string, args ...any) { d.done = append(d.done, fmt.Sprintf(what, args...)) }
@@ -209,8 +238,12 @@ func (d *deeds) service() *apitest.Fake {
 		d.note("remove %s", u)
 		return &api.RemovedUser{Name: "bia"}, nil
 	}
-	f.OnSignOutUser = func(u string) (*api.SignedOut, error) {
-		d.note("sign out %s", u)
+	f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) { return d.items, nil }
+	f.OnSignOutUser = func(r api.SignOutRequest) (*api.SignedOut, error) {
+		if len(d.items) > 0 && !r.Discard {
+			return nil, api.Errorf(api.Refused, "what bia did here waits to be handed in")
+		}
+		d.note("sign out %s", r.User)
 		return &api.SignedOut{Name: "bia", Devices: []string{"two"}}, nil
 	}
 	f.OnResources = func(string) ([]api.Resource,

@@ -110,29 +110,37 @@ command goes on with the same key, and the token is used once in all.`,
 }
 
 func newUserSignOutCommand() *cobra.Command {
-	var yes bool
+	var yes, discard bool
 	cmd := &cobra.Command{
-		Use:   "sign-out NAME [--yes]",
+		Use:   "sign-out NAME [--discard] [--yes]",
 		Short: "Sign a user out at this node",
 		Long: `Takes the user's key at this node back, in the whole mesh, and deletes it. The user's
 other devices stay signed in, also those that were linked here. NAME is a name or a whole
-ID. On a terminal the command asks first.`,
+ID. On a terminal the command asks first.
+
+What the user did here and waits to be handed in (mutirao outbox) is signed by that key,
+so no partner would take it any more: then it is refused (6), unless with --discard. What
+was discarded stays in the outbox of this node, as refused.`,
 		Example:           `  mutirao user sign-out bia`,
 		Args:              arguments("NAME"),
 		ValidArgsFunction: completeUsers(func(x api.User) bool { return x.Here && !x.Partner }),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			if u.asks(yes) {
+			has, did := hasNow(ctx, node, args[0])
+			if u.asks(yes) && (discard || len(did) == 0) { // else the node refuses it
 				who, err := describeUser(ctx, node, args[0])
 				if err != nil {
 					return err
 				}
+				lost := ""
+				if len(did) > 0 {
+					lost = "\nWhat was done and waits to be handed in is lost with it: " + strings.Join(did, ", ") + "."
+				}
 				if err := u.confirm(yes, "The key of %s at this node is deleted, and nobody can take that back: "+
-					"to sign in again takes another token.", who); err != nil {
+					"to sign in again takes another token.%s", who, lost); err != nil {
 					return err
 				}
 			}
-			has := hasNow(ctx, node, args[0])
-			out, err := node.SignOutUser(ctx, args[0])
+			out, err := node.SignOutUser(ctx, api.SignOutRequest{User: args[0], Discard: discard})
 			if err != nil {
 				return err
 			}
@@ -148,19 +156,23 @@ ID. On a terminal the command asks first.`,
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&discard, "discard", false, "also if what was done here waits to be handed in, which is lost then")
 	addYesFlag(cmd, &yes)
 	return cmd
 }
 
-// hasNow are the tasks that a user has.
-func hasNow(ctx context.Context, node api.Service, user string) (tasks []string) {
+// hasNow are the tasks that a user has, and those that the user did here, which wait to be handed in.
+func hasNow(ctx context.Context, node api.Service, user string) (has, did []string) {
 	list, _ := node.Worklist(ctx, api.WorklistQuery{User: user}) // none, when it fails
 	for _, x := range list {
-		if x.State == api.ItemSelected || x.State == api.ItemLocked {
-			tasks = append(tasks, x.Task)
+		switch x.State {
+		case api.ItemSelected, api.ItemLocked:
+			has = append(has, x.Task)
+		case api.ItemDone:
+			did = append(did, x.Task)
 		}
 	}
-	return tasks
+	return has, did
 }
 
 func newUserLinkCommand() *cobra.Command {

@@ -16,7 +16,9 @@ type UserService interface {
 	RemoveUser(ctx context.Context, user string) (*RemovedUser, error)
 	// SignIn signs a user in at this node.
 	SignInUser(ctx context.Context, token string) (*SignedIn, error)
-	SignOutUser(ctx context.Context, user string) (*SignedOut, error)
+	// SignOutUser signs a user out at this node. It is refused while something that the user did here waits to be
+	// handed in, which the key that is deleted has signed, unless that is to be discarded.
+	SignOutUser(ctx context.Context, r SignOutRequest) (*SignedOut, error)
 	// LinkUser makes a token for another device of a user who is signed in here.
 	LinkUser(ctx context.Context, user string, expires time.Duration) (*SignInToken, error)
 	// Roles lists the roles that users have.
@@ -83,6 +85,13 @@ type SignedIn struct {
 	ID    string    `json:"id"`
 	Roles []string  `json:"roles"`
 	Until time.Time `json:"until"` // the certificate is valid
+}
+
+// SignOutRequest names a user at this node, by name or whole ID.
+type SignOutRequest struct {
+	User string
+	// Discard: also if what the user did here waits to be handed in. No partner takes it any more then.
+	Discard bool
 }
 
 // SignedOut says who was signed out, and where the user is still signed in.

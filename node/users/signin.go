@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
@@ -360,13 +361,19 @@ func (t *Topic) askFor(ctx context.Context, tok users.Token, req []byte) ([]byte
 }
 
 // SignOut ends a user's being signed in here: the key removes itself, in the whole mesh, and
-// is deleted. The user's other devices stay.
-func (t *Topic) SignOut(ref string) (*api.SignedOut, error) {
+// is deleted. The user's other devices stay. What waits to be handed in is signed by that key: no partner would take it.
+func (t *Topic) SignOut(r api.SignOutRequest) (*api.SignedOut, error) {
 	t.signing.Lock()
 	defer t.signing.Unlock()
-	id, name, err := t.whoIsHere(ref)
+	id, name, err := t.whoIsHere(r.User)
 	if err != nil {
 		return nil, err
+	}
+	if waits := t.in.Waits(id.String()); len(waits) > 0 && !r.Discard {
+		return nil, api.Errorf(api.Refused, "what %s did here waits to be handed in, and would be lost: %s", name,
+			strings.Join(waits, ", ")).
+			WithHint("mutirao outbox shows it, and who it waits for; when that one can be reached it goes by itself "+
+				"(mutirao worklist reconnect). To sign out all the same: mutirao user sign-out %s --discard", name)
 	}
 	t.changing.Lock() // nothing is linked meanwhile, which the removal would not keep
 	defer t.changing.Unlock()

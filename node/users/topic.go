@@ -88,6 +88,8 @@ type Surroundings struct {
 	Publish func(api.Event)
 	// Work is that of all users and partners, by whole ID.
 	Work func(context.Context) (map[string]Work, error)
+	// Waits are the tasks of which a user, by ID, did something here that waits to be handed in.
+	Waits func(user string) []string
 }
 
 const (

@@ -62,6 +62,7 @@ func (w *world) restart() {
 		Certificates: w, Keys: ring{w}, Random: w.random, Lifetime: trusttest.Year, Nudge: func() {},
 		Publish: func(api.Event) {},
 		Work:    func(context.Context) (map[string]Work, error) { return nil, nil },
+		Waits:   func(string) []string { return nil },
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -465,7 +466,7 @@ func TestARemovedKeyIsNotUsedAgain(t *testing.T) {
 	again()
 	u := w.topic.users(w.now)[0]
 	old := w.keys[u.ID.String()]
-	if _, err := w.topic.SignOut("bia"); err != nil {
+	if _, err := w.topic.SignOut(api.SignOutRequest{User: "bia"}); err != nil {
 		t.Fatal(err)
 	}
 	w.keys[u.ID.String()] = old // it was not deleted before a crash
@@ -520,7 +521,7 @@ func TestSigningInAfterAClockWasAhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := w.topic.SignOut("bia"); err != nil ||
+	if out, err := w.topic.SignOut(api.SignOutRequest{User: "bia"}); err != nil ||
 		!slices.Equal(out.Devices, []string{string(trusttest.IDOf("engine"))}) {
 		t.Errorf("signed out: %v, %v; want the other device left", out, err)
 	}

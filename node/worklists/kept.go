@@ -413,6 +413,16 @@ func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result)
 	return &out, nil
 }
 
+// Waiting are the tasks of which a user did something here that its holder does not have yet, as it was done.
+func (d *Desk) Waiting(user string) (tasks []string) {
+	for _, k := range d.allKept(user) {
+		if len(k.Word) > 0 {
+			tasks = append(tasks, workflow.WithLabel(k.Task, k.more().Label))
+		}
+	}
+	return tasks
+}
+
 // Outbox is what users at this node did that the partners that hold the items do not have yet, or refused.
 func (d *Desk) Outbox() []api.Undelivered {
 	out := []api.Undelivered{}

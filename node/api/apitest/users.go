@@ -13,7 +13,7 @@ type UserFake struct {
 	OnAddUser     func(api.UserRequest) (*api.SignInToken, error)
 	OnRemoveUser  func(user string) (*api.RemovedUser, error)
 	OnSignInUser  func(token string) (*api.SignedIn, error)
-	OnSignOutUser func(user string) (*api.SignedOut, error)
+	OnSignOutUser func(r api.SignOutRequest) (*api.SignedOut, error)
 	OnLinkUser    func(user string, expires time.Duration) (*api.SignInToken, error)
 	OnRoles       func() ([]api.Role, error)
 	OnGrantRole   func(api.RoleRequest) (*api.UserRoles, error)
@@ -41,8 +41,8 @@ func (f *UserFake) SignInUser(_ context.Context, token string) (*api.SignedIn, e
 }
 
 // SignOutUser implements api.Service.
-func (f *UserFake) SignOutUser(_ context.Context, user string) (*api.SignedOut, error) {
-	return f.OnSignOutUser(user)
+func (f *UserFake) SignOutUser(_ context.Context, r api.SignOutRequest) (*api.SignedOut, error) {
+	return f.OnSignOutUser(r)
 }
 
 // LinkUser implements api.Service.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -28,8 +29,12 @@ func (c *Client) SignInUser(ctx context.Context, token string) (*api.SignedIn, e
 }
 
 // SignOutUser implements Service.
-func (c *Client) SignOutUser(ctx context.Context, user string) (*api.SignedOut, error) {
-	return call[*api.SignedOut](ctx, c, signOutUserRoute, nil, nil, user)
+func (c *Client) SignOutUser(ctx context.Context, r api.SignOutRequest) (*api.SignedOut, error) {
+	var query url.Values
+	if r.Discard {
+		query = url.Values{"discard": {"true"}}
+	}
+	return call[*api.SignedOut](ctx, c, signOutUserRoute, query, nil, r.User)
 }
 
 // LinkUser implements Service.

@@ -134,7 +134,7 @@ func obliging() *apitest.Fake {
 	f.OnAddUser = func(api.UserRequest) (*api.SignInToken, error) { return &api.SignInToken{}, nil }
 	f.OnRemoveUser = func(string) (*api.RemovedUser, error) { return &api.RemovedUser{}, nil }
 	f.OnSignInUser = func(string) (*api.SignedIn, error) { return &api.SignedIn{}, nil }
-	f.OnSignOutUser = func(string) (*api.SignedOut, error) { return &api.SignedOut{}, nil }
+	f.OnSignOutUser = func(api.SignOutRequest) (*api.SignedOut, error) { return &api.SignedOut{}, nil }
 	f.OnLinkUser = func(string, time.Duration) (*api.SignInToken, error) { return &api.SignInToken{}, nil }
 	f.OnRoles = func() ([]api.Role, error) { return nil, nil }
 	f.OnGrantRole = func(api.RoleRequest) (*api.UserRoles, error) { return &api.UserRoles{}, nil }

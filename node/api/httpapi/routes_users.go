@@ -38,8 +38,13 @@ var (
 	signOutUserRoute = &route{
 		name: "signOutUser", method: http.MethodPost, path: "/v1/users/{user}/sign-out", scope: mayAll,
 		summary: "Sign a user out at this node", reply: api.SignedOut{},
+		query: []parameter{{
+			name: "discard", doc: "true: also if what the user did here waits to be handed in, which no partner takes any more then",
+			values: []string{"true", "false"},
+		}},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
-			return svc.SignOutUser(r.Context(), r.PathValue("user"))
+			return svc.SignOutUser(r.Context(),
+				api.SignOutRequest{User: r.PathValue("user"), Discard: r.URL.Query().Get("discard") == "true"})
 		},
 	}
 	linkUserRoute = &route{

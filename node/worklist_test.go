@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -426,7 +428,10 @@ func (tm *team) wantOutbox(at string, want ...string) {
 }
 
 // offline is a mesh in which bia, at the tablet, has locked what base holds, and is out of reach.
-func offline(t *testing.T) (tm *team, id, item string) {
+func offline(t *testing.T) (tm *team, id, item string) { return offlineWith(t, true) }
+
+// offlineWith is offline, where the tablet may not know what a result may set: its holder did not say.
+func offlineWith(t *testing.T, sheet bool) (tm *team, id, item string) {
 	tm = newTeam(t, "base:nurse", "tablet")
 	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
 		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
@@ -441,6 +446,10 @@ func offline(t *testing.T) (tm *team, id, item string) {
 	}
 	synctest.Wait()
 	item = tm.items("tablet", "bia")[0].ID
+	if !sheet {
+		tm.p["base"].plug.HandleRequest(worklists.ProtocolItem, false,
+			func(workflow.PartnerID, []byte) ([]byte, error) { return nil, io.ErrClosedPipe })
+	}
 	if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +492,7 @@ func TestALockedItemIsDoneOutOfReach(t *testing.T) {
 // comes too late is kept by the holder, and its author is told.
 func TestWhatWasDoneOutOfReachIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm, id, item := offline(t)
+		tm, id, item := offlineWith(t, false)
 		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "heavy"}); err != nil {
 			t.Fatal(err)
 		}
@@ -516,6 +525,49 @@ func TestWhatWasDoneOutOfReachIsRefused(t *testing.T) {
 		pass(8 * 24 * time.Hour) // it stays until its user drops it
 		tm.drop("tablet", "bia", 0)
 		tm.wantOutbox("tablet")
+	})
+}
+
+// Out of reach of its holder a result is checked by what is kept of the item: by the types of what it may set, their
+// bounds, and by the names. What is wrong is said while its user can mend it, and is not in the outbox.
+func TestAWrongResultIsRefusedOutOfReach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", `
+workflow: meals
+data:
+  weight: {type: integer, min: 1, max: 30}
+  food: {type: number, enum: [1, 1.5, 2]}
+  sex: {type: string, enum: [f, m]}
+  other: {type: string}
+tasks: {weigh: {type: manual, role: nurse, offline: true, out: [weight, food, sex]}}
+partitions: {home: {tasks: [weigh], partner: base}}
+`)
+		id, item := tm.rounds("meals", nil)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.goesAway("tablet")
+		for says, out := range map[string]map[string]string{
+			`"abc" is not a whole number`:      {"weight": "abc"},
+			"31 is not in the range 1 to 30":   {"weight": "31"},
+			`"1,5" is not a number`:            {"weight": "3", "food": "1,5"},
+			"3 is not one of 1, 1.5, 2":        {"food": "3"},
+			"x is not one of f, m":             {"sex": "x"},
+			`its result may not set "other"`:   {"weight": "3", "other": "a"},
+			`its result may not set "nothing"`: {"nothing": "1"},
+		} {
+			wantCode(t, tm.hand("tablet", "bia", item, out), api.Invalid, says)
+		}
+		tm.wantOutbox("tablet")
+		tm.wantItems("tablet", "bia", "weigh LOCKED")
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3", "food": "1.5", "sex": "f"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.comesBack("tablet", "base")
+		if in := tm.show("base", id); in.Data["weight"] != int64(3) || in.Data["food"] != 1.5 || in.Data["sex"] != "f" {
+			t.Errorf("the data are %v", in.Data)
+		}
 	})
 }
 
@@ -606,7 +658,7 @@ func TestARefusedResultLeavesNoItem(t *testing.T) {
 // What was refused although its user still has the item leaves the outbox once it was mended.
 func TestARefusedResultIsMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm, id, item := offline(t)
+		tm, id, item := offlineWith(t, false)
 		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "heavy"}); err != nil {
 			t.Fatal(err)
 		}

@@ -191,6 +191,22 @@ func TestSignOutNamesWhatWaits(t *testing.T) {
 	}
 }
 
+// The values of a refused result are shown with -v: they may be nowhere else.
+func TestTheOutboxShowsWhatWasSet(t *testing.T) {
+	d, dir := &deeds{}, t.TempDir()
+	s, err := httpapi.Serve(dir, "127.0.0.1:0", d.service(), httpapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	for line, shown := range map[string]bool{"outbox": false, "outbox -v": true, "outbox -o json": true} {
+		status, said := d.typed(t, dir, line, "")
+		if status != 0 || strings.Contains(strings.ReplaceAll(said, `"weight": "31"`, "weight = 31"), "weight = 31") != shown {
+			t.Errorf("%s: status %d; it says %s", line, status, said)
+		}
+	}
+}
+
 // deeds are what a node was told to do.
 type deeds struct {
 	done   []string
@@ -273,8 +289,8 @@ func (d *deeds) service() *apitest.Fake {
 		if d.refuse {
 			return nil, nil
 		}
-		return []api.Undelivered{{Task: "procedure-1", User: "bia", Refused: "the item was handed on", ID: "5e0c91aa77d3b204"}},
-			nil
+		return []api.Undelivered{{Task: "procedure-1", User: "bia", What: "completed", Outputs: map[string]string{"weight": "31"},
+			Refused: "the item was handed on", ID: "5e0c91aa77d3b204"}}, nil
 	}
 	f.OnDropRefused = func(r api.DropRequest) (*api.Undelivered, error) {
 		d.note("drop %s", r.ID)

@@ -26,6 +26,7 @@ that this node holds: what counts here already, but is known to no other partner
 takes part; any of them takes it, as soon as it can be reached. Where no other partner
 takes part it is only here, and listed until the instance has ended.`,
 		Example: `  mutirao outbox
+  mutirao outbox -v          with what was set
   mutirao outbox -o json
   mutirao outbox drop 5e0c91aa77d3b204`,
 		Args: arguments(),
@@ -49,12 +50,16 @@ takes part it is only here, and listed until the instance has ended.`,
 					case x.Alone:
 						waits = "nobody: no other partner takes part, so it is only here"
 					}
-					t.add(workflow.WithLabel(x.Task, x.Label), u.id(x.Instance), x.User, x.What, clock(x.Since), waits)
+					what := x.What
+					if u.verbose {
+						what += outputsOf(x)
+					}
+					t.add(workflow.WithLabel(x.Task, x.Label), u.id(x.Instance), x.User, what, clock(x.Since), waits)
 				}
 				t.write(u, w, "")
 			})
 			if refused {
-				u.note("what was handed in, and refused: mutirao outbox -o json; it stays until mutirao outbox drop ID")
+				u.note("what was handed in, and refused: mutirao outbox -v; it stays until mutirao outbox drop ID")
 			}
 			return err
 		}),

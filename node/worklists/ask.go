@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -295,7 +296,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case in.Failed && strings.TrimSpace(in.Reason) == "":
 		return nil, api.Errorf(api.Invalid, "a failure needs a reason, for those who go on")
 	}
-	if err := d.checkGiven(who, r, in.Outputs); err != nil {
+	if err := d.checkGiven(who, r, in.Outputs, !d.isUp(r.At)); err != nil {
 		return nil, err
 	}
 	over, err := d.begin(who.ID, false)
@@ -336,6 +337,9 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 				who.Name, r.called(), no.Refused).
 				WithHint("mutirao outbox shows it; when %s can be reached this can be brought as well", d.in.Name(r.At))
 		}
+		if err := d.checkGiven(who, r, in.Outputs, true); err != nil {
+			return nil, err
+		}
 		return d.later(who, r, c, body)
 	case err != nil:
 		if r.Mine == "" {
@@ -368,9 +372,13 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	return &out, nil
 }
 
+// isUp reports whether the holder of an item can be asked now.
+func (d *Desk) isUp(at workflow.PartnerID) bool { return at == d.in.Self || d.in.Peers.Up(at) }
+
 // checkGiven says what is wrong with values that a user gives (workflow.CheckGiven), as far as this device knows what a
-// result of the item may set. Its holder refuses it as well, but that may be asked in a week only.
-func (d *Desk) checkGiven(who users.Who, r *Row, outputs map[string]string) error {
+// result of the item may set. Its holder refuses it as well, but that may be asked in a week only. Alone: it is not asked
+// now, so all is checked that it would say. Else that is left to it: the definition may have changed meanwhile.
+func (d *Desk) checkGiven(who users.Who, r *Row, outputs map[string]string, alone bool) error {
 	k := d.keptFor(who.ID, r.ID())
 	if k == nil {
 		return nil
@@ -379,12 +387,29 @@ func (d *Desk) checkGiven(who users.Who, r *Row, outputs map[string]string) erro
 	if sheet == nil {
 		return nil
 	}
+	names := make([]string, 0, len(sheet.Fields))
 	for _, f := range sheet.Fields {
-		decl := workflow.DataDecl{Name: workflow.DataName(f.Name), Type: workflow.DataType(f.Type)}
-		if text, given := outputs[f.Name]; given {
-			if err := workflow.CheckGiven(&decl, text); err != nil {
-				return api.Errorf(api.Invalid, "%s: %v", r.called(), err)
+		names = append(names, f.Name)
+		decl := declared(&f)
+		text, given := outputs[f.Name]
+		if !given {
+			continue
+		}
+		err := workflow.CheckGiven(&decl, text)
+		if err == nil && alone {
+			_, err = workflow.ParseValue(&decl, text)
+		}
+		if err != nil {
+			return api.Errorf(api.Invalid, "%s: %v", r.called(), err)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(outputs)) {
+		if alone && len(names) < maxFields && !slices.Contains(names, n) {
+			err := api.Errorf(api.Invalid, "%s: its result may not set %q", r.called(), n)
+			if len(names) == 0 {
+				return err.WithHint("it sets no data: leave it out")
 			}
+			return err.WithHint("it may set: %s", strings.Join(names, ", "))
 		}
 	}
 	return nil

@@ -133,6 +133,22 @@ func (s *Sheet) check() error {
 	return nil
 }
 
+// declared is what a field says of its data, as far as a sheet says it. Values that it cannot read are no bound: the
+// holder knows them.
+func declared(f *api.Field) workflow.DataDecl {
+	d := workflow.DataDecl{Name: workflow.DataName(f.Name), Type: workflow.DataType(f.Type), Min: f.Min, Max: f.Max}
+	var only []workflow.Value
+	for _, e := range f.Enum {
+		v, err := workflow.CheckValue(&workflow.DataDecl{Name: d.Name, Type: d.Type}, e)
+		if err != nil {
+			return d
+		}
+		only = append(only, v)
+	}
+	d.Enum = only
+	return d
+}
+
 // names are the data that an item reads or sets.
 func (s *Sheet) names() (out []string) {
 	for _, f := range s.Fields {

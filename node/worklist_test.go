@@ -571,6 +571,45 @@ partitions: {home: {tasks: [weigh], partner: base}}
 	})
 }
 
+// A result that came too late and may be adopted is among what needs a person, until that is decided.
+func TestAKeptResultNeedsAPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offline(t)
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		needs := func() []api.Need {
+			list, err := tm.p["base"].api.Instances(t.Context(), false)
+			if err != nil || len(list) != 1 {
+				t.Fatalf("%+v, %v", list, err)
+			}
+			return list[0].Needs
+		}
+		if _, err := tm.p["base"].api.TransferItem(t.Context(),
+			api.TransferRequest{User: "ana", Item: item, Back: true}); err != nil {
+			t.Fatal(err)
+		}
+		if n := needs(); len(n) > 0 {
+			t.Errorf("before it came: %+v", n)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		n := needs()
+		if len(n) != 1 || n[0].Kind != "incident" || n[0].Number != 1 || !slices.Equal(n[0].Tasks, []workflow.TaskName{"weigh"}) {
+			t.Errorf("a result is kept: %+v", n)
+		}
+		in := tm.show("base", id)
+		if _, err := tm.p["base"].api.AdoptResult(t.Context(),
+			api.AdoptRequest{ID: id, Result: in.Incidents[0].Result}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if n := needs(); len(n) > 0 {
+			t.Errorf("it was adopted: %+v", n)
+		}
+	})
+}
+
 // drop drops a refused result from an outbox.
 func (tm *team) drop(at, user string, which int) *api.Undelivered {
 	tm.t.Helper()

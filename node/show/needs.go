@@ -38,6 +38,11 @@ func (vw *View) Needs(h *Held) []api.Need {
 	for _, i := range vw.lost(h) {
 		out = addIncidents(out, 1, i.Task)
 	}
+	for _, r := range h.M.KeptResults() {
+		if r.Adoptable { // somebody is to say whether it counts; of others nobody can
+			out = addIncidents(out, 1, r.Task)
+		}
+	}
 	if refused := len(h.Refused); refused > 0 {
 		out = addIncidents(out, refused)
 	}

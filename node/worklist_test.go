@@ -610,6 +610,38 @@ func TestAKeptResultNeedsAPerson(t *testing.T) {
 	})
 }
 
+// A refused result that was adopted is in the outbox of its author no longer, also where nobody else was there to tell the
+// device: it asks. One that was not stays.
+func TestAnAdoptedResultLeavesTheOutbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offline(t)
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["base"].api.TransferItem(t.Context(),
+			api.TransferRequest{User: "ana", Item: item, Back: true}); err != nil {
+			t.Fatal(err)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Hour)
+		const why = "bia|weigh|completed||it does not count, as the item was put back; it is kept there"
+		tm.wantOutbox("tablet", why)
+		tm.disconnect("base", "tablet")
+		if _, err := tm.p["base"].api.AdoptResult(t.Context(),
+			api.AdoptRequest{ID: id, Result: tm.show("base", id).Incidents[0].Result}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Hour)
+		tm.wantOutbox("tablet", why)
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		tm.wantOutbox("tablet")
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		tm.wantOutbox("tablet")
+	})
+}
+
 // drop drops a refused result from an outbox.
 func (tm *team) drop(at, user string, which int) *api.Undelivered {
 	tm.t.Helper()

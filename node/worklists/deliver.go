@@ -47,7 +47,7 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 			}
 		})
 	}
-	soon := min(d.mindAlarm(now), d.mindChanges(now), d.mindFollow(now), d.mindGave(now))
+	soon := min(d.mindAlarm(now), d.mindChanges(now), d.mindFollow(now), d.mindGave(now), d.mindRefused(now))
 	if rests {
 		return soon
 	}
@@ -67,6 +67,7 @@ func (d *Desk) Met(p workflow.PartnerID) {
 		d.nudge()
 	}
 	d.lookAtGave(p)
+	d.lookAtRefused(p)
 }
 
 // nudge has what waits be handed in soon.
@@ -100,7 +101,7 @@ func (d *Desk) deliver() {
 // handIn hands in what a user did, and forgets it when it is durable where it belongs. An error:
 // there was no answer.
 func (d *Desk) handIn(k *kept) error {
-	why, keptThere := "", false
+	why, isKept := "", false
 	c, err := wire.DecodeSpoken(k.Word)
 	if err != nil {
 		why = "it cannot be read any more"
@@ -114,18 +115,19 @@ func (d *Desk) handIn(k *kept) error {
 			d.tellHandedIn(k, "handed in")
 			return nil
 		case err == nil:
-			why, keptThere = "it does not count, "+Because(done.Kept)+"; it is kept there", true
+			why, isKept = "it does not count, "+Because(done.Kept)+keptThere, true
 		case errors.As(err, &no):
 			why = no.said.Message
 		default:
 			return err // once more, later
 		}
 	}
-	if err := d.refuse(k, why, d.stillHas(k, keptThere)); err != nil { // it is handed in once more, later
+	if err := d.refuse(k, why, d.stillHas(k, isKept)); err != nil { // it is handed in once more, later
 		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", why, "error", err)
 		return nil
 	}
 	d.tellHandedIn(k, "refused")
+	d.in.Nudge() // it is asked about from now on
 	return nil
 }
 

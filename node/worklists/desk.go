@@ -187,13 +187,16 @@ type Desk struct {
 	changes       changes
 	follow        follow
 
-	mu         sync.Mutex       // guards what follows, also while it is made durable
-	kept       map[string]*kept // by key in the store
-	refusals   map[string]*kept // likewise: results that were refused
-	next       time.Duration    // Awake: when it is tried to hand in what waits
-	delivering bool
-	heard      map[string]map[workflow.PartnerID]*heard // by user
-	silent     map[string][]workflow.PartnerID          // by user: who did not answer at last
+	mu       sync.Mutex       // guards what follows, also while it is made durable
+	kept     map[string]*kept // by key in the store
+	refusals map[string]*kept // likewise: results that were refused
+	// Awake: when it is looked at whether they count by now, and which was looked at last.
+	refusedNext time.Duration
+	refusedLast string
+	next        time.Duration // Awake: when it is tried to hand in what waits
+	delivering  bool
+	heard       map[string]map[workflow.PartnerID]*heard // by user
+	silent      map[string][]workflow.PartnerID          // by user: who did not answer at last
 	// by user and item: of whom it was taken from here since the node was started
 	taken    map[string]map[string]workflow.PartnerID
 	seen     map[workflow.InstanceID]map[string]*marks // messages that were read, by user

@@ -6,12 +6,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -106,6 +108,113 @@ func (d *Desk) mended(k *kept) {
 	}
 }
 
+const (
+	// lookAtRefused is how often it is looked at whether refused results count by now, and maxRefusedAsks of how many at
+	// most each time.
+	lookAtRefused  = 5 * time.Minute
+	maxRefusedAsks = 16
+	// keptThere ends the reason of a result that its holder keeps: who decides may adopt it.
+	keptThere = "; it is kept there"
+)
+
+// keptByHolder reports whether the holder of an item keeps a result that it refused.
+func (k *kept) keptByHolder() bool { return strings.HasSuffix(k.Refused, keptThere) }
+
+// mindRefused asks now and then whether a result was adopted that its holder keeps.
+func (d *Desk) mindRefused(now moment.Now) time.Duration {
+	d.mu.Lock()
+	some := false
+	for _, k := range d.refusals {
+		some = some || k.keptByHolder()
+	}
+	due := some && now.Awake >= d.refusedNext
+	if due {
+		d.refusedNext = now.Awake + lookAtRefused
+	}
+	left := d.refusedNext - now.Awake
+	d.mu.Unlock()
+	switch {
+	case !some:
+		return moment.Never
+	case due:
+		d.in.Aside(d.askRefused)
+	}
+	return left
+}
+
+// lookAtRefused has a partner be asked soon that was just connected, if it keeps a result that it refused.
+func (d *Desk) lookAtRefused(p workflow.PartnerID) {
+	d.mu.Lock()
+	due := false
+	for _, k := range d.refusals {
+		due = due || workflow.PartnerID(k.At) == p && k.keptByHolder()
+	}
+	if due {
+		d.refusedNext = 0
+	}
+	d.mu.Unlock()
+	if due {
+		d.in.Nudge()
+	}
+}
+
+// askRefused brings refused results that are kept once more, in turn: the same word counts once, and its holder says what
+// it comes to by now. Those that count are in the outbox no longer.
+func (d *Desk) askRefused() {
+	d.mu.Lock()
+	var keys, before []string
+	for _, key := range slices.Sorted(maps.Keys(d.refusals)) {
+		switch k := d.refusals[key]; {
+		case !k.keptByHolder() || !d.in.Peers.Up(workflow.PartnerID(k.At)):
+		case key <= d.refusedLast:
+			before = append(before, key)
+		default:
+			keys = append(keys, key)
+		}
+	}
+	d.mu.Unlock()
+	keys = append(keys, before...)
+	mute := map[string]bool{}
+	for _, key := range keys[:min(len(keys), maxRefusedAsks)] {
+		d.mu.Lock()
+		k := d.refusals[key]
+		d.refusedLast = key
+		d.mu.Unlock()
+		if k == nil || mute[k.At] {
+			continue
+		}
+		c, err := wire.DecodeSpoken(k.Word)
+		if err != nil {
+			continue // it stays until its user drops it
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
+		done, err := d.bring(ctx, workflow.PartnerID(k.At), c)
+		cancel()
+		if err != nil {
+			mute[k.At] = !errors.As(err, new(refusal))
+			continue
+		}
+		if done.Kept == "" {
+			d.adopted(key, k)
+		}
+	}
+}
+
+// adopted forgets a refused result that counts by now.
+func (d *Desk) adopted(key string, k *kept) {
+	d.mu.Lock()
+	err := d.in.Store.CommitWait([]kv.Write{{Key: []byte(key), Delete: true}})
+	if err == nil {
+		delete(d.refusals, key)
+	}
+	d.mu.Unlock()
+	if err != nil {
+		d.in.Log.Warn("a refused result that was adopted cannot be deleted", "task", k.Task, "error", err)
+		return // once more, later
+	}
+	d.tellHandedIn(k, "adopted")
+}
+
 // unlistLocked forgets that the holder of an item said that a user has it; what the user still made of it can be
 // brought. The caller holds d.mu.
 func (d *Desk) unlistLocked(k *kept) {
@@ -125,14 +234,14 @@ func (d *Desk) unlistLocked(k *kept) {
 
 // stillHas is how a user has an item of which a result was refused, as its holder says; nil: not any more. Where it
 // does not say, the user has nothing of what is kept there, and else the item as before.
-func (d *Desk) stillHas(k *kept, keptThere bool) *Row {
+func (d *Desk) stillHas(k *kept, isKept bool) *Row {
 	who, err := d.in.People.Who(k.User)
 	if err != nil {
 		return nil // removed, or signed out
 	}
 	rows, err := d.askOne(context.Background(), who, workflow.PartnerID(k.At), k.Instance)
 	if err != nil {
-		if r := k.row(); !keptThere {
+		if r := k.row(); !isKept {
 			return &r
 		}
 		return nil

@@ -89,3 +89,21 @@ func TestACopiedReferenceGivesNoFile(t *testing.T) {
 		}
 	})
 }
+
+// Who gives a file for which limits.files has no room is told that, whatever is free on the disk.
+func TestAFileBeyondTheLimitSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, nil, func(p *node.Parts) {
+			kept, err := files.Open(t.TempDir(), files.Options{Limit: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Files = kept
+		}, "one")
+		_, err := tm.p["one"].api.PutFile(t.Context(), "photo", strings.NewReader(strings.Repeat("x", 2<<20)))
+		wantCode(t, err, api.Refused, "file photo is not kept: there is room for")
+		if hint := hintOf(err); !strings.Contains(hint, "raise limits.files in config.yaml") {
+			t.Errorf("what to do is %q", hint)
+		}
+	})
+}

@@ -116,6 +116,17 @@ func copyIn(
 
 type tooLarge struct{ most int64 }
 
+// IsFull reports whether a file is not kept since there is no room for it here.
+func IsFull(err error) bool {
+	if large := (*tooLarge)(nil); errors.As(err, &large) {
+		return large.most < workflow.MaxFile
+	}
+	return errors.As(err, new(*noRoom)) || errors.As(err, new(*fullDisk))
+}
+
 func (e *tooLarge) Error() string {
-	return fmt.Sprintf("the file is too large: there is room for %s here", workflow.FormatSize(e.most))
+	if e.most == workflow.MaxFile {
+		return fmt.Sprintf("the file is too large: at most %s are kept of one", workflow.FormatSize(e.most))
+	}
+	return fmt.Sprintf("there is room for %s here, and it is larger", workflow.FormatSize(e.most))
 }

@@ -151,6 +151,15 @@ func (s *Store) roomOf(by string) (int64, error) {
 	return most, err
 }
 
+// ByLimit reports whether it is the limit, and not the disk, that leaves no more room for one file of this node.
+func (s *Store) ByLimit() bool {
+	s.mu.Lock()
+	most := s.o.Limit - s.room.all - Overhead
+	s.mu.Unlock()
+	left, err := s.within(most)
+	return err == nil && left == max(most, 0)
+}
+
 // known reports whether some instance has a file already, so that there is room for it.
 func (s *Store) known(f workflow.File) bool {
 	s.mu.Lock()
@@ -241,8 +250,9 @@ type Coming struct {
 	By   string
 }
 
-// Lacks is how many bytes of room there lack for all of these files.
-func (s *Store) Lacks(files []Coming) (most int64, err error) {
+// Lacks is how many bytes of room there lack for all of these files; byLimit: in the limit, or a member's share of it, and
+// not on the disk.
+func (s *Store) Lacks(files []Coming) (most int64, byLimit bool, err error) {
 	var disk int64
 	shares := map[string]int64{}
 	for _, c := range files {
@@ -257,16 +267,21 @@ func (s *Store) Lacks(files []Coming) (most int64, err error) {
 	if s.o.Space != nil {
 		free, _, err := s.o.Space()
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		most = max(disk-max(int64(free)-int64(s.o.Reserve), 0), 0)
 	}
 	for by, size := range shares {
-		room, err := s.roomOf(by)
-		if err != nil {
-			return 0, err
+		s.mu.Lock()
+		all, others, its := s.taken(nil, by)
+		s.mu.Unlock()
+		room := max(s.o.Limit-all-Overhead, 0)
+		if by != "" {
+			room = s.share(room, others, its)
 		}
-		most = max(most, size-Overhead-room)
+		if lacks := size - Overhead - room; lacks > most {
+			most, byLimit = lacks, true
+		}
 	}
-	return most, nil
+	return most, byLimit, nil
 }

@@ -39,6 +39,27 @@ func TestEmptyFilesTakeRoom(t *testing.T) {
 	}
 }
 
+// Where files have no room it is said whether the limit is in the way, or the disk.
+func TestWhatRoomLacks(t *testing.T) {
+	free := uint64(1 << 40)
+	s := newSite(t, t.TempDir(), files.Options{
+		Limit: 1 << 20, Space: func() (uint64, uint64, error) { return free, 1 << 41, nil },
+	}, everybody{})
+	big := workflow.File{Name: "f", Size: 3 << 20}
+	for _, x := range []struct {
+		free    uint64
+		byLimit bool
+	}{{1 << 40, true}, {1 << 10, false}} {
+		free = x.free
+		if lacks, byLimit, err := s.Lacks([]files.Coming{{File: big}}); err != nil || lacks < 2<<20 || byLimit != x.byLimit {
+			t.Errorf("with %d bytes free it lacks %d, by the limit: %t, %v", x.free, lacks, byLimit, err)
+		}
+		if is := s.ByLimit(); is != x.byLimit {
+			t.Errorf("with %d bytes free the limit is in the way: %t", x.free, is)
+		}
+	}
+}
+
 // What one file more costs does not depend on how many there are.
 func TestStepsOfRoom(t *testing.T) {
 	for _, n := range []int{10, 100, 1000} {
@@ -52,7 +73,7 @@ func TestStepsOfRoom(t *testing.T) {
 		if err := s.Use(tiny(n, 10), "one more", "m0", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Lacks([]files.Coming{{File: tiny(n+1, 10), By: "m1"}}); err != nil {
+		if _, _, err := s.Lacks([]files.Coming{{File: tiny(n+1, 10), By: "m1"}}); err != nil {
 			t.Fatal(err)
 		}
 		if steps := s.Weighed() - before; steps > 4 {

@@ -21,7 +21,15 @@ func (k *Desk) Put(ctx context.Context, name string, content io.Reader) (*api.Fi
 	}
 	f, err := k.Files.Put(ctx, name, content, k.Clock.Now().Wall)
 	if err != nil {
-		return nil, api.Errorf(api.Refused, "file %s is not kept: %v", name, err)
+		no := api.Errorf(api.Refused, "file %s is not kept: %v", name, err)
+		switch {
+		case !files.IsFull(err):
+			return nil, no
+		case k.Files.ByLimit():
+			return nil, no.WithHint("raise limits.files in config.yaml and start the node again, or wait until instances that " +
+				"have files are over (mutirao doctor says more)")
+		}
+		return nil, no.WithHint("free space on the disk of the node's folder (mutirao doctor says more)")
 	}
 	return &api.File{Name: f.Name, Size: f.Size, Value: f.String()}, nil
 }

@@ -32,7 +32,9 @@ type Device struct {
 	Items []Item // in the order of the worklist
 	Files map[FileID]File
 	Rate  int64 // bytes a second that come, as measured; 0: not yet
-	Lacks int64 // bytes of disk for what is to come
+	Lacks int64 // bytes of room for what is to come
+	// ByLimit: it is limits.files that has no room for them, whatever is free on the disk.
+	ByLimit bool
 	// Within is the longest wait that the user accepts, Waited how long it has been.
 	Within, Waited time.Duration
 	// Accepted are the questions to which the user said yes.
@@ -92,6 +94,10 @@ func Leave(d Device) (p Plan) {
 		p.Asks, p.Items = NoSpace, d.needing(coming)
 		p.Text = fmt.Sprintf("%s more are needed on the disk: free space, or give items back (mutirao worklist release)",
 			workflow.FormatSize(d.Lacks))
+		if d.ByLimit {
+			p.Text = fmt.Sprintf("%s more are needed in limits.files: raise it in config.yaml and start the node again, or "+
+				"give items back (mutirao worklist release)", workflow.FormatSize(d.Lacks))
+		}
 	case len(stuck) > 0 && !d.accepted(Missing):
 		p.Asks, p.Items, p.Fetch = Missing, d.needing(stuck), coming
 		p.Text = fmt.Sprintf("nobody gives a file of these now (%s): wait, give the items back, or accept to go without it",

@@ -105,8 +105,8 @@ func (s *story) does(words []string) {
 		s.d.Files[id] = f
 	case "waited":
 		s.d.Waited += s.span(words[1])
-	case "disk": // lacks BYTES
-		s.d.Lacks = s.number(words[2])
+	case "disk", "limit": // lacks BYTES
+		s.d.Lacks, s.d.ByLimit = s.number(words[2]), words[0] == "limit"
 	case "disconnect": // within SPAN
 		s.d.Within, s.d.Waited = s.span(words[2]), 0
 	case "accept":

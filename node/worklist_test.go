@@ -777,7 +777,7 @@ func TestSigningOutKeepsWhatWaits(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		tm, _, item := offline(t)
+		tm, id, item := offline(t)
 		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "8"}); err != nil {
 			t.Fatal(err)
 		}
@@ -788,8 +788,9 @@ func TestSigningOutKeepsWhatWaits(t *testing.T) {
 		tm.connect("base", "tablet")
 		pass(time.Minute)
 		list, err := tm.p["tablet"].api.Outbox(t.Context())
-		if err != nil || len(list) != 1 || list[0].Refused == "" || list[0].Outputs["weight"] != "8" {
-			t.Errorf("the outbox is %+v, %v", list, err)
+		refused := len(list) == 1 && list[0].Refused != "" && list[0].Outputs["weight"] == "8"
+		if counts := tm.show("base", id).Data["weight"] == int64(8); err != nil || counts == refused {
+			t.Errorf("the outbox is %+v, %v; base took it, before it heard of the key: %t", list, err, counts)
 		}
 	})
 }

@@ -224,6 +224,19 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	return out
 }
 
+// ItemOver reports whether an item can be done no more as far as is known here: it has ended, another attempt is in
+// charge, or its instance does not run. Its holder may know better.
+func (m *Machine) ItemOver(i worklist.Item) bool {
+	a := m.state.Attempts()[fact.AttemptIDOf(i)]
+	switch {
+	case a == nil:
+		return false
+	case a.Success() != nil || a.EndedByHolder() || !m.state.Wanted(a):
+		return true
+	}
+	return !a.Beside() && m.state.Overall() != workflow.InstanceRunning
+}
+
 // KeptResult is a result that a person brought and that did not end its item.
 type KeptResult struct {
 	ID   fact.ID

@@ -352,6 +352,21 @@ func (k peoplesItems) reaches(h *held, c *fact.Claim) error {
 		k.people.label(k.member.ID()), k.partners.Called(x.To))
 }
 
+// Over are those items of an instance that can be done no more, as far as is known here.
+func (k peoplesItems) Over(ctx context.Context, id workflow.InstanceID, of []worklist.Item) ([]worklist.Item, error) {
+	if !k.Here(id) {
+		return nil, nil
+	}
+	var over []worklist.Item // whoever stops waiting leaves it to the shard
+	err := k.peek(ctx, id, func(h *held) {
+		over = slices.DeleteFunc(slices.Clone(of), func(i worklist.Item) bool { return !h.m.ItemOver(i) })
+	})
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+		return nil, err
+	}
+	return append([]worklist.Item{}, over...), nil
+}
+
 // Here reports whether something of an instance is kept here.
 func (k peoplesItems) Here(id workflow.InstanceID) bool {
 	_, err := k.store.Get(index.Key(id))

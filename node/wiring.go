@@ -339,8 +339,8 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, Rate: n.filing.Rate,
 		Give: n.filing.GiveFor, HasGiven: n.filing.HasGiven, Vouch: n.filing.Vouch,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
-		Absent: n.instances.view.Absent,
-		Away:   func() (time.Time, bool) { return n.absence.away() },
+		Absent: n.instances.view.Absent, Gone: n.people.GoneForGood,
+		Away: func() (time.Time, bool) { return n.absence.away() },
 		ConnectionTime: func(p workflow.PartnerID) time.Duration {
 			return max(n.people.ConnectionTime(p), s.own.ConnectionTime())
 		},

@@ -215,7 +215,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 	}
 	for _, x := range list {
 		at := x.Partner
-		if x.Known != "" && x.Away == nil {
+		if x.Unreachable && x.Away == nil {
+			at += " (" + strings.TrimPrefix(x.Known+", out of reach", ", ") + ")"
+		} else if x.Known != "" && x.Away == nil {
 			at += " (" + x.Known + ")"
 		}
 		task := x.Task
@@ -305,7 +307,7 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 		ValidArgsFunction: completeItems(&user,
 			func(x api.Item) bool {
 				free := x.State == api.ItemReady || x.State == api.ItemNotReady && claim == api.ClaimLock
-				return len(x.WaitsFor) == 0 && x.Away == nil && free == (claim != api.ClaimRelease)
+				return len(x.WaitsFor) == 0 && x.Away == nil && !x.Unreachable && free == (claim != api.ClaimRelease)
 			}),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			items, err := node.ClaimItems(ctx, api.ClaimRequest{

@@ -143,6 +143,8 @@ type Item struct {
 	// AsOf is when this was last known from its partner; Known says so in words where that is old.
 	AsOf  time.Time `json:"as_of"`
 	Known string    `json:"known,omitempty"`
+	// Unreachable: its partner cannot be asked now, so what nobody has cannot be taken, and what is done is kept here.
+	Unreachable bool `json:"unreachable,omitempty"`
 	// Delivered: nothing that the user did of it waits here for its partner.
 	Delivered bool `json:"delivered"`
 	// HandedBy is the user who handed it to this one, for whom it is kept to take; KeptUntil is till when.

@@ -348,3 +348,17 @@ func TestNothingIsOfferedThatANodeCannotDo(t *testing.T) {
 		t.Errorf("a node with the role offers %d buttons", len(got))
 	}
 }
+
+// What cannot be taken now, as its holder cannot be asked, has no button; it is said when it can.
+func TestWhatCannotBeTakenNowHasNoButton(t *testing.T) {
+	x := item{Item: api.Item{State: api.ItemReady, Offline: true}, Acts: true}
+	if !x.Free() || !x.Lockable() || !lockable(x.Item) {
+		t.Error("what is free cannot be taken")
+	}
+	if x.Unreachable = true; x.Free() || x.Lockable() || lockable(x.Item) {
+		t.Error("what nobody can be asked for is offered")
+	}
+	if x.State = api.ItemLocked; x.Movable() || !x.Doable() {
+		t.Error("what was locked can be done out of reach, and not given back")
+	}
+}

@@ -32,7 +32,7 @@ func (c togetherChoice) Early() bool { return c.State == api.ItemNotReady }
 
 // lockable reports whether an item can be locked now, alone or with others: not while its holder is away as announced.
 func lockable(x api.Item) bool {
-	if x.Away != nil {
+	if x.Away != nil || x.Unreachable {
 		return false
 	}
 	switch x.State {

@@ -58,7 +58,7 @@ type item struct {
 
 // Free reports whether the user may take it now.
 func (i item) Free() bool {
-	return i.Acts && !i.Alone && i.Away == nil && i.TakenBy == "" && !i.Over && len(i.WaitsFor) == 0 &&
+	return i.Acts && !i.Alone && i.Away == nil && !i.Unreachable && i.TakenBy == "" && !i.Over && len(i.WaitsFor) == 0 &&
 		(i.State == api.ItemReady || i.State == api.ItemNotReady)
 }
 
@@ -72,7 +72,9 @@ func (i item) Doable() bool {
 }
 
 // Movable reports whether the user may give it back, or pass it on, now.
-func (i item) Movable() bool { return i.Acts && i.Mine() && !i.Alone && i.Away == nil }
+func (i item) Movable() bool {
+	return i.Acts && i.Mine() && !i.Alone && i.Away == nil && !i.Unreachable
+}
 
 // able says of an item what the node can do about it just now.
 func (i item) able(st *api.Status) item {

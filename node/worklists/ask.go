@@ -537,6 +537,10 @@ func (d *Desk) inWords(r *Row, err error) error {
 			a.Partner, r.called(), a.Until.UTC().Format(time.RFC3339)).
 			WithHint("wait until it is back; who decides about the instance can cancel it meanwhile: " +
 				"mutirao show names who answers for it")
+	case errors.Is(err, errAway) && d.in.Gone(r.At):
+		return api.Errorf(api.Refused, "%s, who holds %s, is gone for good: nobody gives it out any more", d.in.Name(r.At),
+			r.called()).
+			WithHint("mutirao show %s says what becomes of it, and who decides about it", r.Instance)
 	case errors.Is(err, errAway):
 		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.called()).
 			WithHint("mutirao partners shows when it is back")

@@ -83,6 +83,8 @@ type Instances interface {
 	Kept(ctx context.Context, ref, result string, by worklist.User) (Target, error)
 	// Cancel has this node, as the partner that it is, cancel an instance.
 	Cancel(ctx context.Context, id workflow.InstanceID, reason string) error
+	// Over are those items of an instance that can be done no more, as far as is known here.
+	Over(ctx context.Context, id workflow.InstanceID, of []worklist.Item) ([]worklist.Item, error)
 	// Here reports whether something of an instance is kept here.
 	Here(id workflow.InstanceID) bool
 	// Messages are what a person is told of the instances here, and when there may be one more (Boot; 0: never).
@@ -153,6 +155,8 @@ type Surroundings struct {
 	Known   func(time.Time) string
 	// Absent says that a partner is away as it announced; nil: it is not.
 	Absent func(workflow.PartnerID) *api.Absence
+	// Gone reports whether a partner is not a member any more, for good.
+	Gone func(workflow.PartnerID) bool
 	// Has reports whether all of a file is here. Rate is how many bytes a second of files come from the quickest
 	// of these partners that is connected, as measured lately; 0: none came yet.
 	Has  func(workflow.File) bool

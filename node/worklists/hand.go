@@ -127,7 +127,9 @@ func (d *Desk) Move(ctx context.Context, in api.MoveRequest) ([]api.Item, error)
 	if err != nil {
 		return nil, err
 	}
-	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Mine == "" && !r.free() })
+	if rows, err = d.offered(ctx, rows, silent); err != nil {
+		return nil, err
+	}
 	moved, err := d.find(rows, in.Item)
 	if err != nil {
 		return nil, d.notFound(err, in.Item, silent)

@@ -90,6 +90,10 @@ func (*nothing) Items(context.Context, worklist.User, workflow.PartnerID, workfl
 
 func (*nothing) Here(workflow.InstanceID) bool { return false }
 
+func (*nothing) Over(context.Context, workflow.InstanceID, []worklist.Item) ([]worklist.Item, error) {
+	return nil, nil
+}
+
 func (n *nothing) Messages(context.Context, worklist.User) ([]Told, time.Duration, error) {
 	return slices.Clone(n.told), 0, nil
 }
@@ -120,6 +124,7 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 		Name:    func(p workflow.PartnerID) string { return string(p) },
 		Explain: func(err error) error { return err }, Known: func(time.Time) string { return "" },
 		Absent:         func(workflow.PartnerID) *api.Absence { return nil },
+		Gone:           func(workflow.PartnerID) bool { return false },
 		Has:            func(workflow.File) bool { return false },
 		Away:           func() (time.Time, bool) { return time.Time{}, false },
 		ConnectionTime: func(workflow.PartnerID) time.Duration { return 15 * time.Second },

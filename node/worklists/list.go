@@ -57,6 +57,9 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 			return nil, err
 		}
 	}
+	if rows, err = d.offered(ctx, rows, silent); err != nil {
+		return nil, err
+	}
 	if by == nil {
 		d.sortByHand(who, rows)
 	} else {
@@ -64,11 +67,36 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	}
 	out, now := make([]api.Item, 0, len(rows)), d.in.Clock.Now().Wall
 	for i := range rows {
-		if r := &rows[i]; r.Mine != "" || r.free() {
-			out = append(out, d.itemAt(who, r, now))
-		}
+		out = append(out, d.itemAt(who, &rows[i], now))
 	}
 	return out, nil
+}
+
+// offered are the rows that a list has: what the person has, and what the person may take, now or once its holder can be
+// asked again. So nothing is offered whose holder is gone for good, or that is known here to be over while its holder
+// says nothing: silent are those that are connected and did not answer.
+func (d *Desk) offered(ctx context.Context, rows []Row, silent []workflow.PartnerID) ([]Row, error) {
+	asked := map[workflow.InstanceID][]worklist.Item{}
+	unheard := func(r *Row) bool {
+		return r.At != d.in.Self && r.Mine == "" && (!d.in.Peers.Up(r.At) || slices.Contains(silent, r.At))
+	}
+	for i := range rows {
+		if r := &rows[i]; r.free() && unheard(r) {
+			asked[r.Instance] = append(asked[r.Instance], r.Item)
+		}
+	}
+	over := map[workflow.InstanceID][]worklist.Item{}
+	for id, of := range asked {
+		list, err := d.in.Instances.Over(ctx, id, of)
+		if err != nil {
+			return nil, err
+		}
+		over[id] = list
+	}
+	return slices.DeleteFunc(rows, func(r Row) bool {
+		dead := unheard(&r) && (d.in.Gone(r.At) || slices.Contains(over[r.Instance], r.Item))
+		return r.Mine == "" && (!r.free() || dead)
+	}), nil
 }
 
 // byDeadline puts first what is due first, and last what has no deadline.
@@ -246,7 +274,7 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 		Delivered: true, Size: r.Size, Prefetched: d.prefetched(who, r),
 	}
 	if r.At != d.in.Self { // what this node holds is as of now
-		out.Known, out.Away = d.in.Known(r.AsOf), d.in.Absent(r.At)
+		out.Known, out.Away, out.Unreachable = d.in.Known(r.AsOf), d.in.Absent(r.At), !d.in.Peers.Up(r.At)
 	}
 	if r.Task != r.Item.Slot {
 		out.InPlaceOf = string(r.Item.Slot)
@@ -277,7 +305,7 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 		out.Said = &api.Said{By: d.in.People.Called(x.User), Why: x.Reason, At: x.At.UTC(), Passed: x.Passed}
 	}
 	if r.Mine == "" {
-		if out.Over = r.Over; r.Other != "" {
+		if out.Over = r.Over || r.At != d.in.Self && d.in.Gone(r.At); r.Other != "" {
 			out.TakenBy = d.in.People.Called(r.Other)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -125,16 +127,89 @@ func (u *ui) render(v any, text func(io.Writer), alone bool) ([]byte, error) {
 	return doc, nil
 }
 
-// asYAML writes a JSON document as YAML. Where that would need characters that
-// a terminal does not get as they are, it stays JSON, which is YAML too, and has
-// escapes for them.
+// asYAML writes a JSON document as YAML. Where that would need characters that a terminal does not get as they are, all
+// its texts are quoted, as there are escapes for such characters in quoted texts only.
 func asYAML(doc []byte) ([]byte, error) {
 	out, err := yaml.JSONToYAML(doc)
+	if err == nil && !plain.IsPlain(string(out)) {
+		out, err = quotedYAML(doc)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("print as YAML: %w", err)
 	}
-	if !plain.IsPlain(string(out)) {
-		return plain.JSON(doc), nil
-	}
 	return out, nil
+}
+
+// quotedYAML writes a JSON document as YAML with all its texts quoted.
+func quotedYAML(doc []byte) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	var b bytes.Buffer
+	if err := writeYAML(&b, dec, 0, false); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// writeYAML writes the next value of a document, so far to the right; after: behind a name on the same line.
+func writeYAML(b *bytes.Buffer, dec *json.Decoder, depth int, after bool) error {
+	t, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	space := map[bool]string{true: " "}[after]
+	open, nested := t.(json.Delim)
+	switch {
+	case nested && !dec.More():
+		fmt.Fprintf(b, "%s%s\n", space, map[json.Delim]string{'{': "{}", '[': "[]"}[open])
+	case nested:
+		if after {
+			b.WriteByte('\n')
+		}
+		for first := true; dec.More(); first = false {
+			if after || !first {
+				b.WriteString(strings.Repeat("  ", depth))
+			}
+			if open == '[' {
+				b.WriteString("- ")
+				err = writeYAML(b, dec, depth+1, false)
+			} else if t, err = dec.Token(); err == nil {
+				fmt.Fprintf(b, "%s:", quoted(fmt.Sprint(t)))
+				err = writeYAML(b, dec, depth+1, true)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	case t == nil:
+		fmt.Fprintf(b, "%snull\n", space)
+	default:
+		text, isText := t.(string)
+		if !isText {
+			fmt.Fprintf(b, "%s%v\n", space, t)
+			return nil
+		}
+		fmt.Fprintf(b, "%s%s\n", space, quoted(text))
+		return nil
+	}
+	if nested {
+		_, err = dec.Token() // where it ends
+	}
+	return err
+}
+
+// quoted is a text in quotes, as both Go and YAML read it.
+func quoted(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		write := strconv.Quote
+		if !plain.IsPlain(string(r)) {
+			write = strconv.QuoteToASCII
+		}
+		q := write(string(r))
+		b.WriteString(q[1 : len(q)-1])
+	}
+	b.WriteByte('"')
+	return b.String()
 }

@@ -244,12 +244,14 @@ func (l *losses) Check(aside, failed int, warn, wrong func(check, what, mend str
 			"mutirao instances --all says which and why, and the node's log where: please report it. Each start tries them again, so start a newer version, or ask the others who take part to go on without this node")
 	}
 	reborn, lost := l.recent()
+	vote := ""
 	if reborn {
+		vote = ". So that this node votes again, have the founder set the electorate once more, with this node in it: mutirao coordinator electorate --set VOTER,..."
 		lost = append(lost, "this node began a new incarnation: what it had recorded and told nobody may be gone, and its vote counts again only in a new electorate")
 	}
 	if len(lost) > 0 {
 		warn("losses", strings.Join(lost, "; "),
-			"look at the disk: it may be failing. What partners have comes back on contact; for the vote: mutirao coordinator electorate --set …")
+			"look at the disk: it may be failing. What partners have comes back on contact"+vote)
 	}
 }
 

@@ -1,9 +1,12 @@
 package node_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node"
@@ -104,6 +107,43 @@ func TestAFileBeyondTheLimitSaysSo(t *testing.T) {
 		wantCode(t, err, api.Refused, "file photo is not kept: there is room for")
 		if hint := hintOf(err); !strings.Contains(hint, "raise limits.files in config.yaml") {
 			t.Errorf("what to do is %q", hint)
+		}
+	})
+}
+
+// A file that is not here yet is no fault of the node: who asks is told so, that it may come from anybody who has it, and
+// gets no exit status of a node that does not run.
+func TestAFileThatIsNotHereYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", `
+workflow: late
+data: {pic: {type: file, required: true}}
+tasks:
+  first: {type: manual}
+  look:  {type: manual, after: first, in: [pic]}
+partitions: {a: {tasks: [first], partner: base}, b: {tasks: [look], partner: tablet}}
+`)
+		f, err := tm.p["base"].api.PutFile(t.Context(), "pic.txt", strings.NewReader("a river"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tm.p["base"].plug.HandleRequest(files.Protocol, false, func(workflow.PartnerID, []byte) ([]byte, error) {
+			return nil, errors.New("not now")
+		})
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "late", Input: map[string]string{"pic": f.Value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.disconnect("base", "tablet")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, _, err = tm.p["tablet"].api.File(ctx, st.ID, "pic")
+		wantCode(t, err, api.NotYet, "file pic.txt is not here yet: base: cannot be reached")
+		var no *api.Error
+		if errors.As(err, &no) && (no.Code.Exit() != 1 || !strings.Contains(no.Hint, "from any partner that has it")) {
+			t.Errorf("exit status %d, and the hint %q", no.Code.Exit(), no.Hint)
 		}
 	})
 }

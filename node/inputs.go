@@ -26,7 +26,7 @@ func inputs(
 			return nil, api.Errorf(api.Invalid, "%s is to have a value, and none: give it either --input or --null", d.Name)
 		case empty && d.Required:
 			return nil, api.Errorf(api.Invalid, "--null %s: workflow %s needs a value for it (%s)", d.Name, def.Name, d.Type).
-				WithHint("give it: --input %s=…", d.Name)
+				WithHint("give it: %s", asGiven(d))
 		case empty:
 			input[d.Name] = nil
 		case ok && d.Type == workflow.TypeQuery:
@@ -41,7 +41,7 @@ func inputs(
 			input[d.Name] = v
 		case d.Required && d.Default == nil:
 			return nil, api.Errorf(api.Invalid, "workflow %s needs a value for %s (%s)", def.Name, d.Name, d.Type).
-				WithHint("give it: --input %s=…", d.Name)
+				WithHint("give it: %s", asGiven(d))
 		}
 	}
 	for _, k := range append(slices.Sorted(maps.Keys(given)), null...) {
@@ -50,6 +50,14 @@ func inputs(
 		}
 	}
 	return input, nil
+}
+
+// asGiven is how a value is given at the start.
+func asGiven(d *workflow.DataDecl) string {
+	if d.Type == workflow.TypeFile {
+		return "--file " + string(d.Name) + "=PATH"
+	}
+	return "--input " + string(d.Name) + "=…"
 }
 
 // checkGiven says what is wrong with values, as text, beside their types (workflow.CheckGiven).

@@ -109,6 +109,11 @@ TIMEOUT. What has come goes on from where it broke off, also after a restart.`,
 func getFile(
 	ctx context.Context, u *ui, node api.Service, id string, item workflow.DataName, to string, limit time.Duration,
 ) error {
+	if to != "" && to != "-" { // before anything is fetched
+		if err := canBeWritten(to); err != nil {
+			return err
+		}
+	}
 	f, content, err := awaitFile(ctx, u, node, id, item, time.Now().Add(limit))
 	if err != nil {
 		return err
@@ -125,12 +130,44 @@ func getFile(
 	}
 	err = saveFile(f, content, to)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already: name another file with --to, or remove it", to)
+		return isThere(to)
 	}
 	if err != nil {
 		return err
 	}
 	return u.done(map[string]any{"file": to, "size": f.Size}, "%s: %s", to, workflow.FormatSize(f.Size))
+}
+
+// canBeWritten says why a new file of that name cannot be written; nil: as far as is known it can.
+func canBeWritten(to string) error {
+	if err := isFolder(filepath.Dir(to)); err != nil {
+		return err
+	}
+	if info, err := os.Stat(to); err == nil && info.IsDir() {
+		return usagef("%s is a folder: name a file in it with --to", to)
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return isThere(to)
+	}
+	return nil
+}
+
+func isThere(to string) error {
+	return fmt.Errorf("%s is there already: name another file with --to, or remove it", to)
+}
+
+// isFolder says what is wrong with a folder into which files are to be written; nil: nothing.
+func isFolder(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return api.Errorf(api.NotFound, "there is no folder %s", path).WithHint("make it, or name another with --to")
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return usagef("%s is no folder: name one with --to", path)
+	}
+	return nil
 }
 
 // saveFile writes the content of a file to a new one, or leaves nothing there: whatever has that
@@ -173,7 +210,7 @@ func awaitFile(
 		f, content, err := node.File(within, id, item)
 		cancel()
 		var shown *api.Error
-		other := !errors.As(err, &shown) || shown.Code != api.NoNode
+		other := !errors.As(err, &shown) || shown.Code != api.NotYet
 		if err == nil || other || !time.Now().Before(until) || ctx.Err() != nil {
 			return f, content, err
 		}

@@ -33,6 +33,11 @@ files are fetched by worklist disconnect, or now.` + forWhom,
 		Args:              arguments("ITEM"),
 		ValidArgsFunction: completeItems(&user, func(api.Item) bool { return true }),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if to != "" { // before anything is fetched
+				if err := isFolder(to); err != nil {
+					return err
+				}
+			}
 			q := api.ItemQuery{User: user.who(), Item: args[0]}
 			sheet, err := node.ItemSheet(ctx, q)
 			if err != nil {

@@ -20,6 +20,7 @@ const (
 	NoNode     Code = "no-node"     // no node runs that could be asked
 	NotAllowed Code = "not-allowed" // somebody else may
 	Refused    Code = "refused"     // a rule says no
+	NotYet     Code = "not-yet"     // what is asked for is not here yet, and may come
 	Internal   Code = "internal"    // our own fault
 )
 
@@ -34,6 +35,7 @@ var statuses = []struct {
 	{NoNode, 4, 503},
 	{NotAllowed, 5, 403},
 	{Refused, 6, 409},
+	{NotYet, 1, 503},
 	{Internal, 1, 500},
 }
 

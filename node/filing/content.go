@@ -320,6 +320,6 @@ func (k *Desk) awaited(ctx context.Context, f workflow.File, err error) error {
 	case ctx.Err() == nil:
 		return api.Judge(api.Refused, err)
 	}
-	return api.Errorf(api.NoNode, "file %s is not here yet: %v", f.Name, err).
-		WithHint("try again when the partner that gave it can be reached, or with a longer --wait")
+	return api.Errorf(api.NotYet, "file %s is not here yet: %v", f.Name, err).
+		WithHint("it comes from any partner that has it, once one can be reached: wait longer with --wait, or try again then")
 }

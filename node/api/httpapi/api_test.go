@@ -311,7 +311,7 @@ func get(t *testing.T, s *httpapi.Server, path string, edit func(*http.Request))
 func TestErrorsArriveAsTheyWere(t *testing.T) {
 	statuses := map[api.Code]int{
 		api.Failed: 500, api.Invalid: 400, api.NotFound: 404, api.NoNode: 503, api.NotAllowed: 403, api.Refused: 409,
-		api.Internal: 500,
+		api.NotYet: 503, api.Internal: 500,
 	}
 	for code, status := range statuses {
 		t.Run(string(code), func(t *testing.T) {

@@ -55,7 +55,8 @@ func TestForWhomALinkIs(t *testing.T) {
 		b.want(200, tt.want, "GET", "/")
 	}
 	b := newBrowser(t, people("ana"))
-	for _, who := range []string{"caio", "engine-7", "nobody"} {
+	b.want(404, "there is no user \\\"nobody\\\"", "POST", "/v1/sign-in?user=nobody", "Authorization: Bearer token")
+	for _, who := range []string{"caio", "engine-7"} {
 		b.want(409, "user "+who+" is not signed in at this node", "POST", "/v1/sign-in?user="+who,
 			"Authorization: Bearer token")
 	}

@@ -271,7 +271,8 @@ func (d *document) schema(t reflect.Type) object {
 // enums are the types of which a reader wants to know all values.
 var enums = map[reflect.Type]any{
 	reflect.TypeFor[api.Code](): []api.Code{
-		api.Failed, api.Invalid, api.NotFound, api.NoNode, api.NotAllowed, api.Refused, api.Internal,
+		api.Failed, api.Invalid, api.NotFound, api.NoNode, api.NotAllowed, api.Refused, api.NotYet,
+		api.Internal,
 	},
 	reflect.TypeFor[workflow.State](): []workflow.State{
 		workflow.NotReady, workflow.Ready, workflow.Running, workflow.Succeeded,

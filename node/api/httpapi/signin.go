@@ -88,9 +88,11 @@ func (h *handler) whose(ctx context.Context, ref string) (id, name string, err e
 		return "", "", err
 	}
 	var partner, signedIn []api.User
+	known := false
 	for _, u := range all {
 		switch {
 		case !u.Here:
+			known = known || u.Name == ref || u.ID == ref
 		case ref != "" && (u.Name == ref || u.ID == ref):
 			return u.ID, u.Name, nil
 		case u.Partner:
@@ -100,6 +102,8 @@ func (h *handler) whose(ctx context.Context, ref string) (id, name string, err e
 		}
 	}
 	switch {
+	case ref != "" && !known:
+		return "", "", api.Errorf(api.NotFound, "there is no user %q", ref).WithHint("mutirao user list shows who there is")
 	case ref != "":
 		return "", "", api.Errorf(api.Refused, "user %s is not signed in at this node", ref).
 			WithHint("mutirao user sign-in TOKEN signs a user in; mutirao user list shows who is")

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -45,6 +46,17 @@ func Looks(name string) string {
 		}
 		return r
 	}, norm.NFKD.String(name))
+}
+
+// Sounds is the same for names that look the same but for capitals and accents: people who say a name, or type it, make
+// no difference between them. Signs of alphabets in which they are letters stay.
+func Sounds(name string) string {
+	return strings.Map(func(r rune) rune {
+		if '\u0300' <= r && r <= '\u036f' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, Looks(strings.ToLower(name)))
 }
 
 // look is what the partner's name looks like.

@@ -372,7 +372,7 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 		}),
 	}
 	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
-	given.add(cmd, "a result that is a file, where the partner that holds the task is this node")
+	given.add(cmd, "a result that is a file, which the partner that holds the task fetches from this node")
 	addFormatFlag(cmd, cmd.Flags(), "output-format")
 	user.add(cmd)
 	return cmd

@@ -9,12 +9,12 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 )
 
-// Namesake is a user whose name people could take for that name: it is the same, or looks
+// Namesake is a user whose name people could take for that name: it is the same but for capitals and accents, or looks
 // the same in another alphabet.
 func (s *Set) Namesake(name string, at time.Time) (User, bool) {
-	look := membership.Looks(name)
+	sounds := membership.Sounds(name)
 	for _, u := range s.Users(at) {
-		if membership.Looks(u.Name) == look {
+		if membership.Sounds(u.Name) == sounds {
 			return u, true
 		}
 	}

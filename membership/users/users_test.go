@@ -779,6 +779,11 @@ func TestNames(t *testing.T) {
 	if u, ok := w.Namesake("bіа", trusttest.Noon); !ok || u.Name != "bia" { // Cyrillic i and a
 		t.Errorf("a name that looks like bia: %v", u.Name)
 	}
+	for name, like := range map[string]bool{"BIA": true, "Bía": true, "bi\u0301a": true, "bea": false, "bie": false} {
+		if _, ok := w.Namesake(name, trusttest.Noon); ok != like {
+			t.Errorf("%s is taken for another user: %t", name, ok)
+		}
+	}
 	twin, err := NewAccount(w.Davi, "bia", nil, trusttest.Serial("twin"), noon)
 	w.say(Record{Account: &twin}, err)
 	if _, err := w.Resolve("bia", trusttest.Noon); !errors.Is(err, membership.ErrAmbiguous) ||

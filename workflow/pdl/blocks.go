@@ -34,7 +34,7 @@ func (p *parser) data(kind Kind) Data {
 	d := Data{Kind: kind}
 	d.Name, d.at = p.identifier("a data item")
 	clauses := map[Kind]map[string]func(position){
-		File: {"NAME": func(position) { d.File = p.text("NAME") }},
+		File: {"NAME": func(position) { d.File = p.fileName() }},
 		Query: {
 			"DATABASE":   func(position) { d.Database = p.text("DATABASE") },
 			"EXPRESSION": func(position) { d.Expression = p.text("EXPRESSION") },
@@ -174,7 +174,7 @@ func (p *parser) model() {
 				m.Priority = &priority
 			}
 		},
-		"DEADLINE":               func(position) { m.Deadline = p.deadline() },
+		"DEADLINE":               func(position) { m.Deadline, m.NoDeadline = p.deadline() },
 		"DISCONNECTED_OPERATION": func(position) { m.Offline = p.boolean() },
 		"RETRIES": func(position) {
 			n, _ := p.whole("RETRIES", 0, maxRetries)
@@ -246,6 +246,21 @@ func (p *parser) text(of string) string {
 	return t.value
 }
 
+// fileName reads what a file is called, by the rule of the native format.
+func (p *parser) fileName() string {
+	if p.ended() {
+		return ""
+	}
+	at := p.peek().at
+	name := p.text("NAME")
+	if rule := workflow.FileNameRule(name); rule != "" && name != "" {
+		p.fail(at, "the file itself is given at the start: mutirao start … --file NAME=PATH",
+			"the file is called %q: want %s", shorten(name), rule)
+		return ""
+	}
+	return name
+}
+
 // texts reads strings with commas between them.
 func (p *parser) texts(of string) []string {
 	var all []string
@@ -298,28 +313,28 @@ func (p *parser) boolean() bool {
 	return false
 }
 
-// deadline reads a number of hours or days.
-func (p *parser) deadline() time.Duration {
+// deadline reads a number of hours or days; none: of 0, which is as if there were none.
+func (p *parser) deadline() (d time.Duration, none bool) {
 	n, ok := p.whole("DEADLINE", 0, int64(workflow.MaxDuration/time.Hour))
 	if p.ended() {
 		if ok {
 			p.fail(p.peek().at, "write for example 48 HOURS or 2 DAYS", "the deadline has no unit")
 		}
-		return 0
+		return 0, false
 	}
 	t := p.next()
 	unit := deadlineUnits[t.keyword()]
 	switch {
 	case !ok: // reported
-		return 0
+		return 0, false
 	case unit == 0:
 		p.fail(t.at, "write for example 48 HOURS or 2 DAYS", "%s is no unit of a deadline", t.what())
-		return 0
+		return 0, false
 	case n > int64(workflow.MaxDuration/unit):
 		p.fail(t.at, "", "a deadline of %d days is too long: at most %d", n, workflow.MaxDuration/(24*time.Hour))
-		return 0
+		return 0, false
 	}
-	return time.Duration(n) * unit
+	return time.Duration(n) * unit, n == 0
 }
 
 var deadlineUnits = map[string]time.Duration{

@@ -76,6 +76,7 @@ type Model struct {
 	Application string
 	Priority    *int
 	Deadline    time.Duration // 0: none
+	NoDeadline  bool          // one of 0 is written, which means nothing
 	Offline     bool          // may be done while disconnected
 	Retries     int
 

@@ -87,6 +87,7 @@ func (p *parser) checkWorkflow(w Workflow, models map[string]int) {
 	case !free:
 		p.fail(w.at, "leave DEPENDS of the first one out",
 			"workflow %q has no activity without dependencies: nothing could begin", shorten(w.Name))
+		p.checkCycle(w, activities) // then each waits for another, and some in a circle
 	default:
 		p.checkCycle(w, activities)
 	}

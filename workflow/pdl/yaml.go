@@ -185,8 +185,11 @@ func (w *writer) allModels(all []Model) {
 		if m.Priority != nil {
 			w.line("    priority: %d", *m.Priority)
 		}
-		if m.Deadline > 0 {
+		switch {
+		case m.Deadline > 0:
 			w.line("    deadline: %s", workflow.FormatDuration(m.Deadline))
+		case m.NoDeadline:
+			w.line("    # DEADLINE 0: there is no deadline.")
 		}
 		switch automatic := m.Type == "automatic"; {
 		case automatic && m.Offline:

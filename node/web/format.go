@@ -32,7 +32,7 @@ func (l *language) functions() template.FuncMap {
 		"drawn": func(scenario string, c chart) drawn { return drawn{scenario, c} },
 		"title": func(key string, items []api.Item) titled { return titled{key, items} },
 		"zone":  func() string { return time.Now().Format("UTC-07:00") },
-		"list":  list, "voters": voters, "short": short, "value": value, "tone": tone,
+		"list":  list, "voters": voters, "short": short, "value": l.value, "tone": tone,
 		"state": func(family string, value any) stated { return stated{family, fmt.Sprint(value)} },
 		"assignment": func(of string, name any, why *api.Why) assignment {
 			return assignment{fmt.Sprintf("why-%s-%v", of, name), why}
@@ -172,6 +172,22 @@ func value(v any) string {
 		return fmt.Sprint(v)
 	}
 	return string(b)
+}
+
+// value is data as readers of this language write them: of numbers the comma, a moment as a clock of this device shows
+// it, yes and no.
+func (l *language) value(v any) string {
+	switch x := v.(type) {
+	case bool:
+		return l.say(map[bool]string{true: "yes", false: "no"}[x])
+	case float64, json.Number:
+		return strings.Replace(value(v), ".", l.comma, 1)
+	case string:
+		if t, err := time.Parse(time.RFC3339, x); err == nil {
+			return l.moment(t, time.Now())
+		}
+	}
+	return value(v)
 }
 
 // tone is how urgent a state is, for its looks. It is written out as well.

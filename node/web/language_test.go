@@ -5,6 +5,9 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 func TestChoosingALanguage(t *testing.T) {
@@ -62,6 +65,46 @@ func TestTimesAndNumbers(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Data are written as their reader writes them: numbers, moments, yes and no.
+func TestDataAsTheReaderWritesThem(t *testing.T) {
+	at := time.Date(2024, 2, 29, 13, 4, 31, 0, time.Local)
+	en, pt := languages[0], languages[1]
+	for _, tt := range []struct {
+		v      any
+		en, pt string
+	}{
+		{1.5, "1.5", "1,5"}, {int64(12), "12", "12"}, {true, "Yes", "Sim"}, {false, "No", "Não"}, {nil, "–", "–"},
+		{at.UTC().Format(time.RFC3339), "2024-02-29 13:04:31", "29/02/2024 13:04:31"}, {"1.5", "1.5", "1.5"},
+		{[]any{1.5, true}, "[1.5,true]", "[1.5,true]"},
+	} {
+		if got := [2]string{en.value(tt.v), pt.value(tt.v)}; got != [2]string{tt.en, tt.pt} {
+			t.Errorf("%v is %q", tt.v, got)
+		}
+	}
+	for text, want := range map[string]string{"completed": "concluída", "span is due in 9m": "o prazo de span termina em 9m"} {
+		if got := pt.reason(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Whoever decides about an instance is named as it is: nobody beside who answers for it, where no role does.
+func TestWhoDecidesIsSaid(t *testing.T) {
+	in := &api.Instance{Responsible: "ana"}
+	for _, tt := range []struct {
+		d        *api.Deciding
+		who, say string
+	}{
+		{nil, "bia", "ana decides, or whoever has the role of the administrators."}, {&api.Deciding{}, "bia", "ana decides."},
+		{&api.Deciding{Administrators: "chief"}, "bia", "ana decides, or whoever has role chief."},
+		{&api.Deciding{}, "ana", "You decide."}, {&api.Deciding{Administrators: "chief"}, "ana", "You decide, or whoever has role chief."},
+	} {
+		if got := languages[0].deciders(in, tt.d, httpapi.Session{Name: tt.who}); got != tt.say {
+			t.Errorf("%s is told %q, want %q", tt.who, got, tt.say)
 		}
 	}
 }

@@ -362,3 +362,19 @@ func TestWhatCannotBeTakenNowHasNoButton(t *testing.T) {
 		t.Error("what was locked can be done out of reach, and not given back")
 	}
 }
+
+// Whoever opens an item that is done is told who did it, and not what it would ask for.
+func TestWhoDidAnItemIsSaid(t *testing.T) {
+	w := newWard(t)
+	id := w.begin()
+	item := w.take("bia", id, "look", api.ClaimSelect)
+	_, err := w.node.FinishItem(t.Context(), api.ItemResult{User: "bia", Item: item})
+	w.must(err)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/items/"+item, nil)
+	got := httptest.NewRecorder()
+	w.page.Inside(got, r, w.who["bia"])
+	b := prose(got.Body.String())
+	if !strings.Contains(b, "done by bia") || strings.Contains(b, "It will ask for") {
+		t.Errorf("the item is shown so:\n%s", b)
+	}
+}

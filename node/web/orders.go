@@ -35,6 +35,25 @@ func (p *Page) mayDo(ctx context.Context, in *api.Instance, s httpapi.Session) r
 	return rights{}
 }
 
+// deciders says who decides about an instance, to somebody who looks at it; d is nil where this node does not know.
+func (l *language) deciders(in *api.Instance, d *api.Deciding, s httpapi.Session) string {
+	who := cmp.Or(string(in.Responsible), "–")
+	you := in.Responsible != "" && string(in.Responsible) == s.Name
+	switch {
+	case d == nil && you:
+		return l.say("asks.you")
+	case d == nil:
+		return l.say("asks.who", who)
+	case d.Administrators == "" && you:
+		return l.say("asks.you.only")
+	case d.Administrators == "":
+		return l.say("asks.who.only", who)
+	case you:
+		return l.say("asks.you.role", d.Administrators)
+	}
+	return l.say("asks.who.role", who, d.Administrators)
+}
+
 // ordered names the partners at whose nodes administrators may do something about an instance that this node only
 // shows. Here nothing is offered to them: a node that takes no part does not know who they are, but who answers for it.
 func ordered(in *api.Instance, s httpapi.Session, may rights) (at []string) {

@@ -41,6 +41,7 @@ type repair struct {
 	Why         *problem
 	Note        *note
 	Deciding    *api.Deciding // nil: this node takes no part in it
+	Deciders    string        // who decides about it, in words
 	Acts        bool          // the browser may change something
 	Methods     []method      // that are offered
 	Steps       []step
@@ -114,6 +115,7 @@ func (p *Page) menu(ctx context.Context, r *http.Request, in *api.Instance, why 
 		Instance: in, Why: p.problem(r, why), Note: p.notes.find(r), Deciding: p.decides(ctx, in, s), Acts: s.Acts,
 		Form: rand.Text(), Token: s.FormToken,
 	}
+	x.Deciders = languageOf(ctx).deciders(in, x.Deciding, s)
 	history, err := p.dataStates(ctx, in)
 	if err != nil {
 		return view{}, err

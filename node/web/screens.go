@@ -96,7 +96,8 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			Ordered  []string // of an instance of others: at which nodes it can be ordered about
 			Silent   []string // those that were asked and did not answer
 			States   map[workflow.TaskName]workflow.State
-			Summary  bool // nobody can be asked for more
+			Summary  bool   // nobody can be asked for more
+			Deciders string // who decides about it, in words
 			Diagram  drawing
 			Gantt    string // of when each task ran
 			Data     []datum
@@ -105,7 +106,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			why, p.notes.find(r), p.asks(ctx, in, s, may), undoable(in, s, may), incidents(in, s, may, r.PostForm),
 			p.deciding(ctx, r, in, s, may),
 			p.later(ctx, r, in, s, may), lang.sentences(in, now),
-			past, before, rows, from, to, in, ordered(in, s, may), asked.Silent, states, in.Told != nil && in.Told.Summary,
+			past, before, rows, from, to, in, ordered(in, s, may), asked.Silent, states, in.Told != nil && in.Told.Summary, lang.deciders(in, p.decides(ctx, in, s), s),
 			diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset,
 		}}, nil
 }

@@ -269,12 +269,13 @@ type sheet struct {
 	Controls []control
 	Note     *note
 	Why      *problem
-	Reason   string   // why it cannot be done, as typed
-	Failing  bool     // that was about to be said
-	Came     bool     // what was typed for the result is here
-	Pass     *pass    // by which it goes to somebody else; nil: it cannot
-	Typed    []string // what was typed and has no control any more
-	Gone     bool     // the item is not on the list any more
+	Reason   string    // why it cannot be done, as typed
+	Failing  bool      // that was about to be said
+	Came     bool      // what was typed for the result is here
+	Pass     *pass     // by which it goes to somebody else; nil: it cannot
+	Typed    []string  // what was typed and has no control any more
+	Gone     bool      // the item is not on the list any more
+	Ended    *api.Task // how its task ended, of an item that nobody can take any more; nil: that is not known here
 }
 
 // item answers: what is to be done, with what, until when?
@@ -305,6 +306,9 @@ func (p *Page) itemWith(why error) screen {
 		}
 		v.Sheet, v.Item = got, item{Item: got.Item, Form: rand.Text(), Token: s.FormToken, Acts: s.Acts}.able(st)
 		v.Doc, v.Pass = beyond(got.Doc, v.Item.Title()), p.passing(ctx, r, v.Item)
+		if v.Item.Over {
+			v.Ended = p.ended(ctx, got.Item)
+		}
 		left := maps.Clone(r.PostForm)
 		var bad invalid
 		errors.As(why, &bad)
@@ -323,6 +327,20 @@ func (p *Page) itemWith(why error) screen {
 			status: v.Why.status(), data: v,
 		}, nil
 	}
+}
+
+// ended is the task of an item, if it has ended as far as this node knows; nil: it has not, or takes no part.
+func (p *Page) ended(ctx context.Context, x api.Item) *api.Task {
+	in, err := p.node.Show(ctx, x.Instance)
+	if err != nil {
+		return nil
+	}
+	for i := range in.Tasks {
+		if t := &in.Tasks[i]; string(t.Name) == x.Task && t.Ended != nil {
+			return t
+		}
+	}
+	return nil
 }
 
 // beyond is what a text says after its first line, if that is the title; else all of it.

@@ -302,7 +302,7 @@ var looked = []string{
 }
 
 // Every page fits its screen: nothing is cut off sideways, texts are as large as they should be, and what can be
-// pressed is as high as a thumb needs.
+// pressed is as high as a thumb needs, and a little apart from all else.
 func TestPagesFitTheScreen(t *testing.T) {
 	c := startChromium(t)
 	crew, wreck, away := serveSite(t, newCrew()), serveSite(t, stranded()), serveSite(t, holderAway())
@@ -332,23 +332,26 @@ func (s *site) fits(c *chromium, size screenSize, dark bool, paths []string) {
 		mode := map[bool]string{false: "", true: "-dark"}[dark]
 		b.shoot(size.name + mode + strings.NewReplacer("/", "-", "?", "-").Replace(path))
 		var found struct {
-			Wide         float64
-			Small, Short []string
+			Wide                float64
+			Small, Short, Touch []string
 		}
 		b.eval(`(() => {
 			const shown = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== "hidden";
 			const name = (e) => e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 30);
 			const texts = [...document.querySelectorAll("body *")].filter((e) => shown(e) && !e.closest("svg") && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+			const boxes = [...document.querySelectorAll("main button:not(.plain), main .button")].filter((e) => e.checkVisibility({ contentVisibilityAuto: true, visibilityProperty: true }) && !e.closest("details:not([open]) > :not(summary)")).map((e) => [e, e.getBoundingClientRect()]);
+			const touch = ([, p], [, q]) => p.left < q.right && q.left < p.right && q.top >= p.top && q.top < p.bottom + 4;
 			const pressed = [...document.querySelectorAll("button, .button, select, input:not([type=hidden], [type=radio], [type=checkbox]), textarea, summary, nav a")];
 			return {
 				wide: document.documentElement.scrollWidth - innerWidth,
 				small: texts.filter((e) => parseFloat(getComputedStyle(e).fontSize) < (e.closest("h1 small, h2 small, .count, code, .code, pre") ? 12 : 16)).map(name),
+				touch: boxes.filter((p) => boxes.some((q) => p !== q && touch(p, q))).map(([e]) => name(e)),
 				short: pressed.filter((e) => shown(e) && !e.classList.contains("plain") && e.getBoundingClientRect().height < 47.5).map(name),
 			};
 		})()`, &found)
-		if found.Wide > 0 || len(found.Small) > 0 || len(found.Short) > 0 {
-			s.t.Errorf("%s%s %s: %v px too wide, small: %q, short: %q", size.name, mode, path, found.Wide, found.Small,
-				found.Short)
+		if found.Wide > 0 || len(found.Small)+len(found.Short)+len(found.Touch) > 0 {
+			s.t.Errorf("%s%s %s: %v px too wide, small: %q, short: %q, touched by another: %q", size.name, mode, path, found.Wide,
+				found.Small, found.Short, found.Touch)
 		}
 	}
 }

@@ -6,6 +6,7 @@ worker:APPLICATION. With --once it ends after one job.
 
 usage: worker.py APPLICATION [--once]
 """
+import http.client
 import json
 import os
 import sys
@@ -16,6 +17,26 @@ import urllib.request
 
 URL = os.environ["MUTIRAO_URL"].rstrip("/")
 TOKEN = os.environ["MUTIRAO_TOKEN"]
+PATIENCE = 120  # seconds for which a result is brought to a node that does not answer
+
+
+class Refused(Exception):
+    """The node said no. To come again with the same would not help."""
+
+    def __init__(self, status, text):
+        try:
+            reply = json.loads(text)
+            said = reply["message"] + (" (%s)" % reply["hint"] if "hint" in reply else "")
+        except (ValueError, KeyError, TypeError):
+            reply, said = {}, "HTTP status %d" % status
+        super().__init__(said)
+        self.message = reply.get("message", said)
+        # What was brought is wrong. Every other refusal is about the job, which is not ours any more.
+        self.wrong = status in (400, 409, 413)
+
+
+class Unheard(Exception):
+    """The node, or the partner that holds the job, cannot be asked now. It may be later."""
 
 
 def ask(path, body):
@@ -25,9 +46,28 @@ def ask(path, body):
         json.dumps(body).encode(),
         {"Authorization": "Bearer " + TOKEN, "Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=90) as reply:
-        text = reply.read()
-        return json.loads(text) if text else None
+    try:
+        with urllib.request.urlopen(request, timeout=90) as reply:
+            text = reply.read()
+            return json.loads(text) if text else None
+    except urllib.error.HTTPError as no:
+        if no.code >= 500:
+            raise Unheard("HTTP status %d" % no.code) from no
+        raise Refused(no.code, no.read()) from no
+    except (OSError, http.client.HTTPException) as error:
+        raise Unheard(str(error)) from error
+
+
+def bring(path, body):
+    """Say how the job ended, again and again while nobody hears it. What is brought twice counts once."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return ask(path, body)
+        except Unheard:
+            if time.monotonic() > until:
+                raise
+            time.sleep(1)
 
 
 def do(job):
@@ -40,10 +80,33 @@ def beat(lease, done):
     while not done.wait(10):
         try:
             ask("/v1/leases/%s/heartbeat" % lease, {})
-        except urllib.error.HTTPError:
+        except Refused:
             return  # the job is not ours any more: its result will be refused
-        except OSError:
-            pass  # the node cannot be reached now
+        except Unheard:
+            pass  # the lease may be good still when somebody can be asked
+
+
+def work(job):
+    """Do a job, bring its result and say on standard error what became of it."""
+    lease = "/v1/leases/" + job["lease"]
+    try:
+        result = json.dumps({"outputs": do(job)})
+    except Exception as error:  # whatever goes wrong with the work fails the task
+        why = repr(error)
+    else:
+        try:
+            bring(lease + "/complete", json.loads(result))
+            return "done"
+        except Refused as no:
+            if not no.wrong:
+                return "its result was not taken: %s" % no
+            why = "its result was refused: " + no.message
+    # The task fails with a reason at once, or is tried again: otherwise it would run into its time-out.
+    try:
+        bring(lease + "/fail", {"reason": why[:2000]})
+        return "failed: " + why
+    except Refused as no:
+        return "%s, which was not taken: %s" % (why, no)
 
 
 def main():
@@ -51,25 +114,21 @@ def main():
     while True:
         try:
             job = ask("/v1/jobs/take", {"application": application, "worker": "python", "wait": "30s"})
-        except urllib.error.HTTPError as no:
-            if no.code < 500:
-                sys.exit(no.read().decode())
-            job = None
+        except Refused as no:
+            sys.exit("no job can be taken: %s" % no)
+        except Unheard:
             time.sleep(1)
-        except OSError:
-            job = None
-            time.sleep(1)
+            continue
         if job is None:
             continue
-        lease, done = job["lease"], threading.Event()
-        threading.Thread(target=beat, args=(lease, done), daemon=True).start()
+        done = threading.Event()
+        threading.Thread(target=beat, args=(job["lease"], done), daemon=True).start()
         try:
-            outputs = do(job)
-        except Exception as error:  # whatever goes wrong with the work fails the task
-            ask("/v1/leases/%s/fail" % lease, {"reason": repr(error)})
-        else:
-            ask("/v1/leases/%s/complete" % lease, {"outputs": outputs})
+            end = work(job)
+        except Unheard as error:  # another worker gets the job when the lease is over
+            end = "nobody could be told how it ended: %s" % error
         done.set()
+        print("%s of %s: %s" % (job["task"], job["instance"], end), file=sys.stderr)
         if once:
             return
 

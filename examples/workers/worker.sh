@@ -9,13 +9,34 @@ set -u
 application=$1
 once=${2:-}
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+beats=
+trap 'rm -rf "$folder"; [ -n "$beats" ] && kill "$beats" 2>/dev/null' EXIT
+trap 'exit 1' INT TERM
 
-# ask PATH BODY: the reply is in $folder/reply, its header in $folder/head.
+# ask PATH BODY: the reply is in $folder/reply, its header in $folder/head. It prints the
+# status, which is 000 where the node cannot be reached.
 ask() {
+  : >"$folder/reply"
   curl -sS --max-time 90 -o "$folder/reply" -D "$folder/head" -w '%{http_code}' \
     -H "Authorization: Bearer $MUTIRAO_TOKEN" -H 'Content-Type: application/json' \
     -d "$2" "$MUTIRAO_URL$1"
+}
+
+# bring PATH BODY: says how the job ended, and sets $status. Where the node, or the partner
+# that holds the job, cannot be asked, it says so again for two minutes: what is brought
+# twice counts once.
+bring() {
+  tries=0
+  while status=$(ask "$1" "$2"); [ "$status" = 000 ] || [ "$status" -ge 500 ]; do
+    tries=$((tries + 1))
+    [ "$tries" -ge 120 ] && return
+    sleep 1
+  done
+}
+
+# said: what the node answered, as JSON has it between quotes.
+said() {
+  sed -nE 's/.*"message":"(([^"\\]|\\.)*)".*/\1/p' "$folder/reply" | grep . || echo "HTTP status $status"
 }
 
 # do: the work itself, with the job as JSON on standard input. It writes outputs as JSON.
@@ -29,7 +50,7 @@ while :; do
   case $status in
   200) ;;
   204) continue ;;
-  4*) cat "$folder/reply" >&2; exit 1 ;;
+  4*) printf "%s\n" "no job can be taken: $(said)" >&2; exit 1 ;;
   *) sleep 1; continue ;;
   esac
   lease=$(tr -d '\r' <"$folder/head" | sed -n 's/^[Mm]utirao-[Ll]ease: //p')
@@ -40,11 +61,28 @@ while :; do
       -d '{}' "$MUTIRAO_URL/v1/leases/$lease/heartbeat"
   done) &
   beats=$!
+  why=
   if outputs=$(do_job <"$folder/job"); then
-    ask "/v1/leases/$lease/complete" "{\"outputs\": ${outputs:-{\}}}" >/dev/null
+    bring "/v1/leases/$lease/complete" "{\"outputs\": ${outputs:-{\}}}"
+    case $status in
+    2*) end=done ;;
+    # What was brought is wrong: the task fails with a reason at once, or is tried again.
+    # Otherwise it would run into its time-out.
+    400 | 409 | 413) why="its result was refused: $(said)" ;;
+    *) end="its result was not taken: $(said)" ;;
+    esac
   else
-    ask "/v1/leases/$lease/fail" '{"reason": "the script failed"}' >/dev/null
+    why='the script failed'
+  fi
+  if [ -n "$why" ]; then
+    bring "/v1/leases/$lease/fail" "{\"reason\": \"$why\"}"
+    case $status in
+    2*) end="failed: $why" ;;
+    *) end="$why, which was not taken: $(said)" ;;
+    esac
   fi
   kill "$beats" 2>/dev/null
+  beats=
+  printf "%s\n" "job $lease: $end" >&2
   [ "$once" = --once ] && exit 0
 done

@@ -31,7 +31,7 @@ type JobService interface {
 
 // Program is who makes a request, by its token.
 type Program struct {
-	Token string // its name; empty: the node's own
+	Token string // what tells it from every other token, also from a later one of its name; empty: the node's own
 	// Admits: it may have this node serve a further application by workers.
 	Admits bool
 }

@@ -38,7 +38,7 @@ var workRation = ration.Ration{Burst: 500, Each: 2 * time.Millisecond}
 
 // workRequest is what a worker asks of a holder, by way of the node beside it.
 type workRequest struct {
-	Token    string // the name of its token there
+	Token    string // which token it has there
 	Take     *workTake
 	Keep     *api.KeepRequest
 	Complete *api.CompleteRequest

@@ -60,7 +60,7 @@ type LeaseKey [16]byte
 // Worker is who has a job, or asks for one.
 type Worker struct {
 	Name  string             // as it calls itself
-	Token string             // the name of the token with which it came
+	Token string             // with which token it came
 	At    workflow.PartnerID // beside whose node it is; empty: this one
 }
 

@@ -62,7 +62,7 @@ func (h *handler) admit(rt *route, r *http.Request) (within context.Context, don
 		return r.Context(), func() {}, nil
 	}
 	ctx := context.WithValue(context.WithValue(r.Context(), tokenLifeKey{}, added.life), scopeKey{}, has)
-	ctx = context.WithValue(ctx, tokenNameKey{}, added.Name)
+	ctx = context.WithValue(ctx, tokenKey{}, added)
 	within, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(added.life, cancel)
 	return within, func() { stop(); cancel() }, nil

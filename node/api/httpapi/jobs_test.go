@@ -46,7 +46,7 @@ func TestAWorkersToken(t *testing.T) {
 			t.Errorf("%s %s: status %d, %s; want %d that says %q", q.method, q.path, status, body, q.status, q.says)
 		}
 	}
-	if len(took) != 1 || took[0] != (api.Program{Token: "scales", Admits: true}) {
+	if len(took) != 1 || !strings.HasPrefix(took[0].Token, "scales ") || !took[0].Admits {
 		t.Errorf("jobs were taken by %+v", took)
 	}
 	reading, err := c.AddToken(t.Context(), httpapi.TokenRequest{Name: "board", Scope: "read"})
@@ -64,5 +64,45 @@ func TestAWorkersToken(t *testing.T) {
 	if job, err := c.TakeJob(t.Context(), api.Program{}, api.TakeRequest{Application: "weigh"}); err != nil ||
 		job != nil {
 		t.Errorf("without a job the client got %+v, %v", job, err)
+	}
+}
+
+// A job is kept for the token with which it was taken, also when the node has started again; a later token of the same
+// name is another.
+func TestALaterTokenOfTheSameNameIsAnother(t *testing.T) {
+	svc := obliging()
+	var came []string
+	svc.OnTakeJob = func(by api.Program, r api.TakeRequest) (*api.Job, error) {
+		came = append(came, by.Token)
+		return &api.Job{Lease: "A1", Application: r.Application}, nil
+	}
+	dir := t.TempDir()
+	add := func(c *httpapi.Client) string {
+		made, err := c.AddToken(t.Context(), httpapi.TokenRequest{Name: "scales", Scope: "worker:weigh"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.Token
+	}
+	var token string
+	for start := range 2 {
+		s, err := httpapi.Serve(dir, "127.0.0.1:0", svc, httpapi.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if start == 0 {
+			token = add(dial(t, dir))
+		}
+		asks(t, s, token, "POST", "/v1/jobs/take", `{"application":"weigh"}`)
+		if start == 1 {
+			if err := dial(t, dir).RemoveToken(t.Context(), "scales"); err != nil {
+				t.Fatal(err)
+			}
+			asks(t, s, add(dial(t, dir)), "POST", "/v1/jobs/take", `{"application":"weigh"}`)
+		}
+		closeServer(t, s)
+	}
+	if len(came) != 3 || came[0] == "" || came[1] != came[0] || came[2] == came[0] {
+		t.Errorf("jobs were taken with the tokens %q; want one twice, then another", came)
 	}
 }

@@ -88,7 +88,7 @@ func (h *handler) takeJob(w http.ResponseWriter, r *http.Request) error {
 		has := scopeOf(r.Context())
 		if app, is := has.serves(); is && app != in.Application {
 			return nil, api.Errorf(api.NotAllowed, "the token %s has the scope %s, and may take no jobs of %q",
-				tokenOf(r.Context()), has, in.Application)
+				tokenOf(r.Context()).Name, has, in.Application)
 		}
 		rc := http.NewResponseController(w) // whoever waits reads nothing and is written nothing meanwhile
 		_ = rc.SetReadDeadline(time.Time{})
@@ -122,10 +122,10 @@ func scopeOf(ctx context.Context) scope {
 	return mayAll
 }
 
-// tokenOf is the name of that token; empty: it is the node's own.
-func tokenOf(ctx context.Context) string {
-	name, _ := ctx.Value(tokenNameKey{}).(string)
-	return name
+// tokenOf is that token, one that was added; nil: it is the node's own.
+func tokenOf(ctx context.Context) *keptToken {
+	added, _ := ctx.Value(tokenKey{}).(*keptToken)
+	return added
 }
 
 // programOf is who makes a request. A worker's token was made for its application by who
@@ -133,7 +133,7 @@ func tokenOf(ctx context.Context) string {
 func programOf(r *http.Request) api.Program {
 	has := scopeOf(r.Context())
 	_, worker := has.serves()
-	return api.Program{Token: tokenOf(r.Context()), Admits: worker || has.allows(mayAll)}
+	return api.Program{Token: tokenOf(r.Context()).id(), Admits: worker || has.allows(mayAll)}
 }
 
 // TakeJob implements Service.

@@ -251,8 +251,8 @@ func maySayAll(ctx context.Context) bool {
 
 type tokenLifeKey struct{}
 
-// tokenNameKey is the key of the name of the token by which a request was let in.
-type tokenNameKey struct{}
+// tokenKey is the key of the token, one that was added, by which a request was let in.
+type tokenKey struct{}
 
 // tokenLife is the life of the token by which a request was let in; nil: it is the node's.
 func tokenLife(ctx context.Context) context.Context {

@@ -129,6 +129,15 @@ func (t *tokens) load(file string, log *slog.Logger) {
 	t.added = added
 }
 
+// id names a token among all that there ever were: another may have its name once it is removed. A secret is not
+// found by the start of its hash. Empty: the node's own.
+func (k *keptToken) id() string {
+	if k == nil {
+		return ""
+	}
+	return k.Name + " " + k.Hash[:16]
+}
+
 func (k *keptToken) begin() { k.life, k.end = context.WithCancel(context.Background()) }
 
 // find returns the scope of a token and, of one that was added, the token. Only

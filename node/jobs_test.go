@@ -471,7 +471,14 @@ func TestAWorkerBesideAnotherNode(t *testing.T) {
 		_, err := two.KeepJob(t.Context(), by("ana"), job.Lease, api.KeepRequest{})
 		isNo(t, "another token there", err, api.NotAllowed, says)
 		own, _, _ := strings.Cut(job.Lease, ".")
-		isNo(t, "the same token here", tm.complete("bia", &api.Job{Lease: own}, `{"weight": 99}`), api.NotAllowed, says)
+		for what, lease := range map[string]string{"its name here": own, "the whole of it": job.Lease} {
+			isNo(t, "the same token here, "+what, tm.complete("bia", &api.Job{Lease: lease}, `{"weight": 99}`),
+				api.NotAllowed, says)
+		}
+		_, err = two.KeepJob(t.Context(), by("bia"), own+".bogus", api.KeepRequest{})
+		isNo(t, "a holder that there never was", err, api.NotFound, "no partner bogus is known")
+		isNo(t, "no lease of this node", tm.complete("bia", &api.Job{Lease: "." + string(tm.p["one"].id())}, `{}`),
+			api.NotFound, "no such lease")
 		if _, err := two.KeepJob(t.Context(), by("bia"), job.Lease, api.KeepRequest{Progress: 0.5}); err != nil {
 			t.Fatal(err)
 		}
@@ -494,6 +501,26 @@ func TestAWorkerBesideAnotherNode(t *testing.T) {
 			}
 		}
 		tm.wantWeight(id, workflow.Succeeded, int64(12))
+	})
+}
+
+// Nobody is told to ask again for a lease that counts no more, since its holder was evicted.
+func TestALeaseOfWhoWasEvicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+		}, "one", "two")
+		tm.add("two", weighing)
+		pass(time.Second)
+		tm.begin("two", "weighing", map[string]string{"main": "two"})
+		pass(time.Second)
+		one := tm.p["one"].api
+		job := tm.mustTake("bia")
+		if _, err := one.Evict(t.Context(), api.EvictRequest{Partner: "two", Reason: "stolen"}); err != nil {
+			t.Fatal(err)
+		}
+		isNo(t, "an evicted holder", one.CompleteJob(t.Context(), by("bia"), job.Lease, api.CompleteRequest{}),
+			api.NotFound, "two, which gave this lease, is evicted")
 	})
 }
 

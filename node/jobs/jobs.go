@@ -92,6 +92,7 @@ type Peers interface {
 // Members are the partners that are known.
 type Members interface {
 	All() []membership.Partner
+	Get(workflow.PartnerID) (membership.Partner, bool)
 	Label(workflow.PartnerID) string
 }
 
@@ -493,7 +494,8 @@ func (x *Desk) leaseError(err error) error {
 			WithHint("take another job")
 	case errors.Is(err, runner.ErrOthersLease):
 		x.Peers.Count("refused.leases-of-others", 1)
-		return api.Judge(api.NotAllowed, err).WithHint("come with the token with which the job was taken")
+		return api.Judge(api.NotAllowed, err).
+			WithHint("come with the token with which the job was taken, to the node where it was")
 	case errors.Is(err, runner.ErrLapsed):
 		return api.Judge(api.Refused, err).WithHint("take another job, with a longer lease or more signs of life")
 	case errors.Is(err, runner.ErrOver), errors.Is(err, runner.ErrGivenBack), errors.Is(err, runner.ErrAnswered):
@@ -565,7 +567,7 @@ func (x *Desk) Keep(ctx context.Context, by api.Program, lease string, r api.Kee
 	if l, err, elsewhere := x.forHolder(ctx, by, lease, workRequest{Keep: &r}); elsewhere {
 		return l, err
 	}
-	return x.keep(whoAt(by), lease, r)
+	return x.keep(whoAt(by), ofHere(lease), r)
 }
 
 // Complete records a worker's result, and returns when that is durable.
@@ -575,7 +577,7 @@ func (x *Desk) Complete(ctx context.Context, by api.Program, lease string, r api
 	}
 	out, err := readOutputs(r.Outputs)
 	if err == nil {
-		err = x.finish(ctx, whoAt(by), lease, runner.Result{Outputs: out})
+		err = x.finish(ctx, whoAt(by), ofHere(lease), runner.Result{Outputs: out})
 	}
 	return err
 }
@@ -585,7 +587,7 @@ func (x *Desk) Fail(ctx context.Context, by api.Program, lease string, r api.Fai
 	if _, err, elsewhere := x.forHolder(ctx, by, lease, workRequest{Fail: &r}); elsewhere {
 		return err
 	}
-	return x.finish(ctx, whoAt(by), lease, runner.Result{Failed: true, Reason: whyFailed(r)})
+	return x.finish(ctx, whoAt(by), ofHere(lease), runner.Result{Failed: true, Reason: whyFailed(r)})
 }
 
 // GiveBack leaves a worker's job to another.
@@ -593,5 +595,5 @@ func (x *Desk) GiveBack(ctx context.Context, by api.Program, lease string) error
 	if _, err, elsewhere := x.forHolder(ctx, by, lease, workRequest{GiveBack: true}); elsewhere {
 		return err
 	}
-	return x.giveBack(whoAt(by), lease)
+	return x.giveBack(whoAt(by), ofHere(lease))
 }

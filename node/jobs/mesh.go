@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -157,11 +158,27 @@ func holderOf(lease string) (workflow.PartnerID, string) {
 	return workflow.PartnerID(holder), lease
 }
 
+// ofHere is a lease that this node gave, as it names it.
+func ofHere(lease string) string {
+	_, own := holderOf(lease)
+	return own
+}
+
 // forHolder passes a worker's word about a lease on; false: this node is the holder.
 func (x *Desk) forHolder(ctx context.Context, by api.Program, lease string, r workRequest) (*api.Lease, error, bool) {
 	holder, own := holderOf(lease)
 	if holder == "" || holder == x.Self {
 		return nil, nil, false
+	}
+	p, known := x.Members.Get(holder)
+	switch { // to ask again later would never help
+	case !known:
+		return nil, api.Errorf(api.NotFound, "no partner %s is known, which would have given this lease", holder).
+			WithHint("take another job"), true
+	case p.State == membership.Left || p.State == membership.Evicted:
+		return nil, api.Errorf(api.NotFound, "%s, which gave this lease, is %s, and no job of it counts any more",
+			x.Members.Label(holder), p.State).
+			WithHint("take another job"), true
 	}
 	r.Token, r.Lease = by.Token, own
 	answer, err := x.passOn(ctx, holder, r)

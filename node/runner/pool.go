@@ -81,7 +81,7 @@ var (
 	// ErrNoLease is returned for a lease that the pool does not know.
 	ErrNoLease = errors.New("there is no such lease")
 	// ErrOthersLease is returned for one that was given to who came with another token.
-	ErrOthersLease = errors.New("this lease was given to another token")
+	ErrOthersLease = errors.New("this lease was given to another token, or at another node")
 	// ErrLapsed is returned for one of which no sign of life came in time.
 	ErrLapsed = errors.New("the lease lapsed: no sign of life came in time, and the job went back to the pool")
 	// ErrGivenBack is returned for one that its worker gave back.

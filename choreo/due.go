@@ -3,6 +3,7 @@ package choreo
 import (
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -62,6 +63,26 @@ func (m *Machine) Dues(now Moment, partners Partners) Dues {
 		}
 	}
 	return out
+}
+
+// TimeLeft is how long an attempt that runs here may go on: until the time-out of its task, or of its partition where
+// that is here, whichever comes first. False: it may take as long as it likes.
+func (m *Machine) TimeLeft(id fact.AttemptID, now Moment) (left time.Duration, limited bool) {
+	o, a := m.looking(now, nil), m.state.Attempts()[id]
+	if a == nil {
+		return 0, false
+	}
+	left, limited = o.timeoutLeft(a)
+	home := o.state.Plan().Home(a.Task.Name)
+	for _, g := range o.state.Placements() {
+		if g.Partition != home || g.Partner != o.self {
+			continue
+		}
+		if d, runs := o.partitionDue(g); runs && (!limited || d.Left < left) {
+			left, limited = d.Left, true
+		}
+	}
+	return left, limited
 }
 
 // triggerLeft is after what time a slot's emergency trigger fires.

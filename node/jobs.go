@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -26,6 +27,16 @@ func (x leasing) Lease(ctx context.Context, id workflow.InstanceID, l fact.Lease
 		}
 		return err
 	})
+}
+
+func (x leasing) TimeLeft(
+	ctx context.Context, id workflow.InstanceID, attempt fact.AttemptID,
+) (left time.Duration, limited bool, err error) {
+	now := x.clock.Now()
+	err = x.peek(ctx, id, func(h *held) {
+		left, limited = h.m.TimeLeft(attempt, choreo.Moment{Boot: now.Boot, Wall: now.Wall})
+	})
+	return left, limited, err
 }
 
 func (x leasing) CheckResult(

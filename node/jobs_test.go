@@ -293,11 +293,20 @@ func TestAResultAfterItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id := scales(t)
 		job := tm.mustTake("ana")
+		begun := time.Now()
+		over := begun.Add(10*time.Minute - time.Second) // it was ready a second before
+		if job.Limit == nil || !job.Limit.Equal(over) || !job.Until.Equal(begun.Add(30*time.Second)) {
+			t.Errorf("it is given until %v, with the limit %v", job.Until, job.Limit)
+		}
 		for range 29 {
 			pass(20 * time.Second)
 			if err := tm.beat("ana", job, api.KeepRequest{}); err != nil {
 				t.Fatal(err)
 			}
+		}
+		l, err := tm.p["one"].api.KeepJob(t.Context(), by("ana"), job.Lease, api.KeepRequest{Lease: "1m"})
+		if err != nil || l.Limit == nil || !l.Limit.Equal(over) || !l.Until.Equal(over) {
+			t.Errorf("the lease goes on for %+v, %v; no job outlasts its limit at %v", l, err, over)
 		}
 		pass(25 * time.Second)
 		isNo(t, "a sign of life", tm.beat("ana", job, api.KeepRequest{}), api.Refused, "the job is over")

@@ -43,6 +43,7 @@ type Job struct {
 	Lease          string         `json:"lease"`     // names the hold on the job
 	LeaseFor       string         `json:"lease_for"` // how long that lasts after each sign of life, e.g. 30s
 	Until          time.Time      `json:"until"`     // when it ends without one
+	Limit          *time.Time     `json:"limit"`     // when the time of its task is over, signs of life or not; nil: never
 	Instance       string         `json:"instance"`
 	Workflow       string         `json:"workflow"`
 	Task           string         `json:"task"`

@@ -52,8 +52,10 @@ type Job struct {
 	// Lease names the worker's hold on the job in all further requests about it.
 	Lease string `json:"lease"`
 	// LeaseFor is how long the lease lasts after each sign of life, and Until when it ends without one.
-	LeaseFor    string                   `json:"lease_for"`
-	Until       time.Time                `json:"until"`
+	LeaseFor string    `json:"lease_for"`
+	Until    time.Time `json:"until"`
+	// Limit is when the time of its task is over, whatever signs of life come; left out: never.
+	Limit       *time.Time               `json:"limit,omitempty"`
 	Instance    string                   `json:"instance"`
 	Workflow    workflow.Name            `json:"workflow"`
 	Task        workflow.TaskName        `json:"task"`
@@ -79,8 +81,9 @@ type KeepRequest struct {
 
 // Lease is how long a lease lasts.
 type Lease struct {
-	Until    time.Time `json:"until"`     // without a further sign of life
-	LeaseFor string    `json:"lease_for"` // after each one
+	Until    time.Time  `json:"until"`           // without a further sign of life
+	LeaseFor string     `json:"lease_for"`       // after each one
+	Limit    *time.Time `json:"limit,omitempty"` // when the time of its task is over; left out: never
 }
 
 // CompleteRequest is the result of a job: values for names under the task's out.

@@ -71,6 +71,8 @@ type Instances interface {
 	// Lease has an instance say that a worker was given a try; choreo.ErrNotAwaited: it is
 	// at no such try.
 	Lease(context.Context, workflow.InstanceID, fact.Lease) error
+	// TimeLeft is how long an attempt may go on; limited: not as long as it likes.
+	TimeLeft(context.Context, workflow.InstanceID, fact.AttemptID) (left time.Duration, limited bool, err error)
 	// CheckResult says what is wrong with the outputs of a try; err: that cannot be told.
 	CheckResult(
 		ctx context.Context, id workflow.InstanceID, attempt fact.AttemptID, try int,
@@ -319,7 +321,25 @@ func (x *Desk) give(ctx context.Context, t taking, o *runner.Offer) (*api.Job, e
 		return nil, choreo.ErrNotAwaited // called off meanwhile
 	}
 	x.publish(o.Job)
-	return jobFor(o.Job, lease, until, t.term), nil
+	job := jobFor(o.Job, lease, t.term)
+	job.Until, job.Limit = x.term(ctx, o.Job, until)
+	return job, nil
+}
+
+// term is when a lease of a job ends that would last so long, and when the time of its task is over, if ever: a lease
+// does not outlast that.
+func (x *Desk) term(ctx context.Context, j runner.Job, until time.Time) (time.Time, *time.Time) {
+	ref := j.Ref.(Ref)
+	now := x.Clock.Now().Wall
+	left, limited, err := x.Instances.TimeLeft(ctx, ref.Instance, ref.Attempt)
+	if err != nil || !limited { // an error: the worker has the job all the same
+		return until.UTC(), nil
+	}
+	limit := now.Add(left).UTC()
+	if limit.Before(until) {
+		until = limit
+	}
+	return until.UTC(), &limit
 }
 
 // newLease is the name of a new lease, which nobody guesses.
@@ -335,10 +355,9 @@ func (x *Desk) publish(j runner.Job) {
 }
 
 // jobFor is a job as its worker gets it.
-func jobFor(j runner.Job, lease string, until time.Time, term time.Duration) *api.Job {
+func jobFor(j runner.Job, lease string, term time.Duration) *api.Job {
 	out := &api.Job{
-		Lease: lease, LeaseFor: workflow.FormatDuration(term), Until: until.UTC(), Instance: j.Instance,
-		Workflow: j.Origin.Workflow, Task: j.Task,
+		Lease: lease, LeaseFor: workflow.FormatDuration(term), Instance: j.Instance, Workflow: j.Origin.Workflow, Task: j.Task,
 		Application: j.Application, Attempt: j.Attempt, Try: j.Try, IdempotencyKey: j.IdempotencyKey(),
 		Age:  j.AgeOfInstance.String(),
 		Args: map[string]any{}, Input: map[string]any{}, Files: j.Folder,
@@ -356,7 +375,7 @@ func jobFor(j runner.Job, lease string, until time.Time, term time.Duration) *ap
 const maxProgressNote = 200
 
 // keep is a worker's sign of life.
-func (x *Desk) keep(w runner.Worker, lease string, r api.KeepRequest) (*api.Lease, error) {
+func (x *Desk) keep(ctx context.Context, w runner.Worker, lease string, r api.KeepRequest) (*api.Lease, error) {
 	term, err := within("lease", r.Lease, 0, runner.MinLease, runner.MaxLease)
 	switch {
 	case err != nil:
@@ -377,7 +396,9 @@ func (x *Desk) keep(w runner.Worker, lease string, r api.KeepRequest) (*api.Leas
 	if said != nil {
 		x.publish(j)
 	}
-	return &api.Lease{Until: until.UTC(), LeaseFor: workflow.FormatDuration(term)}, nil
+	out := &api.Lease{LeaseFor: workflow.FormatDuration(term)}
+	out.Until, out.Limit = x.term(ctx, j, until)
+	return out, nil
 }
 
 // finish records how a worker's try ended, and returns when that is durable.
@@ -567,7 +588,7 @@ func (x *Desk) Keep(ctx context.Context, by api.Program, lease string, r api.Kee
 	if l, err, elsewhere := x.forHolder(ctx, by, lease, workRequest{Keep: &r}); elsewhere {
 		return l, err
 	}
-	return x.keep(whoAt(by), ofHere(lease), r)
+	return x.keep(ctx, whoAt(by), ofHere(lease), r)
 }
 
 // Complete records a worker's result, and returns when that is durable.

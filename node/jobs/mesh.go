@@ -221,7 +221,7 @@ func (x *Desk) workFor(ctx context.Context, from workflow.PartnerID, r workReque
 		job, err := x.takeNow(ctx, t)
 		return job, nil, err
 	case r.Keep != nil:
-		l, err := x.keep(who, r.Lease, *r.Keep)
+		l, err := x.keep(ctx, who, r.Lease, *r.Keep)
 		return nil, l, err
 	case r.Complete != nil:
 		out, err := readOutputs(r.Complete.Outputs)

@@ -19,7 +19,7 @@ var (
 		body:    api.TakeRequest{}, reply: api.Job{}, none: "No job came",
 		example: `{"application": "weigh", "worker": "scales-2", "wait": "30s", "lease": "30s"}`,
 		answer: `{"lease": "4KXJQZ7YF5TRVN2M3DLHWBCA6E", "lease_for": "30s", "until": "2026-11-25T10:00:30Z",
-			"instance": "45cae6cfceb585bb100c0acf10ef376c", "workflow": "branches", "task": "weigh", "application": "weigh",
+			"limit": "2026-11-25T10:10:00Z", "instance": "45cae6cfceb585bb100c0acf10ef376c", "workflow": "branches", "task": "weigh", "application": "weigh",
 			"attempt": "weigh", "try": 1, "idempotency_key": "93c82dd9588ab2b6be87ae98c2daefcd", "age": "1.4s",
 			"args": {"unit": "kg"}, "input": {"lot": "A7"}}`,
 		raw: (*handler).takeJob,
@@ -29,7 +29,7 @@ var (
 		summary: "A worker's sign of life: its lease goes on, and people see how far it is", body: api.KeepRequest{},
 		reply:   api.Lease{},
 		example: `{"progress": 0.4, "note": "2 of 5 pallets"}`,
-		answer:  `{"until": "2026-11-25T10:01:00Z", "lease_for": "30s"}`,
+		answer:  `{"until": "2026-11-25T10:01:00Z", "lease_for": "30s", "limit": "2026-11-25T10:10:00Z"}`,
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.KeepRequest) (any, error) {
 				return svc.KeepJob(r.Context(), programOf(r), r.PathValue("lease"), in)

@@ -150,6 +150,55 @@ partitions:
 	})
 }
 
+// What an amendment adds to a partition is for its holder, also while that one goes down in good order or is away as it
+// announced: it has the task when it is back. What it can have all the same does not move.
+func TestAmendedWhileItsHolderIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, away := range []bool{false, true} {
+			tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = time.Hour }, "one", "two", "three")
+			const held = `
+workflow: held
+administrators: chief
+tasks:
+  walk: {type: manual, timeout: 5h}
+  rest: {type: manual, timeout: 5h}
+partitions:
+  there: {tasks: [walk], partner: two}
+  here:  {tasks: [rest], partner: one}
+`
+			tm.add("one", held)
+			id := tm.begin("one", "held", nil)
+			pass(time.Second)
+			if away {
+				_, err := tm.p["two"].api.Disconnect(t.Context(), api.DisconnectRequest{For: 10 * time.Minute})
+				if err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				tm.p["two"].leave()
+			}
+			pass(time.Second)
+			r := api.AmendRequest{ID: id, File: "held.yaml", User: "one", Source: strings.NewReplacer(
+				"tasks: [walk], partner: two", "tasks: [walk, extra], roles: []", "tasks:\n", "tasks:\n  extra: {}\n",
+			).Replace(held)}
+			done, err := tm.p["one"].api.AmendInstance(t.Context(), r)
+			if err != nil || strings.Contains(strings.Join(done.Lines, "\n"), "moves to") {
+				t.Fatalf("away as announced: %v; amended: %+v, %v", away, done, err)
+			}
+			if away {
+				tm.comesBack("two", "one")
+			} else {
+				tm.p["two"].start()
+				tm.connect("two", "one")
+				pass(time.Second)
+			}
+			if x := tm.taskOf("one", id, "extra"); x.State != workflow.Succeeded || x.Partner != "two" {
+				t.Errorf("away as announced: %v; it is %s at %s", away, x.State, x.Partner)
+			}
+		}
+	})
+}
+
 // A coordinator that goes down gives its office up: nobody waits for its lease, and
 // a node that is configured to stands at once.
 func TestCoordinatorThatGoesDown(t *testing.T) {

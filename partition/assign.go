@@ -408,10 +408,10 @@ func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 			return Refusal{name,
 				fmt.Sprintf("%s: nobody can take it but %s, which is away until about %s", u.name, nearest.Partner,
 					nearest.Until),
-				fmt.Sprintf("wait until it is back, or assign it by hand (--assign): %s gets it then", nearest.Partner)}
+				fmt.Sprintf("wait until it is back, or name it by hand (start --assign, or partner: in the definition): %s gets it then", nearest.Partner)}
 		}
 		return Refusal{name, fmt.Sprintf("%s: nobody can take it but %s, which is going down", u.name, nearest.Partner),
-			fmt.Sprintf("wait until it is back, or assign it by hand (--assign): %s gets it then", nearest.Partner)}
+			fmt.Sprintf("wait until it is back, or name it by hand (start --assign, or partner: in the definition): %s gets it then", nearest.Partner)}
 	}
 	var nowhere []demand
 	for _, d := range u.demands {

@@ -100,7 +100,7 @@ func (vw *View) places(
 	all, _ := vw.Partners.Candidates(def, partition.PlainRule, nil)
 	plan := partition.New(def)
 	stays := func(p *workflow.PartitionDecl) bool {
-		_, err := partition.AssignTasks(plan, slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool {
+		_, err := partition.AssignTasks(plan, slices.DeleteFunc(onceBack(all), func(x partition.Partner) bool {
 			return p.Partner != "" && x.Name != p.Partner && string(x.ID) != p.Partner || x.ID != b.Homes[p.Name]
 		}), vw.Self, p.Tasks...)
 		return err == nil
@@ -159,6 +159,7 @@ func (vw *View) nobodyDoes(
 		return nil // it is no definition that would be listed, which was looked at before
 	}
 	all, _ := vw.Partners.Candidates(def, partition.PlainRule, nil)
+	all = onceBack(all)
 	only := func(holder workflow.PartnerID) []partition.Partner {
 		return slices.DeleteFunc(slices.Clone(all), func(p partition.Partner) bool { return p.ID != holder })
 	}
@@ -213,6 +214,16 @@ func (vw *View) nobodyDoes(
 				Why: "whoever has the task could not do and undo it: " + err.Error(), Next: "name what that partner is able to do",
 			})
 		}
+	}
+	return out
+}
+
+// onceBack are partners as they are when those are back that go down, or have said that they are away. Whoever has a
+// partition keeps it meanwhile, so it is asked what that one is able to do, as of one that is out of reach unsaid.
+func onceBack(all []partition.Partner) []partition.Partner {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Down, out[i].Until = false, ""
 	}
 	return out
 }

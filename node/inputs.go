@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -73,23 +74,35 @@ func checkGiven(def *workflow.Definition, values map[workflow.DataName]workflow.
 	return nil
 }
 
-// stepGiven says what is wrong with the values that a step of recovery sets, beside their types.
+// stepGiven says what is wrong with a step of recovery however the instance stands: with the condition at which it
+// stops, or the values that it sets.
 func stepGiven(def *workflow.Definition, step dataflow.Step) error {
-	given := map[workflow.DataName]workflow.Value{}
-	for n, text := range step.Set {
-		if d := def.Datum(n); text != nil && d != nil && d.Type != workflow.TypeFile { // a jump brings no file
-			given[n] = *text
+	if step.When != "" {
+		if _, err := def.ParseCondition(step.When); err != nil {
+			return api.Errorf(api.Invalid, "--when %v", err)
 		}
 	}
-	if err := checkGiven(def, given); err != nil {
-		return api.Errorf(api.Invalid, "--set %v", err)
+	for _, n := range slices.Sorted(maps.Keys(step.Set)) {
+		text, d := step.Set[n], def.Datum(n)
+		if d == nil {
+			return noData(api.Invalid, def, string(n))
+		}
+		if text == nil || d.Type == workflow.TypeFile { // a jump brings no file
+			continue
+		}
+		if _, err := workflow.ReadGiven(d, *text); err != nil {
+			return api.Errorf(api.Invalid, "--set %v", err)
+		}
 	}
 	return nil
 }
 
+// shownName is how much is shown of a name that there is not, in columns.
+const shownName = 80
+
 // noData says that a definition has no such data, and which may be meant: people read labels.
 func noData(code api.Code, def *workflow.Definition, text string) error {
-	err := api.Errorf(code, "workflow %s has no data %q", def.Name, text)
+	err := api.Errorf(code, "workflow %s has no data %q", def.Name, plain.Cut(text, shownName))
 	if meant := def.MeantData(text); meant != "" {
 		return err.WithHint("did you mean %s?", meant)
 	}

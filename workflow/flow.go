@@ -1,10 +1,13 @@
 package workflow
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // FlowTask is the task that a definition has for its data-state flow as a whole. Nobody writes
@@ -156,8 +159,34 @@ func (d *Definition) ParseCondition(src string) (*Expr, error) {
 		return nil, fmt.Errorf("write the definition: %w", err)
 	}
 	with, err := Parse("condition", text)
+	var wrong Errors
+	if errors.As(err, &wrong) && len(wrong) > 0 {
+		err = wrongCondition(wrong[0], text, name)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%q is no condition over the data of %s", src, d.Name)
+		return nil, fmt.Errorf("%s is no condition over the data of %s: %w", excerpt(src), d.Name, err)
 	}
 	return with.Condition(name), nil
+}
+
+// wrongCondition says what is wrong with a condition and where in it, as it is under its name in the text of a
+// definition on one line.
+func wrongCondition(p Problem, text []byte, name string) error {
+	at := 0
+	if _, from, found := bytes.Cut(text, []byte(`"`+name+`":"`)); found {
+		begins := utf8.RuneCount(text[:len(text)-len(from)])
+		before := []rune(string(from))[:max(p.Col-1-begins, 0)]
+		var read string // what escapes stand for
+		if json.Unmarshal([]byte(`"`+string(before)+`"`), &read) == nil {
+			at = utf8.RuneCountInString(read) + 1
+		}
+	}
+	said := p.Message
+	if at > 0 {
+		said = fmt.Sprintf("at its character %d: %s", at, p.Message)
+	}
+	if p.Hint != "" {
+		said += " (" + p.Hint + ")"
+	}
+	return errors.New(said)
 }

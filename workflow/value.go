@@ -51,19 +51,19 @@ func ParseValue(decl *DataDecl, s string) (Value, error) {
 			return nil, fmt.Errorf("%s: %w", decl.Name, outOfRange(s))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %q is not a whole number of 64 bits", decl.Name, s)
+			return nil, fmt.Errorf("%s: %s is not a whole number of 64 bits", decl.Name, excerpt(s))
 		}
 		v = i
 	case TypeNumber:
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %q is not a number", decl.Name, s)
+			return nil, fmt.Errorf("%s: %s is not a number", decl.Name, excerpt(s))
 		}
 		v = f
 	case TypeBoolean:
 		b, known := map[string]bool{"true": true, "false": false}[s]
 		if !known {
-			return nil, fmt.Errorf("%s: %q is not a boolean: write true or false", decl.Name, s)
+			return nil, fmt.Errorf("%s: %s is not a boolean: write true or false", decl.Name, excerpt(s))
 		}
 		v = b
 	case TypeList, TypeMap, TypeQuery:

@@ -72,6 +72,10 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 			if cmd.Flags().Changed("steps") && step.Steps < 1 {
 				return usagef("--steps %d: want 1 or more", step.Steps)
 			}
+			if cmd.Flags().Changed("when") && strings.TrimSpace(step.When) == "" { // it would be no stop at all
+				return usagef("--when is empty: want an expression over data, such as 'paid == false'; left out, " +
+					"--steps and --until say where it stops")
+			}
 			if cmd.Flags().Changed("until") { // state 0 is one as well
 				step.Until = &until
 			}

@@ -16,6 +16,10 @@ import (
 func TestParse(t *testing.T) {
 	datadriven.RunTest(t, "testdata/parse.txt", func(t *testing.T, d *datadriven.TestData) string {
 		p, err := Parse("office.lxpdl", []byte(d.Input))
+		// Some editors begin a file so, which is no part of its text.
+		if _, marked := Parse("office.lxpdl", []byte("\ufeff"+d.Input)); fmt.Sprint(marked) != fmt.Sprint(err) {
+			t.Errorf("with a byte-order mark: %v, without one: %v", marked, err)
+		}
 		if err != nil {
 			return err.Error()
 		}

@@ -31,7 +31,7 @@ func Parse(name string, src []byte) (*Process, error) {
 			Hint:    "split the process"}}
 	}
 	p := &parser{name: name, problems: native.Problems{File: name}, process: &Process{Name: processName(name)}}
-	if err := p.read(src); err != nil {
+	if err := p.read(native.Unmarked(src)); err != nil {
 		return nil, err
 	}
 	p.resolve()

@@ -25,7 +25,7 @@ func Parse(name string, src []byte) (*Document, error) {
 		return nil, workflow.Errors{{File: name, Line: 1, Col: 1,
 			Message: fmt.Sprintf("the file has more than %d bytes, which are the most that is read", MaxSize), Hint: "split it"}}
 	}
-	p := &parser{name: name, src: src, problems: native.Problems{File: name}, document: &Document{}}
+	p := &parser{name: name, src: native.Unmarked(src), problems: native.Problems{File: name}, document: &Document{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package wedxml
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -15,6 +16,10 @@ func TestParse(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			doc, err := Parse("rental.xml", []byte(d.Input))
+			// Some editors begin a file so, which is no part of its text.
+			if _, marked := Parse("rental.xml", []byte("\ufeff"+d.Input)); fmt.Sprint(marked) != fmt.Sprint(err) {
+				t.Errorf("with a byte-order mark: %v, without one: %v", marked, err)
+			}
 			if err != nil {
 				return err.Error()
 			}

@@ -1,12 +1,16 @@
 package native
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
 
 	"golang.org/x/text/encoding/charmap"
 )
+
+// Unmarked is a file without the mark by which some editors begin one in UTF-8: it is no part of its text.
+func Unmarked(src []byte) []byte { return bytes.TrimPrefix(src, []byte("\ufeff")) }
 
 // CharsetReader decodes the character sets that files of XML are written in besides
 // UTF-8, as [xml.Decoder] asks.

@@ -3,6 +3,7 @@ package once
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -62,6 +63,60 @@ func spelledIn(dec *json.Decoder, t reflect.Type) error {
 	}
 	_, _ = dec.Token() // its end
 	return nil
+}
+
+// wrongKind is the error of a value of another kind than its place takes. It names neither types nor fields of ours,
+// which encoding/json does.
+type wrongKind struct {
+	*json.UnmarshalTypeError
+}
+
+func (e wrongKind) Error() string {
+	have, _, _ := strings.Cut(e.Value, " ") // "number 12"
+	switch have {
+	case "object", "array":
+		have = "an " + have
+	case "bool":
+		have = "true or false"
+	default:
+		have = "a " + have
+	}
+	text := fmt.Sprintf("want %s, have %s", kindOf(e.Type), have)
+	if e.Field == "" {
+		return text
+	}
+	return cut(e.Field) + ": " + text
+}
+
+func (e wrongKind) Unwrap() error { return e.UnmarshalTypeError }
+
+// inWords is an error of encoding/json as people may read it.
+func inWords(err error) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return wrongKind{kind}
+	}
+	return err
+}
+
+// kindOf is what JSON has for a type.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
+		reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number that fits"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	}
+	return "an object"
 }
 
 // element is what a value of type t, of one of these kinds, is made of; nil: it is no such value.

@@ -50,7 +50,7 @@ func decode(b []byte, into any, strict bool) error {
 		dec.DisallowUnknownFields()
 	}
 	if err := dec.Decode(into); err != nil {
-		return err
+		return inWords(err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return ErrMore

@@ -132,24 +132,38 @@ func (x *Desk) passOn(ctx context.Context, p workflow.PartnerID, r workRequest) 
 	if err != nil {
 		return answer, err
 	}
-	away := func(err error) error {
-		return api.Errorf(api.NoNode, "%s, which holds the job, cannot be asked now: %v", x.Members.Label(p), err).
+	away := func(why string) error {
+		return api.Errorf(api.NoNode, "%s, which holds the job, cannot be asked now: %s", x.Members.Label(p), why).
 			WithHint("ask again: the lease may still be good when it can")
 	}
 	if !x.Peers.Up(p) {
-		return answer, away(errors.New("it is out of reach"))
+		return answer, away("it is out of reach")
 	}
 	b, err := x.Peers.Request(ctx, p, nil, Protocol, req, workWait)
 	if err != nil {
-		return answer, away(err)
+		x.Log.Debug("a worker's word could not be passed on", "to", p, "error", err)
+		return answer, away(unasked(err))
 	}
 	if err := json.Unmarshal(b, &answer); err != nil {
-		return answer, away(errors.New("its answer cannot be read"))
+		return answer, away("its answer cannot be read")
 	}
 	if answer.Refusal != nil {
 		return answer, answer.Refusal
 	}
 	return answer, nil
+}
+
+// unasked is why a partner could not be asked, in its own words or in ours: those of whatever carries requests are not
+// for people.
+func unasked(err error) string {
+	var said interface{ Answer() string }
+	switch {
+	case errors.As(err, &said):
+		return "it says " + said.Answer()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it did not answer in time"
+	}
+	return "the connection broke off"
 }
 
 // holderOf splits a lease that another partner gave; empty: this node gave it.

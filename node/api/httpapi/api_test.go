@@ -411,7 +411,10 @@ func TestBadRequests(t *testing.T) {
 		{"two values", "/v1/instances", post(`{}{}`), 400, `something follows`},
 		{"null", "/v1/instances", post(`null`), 400, `an empty one is {}`},
 		{"empty", "/v1/instances", post(""), 400, `EOF`},
-		{"wrong type", "/v1/instances", post(`{"workflow": 3}`), 400, `number`},
+		{"wrong type", "/v1/instances", post(`{"workflow": 3}`), 400, `workflow: want a string, have a number`},
+		{"wrong type of a lease", "/v1/leases/x/heartbeat", post(`{"lease": 30}`), 400, `here: lease: want a string, have a number`},
+		{"wrong type of a step", "/v1/instances/x/recovery/outlook", post(`{"set": [1]}`), 400, `here: set: want an object, have an array`},
+		{"wrong type of all", "/v1/instances", post(`[1]`), 400, `here: want an object, have an array`},
 		{"form", "/v1/instances", func(r *http.Request) {
 			post("workflow=x")(r)
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

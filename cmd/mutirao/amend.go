@@ -223,7 +223,17 @@ func (a *applier) apply(
 			return out, err
 		case err != nil:
 			left++
-			u.note("%s is left as it is: %s", oneLine(u.id(id)), oneLine(err.Error()))
+			why := err.Error()
+			if no != nil {
+				why = no.Message
+				if first, rest, _ := strings.Cut(why, " "); strings.HasPrefix(first, strings.ToLower(id)) {
+					why = "it " + rest // this line names the instance
+				}
+				if no.Hint != "" {
+					why += " (" + no.Hint + ")"
+				}
+			}
+			u.note("%s is left as it is: %s", oneLine(u.id(id)), oneLine(why))
 			out = append(out, applied{ID: id, Why: err.Error()})
 		default:
 			u.note("%s", u.amendedText(done))

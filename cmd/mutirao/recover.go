@@ -232,13 +232,27 @@ func (u *ui) recoverMenu(ctx context.Context, node api.Service, ref string) erro
 		WithHint("mutirao show %s says how it stands", u.id(in.ID))
 }
 
+// What the menu of an instance is about, by which programs tell the two forms apart that it has.
+const (
+	recoversStates = "data-states"
+	recoversTasks  = "tasks"
+)
+
 // recoverStates is the menu of an instance that is driven by its data.
 func (u *ui) recoverStates(in *api.Instance) error {
 	r := in.Recovery
-	return u.result(r, func(w io.Writer) {
+	out := struct {
+		ID   string `json:"id"`
+		Kind string `json:"kind"`
+		*api.Recovery
+	}{in.ID, recoversStates, r}
+	return u.result(out, func(w io.Writer) {
 		state := "inconsistent"
 		if r.Consistent {
 			state = "consistent"
+		}
+		if r.Task != "" { // it failed, or brought the state
+			state += "; task " + oneLine(workflow.WithLabel(string(r.Task), r.Label))
 		}
 		fmt.Fprintf(w, "%s is interrupted since %s, in state S%d, which is %s: %s\n", u.id(in.ID), clock(r.At), r.State,
 			state, oneLine(r.Cause))
@@ -296,7 +310,7 @@ func decisions(in *api.Instance) (out []decision) {
 // recoverTasks is the menu of an instance whose tasks follow a graph: each line is an order that its user signs.
 func (u *ui) recoverTasks(in *api.Instance) error {
 	what := decisions(in)
-	return u.result(map[string]any{"id": in.ID, "responsible": in.Responsible, "decisions": what}, func(w io.Writer) {
+	return u.result(map[string]any{"id": in.ID, "kind": recoversTasks, "responsible": in.Responsible, "decisions": what}, func(w io.Writer) {
 		how := "waits for what %s decides"
 		if in.State != workflow.InstanceRunning && len(in.Asks) == 0 {
 			how = "has ended, and %s decides what becomes of it"

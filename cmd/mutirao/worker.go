@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/internal/once"
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/worker"
 )
@@ -171,14 +173,18 @@ func workerName() string {
 }
 
 // workerClient asks the node in --dir, or the one at an address.
-func workerClient(cmd *cobra.Command, url string) (*worker.Client, error) {
-	if url != "" {
+func workerClient(cmd *cobra.Command, address string) (*worker.Client, error) {
+	if address != "" {
+		if at, err := url.Parse(address); err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
+			return nil, usagef("--url %q is no address of a node's API: want http://HOST:PORT or https://HOST:PORT, "+
+				"which mutirao up says there", plain.Cut(address, 80))
+		}
 		token := os.Getenv(tokenVariable)
 		if token == "" {
 			return nil, usagef("--url needs a token in %s: mutirao token add NAME --scope worker:APPLICATION",
 				tokenVariable)
 		}
-		return &worker.Client{URL: url, Token: token}, nil
+		return &worker.Client{URL: address, Token: token}, nil
 	}
 	node, err := connect(cmd)
 	if err != nil {

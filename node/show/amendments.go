@@ -74,7 +74,8 @@ func (vw *View) Amendment(b *Basis, def *workflow.Definition) (*api.Amendment, w
 	}
 	if err := choreo.AmendedOften(b.Amended); len(patch) > 0 && err != nil && len(out.Refused) == 0 {
 		out.Refused = append(out.Refused, renderFinding(amendments.Finding{
-			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true, Why: err.Error(),
+			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true,
+			Why:  strings.TrimPrefix(err.Error(), state.ErrNotNow.Error()+": "), // a finding says that it is refused
 			Next: "start the workflow again",
 		}))
 	}

@@ -117,7 +117,10 @@ func tellStep(person, reason string) string {
 	}
 	text := person + " recovers it: " + x.Method
 	if x.Steps > 0 {
-		text += fmt.Sprintf(", %d steps", x.Steps)
+		text += fmt.Sprintf(", %d step", x.Steps)
+		if x.Steps > 1 {
+			text += "s"
+		}
 	}
 	if x.Until != nil {
 		text += fmt.Sprintf(", until S%d", *x.Until)

@@ -239,7 +239,8 @@ func TestAnAmendmentIsForeseen(t *testing.T) {
 			}
 		}
 		seen, err := ask("one", "version: 1", "version: 99")
-		if err != nil || len(seen.Refused) != 1 || !strings.Contains(seen.Refused[0].Line, "amended 64 times, at most 64") {
+		if err != nil || len(seen.Refused) != 1 ||
+			!strings.HasPrefix(seen.Refused[0].Line, "workflow: the instance was amended 64 times, at most 64 (start") {
 			t.Errorf("%+v, %v", seen, err)
 		}
 		_, err = tm.amend("one", "one", id, "version: 1", "version: 99")

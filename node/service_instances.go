@@ -103,13 +103,13 @@ func (s *instanceService) Log(ctx context.Context, ref string) ([]api.LogEntry, 
 // History are the data states that an instance went through.
 func (s *instanceService) History(ctx context.Context, ref string) ([]api.DataState, error) {
 	out, err := s.desk.states(ctx, ref)
-	return out, s.explain(err)
+	return out, s.explain(s.worklists.RecoveredThere(ctx, ref, s.explain(err)))
 }
 
 // ForeseeRecovery says what a step would lead to that recovers an interrupted instance.
 func (s *instanceService) ForeseeRecovery(ctx context.Context, ref string, step api.RecoveryStep) (*api.Outlook, error) {
 	out, err := s.desk.outlook(ctx, ref, step)
-	return out, s.explain(err)
+	return out, s.explain(s.worklists.RecoveredThere(ctx, ref, s.explain(err)))
 }
 
 // Diagram draws an instance or a workflow.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -219,6 +220,12 @@ func methodsInWords() string {
 // recoverMenu says why an instance is interrupted, and what can be done.
 func (u *ui) recoverMenu(ctx context.Context, node api.Service, ref string) error {
 	in, err := node.Show(ctx, ref)
+	var no *api.Error
+	if errors.As(err, &no) && no.Code == api.NotFound { // who may recover it is told where it is
+		if _, there := node.ForeseeRecovery(ctx, ref, api.RecoveryStep{Method: "restart"}); there != nil {
+			return there
+		}
+	}
 	if err != nil {
 		return err
 	}

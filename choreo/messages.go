@@ -62,9 +62,13 @@ func (m *Machine) Interruption() (f Failure, is bool) {
 	if x == nil {
 		return f, false
 	}
+	why := "the instance is interrupted: "
+	if !x.Failed && x.Task != "" {
+		why = worklist.WrongState
+	}
 	return Failure{
 		Item: worklist.Item{Assigned: worklist.ID(x.By), Slot: x.Task}, Task: x.Task, By: worklist.ID(x.By), At: x.At,
-		Reason: "the instance is interrupted: " + x.Cause, Asks: true,
+		Reason: why + x.Cause, Asks: true,
 	}, true
 }
 

@@ -105,6 +105,7 @@ type Interruption struct {
 	State int               // the current state then
 	// Consistent: a transition failed. Else the state itself is what is wrong.
 	Consistent bool
+	Failed     bool // the task did: else it brought the state
 }
 
 // Board is the history of an instance's data states.
@@ -604,7 +605,7 @@ func (b *Board) Fail(job Job, by ID, reason string, at int64) string {
 	if b.Running(job) == nil {
 		return "the transition is not pending"
 	}
-	b.interrupt(Interruption{By: by, At: at, Cause: reason, Task: job.Task, Consistent: true})
+	b.interrupt(Interruption{By: by, At: at, Cause: reason, Task: job.Task, Consistent: true, Failed: true})
 	return ""
 }
 

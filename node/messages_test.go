@@ -326,3 +326,27 @@ func TestADeadlineIsToldAlsoToWhoHadIt(t *testing.T) {
 		})
 	}
 }
+
+// Whoever answers for an instance is told whether a task failed, or succeeded and brought the state that interrupts it.
+func TestWhatInterruptsAnInstanceIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		tm.add("one", "workflow: hire\ndata: {n: {type: integer, default: 0}}\ntasks:\n"+
+			"  pick: {when: n == 0, repeat: true, type: manual, out: [n]}\nfinal: n == 9\n")
+		for _, failed := range []bool{true, false} {
+			id := tm.begin("one", "hire", map[string]string{})
+			pass(time.Second)
+			r, want := api.FinishRequest{Task: "pick", Failed: true, Reason: "no ink"},
+				"pick has failed: the instance is interrupted: no ink"
+			if !failed {
+				r, want = api.FinishRequest{Task: "pick", Outputs: map[string]string{"n": "1"}},
+					"pick brought a state that interrupts the instance: the state fires no trigger"
+			}
+			tm.ends("one", id, r)
+			pass(time.Second)
+			if told := strings.Join(tm.messages("one", "one"), "\n"); !strings.Contains(told, want) {
+				t.Errorf("told is\n%s\nwant %s", told, want)
+			}
+		}
+	})
+}

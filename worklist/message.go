@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -133,9 +134,16 @@ func (s Source) Finished(at time.Time, state workflow.InstanceState, round int) 
 	return m
 }
 
+// WrongState begins the reason of what interrupts an instance although its task succeeded: the state that it brought.
+const WrongState = "the instance is interrupted by its state: "
+
 // Failed is the message that a task failed, by a fact. asks: somebody is to decide what becomes of it.
 func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reason string, asks bool) Message {
-	m := s.Message(TaskFailed, i, at, fmt.Sprintf("%s has failed: %s", task, cmp.Or(reason, "no reason was given")))
+	text := fmt.Sprintf("%s has failed: %s", task, cmp.Or(reason, "no reason was given"))
+	if why, wrong := strings.CutPrefix(reason, WrongState); wrong {
+		text = fmt.Sprintf("%s brought a state that interrupts the instance: %s", task, why)
+	}
+	m := s.Message(TaskFailed, i, at, text)
 	m.ID.By, m.Asks = by, asks
 	return m
 }

@@ -170,7 +170,7 @@ partitions:
 			id := tm.begin("one", "held", nil)
 			pass(time.Second)
 			if away {
-				_, err := tm.p["two"].api.Disconnect(t.Context(), api.DisconnectRequest{For: 10 * time.Minute})
+				_, err := tm.p["two"].api.Disconnect(t.Context(), api.DisconnectRequest{For: api.Span(10 * time.Minute)})
 				if err != nil {
 					t.Fatal(err)
 				}

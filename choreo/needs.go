@@ -27,8 +27,8 @@ type Need struct {
 	Kind   NeedKind
 	Number int
 	Tasks  []workflow.TaskName // the first of them, in rule order
-	// Presumed is how many of those that failed their holders have not given up themselves: nobody can order
-	// anything about them.
+	// Presumed is how many of those that failed their holders have not given up themselves: while these are
+	// there nobody can order anything about them.
 	Presumed int
 }
 

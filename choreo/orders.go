@@ -270,7 +270,7 @@ func (d *decision) mindInStead() (added bool) {
 // inStead is the work of an attempt that another is to do, as its holder is gone.
 func (d *decision) inStead(a *state.Attempt) Work {
 	w := d.work([]workflow.TaskName{a.Task.Name}, "")
-	w.Rejected, w.Holder = append(d.state.Rejecters(a), a.Partner), d.self
+	w.Rejected = append(d.state.Rejecters(a), a.Partner)
 	return w
 }
 

@@ -517,8 +517,8 @@ type Need struct {
 	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them
 	// TaskLabels are what people call these, by name; what is left out is called by its name.
 	TaskLabels map[string]string `json:"task_labels,omitempty"`
-	// Presumed is how many of the failed ones others only presume to have failed: nobody can order anything about
-	// them.
+	// Presumed is how many of the failed ones others only presume to have failed, and whose holder is not gone: nobody
+	// can order anything about them.
 	Presumed int `json:"presumed,omitempty"`
 }
 

@@ -31,7 +31,7 @@ func (vw *View) Needs(h *Held) []api.Need {
 	out := []api.Need{}
 	for _, x := range h.M.Needs(performed, byUser) {
 		out = append(out, api.Need{
-			Kind: string(x.Kind), Number: x.Number, Presumed: x.Presumed,
+			Kind: string(x.Kind), Number: x.Number, Presumed: max(x.Presumed-vw.orphaned(h, x.Tasks), 0),
 			Tasks: append([]workflow.TaskName{}, x.Tasks...),
 		})
 	}
@@ -50,6 +50,17 @@ func (vw *View) Needs(h *Held) []api.Need {
 		out[i].TaskLabels = workflow.LabelsOf[string](h.M.Definition(), out[i].Tasks)
 	}
 	return out
+}
+
+// orphaned is how many of these tasks, which others presume to have failed, had a holder that is gone: something can be
+// ordered about them, as another does it.
+func (vw *View) orphaned(h *Held, tasks []workflow.TaskName) (n int) {
+	for _, a := range h.M.Asks() {
+		if a.Presumed && slices.Contains(tasks, a.Task) && vw.Partners.Gone(a.Partner) {
+			n++
+		}
+	}
+	return n
 }
 
 // addIncidents adds incidents that are this node's to know, of these tasks.

@@ -316,7 +316,7 @@ func TestWhoMayRecover(t *testing.T) {
 	for _, tt := range []struct {
 		s    httpapi.Session
 		want string
-	}{{look, "This browser may only look."}, {bia, "ana decides, or whoever has the role of the administrators."},
+	}{{look, "This browser may only look."}, {bia, "ana decides."},
 		{httpapi.Session{Acts: true}, "ana decides"}} {
 		w := httptest.NewRecorder()
 		newPage(stranded()).Inside(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), tt.s)

@@ -186,6 +186,9 @@ one user who is signed in here, or else this partner.` + sure,
 
 // orderedText says what follows from an order.
 func orderedText(o *api.TaskOrdered) string {
+	if o.Order == api.TaskAgain && o.InStead && o.To == "" {
+		return fmt.Sprintf("task %s of %s is done once more, by whom %s finds: mutirao show %s", o.Task, o.ID, o.At, o.ID)
+	}
 	switch o.Order {
 	case api.TaskAgain:
 		return fmt.Sprintf("task %s of %s is done once more, by %s", o.Task, o.ID, cmp.Or(o.To, o.At))

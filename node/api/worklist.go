@@ -398,6 +398,8 @@ type TaskOrdered struct {
 	User  string            `json:"user"`         // who ordered it
 	At    string            `json:"partner"`      // who wrote it down, and carries it out
 	To    string            `json:"to,omitempty"` // who does it once more, if another was named
+	// InStead: whoever held the task is gone, so Partner finds who does it.
+	InStead bool `json:"in_stead,omitempty"`
 }
 
 // ExtendRequest gives a task a later deadline: one of By and To.

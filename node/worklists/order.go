@@ -99,7 +99,7 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 		return nil, err
 	}
 	out := &api.TaskOrdered{
-		ID: t.Instance.String(), Task: in.Task, Order: in.Order, User: who.Name, At: d.in.Name(t.At),
+		ID: t.Instance.String(), Task: in.Task, Order: in.Order, User: who.Name, At: d.in.Name(t.At), InStead: t.InStead,
 	}
 	if to != "" {
 		out.To = d.in.Name(to)

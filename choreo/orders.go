@@ -510,11 +510,8 @@ func (m *Machine) StandsInBy(slot, t workflow.TaskName) bool {
 	if sl == nil || x == nil || x.Whole || slot == t {
 		return false
 	}
-	stands := slices.ContainsFunc(sl.Attempts, func(a *state.Attempt) bool { return a.Task.Name == t })
-	for i := 0; x != nil && i <= len(def.Tasks); x, i = def.Task(x.Contingency), i+1 {
-		stands = stands && x.Name != t
-	}
-	return stands
+	return !def.StandsIn(slot, t) &&
+		slices.ContainsFunc(sl.Attempts, func(a *state.Attempt) bool { return a.Task.Name == t })
 }
 
 // FlowHolder is who keeps the data states of an instance that is driven by them.

@@ -403,7 +403,7 @@ func (s *shard) saidBy(
 	added := h.m.StandsInBy(slot, t.Name)
 	says := func(d *workflow.Definition) bool {
 		x := d.Task(of)
-		return x != nil && alike(d, x, t) && (!added || standsIn(d, slot, t.Name))
+		return x != nil && alike(d, x, t) && (!added || d.StandsIn(slot, t.Name))
 	}
 	if says(h.m.Original()) {
 		return h.def
@@ -417,17 +417,6 @@ func (s *shard) saidBy(
 	}
 	now := amendments.Written(h.m.Definition())
 	return &library.Definition{Def: now, Hash: now.Hash()}
-}
-
-// standsIn reports whether a definition has a task stand in for another, or for one that does.
-func standsIn(d *workflow.Definition, of, t workflow.TaskName) bool {
-	x := d.Task(of)
-	for i := 0; x != nil && i <= len(d.Tasks); x, i = d.Task(x.Contingency), i+1 {
-		if x.Name == t {
-			return true
-		}
-	}
-	return false
 }
 
 // does reports whether a task, or what undoes it, has a program do what is done.

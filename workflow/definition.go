@@ -308,6 +308,18 @@ type Compensation struct {
 	With        With
 }
 
+// StandsIn reports whether a task is in the chain of contingencies of another: that one itself, what stands in for it,
+// what stands in for that, and so on.
+func (d *Definition) StandsIn(of, t TaskName) bool {
+	x := d.Task(of)
+	for i := 0; x != nil && i <= len(d.Tasks); x, i = d.Task(x.Contingency), i+1 {
+		if x.Name == t {
+			return true
+		}
+	}
+	return false
+}
+
 // CompensationOf is the task that undoes t; nil: the author wants none. For an
 // application it is one of t's name that may read what t read and wrote, and is
 // tried again as t would be.

@@ -22,11 +22,19 @@ var (
 	errCannot   = errors.New("cannot look at its items now")
 )
 
-// admit lets a partner ask for a person at its node, so often.
-func (d *Desk) admit(from workflow.PartnerID, user string) error {
+// spend lets a partner ask, so often.
+func (d *Desk) spend(from workflow.PartnerID) error {
 	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
 		d.in.Peers.Refuse("items-too-fast", from)
 		return errTooOften
+	}
+	return nil
+}
+
+// admit lets a partner ask for a person at its node, so often.
+func (d *Desk) admit(from workflow.PartnerID, user string) error {
+	if err := d.spend(from); err != nil {
+		return err
 	}
 	if err := d.in.People.MayAsk(user, from); err != nil {
 		d.in.Peers.Refuse("items-of-others", from)

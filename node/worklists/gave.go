@@ -197,9 +197,8 @@ func (d *Desk) AnswerReader(from workflow.PartnerID, req []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
-		d.in.Peers.Refuse("items-too-fast", from)
-		return nil, errTooOften
+	if err := d.spend(from); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
 	defer cancel()
@@ -333,9 +332,8 @@ func (d *Desk) AnswerGiven(from workflow.PartnerID, req []byte) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
-		d.in.Peers.Refuse("items-too-fast", from)
-		return nil, errTooOften
+	if err := d.spend(from); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
 	defer cancel()

@@ -102,9 +102,9 @@ func (w *mesh) forgedAnswer(d dice, n *node) {
 	w.step(n)
 }
 
-// Who stands in for whom is amended at random, at several partners who may be out of reach of one another, while tasks
-// fail: what comes of it does not depend on the order in which facts arrive, and once all have met the instance ends,
-// at all alike.
+// Which task stands in for which is amended at random, at several partners who may be out of reach of one another,
+// while tasks fail: what comes of it does not depend on the order in which facts arrive, and once all have met the
+// instance ends, at all alike.
 func TestRandomStandIns(t *testing.T) {
 	amended, stood, kept, left := 0, 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {

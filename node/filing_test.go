@@ -93,7 +93,7 @@ func TestACopiedReferenceGivesNoFile(t *testing.T) {
 	})
 }
 
-// Who gives a file for which limits.files has no room is told that, whatever is free on the disk.
+// Whoever gives a file for which limits.files has no room is told that, whatever is free on the disk.
 func TestAFileBeyondTheLimitSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamWith(t, nil, func(p *node.Parts) {

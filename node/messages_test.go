@@ -292,7 +292,7 @@ func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
 	}
 }
 
-// Who had an item when its deadline came near is told so also after others took it away, until that is read, and
+// Whoever had an item when its deadline came near is told so also after others took it away, until that is read, and
 // nothing that comes later: at a node that takes part in the instance, and at one that does not.
 func TestADeadlineIsToldAlsoToWhoHadIt(t *testing.T) {
 	for at, user := range map[string]string{"tablet": "bia", "base": "base"} {

@@ -254,7 +254,7 @@ func TestNobodyAnswersAnyMore(t *testing.T) {
 	})
 }
 
-// Who had a task is gone, and others presume that it failed. Who answers for the instance has it done once more by
+// The partner that had a task is gone, and others presume that it failed. Whoever answers for it has it done once more by
 // another, or left out, also from a node that takes no part; what it would do all the same counts, if it did it first.
 func TestWhoHadATaskIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

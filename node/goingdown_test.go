@@ -190,7 +190,7 @@ partitions:
 			} else {
 				tm.p["two"].start()
 				tm.connect("two", "one")
-				pass(time.Second)
+				pass(time.Minute) // nobody waits for the result, so it travels with the next comparison
 			}
 			if x := tm.taskOf("one", id, "extra"); x.State != workflow.Succeeded || x.Partner != "two" {
 				t.Errorf("away as announced: %v; it is %s at %s", away, x.State, x.Partner)

@@ -139,6 +139,25 @@ var (
 func parseWith(file string, src []byte, shared Shared) (*Definition, error) {
 `,
 }, {
+	"workflow/parse.go",
+	`func ParseKept(file string, src []byte, kept Kept) (*Definition, error) {
+`,
+	`func ParseKept(file string, src []byte, kept Kept) (*Definition, error) {
+	k := fmt.Sprint(file, "\x00", kept, "\x00", string(src))
+	x, known := parsed[k]
+	if !known {
+		if parsedBytes += len(k); parsedBytes > 32<<20 {
+			parsed, parsedBytes = map[string]remembered{}, len(k)
+		}
+		x.def, x.err = parseKept(file, src, kept)
+		parsed[k] = x
+	}
+	return x.def, x.err
+}
+
+func parseKept(file string, src []byte, kept Kept) (*Definition, error) {
+`,
+}, {
 	"workflow/amendments/difference.go",
 	`func partsIn(canonical []byte) parts {
 `,

@@ -240,27 +240,27 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*state.Attempt, error) {
 	if m.state.Definition().Task(t).Condition != nil {
 		return m.transitionOf(t)
 	}
-	var ended error
+	var ended, elsewhere error
 	err := fmt.Errorf("%w: nothing is to be compensated by %s", state.ErrNotNow, m.called(t))
 	if s := m.state.Overall(); s != workflow.InstanceRunning {
 		ended = fmt.Errorf("%w: the instance is %s", state.ErrNotNow, s)
 	}
-	for _, sl := range m.state.SlotsOf(t) {
+	for _, sl := range m.state.DoneIn(t) { // it may stand in for several, or for one beside what it is itself
 		a := sl.Current
 		switch {
 		case a.Task.Name != t:
 			err = fmt.Errorf("%w: %s is not needed", state.ErrNotNow, m.called(t))
-		case a.Partner != m.self && ended == nil:
-			return nil, &Elsewhere{Task: m.called(t), Partner: a.Partner}
 		case a.Partner != m.self:
-			err = ended
+			if !sl.State.Done() || elsewhere == nil {
+				elsewhere = &Elsewhere{Task: m.called(t), Partner: a.Partner}
+			}
 		case !m.state.Wanted(a) || (a.Start == nil && !a.MayStart()):
 			err = fmt.Errorf("%w: %s is %s", state.ErrNotNow, m.called(t), sl.State)
 		default:
 			return a, nil // even if all has ended: what is only presumed to have failed may succeed
 		}
 	}
-	return nil, cmp.Or(ended, err)
+	return nil, cmp.Or(ended, elsewhere, err)
 }
 
 // Cancel ends the instance.

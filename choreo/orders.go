@@ -85,14 +85,21 @@ func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerI
 		return worklist.Item{}, "", fmt.Errorf("%w: no data state has fired %s that has not ended: what is under way can be stopped, and what failed is recovered",
 			state.ErrNotNow, m.called(t))
 	}
-	for _, sl := range m.state.SlotsOf(t) {
+	var about *state.Attempt // at what failed, where there is more than one
+	for _, sl := range m.state.DoneIn(t) {
 		a := sl.Current
 		if sl.Pick != nil { // what counts, of which it can be ordered that it be undone
 			a = sl.Pick
 		}
-		if sl.Task.Name == t || a.Task.Name == t {
-			return state.ItemOf(a.ID), a.Partner, nil
+		if sl.Task.Name != t && a.Task.Name != t {
+			continue
 		}
+		if about == nil || m.state.Unhandled(a) && !m.state.Unhandled(about) {
+			about = a
+		}
+	}
+	if about != nil {
+		return state.ItemOf(about.ID), about.Partner, nil
 	}
 	return worklist.Item{}, "", fmt.Errorf("%w: %s is not needed", state.ErrNotNow, m.called(t))
 }

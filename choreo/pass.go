@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -231,12 +232,15 @@ func (m *Machine) notBegun(t workflow.TaskName) (*state.Attempt, error) {
 		err = fmt.Errorf("%w: %s is fired by data states: it goes to another partner only with all of them",
 			state.ErrNotNow, m.called(t))
 	}
-	for _, sl := range m.state.SlotsOf(t) {
+	var elsewhere error
+	for _, sl := range m.state.DoneIn(t) {
 		a := sl.Current
 		switch {
 		case a.Task.Name != t:
 		case a.Partner != m.self:
-			return nil, &Elsewhere{Task: m.called(t), Partner: a.Partner}
+			if !sl.State.Done() || elsewhere == nil {
+				elsewhere = &Elsewhere{Task: m.called(t), Partner: a.Partner}
+			}
 		case m.movedOften(sl):
 			err = fmt.Errorf("%w: %w", state.ErrNotNow, errMovedOften)
 		case a.Start != nil || sl.State.Done() || !m.state.Wanted(a):
@@ -246,7 +250,7 @@ func (m *Machine) notBegun(t workflow.TaskName) (*state.Attempt, error) {
 			return a, nil
 		}
 	}
-	return nil, err
+	return nil, cmp.Or(elsewhere, err)
 }
 
 // movedOften reports whether this node has found others for the work of a slot as often

@@ -3,6 +3,7 @@ package choreo
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -234,9 +235,17 @@ func (w *mesh) peopleFinish(n *node) {
 	if n.m == nil {
 		return
 	}
+	done := map[workflow.TaskName]bool{}
 	for _, t := range n.m.Definition().Tasks { // with those that were added
-		if t.Type == workflow.Manual {
-			_ = n.m.Finish(t.Name, Result{}, w.moment(), w)
+		done[t.Name] = t.Type == workflow.Manual
+	}
+	for _, sl := range n.m.state.Slots() { // as whoever gave it out knew it
+		t := sl.Current.Task
+		done[t.Name] = done[t.Name] || t.Type == workflow.Manual
+	}
+	for _, t := range slices.Sorted(maps.Keys(done)) {
+		if done[t] {
+			_ = n.m.Finish(t, Result{}, w.moment(), w)
 			w.step(n)
 		}
 	}

@@ -148,6 +148,21 @@ func (s *State) SlotsOf(t workflow.TaskName) []*Slot {
 	return s.fills[t]
 }
 
+// DoneIn are the slots in which a task is to be done, as things are: those that it may fill, and where it has a slot
+// of its own also those in which it stands in now.
+func (s *State) DoneIn(t workflow.TaskName) []*Slot {
+	out := slices.Clone(s.SlotsOf(t))
+	if s.bySlot[t] == nil {
+		return out
+	}
+	for _, sl := range s.slots {
+		if sl.Current.Task.Name == t && sl.Task.Name != t {
+			out = append(out, sl)
+		}
+	}
+	return out
+}
+
 // item is the data item of that name.
 func (s *State) item(n workflow.DataName) *DataItem {
 	it := s.items[n]

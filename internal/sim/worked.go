@@ -527,7 +527,7 @@ func (c *checks) leased(m *machine, in *api.Instance, it *meaning.Item) {
 	had := c.w.now - arrived
 	for _, r := range m.reboots {
 		if r.at > arrived {
-			had += r.passed - r.off - r.back
+			had += r.passed - r.off - r.back - r.again
 		}
 	}
 	if had > worklist.DefaultLease(it.Open.Mode)+time.Minute && !c.awayWith(m, it.Open.User) {

@@ -145,6 +145,8 @@ type reboot struct {
 	skew   time.Duration // as it went off
 	// back is by how much its wall clock was set back since its leases were stored, at most.
 	back time.Duration
+	// again is by how much it was set back before the machine started once more, and read again what had passed.
+	again time.Duration
 }
 
 // cancelled is whether a machine holds an instance to be cancelled, looking whether that is
@@ -438,7 +440,26 @@ func (w *world) down(m *machine) {
 
 func (w *world) revive(m *machine) {
 	if m.node == nil && !m.gone {
+		m.readsAgain()
 		w.boot(m)
+	}
+}
+
+// readsAgain notes that a machine starts once more before it has stored how long it had waited (hourly): it reads again,
+// by its wall clock as that stands now, what passed while it was off.
+func (m *machine) readsAgain() {
+	if len(m.reboots) == 0 {
+		return
+	}
+	r := &m.reboots[len(m.reboots)-1]
+	if m.w.now-r.at > 2*time.Hour {
+		return
+	}
+	r.again = 0
+	for at, by := range m.set {
+		if at > r.at {
+			r.again += max(0, -by)
+		}
 	}
 }
 

@@ -28,6 +28,39 @@ func (m *Machine) GivenBy(n workflow.DataName, file string) (by []workflow.Partn
 	return by
 }
 
+// BroughtTo reports whether a partner has a file, as far as the facts say, only as it took a person's result that brought
+// it from another node: the content comes from there.
+func (m *Machine) BroughtTo(p workflow.PartnerID, n workflow.DataName, file string) bool {
+	return slices.ContainsFunc(m.state.Brought(p), func(r state.Reading) bool {
+		m.log.Steps++
+		return r.Item == n && r.File.String() == file
+	})
+}
+
+// Handed is a file that somebody gave with a person's task.
+type Handed = state.Handed
+
+// HandedHere are the files that were given at this node with people's tasks, each once.
+func (m *Machine) HandedHere() (out []Handed) {
+	seen := map[state.FileGiven]bool{}
+	for _, sl := range m.state.Slots() {
+		for _, a := range sl.Attempts {
+			m.log.Steps++
+			if a.Task.ByNode() {
+				continue
+			}
+			for _, ok := range a.Successes {
+				for _, h := range m.state.Handed(a, ok) {
+					if h.At == m.self && !seen[h.FileGiven] {
+						seen[h.FileGiven], out = true, append(out, h)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
 // Reads reports whether a partner has, or had, a task that reads a data item. With a role
 // only a task counts that may says the partner could begin: whoever takes part can give
 // itself another's contingency, and only shows its role when it starts.

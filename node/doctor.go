@@ -6,7 +6,7 @@ import (
 )
 
 // newDoctor is who looks for what is wrong with this node.
-func (n *Node) newDoctor(from *stock) *doctor.Doctor {
+func (n *Node) newDoctor(from *stock, work *worklistService) *doctor.Doctor {
 	p := from.parts
 	s := doctor.Surroundings{
 		Self: n.member.ID(), Clock: n.clock, Config: n.config,
@@ -19,7 +19,7 @@ func (n *Node) newDoctor(from *stock) *doctor.Doctor {
 		Store: examined{from.losses}, Aside: from.index.Quarantined, Untaken: n.instances.faults.untaken,
 		Evictions: n.evictions, Elections: n.elections, Clocks: n.clocks, Users: n.users,
 		Late: n.retention.CheckLate, Away: n.absence.away, Back: n.absence.until,
-		UsersFolder: usersFolder,
+		UsersFolder: usersFolder, Alone: work.filesAlone,
 	}
 	if n.filing.Files != nil {
 		s.Files = n.filing.Files

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/filing"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -27,6 +28,10 @@ func (x filed) Look(ctx context.Context, ref string, read func(*filing.Held)) er
 
 // shownFiles are the files of instances for those who show them.
 type shownFiles struct{ *filing.Desk }
+
+func (x shownFiles) OnlyHere(h *show.Held, item workflow.DataName, f workflow.File) bool {
+	return x.FileOnlyHere(&filing.Held{M: h.M, Def: h.Def}, item, f)
+}
 
 func (x shownFiles) Waits(id workflow.InstanceID, f workflow.File) string {
 	return x.Files.Waits(id, f)

@@ -3,12 +3,15 @@ package node
 import (
 	"context"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // userService is about who works here besides the partners.
@@ -179,7 +182,17 @@ func (s *worklistService) Outbox(ctx context.Context) ([]api.Undelivered, error)
 	if err != nil {
 		return nil, s.explain(err)
 	}
-	return append(s.worklists.Outbox(), here...), nil
+	alone, err := s.filesAlone(ctx)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return slices.Concat(s.worklists.Outbox(), here, alone), nil
+}
+
+// filesAlone are the files that people gave here with their results, and that no other partner has.
+func (s *worklistService) filesAlone(ctx context.Context) ([]api.Undelivered, error) {
+	here, err := s.items.filesAlone(ctx)
+	return append(s.worklists.FilesAlone(), here...), err
 }
 
 // DropRefused drops from the outbox a result that was refused.
@@ -208,5 +221,18 @@ func (s *worklistService) ReadMessages(ctx context.Context, r api.MessagesRead) 
 // FinishItem hands in what a user made of an item.
 func (s *worklistService) FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error) {
 	out, err := s.worklists.Finish(ctx, r)
+	if err == nil {
+		out.OnlyHere = s.onlyHere(r.Outputs)
+	}
 	return out, s.explain(err)
+}
+
+// onlyHere names the data among what somebody handed in that are files, which no other partner has.
+func (s *worklistService) onlyHere(outputs map[string]string) (names []string) {
+	for _, n := range slices.Sorted(maps.Keys(outputs)) {
+		if f, err := workflow.ParseFile(outputs[n]); err == nil && s.filing.OnlyHere(f) {
+			names = append(names, n)
+		}
+	}
+	return names
 }

@@ -53,6 +53,42 @@ func (k peoplesItems) unshared(ctx context.Context) ([]api.Undelivered, error) {
 	return out, nil
 }
 
+// filesAlone are the files that were given here with people's tasks of instances that are here, and that no other partner
+// that may read them has. Of an instance that has ended, and in which nobody else may, nothing waits any more.
+func (k peoplesItems) filesAlone(ctx context.Context) ([]api.Undelivered, error) {
+	mine := func(h *held) bool { return h.m.Definition().ForPeople() && k.filing.Concerns(h.m.Definition()) }
+	found, err := lookAt(ctx, k.crew, func(s *shard) (out []api.Undelivered) {
+		s.only(mine, func(id workflow.InstanceID, h *held) {
+			def := h.m.Definition()
+			for _, x := range k.filing.Alone(h.filed()) {
+				f, err := workflow.ParseFile(x.File)
+				if err != nil {
+					continue
+				}
+				readers := k.filing.WouldRead(h.filed(), x.Item, f, k.people.GoneForGood)
+				if len(readers) == 0 && over(h.m.Overall()) {
+					continue
+				}
+				waits := []string{}
+				for _, p := range readers {
+					waits = append(waits, k.people.name(p))
+				}
+				u := worklists.FileAlone(x.Item, f)
+				u.Instance, u.Task, u.Label = id.String(), string(x.Task.Name), x.Task.Label
+				u.Workflow, u.WorkflowLabel, u.Subject = string(def.Name), def.Label, h.subject()
+				u.Since, u.WaitsFor, u.Alone = time.UnixMilli(x.Time).UTC(), waits, len(waits) == 0
+				u.User, u.HeldHere = k.people.name(k.member.ID()), true
+				if x.User != "" {
+					u.User = k.partners.Called(x.User)
+				}
+				out = append(out, u)
+			}
+		})
+		return out
+	})
+	return slices.Concat(found...), err
+}
+
 // over reports whether an instance has ended for good, but for what somebody orders yet.
 func over(s workflow.InstanceState) bool {
 	return s == workflow.InstanceSucceeded || s == workflow.InstanceFailed || s == workflow.InstanceCancelled

@@ -336,7 +336,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		People:    speakers{n.users, s.partners},
 		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
-		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, Rate: n.filing.Rate,
+		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, OnlyHere: n.filing.OnlyHere, Rate: n.filing.Rate,
 		Give: n.filing.GiveFor, HasGiven: n.filing.HasGiven, Vouch: n.filing.Vouch,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
 		Absent: n.instances.view.Absent, Gone: n.people.GoneForGood,
@@ -364,6 +364,10 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 
 // newService is what this node can be asked.
 func (n *Node) newService(t *tools, s *stock) *service {
+	work := worklistService{
+		worklists: n.worklists, filing: n.filing, desk: n.desk, items: peoplesItems{desk: n.desk, filing: n.filing},
+		explain: n.explain,
+	}
 	return &service{
 		statusService{
 			contacts: n.contacts, people: n.people, certificates: n.certificates, definitions: s.definitions,
@@ -372,7 +376,7 @@ func (n *Node) newService(t *tools, s *stock) *service {
 		},
 		meshService{
 			joining: n.joining, evictions: n.evictions, elections: n.elections, departure: n.departure, absence: n.absence,
-			doctor: n.newDoctor(s), explain: n.explain,
+			doctor: n.newDoctor(s, &work), explain: n.explain,
 		},
 		profileService{
 			tools: t, own: s.own, people: n.people, learned: s.learned, instances: n.instances, announce: n.announce,
@@ -381,10 +385,7 @@ func (n *Node) newService(t *tools, s *stock) *service {
 		libraryService{library: n.library, data: n.data, explain: n.explain},
 		instanceService{desk: n.desk, worklists: n.worklists, filing: n.filing, explain: n.explain},
 		userService{users: n.users, explain: n.explain},
-		worklistService{
-			worklists: n.worklists, filing: n.filing, desk: n.desk, items: peoplesItems{desk: n.desk, filing: n.filing},
-			explain: n.explain,
-		},
+		work,
 		jobService{jobs: n.jobs, explain: n.explain},
 	}
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -39,20 +40,54 @@ func (s *State) noteGiver(g FileGiven, by workflow.PartnerID) {
 // is there, though that node need not take part. The word is signed, so its author says where it was given; it gives
 // nobody a right.
 func (s *State) noteBrought(a *Attempt, g FileGiven, f workflow.File) {
+	r := s.broughtWith(a, g, func(at workflow.PartnerID) bool { return at != a.Partner })
+	if r == nil {
+		return
+	}
+	s.noteGiver(g, r.Speaker().At)
+	if s.brought == nil {
+		s.brought = map[workflow.PartnerID][]Reading{}
+	}
+	s.brought[a.Partner] = append(s.brought[a.Partner], Reading{g.Item, f})
+}
+
+// broughtWith is the first result by which a person at such a node brought a file; nil: there is none.
+func (s *State) broughtWith(a *Attempt, g FileGiven, node func(workflow.PartnerID) bool) *log.Entry {
 	for _, r := range s.peoples.Of[ClaimsOf{Attempt: a.ID, People: true}] {
 		s.log.Steps++
 		x, is := r.Fact.Body.Claim.Body().(worklist.Result)
-		at := r.Speaker().At
-		if !is || x.Failed || x.Outputs[g.Item] != g.File || at == "" || at == a.Partner {
+		if at := r.Speaker().At; is && !x.Failed && x.Outputs[g.Item] == g.File && at != "" && node(at) {
+			return r
+		}
+	}
+	return nil
+}
+
+// Handed is a file that somebody gave with a person's task, and at which node: there its content is.
+type Handed struct {
+	FileGiven
+	Task *workflow.Task
+	User worklist.User // empty: the partner
+	At   workflow.PartnerID
+	Time int64 // ms
+}
+
+// Handed are the files that a success of a person's task brought.
+func (s *State) Handed(a *Attempt, ok *log.Entry) (out []Handed) {
+	for n, v := range ok.Gave() {
+		text, is := v.(string)
+		if !is || !IsFile(s.decls[n]) {
 			continue
 		}
-		s.noteGiver(g, at)
-		if s.brought == nil {
-			s.brought = map[workflow.PartnerID][]Reading{}
+		h := Handed{FileGiven: FileGiven{n, text}, Task: a.Task, At: givenAt(a, ok), Time: ok.Fact.At}
+		r := s.broughtWith(a, h.FileGiven, func(workflow.PartnerID) bool { return true })
+		if r != nil {
+			h.User, h.At, h.Time = r.Speaker().User, r.Speaker().At, r.Fact.At
 		}
-		s.brought[a.Partner] = append(s.brought[a.Partner], Reading{g.Item, f})
-		return
+		out = append(out, h)
 	}
+	slices.SortFunc(out, func(x, y Handed) int { return cmp.Compare(x.Item, y.Item) })
+	return out
 }
 
 // Brought are the files that were brought to a partner so. They are not to be changed.

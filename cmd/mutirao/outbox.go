@@ -24,7 +24,9 @@ the partner did not take, or what does not count, stays with the reason until it
 drops it, or mends it: hands it in once more while the item is still the user's. Of tasks
 that this node holds: what counts here already, but is known to no other partner that
 takes part; any of them takes it, as soon as it can be reached. Where no other partner
-takes part it is only here, and listed until the instance has ended.`,
+takes part it is only here, and listed until the instance has ended. Of a file that was
+handed in with a result: while no other partner that may read it has fetched it, so that
+it is only here.`,
 		Example: `  mutirao outbox
   mutirao outbox -v          with what was set
   mutirao outbox -o json
@@ -42,14 +44,8 @@ takes part it is only here, and listed until the instance has ended.`,
 			err = u.result(list, func(w io.Writer) {
 				t := table{head: []string{"TASK", "INSTANCE", "USER", "WHAT", "SINCE", "WAITS FOR"}}
 				for _, x := range list {
-					waits := strings.Join(x.WaitsFor, ", ")
-					switch {
-					case x.Refused != "":
-						refused = true
-						waits = "refused: " + x.Refused + " (" + u.id(x.ID) + ")"
-					case x.Alone:
-						waits = "nobody: no other partner takes part, so it is only here"
-					}
+					waits := u.waitsFor(x)
+					refused = refused || x.Refused != ""
 					what := x.What
 					if u.verbose {
 						what += outputsOf(x)
@@ -66,6 +62,21 @@ takes part it is only here, and listed until the instance has ended.`,
 	}
 	cmd.AddCommand(newOutboxDropCommand())
 	return cmd
+}
+
+// waitsFor says for whom it waits that something is handed in or fetched, or why it waits no longer.
+func (u *ui) waitsFor(x api.Undelivered) string {
+	switch {
+	case x.Refused != "":
+		return "refused: " + x.Refused + " (" + u.id(x.ID) + ")"
+	case x.Alone && x.File != "":
+		return "nobody: no other partner that takes part may read it, so it is only here"
+	case x.File != "":
+		return strings.Join(x.WaitsFor, " or ") + ": it is only here until fetched"
+	case x.Alone:
+		return "nobody: no other partner takes part, so it is only here"
+	}
+	return strings.Join(x.WaitsFor, ", ")
 }
 
 func newOutboxDropCommand() *cobra.Command {

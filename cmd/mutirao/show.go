@@ -454,7 +454,11 @@ func (u *ui) writeData(w io.Writer, in *api.Instance) {
 	}
 	t := table{head: []string{"DATA", "VALUE"}}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		t.add(workflow.WithLabel(name, in.DataLabels[name]), text(data[name]))
+		value := text(data[name])
+		if slices.Contains(in.OnlyHere, workflow.DataName(name)) {
+			value += ", only here"
+		}
+		t.add(workflow.WithLabel(name, in.DataLabels[name]), value)
 	}
 	fmt.Fprintln(w)
 	t.write(u, w, "")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -288,6 +289,7 @@ what the definition says under on-failure.`,
 // finisher is a node that finishes tasks.
 type finisher interface {
 	FinishTask(ctx context.Context, r api.FinishRequest) error
+	Data(ctx context.Context, id string) ([]api.DataItem, error)
 }
 
 func finish(ctx context.Context, u *ui, node finisher, r api.FinishRequest) error {
@@ -298,8 +300,39 @@ func finish(ctx context.Context, u *ui, node finisher, r api.FinishRequest) erro
 	if r.Failed {
 		state, said = "failed", "has failed; mutirao show "+r.ID+" says what follows"
 	}
-	return u.done(map[string]string{"id": r.ID, "task": string(r.Task), "state": state}, "task %s of %s %s", r.Task,
-		r.ID, said)
+	alone := filesOnlyHere(ctx, node, r)
+	answer := finished{ID: r.ID, Task: r.Task, State: state, OnlyHere: alone}
+	return u.done(answer, "task %s of %s %s%s", r.Task, r.ID, said, onlyHere(alone))
+}
+
+// finished is what finishing a task answers.
+type finished struct {
+	ID    string            `json:"id"`
+	Task  workflow.TaskName `json:"task"`
+	State string            `json:"state"` // completed or failed
+	// OnlyHere names the data whose files no other partner has yet.
+	OnlyHere []string `json:"only_here,omitempty"`
+}
+
+// filesOnlyHere names the data whose files somebody has just given with a task, and no other partner has.
+func filesOnlyHere(ctx context.Context, node finisher, r api.FinishRequest) (names []string) {
+	isFile := func(text string) bool {
+		_, err := workflow.ParseFile(text)
+		return err == nil
+	}
+	if !slices.ContainsFunc(slices.Collect(maps.Values(r.Outputs)), isFile) {
+		return nil
+	}
+	data, err := node.Data(ctx, r.ID)
+	if err != nil {
+		return nil // the task is done all the same
+	}
+	for _, d := range data {
+		if d.File != nil && d.File.OnlyHere && d.File.Value == r.Outputs[string(d.Name)] {
+			names = append(names, string(d.Name))
+		}
+	}
+	return names
 }
 
 func newTaskRejectCommand() *cobra.Command {

@@ -368,7 +368,8 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 			if err != nil {
 				return err
 			}
-			return u.done(x, "task %s of %s is completed%s", workflow.WithLabel(x.Task, x.Label), x.Instance, whenThere(x))
+			return u.done(x, "task %s of %s is completed%s%s", workflow.WithLabel(x.Task, x.Label), x.Instance, whenThere(x),
+				onlyHere(x.OnlyHere))
 		}),
 	}
 	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
@@ -404,6 +405,15 @@ definition says under on-failure.` + forWhom,
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
 	user.add(cmd)
 	return cmd
+}
+
+// onlyHere says which files, by their data, no other partner has yet.
+func onlyHere(files []string) string {
+	if len(files) == 0 {
+		return ""
+	}
+	return "; only here until another partner that may read it has fetched it: " + strings.Join(files, ", ") +
+		" (mutirao outbox)"
 }
 
 // whenThere says that something is not handed in yet.

@@ -10,7 +10,7 @@ type File struct {
 	Value string `json:"value"`
 	// Here: all of its content is at this node.
 	Here bool `json:"here"`
-	// OnlyHere: it was given here, and no partner has fetched it since this node started.
+	// OnlyHere: it was given here, and no other partner that may read it is known to have it whole.
 	OnlyHere bool `json:"only_here,omitempty"`
 	// Waits says how its content comes here, while somebody waits for it.
 	Waits string `json:"waits,omitempty"`

@@ -612,6 +612,9 @@ type Instance struct {
 	Partitions []Partition    `json:"partitions"`
 	Tasks      []Task         `json:"tasks"`
 	Data       map[string]any `json:"data"`
+	// OnlyHere are those that are files which were given at this node, and that no other partner that may read them is
+	// known to have; left out: none.
+	OnlyHere []workflow.DataName `json:"only_here,omitempty"`
 	// DataLabels and TaskLabels are what people call data and tasks, by name; what is left out is called by its name.
 	DataLabels map[string]string `json:"data_labels,omitempty"`
 	TaskLabels map[string]string `json:"task_labels,omitempty"`

@@ -147,6 +147,9 @@ type Item struct {
 	Unreachable bool `json:"unreachable,omitempty"`
 	// Delivered: nothing that the user did of it waits here for its partner.
 	Delivered bool `json:"delivered"`
+	// OnlyHere names the data whose files the user has just handed in with it and that no other partner has yet: the
+	// outbox says whom they wait for. Left out: none.
+	OnlyHere []string `json:"only_here,omitempty"`
 	// HandedBy is the user who handed it to this one, for whom it is kept to take; KeptUntil is till when.
 	// Empty: nobody did, or it was taken.
 	HandedBy  string     `json:"handed_by,omitempty"`
@@ -325,6 +328,10 @@ type Undelivered struct {
 	Refused   string     `json:"refused,omitempty"`
 	RefusedAt *time.Time `json:"refused_at,omitempty"`
 	ID        string     `json:"id,omitempty"`
+	// File says that this is about the content of a file that was given here: the result itself is with its partner, or
+	// stands beside this with the same task. It names the data item, and FileName is what the file is called.
+	File     string `json:"file,omitempty"`
+	FileName string `json:"file_name,omitempty"`
 	// HeldHere: the task is held at this node, so what was done counts; no other partner is known to have it yet.
 	// Alone: none that could take it takes part in the instance.
 	HeldHere bool `json:"held_here,omitempty"`

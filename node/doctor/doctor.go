@@ -62,6 +62,8 @@ type Surroundings struct {
 	Files interface {
 		Diagnose(context.Context, files.Findings)
 	}
+	// Alone are the files that people gave here with their results, and that no other partner has.
+	Alone       func(context.Context) ([]api.Undelivered, error)
 	UsersFolder string // where in a node's folder the keys of users lie
 }
 
@@ -131,6 +133,7 @@ func (k *Doctor) Examine(ctx context.Context) (*api.Diagnosis, error) {
 	k.checkFiles(&d)
 	if k.Files != nil {
 		k.Files.Diagnose(ctx, &d)
+		k.checkAlone(ctx, &d)
 	}
 	member := k.checkCertificate(&d)
 	k.checkAddresses(&d, partners)
@@ -167,6 +170,28 @@ func (k *Doctor) checkContact(d *Diagnosis) (away bool) {
 		d.Warn("contact", what, "mutirao worklist reconnect")
 	}
 	return away
+}
+
+// shownAlone are named of the files that are only here.
+const shownAlone = 4
+
+// checkAlone names the files that would be lost with this node.
+func (k *Doctor) checkAlone(ctx context.Context, d *Diagnosis) {
+	list, err := k.Alone(ctx)
+	if err != nil || len(list) == 0 {
+		return // the store, which says what is wrong with itself
+	}
+	names := make([]string, 0, shownAlone)
+	for _, x := range list[:min(len(list), shownAlone)] {
+		names = append(names, fmt.Sprintf("%s of %s (%s)", x.File, x.Instance, x.FileName))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(list) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	d.Warn("only-here", "given here with people's results, and with no other partner that may read them: "+text,
+		"keep this node up until partners have fetched them; mutirao outbox says whom they wait for, and whoever may "+
+			"read one fetches it with mutirao data get INSTANCE NAME")
 }
 
 func (k *Doctor) checkStore(d *Diagnosis) {

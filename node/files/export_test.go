@@ -193,3 +193,15 @@ func (t *Topic) Left() string {
 	}
 	return ""
 }
+
+// GivenTo are the partners that got all of a file since this node runs.
+func (s *Store) GivenTo(f workflow.File) (out []workflow.PartnerID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.held[nameOf(f)]; c != nil {
+		for _, p := range slices.Sorted(maps.Keys(c.given)) {
+			out = append(out, workflow.PartnerID(p))
+		}
+	}
+	return out
+}

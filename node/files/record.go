@@ -263,7 +263,12 @@ func load(dir string) (*Store, error) {
 		return nil, err
 	}
 	sizes := map[name]map[string]int64{}
+	elsewhere := map[string]bool{}
 	for _, e := range entries {
+		if of, is := strings.CutPrefix(e.Name(), markBegins); is {
+			elsewhere[of] = true
+			continue
+		}
 		n, kind, known := parseName(e.Name())
 		if !known {
 			continue
@@ -283,6 +288,7 @@ func load(dir string) (*Store, error) {
 		if err := s.judge(n, have); err != nil {
 			return nil, err
 		}
+		s.of(n).elsewhere = elsewhere[n.String()]
 	}
 	return s, nil
 }

@@ -90,8 +90,10 @@ type content struct {
 	stored string                  // the first line of the record on the disk
 	by     map[string]int          // how many uses each member has
 	given  map[string]bool         // to these partners, whole, since the node runs; nil: to nobody
-	part   int64                   // bytes of what there was of it, if no instance has it
-	weighs int64                   // bytes that it counts in the ledger
+	// elsewhere: some partner has got all of it from here.
+	elsewhere bool
+	part      int64 // bytes of what there was of it, if no instance has it
+	weighs    int64 // bytes that it counts in the ledger
 	// unsure: the record was lost, so that more instances may have it than uses says.
 	unsure bool
 	fault  string // what is wrong with it; empty: nothing is known to be
@@ -538,6 +540,9 @@ func (s *Store) remove(n name) (err error) {
 	for _, kind := range []string{wholeFile, partFile, sumsFile} {
 		err = errors.Join(err, s.unlink(s.path(n, kind)))
 	}
+	if c.elsewhere {
+		err = errors.Join(err, gone(os.Remove(s.mark(n))))
+	}
 	for block := range c.dirty { // without the record it would look as if that were lost
 		err = errors.Join(err, s.unlink(s.path(n, blockFile(block))))
 	}
@@ -688,18 +693,26 @@ func (s *Store) gave(f workflow.File, to workflow.PartnerID) {
 		c.given = map[string]bool{}
 	}
 	c.given[string(to)] = true
+	if c.elsewhere {
+		return
+	}
+	c.elsewhere = true
+	// Not synced: where it is lost, the file is said to be only here until somebody gets it once more.
+	_ = os.WriteFile(s.mark(nameOf(f)), nil, 0o600)
 }
 
-// GivenTo are the partners that got all of a file since this node runs.
-func (s *Store) GivenTo(f workflow.File) (out []workflow.PartnerID) {
+// mark is the empty file which says that a partner has got all of a content. Its name is none of a content, so that
+// versions before 2026-11-29, which do not know it, pass it over.
+func (s *Store) mark(n name) string { return filepath.Join(s.dir, markBegins+n.String()) }
+
+const markBegins = "elsewhere-"
+
+// Elsewhere reports whether a partner has got all of a file from here, also before this node was started again.
+func (s *Store) Elsewhere(f workflow.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.held[nameOf(f)]; c != nil {
-		for _, p := range slices.Sorted(maps.Keys(c.given)) {
-			out = append(out, workflow.PartnerID(p))
-		}
-	}
-	return out
+	c := s.held[nameOf(f)]
+	return c != nil && c.elsewhere
 }
 
 // NewFolder makes a folder for what an application writes, which is removed at the next

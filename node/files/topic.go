@@ -200,6 +200,9 @@ func (t *Topic) Answer(from workflow.PartnerID, req []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		if f.Size == 0 {
+			t.gave(f, from) // there is nothing else to ask for
+		}
 		return chunks.bytes(), nil
 	}
 	b, err := t.piece(f, a.Offset)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -51,9 +52,46 @@ func (k *Desk) Describe(h *Held, item workflow.DataName, value string) *api.File
 	if _, words, waited := k.Files.Progress(f); waited && out.OnlyFor == nil {
 		out.Waits = words
 	}
-	others := func(p workflow.PartnerID) bool { return p != k.Self && h.M.Participates(p) }
-	if by := h.M.GivenBy(item, value); out.Here && slices.Contains(by, k.Self) && !slices.ContainsFunc(by, others) {
-		out.OnlyHere = len(k.Files.GivenTo(f)) == 0 && len(h.M.Participants()) > 1
+	out.OnlyHere = k.FileOnlyHere(h, item, f)
+	return out
+}
+
+// FileOnlyHere reports whether the content of a file is here, was given at this node, and is with no other that may read
+// it, as far as is known. Who took a result that brought the file may not have its content yet.
+func (k *Desk) FileOnlyHere(h *Held, item workflow.DataName, f workflow.File) bool {
+	by := h.M.GivenBy(item, f.String())
+	return slices.Contains(by, k.Self) && k.OnlyHere(f) &&
+		!slices.ContainsFunc(by, func(p workflow.PartnerID) bool {
+			return p != k.Self && h.M.Participates(p) && !h.M.BroughtTo(p, item, f.String())
+		})
+}
+
+// OnlyHere reports whether a file is here that no partner has got from here.
+func (k *Desk) OnlyHere(f workflow.File) bool {
+	return k.Has(f) && !k.Files.Elsewhere(f)
+}
+
+// Alone are the files that people gave at this node with tasks of an instance, and that are with no other partner yet.
+func (k *Desk) Alone(h *Held) (out []choreo.Handed) {
+	if !k.Concerns(h.Def) {
+		return nil
+	}
+	for _, x := range h.M.HandedHere() {
+		if f, err := workflow.ParseFile(x.File); err == nil && k.FileOnlyHere(h, x.Item, f) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// WouldRead are the other partners that take part in an instance and may read a file, but those that are gone for good.
+func (k *Desk) WouldRead(
+	h *Held, item workflow.DataName, f workflow.File, gone func(workflow.PartnerID) bool,
+) (out []workflow.PartnerID) {
+	for _, p := range h.M.Participants() {
+		if p != k.Self && !gone(p) && k.mayRead(h, p, "", item, f) == nil {
+			out = append(out, p)
+		}
 	}
 	return out
 }

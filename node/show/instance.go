@@ -57,6 +57,11 @@ func (vw *View) Instance(h *Held) *api.Instance {
 			}
 			out.DataLabels[string(d.Name)] = d.Label
 		}
+		if text, is := snap.Data[d.Name].(string); is && d.Type == workflow.TypeFile && vw.Files.Concerns(h.Def) {
+			if f, err := workflow.ParseFile(text); err == nil && vw.Files.OnlyHere(h, d.Name, f) {
+				out.OnlyHere = append(out.OnlyHere, d.Name)
+			}
+		}
 		if vs, ok := snap.Conflicts[d.Name]; ok {
 			out.Conflicts = append(out.Conflicts, api.Conflict{Data: d.Name, Values: vs})
 		}

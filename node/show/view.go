@@ -68,6 +68,8 @@ type Partners interface {
 type Files interface {
 	// Concerns reports whether this node keeps files and a definition has some among its data.
 	Concerns(*workflow.Definition) bool
+	// OnlyHere reports whether a file among an instance's data was given here and is with no other that may read it.
+	OnlyHere(h *Held, item workflow.DataName, f workflow.File) bool
 	// Waits says what a file waits for that a task of an instance reads; empty: it is here.
 	Waits(workflow.InstanceID, workflow.File) string
 	// Lost says of a file that a task of an instance is about to read, or reads, that nobody has it any more.

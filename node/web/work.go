@@ -430,6 +430,9 @@ func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (
 		{false, true}: "note.done", {false, false}: "note.done.kept", {true, true}: "note.failed",
 		{true, false}: "note.failed.kept",
 	}[[2]bool{in.Failed, done.Delivered}]
+	if key == "note.done" && len(done.OnlyHere) > 0 {
+		key = "note.done.file"
+	}
 	return &outcome{to: "/", note: note{
 		Key: key, Args: []any{item{Item: *done}.Title(), done.Partner}, Link: "/instances/" + done.Instance,
 	}}, nil

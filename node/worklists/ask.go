@@ -354,6 +354,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		k := keptOf(who, r, r.AsOf, nil)
 		d.delivered(k)
 		d.mended(k)
+		d.took(k.User, k.Task, k.Instance, workflow.PartnerID(k.At))
 	} else {
 		d.dropUndone(who, r) // what was done of it before, and waits, is handed in as well
 	}

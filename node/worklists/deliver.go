@@ -112,6 +112,7 @@ func (d *Desk) handIn(k *kept) error {
 		case err == nil && done.Kept == "":
 			d.drop(k)
 			d.mended(k)
+			d.took(k.User, k.Task, k.Instance, workflow.PartnerID(k.At))
 			d.tellHandedIn(k, "handed in")
 			return nil
 		case err == nil:

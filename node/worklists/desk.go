@@ -159,8 +159,10 @@ type Surroundings struct {
 	Gone func(workflow.PartnerID) bool
 	// Has reports whether all of a file is here. Rate is how many bytes a second of files come from the quickest
 	// of these partners that is connected, as measured lately; 0: none came yet.
-	Has  func(workflow.File) bool
-	Rate func([]workflow.PartnerID) int64
+	Has func(workflow.File) bool
+	// OnlyHere reports whether a file is here that no partner has got from here.
+	OnlyHere func(workflow.File) bool
+	Rate     func([]workflow.PartnerID) int64
 	// Give notes, durably, that a file was given here for an instance. HasGiven reports whether all of a file is on this
 	// node's disk that a partner gave with a result that counted here.
 	Give     func(workflow.File, workflow.InstanceID) error

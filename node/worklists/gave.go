@@ -1,7 +1,9 @@
 package worklists
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file keeps which files users gave here with the results that they handed in. The reference goes to the holder
@@ -43,12 +46,49 @@ type gave struct {
 	File     string
 	At       string // the holder that the result is for
 	Since    int64  // ms
+	Took     bool   // the holder has the result, so that it comes for the content
+	User     string
+	Task     string
+	More     []byte // what people see of it, as gaveMore in JSON
+}
+
+// gaveBefore is how versions before 2026-11-29 wrote it.
+type gaveBefore struct {
+	_        struct{} `cbor:",toarray"`
+	Instance workflow.InstanceID
+	Item     string
+	File     string
+	At       string
+	Since    int64
+}
+
+// gaveMore is what people see of such a file.
+type gaveMore struct {
+	Workflow      string `json:"workflow"`
+	Label         string `json:"label,omitempty"`
+	WorkflowLabel string `json:"workflow_label,omitempty"`
+	Subject       string `json:"subject,omitempty"`
+}
+
+func readGave(b []byte) (*gave, error) {
+	var g gave
+	err := codec.Decode(b, &g)
+	if err == nil {
+		return &g, nil
+	}
+	var before gaveBefore
+	if codec.Decode(b, &before) != nil {
+		return nil, err
+	}
+	return &gave{
+		Instance: before.Instance, Item: before.Item, File: before.File, At: before.At, Since: before.Since,
+	}, nil
 }
 
 // DecodesGave returns an error for what cannot be read of the store.
 func DecodesGave(b []byte) error {
-	var g gave
-	return codec.Decode(b, &g)
+	_, err := readGave(b)
+	return err
 }
 
 func (g *gave) key() []byte {
@@ -58,8 +98,8 @@ func (g *gave) key() []byte {
 // loadGave reads them.
 func (d *Desk) loadGave() error {
 	return d.in.Store.Scan([]byte{PrefixGave}, func(key, value []byte) error {
-		g := &gave{}
-		if err := codec.Decode(value, g); err != nil {
+		g, err := readGave(value)
+		if err != nil {
 			return err
 		}
 		d.gave[string(key)] = g
@@ -72,6 +112,12 @@ func (d *Desk) loadGave() error {
 func (d *Desk) give(ctx context.Context, who users.Who, r *Row, outputs map[string]string) error {
 	if r.At == d.in.Self {
 		return nil // as the holder this node looks at it with the definition at hand
+	}
+	seen, err := json.Marshal(gaveMore{
+		Workflow: string(r.Workflow), Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
+	})
+	if err != nil {
+		seen = nil // people see less of it
 	}
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
 		f, err := workflow.ParseFile(outputs[name])
@@ -90,13 +136,75 @@ func (d *Desk) give(ctx context.Context, who users.Who, r *Row, outputs map[stri
 		}
 		g := &gave{
 			Instance: r.Instance, Item: name, File: f.String(), At: string(r.At),
-			Since: d.in.Clock.Now().Wall.UnixMilli(),
+			Since: d.in.Clock.Now().Wall.UnixMilli(), User: who.ID, Task: string(r.Task), More: seen,
 		}
 		if err := d.keepGave(g); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// took notes, durably, that a holder has the result of a user with which files were given here: so they are awaited there.
+func (d *Desk) took(who, task string, id workflow.InstanceID, at workflow.PartnerID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var writes []kv.Write
+	var now []*gave
+	for key, g := range d.gave {
+		if g.User != who || g.Task != task || g.Instance != id || g.At != string(at) || g.Took {
+			continue
+		}
+		next := *g
+		next.Took = true
+		writes, now = append(writes, kv.Write{Key: []byte(key), Value: codec.Encode(next)}), append(now, &next)
+	}
+	if len(writes) == 0 {
+		return
+	}
+	if err := kv.CommitAll(d.in.Store, writes); err != nil {
+		d.in.Log.Warn("it cannot be noted that a result has arrived whose files are only here", "task", task, "error", err)
+		return
+	}
+	for i, w := range writes {
+		d.gave[string(w.Key)] = now[i]
+	}
+}
+
+// FilesAlone are the files that users gave here with results which counted, of instances in which this node takes no part,
+// and that the partners do not have yet for which they are.
+func (d *Desk) FilesAlone() []api.Undelivered {
+	out := []api.Undelivered{}
+	d.mu.Lock()
+	all := slices.Collect(maps.Values(d.gave))
+	d.mu.Unlock()
+	for _, g := range all {
+		f, err := workflow.ParseFile(g.File)
+		at := workflow.PartnerID(g.At)
+		if err != nil || !g.Took || !d.in.OnlyHere(f) || d.in.Instances.Here(g.Instance) || d.in.Gone(at) {
+			continue
+		}
+		var m gaveMore
+		if json.Unmarshal(g.More, &m) != nil {
+			m = gaveMore{}
+		}
+		u := FileAlone(workflow.DataName(g.Item), f)
+		u.Instance, u.Task, u.Label, u.Workflow = g.Instance.String(), g.Task, m.Label, m.Workflow
+		u.WorkflowLabel, u.Subject, u.Since = m.WorkflowLabel, m.Subject, time.UnixMilli(g.Since).UTC()
+		u.User, u.WaitsFor = d.in.People.Called(worklist.User(g.User)), []string{d.in.Name(at)}
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b api.Undelivered) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.File, b.File))
+	})
+	return out
+}
+
+// FileAlone is a file that is only here, for the outbox.
+func FileAlone(item workflow.DataName, f workflow.File) api.Undelivered {
+	return api.Undelivered{
+		What: "file " + f.Name + ", for " + string(item), File: string(item), FileName: f.Name,
+	}
 }
 
 // isFile reports whether what a result sets is a file, as far as this node can know: else it is taken for one.

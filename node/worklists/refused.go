@@ -212,6 +212,7 @@ func (d *Desk) adopted(key string, k *kept) {
 		d.in.Log.Warn("a refused result that was adopted cannot be deleted", "task", k.Task, "error", err)
 		return // once more, later
 	}
+	d.took(k.User, k.Task, k.Instance, workflow.PartnerID(k.At))
 	d.tellHandedIn(k, "adopted")
 }
 

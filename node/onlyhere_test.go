@@ -1,0 +1,162 @@
+package node_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const readPhotos = `
+workflow: album
+data: {pic: {type: file}}
+tasks:
+  look: {type: manual, role: nurse, out: [pic]}
+  read: {type: manual, after: look, in: [pic]}
+partitions: {home: {tasks: [look], partner: base}, road: {tasks: [read], partner: tablet}}
+`
+
+// givesNoFiles has a node give no content, as over a link that is too weak for it, until it is started again.
+func (tm *team) givesNoFiles(at string) {
+	tm.p[at].plug.HandleRequest(files.Protocol, false, func(workflow.PartnerID, []byte) ([]byte, error) {
+		return nil, errors.New("not now")
+	})
+}
+
+// handFile hands in a file with an item, and returns what the node answers.
+func (tm *team) handFile(at, user, item, text string) *api.Item {
+	tm.t.Helper()
+	f, err := tm.p[at].api.PutFile(tm.t.Context(), "pic.txt", strings.NewReader(text))
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	x, err := tm.p[at].api.FinishItem(tm.t.Context(),
+		api.ItemResult{User: user, Item: item, Outputs: map[string]string{"pic": f.Value}})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return x
+}
+
+// wantAlone checks for which partners a file waits that is only at a node; none: it is elsewhere as well.
+func (tm *team) wantAlone(at string, want ...string) {
+	tm.t.Helper()
+	box, err := tm.p[at].api.Outbox(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	box = slices.DeleteFunc(box, func(x api.Undelivered) bool { return x.File == "" })
+	d, err := tm.p[at].api.Doctor(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	named := slices.ContainsFunc(d.Findings, func(f api.Finding) bool {
+		return f.Check == "only-here" && f.State == api.FindingWarning && strings.Contains(f.What, "pic.txt")
+	})
+	switch {
+	case named != (len(want) > 0):
+		tm.t.Errorf("the doctor of %s names a file that is only there: %t", at, named)
+	case len(want) == 0 && len(box) > 0, len(want) > 0 && len(box) != 1:
+		tm.t.Errorf("the outbox of %s has %+v", at, box)
+	case len(want) > 0 && (!slices.Equal(box[0].WaitsFor, want) || box[0].File != "pic" || box[0].FileName != "pic.txt" ||
+		box[0].Task != "look" || box[0].User == "" || box[0].Refused != ""):
+		tm.t.Errorf("the outbox of %s has %+v, and is to wait for %v", at, box[0], want)
+	}
+}
+
+// Whoever hands in a file at another node than that of the holder, which takes part or not, is told that it is only there,
+// by the answer, the outbox and the doctor, until the holder of the task has fetched it; and not any more after a restart.
+func TestAFileFromElsewhereIsOnlyThereUntilItIsFetched(t *testing.T) {
+	for _, takesPart := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := aWard(t)
+			name := "photos"
+			if tm.add("base", photos); takesPart {
+				name = "both"
+				tm.add("base", `
+workflow: both
+data: {pic: {type: file}}
+tasks:
+  look: {type: manual, role: nurse, out: [pic]}
+  rest: {type: manual}
+partitions: {home: {tasks: [look], partner: base}, road: {tasks: [rest], partner: tablet}}
+`)
+			}
+			id, item := tm.rounds(name, nil)
+			for _, x := range tm.items("tablet", "bia") {
+				if x.Task == "look" {
+					item = x.ID
+				}
+			}
+			if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+				t.Fatal(err)
+			}
+			tm.wantAlone("tablet")
+			tm.givesNoFiles("tablet")
+			x := tm.handFile("tablet", "bia", item, "a wound")
+			if !slices.Equal(x.OnlyHere, []string{"pic"}) || !x.Delivered {
+				t.Errorf("the answer is %+v", x)
+			}
+			pass(time.Minute)
+			tm.wantAlone("tablet", "base")
+			if in := tm.show("base", id); len(in.OnlyHere) > 0 {
+				t.Errorf("base, which has no content of it, says that it is only there: %v", in.OnlyHere)
+			}
+			if takesPart && !slices.Contains(tm.show("tablet", id).OnlyHere, "pic") {
+				t.Error("the tablet does not show that it is only there")
+			}
+			for range 2 { // the second start goes by what is on the disk
+				tm.p["tablet"].crash()
+				tm.p["tablet"].start()
+				tm.connect("base", "tablet")
+				pass(10 * time.Minute)
+				tm.wantAlone("tablet")
+			}
+		})
+	}
+}
+
+// Whoever holds a task and gives a file with it is told that it is only here, by all that shows it, until somebody has it
+// who may read it.
+func TestAFileOfTheHolderIsOnlyHereUntilItIsFetched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", readPhotos)
+		tm.givesNoFiles("base")
+		id, item := tm.rounds("album", nil)
+		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if x := tm.handFile("base", "ana", item, "a wound"); !slices.Equal(x.OnlyHere, []string{"pic"}) {
+			t.Errorf("the answer is %+v", x)
+		}
+		shown := func(want bool) {
+			t.Helper()
+			in := tm.show("base", id)
+			data, err := tm.p["base"].api.Data(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.Contains(in.OnlyHere, "pic"); got != want || data[0].File.OnlyHere != want {
+				t.Errorf("show says that it is only here: %t, data: %t; want %t", got, data[0].File.OnlyHere, want)
+			}
+		}
+		pass(time.Minute)
+		shown(true)
+		tm.wantAlone("base", "tablet")
+		for range 2 {
+			tm.p["base"].crash()
+			tm.p["base"].start()
+			tm.connect("base", "tablet")
+			pass(10 * time.Minute)
+			shown(false)
+			tm.wantAlone("base")
+		}
+	})
+}

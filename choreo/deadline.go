@@ -54,6 +54,13 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 		if h, held := m.state.HoldOf(a); held {
 			d.Holder = h.User
 		}
+		if left <= 0 && !waits {
+			at := m.state.PassedOn(a)
+			if ahead != nil && a.Partner != m.self {
+				at = at.Add(ahead(a.Partner))
+			}
+			d.PassedSince = at.After(now.Wall.Add(left))
+		}
 		out = append(out, d)
 	}
 	return out

@@ -20,6 +20,8 @@ const (
 	NeedInterrupted NeedKind = "interrupted"
 	// NeedGoesOn: tasks are ready or run at this node, while others presumed that they failed.
 	NeedGoesOn NeedKind = "goes-on"
+	// NeedOverdue: the deadline of people's tasks is over, and nobody has done anything about that.
+	NeedOverdue NeedKind = "overdue"
 )
 
 // Need is why an instance needs a person.

@@ -277,6 +277,21 @@ func (b *Board) Remark(i Item) (r Remark, said bool) {
 	return r, false
 }
 
+// PassedOn is when an item was passed on last, by the clock of the partner that wrote it down; zero: it never was.
+func (b *Board) PassedOn(i Item) (at time.Time) {
+	it := b.items[i]
+	if it == nil {
+		return at
+	}
+	for _, f := range slices.Backward(it.facts) {
+		b.steps++
+		if _, passes := f.Body.(Transfer); passes && it.refused[f.ID] == "" {
+			return f.At
+		}
+	}
+	return at
+}
+
 // endedOtherwise reports whether a hold's result was taken, and another end stands.
 func (it *item) endedOtherwise(h *Hold) bool {
 	return slices.ContainsFunc(it.ends, func(e *End) bool { return e.work != nil && e.work.hold == h }) &&

@@ -26,6 +26,22 @@ type Deadline struct {
 	Waits    bool            // the task is not READY yet
 	// Decided: somebody who may has said that it goes on beyond its deadline.
 	Decided bool
+	// PassedSince: it was passed on after its deadline was over.
+	PassedSince bool
+}
+
+// Overdue reports whether the deadline of a person's task is over, and nobody has done anything about that yet: it was not
+// said that it goes on, nor passed on since.
+func (d *Deadline) Overdue() bool {
+	return d.Left <= 0 && !d.Waits && !d.Decided && !d.PassedSince && !d.Task.ByNode()
+}
+
+// PassedOn is when the item of an attempt was passed on last, by its holder's clock; zero: it never was.
+func (s *State) PassedOn(a *Attempt) (at time.Time) {
+	if s.peoples.Board == nil {
+		return at
+	}
+	return s.peoples.Board.PassedOn(ItemOf(a.ID))
 }
 
 // ReadyFor is for how long something could be done at a moment, as the facts date it (ms).

@@ -123,6 +123,10 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 				u.id(in.ID))
 		}
 		for _, n := range in.Needs {
+			if n.Kind == api.NeedOverdue && len(n.Tasks) > 0 {
+				fmt.Fprintf(w, "%s: the deadline of %s is over; who decides can say: mutirao task extend|continue|transfer|stop %s %s\n",
+					u.id(in.ID), oneLine(workflow.WithLabel(string(n.Tasks[0]), n.TaskLabels[string(n.Tasks[0])])), u.id(in.ID), n.Tasks[0])
+			}
 			if n.Waits() && len(n.Tasks) > 0 {
 				fmt.Fprintf(w, "%s waits for an order about %s: mutirao show %s says who decides, and what can be ordered\n",
 					u.id(in.ID), oneLine(workflow.WithLabel(string(n.Tasks[0]), n.TaskLabels[string(n.Tasks[0])])), u.id(in.ID))
@@ -168,6 +172,11 @@ func inWords(needs []api.Need) []string {
 		switch n.Kind {
 		case "failed", "blocked":
 			out = append(out, n.Kind+": "+of)
+		case api.NeedOverdue:
+			if n.Since != nil {
+				of += " (since " + clock(*n.Since) + ")"
+			}
+			out = append(out, "overdue: "+of)
 		case api.NeedGoesOn:
 			out = append(out, "goes on, though others presumed that it failed: "+of)
 		case "interrupted":

@@ -412,8 +412,7 @@ func onlyHere(files []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	return "; only here until another partner that may read it has fetched it: " + strings.Join(files, ", ") +
-		" (mutirao outbox)"
+	return "; only here until another partner that may read it has fetched it: " + strings.Join(files, ", ")
 }
 
 // whenThere says that something is not handed in yet.

@@ -506,12 +506,16 @@ const NeedFailed = "failed"
 // failed.
 const NeedGoesOn = "goes-on"
 
+// NeedOverdue is the kind of Need of people's tasks whose deadline is over.
+const NeedOverdue = "overdue"
+
 // Need says why an instance needs a person.
 type Need struct {
 	// Kind: interrupted (it must be recovered before it goes on), failed (tasks failed, and nothing stands in for them; where a task asks for the
 	// failure with failed("t"), until that one has started), blocked (they wait
 	// for what cannot come), goes-on (they are ready or run at their holder, and others presumed that they failed),
-	// nobody (can perform or take them), incident.
+	// nobody (can perform or take them), overdue (their deadline is over, and nobody has extended it, said that they go on,
+	// or passed them on since), incident.
 	Kind   string              `json:"kind"`
 	Number int                 `json:"number"` // of tasks or incidents
 	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them
@@ -520,6 +524,8 @@ type Need struct {
 	// Presumed is how many of the failed ones others only presume to have failed, and whose holder is not gone: nobody
 	// can order anything about them.
 	Presumed int `json:"presumed,omitempty"`
+	// Since is from when on they are overdue, the first of them; left out of other kinds, and where that is only heard of.
+	Since *time.Time `json:"since,omitempty"`
 }
 
 // Called is what people call one of its tasks.

@@ -2,6 +2,7 @@ package show
 
 import (
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -35,6 +36,9 @@ func (vw *View) Needs(h *Held) []api.Need {
 			Tasks: append([]workflow.TaskName{}, x.Tasks...),
 		})
 	}
+	if n, is := vw.overdue(h); is {
+		out = append([]api.Need{n}, out...)
+	}
 	for _, i := range vw.lost(h) {
 		out = addIncidents(out, 1, i.Task)
 	}
@@ -50,6 +54,25 @@ func (vw *View) Needs(h *Held) []api.Need {
 		out[i].TaskLabels = workflow.LabelsOf[string](h.M.Definition(), out[i].Tasks)
 	}
 	return out
+}
+
+// overdue are the tasks of people whose deadline is over, while nobody has done anything about that; false: none is.
+func (vw *View) overdue(h *Held) (n api.Need, is bool) {
+	now := vw.Clock.Now()
+	for _, d := range vw.Deadlines(h, now) {
+		if !d.Overdue() {
+			continue
+		}
+		at := now.Wall.Add(d.Left).Round(time.Second).UTC()
+		if n.Number++; n.Since == nil || at.Before(*n.Since) {
+			n.Since = &at
+		}
+		if len(n.Tasks) < choreo.MaxNeedTasks && !slices.Contains(n.Tasks, d.Task.Name) {
+			n.Tasks = append(n.Tasks, d.Task.Name)
+		}
+	}
+	n.Kind = string(choreo.NeedOverdue)
+	return n, n.Number > 0
 }
 
 // orphaned is how many of these tasks, which others presume to have failed, had a holder that is gone: something can be

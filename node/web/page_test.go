@@ -74,6 +74,7 @@ func brigade() *apitest.Fake {
 					Needs: []api.Need{
 						{Kind: "failed", Number: 5, Tasks: []workflow.TaskName{"pump", "hoses"}},
 						{Kind: "nobody", Number: 1, Tasks: []workflow.TaskName{"medic"}}, {Kind: "incident", Number: 2},
+						{Kind: "overdue", Number: 1, Tasks: []workflow.TaskName{"hoses"}, Since: ref(at(10 * time.Hour))},
 					}},
 				{ID: "77" + id, Workflow: "flood", Version: 1, State: workflow.InstanceBlocked, Started: at(0),
 					KnownBy: []api.Witness{

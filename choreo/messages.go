@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -54,6 +56,43 @@ func (m *Machine) Failures() (out []Failure) {
 		return cmp.Or(cmp.Compare(x.At, y.At), x.Item.Compare(y.Item))
 	})
 	return out[max(0, len(out)-maxFailures):]
+}
+
+// Adoptions are the messages that results which a person brought were adopted by somebody else.
+func (m *Machine) Adoptions(u worklist.User) (out []worklist.Message) {
+	if !m.Claims() {
+		return nil
+	}
+	of := worklist.Source{Instance: m.Instance(), Workflow: m.state.Definition().Name}
+	for _, sl := range m.state.Slots() {
+		for _, a := range sl.Attempts {
+			for _, ok := range a.Successes {
+				m.log.Steps++
+				if word, is := m.adoptedOf(ok, u); is {
+					out = append(out, of.Adopted(state.ItemOf(a.ID), a.Task.Name, word, time.UnixMilli(ok.Fact.At)))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// adoptedOf is the word by which a person brought the result that such a success adopts; false: it adopts none of this
+// person's, or the person adopted it.
+func (m *Machine) adoptedOf(ok *log.Entry, u worklist.User) (word worklist.ID, is bool) {
+	if ok.Fact.Body.Claim == nil || ok.Speaker().User == u {
+		return word, false
+	}
+	x, adopts := ok.Fact.Body.Claim.Body().(worklist.Adopt)
+	if !adopts {
+		return word, false
+	}
+	r := m.log.ByID()[fact.ID(x.Result)]
+	if r == nil || r.Fact.Body.Claim == nil || r.Speaker().User != u {
+		return word, false
+	}
+	c := r.Fact.Body.Claim
+	return fact.WordOf(m.Instance(), c.Says, c.Nonce), true
 }
 
 // Interruption is the failure that interrupts the instance, until it is recovered; false: none does.

@@ -60,6 +60,7 @@ func (k peoplesItems) Messages(
 			is.of = append(is.of, id)
 			answers := hears.of(index.Charge{Responsible: h.m.Responsible(), Definition: h.def.Hash})
 			more, then := h.m.Reminders(u, answers, at, k.view.Ahead)
+			more = append(more, h.m.Adoptions(u)...)
 			if answers {
 				more = append(more, newsOf(h).Messages(id, h.sum)...)
 			} else if f, is := h.m.Interruption(); is && hears.recovers(h) {

@@ -634,12 +634,50 @@ func TestAnAdoptedResultLeavesTheOutbox(t *testing.T) {
 		pass(time.Hour)
 		tm.wantOutbox("tablet", why)
 		tm.connect("base", "tablet")
+		if told := tm.adoptions("tablet", "bia"); len(told) > 0 {
+			t.Errorf("bia is told of %v before the tablet could know", told)
+		}
 		pass(time.Minute)
 		tm.wantOutbox("tablet")
+		told := tm.adoptions("tablet", "bia")
+		if len(told) != 1 || told[0].Read || told[0].Task != "weigh" || told[0].Instance != id ||
+			told[0].Text != "your result of weigh was adopted: it counts now" {
+			t.Errorf("bia is told %+v", told)
+		}
 		tm.p["tablet"].crash()
 		tm.p["tablet"].start()
+		tm.connect("base", "tablet")
 		tm.wantOutbox("tablet")
+		if again := tm.adoptions("tablet", "bia"); !slices.EqualFunc(again, told, func(a, b api.Message) bool { return a.ID == b.ID }) {
+			t.Errorf("started again, the tablet tells bia %+v", again)
+		}
+		if len(tm.adoptions("base", "ana")) > 0 {
+			t.Error("ana is told of what bia brought")
+		}
+		// At a node that takes part it follows from the facts, and is the same message: what was read is read there.
+		token, err := tm.p["tablet"].api.LinkUser(t.Context(), "bia", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.signIn("base", token.Token); err != nil {
+			t.Fatal(err)
+		}
+		tm.readAll("tablet", "bia")
+		pass(time.Minute)
+		if there := tm.adoptions("base", "bia"); len(there) != 1 || there[0].ID != told[0].ID || !there[0].Read {
+			t.Errorf("base tells bia %+v", there)
+		}
 	})
+}
+
+// adoptions are the messages to a user that somebody adopted what the user brought.
+func (tm *team) adoptions(at, user string) []api.Message {
+	tm.t.Helper()
+	list, err := tm.p[at].api.Messages(tm.t.Context(), api.MessagesQuery{User: user})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return slices.DeleteFunc(list, func(m api.Message) bool { return m.Type != api.MessageAdopted })
 }
 
 // drop drops a refused result from an outbox.

@@ -15,12 +15,14 @@ import (
 // MessageType is what a message is about.
 type MessageType string
 
-// The four types of messages.
+// The types of messages.
 const (
 	Started    MessageType = "started"
 	Ended      MessageType = "ended"
 	TaskFailed MessageType = "failed"
 	Deadline   MessageType = "deadline"
+	// Adopted: a result that its user brought, and that did not count by itself, was adopted.
+	Adopted MessageType = "adopted"
 )
 
 // MessageID names a message: by it a user's devices know that one of them showed it.
@@ -145,6 +147,13 @@ func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reas
 	}
 	m := s.Message(TaskFailed, i, at, text)
 	m.ID.By, m.Asks = by, asks
+	return m
+}
+
+// Adopted is the message to whoever brought a result, by such a word, that it was adopted.
+func (s Source) Adopted(i Item, task workflow.TaskName, word ID, at time.Time) Message {
+	m := s.Message(Adopted, i, at, fmt.Sprintf("your result of %s was adopted: it counts now", task))
+	m.ID.By = word
 	return m
 }
 

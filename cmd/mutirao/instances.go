@@ -123,13 +123,8 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 				u.id(in.ID))
 		}
 		for _, n := range in.Needs {
-			if n.Kind == api.NeedOverdue && len(n.Tasks) > 0 {
-				fmt.Fprintf(w, "%s: the deadline of %s is over; who decides can say: mutirao task extend|continue|transfer|stop %s %s\n",
-					u.id(in.ID), oneLine(workflow.WithLabel(string(n.Tasks[0]), n.TaskLabels[string(n.Tasks[0])])), u.id(in.ID), n.Tasks[0])
-			}
-			if n.Waits() && len(n.Tasks) > 0 {
-				fmt.Fprintf(w, "%s waits for an order about %s: mutirao show %s says who decides, and what can be ordered\n",
-					u.id(in.ID), oneLine(workflow.WithLabel(string(n.Tasks[0]), n.TaskLabels[string(n.Tasks[0])])), u.id(in.ID))
+			if hint := u.decides(in.ID, n); hint != "" {
+				fmt.Fprintln(w, hint)
 			}
 		}
 		if in.Quarantine != nil {
@@ -155,6 +150,23 @@ func whereAt(in api.InstanceSummary) string {
 		at += " (" + in.Of + ": " + in.Known + ")"
 	}
 	return at
+}
+
+// decides says of which of its tasks somebody is to decide something, and how; empty: of none.
+func (u *ui) decides(id string, n api.Need) string {
+	if len(n.Tasks) == 0 {
+		return ""
+	}
+	task := oneLine(workflow.WithLabel(string(n.Tasks[0]), n.TaskLabels[string(n.Tasks[0])]))
+	switch {
+	case n.Kind == api.NeedOverdue:
+		return fmt.Sprintf("%s: the deadline of %s is over; who decides can say: mutirao task extend|continue|transfer|stop %s %s",
+			u.id(id), task, u.id(id), n.Tasks[0])
+	case n.Waits():
+		return fmt.Sprintf("%s waits for an order about %s: mutirao show %s says who decides, and what can be ordered",
+			u.id(id), task, u.id(id))
+	}
+	return ""
 }
 
 // inWords says why an instance needs a person.

@@ -494,13 +494,14 @@ const (
 	MessageEnded    = "ended"    // it has ended
 	MessageFailed   = "failed"   // a task has failed
 	MessageDeadline = "deadline" // a deadline is near, or over
+	MessageAdopted  = "adopted"  // a result of the user that did not count by itself was adopted
 )
 
 // Message is what a user is told of an instance.
 type Message struct {
 	ID       string    `json:"id"` // the same on all devices
 	At       time.Time `json:"at"`
-	Type     string    `json:"type"` // started, ended, failed or deadline
+	Type     string    `json:"type"` // started, ended, failed, deadline or adopted
 	Instance string    `json:"instance"`
 	Workflow string    `json:"workflow"`
 	Task     string    `json:"task"` // empty: it is about the instance

@@ -45,7 +45,7 @@ var worded = map[string][]string{
 	"compensation": values(state.CompensationWaits, state.CompensationRuns, state.CompensationDone,
 		state.CompensationFailed),
 	"due": values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict, choreo.DueDeadline),
-	"need": values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody, choreo.NeedInterrupted,
+	"need": values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody, choreo.NeedInterrupted, choreo.NeedOverdue,
 		choreo.NeedGoesOn),
 	"method":     methods,
 	"does":       methods,

@@ -196,6 +196,8 @@ type Desk struct {
 	mu       sync.Mutex       // guards what follows, also while it is made durable
 	kept     map[string]*kept // by key in the store
 	refusals map[string]*kept // likewise: results that were refused
+	// adoptions are those that count by now, of which their users are told.
+	adoptions map[string]*kept
 	// Awake: when it is looked at whether they count by now, and which was looked at last.
 	refusedNext time.Duration
 	refusedLast string
@@ -232,7 +234,7 @@ func New(in Surroundings) (*Desk, error) {
 		seen:  map[workflow.InstanceID]map[string]*marks{},
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
-		gave: map[string]*gave{}, asked: map[asker]int{}, early: map[asker][]Row{},
+		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave())
 }

@@ -251,6 +251,7 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 	if err != nil {
 		return nil, 0, err
 	}
+	out = append(out, d.adoptionsOf(who, out)...)
 	clock := d.in.Clock.Now()
 	now := worklist.Moment{Boot: clock.Boot, Wall: clock.Wall}
 	for _, r := range d.takenElsewhere(who) {
@@ -292,7 +293,7 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 
 // order is that of messages of one moment.
 var order = map[worklist.MessageType]int{
-	worklist.Started: 0, worklist.Deadline: 1, worklist.TaskFailed: 2, worklist.Ended: 3,
+	worklist.Started: 0, worklist.Deadline: 1, worklist.TaskFailed: 2, worklist.Adopted: 3, worklist.Ended: 4,
 }
 
 // share leaves the newest of many messages, so that nobody who begins instances takes all the room: each has as

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -42,6 +44,10 @@ func (d *Desk) fullLocked(more int) bool { return len(d.kept)+len(d.refusals)+mo
 // loadRefused takes what was read as refused. A version before this one kept it in place of the item.
 func (d *Desk) loadRefused(key string, k *kept) error {
 	is := k.refusedKey()
+	if k.Refused == wasAdopted {
+		d.adoptions[key] = k
+		return nil
+	}
 	d.refusals[string(is)] = k
 	if string(is) == key {
 		return nil
@@ -200,20 +206,82 @@ func (d *Desk) askRefused() {
 	}
 }
 
-// adopted forgets a refused result that counts by now.
+const (
+	// wasAdopted is in place of the reason of a result that was refused and counts by now: its user is told so, as long as
+	// that is kept, and it is in the outbox no more.
+	wasAdopted = "it was adopted, and counts"
+	// maxAdoptions bounds what is kept of these, the newest, and adoptionFor is for how long.
+	maxAdoptions = 256
+	adoptionFor  = 90 * 24 * time.Hour
+)
+
+// adopted notes, durably, that a refused result counts by now.
 func (d *Desk) adopted(key string, k *kept) {
+	is := *k
+	is.Refused, is.RefusedAt = wasAdopted, d.in.Clock.Now().Wall.UnixMilli()
 	d.mu.Lock()
-	err := d.in.Store.CommitWait([]kv.Write{{Key: []byte(key), Delete: true}})
+	writes := []kv.Write{{Key: []byte(key), Value: is.write().Value}}
+	over := d.overAdoptionsLocked(is.RefusedAt)
+	for _, old := range over {
+		writes = append(writes, kv.Write{Key: []byte(old), Delete: true})
+	}
+	err := d.in.Store.CommitWait(writes)
 	if err == nil {
 		delete(d.refusals, key)
+		for _, old := range over {
+			delete(d.adoptions, old)
+		}
+		d.adoptions[key] = &is
 	}
 	d.mu.Unlock()
 	if err != nil {
-		d.in.Log.Warn("a refused result that was adopted cannot be deleted", "task", k.Task, "error", err)
+		d.in.Log.Warn("it cannot be noted that a refused result was adopted", "task", k.Task, "error", err)
 		return // once more, later
 	}
 	d.took(k.User, k.Task, k.Instance, workflow.PartnerID(k.At))
 	d.tellHandedIn(k, "adopted")
+	d.in.Publish(api.Event{
+		At: d.in.Clock.Now().Wall, Kind: "message", Instance: k.Instance.String(), Text: "adopted",
+	})
+}
+
+// overAdoptionsLocked are those that are kept no longer, so that there is room for one more. The caller holds d.mu.
+func (d *Desk) overAdoptionsLocked(now int64) (keys []string) {
+	all := slices.SortedFunc(maps.Keys(d.adoptions), func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.adoptions[a].RefusedAt, d.adoptions[b].RefusedAt), cmp.Compare(a, b))
+	})
+	for i, key := range all {
+		if len(all)-i >= maxAdoptions || now-d.adoptions[key].RefusedAt > adoptionFor.Milliseconds() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// adoptionsOf are the messages to a user that results were adopted which had been refused to this device; known are those
+// that follow from the facts that are here.
+func (d *Desk) adoptionsOf(who users.Who, known []Told) (out []Told) {
+	seen := map[worklist.MessageID]bool{}
+	for _, m := range known {
+		seen[m.ID] = true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.adoptions {
+		c, err := wire.DecodeSpoken(k.Word)
+		if err != nil || k.User != who.ID {
+			continue
+		}
+		r := k.row()
+		of := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}
+		m := of.Adopted(r.Item, r.Task, fact.WordOf(c.Instance, c.Says, c.Nonce), time.UnixMilli(k.RefusedAt))
+		if !seen[m.ID] {
+			out = append(out, Told{
+				Message: m, From: r.At, Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
+			})
+		}
+	}
+	return out
 }
 
 // unlistLocked forgets that the holder of an item said that a user has it; what the user still made of it can be

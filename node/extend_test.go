@@ -144,7 +144,7 @@ func TestADeadlineIsExtended(t *testing.T) {
 		tm, id := lateFor(t, api.StartRequest{Warnings: "2h", Transfer: "10m"})
 		pass(time.Hour)
 		wantCode(t, tm.extend("tablet", "bia", id, "span", api.ExtendRequest{To: "2000-01-02"}), api.NotAllowed,
-			"rui answers for the instance")
+			"rui answers for the instance: that is decided by rui alone, as its definition names no administrators")
 		wantCode(t, tm.extend("phone", "rui", id, "span", api.ExtendRequest{By: "1h"}), api.Refused, "takes no part")
 		for _, bad := range []api.ExtendRequest{
 			{}, {By: "1h", To: "2000-01-02"}, {By: "soon"}, {To: "soon"}, {By: "0s"}, {By: "2000000h"},

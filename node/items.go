@@ -373,12 +373,40 @@ func (k peoplesItems) Here(id workflow.InstanceID) bool {
 	return err == nil
 }
 
-// notDeciding refuses what a person says about an instance who does not decide about it.
-func (k *desk) notDeciding(responsible worklist.User) error {
+// notDeciding refuses what a person says about an instance who does not decide about it; def is its definition, nil: not
+// known here.
+func (k *desk) notDeciding(responsible worklist.User, def *workflow.Definition) error {
 	name := k.partners.Called(responsible)
-	return api.Errorf(api.NotAllowed,
-		"%s answers for the instance: that is decided by %s, or by who has the role of its administrators", name, name).
+	switch by, gone := administrators(def), k.nobodyAnswers(responsible); {
+	case gone && by != "":
+		return api.Errorf(api.NotAllowed, "%s, who answered for the instance, is not here any more: that is decided by who has the role %s",
+			name, by).
+			WithHint("ask them (mutirao user list); each partner that takes part may cancel the instance, as the user of its own name")
+	case gone:
+		return api.Errorf(api.NotAllowed, "%s, who answered for the instance, is not here any more, and its definition names no administrators: nobody decides that",
+			name).
+			WithHint("each partner that takes part may cancel the instance, as the user of its own name: mutirao cancel ID")
+	case by != "":
+		return api.Errorf(api.NotAllowed, "%s answers for the instance: that is decided by %s, or by who has the role %s", name,
+			name, by).
+			WithHint("ask them: mutirao user list shows who has the role")
+	case def != nil:
+		return api.Errorf(api.NotAllowed, "%s answers for the instance: that is decided by %s alone, as its definition names no administrators",
+			name, name).
+			WithHint("ask %s; a workflow can say who else may decide: administrators, in docs/language.md", name)
+	}
+	return api.Errorf(api.NotAllowed, "%s answers for the instance: that is decided by %s, or by administrators that its definition names",
+		name, name).
 		WithHint("ask them; a workflow says who else may decide: administrators, in docs/language.md")
+}
+
+// administrators is the role of those who decide about each instance of a definition; empty: it names none, or is not
+// known here.
+func administrators(def *workflow.Definition) workflow.RoleName {
+	if def == nil {
+		return ""
+	}
+	return def.Administrators
 }
 
 // refusedClaim says in words for people why something was not written down.
@@ -398,10 +426,14 @@ func (k peoplesItems) refusedClaim(err error, def *workflow.Definition) error {
 	}
 	switch no.Why {
 	case worklist.NotDeciding:
-		return k.notDeciding(no.By)
+		return k.notDeciding(no.By, def)
 	case worklist.NotPassing:
+		others := ""
+		if by := administrators(def); by != "" {
+			others = ", or by who has the role " + string(by)
+		}
 		return api.Errorf(api.NotAllowed,
-			"%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", item, k.partners.Called(no.By)).
+			"%s: it is passed on by whoever has it, or by %s, who answers for the instance%s", item, k.partners.Called(no.By), others).
 			WithHint("ask them; who has its role can take it first, where nobody has it: mutirao worklist select")
 	case worklist.Kept, worklist.NotForThem:
 		text = strings.ReplaceAll(text, string(no.By), k.partners.Called(no.By))

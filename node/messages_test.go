@@ -253,7 +253,7 @@ func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
 				}
 				pass(time.Second)
 				tm.add("phone", strings.Replace(plan, "workflow: plan", "workflow: plan\nadministrators: chief", 1))
-				_, err := tm.p["phone"].api.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: gone})
+				st, err := tm.p["phone"].api.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: gone})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -270,6 +270,8 @@ func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
 				tm.wantMessages("base", "eva", began)
 				tm.wantMessages("base", "base", began)
 				tm.wantMessages("base", "ana")
+				wantCode(t, tm.order("base", "ana", st.ID, api.TaskCancel, ""), api.NotAllowed,
+					", who answered for the instance, is not here any more: that is decided by who has the role chief")
 				tm.wantMessages("tablet", "bia")
 				item := tm.items("tablet", "bia")[0].ID
 				if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {

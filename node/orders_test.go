@@ -157,7 +157,8 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		wantCode(t, err, api.NotFound, "no instance")
 		_, err = tm.p["base"].api.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "offer"})
 		wantCode(t, err, api.Refused, "is not driven by its data")
-		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.NotAllowed, "bia answers for the instance")
+		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.NotAllowed,
+			"bia answers for the instance: that is decided by bia, or by who has the role chief")
 		wantCode(t, tm.order("base", "base", id, api.TaskCancel, ""), api.NotAllowed, "bia answers for the instance")
 		wantCode(t, tm.p["base"].api.Cancel(t.Context(), id, "why not"), api.NotAllowed,
 			"bia answers for the instance")

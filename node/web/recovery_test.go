@@ -333,13 +333,13 @@ func TestWhoMayRecover(t *testing.T) {
 	f := stranded()
 	f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) {
 		return nil, api.Errorf(api.NotAllowed,
-			"ana answers for the instance: that is decided by ana, or by who has the role of its administrators")
+			"ana answers for the instance: that is decided by ana alone, as its definition names no administrators")
 	}
 	p := newPage(f)
 	form := confirming(post(t, p, sent(httpapi.Good), "en", path,
 		url.Values{"act": {"look"}, "method": {methodOffer}}).Body.String())
 	if w := post(t, p, sent(httpapi.Good), "pt-BR", path, form); w.Code != http.StatusForbidden ||
-		!strings.Contains(w.Body.String(), "quem decide isso é ana") {
+		!strings.Contains(w.Body.String(), "só ana decide isso, pois a definição não nomeia administradores") {
 		t.Errorf("refused: %d\n%s", w.Code, prose(w.Body.String()))
 	}
 }

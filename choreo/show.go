@@ -176,22 +176,26 @@ type PeoplesWork struct {
 	Selected int // that a person began, or has claimed
 }
 
-// PeoplesWork counts people's tasks by the person who has claimed them, or has ended them so, or by those to whom they
-// are offered by name; else by the partner that has them, or had them last.
+// PeoplesWork counts people's tasks by the person who has claimed them, or whose result counts, or by those to whom they
+// are offered by name; else by the partner that has them, or did them.
 func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 	out := map[worklist.User]PeoplesWork{}
 	for _, sl := range m.state.Slots() {
 		if sl.Task.ByNode() {
 			continue
 		}
+		if sl.State == workflow.Succeeded {
+			if who := m.performer(sl); who != "" {
+				w := out[who]
+				w.Done++
+				out[who] = w
+			}
+			continue
+		}
 		who := worklist.User(sl.Current.Partner)
 		h, claimed := m.state.HoldOf(sl.Current)
 		if claimed {
 			who = h.User
-		} else if m.Claims() {
-			if _, by, taken := m.state.People().Board.Taken(state.ItemOf(sl.Current.ID)); taken {
-				who = by
-			}
 		}
 		if to, _ := m.state.Offered(state.ItemOf(sl.Current.ID)); !claimed && sl.State == workflow.Ready &&
 			len(to) > 0 {
@@ -204,8 +208,6 @@ func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 		}
 		w := out[who]
 		switch {
-		case sl.State == workflow.Succeeded:
-			w.Done++
 		case sl.State == workflow.Running, sl.State == workflow.Ready && claimed:
 			w.Selected++
 		case sl.State == workflow.Ready:
@@ -227,6 +229,28 @@ func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 		}
 	}
 	return out
+}
+
+// performer is who did a task that has succeeded: whoever brought the result that counts, also by adoption and whoever has
+// another attempt, else the partner; empty: nobody did it, as it was not needed.
+func (m *Machine) performer(sl *state.Slot) worklist.User {
+	a := sl.Pick
+	if a == nil {
+		return ""
+	}
+	if ok := a.Success(); ok != nil && ok.Fact.Body.Claim != nil {
+		if x, adopts := ok.Fact.Body.Claim.Body().(worklist.Adopt); adopts {
+			if r := m.log.ByID()[fact.ID(x.Result)]; r != nil {
+				return r.Speaker().User
+			}
+		}
+	}
+	if m.Claims() {
+		if _, by, taken := m.state.People().Board.Taken(state.ItemOf(a.ID)); taken {
+			return by
+		}
+	}
+	return worklist.User(a.Partner)
 }
 
 // Facts are all facts of the replica, in the order of logical time.

@@ -633,10 +633,10 @@ func TestAnAdoptedResultLeavesTheOutbox(t *testing.T) {
 		}
 		pass(time.Hour)
 		tm.wantOutbox("tablet", why)
-		tm.connect("base", "tablet")
 		if told := tm.adoptions("tablet", "bia"); len(told) > 0 {
 			t.Errorf("bia is told of %v before the tablet could know", told)
 		}
+		tm.connect("base", "tablet")
 		pass(time.Minute)
 		tm.wantOutbox("tablet")
 		told := tm.adoptions("tablet", "bia")
@@ -667,6 +667,65 @@ func TestAnAdoptedResultLeavesTheOutbox(t *testing.T) {
 		if there := tm.adoptions("base", "bia"); len(there) != 1 || there[0].ID != told[0].ID || !there[0].Read {
 			t.Errorf("base tells bia %+v", there)
 		}
+	})
+}
+
+// What was adopted was done by whoever brought it, though the task went to another partner meanwhile.
+func TestAnAdoptedResultIsTheWorkOfWhoBroughtIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:nurse", "tablet", "road:nurse")
+		if err := tm.signIn("tablet", tm.addUser("base", "bia", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.add("base", strings.Replace(rota, "role: nurse, out", "role: nurse, offline: true, out", 1))
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		id, item := st.ID, tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		tm.disconnect("road", "tablet")
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.order("base", "base", id, api.TaskStop, "weigh"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["base"].api.OrderTask(t.Context(),
+			api.TaskOrder{ID: id, Task: "weigh", Order: api.TaskAgain, To: "road"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		counts := func(want map[string]api.User) {
+			t.Helper()
+			for _, at := range []string{"base", "road"} {
+				for name, n := range want {
+					if u := tm.user(at, name); u.Done != n.Done || u.Assigned != n.Assigned || u.Selected != n.Selected {
+						t.Errorf("at %s %s has done %d, is to do %d and has %d, want %+v", at, name, u.Done, u.Assigned, u.Selected, n)
+					}
+				}
+			}
+		}
+		counts(map[string]api.User{"bia": {}, "road": {Assigned: 1}, "base": {}})
+		kept := tm.show("base", id).Incidents
+		if len(kept) == 0 || kept[len(kept)-1].Result == "" {
+			t.Fatalf("what bia brought is not kept: %+v", kept)
+		}
+		if _, err := tm.p["base"].api.AdoptResult(t.Context(),
+			api.AdoptRequest{ID: id, Result: kept[len(kept)-1].Result}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if in := tm.show("base", id); in.Tasks[0].State != workflow.Succeeded {
+			t.Errorf("weigh is %+v", in.Tasks[0])
+		}
+		counts(map[string]api.User{"bia": {Done: 1}, "road": {}, "base": {Assigned: 1}}) // what comes next is at base
 	})
 }
 

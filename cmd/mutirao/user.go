@@ -285,6 +285,12 @@ func (u *ui) writeUsers(w io.Writer, list []api.User) {
 		t.add(row...)
 	}
 	t.write(u, w, "")
+	for _, x := range list {
+		if x.Namesake != "" && !x.Partner {
+			fmt.Fprintf(w, "%s is the name of a user (%s) and of a partner (%s), as two sides of a split gave it: name them by ID; mutirao doctor says what to do\n",
+				oneLine(x.Name), x.ID, x.Namesake)
+		}
+	}
 	if !u.verbose {
 		return
 	}

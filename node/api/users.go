@@ -43,6 +43,9 @@ type User struct {
 	Selected int  `json:"selected"`
 	Partner  bool `json:"partner"` // it is one
 	Here     bool `json:"here"`    // it is signed in at this node
+	// Namesake is the ID of a partner that has the name of this user, or of a user who has that of this partner, as two
+	// sides of a split may give it: then only the IDs say who is meant. Left out: nobody has.
+	Namesake string `json:"namesake,omitempty"`
 	// Keys are those of a user who is no partner.
 	Keys []UserKey `json:"keys"`
 }

@@ -53,6 +53,7 @@ type Surroundings struct {
 	Users  interface {
 		Filling() []string
 		Unfit() []string
+		Twins() []string
 	}
 	// Late tells of instances in which partners do not take in what is here.
 	Late func(warn func(check, what, mend string))
@@ -418,6 +419,11 @@ func (k *Doctor) checkUsers(d *Diagnosis) {
 		d.Warn("users", strings.Join(unfit, "; "),
 			"look at what lies in "+k.UsersFolder+
 				"/ of the node's folder, mend it or move it away, and start the node again; a user whose key it was signs in with a new token")
+	}
+	if twins := k.Users.Twins(); len(twins) > 0 {
+		d.Warn("users", strings.Join(twins, "; ")+": two sides of a split gave that name, and each partner is a user by its own",
+			"until it is mended name either by its ID; the founder or a delegate removes the user (mutirao user remove ID) "+
+				"and adds it by another name (mutirao user add), as a partner keeps its name")
 	}
 	if full := k.Users.Filling(); len(full) > 0 {
 		d.Warn("users", strings.Join(full, "; "),

@@ -83,6 +83,11 @@ func (t *Topic) nameFree(name string) error {
 	if p, ok := t.in.Members.Namesake(name, ""); ok {
 		taken, what = p.Record.Name(), "partner"
 	}
+	for _, p := range t.in.Members.All() { // also one that is gone: it may be back
+		if p.State != membership.Evicted && !p.ForGood() && p.Record.Name() == name {
+			taken, what = name, "partner"
+		}
+	}
 	switch {
 	case taken == "":
 		return nil
@@ -96,6 +101,9 @@ func (t *Topic) nameFree(name string) error {
 // find finds whom a person names: a user, or a partner, who is a user by being one. Both are named as lists show
 // them, by name or ID.
 func (t *Topic) find(ref string) (u users.User, partner workflow.PartnerID, err error) {
+	if err := t.oneOnly(ref); err != nil {
+		return u, "", err
+	}
 	u, err = t.resolve(ref, t.in.Clock.Now().Wall)
 	if err == nil || errors.Is(err, membership.ErrAmbiguous) {
 		return u, "", err
@@ -109,6 +117,52 @@ func (t *Topic) find(ref string) (u users.User, partner workflow.PartnerID, err 
 		return u, p, nil
 	}
 	return u, "", t.unknown(ref, err)
+}
+
+// twin is a user who has the name of a partner: two sides of a split gave it, as each is refused where the other is known.
+type twin struct {
+	name    string
+	user    users.ID
+	partner workflow.PartnerID
+}
+
+// twins are they, by name.
+func (t *Topic) twins() (out []twin) {
+	named := map[string]workflow.PartnerID{}
+	for _, p := range t.in.Members.All() {
+		if p.State != membership.Evicted && !p.ForGood() {
+			named[p.Record.Name()] = p.Record.Partner
+		}
+	}
+	for _, u := range t.users(t.in.Clock.Now().Wall) {
+		if p, is := named[u.Name]; is {
+			out = append(out, twin{u.Name, u.ID, p})
+		}
+	}
+	slices.SortFunc(out, func(a, b twin) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.user.String(), b.user.String()))
+	})
+	return out
+}
+
+// oneOnly returns an error if a name is that of a user and of a partner: nobody is to be taken for another.
+func (t *Topic) oneOnly(name string) error {
+	for _, x := range t.twins() {
+		if x.name == name {
+			return api.Errorf(api.Invalid, "a user and a partner are called %s: say which by ID, %s (the user) or %s (the partner)",
+				name, x.user.String(), string(x.partner)).
+				WithHint("two sides of a split gave that name; mutirao doctor says what to do")
+		}
+	}
+	return nil
+}
+
+// Twins says which users have the name of a partner.
+func (t *Topic) Twins() (out []string) {
+	for _, x := range t.twins() {
+		out = append(out, fmt.Sprintf("%s is the name of user %s and of partner %s", x.name, x.user, x.partner))
+	}
+	return out
 }
 
 // unknown says that nobody is called so, and who is called nearly so.
@@ -244,6 +298,10 @@ func (t *Topic) List(ctx context.Context) ([]api.User, error) {
 		return nil, err
 	}
 	out, active := []api.User{}, map[workflow.PartnerID]bool{}
+	namesakes := map[string]string{}
+	for _, x := range t.twins() {
+		namesakes[string(x.partner)], namesakes[x.user.String()] = x.user.String(), string(x.partner)
+	}
 	for _, p := range t.in.Members.All() {
 		if p.State == membership.Evicted || p.ForGood() {
 			continue
@@ -255,7 +313,7 @@ func (t *Topic) List(ctx context.Context) ([]api.User, error) {
 			Devices: []string{t.in.Members.Name(id)},
 			Active:  active[id], Done: w.Done, Assigned: w.Assigned, Selected: w.Selected, Partner: true,
 			Here: id == t.in.Self,
-			Keys: []api.UserKey{},
+			Keys: []api.UserKey{}, Namesake: namesakes[string(id)],
 		})
 	}
 	all := t.users(t.in.Clock.Now().Wall)
@@ -264,7 +322,7 @@ func (t *Topic) List(ctx context.Context) ([]api.User, error) {
 		w := work[u.ID.String()]
 		row := api.User{
 			Name: labels[i], ID: u.ID.String(), Roles: texts(u.Roles), Devices: t.nodes(u), Keys: []api.UserKey{},
-			Done: w.Done, Assigned: w.Assigned, Selected: w.Selected,
+			Done: w.Done, Assigned: w.Assigned, Selected: w.Selected, Namesake: namesakes[u.ID.String()],
 		}
 		for _, d := range u.Devices {
 			c := d.Leaf()

@@ -45,6 +45,9 @@ func (t *Topic) Who(ref string) (Who, error) {
 		return Who{}, api.Errorf(api.Invalid, "%s are signed in here: say who with --user",
 			strings.Join(users.Labels(here), ", "))
 	}
+	if err := t.oneOnly(ref); err != nil {
+		return Who{}, err
+	}
 	if ref == partner.Name || ref == partner.ID {
 		return partner, nil
 	}

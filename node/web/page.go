@@ -65,6 +65,7 @@ type Node interface {
 type worker interface {
 	Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error)
 	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
+	WorklistLost(ctx context.Context, user string) ([]api.LostItem, error)
 	ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error)
 	Outbox(ctx context.Context) ([]api.Undelivered, error)
 	DropRefused(ctx context.Context, r api.DropRequest) (*api.Undelivered, error)

@@ -120,6 +120,17 @@ func brigade() *apitest.Fake {
 	}
 	f.OnWorklist = func(q api.WorklistQuery) ([]api.Item, error) { return listed(q, work()), nil }
 	f.OnWorklistUnanswered = func(string) ([]string, error) { return []string{"medic"}, nil }
+	f.OnWorklistLost = func(user string) ([]api.LostItem, error) {
+		if user != "id-of-ana" {
+			return nil, nil
+		}
+		return []api.LostItem{
+			{ID: "lost1", Instance: id, Task: "hoses", Label: "Lay the hoses", Workflow: "fire-call", WorkflowLabel: "Fire",
+				Subject: "Harbour Street 12", Why: "as the item was put back", By: "bia", At: at(11 * time.Hour), Partner: "engine-7"},
+			{ID: "lost2", Instance: id, Task: "watch", Workflow: "fire-call", Why: "as its lease is over", At: at(10 * time.Hour),
+				Partner: "engine-7"},
+		}, nil
+	}
 	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) { return sheetOf(q.Item) }
 	f.OnOutbox = func() ([]api.Undelivered, error) {
 		return []api.Undelivered{

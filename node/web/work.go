@@ -37,6 +37,8 @@ type home struct {
 	AlongMore   int
 	Unanswered  []string
 	Waiting     int // what waits to be handed in
+	Lost        []lostItem
+	LostMore    int
 	Refused     []api.Undelivered
 	Trouble     []string
 	Needs       []api.InstanceSummary
@@ -151,24 +153,59 @@ func (p *Page) homeWith(why error) screen {
 		if s.Acts && st.Disconnected == nil && st.LocksNothing == "" {
 			h.Along, h.AlongMore = together(list, r.PostForm["item"], s)
 		}
-		outbox, err := p.node.Outbox(ctx)
-		if err != nil {
+		if err := p.addDone(ctx, &h); err != nil {
 			return view{}, err
-		}
-		for _, u := range outbox {
-			if u.User != s.Name || u.Alone {
-				continue
-			}
-			if h.Waiting++; u.Refused != "" {
-				h.Waiting--
-				h.Refused = append(h.Refused, u)
-			}
 		}
 		if err := p.addInstances(ctx, &h, st); err != nil {
 			return view{}, err
 		}
 		return view{template: "home", title: "nav.work", live: true, status: h.Why.status(), data: h}, nil
 	}
+}
+
+// lostItem is an item that the user had, and that others took from the user.
+type lostItem struct {
+	api.LostItem
+	Kept bool // what the user did of it is in the outbox
+}
+
+// Title is what people call the task.
+func (x lostItem) Title() string { return cmp.Or(x.Label, x.Task) }
+
+// addDone adds what the user did that nobody else has yet, or that was refused, and what the user has lost.
+func (p *Page) addDone(ctx context.Context, h *home) error {
+	outbox, err := p.node.Outbox(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range outbox {
+		if u.User != h.Session.Name || u.Alone {
+			continue
+		}
+		if h.Waiting++; u.Refused != "" {
+			h.Waiting--
+			h.Refused = append(h.Refused, u)
+		}
+	}
+	return p.addLost(ctx, h, outbox)
+}
+
+// addLost adds what the user has lost lately, with what is kept of it.
+func (p *Page) addLost(ctx context.Context, h *home, outbox []api.Undelivered) error {
+	if h.Session.User == "" || h.WorkTrouble != nil {
+		return nil
+	}
+	list, err := p.node.WorklistLost(ctx, h.Session.User)
+	if err != nil {
+		return err
+	}
+	for _, x := range list[:min(len(list), onHome)] {
+		h.Lost = append(h.Lost, lostItem{x, slices.ContainsFunc(outbox, func(u api.Undelivered) bool {
+			return u.User == h.Session.Name && u.Instance == x.Instance && u.Task == x.Task && u.Refused != ""
+		})})
+	}
+	h.LostMore = len(list) - len(h.Lost)
+	return nil
 }
 
 // worklist are the items of a user, the most urgent first; ahead: with what is not ready and can be locked together with

@@ -421,6 +421,8 @@ func Because(why string) string {
 	switch why {
 	case "given back", "taken back", "handed on", "passed to another role", "put back":
 		return "as the item was " + why
+	case string(worklist.ByOrder):
+		return why
 	}
 	return "as " + why
 }

@@ -100,7 +100,7 @@ func TestOnlyCandidatesStandOfTheirOwnAccord(t *testing.T) {
 func restarted(t *testing.T) *team {
 	tm := newTeamOf(t, brisk, "one", "two", "three")
 	tm.electorate("one", "two", "three")
-	set := api.ElectorateRequest{Set: []string{"one", "two", "three"}, Lease: 10 * time.Minute}
+	set := api.ElectorateRequest{Set: []string{"one", "two", "three"}, Lease: api.Span(10 * time.Minute)}
 	if _, err := tm.p["one"].api.SetElectorate(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}

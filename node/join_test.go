@@ -55,7 +55,7 @@ func TestInvitation(t *testing.T) {
 		tm := newTeam(t, "one")
 		one := tm.p["one"]
 		twice := tm.invite("one", api.InviteRequest{Uses: 2, Roles: []string{"crew"}})
-		short := tm.invite("one", api.InviteRequest{Expires: time.Hour})
+		short := tm.invite("one", api.InviteRequest{Expires: api.Span(time.Hour)})
 		a := tm.newcomer("a")
 		if err := tm.join(a, twice); err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestJoiningByANameThatLooksLikeAnother(t *testing.T) {
 func TestEvictingWhoWasNeverUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")
-		twice := tm.invite("one", api.InviteRequest{Uses: 4, Expires: time.Hour})
+		twice := tm.invite("one", api.InviteRequest{Uses: 4, Expires: api.Span(time.Hour)})
 		for _, name := range []string{"never", "ever", "later", "double"} {
 			p := tm.newcomer(name)
 			if err := tm.join(p, twice); err != nil {

@@ -41,7 +41,8 @@ func (tm *team) seen(at, of string) func() []string {
 
 func (tm *team) connectionTime(at string, d time.Duration) {
 	tm.t.Helper()
-	tm.profile(at, api.ProfileChange{ConnectionTime: &d})
+	span := api.Span(d)
+	tm.profile(at, api.ProfileChange{ConnectionTime: &span})
 }
 
 // A node that shortens its connection time gives its next sign of life within the new one: else its partners

@@ -225,18 +225,21 @@ can take that back, partners are given by their names or whole IDs.`,
 				e, err := node.Electorate(ctx)
 				return u.writeElectorate(e, err)
 			}
-			var err error
 			if lease != "" {
-				if r.Lease, err = workflow.ParseDuration(lease); err != nil || r.Lease < time.Second {
+				d, err := workflow.ParseDuration(lease)
+				if err != nil || d < time.Second {
 					return usagef("--lease %s: want a duration of a second or more, such as 15s", lease)
 				}
+				r.Lease = api.Span(d)
 			}
 			if override {
 				voters := make([]string, len(set))
 				for i, v := range set {
-					if voters[i], err = describePartner(ctx, node, v); err != nil {
+					name, err := describePartner(ctx, node, v)
+					if err != nil {
 						return err
 					}
+					voters[i] = name
 				}
 				if err := u.confirm(yes,
 					"From now on %s may vote, on the founder's word alone: those who may vote now are not asked, and nobody can take that back.", strings.Join(voters, ", ")); err != nil {

@@ -46,7 +46,7 @@ give that right.`,
 					workflow.FormatDuration(workflow.MaxDuration))
 			}
 			inv, err := node.Invite(ctx,
-				api.InviteRequest{Roles: roles, Expires: within, Uses: uses, Delegate: delegate})
+				api.InviteRequest{Roles: roles, Expires: api.Span(within), Uses: uses, Delegate: delegate})
 			if err != nil {
 				return err
 			}

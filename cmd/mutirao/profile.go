@@ -154,7 +154,8 @@ func (o profileOptions) readRest(c *api.ProfileChange) error {
 		if err != nil && o.connectionTime != "0" {
 			return usagef("--connection-time %s: want a duration such as 15s or 5m", o.connectionTime)
 		}
-		c.ConnectionTime = &d
+		span := api.Span(d)
+		c.ConnectionTime = &span
 	}
 	return nil
 }

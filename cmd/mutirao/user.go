@@ -75,7 +75,7 @@ out, the same command without --role makes another token.`,
 			if err != nil {
 				return err
 			}
-			tok, err := node.AddUser(ctx, api.UserRequest{Name: args[0], Roles: roles, Expires: within})
+			tok, err := node.AddUser(ctx, api.UserRequest{Name: args[0], Roles: roles, Expires: api.Span(within)})
 			if err != nil {
 				return err
 			}

@@ -138,8 +138,8 @@ type Voter struct {
 // ElectorateRequest changes who may vote.
 type ElectorateRequest struct {
 	Set []string `json:"set"`
-	// Lease is in nanoseconds; 0: as before.
-	Lease time.Duration `json:"lease,omitempty"`
+	// Lease is for how long a voter promises its vote, such as "30s"; left out: as before.
+	Lease Span `json:"lease,omitempty"`
 	// Override does without the present voters' consent: only the founder may.
 	Override bool `json:"override,omitempty"`
 }
@@ -175,7 +175,7 @@ type ProfileChange struct {
 	// Suitability changes single entries; a negative value removes one.
 	Suitability    map[string]float64 `json:"suitability,omitempty"`
 	Availability   *float64           `json:"availability,omitempty"`
-	ConnectionTime *time.Duration     `json:"connection_time,omitempty"` // nanoseconds; 0: as configured
+	ConnectionTime *Span              `json:"connection_time,omitempty"` // such as "15s"; empty: as configured
 }
 
 // Resource is something that partners have.

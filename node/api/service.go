@@ -221,9 +221,9 @@ type Refusal struct {
 
 // InviteRequest asks for an invitation.
 type InviteRequest struct {
-	Roles   []string      `json:"roles"`
-	Expires time.Duration `json:"expires"` // nanoseconds in JSON; 0: 24 h
-	Uses    int           `json:"uses"`    // 0: 1
+	Roles   []string `json:"roles"`
+	Expires Span     `json:"expires"` // for how long it can be used, such as "3d"; empty: 24 h
+	Uses    int      `json:"uses"`    // 0: 1
 	// Delegate lets the newcomer invite and evict, too. Only the founder may.
 	Delegate bool `json:"delegate,omitempty"`
 }

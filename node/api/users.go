@@ -59,14 +59,14 @@ type UserKey struct {
 
 // UserRequest asks for a user.
 type UserRequest struct {
-	Name    string        `json:"name"`
-	Roles   []string      `json:"roles,omitempty"`
-	Expires time.Duration `json:"expires,omitempty"` // of the token; nanoseconds in JSON; 0: 24 h
+	Name    string   `json:"name"`
+	Roles   []string `json:"roles,omitempty"`
+	Expires Span     `json:"expires,omitempty"` // for how long the token can be used, such as "3d"; left out: 24 h
 }
 
 // LinkRequest asks for a token for another device of a user.
 type LinkRequest struct {
-	Expires time.Duration `json:"expires,omitempty"` // nanoseconds in JSON; 0: 24 h
+	Expires Span `json:"expires,omitempty"` // for how long it can be used, such as "15m"; left out: 24 h
 }
 
 // SignInToken is what a user signs in with, once.

@@ -339,7 +339,7 @@ func (o *Topic) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*ap
 	if err != nil {
 		return nil, err
 	}
-	lease := cmp.Or(r.Lease, v.head.Lease, o.in.ConnectionTime())
+	lease := cmp.Or(time.Duration(r.Lease), v.head.Lease, o.in.ConnectionTime())
 	if lease < election.MinLease || lease > election.MaxLease {
 		return nil, api.Errorf(api.Invalid, "lease %s: want %s to %s", lease, election.MinLease, election.MaxLease)
 	}

@@ -172,14 +172,14 @@ func key(id invitation.InvitationID) []byte {
 // Invite opens an invitation.
 func (j *Topic) Invite(r api.InviteRequest) (*api.Invitation, error) {
 	if r.Expires <= 0 {
-		r.Expires = 24 * time.Hour
+		r.Expires = api.Span(24 * time.Hour)
 	}
 	if r.Uses == 0 {
 		r.Uses = 1
 	}
 	e := invitation.Entry{
 		Secret: invitation.Secret(j.in.Random(len(invitation.Secret{}))), Uses: r.Uses,
-		Expires: trust.WallOf(j.in.Clock.Now().Wall.Add(r.Expires)), Lifetime: j.in.Lifetime,
+		Expires: trust.WallOf(j.in.Clock.Now().Wall.Add(time.Duration(r.Expires))), Lifetime: j.in.Lifetime,
 		Delegate: r.Delegate,
 	}
 	for _, role := range r.Roles {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -44,7 +45,7 @@ func (t *Topic) Add(r api.UserRequest) (*api.SignInToken, error) {
 		}
 		u.ID, records = a.ID(), []users.Record{{Account: &a}}
 	}
-	k, err := t.ticket(u.ID, "", r.Expires)
+	k, err := t.ticket(u.ID, "", time.Duration(r.Expires))
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func meshWith(t *testing.T, config string, lease time.Duration, names ...string)
 	for _, n := range nodes {
 		eventually(t, n.Name+" sees all", func() bool { return n.Sees("active", names...) })
 	}
-	if _, err := nodes[0].API.SetElectorate(t.Context(), api.ElectorateRequest{Set: names, Lease: lease}); err != nil {
+	if _, err := nodes[0].API.SetElectorate(t.Context(), api.ElectorateRequest{Set: names, Lease: api.Span(lease)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range all {

@@ -171,7 +171,7 @@ func TestInvitationsAreRefused(t *testing.T) {
 	}
 	guessed := once
 	guessed.Secret[0]++
-	short := invite(api.InviteRequest{Expires: time.Minute})
+	short := invite(api.InviteRequest{Expires: api.Span(time.Minute)})
 	ours := invite(api.InviteRequest{Uses: 5})
 
 	for _, c := range []struct {

@@ -185,7 +185,7 @@ func TestClientAndServerAgree(t *testing.T) {
 			same("status", status, s, err)
 			p, err := c.Partners(ctx)
 			same("partners", partners, p, err)
-			i, err := c.Invite(ctx, api.InviteRequest{Roles: []string{"crew"}, Expires: time.Hour, Uses: 2})
+			i, err := c.Invite(ctx, api.InviteRequest{Roles: []string{"crew"}, Expires: api.Span(time.Hour), Uses: 2})
 			same("invite", &api.Invitation{Token: "tok", Expires: noon, Uses: 2}, i, err)
 			w, err := c.AddWorkflow(ctx, "a b.yaml", []byte("workflow: \xff\n"))
 			same("add", wf, w, err)
@@ -216,7 +216,7 @@ func TestClientAndServerAgree(t *testing.T) {
 			same("finish", nil, nil, c.FinishTask(ctx, finish))
 
 			want := []any{
-				api.InviteRequest{Roles: []string{"crew"}, Expires: time.Hour, Uses: 2}, "a b.yaml", "workflow: \xff\n",
+				api.InviteRequest{Roles: []string{"crew"}, Expires: api.Span(time.Hour), Uses: 2}, "a b.yaml", "workflow: \xff\n",
 				"fire-call@3",
 				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", "ab", "engine-7", true, "ab",
 				begin, finish,

@@ -39,7 +39,7 @@ func (c *Client) SignOutUser(ctx context.Context, r api.SignOutRequest) (*api.Si
 
 // LinkUser implements Service.
 func (c *Client) LinkUser(ctx context.Context, user string, expires time.Duration) (*api.SignInToken, error) {
-	return call[*api.SignInToken](ctx, c, linkUserRoute, nil, api.LinkRequest{Expires: expires}, user)
+	return call[*api.SignInToken](ctx, c, linkUserRoute, nil, api.LinkRequest{Expires: api.Span(expires)}, user)
 }
 
 // Roles implements Service.

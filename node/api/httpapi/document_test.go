@@ -100,8 +100,8 @@ token=$(mutirao token add dashboard --scope read)
 curl -H "Authorization: Bearer $token" http://127.0.0.1:7878/v1/partners
 %s
 
-Requests and replies are JSON, times are RFC 3339, and durations texts such as "2h" or "1d12h". Where a duration is a number, its
-field says that this is nanoseconds; a field that wants a text takes that number as well. A request that fails gets an
+Requests and replies are JSON, times are RFC 3339, and durations texts such as "2h" or "1d12h". A whole number
+in the place of such a text is read as nanoseconds, which is how versions before 2026-11-29 wrote it. A request that fails gets an
 [Error](#error). Its code is also the status of the reply, and the [exit status](commands.md#exit-status) of a command:
 
 | code | HTTP status | exit status |

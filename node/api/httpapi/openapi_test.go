@@ -238,6 +238,8 @@ func (d *document) schema(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[time.Duration]():
+		panic("a duration of the API is an api.Span: as a number nobody knows of what")
 	case reflect.TypeFor[api.Span]():
 		return object{"type": "string", "pattern": `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(d|h|m|s|ms|us|ns))*$`, "examples": []string{"2h", "90s", "2d"}}
 	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]():

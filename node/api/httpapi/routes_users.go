@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
@@ -53,7 +54,7 @@ var (
 		reply: api.SignInToken{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.LinkRequest) (any, error) {
-				return svc.LinkUser(r.Context(), r.PathValue("user"), in.Expires)
+				return svc.LinkUser(r.Context(), r.PathValue("user"), time.Duration(in.Expires))
 			})
 		},
 	}

@@ -67,7 +67,7 @@ func (vw *View) describe(h *Held, f *state.FactView) (workflow.TaskName, string)
 	case b.Genesis != nil:
 		var parts []string
 		for _, a := range b.Genesis.Assign {
-			parts = append(parts, string(a.Partition)+" at "+vw.People.Label(a.Partner))
+			parts = append(parts, string(a.Partition)+"="+vw.People.Label(a.Partner)) // as it is assigned at a start
 		}
 		return "", "instance created: " + strings.Join(parts, ", ")
 	case b.Ready != nil && b.Ready.Trigger:

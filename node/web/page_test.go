@@ -93,7 +93,7 @@ func brigade() *apitest.Fake {
 		OnShow: func(string) (*api.Instance, error) { return fireCall(), nil },
 		OnLog: func(string) ([]api.LogEntry, error) {
 			return []api.LogEntry{
-				{At: at(0), Time: 1, Fact: "aa11", Author: "station", Text: "instance created: engine at engine-7",
+				{At: at(0), Time: 1, Fact: "aa11", Author: "station", Text: "instance created: engine=engine-7",
 					Counted: true},
 				{At: at(time.Hour), Time: 4, Fact: "bb22", Author: "engine-7", Task: "procedure-1",
 					Text: "succeeded (does not count)"},

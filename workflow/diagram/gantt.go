@@ -126,7 +126,7 @@ func (g *chart) axis(bottom int) {
 	step := tickStep(g.To.Sub(g.From))
 	format := "15:04:05"
 	if step >= ganttDay {
-		format = time.DateOnly
+		format = g.day()
 	} else if step >= time.Minute {
 		format = "15:04"
 	}
@@ -176,13 +176,21 @@ func tickStep(whole time.Duration) time.Duration {
 	return (whole/ganttTicks + day).Truncate(day)
 }
 
+// day is how a day is written in the chart's language.
+func (g *chart) day() string {
+	if g.Language == Portuguese {
+		return "02/01/2006"
+	}
+	return time.DateOnly
+}
+
 // stamp is a moment in the chart's zone, and says which that is.
 func (g *chart) stamp(t time.Time) string {
 	t = t.In(g.Zone)
 	if _, off := t.Zone(); off == 0 {
-		return t.Format("2006-01-02 15:04:05 UTC")
+		return t.Format(g.day() + " 15:04:05 UTC")
 	}
-	return t.Format("2006-01-02 15:04:05 -07:00")
+	return t.Format(g.day() + " 15:04:05 -07:00")
 }
 
 // bar draws one row.

@@ -29,6 +29,9 @@ func TestGantt(t *testing.T) {
 		if !strings.Contains(svg, want) || strings.Contains(svg, "<script>") {
 			t.Errorf("want %q, and no markup of others, in\n%s", want, svg)
 		}
+		if day := map[string]string{"": "2026-07-01 08:00:00", diagram.Portuguese: "01/07/2026 08:00:00"}[language]; !strings.Contains(svg, day) {
+			t.Errorf("in language %q the day is not written as %s", language, day)
+		}
 		last := -1
 		for _, name := range []string{">early<", ">first<", ">second<", ">late<", ">waits<"} {
 			i := strings.Index(svg, name)

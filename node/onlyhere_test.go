@@ -160,3 +160,21 @@ func TestAFileOfTheHolderIsOnlyHereUntilItIsFetched(t *testing.T) {
 		}
 	})
 }
+
+// Of a content that its holder has already, as it was given there as well, nobody fetches anything: the holder is asked.
+func TestAFileThatItsHolderHasAlreadyIsNotOnlyHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", photos)
+		_, item := tm.rounds("photos", nil)
+		if _, err := tm.p["base"].api.PutFile(t.Context(), "pic.txt", strings.NewReader("a wound")); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.handFile("tablet", "bia", item, "a wound")
+		pass(5 * time.Minute)
+		tm.wantAlone("tablet")
+	})
+}

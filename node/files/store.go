@@ -681,8 +681,8 @@ func (s *Store) chunk(f workflow.File, n int) ([]byte, error) {
 	return b, nil
 }
 
-// gave notes that a partner has got all of a file.
-func (s *Store) gave(f workflow.File, to workflow.PartnerID) {
+// Gave notes that a partner has all of a file.
+func (s *Store) Gave(f workflow.File, to workflow.PartnerID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.held[nameOf(f)]

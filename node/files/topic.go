@@ -201,13 +201,13 @@ func (t *Topic) Answer(from workflow.PartnerID, req []byte) ([]byte, error) {
 			return nil, err
 		}
 		if f.Size == 0 {
-			t.gave(f, from) // there is nothing else to ask for
+			t.Gave(f, from) // there is nothing else to ask for
 		}
 		return chunks.bytes(), nil
 	}
 	b, err := t.piece(f, a.Offset)
 	if err == nil && a.Offset+int64(len(b)) == f.Size {
-		t.gave(f, from)
+		t.Gave(f, from)
 	}
 	return b, err
 }

@@ -71,6 +71,13 @@ func (k *Desk) OnlyHere(f workflow.File) bool {
 	return k.Has(f) && !k.Files.Elsewhere(f)
 }
 
+// Got notes that a partner says that it has all of a file.
+func (k *Desk) Got(f workflow.File, by workflow.PartnerID) {
+	if k.Files != nil {
+		k.Files.Gave(f, by)
+	}
+}
+
 // Alone are the files that people gave at this node with tasks of an instance, and that are with no other partner yet.
 func (k *Desk) Alone(h *Held) (out []choreo.Handed) {
 	if !k.Concerns(h.Def) {

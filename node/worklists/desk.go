@@ -160,8 +160,9 @@ type Surroundings struct {
 	// Has reports whether all of a file is here. Rate is how many bytes a second of files come from the quickest
 	// of these partners that is connected, as measured lately; 0: none came yet.
 	Has func(workflow.File) bool
-	// OnlyHere reports whether a file is here that no partner has got from here.
+	// OnlyHere reports whether a file is here that no partner has got from here. Got notes that one says that it has it.
 	OnlyHere func(workflow.File) bool
+	Got      func(workflow.File, workflow.PartnerID)
 	Rate     func([]workflow.PartnerID) int64
 	// Give notes, durably, that a file was given here for an instance. HasGiven reports whether all of a file is on this
 	// node's disk that a partner gave with a result that counted here.

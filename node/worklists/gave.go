@@ -35,6 +35,8 @@ const (
 	// lookAtGave is how often it is looked at which of them are over, beside when a partner is connected, and maxGaveAsks
 	// about how many of them partners are asked each time.
 	lookAtGave  = time.Hour
+	// askTookAfter is how soon a holder that took a result is asked whether it has the content, too.
+	askTookAfter = time.Minute
 	maxGaveAsks = 64
 )
 
@@ -169,6 +171,8 @@ func (d *Desk) took(who, task string, id workflow.InstanceID, at workflow.Partne
 	for i, w := range writes {
 		d.gave[string(w.Key)] = now[i]
 	}
+	d.gaveNext = min(d.gaveNext, d.in.Clock.Now().Awake+askTookAfter)
+	d.in.Nudge()
 }
 
 // FilesAlone are the files that users gave here with results which counted, of instances in which this node takes no part,
@@ -360,7 +364,11 @@ func (d *Desk) forgetGave() {
 			continue
 		}
 		whole, err := d.askGave(g)
-		if mute[g.At] = err != nil; whole {
+		mute[g.At] = err != nil
+		if f, no := workflow.ParseFile(g.File); whole && no == nil {
+			d.in.Got(f, workflow.PartnerID(g.At)) // it may have had that content before, and never ask for it
+		}
+		if whole && d.in.Clock.Now().Wall.Sub(time.UnixMilli(g.Since)) > askGaveAfter {
 			over = append(over, key)
 		}
 	}
@@ -393,7 +401,7 @@ func (d *Desk) overGave(now time.Time) (over, ask []string) {
 		case d.waitsOf(g.Instance):
 		case age > gaveFor:
 			over = append(over, key)
-		case age <= askGaveAfter || !d.in.Peers.Up(workflow.PartnerID(g.At)):
+		case age <= askGaveAfter && !d.aloneStill(g) || !d.in.Peers.Up(workflow.PartnerID(g.At)):
 		case key <= d.gaveLast:
 			before = append(before, key)
 		default:
@@ -402,6 +410,12 @@ func (d *Desk) overGave(now time.Time) (over, ask []string) {
 	}
 	ask = append(ask, before...)
 	return over, ask[:min(len(ask), maxGaveAsks)]
+}
+
+// aloneStill reports whether the content of a file is only here as far as is known, though its holder has the result.
+func (d *Desk) aloneStill(g *gave) bool {
+	f, err := workflow.ParseFile(g.File)
+	return err == nil && g.Took && d.in.OnlyHere(f)
 }
 
 // askGave asks the holder of an item whether it has a file on its own disk that was given here. An error: it does not

@@ -105,6 +105,9 @@ partitions: {home: {tasks: [look], partner: base}, road: {tasks: [rest], partner
 			}
 			pass(time.Minute)
 			tm.wantAlone("tablet", "base")
+			if x.Elsewhere == takesPart {
+				t.Errorf("takes part: %t; the item says that its instance is elsewhere: %t", takesPart, x.Elsewhere)
+			}
 			if in := tm.show("base", id); len(in.OnlyHere) > 0 {
 				t.Errorf("base, which has no content of it, says that it is only there: %v", in.OnlyHere)
 			}

@@ -145,6 +145,8 @@ type Item struct {
 	Known string    `json:"known,omitempty"`
 	// Unreachable: its partner cannot be asked now, so what nobody has cannot be taken, and what is done is kept here.
 	Unreachable bool `json:"unreachable,omitempty"`
+	// Elsewhere: this node takes no part in its instance, so it cannot show that; its partner can.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 	// Delivered: nothing that the user did of it waits here for its partner.
 	Delivered bool `json:"delivered"`
 	// OnlyHere names the data whose files the user has just handed in with it and that no other partner has yet: the
@@ -204,10 +206,11 @@ type LostItem struct {
 	WorkflowLabel string `json:"workflow_label,omitempty"`
 	Subject       string `json:"subject,omitempty"`
 
-	Why     string    `json:"why"`
-	By      string    `json:"by,omitempty"` // the user whose word that was, if a person's
-	At      time.Time `json:"at"`
-	Partner string    `json:"partner"` // who gives it out
+	Why       string    `json:"why"`
+	By        string    `json:"by,omitempty"` // the user whose word that was, if a person's
+	At        time.Time `json:"at"`
+	Partner   string    `json:"partner"`             // who gives it out
+	Elsewhere bool      `json:"elsewhere,omitempty"` // as of an item
 }
 
 // TransferRequest passes an item on: to a user, to a role or, with neither, back to those for whom its task is.
@@ -328,6 +331,8 @@ type Undelivered struct {
 	Refused   string     `json:"refused,omitempty"`
 	RefusedAt *time.Time `json:"refused_at,omitempty"`
 	ID        string     `json:"id,omitempty"`
+	// Elsewhere is as of an item.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 	// File says that this is about the content of a file that was given here: the result itself is with its partner, or
 	// stands beside this with the same task. It names the data item, and FileName is what the file is called.
 	File     string `json:"file,omitempty"`
@@ -516,6 +521,8 @@ type Message struct {
 	Read bool   `json:"read"` // the user has read it, at any node
 	// Past: it is about an item that the user had then, and others took from the user since. Once it is read it goes.
 	Past bool `json:"past,omitempty"`
+	// Elsewhere is as of an item.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // MessagesQuery asks for a user's messages.

@@ -28,3 +28,16 @@ func TestEveryReasonOfALossIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// What this node cannot show, as it takes no part in the instance, is not linked to.
+func TestNoLinkLeadsWhereNothingIs(t *testing.T) {
+	for _, path := range []string{"/", "/outbox"} {
+		body := get(t, newPage(brigade()), path, "en").Body.String()
+		if text := prose(body); !strings.Contains(text, map[string]string{"/": "watch", "/outbox": "file roof.jpg"}[path]) {
+			t.Errorf("%s does not show it:\n%s", path, text)
+		}
+		if strings.Contains(body, "/instances/99") {
+			t.Errorf("%s links to an instance that is not here", path)
+		}
+	}
+}

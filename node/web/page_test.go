@@ -127,7 +127,7 @@ func brigade() *apitest.Fake {
 		return []api.LostItem{
 			{ID: "lost1", Instance: id, Task: "hoses", Label: "Lay the hoses", Workflow: "fire-call", WorkflowLabel: "Fire",
 				Subject: "Harbour Street 12", Why: "as the item was put back", By: "bia", At: at(11 * time.Hour), Partner: "engine-7"},
-			{ID: "lost2", Instance: id, Task: "watch", Workflow: "fire-call", Why: "as its lease is over", At: at(10 * time.Hour),
+			{ID: "lost2", Instance: "99" + id, Elsewhere: true, Task: "watch", Workflow: "fire-call", Why: "as its lease is over", At: at(10 * time.Hour),
 				Partner: "engine-7"},
 		}, nil
 	}
@@ -142,6 +142,8 @@ func brigade() *apitest.Fake {
 				WaitsFor: []string{"crew"}, HeldHere: true},
 			{Instance: id, Task: "tidy", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",
 				WaitsFor: []string{}, HeldHere: true, Alone: true},
+			{Instance: "99" + id, Elsewhere: true, Task: "survey", Workflow: "fire-call", What: "file roof.jpg, for photo", File: "photo",
+				FileName: "roof.jpg", Since: at(0), User: "ana", WaitsFor: []string{"station"}},
 		}, nil
 	}
 	f.OnData = func(string) ([]api.DataItem, error) {

@@ -470,9 +470,11 @@ func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (
 	if key == "note.done" && len(done.OnlyHere) > 0 {
 		key = "note.done.file"
 	}
-	return &outcome{to: "/", note: note{
-		Key: key, Args: []any{item{Item: *done}.Title(), done.Partner}, Link: "/instances/" + done.Instance,
-	}}, nil
+	n := note{Key: key, Args: []any{item{Item: *done}.Title(), done.Partner}}
+	if !done.Elsewhere {
+		n.Link = "/instances/" + done.Instance
+	}
+	return &outcome{to: "/", note: n}, nil
 }
 
 // file gives the content of a file that an item needs.

@@ -34,10 +34,10 @@ const (
 	askGaveAfter = 24 * time.Hour
 	// lookAtGave is how often it is looked at which of them are over, beside when a partner is connected, and maxGaveAsks
 	// about how many of them partners are asked each time.
-	lookAtGave  = time.Hour
+	lookAtGave = time.Hour
 	// askTookAfter is how soon a holder that took a result is asked whether it has the content, too.
 	askTookAfter = time.Minute
-	maxGaveAsks = 64
+	maxGaveAsks  = 64
 )
 
 // gave is a file that a user gave here with a result.
@@ -194,6 +194,7 @@ func (d *Desk) FilesAlone() []api.Undelivered {
 		}
 		u := FileAlone(workflow.DataName(g.Item), f)
 		u.Instance, u.Task, u.Label, u.Workflow = g.Instance.String(), g.Task, m.Label, m.Workflow
+		u.Elsewhere = true
 		u.WorkflowLabel, u.Subject, u.Since = m.WorkflowLabel, m.Subject, time.UnixMilli(g.Since).UTC()
 		u.User, u.WaitsFor = d.in.People.Called(worklist.User(g.User)), []string{d.in.Name(at)}
 		out = append(out, u)

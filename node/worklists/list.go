@@ -263,6 +263,9 @@ func (d *Desk) read(p workflow.PartnerID, b []byte) (rows []Row, err error) {
 }
 
 // item is a row for people.
+// elsewhere reports whether this node takes no part in the instance of an item.
+func (d *Desk) elsewhere(r *Row) bool { return r.At != d.in.Self && !d.in.Instances.Here(r.Instance) }
+
 func (d *Desk) item(who users.Who, r *Row) api.Item { return d.itemAt(who, r, d.in.Clock.Now().Wall) }
 
 func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
@@ -279,6 +282,7 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	if r.Task != r.Item.Slot {
 		out.InPlaceOf = string(r.Item.Slot)
 	}
+	out.Elsewhere = d.elsewhere(r)
 	out.Doc, out.Subject, out.Label, out.WorkflowLabel = r.Doc, r.Subject, r.Label, r.WorkflowLabel
 	if !r.Until.IsZero() {
 		out.Due = &api.Due{

@@ -48,6 +48,8 @@ type Told struct {
 	// Label is what people call the task, WorkflowLabel the workflow, and Subject what the instance is about; empty: it
 	// is not known.
 	Label, WorkflowLabel, Subject string
+	// Elsewhere: this node takes no part in the instance.
+	Elsewhere bool
 }
 
 // ReadPrefix begins the keys of what was read about an instance.
@@ -202,7 +204,7 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 		out = append(out, api.Message{
 			ID: name, At: shownAt(m.Message), Type: string(m.ID.Type), Instance: m.ID.Instance.String(),
 			Workflow: string(m.Workflow), Label: m.Label, WorkflowLabel: m.WorkflowLabel, Subject: m.Subject,
-			Task: string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen, Past: m.Past,
+			Task: string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen, Past: m.Past, Elsewhere: m.Elsewhere,
 		})
 	}
 	return out, nil
@@ -269,7 +271,7 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 				label = r.TaskLabels[r.Item.Slot]
 			}
 			out = append(out, Told{
-				Message: m, From: r.At, Label: label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
+				Message: m, From: r.At, Label: label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject, Elsewhere: true,
 			})
 		}
 		if then > 0 && (next == 0 || then < next) {

@@ -278,6 +278,7 @@ func (d *Desk) adoptionsOf(who users.Who, known []Told) (out []Told) {
 		if !seen[m.ID] {
 			out = append(out, Told{
 				Message: m, From: r.At, Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
+				Elsewhere: d.elsewhere(&r),
 			})
 		}
 	}
@@ -389,6 +390,8 @@ func (d *Desk) undelivered(k *kept) api.Undelivered {
 		WorkflowLabel: m.WorkflowLabel, Subject: m.Subject, What: k.What, Outputs: k.outputs(),
 		Since: time.UnixMilli(k.Done).UTC(), User: d.in.People.Called(worklist.User(k.User)), WaitsFor: []string{},
 	}
+	r := k.row()
+	out.Elsewhere = d.elsewhere(&r)
 	if k.Refused == "" {
 		out.WaitsFor = append(out.WaitsFor, d.in.Name(workflow.PartnerID(k.At)))
 		return out

@@ -64,6 +64,53 @@ func TestEveryIncidentAndChoiceIsSaid(t *testing.T) {
 	}
 }
 
+// What the history of an instance says of each fact has a line in Portuguese, too.
+func TestEveryFactIsSaid(t *testing.T) {
+	pt := languages[1]
+	found := map[string]string{}
+	collect(t, "../../node/show", found, factsAt)
+	n := 0
+	for text, at := range found {
+		if !strings.HasPrefix(at, "show/log.go") && !strings.HasPrefix(at, "show/claims.go") {
+			continue
+		}
+		n++
+		if got := pt.reason(text); got == text || strings.Contains(got, text) {
+			t.Errorf("%s: nothing in reasons.pt-BR.txt says %q", at, text)
+		}
+	}
+	if n < 30 {
+		t.Fatalf("only %d were found: are they written in another way now?", n)
+	}
+}
+
+// attached is what may follow a word, such as which try it is, and is left out as often.
+var attached = regexp.MustCompile(`([a-z ]{4})x+$`)
+
+// factsAt are the texts of facts that one piece of source words: what is returned after a task, or becomes text.
+func factsAt(n ast.Node) (out []string) {
+	add := func(e ast.Expr) {
+		text := sampleOf(e)
+		text = strings.ReplaceAll(attached.ReplaceAllString(text, "$1"), "(x)", "(lock)")
+		if letters(text) > 6 && !strings.HasPrefix(text, ",") && !strings.HasPrefix(text, " ") && !strings.HasPrefix(text, "x") {
+			out = append(out, text)
+		}
+	}
+	switch x := n.(type) {
+	case *ast.ReturnStmt:
+		if len(x.Results) == 2 {
+			add(x.Results[1])
+		}
+	case *ast.AssignStmt:
+		for i, l := range x.Lhs {
+			if i < len(x.Rhs) && called(l) == "text" && x.Tok != token.ADD_ASSIGN {
+				add(x.Rhs[i])
+			}
+		}
+	}
+	return out
+}
+
 // incidentsAndChoicesAt are the incidents that one piece of source words, and the reasons of choices.
 func incidentsAndChoicesAt(n ast.Node) (out []string) {
 	add := func(text string) {

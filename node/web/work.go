@@ -163,6 +163,16 @@ func (p *Page) homeWith(why error) screen {
 	}
 }
 
+// ToDo is how many items are with the user that are not done.
+func (h home) ToDo() (n int) {
+	for _, i := range h.Mine {
+		if i.State != api.ItemDone {
+			n++
+		}
+	}
+	return n
+}
+
 // lostItem is an item that the user had, and that others took from the user.
 type lostItem struct {
 	api.LostItem

@@ -28,8 +28,8 @@ func (m *Machine) GivenBy(n workflow.DataName, file string) (by []workflow.Partn
 	return by
 }
 
-// BroughtTo reports whether a partner has a file, as far as the facts say, only as it took a person's result that brought
-// it from another node: the content comes from there.
+// BroughtTo reports whether a partner has a file, as far as the facts say, only as it took a person's result that
+// brought it from another node: the content comes from there.
 func (m *Machine) BroughtTo(p workflow.PartnerID, n workflow.DataName, file string) bool {
 	return slices.ContainsFunc(m.state.Brought(p), func(r state.Reading) bool {
 		m.log.Steps++

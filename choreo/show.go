@@ -176,8 +176,8 @@ type PeoplesWork struct {
 	Selected int // that a person began, or has claimed
 }
 
-// PeoplesWork counts people's tasks by the person who has claimed them, or whose result counts, or by those to whom they
-// are offered by name; else by the partner that has them, or did them.
+// PeoplesWork counts people's tasks by the person who has claimed them, or whose result counts, or by those to whom
+// they are offered by name; else by the partner that has them, or did them.
 func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 	out := map[worklist.User]PeoplesWork{}
 	for _, sl := range m.state.Slots() {
@@ -231,8 +231,8 @@ func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 	return out
 }
 
-// performer is who did a task that has succeeded: whoever brought the result that counts, also by adoption and whoever has
-// another attempt, else the partner; empty: nobody did it, as it was not needed.
+// performer is who did a task that has succeeded: whoever brought the result that counts, also by adoption and whoever
+// has another attempt, else the partner; empty: nobody did it, as it was not needed.
 func (m *Machine) performer(sl *state.Slot) worklist.User {
 	a := sl.Pick
 	if a == nil {

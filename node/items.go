@@ -373,8 +373,8 @@ func (k peoplesItems) Here(id workflow.InstanceID) bool {
 	return err == nil
 }
 
-// notDeciding refuses what a person says about an instance who does not decide about it; def is its definition, nil: not
-// known here.
+// notDeciding refuses what a person says about an instance who does not decide about it; def is its definition, nil:
+// not known here.
 func (k *desk) notDeciding(responsible worklist.User, def *workflow.Definition) error {
 	name := k.partners.Called(responsible)
 	switch by, gone := administrators(def), k.nobodyAnswers(responsible); {

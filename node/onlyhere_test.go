@@ -70,8 +70,9 @@ func (tm *team) wantAlone(at string, want ...string) {
 	}
 }
 
-// Whoever hands in a file at another node than that of the holder, which takes part or not, is told that it is only there,
-// by the answer, the outbox and the doctor, until the holder of the task has fetched it; and not any more after a restart.
+// Whoever hands in a file at another node than that of the holder, which takes part or not, is told that it is only
+// there, by the answer, the outbox and the doctor, until the holder of the task has fetched it; and not any more after
+// a restart.
 func TestAFileFromElsewhereIsOnlyThereUntilItIsFetched(t *testing.T) {
 	for _, takesPart := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -125,8 +126,8 @@ partitions: {home: {tasks: [look], partner: base}, road: {tasks: [rest], partner
 	}
 }
 
-// Whoever holds a task and gives a file with it is told that it is only here, by all that shows it, until somebody has it
-// who may read it.
+// Whoever holds a task and gives a file with it is told that it is only here, by all that shows it, until somebody has
+// it who may read it.
 func TestAFileOfTheHolderIsOnlyHereUntilItIsFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := aWard(t)
@@ -164,7 +165,8 @@ func TestAFileOfTheHolderIsOnlyHereUntilItIsFetched(t *testing.T) {
 	})
 }
 
-// Of a content that its holder has already, as it was given there as well, nobody fetches anything: the holder is asked.
+// Of a content that its holder has already, as it was given there as well, nobody fetches anything: the holder is
+// asked.
 func TestAFileThatItsHolderHasAlreadyIsNotOnlyHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := aWard(t)

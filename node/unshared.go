@@ -53,8 +53,8 @@ func (k peoplesItems) unshared(ctx context.Context) ([]api.Undelivered, error) {
 	return out, nil
 }
 
-// filesAlone are the files that were given here with people's tasks of instances that are here, and that no other partner
-// that may read them has. Of an instance that has ended, and in which nobody else may, nothing waits any more.
+// filesAlone are the files that were given here with people's tasks of instances that are here, and that no other
+// partner that may read them has. Of an instance that has ended, and in which nobody else may, nothing waits any more.
 func (k peoplesItems) filesAlone(ctx context.Context) ([]api.Undelivered, error) {
 	mine := func(h *held) bool { return h.m.Definition().ForPeople() && k.filing.Concerns(h.m.Definition()) }
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out []api.Undelivered) {

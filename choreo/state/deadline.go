@@ -30,8 +30,8 @@ type Deadline struct {
 	PassedSince bool
 }
 
-// Overdue reports whether the deadline of a person's task is over, and nobody has done anything about that yet: it was not
-// said that it goes on, nor passed on since.
+// Overdue reports whether the deadline of a person's task is over, and nobody has done anything about that yet: it was
+// not said that it goes on, nor passed on since.
 func (d *Deadline) Overdue() bool {
 	return d.Left <= 0 && !d.Waits && !d.Decided && !d.PassedSince && !d.Task.ByNode()
 }

@@ -511,11 +511,11 @@ const NeedOverdue = "overdue"
 
 // Need says why an instance needs a person.
 type Need struct {
-	// Kind: interrupted (it must be recovered before it goes on), failed (tasks failed, and nothing stands in for them; where a task asks for the
-	// failure with failed("t"), until that one has started), blocked (they wait
-	// for what cannot come), goes-on (they are ready or run at their holder, and others presumed that they failed),
-	// nobody (can perform or take them), overdue (their deadline is over, and nobody has extended it, said that they go on,
-	// or passed them on since), incident.
+	// Kind: interrupted (it must be recovered before it goes on), failed (tasks failed, and nothing stands in for them;
+	// where a task asks for the failure with failed("t"), until that one has started), blocked (they wait for what
+	// cannot come), goes-on (they are ready or run at their holder, and others presumed that they failed), nobody (can
+	// perform or take them), overdue (their deadline is over, and nobody has extended it, said that they go on, or
+	// passed them on since), incident.
 	Kind   string              `json:"kind"`
 	Number int                 `json:"number"` // of tasks or incidents
 	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them

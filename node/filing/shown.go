@@ -56,8 +56,8 @@ func (k *Desk) Describe(h *Held, item workflow.DataName, value string) *api.File
 	return out
 }
 
-// FileOnlyHere reports whether the content of a file is here, was given at this node, and is with no other that may read
-// it, as far as is known. Who took a result that brought the file may not have its content yet.
+// FileOnlyHere reports whether the content of a file is here, was given at this node, and is with no other that may
+// read it, as far as is known. Who took a result that brought the file may not have its content yet.
 func (k *Desk) FileOnlyHere(h *Held, item workflow.DataName, f workflow.File) bool {
 	by := h.M.GivenBy(item, f.String())
 	return slices.Contains(by, k.Self) && k.OnlyHere(f) &&

@@ -120,7 +120,8 @@ func (t *Topic) find(ref string) (u users.User, partner workflow.PartnerID, err 
 	return u, "", t.unknown(ref, err)
 }
 
-// twin is a user who has the name of a partner: two sides of a split gave it, as each is refused where the other is known.
+// twin is a user who has the name of a partner: two sides of a split gave it, as each is refused where the other is
+// known.
 type twin struct {
 	name    string
 	user    users.ID

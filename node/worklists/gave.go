@@ -147,7 +147,8 @@ func (d *Desk) give(ctx context.Context, who users.Who, r *Row, outputs map[stri
 	return nil
 }
 
-// took notes, durably, that a holder has the result of a user with which files were given here: so they are awaited there.
+// took notes, durably, that a holder has the result of a user with which files were given here: so they are awaited
+// there.
 func (d *Desk) took(who, task string, id workflow.InstanceID, at workflow.PartnerID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,8 +176,8 @@ func (d *Desk) took(who, task string, id workflow.InstanceID, at workflow.Partne
 	d.in.Nudge()
 }
 
-// FilesAlone are the files that users gave here with results which counted, of instances in which this node takes no part,
-// and that the partners do not have yet for which they are.
+// FilesAlone are the files that users gave here with results which counted, of instances in which this node takes no
+// part, and that the partners do not have yet for which they are.
 func (d *Desk) FilesAlone() []api.Undelivered {
 	out := []api.Undelivered{}
 	d.mu.Lock()

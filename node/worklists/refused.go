@@ -258,8 +258,8 @@ func (d *Desk) overAdoptionsLocked(now int64) (keys []string) {
 	return keys
 }
 
-// adoptionsOf are the messages to a user that results were adopted which had been refused to this device; known are those
-// that follow from the facts that are here.
+// adoptionsOf are the messages to a user that results were adopted which had been refused to this device; known are
+// those that follow from the facts that are here.
 func (d *Desk) adoptionsOf(who users.Who, known []Told) (out []Told) {
 	seen := map[worklist.MessageID]bool{}
 	for _, m := range known {

@@ -92,6 +92,10 @@ func TestPeopleReadLabels(t *testing.T) {
 		list, err := brigade().OnOutbox()
 		return labelled(list), err
 	}
+	f.OnWorklistLost = func(user string) ([]api.LostItem, error) {
+		list, err := brigade().OnWorklistLost(user)
+		return labelled(list), err
+	}
 	f.OnMessages = func(q api.MessagesQuery) ([]api.Message, error) {
 		list, err := brigade().OnMessages(q)
 		list = append(list, api.Message{ID: "m4", Instance: id, Workflow: "fire-call", Task: "hoses",
@@ -111,7 +115,7 @@ func TestPeopleReadLabels(t *testing.T) {
 		of         *Page
 		want       []string
 	}{
-		{"home", "/", newPage(f), []string{"«pump», «hoses»", "in use by «pump»", "«look-again»"}},
+		{"home", "/", newPage(f), []string{"«pump», «hoses»", "«hoses» · Harbour Street 12 · Fire", "in use by «pump»", "«look-again»"}},
 		{"item", "/items/b2", newPage(f), []string{"«procedure-1»", "After «dispatch»", "«address»"}},
 		{"outbox", "/outbox", newPage(f), []string{"«evacuate»", "«hoses»"}},
 		{"messages", "/messages", newPage(f), []string{

@@ -1,10 +1,12 @@
 package dataflow_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 const waiting = `
@@ -61,6 +63,65 @@ func TestEquivalenceAsksForNoAge(t *testing.T) {
 	s.wants("begun", s.b.FireUndo(job, u.By), "")
 	s.wants("undone", s.b.Undone(job, s.id(), values{"n": int64(0)}, 1, 1), "")
 	s.wants("as", s.b.Last().As, 0)
+}
+
+// Two states that fire something else at some age are not equivalent, however old the instance is: what leads from one to
+// the other undoes nothing.
+func TestStatesThatDifferAtSomeAge(t *testing.T) {
+	s := begin(t, parse(t, `
+workflow: w
+data: {s: {type: string, default: a}}
+tasks:
+  one: {when: s == "a", repeat: true, application: x, out: [s]}
+  two: {when: s == "b" and instance.age > duration("1h"), repeat: true, application: x, out: [s], compensate: {application: unx}}
+  three: {when: s == "c" and instance.age > duration("1h"), repeat: true, application: x, out: [s]}
+final: s == "z"
+`), values{"s": "a"})
+	s.wants("one", s.done("one", values{"s": "b"}), "")
+	s.wants("two hours", s.age(2*time.Hour), "")
+	s.wants("two", s.done("two", values{"s": "c"}), "")
+	s.wants("equivalent to", s.b.EquivalentTo(2), -1)
+	s.wants("fails", s.b.Fail(s.jobs["three"], s.id(), "no", 1), "")
+	back := "b"
+	_, why := s.b.Foresee(dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"s": &back}})
+	s.wants("forward", why, "its state would be equivalent to S1: a forward jump leads to a state that is equivalent to none in the history")
+	s.wants("recover", s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
+	u := s.b.Undoing()
+	job := dataflow.Job{Fact: s.id(), Task: u.Task}
+	s.wants("begun", s.b.FireUndo(job, u.By), "")
+	s.wants("undone", s.b.Undone(job, s.id(), values{"s": "c"}, 1, 1),
+		"the compensation of two is badly designed: its state is not equivalent to S1, which was before")
+}
+
+// A compensation may bring no state that breaks a strict constraint: what was there stays.
+func TestCompensationKeepsStrictConstraints(t *testing.T) {
+	const text = `
+workflow: w
+data: {s: {type: string, default: a}, n: {type: integer, default: 0}}
+tasks:
+  one: {when: s == "a", repeat: true, application: x, out: [s, n], compensate: {application: UNDO}}
+  two: {when: s == "b", repeat: true, application: x, out: [s]}
+constraints: [{name: few, when: n < 10, strict: true}]
+final: s == "z"
+`
+	const why = "the compensation of one is badly designed: its state breaks the constraint few: n < 10"
+	begun := func(undo string) *story {
+		s := begin(t, parse(t, strings.Replace(text, "UNDO", undo, 1)), values{"s": "a", "n": int64(0)})
+		s.wants("one", s.done("one", values{"s": "b"}), "")
+		s.wants("fails", s.b.Fail(s.jobs["two"], s.id(), "no", 1), "")
+		return s
+	}
+	step := dataflow.Step{Method: dataflow.MethodCompensate}
+	s := begun("unx")
+	s.wants("recover", s.b.Recover(step, s.id(), 1), "")
+	u := s.b.Undoing()
+	job := dataflow.Job{Fact: s.id(), Task: u.Task}
+	s.wants("begun", s.b.FireUndo(job, u.By), "")
+	s.wants("undone", s.b.Undone(job, s.id(), values{"s": "a", "n": int64(99)}, 1, 1), why)
+	s.wants("state", s.b.State(), 1)
+	s.wants("s", s.b.Values()["s"], "b")
+	s = begun(`set, with: {s: '"a"', n: '99'}`) // known beforehand
+	s.wants("may recover", s.b.MayRecover(step), why)
 }
 
 // A trigger that does not repeat fires once, unless what it fired came to nothing.

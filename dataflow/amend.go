@@ -140,7 +140,7 @@ func (b *Board) before(n int) map[workflow.DataName]workflow.Value {
 
 // evaluateAll finds out whether each condition holds now, of none of which that is known.
 func (b *Board) evaluateAll() {
-	b.truth, b.bits = make([]bool, len(b.flow.conds)), make([]byte, (b.flow.bases+7)/8)
+	b.truth, b.bits = make([]bool, len(b.flow.conds)), make([]byte, (b.flow.bits+7)/8)
 	b.strict, b.broken = 0, 0
 	for _, c := range b.flow.conds {
 		b.broken += one(c.rule)

@@ -167,19 +167,20 @@ func one(yes bool) int {
 	return 0
 }
 
-// evaluate finds out whether a condition holds now. Equivalence asks for it as it was when the instance began:
-// time makes no two states differ.
+// evaluate finds out whether a condition holds now. Equivalence asks for it when the instance began, and at each age at
+// which it may come out otherwise: time makes no two states differ, and two that do so at some age are not alike.
 func (b *Board) evaluate(i int) {
 	b.steps++
 	c := b.flow.conds[i]
 	is := holds(c.expr, b.values, b.instance, b.age)
 	if i < b.flow.bases {
-		timeless := is
-		if b.age > 0 && slices.Contains(b.flow.aged, i) {
-			timeless = holds(c.expr, b.values, b.instance, 0)
+		young := is
+		if b.age > 0 && len(c.ages) > 0 {
+			young = holds(c.expr, b.values, b.instance, 0)
 		}
-		if timeless != (b.bits[i/8]&(1<<(i%8)) != 0) {
-			b.bits[i/8] ^= 1 << (i % 8)
+		b.answer(i, young)
+		for k, age := range c.ages {
+			b.answer(b.flow.bases+c.later+k, holds(c.expr, b.values, b.instance, age))
 		}
 	}
 	if is == b.truth[i] {
@@ -191,6 +192,13 @@ func (b *Board) evaluate(i int) {
 	b.strict += by * one(c.strict)
 	for _, t := range c.triggers {
 		b.mind(t)
+	}
+}
+
+// answer notes one of the answers that equivalence asks for.
+func (b *Board) answer(bit int, yes bool) {
+	if yes != (b.bits[bit/8]&(1<<(bit%8)) != 0) {
+		b.bits[bit/8] ^= 1 << (bit % 8)
 	}
 }
 

@@ -18,6 +18,7 @@ type Flow struct {
 	mentions map[workflow.DataName][]int // the conditions that mention a data item
 	final    int                         // its place among the conditions; -1: there is none
 	bases    int                         // how many conditions equivalence asks for: these come first
+	bits     int                         // how many answers that are: one of each, and one more for each of its ages
 	aged     []int                       // the conditions that ask for the instance's age
 	ages     []time.Duration             // at which they may come out otherwise, ascending
 }
@@ -25,10 +26,12 @@ type Flow struct {
 // condition is an expression that states satisfy or not, one for all that have it.
 type condition struct {
 	expr     *workflow.Expr
-	triggers []int    // whose condition it is
-	strict   bool     // some strict constraint
-	rule     bool     // some constraint
-	names    []string // of the constraints
+	ages     []time.Duration // at which it may come out otherwise
+	later    int             // how many ages the conditions before it have
+	triggers []int           // whose condition it is
+	strict   bool            // some strict constraint
+	rule     bool            // some constraint
+	names    []string        // of the constraints
 }
 
 // New prepares the flow of a definition; nil: it has none.
@@ -47,11 +50,12 @@ func New(def *workflow.Definition) *Flow {
 		if !known {
 			i = len(f.conds)
 			at[e.String()] = i
-			f.conds = append(f.conds, &condition{expr: e})
+			f.conds = append(f.conds, &condition{expr: e, ages: e.Ages(), later: f.bits})
+			f.bits += len(e.Ages())
 			for _, n := range e.Names() {
 				f.mentions[n] = append(f.mentions[n], i)
 			}
-			if ages := e.Ages(); len(ages) > 0 {
+			if ages := f.conds[i].ages; len(ages) > 0 {
 				f.aged, f.ages = append(f.aged, i), append(f.ages, ages...)
 			}
 		}
@@ -73,6 +77,7 @@ func New(def *workflow.Definition) *Flow {
 		f.final = at[def.Final.String()]
 	}
 	f.bases = len(f.conds)
+	f.bits += f.bases
 	for _, r := range def.Constraints {
 		if r.When == nil {
 			continue

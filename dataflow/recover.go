@@ -382,7 +382,7 @@ func (b *Board) FireUndo(job Job, of ID) string {
 }
 
 // Undone enters that a compensation ended with updates, by that fact. Its state must be equivalent to the one
-// before the transition. It says why that changes nothing; empty: there is a new state.
+// before the transition, and break no strict constraint. It says why that changes nothing; empty: there is a new state.
 func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Value, began, at int64) string {
 	b.place++
 	if b.recovery == nil || b.recovery.job != job {
@@ -391,11 +391,11 @@ func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Va
 	t := b.producer()
 	changed := b.differing(updates)
 	before := b.write(changed)
-	if !b.restored(t) {
+	if why := b.badlyDesigned(t); why != "" {
 		b.write(before)
 		b.recovery = nil
-		b.stop.Cause = badlyDesigned(t)
-		return b.stop.Cause
+		b.stop.Cause = why
+		return why
 	}
 	t.Mark = Compensated
 	b.free(t.Task)
@@ -434,8 +434,17 @@ func (b *Board) becoming(data map[workflow.DataName]workflow.Value) map[workflow
 	return b.differing(out)
 }
 
-func badlyDesigned(t *Record) string {
-	return fmt.Sprintf("the compensation of %s is badly designed: its state is not equivalent to S%d, which was before", t.Task, t.Input)
+// badlyDesigned says why the current data are not what the compensation of a transition must bring; empty: they are.
+func (b *Board) badlyDesigned(t *Record) string {
+	switch {
+	case !b.restored(t):
+		return fmt.Sprintf("the compensation of %s is badly designed: its state is not equivalent to S%d, which was before",
+			t.Task, t.Input)
+	case b.strict > 0:
+		return fmt.Sprintf("the compensation of %s is badly designed: its state breaks the constraint %s", t.Task,
+			b.firstBroken())
+	}
+	return ""
 }
 
 func undoFailed(t workflow.TaskName, reason string) string {

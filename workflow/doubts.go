@@ -368,9 +368,22 @@ func (d *doubter) ended(x, y []atom) bool {
 	if d.def.Final == nil {
 		return false
 	}
-	ways, known := d.expr(d.def.Final, true, 0) // the ways in which it does not hold; null is one more
+	ends, known := d.expr(d.def.Final, false, 0)
 	if !known {
 		return true
+	}
+	ways := [][]atom{nil} // in which it does not hold: of each way in which it does something fails
+	for _, end := range ends {
+		var more [][]atom
+		for _, way := range ways {
+			for _, a := range end {
+				a.fails = !a.fails
+				more = append(more, append(slices.Clip(way), a))
+			}
+		}
+		if ways = more; len(ways) > maxClauses {
+			return true
+		}
 	}
 	return !slices.ContainsFunc(ways, func(way []atom) bool {
 		can, sure := possible(slices.Concat(x, y, way))

@@ -19,6 +19,7 @@ type atom struct {
 	op     string // ==, !=, <, <=, >, >=, in, not in, null, not null
 	value  any    // in the evaluator's types
 	values []any  // of in and not in
+	fails  bool   // it does not hold: it is false, or null
 }
 
 // satisfier takes expressions apart.
@@ -282,7 +283,9 @@ func oneItem(decl *DataDecl, atoms []atom) (can, exact bool) {
 
 func allowed(decl *DataDecl, v any) bool { return v == nil || checkRange(decl, v) == nil }
 
-func (a atom) holds(v any) bool {
+func (a atom) holds(v any) bool { return a.isTrue(v) != a.fails }
+
+func (a atom) isTrue(v any) bool {
 	isIn := func() bool {
 		return slices.ContainsFunc(a.values, func(x any) bool { return x != nil && equal(x, v) })
 	}

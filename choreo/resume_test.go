@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/contingency/waits"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -56,6 +57,44 @@ func TestFactsThatNoWaitHadSeenAtAKill(t *testing.T) {
 				t.Errorf("e has had 21 of its 20 minutes, and is %s", sl.State)
 			}
 		})
+	}
+}
+
+// All that a partition of this node has left is blocked, as a partner is presumed to be gone, and so the instance has
+// ended: nobody works in it. It is taken out of memory, and read again when word comes that lifts the block. What was
+// stored of the partition's clock counts nothing of the time in between.
+func TestABlockedPartitionIsNotClockedOnTheDisk(t *testing.T) {
+	w := newMesh(t, parse(t, `workflow: blocked
+tasks:
+  x: {timeout: 30m, type: manual}
+  u: {type: manual, timeout: 9m}
+  v: {after: x, type: manual}
+  d: {type: manual, timeout: 1h}
+partitions:
+  p1: [x]
+  p2: {tasks: [u, v], timeout: 10m}
+  p3: [d]
+`))
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two", "p3": "three"}
+	if err := w.start("two", w.genesis(at, "two", "three", "one")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	w.gone["one"] = true
+	w.advance(8 * time.Minute)
+	two := w.nodes["two"]
+	if err := two.m.Finish("u", Result{}, w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(two)
+	if sl := two.m.state.BySlot()["v"]; sl.State != workflow.Blocked {
+		t.Fatalf("v is %s, want it blocked", sl.State)
+	}
+	for _, k := range two.waits.All {
+		if k.Key.Kind == waits.Partition {
+			t.Errorf("nothing is left to do in p2, and on the disk its clock stands at %s, and runs: %t",
+				k.Elapsed, k.Running)
+		}
 	}
 }
 

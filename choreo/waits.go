@@ -58,7 +58,8 @@ import (
 // until what it waits for has ended once more; the wait for a hand-over as often, with each
 // fact more that made something ready and that its holder may lack, and when what was clocked
 // by itself is clocked with its partition; that of readiness when the rule
-// holds no more; all of them when an instance goes on that had ended, as a block lifted, or
+// holds no more; that of a partition of our own when all that was left of it was blocked, and a block
+// lifts: nobody could work in it meanwhile; all of them when an instance goes on that had ended, as a block lifted, or
 // that was cancelled, as a fork took the cancellation away: nobody worked in between. A block
 // lifts at most once for each attempt that was presumed to have failed, or when a fork takes
 // facts away, and there are not more of either than choreo/fact/limits.go allows. What one clock may

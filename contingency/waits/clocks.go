@@ -154,11 +154,12 @@ func (cs *Clocks[N]) Drop(k Key) {
 // End ends a wait: what it was for has come.
 func (cs *Clocks[N]) End(k Key) { delete(cs.of(k), k) }
 
-// Only ends the waits for own tasks that are not among these.
+// Only ends the waits for own tasks that are not among these. What is stored of them goes at once, as in Sweep.
 func (cs *Clocks[N]) Only(wanted map[Key]bool) {
 	for k := range cs.own {
 		*cs.steps++
 		if !wanted[k] {
+			cs.changed = cs.changed || cs.stored[k]
 			delete(cs.own, k)
 		}
 	}
@@ -189,12 +190,15 @@ func (cs *Clocks[N]) Keep(k Key) {
 	}
 }
 
-// Sweep ends those waits for others that nobody wanted since the pass began.
+// Sweep ends those waits for others that nobody wanted since the pass began. What is stored of them goes at once:
+// an instance that is loaded again would have the wait go on, with all the time in between, if it is wanted by then.
+// Of many that are each about an attempt it goes with the next waits, so that each costs only itself.
 func (cs *Clocks[N]) Sweep() {
 	for k, c := range cs.others {
 		*cs.steps++
 		if !c.seen {
 			delete(cs.others, k)
+			cs.changed = cs.changed || cs.stored[k] && (k.Kind.whole() || len(cs.others) < fewWaits)
 		}
 	}
 }

@@ -37,6 +37,37 @@ func TestWhatIsStoredOfWaits(t *testing.T) {
 	}
 }
 
+// A wait that nobody wants any more is not on the disk any more when the next fact is: it may be wanted again, and
+// restored it would count the time in between. Of many that are about an attempt each it stays until the next are
+// stored.
+func TestWhatIsSweptIsNotStored(t *testing.T) {
+	for _, x := range []struct {
+		kind  Kind
+		n     int
+		stays bool
+	}{{Partition, 3, false}, {Attempt, 3, false}, {Partition, 100, false}, {Attempt, 100, true}, {Timeout, 100, false}} {
+		cs := New[struct{}](new(int))
+		key := func(i int) Key { return Key{Kind: x.kind, Name: fmt.Sprintf("w%d", i)} }
+		for i := range x.n {
+			cs.Run(key(i), true, 0)
+		}
+		cs.ToSave(0, 1)
+		wanted := map[Key]bool{}
+		cs.Pass()
+		for i := range x.n - 1 {
+			wanted[key(i)] = true
+			cs.Run(key(i), true, time.Millisecond)
+		}
+		cs.Sweep()
+		cs.Only(wanted)
+		ws := cs.ToSave(time.Millisecond, 1)
+		gone := ws != nil && !slices.ContainsFunc(ws.All, func(w Wait) bool { return w.Key == key(x.n-1) })
+		if gone == x.stays {
+			t.Errorf("one of %d waits of kind %d was not wanted; that it stays stored is %t", x.n, x.kind, !gone)
+		}
+	}
+}
+
 // A clock rests while what it is for does, and goes on from there.
 func TestAClockRests(t *testing.T) {
 	cs, k := New[struct{}](new(int)), Key{Kind: Partition, Name: "p"}

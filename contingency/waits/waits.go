@@ -46,6 +46,12 @@ func (k Kind) ofFacts() bool { return k == Answer || k == AnswerOver || k == Att
 // own reports whether such a wait is for a task of our own, of which there may be thousands.
 func (k Kind) own() bool { return k == Timeout || k == Trigger || k == Untaken || k == Offered }
 
+// whole reports whether such a wait is about a partition, a partner or the instance, of which there are few. The
+// others are about an attempt each, of which there may be thousands.
+func (k Kind) whole() bool {
+	return k == Partition || k == WorstCase || k == Answer || k == AnswerOver || k == Gone || k == Keeper
+}
+
 // Key names a wait: by attempt, partition or partner.
 type Key struct {
 	_    struct{} `cbor:",toarray"`

@@ -363,7 +363,7 @@ func (a *absence) state(w *way) (d device.Device, err error) {
 		coming = append(coming, files.Coming{File: c.File, By: string(a.filing.Payer(c))})
 	}
 	d.Rate = a.filing.Rate(from)
-	d.Lacks, d.ByLimit, err = a.filing.Files.Lacks(coming)
+	d.Lacks, d.Limit, err = a.filing.Files.Lacks(coming)
 	return d, err
 }
 

@@ -129,7 +129,7 @@ func TestSentencesTellNamesakesApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := "pb at two (" + first.Short() + ")"; !strings.Contains(log[0].Text, want) {
+		if want := "pb=two (" + first.Short() + ")"; !strings.Contains(log[0].Text, want) {
 			t.Errorf("%s; want %s", log[0].Text, want)
 		}
 		label := "two (" + first.Short() + ")"

@@ -248,7 +248,7 @@ func TestNobodyAnswersAnyMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(time.Second)
-		wantCode(t, tm.order("base", "ana", st.ID, api.TaskCancel, ""), api.NotAllowed, "answers")
+		wantCode(t, tm.order("base", "ana", st.ID, api.TaskCancel, ""), api.NotAllowed, "who answered for the instance")
 		if err := tm.order("base", "base", st.ID, api.TaskCancel, ""); err != nil {
 			t.Error(err)
 		}

@@ -41,6 +41,9 @@ func (o Options) Failing(fails func(step string) error) Options {
 	return o
 }
 
+// SetLimit has the limit be another, whatever is there.
+func (s *Store) SetLimit(limit int64) { s.o.Limit = limit }
+
 // Weighed is how many contents were looked at to know how much room there is.
 func (s *Store) Weighed() int {
 	s.mu.Lock()

@@ -250,10 +250,10 @@ type Coming struct {
 	By   string
 }
 
-// Lacks is how many bytes of room there lack for all of these files; byLimit: in the limit, or a member's share of it, and
-// not on the disk.
-func (s *Store) Lacks(files []Coming) (most int64, byLimit bool, err error) {
-	var disk int64
+// Lacks is how many bytes of room there lack for all of these files; limit: where that is so in the limit, or in a
+// member's share of it, and not on the disk, the least limit that would do. 0: it is the disk.
+func (s *Store) Lacks(files []Coming) (most, limit int64, err error) {
+	var disk, fromLimit int64
 	shares := map[string]int64{}
 	for _, c := range files {
 		have, _ := s.Have(c.File)
@@ -267,7 +267,7 @@ func (s *Store) Lacks(files []Coming) (most int64, byLimit bool, err error) {
 	if s.o.Space != nil {
 		free, _, err := s.o.Space()
 		if err != nil {
-			return 0, false, err
+			return 0, 0, err
 		}
 		most = max(disk-max(int64(free)-int64(s.o.Reserve), 0), 0)
 	}
@@ -279,9 +279,18 @@ func (s *Store) Lacks(files []Coming) (most int64, byLimit bool, err error) {
 		if by != "" {
 			room = s.share(room, others, its)
 		}
-		if lacks := size - Overhead - room; lacks > most {
-			most, byLimit = lacks, true
+		lacks := size - Overhead - room
+		if lacks <= 0 {
+			continue
 		}
+		limit = max(limit, size+all)
+		if by != "" { // as share has it
+			limit = max(limit, 4*(size+its), (size+others+6)/7*8)
+		}
+		fromLimit = max(fromLimit, lacks)
 	}
-	return most, byLimit, nil
+	if fromLimit <= most {
+		return most, 0, nil
+	}
+	return fromLimit, limit, nil
 }

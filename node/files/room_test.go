@@ -51,11 +51,41 @@ func TestWhatRoomLacks(t *testing.T) {
 		byLimit bool
 	}{{1 << 40, true}, {1 << 10, false}} {
 		free = x.free
-		if lacks, byLimit, err := s.Lacks([]files.Coming{{File: big}}); err != nil || lacks < 2<<20 || byLimit != x.byLimit {
-			t.Errorf("with %d bytes free it lacks %d, by the limit: %t, %v", x.free, lacks, byLimit, err)
+		lacks, limit, err := s.Lacks([]files.Coming{{File: big}})
+		if err != nil || lacks < 2<<20 || limit > 0 != x.byLimit {
+			t.Errorf("with %d bytes free it lacks %d, by the limit, which must be %d: %v", x.free, lacks, limit, err)
 		}
 		if is := s.ByLimit(); is != x.byLimit {
 			t.Errorf("with %d bytes free the limit is in the way: %t", x.free, is)
+		}
+	}
+}
+
+// The limit that is said to do does so, and one byte less does not: for files of this node's own, of a member, whose
+// share is a quarter, and where all members together come to theirs.
+func TestTheLimitThatWouldDo(t *testing.T) {
+	big := workflow.File{Name: "f", Size: 3 << 20}
+	for _, by := range []string{"", "m0", "m1", "m5"} {
+		with := func(limit int64) (int64, int64) {
+			s := newSite(t, t.TempDir(), files.Options{Limit: 1 << 40}, everybody{})
+			for i := range 5 {
+				if err := s.Use(tiny(i, 2<<20), fmt.Sprint("i", i), fmt.Sprint("m", i), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.SetLimit(limit)
+			lacks, would, err := s.Lacks([]files.Coming{{File: big, By: by}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return lacks, would
+		}
+		_, limit := with(1 << 20)
+		if lacks, _ := with(limit); lacks > 0 {
+			t.Errorf("files that %q pays for: with a limit of %d it lacks %d", by, limit, lacks)
+		}
+		if lacks, again := with(limit - 1); lacks == 0 || again != limit {
+			t.Errorf("files that %q pays for: with a byte less than %d it lacks %d, and would take %d", by, limit, lacks, again)
 		}
 	}
 }

@@ -33,8 +33,8 @@ type Device struct {
 	Files map[FileID]File
 	Rate  int64 // bytes a second that come, as measured; 0: not yet
 	Lacks int64 // bytes of room for what is to come
-	// ByLimit: it is limits.files that has no room for them, whatever is free on the disk.
-	ByLimit bool
+	// Limit is what limits.files must be to have room for them; 0: it is the disk that has none.
+	Limit int64
 	// Within is the longest wait that the user accepts, Waited how long it has been.
 	Within, Waited time.Duration
 	// Accepted are the questions to which the user said yes.
@@ -94,9 +94,9 @@ func Leave(d Device) (p Plan) {
 		p.Asks, p.Items = NoSpace, d.needing(coming)
 		p.Text = fmt.Sprintf("%s more are needed on the disk: free space, or give items back (mutirao worklist release)",
 			workflow.FormatSize(d.Lacks))
-		if d.ByLimit {
-			p.Text = fmt.Sprintf("%s more are needed in limits.files: raise it in config.yaml and start the node again, or "+
-				"give items back (mutirao worklist release)", workflow.FormatSize(d.Lacks))
+		if d.Limit > 0 {
+			p.Text = fmt.Sprintf("%s more are needed than limits.files leaves for them: set it to %d or more in config.yaml and "+
+				"start the node again, or give items back (mutirao worklist release)", workflow.FormatSize(d.Lacks), d.Limit)
 		}
 	case len(stuck) > 0 && !d.accepted(Missing):
 		p.Asks, p.Items, p.Fetch = Missing, d.needing(stuck), coming

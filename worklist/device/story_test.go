@@ -105,8 +105,10 @@ func (s *story) does(words []string) {
 		s.d.Files[id] = f
 	case "waited":
 		s.d.Waited += s.span(words[1])
-	case "disk", "limit": // lacks BYTES
-		s.d.Lacks, s.d.ByLimit = s.number(words[2]), words[0] == "limit"
+	case "disk": // lacks BYTES
+		s.d.Lacks, s.d.Limit = s.number(words[2]), 0
+	case "limit": // lacks BYTES wants BYTES
+		s.d.Lacks, s.d.Limit = s.number(words[2]), s.number(words[4])
 	case "disconnect": // within SPAN
 		s.d.Within, s.d.Waited = s.span(words[2]), 0
 	case "accept":

@@ -370,13 +370,13 @@ func (w *world) keptByLiar(in *api.Instance) bool {
 	})
 }
 
-// waitsInVain reports whether an instance of a driven plan comes to no end any more: it waits for somebody who is gone, or
-// lies.
+// waitsInVain reports whether an instance comes to no end any more: it waits for somebody who is gone or, where its data
+// drive it, lies.
 func (w *world) waitsInVain(m *machine, id string) bool {
-	if !w.plan.drives() {
-		return false
-	}
 	in, err := m.node.Service().Show(context.Background(), id)
+	if err == nil && !w.plan.drives() {
+		return w.undoesInVain(m, in)
+	}
 	return err == nil && (in.State == workflow.InstanceInterrupted && w.mender(in) == nil || w.keptByLiar(in))
 }
 

@@ -55,7 +55,7 @@ func (c *checks) undone(id workflow.InstanceID, in *api.Instance) {
 		return
 	}
 	for _, t := range in.Tasks {
-		if strings.Contains(t.Reason, "it is to be undone, by order") {
+		if strings.Contains(t.Reason, toBeUndone) {
 			c.w.violate("compensation: %s by %s is to be undone by order, all know it, and that has not begun", t.Name,
 				t.Partner)
 		}
@@ -68,6 +68,27 @@ func (c *checks) undone(id workflow.InstanceID, in *api.Instance) {
 		}
 	}
 }
+
+// undoesInVain reports whether all that an instance that has ended still has for a node is to undo what it did, and
+// that may wait for ever: for what a participant knew who is gone. Nobody is written off here.
+func (w *world) undoesInVain(m *machine, in *api.Instance) (waits bool) {
+	id, err := workflow.ParseInstanceID(in.ID)
+	isGone := func(p workflow.PartnerID) bool { i, ok := w.who(p); return ok && w.nodes[i].gone }
+	if err != nil || in.State == workflow.InstanceRunning || !slices.ContainsFunc(w.checks.parties[id], isGone) {
+		return false
+	}
+	for _, t := range in.Tasks {
+		if t.Partner == w.name(m) && t.State != workflow.Succeeded && t.State != workflow.Skipped {
+			return false // it may go on with it, though others presume that it has failed
+		}
+		waits = waits || strings.Contains(t.Reason, toBeUndone) || slices.ContainsFunc(t.Superseded,
+			func(s api.Superseded) bool { return s.Compensation == string(state.CompensationWaits) })
+	}
+	return waits
+}
+
+// toBeUndone is in the reason of a task while an order to undo it waits.
+const toBeUndone = "it is to be undone, by order"
 
 // superseded reports whether a success is shown as one that does not count.
 func superseded(in *api.Instance, f *fact.Fact) bool {

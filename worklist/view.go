@@ -228,11 +228,12 @@ func (it *item) loss(h *Hold) (l Loss, lost bool) {
 	switch {
 	case h.Mode == Handed || h.self || it.failedBy(h):
 		return l, false
+	case h.Ended != "" && h.Ended != "done": // what came first stays the reason, whatever came of the item
 	case it.placed && !it.InCharge:
 		l.Why, l.By = it.whyGone(), ID{}
 	case it.endedOtherwise(h):
 		l.Why = "another end stands"
-	case h.Ended == "" || h.Ended == "done":
+	default:
 		return l, false
 	}
 	for _, w := range it.works {

@@ -131,7 +131,7 @@ func TestKilledCoordinatorIsSucceeded(t *testing.T) {
 	if err := all["three"].API.Resign(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	agree(t, "", all["one"], all["three"], all["four"])
+	agree(t, "", all["one"], all["two"], all["three"], all["four"])
 	if third := all["two"].elect(); third.Term <= second.Term {
 		t.Errorf("term %d after %d", third.Term, second.Term)
 	}

@@ -499,6 +499,9 @@ func (c *checks) offers(m *machine) {
 		c.served(m, in)
 		for _, t := range in.Tasks {
 			task := c.w.task(t.Name)
+			if task == nil { // a round of a loop that was amended, of which only the instance's definition knows
+				continue
+			}
 			if task.Type == workflow.Automatic || t.Partner != c.w.name(m) ||
 				t.State != workflow.Ready && t.State != workflow.Running {
 				continue

@@ -137,8 +137,8 @@ func (c *checks) resumed(m *machine, n api.Service) {
 			task := c.w.task(t.Name)
 			mine := t.State == workflow.Running && t.Partner == c.w.name(m)
 			over := t.Reason != "" // it failed, and nobody can take its contingency yet
-			if mine && !over && task.Type == workflow.Automatic && task.Retries.Times == 0 && !c.w.retried[t.Name] &&
-				!m.runs(x.ID) {
+			if mine && !over && task != nil && task.Type == workflow.Automatic && task.Retries.Times == 0 &&
+				!c.w.retried[t.Name] && !m.runs(x.ID) {
 				c.w.violate("resume: n%d does not run %s of %s, which was running when it stopped", m.i, t.Name,
 					x.ID[:8])
 			}

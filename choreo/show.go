@@ -101,6 +101,7 @@ func (m *Machine) showPresumed(v *state.TaskView) {
 		}
 		r := m.state.Prevailing(a.Rulings)
 		v.PresumedBy, v.Ended, v.State = r.At.Fact.Chain.Author, 0, workflow.NotReady
+		v.Started = m.state.WorkedOnSince(a)
 		switch {
 		case a.Start != nil:
 			v.State = workflow.Running

@@ -127,6 +127,64 @@ func TestPersonBegins(t *testing.T) {
 	}
 }
 
+// Whoever holds a person's task that others presume to have failed may begin it all the same. As long as the verdict
+// stands the task is shown as ended then, and not as begun after its end; if it succeeds it has both once more.
+func TestBegunAfterAVerdict(t *testing.T) {
+	w := newMesh(t, parse(t, `workflow: late
+tasks:
+  a: {type: manual, timeout: 10m}
+  b: {after: a, type: manual}
+partitions:
+  p1: [a]
+  p2: [b]
+`))
+	w.now = time.Hour
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	if err := w.start("two", w.genesis(at, "two", "one")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	w.gone["one"] = true
+	w.step(w.node("two"))
+	w.advance(time.Minute)
+	w.gone["one"] = false
+	w.meet("one", "two")
+	w.stabilize(false)
+	if v := viewed(t, w, "two", "a"); v.State != workflow.Failed || v.Ended == 0 {
+		t.Fatalf("a is %s, want it presumed to have failed", v.State)
+	}
+	w.advance(time.Minute)
+	one := w.node("one")
+	if err := one.m.Begin("a", w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(one)
+	w.advance(time.Minute)
+	w.meet("one", "two")
+	w.stabilize(false)
+	if v := viewed(t, w, "one", "a"); v.State != workflow.Running || v.Started == 0 || v.Ended != 0 {
+		t.Errorf("at its holder a is %s, begun at %d and ended at %d", v.State, v.Started, v.Ended)
+	}
+	if a := w.node("two").m.state.BySlot()["a"].Current; a.Start == nil {
+		t.Fatal("two has not heard that a was begun")
+	}
+	if v := viewed(t, w, "two", "a"); v.State != workflow.Failed || v.Started != 0 || v.Ended == 0 {
+		t.Errorf("a is %s, begun at %d and ended at %d; want it failed, and not begun", v.State, v.Started, v.Ended)
+	}
+	w.advance(time.Minute)
+	if err := one.m.Finish("a", Result{}, w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(one)
+	w.advance(time.Minute)
+	w.stabilize(false)
+	for _, at := range []workflow.PartnerID{"one", "two"} {
+		if v := viewed(t, w, at, "a"); v.State != workflow.Succeeded || v.Started == 0 || v.Ended <= v.Started {
+			t.Errorf("at %s a is %s, begun at %d and ended at %d", at, v.State, v.Started, v.Ended)
+		}
+	}
+}
+
 // What needs a person: failures that nothing mends, what waits for them, what nobody can
 // perform. What a contingency did needs nobody, and reads as failed.
 func TestNeeds(t *testing.T) {

@@ -207,6 +207,9 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 		v.Ended, v.Outputs = e.Fact.At, e.Gave()
 	} else if r := s.Prevailing(a.Rulings); r != nil {
 		v.Ended, v.Reason = r.At.Fact.At, ReasonOf(r.At.Fact.Body.Verdict)
+		if s.begunAfter(a, r, v.Started) {
+			v.Started = 0 // it began after all, and does not count yet: what is shown as ended did not begin after that
+		}
 	} else if a.Failed != nil {
 		v.Reason = a.Failed.Fact.Body.TryFailed.Reason
 	}
@@ -214,6 +217,18 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 		v.TriggerFired = a.Ready.Fact.Body.Ready.Trigger
 	}
 	return v
+}
+
+// begunAfter reports whether work on an attempt began, at a moment (ms), only after a ruling had ended it. For a start
+// its author's knowledge says so, since clocks differ; for a person who took it from its holder the moments do.
+func (s *State) begunAfter(a *Attempt, r *Ruling, began int64) bool {
+	switch {
+	case began <= r.At.Fact.At:
+		return false
+	case a.Start != nil && a.Start.Fact.At == began:
+		return s.log.Knew(a.Start, r.At)
+	}
+	return true
 }
 
 // WorkedOnSince is when an attempt was started, or somebody took it from a worklist, by the clock of its

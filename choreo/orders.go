@@ -250,10 +250,11 @@ func (d *decision) beginAgain(a *state.Attempt, to workflow.PartnerID, annex *fa
 }
 
 // mindInStead follows the orders that this node wrote down in place of holders that are gone: another has the task, or
-// this node leaves it out. While nobody can have it, that waits, and asks for no time to wake. Nothing is missed by that:
-// as somebody is noted to be missing (Machine.Waiting), the driver has the instance decide once more with each change
-// of a partner (it is back or expired, has other roles or another profile, ends its absence) and of people. Nothing else
-// changes the answer: nobody is barred by how much is in hand already, as the work cannot wait (Work.CanWait).
+// this node leaves it out. While nobody can have it, that waits, and asks for no time to wake. Nothing is missed by
+// that: as somebody is noted to be missing (Machine.Waiting), the driver has the instance decide once more with each
+// change of a partner (it is back or expired, has other roles or another profile, ends its absence) and of people.
+// Nothing else changes the answer: nobody is barred by how much is in hand already, as the work cannot wait
+// (Work.CanWait).
 func (d *decision) mindInStead() (added bool) {
 	for _, x := range d.state.InStead(d.self) {
 		a := x.Attempt

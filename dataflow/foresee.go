@@ -82,8 +82,8 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 }
 
 // fruitless says why a step that the rules allow comes to nothing, as the definition says; empty: it does not say so.
-// That is so where the first compensation fails, or does not restore what was there, or breaks a strict constraint. One that comes later may: what
-// was compensated before it stands.
+// That is so where the first compensation fails, or does not restore what was there, or breaks a strict constraint. One
+// that comes later may: what was compensated before it stands.
 func (b *Board) fruitless(x Step) string {
 	if x.Method != MethodCompensate && (x.Method != MethodOffer || b.offerGoal() < 0) {
 		return ""

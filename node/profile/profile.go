@@ -70,14 +70,15 @@ func (s stored) changed(c api.ProfileChange) (stored, error) {
 		s.Absence = membership.Whole - v
 	}
 	if c.ConnectionTime != nil {
-		if d := time.Duration(*c.ConnectionTime); d != 0 && (d < membership.MinConnectionTime || d > membership.MaxConnectionTime) {
+		d := time.Duration(*c.ConnectionTime)
+		if d != 0 && (d < membership.MinConnectionTime || d > membership.MaxConnectionTime) {
 			return s, api.Errorf(api.Invalid,
 				"connection time %s: want %s to %s, or 0 for what is configured: "+
 					"a partner gives three signs of life in that time, at least a second apart, so that one may be lost",
 				workflow.FormatDuration(d), workflow.FormatDuration(membership.MinConnectionTime),
 				workflow.FormatDuration(membership.MaxConnectionTime))
 		}
-		s.ConnectionTime = time.Duration(*c.ConnectionTime)
+		s.ConnectionTime = d
 	}
 	return s.suited(c.Suitability)
 }

@@ -262,10 +262,10 @@ func (d *Desk) read(p workflow.PartnerID, b []byte) (rows []Row, err error) {
 	return rows, nil
 }
 
-// item is a row for people.
 // elsewhere reports whether this node takes no part in the instance of an item.
 func (d *Desk) elsewhere(r *Row) bool { return r.At != d.in.Self && !d.in.Instances.Here(r.Instance) }
 
+// item is a row for people.
 func (d *Desk) item(who users.Who, r *Row) api.Item { return d.itemAt(who, r, d.in.Clock.Now().Wall) }
 
 func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {

@@ -62,7 +62,8 @@ func meshWith(t *testing.T, config string, lease time.Duration, names ...string)
 	for _, n := range nodes {
 		eventually(t, n.Name+" sees all", func() bool { return n.Sees("active", names...) })
 	}
-	if _, err := nodes[0].API.SetElectorate(t.Context(), api.ElectorateRequest{Set: names, Lease: api.Span(lease)}); err != nil {
+	r := api.ElectorateRequest{Set: names, Lease: api.Span(lease)}
+	if _, err := nodes[0].API.SetElectorate(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range all {

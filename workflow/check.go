@@ -34,9 +34,27 @@ func (r *reader) checkCycles(g *graph, looped []bool) {
 		if looped[knot[0]] {
 			continue
 		}
-		path := g.cycle(knot)
+		path := r.def.withBetween(g.cycle(knot))
 		r.on(r.ruleNode(r.def.Task(path[0])), "one of them must not wait for the others", "a cycle: %s", arrows(path))
 	}
+}
+
+// withBetween is a path with the tasks of the flow by way of which a contingency comes to stand in.
+func (d *Definition) withBetween(path []TaskName) (out []TaskName) {
+	for i, name := range path {
+		out = append(out, name)
+		if i+1 == len(path) {
+			break
+		}
+		next, t := path[i+1], d.Task(name)
+		if c := d.standsIn(t); c == nil || c.Name != next || t.Compensate.task() == next {
+			continue
+		}
+		for c := t.Contingency; c != next; c = d.Task(c).Contingency {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // arrows prints a path in the direction of work: a -> b, b waits for a.

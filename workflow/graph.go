@@ -19,7 +19,7 @@ type graph struct {
 func (d *Definition) order() *graph {
 	g := d.ways()
 	for i, t := range d.Tasks {
-		stands, undoes := d.Task(t.Contingency), d.Task(t.Compensate.task())
+		stands, undoes := d.standsIn(t), d.Task(t.Compensate.task())
 		if undoes == stands {
 			undoes = nil
 		}
@@ -31,6 +31,20 @@ func (d *Definition) order() *graph {
 		}
 	}
 	return g
+}
+
+// standsIn is the first task of those that may stand in for t, one after another, that is never ready by itself: where
+// one before it, which is in the flow as well, fails in the place of t, it is this one that is done there. nil: there is
+// none.
+func (d *Definition) standsIn(t *Task) *Task {
+	c := d.Task(t.Contingency)
+	for range maxContingencies { // they may stand in for each other in a loop
+		if c == nil || c.ContingencyOnly {
+			return c
+		}
+		c = d.Task(c.Contingency)
+	}
+	return nil
 }
 
 // task is the compensating task, if there is one.

@@ -98,7 +98,7 @@ func (m *Moments) task(tr workflow.Transition, t workflow.TaskName) (ms int64) {
 		return m.slot(sl, tr)
 	}
 	made := int64(math.MaxInt64) // where the task is only a contingency, the first slot that it made it in
-	for _, sl := range m.S.fills[t] {
+	for _, sl := range m.S.heardIn(t) {
 		m.S.log.Steps++
 		a := m.S.standIn(sl, t)
 		at, yes := a.made(tr)

@@ -47,7 +47,7 @@ func (s *State) ask(tr workflow.Transition, t workflow.TaskName) *Question {
 	q = oneOf(&s.unasked)
 	*q = Question{transition: tr, task: t, own: s.bySlot[t] != nil}
 	s.questions[key] = q
-	for _, sl := range s.SlotsOf(t) {
+	for _, sl := range s.heardIn(t) {
 		f := s.comesTo(q, sl)
 		sl.answers = append(sl.answers, answer{q, f})
 		q.slots.Count(f, +1)

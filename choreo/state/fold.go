@@ -109,7 +109,7 @@ func (s *State) Reset() {
 	s.items = map[workflow.DataName]*DataItem{}
 	s.questions, s.conditions = make(map[TransitionOf]*Question, len(s.def.Tasks)), map[string]*condition{}
 	s.fills = map[workflow.TaskName][]*Slot{}
-	s.filled, s.fillings = nil, nil
+	s.filled, s.fillings, s.rounds = nil, nil, nil
 	s.going, s.pending, s.blocked, s.underWay, s.forData, s.failures = 0, 0, 0, 0, 0, map[*Slot]bool{}
 	s.made++
 	s.moved, s.patient = nil, nil

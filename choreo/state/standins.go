@@ -15,6 +15,7 @@ import (
 //
 //	by the definition of now      the slots whose chains of contingencies it is in
 //	besides, found as facts come  those in which somebody gave it out by another definition
+//	of these not heard            those whose own rule asks for it by the definition of now (comesRound)
 //
 // No definition loses such a task: where none names it any more it is kept (workflow.Kept). Who says that it can make
 // no transition any more goes by the slots that it could fill by the definition that this one knew.
@@ -71,6 +72,9 @@ func (s *State) comesIn(sl *Slot, t *workflow.Task) {
 	s.widened = true
 	s.fills[t.Name] = append(slices.Clone(s.fills[t.Name]), sl)
 	slices.SortFunc(s.fills[t.Name], func(a, b *Slot) int { return a.Place - b.Place })
+	if s.comesRound(s.def, sl, t.Name) {
+		return
+	}
 	for _, tr := range []workflow.Transition{
 		workflow.BecameReady, workflow.BecameRunning, workflow.BecameSucceeded, workflow.BecameFailed,
 	} {
@@ -89,6 +93,17 @@ func (v View) FilledBy(slot workflow.TaskName) (out []workflow.TaskName) {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// heardIn are the slots that a task may fill of which rules hear.
+func (s *State) heardIn(t workflow.TaskName) []*Slot {
+	out := s.SlotsOf(t)
+	if len(s.filled) == 0 || s.bySlot[t] != nil {
+		return out
+	}
+	return slices.DeleteFunc(slices.Clone(out), func(sl *Slot) bool {
+		return !slices.Contains(s.plan.Chain(sl.Task.Name), t) && s.comesRound(s.def, sl, t)
+	})
 }
 
 // askIn has a question be one about another slot as well.
@@ -121,11 +136,50 @@ func (v *Evidence) slotsOf(t workflow.TaskName) []*Slot {
 	for _, sl := range s.fills[t] {
 		s.log.Steps++
 		stood := func(a *Attempt) bool { return a.Task.Name == t && v.knew(a.Assigned) }
-		if !slices.Contains(out, sl) && slices.ContainsFunc(sl.Attempts, stood) {
+		if !slices.Contains(out, sl) && slices.ContainsFunc(sl.Attempts, stood) && !s.comesRound(v.under(), sl, t) {
 			out = append(out, sl)
 		}
 	}
 	return out
+}
+
+// asksRound is a question whether a slot comes round to a task that stands in it, by a definition.
+type asksRound struct {
+	def  *workflow.Definition
+	slot *Slot
+	task workflow.TaskName
+}
+
+// comesRound reports whether a slot in which a task stands that cannot by a definition may come to wait for that task by
+// it, so that no rule may hear of it from there: it would wait for itself. As several such tasks may do so together, it
+// is one as well where the slot waits for a later one by name: then of those in any circle one is not heard, and which
+// one does not depend on the order in which facts arrive.
+func (s *State) comesRound(def *workflow.Definition, sl *Slot, t workflow.TaskName) bool {
+	key := asksRound{def, sl, t}
+	if round, known := s.rounds[key]; known {
+		return round
+	}
+	fills := s.fillsBy(def)
+	seen, round := map[*Slot]bool{sl: true}, false
+	for queue := []*Slot{sl}; len(queue) > 0 && !round; queue = queue[1:] {
+		for _, p := range def.Predecessors(queue[0].Task.Name) {
+			s.log.Steps++
+			of := fills[p]
+			if own := s.bySlot[p]; own != nil {
+				of = []*Slot{own}
+			} else if p >= t {
+				round = true
+			}
+			for _, next := range of {
+				if !seen[next] {
+					seen[next] = true
+					queue = append(queue, next)
+				}
+			}
+		}
+	}
+	keep(&s.rounds, s.manyEditions(), key, round)
+	return round
 }
 
 // fillsBy says which slots tasks may fill that are contingencies, by a definition.

@@ -97,10 +97,11 @@ type State struct {
 	fills       map[workflow.TaskName][]*Slot
 	// filled are the slots in which tasks stand that are contingencies, where an instance was amended; widened: some of
 	// them cannot by the definition of now, and things were kept of the slots that do not say so. fillings are the
-	// slots that such tasks may fill by a definition (standins.go).
+	// slots that such tasks may fill by a definition, rounds those in which they would wait for themselves (standins.go).
 	filled   map[filled]bool
 	widened  bool
 	fillings map[*workflow.Definition]map[workflow.TaskName][]*Slot
+	rounds   map[asksRound]bool
 
 	// going counts the slots of which more is expected, pending those that wait for a
 	// partner that takes a contingency, blocked those that are; failures are those

@@ -176,7 +176,8 @@ func itemView(a *state.Attempt, since *state.Moments) ItemView {
 // ItemFor is an item as it concerns one person.
 type ItemFor struct {
 	ItemView
-	// Last is the last grant by which the person got it; zero: none. Over: it cannot be done any more.
+	// Last is the last grant by which the person got it; zero: none. Over: it cannot be done any more; if the person still
+	// has it then, or it is kept for the person, Word says by which word, and it can be given back.
 	Last worklist.ID
 	Over bool
 	// Lost is why the person has it no more, who had it; nil: the person has it, gave it back, did it, or never had it.
@@ -197,6 +198,7 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 			}
 		}
 	}
+	listed := map[worklist.Item]bool{}
 	for _, v := range m.Items() {
 		x := ItemFor{ItemView: v, Last: had[v.Item]}
 		if v.Holder == u {
@@ -205,20 +207,30 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 			x.Lost = lost[v.Item]
 		}
 		out = append(out, x)
+		listed[v.Item] = true
 		delete(had, v.Item)
 	}
 	since := state.Moments{S: m.state}
+	open := map[worklist.Item]worklist.Standing{}
 	if m.Claims() {
 		for _, i := range m.state.People().Board.HeldBy(u) {
+			if listed[i] {
+				continue
+			}
 			if v, waits := m.itemAhead(m.state.Attempts()[fact.AttemptIDOf(i)], &since); waits {
 				out = append(out, ItemFor{ItemView: v, Last: v.Grant})
 				delete(had, i)
+				continue
 			}
+			open[i], _ = m.state.People().Board.Holds(i)
+			had[i] = open[i].Grant
 		}
 	}
 	for _, i := range slices.SortedFunc(maps.Keys(had), worklist.Item.Compare) {
 		if a := m.state.Attempts()[fact.AttemptIDOf(i)]; a != nil {
-			out = append(out, ItemFor{ItemView: itemView(a, &since), Last: had[i], Over: true, Lost: lost[i]})
+			x := ItemFor{ItemView: itemView(a, &since), Last: had[i], Over: true, Lost: lost[i]}
+			x.Word, x.Joint = open[i].Word, open[i].Joint
+			out = append(out, x)
 		}
 	}
 	return out

@@ -142,7 +142,7 @@ func (k peoplesItems) itemsOf(
 		if v.Holder != "" {
 			r.Held = v.Grant
 		}
-		if v.Holder == who.User {
+		if v.Holder == who.User || v.Over {
 			r.Word, r.Joint = v.Word, v.Joint
 		}
 		if r.At != k.member.ID() {

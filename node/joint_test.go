@@ -167,6 +167,47 @@ func TestAJointLockIsGivenBackAfterACrash(t *testing.T) {
 	}
 }
 
+// What was given in a joint lock that came to nothing is given back, too, where it can be done no more by then, as what
+// it waits for has failed: if that is done again, others have both.
+func TestWhatIsOverIsGivenBack(t *testing.T) {
+	for _, word := range []int{2, 4} { // the kitchen has kept it, or has given it
+		synctest.Test(t, func(t *testing.T) {
+			tm, id, items := ahead(t)
+			tm.cutAtWord(word, true, "base", "kitchen")
+			if err := tm.lockAll("tablet", "bia", items); err == nil {
+				t.Fatal("they are locked")
+			}
+			tm.connect("base", "tablet")
+			pass(time.Minute)
+			if err := tm.lockAll("base", "ana", items[:1]); err != nil {
+				t.Fatal(err)
+			}
+			_, err := tm.p["base"].api.FinishItem(t.Context(),
+				api.ItemResult{User: "ana", Item: items[0], Failed: true, Reason: "no scales"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			tm.connect("kitchen", "tablet")
+			pass(time.Minute)
+			if n := tm.underWay("tablet"); n != 0 {
+				t.Errorf("word %d: %d joint locks are left on the disk", word, n)
+			}
+			if err := tm.order("base", "ana", id, api.TaskAgain, "weigh"); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			items = nil
+			for _, x := range tm.aheadOf("base", "ana") {
+				items = append(items, x.ID)
+			}
+			if err := tm.lockAll("base", "ana", items); err != nil || len(items) != 2 {
+				t.Errorf("word %d: %d items, %v", word, len(items), err)
+			}
+		})
+	}
+}
+
 // If a holder does not answer, though it has written down what it was asked for, all is given back at once where
 // that can be, and there as soon as it answers.
 func TestALostAnswerHoldsNothing(t *testing.T) {

@@ -488,6 +488,37 @@ func TestALockedItemIsDoneOutOfReach(t *testing.T) {
 	})
 }
 
+// What a user has ended, and its holder has written down, does not come back as locked when that holder cannot be asked
+// any more: what it said before, that the user has the item, is older.
+func TestWhatIsEndedDoesNotComeBack(t *testing.T) {
+	for _, away := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			tm, _, item := offline(t)
+			tm.wantItems("tablet", "bia", "weigh LOCKED")
+			if !away {
+				tm.connect("base", "tablet")
+				pass(time.Minute)
+				tm.wantItems("tablet", "bia", "weigh LOCKED")
+			}
+			if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+				t.Fatal(err)
+			}
+			if away {
+				tm.connect("base", "tablet")
+				pass(time.Minute)
+				tm.wantOutbox("tablet")
+			}
+			tm.disconnect("base", "tablet")
+			pass(time.Minute)
+			for _, x := range tm.items("tablet", "bia") {
+				if x.Task == "weigh" {
+					t.Errorf("handed in out of reach: %t; weigh was ended, and is listed as %s", away, x.State)
+				}
+			}
+		})
+	}
+}
+
 // What was done out of reach and cannot be taken stays, with the reason, until it is mended; what
 // comes too late is kept by the holder, and its author is told.
 func TestWhatWasDoneOutOfReachIsRefused(t *testing.T) {

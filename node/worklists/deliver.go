@@ -111,6 +111,9 @@ func (d *Desk) handIn(k *kept) error {
 		switch {
 		case err == nil && done.Kept == "":
 			d.drop(k)
+			d.mu.Lock()
+			d.unlist(k.User, workflow.PartnerID(k.At), k.id())
+			d.mu.Unlock()
 			d.mended(k)
 			d.took(k.User, k.Task, k.Instance, workflow.PartnerID(k.At))
 			d.tellHandedIn(k, "handed in")

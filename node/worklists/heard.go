@@ -135,6 +135,22 @@ func (d *Desk) rememberGone(who users.Who, r Row) {
 	is.gone = is.gone[:min(len(is.gone), maxGone)]
 }
 
+// unlist has an item be one that its holder lists no more: the user has ended it, or given it away, and the holder has
+// written that down. What it said before is older, and would be shown while it cannot be asked. The caller holds d.mu.
+func (d *Desk) unlist(user string, at workflow.PartnerID, item string) {
+	is := d.heard[user][at]
+	if is == nil {
+		return
+	}
+	i := slices.IndexFunc(is.rows, func(r Row) bool { return r.ID() == item })
+	if i < 0 {
+		return
+	}
+	is.gone = slices.Insert(is.gone, 0, is.rows[i])
+	is.gone = is.gone[:min(len(is.gone), maxGone)]
+	is.rows = slices.Delete(slices.Clone(is.rows), i, i+1)
+}
+
 // heardOf is what is remembered for a user: what partners listed, by partner, and what they list no
 // more.
 func (d *Desk) heardOf(who users.Who) (listed map[workflow.PartnerID][]Row, gone []Row) {

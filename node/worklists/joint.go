@@ -358,7 +358,7 @@ func (d *Desk) giveBackPart(ctx context.Context, who users.Who, key string, x *j
 		}
 		for i := range rows {
 			r := &rows[i]
-			if !p.has(r.Item) || r.Mine == "" && r.Handed != worklist.User(who.ID) || !g.Gave(word, r.Word) {
+			if !p.has(r.Item) || !r.returnable(worklist.User(who.ID)) || !g.Gave(word, r.Word) {
 				continue // the user has it not, or asked for it again since, perhaps at another device
 			}
 			if err := d.release(ctx, who, r); errors.Is(err, errAway) || unheard(err) {

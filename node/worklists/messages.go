@@ -368,6 +368,7 @@ func (d *Desk) pruneTaken() {
 func (d *Desk) forgetTaken(who users.Who, r *Row) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.unlist(who.ID, r.At, r.ID())
 	if delete(d.taken[who.ID], r.ID()); len(d.taken[who.ID]) == 0 {
 		delete(d.taken, who.ID)
 	}

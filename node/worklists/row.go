@@ -30,8 +30,8 @@ type Row struct {
 	// Mine is how the person has it; empty: not. Grant is by what the person has or had it last.
 	Mine  worklist.Mode `json:"mine,omitempty"`
 	Grant worklist.ID   `json:"grant"`
-	// Word is by which word the person was given what the person has or is kept for the person, and Joint whether that
-	// was together with items of other holders. Zero: not, or its holder does not say.
+	// Word is by which word the person was given what the person has or is kept for the person, also where that is over,
+	// and Joint whether that was together with items of other holders. Zero: not, or its holder does not say.
 	Word  worklist.ID `json:"word,omitzero"`
 	Joint bool        `json:"joint,omitempty"`
 	// Other is somebody else who has it. Over: nobody can take it any more.
@@ -300,6 +300,12 @@ func (r *Row) checkDue(now time.Time) error {
 
 // Last reports whether the person has it, or had it.
 func (r *Row) Last() bool { return !r.Grant.IsZero() }
+
+// returnable reports whether a person has something of it to give back: the person has it, or it is kept for the person,
+// even if nothing can be done of it any more.
+func (r *Row) returnable(u worklist.User) bool {
+	return r.Mine != "" || r.Handed == u || r.Over && !r.Word.IsZero()
+}
 
 // free reports whether the person may take it.
 func (r *Row) free() bool { return r.Mine == "" && r.Other == "" && !r.Over }

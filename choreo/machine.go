@@ -27,6 +27,8 @@ type Machine struct {
 	state *state.State
 	own   *log.Entry // our chain's last fact
 
+	begunBy *fact.Speaker // the user who began the instance; nil: its initiator
+
 	unsaved      []*log.Entry
 	beyond       []error            // what could not be said since Decide last reported that
 	orchestrator workflow.PartnerID // who orchestrates, when the routes were worked out

@@ -29,6 +29,9 @@ type Self struct {
 	Trust state.Trust
 	// Credentials prove what roles this node has, when it creates an instance.
 	Credentials []byte
+	// Speak gives the word of the user who creates an instance at this node, for what is to be signed; nil: the
+	// partner itself creates it.
+	Speak func(signed [32]byte) ([]byte, error)
 	// Instant: this node does noop and set itself, in the step in which they begin; else its driver is
 	// asked to, as for all other applications (Effects.Start).
 	Instant bool

@@ -14,8 +14,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Create makes a new instance and the machine of its initiator, whose credentials go
-// with the genesis where the definition wants a role of its creator.
+// Create makes a new instance and the machine of its initiator. Where the definition wants a role of
+// its creator, the genesis shows it: by the word of the user who creates it, or else by the credentials of
+// the partner.
 func Create(
 	self Self, def *workflow.Definition, plan *partition.Plan, g *fact.Genesis, annex *fact.Annex, now Moment,
 ) (*Machine, error) {
@@ -24,7 +25,9 @@ func Create(
 		At: wall(now.Wall), Body: fact.Body{Genesis: g, Annex: annex},
 	}
 	if def.CreatorRole != "" {
-		f.Body.Credentials = self.Credentials
+		if err := self.signs(f); err != nil {
+			return nil, err
+		}
 	}
 	raw, id, err := f.Encode()
 	if err != nil {
@@ -53,7 +56,8 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis fac
 	if err := placed(plan, g); err != nil {
 		return nil, fmt.Errorf("%w: %w", fact.ErrInvalid, err)
 	}
-	if err := mayCreate(self.Trust, def, genesis.Fact); err != nil {
+	by, err := mayCreate(self.Trust, def, genesis.Fact)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", fact.ErrInvalid, err)
 	}
 	if err := given(def, g); err != nil {
@@ -61,7 +65,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis fac
 	}
 	m := &Machine{
 		self: self.Partner, chain: fact.Chain{Author: self.Partner, Incarnation: self.Incarnation},
-		log: l, state: state.NewState(def, plan, l, self.Trust),
+		log: l, state: state.NewState(def, plan, l, self.Trust), begunBy: by,
 		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{},
 		entrusted: map[workflow.PartnerID]entrusted{},
 		running:   map[fact.AttemptID]bool{}, again: map[fact.AttemptID]time.Duration{},
@@ -216,21 +220,4 @@ func (m *Machine) branchAppoints(p workflow.PartnerID, facts []fact.Received) bo
 		}
 		return false
 	})
-}
-
-// mayCreate returns an error unless the author of a genesis shows that it has the
-// role which the definition wants of an initiator, and shows nothing
-// that is untrue.
-func mayCreate(trust state.Trust, def *workflow.Definition, genesis *fact.Fact) error {
-	credentials := genesis.Body.Credentials
-	if def.CreatorRole == "" && len(credentials) == 0 {
-		return nil
-	}
-	if def.CreatorRole == "" {
-		return state.Proves(trust, credentials, genesis.Chain.Author, "")
-	}
-	if err := state.Proves(trust, credentials, genesis.Chain.Author, def.CreatorRole); err != nil {
-		return fmt.Errorf("workflow %s: %w", def.Name, err)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -111,7 +112,27 @@ func (s *shard) openNew(
 	case !mayTell(m, s.n.member.ID(), facts):
 		return nil, nil, errNoPart
 	}
+	if err := s.mayBegin(from, def.Def, genesis); err != nil {
+		return nil, nil, err
+	}
 	return def, m, nil
+}
+
+// mayBegin refuses an instance that its author sends, begun by the word of a user who may not begin it any more,
+// as far as is known here.
+func (s *shard) mayBegin(from workflow.PartnerID, def *workflow.Definition, genesis *fact.Fact) error {
+	word := genesis.BegunWord()
+	if len(word) == 0 || genesis.Chain.Author != from {
+		return nil
+	}
+	signed, err := genesis.Beginning()
+	if err == nil {
+		err = s.n.mayHaveBegun(word, signed, from, def.CreatorRole)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the user who began it: %w", fact.ErrForged, err)
+	}
+	return nil
 }
 
 // tellTaken tells those that take part that an instance is here now, which was refused to

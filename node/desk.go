@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
 	"maps"
 	"slices"
 	"strings"
@@ -93,6 +94,8 @@ type survey interface {
 type persons interface {
 	Who(ref string) (users.Who, error)
 	Anybody(ref string) (users.Who, error)
+	Here() []users.Who
+	Speak(users.Who, [sha256.Size]byte) ([]byte, error)
 }
 
 // chair says who coordinates.
@@ -174,6 +177,7 @@ type birth struct {
 	responsible workflow.UserName
 	decides     worklist.User
 	uses        []fact.Pin
+	begunBy     *fact.Speaker // the user who began the parent; nil: its initiator did
 }
 
 // inputs are the values with which an instance begins: those of its birth, or else given as texts.

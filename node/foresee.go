@@ -32,7 +32,7 @@ func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) (out, notes []
 	_, uses := k.uses(ctx, e, nil)
 	for _, err := range []error{
 		k.notYet(e.Def, api.StartRequest{}), uses,
-		k.mayCreate(e.Def),
+		k.anybodyMayCreate(e.Def),
 		partition.Unperformed(plan, k.partners.Roles()),
 		k.nobodyTakes(e.Def, plan),
 	} {
@@ -48,14 +48,6 @@ func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) (out, notes []
 		out = append(out, missed...)
 	}
 	return append(out, k.notAllowed(e, dropped)...), partition.Uncovered(plan, k.partners.Roles()), nil
-}
-
-// mayCreate refuses a node that lacks the role that starts a workflow.
-func (k *desk) mayCreate(def *workflow.Definition) error {
-	if role := def.CreatorRole; role != "" && !k.wallet.HasRole(role) {
-		return k.lacking(role, fmt.Sprintf("start workflow %s", def.Name))
-	}
-	return nil
 }
 
 // nobodyTakes are the refusals for partitions that no partner can take. Whom a constraint bars

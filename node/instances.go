@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -54,8 +55,10 @@ type instances struct {
 	faults      *faults
 	filing      contents
 	nested      *nested
-	followed    func() // people's work changed: lists at other nodes follow it
-	bootID      string // of the machine's present boot
+	// mayHaveBegun is users.Topic.MayBegin.
+	mayHaveBegun func(word []byte, signed [sha256.Size]byte, from workflow.PartnerID, role workflow.RoleName) error
+	followed     func() // people's work changed: lists at other nodes follow it
+	bootID       string // of the machine's present boot
 }
 
 // reading is what instances need of definitions that they do not have, and of where those

@@ -58,6 +58,7 @@ type errand struct {
 	uses        []fact.Pin
 	named       workflow.InstanceID // the child that this node told of; zero: none
 	by          workflow.PartnerID  // who began the parent
+	begunBy     *fact.Speaker       // the user who did, there; nil: the partner itself
 }
 
 // nest has a try of a task of type workflow done by a child.
@@ -70,7 +71,7 @@ func (s *shard) nest(h *held, j state.Job) {
 	o := errand{
 		target: fact.Parent{Instance: h.id, Attempt: j.Attempt, Try: j.Try, Line: line},
 		of:     h.m.Definition(), task: j.Task, input: j.Input, uses: h.m.Pins(), named: h.m.Nested(j.Attempt, j.Try),
-		by:          h.sum.By,
+		by: h.sum.By, begunBy: h.m.BegunBy(),
 		age:         max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0),
 		responsible: s.n.partners.AnswersFor(h.m), decides: h.m.Responsible(),
 	}
@@ -463,6 +464,7 @@ func (x *nested) begin(ctx context.Context, o errand) (id workflow.InstanceID, e
 	}
 	child, err := x.launch(ctx, e, api.StartRequest{}, &birth{
 		parent: &o.target, input: input, responsible: o.responsible, decides: decides, uses: o.uses,
+		begunBy: o.begunBy,
 	})
 	return child.id, err
 }

@@ -20,12 +20,8 @@ import (
 // responsible says who answers for a new instance: whom the start names, who must be known here, else the
 // definition, else who starts it. The name is empty where nobody is named, the key where it is this partner.
 func (k *desk) responsible(
-	def *workflow.Definition, r api.StartRequest,
+	def *workflow.Definition, r api.StartRequest, starter users.Who,
 ) (name workflow.UserName, key worklist.User, notes []string, err error) {
-	starter, err := k.starter(r.User)
-	if err != nil {
-		return "", "", nil, err
-	}
 	named := cmp.Or(r.Responsible, string(def.Responsible))
 	if named == "" {
 		if r.User != "" || starter.ID != string(k.member.ID()) {
@@ -54,17 +50,6 @@ func (k *desk) keyOf(who users.Who) worklist.User {
 		return ""
 	}
 	return worklist.User(who.ID)
-}
-
-// starter is the person who starts an instance: the one that is named, else the one user who is
-// signed in here, else the partner.
-func (k *desk) starter(ref string) (users.Who, error) {
-	who, err := k.persons.Who(ref)
-	var e *api.Error
-	if ref == "" && errors.As(err, &e) && e.Code == api.Invalid { // several are signed in
-		return k.persons.Who(string(k.member.ID()))
-	}
-	return who, err
 }
 
 // deciding says who decides about an instance, and whether a person at this node does.

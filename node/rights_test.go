@@ -3,14 +3,17 @@ package node_test
 import (
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -42,6 +45,24 @@ func (tm *team) forger(name, id string) *forger {
 	}
 	chain := fact.Chain{Author: m.ID(), Incarnation: fact.Incarnation{0xee}}
 	return &forger{tm: tm, p: tm.p[name], key: m, id: workflow.InstanceID(raw), chain: chain}
+}
+
+// sends sends the first fact of an instance to a partner, attested.
+func (l *forger) sends(to string, genesis *fact.Fact) {
+	l.tm.t.Helper()
+	raw, id, err := genesis.Encode()
+	if err != nil {
+		l.tm.t.Fatal(err)
+	}
+	att := fact.Attest([]fact.ID{id},
+		func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
+	facts := []wire.Facts{{Instance: fact.InstanceOf(id), Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}
+	frame, err := wire.Encode(&wire.Message{Facts: facts})
+	if err != nil {
+		l.tm.t.Fatal(err)
+	}
+	l.tm.p[to].node.OnFrame(l.p.id(), frame)
+	synctest.Wait()
 }
 
 // says sends a fact that has seen a head to a partner, attested.
@@ -197,11 +218,7 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 func TestAnInstanceOfWhoLacksTheCreatorRoleIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "ana:commander", "mal")
-		tm.add("ana", `
-workflow: order
-creator-role: commander
-tasks: {go: {type: manual, role: commander}}
-`)
+		tm.add("ana", order)
 		good := tm.begin("ana", "order", nil)
 		if got := tm.state("ana", good); got != workflow.InstanceRunning {
 			t.Fatalf("an instance of the commander's is %s", got)
@@ -230,23 +247,183 @@ tasks: {go: {type: manual, role: commander}}
 					Assign:       []fact.Placement{{Partition: "main", Partner: ana}},
 				},
 			}}
-			raw, id, err := genesis.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
-			att := fact.Attest([]fact.ID{id},
-				func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
-			facts := []wire.Facts{{Instance: fact.InstanceOf(id), Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}
-			frame, err := wire.Encode(&wire.Message{Facts: facts})
-			if err != nil {
-				t.Fatal(err)
-			}
-			tm.p["ana"].node.OnFrame(l.p.id(), frame)
-			synctest.Wait()
+			l.sends("ana", &genesis)
 		}
 		if n := tm.running("ana"); n != 1 {
 			t.Errorf("ana has %d instances, want her own alone", n)
 		}
+	})
+}
+
+// Who starts a workflow with a creator role is judged by the own roles: a user whatever those of the partner are, and
+// the partner as the user that it is. The instance shows it, and its record says who it was.
+func TestAUserStartsByItsOwnRoles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "ana:commander", "two")
+		tm.signsIn("two", "lia", "commander")
+		tm.signsIn("ana", "rui")
+		tm.add("ana", order)
+		pass(time.Second)
+		start := func(at, user string) (string, error) {
+			st, err := tm.p[at].api.Start(t.Context(), api.StartRequest{
+				Workflow: "order", User: user, Assign: map[string]string{"main": "ana"},
+			})
+			if err != nil {
+				return "", err
+			}
+			return st.ID, nil
+		}
+		for at, who := range map[string]string{"ana": "rui", "two": "two"} {
+			_, err := start(at, who)
+			var e *api.Error
+			want := map[string]string{
+				"rui": "rui may not start workflow order: role commander does that, and as a user rui has no role" +
+					" (ana has that role here: start it with --user ana)",
+				"two": "two may not start workflow order: role commander does that, and by its certificate two has" +
+					" no role (lia has that role here: start it with --user lia)",
+			}[who]
+			if !errors.As(err, &e) || e.Code != api.NotAllowed || e.Message+" ("+e.Hint+")" != want {
+				t.Errorf("%s starts it: %v", who, err)
+			}
+		}
+		if _, err := start("ana", "ana"); err != nil {
+			t.Errorf("the partner with the role: %v", err)
+		}
+		for _, user := range []string{"lia", ""} { // the one who is signed in
+			id, err := start("two", user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			if got := tm.log("ana", id); len(got) == 0 || !strings.Contains(got[0], "instance created by lia: main=ana") {
+				t.Errorf("of what lia started ana has %q", got)
+			}
+		}
+	})
+}
+
+// order is a workflow that only commanders may start.
+const order = `
+workflow: order
+creator-role: commander
+tasks: {go: {type: manual, role: commander}}
+`
+
+// signsIn makes a user, with roles, at a node.
+func (tm *team) signsIn(at, name string, roles ...string) {
+	tm.t.Helper()
+	if err := tm.signIn(at, tm.addUser("ana", name, roles...)); err != nil {
+		tm.t.Fatal(err)
+	}
+	pass(time.Second)
+}
+
+// speaker is the key of a user at a partner's node, with which that node's owner can do what it likes.
+func (tm *team) speaker(at, name string) (ed25519.PrivateKey, users.ID) {
+	tm.t.Helper()
+	list, err := tm.p[at].api.Users(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	keys, _ := node.UserKeysIn(tm.p[at].dir).All()
+	for _, u := range list {
+		if u.Name == name {
+			id, err := users.ParseID(u.ID)
+			if err != nil || keys[u.ID] == nil {
+				tm.t.Fatalf("no key of %s: %v", name, err)
+			}
+			return keys[u.ID], id
+		}
+	}
+	tm.t.Fatalf("no user %s", name)
+	return nil, users.ID{}
+}
+
+// A member begins nothing by the word of a user that was given for something else, at another node, without the role,
+// or that the user may not give any more.
+func TestAWordThatDoesNotBeginAnInstanceIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "ana:commander", "mal")
+		tm.add("ana", order)
+		tm.add("ana", strings.NewReplacer("workflow: order", "workflow: drive", "creator-role: commander",
+			"creator-role: driver").Replace(order))
+		started, shown := "", map[string]*fact.Fact{} // a true beginning by each
+		for _, u := range []struct{ at, name, role, starts string }{
+			{"mal", "lia", "commander", "order"}, {"mal", "rui", "driver", "drive"}, {"ana", "eva", "commander", "order"},
+		} {
+			tm.signsIn(u.at, u.name, u.role)
+			assign := map[string]string{"main": map[string]string{"ana": "mal", "mal": "ana"}[u.at]}
+			st, err := tm.p[u.at].api.Start(t.Context(),
+				api.StartRequest{Workflow: u.starts, User: u.name, Assign: assign})
+			if err != nil {
+				t.Fatal(err)
+			}
+			started = st.ID
+			pass(time.Second)
+			for _, c := range tm.f.sent(func(c carried) bool { return c.from == tm.p[u.at].id() }) {
+				for _, f := range c.m.Facts {
+					if f.Instance.String() == st.ID && len(f.Facts) > 0 && shown[u.name] == nil {
+						g, _, err := fact.Decode(f.Facts[0].Raw)
+						if err != nil {
+							t.Fatal(err)
+						}
+						shown[u.name] = g
+					}
+				}
+			}
+		}
+		l, had := tm.forger("mal", started), tm.running("ana")
+		nonce := byte(0)
+		begins := func(user, at string, good bool, word []byte) {
+			t.Helper()
+			nonce++
+			annex := fact.Annex{Word: word}
+			g := &fact.Fact{Format: fact.Format, Chain: l.chain, Seq: 1, Body: fact.Body{
+				Annex: &annex, Genesis: &fact.Genesis{
+					Definition: shown["lia"].Body.Genesis.Definition, Nonce: [16]byte{nonce},
+					Coordination: workflow.Choreography,
+					Succession:   []workflow.PartnerID{l.p.id(), tm.p["ana"].id()},
+					Assign:       []fact.Placement{{Partition: "main", Partner: tm.p["ana"].id()}},
+				},
+			}}
+			if word == nil {
+				said, err := users.DecodeSpoken(shown[user].BegunWord())
+				if err != nil {
+					t.Fatal(err)
+				}
+				signed, err := g.Beginning()
+				if err != nil {
+					t.Fatal(err)
+				}
+				key, id := tm.speaker(at, user)
+				said.Signature = users.Sign(key, id, signed)
+				annex.Word = users.EncodeSpoken(said)
+			}
+			l.sends("ana", g)
+			if good {
+				had++
+			}
+			if n := tm.running("ana"); n != had {
+				t.Errorf("by the word of %s: ana has %d instances, want %d", user, n, had)
+			}
+		}
+		begins("lia", "mal", false, shown["lia"].BegunWord()) // for another
+		begins("rui", "mal", false, nil)                      // without the role
+		begins("eva", "ana", false, nil)                      // who is at another node
+		begins("lia", "mal", true, nil)
+		revoked := api.RoleRequest{User: "lia", Role: "commander"}
+		if _, err := tm.p["ana"].api.RevokeRole(t.Context(), revoked); err != nil {
+			t.Fatal(err)
+		}
+		begins("lia", "mal", false, nil)
+		if _, err := tm.p["ana"].api.GrantRole(t.Context(), revoked); err != nil {
+			t.Fatal(err)
+		}
+		begins("lia", "mal", true, nil)
+		if _, err := tm.p["ana"].api.RemoveUser(t.Context(), "lia"); err != nil {
+			t.Fatal(err)
+		}
+		begins("lia", "mal", false, nil)
 	})
 }
 

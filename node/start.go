@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -112,14 +113,16 @@ func (k *desk) prepare(
 	e *library.Definition, r api.StartRequest, found []datasets.Materialised, uses []fact.Pin, b *birth,
 ) (*choreo.Machine, []string, error) {
 	defer k.ledger.Choosing()()
-	f, notes, err := k.genesis(e, r, found, b)
+	by, err := k.creator(r, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, notes, err := k.genesis(e, r, found, b, by)
 	if err != nil {
 		return nil, nil, err
 	}
 	f.annex.Uses = uses
-	self := k.self()
-	self.Credentials = k.people.Credentials()
-	m, err := choreo.Create(self, e.Def, e.Plan, f.genesis, f.annex, choreo.Moment{Wall: k.clock.Now().Wall})
+	m, err := choreo.Create(k.creating(by), e.Def, e.Plan, f.genesis, f.annex, choreo.Moment{Wall: k.clock.Now().Wall})
 	if err != nil {
 		return nil, nil, api.Judge(api.Invalid, err)
 	}
@@ -159,12 +162,12 @@ type foundation struct {
 
 // genesis works out what a new instance begins with, and what its user should know.
 func (k *desk) genesis(
-	e *library.Definition, r api.StartRequest, found []datasets.Materialised, b *birth,
+	e *library.Definition, r api.StartRequest, found []datasets.Materialised, b *birth, by users.Who,
 ) (foundation, []string, error) {
 	if err := k.notYet(e.Def, r); err != nil {
 		return foundation{}, nil, err
 	}
-	err := k.mayCreate(e.Def)
+	err := k.mayCreate(e.Def, by)
 	if err == nil {
 		err = k.mayHaveCreated(e.Def, b)
 	}
@@ -216,7 +219,7 @@ func (k *desk) genesis(
 	var who []string
 	if b != nil {
 		g.Nonce, annex.Parent, g.Responsible, annex.Responsible = b.parent.Nonce(), b.parent, b.responsible, b.decides
-	} else if g.Responsible, annex.Responsible, who, err = k.responsible(e.Def, r); err != nil {
+	} else if g.Responsible, annex.Responsible, who, err = k.responsible(e.Def, r, by); err != nil {
 		return foundation{}, nil, err
 	}
 	notes = append(notes, who...)
@@ -284,21 +287,4 @@ func (k *desk) pins(
 		pins[workflow.PartitionName(part)] = id
 	}
 	return pins, nil
-}
-
-// mayHaveCreated refuses a child whose workflow wants a role of its creator that somebody lacks who
-// began an instance above it: nobody has others start what it may not start itself.
-func (k *desk) mayHaveCreated(def *workflow.Definition, b *birth) error {
-	if b == nil || def.CreatorRole == "" {
-		return nil
-	}
-	for _, p := range b.parent.Line {
-		if p != k.member.ID() && !k.people.HasRole(p, def.CreatorRole) {
-			return api.Errorf(api.NotAllowed,
-				"%s, which began an instance that it is part of, may not start workflow %s: role %s does that",
-				k.people.label(p), def.Name,
-				def.CreatorRole).WithHint("have somebody with that role start the outermost workflow")
-		}
-	}
-	return nil
 }

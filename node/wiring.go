@@ -320,6 +320,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		return err
 	}
 	n.desk.persons = n.users
+	n.instances.mayHaveBegun = n.users.MayBegin
 	n.filing.MayAsk = n.users.MayAsk
 	n.filing.Keeps = func(id workflow.InstanceID) bool { return n.worklists.Keeps(id) }
 	n.filing.Gives = func(to workflow.PartnerID, id workflow.InstanceID, item workflow.DataName, f workflow.File) bool {

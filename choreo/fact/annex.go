@@ -52,6 +52,9 @@ type Annex struct {
 	// Notify is, in a genesis, by which policy people's tasks are offered, as people write it; empty: as the
 	// definition says (choreo/state/offers.go).
 	Notify string `cbor:"13,keyasint,omitempty"`
+	// Word is, in a genesis of a workflow with a creator role, that of the user who began the instance
+	// (beginning.go); empty: its author did. Versions before 2026-11-29 do not read it.
+	Word []byte `cbor:"14,keyasint,omitempty"`
 }
 
 // Dropped is a task whose only purpose, a data set, existed when the instance

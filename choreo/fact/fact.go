@@ -268,14 +268,16 @@ func (f *Fact) validateAnnex() error {
 		!(f.Body.Claim != nil && IsOffer(f.Body.Claim.Body())):
 		return fmt.Errorf("a %s fact has no annex", f.Body.Kind())
 	case (a.Mechanism != "" || len(a.Dropped) > 0 || a.Responsible != "" || a.Parent != nil || len(a.Uses) > 0 ||
-		a.dates() || a.Notify != "") && f.Body.Genesis == nil:
-		return errors.New("an instance's mechanism, who answers for it, what is dropped of it, what it uses and what it is for, when people are warned and what they are offered, is in its genesis")
+		a.dates() || a.Notify != "" || len(a.Word) > 0) && f.Body.Genesis == nil:
+		return errors.New("an instance's mechanism, who began it and answers for it, what is dropped of it, what it uses and what it is for, when people are warned and what they are offered, is in its genesis")
 	case (a.Offered || a.Waited != 0) && (f.Body.Assign == nil || !f.Body.Assign.Verdict.IsZero()):
 		return errors.New("only a holder that passes work on says that it is offered, and for how long it waited")
 	case a.Order != nil && (f.Body.Assign == nil || f.Body.Assign.Verdict.IsZero()):
 		return errors.New("by order only what a verdict ended is done once more")
 	case a.Waited < 0 || a.Waited > MaxWaited:
 		return fmt.Errorf("work that waited for %s, want 0 to %s", a.Waited, MaxWaited)
+	case len(a.Word) > MaxWord:
+		return fmt.Errorf("a person's word of %d bytes, at most %d", len(a.Word), MaxWord)
 	case len(a.Why) > maxWhy || len(a.Dropped) > MaxCollection:
 		return fmt.Errorf("%d reasons and %d dropped tasks, at most %d and %d", len(a.Why), len(a.Dropped), maxWhy,
 			MaxCollection)

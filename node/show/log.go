@@ -69,6 +69,9 @@ func (vw *View) describe(h *Held, f *state.FactView) (workflow.TaskName, string)
 		for _, a := range b.Genesis.Assign {
 			parts = append(parts, string(a.Partition)+"="+vw.People.Label(a.Partner)) // as it is assigned at a start
 		}
+		if by := h.M.BegunBy(); by != nil {
+			return "", fmt.Sprintf("instance created by %s: %s", vw.Partners.Called(by.User), strings.Join(parts, ", "))
+		}
 		return "", "instance created: " + strings.Join(parts, ", ")
 	case b.Ready != nil && b.Ready.Trigger:
 		return name(b.Ready.Attempt), "emergency trigger fired"

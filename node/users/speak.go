@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -168,6 +169,34 @@ func (t *Topic) MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.Pa
 	}
 	t.ask(func(k *users.Set) { _, err = k.Judge(s.Signature, signed, from, t.in.Clock.Now().Wall) })
 	return err
+}
+
+// MayBegin checks the word by which a user began an instance at a partner's node, which that partner itself sends:
+// the user's key is good now, and the user has the role as far as is known here. Who is not known here, or by
+// another key, is taken at the word, which proves it: what is known of users is on its way.
+func (t *Topic) MayBegin(
+	word []byte, signed [sha256.Size]byte, from workflow.PartnerID, role workflow.RoleName,
+) error {
+	if err := t.MaySpeak(word, signed, from); err != nil && !unheardOf(err) {
+		return err
+	}
+	s, err := users.DecodeSpoken(word)
+	if err != nil || s.Signature.User == (users.ID{}) {
+		return err
+	}
+	u, err := t.User(s.Signature.User, t.in.Clock.Now().Wall)
+	switch {
+	case err != nil && !unheardOf(err):
+		return err
+	case err == nil && role != "" && !u.HasRole(role):
+		return fmt.Errorf("user %s does not have role %s any more: %w", u.Name, role, trust.ErrNotAllowed)
+	}
+	return nil
+}
+
+// unheardOf reports whether a user, or a key, is refused only as nothing is known of it.
+func unheardOf(err error) bool {
+	return errors.Is(err, users.ErrNoUser) && !errors.Is(err, users.ErrRemoved)
 }
 
 // MayStillBring is MaySpeak for the result of an item, which a user may have made before hearing of being removed: it

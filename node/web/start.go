@@ -61,11 +61,11 @@ func (p *Page) beginWith(why error) screen {
 			Responsible: r.PostForm.Get("responsible"), WaitForRole: r.PostForm.Has("wait-for-role"),
 		}
 		if def.CreatorRole != "" {
-			st, err := p.node.Status(ctx)
+			roles, err := p.rolesOf(ctx, s)
 			if err != nil {
 				return view{}, err
 			}
-			if !slices.Contains(st.Roles, string(def.CreatorRole)) {
+			if !slices.Contains(roles, string(def.CreatorRole)) {
 				b.Only = def.CreatorRole
 			}
 		}
@@ -100,6 +100,23 @@ func (p *Page) beginWith(why error) screen {
 		return view{template: "begin", title: "nav.workflows", name: def.Called(), status: b.Why.status(), data: b},
 			nil
 	}
+}
+
+// rolesOf are those of whoever starts what this browser starts: its user or, where it acts for nobody, the partner.
+func (p *Page) rolesOf(ctx context.Context, s httpapi.Session) ([]string, error) {
+	if s.User == "" {
+		st, err := p.node.Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return st.Roles, nil
+	}
+	all, err := p.node.Users(ctx)
+	i := slices.IndexFunc(all, func(u api.User) bool { return u.ID == s.User })
+	if err != nil || i < 0 {
+		return nil, err
+	}
+	return all[i].Roles, nil
 }
 
 // inOrder are the tasks of a definition, each after those that it waits for.

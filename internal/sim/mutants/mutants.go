@@ -238,7 +238,7 @@ var general = []mutant{
 	{name: "expired-counts", what: "a partner that shows a certificate that ran out is believed", patches: []patch{{
 		"node/incoming.go", `if err == nil && author == from {`, `if err == nil && author == "" {`}}},
 	{name: "anybody-begins", what: "anybody may begin what only a role may begin", patches: []patch{{
-		"choreo/replica.go", `	if def.CreatorRole == "" && len(credentials) == 0 {`,
+		"choreo/creator.go", `	if def.CreatorRole == "" && len(credentials) == 0 && len(word) == 0 {`,
 		`	if def.CreatorRole != "" || len(credentials) == 0 {`}}},
 	{name: "passes-others-work", what: "anybody passes on work of others", patches: []patch{{
 		"choreo/state/verdicts.go", `case a.Beside() || a.Partner != e.Fact.Chain.Author: // that`,

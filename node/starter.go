@@ -1,0 +1,121 @@
+package node
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about who starts an instance, and may where its workflow wants a role of its creator: a user by
+// the roles of the user, the partner by those of its certificate. The genesis shows it to everybody
+// (choreo/fact/beginning.go).
+
+// creator is who starts an instance: what is for a task of another instance this partner does.
+func (k *desk) creator(r api.StartRequest, b *birth) (users.Who, error) {
+	if b != nil {
+		return k.persons.Who(string(k.member.ID()))
+	}
+	return k.starter(r.User)
+}
+
+// starter is the person who starts an instance: the one that is named, else the one user who is
+// signed in here, else the partner.
+func (k *desk) starter(ref string) (users.Who, error) {
+	who, err := k.persons.Who(ref)
+	var e *api.Error
+	if ref == "" && errors.As(err, &e) && e.Code == api.Invalid { // several are signed in
+		return k.persons.Who(string(k.member.ID()))
+	}
+	return who, err
+}
+
+// creating is for whom a new machine acts that somebody creates here.
+func (k *desk) creating(by users.Who) choreo.Self {
+	self := k.self()
+	self.Credentials = k.people.Credentials()
+	if by.ID != string(k.member.ID()) {
+		self.Speak = func(signed [sha256.Size]byte) ([]byte, error) { return k.persons.Speak(by, signed) }
+	}
+	return self
+}
+
+// mayCreate refuses whoever lacks the role that starts a workflow.
+func (k *desk) mayCreate(def *workflow.Definition, by users.Who) error {
+	role := def.CreatorRole
+	if role == "" || slices.Contains(k.rolesOf(by), role) {
+		return nil
+	}
+	what := fmt.Sprintf("start workflow %s", def.Name)
+	may := slices.IndexFunc(k.persons.Here(),
+		func(w users.Who) bool { return slices.Contains(k.rolesOf(w), role) })
+	if may >= 0 {
+		other := k.persons.Here()[may].Name
+		return k.lackingAs(by, role, what).WithHint("%s has that role here: start it with --user %s", other, other)
+	}
+	if by.ID == string(k.member.ID()) {
+		return k.lacking(role, what)
+	}
+	return k.lackingAs(by, role, what).WithHint("an administrator gives it: mutirao role grant %s %s", by.Name, role)
+}
+
+// lackingAs is the refusal of what a role that a person at this node lacks is for.
+func (k *desk) lackingAs(who users.Who, role workflow.RoleName, what string) *api.Error {
+	has, by := "as a user", orNone(k.rolesOf(who))
+	if who.ID == string(k.member.ID()) {
+		has = "by its certificate"
+	}
+	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and %s %s has %s", who.Name, what, role, has,
+		who.Name, by)
+}
+
+// anybodyMayCreate is mayCreate of whoever is at this node.
+func (k *desk) anybodyMayCreate(def *workflow.Definition) error {
+	by, err := k.starter("")
+	if err != nil {
+		return err
+	}
+	for _, who := range k.persons.Here() {
+		if k.mayCreate(def, who) == nil {
+			return nil
+		}
+	}
+	return k.mayCreate(def, by)
+}
+
+// rolesOf are those of a person at this node, as they are known now.
+func (k *desk) rolesOf(who users.Who) []workflow.RoleName {
+	person, known := k.partners.Person(worklist.User(who.ID))
+	if !known {
+		return nil
+	}
+	return person.Roles
+}
+
+// mayHaveCreated refuses a child whose workflow wants a role of its creator that somebody lacks who
+// began an instance above it: nobody has others start what it may not start itself. Where a user's word began the
+// parent, the user is asked for the role.
+func (k *desk) mayHaveCreated(def *workflow.Definition, b *birth) error {
+	if b == nil || def.CreatorRole == "" {
+		return nil
+	}
+	line := b.parent.Line
+	for i, p := range line {
+		has, who := p == k.member.ID() || k.people.HasRole(p, def.CreatorRole), k.people.label(p)
+		if by := b.begunBy; by != nil && i == len(line)-1 {
+			has, who = slices.Contains(by.Roles, def.CreatorRole), k.partners.Called(by.User)
+		}
+		if !has {
+			return api.Errorf(api.NotAllowed,
+				"%s, which began an instance that it is part of, may not start workflow %s: role %s does that", who,
+				def.Name, def.CreatorRole).WithHint("have somebody with that role start the outermost workflow")
+		}
+	}
+	return nil
+}

@@ -91,7 +91,7 @@ func (s *story) history() string {
 		b.WriteString("\n")
 	}
 	if x := m.Interrupted(); x != nil {
-		fmt.Fprintf(&b, "interrupted: %s %s consistent=%t\n", x.Cause, x.Task, x.Consistent)
+		fmt.Fprintf(&b, "interrupted: %s %s consistent=%t\n", x, x.Task, x.Consistent)
 	}
 	return trimmed(b.String())
 }

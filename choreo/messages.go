@@ -107,7 +107,7 @@ func (m *Machine) Interruption() (f Failure, is bool) {
 	}
 	return Failure{
 		Item: worklist.Item{Assigned: worklist.ID(x.By), Slot: x.Task}, Task: x.Task, By: worklist.ID(x.By), At: x.At,
-		Reason: why + x.Cause, Asks: true,
+		Reason: why + x.String(), Asks: true,
 	}, true
 }
 

@@ -83,7 +83,7 @@ func (m *Machine) Snapshot() Snapshot {
 	}
 	if x := s.Interruption(); x != nil {
 		out.Incidents = append(out.Incidents, state.IncidentView{At: x.At, Task: x.Task,
-			What: "interrupted: " + x.Cause})
+			What: "interrupted: " + x.String()})
 	}
 	out.Incidents = append(out.Incidents, s.Incidents()...)
 	return out

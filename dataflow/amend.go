@@ -41,7 +41,7 @@ func (b *Board) Amend(f *Flow, by ID, at int64) string {
 	case f.Hash() == b.flow.Hash():
 		return "it goes by that definition already"
 	}
-	changed := b.amends(f)
+	changed, broken := b.amends(f), b.strict > 0
 	b.goBy(f)
 	for _, p := range b.Pending() {
 		if _, has := f.of[p.Task.Name]; !has {
@@ -63,9 +63,14 @@ func (b *Board) Amend(f *Flow, by ID, at int64) string {
 	b.stop.State = len(b.states) - 1
 	switch {
 	case b.recovery == nil && b.strict > 0:
-		b.stop.Consistent, b.stop.Cause = false, "the state breaks the constraint "+b.firstBroken()
+		b.stop.Consistent = false
+		if why := breaks(b.firstBroken()); why != b.stop.Cause {
+			b.stop.Since = why
+		}
 	case b.recovery == nil:
-		b.stop.Consistent = b.consistent()
+		if b.stop.Consistent = b.consistent(); broken { // which is what was said
+			b.stop.Since = ""
+		}
 	case b.recovery.job == Job{}:
 		b.stopUnless(b.mayUndo())
 	}

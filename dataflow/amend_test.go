@@ -105,8 +105,12 @@ func TestChangedConstraintsOfAFlow(t *testing.T) {
 	s.wants("consistent", s.b.Interrupted().Consistent, false)
 	s.wants("amended", s.amend(parallel, "join: {when:", "join: {when: n == 9 or"), "")
 	s.wants("methods", s.b.Methods(), "[offer restart jump-forward]")
+	const cause = "the state fires no trigger, is not final, and nothing is pending"
 	s.wants("amended", s.amend(parallel, "final: n == 2", strict), "")
 	s.wants("consistent", s.b.Interrupted().Consistent, false)
+	s.wants("cause", s.b.Interrupted(), cause+"; since then: the state breaks the constraint low: a < 3")
+	s.wants("amended", s.amend(parallel, "join: {when:", "join: {when: n == 9 or"), "")
+	s.wants("cause", s.b.Interrupted(), cause)
 }
 
 // A trigger that is not there any more, as two definitions did not go together, comes to nothing. A compensation that is

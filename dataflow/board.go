@@ -76,6 +76,8 @@ type Record struct {
 	Status       Status
 	// Changed are the data that have another value than before; nil: null now.
 	Changed map[workflow.DataName]workflow.Value
+	// Reason is, of a transition that failed and of a state that is an exception, why it interrupted the instance.
+	Reason string
 	// Conflicts are the data that it set though they were changed after the state that fired it.
 	Conflicts []workflow.DataName
 
@@ -101,12 +103,26 @@ type Interruption struct {
 	By    ID    // the fact by which it came
 	At    int64 // ms since 1970, by the holder's clock
 	Cause string
+	// Since is what the latest step of recovery came to that did not end it, or what an amendment did to its state;
+	// empty: nothing of note.
+	Since string
 	Task  workflow.TaskName // that failed; empty: none
 	State int               // the current state then
 	// Consistent: a transition failed. Else the state itself is what is wrong.
 	Consistent bool
 	Failed     bool // the task did: else it brought the state
 }
+
+// String is why the instance is interrupted, and what has come of that since.
+func (x *Interruption) String() string {
+	if x.Since == "" {
+		return x.Cause
+	}
+	return x.Cause + "; since then: " + x.Since
+}
+
+// isNow is what is to be said of the state as it is now.
+func (x *Interruption) isNow() string { return cmp.Or(x.Since, x.Cause) }
 
 // Board is the history of an instance's data states.
 type Board struct {
@@ -302,7 +318,7 @@ func (b *Board) followBy(by ID, at int64) {
 	case b.strict > 0:
 		r.Status = Exception
 		b.interrupt(Interruption{
-			By: by, At: at, Cause: "the state breaks the constraint " + b.firstBroken(), Task: r.Task,
+			By: by, At: at, Cause: breaks(b.firstBroken()), Task: r.Task,
 		})
 		return
 	case b.isFinal() && len(b.pending) == 0:
@@ -376,6 +392,9 @@ func (b *Board) rules() bool {
 		slices.ContainsFunc(b.flow.conds, func(c *condition) bool { return c.rule })
 }
 
+// breaks says that the state breaks a strict constraint.
+func breaks(constraint string) string { return "the state breaks the constraint " + constraint }
+
 func (b *Board) firstBroken() string {
 	for i, c := range b.flow.conds {
 		if c.strict && !b.truth[i] {
@@ -439,8 +458,13 @@ func Reads(t *workflow.Task) []workflow.DataName {
 func (b *Board) interrupt(x Interruption) {
 	x.State = len(b.states) - 1
 	b.stop = &x
+	if !x.Failed {
+		b.Last().Reason = x.Cause
+	}
 	for _, p := range b.Pending() {
-		b.abort(p, x.At)
+		if b.abort(p, x.At); x.Failed && p.Task.Name == x.Task {
+			b.history[len(b.history)-1].Reason = x.Cause
+		}
 	}
 }
 

@@ -138,6 +138,9 @@ func TestFailureInterrupts(t *testing.T) {
 	x := s.b.Interrupted()
 	s.wants("consistent", x.Consistent, true)
 	s.wants("cause", x.Cause, "no luck")
+	for _, r := range s.b.History() {
+		s.wants("reason of "+string(r.Task), r.Reason, map[workflow.TaskName]string{"one": "no luck"}[r.Task])
+	}
 	s.wants("pending", s.pending(), "")
 	s.wants("late", s.done("two", values{"b": int64(2)}), "the transition is not pending")
 	aborted := 0
@@ -170,6 +173,7 @@ final: n == 2
 	s.done("go", values{"n": int64(2)})
 	s.wants("final and broken", s.b.Ended(), false)
 	s.wants("cause", s.b.Interrupted().Cause, "the state breaks the constraint few: n < 2")
+	s.wants("reason", s.b.Last().Reason, s.b.Interrupted().Cause)
 }
 
 func TestBoundAndDisabled(t *testing.T) {

@@ -24,10 +24,11 @@ type Outlook struct {
 	// (EquivalentTo); -1: none.
 	Like int
 	// Fires are the triggers that it fires; Final: it ends the instance. With neither the instance is
-	// interrupted still, or once more, for that Cause, and Methods are what the rules allow then.
+	// interrupted still, or once more, for that Cause and what has come of it Since, and Methods are what the rules allow then.
 	Fires   []workflow.TaskName
 	Final   bool
 	Cause   string
+	Since   string
 	Methods []string
 }
 
@@ -76,7 +77,7 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 		out.Fires = append(out.Fires, p.Task.Name)
 	}
 	if then.stop != nil {
-		out.Cause, out.Methods = then.stop.Cause, then.Methods()
+		out.Cause, out.Since, out.Methods = then.stop.Cause, then.stop.Since, then.Methods()
 	}
 	return out, ""
 }

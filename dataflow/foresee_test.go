@@ -59,7 +59,8 @@ func told(o dataflow.Outlook) string {
 		out = append(out, "final")
 	}
 	if o.Cause != "" {
-		out = append(out, fmt.Sprintf("interrupted: %s %v", o.Cause, o.Methods))
+		stop := dataflow.Interruption{Cause: o.Cause, Since: o.Since}
+		out = append(out, fmt.Sprintf("interrupted: %s %v", &stop, o.Methods))
 	}
 	return strings.Join(out, "; ")
 }
@@ -90,7 +91,7 @@ func TestForesee(t *testing.T) {
 			dataflow.Step{Method: dataflow.MethodCompensate, Steps: 9},
 			"undoes lend of S4 sure=true; undoes find of S3 sure=true; undoes show of S2 sure=false; undoes open of S1 sure=true; " +
 				"S8 book=<nil> card=<nil> stage=asked; like S0; interrupted: " +
-				"compensation went as far as it can, and did not come to where it was to stop (steps: 9): " +
+				"it is torn; since then: compensation went as far as it can, and did not come to where it was to stop (steps: 9): " +
 				"there is nothing left to compensate: the state is the first, or equivalent to it [offer restart jump-forward]",
 		},
 		{dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"stage": text("refused")}},
@@ -204,7 +205,8 @@ final: n == 9
 			} else if got := s.b.Undone(job, s.id(), c.sets, 1, 1); got != why {
 				t.Errorf("%s of %s came to %q, and was said to: %q", method, c.undo, got, why)
 			}
-			s.wants("cause", s.b.Interrupted().Cause, why)
+			s.wants("cause", s.b.Interrupted().Cause, "no paper")
+			s.wants("it came to", s.b.Interrupted().Since, why)
 			s.wants("state", s.b.State(), 1)
 		}
 	}
@@ -253,8 +255,9 @@ func TestAStopThatIsNeverMet(t *testing.T) {
 		s.carryOut(c.step)
 		want := "compensation went as far as it can, and did not come to where it was to stop (" + c.want +
 			"): there is nothing left to compensate: the state is the first, or equivalent to it"
-		s.wants("it comes to", s.b.Interrupted().Cause, want)
-		s.wants("it was said to come to", o.Cause, want)
+		s.wants("it stays interrupted since", s.b.Interrupted().Cause, "it is torn")
+		s.wants("it comes to", s.b.Interrupted().Since, want)
+		s.wants("it was said to come to", o.Since, want)
 	}
 	s := stuckLoan(t)
 	step := dataflow.Step{Method: dataflow.MethodCompensate, Until: &now}

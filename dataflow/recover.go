@@ -132,7 +132,7 @@ func (b *Board) mayRecover(x Step) string {
 			return "only a jump sets data"
 		}
 		if !b.stop.Consistent {
-			return fmt.Sprintf("the state is inconsistent (%s): only a jump leads out of it", b.stop.Cause)
+			return fmt.Sprintf("the state is inconsistent (%s): only a jump leads out of it", b.stop.isNow())
 		}
 	}
 	switch x.Method {
@@ -273,6 +273,7 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 	if why := b.mayRecover(x); why != "" {
 		return why
 	}
+	b.stop.Since = ""
 	switch x.Method {
 	case MethodCompensate:
 		b.recovery = &recovery{step: x, left: x.Steps, goal: -1}
@@ -308,7 +309,7 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 			}
 		}
 		b.enter(r).As = as
-		b.stop.Consistent, b.stop.State, b.stop.Cause = true, len(b.states)-1,
+		b.stop.Consistent, b.stop.State, b.stop.Since = true, len(b.states)-1,
 			"it jumped back: it must be offered, compensated further, or jump forward"
 	}
 	return ""
@@ -317,7 +318,7 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 // resume ends the interruption, and offers the current state.
 func (b *Board) resume(at int64) {
 	b.stop, b.recovery = nil, nil
-	b.Last().Status = Regular
+	b.Last().Status, b.Last().Reason = Regular, ""
 	b.follow(at)
 }
 
@@ -361,7 +362,7 @@ func (b *Board) goOnOffering(at int64) {
 func (b *Board) stopUnless(why string) {
 	if why != "" {
 		b.recovery = nil
-		b.stop.Cause = why
+		b.stop.Since = why
 	}
 }
 
@@ -394,7 +395,7 @@ func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Va
 	if why := b.badlyDesigned(t); why != "" {
 		b.write(before)
 		b.recovery = nil
-		b.stop.Cause = why
+		b.stop.Since = why
 		return why
 	}
 	t.Mark = Compensated
@@ -506,7 +507,7 @@ func (b *Board) UndoFailed(job Job, reason string) string {
 	if b.recovery == nil || b.recovery.job != job {
 		return "the compensation is not pending"
 	}
-	b.stop.Cause = undoFailed(job.Task, reason)
+	b.stop.Since = undoFailed(job.Task, reason)
 	b.recovery = nil
 	return ""
 }

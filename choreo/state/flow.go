@@ -145,7 +145,7 @@ func (s *State) FlowLines() (out []string) {
 		out = append(out, fmt.Sprintf("pending %s since %d as %s", p.Task.Name, p.State, AttemptOfJob(p.Job)))
 	}
 	if x := b.Interrupted(); x != nil {
-		out = append(out, fmt.Sprintf("interrupted at %d: %s", x.State, x.Cause))
+		out = append(out, fmt.Sprintf("interrupted at %d: %s", x.State, x))
 	}
 	for _, a := range sortedJobs(s.flow.lost) {
 		out = append(out, fmt.Sprintf("lost %s start=%s", a.ID, ShortName(a.Undo.Start)))

@@ -22,7 +22,7 @@ func newHistoryCommand() *cobra.Command {
 		Long: `Prints the data states of an instance that is driven by its data (its tasks have
 repeat), in order: what brought each, the state that fired that, and the
 attributes that it changed. A transition that was aborted brought no state, and
-has no number. Nor has what is superseded: it was done on another side of a split,
+has no number; of one that failed it is said why. Nor has what is superseded: it was done on another side of a split,
 or in a chain that does not count, and stands among the others where its time is,
 with what it set, and how far its compensation has got. With -v every attribute is
 listed, changed ones with a star.`,
@@ -71,6 +71,9 @@ func statusOf(s api.DataState) string {
 		words = []string{"superseded, does not count" + undone[s.Compensation]}
 	} else if s.Mark != "" {
 		words = append(words, s.Mark)
+	}
+	if s.Reason != "" {
+		words[len(words)-1] += ": " + oneLine(s.Reason)
 	}
 	if s.EquivalentTo != nil {
 		words = append(words, "like "+stateNumber(s.EquivalentTo))

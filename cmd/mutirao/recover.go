@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -190,7 +191,7 @@ func outlookText(out *api.Outlook) string {
 	case api.ThenFinal:
 		return text + ", ends it well"
 	}
-	return text + ", stays interrupted: " + oneLine(out.Cause)
+	return text + ", stays interrupted: " + oneLine(cmp.Or(out.Since, out.Cause))
 }
 
 func joinTasks(tasks []workflow.TaskName) string {
@@ -263,6 +264,9 @@ func (u *ui) recoverStates(in *api.Instance) error {
 		}
 		fmt.Fprintf(w, "%s is interrupted since %s, in state S%d, which is %s: %s\n", u.id(in.ID), clock(r.At), r.State,
 			state, oneLine(r.Cause))
+		if r.Since != "" {
+			fmt.Fprintln(w, "since then:", oneLine(r.Since))
+		}
 		if r.UnderWay {
 			fmt.Fprintln(w, "compensations are under way: wait until they have ended; a jump forward calls them off")
 		}

@@ -330,6 +330,8 @@ type DataState struct {
 	Changed   []workflow.DataName `json:"changed"`
 	Conflicts []workflow.DataName `json:"conflicts"`
 	Status    string              `json:"status"` // regular, final or exception
+	// Reason is why it interrupted the instance, of a transition that failed and of a state that is an exception.
+	Reason string `json:"reason,omitempty"`
 	// Pending are the transitions that had been fired and had not ended while this was the current state.
 	Pending []workflow.TaskName `json:"pending"`
 }
@@ -339,7 +341,10 @@ const MarkSuperseded = "superseded"
 
 // Recovery says why an instance is interrupted, and what the rules allow now.
 type Recovery struct {
-	Cause      string            `json:"cause"`
+	Cause string `json:"cause"` // what interrupted it
+	// Since is what the latest step of recovery came to that did not end the interruption, or what an amendment did to
+	// the state; left out: nothing of note.
+	Since      string            `json:"since,omitempty"`
 	Task       workflow.TaskName `json:"task,omitempty"`  // that failed, or brought the state
 	Label      string            `json:"label,omitempty"` // what people call the task; empty: its name
 	At         time.Time         `json:"at"`
@@ -364,10 +369,11 @@ type Outlook struct {
 	// Like is the first state of the history that it is equivalent to; null: none.
 	Like *int `json:"like"`
 	// Then is fires (the Fires; none: at an age to come), final (it ends the instance) or interrupted (still, or once more, for that
-	// Cause; Methods are what the rules allow then).
+	// Cause, with what has come of it Since; Methods are what the rules allow then).
 	Then    string              `json:"then"`
 	Fires   []workflow.TaskName `json:"fires"`
 	Cause   string              `json:"cause"`
+	Since   string              `json:"since,omitempty"`
 	Methods []string            `json:"methods"`
 }
 

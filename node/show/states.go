@@ -40,7 +40,7 @@ func (vw *View) renderState(h *Held, v state.StateView) api.DataState {
 	s := api.DataState{
 		State: number(v.Output), EquivalentTo: number(v.EquivalentTo), Kind: string(v.Kind), FiredBy: number(v.FiredBy),
 		Input: number(v.Input),
-		Mark:  string(v.Mark), Compensation: string(v.Compensation), Status: string(v.Status),
+		Mark:  string(v.Mark), Compensation: string(v.Compensation), Status: string(v.Status), Reason: v.Reason,
 		Attributes: map[string]any{}, Changed: []workflow.DataName{}, Conflicts: []workflow.DataName{},
 		Pending: []workflow.TaskName{},
 		Partner: vw.People.Name(v.Partner), Ended: wire.AtMilli(v.Ended),
@@ -77,7 +77,8 @@ func (vw *View) recovery(h *Held) *api.Recovery {
 	}
 	methods, underWay := h.M.Recovery()
 	return &api.Recovery{
-		Cause: x.Cause, Task: x.Task, Label: h.M.Definition().LabelOf(x.Task), At: wire.AtMilli(x.At), State: x.State, Consistent: x.Consistent,
+		Cause: x.Cause, Since: x.Since, Task: x.Task, Label: h.M.Definition().LabelOf(x.Task), At: wire.AtMilli(x.At),
+		State: x.State, Consistent: x.Consistent,
 		Methods: append([]string{}, methods...), UnderWay: underWay,
 	}
 }
@@ -87,7 +88,7 @@ func Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
 		Interruption: fact.ID(h.M.Interrupted().By).String(),
 		From:         h.M.Interrupted().State, Undoes: []api.Undoing{}, State: o.State, Attributes: map[string]any{},
 		Changed: []workflow.DataName{},
-		Then:    api.ThenFires, Fires: append([]workflow.TaskName{}, o.Fires...), Cause: o.Cause,
+		Then:    api.ThenFires, Fires: append([]workflow.TaskName{}, o.Fires...), Cause: o.Cause, Since: o.Since,
 		Methods: append([]string{}, o.Methods...),
 	}
 	for _, u := range o.Undoes {

@@ -214,7 +214,7 @@ type kept struct {
 // incidents are those of an instance.
 func incidents(in *api.Instance, s httpapi.Session, may rights, typed url.Values) (out []kept) {
 	for _, i := range in.Incidents {
-		if in.Recovery != nil && i.What == "interrupted: "+in.Recovery.Cause {
+		if in.Recovery != nil && strings.HasPrefix(i.What, "interrupted: "+in.Recovery.Cause) {
 			continue // it is said above, with what may be done
 		}
 		can := may.decide && len(i.Result) == wholeResult && len(i.Commands) > 0

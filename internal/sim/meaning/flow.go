@@ -378,7 +378,7 @@ func (m *Meaning) FlowLines() (out []string) {
 		out = append(out, fmt.Sprintf("pending %s since %d as %s", p.Task.Name, p.State, id))
 	}
 	if x := b.Interrupted(); x != nil {
-		out = append(out, fmt.Sprintf("interrupted at %d: %s", x.State, x.Cause))
+		out = append(out, fmt.Sprintf("interrupted at %d: %s", x.State, x))
 	}
 	return out
 }

@@ -77,6 +77,23 @@ func (b *Board) Amend(f *Flow, by ID, at int64) string {
 	return ""
 }
 
+// AwaitsEnds reports whether the board is to go by a changed definition later: by that its state would be final while
+// several transitions are pending, and no result of any of these could be taken that leaves it so (Refuses).
+func (b *Board) AwaitsEnds(f *Flow) bool {
+	left := 0
+	for t := range b.pending {
+		if _, has := f.of[t]; has {
+			left++
+		}
+	}
+	if left < 2 || f.final < 0 {
+		return false
+	}
+	values := maps.Clone(b.values)
+	maps.Copy(values, b.amends(f))
+	return holds(f.conds[f.final].expr, values, b.instance, b.age)
+}
+
 // consistent reports whether the state of an interrupted instance, which breaks no strict constraint, was consistent or
 // is so by now.
 func (b *Board) consistent() bool {

@@ -310,8 +310,8 @@ func (b *Board) enter(r Record) *Record {
 // follow fires what the newest state fires, or ends or interrupts the instance.
 func (b *Board) follow(at int64) { b.followBy(b.Last().ID, at) }
 
-// followBy is follow because of a fact. A state that a changed definition made final while transitions are pending
-// fires nothing more: these go on.
+// followBy is follow because of a fact. A state that a changed definition made final while a transition is pending
+// fires nothing more: that one goes on (AwaitsEnds).
 func (b *Board) followBy(by ID, at int64) {
 	r := b.Last()
 	switch {
@@ -574,9 +574,8 @@ func (b *Board) Refuses(job Job, updates map[workflow.DataName]workflow.Value) s
 	if len(b.pending) == 1 {
 		return ""
 	}
-	was := b.isFinal() // a changed definition made it so
 	before := b.write(b.differing(updates))
-	final := !was && b.isFinal() && b.strict == 0
+	final := b.isFinal() && b.strict == 0
 	b.write(before)
 	if final {
 		return FinalTooEarly

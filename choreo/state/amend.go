@@ -120,15 +120,20 @@ func (x Start) Unpinned(made *workflow.Definition, p amendments.Patch) workflow.
 	return ""
 }
 
-// TakesUp reports whether whoever holds the flow has amendments to take up: it does not go by all of them yet. Once it
-// has said so it does not say it again, though a fork may keep it from knowing of one that counts.
+// TakesUp reports whether whoever holds the flow has amendments to take up: it does not go by all of them yet, and need
+// not wait for transitions to end before it does. Once it has said so it does not say it again, though a fork may keep
+// it from knowing of one that counts.
 func (s *State) TakesUp() bool {
 	l := s.flow.Line
 	if x := l.last; x != nil && x.Fact.Body.Aged != nil && x.Fact.Body.Aged.Age == 0 &&
 		!slices.ContainsFunc(s.edition.heavy, func(a *log.Entry) bool { return a.Index > x.Index }) {
 		return false
 	}
-	return len(s.edition.heavy) > 0 && !l.Board.Ended() && l.Board.Flow().Hash() != s.flowBy(s.edition.heavy).Hash()
+	if len(s.edition.heavy) == 0 || l.Board.Ended() {
+		return false
+	}
+	by := s.flowBy(s.edition.heavy)
+	return l.Board.Flow().Hash() != by.Hash() && !l.Board.AwaitsEnds(by)
 }
 
 // Amendment is a change of the definition by which an instance runs.

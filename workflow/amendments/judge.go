@@ -2,6 +2,7 @@ package amendments
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -105,6 +106,7 @@ func Judge(old, changed *workflow.Definition, at *Standing) []Finding {
 		return j.found
 	}
 	j.flow()
+	j.ends()
 	changes := Between(old, changed)
 	tasks := j.tasks(changes)
 	for _, c := range changes {
@@ -176,6 +178,43 @@ func (j *judge) flow() {
 			"who holds it keeps the data states of the instance, so they cannot be in another partition",
 			"leave the name of the partition as it is")
 	}
+}
+
+// ends judges whether the state of an instance that is driven by its data would be final with several transitions under
+// way: no result of one of them could be taken that leaves it so.
+func (j *judge) ends() {
+	if j.old.Flow() == nil || j.changed.Flow() == nil || j.final(j.old) || !j.final(j.changed) {
+		return
+	}
+	var pending []string
+	for _, t := range j.old.Flow().Triggers {
+		if s := j.at.Tasks[t.Name].State; s == workflow.Ready || s == workflow.Running {
+			pending = append(pending, called(j.old, t.Name))
+		}
+	}
+	if len(pending) > 1 {
+		j.refuse(Part{Kind: OfWorkflow}, "final", "its state would be final while several transitions are pending, "+
+			"of which none could bring one that is: "+strings.Join(pending, ", "),
+			"wait until all but one have ended, or end them with mutirao task stop, and amend it then")
+	}
+}
+
+// final reports whether a definition's final condition holds in the state that there is.
+func (j *judge) final(def *workflow.Definition) bool {
+	if def.Final == nil {
+		return false
+	}
+	data := maps.Clone(j.at.Data)
+	for _, d := range def.Data {
+		if j.old.Datum(d.Name) == nil && d.Default != nil {
+			if data == nil {
+				data = map[workflow.DataName]workflow.Value{}
+			}
+			data[d.Name] = d.Default
+		}
+	}
+	v, err := def.Final.Eval(workflow.Env{Data: data})
+	return err == nil && v == true
 }
 
 // atStart are the settings that count when an instance is started, with what they are for.

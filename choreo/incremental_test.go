@@ -98,7 +98,8 @@ func (v naiveRules) TaskTerm(tr workflow.Transition, t workflow.TaskName) workfl
 	}
 	out := workflow.Finding{Truth: workflow.Impossible}
 	for _, sl := range v.s.Slots() {
-		if !slices.ContainsFunc(fill(v.s, sl), func(x *workflow.Task) bool { return x.Name == t }) {
+		if !slices.ContainsFunc(fill(v.s, sl), func(x *workflow.Task) bool { return x.Name == t }) ||
+			!slices.Contains(v.s.Plan().Chain(sl.Task.Name), t) && v.asksFor(sl.Task.Name, t) {
 			continue
 		}
 		f := v.s.TermOf(sl, tr, t)
@@ -108,6 +109,19 @@ func (v naiveRules) TaskTerm(tr workflow.Transition, t workflow.TaskName) workfl
 		out.ByFailure = out.ByFailure || (f.Truth == out.Truth && f.ByFailure)
 	}
 	return contingency.Spared(out, emergency)
+}
+
+// asksFor reports whether a task waits, by way of others or not, for one that only stands in for others, or for another
+// such one that comes later by name.
+func (v naiveRules) asksFor(from, t workflow.TaskName) bool {
+	return slices.ContainsFunc(v.s.Definition().Predecessors(from), func(p workflow.TaskName) bool {
+		if v.s.BySlot()[p] != nil {
+			return v.asksFor(p, t)
+		}
+		return p >= t || slices.ContainsFunc(v.s.Slots(), func(sl *state.Slot) bool {
+			return slices.Contains(v.s.Plan().Chain(sl.Task.Name), p) && v.asksFor(sl.Task.Name, t)
+		})
+	})
 }
 
 func (v naiveRules) DataTerm(e *workflow.Expr) workflow.Finding {

@@ -75,6 +75,14 @@ func (w *world) comesBack(m *machine) {
 	}
 }
 
+// comesBackAgain has a machine reconnect whose disk was put back to what it was while it was away: it stays so until
+// somebody says otherwise.
+func (w *world) comesBackAgain(m *machine) {
+	if w.plan.absent() && m.away == 0 {
+		w.at(w.now+10*time.Second, func() { w.comesBack(m) })
+	}
+}
+
 // announces notes until when a machine is away by what it says.
 func (m *machine) announces(msg *wire.Message) {
 	if !m.w.plan.absent() {

@@ -57,6 +57,7 @@ func (w *world) strike(f Fault) {
 				w.down(m)
 				w.restored(m, old)
 				w.revive(m)
+				w.comesBackAgain(m)
 			}
 		})
 	case Gone:
@@ -110,7 +111,11 @@ func (w *world) strike(f Fault) {
 		w.cancel(m)
 	case Away:
 		if w.goesAway(m, f) {
-			later(func() { w.comesBack(m) })
+			m.away++
+			later(func() {
+				m.away--
+				w.comesBack(m)
+			})
 		}
 	case Dismiss:
 		w.dismiss(w.users[f.Other])

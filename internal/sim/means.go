@@ -64,7 +64,7 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 	}
 	if c.w.claims() {
 		h.Hear(c.voices(id))
-		h.Amend(c.w.amended)
+		h.Amend(c.w.amended, c.w.roundsBy)
 	}
 	c.refuseAs(h, facts, print)
 	all := h.Of(h.All())

@@ -263,6 +263,7 @@ func (w *world) amended(texts []string) *workflow.Definition {
 		return def
 	}
 	var patches []amendments.Meant
+	var rounds []meaning.Round
 	def, anyOne := w.def, func(*workflow.Definition) error { return nil }
 	for _, x := range texts {
 		p, err := amendments.DecodePatch(x)
@@ -274,14 +275,26 @@ func (w *world) amended(texts []string) *workflow.Definition {
 		if err != nil { // its author did not know of all others
 			m.Patch = p
 		}
+		rounds = nil
+		for _, t := range m.Adds() {
+			if what, home := m.Said(t); !slices.Contains(p.Adds(), t) {
+				rounds = append(rounds, meaning.Round{Task: t, What: what, Home: home})
+			}
+		}
 		patches = append(patches, m)
 		def, _ = amendments.Effective(w.def, patches, nil, anyOne)
 	}
 	if w.editions == nil {
-		w.editions = map[string]*workflow.Definition{}
+		w.editions, w.comeBy = map[string]*workflow.Definition{}, map[string][]meaning.Round{}
 	}
-	w.editions[key] = def
+	w.editions[key], w.comeBy[key] = def, rounds
 	return def
+}
+
+// roundsBy are the rounds of loops that the last of some patches brings.
+func (w *world) roundsBy(texts []string) []meaning.Round {
+	w.amended(texts)
+	return w.comeBy[strings.Join(texts, "\x00")]
 }
 
 // task is a task of the workflow, or one that was added to an instance.
@@ -437,7 +450,7 @@ func (c *checks) onDiskOf(m *machine, id workflow.InstanceID) *meaning.Meaning {
 		return nil
 	}
 	h.Hear(c.voices(id))
-	h.Amend(c.w.amended)
+	h.Amend(c.w.amended, c.w.roundsBy)
 	if slices.ContainsFunc(c.w.nodes, func(m *machine) bool { return m.lied }) && m.node != nil {
 		if print, err := m.node.Fingerprint(context.Background(), id.String()); err == nil {
 			c.refuseAs(h, facts, print)

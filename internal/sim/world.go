@@ -13,6 +13,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -37,8 +38,10 @@ const (
 // world is a run.
 type world struct {
 	added map[workflow.TaskName]*workflow.Task // to some instances (orders.go)
-	// editions are the definitions with amendments, by what these say; longer is how much later all may have ended by them.
+	// editions are the definitions with amendments, by what these say, comeBy the rounds that come with the last of
+	// them; longer is how much later all may have ended by them.
 	editions map[string]*workflow.Definition
+	comeBy   map[string][]meaning.Round
 	longer   time.Duration
 	retried  map[workflow.TaskName]bool                // by some edition a task may be tried again
 	spares   []*workflow.Task                          // that users added to stand in for others
@@ -116,6 +119,7 @@ type machine struct {
 	// so; absent is what it was told of absences of others. stopped is when its process ended last.
 	silent    bool
 	announced map[membership.Version]time.Duration
+	away      int // how many times it is away now, on purpose
 	absent    map[int]absence
 	stopped   time.Duration
 	// ring are the keys of users here, answers who answers requests, overheard the words of people

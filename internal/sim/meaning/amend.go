@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -11,8 +12,18 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// Amend says how the definition is made with patches, in their order.
-func (h *History) Amend(amended func(patches []string) *workflow.Definition) { h.amended = amended }
+// Round is a task that comes by an amendment which does not name it: a part of a loop, what its patch says of that, and
+// into which partition it goes.
+type Round struct {
+	Task workflow.TaskName
+	What string
+	Home workflow.PartitionName
+}
+
+// Amend says how the definition is made with patches, in their order, and which rounds come with the last of them.
+func (h *History) Amend(amended func(patches []string) *workflow.Definition, rounds func(patches []string) []Round) {
+	h.amended, h.rounds = amended, rounds
+}
 
 // setting is what a patch says of a key of a part, as far as it matters here.
 type setting struct {
@@ -72,21 +83,40 @@ func (m *Meaning) amend(i int, x worklist.Amend) {
 		if at, is := placed[home]; is {
 			text += " at " + string(at)
 		}
-		id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte("a task that is added: " + text))), Slot: name}
-		m.added[id] = append(m.added[id], i)
-		if m.bySlot[name] != nil {
-			continue
-		}
-		holder := placed[home]
-		for _, a := range m.genesis.Assign {
-			if string(a.Partition) == home {
-				holder = a.Partner
-			}
-		}
-		sl := &Slot{Task: m.def.Task(name), State: workflow.NotReady, place: len(m.slots)}
-		m.slots, m.bySlot[name] = append(m.slots, sl), sl
-		m.attempt(sl, id, sl.Task, holder, i)
+		m.adds(i, name, text, fmt.Sprint(home), placed[home])
 	}
+	known := append(m.textsKnown(i), x.Patch)
+	for _, r := range m.h.rounds(known) {
+		m.adds(i, r.Task, r.What, string(r.Home), "")
+	}
+}
+
+// adds takes in a task that an amendment adds, with what makes its first attempt, at whoever has its partition.
+func (m *Meaning) adds(i int, name workflow.TaskName, what, home string, holder workflow.PartnerID) {
+	id := fact.AttemptID{Fact: fact.ID(sha256.Sum256([]byte("a task that is added: " + what))), Slot: name}
+	m.added[id] = append(m.added[id], i)
+	t := m.def.Task(name)
+	if m.bySlot[name] != nil || t == nil {
+		return
+	}
+	for _, a := range m.genesis.Assign {
+		if string(a.Partition) == home {
+			holder = a.Partner
+		}
+	}
+	sl := &Slot{Task: t, State: workflow.NotReady, place: len(m.slots)}
+	m.slots, m.bySlot[name] = append(m.slots, sl), sl
+	m.attempt(sl, id, sl.Task, holder, i)
+}
+
+// textsKnown are the patches that a fact's author knew.
+func (m *Meaning) textsKnown(i int) (out []string) {
+	for _, p := range m.patches {
+		if p.by != i && m.h.knew(i, p.by) {
+			out = append(out, p.text)
+		}
+	}
+	return out
 }
 
 // made is the definition with some patches.

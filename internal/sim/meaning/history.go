@@ -28,8 +28,9 @@ type History struct {
 	refused map[int]bool
 	// hear finds whose word is in a claim; nil: claims are not looked at.
 	hear func(*fact.Claim) (Voice, bool)
-	// amended makes the definition with patches; nil: nobody amends anything.
+	// amended makes the definition with patches; nil: nobody amends anything. rounds are those that come with the last.
 	amended func(patches []string) *workflow.Definition
+	rounds  func(patches []string) []Round
 	// stays is what forks leave of all; nil: not worked out yet.
 	stays Set
 }

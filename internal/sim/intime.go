@@ -195,10 +195,14 @@ func (w *wait) answer(p workflow.PartitionName, a fact.AttemptID) {
 			w.early("the wait for the trigger of "+string(t)+" was over", least)
 		}
 	}
-	if !then.Open(a) {
+	passed := part.Declared && w.knew(0).Answered(a, true) && then.OpenIn(a.Slot) // its time is that of the partition
+	if !then.Open(a) && !passed {
 		w.early(a.String()+" was unfinished", least)
 	}
 	worst := w.c.w.worstBefore(part.Tasks)
+	if def := then.Definition(); def != w.c.w.def { // amendments may have had it be over earlier, for a while
+		worst = min(worst, worstOf(def, partition.New(def), part.Tasks))
+	}
 	if !then.EndedBefore(part.Tasks) && since < worst {
 		w.early("what "+string(p)+" waits for had ended", least)
 	}
@@ -223,25 +227,34 @@ func (w *wait) triggersBefore(t workflow.TaskName, of []workflow.TaskName) (out 
 }
 
 // worstBefore is by when all has ended elsewhere, at the latest, that tasks wait for.
-func (w *world) worstBefore(tasks []workflow.TaskName) (worst time.Duration) {
+func (w *world) worstBefore(tasks []workflow.TaskName) time.Duration {
+	return worstOf(w.def, w.bounds, tasks)
+}
+
+// worstOf is that by a definition. What it does not have keeps nobody waiting.
+func worstOf(def *workflow.Definition, bounds *partition.Plan, tasks []workflow.TaskName) (worst time.Duration) {
 	waits := func(t workflow.TaskName) {
-		end, ok := w.bounds.WorstEnd(t)
+		end, ok := bounds.WorstEnd(t)
 		if worst = max(worst, end); !ok {
 			worst = math.MaxInt64
 		}
 	}
-	for _, t := range tasks {
-		for _, p := range w.def.Predecessors(t) {
+	for _, name := range tasks {
+		t := def.Task(name)
+		if t == nil {
+			continue
+		}
+		for _, p := range def.Predecessors(name) {
 			if !slices.Contains(tasks, p) {
 				waits(p)
 			}
 		}
-		w.task(t).Rule.Terms(func(r *workflow.Rule) {
+		t.Rule.Terms(func(r *workflow.Rule) {
 			if r.Op != workflow.OpData {
 				return
 			}
 			for _, n := range r.Data.Names() {
-				for _, x := range w.def.Writers(n) {
+				for _, x := range def.Writers(n) {
 					if !slices.Contains(tasks, x) {
 						waits(x)
 					}

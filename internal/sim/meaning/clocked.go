@@ -43,6 +43,13 @@ func (m *Meaning) Open(id fact.AttemptID) bool {
 	return a != nil && a.undoes == nil && a.slot.Current == a && !a.slot.State.Done() && !a.slot.Pending
 }
 
+// OpenIn reports whether an attempt was in charge in a task's place, and unfinished, for which the holder of a partition
+// answers that has a time-out as a whole.
+func (m *Meaning) OpenIn(t workflow.TaskName) bool {
+	sl := m.bySlot[t]
+	return sl != nil && m.Open(sl.Current.ID) && m.Answered(sl.Current.ID, true)
+}
+
 // Awaited reports whether a task had not become ready yet, nor ended.
 func (m *Meaning) Awaited(t workflow.TaskName) bool {
 	sl := m.bySlot[t]

@@ -185,6 +185,16 @@ type ItemFor struct {
 	Lost *worklist.Loss
 }
 
+// UnneededSince is since when an item is not needed any more, by the clock of whoever wrote that down; zero: it is.
+func (m *Machine) UnneededSince(i worklist.Item) (at time.Time) {
+	if a := m.state.Attempts()[fact.AttemptIDOf(i)]; a != nil {
+		if ms := m.state.UnneededSince(a); ms > 0 {
+			return time.UnixMilli(ms)
+		}
+	}
+	return at
+}
+
 // ItemsFor are the tasks of people that can be done now, and those that a person had.
 func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	had, lost := map[worklist.Item]worklist.ID{}, map[worklist.Item]*worklist.Loss{}

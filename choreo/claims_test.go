@@ -498,7 +498,7 @@ func (s *story) deadlines() string {
 	}
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, d := range s.node(0).m.Deadlines(Moment{Boot: s.w.now, Wall: s.w.momentAt(s.w.now).Add(wrong)}, ahead) {
+	for _, d := range s.node(0).m.Deadlines(Moment{Boot: s.w.now, Wall: s.w.momentAt(s.w.now).Add(wrong)}, Reckoning{Ahead: ahead}) {
 		waits := ""
 		if d.Waits {
 			waits = ", and waits"

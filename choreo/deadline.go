@@ -12,10 +12,24 @@ import (
 // Dated reports whether a task has a deadline, so that Deadlines may find one.
 func (m *Machine) Dated() bool { return m.dated }
 
+// Reckoning is what a node knows that deadlines are reckoned with. Ahead is by how much its wall clock is ahead of a
+// partner's, as far as that is known; nil: nothing is. Known reports whether a user is known, and so may get an item; nil:
+// all are.
+type Reckoning struct {
+	Ahead func(workflow.PartnerID) time.Duration
+	Known func(worklist.User) bool
+}
+
+func (r Reckoning) aheadOf(p workflow.PartnerID) time.Duration {
+	if r.Ahead == nil {
+		return 0
+	}
+	return r.Ahead(p)
+}
+
 // Deadlines are those of the tasks that can be done, or are being done, and points in time also of those that wait,
-// in rule order. ahead is by how much this node's wall clock is ahead of a partner's, as far as that is known; nil:
-// nothing is.
-func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Duration) (out []state.Deadline) {
+// in rule order.
+func (m *Machine) Deadlines(now Moment, by Reckoning) (out []state.Deadline) {
 	if !m.dated || m.state.Overall() != workflow.InstanceRunning {
 		return nil
 	}
@@ -37,8 +51,8 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 		}
 		if !waits && (a.Partner != m.self || a.Noticed == 0) {
 			wall := now.Wall
-			if ahead != nil && a.Partner != m.self {
-				wall = wall.Add(-ahead(a.Partner))
+			if a.Partner != m.self {
+				wall = wall.Add(-by.aheadOf(a.Partner))
 			}
 			since = min(since, now.Boot-state.ReadyFor(arrivals.Arrival(a), wall)) - arrivals.PassedAfter(a, wall)
 		}
@@ -54,10 +68,15 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 		if h, held := m.state.HoldOf(a); held {
 			d.Holder = h.User
 		}
+		if !waits {
+			if d.Transfer, d.Passed = m.state.PassesAt(a); !d.Passed && by.Known != nil && !by.Known(m.state.Responsible()) {
+				d.Transfer = 0 // it stays where it is
+			}
+		}
 		if left <= 0 && !waits {
 			at := m.state.PassedOn(a)
-			if ahead != nil && a.Partner != m.self {
-				at = at.Add(ahead(a.Partner))
+			if a.Partner != m.self {
+				at = at.Add(by.aheadOf(a.Partner))
 			}
 			d.PassedSince = at.After(now.Wall.Add(left))
 		}

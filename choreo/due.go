@@ -19,6 +19,7 @@ const (
 	DueVerdict DueKind = "verdict" // this node judges what another gave no result of
 	// DueDeadline is among those of Deadlines, and not of Dues.
 	DueDeadline DueKind = "deadline" // nothing: people are told
+	DueTransfer DueKind = "transfer" // the item passes to the responsible user; likewise
 )
 
 // Due says how much time is left.

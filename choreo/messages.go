@@ -77,6 +77,36 @@ func (m *Machine) Adoptions(u worklist.User) (out []worklist.Message) {
 	return out
 }
 
+// Unneeded is an item that somebody had of an attempt that is not needed any more.
+type Unneeded struct {
+	User worklist.User
+	Item worklist.Item
+	Task workflow.TaskName // what was performed
+	Why  string
+	At   int64 // ms: since when, by the clock of whoever wrote it down
+}
+
+// maxUnneeded bounds them: those that came last.
+const maxUnneeded = 64
+
+// Unneeded are the items that people had of attempts which are not needed any more, the newest 64, the oldest first:
+// their task was done after all, or is in another's hands.
+func (m *Machine) Unneeded() (out []Unneeded) {
+	if !m.Claims() {
+		return nil
+	}
+	for _, l := range m.state.People().Board.Unneeded() {
+		m.log.Steps++
+		a := m.state.Attempts()[fact.AttemptIDOf(l.Item)]
+		if a == nil {
+			continue
+		}
+		out = append(out, Unneeded{User: l.User, Item: l.Item, Task: a.Task.Name, Why: l.Why, At: m.state.UnneededSince(a)})
+	}
+	slices.SortStableFunc(out, func(x, y Unneeded) int { return cmp.Compare(x.At, y.At) })
+	return out[max(0, len(out)-maxUnneeded):]
+}
+
 // adoptedOf is the word by which a person brought the result that such a success adopts; false: it adopts none of this
 // person's, or the person adopted it.
 func (m *Machine) adoptedOf(ok *log.Entry, u worklist.User) (word worklist.ID, is bool) {
@@ -124,11 +154,11 @@ func (m *Machine) DoneAgain() (n int) {
 	return n
 }
 
-// Reminders are the messages that a deadline is near, or over, for a person: of all tasks if the person answers for
-// the instance, else of those that the person has; of those that others took from the person, what came before that.
-// Next is when there may be one more (Boot; 0: never).
+// Reminders are the messages that a deadline is near, or over, or has an item pass on, for a person: of all tasks if the
+// person answers for the instance, else of those that the person has; of those that others took from the person, what
+// came before that. Next is when there may be one more (Boot; 0: never).
 func (m *Machine) Reminders(
-	u worklist.User, answers bool, now Moment, ahead func(workflow.PartnerID) time.Duration,
+	u worklist.User, answers bool, now Moment, by Reckoning,
 ) (out []worklist.Message, next time.Duration) {
 	if !m.dated || !answers && !m.Claims() {
 		return nil, 0
@@ -139,18 +169,23 @@ func (m *Machine) Reminders(
 	if !answers {
 		_, lost = m.state.People().Board.Had(u)
 	}
-	for _, d := range m.Deadlines(now, ahead) {
+	theirs := u == m.state.Responsible()
+	for _, d := range m.Deadlines(now, by) {
 		past := !answers && d.Holder != u
 		if past && (lost[d.Item] == nil || lost[d.Item].At.IsZero()) {
 			continue
 		}
+		if answers && !theirs {
+			d.Transfer = 0 // nobody is left to whom it passes
+		}
 		more, then := of.Reminders(worklist.Dated{
 			Item: d.Item, Task: d.Task.Name, Due: d.Due, Since: d.Due.Since(d.Left, at), Warnings: d.Warnings,
-			Waits: d.Waits,
-			Asks:  answers && !d.Decided,
+			Waits:    d.Waits,
+			Asks:     answers && !d.Decided,
+			Transfer: d.Transfer, Theirs: theirs, Passed: d.Passed && !past,
 		}, at)
 		if past {
-			more, then = worklist.Before(more, lost[d.Item].At.Add(ahead(d.Partner))), 0
+			more, then = worklist.Before(more, lost[d.Item].At.Add(by.aheadOf(d.Partner))), 0
 		}
 		out = append(out, more...)
 		if then > 0 && (next == 0 || then < next) {

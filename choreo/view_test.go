@@ -318,7 +318,7 @@ partitions:
 		if got := m.Dues(w.moment(), w).Tasks["b"]; len(got) != 1 || got[0].Left != 25*time.Minute {
 			t.Errorf("b at %s: %v, want 25 minutes left", at, got)
 		}
-		if got := m.Deadlines(w.moment(), nil); len(got) != 1 || got[0].Left < 54*time.Minute {
+		if got := m.Deadlines(w.moment(), Reckoning{}); len(got) != 1 || got[0].Left < 54*time.Minute {
 			t.Errorf("the deadline of b at %s: %v, want 55 minutes left", at, got)
 		}
 	}

@@ -137,6 +137,60 @@ func TestPassesOnAsItsDeadlineIsNear(t *testing.T) {
 	})
 }
 
+// When an item will pass to the responsible user is shown beforehand, to whoever has it also out of reach, by the own
+// clock; that user is told that it has passed, and later that its deadline is over.
+func TestPeopleAreToldThatAnItemPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, rotaID := nurses(t) // bia at the tablet, ana at base
+		if err := tm.p["base"].api.Cancel(t.Context(), rotaID, "no need"); err != nil {
+			t.Fatal(err)
+		}
+		tm.add("base", strings.NewReplacer("workflow: plan", "workflow: plan\ntransfer: 1h", "[1h, 30m]", "[2h]").Replace(plan))
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: "ana"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		item := tm.itemOf("tablet", "bia", "look").ID
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		pass(61 * time.Minute)
+		x := tm.itemOf("tablet", "bia", "look").Transfer
+		if x == nil || x.To != "ana" || x.Left != "58m59s" || !x.At.Equal(time.Now().Add(58*time.Minute+59*time.Second)) {
+			t.Errorf("to bia the item passes on: %+v", x)
+		}
+		if due := tm.taskOf("base", st.ID, "look").Due; len(due) != 2 || due[0].Kind != "transfer" ||
+			due[0].Left != "58m59s" || due[1].Kind != "deadline" {
+			t.Errorf("base shows %+v", due)
+		}
+		const began = "*plan started: it has started"
+		tm.wantMessages("tablet", "bia", "*plan deadline: look is due in 2h, and passes to the responsible user with 1h left")
+		tm.wantMessages("base", "ana", began, "*plan deadline: look is due in 2h, and passes to you with 1h left")
+		tm.readAll("tablet", "bia")
+		tm.p["tablet"].crash()
+		pass(time.Hour)
+		tm.p["tablet"].start()
+		tm.wantMessages("tablet", "bia", "plan deadline: look is due in 2h, and passes to the responsible user with 1h left",
+			"*plan deadline: look passes to the responsible user, as it is due in 1h: what you make of it from now on is kept, "+
+				"and does not count by itself")
+		if x := tm.itemOf("tablet", "bia", "look").Transfer; x == nil || x.Left != "0s" {
+			t.Errorf("it should have passed on as far as the tablet can tell: %+v", x)
+		}
+		passed := "*plan deadline: look has passed to you, as it is due in 1h"
+		tm.wantMessages("base", "ana", began, "*plan deadline: look is due in 2h", passed)
+		if x := tm.itemOf("base", "ana", "look"); x.Transfer != nil || x.State != api.ItemSelected {
+			t.Errorf("ana has %s, which passes on: %+v", x.State, x.Transfer)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Hour)
+		tm.wantItems("tablet", "bia")
+		tm.wantMessages("base", "ana", began, "*plan deadline: look is due in 2h", passed,
+			"*plan deadline: the deadline of look is over: let it go on, or stop it")
+	})
+}
+
 // The user who decides gives a task a later deadline, once however often it is said, and by it people are warned and
 // the item passes on; others may not, and an earlier one is refused.
 func TestADeadlineIsExtended(t *testing.T) {
@@ -170,7 +224,7 @@ func TestADeadlineIsExtended(t *testing.T) {
 		tm.connect("base", "phone")
 		pass(time.Second)
 		tm.wantLeft("tablet", "bia", "span", time.Until(at).Round(time.Minute))
-		if due := tm.taskOf("base", id, "span").Due; len(due) != 1 || !due[0].At.Equal(at) {
+		if due := tm.taskOf("base", id, "span").Due; len(due) != 2 || !due[0].At.Equal(at.Add(-10*time.Minute)) || !due[1].At.Equal(at) {
 			t.Errorf("shown: %+v", due)
 		}
 		pass(2 * time.Hour)

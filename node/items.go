@@ -126,6 +126,9 @@ func (k peoplesItems) itemsOf(
 		}
 		if d, has := deadlines[v.Item]; has && !v.Over {
 			r.Due, r.DueLeft, r.Warnings, r.DueAt = d.Due, d.Left, d.Warnings, now.Wall.Add(d.Left)
+			if _, passes := d.Passes(); passes || d.Passed && v.Lost != nil {
+				r.Transfer, r.TransferTo = d.Transfer, h.m.Responsible()
+			}
 		}
 		r.Size, r.Local = k.filing.Needed(h.filed(), v.Task, who.User, at)
 		if v.Arrival > 0 {
@@ -151,6 +154,9 @@ func (k peoplesItems) itemsOf(
 		if v.Lost != nil {
 			if r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At; r.LostAt.IsZero() {
 				r.LostAt = now.Wall
+			}
+			if v.Lost.By.IsZero() {
+				r.Unneeded = h.m.UnneededSince(v.Item)
 			}
 		}
 		sees := v.Holder != "" || v.Over || h.m.Sees(v.Item, who.User) // else it is offered to others

@@ -352,3 +352,68 @@ func TestWhatInterruptsAnInstanceIsTold(t *testing.T) {
 		}
 	})
 }
+
+// errand is done by the station, or, if that gives no word, by whoever takes it.
+const errand = `
+workflow: errand
+tasks:
+  go:  {type: manual, role: nurse, timeout: 10m, on-failure: {contingency: ask}}
+  ask: {type: manual, role: nurse, offline: true}
+  sum: {type: manual, role: doctor, after: go}
+partitions: {away: {tasks: [go], partner: station}, main: {tasks: [sum], partner: base}}
+`
+
+// Whoever has the item of a contingency is told at once when that is not needed any more, as what it stands in for was
+// done in time after all: where the instance goes on, and where it has ended by that; at nodes that take part, and at
+// others; and not once more after a restart.
+func TestWhoHasWhatIsNotNeededIsTold(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base:nurse", "station:nurse", "tablet")
+			for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+				if err := tm.signIn(at, tm.addUser("base", user, "nurse", "doctor")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pass(time.Second)
+			text := errand
+			if ends {
+				text = strings.NewReplacer("  sum: {type: manual, role: doctor, after: go}\n", "", ", main: {tasks: [sum], partner: base}", "").
+					Replace(errand)
+			}
+			tm.add("base", text)
+			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "errand", Responsible: "station"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			tm.cut([]string{"station"}, []string{"base", "tablet"})
+			tm.finish("station", st.ID, "go")
+			pass(30 * time.Minute)
+			at, user := "base", "ana"
+			if !ends { // the tablet takes no part
+				at, user = "tablet", "bia"
+			}
+			if err := tm.claim(at, user, api.ClaimLock, tm.itemOf(at, user, "ask").ID); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			tm.wantMessages(at, user)
+			tm.connect("base", "station")
+			pass(6 * time.Second)
+			const lost = "errand lost: ask is no longer yours, as the task that it stands in for was done after all: " +
+				"what you made of it is kept"
+			tm.wantMessages(at, user, "*"+lost)
+			tm.wantMessages("base", "base")
+			tm.readAll(at, user)
+			if !ends {
+				return
+			}
+			pass(time.Hour)
+			tm.p[at].crash()
+			tm.p[at].start()
+			pass(time.Minute)
+			tm.wantMessages(at, user, lost)
+		})
+	}
+}

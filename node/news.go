@@ -33,6 +33,11 @@ func newsOf(h *held) index.News {
 	for _, f := range all[max(0, len(all)-maxNoted):] {
 		n.Failed = append(n.Failed, noted(f))
 	}
+	for _, l := range h.m.Unneeded() {
+		n.Unneeded = append(n.Unneeded, index.Unneeded{
+			User: l.User, Assigned: l.Item.Assigned, Slot: l.Item.Slot, Task: l.Task, Why: l.Why, At: l.At,
+		})
+	}
 	return n
 }
 
@@ -59,10 +64,16 @@ func (k peoplesItems) Messages(
 		s.each(func(id workflow.InstanceID, h *held) {
 			is.of = append(is.of, id)
 			answers := hears.of(index.Charge{Responsible: h.m.Responsible(), Definition: h.def.Hash})
-			more, then := h.m.Reminders(u, answers, at, k.view.Ahead)
+			more, then := h.m.Reminders(u, answers, at, k.view.Reckoning())
 			more = append(more, h.m.Adoptions(u)...)
+			n := newsOf(h)
+			for _, l := range n.Unneeded {
+				if l.User == u {
+					more = append(more, l.Message(id, h.sum))
+				}
+			}
 			if answers {
-				more = append(more, newsOf(h).Messages(id, h.sum)...)
+				more = append(more, n.Messages(id, h.sum)...)
 			} else if f, is := h.m.Interruption(); is && hears.recovers(h) {
 				more = append(more, noted(f).Message(id, h.sum))
 			}
@@ -95,6 +106,9 @@ func (k peoplesItems) Messages(
 	maps.DeleteFunc(charges, func(c index.Charge, _ bool) bool { return !hears.of(c) })
 	ended := len(out)
 	k.index.Told(charges, inMemory, worklists.MaxMessages, func(m worklist.Message, by workflow.PartnerID) {
+		out = append(out, worklists.Told{Message: m, From: by})
+	})
+	k.index.Unneeded(u, inMemory, func(m worklist.Message, by workflow.PartnerID) {
 		out = append(out, worklists.Told{Message: m, From: by})
 	})
 	for i := range out[ended:] {

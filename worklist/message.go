@@ -23,6 +23,8 @@ const (
 	Deadline   MessageType = "deadline"
 	// Adopted: a result that its user brought, and that did not count by itself, was adopted.
 	Adopted MessageType = "adopted"
+	// Lost: the item that its user had is not needed any more.
+	Lost MessageType = "lost"
 )
 
 // MessageID names a message: by it a user's devices know that one of them showed it.
@@ -34,7 +36,7 @@ type MessageID struct {
 	Due      int64         // of a deadline: which, if it was changed (Due.number)
 	Warning  time.Duration // with so much left
 	// Round is, of an end, which, as an order may have an instance go on; of a deadline, "waits" before its
-	// task is ready.
+	// task is ready, and "passes" where the item passes on.
 	Round string
 }
 
@@ -157,6 +159,11 @@ func (s Source) Adopted(i Item, task workflow.TaskName, word ID, at time.Time) M
 	return m
 }
 
+// Unneeded is the message to whoever has an item that it is not needed any more, and since when.
+func (s Source) Unneeded(i Item, task workflow.TaskName, why string, at time.Time) Message {
+	return s.Message(Lost, i, at, fmt.Sprintf("%s is no longer yours, as %s: what you made of it is kept", task, why))
+}
+
 // Dated is an item with a deadline, as whoever is to be told of it knows it.
 type Dated struct {
 	Item     Item
@@ -168,14 +175,51 @@ type Dated struct {
 	Waits bool
 	// Asks: whoever is told is to decide whether it goes on once the deadline is over.
 	Asks bool
+	// Transfer is with how much time left it passes to the responsible user; 0: it does not. Theirs: whoever is told is
+	// that user. Passed: its holder has written down that it has passed.
+	Transfer time.Duration
+	Theirs   bool
+	Passed   bool
 }
 
-// Reminders are the messages that a deadline is near, or over, and when there is one more (Boot; 0: never).
+// passing is what a message says with so much left of how the item passes to the responsible user; "": nothing.
+func (d *Dated) passing(left time.Duration) string {
+	switch {
+	case d.Transfer == 0 || left < d.Transfer, left > d.Transfer && d.Passed, left == d.Transfer && d.Theirs != d.Passed:
+		return ""
+	case left == d.Transfer && d.Theirs:
+		return fmt.Sprintf("%s has passed to you, as it is due in %s", d.Task, workflow.FormatDuration(left))
+	case left == d.Transfer:
+		return fmt.Sprintf("%s passes to the responsible user, as it is due in %s: what you make of it from now on is kept, "+
+			"and does not count by itself", d.Task, workflow.FormatDuration(left))
+	}
+	to := "the responsible user"
+	if d.Theirs {
+		to = "you"
+	}
+	return fmt.Sprintf("%s is due in %s, and passes to %s with %s left", d.Task, workflow.FormatDuration(left), to,
+		workflow.FormatDuration(d.Transfer))
+}
+
+// told are with how much time left somebody is told of it.
+func (d *Dated) told() []time.Duration {
+	if d.passing(d.Transfer) == "" || slices.Contains(d.Warnings, d.Transfer) {
+		return d.Warnings
+	}
+	return append(slices.Clone(d.Warnings), d.Transfer)
+}
+
+// Reminders are the messages that a deadline is near, or over, or that the item passes on as it is near, and when there
+// is one more (Boot; 0: never).
 func (s Source) Reminders(d Dated, now Moment) (out []Message, next time.Duration) {
-	alerts, next := Alerts(d.Due, d.Since, d.Warnings, now)
+	alerts, next := Alerts(d.Due, d.Since, d.told(), now)
 	for _, a := range alerts {
-		m := s.Message(Deadline, d.Item, a.At, a.text(d.Task))
+		passes := d.passing(a.Left)
+		m := s.Message(Deadline, d.Item, a.At, cmp.Or(passes, a.text(d.Task)))
 		m.ID.Due, m.ID.Warning = d.Due.number(), a.Left
+		if passes != "" && a.Left == d.Transfer {
+			m.ID.Round = "passes"
+		}
 		switch over := a.Left == 0; {
 		case over && d.Waits: // once it is ready, another asks what becomes of it
 			m.ID.Round = "waits"
@@ -228,7 +272,14 @@ func (b *Board) reminders(it *item, now Moment, answers bool) (out []Message, ne
 	return b.source().Reminders(Dated{
 		Item: it.Item, Task: it.Item.Slot, Due: it.deadline(), Since: it.Since,
 		Warnings: it.deadline().Within(it.Task.Warnings, b.course.Started), Asks: answers && !it.goes,
+		Transfer: it.Task.Transfer, Theirs: answers, Passed: it.passed,
 	}, now)
+}
+
+// HasPassed reports whether an item has passed to the responsible user as the deadline that it has now was near.
+func (b *Board) HasPassed(i Item) bool {
+	it := b.items[i]
+	return it != nil && it.passed
 }
 
 // GoesOn reports whether somebody has decided that an item goes on beyond the deadline that it has now.

@@ -221,6 +221,24 @@ func (b *Board) Losses(u User) (out []Loss) {
 	return out
 }
 
+// Unneeded are the losses of all users of items whose attempts are not needed any more, each user's last of each item.
+func (b *Board) Unneeded() (out []Loss) {
+	for _, it := range b.inOrder() {
+		told := map[User]bool{}
+		for _, h := range slices.Backward(it.holds) {
+			b.steps++
+			if h.Mode == Handed || told[h.User] {
+				continue
+			}
+			told[h.User] = true
+			if l, lost := it.loss(h); lost && l.By.IsZero() && it.placed && !it.InCharge {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
 // loss says what a hold's user lost, unless it gave the item back, has done it, or had
 // nothing but the choice to take it.
 func (it *item) loss(h *Hold) (l Loss, lost bool) {

@@ -28,12 +28,32 @@ type Deadline struct {
 	Decided bool
 	// PassedSince: it was passed on after its deadline was over.
 	PassedSince bool
+	// Transfer is with how much left it passes to the responsible user; 0: it does not. Passed: it has.
+	Transfer time.Duration
+	Passed   bool
+}
+
+// Passes reports whether it is still to pass to the responsible user, and in what time.
+func (d *Deadline) Passes() (in time.Duration, is bool) {
+	return d.Left - d.Transfer, d.Transfer > 0 && !d.Passed
 }
 
 // Overdue reports whether the deadline of a person's task is over, and nobody has done anything about that yet: it was
 // not said that it goes on, nor passed on since.
 func (d *Deadline) Overdue() bool {
 	return d.Left <= 0 && !d.Waits && !d.Decided && !d.PassedSince && !d.Task.ByNode()
+}
+
+// PassesAt is with how much time left the item of an attempt that can be done passes to the responsible user, and whether
+// it has; 0: it does not, as that user has it.
+func (s *State) PassesAt(a *Attempt) (left time.Duration, passed bool) {
+	if s.peoples.Board != nil && s.peoples.Board.HasPassed(ItemOf(a.ID)) {
+		return s.TransferOf(a), true
+	}
+	if h, held := s.HoldOf(a); held && h.User == s.Responsible() {
+		return 0, false
+	}
+	return s.TransferOf(a), false
 }
 
 // PassedOn is when the item of an attempt was passed on last, by its holder's clock; zero: it never was.

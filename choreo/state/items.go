@@ -230,6 +230,15 @@ func (s *State) GoneAt(a *Attempt) (ms int64) {
 	return ms
 }
 
+// UnneededSince is since when an attempt is not needed: when that was written down, by the clock of whoever did (ms). 0:
+// it is needed.
+func (s *State) UnneededSince(a *Attempt) (ms int64) {
+	if by := s.goneBy(a); by != nil {
+		return by.Fact.At
+	}
+	return 0
+}
+
 // goneBy is the fact by which another attempt has the slot of one; nil: none has.
 func (s *State) goneBy(a *Attempt) *log.Entry {
 	if a.Beside() || s.inCharge(a) {

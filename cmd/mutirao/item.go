@@ -126,6 +126,9 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	if x.Due != nil {
 		fmt.Fprintf(w, "%s in %s\n", x.Due.Kind, x.Due.Left)
 	}
+	if x.Transfer != nil {
+		fmt.Fprintf(w, "passes to %s\n", passes(x.Transfer))
+	}
 	if !s.Whole {
 		fmt.Fprintf(w, "the rest is not known: %s cannot be asked, and nothing of it is kept here\n", x.Partner)
 		return

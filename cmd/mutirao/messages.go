@@ -17,11 +17,12 @@ func newMessagesCommand() *cobra.Command {
 	var o messagesOptions
 	cmd := &cobra.Command{
 		Use:   "messages [--unread] [--keep] [--follow] [--user U]",
-		Short: "What a user is told: started, ended, failed, deadline, adopted",
+		Short: "What a user is told: started, ended, failed, deadline, adopted, lost",
 		Long: `Lists what a user is told of instances, the oldest first: that one has started or ended
 for which the user answers, that a task of it has failed, and that a deadline is near
-or over, also of what the user has; that a result of the user was adopted which had
-not counted; to administrators also what interrupts an instance, until that is
+or over, or has an item pass to the responsible user, also of what the user has; that
+this is not needed any more; that a result of the user was adopted which had not
+counted; to administrators also what interrupts an instance, until that is
 resolved. What is new is marked, and counts as read from then on, also at
 other nodes of the user; with --keep it stays new. Nobody sends messages: they are
 worked out from what is known here, so they come also when this node is out of reach of

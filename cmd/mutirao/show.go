@@ -334,6 +334,7 @@ var undone = map[string]string{
 func left(dues []api.Due) string {
 	what := map[string]string{
 		"trigger": "starts by itself", "verdict": "given up here", "timeout": "time-out", "deadline": "due",
+		"transfer": "passes to the responsible user",
 	}
 	var out []string
 	for _, d := range dues {

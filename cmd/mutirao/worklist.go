@@ -209,6 +209,10 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 	if due {
 		t.head = append(t.head, "DUE")
 	}
+	passing := slices.ContainsFunc(list, func(x api.Item) bool { return x.Transfer != nil })
+	if passing {
+		t.head = append(t.head, "PASSES TO")
+	}
 	labels := slices.ContainsFunc(list, func(x api.Item) bool { return x.Label != "" })
 	if labels {
 		t.head = append(t.head, "LABEL")
@@ -249,6 +253,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		if due {
 			row = append(row, untilDue(x.Deadline))
 		}
+		if passing {
+			row = append(row, passes(x.Transfer))
+		}
 		if labels {
 			row = append(row, orDash(x.Label))
 		}
@@ -288,6 +295,14 @@ func untilDue(at *time.Time) string {
 	}
 	return fmt.Sprintf("%s (in %s)", clock(*at),
 		days(left.Round(max(time.Second, left.Truncate(time.Minute)/60)).String()))
+}
+
+// passes says to whom an item passes by itself, when, and how much time that leaves.
+func passes(x *api.Passing) string {
+	if x == nil {
+		return "-"
+	}
+	return oneLine(x.To) + " " + untilDue(&x.At)
 }
 
 // newClaimCommand makes a command that takes items or gives them back.

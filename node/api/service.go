@@ -550,7 +550,8 @@ type Refreshed struct {
 type Due struct {
 	// Kind says what happens when time is up: timeout (it fails), trigger (the
 	// emergency task starts without what it waits for), verdict (this node judges what
-	// it got no result of), deadline (people are told, and nothing else).
+	// it got no result of), transfer (a person's task passes to the responsible user), deadline (people are told, and
+	// nothing else).
 	Kind string    `json:"kind"`
 	At   time.Time `json:"at"`
 	Left string    `json:"left"`

@@ -140,6 +140,9 @@ type Item struct {
 	// fact that its rule needed: a success, a failure, a release, a time-out, a start.
 	Since time.Time `json:"since"`
 	Due   *Due      `json:"due"` // the next of the clocks that run for it; null: none is known
+	// Transfer is when it passes to the responsible user, whoever has it, as its deadline is near. Left out: it does not,
+	// or has passed already.
+	Transfer *Passing `json:"transfer,omitempty"`
 	// AsOf is when this was last known from its partner; Known says so in words where that is old.
 	AsOf  time.Time `json:"as_of"`
 	Known string    `json:"known,omitempty"`
@@ -171,6 +174,15 @@ type Item struct {
 	// TaskLabels are what people call the other tasks that are named here, by name; what is left out is called by its
 	// name.
 	TaskLabels map[string]string `json:"task_labels,omitempty"`
+}
+
+// Passing is when an item passes to the responsible user.
+type Passing struct {
+	At   time.Time `json:"at"`
+	Left string    `json:"left"` // 0s: it has, as far as this node can tell, but its holder has not said so yet
+	To   string    `json:"to"`   // the user
+	// About is as of Due.
+	About bool `json:"about"`
 }
 
 // Said is why somebody gave an item back, or passed it on.
@@ -498,8 +510,9 @@ const (
 	MessageStarted  = "started"  // an instance has started
 	MessageEnded    = "ended"    // it has ended
 	MessageFailed   = "failed"   // a task has failed
-	MessageDeadline = "deadline" // a deadline is near, or over
+	MessageDeadline = "deadline" // a deadline is near, or over, or has an item pass on
 	MessageAdopted  = "adopted"  // a result of the user that did not count by itself was adopted
+	MessageLost     = "lost"     // what the user has is not needed any more
 )
 
 // Message is what a user is told of an instance.

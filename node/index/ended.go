@@ -191,6 +191,6 @@ func (x *List) Drop(id workflow.InstanceID) {
 		}
 	}
 	delete(x.all, id)
-	delete(x.news, id)
+	x.untell(id)
 	x.countParts(id, 1)
 }

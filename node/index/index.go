@@ -10,17 +10,20 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // List lists all instances that the node holds, in memory or not.
 type List struct {
-	mu      sync.Mutex // guards what follows
-	all     map[workflow.InstanceID]Summary
-	aside   map[workflow.InstanceID]SetAside // in quarantine; what is known of them is in all
-	news    map[workflow.InstanceID]News     // of those that have ended
-	charged charged
-	tally   tally
-	roll    roll
+	mu    sync.Mutex // guards what follows
+	all   map[workflow.InstanceID]Summary
+	aside map[workflow.InstanceID]SetAside // in quarantine; what is known of them is in all
+	news  map[workflow.InstanceID]News     // of those that have ended
+	// unneeded are those in whose news a user had an item that is not needed any more.
+	unneeded map[worklist.User]map[workflow.InstanceID]bool
+	charged  charged
+	tally    tally
+	roll     roll
 	// digests are, by partner, of the ended instances that are shared with it (ended.go).
 	digests map[workflow.PartnerID]closings.Digest
 	// parts are the instances that are for a task of another one, by that one; under is how many of them are under
@@ -34,7 +37,7 @@ type List struct {
 func New() *List {
 	return &List{
 		all: map[workflow.InstanceID]Summary{}, aside: map[workflow.InstanceID]SetAside{},
-		news: map[workflow.InstanceID]News{}, charged: charged{}, tally: newTally(), roll: newRoll(),
+		news: map[workflow.InstanceID]News{}, unneeded: map[worklist.User]map[workflow.InstanceID]bool{}, charged: charged{}, tally: newTally(), roll: newRoll(),
 		digests: map[workflow.PartnerID]closings.Digest{},
 		parts:   map[workflow.InstanceID]map[workflow.InstanceID]bool{}, under: map[errandOf]int{},
 	}

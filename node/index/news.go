@@ -17,6 +17,43 @@ type News struct {
 	Responsible worklist.User
 	Round       int // how often an order had it go on
 	Failed      []Failure
+	Unneeded    []Unneeded
+}
+
+// newsBefore is how versions before 2026-11-29 wrote it.
+type newsBefore struct {
+	_           struct{} `cbor:",toarray"`
+	Responsible worklist.User
+	Round       int
+	Failed      []Failure
+}
+
+func readNews(b []byte) (n News, err error) {
+	if err = codec.Decode(b, &n); err == nil {
+		return n, nil
+	}
+	var before newsBefore
+	if codec.Decode(b, &before) != nil {
+		return n, err
+	}
+	return News{Responsible: before.Responsible, Round: before.Round, Failed: before.Failed}, nil
+}
+
+// Unneeded is an item that somebody had in it of an attempt that is not needed any more.
+type Unneeded struct {
+	_        struct{} `cbor:",toarray"`
+	User     worklist.User
+	Assigned [32]byte
+	Slot     workflow.TaskName
+	Task     workflow.TaskName
+	Why      string
+	At       int64
+}
+
+// Message is what its user is told of it.
+func (l Unneeded) Message(id workflow.InstanceID, sum Summary) worklist.Message {
+	of := worklist.Source{Instance: id, Workflow: sum.Workflow}
+	return of.Unneeded(worklist.Item{Assigned: l.Assigned, Slot: l.Slot}, l.Task, l.Why, wire.AtMilli(l.At))
 }
 
 // Failure is a task that has failed in it.
@@ -55,13 +92,16 @@ func (f Failure) Message(id workflow.InstanceID, sum Summary) worklist.Message {
 }
 
 // DecodesNews reads what is kept of news, to find what is damaged.
-func DecodesNews(b []byte) error { return codec.Decode(b, new(News)) }
+func DecodesNews(b []byte) error {
+	_, err := readNews(b)
+	return err
+}
 
 // LoadNews reads what was noted of ended instances.
 func (x *List) LoadNews(s scanner) error {
 	return s.Scan([]byte{PrefixNews}, func(key, value []byte) error {
-		var n News
-		if len(key) == 1+len(workflow.InstanceID{}) && codec.Decode(value, &n) == nil {
+		n, err := readNews(value)
+		if len(key) == 1+len(workflow.InstanceID{}) && err == nil {
 			x.Tell(workflow.InstanceID(key[1:]), n)
 		}
 		return nil
@@ -73,8 +113,45 @@ func (x *List) Tell(id workflow.InstanceID, n News) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.uncharge(id)
+	x.untell(id)
 	x.news[id] = n
 	x.charge(id)
+	for _, l := range n.Unneeded {
+		if x.unneeded[l.User] == nil {
+			x.unneeded[l.User] = map[workflow.InstanceID]bool{}
+		}
+		x.unneeded[l.User][id] = true
+	}
+}
+
+// untell forgets what is noted of an instance. The caller holds x.mu.
+func (x *List) untell(id workflow.InstanceID) {
+	for _, l := range x.news[id].Unneeded {
+		if delete(x.unneeded[l.User], id); len(x.unneeded[l.User]) == 0 {
+			delete(x.unneeded, l.User)
+		}
+	}
+	delete(x.news, id)
+}
+
+// Unneeded gives what a person is told of items that the person had in ended instances, but for some, and who began each.
+func (x *List) Unneeded(
+	u worklist.User, but map[workflow.InstanceID]bool, give func(m worklist.Message, by workflow.PartnerID),
+) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for id := range x.unneeded[u] {
+		x.steps++
+		sum, here := x.all[id]
+		if but[id] || !here {
+			continue
+		}
+		for _, l := range x.news[id].Unneeded {
+			if l.User == u {
+				give(l.Message(id, sum), sum.By)
+			}
+		}
+	}
 }
 
 // Noted reports whether just this is noted of an instance.
@@ -82,7 +159,8 @@ func (x *List) Noted(id workflow.InstanceID, n News) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	was, noted := x.news[id]
-	return noted && was.Responsible == n.Responsible && was.Round == n.Round && slices.Equal(was.Failed, n.Failed)
+	return noted && was.Responsible == n.Responsible && was.Round == n.Round && slices.Equal(was.Failed, n.Failed) &&
+		slices.Equal(was.Unneeded, n.Unneeded)
 }
 
 // Charge is what somebody answers for: the instances of a definition.

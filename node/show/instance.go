@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // Instance shows an instance with the partners' names.
@@ -153,7 +154,15 @@ func (vw *View) Deadlines(h *Held, now moment.Now) []state.Deadline {
 	if !h.M.Dated() {
 		return nil
 	}
-	return h.M.Deadlines(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, vw.Ahead)
+	return h.M.Deadlines(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, vw.Reckoning())
+}
+
+// Reckoning is what this node knows that deadlines are reckoned with.
+func (vw *View) Reckoning() choreo.Reckoning {
+	return choreo.Reckoning{Ahead: vw.Ahead, Known: func(u worklist.User) bool {
+		_, known := vw.Partners.Person(u)
+		return known
+	}}
 }
 
 // addDues adds how much time is left.
@@ -176,8 +185,11 @@ func (vw *View) addDues(h *Held, in *api.Instance) {
 	for _, d := range vw.Deadlines(h, now) {
 		for i := range in.Tasks {
 			if t := &in.Tasks[i]; t.Name == d.Task.Name && !t.State.Done() {
-				t.Due = append(t.Due, render([]choreo.Due{{Kind: choreo.DueDeadline, Left: d.Left,
-					Held: d.Partner != vw.Self && d.Due.At.IsZero()}})...)
+				about := d.Partner != vw.Self && d.Due.At.IsZero()
+				if in, passes := d.Passes(); passes {
+					t.Due = append(t.Due, render([]choreo.Due{{Kind: choreo.DueTransfer, Left: in, Held: about}})...)
+				}
+				t.Due = append(t.Due, render([]choreo.Due{{Kind: choreo.DueDeadline, Left: d.Left, Held: about}})...)
 			}
 		}
 	}

@@ -119,6 +119,9 @@ func (l *language) next(in *api.Instance, now time.Time) (out []string) {
 			if d.Kind == "trigger" {
 				says = l.say("tells.trigger", l.hour(d.At, now), cmp.Or(t.Partner, "–"), name)
 			}
+			if d.Kind == "transfer" {
+				says = l.say("tells.transfer", name, l.hour(d.At, now))
+			}
 			if d.Kind == "deadline" {
 				says = l.say("tells.deadline", name, l.hour(d.At, now))
 			}

@@ -104,8 +104,11 @@ type more struct {
 	Due      worklist.Due    `json:"due,omitzero"`
 	DueAt    time.Time       `json:"due_at,omitzero"`
 	Warnings []time.Duration `json:"warnings,omitempty"`
-	Sheet    *Sheet          `json:"sheet,omitempty"`
-	Size     int64           `json:"size,omitempty"`
+	// Transfer and TransferTo are Row's.
+	Transfer   time.Duration `json:"transfer,omitempty"`
+	TransferTo worklist.User `json:"transfer_to,omitempty"`
+	Sheet      *Sheet        `json:"sheet,omitempty"`
+	Size       int64         `json:"size,omitempty"`
 	// Awaits are the tasks that it waits for, and Did by which words the user did those of them that were done here.
 	Partition workflow.PartitionName `json:"partition,omitempty"`
 	Awaits    []workflow.TaskName    `json:"awaits,omitempty"`
@@ -164,7 +167,7 @@ func (k *kept) write() kv.Write { return kv.Write{Key: k.key(), Value: codec.Enc
 func (k *kept) row() Row {
 	m := k.more()
 	return Row{
-		Due: m.Due, DueAt: m.DueAt, Warnings: m.Warnings,
+		Due: m.Due, DueAt: m.DueAt, Warnings: m.Warnings, Transfer: m.Transfer, TransferTo: m.TransferTo,
 		Doc: m.Doc, Subject: m.Subject, Label: m.Label, WorkflowLabel: m.WorkflowLabel, TaskLabels: m.TaskLabels,
 		Ends: m.Ends, Until: m.Until,
 		Instance: k.Instance,
@@ -186,6 +189,7 @@ func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
 	k.see(more{
 		Doc: r.Doc, Subject: r.Subject, Label: r.Label, WorkflowLabel: r.WorkflowLabel, TaskLabels: r.TaskLabels,
 		Ends: r.Ends, Until: r.Until, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
+		Transfer: r.Transfer, TransferTo: r.TransferTo,
 		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits, Remark: r.Remark,
 	})
 	return k
@@ -368,7 +372,9 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 				d.keepAwaits(k, &rows[i])
 			}
 		case here && len(k.Word) == 0:
-			d.rememberGone(who, k.row()) // what the user still made of it can be brought
+			was := k.row()
+			d.noteTaken(who, &was)   // so that the user is told why the user has it no more
+			d.rememberGone(who, was) // what the user still made of it can be brought
 			d.drop(k)
 			continue
 		case listed:

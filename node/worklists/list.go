@@ -300,6 +300,12 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 			}
 		}
 	}
+	if at, is := r.passes(); is {
+		out.Transfer = &api.Passing{
+			At: at.Round(time.Second).UTC(), Left: max(at.Sub(now), 0).Round(time.Second).String(),
+			To: d.in.People.Called(r.TransferTo), About: r.At != d.in.Self && r.Due.At.IsZero(),
+		}
+	}
 	out.WaitsFor = Lacks(r.WaitsFor)
 	if !r.Begun.IsZero() && r.Mine == "" && r.Other == "" {
 		at := r.Begun.UTC()

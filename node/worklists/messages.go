@@ -187,6 +187,7 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 	if err != nil {
 		return nil, err
 	}
+	d.askHolders(ctx, who)
 	all, _, err := d.told(ctx, who)
 	if err != nil {
 		return nil, err
@@ -260,7 +261,7 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 		of := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}
 		more, then := of.Reminders(worklist.Dated{
 			Item: r.Item, Task: r.Task, Due: r.Due, Since: r.Due.Since(r.DueAt.Sub(now.Wall), now),
-			Warnings: r.Warnings,
+			Warnings: r.Warnings, Transfer: r.Transfer,
 		}, now)
 		if r.Mine == "" {
 			more, then = worklist.Before(more, r.LostAt), 0
@@ -277,6 +278,13 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 		if then > 0 && (next == 0 || then < next) {
 			next = then
 		}
+	}
+	for _, r := range d.unneededElsewhere(who) {
+		of := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}
+		out = append(out, Told{
+			Message: of.Unneeded(r.Item, r.Task, r.Lost, r.Unneeded), From: r.At, Label: r.Label,
+			WorkflowLabel: r.WorkflowLabel, Subject: r.Subject, Elsewhere: true,
+		})
 	}
 	for i := range out { // dated by others' clocks
 		if out[i].At.After(clock.Wall) {
@@ -295,7 +303,7 @@ func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.D
 
 // order is that of messages of one moment.
 var order = map[worklist.MessageType]int{
-	worklist.Started: 0, worklist.Deadline: 1, worklist.TaskFailed: 2, worklist.Adopted: 3, worklist.Ended: 4,
+	worklist.Started: 0, worklist.Deadline: 1, worklist.TaskFailed: 2, worklist.Adopted: 3, worklist.Lost: 4, worklist.Ended: 5,
 }
 
 // share leaves the newest of many messages, so that nobody who begins instances takes all the room: each has as
@@ -399,6 +407,49 @@ func (d *Desk) takenElsewhere(who users.Who) (out []Row) {
 	for _, r := range rows {
 		if !r.DueAt.IsZero() && !d.in.Instances.Here(r.Instance) {
 			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// askHolders asks the partners of which a user has items that were taken from here how these stand, unless they said so
+// a moment ago: nobody tells a node that takes no part in an instance what becomes of it.
+func (d *Desk) askHolders(ctx context.Context, who users.Who) {
+	of := map[workflow.PartnerID]bool{}
+	d.mu.Lock()
+	for _, p := range d.taken[who.ID] {
+		of[p] = true
+	}
+	d.mu.Unlock()
+	for _, k := range d.allKept(who.ID) {
+		of[workflow.PartnerID(k.At)] = true
+	}
+	if len(of) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, soonPatience)
+	defer cancel()
+	d.askEach(func(p workflow.PartnerID) error {
+		if !of[p] || d.heardLately(who, p) {
+			return nil
+		}
+		_, err := d.askOne(ctx, who, p, everywhere)
+		return err
+	})
+}
+
+// unneededElsewhere are the items that a user took from here of partners in whose instances this node takes no part, and
+// that are not needed any more, as those partners said last.
+func (d *Desk) unneededElsewhere(who users.Who) (out []Row) {
+	listed, _ := d.heardOf(who)
+	for p, of := range listed {
+		for _, r := range of {
+			d.mu.Lock()
+			here := d.holderFor(who.ID, r.ID()) == p
+			d.mu.Unlock()
+			if here && p != d.in.Self && r.Lost != "" && !r.Unneeded.IsZero() && !d.in.Instances.Here(r.Instance) {
+				out = append(out, r)
+			}
 		}
 	}
 	return out

@@ -46,6 +46,8 @@ type Row struct {
 	Lost    string        `json:"lost,omitempty"`
 	LostBy  worklist.User `json:"lost_by,omitempty"`
 	LostAt  time.Time     `json:"lost_at,omitzero"`
+	// Unneeded is since when what the person lost is not needed any more; zero: it was taken from the person otherwise.
+	Unneeded time.Time `json:"unneeded,omitzero"`
 
 	// Begun is since when its holder works on it, while nobody has taken it; zero: it does not.
 	Begun time.Time `json:"begun,omitzero"`
@@ -81,6 +83,10 @@ type Row struct {
 	DueLeft  time.Duration   `json:"deadline_left,omitempty"`
 	DueAt    time.Time       `json:"-"`
 	Warnings []time.Duration `json:"warnings,omitempty"`
+	// Transfer is with how much time left it passes to TransferTo, who answers for the instance; 0: it does not. Of what
+	// the person lost it may have.
+	Transfer   time.Duration `json:"transfer,omitempty"`
+	TransferTo worklist.User `json:"transfer_to,omitempty"`
 
 	// Size is how many bytes the files have that its task reads. Local: all of them are here.
 	Size  int64 `json:"size,omitempty"`
@@ -131,7 +137,8 @@ func (r *Row) check(now time.Time) error {
 	switch {
 	case r.Role != "" && !workflow.ValidName(string(r.Role)):
 		return fmt.Errorf("a role with a name that none can have")
-	case len(r.Other) > workflow.MaxName, len(r.Handed) > workflow.MaxName, len(r.LostBy) > workflow.MaxName:
+	case len(r.Other) > workflow.MaxName, len(r.Handed) > workflow.MaxName, len(r.LostBy) > workflow.MaxName,
+		len(r.TransferTo) > workflow.MaxName:
 		return fmt.Errorf("a person with an ID of %d bytes", len(r.Other))
 	case r.Mine != "" && r.Mine != worklist.Select && r.Mine != worklist.Lock:
 		return fmt.Errorf("an item that somebody has in a way that there is not")
@@ -170,6 +177,9 @@ func (r *Row) check(now time.Time) error {
 	r.undated = r.LostAt.IsZero()
 	if r.LostAt.After(now) || r.LostAt.Before(time.UnixMilli(0)) {
 		r.LostAt = now
+	}
+	if r.Unneeded.After(now) || r.Unneeded.Before(time.UnixMilli(0)) && !r.Unneeded.IsZero() {
+		r.Unneeded = now
 	}
 	if err := r.checkDue(now); err != nil {
 		return err
@@ -278,10 +288,12 @@ func (r *Row) checkDue(now time.Time) error {
 	case len(r.Warnings) > maxWarnings:
 		return fmt.Errorf("a deadline with %d warnings, at most %d", len(r.Warnings), maxWarnings)
 	case r.Due.IsZero():
-		r.DueLeft, r.Warnings = 0, nil
+		r.DueLeft, r.Warnings, r.Transfer, r.TransferTo = 0, nil, 0, ""
 		return nil
 	case r.Due.At.IsZero() == (r.Due.After <= 0):
 		return fmt.Errorf("a deadline that there cannot be")
+	case r.Transfer < 0 || r.Transfer > worklist.MaxDue:
+		return fmt.Errorf("an item that passes on %s before its deadline", r.Transfer)
 	}
 	const most = 100 * 365 * 24 * time.Hour
 	if r.DueAt = now.Add(min(max(r.DueLeft, -most), most)); !r.Due.At.IsZero() {
@@ -296,6 +308,11 @@ func (r *Row) checkDue(now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// passes reports whether it is still to pass to who answers for its instance, and when, by this node's clock.
+func (r *Row) passes() (at time.Time, is bool) {
+	return r.DueAt.Add(-r.Transfer), r.Transfer > 0 && !r.DueAt.IsZero() && r.Lost == ""
 }
 
 // Last reports whether the person has it, or had it.

@@ -206,7 +206,7 @@ func (k *desk) genesis(
 	}
 	notes = append(notes, lacking...)
 	s := k.situation(e.Def, mechanism, input)
-	s.Awaited = partition.Awaited(plan, k.partners.Roles()) // some only if the request waits for them
+	s.Awaited = partition.Awaited(plan, k.partners.OwnRoles())
 	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(k.random(8)), 0))
 	placed, choices, err := partition.Distribute(plan, s, pins)
 	if err != nil {

@@ -54,7 +54,7 @@ type Situation struct {
 	Data       map[workflow.DataName]workflow.Value
 	Instance   string
 	Performers map[workflow.TaskName]string
-	// Awaited are roles that nobody has: for their tasks nobody is more or less apt to hold them.
+	// Awaited are roles that no partner has: for their tasks nobody is more or less apt to hold them.
 	Awaited []workflow.RoleName
 	// OfUsers are roles that people have who are no partners: they take their tasks from a worklist.
 	OfUsers []workflow.RoleName
@@ -141,7 +141,7 @@ func DistributeTasks(plan *Plan, s Situation, tasks ...workflow.TaskName) (Choic
 	if err != nil {
 		return Choice{}, err
 	}
-	u.awaited = u.waits(s.Mechanism)
+	u.awaited = append(slices.Clone(s.Awaited), u.waits(s.Mechanism)...)
 	return distribute(plan, s, u, tasks)
 }
 
@@ -170,20 +170,11 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 		return Choice{}, err
 	}
 	s.offered = true
-	s.Partners = slices.DeleteFunc(reachSelf(s.Partners, s.Self), func(p Partner) bool {
-		return !p.Reachable || !slices.Contains(p.Roles, role)
-	})
-	if len(s.Partners) == 0 && slices.Contains(s.OfUsers, role) {
-		return Choice{}, AssignError{{
-			Why:    fmt.Sprintf("%s: a user with role %s can take it from the worklist", u.name, role),
-			Change: fmt.Sprintf("no partner that can be reached has that role: it goes to the first that comes back, or joins (mutirao invite --role %s)", role),
-		}}
-	}
+	with := slices.DeleteFunc(reachSelf(s.Partners, s.Self),
+		func(p Partner) bool { return !slices.Contains(p.Roles, role) })
+	s.Partners = slices.DeleteFunc(slices.Clone(with), func(p Partner) bool { return !p.Reachable })
 	if len(s.Partners) == 0 {
-		return Choice{}, AssignError{{
-			Why:    fmt.Sprintf("%s: no partner that can be reached has role %s", u.name, role),
-			Change: fmt.Sprintf("it goes to the first that comes back, or joins (mutirao invite --role %s), and a user with that role may take it from the worklist", role),
-		}}
+		return Choice{}, AssignError{u.nobodyHere(role, with, slices.Contains(s.OfUsers, role))}
 	}
 	i := slices.IndexFunc(s.Partners, func(p Partner) bool { return p.ID == s.Self })
 	if s.Mechanism == PlainRule && i >= 0 && len(u.lacks(s.Partners[i])) == 0 && !slices.Contains(s.Rejected, s.Self) {
@@ -192,6 +183,23 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 		}, nil
 	}
 	return distribute(plan, s, u, []workflow.TaskName{task}) // its performer need not have what the partition lists
+}
+
+// nobodyHere says why a person's task goes to no partner now: of those with its role none can be reached.
+func (u *unit) nobodyHere(role workflow.RoleName, away []Partner, users bool) Refusal {
+	switch {
+	case users:
+		return Refusal{
+			Why:    fmt.Sprintf("%s: it is on the worklists of the users with role %s", u.name, role),
+			Change: fmt.Sprintf("one of them takes it; mutirao role list says who has role %s", role),
+		}
+	case len(away) > 0:
+		return Refusal{
+			Why:    fmt.Sprintf("%s: nobody with role %s can be reached", u.name, role),
+			Change: fmt.Sprintf("it goes to the first that comes back: %s", strings.Join(namesOf(away), ", ")),
+		}
+	}
+	return Refusal{Why: fmt.Sprintf("%s: nobody has role %s", u.name, role), Change: JoinWith(role)}
 }
 
 // distributor is the state of one distribution.
@@ -525,7 +533,7 @@ func (u *unit) unsuited(partners []Partner) Refusal {
 		if t.Role != "" && !roles[t.Role] {
 			return Refusal{
 				Why:    fmt.Sprintf("%s: nobody has role %s, which task %s needs", u.name, t.Role, t.Name),
-				Change: fmt.Sprintf("have somebody join with it: mutirao invite --role %s", t.Role),
+				Change: JoinWith(t.Role),
 			}
 		}
 		suited := func(p Partner) bool { return len(u.lacks(p)) == 0 && Suitability(t, p) > 0 }

@@ -19,7 +19,7 @@ func Unperformed(plan *Plan, roles []workflow.RoleName) error {
 	for _, t := range plan.unperformed(roles) {
 		out = append(out, Refusal{
 			Why:    fmt.Sprintf("task %s: nobody has role %s", t.Name, t.Role),
-			Change: fmt.Sprintf("have somebody join with it: mutirao invite --role %s", t.Role),
+			Change: JoinWith(t.Role),
 		})
 	}
 	if len(out) == 0 {
@@ -41,8 +41,8 @@ func (p *Plan) unperformed(roles []workflow.RoleName) (out []*workflow.Task) {
 	return out
 }
 
-// Awaited are the roles of the plan's people's tasks that are none of these: whoever is given such a task only holds it
-// until somebody comes who has its role.
+// Awaited are the roles of the plan's people's tasks that are none of these, which partners have: whoever is given such a
+// task only holds it until somebody takes it from a worklist, or comes, who has its role.
 func Awaited(plan *Plan, roles []workflow.RoleName) (out []workflow.RoleName) {
 	for _, t := range plan.unperformed(roles) {
 		if !slices.Contains(out, t.Role) {
@@ -63,8 +63,8 @@ func Uncovered(plan *Plan, roles []workflow.RoleName) (out []string) {
 		needed := slices.DeleteFunc(plan.standsFor(name),
 			func(of workflow.TaskName) bool { return slices.Contains(plan.dropped, of) })
 		if len(needed) > 0 {
-			out = append(out, fmt.Sprintf("nobody has role %s, which the contingency %s of %s needs (have somebody join with it: mutirao invite --role %s)",
-				t.Role, name, joined(needed, " and "), t.Role))
+			out = append(out, fmt.Sprintf("nobody has role %s, which the contingency %s of %s needs (%s)",
+				t.Role, name, joined(needed, " and "), JoinWith(t.Role)))
 		}
 	}
 	return out
@@ -94,7 +94,7 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 	var out []Warning
 	for _, t := range def.Written() { // what a flow needs as a whole is what its tasks need
 		if t.Role != "" && !may(t.Role) {
-			out = append(out, Warning{"", t.Name, "role", fmt.Sprintf("nobody has role %s", t.Role), joinWith(t.Role)})
+			out = append(out, Warning{"", t.Name, "role", fmt.Sprintf("nobody has role %s", t.Role), JoinWith(t.Role)})
 		}
 		for _, n := range t.Needs {
 			if !has(string(n)) {
@@ -127,8 +127,15 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 	}
 	for _, p := range def.Partitions {
 		for _, r := range p.Roles {
-			if !has(string(r)) {
-				out = append(out, Warning{p.Name, "", "roles", fmt.Sprintf("nobody has role %s", r), joinWith(r)})
+			switch {
+			case has(string(r)):
+			case may(r): // who takes tasks of the role, and holds no partition
+				out = append(out, Warning{p.Name, "", "roles",
+					fmt.Sprintf("only users have role %s, and partners hold partitions", r),
+					fmt.Sprintf("whoever does a task is asked for the task's own role: leave this one out, or have a partner join with it: mutirao invite --role %s", r)})
+			default:
+				out = append(out, Warning{p.Name, "", "roles", fmt.Sprintf("nobody has role %s", r),
+					fmt.Sprintf("have a partner join with it: mutirao invite --role %s", r)})
 			}
 		}
 		if p.Partner != "" && !has(p.Partner) {
@@ -139,9 +146,9 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 	return out
 }
 
-// joinWith is the hint where nobody has a role.
-func joinWith(r workflow.RoleName) string {
-	return fmt.Sprintf("have somebody join with it: mutirao invite --role %s", r)
+// JoinWith is the hint where nobody has the role of a task: a partner or a user may have it.
+func JoinWith(r workflow.RoleName) string {
+	return fmt.Sprintf("have somebody join with it: mutirao invite --role %s, or give it to a user: mutirao role grant USER %s", r, r)
 }
 
 // Barred are warnings about partitions that hard constraints leave nobody for,

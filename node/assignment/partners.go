@@ -182,15 +182,17 @@ func (p *Partners) Closed(m aptitude.Mechanism) (out []partition.Closed) {
 // UserRoles are those that users have.
 func (p *Partners) UserRoles() []workflow.RoleName { return p.Users.RolesOfUsers(p.Clock.Now().Wall) }
 
-// Roles are those of all partners that may be here again.
-func (p *Partners) Roles() []workflow.RoleName {
-	var out []workflow.RoleName
+// Roles are those that partners who may be here again have, and users.
+func (p *Partners) Roles() []workflow.RoleName { return append(p.OwnRoles(), p.UserRoles()...) }
+
+// OwnRoles are those that partners have.
+func (p *Partners) OwnRoles() (out []workflow.RoleName) {
 	for _, x := range p.All() {
 		if x.State != membership.Evicted && x.State != membership.Left {
 			out = append(out, x.Record.Roles()...)
 		}
 	}
-	return append(out, p.UserRoles()...)
+	return out
 }
 
 // candidate is a partner with what it says of itself.
@@ -283,6 +285,7 @@ func (p *Partners) choose(w choreo.Work) (partition.Choice, error) {
 			s.OfUsers = p.UserRoles()
 			return partition.FindPerformer(w.Plan, s, w.Tasks[0])
 		}
+		s.Awaited = partition.Awaited(w.Plan, p.OwnRoles())
 		return partition.DistributeTasks(w.Plan, s, w.Tasks...)
 	}
 	s.Partners = slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool {

@@ -115,7 +115,7 @@ func (vw *View) places(
 	}
 	choices, refused := partition.Place(plan, partition.Situation{
 		Partners: all, Closed: vw.Partners.Closed(partition.PlainRule), Self: vw.Self, Mechanism: partition.PlainRule,
-		Awaited: partition.Awaited(plan, vw.Partners.Roles()),
+		Awaited: partition.Awaited(plan, vw.Partners.OwnRoles()),
 	}, held, slices.Concat(parts, moves)...)
 	for _, c := range choices {
 		at = append(at, worklist.Placed{
@@ -174,7 +174,7 @@ func (vw *View) nobodyDoes(
 			out = append(out, amendments.Finding{
 				Part: amendments.Part{Kind: amendments.OfTask, Name: string(name)}, Refused: true,
 				Why:  fmt.Sprintf("nobody could do it: nobody has role %s", t.Role),
-				Next: fmt.Sprintf("have somebody join with it: mutirao invite --role %s", t.Role),
+				Next: partition.JoinWith(t.Role),
 			})
 			continue
 		}

@@ -58,6 +58,7 @@ type Partners interface {
 		[]partition.Partner, map[partition.Kind]partition.InHand)
 	Closed(aptitude.Mechanism) []partition.Closed
 	Roles() []workflow.RoleName
+	OwnRoles() []workflow.RoleName // of partners alone
 	UserRoles() []workflow.RoleName
 	Called(worklist.User) string
 	CalledAll([]worklist.User) []string

@@ -43,7 +43,7 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 	}
 	if r := workflow.RoleName(in.Role); r != "" && !d.in.People.SomebodyHas(r) {
 		return nil, api.Errorf(api.Refused, "nobody has role %s: no worklist would show the item", r).
-			WithHint("have somebody join with it: mutirao invite --role %s", r)
+			WithHint("have somebody join with it: mutirao invite --role %s, or give it to a user: mutirao role grant USER %s", r, r)
 	}
 	r, err := d.passed(ctx, who, in)
 	if err != nil {

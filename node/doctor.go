@@ -19,7 +19,7 @@ func (n *Node) newDoctor(from *stock, work *worklistService) *doctor.Doctor {
 		Store: examined{from.losses}, Aside: from.index.Quarantined, Untaken: n.instances.faults.untaken,
 		Evictions: n.evictions, Elections: n.elections, Clocks: n.clocks, Users: n.users,
 		Late: n.retention.CheckLate, Away: n.absence.away, Back: n.absence.until,
-		UsersFolder: usersFolder, Alone: work.filesAlone,
+		UsersFolder: usersFolder, Alone: work.filesAlone, Lost: work.items.filesLost,
 	}
 	if n.filing.Files != nil {
 		s.Files = n.filing.Files

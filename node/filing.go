@@ -33,6 +33,15 @@ func (x shownFiles) OnlyHere(h *show.Held, item workflow.DataName, f workflow.Fi
 	return x.FileOnlyHere(&filing.Held{M: h.M, Def: h.Def}, item, f)
 }
 
+func (x shownFiles) LostData(h *show.Held) (out []show.LostFile) {
+	for _, l := range x.Desk.LostData(&filing.Held{
+		M: h.M, Def: h.Def, By: h.M.Genesis().Chain.Author, Ended: h.Ended,
+	}) {
+		out = append(out, show.LostFile{What: l.What, At: l.At})
+	}
+	return out
+}
+
 func (x shownFiles) Waits(id workflow.InstanceID, f workflow.File) string {
 	return x.Files.Waits(id, f)
 }

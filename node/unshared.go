@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -84,6 +85,20 @@ func (k peoplesItems) filesAlone(ctx context.Context) ([]api.Undelivered, error)
 				out = append(out, u)
 			}
 		})
+		return out
+	})
+	return slices.Concat(found...), err
+}
+
+// filesLost says which files among the data of instances nobody has any more, as far as this node looks after them.
+func (k peoplesItems) filesLost(ctx context.Context) ([]string, error) {
+	found, err := lookAt(ctx, k.crew, func(s *shard) (out []string) {
+		s.only(func(h *held) bool { return k.filing.Concerns(h.m.Definition()) },
+			func(id workflow.InstanceID, h *held) {
+				for _, l := range k.filing.LostData(h.filed()) {
+					out = append(out, fmt.Sprintf("%s of instance %s", l.What, id))
+				}
+			})
 		return out
 	})
 	return slices.Concat(found...), err

@@ -65,6 +65,8 @@ type Surroundings struct {
 	}
 	// Alone are the files that people gave here with their results, and that no other partner has.
 	Alone       func(context.Context) ([]api.Undelivered, error)
+	// Lost says of each file among instances' data that no task reads and that nobody has any more what people are told.
+	Lost        func(context.Context) ([]string, error)
 	UsersFolder string // where in a node's folder the keys of users lie
 }
 
@@ -135,6 +137,7 @@ func (k *Doctor) Examine(ctx context.Context) (*api.Diagnosis, error) {
 	if k.Files != nil {
 		k.Files.Diagnose(ctx, &d)
 		k.checkAlone(ctx, &d)
+		k.checkLost(ctx, &d)
 	}
 	member := k.checkCertificate(&d)
 	k.checkAddresses(&d, partners)
@@ -171,6 +174,20 @@ func (k *Doctor) checkContact(d *Diagnosis) (away bool) {
 		d.Warn("contact", what, "mutirao worklist reconnect")
 	}
 	return away
+}
+
+// checkLost names the files among the data of instances that nobody has any more.
+func (k *Doctor) checkLost(ctx context.Context, d *Diagnosis) {
+	list, err := k.Lost(ctx)
+	if err != nil || len(list) == 0 {
+		return // the store, which says what is wrong with itself
+	}
+	text := strings.Join(list[:min(len(list), shownAlone)], "; ")
+	if more := len(list) - shownAlone; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	d.Warn("lost", "among the data of instances, and with nobody any more: "+text,
+		"whoever has a copy of such a file gives the same content again with --file of any command at a node that takes part")
 }
 
 // shownAlone are named of the files that are only here.

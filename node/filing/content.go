@@ -138,7 +138,8 @@ func (k *Desk) sources(h *Held, item workflow.DataName, f workflow.File) (out []
 }
 
 // FetchAhead has the files come here that tasks at this node are about to read, and those that users
-// elsewhere gave with results that this node took: it is asked for them by all others. The instance's owner calls it after each change of one that has files.
+// elsewhere gave with results that this node took: it is asked for them by all others; and what this node looks
+// after. The instance's owner calls it after each change of one that has files.
 func (k *Desk) FetchAhead(h *Held) {
 	id, by := h.M.Instance(), k.initiator(h.By)
 	if !k.Files.Look(id, by) {
@@ -148,6 +149,11 @@ func (k *Desk) FetchAhead(h *Held) {
 	refs := make([]files.Ref, 0, len(reads)+len(brought))
 	for _, r := range slices.Concat(reads, brought) {
 		refs = append(refs, files.Ref{Item: r.Item, File: r.File})
+	}
+	for _, r := range k.Orphans(h) {
+		if !slices.Contains(refs, r) {
+			refs = append(refs, r)
+		}
 	}
 	k.Files.Ahead(id, by, refs, func(r files.Ref) files.Want { return k.Want(id, by, r.Item, r.File) })
 }

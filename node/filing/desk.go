@@ -62,6 +62,8 @@ type Held struct {
 	M   *choreo.Machine
 	Def *workflow.Definition // as it was when the instance began
 	By  workflow.PartnerID   // who began it
+	// Ended is when it did (ms), by the clock of whoever ended it; 0: not yet.
+	Ended int64
 }
 
 // Instances are those that are here: each is read by the goroutine that owns it.
@@ -80,7 +82,12 @@ type Clock interface {
 }
 
 // People are the partners.
-type People interface{ All() []membership.Partner }
+type People interface {
+	All() []membership.Partner
+	// Gone reports whether a partner is expired, has left or was evicted; GoneForGood, whether it will not be back.
+	Gone(workflow.PartnerID) bool
+	GoneForGood(workflow.PartnerID) bool
+}
 
 // Partners are who has which role, and what users are called.
 type Partners interface {

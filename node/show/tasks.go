@@ -138,8 +138,9 @@ func (vw *View) waitsForFiles(h *Held, is state.TaskView) string {
 	return strings.Join(out, "; ")
 }
 
-// lost are the files that people's tasks here read and that nobody has any more. What to do about that is for
-// whoever does the task, which may be done without, so nothing is written down; a program's task fails.
+// lost are the files that nobody has any more: those that people's tasks here read, and those that no task reads and
+// that this node looks after. What to do about that is for whoever does the task, which may be done without, and of
+// the others for those who need them, so nothing is written down; a program's task fails.
 func (vw *View) lost(h *Held) (out []state.IncidentView) {
 	if !vw.Files.Concerns(h.Def) {
 		return nil
@@ -152,6 +153,9 @@ func (vw *View) lost(h *Held) (out []state.IncidentView) {
 		for _, t := range h.M.PeopleRead(r.Item) {
 			out = append(out, state.IncidentView{At: at.UnixMilli(), What: string(t) + ": " + why, Task: t, Who: vw.Self})
 		}
+	}
+	for _, l := range vw.Files.LostData(h) {
+		out = append(out, state.IncidentView{At: l.At.UnixMilli(), What: l.What, Who: vw.Self})
 	}
 	return out
 }

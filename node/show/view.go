@@ -75,6 +75,14 @@ type Files interface {
 	Waits(workflow.InstanceID, workflow.File) string
 	// Lost says of a file that a task of an instance is about to read, or reads, that nobody has it any more.
 	Lost(workflow.InstanceID, workflow.File) (why string, at time.Time, lost bool)
+	// LostData are the files among an instance's data that nobody has any more, and that no task here reads.
+	LostData(*Held) []LostFile
+}
+
+// LostFile is a file that nobody has any more: what is to be said of it, and since when this node knows.
+type LostFile struct {
+	What string
+	At   time.Time
 }
 
 // Contact is what connects this node with a partner.

@@ -99,7 +99,9 @@ func (h *held) shown() *show.Held {
 }
 
 // filed is an instance for those who see to its files.
-func (h *held) filed() *filing.Held { return &filing.Held{M: h.m, Def: h.m.Definition(), By: h.sum.By, Ended: h.sum.Ended} }
+func (h *held) filed() *filing.Held {
+	return &filing.Held{M: h.m, Def: h.m.Definition(), By: h.sum.By, Ended: h.sum.Ended}
+}
 
 // ask notes that a holder was asked what it has, as people wanted to see that.
 func (h *held) ask(p workflow.PartnerID, at time.Duration) {

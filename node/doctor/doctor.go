@@ -64,7 +64,7 @@ type Surroundings struct {
 		Diagnose(context.Context, files.Findings)
 	}
 	// Alone are the files that people gave here with their results, and that no other partner has.
-	Alone       func(context.Context) ([]api.Undelivered, error)
+	Alone func(context.Context) ([]api.Undelivered, error)
 	// Lost says of each file among instances' data that no task reads and that nobody has any more what people are told.
 	Lost        func(context.Context) ([]string, error)
 	UsersFolder string // where in a node's folder the keys of users lie

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -75,9 +74,12 @@ func (k *Desk) LostData(h *Held) (out []Lost) {
 	for _, r := range h.M.FilesBrought() {
 		refs = append(refs, files.Ref{Item: r.Item, File: r.File})
 	}
-	reads := h.M.FilesToRead()
+	var reads []files.Ref
+	for _, r := range h.M.FilesToRead() {
+		reads = append(reads, files.Ref{Item: r.Item, File: r.File})
+	}
 	for i, r := range refs {
-		read := slices.ContainsFunc(reads, func(x state.Reading) bool { return x.Item == r.Item && x.File == r.File })
+		read := slices.Contains(reads, r)
 		if is := k.Files.Lost(h.M.Instance(), r.File); is != nil && !read && !slices.Contains(refs[:i], r) {
 			out = append(out, Lost{Item: r.Item, What: fmt.Sprintf("%s: %s", r.Item, is.Why), At: is.At})
 		}

@@ -19,6 +19,7 @@ type warned struct {
 	circles [][]string // tasks that fire one another for ever
 	never   []string   // tasks that never fire, whatever the start gives
 	unless  []string   // tasks that never fire where the data begin with their defaults
+	always  []string   // tasks whose rule always holds there
 	// The end is not reached, or not after the start; endsUnless: where the data begin with their defaults.
 	ends, endsLater, endsUnless bool
 	times                       bool // some of that because of the times of tasks
@@ -29,6 +30,7 @@ var (
 	saysCircle = regexp.MustCompile(`^(.*) and (\w+) fire one another for ever`)
 	saysNever  = regexp.MustCompile(`^the rule of (\w+) can never hold`)
 	saysUnless = regexp.MustCompile(`^the rule of (\w+) never holds`)
+	saysAlways = regexp.MustCompile(`^the rule of (\w+) always holds`)
 )
 
 func readWarnings(text string) (w warned) {
@@ -44,6 +46,8 @@ func readWarnings(text string) (w warned) {
 			w.never = append(w.never, saysNever.FindStringSubmatch(m)[1])
 		case saysUnless.MatchString(m):
 			w.unless = append(w.unless, saysUnless.FindStringSubmatch(m)[1])
+		case saysAlways.MatchString(m):
+			w.always = append(w.always, saysAlways.FindStringSubmatch(m)[1])
 		case strings.HasPrefix(m, "final can never hold"):
 			w.ends = true
 		case strings.HasPrefix(m, "no task sets what final asks for"):
@@ -164,7 +168,7 @@ type doubtful struct {
 	def *workflow.Definition
 	r   *rand.Rand
 	w   warned
-	// defaults: its data began with their defaults, where tasks set them.
+	// defaults: its data began with their defaults.
 	defaults bool
 	seen     map[string]int
 	aged     map[string]bool // the tasks whose rule asks for instance.age
@@ -177,8 +181,7 @@ func (x *doubtful) starts() values {
 	out := values{}
 	for i := range x.def.Data {
 		d := &x.def.Data[i]
-		set := slices.ContainsFunc(x.def.Tasks, func(t *workflow.Task) bool { return slices.Contains(t.Out, d.Name) })
-		if d.Default != nil && (x.r.IntN(3) == 0 || x.defaults && set) {
+		if d.Default != nil && (x.r.IntN(3) == 0 || x.defaults) {
 			out[d.Name] = d.Default
 		} else if v := anyValue(x.r, d); v != nil {
 			out[d.Name] = v
@@ -240,6 +243,13 @@ func (x *doubtful) check() {
 			x.t.Errorf("%s fires", name)
 		}
 	}
+	for _, name := range x.w.always {
+		if x.defaults {
+			x.seen["always"]++
+			rule := x.def.Task(workflow.TaskName(name)).Condition
+			x.wants("the rule of "+name, dataflow.Holds(rule, x.b.Values()), true)
+		}
+	}
 	if x.b.Ended() && (x.w.ends || x.b.State() > 0 && x.w.endsLater || x.defaults && x.w.endsUnless) {
 		x.t.Errorf("it ends in S%d", x.b.State())
 	}
@@ -259,7 +269,7 @@ func TestWhatIsDoubtedIsSo(t *testing.T) {
 		}
 		w := readWarnings(text)
 		for what, yes := range map[string]bool{
-			"again": w.again != nil, "circle": w.circles != nil, "never": w.never != nil, "unless": w.unless != nil,
+			"again": w.again != nil, "circle": w.circles != nil, "never": w.never != nil, "unless": w.unless != nil, "always": w.always != nil,
 			"ends": w.ends, "ends later": w.endsLater, "ends unless": w.endsUnless,
 			"times": w.times, "nothing": fmt.Sprint(w) == fmt.Sprint(warned{}),
 		} {
@@ -305,7 +315,7 @@ func TestWhatIsDoubtedIsSo(t *testing.T) {
 			t.Errorf("%s: that was said of %d flows, want more", what, said[what])
 		}
 	}
-	for _, what := range []string{"fires again", "circle", "ended", "age", "fires again by age"} {
+	for _, what := range []string{"fires again", "circle", "ended", "age", "fires again by age", "always"} {
 		if seen[what] < 100 {
 			t.Errorf("%s: that came about %d times, want more", what, seen[what])
 		}

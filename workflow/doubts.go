@@ -21,8 +21,8 @@ const maxPairs = 10_000
 
 // Doubts looks for strict constraints that are broken at the start, for queries that no task asks, for resources
 // that no task holds, for an end that cannot be reached, and at a flow that is driven by data, which is one with a
-// task that repeats: data that nobody sets, rules and conditions that can never hold or that nothing that tasks set
-// makes hold, tasks that fire for ever, also one another, and tasks that set the same side by side. It says only what
+// task that repeats: data that nobody sets, rules and conditions that can never hold, that nothing that tasks set
+// makes hold or that no task can change, tasks that fire for ever, also one another, and tasks that set the same side by side. It says only what
 // is certain; it knows comparisons with constants, and what the built-in set makes of those. Of a text with mistakes
 // there are none. shared are the pieces that it may take.
 func Doubts(file string, src []byte, shared Shared) []Doubt {
@@ -41,6 +41,7 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 	d := &doubter{
 		reader: r, satisfier: satisfier{r.def}, writers: map[DataName][]*Task{}, found: r.doubts,
 		driven: slices.ContainsFunc(r.def.Tasks, repeats), standsIn: map[TaskName]bool{}, idle: map[*Task]bool{},
+		restless: map[*Task]bool{}, fixed: map[DataName]bool{},
 	}
 	for _, t := range r.def.Tasks {
 		d.standsIn[t.Contingency] = true
@@ -58,14 +59,18 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 	if !d.driven {
 		d.end()
 		d.unreached()
+		d.unreachedUnlessGiven()
 		return d.found
 	}
 	d.unset()
 	d.never()
 	d.end()
+	d.fixedConditions()
 	d.unreached()
 	d.forever()
 	d.sideBySide()
+	d.unreachedUnlessGiven()
+	d.fixedRules()
 	slices.SortStableFunc(d.found, func(a, b Doubt) int { return a.Line - b.Line })
 	return d.found
 }
@@ -81,6 +86,8 @@ type doubter struct {
 	standsIn   map[TaskName]bool // for another task, or undoes it: so it begins whatever its rule says
 	endDoubted bool              // that final can be reached
 	idle       map[*Task]bool    // their rules were said never to hold
+	restless   map[*Task]bool    // they were said to fire for ever
+	fixed      map[DataName]bool // conditions that were said never to change
 }
 
 func (d *doubter) doubt(n *node, format string, args ...any) {
@@ -203,6 +210,51 @@ func (d *doubter) unset() {
 	}
 }
 
+// fixedConditions finds named conditions that never change.
+func (d *doubter) fixedConditions() {
+	for _, c := range d.def.Conditions {
+		if says := d.settled(c.Expr); says != "" && !d.impossible(c.Expr) {
+			d.fixed[c.Name] = true
+			d.doubt(d.scope.conditions[c.Name].value, "the condition %s %s", c.Name, says)
+		}
+	}
+}
+
+// fixedRules finds rules that never change, of which it was not said that they never hold.
+func (d *doubter) fixedRules() {
+	for _, t := range d.def.Tasks {
+		rule := d.firedBy(t)
+		if rule == nil || t.Disabled || d.idle[t] || d.restless[t] || d.fixed[DataName(rule.spelling)] || d.impossible(rule) {
+			continue
+		}
+		if says := d.settled(rule); says != "" {
+			d.doubt(d.ruleNode(t), "the rule of %s %s", t.Name, says)
+		}
+	}
+}
+
+// settled says of an expression that it never changes, as no task sets what it asks for, all of which has a default;
+// empty: it may. Of what the start must give nobody knows how it is, and what has no default is found by unset.
+func (d *doubter) settled(e *Expr) string {
+	data, names := map[DataName]Value{}, []string{}
+	for _, n := range e.names {
+		decl := d.scope.data[n]
+		if len(d.writers[n]) > 0 || decl.Default == nil {
+			return ""
+		}
+		data[n] = decl.Default
+		names = append(names, string(n))
+	}
+	if len(names) == 0 || e.aged {
+		return ""
+	}
+	how := "never holds"
+	if v, err := e.Eval(Env{Data: data}); err == nil && v == true {
+		how = "always holds"
+	}
+	return fmt.Sprintf("%s, unless the start gives other data: no task sets %s", how, strings.Join(names, ", "))
+}
+
 // impossible reports whether an expression can be seen never to hold.
 func (d *doubter) impossible(e *Expr) bool {
 	if e == nil {
@@ -300,8 +352,8 @@ func (d *doubter) end() {
 func (d *doubter) forever() {
 	c := d.circles()
 	for _, t := range c.tasks {
-		switch {
-		case !c.again(t):
+		switch d.restless[t] = c.again(t); {
+		case !d.restless[t]:
 		case aged(t):
 			d.doubt(d.ruleNode(t), "nothing that %s sets ends its own rule, nor the instance: once that is old enough it fires again at each state that it makes, until another task ends that", t.Name)
 		default:

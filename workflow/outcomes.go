@@ -444,11 +444,11 @@ func (x values) same(y values) bool {
 
 // settle finds out what data have that tasks set and that begin with a default, if the start gives no other: what
 // they begin with, and what any task sets whose rule may hold of that, as often as it holds. false: it looked at too
-// much.
-func (o *outcomes) settle(d *doubter) bool {
+// much. With unset, so of data that no task sets.
+func (o *outcomes) settle(d *doubter, unset bool) bool {
 	steps := o.thresholds(d)
 	for n, decl := range o.decls {
-		if decl.Default != nil && !decl.Required && len(d.writers[n]) > 0 {
+		if decl.Default != nil && !decl.Required && (unset || len(d.writers[n]) > 0) {
 			o.has[n] = listed([]Value{decl.Default})
 		}
 	}
@@ -614,13 +614,21 @@ func (o *outcomes) thresholds(d *doubter) (out []float64) {
 // that does not.
 func (d *doubter) unreached() {
 	o := d.outcomes()
-	if !o.settle(d) {
+	if !o.settle(d, false) {
 		return
 	}
 	d.unreachedOf(o, "")
 	bound := func(t *Task) bool { return t.RepeatTimes > 0 }
 	if d.driven && slices.ContainsFunc(d.def.Tasks, bound) && o.bound(d) {
 		d.unreachedOf(o, ", as tasks fire no more often than their times say")
+	}
+}
+
+// unreachedUnlessGiven finds rules, and an end, that do not hold of the defaults of data that no task sets, though they may of what
+// tasks set.
+func (d *doubter) unreachedUnlessGiven() {
+	if o := d.outcomes(); o.settle(d, true) {
+		d.unreachedOf(o, "")
 	}
 }
 
@@ -631,6 +639,9 @@ func (d *doubter) unreachedOf(o *outcomes, as string) {
 			continue
 		}
 		d.idle[t] = true
+		if d.fixed[DataName(rule.spelling)] {
+			continue // it was said of the condition
+		}
 		d.doubt(d.ruleNode(t), "the rule of %s never holds%s%s", t.Name, as, o.because(rule))
 	}
 	if final := d.def.Final; final != nil && !d.endDoubted && len(o.ways(final)) == 0 {

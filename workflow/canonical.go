@@ -222,20 +222,24 @@ func canonicalFailure(o object, t *Task) {
 	if t.OnFailure == FailRelease {
 		o["on-failure"] = t.OnFailure
 	}
-	if c := t.Compensate; c != nil {
-		inner := object{}
-		put(inner, "application", c.Application, "")
-		put(inner, "task", c.Task, "")
-		if with := canonicalWith(c.With); len(with) > 0 {
-			inner["with"] = with
-		}
-		o["compensate"] = inner
+	if t.Compensate != nil {
+		o["compensate"] = canonicalCompensation(t.Compensate)
 	}
 	put(o, "reconcile", t.Reconcile, KeepFirst)
 	if t.Deadline != nil {
 		o.span("deadline", t.Deadline.After)
 		o.expr("deadline", t.Deadline.Expr)
 	}
+}
+
+func canonicalCompensation(c *Compensation) object {
+	o := object{}
+	put(o, "application", c.Application, "")
+	put(o, "task", c.Task, "")
+	if with := canonicalWith(c.With); len(with) > 0 {
+		o["with"] = with
+	}
+	return o
 }
 
 func canonicalRetries(r Retries) object {

@@ -8,7 +8,7 @@ import (
 // Parse reads and checks a definition. File is its name in messages. A
 // definition with mistakes gives Errors with all of them; the result is then
 // nil.
-func Parse(file string, src []byte) (*Definition, error) { return ParseWith(file, src, nil) }
+func Parse(file string, src []byte) (*Definition, error) { return parse(file, src, nil, Kept{}) }
 
 // Kept are parts that a definition does not need any more, since its instance was amended: facts may name them. Rounds
 // that no loop has are written as tasks by themselves, with the data that stood beside them. StandIns are tasks that
@@ -21,7 +21,7 @@ type Kept struct {
 
 // ParseKept is Parse of a definition that has such parts.
 func ParseKept(file string, src []byte, kept Kept) (*Definition, error) {
-	d, err := parse(file, src, nil, kept.StandIns)
+	d, err := parse(file, src, nil, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -46,16 +46,20 @@ func ParseKept(file string, src []byte, kept Kept) (*Definition, error) {
 // Kept are the parts that are there, and that the definition does not need any more. They must not be changed.
 func (d *Definition) Kept() Kept { return d.kept }
 
-// ParseWith is Parse of a definition that may take pieces which it does not have: they are
-// written out in it, so that its hash says what they were.
+// ParseWith is Parse of a file that somebody wrote. It may take pieces which it does not have: they are written out in
+// it, so that its hash says what they were; so is what undoes a transition, at all triggers that share it, and where they
+// say it unlike that is a mistake (transitions). What is stored, or partners have, may be from before that was asked.
 func ParseWith(file string, src []byte, shared Shared) (*Definition, error) {
-	return parse(file, src, shared, nil)
+	return parse(file, src, func(r *reader) { r.shared, r.byHand = shared, true }, Kept{})
 }
 
-func parse(file string, src []byte, shared Shared, standIns []TaskName) (*Definition, error) {
+func parse(file string, src []byte, with func(*reader), kept Kept) (*Definition, error) {
 	pr := &problems{file: file}
 	r := newReader(pr)
-	r.shared, r.standIns = shared, standIns
+	r.standIns = kept.StandIns
+	if with != nil {
+		with(r)
+	}
 	if root := readSource(src, pr); root != nil {
 		r.definition(root)
 	}
@@ -132,6 +136,9 @@ func (r *reader) definition(root *node) {
 	r.constraints()
 	loops := r.loops()
 	r.check()
+	if r.byHand {
+		r.transitions()
+	}
 	r.expand(loops)
 }
 

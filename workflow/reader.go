@@ -29,6 +29,7 @@ type reader struct {
 	places   map[any]map[string]*node // what was written, by the thing it belongs to
 	heads    map[any]*node            // where the thing's name, or else the thing, stands
 	apart    bool                     // models are read by themselves: which data there are is not known
+	byHand   bool                     // the text is a file that somebody wrote, and nothing that is stored
 	doubting bool
 	doubts   []Doubt    // of loops, before their rounds are written out, if doubting
 	shared   Shared     // nil: a definition takes nothing that it has not

@@ -36,7 +36,9 @@ func printStudy(u *ui, w io.Writer, r *study.Report) {
 	}
 	fmt.Fprintln(w)
 	t.para("", "Row against column: + significantly better, - worse, = no significant difference (paired t-test, 95 %%).")
-	if r.Published != nil {
+	if p := r.Published; p != nil && len(p.Unknown) > 0 {
+		t.para("", "After a slash: as published; * where that differs, ? where it is not known.")
+	} else if p != nil {
 		t.para("", "After a slash: as published; * where that differs.")
 	}
 	t.signs("Time", "time", &r.Time)
@@ -149,6 +151,8 @@ func (t *studyText) cell(measure string, m *study.Measure, row, column aptitude.
 	}
 	c, ok := t.r.Published.At(measure, row, column)
 	switch {
+	case !ok && t.r.Published.Lacks(measure, row, column):
+		return obtained + "/?"
 	case !ok:
 		return obtained
 	case c.Same():
@@ -173,8 +177,11 @@ func (t *studyText) published() {
 		}
 	}
 	if n := len(p.Unknown); n > 0 {
-		t.para("", "%s more within the Sel-push family are not compared: their published signs are not known here.",
+		t.para("", "%s more within the Sel-push family cannot be compared: they were computed here, and their published signs are not known.",
 			plural(n, "cell"))
+		for _, c := range p.Unknown {
+			fmt.Fprintf(t.w, "  here: %s of %s against %s: %s, published not known\n", c.Measure, c.Row, c.Column, c.Obtained)
+		}
 	}
 	if len(p.Claims) > 0 {
 		fmt.Fprintln(t.w, "\nWhat the source says besides:")
@@ -236,7 +243,7 @@ func (p *publishedStudies) print(u *ui, w io.Writer) {
 	t := studyText{u, w, nil}
 	t.para("", "In all, seed %d: %d of %d published cells came out as published.", p.Seed, p.Same, p.Cells)
 	if p.Unknown > 0 {
-		t.para("", "The source has %d. %d are not compared, as their signs are not known here: those within the Sel-push family in three and selective.",
+		t.para("", "The source has %d. %d cannot be compared, as their signs are not known here: those within the Sel-push family in three and selective. What was computed for them is above.",
 			study.PublishedCells, p.Unknown)
 	}
 }

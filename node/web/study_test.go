@@ -43,6 +43,9 @@ func TestStudyLeadsToItsCharts(t *testing.T) {
 		if said := strings.Contains(page, "is not known here: they are not compared"); said != unknown {
 			t.Errorf("%s: that published signs are not known is said: %v, want %v", scenario, said, unknown)
 		}
+		if cells := strings.Count(page, `">not known here</td>`); cells != map[bool]int{true: 6}[unknown] {
+			t.Errorf("%s: %d comparisons are shown whose published signs are not known", scenario, cells)
+		}
 	}
 	for _, path := range []string{"/study/none", "/study/none/time.svg", "/study/five/none.svg", "/study/five/time"} {
 		if w := get(t, p, path, "en"); w.Code != http.StatusNotFound {

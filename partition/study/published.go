@@ -98,6 +98,12 @@ func (c *Comparison) At(measure string, row, column aptitude.Mechanism) (Cell, b
 	return at(c.Cells, measure, row, column)
 }
 
+// Lacks reports whether the source has a cell whose sign is not known here.
+func (c *Comparison) Lacks(measure string, row, column aptitude.Mechanism) bool {
+	_, lacks := at(c.Unknown, measure, row, column)
+	return lacks
+}
+
 func at(cells []Cell, measure string, row, column aptitude.Mechanism) (Cell, bool) {
 	i := slices.IndexFunc(cells, func(x Cell) bool {
 		return x.Measure == measure && x.Row == row && x.Column == column

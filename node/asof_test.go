@@ -109,6 +109,35 @@ func TestOldKnowledgeIsSaid(t *testing.T) {
 	})
 }
 
+// In the list it is said of whoever is out of touch, also beside somebody in touch whose last word is older, as nothing
+// has happened there.
+func TestOldKnowledgeIsSaidBesideSomebodyQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, connectionTime(15*time.Second), nil, "one", "two", "three")
+		tm.add("one", `
+workflow: apart
+tasks:
+  a: {application: saw}
+  b: {type: manual}
+partitions: {pa: [a], pb: [b]}
+`)
+		tm.profile("two", api.ProfileChange{Applications: &[]string{"saw"}})
+		tm.p["two"].hand.hold("a")
+		id := tm.begin("one", "apart", map[string]string{"pa": "two", "pb": "three"})
+		pass(4 * time.Second)
+		tm.cut([]string{"one", "three"}, []string{"two"})
+		pass(10 * time.Second)
+		list, err := tm.p["one"].api.Instances(t.Context(), false)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		a := tm.taskOf("one", id, "a")
+		if got := list[0]; a.Known == "" || got.Known != a.Known || got.Of != "two" || !got.AsOf.Equal(*a.AsOf) {
+			t.Errorf("the list says %q of %q, as of %v; a is %q, as of %v", got.Known, got.Of, got.AsOf, a.Known, a.AsOf)
+		}
+	})
+}
+
 // What is known of an instance is never older than that: a mesh may have been quiet for long before, and its
 // holder be gone just after.
 func TestNothingIsKnownFromBeforeTheInstance(t *testing.T) {

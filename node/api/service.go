@@ -425,8 +425,8 @@ type InstanceSummary struct {
 	// known here.
 	Needs []Need `json:"needs"`
 	// AsOf is when the partner was heard of this instance whose word is the oldest of
-	// those who hold what is not done; null: this node holds all of it, or it was not
-	// heard yet. Known says the same in words where that is long ago, and Of is then that
+	// those who hold what is not done, or of those of them that are out of touch, if some are;
+	// null: this node holds all of it, or it was not heard yet. Known says the same in words where that is long ago, and Of is then that
 	// partner, which need not be among At.
 	AsOf  *time.Time `json:"as_of"`
 	Known string     `json:"known,omitempty"`

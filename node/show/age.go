@@ -132,12 +132,13 @@ func (vw *View) dateTasks(h *Held, tasks []state.TaskView, out []api.Task) {
 }
 
 // Oldest is as of when an instance is known, by the partner that holds what is not
-// done and was not heard for longest, and of which partner that is said. No instant: nobody else holds anything.
+// done and was not heard for longest, and of which partner that is said. Of those that are in touch that is
+// not said in words, so those that are not go before them. No instant: nobody else holds anything.
 func (vw *View) Oldest(h *Held) (at *time.Time, known string, of workflow.PartnerID) {
 	var stale bool
 	for _, p := range h.M.Holders() {
 		t, old := vw.AsOf(h, p)
-		if at == nil || t.Before(*at) {
+		if at == nil || old && !stale || old == stale && t.Before(*at) {
 			at, stale, of = &t, old, p
 		}
 	}

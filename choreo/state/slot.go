@@ -214,6 +214,13 @@ type filled struct {
 	slot *Slot
 }
 
+// asksRound is a question whether a slot comes round to a task that stands in it, by a definition.
+type asksRound struct {
+	def  *workflow.Definition
+	slot *Slot
+	task workflow.TaskName
+}
+
 // Question is what rules ask about a task: whether its slot has made a
 // transition or, of a task that is only a contingency, any slot that it may fill.
 type Question struct {

@@ -95,17 +95,6 @@ func (v View) FilledBy(slot workflow.TaskName) (out []workflow.TaskName) {
 	return out
 }
 
-// heardIn are the slots that a task may fill of which rules hear.
-func (s *State) heardIn(t workflow.TaskName) []*Slot {
-	out := s.SlotsOf(t)
-	if len(s.filled) == 0 || s.bySlot[t] != nil {
-		return out
-	}
-	return slices.DeleteFunc(slices.Clone(out), func(sl *Slot) bool {
-		return !slices.Contains(s.plan.Chain(sl.Task.Name), t) && s.comesRound(s.def, sl, t)
-	})
-}
-
 // askIn has a question be one about another slot as well.
 func (s *State) askIn(q *Question, sl *Slot) {
 	f := s.comesTo(q, sl)
@@ -140,64 +129,6 @@ func (v *Evidence) slotsOf(t workflow.TaskName) []*Slot {
 			out = append(out, sl)
 		}
 	}
-	return out
-}
-
-// asksRound is a question whether a slot comes round to a task that stands in it, by a definition.
-type asksRound struct {
-	def  *workflow.Definition
-	slot *Slot
-	task workflow.TaskName
-}
-
-// comesRound reports whether a slot in which a task stands that cannot by a definition may come to wait for that task by
-// it, so that no rule may hear of it from there: it would wait for itself. As several such tasks may do so together, it
-// is one as well where the slot waits for a later one by name: then of those in any circle one is not heard, and which
-// one does not depend on the order in which facts arrive.
-func (s *State) comesRound(def *workflow.Definition, sl *Slot, t workflow.TaskName) bool {
-	key := asksRound{def, sl, t}
-	if round, known := s.rounds[key]; known {
-		return round
-	}
-	fills := s.fillsBy(def)
-	seen, round := map[*Slot]bool{sl: true}, false
-	for queue := []*Slot{sl}; len(queue) > 0 && !round; queue = queue[1:] {
-		for _, p := range def.Predecessors(queue[0].Task.Name) {
-			s.log.Steps++
-			of := fills[p]
-			if own := s.bySlot[p]; own != nil {
-				of = []*Slot{own}
-			} else if p >= t {
-				round = true
-			}
-			for _, next := range of {
-				if !seen[next] {
-					seen[next] = true
-					queue = append(queue, next)
-				}
-			}
-		}
-	}
-	keep(&s.rounds, s.manyEditions(), key, round)
-	return round
-}
-
-// fillsBy says which slots tasks may fill that are contingencies, by a definition.
-func (s *State) fillsBy(def *workflow.Definition) map[workflow.TaskName][]*Slot {
-	if out := s.fillings[def]; out != nil {
-		return out
-	}
-	out := map[workflow.TaskName][]*Slot{}
-	for _, sl := range s.slots {
-		s.log.Steps++
-		seen := map[*workflow.Task]bool{}
-		for t := def.Task(sl.Task.Name); t != nil && !seen[t]; t = def.Task(t.Contingency) {
-			if seen[t] = true; t.Name != sl.Task.Name {
-				out[t.Name] = append(out[t.Name], sl)
-			}
-		}
-	}
-	keep(&s.fillings, s.manyEditions(), def, out)
 	return out
 }
 

@@ -313,18 +313,31 @@ func (m *Machine) itemAhead(a *state.Attempt, since *state.Moments) (v ItemView,
 }
 
 // Ahead are the tasks of people that are not ready, and that can be locked together with what they wait for: those
-// that may be done offline, as far as nobody has chosen yet who sees them.
+// that may be done offline, as far as nobody has chosen yet who sees them. What waits, perhaps by way of others, for what
+// nobody can lock now is left out: for a program, say.
 func (m *Machine) Ahead() (out []ItemView) {
 	if !m.peopled || m.state.Overall() != workflow.InstanceRunning {
 		return nil
 	}
 	since := state.Moments{S: m.state}
-	for _, sl := range m.state.Slots() {
+	can := map[workflow.TaskName]bool{} // be locked
+	for _, sl := range m.state.Slots() { // each after those that it waits for
 		m.log.Steps++
-		if a := sl.Current; a.Task.Offline && !m.state.Limits(a) {
-			if v, waits := m.itemAhead(a, &since); waits {
-				out = append(out, v)
-			}
+		a := sl.Current
+		if !a.Task.Offline || a.Task.ByNode() || !m.state.Wanted(a) || a.Success() != nil || a.EndedByHolder() {
+			continue
+		}
+		if a.Start != nil || a.MayStart() {
+			can[sl.Task.Name] = true
+			continue
+		}
+		if m.state.Limits(a) {
+			continue
+		}
+		v, waits := m.itemAhead(a, &since)
+		if waits && !slices.ContainsFunc(v.Awaits, func(t workflow.TaskName) bool { return !can[t] }) {
+			can[sl.Task.Name] = true
+			out = append(out, v)
 		}
 	}
 	return out

@@ -14,8 +14,8 @@ import (
 const maxAhead = 256
 
 // WaitsOf are the tasks whose success would make an attempt ready: of alternatives those of the first that takes
-// nothing but successes. None: it is ready, it never will be, or more is needed than people can do ahead: data, a
-// failure, a time that has to go by, a unit of a resource.
+// nothing but successes. None: it is ready, it never will be, or more is needed than people can do ahead: what a program
+// does, data, a failure, a time that has to go by, a unit of a resource.
 func (s *State) WaitsOf(a *Attempt) []workflow.TaskName {
 	sl := a.Slot
 	switch {
@@ -68,8 +68,10 @@ func (r *ahead) term(part *workflow.Rule) bool {
 	switch f := part.Term(r.of); {
 	case f.Dropped || f.Truth == workflow.True:
 		return true
-	case f.Truth == workflow.Impossible || part.Negated || part.Transition == workflow.BecameFailed,
-		r.of.S.bySlot[part.Task] == nil:
+	case f.Truth == workflow.Impossible || part.Negated || part.Transition == workflow.BecameFailed:
+		return false
+	}
+	if of := r.of.S.bySlot[part.Task]; of == nil || of.Current.Task.ByNode() {
 		return false
 	}
 	r.waits = append(r.waits, part.Task)

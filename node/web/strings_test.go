@@ -44,7 +44,7 @@ var worded = map[string][]string{
 	"coordination": values(workflow.Choreography, workflow.Orchestration),
 	"compensation": values(state.CompensationWaits, state.CompensationRuns, state.CompensationDone,
 		state.CompensationFailed),
-	"due": values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict, choreo.DueDeadline),
+	"due": values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict, choreo.DueDeadline, choreo.DueTransfer),
 	"need": values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody, choreo.NeedInterrupted, choreo.NeedOverdue,
 		choreo.NeedGoesOn),
 	"method":     methods,

@@ -40,6 +40,7 @@ type absence struct {
 	announce  func() error
 	worklists *worklists.Desk
 	filing    *filing.Desk
+	label     func(workflow.PartnerID) string
 	// refresh has everybody's silence count from now on.
 	refresh func()
 
@@ -362,7 +363,10 @@ func (a *absence) state(w *way) (d device.Device, err error) {
 		from = append(append(from, c.At), c.Givers...)
 		coming = append(coming, files.Coming{File: c.File, By: string(a.filing.Payer(c))})
 	}
-	d.Rate = a.filing.Rate(from)
+	m := a.filing.Measured(from)
+	if d.Rate, d.Ago = m.Rate, m.Ago; m.From != "" {
+		d.From = a.label(m.From)
+	}
 	d.Lacks, d.Limit, err = a.filing.Files.Lacks(coming)
 	return d, err
 }

@@ -355,6 +355,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	n.absence, err = loadAbsence(&absence{
 		contacts: n.contacts, crew: n.crew, departure: n.departure, announce: n.announce, worklists: n.worklists,
 		filing:  n.filing,
+		label:   n.people.label,
 		refresh: s.list.Gap,
 	})
 	n.prefetcher = &prefetcher{

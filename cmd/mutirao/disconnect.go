@@ -29,8 +29,9 @@ show it as unreachable (going down). Locked items can be done meanwhile: worklis
 keeps what was done in the outbox.
 
 --within is the longest wait. If the files take longer, by the speed at which files came
-lately, or if nobody gives one of them, the command asks on a terminal whether to wait, or
-to go without; elsewhere this node stays, and the exit status is 6. So it does where the
+lately from who has them (and else from others), the command says so, with the speed and
+when that was, and asks on a terminal whether to wait on; if nobody gives one of them, it
+asks whether to go without. Elsewhere this node stays, and the exit status is 6. So it does where the
 disk has no room. --yes accepts all that can be accepted. Interrupted (Ctrl-C), the node
 stays; what came by then need not come again.
 
@@ -164,9 +165,14 @@ func (u *ui) consent(c *api.Contact, yes bool) error {
 
 // writeLeft shows on a terminal how much is still to come.
 func (u *ui) writeLeft(c *api.Contact) {
-	if u.progress && c.Volume > 0 {
-		fmt.Fprintf(u.err, clearLine()+"%s are still to come %s", workflow.FormatSize(c.Volume), c.Takes)
+	if !u.progress || c.Volume == 0 {
+		return
 	}
+	takes := "no file came yet by which to tell how long that takes"
+	if c.Takes != "" {
+		takes = "which takes about " + c.Takes
+	}
+	fmt.Fprintf(u.err, clearLine()+"%s are still to come, %s", workflow.FormatSize(c.Volume), takes)
 }
 
 // pauseFor waits, or until ctx ends.

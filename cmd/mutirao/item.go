@@ -169,7 +169,7 @@ var advice = map[string]string{
 func coming(c *api.Coming) string {
 	text := fmt.Sprintf("of %s %s are not here", plural(c.Files, "file"), workflow.FormatSize(c.Bytes))
 	if c.Takes != "" {
-		text += fmt.Sprintf("; at %s/s, as files came lately, that takes %s", workflow.FormatSize(c.Rate), span(c.Takes))
+		text += fmt.Sprintf("; at %s/s, as files came lately, that takes about %s", workflow.FormatSize(c.Rate), span(c.Takes))
 	}
 	return text + "; " + cmp.Or(advice[c.Advice], c.Advice)
 }

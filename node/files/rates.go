@@ -12,7 +12,7 @@ const maxRates = 256
 
 // rates are how quickly files came lately, in bytes a second: from each partner, and all together.
 type rates struct {
-	all int64 // 0: none came yet
+	all linkRate // of a rate of 0: none came yet
 	of  map[workflow.PartnerID]linkRate
 }
 
@@ -24,7 +24,7 @@ type linkRate struct {
 
 // note adds that so many bytes came from a partner in such a time.
 func (r *rates) note(from workflow.PartnerID, bytes int64, span, now time.Duration) {
-	r.all = measured(r.all, bytes, span)
+	r.all = linkRate{measured(r.all.rate, bytes, span), now}
 	if r.of == nil {
 		r.of = map[workflow.PartnerID]linkRate{}
 	}
@@ -56,16 +56,17 @@ func measured(rate, bytes int64, span time.Duration) int64 {
 	return max(rate+(now-rate)/smoothing, 1)
 }
 
-// Rate is how many bytes a second came of files lately, from whomever; 0: none came yet.
-func (t *Topic) Rate() int64 {
+// Rate is how many bytes a second came of files lately, from whomever, and how long ago the last did; 0: none came yet.
+func (t *Topic) Rate() (rate int64, ago time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.rates.all
+	return t.rates.all.rate, t.in.Clock.Now().Awake - t.rates.all.last
 }
 
 // RateFrom is Rate of what one partner gave.
-func (t *Topic) RateFrom(p workflow.PartnerID) int64 {
+func (t *Topic) RateFrom(p workflow.PartnerID) (rate int64, ago time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.rates.of[p].rate
+	x := t.rates.of[p]
+	return x.rate, t.in.Clock.Now().Awake - x.last
 }

@@ -1,7 +1,6 @@
 package filing
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -253,21 +252,38 @@ func (k *Desk) RateFrom(p workflow.PartnerID) int64 {
 	if k.Files == nil {
 		return 0
 	}
-	return k.Files.RateFrom(p)
+	rate, _ := k.Files.RateFrom(p)
+	return rate
 }
 
 // Rate is how many bytes a second of files come from the quickest of these partners that is connected; where none of
 // them gave any yet, as from others; 0: no file came yet.
-func (k *Desk) Rate(from []workflow.PartnerID) (most int64) {
+func (k *Desk) Rate(from []workflow.PartnerID) int64 { return k.Measured(from).Rate }
+
+// Measured is a rate with what it was measured by: from whom files came, last so long ago; of nobody: from others.
+type Measured struct {
+	Rate int64
+	From workflow.PartnerID
+	Ago  time.Duration
+}
+
+// Measured is Rate with what it was measured by.
+func (k *Desk) Measured(from []workflow.PartnerID) (m Measured) {
 	if k.Files == nil {
-		return 0
+		return m
 	}
 	for _, p := range from {
-		if k.Up(p) {
-			most = max(most, k.Files.RateFrom(p))
+		if !k.Up(p) {
+			continue
+		}
+		if rate, ago := k.Files.RateFrom(p); rate > m.Rate {
+			m = Measured{rate, p, ago}
 		}
 	}
-	return cmp.Or(most, k.Files.Rate())
+	if m.Rate == 0 {
+		m.Rate, m.Ago = k.Files.Rate()
+	}
+	return m
 }
 
 // Mentions calls each for every file that an instance here has among its data, now or before.

@@ -23,7 +23,7 @@ func leaving(asks string) *apitest.Fake {
 			State: api.IsLeaving, Asks: asks, Along: work()[:1], Own: work()[2:3], Waits: "15s", Volume: 48_200_000, Takes: "8m",
 		}
 		if asks != "" {
-			c.Why, c.Items = "48.2 MB are still to come, which takes 8m: accept that, wait longer (--within), or give items back (mutirao worklist release)", work()[:1]
+			c.Why, c.Items = "48.2 MB are still to come, which takes about 8m at 100 kB/s, as files came from station, last 3m ago, and of the longest wait 5m are left: accept to wait on, wait longer (--within 9m), or give items back (mutirao worklist release)", work()[:1]
 		}
 		return c, nil
 	}

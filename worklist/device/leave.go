@@ -32,6 +32,10 @@ type Device struct {
 	Items []Item // in the order of the worklist
 	Files map[FileID]File
 	Rate  int64 // bytes a second that come, as measured; 0: not yet
+	// From is from whom files came at that rate, and Ago how long ago the last piece did; empty: from others than those
+	// that may give these.
+	From string
+	Ago  time.Duration
 	Lacks int64 // bytes of room for what is to come
 	// Limit is what limits.files must be to have room for them; 0: it is the disk that has none.
 	Limit int64
@@ -117,13 +121,36 @@ func (d Device) tooSlow(p Plan, left time.Duration) string {
 	volume := workflow.FormatSize(p.Volume)
 	switch {
 	case p.Takes > 0 && p.Takes > left:
-		return fmt.Sprintf("%s are still to come, which takes %s: accept that, wait longer (--within), or give items back (mutirao worklist release)",
-			volume, p.Takes)
+		return fmt.Sprintf("%s are still to come, which takes about %s at %s/s, as files came %s, and of the longest wait %s are left: accept to wait on, wait longer (--within %s), or give items back (mutirao worklist release)",
+			volume, workflow.FormatDuration(p.Takes), workflow.FormatSize(d.Rate), d.measured(),
+			workflow.FormatDuration(max(left, 0).Truncate(time.Second)), enough(p.Takes))
 	case p.Takes == 0 && left <= 0:
-		return fmt.Sprintf("%s are still to come, and nothing came in %s: accept to wait on, wait longer (--within), or give items back (mutirao worklist release)",
-			volume, d.Waited.Round(time.Second))
+		return fmt.Sprintf("%s are still to come, and nothing came in %s; how long they take is not known, as no file has come since this node was started: accept to wait on, wait longer (--within), or give items back (mutirao worklist release)",
+			volume, workflow.FormatDuration(d.Waited.Round(time.Second)))
 	}
 	return ""
+}
+
+// measured says by what the rate is known.
+func (d Device) measured() string {
+	from, ago := d.From, "just now"
+	if from == "" {
+		from = "from others, as none came yet from who has these"
+	} else {
+		from = "from " + from
+	}
+	switch {
+	case d.Ago >= time.Minute:
+		ago = workflow.FormatDuration(d.Ago.Truncate(time.Minute)) + " ago"
+	case d.Ago >= 10*time.Second:
+		ago = workflow.FormatDuration(d.Ago.Truncate(time.Second)) + " ago"
+	}
+	return from + ", last " + ago
+}
+
+// enough is a wait, in whole minutes, within which something comes that takes so long, a tenth more.
+func enough(takes time.Duration) string {
+	return workflow.FormatDuration((takes + takes/10 + time.Minute - 1).Truncate(time.Minute))
 }
 
 func (d Device) accepted(q Question) bool { return slices.Contains(d.Accepted, q) }

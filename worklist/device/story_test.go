@@ -96,7 +96,7 @@ func (s *story) does(words []string) {
 		f.Whole = f.Here == f.Size
 		s.d.Files[id] = f
 		if n := s.number(words[2]); n > 0 {
-			s.d.Rate = n / int64(s.span(words[4])/time.Second)
+			s.d.Rate, s.d.From = n/int64(s.span(words[4])/time.Second), "depot"
 		}
 		s.d.Waited += s.span(words[4])
 	case "stuck": // FILE WHY...

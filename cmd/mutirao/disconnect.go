@@ -31,9 +31,9 @@ keeps what was done in the outbox.
 --within is the longest wait. If the files take longer, by the speed at which files came
 lately from who has them (and else from others), the command says so, with the speed and
 when that was, and asks on a terminal whether to wait on; if nobody gives one of them, it
-asks whether to go without. Elsewhere this node stays, and the exit status is 6. So it does where the
-disk has no room. --yes accepts all that can be accepted. Interrupted (Ctrl-C), the node
-stays; what came by then need not come again.
+asks whether to go without. Elsewhere this node stays, and the exit status is 6. So it
+does where the disk has no room. --yes accepts all that can be accepted. Interrupted
+(Ctrl-C), the node stays; what came by then need not come again.
 
 --for says how long the node will be away, at most 8 days. Partners are told, and wait
 for so long for what it holds itself, also after they were started again; locks end no

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -200,18 +201,15 @@ func (k *desk) genesis(
 		notes = append(notes, x.TakenUp(annex, input))
 	}
 	plan := e.Plan.Without(datasets.Dropped(found))
-	lacking, err := k.performable(plan, r.WaitForRole)
-	if err != nil {
-		return foundation{}, nil, err
-	}
-	notes = append(notes, lacking...)
 	s := k.situation(e.Def, mechanism, input)
 	s.Awaited = partition.Awaited(plan, k.partners.OwnRoles())
 	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(k.random(8)), 0))
 	placed, choices, err := partition.Distribute(plan, s, pins)
+	lacking, err := k.performable(plan, r.WaitForRole, err)
 	if err != nil {
-		return foundation{}, nil, api.Judge(api.Refused, err)
+		return foundation{}, nil, err
 	}
+	notes = append(notes, lacking...)
 	g := &fact.Genesis{
 		Definition: e.Hash, Nonce: [16]byte(k.random(16)), Input: input,
 		Succession: []workflow.PartnerID{k.member.ID()}, Coordination: workflow.Choreography,
@@ -244,14 +242,20 @@ func (k *desk) genesis(
 	return foundation{g, annex, choices}, notes, nil
 }
 
-// performable notes which roles of a plan nobody has; an error, unless these may be waited for.
-func (k *desk) performable(plan *partition.Plan, waits bool) (notes []string, err error) {
-	switch err := partition.Unperformed(plan, k.partners.Roles()); {
-	case err == nil:
+// performable notes which roles of a plan nobody has; an error, unless these may be waited for. It is one too if the
+// plan could not be distributed even so (undistributed): then all that stands against it is said at once.
+func (k *desk) performable(plan *partition.Plan, waits bool, undistributed error) (notes []string, err error) {
+	unperformed := partition.Unperformed(plan, k.partners.Roles())
+	switch {
+	case undistributed != nil && !waits:
+		return nil, api.Judge(api.Refused, errors.Join(unperformed, undistributed))
+	case undistributed != nil:
+		return nil, api.Judge(api.Refused, undistributed)
+	case unperformed == nil:
 	case waits:
-		notes = strings.Split(err.Error(), "\n")
+		notes = strings.Split(unperformed.Error(), "\n")
 	default:
-		return nil, api.Judge(api.Refused, err).
+		return nil, api.Judge(api.Refused, unperformed).
 			WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
 	}
 	return append(notes, partition.Uncovered(plan, k.partners.Roles())...), nil

@@ -25,9 +25,11 @@ type Outlook struct {
 	Like int
 	// Fires are the triggers that it fires; Final: it ends the instance. With neither the instance is
 	// interrupted still, or once more, for that Cause and what has come of it Since, and Methods are what the rules allow then.
+	// Task is the one of the Cause, which failed, or brought the state; empty: none did.
 	Fires   []workflow.TaskName
 	Final   bool
 	Cause   string
+	Task    workflow.TaskName
 	Since   string
 	Methods []string
 }
@@ -77,7 +79,7 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 		out.Fires = append(out.Fires, p.Task.Name)
 	}
 	if then.stop != nil {
-		out.Cause, out.Since, out.Methods = then.stop.Cause, then.stop.Since, then.Methods()
+		out.Cause, out.Task, out.Since, out.Methods = then.stop.Cause, then.stop.Task, then.stop.Since, then.Methods()
 	}
 	return out, ""
 }

@@ -88,6 +88,7 @@ type survey interface {
 	Find(prefix string) []workflow.InstanceID
 	Elsewhere(all bool, start int64, id workflow.InstanceID, limit int) []api.InstanceSummary
 	Witness(overview.Account) api.Witness
+	WitnessNow(workflow.PartnerID) api.Witness
 }
 
 // persons are those who are at this node, and others by name.

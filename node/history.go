@@ -7,26 +7,38 @@ import (
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/show"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 )
 
 // outlook is what a step would lead to that recovers an instance.
-func (k *desk) outlook(ctx context.Context, ref string, x api.RecoveryStep) (out *api.Outlook, err error) {
-	step := dataflow.Step{Method: x.Method, Steps: x.Steps, Until: x.Until, When: x.When, Set: x.Set}
+func (k *desk) outlook(
+	ctx context.Context, ref string, x api.RecoveryStep, w seeing,
+) (out *api.Outlook, err error) {
 	var no error
-	err = k.look(ctx, ref, func(h *held) {
-		if !h.m.DrivenByData() {
-			no = notDriven(h)
-			return
-		}
-		if no = stepGiven(h.m.Definition(), step); no != nil {
-			return
-		}
-		var o dataflow.Outlook
-		if o, no = h.m.ForeseeRecovery(step); no == nil {
-			out = show.Outlook(h.shown(), &o)
-		}
-	}, k.onlyThere)
+	err = k.lookAnywhere(ctx, ref, w, worklists.Look{What: wire.LookOutlook, Step: &x},
+		func(h *held) { out, no = k.outlookOf(h, x) },
+		func(seen *worklists.Seen) (err error) {
+			out, err = show.ReadOutlook(seen.Parts...)
+			return err
+		})
 	return out, errors.Join(err, no)
+}
+
+// outlookOf is what a step would lead to, as this node knows an instance.
+func (k *desk) outlookOf(h *held, x api.RecoveryStep) (*api.Outlook, error) {
+	if !h.m.DrivenByData() {
+		return nil, notDriven(h)
+	}
+	step := dataflow.Step{Method: x.Method, Steps: x.Steps, Until: x.Until, When: x.When, Set: x.Set}
+	if err := stepGiven(h.m.Definition(), step); err != nil {
+		return nil, err
+	}
+	o, err := h.m.ForeseeRecovery(step)
+	if err != nil {
+		return nil, err
+	}
+	return show.Outlook(h.shown(), &o), nil
 }
 
 // notDriven refuses what only an instance has that is driven by its data.
@@ -38,17 +50,21 @@ func notDriven(h *held) error {
 }
 
 // states are the data states of an instance that is driven by its data.
-func (k *desk) states(ctx context.Context, ref string) (out []api.DataState, err error) {
-	var none error
-	err = k.look(ctx, ref, func(h *held) {
-		if h.m.DrivenByData() {
-			out = k.view.States(h.shown())
-		} else {
-			none = notDriven(h)
-		}
-	}, k.onlyThere)
-	if err == nil {
-		err = none
+func (k *desk) states(ctx context.Context, ref string, w seeing) (out []api.DataState, err error) {
+	var no error
+	err = k.lookAnywhere(ctx, ref, w, worklists.Look{What: wire.LookStates},
+		func(h *held) { out, no = k.statesOf(h) },
+		func(seen *worklists.Seen) (err error) {
+			out, err = show.ReadStates(seen.Parts...)
+			return err
+		})
+	return out, errors.Join(err, no)
+}
+
+// statesOf are the data states of an instance, as this node knows them.
+func (k *desk) statesOf(h *held) ([]api.DataState, error) {
+	if !h.m.DrivenByData() {
+		return nil, notDriven(h)
 	}
-	return out, err
+	return k.view.States(h.shown()), nil
 }

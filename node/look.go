@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -139,37 +140,108 @@ func (k *desk) logElsewhere(ctx context.Context, accounts []overview.Account) ([
 	return out, nil
 }
 
-// show shows one instance; at the coordinator also one of others.
-func (k *desk) show(ctx context.Context, ref string) (*api.Instance, error) {
-	var out *api.Instance
-	err := k.look(ctx, ref, func(h *held) { out = k.view.Instance(h.shown()) }, func(there []overview.Account) error {
-		out = k.showElsewhere(ctx, there)
-		return nil
-	})
-	var only *onlySummary
-	if errors.As(err, &only) {
-		return k.retention.shownClosing(only.closing), nil
+// seeing is what looking at instances in which this node takes no part asks of the worklists: a partner shows them to
+// whoever here decides about them.
+type seeing interface {
+	LookThere(ctx context.Context, ref string, x worklists.Look, err error) (*worklists.Seen, error)
+	Misshown(seen *worklists.Seen, err error) error
+}
+
+// lookAnywhere has here read an instance on its owner or, where this node takes no part in it, read take what a
+// partner shows of it.
+func (k *desk) lookAnywhere(
+	ctx context.Context, ref string, w seeing, x worklists.Look, here func(*held), read func(*worklists.Seen) error,
+) error {
+	err := k.look(ctx, ref, here, k.onlyThere)
+	if !k.isElsewhere(ref, err) {
+		return err
 	}
+	seen, err := w.LookThere(ctx, ref, x, err)
+	if err != nil {
+		return err
+	}
+	if err := read(seen); err != nil {
+		return w.Misshown(seen, err)
+	}
+	return nil
+}
+
+// isElsewhere reports whether an instance cannot be looked at for that reason, as others may take part in it.
+func (k *desk) isElsewhere(ref string, err error) bool {
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != api.NotFound && e.Code != api.Refused {
+		return false
+	}
+	_, there, no := k.locate(ref)
+	return there != nil || errors.As(no, &e) && e.Code == api.NotFound
+}
+
+// notThere is onlyThere, also where this node does not hear of an instance that whoever is here decides about: err says
+// that it is not here.
+func (k *desk) notThere(ctx context.Context, ref string, w seeing, err error) error {
+	if !k.isElsewhere(ref, err) {
+		return err
+	}
+	seen, no := w.LookThere(ctx, ref, worklists.Look{What: wire.LookDeciding}, err)
+	if no != nil {
+		return no
+	}
+	return api.Errorf(api.Refused, "this node takes no part in instance %s", seen.Instance).
+		WithHint("its values: mutirao show %s; what is in files is given at a node that takes part, such as %s",
+			seen.Instance, k.people.label(seen.By))
+}
+
+// show shows one instance; at the coordinator also one of others, and to whoever decides about it any.
+func (k *desk) show(ctx context.Context, ref string, w seeing) (*api.Instance, error) {
+	out, _, err := k.showWith(ctx, ref, w)
 	return out, err
 }
 
-// history shows the facts of one instance; at the coordinator also of one of others.
-func (k *desk) history(ctx context.Context, ref string) ([]api.LogEntry, error) {
-	var out []api.LogEntry
-	err := k.look(ctx, ref, func(h *held) { out = k.view.Log(h.shown()) }, func(there []overview.Account) (err error) {
-		out, err = k.logElsewhere(ctx, there)
-		return err
-	})
+// showWith is show; of what a partner shows it says by which definition the instance runs.
+func (k *desk) showWith(
+	ctx context.Context, ref string, w seeing,
+) (out *api.Instance, runs workflow.Hash, err error) {
+	if _, there, _ := k.locate(ref); there != nil {
+		return k.showElsewhere(ctx, there), there[0].Definition, nil
+	}
+	err = k.lookAnywhere(ctx, ref, w, worklists.Look{What: wire.LookInstance},
+		func(h *held) { out, runs = k.view.Instance(h.shown()), h.def.Hash },
+		func(seen *worklists.Seen) (err error) {
+			if out, err = show.ReadInstance(seen.Parts[0], seen.Instance); err != nil {
+				return err
+			}
+			runs, out.Told = seen.Runs, &api.Told{By: k.overview.WitnessNow(seen.By)}
+			k.view.Redate(out)
+			return nil
+		})
+	var only *onlySummary
+	if errors.As(err, &only) {
+		return k.retention.shownClosing(only.closing), only.closing.Definition, nil
+	}
+	return out, runs, err
+}
+
+// history shows the facts of one instance; at the coordinator also of one of others, and to whoever decides about it of
+// any.
+func (k *desk) history(ctx context.Context, ref string, w seeing) (out []api.LogEntry, err error) {
+	if _, there, _ := k.locate(ref); there != nil {
+		return k.logElsewhere(ctx, there)
+	}
+	err = k.lookAnywhere(ctx, ref, w, worklists.Look{What: wire.LookLog},
+		func(h *held) { out = k.view.Log(h.shown()) },
+		func(seen *worklists.Seen) (err error) {
+			out, err = show.ReadLog(seen.Parts...)
+			return err
+		})
 	return out, err
 }
 
 // diagram draws an instance with the states of its tasks.
-func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) {
-	id, there, err := k.locate(ref)
-	if err != nil {
-		return nil, err
+func (k *desk) diagram(ctx context.Context, ref, format string, w seeing) ([]byte, error) {
+	if _, _, err := k.locate(ref); err != nil && !k.isElsewhere(ref, err) {
+		return nil, err // of one that is only a summary nothing is drawn
 	}
-	in, err := k.show(ctx, id.String())
+	in, runs, err := k.showWith(ctx, ref, w)
 	if err != nil {
 		return nil, err
 	}
@@ -179,12 +251,7 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	if err := show.Undrawable(in); err != nil {
 		return nil, err
 	}
-	sum, _ := k.index.Get(id)
-	hash := sum.Definition
-	if there != nil {
-		hash = there[0].Definition
-	}
-	def, err := k.definitions.Get(hash)
+	def, err := k.definitions.Get(runs)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow,
 			in.Version).

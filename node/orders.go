@@ -8,7 +8,9 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -52,21 +54,41 @@ func (k *desk) keyOf(who users.Who) worklist.User {
 	return worklist.User(who.ID)
 }
 
-// deciding says who decides about an instance, and whether a person at this node does.
-func (k *desk) deciding(ctx context.Context, q api.DecidingQuery) (out *api.Deciding, err error) {
+// deciding says who decides about an instance, and whether a person at this node does. Of one in which this node takes no
+// part it is said to whoever does.
+func (k *desk) deciding(ctx context.Context, q api.DecidingQuery, w seeing) (out *api.Deciding, err error) {
 	who, err := k.persons.Who(q.User)
 	if err != nil {
 		return nil, err
 	}
-	person, known := k.partners.Person(worklist.User(who.ID))
-	err = k.look(ctx, q.ID, func(h *held) {
-		may := known && h.m.MayOrder(person.User, person.Roles)
-		out = &api.Deciding{
-			User: who.Name, May: may, MayCancel: may || known && k.unanswerable(h, person),
-			Responsible: k.partners.AnswersFor(h.m), Administrators: h.def.Def.Administrators,
-		}
-	}, k.onlyThere)
+	err = k.lookAnywhere(ctx, q.ID, w, worklists.Look{What: wire.LookDeciding, User: who.ID},
+		func(h *held) { out = k.decidingOf(h, worklist.User(who.ID)) },
+		func(seen *worklists.Seen) (err error) {
+			out, err = show.ReadOne[api.Deciding](seen.Parts)
+			return err
+		})
+	if err == nil {
+		out.User = who.Name
+	}
 	return out, err
+}
+
+// decidingOf says who decides about an instance, and whether a person does.
+func (k *desk) decidingOf(h *held, u worklist.User) *api.Deciding {
+	person, known := k.partners.Person(u)
+	may := known && h.m.MayOrder(person.User, person.Roles)
+	return &api.Deciding{
+		May: may, MayCancel: may || known && k.unanswerable(h, person),
+		Responsible: k.partners.AnswersFor(h.m), Administrators: h.def.Def.Administrators,
+	}
+}
+
+// mayDecide refuses a person who does not decide about an instance.
+func (k *desk) mayDecide(h *held, who worklist.Person) error {
+	if h.m.MayOrder(who.User, who.Roles) {
+		return nil
+	}
+	return k.notDeciding(h.m.Responsible(), h.m.Definition())
 }
 
 // Target is what an order about a task is about, or, without one, the instance.
@@ -82,10 +104,38 @@ func (k peoplesItems) Target(
 // Basis is with what an amendment of an instance here is compared, for a person at another node who may amend it.
 func (k peoplesItems) Basis(ctx context.Context, ref string, by worklist.User) (out []byte, err error) {
 	_, err = k.seek(ctx, ref, by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
-		if !h.m.MayOrder(who.User, who.Roles) {
-			return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()}, h.m.Definition())
+		if err := k.mayDecide(h, who); err != nil {
+			return t, err
 		}
 		out, err = k.view.Basis(h.shown()).Say()
+		return t, err
+	})
+	return out, err
+}
+
+// Look is what is to be shown of an instance here, to a person who decides about it.
+func (k peoplesItems) Look(
+	ctx context.Context, id workflow.InstanceID, by worklist.User, x worklists.Look,
+) (out any, err error) {
+	_, err = k.seek(ctx, id.String(), by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
+		if err := k.mayDecide(h, who); err != nil {
+			return t, err
+		}
+		switch x.What {
+		case wire.LookInstance:
+			out = k.view.Instance(h.shown())
+		case wire.LookLog:
+			out = k.view.Log(h.shown())
+		case wire.LookStates:
+			out, err = k.statesOf(h)
+		case wire.LookOutlook:
+			if x.Step == nil {
+				return t, api.Errorf(api.Invalid, "no step is named")
+			}
+			out, err = k.outlookOf(h, *x.Step)
+		case wire.LookDeciding:
+			out = k.decidingOf(h, by)
+		}
 		return t, err
 	})
 	return out, err
@@ -94,8 +144,8 @@ func (k peoplesItems) Basis(ctx context.Context, ref string, by worklist.User) (
 // Kept is a result that is kept, for a person who may adopt it.
 func (k peoplesItems) Kept(ctx context.Context, ref, result string, by worklist.User) (worklists.Target, error) {
 	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
-		if !h.m.MayOrder(who.User, who.Roles) {
-			return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()}, h.m.Definition())
+		if err := k.mayDecide(h, who); err != nil {
+			return t, err
 		}
 		i, id, err := h.m.Result(result)
 		task, _ := h.m.AttemptTask(fact.AttemptID{Fact: fact.ID(i.Assigned), Slot: i.Slot})
@@ -134,8 +184,8 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 	if task == "" {
 		t.Runs, t.Knows = h.m.Definition().Hash(), h.m.Len()
 	}
-	if !h.m.MayOrder(who.User, who.Roles) && !(task == "" && k.unanswerable(h, who)) {
-		return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()}, h.m.Definition())
+	if err := k.mayDecide(h, who); err != nil && !(task == "" && k.unanswerable(h, who)) {
+		return t, err
 	}
 	if task != "" {
 		t.Item, t.At, err = h.m.Ordered(task)

@@ -153,8 +153,10 @@ func TestOrdersAboutAFailure(t *testing.T) {
 				t.Errorf("who decides is %+v, %v, want %+v", d, err, want)
 			}
 		}
-		_, err = tm.p["tablet"].api.Deciding(t.Context(), api.DecidingQuery{User: "bia", ID: id})
-		wantCode(t, err, api.NotFound, "no instance")
+		there := api.Deciding{User: "bia", May: true, MayCancel: true, Responsible: "bia", Administrators: "chief"}
+		if d, err := tm.p["tablet"].api.Deciding(t.Context(), api.DecidingQuery{User: "bia", ID: id}); err != nil || *d != there {
+			t.Errorf("at a node that takes no part whoever decides is %+v, %v", d, err)
+		}
 		_, err = tm.p["base"].api.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "offer"})
 		wantCode(t, err, api.Refused, "is not driven by its data")
 		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.NotAllowed,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -25,13 +26,16 @@ const (
 
 // refresh asks the partners that hold what of an instance is not done, and can
 // be reached, what they have, and waits for half a second at most.
-func (k *desk) refresh(ctx context.Context, ref string) (*api.Refreshed, error) {
+func (k *desk) refresh(ctx context.Context, ref string, w seeing) (*api.Refreshed, error) {
 	out := &api.Refreshed{Answered: []string{}, Silent: []string{}}
 	id, there, err := k.locate(ref)
-	if err != nil || there != nil { // those are asked for whenever they are shown
-		if errors.As(err, new(*onlySummary)) {
-			err = nil
-		}
+	switch {
+	case there != nil || errors.As(err, new(*onlySummary)): // those are asked for whenever they are shown
+		return out, nil
+	case k.isElsewhere(ref, err): // so are these
+		_, err = w.LookThere(ctx, ref, worklists.Look{What: wire.LookDeciding}, err)
+		return out, err
+	case err != nil:
 		return out, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, refreshWait)

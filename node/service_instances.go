@@ -84,37 +84,37 @@ func (s *instanceService) InstancePage(ctx context.Context, q api.InstanceQuery)
 
 // Refresh asks the participants of an instance for what is new, and says who answered.
 func (s *instanceService) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) {
-	out, err := s.desk.refresh(ctx, ref)
+	out, err := s.desk.refresh(ctx, ref, s.worklists)
 	return out, s.explain(err)
 }
 
 // Show says how an instance stands.
 func (s *instanceService) Show(ctx context.Context, ref string) (*api.Instance, error) {
-	out, err := s.desk.show(ctx, ref)
+	out, err := s.desk.show(ctx, ref, s.worklists)
 	return out, s.explain(err)
 }
 
 // Log is what happened in an instance.
 func (s *instanceService) Log(ctx context.Context, ref string) ([]api.LogEntry, error) {
-	out, err := s.desk.history(ctx, ref)
+	out, err := s.desk.history(ctx, ref, s.worklists)
 	return out, s.explain(err)
 }
 
 // History are the data states that an instance went through.
 func (s *instanceService) History(ctx context.Context, ref string) ([]api.DataState, error) {
-	out, err := s.desk.states(ctx, ref)
-	return out, s.explain(s.worklists.RecoveredThere(ctx, ref, s.explain(err)))
+	out, err := s.desk.states(ctx, ref, s.worklists)
+	return out, s.explain(err)
 }
 
 // ForeseeRecovery says what a step would lead to that recovers an interrupted instance.
 func (s *instanceService) ForeseeRecovery(ctx context.Context, ref string, step api.RecoveryStep) (*api.Outlook, error) {
-	out, err := s.desk.outlook(ctx, ref, step)
-	return out, s.explain(s.worklists.RecoveredThere(ctx, ref, s.explain(err)))
+	out, err := s.desk.outlook(ctx, ref, step, s.worklists)
+	return out, s.explain(err)
 }
 
 // Diagram draws an instance or a workflow.
 func (s *instanceService) Diagram(ctx context.Context, ref, format string) ([]byte, error) {
-	out, err := s.desk.diagram(ctx, ref, format)
+	out, err := s.desk.diagram(ctx, ref, format, s.worklists)
 	return out, s.explain(err)
 }
 
@@ -164,14 +164,14 @@ func (s *instanceService) Data(ctx context.Context, ref string) ([]api.DataItem,
 			out = append(out, item)
 		}
 	}, s.desk.onlyThere)
-	return out, s.explain(err)
+	return out, s.explain(s.desk.notThere(ctx, ref, s.worklists, err))
 }
 
 // File gives the content of a file among an instance's data. It fetches what is not here,
 // until ctx ends.
 func (s *instanceService) File(ctx context.Context, ref string, item workflow.DataName) (*api.File, io.ReadCloser, error) {
 	f, content, err := s.filing.Get(ctx, ref, item)
-	return f, content, s.explain(err)
+	return f, content, s.explain(s.desk.notThere(ctx, ref, s.worklists, err))
 }
 
 // ForeseeAmendment says what an instance would do with a changed definition.

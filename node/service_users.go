@@ -154,7 +154,7 @@ func (s *worklistService) OrderTask(ctx context.Context, r api.TaskOrder) (*api.
 
 // Deciding says whether a user decides about an instance.
 func (s *worklistService) Deciding(ctx context.Context, q api.DecidingQuery) (*api.Deciding, error) {
-	out, err := s.desk.deciding(ctx, q)
+	out, err := s.desk.deciding(ctx, q, s.worklists)
 	return out, s.explain(err)
 }
 

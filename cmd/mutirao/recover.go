@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -47,8 +46,9 @@ would lead to, and changes nothing; what a compensation sets that its applicatio
 is taken to be what was there before. A method that is not allowed
 now is refused with the reason (6), and changes nothing. The user who answers for the
 instance signs the step, or somebody with the role that its definition names under
-administrators (else 5). The partner that keeps the data states writes it down, so it
-must be reached.
+administrators (else 5), also at a node that takes no part in the instance: what that
+shows comes from a partner that does. The partner that keeps the data states writes the
+step down, so it must be reached.
 
 A step cannot be taken back, as what it undoes or fires is done outside as well. On a
 terminal the command asks first, and names the instance with its workflow and whole ID.
@@ -191,7 +191,11 @@ func outlookText(out *api.Outlook) string {
 	case api.ThenFinal:
 		return text + ", ends it well"
 	}
-	return text + ", stays interrupted: " + oneLine(cmp.Or(out.Since, out.Cause))
+	text += ", stays interrupted: "
+	if out.Since == "" && out.Task != "" {
+		text += "task " + oneLine(workflow.WithLabel(string(out.Task), out.Label)) + ": "
+	}
+	return text + oneLine(cmp.Or(out.Since, out.Cause))
 }
 
 func joinTasks(tasks []workflow.TaskName) string {
@@ -221,12 +225,6 @@ func methodsInWords() string {
 // recoverMenu says why an instance is interrupted, and what can be done.
 func (u *ui) recoverMenu(ctx context.Context, node api.Service, ref string) error {
 	in, err := node.Show(ctx, ref)
-	var no *api.Error
-	if errors.As(err, &no) && no.Code == api.NotFound { // who may recover it is told where it is
-		if _, there := node.ForeseeRecovery(ctx, ref, api.RecoveryStep{Method: "restart"}); there != nil {
-			return there
-		}
-	}
 	if err != nil {
 		return err
 	}
@@ -258,6 +256,9 @@ func (u *ui) recoverStates(in *api.Instance) error {
 		state := "inconsistent"
 		if r.Consistent {
 			state = "consistent"
+		}
+		if in.Told != nil {
+			u.writeTold(w, in.Told)
 		}
 		if r.Task != "" { // it failed, or brought the state
 			state += "; task " + oneLine(workflow.WithLabel(string(r.Task), r.Label))
@@ -322,6 +323,9 @@ func decisions(in *api.Instance) (out []decision) {
 func (u *ui) recoverTasks(in *api.Instance) error {
 	what := decisions(in)
 	return u.result(map[string]any{"id": in.ID, "kind": recoversTasks, "responsible": in.Responsible, "decisions": what}, func(w io.Writer) {
+		if in.Told != nil {
+			u.writeTold(w, in.Told)
+		}
 		how := "waits for what %s decides"
 		if in.State != workflow.InstanceRunning && len(in.Asks) == 0 {
 			how = "has ended, and %s decides what becomes of it"

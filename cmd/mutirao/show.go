@@ -29,7 +29,9 @@ its data, what people should look at, and how much time is left. A partition is 
 those who hold what of it is not done or, where all is done, held it. Partners who can
 be reached are asked first what they have, for half a second at most; of a task that is
 with one who was not heard for long, it says as of when it is known.
-ID may be any unique prefix.`,
+ID may be any unique prefix. To whoever decides about an instance a node that takes no
+part in it shows it as a partner does that takes part (others: 5); so it does its log,
+history, diagram and gantt.`,
 		Example: `  mutirao show 3f9a0c21d4
   mutirao show 3f9a --watch          # until it has ended
   mutirao show 3f9a -o json`,

@@ -374,6 +374,8 @@ type Outlook struct {
 	Fires   []workflow.TaskName `json:"fires"`
 	Cause   string              `json:"cause"`
 	Since   string              `json:"since,omitempty"`
+	Task    workflow.TaskName   `json:"task,omitempty"`  // of the Cause: that failed, or brought the state
+	Label   string              `json:"label,omitempty"` // what people call the task; empty: its name
 	Methods []string            `json:"methods"`
 }
 

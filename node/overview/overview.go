@@ -320,9 +320,16 @@ func (o *Topic) label(sum *api.InstanceSummary, definition workflow.Hash) {
 }
 
 // Witness is a partner that reported something, and when.
-func (o *Topic) Witness(a Account) api.Witness {
-	w := api.Witness{Name: o.in.Members.Name(a.By), State: "unknown", At: a.Came}
-	if p, ok := o.in.Members.Get(a.By); ok {
+func (o *Topic) Witness(a Account) api.Witness { return o.witness(a.By, a.Came) }
+
+// WitnessNow is a partner that says something now.
+func (o *Topic) WitnessNow(p workflow.PartnerID) api.Witness {
+	return o.witness(p, o.in.Clock.Now().Wall)
+}
+
+func (o *Topic) witness(by workflow.PartnerID, at time.Time) api.Witness {
+	w := api.Witness{Name: o.in.Members.Name(by), State: "unknown", At: at}
+	if p, ok := o.in.Members.Get(by); ok {
 		w.State = string(p.State)
 	}
 	return w

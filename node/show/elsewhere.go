@@ -68,13 +68,49 @@ func isState(s workflow.State) bool {
 	return s.Done() || s == workflow.NotReady || s == workflow.Ready || s == workflow.Running
 }
 
-// ReadLog reads an instance's log as a partner shows it.
-func ReadLog(b []byte) (out []api.LogEntry, err error) {
-	if err := json.Unmarshal(b, &out); err != nil {
-		return nil, fmt.Errorf("shows what cannot be read: %w", err)
+// ReadLog reads an instance's log as a partner shows it, in parts.
+func ReadLog(parts ...[]byte) (out []api.LogEntry, err error) {
+	if out, err = readList[api.LogEntry](parts); err != nil {
+		return nil, err
 	}
 	for i := range out {
 		out[i].Label = ifLabel(out[i].Label)
+	}
+	return out, nil
+}
+
+// ReadStates reads the data states of an instance as a partner shows them, in parts.
+func ReadStates(parts ...[]byte) ([]api.DataState, error) { return readList[api.DataState](parts) }
+
+func readList[T any](parts [][]byte) ([]T, error) {
+	out := []T{}
+	for _, b := range parts {
+		var more []T
+		if err := json.Unmarshal(b, &more); err != nil {
+			return nil, fmt.Errorf("shows what cannot be read: %w", err)
+		}
+		out = append(out, more...)
+	}
+	return out, nil
+}
+
+// ReadOutlook reads what a step of recovery would lead to, as a partner says.
+func ReadOutlook(parts ...[]byte) (*api.Outlook, error) {
+	out, err := ReadOne[api.Outlook](parts)
+	if err == nil {
+		out.Label = ifLabel(out.Label)
+	}
+	return out, err
+}
+
+// ReadOne reads something else that a partner shows of an instance.
+func ReadOne[T any](parts [][]byte) (*T, error) {
+	var out *T
+	switch {
+	case len(parts) != 1 || json.Unmarshal(parts[0], &out) != nil:
+		return nil, errors.New("shows what cannot be read")
+	case out == nil:
+		return nil, errors.New("shows nothing")
 	}
 	return out, nil
 }

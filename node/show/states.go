@@ -89,7 +89,7 @@ func Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
 		From:         h.M.Interrupted().State, Undoes: []api.Undoing{}, State: o.State, Attributes: map[string]any{},
 		Changed: []workflow.DataName{},
 		Then:    api.ThenFires, Fires: append([]workflow.TaskName{}, o.Fires...), Cause: o.Cause, Since: o.Since,
-		Methods: append([]string{}, o.Methods...),
+		Methods: append([]string{}, o.Methods...), Task: o.Task, Label: h.M.Definition().LabelOf(o.Task),
 	}
 	for _, u := range o.Undoes {
 		out.Undoes = append(out.Undoes, api.Undoing{Task: u.Task, State: u.State, Sure: u.Sure})

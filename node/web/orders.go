@@ -16,8 +16,8 @@ import (
 // rights are what somebody who looks at an instance may do about it now.
 type rights struct{ decide, cancel bool }
 
-// mayDo are the rights of the session's user. Of an instance that another node shows it is told by the name of who
-// answers for it: the node that holds the task judges.
+// mayDo are the rights of the session's user. Of an instance that another node shows, and of which nobody says who decides
+// now, it is told by the name of who answers for it: the node that holds the task judges.
 func (p *Page) mayDo(ctx context.Context, in *api.Instance, s httpapi.Session) rights {
 	if !s.Acts || s.User == "" {
 		return rights{}
@@ -25,14 +25,11 @@ func (p *Page) mayDo(ctx context.Context, in *api.Instance, s httpapi.Session) r
 	if st, err := p.node.Status(ctx); err != nil || st.Disconnected != nil && in.Told != nil {
 		return rights{}
 	}
-	if in.Told != nil {
-		is := in.Responsible != "" && string(in.Responsible) == s.Name
-		return rights{is, is}
-	}
 	if d := p.decides(ctx, in, s); d != nil {
 		return rights{d.May, d.MayCancel}
 	}
-	return rights{}
+	is := in.Told != nil && in.Responsible != "" && string(in.Responsible) == s.Name
+	return rights{is, is}
 }
 
 // deciders says who decides about an instance, to somebody who looks at it; d is nil where this node does not know.
@@ -55,7 +52,7 @@ func (l *language) deciders(in *api.Instance, d *api.Deciding, s httpapi.Session
 }
 
 // ordered names the partners at whose nodes administrators may do something about an instance that this node only
-// shows. Here nothing is offered to them: a node that takes no part does not know who they are, but who answers for it.
+// shows, where it is not known that the session's user is one.
 func ordered(in *api.Instance, s httpapi.Session, may rights) (at []string) {
 	open := in.Ended == nil || len(in.Asks)+len(in.Undoable) > 0
 	if in.Told == nil || in.Closed != nil || !open || !s.Acts || may.decide || may.cancel {

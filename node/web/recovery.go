@@ -40,7 +40,7 @@ type repair struct {
 	Instance    *api.Instance
 	Why         *problem
 	Note        *note
-	Deciding    *api.Deciding // nil: this node takes no part in it
+	Deciding    *api.Deciding // nil: nobody says so now
 	Deciders    string        // who decides about it, in words
 	Acts        bool          // the browser may change something
 	Methods     []method      // that are offered
@@ -74,7 +74,7 @@ func jumps(name string) bool { return name == methodBack || name == methodForwar
 
 // decides says whether the session's user decides about an instance; nil: that is not known here.
 func (p *Page) decides(ctx context.Context, in *api.Instance, s httpapi.Session) *api.Deciding {
-	if s.User == "" || in.Told != nil {
+	if s.User == "" || in.Told != nil && in.Told.Summary {
 		return nil
 	}
 	d, err := p.node.Deciding(ctx, api.DecidingQuery{User: s.User, ID: in.ID})

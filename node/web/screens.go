@@ -85,6 +85,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			Asks     []ask
 			Undo     []ask  // what can be undone
 			Kept     []kept // incidents, with results that can be adopted
+			Repairs  bool   // its page of recovery has something for who looks at it
 			Pass     *pass
 			Later    *later
 			Says     []string
@@ -104,7 +105,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			Unset    []string // data that nobody has set
 		}{
 			why, p.notes.find(r), p.asks(ctx, in, s, may), undoable(in, s, may), incidents(in, s, may, r.PostForm),
-			p.deciding(ctx, r, in, s, may),
+			in.Told == nil || may.decide, p.deciding(ctx, r, in, s, may),
 			p.later(ctx, r, in, s, may), lang.sentences(in, now),
 			past, before, rows, from, to, in, ordered(in, s, may), asked.Silent, states, in.Told != nil && in.Told.Summary, lang.deciders(in, p.decides(ctx, in, s), s),
 			diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset,

@@ -81,13 +81,17 @@ func steps(in *api.Instance, history []api.DataState) []step {
 	return out
 }
 
-// dataStates is the history of an instance that is driven by its data; none where it is not, or this node does not
-// hold it.
+// dataStates is the history of an instance that is driven by its data; none where it is not, or where the partner that
+// shows it does not show that as well: it does to those who decide about the instance.
 func (p *Page) dataStates(ctx context.Context, in *api.Instance) ([]api.DataState, error) {
-	if !in.DataDriven || in.Told != nil {
+	if !in.DataDriven || in.Told != nil && in.Told.Summary {
 		return nil, nil
 	}
-	return p.node.History(ctx, in.ID)
+	out, err := p.node.History(ctx, in.ID)
+	if err != nil && in.Told != nil {
+		return nil, nil
+	}
+	return out, err
 }
 
 // newest are the newest steps of a history, and how many there are before them.

@@ -121,10 +121,13 @@ type Look struct {
 // LookWhat says what is to be shown.
 type LookWhat uint8
 
-// What can be shown.
+// What can be shown; from LookStates on only to persons (Sight).
 const (
 	LookInstance LookWhat = iota // where it stands
 	LookLog                      // its facts in words
+	LookStates                   // its data states
+	LookOutlook                  // what a step of recovery would lead to
+	LookDeciding                 // who decides about it
 )
 
 // check holds a request against what can be shown.
@@ -140,3 +143,27 @@ func EncodeLook(l Look) ([]byte, error) { return looks.encode(l) }
 
 // DecodeLook reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeLook(b []byte) (Look, error) { return looks.decode(b) }
+
+// Sight asks a participant to show an instance to a person who decides about it.
+type Sight struct {
+	_        struct{} `cbor:",toarray"`
+	User     string   `people:"the user's ID"`
+	Instance workflow.InstanceID
+	What     LookWhat
+	From     uint32 // of a list: how many entries the person has already
+	Step     []byte `people:"the step"` // of LookOutlook: the step, as an order of it says it
+}
+
+// check holds a request against what can be shown.
+func (x *Sight) check() error {
+	if x.What > LookDeciding {
+		return fmt.Errorf("a request to show %d, at most %d", x.What, LookDeciding)
+	}
+	return nil
+}
+
+// EncodeSight writes a request for DecodeSight. Its error is a *TooLong where a part is too long.
+func EncodeSight(x Sight) ([]byte, error) { return sights.encode(x) }
+
+// DecodeSight reads a request. Its error wraps ErrVersion or ErrMalformed.
+func DecodeSight(b []byte) (Sight, error) { return sights.decode(b) }

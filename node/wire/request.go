@@ -29,6 +29,10 @@ var (
 	// A question who may read a file has the parts of a request for it, and one more name.
 	fileReaders = request[FileReader]{what: "a question who may read a file", most: 10 * maxName}
 	looks       = request[Look]{what: "a request to show an instance", most: maxName, check: (*Look).check}
+	// A step of recovery goes through a claim as well, when it is ordered.
+	sights = request[Sight]{
+		what: "a request to show an instance to a person", most: 160 << 10, check: (*Sight).check,
+	}
 )
 
 // TooLong says that a request is not written, since nobody would read it.

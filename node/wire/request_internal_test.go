@@ -30,7 +30,7 @@ func kinds() map[string]kind {
 	return map[string]kind{
 		"claims": kindOf(claims), "itemLists": kindOf(itemLists), "items": kindOf(items), "targets": kindOf(targets),
 		"amendings": kindOf(amendings), "keptOnes": kindOf(keptOnes), "follows": kindOf(follows),
-		"fileAsks": kindOf(fileAsks), "looks": kindOf(looks),
+		"fileAsks": kindOf(fileAsks), "looks": kindOf(looks), "sights": kindOf(sights),
 		"fileReaders": kindOf(fileReaders),
 	}
 }

@@ -32,6 +32,8 @@ const (
 	// ProtocolBasis asks with what an amendment of an instance is compared, ProtocolAmend to write one down.
 	ProtocolBasis = "/mutirao/amend-basis/1.0.0"
 	ProtocolAmend = "/mutirao/amend/1.0.0"
+	// ProtocolSight has an instance shown to a person who decides about it.
+	ProtocolSight = "/mutirao/sight/1.0.0"
 	// ProtocolKept asks for a result that is kept, and that a person may adopt.
 	ProtocolKept = "/mutirao/kept/1.0.0"
 	// ProtocolGiven asks the holder of an item whether it has a file that was given with a result of that.
@@ -75,6 +77,8 @@ type Instances interface {
 	// Basis is with what an amendment of an instance here is compared, as it is told to another node. A person who may
 	// not decide about it is refused.
 	Basis(ctx context.Context, ref string, by worklist.User) ([]byte, error)
+	// Look is what is to be shown of an instance here, to a person. One who may not decide about it is refused.
+	Look(ctx context.Context, id workflow.InstanceID, by worklist.User, x Look) (any, error)
 	// Target is what an order is about: a task, or, empty, the instance. A person who may not
 	// decide about it is refused.
 	Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (Target, error)
@@ -221,7 +225,9 @@ type Desk struct {
 	joints   map[string]*joint                     // by key in the store: what is to be given back
 	takes    map[string]int                        // by user: how many take or end items just now
 	asked    map[asker]int                         // how often a partner is asked just now for a list of a user here
-	early    map[asker][]Row                       // what it said last that the user may lock before it is ready
+	// found: where instances were found lately in which this node takes no part
+	found map[workflow.InstanceID]finding
+	early map[asker][]Row // what it said last that the user may lock before it is ready
 }
 
 // New makes a node's desk, with what is kept on the device.
@@ -235,7 +241,7 @@ func New(in Surroundings) (*Desk, error) {
 		seen:  map[workflow.InstanceID]map[string]*marks{},
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
-		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{},
+		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{}, found: map[workflow.InstanceID]finding{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave())
 }

@@ -158,6 +158,7 @@ type sought struct {
 	req      []byte
 	fits     func(p workflow.PartnerID, t *Target) bool
 	amends   bool // it depends on by which definition the instance runs
+	looks    bool // nothing is signed
 }
 
 // target finds what an order is about.
@@ -169,12 +170,22 @@ func (d *Desk) target(ctx context.Context, ref string, task workflow.TaskName, w
 func (d *Desk) targetOf(
 	ctx context.Context, ref string, task workflow.TaskName, who users.Who, amends bool,
 ) (Target, error) {
+	x, err := d.soughtIn(ref, task, who)
+	if err != nil {
+		return Target{}, err
+	}
+	x.amends = amends
+	return d.seek(ctx, x)
+}
+
+// soughtIn is a task of an instance or, empty, the instance.
+func (d *Desk) soughtIn(ref string, task workflow.TaskName, who users.Who) (x sought, err error) {
 	req, err := wire.EncodeTarget(wire.Target{User: who.ID, Instance: ref, Task: task})
 	if err != nil {
-		return Target{}, api.Judge(api.Invalid, err)
+		return x, api.Judge(api.Invalid, err)
 	}
-	return d.seek(ctx, sought{
-		who: who, ref: ref, protocol: ProtocolTarget, req: req, amends: amends,
+	return sought{
+		who: who, ref: ref, protocol: ProtocolTarget, req: req,
 		here: func(ctx context.Context) (Target, error) {
 			return d.in.Instances.Target(ctx, ref, task, worklist.User(who.ID))
 		},
@@ -182,7 +193,7 @@ func (d *Desk) targetOf(
 			return t.fits(ref) && t.Task == task && t.Result.IsZero() &&
 				(task != "" && t.Item.Slot != "" || task == "" && t.Item == worklist.Item{} && t.At == p)
 		},
-	})
+	}, nil
 }
 
 // seek finds it in what is known here or, of an instance in which this node takes no part, by asking the
@@ -219,7 +230,7 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 			if x.amends && said && was.Runs != a.Target.Runs {
 				changing = append(changing, d.in.Name(was.At), d.in.Name(p))
 			}
-			if !x.amends || !said || a.Target.Knows > was.Knows { // who knows most says how far it has got
+			if !said || a.Target.Knows > was.Knows { // who knows most says how far it has got
 				found[a.Target.Instance] = a.Target
 			}
 		case a.Here:
@@ -248,6 +259,9 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 	}
 	known := t.Instance
 	for _, t = range found {
+	}
+	if x.looks {
+		return t, nil
 	}
 	return t, d.signable(x, known, &t)
 }

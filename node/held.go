@@ -47,8 +47,9 @@ type held struct {
 	refused map[workflow.PartnerID]refusedAt
 	words   show.Words
 	// asked is when (Boot) people here last wanted to see what a holder has, and it was asked.
-	asked map[workflow.PartnerID]time.Duration
-	news  *index.News // what is noted of it with its end in this round; nil: nothing
+	asked   map[workflow.PartnerID]time.Duration
+	failing failing     // whether a failure in it waits for an order
+	news    *index.News // what is noted of it with its end in this round; nil: nothing
 	// early is how often it was looked at since it ended, to compare it before its turn
 	// (compareEnded).
 	early int
@@ -64,6 +65,12 @@ type held struct {
 	tended, handedOn bool
 	// unshared: people did something here that nobody else was known to have, and somebody watches (tellShared).
 	unshared bool
+}
+
+// failing says whether a failure waits for an order, as of so many facts.
+type failing struct {
+	facts int
+	asks  bool
 }
 
 // inflight is what was sent to a peer. It is sent again when no acknowledgement comes in

@@ -19,7 +19,7 @@ const progressWait = 2 * time.Second
 
 // page lists instances, newest first: those that this node takes part in and, at the coordinator, those of the
 // whole mesh; last those of which only a summary is left.
-func (k *desk) page(ctx context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
+func (k *desk) page(ctx context.Context, q api.InstanceQuery, w seeing) (*api.InstancePage, error) {
 	if q.Limit < 0 || q.Limit > api.MaxPage {
 		return nil, api.Errorf(api.Invalid, "limit is %d: want 1 to %d, or 0 for %d", q.Limit, api.MaxPage,
 			api.UsualPage)
@@ -36,7 +36,7 @@ func (k *desk) page(ctx context.Context, q api.InstanceQuery) (*api.InstancePage
 	}
 	out := &api.InstancePage{Instances: []api.InstanceSummary{}}
 	if !summaries {
-		k.kept(ctx, out, q.All, behind, limit)
+		k.kept(ctx, out, q.All, behind, limit, w)
 		if out.Next != "" || !q.All {
 			return out, nil
 		}
@@ -50,7 +50,9 @@ func (k *desk) page(ctx context.Context, q api.InstanceQuery) (*api.InstancePage
 }
 
 // kept puts the instances behind a place on a page, whose facts are here or were reported.
-func (k *desk) kept(ctx context.Context, out *api.InstancePage, all bool, behind *index.Rank, limit int) {
+func (k *desk) kept(
+	ctx context.Context, out *api.InstancePage, all bool, behind *index.Rank, limit int, w seeing,
+) {
 	here := k.index.Page(all, behind, limit+1)
 	for i := range here { // of those in memory it may have been changed since
 		sum, _ := k.index.Get(index.IDOf(here[i].ID))
@@ -63,6 +65,7 @@ func (k *desk) kept(ctx context.Context, out *api.InstancePage, all bool, behind
 		from, id = behind.Started, behind.ID
 	}
 	rows := append(here, k.overview.Elsewhere(all, from, id, limit+1)...)
+	rows = k.addStuck(ctx, rows, behind, w)
 	api.NewestFirst(rows)
 	if len(rows) > limit {
 		rows = rows[:limit]
@@ -70,6 +73,23 @@ func (k *desk) kept(ctx context.Context, out *api.InstancePage, all bool, behind
 		out.Next = index.Rank{Started: last.Started.UnixMilli(), ID: index.IDOf(last.ID)}.Mark()
 	}
 	out.Instances = rows
+}
+
+// addStuck adds the instances elsewhere that wait for whoever here decides about them, and that are behind a place.
+func (k *desk) addStuck(
+	ctx context.Context, rows []api.InstanceSummary, behind *index.Rank, w seeing,
+) []api.InstanceSummary {
+	listed := map[string]bool{}
+	for _, row := range rows {
+		listed[row.ID] = true
+	}
+	for _, row := range w.Stuck(ctx) {
+		at := index.Rank{Started: row.Started.UnixMilli(), ID: index.IDOf(row.ID)}
+		if !listed[row.ID] && (behind == nil || behind.Before(at)) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // summaries adds what is left of instances whose facts were deleted, as far as the page has room.
@@ -98,8 +118,10 @@ func (k *desk) summaries(out *api.InstancePage, after *workflow.InstanceID, limi
 }
 
 // list is all that pages have, newest first.
-func (k *desk) list(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
-	return api.AllInstances(ctx, all, k.page)
+func (k *desk) list(ctx context.Context, all bool, w seeing) ([]api.InstanceSummary, error) {
+	return api.AllInstances(ctx, all, func(ctx context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
+		return k.page(ctx, q, w)
+	})
 }
 
 // addProgress adds how far those instances are that are in memory.

@@ -145,6 +145,8 @@ func (k *desk) logElsewhere(ctx context.Context, accounts []overview.Account) ([
 type seeing interface {
 	LookThere(ctx context.Context, ref string, x worklists.Look, err error) (*worklists.Seen, error)
 	Misshown(seen *worklists.Seen, err error) error
+	// Stuck are those that wait for whoever here decides about them.
+	Stuck(ctx context.Context) []api.InstanceSummary
 }
 
 // lookAnywhere has here read an instance on its owner or, where this node takes no part in it, read take what a

@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -115,6 +116,103 @@ func (k peoplesItems) Messages(
 		k.label(&out[ended+i])
 	}
 	return out, next, nil
+}
+
+// Stuck are instances here that wait for a person who decides about them: that are interrupted, or in which a failure
+// waits for an order. At most so many, the newest.
+func (k peoplesItems) Stuck(ctx context.Context, u worklist.User, most int) ([]worklists.Stuck, error) {
+	who, known := k.partners.Person(u)
+	if !known {
+		return nil, nil
+	}
+	found, err := lookAt(ctx, k.crew, func(s *shard) map[workflow.InstanceID]worklists.Stuck {
+		of, hears := map[workflow.InstanceID]worklists.Stuck{}, k.hearing(u)
+		s.each(func(id workflow.InstanceID, h *held) {
+			if !h.m.MayOrder(who.User, who.Roles) {
+				return
+			}
+			if x, stuck := stuckOf(h, hears); stuck {
+				of[id] = x
+			}
+		})
+		return of
+	})
+	if err != nil {
+		return nil, err
+	}
+	waits := map[workflow.InstanceID]worklists.Stuck{}
+	for _, of := range found {
+		maps.Copy(waits, of)
+	}
+	hears := k.hearing(u)
+	for _, id := range k.index.Waiting() {
+		if _, known := waits[id]; known {
+			continue
+		}
+		if x, stuck := k.stuckEnded(id, hears); stuck {
+			waits[id] = x
+		}
+	}
+	rows := k.index.Rows(slices.Collect(maps.Keys(waits)), most)
+	k.addProgress(ctx, rows)
+	out := []worklists.Stuck{}
+	for _, row := range rows {
+		x := waits[index.IDOf(row.ID)]
+		x.Shown = row
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// stuckOf says what a person who decides is told of an instance that waits for that: whoever answers for it all failures,
+// others what interrupts it. Not stuck: it waits for nobody.
+func stuckOf(h *held, hears hearing) (x worklists.Stuck, stuck bool) {
+	if n := h.m.Len(); h.failing.facts != n {
+		h.failing = failing{n, slices.ContainsFunc(h.m.Failures(), func(f choreo.Failure) bool { return f.Asks })}
+	}
+	if !h.failing.asks {
+		return x, false
+	}
+	answers := hears.of(index.Charge{Responsible: h.m.Responsible(), Definition: h.def.Hash})
+	_, interrupted := h.m.Interruption()
+	for _, f := range h.m.Failures() {
+		if !f.Asks {
+			continue
+		}
+		stuck = true
+		if answers || interrupted {
+			x.Messages = append(x.Messages, worklists.StuckNews{
+				Message: noted(f).Message(h.id, h.sum), Label: h.m.Definition().LabelOf(f.Item.Slot),
+			})
+		}
+	}
+	with := h.m.Participants()
+	x.Facts, x.With = h.m.Len(), with[:min(len(with), wire.MaxReported)]
+	x.Messages = x.Messages[max(0, len(x.Messages)-worklists.MaxStuckNews):]
+	return x, stuck
+}
+
+// stuckEnded is stuckOf for an instance that has ended, and is not in memory.
+func (k peoplesItems) stuckEnded(id workflow.InstanceID, hears hearing) (x worklists.Stuck, stuck bool) {
+	sum, known := k.index.Get(id)
+	n, noted := k.index.NewsOf(id)
+	if !known || !noted || !sum.Settled {
+		return x, false
+	}
+	answers := n.Responsible == hears.u
+	if !answers && !hears.administers(sum.Definition) {
+		return x, false
+	}
+	for _, f := range n.Failed {
+		if f.Asks {
+			stuck = true
+			if answers {
+				x.Messages = append(x.Messages, worklists.StuckNews{Message: f.Message(id, sum)})
+			}
+		}
+	}
+	x.Facts = int(sum.Number)
+	return x, stuck
 }
 
 // label adds what people call the workflow and the task of an instance that is not in memory, where its definition is

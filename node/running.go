@@ -67,6 +67,7 @@ func (n *Node) begin() error {
 	c.HandleRequest(worklists.ProtocolClaim, false, n.worklists.AnswerClaim)
 	c.HandleRequest(worklists.ProtocolTarget, false, n.worklists.AnswerTarget)
 	c.HandleRequest(worklists.ProtocolSight, false, n.worklists.AnswerSight)
+	c.HandleRequest(worklists.ProtocolStuck, false, n.worklists.AnswerStuck)
 	c.HandleRequest(worklists.ProtocolBasis, false, n.worklists.AnswerBasis)
 	c.HandleRequest(worklists.ProtocolAmend, false, n.worklists.AnswerAmend)
 	c.HandleRequest(worklists.ProtocolFollow, false, n.worklists.AnswerFollow)

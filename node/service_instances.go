@@ -72,13 +72,13 @@ func (s *instanceService) Start(ctx context.Context, r api.StartRequest) (*api.S
 // Instances lists instances, newest first: those that this node takes part in
 // and, at the coordinator, those of the whole mesh.
 func (s *instanceService) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
-	out, err := s.desk.list(ctx, all)
+	out, err := s.desk.list(ctx, all, s.worklists)
 	return out, s.explain(err)
 }
 
 // InstancePage lists a part of them.
 func (s *instanceService) InstancePage(ctx context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
-	out, err := s.desk.page(ctx, q)
+	out, err := s.desk.page(ctx, q, s.worklists)
 	return out, s.explain(err)
 }
 

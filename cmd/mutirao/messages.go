@@ -26,8 +26,9 @@ counted; to administrators also what interrupts an instance, until that is
 resolved. What is new is marked, and counts as read from then on, also at
 other nodes of the user; with --keep it stays new. Nobody sends messages: they are
 worked out from what is known here, so they come also when this node is out of reach of
-everybody. They go when the facts of their instance are deleted, and those about a
-deadline when its task is done.
+everybody. What waits for the user in instances that this node takes no part in is asked
+of partners, half a second long. They go when the facts of their instance are deleted,
+and those about a deadline when its task is done.
 
 --user says for whom, or else ` + userVariable + `; without either it is the one user
 who is signed in here, or else this partner, who is a user of its own name.`,

@@ -325,6 +325,34 @@ func (x *List) Page(all bool, behind *Rank, limit int) []api.InstanceSummary {
 	return out
 }
 
+// Waiting are the instances that have ended and in which something is to happen all the same, newest first.
+func (x *List) Waiting() (ids []workflow.InstanceID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for p := range after(x.roll.open, nil) {
+		if x.all[p.ID].Ended > 0 {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
+// Rows are these instances as a list has them, newest first, at most so many.
+func (x *List) Rows(ids []workflow.InstanceID, most int) []api.InstanceSummary {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var order []Rank
+	for _, id := range ids {
+		order = append(order, Rank{x.all[id].Started, id})
+	}
+	slices.SortFunc(order, Rank.compare)
+	out := []api.InstanceSummary{}
+	for _, at := range order[:min(len(order), most)] {
+		out = append(out, x.row(at.ID))
+	}
+	return out
+}
+
 // row is an instance in a list. The caller holds x.mu.
 func (x *List) row(id workflow.InstanceID) api.InstanceSummary {
 	s := x.all[id]

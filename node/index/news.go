@@ -163,6 +163,14 @@ func (x *List) Noted(id workflow.InstanceID, n News) bool {
 		slices.Equal(was.Unneeded, n.Unneeded)
 }
 
+// NewsOf is what is noted of an instance that has ended.
+func (x *List) NewsOf(id workflow.InstanceID) (n News, noted bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n, noted = x.news[id]
+	return n, noted
+}
+
 // Charge is what somebody answers for: the instances of a definition.
 type Charge struct {
 	Responsible worklist.User

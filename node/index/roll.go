@@ -28,6 +28,9 @@ func IDOf(s string) (id workflow.InstanceID) {
 	return id
 }
 
+// Before reports whether an instance stands before another one in lists.
+func (a Rank) Before(b Rank) bool { return a.compare(b) < 0 }
+
 func (a Rank) compare(b Rank) int {
 	return cmp.Or(cmp.Compare(b.Started, a.Started), a.ID.Compare(b.ID))
 }

@@ -320,14 +320,15 @@ func (o *Topic) label(sum *api.InstanceSummary, definition workflow.Hash) {
 }
 
 // Witness is a partner that reported something, and when.
-func (o *Topic) Witness(a Account) api.Witness { return o.witness(a.By, a.Came) }
+func (o *Topic) Witness(a Account) api.Witness { return o.WitnessAt(a.By, a.Came) }
 
 // WitnessNow is a partner that says something now.
 func (o *Topic) WitnessNow(p workflow.PartnerID) api.Witness {
-	return o.witness(p, o.in.Clock.Now().Wall)
+	return o.WitnessAt(p, o.in.Clock.Now().Wall)
 }
 
-func (o *Topic) witness(by workflow.PartnerID, at time.Time) api.Witness {
+// WitnessAt is a partner that said something at some time.
+func (o *Topic) WitnessAt(by workflow.PartnerID, at time.Time) api.Witness {
 	w := api.Witness{Name: o.in.Members.Name(by), State: "unknown", At: at}
 	if p, ok := o.in.Members.Get(by); ok {
 		w.State = string(p.State)

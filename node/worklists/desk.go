@@ -34,6 +34,8 @@ const (
 	ProtocolAmend = "/mutirao/amend/1.0.0"
 	// ProtocolSight has an instance shown to a person who decides about it.
 	ProtocolSight = "/mutirao/sight/1.0.0"
+	// ProtocolStuck asks which instances wait for a person who decides about them.
+	ProtocolStuck = "/mutirao/stuck/1.0.0"
 	// ProtocolKept asks for a result that is kept, and that a person may adopt.
 	ProtocolKept = "/mutirao/kept/1.0.0"
 	// ProtocolGiven asks the holder of an item whether it has a file that was given with a result of that.
@@ -79,6 +81,8 @@ type Instances interface {
 	Basis(ctx context.Context, ref string, by worklist.User) ([]byte, error)
 	// Look is what is to be shown of an instance here, to a person. One who may not decide about it is refused.
 	Look(ctx context.Context, id workflow.InstanceID, by worklist.User, x Look) (any, error)
+	// Stuck are instances here that wait for a person who decides about them, at most so many, the newest.
+	Stuck(ctx context.Context, by worklist.User, most int) ([]Stuck, error)
 	// Target is what an order is about: a task, or, empty, the instance. A person who may not
 	// decide about it is refused.
 	Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (Target, error)
@@ -157,6 +161,8 @@ type Surroundings struct {
 	Partner func(ref string) (workflow.PartnerID, error)
 	Explain func(error) error
 	Known   func(time.Time) string
+	// Witness is a partner that said something, and when.
+	Witness func(workflow.PartnerID, time.Time) api.Witness
 	// Absent says that a partner is away as it announced; nil: it is not.
 	Absent func(workflow.PartnerID) *api.Absence
 	// Gone reports whether a partner is not a member any more, for good.
@@ -227,6 +233,7 @@ type Desk struct {
 	asked    map[asker]int                         // how often a partner is asked just now for a list of a user here
 	// found: where instances were found lately in which this node takes no part
 	found map[workflow.InstanceID]finding
+	stuck map[string]map[workflow.PartnerID]*stuckAt // by user: instances elsewhere that wait for whoever decides
 	early map[asker][]Row // what it said last that the user may lock before it is ready
 }
 
@@ -242,6 +249,7 @@ func New(in Surroundings) (*Desk, error) {
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{}, found: map[workflow.InstanceID]finding{},
+		stuck: map[string]map[workflow.PartnerID]*stuckAt{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave())
 }

@@ -188,7 +188,7 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 		return nil, err
 	}
 	d.askHolders(ctx, who)
-	all, _, err := d.told(ctx, who)
+	all, _, err := d.told(ctx, who, freshFor)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (d *Desk) Unread(ctx context.Context, ref string) (n int, err error) {
 	is, known := d.counted[who.ID]
 	d.mu.Unlock()
 	if !known || now-is.at >= countFor {
-		if is.all, _, err = d.told(ctx, who); err != nil {
+		if is.all, _, err = d.told(ctx, who, 0); err != nil {
 			return 0, err
 		}
 		is.at = now
@@ -248,13 +248,15 @@ func (d *Desk) Unread(ctx context.Context, ref string) (n int, err error) {
 	return n, nil
 }
 
-// told is all that a person is told, the oldest first, and when there may be more (Boot; 0: never).
-func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.Duration, err error) {
+// told is all that a person is told, the oldest first, and when there may be more (Boot; 0: never). Partners
+// are asked that did not answer for so long; 0: none are.
+func (d *Desk) told(ctx context.Context, who users.Who, fresh time.Duration) (out []Told, next time.Duration, err error) {
 	out, next, err = d.in.Instances.Messages(ctx, worklist.User(who.ID))
 	if err != nil {
 		return nil, 0, err
 	}
 	out = append(out, d.adoptionsOf(who, out)...)
+	out = append(out, d.toldOfStuck(ctx, who, fresh)...)
 	clock := d.in.Clock.Now()
 	now := worklist.Moment{Boot: clock.Boot, Wall: clock.Wall}
 	for _, r := range d.takenElsewhere(who) {
@@ -468,7 +470,7 @@ func (d *Desk) ReadMessages(ctx context.Context, in api.MessagesRead) error {
 	for _, id := range in.IDs {
 		wanted[id] = true
 	}
-	all, _, err := d.told(ctx, who)
+	all, _, err := d.told(ctx, who, 0)
 	if err != nil {
 		return err
 	}
@@ -614,7 +616,7 @@ func (d *Desk) lookAhead() {
 	defer cancel()
 	next := time.Duration(0)
 	for _, who := range d.in.People.Here() {
-		_, then, err := d.told(ctx, who)
+		_, then, err := d.told(ctx, who, stuckFor)
 		if err != nil {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				d.in.Log.Debug("messages cannot be worked out now", "error", err)

@@ -21,15 +21,15 @@ func newInstancesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "instances [--all] [--limit N]",
 		Short: "The instances that this node takes part in; at the coordinator, the whole mesh's",
-		Long: `Lists what runs, and what is blocked or has failed and waits for an order: the
-instances that this node takes part in; of others those that wait for somebody at this
-node who decides about them, as partners say that are asked; and, while it holds the
-office of coordinator, those of all partners, as they report them. What has failed
-leaves the list when it is ordered what becomes of that (mutirao task again, mutirao task
-continue) or when it is cancelled. KNOWN-BY says who reported an instance, and since when nothing was heard of
-it where that partner cannot be reached. DONE counts the tasks that succeeded, by
-themselves or by a contingency, or that are not needed, of all. NEEDS A PERSON says what
-has failed or is blocked, what goes on at its holder though others presumed that it
+		Long: `Lists what runs, and what is blocked or has failed and waits for an order: the instances
+that this node takes part in; of others those that wait for somebody at this node who
+decides about them, as partners say that are asked; and, while it holds the office of
+coordinator, those of all partners, as they report them. What has failed leaves the list
+when it is ordered what becomes of that (mutirao task again, mutirao task continue) or
+when it is cancelled. KNOWN-BY says who reported an instance, and since when nothing was
+heard of it where that partner cannot be reached. DONE counts the tasks that succeeded,
+by themselves or by a contingency, or that are not needed, of all. NEEDS A PERSON says
+what has failed or is blocked, what goes on at its holder though others presumed that it
 failed, what nobody can perform, and how many incidents there were.
 With --all also those that have ended; of some only a summary is kept (limits.keep in
 config.yaml). --limit 20 lists the newest 20.`,

@@ -423,9 +423,16 @@ func (s *shard) saidBy(
 func does(of *workflow.Definition, said, done *workflow.Task) bool {
 	same := func(x *workflow.Task) bool {
 		return x != nil && x.Application == done.Application && slices.Equal(x.In, done.In) &&
-			reflect.DeepEqual(x.With.Args, done.With.Args) && len(x.Queries) >= len(done.Queries)
+			reflect.DeepEqual(x.With.Args, done.With.Args) && asksAll(x, done)
 	}
 	return same(said) || same(of.CompensationOf(said))
+}
+
+// asksAll reports whether a task asks databases all that is asked.
+func asksAll(said, done *workflow.Task) bool {
+	return !slices.ContainsFunc(done.Queries, func(q workflow.Query) bool {
+		return !slices.ContainsFunc(said.Queries, func(x workflow.Query) bool { return reflect.DeepEqual(x, q) })
+	})
 }
 
 // makes reports whether a task makes the data set that is made.

@@ -234,7 +234,7 @@ type Desk struct {
 	// found: where instances were found lately in which this node takes no part
 	found map[workflow.InstanceID]finding
 	stuck map[string]map[workflow.PartnerID]*stuckAt // by user: instances elsewhere that wait for whoever decides
-	early map[asker][]Row // what it said last that the user may lock before it is ready
+	early map[asker][]Row                            // what it said last that the user may lock before it is ready
 }
 
 // New makes a node's desk, with what is kept on the device.

@@ -95,7 +95,10 @@ var (
 			"retries", "deadline", "warnings", "transfer", "offline",
 			"priority", "urgency", "suitability", "duration",
 		},
-		OfData:        {add, "type", "default", "enum", "min", "max", "required", "name", "readers", "label", "doc"},
+		OfData: {
+			add, "type", "default", "enum", "min", "max", "required", "name", "readers", "database", "expression", "label",
+			"doc",
+		},
 		OfApplication: {add, "size", "os", "cpu", "installer", "hosts"},
 		OfResource:    {add, "capacity", "partition"},
 		OfPartition:   {add, "label", "timeout", "partner", "roles", "needs"},
@@ -103,10 +106,6 @@ var (
 	addableTrigger = []string{
 		addTo, "label", "doc", "when", "repeat", "type", "application", "with", "role", "in", "out", "form", "timeout",
 		"retries", "compensate", "on-conflict", "enabled", "offline", "priority", "urgency", "suitability", "duration",
-	}
-	addableTypes = []workflow.DataType{
-		workflow.TypeString, workflow.TypeInteger, workflow.TypeNumber, workflow.TypeBoolean, workflow.TypeTime,
-		workflow.TypeList, workflow.TypeMap, workflow.TypeFile,
 	}
 )
 
@@ -325,9 +324,6 @@ func addPart(p Patch, old, changed *workflow.Definition, c *Change, found []Find
 			p = append(p, Setting{Part: c.Part, Key: k.Key, Value: k.Is})
 		}
 	}
-	if c.Kind == OfData {
-		return p, newData(p.of(c.Part))
-	}
 	return p, ""
 }
 
@@ -361,16 +357,6 @@ func homeOf(d *workflow.Definition, t workflow.TaskName) workflow.PartitionName 
 	for _, x := range d.Partitions {
 		if slices.Contains(x.Tasks, t) {
 			return x.Name
-		}
-	}
-	return ""
-}
-
-// newData says why data cannot be added to an instance that runs; empty: they can.
-func newData(p Patch) string {
-	for _, x := range p {
-		if x.Key == "type" && !slices.Contains(addableTypes, workflow.DataType(text(x.Value))) {
-			return fmt.Sprintf("this version cannot add data of type %s to an instance that runs", plain.Line(text(x.Value)))
 		}
 	}
 	return ""
@@ -675,8 +661,6 @@ func (p Patch) fits(x Setting, known *workflow.Definition, has parts) error {
 		return fmt.Errorf("the definition has %s already", x.Part)
 	case added && !slices.Contains(may, x.Key):
 		return fmt.Errorf("%s, %s: a %s cannot be added with that", x.Part, x.Key, x.Kind)
-	case added && x.Kind == OfData && newData(p.of(x.Part)) != "":
-		return errors.New(newData(p.of(x.Part)))
 	case added && x.Kind == OfPartition && flows:
 		return errors.New("an instance that is driven by its data has one partition")
 	case x.Key == addTo && text(x.Value) != "" && known.Partition(workflow.PartitionName(text(x.Value))) == nil &&

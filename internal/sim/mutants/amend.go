@@ -52,6 +52,16 @@ var ofAmendments = []mutant{
 			"choreo/state/verdicts.go", `	t := cmp.Or(s.EvidenceOf(e).task(a.Task), a.Task)
 `, `	t := a.Task
 `}}},
+	{name: "stand-in-heard-everywhere", what: "a task hears of what stands in for it, and may wait for itself",
+		patches: []patch{{"choreo/state/circles.go", `	keep(&s.rounds, s.manyEditions(), key, round)
+	return round
+`, `	keep(&s.rounds, s.manyEditions(), key, round)
+	return false
+`}}},
+	{name: "stand-in-for-its-own-alone", what: "what stands in for a task by way of another is not held to come after it",
+		patches: []patch{{"workflow/graph.go", `	c := d.Task(t.Contingency)
+	for range maxContingencies {`, `	c := d.Task(t.Contingency)
+	for range 1 {`}}},
 	{name: "stand-in-forgotten", what: "what stood in for others is lost once no other names it", patches: []patch{{
 		"workflow/amendments/patch.go", `	stand = slices.Compact(stand)
 `, `	stand = slices.Compact(stand)

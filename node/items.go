@@ -152,11 +152,14 @@ func (k peoplesItems) itemsOf(
 			r.AsOf, _ = k.view.AsOf(h.shown(), r.At)
 		}
 		if v.Lost != nil {
-			if r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At; r.LostAt.IsZero() {
-				r.LostAt = now.Wall
-			}
 			if v.Lost.By.IsZero() {
 				r.Unneeded = h.m.UnneededSince(v.Item)
+			}
+			if r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At; r.LostAt.IsZero() {
+				r.LostAt = now.Wall
+				if !r.Unneeded.IsZero() && r.Unneeded.Before(now.Wall) {
+					r.LostAt = r.Unneeded
+				}
 			}
 		}
 		sees := v.Holder != "" || v.Over || h.m.Sees(v.Item, who.User) // else it is offered to others

@@ -302,6 +302,9 @@ func passes(x *api.Passing) string {
 	if x == nil {
 		return "-"
 	}
+	if !x.At.After(time.Now()) { // its holder has not said so yet
+		return oneLine(x.To) + " " + clock(x.At) + " (by now)"
+	}
 	return oneLine(x.To) + " " + untilDue(&x.At)
 }
 

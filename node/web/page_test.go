@@ -250,6 +250,7 @@ func work() []api.Item {
 		{ID: "b2", Instance: id, Workflow: "fire-call", Task: "procedure-1", State: api.ItemSelected, Holder: &ana,
 			Partner: "engine-7", Role: "crew", Doc: "Reach the site.", Subject: "Harbour Street 12",
 			Due:       &api.Due{Kind: "timeout", At: at(12*time.Hour + 252*time.Second), Left: "4m12s", About: true},
+			Transfer:  &api.Passing{At: at(12*time.Hour + 600*time.Second), Left: "10m0s", To: "ana", About: true},
 			Delivered: true},
 		{ID: "c3", Instance: "77" + id, Workflow: "flood", WorkflowLabel: "Enchente – 洪水", Task: "evacuate",
 			Label: "Levar as pessoas", InPlaceOf: "warn", State: api.ItemDone,

@@ -115,7 +115,7 @@ func (s *shard) outcome(h *held) (end childEnd, over bool) {
 	case h.sum.State == workflow.InstanceSucceeded:
 		end.values = h.m.Snapshot().Data
 		return end, true
-	case h.m.AtWork(): // what others presume may be wrong, and is known here
+	case h.m.AtWork(), s.mayGoOn(h): // what others presume may be wrong
 		return end, false
 	}
 	end.failed, end.reason = true, fmt.Sprintf("instance %s of workflow %s %s", h.id.Short(), h.def.Def.Name,
@@ -127,6 +127,13 @@ func (s *shard) outcome(h *held) (end childEnd, over bool) {
 		}
 	}
 	return end, true
+}
+
+// mayGoOn reports whether an instance has failed, or is blocked, only as others presume of holders that are not gone
+// (api.Instance.MayGoOn).
+func (s *shard) mayGoOn(h *held) bool {
+	asks := h.m.Asks()
+	return len(asks) > 0 && !slices.ContainsFunc(asks, func(a choreo.Asked) bool { return !a.Presumed || s.n.people.Gone(a.Partner) })
 }
 
 func howEnded(s workflow.InstanceState) string {

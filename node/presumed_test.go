@@ -83,6 +83,74 @@ partitions:
 	})
 }
 
+// A partner that hears nobody presumes that a holder failed whom all others hear. When it is back the instance has
+// failed as it presumed; that is said to be no end while the holder can be heard, for whoever waits for the end, and so
+// it is of an instance that does a task of another. With the holder's success nothing has failed; when it is gone for
+// the others as well, it is the end.
+func TestWhatIsPresumedOfAHolderThatIsHeardIsNoEnd(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base", "boat", "far")
+			const sea = `
+workflow: sea
+data: {seen: {type: string}}
+tasks:
+  search: {}
+  listen: {}
+partitions:
+  sea:  {tasks: [search], partner: boat}
+  air:  {tasks: [listen], partner: far}
+`
+			tm.add("base", sea)
+			tm.add("base", strings.NewReplacer("workflow: sea", "workflow: depth", "search", "dive").Replace(sea))
+			tm.add("base", "workflow: whole\ntasks:\n  all: {type: workflow, uses: {workflow: depth}}\n")
+			tm.p["boat"].hand.hold("search")
+			tm.p["boat"].hand.hold("dive")
+			id, whole := tm.begin("base", "sea", nil), tm.begin("base", "whole", map[string]string{"main": "base"})
+			pass(time.Second)
+			tm.disconnect("far", "base")
+			tm.disconnect("far", "boat")
+			pass(time.Hour)
+			tm.connect("far", "base")
+			tm.connect("far", "boat")
+			pass(time.Minute)
+			is := func(want workflow.InstanceState, goesOn bool) {
+				t.Helper()
+				for _, at := range []string{"base", "boat"} {
+					if lost && at == "boat" {
+						continue
+					}
+					if in := tm.show(at, id); in.State != want || in.MayGoOn() != goesOn {
+						t.Errorf("at %s it is %s, and may go on: %t; want %s, %t: %+v", at, in.State, in.MayGoOn(), want, goesOn,
+							in.Asks)
+					}
+				}
+			}
+			is(workflow.InstanceFailed, true)
+			if x := tm.show("base", whole); x.State != workflow.InstanceRunning {
+				t.Errorf("what it is part of is %s: %s", x.State, x.Tasks[0].Reason)
+			}
+			if lost {
+				tm.disconnect("boat", "base")
+				tm.disconnect("boat", "far")
+				pass(time.Hour)
+				is(workflow.InstanceFailed, false)
+				if x := tm.show("base", whole); x.Tasks[0].State != workflow.Failed {
+					t.Errorf("all of it is %s", x.Tasks[0].State)
+				}
+				return
+			}
+			tm.p["boat"].hand.letGo(t, "search")
+			tm.p["boat"].hand.letGo(t, "dive")
+			pass(time.Minute)
+			is(workflow.InstanceSucceeded, false)
+			if x := tm.show("base", whole); x.State != workflow.InstanceSucceeded {
+				t.Errorf("what it is part of is %s: %s", x.State, x.Tasks[0].Reason)
+			}
+		})
+	}
+}
+
 // underWay reports whether a node lists the instance among those in which something is to happen, with the task
 // that goes on there, and only where it is to.
 func underWay(t *testing.T, tm *team, at string, want bool) error {

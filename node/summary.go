@@ -46,7 +46,9 @@ func (s *shard) summarise(h *held) index.Summary {
 		sum.Late, sum.Age = true, s.n.retention.closings.Age()
 	}
 	sum.Open = h.m.Unsettled(s.n.people.Evicted) != ""
-	sum.Settled, sum.Unanswered = !h.m.GoesOn(), false
+	_, part := index.ReadPart(sum.Of)
+	undecided := part && sum.By == s.n.member.ID() && s.mayGoOn(h) // its holder may yet be gone, which ends its try
+	sum.Settled, sum.Unanswered = !h.m.GoesOn() && !undecided, false
 	for _, p := range audience {
 		waits, unheard := s.awaited(h, p)
 		sum.Settled = sum.Settled && !waits

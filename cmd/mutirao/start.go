@@ -34,7 +34,8 @@ func newStartCommand() *cobra.Command {
 by the types of the definition's data; what is not given has its default, or no value,
 and with --null it has none though it has a default. With --wait the exit status
 tells how it ended: 0 succeeded, 1 failed or cancelled, 6 blocked or interrupted,
-124 still running at TIMEOUT (it goes on).
+124 still running at TIMEOUT (it goes on). What has failed only as others presume, of a
+partner that is not gone and goes on with it, has not ended.
 
 A workflow with a task for whose role there is nobody is refused (6): it would wait,
 perhaps for ever. --wait-for-role starts it all the same.`,

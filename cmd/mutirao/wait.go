@@ -44,8 +44,8 @@ func (wt waiting) afterStart(ctx context.Context, u *ui, node followed, started 
 	return wt.verdict(u, in)
 }
 
-// until returns the instance when it is no longer running, or as it is at the
-// time-out.
+// until returns the instance when it is no longer running, and not only presumed to have failed either, or
+// as it is at the time-out.
 func (wt waiting) until(ctx context.Context, u *ui, node followed, id string) (*api.Instance, error) {
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if wt.timeout >= 0 {
@@ -61,7 +61,7 @@ func (wt waiting) until(ctx context.Context, u *ui, node followed, id string) (*
 		}
 		in = now
 		u.writeProgress(in)
-		return in.State != workflow.InstanceRunning, nil
+		return in.State != workflow.InstanceRunning && !in.MayGoOn(), nil
 	})
 	u.clearProgress()
 	switch {
@@ -78,6 +78,10 @@ func (wt waiting) until(ctx context.Context, u *ui, node followed, id string) (*
 // verdict turns the state of an instance into the program's end.
 func (wt waiting) verdict(u *ui, in *api.Instance) error {
 	hint := fmt.Sprintf("mutirao show %s", u.id(in.ID))
+	if in.MayGoOn() {
+		return &exitError{exitTimeout, fmt.Sprintf("undecided after %s: %s", workflow.FormatDuration(wt.timeout),
+			presumed(in)), hint + " --watch"}
+	}
 	switch in.State {
 	case workflow.InstanceSucceeded:
 		return nil
@@ -91,6 +95,21 @@ func (wt waiting) verdict(u *ui, in *api.Instance) error {
 		return api.Errorf(api.Refused, "%s", explain(in)).WithHint("%s", hint)
 	}
 	return api.Errorf(api.Failed, "%s", explain(in)).WithHint("%s", hint)
+}
+
+// presumed says who is waited for of an instance that has only failed as others presume.
+func presumed(in *api.Instance) string {
+	var who []string
+	for _, a := range in.Asks {
+		who = append(who, fmt.Sprintf("task %s, which %s holds", a.Task, a.Partner))
+	}
+	for _, t := range in.Tasks {
+		if t.PresumedBy != "" {
+			who = append(who, fmt.Sprintf("task %s, which goes on here", t.Name))
+		}
+	}
+	return "others presume that it failed: " + strings.Join(who, "; ") +
+		"; a holder that is not gone goes on with its task, and its success counts"
 }
 
 // explain says how an instance ended and which tasks are the reason.
@@ -131,6 +150,9 @@ func (u *ui) writeProgress(in *api.Instance) {
 		}
 	}
 	fmt.Fprintf(u.err, clearLine()+"%d of %s done", done, plural(len(in.Tasks), "task"))
+	if in.MayGoOn() {
+		fmt.Fprint(u.err, "; presumed to have failed, by others than who holds it")
+	}
 	if len(active) > 0 {
 		fmt.Fprintf(u.err, "; running: %s", strings.Join(active, ", "))
 	}

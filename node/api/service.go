@@ -675,6 +675,21 @@ type Parent struct {
 	Try      int               `json:"try"`
 }
 
+// MayGoOn reports whether an instance has failed, or is blocked, only as others presume: each failure is of a task whose
+// holder has not said so itself and, as far as this node knows, is not gone. It goes on with it when it can, and with
+// its success nothing has failed. So that is no end yet.
+func (in *Instance) MayGoOn() bool {
+	if in.State != workflow.InstanceFailed && in.State != workflow.InstanceBlocked {
+		return false
+	}
+	for _, a := range in.Asks {
+		if !a.Presumed || slices.Contains(a.Orders, TaskAgain) { // by whose holder is gone it can be ordered
+			return false
+		}
+	}
+	return len(in.Asks) > 0 || slices.ContainsFunc(in.Tasks, func(t Task) bool { return t.PresumedBy != "" })
+}
+
 // Ask is a failure of which somebody has to decide what becomes of it.
 type Ask struct {
 	Task    workflow.TaskName `json:"task"`

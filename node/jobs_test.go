@@ -533,8 +533,8 @@ func TestALeaseOfWhoWasEvicted(t *testing.T) {
 	})
 }
 
-// A job goes only to workers beside a partner that could hold the task.
-func TestWhoMayNotHoldATaskGetsNoJobOfIt(t *testing.T) {
+// A job goes only to workers beside a partner at which its author lets the work be done.
+func TestWhoLacksWhatATaskNeedsGetsNoJobOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) {
 			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}

@@ -191,6 +191,24 @@ func (p *Plan) unitToHold(tasks []workflow.TaskName) (*unit, error) {
 	return u, nil
 }
 
+// MayWork reports whether the work of a task may be done beside a partner that does not hold it: that one has what the
+// task needs and what its partition lists, as a holder must. Applications are not asked for: whoever does such work there
+// asks for its own by name, and does not undo what it did, which is work by itself.
+func (p *Plan) MayWork(at Partner, t workflow.TaskName) bool {
+	i, known := p.graph.index[t]
+	if !known {
+		return false
+	}
+	u := &unit{}
+	for _, n := range p.graph.tasks[i].Needs {
+		u.need(n, string(t))
+	}
+	if part := p.Partition(p.Home(t)); part != nil {
+		u.addListed(part)
+	}
+	return len(u.lacks(at)) == 0
+}
+
 // unitOfTasks is the unit of tasks that are assigned by themselves.
 func (p *Plan) unitOfTasks(tasks []workflow.TaskName) (*unit, error) {
 	u := &unit{name: fmt.Sprintf("tasks %v", tasks)}

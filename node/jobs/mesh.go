@@ -256,9 +256,9 @@ func whyFailed(r api.FailRequest) string {
 	return cmp.Or(strings.TrimSpace(strings.ToValidUTF8(r.Reason, "\ufffd")), "its worker says so, and not why")
 }
 
-// mayGoTo reports whether a job may go to a worker. Beside another member's node that is where
-// the task could be as well: who could be its holder may do it for another. Files are paths
-// of this device, so a job with files stays here.
+// mayGoTo reports whether a job may go to a worker. Beside another member's node that is where its author lets such work
+// be done: which application a worker does it says itself, so the node there need not have it, nor what undoes the task.
+// Files are paths of this device, so a job with files stays here.
 func (x *Desk) mayGoTo(j runner.Job, at workflow.PartnerID) bool {
 	if at == "" {
 		return true
@@ -275,6 +275,5 @@ func (x *Desk) mayGoTo(j runner.Job, at workflow.PartnerID) bool {
 	if part := ref.Plan.Partition(ref.Plan.Home(j.Task)); part != nil && part.Partner != "" {
 		return false // its author named who does it
 	}
-	_, err := partition.AssignTasks(ref.Plan, all[i:i+1], x.Self, j.Task)
-	return err == nil
+	return ref.Plan.MayWork(all[i], j.Task)
 }

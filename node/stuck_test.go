@@ -114,6 +114,7 @@ func TestWhoAnswersIsToldElsewhere(t *testing.T) {
 			tm.connect("two", "tablet")
 			tm.connect("two", "phone")
 		}
+		pass(10 * time.Second)
 		if err := tm.order("tablet", "ana", st.ID, api.TaskContinue, "walk"); err != nil {
 			t.Fatal(err)
 		}

@@ -239,9 +239,15 @@ var ofAmendments = []mutant{
 		`		case d.Default != nil && d.Name == "":`}}},
 	{name: "end-with-pending", what: "an end that is new ends an instance although transitions are pending", patches: []patch{{
 		"dataflow/board.go", `	case b.isFinal() && len(b.pending) == 0:`, `	case b.isFinal():`}}},
-	{name: "end-too-early-for-ever", what: "where an end is new, no result is taken while others are pending",
+	{name: "end-too-early-where-new", what: "where an end is new, a result is final while others are pending",
 		patches: []patch{{
-			"dataflow/board.go", `	final := !was && b.isFinal() && b.strict == 0`, `	final := (was || !was) && b.isFinal() && b.strict == 0`}}},
+			"dataflow/board.go", `	before := b.write(b.differing(updates))
+	final := b.isFinal() && b.strict == 0`, `	was := b.isFinal()
+	before := b.write(b.differing(updates))
+	final := !was && b.isFinal() && b.strict == 0`}}},
+	{name: "end-new-at-once", what: "a flow goes by an end that is new though several transitions are pending",
+		patches: []patch{{
+			"dataflow/amend.go", `	if left < 2 || f.final < 0 {`, `	if left < 9 || f.final < 0 {`}}},
 	{name: "pending-for-nobody", what: "what is pending of a trigger that is gone stays so", patches: []patch{{
 		"dataflow/amend.go", `		if _, has := f.of[p.Task.Name]; !has {`, `		if _, has := f.of[p.Task.Name]; !has && at < 0 {`}}},
 	{name: "past-as-it-was", what: "equivalence is asked by conditions that there are no more", patches: []patch{{

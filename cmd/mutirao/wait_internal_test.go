@@ -23,7 +23,9 @@ func (d *doubted) Watch(ctx context.Context, _ func(api.Event) error) error {
 	return ctx.Err()
 }
 
-func (d *doubted) Show(context.Context, string) (*api.Instance, error) { return d.shows(time.Since(d.began)), nil }
+func (d *doubted) Show(context.Context, string) (*api.Instance, error) {
+	return d.shows(time.Since(d.began)), nil
+}
 
 // Whoever waits for the end goes on waiting while others only presume that it failed, and who holds the task is not
 // gone: until its success counts, until it is gone as well, or until the time-out, which says what is waited for.

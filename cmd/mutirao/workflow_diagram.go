@@ -49,24 +49,28 @@ func completeWorkflowsOrFiles(
 	return names, cobra.ShellCompDirectiveDefault
 }
 
-// definitionOf reads a definition from a file, else from the node.
+// definitionOf reads a definition from a file, as it would be added, else from the node.
 func definitionOf(ctx context.Context, dir, ref string) (*workflow.Definition, error) {
 	src, err := readSource(nil, ref)
-	if errorCode(err) == api.NotFound {
-		node, err := httpapi.Dial(dir)
-		if err != nil {
-			return nil, api.Errorf(api.NotFound, "there is no file %s, and no node to ask for a workflow of that name",
-				ref)
-		}
-		w, err := node.Workflow(ctx, ref)
-		if err != nil {
-			return nil, err
-		}
-		ref, src = string(w.Name), w.Definition
-	} else if err != nil {
+	switch {
+	case err == nil:
+		return parsed(workflow.ParseWith(ref, src, nil))
+	case errorCode(err) != api.NotFound:
 		return nil, err
 	}
-	def, err := workflow.Parse(ref, src)
+	node, err := httpapi.Dial(dir)
+	if err != nil {
+		return nil, api.Errorf(api.NotFound, "there is no file %s, and no node to ask for a workflow of that name",
+			ref)
+	}
+	w, err := node.Workflow(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return parsed(workflow.Parse(string(w.Name), w.Definition))
+}
+
+func parsed(def *workflow.Definition, err error) (*workflow.Definition, error) {
 	if err != nil {
 		return nil, api.Judge(api.Failed, err)
 	}

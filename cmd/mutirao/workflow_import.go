@@ -139,7 +139,7 @@ func importWorkflow(u *ui, stdin io.Reader, from, name, file, output string) err
 	if err != nil {
 		return err
 	}
-	def, err := workflow.Parse(file, out.native)
+	def, err := workflow.ParseWith(file, out.native, nil)
 	if err != nil {
 		return fmt.Errorf("what came out of %s has mistakes (the lines are those of the translation):\n%w", file, err)
 	}

@@ -195,7 +195,8 @@ func (j *judge) ends() {
 	if len(pending) > 1 {
 		j.refuse(Part{Kind: OfWorkflow}, "final", "its state would be final while several transitions are pending, "+
 			"of which none could bring one that is: "+strings.Join(pending, ", "),
-			"wait until all but one have ended, or end them with mutirao task stop, and amend it then")
+			"wait until all but one have ended and amend it then; mutirao task stop ends one too, and interrupts the "+
+				"instance: after the amendment mutirao recover goes on with it")
 	}
 }
 

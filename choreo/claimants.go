@@ -320,7 +320,7 @@ func (m *Machine) Ahead() (out []ItemView) {
 		return nil
 	}
 	since := state.Moments{S: m.state}
-	can := map[workflow.TaskName]bool{} // be locked
+	can := map[workflow.TaskName]bool{}  // be locked
 	for _, sl := range m.state.Slots() { // each after those that it waits for
 		m.log.Steps++
 		a := sl.Current

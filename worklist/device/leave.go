@@ -34,8 +34,8 @@ type Device struct {
 	Rate  int64 // bytes a second that come, as measured; 0: not yet
 	// From is from whom files came at that rate, and Ago how long ago the last piece did; empty: from others than those
 	// that may give these.
-	From string
-	Ago  time.Duration
+	From  string
+	Ago   time.Duration
 	Lacks int64 // bytes of room for what is to come
 	// Limit is what limits.files must be to have room for them; 0: it is the disk that has none.
 	Limit int64

@@ -266,6 +266,31 @@ func TestAStopThatIsNeverMet(t *testing.T) {
 	s.wants("until now", s.b.Recover(step, s.id(), 1), why)
 }
 
+// What interrupted an instance stays what did, where a jump forward leads to a state that fires nothing.
+func TestAJumpThatLeavesItInterrupted(t *testing.T) {
+	s := begin(t, parse(t, asks+"constraints: [{name: few, when: a < 5}]\n"), values{"a": int64(0)})
+	s.wants("fail", s.b.Fail(s.jobs["ask"], s.id(), "stopped", 7), "")
+	first := *s.b.Interrupted()
+	jump := func(n string) dataflow.Outlook {
+		step := dataflow.Step{Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"a": &n}}
+		o, _ := s.b.Foresee(step)
+		s.wants("jump", s.b.Recover(step, s.id(), 9), "")
+		return o
+	}
+	const stall = "the state fires no trigger, is not final, and nothing is pending"
+	o := jump("3")
+	first.State, first.Since = 1, stall
+	s.wants("interrupted", *s.b.Interrupted(), first)
+	s.wants("foreseen", o.Cause+"; since then: "+o.Since, s.b.Interrupted().String())
+	s.wants("reason", s.b.Last().Reason, stall)
+	jump("1")
+	s.fire()
+	s.wants("it went on", s.pending(), "tell@2")
+	s.wants("told", s.done("tell", values{"a": int64(7)}), "")
+	s.wants("another", s.b.Interrupted(), stall)
+	s.wants("inconsistent", s.b.Interrupted().Consistent, false)
+}
+
 // A jump to a state that is not final and fires nothing is allowed where no constraint is broken: one that is decides, and
 // is named.
 func TestAJumpNamesTheConstraintThatDecides(t *testing.T) {

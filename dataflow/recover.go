@@ -315,11 +315,19 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 	return ""
 }
 
-// resume ends the interruption, and offers the current state.
+// resume offers the current state. That ends the interruption, unless the state interrupts the instance by itself.
 func (b *Board) resume(at int64) {
+	first := b.stop
 	b.stop, b.recovery = nil, nil
 	b.Last().Status, b.Last().Reason = Regular, ""
 	b.follow(at)
+	if b.stop != nil {
+		first.State, first.Consistent = b.stop.State, b.stop.Consistent
+		if b.stop.Cause != first.Cause {
+			first.Since = b.stop.Cause
+		}
+		b.stop = first
+	}
 }
 
 // offerGoal is the state back to which compensation must go before the current one is offered: the oldest that

@@ -18,11 +18,18 @@ type warned struct {
 	again   []string   // tasks that fire again at each state that they make
 	circles [][]string // tasks that fire one another for ever
 	never   []string   // tasks that never fire, whatever the start gives
-	unless  []string   // tasks that never fire where the data begin with their defaults
-	always  []string   // tasks whose rule always holds there
-	// The end is not reached, or not after the start; endsUnless: where the data begin with their defaults.
-	ends, endsLater, endsUnless bool
-	times                       bool // some of that because of the times of tasks
+	unless  []resting  // tasks that never fire where data begin with their defaults
+	always  []string   // tasks whose rule always holds where all of them do
+	// The end is not reached, or not after the start; endsUnless: where data begin with their defaults.
+	ends, endsLater bool
+	endsUnless      []resting
+	times           bool // some of that because of the times of tasks
+}
+
+// resting is what is said of a task, or of the end, where data begin with their defaults: these, or all (nil).
+type resting struct {
+	task string
+	on   []workflow.DataName
 }
 
 var (
@@ -31,7 +38,20 @@ var (
 	saysNever  = regexp.MustCompile(`^the rule of (\w+) can never hold`)
 	saysUnless = regexp.MustCompile(`^the rule of (\w+) never holds`)
 	saysAlways = regexp.MustCompile(`^the rule of (\w+) always holds`)
+	saysGiven  = regexp.MustCompile(`: (\w+) is only ever .*, unless the start gives another( .*)?$`)
 )
+
+// restsOn reads from which data a warning says that it asks for their defaults.
+func restsOn(task, message string) resting {
+	x := resting{task: task}
+	if of := saysGiven.FindStringSubmatch(message); of != nil {
+		x.on = []workflow.DataName{workflow.DataName(of[1])}
+		for _, n := range strings.Fields(strings.NewReplacer(",", "", " or ", " ").Replace(of[2])) {
+			x.on = append(x.on, workflow.DataName(n))
+		}
+	}
+	return x
+}
 
 func readWarnings(text string) (w warned) {
 	for _, x := range workflow.Doubts("flow.yaml", []byte(text), nil) {
@@ -45,7 +65,7 @@ func readWarnings(text string) (w warned) {
 		case saysNever.MatchString(m):
 			w.never = append(w.never, saysNever.FindStringSubmatch(m)[1])
 		case saysUnless.MatchString(m):
-			w.unless = append(w.unless, saysUnless.FindStringSubmatch(m)[1])
+			w.unless = append(w.unless, restsOn(saysUnless.FindStringSubmatch(m)[1], m))
 		case saysAlways.MatchString(m):
 			w.always = append(w.always, saysAlways.FindStringSubmatch(m)[1])
 		case strings.HasPrefix(m, "final can never hold"):
@@ -53,7 +73,7 @@ func readWarnings(text string) (w warned) {
 		case strings.HasPrefix(m, "no task sets what final asks for"):
 			w.endsLater = true
 		case strings.HasPrefix(m, "final never holds"):
-			w.endsUnless = true
+			w.endsUnless = append(w.endsUnless, restsOn("", m))
 		}
 	}
 	return w
@@ -142,6 +162,9 @@ func smallFlow(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		fmt.Fprintf(&b, "constraints: [{name: bound, when: '%s', strict: true}]\n", rule(1))
 	}
+	if r.IntN(5) == 0 {
+		fmt.Fprintf(&b, "initial: '%s'\n", rule(1))
+	}
 	fmt.Fprintf(&b, "final: '%s'\n", rule(1))
 	return b.String()
 }
@@ -168,8 +191,9 @@ type doubtful struct {
 	def *workflow.Definition
 	r   *rand.Rand
 	w   warned
-	// defaults: its data began with their defaults.
+	// defaults: its data were to begin with their defaults; began: with which they did.
 	defaults bool
+	began    values
 	seen     map[string]int
 	aged     map[string]bool // the tasks whose rule asks for instance.age
 }
@@ -235,11 +259,23 @@ func (x *doubtful) finish(p *dataflow.Pending) {
 	}
 }
 
+// concerns reports whether what is said where some data begin with their defaults is said of this run.
+func (x *doubtful) concerns(said resting) bool {
+	if said.on == nil {
+		return x.defaults
+	}
+	return !slices.ContainsFunc(said.on, func(n workflow.DataName) bool {
+		return x.def.Datum(n).Default != x.began[n]
+	})
+}
+
 // check holds a state against what was said of all.
 func (x *doubtful) check() {
 	for _, p := range x.b.Pending() {
 		name := string(p.Task.Name)
-		if slices.Contains(x.w.never, name) || x.defaults && slices.Contains(x.w.unless, name) {
+		if slices.Contains(x.w.never, name) || slices.ContainsFunc(x.w.unless, func(said resting) bool {
+			return said.task == name && x.concerns(said)
+		}) {
 			x.t.Errorf("%s fires", name)
 		}
 	}
@@ -250,7 +286,7 @@ func (x *doubtful) check() {
 			x.wants("the rule of "+name, dataflow.Holds(rule, x.b.Values()), true)
 		}
 	}
-	if x.b.Ended() && (x.w.ends || x.b.State() > 0 && x.w.endsLater || x.defaults && x.w.endsUnless) {
+	if x.b.Ended() && (x.w.ends || x.b.State() > 0 && x.w.endsLater || slices.ContainsFunc(x.w.endsUnless, x.concerns)) {
 		x.t.Errorf("it ends in S%d", x.b.State())
 	}
 }
@@ -270,7 +306,7 @@ func TestWhatIsDoubtedIsSo(t *testing.T) {
 		w := readWarnings(text)
 		for what, yes := range map[string]bool{
 			"again": w.again != nil, "circle": w.circles != nil, "never": w.never != nil, "unless": w.unless != nil, "always": w.always != nil,
-			"ends": w.ends, "ends later": w.endsLater, "ends unless": w.endsUnless,
+			"ends": w.ends, "ends later": w.endsLater, "ends unless": w.endsUnless != nil,
 			"times": w.times, "nothing": fmt.Sprint(w) == fmt.Sprint(warned{}),
 		} {
 			if yes {
@@ -278,13 +314,22 @@ func TestWhatIsDoubtedIsSo(t *testing.T) {
 			}
 		}
 		for run := range 6 {
-			x := &doubtful{def: def, r: r, w: w, defaults: run%2 == 0, seen: seen, aged: map[string]bool{}}
+			x := &doubtful{def: def, r: r, w: w, defaults: run%3 == 0, seen: seen, aged: map[string]bool{}}
 			for _, m := range ofAge.FindAllStringSubmatch(text, -1) {
 				x.aged[m[1]] = true
 			}
 			data := (&doubtful{def: def, r: r, defaults: x.defaults}).starts()
+			x.began = data
 			if dataflow.New(def).Rejects(data) != "" {
 				continue
+			}
+			for _, said := range slices.Concat(w.unless, w.endsUnless) {
+				if !x.defaults && x.concerns(said) {
+					seen["some defaults"]++
+				}
+				if def.Initial != nil && x.concerns(said) {
+					seen["initial"]++
+				}
 			}
 			x.story = begin(t, def, data)
 			x.check()
@@ -315,7 +360,7 @@ func TestWhatIsDoubtedIsSo(t *testing.T) {
 			t.Errorf("%s: that was said of %d flows, want more", what, said[what])
 		}
 	}
-	for _, what := range []string{"fires again", "circle", "ended", "age", "fires again by age", "always"} {
+	for _, what := range []string{"fires again", "circle", "ended", "age", "fires again by age", "always", "some defaults", "initial"} {
 		if seen[what] < 100 {
 			t.Errorf("%s: that came about %d times, want more", what, seen[what])
 		}

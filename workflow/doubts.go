@@ -52,6 +52,7 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 			d.writers[n] = append(d.writers[n], t)
 		}
 	}
+	d.given = d.mustBeGiven()
 	d.broken()
 	d.unasked()
 	d.unheld()
@@ -88,6 +89,8 @@ type doubter struct {
 	idle       map[*Task]bool    // their rules were said never to hold
 	restless   map[*Task]bool    // they were said to fire for ever
 	fixed      map[DataName]bool // conditions that were said never to change
+	given      map[DataName]bool // they do not begin with their defaults, which initial excludes
+	rested     int               // how much was looked at to find out on which defaults something rests
 }
 
 func (d *doubter) doubt(n *node, format string, args ...any) {
@@ -123,7 +126,7 @@ func (d *doubter) broken() {
 	}
 	for _, c := range d.def.Constraints {
 		given := func(n DataName) bool { return d.scope.data[n].Required && data[n] == nil }
-		if c.When == nil || !c.Strict || slices.ContainsFunc(c.When.names, given) {
+		if c.When == nil || !c.Strict || slices.ContainsFunc(c.When.names, given) || !d.starts(d.defaultsOf(c.When)) {
 			continue
 		}
 		if v, err := c.When.Eval(Env{Data: data}); err != nil || v != true {
@@ -132,6 +135,15 @@ func (d *doubter) broken() {
 					"what is null does not hold", c.Name)
 		}
 	}
+}
+
+// defaultsOf are the data that an expression names, with their defaults; nil: null.
+func (d *doubter) defaultsOf(e *Expr) map[DataName]Value {
+	data := map[DataName]Value{}
+	for _, n := range e.names {
+		data[n] = d.scope.data[n].Default
+	}
+	return data
 }
 
 // unasked finds queries that no task asks.
@@ -204,7 +216,7 @@ func (d *doubter) unset() {
 	}
 	for _, n := range slices.Sorted(maps.Keys(asked)) {
 		decl := d.scope.data[n]
-		if len(d.writers[n]) == 0 && decl.Default == nil && !decl.Required {
+		if len(d.writers[n]) == 0 && decl.Default == nil && !decl.Required && d.starts(map[DataName]Value{n: nil}) {
 			d.doubt(d.head(decl), "no task sets %s, and it has no default: rules that ask for it find null unless the start gives it", n)
 		}
 	}
@@ -233,19 +245,17 @@ func (d *doubter) fixedRules() {
 	}
 }
 
-// settled says of an expression that it never changes, as no task sets what it asks for, all of which has a default;
-// empty: it may. Of what the start must give nobody knows how it is, and what has no default is found by unset.
+// settled says of an expression that it never changes, as no task sets what it asks for, all of which has a default
+// that initial allows; empty: it may. Of what the start must give nobody knows how it is, and what has no default is found by unset.
 func (d *doubter) settled(e *Expr) string {
-	data, names := map[DataName]Value{}, []string{}
+	data, names := d.defaultsOf(e), []string{}
 	for _, n := range e.names {
-		decl := d.scope.data[n]
-		if len(d.writers[n]) > 0 || decl.Default == nil {
+		if len(d.writers[n]) > 0 || data[n] == nil {
 			return ""
 		}
-		data[n] = decl.Default
 		names = append(names, string(n))
 	}
-	if len(names) == 0 || e.aged {
+	if len(names) == 0 || e.aged || !d.starts(data) {
 		return ""
 	}
 	how := "never holds"

@@ -200,11 +200,14 @@ type outcomes struct {
 	satisfier
 	decls map[DataName]*DataDecl
 	has   map[DataName]values // what data can have; absent: anything
+	free  map[DataName]bool   // the start may give them whatever they allow
 	steps int
 }
 
 func (d *doubter) outcomes() *outcomes {
-	o := &outcomes{satisfier: d.satisfier, decls: map[DataName]*DataDecl{}, has: map[DataName]values{}}
+	o := &outcomes{
+		satisfier: d.satisfier, decls: map[DataName]*DataDecl{}, has: map[DataName]values{}, free: maps.Clone(d.given),
+	}
 	for i := range d.def.Data {
 		o.decls[d.def.Data[i].Name] = &d.def.Data[i]
 	}
@@ -448,7 +451,7 @@ func (x values) same(y values) bool {
 func (o *outcomes) settle(d *doubter, unset bool) bool {
 	steps := o.thresholds(d)
 	for n, decl := range o.decls {
-		if decl.Default != nil && !decl.Required && (unset || len(d.writers[n]) > 0) {
+		if decl.Default != nil && !decl.Required && !o.free[n] && (unset || len(d.writers[n]) > 0) {
 			o.has[n] = listed([]Value{decl.Default})
 		}
 	}
@@ -610,29 +613,63 @@ func (o *outcomes) thresholds(d *doubter) (out []float64) {
 	return slices.Compact(out)
 }
 
+// starts reports whether initial may hold of data, the others being anything.
+func (d *doubter) starts(data map[DataName]Value) bool {
+	o := d.outcomes()
+	for n, v := range data {
+		o.has[n] = listed([]Value{v})
+	}
+	return len(o.ways(d.def.Initial)) > 0
+}
+
+// mustBeGiven finds the data that do not begin with their defaults, as initial does not hold of these. Where it does
+// not hold of several together, all that it names may be given.
+func (d *doubter) mustBeGiven() map[DataName]bool {
+	given, defaults := map[DataName]bool{}, map[DataName]Value{}
+	if d.def.Initial == nil {
+		return given
+	}
+	for _, n := range d.def.Initial.names {
+		decl := d.scope.data[n]
+		switch v := decl.Default; {
+		case v == nil || decl.Required:
+		case d.starts(map[DataName]Value{n: v}):
+			defaults[n] = v
+		default:
+			given[n] = true
+		}
+	}
+	if !d.starts(defaults) {
+		for n := range defaults {
+			given[n] = true
+		}
+	}
+	return given
+}
+
 // unreached finds rules that hold of nothing that the data come to, as they begin with their defaults, and an end
 // that does not.
 func (d *doubter) unreached() {
-	o := d.outcomes()
-	if !o.settle(d, false) {
-		return
-	}
-	d.unreachedOf(o, "")
+	d.unreachedBy("", func(o *outcomes) bool { return o.settle(d, false) })
 	bound := func(t *Task) bool { return t.RepeatTimes > 0 }
-	if d.driven && slices.ContainsFunc(d.def.Tasks, bound) && o.bound(d) {
-		d.unreachedOf(o, ", as tasks fire no more often than their times say")
+	if d.driven && slices.ContainsFunc(d.def.Tasks, bound) {
+		d.unreachedBy(", as tasks fire no more often than their times say",
+			func(o *outcomes) bool { return o.settle(d, false) && o.bound(d) })
 	}
 }
 
 // unreachedUnlessGiven finds rules, and an end, that do not hold of the defaults of data that no task sets, though they may of what
 // tasks set.
 func (d *doubter) unreachedUnlessGiven() {
-	if o := d.outcomes(); o.settle(d, true) {
-		d.unreachedOf(o, "")
-	}
+	d.unreachedBy("", func(o *outcomes) bool { return o.settle(d, true) })
 }
 
-func (d *doubter) unreachedOf(o *outcomes, as string) {
+// unreachedBy finds them by a way to work out what data can have, which reports whether it did.
+func (d *doubter) unreachedBy(as string, work func(*outcomes) bool) {
+	o := d.outcomes()
+	if !work(o) {
+		return
+	}
 	for _, t := range d.def.Tasks {
 		rule := d.firedBy(t)
 		if rule == nil || t.Disabled || d.idle[t] || d.impossible(rule) || len(o.ways(rule)) > 0 {
@@ -642,28 +679,90 @@ func (d *doubter) unreachedOf(o *outcomes, as string) {
 		if d.fixed[DataName(rule.spelling)] {
 			continue // it was said of the condition
 		}
-		d.doubt(d.ruleNode(t), "the rule of %s never holds%s%s", t.Name, as, o.because(rule))
+		d.doubt(d.ruleNode(t), "the rule of %s never holds%s%s", t.Name, as, d.because(rule, o, work))
 	}
 	if final := d.def.Final; final != nil && !d.endDoubted && len(o.ways(final)) == 0 {
 		d.endDoubted = true
-		d.doubt(d.written(d.def, "final"), "final never holds%s, so no instance ends well%s", as, o.because(final))
+		d.doubt(d.written(d.def, "final"), "final never holds%s, so no instance ends well%s", as, d.because(final, o, work))
 	}
 }
 
-// because says which data keep an expression from holding.
-func (o *outcomes) because(e *Expr) string {
+// because says which data keep an expression from holding, and of which that asks that they begin with their defaults.
+func (d *doubter) because(e *Expr, o *outcomes, work func(*outcomes) bool) string {
+	o, sure := d.resting(e, o, work)
+	of := o.follows()
 	for _, n := range e.names {
-		has, known := o.has[n]
-		if !known {
+		if !sure || !slices.Contains(of, n) {
 			continue
 		}
-		delete(o.has, n)
-		could := len(o.ways(e)) > 0
-		if o.has[n] = has; could {
-			return fmt.Sprintf(": %s is only ever %s, unless the start gives another", n, has.text())
+		var names []string
+		for _, other := range of {
+			if other != n {
+				names = append(names, string(other))
+			}
 		}
+		another := ""
+		if last := len(names) - 1; last >= 0 {
+			another = " " + strings.Join(append([]string{string(n)}, names[:last]...), ", ") + " or " + names[last]
+		}
+		return fmt.Sprintf(": %s is only ever %s, unless the start gives another%s", n, o.has[n].text(), another)
 	}
 	return " of what tasks set, unless the start gives other data"
+}
+
+// follows are the data that settle follows from their defaults on.
+func (o *outcomes) follows() []DataName {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(o.has)), func(n DataName) bool { return n == ageItem.Name })
+}
+
+// maxResting bounds what is looked at to find out on which defaults all that is said rests.
+const maxResting = 4 * maxOutcomes
+
+// resting follows no more data from their defaults on than it takes for an expression never to hold. It lets go of those
+// first that the expression does not name. false: it looked at too much.
+func (d *doubter) resting(e *Expr, o *outcomes, work func(*outcomes) bool) (*outcomes, bool) {
+	without := func(names ...DataName) {
+		less := d.outcomes()
+		maps.Copy(less.free, o.free)
+		for _, n := range names {
+			less.free[n] = true
+		}
+		if work(less) && len(less.ways(e)) == 0 {
+			o = less
+		}
+		d.rested += less.steps + len(d.def.Tasks)
+	}
+	asks := d.askedFor(e)
+	without(slices.DeleteFunc(o.follows(), func(n DataName) bool { return asks[n] })...)
+	tried := o.follows()
+	slices.SortStableFunc(tried, func(a, b DataName) int { return slices.Index(e.names, a) - slices.Index(e.names, b) })
+	for _, n := range tried {
+		if d.rested > maxResting {
+			return o, false
+		}
+		without(n)
+	}
+	return o, true
+}
+
+// askedFor are the data that an expression names, and those that tasks ask for which set one of them.
+func (d *doubter) askedFor(e *Expr) map[DataName]bool {
+	asks, todo := map[DataName]bool{}, slices.Clone(e.names)
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		if todo = todo[:len(todo)-1]; asks[n] {
+			continue
+		}
+		asks[n] = true
+		for _, t := range d.writers[n] {
+			for _, by := range []*Expr{d.firedBy(t), t.With.Set[n]} {
+				if by != nil {
+					todo = append(todo, by.names...)
+				}
+			}
+		}
+	}
+	return asks
 }
 
 // text says which values there are, of those that are not anything.

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -32,7 +33,18 @@ func (r *reader) transitions() {
 		name, shared := transitionOf(t)
 		if of := said[name]; shared && of != nil && t.Compensate == nil && of.Compensate.Task != t.Name {
 			t.Compensate = of.Compensate
-			r.checkSet(t, t.Compensate.With.Set, r.head(t))
+			r.fits(t, of)
+		}
+	}
+}
+
+// fits reports data that the compensation writes which a task has from another, although the task does not own up to it.
+func (r *reader) fits(t, from *Task) {
+	for _, name := range slices.Sorted(maps.Keys(t.Compensate.With.Set)) {
+		if !slices.Contains(t.Out, name) {
+			r.on(r.head(t), "add it to out:",
+				"%s is undone as task %s says in line %d, as both are the transition %s: set writes %s there, which is not in out of %s",
+				t.Name, from.Name, r.where(from, "compensate").line, t.Application, name, t.Name)
 		}
 	}
 }

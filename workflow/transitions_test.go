@@ -37,7 +37,8 @@ func TestTransitionsAreUndoneAlike(t *testing.T) {
 			"a:undo", "a:undo"},
 		{"what it sets must be under out", "  a: {when: n > 3, repeat: true, application: move, out: [n], " +
 			"compensate: {application: set, with: {n: 1}}}\n  b: {when: n < 3, repeat: true, application: move}\n", "a:set",
-			"w.yaml:6:3: set writes n, which is not in out (add it to out:)"},
+			"w.yaml:6:3: b is undone as task a says in line 5, as both are the transition move: set writes n there, " +
+				"which is not in out of b (add it to out:)"},
 	} {
 		stored, err := Parse("w.yaml", []byte(head+c.tasks))
 		if err != nil || undone(stored) != c.stored {

@@ -690,24 +690,46 @@ func (d *doubter) unreachedBy(as string, work func(*outcomes) bool) {
 // because says which data keep an expression from holding, and of which that asks that they begin with their defaults.
 func (d *doubter) because(e *Expr, o *outcomes, work func(*outcomes) bool) string {
 	o, sure := d.resting(e, o, work)
-	of := o.follows()
+	n, alone := o.keeps(e)
+	if !alone {
+		return " of what tasks set, unless the start gives other data"
+	}
+	given := "other data"
+	if sure {
+		given = "another" + others(n, o.follows())
+	}
+	return fmt.Sprintf(": %s is only ever %s, unless the start gives %s", n, o.has[n].text(), given)
+}
+
+// keeps is a data item that keeps an expression from holding by itself; false: there is none.
+func (o *outcomes) keeps(e *Expr) (DataName, bool) {
 	for _, n := range e.names {
-		if !sure || !slices.Contains(of, n) {
+		has, known := o.has[n]
+		if !known {
 			continue
 		}
-		var names []string
-		for _, other := range of {
-			if other != n {
-				names = append(names, string(other))
-			}
+		delete(o.has, n)
+		could := len(o.ways(e)) > 0
+		if o.has[n] = has; could {
+			return n, true
 		}
-		another := ""
-		if last := len(names) - 1; last >= 0 {
-			another = " " + strings.Join(append([]string{string(n)}, names[:last]...), ", ") + " or " + names[last]
-		}
-		return fmt.Sprintf(": %s is only ever %s, unless the start gives another%s", n, o.has[n].text(), another)
 	}
-	return " of what tasks set, unless the start gives other data"
+	return "", false
+}
+
+// others are the names of a data item and of those beside it, in words; empty: there are none beside it.
+func others(n DataName, all []DataName) string {
+	text := []string{string(n)}
+	for _, other := range all {
+		if other != n {
+			text = append(text, string(other))
+		}
+	}
+	last := len(text) - 1
+	if last == 0 {
+		return ""
+	}
+	return " " + strings.Join(text[:last], ", ") + " or " + text[last]
 }
 
 // follows are the data that settle follows from their defaults on.
@@ -716,7 +738,7 @@ func (o *outcomes) follows() []DataName {
 }
 
 // maxResting bounds what is looked at to find out on which defaults all that is said rests.
-const maxResting = 4 * maxOutcomes
+const maxResting = maxOutcomes
 
 // resting follows no more data from their defaults on than it takes for an expression never to hold. It lets go of those
 // first that the expression does not name. false: it looked at too much.
@@ -731,6 +753,9 @@ func (d *doubter) resting(e *Expr, o *outcomes, work func(*outcomes) bool) (*out
 			o = less
 		}
 		d.rested += less.steps + len(d.def.Tasks)
+	}
+	if d.rested > maxResting {
+		return o, false
 	}
 	asks := d.askedFor(e)
 	without(slices.DeleteFunc(o.follows(), func(n DataName) bool { return asks[n] })...)

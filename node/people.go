@@ -52,6 +52,14 @@ func (p *people) Absent(id workflow.PartnerID) bool {
 	return ok && partner.Absent()
 }
 
+// heard is when a partner gave a sign of life for the last time; zero: it is not known.
+func (p *people) heard(id workflow.PartnerID) (at time.Time) {
+	if partner, ok := p.Get(id); ok {
+		at = partner.Validated.Time()
+	}
+	return at
+}
+
 // GoneForGood reports whether a partner was evicted or has left for good.
 func (p *people) GoneForGood(id workflow.PartnerID) bool {
 	partner, ok := p.Get(id)

@@ -204,7 +204,116 @@ func TestAnInstanceIsMisshown(t *testing.T) {
 		tm.disconnect("two", "tablet")
 		pass(time.Second)
 		_, err = tablet.Show(ctx, id)
-		wantCode(t, err, api.NotFound, "no instance")
+		wantCode(t, err, api.Refused, "nobody can be asked now that is known to: two (not heard of since 2")
+	})
+}
+
+// An instance whose participants cannot be asked is refused as that, with who they are, where somebody was told of it or
+// saw it. Elsewhere it is not known.
+func TestAnInstanceOutOfReachIsNotUnknown(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			tm, id := lacking(t)
+			tablet := tm.p["tablet"].api
+			ctx := t.Context()
+			if told {
+				tm.wantWaiting("tablet", "keyless interrupted by two: interrupted")
+			} else if _, err := tablet.History(ctx, id); err != nil {
+				t.Fatal(err)
+			}
+			tm.disconnect("two", "tablet")
+			tm.disconnect("two", "phone")
+			pass(time.Minute)
+			const want = ", and nobody can be asked now that is known to: two (not heard of since 2"
+			for _, ref := range []string{id, strings.ToUpper(id), id[:9]} {
+				for what, ask := range map[string]func() error{
+					"show":    func() error { _, err := tablet.Show(ctx, ref); return err },
+					"history": func() error { _, err := tablet.History(ctx, ref); return err },
+					"log":     func() error { _, err := tablet.Log(ctx, ref); return err },
+					"diagram": func() error { _, err := tablet.Diagram(ctx, ref, "svg"); return err },
+					"gantt":   func() error { _, err := tablet.Diagram(ctx, ref, "gantt-en"); return err },
+					"recover": func() error {
+						_, err := tablet.ForeseeRecovery(ctx, ref, api.RecoveryStep{Method: "compensate"})
+						return err
+					},
+					"amend": func() error {
+						_, err := tablet.ForeseeAmendment(ctx, api.AmendRequest{
+							User: "ana", ID: ref, File: "a.yaml", Source: keyless,
+						})
+						return err
+					},
+					"cancel": func() error { return tm.order("tablet", "ana", ref, api.TaskCancel, "") },
+				} {
+					err := ask()
+					wantCode(t, err, api.Refused, "this node takes no part in instance "+id+want)
+					var e *api.Error
+					if errors.As(err, &e); !strings.Contains(e.Hint, "a node that takes part, such as two") {
+						t.Errorf("%s: the hint is %q", what, e.Hint)
+					}
+				}
+			}
+			_, err := tm.p["phone"].api.Show(ctx, id)
+			wantCode(t, err, api.NotFound, "no instance")
+			if _, err := tablet.SignOutUser(ctx, api.SignOutRequest{User: "ana"}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = tablet.Show(ctx, id)
+			wantCode(t, err, api.NotFound, "no instance")
+		})
+	}
+}
+
+// A prefix that begins the IDs of several instances elsewhere is refused as one of several here is: also where partners
+// have one each, where one has all, and where one of them cannot be asked. Whoever gives the whole ID sees that one.
+func TestAPrefixOfSeveralInstancesElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "two", "three", "tablet:chief")
+		tm.add("two", keyless)
+		tm.add("three", strings.NewReplacer("keyless", "spare", "partner: two", "partner: three").Replace(keyless))
+		ctx, tablet := t.Context(), tm.p["tablet"].api
+		begin := func(at, name string) (id string) {
+			t.Helper()
+			id = tm.begin(at, name, nil)
+			tm.ends(at, id, api.FinishRequest{Task: "open", Outputs: map[string]string{"status": "open"}})
+			pass(time.Second)
+			tm.ends(at, id, api.FinishRequest{Task: "hand", Failed: true, Reason: "no key"})
+			pass(time.Second)
+			return id
+		}
+		one := begin("two", "keyless")
+		like := func() string { // another whose ID begins alike, at three
+			for {
+				if id := begin("three", "spare"); id[0] == one[0] {
+					return id
+				}
+			}
+		}
+		several := func(n string) {
+			t.Helper()
+			_, err := tablet.Show(ctx, one[:1])
+			wantCode(t, err, api.Invalid, `"`+one[:1]+`" begins the IDs of `+n+` instances`)
+			err = tm.order("tablet", "tablet", one[:1], api.TaskCancel, "")
+			wantCode(t, err, api.Invalid, `"`+one[:1]+`" begins the IDs of `+n+` instances`)
+		}
+		other := like()
+		several("2")
+		for _, id := range []string{one, other} {
+			if in, err := tablet.Show(ctx, id); err != nil || in.ID != id {
+				t.Errorf("of the whole ID it shows %+v, %v", in, err)
+			}
+		}
+		tm.waiting("tablet")
+		tm.disconnect("three", "tablet")
+		pass(time.Second)
+		several("2") // the other is known to be at three
+		tm.disconnect("two", "tablet")
+		pass(time.Second)
+		several("2")
+		tm.connect("two", "tablet")
+		tm.connect("three", "tablet")
+		pass(time.Minute)
+		like()
+		several("2") // as three says
 	})
 }
 

@@ -342,7 +342,8 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Give: n.filing.GiveFor, HasGiven: n.filing.HasGiven, Vouch: n.filing.Vouch,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
 		Absent: n.instances.view.Absent, Gone: n.people.GoneForGood, Witness: n.overview.WitnessAt,
-		Away: func() (time.Time, bool) { return n.absence.away() },
+		Heard: n.people.heard,
+		Away:  func() (time.Time, bool) { return n.absence.away() },
 		ConnectionTime: func(p workflow.PartnerID) time.Duration {
 			return max(n.people.ConnectionTime(p), s.own.ConnectionTime())
 		},

@@ -165,6 +165,8 @@ type Surroundings struct {
 	Witness func(workflow.PartnerID, time.Time) api.Witness
 	// Absent says that a partner is away as it announced; nil: it is not.
 	Absent func(workflow.PartnerID) *api.Absence
+	// Heard is when a partner gave a sign of life for the last time; zero: it is not known.
+	Heard func(workflow.PartnerID) time.Time
 	// Gone reports whether a partner is not a member any more, for good.
 	Gone func(workflow.PartnerID) bool
 	// Has reports whether all of a file is here. Rate is how many bytes a second of files come from the quickest

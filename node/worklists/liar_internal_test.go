@@ -102,6 +102,7 @@ func (n *nothing) Messages(context.Context, worklist.User) ([]Told, time.Duratio
 type onlyBia struct{ People }
 
 func (onlyBia) Who(string) (users.Who, error)     { return users.Who{ID: "bia", Name: "bia"}, nil }
+func (onlyBia) Here() []users.Who                 { return []users.Who{{ID: "bia", Name: "bia"}} }
 func (onlyBia) Called(u worklist.User) string     { return string(u) }
 func (onlyBia) Anybody(string) (users.Who, error) { return users.Who{ID: "rui", Name: "rui"}, nil }
 
@@ -125,6 +126,7 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 		Explain: func(err error) error { return err }, Known: func(time.Time) string { return "" },
 		Absent:         func(workflow.PartnerID) *api.Absence { return nil },
 		Gone:           func(workflow.PartnerID) bool { return false },
+		Heard:          func(workflow.PartnerID) time.Time { return time.Time{} },
 		Has:            func(workflow.File) bool { return false },
 		Away:           func() (time.Time, bool) { return time.Time{}, false },
 		ConnectionTime: func(workflow.PartnerID) time.Duration { return 15 * time.Second },
@@ -331,7 +333,7 @@ func TestForgedTargets(t *testing.T) {
 			change(cancel, func(t *Target) { t.Instance, t.At = other, "liar" }), everywhere,
 			"only liar says something"},
 		{"another instance than is known", ordering(whole[:2], api.TaskCancel), nil,
-			change(cancel, func(t *Target) { t.Instance, t.At = other, "liar" }), id, "only liar says something"},
+			change(cancel, func(t *Target) { t.Instance, t.At = other, "liar" }), id, "begins the IDs of 2"},
 		{"an item of a whole instance", ordering(whole, api.TaskCancel), nil,
 			change(cancel, func(t *Target) { t.Item.Assigned, t.At = [32]byte{1}, "liar" }), everywhere,
 			"takes no part"},

@@ -205,7 +205,8 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 		return t, err
 	}
 	found, disputed, changing := map[workflow.InstanceID]Target{}, "", []string{}
-	var mu sync.Mutex // guards found, disputed, changing and err
+	var several error // a partner says so of the prefix
+	var mu sync.Mutex // guards found, disputed, changing, several and err
 	silent := d.askEach(func(p workflow.PartnerID) error {
 		b, asking := d.in.Peers.Request(ctx, p, nil, x.protocol, x.req, listPatience)
 		if asking != nil {
@@ -235,9 +236,16 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 			}
 		case a.Here:
 			err = api.Errorf(a.Refusal.Code, "%s", a.Refusal.Message).WithHint("%s", a.Refusal.Hint)
+			if a.Refusal.Code == api.Invalid && isShort(x.ref) {
+				several = err
+			}
 		}
 		return nil
 	})
+	away := d.outOfReach(x.ref, silent)
+	if several == nil {
+		several = notOne(x.ref, t.Instance, found, away)
+	}
 	switch {
 	case disputed != "":
 		return t, api.Errorf(api.Refused, "%s", disputed).
@@ -246,9 +254,13 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 		return t, api.Errorf(api.Refused, "it is being amended: %s and %s do not say alike by which definition it runs",
 			changing[0], changing[1]).
 			WithHint("try again in a while, when both have heard of it; if it stays so one of the two lies")
-	case len(found) > 1:
-		return t, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", x.ref, len(found)).
-			WithHint("give more of the ID")
+	case several != nil:
+		return t, several
+	case len(found) == 0 && errors.As(err, &e) && e.Code == api.NotFound && len(away) > 0:
+		for id, of := range away { // the one
+			err = d.notReached(id, of)
+		}
+		return t, err
 	case len(found) == 0 && errors.As(err, &e) && e.Code == api.NotFound && len(silent) > 0:
 		return t, api.Errorf(api.Refused,
 			"this node takes no part in instance %s, and these did not answer, who may: %s", x.ref,
@@ -287,7 +299,13 @@ func (d *Desk) signable(x sought, known workflow.InstanceID, t *Target) error {
 }
 
 // shortened reports whether somebody gave less than the whole of a name.
-func shortened(ref, whole string) bool { return strings.ToLower(strings.TrimSpace(ref)) != whole }
+func shortened(ref, whole string) bool { return lowered(ref) != whole }
+
+// isShort reports whether somebody gave less than a whole ID of an instance.
+func isShort(ref string) bool { return len(lowered(ref)) < len(everywhere.String()) }
+
+// lowered is a name as it is compared.
+func lowered(ref string) string { return strings.ToLower(strings.TrimSpace(ref)) }
 
 // takesPart reports whether this node takes part in an instance about which a person decides.
 func (d *Desk) takesPart(ctx context.Context, ref string, who users.Who) bool {
@@ -297,7 +315,7 @@ func (d *Desk) takesPart(ctx context.Context, ref string, who users.Who) bool {
 
 // fits reports whether an answer is about the instance that was asked for.
 func (t *Target) fits(ref string) bool {
-	return strings.HasPrefix(t.Instance.String(), strings.ToLower(strings.TrimSpace(ref))) && t.At != ""
+	return strings.HasPrefix(t.Instance.String(), lowered(ref)) && t.At != ""
 }
 
 // answeredTarget is what an order is about, as a partner says; or why it may not be given.

@@ -59,31 +59,55 @@ func (d *Desk) LookThere(ctx context.Context, ref string, x Look, err error) (*S
 	if no != nil {
 		return nil, no
 	}
-	if f, known := d.foundBefore(ref); known && (x.User == "" || x.User == f.who.ID) {
+	if f, known := d.foundBefore(ref); known && d.in.Peers.Up(f.t.At) && (x.User == "" || x.User == f.who.ID) {
 		if seen, no := d.lookAt(ctx, f.who, f.t, x); no == nil || isAnswer(no) {
 			return seen, no
 		}
-		d.forgetFound(f.t.Instance)
+		d.doubt(f.t.Instance)
 	}
+	who, t, err := d.findThere(ctx, ref, persons, err)
+	if err != nil {
+		return nil, err
+	}
+	seen, no := d.lookAt(ctx, who, t, x)
+	if no == nil || isAnswer(no) {
+		d.noteFound(who, t)
+	}
+	return seen, no
+}
+
+// findThere finds an instance for the first of these persons who may see it. err is why it is not shown here.
+func (d *Desk) findThere(
+	ctx context.Context, ref string, persons []users.Who, err error,
+) (by users.Who, found Target, _ error) {
 	for _, who := range persons {
 		t, no := d.targetFor(ctx, ref, who)
 		var e *api.Error
 		switch {
 		case no == nil && t.At != d.in.Self:
-			seen, no := d.lookAt(ctx, who, t, x)
-			if no == nil || isAnswer(no) {
-				d.noteFound(who, t)
+			switch {
+			case !isShort(ref):
+				return who, t, nil
+			case by.ID == "":
+				by, found = who, t // what is given in short may be another instance for another person
+			case t.Instance != found.Instance:
+				return by, found, beginsSeveral(ref, 2)
 			}
-			return seen, no
 		case no == nil || !errors.As(d.in.Explain(no), &e) || e.Code == api.NotFound: // nobody else finds it, either
-			return nil, err
-		case e.Code != api.NotAllowed:
-			return nil, no
+			if by.ID == "" {
+				return by, found, err
+			}
+		case e.Code == api.Invalid || e.Code != api.NotAllowed && by.ID == "":
+			return by, found, no
+		case e.Code == api.NotAllowed:
+			err = api.Errorf(e.Code, "this node takes no part in instance %s, and is not shown it: %s", ref, e.Message).
+				WithHint("%s", e.Hint)
 		}
-		err = api.Errorf(e.Code, "this node takes no part in instance %s, and is not shown it: %s", ref, e.Message).
-			WithHint("%s", e.Hint)
 	}
-	return nil, err
+	if by.ID == "" {
+		return by, found, err
+	}
+	return by, found, nil
 }
 
 // lookers are the persons for whom an instance is looked for: one, or all who are here.
@@ -173,7 +197,7 @@ func (d *Desk) notShown(t Target, err error) error {
 // Misshown notes that a partner showed something of an instance which cannot be.
 func (d *Desk) Misshown(seen *Seen, err error) error {
 	d.in.Peers.Refuse("items-malformed", seen.By)
-	d.forgetFound(seen.Instance)
+	d.doubt(seen.Instance)
 	return d.notShown(Target{At: seen.By, Instance: seen.Instance}, err)
 }
 
@@ -199,10 +223,14 @@ func (d *Desk) noteFound(who users.Who, t Target) {
 	d.found[t.Instance] = finding{who, t, d.in.Clock.Now().Awake + foundFor}
 }
 
-func (d *Desk) forgetFound(id workflow.InstanceID) {
+// doubt has whoever showed an instance not be asked first any more: that it takes part is remembered.
+func (d *Desk) doubt(id workflow.InstanceID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.found, id)
+	if f, known := d.found[id]; known {
+		f.until = 0
+		d.found[id] = f
+	}
 }
 
 // answeredSight is what a partner shows; or why it does not.

@@ -31,7 +31,8 @@ be reached are asked first what they have, for half a second at most; of a task 
 with one who was not heard for long, it says as of when it is known.
 ID may be any unique prefix. To whoever decides about an instance a node that takes no
 part in it shows it as a partner does that takes part (others: 5); so it does its log,
-history, diagram and gantt.`,
+history, diagram and gantt. While none of those can be asked the node says who
+they are, as far as it was told (6).`,
 		Example: `  mutirao show 3f9a0c21d4
   mutirao show 3f9a --watch          # until it has ended
   mutirao show 3f9a -o json`,

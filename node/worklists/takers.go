@@ -114,7 +114,7 @@ func (d *Desk) notReached(id workflow.InstanceID, of takers) error {
 	if len(back) == 0 {
 		return no.WithHint("look for it at other nodes: whether others take part is not known here")
 	}
-	return no.WithHint("try again when it is back, as mutirao partners shows, or do it at a node that takes part, such as %s",
+	return no.WithHint("mutirao partners shows when it is back; until then, do it at a node that takes part, such as %s",
 		back[0])
 }
 

@@ -173,7 +173,8 @@ func TestOrdersAboutAFailure(t *testing.T) {
 
 		tm.disconnect("base", "tablet")
 		pass(time.Second)
-		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "weigh"), api.NotFound, "no instance")
+		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "weigh"), api.Refused,
+			"nobody can be asked now that is known to: base")
 		tm.connect("base", "tablet")
 		pass(time.Second)
 		wantCode(t, tm.order("tablet", "bia", id[:8], api.TaskAgain, "weigh"), api.Refused,

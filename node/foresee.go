@@ -58,6 +58,8 @@ func (k *desk) nobodyTakes(def *workflow.Definition, plan *partition.Plan) error
 		return err
 	}
 	s := k.situation(def, mechanism, nil)
+	// Users may have them; of what nobody has, refusedStart says more (Unperformed).
+	s.Awaited = partition.Awaited(plan, k.partners.OwnRoles())
 	s.Rand = rand.New(rand.NewPCG(0, 0)) // whom it would be is not asked
 	_, _, err = partition.Distribute(plan.BeforeStart(), s, nil)
 	return err

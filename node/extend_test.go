@@ -259,6 +259,30 @@ func TestADeadlineIsExtended(t *testing.T) {
 	})
 }
 
+// A user who has locked an item and is in touch is told of it by its new deadline, though only messages are read there.
+func TestALockedItemIsExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, rotaID := nurses(t)
+		if err := tm.p["base"].api.Cancel(t.Context(), rotaID, "no need"); err != nil {
+			t.Fatal(err)
+		}
+		tm.add("base", strings.Replace(plan, "workflow: plan", "workflow: plan\ntransfer: 20m", 1))
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: "ana"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, tm.itemOf("tablet", "bia", "look").ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.extend("base", "ana", st.ID, "look", api.ExtendRequest{By: "10h"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(170 * time.Minute)
+		tm.wantMessages("tablet", "bia")
+	})
+}
+
 // due has tasks of which an amendment changes the deadlines.
 const due = `
 workflow: due

@@ -275,12 +275,22 @@ func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Res
 	return nil
 }
 
-// keepAwaits keeps for what an item still waits, as its holder says it now.
-func (d *Desk) keepAwaits(was *kept, r *Row) {
+// keepNews keeps for what an item still waits, and another deadline, as its holder says it now.
+func (d *Desk) keepNews(was *kept, r *Row) {
 	is, m := *was, was.more()
-	m.Awaits = r.Awaits
+	fewer := len(m.Awaits) > len(r.Awaits)
+	due := r.Due.After != m.Due.After || !r.Due.At.Equal(m.Due.At)
+	if !fewer && !due {
+		return
+	}
+	if fewer {
+		m.Awaits = r.Awaits
+	}
+	if due {
+		m.Due, m.DueAt, m.Warnings, m.Transfer, m.TransferTo = r.Due, r.DueAt, r.Warnings, r.Transfer, r.TransferTo
+	}
 	is.see(m)
 	if err := d.keepOver(was, &is); err != nil {
-		d.in.Log.Warn("it cannot be kept what an item waits for", "task", r.Task, "error", err)
+		d.in.Log.Warn("what is new of an item cannot be kept", "task", r.Task, "error", err)
 	}
 }

@@ -368,8 +368,8 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 			}
 			continue
 		case listed && rows[i].Mine != "":
-			if here && len(k.Word) == 0 && len(k.more().Awaits) > len(rows[i].Awaits) {
-				d.keepAwaits(k, &rows[i])
+			if here && len(k.Word) == 0 {
+				d.keepNews(k, &rows[i])
 			}
 		case here && len(k.Word) == 0:
 			was := k.row()

@@ -243,6 +243,12 @@ func (d *Desk) askOne(
 	rows = d.counting(who, p, rows)
 	d.mu.Unlock()
 	d.remember(who, p, only, rows)
+	for i := range rows { // also when only messages are read: they go by what is kept
+		r := &rows[i]
+		if k := d.keptFor(who.ID, r.ID()); k != nil && k.At == string(p) && len(k.Word) == 0 && r.Mine != "" {
+			d.keepNews(k, r)
+		}
+	}
 	return rows, nil
 }
 

@@ -286,6 +286,9 @@ func failure(a api.Ask) string {
 	switch {
 	case a.Left:
 		return "has failed, and was left so by order: what waits for it is blocked"
+	case a.MayGoOn():
+		return fmt.Sprintf("is presumed to have failed; %s, who holds it, is not gone and goes on with it when it can: "+
+			"its success counts, so start nothing again", a.Partner)
 	case a.Presumed:
 		return "is presumed to have failed"
 	case a.Lost:
@@ -334,9 +337,6 @@ func (u *ui) recoverTasks(in *api.Instance) error {
 			orDash(oneLine(string(in.Responsible))))
 		for _, d := range what {
 			fmt.Fprintf(w, "%s:\n", oneLine(d.About))
-			if len(d.Commands) == 0 {
-				fmt.Fprintln(w, "  nothing can be ordered about that; if nobody goes on with it, start the workflow again")
-			}
 			for _, c := range d.Commands {
 				fmt.Fprintf(w, "  %s\n      %s\n", oneLine(c), orderDoes(c))
 			}

@@ -141,13 +141,13 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	}
 	for _, a := range in.Asks {
 		what := oneLine(failure(a))
+		if a.MayGoOn() {
+			fmt.Fprintf(w, "%s %s%s\n", oneLine(workflow.WithLabel(string(a.Task), a.Label)), what, stopsAll(a))
+			continue
+		}
 		commands := make([]string, len(a.Commands))
 		for i, c := range a.Commands {
 			commands[i] = oneLine(c)
-		}
-		if len(commands) == 0 {
-			fmt.Fprintf(w, "%s %s: nothing can be ordered about that; if nobody goes on with it, start the workflow again\n", oneLine(workflow.WithLabel(string(a.Task), a.Label)), what)
-			continue
 		}
 		why := u.paint(yellow, "waits for an order:")
 		if a.Left {
@@ -168,6 +168,14 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		}
 		fmt.Fprintf(w, "%s %s %s%s\n", u.paint(yellow, "incident:"), clock(i.At), oneLine(i.What), more)
 	}
+}
+
+// stopsAll says how the whole is stopped although a task may go on; empty: it cannot be.
+func stopsAll(a api.Ask) string {
+	if len(a.Commands) == 0 {
+		return ""
+	}
+	return "; to stop all: " + oneLine(strings.Join(a.Commands, "; "))
 }
 
 // writeAway says of tasks whose partner is away as it announced until when, and what can be done meanwhile.

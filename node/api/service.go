@@ -683,7 +683,7 @@ func (in *Instance) MayGoOn() bool {
 		return false
 	}
 	for _, a := range in.Asks {
-		if !a.Presumed || slices.Contains(a.Orders, TaskAgain) { // by whose holder is gone it can be ordered
+		if !a.MayGoOn() {
 			return false
 		}
 	}
@@ -704,6 +704,12 @@ type Ask struct {
 	// Orders are what can be ordered (again, skip, continue, cancel), Commands how.
 	Orders   []string `json:"orders"`
 	Commands []string `json:"commands"`
+}
+
+// MayGoOn reports whether the task has failed only as others presume, and its holder is, as far as this node knows, not
+// gone: it goes on with it when it can.
+func (a Ask) MayGoOn() bool {
+	return a.Presumed && !slices.Contains(a.Orders, TaskAgain) // of whose holder is gone it can be ordered
 }
 
 // Quality is the quality metric over the tasks that are done, and for which a

@@ -98,8 +98,8 @@ func TestPeoplesTasksWithoutAMechanism(t *testing.T) {
 		tm.disconnect("base", "ana")
 		synctest.Wait()
 		id, task := tm.search("")
-		if task.Partner != "base" || !strings.Contains(task.Reason, "nobody has role rescuer") {
-			t.Fatalf("while nobody has the role the search is %+v", task)
+		if task.Partner != "base" || !strings.Contains(task.Reason, "nobody with role rescuer can be reached") {
+			t.Fatalf("while nobody with the role can be reached the search is %+v", task)
 		}
 		err := tm.p["base"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "search"})
 		if refused := (*api.Error)(nil); !errors.As(err, &refused) || refused.Code != api.NotAllowed {

@@ -24,7 +24,7 @@ import (
 const (
 	factWeight     = 1 << 10
 	taskWeight     = 2 << 10
-	instanceWeight = 8 << 10
+	instanceWeight = 9 << 10
 	byteWeight     = 2
 	// heldWeight is what a holder is expected to write about one task, its start and its
 	// success: those of a task with a short result weigh 2.8 KiB.

@@ -239,7 +239,7 @@ var general = []mutant{
 		"node/incoming.go", `if err == nil && author == from {`, `if err == nil && author == "" {`}}},
 	{name: "anybody-begins", what: "anybody may begin what only a role may begin", patches: []patch{{
 		"choreo/creator.go", `	if def.CreatorRole == "" && len(credentials) == 0 && len(word) == 0 {`,
-		`	if def.CreatorRole != "" || len(credentials) == 0 {`}}},
+		`	if def.CreatorRole != "" || len(credentials) == 0 || len(word) == 0 {`}}},
 	{name: "passes-others-work", what: "anybody passes on work of others", patches: []patch{{
 		"choreo/state/verdicts.go", `case a.Beside() || a.Partner != e.Fact.Chain.Author: // that`,
 		`case a.Undoes != nil: // that`}}},

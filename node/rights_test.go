@@ -255,8 +255,8 @@ func TestAnInstanceOfWhoLacksTheCreatorRoleIsRefused(t *testing.T) {
 	})
 }
 
-// Who starts a workflow with a creator role is judged by the own roles: a user whatever those of the partner are, and
-// the partner as the user that it is. The instance shows it, and its record says who it was.
+// Whoever starts a workflow with a creator role is judged by its own roles: a user whatever those of the partner are,
+// and the partner as the user that it is. The instance shows it, and its record says who it was.
 func TestAUserStartsByItsOwnRoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "ana:commander", "two")

@@ -14,16 +14,16 @@ import (
 // creator (choreo/fact/beginning.go).
 
 // signs shows with a genesis who creates the instance.
-func (self Self) signs(genesis *fact.Fact) error {
-	if self.Speak == nil {
-		genesis.Body.Credentials = self.Credentials
+func (s Self) signs(genesis *fact.Fact) error {
+	if s.Speak == nil {
+		genesis.Body.Credentials = s.Credentials
 		return nil
 	}
 	signed, err := genesis.Beginning()
 	if err != nil {
 		return err
 	}
-	genesis.Body.Annex.Word, err = self.Speak(signed)
+	genesis.Body.Annex.Word, err = s.Speak(signed)
 	return err
 }
 

@@ -303,7 +303,7 @@ func (m *Machine) itemAhead(a *state.Attempt, since *state.Moments) (v ItemView,
 	if a == nil || a.Task.ByNode() || a.Undoes != nil {
 		return v, false
 	}
-	awaits := m.state.WaitsOf(a)
+	awaits, _ := m.state.WaitsOf(a)
 	if len(awaits) == 0 {
 		return v, false
 	}

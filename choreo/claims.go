@@ -186,8 +186,7 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 		_, why := board.Judged(x.Item, was)
 		return Claimed{Already: true, Kept: cmp.Or(why, notYours)}, nil
 	case len(board.Unnamed(x)) > 0:
-		return Claimed{}, fmt.Errorf("%w: %s waits for %s: bring that first", state.ErrNotNow, d.called(x.Item.Slot),
-			d.called(board.Unnamed(x)[0]))
+		return Claimed{}, d.waitsFor(x.Item.Slot, board.Unnamed(x)[0])
 	case board.OnlyHanded(x.Item, x.Grant):
 		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first",
 			state.ErrNotNow, d.called(x.Item.Slot))
@@ -218,6 +217,15 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 		why = notYours
 	}
 	return Claimed{Kept: why}, nil
+}
+
+// waitsFor says that a result is not made from what its task waits for.
+func (d *decision) waitsFor(task, first workflow.TaskName) error {
+	do := "bring that first"
+	if sl := d.state.BySlot()[first]; sl != nil && sl.Current.Task.ByNode() {
+		do = "bring it once that is done"
+	}
+	return fmt.Errorf("%w: %s waits for %s: %s", state.ErrNotNow, d.called(task), d.called(first), do)
 }
 
 // mayBring says why a result is not taken; nil: it is. One that ends its item always has room.

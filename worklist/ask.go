@@ -148,7 +148,7 @@ func (b *Board) waitsFor(it *item, r Request) *Refusal {
 		return &Refusal{Why: NotReady,
 			Text: "it is not ready: only a lock can be had before, together with what it waits for"}
 	}
-	if len(it.Waits) == 0 {
+	if len(it.Waits) == 0 || it.ByProgram {
 		return &Refusal{Why: NotReady, Text: "it is not ready, and no item that you could lock makes it so"}
 	}
 	var lacks []string

@@ -62,8 +62,9 @@ type Place struct {
 	// Ready: its rule holds, since that moment (Boot) by the local clock.
 	Ready bool
 	Since time.Duration
-	// Waits are the tasks whose success would make it ready, while it is not.
-	Waits []workflow.TaskName
+	// Waits are the tasks whose success would make it ready, while it is not. ByProgram: a program does one of them.
+	Waits     []workflow.TaskName
+	ByProgram bool
 	// Root is the first of the attempts that were passed on to this one, by no verdict; no slot: it is the first.
 	Root Item
 	// Begun: work on it was begun by its holder. Presumed: others say that it has failed.

@@ -14,31 +14,34 @@ import (
 const maxAhead = 256
 
 // WaitsOf are the tasks whose success would make an attempt ready: of alternatives those of the first that takes
-// nothing but successes. None: it is ready, it never will be, or more is needed than people can do ahead: what a program
-// does, data, a failure, a time that has to go by, a unit of a resource.
-func (s *State) WaitsOf(a *Attempt) []workflow.TaskName {
+// nothing but successes of people or, if there is none, of programs as well; people reports whether it is the former.
+// None: it is ready, it never will be, or more is needed than successes: data, a failure, a time that has to go by, a
+// unit of a resource.
+func (s *State) WaitsOf(a *Attempt) (waits []workflow.TaskName, people bool) {
 	sl := a.Slot
 	switch {
 	case a.Beside() || a.Task.Whole || sl.Task.Rule == nil || !s.Wanted(a) || a.Start != nil:
-		return nil
+		return nil, false
 	case sl.State != workflow.NotReady || sl.HasData || sl.barred || sl.Task.Disabled || sl.Task.TimeToWait > 0:
-		return nil
+		return nil, false
 	case len(a.holds()) > 0:
-		return nil
+		return nil, false
 	}
-	r := ahead{of: View{s, sl}, left: maxAhead}
-	if !r.read(sl.Task.Rule) || r.left < 0 {
-		return nil
+	for _, people := range []bool{true, false} {
+		if r := (ahead{of: View{s, sl}, left: maxAhead, people: people}); r.read(sl.Task.Rule) && r.left >= 0 {
+			slices.Sort(r.waits)
+			return slices.Compact(r.waits), people
+		}
 	}
-	slices.Sort(r.waits)
-	return slices.Compact(r.waits)
+	return nil, false
 }
 
 // ahead reads a rule for what successes alone can make of it.
 type ahead struct {
-	of    View
-	left  int // parts that may still be read
-	waits []workflow.TaskName
+	of     View
+	people bool // what a program does counts as more than successes
+	left   int  // parts that may still be read
+	waits  []workflow.TaskName
 }
 
 // read reports whether successes can make a part hold, and notes which are still needed.
@@ -71,7 +74,7 @@ func (r *ahead) term(part *workflow.Rule) bool {
 	case f.Truth == workflow.Impossible || part.Negated || part.Transition == workflow.BecameFailed:
 		return false
 	}
-	if of := r.of.S.bySlot[part.Task]; of == nil || of.Current.Task.ByNode() {
+	if of := r.of.S.bySlot[part.Task]; of == nil || r.people && of.Current.Task.ByNode() {
 		return false
 	}
 	r.waits = append(r.waits, part.Task)

@@ -63,13 +63,14 @@ func (s *State) PlaceItems(sl *Slot) {
 func (s *State) PlaceItem(a *Attempt) {
 	wanted := s.Wanted(a)
 	ready := wanted && (a.Start != nil || a.MayStart())
-	waits := s.WaitsOf(a)
+	waits, people := s.WaitsOf(a)
 	skipped := wanted && !ready && a.Slot.State == workflow.Skipped
 	s.Work().Set(worklist.Place{
 		Item: ItemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
 		Task: s.taskOf(a), Root: s.rootItem(a), Begun: a.Start != nil && a.Undoes == nil,
 		Presumed: a.Undoes == nil && (a.Slot.State == workflow.Failed || a.Slot.Pending != nil),
-		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.Noticed, Waits: waits,
+		InCharge: s.inCharge(a), Stands: s.endOf(a), Ready: ready, Since: a.Noticed,
+		Waits: waits, ByProgram: len(waits) > 0 && !people,
 		Over: !wanted || skipped || a.Success() != nil ||
 			a.EndedByHolder(), GivenUp: a.EndedByHolder(), Why: s.whyOver(a, wanted && !ready && len(waits) == 0),
 		Unhandled: s.Unhandled(a), Failure: failureOf(a),

@@ -307,9 +307,8 @@ func (w *wait) readiness(a fact.AttemptID) {
 	trigger := w.c.w.task(a.Slot).TimeToWait
 	least := total + trigger
 	least += min(max(least/10, time.Second), 15*time.Second)
-	worst, _ := w.c.w.bounds.WaitStart(a.Slot)
 	should := func(m *meaning.Meaning, at time.Duration) bool {
-		waits := trigger > 0 && (m.Armed(a.Slot) || at-w.m.learned[w.f.Instance] >= worst)
+		waits := trigger > 0 && (m.Armed(a.Slot) || at-w.m.learned[w.f.Instance] >= w.waitStart(m, a.Slot))
 		return waits || m.RuleHolds(a)
 	}
 	if !w.throughout(least, should) {
@@ -340,9 +339,19 @@ func (w *wait) handedOver(a fact.AttemptID, least time.Duration) {
 // ready, at the latest from the worst case.
 func (w *wait) trigger(t workflow.TaskName) {
 	least := w.c.w.task(t).TimeToWait
-	worst, _ := w.c.w.bounds.WaitStart(t)
 	armed := func(m *meaning.Meaning) bool { return m.Armed(t) }
-	if w.at-least-w.m.learned[w.f.Instance] < worst && !w.everKnew(least, armed) {
+	if w.at-least-w.m.learned[w.f.Instance] < w.waitStart(w.knew(least), t) && !w.everKnew(least, armed) {
 		w.early("a task before "+string(t)+" was ready", least)
 	}
+}
+
+// waitStart is by when a task before an emergency task is ready, at the latest, counted from when the instance is known.
+// Amendments may have it be so earlier, for a while.
+func (w *wait) waitStart(knew *meaning.Meaning, t workflow.TaskName) time.Duration {
+	worst, _ := w.c.w.bounds.WaitStart(t)
+	if def := knew.Definition(); def != w.c.w.def && def.Task(t) != nil {
+		amended, _ := partition.New(def).WaitStart(t)
+		worst = min(worst, amended)
+	}
+	return worst
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/jobs"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // jobService is about what workers do.
@@ -17,6 +18,17 @@ type jobService struct {
 func (s *jobService) TakeJob(ctx context.Context, by api.Program, r api.TakeRequest) (*api.Job, error) {
 	job, err := s.jobs.Take(ctx, by, r)
 	return job, s.explain(err)
+}
+
+// WatchJobs implements api.Service.
+func (s *jobService) WatchJobs(
+	ctx context.Context, by api.Program, app workflow.ApplicationName,
+) (api.JobWatch, error) {
+	w, err := s.jobs.Watch(ctx, by, app)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return w, nil
 }
 
 // KeepJob implements api.Service.

@@ -13,8 +13,12 @@ import (
 func ExampleClient_Run() {
 	ctx, stop := context.WithCancel(context.Background())
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // stands in for a node
-		if r.URL.Path == "/v1/jobs/take" {
+		switch r.URL.Path {
+		case "/v1/jobs/take":
 			fmt.Fprint(w, `{"lease": "A1", "lease_for": "30s", "task": "weigh", "instance": "45ca", "workflow": "branches", "input": {"lot": "A7"}}`)
+			return
+		case "/v1/jobs/events":
+			http.NotFound(w, r) // the worker asks again and again
 			return
 		}
 		fmt.Println(r.URL.Path)

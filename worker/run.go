@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +12,15 @@ import (
 // Options say how a worker works. Only Application is needed.
 type Options struct {
 	Application string
-	Name        string        // of the worker, for people
-	Jobs        int           // at once; 0: 1
-	Wait        time.Duration // of one request for a job, at most 60 s; 0: 30 s
-	Lease       time.Duration // after each sign of life, 2 s to 10 min; 0: 30 s
+	Name        string // of the worker, for people
+	Jobs        int    // at once; 0: 1
+	// Wake is how long a worker that the node's stream of events tells nothing waits at most before it asks for a job all
+	// the same; 0: 30 s. It asks up to a quarter earlier, so that not all workers ask at once.
+	Wake time.Duration
+	// Wait is how long one request waits for a job while there is no such stream, at most 60 s; 0: 30 s.
+	Wait time.Duration
+	// Lease is how long a job is kept after each sign of life, 2 s to 10 min; 0: 30 s.
+	Lease time.Duration
 	// Hurry, when it is closed, has a worker that is to end do so soon: what is in hand is given back as ever, and the
 	// node is waited for a few seconds and no longer. nil: it has its time.
 	Hurry <-chan struct{}
@@ -50,6 +56,12 @@ type Handler func(ctx context.Context, job *Job, report Report) (outputs map[str
 // Report says how far a handler is: from 0 to 1, and in words (at most 200 bytes).
 type Report func(progress float64, note string)
 
+// The defaults of Options.
+const (
+	defaultWait = 30 * time.Second
+	defaultWake = 30 * time.Second
+)
+
 // The pauses after a failed request: the first, the longest, and how long a result is brought
 // again while the node cannot be reached.
 const (
@@ -63,18 +75,18 @@ const (
 // hand and returns nil. A node that cannot be reached is tried again and again; what it
 // refuses to give jobs for ends Run with an [*Error].
 func (c *Client) Run(ctx context.Context, o Options, do Handler) error {
-	if o.Wait == 0 {
-		o.Wait = 30 * time.Second
-	}
+	o.Wait, o.Wake, o.Jobs = cmp.Or(o.Wait, defaultWait), cmp.Or(o.Wake, defaultWake), max(o.Jobs, 1)
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	told := newNotices(o.Jobs)
 	var all sync.WaitGroup
-	for range max(o.Jobs, 1) {
+	all.Go(func() { c.listen(ctx, o, told) })
+	for range o.Jobs {
 		all.Go(func() {
-			if err := c.serve(ctx, o, do); err != nil {
+			if err := c.serve(ctx, o, told, do); err != nil {
 				cancel(err)
 			}
 		})
@@ -88,10 +100,15 @@ func (c *Client) Run(ctx context.Context, o Options, do Handler) error {
 }
 
 // serve does one job after the other.
-func (c *Client) serve(ctx context.Context, o Options, do Handler) error {
+func (c *Client) serve(ctx context.Context, o Options, told *notices, do Handler) error {
 	pause := firstPause
 	for ctx.Err() == nil {
-		job, err := c.Take(ctx, o.Application, o.Name, o.Wait, o.Lease)
+		before := told.now()
+		wait := time.Duration(0)
+		if before.way == byAsking {
+			wait = o.Wait
+		}
+		job, err := c.Take(ctx, o.Application, o.Name, wait, o.Lease)
 		var no *Error
 		switch {
 		case ctx.Err() != nil && job == nil:
@@ -106,8 +123,12 @@ func (c *Client) serve(ctx context.Context, o Options, do Handler) error {
 			pause = min(2*pause, maxPause)
 		default:
 			pause = firstPause
-			if job != nil {
+			switch {
+			case job != nil:
+				told.another()
 				c.work(ctx, o, job, do)
+			case before.way != byAsking:
+				told.wait(ctx, before, o.Wake)
 			}
 		}
 	}

@@ -29,7 +29,11 @@ type made struct {
 func (m *made) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r.URL.Path == "/v1/jobs/take" {
+	switch r.URL.Path {
+	case "/v1/jobs/events":
+		http.NotFound(w, r)
+		return
+	case "/v1/jobs/take":
 		if len(m.jobs) == 0 {
 			m.none()
 			w.WriteHeader(http.StatusNoContent)
@@ -108,7 +112,7 @@ func TestHowJobsEnd(t *testing.T) {
 type away struct{ given bool }
 
 func (a *away) RoundTrip(r *http.Request) (*http.Response, error) {
-	if a.given {
+	if r.Method == http.MethodGet || a.given {
 		return nil, errors.New("no route")
 	}
 	a.given = true

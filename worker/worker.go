@@ -4,7 +4,8 @@
 //
 // Promises: a job's result is brought once, and repeated only where it is not known whether
 // it arrived; a handler whose job is over is told so by its context; when [Client.Run] ends,
-// what is in hand is given back. It speaks plain HTTP, as docs/workers.md says, and may be
+// what is in hand is given back. The node's stream of events tells a worker to come; whatever
+// of that is lost, it comes in half a minute all the same. It speaks plain HTTP, as docs/workers.md says, and may be
 // used by many goroutines at once.
 //
 // It imports no other package of ours; cmd/mutirao imports it.
@@ -29,7 +30,7 @@ type Client struct {
 	// the scope worker:APPLICATION.
 	URL, Token string
 	// HTTP makes the requests; nil: http.DefaultClient. A time-out of its own must be longer
-	// than Options.Wait.
+	// than Options.Wait, and ends the stream of events, which is then begun again.
 	HTTP *http.Client
 	// Again, unless nil, is called when the node cannot be reached or does not know the
 	// token, and returns where it is now: a node that starts again may be elsewhere.
@@ -131,17 +132,27 @@ func (c *Client) GiveBack(ctx context.Context, lease string) error {
 // maxReply is the greatest reply that is read, in bytes.
 const maxReply = 16 << 20
 
-// post makes a request. One that the node has not heard is made once more where it is now.
+// post makes a request and reads the reply.
 func (c *Client) post(ctx context.Context, path string, body any) ([]byte, error) {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("what the worker says cannot be written as JSON: %w", err)
 	}
-	out, err := c.once(ctx, path, b)
+	resp, err := c.request(ctx, http.MethodPost, path, b)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() // it was only read
+	return io.ReadAll(io.LimitReader(resp.Body, maxReply))
+}
+
+// request makes a request, whose reply is a success. One that the node has not heard is made once more where it is now.
+func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	resp, err := c.once(ctx, method, path, body)
 	var no *Error
 	stranger := errors.As(err, &no) && no.Status == http.StatusUnauthorized
 	if c.Again == nil || err == nil || ctx.Err() != nil || no != nil && !stranger {
-		return out, err
+		return resp, err
 	}
 	url, token, client, lost := c.Again()
 	if lost != nil {
@@ -154,34 +165,32 @@ func (c *Client) post(ctx context.Context, path string, body any) ([]byte, error
 	if same {
 		return nil, err
 	}
-	return c.once(ctx, path, b)
+	return c.once(ctx, method, path, body)
 }
 
-func (c *Client) once(ctx context.Context, path string, body []byte) ([]byte, error) {
+func (c *Client) once(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	c.mu.Lock()
 	url, token, client := c.URL, c.Token, c.HTTP
 	c.mu.Unlock()
 	if client == nil {
 		client = http.DefaultClient
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(url, "/")+path,
-		bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(url, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", "application/json")
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	resp, err := client.Do(req)
-	if err != nil {
-		return nil, err
+	if err != nil || resp.StatusCode/100 == 2 {
+		return resp, err
 	}
 	defer resp.Body.Close() // it was only read
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
 	if err != nil {
 		return nil, err
-	}
-	if resp.StatusCode/100 == 2 {
-		return b, nil
 	}
 	no := &Error{Status: resp.StatusCode}
 	if json.Unmarshal(b, no) != nil || no.Code == "" {

@@ -1,6 +1,8 @@
 #!/bin/sh
 # A worker in shell, with curl and nothing else: it says how long a text is.
 #
+# Each request for a job waits until there is one, for half a minute at most. worker.py is told by a stream of events.
+#
 # MUTIRAO_URL is the node's API, MUTIRAO_TOKEN a token with the scope
 # worker:APPLICATION. With --once it ends after one job.
 #

@@ -15,6 +15,9 @@ import (
 type JobService interface {
 	// TakeJob gives a job to a worker, when there is one within TakeRequest.Wait; nil: none came.
 	TakeJob(ctx context.Context, by Program, r TakeRequest) (*Job, error)
+	// WatchJobs has a worker be told that there may be a job of an application, until the watch is closed or ctx ends.
+	// It gives none out: what is told may be late, merged with more, or lost, and TakeJob says what there is.
+	WatchJobs(ctx context.Context, by Program, app workflow.ApplicationName) (JobWatch, error)
 	// KeepJob is a sign of life of a worker: its lease goes on.
 	KeepJob(ctx context.Context, by Program, lease string, r KeepRequest) (*Lease, error)
 	// CompleteJob brings a result, and returns when it is durable. A result that names what
@@ -34,6 +37,21 @@ type Program struct {
 	Token string // what tells it from every other token, also from a later one of its name; empty: the node's own
 	// Admits: it may have this node serve a further application by workers.
 	Admits bool
+}
+
+// JobWatch tells a worker that there may be a job for it. One goroutine at a time may use it.
+type JobWatch interface {
+	// Next returns when there may be a job that was not told yet, and at the beginning if one waits. An error that is
+	// not of ctx ends the watch.
+	Next(ctx context.Context) (*JobNotice, error)
+	Close()
+}
+
+// JobNotice says that there may be a job of an application, and nothing of the job: whoever takes it learns that.
+type JobNotice struct {
+	Application workflow.ApplicationName `json:"application"`
+	// Waiting is how many wait for workers at this node; 0: another partner has one that can be had.
+	Waiting int `json:"waiting"`
 }
 
 // TakeRequest asks for a job.

@@ -2,6 +2,7 @@ package assemble_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -63,18 +64,31 @@ func served(
 	return h, url, made.Token
 }
 
-// A worker that waits takes less than 50 kB of the node's memory.
+// A worker that waits takes less than 50 kB of the node's memory, whether its request waits or a stream tells it.
 func TestMemoryOfWaitingWorkers(t *testing.T) {
-	const workers, most = 1000, 50_000
 	_, url, token := served(t, configs.Local)
+	body := `{"application":"weigh","wait":"60s"}`
+	head := "Host: localhost\r\nAuthorization: Bearer " + token + "\r\n"
+	for way, x := range map[string]struct{ request, in string }{
+		"a request that waits": {
+			fmt.Sprintf("POST /v1/jobs/take HTTP/1.1\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				head, len(body), body), "(*Pool).Await(",
+		},
+		"a stream": {"GET /v1/jobs/events?application=weigh HTTP/1.1\r\n" + head + "\r\n", "(*Watching).Next("},
+	} {
+		t.Run(way, func(t *testing.T) { weighWaiting(t, url, x.request, x.in) })
+	}
+}
+
+// weighWaiting weighs workers that wait in a function, once they have made a request.
+func weighWaiting(t *testing.T, url, request, in string) {
+	const workers, most = 1000, 50_000
 	used := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc + m.StackInuse
 	}
-	body := `{"application":"weigh","wait":"60s"}`
-	request := fmt.Sprintf("POST /v1/jobs/take HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", token, len(body), body)
 	before := used()
 	for range workers {
 		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -86,8 +100,7 @@ func TestMemoryOfWaitingWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	goroutines := func() int { return strings.Count(stacks(), "(*Pool).Await(") }
-	for goroutines() < workers {
+	for strings.Count(stacks(), in) < workers {
 		<-time.After(500 * time.Millisecond)
 	}
 	each := (int(used()) - int(before)) / workers
@@ -146,4 +159,59 @@ func BenchmarkWorkers(b *testing.B) {
 	b.ReportMetric(float64(b.N*tasks)/b.Elapsed().Seconds(), "transitions/s")
 	stop()
 	workers.Wait()
+}
+
+// deafened has no stream of events reach whoever makes requests by it.
+type deafened struct{ http.RoundTripper }
+
+func (d deafened) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet {
+		return nil, errors.New("no streams here")
+	}
+	return d.RoundTripper.RoundTrip(r)
+}
+
+// BenchmarkWorkerIsFree is how long it takes from the start of an instance until a worker that was free has its job: told
+// of it by the stream of events, or waiting for it in a request.
+func BenchmarkWorkerIsFree(b *testing.B) {
+	for way, by := range map[string]func(http.RoundTripper) http.RoundTripper{
+		"told":    func(t http.RoundTripper) http.RoundTripper { return t },
+		"waiting": func(t http.RoundTripper) http.RoundTripper { return deafened{t} },
+	} {
+		b.Run(way, func(b *testing.B) {
+			h, url, token := served(b, configs.LAN)
+			ctx, stop := context.WithCancel(b.Context())
+			defer stop()
+			if _, err := h.Service().AddWorkflow(ctx, "one.yaml",
+				[]byte("workflow: one\ntasks:\n  weigh: {application: weigh}\n")); err != nil {
+				b.Fatal(err)
+			}
+			has, ended := make(chan struct{}), make(chan error, 1)
+			c := &worker.Client{URL: url, Token: token, HTTP: &http.Client{Transport: by(&http.Transport{})}}
+			go func() {
+				o := worker.Options{Application: "weigh", Ended: func(*worker.Job, worker.Ending) { has <- struct{}{} }}
+				ended <- c.Run(ctx, o,
+					func(context.Context, *worker.Job, worker.Report) (map[string]any, error) {
+						has <- struct{}{}
+						return nil, nil
+					})
+			}()
+			for b.Loop() {
+				b.StopTimer()
+				<-time.After(20 * time.Millisecond) // the worker is free by then
+				b.StartTimer()
+				if _, err := h.Service().Start(ctx, api.StartRequest{Workflow: "one"}); err != nil {
+					b.Fatal(err)
+				}
+				<-has
+				b.StopTimer()
+				<-has
+				b.StartTimer()
+			}
+			stop()
+			if err := <-ended; err != nil {
+				b.Error(err)
+			}
+		})
+	}
 }

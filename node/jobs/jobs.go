@@ -104,7 +104,10 @@ func New(s Surroundings) *Desk {
 }
 
 // Close has nobody wait for jobs any more.
-func (x *Desk) Close() { x.pool.Close() }
+func (x *Desk) Close() {
+	x.elsewhere.lookouts.close()
+	x.pool.Close()
+}
 
 // Seen is when a worker last came for the jobs of an application.
 func (x *Desk) Seen(app workflow.ApplicationName) time.Time { return x.pool.Seen(app) }

@@ -40,13 +40,17 @@ var workRation = ration.Ration{Burst: 500, Each: 2 * time.Millisecond}
 // workRequest is what a worker asks of a holder, by way of the node beside it.
 type workRequest struct {
 	Token    string // which token it has there
+	Look     *workLook
 	Take     *workTake
 	Keep     *api.KeepRequest
 	Complete *api.CompleteRequest
 	Fail     *api.FailRequest
 	GiveBack bool
-	Lease    string // of all but Take
+	Lease    string // of all but Look and Take
 }
+
+// workLook asks whether a job waits.
+type workLook struct{ Application workflow.ApplicationName }
 
 // workTake asks for a job.
 type workTake struct {
@@ -55,8 +59,9 @@ type workTake struct {
 	Lease       string // for how long
 }
 
-// workAnswer is the holder's answer; all are nil: done, or there is no job.
+// workAnswer is the holder's answer; none is given: done, or there is no job.
 type workAnswer struct {
+	Waits   bool // a job does that the node that asks may have
 	Job     *api.Job
 	Lease   *api.Lease
 	Refusal *api.Error
@@ -64,14 +69,18 @@ type workAnswer struct {
 
 // elsewhere are jobs that other partners hold.
 type elsewhere struct {
-	rations *ration.Budgets
+	rations  *ration.Budgets
+	lookouts lookouts
 
 	mu     sync.Mutex // guards asking
 	asking map[workflow.ApplicationName]bool
 }
 
 func newElsewhere() *elsewhere {
-	return &elsewhere{rations: ration.New(workRation), asking: map[workflow.ApplicationName]bool{}}
+	return &elsewhere{
+		rations: ration.New(workRation), lookouts: lookouts{of: map[workflow.ApplicationName]*lookout{}},
+		asking: map[workflow.ApplicationName]bool{},
+	}
 }
 
 // begin reports whether nobody else asks other holders for an application's jobs now, and
@@ -104,6 +113,7 @@ func (x *Desk) takeElsewhere(ctx context.Context, t taking) *api.Job {
 			Take:  &workTake{Application: t.app, Worker: t.worker.Name, Lease: workflow.FormatDuration(t.term)},
 		})
 		if err == nil && answer.Job != nil {
+			x.elsewhere.lookouts.taken(t.app)
 			answer.Job.Lease += "." + string(p)
 			return answer.Job
 		}
@@ -211,9 +221,7 @@ func (x *Desk) Answer(from workflow.PartnerID, req []byte) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), workWait)
 	defer cancel()
-	var out workAnswer
-	var err error
-	out.Job, out.Lease, err = x.workFor(ctx, from, r)
+	out, err := x.workFor(ctx, from, r)
 	if err = x.Explain(err); err != nil && !errors.As(err, &out.Refusal) {
 		x.Log.Warn("a worker's request could not be answered", "from", from, "error", err)
 		return nil, errors.New("cannot do that now")
@@ -222,33 +230,35 @@ func (x *Desk) Answer(from workflow.PartnerID, req []byte) ([]byte, error) {
 }
 
 // workFor does what a worker beside another member's node asks.
-func (x *Desk) workFor(ctx context.Context, from workflow.PartnerID, r workRequest) (*api.Job, *api.Lease, error) {
+func (x *Desk) workFor(ctx context.Context, from workflow.PartnerID, r workRequest) (out workAnswer, err error) {
 	who := runner.Worker{Token: r.Token, At: from}
 	switch {
+	case r.Look != nil:
+		app := r.Look.Application
+		out.Waits = x.served(app) && x.pool.Waits(app, func(j runner.Job) bool { return x.mayGoTo(j, from) })
 	case r.Take != nil:
-		t, err := readTake(api.Program{Token: r.Token},
+		var t taking
+		t, err = readTake(api.Program{Token: r.Token},
 			api.TakeRequest{Application: r.Take.Application, Worker: r.Take.Worker, Lease: r.Take.Lease})
-		if err != nil || !x.served(t.app) {
-			return nil, nil, err
+		if err == nil && x.served(t.app) {
+			t.worker.At = from
+			out.Job, err = x.takeNow(ctx, t)
 		}
-		t.worker.At = from
-		job, err := x.takeNow(ctx, t)
-		return job, nil, err
 	case r.Keep != nil:
-		l, err := x.keep(ctx, who, r.Lease, *r.Keep)
-		return nil, l, err
+		out.Lease, err = x.keep(ctx, who, r.Lease, *r.Keep)
 	case r.Complete != nil:
-		out, err := readOutputs(r.Complete.Outputs)
-		if err == nil {
-			err = x.finish(ctx, who, r.Lease, runner.Result{Outputs: out})
+		var res runner.Result
+		if res.Outputs, err = readOutputs(r.Complete.Outputs); err == nil {
+			err = x.finish(ctx, who, r.Lease, res)
 		}
-		return nil, nil, err
 	case r.Fail != nil:
-		return nil, nil, x.finish(ctx, who, r.Lease, runner.Result{Failed: true, Reason: whyFailed(*r.Fail)})
+		err = x.finish(ctx, who, r.Lease, runner.Result{Failed: true, Reason: whyFailed(*r.Fail)})
 	case r.GiveBack:
-		return nil, nil, x.giveBack(who, r.Lease)
+		err = x.giveBack(who, r.Lease)
+	default:
+		err = api.Errorf(api.Invalid, "the request asks for nothing")
 	}
-	return nil, nil, api.Errorf(api.Invalid, "the request asks for nothing")
+	return out, err
 }
 
 // whyFailed is why a worker's try failed.

@@ -29,6 +29,9 @@ type Pool struct {
 	waiting int
 	closed  bool
 	all     sync.WaitGroup // answers still owed
+
+	watching   int            // how many watch
+	watchingBy map[string]int // the same, by token
 }
 
 const (
@@ -97,8 +100,9 @@ var (
 // queue are the jobs of one application that wait, and the workers that do.
 type queue struct {
 	turns
+	watched
 	waiters []chan struct{}
-	seen    time.Time // when a worker last asked
+	seen    time.Time // when a worker last asked, or watched
 }
 
 // pooled is a job in the pool.
@@ -167,11 +171,13 @@ func (p *Pool) queue(app workflow.ApplicationName) *queue {
 	return p.queues[app]
 }
 
-// offer lets a job wait for a worker, and wakes one. The caller holds p.mu.
+// offer lets a job wait for a worker, wakes one, and tells who watches. The caller holds p.mu.
 func (p *Pool) offer(w *pooled) {
 	q := p.queue(w.Application)
+	q.all = q.all && q.jobs > 0
 	q.push(w.work)
 	q.wake()
+	p.tellOffered(q)
 }
 
 func (q *queue) wake() {
@@ -539,7 +545,7 @@ func (p *Pool) Seen(app workflow.ApplicationName) time.Time {
 	switch {
 	case q == nil:
 		return time.Time{}
-	case len(q.waiters) > 0:
+	case len(q.waiters)+len(q.watchers) > 0:
 		return time.Now()
 	}
 	return q.seen

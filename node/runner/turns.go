@@ -11,6 +11,7 @@ import "slices"
 // comes. Its length is bounded by the node's limit of
 // instances.
 type turns struct {
+	jobs    int                // that wait
 	order   []string           // instances that wait, the next one first
 	waiting map[string][]*work // by instance, never empty
 	passed  map[string]int     // how often one that had waited longest was passed over for a higher priority
@@ -32,6 +33,7 @@ func (t *turns) push(w *work) {
 		at--
 	}
 	t.waiting[w.Instance] = slices.Insert(line, at, w)
+	t.jobs++
 }
 
 // pop returns the job whose turn it is, or nil.
@@ -47,6 +49,7 @@ func (t *turns) pop() *work {
 	delete(t.passed, instance)
 	t.order = slices.Delete(t.order, at, at+1)
 	w := t.waiting[instance][0]
+	t.jobs--
 	if rest := t.waiting[instance][1:]; len(rest) > 0 {
 		t.waiting[instance] = rest
 		t.order = append(t.order, instance)
@@ -86,6 +89,7 @@ func (t *turns) remove(w *work) bool {
 	if i < 0 {
 		return false
 	}
+	t.jobs--
 	if line = slices.Delete(line, i, i+1); len(line) > 0 {
 		t.waiting[w.Instance] = line
 		return true

@@ -4,11 +4,13 @@ import (
 	"context"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // JobFake is the part of Fake that serves workers.
 type JobFake struct {
 	OnTakeJob     func(by api.Program, r api.TakeRequest) (*api.Job, error)
+	OnWatchJobs   func(ctx context.Context, by api.Program, app workflow.ApplicationName) (api.JobWatch, error)
 	OnKeepJob     func(by api.Program, lease string, r api.KeepRequest) (*api.Lease, error)
 	OnCompleteJob func(by api.Program, lease string, r api.CompleteRequest) error
 	OnFailJob     func(by api.Program, lease string, r api.FailRequest) error
@@ -19,6 +21,13 @@ type JobFake struct {
 // TakeJob implements api.Service.
 func (f *JobFake) TakeJob(_ context.Context, by api.Program, r api.TakeRequest) (*api.Job, error) {
 	return f.OnTakeJob(by, r)
+}
+
+// WatchJobs implements api.Service.
+func (f *JobFake) WatchJobs(
+	ctx context.Context, by api.Program, app workflow.ApplicationName,
+) (api.JobWatch, error) {
+	return f.OnWatchJobs(ctx, by, app)
 }
 
 // KeepJob implements api.Service.

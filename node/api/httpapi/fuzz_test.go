@@ -140,6 +140,9 @@ func obliging() *apitest.Fake {
 	f.OnGrantRole = func(api.RoleRequest) (*api.UserRoles, error) { return &api.UserRoles{}, nil }
 	f.OnRevokeRole = func(api.RoleRequest) (*api.UserRoles, error) { return &api.UserRoles{}, nil }
 	f.OnTakeJob = func(api.Program, api.TakeRequest) (*api.Job, error) { return nil, nil }
+	f.OnWatchJobs = func(context.Context, api.Program, workflow.ApplicationName) (api.JobWatch, error) {
+		return nil, api.Errorf(api.Refused, "there is nothing to watch")
+	}
 	f.OnKeepJob = func(api.Program, string, api.KeepRequest) (*api.Lease, error) { return &api.Lease{}, nil }
 	f.OnCompleteJob = func(api.Program, string, api.CompleteRequest) error { return nil }
 	f.OnFailJob = func(api.Program, string, api.FailRequest) error { return nil }

@@ -169,8 +169,8 @@ type lan struct {
 // opened is the page while it is open to the network.
 type opened struct {
 	page     *handler
-	stopping chan struct{}
-	end      *time.Timer // when it is looked whether anybody is left
+	stopping context.CancelFunc // ends event streams
+	end      *time.Timer        // when it is looked whether anybody is left
 	places   *places
 	tries    *tries
 	at       atomic.Pointer[stand]
@@ -246,9 +246,10 @@ func (l *lan) serve(addresses []netip.Addr) error {
 }
 
 func (l *lan) newOpened() *opened {
-	o := &opened{stopping: make(chan struct{}), places: newPlaces(), tries: newTries()}
+	o := &opened{places: newPlaces(), tries: newTries()}
 	options := l.o
-	options.stopping, options.certificate = o.stopping, nil
+	options.stopping, o.stopping = context.WithCancel(context.Background())
+	options.certificate = nil
 	o.page = &handler{
 		svc: l.svc, o: options, streams: make(chan struct{}, maxLANStreams),
 		links: newSecrets(linkLife, maxLinks), sessions: newSecrets(sessionLife, maxSessions),
@@ -381,7 +382,7 @@ func (l *lan) shut(why string) {
 	o.end.Stop()
 	o.page.links.clear()
 	o.page.sessions.clear()
-	close(o.stopping)
+	o.stopping()
 	l.leave(o.at.Load())
 	l.o.Logger.Info("the page is closed to the network", "why", why)
 }

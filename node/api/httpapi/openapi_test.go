@@ -181,7 +181,9 @@ func exemplify(of any, text string) {
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		panic("example " + text + ": " + err.Error())
 	}
-	of.(object)["content"].(object)["application/json"].(object)["example"] = v
+	for _, content := range of.(object)["content"].(object) {
+		content.(object)["example"] = v
+	}
 }
 
 // An example is what the route takes, or answers.
@@ -221,9 +223,9 @@ func (d *document) responses(rt *route) object {
 		return object{"200": object{
 			"description": "Samples", "content": object{"text/plain": object{"schema": object{"type": "string"}}},
 		}, "default": failed}
-	case api.Event:
+	case api.Event, api.JobNotice:
 		return object{"200": object{"description": "A stream; each event's data is one JSON value",
-			"content": d.content("text/event-stream", reflect.TypeFor[api.Event]())}, "default": failed}
+			"content": d.content("text/event-stream", reflect.TypeOf(rt.reply))}, "default": failed}
 	}
 	return object{"200": object{
 		"description": "Done", "content": d.content("application/json", reflect.TypeOf(rt.reply)),

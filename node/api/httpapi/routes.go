@@ -80,7 +80,7 @@ func init() {
 		rejectRoute, decidingRoute, orderTaskRoute, extendDeadlineRoute, changeNotifyRoute, adoptResultRoute,
 		addDataRoute, removeDataRoute, signInRoute,
 		openLANRoute, closeLANRoute,
-		takeJobRoute, keepJobRoute, completeJobRoute, failJobRoute, giveBackJobRoute, jobsRoute,
+		takeJobRoute, jobEventsRoute, keepJobRoute, completeJobRoute, failJobRoute, giveBackJobRoute, jobsRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,
 	}

@@ -1,9 +1,15 @@
 package httpapi
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,6 +29,14 @@ var (
 			"attempt": "weigh", "try": 1, "idempotency_key": "93c82dd9588ab2b6be87ae98c2daefcd", "age": "1.4s",
 			"args": {"unit": "kg"}, "input": {"lot": "A7"}}`,
 		raw: (*handler).takeJob,
+	}
+	jobEventsRoute = &route{
+		name: "jobEvents", method: http.MethodGet, path: "/v1/jobs/events", scope: mayServe,
+		query: []parameter{{name: "application", doc: "Whose jobs; it must be given"}},
+		summary: "Server-sent events for workers: there may be a job of an application, so take; it may be late, several may be told as one, " +
+			"and one may be lost",
+		reply: api.JobNotice{}, answer: `{"application": "weigh", "waiting": 1}`,
+		raw: (*handler).jobEvents,
 	}
 	keepJobRoute = &route{
 		name: "keepJob", method: http.MethodPost, path: "/v1/leases/{lease}/heartbeat", scope: mayServe,
@@ -85,10 +99,8 @@ const leaseHeader = "Mutirao-Lease"
 // takeJob answers with a job, or that none came.
 func (h *handler) takeJob(w http.ResponseWriter, r *http.Request) error {
 	reply, err := withBody(r, func(in api.TakeRequest) (any, error) {
-		has := scopeOf(r.Context())
-		if app, is := has.serves(); is && app != in.Application {
-			return nil, api.Errorf(api.NotAllowed, "the token %s has the scope %s, and may take no jobs of %q",
-				tokenOf(r.Context()).Name, has, in.Application)
+		if err := mayTake(r.Context(), in.Application); err != nil {
+			return nil, err
 		}
 		rc := http.NewResponseController(w) // whoever waits reads nothing and is written nothing meanwhile
 		_ = rc.SetReadDeadline(time.Time{})
@@ -106,6 +118,62 @@ func (h *handler) takeJob(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set(leaseHeader, job.Lease)
 	return writeJSON(w, http.StatusOK, complete(job))
+}
+
+// mayTake refuses the jobs of an application to a token that is for another's.
+func mayTake(ctx context.Context, app workflow.ApplicationName) error {
+	has := scopeOf(ctx)
+	if of, is := has.serves(); is && of != app {
+		return api.Errorf(api.NotAllowed, "the token %s has the scope %s, and may take no jobs of %q",
+			tokenOf(ctx).Name, has, app)
+	}
+	return nil
+}
+
+// jobEvents tells a worker of jobs until it goes away, its token is removed or the node stops.
+func (h *handler) jobEvents(w http.ResponseWriter, r *http.Request) error {
+	app := workflow.ApplicationName(r.URL.Query().Get("application"))
+	if err := mayTake(r.Context(), app); err != nil {
+		return err
+	}
+	if h.o.stopping.Err() != nil {
+		return api.ErrStopping
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.o.stopping, cancel)()
+	watch, err := h.svc.WatchJobs(ctx, programOf(r), app)
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // where it cannot be set, the worker comes again
+	w.Header().Set("Content-Type", "text/event-stream")
+	text := streamBegins
+	for err == nil {
+		if err = send(w, text); err == nil {
+			text, err = nextNotice(ctx, watch)
+		}
+	}
+	h.o.Logger.Debug("a worker's event stream ended", "error", err)
+	return nil // the reply has begun: there is no way left to report an error
+}
+
+// nextNotice is what a worker is to be sent next, at the latest when it has heard nothing for a while.
+func nextNotice(ctx context.Context, watch api.JobWatch) ([]byte, error) {
+	within, cancel := context.WithTimeout(ctx, streamAlive)
+	defer cancel()
+	notice, err := watch.Next(within)
+	switch {
+	case ctx.Err() != nil: // the token may have been removed meanwhile
+		return nil, ctx.Err()
+	case err == nil:
+		line, err := json.Marshal(notice)
+		return fmt.Appendf(nil, "data: %s\n\n", line), err
+	case within.Err() != nil:
+		return streamLives, nil
+	}
+	return nil, err
 }
 
 // serves is the application of a worker's scope; false: it is none.
@@ -148,6 +216,70 @@ func (c *Client) TakeJob(ctx context.Context, _ api.Program, r api.TakeRequest) 
 	}
 	return &job, nil
 }
+
+// WatchJobs implements Service. A connection that breaks ends the watch.
+func (c *Client) WatchJobs(
+	ctx context.Context, _ api.Program, app workflow.ApplicationName,
+) (api.JobWatch, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	resp, err := c.do(ctx, jobEventsRoute, url.Values{"application": {string(app)}}, nil)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	w := &jobWatch{notices: make(chan *api.JobNotice, 1), end: cancel}
+	go func() {
+		defer resp.Body.Close()
+		w.broke = c.lost(ctx, w.read(resp.Body))
+		close(w.notices)
+	}()
+	return w, nil
+}
+
+// jobWatch is a watch of a node in another process.
+type jobWatch struct {
+	notices chan *api.JobNotice // closed when the connection broke; a later notice replaces one that was not read
+	broke   error               // why; to be read after that
+	end     context.CancelFunc
+}
+
+// read reads notices until the connection breaks: why.
+func (w *jobWatch) read(from io.Reader) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		data, is := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !is {
+			continue
+		}
+		var n api.JobNotice
+		if err := json.Unmarshal(data, &n); err != nil {
+			return fmt.Errorf("a notice cannot be read: %w", err)
+		}
+		select {
+		case <-w.notices:
+		default:
+		}
+		w.notices <- &n
+	}
+	return cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
+}
+
+// Next implements api.JobWatch.
+func (w *jobWatch) Next(ctx context.Context) (*api.JobNotice, error) {
+	select {
+	case n, more := <-w.notices:
+		if !more {
+			return nil, w.broke
+		}
+		return n, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Close implements api.JobWatch.
+func (w *jobWatch) Close() { w.end() }
 
 // KeepJob implements Service.
 func (c *Client) KeepJob(ctx context.Context, _ api.Program, lease string, r api.KeepRequest) (*api.Lease, error) {

@@ -29,7 +29,7 @@ type Server struct {
 	dir      string
 	access   Access
 	http     *http.Server
-	stopping chan struct{}
+	stopping context.CancelFunc // ends event streams
 	stop     sync.Once
 	lan      *lan
 	served   chan error
@@ -42,12 +42,13 @@ func Serve(dir, address string, svc api.Service, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{dir: dir, stopping: make(chan struct{}), served: make(chan error, 1)}
-	o.stopping, o.dir = s.stopping, dir
+	s := &Server{dir: dir, served: make(chan error, 1)}
 	listener, err := s.listen(address, &o)
 	if err != nil {
 		return nil, err
 	}
+	o.stopping, s.stopping = context.WithCancel(context.Background())
+	o.dir = dir
 	s.access.Token, s.access.PID = rand.Text(), os.Getpid()
 	h := newHandler(svc, s.access.Token, o)
 	s.lan = h.lan
@@ -76,7 +77,7 @@ func (s *Server) Access() Access { return s.access }
 func (s *Server) Close(ctx context.Context) error {
 	var err error
 	s.stop.Do(func() {
-		close(s.stopping)
+		s.stopping()
 		s.lan.stop()
 		shut := s.http.Shutdown(ctx)
 		if shut != nil && ctx.Err() != nil {

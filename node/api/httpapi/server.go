@@ -47,7 +47,7 @@ type Options struct {
 
 	dir         string                                 // the node's folder, where added tokens are kept; empty: they end with the node
 	certificate *x509.Certificate                      // whose names are accepted as Host
-	stopping    <-chan struct{}                        // closed when event streams must end
+	stopping    context.Context                        // ends when event streams must; nil: never
 	public      *public                                // the interface is on the network; nil: it is not
 	listen      func(netip.Addr) (net.Listener, error) // in place of the network, for tests
 }
@@ -80,6 +80,9 @@ func NewServer(svc api.Service, token string, o Options) http.Handler {
 func newHandler(svc api.Service, token string, o Options) *handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.stopping == nil {
+		o.stopping = context.Background()
 	}
 	h := &handler{
 		svc: svc, tokens: newTokens(token), o: o, mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams),

@@ -19,6 +19,13 @@ const (
 	writeTimeout = 10 * time.Second // of one write to a stream
 )
 
+// What is sent besides events: a reader that lost the stream comes back after a second, and one that hears nothing for
+// longer than streamAlive has lost it.
+var (
+	streamBegins = []byte("retry: 1000\n\n")
+	streamLives  = []byte(": alive\n\n")
+)
+
 // backlog holds the events that a reader has not taken yet. When it is full,
 // one gap replaces them all: a slow reader costs neither memory nor the node's
 // time, and knows that it missed something.
@@ -58,10 +65,8 @@ func (b *backlog) take() []api.Event {
 
 // events streams what changes until the reader goes away or the node stops.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
-	select {
-	case <-h.o.stopping: // a reader that comes back at once shall look for the next run of the node
+	if h.o.stopping.Err() != nil { // a reader that comes back at once shall look for the next run of the node
 		return api.ErrStopping
-	default:
 	}
 	select {
 	case h.streams <- struct{}{}:
@@ -102,7 +107,7 @@ func (h *handler) sinceMade(r *http.Request, fn func(api.Event) error) func(api.
 func (h *handler) stream(w http.ResponseWriter, waiting *backlog, ended chan error, gone <-chan struct{}) error {
 	alive := time.NewTicker(streamAlive)
 	defer alive.Stop()
-	if err := send(w, []byte("retry: 1000\n\n")); err != nil {
+	if err := send(w, streamBegins); err != nil {
 		return err
 	}
 	for {
@@ -117,11 +122,11 @@ func (h *handler) stream(w http.ResponseWriter, waiting *backlog, ended chan err
 				text = fmt.Appendf(text, "data: %s\n\n", plain.JSON(line))
 			}
 		case <-alive.C:
-			text = []byte(": alive\n\n")
+			text = streamLives
 		case err := <-ended:
 			ended <- err // the caller waits for it too
 			return err
-		case <-h.o.stopping:
+		case <-h.o.stopping.Done():
 			return nil
 		case <-gone:
 			return nil

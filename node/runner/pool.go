@@ -174,7 +174,9 @@ func (p *Pool) queue(app workflow.ApplicationName) *queue {
 // offer lets a job wait for a worker, wakes one, and tells who watches. The caller holds p.mu.
 func (p *Pool) offer(w *pooled) {
 	q := p.queue(w.Application)
-	q.all = q.all && q.jobs > 0
+	if q.jobs == 0 {
+		q.calm()
+	}
 	q.push(w.work)
 	q.wake()
 	p.tellOffered(q)

@@ -21,8 +21,10 @@ const (
 	firstTold = 8
 	// othersTold is when all others are told of it if it still waits: those that were told first may be at work.
 	othersTold = 20 * time.Millisecond
-	// toldAgain is after what time all are told again while jobs wait.
-	toldAgain = 250 * time.Millisecond
+	// toldAgain is after what time all are told again while jobs wait, and then after twice as long each time, up to
+	// toldSeldom; when one more comes, it is toldAgain once more.
+	toldAgain  = 250 * time.Millisecond
+	toldSeldom = 15 * time.Second
 )
 
 // Errors of those who want to watch.
@@ -37,9 +39,11 @@ var (
 // watched are those who watch for the jobs of one application.
 type watched struct {
 	watchers []*Watcher
-	next     int         // whose turn it is to be told first
-	all      bool        // all were told since jobs began to wait: for a while nobody is told of one more
-	again    *time.Timer // when all are told; nil: no job waits
+	next     int           // whose turn it is to be told first
+	spell    int           // counts how often jobs began to wait
+	all      bool          // all were told in this spell: one more job is told when they are again
+	again    *time.Timer   // when all are told; nil: nobody watches, or no job waits
+	pause    time.Duration // between the last time that all were told and the next
 }
 
 // Watcher is told that jobs of an application may wait. It may be used by one goroutine at a time.
@@ -148,22 +152,39 @@ func (p *Pool) tellOffered(q *queue) {
 			q.watchers[q.next].tell()
 		}
 	}
-	if q.again == nil {
-		q.again = time.AfterFunc(othersTold, func() { p.tellAll(q) })
+	switch {
+	case q.again == nil:
+		spell := q.spell
+		q.again = time.AfterFunc(othersTold, func() { p.tellAll(q, spell) })
+	case q.pause > toldAgain:
+		q.pause = toldAgain
+		q.again.Reset(q.pause)
 	}
 }
 
-// tellAll tells all watchers that jobs wait, again and again while some do.
-func (p *Pool) tellAll(q *queue) {
+// calm has it begin as if nobody had been told of a job yet: none waits.
+func (q *watched) calm() {
+	if q.again != nil {
+		q.again.Stop()
+	}
+	q.all, q.again, q.pause = false, nil, 0
+	q.spell++
+}
+
+// tellAll tells all watchers that jobs wait, again and again while some do, in a spell of waiting.
+func (p *Pool) tellAll(q *queue, spell int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || q.jobs == 0 || len(q.watchers) == 0 {
-		q.all, q.again = false, nil
+	switch {
+	case q.spell != spell: // all jobs were taken just now, and others came
+		return
+	case p.closed || q.jobs == 0 || len(q.watchers) == 0:
+		q.calm()
 		return
 	}
 	for _, w := range q.watchers {
 		w.tell()
 	}
-	q.all = true
-	q.again.Reset(toldAgain)
+	q.all, q.pause = true, min(max(2*q.pause, toldAgain), toldSeldom)
+	q.again.Reset(q.pause)
 }

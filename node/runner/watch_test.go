@@ -120,6 +120,7 @@ func TestNotAllWatchersAreToldAtOnce(t *testing.T) {
 				t.Errorf("%d were told of a job at once, want 8", n)
 			}
 			take(t, p, fmt.Sprint(i))
+			p.Cancel(fmt.Sprint(i))
 		}
 		if len(told) != len(all) {
 			t.Errorf("of five jobs %d were told in all, want each of %d once", len(told), len(all))
@@ -138,8 +139,26 @@ func TestNotAllWatchersAreToldAtOnce(t *testing.T) {
 		if n, jobs := toldOf(all); n != len(all) || jobs != 2 {
 			t.Errorf("%d were told of %d, want all of 2", n, jobs)
 		}
-		take(t, p, "x")
-		take(t, p, "y")
+		<-time.After(time.Minute)
+		toldOf(all)
+		times := 0
+		for range 60 {
+			<-time.After(time.Second)
+			if n, _ := toldOf(all); n == len(all) {
+				times++
+			}
+		}
+		if times < 3 || times > 5 {
+			t.Errorf("of jobs for which nobody comes they were told %d times in a minute, want 4", times)
+		}
+		start(p, "yet another")
+		<-time.After(300 * time.Millisecond)
+		if n, jobs := toldOf(all); n != len(all) || jobs != 3 {
+			t.Errorf("%d were told of %d, want all of 3", n, jobs)
+		}
+		for _, lease := range []string{"x", "y", "z"} {
+			take(t, p, lease)
+		}
 		<-time.After(time.Second)
 		start(p, "after")
 		if n, _ := toldOf(all); n != 8 {

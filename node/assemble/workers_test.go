@@ -66,17 +66,16 @@ func served(
 
 // A worker that waits takes less than 50 kB of the node's memory, whether its request waits or a stream tells it.
 func TestMemoryOfWaitingWorkers(t *testing.T) {
-	_, url, token := served(t, configs.Local)
-	body := `{"application":"weigh","wait":"60s"}`
-	head := "Host: localhost\r\nAuthorization: Bearer " + token + "\r\n"
-	for way, x := range map[string]struct{ request, in string }{
-		"a request that waits": {
-			fmt.Sprintf("POST /v1/jobs/take HTTP/1.1\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-				head, len(body), body), "(*Pool).Await(",
-		},
-		"a stream": {"GET /v1/jobs/events?application=weigh HTTP/1.1\r\n" + head + "\r\n", "(*Watching).Next("},
+	const body = `{"application":"weigh","wait":"60s"}`
+	for _, way := range []struct{ name, does, head, body, in string }{
+		{"request", "POST /v1/jobs/take", "Content-Type: application/json\r\n", body, "(*Pool).Await("},
+		{"stream", "GET /v1/jobs/events?application=weigh", "", "", "(*Watching).Next("},
 	} {
-		t.Run(way, func(t *testing.T) { weighWaiting(t, url, x.request, x.in) })
+		t.Run(way.name, func(t *testing.T) {
+			_, url, token := served(t, configs.Local)
+			weighWaiting(t, url, fmt.Sprintf("%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s"+
+				"Content-Length: %d\r\n\r\n%s", way.does, token, way.head, len(way.body), way.body), way.in)
+		})
 	}
 }
 
@@ -120,6 +119,10 @@ func stacks() string {
 // with two durable commits (that a worker has the job, and the result) beside those of its
 // instance. Compare with BenchmarkCommit of node/store in the same minute.
 func BenchmarkWorkers(b *testing.B) {
+	inBothWays(b, benchmarkWorkers)
+}
+
+func benchmarkWorkers(b *testing.B, by func(http.RoundTripper) http.RoundTripper) {
 	h, url, token := served(b, configs.LAN)
 	var src strings.Builder
 	src.WriteString("workflow: many\ntasks:\n")
@@ -135,7 +138,7 @@ func BenchmarkWorkers(b *testing.B) {
 	all := make(chan struct{})
 	var workers sync.WaitGroup
 	c := &worker.Client{
-		URL: url, Token: token, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}},
+		URL: url, Token: token, HTTP: &http.Client{Transport: by(&http.Transport{MaxIdleConnsPerHost: 200})},
 	}
 	b.ResetTimer()
 	workers.Go(func() {
@@ -171,47 +174,53 @@ func (d deafened) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.RoundTripper.RoundTrip(r)
 }
 
-// BenchmarkWorkerIsFree is how long it takes from the start of an instance until a worker that was free has its job: told
-// of it by the stream of events, or waiting for it in a request.
+// inBothWays has workers be told by the stream of events, and wait in requests.
+func inBothWays(b *testing.B, bench func(b *testing.B, by func(http.RoundTripper) http.RoundTripper)) {
+	b.Run("told", func(b *testing.B) {
+		bench(b, func(t http.RoundTripper) http.RoundTripper { return t })
+	})
+	b.Run("waiting", func(b *testing.B) {
+		bench(b, func(t http.RoundTripper) http.RoundTripper { return deafened{t} })
+	})
+}
+
+// BenchmarkWorkerIsFree is how long it takes from the start of an instance until a worker that was free has its job.
 func BenchmarkWorkerIsFree(b *testing.B) {
-	for way, by := range map[string]func(http.RoundTripper) http.RoundTripper{
-		"told":    func(t http.RoundTripper) http.RoundTripper { return t },
-		"waiting": func(t http.RoundTripper) http.RoundTripper { return deafened{t} },
-	} {
-		b.Run(way, func(b *testing.B) {
-			h, url, token := served(b, configs.LAN)
-			ctx, stop := context.WithCancel(b.Context())
-			defer stop()
-			if _, err := h.Service().AddWorkflow(ctx, "one.yaml",
-				[]byte("workflow: one\ntasks:\n  weigh: {application: weigh}\n")); err != nil {
-				b.Fatal(err)
-			}
-			has, ended := make(chan struct{}), make(chan error, 1)
-			c := &worker.Client{URL: url, Token: token, HTTP: &http.Client{Transport: by(&http.Transport{})}}
-			go func() {
-				o := worker.Options{Application: "weigh", Ended: func(*worker.Job, worker.Ending) { has <- struct{}{} }}
-				ended <- c.Run(ctx, o,
-					func(context.Context, *worker.Job, worker.Report) (map[string]any, error) {
-						has <- struct{}{}
-						return nil, nil
-					})
-			}()
-			for b.Loop() {
-				b.StopTimer()
-				<-time.After(20 * time.Millisecond) // the worker is free by then
-				b.StartTimer()
-				if _, err := h.Service().Start(ctx, api.StartRequest{Workflow: "one"}); err != nil {
-					b.Fatal(err)
-				}
-				<-has
-				b.StopTimer()
-				<-has
-				b.StartTimer()
-			}
-			stop()
-			if err := <-ended; err != nil {
-				b.Error(err)
-			}
-		})
+	inBothWays(b, benchmarkWorkerIsFree)
+}
+
+func benchmarkWorkerIsFree(b *testing.B, by func(http.RoundTripper) http.RoundTripper) {
+	h, url, token := served(b, configs.LAN)
+	ctx, stop := context.WithCancel(b.Context())
+	defer stop()
+	if _, err := h.Service().AddWorkflow(ctx, "one.yaml",
+		[]byte("workflow: one\ntasks:\n  weigh: {application: weigh}\n")); err != nil {
+		b.Fatal(err)
+	}
+	has, ended := make(chan struct{}), make(chan error, 1)
+	c := &worker.Client{URL: url, Token: token, HTTP: &http.Client{Transport: by(&http.Transport{})}}
+	go func() {
+		o := worker.Options{Application: "weigh", Ended: func(*worker.Job, worker.Ending) { has <- struct{}{} }}
+		ended <- c.Run(ctx, o,
+			func(context.Context, *worker.Job, worker.Report) (map[string]any, error) {
+				has <- struct{}{}
+				return nil, nil
+			})
+	}()
+	for b.Loop() {
+		b.StopTimer()
+		<-time.After(20 * time.Millisecond) // the worker is free by then
+		b.StartTimer()
+		if _, err := h.Service().Start(ctx, api.StartRequest{Workflow: "one"}); err != nil {
+			b.Fatal(err)
+		}
+		<-has
+		b.StopTimer()
+		<-has
+		b.StartTimer()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		b.Error(err)
 	}
 }

@@ -185,6 +185,17 @@ func TestAHolderFromBeforeWorkersWatched(t *testing.T) {
 		for range 3 {
 			isTold(t, "what may be there", ana, 3*time.Second, 0)
 		}
+		ana.Close()
+		asked := tm.askedForJobs()
+		for range 5 {
+			again := tm.watchJobs("two", "ana")
+			isTold(t, "what may be there", again, 3*time.Second, 0)
+			again.Close()
+		}
+		if n := asked.Load(); n > 5 {
+			t.Errorf("by one who watches again and again the holder was asked %d times in 10 s", n)
+		}
+		ana = tm.watchJobs("two", "ana")
 		id := tm.begin("one", "weighing", map[string]string{"main": "one"})
 		isTold(t, "a job", ana, 3*time.Second, 0)
 		job, err := tm.p["two"].api.TakeJob(t.Context(), by("ana"), api.TakeRequest{Application: "weigh"})

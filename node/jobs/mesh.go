@@ -78,7 +78,10 @@ type elsewhere struct {
 
 func newElsewhere() *elsewhere {
 	return &elsewhere{
-		rations: ration.New(workRation), lookouts: lookouts{of: map[workflow.ApplicationName]*lookout{}},
+		rations: ration.New(workRation),
+		lookouts: lookouts{
+			of: map[workflow.ApplicationName]*lookout{}, asked: map[workflow.ApplicationName]time.Time{},
+		},
 		asking: map[workflow.ApplicationName]bool{},
 	}
 }

@@ -60,8 +60,9 @@ func (w *Watching) Close() { w.end() }
 
 // lookouts ask other holders for those who watch.
 type lookouts struct {
-	mu      sync.Mutex // guards of and closed
+	mu      sync.Mutex // guards the next three
 	of      map[workflow.ApplicationName]*lookout
+	asked   map[workflow.ApplicationName]time.Time // the last time
 	closed  bool
 	running sync.WaitGroup
 }
@@ -78,37 +79,27 @@ func (x *Desk) lookOut(app workflow.ApplicationName) (end func()) {
 	if !x.Peers.Asks() {
 		return func() {}
 	}
-	all := &x.elsewhere.lookouts
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.closed {
-		return func() {}
-	}
-	l := all.of[app]
-	if l == nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		l = &lookout{end: cancel, again: make(chan struct{}, 1)}
-		all.of[app] = l
-		all.running.Go(func() { x.ask(ctx, app, l.again) })
-	}
-	l.watchers++
-	return func() { all.leave(app, l) }
+	return x.elsewhere.lookouts.join(app, func(ctx context.Context, again <-chan struct{}) { x.ask(ctx, app, again) })
 }
 
 // ask asks the holders of an application again and again whether they have a job.
 func (x *Desk) ask(ctx context.Context, app workflow.ApplicationName, again <-chan struct{}) {
+	next := x.elsewhere.lookouts.due(app)
 	for {
-		next := lookElsewhere
-		if holders := x.holders(app); len(holders) == 0 {
-			next = lookForHolders
-		} else if !x.pool.Waits(app, anyJob) && x.waitsAt(ctx, app, holders) {
-			x.pool.Elsewhere(app)
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-again:
 		case <-time.After(next):
+		}
+		next = lookElsewhere
+		if holders := x.holders(app); len(holders) == 0 {
+			next = lookForHolders
+		} else if !x.pool.Waits(app, anyJob) {
+			x.elsewhere.lookouts.asks(app)
+			if x.waitsAt(ctx, app, holders) {
+				x.pool.Elsewhere(app)
+			}
 		}
 	}
 }
@@ -128,6 +119,26 @@ func (x *Desk) waitsAt(ctx context.Context, app workflow.ApplicationName, holder
 	return false
 }
 
+// join has one more watch for an application's jobs until it is told to end. The first has it asked for by ask.
+func (all *lookouts) join(
+	app workflow.ApplicationName, ask func(ctx context.Context, again <-chan struct{}),
+) (end func()) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.closed {
+		return func() {}
+	}
+	l := all.of[app]
+	if l == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		l = &lookout{end: cancel, again: make(chan struct{}, 1)}
+		all.of[app] = l
+		all.running.Go(func() { ask(ctx, l.again) })
+	}
+	l.watchers++
+	return func() { all.leave(app, l) }
+}
+
 // leave has one less watch. Where nobody does any more, nobody is asked.
 func (all *lookouts) leave(app workflow.ApplicationName, l *lookout) {
 	all.mu.Lock()
@@ -136,6 +147,21 @@ func (all *lookouts) leave(app workflow.ApplicationName, l *lookout) {
 		l.end()
 		delete(all.of, app)
 	}
+}
+
+// asks notes that holders are asked now.
+func (all *lookouts) asks(app workflow.ApplicationName) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.asked[app] = time.Now()
+}
+
+// due is in what time holders are asked first: a worker that watches again and again does not have them asked more
+// often.
+func (all *lookouts) due(app workflow.ApplicationName) time.Duration {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return max(time.Until(all.asked[app].Add(lookElsewhere)), 0)
 }
 
 // taken has holders be asked again for an application's jobs at once, as a worker took one of them.

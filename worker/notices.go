@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -87,11 +88,11 @@ func (n *notices) another() {
 	}
 }
 
-// goes says by which way it goes from now on.
-func (n *notices) goes(by way) {
+// goes says by which way it goes from now on, if it goes by one of some others.
+func (n *notices) goes(by way, instead ...way) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.way != by {
+	if slices.Contains(instead, n.way) {
 		n.way = by
 		close(n.changed)
 		n.changed = make(chan struct{})
@@ -140,17 +141,13 @@ func sooner(d time.Duration) time.Duration { return d - time.Duration(rand.Float
 // listen hears the node's stream until ctx ends. One that breaks is begun again; where the node has none, or gives
 // this worker none, it is asked again from time to time.
 func (c *Client) listen(ctx context.Context, o Options, told *notices) {
-	late := time.AfterFunc(openedWithin, func() {
-		if told.now().way == unknown {
-			told.goes(byAsking)
-		}
-	})
+	late := time.AfterFunc(openedWithin, func() { told.goes(byAsking, unknown) })
 	defer late.Stop()
 	pause, said := firstPause, false
 	for ctx.Err() == nil {
 		begun := time.Now()
 		err := c.hear(ctx, o.Application, told)
-		told.goes(byAsking)
+		told.goes(byAsking, unknown, byNotices)
 		no := refusal(err)
 		switch {
 		case no != nil:
@@ -184,7 +181,7 @@ func (c *Client) hear(ctx context.Context, application string, told *notices) er
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
 		return errors.New("what answered is no stream of events: " + kind)
 	}
-	told.goes(byNotices)
+	told.goes(byNotices, unknown, byAsking)
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
 		quiet.Reset(silence)

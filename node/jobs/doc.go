@@ -3,6 +3,7 @@
 //
 // A [Desk] gives jobs out and takes their results; who has which job knows the pool of
 // node/runner. What this node's workers do for other holders it passes on (mesh.go).
+// Workers that watch are told that there may be a job (watch.go).
 //
 // Promises: that a worker was given a job is durable before the worker hears of it, and its
 // result before the worker is told that it was taken; which result counts the instance decides.

@@ -228,3 +228,21 @@ func TestHowManyMayWatch(t *testing.T) {
 		t.Error("one that came in its place was not told")
 	}
 }
+
+// Who watches counts as a worker that comes for jobs, for as long as it watches.
+func TestWatchersAreSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &runner.Pool{}
+		defer p.Close()
+		w := watching(t, p, 1)[0]
+		<-time.After(time.Hour)
+		if d := time.Since(p.Seen("weigh")); d > 0 {
+			t.Errorf("while it watches, a worker was seen %s ago", d)
+		}
+		w.Close()
+		<-time.After(time.Hour)
+		if d := time.Since(p.Seen("weigh")); d != time.Hour {
+			t.Errorf("an hour after it watched, a worker was seen %s ago", d)
+		}
+	})
+}

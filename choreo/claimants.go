@@ -82,6 +82,8 @@ type ItemView struct {
 	Partner workflow.PartnerID // who holds it
 	// Partition is where it is; empty: with whoever was found for it.
 	Partition workflow.PartitionName
+	// Undoes is what it compensates; empty: it compensates nothing.
+	Undoes workflow.TaskName
 	// Arrival is since when it can be done, by its holder's clock as far as its facts say, in ms
 	// since 1970: the same at all nodes, and after a restart.
 	Arrival int64
@@ -167,10 +169,14 @@ func (m *Machine) itemNow(a *state.Attempt, since *state.Moments) ItemView {
 }
 
 func itemView(a *state.Attempt, since *state.Moments) ItemView {
-	return ItemView{
+	v := ItemView{
 		Item: state.ItemOf(a.ID), Task: a.Task, Partner: a.Partner, Partition: since.S.Plan().Home(a.Task.Name),
 		Arrival: since.Arrival(a), Role: a.Task.Role,
 	}
+	if a.Undoes != nil {
+		v.Undoes = a.Undoes.Task.Name
+	}
+	return v
 }
 
 // ItemFor is an item as it concerns one person.

@@ -222,22 +222,22 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 	return nil
 }
 
-// attemptOf finds the attempt of ours at task t that is ready or running.
+// attemptOf finds the attempt of ours at task t that is ready or running. What has begun to undo another may be gone from
+// the definition by then.
 func (m *Machine) attemptOf(t workflow.TaskName) (*state.Attempt, error) {
-	if m.state.Definition().Task(t) == nil {
+	x, u := m.state.Definition().Task(t), m.personsUndo(t)
+	switch {
+	case x == nil && u == nil:
 		return nil, m.noTask(t)
-	}
-	if !m.heeded() {
+	case !m.heeded():
 		return nil, errUnheeded
-	}
-	switch u := m.personsUndo(t); {
 	case u == nil:
 	case u.Partner == m.self:
 		return u, nil
-	case m.state.Definition().Task(t).Condition == nil && len(m.state.SlotsOf(t)) == 0: // else there may be one here
+	case x == nil || x.Condition == nil && len(m.state.SlotsOf(t)) == 0: // else there may be one here
 		return nil, &Elsewhere{Task: m.called(t), Partner: u.Partner}
 	}
-	if m.state.Definition().Task(t).Condition != nil {
+	if x.Condition != nil {
 		return m.transitionOf(t)
 	}
 	var ended, elsewhere error

@@ -74,6 +74,9 @@ func (s *story) history() string {
 		if v.Status != "regular" {
 			fmt.Fprintf(&b, " (%s)", v.Status)
 		}
+		if v.Kind == dataflow.Compensation && v.Reason != "" {
+			fmt.Fprintf(&b, ": %s", v.Reason)
+		}
 		b.WriteString("\n")
 	}
 	for _, v := range m.Superseded() {

@@ -23,11 +23,11 @@ func (m *Machine) History() (out []state.StateView) {
 	now := map[workflow.DataName]workflow.Value{}
 	for _, r := range b.History() {
 		v := state.StateView{Record: r, EquivalentTo: -1}
-		if r.Mark != dataflow.Aborted || r.ID != (dataflow.ID{}) {
-			now = changed(now, r.Changed)
+		v.Values = changed(now, r.Changed)
+		if r.Brought() {
+			now = v.Values
 			v.EquivalentTo = b.EquivalentTo(r.Output)
 		}
-		v.Values = now
 		if a := m.state.Attempts()[state.AttemptOfJob(r.Job)]; a != nil {
 			v.Partner = a.Partner
 		} else if e := m.log.ByID()[fact.ID(r.ID)]; e != nil {
@@ -58,7 +58,7 @@ func addPending(history []state.StateView, b *dataflow.Board) {
 		}
 		begins[v.FiredBy] = append(begins[v.FiredBy], v.Task)
 		until := v.Output
-		if v.Mark == dataflow.Aborted && v.Input < 0 {
+		if !v.Brought() {
 			until++ // in the state in which it was aborted it was pending
 		}
 		ends[until] = append(ends[until], v.Task)
@@ -69,8 +69,8 @@ func addPending(history []state.StateView, b *dataflow.Board) {
 	pending := map[workflow.TaskName]int{} // how often: a state that is offered fires once more what was aborted
 	for i := range history {
 		v := &history[i]
-		if v.Mark == dataflow.Aborted && v.Input < 0 {
-			continue // it brought no state
+		if !v.Brought() {
+			continue
 		}
 		for _, t := range ends[v.Output] {
 			if pending[t]--; pending[t] == 0 {

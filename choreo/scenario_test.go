@@ -3,6 +3,7 @@ package choreo
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -645,7 +646,14 @@ func remarks(t state.TaskView) []string {
 func (s *story) jobs() string {
 	n, out := s.node(0), ""
 	for _, id := range n.running() {
-		out += fmt.Sprintf("%s, attempt %s, try %d\n", n.jobs[id].Task.Name, s.attempt(n.m, id), n.jobs[id].Try)
+		j := n.jobs[id]
+		out += fmt.Sprintf("%s, attempt %s, try %d", j.Task.Name, s.attempt(n.m, id), j.Try)
+		if s.d.HasArg("given") {
+			for _, d := range slices.Sorted(maps.Keys(j.Input)) {
+				out += fmt.Sprintf(", %s=%v", d, j.Input[d])
+			}
+		}
+		out += "\n"
 	}
 	return out
 }

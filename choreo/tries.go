@@ -101,7 +101,7 @@ func (d *decision) record(a *state.Attempt, try int, res Result) {
 			d.fail(a, fact.CauseReported, "its result cannot be recorded: "+err.Error())
 		}
 		return
-	case res.Lost && d.state.MayMiss(a, d.self):
+	case res.Lost && d.state.EvidenceOf(nil).MayMiss(a, d.self):
 		d.fail(a, fact.CauseLost, res.Reason)
 		return
 	case try <= a.Task.Retries.Times && a.Task.ByNode():

@@ -118,6 +118,17 @@ type Origin struct {
 	Trusted bool
 }
 
+// Remedy says what lets a definition in that is not allowed what it asks for: where it would be if it was listed by whom
+// the node trusts, that.
+func (o Origin) Remedy(allowed func(Origin) bool) string {
+	listed := o
+	if listed.Trusted = true; allowed(listed) {
+		return "mutirao workflow add FILE at the node that holds the task lists it there, and mutirao task again has the " +
+			"task done once more"
+	}
+	return "see its allow list in " + File
+}
+
 // emptyAllow is what is wanted of a list of permits that lists nobody: it would allow those that none at all does.
 const emptyAllow = "want the workflows that it is for, or no allow at all"
 

@@ -60,8 +60,8 @@ func TestEquivalenceAsksForNoAge(t *testing.T) {
 	s.wants("recover", s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
 	u := s.b.Undoing()
 	job := dataflow.Job{Fact: s.id(), Task: u.Task}
-	s.wants("begun", s.b.FireUndo(job, u.By), "")
-	s.wants("undone", s.b.Undone(job, s.id(), values{"n": int64(0)}, 1, 1), "")
+	s.wants("begun", s.b.FireUndo(job, u.By, 1), "")
+	s.wants("undone", s.b.Undone(job, s.id(), values{"n": int64(0)}, 1), "")
 	s.wants("as", s.b.Last().As, 0)
 }
 
@@ -88,8 +88,8 @@ final: s == "z"
 	s.wants("recover", s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
 	u := s.b.Undoing()
 	job := dataflow.Job{Fact: s.id(), Task: u.Task}
-	s.wants("begun", s.b.FireUndo(job, u.By), "")
-	s.wants("undone", s.b.Undone(job, s.id(), values{"s": "c"}, 1, 1),
+	s.wants("begun", s.b.FireUndo(job, u.By, 1), "")
+	s.wants("undone", s.b.Undone(job, s.id(), values{"s": "c"}, 1),
 		"the compensation of two is badly designed: its state is not equivalent to S1, which was before")
 }
 
@@ -116,8 +116,8 @@ final: s == "z"
 	s.wants("recover", s.b.Recover(step, s.id(), 1), "")
 	u := s.b.Undoing()
 	job := dataflow.Job{Fact: s.id(), Task: u.Task}
-	s.wants("begun", s.b.FireUndo(job, u.By), "")
-	s.wants("undone", s.b.Undone(job, s.id(), values{"s": "a", "n": int64(99)}, 1, 1), why)
+	s.wants("begun", s.b.FireUndo(job, u.By, 1), "")
+	s.wants("undone", s.b.Undone(job, s.id(), values{"s": "a", "n": int64(99)}, 1), why)
 	s.wants("state", s.b.State(), 1)
 	s.wants("s", s.b.Values()["s"], "b")
 	s = begun(`set, with: {s: '"a"', n: '99'}`) // known beforehand

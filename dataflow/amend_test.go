@@ -145,8 +145,8 @@ func TestATriggerIsGone(t *testing.T) {
 	s.wants("amended", s.amend(parallel, "out: [a, n]", undo), "")
 	s.wants("undo", s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
 	job := dataflow.Job{Fact: s.id(), Task: "one"}
-	s.wants("begin", s.b.FireUndo(job, s.b.Undoing().By), "")
-	s.wants("undone", s.b.Undone(job, s.id(), values{"a": nil}, 1, 1), "")
+	s.wants("begin", s.b.FireUndo(job, s.b.Undoing().By, 1), "")
+	s.wants("undone", s.b.Undone(job, s.id(), values{"a": nil}, 1), "")
 	s.wants("as", s.b.Last().As, 0)
 
 	s = begin(t, parse(t, parallel), values{"n": int64(0)})
@@ -275,8 +275,8 @@ func TestWhatIsUndoneLeavesWhatAmendmentsChanged(t *testing.T) {
 		s.wants("foreseen", told(out)+why, "undoes ask of S1 sure=false; S3 a=0; interrupted: stopped [offer restart jump-forward]")
 		s.wants("undo", s.b.Recover(step, s.id(), 1), "")
 		job := dataflow.Job{Fact: s.id(), Task: "ask"}
-		s.wants("begin", s.b.FireUndo(job, s.b.Undoing().By), "")
-		why = s.b.Undone(job, s.id(), updates, 1, 1)
+		s.wants("begin", s.b.FireUndo(job, s.b.Undoing().By, 1), "")
+		why = s.b.Undone(job, s.id(), updates, 1)
 		s.wants("undone", why, "")
 		s.wants("as", s.b.Last().As, 0)
 		s.wants("it stopped", s.b.Interrupted().Cause, "stopped")

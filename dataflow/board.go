@@ -58,7 +58,7 @@ const (
 // Record is one step of the history: a data state with what brought it or, where it is aborted,
 // an execution that brought none.
 type Record struct {
-	ID   ID // the fact that brought the state
+	ID   ID // the fact that brought the state, or that was to and did not
 	Kind Kind
 	Task workflow.TaskName // the trigger that fired, also of what compensates it; empty: none
 	Job  Job
@@ -74,9 +74,10 @@ type Record struct {
 	From, To     int
 	Mark         Mark
 	Status       Status
-	// Changed are the data that have another value than before; nil: null now.
+	// Changed are the data that have another value than before, or would have by an aborted compensation; nil: null now.
 	Changed map[workflow.DataName]workflow.Value
-	// Reason is, of a transition that failed and of a state that is an exception, why it interrupted the instance.
+	// Reason is, of a transition that failed and of a state that is an exception, why it interrupted the instance; of a
+	// compensation that brought no state, why not.
 	Reason string
 	// Conflicts are the data that it set though they were changed after the state that fired it.
 	Conflicts []workflow.DataName
@@ -84,6 +85,9 @@ type Record struct {
 	satisfies string // which conditions it satisfies, of those that equivalence asks for
 	broken    int    // how many constraints it breaks
 }
+
+// Brought reports whether it brought a state.
+func (r *Record) Brought() bool { return r.Mark != Aborted || r.Input >= 0 }
 
 // Pending is a transition that a state fired and that has not ended.
 type Pending struct {

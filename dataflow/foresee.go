@@ -61,12 +61,12 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 		r := then.restores(&t)
 		out.Undoes = append(out.Undoes, Undoing{Task: t.Task, State: t.Output, Sure: r.sure})
 		job := Job{Task: t.Task}
-		then.FireUndo(job, u.By)
+		then.FireUndo(job, u.By, b.stop.At)
 		if r.failure != "" {
-			then.UndoFailed(job, r.failure)
+			then.UndoFailed(job, r.failure, b.stop.At)
 			break
 		}
-		then.Undone(job, ID{}, r.updates, b.stop.At, b.stop.At)
+		then.Undone(job, ID{}, r.updates, b.stop.At)
 	}
 	out.State, out.Values, out.Like, out.Final = then.State(), then.values, then.EquivalentTo(then.State()), then.done
 	out.Changed = b.differing(then.values)

@@ -142,8 +142,8 @@ func (s *story) carryOut(x dataflow.Step) {
 	}
 	for u := s.b.Undoing(); u != nil; u = s.b.Undoing() {
 		job := dataflow.Job{Fact: s.id(), Task: u.Task}
-		s.b.FireUndo(job, u.By)
-		s.b.Undone(job, s.id(), gives[u.Task], 1, 1)
+		s.b.FireUndo(job, u.By, 1)
+		s.b.Undone(job, s.id(), gives[u.Task], 1)
 	}
 }
 
@@ -199,10 +199,10 @@ final: n == 9
 			s.wants("ordered all the same", s.b.Recover(step, s.id(), 1), "")
 			u := s.b.Undoing()
 			job := dataflow.Job{Fact: s.id(), Task: u.Task}
-			s.b.FireUndo(job, u.By)
+			s.b.FireUndo(job, u.By, 1)
 			if c.sets == nil {
-				s.b.UndoFailed(job, strings.TrimPrefix(why, "the compensation of one failed: "))
-			} else if got := s.b.Undone(job, s.id(), c.sets, 1, 1); got != why {
+				s.b.UndoFailed(job, strings.TrimPrefix(why, "the compensation of one failed: "), 1)
+			} else if got := s.b.Undone(job, s.id(), c.sets, 1); got != why {
 				t.Errorf("%s of %s came to %q, and was said to: %q", method, c.undo, got, why)
 			}
 			s.wants("cause", s.b.Interrupted().Cause, "no paper")

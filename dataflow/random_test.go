@@ -90,17 +90,17 @@ func (x *anyRun) undo(u *dataflow.Undo) {
 	}
 	if u.Job == (dataflow.Job{}) {
 		before := x.all()
-		refused("of another", x.b.FireUndo(job, x.id()), "something else is to be compensated")
-		refused("undone before it began", x.b.Undone(job, x.id(), values{}, 1, 1), "the compensation is not pending")
-		refused("failed before it began", x.b.UndoFailed(job, "fog"), "the compensation is not pending")
+		refused("of another", x.b.FireUndo(job, x.id(), 1), "something else is to be compensated")
+		refused("undone before it began", x.b.Undone(job, x.id(), values{}, 1), "the compensation is not pending")
+		refused("failed before it began", x.b.UndoFailed(job, "fog", 1), "the compensation is not pending")
 		x.wants("nothing changed", x.all() == before, true)
-		x.wants("begin", x.b.FireUndo(job, u.By), "")
-		refused("twice", x.b.FireUndo(dataflow.Job{Fact: x.id(), Task: u.Task}, u.By), "the compensation runs already")
+		x.wants("begin", x.b.FireUndo(job, u.By, 1), "")
+		refused("twice", x.b.FireUndo(dataflow.Job{Fact: x.id(), Task: u.Task}, u.By, 1), "the compensation runs already")
 		return
 	}
-	refused("another job", x.b.Undone(job, x.id(), values{}, 1, 1), "the compensation is not pending")
+	refused("another job", x.b.Undone(job, x.id(), values{}, 1), "the compensation is not pending")
 	if x.r.IntN(6) == 0 {
-		x.wants("fail", x.b.UndoFailed(u.Job, "fog"), "")
+		x.wants("fail", x.b.UndoFailed(u.Job, "fog", 1), "")
 		x.seen["compensation failed"]++
 		return
 	}
@@ -113,7 +113,7 @@ func (x *anyRun) undo(u *dataflow.Undo) {
 	} else {
 		updates["a"] = int64(x.r.IntN(5))
 	}
-	if x.b.Undone(u.Job, x.id(), updates, 1, 1) == "" {
+	if x.b.Undone(u.Job, x.id(), updates, 1) == "" {
 		x.seen["compensated"]++
 	} else {
 		x.seen["badly designed"]++
@@ -206,9 +206,9 @@ func (x *anyRun) end() {
 		case x.b.Ended():
 			return
 		case u != nil && u.Job == (dataflow.Job{}):
-			x.b.FireUndo(dataflow.Job{Fact: x.id(), Task: u.Task}, u.By)
+			x.b.FireUndo(dataflow.Job{Fact: x.id(), Task: u.Task}, u.By, 1)
 		case u != nil:
-			x.b.UndoFailed(u.Job, "fog")
+			x.b.UndoFailed(u.Job, "fog", 1)
 		case x.b.Interrupted() == nil:
 			x.b.Fail(x.b.Pending()[0].Job, x.id(), "no luck", 1)
 		default:
@@ -288,5 +288,5 @@ final: n == 2
 	s.wants("a file", s.b.MayRecover(dataflow.Step{
 		Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"photo": &text, "n": &one},
 	}), "photo is a file: a jump may set it to null only, as it brings no content")
-	s.wants("nothing to undo", s.b.FireUndo(dataflow.Job{Task: "go"}, s.id()), "nothing is to be compensated")
+	s.wants("nothing to undo", s.b.FireUndo(dataflow.Job{Task: "go"}, s.id(), 1), "nothing is to be compensated")
 }

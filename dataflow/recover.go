@@ -63,6 +63,9 @@ type recovery struct {
 	when *workflow.Expr
 	goal int // the state to which an offer goes back; -1: none
 	job  Job // the compensation that runs; zero: none
+	// began is when that did, by the holder's clock, and from its place in the order of the records.
+	began int64
+	from  int
 }
 
 // Undo is a compensation that is to be done.
@@ -274,6 +277,9 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 		return why
 	}
 	b.stop.Since = ""
+	if b.recovery != nil {
+		b.undoFails("a jump forward called it off", ID{}, nil, at)
+	}
 	switch x.Method {
 	case MethodCompensate:
 		b.recovery = &recovery{step: x, left: x.Steps, goal: -1}
@@ -376,7 +382,7 @@ func (b *Board) stopUnless(why string) {
 
 // FireUndo enters that the holder begins the compensation that the recovery waits for. It says why that
 // changes nothing; empty: it does.
-func (b *Board) FireUndo(job Job, of ID) string {
+func (b *Board) FireUndo(job Job, of ID, at int64) string {
 	b.place++
 	switch u := b.Undoing(); {
 	case u == nil:
@@ -386,13 +392,13 @@ func (b *Board) FireUndo(job Job, of ID) string {
 	case u.Job != Job{}:
 		return "the compensation runs already"
 	}
-	b.recovery.job = job
+	b.recovery.job, b.recovery.began, b.recovery.from = job, at, b.place
 	return ""
 }
 
 // Undone enters that a compensation ended with updates, by that fact. Its state must be equivalent to the one
 // before the transition, and break no strict constraint. It says why that changes nothing; empty: there is a new state.
-func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Value, began, at int64) string {
+func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Value, at int64) string {
 	b.place++
 	if b.recovery == nil || b.recovery.job != job {
 		return "the compensation is not pending"
@@ -402,6 +408,7 @@ func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Va
 	before := b.write(changed)
 	if why := b.badlyDesigned(t); why != "" {
 		b.write(before)
+		b.undoFails(why, by, changed, at)
 		b.recovery = nil
 		b.stop.Since = why
 		return why
@@ -412,7 +419,7 @@ func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Va
 	undoes := b.states[t.Output]
 	b.enter(Record{
 		ID: by, Kind: Compensation, Task: t.Task, Job: job, FiredBy: -1, Input: len(b.states) - 1, Undoes: undoes,
-		Began: began, Ended: at, Changed: changed,
+		Began: b.recovery.began, Ended: at, Changed: changed,
 	}).As = as
 	b.stop.State = len(b.states) - 1
 	b.recovery.job = Job{}
@@ -510,12 +517,28 @@ const mostShown = 80
 
 // UndoFailed enters that a compensation failed for good: the chain stops there. It says why that changes
 // nothing; empty: it does.
-func (b *Board) UndoFailed(job Job, reason string) string {
+func (b *Board) UndoFailed(job Job, reason string, at int64) string {
 	b.place++
 	if b.recovery == nil || b.recovery.job != job {
 		return "the compensation is not pending"
 	}
+	b.undoFails(reason, ID{}, nil, at)
 	b.stop.Since = undoFailed(job.Task, reason)
 	b.recovery = nil
 	return ""
+}
+
+// undoFails adds the record of the compensation that runs, if one does, which brought no state: why, and by which fact it
+// would have changed what, if it ended with a result.
+func (b *Board) undoFails(why string, by ID, changed map[workflow.DataName]workflow.Value, at int64) {
+	x := b.recovery
+	if x.job == (Job{}) {
+		return
+	}
+	now := len(b.states) - 1
+	b.history = append(b.history, Record{
+		ID: by, Kind: Compensation, Task: x.job.Task, Job: x.job, FiredBy: -1, Input: -1, Output: now,
+		Undoes: b.states[b.producer().Output], As: now, Began: x.began, Ended: at, From: x.from, To: b.place,
+		Mark: Aborted, Status: Regular, Changed: changed, Reason: why,
+	})
 }

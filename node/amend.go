@@ -37,7 +37,7 @@ func (k *desk) amend(ctx context.Context, r api.AmendRequest, w amending) (*api.
 			WithHint("mutirao amend %s FILE --dry-run lists all that is refused", seen.ID)
 	case len(seen.NotYet) > 0:
 		return nil, api.Errorf(api.Refused, "%s cannot be changed so yet: %s", seen.ID, seen.NotYet[0].Line).
-			WithHint("tasks, contingencies, partitions, resources, rules, loops, data that are new, limits of data, conditions, constraints, compensations, limits of time and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
+			WithHint("tasks, contingencies, partitions, resources, rules, what tasks read, loops, data that are new, limits of data, conditions, constraints, compensations, limits of time and texts can be changed; for all else mutirao workflow add FILE gives the changed definition to instances that are started later")
 	case len(a.patch.Patch) == 0:
 		return &api.Amended{ID: seen.ID, Version: seen.Version, Lines: []string{}, Already: true}, nil
 	}

@@ -108,7 +108,7 @@ func (k peoplesItems) itemsOf(
 			Place: i, Doc: show.Short(v.Task.Doc, worklists.MaxDoc), Subject: about,
 			Label: v.Task.Label, WorkflowLabel: h.m.Definition().Label,
 		}
-		r.WaitsFor, r.Partition, r.Awaits = v.WaitsFor, v.Partition, v.Awaits
+		r.WaitsFor, r.Partition, r.Awaits, r.Undoes = v.WaitsFor, v.Partition, v.Awaits, v.Undoes
 		r.TaskLabels = workflow.LabelsOf[workflow.TaskName](h.m.Definition(), r.Named())
 		r.PutOff = v.PutOff && v.Holder == who.User
 		if v.Remark != nil && !v.Over {

@@ -30,7 +30,12 @@ func (s *State) begin(a *Attempt, b *fact.Start, e *log.Entry) {
 	a.Tries = max(a.Tries, b.Try)
 	a.Start, a.Starts = earlier(a.Start, e), firstOf(a.Starts, e)
 	if a.Start == e {
-		a.Task = s.EvidenceOf(e).does(a)
+		v := s.EvidenceOf(e)
+		a.Task = v.does(a)
+		if in := v.reading(a); !slices.Equal(in, a.Task.In) {
+			t := *a.Task
+			t.In, a.Task = in, &t
+		}
 	}
 	s.rebase(a)
 }

@@ -54,16 +54,20 @@ func (v *Evidence) does(a *Attempt) *workflow.Task {
 	if a.Undoes == nil || a.Undoes.Fired != nil || len(v.s.edition.heavy) == 0 {
 		return a.Task
 	}
-	var began *log.Entry
+	if began := v.began(a); began != nil && began != v.of {
+		v = v.s.EvidenceOf(began)
+	}
+	return v.s.compensationOf(v.under(), a.Undoes)
+}
+
+// began is the earliest start of an attempt that its author knew, or is; nil: it knew none.
+func (v *Evidence) began(a *Attempt) (began *log.Entry) {
 	for _, e := range a.Starts {
 		if v.knew(e) || e == v.of {
 			began = earlier(began, e)
 		}
 	}
-	if began != nil && began != v.of {
-		v = v.s.EvidenceOf(began)
-	}
-	return v.s.compensationOf(v.under(), a.Undoes)
+	return began
 }
 
 // undoneElsewhere makes the compensation of which a fact is a start, if its author knew of one, and by the

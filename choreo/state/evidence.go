@@ -1,6 +1,7 @@
 package state
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -97,6 +98,27 @@ func (v *Evidence) task(t *workflow.Task) *workflow.Task {
 		return def.Task(t.Name)
 	}
 	return t
+}
+
+// reading are the data that the task of an attempt had under in, as its author knew it. What data states fired, and what
+// undoes something, says so by itself; so does a task which of those that add it unlike not the first says. Who keeps
+// data states reads what there is to be read now.
+func (v *Evidence) reading(a *Attempt) []workflow.DataName {
+	if len(v.s.edition.heavy) == 0 || a.Beside() || a.Task.Whole {
+		return a.Task.In
+	}
+	known, now := v.under().Task(a.Task.Name), v.s.def.Task(a.Task.Name)
+	if known == nil || now == nil || slices.Equal(known.In, a.Task.In) || !alikeButIn(a.Task, now) {
+		return a.Task.In
+	}
+	return known.In
+}
+
+// alikeButIn reports whether two tasks differ in nothing but what they read.
+func alikeButIn(x, y *workflow.Task) bool {
+	t := *x
+	t.In = y.In
+	return reflect.DeepEqual(t, *y)
 }
 
 // decl is how a data item was declared, as its author knew; nil: it was not.

@@ -100,10 +100,13 @@ type Reading struct {
 }
 
 // MayMiss reports whether a partner may say of an attempt that the content of a file is lost that its task
-// reads. Only its holder asks for that content; what others think of it is nobody's proof.
-func (s *State) MayMiss(a *Attempt, author workflow.PartnerID) bool {
+// reads, as it knew. Only its holder asks for that content; what others think of it is nobody's proof.
+func (v *Evidence) MayMiss(a *Attempt, author workflow.PartnerID) bool {
+	if began := v.began(a); began != nil && !a.Beside() && !a.Task.Whole {
+		v = v.s.EvidenceOf(began)
+	}
 	return a.Partner == author &&
-		slices.ContainsFunc(a.Task.In, func(n workflow.DataName) bool { return IsFile(s.decls[n]) })
+		slices.ContainsFunc(v.reading(a), func(n workflow.DataName) bool { return IsFile(v.decl(n)) })
 }
 
 // missing is the incident that the content of a file is lost for good which an attempt was to read.

@@ -43,6 +43,9 @@ func (s *State) TriggerView(t *workflow.Task) TaskView {
 	case over && v.State == workflow.NotReady:
 		v.State = workflow.Skipped
 	}
+	if x := f.undoing(t.Name); x != NotCompensated {
+		v.Also(undoneByOrder[x])
+	}
 	for _, x := range s.SupersededJobs(t.Name) {
 		v.Superseded = append(v.Superseded,
 			SupersededView{
@@ -53,14 +56,50 @@ func (s *State) TriggerView(t *workflow.Task) TaskView {
 	return v
 }
 
-// jobState says where a transition stands.
+// undoing is how far the compensation has got that was ordered since a trigger last fired; NotCompensated: none was.
+func (f *FlowWork) undoing(t workflow.TaskName) Compensation {
+	if x := f.Line.Board.Undoing(); x != nil && x.Task == t && x.Job == (dataflow.Job{}) {
+		return CompensationWaits
+	}
+	u, last := f.undone[t], f.Latest[t]
+	switch {
+	case u == nil || last != nil && log.ByTime(u.Assigned, last.Assigned) < 0:
+		return NotCompensated
+	case f.Goes(u):
+		return CompensationRuns
+	case u.Success() != nil && f.Line.why[u.Success()] == "":
+		return CompensationDone
+	}
+	return CompensationFailed
+}
+
+// undoView shows a task by the newest compensation that it is of a transition; false: it is of none.
+func (s *State) undoView(t *workflow.Task) (v TaskView, is bool) {
+	var newest *Attempt
+	for _, a := range s.flow.undone {
+		if a.Task.Name == t.Name && (newest == nil || log.ByTime(newest.Assigned, a.Assigned) < 0) {
+			newest = a
+		}
+	}
+	if newest == nil {
+		return v, false
+	}
+	v = s.attemptView(newest, s.jobState(newest))
+	v.Attempt, v.Undoes = newest.Fired.Flow.Depth, newest.Undoes.Task.Name
+	if ok := newest.Success(); ok != nil && s.flow.Line.why[ok] != "" {
+		v.Also("its result does not count: " + s.flow.Line.why[ok])
+	}
+	return v, true
+}
+
+// jobState says where a transition stands, or what undoes one by order.
 func (s *State) jobState(a *Attempt) workflow.State {
-	switch pending := s.flow.PendingJob(a) != nil; {
+	switch goes := s.flow.Goes(a); {
 	case a.Success() != nil:
 		return workflow.Succeeded
 	case len(a.Rulings) > 0:
 		return workflow.Failed
-	case !pending || s.cancel != nil:
+	case !goes || s.cancel != nil:
 		return workflow.Aborted
 	case a.Start != nil:
 		return workflow.Running
@@ -91,27 +130,39 @@ func (s *State) SupersededJobs(t workflow.TaskName) (out []*Attempt) {
 // and Input are -1, and so is FiredBy where what fired them does not count either. Their values are only those that they
 // set: what the others were then is a matter of the history that does not count.
 func (s *State) SupersededStates() (out []StateView) {
-	numbers := map[dataflow.ID]int{}
+	numbers, aborted := map[dataflow.ID]int{}, map[dataflow.ID]bool{}
 	for _, r := range s.flow.Line.Board.History() {
-		if r.Mark != dataflow.Aborted || r.Input >= 0 {
+		if r.Brought() {
 			numbers[r.ID] = r.Output
+		} else {
+			aborted[r.ID] = true
 		}
 	}
-	var lost []*log.Entry
+	var lost []lostState
 	for _, said := range s.flow.said {
 		for _, e := range said {
-			if !s.flow.Line.has[e] || s.flow.Line.why[e] != "" {
-				lost = append(lost, e)
+			if s.flow.Line.has[e] && s.flow.Line.why[e] == "" || aborted[dataflow.ID(e.ID)] {
+				continue
+			}
+			if v, brings := s.supersededState(e, numbers); brings {
+				lost = append(lost, lostState{e, v})
+			}
+			if x, ended := s.undoneState(e); ended {
+				lost = append(lost, x)
 			}
 		}
 	}
-	slices.SortFunc(lost, log.ByTime)
-	for _, e := range lost {
-		if v, brings := s.supersededState(e, numbers); brings {
-			out = append(out, v)
-		}
+	slices.SortFunc(lost, func(x, y lostState) int { return log.ByTime(x.by, y.by) })
+	for _, x := range lost {
+		out = append(out, x.StateView)
 	}
 	return out
+}
+
+// lostState is a step of a history that does not count, by a fact.
+type lostState struct {
+	by *log.Entry
+	StateView
 }
 
 // Passed are the records of a flow that are of a history that does not count: by the facts they count, and another
@@ -134,10 +185,7 @@ func (s *State) Passed() map[*log.Entry]bool {
 // supersededState is what a record that does not count brought; numbers are of the states that count. It reports
 // whether such a record brings a state.
 func (s *State) supersededState(e *log.Entry, numbers map[dataflow.ID]int) (v StateView, brings bool) {
-	v = StateView{Record: dataflow.Record{
-		ID: dataflow.ID(e.ID), FiredBy: -1, Input: -1, Output: -1, Undoes: -1, Began: e.Fact.At, Ended: e.Fact.At,
-		Mark: dataflow.Superseded, Status: dataflow.Regular,
-	}, EquivalentTo: -1, Partner: e.Fact.Chain.Author}
+	v = aside(e)
 	switch b := &e.Fact.Body; {
 	case b.Success != nil:
 		a := s.attempts[b.Success.Attempt]
@@ -166,4 +214,39 @@ func (s *State) supersededState(e *log.Entry, numbers map[dataflow.ID]int) (v St
 	}
 	v.Values = v.Changed
 	return v, true
+}
+
+// undoneState is what became of what undid a transition, for which such a record is the success that does not count. It
+// reports whether that has ended: then it brought no state either, and what it set counts for nothing.
+func (s *State) undoneState(e *log.Entry) (out lostState, ended bool) {
+	b := e.Fact.Body.Success
+	if b == nil {
+		return out, false
+	}
+	a := s.attempts[b.Attempt]
+	if a.Success() != e || a.Undo == nil || a.Undo.Start == nil {
+		return out, false
+	}
+	ok, failed := a.Undo.Success(), s.Prevailing(a.Undo.Rulings)
+	switch {
+	case ok != nil:
+		out = lostState{ok, aside(ok)}
+		out.Changed = ok.Gave()
+		out.Values = out.Changed
+	case failed != nil:
+		out = lostState{failed.At, aside(failed.At)}
+		out.Mark, out.Reason = dataflow.Aborted, ReasonOf(failed.At.Fact.Body.Verdict)
+	default:
+		return out, false
+	}
+	out.Kind, out.Task, out.Began = dataflow.Compensation, a.Task.Name, a.Undo.Start.Fact.At
+	return out, true
+}
+
+// aside is a step by a fact that brought no state of the history that counts.
+func aside(e *log.Entry) StateView {
+	return StateView{Record: dataflow.Record{
+		ID: dataflow.ID(e.ID), FiredBy: -1, Input: -1, Output: -1, Undoes: -1, Began: e.Fact.At, Ended: e.Fact.At,
+		Mark: dataflow.Superseded, Status: dataflow.Regular,
+	}, EquivalentTo: -1, Partner: e.Fact.Chain.Author}
 }

@@ -18,7 +18,8 @@ func (s *State) layFlow() {
 	if sl := s.bySlot[workflow.FlowTask]; sl != nil {
 		s.flow = &FlowWork{
 			first: dataflow.New(s.original), Slot: sl, said: map[*Attempt][]*log.Entry{},
-			Latest: map[workflow.TaskName]*Attempt{}, lost: map[*Attempt]bool{}, people: map[*Attempt]bool{},
+			Latest: map[workflow.TaskName]*Attempt{}, undone: map[workflow.TaskName]*Attempt{},
+			lost: map[*Attempt]bool{}, people: map[*Attempt]bool{},
 		}
 	}
 }
@@ -94,6 +95,7 @@ func (s *State) layLine(end *Attempt) {
 		f.Line.start = end.Start
 	}
 	clear(f.Latest)
+	clear(f.undone)
 	clear(f.lost)
 	var holder *Attempt
 	for _, e := range s.records(end) {
@@ -223,7 +225,11 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 	f, board := s.flow, s.flow.Line.Board
 	switch b := &e.Fact.Body; {
 	case b.Fire != nil && !b.Fire.Undoes.IsZero():
-		return board.FireUndo(JobOf(fact.AttemptID{Fact: e.ID, Slot: b.Fire.Tasks[0]}), dataflow.ID(b.Fire.Undoes))
+		id := fact.AttemptID{Fact: e.ID, Slot: b.Fire.Tasks[0]}
+		if why = board.FireUndo(JobOf(id), dataflow.ID(b.Fire.Undoes), e.Fact.At); why == "" {
+			f.undone[id.Slot] = s.attempts[id]
+		}
+		return why
 	case b.Aged != nil && b.Aged.Age == 0:
 		return board.Amend(s.flowBy(s.heavyIn(s.edition.heavy, e)), dataflow.ID(e.ID), e.Fact.At)
 	case b.Aged != nil:
@@ -249,7 +255,7 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 			return "it had succeeded already"
 		}
 		if a.Undoes != nil {
-			return board.Undone(JobOf(a.ID), dataflow.ID(e.ID), b.Success.Outputs, a.Assigned.Fact.At, e.Fact.At)
+			return board.Undone(JobOf(a.ID), dataflow.ID(e.ID), b.Success.Outputs, e.Fact.At)
 		}
 		if why = board.Done(JobOf(a.ID), dataflow.ID(e.ID), b.Success.Outputs, e.Fact.At); why == "" {
 			a.Stands = Standing
@@ -259,7 +265,7 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 		for _, act := range b.Verdict.Actions {
 			if a := s.attempts[act.Attempt]; a != nil && a.Fired != nil {
 				if a.Undoes != nil {
-					return board.UndoFailed(JobOf(a.ID), ReasonOf(b.Verdict))
+					return board.UndoFailed(JobOf(a.ID), ReasonOf(b.Verdict), e.Fact.At)
 				}
 				why = board.Fail(JobOf(a.ID), dataflow.ID(e.ID), ReasonOf(b.Verdict), e.Fact.At)
 			}

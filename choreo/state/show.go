@@ -31,6 +31,7 @@ type TaskView struct {
 	Ended         int64
 	Outputs       map[workflow.DataName]workflow.Value
 	ContingencyOf workflow.TaskName
+	Undoes        workflow.TaskName // what it undid, or is to undo
 	ReplacedBy    workflow.TaskName
 	StandIn       *StandIn // how that stands, where it is a task in the flow as well: what it has here is its own
 	TriggerFired  bool
@@ -260,6 +261,11 @@ func (a *Attempt) startUnknown() bool {
 // ContingencyView shows a task that is only a contingency: by the attempt in charge, or else its newest.
 func (s *State) ContingencyView(t *workflow.Task) TaskView {
 	v := TaskView{Task: t, Partition: s.plan.Home(t.Name), State: workflow.NotReady, Attempt: 0}
+	if s.flow != nil {
+		if v, is := s.undoView(t); is {
+			return v
+		}
+	}
 	slots := slices.Clone(s.SlotsOf(t.Name))
 	kept := slices.Contains(s.def.Kept().StandIns, t.Name) // nothing begins it any more
 	over := len(slots) > 0 || kept || s.Overall() != workflow.InstanceRunning
@@ -291,7 +297,9 @@ func (s *State) ContingencyView(t *workflow.Task) TaskView {
 				continue
 			}
 			if a.Undo.Start != nil {
-				return s.attemptView(a.Undo, s.attemptState(a.Undo))
+				v = s.attemptView(a.Undo, s.attemptState(a.Undo))
+				v.Undoes = a.Task.Name
+				return v
 			}
 			over = over && !a.Lost()
 		}

@@ -405,6 +405,8 @@ type FlowWork struct {
 	Line  *Line
 	// Latest is the last attempt at each transition that the line has.
 	Latest map[workflow.TaskName]*Attempt
+	// undone is the last compensation, by order, of a transition of each trigger that the line has.
+	undone map[workflow.TaskName]*Attempt
 	// lost are the transitions that succeeded, are not in the line and have a compensation.
 	lost map[*Attempt]bool
 	// people are transitions that people do, of which the board of claims may not know that they are over.

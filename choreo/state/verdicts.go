@@ -25,7 +25,7 @@ func (s *State) enterVerdict(v *fact.Verdict, e *log.Entry) (why string) {
 	for _, act := range v.Actions {
 		a := s.attempts[act.Attempt]
 		if a == nil || judged[a.Slot] || !s.knewOf(e, act.Attempt) || !s.allowed(e, a, act) ||
-			v.Cause == fact.CauseLost && !s.MayMiss(a, e.Fact.Chain.Author) {
+			v.Cause == fact.CauseLost && !s.EvidenceOf(e).MayMiss(a, e.Fact.Chain.Author) {
 			continue
 		}
 		if slices.ContainsFunc(a.Successes, func(ok *log.Entry) bool { return s.certain(e, ok) }) ||

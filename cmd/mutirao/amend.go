@@ -23,18 +23,18 @@ func newAmendCommand() *cobra.Command {
 		Long: `Compares the definition in FILE with the one by which the instance runs, and that with
 what the instance has done, as this node knows it: the parts that differ, as mutirao
 workflow diff lists them, then what the instance cannot take of it, each with its reason,
-and what has no effect on it and counts for instances that are started later. With
---dry-run that is all.
+and what has no effect on it and counts for instances that are started later, and what it
+does at once with the change, by the data that there are. With --dry-run that is all.
 
 In this version an instance takes new tasks, partitions and resources, and another
 capacity; another place (partner, roles, needs) for a partition of which nobody has
-begun a task; other rules (after, when) and enabled of tasks that nobody has begun, and
-the same tasks left out; on-failure; compensate; data and applications that are new, and
-limits of data (enum, min, max); conditions, constraints over data, and final; limits of
-time (timeout, time-to-wait), deadlines (deadline, warnings, transfer) and retries, also
-where there were none; weights (priority, urgency, suitability, duration) and words
-(version, label, doc). One that is driven by its data takes new triggers, and other
-rules, applications, limits and compensations of those that there are. All else is
+begun a task; other rules (after, when), in and enabled of tasks that nobody has begun,
+and the same tasks left out; on-failure; compensate; data and applications that are new,
+and limits of data (enum, min, max); conditions, constraints over data, and final;
+limits of time (timeout, time-to-wait), deadlines (deadline, warnings, transfer) and
+retries, also where there were none; weights (priority, urgency, suitability, duration)
+and words (version, label, doc). One that is driven by its data takes new triggers, and
+other rules, applications, limits and compensations of those that there are. All else is
 listed as not yet. A task that is not in FILE stays, as SKIPPED. A partition that is
 new, or moves, goes to a partner that is found as at a start, and shown. Where something
 is refused, or not yet possible, nothing is changed, and the exit status is 6. A clock
@@ -89,9 +89,13 @@ func (u *ui) amend(ctx context.Context, node amender, r api.AmendRequest, dry, y
 	if dry || len(seen.Refused) > 0 || len(seen.NotYet) > 0 {
 		return u.amendment(seen)
 	}
-	if len(seen.Changes) > 0 && u.asks(yes) {
+	asks := len(seen.Changes) > 0 && u.asks(yes)
+	if asks {
 		for _, l := range seen.Lines {
 			u.note("%s", oneLine(l))
+		}
+		for _, f := range seen.AtOnce {
+			u.note("at once: %s", oneLine(f.Line))
 		}
 		if err := u.confirm(yes, "%s@%d %s is changed so.", seen.Workflow, seen.Version, seen.ID); err != nil {
 			return err
@@ -104,6 +108,11 @@ func (u *ui) amend(ctx context.Context, node amender, r api.AmendRequest, dry, y
 	}
 	for _, f := range seen.NoEffect {
 		u.note("no effect: %s", oneLine(f.Line))
+	}
+	for _, f := range seen.AtOnce {
+		if !asks { // else it was said before
+			u.note("at once: %s", oneLine(f.Line))
+		}
 	}
 	return u.done(done, "%s", u.amendedText(done))
 }
@@ -132,7 +141,7 @@ func (u *ui) amendment(a *api.Amendment) error {
 		for _, x := range []struct {
 			what string
 			list []api.ChangeFinding
-		}{{"refused", a.Refused}, {"not yet", a.NotYet}, {"no effect", a.NoEffect}} {
+		}{{"refused", a.Refused}, {"not yet", a.NotYet}, {"no effect", a.NoEffect}, {"at once", a.AtOnce}} {
 			for _, f := range x.list {
 				fmt.Fprintln(w, oneLine(x.what+": "+f.Line))
 			}

@@ -418,6 +418,9 @@ func remarks(t api.Task, states map[workflow.TaskName]workflow.State) string {
 	if t.ContingencyOf != nil {
 		add("stands in for %s", *t.ContingencyOf)
 	}
+	if t.Undoes != "" {
+		add("undoes %s", t.Undoes)
+	}
 	lost := t.ReplacedBy != nil && t.State == workflow.Failed
 	switch {
 	case lost:

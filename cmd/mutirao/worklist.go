@@ -243,6 +243,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		if x.Away != nil {
 			task += " (" + whileAway(x) + ")"
 		}
+		if x.Undoes != "" {
+			task += " (undoes " + workflow.WithLabel(x.Undoes, x.TaskLabels[x.Undoes]) + ")"
+		}
 		if x.InPlaceOf != "" {
 			task += " (in place of " + workflow.WithLabel(x.InPlaceOf, x.TaskLabels[x.InPlaceOf]) + ")"
 		}

@@ -28,6 +28,9 @@ type Amendment struct {
 	NotYet []ChangeFinding `json:"not_yet"`
 	// NoEffect are the changes that count only for instances that are started later.
 	NoEffect []ChangeFinding `json:"no_effect"`
+	// AtOnce is what the instance does at once with the changes that it takes, beside going on by them: a strict constraint
+	// is broken by the data that there are, or its end has come.
+	AtOnce []ChangeFinding `json:"at_once"`
 }
 
 // PartChange is what became of one part of a definition.

@@ -323,14 +323,15 @@ type DataState struct {
 	// Compensation is how far the undoing of what is superseded has got: waiting, running, done or failed; left out where
 	// nothing undoes it.
 	Compensation string `json:"compensation,omitempty"`
-	// Attributes are all, of what is superseded only those that it set.
+	// Attributes are all, of what is superseded, and of what undid that, only those that it set.
 	Attributes map[string]any `json:"attributes"`
 	// Changed are the attributes that have another value than before, Conflicts those that it set
 	// though they were changed after the state that fired it.
 	Changed   []workflow.DataName `json:"changed"`
 	Conflicts []workflow.DataName `json:"conflicts"`
 	Status    string              `json:"status"` // regular, final or exception
-	// Reason is why it interrupted the instance, of a transition that failed and of a state that is an exception.
+	// Reason is why it interrupted the instance, of a transition that failed and of a state that is an exception; of a
+	// compensation that was aborted, why it brought no state.
 	Reason string `json:"reason,omitempty"`
 	// Pending are the transitions that had been fired and had not ended while this was the current state.
 	Pending []workflow.TaskName `json:"pending"`
@@ -800,7 +801,9 @@ type Task struct {
 	Ended             *time.Time             `json:"ended"`
 	Outputs           map[string]any         `json:"outputs"`
 	ContingencyOf     *workflow.TaskName     `json:"contingency_of"`
-	ReplacedBy        *workflow.TaskName     `json:"replaced_by"`
+	// Undoes is the task that it undid, or is to undo; left out: none.
+	Undoes     workflow.TaskName  `json:"undoes,omitempty"`
+	ReplacedBy *workflow.TaskName `json:"replaced_by"`
 	// StandIn is how what replaced it stands, where that is a task in the flow as well, with an entry of its own.
 	StandIn      *StandIn     `json:"stand_in,omitempty"`
 	TriggerFired bool         `json:"trigger_fired"`

@@ -118,7 +118,9 @@ type Item struct {
 	WorkflowLabel string `json:"workflow_label,omitempty"`
 	// InPlaceOf is the task whose contingency this is, where it stands in for one.
 	InPlaceOf string `json:"in_place_of,omitempty"`
-	State     string `json:"state"`
+	// Undoes is the task that this compensates; empty: it compensates none.
+	Undoes string `json:"undoes,omitempty"`
+	State  string `json:"state"`
 	// Doc is the beginning of what its definition says of the task, Subject what the instance is about, in
 	// the words with which it was started; empty: nothing is known.
 	Doc     string `json:"doc,omitempty"`

@@ -79,8 +79,8 @@ func (d *Databases) Ask(ctx context.Context, o configs.Origin, q workflow.Questi
 			configs.File)
 	case !c.Allows(o):
 		return nil, fmt.Errorf(
-			"%s: this node does not let workflow %s, listed by %s, ask database %s: see its allow list in %s", q.Data,
-			o.Workflow, orNobody(o.Authors), q.Database, configs.File)
+			"%s: this node does not let workflow %s, listed by %s, ask database %s: %s", q.Data,
+			o.Workflow, orNobody(o.Authors), q.Database, o.Remedy(c.Allows))
 	}
 	timeout, maxRows, maxBytes := c.Limits()
 	within, cancel := context.WithTimeout(ctx, timeout)

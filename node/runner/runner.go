@@ -216,8 +216,8 @@ func (r *Runner) instant(j Job) (Result, bool) {
 		return failure("this node has no application %q: add it under applications in %s", j.Application, configs.File),
 			true
 	case !app.allows(j.Origin):
-		return failure("this node does not let workflow %q, listed by %s, use application %q: see its allow list in %s",
-			j.Origin.Workflow, orNobody(j.Origin.Authors), j.Application, configs.File), true
+		return failure("this node does not let workflow %q, listed by %s, use application %q: %s",
+			j.Origin.Workflow, orNobody(j.Origin.Authors), j.Application, j.Origin.Remedy(app.allows)), true
 	}
 	return Result{}, false
 }

@@ -27,6 +27,7 @@ func (vw *View) Amendment(b *Basis, def *workflow.Definition) (*api.Amendment, w
 		NewVersion: def.Version, NewHash: def.Hash().String(),
 		Changes: []api.PartChange{}, Lines: append([]string{}, amendments.Lines(changes)...),
 		Refused: []api.ChangeFinding{}, NotYet: []api.ChangeFinding{}, NoEffect: []api.ChangeFinding{},
+		AtOnce: []api.ChangeFinding{},
 	}
 	for _, c := range changes {
 		p := api.PartChange{Kind: string(c.Kind), Name: c.Name, Change: string(c.How), Keys: []api.KeyChange{}}
@@ -68,7 +69,7 @@ func (vw *View) Amendment(b *Basis, def *workflow.Definition) (*api.Amendment, w
 	if len(patch) > 0 && err != nil && len(out.Refused) == 0 {
 		out.Refused = append(out.Refused, renderFinding(amendments.Finding{
 			Part: amendments.Part{Kind: amendments.OfWorkflow}, Refused: true,
-			Why:  "what the instance keeps of the definition does not go together with it: " + err.Error(),
+			Why:  "what the instance keeps of the definition does not go together with it: " + mistakes(err),
 			Next: "leave in what is still asked for",
 		}))
 	}
@@ -85,8 +86,26 @@ func (vw *View) Amendment(b *Basis, def *workflow.Definition) (*api.Amendment, w
 	if len(patch) == 0 {
 		return out, worklist.Amend{}, amendments.Meant{}
 	}
+	if len(out.Refused) == 0 {
+		for _, f := range amendments.AtOnce(old, def, at) {
+			out.AtOnce = append(out.AtOnce, renderFinding(f))
+		}
+	}
 	meant.Patch = patch // also where it does not fit
 	return out, worklist.Amend{Patch: patch.Text(), At: placed}, meant
+}
+
+// mistakes are those of a definition that is worked out here, of which nobody can look at the places.
+func mistakes(err error) string {
+	var all workflow.Errors
+	if !errors.As(err, &all) {
+		return err.Error()
+	}
+	out := make([]string, len(all))
+	for i, p := range all {
+		out[i] = p.Message
+	}
+	return strings.Join(out, "; ")
 }
 
 // places finds a partner for each partition that a patch adds, and for those whose holder cannot have them any more, as

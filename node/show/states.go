@@ -51,10 +51,10 @@ func (vw *View) renderState(h *Held, v state.StateView) api.DataState {
 	if v.Kind != dataflow.Initial {
 		s.Started = wire.Instant(v.Began)
 	}
-	if v.Mark == dataflow.Aborted && v.Input < 0 {
-		s.State = nil // it brought none
+	if !v.Brought() {
+		s.State = nil
 	}
-	if v.Mark == dataflow.Superseded { // of all others nobody knows what they were
+	if v.Output < 0 { // of all others nobody knows what they were
 		for n, x := range v.Values {
 			s.Attributes[string(n)] = x
 		}

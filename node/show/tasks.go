@@ -23,7 +23,7 @@ func (vw *View) renderTask(t state.TaskView) api.Task {
 		Name: t.Task.Name, Label: t.Task.Label, Role: t.Task.Role, Partition: t.Partition, Attempt: t.Attempt,
 		State: t.State, ResponseImmediate: t.Immediate,
 		Started: wire.Instant(t.Started), Ended: wire.Instant(t.Ended), Outputs: map[string]any{},
-		TriggerFired: t.TriggerFired, Reason: t.Reason,
+		TriggerFired: t.TriggerFired, Reason: t.Reason, Undoes: t.Undoes,
 		Superseded: []api.Superseded{}, Why: vw.renderWhy(t.Why), WaitsFor: worklists.Lacks(t.WaitsFor),
 	}
 	if t.Partner != "" {

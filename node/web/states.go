@@ -61,15 +61,14 @@ func steps(in *api.Instance, history []api.DataState) []step {
 		for _, t := range s.Pending {
 			x.Begun = append(x.Begun, in.CalledTask(t))
 		}
-		superseded := s.Mark == api.MarkSuperseded
 		for _, n := range s.Changed {
 			name := string(n)
 			x.Changes = append(x.Changes, change{
 				Name: in.CalledData(n), Was: was[name], Is: s.Attributes[name],
-				Conflict: slices.Contains(s.Conflicts, n), Unknown: superseded,
+				Conflict: slices.Contains(s.Conflicts, n), Unknown: s.Mark == api.MarkSuperseded,
 			})
 		}
-		if !superseded {
+		if s.State != nil {
 			was = s.Attributes
 		}
 		out = append(out, x)

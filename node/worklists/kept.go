@@ -114,6 +114,8 @@ type more struct {
 	Awaits    []workflow.TaskName    `json:"awaits,omitempty"`
 	Did       []worklist.Basis       `json:"did,omitempty"`
 	Remark    *worklist.Remark       `json:"remark,omitempty"`
+	// Undoes is Row's.
+	Undoes workflow.TaskName `json:"undoes,omitempty"`
 	// Set is what the user set here in other items of the instance, as text, of what this one reads or sets.
 	Set map[string]string `json:"set,omitempty"`
 }
@@ -175,7 +177,8 @@ func (k *kept) row() Row {
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
 		Priority: k.Priority, Offline: k.Offline, Size: m.Size, Since: time.UnixMilli(k.Since).UTC(),
 		Mine: worklist.Lock, Grant: k.Grant, Partition: m.Partition, Awaits: m.Awaits, Remark: m.Remark,
-		At: workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
+		Undoes: m.Undoes,
+		At:     workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
 	}
 }
 
@@ -191,6 +194,7 @@ func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
 		Ends: r.Ends, Until: r.Until, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
 		Transfer: r.Transfer, TransferTo: r.TransferTo,
 		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits, Remark: r.Remark,
+		Undoes: r.Undoes,
 	})
 	return k
 }

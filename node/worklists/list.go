@@ -285,7 +285,7 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	if r.At != d.in.Self { // what this node holds is as of now
 		out.Known, out.Away, out.Unreachable = d.in.Known(r.AsOf), d.in.Absent(r.At), !d.in.Peers.Up(r.At)
 	}
-	if r.Task != r.Item.Slot {
+	if out.Undoes = string(r.Undoes); r.Task != r.Item.Slot && r.Undoes == "" {
 		out.InPlaceOf = string(r.Item.Slot)
 	}
 	out.Elsewhere = d.elsewhere(r)

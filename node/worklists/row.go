@@ -64,6 +64,9 @@ type Row struct {
 	Awaits    []workflow.TaskName    `json:"awaits,omitempty"`
 	PutOff    bool                   `json:"put_off,omitempty"`
 
+	// Undoes is the task that it compensates; empty: it compensates none.
+	Undoes workflow.TaskName `json:"undoes,omitempty"`
+
 	// Doc is the beginning of what the definition says of the task, Subject what the instance is about.
 	Doc     string `json:"doc,omitempty"`
 	Subject string `json:"subject,omitempty"`
@@ -135,6 +138,8 @@ func (r *Row) check(now time.Time) error {
 		}
 	}
 	switch {
+	case r.Undoes != "" && !workflow.ValidName(string(r.Undoes)):
+		return fmt.Errorf("what it undoes has a name that none can have")
 	case r.Role != "" && !workflow.ValidName(string(r.Role)):
 		return fmt.Errorf("a role with a name that none can have")
 	case len(r.Other) > workflow.MaxName, len(r.Handed) > workflow.MaxName, len(r.LostBy) > workflow.MaxName,
@@ -226,6 +231,9 @@ func (r *Row) Named() (out []workflow.TaskName) {
 	}
 	if r.Item.Slot != r.Task {
 		out = append(out, r.Item.Slot)
+	}
+	if r.Undoes != "" && r.Undoes != r.Item.Slot {
+		out = append(out, r.Undoes)
 	}
 	return out
 }

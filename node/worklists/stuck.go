@@ -1,9 +1,11 @@
 package worklists
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -208,7 +210,7 @@ func (d *Desk) readStuck(b []byte) (list []Stuck, err error) {
 
 // Stuck lists, as instances are listed, those in which this node takes no part and that wait for a person here.
 func (d *Desk) Stuck(ctx context.Context) (out []api.InstanceSummary) {
-	listed := map[string]bool{}
+	listed, now := map[string]bool{}, d.in.Clock.Now().Wall
 	for _, who := range d.in.People.Here() {
 		for _, x := range d.stuckElsewhere(ctx, who, freshFor) {
 			if listed[x.Shown.ID] {
@@ -218,6 +220,10 @@ func (d *Desk) Stuck(ctx context.Context) (out []api.InstanceSummary) {
 			at := x.at
 			x.Shown.AsOf = &at
 			x.Shown.KnownBy = []api.Witness{d.in.Witness(x.by, at)}
+			if ago := now.Sub(at); x.Shown.Known == "" && ago >= time.Second {
+				x.Shown.Known = cmp.Or(d.in.Known(at), fmt.Sprintf("as known %d s ago", int(ago.Seconds())))
+				x.Shown.Of = x.Shown.KnownBy[0].Name
+			}
 			out = append(out, x.Shown)
 		}
 	}

@@ -59,6 +59,12 @@ func TestScenarios(t *testing.T) {
 					out = append(out, how+f.String())
 				}
 				return lines(out)
+			case "at-once":
+				var out []string
+				for _, f := range AtOnce(arg(0), arg(1), standing(t, d)) {
+					out = append(out, f.String())
+				}
+				return lines(out)
 			case "merge":
 				merged, conflicts := Merge(arg(0), arg(1), arg(2))
 				back, again := Merge(arg(0), arg(2), arg(1))

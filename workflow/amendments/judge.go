@@ -2,7 +2,6 @@ package amendments
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -198,24 +197,6 @@ func (j *judge) ends() {
 			"wait until all but one have ended and amend it then; mutirao task stop ends one too, and interrupts the "+
 				"instance: after the amendment mutirao recover goes on with it")
 	}
-}
-
-// final reports whether a definition's final condition holds in the state that there is.
-func (j *judge) final(def *workflow.Definition) bool {
-	if def.Final == nil {
-		return false
-	}
-	data := maps.Clone(j.at.Data)
-	for _, d := range def.Data {
-		if j.old.Datum(d.Name) == nil && d.Default != nil {
-			if data == nil {
-				data = map[workflow.DataName]workflow.Value{}
-			}
-			data[d.Name] = d.Default
-		}
-	}
-	v, err := def.Final.Eval(workflow.Env{Data: data})
-	return err == nil && v == true
 }
 
 // atStart are the settings that count when an instance is started, with what they are for.

@@ -80,7 +80,7 @@ var (
 		OfData:       {"enum", "min", "max"},
 	}
 	steered = []string{
-		"after", "when", "on-failure", "contingency", "enabled", "compensate", "retries", "time-to-wait", "deadline",
+		"after", "when", "in", "on-failure", "contingency", "enabled", "compensate", "retries", "time-to-wait", "deadline",
 		"warnings", "transfer",
 	}
 	triggered = []string{
@@ -222,10 +222,11 @@ func turned(was, is *workflow.Definition) error {
 	return nil
 }
 
-// isSpare reports whether a task of a graph is begun by nothing of its own: it stands in for others, or undoes them.
+// isSpare reports whether a task is begun by nothing of its own: it stands in for others, or undoes them.
 func isSpare(d *workflow.Definition, t workflow.TaskName) bool {
 	_, round := d.Round(t)
-	return d.Flow() == nil && d.Task(t) != nil && d.Task(t).ContingencyOnly && !round
+	x := d.Task(t)
+	return x != nil && x.ContingencyOnly && x.Condition == nil && !x.Whole && !round
 }
 
 // isStandIn reports whether a definition keeps a task that only stood in for others, and that none names any more.
@@ -289,8 +290,6 @@ func addPart(p Patch, old, changed *workflow.Definition, c *Change, found []Find
 				"it goes to a partner that is able, when it is needed", home)
 		case spare && home != "":
 			return p, "whoever has a task undoes it: what only undoes others is added to no partition"
-		case home == "" && old.Flow() != nil:
-			return p, "this version cannot add a task that undoes what data states fired"
 		case spare && standsFor(changed, t):
 			if why := standInObstacle(changed, t); why != "" {
 				return p, why
@@ -327,9 +326,9 @@ func addPart(p Patch, old, changed *workflow.Definition, c *Change, found []Find
 	return p, ""
 }
 
-// undoesOnly reports whether a task of a graph is there to undo others, and in no partition.
+// undoesOnly reports whether a task is there to undo others, and in no partition.
 func undoesOnly(d *workflow.Definition, t workflow.TaskName) bool {
-	return d.Flow() == nil && d.Task(t).ContingencyOnly && homeOf(d, t) == "" && !standsFor(d, t)
+	return isSpare(d, t) && homeOf(d, t) == "" && !standsFor(d, t)
 }
 
 // standsFor reports whether a task is a contingency of others.
@@ -841,6 +840,7 @@ func patched(
 			delete(out, Part{OfTask, string(t)})
 		}
 	}
+	named = out.leaveUnused(def, named)
 	stand = slices.DeleteFunc(stand, func(t workflow.TaskName) bool {
 		return named[t] || out[Part{OfTask, string(t)}] == nil
 	})
@@ -870,7 +870,7 @@ func patched(
 		return nil, err
 	}
 	for _, t := range undo {
-		if x := made.Task(t); x != nil && !x.ContingencyOnly {
+		if x := made.Task(t); x != nil && !isSpare(made, t) {
 			return nil, fmt.Errorf("task %s is in no partition, and does not only undo others", t)
 		}
 	}
@@ -878,6 +878,29 @@ func patched(
 		return nil, errors.New("the name of the workflow is another")
 	}
 	return made, nil
+}
+
+// leaveUnused takes out what only undid others in a definition, and that no other names any more: no fact names it, as
+// what undoes something goes by the name of that. It says which tasks are named then.
+func (p parts) leaveUnused(def *workflow.Definition, named map[workflow.TaskName]bool) map[workflow.TaskName]bool {
+	for i := 0; i < len(def.Tasks); i++ {
+		t := def.Tasks[i].Name
+		part := Part{OfTask, string(t)}
+		keys := p[part]
+		if named[t] || keys == nil || keys["when"] != nil || keys["after"] != nil || !isSpare(def, t) ||
+			standsFor(def, t) || isStandIn(def, t) {
+			continue
+		}
+		delete(p, part)
+		if home := (Part{OfPartition, string(homeOf(def, t))}); p[home] != nil {
+			p[home] = maps.Clone(p[home])
+			p[home]["tasks"] = written(without(names(p[home]["tasks"]), []string{string(t)}))
+		}
+		if keys["compensate"] != nil || keys["contingency"] != nil { // it may have been the last that names another
+			named, i = p.spare(), -1
+		}
+	}
+	return named
 }
 
 // parse makes a definition of its parts, with those of some rounds that are not in it, and with what stands in for no

@@ -40,7 +40,9 @@ type patched struct {
 }
 
 // changing are the keys of a task that was there which matter here.
-var changing = []string{"enabled", "on-failure", "contingency", "retries", "compensate", "timeout", "time-to-wait"}
+var changing = []string{
+	"enabled", "in", "on-failure", "contingency", "retries", "compensate", "timeout", "time-to-wait",
+}
 
 // amend takes in what an amendment adds, leaves out or sets, for those who knew of it. No two add one name in a
 // simulation, and nothing that was there is to wait for what is added, so the other rules stay as they were.

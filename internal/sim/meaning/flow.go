@@ -230,7 +230,7 @@ func (m *Meaning) playOne(i int) (why string) {
 	id, at := dataflow.ID(x.id), x.At
 	switch b := &x.Body; {
 	case b.Fire != nil && b.Fire.Undoes != (fact.ID{}):
-		return board.FireUndo(dataflow.Job{Fact: id, Task: b.Fire.Tasks[0]}, dataflow.ID(b.Fire.Undoes))
+		return board.FireUndo(dataflow.Job{Fact: id, Task: b.Fire.Tasks[0]}, dataflow.ID(b.Fire.Undoes), at)
 	case b.Fire != nil:
 		for _, t := range b.Fire.Tasks {
 			if not := board.Fire(dataflow.Job{Fact: id, Task: t}, dataflow.ID(b.Fire.State), at); not != "" {
@@ -253,7 +253,7 @@ func (m *Meaning) playOne(i int) (why string) {
 		case a.success() != i:
 			return "it had succeeded already"
 		case a.undoes != nil:
-			return board.Undone(jobOf(a), id, b.Success.Outputs, m.h.facts[a.assigned].At, at)
+			return board.Undone(jobOf(a), id, b.Success.Outputs, at)
 		}
 		if why = board.Done(jobOf(a), id, b.Success.Outputs, at); why == "" {
 			a.Stands = true
@@ -264,7 +264,7 @@ func (m *Meaning) playOne(i int) (why string) {
 			switch a := m.attempts[act.Attempt]; {
 			case a == nil || a.fired == nil:
 			case a.undoes != nil:
-				return board.UndoFailed(jobOf(a), reasonOf(b.Verdict))
+				return board.UndoFailed(jobOf(a), reasonOf(b.Verdict), at)
 			default:
 				why = board.Fail(jobOf(a), id, reasonOf(b.Verdict), at)
 			}

@@ -385,7 +385,7 @@ func (m *Meaning) enterVerdict(i int, v *fact.Verdict) (any bool) {
 	for _, x := range v.Actions {
 		a := m.known(x.Attempt, i)
 		if a == nil || judged[a.slot] || !m.chosen(a, x, i) ||
-			v.Cause == fact.CauseLost && (a.Partner != m.h.facts[i].Chain.Author || !m.readsAFile(a)) {
+			v.Cause == fact.CauseLost && (a.Partner != m.h.facts[i].Chain.Author || !m.readsAFile(a, i)) {
 			continue
 		}
 		if slices.ContainsFunc(a.successes, func(s int) bool { return m.certain(i, s) }) {
@@ -436,10 +436,21 @@ func (m *Meaning) rule(a *Attempt, i int, x fact.Action) {
 	}
 }
 
-// readsAFile reports whether an attempt's task has a file under in.
-func (m *Meaning) readsAFile(a *Attempt) bool {
-	return slices.ContainsFunc(m.def.Data, func(d workflow.DataDecl) bool {
-		return d.Type == workflow.TypeFile && slices.Contains(a.task.In, d.Name)
+// readsAFile reports whether an attempt's task has a file under in, as it was known when it began; before that as fact
+// i's author knew.
+func (m *Meaning) readsAFile(a *Attempt, i int) bool {
+	began := none
+	for _, s := range a.starts {
+		if m.h.knew(i, s) {
+			first(&began, s)
+		}
+	}
+	if began != none {
+		i = began
+	}
+	def := m.under(i)
+	return slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool {
+		return d.Type == workflow.TypeFile && slices.Contains(a.as(def).In, d.Name)
 	})
 }
 

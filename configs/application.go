@@ -123,8 +123,8 @@ type Origin struct {
 func (o Origin) Remedy(allowed func(Origin) bool) string {
 	listed := o
 	if listed.Trusted = true; allowed(listed) {
-		return "mutirao workflow add FILE at the node that holds the task lists it there, and mutirao task again has the " +
-			"task done once more"
+		return "whoever runs the node that holds the task can list it there (mutirao workflow add FILE), or name it under " +
+			"allow in " + File + "; then mutirao task again has the task done once more"
 	}
 	return "see its allow list in " + File
 }

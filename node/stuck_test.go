@@ -37,6 +37,22 @@ func (tm *team) wantWaiting(at, want string) {
 	}
 }
 
+// wantKnown checks whose word a node's list of instances goes by, and how old that is said to be.
+func (tm *team) wantKnown(at, want string) {
+	tm.t.Helper()
+	list, err := tm.p[at].api.Instances(tm.t.Context(), false)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	var out []string
+	for _, in := range list {
+		out = append(out, in.Of+": "+in.Known)
+	}
+	if got := strings.Join(out, ", "); got != want {
+		tm.t.Errorf("%s lists what is known as of %q, want %q", at, got, want)
+	}
+}
+
 // Whoever decides about an instance is told what interrupts it, and has it listed, at a node that takes no part: until it
 // is resolved, also while nobody can be asked, and again after a restart. Nobody else is.
 func TestWhoDecidesIsToldElsewhere(t *testing.T) {
@@ -51,12 +67,15 @@ func TestWhoDecidesIsToldElsewhere(t *testing.T) {
 		tm.wantWaiting("tablet", listed)
 		tm.wantWaiting("phone", "")
 		tm.wantWaiting("two", "")
+		pass(3 * time.Second)
+		tm.wantKnown("tablet", "two: as known 3 s ago")
 
 		tm.readAll("tablet", "ana")
 		tm.disconnect("two", "tablet")
 		pass(time.Minute)
 		tm.wantMessages("tablet", "ana", stuck[1:])
 		tm.wantWaiting("tablet", listed)
+		tm.wantKnown("tablet", "two: as known 1 min ago")
 		tm.p["tablet"].crash()
 		tm.p["tablet"].start()
 		tm.wantWaiting("tablet", "")

@@ -199,10 +199,10 @@ func TestWhoMayAsk(t *testing.T) {
 		fails string
 	}{
 		{nil, trusted, ""},
-		{nil, stranger, "stock: this node does not let workflow resupply, listed by mal, ask database depot: see its allow list in config.yaml"},
+		{nil, stranger, "stock: this node does not let workflow resupply, listed by mal, ask database depot: whoever runs the node that holds the task can list it there (mutirao workflow add FILE), or name it under allow in config.yaml; then mutirao task again has the task done once more"},
 		{[]configs.Permit{"resupply by mal"}, stranger, ""},
 		{[]configs.Permit{"resupply"}, stranger, "does not let"},
-		{[]configs.Permit{"other"}, trusted, "does not let"},
+		{[]configs.Permit{"other"}, trusted, "ask database depot: see its allow list in config.yaml"},
 	} {
 		d := ofDepot(dir, configs.Database{Allow: c.allow}, nil)
 		_, err := d.Ask(t.Context(), c.o, asked(t, "depot", "select 1 as n"))

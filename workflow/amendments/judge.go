@@ -39,12 +39,13 @@ func (s *Standing) Ended() bool {
 	}, s.State)
 }
 
-// stage says it of a task. What data states fire is fired again and again, so that it is never over.
+// stage says it of a task. What data states fire is fired again and again, so that it is never over; nor is what only
+// undoes others.
 func (s *Standing) stage(def *workflow.Definition, n workflow.TaskName) stage {
 	w := s.Tasks[n]
 	fires := false
 	if t := def.Task(n); t != nil {
-		fires = t.Condition != nil
+		fires = t.Condition != nil || onlyUndoes(def, n)
 	}
 	switch w.State {
 	case workflow.Succeeded, workflow.Failed, workflow.Aborted:
@@ -293,7 +294,7 @@ var (
 func (j *judge) task(c *Change) {
 	name := workflow.TaskName(c.Name)
 	at := j.stage(name)
-	if c.How == Added || at == untouched {
+	if c.How == Added || at == untouched || c.How == Removed && onlyUndoes(j.old, name) { // what it undoes is undone
 		return
 	}
 	state, fires := j.at.Tasks[name].State, j.old.Flow() != nil

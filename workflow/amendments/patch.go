@@ -326,9 +326,9 @@ func addPart(p Patch, old, changed *workflow.Definition, c *Change, found []Find
 	return p, ""
 }
 
-// undoesOnly reports whether a task is there to undo others, and in no partition.
-func undoesOnly(d *workflow.Definition, t workflow.TaskName) bool {
-	return isSpare(d, t) && homeOf(d, t) == "" && !standsFor(d, t)
+// onlyUndoes reports whether a task is there to undo others.
+func onlyUndoes(d *workflow.Definition, t workflow.TaskName) bool {
+	return isSpare(d, t) && !standsFor(d, t) && !isStandIn(d, t)
 }
 
 // standsFor reports whether a task is a contingency of others.
@@ -603,7 +603,7 @@ func standInsFit(def, known, made *workflow.Definition, p Patch) error {
 			if l := loopOf(known, made, t); l != "" {
 				return fmt.Errorf("task %s: %s", t, inLoop(l))
 			}
-			if c := made.Task(t).Contingency; c != "" && def.Task(c) == nil && known.Task(c) != nil && undoesOnly(known, c) {
+			if c := made.Task(t).Contingency; c != "" && def.Task(c) == nil && known.Task(c) != nil && onlyUndoes(known, c) {
 				return fmt.Errorf("task %s: %s is there to undo others", t, c)
 			}
 		case x.Key == standsIn:
@@ -635,7 +635,7 @@ func fits(def, known *workflow.Definition, p Patch) (m Meant, made *workflow.Def
 	}
 	var added []workflow.TaskName
 	for _, t := range known.Tasks {
-		if def.Task(t.Name) == nil && undoesOnly(known, t.Name) && !isStandIn(known, t.Name) {
+		if def.Task(t.Name) == nil && onlyUndoes(known, t.Name) {
 			added = append(added, t.Name)
 		}
 	}
@@ -887,8 +887,7 @@ func (p parts) leaveUnused(def *workflow.Definition, named map[workflow.TaskName
 		t := def.Tasks[i].Name
 		part := Part{OfTask, string(t)}
 		keys := p[part]
-		if named[t] || keys == nil || keys["when"] != nil || keys["after"] != nil || !isSpare(def, t) ||
-			standsFor(def, t) || isStandIn(def, t) {
+		if named[t] || keys == nil || keys["when"] != nil || keys["after"] != nil || !onlyUndoes(def, t) {
 			continue
 		}
 		delete(p, part)

@@ -48,6 +48,8 @@ func (m *Machine) Snapshot() Snapshot {
 		case t.Whole:
 		case t.Condition != nil:
 			out.Tasks = append(out.Tasks, s.TriggerView(t))
+		case t.ContingencyOnly && s.Flow() != nil:
+			out.Tasks = append(out.Tasks, s.UndoView(t))
 		case t.ContingencyOnly:
 			out.Tasks = append(out.Tasks, s.ContingencyView(t))
 		default:

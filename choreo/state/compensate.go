@@ -60,16 +60,6 @@ func (v *Evidence) does(a *Attempt) *workflow.Task {
 	return v.s.compensationOf(v.under(), a.Undoes)
 }
 
-// began is the earliest start of an attempt that its author knew, or is; nil: it knew none.
-func (v *Evidence) began(a *Attempt) (began *log.Entry) {
-	for _, e := range a.Starts {
-		if v.knew(e) || e == v.of {
-			began = earlier(began, e)
-		}
-	}
-	return began
-}
-
 // undoneElsewhere makes the compensation of which a fact is a start, if its author knew of one, and by the
 // definition of now there is none.
 func (s *State) undoneElsewhere(id fact.AttemptID, e *log.Entry) {

@@ -100,6 +100,16 @@ func (v *Evidence) task(t *workflow.Task) *workflow.Task {
 	return t
 }
 
+// began is the earliest start of an attempt that its author knew, or is; nil: it knew none.
+func (v *Evidence) began(a *Attempt) (began *log.Entry) {
+	for _, e := range a.Starts {
+		if v.knew(e) || e == v.of {
+			began = earlier(began, e)
+		}
+	}
+	return began
+}
+
 // reading are the data that the task of an attempt had under in, as its author knew it. What data states fired, and what
 // undoes something, says so by itself; so does a task which of those that add it unlike not the first says. Who keeps
 // data states reads what there is to be read now.

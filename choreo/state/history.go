@@ -73,8 +73,8 @@ func (f *FlowWork) undoing(t workflow.TaskName) Compensation {
 	return CompensationFailed
 }
 
-// undoView shows a task by the newest compensation that it is of a transition; false: it is of none.
-func (s *State) undoView(t *workflow.Task) (v TaskView, is bool) {
+// UndoView shows a task of a flow that no state fires, by the newest compensation that it was of a transition.
+func (s *State) UndoView(t *workflow.Task) TaskView {
 	var newest *Attempt
 	for _, a := range s.flow.undone {
 		if a.Task.Name == t.Name && (newest == nil || log.ByTime(newest.Assigned, a.Assigned) < 0) {
@@ -82,14 +82,14 @@ func (s *State) undoView(t *workflow.Task) (v TaskView, is bool) {
 		}
 	}
 	if newest == nil {
-		return v, false
+		return s.ContingencyView(t)
 	}
-	v = s.attemptView(newest, s.jobState(newest))
+	v := s.attemptView(newest, s.jobState(newest))
 	v.Attempt, v.Undoes = newest.Fired.Flow.Depth, newest.Undoes.Task.Name
 	if ok := newest.Success(); ok != nil && s.flow.Line.why[ok] != "" {
 		v.Also("its result does not count: " + s.flow.Line.why[ok])
 	}
-	return v, true
+	return v
 }
 
 // jobState says where a transition stands, or what undoes one by order.

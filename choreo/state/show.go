@@ -261,11 +261,6 @@ func (a *Attempt) startUnknown() bool {
 // ContingencyView shows a task that is only a contingency: by the attempt in charge, or else its newest.
 func (s *State) ContingencyView(t *workflow.Task) TaskView {
 	v := TaskView{Task: t, Partition: s.plan.Home(t.Name), State: workflow.NotReady, Attempt: 0}
-	if s.flow != nil {
-		if v, is := s.undoView(t); is {
-			return v
-		}
-	}
 	slots := slices.Clone(s.SlotsOf(t.Name))
 	kept := slices.Contains(s.def.Kept().StandIns, t.Name) // nothing begins it any more
 	over := len(slots) > 0 || kept || s.Overall() != workflow.InstanceRunning

@@ -126,10 +126,14 @@ func rentalStates() []api.DataState {
 	boat.Pending, boat.EquivalentTo, boat.Conflicts = []workflow.TaskName{"agree"}, ref(1), []workflow.DataName{"boat"}
 	agreed := state(3, "agree", 1, map[string]any{"booking": "agreed", "boat": "heron", "days": int64(2)}, "booking")
 	lost := state(0, "hand-over", 3, agreed.Attributes)
-	lost.State, lost.Mark, lost.Ended = nil, "aborted", at(11*time.Hour)
+	lost.State, lost.Mark, lost.Ended, lost.Reason = nil, "aborted", at(11*time.Hour), "no key"
+	undone := state(0, "agree", 0, map[string]any{"booking": "void", "boat": "heron", "days": int64(2)}, "booking")
+	undone.State, undone.FiredBy, undone.Kind, undone.Mark = nil, nil, "compensation", "aborted"
+	undone.Reason = "the compensation of agree is badly designed: its state is not equivalent to S2, which was before"
+	undone.Ended = at(11*time.Hour + 30*time.Minute)
 	other := state(0, "choose", 1, map[string]any{"boat": "egret"}, "boat")
 	other.State, other.Mark, other.Partner, other.Ended = nil, "superseded", "jetty", at(90*time.Minute)
-	return []api.DataState{first, open, other, boat, agreed, lost}
+	return []api.DataState{first, open, other, boat, agreed, lost, undone}
 }
 
 var hiddenFields = regexp.MustCompile(`type="hidden" name="([^"]+)" value="([^"]*)"`)

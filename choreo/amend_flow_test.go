@@ -25,13 +25,18 @@ func changedFlow(r *rand.Rand) string {
 				"compensate: {application: unx}}",
 			`  extra: {when: n == 2, repeat: {times: 1}, application: y, out: [k]}`) + "\n"
 	}
+	besides := one("", "", "compensate: {application: unx}, ", "compensate: {task: back}, ", "timeout: 9h, ",
+		"enabled: false, ")
+	if strings.Contains(besides, "back") {
+		more += one("  back: {application: back, out: [b]}\n", "  back: {application: unback, out: [b]}\n")
+	}
 	const same = "application: x, out: [a]"
 	constraint := one("", "", "constraints: [{name: low, when: n < 9, strict: true}]\n",
 		"constraints: [{name: low, when: n < 4, strict: true}]\n", "constraints: [{name: low, when: n < 9}]\n")
 	condition := one("", "conditions: {many: n > 2}\n", "conditions: {many: n > 3}\n")
 	text := strings.NewReplacer(
 		"b: {type: integer}", "b: {type: integer}"+data,
-		"out: [b],", "out: [b], "+one("", "", "compensate: {application: unx}, ", "timeout: 9h, ", "enabled: false, "),
+		"out: [b],", "out: [b], "+besides,
 		"application: x, out: [a]", one(same, same, same, same, same, "application: y, out: [b]"),
 		"when: n == 4,", one("when: n == 4,", "when: n >= 4,"),
 		"(a == null or a < n)", one("(a == null or a < n)", "(a == null or a < n)", "(a == null or a < n or a > 7)"),
@@ -68,6 +73,8 @@ func changedGraph(r *rand.Rand) string {
 		pairs = []string{"default: 0}", "default: 0}, k: {type: " + data + "}", home, home + added, "partitions:",
 			more + one("", "final: k == "+value+"\n", "constraints: [{name: low, when: n < 9, strict: true}]\n") + "partitions:"}
 	}
+	const reads = "c: {after: a, application: x,"
+	pairs = append(pairs, reads, reads+one("", "", " in: [n],"))
 	return strings.NewReplacer(append(pairs, "n >= 0", one("n >= 0", "many"),
 		"tasks:", one("conditions: {many: n > 0}\ntasks:", "conditions: {many: n != 7}\ntasks:"))...).Replace(randomGraph)
 }

@@ -711,7 +711,11 @@ func randomPatch(d dice) (p amendments.Patch) {
 		if len(p) == 0 || d.chance(40) {
 			set(name, "transfer", pickOf(d, []string{`"1h"`, `"3h"`, ``}))
 		}
-	case 7: // limits that come and go, and tries
+	case 7: // what it reads; or limits that come and go, and tries
+		if d.chance(30) {
+			set(name, "in", pickOf(d, []string{`["x"]`, `["y"]`, `["x","y"]`, ``}))
+			break
+		}
 		set(name, pickOf(d, []string{"timeout", "time-to-wait", "retries"}), pickOf(d, []string{`"1h"`, `2`, `"2h"`, ``}))
 	case 6: // what undoes it, if anything
 		set(name, "compensate", pickOf(d, []string{

@@ -18,6 +18,12 @@ var ofAmendments = []mutant{
 		"choreo/state/amend.go", `		f.patch, err = s.Fits(known, p)
 `, `		f.patch, _ = s.Fits(known, p)
 `}}},
+	{name: "reads-as-now", what: "what was begun reads what others amended meanwhile", patches: []patch{{
+		"choreo/state/attempts.go", `		if in := v.reading(a); !slices.Equal(`, `		if in := a.Task.In; !slices.Equal(`}}},
+	{name: "misses-as-now", what: "who knew of no file under in may say that it is lost", patches: []patch{{
+		"choreo/state/files.go", `		v = v.s.EvidenceOf(began)
+`, `		v = v.s.EvidenceOf(nil)
+`}}},
 	{name: "amended-without-end", what: "an instance takes more amendments than it has room for", patches: []patch{{
 		"choreo/state/claims.go", `		return amendments.MaxPatches
 `, `		return 10 * amendments.MaxPatches

@@ -44,6 +44,7 @@ func (k *desk) amend(ctx context.Context, r api.AmendRequest, w amending) (*api.
 	out, err := w.Amend(ctx, r.User, a.seen.ID, a.says, a.of)
 	if err == nil {
 		out.Version, out.Lines = a.seen.NewVersion, append(a.patch.Lines(), k.view.PlacedLines(a.says.At)...)
+		out.AtOnce = a.seen.AtOnce
 	}
 	return out, err
 }

@@ -94,9 +94,7 @@ func (u *ui) amend(ctx context.Context, node amender, r api.AmendRequest, dry, y
 		for _, l := range seen.Lines {
 			u.note("%s", oneLine(l))
 		}
-		for _, f := range seen.AtOnce {
-			u.note("at once: %s", oneLine(f.Line))
-		}
+		u.atOnce(seen.AtOnce)
 		if err := u.confirm(yes, "%s@%d %s is changed so.", seen.Workflow, seen.Version, seen.ID); err != nil {
 			return err
 		}
@@ -109,12 +107,17 @@ func (u *ui) amend(ctx context.Context, node amender, r api.AmendRequest, dry, y
 	for _, f := range seen.NoEffect {
 		u.note("no effect: %s", oneLine(f.Line))
 	}
-	for _, f := range seen.AtOnce {
-		if !asks { // else it was said before
-			u.note("at once: %s", oneLine(f.Line))
-		}
+	if !asks { // else it was said before
+		u.atOnce(done.AtOnce)
 	}
 	return u.done(done, "%s", u.amendedText(done))
+}
+
+// atOnce says what an instance does at once with a change.
+func (u *ui) atOnce(list []api.ChangeFinding) {
+	for _, f := range list {
+		u.note("at once: %s", oneLine(f.Line))
+	}
 }
 
 func (u *ui) amendedText(x *api.Amended) string {
@@ -246,6 +249,7 @@ func (a *applier) apply(
 			out = append(out, applied{ID: id, Why: err.Error()})
 		default:
 			u.note("%s", u.amendedText(done))
+			u.atOnce(done.AtOnce)
 			out = append(out, applied{ID: done.ID, Amended: done})
 		}
 	}

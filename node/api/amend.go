@@ -78,6 +78,8 @@ type Amended struct {
 	User    string   `json:"user"`    // who changed it
 	Partner string   `json:"partner"` // who wrote it down
 	Already bool     `json:"already"` // it was so before
+	// AtOnce is what the instance did at once with it, by the data that there were (Amendment); left out: nothing else.
+	AtOnce []ChangeFinding `json:"at_once,omitempty"`
 }
 
 // AmendmentMade is a change of the definition by which an instance runs, that counts.

@@ -98,6 +98,7 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 	if err != nil {
 		return nil, err
 	}
+	d.askAgain(who, t.At)
 	out := &api.TaskOrdered{
 		ID: t.Instance.String(), Task: in.Task, Order: in.Order, User: who.Name, At: d.in.Name(t.At), InStead: t.InStead,
 	}
@@ -133,6 +134,7 @@ func (d *Desk) recover(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered,
 		Reason: string(step)}); err != nil {
 		return nil, err
 	}
+	d.askAgain(who, t.At)
 	return &api.TaskOrdered{ID: t.Instance.String(), Order: in.Order, User: who.Name, At: d.in.Name(t.At)}, nil
 }
 

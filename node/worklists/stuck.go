@@ -153,6 +153,15 @@ func (d *Desk) askStuck(ctx context.Context, who users.Who, fresh time.Duration)
 	})
 }
 
+// askAgain has a partner asked once more which instances wait for a user, who has just decided about one there.
+func (d *Desk) askAgain(who users.Who, p workflow.PartnerID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if is := d.stuck[who.ID][p]; is != nil {
+		is.awake -= freshFor
+	}
+}
+
 // noteStuck notes what a partner says, and tells those who watch where it is something else than before.
 func (d *Desk) noteStuck(who users.Who, p workflow.PartnerID, list []Stuck) {
 	now := d.in.Clock.Now()

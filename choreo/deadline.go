@@ -14,10 +14,11 @@ func (m *Machine) Dated() bool { return m.dated }
 
 // Reckoning is what a node knows that deadlines are reckoned with. Ahead is by how much its wall clock is ahead of a
 // partner's, as far as that is known; nil: nothing is. Known reports whether a user is known, and so may get an item; nil:
-// all are.
+// all are. Gone reports whether a partner is out of the process, and so does not go on with what it has; nil: none is.
 type Reckoning struct {
 	Ahead func(workflow.PartnerID) time.Duration
 	Known func(worklist.User) bool
+	Gone  func(workflow.PartnerID) bool
 }
 
 func (r Reckoning) aheadOf(p workflow.PartnerID) time.Duration {
@@ -27,17 +28,18 @@ func (r Reckoning) aheadOf(p workflow.PartnerID) time.Duration {
 	return r.Ahead(p)
 }
 
-// Deadlines are those of the tasks that can be done, or are being done, and points in time also of those that wait,
-// in rule order.
+// Deadlines are those of the tasks that can be done, or are being done, though others presume that they failed, and
+// points in time also of those that wait, in rule order.
 func (m *Machine) Deadlines(now Moment, by Reckoning) (out []state.Deadline) {
-	if !m.dated || m.state.Overall() != workflow.InstanceRunning {
+	running := m.state.Overall() == workflow.InstanceRunning
+	if !m.dated || !running && len(m.state.Failures()) == 0 {
 		return nil
 	}
 	arrivals := state.Moments{S: m.state}
 	for _, sl := range m.state.Slots() {
 		m.log.Steps++
 		a := sl.Current
-		if a.Task.Deadline == nil || sl.State.Done() || !m.state.Wanted(a) {
+		if a.Task.Deadline == nil || !m.state.Wanted(a) || (!running || sl.State.Done()) && !m.mayGoOn(sl, by) {
 			continue
 		}
 		waits := sl.State == workflow.NotReady
@@ -83,6 +85,13 @@ func (m *Machine) Deadlines(now Moment, by Reckoning) (out []state.Deadline) {
 		out = append(out, d)
 	}
 	return out
+}
+
+// mayGoOn reports whether what others presume to have failed goes on with its holder, as far as is known here.
+func (m *Machine) mayGoOn(sl *state.Slot, by Reckoning) bool {
+	a := sl.Current
+	return sl.State == workflow.Failed && m.state.Wanted(a) && a.Success() == nil && (a.Start != nil || a.MayStart()) &&
+		(a.Partner == m.self || by.Gone == nil || !by.Gone(a.Partner))
 }
 
 // DueOf is the deadline that an attempt has now; zero: it has none, or its data are not there.

@@ -52,7 +52,7 @@ func (m *Machine) Dues(now Moment, partners Partners) Dues {
 		switch left, runs := o.triggerLeft(sl); {
 		case runs:
 			out.Tasks[t] = append(out.Tasks[t], Due{DueTrigger, left, sl.Current.Partner != o.self})
-		case sl.State == workflow.Ready || sl.State == workflow.Running:
+		case sl.State == workflow.Ready || sl.State == workflow.Running || o.goesOnHere(sl):
 			if left, runs := o.timeoutLeft(sl.Current); runs {
 				out.Tasks[t] = append(out.Tasks[t], Due{DueTimeout, left, sl.Current.Partner != o.self})
 			}

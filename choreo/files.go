@@ -4,8 +4,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file says who has to do with the files that are among an instance's data
@@ -72,8 +74,21 @@ func (m *Machine) Reads(p workflow.PartnerID, n workflow.DataName, may func(work
 	})
 }
 
-// FilesToRead are the files that tasks read which can begin or run with this partner, in the
-// order of their items. They are not to be changed.
+// ReadsWith reports whether a person has an item whose task reads a data item, until the item has ended: also where
+// others presume that the task failed, as it goes on, and its result may come to count.
+func (m *Machine) ReadsWith(u worklist.User, n workflow.DataName) bool {
+	if !m.Claims() || m.state.Cancelled() != nil {
+		return false
+	}
+	return slices.ContainsFunc(m.state.People().Board.HeldBy(u), func(i worklist.Item) bool {
+		m.log.Steps++
+		a := m.state.Attempts()[fact.AttemptIDOf(i)]
+		return a != nil && a.Success() == nil && !a.EndedByHolder() && slices.Contains(a.Task.In, n)
+	})
+}
+
+// FilesToRead are the files that tasks read which can begin or run with this partner, whatever others presume of them,
+// in the order of their items. They are not to be changed.
 func (m *Machine) FilesToRead() []state.Reading {
 	r := &m.look().reading
 	if refiled := m.state.TakeRefiled(); r.known && !refiled {

@@ -249,7 +249,8 @@ func (r *beingRead) look(sl *state.Slot, m *Machine) {
 		r.tasks, r.by = map[workflow.DataName]int{}, map[*state.Slot]*workflow.Task{}
 	}
 	var reads *workflow.Task
-	if a := sl.Current; a.Partner == m.self && (sl.State == workflow.Ready || sl.State == workflow.Running) {
+	if a := sl.Current; a.Partner == m.self &&
+		(sl.State == workflow.Ready || sl.State == workflow.Running || m.goesOnHere(sl)) {
 		reads = a.Task
 	}
 	if was := r.by[sl]; was != reads {

@@ -77,20 +77,21 @@ func (m *Machine) Adoptions(u worklist.User) (out []worklist.Message) {
 	return out
 }
 
-// Unneeded is an item that somebody had of an attempt that is not needed any more.
+// Unneeded is an item that somebody had of an attempt that is not needed any more, or that ended meanwhile.
 type Unneeded struct {
 	User worklist.User
 	Item worklist.Item
 	Task workflow.TaskName // what was performed
 	Why  string
 	At   int64 // ms: since when, by the clock of whoever wrote it down
+	Made bool  // the person brought something of it, which is kept
 }
 
 // maxUnneeded bounds them: those that came last.
 const maxUnneeded = 64
 
 // Unneeded are the items that people had of attempts which are not needed any more, the newest 64, the oldest first:
-// their task was done after all, or is in another's hands.
+// their task was done after all, is in another's hands, or has failed, or the instance was cancelled.
 func (m *Machine) Unneeded() (out []Unneeded) {
 	if !m.Claims() {
 		return nil
@@ -101,7 +102,9 @@ func (m *Machine) Unneeded() (out []Unneeded) {
 		if a == nil {
 			continue
 		}
-		out = append(out, Unneeded{User: l.User, Item: l.Item, Task: a.Task.Name, Why: l.Why, At: m.state.UnneededSince(a)})
+		if at := m.state.UnneededSince(a); at > 0 {
+			out = append(out, Unneeded{User: l.User, Item: l.Item, Task: a.Task.Name, Why: l.Why, At: at, Made: len(l.Works) > 0})
+		}
 	}
 	slices.SortStableFunc(out, func(x, y Unneeded) int { return cmp.Compare(x.At, y.At) })
 	return out[max(0, len(out)-maxUnneeded):]
@@ -185,7 +188,7 @@ func (m *Machine) Reminders(
 			Transfer: d.Transfer, Theirs: theirs, Passed: d.Passed && !past,
 		}, at)
 		if past {
-			more, then = worklist.Before(more, lost[d.Item].At.Add(by.aheadOf(d.Partner))), 0
+			more, then = worklist.Before(more, lost[d.Item].At.Add(by.aheadOf(d.Partner)), lost[d.Item].Why), 0
 		}
 		out = append(out, more...)
 		if then > 0 && (next == 0 || then < next) {

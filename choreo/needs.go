@@ -38,10 +38,11 @@ type Need struct {
 const MaxNeedTasks = 3
 
 // Needs are why an instance needs a person now. performed reports whether anybody has
-// a role, and byUser whether a user has it, who may take the task from a worklist. A
+// a role, and byUser whether a user has it, who may take the task from a worklist; answered, whether who answers for
+// the instance is known, and so can do what has passed to that user. A
 // failure that was released, or taken up by a task that has started, needs nobody; nor
 // does one that was only presumed, at the node that works on at its task: there is said that it goes on.
-func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
+func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool, answered func() bool) []Need {
 	var failed, blocked, nobody, incident, interrupted, goesOn Need
 	for _, sl := range m.state.Slots() {
 		t := sl.Current.Task
@@ -59,13 +60,14 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 			blocked.add(sl.Task.Name)
 		case sl.Pending != nil && sl.Pick == nil:
 			nobody.add(sl.Pending.Action.Task)
+		case m.WithSomebody(sl.Current.ID, answered):
 		case !sl.State.Done() && (m.nobody[sl.Current.ID] != "" && (m.unseen[sl.Current.ID] != "" || !byUser(t.Role)) ||
 			(t.ByRole() && !performed(t.Role))):
 			nobody.add(t.Name)
 		}
 	}
 	for _, a := range m.state.PeoplesJobs() {
-		if a.Task.ByRole() && !performed(a.Task.Role) {
+		if a.Task.ByRole() && !performed(a.Task.Role) && !m.WithSomebody(a.ID, answered) {
 			nobody.add(a.Task.Name)
 		}
 	}
@@ -84,6 +86,13 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 	goesOn.Kind = NeedGoesOn
 	return slices.DeleteFunc([]Need{interrupted, failed, blocked, goesOn, nobody, incident},
 		func(n Need) bool { return n.Number == 0 })
+}
+
+// WithSomebody reports whether somebody can do a person's task whatever its role: who has it, or who answers for the
+// instance, if answered says that this user is known, once it has passed to that user.
+func (m *Machine) WithSomebody(id fact.AttemptID, answered func() bool) bool {
+	a := m.state.Attempts()[id]
+	return a != nil && (m.claimed(a) || m.Claims() && len(m.state.People().DueTo[id]) > 0 && answered())
 }
 
 func (n *Need) add(t workflow.TaskName) {

@@ -185,6 +185,9 @@ partitions:
 	}
 }
 
+// nobodyAnswers is that nobody is left who answers for an instance.
+func nobodyAnswers() bool { return false }
+
 // What needs a person: failures that nothing mends, what waits for them, what nobody can
 // perform. What a contingency did needs nobody, and reads as failed.
 func TestNeeds(t *testing.T) {
@@ -192,11 +195,11 @@ func TestNeeds(t *testing.T) {
 	nobody := func(workflow.RoleName) bool { return false }
 	everybody := func(workflow.RoleName) bool { return true }
 	judge := w.node("judge")
-	if got := judge.m.Needs(everybody, nobody); len(got) > 0 {
+	if got := judge.m.Needs(everybody, nobody, nobodyAnswers); len(got) > 0 {
 		t.Errorf("all is well: %v", got)
 	}
-	if got := judge.m.Needs(nobody, nobody); len(got) != 1 || got[0].Kind != NeedNobody || got[0].Number != 1 ||
-		got[0].Tasks[0] != "c" {
+	got := judge.m.Needs(nobody, nobody, nobodyAnswers)
+	if len(got) != 1 || got[0].Kind != NeedNobody || got[0].Number != 1 || got[0].Tasks[0] != "c" {
 		t.Errorf("nobody is a diver: %v", got)
 	}
 	w.takers["a2"] = "two"
@@ -208,7 +211,7 @@ func TestNeeds(t *testing.T) {
 		w.stabilize(false)
 	}
 	fail("one", "a")
-	if got := judge.m.Needs(everybody, nobody); len(got) > 0 {
+	if got := judge.m.Needs(everybody, nobody, nobodyAnswers); len(got) > 0 {
 		t.Errorf("a2 stands in for a: %v", got)
 	}
 	if err := w.node("two").m.Finish("a2", Result{}, w.moment(), w); err != nil {
@@ -223,7 +226,8 @@ func TestNeeds(t *testing.T) {
 		t.Errorf("a2 is %s", v.State)
 	}
 	fail("two", "b")
-	if got := judge.m.Needs(everybody, nobody); len(got) != 1 || got[0].Kind != NeedFailed || got[0].Tasks[0] != "b" {
+	got = judge.m.Needs(everybody, nobody, nobodyAnswers)
+	if len(got) != 1 || got[0].Kind != NeedFailed || got[0].Tasks[0] != "b" {
 		t.Errorf("b failed: %v", got)
 	}
 }
@@ -248,7 +252,7 @@ partitions:
 	w.stabilize(false)
 	needs := func() []Need {
 		return w.node("judge").m.Needs(func(workflow.RoleName) bool { return true },
-			func(workflow.RoleName) bool { return false })
+			func(workflow.RoleName) bool { return false }, nobodyAnswers)
 	}
 	fail := func(task workflow.TaskName) {
 		t.Helper()

@@ -74,5 +74,6 @@ func (k *desk) situation(
 	partners, inHand := k.partners.Candidates(def, m, nil)
 	return partition.Situation{
 		Partners: partners, Closed: k.partners.Closed(m), Self: k.member.ID(), Mechanism: m, InHand: inHand, Data: data,
+		OfUsers: k.partners.UserRoles(),
 	}
 }

@@ -493,7 +493,7 @@ func (a *absence) contact() *api.Contact {
 		}
 		for _, x := range along {
 			if slices.Contains(w.plan.Items, x.Item.ID) {
-				out.Items = append(out.Items, x.Item)
+				out.Items = append(out.Items, a.item(x))
 			}
 		}
 	default:
@@ -502,13 +502,21 @@ func (a *absence) contact() *api.Contact {
 	}
 	for _, x := range along {
 		if x.Locked {
-			out.Along = append(out.Along, x.Item)
+			out.Along = append(out.Along, a.item(x))
 			out.Withheld = append(out.Withheld, x.NotForUser()...)
 		}
 		if x.Own {
-			out.Own = append(out.Own, x.Item)
+			out.Own = append(out.Own, a.item(x))
 		}
 	}
 	out.Own = append(out.Own, untaken...)
+	return out
+}
+
+// item is an item that is taken along, as it is now: its files may have come since the way out began.
+func (a *absence) item(x worklists.Along) api.Item {
+	out := x.Item
+	missing := func(c worklists.Content) bool { return !a.filing.Has(c.File) }
+	out.Prefetched = out.Prefetched || len(x.Files) > 0 && !slices.ContainsFunc(x.Files, missing)
 	return out
 }

@@ -106,15 +106,15 @@ func TestPassesOnAsItsDeadlineIsNear(t *testing.T) {
 		tm.wantItems("phone", "rui", "data SELECTED", "own SELECTED", "span SELECTED")
 		tm.connect("base", "tablet")
 		pass(time.Minute)
-		tm.wantOutbox("tablet", "bia|span|completed||it does not count, as its deadline is near; it is kept there")
+		tm.wantOutbox("tablet", "bia|span|completed||it does not count, as it had passed to the responsible user, with its deadline near; it is kept there")
 		tm.items("tablet", "bia")
 		lost, err := tm.p["tablet"].api.WorklistLost(t.Context(), "bia")
 		if err != nil || len(lost) != 1 || lost[0].Task != "span" ||
-			!strings.Contains(lost[0].Why, "its deadline is near") {
+			!strings.Contains(lost[0].Why, "it had passed to the responsible user, with its deadline near") {
 			t.Errorf("bia lost %+v (%v)", lost, err)
 		}
 		if in := tm.show("base", id); !slices.ContainsFunc(in.Incidents, func(x api.Incident) bool {
-			return strings.Contains(x.What, "a result of bia is kept and does not count, as its deadline is near")
+			return strings.Contains(x.What, "a result of bia is kept and does not count, as it had passed to the responsible user, with its deadline near")
 		}) {
 			t.Errorf("incidents: %+v", in.Incidents)
 		}

@@ -153,7 +153,7 @@ func (k peoplesItems) itemsOf(
 		}
 		if v.Lost != nil {
 			if v.Lost.By.IsZero() {
-				r.Unneeded = h.m.UnneededSince(v.Item)
+				r.Unneeded, r.Made = h.m.UnneededSince(v.Item), len(v.Lost.Works) > 0
 			}
 			if r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At; r.LostAt.IsZero() {
 				r.LostAt = now.Wall

@@ -401,8 +401,7 @@ func TestWhoHasWhatIsNotNeededIsTold(t *testing.T) {
 			tm.wantMessages(at, user)
 			tm.connect("base", "station")
 			pass(6 * time.Second)
-			const lost = "errand lost: ask is no longer yours, as the task that it stands in for was done after all: " +
-				"what you made of it is kept"
+			const lost = "errand lost: ask is no longer yours, as the task that it stands in for was done after all"
 			tm.wantMessages(at, user, "*"+lost)
 			tm.wantMessages("base", "base")
 			tm.readAll(at, user)
@@ -414,6 +413,67 @@ func TestWhoHasWhatIsNotNeededIsTold(t *testing.T) {
 			tm.p[at].start()
 			pass(time.Minute)
 			tm.wantMessages(at, user, lost)
+		})
+	}
+}
+
+// Whoever has an item of an instance that is cancelled is told, at nodes that take part and at others; also where a
+// result ends the instance by which another's contingency is not needed. What is not there any more is not shown as if the
+// user had it.
+func TestWhoHasAnItemOfWhatEndsIsTold(t *testing.T) {
+	for _, cancelled := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base:nurse", "station:nurse", "tablet")
+			for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+				if err := tm.signIn(at, tm.addUser("base", user, "nurse", "doctor")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pass(time.Second)
+			tm.add("base", strings.NewReplacer("  sum: {type: manual, role: doctor, after: go}\n", "",
+				", main: {tasks: [sum], partner: base}", "").Replace(errand))
+			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "errand", Responsible: "station"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			tm.cut([]string{"station"}, []string{"base", "tablet"})
+			if !cancelled {
+				tm.finish("station", st.ID, "go")
+			}
+			pass(30 * time.Minute)
+			item := tm.itemOf("tablet", "bia", "ask")
+			if err := tm.claim("tablet", "bia", api.ClaimSelect, item.ID); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			tm.wantMessages("tablet", "bia")
+			tm.connect("base", "station")
+			tm.connect("tablet", "station")
+			why := "the task that it stands in for was done after all"
+			if cancelled {
+				why = "the instance was cancelled"
+				if err := tm.p["station"].api.Cancel(t.Context(), st.ID, "enough"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pass(2 * time.Minute)
+			lost := "errand lost: ask is no longer yours, as " + why
+			for range 2 {
+				tm.wantMessages("tablet", "bia", "*"+lost)
+				pass(time.Minute)
+			}
+			list, err := tm.p["tablet"].api.Messages(t.Context(), api.MessagesQuery{User: "bia"})
+			if err != nil || len(list) != 1 || list[0].Task != "ask" {
+				t.Errorf("it is about %+v, %v", list, err)
+			}
+			tm.wantItems("tablet", "bia")
+			is, err := tm.p["tablet"].api.ItemSheet(t.Context(), api.ItemQuery{User: "bia", Item: item.ID})
+			if err != nil || is.Item.State == api.ItemSelected || !is.Item.Over {
+				t.Errorf("it is shown as %+v, %v", is, err)
+			}
+			tm.readAll("tablet", "bia")
+			tm.wantMessages("tablet", "bia", lost)
 		})
 	}
 }

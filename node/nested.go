@@ -129,11 +129,10 @@ func (s *shard) outcome(h *held) (end childEnd, over bool) {
 	return end, true
 }
 
-// mayGoOn reports whether an instance has failed, or is blocked, only as others presume of holders that are not gone
-// (api.Instance.MayGoOn).
+// mayGoOn reports whether an instance has failed, or is blocked, only as others presume (api.Instance.MayGoOn).
 func (s *shard) mayGoOn(h *held) bool {
-	asks := h.m.Asks()
-	return len(asks) > 0 && !slices.ContainsFunc(asks, func(a choreo.Asked) bool { return !a.Presumed || s.n.people.Gone(a.Partner) })
+	in := api.Instance{State: h.m.Overall(), Asks: s.n.view.Asks(h.shown())}
+	return in.MayGoOn()
 }
 
 func howEnded(s workflow.InstanceState) string {

@@ -37,6 +37,7 @@ func newsOf(h *held) index.News {
 	for _, l := range h.m.Unneeded() {
 		n.Unneeded = append(n.Unneeded, index.Unneeded{
 			User: l.User, Assigned: l.Item.Assigned, Slot: l.Item.Slot, Task: l.Task, Why: l.Why, At: l.At,
+			Made: l.Made,
 		})
 	}
 	return n
@@ -81,7 +82,7 @@ func (k peoplesItems) Messages(
 			slices.SortStableFunc(more, func(a, b worklist.Message) int { return a.At.Compare(b.At) })
 			for _, m := range more[max(0, len(more)-maxOfOne):] {
 				is.told = append(is.told, worklists.Told{
-					Message: m, From: h.sum.By, Label: h.m.Definition().LabelOf(m.ID.Item.Slot),
+					Message: m, From: h.sum.By, Label: h.m.Definition().LabelOf(m.Task),
 					WorkflowLabel: h.m.Definition().Label, Subject: h.subject(),
 				})
 			}
@@ -182,7 +183,7 @@ func stuckOf(h *held, hears hearing) (x worklists.Stuck, stuck bool) {
 		stuck = true
 		if answers || interrupted {
 			x.Messages = append(x.Messages, worklists.StuckNews{
-				Message: noted(f).Message(h.id, h.sum), Label: h.m.Definition().LabelOf(f.Item.Slot),
+				Message: noted(f).Message(h.id, h.sum), Label: h.m.Definition().LabelOf(f.Task),
 			})
 		}
 	}
@@ -223,7 +224,7 @@ func (k peoplesItems) label(m *worklists.Told) {
 		return
 	}
 	m.WorkflowLabel = k.definitions.Label(sum.Definition)
-	if task := m.ID.Item.Slot; task != "" {
+	if task := m.Task; task != "" {
 		if def, err := k.definitions.Get(sum.Definition); err == nil {
 			m.Label = def.Def.LabelOf(task)
 		}

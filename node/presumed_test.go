@@ -1,7 +1,9 @@
 package node_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +151,82 @@ partitions:
 			}
 		})
 	}
+}
+
+// An item whose holder is presumed to have failed by a node that heard nobody for a while goes on: whoever has it reads
+// the files of its task, also from others than its holder, its deadline is shown, and it passes to who answers for the
+// instance as that is near, of which both are told.
+func TestAnItemGoesOnThatIsPresumedToHaveFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t, "boat", "far")
+		tm.add("base", `
+workflow: sea
+data: {plan: {type: file, required: true}}
+tasks:
+  search: {type: manual, role: nurse, in: [plan], deadline: 6h, transfer: 2h}
+  listen: {}
+partitions:
+  sea: {tasks: [search], partner: boat}
+  air: {tasks: [listen], partner: far}
+`)
+		f, err := tm.p["base"].api.PutFile(t.Context(), "plan.txt", strings.NewReader("to the north"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := tm.p["base"].api.Start(t.Context(),
+			api.StartRequest{Workflow: "sea", Input: map[string]string{"plan": f.Value}, Responsible: "ana"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.givesNoFiles("boat")
+		tm.cut([]string{"far"}, []string{"base", "boat", "tablet"})
+		pass(time.Hour)
+		for _, other := range []string{"base", "boat", "tablet"} {
+			tm.connect("far", other)
+		}
+		pass(time.Minute)
+		if in := tm.show("base", st.ID); in.State != workflow.InstanceFailed || !in.MayGoOn() {
+			t.Fatalf("it is %s, and may go on: %t: %+v", in.State, in.MayGoOn(), in.Asks)
+		}
+		item := tm.itemOf("tablet", "bia", "search")
+		if item.Deadline == nil || item.Transfer == nil || item.Transfer.To != "ana" {
+			t.Errorf("its deadline is %v, and it passes on %+v", item.Deadline, item.Transfer)
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item.ID); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, r, err := tm.p["tablet"].api.ItemFile(ctx, api.ItemQuery{User: "bia", Item: item.ID}, "plan")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(r); err != nil || string(b) != "to the north" {
+			t.Errorf("the file is %q, %v", b, err)
+		}
+		_ = r.Close()
+		pass(3 * time.Hour)
+		told := func(at, user, want string) {
+			t.Helper()
+			if got := tm.messages(at, user); !slices.ContainsFunc(got, func(m string) bool { return strings.Contains(m, want) }) {
+				t.Errorf("%s is told\n%s\nwant %s", user, strings.Join(got, "\n"), want)
+			}
+		}
+		told("base", "ana", "search has passed to you, as it is due in 2h")
+		told("tablet", "bia", "search passes to the responsible user, as it is due in 2h")
+		if mine := tm.itemOf("base", "ana", "search"); mine.State != api.ItemSelected || mine.Deadline == nil {
+			t.Errorf("ana has it %s, due %v", mine.State, mine.Deadline)
+		}
+		if err := tm.hand("base", "ana", item.ID, nil); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if in := tm.show("base", st.ID); in.State != workflow.InstanceSucceeded {
+			t.Errorf("it is %s", in.State)
+		}
+	})
 }
 
 // underWay reports whether a node lists the instance among those in which something is to happen, with the task

@@ -168,7 +168,7 @@ func (k *desk) genesis(
 	if err := k.notYet(e.Def, r); err != nil {
 		return foundation{}, nil, err
 	}
-	err := k.mayCreate(e.Def, by)
+	err := k.mayCreate(e.Def, by, b != nil)
 	if err == nil {
 		err = k.mayHaveCreated(e.Def, b)
 	}

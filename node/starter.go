@@ -46,13 +46,17 @@ func (k *desk) creating(by users.Who) choreo.Self {
 	return self
 }
 
-// mayCreate refuses whoever lacks the role that starts a workflow.
-func (k *desk) mayCreate(def *workflow.Definition, by users.Who) error {
+// mayCreate refuses whoever lacks the role that starts a workflow. A child is started by this partner, for a task.
+func (k *desk) mayCreate(def *workflow.Definition, by users.Who, child bool) error {
 	role := def.CreatorRole
 	if role == "" || slices.Contains(k.rolesOf(by), role) {
 		return nil
 	}
 	what := fmt.Sprintf("start workflow %s", def.Name)
+	if child {
+		return k.lackingAs(by, role, what).
+			WithHint("whoever holds the task needs that role by its certificate: list it under roles of the task's partition")
+	}
 	may := slices.IndexFunc(k.persons.Here(),
 		func(w users.Who) bool { return slices.Contains(k.rolesOf(w), role) })
 	if may >= 0 {
@@ -82,11 +86,11 @@ func (k *desk) anybodyMayCreate(def *workflow.Definition) error {
 		return err
 	}
 	for _, who := range k.persons.Here() {
-		if k.mayCreate(def, who) == nil {
+		if k.mayCreate(def, who, false) == nil {
 			return nil
 		}
 	}
-	return k.mayCreate(def, by)
+	return k.mayCreate(def, by, false)
 }
 
 // rolesOf are those of a person at this node, as they are known now.
@@ -111,11 +115,17 @@ func (k *desk) mayHaveCreated(def *workflow.Definition, b *birth) error {
 		if by := b.begunBy; by != nil && i == len(line)-1 {
 			has, who = slices.Contains(by.Roles, def.CreatorRole), k.partners.Called(by.User)
 		}
-		if !has {
-			return api.Errorf(api.NotAllowed,
-				"%s, which began an instance that it is part of, may not start workflow %s: role %s does that", who,
-				def.Name, def.CreatorRole).WithHint("have somebody with that role start the outermost workflow")
+		if has {
+			continue
 		}
+		no := api.Errorf(api.NotAllowed,
+			"%s, which began an instance that it is part of, may not start workflow %s: role %s does that", who, def.Name,
+			def.CreatorRole)
+		if b.begunBy == nil && i == len(line)-1 { // whoever started it was not asked for a role
+			return no.WithHint("have a partner with that role start the outermost workflow; for a user to count who has it, the workflow that uses it needs creator-role: %s, too",
+				def.CreatorRole)
+		}
+		return no.WithHint("have somebody with that role start the outermost workflow")
 	}
 	return nil
 }

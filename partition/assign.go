@@ -250,7 +250,7 @@ func newAssignment(plan *Plan, s Situation) *assignment {
 	}
 	for _, part := range plan.Partitions() {
 		u := plan.unitOf(part)
-		u.awaited = append(slices.Clone(s.Awaited), u.waits(s.Mechanism)...)
+		u.awaited, u.ofUsers = append(slices.Clone(s.Awaited), u.waits(s.Mechanism)...), s.OfUsers
 		a.units[part.Name] = u
 	}
 	return a
@@ -444,6 +444,12 @@ func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 			nearest.Partner, list(nearest.lacks)),
 		Change: fmt.Sprintf("give %s what it lacks, or cut the workflow so that no partner needs all of it",
 			nearest.Partner),
+	}
+	for _, role := range u.ofUsers {
+		if len(nowhere) == 1 && nowhere[0].what == roleDemand(role) {
+			what, hint := onlyUsers(role)
+			return Refusal{name, fmt.Sprintf("%s: %s", u.name, what), hint}
+		}
 	}
 	if len(nowhere) > 0 {
 		r.Why = fmt.Sprintf("%s: no partner has %s", u.name, list(nowhere))

@@ -25,6 +25,8 @@ type Warning struct {
 // What says what it is about, and what that is.
 func (w Warning) What() string {
 	switch {
+	case w.OfWorkflow():
+		return fmt.Sprintf("%s: %s", w.Key, w.Message)
 	case w.OfDistribution():
 		return fmt.Sprintf("distribution: %s", w.Message)
 	case w.Partition == "":
@@ -34,9 +36,15 @@ func (w Warning) What() string {
 }
 
 // OfDistribution reports whether it is about what the definition says of how work is distributed.
-func (w Warning) OfDistribution() bool { return w.Partition == "" && w.Task == "" }
+func (w Warning) OfDistribution() bool { return w.Partition == "" && w.Task == "" && !w.OfWorkflow() }
+
+// OfWorkflow reports whether it is about the workflow as a whole.
+func (w Warning) OfWorkflow() bool { return w.Key == keyCreator }
 
 func (w Warning) String() string { return fmt.Sprintf("%s (%s)", w.What(), w.Hint) }
+
+// keyCreator is the key of a workflow under which the role stands that starts it.
+const keyCreator = "creator-role"
 
 // keyOnFailure is the key of a task under which its contingency stands.
 const keyOnFailure = "on-failure"

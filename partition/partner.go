@@ -124,6 +124,8 @@ type unit struct {
 	// awaited are the roles of tasks that wait at whoever holds the unit: nobody has them, or the tasks are taken from
 	// worklists.
 	awaited []workflow.RoleName
+	// ofUsers are roles that people have who are no partners, and so hold no unit.
+	ofUsers []workflow.RoleName
 }
 
 // demand is one thing that the holder of a unit must have.
@@ -149,12 +151,14 @@ func (p *Plan) unitOf(part *Partition) *unit {
 // addListed adds what a partition lists.
 func (u *unit) addListed(part *Partition) {
 	for _, r := range part.Roles {
-		u.demand("role "+string(r), "the partition", func(p Partner) bool { return slices.Contains(p.Roles, r) })
+		u.demand(roleDemand(r), "the partition", func(p Partner) bool { return slices.Contains(p.Roles, r) })
 	}
 	for _, n := range part.Needs {
 		u.need(n, "the partition")
 	}
 }
+
+func roleDemand(r workflow.RoleName) string { return "role " + string(r) }
 
 func (u *unit) addTasks(p *Plan, tasks []workflow.TaskName) {
 	for _, name := range tasks {

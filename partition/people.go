@@ -17,15 +17,19 @@ import (
 func Unperformed(plan *Plan, roles []workflow.RoleName) error {
 	var out AssignError
 	for _, t := range plan.unperformed(roles) {
-		out = append(out, Refusal{
-			Why:    fmt.Sprintf("task %s: nobody has role %s", t.Name, t.Role),
-			Change: JoinWith(t.Role),
-		})
+		out = append(out, nobodyFor(t))
 	}
 	if len(out) == 0 {
 		return nil
 	}
 	return out
+}
+
+// NobodyFor is the refusal for a person's task whose role nobody has.
+func NobodyFor(t *workflow.Task) error { return AssignError{nobodyFor(t)} }
+
+func nobodyFor(t *workflow.Task) Refusal {
+	return Refusal{Why: fmt.Sprintf("task %s: nobody has role %s", t.Name, t.Role), Change: JoinWith(t.Role)}
 }
 
 // unperformed are the people's tasks of the plan whose role is none of these.
@@ -92,6 +96,9 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 		return has(string(r)) || person(func(p Person) bool { return slices.Contains(p.Roles, r) })
 	}
 	var out []Warning
+	if r := def.CreatorRole; r != "" && !may(r) {
+		out = append(out, Warning{"", "", keyCreator, fmt.Sprintf("nobody has role %s, so nobody can start it", r), JoinWith(r)})
+	}
 	for _, t := range def.Written() { // what a flow needs as a whole is what its tasks need
 		if t.Role != "" && !may(t.Role) {
 			out = append(out, Warning{"", t.Name, "role", fmt.Sprintf("nobody has role %s", t.Role), JoinWith(t.Role)})
@@ -130,9 +137,8 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 			switch {
 			case has(string(r)):
 			case may(r): // who takes tasks of the role, and holds no partition
-				out = append(out, Warning{p.Name, "", "roles",
-					fmt.Sprintf("only users have role %s, and partners hold partitions", r),
-					fmt.Sprintf("whoever does a task is asked for the task's own role: leave this one out, or have a partner join with it: mutirao invite --role %s", r)})
+				what, hint := onlyUsers(r)
+				out = append(out, Warning{p.Name, "", "roles", what, hint})
 			default:
 				out = append(out, Warning{p.Name, "", "roles", fmt.Sprintf("nobody has role %s", r),
 					fmt.Sprintf("have a partner join with it: mutirao invite --role %s", r)})
@@ -144,6 +150,12 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 		}
 	}
 	return out
+}
+
+// onlyUsers says that a role which a partition lists is one of users alone, and what to do about that.
+func onlyUsers(r workflow.RoleName) (what, hint string) {
+	return fmt.Sprintf("only users have role %s, and partners hold partitions", r),
+		fmt.Sprintf("whoever does a task is asked for the task's own role: leave this one out, or have a partner join with it: mutirao invite --role %s", r)
 }
 
 // JoinWith is the hint where nobody has the role of a task: a partner or a user may have it.

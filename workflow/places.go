@@ -30,6 +30,9 @@ func (p Places) Partition(name PartitionName, key string) (line, col int) {
 	return 1, 1
 }
 
+// Workflow is Task of the workflow as a whole.
+func (p Places) Workflow(key string) (line, col int) { return p.of(p.r.def, key) }
+
 // Distribution is Task of what the text says of distribution.
 func (p Places) Distribution(key string) (line, col int) { return p.of(&p.r.def.Distribution, key) }
 

@@ -23,7 +23,7 @@ const (
 	Deadline   MessageType = "deadline"
 	// Adopted: a result that its user brought, and that did not count by itself, was adopted.
 	Adopted MessageType = "adopted"
-	// Lost: the item that its user had is not needed any more.
+	// Lost: the item that its user had is not needed any more, or is over.
 	Lost MessageType = "lost"
 )
 
@@ -40,6 +40,9 @@ type MessageID struct {
 	Round string
 }
 
+// passes is the round of a deadline at which the item passes on.
+const passes = "passes"
+
 // String is the name as it is written down: the same on all devices.
 func (m MessageID) String() string {
 	h := sha256.New()
@@ -51,7 +54,9 @@ func (m MessageID) String() string {
 // Message is what a user is told about an instance. Nobody sends it: every device works it
 // out from the facts it has and its own clock (docs/worklists.md, The ideas).
 type Message struct {
-	ID       MessageID
+	ID MessageID
+	// Task is what it is about, which may stand in for that of its item; empty: the instance.
+	Task     workflow.TaskName
 	At       time.Time
 	Workflow workflow.Name
 	Text     string
@@ -61,10 +66,11 @@ type Message struct {
 	Past bool
 }
 
-// Before are those of some messages that came until a moment, each as of what its user had then (Past).
-func Before(all []Message, end time.Time) (out []Message) {
+// Before are those of some messages that came until a moment, when their user lost the item for a reason: each as of what
+// the user had then (Past). That it passed on, if that is the reason, is one of them whatever the clocks say.
+func Before(all []Message, end time.Time, why string) (out []Message) {
 	for _, m := range all {
-		if !m.At.After(end) {
+		if !m.At.After(end) || why == string(ByDeadline) && m.ID.Round == passes {
 			m.Past, m.Asks = true, false
 			out = append(out, m)
 		}
@@ -124,16 +130,20 @@ type Source struct {
 }
 
 // Message is one about the instance, or about one of its items.
-func (s Source) Message(t MessageType, i Item, at time.Time, text string) Message {
-	return Message{ID: MessageID{Instance: s.Instance, Type: t, Item: i}, At: at, Workflow: s.Workflow, Text: text}
+func (s Source) Message(t MessageType, i Item, task workflow.TaskName, at time.Time, text string) Message {
+	return Message{
+		ID: MessageID{Instance: s.Instance, Type: t, Item: i}, Task: task, At: at, Workflow: s.Workflow, Text: text,
+	}
 }
 
 // Began is the message that it has started.
-func (s Source) Began(at time.Time) Message { return s.Message(Started, Item{}, at, "it has started") }
+func (s Source) Began(at time.Time) Message {
+	return s.Message(Started, Item{}, "", at, "it has started")
+}
 
 // Finished is the message that it has ended; round tells its ends apart.
 func (s Source) Finished(at time.Time, state workflow.InstanceState, round int) Message {
-	m := s.Message(Ended, Item{}, at, "it has ended: "+string(state))
+	m := s.Message(Ended, Item{}, "", at, "it has ended: "+string(state))
 	m.ID.Round = fmt.Sprintf("%s %d", state, round)
 	return m
 }
@@ -150,21 +160,26 @@ func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reas
 	if why, wrong := strings.CutPrefix(reason, WrongState); wrong {
 		text = fmt.Sprintf("%s brought a state that interrupts the instance: %s", task, why)
 	}
-	m := s.Message(TaskFailed, i, at, text)
+	m := s.Message(TaskFailed, i, task, at, text)
 	m.ID.By, m.Asks = by, asks
 	return m
 }
 
 // Adopted is the message to whoever brought a result, by such a word, that it was adopted.
 func (s Source) Adopted(i Item, task workflow.TaskName, word ID, at time.Time) Message {
-	m := s.Message(Adopted, i, at, fmt.Sprintf("your result of %s was adopted: it counts now", task))
+	m := s.Message(Adopted, i, task, at, fmt.Sprintf("your result of %s was adopted: it counts now", task))
 	m.ID.By = word
 	return m
 }
 
-// Unneeded is the message to whoever has an item that it is not needed any more, and since when.
-func (s Source) Unneeded(i Item, task workflow.TaskName, why string, at time.Time) Message {
-	return s.Message(Lost, i, at, fmt.Sprintf("%s is no longer yours, as %s: what you made of it is kept", task, why))
+// Unneeded is the message to whoever has an item that it is not needed any more, or is over, and since when. Made: the
+// user brought something of it, which is kept.
+func (s Source) Unneeded(i Item, task workflow.TaskName, why string, at time.Time, made bool) Message {
+	text := fmt.Sprintf("%s is no longer yours, as %s", task, why)
+	if made {
+		text += ": what you made of it is kept"
+	}
+	return s.Message(Lost, i, task, at, text)
 }
 
 // Dated is an item with a deadline, as whoever is to be told of it knows it.
@@ -217,11 +232,11 @@ func (d *Dated) told() []time.Duration {
 func (s Source) Reminders(d Dated, now Moment) (out []Message, next time.Duration) {
 	alerts, next := Alerts(d.Due, d.Since, d.told(), now)
 	for _, a := range alerts {
-		passes := d.passing(a.Left)
-		m := s.Message(Deadline, d.Item, a.At, cmp.Or(passes, a.text(d.Task)))
+		passing := d.passing(a.Left)
+		m := s.Message(Deadline, d.Item, d.Task, a.At, cmp.Or(passing, a.text(d.Task)))
 		m.ID.Due, m.ID.Warning = d.Due.number(), a.Left
-		if passes != "" && a.Left == d.Transfer {
-			m.ID.Round = "passes"
+		if passing != "" && a.Left == d.Transfer {
+			m.ID.Round = passes
 		}
 		switch over := a.Left == 0; {
 		case over && d.Waits: // once it is ready, another asks what becomes of it

@@ -201,7 +201,7 @@ type Loss struct {
 	Item  Item
 	User  User
 	Why   string
-	By    ID // the fact that ended the hold; zero: another attempt has the task, or did it
+	By    ID // the fact that ended the hold; zero: another attempt has the task, or did it, or it is over
 	Works []ID
 	// Whose word it was, if a person's; At is when, by its author's clock; the zero time where By is.
 	Whose User
@@ -221,7 +221,8 @@ func (b *Board) Losses(u User) (out []Loss) {
 	return out
 }
 
-// Unneeded are the losses of all users of items whose attempts are not needed any more, each user's last of each item.
+// Unneeded are the losses of all users of items whose attempts are not needed any more, or ended while the user had the
+// item, as with their instance: each user's last of each item.
 func (b *Board) Unneeded() (out []Loss) {
 	for _, it := range b.inOrder() {
 		told := map[User]bool{}
@@ -231,7 +232,7 @@ func (b *Board) Unneeded() (out []Loss) {
 				continue
 			}
 			told[h.User] = true
-			if l, lost := it.loss(h); lost && l.By.IsZero() && it.placed && !it.InCharge {
+			if l, lost := it.loss(h); lost && l.By.IsZero() && it.placed {
 				out = append(out, l)
 			}
 		}
@@ -251,6 +252,8 @@ func (it *item) loss(h *Hold) (l Loss, lost bool) {
 		l.Why, l.By = it.whyGone(), ID{}
 	case it.endedOtherwise(h):
 		l.Why = "another end stands"
+	case it.placed && it.Over && h == it.open: // it ended, and nobody took it from its user before
+		l.Why = cmp.Or(it.Why, "the task is over")
 	default:
 		return l, false
 	}

@@ -177,7 +177,7 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 		return s.whyStopped(a)
 	case a.doneElse() != "":
 		return a.doneElse()
-	case a.EndedByHolder(), now != a && now.Task.Name != a.Task.Name:
+	case a.EndedByHolder(), now != a && now.Task.Name != a.Task.Name, now == a && a.Slot.Pick == nil && a.Slot.over():
 		return "the task had failed by then"
 	case now != a && now.Partner == a.Partner:
 		return "the task was begun once more"
@@ -240,10 +240,10 @@ func (s *State) UnneededSince(a *Attempt) (ms int64) {
 	return 0
 }
 
-// goneBy is the fact by which another attempt has the slot of one; nil: none has.
+// goneBy is the fact by which another attempt has the slot of one, or by which it ended without a result; nil: neither.
 func (s *State) goneBy(a *Attempt) *log.Entry {
 	if a.Beside() || s.inCharge(a) {
-		return nil
+		return s.overBy(a)
 	}
 	if pick := a.Slot.Pick; pick != nil {
 		return pick.Success()
@@ -256,6 +256,22 @@ func (s *State) goneBy(a *Attempt) *log.Entry {
 	}
 	if r := s.Prevailing(a.Rulings); r != nil {
 		return r.At
+	}
+	return nil
+}
+
+// overBy is the fact by which an attempt ended that has no result, and that no other follows; nil: it has not.
+func (s *State) overBy(a *Attempt) *log.Entry {
+	ended := slices.IndexFunc(a.Rulings, func(r *Ruling) bool { return r.Final && !r.Void })
+	switch {
+	case a.Success() != nil:
+		return nil
+	case ended >= 0:
+		return a.Rulings[ended].At
+	case !a.Beside() && a.Slot.Outcome != nil && a.Slot.over():
+		return a.Slot.Outcome.At
+	case a.Undoes == nil:
+		return s.cancel
 	}
 	return nil
 }

@@ -94,8 +94,8 @@ shows what waits, and what its partner did not take, with the reason.`,
 			if err := u.result(c, func(w io.Writer) { u.writeContact(w, c) }); err != nil {
 				return err
 			}
-			if slices.ContainsFunc(waits, func(x api.Undelivered) bool { return !x.Alone }) {
-				u.note("what was done meanwhile is handed in now: mutirao outbox")
+			if slices.ContainsFunc(waits, func(x api.Undelivered) bool { return !x.Alone && x.Refused == "" }) {
+				u.note("what was done meanwhile is handed in now, by itself; mutirao outbox shows what still waits")
 			}
 			return nil
 		}),

@@ -21,8 +21,8 @@ func newMessagesCommand() *cobra.Command {
 		Long: `Lists what a user is told of instances, the oldest first: that one has started or ended
 for which the user answers, that a task of it has failed, and that a deadline is near
 or over, or has an item pass to the responsible user, also of what the user has; that
-this is not needed any more; that a result of the user was adopted which had not
-counted; to administrators also what interrupts an instance, until that is
+this is not needed any more, or is over; that a result of the user was adopted which had
+not counted; to administrators also what interrupts an instance, until that is
 resolved. What is new is marked, and counts as read from then on, also at
 other nodes of the user; with --keep it stays new. Nobody sends messages: they are
 worked out from what is known here, so they come also when this node is out of reach of

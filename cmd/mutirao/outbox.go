@@ -68,7 +68,7 @@ it is only here.`,
 func (u *ui) waitsFor(x api.Undelivered) string {
 	switch {
 	case x.Refused != "":
-		return "refused: " + x.Refused + " (" + u.id(x.ID) + ")"
+		return "refused: " + x.Refused + " (" + x.ID + ")" // whole, as drop wants it where nobody is asked
 	case x.Alone && x.File != "":
 		return "nobody: no other partner that takes part may read it, so it is only here"
 	case x.File != "":

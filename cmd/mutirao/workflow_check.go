@@ -88,6 +88,8 @@ func (r *checked) cuts(file string, in workflow.Places, list []partition.Warning
 	for _, w := range list {
 		m := mistake{File: file, Message: w.What(), Hint: w.Hint}
 		switch {
+		case w.OfWorkflow():
+			m.Line, m.Col = in.Workflow(w.Key)
 		case w.OfDistribution():
 			m.Line, m.Col = in.Distribution(w.Key)
 		case w.Task != "":

@@ -514,7 +514,7 @@ const (
 	MessageFailed   = "failed"   // a task has failed
 	MessageDeadline = "deadline" // a deadline is near, or over, or has an item pass on
 	MessageAdopted  = "adopted"  // a result of the user that did not count by itself was adopted
-	MessageLost     = "lost"     // what the user has is not needed any more
+	MessageLost     = "lost"     // what the user has is not needed any more, or is over
 )
 
 // Message is what a user is told of an instance.

@@ -125,15 +125,7 @@ func (k *Desk) userMayRead(from workflow.PartnerID, user string, readers []strin
 
 // userHas reports whether a user at a partner's node has an item whose task reads a file.
 func (k *Desk) userHas(h *Held, from workflow.PartnerID, user string, item workflow.DataName) bool {
-	if user == "" || k.MayAsk(user, from) != nil {
-		return false
-	}
-	for _, v := range h.M.ItemsFor(worklist.User(user)) {
-		if v.Holder == worklist.User(user) && slices.Contains(v.Task.In, item) {
-			return true
-		}
-	}
-	return false
+	return user != "" && k.MayAsk(user, from) == nil && h.M.ReadsWith(worklist.User(user), item)
 }
 
 // Here implements files.Instances.

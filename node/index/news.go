@@ -39,7 +39,7 @@ func readNews(b []byte) (n News, err error) {
 	return News{Responsible: before.Responsible, Round: before.Round, Failed: before.Failed}, nil
 }
 
-// Unneeded is an item that somebody had in it of an attempt that is not needed any more.
+// Unneeded is an item that somebody had in it of an attempt that is not needed any more, or is over.
 type Unneeded struct {
 	_        struct{} `cbor:",toarray"`
 	User     worklist.User
@@ -48,12 +48,14 @@ type Unneeded struct {
 	Task     workflow.TaskName
 	Why      string
 	At       int64
+	Made     bool // something that the user brought of it is kept
 }
 
 // Message is what its user is told of it.
 func (l Unneeded) Message(id workflow.InstanceID, sum Summary) worklist.Message {
 	of := worklist.Source{Instance: id, Workflow: sum.Workflow}
-	return of.Unneeded(worklist.Item{Assigned: l.Assigned, Slot: l.Slot}, l.Task, l.Why, wire.AtMilli(l.At))
+	return of.Unneeded(worklist.Item{Assigned: l.Assigned, Slot: l.Slot}, l.Task, l.Why, wire.AtMilli(l.At),
+		l.Made)
 }
 
 // Failure is a task that has failed in it.

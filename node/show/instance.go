@@ -96,7 +96,7 @@ func (vw *View) Instance(h *Held) *api.Instance {
 		if t.Awaits != "" {
 			v.Reason += vw.obstacle(h, t.Awaits)
 		}
-		for _, why := range []string{vw.waitsInVain(h, t), vw.waitsForFiles(h, t)} {
+		for _, why := range []string{vw.waitsInVain(h, t), vw.waitsForRole(h, t), vw.waitsForFiles(h, t)} {
 			if why != "" {
 				v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
 			}
@@ -108,7 +108,7 @@ func (vw *View) Instance(h *Held) *api.Instance {
 	vw.addDues(h, out)
 	vw.addClaims(h, out)
 	vw.addWorkers(h, snap.Tasks, out.Tasks)
-	out.Asks, out.DataDriven, out.Recovery = vw.asks(h), h.M.DrivenByData(), vw.recovery(h)
+	out.Asks, out.DataDriven, out.Recovery = vw.Asks(h), h.M.DrivenByData(), vw.recovery(h)
 	out.Undoable = h.M.Undoable()
 	out.Quality = quality(out)
 	return out
@@ -159,7 +159,7 @@ func (vw *View) Deadlines(h *Held, now moment.Now) []state.Deadline {
 
 // Reckoning is what this node knows that deadlines are reckoned with.
 func (vw *View) Reckoning() choreo.Reckoning {
-	return choreo.Reckoning{Ahead: vw.Ahead, Known: func(u worklist.User) bool {
+	return choreo.Reckoning{Ahead: vw.Ahead, Gone: vw.Partners.Gone, Known: func(u worklist.User) bool {
 		_, known := vw.Partners.Person(u)
 		return known
 	}}
@@ -198,8 +198,8 @@ func (vw *View) addDues(h *Held, in *api.Instance) {
 	}
 }
 
-// asks are the failures of an instance about which something can be ordered, with the commands that do it.
-func (vw *View) asks(h *Held) (out []api.Ask) {
+// Asks are the failures of an instance about which something can be ordered, with the commands that do it.
+func (vw *View) Asks(h *Held) (out []api.Ask) {
 	id := h.M.Instance().String()
 	for _, a := range h.M.Asks() {
 		x := api.Ask{Task: a.Task, Label: h.M.Definition().LabelOf(a.Task), Partner: vw.People.Name(a.Partner), Presumed: a.Presumed, Left: a.Left}

@@ -30,7 +30,7 @@ func (vw *View) Needs(h *Held) []api.Need {
 		return r != "" && slices.Contains(users, r)
 	}
 	out := []api.Need{}
-	for _, x := range h.M.Needs(performed, byUser) {
+	for _, x := range h.M.Needs(performed, byUser, vw.answered(h)) {
 		out = append(out, api.Need{
 			Kind: string(x.Kind), Number: x.Number, Presumed: max(x.Presumed-vw.orphaned(h, x.Tasks), 0),
 			Tasks: append([]workflow.TaskName{}, x.Tasks...),
@@ -54,6 +54,14 @@ func (vw *View) Needs(h *Held) []api.Need {
 		out[i].TaskLabels = workflow.LabelsOf[string](h.M.Definition(), out[i].Tasks)
 	}
 	return out
+}
+
+// answered reports whether who answers for an instance is known.
+func (vw *View) answered(h *Held) func() bool {
+	return func() bool {
+		_, known := vw.Partners.Person(h.M.Responsible())
+		return known
+	}
 }
 
 // overdue are the tasks of people whose deadline is over, while nobody has done anything about that; false: none is.

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,6 +122,16 @@ func (vw *View) waitsInVain(h *Held, t state.TaskView) string {
 		return ""
 	}
 	return "it waits for " + who + ", " + why
+}
+
+// waitsForRole says that nobody can do a person's task that is at another partner, by who has which roles as far as is
+// known here; empty: somebody can, or it is here, where its holder says more (choreo.Snapshot).
+func (vw *View) waitsForRole(h *Held, t state.TaskView) string {
+	if t.Partner == "" || t.Partner == vw.Self || t.State != workflow.Ready || !t.Task.ByRole() ||
+		h.M.WithSomebody(t.ID, vw.answered(h)) || slices.Contains(vw.Partners.Roles(), t.Task.Role) {
+		return ""
+	}
+	return fmt.Sprintf("it waits for somebody to perform it: %v", partition.NobodyFor(t.Task))
 }
 
 // waitsForFiles says which files a task that is here waits for; empty: none.

@@ -423,6 +423,8 @@ func Because(why string) string {
 		return "as the item was " + why
 	case string(worklist.ByOrder):
 		return why
+	case string(worklist.ByDeadline):
+		return "as it had passed to the responsible user, with its deadline near"
 	}
 	return "as " + why
 }

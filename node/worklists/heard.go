@@ -270,6 +270,9 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 			if r = d.findGone(who, ref, err); r == nil {
 				return nil, d.notFound(err, ref, silent)
 			}
+			if r, err = d.again(ctx, who, r); err != nil { // of an instance that has ended it says more when asked
+				return nil, err
+			}
 		case asked:
 		case exact || r.At == d.in.Self || !r.free() || !d.heardLately(who, r.At):
 			if r, err = d.again(ctx, who, r); err != nil {

@@ -205,7 +205,7 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 		out = append(out, api.Message{
 			ID: name, At: shownAt(m.Message), Type: string(m.ID.Type), Instance: m.ID.Instance.String(),
 			Workflow: string(m.Workflow), Label: m.Label, WorkflowLabel: m.WorkflowLabel, Subject: m.Subject,
-			Task: string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen, Past: m.Past, Elsewhere: m.Elsewhere,
+			Task: string(m.Task), Text: m.Text, Asks: m.Asks, Read: seen, Past: m.Past, Elsewhere: m.Elsewhere,
 		})
 	}
 	return out, nil
@@ -266,15 +266,11 @@ func (d *Desk) told(ctx context.Context, who users.Who, fresh time.Duration) (ou
 			Warnings: r.Warnings, Transfer: r.Transfer,
 		}, now)
 		if r.Mine == "" {
-			more, then = worklist.Before(more, r.LostAt), 0
+			more, then = worklist.Before(more, r.LostAt, r.Lost), 0
 		}
 		for _, m := range more {
-			label := r.Label
-			if r.Item.Slot != r.Task {
-				label = r.TaskLabels[r.Item.Slot]
-			}
 			out = append(out, Told{
-				Message: m, From: r.At, Label: label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject, Elsewhere: true,
+				Message: m, From: r.At, Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject, Elsewhere: true,
 			})
 		}
 		if then > 0 && (next == 0 || then < next) {
@@ -284,7 +280,7 @@ func (d *Desk) told(ctx context.Context, who users.Who, fresh time.Duration) (ou
 	for _, r := range d.unneededElsewhere(who) {
 		of := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}
 		out = append(out, Told{
-			Message: of.Unneeded(r.Item, r.Task, r.Lost, r.Unneeded), From: r.At, Label: r.Label,
+			Message: of.Unneeded(r.Item, r.Task, r.Lost, r.Unneeded, r.Made), From: r.At, Label: r.Label,
 			WorkflowLabel: r.WorkflowLabel, Subject: r.Subject, Elsewhere: true,
 		})
 	}
@@ -436,25 +432,53 @@ func (d *Desk) askHolders(ctx context.Context, who users.Who) {
 			return nil
 		}
 		_, err := d.askOne(ctx, who, p, everywhere)
+		if err == nil {
+			err = d.askUnlisted(ctx, who, p)
+		}
 		return err
 	})
 }
 
-// unneededElsewhere are the items that a user took from here of partners in whose instances this node takes no part, and
-// that are not needed any more, as those partners said last.
-func (d *Desk) unneededElsewhere(who users.Who) (out []Row) {
-	listed, _ := d.heardOf(who)
-	for p, of := range listed {
-		for _, r := range of {
-			d.mu.Lock()
-			here := d.holderFor(who.ID, r.ID()) == p
-			d.mu.Unlock()
-			if here && p != d.in.Self && r.Lost != "" && !r.Unneeded.IsZero() && !d.in.Instances.Here(r.Instance) {
-				out = append(out, r)
-			}
+// askUnlisted asks a partner what became of the items that a user took from here and that it lists no more, as it does
+// of an instance that has ended: of each instance once.
+func (d *Desk) askUnlisted(ctx context.Context, who users.Who, p workflow.PartnerID) error {
+	var of []workflow.InstanceID
+	_, gone := d.heardOf(who)
+	d.mu.Lock()
+	for _, r := range gone {
+		if r.At == p && r.Mine != "" && d.holderFor(who.ID, r.ID()) == p && !slices.Contains(of, r.Instance) {
+			of = append(of, r.Instance)
 		}
 	}
-	return out
+	d.mu.Unlock()
+	for _, id := range of {
+		if _, err := d.askOne(ctx, who, p, id); err != nil {
+			return err
+		}
+		d.mu.Lock()
+		for i := range d.heard[who.ID][p].gone { // it does not say that the user has it any more
+			if r := &d.heard[who.ID][p].gone[i]; r.Instance == id {
+				r.Mine = ""
+			}
+		}
+		d.mu.Unlock()
+	}
+	return nil
+}
+
+// unneededElsewhere are the items that a user took from here of partners in whose instances this node takes no part, and
+// that are not needed any more, or are over, as those partners said last: also where they do not list them any more.
+func (d *Desk) unneededElsewhere(who users.Who) (out []Row) {
+	listed, rows := d.heardOf(who)
+	for _, of := range listed {
+		rows = append(rows, of...)
+	}
+	d.mu.Lock()
+	rows = slices.DeleteFunc(rows, func(r Row) bool {
+		return r.Lost == "" || r.Unneeded.IsZero() || r.At == d.in.Self || d.holderFor(who.ID, r.ID()) != r.At
+	})
+	d.mu.Unlock()
+	return slices.DeleteFunc(rows, func(r Row) bool { return d.in.Instances.Here(r.Instance) })
 }
 
 // ReadMessages notes that a person has read messages, or all. It returns when that is durable.

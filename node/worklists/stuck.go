@@ -206,7 +206,8 @@ func (d *Desk) readStuck(b []byte) (list []Stuck, err error) {
 		}
 		for j := range x.Messages {
 			m := &x.Messages[j]
-			if m.ID.Instance != id || len(m.Text) > maxStuckText || workflow.LabelRule(m.Label) != "" && m.Label != "" {
+			m.Task = cmp.Or(m.Task, m.ID.Item.Slot) // of an earlier version
+			if m.ID.Instance != id || len(m.Text) > maxStuckText || len(m.Task) > workflow.MaxName || workflow.LabelRule(m.Label) != "" && m.Label != "" {
 				return nil, errors.New("a message that cannot be")
 			}
 		}

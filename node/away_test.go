@@ -150,7 +150,7 @@ func TestAWeekDisconnected(t *testing.T) {
 			t.Errorf("base shows it as %s, %s", x.State, x.Reason)
 		}
 		if c = tm.goesAway("tablet", "not-locked"); c.State != api.IsDisconnected || c.Since == nil ||
-			len(c.Along) != 2 {
+			len(c.Along) != 2 || !c.Along[0].Prefetched || !c.Along[1].Prefetched {
 			t.Errorf("it is %+v", c)
 		}
 		pass(time.Second)
@@ -316,7 +316,7 @@ func TestFilesComeBeforeItGoes(t *testing.T) {
 		tm.p["base"].plug.HandleRequest(files.Protocol, false, answer)
 		pass(time.Minute)
 		tm.wantContact("tablet", api.IsDisconnected, "")
-		if c := tm.contact("tablet"); len(c.Along) != 1 || c.Along[0].ID != visit {
+		if c := tm.contact("tablet"); len(c.Along) != 1 || c.Along[0].ID != visit || !c.Along[0].Prefetched {
 			t.Errorf("it took %+v along", c.Along)
 		}
 		pass(5 * 24 * time.Hour) // content that no instance here has goes after a day

@@ -198,7 +198,7 @@ func (k *desk) lacks(role workflow.RoleName, what string) error {
 }
 
 // lacking is the refusal of what a role that this node lacks is for.
-func (k *desk) lacking(role workflow.RoleName, what string) error {
+func (k *desk) lacking(role workflow.RoleName, what string) *api.Error {
 	leaf := k.wallet.Chain().Leaf()
 	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and its certificate gives it %s", leaf.Name,
 		what, role, orNone(leaf.Roles)).

@@ -137,6 +137,49 @@ func TestPassesOnAsItsDeadlineIsNear(t *testing.T) {
 	})
 }
 
+// That nobody has the role of a task is said at each node that takes part, with what to do, as long as nobody has its
+// item; that nobody can do it, not once it has passed to who answers for the instance.
+func TestWhatPassedOnIsForSomebody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "tablet")
+		tm.add("base", `
+workflow: rare
+transfer: 1h
+tasks:
+  fly:  {type: manual, role: pilot, deadline: 3h}
+  rest: {type: manual}
+partitions: {air: {tasks: [fly], partner: tablet}, land: {tasks: [rest], partner: base}}
+`)
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rare", WaitForRole: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants := func(nobody, waits bool) {
+			t.Helper()
+			for _, at := range []string{"base", "tablet"} {
+				list, err := tm.p[at].api.Instances(t.Context(), true)
+				if err != nil || len(list) != 1 {
+					t.Fatalf("instances at %s: %v, %v", at, list, err)
+				}
+				said := slices.ContainsFunc(list[0].Needs, func(n api.Need) bool { return n.Kind == "nobody" })
+				why := tm.taskOf(at, st.ID, "fly").Reason
+				if said != nobody || strings.Contains(why, "nobody has role pilot (have somebody join with it: ") != waits {
+					t.Errorf("at %s that nobody can do it is said: %t, %q; want %t, %t", at, said, why, nobody, waits)
+				}
+			}
+		}
+		pass(time.Minute)
+		wants(true, true)
+		pass(2 * time.Hour)
+		wants(false, false)
+		if err := tm.claim("base", "base", api.ClaimRelease, tm.itemOf("base", "base", "fly").ID); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		wants(false, true) // it can be taken once more
+	})
+}
+
 // When an item will pass to the responsible user is shown beforehand, to whoever has it also out of reach, by the own
 // clock; that user is told that it has passed, and later that its deadline is over.
 func TestPeopleAreToldThatAnItemPasses(t *testing.T) {

@@ -310,7 +310,8 @@ func TestACreatorRoleIsAskedOfTheWholeLine(t *testing.T) {
 		id := tm.begin("one", "inundation", nil)
 		pass(time.Second)
 		if r := reason(id); !strings.HasPrefix(r, "FAILED") ||
-			!strings.Contains(r, "one, which began an instance that it is part of, may not start workflow evacuation: role chief does that") {
+			!strings.Contains(r, "one, which began an instance that it is part of, may not start workflow evacuation: role chief does that") ||
+			!strings.Contains(r, "the workflow that uses it needs creator-role: chief, too") {
 			t.Errorf("the task of what one began is %s", r)
 		}
 		st, err := tm.p["three"].api.Start(t.Context(), api.StartRequest{Workflow: "inundation"})
@@ -320,6 +321,26 @@ func TestACreatorRoleIsAskedOfTheWholeLine(t *testing.T) {
 		pass(time.Second)
 		if r := reason(st.ID); r != "RUNNING: " || len(tm.childrenAt("two")) != 1 {
 			t.Errorf("the task of what three began is %s, with %d children", r, len(tm.childrenAt("two")))
+		}
+	})
+}
+
+// A holder that lacks the role with which a child is started is told to have it, though a user at its node has it: no
+// user starts a child.
+func TestAHolderStartsItsChildByItsCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one:chief", "two")
+		if err := tm.signIn("two", tm.addUser("one", "bia", "chief")); err != nil {
+			t.Fatal(err)
+		}
+		tm.add("two", strings.Replace(evacuation, "workflow: evacuation", "workflow: evacuation\ncreator-role: chief", 1))
+		tm.add("one", fmt.Sprintf(inundation, ""))
+		id := tm.begin("one", "inundation", nil)
+		pass(time.Second)
+		reason := tm.taskOf("two", id, "evacuate").Reason
+		if !strings.Contains(reason, "two may not start workflow evacuation: role chief does that, and its certificate gives it no role") ||
+			!strings.Contains(reason, "list it under roles of the task's partition") || strings.Contains(reason, "--user") {
+			t.Errorf("it failed as %s", reason)
 		}
 	})
 }

@@ -279,7 +279,7 @@ func TestAUserStartsByItsOwnRoles(t *testing.T) {
 			want := map[string]string{
 				"rui": "rui may not start workflow order: role commander does that, and as a user rui has no role" +
 					" (ana has that role here: start it with --user ana)",
-				"two": "two may not start workflow order: role commander does that, and by its certificate two has" +
+				"two": "two may not start workflow order: role commander does that, and its certificate gives it" +
 					" no role (lia has that role here: start it with --user lia)",
 			}[who]
 			if !errors.As(err, &e) || e.Code != api.NotAllowed || e.Message+" ("+e.Hint+")" != want {

@@ -69,14 +69,14 @@ func (k *desk) mayCreate(def *workflow.Definition, by users.Who, child bool) err
 	return k.lackingAs(by, role, what).WithHint("an administrator gives it: mutirao role grant %s %s", by.Name, role)
 }
 
-// lackingAs is the refusal of what a role that a person at this node lacks is for.
+// lackingAs is the refusal of what a role that a person at this node lacks is for: the partner is told as it is of all
+// that it lacks a role for.
 func (k *desk) lackingAs(who users.Who, role workflow.RoleName, what string) *api.Error {
-	has, by := "as a user", orNone(k.rolesOf(who))
 	if who.ID == string(k.member.ID()) {
-		has = "by its certificate"
+		return k.lacking(role, what)
 	}
-	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and %s %s has %s", who.Name, what, role, has,
-		who.Name, by)
+	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and as a user %s has %s", who.Name, what, role,
+		who.Name, orNone(k.rolesOf(who)))
 }
 
 // anybodyMayCreate is mayCreate of whoever is at this node.

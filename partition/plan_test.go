@@ -3,6 +3,7 @@ package partition_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,6 +92,34 @@ func TestUnknownNames(t *testing.T) {
 	}
 	if plan.Home("a") != "" {
 		t.Error("a is placed")
+	}
+}
+
+// A role that only users have keeps every partner from a partition that lists it: check and start say so alike. A role
+// with which nobody may start a workflow is a warning.
+func TestRolesOfUsersAlone(t *testing.T) {
+	def, err := workflow.Parse("rota.yaml", []byte(`
+workflow: rota
+creator-role: chief
+tasks: {a: {type: manual, role: nurse}}
+partitions: {main: {tasks: [a], roles: [nurse]}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	partners := []partition.Partner{{ID: "x", Name: "base", Reachable: true}}
+	var warned []string
+	for _, w := range partition.Unknown(def, partners, []partition.Person{{Name: "bia", Roles: []workflow.RoleName{"nurse"}}}) {
+		warned = append(warned, w.String())
+	}
+	if len(warned) != 2 || !strings.HasPrefix(warned[0], "creator-role: nobody has role chief, so nobody can start it (have somebody") {
+		t.Fatalf("warned is\n%s", strings.Join(warned, "\n"))
+	}
+	_, _, err = partition.Distribute(partition.New(def), partition.Situation{
+		Partners: partners, Self: "x", OfUsers: []workflow.RoleName{"nurse"},
+	}, nil)
+	if err == nil || err.Error() != warned[1] {
+		t.Errorf("it is refused as\n%v\nand check says\n%s", err, warned[1])
 	}
 }
 

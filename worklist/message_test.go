@@ -27,3 +27,34 @@ func TestWhatInterruptsIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// Whoever lost an item is told what came before that; that it passed on, by which it was lost, also where the clocks of
+// this device and of its holder differ by a little.
+func TestWhatAnItemIsLostByIsTold(t *testing.T) {
+	due := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	d := Dated{
+		Task: "look", Due: Due{At: due}, Warnings: []time.Duration{2 * time.Hour, 30 * time.Minute}, Transfer: time.Hour,
+	}
+	all, _ := Source{Workflow: "rota"}.Reminders(d, Moment{Wall: due})
+	if len(all) != 4 {
+		t.Fatalf("told is %+v", all)
+	}
+	lost := due.Add(-time.Hour - time.Millisecond)
+	for why, want := range map[string][]time.Duration{
+		string(ByDeadline): {2 * time.Hour, time.Hour}, string(ByReturn): {2 * time.Hour},
+	} {
+		told := Before(all, lost, why)
+		left := map[time.Duration]bool{}
+		for _, m := range told {
+			left[m.ID.Warning] = m.Past
+		}
+		if len(told) != len(want) {
+			t.Errorf("as %s it is told %+v", why, told)
+		}
+		for _, w := range want {
+			if !left[w] {
+				t.Errorf("as %s nothing is told of when %s were left", why, w)
+			}
+		}
+	}
+}

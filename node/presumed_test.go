@@ -158,7 +158,7 @@ partitions:
 // instance as that is near, of which both are told.
 func TestAnItemGoesOnThatIsPresumedToHaveFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := aWard(t, "boat", "far")
+		tm := aWard(t, "boat:nurse", "far")
 		tm.add("base", `
 workflow: sea
 data: {plan: {type: file, required: true}}

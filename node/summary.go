@@ -47,7 +47,8 @@ func (s *shard) summarise(h *held) index.Summary {
 	}
 	sum.Open = h.m.Unsettled(s.n.people.Evicted) != ""
 	_, part := index.ReadPart(sum.Of)
-	undecided := part && sum.By == s.n.member.ID() && s.mayGoOn(h) // its holder may yet be gone, which ends its try
+	// Its holder may yet be gone, which ends its try; or go on, and people are told of its deadline.
+	undecided := (part && sum.By == s.n.member.ID() || h.m.Dated()) && s.mayGoOn(h)
 	sum.Settled, sum.Unanswered = !h.m.GoesOn() && !undecided, false
 	for _, p := range audience {
 		waits, unheard := s.awaited(h, p)

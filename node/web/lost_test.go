@@ -13,7 +13,8 @@ func TestEveryReasonOfALossIsSaid(t *testing.T) {
 	whys := []string{
 		"given back", "taken back", "another end stands", "another grant prevails", "another result of the task counts",
 		"the task that it stands in for was done after all", "the item was done meanwhile",
-		"the task was given to another partner",
+		"the task was given to another partner", "the instance was cancelled", "the task had failed by then", "the task is over",
+		"the task is not needed any more",
 	}
 	for _, c := range []worklist.Cause{
 		worklist.ByLease, worklist.ByRemoval, worklist.ByDeadline, worklist.ByOrder, worklist.ByDelegation,

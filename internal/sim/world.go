@@ -561,6 +561,19 @@ func underWay(n api.Service) ([]api.InstanceSummary, error) {
 		err
 }
 
+// recovers reports whether a compensation is under way in an instance that is interrupted, as far as a node knows: when it
+// ends, or its time is over, somebody writes that.
+func recovers(n api.Service) bool {
+	list, err := n.Instances(context.Background(), false)
+	return err == nil && slices.ContainsFunc(list, func(x api.InstanceSummary) bool {
+		if x.State != workflow.InstanceInterrupted {
+			return false
+		}
+		in, err := n.Show(context.Background(), x.ID)
+		return err == nil && in.Recovery != nil && in.Recovery.UnderWay
+	})
+}
+
 // settled reports whether every instance has ended wherever it is known, also for
 // a node that is only presumed to have failed.
 func (w *world) settled() bool {
@@ -574,7 +587,7 @@ func (w *world) settled() bool {
 		ended := false
 		w.guard(m, func() {
 			running, err := underWay(m.node.Service())
-			ended = m.lied || (err == nil && len(running) == 0)
+			ended = m.lied || (err == nil && len(running) == 0 && !recovers(m.node.Service()))
 			for _, id := range w.started {
 				goesOn, err := m.node.GoesOn(context.Background(), id)
 				ended = ended && (err != nil || !goesOn || w.waitsInVain(m, id)) // an error: it takes no part

@@ -124,8 +124,12 @@ func (k *desk) list(ctx context.Context, all bool, w seeing) ([]api.InstanceSumm
 	})
 }
 
-// addProgress adds how far those instances are that are in memory.
+// addProgress adds how far those instances are that are in memory, and to others what is needed as things stand.
 func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
+	for i := range list {
+		sum, _ := k.index.Get(index.IDOf(list[i].ID))
+		list[i].Needs = k.view.Now(index.ReadNeeds(sum.Needs), index.ReadHolders(sum.Holders))
+	}
 	ctx, cancel := context.WithTimeout(ctx, progressWait)
 	defer cancel()
 	rows := make(map[*shard]map[workflow.InstanceID]*api.InstanceSummary, len(k.crew.shards))

@@ -254,3 +254,65 @@ func underWay(t *testing.T, tm *team, at string, want bool) error {
 	}
 	return nil
 }
+
+// What has failed only as others presume is listed with what is under way, and nobody is asked for an order about it; that
+// somebody may order something is said while its holder is gone, and no more when that is back.
+func TestWhatMayGoOnIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "boat", "far")
+		tm.add("base", `
+workflow: sea
+tasks:
+  search: {}
+  listen: {}
+partitions:
+  sea: {tasks: [search], partner: boat}
+  air: {tasks: [listen], partner: far}
+`)
+		tm.p["boat"].hand.hold("search")
+		id := tm.begin("base", "sea", nil)
+		pass(time.Second)
+		cut := func(p string, from ...string) {
+			for _, x := range from {
+				tm.disconnect(p, x)
+			}
+			pass(time.Hour)
+		}
+		heal := func(p string, with ...string) {
+			for _, x := range with {
+				tm.connect(p, x)
+			}
+			pass(time.Minute)
+		}
+		listed := func(at string, waits bool) {
+			t.Helper()
+			list, err := tm.p[at].api.Instances(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list) != 1 || list[0].ID != id || list[0].State != workflow.InstanceFailed || len(list[0].Needs) != 1 ||
+				list[0].Needs[0].Waits() != waits {
+				t.Errorf("at %s the list has %+v, want that it waits for an order: %t", at, list, waits)
+			}
+		}
+		cut("far", "base", "boat")
+		heal("far", "base", "boat")
+		listed("base", false)
+		listed("far", false)
+		cut("boat", "base", "far")
+		listed("base", true)
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.connect("base", "far")
+		pass(time.Hour)
+		listed("base", true)
+		heal("boat", "base", "far")
+		listed("base", false)
+		listed("far", false)
+		tm.p["boat"].hand.letGo(t, "search")
+		pass(time.Minute)
+		if in := tm.show("base", id); in.State != workflow.InstanceSucceeded {
+			t.Errorf("in the end it is %s", in.State)
+		}
+	})
+}

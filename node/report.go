@@ -104,7 +104,8 @@ func (s *shard) reportOf(id workflow.InstanceID) (rep wire.Report, ok bool) {
 	}
 	h := s.held[id]
 	if h == nil {
-		rep.Done, rep.Tasks, rep.Needs = uint32(sum.Done), uint32(sum.Tasks), reportNeeds(index.ReadNeeds(sum.Needs))
+		rep.Done, rep.Tasks = uint32(sum.Done), uint32(sum.Tasks)
+		rep.Needs = reportNeeds(s.n.view.Now(index.ReadNeeds(sum.Needs), index.ReadHolders(sum.Holders)))
 		return rep, known && sum.Settled
 	}
 	done, tasks, at := h.m.Progress()

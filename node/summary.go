@@ -22,10 +22,11 @@ func (s *shard) summarise(h *held) index.Summary {
 		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "",
 			0, false
 		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
-		sum.Done, sum.Tasks, sum.Needs, sum.People = 0, 0, "", ""
+		sum.Done, sum.Tasks, sum.Needs, sum.Holders, sum.People = 0, 0, "", "", ""
 		return sum
 	}
-	sum.Needs = index.StoreNeeds(s.n.view.Needs(h.shown()))
+	needs, holders := s.n.view.Standing(h.shown())
+	sum.Needs, sum.Holders = index.StoreNeeds(needs), strings.Join(texts(holders), " ")
 	audience := h.m.Audience()
 	ended := sum.Ended
 	if h.digested != h.m.Len() || ended == 0 { // these follow from its facts alone

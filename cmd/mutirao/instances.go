@@ -183,7 +183,10 @@ func inWords(needs []api.Need) []string {
 			of += fmt.Sprintf(" and %d more", more)
 		}
 		switch n.Kind {
-		case "failed", "blocked":
+		case api.NeedFailed, "blocked":
+			if n.Kind == api.NeedFailed && !n.Waits() {
+				of += " (as others presume: it may go on)"
+			}
 			out = append(out, n.Kind+": "+of)
 		case api.NeedOverdue:
 			if n.Since != nil {

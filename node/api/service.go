@@ -492,7 +492,7 @@ func NewestFirst(list []InstanceSummary) {
 }
 
 // UnderWay reports whether something is to happen in an instance in a state, with such needs: it
-// runs, or it has failed or is blocked and somebody is to say what becomes of that, or work goes on in it of
+// runs, or it has failed or is blocked and somebody is to say what becomes of that, or work goes on in it, or may, of
 // which others presumed that it failed.
 func UnderWay(state workflow.InstanceState, needs []Need) bool {
 	if slices.ContainsFunc(needs, func(n Need) bool { return n.Kind == NeedGoesOn }) {
@@ -502,7 +502,7 @@ func UnderWay(state workflow.InstanceState, needs []Need) bool {
 	case workflow.InstanceRunning, workflow.InstanceBlocked, workflow.InstanceInterrupted:
 		return true
 	case workflow.InstanceFailed:
-		return slices.ContainsFunc(needs, Need.Waits)
+		return slices.ContainsFunc(needs, func(n Need) bool { return n.Kind == NeedFailed })
 	}
 	return false
 }

@@ -64,6 +64,9 @@ type Summary struct {
 	// (StoreNeeds).
 	Done, Tasks int
 	Needs       string
+	// Holders are those of tasks which others presume to have failed, by task, separated by spaces: what is needed
+	// changes as they go and come back.
+	Holders string
 	// People are, by partner, the people's tasks of an ended instance that succeeded
 	// (StoreDone).
 	People string
@@ -93,6 +96,14 @@ func ReadNeeds(s string) []api.Need {
 		return []api.Need{}
 	}
 	return needs
+}
+
+// ReadHolders are the Holders that a summary has.
+func ReadHolders(s string) (out []workflow.PartnerID) {
+	for p := range strings.FieldsSeq(s) {
+		out = append(out, workflow.PartnerID(p))
+	}
+	return out
 }
 
 // PartOf is how a summary says what an instance is for; empty: for itself.

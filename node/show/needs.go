@@ -10,7 +10,10 @@ import (
 )
 
 // Needs are why an instance needs a person, as far as is known here.
-func (vw *View) Needs(h *Held) []api.Need {
+func (vw *View) Needs(h *Held) []api.Need { return vw.Now(vw.Standing(h)) }
+
+// needs are Needs as if no holder were gone of what others presume to have failed.
+func (vw *View) needs(h *Held) []api.Need {
 	var roles map[workflow.RoleName]bool
 	performed := func(r workflow.RoleName) bool {
 		if roles == nil {
@@ -32,7 +35,7 @@ func (vw *View) Needs(h *Held) []api.Need {
 	out := []api.Need{}
 	for _, x := range h.M.Needs(performed, byUser, vw.answered(h)) {
 		out = append(out, api.Need{
-			Kind: string(x.Kind), Number: x.Number, Presumed: max(x.Presumed-vw.orphaned(h, x.Tasks), 0),
+			Kind: string(x.Kind), Number: x.Number, Presumed: x.Presumed,
 			Tasks: append([]workflow.TaskName{}, x.Tasks...),
 		})
 	}
@@ -83,15 +86,38 @@ func (vw *View) overdue(h *Held) (n api.Need, is bool) {
 	return n, n.Number > 0
 }
 
-// orphaned is how many of these tasks, which others presume to have failed, had a holder that is gone: something can be
-// ordered about them, as another does it.
-func (vw *View) orphaned(h *Held, tasks []workflow.TaskName) (n int) {
+// Standing is what a summary keeps of needs, so that it says the truth later as well: holders are, by task, those of tasks
+// which others presume to have failed (Now).
+func (vw *View) Standing(h *Held) (needs []api.Need, holders []workflow.PartnerID) {
+	needs = vw.needs(h)
+	i := failedIn(needs)
+	if i < 0 {
+		return needs, nil
+	}
 	for _, a := range h.M.Asks() {
-		if a.Presumed && slices.Contains(tasks, a.Task) && vw.Partners.Gone(a.Partner) {
-			n++
+		if a.Presumed && slices.Contains(needs[i].Tasks, a.Task) {
+			holders = append(holders, a.Partner)
 		}
 	}
-	return n
+	return needs, holders
+}
+
+// Now has needs say what is so now: about a task which others presume to have failed something can be ordered as soon as
+// its holder is gone, as another does it, and no more when that is back.
+func (vw *View) Now(needs []api.Need, holders []workflow.PartnerID) []api.Need {
+	if i := failedIn(needs); i >= 0 {
+		for _, p := range holders {
+			if vw.Partners.Gone(p) {
+				needs[i].Presumed = max(needs[i].Presumed-1, 0)
+			}
+		}
+	}
+	return needs
+}
+
+// failedIn finds the need of tasks that failed; negative: there is none.
+func failedIn(needs []api.Need) int {
+	return slices.IndexFunc(needs, func(n api.Need) bool { return n.Kind == api.NeedFailed })
 }
 
 // addIncidents adds incidents that are this node's to know, of these tasks.

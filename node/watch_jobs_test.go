@@ -204,3 +204,36 @@ func TestAHolderFromBeforeWorkersWatched(t *testing.T) {
 		}
 	})
 }
+
+// A holder that was away is asked again within seconds of its return, by whoever waits in a request and by whoever watches.
+func TestAHolderThatComesBackIsAskedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+		}, "one", "two")
+		tm.add("one", weighing)
+		tm.p["one"].crash()
+		took := make(chan *api.Job, 1)
+		go func() {
+			job, err := tm.p["two"].api.TakeJob(t.Context(), by("ana"), api.TakeRequest{Application: "weigh", Wait: "60s"})
+			if err != nil {
+				t.Error(err)
+			}
+			took <- job
+		}()
+		w := tm.watchJobs("two", "bia")
+		pass(20 * time.Second)
+		tm.p["one"].start()
+		tm.connect("one", "two")
+		tm.begin("one", "weighing", nil)
+		start := time.Now()
+		if job := <-took; job == nil || time.Since(start) > 5*time.Second {
+			t.Errorf("whoever waits has %+v after %s", job, time.Since(start))
+		}
+		tm.begin("one", "weighing", nil)
+		start = time.Now()
+		if _, err := w.Next(t.Context()); err != nil || time.Since(start) > 5*time.Second {
+			t.Errorf("whoever watches is told after %s: %v", time.Since(start), err)
+		}
+	})
+}

@@ -57,10 +57,12 @@ while :; do
   esac
   lease=$(tr -d '\r' <"$folder/head" | sed -n 's/^[Mm]utirao-[Ll]ease: //p')
   cp "$folder/reply" "$folder/job"
-  # Signs of life while the work goes on.
-  (while sleep 10; do
-    curl -s -o /dev/null -H "Authorization: Bearer $MUTIRAO_TOKEN" -H 'Content-Type: application/json' \
-      -d '{}' "$MUTIRAO_URL/v1/leases/$lease/heartbeat"
+  # Signs of life while the work goes on: none once this script is gone ($$ is its process), or the job is over.
+  (while sleep 10 && kill -0 $$ 2>/dev/null; do
+    case $(curl -s -o /dev/null -w '%{http_code}' --max-time 9 -H "Authorization: Bearer $MUTIRAO_TOKEN" \
+      -H 'Content-Type: application/json' -d '{}' "$MUTIRAO_URL/v1/leases/$lease/heartbeat") in
+    4*) exit ;;
+    esac
   done) &
   beats=$!
   why=

@@ -255,11 +255,7 @@ func (x *Desk) take(ctx context.Context, t taking) (*api.Job, error) {
 		if job != nil || err != nil {
 			return job, err
 		}
-		again := lookElsewhere
-		if len(x.holders(t.app)) == 0 {
-			again = lookForHolders
-		}
-		look, end := context.WithTimeout(waiting, again)
+		look, end := context.WithTimeout(waiting, lookElsewhere)
 		err = x.await(look, t.app)
 		end()
 		if err != nil {

@@ -28,10 +28,10 @@ const Protocol = "/mutirao/work/1.0.0"
 const (
 	// workWait is how long a holder is waited for.
 	workWait = 5 * time.Second
-	// lookElsewhere is how often a node asks other holders for jobs while a worker waits.
+	// lookElsewhere is how often a node asks other holders for jobs while a worker waits, and looks who they are.
 	lookElsewhere = 2 * time.Second
-	// lookForHolders is how often it looks whether there are any.
-	lookForHolders = 15 * time.Second
+	// maxFound bounds the applications whose holders are remembered meanwhile.
+	maxFound = 256
 )
 
 // workRation is how many of its workers' requests a member may pass on to this node.
@@ -72,8 +72,15 @@ type elsewhere struct {
 	rations  *ration.Budgets
 	lookouts lookouts
 
-	mu     sync.Mutex // guards asking
+	mu     sync.Mutex // guards what follows
 	asking map[workflow.ApplicationName]bool
+	found  map[workflow.ApplicationName]found
+}
+
+// found are the holders of an application's jobs, as of a moment.
+type found struct {
+	at      time.Time
+	holders []workflow.PartnerID
 }
 
 func newElsewhere() *elsewhere {
@@ -82,7 +89,7 @@ func newElsewhere() *elsewhere {
 		lookouts: lookouts{
 			of: map[workflow.ApplicationName]*lookout{}, asked: map[workflow.ApplicationName]time.Time{},
 		},
-		asking: map[workflow.ApplicationName]bool{},
+		asking: map[workflow.ApplicationName]bool{}, found: map[workflow.ApplicationName]found{},
 	}
 }
 
@@ -125,16 +132,40 @@ func (x *Desk) takeElsewhere(ctx context.Context, t taking) *api.Job {
 }
 
 // holders are the partners that can be asked for jobs of an application, in a chance order.
-func (x *Desk) holders(app workflow.ApplicationName) (out []workflow.PartnerID) {
+func (x *Desk) holders(app workflow.ApplicationName) []workflow.PartnerID {
+	out := x.elsewhere.holders(app, x.lookForHolders)
+	if n := len(out); n > 1 { // all of them get their turns
+		first := int(x.Chance() * float64(n))
+		out = slices.Concat(out[first:], out[:first])
+	}
+	return out
+}
+
+// holders are the holders of an application's jobs. Many workers may wait, and there may be many partners, so that all
+// are looked at only now and then.
+func (e *elsewhere) holders(
+	app workflow.ApplicationName, look func(workflow.ApplicationName) []workflow.PartnerID,
+) []workflow.PartnerID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	last, known := e.found[app]
+	if known && time.Since(last.at) < lookElsewhere {
+		return last.holders
+	}
+	if !known && len(e.found) >= maxFound {
+		clear(e.found)
+	}
+	e.found[app] = found{time.Now(), look(app)}
+	return e.found[app].holders
+}
+
+// lookForHolders finds them.
+func (x *Desk) lookForHolders(app workflow.ApplicationName) (out []workflow.PartnerID) {
 	for _, p := range x.Members.All() {
 		who := p.Record.Partner
 		if who != x.Self && x.Peers.Up(who) && slices.Contains(p.Record.Applications, app) {
 			out = append(out, who)
 		}
-	}
-	if n := len(out); n > 1 { // all of them get their turns
-		first := int(x.Chance() * float64(n))
-		out = slices.Concat(out[first:], out[:first])
 	}
 	return out
 }

@@ -93,9 +93,7 @@ func (x *Desk) ask(ctx context.Context, app workflow.ApplicationName, again <-ch
 		case <-time.After(next):
 		}
 		next = lookElsewhere
-		if holders := x.holders(app); len(holders) == 0 {
-			next = lookForHolders
-		} else if !x.pool.Waits(app, anyJob) {
+		if holders := x.holders(app); len(holders) > 0 && !x.pool.Waits(app, anyJob) {
 			x.elsewhere.lookouts.asks(app)
 			if x.waitsAt(ctx, app, holders) {
 				x.pool.Elsewhere(app)

@@ -152,7 +152,7 @@ func (k peoplesItems) itemsOf(
 			r.AsOf, _ = k.view.AsOf(h.shown(), r.At)
 		}
 		if v.Lost != nil {
-			if v.Lost.By.IsZero() {
+			if v.Lost.Over {
 				r.Unneeded, r.Made = h.m.UnneededSince(v.Item), len(v.Lost.Works) > 0
 			}
 			if r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At; r.LostAt.IsZero() {

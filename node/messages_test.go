@@ -477,3 +477,98 @@ func TestWhoHasAnItemOfWhatEndsIsTold(t *testing.T) {
 		})
 	}
 }
+
+// hunt ends as soon as somebody has found it.
+const hunt = `
+workflow: hunt
+data:
+  found: {type: string}
+tasks:
+  north: {type: manual, role: nurse, offline: true, out: [found], timeout: 2h}
+  south: {type: manual, role: nurse, offline: true, out: [found]}
+  paper: {type: manual, role: nurse}
+final: found != null
+partitions: {main: {tasks: [north, south, paper], partner: base}}
+`
+
+// Whatever ends an item that somebody has, that one is told by a message and by a line under the list, with the true
+// reason, at the node that holds it and at others: also once the instance has ended.
+func TestWhateverEndsAnItemIsTold(t *testing.T) {
+	for _, x := range []struct {
+		why, line string
+		end       func(tm *team, id string)
+	}{
+		{"the data are final", "as the data are final", func(tm *team, _ string) {
+			item := tm.itemOf("base", "ana", "south")
+			if err := tm.claim("base", "ana", api.ClaimSelect, item.ID); err != nil {
+				tm.t.Fatal(err)
+			}
+			if err := tm.hand("base", "ana", item.ID, map[string]string{"found": "here"}); err != nil {
+				tm.t.Fatal(err)
+			}
+		}},
+		{"the instance was cancelled", "as the instance was cancelled", func(tm *team, id string) {
+			if err := tm.p["base"].api.Cancel(tm.t.Context(), id, "enough"); err != nil {
+				tm.t.Fatal(err)
+			}
+		}},
+		{"the task had failed by then", "as the task had failed by then", func(tm *team, _ string) { pass(3 * time.Hour) }},
+		{"the task was stopped", "as the task was stopped", func(tm *team, id string) {
+			if err := tm.order("base", "", id, api.TaskStop, "north"); err != nil {
+				tm.t.Fatal(err)
+			}
+		}},
+	} {
+		for _, at := range []string{"tablet", "base"} {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "base:nurse", "tablet")
+				for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+					if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				pass(time.Second)
+				user := map[string]string{"tablet": "bia", "base": "ana"}[at]
+				tm.add("base", hunt)
+				id := tm.begin("base", "hunt", nil)
+				item := tm.itemOf(at, user, "north")
+				if err := tm.claim(at, user, api.ClaimSelect, item.ID); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				x.end(tm, id)
+				for range 2 {
+					pass(time.Minute)
+					tm.wantTold(at, user, "*hunt lost: north is no longer yours, as "+x.why)
+				}
+			})
+		}
+	}
+}
+
+// wantTold checks what a user is told that is not about an instance as a whole.
+func (tm *team) wantTold(at, user string, want ...string) {
+	tm.t.Helper()
+	got := slices.DeleteFunc(tm.messages(at, user), func(m string) bool {
+		return strings.Contains(m, " started: ") || strings.Contains(m, " ended: ") || strings.Contains(m, " failed: ")
+	})
+	if !slices.Equal(got, want) {
+		tm.t.Errorf("%s at %s is told\n%s\nwant\n%s", user, at, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// wantLost checks what a user is told under the list to have lost.
+func (tm *team) wantLost(at, user string, want ...string) {
+	tm.t.Helper()
+	list, err := tm.p[at].api.WorklistLost(tm.t.Context(), user)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	var got []string
+	for _, x := range list {
+		got = append(got, x.Task+" "+x.Why)
+	}
+	if !slices.Equal(got, want) {
+		tm.t.Errorf("%s at %s is shown to have lost %q, want %q", user, at, got, want)
+	}
+}

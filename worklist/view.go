@@ -206,7 +206,12 @@ type Loss struct {
 	// Whose word it was, if a person's; At is when, by its author's clock; the zero time where By is.
 	Whose User
 	At    time.Time
+	// Over: the item is over, or not needed any more; else it was taken from the user.
+	Over bool
 }
+
+// wasStopped is why somebody lost an item of which it was ordered that it be stopped.
+const wasStopped = "the task was stopped"
 
 // Losses are what a user has to be told: holds that others ended.
 func (b *Board) Losses(u User) (out []Loss) {
@@ -232,7 +237,7 @@ func (b *Board) Unneeded() (out []Loss) {
 				continue
 			}
 			told[h.User] = true
-			if l, lost := it.loss(h); lost && l.By.IsZero() && it.placed {
+			if l, lost := it.loss(h); lost && l.Over && it.placed {
 				out = append(out, l)
 			}
 		}
@@ -257,6 +262,9 @@ func (it *item) loss(h *Hold) (l Loss, lost bool) {
 	default:
 		return l, false
 	}
+	if l.Over = l.By.IsZero(); it.stopped(h) {
+		l.Why, l.Over = wasStopped, true
+	}
 	for _, w := range it.works {
 		if w.hold == h {
 			l.Works = append(l.Works, w.fact.ID)
@@ -268,6 +276,12 @@ func (it *item) loss(h *Hold) (l Loss, lost bool) {
 		}
 	}
 	return l, true
+}
+
+// stopped reports whether a hold ended as its item was stopped by an order.
+func (it *item) stopped(h *Hold) bool {
+	e := it.end()
+	return e != nil && !e.Order.IsZero() && h.By == e.By
 }
 
 // Remark is what somebody said who gave an item back, or passed it on.

@@ -183,6 +183,8 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 		return "the task was begun once more"
 	case now == a && s.cancel != nil:
 		return "the instance was cancelled"
+	case waits && s.endedByData(a):
+		return "the data are final"
 	case waits && a.Slot.barred:
 		return "a strict constraint is broken, so nothing begins"
 	case waits && a.Slot.State == workflow.Skipped:
@@ -270,10 +272,17 @@ func (s *State) overBy(a *Attempt) *log.Entry {
 		return a.Rulings[ended].At
 	case !a.Beside() && a.Slot.Outcome != nil && a.Slot.over():
 		return a.Slot.Outcome.At
-	case a.Undoes == nil:
+	case a.Undoes == nil && s.cancel != nil:
 		return s.cancel
+	case s.endedByData(a):
+		return s.lastWrite(s.final)
 	}
 	return nil
+}
+
+// endedByData reports whether an attempt that nobody began is not needed, as the data are final.
+func (s *State) endedByData(a *Attempt) bool {
+	return !a.Beside() && a.Slot.barred && a.Slot.State == workflow.Skipped && s.IsFinal()
 }
 
 // whyStopped is whyOver for a transition.

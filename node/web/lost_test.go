@@ -14,7 +14,7 @@ func TestEveryReasonOfALossIsSaid(t *testing.T) {
 		"given back", "taken back", "another end stands", "another grant prevails", "another result of the task counts",
 		"the task that it stands in for was done after all", "the item was done meanwhile",
 		"the task was given to another partner", "the instance was cancelled", "the task had failed by then", "the task is over",
-		"the task is not needed any more",
+		"the task is not needed any more", "the task was stopped", "the data are final",
 	}
 	for _, c := range []worklist.Cause{
 		worklist.ByLease, worklist.ByRemoval, worklist.ByDeadline, worklist.ByOrder, worklist.ByDelegation,

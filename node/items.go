@@ -51,6 +51,21 @@ func (k peoplesItems) Ahead(
 	})
 }
 
+// maxLately bounds the ended instances in which is looked for items that a person lost.
+const maxLately = 16
+
+// LostLately are the items that a person at this node had since a moment in instances that have ended: of the newest 16.
+func (k peoplesItems) LostLately(ctx context.Context, person worklist.User, since time.Time) (out []worklists.Row, err error) {
+	for _, id := range k.index.Lately(person, since.UnixMilli(), maxLately) {
+		rows, err := k.Items(ctx, person, k.member.ID(), id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+	}
+	return out, nil
+}
+
 // itemsFor lists items of an instance for a person.
 type itemsFor func(*choreo.Machine, worklist.User) []choreo.ItemFor
 

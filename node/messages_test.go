@@ -540,6 +540,7 @@ func TestWhateverEndsAnItemIsTold(t *testing.T) {
 				for range 2 {
 					pass(time.Minute)
 					tm.wantTold(at, user, "*hunt lost: north is no longer yours, as "+x.why)
+					tm.wantLost(at, user, "north "+x.line)
 				}
 			})
 		}

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/google/btree"
@@ -154,6 +156,25 @@ func (x *List) Unneeded(
 			}
 		}
 	}
+}
+
+// Lately are the ended instances in which items ended that a person had, since a moment (ms): at most so many, the newest.
+func (x *List) Lately(u worklist.User, since int64, most int) (out []workflow.InstanceID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at := map[workflow.InstanceID]int64{}
+	for id := range x.unneeded[u] {
+		for _, l := range x.news[id].Unneeded {
+			x.steps++
+			if l.User == u && l.At >= since {
+				at[id] = max(at[id], l.At)
+			}
+		}
+	}
+	out = slices.SortedFunc(maps.Keys(at), func(a, b workflow.InstanceID) int {
+		return cmp.Or(cmp.Compare(at[b], at[a]), a.Compare(b))
+	})
+	return out[:min(len(out), most)]
 }
 
 // Noted reports whether just this is noted of an instance.

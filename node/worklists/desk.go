@@ -63,6 +63,8 @@ type Instances interface {
 	// Items are the tasks of people that this node knows of and that a person at a partner's
 	// node has, had, or may take: in one instance, or, with the zero ID, in all.
 	Items(ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID) ([]Row, error)
+	// LostLately are the items that a person at this node had since a moment in instances here that have ended, the newest.
+	LostLately(ctx context.Context, person worklist.User, since time.Time) ([]Row, error)
 	// Ahead are those that a person may lock before they are ready, together with what they wait for.
 	Ahead(ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID) ([]Row, error)
 	// Sheet is one of them, with what is needed to do it.

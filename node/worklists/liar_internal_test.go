@@ -88,6 +88,8 @@ func (*nothing) Items(context.Context, worklist.User, workflow.PartnerID, workfl
 	return nil, nil
 }
 
+func (*nothing) LostLately(context.Context, worklist.User, time.Time) ([]Row, error) { return nil, nil }
+
 func (*nothing) Here(workflow.InstanceID) bool { return false }
 
 func (*nothing) Over(context.Context, workflow.InstanceID, []worklist.Item) ([]worklist.Item, error) {

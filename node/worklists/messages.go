@@ -187,7 +187,7 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 	if err != nil {
 		return nil, err
 	}
-	d.askHolders(ctx, who)
+	d.askHolders(ctx, who, true)
 	all, _, err := d.told(ctx, who, freshFor)
 	if err != nil {
 		return nil, err
@@ -411,8 +411,9 @@ func (d *Desk) takenElsewhere(who users.Who) (out []Row) {
 }
 
 // askHolders asks the partners of which a user has items that were taken from here how these stand, unless they said so
-// a moment ago: nobody tells a node that takes no part in an instance what becomes of it.
-func (d *Desk) askHolders(ctx context.Context, who users.Who) {
+// a moment ago: nobody tells a node that takes no part in an instance what becomes of it. Without all, those that did
+// are asked, of what they list no more.
+func (d *Desk) askHolders(ctx context.Context, who users.Who, all bool) {
 	of := map[workflow.PartnerID]bool{}
 	d.mu.Lock()
 	for _, p := range d.taken[who.ID] {
@@ -428,14 +429,18 @@ func (d *Desk) askHolders(ctx context.Context, who users.Who) {
 	ctx, cancel := context.WithTimeout(ctx, soonPatience)
 	defer cancel()
 	d.askEach(func(p workflow.PartnerID) error {
-		if !of[p] || d.heardLately(who, p) {
+		if !of[p] {
 			return nil
 		}
-		_, err := d.askOne(ctx, who, p, everywhere)
-		if err == nil {
-			err = d.askUnlisted(ctx, who, p)
+		switch heard := d.heardLately(who, p); {
+		case !heard && !all:
+			return nil
+		case !heard:
+			if _, err := d.askOne(ctx, who, p, everywhere); err != nil {
+				return err
+			}
 		}
-		return err
+		return d.askUnlisted(ctx, who, p)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
@@ -96,11 +97,12 @@ func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := d.said(ctx, who)
+	d.askHolders(ctx, who, false)
+	now := d.in.Clock.Now().Wall
+	rows, err := d.lostRows(ctx, who, now.Add(-shownLost))
 	if err != nil {
 		return nil, err
 	}
-	now := d.in.Clock.Now().Wall
 	out := []api.LostItem{}
 	for i := range rows {
 		r := &rows[i]
@@ -120,4 +122,29 @@ func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
 	}
 	slices.SortFunc(out, func(a, b api.LostItem) int { return b.At.Compare(a.At) })
 	return out, nil
+}
+
+// lostRows are the items that a person has, had or may take, also of instances that have ended lately: each once, as it
+// was said last.
+func (d *Desk) lostRows(ctx context.Context, who users.Who, since time.Time) ([]Row, error) {
+	rows, err := d.said(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	ended, err := d.in.Instances.LostLately(ctx, worklist.User(who.ID), since)
+	if err != nil {
+		return nil, err
+	}
+	_, gone := d.heardOf(who)
+	listed := map[string]bool{}
+	for i := range rows {
+		listed[rows[i].ID()] = true
+	}
+	for _, r := range slices.Concat(ended, gone) {
+		if id := r.ID(); !listed[id] {
+			listed[id] = true
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
 }

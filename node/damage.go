@@ -138,6 +138,7 @@ func (l *losses) sift() (own bool, err error) {
 			worklists.DecodesSpot},
 		{[]byte{prefixJoint}, "items that a user had asked several partners for together and that are to be given back: give back what is on the worklist (mutirao worklist release); else it ends by its lease", false, worklists.DecodesJoint},
 		{[]byte{prefixGave}, "that a user had given a file with a result: the partner that took it may lack the content", false, worklists.DecodesGave},
+		{[]byte{prefixTaken}, "what a user took of another partner: the user may not be told if it is lost", false, worklists.DecodesTaken},
 		{[]byte{prefixSetting}, "what a user had set for the worklist: set it again", false, worklists.DecodesSetting},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, assignment.DecodesLesson},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},

@@ -45,6 +45,7 @@ import (
 //	j user                    what a user set for the worklist (worklists)
 //	b user number             what a user asked several partners for together, to be given back (worklists)
 //	z instance holder file    a file that a user gave here with a result (worklists)
+//	c user item               an item that a user took of a partner in whose instance this node takes no part (worklists)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -71,6 +72,7 @@ const (
 	prefixSetting    = worklists.PrefixSetting
 	prefixJoint      = worklists.PrefixJoint
 	prefixGave       = worklists.PrefixGave
+	prefixTaken      = worklists.PrefixTaken
 )
 
 func factPrefix(id workflow.InstanceID) []byte {

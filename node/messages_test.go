@@ -542,9 +542,50 @@ func TestWhateverEndsAnItemIsTold(t *testing.T) {
 					tm.wantTold(at, user, "*hunt lost: north is no longer yours, as "+x.why)
 					tm.wantLost(at, user, "north "+x.line)
 				}
+				tm.p[at].crash()
+				tm.p[at].start()
+				if at == "tablet" { // its holder is not asked again
+					tm.p["base"].crash()
+				}
+				pass(time.Minute)
+				tm.wantTold(at, user, "*hunt lost: north is no longer yours, as "+x.why)
+				tm.wantLost(at, user, "north "+x.line)
 			})
 		}
 	}
+}
+
+// Who took an item at a device is told what became of it, also where that device was off when the instance ended, and
+// nobody had looked since.
+func TestADeviceKnowsWhatWasTakenThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:nurse", "tablet")
+		if err := tm.signIn("tablet", tm.addUser("base", "bia", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.add("base", hunt)
+		id := tm.begin("base", "hunt", nil)
+		for _, task := range []string{"north", "south"} {
+			if err := tm.claim("tablet", "bia", api.ClaimSelect, tm.itemOf("tablet", "bia", task).ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimRelease, tm.itemOf("tablet", "bia", "south").ID); err != nil {
+			t.Fatal(err)
+		}
+		tm.p["tablet"].crash()
+		pass(time.Minute)
+		if err := tm.p["base"].api.Cancel(t.Context(), id, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Hour)
+		tm.p["tablet"].start()
+		tm.connect("tablet", "base")
+		pass(time.Minute)
+		tm.wantMessages("tablet", "bia", "*hunt lost: north is no longer yours, as the instance was cancelled")
+		tm.wantLost("tablet", "bia", "north as the instance was cancelled")
+	})
 }
 
 // wantTold checks what a user is told that is not about an instance as a whole.

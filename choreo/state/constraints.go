@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -68,6 +69,17 @@ func (s *State) Broken() int { return s.broken }
 
 // IsFinal reports whether the data satisfy the final condition of a workflow whose tasks run once.
 func (s *State) IsFinal() bool { return s.final != nil && s.final.holds }
+
+// lastWrite is the latest fact that wrote what a condition is about: the genesis, if nobody wrote any.
+func (s *State) lastWrite(c *condition) *log.Entry {
+	by := s.log.Genesis()
+	for _, it := range c.items {
+		if w := s.data[it.decl.Name].By; w != nil && log.ByTime(w, by) > 0 {
+			by = w
+		}
+	}
+	return by
+}
 
 // WouldBreak says which strict constraint does not hold with other data in place of some that are known here;
 // empty: none. What is broken already they need not mend.

@@ -180,17 +180,6 @@ func (s *State) brokenConstraints() (out []IncidentView) {
 	return out
 }
 
-// lastWrite is the latest fact that wrote what a condition is about: the genesis, if nobody wrote any.
-func (s *State) lastWrite(c *condition) *log.Entry {
-	by := s.log.Genesis()
-	for _, it := range c.items {
-		if w := s.data[it.decl.Name].By; w != nil && log.ByTime(w, by) > 0 {
-			by = w
-		}
-	}
-	return by
-}
-
 // flowIncidents are what people should look at in a flow.
 func (s *State) flowIncidents() (out []IncidentView) {
 	if s.flow == nil {

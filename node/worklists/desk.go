@@ -220,8 +220,9 @@ type Desk struct {
 	delivering  bool
 	heard       map[string]map[workflow.PartnerID]*heard // by user
 	silent      map[string][]workflow.PartnerID          // by user: who did not answer at last
-	// by user and item: of whom it was taken from here since the node was started
+	// by user and item: of whom it was taken from here
 	taken    map[string]map[string]workflow.PartnerID
+	losses   map[string]string                         // by key in the store: why it was lost, as is noted there
 	seen     map[workflow.InstanceID]map[string]*marks // messages that were read, by user
 	staleAt  int                                       // which of them was looked at last
 	alarm    alarm
@@ -248,12 +249,12 @@ func New(in Surroundings) (*Desk, error) {
 		tells: ration.New(tellRation), follows: ration.New(followRation),
 		kept: map[string]*kept{}, refusals: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
-		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{},
+		taken: map[string]map[string]workflow.PartnerID{}, losses: map[string]string{}, counted: map[string]counted{},
 		seen:  map[workflow.InstanceID]map[string]*marks{},
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{}, found: map[workflow.InstanceID]finding{},
 		stuck: map[string]map[workflow.PartnerID]*stuckAt{},
 	}
-	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave())
+	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave(), d.loadTaken())
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // This file remembers what partners said last of the items of users here: for while they cannot be
-// asked, and so that not everybody is asked for each command. After a restart nothing of it is known.
+// asked, and so that not everybody is asked for each command. After a restart nothing of it is known, but for
+// what was taken from here (taken.go).
 
 const (
 	// freshFor is for how long an answer does for taking an item: its holder decides anyway.
@@ -59,6 +60,7 @@ func (d *Desk) remember(who users.Who, p workflow.PartnerID, only workflow.Insta
 	now := d.in.Clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.noteLosses(who.ID, p, rows)
 	of := d.heard[who.ID]
 	if of == nil {
 		of = map[workflow.PartnerID]*heard{}

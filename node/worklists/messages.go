@@ -341,10 +341,8 @@ func (d *Desk) noteTaken(who users.Who, r *Row) {
 	if d.takenLocked() >= maxTaken {
 		return
 	}
-	if d.taken[who.ID] == nil {
-		d.taken[who.ID] = map[string]workflow.PartnerID{}
-	}
-	d.taken[who.ID][r.ID()] = r.At
+	d.setTaken(who.ID, r)
+	d.writeTaken(who.ID, r)
 }
 
 // takenLocked is how many items are noted as taken. The caller holds d.mu.
@@ -366,7 +364,12 @@ func (d *Desk) pruneTaken() {
 				}
 			}
 		}
-		maps.DeleteFunc(of, func(item string, _ workflow.PartnerID) bool { return !mine[item] })
+		maps.DeleteFunc(of, func(item string, _ workflow.PartnerID) bool {
+			if !mine[item] {
+				d.dropTaken(user, item)
+			}
+			return !mine[item]
+		})
 	}
 }
 
@@ -375,6 +378,9 @@ func (d *Desk) forgetTaken(who users.Who, r *Row) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unlist(who.ID, r.At, r.ID())
+	if d.taken[who.ID][r.ID()] != "" {
+		d.dropTaken(who.ID, r.ID())
+	}
 	if delete(d.taken[who.ID], r.ID()); len(d.taken[who.ID]) == 0 {
 		delete(d.taken, who.ID)
 	}

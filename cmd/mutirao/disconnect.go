@@ -106,12 +106,16 @@ shows what waits, and what its partner did not take, with the reason.`,
 const contactEvery = 200 * time.Millisecond
 
 // disconnect has the node go, asks what it asks, and waits until it has gone. Whatever ends
-// that, the node stays.
+// that, the node stays; one that was away before stays away.
 func (u *ui) disconnect(
 	ctx context.Context, node api.Service, r api.DisconnectRequest, yes bool,
 ) (*api.Contact, error) {
 	if yes {
 		r.Accept = []string{"not-locked", "missing", "too-slow"}
+	}
+	was, err := node.Contact(ctx)
+	if err != nil {
+		return nil, err
 	}
 	c, err := node.Disconnect(ctx, r)
 	if err == nil && c.State == api.IsDisconnected && c.Since.Before(time.Now().Add(-time.Minute)) {
@@ -135,10 +139,24 @@ func (u *ui) disconnect(
 		err = api.Errorf(api.Failed, "this node was told to stay meanwhile")
 	}
 	if err != nil {
-		_, _ = node.Reconnect(context.WithoutCancel(ctx)) // it stays; else its status says that it leaves
+		u.stays(ctx, node, was)
 		return nil, err
 	}
 	return c, nil
+}
+
+// stays has a node stay that this command had go. One that was away before, or that somebody else had go meanwhile, is
+// left as it is.
+func (u *ui) stays(ctx context.Context, node api.Service, was *api.Contact) {
+	if was.State == api.IsDisconnected {
+		return
+	}
+	anyhow := context.WithoutCancel(ctx)
+	is, err := node.Contact(anyhow)
+	if err == nil && is.State == api.IsDisconnected && ctx.Err() == nil {
+		return
+	}
+	_, _ = node.Reconnect(anyhow) // else its status says that it leaves
 }
 
 // consent asks what a node on its way out asks. What nobody is there to answer is refused,

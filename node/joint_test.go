@@ -502,6 +502,37 @@ func TestTheLaterShowsWhatTheEarlierSet(t *testing.T) {
 	})
 }
 
+// TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet is the same where the later is the device's own: nothing is kept of
+// that but the facts.
+func TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, items := aheadIn(t, strings.NewReplacer("after: weigh", "after: weigh, in: [weight]",
+			"partner: kitchen", "partner: tablet").Replace(round))
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		want := func(when string, value any) {
+			t.Helper()
+			s := tm.sheet("tablet", "bia", items[1])
+			if len(s.Data) != 1 || fmt.Sprint(s.Data[0].Value) != fmt.Sprint(value) {
+				t.Errorf("%s: the sheet has %+v, want the weight %v", when, s.Data, value)
+			}
+		}
+		want("before", nil)
+		tm.goesAway("tablet")
+		if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "5"}); err != nil {
+			t.Fatal(err)
+		}
+		want("out of reach", 5)
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		want("after a restart", 5)
+		tm.comesBack("tablet", "base")
+		pass(time.Minute)
+		want("handed in", 5)
+	})
+}
+
 // doBoth has somebody do the two items that wait for each other at a device, after which the instance has ended.
 func (tm *team) doBoth(at, who, id string, items []string) {
 	tm.t.Helper()

@@ -223,6 +223,21 @@ func (m *more) takeOver(r worklist.Result) (any bool) {
 	return any
 }
 
+// setHere is what a user set here in other items of the instance, as text: what waits to be handed in, also where the
+// item is this node's own, of which nothing is kept; and what was noted with one that is kept.
+func (d *Desk) setHere(who users.Who, r *Row) map[string]string {
+	set := map[string]string{}
+	for _, k := range d.allKept(who.ID) {
+		if _, did := k.done(); did && k.Instance == r.Instance {
+			maps.Copy(set, k.outputs())
+		}
+	}
+	if k := d.keptFor(who.ID, r.ID()); k != nil {
+		maps.Copy(set, k.more().Set)
+	}
+	return set
+}
+
 // withSet is a sheet with what its user set here in items that its own waits for, which its holder may not know yet.
 func (s *Sheet) withSet(set map[string]string) *Sheet {
 	if s == nil || len(set) == 0 {

@@ -176,10 +176,10 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 		if s == nil {
 			s = k.more().Sheet
 		}
-		if len(r.Awaits) > 0 {
-			s = s.withSet(k.more().Set)
-		}
 		r.Done = r.Done || len(k.Word) > 0
+	}
+	if len(r.Awaits) > 0 {
+		s = s.withSet(d.setHere(who, r))
 	}
 	out := &api.ItemSheet{
 		Item: d.item(who, r), Whole: s != nil, Fields: []api.Field{}, Data: []api.Datum{}, After: []api.Earlier{},

@@ -533,6 +533,48 @@ func TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet(t *testing.T) {
 	})
 }
 
+// TestTheLaterWaitsForWhatOthersDo is about an item that waits for one which failed, and which others do in its place: its
+// user is told so, and not to do it first, before the failure is handed in and after, also where the item is held here.
+func TestTheLaterWaitsForWhatOthersDo(t *testing.T) {
+	for _, holder := range []string{"kitchen", "tablet"} {
+		t.Run("held by "+holder, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm, id, items := aheadIn(t, strings.NewReplacer("out: [weight]}",
+					"out: [weight], on-failure: {contingency: guess}}\n  guess: {type: manual, out: [weight]}",
+					"[weigh]", "[weigh, guess]", "partner: kitchen", "partner: "+holder).Replace(round))
+				if err := tm.lockAll("tablet", "bia", items); err != nil {
+					t.Fatal(err)
+				}
+				wantNot := func(when, why string) {
+					t.Helper()
+					err := tm.hand("tablet", "bia", items[1], nil)
+					if err == nil || !strings.Contains(err.Error(), why) {
+						t.Errorf("%s: %v, want %q", when, err, why)
+					}
+				}
+				tm.goesAway("tablet")
+				wantNot("before", "which bia has not done here")
+				if _, err := tm.p["tablet"].api.FinishItem(t.Context(), api.ItemResult{
+					User: "bia", Item: items[0], Failed: true, Reason: "no scales",
+				}); err != nil {
+					t.Fatal(err)
+				}
+				wantNot("out of reach", "which failed, as bia said here")
+				tm.comesBack("tablet", "base")
+				pass(time.Minute)
+				tm.disconnect("tablet", "kitchen")
+				wantNot("handed in", "which bia does not have")
+				tm.connect("tablet", "kitchen")
+				tm.finish("base", id, "guess")
+				pass(time.Minute)
+				if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // doBoth has somebody do the two items that wait for each other at a device, after which the instance has ended.
 func (tm *team) doBoth(at, who, id string, items []string) {
 	tm.t.Helper()

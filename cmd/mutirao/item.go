@@ -123,6 +123,12 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	if x.Away != nil {
 		fmt.Fprintln(w, oneLine(whileAway(*x)))
 	}
+	for _, l := range x.WaitsFor {
+		fmt.Fprintf(w, "waits for %s\n", oneLine(l.Text))
+	}
+	if len(x.Awaits) > 0 {
+		fmt.Fprintf(w, "waits for %s\n", withLabels(x.Awaits, x.TaskLabels))
+	}
 	if x.Due != nil {
 		fmt.Fprintf(w, "%s in %s\n", x.Due.Kind, x.Due.Left)
 	}

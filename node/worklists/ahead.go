@@ -117,7 +117,7 @@ func (d *Desk) askAhead(ctx context.Context, who users.Who, wait time.Duration) 
 
 // upon is what a user did here of what an item waits for, which the result of that item was made from. An error: not
 // all of it was done here.
-func (d *Desk) upon(who users.Who, r *Row) (out []worklist.Basis, err error) {
+func (d *Desk) upon(ctx context.Context, who users.Who, r *Row) (out []worklist.Basis, err error) {
 	if len(r.Awaits) == 0 {
 		return nil, nil
 	}
@@ -135,14 +135,35 @@ func (d *Desk) upon(who users.Who, r *Row) (out []worklist.Basis, err error) {
 	for _, t := range r.Awaits {
 		of, is := done[t]
 		if !is {
-			return nil, api.Errorf(api.Refused, "%s waits for %s, which %s has not done here", r.called(), t, who.Name).
-				WithHint("complete %s first; if somebody else does it, mutirao worklist shows when %s can be done", t,
-					r.called())
+			return nil, d.notDone(ctx, who, r, t)
 		}
 		out = append(out, of)
 	}
 	slices.SortFunc(out, func(a, b worklist.Basis) int { return a.Item.Compare(b.Item) })
 	return out, nil
+}
+
+// notDone is why an item cannot be handed in that waits for a task which its user has not done here: the user may do that
+// first, or it is with others, as after a failure.
+func (d *Desk) notDone(ctx context.Context, who users.Who, r *Row, t workflow.TaskName) error {
+	const later = "keep %s: it can be handed in when that is done, and mutirao worklist shows it without (after %s)"
+	failed := func(k *kept) bool {
+		return k.Instance == r.Instance && k.row().Item.Slot == t && len(k.Word) > 0 && k.What != Completed
+	}
+	if slices.ContainsFunc(d.allKept(who.ID), failed) {
+		return api.Errorf(api.Refused, "%s waits for %s, which failed, as %s said here: another does it, or what stands in for it",
+			r.called(), t, who.Name).WithHint(later, r.called(), t)
+	}
+	rows, _, err := d.rows(ctx, who, listPatience)
+	theirs := func(x Row) bool {
+		return x.Instance == r.Instance && x.Item.Slot == t && (x.Mine != "" || x.free())
+	}
+	if err == nil && !slices.ContainsFunc(rows, theirs) {
+		return api.Errorf(api.Refused, "%s waits for %s, which %s does not have: another does it, or what stands in for it",
+			r.called(), t, who.Name).WithHint(later, r.called(), t)
+	}
+	return api.Errorf(api.Refused, "%s waits for %s, which %s has not done here", r.called(), t, who.Name).
+		WithHint("complete %s first; if somebody else does it, mutirao worklist shows when %s can be done", t, r.called())
 }
 
 // done is by which word a user did an item well that waits to be handed in.

@@ -304,7 +304,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		return nil, err
 	}
 	defer over()
-	upon, err := d.upon(who, r)
+	upon, err := d.upon(ctx, who, r)
 	if err != nil {
 		return nil, err
 	}

@@ -50,9 +50,6 @@ type absence struct {
 	gone time.Time  // since when; zero: it is not
 	back time.Time  // when it is back, as partners were told; zero: they were not
 	way  *way       // nil: it is not on its way out
-	// along are the items that were taken along; none after a restart.
-	along   []worklists.Along
-	untaken []api.Item // that this node holds and nobody had
 }
 
 // way is how far a node is on its way out.
@@ -169,13 +166,9 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 		if err := a.announcedOtherwise(time.Duration(r.For)); err != nil {
 			return nil, err
 		}
-		return a.contact(), nil
+		return a.contact(ctx)
 	}
-	along, err := a.worklists.Along(ctx)
-	if err != nil {
-		return nil, err
-	}
-	untaken, err := a.worklists.Untaken(ctx)
+	along, untaken, err := a.takenAlong(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -189,18 +182,18 @@ func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api
 	}
 	a.mu.Unlock()
 	a.turn.Unlock()
-	return a.contact(), nil
+	return a.contact(ctx)
 }
 
 // announcedOtherwise refuses another time than a node announced when it went: partners cannot hear of it now, and wait
 // for as long as they were told. Without one, or with the same once more, it is away as it is.
 func (a *absence) announcedOtherwise(wanted time.Duration) error {
-	c, said := a.contact(), "no time was announced"
-	if wanted == 0 {
+	since, until, said := a.since(), a.until(), "no time was announced"
+	if wanted == 0 || since == nil { // it has come back just now
 		return nil
 	}
-	if c.Until != nil {
-		was := c.Until.Sub(*c.Since)
+	if until != nil {
+		was := until.Sub(*since)
 		if (was - wanted).Abs() < time.Second { // both are kept in milliseconds
 			return nil
 		}
@@ -209,6 +202,15 @@ func (a *absence) announcedOtherwise(wanted time.Duration) error {
 	return api.Errorf(api.Refused, "this node is away already, and %s when it went: that it is to be %s cannot be told to partners now",
 		said, workflow.FormatDuration(wanted)).
 		WithHint("mutirao worklist reconnect, and disconnect once more; else it stays away, and partners wait as announced")
+}
+
+// takenAlong are the items that people here have, and those that this node holds and nobody has.
+func (a *absence) takenAlong(ctx context.Context) (along []worklists.Along, untaken []api.Item, err error) {
+	if along, err = a.worklists.Along(ctx); err != nil {
+		return nil, nil, err
+	}
+	untaken, err = a.worklists.Untaken(ctx)
+	return along, untaken, err
 }
 
 // begin notes what the user wants, and what there is to take along.
@@ -334,7 +336,7 @@ func (a *absence) state(w *way) (d device.Device, err error) {
 	var coming []files.Coming
 	var from []workflow.PartnerID // may give them
 	for _, x := range w.along {
-		i := device.Item{ID: x.Item.ID, Locked: x.Locked}
+		i := device.Item{ID: x.Item.ID, Locked: x.Locked, Own: x.Own}
 		for _, c := range x.Files {
 			i.Files = append(i.Files, device.FileID(c.File.String()))
 		}
@@ -430,7 +432,6 @@ func (a *absence) end(w *way) {
 	}
 	a.mu.Lock()
 	a.gone, a.back, a.way = time.UnixMilli(now.UnixMilli()).UTC(), back, nil
-	a.along, a.untaken = w.along, w.untaken
 	a.mu.Unlock()
 	w.stop()
 	a.departure.depart(membership.GoesDown, w.away)
@@ -440,12 +441,12 @@ func (a *absence) end(w *way) {
 }
 
 // reconnect has this node talk to its partners again; one that had not gone yet stays.
-func (a *absence) reconnect() (*api.Contact, error) {
+func (a *absence) reconnect(ctx context.Context) (*api.Contact, error) {
 	a.turn.Lock()
 	defer a.turn.Unlock()
 	a.stay()
 	if _, away := a.away(); !away {
-		return a.contact(), nil
+		return a.contact(ctx)
 	}
 	if err := a.store.CommitWait([]kv.Write{{Key: metaKey(metaAway), Delete: true}}); err != nil {
 		return nil, err
@@ -464,11 +465,19 @@ func (a *absence) reconnect() (*api.Contact, error) {
 	if err := a.announce(); err != nil {
 		a.log.Warn("partners are not told where this node is", "error", err)
 	}
-	return a.contact(), nil
+	return a.contact(ctx)
 }
 
-// contact says how this node stands to its partners.
-func (a *absence) contact() *api.Contact {
+// contact says how this node stands to its partners. While it is away the items are those that are still to be done.
+func (a *absence) contact(ctx context.Context) (*api.Contact, error) {
+	var along []worklists.Along
+	var untaken []api.Item
+	if _, away := a.away(); away {
+		var err error
+		if along, untaken, err = a.takenAlong(ctx); err != nil {
+			return nil, err
+		}
+	}
 	out := &api.Contact{
 		State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Withheld: []api.Withheld{},
 		Since: a.since(), Until: a.until(),
@@ -476,7 +485,6 @@ func (a *absence) contact() *api.Contact {
 	waits := a.departure.own.ConnectionTime()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	along, untaken := a.along, a.untaken
 	switch w := a.way; {
 	case !a.gone.IsZero():
 		out.State, out.Waits = api.IsDisconnected, workflow.FormatDuration(max(waits, a.back.Sub(a.gone)))
@@ -498,11 +506,13 @@ func (a *absence) contact() *api.Contact {
 		}
 	default:
 		out.Waits = workflow.FormatDuration(waits)
-		return out
+		return out, nil
 	}
 	for _, x := range along {
 		if x.Locked {
 			out.Along = append(out.Along, a.item(x))
+		}
+		if x.Locked || x.Own {
 			out.Withheld = append(out.Withheld, x.NotForUser()...)
 		}
 		if x.Own {
@@ -510,7 +520,7 @@ func (a *absence) contact() *api.Contact {
 		}
 	}
 	out.Own = append(out.Own, untaken...)
-	return out
+	return out, nil
 }
 
 // item is an item that is taken along, as it is now: its files may have come since the way out began.

@@ -127,6 +127,42 @@ func TestUntakenTasksAreNamedBeforeItGoes(t *testing.T) {
 	})
 }
 
+// What a node holds itself can be taken, given back and done while it is out of reach: it is not named before it goes, and
+// who asks then is told what is still to be done.
+func TestOwnItemsOutOfReach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, items := aheadIn(t, strings.NewReplacer(" role: nurse, offline: true, after: weigh", "",
+			"partner: kitchen", "partner: tablet").Replace(round))
+		weigh, feed := items[0], items[1]
+		if err := errors.Join(tm.claim("tablet", "bia", api.ClaimLock, weigh),
+			tm.claim("tablet", "bia", api.ClaimSelect, feed)); err != nil {
+			t.Fatal(err)
+		}
+		want := func(when string, along, own int) {
+			t.Helper()
+			c := tm.goesAway("tablet")
+			if c.State != api.IsDisconnected || c.Asks != "" || len(c.Along) != along || len(c.Own) != own {
+				t.Errorf("%s: it is %s and asks %q, with %v and %v, want %d and %d", when, c.State, c.Asks, c.Along, c.Own,
+					along, own)
+			}
+		}
+		want("at first", 1, 1)
+		if err := errors.Join(tm.claim("tablet", "bia", api.ClaimRelease, feed),
+			tm.claim("tablet", "bia", api.ClaimSelect, feed)); err != nil {
+			t.Error(err)
+		}
+		want("taken anew", 1, 1)
+		if err := tm.hand("tablet", "bia", feed, nil); err != nil {
+			t.Error(err)
+		}
+		want("its own is done", 1, 0)
+		if err := tm.hand("tablet", "bia", weigh, map[string]string{"weight": "3"}); err != nil {
+			t.Error(err)
+		}
+		want("all is done", 0, 0)
+	})
+}
+
 // A week out of reach as planned: what was locked is done, also after a crash, and arrives; what was
 // taken from its user meanwhile is refused with the reason, and the work is kept beside.
 func TestAWeekDisconnected(t *testing.T) {

@@ -88,10 +88,13 @@ func (s *meshService) Disconnect(ctx context.Context, r api.DisconnectRequest) (
 }
 
 // Reconnect has this node talk to its partners again.
-func (s *meshService) Reconnect(context.Context) (*api.Contact, error) {
-	out, err := s.absence.reconnect()
+func (s *meshService) Reconnect(ctx context.Context) (*api.Contact, error) {
+	out, err := s.absence.reconnect(ctx)
 	return out, s.explain(err)
 }
 
 // Contact says how this node stands to its partners.
-func (s *meshService) Contact(context.Context) (*api.Contact, error) { return s.absence.contact(), nil }
+func (s *meshService) Contact(ctx context.Context) (*api.Contact, error) {
+	out, err := s.absence.contact(ctx)
+	return out, s.explain(err)
+}

@@ -22,11 +22,11 @@ func newDisconnectCommand() *cobra.Command {
 		Use:   "disconnect [--for 2d] [--within 5m] [--yes]",
 		Short: "Go out of reach as planned, with all that locked items need",
 		Long: `Ends all contact with partners until "worklist reconnect", also across a restart. First
-the items are named that somebody at this node has selected and not locked: they cannot be
-done meanwhile. Then partners are told that this node takes nothing new on, and the files
-of locked items come here; when all are here, partners are told that it goes, and they
-show it as unreachable (going down). Locked items can be done meanwhile: worklist complete
-keeps what was done in the outbox.
+the items of other partners are named that somebody at this node has selected and not
+locked: they cannot be done meanwhile. Then partners are told that this node takes nothing
+new on, and the files of locked items come here; when all are here, partners are told that
+it goes, and they show it as unreachable (going down). Locked items can be done meanwhile:
+worklist complete keeps what was done in the outbox. So can what this node holds itself.
 
 --within is the longest wait. If the files take longer, by the speed at which files came
 lately from who has them (and else from others), the command says so, with the speed and

@@ -94,7 +94,7 @@ func (d *Desk) alongOf(ctx context.Context, who users.Who) (out []Along, err err
 	rows = sortedRows(rows, byArrival)
 	for i := range rows {
 		r := &rows[i]
-		if r.Mine == "" || r.Done {
+		if r.Mine == "" || r.Done || r.PutOff {
 			continue
 		}
 		s, err := d.fresh(ctx, who, r)

@@ -24,6 +24,7 @@ type File struct {
 type Item struct {
 	ID     string
 	Locked bool // it may be done out of reach
+	Own    bool // this device holds it, so that it can be done out of reach anyway
 	Files  []FileID
 }
 
@@ -75,7 +76,7 @@ type Plan struct {
 
 // Leave says what is next on the way out (rule 16).
 func Leave(d Device) (p Plan) {
-	if open := d.which(func(i Item) bool { return !i.Locked }); len(open) > 0 && !d.accepted(NotLocked) {
+	if open := d.which(func(i Item) bool { return !i.canBeDone() }); len(open) > 0 && !d.accepted(NotLocked) {
 		p.Asks, p.Items = NotLocked, open
 		p.Text = "these items are selected, not locked, and cannot be done until you are back: " +
 			"lock them (mutirao worklist lock), give them back (release), or accept that"
@@ -165,20 +166,23 @@ func (d Device) which(is func(Item) bool) (out []string) {
 	return out
 }
 
-// needing are the locked items that need one of these files.
+// canBeDone reports whether an item can be done out of reach.
+func (i Item) canBeDone() bool { return i.Locked || i.Own }
+
+// needing are the items that can be done out of reach and need one of these files.
 func (d Device) needing(files []FileID) []string {
 	return d.which(func(i Item) bool {
-		return i.Locked && slices.ContainsFunc(i.Files, func(id FileID) bool { return slices.Contains(files, id) })
+		return i.canBeDone() && slices.ContainsFunc(i.Files, func(id FileID) bool { return slices.Contains(files, id) })
 	})
 }
 
 // Missed are the files that are not all here, each once, in the order in which they are
-// fetched: those of locked items first, and with all those of the others; each in the order
+// fetched: those of items that can be done out of reach first, and with all those of the others; each in the order
 // of the list.
 func Missed(items []Item, files map[FileID]File, all bool) (out []FileID) {
-	for _, locked := range []bool{true, false} {
+	for _, along := range []bool{true, false} {
 		for _, i := range items {
-			if i.Locked != locked || !locked && !all {
+			if i.canBeDone() != along || !along && !all {
 				continue
 			}
 			for _, id := range i.Files {

@@ -82,8 +82,8 @@ func (s *story) does(words []string) {
 	switch words[0] {
 	case "file": // NAME SIZE
 		s.d.Files[device.FileID(words[1])] = device.File{Size: s.number(words[2])}
-	case "locked", "selected": // NAME FILE...
-		i := device.Item{ID: words[1], Locked: words[0] == "locked"}
+	case "locked", "selected", "own": // NAME FILE...
+		i := device.Item{ID: words[1], Locked: words[0] == "locked", Own: words[0] == "own"}
 		for _, id := range words[2:] {
 			i.Files = append(i.Files, device.FileID(id))
 		}
@@ -161,7 +161,7 @@ func TestLeaveAnyhow(t *testing.T) {
 			d.Files[device.FileID(fmt.Sprint(n))] = f
 		}
 		for n := range r.IntN(4) {
-			i := device.Item{ID: fmt.Sprint("i", n), Locked: r.IntN(3) > 0}
+			i := device.Item{ID: fmt.Sprint("i", n), Locked: r.IntN(3) > 0, Own: r.IntN(5) == 0}
 			for n := range len(d.Files) {
 				if r.IntN(2) == 0 {
 					i.Files = append(i.Files, device.FileID(fmt.Sprint(n)))

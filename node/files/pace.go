@@ -39,6 +39,8 @@ type intake struct {
 	bytes   int64
 	at      time.Duration // (Awake) something came last
 	slow    bool
+	waiting int           // flights that wait for a chunk now
+	wait    waiting       // the first of them, or since others did without a break
 	places  chan struct{} // for its pieces, while it is slow
 }
 
@@ -121,7 +123,11 @@ func (t *Topic) answered(o *order, f *flight, done <-chan struct{}) error {
 	defer t.takeBack(o)
 	t.mu.Lock()
 	c := waiting{since: t.in.Clock.Now().Awake, had: f.in.bytes}
+	if f.in.waiting++; f.in.waiting == 1 {
+		f.in.wait = c
+	}
 	t.mu.Unlock()
+	defer t.note(func() { f.in.waiting-- })
 	for {
 		select {
 		case <-done:

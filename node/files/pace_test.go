@@ -45,6 +45,30 @@ func TestFilesComeOverASlowLink(t *testing.T) {
 	}
 }
 
+// Over a link that became slow it is told how slow while the first chunk is under way, and after it.
+func TestASlowLinkIsKnownWhileAFileComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		honest, taker := siteThatTakes(t)
+		ahead := func(size int) {
+			f, _ := honest.put(t, size)
+			taker.ahead(0, "starter", []files.Ref{{Item: "f", File: f}}, nil, "giver")
+		}
+		taker.link.speed("giver", 40<<20)
+		ahead(20 * files.Chunk)
+		time.Sleep(time.Minute)
+		before, _ := taker.RateFrom("giver")
+		taker.link.speed("giver", 100<<10)
+		ahead(4*files.Chunk + 1)
+		for _, after := range []time.Duration{3 * time.Second, 9 * time.Second, 20 * time.Second} {
+			time.Sleep(after)
+			if got, ago := taker.RateFrom("giver"); got < 50<<10 || got > 500<<10 || ago > time.Second {
+				t.Errorf("%s later files come at %d bytes a second, last %s ago; it was %d and is %d", after, got, ago,
+					before, 100<<10)
+			}
+		}
+	})
+}
+
 // nothing is a partner that has no file.
 func nothing(t *testing.T) *files.Topic {
 	return newSite(t, t.TempDir(), files.Options{}, everybody{}).Topic

@@ -8,7 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// One measurement moves the rate a quarter of the way; without time nothing was measured.
+// One measurement moves the rate a quarter of the way, of what a byte takes if it is less; without time nothing was measured.
 func TestMeasured(t *testing.T) {
 	for _, x := range []struct {
 		rate, bytes int64
@@ -16,9 +16,26 @@ func TestMeasured(t *testing.T) {
 		want        int64
 	}{
 		{0, 500, time.Second, 500}, {100, 500, time.Second, 200}, {100, 50, 0, 100}, {400, 0, time.Second, 400},
-		{3, 1, time.Hour, 3}, {0, 1, time.Hour, 1},
+		{3, 1, time.Hour, 2}, {60_000_000, 1_000_000, 8 * time.Second, 496_894}, {0, 1, time.Hour, 1},
 	} {
 		if got := measured(x.rate, x.bytes, x.span); got != x.want {
+			t.Errorf("%d bytes in %s make %d of %d, want %d", x.bytes, x.span, got, x.rate, x.want)
+		}
+	}
+}
+
+// What is waited for says how quickly it comes, also where nothing does, as soon as that is less.
+func TestUnderWay(t *testing.T) {
+	for _, x := range []struct {
+		rate, bytes int64
+		span        time.Duration
+		want        int64
+	}{
+		{500, 0, time.Second / 2, 500}, {500, 1 << 20, time.Second, 500}, {1 << 20, 0, 4 * time.Second, 8 << 10},
+		{1 << 20, 96 << 10, 4 * time.Second, 32 << 10}, {0, 0, time.Second / 2, 0}, {0, 0, 4 * time.Second, 8 << 10},
+		{5, 0, 1000 * time.Hour, 1},
+	} {
+		if got := underWay(x.rate, x.bytes, x.span); got != x.want {
 			t.Errorf("%d bytes in %s make %d of %d, want %d", x.bytes, x.span, got, x.rate, x.want)
 		}
 	}

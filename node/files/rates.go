@@ -53,7 +53,31 @@ func measured(rate, bytes int64, span time.Duration) int64 {
 	if rate == 0 {
 		return now
 	}
+	if now < rate { // what a byte takes is averaged: a link that became slow is not hidden by how fast it was
+		slower := smoothing / ((smoothing-1)/float64(rate) + 1/float64(now))
+		return max(int64(slower), 1)
+	}
 	return max(rate+(now-rate)/smoothing, 1)
+}
+
+const (
+	// underWayFrom is for how long a chunk has to be waited for before that says how quickly it comes.
+	underWayFrom = time.Second
+	// unseen is what may have come of it all the same.
+	unseen = 32 << 10
+)
+
+// underWay is a rate while a chunk is waited for of which so many bytes came in such a time: what that says counts as
+// soon as it is less, or nothing else is known.
+func underWay(rate, bytes int64, span time.Duration) int64 {
+	if span < underWayFrom {
+		return rate
+	}
+	now := max(int64(float64(bytes+unseen)/span.Seconds()), 1)
+	if rate == 0 {
+		return now
+	}
+	return min(rate, now)
 }
 
 // Rate is how many bytes a second came of files lately, from whomever, and how long ago the last did; 0: none came yet.
@@ -63,10 +87,18 @@ func (t *Topic) Rate() (rate int64, ago time.Duration) {
 	return t.rates.all.rate, t.in.Clock.Now().Awake - t.rates.all.last
 }
 
-// RateFrom is Rate of what one partner gave.
+// RateFrom is Rate of what one partner gave, or is giving.
 func (t *Topic) RateFrom(p workflow.PartnerID) (rate int64, ago time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	x := t.rates.of[p]
-	return x.rate, t.in.Clock.Now().Awake - x.last
+	now, x := t.in.Clock.Now().Awake, t.rates.of[p]
+	in := t.intakes[p]
+	if in == nil || in.waiting == 0 {
+		return x.rate, now - x.last
+	}
+	last := max(x.last, in.at)
+	if last == 0 {
+		last = in.wait.since
+	}
+	return underWay(x.rate, in.bytes-in.wait.had, now-in.wait.since), now - last
 }

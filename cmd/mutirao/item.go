@@ -48,6 +48,9 @@ files are fetched by worklist disconnect, or now.` + forWhom,
 				if err := u.saveFiles(ctx, node, q, sheet, to); err != nil {
 					return err
 				}
+				if now, err := node.ItemSheet(ctx, q); err == nil && now.Whole { // its files are here by now
+					sheet = now
+				}
 			}
 			return u.result(sheet, func(w io.Writer) { u.writeSheet(w, sheet) })
 		}),

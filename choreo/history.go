@@ -21,7 +21,7 @@ func (m *Machine) History() (out []state.StateView) {
 	}
 	b := m.state.Flow().Line.Board
 	now := map[workflow.DataName]workflow.Value{}
-	for _, r := range b.History() {
+	for _, r := range m.state.FlowRecords() {
 		v := state.StateView{Record: r, EquivalentTo: -1}
 		v.Values = changed(now, r.Changed)
 		if r.Brought() {
@@ -35,7 +35,11 @@ func (m *Machine) History() (out []state.StateView) {
 		}
 		out = append(out, v)
 	}
-	addPending(out, b)
+	var pending []*dataflow.Pending
+	if m.state.Cancelled() == nil {
+		pending = b.Pending()
+	}
+	addPending(out, b.State(), pending)
 	return out
 }
 
@@ -49,9 +53,9 @@ func (m *Machine) Superseded() []state.StateView {
 }
 
 // addPending says of each state what was pending in it: what a state fired is pending from there on, until it brings
-// a state, or is aborted.
-func addPending(history []state.StateView, b *dataflow.Board) {
-	begins, ends := make([][]workflow.TaskName, b.State()+1), make([][]workflow.TaskName, b.State()+2)
+// a state, or is aborted. What is pending now has not ended in the last state.
+func addPending(history []state.StateView, last int, now []*dataflow.Pending) {
+	begins, ends := make([][]workflow.TaskName, last+1), make([][]workflow.TaskName, last+2)
 	for _, v := range history {
 		if v.FiredBy < 0 {
 			continue
@@ -63,7 +67,7 @@ func addPending(history []state.StateView, b *dataflow.Board) {
 		}
 		ends[until] = append(ends[until], v.Task)
 	}
-	for _, p := range b.Pending() {
+	for _, p := range now {
 		begins[p.State] = append(begins[p.State], p.Task.Name)
 	}
 	pending := map[workflow.TaskName]int{} // how often: a state that is offered fires once more what was aborted

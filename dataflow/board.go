@@ -475,16 +475,20 @@ func (b *Board) interrupt(x Interruption) {
 // abort ends a pending transition without a state.
 func (b *Board) abort(p *Pending, at int64) {
 	if p.Job != (Job{}) {
-		now := len(b.states) - 1
-		b.history = append(b.history, Record{
-			Kind: Transition, Task: p.Task.Name, Job: p.Job, FiredBy: p.State, Input: -1, Output: now, Undoes: -1,
-			As:    now,
-			Began: p.Began, Ended: at, From: p.place, To: b.place, Mark: Aborted, Status: Regular,
-		})
+		b.history = append(b.history, b.aborted(p, at))
 	}
 	delete(b.pending, p.Task.Name)
 	delete(b.due, p.Task.Name)
 	b.free(p.Task.Name)
+}
+
+// aborted is the record of a transition that was begun and brings no state.
+func (b *Board) aborted(p *Pending, at int64) Record {
+	now := b.State()
+	return Record{
+		Kind: Transition, Task: p.Task.Name, Job: p.Job, FiredBy: p.State, Input: -1, Output: now, Undoes: -1, As: now,
+		Began: p.Began, Ended: at, From: p.place, To: b.place, Mark: Aborted, Status: Regular,
+	}
 }
 
 // free lets a trigger fire again whose transition came to nothing, or was undone: one that does not repeat has
@@ -664,6 +668,19 @@ func (b *Board) Interrupted() *Interruption { return b.stop }
 
 // History is all that happened, in order. Nobody may change it.
 func (b *Board) History() []Record { return b.history }
+
+// CalledOff are the records of what was begun and has not ended, if it is called off: why, and when. It changes nothing.
+func (b *Board) CalledOff(why string, at int64) (out []Record) {
+	for _, p := range b.Pending() {
+		if p.Job != (Job{}) {
+			out = append(out, b.aborted(p, at))
+		}
+	}
+	if x := b.recovery; x != nil && x.job != (Job{}) {
+		out = append(out, b.undoFailed(why, ID{}, nil, at))
+	}
+	return out
+}
 
 // EquivalentTo is the first state before a state that satisfies the same conditions; -1: none.
 func (b *Board) EquivalentTo(n int) int {

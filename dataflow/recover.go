@@ -531,14 +531,17 @@ func (b *Board) UndoFailed(job Job, reason string, at int64) string {
 // undoFails adds the record of the compensation that runs, if one does, which brought no state: why, and by which fact it
 // would have changed what, if it ended with a result.
 func (b *Board) undoFails(why string, by ID, changed map[workflow.DataName]workflow.Value, at int64) {
-	x := b.recovery
-	if x.job == (Job{}) {
-		return
+	if b.recovery.job != (Job{}) {
+		b.history = append(b.history, b.undoFailed(why, by, changed, at))
 	}
-	now := len(b.states) - 1
-	b.history = append(b.history, Record{
+}
+
+// undoFailed is the record of the compensation that runs, if it brings no state.
+func (b *Board) undoFailed(why string, by ID, changed map[workflow.DataName]workflow.Value, at int64) Record {
+	x, now := b.recovery, b.State()
+	return Record{
 		ID: by, Kind: Compensation, Task: x.job.Task, Job: x.job, FiredBy: -1, Input: -1, Output: now,
 		Undoes: b.states[b.producer().Output], As: now, Began: x.began, Ended: at, From: x.from, To: b.place,
 		Mark: Aborted, Status: Regular, Changed: changed, Reason: why,
-	})
+	}
 }

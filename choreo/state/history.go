@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/log"
@@ -35,15 +36,15 @@ func (s *State) TriggerView(t *workflow.Task) TaskView {
 		v.Attempt = a.Fired.Flow.Depth
 	}
 	pending := f.Line.Board.IsPending(t.Name)
-	switch over := s.Overall() != workflow.InstanceRunning; {
-	case pending && v.State.Done():
+	switch waits := v.State == workflow.NotReady; {
+	case pending && s.cancel == nil && (waits || v.State.Done()):
 		v.State = workflow.Ready
-	case pending && v.State == workflow.NotReady:
-		v.State = workflow.Ready
-	case over && v.State == workflow.NotReady:
+	case pending && waits:
+		v.State = workflow.Aborted
+	case waits && s.Overall() != workflow.InstanceRunning:
 		v.State = workflow.Skipped
 	}
-	if x := f.undoing(t.Name); x != NotCompensated {
+	if x := s.orderedUndo(t.Name); x != NotCompensated {
 		v.Also(undoneByOrder[x])
 	}
 	for _, x := range s.SupersededJobs(t.Name) {
@@ -56,40 +57,78 @@ func (s *State) TriggerView(t *workflow.Task) TaskView {
 	return v
 }
 
-// undoing is how far the compensation has got that was ordered since a trigger last fired; NotCompensated: none was.
-func (f *FlowWork) undoing(t workflow.TaskName) Compensation {
+// orderedUndo is how far the compensation has got that was ordered since a trigger last fired; NotCompensated: none was.
+func (s *State) orderedUndo(t workflow.TaskName) Compensation {
+	f := s.flow
 	if x := f.Line.Board.Undoing(); x != nil && x.Task == t && x.Job == (dataflow.Job{}) {
+		if s.cancel != nil {
+			return calledOff
+		}
 		return CompensationWaits
 	}
 	u, last := f.undone[t], f.Latest[t]
 	switch {
 	case u == nil || last != nil && log.ByTime(u.Assigned, last.Assigned) < 0:
 		return NotCompensated
-	case f.Goes(u):
-		return CompensationRuns
 	case u.Success() != nil && f.Line.why[u.Success()] == "":
 		return CompensationDone
+	case u.Success() != nil, len(u.Rulings) > 0:
+		return CompensationFailed
+	case f.Goes(u) && s.cancel == nil:
+		return CompensationRuns
 	}
-	return CompensationFailed
+	return calledOff
 }
 
-// UndoView shows a task of a flow that no state fires, by the newest compensation that it was of a transition.
+// UndoView shows a task of a flow that no state fires, by what it undoes, or undid last.
 func (s *State) UndoView(t *workflow.Task) TaskView {
-	var newest *Attempt
-	for _, a := range s.flow.undone {
-		if a.Task.Name == t.Name && (newest == nil || log.ByTime(newest.Assigned, a.Assigned) < 0) {
-			newest = a
-		}
-	}
-	if newest == nil {
+	a := s.undoBy(t.Name)
+	if a == nil {
 		return s.ContingencyView(t)
 	}
-	v := s.attemptView(newest, s.jobState(newest))
-	v.Attempt, v.Undoes = newest.Fired.Flow.Depth, newest.Undoes.Task.Name
-	if ok := newest.Success(); ok != nil && s.flow.Line.why[ok] != "" {
+	v := s.attemptView(a, s.undoState(a))
+	v.Attempt, v.Undoes = a.Undoes.Fired.Flow.Depth, a.Undoes.Task.Name
+	if ok := a.Success(); ok != nil && s.flow.Line.why[ok] != "" {
 		v.Also("its result does not count: " + s.flow.Line.why[ok])
 	}
 	return v
+}
+
+// undoBy is the newest compensation by a task, of a transition that an order has undone or that is of a history that
+// does not count: rather one that has not ended. Nil: there is none.
+func (s *State) undoBy(t workflow.TaskName) (newest *Attempt) {
+	goes := func(a *Attempt) int { return AsInt(!s.undoState(a).Done()) }
+	look := func(a *Attempt) {
+		if a != nil && a.Task.Name == t && (newest == nil ||
+			cmp.Or(goes(newest)-goes(a), log.ByTime(newest.Assigned, a.Assigned)) < 0) {
+			newest = a
+		}
+	}
+	for _, a := range s.flow.undone {
+		look(a)
+	}
+	for a := range s.flow.lost {
+		look(a.Undo)
+	}
+	return newest
+}
+
+// undoState says where the compensation of a transition stands. One of what does not count goes on whatever becomes of
+// the instance; its holder's start has a person's task offered.
+func (s *State) undoState(a *Attempt) workflow.State {
+	switch {
+	case a.Fired != nil:
+		return s.jobState(a)
+	case a.Success() != nil:
+		return workflow.Succeeded
+	case len(a.Rulings) > 0:
+		return workflow.Failed
+	case a.Start == nil:
+		return workflow.NotReady
+	case a.Task.ByNode():
+		return workflow.Running
+	}
+	return workflow.Ready
 }
 
 // jobState says where a transition stands, or what undoes one by order.
@@ -105,6 +144,16 @@ func (s *State) jobState(a *Attempt) workflow.State {
 		return workflow.Running
 	}
 	return workflow.Ready
+}
+
+// FlowRecords are what a flow went through, in order, with what was called off as the instance was cancelled. Nobody may
+// change them.
+func (s *State) FlowRecords() []dataflow.Record {
+	b := s.flow.Line.Board
+	if s.cancel == nil {
+		return b.History()
+	}
+	return append(slices.Clip(b.History()), b.CalledOff("the instance was cancelled", s.cancel.Fact.At)...)
 }
 
 // SupersededJobs are the transitions of a trigger that succeeded for nothing, the earliest first.

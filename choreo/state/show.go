@@ -74,6 +74,8 @@ const (
 	CompensationRuns   Compensation = "running"
 	CompensationDone   Compensation = "done"
 	CompensationFailed Compensation = "failed"
+	// calledOff is of a compensation that was ordered: a jump forward, or that the instance was cancelled, ended it.
+	calledOff Compensation = "called off"
 )
 
 // Also adds to the reason why a task stands where it does.
@@ -83,6 +85,7 @@ func (v *TaskView) Also(why string) { v.Reason = strings.TrimPrefix(v.Reason+"; 
 var undoneByOrder = map[Compensation]string{
 	CompensationWaits: "it is to be undone, by order", CompensationRuns: "it is being undone, by order",
 	CompensationDone: "it was undone, by order", CompensationFailed: "it was to be undone by order, and that failed",
+	calledOff: "it was to be undone by order, and that was called off",
 }
 
 // compensation is how far the undoing of an attempt that lost has got.

@@ -129,19 +129,20 @@ func (m *Machine) fold(es []*log.Entry) {
 	}
 }
 
-// readDefinition notes what an instance that runs by its definition may need at all.
+// readDefinition notes what an instance that runs by its definition may need at all. What people do and what undoes
+// something goes on once it has begun, though an amendment drops its task.
 func (m *Machine) readDefinition() {
 	def, plan := m.state.Definition(), m.state.Plan()
 	m.read = def
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.timed = m.timed || slices.ContainsFunc(def.Tasks,
 		func(t *workflow.Task) bool { return t.Condition != nil && len(t.Condition.Ages()) > 0 })
-	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
+	m.undoes = m.undoes || slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
 	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(),
 		func(p *partition.Partition) bool { return p.Timeout > 0 })
 	m.pulls = m.state.Mechanism().Pulls() &&
 		slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.ByRole() })
-	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })
+	m.peopled = m.peopled || slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })
 	m.filed = slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return state.IsFile(&d) })
 	m.dated = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil })
 	m.undated = m.dated

@@ -56,6 +56,7 @@ func (m *Machine) Snapshot() Snapshot {
 			out.Tasks = append(out.Tasks, s.SlotView(s.BySlot()[t.Name]))
 		}
 	}
+	out.Tasks = append(out.Tasks, s.DroppedViews()...)
 	for i := range out.Tasks {
 		m.showPresumed(&out.Tasks[i])
 	}

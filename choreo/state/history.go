@@ -83,8 +83,11 @@ func (s *State) orderedUndo(t workflow.TaskName) Compensation {
 // UndoView shows a task of a flow that no state fires, by what it undoes, or undid last.
 func (s *State) UndoView(t *workflow.Task) TaskView {
 	a := s.undoBy(t.Name)
-	if a == nil {
+	switch {
+	case a == nil:
 		return s.ContingencyView(t)
+	case a.Start == nil && a.Fired == nil: // it waits until all know that what it undoes does not count
+		return TaskView{Task: t, Partition: s.plan.Home(t.Name), State: workflow.NotReady}
 	}
 	v := s.attemptView(a, s.undoState(a))
 	v.Attempt, v.Undoes = a.Undoes.Fired.Flow.Depth, a.Undoes.Task.Name
@@ -113,8 +116,8 @@ func (s *State) undoBy(t workflow.TaskName) (newest *Attempt) {
 	return newest
 }
 
-// undoState says where the compensation of a transition stands. One of what does not count goes on whatever becomes of
-// the instance; its holder's start has a person's task offered.
+// undoState says where a compensation stands. But for one that a recovery waits for, it goes on whatever becomes of the
+// instance; its holder's start has a person's task offered.
 func (s *State) undoState(a *Attempt) workflow.State {
 	switch {
 	case a.Fired != nil:

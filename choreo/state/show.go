@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -295,7 +296,7 @@ func (s *State) ContingencyView(t *workflow.Task) TaskView {
 				continue
 			}
 			if a.Undo.Start != nil {
-				v = s.attemptView(a.Undo, s.attemptState(a.Undo))
+				v = s.attemptView(a.Undo, s.undoState(a.Undo))
 				v.Undoes = a.Task.Name
 				return v
 			}
@@ -306,6 +307,33 @@ func (s *State) ContingencyView(t *workflow.Task) TaskView {
 		v.State = workflow.Skipped
 	}
 	return v
+}
+
+// DroppedViews show the tasks that an amendment has dropped while one undoes something, which goes on, or after it ended:
+// in the partition of what it undoes.
+func (s *State) DroppedViews() (out []TaskView) {
+	if len(s.edition.heavy) == 0 {
+		return nil
+	}
+	dropped := map[workflow.TaskName]*workflow.Task{}
+	for _, a := range s.attempts {
+		if a.Undoes != nil && s.def.Task(a.Task.Name) == nil {
+			dropped[a.Task.Name] = a.Task
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(dropped)) {
+		show := s.ContingencyView
+		if s.flow != nil {
+			show = s.UndoView
+		}
+		v := show(dropped[name])
+		if v.Undoes == "" || v.State == workflow.Aborted {
+			continue // it has not begun, or came to nothing
+		}
+		v.Partition = s.plan.Home(v.Undoes)
+		out = append(out, v)
+	}
+	return out
 }
 
 // attemptState says where one attempt stands.

@@ -106,9 +106,9 @@ func (vw *View) Instance(h *Held) *api.Instance {
 	}
 	vw.dateTasks(h, snap.Tasks, out.Tasks)
 	vw.addDues(h, out)
-	vw.addClaims(h, out)
-	vw.addWorkers(h, snap.Tasks, out.Tasks)
 	out.Asks, out.DataDriven, out.Recovery = vw.Asks(h), h.M.DrivenByData(), vw.recovery(h)
+	vw.addClaims(h, snap.Tasks, out)
+	vw.addWorkers(h, snap.Tasks, out.Tasks)
 	out.Undoable = h.M.Undoable()
 	out.Quality = quality(out)
 	return out

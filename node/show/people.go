@@ -6,6 +6,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -13,7 +14,7 @@ import (
 )
 
 // addClaims adds to an instance who has which task of people, and the results that do not count.
-func (vw *View) addClaims(h *Held, in *api.Instance) {
+func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 	if !h.M.Claims() {
 		return
 	}
@@ -37,10 +38,15 @@ func (vw *View) addClaims(h *Held, in *api.Instance) {
 			}
 		}
 	}
-	by := performers(h)
+	tasks, attempts := performers(h)
 	for i := range in.Tasks {
-		if t := &in.Tasks[i]; t.State.Done() && by[t.Name] != "" {
-			t.PerformedBy = vw.Partners.Called(by[t.Name])
+		t := &in.Tasks[i]
+		who := tasks[t.Name]
+		if in.DataDriven { // what another state fired, somebody else may have done
+			who = attempts[views[i].ID]
+		}
+		if t.State.Done() && who != "" {
+			t.PerformedBy = vw.Partners.Called(who)
 		}
 	}
 	for _, r := range h.M.KeptResults() {
@@ -64,6 +70,8 @@ func (vw *View) addClaims(h *Held, in *api.Instance) {
 // the flow as well is shown with the task whose place it takes.
 func shows(t *api.Task, v *choreo.ItemView) bool {
 	switch {
+	case v.Undoes != "":
+		return t.Undoes == v.Undoes && t.Name == v.Task.Name && !t.State.Done()
 	case t.StandIn != nil && v.Item.Slot == t.Name:
 		return true
 	case v.Item.Slot != t.Name && t.ContingencyOf == nil:
@@ -74,8 +82,9 @@ func shows(t *api.Task, v *choreo.ItemView) bool {
 
 // performers are the people whose results ended tasks, as the holders say: of several attempts at one
 // task, that of the last.
-func performers(h *Held) map[workflow.TaskName]worklist.User {
-	said, out := map[fact.ID]worklist.User{}, map[workflow.TaskName]worklist.User{}
+func performers(h *Held) (tasks map[workflow.TaskName]worklist.User, attempts map[fact.AttemptID]worklist.User) {
+	tasks, attempts = map[workflow.TaskName]worklist.User{}, map[fact.AttemptID]worklist.User{}
+	said := map[fact.ID]worklist.User{}
 	for _, f := range h.M.Facts() {
 		if f.Fact.Body.Claim == nil || !f.Counted {
 			continue
@@ -92,8 +101,8 @@ func performers(h *Held) map[workflow.TaskName]worklist.User {
 		}
 		for _, id := range f.Fact.Body.Claim.About() {
 			name, _ := h.M.AttemptTask(id)
-			out[name] = said[fact.ID(took)]
+			tasks[name], attempts[id] = said[fact.ID(took)], said[fact.ID(took)]
 		}
 	}
-	return out
+	return tasks, attempts
 }

@@ -141,3 +141,32 @@ func TestWhoHoldsAnInterruptedFlow(t *testing.T) {
 		holds("base", "tablet")
 	})
 }
+
+// An interruption is shown as old as it is where its data states are kept elsewhere, so that nobody decides about what
+// has long become otherwise.
+func TestHowOldAnInterruptionIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, connectionTime(10*time.Minute), seldom, "base", "tablet")
+		tm.add("base", "workflow: hire\ndata: {key: {type: boolean}}\ntasks:\n"+
+			"  hand: {when: key == null, repeat: true, type: manual, out: [key]}\nfinal: key\n"+
+			"partitions: {all: {tasks: [hand], partner: tablet}}\n")
+		id := tm.begin("base", "hire", nil)
+		pass(time.Second)
+		tm.ends("tablet", id, api.FinishRequest{Task: "hand", Failed: true, Reason: "no key"})
+		pass(time.Second)
+		known := func(at, want string, dated bool) {
+			t.Helper()
+			if r := tm.show(at, id).Recovery; r == nil || r.Known != want || (r.AsOf != nil) != dated {
+				t.Errorf("at %s the interruption is %+v, want that it is known %q", at, r, want)
+			}
+		}
+		known("base", "", true)
+		known("tablet", "", false)
+		tm.disconnect("base", "tablet")
+		pass(13*time.Minute/2 - time.Second)
+		known("base", "as known 6 min ago", true)
+		tm.connect("base", "tablet")
+		pass(time.Second)
+		known("base", "", true)
+	})
+}

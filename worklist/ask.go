@@ -1,6 +1,7 @@
 package worklist
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -130,7 +131,8 @@ func (b *Board) heldBy(it *item) ID {
 func (b *Board) unavailable(self workflow.PartnerID, it *item) *Refusal {
 	switch e := it.end(); {
 	case !it.InCharge:
-		return &Refusal{Why: Replaced, Text: "the task was given to another partner meanwhile: look at the worklist again"}
+		why := cmp.Or(it.Why, "the task was given to another partner meanwhile")
+		return &Refusal{Why: Replaced, Text: why + ": look at the worklist again"}
 	case e != nil && e.work != nil:
 		return &Refusal{Why: Done, By: e.work.fact.User, Text: fmt.Sprintf("%s has done it", e.work.fact.User)}
 	case e != nil || it.Over:

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,7 @@ var recoverMethods = []struct{ name, does string }{
 func newRecoverCommand() *cobra.Command {
 	var user userFlag
 	var step api.RecoveryStep
-	var until int
+	var until stateFlag
 	var set []string
 	var dry, yes bool
 	var cmd *cobra.Command
@@ -42,8 +44,8 @@ decision, with the commands that order what can be done. With METHOD it takes th
 
 ` + methodsInWords() + `
 A value of --set is read by its type; NAME=null sets null. --dry-run says what the step
-would lead to, and changes nothing; what a compensation sets that its application decides
-is taken to be what was there before. A method that is not allowed
+would lead to, and changes nothing; what a compensation sets that its definition does
+not say is taken to be what was there before. A method that is not allowed
 now is refused with the reason (6), and changes nothing. The user who answers for the
 instance signs the step, or somebody with the role that its definition names under
 administrators (else 5), also at a node that takes no part in the instance: what that
@@ -79,7 +81,7 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 					"--steps and --until say where it stops")
 			}
 			if cmd.Flags().Changed("until") { // state 0 is one as well
-				step.Until = &until
+				step.Until = (*int)(&until)
 			}
 			for k, v := range values {
 				if step.Set == nil {
@@ -105,7 +107,7 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 		}),
 	}
 	cmd.Flags().IntVar(&step.Steps, "steps", 0, "compensate so `many` transitions")
-	cmd.Flags().IntVar(&until, "until", 0, "compensate until a state is equivalent to that of this `number`")
+	cmd.Flags().Var(&until, "until", "compensate until a state is equivalent to that of this `number`, such as 1 or S1")
 	cmd.Flags().StringVar(&step.When, "when", "", "compensate until this `expression` over data holds")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "what a jump sets, `NAME=VALUE`; may be repeated")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what it would lead to, and change nothing")
@@ -113,6 +115,22 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 	user.add(cmd)
 	return cmd
 }
+
+// stateFlag is the number of a data state as a flag, also as the history writes it: S1.
+type stateFlag int
+
+func (n *stateFlag) String() string { return strconv.Itoa(int(*n)) }
+
+func (n *stateFlag) Set(text string) error {
+	v, err := strconv.Atoi(strings.TrimPrefix(strings.ToUpper(text), "S"))
+	if err != nil || v < 0 {
+		return errors.New("want the number of a state of the history, such as 1 or S1")
+	}
+	*n = stateFlag(v)
+	return nil
+}
+
+func (n *stateFlag) Type() string { return "number" }
 
 // misused says what no instance allows, in whatever state it is: an unknown method, or a flag that goes with another.
 func misused(cmd *cobra.Command, method string) error {
@@ -156,7 +174,7 @@ func (u *ui) foresee(ctx context.Context, node api.Service, ref string, step api
 		for _, x := range out.Undoes {
 			fmt.Fprintf(w, "undoes %s, which had brought S%d\n", x.Task, x.State)
 			if !x.Sure {
-				fmt.Fprintf(w, "    its application decides what that sets: here, what was there before\n")
+				fmt.Fprintf(w, "    what undoes it decides what that sets: here, what was there before\n")
 			}
 		}
 		t := table{head: []string{"DATA", "THEN"}}
@@ -265,6 +283,10 @@ func (u *ui) recoverStates(in *api.Instance) error {
 		}
 		fmt.Fprintf(w, "%s is interrupted since %s, in state S%d, which is %s: %s\n", u.id(in.ID), clock(r.At), r.State,
 			state, oneLine(r.Cause))
+		if r.Known != "" {
+			fmt.Fprintf(w, "%s: the partner that keeps its data states cannot be asked, and it may stand otherwise by now\n",
+				oneLine(r.Known))
+		}
 		if r.Since != "" {
 			fmt.Fprintln(w, "since then:", oneLine(r.Since))
 		}

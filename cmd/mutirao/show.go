@@ -97,7 +97,11 @@ func isLeaderless(ctx context.Context, node led, in *api.Instance) (bool, error)
 
 func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	name, state := oneLine(string(in.Workflow)), oneLine(string(in.State))
-	fmt.Fprintf(w, "%s@%d  %s  %s\n", u.paint(bold, name), in.Version, in.ID, u.paint(styleOf(state), state))
+	known := ""
+	if r := in.Recovery; r != nil && r.Known != "" {
+		known = ", " + oneLine(r.Known)
+	}
+	fmt.Fprintf(w, "%s@%d  %s  %s%s\n", u.paint(bold, name), in.Version, in.ID, u.paint(styleOf(state), state), known)
 	if in.Label != "" {
 		fmt.Fprintln(w, oneLine(in.Label))
 	}

@@ -194,7 +194,7 @@ func orderedText(o *api.TaskOrdered) string {
 	case api.TaskAgain:
 		return fmt.Sprintf("task %s of %s is done once more, by %s", o.Task, o.ID, cmp.Or(o.To, o.At))
 	case api.TaskUndo:
-		return fmt.Sprintf("what task %s of %s did is undone, by %s", o.Task, o.ID, o.At)
+		return fmt.Sprintf("what task %s of %s did is being undone, by %s: mutirao show %s", o.Task, o.ID, o.At, o.ID)
 	case api.TaskSkip:
 		return fmt.Sprintf("task %s of %s is left out: what waits for it goes on", o.Task, o.ID)
 	case api.TaskStop:

@@ -353,6 +353,10 @@ type Recovery struct {
 	Consistent bool              `json:"consistent"`
 	Methods    []string          `json:"methods"`
 	UnderWay   bool              `json:"under_way"` // compensations that were ordered have not ended
+	// AsOf is when this was last known from the partner that keeps the data states, as of a task (Task.AsOf); left out:
+	// this node keeps them, or that partner was not heard yet. Known says the same in words where that is old.
+	AsOf  *time.Time `json:"as_of,omitempty"`
+	Known string     `json:"known,omitempty"`
 }
 
 // Outlook is what a step of recovery would lead to, as far as that is known before it is taken.

@@ -131,4 +131,14 @@ func (vw *View) Redate(in *api.Instance) {
 			t.Known = vw.known(time.Time{}, old)
 		}
 	}
+	if r := in.Recovery; r != nil {
+		switch {
+		case r.AsOf == nil && r.Known == "", r.AsOf != nil && r.AsOf.After(now): // it keeps the data states
+			r.AsOf, r.Known = &now, ""
+		case r.AsOf != nil:
+			r.Known = vw.known(*r.AsOf, r.Known != "")
+		default:
+			r.Known = vw.known(time.Time{}, true)
+		}
+	}
 }

@@ -76,7 +76,9 @@ func (vw *View) recovery(h *Held) *api.Recovery {
 		return nil
 	}
 	methods, underWay := h.M.Recovery()
+	at, known, _ := vw.Oldest(h)
 	return &api.Recovery{
+		AsOf: at, Known: known,
 		Cause: x.Cause, Since: x.Since, Task: x.Task, Label: h.M.Definition().LabelOf(x.Task), At: wire.AtMilli(x.At),
 		State: x.State, Consistent: x.Consistent,
 		Methods: append([]string{}, methods...), UnderWay: underWay,

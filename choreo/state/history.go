@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/log"
@@ -80,6 +81,33 @@ func (s *State) orderedUndo(t workflow.TaskName) Compensation {
 	return calledOff
 }
 
+// DroppedViews show the tasks that an amendment has dropped while one undoes something, which goes on, or after it ended:
+// in the partition of what it undoes.
+func (s *State) DroppedViews() (out []TaskView) {
+	if len(s.edition.heavy) == 0 {
+		return nil
+	}
+	dropped := map[workflow.TaskName]*workflow.Task{}
+	for _, a := range s.attempts {
+		if a.Undoes != nil && s.def.Task(a.Task.Name) == nil {
+			dropped[a.Task.Name] = a.Task
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(dropped)) {
+		show := s.ContingencyView
+		if s.flow != nil {
+			show = s.UndoView
+		}
+		v := show(dropped[name])
+		if v.Undoes == "" || v.State == workflow.Aborted {
+			continue // it has not begun, or came to nothing
+		}
+		v.Partition = s.plan.Home(v.Undoes)
+		out = append(out, v)
+	}
+	return out
+}
+
 // UndoView shows a task of a flow that no state fires, by what it undoes, or undid last.
 func (s *State) UndoView(t *workflow.Task) TaskView {
 	a := s.undoBy(t.Name)
@@ -116,22 +144,12 @@ func (s *State) undoBy(t workflow.TaskName) (newest *Attempt) {
 	return newest
 }
 
-// undoState says where a compensation stands. But for one that a recovery waits for, it goes on whatever becomes of the
-// instance; its holder's start has a person's task offered.
+// undoState says where what undoes a transition stands.
 func (s *State) undoState(a *Attempt) workflow.State {
-	switch {
-	case a.Fired != nil:
+	if a.Fired != nil {
 		return s.jobState(a)
-	case a.Success() != nil:
-		return workflow.Succeeded
-	case len(a.Rulings) > 0:
-		return workflow.Failed
-	case a.Start == nil:
-		return workflow.NotReady
-	case a.Task.ByNode():
-		return workflow.Running
 	}
-	return workflow.Ready
+	return a.undoingState()
 }
 
 // jobState says where a transition stands, or what undoes one by order.

@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -296,7 +295,7 @@ func (s *State) ContingencyView(t *workflow.Task) TaskView {
 				continue
 			}
 			if a.Undo.Start != nil {
-				v = s.attemptView(a.Undo, s.undoState(a.Undo))
+				v = s.attemptView(a.Undo, a.Undo.undoingState())
 				v.Undoes = a.Task.Name
 				return v
 			}
@@ -309,31 +308,20 @@ func (s *State) ContingencyView(t *workflow.Task) TaskView {
 	return v
 }
 
-// DroppedViews show the tasks that an amendment has dropped while one undoes something, which goes on, or after it ended:
-// in the partition of what it undoes.
-func (s *State) DroppedViews() (out []TaskView) {
-	if len(s.edition.heavy) == 0 {
-		return nil
+// undoingState says where the compensation stands of what does not count, or that an order has undone of a graph: it goes
+// on whatever becomes of the instance. Its holder's start has a person's task offered.
+func (a *Attempt) undoingState() workflow.State {
+	switch {
+	case a.Success() != nil:
+		return workflow.Succeeded
+	case len(a.Rulings) > 0:
+		return workflow.Failed
+	case a.Start == nil:
+		return workflow.NotReady
+	case a.Task.ByNode():
+		return workflow.Running
 	}
-	dropped := map[workflow.TaskName]*workflow.Task{}
-	for _, a := range s.attempts {
-		if a.Undoes != nil && s.def.Task(a.Task.Name) == nil {
-			dropped[a.Task.Name] = a.Task
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(dropped)) {
-		show := s.ContingencyView
-		if s.flow != nil {
-			show = s.UndoView
-		}
-		v := show(dropped[name])
-		if v.Undoes == "" || v.State == workflow.Aborted {
-			continue // it has not begun, or came to nothing
-		}
-		v.Partition = s.plan.Home(v.Undoes)
-		out = append(out, v)
-	}
-	return out
+	return workflow.Ready
 }
 
 // attemptState says where one attempt stands.

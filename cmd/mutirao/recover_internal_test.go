@@ -43,3 +43,18 @@ func TestMisusedRecovery(t *testing.T) {
 		}
 	}
 }
+
+// The number of a state is read as the history writes it as well.
+func TestStateFlag(t *testing.T) {
+	for text, want := range map[string]stateFlag{"0": 0, "1": 1, "S1": 1, "s12": 12} {
+		var n stateFlag
+		if err := n.Set(text); err != nil || n != want {
+			t.Errorf("%q is read as %d (%v), want %d", text, n, err, want)
+		}
+	}
+	for _, text := range []string{"", "S", "SS1", "-1", "S-1", "one"} {
+		if err := new(stateFlag).Set(text); err == nil {
+			t.Errorf("%q is read as the number of a state", text)
+		}
+	}
+}

@@ -87,10 +87,14 @@ func (s *State) DroppedViews() (out []TaskView) {
 	if len(s.edition.heavy) == 0 {
 		return nil
 	}
-	dropped := map[workflow.TaskName]*workflow.Task{}
+	dropped := map[workflow.TaskName]*Attempt{} // the newest by each
 	for _, a := range s.attempts {
-		if a.Undoes != nil && s.def.Task(a.Task.Name) == nil {
-			dropped[a.Task.Name] = a.Task
+		if a.Undoes == nil || s.def.Task(a.Task.Name) != nil {
+			continue
+		}
+		if was := dropped[a.Task.Name]; was == nil ||
+			cmp.Or(log.ByTime(was.Assigned, a.Assigned), cmp.Compare(was.ID.Slot, a.ID.Slot)) < 0 {
+			dropped[a.Task.Name] = a
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(dropped)) {
@@ -98,7 +102,7 @@ func (s *State) DroppedViews() (out []TaskView) {
 		if s.flow != nil {
 			show = s.UndoView
 		}
-		v := show(dropped[name])
+		v := show(dropped[name].Task)
 		if v.Undoes == "" || v.State == workflow.Aborted {
 			continue // it has not begun, or came to nothing
 		}

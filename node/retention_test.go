@@ -511,8 +511,8 @@ partitions: {office: [collect], garage: [reserve]}
 		tm.connect("one", "two")
 		tm.succeeds(id, time.Minute, "one", "two")
 		pass(time.Minute)
-		if got := tm.task("one", id, "give-back"); got != workflow.Running {
-			t.Fatalf("the compensation is %s, want running", got)
+		if got := tm.task("one", id, "give-back"); got != workflow.Ready {
+			t.Fatalf("the compensation is %s, want ready", got)
 		}
 		pass(day)
 		for _, name := range []string{"one", "two"} {

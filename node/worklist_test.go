@@ -813,8 +813,8 @@ func TestARefusedResultLeavesNoItem(t *testing.T) {
 		tm.p["tablet"].start()
 		pass(time.Minute)
 		tm.wantItems("tablet", "bia")
-		wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.NotFound, "")
-		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}), api.NotFound, "")
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.Refused, "")
+		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}), api.Refused, "")
 		tm.wantOutbox("tablet", why)
 
 		tm.connect("base", "tablet")

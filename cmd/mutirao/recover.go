@@ -124,13 +124,13 @@ func (n *stateFlag) String() string { return strconv.Itoa(int(*n)) }
 func (n *stateFlag) Set(text string) error {
 	v, err := strconv.Atoi(strings.TrimPrefix(strings.ToUpper(text), "S"))
 	if err != nil || v < 0 {
-		return errors.New("want the number of a state of the history, such as 1 or S1")
+		return errors.New("no number of a state") // wrongFlag says what is wanted
 	}
 	*n = stateFlag(v)
 	return nil
 }
 
-func (n *stateFlag) Type() string { return "number" }
+func (n *stateFlag) Type() string { return "state" }
 
 // misused says what no instance allows, in whatever state it is: an unknown method, or a flag that goes with another.
 func misused(cmd *cobra.Command, method string) error {

@@ -145,7 +145,7 @@ func wrongFlag(err error) error {
 	want := map[string]string{
 		"int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0 up",
 		"bool": "true or false", "float64": "a number",
-		"duration": "a duration such as 500ms, 10s or 5m",
+		"duration": "a duration such as 500ms, 10s or 5m", "state": "a number of a state, such as 1 or S1",
 	}[f.Value.Type()]
 	n, ranged := f.Value.(*whole)
 	switch {

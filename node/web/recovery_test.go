@@ -129,7 +129,7 @@ func rentalStates() []api.DataState {
 	lost.State, lost.Mark, lost.Ended, lost.Reason = nil, "aborted", at(11*time.Hour), "no key"
 	undone := state(0, "agree", 0, map[string]any{"booking": "void", "boat": "heron", "days": int64(2)}, "booking")
 	undone.State, undone.FiredBy, undone.Kind, undone.Mark = nil, nil, "compensation", "aborted"
-	undone.Reason = "the compensation of agree is badly designed: its state is not equivalent to S2, which was before"
+	undone.Reason = "a jump forward called it off"
 	undone.Ended = at(11*time.Hour + 30*time.Minute)
 	other := state(0, "choose", 1, map[string]any{"boat": "egret"}, "boat")
 	other.State, other.Mark, other.Partner, other.Ended = nil, "superseded", "jetty", at(90*time.Minute)

@@ -46,11 +46,11 @@ var ofLinks = []mutant{
 `}}},
 	{name: "ahead-from-nothing", what: "what an item waits for need not be done before it", patches: []patch{{
 		"node/worklists/ahead.go", `		if !is {
-			return nil, api.Errorf(`, `		if !is {
+			return nil, d.notDone(`, `		if !is {
 			continue
 		}
 		if t == "" {
-			return nil, api.Errorf(`}, {
+			return nil, d.notDone(`}, {
 		"choreo/claims.go", `	case len(board.Unnamed(x)) > 0:
 `, `	case x.Item.Slot == "" && len(board.Unnamed(x)) > 0:
 `}}},

@@ -128,7 +128,7 @@ func (k *desk) list(ctx context.Context, all bool, w seeing) ([]api.InstanceSumm
 func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 	for i := range list {
 		sum, _ := k.index.Get(index.IDOf(list[i].ID))
-		list[i].Needs = k.view.Now(index.ReadNeeds(sum.Needs), index.ReadHolders(sum.Holders))
+		list[i].Needs = k.view.Now(list[i].Needs, index.ReadHolders(sum.Holders))
 	}
 	ctx, cancel := context.WithTimeout(ctx, progressWait)
 	defer cancel()

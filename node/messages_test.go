@@ -555,7 +555,7 @@ func TestWhateverEndsAnItemIsTold(t *testing.T) {
 	}
 }
 
-// Who took an item at a device is told what became of it, also where that device was off when the instance ended, and
+// Whoever took an item at a device is told what became of it, also where that device was off when the instance ended, and
 // nobody had looked since.
 func TestADeviceKnowsWhatWasTakenThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

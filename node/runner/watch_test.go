@@ -229,7 +229,7 @@ func TestHowManyMayWatch(t *testing.T) {
 	}
 }
 
-// Who watches counts as a worker that comes for jobs, for as long as it watches.
+// Whoever watches counts as a worker that comes for jobs, for as long as it watches.
 func TestWatchersAreSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &runner.Pool{}

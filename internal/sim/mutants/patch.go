@@ -49,9 +49,10 @@ func overlay(root, dir string, ps []patch) (string, error) {
 	return path, os.WriteFile(path, b, 0o600)
 }
 
-// remember is a patch that breaks nothing: signatures that were checked, facts that were
-// decoded, definitions that were parsed and their parts are remembered. All simulated nodes
-// check the same signatures, and each reads the same facts and amendments again and again.
+// remember is a patch that breaks nothing: signatures that were checked, facts that were decoded, definitions that
+// were parsed and their parts, what amendments make of a definition, and ended instances that were read to be looked
+// at are remembered. All simulated nodes check the same signatures, and each reads the same facts and amendments
+// again and again. Seeds end with the fingerprints that they have without it.
 var remember = []patch{{
 	"membership/trust/identity.go",
 	`	if len(sig) != ed25519.SignatureSize || !ed25519.Verify(key, InDomain(domain, msg), sig) {
@@ -185,4 +186,138 @@ var (
 
 func takeApart(canonical []byte) parts {
 `,
+}, {
+	"choreo/state/amend.go",
+	`	return s.Start().Fits(known, p)
+}
+`,
+	`	k := fit{s.log.Genesis().ID, known.Hash(), p.Text()}
+	x, seen := fits[k]
+	if !seen {
+		if len(fits) > 1000 {
+			clear(fits)
+		}
+		x.patch, x.err = s.Start().Fits(known, p)
+		fits[k] = x
+	}
+	return x.patch, x.err
+}
+
+type fit struct {
+	genesis fact.ID
+	known   workflow.Hash
+	patch   string
+}
+
+type meant struct {
+	patch amendments.Meant
+	err   error
+}
+
+var fits = map[fit]meant{}
+`,
+}, {
+	"choreo/state/edition.go",
+	`	d, _ := amendments.Effective(s.original, patches, s.doubtful(of), s.cut)
+`,
+	`	d, _ := s.effective(of, patches)
+`,
+}, {
+	"choreo/state/fold.go",
+	`amendments.Effective(s.original, patches, s.doubtful(s.formedBy), s.cut)`,
+	`s.effective(s.formedBy, patches)`,
+}, {
+	"choreo/state/edition.go",
+	`// keep notes what`,
+	`type made struct {
+	def  *workflow.Definition
+	left []int
+}
+
+var effects = map[string]made{}
+
+func (s *State) effective(of []*log.Entry, patches []amendments.Meant) (*workflow.Definition, []int) {
+	genesis, doubtful := s.log.Genesis().ID, s.doubtful(of)
+	k := append([]byte(nil), genesis[:]...)
+	for i, a := range of {
+		known := s.fittings[a.ID].known
+		k = append(append(k, a.ID[:]...), known[:]...)
+		if doubtful(i) {
+			k = append(k, 1)
+		}
+	}
+	x, known := effects[string(k)]
+	if !known {
+		if len(effects) > 1000 {
+			clear(effects)
+		}
+		x.def, x.left = amendments.Effective(s.original, patches, doubtful, s.cut)
+		effects[string(k)] = x
+	}
+	return x.def, x.left
+}
+
+// keep notes what`,
+}, {
+	"node/loading.go",
+	`	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
+	if err == nil {
+		err = m.Resume(facts[1:], !sum.Settled, waits)
+	}
+`,
+	`	m, err := s.resumed(def, facts, waits, sum)
+`,
+}, {
+	"node/loading.go",
+	`// loadFacts reads the facts`,
+	`// visiting says that what is read will only be looked at, resumables are machines that were.
+var (
+	visiting   bool
+	resumables = map[string]*choreo.Machine{}
+)
+
+func (s *shard) resumed(
+	def *library.Definition, facts []fact.Received, waits choreo.Break, sum index.Summary,
+) (*choreo.Machine, error) {
+	k := ""
+	if visiting && sum.Settled {
+		b := fmt.Appendf(nil, "%p %s", s.n, def.Hash)
+		for _, f := range facts {
+			b = append(b, f.ID[:]...)
+		}
+		k = string(append(b, encode(waits.Waits)...))
+		if m := resumables[k]; m != nil {
+			return m, nil
+		}
+	}
+	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
+	if err == nil {
+		err = m.Resume(facts[1:], !sum.Settled, waits)
+	}
+	if err == nil && k != "" {
+		if len(resumables) > 100 {
+			clear(resumables)
+		}
+		resumables[k] = m
+	}
+	return m, err
+}
+
+// loadFacts reads the facts`,
+}, {
+	"node/contained.go",
+	`		var h *held
+		if h, err = s.find(id); err == nil {
+			fn(h)
+		}
+	})
+	if h := s.held[id]; h`,
+	`		var h *held
+		visiting = true
+		h, err = s.find(id)
+		if visiting = false; err == nil {
+			fn(h)
+		}
+	})
+	if h := s.held[id]; h`,
 }}

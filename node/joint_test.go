@@ -167,6 +167,46 @@ func TestAJointLockIsGivenBackAfterACrash(t *testing.T) {
 	}
 }
 
+// A word that was refused and comes once more, minutes later, when what stood in its way is over, gives nobody anything:
+// its user was told that nothing came of it. Said once more by the user, it does.
+func TestARefusedWordThatComesLateIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, items := ahead(t)
+		if err := tm.lockAll("base", "ana", items[:1]); err != nil {
+			t.Fatal(err)
+		}
+		var late []func() ([]byte, error)
+		for _, at := range []string{"base", "kitchen"} {
+			tm.onWord(at, func(carryOut func() ([]byte, error)) ([]byte, error) {
+				late = append(late, carryOut)
+				return carryOut()
+			})
+		}
+		for _, of := range [][]string{items[:1], items} { // alone, and together with what another holds
+			wantCode(t, tm.lockAll("tablet", "bia", of), api.Refused, "weigh")
+		}
+		if _, err := tm.p["base"].api.ClaimItems(t.Context(),
+			api.ClaimRequest{User: "ana", Claim: api.ClaimRelease, Items: items[:1]}); err != nil {
+			t.Fatal(err)
+		}
+		pass(9 * time.Minute)
+		if len(late) < 2 {
+			t.Fatalf("holders were asked %d times", len(late))
+		}
+		for _, again := range slices.Clone(late) {
+			if _, err := again(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Second)
+		tm.wantAhead("tablet", "bia", "weigh READY", "feed NOT_READY")
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Error(err)
+		}
+		tm.wantAhead("tablet", "bia", "weigh LOCKED", "feed LOCKED")
+	})
+}
+
 // What was given in a joint lock that came to nothing is given back, too, where it can be done no more by then, as what
 // it waits for has failed: if that is done again, others have both.
 func TestWhatIsOverIsGivenBack(t *testing.T) {

@@ -122,7 +122,7 @@ func (d *Desk) answered(
 // takeWord checks who speaks, and has what is said written down.
 func (d *Desk) takeWord(ctx context.Context, from workflow.PartnerID, c wire.Spoken) (choreo.Claimed, error) {
 	return d.takeSaid(from, c, func(said *fact.Claim) (choreo.Claimed, error) {
-		return d.in.Instances.Claim(ctx, from, c.Instance, said)
+		return d.claim(ctx, from, c.Instance, said)
 	})
 }
 

@@ -207,6 +207,7 @@ type Desk struct {
 	follows       *ration.Budgets
 	changes       changes
 	follow        follow
+	denials       denials
 
 	mu       sync.Mutex       // guards what follows, also while it is made durable
 	kept     map[string]*kept // by key in the store

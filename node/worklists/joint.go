@@ -329,22 +329,32 @@ func (p *jointPart) asked() (c wire.Spoken, g worklist.Grant, word worklist.ID, 
 // refused is the answer of a holder; what this node says itself, as one, is an answer of it, unless somebody stopped
 // waiting for it, or it could not write it down.
 func (d *Desk) refused(at string, err error) error {
-	if err == nil || workflow.PartnerID(at) != d.in.Self || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) {
+	if workflow.PartnerID(at) != d.in.Self {
 		return err
 	}
-	var said *api.Error
-	if errors.As(d.in.Explain(err), &said) && !hinders(said.Code) {
+	if said := d.isRefusal(err); said != nil {
 		return refusal{said}
 	}
 	return err
+}
+
+// isRefusal is what this node says as a holder that does not write something down; nil: it says nothing of that.
+func (d *Desk) isRefusal(err error) *api.Error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	var said *api.Error
+	if errors.As(d.in.Explain(err), &said) && !hinders(said.Code) {
+		return said
+	}
+	return nil
 }
 
 // giveBackPart gives back what a holder gave, or may have given. An error: it is not known that it has it back.
 func (d *Desk) giveBackPart(ctx context.Context, who users.Who, key string, x *joint, at int) error {
 	p := &x.Parts[at]
 	if len(p.Word) > 0 {
-		// What comes late would be given later: the same word, answered now, is not.
+		// What comes late would be given later: the same word, answered now, is not (denied.go).
 		c, g, word, err := p.asked()
 		if err == nil {
 			err = d.bringSoon(ctx, workflow.PartnerID(p.At), c)

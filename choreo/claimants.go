@@ -27,6 +27,8 @@ type Claimed struct {
 	Already bool
 	// Kept says why a result that was written down does not count; empty: it counts.
 	Kept string
+	// Fails says why a result that counts makes its task fail, as its author wants of conflicts; empty: it does not.
+	Fails string `json:",omitempty"`
 }
 
 // PeopleChanged has this node look again whether those who have people's work may still have

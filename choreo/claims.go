@@ -194,6 +194,7 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	if err := d.mayBring(c, x, p.User); err != nil {
 		return Claimed{}, err
 	}
+	fails := ""
 	if !x.Failed {
 		outputs, err := d.state.Written(a.Task, x)
 		if err == nil {
@@ -208,6 +209,7 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 		if err := d.state.TooEarlyFor(a, outputs); err != nil {
 			return Claimed{}, fmt.Errorf("%w: %w", state.ErrNotNow, err)
 		}
+		fails = d.clash(a, outputs)
 	}
 	if _, err := d.append(fact.Body{Claim: c}); err != nil {
 		return Claimed{}, err
@@ -216,7 +218,10 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	if !open && !counts && why == "" {
 		why = notYours
 	}
-	return Claimed{Kept: why}, nil
+	if why != "" {
+		fails = "" // it makes nothing of the task
+	}
+	return Claimed{Kept: why, Fails: fails}, nil
 }
 
 // waitsFor says that a result is not made from what its task waits for.

@@ -222,6 +222,16 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 	return nil
 }
 
+// Fails is why a result that a person is about to hand in for task t (Finish) makes it fail, as its author wants of
+// conflicts; empty: it does not.
+func (m *Machine) Fails(t workflow.TaskName, res Result) string {
+	a, err := m.attemptOf(t)
+	if err != nil || res.Failed || a.Fired == nil {
+		return ""
+	}
+	return m.clash(a, res.Outputs)
+}
+
 // attemptOf finds the attempt of ours at task t that is ready or running. What has begun to undo another may be gone from
 // the definition by then.
 func (m *Machine) attemptOf(t workflow.TaskName) (*state.Attempt, error) {

@@ -120,10 +120,19 @@ func (d *decision) tooEarly(a *state.Attempt, res Result) error {
 		return nil
 	}
 	outputs, err := d.state.CheckOutputs(a.Task, res.Outputs)
-	if err != nil || len(d.state.Flow().Clashes(a, outputs)) > 0 {
+	if err != nil || d.clash(a, outputs) != "" {
 		return nil // it is a failure
 	}
 	return d.state.TooEarlyFor(a, outputs)
+}
+
+// clash is why a result makes its transition fail: it sets what was changed meanwhile, and its author wants that to be a
+// failure; empty: it does not.
+func (m *Machine) clash(a *state.Attempt, outputs map[workflow.DataName]workflow.Value) string {
+	if clash := m.state.Flow().Clashes(a, outputs); len(clash) > 0 {
+		return "it sets " + string(clash[0]) + ", which was changed after the state that fired it"
+	}
+	return ""
 }
 
 // weighEnd says what becomes of a transition that ended well: it fails where the author wants a
@@ -137,8 +146,8 @@ func (d *decision) weighEnd(
 		return res, false // it counts for nothing, and is kept
 	}
 	b := f.Line.Board
-	if clash := f.Clashes(a, outputs); len(clash) > 0 {
-		d.fail(a, fact.CauseReported, "it sets "+string(clash[0])+", which was changed after the state that fired it")
+	if why := d.clash(a, outputs); why != "" {
+		d.fail(a, fact.CauseReported, why)
 		return res, true
 	}
 	if b.Refuses(state.JobOf(a.ID), outputs) != dataflow.FinalTooEarly {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -51,7 +52,8 @@ func (k *desk) beginTask(ctx context.Context, r api.BeginRequest) error {
 
 // finishTask completes or fails a person's task that this node holds.
 func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
-	return k.with(ctx, r.ID, func(s *shard, h *held) error {
+	fails := ""
+	err := k.with(ctx, r.ID, func(s *shard, h *held) error {
 		if err := k.mayPerform(h, r.Task, "finish"); err != nil {
 			return err
 		}
@@ -71,6 +73,7 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 		if err != nil {
 			return err
 		}
+		fails = h.m.Fails(r.Task, res)
 		k.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
 			err = h.m.Finish(r.Task, res, s.moment(), p)
 			return h.m.Given()
@@ -81,6 +84,10 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 		}
 		return err
 	})
+	if err == nil && fails != "" {
+		return worklists.MakesFail(string(r.Task), r.ID, fails)
+	}
+	return err
 }
 
 // rejectTask passes a task that this node holds, and has not started, on to

@@ -347,7 +347,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		}
 		return nil, d.inWords(r, err)
 	}
-	if done.Kept == "" && !in.Failed {
+	if done.Kept == "" && done.Fails == "" && !in.Failed {
 		d.noteDone(who, r, c, body)
 	}
 	if done.Kept == "" {
@@ -366,6 +366,9 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.called(),
 			Because(done.Kept)).
 			WithHint("mutirao show %s shows it%s", r.Instance, d.whereShown(r))
+	}
+	if done.Fails != "" {
+		return nil, MakesFail(r.called(), r.Instance.String(), done.Fails)
 	}
 	out := d.item(who, r)
 	name := who.Name
@@ -470,6 +473,12 @@ var (
 type refusal struct{ said *api.Error }
 
 func (r refusal) Error() string { return r.said.Message }
+
+// MakesFail tells whoever handed in a result that its task has failed by it, for that reason.
+func MakesFail(task, instance, why string) error {
+	return api.Errorf(api.Refused, "%s has failed by this result: %s", task, why).
+		WithHint("mutirao show %s shows the instance, mutirao recover %s what can be done about it", instance, instance)
+}
 
 // bring brings a person's word to the holder of an item. The same word is sent once more if no
 // answer comes: it counts once.

@@ -134,3 +134,37 @@ func BenchmarkRun(b *testing.B) {
 		}
 	}
 }
+
+// What it costs to look at an instance that is driven by its data, by how many states it had.
+func BenchmarkSnapshot(b *testing.B) {
+	def := func(b *testing.B) *workflow.Definition {
+		d, err := workflow.Parse("w", []byte(`
+workflow: w
+data: {n: {type: integer, default: 0}}
+tasks:
+  go: {when: n >= 0, repeat: true, application: x, out: [n]}
+final: n < 0
+`))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return d
+	}
+	for _, states := range []int{100, 10_000} {
+		b.Run(fmt.Sprint("states-", states), func(b *testing.B) {
+			w := newMesh(b, def(b))
+			in := map[workflow.PartitionName]workflow.PartnerID{"main": "ann"}
+			if err := w.start("ann", w.genesis(in, "ann")); err != nil {
+				b.Fatal(err)
+			}
+			n := w.nodes["ann"]
+			for i := range int64(states) {
+				id, _ := n.jobOf("go")
+				w.end(n, id, Result{Outputs: map[workflow.DataName]workflow.Value{"n": i + 1}})
+			}
+			for b.Loop() {
+				n.m.Snapshot()
+			}
+		})
+	}
+}

@@ -226,7 +226,7 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 // conflicts; empty: it does not.
 func (m *Machine) Fails(t workflow.TaskName, res Result) string {
 	a, err := m.attemptOf(t)
-	if err != nil || res.Failed || a.Fired == nil {
+	if err != nil || res.Failed {
 		return ""
 	}
 	return m.clash(a, res.Outputs)

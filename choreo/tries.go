@@ -129,6 +129,9 @@ func (d *decision) tooEarly(a *state.Attempt, res Result) error {
 // clash is why a result makes its transition fail: it sets what was changed meanwhile, and its author wants that to be a
 // failure; empty: it does not.
 func (m *Machine) clash(a *state.Attempt, outputs map[workflow.DataName]workflow.Value) string {
+	if a.Fired == nil {
+		return ""
+	}
 	if clash := m.state.Flow().Clashes(a, outputs); len(clash) > 0 {
 		return "it sets " + string(clash[0]) + ", which was changed after the state that fired it"
 	}

@@ -2,6 +2,7 @@ package dataflow
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -137,6 +138,7 @@ type Board struct {
 	age     time.Duration                        // that the instance has reached, as far as somebody said
 	states  []int                                // the records of states, by their numbers
 	history []Record
+	clashed []int // the records in it that have conflicts
 	truth   []bool
 	bits    []byte // of truth, those that equivalence asks for
 	ready   []int  // the triggers that would fire at the next state, ascending: they hold, are enabled and not pending
@@ -305,6 +307,9 @@ func (b *Board) enter(r Record) *Record {
 	}
 	for name := range r.Changed {
 		b.set[name] = n
+	}
+	if len(r.Conflicts) > 0 {
+		b.clashed = append(b.clashed, len(b.history))
 	}
 	b.states = append(b.states, len(b.history))
 	b.history = append(b.history, r)
@@ -668,6 +673,18 @@ func (b *Board) Interrupted() *Interruption { return b.stop }
 
 // History is all that happened, in order. Nobody may change it.
 func (b *Board) History() []Record { return b.history }
+
+// Conflicting are the records that set what was changed after the state that fired them, in order. To find them costs
+// nothing that grows with the history.
+func (b *Board) Conflicting() iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		for _, at := range b.clashed {
+			if !yield(&b.history[at]) {
+				return
+			}
+		}
+	}
+}
 
 // CalledOff are the records of what was begun and has not ended, if it is called off: why, and when. It changes nothing.
 func (b *Board) CalledOff(why string, at int64) (out []Record) {

@@ -166,6 +166,7 @@ func (b *Board) clone() *Board {
 		maps.Clone(b.set), maps.Clone(b.first)
 	c.states, c.history, c.truth, c.bits = slices.Clone(b.states), slices.Clone(b.history), slices.Clone(b.truth),
 		slices.Clone(b.bits)
+	c.clashed = slices.Clone(b.clashed)
 	c.ready, c.ran = slices.Clone(b.ready), slices.Clone(b.ran)
 	if b.stop != nil {
 		stop := *b.stop

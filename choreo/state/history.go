@@ -181,19 +181,22 @@ func (s *State) FlowRecords() []dataflow.Record {
 	return append(slices.Clip(b.History()), b.CalledOff("the instance was cancelled", s.cancel.Fact.At)...)
 }
 
-// SupersededJobs are the transitions of a trigger that succeeded for nothing, the earliest first.
+// SupersededJobs are the transitions of a trigger that succeeded for nothing, the earliest first: the histories that do
+// not count have them, or that which counts took nothing of them.
 func (s *State) SupersededJobs(t workflow.TaskName) (out []*Attempt) {
-	for _, said := range s.flow.said {
-		for _, e := range said {
-			b := e.Fact.Body.Success
-			if b == nil {
-				continue
-			}
+	look := func(e *log.Entry) {
+		if b := e.Fact.Body.Success; b != nil {
 			if a := s.attempts[b.Attempt]; a.Transition() && a.Task.Name == t && a.Success() == e &&
 				a.Stands == Superseded {
 				out = append(out, a)
 			}
 		}
+	}
+	for e := range s.Passed() {
+		look(e)
+	}
+	for e := range s.flow.Line.why {
+		look(e)
 	}
 	slices.SortFunc(out, func(x, y *Attempt) int { return log.ByTime(x.Success(), y.Success()) })
 	return out
@@ -245,6 +248,13 @@ func (s *State) Passed() map[*log.Entry]bool {
 	out := map[*log.Entry]bool{}
 	if s.flow == nil || s.flow.Line == nil {
 		return out
+	}
+	all := 0
+	for _, said := range s.flow.said {
+		all += len(said)
+	}
+	if all == len(s.flow.Line.has) {
+		return out // as nearly always, however long the history
 	}
 	for _, said := range s.flow.said {
 		for _, e := range said {

@@ -186,7 +186,7 @@ func (s *State) flowIncidents() (out []IncidentView) {
 		return nil
 	}
 	l := s.flow.Line
-	for _, r := range l.Board.History() {
+	for r := range l.Board.Conflicting() {
 		for _, n := range r.Conflicts {
 			out = append(out, IncidentView{
 				At: r.Ended, Task: r.Task,

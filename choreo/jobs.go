@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
@@ -28,6 +29,10 @@ func (d *decision) awaits(id fact.AttemptID, try int) *state.Attempt {
 	return a
 }
 
+// ErrConflict is returned for a result that will be recorded, and makes its transition fail, as its author wants of
+// conflicts.
+var ErrConflict = errors.New("the job has failed by this result")
+
 // Lease records that a worker has a try that runs here. The error is ErrNotAwaited where
 // it does not run, or says which limit the lease is beyond.
 func (m *Machine) Lease(l fact.Lease, now Moment) error {
@@ -41,7 +46,7 @@ func (m *Machine) Lease(l fact.Lease, now Moment) error {
 }
 
 // CheckResult says why outputs could not be the result of a try that runs here:
-// ErrNotAwaited, or that its task may not write them. The values of those under except
+// ErrNotAwaited, or that its task may not write them; or, ErrConflict, that they make it fail. The values of those under except
 // are not looked at, only their names.
 func (m *Machine) CheckResult(
 	id fact.AttemptID, try int, out map[workflow.DataName]workflow.Value, except []workflow.DataName, now Moment,
@@ -65,7 +70,13 @@ func (m *Machine) CheckResult(
 	if err != nil {
 		return err
 	}
-	return d.fits(fact.Body{Success: &fact.Success{Attempt: id, Try: try, Outputs: checked}})
+	if err := d.fits(fact.Body{Success: &fact.Success{Attempt: id, Try: try, Outputs: checked}}); err != nil {
+		return err
+	}
+	if why := d.clash(a, checked); why != "" {
+		return fmt.Errorf("%w: %s", ErrConflict, why)
+	}
+	return nil
 }
 
 // Parent is what this instance is for, by the word of its initiator; nil: for itself.

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -47,4 +48,30 @@ func TestWhoseResultMakesATransitionFailIsTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// So is a worker, each time that it brings that result, and no other counts.
+func TestAWorkersResultThatMakesAJobFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+		}, "one")
+		tm.add("one", "workflow: both\ndata: {bed: {type: integer}, fed: {type: boolean}}\ntasks:\n"+
+			"  north: {when: bed == null, repeat: true, type: manual, out: [bed]}\n"+
+			"  south: {when: bed == null, repeat: true, on-conflict: fail, application: weigh, out: [bed]}\n"+
+			"  feed:  {when: bed > 0 and fed == null, repeat: true, type: manual, out: [fed]}\nfinal: fed\n")
+		id := tm.begin("one", "both", nil)
+		pass(time.Second)
+		job := tm.mustTake("ana")
+		tm.ends("one", id, api.FinishRequest{Task: "north", Outputs: map[string]string{"bed": "3"}})
+		for range 2 {
+			isNo(t, "the result", tm.complete("ana", job, `{"bed": 4}`), api.Refused,
+				"failed by this result: it sets bed, which was changed")
+			pass(time.Second)
+			if in := tm.show("one", id); in.State != workflow.InstanceInterrupted || in.Data["bed"] != int64(3) {
+				t.Errorf("the instance is %s with %v", in.State, in.Data)
+			}
+		}
+		isNo(t, "another result", tm.complete("ana", job, `{"bed": 5}`), api.Refused, "another result")
+	})
 }

@@ -407,7 +407,7 @@ func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res ru
 	var was answered
 	switch {
 	case errors.As(err, &was) && was.said == said:
-		return nil // it is told again, as the answer may have been lost
+		return was.told // once more, as the answer may have been lost
 	case errors.As(err, &was):
 		return api.Errorf(api.Refused, "another result of this lease was recorded, which counts; this one does not").
 			WithHint("take another job")
@@ -417,7 +417,10 @@ func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res ru
 	err = x.record(ctx, hold, res)
 	switch {
 	case err == nil:
-		hold.End(answered{said})
+		hold.End(answered{said: said})
+	case errors.Is(err, choreo.ErrConflict):
+		err = api.Judge(api.Refused, err).WithHint("take another job: mutirao recover is for whoever answers for the instance")
+		hold.End(answered{said, err})
 	case errors.Is(err, choreo.ErrNotAwaited):
 		hold.End(runner.ErrOver)
 		return x.leaseError(runner.ErrOver)
@@ -431,8 +434,12 @@ func (x *Desk) finish(ctx context.Context, w runner.Worker, lease string, res ru
 	return err
 }
 
-// answered is runner.ErrAnswered with what the result said that was recorded.
-type answered struct{ said [sha256.Size]byte }
+// answered is runner.ErrAnswered with what the result said that was recorded, and what its worker was told of it; nil: all
+// is well.
+type answered struct {
+	said [sha256.Size]byte
+	told error
+}
 
 func (answered) Error() string { return runner.ErrAnswered.Error() }
 func (answered) Unwrap() error { return runner.ErrAnswered }
@@ -450,9 +457,10 @@ func digestOf(r runner.Result) (d [sha256.Size]byte) {
 	return sha256.Sum256(b)
 }
 
-// record has the instance record a result; an error says that it did not.
+// record has the instance record a result; an error says that it did not, or, choreo.ErrConflict, what came of it.
 func (x *Desk) record(ctx context.Context, hold *runner.Hold, res runner.Result) error {
 	ref := hold.Ref.(Ref)
+	var clash error
 	if !res.Failed {
 		if err := notAsked(hold.Asks, res.Outputs); err != nil {
 			return err
@@ -463,6 +471,8 @@ func (x *Desk) record(ctx context.Context, hold *runner.Hold, res runner.Result)
 			return err
 		case errors.Is(wrong, choreo.ErrNotAwaited):
 			return wrong
+		case errors.Is(wrong, choreo.ErrConflict):
+			clash = wrong
 		case wrong != nil:
 			return api.Errorf(api.Refused, "the result was not taken: %v", wrong).
 				WithHint("the worker still has the job: complete it otherwise, fail it, or give it back")
@@ -473,7 +483,7 @@ func (x *Desk) record(ctx context.Context, hold *runner.Hold, res runner.Result)
 	hold.Answer(res)
 	select {
 	case err := <-answered:
-		return err
+		return cmp.Or(err, clash)
 	case <-x.Stopped:
 		return api.ErrStopping
 	}

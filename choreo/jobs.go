@@ -12,10 +12,6 @@ import (
 // This file is about automatic tasks that workers do: programs beside a node that take
 // tries of attempts and bring their results. Who has one is the holder's to say.
 
-// ErrNotAwaited is returned for a result, or a lease, of a try that nobody waits for here
-// any more, or not yet.
-var ErrNotAwaited = errors.New("nobody waits for a result of this try")
-
 // awaits is the attempt of which a try runs here; nil: it does not, or not any more.
 func (d *decision) awaits(id fact.AttemptID, try int) *state.Attempt {
 	a := d.state.Attempts()[id]

@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,6 +16,10 @@ import (
 
 // This file is about the tries of an attempt of this node's own: how one begins, is run again, ends, and what follows
 // when no other comes.
+
+// ErrNotAwaited is returned for a result, or a lease, of a try that nobody waits for here
+// any more, or not yet.
+var ErrNotAwaited = errors.New("nobody waits for a result of this try")
 
 // TaskEnded records how a try that Effects.Start asked for ended. A result that
 // nobody waits for any more is recorded all the same: finished work does not

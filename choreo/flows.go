@@ -206,6 +206,16 @@ func (m *Machine) Recovery() (methods []string, underWay bool) {
 	return b.Methods(), b.Undoing() != nil
 }
 
+// Untaken reports whether a transition that the flow's holder began came to nothing before anybody had taken it: a
+// person or, where workers do its application, a worker. What a node does itself has begun with it.
+func (m *Machine) Untaken(j dataflow.Job, workers func(workflow.ApplicationName) bool) bool {
+	a := m.state.Attempts()[state.AttemptOfJob(j)]
+	if a == nil || m.state.WasTaken(a) {
+		return false
+	}
+	return !a.Task.ByNode() || a.Partner == m.self && workers(a.Task.Application)
+}
+
 // ForeseeRecovery says what a step of recovery would lead to, as far as that is known here; or why it is not
 // allowed. It changes nothing.
 func (m *Machine) ForeseeRecovery(x dataflow.Step) (dataflow.Outlook, error) {

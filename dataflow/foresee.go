@@ -15,6 +15,9 @@ import (
 type Outlook struct {
 	// Undoes are the compensations that come first, in their order.
 	Undoes []Undoing
+	// Beside is, of an offer, what ran in parallel with what brought the current state and came to nothing: that is
+	// why it undoes something. The order is that of the history.
+	Beside []Record
 	// State is the number of the state in the end, Values are its data, and Changed those of them
 	// that have another value than now; nil: null then.
 	State   int
@@ -56,6 +59,11 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 	then := b.clone()
 	then.Recover(x, ID{}, b.stop.At)
 	var out Outlook
+	if x.Method == MethodOffer {
+		for _, r := range b.besides() {
+			out.Beside = append(out.Beside, *r)
+		}
+	}
 	for u := then.Undoing(); u != nil; u = then.Undoing() {
 		t := *then.producer()
 		r := then.restores(&t)

@@ -339,23 +339,30 @@ func (b *Board) resume(at int64) {
 // offerGoal is the state back to which compensation must go before the current one is offered: the oldest that
 // fired what ran in parallel with what produced it and came to nothing; -1: none.
 func (b *Board) offerGoal() int {
-	t := b.producer()
-	if t.Kind != Transition {
-		return -1
-	}
 	goal := -1
-	for i := range b.history {
-		r := &b.history[i]
-		came := r.Mark == Aborted || r.Mark == Compensated || r.Mark == Jumped
-		if b.steps++; came && r.Kind == Transition && r != t && r.From < t.To && t.From < r.To &&
-			(goal < 0 || r.FiredBy < goal) {
+	for _, r := range b.besides() {
+		if goal < 0 || r.FiredBy < goal {
 			goal = r.FiredBy
 		}
 	}
-	if goal >= b.Last().As {
-		return -1
-	}
 	return goal
+}
+
+// besides are the records of what ran in parallel with what produced the current state, came to nothing, and was fired
+// by an earlier one. A transition runs from where the holder began it: nobody need have taken it yet.
+func (b *Board) besides() (out []*Record) {
+	t := b.producer()
+	if t.Kind != Transition {
+		return nil
+	}
+	for i := range b.history {
+		r := &b.history[i]
+		came := r.Mark == Aborted || r.Mark == Compensated || r.Mark == Jumped
+		if b.steps++; came && r.Kind == Transition && r != t && r.From < t.To && t.From < r.To && r.FiredBy < b.Last().As {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // goOnOffering offers the current state, or waits for the next compensation that must come before.

@@ -38,7 +38,7 @@ func (k *desk) outlookOf(h *held, x api.RecoveryStep) (*api.Outlook, error) {
 	if err != nil {
 		return nil, err
 	}
-	return show.Outlook(h.shown(), &o), nil
+	return k.view.Outlook(h.shown(), &o), nil
 }
 
 // notDriven refuses what only an instance has that is driven by its data.

@@ -6,7 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // An outlook names the interruption that it is of: a step that was looked at may have been taken by somebody else, and
@@ -169,4 +171,54 @@ func TestHowOldAnInterruptionIs(t *testing.T) {
 		pass(time.Second)
 		known("base", "", true)
 	})
+}
+
+// What an offer undoes it undoes because of what was fired beside it and came to nothing. What nobody had taken of that
+// is said: a person's task, and a job for workers.
+func TestAnOutlookSaysWhatNobodyHadTaken(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeamOf(t, func(c *configs.Config) {
+				c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+			}, "one")
+			node := tm.p["one"].api
+			tm.add("one", "workflow: hire\ndata: {key: {type: boolean}, boat: {type: boolean}, load: {type: boolean}, "+
+				"out: {type: boolean}}\ntasks:\n"+
+				"  key: {when: key == null, repeat: true, type: manual, out: [key], "+
+				"compensate: {application: set, with: {key: 'null'}}}\n"+
+				"  boat: {label: Find the boat, when: boat == null, repeat: true, type: manual, out: [boat]}\n"+
+				"  load: {when: load == null, repeat: true, application: weigh, out: [load]}\n"+
+				"  hand: {when: key and out == null, repeat: true, type: manual, out: [out]}\nfinal: out\n")
+			id := tm.begin("one", "hire", map[string]string{})
+			pass(time.Second)
+			if taken {
+				for _, x := range tm.items("one", "one") {
+					if x.Task == "boat" {
+						if err := tm.claim("one", "one", "select", x.ID); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				tm.mustTake("scales")
+			}
+			tm.ends("one", id, api.FinishRequest{Task: "key", Outputs: map[string]string{"key": "true"}})
+			pass(time.Second)
+			tm.ends("one", id, api.FinishRequest{Task: "hand", Failed: true, Reason: "no boat"})
+			out, err := node.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "offer"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []api.Beside{
+				{Task: "boat", Label: "Find the boat", Mark: "aborted", Untaken: !taken},
+				{Task: "load", Mark: "aborted", Untaken: !taken},
+			}
+			if !reflect.DeepEqual(out.Beside, want) || len(out.Undoes) != 1 || out.BesideUntaken() == taken {
+				t.Errorf("taken %t: undoes %v because of %+v", taken, out.Undoes, out.Beside)
+			}
+			out, err = node.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "restart"})
+			if err != nil || len(out.Beside) != 0 || len(out.Undoes) != 0 {
+				t.Errorf("restart: %+v, %v", out, err)
+			}
+		})
+	}
 }

@@ -75,3 +75,11 @@ func (s *State) MayUndoIn(sl *Slot) []*Attempt {
 	}
 	return append(slices.Clone(sl.Attempts), sortedJobs(s.flow.lost)...)
 }
+
+// WasTaken reports whether a worker or, of a person's task, anybody ever had an attempt.
+func (s *State) WasTaken(a *Attempt) bool {
+	if a.Task.ByNode() {
+		return a.lease != nil
+	}
+	return a.Start != nil || s.peoples.Board != nil && s.peoples.Board.WasTaken(ItemOf(a.ID))
+}

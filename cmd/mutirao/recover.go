@@ -22,7 +22,8 @@ import (
 var recoverMethods = []struct{ name, does string }{
 	{"compensate", "undoes transitions that ended well, the last first: --steps N of them (1 unless something else is said), " +
 		"--until a state equivalent to that number's, --when a condition holds"},
-	{"offer", "offers the state to all triggers; where work beside it came to nothing, compensates back to before that first"},
+	{"offer", "offers the state to all triggers; where something that was fired beside it came to nothing, whether or not anybody " +
+		"had taken it, compensates back to before that first"},
 	{"restart", "offers the state to all triggers as it is"},
 	{"jump-back", "makes a state with --set that is equivalent to one of the history; only out of an inconsistent one"},
 	{"jump-forward", "makes a state with --set that is equivalent to none of the history, and offers it"},
@@ -171,6 +172,7 @@ func (u *ui) foresee(ctx context.Context, node api.Service, ref string, step api
 		return err
 	}
 	return u.result(out, func(w io.Writer) {
+		u.writeBeside(w, ref, out)
 		for _, x := range out.Undoes {
 			fmt.Fprintf(w, "undoes %s, which had brought S%d\n", x.Task, x.State)
 			if !x.Sure {
@@ -192,6 +194,27 @@ func (u *ui) foresee(ctx context.Context, node api.Service, ref string, step api
 		t.write(u, w, "")
 		fmt.Fprintln(w, outlookText(out))
 	})
+}
+
+// writeBeside says why an offer undoes something first.
+func (u *ui) writeBeside(w io.Writer, id string, out *api.Outlook) {
+	if len(out.Beside) == 0 {
+		return
+	}
+	var beside []string
+	for _, x := range out.Beside {
+		text := workflow.WithLabel(string(x.Task), x.Label) + " (" + x.Mark
+		if x.Untaken {
+			text += "; nobody had taken it"
+		}
+		beside = append(beside, text+")")
+	}
+	fmt.Fprintf(w, "what brought S%d is undone first, as this was fired beside it and came to nothing: %s\n", out.From,
+		oneLine(strings.Join(beside, ", ")))
+	if out.BesideUntaken() {
+		fmt.Fprintf(w, "    nothing of that was begun: mutirao recover %s restart offers S%d as it is, and undoes nothing\n",
+			u.id(id), out.From)
+	}
 }
 
 // outlookText says how an instance would stand.

@@ -366,6 +366,9 @@ type Outlook struct {
 
 	From   int       `json:"from"`   // the current state
 	Undoes []Undoing `json:"undoes"` // compensations that come first, in order
+	// Beside is, of offer, what ran beside what brought the current state and came to nothing: that is why it undoes
+	// something first. If nobody had taken any of it, restart offers the state too, and undoes nothing.
+	Beside []Beside `json:"beside,omitempty"`
 	// State is the number of the state in the end, Attributes are its data, and Changed those of them
 	// that have another value than now.
 	State      int                 `json:"state"`
@@ -398,6 +401,20 @@ type Undoing struct {
 	// Sure: what it sets follows from the definition. Else its application decides, and it is taken to restore
 	// the data that were there before.
 	Sure bool `json:"sure"`
+}
+
+// BesideUntaken reports whether an offer undoes something though nobody had taken what ran beside it.
+func (o *Outlook) BesideUntaken() bool {
+	return len(o.Beside) > 0 && !slices.ContainsFunc(o.Beside, func(x Beside) bool { return !x.Untaken })
+}
+
+// Beside is a transition that ran beside another one and came to nothing.
+type Beside struct {
+	Task  workflow.TaskName `json:"task"`
+	Label string            `json:"label,omitempty"` // what people call it; empty: its name
+	Mark  string            `json:"mark"`            // aborted, compensated or jumped
+	// Untaken: it waited for a person, or at the node that keeps the data states for a worker, and nobody had taken it.
+	Untaken bool `json:"untaken,omitempty"`
 }
 
 // Started says what Start did.

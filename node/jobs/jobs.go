@@ -141,13 +141,13 @@ type withWorkers struct {
 
 // Has implements Executor.
 func (r *withWorkers) Has(app workflow.ApplicationName) bool {
-	return r.Executor.Has(app) || r.jobs.served(app)
+	return r.Executor.Has(app) || r.jobs.Served(app)
 }
 
 // Start implements Executor. A workflow that may not use the application fails there.
 func (r *withWorkers) Start(j runner.Job, done func(runner.Result)) {
 	ref, ok := j.Ref.(Ref)
-	if !ok || !r.jobs.served(j.Application) || !r.jobs.Config[j.Application].Allows(j.Origin) {
+	if !ok || !r.jobs.Served(j.Application) || !r.jobs.Config[j.Application].Allows(j.Origin) {
 		r.Executor.Start(j, done)
 		return
 	}
@@ -165,9 +165,9 @@ func (r *withWorkers) Cancel(key string) {
 	r.Executor.Cancel(key)
 }
 
-// served reports whether workers do an application here: the configuration says so, or a
+// Served reports whether workers do an application here: the configuration says so, or a
 // worker that may has come for it, which the profile keeps.
-func (x *Desk) served(app workflow.ApplicationName) bool {
+func (x *Desk) Served(app workflow.ApplicationName) bool {
 	if runner.BuiltIn(app) {
 		return false
 	}
@@ -186,7 +186,7 @@ func (x *Desk) open(ctx context.Context, by api.Program, app workflow.Applicatio
 	switch {
 	case runner.BuiltIn(app):
 		return api.Errorf(api.Invalid, "application %q is built in: workers do not do it", app)
-	case x.served(app):
+	case x.Served(app):
 		return nil
 	case configured:
 		return api.Errorf(api.Refused, "%s says what application %s runs at this node: it is not for workers",

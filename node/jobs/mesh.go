@@ -269,12 +269,12 @@ func (x *Desk) workFor(ctx context.Context, from workflow.PartnerID, r workReque
 	switch {
 	case r.Look != nil:
 		app := r.Look.Application
-		out.Waits = x.served(app) && x.pool.Waits(app, func(j runner.Job) bool { return x.mayGoTo(j, from) })
+		out.Waits = x.Served(app) && x.pool.Waits(app, func(j runner.Job) bool { return x.mayGoTo(j, from) })
 	case r.Take != nil:
 		var t taking
 		t, err = readTake(api.Program{Token: r.Token},
 			api.TakeRequest{Application: r.Take.Application, Worker: r.Take.Worker, Lease: r.Take.Lease})
-		if err == nil && x.served(t.app) {
+		if err == nil && x.Served(t.app) {
 			t.worker.At = from
 			out.Job, err = x.takeNow(ctx, t)
 		}

@@ -85,7 +85,8 @@ func (vw *View) recovery(h *Held) *api.Recovery {
 	}
 }
 
-func Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
+// Outlook is what a step of recovery would lead to.
+func (vw *View) Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
 	out := &api.Outlook{
 		Interruption: fact.ID(h.M.Interrupted().By).String(),
 		From:         h.M.Interrupted().State, Undoes: []api.Undoing{}, State: o.State, Attributes: map[string]any{},
@@ -95,6 +96,12 @@ func Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
 	}
 	for _, u := range o.Undoes {
 		out.Undoes = append(out.Undoes, api.Undoing{Task: u.Task, State: u.State, Sure: u.Sure})
+	}
+	for _, r := range o.Beside {
+		out.Beside = append(out.Beside, api.Beside{
+			Task: r.Task, Label: h.M.Definition().LabelOf(r.Task), Mark: string(r.Mark),
+			Untaken: h.M.Untaken(r.Job, vw.ByWorkers),
+		})
 	}
 	for _, d := range h.M.Definition().Data {
 		out.Attributes[string(d.Name)] = o.Values[d.Name]

@@ -83,6 +83,10 @@ func stranded() *apitest.Fake {
 					"refused: its state would be equivalent to S1: a forward jump leads to a state that is equivalent to none in the history")
 			}
 			out.Then = api.ThenFinal
+		case methodOffer:
+			out.State, out.Fires = 4, []workflow.TaskName{"choose"}
+			out.Undoes = []api.Undoing{{Task: "choose", State: 3, Sure: true}}
+			out.Beside = []api.Beside{{Task: "look-over", Label: "Look the boat over", Mark: "aborted", Untaken: true}}
 		default:
 			out.State, out.Fires = 3, []workflow.TaskName{"hand-over"}
 		}
@@ -168,6 +172,12 @@ func TestRecoveringAnInstance(t *testing.T) {
 			"/instances/" + id + "/recover?",
 		},
 		{url.Values{"method": {methodOffer}, "steps": {"7"}}, api.RecoveryStep{Method: methodOffer},
+			[]string{
+				"came to nothing, so that is undone first: Look the boat over (nobody had taken it)",
+				"“Try again as it is” goes on from S3 as it is, and undoes nothing.", "choose it had brought S3",
+				"They stay as they are.", "Then this begins: choose.",
+			}, "/instances/" + id + "?"},
+		{url.Values{"method": {methodRestart}}, api.RecoveryStep{Method: methodRestart},
 			[]string{"They stay as they are.", "Then this begins: hand-over."}, "/instances/" + id + "?"},
 		{
 			url.Values{

@@ -222,7 +222,7 @@ func (a *applier) apply(
 			}
 		}
 	}
-	out, left := []applied{}, 0
+	out, left, code := []applied{}, 0, api.Code("")
 	for _, id := range ids {
 		done, err := node.AmendInstance(ctx, api.AmendRequest{
 			User: a.user.who(), ID: id, File: file, Source: string(src),
@@ -234,7 +234,11 @@ func (a *applier) apply(
 		case errors.As(err, &no) && no.Code == api.NoNode: // it says nothing of this instance, nor of those that follow
 			return out, err
 		case err != nil:
-			left++
+			if left++; left == 1 {
+				code = errorCode(err)
+			} else if code != errorCode(err) { // they have no reason in common but that they do not take it
+				code = api.Refused
+			}
 			why := err.Error()
 			if no != nil {
 				why = no.Message
@@ -245,7 +249,11 @@ func (a *applier) apply(
 					why += " (" + no.Hint + ")"
 				}
 			}
-			u.note("%s is left as it is: %s", oneLine(u.id(id)), oneLine(why))
+			if errorCode(err) == api.NotFound {
+				u.note("%s", oneLine(why)) // it names what is not there
+			} else {
+				u.note("%s is left as it is: %s", oneLine(u.id(id)), oneLine(why))
+			}
 			out = append(out, applied{ID: id, Why: err.Error()})
 		default:
 			u.note("%s", u.amendedText(done))
@@ -254,11 +262,21 @@ func (a *applier) apply(
 		}
 	}
 	if left > 0 {
-		return out, &exitError{
-			status:  api.Refused.Exit(),
-			message: fmt.Sprintf("%d of %s cannot take %s", left, plural(len(ids), "instance"), edition(*wf)),
-			hint:    "mutirao amend ID FILE --dry-run lists all that is refused",
-		}
+		return out, notApplied(code, fmt.Sprintf("%d of %s cannot take %s", left, plural(len(ids), "instance"), edition(*wf)))
 	}
 	return out, nil
+}
+
+// notApplied is the error of instances that are left as they were, all for a reason of that kind.
+func notApplied(code api.Code, what string) error {
+	switch code {
+	case api.NotFound:
+		return &exitError{code.Exit(), what + ": there is no such instance here", "list them: mutirao instances --all"}
+	case api.NotAllowed:
+		return &exitError{
+			code.Exit(), what + ": others decide about that",
+			"ask those who do, or name somebody who does with --user; mutirao show ID says who answers for it",
+		}
+	}
+	return &exitError{api.Refused.Exit(), what, "mutirao amend ID FILE --dry-run lists all that is refused"}
 }

@@ -24,3 +24,24 @@ func TestNoNodeIsLeftToAmend(t *testing.T) {
 		t.Errorf("%v, %+v, after %d", err, out, asked)
 	}
 }
+
+// What all instances that were left have in common says the exit status; of several reasons it is a refusal.
+func TestWhatCouldNotBeAmendedSaysWhy(t *testing.T) {
+	node := &apitest.Fake{OnAmend: func(r api.AmendRequest) (*api.Amended, error) {
+		if code := map[string]api.Code{"gone": api.NotFound, "theirs": api.NotAllowed, "done": api.Refused}[r.ID]; code != "" {
+			return nil, api.Errorf(code, "%s it is", code)
+		}
+		return &api.Amended{ID: r.ID}, nil
+	}}
+	for to, want := range map[string]int{
+		"gone": 3, "a,gone": 3, "gone,gone": 3, "theirs,a": 5, "theirs,theirs": 5, "done": 6, "gone,theirs": 6, "gone,theirs,gone": 6,
+		"theirs,done": 6, "done,gone": 6,
+	} {
+		u := &ui{out: t.Output(), err: t.Output(), quiet: true}
+		_, err := (&applier{to: to}).apply(t.Context(), u, node, &api.Workflow{}, "f.yaml", nil)
+		var no *exitError
+		if !errors.As(err, &no) || no.status != want {
+			t.Errorf("%s: %v, want the exit status %d", to, err, want)
+		}
+	}
+}

@@ -27,7 +27,9 @@ be - for stdin.
 --apply-to running has the instances of that workflow take it which run and this node
 lists, as mutirao amend does; --apply-to ID,ID those. What cannot take it is named on
 stderr with the reason, and left as it is: the exit status is 6 then, though the workflow
-was added and all others have taken it. With -o json applied has the reason of each.
+was added and all others have taken it; 3 where all that is left is IDs of no instance
+here, 5 where all that is left is decided by others. With -o json applied has the reason
+of each.
 
 A file that has only models and applications, and no workflow, adds these by themselves:
 definitions that are added later take them, as model: NAME and application: NAME, when

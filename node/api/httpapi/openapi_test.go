@@ -146,7 +146,11 @@ func (d *document) operation(rt *route) object {
 		if p.values != nil {
 			s["enum"] = p.values
 		}
-		params = append(params, object{"name": p.name, "in": "query", "description": p.doc, "schema": s})
+		param := object{"name": p.name, "in": "query", "description": p.doc, "schema": s}
+		if p.must {
+			param["required"] = true
+		}
+		params = append(params, param)
 	}
 	if params != nil {
 		op["parameters"] = params

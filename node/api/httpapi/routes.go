@@ -33,6 +33,7 @@ type route struct {
 type parameter struct {
 	name, doc string
 	values    []string // allowed; nil: any
+	must      bool     // it must be given
 }
 
 // source is a definition's text as a request's body.

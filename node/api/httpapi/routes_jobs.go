@@ -32,7 +32,7 @@ var (
 	}
 	jobEventsRoute = &route{
 		name: "jobEvents", method: http.MethodGet, path: "/v1/jobs/events", scope: mayServe,
-		query: []parameter{{name: "application", doc: "Whose jobs; it must be given"}},
+		query: []parameter{{name: "application", doc: "Whose jobs; it must be given", must: true}},
 		summary: "Server-sent events for workers: there may be a job of an application, so take; it may be late, several may be told as one, " +
 			"and one may be lost",
 		reply: api.JobNotice{}, answer: `{"application": "weigh", "waiting": 1}`,
@@ -120,8 +120,11 @@ func (h *handler) takeJob(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, complete(job))
 }
 
-// mayTake refuses the jobs of an application to a token that is for another's.
+// mayTake refuses the jobs of an application to a token that is for another's, and those of none.
 func mayTake(ctx context.Context, app workflow.ApplicationName) error {
+	if app == "" {
+		return api.Errorf(api.Invalid, "application is not given: want the name of the application whose jobs are meant")
+	}
 	has := scopeOf(ctx)
 	if of, is := has.serves(); is && of != app {
 		return api.Errorf(api.NotAllowed, "the token %s has the scope %s, and may take no jobs of %q",

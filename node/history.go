@@ -9,20 +9,36 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// outlook is what a step would lead to that recovers an instance.
+// outlook is what a step would lead to that recovers an instance, for a person who may order it.
 func (k *desk) outlook(
-	ctx context.Context, ref string, x api.RecoveryStep, w seeing,
+	ctx context.Context, user, ref string, x api.RecoveryStep, w seeing,
 ) (out *api.Outlook, err error) {
 	var no error
-	err = k.lookAnywhere(ctx, ref, w, worklists.Look{What: wire.LookOutlook, Step: &x},
-		func(h *held) { out, no = k.outlookOf(h, x) },
+	err = k.lookAnywhere(ctx, ref, w, worklists.Look{What: wire.LookOutlook, Step: &x, User: user},
+		func(h *held) { out, no = k.outlookFor(user, h, x) },
 		func(seen *worklists.Seen) (err error) {
 			out, err = show.ReadOutlook(seen.Parts...)
 			return err
 		})
 	return out, errors.Join(err, no)
+}
+
+// outlookFor is what a step would lead to, for a person at this node.
+func (k *desk) outlookFor(user string, h *held, x api.RecoveryStep) (*api.Outlook, error) {
+	if !h.m.DrivenByData() {
+		return nil, notDriven(h)
+	}
+	who, err := k.persons.Who(user)
+	if err != nil {
+		return nil, err
+	}
+	if p, known := k.partners.Person(worklist.User(who.ID)); !known || !h.m.MayOrder(p.User, p.Roles) {
+		return nil, k.notDeciding(h.m.Responsible(), h.m.Definition())
+	}
+	return k.outlookOf(h, x)
 }
 
 // outlookOf is what a step would lead to, as this node knows an instance.

@@ -25,7 +25,7 @@ func TestAnOutlookNamesItsInterruption(t *testing.T) {
 			pass(time.Second)
 			tm.ends("one", id, api.FinishRequest{Task: "hand", Failed: true, Reason: "no key"})
 			for range 2 {
-				out, err := tm.p["one"].api.ForeseeRecovery(t.Context(), id, step)
+				out, err := tm.p["one"].api.ForeseeRecovery(t.Context(), "", id, step)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -204,7 +204,7 @@ func TestAnOutlookSaysWhatNobodyHadTaken(t *testing.T) {
 			tm.ends("one", id, api.FinishRequest{Task: "key", Outputs: map[string]string{"key": "true"}})
 			pass(time.Second)
 			tm.ends("one", id, api.FinishRequest{Task: "hand", Failed: true, Reason: "no boat"})
-			out, err := node.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "offer"})
+			out, err := node.ForeseeRecovery(t.Context(), "", id, api.RecoveryStep{Method: "offer"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,10 +215,50 @@ func TestAnOutlookSaysWhatNobodyHadTaken(t *testing.T) {
 			if !reflect.DeepEqual(out.Beside, want) || len(out.Undoes) != 1 || out.BesideUntaken() == taken {
 				t.Errorf("taken %t: undoes %v because of %+v", taken, out.Undoes, out.Beside)
 			}
-			out, err = node.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "restart"})
+			out, err = node.ForeseeRecovery(t.Context(), "", id, api.RecoveryStep{Method: "restart"})
 			if err != nil || len(out.Beside) != 0 || len(out.Undoes) != 0 {
 				t.Errorf("restart: %+v, %v", out, err)
 			}
 		})
 	}
+}
+
+// Whoever may not order a step of recovery is not told what it would lead to, by the same words as an order is refused.
+func TestOnlyWhoDecidesForeseesARecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base")
+		for user, role := range map[string]string{"ana": "chief", "rui": "nurse"} {
+			if err := tm.signIn("base", tm.addUser("base", user, role)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tm.add("base", "workflow: hire\nadministrators: chief\ndata: {key: {type: boolean}}\ntasks:\n"+
+			"  hand: {when: key == null, repeat: true, type: manual, out: [key]}\nfinal: key\n")
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "hire", Responsible: "base"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.ends("base", st.ID, api.FinishRequest{Task: "hand", Failed: true, Reason: "no key"})
+		pass(time.Second)
+		step := api.RecoveryStep{Method: "restart"}
+		for user, may := range map[string]bool{"base": true, "ana": true, "rui": false} {
+			_, err := tm.p["base"].api.ForeseeRecovery(t.Context(), user, st.ID, step)
+			if may && err != nil {
+				t.Errorf("%s: %v", user, err)
+			}
+			if !may {
+				wantCode(t, err, api.NotAllowed, "base answers for the instance: that is decided by base, or by who has the role chief")
+				_, no := tm.p["base"].api.OrderTask(t.Context(),
+					api.TaskOrder{User: user, ID: st.ID, Order: api.TaskRecover, Recover: &step})
+				if no == nil || no.Error() != err.Error() {
+					t.Errorf("an order is refused otherwise: %v", no)
+				}
+			}
+		}
+		_, err = tm.p["base"].api.ForeseeRecovery(t.Context(), "nobody", st.ID, step)
+		if err == nil {
+			t.Error("nobody foresees it")
+		}
+	})
 }

@@ -157,7 +157,7 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		if d, err := tm.p["tablet"].api.Deciding(t.Context(), api.DecidingQuery{User: "bia", ID: id}); err != nil || *d != there {
 			t.Errorf("at a node that takes no part whoever decides is %+v, %v", d, err)
 		}
-		_, err = tm.p["base"].api.ForeseeRecovery(t.Context(), id, api.RecoveryStep{Method: "offer"})
+		_, err = tm.p["base"].api.ForeseeRecovery(t.Context(), "", id, api.RecoveryStep{Method: "offer"})
 		wantCode(t, err, api.Refused, "is not driven by its data")
 		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.NotAllowed,
 			"bia answers for the instance: that is decided by bia, or by who has the role chief")

@@ -107,8 +107,10 @@ func (s *instanceService) History(ctx context.Context, ref string) ([]api.DataSt
 }
 
 // ForeseeRecovery says what a step would lead to that recovers an interrupted instance.
-func (s *instanceService) ForeseeRecovery(ctx context.Context, ref string, step api.RecoveryStep) (*api.Outlook, error) {
-	out, err := s.desk.outlook(ctx, ref, step, s.worklists)
+func (s *instanceService) ForeseeRecovery(
+	ctx context.Context, user, ref string, step api.RecoveryStep,
+) (*api.Outlook, error) {
+	out, err := s.desk.outlook(ctx, user, ref, step, s.worklists)
 	return out, s.explain(err)
 }
 

@@ -69,8 +69,8 @@ func TestAnInstanceIsSeenWhereWhoDecidesIs(t *testing.T) {
 			log, err := two.Log(ctx, ref)
 			read, no := tablet.Log(ctx, ref)
 			same("the log", log, err, read, no)
-			outlook, err := two.ForeseeRecovery(ctx, ref, step)
-			foreseen, no := tablet.ForeseeRecovery(ctx, ref, step)
+			outlook, err := two.ForeseeRecovery(ctx, "", ref, step)
+			foreseen, no := tablet.ForeseeRecovery(ctx, "", ref, step)
 			same("the outlook", outlook, err, foreseen, no)
 			in, err := two.Show(ctx, ref)
 			shown, no := tablet.Show(ctx, ref)
@@ -107,9 +107,9 @@ func TestAnInstanceIsSeenWhereWhoDecidesIs(t *testing.T) {
 		wantCode(t, err, api.NotAllowed, "two answers for the instance")
 		_, err = tablet.Show(ctx, "ffff")
 		wantCode(t, err, api.NotFound, "no instance")
-		_, err = tablet.ForeseeRecovery(ctx, id, api.RecoveryStep{Method: "jump-back"})
+		_, err = tablet.ForeseeRecovery(ctx, "", id, api.RecoveryStep{Method: "jump-back"})
 		wantCode(t, err, api.Refused, "the state is consistent")
-		_, err = tablet.ForeseeRecovery(ctx, id, api.RecoveryStep{Method: "compensate", When: "=="})
+		_, err = tablet.ForeseeRecovery(ctx, "", id, api.RecoveryStep{Method: "compensate", When: "=="})
 		wantCode(t, err, api.Invalid, "is no condition over the data of keyless")
 
 		jump, refused := api.RecoveryStep{Method: "jump-forward"}, "refused"
@@ -192,7 +192,7 @@ func TestAnInstanceIsMisshown(t *testing.T) {
 			say(what)
 			_, err := tablet.Show(ctx, id)
 			wantCode(t, err, api.Failed, "and two does not show it")
-			_, err = tablet.ForeseeRecovery(ctx, id, api.RecoveryStep{Method: "offer"})
+			_, err = tablet.ForeseeRecovery(ctx, "", id, api.RecoveryStep{Method: "offer"})
 			if what != `{"shows":{"id":"x"}}` && what != `{"shows":{}}` { // that is an outlook, of nothing
 				wantCode(t, err, api.Failed, "and two does not show it")
 			}
@@ -236,7 +236,7 @@ func TestAnInstanceOutOfReachIsNotUnknown(t *testing.T) {
 					"diagram": func() error { _, err := tablet.Diagram(ctx, ref, "svg"); return err },
 					"gantt":   func() error { _, err := tablet.Diagram(ctx, ref, "gantt-en"); return err },
 					"recover": func() error {
-						_, err := tablet.ForeseeRecovery(ctx, ref, api.RecoveryStep{Method: "compensate"})
+						_, err := tablet.ForeseeRecovery(ctx, "", ref, api.RecoveryStep{Method: "compensate"})
 						return err
 					},
 					"amend": func() error {

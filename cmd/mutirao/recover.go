@@ -46,12 +46,12 @@ decision, with the commands that order what can be done. With METHOD it takes th
 ` + methodsInWords() + `
 A value of --set is read by its type; NAME=null sets null. --dry-run says what the step
 would lead to, and changes nothing; what a compensation sets that its definition does
-not say is taken to be what was there before. A method that is not allowed
-now is refused with the reason (6), and changes nothing. The user who answers for the
-instance signs the step, or somebody with the role that its definition names under
-administrators (else 5), also at a node that takes no part in the instance: what that
-shows comes from a partner that does. The partner that keeps the data states writes the
-step down, so it must be reached.
+not say is taken to be what was there before. A method that is not allowed now is refused
+with the reason (6), and changes nothing. The user who answers for the instance signs the
+step, or somebody with the role that its definition names under administrators (else 5,
+with --dry-run as well; without METHOD it says first who may), also at a node that takes
+no part in the instance: what that shows comes from a partner that does. The partner that
+keeps the data states writes the step down, so it must be reached.
 
 A step cannot be taken back, as what it undoes or fires is done outside as well. On a
 terminal the command asks first, and names the instance with its workflow and whole ID.
@@ -64,7 +64,7 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			if len(args) == 1 {
-				return u.recoverMenu(ctx, node, args[0])
+				return u.recoverMenu(ctx, node, args[0], user.who())
 			}
 			values, err := pairs("set", "NAME=VALUE", set)
 			if err != nil {
@@ -93,7 +93,7 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 				}
 			}
 			if dry {
-				return u.foresee(ctx, node, args[0], step)
+				return u.foresee(ctx, node, user.who(), args[0], step)
 			}
 			in, err := u.askToRecover(ctx, node, yes, args[0], step.Method)
 			if err != nil {
@@ -166,8 +166,8 @@ func (u *ui) askToRecover(
 }
 
 // foresee says what a step would lead to.
-func (u *ui) foresee(ctx context.Context, node api.Service, ref string, step api.RecoveryStep) error {
-	out, err := node.ForeseeRecovery(ctx, ref, step)
+func (u *ui) foresee(ctx context.Context, node api.Service, user, ref string, step api.RecoveryStep) error {
+	out, err := node.ForeseeRecovery(ctx, user, ref, step)
 	if err != nil {
 		return err
 	}
@@ -264,19 +264,37 @@ func methodsInWords() string {
 }
 
 // recoverMenu says why an instance is interrupted, and what can be done.
-func (u *ui) recoverMenu(ctx context.Context, node api.Service, ref string) error {
+func (u *ui) recoverMenu(ctx context.Context, node api.Service, ref, user string) error {
 	in, err := node.Show(ctx, ref)
 	if err != nil {
 		return err
 	}
+	who, err := node.Deciding(ctx, api.DecidingQuery{User: user, ID: in.ID})
+	if err != nil { // the menu is there to be read all the same; what is ordered says why not
+		who = nil
+	}
 	switch {
 	case in.Recovery != nil:
-		return u.recoverStates(in)
+		return u.recoverStates(in, who)
 	case len(decisions(in)) > 0:
-		return u.recoverTasks(in)
+		return u.recoverTasks(in, who)
 	}
 	return api.Errorf(api.Refused, "%s is %s, and not interrupted: nothing is to be recovered", in.ID, in.State).
 		WithHint("mutirao show %s says how it stands", u.id(in.ID))
+}
+
+// writeMayNot says to somebody who does not decide about an instance who does; who may be nil: that is not known here.
+func writeMayNot(w io.Writer, who *api.Deciding) {
+	if who == nil || who.May {
+		return
+	}
+	by := orDash(oneLine(string(who.Responsible)))
+	if role := who.Administrators; role != "" {
+		by += ", or whoever has the role " + oneLine(string(role)) + ","
+	} else {
+		by += " alone"
+	}
+	fmt.Fprintf(w, "%s may only read this, and order nothing: %s decides about it\n", oneLine(who.User), by)
 }
 
 // What the menu of an instance is about, by which programs tell the two forms apart that it has.
@@ -286,14 +304,16 @@ const (
 )
 
 // recoverStates is the menu of an instance that is driven by its data.
-func (u *ui) recoverStates(in *api.Instance) error {
+func (u *ui) recoverStates(in *api.Instance, who *api.Deciding) error {
 	r := in.Recovery
 	out := struct {
-		ID   string `json:"id"`
-		Kind string `json:"kind"`
+		ID       string        `json:"id"`
+		Kind     string        `json:"kind"`
+		Deciding *api.Deciding `json:"deciding"` // null: that is not known here
 		*api.Recovery
-	}{in.ID, recoversStates, r}
+	}{in.ID, recoversStates, who, r}
 	return u.result(out, func(w io.Writer) {
+		writeMayNot(w, who)
 		state := "inconsistent"
 		if r.Consistent {
 			state = "consistent"
@@ -368,9 +388,13 @@ func decisions(in *api.Instance) (out []decision) {
 }
 
 // recoverTasks is the menu of an instance whose tasks follow a graph: each line is an order that its user signs.
-func (u *ui) recoverTasks(in *api.Instance) error {
+func (u *ui) recoverTasks(in *api.Instance, who *api.Deciding) error {
 	what := decisions(in)
-	return u.result(map[string]any{"id": in.ID, "kind": recoversTasks, "responsible": in.Responsible, "decisions": what}, func(w io.Writer) {
+	out := map[string]any{
+		"id": in.ID, "kind": recoversTasks, "responsible": in.Responsible, "deciding": who, "decisions": what,
+	}
+	return u.result(out, func(w io.Writer) {
+		writeMayNot(w, who)
 		if in.Told != nil {
 			u.writeTold(w, in.Told)
 		}

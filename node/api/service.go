@@ -59,8 +59,9 @@ type Service interface {
 	Log(ctx context.Context, id string) ([]LogEntry, error)
 	// History are the data states of an instance that is driven by its data, in order.
 	History(ctx context.Context, id string) ([]DataState, error)
-	// ForeseeRecovery says what a step would lead to that recovers an interrupted instance. It changes nothing.
-	ForeseeRecovery(ctx context.Context, id string, step RecoveryStep) (*Outlook, error)
+	// ForeseeRecovery says what a step would lead to that recovers an interrupted instance, to a user at this node, or the
+	// partner, who may order it. It changes nothing.
+	ForeseeRecovery(ctx context.Context, user, id string, step RecoveryStep) (*Outlook, error)
 	// ForeseeAmendment says what an instance would do with a changed definition. It changes nothing.
 	ForeseeAmendment(ctx context.Context, r AmendRequest) (*Amendment, error)
 	// AmendInstance has a user who decides about an instance change the definition by which it runs. It returns when

@@ -52,7 +52,7 @@ type Node interface {
 	Show(ctx context.Context, id string) (*api.Instance, error)
 	Log(ctx context.Context, id string) ([]api.LogEntry, error)
 	History(ctx context.Context, id string) ([]api.DataState, error)
-	ForeseeRecovery(ctx context.Context, id string, step api.RecoveryStep) (*api.Outlook, error)
+	ForeseeRecovery(ctx context.Context, user, id string, step api.RecoveryStep) (*api.Outlook, error)
 	Deciding(ctx context.Context, q api.DecidingQuery) (*api.Deciding, error)
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 	Data(ctx context.Context, id string) ([]api.DataItem, error)

@@ -99,7 +99,7 @@ func (p *Page) repairWith(why error) screen {
 		}
 		if why != nil && r.PostForm.Has("step") && in.Recovery != nil {
 			if x, err := stepFrom(r.PostForm); err == nil {
-				if out, err := p.node.ForeseeRecovery(ctx, in.ID, x); err == nil {
+				if out, err := p.node.ForeseeRecovery(ctx, session(ctx).User, in.ID, x); err == nil {
 					return p.outlook(ctx, in, x, out, p.problem(r, why)), nil
 				}
 			}
@@ -326,7 +326,7 @@ func (p *Page) foresee(ctx context.Context, r *http.Request) (view, error) {
 	if err != nil {
 		return p.menu(ctx, r, in, err)
 	}
-	out, err := p.node.ForeseeRecovery(ctx, in.ID, x)
+	out, err := p.node.ForeseeRecovery(ctx, session(ctx).User, in.ID, x)
 	if err != nil {
 		return p.menu(ctx, r, in, err)
 	}
@@ -374,7 +374,7 @@ func (p *Page) recover(ctx context.Context, r *http.Request, s httpapi.Session) 
 		return nil, err
 	}
 	id := r.PathValue("id")
-	out, err := p.node.ForeseeRecovery(ctx, id, x)
+	out, err := p.node.ForeseeRecovery(ctx, s.User, id, x)
 	switch {
 	case err != nil:
 		return nil, err

@@ -100,7 +100,7 @@ func (f *Fake) Show(_ context.Context, id string) (*api.Instance, error) { retur
 func (f *Fake) History(_ context.Context, id string) ([]api.DataState, error) { return f.OnHistory(id) }
 
 // ForeseeRecovery implements api.Service; without its function nothing is interrupted.
-func (f *Fake) ForeseeRecovery(_ context.Context, id string, step api.RecoveryStep) (*api.Outlook, error) {
+func (f *Fake) ForeseeRecovery(_ context.Context, _, id string, step api.RecoveryStep) (*api.Outlook, error) {
 	if f.OnForesee == nil {
 		return nil, api.Errorf(api.Refused, "the instance is not interrupted")
 	}

@@ -88,8 +88,8 @@ func (c *Client) History(ctx context.Context, id string) ([]api.DataState, error
 }
 
 // ForeseeRecovery implements Service.
-func (c *Client) ForeseeRecovery(ctx context.Context, id string, step api.RecoveryStep) (*api.Outlook, error) {
-	return call[*api.Outlook](ctx, c, foreseeRecoveryRoute, nil, step, id)
+func (c *Client) ForeseeRecovery(ctx context.Context, user, id string, step api.RecoveryStep) (*api.Outlook, error) {
+	return call[*api.Outlook](ctx, c, foreseeRecoveryRoute, url.Values{"user": {user}}, step, id)
 }
 
 // ForeseeAmendment implements Service.

@@ -195,11 +195,12 @@ var (
 	}
 	foreseeRecoveryRoute = &route{
 		name: "foreseeRecovery", method: http.MethodPost, path: "/v1/instances/{id}/recovery/outlook", scope: mayWork,
+		query:   []parameter{{name: "user", doc: "Who would order it: a user at this node, or the partner"}},
 		summary: "What a step would lead to that recovers an interrupted instance; nothing is changed",
 		body:    api.RecoveryStep{}, reply: api.Outlook{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.RecoveryStep) (any, error) {
-				return svc.ForeseeRecovery(r.Context(), r.PathValue("id"), in)
+				return svc.ForeseeRecovery(r.Context(), r.URL.Query().Get("user"), r.PathValue("id"), in)
 			})
 		},
 	}

@@ -30,7 +30,8 @@ when it is cancelled. KNOWN-BY says who reported an instance, and since when not
 heard of it where that partner cannot be reached. DONE counts the tasks that succeeded,
 by themselves or by a contingency, or that are not needed, of all. NEEDS A PERSON says
 what has failed or is blocked, what goes on at its holder though others presumed that it
-failed, what nobody can perform, and how many incidents there were.
+failed, what nobody can perform, and how many incidents there were. What can be done
+about that is said on stderr.
 With --all also those that have ended; of some only a summary is kept (limits.keep in
 config.yaml). --limit 20 lists the newest 20.`,
 		Example: `  mutirao instances
@@ -51,7 +52,11 @@ config.yaml). --limit 20 lists the newest 20.`,
 			default:
 				u.note("nothing runs, and nothing waits for an order; --all shows what has ended, mutirao start WORKFLOW begins something")
 			}
-			return u.result(list, func(w io.Writer) { u.writeInstances(w, list) })
+			if err := u.result(list, func(w io.Writer) { u.writeInstances(w, list) }); err != nil || u.format != "text" {
+				return err
+			}
+			u.adviseOn(list)
+			return nil
 		}),
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "finished ones too")
@@ -114,23 +119,25 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 		t.add(row...)
 	}
 	t.write(u, w, "")
+}
+
+// adviseOn says what to do about instances. It is no result: a program that reads the table finds one row for each.
+func (u *ui) adviseOn(list []api.InstanceSummary) {
 	for _, in := range list {
 		if in.State == workflow.InstanceBlocked && !slices.ContainsFunc(in.Needs, api.Need.Waits) {
-			fmt.Fprintf(w, "%s is blocked: mutirao show %s shows what failed, or cannot come; who decides about it can end it: mutirao cancel %s\n",
+			u.note("%s is blocked: mutirao show %s shows what failed, or cannot come; who decides about it can end it: mutirao cancel %s",
 				u.id(in.ID), u.id(in.ID), u.id(in.ID))
 		}
 		if in.State == workflow.InstanceInterrupted {
-			fmt.Fprintf(w, "%s is interrupted: mutirao recover %s says why, and what can be done\n", u.id(in.ID),
-				u.id(in.ID))
+			u.note("%s is interrupted: mutirao recover %s says why, and what can be done", u.id(in.ID), u.id(in.ID))
 		}
 		for _, n := range in.Needs {
 			if hint := u.decides(in.ID, n); hint != "" {
-				fmt.Fprintln(w, hint)
+				u.note("%s", hint)
 			}
 		}
 		if in.Quarantine != nil {
-			fmt.Fprintf(w, "%s is set aside since %s: %s\n", u.id(in.ID), clock(in.Quarantine.Since),
-				oneLine(in.Quarantine.Why))
+			u.note("%s is set aside since %s: %s", u.id(in.ID), clock(in.Quarantine.Since), oneLine(in.Quarantine.Why))
 		}
 	}
 }

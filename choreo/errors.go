@@ -3,6 +3,7 @@ package choreo
 import (
 	"fmt"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -14,6 +15,18 @@ var errUnheeded = fmt.Errorf("%w: what this node says would not count: it takes 
 
 // called is what people read a task as: its name, with its label.
 func (m *Machine) called(t workflow.TaskName) string { return m.state.Definition().WithLabel(t) }
+
+// CalledItem is an item of people's work as people call it: by its task and, of what undoes another, by that as well.
+func (m *Machine) CalledItem(i worklist.Item) string {
+	a := m.state.Attempts()[fact.AttemptIDOf(i)]
+	switch {
+	case a == nil:
+		return m.called(i.Slot)
+	case a.Undoes == nil:
+		return m.called(a.Task.Name)
+	}
+	return m.called(a.Task.Name) + ", which undoes " + m.called(a.Undoes.Task.Name)
+}
 
 // noTask says that there is no such task, and which may be meant: people read labels.
 func (m *Machine) noTask(t workflow.TaskName) error {

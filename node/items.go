@@ -318,6 +318,7 @@ func (k peoplesItems) claim(
 	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, of workflow.Hash,
 ) (out choreo.Claimed, err error) {
 	var def *workflow.Definition
+	var item string         // that is refused, as people call it
 	var done choreo.Claimed // whoever stops waiting leaves it to the shard
 	err = k.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
@@ -334,7 +335,7 @@ func (k peoplesItems) claim(
 		}
 		if r, ok := c.Body().(worklist.Result); ok && !r.Failed {
 			if err := checkGiven(h.m.Definition(), r.Outputs); err != nil {
-				return api.Errorf(api.Invalid, "%s: %v", h.m.Definition().WithLabel(r.Item.Slot), err)
+				return api.Errorf(api.Invalid, "%s: %v", h.m.CalledItem(r.Item), err)
 			}
 			if err := k.filing.Given(h.m.Definition(), id.String(), h.sum.By, r.Outputs, from == k.member.ID()); err != nil {
 				return err
@@ -348,6 +349,10 @@ func (k peoplesItems) claim(
 			}
 		}
 		done, err = h.m.Claim(c, s.moment(), k.partners)
+		var no *worklist.Refusal
+		if errors.As(err, &no) {
+			item = h.m.CalledItem(no.Item)
+		}
 		s.touch(h)
 		return err
 	})
@@ -356,7 +361,7 @@ func (k peoplesItems) claim(
 			return choreo.Claimed{}, api.Errorf(api.Refused,
 				"the instance has ended, and its facts are deleted; nothing is kept")
 		}
-		return choreo.Claimed{}, k.refusedClaim(err, def)
+		return choreo.Claimed{}, k.refusedClaim(err, item, def)
 	}
 	return done, nil
 }
@@ -433,8 +438,8 @@ func administrators(def *workflow.Definition) workflow.RoleName {
 	return def.Administrators
 }
 
-// refusedClaim says in words for people why something was not written down.
-func (k peoplesItems) refusedClaim(err error, def *workflow.Definition) error {
+// refusedClaim says in words for people why something about an item was not written down.
+func (k peoplesItems) refusedClaim(err error, item string, def *workflow.Definition) error {
 	var nobody *choreo.NoPerson
 	if errors.As(err, &nobody) {
 		return api.Errorf(api.Refused, "%s", nobody.Calling(k.partners.Called(nobody.Person)))
@@ -444,10 +449,6 @@ func (k peoplesItems) refusedClaim(err error, def *workflow.Definition) error {
 		return err
 	}
 	code, text := api.Refused, no.Text
-	item := string(no.Item.Slot)
-	if def != nil {
-		item = def.WithLabel(no.Item.Slot)
-	}
 	switch no.Why {
 	case worklist.NotDeciding:
 		return k.notDeciding(no.By, def)

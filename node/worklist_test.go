@@ -1104,3 +1104,35 @@ partitions: {ward: {tasks: [admit, weigh-again, look-after], partner: base}}
 		}
 	})
 }
+
+// An item that undoes a task is named as that where it is refused, and not as the task: that one was not refused.
+func TestARefusedCompensationIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base")
+		tm.add("base", "workflow: hire\ndata: {n: {type: integer, default: 0}}\ntasks:\n"+
+			"  hand: {label: Hand it over, when: n == 0, repeat: true, type: manual, out: [n], compensate: {task: back}}\n"+
+			"  ride: {when: n == 1, repeat: true, type: manual, out: [n]}\n"+
+			"  back: {label: Take it back, type: manual, out: [n]}\nfinal: n == 2\n")
+		id := tm.begin("base", "hire", nil)
+		tm.ends("base", id, api.FinishRequest{Task: "hand", Outputs: map[string]string{"n": "1"}})
+		pass(time.Second)
+		tm.ends("base", id, api.FinishRequest{Task: "ride", Failed: true, Reason: "rain"})
+		pass(time.Second)
+		_, err := tm.p["base"].api.OrderTask(t.Context(), api.TaskOrder{
+			ID: id, Order: api.TaskRecover, Recover: &api.RecoveryStep{Method: "compensate"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		items := tm.items("base", "base")
+		if len(items) != 1 || items[0].Task != "back" {
+			t.Fatalf("the items are %+v", items)
+		}
+		wantCode(t, tm.claim("base", "base", "lock", items[0].ID), api.Refused,
+			"back (Take it back), which undoes hand (Hand it over): the task may not be done offline")
+		if err := tm.claim("base", "base", "select", items[0].ID); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -452,6 +452,7 @@ func TestPages(t *testing.T) {
 		{"log", brigade(), "/instances/" + id + "/log"},
 		{"instance-interrupted", stranded(), "/instances/" + id},
 		{"repair", stranded(), "/instances/" + id + "/recover"},
+		{"repair-away", strandedAway(), "/instances/" + id + "/recover"},
 		{"states", stranded(), "/instances/" + id + "/states"}, {"home-interrupted", stranded(), "/"},
 		{"home-away", holderAway(), "/"}, {"item-away", holderAway(), "/items/a1"},
 		{"item-away-locked", holderAway(), "/items/e5"},

@@ -95,6 +95,17 @@ func stranded() *apitest.Fake {
 	return f
 }
 
+// strandedAway is stranded where the partner that keeps the data states cannot be asked.
+func strandedAway() *apitest.Fake {
+	f := stranded()
+	f.OnShow = func(string) (*api.Instance, error) {
+		in := rental()
+		in.Recovery.AsOf, in.Recovery.Known = ref(at(11*time.Hour+48*time.Minute)), "as known 12 min ago"
+		return in, nil
+	}
+	return f
+}
+
 func rental() *api.Instance {
 	return &api.Instance{
 		ID: id, Workflow: "boat-rental", Version: 1, State: workflow.InstanceInterrupted, Subject: "Iara",

@@ -103,7 +103,7 @@ func (b *Board) fruitless(x Step) string {
 	u := b.restores(t)
 	switch {
 	case u.failure != "":
-		return undoFailed(t.Task, u.failure)
+		return b.undoFailure(t.Task, u.failure)
 	case !u.sure:
 		return ""
 	}
@@ -161,7 +161,7 @@ func (b *Board) sets(undo *workflow.Task, t *Record) restoring {
 	}
 	for n, v := range updates {
 		if updates[n], err = workflow.CheckValue(b.flow.def.Datum(n), v); err != nil {
-			return restoring{sure: true, failure: fmt.Sprintf("task %s returned a wrong %s: %v", undo.Name, n, err)}
+			return restoring{sure: true, failure: fmt.Sprintf("task %s returned a wrong %s: %v", undo.WithLabel(), n, err)}
 		}
 	}
 	return restoring{updates: updates, sure: true}

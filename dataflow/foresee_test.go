@@ -155,24 +155,24 @@ func TestForeseeWhatIsNotCertain(t *testing.T) {
 workflow: count
 data: {n: {type: integer, default: 0, max: 9}, beside: {type: integer}, note: {type: integer}}
 tasks:
-  one: {when: n == 0, repeat: true, application: desk, out: [n], compensate: {application: %s}}
+  one: {label: The first, when: n == 0, repeat: true, application: desk, out: [n], compensate: {application: %s}}
   also: {when: n == 0 and beside == null, repeat: true, application: desk, out: [beside]}
   two: {when: n == 1, repeat: true, application: desk, out: [n, note]}
 final: n == 9
 `
-	const bad = "the compensation of one is badly designed: its state is not equivalent to S0, which was before"
+	const bad = "the compensation of one (The first) is badly designed: its state is not equivalent to S0, which was before"
 	for _, c := range []struct {
 		undo, foreseen, refused string
 		sets                    values // what comes of it; nil: it fails
 	}{
 		{undo: "set, with: {n: n - 1}", foreseen: "undoes one of S1 sure=true; S2 n=0; like S0; interrupted: no paper"},
 		{undo: "desk", foreseen: "undoes one of S1 sure=false; S2 n=0; like S0; interrupted: no paper"},
-		{undo: "set, with: {n: n % (n - 1)}", refused: "the compensation of one failed: set n to n % (n - 1): "},
+		{undo: "set, with: {n: n % (n - 1)}", refused: "the compensation of one (The first) failed: set n to n % (n - 1): "},
 		{undo: "set, with: {n: 7}", refused: bad, sets: values{"n": int64(7)}},
 		{undo: "noop", refused: bad, sets: values{}},
-		{undo: "fail, with: {reason: no eraser}", refused: "the compensation of one failed: no eraser"},
+		{undo: "fail, with: {reason: no eraser}", refused: "the compensation of one (The first) failed: no eraser"},
 		{undo: "set, with: {n: n + 9}",
-			refused: "the compensation of one failed: task one returned a wrong n: n: 10 is not in the range … to 9"},
+			refused: "the compensation of one (The first) failed: task one returned a wrong n: n: 10 is not in the range … to 9"},
 	} {
 		for _, method := range []string{dataflow.MethodCompensate, dataflow.MethodOffer} {
 			s := begin(t, parse(t, fmt.Sprintf(text, c.undo)), values{"n": int64(0)})
@@ -201,7 +201,7 @@ final: n == 9
 			job := dataflow.Job{Fact: s.id(), Task: u.Task}
 			s.b.FireUndo(job, u.By, 1)
 			if c.sets == nil {
-				s.b.UndoFailed(job, strings.TrimPrefix(why, "the compensation of one failed: "), 1)
+				s.b.UndoFailed(job, strings.TrimPrefix(why, "the compensation of one (The first) failed: "), 1)
 			} else if got := s.b.Undone(job, s.id(), c.sets, 1); got != why {
 				t.Errorf("%s of %s came to %q, and was said to: %q", method, c.undo, got, why)
 			}

@@ -174,7 +174,7 @@ func (b *Board) mayUndo() string {
 		return fmt.Sprintf("transition %s is not in the definition any more: use a forward jump", t.Task)
 	case b.flow.compensation(t.Task) == nil:
 		return fmt.Sprintf("transition %s has no compensation: give it one by an amendment (mutirao amend), "+
-			"or use a forward jump", t.Task)
+			"or use a forward jump", b.called(t.Task))
 	}
 	return ""
 }
@@ -462,17 +462,20 @@ func (b *Board) badlyDesigned(t *Record) string {
 	switch {
 	case !b.restored(t):
 		return fmt.Sprintf("the compensation of %s is badly designed: its state is not equivalent to S%d, which was before",
-			t.Task, t.Input)
+			b.called(t.Task), t.Input)
 	case b.strict > 0:
-		return fmt.Sprintf("the compensation of %s is badly designed: its state breaks the constraint %s", t.Task,
-			b.firstBroken())
+		return fmt.Sprintf("the compensation of %s is badly designed: its state breaks the constraint %s",
+			b.called(t.Task), b.firstBroken())
 	}
 	return ""
 }
 
-func undoFailed(t workflow.TaskName, reason string) string {
-	return fmt.Sprintf("the compensation of %s failed: %s", t, reason)
+func (b *Board) undoFailure(t workflow.TaskName, reason string) string {
+	return fmt.Sprintf("the compensation of %s failed: %s", b.called(t), reason)
 }
+
+// called is what people read a task as: its name, with its label.
+func (b *Board) called(t workflow.TaskName) string { return b.flow.def.WithLabel(t) }
 
 // goOnRecovering waits for the next compensation, or ends the recovery.
 func (b *Board) goOnRecovering(at int64) {
@@ -530,7 +533,7 @@ func (b *Board) UndoFailed(job Job, reason string, at int64) string {
 		return "the compensation is not pending"
 	}
 	b.undoFails(reason, ID{}, nil, at)
-	b.stop.Since = undoFailed(job.Task, reason)
+	b.stop.Since = b.undoFailure(job.Task, reason)
 	b.recovery = nil
 	return ""
 }

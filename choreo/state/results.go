@@ -26,7 +26,7 @@ func (e *Evidence) checkOutputs(
 	checked := make(map[workflow.DataName]workflow.Value, len(out))
 	for n, v := range out {
 		if !slices.Contains(t.Out, n) {
-			return nil, fmt.Errorf("task %s returned %q, which its out does not name (out: %v)", t.Name, n, t.Out)
+			return nil, fmt.Errorf("task %s returned %q, which its out does not name (out: %v)", t.WithLabel(), n, t.Out)
 		}
 		d := e.decl(n)
 		if d == nil {
@@ -34,7 +34,7 @@ func (e *Evidence) checkOutputs(
 		}
 		c, err := workflow.CheckValue(d, v)
 		if err != nil {
-			return nil, fmt.Errorf("task %s returned a wrong %s: %w", t.Name, n, err)
+			return nil, fmt.Errorf("task %s returned a wrong %s: %w", t.WithLabel(), n, err)
 		}
 		checked[n] = c
 	}

@@ -210,7 +210,7 @@ func (m *Machine) Recovery() (methods []string, underWay bool) {
 // person or, where workers do its application, a worker. What a node does itself has begun with it.
 func (m *Machine) Untaken(j dataflow.Job, workers func(workflow.ApplicationName) bool) bool {
 	a := m.state.Attempts()[state.AttemptOfJob(j)]
-	if a == nil || m.state.WasTaken(a) {
+	if a == nil || !a.Transition() || m.state.WasTaken(a) {
 		return false
 	}
 	return !a.Task.ByNode() || a.Partner == m.self && workers(a.Task.Application)

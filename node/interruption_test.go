@@ -262,3 +262,35 @@ func TestOnlyWhoDecidesForeseesARecovery(t *testing.T) {
 		}
 	})
 }
+
+// Of what another partner had begun before it was lost, whoever keeps the data states since does not say that nobody had
+// taken it: that may be.
+func TestWhatALostHolderGaveIsNotUntaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "tablet")
+		tm.add("base", "workflow: hire\ndata: {key: {type: boolean}, boat: {type: boolean}, out: {type: boolean}}\ntasks:\n"+
+			"  key: {when: key == null, repeat: true, type: manual, out: [key], "+
+			"compensate: {application: set, with: {key: 'null'}}}\n"+
+			"  boat: {when: boat == null, repeat: true, type: manual, out: [boat]}\n"+
+			"  hand: {when: key and out == null, repeat: true, type: manual, out: [out]}\nfinal: out\n")
+		st, err := tm.p["tablet"].api.Start(t.Context(), api.StartRequest{
+			Workflow: "hire", Assign: map[string]string{"main": "base"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		tm.disconnect("base", "tablet")
+		pass(time.Hour)
+		tm.ends("tablet", st.ID, api.FinishRequest{Task: "key", Outputs: map[string]string{"key": "true"}})
+		pass(time.Second)
+		tm.ends("tablet", st.ID, api.FinishRequest{Task: "hand", Failed: true, Reason: "no boat"})
+		out, err := tm.p["tablet"].api.ForeseeRecovery(t.Context(), "", st.ID, api.RecoveryStep{Method: "offer"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []api.Beside{{Task: "boat", Mark: "aborted"}}; !reflect.DeepEqual(out.Beside, want) {
+			t.Errorf("it undoes %v because of %+v, want %+v", out.Undoes, out.Beside, want)
+		}
+	})
+}

@@ -414,7 +414,8 @@ type Beside struct {
 	Task  workflow.TaskName `json:"task"`
 	Label string            `json:"label,omitempty"` // what people call it; empty: its name
 	Mark  string            `json:"mark"`            // aborted, compensated or jumped
-	// Untaken: it waited for a person, or at the node that keeps the data states for a worker, and nobody had taken it.
+	// Untaken: it waited for a person, or at the node that keeps the data states for a worker, and nobody had taken it, as
+	// far as is known. Of what an earlier holder of the data states had begun that is not said.
 	Untaken bool `json:"untaken,omitempty"`
 }
 

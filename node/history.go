@@ -16,6 +16,13 @@ import (
 func (k *desk) outlook(
 	ctx context.Context, user, ref string, x api.RecoveryStep, w seeing,
 ) (out *api.Outlook, err error) {
+	if user != "" { // else it is, where this node takes no part, whoever here decides about it
+		who, err := k.persons.Who(user)
+		if err != nil {
+			return nil, err
+		}
+		user = who.ID
+	}
 	var no error
 	err = k.lookAnywhere(ctx, ref, w, worklists.Look{What: wire.LookOutlook, Step: &x, User: user},
 		func(h *held) { out, no = k.outlookFor(user, h, x) },

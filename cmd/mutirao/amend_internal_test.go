@@ -28,14 +28,15 @@ func TestNoNodeIsLeftToAmend(t *testing.T) {
 // What all instances that were left have in common says the exit status; of several reasons it is a refusal.
 func TestWhatCouldNotBeAmendedSaysWhy(t *testing.T) {
 	node := &apitest.Fake{OnAmend: func(r api.AmendRequest) (*api.Amended, error) {
-		if code := map[string]api.Code{"gone": api.NotFound, "theirs": api.NotAllowed, "done": api.Refused}[r.ID]; code != "" {
+		codes := map[string]api.Code{"gone": api.NotFound, "theirs": api.NotAllowed, "done": api.Refused}
+		if code := codes[r.ID]; code != "" {
 			return nil, api.Errorf(code, "%s it is", code)
 		}
 		return &api.Amended{ID: r.ID}, nil
 	}}
 	for to, want := range map[string]int{
-		"gone": 3, "a,gone": 3, "gone,gone": 3, "theirs,a": 5, "theirs,theirs": 5, "done": 6, "gone,theirs": 6, "gone,theirs,gone": 6,
-		"theirs,done": 6, "done,gone": 6,
+		"gone": 3, "a,gone": 3, "gone,gone": 3, "theirs,a": 5, "theirs,theirs": 5, "done": 6, "gone,theirs": 6,
+		"gone,theirs,gone": 6, "theirs,done": 6, "done,gone": 6,
 	} {
 		u := &ui{out: t.Output(), err: t.Output(), quiet: true}
 		_, err := (&applier{to: to}).apply(t.Context(), u, node, &api.Workflow{}, "f.yaml", nil)

@@ -22,8 +22,8 @@ import (
 var recoverMethods = []struct{ name, does string }{
 	{"compensate", "undoes transitions that ended well, the last first: --steps N of them (1 unless something else is said), " +
 		"--until a state equivalent to that number's, --when a condition holds"},
-	{"offer", "offers the state to all triggers; where something that was fired beside it came to nothing, whether or not anybody " +
-		"had taken it, compensates back to before that first"},
+	{"offer", "offers the state to all triggers; where something that was fired beside it came to nothing, whether or " +
+		"not anybody had taken it, compensates back to before that first"},
 	{"restart", "offers the state to all triggers as it is"},
 	{"jump-back", "makes a state with --set that is equivalent to one of the history; only out of an inconsistent one"},
 	{"jump-forward", "makes a state with --set that is equivalent to none of the history, and offers it"},

@@ -203,6 +203,19 @@ func (m *Machine) UnneededSince(i worklist.Item) (at time.Time) {
 	return at
 }
 
+// whyLost is why somebody lost the item of an attempt, or, while its holder is not known to have heard of what others
+// presume of it, why the user is to lose it: until then the user has it, and may go on.
+func (m *Machine) whyLost(a *state.Attempt, why string) string {
+	by := m.state.PresumedBy(a)
+	if by == nil || a.Partner == m.self || m.state.Cancelled() != nil || m.state.WroteSince(a.Partner, by) > 0 {
+		return why
+	}
+	if p := m.peers[a.Partner]; p != nil && p.acked.At(by.Strand.Place) >= by.Fact.Seq {
+		return why
+	}
+	return worklist.Presumed(why)
+}
+
 // ItemsFor are the tasks of people that can be done now, and those that a person had.
 func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	had, lost := map[worklist.Item]worklist.ID{}, map[worklist.Item]*worklist.Loss{}
@@ -214,6 +227,7 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 			if at := m.state.GoneAt(a); at > 0 {
 				l.At = time.UnixMilli(at)
 			}
+			l.Why = m.whyLost(a, l.Why)
 		}
 	}
 	listed := map[worklist.Item]bool{}

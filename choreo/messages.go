@@ -103,7 +103,9 @@ func (m *Machine) Unneeded() (out []Unneeded) {
 			continue
 		}
 		if at := m.state.UnneededSince(a); at > 0 {
-			out = append(out, Unneeded{User: l.User, Item: l.Item, Task: a.Task.Name, Why: l.Why, At: at, Made: len(l.Works) > 0})
+			out = append(out, Unneeded{
+				User: l.User, Item: l.Item, Task: a.Task.Name, Why: m.whyLost(a, l.Why), At: at, Made: len(l.Works) > 0,
+			})
 		}
 	}
 	slices.SortStableFunc(out, func(x, y Unneeded) int { return cmp.Compare(x.At, y.At) })

@@ -478,6 +478,59 @@ func TestWhoHasAnItemOfWhatEndsIsTold(t *testing.T) {
 	}
 }
 
+// Whoever has an item of a task that others only presume to have failed, and whose holder has not heard of that, is told so,
+// and not that the item is lost: the list has it still. Once the holder has heard of it, it is lost, with the true reason.
+func TestWhoHasWhatIsPresumedToHaveFailedIsTold(t *testing.T) {
+	for choice, goesOn := range map[string]string{
+		"{contingency: ask}": "ask stands in for it", "release": "what waits for it goes on",
+	} {
+		why := "presumed to have failed, and " + goesOn
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base:nurse", "station:nurse")
+			if err := tm.signIn("base", tm.addUser("base", "ana", "nurse", "doctor")); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			text := strings.NewReplacer("role: nurse, timeout: 10m", "role: nurse, offline: true, timeout: 10h",
+				"{contingency: ask}", choice).Replace(errand)
+			if choice == "release" {
+				text = strings.Replace(text, "tasks: [sum]", "tasks: [sum, ask]", 1)
+			}
+			tm.add("base", text)
+			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "errand", Responsible: "base"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			item := tm.itemOf("base", "ana", "go")
+			if err := tm.claim("base", "ana", api.ClaimLock, item.ID); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			tm.p["station"].crash()
+			pass(3 * time.Hour)
+			tm.wantMessages("base", "ana", "*errand lost: go is "+why+": you may go on, but what you make of it may not count")
+			tm.wantLost("base", "ana", "go as the task is "+why)
+			if is := tm.itemOf("base", "ana", "go").State; is != api.ItemLocked {
+				t.Errorf("it is listed as %s", is)
+			}
+			list, err := tm.p["base"].api.WorklistLost(t.Context(), "ana")
+			if err != nil || len(list) != 1 || !list[0].Presumed {
+				t.Errorf("it is said as %+v, %v", list, err)
+			}
+			tm.readAll("base", "ana")
+			tm.p["station"].start()
+			tm.connect("base", "station")
+			pass(6 * time.Second)
+			tm.wantMessages("base", "ana", "*errand lost: go is no longer yours, as the task was "+why)
+			tm.wantLost("base", "ana", "go as the task was "+why)
+			if task := tm.taskOf("base", st.ID, "go"); task.State != "FAILED" {
+				t.Errorf("the task is %s", task.State)
+			}
+		})
+	}
+}
+
 // hunt ends as soon as somebody has found it.
 const hunt = `
 workflow: hunt

@@ -36,7 +36,7 @@ type MessageID struct {
 	Due      int64         // of a deadline: which, if it was changed (Due.number)
 	Warning  time.Duration // with so much left
 	// Round is, of an end, which, as an order may have an instance go on; of a deadline, "waits" before its
-	// task is ready, and "passes" where the item passes on.
+	// task is ready, and "passes" where the item passes on; of a lost item "presumed" while its user has it still.
 	Round string
 }
 
@@ -172,9 +172,34 @@ func (s Source) Adopted(i Item, task workflow.TaskName, word ID, at time.Time) M
 	return m
 }
 
+// WasPresumed begins why somebody lost an item of a task that others presumed to have failed, and isPresumed the same as
+// long as its holder has not heard of that: its user has it still.
+const (
+	WasPresumed = "the task was presumed to have failed"
+	isPresumed  = "the task is presumed to have failed"
+)
+
+// Presumed is why somebody loses an item, as of what its holder has not heard of.
+func Presumed(why string) string {
+	if rest, was := strings.CutPrefix(why, WasPresumed); was {
+		return isPresumed + rest
+	}
+	return why
+}
+
+// StillPresumed reports whether a user has an item still of which it is said why the user loses it: others presume that
+// its task has failed, and its holder has not heard of that.
+func StillPresumed(why string) bool { return strings.HasPrefix(why, isPresumed) }
+
 // Unneeded is the message to whoever has an item that it is not needed any more, or is over, and since when. Made: the
 // user brought something of it, which is kept.
 func (s Source) Unneeded(i Item, task workflow.TaskName, why string, at time.Time, made bool) Message {
+	if StillPresumed(why) {
+		m := s.Message(Lost, i, task, at, fmt.Sprintf("%s%s: you may go on, but what you make of it may not count", task,
+			strings.TrimPrefix(why, "the task")))
+		m.ID.Round = "presumed"
+		return m
+	}
 	text := fmt.Sprintf("%s is no longer yours, as %s", task, why)
 	if made {
 		text += ": what you made of it is kept"

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -177,8 +178,12 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 		return s.whyStopped(a)
 	case a.doneElse() != "":
 		return a.doneElse()
-	case a.EndedByHolder(), now != a && now.Task.Name != a.Task.Name, now == a && a.Slot.Pick == nil && a.Slot.over():
+	case a.EndedByHolder(), s.PresumedBy(a) == nil && now.Task.Name != a.Task.Name:
 		return "the task had failed by then"
+	case now.Task.Name != a.Task.Name:
+		return presumedFor(now.Task.Name)
+	case now == a && a.Slot.Pick == nil && a.Slot.over():
+		return worklist.WasPresumed + ", and what waits for it goes on"
 	case now != a && now.Partner == a.Partner:
 		return "the task was begun once more"
 	case now == a && s.cancel != nil:
@@ -193,6 +198,28 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 		return "what the task waits for is not so any more"
 	}
 	return ""
+}
+
+// PresumedBy is the verdict that prevails by which others presume that an attempt has failed, which its holder has not
+// given up; nil: none.
+func (s *State) PresumedBy(a *Attempt) *log.Entry {
+	if a.Beside() || a.EndedByHolder() {
+		return nil
+	}
+	if r := s.Prevailing(a.Rulings); r != nil {
+		return r.At
+	}
+	return nil
+}
+
+// presumedFor is why an attempt is over that others presumed to have failed, and for which a task stands in. It is no
+// longer than partners may say it (worklists.Row).
+func presumedFor(standsIn workflow.TaskName) string {
+	const by = ", and %s stands in for it"
+	if why := worklist.WasPresumed + fmt.Sprintf(by, standsIn); len(why) <= workflow.MaxName {
+		return why
+	}
+	return worklist.WasPresumed + fmt.Sprintf(by, "another")
 }
 
 // doneElse is why an attempt that its holder did not give up is not needed, where another has its slot; "": it is
@@ -213,11 +240,16 @@ func (a *Attempt) doneElse() string {
 // GoneAt is when the holder of an attempt wrote down something for the first time that knows why the attempt is not
 // needed, or in whose hands its task is: by its clock (ms). 0: nothing yet, or that is not so.
 func (s *State) GoneAt(a *Attempt) (ms int64) {
-	by := s.goneBy(a)
-	if by == nil {
-		return 0
+	if by := s.goneBy(a); by != nil {
+		return s.WroteSince(a.Partner, by)
 	}
-	for _, c := range s.log.ByAuthor()[a.Partner] {
+	return 0
+}
+
+// WroteSince is when a partner wrote down something for the first time that knows of a fact: by its clock (ms). 0: nothing
+// yet.
+func (s *State) WroteSince(p workflow.PartnerID, by *log.Entry) (ms int64) {
+	for _, c := range s.log.ByAuthor()[p] {
 		for _, st := range c.Strands {
 			i, _ := slices.BinarySearchFunc(st.Facts, true, func(e *log.Entry, _ bool) int {
 				if s.log.Knew(e, by) {

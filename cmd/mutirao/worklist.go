@@ -166,8 +166,12 @@ func (u *ui) noteLost(ctx context.Context, node api.Service, user string) {
 			u.note("and %d more: GET /v1/worklist/lost", len(lost)-maxLost)
 			return
 		}
-		u.note("%s of %s is no longer yours, %s%s (%s)", oneLine(workflow.WithLabel(x.Task, x.Label)), u.id(x.Instance), oneLine(x.Why),
-			byWhom(oneLine(x.By)), clock(x.At))
+		task, why := oneLine(workflow.WithLabel(x.Task, x.Label)), oneLine(x.Why)
+		if x.Presumed {
+			u.note("what you make of %s of %s may not count, %s: you may go on (%s)", task, u.id(x.Instance), why, clock(x.At))
+			continue
+		}
+		u.note("%s of %s is no longer yours, %s%s (%s)", task, u.id(x.Instance), why, byWhom(oneLine(x.By)), clock(x.At))
 	}
 }
 

@@ -220,7 +220,9 @@ type LostItem struct {
 	WorkflowLabel string `json:"workflow_label,omitempty"`
 	Subject       string `json:"subject,omitempty"`
 
-	Why       string    `json:"why"`
+	Why string `json:"why"`
+	// Presumed: the user may go on with it, as its holder has not heard of that; what the user makes of it may not count.
+	Presumed  bool      `json:"presumed,omitempty"`
 	By        string    `json:"by,omitempty"` // the user whose word that was, if a person's
 	At        time.Time `json:"at"`
 	Partner   string    `json:"partner"`             // who gives it out

@@ -15,6 +15,9 @@ func TestEveryReasonOfALossIsSaid(t *testing.T) {
 		"the task that it stands in for was done after all", "the item was done meanwhile",
 		"the task was given to another partner", "the instance was cancelled", "the task had failed by then", "the task is over",
 		"the task is not needed any more", "the task was stopped", "the data are final",
+		"the task was presumed to have failed, and ask stands in for it",
+		"the task is presumed to have failed, and ask stands in for it",
+		"the task was presumed to have failed, and what waits for it goes on",
 	}
 	for _, c := range []worklist.Cause{
 		worklist.ByLease, worklist.ByRemoval, worklist.ByDeadline, worklist.ByOrder, worklist.ByDelegation,

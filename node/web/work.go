@@ -38,6 +38,7 @@ type home struct {
 	Unanswered  []string
 	Waiting     int // what waits to be handed in
 	Lost        []lostItem
+	Presumed    []lostItem // what they have still, and may not count
 	LostMore    int
 	Refused     []api.Undelivered
 	Trouble     []string
@@ -210,11 +211,15 @@ func (p *Page) addLost(ctx context.Context, h *home, outbox []api.Undelivered) e
 		return err
 	}
 	for _, x := range list[:min(len(list), onHome)] {
+		if x.Presumed {
+			h.Presumed = append(h.Presumed, lostItem{x, false})
+			continue
+		}
 		h.Lost = append(h.Lost, lostItem{x, slices.ContainsFunc(outbox, func(u api.Undelivered) bool {
 			return u.User == h.Session.Name && u.Instance == x.Instance && u.Task == x.Task && u.Refused != ""
 		})})
 	}
-	h.LostMore = len(list) - len(h.Lost)
+	h.LostMore = len(list) - len(h.Lost) - len(h.Presumed)
 	return nil
 }
 

@@ -112,8 +112,8 @@ func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
 		x := api.LostItem{
 			ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task),
 			Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
-			Why: Because(r.Lost),
-			At:  r.LostAt.UTC(), Partner: d.in.Name(r.At), Elsewhere: d.elsewhere(r),
+			Why: Because(r.Lost), Presumed: worklist.StillPresumed(r.Lost),
+			At: r.LostAt.UTC(), Partner: d.in.Name(r.At), Elsewhere: d.elsewhere(r),
 		}
 		if r.LostBy != "" && worklist.User(who.ID) != r.LostBy {
 			x.By = d.in.People.Called(r.LostBy)

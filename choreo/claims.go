@@ -60,8 +60,9 @@ func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, 
 		return d.giveBack(c, x, p, before)
 	case worklist.Result:
 		if before { // the answer was lost
-			_, why := d.state.Work().Judged(x.Item, fact.WordOf(d.log.Instance(), c.Says, c.Nonce))
-			return Claimed{Already: true, Kept: why}, nil
+			word := fact.WordOf(d.log.Instance(), c.Says, c.Nonce)
+			_, why := d.state.Work().Judged(x.Item, word)
+			return d.kept(x.Item, word, Claimed{Already: true, Kept: why}), nil
 		}
 		return d.bring(c, x, p)
 	case worklist.Order:
@@ -184,7 +185,7 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 		return Claimed{Already: true}, nil
 	case late && !board.Takes(x) && !board.MayWait(x): // once more, and it is kept already
 		_, why := board.Judged(x.Item, was)
-		return Claimed{Already: true, Kept: cmp.Or(why, notYours)}, nil
+		return d.kept(x.Item, was, Claimed{Already: true, Kept: cmp.Or(why, notYours)}), nil
 	case len(board.Unnamed(x)) > 0:
 		return Claimed{}, d.waitsFor(x.Item.Slot, board.Unnamed(x)[0])
 	case board.OnlyHanded(x.Item, x.Grant):
@@ -214,14 +215,23 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	if _, err := d.append(fact.Body{Claim: c}); err != nil {
 		return Claimed{}, err
 	}
-	counts, why := board.Judged(x.Item, fact.WordOf(d.log.Instance(), c.Says, c.Nonce))
+	word := fact.WordOf(d.log.Instance(), c.Says, c.Nonce)
+	counts, why := board.Judged(x.Item, word)
 	if !open && !counts && why == "" {
 		why = notYours
 	}
 	if why != "" {
 		fails = "" // it makes nothing of the task
 	}
-	return Claimed{Kept: why, Fails: fails}, nil
+	return d.kept(x.Item, word, Claimed{Kept: why, Fails: fails}), nil
+}
+
+// kept says of a result that does not count by which fact it is kept.
+func (d *decision) kept(i worklist.Item, word worklist.ID, became Claimed) Claimed {
+	if became.Kept != "" {
+		became.Result = d.state.Work().BroughtBy(i, word)
+	}
+	return became
 }
 
 // waitsFor says that a result is not made from what its task waits for.

@@ -47,7 +47,7 @@ func (tm *team) handFile(at, user, item, text string) *api.Item {
 // wantAlone checks for which partners a file waits that is only at a node; none: it is elsewhere as well.
 func (tm *team) wantAlone(at string, want ...string) {
 	tm.t.Helper()
-	box, err := tm.p[at].api.Outbox(tm.t.Context())
+	box, err := tm.p[at].api.Outbox(tm.t.Context(), "")
 	if err != nil {
 		tm.t.Fatal(err)
 	}

@@ -176,8 +176,8 @@ func (s *worklistService) AdoptResult(ctx context.Context, r api.AdoptRequest) (
 	return out, s.explain(err)
 }
 
-// Outbox lists what users did at this node that nobody else has acknowledged yet.
-func (s *worklistService) Outbox(ctx context.Context) ([]api.Undelivered, error) {
+// Outbox lists what users, or one, did at this node that nobody else has acknowledged yet.
+func (s *worklistService) Outbox(ctx context.Context, user string) ([]api.Undelivered, error) {
 	here, err := s.items.unshared(ctx)
 	if err != nil {
 		return nil, s.explain(err)
@@ -186,7 +186,8 @@ func (s *worklistService) Outbox(ctx context.Context) ([]api.Undelivered, error)
 	if err != nil {
 		return nil, s.explain(err)
 	}
-	return slices.Concat(s.worklists.Outbox(), here, alone), nil
+	out, err := s.worklists.DoneBy(user, slices.Concat(s.worklists.Outbox(), here, alone))
+	return out, s.explain(err)
 }
 
 // filesAlone are the files that people gave here with their results, and that no other partner has.

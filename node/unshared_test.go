@@ -44,7 +44,7 @@ func TestWhatNobodyElseHasIsInTheOutbox(t *testing.T) {
 		tm.ends("base", id, api.FinishRequest{Task: "mend", Failed: true, Reason: "no nails"})
 		want := []string{"bia|weigh|completed|barn", "base|sweep|completed|barn", "base|mend|failed: no nails|barn"}
 		tm.wantOutbox("base", want...)
-		list, err := tm.p["base"].api.Outbox(t.Context())
+		list, err := tm.p["base"].api.Outbox(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestTheOutboxOfWhoIsAlone(t *testing.T) {
 		pass(time.Second)
 		tm.ends("base", id, api.FinishRequest{Task: "weigh"})
 		pass(time.Minute)
-		list, err := tm.p["base"].api.Outbox(t.Context())
+		list, err := tm.p["base"].api.Outbox(t.Context(), "")
 		if err != nil || len(list) != 1 || !list[0].Alone || len(list[0].WaitsFor) > 0 || list[0].Task != "weigh" {
 			t.Errorf("the outbox is %+v, %v", list, err)
 		}

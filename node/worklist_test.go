@@ -299,7 +299,7 @@ func TestTheResultOfARemovedUserIsKept(t *testing.T) {
 			}
 			tm.connect("base", "tablet")
 			pass(time.Minute)
-			box, err := tm.p["tablet"].api.Outbox(t.Context())
+			box, err := tm.p["tablet"].api.Outbox(t.Context(), "")
 			if err != nil || len(box) != 1 {
 				t.Fatal(box, err)
 			}
@@ -408,7 +408,7 @@ func TestARoleThatOnlyAUserHas(t *testing.T) {
 // outbox is what waits at a node to be handed in.
 func (tm *team) outbox(at string) (out []string) {
 	tm.t.Helper()
-	list, err := tm.p[at].api.Outbox(tm.t.Context())
+	list, err := tm.p[at].api.Outbox(tm.t.Context(), "")
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -657,9 +657,19 @@ func TestAnAdoptedResultLeavesTheOutbox(t *testing.T) {
 		pass(time.Hour)
 		const why = "bia|weigh|completed||it does not count, as the item was put back; it is kept there"
 		tm.wantOutbox("tablet", why)
+		if theirs, err := tm.p["tablet"].api.Outbox(t.Context(), "tablet"); err != nil || len(theirs) > 0 {
+			t.Errorf("the tablet itself did %+v, %v", theirs, err)
+		}
+		if _, err := tm.p["tablet"].api.Outbox(t.Context(), "nobody"); err == nil {
+			t.Error("somebody did something who is not there")
+		}
+		box, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
+		if err != nil || len(box) != 1 || box[0].Result != tm.show("base", id).Incidents[0].Result {
+			t.Fatalf("bia did %+v, %v", box, err)
+		}
 		tm.disconnect("base", "tablet")
 		if _, err := tm.p["base"].api.AdoptResult(t.Context(),
-			api.AdoptRequest{ID: id, Result: tm.show("base", id).Incidents[0].Result}); err != nil {
+			api.AdoptRequest{ID: id, Result: box[0].Result}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Hour)
@@ -773,7 +783,7 @@ func (tm *team) adoptions(at, user string) []api.Message {
 // drop drops a refused result from an outbox.
 func (tm *team) drop(at, user string, which int) *api.Undelivered {
 	tm.t.Helper()
-	list, err := tm.p[at].api.Outbox(tm.t.Context())
+	list, err := tm.p[at].api.Outbox(tm.t.Context(), "")
 	if err != nil || len(list) <= which || list[which].ID == "" {
 		tm.t.Fatalf("the outbox is %+v, %v", list, err)
 	}
@@ -828,7 +838,7 @@ func TestARefusedResultLeavesNoItem(t *testing.T) {
 		refused("5")
 		tm.wantItems("tablet", "bia", "weigh READY")
 		tm.wantOutbox("tablet", why, why)
-		list, err := tm.p["tablet"].api.Outbox(t.Context())
+		list, err := tm.p["tablet"].api.Outbox(t.Context(), "")
 		if err != nil || list[0].Outputs["weight"] != "3" || list[1].Outputs["weight"] != "5" || list[0].ID == list[1].ID {
 			t.Errorf("the outbox is %+v, %v", list, err)
 		}
@@ -915,7 +925,7 @@ func TestSigningOutKeepsWhatWaits(t *testing.T) {
 		}
 		tm.connect("base", "tablet")
 		pass(time.Minute)
-		list, err := tm.p["tablet"].api.Outbox(t.Context())
+		list, err := tm.p["tablet"].api.Outbox(t.Context(), "")
 		refused := len(list) == 1 && list[0].Refused != "" && list[0].Outputs["weight"] == "8"
 		if counts := tm.show("base", id).Data["weight"] == int64(8); err != nil || counts == refused {
 			t.Errorf("the outbox is %+v, %v; base took it, before it heard of the key: %t", list, err, counts)

@@ -155,6 +155,21 @@ func (b *Board) Judged(i Item, word ID) (counts bool, why string) {
 	return false, ""
 }
 
+// BroughtBy is the fact by which a result is kept that was written down from a word, if it may be adopted: no failure. Zero:
+// there is none.
+func (b *Board) BroughtBy(i Item, word ID) ID {
+	it := b.items[i]
+	if it == nil {
+		return ID{}
+	}
+	for _, w := range slices.Backward(it.works) {
+		if w.fact.word() == word && !w.Failed {
+			return w.fact.ID
+		}
+	}
+	return ID{}
+}
+
 // Late is the word from which a result was written down that says the same under the same grant, and that did not end
 // its item; false: there is none.
 func (b *Board) Late(x Result, u User) (word ID, is bool) {

@@ -181,7 +181,7 @@ func (s *State) whyOver(a *Attempt, waits bool) string {
 	case a.EndedByHolder(), s.PresumedBy(a) == nil && now.Task.Name != a.Task.Name:
 		return "the task had failed by then"
 	case now.Task.Name != a.Task.Name:
-		return presumedFor(now.Task.Name)
+		return presumedFor(now.Task.Called())
 	case now == a && a.Slot.Pick == nil && a.Slot.over():
 		return worklist.WasPresumed + ", and what waits for it goes on"
 	case now != a && now.Partner == a.Partner:
@@ -212,9 +212,9 @@ func (s *State) PresumedBy(a *Attempt) *log.Entry {
 	return nil
 }
 
-// presumedFor is why an attempt is over that others presumed to have failed, and for which a task stands in. It is no
-// longer than partners may say it (worklists.Row).
-func presumedFor(standsIn workflow.TaskName) string {
+// presumedFor is why an attempt is over that others presumed to have failed, and for which a task stands in, as people call
+// it. It is no longer than partners may say it (worklists.Row).
+func presumedFor(standsIn string) string {
 	const by = ", and %s stands in for it"
 	if why := worklist.WasPresumed + fmt.Sprintf(by, standsIn); len(why) <= workflow.MaxName {
 		return why

@@ -83,7 +83,7 @@ shows what waits, and what its partner did not take, with the reason.`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
 			// Asked before: once there is contact, it may all be handed in within an instant.
-			waits, err := node.Outbox(ctx)
+			waits, err := node.Outbox(ctx, "")
 			if err != nil {
 				return err
 			}

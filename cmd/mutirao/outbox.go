@@ -13,9 +13,13 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// maxAdopt is how many results are named under an outbox with how they are adopted.
+const maxAdopt = 10
+
 func newOutboxCommand() *cobra.Command {
+	var user userFlag
 	cmd := &cobra.Command{
-		Use:   "outbox",
+		Use:   "outbox [--user U]",
 		Short: "What was done here that nobody else has acknowledged yet",
 		Long: `Lists what was done at this node and nobody else has acknowledged. Of locked items of
 another partner: what users did while it was out of reach. It is on this node's disk, and
@@ -26,14 +30,21 @@ that this node holds: what counts here already, but is known to no other partner
 takes part; any of them takes it, as soon as it can be reached. Where no other partner
 takes part it is only here, and listed until the instance has ended. Of a file that was
 handed in with a result: while no other partner that may read it has fetched it, so that
-it is only here.`,
+it is only here.
+
+Of what does not count and is kept by the partner, standard error has the command by
+which who decides about the instance adopts it, to be copied.
+
+--user, or else ` + userVariable + `, leaves what one user did. Without either it is what
+was done at this node, whoever did it.`,
 		Example: `  mutirao outbox
   mutirao outbox -v          with what was set
+  mutirao outbox --user bia
   mutirao outbox -o json
   mutirao outbox drop 5e0c91aa77d3b204`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
-			list, err := node.Outbox(ctx)
+			list, err := node.Outbox(ctx, user.who())
 			if err != nil {
 				return err
 			}
@@ -54,14 +65,28 @@ it is only here.`,
 				}
 				t.write(u, w, "")
 			})
+			u.noteAdoptable(list)
 			if refused {
 				u.note("what was handed in, and refused: mutirao outbox -v; it stays until mutirao outbox drop ID")
 			}
 			return err
 		}),
 	}
+	user.add(cmd)
 	cmd.AddCommand(newOutboxDropCommand())
 	return cmd
+}
+
+// noteAdoptable says of results that do not count, and are kept, how those who decide may adopt them.
+func (u *ui) noteAdoptable(list []api.Undelivered) {
+	list = slices.DeleteFunc(slices.Clone(list), func(x api.Undelivered) bool { return x.Result == "" })
+	for _, x := range list[:min(len(list), maxAdopt)] {
+		u.note("%s of %s may still count, if who decides about the instance adopts it: mutirao task adopt %s %s",
+			oneLine(workflow.WithLabel(x.Task, x.Label)), oneLine(x.User), x.Instance, x.Result)
+	}
+	if more := len(list) - maxAdopt; more > 0 {
+		u.note("and %d more: mutirao outbox -o json has the result of each", more)
+	}
 }
 
 // waitsFor says for whom it waits that something is handed in or fetched, or why it waits no longer.
@@ -80,30 +105,33 @@ func (u *ui) waitsFor(x api.Undelivered) string {
 }
 
 func newOutboxDropCommand() *cobra.Command {
+	var user userFlag
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "drop ID [--yes]",
+		Use:   "drop ID [--user U] [--yes]",
 		Short: "Drop a refused result from the outbox",
 		Long: `Drops a result from the outbox that was refused; mutirao outbox shows its ID in brackets.
 What a partner did not keep is nowhere else. What still waits cannot be dropped: it may
 count.
 
 It cannot be taken back: on a terminal the command asks first, and says what was done.
-With --yes, or where nobody sits at a terminal, ID must be whole (else 2).`,
+With --yes, or where nobody sits at a terminal, ID must be whole (else 2). With --user,
+or else ` + userVariable + `, it is refused if another user did that (3).`,
 		Example: `  mutirao outbox drop 5e0c91aa77d3b204`,
 		Args:    arguments("ID"),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			id, err := u.askToDrop(ctx, node, yes, strings.ToLower(strings.TrimSpace(args[0])))
+			id, err := u.askToDrop(ctx, node, user.who(), yes, strings.ToLower(strings.TrimSpace(args[0])))
 			if err != nil {
 				return err
 			}
-			x, err := node.DropRefused(ctx, api.DropRequest{ID: id})
+			x, err := node.DropRefused(ctx, api.DropRequest{User: user.who(), ID: id})
 			if err != nil {
 				return err
 			}
 			return u.done(x, "what %s did of %s is dropped", x.User, workflow.WithLabel(x.Task, x.Label))
 		}),
 	}
+	user.add(cmd)
 	addYesFlag(cmd, &yes)
 	return cmd
 }
@@ -113,8 +141,8 @@ const wholeRefused = 16
 
 // askToDrop asks whether a refused result is to be dropped, and gives its whole ID. What is refused anyway is not asked
 // about.
-func (u *ui) askToDrop(ctx context.Context, node api.Service, yes bool, ref string) (string, error) {
-	list, err := node.Outbox(ctx)
+func (u *ui) askToDrop(ctx context.Context, node api.Service, user string, yes bool, ref string) (string, error) {
+	list, err := node.Outbox(ctx, user)
 	if err != nil {
 		return "", err
 	}

@@ -385,7 +385,7 @@ func (c *checks) handedIn(r recorded, came bool) {
 	if holder.lied || holder.gone || device.gone || device.node == nil || device.lied {
 		return
 	}
-	kept, err := device.node.Service().Outbox(context.Background())
+	kept, err := device.node.Service().Outbox(context.Background(), "")
 	shown := slices.ContainsFunc(kept, func(x api.Undelivered) bool {
 		return x.Instance == r.item.Instance && x.Task == r.item.Task && x.User == r.user.name && x.Refused != ""
 	})

@@ -64,7 +64,7 @@ type WorklistService interface {
 	Reconnect(ctx context.Context) (*Contact, error)
 	Contact(ctx context.Context) (*Contact, error)
 	// Outbox lists what users did at this node that nobody else has acknowledged yet, and what was refused.
-	Outbox(ctx context.Context) ([]Undelivered, error)
+	Outbox(ctx context.Context, user string) ([]Undelivered, error)
 	// DropRefused drops from it a result that was refused, and returns what that was. It returns when that is durable.
 	DropRefused(ctx context.Context, r DropRequest) (*Undelivered, error)
 	// Messages lists what a user is told of instances, the oldest first: of those for which the user answers,
@@ -347,6 +347,8 @@ type Undelivered struct {
 	Refused   string     `json:"refused,omitempty"`
 	RefusedAt *time.Time `json:"refused_at,omitempty"`
 	ID        string     `json:"id,omitempty"`
+	// Result is by what it can be adopted (AdoptRequest) where its partner keeps it.
+	Result string `json:"result,omitempty"`
 	// Elsewhere is as of an item.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 	// File says that this is about the content of a file that was given here: the result itself is with its partner, or

@@ -91,7 +91,7 @@ func (p *Page) contactWith(why error) screen {
 				a.Within = strconv.Itoa(min(int((was+time.Minute-1)/time.Minute), mostWithin))
 			}
 		}
-		waits, err := p.node.Outbox(ctx)
+		waits, err := p.node.Outbox(ctx, "")
 		if err != nil {
 			return view{}, err
 		}

@@ -67,7 +67,7 @@ type worker interface {
 	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
 	WorklistLost(ctx context.Context, user string) ([]api.LostItem, error)
 	ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error)
-	Outbox(ctx context.Context) ([]api.Undelivered, error)
+	Outbox(ctx context.Context, user string) ([]api.Undelivered, error)
 	DropRefused(ctx context.Context, r api.DropRequest) (*api.Undelivered, error)
 	Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message, error)
 	UnreadMessages(ctx context.Context, user string) (int, error)

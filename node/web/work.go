@@ -185,7 +185,7 @@ func (x lostItem) Title() string { return cmp.Or(x.Label, x.Task) }
 
 // addDone adds what the user did that nobody else has yet, or that was refused, and what the user has lost.
 func (p *Page) addDone(ctx context.Context, h *home) error {
-	outbox, err := p.node.Outbox(ctx)
+	outbox, err := p.node.Outbox(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -556,7 +556,7 @@ func (p *Page) outbox(ctx context.Context, r *http.Request) (view, error) {
 // outboxWith is the outbox, with the reason why a form was not carried out.
 func (p *Page) outboxWith(why error) screen {
 	return func(ctx context.Context, r *http.Request) (view, error) {
-		list, err := p.node.Outbox(ctx)
+		list, err := p.node.Outbox(ctx, "")
 		v := outbox{Note: p.notes.find(r), Why: p.problem(r, why), List: outboxFor(list, session(ctx))}
 		return view{template: "outbox", title: "outbox.title", live: true, status: v.Why.status(), data: v}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // deliverEvery is how often it is tried to hand in what waits for that.
@@ -101,7 +102,7 @@ func (d *Desk) deliver() {
 // handIn hands in what a user did, and forgets it when it is durable where it belongs. An error:
 // there was no answer.
 func (d *Desk) handIn(k *kept) error {
-	why, isKept := "", false
+	why, isKept, result := "", false, worklist.ID{}
 	c, err := wire.DecodeSpoken(k.Word)
 	if err != nil {
 		why = "it cannot be read any more"
@@ -119,14 +120,14 @@ func (d *Desk) handIn(k *kept) error {
 			d.tellHandedIn(k, "handed in")
 			return nil
 		case err == nil:
-			why, isKept = "it does not count, "+Because(done.Kept)+keptThere, true
+			why, isKept, result = "it does not count, "+Because(done.Kept)+keptThere, true, done.Result
 		case errors.As(err, &no):
 			why = no.said.Message
 		default:
 			return err // once more, later
 		}
 	}
-	if err := d.refuse(k, why, d.stillHas(k, isKept)); err != nil { // it is handed in once more, later
+	if err := d.refuse(k, why, result, d.stillHas(k, isKept)); err != nil { // it is handed in once more, later
 		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", why, "error", err)
 		return nil
 	}

@@ -118,6 +118,8 @@ type more struct {
 	Undoes workflow.TaskName `json:"undoes,omitempty"`
 	// Set is what the user set here in other items of the instance, as text, of what this one reads or sets.
 	Set map[string]string `json:"set,omitempty"`
+	// Result is as what its holder keeps what the user brought of it and it refused: by that it can be adopted.
+	Result string `json:"result,omitempty"`
 }
 
 // readKept reads what is kept of an item.
@@ -431,6 +433,21 @@ func (d *Desk) Waiting(user string) (tasks []string) {
 		}
 	}
 	return tasks
+}
+
+// DoneBy leaves of what was done here what one user did, also one who has signed out since; empty: all.
+func (d *Desk) DoneBy(user string, all []api.Undelivered) ([]api.Undelivered, error) {
+	if user == "" {
+		return all, nil
+	}
+	who, err := d.in.People.Who(user)
+	if slices.ContainsFunc(all, func(x api.Undelivered) bool { return err != nil && x.User == user }) {
+		who.Name, err = user, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(x api.Undelivered) bool { return x.User != who.Name }), nil
 }
 
 // Outbox is what users at this node did that the partners that hold the items do not have yet, or refused.

@@ -55,9 +55,10 @@ func (d *Desk) loadRefused(key string, k *kept) error {
 	return d.in.Store.CommitWait([]kv.Write{{Key: []byte(key), Delete: true}, {Key: is, Value: k.write().Value}})
 }
 
-// refuse puts into the outbox for good what a user did of an item, as it was handed in and refused for a reason. Has is
-// how the user has the item still; nil: not any more, so that nobody here begins it in vain.
-func (d *Desk) refuse(was *kept, why string, has *Row) error {
+// refuse puts into the outbox for good what a user did of an item, as it was handed in and refused for a reason. Result is
+// as what its holder keeps it; zero: not, or it does not say. Has is how the user has the item still; nil: not any more,
+// so that nobody here begins it in vain.
+func (d *Desk) refuse(was *kept, why string, result worklist.ID, has *Row) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := string(was.key())
@@ -67,6 +68,7 @@ func (d *Desk) refuse(was *kept, why string, has *Row) error {
 	}
 	no := *was
 	no.Refused, no.RefusedAt = why, d.in.Clock.Now().Wall.UnixMilli()
+	no.keptAs(result)
 	writes := []kv.Write{{Key: no.refusedKey(), Value: no.write().Value}}
 	next := now // where its user did it again meanwhile that waits
 	if was.still(now) {
@@ -125,6 +127,14 @@ const (
 
 // keptByHolder reports whether the holder of an item keeps a result that it refused.
 func (k *kept) keptByHolder() bool { return strings.HasSuffix(k.Refused, keptThere) }
+
+// keptAs notes as what the holder of an item keeps a result that it refused.
+func (k *kept) keptAs(result worklist.ID) {
+	if m := k.more(); !result.IsZero() {
+		m.Result = hex.EncodeToString(result[:])
+		k.see(m)
+	}
+}
 
 // mindRefused asks now and then whether a result was adopted that its holder keeps.
 func (d *Desk) mindRefused(now moment.Now) time.Duration {
@@ -200,10 +210,30 @@ func (d *Desk) askRefused() {
 			mute[k.At] = !errors.As(err, new(refusal))
 			continue
 		}
-		if done.Kept == "" {
+		switch {
+		case done.Kept == "":
 			d.adopted(key, k)
+		case !done.Result.IsZero() && k.more().Result == "":
+			d.noteKeptAs(key, k, done.Result)
 		}
 	}
+}
+
+// noteKeptAs notes, durably, as what the holder of an item keeps a result that it refused, and had not said: it was of an
+// earlier version.
+func (d *Desk) noteKeptAs(key string, k *kept, result worklist.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refusals[key] != k {
+		return // dropped, or mended, meanwhile
+	}
+	is := *k
+	is.keptAs(result)
+	if err := d.in.Store.CommitWait([]kv.Write{{Key: []byte(key), Value: is.write().Value}}); err != nil {
+		d.in.Log.Warn("it cannot be noted as what a result is kept", "task", k.Task, "error", err)
+		return // once more, later
+	}
+	d.refusals[key] = &is
 }
 
 const (
@@ -397,7 +427,7 @@ func (d *Desk) undelivered(k *kept) api.Undelivered {
 		return out
 	}
 	at := time.UnixMilli(k.RefusedAt).UTC()
-	out.ID, out.Refused, out.RefusedAt = k.refusedID(), k.Refused, &at
+	out.ID, out.Refused, out.RefusedAt, out.Result = k.refusedID(), k.Refused, &at, m.Result
 	return out
 }
 

@@ -105,7 +105,9 @@ func (f *WorklistFake) WorklistLost(_ context.Context, user string) ([]api.LostI
 }
 
 // Outbox implements api.Service.
-func (f *WorklistFake) Outbox(context.Context) ([]api.Undelivered, error) { return f.OnOutbox() }
+func (f *WorklistFake) Outbox(context.Context, string) ([]api.Undelivered, error) {
+	return f.OnOutbox()
+}
 
 // DropRefused implements Service.
 func (f *WorklistFake) DropRefused(_ context.Context, r api.DropRequest) (*api.Undelivered, error) {

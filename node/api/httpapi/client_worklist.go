@@ -128,8 +128,12 @@ func (c *Client) Reconnect(ctx context.Context) (*api.Contact, error) {
 }
 
 // Outbox implements Service.
-func (c *Client) Outbox(ctx context.Context) ([]api.Undelivered, error) {
-	return call[[]api.Undelivered](ctx, c, outboxRoute, nil, nil)
+func (c *Client) Outbox(ctx context.Context, user string) ([]api.Undelivered, error) {
+	values := url.Values{}
+	if user != "" {
+		values.Set("user", user)
+	}
+	return call[[]api.Undelivered](ctx, c, outboxRoute, values, nil)
 }
 
 // DropRefused implements Service.

@@ -188,7 +188,10 @@ var (
 	outboxRoute = &route{
 		name: "outbox", method: http.MethodGet, path: "/v1/outbox", scope: mayRead,
 		summary: "What users did at this node that nobody else has acknowledged yet", reply: []api.Undelivered{},
-		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Outbox(r.Context()) },
+		query: []parameter{{name: "user", doc: "A name or a whole ID: what this user did; none: what was done at this node"}},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return svc.Outbox(r.Context(), r.URL.Query().Get("user"))
+		},
 	}
 	dropRefusedRoute = &route{
 		name: "dropRefused", method: http.MethodPost, path: "/v1/outbox/drop", scope: mayWork,

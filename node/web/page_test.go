@@ -130,7 +130,7 @@ func brigade() *apitest.Fake {
 			{ID: "lost2", Instance: "99" + id, Elsewhere: true, Task: "watch", Workflow: "fire-call", Why: "as its lease is over", At: at(10 * time.Hour),
 				Partner: "engine-7"},
 			{ID: "lost3", Instance: id, Task: "guard", Label: "Guard the gate", Workflow: "fire-call", WorkflowLabel: "Fire",
-				Subject: "Harbour Street 12", Why: "as the task is presumed to have failed, and Lay the hoses stands in for it", Presumed: true,
+				Subject: "Harbour Street 12", Why: "as the task is presumed to have failed, and Close the street stands in for it", Presumed: true,
 				At: at(11 * time.Hour), Partner: "medic"},
 		}, nil
 	}

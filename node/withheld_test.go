@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -81,5 +82,51 @@ func TestAFileForOthersIsNotWaitedFor(t *testing.T) {
 		if f := tm.items("tablet", "bia")[0]; !f.Prefetched {
 			t.Errorf("all that comes is here, and yet: %+v", f)
 		}
+	})
+}
+
+// A file that a partner may not read, and a user at its node who has the item may, is refused to the node with what brings
+// it to the user.
+func TestAFileOfAUserIsNamedWithItsItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t, "station")
+		if err := tm.signIn("station", tm.addUser("base", "rui", "medic")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		f, err := tm.p["base"].api.PutFile(t.Context(), "p.jpg", strings.NewReader("a wound"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tm.add("base", "workflow: care\ndata:\n  photo: {type: file, readers: [medic]}\n"+
+			"tasks: {visit: {type: manual, role: medic, in: [photo]}, note: {after: visit}}\n"+
+			"partitions: {ward: {tasks: [visit], partner: station}, desk: {tasks: [note], partner: base}}\n")
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "care", Input: map[string]string{"photo": f.Value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		item := tm.itemOf("station", "rui", "visit").ID
+		wantHint := func(want string) {
+			t.Helper()
+			_, _, err := tm.p["station"].api.File(t.Context(), st.ID, "photo")
+			wantCode(t, err, api.NotAllowed, "only medic may read file photo")
+			var no *api.Error
+			if errors.As(err, &no) && !strings.Contains(no.Hint, want) {
+				t.Errorf("the hint is %q, want %q", no.Hint, want)
+			}
+		}
+		wantHint("mutirao worklist open ITEM --to DIR")
+		if err := tm.claim("station", "rui", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		wantHint("mutirao worklist open " + item + " --to DIR --user rui")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, content, err := tm.p["station"].api.ItemFile(ctx, api.ItemQuery{User: "rui", Item: item}, "photo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		content.Close()
 	})
 }

@@ -42,6 +42,9 @@ is here, comes here just now, or is only here, so that it would be lost with thi
 			if len(list) == 0 {
 				u.note("the workflow of this instance has no data")
 			}
+			if slices.ContainsFunc(list, func(d api.DataItem) bool { return d.File != nil && len(d.File.OnlyFor) > 0 }) {
+				u.note("what is not for this node comes with the item of a user who may read it: mutirao worklist open ITEM --to DIR")
+			}
 			return u.result(list, func(w io.Writer) {
 				t := table{head: []string{"NAME", "TYPE", "VALUE", "CONTENT"}}
 				for _, d := range list {

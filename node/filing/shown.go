@@ -135,7 +135,7 @@ func (k *Desk) wanted(
 			problem = api.Errorf(api.NotFound, "nobody has given file %s yet", item)
 		default:
 			if f, problem = workflow.ParseFile(fmt.Sprint(v)); problem == nil {
-				problem = k.mayRead(h, k.Self, "", item, f)
+				problem = k.notForHere(h, item, f)
 			}
 			w = k.Want(h.M.Instance(), h.By, item, f)
 		}
@@ -144,6 +144,28 @@ func (k *Desk) wanted(
 		problem = api.Judge(api.NotAllowed, problem)
 	}
 	return f, w, errors.Join(err, problem)
+}
+
+// notForHere refuses a file that this node may not read, and says by which item a user here gets it who may; nil: it may.
+func (k *Desk) notForHere(h *Held, item workflow.DataName, f workflow.File) error {
+	err := k.mayRead(h, k.Self, "", item, f)
+	if err == nil {
+		return nil
+	}
+	var no *api.Error
+	if !errors.As(api.Judge(api.NotAllowed, err), &no) {
+		return err
+	}
+	for _, v := range h.M.Items() {
+		u := string(v.Holder)
+		if u == "" || !slices.Contains(v.Task.In, item) || k.mayRead(h, k.Self, u, item, f) != nil {
+			continue
+		}
+		r := worklists.Row{Instance: h.M.Instance(), Item: v.Item}
+		name := k.Partners.Called(v.Holder)
+		return no.WithHint("%s gets it with the item: mutirao worklist open %s --to DIR --user %s", name, r.ID(), name)
+	}
+	return no.WithHint("whoever may read it and has a task that needs it gets it with the item: mutirao worklist open ITEM --to DIR")
 }
 
 // Needed is how many bytes the files have that a task reads, as far as they were given, and whether all of them are

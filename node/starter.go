@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -54,8 +55,7 @@ func (k *desk) mayCreate(def *workflow.Definition, by users.Who, child bool) err
 	}
 	what := fmt.Sprintf("start workflow %s", def.Name)
 	if child {
-		return k.lackingAs(by, role, what).
-			WithHint("whoever holds the task needs that role by its certificate: list it under roles of the task's partition")
+		return k.lackingAs(by, role, what).WithHint("%s", k.howAChildStarts(def.Name, role))
 	}
 	may := slices.IndexFunc(k.persons.Here(),
 		func(w users.Who) bool { return slices.Contains(k.rolesOf(w), role) })
@@ -64,9 +64,30 @@ func (k *desk) mayCreate(def *workflow.Definition, by users.Who, child bool) err
 		return k.lackingAs(by, role, what).WithHint("%s has that role here: start it with --user %s", other, other)
 	}
 	if by.ID == string(k.member.ID()) {
-		return k.lacking(role, what)
+		return k.lacking(role, what).WithHint("%s", k.whoStarts(role))
 	}
 	return k.lackingAs(by, role, what).WithHint("an administrator gives it: mutirao role grant %s %s", by.Name, role)
+}
+
+// howAChildStarts says what helps where the partner that holds a task lacks the role that starts the task's child: no
+// user starts it, so the role must be a partner's.
+func (k *desk) howAChildStarts(child workflow.Name, role workflow.RoleName) string {
+	if slices.Contains(k.partners.OwnRoles(), role) {
+		return "whoever holds the task needs that role by its certificate: list it under roles of the task's partition"
+	}
+	return fmt.Sprintf("whoever holds the task starts it, and no partner has that role: have one join with it (mutirao invite --role %s) "+
+		"and list it under roles of the task's partition; or leave creator-role out of workflow %s", role, child)
+}
+
+// whoStarts says what helps where nobody at this node has the role that starts a workflow.
+func (k *desk) whoStarts(role workflow.RoleName) string {
+	switch {
+	case slices.Contains(k.partners.UserRoles(), role):
+		return "start it at a node where a user who has it is signed in: mutirao role list"
+	case slices.Contains(k.partners.OwnRoles(), role):
+		return "start it at the node of a partner that has it: mutirao partners"
+	}
+	return partition.JoinWith(role)
 }
 
 // lackingAs is the refusal of what a role that a person at this node lacks is for: the partner is told as it is of all

@@ -447,14 +447,13 @@ func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 	}
 	for _, role := range u.ofUsers {
 		if len(nowhere) == 1 && nowhere[0].what == roleDemand(role) {
-			what, hint := onlyUsers(role)
+			what, hint := onlyUsers(role, slices.ContainsFunc(u.tasks, startsChild))
 			return Refusal{name, fmt.Sprintf("%s: %s", u.name, what), hint}
 		}
 	}
 	if len(nowhere) > 0 {
 		r.Why = fmt.Sprintf("%s: no partner has %s", u.name, list(nowhere))
-		r.Change = fmt.Sprintf("a partner must get it; %s comes nearest and lacks %s", nearest.Partner,
-			list(nearest.lacks))
+		r.Change = fmt.Sprintf("%s; %s comes nearest and lacks %s", howToGet(nowhere), nearest.Partner, list(nearest.lacks))
 	}
 	return r
 }

@@ -132,6 +132,7 @@ type unit struct {
 type demand struct {
 	what string   // "role crew", "capability radio", "application file-report", "database depot"
 	by   []string // who asks for it: "the partition", task names
+	get  string   // how a partner gets it
 	met  func(Partner) bool
 }
 
@@ -151,7 +152,7 @@ func (p *Plan) unitOf(part *Partition) *unit {
 // addListed adds what a partition lists.
 func (u *unit) addListed(part *Partition) {
 	for _, r := range part.Roles {
-		u.demand(roleDemand(r), "the partition", func(p Partner) bool { return slices.Contains(p.Roles, r) })
+		u.demand(roleDemand(r), "the partition", joinAs(r), func(p Partner) bool { return slices.Contains(p.Roles, r) })
 	}
 	for _, n := range part.Needs {
 		u.need(n, "the partition")
@@ -201,10 +202,10 @@ func (u *unit) addTask(t *workflow.Task) {
 	case workflow.SubWorkflow: // runs as an instance of its own
 	default:
 		if a := t.Application; !builtIn(a) {
-			u.demand("application "+string(a), string(t.Name), func(p Partner) bool { return p.runs(a) })
+			u.demand("application "+string(a), string(t.Name), getApplication(a), func(p Partner) bool { return p.runs(a) })
 		}
 		for _, q := range t.Queries {
-			u.demand("database "+string(q.Database), string(t.Name),
+			u.demand("database "+string(q.Database), string(t.Name), getDatabase,
 				func(p Partner) bool { return slices.Contains(p.Databases, q.Database) })
 		}
 	}
@@ -212,12 +213,12 @@ func (u *unit) addTask(t *workflow.Task) {
 
 // need demands a capability or an application: both are written under needs.
 func (u *unit) need(n workflow.Capability, by string) {
-	u.demand("capability "+string(n), by, func(p Partner) bool {
+	u.demand("capability "+string(n), by, getCapability(n), func(p Partner) bool {
 		return slices.Contains(p.Capabilities, n) || p.runs(workflow.ApplicationName(n))
 	})
 }
 
-func (u *unit) demand(what, by string, met func(Partner) bool) {
+func (u *unit) demand(what, by, get string, met func(Partner) bool) {
 	for i := range u.demands {
 		if d := &u.demands[i]; d.what == what {
 			if !slices.Contains(d.by, by) {
@@ -226,7 +227,7 @@ func (u *unit) demand(what, by string, met func(Partner) bool) {
 			return
 		}
 	}
-	u.demands = append(u.demands, demand{what, []string{by}, met})
+	u.demands = append(u.demands, demand{what, []string{by}, get, met})
 }
 
 // lacks lists what a partner would still have to get before it can take the unit.

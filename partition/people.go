@@ -107,20 +107,19 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 			if !has(string(n)) {
 				out = append(out, Warning{"", t.Name, "needs",
 					fmt.Sprintf("nobody has capability or application %s", n),
-					fmt.Sprintf("a partner gets it: mutirao profile set --capability %s", n)})
+					getCapability(n)})
 			}
 		}
 		if t.Type == workflow.Automatic && !builtIn(t.Application) && !has(string(t.Application)) {
 			out = append(out, Warning{"", t.Name, "application",
 				fmt.Sprintf("nobody has application %s", t.Application),
-				fmt.Sprintf("a partner configures it, or announces a worker's: mutirao profile set --application %s",
-					t.Application)})
+				getApplication(t.Application)})
 		}
 		for _, q := range t.Queries {
 			if !slices.ContainsFunc(partners, func(p Partner) bool { return slices.Contains(p.Databases, q.Database) }) {
 				out = append(out, Warning{"", t.Name, "out",
 					fmt.Sprintf("nobody has database %s, which it asks for %s", q.Database, q.Data),
-					"a partner configures it: databases in its config.yaml"})
+					getDatabase})
 			}
 		}
 		for _, key := range sortedKeys(t.Suitability) {
@@ -137,11 +136,12 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 			switch {
 			case has(string(r)):
 			case may(r): // who takes tasks of the role, and holds no partition
-				what, hint := onlyUsers(r)
+				what, hint := onlyUsers(r, slices.ContainsFunc(p.Tasks, func(t workflow.TaskName) bool {
+					return def.Task(t) != nil && startsChild(def.Task(t))
+				}))
 				out = append(out, Warning{p.Name, "", "roles", what, hint})
 			default:
-				out = append(out, Warning{p.Name, "", "roles", fmt.Sprintf("nobody has role %s", r),
-					fmt.Sprintf("have a partner join with it: mutirao invite --role %s", r)})
+				out = append(out, Warning{p.Name, "", "roles", fmt.Sprintf("nobody has role %s", r), joinAs(r)})
 			}
 		}
 		if p.Partner != "" && !has(p.Partner) {
@@ -152,10 +152,44 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 	return out
 }
 
-// onlyUsers says that a role which a partition lists is one of users alone, and what to do about that.
-func onlyUsers(r workflow.RoleName) (what, hint string) {
-	return fmt.Sprintf("only users have role %s, and partners hold partitions", r),
-		fmt.Sprintf("whoever does a task is asked for the task's own role: leave this one out, or have a partner join with it: mutirao invite --role %s", r)
+// onlyUsers says that a role which a partition lists is one of users alone, and what to do about that; child: whoever holds
+// the partition starts other workflows, which may ask for the role.
+func onlyUsers(r workflow.RoleName, child bool) (what, hint string) {
+	what = fmt.Sprintf("only users have role %s, and partners hold partitions", r)
+	if child {
+		return what, joinAs(r) + "; leave this one out only where no workflow that its tasks start has it as creator-role"
+	}
+	return what, "whoever does a task is asked for the task's own role: leave this one out, or " + joinAs(r)
+}
+
+// startsChild reports whether whoever holds a task starts another workflow for it.
+func startsChild(t *workflow.Task) bool { return t.Type == workflow.SubWorkflow }
+
+// joinAs is the hint where no partner has a role that a partition lists, and getCapability, getApplication and getDatabase
+// are those where none has what else is needed.
+func joinAs(r workflow.RoleName) string {
+	return fmt.Sprintf("have a partner join with it: mutirao invite --role %s", r)
+}
+
+func getCapability(n workflow.Capability) string {
+	return fmt.Sprintf("a partner gets it: mutirao profile set --capability %s", n)
+}
+
+func getApplication(a workflow.ApplicationName) string {
+	return fmt.Sprintf("a partner configures it, or announces a worker's: mutirao profile set --application %s", a)
+}
+
+const getDatabase = "a partner configures it: databases in its config.yaml"
+
+// howToGet is how a partner gets what nobody has.
+func howToGet(nowhere []demand) string {
+	var how []string
+	for _, d := range nowhere {
+		if !slices.Contains(how, d.get) {
+			how = append(how, d.get)
+		}
+	}
+	return strings.Join(how, "; ")
 }
 
 // JoinWith is the hint where nobody has the role of a task: a partner or a user may have it.

@@ -345,6 +345,29 @@ func TestAHolderStartsItsChildByItsCertificate(t *testing.T) {
 	})
 }
 
+// Where only a user has the role with which a child is started, what helps is said: a partner that joins with it. To list
+// the role alone leads to the same.
+func TestOnlyAUserHasTheRoleOfAChild(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		if err := tm.signIn("two", tm.addUser("one", "bia", "chief")); err != nil {
+			t.Fatal(err)
+		}
+		tm.add("two", strings.Replace(evacuation, "workflow: evacuation", "workflow: evacuation\ncreator-role: chief", 1))
+		tm.add("one", fmt.Sprintf(inundation, ""))
+		id := tm.begin("one", "inundation", nil)
+		pass(time.Second)
+		if reason := tm.taskOf("two", id, "evacuate").Reason; !strings.Contains(reason, "no partner has that role: have one join with it (mutirao invite --role chief)") {
+			t.Errorf("it failed as %s", reason)
+		}
+		tm.add("one", strings.Replace(fmt.Sprintf(inundation, ""), "tasks: [evacuate], partner: two", "tasks: [evacuate], roles: [chief]", 1))
+		_, err := tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: "inundation"})
+		if err == nil || !strings.Contains(err.Error(), "have a partner join with it: mutirao invite --role chief; leave this one out only") {
+			t.Errorf("with the role listed: %v", err)
+		}
+	})
+}
+
 // A new task is done by a workflow that the instance uses already, as its start says which one that is. Of any other it
 // does not say that, and what does not fit is refused: nothing is changed.
 func TestAnAddedTaskUsesAWorkflow(t *testing.T) {

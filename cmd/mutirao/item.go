@@ -133,7 +133,7 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 		fmt.Fprintf(w, "waits for %s\n", withLabels(x.Awaits, x.TaskLabels))
 	}
 	if x.Due != nil {
-		fmt.Fprintf(w, "%s in %s\n", x.Due.Kind, x.Due.Left)
+		fmt.Fprintln(w, left([]api.Due{*x.Due}))
 	}
 	if x.Transfer != nil {
 		fmt.Fprintf(w, "passes to %s\n", passes(x.Transfer))

@@ -345,12 +345,14 @@ var undone = map[string]string{
 	"done": ", compensated", "failed": ", its compensation failed",
 }
 
+// dueWords say what happens when a clock has run out.
+var dueWords = map[string]string{
+	"trigger": "starts by itself", "verdict": "given up here", "timeout": "time-out", "deadline": "due",
+	"transfer": "passes to the responsible user",
+}
+
 // left says how much time is left until what.
 func left(dues []api.Due) string {
-	what := map[string]string{
-		"trigger": "starts by itself", "verdict": "given up here", "timeout": "time-out", "deadline": "due",
-		"transfer": "passes to the responsible user",
-	}
 	var out []string
 	for _, d := range dues {
 		in := " in "
@@ -361,7 +363,7 @@ func left(dues []api.Due) string {
 			out = append(out, "was due at "+clock(d.At))
 			continue
 		}
-		out = append(out, what[d.Kind]+in+days(d.Left))
+		out = append(out, dueWords[d.Kind]+in+days(d.Left))
 	}
 	return orDash(strings.Join(out, ", "))
 }

@@ -209,7 +209,7 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 	t := table{
 		head: []string{"ITEM", "TASK", "STATE", "WORKFLOW", "INSTANCE", "AT", "ROLE", "PRIORITY", "SINCE"}, states: 3,
 	}
-	due := slices.ContainsFunc(list, func(x api.Item) bool { return x.Deadline != nil })
+	due := slices.ContainsFunc(list, func(x api.Item) bool { return x.Deadline != nil || x.Due != nil })
 	if due {
 		t.head = append(t.head, "DUE")
 	}
@@ -258,7 +258,7 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 			clock(x.Since),
 		}
 		if due {
-			row = append(row, untilDue(x.Deadline))
+			row = append(row, nextClock(x))
 		}
 		if passing {
 			row = append(row, passes(x.Transfer))
@@ -289,6 +289,19 @@ func whileAway(x api.Item) string {
 		return text + "it can be handed in, or locked, then"
 	}
 	return text + "nobody can take it before"
+}
+
+// nextClock says when an item is due or, without a deadline, when the next of its clocks has run out, and what happens
+// then.
+func nextClock(x api.Item) string {
+	if x.Deadline != nil || x.Due == nil {
+		return untilDue(x.Deadline)
+	}
+	about := ""
+	if x.Due.About {
+		about = "about "
+	}
+	return dueWords[x.Due.Kind] + " " + about + untilDue(&x.Due.At)
 }
 
 // untilDue says when something is due, and how much time that leaves.

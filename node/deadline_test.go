@@ -217,3 +217,25 @@ partitions:
 		}
 	})
 }
+
+// Of an item that somebody only selected at a device whose node takes no part, the device tells of its deadline while
+// its holder is out of reach; started again meanwhile it does so once its holder is heard.
+func TestADeviceTellsOfTheDeadlineOfASelectedItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := datedNurses(t)
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, tm.itemOf("tablet", "bia", "span").ID); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		pass(170 * time.Minute)
+		const near = "*dated deadline: span is due in 1h"
+		tm.wantMessages("tablet", "bia", near)
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		pass(time.Minute)
+		tm.wantMessages("tablet", "bia")
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		tm.wantMessages("tablet", "bia", near)
+	})
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // messages are what a user is told at a node; new ones have a star.
@@ -665,5 +666,65 @@ func (tm *team) wantLost(at, user string, want ...string) {
 	}
 	if !slices.Equal(got, want) {
 		tm.t.Errorf("%s at %s is shown to have lost %q, want %q", user, at, got, want)
+	}
+}
+
+// Whoever has an item of a task that is not needed any more, as its rule cannot hold any more, or as an amendment took it
+// out that its holder had not heard of, is told.
+func TestWhoHasWhatIsSkippedIsTold(t *testing.T) {
+	for _, x := range []struct{ task, at, user string }{
+		{"look", "base", "ana"}, {"look", "tablet", "bia"}, {"rest", "base", "ana"}, {"rest", "tablet", "bia"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base:nurse", "station:nurse", "tablet")
+			for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+				if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pass(time.Second)
+			const text = `
+workflow: errand
+tasks:
+  go:   {type: manual, role: nurse, timeout: 10m}
+  look: {type: manual, role: nurse, offline: true, when: 'failed("go")'}
+  rest: {type: manual, role: nurse}
+  last: {type: manual, role: nurse}
+partitions: {away: {tasks: [go], partner: station}, main: {tasks: [look, rest, last], partner: base}}
+`
+			tm.add("base", text)
+			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "errand", Responsible: "station"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			tm.cut([]string{"station"}, []string{"base", "tablet"})
+			tm.finish("station", st.ID, "go")
+			pass(30 * time.Minute)
+			if x.task == "rest" {
+				_, err := tm.p["station"].api.AmendInstance(t.Context(), api.AmendRequest{
+					ID: st.ID, File: "errand.yaml", Source: strings.NewReplacer("  rest: {type: manual, role: nurse}\n", "",
+						"look, rest, last", "look, last").Replace(text),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tm.claim(x.at, x.user, api.ClaimSelect, tm.itemOf(x.at, x.user, x.task).ID); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			tm.wantTold(x.at, x.user)
+			tm.connect("base", "station")
+			why := "the task is not needed any more"
+			for range 2 {
+				pass(time.Minute)
+				if state := tm.taskOf("base", st.ID, workflow.TaskName(x.task)).State; state != "SKIPPED" {
+					t.Errorf("%s is %s", x.task, state)
+				}
+				tm.wantTold(x.at, x.user, "*errand lost: "+x.task+" is no longer yours, as "+why)
+				tm.wantLost(x.at, x.user, x.task+" as "+why)
+			}
+		})
 	}
 }

@@ -271,7 +271,23 @@ func (s *State) UnneededSince(a *Attempt) (ms int64) {
 	if by := s.goneBy(a); by != nil {
 		return by.Fact.At
 	}
-	return 0
+	return s.skippedSince(a)
+}
+
+// skippedSince is since when the task of an attempt is not needed, as its rule cannot hold any more or an amendment took it
+// out, by the clocks of those who wrote what it follows from (ms). 0: it is needed.
+func (s *State) skippedSince(a *Attempt) (ms int64) {
+	if a.Beside() || a.Slot.State != workflow.Skipped {
+		return 0
+	}
+	m := Moments{S: s}
+	if ms = m.rule(a.Slot); ms > 0 {
+		return ms
+	}
+	for _, e := range s.edition.heavy {
+		ms = max(ms, e.Fact.At)
+	}
+	return ms
 }
 
 // goneBy is the fact by which another attempt has the slot of one, or by which it ended without a result; nil: neither.

@@ -728,3 +728,36 @@ partitions: {away: {tasks: [go], partner: station}, main: {tasks: [look, rest, l
 		})
 	}
 }
+
+// Whoever has a task that a data state fired is told that it is over, as the instance was interrupted, and since when.
+func TestWhoHasWhatAnInterruptionEndsIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:nurse")
+		if err := tm.signIn("base", tm.addUser("base", "ana", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.add("base", "workflow: rent\ndata: {n: {type: integer}, m: {type: integer}}\ntasks:\n"+
+			"  pick: {when: n == null, repeat: true, type: manual, role: nurse, out: [n]}\n"+
+			"  see:  {when: m == null, repeat: true, type: manual, role: nurse, out: [m]}\nfinal: n == 1\n")
+		tm.begin("base", "rent", nil)
+		pass(time.Second)
+		for _, task := range []string{"see", "pick"} {
+			if err := tm.claim("base", "ana", api.ClaimSelect, tm.itemOf("base", "ana", task).ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := tm.p["base"].api.FinishItem(t.Context(),
+			api.ItemResult{User: "ana", Item: tm.itemOf("base", "ana", "pick").ID, Failed: true, Reason: "no key"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		since := time.Now()
+		pass(time.Hour)
+		tm.wantTold("base", "ana", "*rent lost: see is no longer yours, as the instance was interrupted")
+		lost, err := tm.p["base"].api.WorklistLost(t.Context(), "ana")
+		if err != nil || len(lost) != 1 || lost[0].Why != "as the instance was interrupted" || lost[0].At.Sub(since).Abs() > time.Minute {
+			t.Errorf("it is lost as %+v, %v", lost, err)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -271,7 +272,7 @@ func (s *State) UnneededSince(a *Attempt) (ms int64) {
 	if by := s.goneBy(a); by != nil {
 		return by.Fact.At
 	}
-	return s.skippedSince(a)
+	return cmp.Or(s.skippedSince(a), s.abortedAt(a))
 }
 
 // skippedSince is since when the task of an attempt is not needed, as its rule cannot hold any more or an amendment took it
@@ -342,6 +343,25 @@ func (s *State) whyStopped(a *Attempt) string {
 		return "the instance was cancelled"
 	case s.Interruption() != nil:
 		return "the instance was interrupted"
+	case s.abortedAt(a) == 0:
+		return ""
+	case s.def.Task(a.Task.Name) == nil:
+		return "the task is not needed any more"
 	}
-	return ""
+	return "the instance was interrupted"
+}
+
+// abortedAt is when a transition ended without a result, as the instance was interrupted or an amendment took its task
+// out: by the clock of who holds the flow (ms). 0: it did not.
+func (s *State) abortedAt(a *Attempt) (ms int64) {
+	if s.flow == nil || s.flow.Line == nil || !a.Transition() || a.Success() != nil {
+		return 0
+	}
+	for _, r := range s.flow.Line.Board.History() {
+		s.log.Steps++
+		if r.Mark == dataflow.Aborted && r.Job == JobOf(a.ID) {
+			return r.Ended
+		}
+	}
+	return 0
 }

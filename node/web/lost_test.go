@@ -16,7 +16,7 @@ func TestEveryReasonOfALossIsSaid(t *testing.T) {
 		"the task was given to another partner", "the instance was cancelled", "the task had failed by then", "the task is over",
 		"the task is not needed any more", "the task was stopped", "the data are final",
 		"the task was presumed to have failed, and ask stands in for it",
-		"the task is presumed to have failed, and ask stands in for it",
+		"the task is presumed to have failed, and ask stands in for it", "the instance was interrupted",
 		"the task was presumed to have failed, and what waits for it goes on",
 	}
 	for _, c := range []worklist.Cause{

@@ -479,8 +479,9 @@ func TestWhoHasAnItemOfWhatEndsIsTold(t *testing.T) {
 	}
 }
 
-// Whoever has an item of a task that others only presume to have failed, and whose holder has not heard of that, is told so,
-// and not that the item is lost: the list has it still. Once the holder has heard of it, it is lost, with the true reason.
+// Whoever has an item of a task that others only presume to have failed, and whose holder has not heard of that, is
+// told so, and not that the item is lost: the list has it still. Once the holder has heard of it, it is lost, with the
+// true reason.
 func TestWhoHasWhatIsPresumedToHaveFailedIsTold(t *testing.T) {
 	for choice, goesOn := range map[string]string{
 		"{contingency: ask}": "ask stands in for it", "release": "what waits for it goes on",
@@ -669,8 +670,8 @@ func (tm *team) wantLost(at, user string, want ...string) {
 	}
 }
 
-// Whoever has an item of a task that is not needed any more, as its rule cannot hold any more, or as an amendment took it
-// out that its holder had not heard of, is told.
+// Whoever has an item of a task that is not needed any more, as its rule cannot hold any more, or as an amendment took
+// it out that its holder had not heard of, is told.
 func TestWhoHasWhatIsSkippedIsTold(t *testing.T) {
 	for _, x := range []struct{ task, at, user string }{
 		{"look", "base", "ana"}, {"look", "tablet", "bia"}, {"rest", "base", "ana"}, {"rest", "tablet", "bia"},

@@ -345,8 +345,8 @@ func TestAHolderStartsItsChildByItsCertificate(t *testing.T) {
 	})
 }
 
-// Where only a user has the role with which a child is started, what helps is said: a partner that joins with it. To list
-// the role alone leads to the same.
+// Where only a user has the role with which a child is started, what helps is said: a partner that joins with it. To
+// list the role alone leads to the same.
 func TestOnlyAUserHasTheRoleOfAChild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")

@@ -85,8 +85,8 @@ func TestAFileForOthersIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// A file that a partner may not read, and a user at its node who has the item may, is refused to the node with what brings
-// it to the user.
+// A file that a partner may not read, and a user at its node who has the item may, is refused to the node with what
+// brings it to the user.
 func TestAFileOfAUserIsNamedWithItsItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := aWard(t, "station")

@@ -152,8 +152,8 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 	return out
 }
 
-// onlyUsers says that a role which a partition lists is one of users alone, and what to do about that; child: whoever holds
-// the partition starts other workflows, which may ask for the role.
+// onlyUsers says that a role which a partition lists is one of users alone, and what to do about that; child: whoever
+// holds the partition starts other workflows, which may ask for the role.
 func onlyUsers(r workflow.RoleName, child bool) (what, hint string) {
 	what = fmt.Sprintf("only users have role %s, and partners hold partitions", r)
 	if child {
@@ -165,8 +165,8 @@ func onlyUsers(r workflow.RoleName, child bool) (what, hint string) {
 // startsChild reports whether whoever holds a task starts another workflow for it.
 func startsChild(t *workflow.Task) bool { return t.Type == workflow.SubWorkflow }
 
-// joinAs is the hint where no partner has a role that a partition lists, and getCapability, getApplication and getDatabase
-// are those where none has what else is needed.
+// joinAs is the hint where no partner has a role that a partition lists, and getCapability, getApplication and
+// getDatabase are those where none has what else is needed.
 func joinAs(r workflow.RoleName) string {
 	return fmt.Sprintf("have a partner join with it: mutirao invite --role %s", r)
 }

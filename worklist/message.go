@@ -172,8 +172,8 @@ func (s Source) Adopted(i Item, task workflow.TaskName, word ID, at time.Time) M
 	return m
 }
 
-// WasPresumed begins why somebody lost an item of a task that others presumed to have failed, and isPresumed the same as
-// long as its holder has not heard of that: its user has it still.
+// WasPresumed begins why somebody lost an item of a task that others presumed to have failed, and isPresumed the same
+// as long as its holder has not heard of that: its user has it still.
 const (
 	WasPresumed = "the task was presumed to have failed"
 	isPresumed  = "the task is presumed to have failed"

@@ -155,8 +155,8 @@ func (b *Board) Judged(i Item, word ID) (counts bool, why string) {
 	return false, ""
 }
 
-// BroughtBy is the fact by which a result is kept that was written down from a word, if it may be adopted: no failure. Zero:
-// there is none.
+// BroughtBy is the fact by which a result is kept that was written down from a word, if it may be adopted: no failure.
+// Zero: there is none.
 func (b *Board) BroughtBy(i Item, word ID) ID {
 	it := b.items[i]
 	if it == nil {

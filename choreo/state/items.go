@@ -213,8 +213,8 @@ func (s *State) PresumedBy(a *Attempt) *log.Entry {
 	return nil
 }
 
-// presumedFor is why an attempt is over that others presumed to have failed, and for which a task stands in, as people call
-// it. It is no longer than partners may say it (worklists.Row).
+// presumedFor is why an attempt is over that others presumed to have failed, and for which a task stands in, as people
+// call it. It is no longer than partners may say it (worklists.Row).
 func presumedFor(standsIn string) string {
 	const by = ", and %s stands in for it"
 	if why := worklist.WasPresumed + fmt.Sprintf(by, standsIn); len(why) <= workflow.MaxName {
@@ -247,8 +247,8 @@ func (s *State) GoneAt(a *Attempt) (ms int64) {
 	return 0
 }
 
-// WroteSince is when a partner wrote down something for the first time that knows of a fact: by its clock (ms). 0: nothing
-// yet.
+// WroteSince is when a partner wrote down something for the first time that knows of a fact: by its clock (ms). 0:
+// nothing yet.
 func (s *State) WroteSince(p workflow.PartnerID, by *log.Entry) (ms int64) {
 	for _, c := range s.log.ByAuthor()[p] {
 		for _, st := range c.Strands {
@@ -275,8 +275,8 @@ func (s *State) UnneededSince(a *Attempt) (ms int64) {
 	return cmp.Or(s.skippedSince(a), s.abortedAt(a))
 }
 
-// skippedSince is since when the task of an attempt is not needed, as its rule cannot hold any more or an amendment took it
-// out, by the clocks of those who wrote what it follows from (ms). 0: it is needed.
+// skippedSince is since when the task of an attempt is not needed, as its rule cannot hold any more or an amendment
+// took it out, by the clocks of those who wrote what it follows from (ms). 0: it is needed.
 func (s *State) skippedSince(a *Attempt) (ms int64) {
 	if a.Beside() || a.Slot.State != workflow.Skipped {
 		return 0

@@ -146,7 +146,8 @@ func (k *Desk) wanted(
 	return f, w, errors.Join(err, problem)
 }
 
-// notForHere refuses a file that this node may not read, and says by which item a user here gets it who may; nil: it may.
+// notForHere refuses a file that this node may not read, and says by which item a user here gets it who may; nil: it
+// may.
 func (k *Desk) notForHere(h *Held, item workflow.DataName, f workflow.File) error {
 	err := k.mayRead(h, k.Self, "", item, f)
 	if err == nil {

@@ -55,9 +55,9 @@ func (d *Desk) loadRefused(key string, k *kept) error {
 	return d.in.Store.CommitWait([]kv.Write{{Key: []byte(key), Delete: true}, {Key: is, Value: k.write().Value}})
 }
 
-// refuse puts into the outbox for good what a user did of an item, as it was handed in and refused for a reason. Result is
-// as what its holder keeps it; zero: not, or it does not say. Has is how the user has the item still; nil: not any more,
-// so that nobody here begins it in vain.
+// refuse puts into the outbox for good what a user did of an item, as it was handed in and refused for a reason. Result
+// is as what its holder keeps it; zero: not, or it does not say. Has is how the user has the item still; nil: not any
+// more, so that nobody here begins it in vain.
 func (d *Desk) refuse(was *kept, why string, result worklist.ID, has *Row) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,8 +219,8 @@ func (d *Desk) askRefused() {
 	}
 }
 
-// noteKeptAs notes, durably, as what the holder of an item keeps a result that it refused, and had not said: it was of an
-// earlier version.
+// noteKeptAs notes, durably, as what the holder of an item keeps a result that it refused, and had not said: it was of
+// an earlier version.
 func (d *Desk) noteKeptAs(key string, k *kept, result worklist.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

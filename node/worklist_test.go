@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -203,6 +204,85 @@ func TestManyAskAtOnce(t *testing.T) {
 			t.Errorf("%d have the item", winners)
 		}
 	})
+}
+
+// Three users on three devices, each of which holds ten tasks, lock thirty items at once: each item is had by exactly one,
+// by whoever was told so; each user's list and what every device shows of the instance say the same.
+func TestThirtyItemsAreLockedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		users := map[string]string{"bia": "tablet", "ana": "base", "rui": "phone"}
+		tm := newTeam(t, "base:nurse", "tablet:nurse", "phone:nurse")
+		for user, at := range users {
+			if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Second)
+		tm.add("base", thirty())
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "thirty"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		shown := map[string][]api.Item{}
+		for user, at := range users {
+			if shown[user] = tm.items(at, user); len(shown[user]) != 30 {
+				t.Fatalf("%s is shown %d items", user, len(shown[user]))
+			}
+		}
+		var asked sync.WaitGroup
+		var told sync.Map // the user who was told to have an item, by its task
+		for user, at := range users {
+			for _, x := range shown[user] {
+				asked.Go(func() {
+					_, err := tm.p[at].api.ClaimItems(t.Context(),
+						api.ClaimRequest{User: user, Claim: api.ClaimLock, Items: []string{x.ID}})
+					if err != nil {
+						wantCode(t, err, api.Refused, " has ")
+						return
+					}
+					if other, twice := told.LoadOrStore(x.Task, user); twice {
+						t.Errorf("%s and %s are told that they have %s", user, other, x.Task)
+					}
+				})
+			}
+		}
+		asked.Wait()
+		pass(time.Second)
+		listed := map[string]string{}
+		for user, at := range users {
+			for _, x := range tm.items(at, user) {
+				if other := listed[x.Task]; x.State != api.ItemLocked || other != "" {
+					t.Errorf("the list of %s has %s as %s; of %q it is too", user, x.Task, x.State, other)
+				}
+				listed[x.Task] = user
+			}
+		}
+		for _, at := range users {
+			for _, x := range tm.show(at, st.ID).Tasks {
+				task := string(x.Name)
+				had, _ := told.Load(task)
+				if had == nil || x.ClaimedBy != had || listed[task] != had {
+					t.Errorf("%s shows that %q has %s, whose list is that of %q; %v was told so", at, x.ClaimedBy, task,
+						listed[task], had)
+				}
+			}
+		}
+	})
+}
+
+// thirty is a plan of thirty tasks that nurses may lock, ten of which each of three partners holds.
+func thirty() string {
+	tasks, places := "workflow: thirty\ntasks:\n", "partitions:\n"
+	for _, at := range []string{"base", "tablet", "phone"} {
+		var of []string
+		for n := range 10 {
+			of = append(of, fmt.Sprintf("%s-%d", at, n))
+			tasks += fmt.Sprintf("  %s-%d: {type: manual, role: nurse, offline: true}\n", at, n)
+		}
+		places += fmt.Sprintf("  at-%s: {tasks: [%s], partner: %s}\n", at, strings.Join(of, ", "), at)
+	}
+	return tasks + places
 }
 
 // A holder that cannot make a grant durable gives none; who cannot be asked is not waited for.

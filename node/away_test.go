@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -576,6 +578,138 @@ func TestCutInTheMiddle(t *testing.T) {
 			t.Errorf("weight is %v, and there are incidents: %+v", in.Data["weight"], in.Incidents)
 		}
 	})
+}
+
+// crossing is a file that comes from a node to another one, over a link that breaks once.
+type crossing struct {
+	mu     sync.Mutex
+	asked  map[int64]int // pieces, by where they begin
+	broken bool
+}
+
+// breaksOnce has the link of two nodes break after so many pieces of a file came from one to the other: what is under
+// way is not heard, and they are not connected any more.
+func (tm *wardTeam) breaksOnce(from, to string, pieces int) *crossing {
+	c := &crossing{asked: map[int64]int{}}
+	answer := tm.p[from].plug.handlers[files.Protocol]
+	tm.p[from].plug.HandleRequest(files.Protocol, false, func(by workflow.PartnerID, req []byte) ([]byte, error) {
+		a, err := wire.DecodeFileAsk(req)
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !a.Sums {
+			c.asked[a.Offset]++
+			if pieces--; pieces == -1 {
+				c.broken = true
+				tm.disconnect(from, to)
+			}
+		}
+		return answer(by, req)
+	})
+	tm.f.mu.Lock()
+	defer tm.f.mu.Unlock()
+	tm.f.unheard = func(_ workflow.PartnerID, protocol string) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.broken && protocol == files.Protocol
+	}
+	return c
+}
+
+// heals has them be connected again; nothing came meanwhile.
+func (tm *wardTeam) heals(c *crossing, from, to string) {
+	c.mu.Lock()
+	if !c.broken {
+		tm.t.Error("the link did not break")
+	}
+	c.broken = false
+	c.mu.Unlock()
+	tm.connect(from, to)
+}
+
+// wantGoesOn demands that of a file of so many bytes no more was asked for twice than what was under way.
+func (c *crossing) wantGoesOn(t *testing.T, size int) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	twice := 0
+	for _, n := range c.asked {
+		twice += n - 1
+	}
+	if len(c.asked) != size/files.Piece || twice == 0 || twice > 2*files.Chunk/files.Piece {
+		t.Errorf("%d pieces were asked for, %d of them twice", len(c.asked), twice)
+	}
+}
+
+// The link is lost while the file of an item comes to the device of whoever has it (worklist open --to, or the page): it
+// is waited for, also by a device that was started again, what came is not asked for again, and the item is done.
+func TestCutWhileTheFileOfAnItemComes(t *testing.T) {
+	for how, state := range map[string]string{api.ClaimSelect: "SELECTED", api.ClaimLock: "LOCKED"} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := aWard(t)
+			plan := bytes.Repeat([]byte("plan"), 1<<20) // four chunks
+			f, err := tm.p["base"].api.PutFile(t.Context(), "plan.pdf", bytes.NewReader(plan))
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, visit := tm.rounds("visits", map[string]string{"plan": f.Value})
+			if err := tm.claim("tablet", "bia", how, visit); err != nil {
+				t.Fatal(err)
+			}
+			opened := make(chan error, 1)
+			open := func(within time.Duration) {
+				ctx, cancel := context.WithTimeout(t.Context(), within)
+				defer cancel()
+				_, r, err := tm.p["tablet"].api.ItemFile(ctx, api.ItemQuery{User: "bia", Item: visit}, "plan")
+				if err == nil {
+					var b []byte
+					if b, err = io.ReadAll(r); err == nil && !bytes.Equal(b, plan) {
+						err = errors.New("other bytes came")
+					}
+					r.Close()
+				}
+				opened <- err
+			}
+			over := tm.breaksOnce("base", "tablet", 5)
+			go open(24 * time.Hour)
+			pass(time.Minute)
+			select {
+			case err := <-opened:
+				t.Fatalf("out of reach it is opened: %v", err)
+			default:
+			}
+			if how == api.ClaimLock {
+				tm.p["tablet"].crash()
+				<-opened
+				tm.p["tablet"].start()
+				pass(time.Minute)
+				tm.wantItems("tablet", "bia", "visit "+state)
+				go open(time.Minute)
+				pass(2 * time.Minute)
+				err := <-opened
+				wantCode(t, err, api.NotYet, "plan.pdf is not here yet: base: cannot be reached")
+				if n := strings.Count(err.Error(), "base:"); n != 1 { // it holds the task, and gave the file
+					t.Errorf("base is named %d times: %v", n, err)
+				}
+				go open(24 * time.Hour)
+			}
+			pass(time.Hour)
+			tm.heals(over, "base", "tablet")
+			if err := <-opened; err != nil {
+				t.Error(err)
+			}
+			over.wantGoesOn(t, len(plan))
+			tm.wantItems("tablet", "bia", "visit "+state)
+			if err := tm.hand("tablet", "bia", visit, map[string]string{"weight": "3"}); err != nil {
+				t.Error(err)
+			}
+			if in := tm.show("base", id); in.Data["weight"] != int64(3) || len(in.Incidents) > 0 {
+				t.Errorf("weight is %v, and there are incidents: %+v", in.Data["weight"], in.Incidents)
+			}
+		})
+	}
 }
 
 // While who holds a task is away as announced, everybody is told so, and until when: lists do not show what is free

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"testing"
@@ -19,6 +20,14 @@ workflow: photos
 data: {pic: {type: file}}
 tasks: {look: {type: manual, role: nurse, offline: true, out: [pic]}}
 partitions: {home: {tasks: [look], partner: base}}
+`
+
+// alsoTells is photos that goes on after its result.
+const alsoTells = `
+workflow: photos
+data: {pic: {type: file}}
+tasks: {look: {type: manual, role: nurse, offline: true, out: [pic]}, tell: {type: manual, after: look}}
+partitions: {home: {tasks: [look, tell], partner: base}}
 `
 
 // A user hands in a file at a node that takes no part in the instance, in reach or not: the result counts at once, and
@@ -78,6 +87,60 @@ func TestAFileComesWithTheResultOfANodeThatTakesNoPart(t *testing.T) {
 			content.Close()
 		}
 	})
+}
+
+// The link is lost while the holder of an item fetches the file that came with its result from a device that takes no
+// part: the result counts, the file is only at the device, which says so, and it comes when they are connected again, also
+// to a holder that was started again, and where that result ended the instance. What had come is not asked for again.
+func TestCutWhileTheFileOfAResultComes(t *testing.T) {
+	for name, plan := range map[string]string{
+		"the instance ends": photos,
+		"it goes on":        alsoTells,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { cutWhileTheFileOfAResultComes(t, plan) })
+		})
+	}
+}
+
+func cutWhileTheFileOfAResultComes(t *testing.T, plan string) {
+	tm := aWard(t)
+	tm.add("base", plan)
+	id, item := tm.rounds("photos", nil)
+	if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+		t.Fatal(err)
+	}
+	pic := bytes.Repeat([]byte("pic."), 2<<20) // eight chunks: the last is not under way when it breaks
+	f, err := tm.p["tablet"].api.PutFile(t.Context(), "pic.txt", bytes.NewReader(pic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := tm.breaksOnce("tablet", "base", 5)
+	if err := tm.hand("tablet", "bia", item, map[string]string{"pic": f.Value}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		pass(time.Minute)
+		if in := tm.show("base", id); in.Tasks[0].State != workflow.Succeeded || tm.here("base", f.Value) {
+			t.Errorf("look is %s; its file is at base: %t", in.Tasks[0].State, tm.here("base", f.Value))
+		}
+		tm.wantAlone("tablet", "base")
+		tm.p["base"].crash()
+		tm.p["base"].start()
+	}
+	pass(time.Hour)
+	tm.heals(over, "tablet", "base")
+	pass(time.Minute)
+	over.wantGoesOn(t, len(pic))
+	tm.wantAlone("tablet")
+	_, content, err := tm.p["base"].api.File(t.Context(), id, "pic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(content); err != nil || !bytes.Equal(b, pic) {
+		t.Errorf("%d bytes are there, %v", len(b), err)
+	}
+	content.Close()
 }
 
 // A user who only names the hash of a file hands in none, whoever has it; the result is not written down.

@@ -82,7 +82,7 @@ func (k *Desk) GiveFor(f workflow.File, id workflow.InstanceID) error {
 }
 
 // HasGiven reports whether all of a file is on this node's disk that a partner gave, as a result says which counted here.
-// Nobody else is told.
+// Nobody else is told. What is not here is fetched from there (FetchAhead).
 func (k *Desk) HasGiven(
 	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, item workflow.DataName, f workflow.File,
 ) (whole bool, err error) {
@@ -98,7 +98,9 @@ func (k *Desk) HasGiven(
 	}); err != nil || !gave {
 		return false, err
 	}
-	_, whole = k.Files.Path(f)
+	if _, whole = k.Files.Path(f); !whole {
+		k.Again(ctx, id) // of an instance that has ended, nothing has its files come after a restart
+	}
 	return whole, nil
 }
 
@@ -187,7 +189,8 @@ func (k *Desk) contentWant(c worklists.Content) files.Want {
 	w := files.Want{
 		File: c.File, Instance: c.Instance, Item: c.Name, User: c.User, By: k.Payer(c), AtMost: c.AtMost,
 		From: func(context.Context) ([]workflow.PartnerID, error) {
-			return slices.DeleteFunc(slices.Concat([]workflow.PartnerID{c.At}, c.Givers),
+			others := slices.DeleteFunc(slices.Clone(c.Givers), func(p workflow.PartnerID) bool { return p == c.At })
+			return slices.DeleteFunc(slices.Insert(others, 0, c.At),
 				func(p workflow.PartnerID) bool { return p == k.Self }), nil
 		},
 	}

@@ -206,8 +206,8 @@ func TestManyAskAtOnce(t *testing.T) {
 	})
 }
 
-// Three users on three devices, each of which holds ten tasks, lock thirty items at once: each item is had by exactly one,
-// by whoever was told so; each user's list and what every device shows of the instance say the same.
+// Three users on three devices, each of which holds ten tasks, lock thirty items at once: each item is had by exactly
+// one, whoever was told so; each user's list and what every device shows of the instance say the same.
 func TestThirtyItemsAreLockedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		users := map[string]string{"bia": "tablet", "ana": "base", "rui": "phone"}

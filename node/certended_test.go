@@ -1,0 +1,101 @@
+package node_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/node/web"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// setDate is the clock of a bubble whose date is set, on all nodes that have it.
+type setDate struct {
+	bubbleClock
+	by *atomic.Int64
+}
+
+func (c setDate) Now() moment.Now {
+	now := c.bubbleClock.Now()
+	now.Wall = now.Wall.Add(time.Duration(c.by.Load()))
+	return now
+}
+
+// A user's certificate ends while the user has an item, as nobody who may renew it is here: what was done before, and
+// is brought after, is refused with the reason, stays in the outbox, and counts for nothing. Nothing more can be done in
+// the user's name, also on the page, and others may take the item.
+func TestACertificateEndsWhileItsUserHasAnItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		date := &atomic.Int64{}
+		const month = node.Lifetime / 12
+		on := func(at time.Duration) {
+			date.Store(int64(at))
+			pass(2 * time.Hour)
+		}
+		tm := newTeamWith(t, nil, func(p *node.Parts) { p.Clock = setDate{by: date} }, "chief", "base:nurse", "tablet")
+		on(6 * month)
+		if err := tm.signIn("tablet", tm.addUser("chief", "bia", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		on(10 * month) // the partners' own are renewed
+		tm.p["chief"].crash()
+		tm.add("base", strings.Replace(rota, "role: nurse, out", "role: nurse, offline: true, out", 1))
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		on(18*month - 24*time.Hour)
+		item := tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		synctest.Wait()
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantOutbox("tablet", "bia|weigh|completed|base")
+
+		on(18*month + 48*time.Hour)
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		const why = "the key of user bia expired at 2001-07-03T02:00:00Z: sign in again with a new token"
+		tm.wantOutbox("tablet", "bia|weigh|completed||"+why)
+		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}), api.NotAllowed, why)
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimRelease, item), api.NotAllowed, why)
+		for _, form := range []string{"/items/" + item, "/items/" + item + "/release"} {
+			code, text := tm.posts("tablet", "bia", form, url.Values{"weight": {"4"}})
+			if code != http.StatusForbidden || !strings.Contains(text, `<h2 id="problem-title">`+why) {
+				t.Errorf("%s on the page: %d, and it says\n%s", form, code, text)
+			}
+		}
+		in := tm.show("base", st.ID)
+		if x := in.Tasks[0]; x.State != workflow.Ready || x.ClaimedBy != "" || in.Data["weight"] != nil {
+			t.Errorf("weigh is %s, with %q, weight %v", x.State, x.ClaimedBy, in.Data["weight"])
+		}
+		tm.wantItems("base", "base", "weigh READY")
+	})
+}
+
+// posts has somebody who is signed in at the page of a node send it a form.
+func (tm *team) posts(at, user, path string, form url.Values) (code int, text string) {
+	r := httptest.NewRequestWithContext(tm.t.Context(), http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if err := r.ParseForm(); err != nil { // as the server does
+		tm.t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	web.New(tm.p[at].api.(web.Node), slog.New(slog.DiscardHandler)).
+		Inside(w, r, httpapi.Session{User: user, Name: user, Acts: true, Sent: httpapi.Good})
+	return w.Code, w.Body.String()
+}

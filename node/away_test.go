@@ -255,6 +255,91 @@ func TestAWeekDisconnected(t *testing.T) {
 	})
 }
 
+// weekly is a plan of one week, in the middle of which an item passes to who answers for it.
+const weekly = `
+workflow: weekly
+warnings: [48h]
+transfer: 24h
+data:
+  weight: {type: integer}
+tasks:
+  visit: {type: manual, role: nurse, offline: true, deadline: 120h, out: [weight]}
+  mend:  {type: manual, role: nurse, offline: true, deadline: 240h}
+partitions: {ward: {tasks: [visit, mend], partner: base}}
+`
+
+// A week out of reach as planned, with deadlines: the device warns by its own clock, also after a crash, and says that an
+// item passes to who answers for the instance. What was done of that one afterwards is refused with the reason, kept
+// beside, and can be adopted; the other counts.
+func TestAWeekDisconnectedWithDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		tm := aWard(t)
+		tm.add("base", weekly)
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "weekly", Responsible: "ana"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		items := map[string]string{}
+		for _, x := range tm.items("tablet", "bia") {
+			items[x.Task] = x.ID
+			if err := tm.claim("tablet", "bia", api.ClaimLock, x.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := tm.p["tablet"].api.Disconnect(t.Context(), api.DisconnectRequest{For: api.Span(8 * day)})
+		if err != nil || c.State != api.IsDisconnected || len(c.Along) != 2 {
+			t.Fatalf("it is %+v, %v", c, err)
+		}
+
+		pass(3 * day)
+		tm.wantLeft("tablet", "bia", "visit", 2*day)
+		tm.wantLeft("tablet", "bia", "mend", 7*day)
+		warned := "weekly deadline: visit is due in 2d, and passes to the responsible user with 1d left"
+		tm.wantMessages("tablet", "bia", "*"+warned)
+		tm.readAll("tablet", "bia")
+		tm.p["tablet"].crash()
+		pass(day)
+		tm.p["tablet"].start()
+		pass(time.Minute)
+		tm.wantLeft("tablet", "bia", "visit", day-time.Minute)
+		tm.wantMessages("tablet", "bia", warned, "*weekly deadline: visit passes to the responsible user, as it is due in 1d: "+
+			"what you make of it from now on is kept, and does not count by itself")
+		tm.wantItems("tablet", "bia", "mend LOCKED", "visit LOCKED")
+		tm.wantItems("base", "ana", "visit SELECTED")
+
+		pass(2 * day)
+		for task, out := range map[string]map[string]string{"visit": {"weight": "3"}, "mend": nil} {
+			if err := tm.hand("tablet", "bia", items[task], out); err != nil {
+				t.Errorf("%s: %v", task, err)
+			}
+		}
+		pass(day)
+		tm.comesBack("tablet", "base")
+		const why = "as it had passed to the responsible user, with its deadline near"
+		tm.wantOutbox("tablet", "bia|visit|completed||it does not count, "+why+"; it is kept there")
+		tm.wantItems("tablet", "bia")
+		tm.wantItems("base", "ana", "visit SELECTED")
+		in := tm.show("base", st.ID)
+		kept := slices.IndexFunc(in.Incidents, func(x api.Incident) bool { return x.Result != "" })
+		if kept < 0 || !strings.Contains(in.Incidents[kept].What, "a result of bia is kept and does not count, "+why) ||
+			in.Data["weight"] != nil {
+			t.Fatalf("weight is %v, and there are incidents: %+v", in.Data["weight"], in.Incidents)
+		}
+		if got := tm.stateOf("base", st.ID, "mend"); got != "SUCCEEDED running" {
+			t.Errorf("mend is %s", got)
+		}
+		if _, err := tm.p["base"].api.AdoptResult(t.Context(),
+			api.AdoptRequest{User: "ana", ID: st.ID, Result: in.Incidents[kept].Result}); err != nil {
+			t.Error(err)
+		}
+		if in := tm.show("base", st.ID); in.Data["weight"] != int64(3) || in.State != workflow.InstanceSucceeded {
+			t.Errorf("adopted it is %s, with %v", in.State, in.Data)
+		}
+	})
+}
+
 // A result of the planned absence arrives by itself, once, and the successor begins.
 func TestADisconnectedResultArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -131,7 +131,7 @@ func cutWhileTheFileOfAResultComes(t *testing.T, plan string) {
 	pass(time.Hour)
 	tm.heals(over, "tablet", "base")
 	pass(time.Minute)
-	over.wantGoesOn(t, len(pic))
+	over.wantGoesOn(t, len(pic), 2) // of the link, and of the holder
 	tm.wantAlone("tablet")
 	_, content, err := tm.p["base"].api.File(t.Context(), id, "pic")
 	if err != nil {

@@ -62,6 +62,8 @@ type fetch struct {
 	running *order             // has a turn; nil: none
 	part    *part              // what is here of it, which only a turn uses; nil: not known yet
 	have    int64              // bytes of that
+	came    map[int]pieces     // of chunks that a break interrupted, from one partner
+	gave    workflow.PartnerID // that one
 	from    workflow.PartnerID // gives it just now; empty: nobody
 	trouble string             // why it does not go on
 }
@@ -448,7 +450,12 @@ func (t *Topic) fetchFrom(ctx context.Context, a found, x *wanted, o *order, oth
 	defer cancel(nil)
 	in, end := t.takeIn(from)
 	defer end()
-	f := &flight{t: t, from: from, want: w, left: p.missing(), in: in, others: others}
+	f := newFlight(t, from, w, p.missing())
+	f.in, f.others, f.before = in, others, t.takeUp(c, from)
+	defer func() {
+		cancel(nil)
+		t.putAside(c, f)
+	}()
 	f.ask(ctx, 1)
 	for last := t.in.Clock.Now().Awake; len(f.asked) > 0; {
 		coming := f.asked[0]
@@ -584,7 +591,8 @@ func (t *Topic) bound(c *fetch) (most int64) {
 	return most
 }
 
-// flight is what of a file comes from one partner.
+// flight is what of a file comes from one partner. What a break costs is what is under way then, one chunk at most:
+// while the pieces of one come, those that follow are asked for as places get free, in their order.
 type flight struct {
 	t      *Topic
 	from   workflow.PartnerID
@@ -594,13 +602,31 @@ type flight struct {
 	yields bool       // no more are, as others have their turn
 	in     *intake
 	others func() bool // another partner may have the file
+
+	before map[int]pieces // came from it before a break
+	places chan struct{}  // for pieces that are under way
+	turn   chan struct{}  // closed once all pieces of the chunks so far were asked for
+	broke  chan struct{}  // closed once one did not come: no more are asked for
+	breaks sync.Once
 }
+
+func newFlight(t *Topic, from workflow.PartnerID, w Want, left []int) *flight {
+	f := &flight{
+		t: t, from: from, want: w, left: left,
+		places: make(chan struct{}, Chunk/Piece), turn: make(chan struct{}), broke: make(chan struct{}),
+	}
+	close(f.turn)
+	return f
+}
+
+// pieces are those of a chunk; nil: it did not come.
+type pieces [Chunk / Piece][]byte
 
 // arrival is a chunk that was asked for.
 type arrival struct {
 	n      int
 	done   chan struct{}
-	pieces [Chunk / Piece][]byte // they are hashed and written as they came, not copied together
+	pieces // they are hashed and written as they came, not copied together
 	err    error
 }
 
@@ -614,8 +640,7 @@ func (a *arrival) fits(f workflow.File, chunks sums) bool {
 	return size == chunkSize(f, a.n) && [32]byte(h.Sum(nil)) == chunks[a.n]
 }
 
-// quick is how long a chunk takes at most where two are asked for at once: there what a break costs,
-// which is what was asked for, is little.
+// quick is how long a chunk takes at most where the next one is asked for before it is here.
 const quick = 250 * time.Millisecond
 
 // together is how many chunks are asked for at once, after one took so long.
@@ -630,26 +655,99 @@ func together(took time.Duration) int {
 func (f *flight) ask(ctx context.Context, most int) {
 	for len(f.asked) < most && len(f.left) > 0 {
 		a := &arrival{n: f.left[0], done: make(chan struct{})}
+		a.pieces = f.before[a.n]
 		f.left, f.asked = f.left[1:], append(f.asked, a)
+		before, next := f.turn, make(chan struct{})
+		f.turn = next
 		go func() {
 			defer close(a.done)
-			a.err = f.t.chunk(ctx, f, a)
+			<-before
+			a.err = f.chunk(ctx, a, next)
 		}()
 	}
 }
 
-// chunk gets one chunk of a file, its pieces at once.
-func (t *Topic) chunk(ctx context.Context, f *flight, a *arrival) error {
+// chunk gets what is missing of a chunk. It closes asked when all of its pieces were asked for.
+func (f *flight) chunk(ctx context.Context, a *arrival, asked chan<- struct{}) error {
 	var errs [len(a.pieces)]error
 	var all sync.WaitGroup
 	for i := range a.pieces {
-		if i*Piece < chunkSize(f.want.File, a.n) {
-			at := int64(a.n)*Chunk + int64(i)*Piece
-			all.Go(func() { a.pieces[i], errs[i] = t.ask(ctx, f.from, f.in, f.want, false, at) })
+		if i*Piece >= chunkSize(f.want.File, a.n) || a.pieces[i] != nil {
+			continue
 		}
+		if errs[i] = f.place(ctx); errs[i] != nil {
+			break
+		}
+		at := int64(a.n)*Chunk + int64(i)*Piece
+		all.Go(func() {
+			if a.pieces[i], errs[i] = f.t.ask(ctx, f.from, f.in, f.want, false, at); errs[i] != nil {
+				a.pieces[i] = nil
+				f.breaks.Do(func() { close(f.broke) })
+			}
+			<-f.places
+		})
 	}
+	close(asked)
 	all.Wait()
 	return cmp.Or(errs[:]...)
+}
+
+// errBroke: what was asked for before did not come.
+var errBroke = errors.New("did not give what was asked for before")
+
+// place waits until a piece may be under way.
+func (f *flight) place(ctx context.Context) error {
+	select {
+	case f.places <- struct{}{}:
+	case <-f.broke:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-f.broke:
+		return errBroke
+	default:
+		return nil
+	}
+}
+
+// maxAside is of how many files pieces are kept that came before a break, so that what is in memory is bounded.
+const maxAside = 16
+
+// takeUp returns what came of a file from a partner before a break.
+func (t *Topic) takeUp(c *fetch, from workflow.PartnerID) map[int]pieces {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	came := c.came
+	if c.came = nil; c.gave != from {
+		return nil // its pieces would be blamed on another
+	}
+	return came
+}
+
+// putAside keeps what came of chunks that a break interrupted, for when their partner is asked again.
+func (t *Topic) putAside(c *fetch, f *flight) {
+	came := map[int]pieces{}
+	for _, a := range f.asked {
+		<-a.done
+		if slices.ContainsFunc(a.pieces[:], func(b []byte) bool { return b != nil }) {
+			came[a.n] = a.pieces
+		}
+	}
+	if len(came) == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	aside := 0
+	for _, other := range t.coming {
+		if other.came != nil {
+			aside++
+		}
+	}
+	if aside < maxAside {
+		c.came, c.gave = came, f.from
+	}
 }
 
 // ask asks a partner for the hashes of a file's chunks, or for a piece of it.

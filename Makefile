@@ -30,7 +30,8 @@ cross: ## builds without cgo for every system that it is meant for
 sim: ## fresh seeds of the simulator, for FOR (default 10m)
 	go run ./internal/sim/mutants -for $(or $(FOR),10m) -first $(or $(FIRST),$$(date +%s))
 
-sim-mutants: ## after how many seeds each deliberately broken variant is caught
+sim-mutants: ## after how many seeds each deliberately broken variant is caught; those of worklists by tests
+	go test ./worklist -run TestMutants -mutants all -timeout 0 -v
 	go run ./internal/sim/mutants -break all -seeds $(or $(SEEDS),1000)
 
 sim-vanish: ## every partner vanishes at every event of the eleven tasks

@@ -568,6 +568,27 @@ func TestALockedItemIsDoneOutOfReach(t *testing.T) {
 	})
 }
 
+// Out of reach of its holder only what is locked can be done: what is selected is refused, and waits in no outbox.
+func TestOnlyWhatIsLockedIsDoneOutOfReach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		_, selected := tm.rounds("visits", nil)
+		_, locked := tm.rounds("visits", nil)
+		if err := errors.Join(tm.claim("tablet", "bia", api.ClaimSelect, selected),
+			tm.claim("tablet", "bia", api.ClaimLock, locked)); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		synctest.Wait()
+		wantCode(t, tm.hand("tablet", "bia", selected, nil), api.Refused, "base, who holds visit, cannot be asked now")
+		tm.wantOutbox("tablet")
+		if err := tm.hand("tablet", "bia", locked, nil); err != nil {
+			t.Error(err)
+		}
+		tm.wantOutbox("tablet", "bia|visit|completed|base")
+	})
+}
+
 // What a user has ended, and its holder has written down, does not come back as locked when that holder cannot be asked
 // any more: what it said before, that the user has the item, is older.
 func TestWhatIsEndedDoesNotComeBack(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 
 var mutate = flag.String("mutants", "", "break the source in these ways, or all, and see that the tests notice")
 
-// mutant is a way to break the source, one for each rule of docs/worklists.md.
+// mutant is a way to break the source, one for each rule of docs/worklists.md but 18 and 19, of which the simulator has
+// them (internal/sim/mutants).
 type mutant struct{ name, file, old, new string }
 
 var mutants = []mutant{
@@ -83,6 +84,20 @@ var mutants = []mutant{
 	{"16-goes-without", "device/leave.go", `case len(coming) == 0:`, `case true:`},
 	{"16-waits-for-ever", "device/leave.go", `case len(stuck) > 0 && !d.accepted(Missing):`, `case false:`},
 	{"17-from-the-start", "device/leave.go", `d.Files[id].Size - d.Files[id].Here`, `d.Files[id].Size`},
+	{"15-selected-goes-along", "../node/worklists/ask.go", "errors.Is(err, errPutOff)) &&\n\t\tr.Mine == worklist.Lock:",
+		"errors.Is(err, errPutOff)) &&\n\t\tr.Mine != \"\":"},
+	{"20-locks-anyhow", "../node/device.go", `b.Percent > p.Config.LockAbove`, `b.Percent > 0`},
+	{"20-locks-nothing", "../node/device.go", `b == nil || b.Charging || `, `b == nil || `},
+	{"21-opens-anything", "device/advise.go", `case l.Takes > tooLong:`, `case false:`},
+	{"21-advises-out-of-reach", "device/advise.go", `case !l.Reachable:`, `case false:`},
+	{"21-locks-what-may-not", "device/advise.go", `case l.Offline && !l.Locked:`, `case !l.Locked:`},
+}
+
+// ofNode are the tests of the node that notice a mutant of what a device does (rules 15 and 20).
+var ofNode = map[string]string{
+	"15-selected-goes-along": "TestOnlyWhatIsLockedIsDoneOutOfReach",
+	"20-locks-anyhow":        "TestADeviceLowOnEnergyLocksNothing",
+	"20-locks-nothing":       "TestADeviceLowOnEnergyLocksNothing",
 }
 
 // TestMutants: the tests notice each mutant. It compiles each, so it runs only when asked:
@@ -120,9 +135,12 @@ func (m mutant) run(t *testing.T, broken string) {
 		if err := os.WriteFile(overlay, described, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		which := "./" + filepath.Dir(m.file)
+		which, tests := "./"+filepath.Dir(m.file), "Scenarios|AnyOrder|Stories|Leave|Hand|Advise"
+		if of := ofNode[m.name]; of != "" {
+			which, tests = "../node", of
+		}
 		if out, err := exec.Command("go", "test", "-vet", "off", "-overlay", overlay, "-timeout", "2m", "-failfast",
-			"-run", "Scenarios|AnyOrder|Stories|Leave|Hand", which).CombinedOutput(); err == nil {
+			"-run", tests, which).CombinedOutput(); err == nil {
 			t.Errorf("nobody notices:\n%s", out)
 		} else if strings.Contains(string(out), "[build failed]") {
 			t.Errorf("it does not compile:\n%s", out)

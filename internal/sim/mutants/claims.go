@@ -91,7 +91,7 @@ var ofClaims = []mutant{
 	{name: "results-empty", what: "a task ends without what the person handed in", patches: []patch{{
 		"choreo/tries.go", `		if end.Outputs, err = d.state.Written(a.Task, res); err != nil {`,
 		`		if _, err = d.state.Written(a.Task, res); err != nil {`}}},
-	{name: "given-without-end", what: "one person may take one item again and again", patches: []patch{{
+	{name: "given-without-end", what: "one person may take one item again and again", tested: true, patches: []patch{{
 		"choreo/idled.go", `n >= fact.MaxGrants {`, `n >= 100*fact.MaxGrants {`}}},
 	{name: "first-role-only", what: "of a person's roles only the first counts for a list", patches: []patch{{
 		"node/items.go", `	for _, r := range who.Roles {
@@ -188,10 +188,10 @@ var ofClaims = []mutant{
 `, ``}}},
 	{name: "pulled-for-all", what: "whom a mechanism does not let see an item may take it", patches: []patch{{
 		"choreo/state/items.go", `Limited: s.Pulled(a),`, `Limited: s.Pulled(a) && a.Slot == nil,`}}},
-	{name: "pulled-drawn", what: "a performer is drawn for what waits to be taken", patches: []patch{{
+	{name: "pulled-drawn", what: "a performer is drawn for what waits to be taken", tested: true, patches: []patch{{
 		"choreo/perform.go", `o.state.ForOthers(a) || waits:`, `o.state.ForOthers(a) || waits && a.Slot == nil:`}}},
-	{name: "pulled-after-given", what: "what was given to a partner still waits to be taken by the apt", patches: []patch{{
+	{name: "pulled-after-given", what: "what was given to a partner still waits to be taken by the apt", tested: true, patches: []patch{{
 		"choreo/state/offers.go", `s.Mechanism().Pulls() && !a.given()`, `s.Mechanism().Pulls()`}}},
-	{name: "pulled-for-ever", what: "the patience of Sel-push-pull has no end", patches: []patch{{
+	{name: "pulled-for-ever", what: "the patience of Sel-push-pull has no end", tested: true, patches: []patch{{
 		"choreo/untaken.go", `	return offered < patience,`, `	return offered < patience || a.Slot != nil,`}}},
 }

@@ -107,14 +107,18 @@ func (m *mutant) among(which string) bool {
 	case "all", m.name:
 		return true
 	case "amend":
-		return m.first == claimed && m.tested
+		return m.isOf(ofAmendments)
 	case "claims":
-		return m.first == claimed && !m.tested
+		return m.isOf(ofClaims)
 	}
 	first, known := map[string]uint64{
 		"units": equipped, "links": linked, "flows": driven, "instant": prompt, "absences": absences,
 	}[which]
 	return known && m.first == first
+}
+
+func (m *mutant) isOf(group []mutant) bool {
+	return slices.ContainsFunc(group, func(o mutant) bool { return o.name == m.name })
 }
 
 // build makes the test binary of the simulator with patches.

@@ -195,7 +195,7 @@ func BenchmarkStream(b *testing.B) {
 }
 
 // BenchmarkAtSize: lists of a node that holds 10,000 instances, each with an item of its user's:
-// the worklist in its orders, messages, instances, and the page with each of them, compressed. Sixteen
+// the worklist in its orders, a move by hand, messages, instances, and the page with each of them, compressed. Sixteen
 // thousand and more are reached by nobody's hand, so what grows is time for people.
 func BenchmarkAtSize(b *testing.B) {
 	const held = 10_000
@@ -239,6 +239,22 @@ func BenchmarkAtSize(b *testing.B) {
 	b.Run("worklist/"+api.OrderArrival, list(api.OrderArrival))
 	b.Run("worklist/"+api.OrderPriority, list(api.OrderPriority))
 	b.Run("worklist/"+api.OrderDeadline, list(api.OrderDeadline))
+	b.Run("worklist/"+api.OrderSize, list(api.OrderSize))
+	items, err := svc.Worklist(ctx, api.WorklistQuery{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	moved := 0
+	b.Run("move", func(b *testing.B) { // each another item; it answers with the list by hand
+		for b.Loop() {
+			r := api.MoveRequest{Item: items[moved%len(items)].ID, Before: items[(moved+held/2)%len(items)].ID}
+			if all, err := svc.MoveItem(ctx, r); err != nil || len(all) < held {
+				b.Fatal(len(all), err)
+			}
+			moved += 7
+		}
+	})
+	b.Run("worklist/"+api.OrderHand, list(api.OrderHand))
 	b.Run("messages", func(b *testing.B) {
 		for b.Loop() {
 			if all, err := svc.Messages(ctx, api.MessagesQuery{}); err != nil || len(all) < 1000 {

@@ -545,6 +545,29 @@ func TestInstanceIsShort(t *testing.T) {
 	}
 }
 
+// On a phone the drawing leads to itself alone, at the size at which its text is read, and there it can be enlarged.
+func TestTheDrawingIsEnlargedOnAPhone(t *testing.T) {
+	c := startChromium(t)
+	node := newCrew()
+	node.OnDiagram = func(string, string) ([]byte, error) {
+		return []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="900" height="300"><text y="20">pump</text></svg>`), nil
+	}
+	s := serveSite(t, node)
+	b := s.signIn(c, screenSizes[0], "en", false)
+	b.visit(s.URL + "/instances/" + id)
+	b.tap("#drawing > summary")
+	b.until(`document.querySelector("#drawing img").naturalWidth > 0`)
+	b.tap("#drawing a")
+	b.until(`location.pathname.endsWith("/diagram.svg") && document.documentElement.tagName === "svg"`)
+	var is struct{ Wide, Before, After float64 }
+	b.eval(`({wide: document.documentElement.getBoundingClientRect().width, before: visualViewport.scale})`, &is)
+	b.call("Input.synthesizePinchGesture", map[string]any{"x": 195, "y": 150, "scaleFactor": 2.5}, nil)
+	b.eval(`({wide: document.documentElement.getBoundingClientRect().width, after: visualViewport.scale})`, &is)
+	if is.Wide < 900 || is.After < 2*is.Before {
+		t.Errorf("the drawing is %v pixels wide; two fingers enlarge it from %v to %v", is.Wide, is.Before, is.After)
+	}
+}
+
 // A browser that trusts the node's address can install the page; on the network, with a certificate that no phone
 // knows, it is not offered.
 func TestInstallable(t *testing.T) {

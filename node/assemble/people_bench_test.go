@@ -129,6 +129,18 @@ const benchFile = 200 << 20
 
 // BenchmarkFile: a file comes from another node, verified and synced.
 func BenchmarkFile(b *testing.B) {
+	comes := newFileBench(b)
+	b.SetBytes(benchFile)
+	b.StopTimer()
+	b.ResetTimer()
+	for range b.N {
+		comes()
+	}
+}
+
+// newFileBench has two nodes, between which a file comes whenever what it returns is called: that returns how long it
+// took. What is done before is not timed.
+func newFileBench(b *testing.B) func() time.Duration {
 	ctx := context.Background()
 	m := newBenchMesh(b, "one", "two")
 	w, err := m.hosts[0].Service().AddWorkflow(ctx, "survey.yaml",
@@ -136,11 +148,8 @@ func BenchmarkFile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.SetBytes(benchFile)
 	content := make([]byte, benchFile)
-	b.StopTimer()
-	b.ResetTimer()
-	for range b.N {
+	return func() time.Duration {
 		rand.Read(content)
 		f, err := m.hosts[0].Service().PutFile(ctx, "plan.bin", bytes.NewReader(content))
 		if err != nil {
@@ -161,18 +170,30 @@ func BenchmarkFile(b *testing.B) {
 			<-time.After(20 * time.Millisecond)
 		}
 		b.StartTimer()
+		began := time.Now()
 		_, r, err := m.hosts[1].Service().File(ctx, st.ID, "plan")
+		took := time.Since(began)
 		b.StopTimer()
 		if err != nil {
 			b.Fatal(err)
 		}
 		r.Close()
+		return took
 	}
 }
 
 // BenchmarkStream is the floor of BenchmarkFile: as many bytes over a stream between two
 // plain hosts, kept by nobody.
 func BenchmarkStream(b *testing.B) {
+	comes := newStreamBench(b)
+	b.SetBytes(benchFile)
+	for b.Loop() {
+		comes()
+	}
+}
+
+// newStreamBench is newFileBench for a plain stream.
+func newStreamBench(b *testing.B) func() time.Duration {
 	at, to := benchHosts(b)
 	content := make([]byte, benchFile)
 	rand.Read(content)
@@ -182,8 +203,8 @@ func BenchmarkStream(b *testing.B) {
 			b.Error(err)
 		}
 	})
-	b.SetBytes(benchFile)
-	for b.Loop() {
+	return func() time.Duration {
+		began := time.Now()
 		s, err := at.NewStream(context.Background(), to.ID(), "/bench")
 		if err != nil {
 			b.Fatal(err)
@@ -191,7 +212,23 @@ func BenchmarkStream(b *testing.B) {
 		if n, err := io.Copy(io.Discard, s); n != benchFile || err != nil {
 			b.Fatalf("%d bytes came: %v", n, err)
 		}
+		return time.Since(began)
 	}
+}
+
+// BenchmarkFileBesideStream does both in turn, so that what else the machine does weighs on either, and says how much of
+// the stream's speed the file has: the aim is half.
+func BenchmarkFileBesideStream(b *testing.B) {
+	file, stream := newFileBench(b), newStreamBench(b)
+	var files, streams time.Duration
+	for range b.N {
+		files += file()
+		streams += stream()
+	}
+	speed := func(d time.Duration) float64 { return float64(b.N) * benchFile / 1e6 / d.Seconds() }
+	b.ReportMetric(speed(files), "file-MB/s")
+	b.ReportMetric(speed(streams), "stream-MB/s")
+	b.ReportMetric(streams.Seconds()/files.Seconds(), "ratio")
 }
 
 // BenchmarkAtSize: lists of a node that holds 10,000 instances, each with an item of its user's:

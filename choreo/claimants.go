@@ -106,6 +106,9 @@ type ItemView struct {
 	// HandedBy is who handed it to Holder, for whom it is kept till Until, where the mode is Handed.
 	HandedBy worklist.User
 	Until    time.Time
+	// LeaseEnds is when the lease of Holder is over (Boot), by the clock of this node; 0: it has none. It is true at who
+	// granted it: others count from when they heard of that.
+	LeaseEnds time.Duration
 	// Begun is since when its holder works on it, by its own clock, in ms since 1970, while nobody has taken it; 0: it
 	// does not.
 	Begun int64
@@ -156,7 +159,7 @@ func (m *Machine) itemNow(a *state.Attempt, since *state.Moments) ItemView {
 	v := itemView(a, since)
 	if h, held := m.state.HoldOf(a); held {
 		v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
-		v.Word, v.Joint = h.Word, h.Joint
+		v.Word, v.Joint, v.LeaseEnds = h.Word, h.Joint, h.Ends
 		v.PutOff = m.state.People().Board.PutOff(v.Item, v.Holder)
 	} else {
 		v.Offered, v.ToAll = m.state.Offered(v.Item)

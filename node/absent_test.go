@@ -217,6 +217,54 @@ func TestALockLastsAsLongAsTheAbsence(t *testing.T) {
 	})
 }
 
+// Whoever locks something that the own node holds, and goes without saying for how long, is waited for as long as the lock
+// lasts, and not only for the connection time: what is done counts. Without such a lock nothing is announced.
+func TestALockHereIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", `
+workflow: own
+tasks:
+  visit: {type: manual, offline: true, on-failure: {contingency: phone}}
+  phone: {role: nurse, type: manual}
+  report: {type: manual, after: visit}
+partitions: {van: {tasks: [visit], partner: tablet}, ward: {tasks: [phone, report], partner: base}}
+`)
+		const day = 24 * time.Hour
+		id, visit := tm.rounds("own", nil)
+		away := func(want time.Duration) {
+			t.Helper()
+			c := tm.goesAway("tablet", "not-locked")
+			switch {
+			case c.State != api.IsDisconnected || (c.Until == nil) != (want == 0):
+				t.Fatalf("it is %+v, want away for %s", c, want)
+			case want > 0 && (c.Until.Sub(*c.Since) != want || c.Waits != workflow.FormatDuration(want)):
+				t.Errorf("it is away until %s, and they wait %s; want %s", c.Until, c.Waits, want)
+			}
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, visit); err != nil {
+			t.Fatal(err)
+		}
+		away(0) // what is selected is nothing that others wait for
+		tm.comesBack("tablet", "base")
+		if err := tm.claim("tablet", "bia", api.ClaimLock, visit); err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * day)
+		away(5 * day) // of the seven
+		pass(4 * day)
+		tm.wantStates(id, "visit", workflow.Ready, "base")
+		if err := tm.hand("tablet", "bia", visit, nil); err != nil {
+			t.Fatal(err)
+		}
+		tm.comesBack("tablet", "base")
+		if in := tm.show("base", id); in.Tasks[0].PerformedBy != "bia" {
+			t.Errorf("visit was done by %q", in.Tasks[0].PerformedBy)
+		}
+		away(0) // nothing is locked any more
+	})
+}
+
 // What nobody can announce is refused, with what can be.
 func TestWishesOfAbsences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -230,7 +230,7 @@ func (a *absence) begin(
 		a.way = w
 	}
 	w := a.way
-	w.within, w.away = cmp.Or(time.Duration(r.Within), usualWait), time.Duration(r.For)
+	w.within, w.away = cmp.Or(time.Duration(r.Within), usualWait), cmp.Or(time.Duration(r.For), leased(along))
 	for _, q := range accepted {
 		if !slices.Contains(w.accepted, q) {
 			w.accepted = append(w.accepted, q)
@@ -243,6 +243,17 @@ func (a *absence) begin(
 			w.files[device.FileID(c.File.String())] = c
 		}
 	}
+}
+
+// leased is for how long a node is away that does not say so: for as long as somebody has locked something that it
+// holds itself, which others would else have fail after its connection time. 0: nobody has.
+func leased(along []worklists.Along) (away time.Duration) {
+	for _, x := range along {
+		if x.Own && x.Locked {
+			away = max(away, x.Leased)
+		}
+	}
+	return min((away + time.Minute - 1).Truncate(time.Minute), membership.MaxAway) // in whole minutes, for people
 }
 
 // follow goes on with the way out until it ends.

@@ -154,6 +154,9 @@ func (k peoplesItems) itemsOf(
 			r.Handed, r.KeptFor = v.HandedBy, max(v.Until.Sub(now.Wall), 0)
 		case v.Holder == who.User:
 			r.Mine = v.Mode
+			if r.At == k.member.ID() && v.LeaseEnds > 0 {
+				r.Leased = max(v.LeaseEnds-now.Boot, 0)
+			}
 		case v.Holder != "":
 			r.Other = v.Holder
 		}

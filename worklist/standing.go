@@ -24,6 +24,8 @@ type Standing struct {
 	// holder's clock.
 	By    User
 	Until time.Time
+	// Ends is when its lease is over (Boot), as far as this device has heard of the grant; 0: it has none.
+	Ends time.Duration
 }
 
 // Holds is who has an item now; false: nobody.
@@ -37,6 +39,9 @@ func (b *Board) Holds(i Item) (Standing, bool) {
 	}
 	if f := b.facts[it.open.leased]; s.Mode == Handed && f != nil {
 		s.By, s.Until = f.User, f.At.Add(it.open.lease.Lease)
+	}
+	if lease := it.open.lease.Lease; lease > 0 {
+		s.Ends = b.heard[it.open.leased] + lease
 	}
 	return s, true
 }

@@ -39,7 +39,9 @@ does where the disk has no room. --yes accepts all that can be accepted. Interru
 for so long for what it holds itself, also after they were started again; locks end no
 sooner. They give it nothing new meanwhile, and what it would do for others, another
 does. It may be back sooner; if it is not back by then, what it holds counts as failed.
-Without --for they wait for its connection time, as when it is stopped.`,
+Without --for that is as long as the longest lock lasts of what this node holds itself,
+which is said; without such a lock they wait for its connection time, as when it is
+stopped.`,
 		Example: `  mutirao worklist disconnect --for 2d
   mutirao worklist disconnect --within 30m --yes
   mutirao worklist disconnect -o json`,
@@ -62,7 +64,7 @@ Without --for they wait for its connection time, as when it is stopped.`,
 			if err != nil {
 				return err
 			}
-			return u.result(c, func(w io.Writer) { u.writeContact(w, c) })
+			return u.result(c, func(w io.Writer) { u.writeContact(w, c, away != "") })
 		}),
 	}
 	cmd.Flags().StringVar(&within, "within", "5m", "the `longest` wait for files")
@@ -91,7 +93,7 @@ shows what waits, and what its partner did not take, with the reason.`,
 			if err != nil {
 				return err
 			}
-			if err := u.result(c, func(w io.Writer) { u.writeContact(w, c) }); err != nil {
+			if err := u.result(c, func(w io.Writer) { u.writeContact(w, c, true) }); err != nil {
 				return err
 			}
 			if slices.ContainsFunc(waits, func(x api.Undelivered) bool { return !x.Alone && x.Refused == "" }) {
@@ -203,7 +205,8 @@ func pauseFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (u *ui) writeContact(w io.Writer, c *api.Contact) {
+// writeContact says how a node stands to its partners. said: its user says for how long it is away.
+func (u *ui) writeContact(w io.Writer, c *api.Contact, said bool) {
 	if c.Since == nil {
 		fmt.Fprintln(w, c.State)
 		return
@@ -220,8 +223,11 @@ func (u *ui) writeContact(w io.Writer, c *api.Contact) {
 		fmt.Fprintf(w, "partners were told: back by about %s\n", clock(*c.Until))
 	}
 	wait := "partners wait " + c.Waits + " for it"
-	if c.Until == nil {
+	switch {
+	case c.Until == nil:
 		wait += "; longer: reconnect, then disconnect --for SPAN"
+	case !said: // as long as somebody has locked something of it
+		wait += "; shorter: reconnect, then disconnect --for SPAN"
 	}
 	for _, x := range c.Own {
 		fmt.Fprintf(w, "held here:   %s %s; %s\n", u.short(x.ID, 8), x.Task, wait)

@@ -572,7 +572,8 @@ type DisconnectRequest struct {
 	// Accept are the questions to which the answer is yes: not-locked, missing, too-slow.
 	Accept []string `json:"accept,omitempty"`
 	// For is how long the node is to be away, from when it goes, at most eight days: partners wait for so long for
-	// what it holds, such as "2d" or "12h". Left out: it does not say, and they wait for its connection time.
+	// what it holds, such as "2d" or "12h". Left out: as long as the longest lock of something that it holds itself
+	// lasts; without such a lock it does not say, and they wait for its connection time.
 	For Span `json:"for,omitempty"`
 }
 
@@ -584,8 +585,8 @@ type Contact struct {
 	// when it goes they wait for what it holds: until then, or its connection time.
 	Until *time.Time `json:"until"`
 	Waits string     `json:"waits"`
-	// For is for how long it is to be away, such as "2d", as was asked of a node that is on its way out; empty: that was
-	// not said.
+	// For is for how long it is to be away, such as "2d", of a node that is on its way out: as was asked, or as long as
+	// the longest lock lasts of what it holds; empty: neither.
 	For Span `json:"for"`
 	// Within is the longest wait for files that is accepted, such as "5m", of a node that is on its way out; else empty.
 	Within Span `json:"within"`

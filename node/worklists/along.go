@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
@@ -20,6 +21,8 @@ type Along struct {
 	Item   api.Item
 	Locked bool
 	Own    bool // this node holds it
+	// Leased is for how much longer its user has it while nothing is heard of the user, where this node holds it.
+	Leased time.Duration
 	Files  []Content
 	// Withheld are files that its user may not read: they do not come.
 	Withheld []Content
@@ -104,7 +107,7 @@ func (d *Desk) alongOf(ctx context.Context, who users.Who) (out []Along, err err
 		come, withheld := d.readable(s.contents(who, r))
 		out = append(out, Along{
 			Item: d.item(who, r), Locked: r.Mine == worklist.Lock, Own: r.At == d.in.Self,
-			Files: come, Withheld: withheld,
+			Leased: r.Leased, Files: come, Withheld: withheld,
 		})
 	}
 	d.needed(who, out)

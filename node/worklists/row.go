@@ -97,6 +97,9 @@ type Row struct {
 	Size  int64 `json:"size,omitempty"`
 	Local bool  `json:"-"`
 
+	// Leased is for how much longer the person has it if nothing is heard of the person, where this node holds it.
+	Leased time.Duration `json:"-"`
+
 	// At is who holds it, AsOf when that is known from.
 	At   workflow.PartnerID `json:"-"`
 	AsOf time.Time          `json:"-"`

@@ -120,20 +120,28 @@ func (k peoplesItems) Messages(
 }
 
 // Stuck are instances here that wait for a person who decides about them: that are interrupted, or in which a failure
-// waits for an order. At most so many, the newest.
+// waits for an order; and running ones in which the person has, or had, an item. At most so many, the newest, those that
+// wait first.
 func (k peoplesItems) Stuck(ctx context.Context, u worklist.User, most int) ([]worklists.Stuck, error) {
 	who, known := k.partners.Person(u)
 	if !known {
 		return nil, nil
 	}
-	found, err := lookAt(ctx, k.crew, func(s *shard) map[workflow.InstanceID]worklists.Stuck {
-		of, hears := map[workflow.InstanceID]worklists.Stuck{}, k.hearing(u)
+	type concerning struct {
+		waits, took map[workflow.InstanceID]worklists.Stuck
+	}
+	found, err := lookAt(ctx, k.crew, func(s *shard) concerning {
+		of := concerning{map[workflow.InstanceID]worklists.Stuck{}, map[workflow.InstanceID]worklists.Stuck{}}
+		hears := k.hearing(u)
 		s.each(func(id workflow.InstanceID, h *held) {
-			if !h.m.MayOrder(who.User, who.Roles) {
-				return
+			if h.m.MayOrder(who.User, who.Roles) {
+				if x, stuck := stuckOf(h, hears); stuck {
+					of.waits[id] = x
+					return
+				}
 			}
-			if x, stuck := stuckOf(h, hears); stuck {
-				of[id] = x
+			if h.sum.Ended == 0 && h.m.TookPart(u) {
+				of.took[id] = concerns(h)
 			}
 		})
 		return of
@@ -141,9 +149,10 @@ func (k peoplesItems) Stuck(ctx context.Context, u worklist.User, most int) ([]w
 	if err != nil {
 		return nil, err
 	}
-	waits := map[workflow.InstanceID]worklists.Stuck{}
+	waits, took := map[workflow.InstanceID]worklists.Stuck{}, map[workflow.InstanceID]worklists.Stuck{}
 	for _, of := range found {
-		maps.Copy(waits, of)
+		maps.Copy(waits, of.waits)
+		maps.Copy(took, of.took)
 	}
 	hears := k.hearing(u)
 	for _, id := range k.index.Waiting() {
@@ -155,6 +164,8 @@ func (k peoplesItems) Stuck(ctx context.Context, u worklist.User, most int) ([]w
 		}
 	}
 	rows := k.index.Rows(slices.Collect(maps.Keys(waits)), most)
+	rows = append(rows, k.index.Rows(slices.Collect(maps.Keys(took)), most-len(rows))...)
+	maps.Copy(waits, took)
 	k.addProgress(ctx, rows)
 	out := []worklists.Stuck{}
 	for _, row := range rows {
@@ -163,6 +174,13 @@ func (k peoplesItems) Stuck(ctx context.Context, u worklist.User, most int) ([]w
 		out = append(out, x)
 	}
 	return out, nil
+}
+
+// concerns is what is said of any such instance.
+func concerns(h *held) (x worklists.Stuck) {
+	with := h.m.Participants()
+	x.Facts, x.With, x.Runs = h.m.Len(), with[:min(len(with), wire.MaxReported)], h.def.Hash
+	return x
 }
 
 // stuckOf says what a person who decides is told of an instance that waits for that: whoever answers for it all failures,
@@ -174,6 +192,7 @@ func stuckOf(h *held, hears hearing) (x worklists.Stuck, stuck bool) {
 	if !h.failing.asks {
 		return x, false
 	}
+	x = concerns(h)
 	answers := hears.of(index.Charge{Responsible: h.m.Responsible(), Definition: h.def.Hash})
 	_, interrupted := h.m.Interruption()
 	for _, f := range h.m.Failures() {
@@ -187,8 +206,6 @@ func stuckOf(h *held, hears hearing) (x worklists.Stuck, stuck bool) {
 			})
 		}
 	}
-	with := h.m.Participants()
-	x.Facts, x.With = h.m.Len(), with[:min(len(with), wire.MaxReported)]
 	x.Messages = x.Messages[max(0, len(x.Messages)-worklists.MaxStuckNews):]
 	return x, stuck
 }
@@ -212,7 +229,7 @@ func (k peoplesItems) stuckEnded(id workflow.InstanceID, hears hearing) (x workl
 			}
 		}
 	}
-	x.Facts = int(sum.Number)
+	x.Facts, x.Runs = int(sum.Number), sum.Definition
 	return x, stuck
 }
 

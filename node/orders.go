@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -91,6 +92,27 @@ func (k *desk) mayDecide(h *held, who worklist.Person) error {
 	return k.notDeciding(h.m.Responsible(), h.m.Definition())
 }
 
+// maySee refuses a person who neither decides about an instance nor has, or had, an item of it.
+func (k *desk) maySee(h *held, who worklist.Person) error {
+	if h.m.TookPart(who.User) {
+		return nil
+	}
+	return k.mayDecide(h, who)
+}
+
+// dataOf are the data that tasks read or set of which a person has, or had, an item.
+func (h *held) dataOf(u worklist.User) map[workflow.DataName]bool {
+	out := map[workflow.DataName]bool{}
+	for _, name := range h.m.TasksTaken(u) {
+		if t := h.m.Definition().Task(name); t != nil {
+			for _, d := range slices.Concat(t.In, t.Fields()) {
+				out[d] = true
+			}
+		}
+	}
+	return out
+}
+
 // Target is what an order about a task is about, or, without one, the instance.
 func (k peoplesItems) Target(
 	ctx context.Context, ref string, task workflow.TaskName, by worklist.User,
@@ -113,19 +135,29 @@ func (k peoplesItems) Basis(ctx context.Context, ref string, by worklist.User) (
 	return out, err
 }
 
-// Look is what is to be shown of an instance here, to a person who decides about it.
+// Look is what is to be shown of an instance here, to a person who decides about it, or who has, or had, an item of it.
+// To the latter the values are shown of what those tasks read or set: others, data states, and what a recovery would lead
+// to, are for whoever decides.
 func (k peoplesItems) Look(
 	ctx context.Context, id workflow.InstanceID, by worklist.User, x worklists.Look,
 ) (out any, err error) {
 	_, err = k.seek(ctx, id.String(), by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
-		if err := k.mayDecide(h, who); err != nil {
+		may := k.maySee
+		if x.What == wire.LookOutlook || x.What == wire.LookStates {
+			may = k.mayDecide
+		}
+		if err := may(h, who); err != nil {
 			return t, err
+		}
+		shown := h.shown()
+		if k.mayDecide(h, who) != nil {
+			shown.Only = h.dataOf(who.User)
 		}
 		switch x.What {
 		case wire.LookInstance:
-			out = k.view.Instance(h.shown())
+			out = k.view.Instance(shown)
 		case wire.LookLog:
-			out = k.view.Log(h.shown())
+			out = k.view.Log(shown)
 		case wire.LookStates:
 			out, err = k.statesOf(h)
 		case wire.LookOutlook:

@@ -126,6 +126,97 @@ func TestAnInstanceIsSeenWhereWhoDecidesIs(t *testing.T) {
 	})
 }
 
+// Whoever has an item of an instance, or had one, sees how that stands at a node that takes no part in it, and finds it
+// in lists while it runs, also when nobody can be asked, with the values that the task reads and sets: others, and what
+// only whoever decides may know, are not shown. Who has the role and took nothing sees nothing.
+func TestAnInstanceIsSeenWhereWhoTookPartIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "two", "tablet", "phone")
+		for user, at := range map[string]string{"ana": "tablet", "rui": "phone"} {
+			if err := tm.signIn(at, tm.addUser("two", user, "nurse")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Second)
+		tm.add("two", "workflow: rounds\nversion: 1\ndata:\n  weight: {type: integer}\n  code: {type: string, default: red}\n"+
+			"  secret: {type: string}\ntasks:\n  hide: {type: manual, out: [secret]}\n"+
+			"  walk: {type: manual, role: nurse, after: hide, in: [code], out: [weight]}\n"+
+			"  rest: {type: manual, role: nurse, after: walk}\npartitions: {all: {tasks: [hide, walk, rest], partner: two}}\n")
+		id := tm.begin("two", "rounds", nil)
+		tm.ends("two", id, api.FinishRequest{Task: "hide", Outputs: map[string]string{"secret": "moon"}})
+		pass(time.Second)
+		tablet, phone, ctx := tm.p["tablet"].api, tm.p["phone"].api, t.Context()
+		lists := func(at, want string) {
+			t.Helper()
+			list, err := tm.p[at].api.Instances(ctx, false)
+			got := ""
+			for _, in := range list {
+				got += in.ID + " " + string(in.State) + " by " + in.KnownBy[0].Name + in.Known
+			}
+			if err != nil || got != want {
+				t.Errorf("%s lists %q, %v; want %q", at, got, err, want)
+			}
+		}
+		lists("tablet", "")
+		_, err := tablet.Show(ctx, id)
+		wantCode(t, err, api.NotAllowed, "is not shown it")
+
+		sees := func(when string) {
+			t.Helper()
+			pass(10 * time.Second)
+			for _, ref := range []string{id, id[:9]} {
+				in, err := tablet.Show(ctx, ref)
+				if err != nil || in.Told == nil || in.Told.By.Name != "two" || len(in.Tasks) != 3 ||
+					in.Data["code"] != "red" || strings.Contains(inJSON(t, in), "moon") {
+					t.Errorf("%s: it is shown as %+v, %v", when, in, err)
+				}
+				log, no := tablet.Log(ctx, ref)
+				if text := inJSON(t, log); strings.Contains(text, "moon") || !strings.Contains(text, "instance created") {
+					t.Errorf("%s: its log is %s", when, text)
+				}
+				_, err = tablet.Diagram(ctx, ref, "svg")
+				if err := errors.Join(no, err); err != nil {
+					t.Errorf("%s: %v", when, err)
+				}
+			}
+			_, err = tablet.ForeseeRecovery(ctx, id, api.RecoveryStep{Method: "compensate"})
+			wantCode(t, err, api.NotAllowed, "two answers for the instance")
+			if d, err := tablet.Deciding(ctx, api.DecidingQuery{User: "ana", ID: id}); err != nil || d.May {
+				t.Errorf("%s: she decides: %+v, %v", when, d, err)
+			}
+			_, err = tablet.History(ctx, id)
+			wantCode(t, err, api.NotAllowed, "two answers for the instance")
+			_, err = phone.Show(ctx, id)
+			wantCode(t, err, api.NotAllowed, "is not shown it")
+			lists("tablet", id+" running by two")
+			lists("phone", "")
+		}
+		does := func(task string, sees func()) {
+			t.Helper()
+			item := tm.items("tablet", "ana")[0]
+			if err := tm.claim("tablet", "ana", api.ClaimSelect, item.ID); err != nil || item.Task != task {
+				t.Fatalf("%s is %+v, %v", task, item, err)
+			}
+			sees()
+			if err := tm.hand("tablet", "ana", item.ID, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		does("walk", func() { sees("she has an item") })
+		sees("she had an item")
+		tm.disconnect("two", "tablet")
+		pass(time.Minute)
+		_, err = tablet.Show(ctx, id)
+		wantCode(t, err, api.Refused, "nobody can be asked now that is known to: two")
+		lists("tablet", id+" running by twoas known 1 min ago")
+		tm.connect("two", "tablet")
+		pass(time.Minute)
+		does("rest", func() {})
+		pass(10 * time.Second)
+		lists("tablet", "") // it does not run any more
+	})
+}
+
 func inJSON(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)

@@ -127,6 +127,17 @@ func (b *Board) Had(u User) (had map[Item]ID, lost map[Item]*Loss) {
 	return had, lost
 }
 
+// Took reports whether a user has, or had, some item.
+func (b *Board) Took(u User) bool {
+	for _, it := range b.items {
+		b.steps++
+		if slices.ContainsFunc(it.holds, func(h *Hold) bool { return h.User == u && h.Mode != Handed }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Knows reports whether anything was said of an item.
 func (b *Board) Knows(i Item) bool {
 	it := b.items[i]

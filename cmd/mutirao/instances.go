@@ -23,7 +23,8 @@ func newInstancesCommand() *cobra.Command {
 		Short: "The instances that this node takes part in; at the coordinator, the whole mesh's",
 		Long: `Lists what runs, and what is blocked or has failed and waits for an order: the instances
 that this node takes part in; of others those that wait for somebody at this node who
-decides about them, as partners say that are asked; and, while it holds the office of
+decides about them, and those that run and in which somebody here has, or had, an item, as
+partners say that are asked (of each the newest 200); and, while it holds the office of
 coordinator, those of all partners, as they report them. What has failed leaves the list
 when it is ordered what becomes of that (mutirao task again, mutirao task continue) or
 when it is cancelled. KNOWN-BY says who reported an instance, and since when nothing was

@@ -30,9 +30,10 @@ those who hold what of it is not done or, where all is done, held it. Partners w
 be reached are asked first what they have, for half a second at most; of a task that is
 with one who was not heard for long, it says as of when it is known.
 ID may be any unique prefix. To whoever decides about an instance a node that takes no
-part in it shows it as a partner does that takes part (others: 5); so it does its log,
-history, diagram and gantt. While none of those can be asked the node says who
-they are, as far as it was told (6).`,
+part in it shows it as a partner does that takes part; so it does its log, history,
+diagram and gantt. To whoever has, or had, an item of it, too, but for its history, and
+of the data with the values that these tasks read and set. Others: 5. While none of
+those can be asked the node says who they are, as far as it was told (6).`,
 		Example: `  mutirao show 3f9a0c21d4
   mutirao show 3f9a --watch          # until it has ended
   mutirao show 3f9a -o json`,

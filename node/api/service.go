@@ -460,7 +460,7 @@ type InstanceSummary struct {
 	// Away are those of At, and of Of, that are away as they announced.
 	Away []Absence `json:"away,omitempty"`
 	// KnownBy are the partners that told this node of an instance that it takes no part in itself, as the coordinator, or
-	// as somebody here decides about it; the best informed first.
+	// as somebody here decides about it or has, or had, an item of it; the best informed first.
 	KnownBy []Witness `json:"known_by"`
 	// Quarantine says why an instance is set aside that cannot be read here, or at which
 	// this program failed; then the rest is what was last known of it, if anything.

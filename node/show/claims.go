@@ -15,7 +15,7 @@ import (
 
 // describeClaim says in words what a claim says, and of which task.
 func (vw *View) describeClaim(
-	c *fact.Claim, who worklist.User, name func(fact.AttemptID) workflow.TaskName,
+	h *Held, c *fact.Claim, who worklist.User, name func(fact.AttemptID) workflow.TaskName,
 ) (workflow.TaskName, string) {
 	var tasks []string
 	for _, id := range c.About() {
@@ -49,14 +49,14 @@ func (vw *View) describeClaim(
 		if x.Failed {
 			return task, strings.TrimSuffix("failed with "+person+": "+x.Reason, ": ")
 		}
-		text := "result of " + person + outputs(x.Outputs)
+		text := "result of " + person + h.outputs(x.Outputs)
 		for n, of := range x.Upon {
 			text += map[bool]string{true: ", made from that of ", false: " and "}[n == 0] + string(of.Item.Slot)
 		}
 		return task, text
 	case worklist.Order:
 		if x.What == worklist.Recover {
-			return "", tellStep(person, x.Reason)
+			return "", h.tellStep(person, x.Reason)
 		}
 		what := x.What
 		if x.To != "" {

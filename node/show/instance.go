@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func (vw *View) Instance(h *Held) *api.Instance {
 		out.Incidents = append(out.Incidents, api.Incident{At: h.Refused[i].At, What: what})
 	}
 	for _, d := range h.M.Definition().Data {
-		if snap.Data[d.Name] == nil && h.M.Definition().OfRounds(d.Name) {
+		if !h.tells(d.Name) || snap.Data[d.Name] == nil && h.M.Definition().OfRounds(d.Name) {
 			continue // it says nothing until it is set
 		}
 		out.Data[string(d.Name)] = snap.Data[d.Name]
@@ -102,11 +103,15 @@ func (vw *View) Instance(h *Held) *api.Instance {
 			}
 		}
 		v.Away = vw.absentHolder(t)
+		maps.DeleteFunc(v.Outputs, func(d string, _ any) bool { return !h.tells(workflow.DataName(d)) })
 		out.Tasks = append(out.Tasks, v)
 	}
 	vw.dateTasks(h, snap.Tasks, out.Tasks)
 	vw.addDues(h, out)
 	out.Asks, out.DataDriven, out.Recovery = vw.Asks(h), h.M.DrivenByData(), vw.recovery(h)
+	if h.Only != nil {
+		out.Recovery = nil // it names data states with their values
+	}
 	vw.addClaims(h, snap.Tasks, out)
 	vw.addWorkers(h, snap.Tasks, out.Tasks)
 	out.Undoable = h.M.Undoable()

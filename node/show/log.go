@@ -89,14 +89,14 @@ func (vw *View) describe(h *Held, f *state.FactView) (workflow.TaskName, string)
 			}
 		}
 		if b.Success != nil {
-			text += ", and succeeded at once" + outputs(b.Success.Outputs)
+			text += ", and succeeded at once" + h.outputs(b.Success.Outputs)
 		}
 		return name(b.Start.Attempt), text
 	case b.Success != nil && b.Success.Attempt.Slot == workflow.FlowTask:
 		return "", "the data state is final"
 	case b.Success != nil:
 		return name(b.Success.Attempt), undoing(b.Success.Attempt) + "succeeded" + try(b.Success.Try) +
-			outputs(b.Success.Outputs)
+			h.outputs(b.Success.Outputs)
 	case b.TryFailed != nil:
 		return name(b.TryFailed.Attempt),
 			undoing(b.TryFailed.Attempt) + fmt.Sprintf("try %d failed: %s", b.TryFailed.Try, b.TryFailed.Reason)
@@ -140,7 +140,7 @@ func (vw *View) describe(h *Held, f *state.FactView) (workflow.TaskName, string)
 			" old, as conditions ask for it"
 	}
 	if b.Claim != nil {
-		return vw.describeClaim(b.Claim, f.Speaker, name)
+		return vw.describeClaim(h, b.Claim, f.Speaker, name)
 	}
 	return "", "nobody is to wait for " + vw.People.Label(b.WriteOff.Partner) + " any more"
 }
@@ -195,9 +195,12 @@ func (vw *View) tellVerdict(
 	return "", text
 }
 
-func outputs(out map[workflow.DataName]workflow.Value) string {
+func (h *Held) outputs(out map[workflow.DataName]workflow.Value) string {
 	var parts []string
 	for k, v := range out {
+		if !h.tells(k) {
+			continue
+		}
 		parts = append(parts, fmt.Sprintf("%s = %s", k, rendered(v)))
 	}
 	slices.Sort(parts)

@@ -57,7 +57,7 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 				worklists.Because(r.Why))
 		}
 		x := api.Incident{
-			At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs), Result: r.ID.String(),
+			At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + h.outputs(r.Outputs), Result: r.ID.String(),
 		}
 		if r.Adoptable {
 			x.Commands = []string{fmt.Sprintf("mutirao task adopt %s %s", h.M.Instance(), r.ID)}

@@ -120,7 +120,7 @@ func (vw *View) Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
 }
 
 // tellStep says in words what was ordered to recover an instance.
-func tellStep(person, reason string) string {
+func (h *Held) tellStep(person, reason string) string {
 	x, err := dataflow.DecodeStep(reason)
 	if err != nil {
 		return person + " orders a recovery that cannot be read"
@@ -135,10 +135,13 @@ func tellStep(person, reason string) string {
 	if x.Until != nil {
 		text += fmt.Sprintf(", until S%d", *x.Until)
 	}
-	if x.When != "" {
+	if x.When != "" && h.Only == nil {
 		text += ", when " + x.When
 	}
 	for _, n := range slices.Sorted(maps.Keys(x.Set)) {
+		if !h.tells(n) {
+			continue
+		}
 		value := "null"
 		if x.Set[n] != nil {
 			value = *x.Set[n]

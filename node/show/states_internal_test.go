@@ -8,7 +8,7 @@ func TestStepsAreCounted(t *testing.T) {
 		`{"method":"compensate","steps":1}`:           "ana recovers it: compensate, 1 step",
 		`{"method":"compensate","steps":2,"until":0}`: "ana recovers it: compensate, 2 steps, until S0",
 	} {
-		if got := tellStep("ana", step); got != want {
+		if got := (&Held{}).tellStep("ana", step); got != want {
 			t.Errorf("%s: %q, want %q", step, got, want)
 		}
 	}

@@ -101,7 +101,12 @@ type Held struct {
 	Started, Ended int64                // ms, by the clocks of those who began it and ended it; 0: not yet
 	Words          Words
 	Refused        []Refusal
+	// Only are the data whose values are shown; nil: all.
+	Only map[workflow.DataName]bool
 }
+
+// tells reports whether the values of data are shown.
+func (h *Held) tells(d workflow.DataName) bool { return h.Only == nil || h.Only[d] }
 
 // Refusal is that a partner did not take an instance in, and why.
 type Refusal struct {

@@ -81,9 +81,11 @@ type Instances interface {
 	// Basis is with what an amendment of an instance here is compared, as it is told to another node. A person who may
 	// not decide about it is refused.
 	Basis(ctx context.Context, ref string, by worklist.User) ([]byte, error)
-	// Look is what is to be shown of an instance here, to a person. One who may not decide about it is refused.
+	// Look is what is to be shown of an instance here, to a person. One who neither decides about it nor has, or had, an
+	// item of it is refused.
 	Look(ctx context.Context, id workflow.InstanceID, by worklist.User, x Look) (any, error)
-	// Stuck are instances here that wait for a person who decides about them, at most so many, the newest.
+	// Stuck are instances here that wait for a person who decides about them, and running ones in which the person has, or
+	// had, an item: at most so many, the newest, those that wait first.
 	Stuck(ctx context.Context, by worklist.User, most int) ([]Stuck, error)
 	// Target is what an order is about: a task, or, empty, the instance. A person who may not
 	// decide about it is refused.

@@ -17,10 +17,10 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file is about instances that do not go on without whoever decides about them, and in which none of this node's
-// facts says so, as it takes no part in them. Whoever looks at what is to be told, or lists instances, has the connected
-// partners asked, as a worklist has: nobody is told who does not look, and an instance that goes on costs nothing. What a
-// partner said last is remembered while it cannot be asked.
+// This file is about instances that do not go on without whoever decides about them, or go on and in which somebody has,
+// or had, an item, and in which none of this node's facts says so, as it takes no part in them. Whoever looks at what is to be told, or lists instances, has the connected
+// partners asked, as a worklist has: nobody is told who does not look. What a partner said last is remembered while it
+// cannot be asked.
 
 const (
 	// maxStuck bounds the instances in an answer, the newest, and MaxStuckNews the messages about each.
@@ -34,11 +34,13 @@ const (
 	stuckFor = 20 * time.Second
 )
 
-// Stuck is an instance that waits for whoever decides about it, as a partner knows it.
+// Stuck is an instance that waits for whoever decides about it, or in which that person has, or had, an item, as a partner
+// knows it. Of the latter there are no messages.
 type Stuck struct {
 	Shown    api.InstanceSummary  `json:"shown"`
-	Facts    int                  `json:"facts"` // how many the partner has
-	With     []workflow.PartnerID `json:"with"`  // who takes part
+	Runs     workflow.Hash        `json:"runs,omitzero"` // by which definition; zero: it does not say
+	Facts    int                  `json:"facts"`         // how many the partner has
+	With     []workflow.PartnerID `json:"with"`          // who takes part
 	Messages []StuckNews          `json:"messages"`
 }
 
@@ -55,7 +57,7 @@ type stuckAt struct {
 	list  []Stuck
 }
 
-// AnswerStuck answers a partner which instances here wait for a person at its node.
+// AnswerStuck answers a partner which instances here wait for a person at its node, or concern one who has an item there.
 func (d *Desk) AnswerStuck(from workflow.PartnerID, req []byte) ([]byte, error) {
 	r, err := wire.DecodeItems(req)
 	if err != nil {
@@ -177,13 +179,13 @@ func (d *Desk) noteStuck(who users.Who, p workflow.PartnerID, list []Stuck) {
 	d.stuck[who.ID][p] = &stuckAt{now.Awake, now.Wall, list}
 	d.mu.Unlock()
 	if other {
-		d.in.Publish(api.Event{At: now.Wall, Kind: "message", Text: "an instance waits for somebody"})
+		d.in.Publish(api.Event{At: now.Wall, Kind: "message", Text: "an instance elsewhere waits for somebody, or goes on"})
 	}
 }
 
 // sameStuck reports whether people are told the same; what only passes with time is left out.
 func sameStuck(a, b Stuck) bool {
-	return a.Shown.ID == b.Shown.ID && a.Shown.State == b.Shown.State &&
+	return a.Shown.ID == b.Shown.ID && a.Shown.State == b.Shown.State && a.Shown.Done == b.Shown.Done &&
 		slices.EqualFunc(a.Messages, b.Messages, func(x, y StuckNews) bool { return x.ID == y.ID })
 }
 
@@ -218,7 +220,8 @@ func (d *Desk) readStuck(b []byte) (list []Stuck, err error) {
 	}), nil
 }
 
-// Stuck lists, as instances are listed, those in which this node takes no part and that wait for a person here.
+// Stuck lists, as instances are listed, those in which this node takes no part and that wait for a person here, or in
+// which one has, or had, an item.
 func (d *Desk) Stuck(ctx context.Context) (out []api.InstanceSummary) {
 	listed, now := map[string]bool{}, d.in.Clock.Now().Wall
 	for _, who := range d.in.People.Here() {

@@ -15,8 +15,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file is about instances in which this node takes no part, and which a person here decides about: a partner
-// that takes part shows them, as it knows them. Whoever has the node may see there what anybody at it may, so nobody
+// This file is about instances in which this node takes no part, and which a person here decides about, or has, or had, an
+// item of: a partner that takes part shows them, as it knows them. Whoever has the node may see there what anybody at it may, so nobody
 // says for whom: it is asked for each person at this node, until one may.
 
 const (
@@ -104,10 +104,37 @@ func (d *Desk) findThere(
 				WithHint("%s", e.Hint)
 		}
 	}
-	if by.ID == "" {
-		return by, found, err
+	mine, t, several := d.tookThere(ctx, ref, persons)
+	switch {
+	case several, by.ID != "" && mine.ID != "" && t.Instance != found.Instance && isShort(ref):
+		return by, found, beginsSeveral(ref, 2)
+	case by.ID != "":
+		return by, found, nil
+	case mine.ID != "":
+		return mine, t, nil
 	}
-	return by, found, nil
+	return by, found, err
+}
+
+// tookThere finds an instance in which one of these persons has, or had, an item, as partners say that are connected.
+// several: what is given in short begins more than one.
+func (d *Desk) tookThere(
+	ctx context.Context, ref string, persons []users.Who,
+) (by users.Who, found Target, several bool) {
+	for _, who := range persons {
+		for _, x := range d.stuckElsewhere(ctx, who, freshFor) {
+			id, err := workflow.ParseInstanceID(x.Shown.ID)
+			t := Target{Instance: id, At: x.by, Runs: x.Runs}
+			switch {
+			case err != nil || !t.fits(ref) || !d.in.Peers.Up(x.by):
+			case by.ID == "":
+				by, found = who, t
+			case found.Instance != id:
+				return by, found, true
+			}
+		}
+	}
+	return by, found, false
 }
 
 // lookers are the persons for whom an instance is looked for: one, or all who are here.
@@ -240,7 +267,7 @@ type answeredSight struct {
 	Refusal *api.Error      `json:"refusal,omitempty"`
 }
 
-// AnswerSight shows an instance to a partner, for a person at its node who decides about it.
+// AnswerSight shows an instance to a partner, for a person at its node who decides about it, or took part in it.
 func (d *Desk) AnswerSight(from workflow.PartnerID, req []byte) ([]byte, error) {
 	r, err := wire.DecodeSight(req)
 	if err != nil {

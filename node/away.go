@@ -347,7 +347,7 @@ func (a *absence) state(w *way) (d device.Device, err error) {
 	var coming []files.Coming
 	var from []workflow.PartnerID // may give them
 	for _, x := range w.along {
-		i := device.Item{ID: x.Item.ID, Locked: x.Locked, Own: x.Own}
+		i := device.Item{ID: x.Item.ID, Locked: x.Locked, Own: x.Own, Lacks: x.Lacks}
 		for _, c := range x.Files {
 			i.Files = append(i.Files, device.FileID(c.File.String()))
 		}

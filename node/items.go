@@ -18,6 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -241,7 +242,7 @@ func (k peoplesItems) sheetOf(
 		return out
 	}
 	values := h.m.Snapshot().Data
-	out.Doc = t.Doc
+	out.Doc, out.Application = t.Doc, applicationOf(h.m.Definition(), t)
 	decl := map[workflow.DataName]*workflow.DataDecl{}
 	def := h.m.Definition()
 	for i := range def.Data {
@@ -279,6 +280,20 @@ func (k peoplesItems) sheetOf(
 		}
 	}
 	return out.Bounded()
+}
+
+// applicationOf is with what people do a task, and what the definition says of that; nil: without any.
+func applicationOf(def *workflow.Definition, t *workflow.Task) *api.ItemApplication {
+	if t.Application == "" || runner.BuiltIn(t.Application) { // these start no program
+		return nil
+	}
+	out := &api.ItemApplication{Name: t.Application}
+	for _, d := range def.Applications {
+		if d.Name == t.Application {
+			out.Size, out.OS, out.CPU, out.Installer = d.Size, d.OS, d.CPU, d.Installer
+		}
+	}
+	return out
 }
 
 // field is a declaration of data for people.

@@ -14,6 +14,45 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// Whoever has an item is told with what it is done, what is known of that, and whether the device has it; a device that
+// lacks it does not go out of reach with the item unasked.
+func TestAnItemNamesItsApplication(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", "workflow: survey\napplications: {editor: {size: 3MB, os: linux, installer: the office}}\ntasks:\n"+
+			"  visit: {type: semi-automatic, application: editor, role: nurse, offline: true}\n"+
+			"partitions: {ward: {tasks: [visit], partner: base}}\n")
+		_, visit := tm.rounds("survey", nil)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, visit); err != nil {
+			t.Fatal(err)
+		}
+		has := func(here bool) {
+			t.Helper()
+			want := api.ItemApplication{Name: "editor", Size: 3_000_000, OS: "linux", Installer: "the office", Here: here}
+			if a := tm.sheet("tablet", "bia", visit).Application; a == nil || *a != want {
+				t.Errorf("it is done with %+v, want %+v", a, want)
+			}
+		}
+		has(false)
+		c := tm.goesAway("tablet")
+		if c.State != api.IsLeaving || c.Asks != "no-program" || len(c.Items) != 1 || !strings.Contains(c.Why, "(editor)") {
+			t.Errorf("it is %+v", c)
+		}
+		if c = tm.goesAway("tablet", "no-program"); c.State != api.IsDisconnected {
+			t.Errorf("it is %+v", c)
+		}
+		has(false) // as it is kept
+		tm.comesBack("tablet", "base")
+		if _, err := tm.p["tablet"].api.SetProfile(t.Context(), api.ProfileChange{Applications: &[]string{"editor"}}); err != nil {
+			t.Fatal(err)
+		}
+		has(true)
+		if c = tm.goesAway("tablet"); c.State != api.IsDisconnected {
+			t.Errorf("it is %+v", c)
+		}
+	})
+}
+
 // ward has tasks with all that a form is made of.
 const ward = `
 workflow: ward

@@ -348,7 +348,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		ConnectionTime: func(p workflow.PartnerID) time.Duration {
 			return max(n.people.ConnectionTime(p), s.own.ConnectionTime())
 		},
-		MayLock: s.parts.mayLock,
+		Runs: s.own.Runs, MayLock: s.parts.mayLock,
 	})
 	if err != nil {
 		return err

@@ -30,8 +30,9 @@ worklist complete keeps what was done in the outbox. So can what this node holds
 
 --within is the longest wait. If the files take longer, by the speed at which files came
 lately from who has them (and else from others), the command says so, with the speed and
-when that was, and asks on a terminal whether to wait on; if nobody gives one of them, it
-asks whether to go without. Elsewhere this node stays, and the exit status is 6. So it
+when that was, and asks on a terminal whether to wait on; if nobody gives one of them, or
+this device is not known to have the application of a locked item, it asks whether to go
+without. Elsewhere this node stays, and the exit status is 6. So it
 does where the disk has no room. --yes accepts all that can be accepted. Interrupted
 (Ctrl-C), the node stays; what came by then need not come again.
 
@@ -104,6 +105,9 @@ shows what waits, and what its partner did not take, with the reason.`,
 	}
 }
 
+// acceptable are the questions of a node on its way out to which the answer may be yes.
+var acceptable = []string{"not-locked", "no-program", "missing", "too-slow"}
+
 // contactEvery is how often a node on its way out is asked how far it is.
 const contactEvery = 200 * time.Millisecond
 
@@ -113,7 +117,7 @@ func (u *ui) disconnect(
 	ctx context.Context, node api.Service, r api.DisconnectRequest, yes bool,
 ) (*api.Contact, error) {
 	if yes {
-		r.Accept = []string{"not-locked", "missing", "too-slow"}
+		r.Accept = acceptable
 	}
 	was, err := node.Contact(ctx)
 	if err != nil {
@@ -170,7 +174,7 @@ func (u *ui) consent(c *api.Contact, yes bool) error {
 		tasks = append(tasks, fmt.Sprintf("%s (%s)", x.Task, u.short(x.ID, 8)))
 	}
 	what := strings.TrimSuffix(strings.Join(tasks, ", ")+": "+c.Why, ": ")
-	may := slices.Contains([]string{"not-locked", "missing", "too-slow"}, c.Asks)
+	may := slices.Contains(acceptable, c.Asks)
 	switch {
 	case may && (yes || c.Asks == "not-locked" && !u.asks(yes)):
 		u.note("%s", what)

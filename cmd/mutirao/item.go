@@ -24,9 +24,11 @@ func newItemOpenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open ITEM [--to DIR] [--user U]",
 		Short: "All that is needed to do an item",
-		Long: `Shows what is to be done, which tasks came before, and what a result may set; to whoever
-has the item also the values of the data that its task reads. With --to the files among
-them are written into DIR, under their own names; what is there already stays as it is.
+		Long: `Shows what is to be done, with which application, which tasks came before, and what a
+result may set; to whoever has the item also the values of the data that its task reads.
+With --to the files among them are written into DIR, under their own names; what is there
+already stays as it is. Nothing is installed or started: whoever works with an application
+that this device has (config.yaml, profile set --application) opens those files in it.
 Of a locked item all that is on this device, so that it can be opened out of reach: its
 files are fetched by worklist disconnect, or now.` + forWhom,
 		Example:           "  mutirao worklist open 3f9a\n  mutirao worklist open 3f9a --to visit --user bia",
@@ -138,6 +140,9 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	if x.Transfer != nil {
 		fmt.Fprintf(w, "passes to %s\n", passes(x.Transfer))
 	}
+	if s.Application != nil {
+		fmt.Fprintln(w, doneWith(s.Application))
+	}
 	if !s.Whole {
 		fmt.Fprintf(w, "the rest is not known: %s cannot be asked, and nothing of it is kept here\n", x.Partner)
 		return
@@ -162,6 +167,35 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	for _, a := range s.After {
 		fmt.Fprintf(w, "after %s, by %s\n", workflow.WithLabel(a.Task, a.Label), a.By)
 	}
+}
+
+// doneWith names the application with which an item is done, with what is known of it.
+func doneWith(a *api.ItemApplication) string {
+	var known []string
+	if a.Size > 0 {
+		known = append(known, workflow.FormatSize(a.Size))
+	}
+	for _, x := range []string{a.OS, a.CPU} {
+		if x != "" {
+			known = append(known, oneLine(x))
+		}
+	}
+	if a.Installer != "" && !a.Here {
+		known = append(known, "installed by "+oneLine(a.Installer))
+	}
+	where := "this device has it: start it yourself"
+	if !a.Here {
+		where = "this device is not known to have it: install it, then mutirao profile set --application " + string(a.Name)
+	}
+	return strings.TrimSpace("application "+string(a.Name)+" "+bracketed(known)) + "; " + where
+}
+
+// bracketed are words in brackets; empty: there are none.
+func bracketed(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(words, ", ") + ")"
 }
 
 // advice is what is best done about files of an item that are not here.

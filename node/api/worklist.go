@@ -276,6 +276,21 @@ type ItemSheet struct {
 	After []Earlier `json:"after"`
 	// Coming is what of its files is not here yet; left out where all is, or the user does not have the item.
 	Coming *Coming `json:"coming,omitempty"`
+	// Application is with what the task is done; left out: without any.
+	Application *ItemApplication `json:"application,omitempty"`
+}
+
+// ItemApplication is an application with which a person does a task, as far as the workflow says what it needs. No node
+// installs or starts it: the person does.
+type ItemApplication struct {
+	Name workflow.ApplicationName `json:"name"`
+	Size int64                    `json:"size,omitempty"` // bytes
+	OS   string                   `json:"os,omitempty"`
+	CPU  string                   `json:"cpu,omitempty"`
+	// Installer is what installs it, in words for people.
+	Installer string `json:"installer,omitempty"`
+	// Here: this device has it, as its config.yaml or its profile says.
+	Here bool `json:"here"`
 }
 
 // Coming is what of an item's files is not at this node yet.
@@ -569,7 +584,7 @@ const (
 type DisconnectRequest struct {
 	// Within is the longest wait that is accepted, such as "30m"; left out: five minutes.
 	Within Span `json:"within,omitempty"`
-	// Accept are the questions to which the answer is yes: not-locked, missing, too-slow.
+	// Accept are the questions to which the answer is yes: not-locked, no-program, missing, too-slow.
 	Accept []string `json:"accept,omitempty"`
 	// For is how long the node is to be away, from when it goes, at most eight days: partners wait for so long for
 	// what it holds, such as "2d" or "12h". Left out: as long as the longest lock of something that it holds itself
@@ -590,7 +605,7 @@ type Contact struct {
 	For Span `json:"for"`
 	// Within is the longest wait for files that is accepted, such as "5m", of a node that is on its way out; else empty.
 	Within Span `json:"within"`
-	// Asks is what keeps a node from going until it is accepted or changed: not-locked,
+	// Asks is what keeps a node from going until it is accepted or changed: not-locked, no-program,
 	// missing, too-slow, no-space, or trouble; empty: nothing. Why says it in words, with
 	// what to do, Items are those that it is about.
 	Asks  string `json:"asks"`

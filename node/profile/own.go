@@ -176,6 +176,12 @@ func (o *Own) Announced() []workflow.ApplicationName {
 	return slices.Clone(o.set.Applications)
 }
 
+// Runs reports whether this node has an application, as a user said or as it is configured.
+func (o *Own) Runs(a workflow.ApplicationName) bool {
+	_, configured := o.in.Config.Applications[a]
+	return configured || slices.Contains(o.Announced(), a)
+}
+
 // Set checks, stores and takes over a change. Its errors are for users.
 func (o *Own) Set(c api.ProfileChange) error {
 	o.mu.Lock()

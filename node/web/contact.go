@@ -26,7 +26,7 @@ const (
 )
 
 // acceptable are the questions of a node on its way out to which the answer may be yes.
-var acceptable = []string{"not-locked", "missing", "too-slow"}
+var acceptable = []string{"not-locked", "no-program", "missing", "too-slow"}
 
 // away is what the page shows of how the node stands to its partners.
 type away struct {

@@ -200,7 +200,7 @@ func TestGoingOutOfReachRefused(t *testing.T) {
 	for _, tt := range []struct {
 		asks   string
 		accept bool
-	}{{"not-locked", true}, {"missing", true}, {"too-slow", true}, {"no-space", false}, {"trouble", false}} {
+	}{{"not-locked", true}, {"no-program", true}, {"missing", true}, {"too-slow", true}, {"no-space", false}, {"trouble", false}} {
 		w := get(t, newPage(leaving(tt.asks)), "/contact", "en")
 		if offers := strings.Contains(w.Body.String(), `name="accept" value="`+tt.asks+`"`); offers != tt.accept ||
 			w.Header().Get("Refresh") != "" {

@@ -315,6 +315,7 @@ func sheetOf(item string) (*api.ItemSheet, error) {
 		zero, most := 0.0, 30.0
 		s := &api.ItemSheet{
 			Item: x, Whole: true, Doc: x.Doc + "\nLook from the bridge.",
+			Application: &api.ItemApplication{Name: "survey-form", Size: 3_000_000, OS: "linux", Installer: "the office"},
 			After: []api.Earlier{
 				{Task: "dispatch", By: "bia", Ended: ref(at(2 * time.Hour))}, {Task: "call", By: "station"},
 			},

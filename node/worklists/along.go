@@ -24,6 +24,8 @@ type Along struct {
 	// Leased is for how much longer its user has it while nothing is heard of the user, where this node holds it.
 	Leased time.Duration
 	Files  []Content
+	// Lacks is the application with which it is done and that this device is not known to have; empty: it lacks none.
+	Lacks workflow.ApplicationName
 	// Withheld are files that its user may not read: they do not come.
 	Withheld []Content
 }
@@ -105,9 +107,13 @@ func (d *Desk) alongOf(ctx context.Context, who users.Who) (out []Along, err err
 			return nil, err
 		}
 		come, withheld := d.readable(s.contents(who, r))
+		var lacks workflow.ApplicationName
+		if a := d.application(s); a != nil && !a.Here {
+			lacks = a.Name
+		}
 		out = append(out, Along{
 			Item: d.item(who, r), Locked: r.Mine == worklist.Lock, Own: r.At == d.in.Self,
-			Leased: r.Leased, Files: come, Withheld: withheld,
+			Leased: r.Leased, Files: come, Lacks: lacks, Withheld: withheld,
 		})
 	}
 	d.needed(who, out)

@@ -191,6 +191,8 @@ type Surroundings struct {
 	Away func() (since time.Time, away bool)
 	// ConnectionTime is that of a partner, or this node's if that is longer.
 	ConnectionTime func(workflow.PartnerID) time.Duration
+	// Runs reports whether this device has an application, as its configuration or its profile says.
+	Runs func(workflow.ApplicationName) bool
 	// MayLock is why this device locks nothing now; nil: it does.
 	MayLock func() error
 }

@@ -36,6 +36,30 @@ type Sheet struct {
 	// Givers are, by data that are files, the partners that gave them: their content can be fetched
 	// there as well as from whoever holds the item.
 	Givers map[string][]workflow.PartnerID `json:"givers,omitempty"`
+	// Application is with what it is done; nil: without any. Whether it is here, each device knows of itself.
+	Application *api.ItemApplication `json:"application,omitempty"`
+}
+
+// application is with what an item is done, and whether this device has that; nil: without any.
+func (d *Desk) application(s *Sheet) *api.ItemApplication {
+	if s == nil || s.Application == nil {
+		return nil
+	}
+	a := *s.Application
+	a.Here = d.in.Runs(a.Name)
+	return &a
+}
+
+// checkApplication says what no partner would truly answer of an application.
+func checkApplication(a *api.ItemApplication) error {
+	if a == nil {
+		return nil
+	}
+	if !workflow.ValidName(string(a.Name)) || a.Size < 0 ||
+		len(a.OS)+len(a.CPU)+len(a.Installer) > maxSheetText {
+		return errors.New("an application that there cannot be")
+	}
+	return nil
 }
 
 // Bounded leaves out of a sheet what is too large to be sent along.
@@ -100,6 +124,9 @@ var fieldTypes = []workflow.DataType{
 
 // check says what no partner would truly answer: forms are made of it.
 func (s *Sheet) check() error {
+	if err := checkApplication(s.Application); err != nil {
+		return err
+	}
 	if len(s.Givers) > maxFields {
 		return fmt.Errorf("a sheet with givers of %d data", len(s.Givers))
 	}
@@ -188,7 +215,7 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 	if s != nil {
 		out.Doc, out.Fields, out.Data, out.After = s.Doc, append(out.Fields, s.Fields...), append(out.Data, s.Data...),
 			append(out.After, s.After...)
-		out.Coming = d.coming(who, r, s)
+		out.Coming, out.Application = d.coming(who, r, s), d.application(s)
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package device
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -26,6 +27,8 @@ type Item struct {
 	Locked bool // it may be done out of reach
 	Own    bool // this device holds it, so that it can be done out of reach anyway
 	Files  []FileID
+	// Lacks is the application with which it is done, where this device is not known to have that; empty: nothing.
+	Lacks workflow.ApplicationName
 }
 
 // Device is what is so at a device.
@@ -53,13 +56,14 @@ type Question string
 const (
 	NoQuestion Question = ""
 	NotLocked  Question = "not-locked" // some items are selected, not locked
+	NoProgram  Question = "no-program" // an application is not here with which an item is done
 	Missing    Question = "missing"    // nobody gives some of the files now
 	TooSlow    Question = "too-slow"   // what is to come takes longer than the user waits
 	NoSpace    Question = "no-space"
 )
 
 // Acceptable are the questions to which yes is an answer.
-var Acceptable = []Question{NotLocked, Missing, TooSlow}
+var Acceptable = []Question{NotLocked, NoProgram, Missing, TooSlow}
 
 // Plan is how far a device is on its way out.
 type Plan struct {
@@ -92,6 +96,13 @@ func Leave(d Device) (p Plan) {
 		p.Volume += d.Files[id].Size - d.Files[id].Here
 	}
 	p.Takes = Takes(p.Volume, d.Rate)
+	if items, lacks := d.lacking(); len(items) > 0 && !d.accepted(NoProgram) {
+		p.Asks, p.Items = NoProgram, items
+		p.Text = fmt.Sprintf("this device is not known to have what these are done with (%s), and nothing brings it: "+
+			"install it and say so (mutirao profile set --application), give the items back (mutirao worklist release), "+
+			"or accept that", strings.Join(lacks, ", "))
+		return p
+	}
 	switch left := d.Within - d.Waited; {
 	case len(coming) == 0:
 		p.Go = true
@@ -164,6 +175,20 @@ func (d Device) which(is func(Item) bool) (out []string) {
 		}
 	}
 	return out
+}
+
+// lacking are the locked items that need an application which is not here, and these applications.
+func (d Device) lacking() (items, lacks []string) {
+	for _, i := range d.Items {
+		if !i.Locked || i.Lacks == "" {
+			continue
+		}
+		items = append(items, i.ID)
+		if !slices.Contains(lacks, string(i.Lacks)) {
+			lacks = append(lacks, string(i.Lacks))
+		}
+	}
+	return items, lacks
 }
 
 // canBeDone reports whether an item can be done out of reach.

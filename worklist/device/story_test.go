@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist/device"
 )
 
@@ -88,6 +89,18 @@ func (s *story) does(words []string) {
 			i.Files = append(i.Files, device.FileID(id))
 		}
 		s.d.Items = append(slices.DeleteFunc(s.d.Items, func(x device.Item) bool { return x.ID == i.ID }), i)
+	case "lacks": // NAME APPLICATION
+		for n := range s.d.Items {
+			if s.d.Items[n].ID == words[1] {
+				s.d.Items[n].Lacks = workflow.ApplicationName(words[2])
+			}
+		}
+	case "installed": // APPLICATION
+		for n := range s.d.Items {
+			if s.d.Items[n].Lacks == workflow.ApplicationName(words[1]) {
+				s.d.Items[n].Lacks = ""
+			}
+		}
 	case "release":
 		s.d.Items = slices.DeleteFunc(s.d.Items, func(x device.Item) bool { return x.ID == words[1] })
 	case "came": // FILE BYTES in SPAN
@@ -167,6 +180,9 @@ func TestLeaveAnyhow(t *testing.T) {
 					i.Files = append(i.Files, device.FileID(fmt.Sprint(n)))
 				}
 			}
+			if r.IntN(4) == 0 {
+				i.Lacks = "editor"
+			}
 			d.Items = append(d.Items, i)
 		}
 		for _, q := range device.Acceptable {
@@ -184,6 +200,10 @@ func TestLeaveAnyhow(t *testing.T) {
 		asks := p.Asks != device.NoQuestion
 		if asks && (p.Go || p.Text == "" || len(p.Items) == 0 || slices.Contains(d.Accepted, p.Asks)) {
 			t.Fatalf("seed %d: %+v of %+v", seed, p, d)
+		}
+		lacks := func(i device.Item) bool { return i.Locked && i.Lacks != "" }
+		if p.Go && slices.ContainsFunc(d.Items, lacks) && !slices.Contains(d.Accepted, device.NoProgram) {
+			t.Fatalf("seed %d: it goes without an application: %+v", seed, d)
 		}
 		if p.Go && asks || !p.Go && !asks && len(p.Fetch) == 0 {
 			t.Fatalf("seed %d: nothing follows: %+v of %+v", seed, p, d)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -532,6 +533,49 @@ func TestFilesComeBeforeTheyAreNeeded(t *testing.T) {
 		tm.goesAway("tablet", "not-locked")
 		pass(5 * time.Second)
 		tm.wantContact("tablet", api.IsDisconnected, "")
+	})
+}
+
+// What is on the device with all that it needs comes first when that is asked for: its files, and its application.
+func TestWhatIsHereComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", "workflow: drawing\ntasks: {draw: {type: semi-automatic, application: editor, role: nurse}}\n"+
+			"partitions: {ward: {tasks: [draw], partner: base}}\n")
+		f, err := tm.p["base"].api.PutFile(t.Context(), "plan.pdf", strings.NewReader("the river"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, read := tm.rounds("visits", map[string]string{"plan": f.Value})
+		tm.rounds("drawing", nil)
+		tm.rounds("visits", nil)
+		want := func(when, order string, want ...string) {
+			t.Helper()
+			list, err := tm.p["tablet"].api.Worklist(t.Context(), api.WorklistQuery{User: "bia", Order: order})
+			var got []string
+			for _, x := range list {
+				got = append(got, fmt.Sprintf("%s %d", x.Task, x.Size))
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, by %s, the list is %q, %v; want %q", when, order, got, err, want)
+			}
+		}
+		const big, small, draw = "visit 9", "visit 0", "draw 0"
+		want("at first", api.OrderArrival, big, draw, small)
+		want("at first", api.OrderHere, small, big, draw)
+		c := api.ProfileChange{Applications: &[]string{"editor"}}
+		if _, err := tm.p["tablet"].api.SetProfile(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		want("with an editor", api.OrderHere, draw, small, big)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, read); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["tablet"].api.SetPrefetch(t.Context(), api.PrefetchRequest{User: "bia", On: true}); err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Minute)
+		want("once its file is here", api.OrderHere, big, draw, small)
 	})
 }
 

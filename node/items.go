@@ -124,6 +124,9 @@ func (k peoplesItems) itemsOf(
 			Place: i, Doc: show.Short(v.Task.Doc, worklists.MaxDoc), Subject: about,
 			Label: v.Task.Label, WorkflowLabel: h.m.Definition().Label,
 		}
+		if a := applicationOf(h.m.Definition(), v.Task); a != nil {
+			r.Application = a.Name
+		}
 		r.WaitsFor, r.Partition, r.Awaits, r.Undoes = v.WaitsFor, v.Partition, v.Awaits, v.Undoes
 		r.TaskLabels = workflow.LabelsOf[workflow.TaskName](h.m.Definition(), r.Named())
 		r.PutOff = v.PutOff && v.Holder == who.User

@@ -41,7 +41,7 @@ func newWorklistCommand() *cobra.Command {
 	var order string
 	var watch, ahead bool
 	cmd := &cobra.Command{
-		Use:   "worklist [--order arrival|priority|deadline|size|hand] [--ahead] [--user U] [--watch]",
+		Use:   "worklist [--order arrival|priority|deadline|size|hand|here] [--ahead] [--user U] [--watch]",
 		Short: "The tasks that a user has or may take; take them, do them",
 		Long: `Lists the people's tasks that a user has, and those that the user may take: of a role that
 the user has, on any partner; without a role, of the partner at whose node the user is.
@@ -83,7 +83,7 @@ together with what it waits for, or after that: to do both out of reach.` + forW
 	}
 	user.add(cmd)
 	cmd.Flags().StringVar(&order, "order", api.OrderArrival,
-		"`what` comes first: arrival (what could be done first), priority, deadline, size (what needs the fewest bytes of files), or hand (worklist move)")
+		"`what` comes first: arrival (what could be done first), priority, deadline, size (what needs the fewest bytes of files), hand (worklist move), or here (what has its files and its application on this device)")
 	cmd.Flags().BoolVar(&ahead, "ahead", false, "also what is not ready and can be locked with what it waits for")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing the list as it changes")
 	cmd.AddCommand(

@@ -92,10 +92,11 @@ const (
 	OrderDeadline = "deadline" // what is due first; what has no deadline last
 	OrderSize     = "size"     // what needs the fewest bytes of files first
 	OrderHand     = "hand"     // as the user moved items; others where they arrived
+	OrderHere     = "here"     // what has its files and its application on this device first
 )
 
 // Orders are all of them.
-var Orders = []string{OrderArrival, OrderPriority, OrderDeadline, OrderSize, OrderHand}
+var Orders = []string{OrderArrival, OrderPriority, OrderDeadline, OrderSize, OrderHand, OrderHere}
 
 // The states of an item.
 const (

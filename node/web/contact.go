@@ -97,7 +97,7 @@ func (p *Page) contactWith(why error) screen {
 		}
 		a.Outbox = outboxFor(waits, s)
 		if a.Contact.State == api.IsConnected {
-			list, err := p.worklist(ctx, s.User, false)
+			list, err := p.worklist(ctx, s.User, api.OrderPriority, false)
 			var no *api.Error
 			if err == nil {
 				a.Prefetch, err = p.node.Prefetch(ctx, s.User)

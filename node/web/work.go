@@ -47,6 +47,7 @@ type home struct {
 	Running     []api.InstanceSummary
 	RunMore     int
 	Form        string // the name of the forms of this page
+	HereFirst   bool   // first what is on this device already, else what is urgent
 	WorkTrouble *api.Error
 }
 
@@ -117,13 +118,17 @@ func (p *Page) home(ctx context.Context, r *http.Request) (view, error) {
 func (p *Page) homeWith(why error) screen {
 	return func(ctx context.Context, r *http.Request) (view, error) {
 		s := session(ctx)
-		h := home{Session: s, Note: p.notes.find(r), Form: rand.Text()}
+		h := home{Session: s, Note: p.notes.find(r), Form: rand.Text(), HereFirst: r.URL.Query().Get("order") == api.OrderHere}
 		h.Why = p.problem(r, why)
 		st, err := p.node.Status(ctx)
 		if err != nil {
 			return view{}, err
 		}
-		list, err := p.worklist(ctx, s.User, s.Acts)
+		order := api.OrderPriority
+		if h.HereFirst {
+			order = api.OrderHere
+		}
+		list, err := p.worklist(ctx, s.User, order, s.Acts)
 		var no *api.Error
 		switch {
 		case s.User == "":
@@ -223,15 +228,15 @@ func (p *Page) addLost(ctx context.Context, h *home, outbox []api.Undelivered) e
 	return nil
 }
 
-// worklist are the items of a user, the most urgent first; ahead: with what is not ready and can be locked together with
-// what it waits for.
-func (p *Page) worklist(ctx context.Context, user string, ahead bool) ([]api.Item, error) {
+// worklist are the items of a user: what the user has first, and by priority the most urgent first; ahead: with what is
+// not ready and can be locked together with what it waits for.
+func (p *Page) worklist(ctx context.Context, user, order string, ahead bool) ([]api.Item, error) {
 	if user == "" {
 		return nil, nil
 	}
 	soon, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
-	q := api.WorklistQuery{User: user, Order: api.OrderPriority, Ahead: ahead}
+	q := api.WorklistQuery{User: user, Order: order, Ahead: ahead}
 	list, err := p.node.Worklist(soon, q)
 	if err != nil && soon.Err() != nil && ctx.Err() == nil { // the node itself had no time
 		list, err = p.node.Worklist(ctx, q)
@@ -241,7 +246,10 @@ func (p *Page) worklist(ctx context.Context, user string, ahead bool) ([]api.Ite
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b api.Item) int {
-		return cmp.Or(rank(a)-rank(b), until(a).Compare(until(b)))
+		if order != api.OrderPriority || rank(a) != rank(b) {
+			return rank(a) - rank(b)
+		}
+		return until(a).Compare(until(b))
 	})
 	return list, nil
 }

@@ -28,6 +28,8 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 		by = func(a, b *Row) int { return cmp.Or(byDeadline(a, b), a.Since.Compare(b.Since)) }
 	case api.OrderSize:
 		by = func(a, b *Row) int { return cmp.Or(cmp.Compare(a.Size, b.Size), a.Since.Compare(b.Since)) }
+	case api.OrderHere:
+		by = func(a, b *Row) int { return cmp.Or(hereFirst(a, b), a.Since.Compare(b.Since)) }
 	case api.OrderHand:
 	default:
 		return nil, api.Errorf(api.Invalid, "the order %q: want one of %s", q.Order, strings.Join(api.Orders, ", "))
@@ -59,6 +61,9 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	}
 	if rows, err = d.offered(ctx, rows, silent); err != nil {
 		return nil, err
+	}
+	for i := range rows {
+		rows[i].here = q.Order == api.OrderHere && d.isHere(who, &rows[i])
 	}
 	if by == nil {
 		d.sortByHand(who, rows)
@@ -108,6 +113,22 @@ func byDeadline(a, b *Row) int {
 		return -1
 	}
 	return a.DueAt.Compare(b.DueAt)
+}
+
+// hereFirst puts first what is on this device already.
+func hereFirst(a, b *Row) int {
+	if a.here == b.here {
+		return 0
+	}
+	if a.here {
+		return -1
+	}
+	return 1
+}
+
+// isHere reports whether this device has all that an item needs: its files, as far as they were given, and its application.
+func (d *Desk) isHere(who users.Who, r *Row) bool {
+	return (r.Application == "" || d.in.Runs(r.Application)) && (r.Size == 0 || d.prefetched(who, r))
 }
 
 func byArrival(a, b *Row) int { return a.Since.Compare(b.Since) }

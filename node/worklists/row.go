@@ -100,12 +100,16 @@ type Row struct {
 	// Leased is for how much longer the person has it if nothing is heard of the person, where this node holds it.
 	Leased time.Duration `json:"-"`
 
+	// Application is with what it is done; empty: without any, or its holder does not say.
+	Application workflow.ApplicationName `json:"application,omitempty"`
+
 	// At is who holds it, AsOf when that is known from.
 	At   workflow.PartnerID `json:"-"`
 	AsOf time.Time          `json:"-"`
 	// Done: the person did it here, and its holder does not have that yet.
 	Done bool   `json:"-"`
 	id   string // once asked for
+	here bool   // all that it needs is on this device, once that is asked for
 	// undated: its holder does not say when the person lost it.
 	undated bool
 }
@@ -145,6 +149,8 @@ func (r *Row) check(now time.Time) error {
 	switch {
 	case r.Undoes != "" && !workflow.ValidName(string(r.Undoes)):
 		return fmt.Errorf("what it undoes has a name that none can have")
+	case r.Application != "" && !workflow.ValidName(string(r.Application)):
+		return fmt.Errorf("an application with a name that none can have")
 	case r.Role != "" && !workflow.ValidName(string(r.Role)):
 		return fmt.Errorf("a role with a name that none can have")
 	case len(r.Other) > workflow.MaxName, len(r.Handed) > workflow.MaxName, len(r.LostBy) > workflow.MaxName,

@@ -224,19 +224,6 @@ func (m *Machine) whyLost(a *state.Attempt, why string) string {
 // TookPart reports whether a person has, or had, an item of the instance.
 func (m *Machine) TookPart(u worklist.User) bool { return m.Claims() && m.state.People().Board.Took(u) }
 
-// TasksTaken are the tasks of which a person has, or had, an item.
-func (m *Machine) TasksTaken(u worklist.User) (out []workflow.TaskName) {
-	if !m.Claims() {
-		return nil
-	}
-	had, _ := m.state.People().Board.Had(u)
-	for i := range had {
-		task, _ := m.AttemptTask(fact.AttemptIDOf(i))
-		out = append(out, task)
-	}
-	return out
-}
-
 // ItemsFor are the tasks of people that can be done now, and those that a person had.
 func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	had, lost := map[worklist.Item]worklist.ID{}, map[worklist.Item]*worklist.Loss{}

@@ -288,3 +288,16 @@ func (m *Machine) AttemptTask(id fact.AttemptID) (workflow.TaskName, workflow.Pa
 	}
 	return id.Slot, ""
 }
+
+// TasksTaken are the tasks of which a person has, or had, an item.
+func (m *Machine) TasksTaken(u worklist.User) (out []workflow.TaskName) {
+	if !m.Claims() {
+		return nil
+	}
+	had, _ := m.state.People().Board.Had(u)
+	for i := range had {
+		task, _ := m.AttemptTask(fact.AttemptIDOf(i))
+		out = append(out, task)
+	}
+	return out
+}

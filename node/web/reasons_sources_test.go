@@ -27,10 +27,121 @@ func TestEveryReasonInTheSourcesIsSaid(t *testing.T) {
 		if letters(text) < 7 { // as in "x is x": what is told by so little would be told of the words of people, too
 			continue
 		}
-		if pt.reason(text) == text {
-			t.Errorf("%s: nothing in reasons.pt-BR.txt says %q", at, text)
+		if !saidIn(pt, text) {
+			t.Errorf("%s: nothing in reasons.pt-BR.txt says %q: it is %q", at, text, pt.reason(text))
 		}
 	}
+}
+
+// What a request is refused for has a line in Portuguese, and what to do then, as far as the page asks for it.
+func TestEveryRefusalInTheSourcesIsSaid(t *testing.T) {
+	pt := languages[1]
+	found := map[string]string{}
+	for _, dir := range []string{"", "/worklists", "/users", "/library", "/files", "/filing", "/runner", "/index"} {
+		collect(t, "../../node"+dir, found, refusalsAt)
+	}
+	if len(found) < 300 {
+		t.Fatalf("only %d refusals were found: are they written in another way now?", len(found))
+	}
+	for text, at := range found {
+		file, _, _ := strings.Cut(at, ":")
+		if letters(text) < 7 || onlyCommands[file] || onlyCommandsSay[text] {
+			continue
+		}
+		wholes := ends[text]
+		if wholes == nil {
+			wholes = []string{text}
+		}
+		for _, whole := range wholes {
+			if !saidIn(pt, whole) && !saidIn(pt, attached.ReplaceAllString(whole, "$1")) {
+				t.Errorf("%s: nothing in reasons.pt-BR.txt says %q: it is %q", at, whole, pt.reason(whole))
+			}
+		}
+	}
+}
+
+// onlyCommands are sources of what the page asks for nowhere, and onlyCommandsSay are texts of such requests that stand
+// in other sources.
+var (
+	onlyCommands = map[string]bool{
+		"node/amend.go": true, "worklists/amend.go": true, // amend
+		"node/dates.go": true, "node/orchestrate.go": true, // start --warnings, --transfer, --notify, --coordination
+		"node/leave.go": true, "node/service_mesh.go": true, // leave
+		"node/tasks.go":     true,                        // task complete, task fail
+		"library/listed.go": true,                        // workflow add, workflow remove
+		"node/list.go":      true, "index/roll.go": true, // instances, by pieces
+		"worklists/hand.go": true, "worklists/list.go": true, // worklist move, worklist --order
+	}
+	onlyCommandsSay = set(
+		// The folder of a node.
+		`make one with "mutirao init" or "mutirao join", or name another folder with --dir`,
+		"run it: mutirao up; or name another folder with --dir",
+		"join again with an empty folder and a new invitation; this one can be deleted, or kept to look at",
+		"is that partner running, and on a network that you can reach? Try again with the same folder: that takes no second use",
+		// Elections.
+		"the founder signs the next: mutirao coordinator electorate --set … --override",
+		// user add, user remove, role grant.
+		"there is a user x already, who is signed in nowhere",
+		"for another token leave --role out; roles: mutirao role grant x ROLE",
+		"there is a x x already", "the name x looks like that of the x x", "use another name",
+		"to remove it from the mesh: mutirao evict x",
+		"x is a partner: its roles are those of its certificate",
+		"it gets others by joining again with an invitation that gives them; or add a user who signs in there: mutirao user add NAME --role x",
+		"user x has x roles: at most x",
+		// user sign-in, user link, user sign-out.
+		"a token for x: want more than 0 and at most 366d",
+		"this device of user x was linked by a device that was linked, x in a row: it cannot link another",
+		"link it on another device of the user",
+		"x, which made the token, cannot be reached",
+		"try again when it can be: with the same token at this node that takes no second use",
+		"what x did here waits to be handed in, and would be lost: x",
+		"mutirao outbox shows it, and who it waits for; when that one can be reached it goes by itself (mutirao worklist reconnect). To sign out all the same: mutirao user sign-out x --discard",
+		`no user "x" is signed in at this node`, "mutirao user list shows who is: HERE",
+		"several users who are signed in here are called x: use an ID", "mutirao user list -v shows the IDs",
+	)
+)
+
+// ends are texts that others end: what they are then.
+var ends = map[string][]string{
+	"x, who holds x, x": {
+		"x, who holds x, did not answer; it may have written it down all the same", "x, who holds x, could not write it down now",
+	},
+	"instance x x": {
+		"instance x ended so long ago that only its ID is known", "instance x ended (x) on x, and only its summary is kept",
+	},
+	"this node is away already, and x when it went: that it is to be x cannot be told to partners now": {
+		"this node is away already, and no time was announced when it went: that it is to be x cannot be told to partners now",
+		"this node is away already, and x was announced when it went: that it is to be x cannot be told to partners now",
+	},
+}
+
+func set(texts ...string) map[string]bool {
+	out := map[string]bool{}
+	for _, x := range texts {
+		out[x] = true
+	}
+	return out
+}
+
+// What a partition lacks is said in Portuguese, however much of it there is.
+func TestWhatAPartitionLacksIsSaid(t *testing.T) {
+	pt := languages[1]
+	for text, want := range map[string]string{
+		"partition main: no partner has database depot (a-asks) and application weigh (b) (a partner must get it; van comes nearest and lacks database depot (a-asks))": "partition main: nenhum parceiro tem o banco de dados depot (a-asks) e a aplicação weigh (b) (um parceiro precisa obtê-lo; van é o que chega mais perto e não tem o banco de dados depot (a-asks))",
+	} {
+		if got := pt.reason(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// englishWords are words that no text in Portuguese has.
+var englishWords = regexp.MustCompile(`(?i)(^|[ (])(the|is|are|not|and|of|which|who|has|have|was|it|its|with|by|cannot|this|that|there|then)([ ,;:.)]|$)`)
+
+// saidIn reports whether a language says a text to its end.
+func saidIn(l *language, text string) bool {
+	said := l.reason(text)
+	return said != text && !englishWords.MatchString(said)
 }
 
 // What people should look at, and why a partner was chosen, has a line in Portuguese, too: whatever the sources call
@@ -220,6 +331,27 @@ func reasonsAt(n ast.Node) (out []string) {
 	return out
 }
 
+// refusalsAt are the texts of refusals that one piece of source words, and what to do then.
+func refusalsAt(n ast.Node) (out []string) {
+	switch x := n.(type) {
+	case *ast.CallExpr:
+		sel, _ := x.Fun.(*ast.SelectorExpr)
+		switch name := called(x.Fun); {
+		case name == "api.Errorf" && len(x.Args) > 1:
+			out = append(out, sampleOf(x.Args[1]))
+		case sel != nil && sel.Sel.Name == "WithHint":
+			out = append(out, sampleOf(x.Args[0]))
+		case name == "is" && len(x.Args) == 3: // what errors from below mean, in node/explain.go
+			out = append(out, sampleOf(x.Args[1]), sampleOf(x.Args[2]))
+		}
+	case *ast.KeyValueExpr:
+		if called(x.Key) == "Hint" {
+			out = append(out, sampleOf(x.Value))
+		}
+	}
+	return out
+}
+
 // called is an identifier, or one of another, as it is written.
 func called(e ast.Expr) string {
 	switch x := e.(type) {
@@ -241,6 +373,7 @@ func sampleOf(e ast.Expr) string {
 		if err != nil {
 			return "x"
 		}
+		text = strings.ReplaceAll(text, "%q", `"x"`)
 		return strings.ReplaceAll(verb.ReplaceAllString(text, "x"), "%%", "%")
 	case *ast.BinaryExpr:
 		return sampleOf(x.X) + sampleOf(x.Y)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -78,6 +80,10 @@ func (p *Page) study(ctx context.Context, r *http.Request) (view, error) {
 			differ = append(differ, c)
 		}
 	}
+	claims := slices.Clone(report.Published.Claims)
+	for i := range claims {
+		claims[i].Found = lang.found(claims[i].Found)
+	}
 	return view{template: "study", title: "study.title", data: struct {
 		Scenario  string
 		Others    []link
@@ -85,16 +91,32 @@ func (p *Page) study(ctx context.Context, r *http.Request) (view, error) {
 		Tally     study.Tally
 		Means     []reached
 		Differ    []study.Cell
+		Claims    []study.Claim
 		Published []chart
 		Charts    []chart
 	}{
-		name, others, report, report.Published.Older.Plus(report.Published.Family), means, differ,
+		name, others, report, report.Published.Older.Plus(report.Published.Family), means, differ, claims,
 		[]chart{
 			{"time-published", lang.say("study.chart.published", lang.say("study.time"))},
 			{"quality-published", lang.say("study.chart.published", lang.say("study.quality"))},
 		}, lang.studyCharts(report),
 	}}, nil
 }
+
+// found is what was found about a claim of the source.
+func (l *language) found(text string) string {
+	each := strings.Split(text, "; ")
+	for i := range each {
+		each[i] = l.reason(each[i])
+	}
+	if text = strings.Join(each, "; "); l.comma != "." {
+		text = strings.ReplaceAll(afterNumber.ReplaceAllString(text, "$1; "), ".", l.comma)
+	}
+	return text
+}
+
+// afterNumber is where one number of several ends: a comma would be taken for that of the number.
+var afterNumber = regexp.MustCompile(`([0-9]), `)
 
 // studyCharts are those of means: by load, in each condition, and against the mean.
 func (l *language) studyCharts(r *study.Report) (cs []chart) {
@@ -115,7 +137,7 @@ func (l *language) studyCharts(r *study.Report) (cs []chart) {
 func (p *Page) studyChart(w http.ResponseWriter, r *http.Request) {
 	report, err := p.studies.of(r.PathValue("scenario"))
 	if report != nil {
-		for _, c := range report.Charts() {
+		for _, c := range report.ChartsIn(languageOf(r.Context()).code) {
 			if c.Name+".svg" == r.PathValue("chart") {
 				p.picture(w, r, c.SVG, nil)
 				return

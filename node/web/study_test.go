@@ -59,6 +59,14 @@ func TestStudyLeadsToItsCharts(t *testing.T) {
 			}
 		}
 	}
+	for _, c := range p.studies.made["five"].Published.Claims {
+		if found := languages[1].found(c.Found); englishWords.MatchString(found) || strings.Contains(found, "0.") {
+			t.Errorf("what was found about %s is %q in Portuguese", c.Key, found)
+		}
+	}
+	if pt := get(t, p, "/study/five/time.svg", "pt-BR").Body.String(); !strings.Contains(pt, "Tempo até o fim") {
+		t.Error("a chart is not in Portuguese")
+	}
 	if len(p.studies.made) != 3 {
 		t.Errorf("%d studies are kept, want 3", len(p.studies.made))
 	}

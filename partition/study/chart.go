@@ -9,6 +9,7 @@ import (
 // figure is a chart of means with their confidence intervals: a row per case, in
 // it a mark per series.
 type figure struct {
+	in                       *language
 	title, unit, description string
 	legend                   string // what the series are
 	series                   []string
@@ -30,7 +31,11 @@ type Chart struct {
 
 // Charts are all pictures of what was found: by load, by condition, against the mean of the
 // older mechanisms, and beside what was published.
-func (r *Report) Charts() []Chart {
+func (r *Report) Charts() []Chart { return r.ChartsIn("") }
+
+// ChartsIn are Charts in a language, Portuguese, or else English.
+func (r *Report) ChartsIn(code string) []Chart {
+	in := languages[code]
 	var cs []Chart
 	for _, m := range []struct {
 		name, title, unit string
@@ -44,7 +49,7 @@ func (r *Report) Charts() []Chart {
 			func(m *Measures) *Measure { return &m.Quality }},
 	} {
 		overall := m.of(&r.Measures)
-		f := figure{title: m.title, unit: m.unit, description: r.describe(overall)}
+		f := figure{in: in, title: in.say(m.title), unit: in.say(m.unit), description: r.describe(in, overall)}
 		cs = append(cs, Chart{m.name, r.byLoad(f, m.of).draw()})
 		cs = append(cs, r.byCondition(m.name, f, m.of)...)
 		if mean, ok := r.meanFigure(f, overall); ok {
@@ -52,21 +57,21 @@ func (r *Report) Charts() []Chart {
 		}
 	}
 	if r.Published != nil && len(r.Published.Cells) > 0 {
-		cs = append(cs, r.signCharts()...)
+		cs = append(cs, r.signCharts(in)...)
 	}
 	return cs
 }
 
 // byLoad has a row per mechanism, and a mark per load.
 func (r *Report) byLoad(f figure, of func(*Measures) *Measure) *figure {
-	f.legend = "load"
+	f.legend = f.in.say("load")
 	at := []*Measure{of(&r.Measures)}
 	if r.Together {
-		f.legend, f.series = "instances", []string{"all at once"}
+		f.legend, f.series = f.in.say("instances"), []string{f.in.say("all at once")}
 	} else {
 		at = nil
 		for i := range r.ByLoad {
-			f.series = append(f.series, number(r.ByLoad[i].Load))
+			f.series = append(f.series, f.in.number(r.ByLoad[i].Load))
 			at = append(at, of(&r.ByLoad[i].Measures))
 		}
 	}
@@ -91,17 +96,17 @@ func (r *Report) byCondition(name string, f figure, of func(*Measures) *Measure)
 			n = len(rest)
 		}
 		at := f
-		at.title = fmt.Sprintf("%s, load %v", f.title, load)
+		at.title = f.in.say("%s, load %s", f.title, f.in.number(load))
 		file := fmt.Sprintf("%s-load-%v", name, load)
 		if r.Together {
-			at.title, file = f.title+", all instances at once", name+"-together"
+			at.title, file = f.in.say("%s, all instances at once", f.title), name+"-together"
 		}
-		at.legend = "by"
+		at.legend = f.in.say("by")
 		for _, mech := range r.Mechanisms {
 			at.series = append(at.series, string(mech))
 		}
 		for i := range rest[:n] {
-			at.rows = append(at.rows, r.conditionRow(&rest[i], of))
+			at.rows = append(at.rows, r.conditionRow(f.in, &rest[i], of))
 		}
 		cs = append(cs, Chart{file, at.draw()})
 		rest = rest[n:]
@@ -109,8 +114,10 @@ func (r *Report) byCondition(name string, f figure, of func(*Measures) *Measure)
 	return cs
 }
 
-func (r *Report) conditionRow(c *ConditionReport, of func(*Measures) *Measure) figureRow {
-	row := figureRow{label: fmt.Sprintf("tasks %v, resources %v", c.TaskVariability, c.ResourceVariability)}
+func (r *Report) conditionRow(in *language, c *ConditionReport, of func(*Measures) *Measure) figureRow {
+	row := figureRow{
+		label: in.say("tasks %s, resources %s", in.number(c.TaskVariability), in.number(c.ResourceVariability)),
+	}
 	for _, mech := range r.Mechanisms {
 		row.values = append(row.values, of(&c.Measures).Means[mech])
 	}
@@ -123,9 +130,9 @@ func (r *Report) meanFigure(f figure, m *Measure) (*figure, bool) {
 	if slices.ContainsFunc(older, r.without) {
 		return nil, false
 	}
-	f.title += ", against the mean"
-	f.legend, f.series = "over", []string{"all conditions"}
-	f.line, f.lineLabel = m.average(older), "mean of the five older mechanisms"
+	f.title = f.in.say("%s, against the mean", f.title)
+	f.legend, f.series = f.in.say("over"), []string{f.in.say("all conditions")}
+	f.line, f.lineLabel = m.average(older), f.in.say("mean of the five older mechanisms")
 	for _, mech := range r.Mechanisms {
 		f.rows = append(f.rows, figureRow{string(mech), []Summary{m.Means[mech]}})
 	}
@@ -147,7 +154,7 @@ func (f *figure) draw() []byte {
 	d := newDrawing(figureWidth, bottom+52, f.title, f.description)
 	low, high := f.span()
 	x := newAxis(low, high, figureLeft, figureWidth-figureRight, 7)
-	x.vertical(d, figureTop, bottom, f.unit)
+	x.vertical(d, f.in, figureTop, bottom, f.unit)
 	f.drawLegend(d)
 	if f.lineLabel != "" {
 		d.line(x.at(f.line), figureTop, x.at(f.line), bottom, ink, `stroke-dasharray="5 4"`)
@@ -160,7 +167,7 @@ func (f *figure) draw() []byte {
 		}
 		d.label(figureLeft-12, y+row/2+4, r.label, `text-anchor="end"`)
 		for j, s := range r.values {
-			errorBar(d, x, y+7+figureLane*(float64(j)+.5), j, s,
+			errorBar(d, f.in, x, y+7+figureLane*(float64(j)+.5), j, s,
 				fmt.Sprintf("%s, %s %s", r.label, f.legend, f.series[j]))
 		}
 	}
@@ -168,13 +175,13 @@ func (f *figure) draw() []byte {
 }
 
 // errorBar draws a mean with its interval and its value.
-func errorBar(d *drawing, x axis, y float64, series int, s Summary, what string) {
+func errorBar(d *drawing, in *language, x axis, y float64, series int, s Summary, what string) {
 	low, high := x.at(s.Low()), x.at(s.High())
 	d.line(low, y, high, y, colour(series), `stroke-width="1.5"`)
 	for _, end := range []float64{low, high} {
 		d.line(end, y-3.5, end, y+3.5, colour(series), `stroke-width="1.5"`)
 	}
-	value := fmt.Sprintf("%s ± %s", number(s.Mean), number(roundTo(s.Margin, 2)))
+	value := fmt.Sprintf("%s ± %s", in.number(s.Mean), in.number(roundTo(s.Margin, 2)))
 	d.mark(series, x.at(s.Mean), y, what+": "+value)
 	d.label(high+8, y+3.5, value, fmt.Sprintf(`font-size="10" fill="%s"`, faint))
 }
@@ -189,9 +196,9 @@ func (f *figure) drawLegend(d *drawing) {
 		d.label(x+10, 56, name, "")
 		x += 28 + long(name)
 	}
-	note := "mean and 95 % confidence interval"
+	note := f.in.say("mean and 95 % confidence interval")
 	if f.lineLabel != "" {
-		note += fmt.Sprintf("; dashed: %s, %s", f.lineLabel, number(f.line))
+		note += f.in.say("; dashed: %s, %s", f.lineLabel, f.in.number(f.line))
 	}
 	d.label(16, 71, note, fmt.Sprintf(`font-size="10" fill="%s"`, faint))
 }
@@ -208,11 +215,11 @@ func (f *figure) span() (low, high float64) {
 }
 
 // describe says in words what a chart shows.
-func (r *Report) describe(m *Measure) string {
-	text := fmt.Sprintf("Scenario %s, seed %d, %d simulations. Means over all conditions:", r.Scenario, r.Seed,
+func (r *Report) describe(in *language, m *Measure) string {
+	text := in.say("Scenario %s, seed %d, %d simulations. Means over all conditions:", r.Scenario, r.Seed,
 		r.Simulations)
 	for _, mech := range r.Mechanisms {
-		text += fmt.Sprintf(" %s %s;", mech, number(m.Means[mech].Mean))
+		text += fmt.Sprintf(" %s %s;", mech, in.number(m.Means[mech].Mean))
 	}
 	return text
 }

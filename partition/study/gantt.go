@@ -19,7 +19,7 @@ func (s *Scenario) Gantt(m aptitude.Mechanism, t Trial, work []Work) []byte {
 		end = max(end, w.End)
 	}
 	x := newAxis(0, end, left, width-24, 12)
-	x.vertical(d, top, bottom, "time units")
+	x.vertical(d, nil, top, bottom, "time units")
 	s.taskLegend(d, left)
 	for i, r := range s.Resources {
 		y := top + row*float64(i)

@@ -37,7 +37,7 @@ func (s *Scenario) SchedulingGraph() []byte {
 	bottom := top + row*float64(len(order))
 	d := newDrawing(width, bottom+52, "Scheduling graph: "+s.Name, s.describeSchedule(path, last))
 	x := newAxis(0, last, left, width-40, 10)
-	x.vertical(d, top, bottom, "time units from the beginning of an instance, by mean times")
+	x.vertical(d, nil, top, bottom, "time units from the beginning of an instance, by mean times")
 	d.rect(left, 46, 12, 12, colour(1), "")
 	d.label(left+18, 56, "the costliest path"+s.allocated(), "")
 	y := make([]float64, len(order)) // of the middle of each task's row

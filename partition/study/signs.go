@@ -9,11 +9,11 @@ import (
 
 // signCharts have, for each measure that the source compares, the published table with what
 // was obtained beside it.
-func (r *Report) signCharts() (cs []Chart) {
+func (r *Report) signCharts(in *language) (cs []Chart) {
 	for _, of := range []struct{ measure, title string }{
 		{"time", "Time until the last instance finished"}, {"quality", "Quality of the allocation"},
 	} {
-		cs = append(cs, Chart{of.measure + "-published", r.signChart(of.measure, of.title)})
+		cs = append(cs, Chart{of.measure + "-published", r.signChart(in, of.measure, in.say(of.title))})
 	}
 	return cs
 }
@@ -26,14 +26,14 @@ const (
 	signRow    = 48.0
 )
 
-func (r *Report) signChart(measure, title string) []byte {
+func (r *Report) signChart(in *language, measure, title string) []byte {
 	width := signLeft + signColumn*float64(len(columns)) + 16
-	d := newDrawing(width, signTop+signRow*float64(len(family))+16, title+", beside what was published",
-		r.describeSigns(measure))
+	d := newDrawing(width, signTop+signRow*float64(len(family))+16,
+		in.say("%s, beside what was published", title), r.describeSigns(in, measure))
 	small := fmt.Sprintf(`font-size="11" fill="%s"`, faint)
-	d.label(16, 50, "Row against column: + significantly better, - worse, = no significant difference. "+
-		"In a frame: not as published.", small)
-	d.label(16, 68, r.toldSigns(measure), small)
+	d.label(16, 50, in.say("Row against column: + significantly better, - worse, = no significant difference. "+
+		"In a frame: not as published."), small)
+	d.label(16, 68, r.toldSigns(in, measure), small)
 	for i, column := range columns {
 		d.label(signLeft+signColumn*float64(i)+8, signTop-10, string(column), `font-weight="600"`)
 	}
@@ -41,14 +41,14 @@ func (r *Report) signChart(measure, title string) []byte {
 		y := signTop + signRow*float64(i)
 		d.label(signLeft-12, y+signRow/2+2, string(row), `text-anchor="end" font-weight="600"`)
 		for j, column := range columns {
-			r.sign(d, signLeft+signColumn*float64(j), y, measure, row, column)
+			r.sign(d, in, signLeft+signColumn*float64(j), y, measure, row, column)
 		}
 	}
 	return d.end()
 }
 
 // sign draws how a row compares to a column, and below it what was published.
-func (r *Report) sign(d *drawing, x, y float64, measure string, row, column aptitude.Mechanism) {
+func (r *Report) sign(d *drawing, in *language, x, y float64, measure string, row, column aptitude.Mechanism) {
 	cell, known := r.Published.At(measure, row, column)
 	if !known {
 		var has bool
@@ -57,7 +57,7 @@ func (r *Report) sign(d *drawing, x, y float64, measure string, row, column apti
 			return
 		}
 	}
-	says, frame := "not known here", ""
+	says, frame := in.say("not known here"), ""
 	if known {
 		says = string(cell.Published)
 	}
@@ -67,11 +67,11 @@ func (r *Report) sign(d *drawing, x, y float64, measure string, row, column apti
 	d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s" fill-opacity="0.04"%s/>`, px(x), px(y),
 		px(signColumn-4), px(signRow-4), ink, frame)
 	d.label(x+10, y+20, string(cell.Obtained), `font-size="18" font-weight="600"`)
-	d.label(x+10, y+37, "published: "+says, fmt.Sprintf(`font-size="10" fill="%s"`, faint))
+	d.label(x+10, y+37, in.say("published: %s", says), fmt.Sprintf(`font-size="10" fill="%s"`, faint))
 }
 
 // toldSigns says in short how much of a table came out.
-func (r *Report) toldSigns(measure string) string {
+func (r *Report) toldSigns(in *language, measure string) string {
 	var t Tally
 	unknown := 0
 	for _, c := range r.Published.Cells {
@@ -84,24 +84,24 @@ func (r *Report) toldSigns(measure string) string {
 			unknown++
 		}
 	}
-	text := fmt.Sprintf("Scenario %s, seed %d: %d of %d cells as published", r.Scenario, r.Seed, t.Same, t.Cells)
+	text := in.say("Scenario %s, seed %d: %d of %d cells as published", r.Scenario, r.Seed, t.Same, t.Cells)
 	if unknown > 0 {
-		text += fmt.Sprintf("; of %d more the published signs are not known here", unknown)
+		text += in.say("; of %d more the published signs are not known here", unknown)
 	}
 	return text + "."
 }
 
 // describeSigns says in words what a table of signs shows.
-func (r *Report) describeSigns(measure string) string {
-	text := r.toldSigns(measure)
+func (r *Report) describeSigns(in *language, measure string) string {
+	text := r.toldSigns(in, measure)
 	var differ []string
 	for _, c := range r.Published.Cells {
 		if c.Measure == measure && !c.Same() {
-			differ = append(differ, fmt.Sprintf("%s against %s: %s, published %s", c.Row, c.Column, c.Obtained, c.Published))
+			differ = append(differ, in.say("%s against %s: %s, published %s", c.Row, c.Column, c.Obtained, c.Published))
 		}
 	}
 	if len(differ) > 0 {
-		text += " Not as published: " + strings.Join(differ, "; ") + "."
+		text += in.say(" Not as published: %s.", strings.Join(differ, "; "))
 	}
 	return text
 }

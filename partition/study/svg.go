@@ -126,14 +126,14 @@ func (a axis) at(value float64) float64 {
 }
 
 // vertical draws the axis below a plot, with a grid line up to top per tick.
-func (a axis) vertical(d *drawing, top, bottom float64, title string) {
+func (a axis) vertical(d *drawing, in *language, top, bottom float64, title string) {
 	for i := 0; ; i++ {
 		v := a.low + float64(i)*a.step
 		if v > a.high+a.step/2 {
 			break
 		}
 		d.line(a.at(v), top, a.at(v), bottom, rule, "")
-		d.label(a.at(v), bottom+16, number(v), fmt.Sprintf(`text-anchor="middle" fill="%s"`, faint))
+		d.label(a.at(v), bottom+16, in.number(v), fmt.Sprintf(`text-anchor="middle" fill="%s"`, faint))
 	}
 	d.line(a.from, bottom, a.to, bottom, ink, "")
 	d.label((a.from+a.to)/2, bottom+36, title, `text-anchor="middle"`)

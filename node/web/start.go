@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -32,6 +33,7 @@ type beginning struct {
 	Diagram     drawing
 	Controls    []control // of what nobody sets later
 	Later       []control // of what a task sets later
+	Asked       []query   // what nobody sets, as a database answers it
 	Form, Token string
 	Acts        bool
 	Only        workflow.RoleName // the node lacks this role, which only may start it; empty: it may
@@ -41,6 +43,9 @@ type beginning struct {
 	Open        bool // what is folded is shown, since something in it will not do
 	Roles       []workflow.RoleName
 }
+
+// query is data that a database answers.
+type query struct{ Called, Database string }
 
 // begin answers: what is this workflow, and what does it need to be started?
 func (p *Page) begin(ctx context.Context, r *http.Request) (view, error) {
@@ -89,6 +94,11 @@ func (p *Page) beginWith(why error) screen {
 				b.Controls = append(b.Controls, c)
 			}
 			b.Open = b.Open || c.Error != ""
+		}
+		for _, d := range def.Data {
+			if d.Type == workflow.TypeQuery {
+				b.Asked = append(b.Asked, query{cmp.Or(d.Label, string(d.Name)), d.Database})
+			}
 		}
 		b.Why.name(b.Controls)
 		b.Why.name(b.Later)
@@ -142,7 +152,7 @@ func (p *Page) definition(
 	}
 	var fields []api.Field
 	for _, d := range def.Data {
-		if def.OfRounds(d.Name) {
+		if def.OfRounds(d.Name) || d.Type == workflow.TypeQuery {
 			continue
 		}
 		fields = append(fields, api.Field{

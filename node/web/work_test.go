@@ -721,6 +721,44 @@ tasks:
 	}
 }
 
+// What a database answers is not asked for at the start, and where it comes from is said.
+func TestStartingAWorkflowWithAQuery(t *testing.T) {
+	def, err := workflow.Parse("shop", []byte(`
+workflow: shop
+data:
+  client: {type: string, required: true}
+  debts: {type: query, database: till, expression: "select sum from debts where of = :client", label: What is owed}
+tasks:
+  ask: {out: [debts]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := brigade()
+	f.OnWorkflow = func(string) (*api.Workflow, error) {
+		return &api.Workflow{Name: "shop", Hash: "9f2c00112233", Current: true, Definition: def.Canonical()}, nil
+	}
+	for lang, says := range map[string]string{
+		"en":    "What is owed: a task asks the database till for it.",
+		"pt-BR": "What is owed: uma tarefa pergunta ao banco de dados till.",
+	} {
+		text := get(t, newPage(f), "/workflows/shop@9f2c", lang).Body.String()
+		if !strings.Contains(text, `"data.client"`) || strings.Contains(text, "data.debts") || !strings.Contains(text, says) {
+			t.Errorf("the form:\n%s", prose(text))
+		}
+	}
+	var got api.StartRequest
+	f.OnStart = func(r api.StartRequest) (*api.Started, error) {
+		got = r
+		return &api.Started{ID: id}, nil
+	}
+	w := post(t, newPage(f), sent(httpapi.Good), "en", "/workflows/shop@9f2c",
+		url.Values{"data.client": {"ana"}, "data.debts": {"5"}})
+	if diff := cmp.Diff(api.Texts{"client": "ana"}, got.Input); diff != "" {
+		t.Errorf("%d %s", w.Code, diff)
+	}
+}
+
 // A value that a control shows, and that nobody changes, comes back as it was.
 func TestControlsGiveBackWhatTheyShow(t *testing.T) {
 	for _, l := range languages {

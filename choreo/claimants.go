@@ -103,7 +103,8 @@ type ItemView struct {
 	// Offered are those of the role to whom its holder offers it, sorted, while nobody has it; ToAll: to all of the role.
 	Offered []worklist.User
 	ToAll   bool
-	// HandedBy is who handed it to Holder, for whom it is kept till Until, where the mode is Handed.
+	// HandedBy is who handed it to Holder, for whom it is kept, where the mode is Handed. Until is when the lease of Holder
+	// is over (worklist.Standing); zero: it has none.
 	HandedBy worklist.User
 	Until    time.Time
 	// LeaseEnds is when the lease of Holder is over (Boot), by the clock of this node; 0: it has none. It is true at who

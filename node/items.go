@@ -164,6 +164,9 @@ func (k peoplesItems) itemsOf(
 		case v.Holder != "":
 			r.Other = v.Holder
 		}
+		if v.Mode != worklist.Handed && v.Until.After(now.Wall) {
+			r.LeaseLeft, r.LeaseAt = v.Until.Sub(now.Wall), v.Until
+		}
 		if v.Holder != "" {
 			r.Held = v.Grant
 		}

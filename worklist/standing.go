@@ -20,8 +20,8 @@ type Standing struct {
 	// that the device which asked for it may give it back by itself.
 	Word  ID
 	Joint bool
-	// By is who handed it to User, where it is kept for that one to take; Until is for how long, by the
-	// holder's clock.
+	// By is who handed it to User, where it is kept for that one to take. Until is when its lease is over, by the holder's
+	// clock as it was when it gave the item; zero: it has none.
 	By    User
 	Until time.Time
 	// Ends is when its lease is over (Boot), as far as this device has heard of the grant; 0: it has none.
@@ -37,8 +37,12 @@ func (b *Board) Holds(i Item) (Standing, bool) {
 	s := Standing{
 		User: it.open.User, Grant: it.open.leased, Mode: it.open.Mode, Word: b.heldBy(it), Joint: len(it.open.lease.With) > 0,
 	}
-	if f := b.facts[it.open.leased]; s.Mode == Handed && f != nil {
-		s.By, s.Until = f.User, f.At.Add(it.open.lease.Lease)
+	f := b.facts[it.open.leased]
+	if f != nil && it.open.lease.Lease > 0 {
+		s.Until = f.At.Add(it.open.lease.Lease)
+	}
+	if f != nil && s.Mode == Handed {
+		s.By = f.User
 	}
 	if lease := it.open.lease.Lease; lease > 0 {
 		s.Ends = b.heard[it.open.leased] + lease

@@ -137,6 +137,9 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	if x.Due != nil {
 		fmt.Fprintln(w, left([]api.Due{*x.Due}))
 	}
+	if x.LeaseUntil != nil {
+		fmt.Fprintf(w, "others may take it from %s on\n", clock(*x.LeaseUntil))
+	}
 	if x.Transfer != nil {
 		fmt.Fprintf(w, "passes to %s\n", passes(x.Transfer))
 	}

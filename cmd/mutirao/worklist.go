@@ -221,6 +221,10 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 	if labels {
 		t.head = append(t.head, "LABEL")
 	}
+	leased := slices.ContainsFunc(list, func(x api.Item) bool { return x.LeaseUntil != nil })
+	if leased {
+		t.head = append(t.head, "YOURS UNTIL")
+	}
 	for _, x := range list {
 		at := x.Partner
 		if x.Unreachable && x.Away == nil {
@@ -265,6 +269,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		}
 		if labels {
 			row = append(row, orDash(x.Label))
+		}
+		if leased {
+			row = append(row, untilDue(x.LeaseUntil))
 		}
 		t.add(row...)
 	}

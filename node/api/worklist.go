@@ -130,8 +130,11 @@ type Item struct {
 	Holder *string `json:"holder"`
 	// TakenBy is somebody else who has it, and Over says that nobody can take it any more: of an item that is looked at
 	// by itself, as lists leave such out.
-	TakenBy    string     `json:"taken_by,omitempty"`
-	Over       bool       `json:"over,omitempty"`
+	TakenBy string `json:"taken_by,omitempty"`
+	Over    bool   `json:"over,omitempty"`
+	// LeaseUntil is till when whoever has it has it: others may take it then. A lock lasts longer while the device is away
+	// as announced. Left out: for as long as it takes.
+	LeaseUntil *time.Time `json:"lease_until,omitempty"`
 	Partner    string     `json:"partner"`
 	Role       string     `json:"role"` // that it is for; empty: for people at the partner
 	Priority   int        `json:"priority"`

@@ -23,6 +23,7 @@ func (l *language) functions() template.FuncMap {
 		"ago":      func(v any) string { return l.ago(time.Since(instant(v))) },
 		"left":     left, "reason": l.reason, "about": about, "needy": needsPerson,
 		"clock":  func(t time.Time) string { return l.hour(t, time.Now()) },
+		"lease":  lease,
 		"secs":   func(d api.Due) int { return int(max(time.Until(d.At), 0).Seconds()) },
 		"saying": func(n *note) string { return l.say(n.Key, n.Args...) }, "replaced": replaced,
 		"datum": func(in *api.Instance, name string) string { return in.CalledData(workflow.DataName(name)) },
@@ -38,6 +39,11 @@ func (l *language) functions() template.FuncMap {
 			return assignment{fmt.Sprintf("why-%s-%v", of, name), why}
 		},
 	}
+}
+
+// lease is the clock of whoever has an item: others may take it then.
+func lease(until *time.Time) api.Due {
+	return api.Due{Kind: "lease", At: *until, Left: max(time.Until(*until), 0).Round(time.Second).String()}
 }
 
 // drawn is a chart of the study of a scenario.

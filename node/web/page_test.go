@@ -244,7 +244,7 @@ func fireCall() *api.Instance {
 
 // work is what ana has and may take.
 func work() []api.Item {
-	ana := "ana"
+	ana, lease := "ana", at(35*time.Hour)
 	return []api.Item{
 		{ID: "a1", Instance: id, Workflow: "fire-call", Task: "dispatch", State: api.ItemReady, Partner: "station",
 			Role: "commander", Doc: "Send an engine.", Subject: "Harbour Street 12",
@@ -252,9 +252,9 @@ func work() []api.Item {
 			Said: &api.Said{By: "bia", Why: "the car broke down", At: at(11 * time.Hour)}},
 		{ID: "b2", Instance: id, Workflow: "fire-call", Task: "procedure-1", State: api.ItemSelected, Holder: &ana,
 			Partner: "engine-7", Role: "crew", Doc: "Reach the site.", Subject: "Harbour Street 12",
-			Due:       &api.Due{Kind: "timeout", At: at(12*time.Hour + 252*time.Second), Left: "4m12s", About: true},
-			Transfer:  &api.Passing{At: at(12*time.Hour + 600*time.Second), Left: "10m0s", To: "ana", About: true},
-			Delivered: true},
+			Due:        &api.Due{Kind: "timeout", At: at(12*time.Hour + 252*time.Second), Left: "4m12s", About: true},
+			Transfer:   &api.Passing{At: at(12*time.Hour + 600*time.Second), Left: "10m0s", To: "ana", About: true},
+			LeaseUntil: &lease, Delivered: true},
 		{ID: "c3", Instance: "77" + id, Workflow: "flood", WorkflowLabel: "Enchente – 洪水", Task: "evacuate",
 			Label: "Levar as pessoas", InPlaceOf: "warn", State: api.ItemDone,
 			Holder: &ana, Partner: "engine-7", Offline: true},

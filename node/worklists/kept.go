@@ -100,6 +100,7 @@ type more struct {
 	TaskLabels    map[workflow.TaskName]string `json:"task_labels,omitempty"`
 	Ends          string                       `json:"ends,omitempty"`
 	Until         time.Time                    `json:"until"`
+	LeaseAt       time.Time                    `json:"lease_at,omitzero"` // Row's
 	// DueAt is its deadline by this node's clock (Row).
 	Due      worklist.Due    `json:"due,omitzero"`
 	DueAt    time.Time       `json:"due_at,omitzero"`
@@ -173,7 +174,7 @@ func (k *kept) row() Row {
 	return Row{
 		Due: m.Due, DueAt: m.DueAt, Warnings: m.Warnings, Transfer: m.Transfer, TransferTo: m.TransferTo,
 		Doc: m.Doc, Subject: m.Subject, Label: m.Label, WorkflowLabel: m.WorkflowLabel, TaskLabels: m.TaskLabels,
-		Ends: m.Ends, Until: m.Until,
+		Ends: m.Ends, Until: m.Until, LeaseAt: m.LeaseAt,
 		Instance: k.Instance,
 		Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
@@ -193,7 +194,7 @@ func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
 	}
 	k.see(more{
 		Doc: r.Doc, Subject: r.Subject, Label: r.Label, WorkflowLabel: r.WorkflowLabel, TaskLabels: r.TaskLabels,
-		Ends: r.Ends, Until: r.Until, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
+		Ends: r.Ends, Until: r.Until, LeaseAt: r.LeaseAt, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
 		Transfer: r.Transfer, TransferTo: r.TransferTo,
 		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits, Remark: r.Remark,
 		Undoes: r.Undoes,

@@ -333,6 +333,10 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 			To: d.in.People.Called(r.TransferTo), About: r.At != d.in.Self && r.Due.At.IsZero(),
 		}
 	}
+	if (r.Mine != "" || r.Other != "") && !r.Done && r.LeaseAt.After(now) {
+		at := r.LeaseAt.Round(time.Second).UTC()
+		out.LeaseUntil = &at
+	}
 	out.WaitsFor = Lacks(r.WaitsFor)
 	if !r.Begun.IsZero() && r.Mine == "" && r.Other == "" {
 		at := r.Begun.UTC()

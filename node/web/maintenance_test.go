@@ -39,7 +39,7 @@ var crewOf = []struct{ name, role, at string }{
 func TestMaintenanceInABrowser(t *testing.T) {
 	c := startChromium(t)
 	nodes := StartMesh(t, []string{"attendant"}, "office", "van", "depot")
-	shop := &workshop{t: t, c: c, nodes: nodes, seats: map[string]*seat{}}
+	shop := &workshop{t: t, c: c, nodes: nodes, seats: map[string]*seat{}, axe: axeCore(t)}
 	for _, p := range crewOf {
 		token, err := nodes["office"].AddUser(t.Context(), api.UserRequest{Name: p.name, Roles: []string{p.role}})
 		if err == nil {
@@ -73,6 +73,7 @@ type workshop struct {
 	size  screenSize
 	lang  *language
 	seats map[string]*seat // who has signed in, by name
+	axe   string           // axeCore
 }
 
 // sit opens a browser for somebody, or takes up the one that somebody has.
@@ -177,9 +178,24 @@ func (s *seat) home() {
 	s.visit(s.url + "/")
 }
 
+// look keeps a picture of the page, and has axe-core look at it, where that is here.
 func (s *seat) look(at string) {
 	s.t.Helper()
 	s.shoot(s.w.size.name + "-maintenance-" + at + "." + s.w.lang.code)
+	if s.w.axe == "" || s.w.axe == noAxe {
+		return
+	}
+	for range 3 {
+		found, err := s.axeHere(s.w.axe)
+		if err != nil { // the page brought itself up to date meanwhile
+			continue
+		}
+		for _, f := range found {
+			s.t.Errorf("%s, %s, %s: %s", s.w.size.name, s.w.lang.code, at, f)
+		}
+		return
+	}
+	s.t.Errorf("%s, %s, %s: axe-core could not look at it", s.w.size.name, s.w.lang.code, at)
 }
 
 // leave has the node of whoever sits there go out of reach, or come back.

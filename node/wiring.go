@@ -301,6 +301,7 @@ func (n *Node) newView(t *tools, s *stock) *show.View {
 			return here && s.Worker == nil
 		},
 		ByWorkers: func(app workflow.ApplicationName) bool { return n.jobs.Served(app) },
+		Signed:    users.Signed,
 	})
 }
 

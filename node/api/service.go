@@ -917,6 +917,14 @@ type LogEntry struct {
 	Counted bool              `json:"counted"`
 	// Superseded: it is of a history of data states that does not count, as another one does.
 	Superseded bool `json:"superseded,omitempty"`
+	// Signed is how the person signed whose word it is; left out: it is its author's alone.
+	Signed *PersonSignature `json:"signed,omitempty"`
+}
+
+// PersonSignature is by which key a person signed what that person said, beside the partner that wrote it down.
+type PersonSignature struct {
+	Key       string `json:"key"`       // its ID, which has the public key in it: a user's, or of a partner its own
+	Signature string `json:"signature"` // in hexadecimal
 }
 
 // Starts reports whether an entry says that a task began.

@@ -161,6 +161,8 @@ type Item struct {
 	// OnlyHere names the data whose files the user has just handed in with it and that no other partner has yet: the
 	// outbox says whom they wait for. Left out: none.
 	OnlyHere []string `json:"only_here,omitempty"`
+	// Signed is how the user signed what the user did of it, where that was done just now or waits here; left out: else.
+	Signed *PersonSignature `json:"signed,omitempty"`
 	// HandedBy is the user who handed it to this one, for whom it is kept to take; KeptUntil is till when.
 	// Empty: nobody did, or it was taken.
 	HandedBy  string     `json:"handed_by,omitempty"`

@@ -28,6 +28,13 @@ func (vw *View) Log(h *Held) []api.LogEntry {
 		}
 		e.Task, e.Text = vw.describe(h, &f)
 		e.Label = h.M.Definition().LabelOf(e.Task)
+		word := f.Fact.BegunWord()
+		if c := f.Fact.Body.Claim; c != nil {
+			word = c.Word
+		}
+		if len(word) > 0 {
+			e.Signed = vw.Signed(word)
+		}
 		if !f.Counted {
 			e.Text += " (does not count)"
 		}

@@ -36,6 +36,8 @@ type Surroundings struct {
 	Works func(of workflow.InstanceID, a fact.AttemptID, w *api.JobWorker) (waits bool)
 	// ByWorkers reports whether workers do an application at this node.
 	ByWorkers func(workflow.ApplicationName) bool
+	// Signed is how a person signed a word.
+	Signed func(word []byte) *api.PersonSignature
 }
 
 // New makes a view.

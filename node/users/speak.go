@@ -3,6 +3,7 @@ package users
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -149,6 +150,15 @@ func (t *Topic) Speak(w Who, signed [sha256.Size]byte) ([]byte, error) {
 		return nil, judged(err)
 	}
 	return users.EncodeSpoken(s), nil
+}
+
+// Signed is how a person signed a word; nil: it is none.
+func Signed(word []byte) *api.PersonSignature {
+	s, err := users.DecodeSpoken(word)
+	if err != nil {
+		return nil
+	}
+	return &api.PersonSignature{Key: string(s.Signature.Key), Signature: hex.EncodeToString(s.Signature.Signature)}
 }
 
 // MaySpeak checks a person's word that a partner brings: it is true, the person's key is good

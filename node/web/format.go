@@ -23,6 +23,7 @@ func (l *language) functions() template.FuncMap {
 		"ago":      func(v any) string { return l.ago(time.Since(instant(v))) },
 		"left":     left, "reason": l.reason, "about": about, "needy": needsPerson,
 		"clock":  func(t time.Time) string { return l.hour(t, time.Now()) },
+		"key":    func(id string) string { return workflow.PartnerID(id).Short() },
 		"lease":  lease,
 		"secs":   func(d api.Due) int { return int(max(time.Until(d.At), 0).Seconds()) },
 		"saying": func(n *note) string { return l.say(n.Key, n.Args...) }, "replaced": replaced,

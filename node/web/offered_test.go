@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/http/httptest"
@@ -372,13 +373,17 @@ func TestWhoDidAnItemIsSaid(t *testing.T) {
 	w := newWard(t)
 	id := w.begin()
 	item := w.take("bia", id, "look", api.ClaimSelect)
-	_, err := w.node.FinishItem(t.Context(), api.ItemResult{User: "bia", Item: item})
+	done, err := w.node.FinishItem(t.Context(), api.ItemResult{User: "bia", Item: item})
 	w.must(err)
+	if done.Signed == nil {
+		t.Fatal("it is not said how she signed it")
+	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/items/"+item, nil)
 	got := httptest.NewRecorder()
 	w.page.Inside(got, r, w.who["bia"])
 	b := prose(got.Body.String())
-	if !strings.Contains(b, "done by bia") || strings.Contains(b, "It will ask for") {
+	signed := fmt.Sprintf("Signed with the key %s: %s…", workflow.PartnerID(done.Signed.Key).Short(), done.Signed.Signature[:10])
+	if !strings.Contains(b, signed) || !strings.Contains(b, "done by bia") || strings.Contains(b, "It will ask for") {
 		t.Errorf("the item is shown so:\n%s", b)
 	}
 }

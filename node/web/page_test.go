@@ -97,6 +97,8 @@ func brigade() *apitest.Fake {
 					Counted: true},
 				{At: at(time.Hour), Time: 4, Fact: "bb22", Author: "engine-7", Task: "procedure-1",
 					Text: "succeeded (does not count)"},
+				{At: at(2 * time.Hour), Time: 5, Fact: "cc33", Author: "engine-7", Task: "procedure-1", Kind: "claim",
+					Text: "result of ana", Counted: true, Signed: signedByAna},
 			}, nil
 		},
 		OnDiagram: func(id, format string) ([]byte, error) { return []byte("<svg/>"), nil },
@@ -242,6 +244,9 @@ func fireCall() *api.Instance {
 	}
 }
 
+// signedByAna is how ana signed what she did.
+var signedByAna = &api.PersonSignature{Key: "12D3KooWanasKey1", Signature: "5e0c91aa77d3b204"}
+
 // work is what ana has and may take.
 func work() []api.Item {
 	ana, lease := "ana", at(35*time.Hour)
@@ -257,7 +262,7 @@ func work() []api.Item {
 			LeaseUntil: &lease, Delivered: true},
 		{ID: "c3", Instance: "77" + id, Workflow: "flood", WorkflowLabel: "Enchente – 洪水", Task: "evacuate",
 			Label: "Levar as pessoas", InPlaceOf: "warn", State: api.ItemDone,
-			Holder: &ana, Partner: "engine-7", Offline: true},
+			Holder: &ana, Partner: "engine-7", Offline: true, Signed: signedByAna},
 		{ID: "d4", Instance: id, Workflow: "fire-call", Task: "hoses", Label: "Lay the hoses", State: api.ItemNotReady,
 			Partner: "engine-7", Role: "crew", Subject: "Harbour Street 12", Offline: true, Awaits: []string{"dispatch"},
 			Delivered: true},

@@ -329,13 +329,14 @@ type sheet struct {
 	Controls []control
 	Note     *note
 	Why      *problem
-	Reason   string    // why it cannot be done, as typed
-	Failing  bool      // that was about to be said
-	Came     bool      // what was typed for the result is here
-	Pass     *pass     // by which it goes to somebody else; nil: it cannot
-	Typed    []string  // what was typed and has no control any more
-	Gone     bool      // the item is not on the list any more
-	Ended    *api.Task // how its task ended, of an item that nobody can take any more; nil: that is not known here
+	Reason   string               // why it cannot be done, as typed
+	Failing  bool                 // that was about to be said
+	Came     bool                 // what was typed for the result is here
+	Pass     *pass                // by which it goes to somebody else; nil: it cannot
+	Typed    []string             // what was typed and has no control any more
+	Gone     bool                 // the item is not on the list any more
+	Ended    *api.Task            // how its task ended, of an item that nobody can take any more; nil: that is not known here
+	Signed   *api.PersonSignature // of what the user made of it, or whoever ended it; nil: that is not known here
 }
 
 // item answers: what is to be done, with what, until when?
@@ -366,8 +367,12 @@ func (p *Page) itemWith(why error) screen {
 		}
 		v.Sheet, v.Item = got, item{Item: got.Item, Form: rand.Text(), Token: s.FormToken, Acts: s.Acts}.able(st)
 		v.Doc, v.Pass = beyond(got.Doc, v.Item.Title()), p.passing(ctx, r, v.Item)
+		v.Signed = got.Item.Signed
 		if v.Item.Over {
 			v.Ended = p.ended(ctx, got.Item)
+		}
+		if v.Ended != nil {
+			v.Signed = p.signed(ctx, got.Item)
 		}
 		left := maps.Clone(r.PostForm)
 		var bad invalid
@@ -401,6 +406,20 @@ func (p *Page) ended(ctx context.Context, x api.Item) *api.Task {
 		}
 	}
 	return nil
+}
+
+// signed is how whoever ended the task of an item signed that; nil: nobody did, or it is not known here.
+func (p *Page) signed(ctx context.Context, x api.Item) (out *api.PersonSignature) {
+	entries, err := p.node.Log(ctx, x.Instance)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Signed != nil && e.Counted && string(e.Task) == x.Task && strings.HasPrefix(e.Text, "result of ") {
+			out = e.Signed
+		}
+	}
+	return out
 }
 
 // beyond is what a text says after its first line, if that is the title; else all of it.

@@ -372,7 +372,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	}
 	out := d.item(who, r)
 	name := who.Name
-	out.State, out.Holder, out.Delivered = api.ItemDone, &name, true
+	out.State, out.Holder, out.Delivered, out.Signed = api.ItemDone, &name, true, users.Signed(c.Word)
 	return &out, nil
 }
 

@@ -422,7 +422,7 @@ func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result)
 	d.nudge()
 	out := d.item(who, r)
 	name := who.Name
-	out.State, out.Holder, out.Delivered = api.ItemDone, &name, false
+	out.State, out.Holder, out.Delivered, out.Signed = api.ItemDone, &name, false, users.Signed(c.Word)
 	return &out, nil
 }
 

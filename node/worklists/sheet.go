@@ -199,7 +199,11 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 	}
 	r := of[0]
 	s := d.askSheet(ctx, who, r)
+	var signed *api.PersonSignature // of what waits here
 	if k := d.keptFor(who.ID, r.ID()); k != nil {
+		if c, err := wire.DecodeSpoken(k.Word); err == nil {
+			signed = users.Signed(c.Word)
+		}
 		if s == nil {
 			s = k.more().Sheet
 		}
@@ -211,7 +215,7 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 	out := &api.ItemSheet{
 		Item: d.item(who, r), Whole: s != nil, Fields: []api.Field{}, Data: []api.Datum{}, After: []api.Earlier{},
 	}
-	out.Doc = out.Item.Doc
+	out.Doc, out.Item.Signed = out.Item.Doc, signed
 	if s != nil {
 		out.Doc, out.Fields, out.Data, out.After = s.Doc, append(out.Fields, s.Fields...), append(out.Data, s.Data...),
 			append(out.After, s.After...)

@@ -361,7 +361,7 @@ func fireCall(id string) *api.Instance {
 		ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Coordination: workflow.Choreography,
 		Responsible: "ana", Started: noon,
 		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "running",
-			Timeout: "1h0m0s", Due: []api.Due{{Kind: "verdict", Left: "52m0s"}}}},
+			Timeout: ref("1h0m0s"), Due: []api.Due{{Kind: "verdict", Left: "52m0s"}}}},
 		Tasks: []api.Task{
 			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded,
 				Started: &noon, Ended: &later},

@@ -246,9 +246,12 @@ func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 		t.head = append(t.head, "LABEL")
 	}
 	for _, p := range list {
+		timeout := "-"
+		if p.Timeout != nil {
+			timeout = span(*p.Timeout)
+		}
 		row := []string{
-			string(p.Name), orDash(strings.Join(p.Holders(), ", ")), strconv.Itoa(p.Attempt), orDash(p.State),
-			orDash(span(p.Timeout)),
+			string(p.Name), orDash(strings.Join(p.Holders(), ", ")), strconv.Itoa(p.Attempt), orDash(p.State), timeout,
 		}
 		if due {
 			row = append(row, left(p.Due))

@@ -775,9 +775,9 @@ type Partition struct {
 	First   string   `json:"first,omitempty"`
 	Attempt int      `json:"attempt"`
 	State   string   `json:"state"`
-	Timeout string   `json:"timeout,omitempty"`
-	Due     []Due    `json:"due"` // the clocks that run for it
-	Why     *Why     `json:"why"` // how it came to whom it was given at the start; null: unknown
+	Timeout *string  `json:"timeout"` // null: none
+	Due     []Due    `json:"due"`     // the clocks that run for it
+	Why     *Why     `json:"why"`     // how it came to whom it was given at the start; null: unknown
 }
 
 // Holders are Partner and Also.

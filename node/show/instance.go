@@ -88,7 +88,8 @@ func (vw *View) Instance(h *Held) *api.Instance {
 			v.First = vw.People.Name(p.First)
 		}
 		if d := h.M.Plan().Timeout(p.Name); d > 0 {
-			v.Timeout = d.String()
+			text := d.String()
+			v.Timeout = &text
 		}
 		out.Partitions = append(out.Partitions, v)
 	}

@@ -216,7 +216,7 @@ func fireCall() *api.Instance {
 		},
 		Conflicts: []api.Conflict{{Data: "report", Values: []any{"smoke", 2.0}}},
 		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED",
-			Timeout: "1h0m0s", Why: why, Due: []api.Due{{Kind: "verdict", At: at(2 * time.Hour), Left: "52m3s"}}}},
+			Timeout: ref("1h0m0s"), Why: why, Due: []api.Due{{Kind: "verdict", At: at(2 * time.Hour), Left: "52m3s"}}}},
 		Tasks: []api.Task{
 			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded,
 				Started: ref(at(0)), Ended: ref(at(time.Minute)),

@@ -102,7 +102,7 @@ func TestClientAndServerAgree(t *testing.T) {
 		Incidents:    []api.Incident{{At: noon, What: "w", Task: "t"}},
 		Conflicts:    []api.Conflict{{Data: "d", Values: []any{"x", json.Number("1.5"), nil}}},
 		Coordination: workflow.Choreography, Responsible: "ana", Started: noon, Ended: &noon,
-		Partitions: []api.Partition{{Name: "p", Partner: "ana", Attempt: 1, State: "s", Timeout: "1h0m0s",
+		Partitions: []api.Partition{{Name: "p", Partner: "ana", Attempt: 1, State: "s", Timeout: new("1h0m0s"),
 			Due: []api.Due{{Kind: "timeout", At: noon, Left: "4m0s"}}}},
 		Tasks: []api.Task{{Name: "t", Partition: "p", State: workflow.Running, Started: &noon,
 			Outputs: map[string]any{"k": "v"}, ContingencyOf: &name,

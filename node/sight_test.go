@@ -179,7 +179,7 @@ func TestAnInstanceIsSeenWhereWhoTookPartIs(t *testing.T) {
 					t.Errorf("%s: %v", when, err)
 				}
 			}
-			_, err = tablet.ForeseeRecovery(ctx, id, api.RecoveryStep{Method: "compensate"})
+			_, err = tablet.ForeseeRecovery(ctx, "", id, api.RecoveryStep{Method: "compensate"})
 			wantCode(t, err, api.NotAllowed, "two answers for the instance")
 			if d, err := tablet.Deciding(ctx, api.DecidingQuery{User: "ana", ID: id}); err != nil || d.May {
 				t.Errorf("%s: she decides: %+v, %v", when, d, err)

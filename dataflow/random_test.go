@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -251,42 +252,174 @@ func TestAnyRecovery(t *testing.T) {
 	t.Log(seen)
 }
 
-// Each of these is refused, with the reason.
-func TestRefusedSteps(t *testing.T) {
-	one, minus := "1", -1
-	interrupted := func() *story {
-		s := begin(t, parse(t, anyFlow), values{"n": int64(0)})
-		s.done("left", values{"a": int64(0)})
-		s.wants("fail", s.b.Fail(s.jobs["right"], s.id(), "no luck", 2), "")
-		return s
-	}
-	for want, step := range map[string]dataflow.Step{
-		"only a jump sets data": {
-			Method: dataflow.MethodRestart, Set: map[workflow.DataName]*string{"n": &one},
-		},
-		"-1 steps: want 1 or more":               {Method: dataflow.MethodCompensate, Steps: -1},
-		"there is no state S-1: the history has": {Method: dataflow.MethodCompensate, Until: &minus},
-		"the condition of when: ":                {Method: dataflow.MethodCompensate, When: "n <"},
-		"the workflow has no data nothing": {Method: dataflow.MethodForward,
-			Set: map[workflow.DataName]*string{"nothing": &one}},
-		`the method "wish": there are compensate, offer`: {Method: "wish"},
-	} {
-		s := interrupted()
-		if why := s.b.MayRecover(step); !strings.Contains(why, want) {
-			t.Errorf("%+v: %q, want %q", step, why, want)
+// counted counts to five. With 4 it leads nowhere and keeps its constraints, with 6 it breaks one, with 9 a strict one.
+const counted = `
+workflow: w
+data: {n: {type: integer, default: 0, max: 20}, photo: {type: file}}
+tasks:
+  go: {when: n < 4, repeat: true, application: x, out: [n], compensate: {application: unx}}
+conditions: {one: n == 1, two: n == 2, three: n == 3}
+constraints: [{name: few, when: n < 6}, {name: bound, when: n < 9, strict: true}]
+final: n == 5
+`
+
+// counts has things happen one after the other: go=N, fail, undo (a compensation from its order to its end), or a method,
+// of which a jump says to which number.
+func (s *story) counts(words string) {
+	s.t.Helper()
+	for _, word := range strings.Fields(words) {
+		verb, to, _ := strings.Cut(word, "=")
+		switch n, _ := strconv.ParseInt(to, 10, 64); verb {
+		case "go":
+			s.wants(word, s.done("go", values{"n": n}), "")
+		case "fail":
+			s.wants(word, s.b.Fail(s.jobs["go"], s.id(), "no luck", 1), "")
+		case "undo":
+			s.wants(word, s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
+			u := s.b.Undoing()
+			job := dataflow.Job{Fact: s.id(), Task: u.Task}
+			s.wants(word, s.b.FireUndo(job, u.By, 1), "")
+			i := slices.IndexFunc(s.b.History(), func(r dataflow.Record) bool { return r.ID == u.By })
+			before := s.b.ValuesAt(s.b.History()[i].Input)
+			s.wants(word, s.b.Undone(job, s.id(), values{"n": before["n"]}, 1), "")
+		default:
+			step := dataflow.Step{Method: verb}
+			if to != "" {
+				step.Set = map[workflow.DataName]*string{"n": &to}
+			}
+			s.wants(word, s.b.Recover(step, s.id(), 1), "")
+			s.fire()
 		}
 	}
-	s := begin(t, parse(t, `
-workflow: w
-data: {n: {type: integer, default: 0}, photo: {type: file}}
-tasks:
-  go: {when: n == 0, repeat: true, application: x, out: [n, photo]}
-final: n == 2
-`), values{"n": int64(0)})
-	s.wants("fail", s.b.Fail(s.jobs["go"], s.id(), "no luck", 2), "")
-	text := "roof.jpg"
-	s.wants("a file", s.b.MayRecover(dataflow.Step{
-		Method: dataflow.MethodForward, Set: map[workflow.DataName]*string{"photo": &text, "n": &one},
-	}), "photo is a file: a jump may set it to null only, as it brings no content")
-	s.wants("nothing to undo", s.b.FireUndo(dataflow.Job{Task: "go"}, s.id(), 1), "nothing is to be compensated")
+}
+
+// Each rule of each method of recovery has a step that breaks it: that is refused with the reason, and changes nothing.
+func TestRefusedSteps(t *testing.T) {
+	const (
+		compensate, offer, restart = dataflow.MethodCompensate, dataflow.MethodOffer, dataflow.MethodRestart
+		back, forward              = dataflow.MethodBack, dataflow.MethodForward
+		running                    = "the instance is not interrupted"
+		underWay                   = "a recovery is under way: its compensations have not ended; only a jump forward calls them off"
+		stops                      = "only compensate stops after steps, until a state, or when a condition holds"
+		stall                      = "the state is inconsistent (the state fires no trigger, is not final, and nothing is pending): only a jump"
+		strict                     = "the state is inconsistent (the state breaks the constraint bound: n < 9): only a jump"
+		first                      = "there is nothing left to compensate: the state is the first, or equivalent to it"
+		again                      = "the current state fires no trigger, and is not final: offered, it would be interrupted again"
+		likeNone                   = "its state would be equivalent to no state of the history that a transition produced which was neither"
+		breaks                     = "its state breaks the constraint bound: n < 9"
+		nowhere                    = "its state would be inconsistent: it is not final, fires no trigger, and breaks the constraint few: n < 6"
+		undo                       = ", compensate: {application: unx}"
+		constraints                = "constraints: [{name: few, when: n < 6}, {name: bound, when: n < 9, strict: true}]\n"
+	)
+	set := func(n workflow.DataName, text string) map[workflow.DataName]*string {
+		return map[workflow.DataName]*string{n: &text}
+	}
+	to := func(method, n string) dataflow.Step { return dataflow.Step{Method: method, Set: set("n", n)} }
+	until := func(n int) dataflow.Step { return dataflow.Step{Method: compensate, Until: &n} }
+	for _, c := range []struct {
+		after   string // what happened (counts)
+		without string // what the flow does not have
+		step    dataflow.Step
+		want    string
+	}{
+		// An instance that runs, or has ended, is not recovered.
+		{"go=1", "", dataflow.Step{Method: compensate}, running},
+		{"go=1", "", dataflow.Step{Method: offer}, running},
+		{"go=1", "", dataflow.Step{Method: restart}, running},
+		{"go=1", "", to(back, "0"), running},
+		{"go=1", "", to(forward, "2"), running},
+		{"go=5", "", to(forward, "2"), running},
+		// Of what a recovery under way allows.
+		{"go=1 fail compensate", "", dataflow.Step{Method: compensate}, underWay},
+		{"go=1 fail compensate", "", dataflow.Step{Method: offer}, underWay},
+		{"go=1 fail compensate", "", dataflow.Step{Method: restart}, underWay},
+		{"go=1 fail compensate", "", to(back, "0"), underWay},
+		// Of what a step may say.
+		{"go=1 fail", "", dataflow.Step{Method: offer, Steps: 1}, stops},
+		{"go=1 fail", "", dataflow.Step{Method: restart, Until: new(int)}, stops},
+		{"go=7", "", dataflow.Step{Method: back, Set: set("n", "0"), When: "n == 0"}, stops},
+		{"go=7", "", dataflow.Step{Method: forward, Set: set("n", "3"), Steps: 1}, stops},
+		{"go=1 fail", "", to(compensate, "1"), "only a jump sets data"},
+		{"go=1 fail", "", to(offer, "1"), "only a jump sets data"},
+		{"go=1 fail", "", to(restart, "1"), "only a jump sets data"},
+		{"go=1 fail", "", dataflow.Step{Method: "wish"}, `the method "wish": there are compensate, offer`},
+		// Of a state that is inconsistent.
+		{"go=7", "", dataflow.Step{Method: compensate}, stall},
+		{"go=7", "", dataflow.Step{Method: offer}, stall},
+		{"go=7", "", dataflow.Step{Method: restart}, stall},
+		{"go=9", "", dataflow.Step{Method: compensate}, strict},
+		{"go=9", "", dataflow.Step{Method: offer}, strict},
+		{"go=9", "", dataflow.Step{Method: restart}, strict},
+		{"go=4", constraints, dataflow.Step{Method: restart}, stall},
+		// Of chained compensation.
+		{"go=1 fail", "", dataflow.Step{Method: compensate, Steps: -1}, "-1 steps: want 1 or more"},
+		{"go=1 fail", "", until(-1), "there is no state S-1: the history has S0 to S1"},
+		{"go=1 fail", "", until(2), "there is no state S2: the history has S0 to S1"},
+		{"go=1 fail", "", until(1), "S1 is the current state: compensation goes back to an earlier one"},
+		{"go=1 fail", "", dataflow.Step{Method: compensate, When: "n <"}, "the condition of when: "},
+		{"fail", "", dataflow.Step{Method: compensate}, first},
+		{"go=1 fail undo", "", dataflow.Step{Method: compensate}, first},
+		{"go=7 jump-back=0", "", dataflow.Step{Method: compensate}, first},
+		{"go=7 jump-forward=2 fail", "", dataflow.Step{Method: compensate},
+			"a jump-forward produced the state, which cannot be compensated: use a forward jump"},
+		{"go=1 fail", undo, dataflow.Step{Method: compensate}, "transition go has no compensation: give it one"},
+		// Of what is offered.
+		{"go=4", "", dataflow.Step{Method: offer}, again},
+		{"go=4", "", dataflow.Step{Method: restart}, again},
+		// Of both jumps.
+		{"go=7", "", dataflow.Step{Method: back, Set: set("nothing", "1")}, "the workflow has no data nothing"},
+		{"go=7", "", dataflow.Step{Method: forward, Set: set("nothing", "1")}, "the workflow has no data nothing"},
+		{"go=7", "", to(back, "21"), "n: 21 is not in the range"},
+		{"go=7", "", to(forward, "many"), "n: "},
+		{"go=7", "", dataflow.Step{Method: forward, Set: set("photo", "roof.jpg")},
+			"photo is a file: a jump may set it to null only, as it brings no content"},
+		{"go=7", "", to(back, "9"), breaks},
+		{"go=7", "", to(forward, "9"), breaks},
+		{"go=7", "", to(back, "8"), nowhere},
+		{"go=7", "", to(forward, "8"), nowhere},
+		{"go=7", "", dataflow.Step{Method: back}, nowhere},
+		{"go=7", constraints, to(back, "4"), "its state would be inconsistent: it is not final, and fires no trigger"},
+		{"go=7", constraints, to(forward, "4"), "its state would be inconsistent: it is not final, and fires no trigger"},
+		// Of a jump back: from where, and to which states.
+		{"go=1 fail", "", to(back, "0"), "the state is consistent: a jump back leads out of inconsistent ones only"},
+		{"go=4", "", to(back, "0"), "the state is consistent: a jump back leads out of inconsistent ones only"},
+		{"go=1 go=7", "", to(back, "2"), likeNone},                                                   // no such state
+		{"go=7", "", to(back, "4"), likeNone},                                                        // an exception, with its data right
+		{"go=1 go=2 fail undo restart go=7", "", to(back, "2"), likeNone},                            // compensated
+		{"go=1 go=2 fail undo undo restart go=7", "", to(back, "1"), likeNone},                       // compensated, and what that brought
+		{"go=1 go=2 go=7 jump-back=1 restart go=7", "", to(back, "2"), likeNone},                     // jumped over
+		{"go=1 go=7 jump-back=1 restart go=7 jump-back=0 restart go=7", "", to(back, "1"), likeNone}, // and what a jump brought
+		{"go=7 jump-forward=2 go=7", "", to(back, "2"), likeNone},                                    // only a jump forward brought it
+		// Of a jump forward: the state is like none, whatever became of that.
+		{"go=1 fail", "", to(forward, "0"), "its state would be equivalent to S0"},
+		{"go=1 fail", "", dataflow.Step{Method: forward}, "its state would be equivalent to S1"},
+		{"go=7", "", to(forward, "4"), "its state would be equivalent to S1"},
+		{"go=1 go=2 fail undo", "", to(forward, "2"), "its state would be equivalent to S2"},
+		{"go=1 go=2 go=7 jump-back=1", "", to(forward, "2"), "its state would be equivalent to S2"},
+		{"go=7 jump-forward=2 go=7", "", to(forward, "2"), "its state would be equivalent to S2"},
+	} {
+		s := begin(t, parse(t, strings.Replace(counted, c.without, "", 1)), values{"n": int64(0)})
+		s.counts(c.after)
+		s.refuses(fmt.Sprintf("after %q, %+v", c.after, c.step), c.step, c.want)
+	}
+
+	// What ran beside the last transition came to nothing, so that is to be undone before its state is offered.
+	s := begin(t, parse(t, strings.Replace(anyFlow, undo, "", 1)), values{"n": int64(0)})
+	s.done("left", values{"a": int64(0)})
+	s.wants("fail", s.b.Fail(s.jobs["right"], s.id(), "no luck", 2), "")
+	s.refuses("offer", dataflow.Step{Method: offer}, "transition left has no compensation: give it one")
+	s.wants("nothing to undo", s.b.FireUndo(dataflow.Job{Task: "left"}, s.id(), 1), "nothing is to be compensated")
+}
+
+// refuses has a step refused: it is said before, it is said of the order, and neither changes anything.
+func (s *story) refuses(what string, x dataflow.Step, want string) {
+	s.t.Helper()
+	before := s.standing()
+	may, ordered := s.b.MayRecover(x), s.b.Recover(x, s.id(), 1)
+	if !strings.HasPrefix(may, want) || ordered != may {
+		s.t.Errorf("%s: asked before %q, and ordered %q, want %q", what, may, ordered, want)
+	}
+	if now := s.standing(); now != before {
+		s.t.Errorf("%s: it is refused, and changed\n%s\nto\n%s", what, before, now)
+	}
 }

@@ -263,8 +263,8 @@ constraints: [{name: few, when: n < 6}, {name: bound, when: n < 9, strict: true}
 final: n == 5
 `
 
-// counts has things happen one after the other: go=N, fail, undo (a compensation from its order to its end), or a method,
-// of which a jump says to which number.
+// counts has things happen one after the other: go=N, fail, undo (a compensation from its order to its end), or a
+// method, of which a jump says to which number.
 func (s *story) counts(words string) {
 	s.t.Helper()
 	for _, word := range strings.Fields(words) {
@@ -276,12 +276,7 @@ func (s *story) counts(words string) {
 			s.wants(word, s.b.Fail(s.jobs["go"], s.id(), "no luck", 1), "")
 		case "undo":
 			s.wants(word, s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
-			u := s.b.Undoing()
-			job := dataflow.Job{Fact: s.id(), Task: u.Task}
-			s.wants(word, s.b.FireUndo(job, u.By, 1), "")
-			i := slices.IndexFunc(s.b.History(), func(r dataflow.Record) bool { return r.ID == u.By })
-			before := s.b.ValuesAt(s.b.History()[i].Input)
-			s.wants(word, s.b.Undone(job, s.id(), values{"n": before["n"]}, 1), "")
+			s.undoes()
 		default:
 			step := dataflow.Step{Method: verb}
 			if to != "" {
@@ -293,21 +288,37 @@ func (s *story) counts(words string) {
 	}
 }
 
+// undoes has the compensation that is to be done bring back what was there before.
+func (s *story) undoes() {
+	s.t.Helper()
+	u := s.b.Undoing()
+	i := slices.IndexFunc(s.b.History(), func(r dataflow.Record) bool { return r.ID == u.By })
+	input := s.b.History()[i].Input
+	before, after := s.b.ValuesAt(input), values{}
+	for n := range s.b.ValuesAt(input + 1) {
+		after[n] = before[n]
+	}
+	job := dataflow.Job{Fact: s.id(), Task: u.Task}
+	s.wants("begin", s.b.FireUndo(job, u.By, 1), "")
+	s.wants("undone", s.b.Undone(job, s.id(), after, 1), "")
+	s.fire()
+}
+
 // Each rule of each method of recovery has a step that breaks it: that is refused with the reason, and changes nothing.
 func TestRefusedSteps(t *testing.T) {
 	const (
 		compensate, offer, restart = dataflow.MethodCompensate, dataflow.MethodOffer, dataflow.MethodRestart
 		back, forward              = dataflow.MethodBack, dataflow.MethodForward
 		running                    = "the instance is not interrupted"
-		underWay                   = "a recovery is under way: its compensations have not ended; only a jump forward calls them off"
+		underWay                   = "a recovery is under way: its compensations have not ended; only a jump"
 		stops                      = "only compensate stops after steps, until a state, or when a condition holds"
-		stall                      = "the state is inconsistent (the state fires no trigger, is not final, and nothing is pending): only a jump"
+		stall                      = "the state is inconsistent (the state fires no trigger, is not final, and nothing is pending)"
 		strict                     = "the state is inconsistent (the state breaks the constraint bound: n < 9): only a jump"
 		first                      = "there is nothing left to compensate: the state is the first, or equivalent to it"
-		again                      = "the current state fires no trigger, and is not final: offered, it would be interrupted again"
-		likeNone                   = "its state would be equivalent to no state of the history that a transition produced which was neither"
+		again                      = "the current state fires no trigger, and is not final: offered, it would be"
+		likeNone                   = "its state would be equivalent to no state of the history that a transition produced which"
 		breaks                     = "its state breaks the constraint bound: n < 9"
-		nowhere                    = "its state would be inconsistent: it is not final, fires no trigger, and breaks the constraint few: n < 6"
+		nowhere                    = "its state would be inconsistent: it is not final, fires no trigger, and breaks the constraint few"
 		undo                       = ", compensate: {application: unx}"
 		constraints                = "constraints: [{name: few, when: n < 6}, {name: bound, when: n < 9, strict: true}]\n"
 	)
@@ -383,13 +394,15 @@ func TestRefusedSteps(t *testing.T) {
 		// Of a jump back: from where, and to which states.
 		{"go=1 fail", "", to(back, "0"), "the state is consistent: a jump back leads out of inconsistent ones only"},
 		{"go=4", "", to(back, "0"), "the state is consistent: a jump back leads out of inconsistent ones only"},
-		{"go=1 go=7", "", to(back, "2"), likeNone},                                                   // no such state
-		{"go=7", "", to(back, "4"), likeNone},                                                        // an exception, with its data right
-		{"go=1 go=2 fail undo restart go=7", "", to(back, "2"), likeNone},                            // compensated
-		{"go=1 go=2 fail undo undo restart go=7", "", to(back, "1"), likeNone},                       // compensated, and what that brought
-		{"go=1 go=2 go=7 jump-back=1 restart go=7", "", to(back, "2"), likeNone},                     // jumped over
-		{"go=1 go=7 jump-back=1 restart go=7 jump-back=0 restart go=7", "", to(back, "1"), likeNone}, // and what a jump brought
-		{"go=7 jump-forward=2 go=7", "", to(back, "2"), likeNone},                                    // only a jump forward brought it
+		{"go=1 go=7", "", to(back, "2"), likeNone},
+		// That state was an exception, though the data are right now; it was compensated, and so was what that brought.
+		{"go=7", "", to(back, "4"), likeNone},
+		{"go=1 go=2 fail undo restart go=7", "", to(back, "2"), likeNone},
+		{"go=1 go=2 fail undo undo restart go=7", "", to(back, "1"), likeNone},
+		// It was jumped over, and so was what a jump brought; only a jump forward brought it.
+		{"go=1 go=2 go=7 jump-back=1 restart go=7", "", to(back, "2"), likeNone},
+		{"go=1 go=7 jump-back=1 restart go=7 jump-back=0 restart go=7", "", to(back, "1"), likeNone},
+		{"go=7 jump-forward=2 go=7", "", to(back, "2"), likeNone},
 		// Of a jump forward: the state is like none, whatever became of that.
 		{"go=1 fail", "", to(forward, "0"), "its state would be equivalent to S0"},
 		{"go=1 fail", "", dataflow.Step{Method: forward}, "its state would be equivalent to S1"},
@@ -421,5 +434,134 @@ func (s *story) refuses(what string, x dataflow.Step, want string) {
 	}
 	if now := s.standing(); now != before {
 		s.t.Errorf("%s: it is refused, and changed\n%s\nto\n%s", what, before, now)
+	}
+}
+
+// Chained compensation goes on until all holds that it is to stop at, and not beyond.
+func TestWhereCompensationStops(t *testing.T) {
+	two := 2
+	for _, c := range []struct {
+		step dataflow.Step
+		want int // how many compensations that takes
+		n    int64
+	}{
+		{dataflow.Step{}, 1, 2},
+		{dataflow.Step{Steps: 2}, 2, 1},
+		{dataflow.Step{Until: &two}, 1, 2},
+		{dataflow.Step{Until: &two, Steps: 2}, 3, 2},
+		{dataflow.Step{When: "n <= 2"}, 1, 2},
+		{dataflow.Step{When: "n <= 2", Steps: 2}, 2, 1},
+		{dataflow.Step{When: "n == 1", Steps: 1}, 2, 1},
+		{dataflow.Step{When: "n <= 2", Until: &two, Steps: 2}, 3, 2},
+		{dataflow.Step{When: "n == 1", Until: &two}, 5, 0}, // as far as it can: no state is like both
+	} {
+		s := begin(t, parse(t, counted), values{"n": int64(0)})
+		s.counts("go=1 go=2 go=1 go=2 go=3 fail")
+		c.step.Method = dataflow.MethodCompensate
+		s.wants("order", s.b.Recover(c.step, s.id(), 1), "")
+		undone := 0
+		for ; s.b.Undoing() != nil; undone++ {
+			s.undoes()
+		}
+		what := fmt.Sprintf("%+v", c.step)
+		s.wants(what+" undoes", undone, c.want)
+		s.wants(what+" comes to", s.b.Values(), values{"n": c.n})
+		s.wants(what+" leaves it interrupted", s.b.Interrupted(), "no luck"+s.since())
+	}
+}
+
+// since is what came of the interruption since, as it is shown.
+func (s *story) since() string {
+	if x := s.b.Interrupted(); x != nil && x.Since != "" {
+		return "; since then: " + x.Since
+	}
+	return ""
+}
+
+// A chain stops at a compensation that is badly designed. Those before it stand.
+func TestAChainStopsAtABadCompensation(t *testing.T) {
+	s := begin(t, parse(t, counted), values{"n": int64(0)})
+	s.counts("go=1 go=2 go=3 fail")
+	s.wants("order", s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate, Steps: 3}, s.id(), 1), "")
+	s.undoes()
+	u := s.b.Undoing()
+	job := dataflow.Job{Fact: s.id(), Task: u.Task}
+	s.wants("begin", s.b.FireUndo(job, u.By, 1), "")
+	const bad = "the compensation of go is badly designed: its state is not equivalent to S1, which was before"
+	s.wants("undone", s.b.Undone(job, s.id(), values{"n": int64(0)}, 1), bad)
+	s.wants("goes on", s.b.Undoing() == nil, true)
+	s.wants("values", s.b.Values(), values{"n": int64(2)})
+	s.wants("state", s.b.State(), 4)
+	s.wants("interrupted", s.b.Interrupted(), "no luck; since then: "+bad)
+	var marks []string
+	for _, r := range s.b.History() {
+		marks = append(marks, fmt.Sprintf("%s %s", r.Kind, r.Mark))
+	}
+	s.wants("history", strings.Join(marks, ", "), "initial , transition , transition , transition compensated, "+
+		"transition aborted, compensation , compensation aborted")
+	s.wants("it can be tried again", s.b.MayRecover(dataflow.Step{Method: dataflow.MethodCompensate}), "")
+}
+
+// What ran beside the transition that brought the state, and was aborted, compensated or jumped over, has it undone
+// before its state is offered: back to the oldest state that fired some of that. What ran before or after has not.
+func TestWhatAnOfferUndoes(t *testing.T) {
+	const lanes = `
+workflow: w
+data: {n: {type: integer, default: 0}, x: {type: integer}, y: {type: integer}}
+tasks:
+  join: {when: x == 1 and y == 1 and n == 0, repeat: true, application: x, out: [n]}
+  one: {when: x == null, repeat: true, application: x, out: [x], compensate: {application: unx}}
+  two: {when: y == null, repeat: true, application: x, out: [y], compensate: {application: unx}}
+final: n == 2
+`
+	const aside = "  aside: {when: x == 1 and y == null, repeat: true, application: x, out: [n]}\n"
+	const third = "  z: {when: x == null, repeat: true, application: x, out: [n]}\n"
+	for _, c := range []struct {
+		what            string
+		also            string // tasks
+		happens         string // NAME: it ends well; NAME!: it fails; bad: two ends with data that lead nowhere
+		undoes, pending string
+	}{
+		{"what ran beside it was aborted", "", "one two!", "one", "one@2 two@2"},
+		{"that began after it had ended", "", "one over two!", "", "two@1"},
+		{"that had ended before it began", "", "two! restart one two join!", "", "join@2"},
+		{"what failed is what that state fired", "", "one two join!", "", "join@2"},
+		{"what ran beside it was compensated", "", "one two join! undo", "one", "one@4 two@4"},
+		{"what ran beside it was jumped over", "", "one bad back", "one", "one@4 two@4"},
+		{"beside it ran what an older state fired", aside + third, "one over two z!", "two one", "one@4 two@4 z@4"},
+	} {
+		s := begin(t, parse(t, strings.Replace(lanes, "final:", c.also+"final:", 1)), values{"n": int64(0)})
+		for _, word := range strings.Fields(c.happens) {
+			switch name, fails := strings.CutSuffix(word, "!"); {
+			case fails:
+				s.wants(word, s.b.Fail(s.jobs[workflow.TaskName(name)], s.id(), "no luck", 1), "")
+			case word == "over":
+				s.b.HandOver()
+				s.fire()
+			case word == "restart":
+				s.wants(word, s.b.Recover(dataflow.Step{Method: dataflow.MethodRestart}, s.id(), 1), "")
+				s.fire()
+			case word == "undo":
+				s.wants(word, s.b.Recover(dataflow.Step{Method: dataflow.MethodCompensate}, s.id(), 1), "")
+				s.undoes()
+			case word == "bad":
+				s.wants(word, s.done("two", values{"y": int64(5)}), "")
+			case word == "back":
+				step := dataflow.Step{Method: dataflow.MethodBack, Set: map[workflow.DataName]*string{"y": nil}}
+				s.wants(word, s.b.Recover(step, s.id(), 1), "")
+			default:
+				out := map[string]workflow.DataName{"one": "x", "two": "y"}[word]
+				s.wants(word, s.done(workflow.TaskName(word), values{out: int64(1)}), "")
+			}
+		}
+		s.wants("offer", s.b.Recover(dataflow.Step{Method: dataflow.MethodOffer}, s.id(), 1), "")
+		var undone []string
+		for u := s.b.Undoing(); u != nil; u = s.b.Undoing() {
+			undone = append(undone, string(u.Task))
+			s.undoes()
+		}
+		s.wants(c.what+": undone", strings.Join(undone, " "), c.undoes)
+		s.fire()
+		s.wants(c.what+": pending", s.pending(), c.pending)
 	}
 }

@@ -171,7 +171,7 @@ func TestAnyAmendedFlow(t *testing.T) {
 	amended, seen := 0, map[string]int{}
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 17))
-		x := &anyRun{story: begin(t, parse(t, anyFlow), values{"n": int64(0)}), r: r, seen: seen}
+		x := countingRun(t, r, seen)
 		for range 60 {
 			if x.b.Ended() {
 				break

@@ -214,25 +214,30 @@ func (x *doubtful) starts() values {
 	return out
 }
 
+// anyResult is what a task may set: what its definition says, or else anything.
+func anyResult(r *rand.Rand, def *workflow.Definition, t *workflow.Task, input values) (values, error) {
+	if t.Application != workflow.AppSet {
+		out := values{}
+		for _, n := range t.Out {
+			if r.IntN(4) > 0 {
+				out[n] = anyValue(r, def.Datum(n))
+			}
+		}
+		return out, nil
+	}
+	out, err := t.With.Values(input, "i", 0)
+	for n, v := range out {
+		if err == nil {
+			out[n], err = workflow.CheckValue(def.Datum(n), v)
+		}
+	}
+	return out, err
+}
+
 // finish ends a pending transition, as its application would.
 func (x *doubtful) finish(p *dataflow.Pending) {
 	alone, before := p.State == x.b.State(), x.b.State()
-	out := values{}
-	var err error
-	if p.Task.Application == workflow.AppSet {
-		out, err = p.Task.With.Values(p.Input, "i", 0)
-		for n, v := range out {
-			if err == nil {
-				out[n], err = workflow.CheckValue(x.def.Datum(n), v)
-			}
-		}
-	} else {
-		for _, n := range p.Task.Out {
-			if x.r.IntN(4) > 0 {
-				out[n] = anyValue(x.r, x.def.Datum(n))
-			}
-		}
-	}
+	out, err := anyResult(x.r, x.def, p.Task, p.Input)
 	if err != nil {
 		x.b.Fail(p.Job, x.id(), err.Error(), 1)
 		return

@@ -292,7 +292,7 @@ func (w *world) mendOne(u *user, m *machine, n api.Service, id string, in *api.I
 
 // history checks what a machine shows of the states of an instance: each was made from the one before, by what that or
 // an earlier one fired; nothing fires more often than its bound; of a trigger one transition is pending at most; the
-// data are those of the last state; and what is superseded is in it.
+// data are those of the last state; what is superseded is in it; and no instance runs in a state that is inconsistent.
 func (c *checks) history(m *machine, id string, in *api.Instance) {
 	states, err := m.node.Service().History(context.Background(), id)
 	if err != nil {
@@ -337,7 +337,76 @@ func (c *checks) history(m *machine, id string, in *api.Instance) {
 			c.w.violate("history: at n%d %s of %s is %v, and %v in the last state", m.i, n, id[:8], v, last[n])
 		}
 	}
+	c.consistent(m, id, in.State, states)
 	c.w.out.States += number
+}
+
+// looked checks what a user sees of an instance on the way: what runs is never inconsistent, also while the mesh is cut.
+func (c *checks) looked(m *machine, n api.Service, in *api.Instance) {
+	if m.lied || in.State != workflow.InstanceRunning {
+		return
+	}
+	states, err := n.History(context.Background(), in.ID)
+	if err != nil {
+		c.w.violate("history: n%d has none of %s: %v", m.i, in.ID[:8], err)
+		return
+	}
+	c.consistent(m, in.ID, in.State, states)
+}
+
+// consistent checks that each state which was none of an exception keeps the strict constraints, and that of an instance
+// that runs something is pending, or fires at an age that is to come.
+func (c *checks) consistent(m *machine, id string, is workflow.InstanceState, states []api.DataState) {
+	var last api.DataState
+	for _, s := range states {
+		if s.State == nil || s.Mark == "aborted" {
+			continue
+		}
+		last = s
+		for _, r := range c.w.def.Constraints {
+			if r.Strict && s.Status != "exception" && !holds(r.When, c.valuesOf(s), 0) {
+				c.w.violate("history: at n%d state %d of %s breaks the constraint %s, and is no exception", m.i, *s.State,
+					id[:8], r.Name)
+			}
+		}
+	}
+	if is == workflow.InstanceRunning && (last.Status != "regular" || len(last.Pending) == 0 && !c.firesLater(last)) {
+		c.w.violate("history: at n%d %s runs in state %d, which is %s, with %v, and nothing is pending", m.i, id[:8],
+			*last.State, last.Status, last.Attributes)
+	}
+}
+
+// firesLater reports whether a state fires something at some age.
+func (c *checks) firesLater(s api.DataState) bool {
+	data := c.valuesOf(s)
+	return slices.ContainsFunc(c.w.def.Flow().Triggers, func(t *workflow.Task) bool {
+		return slices.ContainsFunc(t.Condition.Ages(), func(age time.Duration) bool {
+			return holds(t.Condition, data, age)
+		})
+	})
+}
+
+// holds reports whether a condition is true of data at an age.
+func holds(e *workflow.Expr, data map[workflow.DataName]workflow.Value, age time.Duration) bool {
+	v, err := e.Eval(workflow.Env{Data: data, Age: age})
+	yes, is := v.(bool)
+	return err == nil && is && yes
+}
+
+// valuesOf are the data of a state.
+func (c *checks) valuesOf(s api.DataState) map[workflow.DataName]workflow.Value {
+	out := map[workflow.DataName]workflow.Value{}
+	for i := range c.w.def.Data {
+		d := &c.w.def.Data[i]
+		v, err := workflow.CheckValue(d, s.Attributes[string(d.Name)])
+		if err != nil {
+			c.w.violate("history: state %d has a wrong %s: %v", *s.State, d.Name, err)
+		}
+		if v != nil {
+			out[d.Name] = v
+		}
+	}
+	return out
 }
 
 // brought checks, at the end, that nothing is interrupted for good which somebody could bring to an end.

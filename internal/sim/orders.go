@@ -38,6 +38,9 @@ func (w *world) decide(u *user, m *machine, n api.Service) {
 			w.results[id] = append(w.results[id], x.Result)
 		}
 	}
+	if w.plan.drives() {
+		w.checks.looked(m, n, in)
+	}
 	if w.plan.drives() && in.State == workflow.InstanceInterrupted && w.people.IntN(3) > 0 {
 		w.repair(u, m, n, id, in)
 		return

@@ -77,26 +77,103 @@ type crashPoint struct {
 
 func (c crashPoint) String() string { return fmt.Sprintf("%s %s:%d", c.node, c.at, c.n) }
 
+// load is what the nodes do while one of them is killed.
+type load struct {
+	name, source string // of the workflow
+	assign       map[string]string
+	ended        func(tm *team, id string) // waits for the end of an instance, and checks it
+	look         func(tm *team, id string) // notes what nodes show on the way; nil: nothing
+}
+
+// eleven is the load of the eleven tasks.
+func eleven(source string) load {
+	return load{"eleven", source, acrossThree, func(tm *team, id string) { tm.succeeded(id, elevenTasks...) }, nil}
+}
+
 // Every node is killed before and after each of its commits and each of its
-// sends, from its start to the end of the instance: of tasks that run for a while, and of tasks
-// whose start and success are one fact.
+// sends, from its start to the end of the instance: of tasks that run for a while, of tasks
+// whose start and success are one fact, and of tasks that repeat as the data say.
 func TestKilledAtEveryWrite(t *testing.T) {
 	for _, c := range []struct {
-		name, workflow string
-		sample         int
+		name   string
+		load   load
+		sample int
+		nodes  []string
 	}{
-		{"started and ended", elevenOf(time.Millisecond), 40},
-		{"done at once", elevenWith("application: noop"), 12},
+		{"started and ended", eleven(elevenOf(time.Millisecond)), 40, []string{"one", "two", "three"}},
+		{"done at once", eleven(elevenWith("application: noop")), 12, []string{"one", "two", "three"}},
+		{"driven by data", load{"counting", counting, map[string]string{"main": "two"}, (*team).counted, (*team).look},
+			12, []string{"one", "two"}},
 	} {
-		t.Run(c.name, func(t *testing.T) { killedAtEveryWrite(t, c.workflow, c.sample) })
+		t.Run(c.name, func(t *testing.T) { killedAtEveryWrite(t, c.load, c.sample, c.nodes) })
 	}
 }
 
-func killedAtEveryWrite(t *testing.T, workflow string, sample int) {
+// counting is a flow that comes to its end in nine transitions, some of which run beside each other.
+const counting = `
+workflow: counting
+data: {n: {type: integer, default: 0}, a: {type: integer}, b: {type: integer}}
+tasks:
+  left: {when: n < 3 and (a == null or a < n), repeat: true, application: set, with: {a: n}, out: [a]}
+  right: {when: n < 3 and (b == null or b < n), repeat: true, application: set, with: {b: n}, out: [b]}
+  step: {when: n < 3 and a == n and b == n, repeat: true, application: set, with: {n: n + 1}, out: [n]}
+final: n == 3
+partitions: {main: [left, right, step]}
+`
+
+// counted waits until an instance of counting has ended at both nodes, which have the same history then: each state once,
+// made from the one before, and at first those that a node showed before it was killed.
+func (tm *team) counted(id string) {
+	tm.t.Helper()
+	for _, p := range tm.ps {
+		until(tm.t, p.name+" has the end of "+id, patience, func() bool { return p.state(id) == workflow.InstanceSucceeded })
+	}
+	until(tm.t, "the histories of "+id+" are equal", patience, func() bool {
+		return slices.Equal(tm.ps[0].history(id), tm.ps[1].history(id))
+	})
+	states, err := tm.ps[0].client.History(context.Background(), id)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	done := map[workflow.TaskName]int{}
+	for i, s := range states {
+		switch {
+		case s.State == nil || *s.State != i || s.Mark != "" || i > 0 && *s.Input != i-1:
+			tm.t.Errorf("record %d is %+v, want state %d, made from the one before", i, s, i)
+		case i > 0:
+			done[*s.Transition]++
+		}
+	}
+	if len(states) != 10 || done["left"] != 3 || done["right"] != 3 || done["step"] != 3 {
+		tm.t.Errorf("there are %d states, by %v", len(states), done)
+	}
+	for _, p := range tm.ps {
+		if now := p.history(id); len(now) < len(p.shown) || !slices.Equal(now[:len(p.shown)], p.shown) {
+			tm.t.Errorf("%s showed %q before somebody was killed, and now %q", p.name, p.shown, now)
+		}
+	}
+	if tm.t.Failed() {
+		tm.t.Log(tm.tell(id))
+	}
+}
+
+// history is what a node shows of the states of an instance, a line for each; nil: it cannot be told.
+func (p *proc) history(id string) (out []string) {
+	states, err := p.client.History(context.Background(), id)
+	if err != nil {
+		return nil
+	}
+	for i, s := range states {
+		out = append(out, fmt.Sprintf("%d %s %s %v %v", i, s.Kind, s.Mark, s.Attributes, s.Ended))
+	}
+	return out
+}
+
+func killedAtEveryWrite(t *testing.T, x load, sample int, nodes []string) {
 	rnd := randomly(t)
-	tm := newTeam(t, "one", "two", "three")
-	tm.workflow(workflow)
-	points := tm.crashPoints()
+	tm := newTeam(t, nodes...)
+	tm.workflow(x.source)
+	points := tm.crashPoints(x)
 	t.Logf("%d crash points", len(points))
 	if os.Getenv(longEnv) == "" {
 		rnd.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
@@ -104,7 +181,7 @@ func killedAtEveryWrite(t *testing.T, workflow string, sample int) {
 	}
 	reached := 0
 	for _, c := range points {
-		if tm.crashAt(c) {
+		if tm.crashAt(x, c) {
 			reached++
 		}
 		if t.Failed() {
@@ -118,7 +195,7 @@ func killedAtEveryWrite(t *testing.T, workflow string, sample int) {
 }
 
 // crashPoints counts what each node does in a run without a crash.
-func (tm *team) crashPoints() []crashPoint {
+func (tm *team) crashPoints(x load) []crashPoint {
 	tm.t.Helper()
 	var out []crashPoint
 	for _, p := range tm.ps {
@@ -128,8 +205,7 @@ func (tm *team) crashPoints() []crashPoint {
 			tm.t.Fatal(p.stderr())
 		}
 		tm.together()
-		id := tm.begin("eleven", acrossThree)
-		tm.succeeded(id, elevenTasks...)
+		x.ended(tm, tm.begin(x.name, x.assign))
 		p.kill()
 		p.start()
 		for file, ats := range map[string][]string{
@@ -155,34 +231,47 @@ func (tm *team) crashPoints() []crashPoint {
 
 // crashAt runs an instance with a node that dies at a point, and is started
 // again. It reports whether it came to that.
-func (tm *team) crashAt(c crashPoint) (reached bool) {
+func (tm *team) crashAt(x load, c crashPoint) (reached bool) {
 	tm.t.Helper()
+	all(tm.ps, func(p *proc) { p.shown = nil })
 	p := tm.node(c.node)
 	p.kill()
 	p.launch(fmt.Sprintf("%s:%d", c.at, c.n))
 	started := p.ready()
 	id := ""
 	if started {
-		id = tm.tryBegin(p)
+		id = tm.tryBegin(x, p)
 		for id != "" && !p.hasExited() && !tm.doneEverywhere(id) {
 			<-time.After(5 * time.Millisecond)
+			if x.look != nil {
+				x.look(tm, id)
+			}
 		}
 	}
 	reached = p.hasExited()
 	p.kill()
 	p.start()
 	if id == "" {
-		id = tm.begin("eleven", acrossThree)
+		id = tm.begin(x.name, x.assign)
 	}
-	tm.succeeded(id, elevenTasks...)
+	x.ended(tm, id)
 	return reached
+}
+
+// look notes what each node shows of the states of an instance.
+func (tm *team) look(id string) {
+	for _, p := range tm.ps {
+		if now := p.history(id); now != nil {
+			p.shown = now
+		}
+	}
 }
 
 // tryBegin starts an instance. If the first node dies over it, the instance is
 // there when that is back, or not at all: "".
-func (tm *team) tryBegin(mortal *proc) string {
+func (tm *team) tryBegin(x load, mortal *proc) string {
 	tm.t.Helper()
-	st, err := tm.ps[0].client.Start(context.Background(), api.StartRequest{Workflow: "eleven", Assign: acrossThree})
+	st, err := tm.ps[0].client.Start(context.Background(), api.StartRequest{Workflow: x.name, Assign: x.assign})
 	if err == nil {
 		return st.ID
 	}

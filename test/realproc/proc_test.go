@@ -30,6 +30,8 @@ type proc struct {
 	lines  chan string   // what it prints
 	exited chan struct{} // closed when it has ended
 	client *httpapi.Client
+
+	shown []string // what it last showed of the states of an instance (look)
 }
 
 // configure writes the node's configuration: the local preset at a port of its

@@ -144,6 +144,63 @@ func TestAWorkerDoesAJob(t *testing.T) {
 	})
 }
 
+// A worker of a flow is given the data of the state that fired its transition, and of these what its task reads, though
+// they were changed since, also after a restart of the node. Its result goes to the state that there is by then.
+func TestAWorkerGetsTheStateThatFired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}, "label": {Worker: true}}
+		}, "one")
+		tm.add("one", `
+workflow: weighing
+data: {lot: {type: string, default: a}, label: {type: integer, default: 0}, note: {type: string}, weight: {type: integer}}
+tasks:
+  weigh: {when: weight == null, repeat: true, application: weigh, in: [lot, label], out: [weight], timeout: 10m}
+  relabel: {when: label == 0, repeat: true, application: label, out: [lot, label, note], timeout: 10m}
+final: weight != null and label == 1
+`)
+		id := tm.begin("one", "weighing", nil)
+		pass(time.Second)
+		label, err := tm.p["one"].api.TakeJob(t.Context(), by("ana"), api.TakeRequest{Application: "label", Worker: "ana"})
+		if err != nil || label == nil || len(label.Input) > 0 {
+			t.Fatalf("whoever labels is given %+v, %v", label, err)
+		}
+		if err := tm.complete("ana", label, `{"lot": "b", "label": 1, "note": "new"}`); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if data := tm.show("one", id).Data; data["lot"] != "b" || data["label"] != int64(1) {
+			t.Fatalf("before somebody takes the job the data are %v", data)
+		}
+		fired := map[workflow.DataName]workflow.Value{"lot": "a", "label": int64(0)}
+		wantInput := func(job *api.Job) {
+			t.Helper()
+			if fmt.Sprint(job.Input) != fmt.Sprint(fired) {
+				t.Errorf("the worker is given %v, want %v", job.Input, fired)
+			}
+		}
+		wantInput(tm.mustTake("ana"))
+		tm.p["one"].crash()
+		tm.p["one"].start()
+		pass(2 * time.Minute) // of ana nothing is heard any more
+		job := tm.mustTake("bia")
+		wantInput(job)
+		if err := tm.complete("bia", job, `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		history, err := tm.p["one"].api.History(t.Context(), id)
+		if err != nil || len(history) != 3 {
+			t.Fatalf("the history is %+v, %v", history, err)
+		}
+		last := history[2]
+		if *last.FiredBy != 0 || *last.Input != 1 || last.Attributes["lot"] != "b" || last.Attributes["weight"] != int64(12) ||
+			last.Status != "final" {
+			t.Errorf("the last state is %+v", last)
+		}
+	})
+}
+
 // stocked answers all queries with a list of as many rows as it was asked often.
 type stocked struct{ asked *atomic.Int64 }
 

@@ -121,6 +121,15 @@ func TestRetention(t *testing.T) {
 				!strings.Contains(err.Error(), "only its summary is kept") {
 				t.Errorf("%s shows the log: %v", name, err)
 			}
+			amend := api.AmendRequest{User: name, ID: id, File: "chain.yaml", Source: chain + "# once more\n"}
+			_, err = tm.p[name].api.ForeseeAmendment(t.Context(), amend)
+			isNo(t, "what an amendment would change at "+name, err, api.Refused, "and only its summary is kept")
+			_, err = tm.p[name].api.AmendInstance(t.Context(), amend)
+			isNo(t, "an amendment at "+name, err, api.Refused, "instance "+id+" ended (succeeded) on ")
+			isNo(t, "an amendment at "+name, err, api.Refused, "and only its summary is kept")
+			amend.ID = id[:8]
+			_, err = tm.p[name].api.AmendInstance(t.Context(), amend)
+			isNo(t, "an amendment by a short ID at "+name, err, api.Refused, "and only its summary is kept")
 		}
 		quiet := elapsed()
 		tm.disconnect("one", "two")

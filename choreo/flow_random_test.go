@@ -277,22 +277,24 @@ final: n < 0
 	}
 	n := w.nodes["ann"]
 	steps := func() int { return n.m.log.Steps + n.m.state.Flow().Line.Board.Steps() }
-	first := 0
-	for i := range int64(2000) {
+	first, most := 0, 0
+	for i := range int64(10_000) {
 		before := steps()
 		id, runs := n.jobOf("go")
 		if !runs {
 			t.Fatalf("state %d: nothing runs", i)
 		}
 		w.end(n, id, Result{Outputs: map[workflow.DataName]workflow.Value{"n": i + 1}})
-		switch cost := steps() - before; {
+		cost := steps() - before
+		switch most = max(most, cost); {
 		case i == 1:
 			first = cost
 		case i > 1 && cost > 2*first:
 			t.Fatalf("state %d took %d steps, the first %d", i+1, cost, first)
 		}
 	}
-	if got := n.m.state.Flow().Line.Board.State(); got != 2000 {
+	t.Logf("the first state took %d steps, none more than %d", first, most)
+	if got := n.m.state.Flow().Line.Board.State(); got != 10_000 {
 		t.Errorf("there are %d states", got)
 	}
 }

@@ -242,29 +242,59 @@ final: n == 9
 	}
 }
 
-// However long the history and however many triggers, a state costs what it changes.
-func TestStateCostsWhatItChanges(t *testing.T) {
+// manyTriggers is a flow whose states fire go, beside triggers of which none has to be looked at for that.
+func manyTriggers(beside int) string {
 	var text strings.Builder
 	text.WriteString(
 		"workflow: w\ndata: {n: {type: integer, default: 0}, other: {type: integer, default: 0}}\ntasks:\n")
 	text.WriteString("  go: {when: n >= 0, repeat: true, application: x, out: [n]}\n")
-	for i := range 1000 {
+	for i := range beside {
 		fmt.Fprintf(&text, "  t%d: {when: other > %d, repeat: true, application: x}\n", i, i)
 	}
 	text.WriteString("final: n < 0\n")
-	s := begin(t, parse(t, text.String()), values{"n": int64(0), "other": int64(0)})
-	first, before := 0, s.b.Steps()
-	for n := range int64(10_000) {
-		if why := s.done("go", values{"n": n + 1}); why != "" {
-			t.Fatal(why)
+	return text.String()
+}
+
+// However long the history and however many triggers, a state costs what it changes.
+func TestStateCostsWhatItChanges(t *testing.T) {
+	for _, triggers := range []int{1, 10, 100, 1000} {
+		s := begin(t, parse(t, manyTriggers(triggers-1)), values{"n": int64(0), "other": int64(0)})
+		first, most, before := 0, 0, s.b.Steps()
+		for n := range int64(10_000) {
+			if why := s.done("go", values{"n": n + 1}); why != "" {
+				t.Fatal(why)
+			}
+			cost := s.b.Steps() - before
+			before, most = s.b.Steps(), max(most, cost)
+			if n == 0 {
+				first = cost
+			}
+			if cost > 2*first || cost > 10 {
+				t.Fatalf("%d triggers: state %d took %d steps, the first %d: only what changed may be looked at", triggers,
+					n+1, cost, first)
+			}
 		}
-		cost := s.b.Steps() - before
-		before = s.b.Steps()
-		if n == 0 {
-			first = cost
-		}
-		if cost > 2*first || cost > 10 {
-			t.Fatalf("state %d took %d steps, the first %d: only what changed may be looked at", n+1, cost, first)
-		}
+		t.Logf("%d triggers: the first state took %d steps, none of 10,000 more than %d", triggers, first, most)
+	}
+}
+
+// BenchmarkState is the processor time of a new state beside so many triggers.
+func BenchmarkState(b *testing.B) {
+	for _, triggers := range []int{1, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("triggers-%d", triggers), func(b *testing.B) {
+			def, err := workflow.Parse("flow.yaml", []byte(manyTriggers(triggers-1)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			data := values{"n": int64(0), "other": int64(0)}
+			board := dataflow.NewBoard(dataflow.New(def), "i", data, dataflow.ID{}, 1)
+			job := dataflow.Job{Task: "go"}
+			for n := int64(1); b.Loop(); n++ {
+				board.Fire(job, board.StateID(board.State()), 1)
+				if why := board.Done(job, dataflow.ID{byte(n)}, values{"n": n}, 1); why != "" {
+					b.Fatal(why)
+				}
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -19,6 +20,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
+	"github.com/mutirao-mesh/mutirao/node/store"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/worker"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -117,53 +120,126 @@ func stacks() string {
 	return string(b[:runtime.Stack(b, true)])
 }
 
-// BenchmarkWorkers counts transitions per second with 64 workers over HTTP on loopback, each
-// with two durable commits (that a worker has the job, and the result) beside those of its
-// instance. Compare with BenchmarkCommit of node/store in the same minute.
+// transitions is how many an instance of counting makes, one after the other.
+const transitions = 20
+
+// counting is a flow of which each data state fires one transition, until its data have come to their end.
+func counting(does string) string {
+	return fmt.Sprintf(`
+workflow: counting
+data: {n: {type: integer, default: 0}}
+tasks:
+  go: {when: n < %d, repeat: true, application: %s, in: [n], out: [n]}
+final: n == %d
+`, transitions, does, transitions)
+}
+
+// BenchmarkWorkers counts transitions of data states per second with 64 workers over HTTP on loopback, each with two
+// durable commits (that a worker has the job, and the result) beside that of its instance, and the floor of one commit for
+// each. Run it with a fixed number of instances, as -benchtime 128x: more than there are workers.
 func BenchmarkWorkers(b *testing.B) {
 	inBothWays(b, benchmarkWorkers)
 }
 
 func benchmarkWorkers(b *testing.B, by func(http.RoundTripper) http.RoundTripper) {
+	dir := b.TempDir()
+	before := commits(b, dir)
 	h, url, token := served(b, configs.LAN)
-	var src strings.Builder
-	src.WriteString("workflow: many\ntasks:\n")
-	const tasks = 100
-	for i := range tasks {
-		fmt.Fprintf(&src, "  t%02d: {application: weigh}\n", i)
-	}
 	ctx, stop := context.WithCancel(b.Context())
-	if _, err := h.Service().AddWorkflow(ctx, "many.yaml", []byte(src.String())); err != nil {
+	defer stop()
+	if _, err := h.Service().AddWorkflow(ctx, "counting.yaml", []byte(counting("weigh"))); err != nil {
 		b.Fatal(err)
 	}
 	var done atomic.Int64
 	all := make(chan struct{})
-	var workers sync.WaitGroup
+	var workers, starters sync.WaitGroup
 	c := &worker.Client{
 		URL: url, Token: token, HTTP: &http.Client{Transport: by(&http.Transport{MaxIdleConnsPerHost: 200})},
 	}
+	o := worker.Options{Application: "weigh", Name: "bench", Jobs: 64, Ended: func(*worker.Job, worker.Ending) {
+		if done.Add(1) == int64(b.N*transitions) {
+			close(all)
+		}
+	}}
 	b.ResetTimer()
 	workers.Go(func() {
-		err := c.Run(ctx, worker.Options{Application: "weigh", Name: "bench", Jobs: 64},
-			func(context.Context, *worker.Job, worker.Report) (map[string]any, error) {
-				if done.Add(1) == int64(b.N*tasks) {
-					close(all)
-				}
-				return nil, nil
-			})
+		err := c.Run(ctx, o, func(_ context.Context, job *worker.Job, _ worker.Report) (map[string]any, error) {
+			n, err := job.Input["n"].(interface{ Int64() (int64, error) }).Int64()
+			return map[string]any{"n": n + 1}, err
+		})
 		if err != nil {
 			b.Error(err)
 		}
 	})
-	for range b.N {
-		if _, err := h.Service().Start(ctx, api.StartRequest{Workflow: "many"}); err != nil {
-			b.Fatal(err)
-		}
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	for range 64 {
+		starters.Go(func() {
+			for left.Add(-1) >= 0 {
+				if _, err := h.Service().Start(ctx, api.StartRequest{Workflow: "counting"}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
 	}
-	<-all
-	b.ReportMetric(float64(b.N*tasks)/b.Elapsed().Seconds(), "transitions/s")
+	starters.Wait()
+	if !b.Failed() {
+		<-all
+	}
+	b.StopTimer()
+	besideFloor(b, dir, before)
 	stop()
 	workers.Wait()
+}
+
+// BenchmarkSets counts the transitions of the same flow where the built-in set does them in the node, of 64 instances at a
+// time, beside the same floor.
+func BenchmarkSets(b *testing.B) {
+	dir, err := os.MkdirTemp(os.Getenv("MUTIRAO_BENCH_DIR"), "mutirao-bench-")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	before := commits(b, dir)
+	newBenchMesh(b, "one").run(b, counting("set, with: {n: n + 1}"), 64, transitions, nil)
+	besideFloor(b, dir, before)
+}
+
+// commits is how many durable commits of 1 KiB a store makes in a second for 64 callers that each wait for their own, as
+// BenchmarkCommit of node/store has it.
+func commits(b *testing.B, dir string) float64 {
+	b.Helper()
+	s, err := store.Open(dir, store.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	const many = 4000
+	var left atomic.Int64
+	left.Store(many)
+	var all sync.WaitGroup
+	begun, value := time.Now(), make([]byte, 1024)
+	for range 64 {
+		all.Go(func() {
+			for n := left.Add(-1); n >= 0; n = left.Add(-1) {
+				if err := s.CommitWait([]kv.Write{{Key: fmt.Appendf(nil, "key/%012d", n), Value: value}}); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return many / time.Since(begun).Seconds()
+}
+
+// besideFloor reports the transitions of a run, and how many durable commits there is time for in one, by those before the
+// run and after it.
+func besideFloor(b *testing.B, dir string, before float64) {
+	rate, floor := float64(b.N*transitions)/b.Elapsed().Seconds(), (before+commits(b, dir))/2
+	b.ReportMetric(rate, "transitions/s")
+	b.ReportMetric(floor, "commits/s")
+	b.ReportMetric(floor/rate, "commits/transition")
 }
 
 // deafened has no stream of events reach whoever makes requests by it.

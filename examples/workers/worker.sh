@@ -1,5 +1,6 @@
 #!/bin/sh
-# A worker in shell, with curl and nothing else: it says how long a text is.
+# A worker in shell, with curl and nothing else: it says how long a text is, or hands
+# out a car (test/workers).
 #
 # Each request for a job waits until there is one, for half a minute at most. worker.py is told by a stream of events.
 #
@@ -41,10 +42,21 @@ said() {
   sed -nE 's/.*"message":"(([^"\\]|\\.)*)".*/\1/p' "$folder/reply" | grep . || echo "HTTP status $status"
 }
 
-# do: the work itself, with the job as JSON on standard input. It writes outputs as JSON.
+# field NAME: a text of the job.
+field() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" "$folder/job"; }
+
+# do_job: the work itself. It writes outputs as JSON; the task fails where it does not end well.
 do_job() {
-  text=$(sed -n 's/.*"text":"\([^"]*\)".*/\1/p')
-  printf '{"length": %d}' "${#text}"
+  case $(field task) in
+  hand)
+    [ "$(field car)" != wreck ] || return 1
+    printf '{"out": true, "plate": "%s-1"}' "$(field car)"
+    ;;
+  *)
+    text=$(field text)
+    printf '{"length": %d}' "${#text}"
+    ;;
+  esac
 }
 
 while :; do
@@ -66,7 +78,7 @@ while :; do
   done) &
   beats=$!
   why=
-  if outputs=$(do_job <"$folder/job"); then
+  if outputs=$(do_job); then
     bring "/v1/leases/$lease/complete" "{\"outputs\": ${outputs:-{\}}}"
     case $status in
     2*) end=done ;;

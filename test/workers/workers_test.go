@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,36 +66,10 @@ func TestExamples(t *testing.T) {
 	if _, err := n.API.AddWorkflow(t.Context(), "plan.yaml", []byte(plan)); err != nil {
 		t.Fatal(err)
 	}
-	url, _, _ := n.API.Way()
-	token := func(app string) string {
-		made, err := n.API.AddToken(t.Context(), httpapi.TokenRequest{Name: app, Scope: "worker:" + app})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made.Token
-	}
-	run := func(app string, command ...string) {
-		c := exec.Command(command[0], append(command[1:], app, "--once")...)
-		c.Env, c.Stderr = append(os.Environ(), "MUTIRAO_URL="+url, "MUTIRAO_TOKEN="+token(app)), os.Stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		late := time.AfterFunc(90*time.Second, func() { _ = c.Process.Kill() }) // it may have ended
-		t.Cleanup(func() {
-			if err := c.Wait(); err != nil {
-				t.Errorf("%v: %v", command, err)
-			}
-			late.Stop()
-		})
-	}
-	run("double", "python3", "../../examples/workers/worker.py")
-	run("count", "sh", "../../examples/workers/worker.sh")
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		c := &worker.Client{URL: url, Token: token("add")}
-		ended <- c.Run(ctx, worker.Options{Application: "add", Name: "go"}, add)
-	}()
+	x := &crew{t: t, n: n}
+	x.run("double", "python3", "../../examples/workers/worker.py", "double", "--once")
+	x.run("count", "sh", "../../examples/workers/worker.sh", "count", "--once")
+	x.inGo("add", add)
 	st, err := n.API.Start(t.Context(), api.StartRequest{Workflow: "three-languages"})
 	if err != nil {
 		t.Fatal(err)
@@ -104,10 +79,6 @@ func TestExamples(t *testing.T) {
 		in, err = n.API.Show(t.Context(), st.ID)
 		return err == nil && in.State != workflow.InstanceRunning
 	})
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 	if in.State != workflow.InstanceSucceeded || in.Data["sum"] != json.Number("53") {
 		t.Errorf("it is %s with %v", in.State, in.Data)
 	}
@@ -116,6 +87,291 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s was done by %+v, want %s", task.Name, task.Worker, want)
 		}
 	}
+}
+
+// crew are workers of a node, each with a token of its own.
+type crew struct {
+	t *testing.T
+	n *testnode.Node
+}
+
+// way is the node's address and a token for an application.
+func (x *crew) way(app string) (url, token string) {
+	x.t.Helper()
+	made, err := x.n.API.AddToken(x.t.Context(), httpapi.TokenRequest{Name: app, Scope: "worker:" + app})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	url, _, _ = x.n.API.Way()
+	return url, made.Token
+}
+
+// run has a program do an application until the test ends, or with --once one job of it.
+func (x *crew) run(app string, command ...string) {
+	x.t.Helper()
+	url, token := x.way(app)
+	c := exec.Command(command[0], command[1:]...)
+	c.Env = append(os.Environ(), "MUTIRAO_URL="+url, "MUTIRAO_TOKEN="+token, "TMPDIR="+x.t.TempDir())
+	c.Stderr = os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                 // what a shell began ends with it
+	end := func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) } // it may have ended
+	if err := c.Start(); err != nil {
+		x.t.Fatal(err)
+	}
+	once := command[len(command)-1] == "--once"
+	late := time.AfterFunc(90*time.Second, end)
+	x.t.Cleanup(func() {
+		if !once {
+			end()
+		}
+		if err := c.Wait(); err != nil && once {
+			x.t.Errorf("%v: %v", command, err)
+		}
+		late.Stop()
+	})
+}
+
+// inGo has the Go client do an application until the test ends.
+func (x *crew) inGo(app string, do worker.Handler) {
+	x.t.Helper()
+	url, token := x.way(app)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		c := &worker.Client{URL: url, Token: token}
+		ended <- c.Run(ctx, worker.Options{Application: app, Name: "go"}, do)
+	}()
+	x.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			x.t.Error(err)
+		}
+	})
+}
+
+const rental = `
+workflow: rental
+data:
+  customer: {type: string}
+  papers: {type: boolean}
+  car: {type: string}
+  days: {type: integer}
+  status: {type: string, default: requested}
+  out: {type: boolean}
+  plate: {type: string}
+  fines: {type: number}
+  total: {type: number}
+tasks:
+  open:
+    when: status == "requested"
+    repeat: true
+    application: open
+    out: [status]
+    compensate: {application: set, with: {status: '"requested"'}}
+  papers:
+    when: status == "started" and papers == null
+    repeat: true
+    application: papers
+    out: [papers]
+    compensate: {application: set, with: {papers: 'null'}}
+  choose:
+    when: status == "started" and car == null
+    repeat: true
+    application: choose
+    out: [car, days]
+    compensate: {application: set, with: {car: 'null', days: 'null'}}
+  decide:
+    when: status == "started" and papers and car != null
+    repeat: true
+    application: decide
+    in: [car]
+    out: [status]
+    compensate: {application: set, with: {status: '"started"'}}
+  hand: {when: status == "confirmed" and out == null, repeat: true, application: hand, in: [car], out: [out, plate]}
+  inspect: {when: out, repeat: true, application: inspect, in: [plate], out: [out, fines]}
+  pay:
+    when: out == false and fines != null and status == "confirmed"
+    repeat: true
+    application: set
+    with: {status: '"paid"', total: 20 * days + fines}
+    out: [status, total]
+final: status == "paid" or status == "rejected"
+`
+
+// The runs of a rental that the specification of data-state flows tells of come out state by state, with workers in Python, in shell and in Go:
+// one in which all goes well, one of which the car cannot be handed out and that is offered as it is, and one that is
+// compensated before, by which what was done beside that is undone too.
+func TestRentals(t *testing.T) {
+	needsPrograms(t)
+	n := testnode.New(t, "one")
+	n.Configure("preset: local", "applications:", "  open: {worker: true}", "  papers: {worker: true}",
+		"  choose: {worker: true}", "  decide: {worker: true}", "  hand: {worker: true}", "  inspect: {worker: true}")
+	n.Found()
+	if _, err := n.API.AddWorkflow(t.Context(), "rental.yaml", []byte(rental)); err != nil {
+		t.Fatal(err)
+	}
+	x := &rentals{crew: crew{t: t, n: n}}
+	for _, app := range []string{"open", "papers", "inspect"} {
+		x.run(app, "python3", "../../examples/workers/worker.py", app)
+	}
+	x.run("hand", "sh", "../../examples/workers/worker.sh", "hand")
+	x.inGo("choose", x.office)
+	x.inGo("decide", x.office)
+	begin := []string{
+		"S0 initial customer=zoe status=requested",
+		"S1 transition open from S0 status=started",
+		"S2 transition papers from S1 papers=true",
+	}
+	well := append(slices.Clone(begin),
+		"S3 transition choose from S1 car=k8 days=4",
+		"S4 transition decide from S3 status=confirmed",
+		"S5 transition hand from S4 out=true plate=k8-1",
+		"S6 transition inspect from S5 fines=10 out=false",
+		"S7 transition pay from S6 status=paid total=90, final")
+	x.start("k8")
+	x.comesTo(workflow.InstanceSucceeded, well)
+
+	x.start("wreck", "k8")
+	x.comesTo(workflow.InstanceInterrupted, append(slices.Clone(begin),
+		"S3 transition choose from S1 car=wreck days=4",
+		"S4 transition decide from S3 status=confirmed",
+		"transition hand from S4 aborted"))
+	x.recover(api.RecoveryStep{Method: "compensate", Steps: 2})
+	undone := append(slices.Clone(begin),
+		"S3 transition choose from S1 car=wreck days=4 compensated",
+		"S4 transition decide from S3 status=confirmed compensated",
+		"transition hand from S4 aborted",
+		"S5 compensation decide status=started, like S3",
+		"S6 compensation choose car=<nil> days=<nil>, like S2")
+	x.comesTo(workflow.InstanceInterrupted, undone)
+	x.recover(api.RecoveryStep{Method: "offer"})
+	undone[2] += " compensated"
+	x.comesTo(workflow.InstanceSucceeded, append(undone,
+		"S7 compensation papers papers=<nil>, like S1",
+		"S8 transition papers from S7 papers=true, like S2",
+		"S9 transition choose from S7 car=k8 days=4, like S3",
+		"S10 transition decide from S9 status=confirmed, like S4",
+		"S11 transition hand from S10 out=true plate=k8-1",
+		"S12 transition inspect from S11 fines=10 out=false",
+		"S13 transition pay from S12 status=paid total=90, final"))
+
+	x.start("wreck")
+	x.comesTo(workflow.InstanceInterrupted, append(slices.Clone(begin),
+		"S3 transition choose from S1 car=wreck days=4",
+		"S4 transition decide from S3 status=confirmed",
+		"transition hand from S4 aborted"))
+	car := "k8"
+	x.recover(api.RecoveryStep{Method: "jump-forward", Set: map[workflow.DataName]*string{"car": &car, "out": new("true")}})
+	x.comesTo(workflow.InstanceSucceeded, append(slices.Clone(begin),
+		"S3 transition choose from S1 car=wreck days=4",
+		"S4 transition decide from S3 status=confirmed",
+		"transition hand from S4 aborted",
+		"S5 jump-forward car=k8 out=true",
+		"S6 transition inspect from S5 fines=10 out=false",
+		"S7 transition pay from S6 status=paid total=90, final"))
+}
+
+// rentals are instances of rental, one after the other.
+type rentals struct {
+	crew
+	id   string
+	cars chan string // that are chosen next
+}
+
+// start begins a rental in which these cars are chosen.
+func (x *rentals) start(cars ...string) {
+	x.t.Helper()
+	x.cars = make(chan string, len(cars))
+	for _, car := range cars {
+		x.cars <- car
+	}
+	st, err := x.n.API.Start(x.t.Context(), api.StartRequest{
+		Workflow: "rental", Input: api.Texts{"customer": "zoe"},
+	})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.id = st.ID
+}
+
+// office chooses a car, once the papers are there, and decides.
+func (x *rentals) office(ctx context.Context, job *worker.Job, _ worker.Report) (map[string]any, error) {
+	if job.Task == "decide" {
+		return map[string]any{"status": "confirmed"}, nil
+	}
+	for {
+		in, err := x.n.API.Show(ctx, job.Instance)
+		if err != nil {
+			return nil, err
+		}
+		if in.Data["papers"] == true {
+			return map[string]any{"car": <-x.cars, "days": 4}, nil
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+func (x *rentals) recover(step api.RecoveryStep) {
+	x.t.Helper()
+	r := api.TaskOrder{User: "one", ID: x.id, Order: api.TaskRecover, Recover: &step}
+	if _, err := x.n.API.OrderTask(x.t.Context(), r); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// comesTo waits until the rental stands so, and has that history.
+func (x *rentals) comesTo(state workflow.InstanceState, want []string) {
+	x.t.Helper()
+	var got []string
+	until := time.Now().Add(time.Minute)
+	for {
+		in, err := x.n.API.Show(x.t.Context(), x.id)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		if got = x.history(); in.State == state && slices.Equal(got, want) {
+			return
+		}
+		if time.Now().After(until) {
+			x.t.Fatalf("it is %s, with\n%s\nwant %s, with\n%s", in.State, strings.Join(got, "\n"), state,
+				strings.Join(want, "\n"))
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// history is what is shown of the states of the rental, a line for each.
+func (x *rentals) history() (out []string) {
+	states, err := x.n.API.History(x.t.Context(), x.id)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	for _, s := range states {
+		line := s.Kind
+		if s.State != nil {
+			line = fmt.Sprintf("S%d %s", *s.State, s.Kind)
+		}
+		if s.Transition != nil {
+			line += " " + string(*s.Transition)
+		}
+		if s.FiredBy != nil {
+			line += fmt.Sprintf(" from S%d", *s.FiredBy)
+		}
+		for _, n := range s.Changed {
+			line += fmt.Sprintf(" %s=%v", n, s.Attributes[string(n)])
+		}
+		if s.Mark != "" {
+			line += " " + s.Mark
+		}
+		if s.EquivalentTo != nil {
+			line += fmt.Sprintf(", like S%d", *s.EquivalentTo)
+		}
+		if s.Status == "final" {
+			line += ", final"
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // add adds up what it is given.

@@ -127,7 +127,7 @@ func set(texts ...string) map[string]bool {
 func TestWhatAPartitionLacksIsSaid(t *testing.T) {
 	pt := languages[1]
 	for text, want := range map[string]string{
-		"partition main: no partner has database depot (a-asks) and application weigh (b) (a partner must get it; van comes nearest and lacks database depot (a-asks))": "partition main: nenhum parceiro tem o banco de dados depot (a-asks) e a aplicação weigh (b) (um parceiro precisa obtê-lo; van é o que chega mais perto e não tem o banco de dados depot (a-asks))",
+		"partition main: no partner has database depot (a-asks) and application weigh (b) (a partner configures it: databases in its config.yaml; van comes nearest and lacks database depot (a-asks))": "partition main: nenhum parceiro tem o banco de dados depot (a-asks) e a aplicação weigh (b) (um parceiro precisa configurá-lo: databases no config.yaml dele; van é o que chega mais perto e não tem o banco de dados depot (a-asks))",
 	} {
 		if got := pt.reason(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)

@@ -357,9 +357,10 @@ func (s *State) abortedAt(a *Attempt) (ms int64) {
 	if s.flow == nil || s.flow.Line == nil || !a.Transition() || a.Success() != nil {
 		return 0
 	}
-	for _, r := range s.flow.Line.Board.History() {
+	all := s.flow.Line.Board.History()
+	for i := len(all) - 1; i >= 0; i-- { // it is mostly asked of what ended lately
 		s.log.Steps++
-		if r.Mark == dataflow.Aborted && r.Job == JobOf(a.ID) {
+		if r := &all[i]; r.Mark == dataflow.Aborted && r.Job == JobOf(a.ID) {
 			return r.Ended
 		}
 	}

@@ -114,7 +114,7 @@ func (r *repairer) says(selector, text string) {
 func (r *repairer) looks(at string) {
 	r.t.Helper()
 	r.shoot(r.name + "-repair-" + at + "." + r.lang.code)
-	if r.axe == "" || !r.scripts || r.lang != languages[0] {
+	if r.axe == "" || r.axe == noAxe || !r.scripts || r.lang != languages[0] {
 		return
 	}
 	found, err := r.axeHere(r.axe)

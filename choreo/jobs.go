@@ -42,8 +42,8 @@ func (m *Machine) Lease(l fact.Lease, now Moment) error {
 }
 
 // CheckResult says why outputs could not be the result of a try that runs here:
-// ErrNotAwaited, or that its task may not write them; or, ErrConflict, that they make it fail. The values of those under except
-// are not looked at, only their names.
+// ErrNotAwaited, or that its task may not write them; or, ErrConflict, that they make it fail. The values of those under
+// except are not looked at, only their names.
 func (m *Machine) CheckResult(
 	id fact.AttemptID, try int, out map[workflow.DataName]workflow.Value, except []workflow.DataName, now Moment,
 ) error {

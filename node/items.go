@@ -341,15 +341,13 @@ func (k peoplesItems) Amend(
 func (k peoplesItems) claim(
 	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, of workflow.Hash,
 ) (out choreo.Claimed, err error) {
-	var def *workflow.Definition
-	var item string         // that is refused, as people call it
 	var done choreo.Claimed // whoever stops waiting leaves it to the shard
 	err = k.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil {
 			return err
 		}
-		def = h.m.Definition()
+		def := h.m.Definition()
 		if err := k.reaches(h, c); err != nil {
 			return err
 		}
@@ -373,19 +371,19 @@ func (k peoplesItems) claim(
 			}
 		}
 		done, err = h.m.Claim(c, s.moment(), k.partners)
+		s.touch(h)
 		var no *worklist.Refusal
 		if errors.As(err, &no) {
-			item = h.m.CalledItem(no.Item)
+			return k.refusedClaim(err, h.m.CalledItem(no.Item), def)
 		}
-		s.touch(h)
-		return err
+		return k.refusedClaim(err, "", def)
 	})
+	if errors.Is(err, kv.ErrNotFound) {
+		return choreo.Claimed{}, api.Errorf(api.Refused,
+			"the instance has ended, and its facts are deleted; nothing is kept")
+	}
 	if err != nil {
-		if errors.Is(err, kv.ErrNotFound) {
-			return choreo.Claimed{}, api.Errorf(api.Refused,
-				"the instance has ended, and its facts are deleted; nothing is kept")
-		}
-		return choreo.Claimed{}, k.refusedClaim(err, item, def)
+		return choreo.Claimed{}, err
 	}
 	return done, nil
 }

@@ -37,14 +37,14 @@ func (b *Board) Holds(i Item) (Standing, bool) {
 	s := Standing{
 		User: it.open.User, Grant: it.open.leased, Mode: it.open.Mode, Word: b.heldBy(it), Joint: len(it.open.lease.With) > 0,
 	}
-	f := b.facts[it.open.leased]
-	if f != nil && it.open.lease.Lease > 0 {
-		s.Until = f.At.Add(it.open.lease.Lease)
-	}
+	f, lease := b.facts[it.open.leased], it.open.lease.Lease
 	if f != nil && s.Mode == Handed {
 		s.By = f.User
 	}
-	if lease := it.open.lease.Lease; lease > 0 {
+	if f != nil && lease > 0 {
+		s.Until = f.At.Add(lease)
+	}
+	if lease > 0 {
 		s.Ends = b.heard[it.open.leased] + lease
 	}
 	return s, true

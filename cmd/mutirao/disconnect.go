@@ -105,9 +105,6 @@ shows what waits, and what its partner did not take, with the reason.`,
 	}
 }
 
-// acceptable are the questions of a node on its way out to which the answer may be yes.
-var acceptable = []string{"not-locked", "no-program", "missing", "too-slow"}
-
 // contactEvery is how often a node on its way out is asked how far it is.
 const contactEvery = 200 * time.Millisecond
 
@@ -117,7 +114,7 @@ func (u *ui) disconnect(
 	ctx context.Context, node api.Service, r api.DisconnectRequest, yes bool,
 ) (*api.Contact, error) {
 	if yes {
-		r.Accept = acceptable
+		r.Accept = api.Acceptable
 	}
 	was, err := node.Contact(ctx)
 	if err != nil {
@@ -174,7 +171,7 @@ func (u *ui) consent(c *api.Contact, yes bool) error {
 		tasks = append(tasks, fmt.Sprintf("%s (%s)", x.Task, u.short(x.ID, 8)))
 	}
 	what := strings.TrimSuffix(strings.Join(tasks, ", ")+": "+c.Why, ": ")
-	may := slices.Contains(acceptable, c.Asks)
+	may := slices.Contains(api.Acceptable, c.Asks)
 	switch {
 	case may && (yes || c.Asks == "not-locked" && !u.asks(yes)):
 		u.note("%s", what)

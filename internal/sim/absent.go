@@ -52,7 +52,7 @@ func (w *world) goesAway(m *machine, f Fault) (gone bool) {
 		return false
 	}
 	w.serve(m, func(n api.Service) {
-		r := api.DisconnectRequest{For: api.Span(f.announced()), Accept: []string{"not-locked", "no-program", "missing", "too-slow"}}
+		r := api.DisconnectRequest{For: api.Span(f.announced()), Accept: api.Acceptable}
 		c, err := n.Disconnect(context.Background(), r)
 		if gone = err == nil && c.State == api.IsDisconnected; !gone {
 			_, _ = n.Reconnect(context.Background())

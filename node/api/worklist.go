@@ -585,6 +585,9 @@ const (
 	IsDisconnected = "disconnected" // on purpose, until it is to reconnect
 )
 
+// Acceptable are the questions of a node on its way out to which the answer may be yes.
+var Acceptable = []string{"not-locked", "no-program", "missing", "too-slow"}
+
 // DisconnectRequest asks a node to end all contact with its partners. Sent again, it says
 // how far that is, and what is accepted now.
 type DisconnectRequest struct {

@@ -25,9 +25,6 @@ const (
 	lookAgain = 2
 )
 
-// acceptable are the questions of a node on its way out to which the answer may be yes.
-var acceptable = []string{"not-locked", "no-program", "missing", "too-slow"}
-
 // away is what the page shows of how the node stands to its partners.
 type away struct {
 	Session  httpapi.Session
@@ -43,7 +40,7 @@ type away struct {
 }
 
 // May reports whether what the node asks can be accepted.
-func (a away) May() bool { return slices.Contains(acceptable, a.Contact.Asks) }
+func (a away) May() bool { return slices.Contains(api.Acceptable, a.Contact.Asks) }
 
 // command is a form with one button by which the node goes, stays or comes back.
 type command struct {

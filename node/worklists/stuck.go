@@ -18,9 +18,9 @@ import (
 )
 
 // This file is about instances that do not go on without whoever decides about them, or go on and in which somebody has,
-// or had, an item, and in which none of this node's facts says so, as it takes no part in them. Whoever looks at what is to be told, or lists instances, has the connected
-// partners asked, as a worklist has: nobody is told who does not look. What a partner said last is remembered while it
-// cannot be asked.
+// or had, an item, and in which none of this node's facts says so, as it takes no part in them. Whoever looks at what is
+// to be told, or lists instances, has the connected partners asked, as a worklist has: nobody is told who does not look.
+// What a partner said last is remembered while it cannot be asked.
 
 const (
 	// maxStuck bounds the instances in an answer, the newest, and MaxStuckNews the messages about each.

@@ -16,8 +16,8 @@ import (
 )
 
 // This file is about instances in which this node takes no part, and which a person here decides about, or has, or had, an
-// item of: a partner that takes part shows them, as it knows them. Whoever has the node may see there what anybody at it may, so nobody
-// says for whom: it is asked for each person at this node, until one may.
+// item of: a partner that takes part shows them, as it knows them. Whoever has the node may see there what anybody at it
+// may, so nobody says for whom: it is asked for each person at this node, until one may.
 
 const (
 	// lookPatience is how long a partner is waited for that shows an instance.

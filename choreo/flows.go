@@ -69,19 +69,23 @@ func (d *decision) bringAgain(job *state.Attempt) (added bool) {
 // fireDue begins what states fired and this node has not begun.
 func (d *decision) fireDue(a *state.Attempt) (added bool) {
 	b := d.state.Flow().Line.Board
-	var tasks []workflow.TaskName
 	due := b.Due()
 	state := due[0].State
+	fire := fact.Fire{Attempt: a.ID, State: fact.ID(b.StateID(state))}
 	for _, p := range due {
-		if p.State == state && len(tasks) < fact.MaxCollection {
-			tasks = append(tasks, p.Task.Name)
+		if p.State != state || len(fire.Tasks) == fact.MaxCollection {
+			continue
+		}
+		fire.Tasks = append(fire.Tasks, p.Task.Name)
+		if p.Task.Type == workflow.Automatic && d.served != nil && d.served(p.Task.Application) {
+			fire.ForWorkers = append(fire.ForWorkers, p.Task.Name)
 		}
 	}
-	e, err := d.append(fact.Body{Fire: &fact.Fire{Attempt: a.ID, State: fact.ID(b.StateID(state)), Tasks: tasks}})
+	e, err := d.append(fact.Body{Fire: &fire})
 	if err != nil || !e.Counted {
 		return false
 	}
-	for _, t := range tasks {
+	for _, t := range fire.Tasks {
 		d.startJob(d.state.Attempts()[fact.AttemptID{Fact: e.ID, Slot: t}])
 	}
 	return true
@@ -204,16 +208,6 @@ func (m *Machine) Recovery() (methods []string, underWay bool) {
 	}
 	b := m.state.Flow().Line.Board
 	return b.Methods(), b.Undoing() != nil
-}
-
-// Untaken reports whether a transition that the flow's holder began came to nothing before anybody had taken it: a
-// person or, where workers do its application, a worker. What a node does itself has begun with it.
-func (m *Machine) Untaken(j dataflow.Job, workers func(workflow.ApplicationName) bool) bool {
-	a := m.state.Attempts()[state.AttemptOfJob(j)]
-	if a == nil || !a.Transition() || m.state.WasTaken(a) {
-		return false
-	}
-	return !a.Task.ByNode() || a.Partner == m.self && workers(a.Task.Application)
 }
 
 // ForeseeRecovery says what a step of recovery would lead to, as far as that is known here; or why it is not

@@ -20,12 +20,13 @@ import (
 // is to be done. A driver that fails to carry out the first step of a decision
 // throws the machine away and loads it again from what is durable.
 type Machine struct {
-	self  workflow.PartnerID
-	does  bool // Self.Instant
-	chain fact.Chain
-	log   *log.Log
-	state *state.State
-	own   *log.Entry // our chain's last fact
+	self   workflow.PartnerID
+	does   bool                                // Self.Instant
+	served func(workflow.ApplicationName) bool // Self.Served
+	chain  fact.Chain
+	log    *log.Log
+	state  *state.State
+	own    *log.Entry // our chain's last fact
 
 	begunBy *fact.Speaker // the user who began the instance; nil: its initiator
 

@@ -35,6 +35,8 @@ type Self struct {
 	// Instant: this node does noop and set itself, in the step in which they begin; else its driver is
 	// asked to, as for all other applications (Effects.Start).
 	Instant bool
+	// Served reports whether workers do an application at this node; nil: none.
+	Served func(workflow.ApplicationName) bool
 }
 
 // Partners is what decisions need to know of the partner list.

@@ -73,7 +73,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis fac
 		unseen: map[fact.AttemptID]string{}, keeps: map[fact.AttemptID]bool{},
 		claimedAt: map[fact.ID]time.Duration{}, clocks: newClocks(&l.Steps),
 	}
-	m.does = self.Instant
+	m.does, m.served = self.Instant, self.Served
 	m.readDefinition()
 	m.door = newDoor(m.self, l, m.state)
 	if genesis.Fact.Chain == m.chain {

@@ -69,12 +69,13 @@ type Record struct {
 	// Undoes is, of a compensation, the record that it compensates; As the state that this one is
 	// to be taken for: its own, or of a compensation or a jump back an earlier one that it equals.
 	Undoes, As int
-	// Began and Ended are by the holder's clock, ms since 1970; From and To are their places in
-	// the order of the records.
+	// Began and Ended are by the holder's clock, ms since 1970; From and To are places in the order of the records.
 	Began, Ended int64
-	From, To     int
-	Mark         Mark
-	Status       Status
+	// A transition is executed between From and To: it begins with a program, or with whoever first takes it. One that
+	// came to nothing before anybody had taken it has From equal to To.
+	From, To int
+	Mark     Mark
+	Status   Status
 	// Changed are the data that have another value than before, or would have by an aborted compensation; nil: null now.
 	Changed map[workflow.DataName]workflow.Value
 	// Reason is, of a transition that failed and of a state that is an exception, why it interrupted the instance; of a
@@ -100,7 +101,8 @@ type Pending struct {
 	// Input are the data of that state which the task reads.
 	Input map[workflow.DataName]workflow.Value
 
-	place int
+	fired int // the place of the record by which it has its job
+	from  int // of the record by which its execution first began; 0: nobody has taken it yet
 }
 
 // Interruption says why an instance is interrupted.
@@ -490,9 +492,13 @@ func (b *Board) abort(p *Pending, at int64) {
 // aborted is the record of a transition that was begun and brings no state.
 func (b *Board) aborted(p *Pending, at int64) Record {
 	now := b.State()
+	from := p.from
+	if from == 0 {
+		from = b.place
+	}
 	return Record{
 		Kind: Transition, Task: p.Task.Name, Job: p.Job, FiredBy: p.State, Input: -1, Output: now, Undoes: -1, As: now,
-		Began: p.Began, Ended: at, From: p.place, To: b.place, Mark: Aborted, Status: Regular,
+		Began: p.Began, Ended: at, From: from, To: b.place, Mark: Aborted, Status: Regular,
 	}
 }
 
@@ -546,9 +552,9 @@ func (b *Board) Again(job Job) {
 	}
 }
 
-// Fire enters that the holder begins a transition that a state fired, under a name. It says
-// why that changes nothing; empty: it does.
-func (b *Board) Fire(job Job, state ID, at int64) string {
+// Fire enters that the holder begins a transition that a state fired, under a name, or, if it waits for somebody, puts
+// it up. It says why that changes nothing; empty: it does.
+func (b *Board) Fire(job Job, state ID, waits bool, at int64) string {
 	b.place++
 	p := b.pending[job.Task]
 	switch {
@@ -565,9 +571,20 @@ func (b *Board) Fire(job Job, state ID, at int64) string {
 		p.Task = b.flow.triggers[i]
 		p.Input = given(p.Task, b.ValuesAt(p.State))
 	}
-	p.Job, p.Began, p.place = job, at, b.place
+	p.Job, p.Began, p.fired = job, at, b.place
+	if !waits && p.from == 0 {
+		p.from = b.place
+	}
 	delete(b.due, job.Task)
 	return ""
+}
+
+// Take enters that somebody has a transition that waited for that: its execution begins, unless it had.
+func (b *Board) Take(job Job) {
+	b.place++
+	if p := b.Running(job); p != nil && p.from == 0 {
+		p.from = b.place
+	}
 }
 
 // Running is the pending transition of that name; nil: it is not pending.
@@ -628,9 +645,12 @@ func (b *Board) Done(job Job, by ID, updates map[workflow.DataName]workflow.Valu
 		return why
 	}
 	p := b.Running(job)
+	if p.from == 0 { // whoever brings it had it, from when is not known
+		p.from = p.fired
+	}
 	r := Record{
 		ID: by, Kind: Transition, Task: job.Task, Job: job, FiredBy: p.State, Input: len(b.states) - 1, Undoes: -1,
-		Began: p.Began, Ended: at, From: p.place, Changed: b.differing(updates), Conflicts: b.conflicts(p, updates),
+		Began: p.Began, Ended: at, From: p.from, Changed: b.differing(updates), Conflicts: b.conflicts(p, updates),
 	}
 	delete(b.pending, job.Task)
 	b.write(r.Changed)

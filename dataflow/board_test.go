@@ -29,10 +29,15 @@ type story struct {
 	b    *dataflow.Board
 	num  int
 	jobs map[workflow.TaskName]dataflow.Job
+	// waits are those that somebody has to take first.
+	waits map[workflow.TaskName]bool
 }
 
-func begin(t *testing.T, def *workflow.Definition, data values) *story {
-	s := &story{t: t, jobs: map[workflow.TaskName]dataflow.Job{}}
+func begin(t *testing.T, def *workflow.Definition, data values, waits ...workflow.TaskName) *story {
+	s := &story{t: t, jobs: map[workflow.TaskName]dataflow.Job{}, waits: map[workflow.TaskName]bool{}}
+	for _, w := range waits {
+		s.waits[w] = true
+	}
 	s.b = dataflow.NewBoard(dataflow.New(def), "i", data, s.id(), 1)
 	s.fire()
 	return s
@@ -47,7 +52,7 @@ func (s *story) id() (id dataflow.ID) {
 func (s *story) fire() {
 	for _, p := range s.b.Due() {
 		job := dataflow.Job{Fact: s.id(), Task: p.Task.Name}
-		if why := s.b.Fire(job, s.b.StateID(p.State), 1); why != "" {
+		if why := s.b.Fire(job, s.b.StateID(p.State), s.waits[p.Task.Name], 1); why != "" {
 			s.t.Errorf("%s: %s", p.Task.Name, why)
 		}
 		s.jobs[p.Task.Name] = job
@@ -290,7 +295,7 @@ func BenchmarkState(b *testing.B) {
 			board := dataflow.NewBoard(dataflow.New(def), "i", data, dataflow.ID{}, 1)
 			job := dataflow.Job{Task: "go"}
 			for n := int64(1); b.Loop(); n++ {
-				board.Fire(job, board.StateID(board.State()), 1)
+				board.Fire(job, board.StateID(board.State()), false, 1)
 				if why := board.Done(job, dataflow.ID{byte(n)}, values{"n": n}, 1); why != "" {
 					b.Fatal(why)
 				}

@@ -643,7 +643,8 @@ func TestAChainStopsAtABadCompensation(t *testing.T) {
 }
 
 // What ran beside the transition that brought the state, and was aborted, compensated or jumped over, has it undone
-// before its state is offered: back to the oldest state that fired some of that. What ran before or after has not.
+// before its state is offered: back to the oldest state that fired some of that. What ran before or after has not, nor
+// has what nobody had taken.
 func TestWhatAnOfferUndoes(t *testing.T) {
 	const lanes = `
 workflow: w
@@ -659,20 +660,36 @@ final: n == 2
 	for _, c := range []struct {
 		what            string
 		also            string // tasks
-		happens         string // NAME: it ends well; NAME!: it fails; bad: two ends with data that lead nowhere
+		happens         string // NAME: it ends well; NAME!: it fails; NAME+: somebody takes it; bad: two ends with data that lead nowhere
 		undoes, pending string
 	}{
 		{"what ran beside it was aborted", "", "one two!", "one", "one@2 two@2"},
-		{"that began after it had ended", "", "one over two!", "", "two@1"},
+		{"another had begun that before it was lost", "", "one over two!", "one", "one@2 two@2"},
+		{"nobody had taken what was aborted", "", "two: one two!", "", "two@1"},
+		{"that was taken after it had ended", "", "two: one two+ two!", "", "two@1"},
+		{"that was taken before it ended", "", "two: two+ one two!", "one", "one@2 two@2"},
+		{"that was taken from one who was lost", "", "two: two+ one over two!", "one", "one@2 two@2"},
+		{"that was taken, and a lost one's again", "", "two: one two+ over two+ two!", "", "two@1"},
+		{"from when it was had is not known", "", "one: one two!", "one", "one@2 two@2"},
+		{"it was taken after what failed", "", "one: two! restart two one+ one join!", "", "join@2"},
 		{"that had ended before it began", "", "two! restart one two join!", "", "join@2"},
 		{"what failed is what that state fired", "", "one two join!", "", "join@2"},
 		{"what ran beside it was compensated", "", "one two join! undo", "one", "one@4 two@4"},
 		{"what ran beside it was jumped over", "", "one bad back", "one", "one@4 two@4"},
 		{"beside it ran what an older state fired", aside + third, "one over two z!", "two one", "one@4 two@4 z@4"},
 	} {
-		s := begin(t, parse(t, strings.Replace(lanes, "final:", c.also+"final:", 1)), values{"n": int64(0)})
-		for _, word := range strings.Fields(c.happens) {
+		def := parse(t, strings.Replace(lanes, "final:", c.also+"final:", 1))
+		words := strings.Fields(c.happens)
+		var waits []workflow.TaskName
+		if w, is := strings.CutSuffix(words[0], ":"); is {
+			waits, words = append(waits, workflow.TaskName(w)), words[1:]
+		}
+		s := begin(t, def, values{"n": int64(0)}, waits...)
+		for _, word := range words {
+			taken, takes := strings.CutSuffix(word, "+")
 			switch name, fails := strings.CutSuffix(word, "!"); {
+			case takes:
+				s.b.Take(s.jobs[workflow.TaskName(taken)])
 			case fails:
 				s.wants(word, s.b.Fail(s.jobs[workflow.TaskName(name)], s.id(), "no luck", 1), "")
 			case word == "over":

@@ -349,7 +349,7 @@ func (b *Board) offerGoal() int {
 }
 
 // besides are the records of what ran in parallel with what produced the current state, came to nothing, and was fired
-// by an earlier one. A transition runs from where the holder began it: nobody need have taken it yet.
+// by an earlier one. What nobody had taken did not run.
 func (b *Board) besides() (out []*Record) {
 	t := b.producer()
 	if t.Kind != Transition {
@@ -358,12 +358,15 @@ func (b *Board) besides() (out []*Record) {
 	for i := range b.history {
 		r := &b.history[i]
 		came := r.Mark == Aborted || r.Mark == Compensated || r.Mark == Jumped
-		if b.steps++; came && r.Kind == Transition && r != t && r.From < t.To && t.From < r.To && r.FiredBy < b.Last().As {
+		if b.steps++; came && r.Kind == Transition && r != t && r.FiredBy < b.Last().As && r.overlaps(t) {
 			out = append(out, r)
 		}
 	}
 	return out
 }
+
+// overlaps reports whether two transitions were executed at one time. One may end where the other begins.
+func (r *Record) overlaps(t *Record) bool { return r.From < r.To && r.From < t.To && t.From < r.To }
 
 // goOnOffering offers the current state, or waits for the next compensation that must come before.
 func (b *Board) goOnOffering(at int64) {

@@ -30,7 +30,8 @@ type instances struct {
 	*crew
 	view        *show.View
 	runner      Runner
-	instant     bool // Parts.Instant
+	instant     bool                                // Parts.Instant
+	served      func(workflow.ApplicationName) bool // by workers
 	life        *life
 	people      *people
 	wallet      rightful
@@ -114,6 +115,6 @@ type materials interface {
 // self says for which partner machines act.
 func (x *instances) self() choreo.Self {
 	return choreo.Self{
-		Partner: x.member.ID(), Incarnation: x.life.incarnation(), Trust: x.trust, Instant: x.instant,
+		Partner: x.member.ID(), Incarnation: x.life.incarnation(), Trust: x.trust, Instant: x.instant, Served: x.served,
 	}
 }

@@ -255,6 +255,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	n.desk.filing = n.filing
 	n.instances.filing = n.filing
 	n.jobs = n.newJobs(t, s)
+	n.instances.served = n.jobs.Served
 	n.instances.view = n.newView(t, s)
 	n.desk.view = n.instances.view
 	n.instances.runner = n.filing.First(&asksFirst{
@@ -300,8 +301,7 @@ func (n *Node) newView(t *tools, s *stock) *show.View {
 			}
 			return here && s.Worker == nil
 		},
-		ByWorkers: func(app workflow.ApplicationName) bool { return n.jobs.Served(app) },
-		Signed:    users.Signed,
+		Signed: users.Signed,
 	})
 }
 

@@ -148,12 +148,6 @@ func (b *Board) Knows(i Item) bool {
 	return it != nil && len(it.facts) > 0
 }
 
-// WasTaken reports whether an item was ever given to anybody.
-func (b *Board) WasTaken(i Item) bool {
-	it := b.items[i]
-	return it != nil && len(it.holds) > 0
-}
-
 // Has reports whether the core has said how an item stands (Set).
 func (b *Board) Has(i Item) bool {
 	it := b.items[i]

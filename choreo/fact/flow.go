@@ -8,7 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Fire records that the holder of a flow begins transitions that a state fired.
+// Fire records that the holder of a flow begins transitions that a state fired, or puts them up for whoever takes them.
 type Fire struct {
 	_ struct{} `cbor:",toarray"`
 	// Attempt is the attempt at the flow by which its author holds it.
@@ -20,6 +20,9 @@ type Fire struct {
 	// Undoes is the success of a transition that is compensated; zero: none is. Then there is
 	// one task, its trigger.
 	Undoes ID
+	// ForWorkers are those of Tasks that workers do at the holder: they are put up, and begin with the lease of the worker
+	// that takes one first. What people do waits for them in any case, and all else has begun with this fact.
+	ForWorkers []workflow.TaskName
 }
 
 func (b *Fire) kind() string { return "fire" }
@@ -35,6 +38,16 @@ func (b *Fire) Validate(workflow.PartnerID) error {
 		if i > 0 && b.Tasks[i-1] >= t {
 			return errors.New("the transitions that it begins are not sorted, or named twice")
 		}
+	}
+	at := 0
+	for _, t := range b.ForWorkers {
+		for at < len(b.Tasks) && b.Tasks[at] < t {
+			at++
+		}
+		if at == len(b.Tasks) || b.Tasks[at] != t {
+			return errors.New("the transitions that it has workers do are not sorted, named twice, or not among those that it begins")
+		}
+		at++
 	}
 	return names(b.Tasks...)
 }

@@ -78,7 +78,7 @@ func sampleFacts() []*fact.Fact {
 		{Lease: &fact.Lease{Attempt: b, Try: 1, Worker: "weigher-2", At: "12D3KooWother", Key: [16]byte{5, 6, 7}}},
 		{Fire: &fact.Fire{
 			Attempt: fact.AttemptID{Fact: id(6), Slot: workflow.FlowTask}, State: id(5),
-			Tasks: []workflow.TaskName{"look", "tell"},
+			Tasks: []workflow.TaskName{"look", "tell"}, ForWorkers: []workflow.TaskName{"tell"},
 		}},
 		{
 			Start:   &fact.Start{Attempt: b, Try: 1, Consumed: []fact.Consumption{{Slot: "call", Fact: id(7)}}},

@@ -22,7 +22,12 @@ func (s *State) enterReady(b *fact.ReadyBody, e *log.Entry) (why string) {
 
 func (s *State) enterStart(b *fact.Start, e *log.Entry) (why string) {
 	s.undoneElsewhere(b.Attempt, e)
-	return s.enterOwn(e, b.Attempt, (*Evidence).MayStart, func(a *Attempt) { s.begin(a, b, e) })
+	return s.enterOwn(e, b.Attempt, (*Evidence).MayStart, func(a *Attempt) {
+		s.begin(a, b, e)
+		if !a.Task.ByNode() {
+			s.taken(e, a)
+		}
+	})
 }
 
 // begin notes a start of an attempt.
@@ -132,7 +137,10 @@ func (v *Evidence) mayWrite(t *workflow.Task, out map[workflow.DataName]workflow
 }
 
 func (s *State) enterLease(b *fact.Lease, e *log.Entry) (why string) {
-	return s.enterOwn(e, b.Attempt, (*Evidence).mayFail, func(a *Attempt) { a.lease = newer(a.lease, e) })
+	return s.enterOwn(e, b.Attempt, (*Evidence).mayFail, func(a *Attempt) {
+		a.lease = newer(a.lease, e)
+		s.taken(e, a)
+	})
 }
 
 func (s *State) enterChild(b *fact.Child, e *log.Entry) (why string) {

@@ -80,6 +80,9 @@ func (s *State) enterClaim(c *fact.Claim, e *log.Entry) (why string) {
 	for _, a := range of {
 		s.enterClaimOf(a, e, c, body)
 	}
+	if gives(body) {
+		s.taken(e, of...)
+	}
 	board.Add(&worklist.Fact{
 		ID: worklist.ID(e.ID), Time: e.Time, Partner: e.Fact.Chain.Author, User: who.User, Roles: who.Roles,
 		Word: worklist.ID(digest), At: time.UnixMilli(e.Fact.At), Body: body,

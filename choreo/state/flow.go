@@ -114,6 +114,25 @@ func (s *State) beginJob(a *Attempt) {
 	s.attempts[a.ID] = a
 }
 
+// taken notes that attempts were given to somebody by their holder: of transitions that waited for that the execution
+// begins.
+func (s *State) taken(e *log.Entry, of ...*Attempt) {
+	i := slices.IndexFunc(of, (*Attempt).Transition)
+	if i >= 0 && of[i].Partner == e.Fact.Chain.Author {
+		s.flow.say(of[i].Fired.Flow, e)
+		s.touch(of[i].Slot)
+	}
+}
+
+// gives reports whether a claim gives items to somebody.
+func gives(body worklist.Body) bool {
+	if x, passes := body.(worklist.Transfer); passes {
+		return x.To != ""
+	}
+	_, is := body.(worklist.Grant)
+	return is
+}
+
 // knewState reports whether the author of a fact knew of one that may have brought a state.
 func (s *State) knewState(e *log.Entry, id fact.ID) bool {
 	by := s.log.ByID()[id]

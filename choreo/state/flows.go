@@ -75,17 +75,3 @@ func (s *State) MayUndoIn(sl *Slot) []*Attempt {
 	}
 	return append(slices.Clone(sl.Attempts), sortedJobs(s.flow.lost)...)
 }
-
-// WasTaken reports whether a worker or, of a person's task, anybody ever had a transition, as far as is known here.
-// What another holder had begun of it before, whoever holds the flow now does not know: somebody may have had that.
-func (s *State) WasTaken(a *Attempt) bool {
-	for _, x := range s.attempts {
-		if x.Transition() && x.Task.Name == a.Task.Name && x.Fired.state == a.Fired.state && x.Partner != a.Partner {
-			return true
-		}
-	}
-	if a.Task.ByNode() {
-		return a.lease != nil
-	}
-	return a.Start != nil || s.peoples.Board != nil && s.peoples.Board.WasTaken(ItemOf(a.ID))
-}

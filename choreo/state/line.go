@@ -26,6 +26,9 @@ func (s *State) layFlow() {
 
 // say notes a record of an attempt at the flow.
 func (f *FlowWork) say(a *Attempt, e *log.Entry) {
+	if said := f.said[a]; len(said) > 0 && said[len(said)-1] == e { // it is about several
+		return
+	}
 	f.said[a] = append(f.said[a], e)
 	f.fresh = append(f.fresh, e)
 }
@@ -184,7 +187,16 @@ func (s *State) flowOf(e *log.Entry) *Attempt {
 		return s.attempts[b.Aged.Attempt]
 	case b.Success != nil:
 		return s.attempts[b.Success.Attempt].Fired.Flow
+	case b.Lease != nil:
+		return s.attempts[b.Lease.Attempt].Fired.Flow
+	case b.Start != nil:
+		return s.attempts[b.Start.Attempt].Fired.Flow
 	case b.Claim != nil:
+		for _, id := range b.Claim.About() {
+			if a := s.attempts[id]; a.Transition() {
+				return a.Fired.Flow
+			}
+		}
 		return s.attempts[b.Claim.About()[0]]
 	case b.Verdict != nil:
 		for _, act := range b.Verdict.Actions {
@@ -234,6 +246,14 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 		return board.Amend(s.flowBy(s.heavyIn(s.edition.heavy, e)), dataflow.ID(e.ID), e.Fact.At)
 	case b.Aged != nil:
 		return board.Age(b.Aged.Age, dataflow.ID(e.ID), e.Fact.At)
+	case b.Lease != nil:
+		board.Take(JobOf(b.Lease.Attempt))
+	case b.Start != nil:
+		board.Take(JobOf(b.Start.Attempt))
+	case b.Claim != nil && !recovers(b.Claim.Body()):
+		for _, id := range b.Claim.About() {
+			board.Take(JobOf(id))
+		}
 	case b.Claim != nil:
 		step, err := stepOf(b.Claim)
 		if err != nil {
@@ -243,7 +263,8 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 	case b.Fire != nil:
 		for _, t := range b.Fire.Tasks {
 			id := fact.AttemptID{Fact: e.ID, Slot: t}
-			if not := board.Fire(JobOf(id), dataflow.ID(b.Fire.State), e.Fact.At); not != "" {
+			waits := !s.attempts[id].Task.ByNode() || slices.Contains(b.Fire.ForWorkers, t)
+			if not := board.Fire(JobOf(id), dataflow.ID(b.Fire.State), waits, e.Fact.At); not != "" {
 				why = not
 				continue
 			}

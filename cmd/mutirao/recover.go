@@ -22,8 +22,8 @@ import (
 var recoverMethods = []struct{ name, does string }{
 	{"compensate", "undoes transitions that ended well, the last first: --steps N of them (1 unless something else is said), " +
 		"--until a state equivalent to that number's, --when a condition holds"},
-	{"offer", "offers the state to all triggers; where something that was fired beside it came to nothing, whether or " +
-		"not anybody had taken it, compensates back to before that first"},
+	{"offer", "offers the state to all triggers; where something that ran beside what brought it came to " +
+		"nothing, compensates back to before that first"},
 	{"restart", "offers the state to all triggers as it is"},
 	{"jump-back", "makes a state with --set that is equivalent to one of the history; only out of an inconsistent one"},
 	{"jump-forward", "makes a state with --set that is equivalent to none of the history, and offers it"},
@@ -172,7 +172,7 @@ func (u *ui) foresee(ctx context.Context, node api.Service, user, ref string, st
 		return err
 	}
 	return u.result(out, func(w io.Writer) {
-		u.writeBeside(w, ref, out)
+		u.writeBeside(w, out)
 		for _, x := range out.Undoes {
 			fmt.Fprintf(w, "undoes %s, which had brought S%d\n", x.Task, x.State)
 			if !x.Sure {
@@ -197,24 +197,16 @@ func (u *ui) foresee(ctx context.Context, node api.Service, user, ref string, st
 }
 
 // writeBeside says why an offer undoes something first.
-func (u *ui) writeBeside(w io.Writer, id string, out *api.Outlook) {
+func (u *ui) writeBeside(w io.Writer, out *api.Outlook) {
 	if len(out.Beside) == 0 {
 		return
 	}
 	var beside []string
 	for _, x := range out.Beside {
-		text := workflow.WithLabel(string(x.Task), x.Label) + " (" + x.Mark
-		if x.Untaken {
-			text += "; nobody had taken it"
-		}
-		beside = append(beside, text+")")
+		beside = append(beside, workflow.WithLabel(string(x.Task), x.Label)+" ("+x.Mark+")")
 	}
-	fmt.Fprintf(w, "what brought S%d is undone first, as this was fired beside it and came to nothing: %s\n", out.From,
+	fmt.Fprintf(w, "what brought S%d is undone first, as this ran beside it and came to nothing: %s\n", out.From,
 		oneLine(strings.Join(beside, ", ")))
-	if out.BesideUntaken() {
-		fmt.Fprintf(w, "    nothing of that was begun: mutirao recover %s restart offers S%d as it is, and undoes nothing\n",
-			u.id(id), out.From)
-	}
 }
 
 // outlookText says how an instance would stand.

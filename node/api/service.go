@@ -368,7 +368,7 @@ type Outlook struct {
 	From   int       `json:"from"`   // the current state
 	Undoes []Undoing `json:"undoes"` // compensations that come first, in order
 	// Beside is, of offer, what ran beside what brought the current state and came to nothing: that is why it undoes
-	// something first. If nobody had taken any of it, restart offers the state too, and undoes nothing.
+	// something first. What nobody had taken did not run.
 	Beside []Beside `json:"beside,omitempty"`
 	// State is the number of the state in the end, Attributes are its data, and Changed those of them
 	// that have another value than now.
@@ -404,19 +404,12 @@ type Undoing struct {
 	Sure bool `json:"sure"`
 }
 
-// BesideUntaken reports whether an offer undoes something though nobody had taken what ran beside it.
-func (o *Outlook) BesideUntaken() bool {
-	return len(o.Beside) > 0 && !slices.ContainsFunc(o.Beside, func(x Beside) bool { return !x.Untaken })
-}
-
-// Beside is a transition that ran beside another one and came to nothing.
+// Beside is a transition that ran beside another one, from when somebody took it or a program began with it, and came to
+// nothing.
 type Beside struct {
 	Task  workflow.TaskName `json:"task"`
 	Label string            `json:"label,omitempty"` // what people call it; empty: its name
 	Mark  string            `json:"mark"`            // aborted, compensated or jumped
-	// Untaken: it waited for a person, or at the node that keeps the data states for a worker, and nobody had taken it, as
-	// far as is known. Of what an earlier holder of the data states had begun that is not said.
-	Untaken bool `json:"untaken,omitempty"`
 }
 
 // Started says what Start did.

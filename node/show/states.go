@@ -100,7 +100,6 @@ func (vw *View) Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
 	for _, r := range o.Beside {
 		out.Beside = append(out.Beside, api.Beside{
 			Task: r.Task, Label: h.M.Definition().LabelOf(r.Task), Mark: string(r.Mark),
-			Untaken: h.M.Untaken(r.Job, vw.ByWorkers),
 		})
 	}
 	for _, d := range h.M.Definition().Data {

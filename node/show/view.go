@@ -34,8 +34,6 @@ type Surroundings struct {
 	Ahead func(workflow.PartnerID) time.Duration
 	// Works adds to a job's worker how far it is; waits: the job, which is here, has none yet.
 	Works func(of workflow.InstanceID, a fact.AttemptID, w *api.JobWorker) (waits bool)
-	// ByWorkers reports whether workers do an application at this node.
-	ByWorkers func(workflow.ApplicationName) bool
 	// Signed is how a person signed a word.
 	Signed func(word []byte) *api.PersonSignature
 }

@@ -86,7 +86,7 @@ func stranded() *apitest.Fake {
 		case methodOffer:
 			out.State, out.Fires = 4, []workflow.TaskName{"choose"}
 			out.Undoes = []api.Undoing{{Task: "choose", State: 3, Sure: true}}
-			out.Beside = []api.Beside{{Task: "look-over", Label: "Look the boat over", Mark: "aborted", Untaken: true}}
+			out.Beside = []api.Beside{{Task: "look-over", Label: "Look the boat over", Mark: "aborted"}}
 		default:
 			out.State, out.Fires = 3, []workflow.TaskName{"hand-over"}
 		}
@@ -184,8 +184,7 @@ func TestRecoveringAnInstance(t *testing.T) {
 		},
 		{url.Values{"method": {methodOffer}, "steps": {"7"}}, api.RecoveryStep{Method: methodOffer},
 			[]string{
-				"came to nothing, so that is undone first: Look the boat over (nobody had taken it)",
-				"“Try again as it is” goes on from S3 as it is, and undoes nothing.", "choose it had brought S3",
+				"came to nothing, so that is undone first: Look the boat over", "choose it had brought S3",
 				"They stay as they are.", "Then this begins: choose.",
 			}, "/instances/" + id + "?"},
 		{url.Values{"method": {methodRestart}}, api.RecoveryStep{Method: methodRestart},

@@ -99,11 +99,23 @@ func (m *Meaning) enterClaim(i int, c *fact.Claim) bool {
 	if recovers(body) && m.flow != nil {
 		m.record(m.attempts[about[0]], i)
 	}
+	if gives(body) {
+		m.taken(i, about...)
+	}
 	m.claims = append(m.claims, claimed{i, body, who, byPerson, about})
 	if byPerson {
 		m.spoken[said] = append(m.spoken[said], i)
 	}
 	return true
+}
+
+// gives reports whether a claim gives items to somebody.
+func gives(body worklist.Body) bool {
+	if x, passes := body.(worklist.Transfer); passes {
+		return x.To != ""
+	}
+	_, is := body.(worklist.Grant)
+	return is
 }
 
 // saidOften reports whether so many things had been said about an item, as the author of the next one knew: by

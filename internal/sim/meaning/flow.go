@@ -100,6 +100,16 @@ func (m *Meaning) record(a *Attempt, i int) {
 	}
 }
 
+// taken notes that the holder of transitions gave them to somebody: those that waited for that are executed from there on.
+func (m *Meaning) taken(i int, of ...fact.AttemptID) {
+	for _, id := range of {
+		if a := m.attempts[id]; a.fired != nil && a.undoes == nil {
+			m.record(a.fired, i)
+			return
+		}
+	}
+}
+
 // laying lays the line and the states that it has. Of each who held the flow and was followed by another, what that one
 // knew when it began counts, of the last one all; and in the order of facts each that knew the one before.
 func (m *Meaning) laying() {
@@ -233,11 +243,24 @@ func (m *Meaning) playOne(i int) (why string) {
 		return board.FireUndo(dataflow.Job{Fact: id, Task: b.Fire.Tasks[0]}, dataflow.ID(b.Fire.Undoes), at)
 	case b.Fire != nil:
 		for _, t := range b.Fire.Tasks {
-			if not := board.Fire(dataflow.Job{Fact: id, Task: t}, dataflow.ID(b.Fire.State), at); not != "" {
+			job := dataflow.Job{Fact: id, Task: t}
+			waits := slices.Contains(b.Fire.ForWorkers, t) || !m.attempts[fact.AttemptID{Fact: x.id, Slot: t}].task.ByNode()
+			if not := board.Fire(job, dataflow.ID(b.Fire.State), waits, at); not != "" {
 				why = not
 			}
 		}
 		return why
+	case b.Lease != nil:
+		board.Take(jobOf(m.attempts[b.Lease.Attempt]))
+		return ""
+	case b.Start != nil && b.Success == nil:
+		board.Take(jobOf(m.attempts[b.Start.Attempt]))
+		return ""
+	case b.Claim != nil && !recovers(b.Claim.Body()):
+		for _, about := range b.Claim.About() {
+			board.Take(jobOf(m.attempts[about]))
+		}
+		return ""
 	case b.Aged != nil:
 		return board.Age(b.Aged.Age, id, at)
 	case b.Claim != nil:

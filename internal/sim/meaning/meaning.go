@@ -255,9 +255,13 @@ func (m *Meaning) enter(i int) bool {
 		a := m.own(b.Child.Attempt, i)
 		return a != nil && a.task.Type == workflow.SubWorkflow &&
 			slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
-	case b.Lease != nil: // it changes nothing
+	case b.Lease != nil:
 		a := m.own(b.Lease.Attempt, i)
-		return a != nil && slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
+		counts := a != nil && slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
+		if counts {
+			m.taken(i, a.ID)
+		}
+		return counts
 	case b.Fire != nil:
 		return m.enterFire(i, b.Fire)
 	case b.Aged != nil:
@@ -313,6 +317,9 @@ func (m *Meaning) enterStart(i int, b *fact.Start) bool {
 	first(&a.start, i)
 	a.starts = append(a.starts, i)
 	a.tries = max(a.tries, b.Try)
+	if !a.task.ByNode() {
+		m.taken(i, a.ID)
+	}
 	return true
 }
 

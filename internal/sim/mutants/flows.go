@@ -30,6 +30,14 @@ var ofFlows = []mutant{
 		b.due`, `	if p := b.pending[job.Task]; p != nil && p.Job == job && job == (Job{}) {
 		p.Job = Job{}
 		b.due`}}},
+	{name: "flow-untaken-ran", what: "what nobody had taken ran beside what brought a state", tested: true, patches: []patch{{
+		"dataflow/board.go", `	if !waits && p.from == 0 {
+`, `	if p.from == 0 {
+`}}},
+	{name: "flow-takings-unheard", what: "whom a transition was given is not in the line", patches: []patch{{
+		"choreo/state/flow.go", `	if i >= 0 && of[i].Partner == e.Fact.Chain.Author {
+`, `	if i >= 0 && of[i].Partner != e.Fact.Chain.Author {
+`}}},
 	{name: "flow-of-others", what: "anybody fires what somebody else holds", patches: []patch{{
 		"choreo/state/flow.go", `	case a.Partner != e.Fact.Chain.Author:
 		return nil, "its author does not hold the flow"

@@ -187,16 +187,7 @@ func (s *State) flowOf(e *log.Entry) *Attempt {
 		return s.attempts[b.Aged.Attempt]
 	case b.Success != nil:
 		return s.attempts[b.Success.Attempt].Fired.Flow
-	case b.Lease != nil:
-		return s.attempts[b.Lease.Attempt].Fired.Flow
-	case b.Start != nil:
-		return s.attempts[b.Start.Attempt].Fired.Flow
-	case b.Claim != nil:
-		for _, id := range b.Claim.About() {
-			if a := s.attempts[id]; a.Transition() {
-				return a.Fired.Flow
-			}
-		}
+	case b.Claim != nil && recovers(b.Claim.Body()):
 		return s.attempts[b.Claim.About()[0]]
 	case b.Verdict != nil:
 		for _, act := range b.Verdict.Actions {
@@ -204,6 +195,25 @@ func (s *State) flowOf(e *log.Entry) *Attempt {
 				return a.Fired.Flow
 			}
 		}
+	default:
+		for _, id := range givenBy(b) {
+			if a := s.attempts[id]; a.Transition() {
+				return a.Fired.Flow
+			}
+		}
+	}
+	return nil
+}
+
+// givenBy are the attempts that a record gives to somebody.
+func givenBy(b *fact.Body) []fact.AttemptID {
+	switch {
+	case b.Lease != nil:
+		return []fact.AttemptID{b.Lease.Attempt}
+	case b.Start != nil:
+		return []fact.AttemptID{b.Start.Attempt}
+	case b.Claim != nil:
+		return b.Claim.About()
 	}
 	return nil
 }
@@ -246,15 +256,7 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 		return board.Amend(s.flowBy(s.heavyIn(s.edition.heavy, e)), dataflow.ID(e.ID), e.Fact.At)
 	case b.Aged != nil:
 		return board.Age(b.Aged.Age, dataflow.ID(e.ID), e.Fact.At)
-	case b.Lease != nil:
-		board.Take(JobOf(b.Lease.Attempt))
-	case b.Start != nil:
-		board.Take(JobOf(b.Start.Attempt))
-	case b.Claim != nil && !recovers(b.Claim.Body()):
-		for _, id := range b.Claim.About() {
-			board.Take(JobOf(id))
-		}
-	case b.Claim != nil:
+	case b.Claim != nil && recovers(b.Claim.Body()):
 		step, err := stepOf(b.Claim)
 		if err != nil {
 			return err.Error()
@@ -290,6 +292,10 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 				}
 				why = board.Fail(JobOf(a.ID), dataflow.ID(e.ID), ReasonOf(b.Verdict), e.Fact.At)
 			}
+		}
+	default:
+		for _, id := range givenBy(b) {
+			board.Take(JobOf(id))
 		}
 	}
 	return why

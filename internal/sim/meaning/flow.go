@@ -250,20 +250,9 @@ func (m *Meaning) playOne(i int) (why string) {
 			}
 		}
 		return why
-	case b.Lease != nil:
-		board.Take(jobOf(m.attempts[b.Lease.Attempt]))
-		return ""
-	case b.Start != nil && b.Success == nil:
-		board.Take(jobOf(m.attempts[b.Start.Attempt]))
-		return ""
-	case b.Claim != nil && !recovers(b.Claim.Body()):
-		for _, about := range b.Claim.About() {
-			board.Take(jobOf(m.attempts[about]))
-		}
-		return ""
 	case b.Aged != nil:
 		return board.Age(b.Aged.Age, id, at)
-	case b.Claim != nil:
+	case b.Claim != nil && recovers(b.Claim.Body()):
 		order, _ := b.Claim.Body().(worklist.Order)
 		step, err := dataflow.DecodeStep(order.Reason)
 		if err != nil {
@@ -292,8 +281,26 @@ func (m *Meaning) playOne(i int) (why string) {
 				why = board.Fail(jobOf(a), id, reasonOf(b.Verdict), at)
 			}
 		}
+	default:
+		m.playTaken(b)
 	}
 	return why
+}
+
+// playTaken enters that somebody was given transitions.
+func (m *Meaning) playTaken(b *fact.Body) {
+	var of []fact.AttemptID
+	switch {
+	case b.Claim != nil:
+		of = b.Claim.About()
+	case b.Lease != nil:
+		of = append(of, b.Lease.Attempt)
+	case b.Start != nil:
+		of = append(of, b.Start.Attempt)
+	}
+	for _, id := range of {
+		m.flow.board.Take(jobOf(m.attempts[id]))
+	}
 }
 
 func jobOf(a *Attempt) dataflow.Job {

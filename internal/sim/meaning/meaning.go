@@ -256,12 +256,7 @@ func (m *Meaning) enter(i int) bool {
 		return a != nil && a.task.Type == workflow.SubWorkflow &&
 			slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
 	case b.Lease != nil:
-		a := m.own(b.Lease.Attempt, i)
-		counts := a != nil && slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
-		if counts {
-			m.taken(i, a.ID)
-		}
-		return counts
+		return m.enterLease(i, b.Lease)
 	case b.Fire != nil:
 		return m.enterFire(i, b.Fire)
 	case b.Aged != nil:
@@ -320,6 +315,15 @@ func (m *Meaning) enterStart(i int, b *fact.Start) bool {
 	if !a.task.ByNode() {
 		m.taken(i, a.ID)
 	}
+	return true
+}
+
+func (m *Meaning) enterLease(i int, b *fact.Lease) bool {
+	a := m.own(b.Attempt, i)
+	if a == nil || !slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) }) {
+		return false
+	}
+	m.taken(i, a.ID)
 	return true
 }
 

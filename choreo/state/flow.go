@@ -180,9 +180,3 @@ func sortedJobs(set map[*Attempt]bool) []*Attempt {
 	slices.SortFunc(out, func(x, y *Attempt) int { return log.ByTime(x.Success(), y.Success()) })
 	return out
 }
-
-// recovers reports whether a person orders a step of recovery.
-func recovers(body worklist.Body) bool {
-	x, orders := body.(worklist.Order)
-	return orders && x.What == worklist.Recover
-}

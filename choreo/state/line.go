@@ -380,3 +380,9 @@ func stepOf(c *fact.Claim) (dataflow.Step, error) {
 	x, _ := c.Body().(worklist.Order)
 	return dataflow.DecodeStep(x.Reason)
 }
+
+// recovers reports whether a person orders a step of recovery.
+func recovers(body worklist.Body) bool {
+	x, orders := body.(worklist.Order)
+	return orders && x.What == worklist.Recover
+}

@@ -394,9 +394,9 @@ func (m *Machine) Sees(i worklist.Item, u worklist.User) bool {
 	return m.state.People().Board.Visible(i, u)
 }
 
-// PeoplesLoad is how much of people's work each person has in the instance, as far as it is claimed or offered by
-// name. It is not to be changed; the number tells whether it has.
-func (m *Machine) PeoplesLoad() (of map[worklist.User]worklist.Load, version int) {
+// PeoplesLoad is how much of people's work each person has of each partner in the instance, as far as it is claimed or
+// offered by name. It is not to be changed; the number tells whether it has.
+func (m *Machine) PeoplesLoad() (of map[worklist.LoadOf]worklist.Load, version int) {
 	if m.state.People().Board == nil {
 		return nil, 0
 	}

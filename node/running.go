@@ -71,6 +71,7 @@ func (n *Node) begin() error {
 	c.HandleRequest(worklists.ProtocolBasis, false, n.worklists.AnswerBasis)
 	c.HandleRequest(worklists.ProtocolAmend, false, n.worklists.AnswerAmend)
 	c.HandleRequest(worklists.ProtocolFollow, false, n.worklists.AnswerFollow)
+	c.HandleRequest(worklists.ProtocolLoads, false, n.worklists.AnswerLoads)
 	c.HandleRequest(worklists.ProtocolKept, false, n.worklists.AnswerKept)
 	c.HandleRequest(worklists.ProtocolGiven, false, n.worklists.AnswerGiven)
 	c.HandleRequest(worklists.ProtocolReader, false, n.worklists.AnswerReader)

@@ -178,6 +178,9 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		Away:    func() bool { _, away := n.absence.away(); return away },
 		Concerns: func(p workflow.PartnerID) {
 			s.partners.See(p, n.people.Reachable(p))
+			if n.people.Gone(p) {
+				s.ledger.People().Forget(p)
+			}
 			n.instances.reconsider(p)
 		},
 		Outrun: func(v membership.Version) { n.instances.restoration.outrun(v) },
@@ -337,7 +340,8 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
 		People:    speakers{n.users, s.partners},
-		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
+		Instances: items, Loads: s.ledger.People(), Store: t.store, Nudge: t.nudge,
+		Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
 		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has,
 		OnlyHere: n.filing.OnlyHere, Got: n.filing.Got, Rate: n.filing.Rate,

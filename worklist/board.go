@@ -98,7 +98,7 @@ type Board struct {
 	upon    map[ID][]*item // of words: items with results that were made from what they say
 	notify  *Fact          // the policy that counts
 	offers  map[workflow.PartnerID]offering
-	loads   map[User]Load
+	loads   map[LoadOf]Load
 	loadsAt int           // how often they have changed
 	cancels []*Fact       // orders to cancel the instance
 	refused map[ID]string // facts about the instance that change nothing
@@ -121,7 +121,7 @@ func New(terms Terms, knew func(later, earlier ID) bool) *Board {
 		slots: map[workflow.TaskName][]*item{}, takers: map[ID][]*Fact{}, words: map[ID][]*Fact{},
 		upon:    map[ID][]*item{},
 		refused: map[ID]string{}, stores: map[Resource]*store{}, heirs: map[Item][]*item{}, desk: newDesk(),
-		offers: map[workflow.PartnerID]offering{}, loads: map[User]Load{},
+		offers: map[workflow.PartnerID]offering{}, loads: map[LoadOf]Load{},
 	}
 }
 

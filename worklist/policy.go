@@ -58,7 +58,7 @@ type Person struct {
 	Active bool // can be reached now, on whatever device
 	// Connected is when (Boot) this node saw the person connect last.
 	Connected          time.Duration
-	Assigned, Selected int // as Load, over all instances that the node knows
+	Assigned, Selected int // as Load, in the whole mesh, as far as the node knows it
 	// Back is when (Boot) a device of the person is back that is out of reach as announced; 0: none is. It is asked
 	// of whoever has an item (Known).
 	Back time.Duration
@@ -176,16 +176,28 @@ type Load struct {
 	Selected int // items that this one has
 }
 
+// Plus is both together.
+func (l Load) Plus(o Load) Load { return Load{l.Assigned + o.Assigned, l.Selected + o.Selected} }
+
+// LoadOf is what a load counts: items of one partner, which somebody has to do.
+type LoadOf struct {
+	Holder workflow.PartnerID
+	User   User
+}
+
 // Loads are those of all who have any. The number tells whether they have changed.
-func (b *Board) Loads() (of map[User]Load, version int) { return b.loads, b.loadsAt }
+func (b *Board) Loads() (of map[LoadOf]Load, version int) { return b.loads, b.loadsAt }
 
 // counted is what an item adds to loads.
 type counted struct {
-	holder User   // who has it
-	to     []User // to whom it is offered, or for whom it is kept, sorted
+	at  workflow.PartnerID // who holds it
+	has User               // who has it
+	to  []User             // to whom it is offered, or for whom it is kept, sorted
 }
 
-func (c counted) equal(o counted) bool { return c.holder == o.holder && slices.Equal(c.to, o.to) }
+func (c counted) equal(o counted) bool {
+	return c.at == o.at && c.has == o.has && slices.Equal(c.to, o.to)
+}
 
 // count brings loads up to date with an item.
 func (b *Board) count(it *item) {
@@ -200,12 +212,13 @@ func (b *Board) count(it *item) {
 }
 
 func (b *Board) countsOf(it *item) (is counted) {
+	is.at = it.Holder
 	switch h := it.open; {
 	case !it.placed || !it.InCharge || !it.Ready || it.Over || it.end() != nil:
 	case h != nil && h.Mode == Handed:
 		is.to = []User{h.User}
 	case h != nil:
-		is.holder = h.User
+		is.has = h.User
 	case b.named(it):
 		is.to = slices.Sorted(maps.Keys(it.to))
 	}
@@ -223,14 +236,15 @@ func (b *Board) named(it *item) bool {
 
 func (b *Board) load(c counted, by int) {
 	add := func(u User, x Load) {
-		if x = (Load{b.loads[u].Assigned + x.Assigned, b.loads[u].Selected + x.Selected}); x == (Load{}) {
-			delete(b.loads, u)
+		of := LoadOf{c.at, u}
+		if x = b.loads[of].Plus(x); x == (Load{}) {
+			delete(b.loads, of)
 		} else {
-			b.loads[u] = x
+			b.loads[of] = x
 		}
 	}
-	if c.holder != "" {
-		add(c.holder, Load{Selected: by})
+	if c.has != "" {
+		add(c.has, Load{Selected: by})
 	}
 	for _, u := range c.to {
 		add(u, Load{Assigned: by})

@@ -56,7 +56,10 @@ func TestLoads(t *testing.T) {
 		of, _ := f.Loads()
 		var got []string
 		for u, x := range of {
-			got = append(got, fmt.Sprintf("%s %d %d", u, x.Assigned, x.Selected))
+			if u.Holder != "p" {
+				t.Errorf("%s: items of %s are counted", when, u.Holder)
+			}
+			got = append(got, fmt.Sprintf("%s %d %d", u.User, x.Assigned, x.Selected))
 		}
 		slices.Sort(got)
 		if fmt.Sprint(got) != want {
@@ -82,4 +85,34 @@ func TestLoads(t *testing.T) {
 	is("one is over", "[u0000 1 0]")
 	f.Set(Place{Item: b, Holder: "p", Task: Task{Role: "r"}})
 	is("the other is elsewhere", "[]")
+}
+
+// Whom an item is offered to is said once, and stays so, however much people have to do later: who reads the facts does
+// not ask for that again.
+func TestWhoIsOfferedStaysAsItWas(t *testing.T) {
+	f := newFlow(Terms{Policy: Policy{Name: workflow.NotifyFewestAssigned, N: 1}, Open: true})
+	i := Item{Slot: "a"}
+	f.Set(Place{Item: i, Holder: "p", InCharge: true, Ready: true, Task: Task{Role: "r"}})
+	here := people("u", 3, 0)
+	here[0].Assigned, here[1].Assigned, here[2].Assigned = 2, 1, 7 // in other instances
+	f.decides(here)
+	if to, all := f.Offered(i); all || !slices.Equal(to, []User{"u0001"}) {
+		t.Fatalf("it is offered to %v", to)
+	}
+	here[0].Assigned, here[1].Assigned = 0, 9
+	f.Changed("")
+	if out := f.Decide("p", here, Moment{}); len(out.Write) > 0 {
+		t.Errorf("when others have less to do, %v is said", out.Write)
+	}
+	again := newFlow(f.terms)
+	again.Set(Place{Item: i, Holder: "p", InCharge: true, Ready: true, Task: Task{Role: "r"}})
+	for _, x := range f.facts {
+		again.Add(x, 0)
+	}
+	if to, _ := again.Offered(i); !slices.Equal(to, []User{"u0001"}) {
+		t.Errorf("whoever reads the same facts has it offered to %v", to)
+	}
+	if out := again.Decide("p", here, Moment{}); len(out.Write) > 0 {
+		t.Errorf("whoever reads the same facts says %v", out.Write)
+	}
 }

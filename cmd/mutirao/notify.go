@@ -19,11 +19,12 @@ func newNotifyCommand() *cobra.Command {
 all, to all who have the role; fewest-assigned N, to those N of them who were offered
 fewest items and have not taken them; fewest-selected N, who have fewest; and
 latest-connected N, who came last. The partner that holds a task chooses among those who
-are here, as it sees them: it counts what they have, or were offered, in the instances in
-which it takes part itself, and knows of no others. Whoever comes later is offered it
-then, until somebody takes it. What nobody has taken is offered anew; whoever has an item
-keeps it. To whom an item is not offered, it is not in the worklist and cannot be taken;
-but who answers for the instance sees it if it is for a role of theirs.
+are here, as it sees them: it counts what they have, or were offered, in the whole mesh,
+as it knows it by its own instances and by what other partners tell it now and then of
+the items that they hold. Whoever comes later is offered it then, until somebody takes
+it. What nobody has taken is offered anew; whoever has an item keeps it. To whom an
+item is not offered, it is not in the worklist and cannot be taken; but who answers for
+the instance sees it if it is for a role of theirs.
 
 That is for the user who answers for the instance (mutirao show says who), and for
 those who have the role that its definition names under administrators; others are

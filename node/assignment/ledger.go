@@ -27,7 +27,7 @@ type Ledger struct {
 	self  workflow.PartnerID
 	clock timepiece
 	// people is what people have of their work.
-	people *loads
+	people *Loads
 	// assigning is held while somebody is chosen and, by a decision and for a new instance,
 	// until the choice is entered: of two choices at once the second sees the first.
 	assigning sync.Mutex
@@ -122,7 +122,7 @@ type told struct {
 
 func NewLedger(self workflow.PartnerID, clock timepiece) *Ledger {
 	return &Ledger{
-		self: self, clock: clock, people: newLoads(), entries: map[workflow.InstanceID]entry{},
+		self: self, clock: clock, people: newLoads(self), entries: map[workflow.InstanceID]entry{},
 		lots: map[lot]lotSum{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{},
 	}
 }
@@ -142,6 +142,9 @@ func (l *Ledger) String() string {
 	slices.Sort(out)
 	return strings.Join(out, "")
 }
+
+// People is what people have of their work.
+func (l *Ledger) People() *Loads { return l.people }
 
 // Choosing has work given out by one choice at a time: each sees those before it. It ends
 // with what it returns.

@@ -17,7 +17,7 @@ import (
 // This file is about who is here for people's work, since when, and how much of it each has: by that the
 // holder of an item chooses whom it offers it to (choreo/state/offers.go). It is what this node sees: since
 // when a partner can be reached counts from when it could be here, and work is that of the instances in
-// which this node takes part.
+// which this node takes part, and what partners say of the others (node/worklists/loads.go).
 
 // presence is since when partners can be reached.
 type presence struct {
@@ -54,25 +54,54 @@ func (p *presence) seen(id workflow.PartnerID) (time.Duration, bool) {
 	return at, here
 }
 
-// loads are how much of people's work each person has, over all instances in memory.
-type loads struct {
-	mu  sync.Mutex // guards what follows
-	of  map[workflow.InstanceID]loadsOf
-	sum map[worklist.User]worklist.Load
+// Loads are how much of people's work each person has, by who holds it: of the instances in memory by their facts,
+// and of all others that partners hold as these say. Of what one holds in both ways the greater number counts: its
+// own word is about all of that, and may be late.
+type Loads struct {
+	self workflow.PartnerID
+
+	mu    sync.Mutex // guards what follows
+	of    map[workflow.InstanceID]loadsOf
+	known loadsBy // by facts
+	told  loadsBy // by their holders' word
+	sum   map[worklist.User]worklist.Load
+	own   int // how often what this node holds has changed
 }
 
 // loadsOf are those of one instance, as they were at a change of it.
 type loadsOf struct {
-	of      map[worklist.User]worklist.Load
+	of      map[worklist.LoadOf]worklist.Load
 	version int
 }
 
-func newLoads() *loads {
-	return &loads{of: map[workflow.InstanceID]loadsOf{}, sum: map[worklist.User]worklist.Load{}}
+// loadsBy are loads by who holds the items.
+type loadsBy map[workflow.PartnerID]map[worklist.User]worklist.Load
+
+func (l loadsBy) set(of worklist.LoadOf, to worklist.Load) {
+	switch {
+	case to != worklist.Load{}:
+		if l[of.Holder] == nil {
+			l[of.Holder] = map[worklist.User]worklist.Load{}
+		}
+		l[of.Holder][of.User] = to
+	case len(l[of.Holder]) == 1:
+		if _, last := l[of.Holder][of.User]; last {
+			delete(l, of.Holder)
+		}
+	default:
+		delete(l[of.Holder], of.User)
+	}
+}
+
+func newLoads(self workflow.PartnerID) *Loads {
+	return &Loads{
+		self: self, of: map[workflow.InstanceID]loadsOf{}, known: loadsBy{}, told: loadsBy{},
+		sum: map[worklist.User]worklist.Load{},
+	}
 }
 
 // enter brings them up to date with an instance.
-func (l *loads) enter(m *choreo.Machine) {
+func (l *Loads) enter(m *choreo.Machine) {
 	of, version := m.PeoplesLoad()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,33 +115,111 @@ func (l *loads) enter(m *choreo.Machine) {
 }
 
 // drop forgets an instance.
-func (l *loads) drop(id workflow.InstanceID) {
+func (l *Loads) drop(id workflow.InstanceID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(id)
 }
 
-func (l *loads) forget(id workflow.InstanceID) {
+func (l *Loads) forget(id workflow.InstanceID) {
 	l.add(l.of[id].of, -1)
 	delete(l.of, id)
 }
 
-func (l *loads) add(of map[worklist.User]worklist.Load, by int) {
-	for u, x := range of {
-		sum := l.sum[u]
-		if sum = (worklist.Load{Assigned: sum.Assigned + by*x.Assigned,
-			Selected: sum.Selected + by*x.Selected}); sum == (worklist.Load{}) {
-			delete(l.sum, u)
-		} else {
-			l.sum[u] = sum
+func (l *Loads) add(all map[worklist.LoadOf]worklist.Load, by int) {
+	for of, x := range all {
+		x = worklist.Load{Assigned: by * x.Assigned, Selected: by * x.Selected}
+		l.change(l.known, of, l.known[of.Holder][of.User].Plus(x))
+		if of.Holder == l.self {
+			l.own++
 		}
 	}
 }
 
-func (l *loads) has(u worklist.User) worklist.Load {
+// change sets a load that is known in one of the two ways, and what all of them come to.
+func (l *Loads) change(in loadsBy, of worklist.LoadOf, to worklist.Load) {
+	was := l.weighs(of)
+	in.set(of, to)
+	is := l.weighs(of)
+	sum := l.sum[of.User].Plus(worklist.Load{Assigned: is.Assigned - was.Assigned, Selected: is.Selected - was.Selected})
+	if sum == (worklist.Load{}) {
+		delete(l.sum, of.User)
+	} else {
+		l.sum[of.User] = sum
+	}
+}
+
+// weighs is what counts of what is known of a load.
+func (l *Loads) weighs(of worklist.LoadOf) worklist.Load {
+	known, told := l.known[of.Holder][of.User], l.told[of.Holder][of.User]
+	return worklist.Load{
+		Assigned: max(known.Assigned, told.Assigned), Selected: max(known.Selected, told.Selected),
+	}
+}
+
+func (l *Loads) has(u worklist.User) worklist.Load {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sum[u]
+}
+
+// OwnAt is another number whenever what people have of the items that this node holds may have changed.
+func (l *Loads) OwnAt() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.own
+}
+
+// Own is what people have of the items that this node holds: at most so many people, those who have most.
+func (l *Loads) Own(most int) map[worklist.User]worklist.Load {
+	l.mu.Lock()
+	out := maps.Clone(l.known[l.self])
+	l.mu.Unlock()
+	if len(out) <= most {
+		return out
+	}
+	all := slices.SortedFunc(maps.Keys(out), func(a, b worklist.User) int {
+		x, y := out[a], out[b]
+		return cmp.Or(cmp.Compare(y.Assigned+y.Selected, x.Assigned+x.Selected), cmp.Compare(a, b))
+	})
+	for _, u := range all[most:] {
+		delete(out, u)
+	}
+	return out
+}
+
+// Hear takes in what a partner says that people have of the items that it holds: of all, or of those of whom that has
+// changed since it said so. It reports whether that can be: what was said before is known here, and it is about at most
+// so many people in all. Else nothing counts any more of what that partner has said.
+func (l *Loads) Hear(p workflow.PartnerID, all bool, says map[worklist.User]worklist.Load, most int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if all {
+		l.unsay(p)
+	} else if l.told[p] == nil {
+		return false
+	}
+	for u, x := range says {
+		l.change(l.told, worklist.LoadOf{Holder: p, User: u}, x)
+	}
+	if len(l.told[p]) > most {
+		l.unsay(p)
+		return false
+	}
+	return true
+}
+
+// Forget forgets what a partner has said.
+func (l *Loads) Forget(p workflow.PartnerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unsay(p)
+}
+
+func (l *Loads) unsay(p workflow.PartnerID) {
+	for u := range l.told[p] {
+		l.change(l.told, worklist.LoadOf{Holder: p, User: u}, worklist.Load{})
+	}
 }
 
 // People are those to whom items for a role can be offered: users who are signed in somewhere, and partners

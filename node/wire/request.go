@@ -24,6 +24,7 @@ var (
 	amendings = request[Amending]{what: "an amendment", most: 164 << 10}
 	targets   = request[Target]{what: "a request for what an order is about", most: 4 * maxName}
 	follows   = request[Follow]{what: "what a user set at another node", most: 160 << 10}
+	loads     = request[Loads]{what: "how much people have to do", most: 64 << 10, check: (*Loads).check}
 	keptOnes  = request[Kept]{what: "a request for a kept result", most: 4 * maxName}
 	fileAsks  = request[FileAsk]{what: "a request for a file", most: 8 * maxName}
 	// A question who may read a file has the parts of a request for it, and one more name.

@@ -31,7 +31,7 @@ func kinds() map[string]kind {
 		"claims": kindOf(claims), "itemLists": kindOf(itemLists), "items": kindOf(items), "targets": kindOf(targets),
 		"amendings": kindOf(amendings), "keptOnes": kindOf(keptOnes), "follows": kindOf(follows),
 		"fileAsks": kindOf(fileAsks), "looks": kindOf(looks), "sights": kindOf(sights),
-		"fileReaders": kindOf(fileReaders),
+		"fileReaders": kindOf(fileReaders), "loads": kindOf(loads),
 	}
 }
 
@@ -42,7 +42,7 @@ func TestWritersOfRequestsHoldToWhatReadersTake(t *testing.T) {
 	for name, k := range kinds() {
 		for i := range k.of.NumField() {
 			f := k.of.Field(i)
-			text := f.Type.Kind() == reflect.String || f.Type.Kind() == reflect.Slice
+			text := f.Type.Kind() == reflect.String || f.Type == reflect.TypeFor[[]byte]()
 			if text != (f.Tag.Get("people") != "") {
 				t.Errorf("%s: %s can have any length: %t, and people call it %q", name, f.Name, text,
 					f.Tag.Get("people"))
@@ -114,5 +114,35 @@ func TestAllKindsOfRequests(t *testing.T) {
 	}
 	if declared != len(kinds()) {
 		t.Errorf("%d kinds are declared, %d are tested", declared, len(kinds()))
+	}
+}
+
+// What is said of as many people as may be, with the longest IDs and the most items, is written, and read as it was.
+func TestTheMostThatIsSaidOfLoads(t *testing.T) {
+	most := Loads{All: true}
+	for range 2 * MaxLoads {
+		most.Of = append(most.Of, LoadOf{User: strings.Repeat("x", maxUserID), Assigned: MaxLoad, Selected: MaxLoad})
+	}
+	b, err := EncodeLoads(most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := DecodeLoads(b); err != nil || !reflect.DeepEqual(back, most) {
+		t.Errorf("it comes out as %d people: %v", len(back.Of), err)
+	}
+	for what, x := range map[string]Loads{
+		"one more":      {Of: append(most.Of, most.Of[0])},
+		"nobody":        {Of: []LoadOf{{Assigned: 1}}},
+		"a longer ID":   {Of: []LoadOf{{User: strings.Repeat("x", maxUserID+1)}}},
+		"more assigned": {Of: []LoadOf{{User: "x", Assigned: MaxLoad + 1}}},
+		"more selected": {Of: []LoadOf{{User: "x", Selected: MaxLoad + 1}}},
+	} {
+		raw, err := encMode.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeLoads(append([]byte{Version}, raw...)); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s is read: %v", what, err)
+		}
 	}
 }

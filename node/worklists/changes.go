@@ -117,6 +117,7 @@ func (d *Desk) Changed() {
 	if first {
 		d.in.Nudge()
 	}
+	d.loadsChanged()
 }
 
 // mindChanges has those told whose lists changed, and says in what time it is to be called again.

@@ -48,16 +48,19 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 			}
 		})
 	}
-	soon := min(d.mindAlarm(now), d.mindChanges(now), d.mindFollow(now), d.mindGave(now), d.mindRefused(now))
+	soon := min(d.mindAlarm(now), d.mindChanges(now), d.mindFollow(now), d.mindGave(now), d.mindRefused(now),
+		d.mindLoads(now))
 	if rests {
 		return soon
 	}
 	return min(soon, left)
 }
 
-// Met is told that a partner is connected: what waits for it is handed in now, and its users' lists are compared.
+// Met is told that a partner is connected: what waits for it is handed in now, its users' lists are compared, and
+// it is told how much people have to do here.
 func (d *Desk) Met(p workflow.PartnerID) {
 	d.followAt(p)
+	d.meetLoads(p)
 	d.mu.Lock()
 	waits := false
 	for _, k := range d.kept {

@@ -94,6 +94,7 @@ func TestALongDeliveryKeepsNoNodeBusy(t *testing.T) {
 			Self: "here", Store: kvtest.New(), Clock: bubbleClock{time.Now()}, Peers: peers,
 			Waits: func() bool { return true }, Watched: func() bool { return false },
 			Aside: func(fn func()) { go fn() }, Nudge: func() { nudges.Add(1) }, Publish: func(api.Event) {}, People: onlyBia{},
+			Loads: noLoads{}, ConnectionTime: func(workflow.PartnerID) time.Duration { return time.Minute },
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -44,6 +44,8 @@ const (
 	ProtocolChanged = "/mutirao/items-changed/1.0.0"
 	// ProtocolFollow compares what a user set and read, with another node of the same user.
 	ProtocolFollow = "/mutirao/follow/1.0.0"
+	// ProtocolLoads says how much people have to do of the items that the sender holds.
+	ProtocolLoads = "/mutirao/people-loads/1.0.0"
 	// ProtocolReader asks whether a partner may read a file that was given for the receiver.
 	ProtocolReader = "/mutirao/file-reader/1.0.0"
 )
@@ -148,6 +150,7 @@ type Surroundings struct {
 	Peers     Peers
 	People    People
 	Instances Instances
+	Loads     Loads
 	Store     Store
 	// Nudge has the node look at once for what is due, Aside runs something beside the rest.
 	Nudge func()
@@ -209,8 +212,10 @@ type Desk struct {
 	lists, claims *ration.Budgets
 	tells         *ration.Budgets
 	follows       *ration.Budgets
+	hears         *ration.Budgets
 	changes       changes
 	follow        follow
+	tolds         tolds
 	denials       denials
 
 	mu       sync.Mutex       // guards what follows, also while it is made durable
@@ -252,7 +257,8 @@ func New(in Surroundings) (*Desk, error) {
 	d := &Desk{
 		in: in, lists: ration.New(listRation), claims: ration.New(claimRation),
 		tells: ration.New(tellRation), follows: ration.New(followRation),
-		kept: map[string]*kept{}, refusals: map[string]*kept{},
+		hears: ration.New(loadsRation),
+		kept:  map[string]*kept{}, refusals: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
 		taken: map[string]map[string]workflow.PartnerID{}, losses: map[string]string{}, counted: map[string]counted{},
 		seen:  map[workflow.InstanceID]map[string]*marks{},

@@ -7,7 +7,8 @@
 // together from what those say who hold tasks, and of whoever cannot be asked from what is
 // known here, with its age (list.go). What a user has locked, and did out of reach of the
 // partner that holds it, is kept on the device (kept.go) until that has it (deliver.go). What
-// a user set for the list, and has read, follows to the user's other nodes (follow.go).
+// a user set for the list, and has read, follows to the user's other nodes (follow.go). Partners are
+// told how much people have to do of the items that this node holds (loads.go).
 //
 // Promises: nothing is answered before it is durable at the holder. A word that was sent twice
 // counts once. How much a member may have a node do is bounded.

@@ -113,6 +113,14 @@ func (onlyBia) Removed(string) bool          { return false }
 
 func (onlyBia) Speak(users.Who, [sha256.Size]byte) ([]byte, error) { return []byte{1}, nil }
 
+// noLoads: nobody has anything to do.
+type noLoads struct{}
+
+func (noLoads) Own(int) map[worklist.User]worklist.Load { return nil }
+func (noLoads) OwnAt() int                              { return 0 }
+
+func (noLoads) Hear(workflow.PartnerID, bool, map[worklist.User]worklist.Load, int) bool { return true }
+
 // afar is a desk at a node that takes part in nothing, with partners that answer as they like.
 func afar(t *testing.T) (*Desk, *partners, *nothing) {
 	t.Helper()
@@ -122,6 +130,7 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 	n := &nothing{}
 	d, err := New(Surroundings{
 		Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: p, People: onlyBia{}, Instances: n,
+		Loads: noLoads{},
 		Waits: func() bool { return false },
 		Nudge: func() {}, Publish: func(api.Event) {}, Random: func(n int) []byte { return make([]byte, n) },
 		Name:    func(p workflow.PartnerID) string { return string(p) },

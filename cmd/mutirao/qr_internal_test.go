@@ -44,3 +44,35 @@ func TestALinkWithItsCodeFitsATerminal(t *testing.T) {
 		}
 	}
 }
+
+// What "web" prints fits such a terminal, too, with its code: the notes, the link, and the code.
+func TestALinkToThisMachineHasItsCode(t *testing.T) {
+	link := webLink{URL: "http://127.0.0.1:65535/sign-in/" + strings.Repeat("M7", 13), User: "ana", Acts: true}
+	for _, x := range []struct {
+		ui   ui
+		code bool
+	}{
+		{ui{format: "text", terminal: true, progress: true}, true},
+		{ui{format: "text", terminal: true, quiet: true}, false},
+		{ui{format: "text", progress: true}, false}, // the link goes into a file or a pipe
+		{ui{format: "json", terminal: true, progress: true}, false},
+	} {
+		var shown bytes.Buffer
+		x.ui.out, x.ui.err = &shown, &shown
+		if err := x.ui.writeLink(link, ""); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(shown.String(), "\n"), "\n")
+		if got := strings.Contains(shown.String(), "▀"); got != x.code {
+			t.Errorf("%s, terminal %v, progress %v: a code %v, want %v", x.ui.format, x.ui.terminal, x.ui.progress, got, x.code)
+		}
+		if from := slices.Index(lines, link.URL); x.code && (from < 0 || len(lines)-from > 23) {
+			t.Errorf("the link and its code do not fit 24 lines:\n%s", &shown)
+		}
+		for _, line := range lines {
+			if wide := utf8.RuneCountInString(line); x.code && wide > 80 {
+				t.Errorf("%d columns are needed: %s", wide, line)
+			}
+		}
+	}
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -44,12 +43,16 @@ func newWebCommand() *cobra.Command {
 		Use:   "web [--lan] [--user U] [--look] [--qr FILE] [--off]",
 		Short: "A link that opens the node's web page in a browser",
 		Long: `Prints a link that opens the page of the running node in one browser, once, within
-five minutes. The browser stays signed in for twelve hours, or until the node stops;
-then ask for another link. On the page one sees the mesh and its instances, starts
-workflows, and does a user's work. --user says for whom, or else ` + userVariable + `;
-without either it is the one user who is signed in here, or else this partner, who is a
-user of its own name. Where several users are signed in and none is named, and with
---look, the page can only be looked at.
+five minutes, and on a terminal with room for it also its QR code. The browser stays
+signed in for twelve hours, or until the node stops; then ask for another link. On the
+page one sees the mesh and its instances, starts workflows, and does a user's work.
+--user says for whom, or else ` + userVariable + `; without either it is the one user who is
+signed in here, or else this partner, who is a user of its own name. Where several users
+are signed in and none is named, and with --look, the page can only be looked at.
+
+Without --lan the link is to this machine's own address, which no other machine reaches,
+or to that of api in the configuration. A QR code of the former is for a node on a phone,
+where somebody types at another machine (SSH): the phone reads it from that screen.
 
 --lan opens the page to phones on the network, over TLS with a certificate that the
 node makes itself, and prints a link for one of them, its QR code, and the fingerprint
@@ -59,6 +62,7 @@ on. Only the page is served there, nothing else of the node, until nobody is sig
 there any more, with --lan --off, or until the node stops.`,
 		Example: `  mutirao web
   mutirao web --user bia
+  mutirao web --qr page.png
   mutirao web --look -o json
   mutirao web --lan
   mutirao web --lan --user bia --qr page.png
@@ -71,7 +75,7 @@ there any more, with --lan --off, or until the node stops.`,
 	f.BoolVar(&o.look, "look", false, "the browser may only look, and change nothing")
 	f.BoolVar(&o.lan, "lan", false, "open the page to phones on the network")
 	f.BoolVar(&o.off, "off", false, "with --lan: close it to the network, also for who is signed in there")
-	f.StringVar(&o.qr, "qr", "", "with --lan: write the link's QR code into this new `file`, a PNG picture")
+	f.StringVar(&o.qr, "qr", "", "write the link's QR code into this new `file`, a PNG picture")
 	return cmd
 }
 
@@ -81,8 +85,6 @@ func openPage(cmd *cobra.Command, o webOptions) error {
 		return usagef("--off: it closes what --lan opened: mutirao web --lan --off")
 	case o.off && (o.look || o.qr != "" || cmd.Flag("user").Changed):
 		return usagef("--off makes no link: it goes with no other option than --lan")
-	case o.qr != "" && !o.lan:
-		return usagef("--qr: it is for phones: mutirao web --lan --qr %s", o.qr)
 	}
 	node, err := connect(cmd)
 	if err != nil {
@@ -103,9 +105,18 @@ func openPage(cmd *cobra.Command, o webOptions) error {
 	if err != nil {
 		return err
 	}
-	out := webLink{URL: link, Expires: made.Expires, User: made.User, Acts: made.Acts}
-	u.noteLink(out)
-	return u.result(out, func(w io.Writer) { fmt.Fprintln(w, link) })
+	return u.writeLink(webLink{URL: link, Expires: made.Expires, User: made.User, Acts: made.Acts}, o.qr)
+}
+
+// writeLink prints a link to the page at the address of the API.
+func (u *ui) writeLink(l webLink, qr string) error {
+	u.noteLink(l)
+	if at, err := url.Parse(l.URL); err == nil {
+		if a, err := netip.ParseAddr(at.Hostname()); err == nil && a.IsLoopback() {
+			u.note("only a browser on this machine can open it; for a phone: mutirao web --lan")
+		}
+	}
+	return u.writeSecret(l, l.URL, "web", qr)
 }
 
 // noteLink says what a link is good for.

@@ -334,7 +334,7 @@ func TestFlippedContentIsNotGiven(t *testing.T) {
 		}
 		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
 		giver.put(t, 2*files.Chunk)
-		s.link.to["giver"] = giver.Topic
+		s.link.knows("giver", giver.Topic)
 		if err := s.Fetch(t.Context(), want(f, "giver")); err != nil || len(s.link.asked) != 2 {
 			t.Errorf("mended by %d pieces: %v", len(s.link.asked), err)
 		}

@@ -197,7 +197,7 @@ func (t *Topic) Left() string {
 	return ""
 }
 
-// GivenTo are the partners that got all of a file since this node runs.
+// GivenTo are the partners that said since this node runs that they have all of a file.
 func (s *Store) GivenTo(f workflow.File) (out []workflow.PartnerID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,3 +208,6 @@ func (s *Store) GivenTo(f workflow.File) (out []workflow.PartnerID) {
 	}
 	return out
 }
+
+// Untold is of how many contents somebody is still to be told that they are here.
+func (s *Store) Untold() int { return len(s.due()) }

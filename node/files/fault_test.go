@@ -118,7 +118,7 @@ func TestADiskThatIsTooSmall(t *testing.T) {
 			free.Store(2 * files.Chunk)
 			o := files.Options{Space: func() (uint64, uint64, error) { return free.Load(), total, nil }, Reserve: 100}
 			taker := newSite(t, t.TempDir(), o, everybody{})
-			taker.link.to["giver"] = giver.Topic
+			taker.link.knows("giver", giver.Topic)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			ended := make(chan error, 1)
 			go func() { ended <- taker.Fetch(ctx, want(f, "giver")) }()
@@ -167,7 +167,7 @@ func TestWhatWasNotSyncedComesAgain(t *testing.T) {
 			}
 			return nil
 		}), everybody{})
-		taker.link.to["giver"] = giver.Topic
+		taker.link.knows("giver", giver.Topic)
 		if err := taker.Fetch(t.Context(), want(f, "giver")); err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func TestMutePartnersComeLast(t *testing.T) {
 		}
 		for _, p := range from { // they speak again
 			taker.link.hang(p, false)
-			taker.link.to[p] = honest.Topic
+			taker.link.knows(p, honest.Topic)
 		}
 		time.Sleep(11 * time.Minute)
 		k, _ := honest.put(t, 12)
@@ -311,7 +311,7 @@ func TestManyMuteMembers(t *testing.T) {
 func TestAGiverGoesMute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		honest, taker := siteThatTakes(t)
-		taker.link.to["fading"] = honest.Topic
+		taker.link.knows("fading", honest.Topic)
 		taker.link.fades = "fading"
 		var refs []files.Ref
 		for i := range 6 {

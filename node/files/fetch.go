@@ -66,6 +66,7 @@ type fetch struct {
 	gave    workflow.PartnerID // that one
 	from    workflow.PartnerID // gives it just now; empty: nobody
 	trouble string             // why it does not go on
+	owed    *debt              // to the one that gives it, in this turn
 }
 
 // Fetch returns when all of a file is here, where Path finds it. Its partners are asked one
@@ -326,6 +327,7 @@ func (t *Topic) whole(o *order, given *wanted, r result) result {
 		c.part = nil
 		return t.failed(&ownFault{errors.Join(why, t.unlink(p.name))}, r)
 	}
+	t.owe(p.of, c.owed) // of an empty file
 	if why := t.fetched(p.name, p.of, instances, t.in.Clock.Now().Wall); why != nil {
 		c.part = nil // look what is there
 		return t.failed(&ownFault{why}, r)
@@ -359,6 +361,7 @@ func (t *Topic) useAll(c *fetch, r result) result {
 		}
 		r.end(x, err)
 	}
+	t.tellGivers()
 	return r
 }
 
@@ -446,6 +449,7 @@ func (t *Topic) fetchFrom(ctx context.Context, a found, x *wanted, o *order, oth
 	}
 	t.note(func() { c.from, c.have = from, p.bytes })
 	defer t.note(func() { c.from = "" })
+	c.owed = debtTo(from, w)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	in, end := t.takeIn(from)
@@ -483,6 +487,7 @@ func (t *Topic) fetchFrom(ctx context.Context, a found, x *wanted, o *order, oth
 		if err := own(t.keep(x, p, coming)); err != nil {
 			return err
 		}
+		t.owe(w.File, c.owed)
 		t.paced(f, took)
 		t.note(func() {
 			c.have = p.bytes

@@ -36,8 +36,10 @@ type link struct {
 	mu      sync.Mutex
 	to      map[workflow.PartnerID]*files.Topic
 	down    map[workflow.PartnerID]bool
-	asked   map[int64]int // pieces, by where they begin
-	cutEach int           // every so many pieces the link breaks; 0: never
+	asked   map[int64]int  // pieces, by where they begin
+	cutEach int            // every so many pieces the link breaks; 0: never
+	hushed  bool           // requests are lost that say that a file is there
+	loses   map[int64]bool // answers to requests for these pieces
 	pieces  int
 	forge   bool
 	hangs   map[workflow.PartnerID]bool // takes requests and does not answer
@@ -78,7 +80,11 @@ func (l *link) Request(
 	}
 	time.Sleep(l.takes)
 	l.mu.Lock()
-	if !a.Sums {
+	if says(a) && l.hushed {
+		l.mu.Unlock()
+		return nil, errors.New("the request was lost")
+	}
+	if !a.Sums && !says(a) {
 		if l.pieces++; l.cutEach > 0 && l.pieces%l.cutEach == 0 {
 			l.mu.Unlock()
 			return nil, errors.New("the link broke")
@@ -88,16 +94,48 @@ func (l *link) Request(
 	other, forge := l.to[p], l.forge
 	l.mu.Unlock()
 	b, err := other.Answer("asker", req)
+	if l.losing(a) {
+		return nil, errors.New("the answer was lost")
+	}
 	if err != nil {
 		return nil, answer{err.Error()}
 	}
-	if forge && !a.Sums {
+	if forge && !a.Sums && !says(a) {
 		b = bytes.Repeat([]byte{7}, len(b))
 	}
-	if a.Sums && l.quickSums {
+	if a.Sums && l.quickSums || says(a) {
 		return b, nil
 	}
 	return b, l.trickle(ctx, p, len(b), wait)
+}
+
+// says reports whether a request says that all of a file is there, in place of asking for some of it.
+func says(a wire.FileAsk) bool {
+	f, err := workflow.ParseFile(a.File)
+	return err == nil && !a.Sums && a.Offset == f.Size
+}
+
+func (l *link) losing(a wire.FileAsk) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !a.Sums && l.loses[a.Offset]
+}
+
+// knows has a partner be there.
+func (l *link) knows(p workflow.PartnerID, at *files.Topic) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to[p] = at
+}
+
+// lose has answers to requests for the pieces that begin there be lost, and no others.
+func (l *link) lose(at ...int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loses = map[int64]bool{}
+	for _, offset := range at {
+		l.loses[offset] = true
+	}
 }
 
 // drips has a partner be asked over a link that gives so many bytes a second.
@@ -275,7 +313,7 @@ func TestFilesComeWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}),
 			newSite(t, t.TempDir(), files.Options{}, everybody{})
-		taker.link.to["giver"] = giver.Topic
+		taker.link.knows("giver", giver.Topic)
 		for _, n := range []int{0, 1, files.Piece, files.Piece + 1, files.Chunk, files.Chunk + 1, 3*files.Chunk + 5} {
 			f, b := giver.put(t, n)
 			if again, _ := giver.put(t, n); again != f || f.Size != int64(n) {
@@ -287,7 +325,8 @@ func TestFilesComeWhole(t *testing.T) {
 			if got := taker.read(t, f); !bytes.Equal(got, b) {
 				t.Fatalf("%d bytes came as %d others", n, len(got))
 			}
-			if got := giver.GivenTo(f); n > 0 && !slices.Equal(got, []workflow.PartnerID{"asker"}) {
+			synctest.Wait() // it says that it has it
+			if got := giver.GivenTo(f); !slices.Equal(got, []workflow.PartnerID{"asker"}) {
 				t.Errorf("it was given to %v", got)
 			}
 		}
@@ -364,7 +403,7 @@ func TestDamagedContentIsGivenToNobody(t *testing.T) {
 			t.Error("what is damaged counts as whole")
 		}
 		// It is mended from others, and only what is wrong is fetched.
-		bad.link.to["good"] = good.Topic
+		bad.link.knows("good", good.Topic)
 		if err := bad.Fetch(t.Context(), want(f, "good")); err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +463,7 @@ func TestFilesOfPartnersThatAreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
-		taker.link.to["away"] = giver.Topic
+		taker.link.knows("away", giver.Topic)
 		f, _ := giver.put(t, 10)
 		taker.link.cut("away", true)
 		waits, urgent := want(f, "away", "gone"), want(f, "away", "gone")
@@ -462,7 +501,7 @@ func TestWhoMayNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		giver := newSite(t, t.TempDir(), files.Options{}, everybody{denied: errors.New("only crew may read it")})
 		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
-		taker.link.to["giver"] = giver.Topic
+		taker.link.knows("giver", giver.Topic)
 		f, _ := giver.put(t, 10)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

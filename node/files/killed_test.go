@@ -47,7 +47,7 @@ func newDay(t *testing.T, dir string) *day {
 
 // run does all of it as far as it comes, and what was done before once more.
 func (d *day) run(ctx context.Context, s *site) error {
-	s.link.to["giver"] = d.giver.Topic
+	s.link.knows("giver", d.giver.Topic)
 	d.done = nil
 	f, err := s.Put(ctx, "given.txt", bytes.NewReader(d.given), time.Now())
 	if err != nil {

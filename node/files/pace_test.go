@@ -80,7 +80,7 @@ func TestADrippingPartnerLosesItsPlace(t *testing.T) {
 		t.Run(fmt.Sprint(rate, " B a second"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				honest, taker := siteThatTakes(t)
-				taker.link.to["liar"] = honest.Topic
+				taker.link.knows("liar", honest.Topic)
 				taker.link.rates["liar"] = rate
 				// Its hashes come at once: it lies where it hurts most.
 				taker.link.quickSums = true

@@ -58,7 +58,7 @@ func (s *site) ahead(
 func siteThatTakes(t *testing.T) (giver, taker *site) {
 	giver, taker = newSite(t, t.TempDir(), files.Options{}, everybody{}),
 		newSite(t, t.TempDir(), files.Options{}, everybody{})
-	taker.link.to["giver"] = giver.Topic
+	taker.link.knows("giver", giver.Topic)
 	taker.link.cut("away", true)
 	taker.link.hangs = map[workflow.PartnerID]bool{"mute": true}
 	return giver, taker
@@ -270,7 +270,7 @@ func TestFilesWithoutRoom(t *testing.T) {
 		honest := newSite(t, t.TempDir(), files.Options{}, everybody{})
 		ended := "none"
 		taker := newSite(t, t.TempDir(), files.Options{Limit: 4 * files.Chunk}, everybody{ended: &ended})
-		taker.link.to["giver"] = honest.Topic
+		taker.link.knows("giver", honest.Topic)
 		of := func(f workflow.File, instance byte) files.Want {
 			w := want(f, "giver")
 			w.By, w.Instance = "mal", workflow.InstanceID{instance}

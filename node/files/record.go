@@ -263,10 +263,18 @@ func load(dir string) (*Store, error) {
 		return nil, err
 	}
 	sizes := map[name]map[string]int64{}
-	elsewhere := map[string]bool{}
+	elsewhere, owed := map[string]bool{}, map[string][]debt{}
 	for _, e := range entries {
 		if of, is := strings.CutPrefix(e.Name(), markBegins); is {
 			elsewhere[of] = true
+			continue
+		}
+		if of, is := strings.CutPrefix(e.Name(), owedBegins); is {
+			b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				continue // as if it were lost
+			}
+			owed[of] = readOwed(b)
 			continue
 		}
 		n, kind, known := parseName(e.Name())
@@ -288,7 +296,8 @@ func load(dir string) (*Store, error) {
 		if err := s.judge(n, have); err != nil {
 			return nil, err
 		}
-		s.of(n).elsewhere = elsewhere[n.String()]
+		c := s.of(n)
+		c.elsewhere, c.owed = elsewhere[n.String()], owed[n.String()]
 	}
 	return s, nil
 }

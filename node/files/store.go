@@ -89,11 +89,12 @@ type content struct {
 	dirty  map[int]bool            // the blocks that are not on the disk as they are here
 	stored string                  // the first line of the record on the disk
 	by     map[string]int          // how many uses each member has
-	given  map[string]bool         // to these partners, whole, since the node runs; nil: to nobody
-	// elsewhere: some partner has got all of it from here.
+	given  map[string]bool         // these partners said since the node runs that they have it whole; nil: nobody did
+	// elsewhere: some partner has said that all of it is on its disk.
 	elsewhere bool
-	part      int64 // bytes of what there was of it, if no instance has it
-	weighs    int64 // bytes that it counts in the ledger
+	owed      []debt // whom to tell when it is here whole
+	part      int64  // bytes of what there was of it, if no instance has it
+	weighs    int64  // bytes that it counts in the ledger
 	// unsure: the record was lost, so that more instances may have it than uses says.
 	unsure bool
 	fault  string // what is wrong with it; empty: nothing is known to be
@@ -543,6 +544,9 @@ func (s *Store) remove(n name) (err error) {
 	if c.elsewhere {
 		err = errors.Join(err, gone(os.Remove(s.mark(n))))
 	}
+	if len(c.owed) > 0 {
+		err = errors.Join(err, gone(os.Remove(s.owedFile(n))))
+	}
 	for block := range c.dirty { // without the record it would look as if that were lost
 		err = errors.Join(err, s.unlink(s.path(n, blockFile(block))))
 	}
@@ -681,7 +685,7 @@ func (s *Store) chunk(f workflow.File, n int) ([]byte, error) {
 	return b, nil
 }
 
-// Gave notes that a partner has all of a file.
+// Gave notes that a partner says that it has all of a file on its disk.
 func (s *Store) Gave(f workflow.File, to workflow.PartnerID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -701,13 +705,13 @@ func (s *Store) Gave(f workflow.File, to workflow.PartnerID) {
 	_ = os.WriteFile(s.mark(nameOf(f)), nil, 0o600)
 }
 
-// mark is the empty file which says that a partner has got all of a content. Its name is none of a content, so that
+// mark is the empty file which says that a partner has all of a content. Its name is none of a content, so that
 // versions before 2026-11-29, which do not know it, pass it over.
 func (s *Store) mark(n name) string { return filepath.Join(s.dir, markBegins+n.String()) }
 
 const markBegins = "elsewhere-"
 
-// Elsewhere reports whether a partner has got all of a file from here, also before this node was started again.
+// Elsewhere reports whether a partner has said that it has all of a file on its disk, also before this node was started again.
 func (s *Store) Elsewhere(f workflow.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

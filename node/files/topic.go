@@ -97,11 +97,14 @@ type Topic struct {
 	unsaid               int           // refused since the last line in the log
 	saidAt               time.Duration // (Awake) that was
 	steps                int           // references looked at, for tests
+	telling              bool          // those who gave what is here whole (tellGivers)
 
 	ctx    context.Context // of all turns
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	wake   chan struct{}
+	// tellNow gets an element when there is somebody else to be told.
+	tellNow chan struct{}
 
 	rates rates // how quickly chunks came
 }
@@ -144,7 +147,7 @@ func New(s *Store, in Surroundings) *Topic {
 		allowed: map[permission]time.Duration{}, coming: map[name]*fetch{}, needs: map[workflow.InstanceID]*need{},
 		lines: map[payer]*line{}, mutes: map[workflow.PartnerID]*mute{},
 		slow: map[workflow.PartnerID]time.Duration{}, intakes: map[workflow.PartnerID]*intake{},
-		wake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), tellNow: make(chan struct{}, 1),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
@@ -156,10 +159,11 @@ func (t *Topic) Greet(workflow.PartnerID, *wire.Message) {}
 // Take: what partners need they ask for by requests.
 func (t *Topic) Take(workflow.PartnerID, *wire.Message) {}
 
-// Tick has Keep remove now and then what no instance has any more.
+// Tick has Keep remove now and then what no instance has any more. After a start it has those be told who were to be.
 func (t *Topic) Tick(now moment.Now) time.Duration {
 	if t.sweepAt == 0 {
 		t.sweepAt = now.Awake + sweepEvery
+		t.tellGivers()
 	}
 	if now.Awake >= t.sweepAt {
 		t.sweepAt = now.Awake + sweepEvery
@@ -200,16 +204,13 @@ func (t *Topic) Answer(from workflow.PartnerID, req []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.Size == 0 {
-			t.Gave(f, from) // there is nothing else to ask for
-		}
 		return chunks.bytes(), nil
 	}
-	b, err := t.piece(f, a.Offset)
-	if err == nil && a.Offset+int64(len(b)) == f.Size {
+	if a.Offset == f.Size { // all before that is on its disk (tellGivers)
 		t.Gave(f, from)
+		return []byte("noted"), nil
 	}
-	return b, err
+	return t.piece(f, a.Offset)
 }
 
 // permit returns an error if a partner may not have a file.

@@ -66,7 +66,7 @@ func (k *Desk) FileOnlyHere(h *Held, item workflow.DataName, f workflow.File) bo
 		})
 }
 
-// OnlyHere reports whether a file is here that no partner has got from here.
+// OnlyHere reports whether a file is here that no partner is known to have whole.
 func (k *Desk) OnlyHere(f workflow.File) bool {
 	return k.Has(f) && !k.Files.Elsewhere(f)
 }

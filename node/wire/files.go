@@ -12,7 +12,9 @@ type FileAsk struct {
 	// User is for whom it is asked, by ID; empty: the partner itself.
 	User string `people:"the user's ID"`
 	// Sums: the hashes are wanted, and Offset says nothing.
-	Sums   bool
+	Sums bool
+	// Offset is where the piece begins. The length of the file, after which none does: whoever asks has all of it on its
+	// disk, and says so.
 	Offset int64
 }
 

@@ -179,7 +179,7 @@ type Surroundings struct {
 	// Has reports whether all of a file is here. Rate is how many bytes a second of files come from the quickest
 	// of these partners that is connected, as measured lately; 0: none came yet.
 	Has func(workflow.File) bool
-	// OnlyHere reports whether a file is here that no partner has got from here. Got notes that one says that it has it.
+	// OnlyHere reports whether a file is here that no partner is known to have whole. Got notes that one says so.
 	OnlyHere func(workflow.File) bool
 	Got      func(workflow.File, workflow.PartnerID)
 	Rate     func([]workflow.PartnerID) int64

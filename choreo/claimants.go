@@ -225,6 +225,14 @@ func (m *Machine) whyLost(a *state.Attempt, why string) string {
 // TookPart reports whether a person has, or had, an item of the instance.
 func (m *Machine) TookPart(u worklist.User) bool { return m.Claims() && m.state.People().Board.Took(u) }
 
+// HeldUntil is till when whoever has an item has it, as things are now; zero: for as long as it takes, or nobody has it.
+func (m *Machine) HeldUntil(i worklist.Item, now Moment, partners Partners) time.Time {
+	if !m.Claims() {
+		return time.Time{}
+	}
+	return m.state.People().Board.HeldUntil(i, partners.Person, worklist.Moment{Boot: now.Boot, Wall: now.Wall})
+}
+
 // ItemsFor are the tasks of people that can be done now, and those that a person had.
 func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	had, lost := map[worklist.Item]worklist.ID{}, map[worklist.Item]*worklist.Loss{}

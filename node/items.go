@@ -164,8 +164,8 @@ func (k peoplesItems) itemsOf(
 		case v.Holder != "":
 			r.Other = v.Holder
 		}
-		if v.Mode != worklist.Handed && v.Until.After(now.Wall) {
-			r.LeaseLeft, r.LeaseAt = v.Until.Sub(now.Wall), v.Until
+		if until := k.heldUntil(h, v, now); until.After(now.Wall) {
+			r.LeaseLeft, r.LeaseAt, r.Longer = v.Until.Sub(now.Wall), v.Until, until.Sub(v.Until)
 		}
 		if v.Holder != "" {
 			r.Held = v.Grant
@@ -197,6 +197,18 @@ func (k peoplesItems) itemsOf(
 		out = append(out, r)
 	}
 	return out
+}
+
+// heldUntil is till when whoever has an item has it, before others may take it; zero: for as long as it takes, or nobody has
+// it, or it is only kept for somebody.
+func (k peoplesItems) heldUntil(h *held, v choreo.ItemFor, now moment.Now) time.Time {
+	switch {
+	case v.Mode == worklist.Handed:
+		return time.Time{}
+	case v.Mode != worklist.Lock || v.Until.IsZero():
+		return v.Until
+	}
+	return h.m.HeldUntil(v.Item, choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
 }
 
 // byItem are deadlines by what they are about; nil: there are none.

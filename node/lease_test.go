@@ -39,6 +39,63 @@ func TestALeaseIsSaid(t *testing.T) {
 	})
 }
 
+// A lock lasts as long as the absence that its user's device announced: till then the device says that its user has it,
+// and so does its holder to whoever looks there, also after a restart; and once the user is back, for the hour in which
+// what was done is handed in.
+func TestTheLeaseOfALockLastsAsLongAsTheAbsence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, _ := offline(t)
+		const day = 24 * time.Hour
+		locked := tm.items("tablet", "bia")[0]
+		want := func(left time.Duration) {
+			t.Helper()
+			wantLease(t, &tm.items("tablet", "bia")[0], left)
+			s, err := tm.p["base"].api.ItemSheet(t.Context(), api.ItemQuery{User: "ana", Item: locked.ID})
+			if err != nil || s.Item.TakenBy != "bia" {
+				t.Fatalf("at base it is with %q: %v", s.Item.TakenBy, err)
+			}
+			wantLease(t, &s.Item, left)
+		}
+		pass(4 * day)
+		want(3 * day)
+		tm.goesFor("tablet", 2*day)
+		want(3*day - time.Minute)
+		tm.comesBack("tablet", "base")
+		tm.goesFor("tablet", 7*day)
+		want(7 * day)
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		pass(5 * day)
+		want(2 * day) // the lease itself is over for two days
+		tm.comesBack("tablet", "base")
+		want(time.Hour - time.Minute)
+	})
+}
+
+// Nobody has a lock longer than eight days beyond its lease by being away.
+func TestAnAbsenceMakesALockLongerByEightDaysAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, _ := offline(t)
+		const day = 24 * time.Hour
+		locked := tm.items("tablet", "bia")[0]
+		tm.goesFor("tablet", 8*day)
+		pass(6 * day)
+		tm.comesBack("tablet", "base")
+		tm.goesFor("tablet", 8*day)
+		pass(7*day + 23*time.Hour)
+		tm.comesBack("tablet", "base")
+		tm.goesFor("tablet", 8*day)
+		s, err := tm.p["base"].api.ItemSheet(t.Context(), api.ItemQuery{User: "ana", Item: locked.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantLease(t, &tm.items("tablet", "bia")[0], day+57*time.Minute)
+		wantLease(t, &s.Item, day+57*time.Minute)
+	})
+}
+
 // It is said also of a locked item whose partner cannot be asked, and of a device that was started again.
 func TestTheLeaseOfALockIsSaidOutOfReach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

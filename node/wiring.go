@@ -350,6 +350,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Absent: n.instances.view.Absent, Gone: n.people.GoneForGood, Witness: n.overview.WitnessAt,
 		Heard: n.people.heard,
 		Away:  func() (time.Time, bool) { return n.absence.away() },
+		Until: func() *time.Time { return n.absence.until() },
 		ConnectionTime: func(p workflow.PartnerID) time.Duration {
 			return max(n.people.ConnectionTime(p), s.own.ConnectionTime())
 		},

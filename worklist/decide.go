@@ -242,7 +242,7 @@ func (d *deciding) ending(it *item) Body {
 	if h.Mode == Lock { // it is done out of reach: who announced that for longer than the lease is waited for
 		switch {
 		case p.Back > d.now.Boot:
-			h.away, h.back = min(p.Back, end+mostAway), false
+			h.away, h.back = min(p.Back, end+MostAway), false
 		case h.away > d.now.Boot && !h.back: // what was done meanwhile is yet to be handed in
 			h.away, h.back = min(h.away, d.now.Boot+backPatience), true
 		}
@@ -255,11 +255,11 @@ func (d *deciding) ending(it *item) Body {
 	return nil
 }
 
-// mostAway is for how long at most a lock outlasts its lease as its user is away: whoever announces one absence after
+// MostAway is for how long at most a lock outlasts its lease as its user is away: whoever announces one absence after
 // the other keeps an item from others no longer than that. backPatience is how late it is noticed at most that the user
 // is back, and how long the user then has to hand in what was done.
 const (
-	mostAway     = 8 * 24 * time.Hour
+	MostAway     = 8 * 24 * time.Hour
 	backPatience = time.Hour
 )
 

@@ -33,7 +33,7 @@ var mutants = []mutant{
 	{"5-keeps", "joint.go", `case j.failed != nil && j.given < j.keeps:`, `case false:`},
 	{"6-for-ever", "decide.go", `if d.now.Boot >= over {`, `if false {`},
 	{"6-away-ends-by-lease", "decide.go", `over = max(end, h.away)`, `over = end`},
-	{"6-away-for-ever", "decide.go", `min(p.Back, end+mostAway)`, `p.Back`},
+	{"6-away-for-ever", "decide.go", `min(p.Back, end+MostAway)`, `p.Back`},
 	{"6-removed-stays", "decide.go", `if !known || !it.maydo(d.b, h.User, p.Roles) {`, `if !known && p.Active {`},
 	{"7-both", "rights.go", `h.lose(was.leased, "another grant prevails")`, `_ = was`},
 	{"7-built-upon-falls", "rights.go", `case it.prevails(b, h, was):`, `case false:`},

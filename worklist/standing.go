@@ -50,6 +50,42 @@ func (b *Board) Holds(i Item) (Standing, bool) {
 	return s, true
 }
 
+// HeldUntil is till when whoever has an item has it, as things are at a moment: until its lease is over (Standing.Until),
+// or for a lock as long as its user is away as announced, and then for the hour in which to hand in what was done
+// (deciding.ending). Known tells what the node knows of that user. Zero: for as long as it takes.
+func (b *Board) HeldUntil(i Item, known func(User) (Person, bool), now Moment) time.Time {
+	s, held := b.Holds(i)
+	if !held || s.Mode != Lock || s.Until.IsZero() {
+		return s.Until
+	}
+	h, until := b.items[i].open, s.Until
+	if p, is := known(s.User); is && p.Back > now.Boot {
+		return later(until, earlier(now.Wall.Add(p.Back-now.Boot), until.Add(MostAway)))
+	}
+	if h.away <= now.Boot {
+		return until
+	}
+	away := now.Wall.Add(h.away - now.Boot)
+	if !h.back { // that is noticed once the lease is over
+		away = earlier(away, later(until, now.Wall).Add(backPatience))
+	}
+	return later(until, away)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // Lease is how long the lease lasts by which somebody has an item now that was given by a fact; false: nobody has one by
 // it any more.
 func (b *Board) Lease(given ID) (lasts time.Duration, runs bool) {

@@ -132,8 +132,8 @@ type Item struct {
 	// by itself, as lists leave such out.
 	TakenBy string `json:"taken_by,omitempty"`
 	Over    bool   `json:"over,omitempty"`
-	// LeaseUntil is till when whoever has it has it: others may take it then. A lock lasts longer while the device is away
-	// as announced. Left out: for as long as it takes.
+	// LeaseUntil is till when whoever has it has it: others may take it then. Of a lock that counts an absence that the
+	// device announced. Left out: for as long as it takes.
 	LeaseUntil *time.Time `json:"lease_until,omitempty"`
 	Partner    string     `json:"partner"`
 	Role       string     `json:"role"` // that it is for; empty: for people at the partner

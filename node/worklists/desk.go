@@ -190,8 +190,10 @@ type Surroundings struct {
 	// Vouch returns an error if a partner, or a user there, may not read a file that another partner gave.
 	Vouch func(ctx context.Context, gave, reader workflow.PartnerID, user string, id workflow.InstanceID,
 		item workflow.DataName, f workflow.File) error
-	// Away is since when this node is out of contact on purpose.
-	Away func() (since time.Time, away bool)
+	// Away is since when this node is out of contact on purpose. Until is when it is back, as it announced; nil: it did
+	// not.
+	Away  func() (since time.Time, away bool)
+	Until func() *time.Time
 	// ConnectionTime is that of a partner, or this node's if that is longer.
 	ConnectionTime func(workflow.PartnerID) time.Duration
 	// Runs reports whether this device has an application, as its configuration or its profile says.

@@ -140,6 +140,7 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 		Heard:          func(workflow.PartnerID) time.Time { return time.Time{} },
 		Has:            func(workflow.File) bool { return false },
 		Away:           func() (time.Time, bool) { return time.Time{}, false },
+		Until:          func() *time.Time { return nil },
 		ConnectionTime: func(workflow.PartnerID) time.Duration { return 15 * time.Second },
 	})
 	if err != nil {

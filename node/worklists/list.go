@@ -295,6 +295,20 @@ func (d *Desk) elsewhere(r *Row) bool { return r.At != d.in.Self && !d.in.Instan
 // item is a row for people.
 func (d *Desk) item(who users.Who, r *Row) api.Item { return d.itemAt(who, r, d.in.Clock.Now().Wall) }
 
+// heldUntil is till when whoever has an item has it; zero: that is not known, or it is for as long as it takes. Of what is
+// locked here its holder waits until this node is back as it announced when it went, which the holder said nothing of
+// before.
+func (d *Desk) heldUntil(r *Row) time.Time {
+	if r.LeaseAt.IsZero() {
+		return r.LeaseAt
+	}
+	longer := r.Longer
+	if back := d.in.Until(); back != nil && r.Mine == worklist.Lock && r.At != d.in.Self {
+		longer = max(longer, min(back.Sub(r.LeaseAt), worklist.MostAway))
+	}
+	return r.LeaseAt.Add(longer)
+}
+
 func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	out := api.Item{
 		ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task),
@@ -333,8 +347,8 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 			To: d.in.People.Called(r.TransferTo), About: r.At != d.in.Self && r.Due.At.IsZero(),
 		}
 	}
-	if (r.Mine != "" || r.Other != "") && !r.Done && r.LeaseAt.After(now) {
-		at := r.LeaseAt.Round(time.Second).UTC()
+	if at := d.heldUntil(r); (r.Mine != "" || r.Other != "") && !r.Done && at.After(now) {
+		at = at.Round(time.Second).UTC()
 		out.LeaseUntil = &at
 	}
 	out.WaitsFor = Lacks(r.WaitsFor)

@@ -39,10 +39,12 @@ type Row struct {
 	// Held is by which grant somebody has it, the person or another; zero: nobody has.
 	Held worklist.ID `json:"held"`
 	Over bool        `json:"over,omitempty"`
-	// LeaseLeft is for how much longer whoever has it has it, before others may take it, by whoever says so; 0: for as
-	// long as it takes, or it is away as announced. LeaseAt is that moment by this node's clock.
+	// LeaseLeft is for how much longer the lease lasts by which somebody has it, by whoever says so; 0: for as long as it
+	// takes. LeaseAt is that moment by this node's clock. Longer is how long after it others may take it, as whoever has
+	// it is away as announced: then the lease itself may be over.
 	LeaseLeft time.Duration `json:"lease_left,omitempty"`
 	LeaseAt   time.Time     `json:"-"`
+	Longer    time.Duration `json:"lease_longer,omitempty"`
 	// Handed is who handed the item to the person, for whom it is kept to take; KeptFor is for how much
 	// longer. Lost is why the person has it no more, LostBy whose word that was, if a person's, and LostAt when.
 	Handed  worklist.User `json:"handed,omitempty"`
@@ -194,8 +196,9 @@ func (r *Row) check(now time.Time) error {
 		r.Until = now.Add(min(max(r.Left, 0), 100*365*24*time.Hour))
 	}
 	r.LeaseAt = time.Time{}
-	if r.LeaseLeft > 0 {
-		r.LeaseAt = now.Add(min(r.LeaseLeft, worklist.MaxLease))
+	r.Longer = min(max(r.Longer, 0), worklist.MostAway)
+	if r.LeaseLeft > 0 || r.Longer > 0 {
+		r.LeaseAt = now.Add(min(max(r.LeaseLeft, -r.Longer), worklist.MaxLease))
 	}
 	r.KeptFor = min(max(r.KeptFor, 0), worklist.DefaultLease(worklist.Handed))
 	r.undated = r.LostAt.IsZero()

@@ -49,6 +49,27 @@ func (tm *team) readAll(at, user string) {
 	}
 }
 
+// What is counted beside the list of messages is what the list has, also where it was counted a moment ago.
+func TestTheCountOfMessagesIsThatOfTheList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", plan)
+		count := func() int {
+			n, err := tm.p["base"].api.UnreadMessages(t.Context(), "ana")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		before := count()
+		tm.begin("base", "plan", nil)
+		list, err := tm.p["base"].api.Messages(t.Context(), api.MessagesQuery{Unread: true, User: "ana"})
+		if got := count(); err != nil || len(list) <= before || got != len(list) {
+			t.Errorf("%d were counted before; the list has %d, and %d are counted beside it: %v", before, len(list), got, err)
+		}
+	})
+}
+
 // plan has tasks that fail and tasks that are late.
 const plan = `
 workflow: plan

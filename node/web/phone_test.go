@@ -302,7 +302,7 @@ var looked = []string{
 }
 
 // Every page fits its screen: nothing is cut off sideways, texts are as large as they should be, and what can be
-// pressed is as high as a thumb needs, and a little apart from all else.
+// pressed is as high as a thumb needs, and a little apart from all else. A moment stands in one line.
 func TestPagesFitTheScreen(t *testing.T) {
 	c := startChromium(t)
 	crew, wreck, away := serveSite(t, newCrew()), serveSite(t, stranded()), serveSite(t, holderAway())
@@ -332,8 +332,8 @@ func (s *site) fits(c *chromium, size screenSize, dark bool, paths []string) {
 		mode := map[bool]string{false: "", true: "-dark"}[dark]
 		b.shoot(size.name + mode + strings.NewReplacer("/", "-", "?", "-").Replace(path))
 		var found struct {
-			Wide                float64
-			Small, Short, Touch []string
+			Wide                        float64
+			Small, Short, Touch, Broken []string
 		}
 		b.eval(`(() => {
 			const shown = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== "hidden";
@@ -346,12 +346,13 @@ func (s *site) fits(c *chromium, size screenSize, dark bool, paths []string) {
 				wide: document.documentElement.scrollWidth - innerWidth,
 				small: texts.filter((e) => parseFloat(getComputedStyle(e).fontSize) < (e.closest("h1 small, h2 small, .count, code, .code, pre") ? 12 : 16)).map(name),
 				touch: boxes.filter((p) => boxes.some((q) => p !== q && touch(p, q))).map(([e]) => name(e)),
+				broken: [...document.querySelectorAll("main time, main .at, main .progress")].filter((e) => shown(e) && !e.closest("dd") && new Set([...e.getClientRects()].map((r) => Math.round(r.bottom))).size > 1).map(name),
 				short: pressed.filter((e) => shown(e) && !e.classList.contains("plain") && e.getBoundingClientRect().height < 47.5).map(name),
 			};
 		})()`, &found)
-		if found.Wide > 0 || len(found.Small)+len(found.Short)+len(found.Touch) > 0 {
-			s.t.Errorf("%s%s %s: %v px too wide, small: %q, short: %q, touched by another: %q", size.name, mode, path, found.Wide,
-				found.Small, found.Short, found.Touch)
+		if found.Wide > 0 || len(found.Small)+len(found.Short)+len(found.Touch)+len(found.Broken) > 0 {
+			s.t.Errorf("%s%s %s: %v px too wide, small: %q, short: %q, touched by another: %q, in several lines: %q", size.name, mode,
+				path, found.Wide, found.Small, found.Short, found.Touch, found.Broken)
 		}
 	}
 }

@@ -195,6 +195,7 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 	out := []api.Message{}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.counted[who.ID] = counted{d.in.Clock.Now().Awake, all} // a count beside the list is the same
 	for i := range all {
 		m := &all[i]
 		name := m.ID.String()

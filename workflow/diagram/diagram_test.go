@@ -151,7 +151,7 @@ partitions:
 				t.Errorf("%s lacks %s", format, name)
 			}
 		}
-		if format == "svg" && !bytes.Contains(out, []byte(">救護隊を現場に派遣し…<")) {
+		if format == "svg" && !bytes.Contains(out, []byte(">救護隊を現場に派遣…<")) {
 			t.Errorf("the long name is not cut to its box:\n%s", out)
 		}
 	}

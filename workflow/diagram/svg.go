@@ -208,7 +208,7 @@ func (p *picture) box(i int) {
 		left += 20
 	}
 	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24,
-		escape(plain.Cut(b.task.Called(), (x+boxWidth-left)/8)))
+		escape(plain.Cut(b.task.Called(), (x+boxWidth-left)/9)))
 	bottom := p.scene.detail(b)
 	if b.known != "" {
 		bottom = b.known

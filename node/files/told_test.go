@@ -2,12 +2,15 @@ package files_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -128,4 +131,28 @@ func TestWhatWasNotSaidIsSaidAfterAStart(t *testing.T) {
 			t.Error("it is to be told again")
 		}
 	})
+}
+
+// Who may not read a file is not believed to have it, and that is counted; nor is anybody in an instance for which it was
+// not given.
+func TestOnlyWhoMayReadIsBelieved(t *testing.T) {
+	for _, x := range []struct {
+		instance workflow.InstanceID
+		denied   error
+		believed bool
+	}{{believed: true}, {denied: errors.New("it is for others")}, {instance: workflow.InstanceID{1}}} {
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{denied: x.denied})
+		f, _ := giver.put(t, 300)
+		req, err := wire.EncodeFileAsk(wire.FileAsk{Instance: x.instance, Item: "plan", File: f.String(), Offset: f.Size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := giver.Answer("asker", req); (err == nil) != x.believed {
+			t.Errorf("%+v: it is answered %v", x, err)
+		}
+		giver.wantElsewhere(t, f, x.believed, "as somebody said so")
+		if refused := slices.Contains(giver.link.refused, "file"); refused != (x.denied != nil) {
+			t.Errorf("%+v: counted as refused: %v", x, refused)
+		}
+	}
 }

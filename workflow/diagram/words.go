@@ -36,7 +36,7 @@ var portuguese = map[string]string{
 	"timeout %s":                             "prazo %s",
 	"starts by itself when undecided for %s": "começa sozinha se ficar indefinida por %s",
 	"after success":                          "após sucesso",
-	"on failure":                             "em caso de falha",
+	"on failure":                             "se falhar",
 	"other":                                  "outro",
 	"starts by itself":                       "começa sozinha",
 	"%d tasks in %d partitions.":             "%d tarefas em %d partições.",

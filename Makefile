@@ -1,6 +1,6 @@
 # Each target is one command that can be run by hand as well; .ci/run runs
 # what must hold before anything lands.
-.PHONY: all build test race lint fuzz bench cross sim sim-failed sim-mutants sim-vanish chaos demo ci
+.PHONY: all build test test-whole race lint fuzz bench cross sim sim-mutants sim-vanish chaos demo ci
 
 all: lint test
 
@@ -9,6 +9,9 @@ build: ## the program, for this machine
 
 test: ## every test
 	go test ./...
+
+test-whole: ## every test, and of what is large not a sample but all
+	MUTIRAO_WHOLE=1 go test -timeout 0 ./...
 
 race: ## every test under the race detector
 	go test -race ./...
@@ -29,9 +32,6 @@ cross: ## builds without cgo for every system that it is meant for
 
 sim: ## fresh seeds of the simulator, for FOR (default 10m)
 	go run ./internal/sim/mutants -for $(or $(FOR),10m) -first $(or $(FIRST),$$(date +%s))
-
-sim-failed: ## all seeds of the simulator that failed once, and fifty of some kinds
-	go test ./internal/sim -all -timeout 0
 
 sim-mutants: ## after how many seeds each deliberately broken variant is caught; those of worklists by tests
 	go test ./worklist -run TestMutants -mutants all -timeout 0 -v

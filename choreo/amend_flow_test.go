@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -98,7 +99,7 @@ func amendSome(w *mesh, n *node, text string) (took bool) {
 // history, which is one line; and what counted counts on.
 func TestAmendedFlowsConverge(t *testing.T) {
 	took, taken, clashed, left, states, ended, added := 0, 0, 0, 0, 0, 0, 0
-	for seed := range uint64(100) {
+	for seed := range uint64(sample.Of(40, 100)) {
 		counted := map[fact.ID]workflow.PartnerID{}
 		w := flowHistory(t, seed, randomFlow, 130, func(w *mesh, n *node, r *rand.Rand) {
 			switch k := r.IntN(6); {
@@ -149,7 +150,7 @@ func TestAmendedFlowsConverge(t *testing.T) {
 // facts in any order are the same state, and what counted counts on.
 func TestAmendedDataConverge(t *testing.T) {
 	took, clashed, left, unfit, written := 0, 0, 0, 0, 0
-	for seed := range uint64(150) {
+	for seed := range uint64(sample.Of(60, 150)) {
 		counted := map[fact.ID]workflow.PartnerID{}
 		w := flowHistory(t, seed, randomGraph, 60, func(w *mesh, n *node, r *rand.Rand) {
 			switch k := r.IntN(6); {

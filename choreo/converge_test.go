@@ -10,6 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -23,7 +24,7 @@ import (
 // The facts are written directly: what is tested is the meaning of facts
 // (choreo/state/converge.go), not who decides when to write them.
 func TestConvergenceOfSplitHistories(t *testing.T) {
-	histories := 20_000
+	histories := sample.Of(5_000, 20_000)
 	if testing.Short() {
 		histories = 2_000
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -526,7 +527,7 @@ func TestWhatAStartBuiltUponWhenAForkGivesBack(t *testing.T) {
 // a fork takes away and others give back, what is kept up to date is after every receipt
 // what the same facts give when they are applied from nothing, whatever comes first.
 func TestForkedHistoriesInAnyOrder(t *testing.T) {
-	seeds := uint64(120)
+	seeds := uint64(sample.Of(50, 120))
 	if testing.Short() {
 		seeds = 40
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -75,7 +76,7 @@ func peopleAct(w *mesh, n *node, r *rand.Rand) {
 // As TestFlowsConverge, with people, and with conditions that ask for the age of the instance.
 func TestPeoplesFlowsConverge(t *testing.T) {
 	ended, taken, aged, kept := 0, 0, 0, 0
-	for seed := range uint64(120) {
+	for seed := range uint64(sample.Of(45, 120)) {
 		w := flowHistory(t, seed, peoplesFlow, 250, peopleAct)
 		clear(w.gone)
 		for range 3 {

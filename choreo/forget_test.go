@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -254,7 +255,7 @@ func countingLines(m *Machine) (out []byte) {
 // which some deny what others knew, mean the same in every order of arrival, and without
 // what does not count.
 func TestForgettersInAnyOrder(t *testing.T) {
-	seeds := uint64(250)
+	seeds := uint64(sample.Of(80, 250))
 	if testing.Short() {
 		seeds = 50
 	}
@@ -284,7 +285,7 @@ func TestForgettersInAnyOrder(t *testing.T) {
 // TestForkersInAnyOrder: histories with authors who fork their chains and go on in others, and
 // do, judge and build upon what they knew to be done, mean the same in every order of arrival.
 func TestForkersInAnyOrder(t *testing.T) {
-	seeds := uint64(150)
+	seeds := uint64(sample.Of(60, 150))
 	if testing.Short() {
 		seeds = 40
 	}

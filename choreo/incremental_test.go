@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/contingency"
 	"github.com/mutirao-mesh/mutirao/contingency/waits"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -448,7 +449,7 @@ func aboutOf(b *fact.Body) fact.AttemptID {
 // that several hold, the state is what the same facts give when they are applied
 // from nothing.
 func TestKeptUpToDate(t *testing.T) {
-	seeds := uint64(300)
+	seeds := uint64(sample.Of(100, 300))
 	if testing.Short() {
 		seeds = 60
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -300,7 +301,8 @@ func (x *doubtful) check() {
 // does not, and an end that is said not to be reached is not.
 func TestWhatIsDoubtedIsSo(t *testing.T) {
 	seen, said := map[string]int{}, map[string]int{}
-	for seed := range uint64(4200) {
+	flows := sample.Of(1400, 4200)
+	for seed := range uint64(flows) {
 		r := rand.New(rand.NewPCG(seed, 26))
 		text := smallFlow(r)
 		def, err := workflow.Parse("flow.yaml", []byte(text))
@@ -361,12 +363,12 @@ func TestWhatIsDoubtedIsSo(t *testing.T) {
 	}
 	t.Log(said, seen)
 	for _, what := range []string{"again", "circle", "never", "unless", "ends later", "ends unless", "times", "nothing"} {
-		if said[what] < 10 {
+		if said[what] < flows/420 {
 			t.Errorf("%s: that was said of %d flows, want more", what, said[what])
 		}
 	}
 	for _, what := range []string{"fires again", "circle", "ended", "age", "fires again by age", "always", "some defaults", "initial"} {
-		if seen[what] < 100 {
+		if seen[what] < flows/42 {
 			t.Errorf("%s: that came about %d times, want more", what, seen[what])
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/dataflow"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -305,7 +306,7 @@ func (x *anyRun) jumpToAnEnd() {
 // refused changes nothing, and the instance can be brought to an end.
 func TestAnyRecovery(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range uint64(400) {
+	for seed := range uint64(sample.Of(160, 400)) {
 		x := countingRun(t, rand.New(rand.NewPCG(seed, 16)), seen)
 		for range 60 {
 			if x.b.Ended() {
@@ -345,7 +346,7 @@ func cameAbout(t *testing.T, seen map[string]int, what ...string) {
 // The same of random flows: of one or more tasks over a few data, some of which can be compensated.
 func TestAnyRecoveryOfAnyFlow(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range uint64(1500) {
+	for seed := range uint64(sample.Of(500, 1500)) {
 		r := rand.New(rand.NewPCG(seed, 18))
 		text := recoverable(r, smallFlow(r))
 		def, err := workflow.Parse("flow.yaml", []byte(text))

@@ -140,6 +140,7 @@ var layers = []layer{
 	{"internal/once", nil, "what stands twice is wrong whatever it is about"},
 	{"internal/plain", nil, "what may be shown does not depend on its reader"},
 	{"internal/golden", nil, "it compares files, whatever is in them"},
+	{"internal/test/sample", nil, "it says how often something is done, whatever it is"},
 	{"internal/test/testdisk", nil, "it makes small disks, whatever is kept on them"},
 	{"internal/test/testlan", nil, "it makes networks of hosts, whatever runs on them"},
 	{"internal/test/testnode", words("configs node node/api node/api/httpapi node/assemble"),

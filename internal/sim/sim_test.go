@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/sim"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 )
 
 var (
@@ -19,14 +20,13 @@ var (
 	variant = flag.String("variant", "", "a broken variant of the world: no-sync or wall-clock")
 	keep    = flag.Bool("keep-going", false, "report each failing seed in one line and go on")
 	fast    = flag.Bool("fail-fast", false, "report the first failing seed in one line and stop")
-	whole   = flag.Bool("all", false, "run all seeds that ever failed and fifty of some kinds, in place of a sample of them")
 )
 
 // Of the seeds that failed once the newest are in the sample, and one of so many of the others: what was wrong with most
 // has a test of its own since, and the messages of a run are in another order than they were then.
 const (
-	newest = 24
-	oneOf  = 4
+	newest = 20
+	oneOf  = 6
 )
 
 // TestMain has memory collected less often, unless GOGC says how often: runs are short, and
@@ -118,11 +118,7 @@ func TestDrivenSeeds(t *testing.T) {
 
 // fifty runs so many seeds, or some of them.
 func fifty(t *testing.T, first uint64) {
-	if *whole {
-		several(t, first, 50)
-	} else {
-		several(t, first, 16)
-	}
+	several(t, first, uint64(sample.Of(10, 50)))
 }
 
 func several(t *testing.T, first, n uint64) (total sim.Total) {
@@ -175,12 +171,12 @@ func TestFailedSeeds(t *testing.T) {
 		}
 		list = append(list, seed)
 	}
-	if n := len(list) - newest; !*whole && n > 0 {
-		var sample []uint64
+	if n := len(list) - newest; !sample.Whole() && n > 0 {
+		var some []uint64
 		for i := 0; i < n; i += oneOf {
-			sample = append(sample, list[i])
+			some = append(some, list[i])
 		}
-		list = append(sample, list[n:]...)
+		list = append(some, list[n:]...)
 	}
 	beside(t, list)
 }

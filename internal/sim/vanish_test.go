@@ -11,7 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-var every = flag.Int("every", 5, "TestVanish: one of how many events is tried; 1: all")
+var every = flag.Int("every", 12, "TestVanish: one of how many events is tried; 1: all")
 
 // eleven is the workflow of figure 16 (docs/systems.md, Partitions).
 const eleven = `workflow: eleven

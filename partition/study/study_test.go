@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 )
 
@@ -169,9 +170,9 @@ func TestWhatDoesNotComeOut(t *testing.T) {
 
 // The default seed was chosen for its outcome, so it proves little. In the
 // median of twenty seeds at least 26 of the 30 published cells come out, too
-// (docs/study.md, How far to trust that number).
+// (docs/study.md, How far to trust that number), and in that of the first six.
 func TestMedianOfTwentySeeds(t *testing.T) {
-	var cells [20]int
+	cells := make([]int, sample.Of(6, 20))
 	t.Run("seeds", func(t *testing.T) {
 		for i := range cells {
 			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
@@ -180,9 +181,9 @@ func TestMedianOfTwentySeeds(t *testing.T) {
 			})
 		}
 	})
-	sorted := slices.Sorted(slices.Values(cells[:]))
-	if median := float64(sorted[9]+sorted[10]) / 2; median < 26 {
-		t.Errorf("the median is %v of 30 cells, want at least 26: %v", median, sorted)
+	sorted := slices.Sorted(slices.Values(cells))
+	if half := len(sorted) / 2; float64(sorted[half-1]+sorted[half])/2 < 26 {
+		t.Errorf("the median is less than 26 of 30 cells: %v", sorted)
 	}
 	t.Logf("cells as published, by seed from 1: %v", cells)
 }

@@ -69,7 +69,8 @@ type Record struct {
 	// Undoes is, of a compensation, the record that it compensates; As the state that this one is
 	// to be taken for: its own, or of a compensation or a jump back an earlier one that it equals.
 	Undoes, As int
-	// Began and Ended are by the holder's clock, ms since 1970; From and To are places in the order of the records.
+	// Began and Ended are by the holder's clock, ms since 1970; From and To are places in the order of the records. Began is
+	// 0 of a transition that nobody had taken.
 	Began, Ended int64
 	// A transition is executed between From and To: it begins with a program, or with whoever first takes it. One that
 	// came to nothing before anybody had taken it has From equal to To.
@@ -96,13 +97,22 @@ type Pending struct {
 	Task  *workflow.Task
 	State int // the number of the state that fired it
 	// Job is under which name the present holder began it; zero: it has not.
-	Job   Job
+	Job Job
+	// Began is since when it is executed; 0: nobody has taken it yet.
 	Began int64
 	// Input are the data of that state which the task reads.
 	Input map[workflow.DataName]workflow.Value
 
-	fired int // the place of the record by which it has its job
-	from  int // of the record by which its execution first began; 0: nobody has taken it yet
+	fired   int // the place of the record by which it has its job
+	firedAt int64
+	from    int // the place of the record by which its execution first began; 0: none
+}
+
+// begin notes that it is executed from there on, unless it was before.
+func (p *Pending) begin(place int, at int64) {
+	if p.from == 0 {
+		p.from, p.Began = place, at
+	}
 }
 
 // Interruption says why an instance is interrupted.
@@ -571,19 +581,19 @@ func (b *Board) Fire(job Job, state ID, waits bool, at int64) string {
 		p.Task = b.flow.triggers[i]
 		p.Input = given(p.Task, b.ValuesAt(p.State))
 	}
-	p.Job, p.Began, p.fired = job, at, b.place
-	if !waits && p.from == 0 {
-		p.from = b.place
+	p.Job, p.fired, p.firedAt = job, b.place, at
+	if !waits {
+		p.begin(b.place, at)
 	}
 	delete(b.due, job.Task)
 	return ""
 }
 
 // Take enters that somebody has a transition that waited for that: its execution begins, unless it had.
-func (b *Board) Take(job Job) {
+func (b *Board) Take(job Job, at int64) {
 	b.place++
-	if p := b.Running(job); p != nil && p.from == 0 {
-		p.from = b.place
+	if p := b.Running(job); p != nil {
+		p.begin(b.place, at)
 	}
 }
 
@@ -645,9 +655,7 @@ func (b *Board) Done(job Job, by ID, updates map[workflow.DataName]workflow.Valu
 		return why
 	}
 	p := b.Running(job)
-	if p.from == 0 { // whoever brings it had it, from when is not known
-		p.from = p.fired
-	}
+	p.begin(p.fired, p.firedAt) // whoever brings it had it: if nobody took it, from when is not known
 	r := Record{
 		ID: by, Kind: Transition, Task: job.Task, Job: job, FiredBy: p.State, Input: len(b.states) - 1, Undoes: -1,
 		Began: p.Began, Ended: at, From: p.from, Changed: b.differing(updates), Conflicts: b.conflicts(p, updates),

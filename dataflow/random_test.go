@@ -495,6 +495,9 @@ func TestRefusedSteps(t *testing.T) {
 		{"go=1 fail", "", to(offer, "1"), "only a jump sets data"},
 		{"go=1 fail", "", to(restart, "1"), "only a jump sets data"},
 		{"go=1 fail", "", dataflow.Step{Method: "wish"}, `the method "wish": there are compensate, offer`},
+		{"go=1 fail", "", dataflow.Step{Method: compensate, From: new(int)}, "it was meant for S0, and the instance is in S1"},
+		{"go=1 fail", "", dataflow.Step{Method: restart, Interruption: "00"}, "it was meant for an interruption that is over"},
+		{"go=1 fail compensate", "", dataflow.Step{Method: forward, Set: set("n", "2"), From: new(int)}, "it was meant for S0"},
 		// Of a state that is inconsistent.
 		{"go=7", "", dataflow.Step{Method: compensate}, stall},
 		{"go=7", "", dataflow.Step{Method: offer}, stall},
@@ -690,7 +693,7 @@ final: n == 2
 			taken, takes := strings.CutSuffix(word, "+")
 			switch name, fails := strings.CutSuffix(word, "!"); {
 			case takes:
-				s.b.Take(s.jobs[workflow.TaskName(taken)])
+				s.b.Take(s.jobs[workflow.TaskName(taken)], 1)
 			case fails:
 				s.wants(word, s.b.Fail(s.jobs[workflow.TaskName(name)], s.id(), "no luck", 1), "")
 			case word == "over":

@@ -1,6 +1,7 @@
 package dataflow
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -37,6 +38,10 @@ type Step struct {
 	When  string `json:"when,omitempty"`
 	// Set are the data that a jump sets, as text by their types; null: null.
 	Set map[workflow.DataName]*string `json:"set,omitempty"`
+	// From is the current state, and Interruption the fact by which the instance was interrupted, as whoever orders it
+	// saw them: it changes nothing if another step was quicker. nil, and empty: that was not looked at.
+	From         *int   `json:"from,omitempty"`
+	Interruption string `json:"interruption,omitempty"`
 }
 
 // Jumps reports whether a step sets data, and so brings a state by itself.
@@ -124,6 +129,11 @@ func (b *Board) mayRecover(x Step) string {
 	switch {
 	case b.stop == nil:
 		return "the instance is not interrupted"
+	case x.From != nil && *x.From != b.State():
+		return fmt.Sprintf("it was meant for S%d, and the instance is in S%d by now: see first what it would lead to now",
+			*x.From, b.State())
+	case x.Interruption != "" && x.Interruption != hex.EncodeToString(b.stop.By[:]):
+		return "it was meant for an interruption that is over, and there is another one: see first what it would lead to now"
 	case b.recovery != nil && x.Method != MethodForward:
 		return "a recovery is under way: its compensations have not ended; only a jump forward calls them off"
 	}

@@ -53,7 +53,10 @@ func (k *desk) outlookOf(h *held, x api.RecoveryStep) (*api.Outlook, error) {
 	if !h.m.DrivenByData() {
 		return nil, notDriven(h)
 	}
-	step := dataflow.Step{Method: x.Method, Steps: x.Steps, Until: x.Until, When: x.When, Set: x.Set}
+	step := dataflow.Step{
+		Method: x.Method, Steps: x.Steps, Until: x.Until, When: x.When, Set: x.Set,
+		From: x.From, Interruption: x.Interruption,
+	}
 	if err := stepGiven(h.m.Definition(), step); err != nil {
 		return nil, err
 	}

@@ -145,6 +145,62 @@ func TestWhoHoldsAnInterruptedFlow(t *testing.T) {
 	})
 }
 
+// A step that says for what state and interruption it is meant is taken once, however often and by how many it is
+// ordered, also at the same moment: else somebody's undoes what another saw it undo already.
+func TestAStepIsTakenForWhatWasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base")
+		tm.add("base", "workflow: hire\ndata: {key: {type: boolean}, out: {type: boolean}}\ntasks:\n"+
+			"  key: {when: key == null, repeat: true, type: manual, out: [key], compensate: {application: set, with: {key: 'null'}}}\n"+
+			"  hand: {when: key and out == null, repeat: true, type: manual, out: [out]}\nfinal: out\n")
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "hire", Responsible: "base"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.ends("base", st.ID, api.FinishRequest{Task: "key", Outputs: map[string]string{"key": "true"}})
+		pass(time.Second)
+		tm.ends("base", st.ID, api.FinishRequest{Task: "hand", Failed: true, Reason: "no hand"})
+		pass(time.Second)
+		step := api.RecoveryStep{Method: "restart"}
+		out, err := tm.p["base"].api.ForeseeRecovery(t.Context(), "", st.ID, step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step.From, step.Interruption = &out.From, out.Interruption
+		order := func() error {
+			_, err := tm.p["base"].api.OrderTask(t.Context(),
+				api.TaskOrder{User: "base", ID: st.ID, Order: api.TaskRecover, Recover: &step})
+			return err
+		}
+		errs := make(chan error, 5)
+		for range cap(errs) {
+			go func() { errs <- order() }()
+		}
+		var taken int
+		for range cap(errs) {
+			if err := <-errs; err == nil {
+				taken++
+			} else if !strings.Contains(err.Error(), "not interrupted") {
+				t.Errorf("it is refused otherwise: %v", err)
+			}
+		}
+		if taken != 1 {
+			t.Errorf("it was taken %d times", taken)
+		}
+		pass(time.Second)
+		tm.ends("base", st.ID, api.FinishRequest{Task: "hand", Failed: true, Reason: "no hand"})
+		pass(time.Second)
+		wantCode(t, order(), api.Refused, "it was meant for an interruption that is over")
+		step.From, step.Interruption = new(int), ""
+		wantCode(t, order(), api.Refused, "it was meant for S0, and the instance is in S1 by now")
+		step.From = nil
+		if err := order(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // An interruption is shown as old as it is where its data states are kept elsewhere, so that nobody decides about what
 // has long become otherwise.
 func TestHowOldAnInterruptionIs(t *testing.T) {

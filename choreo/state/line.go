@@ -295,7 +295,7 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 		}
 	default:
 		for _, id := range givenBy(b) {
-			board.Take(JobOf(id))
+			board.Take(JobOf(id), e.Fact.At)
 		}
 	}
 	return why

@@ -53,8 +53,10 @@ with --dry-run as well; without METHOD it says first who may), also at a node th
 no part in the instance: what that shows comes from a partner that does. The partner that
 keeps the data states writes the step down, so it must be reached.
 
-A step cannot be taken back, as what it undoes or fires is done outside as well. On a
-terminal the command asks first, and names the instance with its workflow and whole ID.
+A step cannot be taken back, as what it undoes or fires is done outside as well. It is
+taken only in the state that the command saw: where somebody else was quicker it is
+refused (6), and changes nothing. On a terminal the command asks first, and names the
+instance with its workflow and whole ID, its state, and what the step undoes.
 With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2).`,
 		Example: `  mutirao recover 3f9a
   mutirao recover 3f9a compensate --steps 2
@@ -95,7 +97,7 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 			if dry {
 				return u.foresee(ctx, node, user.who(), args[0], step)
 			}
-			in, err := u.askToRecover(ctx, node, yes, args[0], step.Method)
+			in, err := u.askToRecover(ctx, node, yes, args[0], user.who(), &step)
 			if err != nil {
 				return err
 			}
@@ -154,15 +156,33 @@ func misused(cmd *cobra.Command, method string) error {
 	return nil
 }
 
-// askToRecover asks whether a step of recovery is to be taken. Of what is not interrupted its holder says why not.
+// askToRecover asks whether a step of recovery is to be taken, and has it be taken only as the instance stands now:
+// somebody else may be quicker. Of what is not interrupted its holder says why not.
 func (u *ui) askToRecover(
-	ctx context.Context, node shower, yes bool, ref, method string,
+	ctx context.Context, node api.Service, yes bool, ref, user string, step *api.RecoveryStep,
 ) (*api.Instance, error) {
 	in, what, err := u.whichInstance(ctx, node, yes, ref)
-	if err != nil || !u.asks(yes) || in.Recovery == nil {
+	if err != nil || in.Recovery == nil {
 		return in, err
 	}
-	return in, u.confirm(yes, "The step %s is taken in %s and nobody can take that back.", method, what)
+	out, err := node.ForeseeRecovery(ctx, user, in.ID, *step)
+	if err != nil {
+		return nil, err
+	}
+	step.From, step.Interruption = &out.From, out.Interruption
+	if !u.asks(yes) {
+		return in, nil
+	}
+	undone := ""
+	if len(out.Undoes) > 0 {
+		var tasks []string
+		for _, x := range out.Undoes {
+			tasks = append(tasks, string(x.Task))
+		}
+		undone = " It undoes " + oneLine(strings.Join(tasks, ", then ")) + "."
+	}
+	return in, u.confirm(yes, "The step %s is taken in %s, now in S%d, and nobody can take that back.%s", step.Method, what,
+		out.From, undone)
 }
 
 // foresee says what a step would lead to.

@@ -226,6 +226,11 @@ func textOf(v any) *string {
 
 // recover has a user order a step.
 func (w *world) recover(u *user, m *machine, n api.Service, id string, step api.RecoveryStep) {
+	if w.people.IntN(2) == 0 { // as commands and the page do
+		if out, err := n.ForeseeRecovery(context.Background(), u.name, id, step); err == nil {
+			step.From, step.Interruption = &out.From, out.Interruption
+		}
+	}
 	w.checks.peoples.intents[intent{u.id, id, ordering(api.TaskRecover, workflow.FlowTask)}] = true
 	r := api.TaskOrder{User: u.name, ID: id, Order: api.TaskRecover, Recover: &step}
 	out, err := n.OrderTask(context.Background(), r)

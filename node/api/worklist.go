@@ -422,6 +422,10 @@ type RecoveryStep struct {
 	When  string `json:"when,omitempty"`
 	// Set are the data that a jump sets, read by their types; null: null.
 	Set map[workflow.DataName]*string `json:"set,omitempty"`
+	// From and Interruption are those of the Outlook by which it is ordered: if the instance is in another state by then,
+	// or was interrupted once more, the step is refused. Without them it is taken in whatever state there is.
+	From         *int   `json:"from,omitempty"`
+	Interruption string `json:"interruption,omitempty"`
 }
 
 // DecidingQuery asks whether a user decides about an instance.

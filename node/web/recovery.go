@@ -381,6 +381,7 @@ func (p *Page) recover(ctx context.Context, r *http.Request, s httpapi.Session) 
 	case seen(x, out) != r.PostForm.Get("seen"):
 		return nil, &trouble{key: "form.changed"}
 	}
+	x.From, x.Interruption = &out.From, out.Interruption // it may change still
 	done, err := p.node.OrderTask(ctx, api.TaskOrder{User: s.User, ID: id, Order: api.TaskRecover, Recover: &x})
 	if err != nil {
 		return nil, err

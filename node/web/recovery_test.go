@@ -229,6 +229,7 @@ func TestRecoveringAnInstance(t *testing.T) {
 			!strings.HasPrefix(done.Header().Get("Location"), tt.to) {
 			t.Errorf("%s leads to %s:\n%s", tt.want.Method, done.Header().Get("Location"), text)
 		}
+		tt.want.From, tt.want.Interruption = ref(3), "one" // what was shown
 		want := []api.TaskOrder{{User: "id-of-ana", ID: id, Order: api.TaskRecover, Recover: &tt.want}}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("%s: %s", tt.want.Method, diff)

@@ -282,13 +282,13 @@ func (m *Meaning) playOne(i int) (why string) {
 			}
 		}
 	default:
-		m.playTaken(b)
+		m.playTaken(b, at)
 	}
 	return why
 }
 
 // playTaken enters that somebody was given transitions.
-func (m *Meaning) playTaken(b *fact.Body) {
+func (m *Meaning) playTaken(b *fact.Body, at int64) {
 	var of []fact.AttemptID
 	switch {
 	case b.Claim != nil:
@@ -299,7 +299,7 @@ func (m *Meaning) playTaken(b *fact.Body) {
 		of = append(of, b.Start.Attempt)
 	}
 	for _, id := range of {
-		m.flow.board.Take(jobOf(m.attempts[id]))
+		m.flow.board.Take(jobOf(m.attempts[id]), at)
 	}
 }
 

@@ -31,8 +31,8 @@ var ofFlows = []mutant{
 		p.Job = Job{}
 		b.due`}}},
 	{name: "flow-untaken-ran", what: "what nobody had taken ran beside what brought a state", tested: true, patches: []patch{{
-		"dataflow/board.go", `	if !waits && p.from == 0 {
-`, `	if p.from == 0 {
+		"dataflow/board.go", `	if !waits {
+`, `	if !waits || p.from == 0 {
 `}}},
 	{name: "flow-takings-unheard", what: "whom a transition was given is not in the line", patches: []patch{{
 		"choreo/state/flow.go", `	if i >= 0 && of[i].Partner == e.Fact.Chain.Author {

@@ -318,9 +318,10 @@ type DataState struct {
 	FiredBy      *int               `json:"fired_by"` // the state that fired it
 	Input        *int               `json:"input"`    // the state to which its result was applied
 	Partner      string             `json:"partner"`
-	Started      *time.Time         `json:"started"` // when somebody took it, or a program began; null: nobody did, or it is the first state
-	Ended        time.Time          `json:"ended"`
-	Mark         string             `json:"mark"` // compensated, aborted, jumped, superseded, or nothing
+	// Started is when somebody took it, or a program began with it; null: nobody had, or it is the first state.
+	Started *time.Time `json:"started"`
+	Ended   time.Time  `json:"ended"`
+	Mark    string     `json:"mark"` // compensated, aborted, jumped, superseded, or nothing
 	// Compensation is how far the undoing of what is superseded has got: waiting, running, done or failed; left out where
 	// nothing undoes it.
 	Compensation string `json:"compensation,omitempty"`

@@ -3,6 +3,8 @@ package web
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"html/template"
 	"maps"
 	"net/url"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/once"
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -66,7 +69,7 @@ func (l *language) control(f api.Field, typed url.Values) control {
 	}
 	was, given := typed[c.Name]
 	if given {
-		c.Text = was[0]
+		c.Text = asTyped(was[0])
 	} else {
 		c.Text = l.written(f)
 	}
@@ -226,7 +229,7 @@ func (l *language) orJSON(f api.Field, v any, lines []string) string {
 func (l *language) typed(fields []api.Field, form url.Values, starting bool) (values, wrong map[string]string) {
 	values, wrong = map[string]string{}, map[string]string{}
 	for _, f := range fields {
-		text := strings.ReplaceAll(form.Get(dataPrefix+f.Name), "\r\n", "\n")
+		text := asTyped(form.Get(dataPrefix + f.Name))
 		if f.Type != string(workflow.TypeString) {
 			text = strings.TrimSpace(text)
 		}
@@ -247,6 +250,23 @@ func (l *language) typed(fields []api.Field, form url.Values, starting bool) (va
 		values[f.Name] = v
 	}
 	return values, wrong
+}
+
+// asTyped is a text of a form with the line breaks that were typed: browsers send others.
+func asTyped(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// exact is a text that a form brings back, or that somebody may copy: as a browser reads it, it is the same again. What
+// cannot be seen is a reference there, which plain.Text leaves as it is. In a control it steers nothing but what is in it.
+func exact(text string) template.HTML {
+	var b strings.Builder
+	for _, r := range text {
+		if s := string(r); plain.IsPlain(s) {
+			b.WriteString(template.HTMLEscapeString(s))
+		} else {
+			fmt.Fprintf(&b, "&#%d;", r)
+		}
+	}
+	return template.HTML(b.String()) //nolint:gosec // it was escaped
 }
 
 // read is what was typed in the spelling of the interface, or what is wrong with it.

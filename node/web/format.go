@@ -30,7 +30,7 @@ func (l *language) functions() template.FuncMap {
 		"datum": func(in *api.Instance, name string) string { return in.CalledData(workflow.DataName(name)) },
 		"told":  messageText,
 		"more":  func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
-		"size":  l.size, "hasFiles": hasFiles,
+		"size":  l.size, "hasFiles": hasFiles, "exact": exact,
 		"drawn": func(scenario string, c chart) drawn { return drawn{scenario, c} },
 		"title": func(key string, items []api.Item) titled { return titled{key, items} },
 		"zone":  func() string { return time.Now().Format("UTC-07:00") },

@@ -300,7 +300,7 @@ func (p *Page) claim(claim string) action {
 	return func(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
 		id, why := r.PathValue("item"), ""
 		if claim == api.ClaimRelease {
-			why = strings.TrimSpace(r.PostForm.Get("reason"))
+			why = strings.TrimSpace(asTyped(r.PostForm.Get("reason")))
 		}
 		list, err := p.node.ClaimItems(ctx, api.ClaimRequest{User: s.User, Claim: claim, Items: []string{id}, Reason: why})
 		if err != nil {
@@ -349,7 +349,7 @@ func (p *Page) itemWith(why error) screen {
 	return func(ctx context.Context, r *http.Request) (view, error) {
 		s, lang := session(ctx), languageOf(ctx)
 		v := sheet{
-			Note: p.notes.find(r), Why: p.problem(r, why), Reason: r.PostForm.Get("reason"),
+			Note: p.notes.find(r), Why: p.problem(r, why), Reason: asTyped(r.PostForm.Get("reason")),
 			Failing: r.PostForm.Get("act") == "fail", Came: r.PostForm.Has("act"),
 		}
 		got, err := p.node.ItemSheet(ctx, api.ItemQuery{User: s.User, Item: r.PathValue("item")})
@@ -454,7 +454,7 @@ func typedData(form url.Values) (out []string) {
 	for k, of := range form {
 		name, ok := strings.CutPrefix(k, dataPrefix)
 		if ok && of[0] != "" {
-			out = append(out, name+": "+of[0])
+			out = append(out, name+": "+asTyped(of[0]))
 		}
 	}
 	slices.Sort(out)
@@ -483,7 +483,7 @@ func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (
 	case act != "done" && act != "fail" && act != "": // a script may send a form without a button
 		return nil, &trouble{key: "wrong.act"}
 	case in.Failed:
-		if in.Reason = strings.TrimSpace(r.PostForm.Get("reason")); in.Reason == "" {
+		if in.Reason = strings.TrimSpace(asTyped(r.PostForm.Get("reason"))); in.Reason == "" {
 			return nil, &trouble{key: "wrong.reason"}
 		}
 	default:

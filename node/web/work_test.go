@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"html"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -519,8 +520,8 @@ func TestWhatWillNotDo(t *testing.T) {
 				t.Errorf("%s: %d, not said: %s\n%s", lang, w.Code, line, text[:min(len(text), 3000)])
 			}
 		}
-		for _, again := range []string{"a reason &lt;too&gt;", `value="31"`, `value="2.5"`, ">[1,</textarea>",
-			">deep</textarea>", strings.Repeat("x", 70<<10)} {
+		for _, again := range []string{"a reason &lt;too&gt;", `value="31"`, `value="2.5"`, ">\n[1,</textarea>",
+			">\ndeep</textarea>", strings.Repeat("x", 70<<10)} {
 			if !strings.Contains(body, again) {
 				t.Errorf("%s: what was typed is lost: %.40s", lang, again)
 			}
@@ -538,7 +539,7 @@ func TestWhatWillNotDo(t *testing.T) {
 	w := post(t, newPage(brigade()), sent(httpapi.Good), "en", "/items/b2",
 		url.Values{"act": {"fail"}, "reason": {"  "}, "data.report": {"smoke"}})
 	if body := w.Body.String(); w.Code != http.StatusConflict ||
-		!strings.Contains(body, `<details id="cannot" open>`) || !strings.Contains(body, ">smoke</textarea>") ||
+		!strings.Contains(body, `<details id="cannot" open>`) || !strings.Contains(body, ">\nsmoke</textarea>") ||
 		!strings.Contains(body, "Say why it cannot be done") {
 		t.Errorf("%d\n%s", w.Code, prose(body))
 	}
@@ -622,6 +623,40 @@ func TestAnItemSaysWhatIsStillToCome(t *testing.T) {
 				t.Errorf("%s: it does not say %q:\n%s", language, want, text)
 			}
 		}
+	}
+}
+
+// What was typed comes back to the byte, whatever it is, once something in the form will not do: as its browser reads the
+// page, and where somebody may copy it.
+func TestWhatWasTypedComesBackAsItWas(t *testing.T) {
+	const odd = "\n two\nlines\t\u200d|\u200f|\u00ad|\ufe0f|\u202e|\x1b|<&amp;\" 'é\u0301 🧑\u200d🚒\n"
+	typed := url.Values{
+		"data.level": {"x"}, "data.report": {odd}, "data.houses": {odd}, "data.depth": {"a = 1\nb = 2"}, "reason": {odd},
+		"data.photo": {planOfHouse + "\u200d\u00ad.pdf"}, "data.gone": {odd},
+	}
+	sending := url.Values{} // as browsers send it
+	for k, v := range typed {
+		sending[k] = []string{strings.ReplaceAll(v[0], "\n", "\r\n")}
+	}
+	body := post(t, newPage(brigade()), sent(httpapi.Good), "en", "/items/b2", sending).Body.String()
+	area := regexp.MustCompile(`(?s)name="([a-z.]+)"[^>]*>\n([^<]*)</textarea>`)
+	came := map[string]string{}
+	for _, m := range area.FindAllStringSubmatch(body, -1) {
+		came[m[1]] = html.UnescapeString(m[2])
+	}
+	if m := regexp.MustCompile(`name="data.photo" value="([^"]*)"`).FindStringSubmatch(body); m != nil {
+		came["data.photo"] = html.UnescapeString(m[1])
+	}
+	if m := regexp.MustCompile(`(?s)<pre>([^<]*)\n</pre>`).FindStringSubmatch(body); m != nil {
+		came["data.gone"] = strings.TrimPrefix(html.UnescapeString(m[1]), "gone: ")
+	}
+	for _, name := range []string{"data.report", "data.houses", "data.depth", "reason", "data.photo", "data.gone"} {
+		if came[name] != typed.Get(name) {
+			t.Errorf("%s came back as %q, want %q", name, came[name], typed.Get(name))
+		}
+	}
+	if !plain.IsPlain(body) {
+		t.Error("the page has what cannot be seen")
 	}
 }
 

@@ -146,6 +146,53 @@ func TestAPhotoComesAlongInABrowser(t *testing.T) {
 	}
 }
 
+// A photo that the node keeps for a form is there again when the item is opened once more, as what was typed is; and all
+// of that is handed in as it was typed.
+func TestAPhotoStaysWithAnItemInABrowser(t *testing.T) {
+	c := startChromium(t)
+	path := filepath.Join(t.TempDir(), "house.jpg")
+	if err := os.WriteFile(path, []byte("photo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	node := newCrew()
+	var kept []int64
+	s := serveSite(t, keeper{node, &kept})
+	b := s.signIn(c, screenSizes[0], "en", false)
+	b.visit(s.URL + "/items/b2")
+	b.typing("#f-report", "one\ntwo \u200d.")
+	b.eval(`document.querySelector("#f-houses").value = ""`, nil)
+	b.typing("#f-houses", "a\nb")
+	b.typing("#f-level", "high")
+	b.choose("#f-photo", path)
+	b.tap(`button[value="done"]`)
+	b.until(`document.querySelector("#problem") && document.querySelector("#f-photo-has")`)
+	b.visit(s.URL + "/items/a1") // another one, of which something is said
+	b.tap(`form[action="/items/a1/take"] button`)
+	b.until(`document.querySelector("#note")`)
+	b.visit(s.URL + "/items/b2")
+	b.until(`(document.querySelector("#f-photo-has") || {}).textContent === "house.jpg (5 B) is kept here, and goes along when you are done. Choose another one to replace it."`)
+	b.eval(`document.querySelector("#f-level").value = ""`, nil)
+	b.typing("#f-level", "2.5")
+	b.visit(s.URL + "/items/b2")
+	b.until(`document.querySelector("#f-photo-has")`)
+	b.tap(`button[value="done"]`)
+	b.until(`location.pathname === "/" && document.querySelector("#note")`)
+	if len(node.results) != 1 {
+		t.Fatalf("%d results", len(node.results))
+	}
+	got := node.results[0].Outputs
+	if got["report"] != "one\ntwo \u200d." || got["houses"] != `["a","b"]` || got["level"] != "2.5" ||
+		!strings.HasSuffix(got["photo"], ":5:house.jpg") {
+		t.Errorf("handed in: %q", got)
+	}
+	b.visit(s.URL + "/items/b2")
+	var left string
+	b.eval(`JSON.stringify({...localStorage})`, &left)
+	if strings.Contains(left, "house.jpg") {
+		t.Errorf("what was handed in is kept still: %s", left)
+	}
+}
+
 // A photo that is sent over a link that breaks goes on where it stopped, and comes whole; what the node does not take
 // is said at its field, and is not sent twice.
 func TestAPhotoOverALinkThatBreaksInABrowser(t *testing.T) {

@@ -31,11 +31,28 @@
   const roomy = (root) => { if (matchMedia("(min-width: 56rem)").matches) for (const d of root.querySelectorAll("details[data-wide]")) d.open = true; };
   roomy(main);
 
-  // What is typed. A form that was sent is forgotten once the node says what it came to.
+  // What is typed, and which files the node keeps for a form. A form that was sent is forgotten once the node says what it
+  // came to.
   const kept = (form) => `mutirao ${main.dataset.user} ${form.dataset.keep}`;
   const fields = (form) => [...form.elements].filter((e) => e.name && e.type !== "hidden" && e.type !== "file" && e.tagName !== "BUTTON");
   const store = (fn) => { try { return fn(); } catch { return null; } }; // a browser may forbid it
-  if (at("note")) store(() => { const k = sessionStorage.getItem("sent"); if (k) { localStorage.removeItem(k); sessionStorage.removeItem("sent"); } });
+  store(() => { const k = sessionStorage.getItem("sent"); sessionStorage.removeItem("sent"); if (k && at("note")) localStorage.removeItem(k); });
+  function keep(form) {
+    const now = {};
+    for (const e of fields(form)) if ((e.type !== "radio" && e.type !== "checkbox") || e.checked) now[e.name] = e.value;
+    for (const e of form.elements) {
+      const file = e.type === "file" && form.querySelector(`input[type="hidden"][name="${CSS.escape(e.name.replace("file.", "data."))}"]`);
+      if (file) now[e.name] = { value: file.value, says: at(e.id + "-has").textContent };
+    }
+    store(() => localStorage.setItem(kept(form), JSON.stringify(now)));
+  }
+  function bring(e, { value, says }) { // a file that the node keeps
+    const file = document.createElement("input"), has = at(e.id + "-has") || document.createElement("p");
+    Object.assign(file, { type: "hidden", name: e.name.replace("file.", "data."), value });
+    Object.assign(has, { id: e.id + "-has", textContent: says });
+    e.before(file, has);
+    e.setAttribute("aria-describedby", has.id);
+  }
   for (const form of main.querySelectorAll("form[data-keep]")) {
     const was = store(() => JSON.parse(localStorage.getItem(kept(form))));
     if (was && !("came" in form.dataset)) {
@@ -43,12 +60,11 @@
         if (e.type === "radio" || e.type === "checkbox") e.checked = was[e.name] === e.value;
         else if (e.name in was) e.value = was[e.name];
       }
-    }
+      for (const e of [...form.elements]) if (e.type === "file" && was[e.name]) bring(e, was[e.name]);
+    } else if (form.querySelector('input[type="hidden"][name^="data."]')) keep(form);
     form.addEventListener("input", () => {
       form.dataset.typed = "";
-      const now = {};
-      for (const e of fields(form)) if ((e.type !== "radio" && e.type !== "checkbox") || e.checked) now[e.name] = e.value;
-      store(() => localStorage.setItem(kept(form), JSON.stringify(now)));
+      keep(form);
     });
   }
   main.addEventListener("input", (e) => { if (e.target.form && e.target.form.method === "post") e.target.form.dataset.touched = ""; });

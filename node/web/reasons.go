@@ -16,10 +16,17 @@ type reasonRow struct {
 	form *regexp.Regexp
 	part string   // the longest text that is in all of this form: most other texts are told from it by that
 	says []string // texts, and between them blanks
-	from []int    // which of the form's texts each blank is; negative: it is looked up as well
+	from []int    // which of the form's texts each blank is
+	how  []string // what is done with that: lookUp, asData, or nothing
 }
 
-var blank = regexp.MustCompile(`\{(\d)(!?)\}`)
+var blank = regexp.MustCompile(`\{(\d)([!=]?)\}`)
+
+// What may follow the number of a blank: its text is looked up as well, or is data that a result set.
+const (
+	lookUp = "!"
+	asData = "="
+)
 
 // reasonRows reads what there is for a language; English has nothing.
 func reasonRows(code string) (rows []reasonRow) {
@@ -33,7 +40,7 @@ func reasonRows(code string) (rows []reasonRow) {
 			continue
 		}
 		english, other, _ := strings.Cut(line, " => ")
-		lookedUp := map[string]bool{}
+		how := map[string]string{}
 		form, part := "^", ""
 		last := 0
 		literal := func(text string) string {
@@ -44,7 +51,7 @@ func reasonRows(code string) (rows []reasonRow) {
 		}
 		for _, at := range blank.FindAllStringSubmatchIndex(english, -1) {
 			form += literal(english[last:at[0]]) + "(.*)"
-			lookedUp[english[at[2]:at[3]]] = at[4] < at[5]
+			how[english[at[2]:at[3]]] = english[at[4]:at[5]]
 			last = at[1]
 		}
 		row := reasonRow{form: regexp.MustCompile("(?s)" + form + literal(english[last:]) + "$")}
@@ -53,10 +60,8 @@ func reasonRows(code string) (rows []reasonRow) {
 		for _, at := range blank.FindAllStringSubmatchIndex(other, -1) {
 			n, err := strconv.Atoi(other[at[2]:at[3]])
 			must(err)
-			if lookedUp[other[at[2]:at[3]]] {
-				n = -n
-			}
 			row.says, row.from = append(row.says, other[last:at[0]]), append(row.from, n)
+			row.how = append(row.how, how[other[at[2]:at[3]]])
 			last = at[1]
 		}
 		row.says = append(row.says, other[last:])
@@ -91,13 +96,39 @@ func (l *language) reason(text string) string {
 			if i == len(row.from) {
 				break
 			}
-			if n := row.from[i]; n < 0 {
-				b.WriteString(l.reason(found[-n]))
-			} else {
-				b.WriteString(found[n])
+			switch text := found[row.from[i]]; row.how[i] {
+			case lookUp:
+				b.WriteString(l.reason(text))
+			case asData:
+				b.WriteString(l.data(text))
+			default:
+				b.WriteString(text)
 			}
 		}
 		return b.String()
 	}
+	return l.withData(text)
+}
+
+// withData is why a result does not count, in this language, with the data of the result, which follow.
+func (l *language) withData(text string) string {
+	why, data, more := strings.Cut(text, ": ")
+	if !more || !strings.HasPrefix(why, "as ") && why != "by order" {
+		return text
+	}
+	if said := l.reason(why); said != why {
+		return said + ": " + l.data(data)
+	}
 	return text
+}
+
+var decimals = regexp.MustCompile(`^([^ ]+ = -?[0-9]+)\.([0-9]+)$`)
+
+// data are what a result set, as "a = 1.5, b = x", with numbers as this language writes them.
+func (l *language) data(text string) string {
+	each := strings.Split(text, ", ")
+	for i, one := range each {
+		each[i] = decimals.ReplaceAllString(one, "${1}"+l.comma+"${2}")
+	}
+	return strings.Join(each, ", ")
 }

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // A reason that people can be told on the page has a line in Portuguese. It is looked for in the sources, so that a new
@@ -106,6 +109,12 @@ var ends = map[string][]string{
 	"x, who holds x, x": {
 		"x, who holds x, did not answer; it may have written it down all the same", "x, who holds x, could not write it down now",
 	},
+	"x is due in x, and passes to x with x left": {
+		"x is due in x, and passes to you with x left", "x is due in x, and passes to the responsible user with x left",
+	},
+	"xx: you may go on, but what you make of it may not count": {
+		"x is presumed to have failed, and y stands in for it: you may go on, but what you make of it may not count",
+	},
 	"instance x x": {
 		"instance x ended so long ago that only its ID is known", "instance x ended (x) on x, and only its summary is kept",
 	},
@@ -195,15 +204,140 @@ func TestEveryFactIsSaid(t *testing.T) {
 	}
 }
 
+// Why a result does not count, and why somebody lost an item, has a line in Portuguese, in each sentence that says so, also
+// where the data follow.
+func TestEveryReasonWhyAResultDoesNotCountIsSaid(t *testing.T) {
+	pt := languages[1]
+	found := map[string]string{}
+	collect(t, "../../worklist", found, uncountedAt)
+	if len(found) < 15 {
+		t.Fatalf("only %d were found: are they written in another way now?", len(found))
+	}
+	for _, c := range []worklist.Cause{
+		worklist.ByLease, worklist.ByRemoval, worklist.ByDeadline, worklist.ByOrder, worklist.ByDelegation,
+		worklist.ByEscalation, worklist.ByReturn,
+	} {
+		if whole := "taken back: " + string(c); !saidIn(pt, whole) {
+			t.Errorf("nothing in reasons.pt-BR.txt says %q: it is %q", whole, pt.reason(whole))
+		}
+	}
+	for text, at := range found {
+		because := worklists.Because(text)
+		for _, whole := range []string{
+			because, "a result of bia is kept and does not count, " + because,
+			"a result of bia is kept and does not count, " + because + ": w = 1, note = it: is",
+			"bia said that it failed, which does not count, " + because,
+			"it does not count, " + because + "; it is kept there", "the result of weigh does not count, " + because + "; it is kept",
+		} {
+			said := strings.TrimSuffix(pt.reason(whole), "it: is")
+			if said == whole || englishWords.MatchString(said) {
+				t.Errorf("%s: nothing in reasons.pt-BR.txt says %q: it is %q", at, whole, said)
+			}
+		}
+	}
+}
+
+// uncountedAt are the reasons that one piece of source words why a result does not count, or why somebody lost an item.
+func uncountedAt(n ast.Node) (out []string) {
+	add := func(e ast.Expr) {
+		if text := sampleOf(e); text != "x" && text != "" {
+			out = append(out, text)
+		}
+	}
+	switch x := n.(type) {
+	case *ast.ReturnStmt:
+		if len(x.Results) == 2 && called(x.Results[0]) == "false" {
+			add(x.Results[1])
+		}
+	case *ast.CallExpr:
+		sel, _ := x.Fun.(*ast.SelectorExpr)
+		switch {
+		case sel != nil && sel.Sel.Name == "lose" && len(x.Args) == 2:
+			add(x.Args[1])
+		case called(x.Fun) == "cmp.Or" && len(x.Args) == 2 && called(x.Args[0]) == "it.Why":
+			add(x.Args[1])
+		}
+	case *ast.AssignStmt:
+		for i, l := range x.Lhs {
+			if i < len(x.Rhs) && called(l) == "l.Why" {
+				add(x.Rhs[i])
+			}
+		}
+	case *ast.ValueSpec:
+		is := func(name *ast.Ident) bool {
+			return slices.Contains([]string{"neverCounted", "notTaken", "wasStopped"}, name.Name)
+		}
+		if called(x.Type) == "Cause" || slices.ContainsFunc(x.Names, is) {
+			for _, v := range x.Values {
+				add(v)
+			}
+		}
+	}
+	return out
+}
+
+// What a message says has a line in Portuguese, whatever the reason is that it names.
+func TestEveryMessageIsSaid(t *testing.T) {
+	pt := languages[1]
+	found := map[string]string{}
+	collect(t, "../../worklist", found, messagesAt)
+	n := 0
+	for text, at := range found {
+		if !strings.HasPrefix(at, "worklist/message.go") {
+			continue
+		}
+		n++
+		wholes := ends[text]
+		if wholes == nil {
+			wholes = []string{text}
+		}
+		for _, whole := range wholes {
+			if !saidIn(pt, whole) {
+				t.Errorf("%s: nothing in reasons.pt-BR.txt says %q: it is %q", at, whole, pt.reason(whole))
+			}
+		}
+	}
+	if n < 9 {
+		t.Fatalf("only %d were found: are they written in another way now?", n)
+	}
+	b, err := texts.ReadFile("strings/reasons.pt-BR.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		why, _, ok := strings.Cut(line, " => ")
+		if !ok || strings.HasPrefix(line, "#") || strings.Contains(why, "{") || why == "no reason was given" ||
+			strings.Contains(why, "mutirao ") { // what to do then, which is no reason
+			continue
+		}
+		if got, want := pt.reason("t11 has failed: "+why), "t11 falhou: "+pt.reason(why); got != want {
+			t.Errorf("that a task has failed for %q is said as %q", why, got)
+		}
+	}
+}
+
+// messagesAt are the texts of messages that one piece of source words.
+func messagesAt(n ast.Node) (out []string) {
+	if x, ok := n.(*ast.CallExpr); ok && called(x.Fun) == "fmt.Sprintf" {
+		if text := sampleOf(x); letters(text) > 6 {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
 // attached is what may follow a word, such as which try it is, and is left out as often.
 var attached = regexp.MustCompile(`([a-z ]{4})x+$`)
+
+// partOf is how a text begins that stands after another one.
+var partOf = regexp.MustCompile(`^x[^ ]|^x \(`)
 
 // factsAt are the texts of facts that one piece of source words: what is returned after a task, or becomes text.
 func factsAt(n ast.Node) (out []string) {
 	add := func(e ast.Expr) {
 		text := sampleOf(e)
 		text = strings.ReplaceAll(attached.ReplaceAllString(text, "$1"), "(x)", "(lock)")
-		if letters(text) > 6 && !strings.HasPrefix(text, ",") && !strings.HasPrefix(text, " ") && !strings.HasPrefix(text, "x") {
+		if letters(text) > 6 && !strings.HasPrefix(text, ",") && !strings.HasPrefix(text, " ") && !partOf.MatchString(text) {
 			out = append(out, text)
 		}
 	}

@@ -47,7 +47,13 @@ func TestReasons(t *testing.T) {
 		"two amendments were made side by side, and set one key unlike: workflow, final: a and b; neither counts":                                                                                                        "duas emendas foram feitas uma sem saber da outra, e mudaram o mesmo de modo diferente: fluxo, final: a e b; nenhum dos dois vale",
 		"two amendments were made side by side, and give partition far to different partners; it moves to whom the later of them says, and what was begun elsewhere counts":                                              "duas emendas foram feitas uma sem saber da outra, e dão a partição far a parceiros diferentes; passa a quem a posterior diz, e conta o que foi começado em outro lugar",
 		"two amendments were made side by side, and add data x unlike; it is as the first of them says, and what the other needs can be added under another name":                                                        "duas emendas foram feitas uma sem saber da outra, e acrescentam o dado x de modo diferente; vale como diz a primeira, e o que a outra pede pode ser acrescentado com outro nome",
-		"no water": "no water", "": "", "what nobody knows": "what nobody knows", "started twice": "started twice",
+		"t11 has failed: expired": "t11 falhou: expirou",
+		"a result of ana is kept and does not count, as it had passed to the responsible user, with its deadline near: w = 2.5": "um resultado de ana está guardado e não vale, porque ela tinha passado a quem responde, com o prazo próximo: w = 2,5",
+		"succeeded, try 2: hours = 2.5, note = at 3.5 m, n = 2":                                                                 "concluída, tentativa 2: hours = 2,5, note = at 3.5 m, n = 2",
+		"result of bia: hours = 2.5, made from that of weigh":                                                                   "resultado de bia: hours = 2,5, feito a partir do de weigh",
+		"taken back: its user is no longer entitled":                                                                            "retomada: quem a tinha não pode mais fazê-la",
+		"station adopts the result 1841fe4d39":                                                                                  "station adota o resultado 1841fe4d39",
+		"no water":                                                                                                              "no water", "": "", "what nobody knows": "what nobody knows", "started twice": "started twice",
 	} {
 		if got := pt.reason(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)

@@ -330,8 +330,14 @@ func (l *language) readLines(text, opens string) (v, wrong string) {
 			continue
 		}
 		k, of, ok := strings.Cut(line, "=")
-		if k = strings.TrimSpace(k); !ok || k == "" {
+		k = strings.TrimSpace(k)
+		switch _, twice := pairs[k]; {
+		case !ok:
+			return "", l.say("wrong.nopair", brief(line))
+		case k == "":
 			return "", l.say("wrong.pair", brief(line))
+		case twice:
+			return "", l.say("wrong.twice", brief(k))
 		}
 		pairs[k] = l.entry(strings.TrimSpace(of))
 	}

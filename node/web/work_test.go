@@ -483,11 +483,11 @@ func TestKeyThatIsThereTwice(t *testing.T) {
 	for lang, want := range map[string]string{
 		"en": "depth: the key “a” is there twice: write it once", "pt-BR": "depth: a chave “a” está aí duas vezes",
 	} {
-		w := post(t, newPage(brigade()), sent(httpapi.Good), lang, "/items/b2", url.Values{
-			"data.depth": {`{"a": 1, "b": {"a": 2}, "a": 3}`},
-		})
-		if text := prose(w.Body.String()); !strings.Contains(text, want) {
-			t.Errorf("want %q:\n%s", want, text)
+		for _, typed := range []string{`{"a": 1, "b": {"a": 2}, "a": 3}`, "a = 1\nb = a\na=2"} {
+			w := post(t, newPage(brigade()), sent(httpapi.Good), lang, "/items/b2", url.Values{"data.depth": {typed}})
+			if text := prose(w.Body.String()); !strings.Contains(text, want) {
+				t.Errorf("want %q:\n%s", want, text)
+			}
 		}
 	}
 }
@@ -507,7 +507,7 @@ func TestWhatWillNotDo(t *testing.T) {
 			"since: write day and time, for example 2026-07-01 08:00",
 			"state: this is not one of the values to choose from",
 			"houses: this begins like JSON and cannot be read as such",
-			"depth: “deep” has no name before an equals sign", "grade: this is not one of the values to choose from",
+			"depth: “deep” has no equals sign: write name = value", "grade: this is not one of the values to choose from",
 		},
 		"pt-BR": {"Algo do que você digitou não serve", "level: fora dos limites: De 0 a 30",
 			"Barcos à mão: “2.5” não é um número inteiro"},

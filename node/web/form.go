@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -277,6 +278,9 @@ func (l *language) read(f api.Field, text string) (v, wrong string) {
 			return "", l.say("wrong.integer", brief(text))
 		}
 	case workflow.TypeNumber:
+		if wrong := l.ambiguous(text); wrong != "" {
+			return "", wrong
+		}
 		n, ok := l.decimal(text)
 		if !ok {
 			return "", l.say("wrong.number", brief(text))
@@ -326,6 +330,9 @@ func (l *language) readLines(text, opens string) (v, wrong string) {
 			continue
 		}
 		if opens == "[" {
+			if wrong := l.ambiguous(line); wrong != "" {
+				return "", wrong
+			}
 			list = append(list, l.entry(line))
 			continue
 		}
@@ -338,6 +345,9 @@ func (l *language) readLines(text, opens string) (v, wrong string) {
 			return "", l.say("wrong.pair", brief(line))
 		case twice:
 			return "", l.say("wrong.twice", brief(k))
+		}
+		if wrong := l.ambiguous(strings.TrimSpace(of)); wrong != "" {
+			return "", wrong
 		}
 		pairs[k] = l.entry(strings.TrimSpace(of))
 	}
@@ -355,8 +365,25 @@ func (l *language) entry(text string) any {
 	return text
 }
 
+var (
+	grouped = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]+)?$`)
+	oneOf   = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2}\.[0-9]{3}$`)
+)
+
+// ambiguous says what is wrong with a number that may be read in two ways: by the language, whose thousands are parted by
+// points, and by programs. Empty: nothing.
+func (l *language) ambiguous(text string) string {
+	if l.comma == "." || !oneOf.MatchString(text) {
+		return ""
+	}
+	return l.say("wrong.thousands", text, strings.Replace(text, ".", "", 1), strings.Replace(text, ".", l.comma, 1))
+}
+
 // decimal reads a number as the language writes it, or as programs do.
 func (l *language) decimal(text string) (n string, ok bool) {
+	if l.comma != "." && grouped.MatchString(text) && !oneOf.MatchString(text) {
+		text = strings.ReplaceAll(text, ".", "")
+	}
 	if l.comma != "." && strings.Count(text, l.comma) == 1 && !strings.Contains(text, ".") {
 		text = strings.Replace(text, l.comma, ".", 1)
 	}

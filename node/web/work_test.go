@@ -404,6 +404,14 @@ func TestDoingAnItem(t *testing.T) {
 			}},
 			"Pronto: Reach the site. engine-7 já tem o resultado.",
 		},
+		{
+			"numbers with points between thousands", "pt-BR",
+			url.Values{"data.level": {"2.5"}, "data.houses": {"1.234,5\n1.234.567\n-0.125"}, "data.depth": {"a = 1,000"}},
+			api.ItemResult{Outputs: map[string]string{
+				"level": "2.5", "houses": "[1234.5,1234567,-0.125]", "depth": `{"a":1.000}`,
+			}},
+			"Pronto: Reach the site. engine-7 já tem o resultado.",
+		},
 		{"it cannot be done", "en", url.Values{"act": {"fail"}, "reason": {" no water "}, "data.level": {"high"}},
 			api.ItemResult{Failed: true, Reason: "no water"},
 			"Said that it cannot be done: Reach the site. engine-7 knows it."},
@@ -489,6 +497,22 @@ func TestKeyThatIsThereTwice(t *testing.T) {
 				t.Errorf("want %q:\n%s", want, text)
 			}
 		}
+	}
+}
+
+// A number that may be read in two ways is not taken for either: one with a point before three digits, in a language
+// whose thousands are parted by points.
+func TestANumberThatMayBeTwo(t *testing.T) {
+	for _, typed := range []url.Values{
+		{"data.level": {"1.000"}}, {"data.houses": {"a\n1.000"}}, {"data.depth": {"a = 1.000"}},
+	} {
+		w := post(t, newPage(brigade()), sent(httpapi.Good), "pt-BR", "/items/b2", typed)
+		if text := prose(w.Body.String()); !strings.Contains(text, "“1.000” pode ser 1000 ou 1,000: escreva como um dos dois") {
+			t.Errorf("%v: %s", typed, text)
+		}
+	}
+	if n, ok := languages[0].decimal("1.000"); !ok || n != "1.000" {
+		t.Errorf("in English 1.000 is %q", n)
 	}
 }
 
@@ -804,6 +828,7 @@ func TestControlsGiveBackWhatTheyShow(t *testing.T) {
 			{Name: "a", Type: "time", Value: "2026-07-01T08:00:00Z"},
 			{Name: "a", Type: "list", Value: []any{"x", "y z"}}, {Name: "a", Type: "list", Value: []any{1.5, 2.0}},
 			{Name: "a", Type: "list", Value: []any{"1", "true", " x", ""}},
+			{Name: "a", Type: "list", Value: []any{"1.000", "<b>", 1.125, 1000.0}}, {Name: "a", Type: "number", Value: 1.125},
 			{Name: "a", Type: "list", Value: []any{true, nil}},
 			{Name: "a", Type: "list", Value: []any{[]any{1.0}, map[string]any{"b": "c"}}},
 			{Name: "a", Type: "map", Value: map[string]any{"k": "v", "n": 1.5}},

@@ -222,12 +222,19 @@ const maxRendered = 200
 
 // rendered is a value in the log.
 func rendered(v workflow.Value) string {
-	switch v.(type) {
+	switch v := v.(type) {
 	case nil:
 		return "null"
+	case string:
+		if f, err := workflow.ParseFile(v); err == nil {
+			return f.Name + " (" + workflow.FormatSize(f.Size) + ")"
+		}
 	case []any, map[string]any:
-		if text, err := json.Marshal(v); err == nil {
-			return plain.Cut(string(text), maxRendered)
+		var b strings.Builder
+		as := json.NewEncoder(&b)
+		as.SetEscapeHTML(false)
+		if err := as.Encode(v); err == nil {
+			return plain.Cut(strings.TrimSuffix(b.String(), "\n"), maxRendered)
 		}
 	}
 	return fmt.Sprint(v)

@@ -174,11 +174,13 @@ func value(v any) string {
 		}
 		return v
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	as := json.NewEncoder(&b)
+	as.SetEscapeHTML(false) // people read it, and html/template escapes it
+	if err := as.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // value is data as readers of this language write them: of numbers the comma, a moment as a clock of this device shows

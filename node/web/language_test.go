@@ -80,6 +80,7 @@ func TestDataAsTheReaderWritesThem(t *testing.T) {
 		{1.5, "1.5", "1,5"}, {int64(12), "12", "12"}, {true, "Yes", "Sim"}, {false, "No", "Não"}, {nil, "–", "–"},
 		{at.UTC().Format(time.RFC3339), "2024-02-29 13:04:31", "29/02/2024 13:04:31"}, {"1.5", "1.5", "1.5"},
 		{[]any{1.5, true}, "[1.5,true]", "[1.5,true]"},
+		{[]any{"<b>", "a & b"}, `["<b>","a & b"]`, `["<b>","a & b"]`},
 	} {
 		if got := [2]string{en.value(tt.v), pt.value(tt.v)}; got != [2]string{tt.en, tt.pt} {
 			t.Errorf("%v is %q", tt.v, got)

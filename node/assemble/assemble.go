@@ -268,8 +268,14 @@ func (h *Host) serve() error {
 // relative to the node's folder.
 func (h *Host) apiOptions() httpapi.Options {
 	return httpapi.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node.Service(), h.log),
-		Happened: h.node.Happened, Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key),
+		Happened: h.node.Happened, SignedIn: h.signedIn, Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key),
 		Networks: networkAddresses}
+}
+
+// signedIn reports whether a user is signed in at this node.
+func (h *Host) signedIn(user string) bool {
+	_, err := h.node.Service().WorklistUnanswered(context.Background(), user) // the least that is refused to anybody else
+	return err == nil
 }
 
 // loose says which of the node's private files are not its user's alone.

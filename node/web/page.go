@@ -189,7 +189,7 @@ func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door)
 	}
 	lang := choose(w, r)
 	p.write(w, r, status, lang, part{"door", struct {
-		Refresh, Spent, Left, TooLarge, TooOften bool
+		Refresh, Spent, Left, TooLarge, TooOften, Ended bool
 
 		Sent      bool // a form came, and was not carried out
 		LAN       bool // the page is open to the network
@@ -197,9 +197,9 @@ func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door)
 		Languages []link
 	}{
 		why == httpapi.Welcome, why == httpapi.Spent, why == httpapi.Left, why == httpapi.TooLarge,
-		why == httpapi.TooOften,
-		why == httpapi.Closed && r.Method == http.MethodPost, httpapi.LANWords(r.Context()) != "", here(r),
-		lang.others(r),
+		why == httpapi.TooOften, why == httpapi.Ended,
+		(why == httpapi.Closed || why == httpapi.Ended) && r.Method == http.MethodPost,
+		httpapi.LANWords(r.Context()) != "", here(r), lang.others(r),
 	}})
 }
 

@@ -73,6 +73,7 @@ const (
 	Welcome              // it has just signed in
 	Left                 // it has just signed out
 	TooLarge             // it sent a form that is larger than MaxBody
+	Ended                // its user is not signed in at this node any more
 	TooOften             // from its address came too many links that are none
 )
 
@@ -114,6 +115,10 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 	p, secret, ok := h.session(r)
 	if !ok {
 		h.o.Page.Outside(w, r, Closed)
+		return nil
+	}
+	if h.ended(p) {
+		h.o.Page.Outside(w, r, Ended)
 		return nil
 	}
 	s := Session{
@@ -269,6 +274,11 @@ func (h *handler) session(r *http.Request) (p pass, secret string, ok bool) {
 	}
 	p, ok = h.sessions.valid(c.Value)
 	return p, c.Value, ok
+}
+
+// ended reports whether the user for whom a session is good is not signed in at this node any more.
+func (h *handler) ended(p pass) bool {
+	return p.user != "" && h.o.SignedIn != nil && !h.o.SignedIn(p.user)
 }
 
 // cookieName has the port in it: cookies do not know ports, and several nodes

@@ -63,7 +63,7 @@ type upload struct {
 // piece takes a piece of a file.
 func (h *handler) piece(w http.ResponseWriter, r *http.Request) error {
 	p, secret, ok := h.session(r)
-	if site := r.Header.Get("Sec-Fetch-Site"); !ok || site != "" && site != "same-origin" {
+	if site := r.Header.Get("Sec-Fetch-Site"); !ok || h.ended(p) || site != "" && site != "same-origin" {
 		return withStatus(http.StatusUnauthorized, api.Errorf(api.NotAllowed, "this browser is not signed in"))
 	}
 	if given := r.Header.Get(FormTokenHeader); subtle.ConstantTimeCompare([]byte(given), []byte(formToken(secret))) != 1 || !p.acts {

@@ -34,6 +34,9 @@ type Options struct {
 	// Happened counts the events of the node, watched or not; nil: a page that begins to watch does not learn what
 	// it missed since it was made.
 	Happened func() uint64
+	// SignedIn reports whether a user, by the whole ID, is signed in at the node, as it was when a browser was let in for
+	// it; nil: that is not asked again.
+	SignedIn func(user string) bool
 	// Certificate and Key are the PEM files with which Serve serves TLS.
 	Certificate, Key string
 	// Prefer are ports to be tried, in this order, where the address leaves the

@@ -32,7 +32,7 @@ func (doors) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door) {
 	}
 	fmt.Fprint(w, map[httpapi.Door]string{
 		httpapi.Closed: "closed", httpapi.Spent: "spent", httpapi.Welcome: "welcome", httpapi.Left: "left",
-		httpapi.TooLarge: "too large", httpapi.TooOften: "too often",
+		httpapi.TooLarge: "too large", httpapi.TooOften: "too often", httpapi.Ended: "ended",
 	}[why])
 }
 
@@ -133,6 +133,30 @@ func TestSigningIn(t *testing.T) {
 		b.cookies = cookies
 		b.want(401, "closed", "GET", "/")
 	}
+}
+
+// A session ends with its user's being signed in at the node, and no file is taken from it; one of nobody stays.
+func TestASessionEndsWithItsUser(t *testing.T) {
+	gone := false
+	svc := &apitest.Fake{}
+	b := newBrowser(t, svc)
+	b.server = httpapi.NewServer(svc, "token", httpapi.Options{
+		Page: doors{}, SignedIn: func(user string) bool { return user == "12D3" && !gone },
+	})
+	b.signIn()
+	b.want(200, "inside / as station", "GET", "/")
+	gone = true
+	for range 2 { // what a script asks for first, and then the page
+		b.want(401, "ended", "GET", "/")
+	}
+	b.want(401, "ended", "POST", "/items/x", "Sec-Fetch-Site: same-origin", "Content-Type: application/x-www-form-urlencoded")
+	b.want(401, "", "POST", "/uploads/0123456789abcdef0123456789abcdef?name=a&size=1&at=0")
+
+	svc.OnUsers = func() ([]api.User, error) {
+		return []api.User{{Name: "ana", ID: "a", Here: true}, {Name: "bia", ID: "b", Here: true}}, nil
+	}
+	b.signIn()
+	b.want(200, "inside / as ()", "GET", "/")
 }
 
 func TestUnderTLSTheCookieIsSecure(t *testing.T) {

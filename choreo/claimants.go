@@ -26,7 +26,7 @@ type Claimed struct {
 	// Already: it was so before, and nothing was written.
 	Already bool
 	// Kept says why a result that was written down does not count; empty: it counts. Result is by which fact it is
-	// kept, and can be adopted; zero: it is a failure, or counts.
+	// kept, and can be adopted; zero: it cannot, as a failure, or as its task is done, or counts.
 	Kept   string
 	Result worklist.ID `json:",omitzero"`
 	// Fails says why a result that counts makes its task fail, as its author wants of conflicts; empty: it does not.

@@ -226,10 +226,14 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	return d.kept(x.Item, word, Claimed{Kept: why, Fails: fails}), nil
 }
 
-// kept says of a result that does not count by which fact it is kept.
+// kept says of a result that does not count by which fact it is kept, if it can be adopted.
 func (d *decision) kept(i worklist.Item, word worklist.ID, became Claimed) Claimed {
-	if became.Kept != "" {
-		became.Result = d.state.Work().BroughtBy(i, word)
+	if became.Kept == "" {
+		return became
+	}
+	id := d.state.Work().BroughtBy(i, word)
+	if e := d.log.ByID()[fact.ID(id)]; e != nil && d.state.Adoptable(e) == nil {
+		became.Result = id
 	}
 	return became
 }

@@ -742,6 +742,54 @@ func TestAKeptResultNeedsAPerson(t *testing.T) {
 	})
 }
 
+// Of a refused result it is said how it is adopted only while it can be: not once its task is done, whether that was so
+// when it was brought, or came later.
+func TestOnlyWhatCanBeAdoptedIsSaidToBe(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			tm, id, item := offline(t)
+			if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tm.p["base"].api.TransferItem(t.Context(),
+				api.TransferRequest{User: "ana", Item: item, Back: true}); err != nil {
+				t.Fatal(err)
+			}
+			does := func() {
+				if err := errors.Join(tm.claim("base", "ana", api.ClaimSelect, item),
+					tm.hand("base", "ana", item, map[string]string{"weight": "4"})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			result := func() string {
+				box, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
+				if err != nil || len(box) != 1 || !strings.HasSuffix(box[0].Refused, "it is kept there") {
+					t.Fatalf("bia did %+v, %v", box, err)
+				}
+				return box[0].Result
+			}
+			if before {
+				does()
+			}
+			tm.connect("base", "tablet")
+			pass(time.Minute)
+			if !before {
+				if result() == "" {
+					t.Error("it can be adopted, and is not said to be")
+				}
+				does()
+				pass(time.Hour)
+			}
+			if got := tm.stateOf("base", id, "weigh"); !strings.HasPrefix(got, "SUCCEEDED") {
+				t.Fatalf("weigh is %s", got)
+			}
+			if got := result(); got != "" {
+				t.Errorf("done before: %v; %s is said to be adoptable", before, got)
+			}
+		})
+	}
+}
+
 // A refused result that was adopted is in the outbox of its author no longer, also where nobody else was there to tell the
 // device: it asks. One that was not stays.
 func TestAnAdoptedResultLeavesTheOutbox(t *testing.T) {

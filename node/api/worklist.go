@@ -368,7 +368,7 @@ type Undelivered struct {
 	Refused   string     `json:"refused,omitempty"`
 	RefusedAt *time.Time `json:"refused_at,omitempty"`
 	ID        string     `json:"id,omitempty"`
-	// Result is by what it can be adopted (AdoptRequest) where its partner keeps it.
+	// Result is by what it can be adopted (AdoptRequest) where its partner keeps it; left out: it cannot, as far as is known.
 	Result string `json:"result,omitempty"`
 	// Elsewhere is as of an item.
 	Elsewhere bool `json:"elsewhere,omitempty"`

@@ -128,12 +128,13 @@ const (
 // keptByHolder reports whether the holder of an item keeps a result that it refused.
 func (k *kept) keptByHolder() bool { return strings.HasSuffix(k.Refused, keptThere) }
 
-// keptAs notes as what the holder of an item keeps a result that it refused.
+// keptAs notes as what the holder of an item keeps a result that it refused, so that it can be adopted; zero: it cannot.
 func (k *kept) keptAs(result worklist.ID) {
-	if m := k.more(); !result.IsZero() {
+	m := k.more()
+	if m.Result = ""; !result.IsZero() {
 		m.Result = hex.EncodeToString(result[:])
-		k.see(m)
 	}
+	k.see(m)
 }
 
 // mindRefused asks now and then whether a result was adopted that its holder keeps.
@@ -213,14 +214,14 @@ func (d *Desk) askRefused() {
 		switch {
 		case done.Kept == "":
 			d.adopted(key, k)
-		case !done.Result.IsZero() && k.more().Result == "":
+		case done.Result.IsZero() != (k.more().Result == ""):
 			d.noteKeptAs(key, k, done.Result)
 		}
 	}
 }
 
-// noteKeptAs notes, durably, as what the holder of an item keeps a result that it refused, and had not said: it was of
-// an earlier version.
+// noteKeptAs notes, durably, as what the holder of an item keeps a result that it refused, where it had not said so, as
+// earlier versions did not, or that it cannot be adopted any more.
 func (d *Desk) noteKeptAs(key string, k *kept, result worklist.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

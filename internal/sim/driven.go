@@ -359,7 +359,7 @@ func (c *checks) looked(m *machine, n api.Service, in *api.Instance) {
 	switch {
 	case errors.As(err, &no) && no.Code == api.NotAllowed: // it is shown to somebody who only has an item of it
 		return
-	case errors.As(err, &no) && no.Code == api.Refused: // it is elsewhere, where nobody answers now
+	case err != nil && in.Told != nil: // it is elsewhere, where nobody answers now
 		return
 	case err != nil:
 		c.w.violate("history: n%d has none of %s: %v", m.i, in.ID[:8], err)

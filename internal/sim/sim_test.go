@@ -161,8 +161,8 @@ func TestFailedSeeds(t *testing.T) {
 	}
 	var list []uint64
 	for line := range strings.Lines(string(text)) {
-		line, _, _ = strings.Cut(line, "#")
-		if line = strings.TrimSpace(line); line == "" {
+		line, what, _ := strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line == "" || !sample.Whole() && strings.Contains(what, "takes minutes") {
 			continue
 		}
 		seed, err := strconv.ParseUint(line, 10, 64)

@@ -26,7 +26,7 @@ func (d *decision) awaits(id fact.AttemptID, try int) *state.Attempt {
 }
 
 // ErrConflict is returned for a result that will be recorded, and makes its transition fail, as its author wants of
-// conflicts.
+// conflicts, or comes to nothing, as it does not undo what it was to undo.
 var ErrConflict = errors.New("the job has failed by this result")
 
 // Lease records that a worker has a try that runs here. The error is ErrNotAwaited where
@@ -69,7 +69,11 @@ func (m *Machine) CheckResult(
 	if err := d.fits(fact.Body{Success: &fact.Success{Attempt: id, Try: try, Outputs: checked}}); err != nil {
 		return err
 	}
-	if why := d.clash(a, checked); why != "" {
+	why := d.clash(a, checked)
+	if a.Fired != nil && a.Undoes != nil {
+		why = d.state.Flow().Line.Board.RefusesUndo(state.JobOf(a.ID), checked)
+	}
+	if why != "" {
 		return fmt.Errorf("%w: %s", ErrConflict, why)
 	}
 	return nil

@@ -447,6 +447,17 @@ func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Va
 	return ""
 }
 
+// RefusesUndo says why the end of the compensation that the recovery waits for, with these updates, would bring no state;
+// empty: it would. It changes nothing.
+func (b *Board) RefusesUndo(job Job, updates map[workflow.DataName]workflow.Value) string {
+	if b.recovery == nil || b.recovery.job != job {
+		return ""
+	}
+	before := b.write(b.differing(updates))
+	defer func() { b.write(before) }()
+	return b.badlyDesigned(b.producer())
+}
+
 // restored reports whether the current data are equivalent to what was there before a transition: as it was then, or
 // with what amendments have changed since.
 func (b *Board) restored(t *Record) bool {

@@ -75,3 +75,50 @@ func TestAWorkersResultThatMakesAJobFail(t *testing.T) {
 		isNo(t, "another result", tm.complete("ana", job, `{"bed": 5}`), api.Refused, "another result")
 	})
 }
+
+// A worker is told that its compensation does not lead to where the instance was, and so comes to nothing.
+func TestAWorkersResultThatUndoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"take-back": {Worker: true}}
+		}, "one")
+		tm.add("one", "workflow: hire\ndata: {key: {type: integer}, out: {type: boolean}}\ntasks:\n"+
+			"  key: {when: key == null, repeat: true, type: manual, out: [key], compensate: {application: take-back}}\n"+
+			"  hand: {when: key > 0 and out == null, repeat: true, type: manual, out: [out]}\nfinal: out\n")
+		id := tm.begin("one", "hire", nil)
+		pass(time.Second)
+		tm.ends("one", id, api.FinishRequest{Task: "key", Outputs: map[string]string{"key": "1"}})
+		pass(time.Second)
+		tm.ends("one", id, api.FinishRequest{Task: "hand", Failed: true, Reason: "no key"})
+		pass(time.Second)
+		undo := func(outputs string) error {
+			t.Helper()
+			_, err := tm.p["one"].api.OrderTask(t.Context(), api.TaskOrder{
+				ID: id, Order: api.TaskRecover, Recover: &api.RecoveryStep{Method: "compensate"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			job, err := tm.p["one"].api.TakeJob(t.Context(), by("ana"),
+				api.TakeRequest{Application: "take-back", Worker: "ana"})
+			if err != nil || job == nil {
+				t.Fatalf("no job: %v", err)
+			}
+			return tm.complete("ana", job, outputs)
+		}
+		isNo(t, "what leads nowhere", undo(`{"key": 7}`), api.Refused,
+			"failed by this result: the compensation of key is badly designed: its state is not equivalent to S0")
+		pass(time.Second)
+		if in := tm.show("one", id); in.Data["key"] != int64(1) {
+			t.Errorf("the key is %v", in.Data["key"])
+		}
+		if err := undo(`{"key": null}`); err != nil {
+			t.Error(err)
+		}
+		pass(time.Second)
+		if in := tm.show("one", id); in.Data["key"] != nil {
+			t.Errorf("the key is %v", in.Data["key"])
+		}
+	})
+}

@@ -3,6 +3,7 @@ package choreo
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
@@ -11,7 +12,8 @@ import (
 )
 
 // This file is about a partner that leaves: it gives on what it holds and has not
-// begun, and says what stays.
+// begun, and says what stays. One that is only away for a while gives on what it was
+// given to perform (GiveUntaken).
 
 // GivenOn is a task that was passed on.
 type GivenOn struct {
@@ -66,6 +68,32 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 		}
 	}
 	return given, stays
+}
+
+// GiveUntaken passes on what this node was only given to perform, and nobody has taken, to partners that can be reached.
+// What it holds with a partition stays, and so does what nobody else can do.
+func (m *Machine) GiveUntaken(reason string, now Moment, partners Partners) (given []GivenOn) {
+	d := m.deciding(now, partners)
+	if !d.heeded() || d.state.Overall() != workflow.InstanceRunning {
+		return nil
+	}
+	units, _ := d.leaving()
+	for _, h := range slices.Concat(units...) {
+		if !d.state.GivenToPerform(d.state.BySlot()[h.slot].Current) {
+			continue
+		}
+		c, err := d.takerOf([]inHand{h})
+		if err != nil {
+			continue
+		}
+		if rest, _ := d.passAll([]inHand{h}, c, reason); len(rest) == 0 {
+			given = append(given, GivenOn{h.task, c})
+		}
+	}
+	if len(given) > 0 {
+		d.tellAll()
+	}
+	return given
 }
 
 // moveParts gives on what this node holds, and nobody has begun, of partitions that an amendment gives another place.

@@ -69,8 +69,12 @@ type way struct {
 	fetching bool
 	followed bool // it goes on by itself
 	told     bool // partners know that it takes nothing new on
-	plan     device.Plan
-	trouble  string // why it cannot go though nothing is asked
+	// passed are the instances of which it passed something on, since (Awake) the first time that it could have gone.
+	// Both are for whoever holds absence.turn.
+	passed  map[workflow.InstanceID]bool
+	since   time.Duration
+	plan    device.Plan
+	trouble string // why it cannot go though nothing is asked
 }
 
 // loadAbsence reads whether the node was disconnected when it stopped.
@@ -225,6 +229,7 @@ func (a *absence) begin(
 	if a.way == nil {
 		w := &way{
 			began: a.clock.Now().Awake, stuck: map[device.FileID]time.Duration{}, failed: map[device.FileID]string{},
+			passed: map[workflow.InstanceID]bool{},
 		}
 		w.ctx, w.stop = context.WithCancel(context.Background())
 		a.way = w
@@ -333,9 +338,26 @@ func (a *absence) step() {
 	if len(plan.Fetch) > 0 {
 		a.fetch(w)
 	}
-	if plan.Go {
+	if plan.Go && a.passOn(w) {
 		a.end(w)
 	}
+}
+
+// passOn passes on what others can do meanwhile, and reports whether this node may go: others have heard of it, or were
+// waited for long enough. The caller holds a.turn.
+func (a *absence) passOn(w *way) bool {
+	now := a.clock.Now().Awake
+	if w.since == 0 {
+		w.since = now
+	}
+	untold, err := a.departure.passOn(w.ctx, w.passed)
+	if err != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		w.trouble = err.Error()
+		return false
+	}
+	return !untold || now-w.since > leaveWait
 }
 
 // state is what is so at this device. The caller holds a.mu.

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
@@ -126,6 +127,71 @@ func TestUntakenTasksAreNamedBeforeItGoes(t *testing.T) {
 		}
 		if c = tm.contact("base"); len(c.Own) != 1 {
 			t.Errorf("later it says %+v", c)
+		}
+	})
+}
+
+// What a node was only given to perform, and nobody there has taken, goes to another who can do it before it is out of
+// reach, and to nobody where there is no other. What somebody there has locked, and what it holds as the holder of a
+// partition, stays.
+func TestWhatWasGivenToPerformIsPassedOnBeforeItGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 20 * time.Second }, "base:keeper", "ana:rescuer",
+			"bia:rescuer")
+		if err := tm.signIn("bia", tm.addUser("base", "rui", "rescuer")); err != nil {
+			t.Fatal(err)
+		}
+		plan := strings.ReplaceAll(rescue, "type: manual", "type: manual, offline: true")
+		tm.add("base", plan)
+		tm.add("base", strings.NewReplacer("workflow: rescue", "workflow: own", "partner: base", "partner: bia").Replace(plan))
+		free, task := tm.search("Sel-push")
+		if task.Partner != "bia" {
+			t.Fatalf("the search is at %s", task.Partner)
+		}
+		tm.disconnect("base", "ana")
+		tm.disconnect("bia", "ana")
+		synctest.Wait()
+		locked, _ := tm.search("Sel-push")
+		own := tm.begin("base", "own", nil)
+		pass(time.Second)
+		tm.connect("base", "ana")
+		tm.connect("bia", "ana")
+		pass(time.Second)
+		for _, x := range tm.items("bia", "rui") {
+			if x.Instance == locked {
+				if err := tm.claim("bia", "rui", api.ClaimLock, x.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		tm.goesAway("bia")
+		pass(time.Second)
+		c := tm.contact("bia")
+		if c.State != api.IsDisconnected || len(c.Along) != 1 || c.Along[0].Instance != locked ||
+			slices.ContainsFunc(c.Own, func(x api.Item) bool { return x.Instance == free }) {
+			t.Errorf("it is %+v", c)
+		}
+		for id, want := range map[string]string{free: "ana", locked: "bia", own: "bia"} {
+			if x := tm.show("base", id).Tasks[0]; x.Partner != want {
+				t.Errorf("the search of %s is at %s, want %s:\n%s", id, x.Partner, want, lines(tm.log("base", id)))
+			}
+		}
+		pass(time.Minute)
+		if err := tm.p["ana"].api.FinishTask(t.Context(), api.FinishRequest{ID: free, Task: "search"}); err != nil {
+			t.Error(err)
+		}
+		tm.succeeds(free, time.Minute, "base", "ana")
+
+		alone, task := tm.search("Sel-push") // nobody else can do it now
+		if task.Partner != "ana" {
+			t.Fatalf("the search is at %s", task.Partner)
+		}
+		if c := tm.goesAway("ana"); c.State != api.IsDisconnected {
+			t.Errorf("it is %+v", c)
+		}
+		pass(time.Second)
+		if x := tm.show("base", alone).Tasks[0]; x.Partner != "ana" {
+			t.Errorf("the search that only ana can do is at %s", x.Partner)
 		}
 	})
 }

@@ -308,6 +308,46 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 	return given, stays
 }
 
+// passOn passes on what this node was only given to perform and nobody here has taken, and notes in which instances it
+// did. It reports whether somebody who can be reached has still to hear of that.
+func (d *departure) passOn(ctx context.Context, passed map[workflow.InstanceID]bool) (bool, error) {
+	untold := false // read only after the shard has answered, as the caller may give up before
+	for _, s := range d.crew.shards {
+		done := make(chan error, 1)
+		err := d.crew.hand(ctx, s, event{apply: func(s *shard) error {
+			s.each(func(id workflow.InstanceID, h *held) {
+				if d.passOnOf(s, h) {
+					passed[id] = true
+				}
+				untold = untold || passed[id] && h.m.Untold(d.partners, true)
+			})
+			return nil
+		}, after: func(err error) { done <- err }}, done)
+		if err != nil {
+			return false, err
+		}
+	}
+	return untold, nil
+}
+
+// passOnOf is passOn of one instance.
+func (d *departure) passOnOf(s *shard, h *held) bool {
+	var given []choreo.GivenOn
+	name := d.wallet.Chain().Leaf().Name
+	d.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
+		given = h.m.GiveUntaken(name+" goes out of reach", s.moment(), p)
+		return h.m.Given()
+	})
+	for _, x := range given {
+		d.log.Info("passed on before this node is out of reach", "instance", h.m.Instance(), "task", x.Task,
+			"to", d.people.name(x.To.Partner))
+	}
+	if len(given) > 0 {
+		s.touch(h)
+	}
+	return len(given) > 0
+}
+
 // undecided is what failed here in instances that can still go on, once this node leaves for good: whoever decides about it
 // can have only others do something then.
 func (d *departure) undecided(s *shard) (stays []api.Stay) {

@@ -33,6 +33,21 @@ func (s *State) Ended(t workflow.TaskName) bool {
 // only hold it.
 func (a *Attempt) Chosen() bool { return a.Kept != nil || a.passedOn() }
 
+// GivenToPerform reports whether an attempt is at its holder only to be performed there: the holder of its partition
+// offered it, also where others passed it on since.
+func (s *State) GivenToPerform(a *Attempt) bool {
+	home := s.plan.Home(a.Task.Name)
+	if to, _ := s.MovedTo(home); !a.ToPerform() || s.ForOthers(a) || a.Partner == s.holder[home] || a.Partner == to {
+		return false
+	}
+	for ; a.passedOn(); a = s.attempts[a.Assigned.Fact.Body.Assign.After] {
+		if a.given() {
+			return true
+		}
+	}
+	return false
+}
+
 // Rejecters are those that rejected an attempt until it came to a's holder. A
 // partner that offers what came with a partition, or by a verdict, has not
 // rejected it; one that gives on what was given to it has.

@@ -26,7 +26,9 @@ the items of other partners are named that somebody at this node has selected an
 locked: they cannot be done meanwhile. Then partners are told that this node takes nothing
 new on, and the files of locked items come here; when all are here, partners are told that
 it goes, and they show it as unreachable (going down). Locked items can be done meanwhile:
-worklist complete keeps what was done in the outbox. So can what this node holds itself.
+worklist complete keeps what was done in the outbox. So can what this node holds itself;
+but what it was only given to perform, and nobody here has taken, is passed on before it
+goes to others who can do it: lock it to take it along.
 
 --within is the longest wait. If the files take longer, by the speed at which files came
 lately from who has them (and else from others), the command says so, with the speed and

@@ -646,7 +646,7 @@ type Instance struct {
 	Tasks      []Task         `json:"tasks"`
 	Data       map[string]any `json:"data"`
 	// OnlyHere are those that are files which were given at this node, and that no other partner that may read them is
-	// known to have; left out: none.
+	// known to have; left out: none, or another shows the instance (Told).
 	OnlyHere []workflow.DataName `json:"only_here,omitempty"`
 	// DataLabels and TaskLabels are what people call data and tasks, by name; what is left out is called by its name.
 	DataLabels map[string]string `json:"data_labels,omitempty"`

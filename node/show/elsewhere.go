@@ -22,7 +22,7 @@ func ReadInstance(b []byte, id workflow.InstanceID) (*api.Instance, error) {
 	if in.ID != id.String() || slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return !isState(t.State) }) {
 		return nil, errors.New("shows something else")
 	}
-	in.Told = nil
+	in.Told, in.OnlyHere = nil, nil // "here" is at that partner
 	plainLabels(&in)
 	return &in, nil
 }

@@ -62,6 +62,18 @@ func FuzzShown(f *testing.F) {
 	})
 }
 
+// Files that are only with the partner that shows an instance are not said to be only here.
+func TestWhatIsOnlyAtAnotherIsNotOnlyHere(t *testing.T) {
+	id := workflow.InstanceID{1}
+	b, err := json.Marshal(api.Instance{ID: id.String(), OnlyHere: []workflow.DataName{"photo"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, err := ReadInstance(b, id); err != nil || len(in.OnlyHere) > 0 {
+		t.Errorf("it is shown as %+v, %v", in, err)
+	}
+}
+
 // A partner may call things what it likes: what is no label is left out, here and in a log.
 func TestLabelsThatPartnersShowAreLabels(t *testing.T) {
 	id := workflow.InstanceID{1}

@@ -16,13 +16,9 @@ import (
 // perPage is how many instances a page lists: as many as a phone takes.
 const perPage = 50
 
-// needsPerson reports whether an instance waits for a person to look at it. About what has failed only as others presume,
-// and whose holder is not gone, nobody can order anything.
+// needsPerson reports whether an instance waits for a person to look at it, as mutirao instances says it too: also where
+// tasks have failed only as others presume, so that nobody takes it for one that runs.
 func needsPerson(in api.InstanceSummary) bool {
-	if in.State == workflow.InstanceFailed {
-		return in.Quarantine != nil ||
-			slices.ContainsFunc(in.Needs, func(n api.Need) bool { return n.Waits() || n.Kind == api.NeedGoesOn })
-	}
 	waits := api.UnderWay(in.State, in.Needs)
 	return in.Quarantine != nil || waits && (len(in.Needs) > 0 || in.State != workflow.InstanceRunning)
 }

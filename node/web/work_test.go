@@ -930,4 +930,23 @@ func TestHomeWithVeryMuchWork(t *testing.T) {
 	}
 }
 
+// An instance that has failed as others presume is not among those under way: home and the list of what needs a person
+// name it with its state, as mutirao instances does.
+func TestWhatIsPresumedToHaveFailedNeedsAPerson(t *testing.T) {
+	f := brigade()
+	f.OnInstances = func(bool) ([]api.InstanceSummary, error) {
+		return []api.InstanceSummary{{
+			ID: id, Workflow: "round", State: workflow.InstanceFailed, Started: at(0), Tasks: 2,
+			Needs: []api.Need{{Kind: api.NeedFailed, Number: 2, Presumed: 2, Tasks: []workflow.TaskName{"one", "two"}}},
+		}}, nil
+	}
+	p := newPage(f)
+	for _, path := range []string{"/", "/instances?state=needs"} {
+		body := prose(get(t, p, path, "pt-BR").Body.String())
+		if !strings.Contains(body, "falhou") || !strings.Contains(body, "one, two (segundo outros: pode continuar)") {
+			t.Errorf("%s says:\n%s", path, body)
+		}
+	}
+}
+
 func itoa(i int) string { return strconv.Itoa(i) }

@@ -103,15 +103,22 @@ func (m *Machine) showPresumed(v *state.TaskView) {
 			continue
 		}
 		r := m.state.Prevailing(a.Rulings)
-		v.PresumedBy, v.Ended, v.State = r.At.Fact.Chain.Author, 0, workflow.NotReady
+		v.PresumedBy, v.Ended, v.State = r.At.Fact.Chain.Author, 0, m.stateHere(sl)
 		v.Started = m.state.WorkedOnSince(a)
-		switch {
-		case a.Start != nil:
-			v.State = workflow.Running
-		case a.MayStart():
-			v.State = workflow.Ready
-		}
 	}
+}
+
+// stateHere is how a slot's task stands for this node, which may go on with what somebody presumed to have failed.
+func (m *Machine) stateHere(sl *state.Slot) workflow.State {
+	switch a := sl.Current; {
+	case sl.State != workflow.Failed || !m.goesOnHere(sl):
+		return sl.State
+	case a.Start != nil:
+		return workflow.Running
+	case a.MayStart():
+		return workflow.Ready
+	}
+	return workflow.NotReady
 }
 
 // goesOnHere reports whether this node works on at what somebody presumed to have failed.
@@ -196,13 +203,12 @@ func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 			}
 			continue
 		}
-		who := worklist.User(sl.Current.Partner)
+		who, stands := worklist.User(sl.Current.Partner), m.stateHere(sl)
 		h, claimed := m.state.HoldOf(sl.Current)
 		if claimed {
 			who = h.User
 		}
-		if to, _ := m.state.Offered(state.ItemOf(sl.Current.ID)); !claimed && sl.State == workflow.Ready &&
-			len(to) > 0 {
+		if to, _ := m.state.Offered(state.ItemOf(sl.Current.ID)); !claimed && stands == workflow.Ready && len(to) > 0 {
 			for _, u := range to {
 				w := out[u]
 				w.Assigned++
@@ -212,9 +218,9 @@ func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 		}
 		w := out[who]
 		switch {
-		case sl.State == workflow.Running, sl.State == workflow.Ready && claimed:
+		case stands == workflow.Running, stands == workflow.Ready && claimed:
 			w.Selected++
-		case sl.State == workflow.Ready:
+		case stands == workflow.Ready:
 			w.Assigned++
 		default:
 			continue

@@ -195,6 +195,10 @@ partitions:
 			t.Fatal(err)
 		}
 		pass(time.Second)
+		list, err := tm.p["boat"].api.Users(t.Context())
+		if err != nil || !slices.ContainsFunc(list, func(u api.User) bool { return u.Name == "bia" && u.Selected == 1 }) {
+			t.Errorf("bia has selected it, and the users are %+v, %v", list, err)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, r, err := tm.p["tablet"].api.ItemFile(ctx, api.ItemQuery{User: "bia", Item: item.ID}, "plan")

@@ -12,7 +12,7 @@ import (
 
 // peoplesWork is how much of people's work each user and partner has, by whole ID, in the instances of which this
 // node has the facts: of those that go on by their machines, of ended ones by their
-// summaries.
+// summaries; what goes on here in one that ended as others presume, by its machine.
 func (k *desk) peoplesWork(ctx context.Context) (map[string]users.Work, error) {
 	out := map[string]users.Work{}
 	add := func(p worklist.User, w choreo.PeoplesWork) {
@@ -24,9 +24,18 @@ func (k *desk) peoplesWork(ctx context.Context) (map[string]users.Work, error) {
 	k.index.EachDone(func(p worklist.User, done int) { add(p, choreo.PeoplesWork{Done: done}) })
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out []map[worklist.User]choreo.PeoplesWork) {
 		s.each(func(_ workflow.InstanceID, h *held) {
-			if h.m.Overall() == workflow.InstanceRunning {
-				out = append(out, h.m.PeoplesWork())
+			runs := h.m.Overall() == workflow.InstanceRunning
+			if !runs && !h.m.GoesOn() {
+				return
 			}
+			of := h.m.PeoplesWork()
+			for p, w := range of {
+				if !runs {
+					w.Done = 0 // its summary counts that
+				}
+				of[p] = w
+			}
+			out = append(out, of)
 		})
 		return out
 	})

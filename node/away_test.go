@@ -741,7 +741,7 @@ func TestCutInTheMiddle(t *testing.T) {
 		for _, x := range [][2]string{{api.ClaimSelect, "SELECTED"}, {api.ClaimLock, "LOCKED"}} {
 			how, state := x[0], x[1]
 			cut(true)
-			wantCode(t, tm.claim("tablet", "bia", how, visit), api.Failed, "may have written it down")
+			wantCode(t, tm.claim("tablet", "bia", how, visit), api.Refused, "may have written it down")
 			tm.disconnect("base", "tablet")
 			pass(time.Minute)
 			cut(false)

@@ -286,7 +286,7 @@ func TestAHolderNeverAnswers(t *testing.T) {
 			return nil, errors.New("over")
 		})
 		began := time.Now()
-		wantCode(t, tm.lockAll("tablet", "bia", items), api.Failed,
+		wantCode(t, tm.lockAll("tablet", "bia", items), api.Refused,
 			"kitchen, who holds feed, did not answer within 3s: nothing is locked")
 		if took := time.Since(began); took > 4*time.Second {
 			t.Errorf("it took %s", took)
@@ -337,7 +337,7 @@ func TestASlowHolderIsPartOfAJointLock(t *testing.T) {
 					tm.wantAhead("tablet", "bia", "weigh LOCKED", "feed LOCKED")
 					return
 				}
-				wantCode(t, err, api.Failed, "did not answer within 10s: nothing is locked")
+				wantCode(t, err, api.Refused, "did not answer within 10s: nothing is locked")
 				quick.Store(true)
 				pass(2 * time.Minute)
 				tm.wantNone(items)

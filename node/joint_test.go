@@ -291,7 +291,7 @@ func TestAHolderThatHangsHoldsNobodyUp(t *testing.T) {
 					return carryOut()
 				})
 				began := time.Now()
-				wantCode(t, tm.lockAll("tablet", "bia", items), api.Failed,
+				wantCode(t, tm.lockAll("tablet", "bia", items), api.Refused,
 					"kitchen, who holds feed, did not answer within 3s: nothing is locked")
 				if took := time.Since(began); took > 4*time.Second {
 					t.Errorf("it took %s", took)

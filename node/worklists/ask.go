@@ -558,8 +558,8 @@ func (d *Desk) inWords(r *Row, err error) error {
 	case errors.Is(err, errAway):
 		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.called()).
 			WithHint("mutirao partners shows when it is back")
-	case errors.Is(err, errNoAnswer):
-		out := api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.called(), err)
+	case errors.Is(err, errNoAnswer): // it cannot be asked now, though that is not noticed yet
+		out := api.Errorf(api.Refused, "%s, who holds %s, %w", r.At, r.called(), err)
 		if r.Task == workflow.FlowTask {
 			return out.WithHint("mutirao history %s shows what came of it", r.Instance)
 		}

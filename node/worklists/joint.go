@@ -219,7 +219,7 @@ func (d *Desk) takeSteps(ctx context.Context, who users.Who, of []*Row, parts []
 	}
 	d.settle(ctx, mute, who, key, x)
 	if errors.Is(err, errNoAnswer) {
-		return api.Errorf(api.Failed, "%s, who holds %s, did not answer within %s: nothing is locked, and what it may have "+
+		return api.Errorf(api.Refused, "%s, who holds %s, did not answer within %s: nothing is locked, and what it may have "+
 			"given is given back once it answers", d.in.Name(where.At), where.called(), d.patience(where.At)).
 			WithHint("lock them once more when mutirao partners shows it; what others hold can be locked without it")
 	}

@@ -20,7 +20,7 @@ func TestAnUnansweredRecoveryIsToldInWords(t *testing.T) {
 	}
 	r.Task = "look"
 	if err := (&Desk{}).inWords(r, errNoAnswer); !errors.As(err, &e) || !strings.Contains(err.Error(), "holds look") ||
-		!strings.Contains(e.Hint, "worklist") {
+		!strings.Contains(e.Hint, "worklist") || e.Code.Exit() != 6 {
 		t.Errorf("of an item it says %v, and to look at %q", err, e.Hint)
 	}
 }

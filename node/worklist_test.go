@@ -400,9 +400,18 @@ func TestTheResultOfARemovedUserIsKept(t *testing.T) {
 			for _, r := range tm.refused("base", "tablet") {
 				t.Errorf("its device is blamed for %s", r.Reason)
 			}
+			if err := tm.claim("base", "base", api.ClaimSelect, item); err != nil {
+				t.Fatal(err)
+			}
 			if _, err := tm.p["base"].api.AdoptResult(t.Context(),
 				api.AdoptRequest{ID: id, Result: in.Incidents[kept].Result}); err != nil {
 				t.Fatal(err)
+			}
+			pass(time.Second)
+			const lost = "lost: weigh is no longer yours, as a result was adopted"
+			if got := tm.messages("base", "base"); !slices.ContainsFunc(got,
+				func(m string) bool { return strings.Contains(m, lost) }) {
+				t.Errorf("base, who had it, is told %q", got)
 			}
 			if in := tm.show("base", id); in.Tasks[0].State != workflow.Succeeded || in.Data["weight"] != int64(4) {
 				t.Errorf("adopted it is %s, with %v", in.Tasks[0].State, in.Data)

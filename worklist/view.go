@@ -262,8 +262,11 @@ func (it *item) loss(h *Hold) (l Loss, lost bool) {
 	default:
 		return l, false
 	}
-	if l.Over = l.By.IsZero(); it.stopped(h) {
+	switch l.Over = l.By.IsZero(); {
+	case it.stopped(h):
 		l.Why, l.Over = wasStopped, true
+	case it.adoptedFrom(h):
+		l.Over = true
 	}
 	for _, w := range it.works {
 		if w.hold == h {
@@ -282,6 +285,12 @@ func (it *item) loss(h *Hold) (l Loss, lost bool) {
 func (it *item) stopped(h *Hold) bool {
 	e := it.end()
 	return e != nil && !e.Order.IsZero() && h.By == e.By
+}
+
+// adoptedFrom reports whether a hold ended as another's result of its item was adopted.
+func (it *item) adoptedFrom(h *Hold) bool {
+	e := it.end()
+	return e != nil && e.Adopted && h.By == e.By
 }
 
 // Remark is what somebody said who gave an item back, or passed it on.

@@ -266,11 +266,16 @@ func (s *State) WroteSince(p workflow.PartnerID, by *log.Entry) (ms int64) {
 	return ms
 }
 
-// UnneededSince is since when an attempt is not needed: when that was written down, by the clock of whoever did (ms). 0:
-// it is needed.
+// UnneededSince is since when an attempt is not needed, or a result of it was adopted: when that was written down, by the
+// clock of whoever did (ms). 0: it is needed.
 func (s *State) UnneededSince(a *Attempt) (ms int64) {
 	if by := s.goneBy(a); by != nil {
 		return by.Fact.At
+	}
+	if ok := a.Success(); ok != nil && ok.Fact.Body.Claim != nil {
+		if _, adopts := ok.Fact.Body.Claim.Body().(worklist.Adopt); adopts {
+			return ok.Fact.At
+		}
 	}
 	return cmp.Or(s.skippedSince(a), s.abortedAt(a))
 }

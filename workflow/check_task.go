@@ -30,9 +30,7 @@ func (r *reader) checkTask(t *Task) {
 	if t.Type != SubWorkflow {
 		r.refuse(t, "uses", "write type: workflow", "uses belongs to tasks of type workflow")
 	}
-	if t.Type != Automatic {
-		r.refuse(t, "retries", "a person decides to try again", "retries belong to automatic tasks")
-	}
+	r.checkRetries(t)
 	if t.Type != Manual && t.Type != SemiAutomatic {
 		r.refuse(t, "role", "write type: manual, or ask the role of the holder: partitions: {NAME: {tasks: [TASK], roles: [ROLE]}}",
 			"a role is asked of the person who performs a task, and nobody performs this one: a node runs it")
@@ -51,6 +49,13 @@ func (r *reader) checkTask(t *Task) {
 	r.checkTransfer(t)
 	r.checkArguments(t)
 	r.checkRule(t)
+}
+
+// checkRetries reports tries of what no program does.
+func (r *reader) checkRetries(t *Task) {
+	if t.Type != Automatic {
+		r.refuse(t, "retries", "a person decides to try again", "retries belong to automatic tasks")
+	}
 }
 
 // refuse reports a key of a task that must not be there.

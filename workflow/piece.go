@@ -56,11 +56,20 @@ func HoldsPieces(src []byte) bool {
 // mistakes gives Errors with all of them. Expressions are read where a definition takes a model:
 // what data there are is known there.
 func ParsePieces(file string, src []byte) ([]*Piece, error) {
+	return parsePieces(file, src, func(r *reader, model *Task) {
+		if r.written(model, "type") != nil { // else the task that takes it may say which
+			r.checkRetries(model)
+		}
+	})
+}
+
+// parsePieces reads pieces; check reports what else does not fit together in a model.
+func parsePieces(file string, src []byte, check func(*reader, *Task)) ([]*Piece, error) {
 	pr := &problems{file: file}
 	r := newReader(pr)
 	var out []*Piece
 	if root := readSource(src, pr); root != nil {
-		out = r.pieces(root)
+		out = r.pieces(root, check)
 	}
 	if len(pr.list) > 0 {
 		return nil, pr.list.sorted()
@@ -68,12 +77,14 @@ func ParsePieces(file string, src []byte) ([]*Piece, error) {
 	return out, nil
 }
 
-func (r *reader) pieces(root *node) (out []*Piece) {
+func (r *reader) pieces(root *node, check func(*reader, *Task)) (out []*Piece) {
 	r.apart = true
 	readMap(r, root, pieceKeys, r.def)
 	if n := r.written(r.def, "models"); n != nil && !n.isNull() {
 		for _, e := range r.named(n, "models") {
-			r.model(e)
+			if t := r.model(e); t != nil {
+				check(r, t)
+			}
 			out = append(out, &Piece{
 				Kind: PieceModel, Name: e.key.text, body: e.value,
 				canonical: encode(object{"models": object{e.key.text: e.value.plain()}}),
@@ -181,7 +192,8 @@ func (r *reader) shareApplications() {
 
 // ParsePiece reads a piece in its canonical form.
 func ParsePiece(canonical []byte) (*Piece, error) {
-	all, err := ParsePieces("piece", canonical)
+	// One that was listed by an earlier version is read as before: its mistake is told where a task takes it.
+	all, err := parsePieces("piece", canonical, func(*reader, *Task) {})
 	if err != nil {
 		return nil, err
 	}

@@ -89,9 +89,10 @@ func TestPiecesHaveOneForm(t *testing.T) {
 		}
 	}
 	for src, want := range map[string]string{
-		"models: {a: {tipe: manual}}":     `shelf.yaml:1:14: unknown key "tipe"`,
-		"models: {a: {model: b}}":         "a model cannot take another model",
-		"models: {a b: {}}":               "not a valid name",
+		"models: {a: {tipe: manual}}": `shelf.yaml:1:14: unknown key "tipe"`,
+		"models: {a: {model: b}}":     "a model cannot take another model",
+		"models: {a b: {}}":           "not a valid name",
+		"models: {a: {type: semi-automatic, application: b, role: c, retries: 2}}": "retries belong to automatic tasks",
 		"applications: {noop: {}}":        "is built in",
 		"models: {a: {}}\nversion: 3":     `unknown key "version"`,
 		"models: {}":                      "has no models and no applications",

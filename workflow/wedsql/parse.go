@@ -40,8 +40,11 @@ func Parse(file string, src []byte) (*Document, error) {
 	return p.document, nil
 }
 
-// flowName is the file's name without folder and extension.
+// flowName is the file's name without folder and extension; empty: it comes from stdin, and has none.
 func flowName(file string) string {
+	if file == "-" {
+		return ""
+	}
 	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
 	return strings.TrimSuffix(base, path.Ext(base))
 }

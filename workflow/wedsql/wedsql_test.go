@@ -54,6 +54,17 @@ func mustBeNative(t *testing.T, yaml []byte) *workflow.Definition {
 	return def
 }
 
+// TestWhatComesFromStdinHasNoName: the sign that stands for it on a command line is none.
+func TestWhatComesFromStdinHasNoName(t *testing.T) {
+	doc, err := Parse("-", []byte(trigger("TRUE")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if native := string(doc.ToYAML()); !strings.Contains(native, "workflow: flow\n") || strings.Contains(native, "label") {
+		t.Errorf("got\n%s", native)
+	}
+}
+
 func TestSizesAreLimited(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{strings.Repeat(" ", MaxSize+1), "more than 1048576 bytes"},

@@ -216,7 +216,11 @@ func (w *writer) tasks() {
 			w.line("    repeat: true")
 		}
 		w.line("    when: %s", native.Expression(cmp.Or(w.conditionOf[t.Predicate], expr.String())))
-		w.line("    application: %s", native.Scalar(w.transition(t.Transition)))
+		transition := w.transition(t.Transition)
+		if transition != t.Transition {
+			w.line("    # %s", native.Quoted(t.Transition))
+		}
+		w.line("    application: %s", native.Scalar(transition))
 		if t.Timeout > 0 {
 			w.line("    timeout: %s", workflow.FormatDuration(t.Timeout))
 		}

@@ -12,9 +12,10 @@
 //	  <AWICs><Constraint CondName="asked"/></AWICs>
 //	</WED-flow-initial-schema>
 //
-// Names of elements and attributes are read in small letters and capitals alike. Line
-// breaks and spaces inside of a name count as one space, and as none where a name is
-// looked for, as printed files break names over lines. "= null" means that there is no
+// Names of elements and attributes are read in small letters and capitals alike. White
+// space inside of a name counts for nothing where a name is looked for, as printed files
+// break names over lines. A broken name becomes what stands on one line elsewhere, else its
+// lines are joined: with no space beside one of _ - . /, else with one. "= null" means that there is no
 // value. A trigger's Period is the time limit of its transition.
 //
 // Promises: no I/O (no DTD is fetched, entities that it declares are refused), no clock,

@@ -26,6 +26,7 @@ func Parse(name string, src []byte) (*Document, error) {
 			Message: fmt.Sprintf("the file has more than %d bytes, which are the most that is read", MaxSize), Hint: "split it"}}
 	}
 	p := &parser{name: name, src: native.Unmarked(src), problems: native.Problems{File: name}, document: &Document{}}
+	p.whole = wholeNames(p.src)
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -45,6 +46,8 @@ type parser struct {
 
 	open []string // the elements around the present place, in small letters
 	text *text    // of the element that is open, if it has one
+
+	whole map[string]string // names that stand on one line somewhere, by their keys
 }
 
 func (p *parser) fail(at position, hint, format string, args ...any) {
@@ -243,14 +246,60 @@ type attributes struct {
 	at      position
 }
 
-// get is an attribute's value: white space inside of it, line breaks too, is one space.
+// get is an attribute's value, on one line.
 func (a attributes) get(name string) (string, bool) {
 	for _, attr := range a.element.Attr {
 		if strings.EqualFold(attr.Name.Local, name) && attr.Name.Space == "" {
-			return strings.Join(strings.Fields(attr.Value), " "), true
+			return a.parser.oneLine(attr.Value), true
 		}
 	}
 	return "", false
+}
+
+// oneLine is a value on one line: as it stands elsewhere in the file if it does, else with one space for each white
+// space, and none where a line ends beside a sign that joins words.
+func (p *parser) oneLine(value string) string {
+	var b strings.Builder
+	for part := range strings.Lines(value) {
+		part = strings.Join(strings.Fields(part), " ")
+		if before := b.String(); before != "" && part != "" &&
+			!strings.ContainsRune(joiners, rune(before[len(before)-1])) && !strings.ContainsRune(joiners, rune(part[0])) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(part)
+	}
+	joined := b.String()
+	if whole, is := p.whole[key(joined)]; is && strings.Contains(strings.TrimSpace(value), "\n") {
+		return whole
+	}
+	return joined
+}
+
+// joiners are signs after which, or before which, a printed file ends a line in the midst of a name.
+const joiners = "_-./"
+
+// wholeNames are the names, and whatever else is an attribute, that stand on one line, by their keys; the first
+// spelling of each.
+func wholeNames(src []byte) map[string]string {
+	out := map[string]string{}
+	d := xml.NewDecoder(bytes.NewReader(src))
+	d.CharsetReader = native.CharsetReader
+	for {
+		token, err := d.Token()
+		if err != nil { // the end, or a mistake, which read reports
+			return out
+		}
+		e, is := token.(xml.StartElement)
+		if !is {
+			continue
+		}
+		for _, a := range e.Attr {
+			name := strings.TrimSpace(a.Value)
+			if _, there := out[key(name)]; !there && !strings.Contains(name, "\n") {
+				out[key(name)] = strings.Join(strings.Fields(name), " ")
+			}
+		}
+	}
 }
 
 // required is an attribute that must be there and say something.

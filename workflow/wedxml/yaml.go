@@ -191,7 +191,11 @@ func (w *writer) compensation(transition string, updates []string) {
 	if len(more) > 0 {
 		w.line("    # The compensation also sets %s: here it may set what is under out.", w.list(more))
 	}
-	w.line("    compensate: {application: %s}", native.Scalar(w.application(c.Name)))
+	name := w.application(c.Name)
+	if name != c.Name {
+		w.line("    # %s", native.Quoted(c.Name))
+	}
+	w.line("    compensate: {application: %s}", native.Scalar(name))
 }
 
 func (w *writer) constraints() {

@@ -290,7 +290,7 @@ func (s *State) amendIncidents() (out []IncidentView) {
 			for _, c := range amendments.Clashes(a.Patch, b.Patch) {
 				what := "two amendments were made side by side, and set one key unlike: " + c.String() + "; "
 				if value, any := s.setLast(all, c); any {
-					what += "what counts is " + amendments.Shown(value)
+					what += "what counts is " + amendments.Apart(value)
 				} else {
 					what += "neither counts"
 				}

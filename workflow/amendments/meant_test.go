@@ -74,7 +74,7 @@ func TestAPatchOfALoop(t *testing.T) {
 func TestALoopThatIsChangedUnlike(t *testing.T) {
 	old := parse(t, paper)
 	four, six := fitting(t, old, old, times(t, 4)), fitting(t, old, old, times(t, 6))
-	if c := Clashes(four, six); len(c) != 1 || c[0].String() != "loop review, times: 4 and 6" {
+	if c := Clashes(four, six); len(c) != 1 || c[0].String() != "loop review, times: 4 against 6" {
 		t.Errorf("they clash in %v", c)
 	}
 	side := func(i int) bool { return i == 1 }

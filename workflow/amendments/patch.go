@@ -981,7 +981,7 @@ func (c Clash) String() string {
 	if c.Key == "" {
 		return c.Part.String() + ": both add it"
 	}
-	return fmt.Sprintf("%s, %s: %s and %s", c.Part, c.Key, Shown(c.One), Shown(c.Other))
+	return fmt.Sprintf("%s, %s: %s against %s", c.Part, c.Key, Apart(c.One), Apart(c.Other))
 }
 
 // Clashes are the keys that two patches set unlike, and the parts that they add unlike, in their order.

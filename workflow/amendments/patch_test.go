@@ -471,7 +471,7 @@ func TestPatchesTogether(t *testing.T) {
 	if c := Clashes(Meant{Patch: one}, Meant{Patch: other}); len(c) > 0 {
 		t.Error(c)
 	}
-	if c := Clashes(Meant{Patch: one}, Meant{Patch: third}); len(c) != 1 || c[0].String() != "task a, timeout: 2h and 3h" {
+	if c := Clashes(Meant{Patch: one}, Meant{Patch: third}); len(c) != 1 || c[0].String() != "task a, timeout: 2h against 3h" {
 		t.Error(c)
 	}
 	if got := effective(old, []Patch{third, one}).Task("a").Timeout.Hours(); got != 2 {

@@ -86,6 +86,14 @@ func Shown(raw json.RawMessage) string {
 	return string(s)
 }
 
+// Apart is Shown in a sentence: what has several words stands between quotes, so that it is seen where it ends.
+func Apart(raw json.RawMessage) string {
+	if s := Shown(raw); len(raw) > 0 && raw[0] == '"' && strings.Contains(s, " ") {
+		return "“" + s + "”"
+	}
+	return Shown(raw)
+}
+
 // words writes a value as YAML has it on one line, quoting as little as possible: outermost, nothing but
 // what is not one line or empty.
 func words(v any, outermost bool) string {

@@ -207,12 +207,43 @@ func (s *State) flowIncidents() (out []IncidentView) {
 		})
 	}
 	out = append(out, s.passedOrders()...)
+	out = append(out, s.lateAmendments()...)
 	for said := range s.flow.lost {
 		out = append(out, s.undoIncidents(said)...)
 	}
 	slices.SortStableFunc(out, func(x, y IncidentView) int {
 		return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Task, y.Task))
 	})
+	return out
+}
+
+// lateAmendments are those of which the holder of the data states did not know when these ended: they went by the
+// definition of before to their end.
+func (s *State) lateAmendments() (out []IncidentView) {
+	l := s.flow.Line
+	if !l.Board.Ended() || l.Board.Flow().Hash() == s.def.Hash() {
+		return nil
+	}
+	knew := func(a *log.Entry) bool {
+		for e := range l.has {
+			aged := e.Fact.Body.Aged
+			if aged != nil && aged.Age == 0 && l.why[e] == "" && s.log.Knew(e, a) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, a := range s.edition.heavy {
+		if slices.Contains(s.edition.left, a) || knew(a) || len(out) >= maxUncounted {
+			continue // of one that does not go together with others it is told already
+		}
+		patch := s.fittings[a.ID].patch
+		out = append(out, IncidentView{
+			At: a.Fact.At, Who: a.Fact.Chain.Author,
+			What: "an amendment came too late: a final state had ended the instance by the definition of before; it has no effect: " +
+				strings.Join(patch.Lines(), "; "),
+		})
+	}
 	return out
 }
 

@@ -42,8 +42,14 @@ said() {
   sed -nE 's/.*"message":"(([^"\\]|\\.)*)".*/\1/p' "$folder/reply" | grep . || echo "HTTP status $status"
 }
 
-# field NAME: a text of the job.
-field() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" "$folder/job"; }
+# field NAME: a text of the job, as JSON has it between quotes: so it can be written into other JSON as it is.
+field() { LC_ALL=C sed -nE "s/.*\"$1\":\"(([^\"\\\\]|\\\\.)*)\".*/\1/p" "$folder/job"; }
+
+# characters TEXT: how many a text has that JSON has so between quotes. An escape is one, also one of two parts, and
+# of the bytes of a character only the first counts.
+characters() {
+  printf '%s' "$1" | LC_ALL=C sed -E 's/\\(u[dD][89abAB]..\\u....|u....|.)/x/g' | LC_ALL=C tr -d '\200-\277' | wc -c
+}
 
 # do_job: the work itself. It writes outputs as JSON; the task fails where it does not end well.
 do_job() {
@@ -54,7 +60,7 @@ do_job() {
     ;;
   *)
     text=$(field text)
-    printf '{"length": %d}' "${#text}"
+    printf '{"length": %d}' "$(characters "$text")"
     ;;
   esac
 }

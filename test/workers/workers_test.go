@@ -33,7 +33,7 @@ workflow: three-languages
 data:
   number: {type: integer, default: 21}
   doubled: {type: integer}
-  text: {type: string, default: hello there}
+  text: {type: string, default: "hé \"quoted\" \\ back 🚲 <b> \\u0041"}
   length: {type: integer}
   sum: {type: integer}
 tasks:
@@ -79,7 +79,7 @@ func TestExamples(t *testing.T) {
 		in, err = n.API.Show(t.Context(), st.ID)
 		return err == nil && in.State != workflow.InstanceRunning
 	})
-	if in.State != workflow.InstanceSucceeded || in.Data["sum"] != json.Number("53") {
+	if in.State != workflow.InstanceSucceeded || in.Data["sum"] != json.Number("73") {
 		t.Errorf("it is %s with %v", in.State, in.Data)
 	}
 	for _, task := range in.Tasks {

@@ -125,7 +125,16 @@ func (s *State) PartitionState(p workflow.PartitionName, tasks []TaskView) workf
 			shown, best = t.State, rank
 		}
 	}
+	if s.endedWell(p) && slices.Contains([]workflow.State{workflow.Failed, workflow.Blocked, workflow.Aborted}, shown) {
+		return workflow.Succeeded
+	}
 	return shown
+}
+
+// endedWell reports whether data states that ended in a final one are all that a partition is about: what came to
+// nothing on the way there was recovered.
+func (s *State) endedWell(p workflow.PartitionName) bool {
+	return s.flow != nil && s.plan.Home(workflow.FlowTask) == p && s.Overall() == workflow.InstanceSucceeded
 }
 
 // releasedFailure reports whether a task, or what stood in for it at last, failed, and its

@@ -54,6 +54,17 @@ func TestReasons(t *testing.T) {
 		"taken back: its user is no longer entitled":                                                                            "retomada: quem a tinha não pode mais fazê-la",
 		"station adopts the result 1841fe4d39":                                                                                  "station adota o resultado 1841fe4d39",
 		"no water":                                                                                                              "no water", "": "", "what nobody knows": "what nobody knows", "started twice": "started twice",
+		"h: it sets q, which was changed after the state that fired it":                                                                                                              "h: muda q, que tinha mudado depois do estado que a disparou",
+		"a result of alfa is kept and does not count, as the task had failed by then":                                                                                                "um resultado de alfa está guardado e não vale, porque a tarefa já tinha falhado",
+		"a result of alfa is kept and does not count, as nothing is to be undone by it any more":                                                                                     "um resultado de alfa está guardado e não vale, porque não há mais nada a desfazer com isso",
+		"undo1 is no longer yours, as nothing is to be undone by it any more":                                                                                                        "undo1 não está mais com você, porque não há mais nada a desfazer com isso",
+		"no key; since then: it jumped back: it must be offered, compensated further, or jump forward":                                                                               "no key; desde então: os dados foram repostos: tente de novo, desfaça mais, ou acerte os dados adiante",
+		"hand has failed: the instance is interrupted: no key; since then: it jumped back: it must be offered, compensated further, or jump forward":                                 "hand falhou: a instância está interrompida: no key; desde então: os dados foram repostos: tente de novo, desfaça mais, ou acerte os dados adiante",
+		`--when "foo ==" is no condition over the data of k: at its character 6: not an expression: it ends too early (something is missing at its end, or a bracket is not closed)`: `"foo ==" não é uma condição sobre os dados de k: no caractere 6: não é uma expressão: termina cedo demais (falta algo no fim, ou um parêntese não foi fechado)`,
+		"there is no state S9: the history has S0 to S4":                                                                                                                             "não há o estado S9: a história tem de S0 a S4",
+		"given to worker worker": "dada ao executor worker", "compensation given to worker w at station, try 2": "compensação dada ao executor w em station, tentativa 2",
+		"alfa recovers it: compensate, 2 steps": "alfa conserta: desfazer, 2 passos", "alfa recovers it: jump-back, n = 5": "alfa conserta: repor dados, n = 5",
+		"an amendment came too late: a final state had ended the instance by the definition of before; it has no effect: workflow, final: n == 2": "uma emenda chegou tarde: um estado final já tinha encerrado a instância pela definição anterior; ela não tem efeito: workflow, final: n == 2",
 	} {
 		if got := pt.reason(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)

@@ -45,6 +45,9 @@ func (k *desk) amend(ctx context.Context, r api.AmendRequest, w amending) (*api.
 	if err == nil {
 		out.Version, out.Lines = a.seen.NewVersion, append(a.patch.Lines(), k.view.PlacedLines(a.says.At)...)
 		out.AtOnce = a.seen.AtOnce
+		if a.of == nil && a.flow != "" && a.flow != k.member.ID() && !k.up(a.flow) {
+			out.Unheard = k.people.label(a.flow)
+		}
 	}
 	return out, err
 }
@@ -56,6 +59,7 @@ type foreseen struct {
 	says  worklist.Amend
 	patch amendments.Meant
 	of    *worklists.Amended // the instance, as a partner says; nil: it is here
+	flow  workflow.PartnerID // who keeps its data states; empty: its tasks follow a graph
 }
 
 // foreseeAmendment says what an instance would do with a changed definition. It changes nothing. Whoever may not amend
@@ -92,6 +96,7 @@ func (k *desk) foreseeAmendment(ctx context.Context, r api.AmendRequest, w amend
 		return out, err
 	}
 	out.seen, out.says, out.patch = k.view.Amendment(basis, def)
+	out.flow = basis.Flow
 	starts := func(t workflow.TaskName) bool { x := def.Task(t); return x != nil && x.Uses != nil }
 	if slices.ContainsFunc(out.patch.Adds(), starts) {
 		return out, k.usesThose(ctx, def, basis.Start.Uses, basis.Depth)

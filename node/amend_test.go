@@ -708,7 +708,7 @@ func TestAFlowIsAmended(t *testing.T) {
 		done, err := tm.p["one"].api.AmendInstance(t.Context(), api.AmendRequest{
 			User: "one", ID: id, File: "hire.yaml", Source: strings.NewReplacer(rehired...).Replace(hire),
 		})
-		if err != nil || done.Version != 2 {
+		if err != nil || done.Version != 2 || done.Unheard != "two" {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		if err := tm.put("two", id, "choose", "car", "beetle"); err != nil { // by what is known there

@@ -110,6 +110,7 @@ func (u *ui) amend(ctx context.Context, node amender, r api.AmendRequest, dry, y
 	if !asks { // else it was said before
 		u.atOnce(done.AtOnce)
 	}
+	u.unheard(done)
 	return u.done(done, "%s", u.amendedText(done))
 }
 
@@ -117,6 +118,14 @@ func (u *ui) amend(ctx context.Context, node amender, r api.AmendRequest, dry, y
 func (u *ui) atOnce(list []api.ChangeFinding) {
 	for _, f := range list {
 		u.note("at once: %s", oneLine(f.Line))
+	}
+}
+
+// unheard says that whoever keeps the data states of an instance does not know yet of a change.
+func (u *ui) unheard(x *api.Amended) {
+	if x.Unheard != "" {
+		u.note("not yet: %s keeps its data states, and cannot be reached now; they go by the change once it has heard of it, "+
+			"and not at all if a final state ends them before", oneLine(x.Unheard))
 	}
 }
 
@@ -258,6 +267,7 @@ func (a *applier) apply(
 		default:
 			u.note("%s", u.amendedText(done))
 			u.atOnce(done.AtOnce)
+			u.unheard(done)
 			out = append(out, applied{ID: done.ID, Amended: done})
 		}
 	}

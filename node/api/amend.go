@@ -80,6 +80,9 @@ type Amended struct {
 	Already bool     `json:"already"` // it was so before
 	// AtOnce is what the instance did at once with it, by the data that there were (Amendment); left out: nothing else.
 	AtOnce []ChangeFinding `json:"at_once,omitempty"`
+	// Unheard is the partner that keeps the data states, if it cannot be reached now: they go by the change from when it
+	// hears of it, and not at all if they have ended by then; left out: it can, or tasks follow a graph.
+	Unheard string `json:"unheard,omitempty"`
 }
 
 // AmendmentMade is a change of the definition by which an instance runs, that counts.

@@ -32,12 +32,12 @@ var recoverMethods = []struct{ name, does string }{
 func newRecoverCommand() *cobra.Command {
 	var user userFlag
 	var step api.RecoveryStep
-	var until stateFlag
+	var until, from stateFlag
 	var set []string
 	var dry, yes bool
 	var cmd *cobra.Command
 	cmd = &cobra.Command{
-		Use:   "recover ID [METHOD] [--steps N] [--until STATE] [--when EXPR] [--set k=v]... [--dry-run] [--yes] [--user U]",
+		Use:   "recover ID [METHOD] [--steps N] [--until STATE] [--when EXPR] [--set k=v]... [--from STATE] [--dry-run] [--yes] [--user U]",
 		Short: "Recover an instance that is interrupted",
 		Long: `Without METHOD it says why an instance that is driven by its data is interrupted, and
 which methods the rules allow now; of one whose tasks follow a graph, what waits for a
@@ -54,12 +54,13 @@ no part in the instance: what that shows comes from a partner that does. The par
 keeps the data states writes the step down, so it must be reached.
 
 A step cannot be taken back, as what it undoes or fires is done outside as well. It is
-taken only in the state that the command saw: where somebody else was quicker it is
-refused (6), and changes nothing. On a terminal the command asks first, and names the
-instance with its workflow and whole ID, its state, and what the step undoes.
+taken only in the state that the command saw, or that --from names: where somebody else
+was quicker it is refused (6), and changes nothing. On a terminal the command asks first,
+and names the instance with its workflow and whole ID, its state, and what the step
+undoes.
 With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2).`,
 		Example: `  mutirao recover 3f9a
-  mutirao recover 3f9a compensate --steps 2
+  mutirao recover 3f9a compensate --steps 2 --from S5
   mutirao recover 3f9a offer --dry-run
   mutirao recover 3f9a jump-forward --set status=agreed --set car=null`,
 		Args:              argumentsFrom(1, "ID", "METHOD"),
@@ -85,6 +86,9 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 			}
 			if cmd.Flags().Changed("until") { // state 0 is one as well
 				step.Until = (*int)(&until)
+			}
+			if cmd.Flags().Changed("from") {
+				step.From = (*int)(&from)
 			}
 			for k, v := range values {
 				if step.Set == nil {
@@ -113,6 +117,7 @@ With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2)
 	cmd.Flags().Var(&until, "until", "compensate until a state is equivalent to that of this `number`, such as 1 or S1")
 	cmd.Flags().StringVar(&step.When, "when", "", "compensate until this `expression` over data holds")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "what a jump sets, `NAME=VALUE`; may be repeated")
+	cmd.Flags().Var(&from, "from", "only if this is the `number` of the current state, such as 3 or S3")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what it would lead to, and change nothing")
 	addYesFlag(cmd, &yes)
 	user.add(cmd)

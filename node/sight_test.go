@@ -97,11 +97,15 @@ func TestAnInstanceIsSeenWhereWhoDecidesIs(t *testing.T) {
 				t.Errorf("%s decides: %+v, %v", user, d, err)
 			}
 		}
-		for _, user := range []string{"rui", "tablet"} {
-			_, err := tablet.Deciding(ctx, api.DecidingQuery{User: user, ID: id})
-			wantCode(t, err, api.NotAllowed, "two answers for the instance")
+		for _, user := range []string{"rui", "tablet"} { // the node is shown it, as ana decides
+			d, err := tablet.Deciding(ctx, api.DecidingQuery{User: user, ID: id})
+			if err != nil || d.May || d.Responsible != "two" {
+				t.Errorf("%s decides: %+v, %v", user, d, err)
+			}
 		}
-		_, err := phone.Show(ctx, id)
+		_, err := phone.Deciding(ctx, api.DecidingQuery{User: "phone", ID: id})
+		wantCode(t, err, api.NotAllowed, "two answers for the instance")
+		_, err = phone.Show(ctx, id)
 		wantCode(t, err, api.NotAllowed, "takes no part in instance "+id+", and is not shown it: two answers for the instance")
 		_, err = phone.History(ctx, id)
 		wantCode(t, err, api.NotAllowed, "two answers for the instance")

@@ -277,6 +277,9 @@ func (d *deeds) service() *apitest.Fake {
 		return &api.Leaving{}, nil
 	}
 	f.OnRemoveWorkflow = func(ref string) ([]api.Workflow, error) { d.note("remove %s", ref); return nil, nil }
+	f.OnForesee = func(string, api.RecoveryStep) (*api.Outlook, error) {
+		return &api.Outlook{Interruption: "77c0d1", From: 3, Undoes: []api.Undoing{{Task: "dispatch", State: 3}}}, nil
+	}
 	f.OnOrderTask = func(r api.TaskOrder) (*api.TaskOrdered, error) {
 		d.note("%s %s", r.Order, r.ID)
 		return &api.TaskOrdered{ID: r.ID, Task: r.Task, Order: r.Order}, nil

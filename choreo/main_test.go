@@ -11,7 +11,9 @@ import (
 // Of what rapid draws a sample is checked, unless -rapid.checks says how many.
 func TestMain(m *testing.M) {
 	if !sample.Whole() {
-		_ = flag.Set("rapid.checks", "40")
+		if err := flag.Set("rapid.checks", "40"); err != nil {
+			panic(err)
+		}
 	}
 	os.Exit(m.Run())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -311,23 +312,27 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 // passOn passes on what this node was only given to perform and nobody here has taken, and notes in which instances it
 // did. It reports whether somebody who can be reached has still to hear of that.
 func (d *departure) passOn(ctx context.Context, passed map[workflow.InstanceID]bool) (bool, error) {
-	untold := false // read only after the shard has answered, as the caller may give up before
+	waits := false
 	for _, s := range d.crew.shards {
+		// The shard has its own of all this, as the caller may give up before it answers.
+		known, found, untold := maps.Clone(passed), map[workflow.InstanceID]bool{}, false
 		done := make(chan error, 1)
 		err := d.crew.hand(ctx, s, event{apply: func(s *shard) error {
 			s.each(func(id workflow.InstanceID, h *held) {
 				if d.passOnOf(s, h) {
-					passed[id] = true
+					found[id] = true
 				}
-				untold = untold || passed[id] && h.m.Untold(d.partners, true)
+				untold = untold || (known[id] || found[id]) && h.m.Untold(d.partners, true)
 			})
 			return nil
 		}, after: func(err error) { done <- err }}, done)
 		if err != nil {
 			return false, err
 		}
+		maps.Copy(passed, found)
+		waits = waits || untold
 	}
-	return untold, nil
+	return waits, nil
 }
 
 // passOnOf is passOn of one instance.

@@ -224,14 +224,14 @@ func (s *State) lateAmendments() (out []IncidentView) {
 	if !l.Board.Ended() || l.Board.Flow().Hash() == s.def.Hash() {
 		return nil
 	}
-	knew := func(a *log.Entry) bool {
-		for e := range l.has {
-			aged := e.Fact.Body.Aged
-			if aged != nil && aged.Age == 0 && l.why[e] == "" && s.log.Knew(e, a) {
-				return true
-			}
+	var took []*log.Entry // by which the holder went by what it knew
+	for e := range l.has {
+		if aged := e.Fact.Body.Aged; aged != nil && aged.Age == 0 && l.why[e] == "" {
+			took = append(took, e)
 		}
-		return false
+	}
+	knew := func(a *log.Entry) bool {
+		return slices.ContainsFunc(took, func(e *log.Entry) bool { return s.log.Knew(e, a) })
 	}
 	for _, a := range s.edition.heavy {
 		if slices.Contains(s.edition.left, a) || knew(a) || len(out) >= maxUncounted {

@@ -133,7 +133,7 @@ func TestWhatWasNotSaidIsSaidAfterAStart(t *testing.T) {
 	})
 }
 
-// Who may not read a file is not believed to have it, and that is counted; nor is anybody in an instance for which it was
+// Whoever may not read a file is not believed to have it, and that is counted; nor is anybody in an instance for which it was
 // not given.
 func TestOnlyWhoMayReadIsBelieved(t *testing.T) {
 	for _, x := range []struct {

@@ -3,6 +3,7 @@ package node_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,17 +15,29 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// setClock is a wall clock that somebody sets.
+// setClock is a wall clock that somebody sets while others read it.
 type setClock struct {
 	bubbleClock
-	by *time.Duration
+	ahead atomic.Int64 // nanoseconds
 }
 
-func (c setClock) Now() moment.Now {
+// clockAhead is ahead of the bubble's by this, behind where it is negative.
+func clockAhead(by time.Duration) *setClock {
+	c := &setClock{}
+	c.set(by)
+	return c
+}
+
+func (c *setClock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
+
+func (c *setClock) Now() moment.Now {
 	now := c.bubbleClock.Now()
-	now.Wall = now.Wall.Add(*c.by)
+	now.Wall = now.Wall.Add(time.Duration(c.ahead.Load()))
 	return now
 }
+
+// on gives a node this clock.
+func (c *setClock) on(p *node.Parts) { p.Clock = c }
 
 // again restarts a partner as told, at these addresses, and meet the others.
 func (tm *team) again(name string, at []string, fit func(*node.Parts), meet ...string) {
@@ -100,8 +113,7 @@ func TestDoctor(t *testing.T) {
 		{"and what that does to the certificate", clockOf(-400 * day), "certificate", api.FindingWrong, "not valid yet",
 			"set it, and nothing else is needed"},
 		{"one of two partners whose clock is off", func(tm *team) {
-			by := 3 * time.Hour
-			tm.again("three", nil, func(p *node.Parts) { p.Clock = setClock{by: &by} }, "two")
+			tm.again("three", nil, clockAhead(3*time.Hour).on, "two")
 		}, "clock", api.FindingWarning, "the clock of three (3h0m0s ahead of this one)", "too few partners agree to say whose is wrong"},
 		{"a clock that was wrong at the start and was set", clockSetTo(-3*time.Hour, 0), "clock", api.FindingWarning,
 			"this clock was set 3h0m0s forward while the node ran", "waits do not depend on it"},
@@ -214,12 +226,12 @@ func clockOf(ahead time.Duration) func(*team) { return clockSetTo(ahead, ahead) 
 // clockSetTo has two start with its clock off, meet the others, and be set.
 func clockSetTo(before, after time.Duration) func(*team) {
 	return func(tm *team) {
-		by, meet := before, []string{"one", "three"}
+		clock, meet := clockAhead(before), []string{"one", "three"}
 		if before.Abs() > 24*time.Hour {
 			meet = nil // nobody's certificate is good by such a clock
 		}
-		tm.again("two", nil, func(p *node.Parts) { p.Clock = setClock{by: &by} }, meet...)
-		by = after
+		tm.again("two", nil, clock.on, meet...)
+		clock.set(after)
 	}
 }
 

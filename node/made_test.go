@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -255,17 +254,17 @@ func TestExpiredDataSetsAreNotCounted(t *testing.T) {
 func TestDataSetsOutliveAWrongClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one")
-		by := time.Duration(0)
-		tm.again("one", nil, func(p *node.Parts) { p.Clock = setClock{by: &by} })
+		clock := clockAhead(0)
+		tm.again("one", nil, clock.on)
 		add := func(name string) {
 			if _, err := tm.p["one"].api.AddData(t.Context(), name, []byte("1"), api.DataTerms{Valid: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		add("level")
-		by = 2 * time.Hour
+		clock.set(2 * time.Hour)
 		add("wind")
-		by = 0
+		clock.set(0)
 		add("rain")
 		if n := len(tm.sets("one")); n != 3 {
 			t.Errorf("%d data sets are in the catalogue, want 3", n)

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 )
@@ -127,8 +126,7 @@ func TestWhatAUserSetApartIsMerged(t *testing.T) {
 		o.link()
 		o.prefetch("phone", true)
 		pass(2 * time.Second)
-		by := 2 * time.Hour
-		o.again("phone", nil, func(p *node.Parts) { p.Clock = setClock{by: &by} }, "base", "tablet")
+		o.again("phone", nil, clockAhead(2*time.Hour).on, "base", "tablet")
 		pass(2 * time.Second)
 		if err := o.top("phone", 2); err != nil {
 			t.Fatal(err)

@@ -183,13 +183,13 @@ func TestWhatIsNotGivenUp(t *testing.T) {
 		one.hand.letGo(t, "c")
 		tm.succeeds(lacking, time.Second, "one")
 
-		var jump time.Duration
+		clock := clockAhead(0)
 		one.crash()
-		one.fit = func(p *node.Parts) { p.Clock = setClock{by: &jump} }
+		one.fit = clock.on
 		one.start()
 		pass(2 * time.Hour)
 		one.crash()
-		jump = 2 * 365 * day
+		clock.set(2 * 365 * day)
 		one.start()
 		pass(time.Hour)
 		if tm.closed("one", id) != nil {

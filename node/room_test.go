@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -327,8 +326,8 @@ func TestLargeInstanceHasRoomOnItsTurn(t *testing.T) {
 // second of two instances began.
 func TestTurnIsTheSameAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var set time.Duration
-		tm := newTeamWith(t, nil, func(p *node.Parts) { p.Clock = setClock{by: &set} }, "one", "two")
+		clock := clockAhead(0)
+		tm := newTeamWith(t, nil, clock.on, "one", "two")
 		tm.add("one", longThenLast(2))
 		pass(time.Minute)
 		tm.p["two"].hand.hold("t000")
@@ -336,7 +335,7 @@ func TestTurnIsTheSameAfterARestart(t *testing.T) {
 		at := map[string]string{"long": "two", "rest": "one"}
 		first := tm.begin("two", "long", at)
 		pass(time.Second)
-		set = -2 * time.Hour
+		clock.set(-2 * time.Hour)
 		tm.begin("two", "long", at)
 		pass(time.Second)
 		tm.p["two"].crash()

@@ -163,7 +163,7 @@ func (m *Machine) itemNow(a *state.Attempt, since *state.Moments) ItemView {
 		v.Word, v.Joint, v.LeaseEnds = h.Word, h.Joint, h.Ends
 		v.PutOff = m.state.People().Board.PutOff(v.Item, v.Holder)
 	} else {
-		v.Offered, v.ToAll = m.state.Offered(v.Item)
+		v.Offered, v.ToAll = m.state.Offered(a)
 		v.Begun = m.state.WorkedOnSince(a)
 	}
 	v.WaitsFor = m.state.Lacking(a)
@@ -235,10 +235,15 @@ func (m *Machine) HeldUntil(i worklist.Item, now Moment, partners Partners) time
 
 // ItemsFor are the tasks of people that can be done now, and those that a person had.
 func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
-	had, lost := map[worklist.Item]worklist.ID{}, map[worklist.Item]*worklist.Loss{}
-	if m.Claims() {
-		had, lost = m.state.People().Board.Had(u)
+	items := m.Items()
+	if !m.Claims() { // nobody has, or had, any
+		out = make([]ItemFor, len(items))
+		for i := range items {
+			out[i].ItemView = items[i]
+		}
+		return out
 	}
+	had, lost := m.state.People().Board.Had(u)
 	for i, l := range lost {
 		if a := m.state.Attempts()[fact.AttemptIDOf(i)]; l.By.IsZero() && a != nil {
 			if at := m.state.GoneAt(a); at > 0 {
@@ -248,7 +253,7 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 		}
 	}
 	listed := map[worklist.Item]bool{}
-	for _, v := range m.Items() {
+	for _, v := range items {
 		x := ItemFor{ItemView: v, Last: had[v.Item]}
 		if v.Holder == u {
 			x.Last = v.Grant
@@ -261,19 +266,17 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	}
 	since := state.Moments{S: m.state}
 	open := map[worklist.Item]worklist.Standing{}
-	if m.Claims() {
-		for _, i := range m.state.People().Board.HeldBy(u) {
-			if listed[i] {
-				continue
-			}
-			if v, waits := m.itemAhead(m.state.Attempts()[fact.AttemptIDOf(i)], &since); waits {
-				out = append(out, ItemFor{ItemView: v, Last: v.Grant})
-				delete(had, i)
-				continue
-			}
-			open[i], _ = m.state.People().Board.Holds(i)
-			had[i] = open[i].Grant
+	for _, i := range m.state.People().Board.HeldBy(u) {
+		if listed[i] {
+			continue
 		}
+		if v, waits := m.itemAhead(m.state.Attempts()[fact.AttemptIDOf(i)], &since); waits {
+			out = append(out, ItemFor{ItemView: v, Last: v.Grant})
+			delete(had, i)
+			continue
+		}
+		open[i], _ = m.state.People().Board.Holds(i)
+		had[i] = open[i].Grant
 	}
 	for _, i := range slices.SortedFunc(maps.Keys(had), worklist.Item.Compare) {
 		if a := m.state.Attempts()[fact.AttemptIDOf(i)]; a != nil {

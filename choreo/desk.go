@@ -219,6 +219,9 @@ func (q *byPlace) Pop() any { return (*state.Judging)(q).Pop() }
 
 // inOrder are the slots of a set in rule order.
 func inOrder(set map[*state.Slot]bool) []*state.Slot {
+	if len(set) == 0 {
+		return nil
+	}
 	return slices.SortedFunc(maps.Keys(set), func(a, b *state.Slot) int { return a.Place - b.Place })
 }
 

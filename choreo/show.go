@@ -208,7 +208,7 @@ func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 		if claimed {
 			who = h.User
 		}
-		if to, _ := m.state.Offered(state.ItemOf(sl.Current.ID)); !claimed && stands == workflow.Ready && len(to) > 0 {
+		if to, _ := m.state.Offered(sl.Current); !claimed && stands == workflow.Ready && len(to) > 0 {
 			for _, u := range to {
 				w := out[u]
 				w.Assigned++

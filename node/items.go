@@ -87,7 +87,11 @@ func (k peoplesItems) rows(
 		return append([]worklists.Row{}, found...), nil
 	}
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out [][]worklists.Row) {
-		s.each(func(_ workflow.InstanceID, h *held) { out = append(out, k.itemsOf(h, who, at, now, list)) })
+		s.each(func(_ workflow.InstanceID, h *held) {
+			if rows := k.itemsOf(h, who, at, now, list); len(rows) > 0 {
+				out = append(out, rows)
+			}
+		})
 		return out
 	})
 	if err != nil {
@@ -109,14 +113,14 @@ func (d *desk) noPerson(person worklist.User) error {
 func (k peoplesItems) itemsOf(
 	h *held, who worklist.Person, at workflow.PartnerID, now moment.Now, list itemsFor,
 ) (out []worklists.Row) {
-	var dues choreo.Dues
-	about := ""
-	var deadlines map[worklist.Item]state.Deadline
-	for i, v := range list(h.m, who.User) {
-		if i == 0 {
-			about, dues = h.subject(), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
-			deadlines = byItem(k.view.Deadlines(h.shown(), now))
-		}
+	views := list(h.m, who.User)
+	if len(views) == 0 {
+		return nil
+	}
+	shown, about, dues := h.shown(), h.subject(), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
+	dated := deadlinesOf(k.view.Deadlines(shown, now))
+	out = make([]worklists.Row, 0, len(views))
+	for i, v := range views {
 		r := worklists.Row{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Role,
 			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over,
@@ -143,7 +147,7 @@ func (k peoplesItems) itemsOf(
 				r.Ends, r.Left, r.Until = string(d.Kind), d.Left, now.Wall.Add(d.Left)
 			}
 		}
-		if d, has := deadlines[v.Item]; has && !v.Over {
+		if d := dated.of(v.Item); d != nil && !v.Over {
 			r.Due, r.DueLeft, r.Warnings, r.DueAt = d.Due, d.Left, d.Warnings, now.Wall.Add(d.Left)
 			if _, passes := d.Passes(); passes || d.Passed && v.Lost != nil {
 				r.Transfer, r.TransferTo = d.Transfer, h.m.Responsible()
@@ -174,7 +178,7 @@ func (k peoplesItems) itemsOf(
 			r.Word, r.Joint = v.Word, v.Joint
 		}
 		if r.At != k.member.ID() {
-			r.AsOf, _ = k.view.AsOf(h.shown(), r.At)
+			r.AsOf, _ = k.view.AsOf(shown, r.At)
 		}
 		if v.Lost != nil {
 			if v.Lost.Over {
@@ -211,16 +215,37 @@ func (k peoplesItems) heldUntil(h *held, v choreo.ItemFor, now moment.Now) time.
 	return h.m.HeldUntil(v.Item, choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
 }
 
-// byItem are deadlines by what they are about; nil: there are none.
-func byItem(list []state.Deadline) map[worklist.Item]state.Deadline {
-	if len(list) == 0 {
+// deadlines are those of an instance, to be found by what they are about.
+type deadlines struct {
+	all []state.Deadline
+	at  map[worklist.Item]int // where each is; nil: so few are looked through more quickly
+}
+
+// fewDeadlines are looked through.
+const fewDeadlines = 8
+
+func deadlinesOf(all []state.Deadline) deadlines {
+	d := deadlines{all: all}
+	if len(all) > fewDeadlines {
+		d.at = make(map[worklist.Item]int, len(all))
+		for i := range all {
+			d.at[all[i].Item] = i
+		}
+	}
+	return d
+}
+
+// of is the deadline of an item; nil: it has none.
+func (d deadlines) of(i worklist.Item) *state.Deadline {
+	at, has := d.at[i]
+	if d.at == nil {
+		at = slices.IndexFunc(d.all, func(x state.Deadline) bool { return x.Item == i })
+		has = at >= 0
+	}
+	if !has {
 		return nil
 	}
-	out := make(map[worklist.Item]state.Deadline, len(list))
-	for _, d := range list {
-		out[d.Item] = d
-	}
-	return out
+	return &d.all[at]
 }
 
 // Sheet is an item that a person at a partner's node has, had, or may take, with what is needed to do it.

@@ -224,20 +224,22 @@ func (s *Spot) compare(o *Spot) int {
 }
 
 func (h *Hand) sort(list []Entry) {
-	type placed struct {
-		Spot
-		at int
-	}
-	spots := make([]placed, len(list))
-	for i := range list {
-		spots[i] = placed{h.spot(&list[i]), i}
-	}
-	slices.SortFunc(spots, func(x, y placed) int { return x.compare(&y.Spot) })
 	sorted := make([]Entry, len(list))
-	for i, s := range spots {
-		sorted[i] = list[s.at]
+	for i, at := range h.Order(list) {
+		sorted[i] = list[at]
 	}
 	copy(list, sorted)
+}
+
+// Order is the list as it is ordered by hand: by where each of its entries is now.
+func (h *Hand) Order(list []Entry) (at []int) {
+	spots := make([]Spot, len(list))
+	at = make([]int, len(list))
+	for i := range list {
+		spots[i], at[i] = h.spot(&list[i]), i
+	}
+	slices.SortFunc(at, func(x, y int) int { return spots[x].compare(&spots[y]) })
+	return at
 }
 
 // Move puts an entry between two others of the list as it is ordered by hand: after one,

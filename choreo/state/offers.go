@@ -42,10 +42,12 @@ func (s *State) Limits(a *Attempt) bool {
 	return !a.Task.ByNode() && (!s.Policy().All() || s.Pulled(a))
 }
 
-// Offered are those to whom an item is offered by name, while nobody has it; toAll: it is for all of its role.
-func (s *State) Offered(i worklist.Item) (to []worklist.User, toAll bool) {
+// Offered are those to whom the item of an attempt is offered by name, while nobody has it; toAll: it is for all of its
+// role.
+func (s *State) Offered(a *Attempt) (to []worklist.User, toAll bool) {
+	i := ItemOf(a.ID)
 	if !s.Offers(i) {
-		return nil, s.Unlimited(i)
+		return nil, !s.Limits(a)
 	}
 	return s.peoples.Board.Offered(i)
 }

@@ -24,11 +24,22 @@ func (id ID) Short() string { return id.String()[:8] }
 
 // ParseID reads what [ID.String] wrote.
 func ParseID(text string) (id ID, err error) {
+	if len(text) != 2*len(id) {
+		return id, noID(text)
+	}
 	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != len(id) || hex.EncodeToString(b) != text {
-		return id, fmt.Errorf("%q is no ID of a user: want %d hexadecimal digits", plain.CutBytes(text, 40), 2*len(id))
+	if err != nil || hex.EncodeToString(b) != text {
+		return id, noID(text)
 	}
 	return ID(b), nil
+}
+
+// noID is a text that is no ID of a user. It is put into words only when they are read: most who try whether a text is an
+// ID never read them.
+type noID string
+
+func (e noID) Error() string {
+	return fmt.Sprintf("%q is no ID of a user: want %d hexadecimal digits", plain.CutBytes(string(e), 40), 2*len(ID{}))
 }
 
 // Word is what an administrator, the founder or a delegate, signs a record with.

@@ -73,16 +73,15 @@ func (d *Desk) Along(ctx context.Context) (out []Along, err error) {
 // Untaken are the items of which this node is the holder and that people here may take, and nobody has: while it is out
 // of reach nobody else can do them, and partners judge them.
 func (d *Desk) Untaken(ctx context.Context) (out []api.Item, err error) {
+	known := map[string]bool{}
 	for _, who := range d.in.People.Here() {
 		rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, everywhere)
 		if err != nil {
 			return nil, err
 		}
-		rows = sortedRows(heldHere(d.in.Self, rows), byArrival)
-		for i := range rows {
-			r := &rows[i]
-			known := slices.ContainsFunc(out, func(x api.Item) bool { return x.ID == r.ID() })
-			if r.free() && !r.Done && !known {
+		for _, r := range sorted(heldHere(d.in.Self, rows), byArrival) {
+			if r.free() && !r.Done && !known[r.ID()] {
+				known[r.ID()] = true
 				out = append(out, d.item(who, r))
 			}
 		}
@@ -96,9 +95,7 @@ func (d *Desk) alongOf(ctx context.Context, who users.Who) (out []Along, err err
 	if err != nil {
 		return nil, err
 	}
-	rows = sortedRows(rows, byArrival)
-	for i := range rows {
-		r := &rows[i]
+	for _, r := range sorted(rows, byArrival) {
 		if r.Mine == "" || r.Done || r.PutOff {
 			continue
 		}

@@ -80,27 +80,23 @@ func (d *Desk) handOf(user string) *worklist.Hand {
 	return h
 }
 
-// sortByHand puts rows into a user's own order.
-func (d *Desk) sortByHand(who users.Who, rows []Row) {
+// sortedByHand are rows in a user's own order.
+func (d *Desk) sortedByHand(who users.Who, rows []Row) []*Row {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sortBy(d.handOf(who.ID), rows)
+	return byHand(d.handOf(who.ID), rows)
 }
 
-func (d *Desk) sortBy(h *worklist.Hand, rows []Row) {
+func byHand(h *worklist.Hand, rows []Row) []*Row {
 	entries := make([]worklist.Entry, len(rows))
-	at := make(map[string]int, len(rows))
 	for i := range rows {
 		entries[i] = rows[i].entry()
-		at[rows[i].ID()] = i
 	}
-	worklist.Sort(entries, worklist.ByHand, h)
-	sorted := make([]Row, len(rows))
-	for i, e := range entries {
-		r := Row{Instance: e.Instance, Item: e.Item}
-		sorted[i] = rows[at[r.ID()]]
+	out := make([]*Row, len(rows))
+	for i, at := range h.Order(entries) {
+		out[i] = &rows[at]
 	}
-	copy(rows, sorted)
+	return out
 }
 
 // entry is a row as an order by hand sees it.
@@ -149,12 +145,7 @@ func (d *Desk) Move(ctx context.Context, in api.MoveRequest) ([]api.Item, error)
 		return nil, err
 	}
 	d.in.Nudge()
-	d.sortByHand(who, rows)
-	out := []api.Item{}
-	for i := range rows {
-		out = append(out, d.item(who, &rows[i]))
-	}
-	return out, nil
+	return d.items(who, d.sortedByHand(who, rows)), nil
 }
 
 // move puts a row before another, or to the top or the bottom, durably.
@@ -163,13 +154,12 @@ func (d *Desk) move(who users.Who, rows []Row, moved Row, before string, top boo
 	defer d.mu.Unlock()
 	was := d.handOf(who.ID)
 	next := was.Clone() // it counts when it is durable
-	rest := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.ID() == moved.ID() })
-	d.sortBy(was, rest)
+	rest := slices.DeleteFunc(byHand(was, rows), func(r *Row) bool { return r.ID() == moved.ID() })
 	at := len(rest)
 	if top {
 		at = 0
 	} else if before != "" {
-		at = slices.IndexFunc(rest, func(r Row) bool { return r.ID() == before })
+		at = slices.IndexFunc(rest, func(r *Row) bool { return r.ID() == before })
 	}
 	var above, below *worklist.Entry
 	if at > 0 {

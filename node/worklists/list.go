@@ -66,15 +66,9 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 		rows[i].here = q.Order == api.OrderHere && d.isHere(who, &rows[i])
 	}
 	if by == nil {
-		d.sortByHand(who, rows)
-	} else {
-		rows = sortedRows(rows, by)
+		return d.items(who, d.sortedByHand(who, rows)), nil
 	}
-	out, now := make([]api.Item, 0, len(rows)), d.in.Clock.Now().Wall
-	for i := range rows {
-		out = append(out, d.itemAt(who, &rows[i], now))
-	}
-	return out, nil
+	return d.items(who, sorted(rows, by)), nil
 }
 
 // offered are the rows that a list has: what the person has, and what the person may take, now or once its holder can be
@@ -133,14 +127,13 @@ func (d *Desk) isHere(who users.Who, r *Row) bool {
 
 func byArrival(a, b *Row) int { return a.Since.Compare(b.Since) }
 
-// sortedRows are the rows sorted by what is wanted, and for the rest in one way at all nodes.
-// They are large, so each is moved once.
-func sortedRows(rows []Row, by func(a, b *Row) int) []Row {
-	at := make([]*Row, len(rows))
+// sorted are the rows sorted by what is wanted, and for the rest in one way at all nodes. They are large, so none is moved.
+func sorted(rows []Row, by func(a, b *Row) int) []*Row {
+	out := make([]*Row, len(rows))
 	for i := range rows {
-		at[i] = &rows[i]
+		out[i] = &rows[i]
 	}
-	slices.SortFunc(at, func(a, b *Row) int {
+	slices.SortFunc(out, func(a, b *Row) int {
 		if n := by(a, b); n != 0 {
 			return n
 		}
@@ -149,10 +142,6 @@ func sortedRows(rows []Row, by func(a, b *Row) int) []Row {
 		}
 		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID(), b.ID()))
 	})
-	out := make([]Row, len(rows))
-	for i, r := range at {
-		out[i] = *r
-	}
 	return out
 }
 
@@ -199,10 +188,12 @@ func (d *Desk) rows(
 
 // heldHere are the rows of what this node holds.
 func heldHere(self workflow.PartnerID, rows []Row) []Row {
-	if !slices.ContainsFunc(rows, func(r Row) bool { return r.At != self }) {
-		return rows
+	for i := range rows { // rows are large, and seldom is one of them elsewhere
+		if rows[i].At != self {
+			return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.At != self })
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.At != self })
+	return rows
 }
 
 // askEach asks each partner that is connected, some at a time. silent are those without an answer.
@@ -291,6 +282,15 @@ func (d *Desk) read(p workflow.PartnerID, b []byte) (rows []Row, err error) {
 
 // elsewhere reports whether this node takes no part in the instance of an item.
 func (d *Desk) elsewhere(r *Row) bool { return r.At != d.in.Self && !d.in.Instances.Here(r.Instance) }
+
+// items are rows for people.
+func (d *Desk) items(who users.Who, rows []*Row) []api.Item {
+	out, now := make([]api.Item, 0, len(rows)), d.in.Clock.Now().Wall
+	for _, r := range rows {
+		out = append(out, d.itemAt(who, r, now))
+	}
+	return out
+}
 
 // item is a row for people.
 func (d *Desk) item(who users.Who, r *Row) api.Item { return d.itemAt(who, r, d.in.Clock.Now().Wall) }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed strings templates
@@ -27,11 +28,14 @@ type language struct {
 	reasons []reasonRow // how it says what the node words
 }
 
-// languages are those there are; the first is for readers that understand none.
-var languages = []*language{
-	load(&language{code: "en", prefix: "en", comma: ".", date: "2006-01-02"}),
-	load(&language{code: "pt-BR", prefix: "pt", comma: ",", date: "02/01/2006"}),
-}
+// languages are those there are; the first is for readers that understand none. They are loaded for the first page that
+// somebody looks at: a command has none, and most nodes are never looked at.
+var languages = sync.OnceValue(func() []*language {
+	return []*language{
+		load(&language{code: "en", prefix: "en", comma: ".", date: "2006-01-02"}),
+		load(&language{code: "pt-BR", prefix: "pt", comma: ",", date: "02/01/2006"}),
+	}
+})
 
 func load(l *language) *language {
 	b, err := texts.ReadFile("strings/" + l.code + ".json")
@@ -94,13 +98,13 @@ func choose(w http.ResponseWriter, r *http.Request) *language {
 			return l
 		}
 	}
-	return languages[0]
+	return languages()[0]
 }
 
 // byTag finds the language for a tag such as pt-PT; nil: none.
 func byTag(tag string) *language {
 	primary, _, _ := strings.Cut(strings.ToLower(tag), "-")
-	for _, l := range languages {
+	for _, l := range languages() {
 		if primary == l.prefix {
 			return l
 		}
@@ -136,7 +140,7 @@ func preferred(header string) []string {
 // others are the languages with links to the same page in them.
 func (l *language) others(r *http.Request) []link {
 	var out []link
-	for _, other := range languages {
+	for _, other := range languages() {
 		q := r.URL.Query()
 		q.Set("lang", other.code)
 		out = append(out, link{

@@ -44,7 +44,7 @@ func TestChoosingALanguage(t *testing.T) {
 }
 
 func TestTimesAndNumbers(t *testing.T) {
-	en, pt := languages[0], languages[1]
+	en, pt := languages()[0], languages()[1]
 	now := time.Date(2025, 6, 2, 9, 0, 0, 0, time.Local)
 	for got, want := range map[string]string{
 		en.moment(now.Add(-time.Hour), now):       "08:00:00",
@@ -72,7 +72,7 @@ func TestTimesAndNumbers(t *testing.T) {
 // Data are written as their reader writes them: numbers, moments, yes and no.
 func TestDataAsTheReaderWritesThem(t *testing.T) {
 	at := time.Date(2024, 2, 29, 13, 4, 31, 0, time.Local)
-	en, pt := languages[0], languages[1]
+	en, pt := languages()[0], languages()[1]
 	for _, tt := range []struct {
 		v      any
 		en, pt string
@@ -104,7 +104,7 @@ func TestWhoDecidesIsSaid(t *testing.T) {
 		{&api.Deciding{Administrators: "chief"}, "bia", "ana decides, or whoever has role chief."},
 		{&api.Deciding{}, "ana", "You decide."}, {&api.Deciding{Administrators: "chief"}, "ana", "You decide, or whoever has role chief."},
 	} {
-		if got := languages[0].deciders(in, tt.d, httpapi.Session{Name: tt.who}); got != tt.say {
+		if got := languages()[0].deciders(in, tt.d, httpapi.Session{Name: tt.who}); got != tt.say {
 			t.Errorf("%s is told %q, want %q", tt.who, got, tt.say)
 		}
 	}

@@ -27,7 +27,7 @@ func TestEveryReasonOfALossIsSaid(t *testing.T) {
 	}
 	for _, why := range whys {
 		text := worklists.Because(why)
-		if got := languages[1].reason(text); got == text || strings.Contains(got, why) {
+		if got := languages()[1].reason(text); got == text || strings.Contains(got, why) {
 			t.Errorf("%q is said as %q", text, got)
 		}
 	}

@@ -55,7 +55,7 @@ func TestMaintenanceInABrowser(t *testing.T) {
 		}
 	}
 	for _, size := range screenSizes {
-		for _, l := range languages {
+		for _, l := range languages() {
 			shop.size, shop.lang = size, l
 			began := time.Now()
 			shop.mend()

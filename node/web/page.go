@@ -162,7 +162,7 @@ func languageOf(ctx context.Context) *language {
 	if l, ok := ctx.Value(languageKey{}).(*language); ok {
 		return l
 	}
-	return languages[0]
+	return languages()[0]
 }
 
 // session is who the browser is that asks.

@@ -469,7 +469,7 @@ func TestPages(t *testing.T) {
 		{"workflows", brigade(), "/workflows"}, {"workflows-none", alone, "/workflows"},
 		{"study", brigade(), "/study"}, {"study-three", brigade(), "/study/three"},
 	} {
-		for _, l := range languages {
+		for _, l := range languages() {
 			t.Run(tt.name+"."+l.code, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := get(t, newPage(tt.svc), tt.path, l.code)

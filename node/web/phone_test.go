@@ -205,7 +205,7 @@ func (s *site) signIn(c *chromium, size screenSize, lang string, dark bool) *tab
 func TestTakeAndFinishInABrowser(t *testing.T) {
 	c := startChromium(t)
 	for _, size := range screenSizes {
-		for _, l := range languages {
+		for _, l := range languages() {
 			node := newCrew()
 			s := serveSite(t, node)
 			b := s.signIn(c, size, l.code, false)
@@ -375,9 +375,9 @@ func TestAccessible(t *testing.T) {
 		{holderAway(), []string{"/", "/items/e5", "/instances", "/instances/" + id}}} {
 		s := serveSite(t, on.svc)
 		for _, size := range screenSizes {
-			for _, l := range languages {
+			for _, l := range languages() {
 				for _, dark := range []bool{false, true} {
-					if dark && l != languages[0] { // colours are the same in each language
+					if dark && l != languages()[0] { // colours are the same in each language
 						continue
 					}
 					b := s.signIn(c, size, l.code, dark)

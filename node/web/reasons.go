@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // What the node words itself comes in English: reasons, facts, refusals. The page knows most of it by its form,
@@ -13,11 +14,11 @@ import (
 
 // reasonRow is a form of what the node says, and what that is in another language.
 type reasonRow struct {
-	form *regexp.Regexp
-	part string   // the longest text that is in all of this form: most other texts are told from it by that
-	says []string // texts, and between them blanks
-	from []int    // which of the form's texts each blank is
-	how  []string // what is done with that: lookUp, asData, or nothing
+	form func() *regexp.Regexp // made when it is asked for
+	part string                // the longest text that is in all of this form: most other texts are told from it by that
+	says []string              // texts, and between them blanks
+	from []int                 // which of the form's texts each blank is
+	how  []string              // what is done with that: lookUp, asData, or nothing
 }
 
 var blank = regexp.MustCompile(`\{(\d)([!=]?)\}`)
@@ -54,8 +55,8 @@ func reasonRows(code string) (rows []reasonRow) {
 			how[english[at[2]:at[3]]] = english[at[4]:at[5]]
 			last = at[1]
 		}
-		row := reasonRow{form: regexp.MustCompile("(?s)" + form + literal(english[last:]) + "$")}
-		row.part = part
+		form = "(?s)" + form + literal(english[last:]) + "$"
+		row := reasonRow{form: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) }), part: part}
 		last = 0
 		for _, at := range blank.FindAllStringSubmatchIndex(other, -1) {
 			n, err := strconv.Atoi(other[at[2]:at[3]])
@@ -86,7 +87,7 @@ func (l *language) reason(text string) string {
 		if !strings.Contains(text, row.part) {
 			continue
 		}
-		found := row.form.FindStringSubmatch(text)
+		found := row.form().FindStringSubmatch(text)
 		if found == nil {
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 // A reason that people can be told on the page has a line in Portuguese. It is looked for in the sources, so that a new
 // one is not forgotten: why something waits, why an item is not given, and what is refused for now.
 func TestEveryReasonInTheSourcesIsSaid(t *testing.T) {
-	pt := languages[1]
+	pt := languages()[1]
 	found := map[string]string{}
 	for _, dir := range []string{"../../choreo", "../../choreo/state", "../../worklist", "../../partition"} {
 		collect(t, dir, found, reasonsAt)
@@ -38,7 +38,7 @@ func TestEveryReasonInTheSourcesIsSaid(t *testing.T) {
 
 // What a request is refused for has a line in Portuguese, and what to do then, as far as the page asks for it.
 func TestEveryRefusalInTheSourcesIsSaid(t *testing.T) {
-	pt := languages[1]
+	pt := languages()[1]
 	found := map[string]string{}
 	for _, dir := range []string{"", "/worklists", "/users", "/library", "/files", "/filing", "/runner", "/index"} {
 		collect(t, "../../node"+dir, found, refusalsAt)
@@ -134,7 +134,7 @@ func set(texts ...string) map[string]bool {
 
 // What a partition lacks is said in Portuguese, however much of it there is.
 func TestWhatAPartitionLacksIsSaid(t *testing.T) {
-	pt := languages[1]
+	pt := languages()[1]
 	for text, want := range map[string]string{
 		"partition main: no partner has database depot (a-asks) and application weigh (b) (a partner configures it: databases in its config.yaml; van comes nearest and lacks database depot (a-asks))": "partition main: nenhum parceiro tem o banco de dados depot (a-asks) e a aplicação weigh (b) (um parceiro precisa configurá-lo: databases no config.yaml dele; van é o que chega mais perto e não tem o banco de dados depot (a-asks))",
 	} {
@@ -156,7 +156,7 @@ func saidIn(l *language, text string) bool {
 // What people should look at, and why a partner was chosen, has a line in Portuguese, too: whatever the sources call
 // IncidentView.What, or Choice.Why, or a variable that becomes one.
 func TestEveryIncidentAndChoiceIsSaid(t *testing.T) {
-	pt := languages[1]
+	pt := languages()[1]
 	found := map[string]string{}
 	for _, dir := range []string{"../../choreo", "../../choreo/state", "../../partition", "../../node/show", "../../node/overview",
 		"../../node/certificates"} {
@@ -186,7 +186,7 @@ func TestEveryIncidentAndChoiceIsSaid(t *testing.T) {
 
 // What the history of an instance says of each fact has a line in Portuguese, too.
 func TestEveryFactIsSaid(t *testing.T) {
-	pt := languages[1]
+	pt := languages()[1]
 	found := map[string]string{}
 	collect(t, "../../node/show", found, factsAt)
 	n := 0
@@ -207,7 +207,7 @@ func TestEveryFactIsSaid(t *testing.T) {
 // Why a result does not count, and why somebody lost an item, has a line in Portuguese, in each sentence that says so, also
 // where the data follow.
 func TestEveryReasonWhyAResultDoesNotCountIsSaid(t *testing.T) {
-	pt := languages[1]
+	pt := languages()[1]
 	found := map[string]string{}
 	collect(t, "../../worklist", found, uncountedAt)
 	if len(found) < 15 {
@@ -278,7 +278,7 @@ func uncountedAt(n ast.Node) (out []string) {
 
 // What a message says has a line in Portuguese, whatever the reason is that it names.
 func TestEveryMessageIsSaid(t *testing.T) {
-	pt := languages[1]
+	pt := languages()[1]
 	found := map[string]string{}
 	collect(t, "../../worklist", found, messagesAt)
 	n := 0

@@ -8,7 +8,7 @@ import (
 
 // What the node words is said in Portuguese, with all that is in it; what the page does not know stays.
 func TestReasons(t *testing.T) {
-	en, pt := languages[0], languages[1]
+	en, pt := languages()[0], languages()[1]
 	for text, want := range map[string]string{
 		"instance created: engine=engine-7, station=station":               "instância criada: engine=engine-7, station=station",
 		"started, building upon a, b, and succeeded at once: x = 1, y = 2": "iniciada, com base em a, b, e logo concluída: x = 1, y = 2",
@@ -81,7 +81,7 @@ func TestReasons(t *testing.T) {
 
 // Every row can be reached, and says in Portuguese all that is in the English one.
 func TestEveryReasonCanBeReached(t *testing.T) {
-	rows := languages[1].reasons
+	rows := languages()[1].reasons
 	if len(rows) < 70 {
 		t.Fatalf("only %d rows", len(rows))
 	}
@@ -106,7 +106,7 @@ func TestEveryReasonCanBeReached(t *testing.T) {
 			t.Errorf("%s: blanks %v and %v", line, a, b)
 		}
 		sample := blank.ReplaceAllString(english, "x${1}x")
-		first := slices.IndexFunc(rows, func(r reasonRow) bool { return r.form.MatchString(sample) })
+		first := slices.IndexFunc(rows, func(r reasonRow) bool { return r.form().MatchString(sample) })
 		if first != i {
 			t.Errorf("%q is taken for row %d, and is row %d", sample, first, i)
 		}

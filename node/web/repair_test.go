@@ -30,9 +30,9 @@ func TestRepairingARentalInABrowser(t *testing.T) {
 	}
 	axe := axeCore(t)
 	for _, size := range screenSizes {
-		for _, l := range languages {
+		for _, l := range languages() {
 			r := &repairer{
-				t: t, node: node, lang: l, name: size.name, axe: axe, scripts: size.phone || l == languages[0],
+				t: t, node: node, lang: l, name: size.name, axe: axe, scripts: size.phone || l == languages()[0],
 			}
 			r.id = r.wreck()
 			r.tab = c.open(size, l.code, false)
@@ -114,7 +114,7 @@ func (r *repairer) says(selector, text string) {
 func (r *repairer) looks(at string) {
 	r.t.Helper()
 	r.shoot(r.name + "-repair-" + at + "." + r.lang.code)
-	if r.axe == "" || r.axe == noAxe || !r.scripts || r.lang != languages[0] {
+	if r.axe == "" || r.axe == noAxe || !r.scripts || r.lang != languages()[0] {
 		return
 	}
 	found, err := r.axeHere(r.axe)

@@ -22,8 +22,8 @@ func TestSentencesSayWhoHasTheWork(t *testing.T) {
 		"pt-BR": {"bia está com cook.", "weigh é oferecida a ana, rui, em station.",
 			"load espera que alguém comece, em jetty."},
 	} {
-		i := slices.IndexFunc(languages, func(l *language) bool { return l.code == code })
-		if got := languages[i].sentences(in, time.Now()); !slices.Equal(got, want) {
+		i := slices.IndexFunc(languages(), func(l *language) bool { return l.code == code })
+		if got := languages()[i].sentences(in, time.Now()); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 	}
@@ -49,13 +49,13 @@ func TestSentencesSayWhoIsAway(t *testing.T) {
 			"load espera por jetty, que a tem e está ausente, como anunciou, até por volta de 15:00: antes disso ninguém pode começar.",
 			"Se for tarde demais, ana, que responde por ela, pode cancelar."},
 	} {
-		i := slices.IndexFunc(languages, func(l *language) bool { return l.code == code })
-		if got := languages[i].sentences(in, now); !slices.Equal(got, want) {
+		i := slices.IndexFunc(languages(), func(l *language) bool { return l.code == code })
+		if got := languages()[i].sentences(in, now); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 	}
 	in.Responsible = "jetty"
-	if got := languages[0].sentences(in, now); len(got) != 3 {
+	if got := languages()[0].sentences(in, now); len(got) != 3 {
 		t.Errorf("who answers for it is away, too: %q", got)
 	}
 }

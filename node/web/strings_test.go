@@ -122,7 +122,7 @@ func TestEveryLanguageHasEveryString(t *testing.T) {
 	if len(want) < 50 {
 		t.Fatalf("only %d strings are used", len(want))
 	}
-	for _, l := range languages {
+	for _, l := range languages() {
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(l.text))); diff != "" {
 			t.Errorf("%s: -used +there:\n%s", l.code, diff)
 		}
@@ -137,8 +137,8 @@ func TestEveryLanguageHasEveryString(t *testing.T) {
 // The blanks in a string are the same in all languages.
 func TestBlanksAgree(t *testing.T) {
 	blank := regexp.MustCompile(`%[^ ]`)
-	for key, text := range languages[0].text {
-		for _, l := range languages[1:] {
+	for key, text := range languages()[0].text {
+		for _, l := range languages()[1:] {
 			if diff := cmp.Diff(blank.FindAllString(text, -1), blank.FindAllString(l.text[key], -1)); diff != "" {
 				t.Errorf("%s: %s", key, diff)
 			}
@@ -148,8 +148,8 @@ func TestBlanksAgree(t *testing.T) {
 
 // A translation that was forgotten is the same text in both.
 func TestNothingIsLeftInEnglish(t *testing.T) {
-	for key, text := range languages[0].text {
-		if languages[1].text[key] == text {
+	for key, text := range languages()[0].text {
+		if languages()[1].text[key] == text {
 			t.Errorf("%s is %q in both", key, text)
 		}
 	}

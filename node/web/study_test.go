@@ -53,14 +53,14 @@ func TestStudyLeadsToItsCharts(t *testing.T) {
 		}
 	}
 	for _, c := range p.studies.made["five"].Published.Claims {
-		for _, l := range languages {
-			if word := l.word("claim", c.Key); word == c.Key || l == languages[0] && word != c.Claim && "the "+c.Claim != word {
+		for _, l := range languages() {
+			if word := l.word("claim", c.Key); word == c.Key || l == languages()[0] && word != c.Claim && "the "+c.Claim != word {
 				t.Errorf("%s: claim %s (%s) is %q", l.code, c.Key, c.Claim, word)
 			}
 		}
 	}
 	for _, c := range p.studies.made["five"].Published.Claims {
-		if found := languages[1].found(c.Found); englishWords.MatchString(found) || strings.Contains(found, "0.") {
+		if found := languages()[1].found(c.Found); englishWords.MatchString(found) || strings.Contains(found, "0.") {
 			t.Errorf("what was found about %s is %q in Portuguese", c.Key, found)
 		}
 	}

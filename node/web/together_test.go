@@ -119,7 +119,7 @@ func TestWhatCanBeLockedTogether(t *testing.T) {
 func TestLockingTogetherInABrowser(t *testing.T) {
 	c := startChromium(t)
 	for _, size := range screenSizes {
-		for _, l := range languages {
+		for _, l := range languages() {
 			node := waits(newCrew())
 			s := serveSite(t, node)
 			b := c.open(size, l.code, false)

@@ -511,7 +511,7 @@ func TestANumberThatMayBeTwo(t *testing.T) {
 			t.Errorf("%v: %s", typed, text)
 		}
 	}
-	if n, ok := languages[0].decimal("1.000"); !ok || n != "1.000" {
+	if n, ok := languages()[0].decimal("1.000"); !ok || n != "1.000" {
 		t.Errorf("in English 1.000 is %q", n)
 	}
 }
@@ -820,7 +820,7 @@ tasks:
 
 // A value that a control shows, and that nobody changes, comes back as it was.
 func TestControlsGiveBackWhatTheyShow(t *testing.T) {
-	for _, l := range languages {
+	for _, l := range languages() {
 		for _, f := range []api.Field{
 			{Name: "a", Type: "string", Value: " a\nb \"c\""}, {Name: "a", Type: "integer", Value: int64(-5)},
 			{Name: "a", Type: "integer", Value: 5.0},

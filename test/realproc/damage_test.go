@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -31,7 +32,7 @@ partitions: {pa: [a], pb: [b], pc: [c]}
 `)
 	assign := map[string]string{"pa": "one", "pb": "two", "pc": "three"}
 	two := tm.node("two")
-	for round := range rounds(4, 60) {
+	for round := range sample.Of(4, 60) {
 		var done, waiting []string
 		leaves := rnd.IntN(2) == 0 // then the others do not wait for its work
 		for i := range 6 {

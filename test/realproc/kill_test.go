@@ -10,17 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// rounds is how often something random is tried.
-func rounds(short, long int) int {
-	if os.Getenv(longEnv) != "" {
-		return long
-	}
-	return short
-}
 
 // randomly is a source of chance whose seed is told, and can be given.
 func randomly(t *testing.T) *rand.Rand {
@@ -44,7 +37,7 @@ func TestKilledAtRandom(t *testing.T) {
 	rnd := randomly(t)
 	tm := newTeam(t, "one", "two", "three")
 	tm.workflow(elevenOf(15 * time.Millisecond))
-	for round := range rounds(10, 200) {
+	for round := range sample.Of(10, 200) {
 		id := tm.begin("eleven", acrossThree)
 		for range 1 + rnd.IntN(3) {
 			<-time.After(milliseconds(rnd, 200))
@@ -82,30 +75,40 @@ type load struct {
 	name, source string // of the workflow
 	assign       map[string]string
 	ended        func(tm *team, id string) // waits for the end of an instance, and checks it
-	look         func(tm *team, id string) // notes what nodes show on the way; nil: nothing
+	ready        func(tm *team)            // what is to be done once, before the first instance; nil: nothing
+	look         func(tm *team, id string) // does what there is to do on the way, and notes what nodes show; nil: nothing
 }
 
 // eleven is the load of the eleven tasks.
 func eleven(source string) load {
-	return load{"eleven", source, acrossThree, func(tm *team, id string) { tm.succeeded(id, elevenTasks...) }, nil}
+	return load{name: "eleven", source: source, assign: acrossThree, ended: func(tm *team, id string) {
+		tm.succeeded(id, elevenTasks...)
+	}}
 }
 
 // Every node is killed before and after each of its commits and each of its
 // sends, from its start to the end of the instance: of tasks that run for a while, of tasks
-// whose start and success are one fact, and of tasks that repeat as the data say.
+// whose start and success are one fact, of tasks that repeat as the data say, and of such that workers do, with a
+// failure after which an administrator orders steps of recovery.
 func TestKilledAtEveryWrite(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		load   load
-		sample int
-		nodes  []string
+		name  string
+		load  load
+		few   int // points, where not all are tried
+		nodes []string
 	}{
 		{"started and ended", eleven(elevenOf(time.Millisecond)), 40, []string{"one", "two", "three"}},
 		{"done at once", eleven(elevenWith("application: noop")), 12, []string{"one", "two", "three"}},
-		{"driven by data", load{"counting", counting, map[string]string{"main": "two"}, (*team).counted, (*team).look},
-			12, []string{"one", "two"}},
+		{"driven by data", load{
+			name: "counting", source: counting, assign: map[string]string{"main": "two"},
+			ended: (*team).counted, look: (*team).look,
+		}, 12, []string{"one", "two"}},
+		{"done by workers and recovered", load{
+			name: "weighing", source: weighing, assign: map[string]string{"main": "two"}, ready: (*team).hire,
+			ended: (*team).weighed, look: (*team).weigh,
+		}, 4, []string{"one", "two"}},
 	} {
-		t.Run(c.name, func(t *testing.T) { killedAtEveryWrite(t, c.load, c.sample, c.nodes) })
+		t.Run(c.name, func(t *testing.T) { killedAtEveryWrite(t, c.load, c.few, c.nodes) })
 	}
 }
 
@@ -147,6 +150,12 @@ func (tm *team) counted(id string) {
 	if len(states) != 10 || done["left"] != 3 || done["right"] != 3 || done["step"] != 3 {
 		tm.t.Errorf("there are %d states, by %v", len(states), done)
 	}
+	tm.goesOn(id)
+}
+
+// goesOn checks that each node shows at first what it showed before one was killed, and then what came after it.
+func (tm *team) goesOn(id string) {
+	tm.t.Helper()
 	for _, p := range tm.ps {
 		if now := p.history(id); len(now) < len(p.shown) || !slices.Equal(now[:len(p.shown)], p.shown) {
 			tm.t.Errorf("%s showed %q before somebody was killed, and now %q", p.name, p.shown, now)
@@ -157,27 +166,31 @@ func (tm *team) counted(id string) {
 	}
 }
 
-// history is what a node shows of the states of an instance, a line for each; nil: it cannot be told.
+// history is what a node shows of the states of an instance, a line for each, without the marks, which come later; nil:
+// it cannot be told.
 func (p *proc) history(id string) (out []string) {
 	states, err := p.client.History(context.Background(), id)
 	if err != nil {
 		return nil
 	}
 	for i, s := range states {
-		out = append(out, fmt.Sprintf("%d %s %s %v %v", i, s.Kind, s.Mark, s.Attributes, s.Ended))
+		out = append(out, fmt.Sprintf("%d %s %v %v", i, s.Kind, s.Attributes, s.Ended))
 	}
 	return out
 }
 
-func killedAtEveryWrite(t *testing.T, x load, sample int, nodes []string) {
+func killedAtEveryWrite(t *testing.T, x load, few int, nodes []string) {
 	rnd := randomly(t)
 	tm := newTeam(t, nodes...)
 	tm.workflow(x.source)
+	if x.ready != nil {
+		x.ready(tm)
+	}
 	points := tm.crashPoints(x)
 	t.Logf("%d crash points", len(points))
-	if os.Getenv(longEnv) == "" {
+	if !sample.Whole() {
 		rnd.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
-		points = points[:min(len(points), sample)]
+		points = points[:min(len(points), few)]
 	}
 	reached := 0
 	for _, c := range points {
@@ -205,6 +218,7 @@ func (tm *team) crashPoints(x load) []crashPoint {
 			tm.t.Fatal(p.stderr())
 		}
 		tm.together()
+		tm.hands = hands{}
 		x.ended(tm, tm.begin(x.name, x.assign))
 		p.kill()
 		p.start()
@@ -234,6 +248,7 @@ func (tm *team) crashPoints(x load) []crashPoint {
 func (tm *team) crashAt(x load, c crashPoint) (reached bool) {
 	tm.t.Helper()
 	all(tm.ps, func(p *proc) { p.shown = nil })
+	tm.hands = hands{}
 	p := tm.node(c.node)
 	p.kill()
 	p.launch(fmt.Sprintf("%s:%d", c.at, c.n))

@@ -25,7 +25,6 @@ const (
 	childEnv = "MUTIRAO_REALPROC_DIR"   // the folder of the node to run
 	crashEnv = "MUTIRAO_REALPROC_CRASH" // where the child kills itself, e.g. before-commit:7
 	logEnv   = "MUTIRAO_TEST_LOG"       // set: nodes log to their stderr file in full
-	longEnv  = "MUTIRAO_LONG"           // set: every crash point, many more rounds
 )
 
 func TestMain(m *testing.M) {

@@ -31,6 +31,7 @@ type proc struct {
 	exited chan struct{} // closed when it has ended
 	client *httpapi.Client
 
+	token string   // for the workers beside it (hire)
 	shown []string // what it last showed of the states of an instance (look)
 }
 

@@ -40,6 +40,8 @@ type team struct {
 	t   testing.TB
 	dir string
 	ps  []*proc
+
+	hands hands // of those who work at an instance (weigh)
 }
 
 // newTeam founds a mesh and starts its nodes, which all see each other.

@@ -3,7 +3,6 @@ package node_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -617,62 +617,113 @@ func TestTasksAreAdded(t *testing.T) {
 	})
 }
 
-var amendedAtOnce = flag.Int("amended", 100, "how many instances TestManyInstancesAreAmended amends")
-
-// Many instances are amended while a partner is cut off that holds a part of each: limits, and a task that is new at
-// that partner. When it is back, all agree, and none was missed; a restart of the one that amended them changes
-// nothing. What the partner had done meanwhile by the definition of before counts.
+// Many instances are amended at once while a partner is cut off that holds a part of each. When it is back, all agree, and
+// none was missed; a restart of the one that amended them changes nothing. What the partner had done meanwhile by the
+// definition of before counts. Half of them were begun by one, half by three.
 func TestManyInstancesAreAmended(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tm := newTeam(t, "one", "two", "three")
-		tm.add("one", patrol)
-		var ids []string
-		for range *amendedAtOnce {
-			ids = append(ids, tm.begin("one", "patrol", nil))
-		}
-		tm.disconnect("one", "two")
-		tm.disconnect("three", "two")
-		pass(time.Second)
-		for i, id := range ids {
-			if _, err := tm.amend("one", "one", id, reworked...); err != nil {
-				t.Fatal(err)
+	for _, many := range []manyAmended{
+		{"tasks follow a graph", "patrol", patrol, reworked, func(tm *team, id string) { tm.finish("two", id, "walk") },
+			func(in *api.Instance, done bool) bool {
+				walk, call := stateOf(in, "walk"), stateOf(in, "call")
+				return done && walk == workflow.Succeeded && call == workflow.Ready ||
+					!done && walk == workflow.Ready && call == workflow.NotReady
+			}},
+		{"driven by data", "hire", hire, rehired, func(tm *team, id string) {
+			if err := tm.put("two", id, "choose", "car", "beetle"); err != nil {
+				tm.t.Fatal(err)
 			}
-			if i%2 == 0 {
-				tm.finish("two", id, "walk")
-			}
-		}
-		tm.p["one"].crash()
-		tm.p["one"].start()
-		tm.connect("one", "three")
-		if in := tm.show("two", ids[0]); in.Version != 1 {
-			t.Errorf("version %d at one that is cut off", in.Version)
-		}
-		tm.connect("one", "two")
-		tm.connect("three", "two")
-		back := time.Now()
-		for pass(time.Second); !tm.agree(ids); pass(time.Second) {
-			if time.Since(back) > 10*time.Minute {
-				t.Fatal("they do not agree ten minutes after the cut")
-			}
-		}
-		t.Logf("%d instances: all agree %s after the cut", len(ids), time.Since(back))
-		for i, id := range ids {
-			in := tm.show("two", id)
-			if walk, call := tm.task("two", id, "walk"), tm.task("one", id, "call"); in.Version != 2 ||
-				i%2 == 0 && (walk != workflow.Succeeded || call != workflow.Ready) ||
-				i%2 == 1 && (walk != workflow.Ready || call != workflow.NotReady) {
-				t.Fatalf("%s: version %d, walk is %s, call is %s", id, in.Version, walk, call)
-			}
-		}
-	})
+		}, func(in *api.Instance, done bool) bool {
+			choose, bring := stateOf(in, "choose"), stateOf(in, "bring")
+			return bring == workflow.Ready && (done && in.Data["car"] == "beetle" && choose != workflow.Ready ||
+				!done && in.Data["car"] == nil && choose == workflow.Ready)
+		}},
+	} {
+		t.Run(many.name, func(t *testing.T) { synctest.Test(t, many.amend) })
+	}
 }
 
-// agree reports whether two of the team have the same of each of some instances.
+// manyAmended are instances that are amended at once.
+type manyAmended struct {
+	name     string
+	workflow string
+	source   string
+	changed  []string                                   // pieces of the source, each with what is in its place
+	work     func(tm *team, id string)                  // what two does of half of them while it is cut off
+	fits     func(in *api.Instance, workedAt bool) bool // whether it stands as it should in the end
+}
+
+func (many manyAmended) amend(t *testing.T) {
+	tm := newTeam(t, "one", "two", "three")
+	tm.add("one", many.source)
+	pass(time.Second)
+	var ids []string
+	for i := range sample.Of(100, 1000) {
+		ids = append(ids, tm.begin([]string{"one", "three"}[i%2], many.workflow, nil))
+	}
+	pass(10 * time.Second)
+	tm.cut([]string{"one", "three"}, []string{"two"})
+	pass(time.Second)
+	source := strings.NewReplacer(many.changed...).Replace(many.source)
+	for i, id := range ids {
+		at := []string{"one", "three"}[i%2]
+		if _, err := tm.p[at].api.AmendInstance(t.Context(), api.AmendRequest{
+			User: at, ID: id, File: "changed.yaml", Source: source,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if i%4 < 2 {
+			many.work(tm, id)
+		}
+	}
+	tm.p["one"].crash()
+	tm.p["one"].start()
+	tm.connect("one", "three")
+	if in := tm.show("two", ids[0]); in.Version != 1 {
+		t.Errorf("version %d at one that is cut off", in.Version)
+	}
+	tm.connect("one", "two")
+	tm.connect("three", "two")
+	back := time.Now()
+	for pass(time.Second); !tm.agree(ids); pass(time.Second) {
+		if time.Since(back) > 10*time.Minute {
+			t.Fatal("they do not agree ten minutes after the cut")
+		}
+	}
+	t.Logf("%d instances: all agree %s after the cut", len(ids), time.Since(back))
+	for i, id := range ids {
+		for _, at := range []string{[]string{"one", "three"}[i%2], "two"} {
+			if in := tm.show(at, id); in.Version != 2 || !many.fits(in, i%4 < 2) {
+				t.Fatalf("at %s %s has version %d and %v, its tasks are %+v", at, id, in.Version, in.Data, in.Tasks)
+			}
+		}
+	}
+}
+
+// stateOf is how a task stands; "": there is none of that name.
+func stateOf(in *api.Instance, task workflow.TaskName) workflow.State {
+	for _, x := range in.Tasks {
+		if x.Name == task {
+			return x.State
+		}
+	}
+	return ""
+}
+
+// agree reports whether all of the team that have some instances have the same of each, and two and another have each.
 func (tm *team) agree(ids []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool {
-		a, _ := tm.p["one"].node.Fingerprint(tm.t.Context(), id)
-		b, _ := tm.p["two"].node.Fingerprint(tm.t.Context(), id)
-		return len(a) == 0 || string(a) != string(b)
+		two, _ := tm.p["two"].node.Fingerprint(tm.t.Context(), id)
+		have := 0
+		for _, at := range []string{"one", "three"} {
+			other, _ := tm.p[at].node.Fingerprint(tm.t.Context(), id)
+			if len(other) > 0 {
+				have++
+			}
+			if len(other) > 0 && string(other) != string(two) {
+				return true
+			}
+		}
+		return have == 0
 	})
 }
 

@@ -803,6 +803,41 @@ func TestAFlowIsAmended(t *testing.T) {
 	})
 }
 
+// An amendment of which whoever keeps the data states hears after these have ended is said to have come too late, where
+// the changes are shown and in the log.
+func TestAFlowIsAmendedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", hire)
+		id := tm.begin("one", "hire", nil)
+		pass(time.Second)
+		tm.disconnect("one", "two")
+		if _, err := tm.p["one"].api.AmendInstance(t.Context(), api.AmendRequest{
+			User: "one", ID: id, File: "hire.yaml", Source: strings.NewReplacer(rehired...).Replace(hire),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		says := func(at, want string, late bool) {
+			t.Helper()
+			log := lines(tm.log(at, id))
+			if in := tm.show(at, id); len(in.Amended) != 1 || in.Amended[0].Late != late || !strings.Contains(log, want) {
+				t.Errorf("at %s the changes are %+v, and the log says\n%s", at, in.Amended, log)
+			}
+		}
+		says("one", "the instance runs with ", false)
+		for _, x := range [][3]string{{"choose", "car", "beetle"}, {"agree", "status", "agreed"}} {
+			if err := tm.put("two", id, workflow.TaskName(x[0]), x[1], x[2]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tm.connect("one", "two")
+		pass(5 * time.Second)
+		for _, at := range []string{"one", "two"} {
+			says(at, "an amendment that came too late has no effect: ", true)
+		}
+	})
+}
+
 // put completes a task by hand, with a value.
 func (tm *team) put(at, id string, task workflow.TaskName, item, value string) error {
 	err := tm.p[at].api.FinishTask(tm.t.Context(), api.FinishRequest{

@@ -136,16 +136,45 @@ func (s *State) TakesUp() bool {
 	return l.Board.Flow().Hash() != by.Hash() && !l.Board.AwaitsEnds(by)
 }
 
+// Late are the amendments of which the holder of the data states did not know when these ended: they went by the
+// definition of before to their end.
+func (s *State) Late() (out []*log.Entry) {
+	if s.flow == nil || s.flow.Line == nil {
+		return nil
+	}
+	l := s.flow.Line
+	if !l.Board.Ended() || l.Board.Flow().Hash() == s.def.Hash() {
+		return nil
+	}
+	var took []*log.Entry // by which the holder went by what it knew
+	for e := range l.has {
+		if aged := e.Fact.Body.Aged; aged != nil && aged.Age == 0 && l.why[e] == "" {
+			took = append(took, e)
+		}
+	}
+	knew := func(a *log.Entry) bool {
+		return slices.ContainsFunc(took, func(e *log.Entry) bool { return s.log.Knew(e, a) })
+	}
+	for _, a := range s.edition.heavy {
+		if !slices.Contains(s.edition.left, a) && !knew(a) { // of one that does not go together with others it is told already
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
 // Amendment is a change of the definition by which an instance runs.
 type Amendment struct {
 	At    *log.Entry
 	Patch amendments.Meant
+	Late  bool // it came after the data states had ended, and has no effect
 }
 
 // Amendments are those that count, in the order in which they do.
 func (s *State) Amendments() (out []Amendment) {
+	late := s.Late()
 	for i, p := range s.patches() {
-		out = append(out, Amendment{s.amends[i], p})
+		out = append(out, Amendment{s.amends[i], p, slices.Contains(late, s.amends[i])})
 	}
 	return out
 }

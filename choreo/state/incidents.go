@@ -217,26 +217,10 @@ func (s *State) flowIncidents() (out []IncidentView) {
 	return out
 }
 
-// lateAmendments are those of which the holder of the data states did not know when these ended: they went by the
-// definition of before to their end.
+// lateAmendments are those that came too late (Late).
 func (s *State) lateAmendments() (out []IncidentView) {
-	l := s.flow.Line
-	if !l.Board.Ended() || l.Board.Flow().Hash() == s.def.Hash() {
-		return nil
-	}
-	var took []*log.Entry // by which the holder went by what it knew
-	for e := range l.has {
-		if aged := e.Fact.Body.Aged; aged != nil && aged.Age == 0 && l.why[e] == "" {
-			took = append(took, e)
-		}
-	}
-	knew := func(a *log.Entry) bool {
-		return slices.ContainsFunc(took, func(e *log.Entry) bool { return s.log.Knew(e, a) })
-	}
-	for _, a := range s.edition.heavy {
-		if slices.Contains(s.edition.left, a) || knew(a) || len(out) >= maxUncounted {
-			continue // of one that does not go together with others it is told already
-		}
+	late := s.Late()
+	for _, a := range late[:min(len(late), maxUncounted)] {
 		patch := s.fittings[a.ID].patch
 		out = append(out, IncidentView{
 			At: a.Fact.At, Who: a.Fact.Chain.Author,

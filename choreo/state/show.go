@@ -373,6 +373,8 @@ type FactView struct {
 	Counted bool
 	// Superseded: it counts, and is of a history of data states that does not (flow.go).
 	Superseded bool
+	// Late: it counts, and is an amendment that came after the data states had ended (Late).
+	Late bool
 	// BuiltUpon are, of a start that counts, the slots whose results it consumed.
 	BuiltUpon []workflow.TaskName
 	// Speaker is, of a claim, the person who said it; empty: nobody, or it is not true.

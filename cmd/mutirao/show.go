@@ -124,7 +124,11 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		fmt.Fprintf(w, "it does task %s of instance %s\n", oneLine(string(p.Task)), oneLine(p.Instance))
 	}
 	for _, a := range in.Amended {
-		fmt.Fprintf(w, "amended %s by %s, at %s: %s\n", clock(a.At), oneLine(a.User), oneLine(a.Partner),
+		late := ""
+		if a.Late {
+			late = "too late, without effect, "
+		}
+		fmt.Fprintf(w, "amended %s%s by %s, at %s: %s\n", late, clock(a.At), oneLine(a.User), oneLine(a.Partner),
 			oneLine(strings.Join(a.Lines, "; ")))
 	}
 	if leaderless {

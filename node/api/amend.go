@@ -91,4 +91,6 @@ type AmendmentMade struct {
 	User    string    `json:"user"`    // who changed it
 	Partner string    `json:"partner"` // who wrote it down
 	Lines   []string  `json:"lines"`   // what it set, for people
+	// Late: it came after the data states had ended by the definition of before, and has no effect; left out: it has.
+	Late bool `json:"late,omitempty"`
 }

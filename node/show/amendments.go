@@ -259,16 +259,21 @@ func (vw *View) renderAmendments(h *Held) (out []api.AmendmentMade) {
 			At: wire.AtMilli(a.At.Fact.At), User: vw.Partners.Called(a.At.Speaker().User),
 			Partner: vw.People.Name(a.At.Fact.Chain.Author),
 			Lines:   append(a.Patch.Lines(), vw.PlacedLines(state.PlacedBy(a.At))...),
+			Late:    a.Late,
 		})
 	}
 	return out
 }
 
-// amendedText says in words what an amendment sets.
-func (vw *View) amendedText(x worklist.Amend) string {
+// amendedText says in words what an amendment sets, or would have if it had not come too late.
+func (vw *View) amendedText(x worklist.Amend, late bool) string {
 	p, err := amendments.DecodePatch(x.Patch)
 	if err != nil {
 		return "an amendment that cannot be read"
 	}
-	return "the instance runs with " + strings.Join(append(p.Lines(), vw.PlacedLines(x.At)...), "; ") + " from now on"
+	lines := strings.Join(append(p.Lines(), vw.PlacedLines(x.At)...), "; ")
+	if late {
+		return "an amendment that came too late has no effect: " + lines
+	}
+	return "the instance runs with " + lines + " from now on"
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -15,15 +16,15 @@ import (
 
 // describeClaim says in words what a claim says, and of which task.
 func (vw *View) describeClaim(
-	h *Held, c *fact.Claim, who worklist.User, name func(fact.AttemptID) workflow.TaskName,
+	h *Held, c *fact.Claim, f *state.FactView, name func(fact.AttemptID) workflow.TaskName,
 ) (workflow.TaskName, string) {
 	var tasks []string
 	for _, id := range c.About() {
 		tasks = append(tasks, string(name(id)))
 	}
 	task, person := workflow.TaskName(""), "somebody"
-	if who != "" {
-		person = vw.Partners.Called(who)
+	if f.Speaker != "" {
+		person = vw.Partners.Called(f.Speaker)
 	}
 	if len(tasks) > 0 {
 		task = workflow.TaskName(tasks[0])
@@ -73,7 +74,7 @@ func (vw *View) describeClaim(
 	case worklist.Notify:
 		return "", "items are offered by the policy " + x.Policy.String() + " from now on, says " + person
 	case worklist.Amend:
-		return "", vw.amendedText(x) + ", says " + person
+		return "", vw.amendedText(x, f.Late) + ", says " + person
 	case worklist.Extend:
 		return task, fmt.Sprintf("%s extends its deadline %s", person, dueText(x.Due))
 	case worklist.Adopt:

@@ -147,7 +147,7 @@ func (vw *View) describe(h *Held, f *state.FactView) (workflow.TaskName, string)
 			" old, as conditions ask for it"
 	}
 	if b.Claim != nil {
-		return vw.describeClaim(h, b.Claim, f.Speaker, name)
+		return vw.describeClaim(h, b.Claim, f, name)
 	}
 	return "", "nobody is to wait for " + vw.People.Label(b.WriteOff.Partner) + " any more"
 }

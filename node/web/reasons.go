@@ -29,7 +29,7 @@ const (
 	asData = "="
 )
 
-// reasonRows reads what there is for a language; English has nothing.
+// reasonRows reads what there is for a language: English has what the node says in words of the command line.
 func reasonRows(code string) (rows []reasonRow) {
 	b, err := texts.ReadFile("strings/reasons." + code + ".txt")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -204,7 +204,7 @@ func (s *State) SupersededJobs(t workflow.TaskName) (out []*Attempt) {
 
 // SupersededStates are what brought a state, or would have, in a history that does not count, the earliest first:
 // transitions, compensations, and jumps that were ordered. They brought no state of the history that counts, so Output
-// and Input are -1, and so is FiredBy where what fired them does not count either. Their values are only those that they
+// and Input are -1, and so is FiredBy where the state that fired a transition does not count either. Their values are only those that they
 // set: what the others were then is a matter of the history that does not count.
 func (s *State) SupersededStates() (out []StateView) {
 	numbers, aborted := map[dataflow.ID]int{}, map[dataflow.ID]bool{}
@@ -277,10 +277,9 @@ func (s *State) supersededState(e *log.Entry, numbers map[dataflow.ID]int) (v St
 			return v, false
 		}
 		v.Kind, v.Task, v.Job, v.Began = dataflow.Transition, a.Task.Name, JobOf(a.ID), a.Assigned.Fact.At
-		if a.Undoes != nil {
+		if a.Undoes != nil { // which was ordered: no state fires that
 			v.Kind, v.Task = dataflow.Compensation, a.Undoes.Task.Name
-		}
-		if n, counts := numbers[dataflow.ID(a.Assigned.Fact.Body.Fire.State)]; counts {
+		} else if n, counts := numbers[dataflow.ID(a.Assigned.Fact.Body.Fire.State)]; counts {
 			v.FiredBy = n
 		}
 		v.Changed, v.Compensation = b.Success.Outputs, a.compensation()

@@ -21,11 +21,12 @@ func newHistoryCommand() *cobra.Command {
 		Short: "The data states that an instance went through",
 		Long: `Prints the data states of an instance that is driven by its data (its tasks have
 repeat), in order: what brought each, the state that fired that, and the
-attributes that it changed. A transition that was aborted brought no state, and
-has no number; of one that failed it is said why, as of a compensation that brought
-none, with what it set. Nor has what is superseded: it was
-done on another side of a split, or in a chain that does not count, and stands among
-the others where its time is, with what it set, and how far its compensation has got.
+attributes that it changed. No state fires a compensation, a jump or an amendment.
+A transition that was aborted brought no state, and has no number; of one that failed
+it is said why, as of a compensation that brought none, with what it set. Nor has what
+is superseded: it was done on another side of a split, or in a chain that does not
+count, and stands among the others where its time is, with what it set, and how far its
+compensation has got.
 With -v every attribute is listed, changed ones with a star.`,
 		Example: `  mutirao history 3f9a
   mutirao history 3f9a -v            # with all attributes

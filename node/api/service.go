@@ -314,10 +314,12 @@ type DataState struct {
 	// EquivalentTo is the first state before that satisfies the same conditions.
 	EquivalentTo *int               `json:"equivalent_to"`
 	Transition   *workflow.TaskName `json:"transition"`
-	Kind         string             `json:"kind"`     // initial, transition, compensation, jump-back, jump-forward or amendment
-	FiredBy      *int               `json:"fired_by"` // the state that fired it
-	Input        *int               `json:"input"`    // the state to which its result was applied
-	Partner      string             `json:"partner"`
+	Kind         string             `json:"kind"` // initial, transition, compensation, jump-back, jump-forward or amendment
+	// FiredBy is the state that fired a transition; null: what it is no state fires (the first state, a compensation, a
+	// jump, an amendment), or, of a superseded transition, a state that does not count either fired it.
+	FiredBy *int   `json:"fired_by"`
+	Input   *int   `json:"input"` // the state to which its result was applied
+	Partner string `json:"partner"`
 	// Started is when somebody took it, or a program began with it; null: nobody had, or it is the first state.
 	Started *time.Time `json:"started"`
 	Ended   time.Time  `json:"ended"`

@@ -58,7 +58,9 @@ taken only in the state that the command saw, or that --from names: where somebo
 was quicker it is refused (6), and changes nothing. On a terminal the command asks first,
 and names the instance with its workflow and whole ID, its state, and what the step
 undoes.
-With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2).`,
+With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2).
+A script passes --from as well: without it a step is for the state that there is by
+then, so each of several runs undoes one more.`,
 		Example: `  mutirao recover 3f9a
   mutirao recover 3f9a compensate --steps 2 --from S5
   mutirao recover 3f9a offer --dry-run

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
+	"github.com/mutirao-mesh/mutirao/internal/test/sample"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -123,7 +124,7 @@ func TestRandomLoops(t *testing.T) {
 	})
 	t.Logf("%d patches changed loops, %d rounds that are new were begun, %d are kept that no loop has, %d incidents",
 		amended, rounds, kept, clashed)
-	if amended == 0 || rounds == 0 || kept == 0 || clashed == 0 {
+	if amended == 0 || kept == 0 || clashed == 0 || sample.Whole() && rounds == 0 { // one in twelve begins such a round
 		t.Error("want some of each")
 	}
 }

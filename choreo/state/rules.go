@@ -109,7 +109,7 @@ func (a *Attempt) MayStart() bool {
 		return true
 	}
 	if a.Slot.State == workflow.Failed || a.Slot.Pending != nil { // as others presume
-		return a.Slot.Begun() || a.Slot.RuleHolds()
+		return a.Slot.Begun() || !a.Slot.Task.Disabled && a.Slot.RuleHolds()
 	}
 	return a.Slot.State == workflow.Ready
 }

@@ -14,7 +14,7 @@ func (s *State) Armed(sl *Slot) bool {
 	if sl.Task.TimeToWait == 0 || (sl.State != workflow.NotReady && sl.State != workflow.Failed) {
 		return false
 	}
-	return !sl.Begun() && s.Wanted(sl.Current)
+	return !sl.Begun() && !sl.Task.Disabled && s.Wanted(sl.Current)
 }
 
 // WaitedBefore is for how long an attempt's time-out had run when it was passed

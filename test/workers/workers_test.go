@@ -198,9 +198,10 @@ tasks:
 final: status == "paid" or status == "rejected"
 `
 
-// The runs of a rental that the specification of data-state flows tells of come out state by state, with workers in Python, in shell and in Go:
-// one in which all goes well, one of which the car cannot be handed out and that is offered as it is, and one that is
-// compensated before, by which what was done beside that is undone too.
+// The runs of a rental that the specification of data-state flows tells of come out state by state, with workers in
+// Python, in shell and in Go: one in which all goes well and one that is rejected; of those in which the car cannot be
+// handed out one that is offered as it is, one that is compensated before, by which what was done beside that is undone
+// too, and one that jumps forward.
 func TestRentals(t *testing.T) {
 	needsPrograms(t)
 	n := testnode.New(t, "one")
@@ -230,6 +231,23 @@ func TestRentals(t *testing.T) {
 		"S7 transition pay from S6 status=paid total=90, final")
 	x.start("k8")
 	x.comesTo(workflow.InstanceSucceeded, well)
+
+	x.start("banger")
+	x.comesTo(workflow.InstanceSucceeded, append(slices.Clone(begin),
+		"S3 transition choose from S1 car=banger days=4",
+		"S4 transition decide from S3 status=rejected, final"))
+
+	x.start("flat")
+	alone := append(slices.Clone(begin),
+		"S3 transition choose from S1 car=flat days=4",
+		"S4 transition decide from S3 status=confirmed",
+		"transition hand from S4 aborted")
+	x.comesTo(workflow.InstanceInterrupted, alone)
+	x.recover(api.RecoveryStep{Method: "offer"})
+	x.comesTo(workflow.InstanceSucceeded, append(alone,
+		"S5 transition hand from S4 out=true plate=flat-1",
+		"S6 transition inspect from S5 fines=10 out=false",
+		"S7 transition pay from S6 status=paid total=90, final"))
 
 	x.start("wreck", "k8")
 	x.comesTo(workflow.InstanceInterrupted, append(slices.Clone(begin),
@@ -294,9 +312,12 @@ func (x *rentals) start(cars ...string) {
 	x.id = st.ID
 }
 
-// office chooses a car, once the papers are there, and decides.
+// office chooses a car, once the papers are there, and decides: nobody gets a banger.
 func (x *rentals) office(ctx context.Context, job *worker.Job, _ worker.Report) (map[string]any, error) {
 	if job.Task == "decide" {
+		if job.Input["car"] == "banger" {
+			return map[string]any{"status": "rejected"}, nil
+		}
 		return map[string]any{"status": "confirmed"}, nil
 	}
 	for {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -122,9 +121,9 @@ func (d *Desk) recover(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered,
 		return nil, err
 	}
 	t, err := d.target(ctx, in.ID, workflow.FlowTask, who)
-	if errors.Is(err, state.ErrNoTask) {
-		return nil, api.Errorf(api.Refused, "the instance is not driven by its data: it has no data states to recover").
-			WithHint("mutirao task again, task continue and task stop decide about its tasks, mutirao cancel ends it")
+	var no *api.Error
+	if err != nil && errors.As(d.in.Explain(err), &no) && no.Code == api.Refused && no.Hint == "" { // its tasks follow a graph
+		return nil, no.WithHint("mutirao recover %s says what can be ordered of its tasks", in.ID)
 	}
 	if err != nil {
 		return nil, err

@@ -137,10 +137,10 @@ func (m *Machine) waitsForPerformer(t *workflow.Task) string {
 	return ""
 }
 
-// heldNow are the partners that hold what of a partition is not done; where all is done,
-// those that held it. What nobody was given yet is for the one that got it at the start. A flow that is driven by data
-// is held as a whole, also while it is interrupted and none of its tasks is under way: whoever did these last is not
-// asked.
+// heldNow are the partners that hold what of a partition is not done, as far as its holder has said: what others only
+// presume to have failed is not; where all is done, those that held it. What nobody was given yet is for the one that
+// got it at the start. A flow that is driven by data is held as a whole, also while it is interrupted and none of its
+// tasks is under way: whoever did these last is not asked.
 func (m *Machine) heldNow(g fact.Placement, tasks []state.TaskView) (now []workflow.PartnerID) {
 	if sl := m.state.BySlot()[workflow.FlowTask]; sl != nil && m.state.Plan().Home(workflow.FlowTask) == g.Partition {
 		if now = append(now, sl.Current.Partner); !sl.State.Done() {
@@ -149,7 +149,7 @@ func (m *Machine) heldNow(g fact.Placement, tasks []state.TaskView) (now []workf
 	}
 	for _, done := range []bool{false, true} {
 		for _, t := range tasks {
-			if t.Partition != g.Partition || t.State.Done() != done {
+			if t.Partition != g.Partition || (t.State.Done() && !m.isLeftToHolder(t)) != done {
 				continue
 			}
 			if who := cmp.Or(t.Partner, g.Partner); !slices.Contains(now, who) {
@@ -161,6 +161,13 @@ func (m *Machine) heldNow(g fact.Placement, tasks []state.TaskView) (now []workf
 		}
 	}
 	return []workflow.PartnerID{g.Partner}
+}
+
+// isLeftToHolder reports whether a task is shown as failed only as others presume, and nothing deals with that: its
+// holder, which has not given it up, may go on with it.
+func (m *Machine) isLeftToHolder(t state.TaskView) bool {
+	a := m.state.Attempts()[t.ID]
+	return a != nil && t.State == workflow.Failed && m.state.Unhandled(a) && !a.EndedByHolder()
 }
 
 // Progress counts the tasks that succeeded or are not needed, and all tasks, and

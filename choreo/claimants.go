@@ -301,6 +301,19 @@ func (m *Machine) ItemOver(i worklist.Item) bool {
 	return !a.Beside() && m.state.Overall() != workflow.InstanceRunning
 }
 
+// RemarkOnPresumed is what whoever gave an item back or passed it on last said, of one that others presume to have failed
+// and that its holder has not given up; nil: it is none, or nothing was said.
+func (m *Machine) RemarkOnPresumed(id fact.AttemptID) *worklist.Remark {
+	a := m.state.Attempts()[id]
+	if a == nil || !m.Claims() || m.state.PresumedBy(a) == nil {
+		return nil
+	}
+	if r, said := m.state.People().Board.Remark(state.ItemOf(id)); said {
+		return &r
+	}
+	return nil
+}
+
 // KeptResult is a result that a person brought and that did not end its item.
 type KeptResult struct {
 	ID   fact.ID
@@ -311,6 +324,7 @@ type KeptResult struct {
 	User      worklist.User
 	At        int64 // ms, the holder's clock
 	Failed    bool
+	Reason    string // why it failed, as the person says; empty: no reason was given
 	Why       string // it does not count
 	// Outputs are as the person wrote them.
 	Outputs map[workflow.DataName]workflow.Value
@@ -333,7 +347,7 @@ func (m *Machine) KeptResults() (out []KeptResult) {
 			e := m.log.ByID()[fact.ID(w.ID)]
 			out = append(out, KeptResult{
 				ID: e.ID, Item: i, Adoptable: m.state.Adoptable(e) == nil, Task: i.Slot, User: w.User, At: e.Fact.At,
-				Failed: w.Failed, Why: w.Why, Outputs: w.Outputs,
+				Failed: w.Failed, Reason: w.Reason, Why: w.Why, Outputs: w.Outputs,
 			})
 		}
 	}

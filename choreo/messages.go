@@ -44,7 +44,7 @@ func (m *Machine) Failures() (out []Failure) {
 			}
 			out = append(out, Failure{
 				Item: state.ItemOf(a.ID), Task: a.Task.Name, By: worklist.ID(r.At.ID), At: r.At.Fact.At,
-				Reason: state.ReasonOf(r.At.Fact.Body.Verdict),
+				Reason: a.WhyFailed(r),
 				Asks:   s.Unhandled(a) && !s.Answered(sl),
 			})
 		}

@@ -114,3 +114,71 @@ func TestWhatWasTakenElsewhereIsNotGivenBack(t *testing.T) {
 		tm.wantItems("phone", "bia", "weigh READY")
 	})
 }
+
+// What somebody said who had an item is with its task also where others presumed meanwhile that it had failed, and
+// another stands in for it: why it was given back, why it failed as its holder took it, and why it failed as that came
+// too late.
+func TestWhatWasSaidOfWhatIsPresumedIsShown(t *testing.T) {
+	for _, said := range []string{"given back", "failed", "failed too late"} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base:nurse", "station:nurse")
+			tm.add("base", strings.NewReplacer("timeout: 10m, ", "offline: true, ", "role: doctor, ", "").Replace(errand))
+			id := tm.begin("base", "errand", nil)
+			pass(time.Second)
+			item := tm.itemOf("station", "station", "go").ID
+			if err := tm.claim("station", "station", api.ClaimLock, item); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			tm.disconnect("base", "station")
+			pass(time.Hour)
+			if x := tm.taskOf("base", id, "go"); x.State != workflow.Failed {
+				t.Fatalf("at base it is %s", x.State)
+			}
+			if said == "failed too late" {
+				tm.connect("base", "station")
+				pass(time.Minute)
+			}
+			const why = "the car broke down"
+			var err error
+			if said == "given back" {
+				_, err = tm.p["station"].api.ClaimItems(t.Context(), api.ClaimRequest{
+					User: "station", Claim: api.ClaimRelease, Items: []string{item}, Reason: why,
+				})
+			} else {
+				_, err = tm.p["station"].api.FinishItem(t.Context(), api.ItemResult{User: "station", Item: item, Failed: true, Reason: why})
+			}
+			if err != nil && said != "failed too late" {
+				t.Fatal(err)
+			}
+			if said != "failed too late" {
+				tm.connect("base", "station")
+			}
+			pass(time.Minute)
+			for _, at := range []string{"base", "station"} {
+				is, x := tm.show(at, id), tm.taskOf(at, id, "go")
+				if x.State != workflow.Failed || x.ReplacedBy == nil {
+					t.Errorf("at %s it is %s", at, x.State)
+				}
+				var shown string
+				switch said {
+				case "given back":
+					if x.Said != nil && x.Said.By == "station" {
+						shown = x.Said.Why
+					}
+				case "failed":
+					shown = x.Reason
+				default:
+					for _, i := range is.Incidents {
+						if strings.HasPrefix(i.What, "station said that it failed, which does not count, as ") {
+							shown = i.What
+						}
+					}
+				}
+				if !strings.HasSuffix(shown, why) {
+					t.Errorf("%s: %s shows %q of %+v, %+v", said, at, shown, x, is.Incidents)
+				}
+			}
+		})
+	}
+}

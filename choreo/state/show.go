@@ -219,7 +219,7 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 	if e := a.Success(); e != nil {
 		v.Ended, v.Outputs = e.Fact.At, e.Gave()
 	} else if r := s.Prevailing(a.Rulings); r != nil {
-		v.Ended, v.Reason = r.At.Fact.At, ReasonOf(r.At.Fact.Body.Verdict)
+		v.Ended, v.Reason = r.At.Fact.At, a.WhyFailed(r)
 		if s.begunAfter(a, r, v.Started) {
 			v.Started = 0 // it began after all, and does not count yet: what is shown as ended did not begin after that
 		}
@@ -230,6 +230,22 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 		v.TriggerFired = a.Ready.Fact.Body.Ready.Trigger
 	}
 	return v
+}
+
+// WhyFailed is why an attempt failed by the ruling that prevails and, where that is only what others presume, by the word
+// of its holder too, which somebody may have typed.
+func (a *Attempt) WhyFailed(prevails *Ruling) string {
+	why := ReasonOf(prevails.At.Fact.Body.Verdict)
+	if prevails.Final {
+		return why
+	}
+	for _, r := range a.Rulings {
+		v := r.At.Fact.Body.Verdict
+		if r.Final && !r.Void && v.Cause == fact.CauseReported && v.Reason != "" && v.Reason != why {
+			return why + "; its holder gave it up: " + v.Reason
+		}
+	}
+	return why
 }
 
 // begunAfter reports whether work on an attempt began, at a moment (ms), only after a ruling had ended it. For a start

@@ -860,7 +860,7 @@ type Task struct {
 	// Child is the instance that does it, of a task of type workflow; empty: none, as far as is known here.
 	Child string `json:"child,omitempty"`
 	// Said is what whoever gave it back or passed it on last said, as an item of a worklist; left out: nothing, or the
-	// task is done.
+	// task is done, which it is not while others only presume that it failed.
 	Said *Said `json:"said,omitempty"`
 	// Away says that its partner is away as it announced: what it has not given out before, nobody can take until it is
 	// back. Left out: it is not, or the task is done.

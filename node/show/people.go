@@ -25,9 +25,7 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 				continue
 			}
 			t.Role = v.Role
-			if x := v.Remark; x != nil {
-				t.Said = &api.Said{By: vw.Partners.Called(x.User), Why: x.Reason, At: x.At.UTC(), Passed: x.Passed}
-			}
+			t.Said = vw.said(v.Remark)
 			switch {
 			case v.Holder == "":
 				t.OfferedTo = vw.Partners.CalledAll(v.Offered)
@@ -41,6 +39,9 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 	tasks, attempts := performers(h)
 	for i := range in.Tasks {
 		t := &in.Tasks[i]
+		if t.Said == nil && t.State == workflow.Failed { // somebody else may stand in for it
+			t.Said = vw.said(h.M.RemarkOnPresumed(views[i].ID))
+		}
 		who := tasks[t.Name]
 		if in.DataDriven { // what another state fired, somebody else may have done
 			who = attempts[views[i].ID]
@@ -55,6 +56,9 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 		if r.Failed {
 			what = fmt.Sprintf("%s said that it failed, which does not count, %s", vw.Partners.Called(r.User),
 				worklists.Because(r.Why))
+			if r.Reason != "" {
+				what += "; the reason given: " + r.Reason
+			}
 		}
 		x := api.Incident{
 			At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + h.outputs(r.Outputs), Result: r.ID.String(),
@@ -64,6 +68,14 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 		}
 		in.Incidents = append(in.Incidents, x)
 	}
+}
+
+// said shows what somebody said of an item; nil: nothing.
+func (vw *View) said(x *worklist.Remark) *api.Said {
+	if x == nil {
+		return nil
+	}
+	return &api.Said{By: vw.Partners.Called(x.User), Why: x.Reason, At: x.At.UTC(), Passed: x.Passed}
 }
 
 // shows reports whether an item is what an entry of an instance is about: a stand-in that is a task in

@@ -227,6 +227,7 @@ func TestEveryReasonWhyAResultDoesNotCountIsSaid(t *testing.T) {
 			because, "a result of bia is kept and does not count, " + because,
 			"a result of bia is kept and does not count, " + because + ": w = 1, note = it: is",
 			"bia said that it failed, which does not count, " + because,
+			"bia said that it failed, which does not count, " + because + "; the reason given: Ok",
 			"it does not count, " + because + "; it is kept there", "the result of weigh does not count, " + because + "; it is kept",
 		} {
 			said := strings.TrimSuffix(pt.reason(whole), "it: is")

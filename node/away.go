@@ -50,6 +50,8 @@ type absence struct {
 	gone time.Time  // since when; zero: it is not
 	back time.Time  // when it is back, as partners were told; zero: they were not
 	way  *way       // nil: it is not on its way out
+	// given is what it passed on before it went, since it was started.
+	given []api.Given
 }
 
 // way is how far a node is on its way out.
@@ -71,8 +73,10 @@ type way struct {
 	told     bool // partners know that it takes nothing new on
 	// passed are the instances of which it passed something on, since (Awake) the first time that it could have gone.
 	// Both are for whoever holds absence.turn.
-	passed  map[workflow.InstanceID]bool
-	since   time.Duration
+	passed map[workflow.InstanceID]bool
+	since  time.Duration
+	// given is what it passed on.
+	given   []api.Given
 	plan    device.Plan
 	trouble string // why it cannot go though nothing is asked
 }
@@ -350,10 +354,11 @@ func (a *absence) passOn(w *way) bool {
 	if w.since == 0 {
 		w.since = now
 	}
-	untold, err := a.departure.passOn(w.ctx, w.passed)
+	given, untold, err := a.departure.passOn(w.ctx, w.passed)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.given = append(w.given, given...)
 	if err != nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
 		w.trouble = err.Error()
 		return false
 	}
@@ -464,7 +469,7 @@ func (a *absence) end(w *way) {
 		return
 	}
 	a.mu.Lock()
-	a.gone, a.back, a.way = time.UnixMilli(now.UnixMilli()).UTC(), back, nil
+	a.gone, a.back, a.way, a.given = time.UnixMilli(now.UnixMilli()).UTC(), back, nil, w.given
 	a.mu.Unlock()
 	w.stop()
 	a.departure.depart(membership.GoesDown, w.away)
@@ -486,7 +491,7 @@ func (a *absence) reconnect(ctx context.Context) (*api.Contact, error) {
 	}
 	a.refresh()
 	a.mu.Lock()
-	a.gone, a.back = time.Time{}, time.Time{}
+	a.gone, a.back, a.given = time.Time{}, time.Time{}, nil
 	a.mu.Unlock()
 	if _, err := a.departure.own.Publish(func(r *membership.Record) { r.Going, r.Away = membership.Staying, 0 }); err != nil {
 		a.log.Warn("this node's record does not say that it is back", "error", err)
@@ -513,7 +518,7 @@ func (a *absence) contact(ctx context.Context) (*api.Contact, error) {
 	}
 	out := &api.Contact{
 		State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Withheld: []api.Withheld{},
-		Since: a.since(), Until: a.until(),
+		Passed: []api.Given{}, Since: a.since(), Until: a.until(),
 	}
 	waits := a.departure.own.ConnectionTime()
 	a.mu.Lock()
@@ -521,11 +526,13 @@ func (a *absence) contact(ctx context.Context) (*api.Contact, error) {
 	switch w := a.way; {
 	case !a.gone.IsZero():
 		out.State, out.Waits = api.IsDisconnected, workflow.FormatDuration(max(waits, a.back.Sub(a.gone)))
+		out.Passed = append(out.Passed, a.given...)
 	case w != nil:
 		along, untaken, w.looked = w.along, w.untaken, a.clock.Now().Awake
 		out.State, out.Asks, out.Why, out.Volume = api.IsLeaving, string(w.plan.Asks), w.plan.Text, w.plan.Volume
 		out.Waits, out.For = workflow.FormatDuration(max(waits, w.away)), api.Span(w.away)
 		out.Within = api.Span(w.within)
+		out.Passed = append(out.Passed, w.given...)
 		if w.trouble != "" {
 			out.Asks, out.Why = "trouble", w.trouble
 		}

@@ -171,6 +171,9 @@ func TestWhatWasGivenToPerformIsPassedOnBeforeItGoes(t *testing.T) {
 			slices.ContainsFunc(c.Own, func(x api.Item) bool { return x.Instance == free }) {
 			t.Errorf("it is %+v", c)
 		}
+		if len(c.Passed) != 1 || c.Passed[0].Instance != free || c.Passed[0].Task != "search" || c.Passed[0].Partner != "ana" {
+			t.Errorf("it says that it passed on %+v", c.Passed)
+		}
 		for id, want := range map[string]string{free: "ana", locked: "bia", own: "bia"} {
 			if x := tm.show("base", id).Tasks[0]; x.Partner != want {
 				t.Errorf("the search of %s is at %s, want %s:\n%s", id, x.Partner, want, lines(tm.log("base", id)))

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -287,11 +288,7 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 		return h.m.Given()
 	})
 	name := h.def.Def.Name
-	for _, x := range passed {
-		given = append(given, api.Given{
-			Instance: id.String(), Workflow: name, Task: x.Task, Partner: d.people.name(x.To.Partner), Reason: x.To.Why,
-		})
-	}
+	given = d.tellGiven(h, passed)
 	for _, x := range left {
 		stays = append(stays, api.Stay{
 			Instance: id.String(), Workflow: name, Task: x.Task, State: x.State, Reason: d.people.say(x.Why),
@@ -310,33 +307,42 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 }
 
 // passOn passes on what this node was only given to perform and nobody here has taken, and notes in which instances it
-// did. It reports whether somebody who can be reached has still to hear of that.
-func (d *departure) passOn(ctx context.Context, passed map[workflow.InstanceID]bool) (bool, error) {
-	waits := false
+// did. It returns what it passed on, and whether somebody who can be reached has still to hear of that.
+func (d *departure) passOn(
+	ctx context.Context, passed map[workflow.InstanceID]bool,
+) (given []api.Given, waits bool, err error) {
 	for _, s := range d.crew.shards {
 		// The shard has its own of all this, as the caller may give up before it answers.
-		known, found, untold := maps.Clone(passed), map[workflow.InstanceID]bool{}, false
+		known, found, untold := maps.Clone(passed), map[workflow.InstanceID][]api.Given{}, false
 		done := make(chan error, 1)
 		err := d.crew.hand(ctx, s, event{apply: func(s *shard) error {
 			s.each(func(id workflow.InstanceID, h *held) {
-				if d.passOnOf(s, h) {
-					found[id] = true
+				if now := d.passOnOf(s, h); len(now) > 0 {
+					found[id] = now
 				}
-				untold = untold || (known[id] || found[id]) && h.m.Untold(d.partners, true)
+				untold = untold || (known[id] || found[id] != nil) && h.m.Untold(d.partners, true)
 			})
 			return nil
-		}, after: func(err error) { done <- err }}, done)
+		}, after: func(err error) {
+			maps.DeleteFunc(found, func(id workflow.InstanceID, _ []api.Given) bool { return s.n.faults.has(id) })
+			done <- err
+		}}, done)
 		if err != nil {
-			return false, err
+			return given, false, err
 		}
-		maps.Copy(passed, found)
+		for id, now := range found {
+			passed[id], given = true, append(given, now...)
+		}
 		waits = waits || untold
 	}
-	return waits, nil
+	slices.SortFunc(given, func(x, y api.Given) int {
+		return cmp.Or(cmp.Compare(x.Instance, y.Instance), cmp.Compare(x.Task, y.Task))
+	})
+	return given, waits, nil
 }
 
 // passOnOf is passOn of one instance.
-func (d *departure) passOnOf(s *shard, h *held) bool {
+func (d *departure) passOnOf(s *shard, h *held) []api.Given {
 	var given []choreo.GivenOn
 	name := d.wallet.Chain().Leaf().Name
 	d.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
@@ -350,7 +356,18 @@ func (d *departure) passOnOf(s *shard, h *held) bool {
 	if len(given) > 0 {
 		s.touch(h)
 	}
-	return len(given) > 0
+	return d.tellGiven(h, given)
+}
+
+// tellGiven says what was passed on of an instance, for people.
+func (d *departure) tellGiven(h *held, given []choreo.GivenOn) (out []api.Given) {
+	for _, x := range given {
+		out = append(out, api.Given{
+			Instance: h.m.Instance().String(), Workflow: h.def.Def.Name, Task: x.Task, Partner: d.people.name(x.To.Partner),
+			Reason: x.To.Why,
+		})
+	}
+	return out
 }
 
 // undecided is what failed here in instances that can still go on, once this node leaves for good: whoever decides about it

@@ -635,6 +635,9 @@ type Contact struct {
 	// Withheld are files that items which are taken along read, and whose user may not: they do not come, and hold
 	// nothing up.
 	Withheld []Withheld `json:"withheld"`
+	// Passed are tasks that this node was only given to perform, and passed on before it went, with who has them now: until
+	// it is back, or was started again.
+	Passed []Given `json:"passed"`
 }
 
 // Withheld is a file that whoever has an item may not read.

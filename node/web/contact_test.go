@@ -39,6 +39,8 @@ func gone() *apitest.Fake {
 			State: api.IsDisconnected, Since: &since, Along: work()[:1], Own: work()[2:3], Until: &back, Waits: "2d",
 			Withheld: []api.Withheld{{Item: "a1", Task: "hoses", User: "ana", Data: "wounds", File: "wounds.png",
 				OnlyFor: []string{"doctor"}}},
+			Passed: []api.Given{{Instance: "0a1b", Workflow: "rescue", Task: "search", Partner: "boat",
+				Reason: "the only one able"}},
 		}, nil
 	}
 	f.OnStatus = func() (*api.Status, error) {

@@ -70,12 +70,13 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 	return given, stays
 }
 
-// GiveUntaken passes on what this node was only given to perform, and nobody has taken, to partners that can be reached.
-// What it holds with a partition stays, and so does what nobody else can do.
-func (m *Machine) GiveUntaken(reason string, now Moment, partners Partners) (given []GivenOn) {
+// GiveUntaken passes on what this node was only given to perform, and nobody has taken, to partners that can be reached:
+// to one with the role, else to one from which a user with the role can take it. What it holds with a partition stays;
+// so does what nobody else can do, which it lists.
+func (m *Machine) GiveUntaken(reason string, now Moment, partners Partners) (given []GivenOn, stays []Stay) {
 	d := m.deciding(now, partners)
 	if !d.heeded() || d.state.Overall() != workflow.InstanceRunning {
-		return nil
+		return nil, nil
 	}
 	units, _ := d.leaving()
 	for _, h := range slices.Concat(units...) {
@@ -84,16 +85,44 @@ func (m *Machine) GiveUntaken(reason string, now Moment, partners Partners) (giv
 		}
 		c, err := d.takerOf([]inHand{h})
 		if err != nil {
+			c, err = d.keeperOf(h)
+		}
+		if err == nil {
+			_, err = d.passAll([]inHand{h}, c, reason)
+		}
+		if err != nil {
+			stays = append(stays, Stay{h.task, d.state.BySlot()[h.slot].State, err})
 			continue
 		}
-		if rest, _ := d.passAll([]inHand{h}, c, reason); len(rest) == 0 {
-			given = append(given, GivenOn{h.task, c})
-		}
+		given = append(given, GivenOn{h.task, c})
 	}
 	if len(given) > 0 {
 		d.tellAll()
 	}
-	return given
+	return given, stays
+}
+
+// keeperOf finds a partner that can be reached and keeps a person's task for the users with its role, where no partner
+// with the role can take it: whoever has its partition, else the first at whose node one of them works, in the order in
+// which the policy of the instance chooses people.
+func (d *decision) keeperOf(h inHand) (partition.Choice, error) {
+	t := d.state.BySlot()[h.slot].Current.Task
+	chosen := func(p workflow.PartnerID) (partition.Choice, error) {
+		return partition.Choice{Partner: p, Why: "users with role " + string(t.Role) + " can take it from there"}, nil
+	}
+	var at []workflow.PartnerID
+	for _, who := range d.state.Policy().Order(d.partners.People(t.Role)) {
+		if !d.partners.HasRole(workflow.PartnerID(who.User), t.Role) { // no partner, of which all were asked
+			at = append(at, d.partners.WorksAt(who.User)...)
+		}
+	}
+	if len(at) == 0 {
+		return partition.Choice{}, fmt.Errorf("nobody else with role %s can be reached", t.Role)
+	}
+	if keeper := d.state.Holders()[d.state.Plan().Home(h.task)]; keeper != "" && d.partners.Reachable(keeper) {
+		return chosen(keeper)
+	}
+	return chosen(at[0])
 }
 
 // moveParts gives on what this node holds, and nobody has begun, of partitions that an amendment gives another place.

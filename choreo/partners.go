@@ -62,6 +62,9 @@ type Partners interface {
 	// People are those to whom items for a role can be offered, whether or not they can be reached now; with no
 	// role, those at this node.
 	People(workflow.RoleName) []worklist.Person
+	// WorksAt are the other partners at whose nodes a person can take work now: those that can be reached, and take new
+	// work on.
+	WorksAt(worklist.User) []workflow.PartnerID
 	// Coordinator is the partner that holds the office of coordinator, as far as
 	// is known; empty: nobody.
 	Coordinator() workflow.PartnerID

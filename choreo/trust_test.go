@@ -78,6 +78,9 @@ func (w *mesh) People(r workflow.RoleName) (out []worklist.Person) {
 	return out
 }
 
+// WorksAt are the partners that the test says, where they can be reached (Partners).
+func (w *mesh) WorksAt(u worklist.User) []workflow.PartnerID { return nil }
+
 // Person is whom the test let in, with those roles (Partners).
 func (w *mesh) Person(u worklist.User) (worklist.Person, bool) {
 	p, known := w.people[u]

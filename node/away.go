@@ -50,8 +50,9 @@ type absence struct {
 	gone time.Time  // since when; zero: it is not
 	back time.Time  // when it is back, as partners were told; zero: they were not
 	way  *way       // nil: it is not on its way out
-	// given is what it passed on before it went, since it was started.
+	// given and stays are those of the way by which it went, since it was started.
 	given []api.Given
+	stays []api.Stay
 }
 
 // way is how far a node is on its way out.
@@ -75,8 +76,9 @@ type way struct {
 	// Both are for whoever holds absence.turn.
 	passed map[workflow.InstanceID]bool
 	since  time.Duration
-	// given is what it passed on.
+	// given is what it passed on, stays what nobody else can do of what it was only given to perform.
 	given   []api.Given
+	stays   []api.Stay
 	plan    device.Plan
 	trouble string // why it cannot go though nothing is asked
 }
@@ -354,10 +356,10 @@ func (a *absence) passOn(w *way) bool {
 	if w.since == 0 {
 		w.since = now
 	}
-	given, untold, err := a.departure.passOn(w.ctx, w.passed)
+	given, stays, untold, err := a.departure.passOn(w.ctx, w.passed)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	w.given = append(w.given, given...)
+	w.given, w.stays = append(w.given, given...), stays
 	if err != nil {
 		w.trouble = err.Error()
 		return false
@@ -470,6 +472,7 @@ func (a *absence) end(w *way) {
 	}
 	a.mu.Lock()
 	a.gone, a.back, a.way, a.given = time.UnixMilli(now.UnixMilli()).UTC(), back, nil, w.given
+	a.stays = w.stays
 	a.mu.Unlock()
 	w.stop()
 	a.departure.depart(membership.GoesDown, w.away)
@@ -491,7 +494,7 @@ func (a *absence) reconnect(ctx context.Context) (*api.Contact, error) {
 	}
 	a.refresh()
 	a.mu.Lock()
-	a.gone, a.back, a.given = time.Time{}, time.Time{}, nil
+	a.gone, a.back, a.given, a.stays = time.Time{}, time.Time{}, nil, nil
 	a.mu.Unlock()
 	if _, err := a.departure.own.Publish(func(r *membership.Record) { r.Going, r.Away = membership.Staying, 0 }); err != nil {
 		a.log.Warn("this node's record does not say that it is back", "error", err)
@@ -518,7 +521,7 @@ func (a *absence) contact(ctx context.Context) (*api.Contact, error) {
 	}
 	out := &api.Contact{
 		State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Withheld: []api.Withheld{},
-		Passed: []api.Given{}, Since: a.since(), Until: a.until(),
+		Passed: []api.Given{}, Stays: []api.Stay{}, Since: a.since(), Until: a.until(),
 	}
 	waits := a.departure.own.ConnectionTime()
 	a.mu.Lock()
@@ -526,13 +529,13 @@ func (a *absence) contact(ctx context.Context) (*api.Contact, error) {
 	switch w := a.way; {
 	case !a.gone.IsZero():
 		out.State, out.Waits = api.IsDisconnected, workflow.FormatDuration(max(waits, a.back.Sub(a.gone)))
-		out.Passed = append(out.Passed, a.given...)
+		out.Passed, out.Stays = append(out.Passed, a.given...), append(out.Stays, a.stays...)
 	case w != nil:
 		along, untaken, w.looked = w.along, w.untaken, a.clock.Now().Awake
 		out.State, out.Asks, out.Why, out.Volume = api.IsLeaving, string(w.plan.Asks), w.plan.Text, w.plan.Volume
 		out.Waits, out.For = workflow.FormatDuration(max(waits, w.away)), api.Span(w.away)
 		out.Within = api.Span(w.within)
-		out.Passed = append(out.Passed, w.given...)
+		out.Passed, out.Stays = append(out.Passed, w.given...), append(out.Stays, w.stays...)
 		if w.trouble != "" {
 			out.Asks, out.Why = "trouble", w.trouble
 		}

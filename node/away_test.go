@@ -199,6 +199,89 @@ func TestWhatWasGivenToPerformIsPassedOnBeforeItGoes(t *testing.T) {
 	})
 }
 
+// Where only users have the role of what a node was given to perform, it goes before that node is out of reach to whoever
+// has its partition, else to a node at which one of them works whom the policy chooses, and they can take it from there.
+// Where nobody can it stays, which is said.
+func TestWhatOnlyUsersCanDoIsPassedOnBeforeItGoes(t *testing.T) {
+	for _, c := range []struct {
+		lost []string // whom ana cannot reach
+		want string
+	}{
+		{nil, "base"}, {[]string{"base"}, "phone"}, {[]string{"base", "phone"}, "tablet"},
+		{[]string{"base", "phone", "tablet"}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base:keeper", "ana:rescuer", "phone", "tablet")
+			for at, user := range map[string]string{"tablet": "rui", "phone": "eva", "ana": "ida"} {
+				if err := tm.signIn(at, tm.addUser("base", user, "rescuer")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tm.add("base", rescue)
+			start := func(notify string) (string, api.Task) {
+				st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{
+					Workflow: "rescue", Mechanism: "Sel-push", Notify: notify,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				return st.ID, tm.show("base", st.ID).Tasks[0]
+			}
+			tm.disconnect("base", "ana")
+			synctest.Wait()
+			busy, _ := start("all")
+			pass(time.Second)
+			for _, x := range tm.items("tablet", "rui") {
+				if x.Instance == busy {
+					if err := tm.claim("tablet", "rui", api.ClaimSelect, x.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			tm.connect("base", "ana")
+			pass(10 * time.Second) // all have heard how much each has
+			id, task := start("fewest-selected 1")
+			if task.Partner != "ana" {
+				t.Fatalf("the search is at %s", task.Partner)
+			}
+			for _, p := range c.lost {
+				tm.disconnect("ana", p)
+			}
+			pass(time.Second)
+			tm.goesAway("ana")
+			pass(leaveTime)
+			is := tm.contact("ana")
+			if is.State != api.IsDisconnected {
+				t.Fatalf("it is %+v", is)
+			}
+			if c.want == "" {
+				if len(is.Passed) != 0 || len(is.Stays) != 1 || is.Stays[0].Instance != id || is.Stays[0].Task != "search" ||
+					is.Stays[0].Reason != "nobody else with role rescuer can be reached" {
+					t.Errorf("it says that it passed on %+v, and that %+v stays", is.Passed, is.Stays)
+				}
+				return
+			}
+			if len(is.Passed) != 1 || is.Passed[0].Partner != c.want || len(is.Stays) != 0 {
+				t.Errorf("it says that it passed on %+v, and that %+v stays, want %s", is.Passed, is.Stays, c.want)
+			}
+			if x := tm.show(c.want, id).Tasks[0]; x.Partner != c.want {
+				t.Errorf("the search is at %s, want %s", x.Partner, c.want)
+			}
+			item := tm.itemOf("phone", "eva", "search").ID // who has less than rui is offered it, wherever it is
+			if err := errors.Join(tm.claim("phone", "eva", api.ClaimSelect, item), tm.hand("phone", "eva", item, nil)); err != nil {
+				t.Error(err)
+			}
+			if x := tm.show(c.want, id).Tasks[0]; x.State != workflow.Succeeded {
+				t.Errorf("the search that goes to %s is %s:\n%s", c.want, x.State, lines(tm.log(c.want, id)))
+			}
+		})
+	}
+}
+
+// leaveTime is longer than a node waits for others to hear what it passed on.
+const leaveTime = 15 * time.Second
+
 // What a node holds itself can be taken, given back and done while it is out of reach: it is not named before it goes, and
 // who asks then is told what is still to be done.
 func TestOwnItemsOutOfReach(t *testing.T) {

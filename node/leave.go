@@ -289,11 +289,7 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 	})
 	name := h.def.Def.Name
 	given = d.tellGiven(h, passed)
-	for _, x := range left {
-		stays = append(stays, api.Stay{
-			Instance: id.String(), Workflow: name, Task: x.Task, State: x.State, Reason: d.people.say(x.Why),
-		})
-	}
+	stays = d.tellStays(h, left)
 	if len(passed)+len(left) > 0 {
 		s.touch(h)
 	}
@@ -307,17 +303,20 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 }
 
 // passOn passes on what this node was only given to perform and nobody here has taken, and notes in which instances it
-// did. It returns what it passed on, and whether somebody who can be reached has still to hear of that.
+// did. It returns what it passed on and what nobody else can do now, and whether somebody who can be reached has still to
+// hear of that.
 func (d *departure) passOn(
 	ctx context.Context, passed map[workflow.InstanceID]bool,
-) (given []api.Given, waits bool, err error) {
+) (given []api.Given, stays []api.Stay, waits bool, err error) {
 	for _, s := range d.crew.shards {
 		// The shard has its own of all this, as the caller may give up before it answers.
 		known, found, untold := maps.Clone(passed), map[workflow.InstanceID][]api.Given{}, false
+		var left []api.Stay
 		done := make(chan error, 1)
 		err := d.crew.hand(ctx, s, event{apply: func(s *shard) error {
 			s.each(func(id workflow.InstanceID, h *held) {
-				if now := d.passOnOf(s, h); len(now) > 0 {
+				now, not := d.passOnOf(s, h)
+				if left = append(left, not...); len(now) > 0 {
 					found[id] = now
 				}
 				untold = untold || (known[id] || found[id] != nil) && h.m.Untold(d.partners, true)
@@ -328,8 +327,9 @@ func (d *departure) passOn(
 			done <- err
 		}}, done)
 		if err != nil {
-			return given, false, err
+			return given, nil, false, err
 		}
+		stays = append(stays, left...)
 		for id, now := range found {
 			passed[id], given = true, append(given, now...)
 		}
@@ -338,15 +338,16 @@ func (d *departure) passOn(
 	slices.SortFunc(given, func(x, y api.Given) int {
 		return cmp.Or(cmp.Compare(x.Instance, y.Instance), cmp.Compare(x.Task, y.Task))
 	})
-	return given, waits, nil
+	return given, stays, waits, nil
 }
 
 // passOnOf is passOn of one instance.
-func (d *departure) passOnOf(s *shard, h *held) []api.Given {
+func (d *departure) passOnOf(s *shard, h *held) ([]api.Given, []api.Stay) {
 	var given []choreo.GivenOn
+	var left []choreo.Stay
 	name := d.wallet.Chain().Leaf().Name
 	d.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
-		given = h.m.GiveUntaken(name+" goes out of reach", s.moment(), p)
+		given, left = h.m.GiveUntaken(name+" goes out of reach", s.moment(), p)
 		return h.m.Given()
 	})
 	for _, x := range given {
@@ -356,7 +357,7 @@ func (d *departure) passOnOf(s *shard, h *held) []api.Given {
 	if len(given) > 0 {
 		s.touch(h)
 	}
-	return d.tellGiven(h, given)
+	return d.tellGiven(h, given), d.tellStays(h, left)
 }
 
 // tellGiven says what was passed on of an instance, for people.
@@ -365,6 +366,17 @@ func (d *departure) tellGiven(h *held, given []choreo.GivenOn) (out []api.Given)
 		out = append(out, api.Given{
 			Instance: h.m.Instance().String(), Workflow: h.def.Def.Name, Task: x.Task, Partner: d.people.name(x.To.Partner),
 			Reason: x.To.Why,
+		})
+	}
+	return out
+}
+
+// tellStays says what stays of an instance, for people.
+func (d *departure) tellStays(h *held, left []choreo.Stay) (out []api.Stay) {
+	for _, x := range left {
+		out = append(out, api.Stay{
+			Instance: h.m.Instance().String(), Workflow: h.def.Def.Name, Task: x.Task, State: x.State,
+			Reason: d.people.say(x.Why),
 		})
 	}
 	return out

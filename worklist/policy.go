@@ -84,7 +84,10 @@ type Sight struct {
 
 // choose finds whom an item is offered to first: of those who are here, as many as the
 // policy says.
-func (p Policy) choose(here []Person) []User {
+func (p Policy) choose(here []Person) []User { return usersOf(p.Order(here)[:min(p.N, len(here))]) }
+
+// Order are people in the order in which the policy chooses them.
+func (p Policy) Order(here []Person) []Person {
 	by := slices.Clone(here)
 	slices.SortFunc(by, func(a, b Person) int {
 		n := 0
@@ -98,7 +101,7 @@ func (p Policy) choose(here []Person) []User {
 		}
 		return cmp.Or(n, cmp.Compare(a.User, b.User))
 	})
-	return usersOf(by[:min(p.N, len(by))])
+	return by
 }
 
 func usersOf(ps []Person) []User {

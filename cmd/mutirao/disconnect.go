@@ -28,7 +28,8 @@ new on, and the files of locked items come here; when all are here, partners are
 it goes, and they show it as unreachable (going down). Locked items can be done meanwhile:
 worklist complete keeps what was done in the outbox. So can what this node holds itself;
 but what it was only given to perform, and nobody here has taken, is passed on before it
-goes to others who can do it, and named with who has it then: lock it to take it along.
+goes to others who can do it, and named with who has it then, or that nobody else can do
+it: lock it to take it along.
 
 --within is the longest wait. If the files take longer, by the speed at which files came
 lately from who has them (and else from others), the command says so, with the speed and
@@ -224,6 +225,9 @@ func (u *ui) writeContact(w io.Writer, c *api.Contact, said bool) {
 	}
 	for _, x := range c.Passed {
 		fmt.Fprintf(w, "passed on:   %s of %s %s to %s: %s\n", x.Task, x.Workflow, u.id(x.Instance), x.Partner, oneLine(x.Reason))
+	}
+	for _, x := range c.Stays {
+		fmt.Fprintf(w, "stays here:  %s of %s %s: %s\n", x.Task, x.Workflow, u.id(x.Instance), oneLine(x.Reason))
 	}
 	if c.Until != nil {
 		fmt.Fprintf(w, "partners were told: back by about %s\n", clock(*c.Until))

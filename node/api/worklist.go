@@ -635,9 +635,11 @@ type Contact struct {
 	// Withheld are files that items which are taken along read, and whose user may not: they do not come, and hold
 	// nothing up.
 	Withheld []Withheld `json:"withheld"`
-	// Passed are tasks that this node was only given to perform, and passed on before it went, with who has them now: until
+	// Passed are tasks that this node was only given to perform, which nobody here has taken, and that it passed on before it went, with who has them now: until
 	// it is back, or was started again.
 	Passed []Given `json:"passed"`
+	// Stays are those of them that nobody else can do now, with the reason, likewise.
+	Stays []Stay `json:"stays"`
 }
 
 // Withheld is a file that whoever has an item may not read.

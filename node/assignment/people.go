@@ -247,6 +247,25 @@ func (p *Partners) People(role workflow.RoleName) (out []worklist.Person) {
 	return out
 }
 
+// WorksAt are the other partners at whose nodes a person can take work now (choreo.Partners).
+func (p *Partners) WorksAt(who worklist.User) (out []workflow.PartnerID) {
+	at := []workflow.PartnerID{workflow.PartnerID(who)}
+	if id, err := users.ParseID(string(who)); err == nil {
+		u, err := p.Users.User(id, p.Clock.Now().Wall)
+		if err != nil {
+			return nil
+		}
+		at = nodesOf(u)
+	}
+	for _, id := range at {
+		x, known := p.Get(id)
+		if known && id != p.Self && p.Reachable(id) && x.Record.Absence != membership.Whole && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
 // nodesOf are the partners at whose nodes a user's keys are.
 func nodesOf(u users.User) (out []workflow.PartnerID) {
 	for _, d := range u.Devices {

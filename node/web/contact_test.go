@@ -41,6 +41,8 @@ func gone() *apitest.Fake {
 				OnlyFor: []string{"doctor"}}},
 			Passed: []api.Given{{Instance: "0a1b", Workflow: "rescue", Task: "search", Partner: "boat",
 				Reason: "the only one able"}},
+			Stays: []api.Stay{{Instance: "0a1c", Workflow: "rescue", Task: "carry",
+				Reason: "nobody else with role porter can be reached"}},
 		}, nil
 	}
 	f.OnStatus = func() (*api.Status, error) {

@@ -193,6 +193,35 @@ func TestAPhotoStaysWithAnItemInABrowser(t *testing.T) {
 	}
 }
 
+// What is typed and not sent yet is of the user who typed it, and of the item: another user who signs in with the browser
+// finds nothing of it, nor whoever looks after its user has signed out.
+func TestADraftGoesWithItsUserInABrowser(t *testing.T) {
+	c := startChromium(t)
+	s := serveSite(t, newCrew())
+	b := s.signIn(c, screenSizes[0], "en", false)
+	drafts := func() (out []string) {
+		b.eval(`Object.keys(localStorage).filter((k) => k.startsWith("mutirao "))`, &out)
+		return out
+	}
+	b.visit(s.URL + "/items/b2")
+	b.eval(`localStorage.setItem("mutirao bia b2", "{}"); localStorage.setItem("of another page", "{}")`, nil)
+	b.typing("#f-report", "the cellar is dry")
+	b.visit(s.URL + "/items/b2")
+	b.until(`document.querySelector("#f-report").value === "the cellar is dry"`)
+	if got := drafts(); len(got) != 1 || !strings.HasSuffix(got[0], " b2") || strings.Contains(got[0], "bia") {
+		t.Errorf("the browser keeps %q", got)
+	}
+	b.tap(`form[action="/sign-out"] button`)
+	b.until(`!document.querySelector("nav.main")`)
+	if got := drafts(); len(got) != 0 {
+		t.Errorf("after its user has signed out the browser keeps %q", got)
+	}
+	var other string
+	if b.eval(`localStorage.getItem("of another page")`, &other); other != "{}" {
+		t.Errorf("what is of another page is %q", other)
+	}
+}
+
 // A photo that is sent over a link that breaks goes on where it stopped, and comes whole; what the node does not take
 // is said at its field, and is not sent twice.
 func TestAPhotoOverALinkThatBreaksInABrowser(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mutirao-mesh/mutirao/internal/once"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
@@ -106,6 +107,10 @@ func (l *language) control(f api.Field, typed url.Values) control {
 		for _, v := range f.Enum {
 			c.Choices = append(c.Choices, choice{Value: l.plainly(v), Name: l.plainly(v)})
 		}
+	}
+	none := func(o choice) bool { return o.Value == "" }
+	if (c.Kind == "choice" || c.Kind == "yesno") && !f.Required && f.Value == nil && !slices.ContainsFunc(c.Choices, none) {
+		c.Choices = append(c.Choices, choice{Name: l.say("choice.none")}) // a browser does not take a choice back by itself
 	}
 	for i := range c.Choices {
 		c.Choices[i].ID = c.ID + "-" + strconv.Itoa(i)
@@ -234,6 +239,9 @@ func (l *language) typed(fields []api.Field, form url.Values, starting bool) (va
 		if f.Type != string(workflow.TypeString) {
 			text = strings.TrimSpace(text)
 		}
+		if was := l.written(f); unkept(was) != 0 && text == withMarks(was) {
+			continue // it came back as it was shown
+		}
 		if strings.TrimSpace(text) == "" {
 			if starting && f.Required {
 				wrong[f.Name] = l.say("wrong.missing")
@@ -241,6 +249,9 @@ func (l *language) typed(fields []api.Field, form url.Values, starting bool) (va
 			continue // it stays as it is
 		}
 		v, why := l.read(f, text)
+		if r := unkept(text); r != 0 {
+			why = l.say("wrong.unkept", fmt.Sprintf("U+%04X", r))
+		}
 		if why == "" {
 			why = l.fits(f, v)
 		}
@@ -256,11 +267,33 @@ func (l *language) typed(fields []api.Field, form url.Values, starting bool) (va
 // asTyped is a text of a form with the line breaks that were typed: browsers send others.
 func asTyped(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// exact is a text that a form brings back, or that somebody may copy: as a browser reads it, it is the same again. What
-// cannot be seen is a reference there, which plain.Text leaves as it is. In a control it steers nothing but what is in it.
+// unkept is the first character of a text that no page can bring back: a browser reads its reference as another one. 0:
+// there is none.
+func unkept(text string) rune {
+	for _, r := range text {
+		if r >= 0x80 && r <= 0x9f {
+			return r
+		}
+	}
+	return 0
+}
+
+// withMarks is a text as a form shows it: in place of each character that no page can bring back stands one that is seen.
+func withMarks(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unkept(string(r)) != 0 {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// exact is a text that a form brings back, or that somebody may copy: as a browser reads it, it is the same again, but
+// for what a form is refused for (unkept), which is seen. What cannot be seen is a reference there, which plain.Text
+// leaves as it is. In a control it steers nothing but what is in it.
 func exact(text string) template.HTML {
 	var b strings.Builder
-	for _, r := range text {
+	for _, r := range withMarks(text) {
 		if s := string(r); plain.IsPlain(s) {
 			b.WriteString(template.HTMLEscapeString(s))
 		} else {

@@ -846,6 +846,56 @@ func TestControlsGiveBackWhatTheyShow(t *testing.T) {
 	}
 }
 
+// A choice that need not be made can be taken back, also without JavaScript: no answer is one of those that are offered.
+// It is not where the task has to answer, nor where there is an answer already, which leaving it out would not change.
+func TestAChoiceCanBeTakenBack(t *testing.T) {
+	for _, l := range languages {
+		for _, f := range []api.Field{
+			{Name: "a", Type: "boolean"}, {Name: "a", Type: "string", Enum: []any{"low", "high"}},
+		} {
+			c := l.control(f, url.Values{"data.a": {""}})
+			if last := c.Choices[len(c.Choices)-1]; last.Value != "" || last.Name != l.say("choice.none") || !last.Chosen {
+				t.Errorf("%s: the last of %+v is no answer", l.code, c.Choices)
+			}
+			values, wrong := l.typed([]api.Field{f}, url.Values{"data.a": {""}}, false)
+			if len(values)+len(wrong) != 0 {
+				t.Errorf("%s: no answer is read as %v, %v", l.code, values, wrong)
+			}
+			must, has := f, f
+			must.Required, has.Value = true, "high"
+			for _, f := range []api.Field{must, has} {
+				for _, o := range l.control(f, nil).Choices {
+					if o.Value == "" {
+						t.Errorf("%s: of %+v no answer is offered", l.code, f)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A control character that no page can bring back is refused, and is seen where it stood; a value that has one already
+// stays as it is unless somebody types another.
+func TestWhatNoFormCanBringBackIsRefused(t *testing.T) {
+	const text = "a\u0096b\u0001\u202ec"
+	f := api.Field{Name: "a", Type: "string"}
+	for _, l := range languages {
+		values, wrong := l.typed([]api.Field{f}, url.Values{"data.a": {text}}, false)
+		if len(values) != 0 || !strings.Contains(wrong["a"], "U+0096") {
+			t.Errorf("%s: %q is read as %q, and is wrong as %q", l.code, text, values, wrong)
+		}
+		if shown := string(exact(text)); shown != "a\ufffdb&#1;&#8238;c" {
+			t.Errorf("it is shown as %q", shown)
+		}
+		has := f
+		has.Value = text
+		values, wrong = l.typed([]api.Field{has}, url.Values{"data.a": {"a\ufffdb\u0001\u202ec"}}, false)
+		if len(values)+len(wrong) != 0 {
+			t.Errorf("%s: what was shown is read as %q, and is wrong as %q", l.code, values, wrong)
+		}
+	}
+}
+
 // The list is filtered by words, state and workflow, and paged; what needs a person comes first.
 func TestInstancesAreFilteredAndPaged(t *testing.T) {
 	f := many(10_000)

@@ -33,10 +33,14 @@
 
   // What is typed, and which files the node keeps for a form. A form that was sent is forgotten once the node says what it
   // came to.
-  const kept = (form) => `mutirao ${main.dataset.user} ${form.dataset.keep}`;
+  // It is of one user: another who signs in, or whoever signs out, leaves nothing here of anybody else.
+  const own = `mutirao ${encodeURIComponent(main.dataset.user)} `;
+  const kept = (form) => own + form.dataset.keep;
   const fields = (form) => [...form.elements].filter((e) => e.name && e.type !== "hidden" && e.type !== "file" && e.tagName !== "BUTTON");
   const store = (fn) => { try { return fn(); } catch { return null; } }; // a browser may forbid it
   store(() => { const k = sessionStorage.getItem("sent"); sessionStorage.removeItem("sent"); if (k && at("note")) localStorage.removeItem(k); });
+  const forget = (but) => store(() => { for (const k of Object.keys(localStorage)) if (k.startsWith("mutirao ") && !(but && k.startsWith(but))) localStorage.removeItem(k); });
+  if (main.dataset.user) forget(own);
   function keep(form) {
     const now = {};
     for (const e of fields(form)) if ((e.type !== "radio" && e.type !== "checkbox") || e.checked) now[e.name] = e.value;
@@ -57,7 +61,7 @@
     const was = store(() => JSON.parse(localStorage.getItem(kept(form))));
     if (was && !("came" in form.dataset)) {
       for (const e of fields(form)) {
-        if (e.type === "radio" || e.type === "checkbox") e.checked = was[e.name] === e.value;
+        if (e.type === "radio" || e.type === "checkbox") e.checked = (was[e.name] ?? "") === e.value;
         else if (e.name in was) e.value = was[e.name];
       }
       for (const e of [...form.elements]) if (e.type === "file" && was[e.name]) bring(e, was[e.name]);
@@ -71,6 +75,7 @@
   document.addEventListener("submit", (e) => {
     const form = e.target, pressed = e.submitter;
     if (form.method !== "post") return;
+    if (form.getAttribute("action") === "/sign-out") forget();
     if (form.dataset.sent) return e.preventDefault(); // pressed twice
     form.dataset.sent = "yes";
     if (pressed) pressed.setAttribute("aria-busy", "true");

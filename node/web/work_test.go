@@ -849,7 +849,7 @@ func TestControlsGiveBackWhatTheyShow(t *testing.T) {
 // A choice that need not be made can be taken back, also without JavaScript: no answer is one of those that are offered.
 // It is not where the task has to answer, nor where there is an answer already, which leaving it out would not change.
 func TestAChoiceCanBeTakenBack(t *testing.T) {
-	for _, l := range languages {
+	for _, l := range languages() {
 		for _, f := range []api.Field{
 			{Name: "a", Type: "boolean"}, {Name: "a", Type: "string", Enum: []any{"low", "high"}},
 		} {
@@ -879,7 +879,7 @@ func TestAChoiceCanBeTakenBack(t *testing.T) {
 func TestWhatNoFormCanBringBackIsRefused(t *testing.T) {
 	const text = "a\u0096b\u0001\u202ec"
 	f := api.Field{Name: "a", Type: "string"}
-	for _, l := range languages {
+	for _, l := range languages() {
 		values, wrong := l.typed([]api.Field{f}, url.Values{"data.a": {text}}, false)
 		if len(values) != 0 || !strings.Contains(wrong["a"], "U+0096") {
 			t.Errorf("%s: %q is read as %q, and is wrong as %q", l.code, text, values, wrong)

@@ -125,17 +125,23 @@ type ItemView struct {
 
 // Items are the tasks of people that can be done now: of an instance that runs no more those of this node which are
 // only presumed to have failed (GoesOn), and what is compensated by people.
-func (m *Machine) Items() (out []ItemView) {
-	running := m.state.Overall() == workflow.InstanceRunning
+func (m *Machine) Items() []ItemView {
+	out, since := []ItemView(nil), state.Moments{S: m.state}
+	m.eachItem(func(a *state.Attempt) { out = append(out, m.itemNow(a, &since)) })
+	return out
+}
+
+// eachItem calls fn for the attempt of each of the Items.
+func (m *Machine) eachItem(fn func(*state.Attempt)) {
 	if !m.peopled {
-		return nil
+		return
 	}
-	since := state.Moments{S: m.state}
 	for _, u := range m.peoplesUndoing() {
-		out = append(out, m.itemNow(u, &since))
+		fn(u)
 	}
+	running := m.state.Overall() == workflow.InstanceRunning
 	if !running && !(m.heeded() && m.goesOn()) {
-		return out
+		return
 	}
 	for _, sl := range m.state.Slots() {
 		a := sl.Current
@@ -147,12 +153,11 @@ func (m *Machine) Items() (out []ItemView) {
 		if !running && !m.atWork(sl) {
 			continue
 		}
-		out = append(out, m.itemNow(a, &since))
+		fn(a)
 	}
 	for _, a := range m.state.PeoplesJobs() {
-		out = append(out, m.itemNow(a, &since))
+		fn(a)
 	}
-	return out
 }
 
 // itemNow is an attempt that can be done, with who has it.
@@ -235,12 +240,9 @@ func (m *Machine) HeldUntil(i worklist.Item, now Moment, partners Partners) time
 
 // ItemsFor are the tasks of people that can be done now, and those that a person had.
 func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
-	items := m.Items()
+	since := state.Moments{S: m.state}
+	m.eachItem(func(a *state.Attempt) { out = append(out, ItemFor{ItemView: m.itemNow(a, &since)}) })
 	if !m.Claims() { // nobody has, or had, any
-		out = make([]ItemFor, len(items))
-		for i := range items {
-			out[i].ItemView = items[i]
-		}
 		return out
 	}
 	had, lost := m.state.People().Board.Had(u)
@@ -253,18 +255,16 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 		}
 	}
 	listed := map[worklist.Item]bool{}
-	for _, v := range items {
-		x := ItemFor{ItemView: v, Last: had[v.Item]}
-		if v.Holder == u {
-			x.Last = v.Grant
+	for i := range out {
+		x := &out[i]
+		if x.Last = had[x.Item]; x.Holder == u {
+			x.Last = x.Grant
 		} else {
-			x.Lost = lost[v.Item]
+			x.Lost = lost[x.Item]
 		}
-		out = append(out, x)
-		listed[v.Item] = true
-		delete(had, v.Item)
+		listed[x.Item] = true
+		delete(had, x.Item)
 	}
-	since := state.Moments{S: m.state}
 	open := map[worklist.Item]worklist.Standing{}
 	for _, i := range m.state.People().Board.HeldBy(u) {
 		if listed[i] {

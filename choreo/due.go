@@ -40,7 +40,7 @@ type Dues struct {
 // Dues shows what this node clocks itself, and what others clock as far as it can
 // be known here.
 func (m *Machine) Dues(now Moment, partners Partners) Dues {
-	o, out := m.looking(now, partners), Dues{map[workflow.TaskName][]Due{}, map[workflow.PartitionName][]Due{}}
+	o, out := m.looking(now, partners), Dues{}
 	if o.state.Overall() != workflow.InstanceRunning && !o.goesOn() {
 		return out
 	}
@@ -51,19 +51,30 @@ func (m *Machine) Dues(now Moment, partners Partners) Dues {
 		t := sl.Current.Task.Name
 		switch left, runs := o.triggerLeft(sl); {
 		case runs:
-			out.Tasks[t] = append(out.Tasks[t], Due{DueTrigger, left, sl.Current.Partner != o.self})
+			out.ofTask(t, Due{DueTrigger, left, sl.Current.Partner != o.self})
 		case sl.State == workflow.Ready || sl.State == workflow.Running || o.goesOnHere(sl):
 			if left, runs := o.timeoutLeft(sl.Current); runs {
-				out.Tasks[t] = append(out.Tasks[t], Due{DueTimeout, left, sl.Current.Partner != o.self})
+				out.ofTask(t, Due{DueTimeout, left, sl.Current.Partner != o.self})
 			}
 		}
 	}
 	for _, g := range o.state.Placements() {
 		if d, runs := o.partitionDue(g); runs {
+			if out.Partitions == nil {
+				out.Partitions = map[workflow.PartitionName][]Due{}
+			}
 			out.Partitions[g.Partition] = append(out.Partitions[g.Partition], d)
 		}
 	}
 	return out
+}
+
+// ofTask adds a clock of a task. Most instances have none, so there is no map until then.
+func (ds *Dues) ofTask(t workflow.TaskName, d Due) {
+	if ds.Tasks == nil {
+		ds.Tasks = map[workflow.TaskName][]Due{}
+	}
+	ds.Tasks[t] = append(ds.Tasks[t], d)
 }
 
 // TimeLeft is how long an attempt that runs here may go on: until the time-out of its task, or of its partition where

@@ -98,6 +98,9 @@ type refusedAt struct {
 // shown is an instance for those who show it to people.
 func (h *held) shown() *show.Held {
 	out := &show.Held{M: h.m, Def: h.m.Definition(), Started: h.sum.Started, Ended: h.sum.Ended, Words: h.words}
+	if len(h.refused) == 0 {
+		return out
+	}
 	for _, p := range slices.Sorted(maps.Keys(h.refused)) {
 		r := h.refused[p]
 		out.Refused = append(out.Refused, show.Refusal{By: p, Why: quota.There(r.why), At: r.at})

@@ -37,14 +37,14 @@ type peoplesItems struct {
 func (k peoplesItems) Items(
 	ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID,
 ) ([]worklists.Row, error) {
-	return k.rows(ctx, person, at, only, (*choreo.Machine).ItemsFor)
+	return k.rows(ctx, person, at, only, ready, (*choreo.Machine).ItemsFor)
 }
 
 // Ahead are those that a person at a partner's node may lock before they are ready, together with what they wait for.
 func (k peoplesItems) Ahead(
 	ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID,
 ) ([]worklists.Row, error) {
-	return k.rows(ctx, person, at, only, func(m *choreo.Machine, _ worklist.User) (out []choreo.ItemFor) {
+	return k.rows(ctx, person, at, only, ahead, func(m *choreo.Machine, _ worklist.User) (out []choreo.ItemFor) {
 		for _, v := range m.Ahead() {
 			out = append(out, choreo.ItemFor{ItemView: v})
 		}
@@ -67,11 +67,20 @@ func (k peoplesItems) LostLately(ctx context.Context, person worklist.User, sinc
 	return out, nil
 }
 
+// listing is what is listed of people's tasks: those that can be done, or those that can be locked before.
+type listing int
+
+const (
+	ready listing = iota
+	ahead
+	listings
+)
+
 // itemsFor lists items of an instance for a person.
 type itemsFor func(*choreo.Machine, worklist.User) []choreo.ItemFor
 
 func (k peoplesItems) rows(
-	ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID, list itemsFor,
+	ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID, kind listing, list itemsFor,
 ) ([]worklists.Row, error) {
 	who, known := k.partners.Person(person)
 	if !known {
@@ -80,24 +89,25 @@ func (k peoplesItems) rows(
 	now := k.clock.Now()
 	if only != (workflow.InstanceID{}) {
 		var found []worklists.Row // whoever stops waiting leaves it to the shard
-		err := k.peek(ctx, only, func(h *held) { found = k.itemsOf(h, who, at, now, list) })
+		err := k.peek(ctx, only, func(h *held) { found = k.addItems(nil, h, who, at, now, list) })
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
 			return nil, err
 		}
 		return append([]worklists.Row{}, found...), nil
 	}
-	found, err := lookAt(ctx, k.crew, func(s *shard) (out [][]worklists.Row) {
-		s.each(func(_ workflow.InstanceID, h *held) {
-			if rows := k.itemsOf(h, who, at, now, list); len(rows) > 0 {
-				out = append(out, rows)
-			}
-		})
+	found, err := lookAt(ctx, k.crew, func(s *shard) []worklists.Row {
+		out := make([]worklists.Row, 0, s.listed[kind]) // rows are large: most often there are as many as last time
+		s.each(func(_ workflow.InstanceID, h *held) { out = k.addItems(out, h, who, at, now, list) })
+		s.listed[kind] = len(out)
 		return out
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows := slices.Concat(slices.Concat(found...)...)
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	rows := slices.Concat(found...)
 	if rows == nil {
 		rows = []worklists.Row{}
 	}
@@ -109,17 +119,16 @@ func (d *desk) noPerson(person worklist.User) error {
 	return api.Errorf(api.NotAllowed, "this node knows no such person as %s, or it was removed", d.partners.Called(person))
 }
 
-// itemsOf are the items of one instance.
-func (k peoplesItems) itemsOf(
-	h *held, who worklist.Person, at workflow.PartnerID, now moment.Now, list itemsFor,
-) (out []worklists.Row) {
+// addItems adds the items of one instance.
+func (k peoplesItems) addItems(
+	out []worklists.Row, h *held, who worklist.Person, at workflow.PartnerID, now moment.Now, list itemsFor,
+) []worklists.Row {
 	views := list(h.m, who.User)
 	if len(views) == 0 {
-		return nil
+		return out
 	}
 	shown, about, dues := h.shown(), h.subject(), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
 	dated := deadlinesOf(k.view.Deadlines(shown, now))
-	out = make([]worklists.Row, 0, len(views))
 	for i, v := range views {
 		r := worklists.Row{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Role,
@@ -259,7 +268,7 @@ func (k peoplesItems) Sheet(
 	var row *worklists.Row // whoever stops waiting leaves it to the shard
 	var of *worklists.Sheet
 	err = k.peek(ctx, id, func(h *held) {
-		for _, r := range k.itemsOf(h, who, at, k.clock.Now(), (*choreo.Machine).ItemsFor) {
+		for _, r := range k.addItems(nil, h, who, at, k.clock.Now(), (*choreo.Machine).ItemsFor) {
 			if r.ID() == item {
 				row, of = &r, k.sheetOf(h, &r, person, at)
 			}

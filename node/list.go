@@ -155,11 +155,12 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		state       workflow.InstanceState
 	}
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out []progress) {
+		now := s.n.view.Census()
 		s.those(maps.Keys(rows[s]), func(id workflow.InstanceID, h *held) {
-			p := progress{row: rows[s][id]}
+			p, shown := progress{row: rows[s][id]}, h.shown()
 			p.done, p.tasks, p.at = h.m.Progress()
-			p.needs, p.subject, p.state = s.n.view.Needs(h.shown()), h.subject(), h.m.Shown()
-			p.asOf, p.known, p.of = s.n.view.Oldest(h.shown())
+			p.needs, p.subject, p.state = s.n.view.NeedsAt(shown, now), h.subject(), h.m.Shown()
+			p.asOf, p.known, p.of = s.n.view.Oldest(shown)
 			with := p.at
 			if p.of != "" && !slices.Contains(with, p.of) {
 				with = append(slices.Clone(with), p.of)

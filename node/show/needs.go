@@ -10,30 +10,45 @@ import (
 )
 
 // Needs are why an instance needs a person, as far as is known here.
-func (vw *View) Needs(h *Held) []api.Need { return vw.Now(vw.Standing(h)) }
+func (vw *View) Needs(h *Held) []api.Need { return vw.NeedsAt(h, vw.Census()) }
+
+// NeedsAt are Needs of one of several instances that are looked at together.
+func (vw *View) NeedsAt(h *Held, c *Census) []api.Need { return vw.Now(vw.standingAt(h, c)) }
+
+// Census is who can do people's tasks at one moment, as far as is asked.
+type Census struct {
+	partners    Partners
+	roles       map[workflow.RoleName]bool // nil: not asked yet
+	users       []workflow.RoleName
+	askedOfUser bool
+}
+
+// Census begins to ask who can do people's tasks now.
+func (vw *View) Census() *Census { return &Census{partners: vw.Partners} }
+
+// performed reports whether somebody has a role.
+func (c *Census) performed(r workflow.RoleName) bool {
+	if c.roles == nil {
+		c.roles = map[workflow.RoleName]bool{}
+		for _, r := range c.partners.Roles() {
+			c.roles[r] = true
+		}
+	}
+	return c.roles[r]
+}
+
+// byUser reports whether a user has a role.
+func (c *Census) byUser(r workflow.RoleName) bool {
+	if !c.askedOfUser {
+		c.users, c.askedOfUser = c.partners.UserRoles(), true
+	}
+	return r != "" && slices.Contains(c.users, r)
+}
 
 // needs are Needs as if no holder were gone of what others presume to have failed.
-func (vw *View) needs(h *Held) []api.Need {
-	var roles map[workflow.RoleName]bool
-	performed := func(r workflow.RoleName) bool {
-		if roles == nil {
-			roles = map[workflow.RoleName]bool{}
-			for _, r := range vw.Partners.Roles() {
-				roles[r] = true
-			}
-		}
-		return roles[r]
-	}
-	var users []workflow.RoleName
-	asked := false
-	byUser := func(r workflow.RoleName) bool {
-		if !asked {
-			users, asked = vw.Partners.UserRoles(), true
-		}
-		return r != "" && slices.Contains(users, r)
-	}
+func (vw *View) needs(h *Held, c *Census) []api.Need {
 	out := []api.Need{}
-	for _, x := range h.M.Needs(performed, byUser, vw.answered(h)) {
+	for _, x := range h.M.Needs(c.performed, c.byUser, vw.answered(h)) {
 		out = append(out, api.Need{
 			Kind: string(x.Kind), Number: x.Number, Presumed: x.Presumed,
 			Tasks: append([]workflow.TaskName{}, x.Tasks...),
@@ -89,7 +104,11 @@ func (vw *View) overdue(h *Held) (n api.Need, is bool) {
 // Standing is what a summary keeps of needs, so that it says the truth later as well: holders are, by task, those of tasks
 // which others presume to have failed (Now).
 func (vw *View) Standing(h *Held) (needs []api.Need, holders []workflow.PartnerID) {
-	needs = vw.needs(h)
+	return vw.standingAt(h, vw.Census())
+}
+
+func (vw *View) standingAt(h *Held, c *Census) (needs []api.Need, holders []workflow.PartnerID) {
+	needs = vw.needs(h, c)
 	i := failedIn(needs)
 	if i < 0 {
 		return needs, nil

@@ -37,8 +37,12 @@ const (
 	markedFor = 90 * 24 * time.Hour
 	// maxTaken bounds the items of which it is known that they were taken from here.
 	maxTaken = 1000
-	// alarmEvery is how often at least it is looked for deadlines that have come near, while somebody watches.
+	// alarmEvery is how often at least it is looked for deadlines that have come near, while somebody watches. To look
+	// costs as much as there are instances, so it is not done again for alarmShare times as long as it took, at most for
+	// alarmRest: it may also have waited for partners.
 	alarmEvery = 30 * time.Second
+	alarmShare = 20
+	alarmRest  = 5 * time.Second
 )
 
 // Told is a message, and who began the instance that it is about.
@@ -291,13 +295,21 @@ func (d *Desk) told(ctx context.Context, who users.Who, fresh time.Duration) (ou
 		}
 	}
 	out = share(out, MaxMessages)
-	slices.SortFunc(out, func(a, b Told) int {
-		return cmp.Or(a.At.Compare(b.At), a.ID.Instance.Compare(b.ID.Instance),
-			cmp.Compare(order[a.ID.Type], order[b.ID.Type]),
-			a.ID.Item.Compare(b.ID.Item), cmp.Compare(b.ID.Warning, a.ID.Warning),
-			cmp.Compare(a.ID.String(), b.ID.String()))
-	})
+	slices.SortFunc(out, func(a, b Told) int { return a.compare(&b) })
 	return out, next, nil
+}
+
+// compare puts what came to pass first before the rest, and for the rest in one way at all nodes.
+func (t *Told) compare(o *Told) int {
+	a, b := &t.ID, &o.ID
+	if n := cmp.Or(t.At.Compare(o.At), a.Instance.Compare(b.Instance)); n != 0 { // most often
+		return n
+	}
+	n := cmp.Or(cmp.Compare(order[a.Type], order[b.Type]), a.Item.Compare(b.Item), cmp.Compare(b.Warning, a.Warning))
+	if n == 0 {
+		n = cmp.Compare(a.String(), b.String())
+	}
+	return n
 }
 
 // order is that of messages of one moment.
@@ -614,6 +626,7 @@ type alarm struct {
 	due     time.Duration // Awake: it is looked again
 	looking bool
 	next    time.Duration // Boot: a deadline comes near then; 0: none
+	rests   time.Duration // Awake: until then it is not looked
 }
 
 // mindAlarm tells those who watch that a deadline has come near, as nothing else happens then. It says after what
@@ -624,7 +637,7 @@ func (d *Desk) mindAlarm(now moment.Now) time.Duration {
 	}
 	d.mu.Lock()
 	a := &d.alarm
-	near := a.next > 0 && now.Boot >= a.next
+	near := a.next > 0 && now.Boot >= a.next && now.Awake >= a.rests
 	if near {
 		a.next, a.due = 0, 0
 	}
@@ -634,7 +647,7 @@ func (d *Desk) mindAlarm(now moment.Now) time.Duration {
 	}
 	soon := max(a.due-now.Awake, 0)
 	if a.next > 0 {
-		soon = min(soon, max(a.next-now.Boot, 0))
+		soon = min(soon, max(a.next-now.Boot, a.rests-now.Awake, 0))
 	}
 	d.mu.Unlock()
 	if near {
@@ -650,7 +663,7 @@ func (d *Desk) mindAlarm(now moment.Now) time.Duration {
 func (d *Desk) lookAhead() {
 	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
 	defer cancel()
-	next := time.Duration(0)
+	next, began := time.Duration(0), d.in.Clock.Now().Awake
 	for _, who := range d.in.People.Here() {
 		_, then, err := d.told(ctx, who, stuckFor)
 		if err != nil {
@@ -663,8 +676,9 @@ func (d *Desk) lookAhead() {
 			next = then
 		}
 	}
+	now := d.in.Clock.Now().Awake
 	d.mu.Lock()
-	d.alarm.looking, d.alarm.next = false, next
+	d.alarm.looking, d.alarm.next, d.alarm.rests = false, next, now+min(alarmShare*(now-began), alarmRest)
 	d.mu.Unlock()
 	if next > 0 {
 		d.in.Nudge()

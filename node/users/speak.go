@@ -181,6 +181,19 @@ func (t *Topic) MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.Pa
 	return err
 }
 
+// Speaker is whose word something is, a user's or a partner's; empty: it is nobody's, or cannot be read.
+func (t *Topic) Speaker(word []byte, signed [sha256.Size]byte) string {
+	s, err := users.DecodeSpoken(word)
+	if err != nil {
+		return ""
+	}
+	p, err := s.Person(t.in.Mesh, signed)
+	if err != nil {
+		return ""
+	}
+	return p.ID
+}
+
 // MayBegin checks the word by which a user began an instance at a partner's node, which that partner itself sends:
 // the user's key is good now, and the user has the role as far as is known here. Who is not known here, or by
 // another key, is taken at the word, which proves it: what is known of users is on its way.

@@ -123,7 +123,7 @@ func (d *Desk) AnswerAmend(from workflow.PartnerID, req []byte) ([]byte, error) 
 	done, err := d.takeSaid(from, c, func(said *fact.Claim) (choreo.Claimed, error) {
 		return d.in.Instances.Amend(ctx, from, c.Instance, said, a.Of)
 	})
-	return d.answered(from, c.Instance, done, err)
+	return d.answered(from, c.Instance, answer{Claimed: done}, err)
 }
 
 // Amend has a person who decides about an instance change the definition by which it runs. of is the instance as a

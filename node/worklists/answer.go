@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
@@ -85,7 +86,20 @@ type answer struct {
 	choreo.Claimed
 	// Refusal is why it was not written down; nil: it was, or had been.
 	Refusal *api.Error `json:"refusal,omitempty"`
+	// Got is what the person has got by a grant, so that nobody asks for it; nil: it was another word, or has to be asked
+	// for.
+	Got *got `json:"got,omitempty"`
 }
+
+// got are the items of the instance of a grant, as its holder lists them then, and of what was locked what is needed to do
+// it, by item. What is left out has to be asked for.
+type got struct {
+	Rows   []Row             `json:"rows"`
+	Sheets map[string]*Sheet `json:"sheets,omitempty"`
+}
+
+// mostSheets bounds the sheets of an answer, as JSON, in bytes.
+const mostSheets = 256 << 10
 
 // AnswerClaim writes down what a person at a partner's node says of this node's items. It
 // answers when that is durable.
@@ -101,14 +115,55 @@ func (d *Desk) AnswerClaim(from workflow.PartnerID, req []byte) ([]byte, error) 
 	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
 	defer cancel()
 	done, err := d.takeWord(ctx, from, c)
-	return d.answered(from, c.Instance, done, err)
+	out := answer{Claimed: done}
+	if err == nil {
+		out.Got = d.got(ctx, from, c)
+	}
+	return d.answered(from, c.Instance, out, err)
+}
+
+// got is what a person at a partner's node has got by a word that was written down; nil: nothing that is told.
+func (d *Desk) got(ctx context.Context, from workflow.PartnerID, c wire.Spoken) *got {
+	body, err := (&fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}).Read()
+	g, is := body.(worklist.Grant)
+	if err != nil || !is {
+		return nil
+	}
+	user := d.in.People.Speaker(c.Word, fact.SpokenOf(c.Instance, c.Says, c.Nonce))
+	rows, err := d.itemsHere(ctx, asker{from, user}, c.Instance, d.in.Instances.Items)
+	if err != nil {
+		return nil // it can be asked for
+	}
+	out, room := &got{Rows: rows}, mostSheets
+	for i := range rows {
+		r := &rows[i]
+		if g.Mode != worklist.Lock || r.Mine != worklist.Lock || !slices.Contains(g.Items, r.Item) {
+			continue
+		}
+		if _, s, err := d.in.Instances.Sheet(ctx, worklist.User(user), from, r.Instance, r.ID()); err == nil {
+			room -= out.add(r.ID(), s, room)
+		}
+	}
+	return out
+}
+
+// add adds the sheet of an item, if there is room for it, and says how much that took.
+func (g *got) add(item string, s *Sheet, room int) (took int) {
+	b, err := json.Marshal(s)
+	if s == nil || err != nil || len(b) > room {
+		return 0
+	}
+	if g.Sheets == nil {
+		g.Sheets = map[string]*Sheet{}
+	}
+	g.Sheets[item] = s
+	return len(b)
 }
 
 // answered answers whoever brought a person's word what became of it.
 func (d *Desk) answered(
-	from workflow.PartnerID, id workflow.InstanceID, done choreo.Claimed, err error,
+	from workflow.PartnerID, id workflow.InstanceID, out answer, err error,
 ) ([]byte, error) {
-	out := answer{Claimed: done}
 	if err != nil {
 		err = d.in.Explain(err)
 		if !errors.As(err, &out.Refusal) {

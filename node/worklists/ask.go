@@ -146,13 +146,16 @@ func (d *Desk) takeAt(ctx context.Context, who users.Who, of, all []*Row, mode w
 	if mode == worklist.Lock {
 		g.With, g.Anew = d.lockedElsewhere(who, of, all), d.anew(who, of)
 	}
-	if _, err := d.send(ctx, who, of[0], g); err != nil {
+	got, err := d.grant(ctx, who, of[0], g)
+	if err != nil {
 		return err
 	}
 	for i := range of { // its grant is known from now on, also when the instance has ended
-		fresh, err := d.again(ctx, who, of[i])
-		if err != nil {
-			return err
+		fresh := got.row(of[i])
+		if fresh == nil {
+			if fresh, err = d.again(ctx, who, of[i]); err != nil {
+				return err
+			}
 		}
 		*of[i] = *fresh
 	}
@@ -160,7 +163,68 @@ func (d *Desk) takeAt(ctx context.Context, who users.Who, of, all []*Row, mode w
 		return err
 	}
 	if mode == worklist.Lock && of[0].At != d.in.Self {
-		return d.keepTaken(ctx, who, of)
+		return d.keepTaken(ctx, who, of, got)
+	}
+	return nil
+}
+
+// grant asks the holder of an item for it, and for others, and notes what it says that the user has got; nil: nothing.
+func (d *Desk) grant(ctx context.Context, who users.Who, r *Row, g worklist.Grant) (*got, error) {
+	c, err := d.say(who, r, g)
+	if err != nil {
+		return nil, err
+	}
+	done, err := d.ask(ctx, r.At, c)
+	if err != nil {
+		return nil, d.inWords(r, err)
+	}
+	if done.Got == nil || r.At == d.in.Self {
+		return nil, nil
+	}
+	if err := done.Got.check(r.At, d.in.Clock.Now().Wall); err != nil {
+		d.malformed(r.At, err)
+		return nil, nil // it is asked for, as of one that says nothing
+	}
+	done.Got.Rows = d.noteRows(who, r.At, r.Instance, done.Got.Rows)
+	return done.Got, nil
+}
+
+// row is how an item is by now; nil: that is not said.
+func (g *got) row(r *Row) *Row {
+	if g == nil {
+		return nil
+	}
+	for i := range g.Rows {
+		if g.Rows[i].ID() == r.ID() {
+			return &g.Rows[i]
+		}
+	}
+	return nil
+}
+
+// sheet is what is needed to do an item; nil: that is not said.
+func (g *got) sheet(r *Row) *Sheet {
+	if g == nil {
+		return nil
+	}
+	return g.Sheets[r.ID()]
+}
+
+// check says what no partner would truly answer.
+func (g *got) check(at workflow.PartnerID, now time.Time) error {
+	g.Rows = g.Rows[:min(len(g.Rows), maxRows)]
+	if err := checkRows(g.Rows, at, now); err != nil {
+		return err
+	}
+	for item, s := range g.Sheets {
+		if s == nil {
+			delete(g.Sheets, item)
+			continue
+		}
+		if err := s.check(); err != nil {
+			return err
+		}
+		g.Sheets[item] = s.Bounded()
 	}
 	return nil
 }
@@ -172,6 +236,9 @@ func (d *Desk) lockedElsewhere(who users.Who, of, all []*Row) (out []worklist.It
 		if r.Instance == of[0].Instance && r.At != of[0].At && !slices.Contains(out, r.Item) {
 			out = append(out, r.Item)
 		}
+	}
+	if !slices.ContainsFunc(of, func(r *Row) bool { return len(r.Awaits) > 0 }) {
+		return nil // as nearly always: what is kept need not be read
 	}
 	awaited := func(t workflow.TaskName) bool {
 		return slices.ContainsFunc(of, func(r *Row) bool { return slices.Contains(r.Awaits, t) })
@@ -212,11 +279,11 @@ func (d *Desk) anew(who users.Who, of []*Row) (words []worklist.ID) {
 
 // keepTaken keeps on the device what was locked, each with its grant, as its partner says now. The error names all that
 // it does not keep: that is locked all the same.
-func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
+func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row, got *got) error {
 	var unkept []string
 	var why error // of the first
 	for _, r := range of {
-		err := d.keepOne(ctx, who, r)
+		err := d.keepOne(ctx, who, r, got.sheet(r))
 		if err == nil {
 			continue
 		}
@@ -235,8 +302,8 @@ func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
 		strings.Join(unkept, ", "), why).WithHint("lock them once more")
 }
 
-// keepOne keeps one of them.
-func (d *Desk) keepOne(ctx context.Context, who users.Who, r *Row) error {
+// keepOne keeps one of them, with what is needed to do it; nil: its holder is asked for that.
+func (d *Desk) keepOne(ctx context.Context, who users.Who, r *Row, s *Sheet) error {
 	if r.Mine != worklist.Lock {
 		return fmt.Errorf("%s did not say so again", d.in.Name(r.At))
 	}
@@ -244,7 +311,32 @@ func (d *Desk) keepOne(ctx context.Context, who users.Who, r *Row) error {
 	if was != nil && len(was.Word) > 0 {
 		return nil // what was done of it waits to be handed in
 	}
-	return d.keepOver(was, keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r)).carry(was))
+	if s == nil {
+		s = d.askSheet(ctx, who, r)
+	}
+	return d.keepAsTaken(who, r, was, keptOf(who, r, r.AsOf, s).carry(was))
+}
+
+// keepAsTaken is keepOver of an item that the user took just now, which is noted in the same write.
+func (d *Desk) keepAsTaken(who users.Who, r *Row, was, k *kept) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !was.still(d.kept[string(k.key())]) {
+		return nil
+	}
+	if !d.notesTaken(r) {
+		return d.keepLocked(k)
+	}
+	w, err := d.takenWrite(who.ID, r)
+	if err != nil {
+		return err
+	}
+	if err := d.keepLocked(k, w); err != nil {
+		return err
+	}
+	d.setTaken(who.ID, r)
+	d.losses[string(w.Key)], r.noted = r.Lost, true
+	return nil
 }
 
 // giveBack gives items back, one after the other, for a reason, if there is one.
@@ -483,21 +575,28 @@ func MakesFail(task, instance, why string) error {
 // bring brings a person's word to the holder of an item. The same word is sent once more if no
 // answer comes: it counts once.
 func (d *Desk) bring(ctx context.Context, at workflow.PartnerID, c wire.Spoken) (choreo.Claimed, error) {
+	done, err := d.ask(ctx, at, c)
+	return done.Claimed, err
+}
+
+// ask is bring, with all that the holder answers.
+func (d *Desk) ask(ctx context.Context, at workflow.PartnerID, c wire.Spoken) (answer, error) {
 	if at == d.in.Self {
-		return d.takeWord(ctx, d.in.Self, c)
+		done, err := d.takeWord(ctx, d.in.Self, c)
+		return answer{Claimed: done}, err
 	}
 	if !d.in.Peers.Up(at) {
-		return choreo.Claimed{}, errAway
+		return answer{}, errAway
 	}
 	req, err := wire.EncodeSpoken(c)
 	if err != nil {
-		return choreo.Claimed{}, api.Judge(api.Invalid, err)
+		return answer{}, api.Judge(api.Invalid, err)
 	}
 	return d.hand(ctx, at, ProtocolClaim, req)
 }
 
 // hand hands a partner a request to write a person's word down.
-func (d *Desk) hand(ctx context.Context, at workflow.PartnerID, protocol string, req []byte) (choreo.Claimed, error) {
+func (d *Desk) hand(ctx context.Context, at workflow.PartnerID, protocol string, req []byte) (answer, error) {
 	b, err := d.in.Peers.Request(ctx, at, nil, protocol, req, claimPatience)
 	var no interface {
 		error
@@ -508,21 +607,21 @@ func (d *Desk) hand(ctx context.Context, at workflow.PartnerID, protocol string,
 	}
 	switch {
 	case errors.As(err, &no):
-		return choreo.Claimed{}, fmt.Errorf("%w: %s", errPutOff, no.Answer())
+		return answer{}, fmt.Errorf("%w: %s", errPutOff, no.Answer())
 	case err != nil:
-		return choreo.Claimed{}, errNoAnswer
+		return answer{}, errNoAnswer
 	}
 	var out answer
 	if err := json.Unmarshal(b, &out); err != nil {
-		return choreo.Claimed{}, fmt.Errorf("%w: its answer cannot be read", errPutOff)
+		return answer{}, fmt.Errorf("%w: its answer cannot be read", errPutOff)
 	}
 	switch no := out.Refusal; {
 	case no == nil:
-		return out.Claimed, nil
+		return out, nil
 	case hinders(no.Code):
-		return choreo.Claimed{}, fmt.Errorf("%w: %s", errPutOff, no.Message)
+		return answer{}, fmt.Errorf("%w: %s", errPutOff, no.Message)
 	default:
-		return choreo.Claimed{}, refusal{api.Errorf(no.Code, "%s", no.Message).WithHint("%s", no.Hint)}
+		return answer{}, refusal{api.Errorf(no.Code, "%s", no.Message).WithHint("%s", no.Hint)}
 	}
 }
 

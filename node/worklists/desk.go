@@ -114,6 +114,8 @@ type Persons interface {
 	Here() []users.Who
 	Speak(w users.Who, signed [sha256.Size]byte) ([]byte, error)
 	MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error
+	// Speaker is whose word that is; empty: it is nobody's.
+	Speaker(word []byte, signed [sha256.Size]byte) string
 	// MayStillBring is MaySpeak for a result, also of a user who was removed.
 	MayStillBring(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error
 	MayAsk(person string, from workflow.PartnerID) error

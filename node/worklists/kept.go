@@ -274,13 +274,13 @@ func (k *kept) still(now *kept) bool {
 	return k.Done == now.Done && bytes.Equal(k.Word, now.Word)
 }
 
-// keepLocked is keep. The caller holds d.mu.
-func (d *Desk) keepLocked(k *kept) error {
+// keepLocked is keep, with other writes that are made durable together. The caller holds d.mu.
+func (d *Desk) keepLocked(k *kept, with ...kv.Write) error {
 	key := string(k.key())
 	if d.kept[key] == nil && d.fullLocked(1) {
 		return errKeepsEnough
 	}
-	if err := d.in.Store.CommitWait([]kv.Write{k.write()}); err != nil {
+	if err := d.in.Store.CommitWait(append(with, k.write())); err != nil {
 		return err
 	}
 	d.kept[key] = k

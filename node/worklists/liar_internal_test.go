@@ -246,7 +246,7 @@ func TestWhoListsWhatAnotherHoldsGetsNoResult(t *testing.T) {
 		who, _ := d.in.People.Who("")
 		held := weigh(worklist.Lock)
 		held.At, held.AsOf = "base", time.Now()
-		if err := d.keepTaken(t.Context(), who, []*Row{&held}); err != nil {
+		if err := d.keepTaken(t.Context(), who, []*Row{&held}, nil); err != nil {
 			t.Fatal(err)
 		}
 		delete(p.answers, "base")

@@ -244,10 +244,21 @@ func (d *Desk) askOne(
 	}
 	rows, err := d.read(p, b)
 	if err != nil {
-		d.in.Peers.Refuse("items-malformed", p)
-		d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
+		d.malformed(p, err)
 		return nil, err
 	}
+	return d.noteRows(who, p, only, rows), nil
+}
+
+// malformed counts that a partner lists items as none can be.
+func (d *Desk) malformed(p workflow.PartnerID, err error) {
+	d.in.Peers.Refuse("items-malformed", p)
+	d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
+}
+
+// noteRows notes what a partner says now that it holds for a person, of one instance or everywhere, and returns what of it
+// counts.
+func (d *Desk) noteRows(who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row) []Row {
 	if only != everywhere {
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Instance != only })
 	}
@@ -261,7 +272,7 @@ func (d *Desk) askOne(
 			d.keepNews(k, r)
 		}
 	}
-	return rows, nil
+	return rows
 }
 
 // read reads what a partner holds.
@@ -269,15 +280,19 @@ func (d *Desk) read(p workflow.PartnerID, b []byte) (rows []Row, err error) {
 	if err := json.Unmarshal(b, &rows); err != nil {
 		return nil, err
 	}
-	now := d.in.Clock.Now().Wall
 	rows = rows[:min(len(rows), maxRows)]
+	return rows, checkRows(rows, p, d.in.Clock.Now().Wall)
+}
+
+// checkRows says what no partner would truly say that it holds, and notes of all that it said so now.
+func checkRows(rows []Row, at workflow.PartnerID, now time.Time) error {
 	for i := range rows {
-		rows[i].At, rows[i].AsOf = p, now
+		rows[i].At, rows[i].AsOf = at, now
 		if err := rows[i].check(now); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return rows, nil
+	return nil
 }
 
 // elsewhere reports whether this node takes no part in the instance of an item.

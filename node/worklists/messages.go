@@ -343,19 +343,24 @@ func share(all []Told, room int) []Told {
 
 // noteTaken notes that a user took an item from here, of an instance in which this node takes no part.
 func (d *Desk) noteTaken(who users.Who, r *Row) {
-	if r.At == d.in.Self || d.in.Instances.Here(r.Instance) {
-		return // what is known here says it
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.notesTaken(r) {
+		d.setTaken(who.ID, r)
+		d.writeTaken(who.ID, r)
+	}
+}
+
+// notesTaken reports whether it is noted that a user took an item: there is room for it, and what is known here does not
+// say it. The caller holds d.mu.
+func (d *Desk) notesTaken(r *Row) bool {
+	if r.noted || r.At == d.in.Self || d.in.Instances.Here(r.Instance) {
+		return false
+	}
 	if d.takenLocked() >= maxTaken {
 		d.pruneTaken()
 	}
-	if d.takenLocked() >= maxTaken {
-		return
-	}
-	d.setTaken(who.ID, r)
-	d.writeTaken(who.ID, r)
+	return d.takenLocked() < maxTaken
 }
 
 // takenLocked is how many items are noted as taken. The caller holds d.mu.

@@ -116,6 +116,8 @@ type Row struct {
 	Done bool   `json:"-"`
 	id   string // once asked for
 	here bool   // all that it needs is on this device, once that is asked for
+	// noted: it is written down that the user took it.
+	noted bool
 	// undated: its holder does not say when the person lost it.
 	undated bool
 }

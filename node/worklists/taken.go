@@ -89,21 +89,26 @@ func (d *Desk) setTaken(user string, r *Row) {
 // writeTaken makes it durable how an item stands that a user took. If that fails, it is known until the node is started
 // again. The caller holds d.mu.
 func (d *Desk) writeTaken(user string, r *Row) {
-	seen, err := json.Marshal(Row{
-		Instance: r.Instance, Workflow: r.Workflow, Task: r.Task, Item: r.Item, Label: r.Label,
-		WorkflowLabel: r.WorkflowLabel, Subject: r.Subject, Since: r.Since, Grant: r.Grant, Mine: r.Mine,
-		Lost: r.Lost, LostBy: r.LostBy, LostAt: r.LostAt, Unneeded: r.Unneeded, Made: r.Made,
-	})
-	key := takenKey(user, r.ID())
+	w, err := d.takenWrite(user, r)
 	if err == nil {
-		t := taken{User: user, At: string(r.At), Noted: d.in.Clock.Now().Wall.UnixMilli(), Row: seen}
-		err = d.in.Store.CommitWait([]kv.Write{{Key: key, Value: codec.Encode(t)}})
+		err = d.in.Store.CommitWait([]kv.Write{w})
 	}
 	if err != nil {
 		d.in.Log.Warn("it cannot be noted what a user has elsewhere", "task", r.Task, "error", err)
 		return
 	}
-	d.losses[string(key)] = r.Lost
+	d.losses[string(w.Key)] = r.Lost
+}
+
+// takenWrite is how it is written down how an item stands that a user took.
+func (d *Desk) takenWrite(user string, r *Row) (kv.Write, error) {
+	seen, err := json.Marshal(Row{
+		Instance: r.Instance, Workflow: r.Workflow, Task: r.Task, Item: r.Item, Label: r.Label,
+		WorkflowLabel: r.WorkflowLabel, Subject: r.Subject, Since: r.Since, Grant: r.Grant, Mine: r.Mine,
+		Lost: r.Lost, LostBy: r.LostBy, LostAt: r.LostAt, Unneeded: r.Unneeded, Made: r.Made,
+	})
+	t := taken{User: user, At: string(r.At), Noted: d.in.Clock.Now().Wall.UnixMilli(), Row: seen}
+	return kv.Write{Key: takenKey(user, r.ID()), Value: codec.Encode(t)}, err
 }
 
 // dropTaken forgets for good that a user took an item. The caller holds d.mu.

@@ -67,15 +67,6 @@ func (k peoplesItems) LostLately(ctx context.Context, person worklist.User, sinc
 	return out, nil
 }
 
-// listing is what is listed of people's tasks: those that can be done, or those that can be locked before.
-type listing int
-
-const (
-	ready listing = iota
-	ahead
-	listings
-)
-
 // itemsFor lists items of an instance for a person.
 type itemsFor func(*choreo.Machine, worklist.User) []choreo.ItemFor
 

@@ -14,6 +14,15 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// listing is what is listed of people's tasks: those that can be done, or those that can be locked before.
+type listing int
+
+const (
+	ready listing = iota
+	ahead
+	listings
+)
+
 // shard owns a share of the instances. One goroutine runs it: it takes the
 // events that wait, feeds them to the machines, makes what they ask for durable
 // in one commit, and only then acts. While one shard waits for its commit the

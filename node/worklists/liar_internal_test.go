@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,8 @@ type partners struct {
 	Peers
 	answers map[workflow.PartnerID]func(protocol string, req []byte) any
 	words   map[workflow.PartnerID][]wire.Spoken // that were brought to them
+	gives   any                                  // what they answer to words; nil: no more than that it is written down
+	refused []string
 }
 
 func (p *partners) UpPeers() (out []workflow.PartnerID) {
@@ -37,7 +40,7 @@ func (p *partners) UpPeers() (out []workflow.PartnerID) {
 
 func (p *partners) Up(id workflow.PartnerID) bool { return p.answers[id] != nil }
 
-func (*partners) Refuse(string, workflow.PartnerID) {}
+func (p *partners) Refuse(why string, _ workflow.PartnerID) { p.refused = append(p.refused, why) }
 
 func (p *partners) Request(
 	_ context.Context, id workflow.PartnerID, _ []string, protocol string, req []byte, _ time.Duration,
@@ -48,6 +51,9 @@ func (p *partners) Request(
 			return nil, err
 		}
 		p.words[id] = append(p.words[id], c)
+		if p.gives != nil {
+			return json.Marshal(p.gives)
+		}
 		return []byte("{}"), nil
 	}
 	out := p.answers[id](protocol, req)
@@ -225,6 +231,58 @@ func TestWhatIsLockedAndNotListedAgain(t *testing.T) {
 		"cut is locked, but this device cannot keep it for when it is out of reach: base did not say so again")
 	if got := kept(); !slices.Equal(got, []string{"feed", "weigh"}) {
 		t.Errorf("the device keeps %q, want feed and weigh", got)
+	}
+}
+
+// Whoever gives an item says with it how it stands and what is needed to do it, so nobody asks for that, and the device
+// has it when it is out of reach. What none can be is refused, and asked for.
+func TestWhatIsGivenIsNotAskedFor(t *testing.T) {
+	for _, x := range []struct {
+		what    string
+		got     func(*got)
+		asked   []string
+		refused bool
+	}{
+		{"all is said", func(*got) {}, nil, false},
+		{"an earlier version says nothing", nil, []string{ProtocolItems, ProtocolItem}, false},
+		{"no sheet", func(g *got) { g.Sheets = nil }, []string{ProtocolItem}, false},
+		{"an item that there cannot be", func(g *got) { g.Rows[0].Size = -1 }, []string{ProtocolItems, ProtocolItem}, true},
+		{"a sheet that there cannot be", func(g *got) { g.Sheets[g.Rows[0].ID()].Fields = []api.Field{{Name: "a b"}} },
+			[]string{ProtocolItems, ProtocolItem}, true},
+		{"a sheet of null", func(g *got) { g.Sheets[g.Rows[0].ID()] = nil }, []string{ProtocolItem}, false},
+	} {
+		d, p, _ := afar(t)
+		d.in.MayLock, d.in.Log = func() error { return nil }, slog.New(slog.DiscardHandler)
+		locked := weigh(worklist.Lock)
+		var asked []string
+		p.answers["base"] = func(protocol string, _ []byte) any {
+			if len(p.words["base"]) == 0 {
+				return []Row{weigh("")}
+			}
+			if asked = append(asked, protocol); protocol == ProtocolItem {
+				return Sheet{Doc: "Weigh it."}
+			}
+			return []Row{locked}
+		}
+		if x.got != nil {
+			g := &got{Rows: []Row{locked}, Sheets: map[string]*Sheet{locked.ID(): {Doc: "Weigh it."}}}
+			x.got(g)
+			p.gives = answer{Got: g}
+		}
+		if _, err := d.Claim(t.Context(), api.ClaimRequest{Claim: api.ClaimLock, Items: []string{locked.ID()}}); err != nil {
+			t.Errorf("%s: %v", x.what, err)
+			continue
+		}
+		if !slices.Equal(asked, x.asked) || slices.Contains(p.refused, "items-malformed") != x.refused {
+			t.Errorf("%s: asked for %q, want %q; refused: %q", x.what, asked, x.asked, p.refused)
+		}
+		k := d.keptFor("bia", locked.ID())
+		if k == nil || k.more().Sheet == nil || k.more().Sheet.Doc != "Weigh it." {
+			t.Errorf("%s: the device keeps %+v", x.what, k)
+		}
+		if d.taken["bia"][locked.ID()] != "base" {
+			t.Errorf("%s: it is not noted of whom it was taken", x.what)
+		}
 	}
 }
 

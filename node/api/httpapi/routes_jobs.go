@@ -168,8 +168,8 @@ func nextNotice(ctx context.Context, watch api.JobWatch) ([]byte, error) {
 	defer cancel()
 	notice, err := watch.Next(within)
 	switch {
-	case ctx.Err() != nil: // the token may have been removed meanwhile
-		return nil, ctx.Err()
+	case over(ctx) != nil: // the token may have been removed meanwhile
+		return nil, over(ctx)
 	case err == nil:
 		line, err := json.Marshal(notice)
 		return fmt.Appendf(nil, "data: %s\n\n", line), err

@@ -254,6 +254,15 @@ type tokenLifeKey struct{}
 // tokenKey is the key of the token, one that was added, by which a request was let in.
 type tokenKey struct{}
 
+// over is why nothing more is to be said to whoever made a request; nil: it goes on. The end of a token ends its requests a
+// moment later, and nothing is said in it.
+func over(ctx context.Context) error {
+	if life := tokenLife(ctx); life != nil && life.Err() != nil {
+		return life.Err()
+	}
+	return ctx.Err()
+}
+
 // tokenLife is the life of the token by which a request was let in; nil: it is the node's.
 func tokenLife(ctx context.Context) context.Context {
 	life, _ := ctx.Value(tokenLifeKey{}).(context.Context)

@@ -81,7 +81,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	go func() { ended <- h.svc.Watch(ctx, h.sinceMade(r, waiting.put)) }()
 
 	w.Header().Set("Content-Type", "text/event-stream")
-	err := h.stream(w, waiting, ended, ctx.Done())
+	err := h.stream(ctx, w, waiting, ended)
 	cancel()
 	<-ended
 	if err != nil {
@@ -104,7 +104,7 @@ func (h *handler) sinceMade(r *http.Request, fn func(api.Event) error) func(api.
 	}
 }
 
-func (h *handler) stream(w http.ResponseWriter, waiting *backlog, ended chan error, gone <-chan struct{}) error {
+func (h *handler) stream(ctx context.Context, w http.ResponseWriter, waiting *backlog, ended chan error) error {
 	alive := time.NewTicker(streamAlive)
 	defer alive.Stop()
 	if err := send(w, streamBegins); err != nil {
@@ -128,13 +128,11 @@ func (h *handler) stream(w http.ResponseWriter, waiting *backlog, ended chan err
 			return err
 		case <-h.o.stopping.Done():
 			return nil
-		case <-gone:
+		case <-ctx.Done():
 			return nil
 		}
-		select {
-		case <-gone: // the token may have been removed meanwhile
+		if over(ctx) != nil { // the token may have been removed meanwhile
 			return nil
-		default:
 		}
 		if err := send(w, text); err != nil {
 			return err

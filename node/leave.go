@@ -284,7 +284,7 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 	var passed []choreo.GivenOn
 	var left []choreo.Stay
 	d.partners.Among(h.m, func(p choreo.Partners) []choreo.Holding {
-		passed, left = h.m.GiveOn(d.wallet.Chain().Leaf().Name+" leaves", s.moment(), p)
+		passed, left = h.m.GiveOn(d.wallet.Chain().Leaf().Name+" leaves its mesh", s.moment(), p)
 		return h.m.Given()
 	})
 	name := h.def.Def.Name

@@ -106,7 +106,7 @@ func replaced(states map[workflow.TaskName]workflow.State, t api.Task) bool {
 
 // left is a duration as people say it.
 func left(d string) string {
-	t, err := time.ParseDuration(d)
+	t, err := workflow.ParseDuration(d)
 	switch {
 	case err != nil:
 		return d

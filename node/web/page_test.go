@@ -392,6 +392,8 @@ var (
 	cells  = regexp.MustCompile(`</(dt|th|td)>`)
 	tags   = regexp.MustCompile(`<[^>]*>`)
 	spaces = regexp.MustCompile(`[ \t]+`)
+	// rawSpan is a span of two units as programs write it, such as 1h0m0s.
+	rawSpan = regexp.MustCompile(`\b[0-9]+[dhm][0-9]+[hms]`)
 )
 
 // prose is what a page says, without its markup: a line for each block.
@@ -476,7 +478,11 @@ func TestPages(t *testing.T) {
 					if w.Code != 200 || w.Header().Get("Content-Language") != l.code {
 						t.Errorf("status %d, language %s", w.Code, w.Header().Get("Content-Language"))
 					}
-					golden.Compare(t, "testdata/"+tt.name+"."+l.code+".txt", prose(w.Body.String()))
+					said := prose(w.Body.String())
+					if span := rawSpan.FindString(said); span != "" {
+						t.Errorf("a span is written as programs write it: %s", span)
+					}
+					golden.Compare(t, "testdata/"+tt.name+"."+l.code+".txt", said)
 				})
 			})
 		}

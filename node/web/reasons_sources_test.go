@@ -36,6 +36,84 @@ func TestEveryReasonInTheSourcesIsSaid(t *testing.T) {
 	}
 }
 
+// Why a task is passed on, stays, fails or is called off has a line in Portuguese as well: what functions are given as a
+// reason, and what is called one where it is set.
+func TestEveryReasonThatIsHandedOnIsSaid(t *testing.T) {
+	pt := languages()[1]
+	dirs := []string{"../../choreo", "../../choreo/state", "../../node", "../../node/show", "../../node/worklists",
+		"../../node/filing", "../../node/runner"}
+	takers := map[string]int{}
+	for _, dir := range dirs {
+		collect(t, dir, map[string]string{}, func(n ast.Node) []string { return takesReason(n, takers) })
+	}
+	found := map[string]string{}
+	for _, dir := range dirs {
+		collect(t, dir, found, func(n ast.Node) []string { return handedOnAt(n, takers) })
+	}
+	if len(takers) < 6 || len(found) < 25 {
+		t.Fatalf("only %d reasons of %d functions were found: are they written in another way now?", len(found), len(takers))
+	}
+	for text, at := range found {
+		name := !strings.Contains(text, " ") // of a number that is counted, or of a field
+		if letters(text) < 7 || name || onlyCommandsSay[text] {
+			continue
+		}
+		if !saidIn(pt, text) {
+			t.Errorf("%s: nothing in reasons.pt-BR.txt says %q: it is %q", at, text, pt.reason(text))
+		}
+	}
+}
+
+// takesReason notes which parameter of a function is a reason, if one is.
+func takesReason(n ast.Node, takers map[string]int) []string {
+	f, ok := n.(*ast.FuncDecl)
+	if !ok {
+		return nil
+	}
+	i := 0
+	for _, field := range f.Type.Params.List {
+		for _, name := range field.Names {
+			if name.Name == "reason" && called(field.Type) == "string" {
+				takers[f.Name.Name] = i
+			}
+			i++
+		}
+	}
+	return nil
+}
+
+// handedOnAt are the reasons that one piece of source hands on to such functions, or sets.
+func handedOnAt(n ast.Node, takers map[string]int) (out []string) {
+	switch x := n.(type) {
+	case *ast.CallExpr:
+		name := called(x.Fun)
+		if sel, ok := x.Fun.(*ast.SelectorExpr); ok {
+			name = sel.Sel.Name
+		}
+		if i, ok := takers[name]; ok && i < len(x.Args) {
+			out = append(out, sampleOf(x.Args[i]))
+		}
+	case *ast.KeyValueExpr:
+		if called(x.Key) == "Reason" {
+			out = append(out, sampleOf(x.Value))
+		}
+	case *ast.CompositeLit:
+		for _, e := range x.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				if called(kv.Key) != "Why" {
+					continue
+				}
+				e = kv.Value
+			}
+			// Why something stays is an error.
+			if c, ok := e.(*ast.CallExpr); called(x.Type) == "Stay" && ok && len(c.Args) > 0 {
+				out = append(out, sampleOf(c.Args[0]))
+			}
+		}
+	}
+	return out
+}
+
 // What a request is refused for has a line in Portuguese, and what to do then, as far as the page asks for it.
 func TestEveryRefusalInTheSourcesIsSaid(t *testing.T) {
 	pt := languages()[1]
@@ -81,6 +159,9 @@ var (
 		"run it: mutirao up; or name another folder with --dir",
 		"join again with an empty folder and a new invitation; this one can be deleted, or kept to look at",
 		"is that partner running, and on a network that you can reach? Try again with the same folder: that takes no second use",
+		// leave.
+		"it is in quarantine: mutirao doctor says why", "not everybody has acknowledged yet what happened here",
+		"x decides about it, and when this node is gone another has to do what is decided: mutirao task again, skip or continue x x, or mutirao cancel x",
 		// Elections.
 		"the founder signs the next: mutirao coordinator electorate --set … --override",
 		// user add, user remove, role grant.

@@ -16,6 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -415,14 +416,31 @@ func (k peoplesItems) claim(
 		}
 		return k.refusedClaim(err, "", def)
 	})
-	if errors.Is(err, kv.ErrNotFound) {
+	var at *choreo.Elsewhere
+	_, orders := c.Body().(worklist.Order)
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
 		return choreo.Claimed{}, api.Errorf(api.Refused,
 			"the instance has ended, and its facts are deleted; nothing is kept")
+	case orders && errors.As(err, &at):
+		return choreo.Claimed{}, k.heldByOneGone(at)
 	}
 	if err != nil {
 		return choreo.Claimed{}, err
 	}
 	return done, nil
+}
+
+// heldByOneGone says of an order that only the holder of a task can carry out, and which came here, why the holder cannot,
+// and which orders need no holder.
+func (k peoplesItems) heldByOneGone(at *choreo.Elsewhere) error {
+	x, known := k.people.Get(at.Partner)
+	if !known || !x.State.Gone() {
+		return at
+	}
+	return api.Errorf(api.Refused, "task %s is held by %s, and only its holder can carry that out: %s", at.Task,
+		k.people.label(at.Partner), assignment.WhyGone(x)).
+		WithHint("what needs no holder is to have it done once more by another, or to leave it out: mutirao task again, mutirao task skip")
 }
 
 // reaches refuses to hand an item to somebody who cannot take it: of a task that names no role, whoever is

@@ -292,6 +292,12 @@ func TestWhoHadATaskIsGone(t *testing.T) {
 			t.Fatalf("it is %s, and asks %+v", in.State, in.Asks)
 		}
 		wantCode(t, order("crew", "crew", again, api.TaskAgain, ""), api.NotAllowed, "")
+		wantCode(t, order("home", "bia", again, api.TaskAgain, "boat"), api.Refused,
+			"boat cannot take look: the partner has expired: it was not heard of since ")
+		for _, what := range []string{api.TaskContinue, api.TaskStop} {
+			wantCode(t, order("base", "base", again, what, ""), api.Refused,
+				"task look is held by boat, and only its holder can carry that out: the partner has expired: it was not heard of since ")
+		}
 		if err := order("home", "bia", again, api.TaskAgain, "crew"); err != nil {
 			t.Fatal(err)
 		}

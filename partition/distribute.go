@@ -176,6 +176,9 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 	if len(s.Partners) == 0 {
 		return Choice{}, AssignError{u.nobodyHere(role, with, slices.Contains(s.OfUsers, role))}
 	}
+	if !slices.ContainsFunc(s.Partners, func(p Partner) bool { return !slices.Contains(s.Rejected, p.ID) }) {
+		return Choice{}, AssignError{u.passedOnByAll(role, s.Partners, slices.Contains(s.OfUsers, role))}
+	}
 	i := slices.IndexFunc(s.Partners, func(p Partner) bool { return p.ID == s.Self })
 	if s.Mechanism == PlainRule && i >= 0 && len(u.lacks(s.Partners[i])) == 0 && !slices.Contains(s.Rejected, s.Self) {
 		return Choice{
@@ -200,6 +203,19 @@ func (u *unit) nobodyHere(role workflow.RoleName, away []Partner, users bool) Re
 		}
 	}
 	return Refusal{Why: fmt.Sprintf("%s: nobody has role %s", u.name, role), Change: JoinWith(role)}
+}
+
+// passedOnByAll says why a person's task goes to no partner now: all of those with its role who can be reached have passed
+// it on. It is on their worklists all the same.
+func (u *unit) passedOnByAll(role workflow.RoleName, here []Partner, users bool) Refusal {
+	if users {
+		return u.nobodyHere(role, nil, true)
+	}
+	return Refusal{
+		Why: fmt.Sprintf("%s: all with role %s who can be reached have passed it on: %s", u.name, role,
+			strings.Join(namesOf(here), ", ")),
+		Change: "it is on their worklists all the same: one of them takes it, or another with that role joins",
+	}
 }
 
 // distributor is the state of one distribution.

@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -292,6 +293,9 @@ func (p *Partners) choose(w choreo.Work) (partition.Choice, error) {
 		return x.ID == w.Not || w.Only != "" && x.ID != w.Only
 	})
 	if w.Only != "" {
+		if x, known := p.Get(w.Only); known && x.State.Gone() {
+			return partition.Choice{}, errors.New(WhyGone(x) + " (another can take it, or wait until that one is back)")
+		}
 		return find()
 	}
 	c, err := find()
@@ -300,6 +304,19 @@ func (p *Partners) choose(w choreo.Work) (partition.Choice, error) {
 		c, err = find()
 	}
 	return c, err
+}
+
+// WhyGone says why a partner is out of the process.
+func WhyGone(x membership.Partner) string {
+	switch {
+	case x.State == membership.Evicted:
+		return "the partner was evicted"
+	case x.State == membership.Left && x.ForGood():
+		return "the partner has left for good"
+	case x.State == membership.Left:
+		return "the partner has left in good order"
+	}
+	return "the partner has expired: it was not heard of since " + x.Validated.Time().UTC().Format(time.RFC3339)
 }
 
 // itself is, of a person's task that is ready here, the partition with which this node

@@ -308,6 +308,31 @@ func TestAHolderThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// One holder of one item is waited for ten seconds at most, all in all; what it gave all the same is on the list then.
+func TestAHolderThatHangsIsWaitedForTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, items := aheadWith(t, round, connectionTime(time.Minute))
+		goOn := make(chan struct{})
+		tm.onWord("base", func(carryOut func() ([]byte, error)) ([]byte, error) {
+			<-goOn
+			return carryOut()
+		})
+		began := time.Now()
+		_, err := tm.p["tablet"].api.ClaimItems(t.Context(),
+			api.ClaimRequest{User: "bia", Items: items[:1], Claim: api.ClaimSelect})
+		wantCode(t, err, api.Refused, "base, who holds weigh, did not answer; it may have written it down all the same")
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		close(goOn)
+		pass(time.Minute)
+		if _, err := tm.p["tablet"].api.ClaimItems(t.Context(),
+			api.ClaimRequest{User: "bia", Items: items[:1], Claim: api.ClaimSelect}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Nor does it hold up who hands in what was locked: that is kept here, and handed in by itself once it goes on.
 func TestAHolderThatHangsDelaysNoResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

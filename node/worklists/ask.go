@@ -26,7 +26,10 @@ func (d *Desk) Claim(ctx context.Context, r api.ClaimRequest) ([]api.Item, error
 	if err != nil {
 		return nil, err
 	}
-	of, err := d.locate(ctx, who, r.Items, r.Claim == api.ClaimRelease)
+	// Whoever waits does so for both together: to find out who holds an item, and to ask for it.
+	soon, cancel := context.WithTimeout(ctx, claimPatience)
+	defer cancel()
+	of, err := d.locate(soon, who, r.Items, r.Claim == api.ClaimRelease)
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +45,9 @@ func (d *Desk) Claim(ctx context.Context, r api.ClaimRequest) ([]api.Item, error
 	}
 	switch r.Claim {
 	case api.ClaimSelect:
-		err = d.take(ctx, who, of, worklist.Select)
+		err = d.take(ctx, soon, who, of, worklist.Select)
 	case api.ClaimLock:
-		err = d.take(ctx, who, of, worklist.Lock)
+		err = d.take(ctx, soon, who, of, worklist.Lock)
 	case api.ClaimRelease:
 		err = d.giveBack(ctx, who, of, reason)
 	default:
@@ -98,8 +101,9 @@ func (d *Desk) notFound(err error, ref string, silent []workflow.PartnerID) erro
 		WithHint("try again in a while; mutirao partners shows how they fare")
 }
 
-// take asks the holder for items: all of them, or nothing.
-func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist.Mode) error {
+// take asks the holder for items: all of them, or nothing. One holder is waited for as long as soon lasts; what was given
+// is kept within ctx.
+func (d *Desk) take(ctx, soon context.Context, who users.Who, of []*Row, mode worklist.Mode) error {
 	if mode == worklist.Lock && slices.ContainsFunc(of, func(r *Row) bool { return r.Mine != worklist.Lock }) {
 		if err := d.in.MayLock(); err != nil {
 			return err
@@ -128,7 +132,7 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 	if several {
 		err = d.lockJointly(ctx, who, of)
 	} else {
-		err = d.takeAt(ctx, who, of, of, mode)
+		err = d.takeAt(ctx, soon, who, of, of, mode)
 	}
 	if err != nil {
 		return err
@@ -141,12 +145,12 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 }
 
 // takeAt asks one holder for items, all or none. All are those that are asked for, also of other holders.
-func (d *Desk) takeAt(ctx context.Context, who users.Who, of, all []*Row, mode worklist.Mode) error {
+func (d *Desk) takeAt(ctx, soon context.Context, who users.Who, of, all []*Row, mode worklist.Mode) error {
 	g := worklist.Grant{Items: itemsOf(of), Mode: mode, Lease: worklist.DefaultLease(mode)}
 	if mode == worklist.Lock {
 		g.With, g.Anew = d.lockedElsewhere(who, of, all), d.anew(who, of)
 	}
-	got, err := d.grant(ctx, who, of[0], g)
+	got, err := d.grant(soon, who, of[0], g)
 	if err != nil {
 		return err
 	}
@@ -595,8 +599,11 @@ func (d *Desk) ask(ctx context.Context, at workflow.PartnerID, c wire.Spoken) (a
 	return d.hand(ctx, at, ProtocolClaim, req)
 }
 
-// hand hands a partner a request to write a person's word down.
+// hand hands a partner a request to write a person's word down. If the connection is lost meanwhile the partner is asked
+// once more, in what is left of the time.
 func (d *Desk) hand(ctx context.Context, at workflow.PartnerID, protocol string, req []byte) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, claimPatience)
+	defer cancel()
 	b, err := d.in.Peers.Request(ctx, at, nil, protocol, req, claimPatience)
 	var no interface {
 		error

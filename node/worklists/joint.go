@@ -129,7 +129,7 @@ func (d *Desk) lockJointly(ctx context.Context, who users.Who, of []*Row) error 
 		free := slices.DeleteFunc(slices.Clone(p), func(r *Row) bool { return r.Mine != "" || r.Handed != "" })
 		if had := slices.DeleteFunc(slices.Clone(p),
 			func(r *Row) bool { return slices.Contains(free, r) }); len(had) > 0 {
-			if err := d.takeAt(ctx, who, had, of, worklist.Lock); err != nil {
+			if err := d.takeAt(ctx, ctx, who, had, of, worklist.Lock); err != nil {
 				return err
 			}
 		}
@@ -144,7 +144,7 @@ func (d *Desk) lockJointly(ctx context.Context, who users.Who, of []*Row) error 
 		if len(rest) == 0 {
 			return nil
 		}
-		return d.takeAt(ctx, who, rest, of, worklist.Lock)
+		return d.takeAt(ctx, ctx, who, rest, of, worklist.Lock)
 	}
 	return d.takeSteps(ctx, who, of, parts)
 }

@@ -307,7 +307,14 @@ func TestACreatorRoleIsAskedOfTheWholeLine(t *testing.T) {
 			i := slices.IndexFunc(in.Tasks, func(t api.Task) bool { return t.Name == "evacuate" })
 			return string(in.Tasks[i].State) + ": " + in.Tasks[i].Reason
 		}
-		id := tm.begin("one", "inundation", nil)
+		began, err := tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: "inundation"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "task evacuate will fail: one, which begins this instance, may not start workflow evacuation: role chief does that"; !slices.Contains(began.Notes, want) {
+			t.Errorf("at the start it is said: %s", began.Notes)
+		}
+		id := began.ID
 		pass(time.Second)
 		if r := reason(id); !strings.HasPrefix(r, "FAILED") ||
 			!strings.Contains(r, "one, which began an instance that it is part of, may not start workflow evacuation: role chief does that") ||
@@ -319,6 +326,9 @@ func TestACreatorRoleIsAskedOfTheWholeLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(time.Second)
+		if will := func(note string) bool { return strings.Contains(note, "will fail") }; slices.ContainsFunc(st.Notes, will) {
+			t.Errorf("of what three may start it is said: %s", st.Notes)
+		}
 		if r := reason(st.ID); r != "RUNNING: " || len(tm.childrenAt("two")) != 1 {
 			t.Errorf("the task of what three began is %s, with %d children", r, len(tm.childrenAt("two")))
 		}

@@ -123,6 +123,9 @@ func (k *desk) prepare(
 		return nil, nil, err
 	}
 	f.annex.Uses = uses
+	if b == nil {
+		notes = append(notes, k.unstartable(e, uses, f.genesis, by)...)
+	}
 	m, err := choreo.Create(k.creating(by), e.Def, e.Plan, f.genesis, f.annex, choreo.Moment{Wall: k.clock.Now().Wall})
 	if err != nil {
 		return nil, nil, api.Judge(api.Invalid, err)

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -121,6 +123,48 @@ func (k *desk) rolesOf(who users.Who) []workflow.RoleName {
 		return nil
 	}
 	return person.Roles
+}
+
+// unstartable notes which tasks of a new instance will fail, as things are, as their workflow wants a role of its creator:
+// of whoever has the task, and of whoever begins the instance. Roles may come meanwhile, and contingencies may take over.
+func (k *desk) unstartable(e *library.Definition, uses []fact.Pin, g *fact.Genesis, by users.Who) (notes []string) {
+	for _, t := range e.Def.Written() {
+		if t.Uses == nil {
+			continue
+		}
+		i := slices.IndexFunc(uses, func(p fact.Pin) bool { return p.Workflow == t.Uses.Workflow })
+		if i < 0 {
+			continue
+		}
+		sub, err := k.definitions.Get(uses[i].Definition)
+		if err != nil || sub.Def.CreatorRole == "" {
+			continue
+		}
+		role, home := sub.Def.CreatorRole, e.Plan.Home(t.Name)
+		begins := k.people.HasRole(k.member.ID(), role)
+		if e.Def.CreatorRole != "" { // then it is on record which user begins it
+			begins = slices.Contains(k.rolesOf(by), role)
+		}
+		if !begins {
+			notes = append(notes, fmt.Sprintf("task %s will fail: %s, which begins this instance, may not start workflow %s: role %s does that",
+				t.Name, k.beginner(e.Def, by), sub.Def.Name, role))
+		}
+		for _, at := range g.Assign {
+			if at.Partition == home && !k.people.HasRole(at.Partner, role) {
+				notes = append(notes, fmt.Sprintf("task %s will fail: %s, which has it, may not start workflow %s: role %s does that",
+					t.Name, k.people.label(at.Partner), sub.Def.Name, role))
+			}
+		}
+	}
+	return notes
+}
+
+// beginner is who counts as having begun an instance: the user only where its workflow wants a role of its creator.
+func (k *desk) beginner(def *workflow.Definition, by users.Who) string {
+	if def.CreatorRole == "" {
+		return k.people.label(k.member.ID())
+	}
+	return by.Name
 }
 
 // mayHaveCreated refuses a child whose workflow wants a role of its creator that somebody lacks who

@@ -1,6 +1,8 @@
 package pdl
 
 import (
+	"iter"
+	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -146,7 +148,7 @@ func (r *Rule) each(yield func(*Rule) bool) bool {
 	return true
 }
 
-// checkCycle reports an activity that waits for itself.
+// checkCycle reports activities that wait for themselves.
 func (p *parser) checkCycle(w Workflow, number map[string]int) {
 	before := make([][]int, len(w.Activities))
 	for i, a := range w.Activities {
@@ -154,14 +156,25 @@ func (p *parser) checkCycle(w Workflow, number map[string]int) {
 			before[i] = append(before[i], number[t.Activity])
 		}
 	}
-	if cycle := native.Cycle(before); cycle != nil {
+	for cycle := range cycles(before) {
 		p.fail(w.Activities[cycle[0]].at, "leave one of these dependencies out",
 			"the activities wait for each other: %s",
 			path(cycle, " → ", func(i int) string { return w.Activities[i].Name }))
 	}
 }
 
-// checkNesting reports a workflow that is part of itself.
+// cycles goes through cycles of which no two have a node in common. It changes what comes before what.
+func cycles(before [][]int) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		for cycle := native.Cycle(before); cycle != nil && yield(cycle); cycle = native.Cycle(before) {
+			for _, n := range cycle {
+				before[n] = nil
+			}
+		}
+	}
+}
+
+// checkNesting reports workflows that are part of themselves, where the sub-workflow is that makes one so.
 func (p *parser) checkNesting(number map[string]int) {
 	d := p.document
 	inside := make([][]int, len(d.Workflows))
@@ -172,8 +185,11 @@ func (p *parser) checkNesting(number map[string]int) {
 			}
 		}
 	}
-	if cycle := native.Cycle(inside); cycle != nil {
-		p.fail(d.Workflows[cycle[0]].at, "leave one of these sub-workflows out", "the workflow is part of itself: %s",
+	for cycle := range cycles(inside) {
+		in := d.Workflows[cycle[1]] // the first is in it
+		i := slices.IndexFunc(in.Activities,
+			func(a Activity) bool { return a.SubWorkflow == d.Workflows[cycle[0]].Name })
+		p.fail(in.Activities[i].at, "leave one of these sub-workflows out", "the workflow is part of itself: %s",
 			path(cycle, " in ", func(i int) string { return d.Workflows[i].Name }))
 	}
 }

@@ -35,7 +35,10 @@ func (d *Document) ToYAML(w *Workflow) []byte {
 	t := &writer{
 		types: make(map[string]string), tasks: native.NewNames(), data: native.NewDataNames(), roles: native.NewNames(),
 		models: native.NewNames(), applications: native.NewNames(), hosts: native.NewNames(),
-		databases: native.NewNames(), queries: make(map[string]bool),
+		databases: native.NewNames(), queries: make(map[string]bool), workflows: make(map[string]bool),
+	}
+	for _, n := range d.Names() {
+		t.workflows[n] = true
 	}
 	t.line("# Translated from PDL. What waits for a success that failed is BLOCKED here, and so is the instance;")
 	t.line("# in PDL it never runs, and the process ends.")
@@ -90,7 +93,8 @@ type writer struct {
 
 	tasks, data, roles, models, applications, hosts, databases native.Names
 
-	queries map[string]bool // the data that are queries, by their names in PDL
+	queries   map[string]bool // the data that are queries, by their names in PDL
+	workflows map[string]bool // those of the file, by their names in PDL
 }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
@@ -222,7 +226,9 @@ func (w *writer) activity(a Activity) {
 	}
 	switch {
 	case a.SubWorkflow != "":
-		w.line("    type: workflow")
+		if w.line("    type: workflow"); !w.workflows[a.SubWorkflow] {
+			w.line("    # %s is no workflow of the file: add it as well, before this one is started.", a.SubWorkflow)
+		}
 		w.line("    uses: %s", native.Scalar(name(a.SubWorkflow, "process")))
 	default:
 		w.line("    model: %s", native.Scalar(w.models.Of(a.Model, "model")))

@@ -47,6 +47,35 @@ func TestAFileComesAlong(t *testing.T) {
 	}
 }
 
+// A file that came with a form that was not done is taken away again by a box, unless another one is chosen.
+func TestAFileIsTakenAwayAgain(t *testing.T) {
+	f := brigade()
+	var got []api.ItemResult
+	f.OnFinishItem = func(r api.ItemResult) (*api.Item, error) {
+		got = append(got, r)
+		done := work()[1]
+		return &done, nil
+	}
+	p := newPage(f)
+	again := url.Values{"act": {"done"}, "data.photo": {planOfHouse}, "data.level": {"high"}}
+	w := post(t, p, sent(httpapi.Good), "en", "/items/b2", again)
+	if !strings.Contains(w.Body.String(), `name="without.photo" value="`+planOfHouse+`"> Do without this file`) {
+		t.Fatal(prose(w.Body.String()))
+	}
+	again.Set("without.photo", planOfHouse)
+	if w = post(t, p, sent(httpapi.Good), "en", "/items/b2", again); strings.Contains(w.Body.String(), "is kept here, and goes along") {
+		t.Errorf("it is there again: %s", prose(w.Body.String()))
+	}
+	again.Del("data.level")
+	follow(t, p, post(t, p, sent(httpapi.Good), "en", "/items/b2", again), "en")
+	other := strings.Replace(planOfHouse, "house", "mouse", 1)
+	again.Set("data.photo", other)
+	follow(t, p, post(t, p, sent(httpapi.Good), "en", "/items/b2", again), "en")
+	if len(got) != 2 || got[0].Outputs["photo"] != "" || got[1].Outputs["photo"] != other {
+		t.Errorf("handed in: %v", got)
+	}
+}
+
 // A file that is not taken is said at its field, with the reason; all else that was typed is there again. A text that
 // is no file is not handed in as one.
 func TestAFileIsNotTaken(t *testing.T) {

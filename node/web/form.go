@@ -27,6 +27,9 @@ const dataPrefix = "data."
 // filePrefix begins the names of the controls that bring a file for data along.
 const filePrefix = "file."
 
+// withoutPrefix begins the names of the boxes by which a file that came before is taken away again; the value is the file.
+const withoutPrefix = "without."
+
 // lostPrefix begins the names of the fields that say why a file was not taken that the page's script sent.
 const lostPrefix = "lost."
 
@@ -38,6 +41,7 @@ type control struct {
 	Kind     string // text, number, choice, list, yesno, moment, lines, pairs, file
 	File     string // the name of the control that brings a file along
 	Has      string // which file there is, in words: what came with this form, or is set now
+	Without  string // the name of the box that takes it away again; empty: it is required
 	Mode     string // the keyboard of a phone
 	Required bool
 	Text     string   // what is typed, or was
@@ -122,6 +126,9 @@ func (l *language) control(f api.Field, typed url.Values) control {
 // fileControl has a control bring a file along. One that came before with the form is named by a hidden text.
 func (l *language) fileControl(c *control, f api.Field, came []string) {
 	c.Kind, c.File, c.Text = "file", filePrefix+f.Name, ""
+	if !f.Required {
+		c.Without = withoutPrefix + f.Name
+	}
 	now, _ := f.Value.(string)
 	if len(came) > 0 && came[0] != "" {
 		c.Text, now = came[0], came[0]
@@ -145,6 +152,11 @@ func (l *language) withFiles(form url.Values, came map[string]httpapi.Upload) in
 			wrong[name] = l.say("error.internal")
 		default:
 			form.Set(dataPrefix+name, up.File.Value)
+		}
+	}
+	for field, file := range form { // one that was chosen beside that is another
+		if name, ok := strings.CutPrefix(field, withoutPrefix); ok && form.Get(dataPrefix+name) == file[0] {
+			form.Del(dataPrefix + name)
 		}
 	}
 	for field, why := range form { // what the page's script could not send

@@ -55,6 +55,13 @@
     Object.assign(file, { type: "hidden", name: e.name.replace("file.", "data."), value });
     Object.assign(has, { id: e.id + "-has", textContent: says });
     e.before(file, has);
+    if (e.dataset.without) { // it may be taken away again
+      const label = document.createElement("label"), box = document.createElement("input");
+      Object.assign(box, { type: "checkbox", name: e.name.replace("file.", "without."), value });
+      label.className = "choice";
+      label.append(box, ` ${e.dataset.without}`);
+      e.before(label);
+    }
     e.setAttribute("aria-describedby", has.id);
   }
   for (const form of main.querySelectorAll("form[data-keep]")) {
@@ -65,7 +72,7 @@
         else if (e.name in was) e.value = was[e.name];
       }
       for (const e of [...form.elements]) if (e.type === "file" && was[e.name]) bring(e, was[e.name]);
-    } else if (form.querySelector('input[type="hidden"][name^="data."]')) keep(form);
+    } else if ("came" in form.dataset || form.querySelector('input[type="hidden"][name^="data."]')) keep(form);
     form.addEventListener("input", () => {
       form.dataset.typed = "";
       keep(form);

@@ -183,6 +183,9 @@ func (d *decision) mayOrder(x worklist.Order) error {
 			return fmt.Errorf("%w: that was decided about %s already", state.ErrNotNow, d.called(t))
 		}
 		return nil
+	case a.Skips && sl.State.Done():
+		return fmt.Errorf("%w: %s was left out by order: nothing is to be decided about it any more", state.ErrNotNow,
+			d.called(t))
 	case !d.state.Unhandled(a):
 		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", state.ErrNotNow, d.called(t), sl.State)
 	case d.state.Wanted(a) && a.Partner == d.self:
@@ -190,7 +193,7 @@ func (d *decision) mayOrder(x worklist.Order) error {
 			d.called(t))
 	case x.What == worklist.Continue:
 		if d.state.Answered(sl) {
-			return fmt.Errorf("%w: that was decided about %s already", state.ErrNotNow, d.called(t))
+			return fmt.Errorf("%w: that was decided about %s already: it can still be done once more, or left out", state.ErrNotNow, d.called(t))
 		}
 		return nil
 	case d.movedOften(sl):

@@ -308,6 +308,25 @@ func TestAHolderThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// Of what somebody else has done nobody is told that the other has it.
+func TestWhatAnotherHasDoneIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, items := aheadWith(t, round, connectionTime(time.Minute))
+		if err := tm.claim("base", "ana", api.ClaimSelect, items[0]); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		wantCode(t, tm.hand("base", "base", items[0], map[string]string{"weight": "4"}), api.Refused,
+			"ana has the task weigh, not base")
+		if err := tm.hand("base", "ana", items[0], map[string]string{"weight": "4"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		wantCode(t, tm.hand("base", "base", items[0], map[string]string{"weight": "4"}), api.Refused,
+			"ana had the task weigh, not base, and it is over")
+	})
+}
+
 // One holder of one item is waited for ten seconds at most, all in all; what it gave all the same is on the list then.
 func TestAHolderThatHangsIsWaitedForTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -103,6 +103,29 @@ func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 	return err
 }
 
+// Where several are signed in, nobody is named, and the partner does not answer for an instance, it is asked who cancels it.
+func TestSomebodyIsNamedToCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base")
+		tm.add("base", "workflow: round\ntasks: {look: {type: manual}}\n")
+		for _, name := range []string{"ana", "bia"} {
+			if err := tm.signIn("base", tm.addUser("base", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "round", User: "ana"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		wantCode(t, tm.order("base", "", st.ID, api.TaskCancel, ""), api.Invalid, "say who with --user")
+		wantCode(t, tm.order("base", "base", st.ID, api.TaskCancel, ""), api.NotAllowed, "ana answers for the instance")
+		if err := tm.order("base", "ana", st.ID, api.TaskCancel, ""); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // stateOf is the state of a task, and of its instance, as a node shows it.
 func (tm *team) stateOf(at, id string, task workflow.TaskName) string {
 	tm.t.Helper()

@@ -151,11 +151,17 @@ func (s Source) Finished(at time.Time, state workflow.InstanceState, round int) 
 // WrongState begins the reason of what interrupts an instance although its task succeeded: the state that it brought.
 const WrongState = "the instance is interrupted by its state: "
 
+// leftOut begins the reason of the end of a task that somebody ordered to leave out.
+const leftOut = "left out by order: "
+
 // Failed is the message that a task failed, by a fact. asks: somebody is to decide what becomes of it.
 func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reason string, asks bool) Message {
 	text := fmt.Sprintf("%s has failed: %s", task, cmp.Or(reason, "no reason was given"))
 	if task == "" { // no task did it: what interrupts the instance was there before, or came by a time or by people
 		text = reason
+	}
+	if strings.HasPrefix(reason, leftOut) {
+		text = fmt.Sprintf("%s was %s", task, reason)
 	}
 	if why, wrong := strings.CutPrefix(reason, WrongState); wrong {
 		text = fmt.Sprintf("%s brought a state that interrupts the instance: %s", task, why)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -106,11 +105,7 @@ func (u *ui) attributes(s api.DataState) string {
 		if changed && u.verbose {
 			star = "*"
 		}
-		value, err := json.Marshal(s.Attributes[n])
-		if err != nil {
-			value = []byte("?")
-		}
-		out = append(out, n+star+"="+oneLine(string(value)))
+		out = append(out, n+star+"="+oneLine(asJSON(s.Attributes[n])))
 	}
 	return orDash(strings.Join(out, " "))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -247,11 +246,7 @@ func datum(d *api.Datum) string {
 	if text, ok := d.Value.(string); ok {
 		return oneLine(text)
 	}
-	b, err := json.Marshal(d.Value)
-	if err != nil {
-		return "-"
-	}
-	return strings.TrimSpace(string(b))
+	return asJSON(d.Value)
 }
 
 func newItemMoveCommand() *cobra.Command {

@@ -50,3 +50,10 @@ func TestYAMLOfTextsThatCannotBeShown(t *testing.T) {
 		})
 	}
 }
+
+// A value that is no text is shown as JSON, in which < and & stay as they are.
+func TestValuesAreNotEscapedForHTML(t *testing.T) {
+	if got, want := text([]any{"<b>", "x & y"}), `["<b>","x & y"]`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -212,11 +211,7 @@ func (u *ui) foresee(ctx context.Context, node api.Service, user, ref string, st
 			if slices.Contains(out.Changed, workflow.DataName(n)) {
 				star = "*"
 			}
-			value, err := json.Marshal(out.Attributes[n])
-			if err != nil {
-				value = []byte("?")
-			}
-			t.add(n+star, oneLine(string(value)))
+			t.add(n+star, oneLine(asJSON(out.Attributes[n])))
 		}
 		t.write(u, w, "")
 		fmt.Fprintln(w, outlookText(out))

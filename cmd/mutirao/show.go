@@ -501,11 +501,18 @@ func text(v workflow.Value) string {
 		}
 		return s
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
+	return asJSON(v)
+}
+
+// asJSON is a value as JSON for people, who read < and & as they are.
+func asJSON(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // offeredBy says by which policy items are offered, if it is not to all.

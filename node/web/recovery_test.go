@@ -259,7 +259,7 @@ func TestRecoveryRefused(t *testing.T) {
 			[]string{"recusado: o estado seria equivalente a S1", `value="open" checked`},
 		},
 		{url.Values{"method": {methodForward}, "data.days": {"many"}}, http.StatusBadRequest, "en",
-			[]string{"“many” is not a whole number", `href="#jump-forward-f-days"`}},
+			[]string{"“many” is not a whole number: write digits only, as in 1000", `href="#jump-forward-f-days"`}},
 		{url.Values{"method": {methodForward}, "data.days": {"31"}}, http.StatusBadRequest, "en",
 			[]string{"out of range: From 1 to 30"}},
 		{url.Values{"method": {methodForward}, "data.days": {"2"}, "data.price": {""}}, http.StatusConflict, "en",

@@ -527,14 +527,14 @@ func TestWhatWillNotDo(t *testing.T) {
 	for lang, want := range map[string][]string{
 		"en": {
 			"Something that you typed will not do", "What you see: too long: at most 64 KiB",
-			"level: out of range: From 0 to 30", "Barcos à mão: “2.5” is not a whole number", "dry: choose yes or no",
+			"level: out of range: From 0 to 30", "Barcos à mão: “2.5” is not a whole number: write digits only, as in 1000", "dry: choose yes or no",
 			"since: write day and time, for example 2026-07-01 08:00",
 			"state: this is not one of the values to choose from",
 			"houses: this begins like JSON and cannot be read as such",
 			"depth: “deep” has no equals sign: write name = value", "grade: this is not one of the values to choose from",
 		},
 		"pt-BR": {"Algo do que você digitou não serve", "level: fora dos limites: De 0 a 30",
-			"Barcos à mão: “2.5” não é um número inteiro"},
+			"Barcos à mão: “2.5” não é um número inteiro: escreva só algarismos, como 1000"},
 	} {
 		w := post(t, newPage(brigade()), sent(httpapi.Good), lang, "/items/b2", typed)
 		body := w.Body.String()

@@ -227,7 +227,7 @@ func (d *Desk) Content(ctx context.Context, q api.ItemQuery, name string) (c Con
 		return c, err
 	}
 	if of[0].Mine == "" {
-		return c, d.notTheirs(who, of[0])
+		return c, d.notTheirs(ctx, who, of[0])
 	}
 	s, err := d.fresh(ctx, who, of[0])
 	if err != nil {

@@ -347,7 +347,7 @@ func (d *Desk) keepAsTaken(who users.Who, r *Row, was, k *kept) error {
 func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row, reason string) error {
 	for _, r := range of {
 		if r.Mine == "" && r.Handed == "" {
-			return d.notTheirs(who, r)
+			return d.notTheirs(ctx, who, r)
 		}
 	}
 	for _, r := range of {
@@ -364,8 +364,18 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row, reason st
 	return nil
 }
 
-func (d *Desk) notTheirs(who users.Who, r *Row) error {
-	if r.Other != "" {
+func (d *Desk) notTheirs(ctx context.Context, who users.Who, r *Row) error {
+	over := r.Over
+	if r.Other != "" { // whoever holds it lists it no more once it is over
+		is, err := d.in.Instances.Over(ctx, r.Instance, []worklist.Item{r.Item})
+		over = over || err == nil && len(is) > 0
+	}
+	switch {
+	case r.Other != "" && over:
+		return api.Errorf(api.Refused, "%s had the task %s, not %s, and it is over", d.in.People.Called(r.Other), r.called(),
+			who.Name).
+			WithHint("mutirao show %s says how it ended", r.Instance)
+	case r.Other != "":
 		return api.Errorf(api.Refused, "%s has the task %s, not %s", d.in.People.Called(r.Other), r.called(), who.Name)
 	}
 	no := api.Errorf(api.Refused, "%s does not have %s", who.Name, r.called())
@@ -388,7 +398,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	r := of[0]
 	switch {
 	case r.Grant.IsZero():
-		return nil, d.notTheirs(who, r)
+		return nil, d.notTheirs(ctx, who, r)
 	case in.Failed && strings.TrimSpace(in.Reason) == "":
 		return nil, api.Errorf(api.Invalid, "a failure needs a reason, for those who go on")
 	}

@@ -70,7 +70,7 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 		return nil, api.Errorf(api.Invalid, "the order %q: want %s, %s, %s, %s, %s, %s or %s", in.Order,
 			api.TaskAgain, api.TaskSkip, api.TaskContinue, api.TaskStop, api.TaskUndo, api.TaskCancel, api.TaskRecover)
 	}
-	who, err := d.decider(in)
+	who, unnamed, err := d.decider(in)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 	}
 	t, err := d.target(ctx, in.ID, task, who)
 	if err != nil {
-		return nil, err
+		return nil, d.unlessNamed(unnamed, err)
 	}
 	if in.Order == api.TaskCancel && t.At == d.in.Self && who.ID == string(d.in.Self) {
 		err = d.in.Instances.Cancel(ctx, t.Instance, in.Reason) // its fact is this partner's word
@@ -95,7 +95,7 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 		_, err = d.send(ctx, who, r, worklist.Order{Item: t.Item, What: in.Order, Reason: in.Reason, To: to})
 	}
 	if err != nil {
-		return nil, err
+		return nil, d.unlessNamed(unnamed, err)
 	}
 	d.askAgain(who, t.At)
 	out := &api.TaskOrdered{
@@ -138,13 +138,23 @@ func (d *Desk) recover(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered,
 }
 
 // decider is the person who orders something. Where several are signed in here and none is named, an
-// instance is cancelled by the partner, who began it or takes part in it.
-func (d *Desk) decider(in api.TaskOrder) (users.Who, error) {
-	who, err := d.in.People.Who(in.User)
+// instance is cancelled by the partner, who began it or takes part in it; unnamed asks for a name.
+func (d *Desk) decider(in api.TaskOrder) (who users.Who, unnamed, err error) {
+	who, err = d.in.People.Who(in.User)
 	if err != nil && in.User == "" && in.Order == api.TaskCancel {
-		return d.in.People.Who(string(d.in.Self))
+		unnamed = err
+		who, err = d.in.People.Who(string(d.in.Self))
 	}
-	return who, err
+	return who, unnamed, err
+}
+
+// unlessNamed asks whoever named nobody for a name, where the partner does not decide; unnamed is nil: somebody was named.
+func (d *Desk) unlessNamed(unnamed, err error) error {
+	var no *api.Error
+	if unnamed != nil && errors.As(d.in.Explain(err), &no) && no.Code == api.NotAllowed {
+		return unnamed
+	}
+	return err
 }
 
 // sought is what a person wants to say something about: an order, or an adoption.

@@ -193,7 +193,8 @@ func (d *decision) mayOrder(x worklist.Order) error {
 			d.called(t))
 	case x.What == worklist.Continue:
 		if d.state.Answered(sl) {
-			return fmt.Errorf("%w: that was decided about %s already: it can still be done once more, or left out", state.ErrNotNow, d.called(t))
+			return fmt.Errorf("%w: that was decided about %s already: it can still be done once more, or left out",
+				state.ErrNotNow, d.called(t))
 		}
 		return nil
 	case d.movedOften(sl):

@@ -431,8 +431,8 @@ func (k peoplesItems) claim(
 	return done, nil
 }
 
-// heldByOneGone says of an order that only the holder of a task can carry out, and which came here, why the holder cannot,
-// and which orders need no holder.
+// heldByOneGone says of an order that only the holder of a task can carry out, and which came here, why the holder
+// cannot, and which orders need no holder.
 func (k peoplesItems) heldByOneGone(at *choreo.Elsewhere) error {
 	x, known := k.people.Get(at.Partner)
 	if !known || !x.State.Gone() {

@@ -103,7 +103,8 @@ func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 	return err
 }
 
-// Where several are signed in, nobody is named, and the partner does not answer for an instance, it is asked who cancels it.
+// Where several are signed in, nobody is named, and the partner does not answer for an instance, it is asked who
+// cancels it.
 func TestSomebodyIsNamedToCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base")

@@ -125,8 +125,9 @@ func (k *desk) rolesOf(who users.Who) []workflow.RoleName {
 	return person.Roles
 }
 
-// unstartable notes which tasks of a new instance will fail, as things are, as their workflow wants a role of its creator:
-// of whoever has the task, and of whoever begins the instance. Roles may come meanwhile, and contingencies may take over.
+// unstartable notes which tasks of a new instance will fail, as things are, as their workflow wants a role of its
+// creator: of whoever has the task, and of whoever begins the instance. Roles may come meanwhile, and contingencies may
+// take over.
 func (k *desk) unstartable(e *library.Definition, uses []fact.Pin, g *fact.Genesis, by users.Who) (notes []string) {
 	for _, t := range e.Def.Written() {
 		if t.Uses == nil {

@@ -205,8 +205,8 @@ func (u *unit) nobodyHere(role workflow.RoleName, away []Partner, users bool) Re
 	return Refusal{Why: fmt.Sprintf("%s: nobody has role %s", u.name, role), Change: JoinWith(role)}
 }
 
-// passedOnByAll says why a person's task goes to no partner now: all of those with its role who can be reached have passed
-// it on. It is on their worklists all the same.
+// passedOnByAll says why a person's task goes to no partner now: all of those with its role who can be reached have
+// passed it on. It is on their worklists all the same.
 func (u *unit) passedOnByAll(role workflow.RoleName, here []Partner, users bool) Refusal {
 	if users {
 		return u.nobodyHere(role, nil, true)

@@ -63,7 +63,8 @@ func TestAFileIsTakenAwayAgain(t *testing.T) {
 		t.Fatal(prose(w.Body.String()))
 	}
 	again.Set("without.photo", planOfHouse)
-	if w = post(t, p, sent(httpapi.Good), "en", "/items/b2", again); strings.Contains(w.Body.String(), "is kept here, and goes along") {
+	w = post(t, p, sent(httpapi.Good), "en", "/items/b2", again)
+	if strings.Contains(w.Body.String(), "is kept here, and goes along") {
 		t.Errorf("it is there again: %s", prose(w.Body.String()))
 	}
 	again.Del("data.level")

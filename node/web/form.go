@@ -27,7 +27,8 @@ const dataPrefix = "data."
 // filePrefix begins the names of the controls that bring a file for data along.
 const filePrefix = "file."
 
-// withoutPrefix begins the names of the boxes by which a file that came before is taken away again; the value is the file.
+// withoutPrefix begins the names of the boxes by which a file that came before is taken away again; the value is the
+// file.
 const withoutPrefix = "without."
 
 // lostPrefix begins the names of the fields that say why a file was not taken that the page's script sent.

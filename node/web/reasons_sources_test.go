@@ -36,8 +36,8 @@ func TestEveryReasonInTheSourcesIsSaid(t *testing.T) {
 	}
 }
 
-// Why a task is passed on, stays, fails or is called off has a line in Portuguese as well: what functions are given as a
-// reason, and what is called one where it is set.
+// Why a task is passed on, stays, fails or is called off has a line in Portuguese as well: what functions are given as
+// a reason, and what is called one where it is set.
 func TestEveryReasonThatIsHandedOnIsSaid(t *testing.T) {
 	pt := languages()[1]
 	dirs := []string{"../../choreo", "../../choreo/state", "../../node", "../../node/show", "../../node/worklists",
@@ -51,7 +51,8 @@ func TestEveryReasonThatIsHandedOnIsSaid(t *testing.T) {
 		collect(t, dir, found, func(n ast.Node) []string { return handedOnAt(n, takers) })
 	}
 	if len(takers) < 6 || len(found) < 25 {
-		t.Fatalf("only %d reasons of %d functions were found: are they written in another way now?", len(found), len(takers))
+		t.Fatalf("only %d reasons of %d functions were found: are they written in another way now?", len(found),
+			len(takers))
 	}
 	for text, at := range found {
 		name := !strings.Contains(text, " ") // of a number that is counted, or of a field

@@ -101,8 +101,8 @@ func (d *Desk) notFound(err error, ref string, silent []workflow.PartnerID) erro
 		WithHint("try again in a while; mutirao partners shows how they fare")
 }
 
-// take asks the holder for items: all of them, or nothing. One holder is waited for as long as soon lasts; what was given
-// is kept within ctx.
+// take asks the holder for items: all of them, or nothing. One holder is waited for as long as soon lasts; what was
+// given is kept within ctx.
 func (d *Desk) take(ctx, soon context.Context, who users.Who, of []*Row, mode worklist.Mode) error {
 	if mode == worklist.Lock && slices.ContainsFunc(of, func(r *Row) bool { return r.Mine != worklist.Lock }) {
 		if err := d.in.MayLock(); err != nil {
@@ -372,8 +372,8 @@ func (d *Desk) notTheirs(ctx context.Context, who users.Who, r *Row) error {
 	}
 	switch {
 	case r.Other != "" && over:
-		return api.Errorf(api.Refused, "%s had the task %s, not %s, and it is over", d.in.People.Called(r.Other), r.called(),
-			who.Name).
+		return api.Errorf(api.Refused, "%s had the task %s, not %s, and it is over", d.in.People.Called(r.Other),
+			r.called(), who.Name).
 			WithHint("mutirao show %s says how it ended", r.Instance)
 	case r.Other != "":
 		return api.Errorf(api.Refused, "%s has the task %s, not %s", d.in.People.Called(r.Other), r.called(), who.Name)
@@ -609,8 +609,8 @@ func (d *Desk) ask(ctx context.Context, at workflow.PartnerID, c wire.Spoken) (a
 	return d.hand(ctx, at, ProtocolClaim, req)
 }
 
-// hand hands a partner a request to write a person's word down. If the connection is lost meanwhile the partner is asked
-// once more, in what is left of the time.
+// hand hands a partner a request to write a person's word down. If the connection is lost meanwhile the partner is
+// asked once more, in what is left of the time.
 func (d *Desk) hand(ctx context.Context, at workflow.PartnerID, protocol string, req []byte) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimPatience)
 	defer cancel()

@@ -148,7 +148,8 @@ func (d *Desk) decider(in api.TaskOrder) (who users.Who, unnamed, err error) {
 	return who, unnamed, err
 }
 
-// unlessNamed asks whoever named nobody for a name, where the partner does not decide; unnamed is nil: somebody was named.
+// unlessNamed asks whoever named nobody for a name, where the partner does not decide; unnamed is nil: somebody was
+// named.
 func (d *Desk) unlessNamed(unnamed, err error) error {
 	var no *api.Error
 	if unnamed != nil && errors.As(d.in.Explain(err), &no) && no.Code == api.NotAllowed {

@@ -301,6 +301,25 @@ func (m *Machine) ItemOver(i worklist.Item) bool {
 	return !a.Beside() && m.state.Overall() != workflow.InstanceRunning
 }
 
+// MadeBy are, of these tasks, the results of people that count, as far as is known here.
+func (m *Machine) MadeBy(of []workflow.TaskName) (out []worklist.Basis) {
+	board := m.state.People().Board
+	if board == nil {
+		return nil
+	}
+	for _, t := range of {
+		sl := m.state.BySlot()[t]
+		if sl == nil || sl.State != workflow.Succeeded || sl.Pick == nil {
+			continue
+		}
+		i := state.ItemOf(sl.Pick.ID)
+		if word, is := board.EndedBy(i); is {
+			out = append(out, worklist.Basis{Item: i, Word: word})
+		}
+	}
+	return out
+}
+
 // RemarkOnPresumed is what whoever gave an item back or passed it on last said, of one that others presume to have failed
 // and that its holder has not given up; nil: it is none, or nothing was said.
 func (m *Machine) RemarkOnPresumed(id fact.AttemptID) *worklist.Remark {

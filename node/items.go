@@ -473,6 +473,21 @@ func (k peoplesItems) Over(ctx context.Context, id workflow.InstanceID, of []wor
 	return append([]worklist.Item{}, over...), nil
 }
 
+// MadeBy are, of these tasks of an instance, the results of people that count, as far as is known here.
+func (k peoplesItems) MadeBy(
+	ctx context.Context, id workflow.InstanceID, of []workflow.TaskName,
+) ([]worklist.Basis, error) {
+	if !k.Here(id) {
+		return nil, nil
+	}
+	var made []worklist.Basis // whoever stops waiting leaves it to the shard
+	err := k.peek(ctx, id, func(h *held) { made = h.m.MadeBy(of) })
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+		return nil, err
+	}
+	return slices.Clone(made), nil
+}
+
 // Here reports whether something of an instance is kept here.
 func (k peoplesItems) Here(id workflow.InstanceID) bool {
 	_, err := k.store.Get(index.Key(id))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -39,7 +40,14 @@ func aheadIn(t *testing.T, text string) (tm *team, id string, items []string) {
 
 // aheadWith is aheadIn with another configuration.
 func aheadWith(t *testing.T, text string, adjust func(*configs.Config)) (tm *team, id string, items []string) {
-	tm = newTeamOf(t, adjust, "base:nurse", "kitchen", "tablet", "phone")
+	return aheadAmong(t, text, adjust, "base:nurse", "kitchen", "tablet", "phone")
+}
+
+// aheadAmong is aheadWith in a mesh of others. A partner keeps a task that is ready if it has its role itself.
+func aheadAmong(
+	t *testing.T, text string, adjust func(*configs.Config), names ...string,
+) (tm *team, id string, items []string) {
+	tm = newTeamOf(t, adjust, names...)
 	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
 		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
 			t.Fatal(err)
@@ -614,6 +622,51 @@ func TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet(t *testing.T) {
 		tm.comesBack("tablet", "base")
 		pass(time.Minute)
 		want("handed in", 5)
+	})
+}
+
+// TestTheLaterIsMadeFromWhatThisNodeHolds is about an earlier item that is the device's own: it counts at once, so after a
+// restart the device knows by itself that the later is ready, whose holder has not heard of that when its result comes.
+func TestTheLaterIsMadeFromWhatThisNodeHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := aheadAmong(t, strings.NewReplacer("after: weigh", "after: weigh, in: [weight]",
+			"partner: base", "partner: tablet").Replace(round), nil, "base:nurse", "kitchen", "tablet:nurse")
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		want := func(when string, value any, awaits ...string) {
+			t.Helper()
+			s := tm.sheet("tablet", "bia", items[1])
+			if len(s.Data) != 1 || fmt.Sprint(s.Data[0].Value) != fmt.Sprint(value) || !slices.Equal(s.Item.Awaits, awaits) {
+				t.Errorf("%s: the sheet has %+v and waits for %q, want the weight %v and %q", when, s.Data, s.Item.Awaits,
+					value, awaits)
+			}
+		}
+		want("before", nil, "weigh")
+		tm.goesAway("tablet")
+		if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "5"}); err != nil {
+			t.Fatal(err)
+		}
+		want("out of reach", 5)
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		want("after a restart", 5)
+		if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
+			t.Fatal(err)
+		}
+		tm.f.losing(func(from, _ workflow.PartnerID, m *wire.Message) bool { // of weigh nobody hears before
+			return from == tm.p["tablet"].id() && len(m.Facts) > 0
+		})
+		tm.comesBack("tablet", "kitchen")
+		pass(10 * time.Second)
+		tm.wantOutbox("tablet", "bia|weigh|completed|base,kitchen")
+		tm.f.losing(nil)
+		tm.connect("tablet", "base")
+		pass(time.Minute)
+		tm.wantOutbox("tablet")
+		if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
+			t.Errorf("the instance is %s", got)
+		}
 	})
 }
 

@@ -33,6 +33,19 @@ func (b *Board) counts(of Basis) bool {
 	return e != nil && e.work != nil && !e.Failed && e.work.fact.word() == of.Word
 }
 
+// EndedBy is the word that brought the result with which an item ended well; false: it did not, or not by a person's.
+func (b *Board) EndedBy(i Item) (word ID, is bool) {
+	it := b.items[i]
+	if it == nil {
+		return ID{}, false
+	}
+	e := it.end()
+	if e == nil || e.work == nil || e.Failed {
+		return ID{}, false
+	}
+	return e.work.fact.word(), true
+}
+
 // unfounded reports whether one of those that a result was made from does not count, and will not by itself. Seen says
 // so of those that were looked at: several may have been made from one.
 func (b *Board) unfounded(r Result, seen map[*work]bool) bool {

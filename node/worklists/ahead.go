@@ -115,32 +115,51 @@ func (d *Desk) askAhead(ctx context.Context, who users.Who, wait time.Duration) 
 	return out
 }
 
-// upon is what a user did here of what an item waits for, which the result of that item was made from. An error: not
-// all of it was done here.
+// upon is what an item waits for, or waited for as its holder knew last, by the words by which that was done: the result
+// of the item was made from it. An error: not all of it was done here.
 func (d *Desk) upon(ctx context.Context, who users.Who, r *Row) (out []worklist.Basis, err error) {
-	if len(r.Awaits) == 0 {
-		return nil, nil
-	}
-	done := map[workflow.TaskName]worklist.Basis{}
-	if k := d.keptFor(who.ID, r.ID()); k != nil {
-		for _, of := range k.more().Did {
-			done[of.Item.Slot] = of
-		}
-	}
-	for _, k := range d.allKept(who.ID) {
-		if of, is := k.done(); is && k.Instance == r.Instance {
-			done[of.Item.Slot] = of
-		}
+	done, count, err := d.doneFor(ctx, who, r)
+	if err != nil {
+		return nil, err
 	}
 	for _, t := range r.Awaits {
 		of, is := done[t]
 		if !is {
 			return nil, d.notDone(ctx, who, r, t)
 		}
-		out = append(out, of)
+		count[t] = of
 	}
-	slices.SortFunc(out, func(a, b worklist.Basis) int { return a.Item.Compare(b.Item) })
-	return out, nil
+	return slices.SortedFunc(maps.Values(count), func(a, b worklist.Basis) int { return a.Item.Compare(b.Item) }), nil
+}
+
+// doneFor is by which words that was done, by task, for which an item waits: by its user here, or by anybody as is known
+// here. The latter count: of those is named here also what its holder may not have heard of yet, though this node knows
+// that the item is ready.
+func (d *Desk) doneFor(ctx context.Context, who users.Who, r *Row) (done, count map[workflow.TaskName]worklist.Basis, err error) {
+	done, count = map[workflow.TaskName]worklist.Basis{}, map[workflow.TaskName]worklist.Basis{}
+	waits := slices.Clone(r.Awaits)
+	if k := d.keptFor(who.ID, r.ID()); k != nil {
+		m := k.more()
+		waits = append(waits, m.Awaits...)
+		for _, of := range m.Did {
+			done[of.Item.Slot] = of
+			waits = append(waits, of.Item.Slot)
+		}
+	}
+	if len(waits) == 0 {
+		return done, count, nil
+	}
+	for _, k := range d.allKept(who.ID) {
+		if of, is := k.done(); is && k.Instance == r.Instance {
+			done[of.Item.Slot] = of
+		}
+	}
+	slices.Sort(waits)
+	made, err := d.in.Instances.MadeBy(ctx, r.Instance, slices.Compact(waits))
+	for _, of := range made {
+		done[of.Item.Slot], count[of.Item.Slot] = of, of
+	}
+	return done, count, err
 }
 
 // notDone is why an item cannot be handed in that waits for a task which its user has not done here: the user may do that
@@ -261,12 +280,22 @@ func (d *Desk) setHere(who users.Who, r *Row) map[string]string {
 
 // withSet is a sheet with what its user set here in items that its own waits for, which its holder may not know yet.
 func (s *Sheet) withSet(set map[string]string) *Sheet {
+	return s.valued(set, true)
+}
+
+// filled is withSet where its holder said that there is no value: it said so before that was handed in.
+func (s *Sheet) filled(set map[string]string) *Sheet {
+	return s.valued(set, false)
+}
+
+// valued is a sheet with the values of these texts where it has none or, with over, also in place of what it has.
+func (s *Sheet) valued(set map[string]string, over bool) *Sheet {
 	if s == nil || len(set) == 0 {
 		return s
 	}
 	value := func(name, kind string, was any) any {
 		text, is := set[name]
-		if !is {
+		if !is || was != nil && !over {
 			return was
 		}
 		v, err := workflow.ParseValue(&workflow.DataDecl{Name: workflow.DataName(name), Type: workflow.DataType(kind)},
@@ -282,6 +311,9 @@ func (s *Sheet) withSet(set map[string]string) *Sheet {
 		out.Fields[i].Value = value(out.Fields[i].Name, out.Fields[i].Type, out.Fields[i].Value)
 	}
 	for i := range out.Data {
+		if out.Data[i].Large && !over {
+			continue
+		}
 		out.Data[i].Value = value(out.Data[i].Name, out.Data[i].Type, out.Data[i].Value)
 	}
 	return &out

@@ -99,6 +99,8 @@ type Instances interface {
 	Cancel(ctx context.Context, id workflow.InstanceID, reason string) error
 	// Over are those items of an instance that can be done no more, as far as is known here.
 	Over(ctx context.Context, id workflow.InstanceID, of []worklist.Item) ([]worklist.Item, error)
+	// MadeBy are, of these tasks of an instance, the results of people that count, as far as is known here.
+	MadeBy(ctx context.Context, id workflow.InstanceID, of []workflow.TaskName) ([]worklist.Basis, error)
 	// Here reports whether something of an instance is kept here.
 	Here(id workflow.InstanceID) bool
 	// Messages are what a person is told of the instances here, and when there may be one more (Boot; 0: never).

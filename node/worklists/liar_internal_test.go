@@ -102,6 +102,10 @@ func (*nothing) Over(context.Context, workflow.InstanceID, []worklist.Item) ([]w
 	return nil, nil
 }
 
+func (*nothing) MadeBy(context.Context, workflow.InstanceID, []workflow.TaskName) ([]worklist.Basis, error) {
+	return nil, nil
+}
+
 func (n *nothing) Messages(context.Context, worklist.User) ([]Told, time.Duration, error) {
 	return slices.Clone(n.told), 0, nil
 }

@@ -205,12 +205,13 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 			signed = users.Signed(c.Word)
 		}
 		if s == nil {
-			s = k.more().Sheet
+			s = d.sheetUnheard(ctx, who, r, k.more())
 		}
 		r.Done = r.Done || len(k.Word) > 0
 	}
 	if len(r.Awaits) > 0 {
 		s = s.withSet(d.setHere(who, r))
+		r = d.lessDone(ctx, who, r)
 	}
 	out := &api.ItemSheet{
 		Item: d.item(who, r), Whole: s != nil, Fields: []api.Field{}, Data: []api.Datum{}, After: []api.Earlier{},
@@ -222,6 +223,33 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 		out.Coming, out.Application = d.coming(who, r, s), d.application(s)
 	}
 	return out, nil
+}
+
+// sheetUnheard is what is needed to do an item whose holder cannot be asked now: as it is kept. If the holder did not say
+// yet that the item is ready, though this node knows so, it is as is known here.
+func (d *Desk) sheetUnheard(ctx context.Context, who users.Who, r *Row, m more) *Sheet {
+	if len(r.Awaits) > 0 {
+		return m.Sheet
+	}
+	if len(m.Awaits) > 0 {
+		_, s, err := d.in.Instances.Sheet(ctx, worklist.User(who.ID), d.in.Self, r.Instance, r.ID())
+		if err == nil {
+			return s
+		}
+	}
+	return m.Sheet.filled(m.Set)
+}
+
+// lessDone is an item as it waits for what was not done here, nor by anybody as is known here: the rest is as good as done
+// to its user, who can do it now.
+func (d *Desk) lessDone(ctx context.Context, who users.Who, r *Row) *Row {
+	done, _, err := d.doneFor(ctx, who, r)
+	if err != nil || r.Done || r.PutOff {
+		return r
+	}
+	less := *r
+	less.Awaits = slices.DeleteFunc(slices.Clone(r.Awaits), func(t workflow.TaskName) bool { _, is := done[t]; return is })
+	return &less
 }
 
 // askSheet asks the holder of an item what is needed to do it; nil: it does not say.

@@ -183,3 +183,41 @@ func TestAFileThatItsHolderHasAlreadyIsNotOnlyHere(t *testing.T) {
 		tm.wantAlone("tablet")
 	})
 }
+
+// A file that was given with a result which its holder refused is for nobody: it waits for nobody when the item is done
+// well, with another file.
+func TestAFileOfARefusedResultIsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", photos)
+		_, item := tm.rounds("photos", nil)
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.givesNoFiles("tablet")
+		for _, outputs := range []map[string]string{
+			{"foto": ""},            // there is no such data
+			{"pic": "", "foto": ""}, // one of them is right
+		} {
+			for name := range outputs {
+				f, err := tm.p["tablet"].api.PutFile(t.Context(), "pic.txt", strings.NewReader("a blurred wound, as "+name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				outputs[name] = f.Value
+			}
+			_, err := tm.p["tablet"].api.FinishItem(t.Context(), api.ItemResult{User: "bia", Item: item, Outputs: outputs})
+			wantCode(t, err, api.Invalid, "has no data foto")
+			pass(time.Minute)
+			tm.wantAlone("tablet")
+		}
+		tm.handFile("tablet", "bia", item, "a wound")
+		pass(time.Minute)
+		tm.wantAlone("tablet", "base") // the one that counts
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		tm.connect("base", "tablet")
+		pass(10 * time.Minute)
+		tm.wantAlone("tablet")
+	})
+}

@@ -414,7 +414,9 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.give(ctx, who, r, in.Outputs); err != nil {
+	given, err := d.give(ctx, who, r, in.Outputs)
+	if err != nil {
+		d.ungive(given)
 		return nil, err
 	}
 	body := worklist.Result{
@@ -448,6 +450,9 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		}
 		return d.later(who, r, c, body)
 	case err != nil:
+		if errors.As(err, new(refusal)) {
+			d.ungive(given)
+		}
 		if r.Mine == "" {
 			d.dropUndone(who, r)
 		}
@@ -460,7 +465,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		k := keptOf(who, r, r.AsOf, nil)
 		d.delivered(k)
 		d.mended(k)
-		d.took(k.User, k.Task, k.Instance, workflow.PartnerID(k.At))
+		d.took(k, in.Outputs)
 	} else {
 		d.dropUndone(who, r) // what was done of it before, and waits, is handed in as well
 	}

@@ -119,7 +119,7 @@ func (d *Desk) handIn(k *kept) error {
 			d.unlist(k.User, workflow.PartnerID(k.At), k.id())
 			d.mu.Unlock()
 			d.mended(k)
-			d.took(k.User, k.Task, k.Instance, workflow.PartnerID(k.At))
+			d.took(k, k.outputs())
 			d.tellHandedIn(k, "handed in")
 			return nil
 		case err == nil:

@@ -110,10 +110,13 @@ func (d *Desk) loadGave() error {
 }
 
 // give notes, durably, which files among what a user hands in are for the holder of an item, who fetches them
-// later. Their content must be here: who only names a hash has no file to hand in.
-func (d *Desk) give(ctx context.Context, who users.Who, r *Row, outputs map[string]string) error {
+// later, and returns those that were not noted before. Their content must be here: who only names a hash has no file to
+// hand in.
+func (d *Desk) give(
+	ctx context.Context, who users.Who, r *Row, outputs map[string]string,
+) (noted []*gave, err error) {
 	if r.At == d.in.Self {
-		return nil // as the holder this node looks at it with the definition at hand
+		return nil, nil // as the holder this node looks at it with the definition at hand
 	}
 	seen, err := json.Marshal(gaveMore{
 		Workflow: string(r.Workflow), Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
@@ -130,32 +133,67 @@ func (d *Desk) give(ctx context.Context, who users.Who, r *Row, outputs map[stri
 			if !d.isFile(ctx, who, r, name) {
 				continue // its holder says that it is no file
 			}
-			return api.Errorf(api.Refused, "%s: the content of file %s is not at this node", name, f.Name).
+			return noted, api.Errorf(api.Refused, "%s: the content of file %s is not at this node", name, f.Name).
 				WithHint("give the file itself: --file %s=PATH", name)
 		}
 		if err := d.in.Give(f, r.Instance); err != nil {
-			return api.Errorf(api.Refused, "%s: %v", name, err)
+			return noted, api.Errorf(api.Refused, "%s: %v", name, err)
 		}
 		g := &gave{
 			Instance: r.Instance, Item: name, File: f.String(), At: string(r.At),
 			Since: d.in.Clock.Now().Wall.UnixMilli(), User: who.ID, Task: string(r.Task), More: seen,
 		}
-		if err := d.keepGave(g); err != nil {
-			return err
+		isNew, err := d.keepGave(g)
+		if err != nil {
+			return noted, err
+		}
+		if isNew {
+			noted = append(noted, g)
 		}
 	}
-	return nil
+	return noted, nil
 }
 
-// took notes, durably, that a holder has the result of a user with which files were given here: so they are awaited
-// there.
-func (d *Desk) took(who, task string, id workflow.InstanceID, at workflow.PartnerID) {
+// ungive forgets files that were given with a result which their holder refused: it never comes for them.
+func (d *Desk) ungive(of []*gave) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var keys []string
+	for _, g := range of {
+		if key := string(g.key()); d.gave[key] == g {
+			keys = append(keys, key)
+		}
+	}
+	d.forgetGaveLocked(keys)
+}
+
+// forgetGaveLocked forgets files that were given here. The caller holds d.mu.
+func (d *Desk) forgetGaveLocked(keys []string) {
+	if len(keys) == 0 {
+		return
+	}
+	var writes []kv.Write
+	for _, key := range keys {
+		writes = append(writes, kv.Write{Key: []byte(key), Delete: true})
+	}
+	if err := kv.CommitAll(d.in.Store, writes); err != nil {
+		d.in.Log.Warn("it cannot be forgotten which files users gave whose time is over", "error", err)
+		return // once more, later
+	}
+	for _, key := range keys {
+		delete(d.gave, key)
+	}
+}
+
+// took notes, durably, that a holder has what a user made of an item, with which files were given here: so they are awaited
+// there. Those that were given with another result of it are not.
+func (d *Desk) took(k *kept, outputs map[string]string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var writes []kv.Write
 	var now []*gave
 	for key, g := range d.gave {
-		if g.User != who || g.Task != task || g.Instance != id || g.At != string(at) || g.Took {
+		if g.User != k.User || g.Task != k.Task || g.Instance != k.Instance || g.At != k.At || g.Took || !g.among(outputs) {
 			continue
 		}
 		next := *g
@@ -166,7 +204,7 @@ func (d *Desk) took(who, task string, id workflow.InstanceID, at workflow.Partne
 		return
 	}
 	if err := kv.CommitAll(d.in.Store, writes); err != nil {
-		d.in.Log.Warn("it cannot be noted that a result has arrived whose files are only here", "task", task, "error", err)
+		d.in.Log.Warn("it cannot be noted that a result has arrived whose files are only here", "task", k.Task, "error", err)
 		return
 	}
 	for i, w := range writes {
@@ -174,6 +212,12 @@ func (d *Desk) took(who, task string, id workflow.InstanceID, at workflow.Partne
 	}
 	d.gaveNext = min(d.gaveNext, d.in.Clock.Now().Awake+askTookAfter)
 	d.in.Nudge()
+}
+
+// among reports whether a file is what a result sets.
+func (g *gave) among(outputs map[string]string) bool {
+	f, err := workflow.ParseFile(outputs[g.Item])
+	return err == nil && f.String() == g.File
 }
 
 // FilesAlone are the files that users gave here with results which counted, of instances in which this node takes no
@@ -227,15 +271,17 @@ func (d *Desk) isFile(ctx context.Context, who users.Who, r *Row, name string) b
 	})
 }
 
-func (d *Desk) keepGave(g *gave) error {
+// keepGave keeps one of them. It reports whether none was kept like it.
+func (d *Desk) keepGave(g *gave) (isNew bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := g.key()
 	if err := d.in.Store.CommitWait([]kv.Write{{Key: key, Value: codec.Encode(*g)}}); err != nil {
-		return err
+		return false, err
 	}
+	isNew = d.gave[string(key)] == nil
 	d.gave[string(key)] = g
-	return nil
+	return isNew, nil
 }
 
 // Gives reports whether a file was given here with a result for an item that a partner holds.
@@ -374,22 +420,9 @@ func (d *Desk) forgetGave() {
 			over = append(over, key)
 		}
 	}
-	if len(over) == 0 {
-		return
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var writes []kv.Write
-	for _, key := range over {
-		writes = append(writes, kv.Write{Key: []byte(key), Delete: true})
-	}
-	if err := kv.CommitAll(d.in.Store, writes); err != nil {
-		d.in.Log.Warn("it cannot be forgotten which files users gave whose time is over", "error", err)
-		return // once more, later
-	}
-	for _, key := range over {
-		delete(d.gave, key)
-	}
+	d.forgetGaveLocked(over)
 }
 
 // overGave are the keys of those whose time is over, and of those whose holders are to be asked: these in turn.

@@ -269,7 +269,7 @@ func (d *Desk) adopted(key string, k *kept) {
 		d.in.Log.Warn("it cannot be noted that a refused result was adopted", "task", k.Task, "error", err)
 		return // once more, later
 	}
-	d.took(k.User, k.Task, k.Instance, workflow.PartnerID(k.At))
+	d.took(k, k.outputs())
 	d.tellHandedIn(k, "adopted")
 	d.in.Publish(api.Event{
 		At: d.in.Clock.Now().Wall, Kind: "message", Instance: k.Instance.String(), Text: "adopted",

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -18,7 +19,7 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 	if !h.M.Claims() {
 		return
 	}
-	for _, v := range h.M.Items() {
+	for _, v := range append(h.M.Items(), lockedAhead(h)...) {
 		for i := range in.Tasks {
 			t := &in.Tasks[i]
 			if !shows(t, &v) {
@@ -90,6 +91,11 @@ func shows(t *api.Task, v *choreo.ItemView) bool {
 		return false
 	}
 	return t.Name == v.Task.Name && !t.State.Done()
+}
+
+// lockedAhead are the items that somebody has locked before they are ready.
+func lockedAhead(h *Held) []choreo.ItemView {
+	return slices.DeleteFunc(h.M.Ahead(), func(v choreo.ItemView) bool { return v.Holder == "" })
 }
 
 // performers are the people whose results ended tasks, as the holders say: of several attempts at one

@@ -27,6 +27,9 @@ func (vw *View) renderTask(t state.TaskView) api.Task {
 		TriggerFired: t.TriggerFired, Reason: t.Reason, Undoes: t.Undoes,
 		Superseded: []api.Superseded{}, Why: vw.renderWhy(t.Why), WaitsFor: worklists.Lacks(t.WaitsFor),
 	}
+	if t.State == workflow.NotReady {
+		v.Started = nil // somebody may have locked it ahead, and nobody works on it yet
+	}
 	if t.Partner != "" {
 		v.Partner = vw.People.Name(t.Partner)
 	}

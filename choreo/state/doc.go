@@ -12,5 +12,5 @@
 //
 // It imports choreo/fact, choreo/log, contingency, dataflow, partition, partition/aptitude,
 // workflow, workflow/amendments and worklist; choreo, internal/sim, node, node/assignment,
-// node/jobs and node/show import it.
+// node/jobs, node/show and node/worklists import it.
 package state

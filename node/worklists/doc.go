@@ -13,7 +13,7 @@
 // Promises: nothing is answered before it is durable at the holder. A word that was sent twice
 // counts once. How much a member may have a node do is bounded.
 //
-// It imports choreo, choreo/fact, membership/moment, node/api, node/codec, node/ration,
-// node/store/kv, node/users, node/wire, workflow, worklist, worklist/device and worklist/own;
-// internal/sim, internal/test/testliar, node, node/filing and node/show import it.
+// It imports choreo, choreo/fact, choreo/state, membership/moment, node/api, node/codec,
+// node/ration, node/store/kv, node/users, node/wire, workflow, worklist, worklist/device and
+// worklist/own; internal/sim, internal/test/testliar, node, node/filing and node/show import it.
 package worklists

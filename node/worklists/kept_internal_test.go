@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/codec/codectest"
@@ -46,5 +47,15 @@ func TestTheFormIsKept(t *testing.T) {
 	if row.Doc != r.Doc || row.Subject != r.Subject || row.Ends != r.Ends || !row.Until.Equal(until) ||
 		len(m.Sheet.Fields) != 1 {
 		t.Errorf("it comes back as %+v with %+v", row, m)
+	}
+}
+
+// What a holder answers begins with that it is refused, and so does the outbox: it is said once, also of what was kept
+// so.
+func TestARefusalIsSaidOnce(t *testing.T) {
+	d := &Desk{in: Surroundings{People: onlyBia{}, Instances: &nothing{}}}
+	k := kept{User: "bia", Refused: state.ErrNotNow.Error() + ": feed waits for weigh"}
+	if x := d.undelivered(&k); x.Refused != "feed waits for weigh" {
+		t.Errorf("it is refused as %q", x.Refused)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -428,7 +429,8 @@ func (d *Desk) undelivered(k *kept) api.Undelivered {
 		return out
 	}
 	at := time.UnixMilli(k.RefusedAt).UTC()
-	out.ID, out.Refused, out.RefusedAt, out.Result = k.refusedID(), k.Refused, &at, m.Result
+	out.ID, out.RefusedAt, out.Result = k.refusedID(), &at, m.Result
+	out.Refused = strings.TrimPrefix(k.Refused, state.ErrNotNow.Error()+": ") // which is said where it is shown
 	return out
 }
 

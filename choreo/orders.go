@@ -104,6 +104,25 @@ func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerI
 	return worklist.Item{}, "", fmt.Errorf("%w: %s is not needed", state.ErrNotNow, m.called(t))
 }
 
+// Meant is the task that an item is at in place of another, as a stand-in; empty: it stands in for none. MayCount is
+// who holds an earlier attempt that others only presume to have failed: what is brought of that may still count; empty:
+// nobody.
+func (m *Machine) Meant(i worklist.Item) (standIn workflow.TaskName, mayCount workflow.PartnerID) {
+	a := m.state.Attempts()[fact.AttemptIDOf(i)]
+	if a == nil || a.Transition() || a.Undoes != nil {
+		return "", ""
+	}
+	if a.Task.Name != i.Slot {
+		standIn = a.Task.Name
+	}
+	for _, x := range a.Slot.Attempts {
+		if x != a && x.Success() == nil && m.state.PresumedBy(x) != nil {
+			mayCount = x.Partner
+		}
+	}
+	return standIn, mayCount
+}
+
 // Unhandled reports whether an item is one at a task that failed, as far as is known, and nothing deals with that: who
 // decides may have it done once more, or left out, also where its holder is gone.
 func (m *Machine) Unhandled(i worklist.Item) bool {
@@ -186,6 +205,9 @@ func (d *decision) mayOrder(x worklist.Order) error {
 	case a.Skips && sl.State.Done():
 		return fmt.Errorf("%w: %s was left out by order: nothing is to be decided about it any more", state.ErrNotNow,
 			d.called(t))
+	case !d.state.Unhandled(a) && t != sl.Task.Name:
+		return fmt.Errorf("%w: %s stands in for %s, and is %s: nothing is to be decided about it", state.ErrNotNow,
+			d.called(t), d.called(sl.Task.Name), sl.State)
 	case !d.state.Unhandled(a):
 		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", state.ErrNotNow, d.called(t), sl.State)
 	case d.state.Wanted(a) && a.Partner == d.self:

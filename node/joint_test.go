@@ -625,8 +625,9 @@ func TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet(t *testing.T) {
 	})
 }
 
-// TestTheLaterIsMadeFromWhatThisNodeHolds is about an earlier item that is the device's own: it counts at once, so after a
-// restart the device knows by itself that the later is ready, whose holder has not heard of that when its result comes.
+// TestTheLaterIsMadeFromWhatThisNodeHolds is about an earlier item that is the device's own: it counts at once, so after
+// a restart the device knows by itself that the later is ready, whose holder has not heard of that when its result
+// comes.
 func TestTheLaterIsMadeFromWhatThisNodeHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id, items := aheadAmong(t, strings.NewReplacer("after: weigh", "after: weigh, in: [weight]",
@@ -637,12 +638,16 @@ func TestTheLaterIsMadeFromWhatThisNodeHolds(t *testing.T) {
 		want := func(when string, value any, awaits ...string) {
 			t.Helper()
 			s := tm.sheet("tablet", "bia", items[1])
-			if len(s.Data) != 1 || fmt.Sprint(s.Data[0].Value) != fmt.Sprint(value) || !slices.Equal(s.Item.Awaits, awaits) {
-				t.Errorf("%s: the sheet has %+v and waits for %q, want the weight %v and %q", when, s.Data, s.Item.Awaits,
-					value, awaits)
+			if len(s.Data) != 1 || fmt.Sprint(s.Data[0].Value) != fmt.Sprint(value) ||
+				!slices.Equal(s.Item.Awaits, awaits) {
+				t.Errorf("%s: the sheet has %+v and waits for %q, want the weight %v and %q", when, s.Data,
+					s.Item.Awaits, value, awaits)
 			}
 		}
 		want("before", nil, "weigh")
+		if x := tm.show("kitchen", id).Tasks[1]; x.ClaimedBy != "bia" || x.Started != nil {
+			t.Errorf("what is locked ahead is shown as begun at %v, and %q has it", x.Started, x.ClaimedBy)
+		}
 		tm.goesAway("tablet")
 		if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "5"}); err != nil {
 			t.Fatal(err)

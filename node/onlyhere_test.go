@@ -200,13 +200,15 @@ func TestAFileOfARefusedResultIsForNobody(t *testing.T) {
 			{"pic": "", "foto": ""}, // one of them is right
 		} {
 			for name := range outputs {
-				f, err := tm.p["tablet"].api.PutFile(t.Context(), "pic.txt", strings.NewReader("a blurred wound, as "+name))
+				f, err := tm.p["tablet"].api.PutFile(t.Context(), "pic.txt",
+					strings.NewReader("a blurred wound, as "+name))
 				if err != nil {
 					t.Fatal(err)
 				}
 				outputs[name] = f.Value
 			}
-			_, err := tm.p["tablet"].api.FinishItem(t.Context(), api.ItemResult{User: "bia", Item: item, Outputs: outputs})
+			_, err := tm.p["tablet"].api.FinishItem(t.Context(),
+				api.ItemResult{User: "bia", Item: item, Outputs: outputs})
 			wantCode(t, err, api.Invalid, "has no data foto")
 			pass(time.Minute)
 			tm.wantAlone("tablet")

@@ -234,6 +234,9 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 			t.At, t.InStead = k.member.ID(), true
 		}
 		t.Held, t.Due = h.m.HeldBy(t.Item), h.m.DueOf(t.Item)
+		if t.StandIn, t.MayCount = h.m.Meant(t.Item); t.StandIn == task {
+			t.StandIn = ""
+		}
 	}
 	return t, err
 }

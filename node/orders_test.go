@@ -349,3 +349,41 @@ func TestWhoHadATaskIsGone(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatStandsInIsStopped is about a task whose holder is gone, so that another stands in for it: an order about the
+// task is one about that, and whoever orders it is told so, and that the task itself may still count.
+func TestWhatStandsInIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "boat")
+		tm.add("base", `
+workflow: rescue
+tasks:
+  search: {type: manual, timeout: 9h, contingency: look}
+  look: {type: manual}
+partitions:
+  sea:  {tasks: [search], partner: boat}
+  land: {tasks: [look], partner: base}
+`)
+		id := tm.begin("base", "rescue", nil)
+		pass(time.Second)
+		tm.disconnect("base", "boat")
+		pass(2 * time.Hour)
+		stop := api.TaskOrder{User: "base", ID: id, Task: "search", Order: api.TaskStop}
+		wantCode(t, tm.order("base", "base", id, api.TaskAgain, "search"), api.Refused,
+			"look stands in for search, and is READY: nothing is to be decided about it")
+		done, err := tm.p["base"].api.OrderTask(t.Context(), stop)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done.Task != "search" || done.StandIn != "look" || done.MayCount != "boat" {
+			t.Errorf("what is answered is %+v", done)
+		}
+		pass(time.Minute)
+		tm.finish("boat", id, "search") // before it hears of that
+		tm.connect("base", "boat")
+		pass(time.Minute)
+		if got := tm.stateOf("base", id, "search"); got != "SUCCEEDED succeeded" {
+			t.Errorf("search is %s", got)
+		}
+	})
+}

@@ -27,7 +27,8 @@ blocked. --reason must be given, and is kept with the word of the user who order
 			`Answers the question what becomes of a failure: nothing, it stays as it is.`),
 		newTaskOrderCommand(api.TaskStop, (*ui).askToStop, "Have a task fail that is READY or RUNNING", `Has a task fail, by the word of its holder, that is READY or RUNNING. What follows
 is what the definition says under on-failure. Work that somebody brings of it later
-is kept and shown.`),
+is kept and shown. Of a task that others presume to have failed that is what stands in
+for it; the task itself may still count, if its holder is here again with it.`),
 		newTaskOrderCommand(api.TaskUndo, (*ui).askToUndo, "Undo what a task did", `Has what a task did undone by its compensation, in an instance that has ended, also
 though it counts: whoever did it undoes it, once everybody who takes part is known to
 know that. What was built upon it, and can be undone, goes first.`),
@@ -68,6 +69,9 @@ func (u *ui) askToStop(
 		return in, nil
 	case at < 0 && len(in.Tasks) > 0:
 		return nil, u.noTask(in, task)
+	case at >= 0 && in.Tasks[at].ReplacedBy != nil: // that is what is stopped
+		return in, u.confirm(yes, "Task %s of %s fails, which stands in for %s, and nobody can take that back.",
+			*in.Tasks[at].ReplacedBy, what, task)
 	case at >= 0 && in.Tasks[at].State != workflow.Ready && in.Tasks[at].State != workflow.Running:
 		return nil, api.Errorf(api.Refused, "%s is %s: only what is READY or RUNNING can be stopped",
 			workflow.WithLabel(string(task), in.Tasks[at].Label), in.Tasks[at].State)
@@ -187,24 +191,32 @@ one user who is signed in here, or else this partner.` + sure,
 
 // orderedText says what follows from an order.
 func orderedText(o *api.TaskOrdered) string {
+	task := string(o.Task)
+	if o.StandIn != "" {
+		task = fmt.Sprintf("%s, which stands in for %s,", o.StandIn, o.Task)
+	}
 	if o.Order == api.TaskAgain && o.InStead && o.To == "" {
-		return fmt.Sprintf("task %s of %s is done once more, by whom %s finds: mutirao show %s", o.Task, o.ID, o.At, o.ID)
+		return fmt.Sprintf("task %s of %s is done once more, by whom %s finds: mutirao show %s", task, o.ID, o.At, o.ID)
 	}
 	switch o.Order {
 	case api.TaskAgain:
-		return fmt.Sprintf("task %s of %s is done once more, by %s", o.Task, o.ID, cmp.Or(o.To, o.At))
+		return fmt.Sprintf("task %s of %s is done once more, by %s", task, o.ID, cmp.Or(o.To, o.At))
 	case api.TaskUndo:
-		return fmt.Sprintf("what task %s of %s did is being undone, by %s: mutirao show %s", o.Task, o.ID, o.At, o.ID)
+		return fmt.Sprintf("what task %s of %s did is being undone, by %s: mutirao show %s", task, o.ID, o.At, o.ID)
 	case api.TaskSkip:
-		return fmt.Sprintf("task %s of %s is left out: what waits for it goes on", o.Task, o.ID)
+		return fmt.Sprintf("task %s of %s is left out: what waits for it goes on", task, o.ID)
 	case api.TaskStop:
-		return fmt.Sprintf("task %s of %s is stopped", o.Task, o.ID)
+		text := fmt.Sprintf("task %s of %s is stopped", task, o.ID)
+		if o.MayCount != "" {
+			text += fmt.Sprintf("; what %s still brings of %s may count", o.MayCount, o.Task)
+		}
+		return text
 	case api.TaskCancel:
 		return o.ID + " is cancelled"
 	case api.TaskRecover:
 		return fmt.Sprintf("%s was given the step: mutirao history %s shows what came of it", o.At, o.ID)
 	}
-	return fmt.Sprintf("task %s of %s stays as it is", o.Task, o.ID)
+	return fmt.Sprintf("task %s of %s stays as it is", task, o.ID)
 }
 
 func newTaskStartCommand() *cobra.Command {

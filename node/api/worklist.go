@@ -455,6 +455,11 @@ type TaskOrdered struct {
 	To    string            `json:"to,omitempty"` // who does it once more, if another was named
 	// InStead: whoever held the task is gone, so Partner finds who does it.
 	InStead bool `json:"in_stead,omitempty"`
+	// StandIn is what is done in place of Task, and so what the order was about; empty: Task itself.
+	StandIn workflow.TaskName `json:"stand_in,omitempty"`
+	// MayCount is the partner that holds an earlier attempt at Task, which others only presume to have failed: what is
+	// brought of that may still count. Empty: none.
+	MayCount string `json:"may_count,omitempty"`
 }
 
 // ExtendRequest gives a task a later deadline: one of By and To.

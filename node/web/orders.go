@@ -147,8 +147,9 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		api.TaskAgain: "note.again", api.TaskSkip: "note.skip", api.TaskUndo: "note.undo", api.TaskContinue: "note.continue", api.TaskStop: "note.stop",
 		api.TaskCancel: "note.cancel",
 	}[done.Order]
+	called := p.called(ctx, done.ID, cmp.Or(done.StandIn, o.Task))
 	return &outcome{
 		to:   "/instances/" + url.PathEscape(done.ID),
-		note: note{Key: key, Args: []any{p.called(ctx, done.ID, o.Task), cmp.Or(done.To, done.At)}},
+		note: note{Key: key, Args: []any{called, cmp.Or(done.To, done.At)}},
 	}, nil
 }

@@ -115,8 +115,8 @@ func (d *Desk) askAhead(ctx context.Context, who users.Who, wait time.Duration) 
 	return out
 }
 
-// upon is what an item waits for, or waited for as its holder knew last, by the words by which that was done: the result
-// of the item was made from it. An error: not all of it was done here.
+// upon is what an item waits for, or waited for as its holder knew last, by the words by which that was done: the
+// result of the item was made from it. An error: not all of it was done here.
 func (d *Desk) upon(ctx context.Context, who users.Who, r *Row) (out []worklist.Basis, err error) {
 	done, count, err := d.doneFor(ctx, who, r)
 	if err != nil {
@@ -132,10 +132,12 @@ func (d *Desk) upon(ctx context.Context, who users.Who, r *Row) (out []worklist.
 	return slices.SortedFunc(maps.Values(count), func(a, b worklist.Basis) int { return a.Item.Compare(b.Item) }), nil
 }
 
-// doneFor is by which words that was done, by task, for which an item waits: by its user here, or by anybody as is known
-// here. The latter count: of those is named here also what its holder may not have heard of yet, though this node knows
+// doneFor is by which words that was done, by task, for which an item waits: by its user here, or by anybody as is
+// known here. The latter count: to these belongs also what its holder may not have heard of yet, though this node knows
 // that the item is ready.
-func (d *Desk) doneFor(ctx context.Context, who users.Who, r *Row) (done, count map[workflow.TaskName]worklist.Basis, err error) {
+func (d *Desk) doneFor(
+	ctx context.Context, who users.Who, r *Row,
+) (done, count map[workflow.TaskName]worklist.Basis, err error) {
 	done, count = map[workflow.TaskName]worklist.Basis{}, map[workflow.TaskName]worklist.Basis{}
 	waits := slices.Clone(r.Awaits)
 	if k := d.keptFor(who.ID, r.ID()); k != nil {

@@ -185,15 +185,16 @@ func (d *Desk) forgetGaveLocked(keys []string) {
 	}
 }
 
-// took notes, durably, that a holder has what a user made of an item, with which files were given here: so they are awaited
-// there. Those that were given with another result of it are not.
+// took notes, durably, that a holder has what a user made of an item, with which files were given here: so they are
+// awaited there. Those that were given with another result of it are not.
 func (d *Desk) took(k *kept, outputs map[string]string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var writes []kv.Write
 	var now []*gave
 	for key, g := range d.gave {
-		if g.User != k.User || g.Task != k.Task || g.Instance != k.Instance || g.At != k.At || g.Took || !g.among(outputs) {
+		of := g.User == k.User && g.Task == k.Task && g.Instance == k.Instance && g.At == k.At
+		if !of || g.Took || !g.among(outputs) {
 			continue
 		}
 		next := *g

@@ -28,6 +28,10 @@ type Target struct {
 	At       workflow.PartnerID  `json:"at"`
 	// InStead: whoever held the task is gone, and At takes part, as others do that could carry it out.
 	InStead bool `json:"in_stead,omitzero"`
+	// StandIn is what is done in place of the task, and so what the order is about; empty: the task itself. MayCount is
+	// who holds an earlier attempt at the task that others only presume to have failed: it may still count.
+	StandIn  workflow.TaskName  `json:"stand_in,omitzero"`
+	MayCount workflow.PartnerID `json:"may_count,omitzero"`
 	// Held is by which grant somebody has the item; zero: nobody has.
 	Held worklist.ID `json:"held"`
 	// Due is the deadline of the task; zero: it has none now. Here: this node says all that itself.
@@ -100,6 +104,10 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 	d.askAgain(who, t.At)
 	out := &api.TaskOrdered{
 		ID: t.Instance.String(), Task: in.Task, Order: in.Order, User: who.Name, At: d.in.Name(t.At), InStead: t.InStead,
+		StandIn: t.StandIn,
+	}
+	if t.MayCount != "" {
+		out.MayCount = d.in.Name(t.MayCount)
 	}
 	if to != "" {
 		out.To = d.in.Name(to)
@@ -203,6 +211,7 @@ func (d *Desk) soughtIn(ref string, task workflow.TaskName, who users.Who) (x so
 		},
 		fits: func(p workflow.PartnerID, t *Target) bool {
 			return t.fits(ref) && t.Task == task && t.Result.IsZero() &&
+				(t.StandIn == "" || workflow.ValidName(string(t.StandIn))) &&
 				(task != "" && t.Item.Slot != "" || task == "" && t.Item == worklist.Item{} && t.At == p)
 		},
 	}, nil

@@ -225,8 +225,8 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 	return out, nil
 }
 
-// sheetUnheard is what is needed to do an item whose holder cannot be asked now: as it is kept. If the holder did not say
-// yet that the item is ready, though this node knows so, it is as is known here.
+// sheetUnheard is what is needed to do an item whose holder cannot be asked now: as it is kept. If the holder did not
+// say yet that the item is ready, though this node knows so, it is as is known here.
 func (d *Desk) sheetUnheard(ctx context.Context, who users.Who, r *Row, m more) *Sheet {
 	if len(r.Awaits) > 0 {
 		return m.Sheet
@@ -240,15 +240,18 @@ func (d *Desk) sheetUnheard(ctx context.Context, who users.Who, r *Row, m more) 
 	return m.Sheet.filled(m.Set)
 }
 
-// lessDone is an item as it waits for what was not done here, nor by anybody as is known here: the rest is as good as done
-// to its user, who can do it now.
+// lessDone is an item as it waits for what was not done here, nor by anybody as is known here: the rest is as good as
+// done to its user, who can do it now.
 func (d *Desk) lessDone(ctx context.Context, who users.Who, r *Row) *Row {
 	done, _, err := d.doneFor(ctx, who, r)
 	if err != nil || r.Done || r.PutOff {
 		return r
 	}
 	less := *r
-	less.Awaits = slices.DeleteFunc(slices.Clone(r.Awaits), func(t workflow.TaskName) bool { _, is := done[t]; return is })
+	less.Awaits = slices.DeleteFunc(slices.Clone(r.Awaits), func(t workflow.TaskName) bool {
+		_, is := done[t]
+		return is
+	})
 	return &less
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -148,17 +147,7 @@ func (u *ui) amendment(a *api.Amendment) error {
 	if len(a.Changes) == 0 {
 		u.note("%s runs by what means the same: there is nothing to change", u.id(a.ID))
 	}
-	err := u.result(a, func(w io.Writer) {
-		writeChanges(w, a.Lines)
-		for _, x := range []struct {
-			what string
-			list []api.ChangeFinding
-		}{{"refused", a.Refused}, {"not yet", a.NotYet}, {"no effect", a.NoEffect}, {"at once", a.AtOnce}} {
-			for _, f := range x.list {
-				fmt.Fprintln(w, oneLine(x.what+": "+f.Line))
-			}
-		}
-	})
+	err := u.result(a, func(w io.Writer) { writeAmendment(w, a) })
 	n := len(a.Refused) + len(a.NotYet)
 	if err != nil || n == 0 {
 		return err
@@ -175,118 +164,15 @@ func (u *ui) amendment(a *api.Amendment) error {
 	}
 }
 
-// applied is what became of one instance to which a changed definition was applied.
-type applied struct {
-	ID      string       `json:"id"`
-	Amended *api.Amended `json:"amended"`       // null: it is left as it was
-	Why     string       `json:"why,omitempty"` // it is left so
-}
-
-// applier applies changed definitions to instances that run.
-type applier struct {
-	to   string // running, or IDs
-	user userFlag
-}
-
-func (a *applier) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.to, "apply-to", "",
-		"then amend `instances`: running, or IDs with commas between them; see amend")
-	a.user.add(cmd)
-}
-
-// check refuses a list of instances that names none.
-func (a *applier) check(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("apply-to") && len(a.ids()) == 0 {
-		return api.Errorf(api.Invalid, "--apply-to %q names no instance: want running, or IDs with commas between them", a.to).
-			WithHint("list them: mutirao instances")
-	}
-	return nil
-}
-
-// ids are those that were named.
-func (a *applier) ids() (out []string) {
-	for _, id := range strings.Split(a.to, ",") {
-		if id = strings.TrimSpace(id); id != "" {
-			out = append(out, id)
+// writeAmendment tells people what differs, and what the instance does with that.
+func writeAmendment(w io.Writer, a *api.Amendment) {
+	writeChanges(w, a.Lines)
+	for _, x := range []struct {
+		what string
+		list []api.ChangeFinding
+	}{{"refused", a.Refused}, {"not yet", a.NotYet}, {"no effect", a.NoEffect}, {"at once", a.AtOnce}} {
+		for _, f := range x.list {
+			fmt.Fprintln(w, oneLine(x.what+": "+f.Line))
 		}
 	}
-	return out
-}
-
-// apply has instances take a changed definition, and says of which it is not so, and why. That is an error: whoever has a
-// script do it is to know that some run on by the definition of before.
-func (a *applier) apply(
-	ctx context.Context, u *ui, node amender, wf *api.Workflow, file string, src []byte,
-) ([]applied, error) {
-	ids := a.ids()
-	if a.to == "running" {
-		ids = nil
-		list, err := node.Instances(ctx, false)
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range list {
-			if x.Workflow == wf.Name && x.Ended == nil {
-				ids = append(ids, x.ID)
-			}
-		}
-	}
-	out, left, code := []applied{}, 0, api.Code("")
-	for _, id := range ids {
-		done, err := node.AmendInstance(ctx, api.AmendRequest{
-			User: a.user.who(), ID: id, File: file, Source: string(src),
-		})
-		var no *api.Error
-		switch {
-		case ctx.Err() != nil:
-			return out, ctx.Err()
-		case errors.As(err, &no) && no.Code == api.NoNode: // it says nothing of this instance, nor of those that follow
-			return out, err
-		case err != nil:
-			if left++; left == 1 {
-				code = errorCode(err)
-			} else if code != errorCode(err) { // they have no reason in common but that they do not take it
-				code = api.Refused
-			}
-			why := err.Error()
-			if no != nil {
-				why = no.Message
-				if first, rest, _ := strings.Cut(why, " "); strings.HasPrefix(first, strings.ToLower(id)) {
-					why = "it " + rest // this line names the instance
-				}
-				if no.Hint != "" {
-					why += " (" + no.Hint + ")"
-				}
-			}
-			if errorCode(err) == api.NotFound {
-				u.note("%s", oneLine(why)) // it names what is not there
-			} else {
-				u.note("%s is left as it is: %s", oneLine(u.id(id)), oneLine(why))
-			}
-			out = append(out, applied{ID: id, Why: err.Error()})
-		default:
-			u.note("%s", u.amendedText(done))
-			u.atOnce(done.AtOnce)
-			u.unheard(done)
-			out = append(out, applied{ID: done.ID, Amended: done})
-		}
-	}
-	if left > 0 {
-		return out, notApplied(code, fmt.Sprintf("%d of %s cannot take %s", left, plural(len(ids), "instance"), edition(*wf)))
-	}
-	return out, nil
-}
-
-// notApplied is the error of instances that are left as they were, all for a reason of that kind.
-func notApplied(code api.Code, what string) error {
-	switch code {
-	case api.NotFound:
-		return &exitError{code.Exit(), what + ": there is no such instance here", "list them: mutirao instances --all"}
-	case api.NotAllowed:
-		return &exitError{
-			code.Exit(), what + ": others decide about that",
-			"ask those who do, or name somebody who does with --user; mutirao show ID says who answers for it",
-		}
-	}
-	return &exitError{api.Refused.Exit(), what, "mutirao amend ID FILE --dry-run lists all that is refused"}
 }

@@ -46,3 +46,22 @@ func TestWhatCouldNotBeAmendedSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+// Who amends is asked before anything is added; all that run are meant by one word, also with a comma too much.
+func TestWhoAmendsIsAskedFirst(t *testing.T) {
+	node := &apitest.Fake{}
+	node.OnUsers = func() ([]api.User, error) {
+		return []api.User{{Name: "na", Here: true, Partner: true}, {Name: "ana", Here: true}, {Name: "bia", Here: true}}, nil
+	}
+	t.Setenv(userVariable, "")
+	for to, want := range map[applier]bool{
+		{}: true, {to: "running"}: false, {to: "3f9a"}: false, {to: "running", user: userFlag{"bia"}}: true,
+	} {
+		if err := to.speaker(t.Context(), node); (err == nil) != want {
+			t.Errorf("%+v: %v", to, err)
+		}
+	}
+	if got := (&applier{to: "running, "}).ids(); len(got) != 1 || got[0] != running {
+		t.Errorf("running with a comma too much is %q", got)
+	}
+}

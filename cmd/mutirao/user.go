@@ -225,15 +225,9 @@ func signedInUser(ctx context.Context, node userLister, named string) (string, e
 	if named != "" {
 		return named, nil
 	}
-	list, err := node.Users(ctx)
+	here, err := usersHere(ctx, node)
 	if err != nil {
 		return "", err
-	}
-	var here []string
-	for _, x := range list {
-		if x.Here && !x.Partner {
-			here = append(here, x.Name)
-		}
 	}
 	switch len(here) {
 	case 0:
@@ -243,7 +237,23 @@ func signedInUser(ctx context.Context, node userLister, named string) (string, e
 	case 1:
 		return here[0], nil
 	}
-	return "", usagef("%s are signed in here: say who with --user", strings.Join(here, ", "))
+	return "", severalHere(here)
+}
+
+// usersHere are the users who are signed in at a node, without the partner itself.
+func usersHere(ctx context.Context, node userLister) (here []string, err error) {
+	list, err := node.Users(ctx)
+	for _, x := range list {
+		if x.Here && !x.Partner {
+			here = append(here, x.Name)
+		}
+	}
+	return here, err
+}
+
+// severalHere is the error where one of these users has to be named.
+func severalHere(here []string) error {
+	return usagef("%s are signed in here: say who with --user", strings.Join(here, ", "))
 }
 
 func newUserListCommand() *cobra.Command {

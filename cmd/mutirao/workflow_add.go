@@ -15,7 +15,7 @@ import (
 func newWorkflowAddCommand() *cobra.Command {
 	to := &applier{}
 	cmd := &cobra.Command{
-		Use:   "add FILE... [--apply-to running|ID,...] [--user U]",
+		Use:   "add FILE... [--apply-to running|ID,... [--dry-run]] [--user U]",
 		Short: "Check definitions and spread them to the mesh",
 		Long: `Adds definitions to the mesh: every partner learns of them, and any may start
 them. A definition of the same name is kept beside it, under its own version and
@@ -29,13 +29,16 @@ lists, as mutirao amend does; --apply-to ID,ID those. What cannot take it is nam
 stderr with the reason, and left as it is: the exit status is 6 then, though the workflow
 was added and all others have taken it; 3 where all that is left is IDs of no instance
 here, 5 where all that is left is decided by others. With -o json applied has the reason
-of each.
+of each. Where several users are signed in, --user says who amends: without it nothing is
+added. With --dry-run nothing is added or changed: it lists for each instance what
+mutirao amend ID FILE --dry-run does, and the exit status is as without it.
 
 A file that has only models and applications, and no workflow, adds these by themselves:
 definitions that are added later take them, as model: NAME and application: NAME, when
 they have none of that name. What they were then stays part of such a definition.`,
 		Example: `  mutirao workflow add fire-call.yaml
   mutirao workflow add plans/*.yaml
+  mutirao workflow add fire-call.yaml --apply-to running --dry-run
   mutirao workflow add fire-call.yaml --apply-to running`,
 		Args: arguments("FILE..."),
 		RunE: func(cmd *cobra.Command, files []string) error {
@@ -45,6 +48,12 @@ they have none of that name. What they were then stays part of such a definition
 			node, err := connect(cmd)
 			if err != nil {
 				return err
+			}
+			if err := to.speaker(cmd.Context(), node); err != nil {
+				return err
+			}
+			if to.dry {
+				return to.foresee(cmd, uiOf(cmd), node, files)
 			}
 			return addWorkflows(cmd, uiOf(cmd), node, files, to)
 		},

@@ -274,11 +274,14 @@ func (m *Machine) performer(sl *state.Slot) worklist.User {
 func (m *Machine) Facts() []state.FactView {
 	es := slices.Clone(m.log.Order())
 	slices.SortFunc(es, log.ByTime)
-	out, passed, late := make([]state.FactView, len(es)), m.state.Passed(), m.state.Late()
+	out, passed, amended := make([]state.FactView, len(es)), m.state.Passed(), map[*log.Entry]state.Amendment{}
+	for _, a := range m.state.Amendments() {
+		amended[a.At] = a
+	}
 	for i, e := range es {
 		out[i] = state.FactView{
-			Fact: e.Fact, ID: e.ID, Time: e.Time, Counted: e.Counted, Superseded: passed[e], Late: slices.Contains(late, e),
-			Speaker: e.Speaker().User,
+			Fact: e.Fact, ID: e.ID, Time: e.Time, Counted: e.Counted, Superseded: passed[e], Late: amended[e].Late,
+			Lost: amended[e].Lost, Speaker: e.Speaker().User,
 		}
 		if b := e.Fact.Body.Start; b != nil && e.Counted {
 			for from := range m.state.BuiltOn(m.state.Attempts()[b.Attempt], e) {

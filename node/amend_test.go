@@ -846,3 +846,86 @@ func (tm *team) put(at, id string, task workflow.TaskName, item, value string) e
 	synctest.Wait()
 	return err
 }
+
+// Of what was amended on both sides of a cut, the log and the changes that are shown say what does not count.
+func TestWhatIsLostOfAnAmendment(t *testing.T) {
+	led := strings.Replace(hire, "version: 1", "version: 1\nadministrators: chief", 1)
+	const sideBySide = "an amendment that does not go together with one that was made side by side has no effect: "
+	for _, x := range []struct {
+		name     string
+		two, one []string          // what two says comes after what one does, in the order of facts
+		lost     map[string]string // of each
+		says     []string
+	}{
+		{
+			"no definition together",
+			[]string{
+				"car: {type: string}", "car: {type: string}, c: {type: integer}", `final: status == "agreed"`,
+				`final: status == "agreed" and c > 3`,
+			},
+			[]string{"car: {type: string}", "car: {type: string}, c: {type: string}"},
+			map[string]string{"two": `workflow, final: status == "agreed" and c > 3; data c is new; data c, type: integer`},
+			[]string{
+				sideBySide + `workflow, final: status == "agreed" and c > 3; data c is new; data c, type: integer, says two`,
+				"the instance runs with data c is new; data c, type: string from now on, says one",
+			},
+		},
+		{
+			"one key unlike", []string{`final: status == "agreed"`, `final: status != "asked"`},
+			[]string{"version: 1", "version: 2", `final: status == "agreed"`, `final: status == "gone"`},
+			map[string]string{"one": `workflow, final: status == "gone"`},
+			[]string{
+				"the instance runs with workflow, version: 2 from now on; what does not go together with an amendment that was " +
+					"made side by side has no effect: workflow, final: status == \"gone\", says one",
+				`the instance runs with workflow, final: status != "asked" from now on, says two`,
+			},
+		},
+		{
+			"one condition unlike", []string{"\ntasks:", "\nconditions: {c: status != car}\ntasks:"},
+			[]string{"\ntasks:", "\nconditions: {c: status == car}\ntasks:"},
+			map[string]string{"two": "condition c, expression: status != car"},
+			[]string{
+				sideBySide + "condition c, expression: status != car, says two",
+				"the instance runs with condition c, expression: status == car from now on, says one",
+			},
+		},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "one", "two:chief")
+				tm.add("one", led)
+				id := tm.begin("one", "hire", nil)
+				pass(time.Second)
+				tm.disconnect("one", "two")
+				if err := tm.put("two", id, "choose", "car", "beetle"); err != nil { // so its next fact comes later
+					t.Fatal(err)
+				}
+				for i, at := range []string{"one", "two"} {
+					pass(time.Second)
+					pairs := [][]string{x.one, x.two}[i]
+					_, err := tm.p[at].api.AmendInstance(t.Context(), api.AmendRequest{
+						User: at, ID: id, File: "hire.yaml", Source: strings.NewReplacer(pairs...).Replace(led),
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				tm.connect("one", "two")
+				pass(5 * time.Second)
+				for _, at := range []string{"one", "two"} {
+					in, log := tm.show(at, id), lines(tm.log(at, id))
+					for _, a := range in.Amended {
+						if lost := strings.Join(a.Lost, "; "); lost != x.lost[a.User] {
+							t.Errorf("at %s of what %s amended is lost: %q", at, a.User, lost)
+						}
+					}
+					for _, says := range x.says {
+						if !strings.Contains(log, says) {
+							t.Errorf("at %s the log says\n%s, want %s", at, log, says)
+						}
+					}
+				}
+			})
+		})
+	}
+}

@@ -168,13 +168,51 @@ type Amendment struct {
 	At    *log.Entry
 	Patch amendments.Meant
 	Late  bool // it came after the data states had ended, and has no effect
+	// Lost is what of it does not count, as it does not go together with one that was made side by side.
+	Lost amendments.Patch
 }
 
 // Amendments are those that count, in the order in which they do.
 func (s *State) Amendments() (out []Amendment) {
 	late := s.Late()
 	for i, p := range s.patches() {
-		out = append(out, Amendment{s.amends[i], p, slices.Contains(late, s.amends[i])})
+		out = append(out, Amendment{At: s.amends[i], Patch: p, Late: slices.Contains(late, s.amends[i])})
+	}
+	for i := range out {
+		if s.leaves(&out[i]) {
+			out[i].lose(s.lost(out[i].Patch))
+		}
+		for j := range out[:i] {
+			s.loseBeside(&out[j], &out[i])
+		}
 	}
 	return out
+}
+
+// leaves reports whether an amendment does not go together with others, and so sets nothing.
+func (s *State) leaves(a *Amendment) bool { return slices.Contains(s.edition.left, a.At) }
+
+// loseBeside notes what does not count of two amendments, one and then the other in their order, if they were made side
+// by side: of a key that both set what the later says counts, and of what both add what the first says that counts.
+func (s *State) loseBeside(one, other *Amendment) {
+	if s.log.Knew(other.At, one.At) {
+		return
+	}
+	for _, c := range amendments.Clashes(one.Patch, other.Patch) {
+		switch {
+		case c.Key == "" && (!s.leaves(one) || !slices.Contains(byKeys, c.Kind)):
+			other.lose(other.Patch.Of(c.Part))
+		case c.Key != "" && !s.leaves(other):
+			one.lose(slices.DeleteFunc(one.Patch.Of(c.Part), func(x amendments.Setting) bool { return x.Key != c.Key }))
+		}
+	}
+}
+
+// lose notes that some settings do not count.
+func (a *Amendment) lose(some amendments.Patch) {
+	for _, x := range some {
+		if !slices.ContainsFunc(a.Lost, func(y amendments.Setting) bool { return x.Part == y.Part && x.Key == y.Key }) {
+			a.Lost = append(a.Lost, x)
+		}
+	}
 }

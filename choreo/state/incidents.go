@@ -309,10 +309,9 @@ func (s *State) amendIncidents() (out []IncidentView) {
 				} else {
 					what += "neither counts"
 				}
-				sets := func(a Amendment) bool { return !slices.Contains(s.edition.left, a.At) }
 				switch {
-				case c.Key == "" && slices.Contains(byKeys, c.Kind) && !sets(a):
-					if !sets(b) {
+				case c.Key == "" && slices.Contains(byKeys, c.Kind) && s.leaves(&a):
+					if s.leaves(&b) {
 						continue // of each it is said that it does not count
 					}
 					what = "two amendments were made side by side, and add " + c.Part.String() + " unlike; it is as the later of " +
@@ -339,7 +338,7 @@ func (s *State) amendIncidents() (out []IncidentView) {
 	}
 	for _, e := range s.edition.left {
 		say(e, amendments.Part{}, "an amendment does not go together with one that was made side by side; "+
-			"of it this does not count: "+strings.Join(s.lost(s.fittings[e.ID].patch), "; "))
+			"of it this does not count: "+strings.Join(s.lostLines(s.fittings[e.ID].patch), "; "))
 	}
 	return out
 }
@@ -347,13 +346,31 @@ func (s *State) amendIncidents() (out []IncidentView) {
 // byKeys are the kinds of parts that are there by their keys alone: an amendment that sets nothing adds none.
 var byKeys = []amendments.Kind{amendments.OfCondition, amendments.OfConstraint, amendments.OfLoop}
 
-// lost are what does not count of a patch that does not go together with others: what it sets, and those of the tasks
+// lost is what does not count of a patch that does not go together with others: what it sets, and those of the tasks
 // that it adds which are not there, or not done.
-func (s *State) lost(p amendments.Meant) []string {
+func (s *State) lost(p amendments.Meant) amendments.Patch {
+	out := p.Set()
+	for _, t := range s.lostTasks(p) {
+		out = append(out, p.Of(amendments.Part{Kind: amendments.OfTask, Name: string(t)})...)
+	}
+	return out
+}
+
+// lostLines tell people what is lost of a patch; of a task that it adds the name is enough.
+func (s *State) lostLines(p amendments.Meant) []string {
 	out := p.Set().Lines()
-	for _, t := range p.Patch.Adds() { // the rounds of loops are told as these
+	for _, t := range s.lostTasks(p) {
+		out = append(out, "task "+string(t))
+	}
+	return out
+}
+
+// lostTasks are those of the tasks that a patch adds which are not there, or not done. The rounds of loops are told as
+// these.
+func (s *State) lostTasks(p amendments.Meant) (out []workflow.TaskName) {
+	for _, t := range p.Patch.Adds() {
 		if x := s.def.Task(t); x == nil || x.Disabled && !enabledBy(p.Patch, t) {
-			out = append(out, "task "+string(t))
+			out = append(out, t)
 		}
 	}
 	return out
@@ -363,7 +380,7 @@ func (s *State) lost(p amendments.Meant) []string {
 // not go together with others sets nothing.
 func (s *State) setLast(all []Amendment, c amendments.Clash) (value []byte, any bool) {
 	for _, a := range all {
-		if slices.Contains(s.edition.left, a.At) {
+		if s.leaves(&a) {
 			continue
 		}
 		for _, x := range a.Patch.Patch {

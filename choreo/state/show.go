@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
@@ -391,6 +392,8 @@ type FactView struct {
 	Superseded bool
 	// Late: it counts, and is an amendment that came after the data states had ended (Late).
 	Late bool
+	// Lost is, of an amendment that counts, what of it does not, as another that was made side by side does.
+	Lost amendments.Patch
 	// BuiltUpon are, of a start that counts, the slots whose results it consumed.
 	BuiltUpon []workflow.TaskName
 	// Speaker is, of a claim, the person who said it; empty: nobody, or it is not true.

@@ -128,8 +128,12 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		if a.Late {
 			late = "too late, without effect, "
 		}
+		lost := ""
+		if len(a.Lost) > 0 && !a.Late {
+			lost = " (without effect, as another was made side by side: " + strings.Join(a.Lost, "; ") + ")"
+		}
 		fmt.Fprintf(w, "amended %s%s by %s, at %s: %s\n", late, clock(a.At), oneLine(a.User), oneLine(a.Partner),
-			oneLine(strings.Join(a.Lines, "; ")))
+			oneLine(strings.Join(a.Lines, "; ")+lost))
 	}
 	if leaderless {
 		fmt.Fprintln(w, "no coordinator is known here: it goes on by choreography")

@@ -93,4 +93,7 @@ type AmendmentMade struct {
 	Lines   []string  `json:"lines"`   // what it set, for people
 	// Late: it came after the data states had ended by the definition of before, and has no effect; left out: it has.
 	Late bool `json:"late,omitempty"`
+	// Lost is what of it does not count, for people, as it does not go together with an amendment that was made side by
+	// side; left out: all counts.
+	Lost []string `json:"lost,omitempty"`
 }

@@ -259,21 +259,31 @@ func (vw *View) renderAmendments(h *Held) (out []api.AmendmentMade) {
 			At: wire.AtMilli(a.At.Fact.At), User: vw.Partners.Called(a.At.Speaker().User),
 			Partner: vw.People.Name(a.At.Fact.Chain.Author),
 			Lines:   append(a.Patch.Lines(), vw.PlacedLines(state.PlacedBy(a.At))...),
-			Late:    a.Late,
+			Late:    a.Late, Lost: a.Lost.Lines(),
 		})
 	}
 	return out
 }
 
-// amendedText says in words what an amendment sets, or would have if it had not come too late.
-func (vw *View) amendedText(x worklist.Amend, late bool) string {
+// amendedText says in words what an amendment sets, or would have if it had not come too late, or another had not been
+// made side by side.
+func (vw *View) amendedText(x worklist.Amend, f *state.FactView) string {
 	p, err := amendments.DecodePatch(x.Patch)
 	if err != nil {
 		return "an amendment that cannot be read"
 	}
-	lines := strings.Join(append(p.Lines(), vw.PlacedLines(x.At)...), "; ")
-	if late {
-		return "an amendment that came too late has no effect: " + lines
+	lost := f.Lost.Lines()
+	lines := append(p.Lines(), vw.PlacedLines(x.At)...)
+	kept := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(lost, l) })
+	switch {
+	case f.Late:
+		return "an amendment that came too late has no effect: " + strings.Join(lines, "; ")
+	case len(kept) == 0:
+		return "an amendment that does not go together with one that was made side by side has no effect: " +
+			strings.Join(lines, "; ")
+	case len(lost) > 0:
+		return "the instance runs with " + strings.Join(kept, "; ") + " from now on; what does not go together with an " +
+			"amendment that was made side by side has no effect: " + strings.Join(lost, "; ")
 	}
-	return "the instance runs with " + lines + " from now on"
+	return "the instance runs with " + strings.Join(lines, "; ") + " from now on"
 }

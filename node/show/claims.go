@@ -74,7 +74,7 @@ func (vw *View) describeClaim(
 	case worklist.Notify:
 		return "", "items are offered by the policy " + x.Policy.String() + " from now on, says " + person
 	case worklist.Amend:
-		return "", vw.amendedText(x, f.Late) + ", says " + person
+		return "", vw.amendedText(x, f) + ", says " + person
 	case worklist.Extend:
 		return task, fmt.Sprintf("%s extends its deadline %s", person, dueText(x.Due))
 	case worklist.Adopt:

@@ -64,7 +64,9 @@ func TestReasons(t *testing.T) {
 		"there is no state S9: the history has S0 to S4":                                                                                                                             "não há o estado S9: a história tem de S0 a S4",
 		"given to worker worker": "dada ao executor worker", "compensation given to worker w at station, try 2": "compensação dada ao executor w em station, tentativa 2",
 		"alfa recovers it: compensate, 2 steps": "alfa conserta: desfazer, 2 passos", "alfa recovers it: jump-back, n = 5": "alfa conserta: repor dados, n = 5",
-		"an amendment came too late: a final state had ended the instance by the definition of before; it has no effect: workflow, final: n == 2": "uma emenda chegou tarde: um estado final já tinha encerrado a instância pela definição anterior; ela não tem efeito: workflow, final: n == 2",
+		"an amendment that does not go together with one that was made side by side has no effect: workflow, final: n == 2, says alfa":                                              "uma emenda que não combina com outra que foi feita sem saber dela não tem efeito, diz alfa: workflow, final: n == 2",
+		"the instance runs with data c is new from now on; what does not go together with an amendment that was made side by side has no effect: workflow, final: c > 8, says alfa": "a instância segue com estas mudanças a partir de agora, diz alfa: o dado c é novo; não tem efeito o que não combina com uma emenda que foi feita sem saber desta: workflow, final: c > 8",
+		"an amendment came too late: a final state had ended the instance by the definition of before; it has no effect: workflow, final: n == 2":                                   "uma emenda chegou tarde: um estado final já tinha encerrado a instância pela definição anterior; ela não tem efeito: workflow, final: n == 2",
 	} {
 		if got := pt.reason(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)

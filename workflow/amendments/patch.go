@@ -473,7 +473,7 @@ func (p Patch) Set() Patch {
 
 // Adding is what a patch says of a task that it adds, and into which partition it goes.
 func (p Patch) Adding(t workflow.TaskName) (what Patch, home workflow.PartitionName) {
-	what = p.of(Part{OfTask, string(t)})
+	what = p.Of(Part{OfTask, string(t)})
 	for _, x := range what {
 		if x.Key == addTo {
 			home = workflow.PartitionName(text(x.Value))
@@ -990,7 +990,7 @@ func Clashes(one, other Meant) (out []Clash) {
 		both := one.adds(x.Part) && other.adds(x.Part)
 		if both || one.alone[x.Part] && other.alone[x.Part] {
 			first := len(out) == 0 || out[len(out)-1].Part != x.Part
-			if first && one.of(x.Part).Text() != other.of(x.Part).Text() {
+			if first && one.Of(x.Part).Text() != other.Of(x.Part).Text() {
 				out = append(out, Clash{Part: x.Part})
 			}
 			continue
@@ -1004,8 +1004,8 @@ func Clashes(one, other Meant) (out []Clash) {
 	return out
 }
 
-// of is what a patch says of a part.
-func (p Patch) of(part Part) Patch {
+// Of is what a patch says of a part.
+func (p Patch) Of(part Part) Patch {
 	return slices.DeleteFunc(slices.Clone(p), func(x Setting) bool { return x.Part != part })
 }
 

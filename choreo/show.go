@@ -283,6 +283,9 @@ func (m *Machine) Facts() []state.FactView {
 			Fact: e.Fact, ID: e.ID, Time: e.Time, Counted: e.Counted, Superseded: passed[e], Late: amended[e].Late,
 			Lost: amended[e].Lost, Speaker: e.Speaker().User,
 		}
+		if e.Fact.Body.Success != nil {
+			out[i].Idle = m.state.WhyIdle(e)
+		}
 		if b := e.Fact.Body.Start; b != nil && e.Counted {
 			for from := range m.state.BuiltOn(m.state.Attempts()[b.Attempt], e) {
 				out[i].BuiltUpon = append(out[i].BuiltUpon, from.Slot.Task.Name)

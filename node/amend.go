@@ -45,7 +45,7 @@ func (k *desk) amend(ctx context.Context, r api.AmendRequest, w amending) (*api.
 	if err == nil {
 		out.Version, out.Lines = a.seen.NewVersion, append(a.patch.Lines(), k.view.PlacedLines(a.says.At)...)
 		out.AtOnce = a.seen.AtOnce
-		if a.of == nil && a.flow != "" && a.flow != k.member.ID() && !k.up(a.flow) {
+		if a.of == nil && a.flow != "" && a.flow != k.member.ID() && !(k.up(a.flow) && k.people.Reachable(a.flow)) {
 			out.Unheard = k.people.label(a.flow)
 		}
 	}

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/test/sample"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
@@ -738,6 +740,28 @@ partitions:
   desk: {tasks: [choose, agree], partner: two}
 final: status == "agreed"
 `
+
+// Where the holder of the data states is silent, and the connection with it not closed yet, an amendment says so, too.
+func TestAnAmendmentSaysThatTheHolderIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, brisk, "one", "two")
+		tm.add("one", hire)
+		id := tm.begin("one", "hire", nil)
+		pass(time.Second)
+		tm.f.losing(func(workflow.PartnerID, workflow.PartnerID, *wire.Message) bool { return true })
+		for range 60 {
+			if pass(time.Second); tm.partnerState("one", "two") == string(membership.Unreachable) {
+				break
+			}
+		}
+		done, err := tm.p["one"].api.AmendInstance(t.Context(), api.AmendRequest{
+			User: "one", ID: id, File: "hire.yaml", Source: strings.NewReplacer(rehired...).Replace(hire),
+		})
+		if err != nil || done.Unheard != "two" {
+			t.Errorf("two is %s: %+v, %v", tm.partnerState("one", "two"), done, err)
+		}
+	})
+}
 
 // rehired has a paper to be brought besides, which hire does not know of.
 var rehired = []string{

@@ -48,6 +48,11 @@ func (s *State) TriggerView(t *workflow.Task) TaskView {
 	if x := s.orderedUndo(t.Name); x != NotCompensated {
 		v.Also(undoneByOrder[x])
 	}
+	for _, e := range s.undoneInVain() {
+		if s.attempts[e.Fact.Body.Success.Attempt].Undoes == f.Latest[t.Name] {
+			v.Also(undoneForNothing)
+		}
+	}
 	for _, x := range s.SupersededJobs(t.Name) {
 		v.Superseded = append(v.Superseded,
 			SupersededView{
@@ -56,6 +61,43 @@ func (s *State) TriggerView(t *workflow.Task) TaskView {
 			})
 	}
 	return v
+}
+
+// WhyIdle is why a record of the history that counts changes nothing; empty: it does, or is none.
+func (s *State) WhyIdle(e *log.Entry) string {
+	if s.flow == nil || s.flow.Line == nil {
+		return ""
+	}
+	return s.flow.Line.why[e]
+}
+
+// undoneForNothing is said of a transition that counts as done, and was undone by an order of another history.
+const undoneForNothing = "it was undone by an order that does not count: what it did may have to be done again"
+
+// undoneInVain are the successes, the earliest first, of what undid transitions in histories that do not count, where
+// these transitions are in force in the history that does. What the built-in set undoes is data, which are as that
+// history says.
+func (s *State) undoneInVain() (out []*log.Entry) {
+	passed := s.Passed()
+	if len(passed) == 0 {
+		return nil
+	}
+	inForce := map[dataflow.Job]bool{}
+	for _, r := range s.flow.Line.Board.History() {
+		inForce[r.Job] = r.Kind == dataflow.Transition && r.Brought() && r.Mark == dataflow.Unmarked
+	}
+	for e := range passed {
+		b := e.Fact.Body.Success
+		if b == nil {
+			continue
+		}
+		a := s.attempts[b.Attempt]
+		if a.Undoes != nil && a.Success() == e && a.Task.Application != workflow.AppSet && inForce[JobOf(a.Undoes.ID)] {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, log.ByTime)
+	return out
 }
 
 // orderedUndo is how far the compensation has got that was ordered since a trigger last fired; NotCompensated: none was.

@@ -207,6 +207,13 @@ func (s *State) flowIncidents() (out []IncidentView) {
 		})
 	}
 	out = append(out, s.passedOrders()...)
+	lost := s.undoneInVain()
+	for _, e := range lost[:min(len(lost), maxUncounted)] {
+		out = append(out, IncidentView{
+			At: e.Fact.At, Task: s.attempts[e.Fact.Body.Success.Attempt].Undoes.Task.Name, Who: e.Fact.Chain.Author,
+			What: undoneForNothing,
+		})
+	}
 	out = append(out, s.lateAmendments()...)
 	for said := range s.flow.lost {
 		out = append(out, s.undoIncidents(said)...)

@@ -392,6 +392,8 @@ type FactView struct {
 	Superseded bool
 	// Late: it counts, and is an amendment that came after the data states had ended (Late).
 	Late bool
+	// Idle is why a success that counts changes nothing of the data states; empty: it does.
+	Idle string
 	// Lost is, of an amendment that counts, what of it does not, as another that was made side by side does.
 	Lost amendments.Patch
 	// BuiltUpon are, of a start that counts, the slots whose results it consumed.

@@ -179,7 +179,11 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 			more = "; it counts once it is adopted; " + orDash(oneLine(string(in.Responsible))) + " decides: " +
 				oneLine(strings.Join(i.Commands, "; "))
 		}
-		fmt.Fprintf(w, "%s %s %s%s\n", u.paint(yellow, "incident:"), clock(i.At), oneLine(i.What), more)
+		of := ""
+		if i.Task != "" && in.DataDriven {
+			of = oneLine(string(i.Task)) + ": "
+		}
+		fmt.Fprintf(w, "%s %s %s%s%s\n", u.paint(yellow, "incident:"), clock(i.At), of, oneLine(i.What), more)
 	}
 }
 

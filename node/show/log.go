@@ -35,6 +35,9 @@ func (vw *View) Log(h *Held) []api.LogEntry {
 		if len(word) > 0 {
 			e.Signed = vw.Signed(word)
 		}
+		if f.Idle != "" {
+			e.Text += ", and changes nothing: " + f.Idle
+		}
 		if !f.Counted {
 			e.Text += " (does not count)"
 		}

@@ -59,7 +59,12 @@ and names the instance with its workflow and whole ID, its state, and what the s
 undoes.
 With --yes, or where nobody sits at a terminal, ID must be the whole ID (else 2).
 A script passes --from as well: without it a step is for the state that there is by
-then, so each of several runs undoes one more.`,
+then, so each of several runs undoes one more. --from names a state, and not an
+interruption: where the instance was interrupted once more in the same state, the same
+command is a new step.
+
+Of --steps, --until and --when several may be given: compensation stops where all of
+them hold. It undoes one transition at least, also where --when holds already.`,
 		Example: `  mutirao recover 3f9a
   mutirao recover 3f9a compensate --steps 2 --from S5
   mutirao recover 3f9a offer --dry-run

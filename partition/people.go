@@ -115,6 +115,11 @@ func Unknown(def *workflow.Definition, partners []Partner, people []Person) []Wa
 				fmt.Sprintf("nobody has application %s", t.Application),
 				getApplication(t.Application)})
 		}
+		if c := t.Compensate; c != nil && c.Task == "" && !builtIn(c.Application) && !has(string(c.Application)) {
+			out = append(out, Warning{"", t.Name, "compensate",
+				fmt.Sprintf("nobody has application %s, which undoes it", c.Application),
+				getApplication(c.Application)})
+		}
 		for _, q := range t.Queries {
 			if !slices.ContainsFunc(partners, func(p Partner) bool { return slices.Contains(p.Databases, q.Database) }) {
 				out = append(out, Warning{"", t.Name, "out",

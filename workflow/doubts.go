@@ -393,12 +393,25 @@ func (d *doubter) sideBySide() {
 				if !d.together(a, b) {
 					continue
 				}
-				d.doubt(d.ruleNode(a), "%s and %s can fire at one state, and both may set %s: what ends later counts",
-					b.Name, a.Name, name)
+				d.doubt(d.ruleNode(a), "%s and %s can fire at one state, and both may set %s: %s", b.Name, a.Name, name,
+					laterOf(a, b))
 				break
 			}
 		}
 	}
+}
+
+// laterOf says what becomes of the one that ends later of two transitions that set one item.
+func laterOf(a, b *Task) string {
+	switch fails := [2]bool{a.OnConflict == ConflictFail, b.OnConflict == ConflictFail}; {
+	case fails[0] && fails[1]:
+		return "what ends later fails (on-conflict: fail)"
+	case fails[0]:
+		return fmt.Sprintf("what ends later counts, but %s fails then (on-conflict: fail)", a.Name)
+	case fails[1]:
+		return fmt.Sprintf("what ends later counts, but %s fails then (on-conflict: fail)", b.Name)
+	}
+	return "what ends later counts"
 }
 
 // together reports whether there is a state that fires both tasks, for certain.

@@ -216,3 +216,32 @@ func (a *Amendment) lose(some amendments.Patch) {
 		}
 	}
 }
+
+// byKeys are the kinds of parts that are there by their keys alone: an amendment that sets nothing adds none.
+var byKeys = []amendments.Kind{amendments.OfCondition, amendments.OfConstraint, amendments.OfLoop}
+
+// lost is what does not count of a patch that does not go together with others: what it sets, and those of the tasks
+// that it adds which are not there, or not done.
+func (s *State) lost(p amendments.Meant) amendments.Patch {
+	out := p.Set()
+	for _, t := range s.lostTasks(p) {
+		out = append(out, p.Of(amendments.Part{Kind: amendments.OfTask, Name: string(t)})...)
+	}
+	return out
+}
+
+// lostTasks are those of the tasks that a patch adds which are not there, or not done. The rounds of loops are told as
+// these.
+func (s *State) lostTasks(p amendments.Meant) (out []workflow.TaskName) {
+	for _, t := range p.Patch.Adds() {
+		if x := s.def.Task(t); x == nil || x.Disabled && !enabledBy(p.Patch, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func enabledBy(p amendments.Patch, t workflow.TaskName) bool {
+	what, _ := p.Adding(t)
+	return slices.ContainsFunc(what, func(x amendments.Setting) bool { return x.Key == "enabled" })
+}

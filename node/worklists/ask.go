@@ -624,7 +624,8 @@ func (d *Desk) hand(ctx context.Context, at workflow.PartnerID, protocol string,
 		error
 		Answer() string
 	}
-	if err != nil && !errors.As(err, &no) && ctx.Err() == nil {
+	until, _ := ctx.Deadline()
+	if err != nil && !errors.As(err, &no) && ctx.Err() == nil && time.Until(until) > 0 {
 		b, err = d.in.Peers.Request(ctx, at, nil, protocol, req, claimPatience)
 	}
 	switch {

@@ -73,7 +73,7 @@ var ofClaims = []mutant{
 	{name: "told-early", what: "a person is told before the commit", patches: []patch{{
 		"node/round.go", `s.batch.after = append(s.batch.after, ending{e.of, e.after})`, `e.after(nil)`}}},
 	{name: "kept-in-memory", what: "what was done out of reach is kept in memory only", patches: []patch{{
-		"node/worklists/kept.go", `	if err := d.in.Store.CommitWait([]kv.Write{k.write()}); err != nil {
+		"node/worklists/kept.go", `	if err := d.in.Store.CommitWait(append(with, k.write())); err != nil {
 		return err
 	}
 	d.kept[key] = k

@@ -26,10 +26,12 @@ var ofLinks = []mutant{
 	{name: "joint-not-anew", what: "who asks for an item anew at another device has it by the earlier word", patches: []patch{{
 		"worklist/ask.go", ` || slices.Contains(r.Anew, b.heldBy(it)) {`, ` {`}}},
 	{name: "lock-refused-unheard", what: "what a holder refuses to lock is told to be locked", patches: []patch{{
-		"node/worklists/ask.go", `	if _, err := d.send(ctx, who, of[0], g); err != nil {
+		"node/worklists/ask.go", `	got, err := d.grant(soon, who, of[0], g)
+	if err != nil {
 		return err
 	}
-	for i := range of {`, `	if _, err := d.send(ctx, who, of[0], g); err != nil && (mode != worklist.Lock || of[0].At == d.in.Self) {
+	for i := range of {`, `	got, err := d.grant(soon, who, of[0], g)
+	if err != nil && (mode != worklist.Lock || of[0].At == d.in.Self) {
 		return err
 	}
 	for i := range of {`}}},

@@ -31,8 +31,8 @@ type credentials struct {
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]election.Office
 	chains  map[[sha256.Size]byte]trust.Chain
-	// speakers are by whom people's words are, by what was signed and the word.
-	speakers map[[sha256.Size]byte]fact.Speaker
+	// persons are by whom people's words are, by what was signed and the word.
+	persons map[[sha256.Size]byte]users.Person
 }
 
 // maxChecked bounds the proofs, and the chains, that are remembered.
@@ -114,33 +114,40 @@ func (c *credentials) chain(p workflow.PartnerID, proof []byte) (trust.Chain, er
 	return ch, nil
 }
 
-// Speaker is the person whose word that is for what was signed (state.Trust). It
-// is checked with nothing but the mesh, so that all nodes find the same.
+// Speaker is the person whose word that is for what was signed (state.Trust).
 func (c *credentials) Speaker(word []byte, signed [32]byte) (fact.Speaker, error) {
+	p, err := c.person(word, signed)
+	if err != nil {
+		return fact.Speaker{}, err
+	}
+	return fact.Speaker{User: worklist.User(p.ID), Roles: p.Roles, At: p.At}, nil
+}
+
+// person is who said a word that was signed. It is checked with nothing but the mesh, so that all nodes find the same,
+// and once: a word is judged when it is brought, when it becomes a fact, and when it is answered.
+func (c *credentials) person(word []byte, signed [sha256.Size]byte) (users.Person, error) {
 	h := sha256.New()
 	h.Write(signed[:])
 	h.Write(word)
 	key := [sha256.Size]byte(h.Sum(nil))
 	c.mu.Lock()
-	who, known := c.speakers[key]
+	who, known := c.persons[key]
 	c.mu.Unlock()
 	if known {
 		return who, nil
 	}
 	said, err := users.DecodeSpoken(word)
 	if err != nil {
-		return fact.Speaker{}, err
+		return users.Person{}, err
 	}
-	p, err := said.Person(c.mesh, signed)
-	if err != nil {
-		return fact.Speaker{}, err
+	if who, err = said.Person(c.mesh, signed); err != nil {
+		return users.Person{}, err
 	}
-	who = fact.Speaker{User: worklist.User(p.ID), Roles: p.Roles, At: p.At}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.speakers == nil || len(c.speakers) >= maxChecked {
-		c.speakers = map[[sha256.Size]byte]fact.Speaker{}
+	if c.persons == nil || len(c.persons) >= maxChecked {
+		c.persons = map[[sha256.Size]byte]users.Person{}
 	}
-	c.speakers[key] = who
+	c.persons[key] = who
 	return who, nil
 }

@@ -314,7 +314,8 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Peers: peers{n.contacts},
 		Members:      members{n.people},
 		Certificates: s.wallet, Keys: cmp.Or[users.Keys](s.parts.Keys, noKeys{}), Random: t.random, Lifetime: Lifetime,
-		Nudge: t.nudge, Publish: func(e api.Event) {
+		Person: n.instances.credentials.person,
+		Nudge:  t.nudge, Publish: func(e api.Event) {
 			t.events.publish(e)
 			n.instances.peopleChanged()
 			n.worklists.PeopleChanged()

@@ -168,7 +168,7 @@ func (t *Topic) MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.Pa
 	if err != nil {
 		return err
 	}
-	p, err := s.Person(t.in.Mesh, signed)
+	p, err := t.in.Person(word, signed)
 	switch {
 	case err != nil:
 		return err
@@ -183,11 +183,7 @@ func (t *Topic) MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.Pa
 
 // Speaker is whose word something is, a user's or a partner's; empty: it is nobody's, or cannot be read.
 func (t *Topic) Speaker(word []byte, signed [sha256.Size]byte) string {
-	s, err := users.DecodeSpoken(word)
-	if err != nil {
-		return ""
-	}
-	p, err := s.Person(t.in.Mesh, signed)
+	p, err := t.in.Person(word, signed)
 	if err != nil {
 		return ""
 	}

@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"sync"
@@ -78,6 +79,8 @@ type Surroundings struct {
 	Members      Members
 	Certificates Certificates
 	Keys         Keys
+	// Person is who said a word that was signed (membership/users.Spoken.Person).
+	Person func(word []byte, signed [sha256.Size]byte) (users.Person, error)
 	// Random gives so many random bytes.
 	Random func(n int) []byte
 	// Lifetime is how long the certificate of a user's key is valid.

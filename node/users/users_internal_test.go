@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,8 +62,15 @@ func (w *world) restart() {
 		Self: w.issuer.ID(), Mesh: w.team.Mesh, Clock: w, Log: slog.New(slog.DiscardHandler), Peers: w, Members: w,
 		Certificates: w, Keys: ring{w}, Random: w.random, Lifetime: trusttest.Year, Nudge: func() {},
 		Publish: func(api.Event) {},
-		Work:    func(context.Context) (map[string]Work, error) { return nil, nil },
-		Waits:   func(string) []string { return nil },
+		Person: func(word []byte, signed [sha256.Size]byte) (users.Person, error) {
+			s, err := users.DecodeSpoken(word)
+			if err != nil {
+				return users.Person{}, err
+			}
+			return s.Person(w.team.Mesh, signed)
+		},
+		Work:  func(context.Context) (map[string]Work, error) { return nil, nil },
+		Waits: func(string) []string { return nil },
 	})
 	if err != nil {
 		w.t.Fatal(err)

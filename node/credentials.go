@@ -24,19 +24,52 @@ import (
 // That last refusal holds for what an author itself sends. What another partner
 // has taken in it may have built upon, so it is taken in from there.
 
-// credentials checks proofs of office, and remembers those that it has checked.
-// It may be used by several goroutines.
+// credentials checks proofs of office, certificates and people's words, and remembers those that it has checked: all of
+// it by nothing but the mesh, so that all nodes find the same. It may be used by several goroutines.
 type credentials struct {
 	mesh    trust.Mesh
-	mu      sync.Mutex
-	checked map[[sha256.Size]byte]election.Office
-	chains  map[[sha256.Size]byte]trust.Chain
+	offices checked[election.Office]
+	chains  checked[trust.Chain]
 	// persons are by whom people's words are, by what was signed and the word.
-	persons map[[sha256.Size]byte]users.Person
+	persons checked[users.Person]
+	// keys are whose the keys are by which people sign, by what is shown of them with each word.
+	keys checked[users.Person]
 }
 
-// maxChecked bounds the proofs, and the chains, that are remembered.
+// maxChecked bounds what is remembered of each kind.
 const maxChecked = 256
+
+// checked is what was found to be true, by a hash of what proves it.
+type checked[V any] struct {
+	mu sync.Mutex
+	is map[[sha256.Size]byte]V
+}
+
+// find is what the proof is proof of; if it is not known, check says so.
+func (c *checked[V]) find(check func() (V, error), proof ...[]byte) (V, error) {
+	h := sha256.New()
+	for _, part := range proof {
+		h.Write(part)
+	}
+	key := [sha256.Size]byte(h.Sum(nil))
+	c.mu.Lock()
+	v, known := c.is[key]
+	c.mu.Unlock()
+	if known {
+		return v, nil
+	}
+	v, err := check()
+	if err != nil {
+		return v, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.is == nil || len(c.is) >= maxChecked {
+		c.is = map[[sha256.Size]byte]V{}
+	}
+	c.is[key] = v
+	return v, nil
+}
 
 // check refuses facts that name an office to which their author was not elected.
 // The error wraps fact.ErrForged.
@@ -61,24 +94,9 @@ func (c *credentials) check(facts []fact.Received) error {
 
 // office is what a proof is proof of.
 func (c *credentials) office(holder workflow.PartnerID, proof []byte) (election.Office, error) {
-	key := sha256.Sum256(append([]byte(holder+"\x00"), proof...))
-	c.mu.Lock()
-	o, known := c.checked[key]
-	c.mu.Unlock()
-	if known {
-		return o, nil
-	}
-	o, err := election.VerifyCredentials(c.mesh, holder, proof)
-	if err != nil {
-		return election.Office{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.checked == nil || len(c.checked) >= maxChecked {
-		c.checked = map[[sha256.Size]byte]election.Office{}
-	}
-	c.checked[key] = o
-	return o, nil
+	return c.offices.find(func() (election.Office, error) {
+		return election.VerifyCredentials(c.mesh, holder, proof)
+	}, []byte(holder+"\x00"), proof)
 }
 
 // Roles are the roles that a partner's credentials prove (state.Trust).
@@ -94,24 +112,9 @@ func (c *credentials) Evicted(p workflow.PartnerID, proof []byte) error {
 
 // chain is the chain of certificates that a partner shows.
 func (c *credentials) chain(p workflow.PartnerID, proof []byte) (trust.Chain, error) {
-	key := sha256.Sum256(append([]byte(p+"\x00"), proof...))
-	c.mu.Lock()
-	ch, known := c.chains[key]
-	c.mu.Unlock()
-	if known {
-		return ch, nil
-	}
-	ch, err := trust.Rights{Mesh: c.mesh}.Chain(p, proof)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.chains == nil || len(c.chains) >= maxChecked {
-		c.chains = map[[sha256.Size]byte]trust.Chain{}
-	}
-	c.chains[key] = ch
-	return ch, nil
+	return c.chains.find(func() (trust.Chain, error) {
+		return trust.Rights{Mesh: c.mesh}.Chain(p, proof)
+	}, []byte(p+"\x00"), proof)
 }
 
 // Speaker is the person whose word that is for what was signed (state.Trust).
@@ -123,31 +126,19 @@ func (c *credentials) Speaker(word []byte, signed [32]byte) (fact.Speaker, error
 	return fact.Speaker{User: worklist.User(p.ID), Roles: p.Roles, At: p.At}, nil
 }
 
-// person is who said a word that was signed. It is checked with nothing but the mesh, so that all nodes find the same,
-// and once: a word is judged when it is brought, when it becomes a fact, and when it is answered.
+// person is who said a word that was signed. It is checked once: a word is judged when it is brought, when it becomes a
+// fact, and when it is answered.
 func (c *credentials) person(word []byte, signed [sha256.Size]byte) (users.Person, error) {
-	h := sha256.New()
-	h.Write(signed[:])
-	h.Write(word)
-	key := [sha256.Size]byte(h.Sum(nil))
-	c.mu.Lock()
-	who, known := c.persons[key]
-	c.mu.Unlock()
-	if known {
-		return who, nil
-	}
-	said, err := users.DecodeSpoken(word)
-	if err != nil {
-		return users.Person{}, err
-	}
-	if who, err = said.Person(c.mesh, signed); err != nil {
-		return users.Person{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.persons == nil || len(c.persons) >= maxChecked {
-		c.persons = map[[sha256.Size]byte]users.Person{}
-	}
-	c.persons[key] = who
-	return who, nil
+	return c.persons.find(func() (users.Person, error) {
+		said, err := users.DecodeSpoken(word)
+		if err != nil {
+			return users.Person{}, err
+		}
+		if err := said.Signature.Verify(signed); err != nil {
+			return users.Person{}, err
+		}
+		shown := said
+		shown.Signature.Signature = nil
+		return c.keys.find(func() (users.Person, error) { return said.Shown(c.mesh) }, users.EncodeSpoken(shown))
+	}, signed[:], word)
 }

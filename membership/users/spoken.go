@@ -93,10 +93,16 @@ func (s *Set) lastChanges(user ID) (out []RoleChange) {
 // Person checks all of s that never changes, and says who it is that spoke. Whether that one
 // may still speak is for [Set.Judge], of a partner for its certificate.
 func (s Spoken) Person(m trust.Mesh, fact [sha256.Size]byte) (Person, error) {
-	g := s.Signature
-	if err := g.Verify(fact); err != nil {
+	if err := s.Signature.Verify(fact); err != nil {
 		return Person{}, err
 	}
+	return s.Shown(m)
+}
+
+// Shown is whose key that of s is, as its certificates prove: all of [Spoken.Person] but the signature, and so the same
+// for all words that somebody says by them.
+func (s Spoken) Shown(m trust.Mesh) (Person, error) {
+	g := s.Signature
 	if g.User == (ID{}) {
 		return s.partner(m)
 	}

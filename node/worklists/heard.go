@@ -71,26 +71,33 @@ func (d *Desk) remember(who users.Who, p workflow.PartnerID, only workflow.Insta
 		was = &heard{awake: now.Awake - freshFor, wall: now.Wall}
 	}
 	is := &heard{awake: now.Awake, wall: now.Wall}
-	about := func(r Row) bool { return true }
+	about := func(r *Row) bool { return only == everywhere || r.Instance == only }
 	if only != everywhere {
 		is.awake, is.wall = was.awake, was.wall
-		about = func(r Row) bool { return r.Instance == only }
-		is.rows = slices.DeleteFunc(slices.Clone(was.rows), about)
+		is.rows = make([]Row, 0, len(was.rows)+len(rows))
+		for i := range was.rows { // a row is large, and there may be a thousand
+			if !about(&was.rows[i]) {
+				is.rows = append(is.rows, was.rows[i])
+			}
+		}
 	}
 	listed := map[string]bool{}
 	for i := range rows {
 		listed[rows[i].ID()] = true
 	}
 	is.rows = append(is.rows, rows[:min(len(rows), max(maxHeard-len(is.rows), 0))]...)
-	for _, r := range slices.Concat(was.rows, was.gone) {
-		if about(r) && !listed[r.ID()] && now.Wall.Sub(r.AsOf) < shownFor && len(is.gone) < maxGone {
-			listed[r.ID()] = true
-			is.gone = append(is.gone, r)
+	for _, before := range [][]Row{was.rows, was.gone} {
+		for i := range before {
+			r := &before[i]
+			if about(r) && !listed[r.ID()] && now.Wall.Sub(r.AsOf) < shownFor && len(is.gone) < maxGone {
+				listed[r.ID()] = true
+				is.gone = append(is.gone, *r)
+			}
 		}
 	}
-	for _, r := range was.gone {
-		if !about(r) && len(is.gone) < maxGone {
-			is.gone = append(is.gone, r)
+	for i := range was.gone {
+		if r := &was.gone[i]; !about(r) && len(is.gone) < maxGone {
+			is.gone = append(is.gone, *r)
 		}
 	}
 	of[p] = is

@@ -135,12 +135,30 @@ func Distribute(
 
 // DistributeTasks gives tasks, which one partner must take together, to a
 // partner by the situation's mechanism: a contingency, a P′, or work that its
-// holder passes on.
+// holder passes on. What is driven by data goes to whoever can do its tasks, as at the start; if nobody can, to
+// whoever has what they need else, as somebody must keep its states for anything to be repaired.
 func DistributeTasks(plan *Plan, s Situation, tasks ...workflow.TaskName) (Choice, error) {
+	if flow := plan.def.Flow(); flow != nil && slices.Contains(tasks, workflow.FlowTask) {
+		able, err := plan.unitToHold(tasks)
+		if err != nil {
+			return Choice{}, err
+		}
+		for _, t := range flow.Triggers {
+			able.addTasks(plan, []workflow.TaskName{t.Name})
+		}
+		if c, err := distributeHeld(plan, s, able, tasks); err == nil {
+			return c, nil
+		}
+	}
 	u, err := plan.unitToHold(tasks)
 	if err != nil {
 		return Choice{}, err
 	}
+	return distributeHeld(plan, s, u, tasks)
+}
+
+// distributeHeld gives a unit of tasks to a partner that is to hold them.
+func distributeHeld(plan *Plan, s Situation, u *unit, tasks []workflow.TaskName) (Choice, error) {
 	u.awaited = append(slices.Clone(s.Awaited), u.waits(s.Mechanism)...)
 	return distribute(plan, s, u, tasks)
 }

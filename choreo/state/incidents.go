@@ -32,9 +32,9 @@ func (s *State) Incidents() (out []IncidentView) {
 				out = append(out, x)
 			}
 			if done := a.DoneAllTheSame(); done != nil {
-				what := "it was ordered to be done once more, and had been done meanwhile: that result counts"
+				what := string(a.Task.Name) + " was ordered to be done once more, and had been done meanwhile: that result counts"
 				if a.Skips {
-					what = "it was ordered to be left out, and had been done meanwhile: that result counts"
+					what = string(a.Task.Name) + " was ordered to be left out, and had been done meanwhile: that result counts"
 				}
 				out = append(out, IncidentView{At: done.Success().Fact.At, Task: a.Task.Name, Who: done.Partner, What: what})
 			}
@@ -64,12 +64,15 @@ func (s *State) Incidents() (out []IncidentView) {
 	return out
 }
 
-// DoneAllTheSame is the attempt of another whose result counts although an order, which this attempt follows, had it done
-// once more or left out, as its holder was gone: whoever ordered believes otherwise. nil: there is none, or both did it,
-// so that one result is superseded and shown as such.
+// DoneAllTheSame is the attempt of another whose result counts although an order, which this attempt follows, had it
+// done once more or left out, as its holder was gone: whoever ordered believes otherwise. nil: there is none, or both
+// did it, so that one result is superseded and shown as such.
 func (a *Attempt) DoneAllTheSame() *Attempt {
 	annex, counts := a.Assigned.Fact.Body.Annex, a.Slot.Pick
-	if annex == nil || annex.Order == nil || a.Undoes != nil || a.Success() != nil || counts == nil || counts.Success() == nil {
+	switch {
+	case annex == nil, annex.Order == nil, a.Undoes != nil, a.Success() != nil:
+		return nil
+	case counts == nil, counts.Success() == nil:
 		return nil
 	}
 	for before := a.after; before != nil; before = before.after {

@@ -881,6 +881,77 @@ func TestAnAdoptedResultLeavesTheOutbox(t *testing.T) {
 	})
 }
 
+// Whoever was refused a result while connected hears that it was adopted, also at a node that takes no part, and after
+// that was started again: the item is not said to be lost any more. Nothing of it is in the outbox. Nothing is told of a
+// result beside which the task was done.
+func TestWhoWasRefusedAtOnceHearsOfTheAdoption(t *testing.T) {
+	for _, how := range []string{"adopted", "crashed", "done otherwise"} {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base:nurse", "tablet")
+			for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+				if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pass(time.Second)
+			tm.add("base", rota)
+			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			item := tm.items("tablet", "bia")[0].ID
+			if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tm.p["base"].api.TransferItem(t.Context(),
+				api.TransferRequest{User: "ana", ID: st.ID, Task: "weigh", Back: true}); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // typed twice, it is one result
+				wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}), api.Refused, "it is kept")
+				pass(time.Minute)
+			}
+			tm.wantOutbox("tablet")
+			tm.wantLost("tablet", "bia", "weigh as the item was put back")
+			if told := tm.adoptions("tablet", "bia"); len(told) > 0 {
+				t.Errorf("bia is told %+v", told)
+			}
+			if how == "crashed" {
+				tm.p["tablet"].crash()
+				tm.p["tablet"].start()
+				tm.connect("base", "tablet")
+				pass(time.Second)
+			}
+			if how == "done otherwise" {
+				if err := errors.Join(tm.claim("base", "ana", api.ClaimSelect, item),
+					tm.hand("base", "ana", item, map[string]string{"weight": "4"})); err != nil {
+					t.Fatal(err)
+				}
+			} else if _, err := tm.p["base"].api.AdoptResult(t.Context(),
+				api.AdoptRequest{ID: st.ID, Result: tm.show("base", st.ID).Incidents[0].Result}); err != nil {
+				t.Fatal(err)
+			}
+			pass(10 * time.Second)
+			var want []string
+			if how != "done otherwise" {
+				want = []string{"your result of weigh was adopted: it counts now"}
+			}
+			var texts []string
+			for _, m := range tm.adoptions("tablet", "bia") {
+				texts = append(texts, m.Text)
+			}
+			if !slices.Equal(texts, want) {
+				t.Errorf("%s: bia is told %q, want %q", how, texts, want)
+			}
+			if how != "done otherwise" {
+				tm.wantLost("tablet", "bia")
+			}
+			tm.wantOutbox("tablet")
+		})
+	}
+}
+
 // What was adopted was done by whoever brought it, though the task went to another partner meanwhile.
 func TestAnAdoptedResultIsTheWorkOfWhoBroughtIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -148,7 +148,7 @@ func (b *Board) Given(i Item, grant ID) (to User, open, ever bool) {
 }
 
 // Had are the items that a user ever took, each with the last grant, and those of them that the user
-// lost at last.
+// lost at last. What was adopted of a user is not lost: the user did it after all.
 func (b *Board) Had(u User) (had map[Item]ID, lost map[Item]*Loss) {
 	had, lost = map[Item]ID{}, map[Item]*Loss{}
 	for _, it := range b.items {
@@ -158,13 +158,19 @@ func (b *Board) Had(u User) (had map[Item]ID, lost map[Item]*Loss) {
 				continue
 			}
 			had[it.Item] = h.leased
-			if l, is := it.loss(h); is {
+			if l, is := it.loss(h); is && !it.adopts(u) {
 				lost[it.Item] = &l
 			}
 			break
 		}
 	}
 	return had, lost
+}
+
+// adopts reports whether an item ended with a result of a user that was adopted.
+func (it *item) adopts(u User) bool {
+	e := it.end()
+	return e != nil && e.Adopted && e.work.fact.User == u && it.InCharge
 }
 
 // Took reports whether a user has, or had, some item.

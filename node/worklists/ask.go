@@ -474,6 +474,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	}
 	d.forgetTaken(who, r)
 	if done.Kept != "" {
+		d.awaitAdoption(who, r, c, done)
 		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.called(),
 			Because(done.Kept)).
 			WithHint("mutirao show %s shows it%s", r.Instance, d.whereShown(r))

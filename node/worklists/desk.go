@@ -232,10 +232,12 @@ type Desk struct {
 	// Awake: when it is looked at whether they count by now, and which was looked at last.
 	refusedNext time.Duration
 	refusedLast string
-	next        time.Duration // Awake: when it is tried to hand in what waits
-	delivering  bool
-	heard       map[string]map[workflow.PartnerID]*heard // by user
-	silent      map[string][]workflow.PartnerID          // by user: who did not answer at last
+	// adoptedAsked is when the holders of what a user brought were asked that at last, as its user looked (Awake).
+	adoptedAsked map[string]time.Duration
+	next         time.Duration // Awake: when it is tried to hand in what waits
+	delivering   bool
+	heard        map[string]map[workflow.PartnerID]*heard // by user
+	silent       map[string][]workflow.PartnerID          // by user: who did not answer at last
 	// by user and item: of whom it was taken from here
 	taken    map[string]map[string]workflow.PartnerID
 	losses   map[string]string                         // by key in the store: why it was lost, as is noted there
@@ -271,7 +273,7 @@ func New(in Surroundings) (*Desk, error) {
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{}, found: map[workflow.InstanceID]finding{},
-		stuck: map[string]map[workflow.PartnerID]*stuckAt{},
+		stuck: map[string]map[workflow.PartnerID]*stuckAt{}, adoptedAsked: map[string]time.Duration{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave(), d.loadTaken())
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
@@ -40,7 +41,15 @@ func (k *kept) refusedID() string {
 func (k *kept) refusedKey() []byte { return fmt.Appendf(k.key(), " %s", k.refusedID()) }
 
 // fullLocked reports whether there is no room on this device to keep so many more items. The caller holds d.mu.
-func (d *Desk) fullLocked(more int) bool { return len(d.kept)+len(d.refusals)+more > maxKept }
+func (d *Desk) fullLocked(more int) bool {
+	boxed := 0
+	for _, k := range d.refusals {
+		if !k.said() {
+			boxed++
+		}
+	}
+	return len(d.kept)+boxed+more > maxKept
+}
 
 // loadRefused takes what was read as refused. A version before this one kept it in place of the item.
 func (d *Desk) loadRefused(key string, k *kept) error {
@@ -122,12 +131,56 @@ const (
 	// most each time.
 	lookAtRefused  = 5 * time.Minute
 	maxRefusedAsks = 16
-	// keptThere ends the reason of a result that its holder keeps: who decides may adopt it.
-	keptThere = "; it is kept there"
+	// keptThere ends the reason of a result that its holder keeps: who decides may adopt it. saidAtOnce is in its place
+	// where that was the answer to the user, who so has nothing in the outbox.
+	keptThere  = "; it is kept there"
+	saidAtOnce = "; it is kept there, as its user was told"
 )
 
 // keptByHolder reports whether the holder of an item keeps a result that it refused.
-func (k *kept) keptByHolder() bool { return strings.HasSuffix(k.Refused, keptThere) }
+func (k *kept) keptByHolder() bool { return strings.HasSuffix(k.Refused, keptThere) || k.said() }
+
+// said reports whether its user was told at once that a result was refused: it is known here only so that its user
+// hears of its adoption.
+func (k *kept) said() bool { return strings.HasSuffix(k.Refused, saidAtOnce) }
+
+// awaitAdoption notes, durably, that the holder of an item keeps a result of which the user was told that it does not
+// count: so the user hears when it is adopted, also at a node that takes no part. If that fails the user does not.
+func (d *Desk) awaitAdoption(who users.Who, r *Row, c wire.Spoken, done choreo.Claimed) {
+	word, err := wire.EncodeSpoken(c)
+	if err != nil || done.Result.IsZero() || !d.elsewhere(r) {
+		return
+	}
+	k, now := keptOf(who, r, r.AsOf, nil), d.in.Clock.Now().Wall.UnixMilli()
+	k.Word, k.What, k.Done = word, Completed, now
+	k.Refused, k.RefusedAt = "it does not count, "+Because(done.Kept)+saidAtOnce, now
+	k.keptAs(done.Result)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var awaited []string
+	for key, x := range d.refusals {
+		if x.said() {
+			awaited = append(awaited, key)
+		}
+		if x.keptByHolder() && x.User == k.User && x.id() == k.id() && x.more().Result == k.more().Result {
+			return // the same, handed in once more
+		}
+	}
+	writes := []kv.Write{{Key: k.refusedKey(), Value: k.write().Value}}
+	old := over(d.refusals, awaited, now)
+	for _, key := range old {
+		writes = append(writes, kv.Write{Key: []byte(key), Delete: true})
+	}
+	if err := d.in.Store.CommitWait(writes); err != nil {
+		d.in.Log.Warn("whoever brought a result will not hear of its adoption here", "task", k.Task, "error", err)
+		return
+	}
+	for _, key := range old {
+		delete(d.refusals, key)
+	}
+	d.refusals[string(k.refusedKey())] = k
+	d.in.Nudge() // it is asked about from now on
+}
 
 // keptAs notes as what the holder of an item keeps a result that it refused, so that it can be adopted; zero: it cannot.
 func (k *kept) keptAs(result worklist.ID) {
@@ -201,24 +254,90 @@ func (d *Desk) askRefused() {
 		if k == nil || mute[k.At] {
 			continue
 		}
-		c, err := wire.DecodeSpoken(k.Word)
-		if err != nil {
-			continue // it stays until its user drops it
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
-		done, err := d.bring(ctx, workflow.PartnerID(k.At), c)
+		mute[k.At] = d.askRefusedOne(ctx, key) != nil
 		cancel()
-		if err != nil {
-			mute[k.At] = !errors.As(err, new(refusal))
-			continue
-		}
-		switch {
-		case done.Kept == "":
-			d.adopted(key, k)
-		case done.Result.IsZero() != (k.more().Result == ""):
-			d.noteKeptAs(key, k, done.Result)
+	}
+}
+
+// became notes what a refused result comes to by now, as its holder says.
+func (d *Desk) became(key string, k *kept, done choreo.Claimed) {
+	switch {
+	case done.Kept == "":
+		d.adopted(key, k)
+	case done.Result.IsZero() && k.said():
+		d.noLongerAwaited(key, k)
+	case done.Result.IsZero() != (k.more().Result == ""):
+		d.noteKeptAs(key, k, done.Result)
+	}
+}
+
+// noLongerAwaited forgets a result that nobody can adopt any more, and that is in no outbox.
+func (d *Desk) noLongerAwaited(key string, k *kept) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refusals[key] != k {
+		return
+	}
+	if err := d.in.Store.CommitWait([]kv.Write{{Key: []byte(key), Delete: true}}); err != nil {
+		d.in.Log.Warn("a result that cannot be adopted any more cannot be forgotten", "task", k.Task, "error", err)
+		return // once more, later
+	}
+	delete(d.refusals, key)
+}
+
+// askAdopted asks the holders of results that a user brought and they keep what these come to by now, unless they were
+// asked a moment ago.
+func (d *Desk) askAdopted(ctx context.Context, who users.Who) {
+	now := d.in.Clock.Now().Awake
+	of := map[workflow.PartnerID][]string{}
+	d.mu.Lock()
+	before, asked := d.adoptedAsked[who.ID]
+	for _, key := range slices.Sorted(maps.Keys(d.refusals)) {
+		if k := d.refusals[key]; k.User == who.ID && k.keptByHolder() {
+			of[workflow.PartnerID(k.At)] = append(of[workflow.PartnerID(k.At)], key)
 		}
 	}
+	if asked && now-before < freshFor || len(of) == 0 {
+		d.mu.Unlock()
+		return
+	}
+	d.adoptedAsked[who.ID] = now
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, soonPatience)
+	defer cancel()
+	d.askEach(func(p workflow.PartnerID) error {
+		keys := of[p]
+		for _, key := range keys[:min(len(keys), maxRefusedAsks)] {
+			if err := d.askRefusedOne(ctx, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// askRefusedOne brings one of them once more. An error: its holder does not answer.
+func (d *Desk) askRefusedOne(ctx context.Context, key string) error {
+	d.mu.Lock()
+	k := d.refusals[key]
+	d.mu.Unlock()
+	if k == nil {
+		return nil
+	}
+	c, err := wire.DecodeSpoken(k.Word)
+	if err != nil {
+		return nil // it stays until its user drops it
+	}
+	done, err := d.bring(ctx, workflow.PartnerID(k.At), c)
+	switch {
+	case errors.As(err, new(refusal)):
+		return nil
+	case err != nil:
+		return err
+	}
+	d.became(key, k, done)
+	return nil
 }
 
 // noteKeptAs notes, durably, as what the holder of an item keeps a result that it refused, where it had not said so, as
@@ -242,7 +361,8 @@ const (
 	// wasAdopted is in place of the reason of a result that was refused and counts by now: its user is told so, as long as
 	// that is kept, and it is in the outbox no more.
 	wasAdopted = "it was adopted, and counts"
-	// maxAdoptions bounds what is kept of these, the newest, and adoptionFor is for how long.
+	// maxAdoptions bounds what is kept of these, the newest, and as many of those that are awaited besides the outbox.
+	// adoptionFor is for how long.
 	maxAdoptions = 256
 	adoptionFor  = 90 * 24 * time.Hour
 )
@@ -252,18 +372,23 @@ func (d *Desk) adopted(key string, k *kept) {
 	is := *k
 	is.Refused, is.RefusedAt = wasAdopted, d.in.Clock.Now().Wall.UnixMilli()
 	d.mu.Lock()
+	if d.refusals[key] != k { // dropped, or noted, meanwhile
+		d.mu.Unlock()
+		return
+	}
 	writes := []kv.Write{{Key: []byte(key), Value: is.write().Value}}
-	over := d.overAdoptionsLocked(is.RefusedAt)
-	for _, old := range over {
-		writes = append(writes, kv.Write{Key: []byte(old), Delete: true})
+	old := over(d.adoptions, slices.Collect(maps.Keys(d.adoptions)), is.RefusedAt)
+	for _, key := range old {
+		writes = append(writes, kv.Write{Key: []byte(key), Delete: true})
 	}
 	err := d.in.Store.CommitWait(writes)
 	if err == nil {
 		delete(d.refusals, key)
-		for _, old := range over {
-			delete(d.adoptions, old)
+		for _, key := range old {
+			delete(d.adoptions, key)
 		}
 		d.adoptions[key] = &is
+		d.unloseLocked(k)
 	}
 	d.mu.Unlock()
 	if err != nil {
@@ -277,17 +402,35 @@ func (d *Desk) adopted(key string, k *kept) {
 	})
 }
 
-// overAdoptionsLocked are those that are kept no longer, so that there is room for one more. The caller holds d.mu.
-func (d *Desk) overAdoptionsLocked(now int64) (keys []string) {
-	all := slices.SortedFunc(maps.Keys(d.adoptions), func(a, b string) int {
-		return cmp.Or(cmp.Compare(d.adoptions[a].RefusedAt, d.adoptions[b].RefusedAt), cmp.Compare(a, b))
-	})
-	for i, key := range all {
-		if len(all)-i >= maxAdoptions || now-d.adoptions[key].RefusedAt > adoptionFor.Milliseconds() {
-			keys = append(keys, key)
+// unloseLocked forgets that a user lost an item, of which a result of that user counts by now. The caller holds d.mu.
+func (d *Desk) unloseLocked(k *kept) {
+	id := k.id()
+	for _, is := range d.heard[k.User] {
+		for _, rows := range [][]Row{is.rows, is.gone} {
+			for i := range rows {
+				if rows[i].ID() == id {
+					rows[i].Lost, rows[i].Unneeded = "", time.Time{}
+				}
+			}
 		}
 	}
-	return keys
+	if d.taken[k.User][id] == workflow.PartnerID(k.At) {
+		d.dropTaken(k.User, id)
+		delete(d.taken[k.User], id)
+	}
+}
+
+// over are, of these keys, those of what is kept no longer, so that there is room for one more.
+func over(of map[string]*kept, keys []string, now int64) (out []string) {
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(of[a].RefusedAt, of[b].RefusedAt), cmp.Compare(a, b))
+	})
+	for i, key := range keys {
+		if len(keys)-i >= maxAdoptions || now-of[key].RefusedAt > adoptionFor.Milliseconds() {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // adoptionsOf are the messages to a user that results were adopted which had been refused to this device; known are
@@ -373,6 +516,7 @@ func (d *Desk) allRefused() []*kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	out := slices.Collect(maps.Values(d.refusals))
+	out = slices.DeleteFunc(out, (*kept).said)
 	slices.SortFunc(out, func(a, b *kept) int {
 		return cmp.Or(cmp.Compare(a.Done, b.Done), bytes.Compare(a.refusedKey(), b.refusedKey()))
 	})

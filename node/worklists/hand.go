@@ -145,7 +145,7 @@ func (d *Desk) Move(ctx context.Context, in api.MoveRequest) ([]api.Item, error)
 		return nil, err
 	}
 	d.in.Nudge()
-	return d.items(who, d.sortedByHand(who, rows)), nil
+	return d.items(who, d.lessDoneOf(ctx, who, d.sortedByHand(who, rows))), nil
 }
 
 // move puts a row before another, or to the top or the bottom, durably.

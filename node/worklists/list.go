@@ -66,9 +66,19 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 		rows[i].here = q.Order == api.OrderHere && d.isHere(who, &rows[i])
 	}
 	if by == nil {
-		return d.items(who, d.sortedByHand(who, rows)), nil
+		return d.items(who, d.lessDoneOf(ctx, who, d.sortedByHand(who, rows))), nil
 	}
-	return d.items(who, sorted(rows, by)), nil
+	return d.items(who, d.lessDoneOf(ctx, who, sorted(rows, by))), nil
+}
+
+// lessDoneOf are rows of which each that its user has waits only for what is still to be done (lessDone).
+func (d *Desk) lessDoneOf(ctx context.Context, who users.Who, rows []*Row) []*Row {
+	for i, r := range rows {
+		if r.Mine != "" && len(r.Awaits) > 0 {
+			rows[i] = d.lessDone(ctx, who, r)
+		}
+	}
+	return rows
 }
 
 // offered are the rows that a list has: what the person has, and what the person may take, now or once its holder can be

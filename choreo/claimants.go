@@ -121,6 +121,8 @@ type ItemView struct {
 	PutOff bool
 	// Remark is what whoever gave it back or passed it on last said; nil: nothing.
 	Remark *worklist.Remark
+	// Presumed is why others presume that its task has failed, which its holder has not given up; empty: nobody does.
+	Presumed string
 }
 
 // Items are the tasks of people that can be done now: of an instance that runs no more those of this node which are
@@ -172,6 +174,9 @@ func (m *Machine) itemNow(a *state.Attempt, since *state.Moments) ItemView {
 		v.Begun = m.state.WorkedOnSince(a)
 	}
 	v.WaitsFor = m.state.Lacking(a)
+	if m.state.PresumedBy(a) != nil {
+		v.Presumed = a.WhyFailed(m.state.Prevailing(a.Rulings))
+	}
 	if m.Claims() && m.state.People().Board.Knows(v.Item) {
 		v.Role = m.state.People().Board.Role(v.Item)
 		if r, said := m.state.People().Board.Remark(v.Item); said {

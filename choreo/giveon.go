@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file is about a partner that leaves: it gives on what it holds and has not
@@ -19,6 +20,8 @@ import (
 type GivenOn struct {
 	Task workflow.TaskName
 	To   partition.Choice
+	// Item is what people's worklists have of it by now.
+	Item worklist.Item
 }
 
 // Stay is work that stays with this node.
@@ -54,7 +57,7 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 			if err == nil {
 				rest, err = d.passAll(u, c, reason)
 				for _, h := range u[:len(u)-len(rest)] {
-					given = append(given, GivenOn{h.task, c})
+					given = append(given, GivenOn{h.task, c, state.ItemOf(d.state.BySlot()[h.slot].Current.ID)})
 				}
 				return rest, err
 			}
@@ -94,7 +97,7 @@ func (m *Machine) GiveUntaken(reason string, now Moment, partners Partners) (giv
 			stays = append(stays, Stay{h.task, d.state.BySlot()[h.slot].State, err})
 			continue
 		}
-		given = append(given, GivenOn{h.task, c})
+		given = append(given, GivenOn{h.task, c, state.ItemOf(d.state.BySlot()[h.slot].Current.ID)})
 	}
 	if len(given) > 0 {
 		d.tellAll()

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"
@@ -123,11 +124,35 @@ func (m *Machine) Meant(i worklist.Item) (standIn workflow.TaskName, mayCount wo
 	return standIn, mayCount
 }
 
+// WaitFor are the tasks that wait for that of an item, at once or by way of others, and that are not done, with
+// whoever holds each, in rule order.
+func (m *Machine) WaitFor(i worklist.Item) (out []Asked) {
+	waits := map[workflow.TaskName]bool{i.Slot: true}
+	def := m.state.Definition()
+	waiting := func(t workflow.TaskName) bool { return waits[t] }
+	for _, name := range def.TopoOrder() {
+		if name == i.Slot || !slices.ContainsFunc(def.Predecessors(name), waiting) {
+			continue
+		}
+		waits[name] = true
+		if sl := m.state.BySlot()[name]; sl != nil && sl.Pick == nil && sl.State != workflow.Skipped {
+			out = append(out, Asked{Slot: name, Task: sl.Current.Task.Name, Partner: sl.Current.Partner})
+		}
+	}
+	return out
+}
+
 // Unhandled reports whether an item is one at a task that failed, as far as is known, and nothing deals with that: who
 // decides may have it done once more, or left out, also where its holder is gone.
 func (m *Machine) Unhandled(i worklist.Item) bool {
 	a := m.state.Attempts()[fact.AttemptIDOf(i)]
 	return a != nil && !a.Task.Whole && m.state.Unhandled(a)
+}
+
+// LeftOut reports whether an attempt is one that an order left out, so that nobody performed it.
+func (m *Machine) LeftOut(id fact.AttemptID) bool {
+	a := m.state.Attempts()[id]
+	return a != nil && a.Skips
 }
 
 // HeldBy is the grant by which somebody has an item; zero: nobody has.
@@ -199,7 +224,7 @@ func (d *decision) mayOrder(x worklist.Order) error {
 	switch {
 	case x.What == worklist.Continue && d.overdueTask(a):
 		if d.state.GoesOn(a) {
-			return fmt.Errorf("%w: that was decided about %s already", state.ErrNotNow, d.called(t))
+			return d.decidedBefore(a, t, "")
 		}
 		return nil
 	case a.Skips && sl.State.Done():
@@ -215,8 +240,7 @@ func (d *decision) mayOrder(x worklist.Order) error {
 			d.called(t))
 	case x.What == worklist.Continue:
 		if d.state.Answered(sl) {
-			return fmt.Errorf("%w: that was decided about %s already: it can still be done once more, or left out",
-				state.ErrNotNow, d.called(t))
+			return d.decidedBefore(a, t, ": it can still be done once more, or left out")
 		}
 		return nil
 	case d.movedOften(sl):
@@ -233,6 +257,40 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		}
 	}
 	return nil
+}
+
+// Decided is returned for an order about what somebody has decided already.
+type Decided struct {
+	Task, Then string
+	By         worklist.User // whose order that was; empty: it is not known
+	At         int64         // ms, by the clock of whoever wrote it down
+}
+
+// Error implements error.
+func (e *Decided) Error() string { return e.Calling(string(e.By)) }
+
+// Unwrap makes it one of those that are said now.
+func (e *Decided) Unwrap() error { return state.ErrNotNow }
+
+// Calling is the error in words for people, by what they call whoever decided.
+func (e *Decided) Calling(by string) string {
+	text := fmt.Sprintf("%v: that was decided about %s already", state.ErrNotNow, e.Task)
+	if e.By != "" {
+		text += fmt.Sprintf(", by %s at %s", by, time.UnixMilli(e.At).UTC().Format(time.RFC3339))
+	}
+	return text + e.Then
+}
+
+// decidedBefore refuses to have an attempt stay as it is, or go on, which somebody has ordered already: the last who
+// did is named.
+func (d *decision) decidedBefore(a *state.Attempt, t workflow.TaskName, then string) error {
+	no := &Decided{Task: d.called(t), Then: then}
+	d.state.Work().About(state.ItemOf(a.ID), func(f *worklist.Fact, why string) {
+		if x, is := f.Body.(worklist.Order); is && why == "" && x.What == worklist.Continue {
+			no.By, no.At = f.User, f.At.UnixMilli()
+		}
+	})
+	return no
 }
 
 // Undoable are the tasks of an instance that has ended which can be undone by order now, in rule order.

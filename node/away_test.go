@@ -173,6 +173,9 @@ func TestWhatWasGivenToPerformIsPassedOnBeforeItGoes(t *testing.T) {
 		}
 		if len(c.Passed) != 1 || c.Passed[0].Instance != free || c.Passed[0].Task != "search" || c.Passed[0].Partner != "ana" {
 			t.Errorf("it says that it passed on %+v", c.Passed)
+		} else if list, id := tm.items("ana", "ana"), c.Passed[0].ID; !slices.ContainsFunc(list,
+			func(x api.Item) bool { return x.ID == id }) {
+			t.Errorf("what it passed on is %q, and not among %+v", id, list)
 		}
 		for id, want := range map[string]string{free: "ana", locked: "bia", own: "bia"} {
 			if x := tm.show("base", id).Tasks[0]; x.Partner != want {

@@ -140,6 +140,9 @@ func (k peoplesItems) addItems(
 			said.Reason = plain.CutBytes(said.Reason, worklist.MaxBack)
 			r.Remark = &said
 		}
+		if !v.Over {
+			r.Presumed = plain.CutBytes(v.Presumed, worklist.MaxBack)
+		}
 		if v.Begun > 0 && !v.Over {
 			r.Begun = time.UnixMilli(v.Begun)
 		}
@@ -535,6 +538,10 @@ func (k peoplesItems) refusedClaim(err error, item string, def *workflow.Definit
 	var nobody *choreo.NoPerson
 	if errors.As(err, &nobody) {
 		return api.Errorf(api.Refused, "%s", nobody.Calling(k.partners.Called(nobody.Person)))
+	}
+	var was *choreo.Decided
+	if errors.As(err, &was) {
+		return api.Errorf(api.Refused, "%s", was.Calling(k.partners.Called(was.By)))
 	}
 	var no *worklist.Refusal
 	if !errors.As(err, &no) {

@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -363,8 +364,14 @@ func (d *departure) passOnOf(s *shard, h *held) ([]api.Given, []api.Stay) {
 // tellGiven says what was passed on of an instance, for people.
 func (d *departure) tellGiven(h *held, given []choreo.GivenOn) (out []api.Given) {
 	for _, x := range given {
+		item := ""
+		if t := h.m.Definition().Task(x.Task); t != nil && !t.ByNode() {
+			r := worklists.Row{Instance: h.m.Instance(), Item: x.Item}
+			item = r.ID()
+		}
 		out = append(out, api.Given{
-			Instance: h.m.Instance().String(), Workflow: h.def.Def.Name, Task: x.Task, Partner: d.people.name(x.To.Partner),
+			ID: item, Instance: h.m.Instance().String(), Subject: h.subject(), Workflow: h.def.Def.Name,
+			Task: x.Task, Partner: d.people.name(x.To.Partner),
 			Reason: x.To.Why,
 		})
 	}
@@ -375,7 +382,7 @@ func (d *departure) tellGiven(h *held, given []choreo.GivenOn) (out []api.Given)
 func (d *departure) tellStays(h *held, left []choreo.Stay) (out []api.Stay) {
 	for _, x := range left {
 		out = append(out, api.Stay{
-			Instance: h.m.Instance().String(), Workflow: h.def.Def.Name, Task: x.Task, State: x.State,
+			Instance: h.m.Instance().String(), Subject: h.subject(), Workflow: h.def.Def.Name, Task: x.Task, State: x.State,
 			Reason: d.people.say(x.Why),
 		})
 	}

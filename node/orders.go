@@ -232,6 +232,11 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 		t.Item, t.At, err = h.m.Ordered(task)
 		if err == nil && k.people.Gone(t.At) && h.m.Unhandled(t.Item) {
 			t.At, t.InStead = k.member.ID(), true
+			for _, w := range h.m.WaitFor(t.Item) {
+				if k.people.Gone(w.Partner) && len(t.GoneToo) < worklists.MaxGoneToo {
+					t.GoneToo = append(t.GoneToo, w.Slot)
+				}
+			}
 		}
 		t.Held, t.Due = h.m.HeldBy(t.Item), h.m.DueOf(t.Item)
 		if t.StandIn, t.MayCount = h.m.Meant(t.Item); t.StandIn == task {

@@ -103,6 +103,84 @@ func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 	return err
 }
 
+// Of what was left out by order nobody is said to have performed it, and the reason of the failure is still said.
+// Whoever decides once more that a failure stays as it is hears who did so before.
+func TestWhatWasDecidedIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := nurses(t)
+		item := tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["tablet"].api.FinishItem(t.Context(),
+			api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "no scales"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if err := tm.order("base", "ana", id, api.TaskContinue, "weigh"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		wantCode(t, tm.order("base", "ana", id, api.TaskContinue, "weigh"), api.Refused,
+			"that was decided about weigh already, by ana at 20")
+		if err := tm.order("base", "ana", id, api.TaskSkip, "weigh"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		weigh := tm.taskOf("base", id, "weigh")
+		if weigh.PerformedBy != "" || weigh.Reason != "left out by order: so be it; it had failed: no scales" {
+			t.Errorf("it was performed by %q: %s", weigh.PerformedBy, weigh.Reason)
+		}
+		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.Refused, "weigh was left out by order")
+	})
+}
+
+// What others presume to have failed at a holder that is gone is listed as that; whoever has it done once more hears
+// which tasks wait for it and are at one that is gone, too.
+func TestWhatIsAtAHolderThatIsGoneIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:nurse", "boat:nurse")
+		tm.add("base", `
+workflow: bridge
+tasks:
+  look:  {type: manual, role: nurse}
+  tell:  {type: manual, role: nurse, after: look}
+  write: {type: manual, role: nurse, after: tell}
+  wait:  {type: manual, role: nurse}
+partitions:
+  far:  {tasks: [look, tell], partner: boat}
+  near: {tasks: [write, wait], partner: base}
+`)
+		id := tm.begin("base", "bridge", nil)
+		pass(time.Second)
+		presumed := func() (out []string) {
+			for _, x := range tm.items("base", "base") {
+				if x.Instance == id && x.Task != "wait" {
+					out = append(out, x.Task+" "+x.State+" "+x.Presumed)
+				}
+			}
+			return out
+		}
+		if got := presumed(); !slices.Equal(got, []string{"look READY "}) {
+			t.Errorf("base may take %q", got)
+		}
+		tm.p["boat"].crash()
+		tm.disconnect("base", "boat")
+		pass(3 * time.Hour)
+		if got := presumed(); !slices.Equal(got, []string{"look READY expired"}) {
+			t.Errorf("with boat gone base may take %q", got)
+		}
+		done, err := tm.p["base"].api.OrderTask(t.Context(),
+			api.TaskOrder{User: "base", ID: id, Task: "look", Order: api.TaskAgain, To: "base"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(done.GoneToo, []workflow.TaskName{"tell"}) {
+			t.Errorf("what wants an order of its own is %q", done.GoneToo)
+		}
+	})
+}
+
 // Where several are signed in, nobody is named, and the partner does not answer for an instance, it is asked who
 // cancels it.
 func TestSomebodyIsNamedToCancel(t *testing.T) {
@@ -276,6 +354,9 @@ func TestNobodyAnswersAnyMore(t *testing.T) {
 		}
 		pass(time.Second)
 		wantCode(t, tm.order("base", "ana", st.ID, api.TaskCancel, ""), api.NotAllowed, "who answered for the instance")
+		if in := tm.show("base", st.ID); in.Responsible != "bia" || !in.ResponsibleGone || in.Administrators != "" {
+			t.Errorf("%s answers, gone: %v", in.Responsible, in.ResponsibleGone)
+		}
 		if err := tm.order("base", "base", st.ID, api.TaskCancel, ""); err != nil {
 			t.Error(err)
 		}

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,11 @@ func TestModelsByThemselves(t *testing.T) {
 		for _, ref := range []string{"model/visit", "application/form"} {
 			_, err := tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: ref})
 			wantCode(t, err, api.Refused, "is no workflow")
+		}
+		var no *api.Error
+		_, err = tm.p["one"].api.Workflow(t.Context(), "visit")
+		if !errors.As(err, &no) || no.Hint != "did you mean model/visit?" {
+			t.Errorf("by its own name: %+v", err)
 		}
 		if _, err := tm.p["one"].api.RemoveWorkflow(t.Context(), "model/visit"); err != nil {
 			t.Fatal(err)

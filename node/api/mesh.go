@@ -73,7 +73,11 @@ type Leaving struct {
 
 // Given is a task that was given on.
 type Given struct {
-	Instance string            `json:"instance"`
+	// ID is by what a worklist names the item of a person's task; left out: it has none.
+	ID       string `json:"id,omitempty"`
+	Instance string `json:"instance"`
+	// Subject is what the instance is about; left out: it is not said.
+	Subject  string            `json:"subject,omitempty"`
 	Workflow workflow.Name     `json:"workflow"`
 	Task     workflow.TaskName `json:"task"`
 	Partner  string            `json:"partner"`
@@ -83,6 +87,7 @@ type Given struct {
 // Stay is what stays with a node that leaves.
 type Stay struct {
 	Instance string            `json:"instance"`
+	Subject  string            `json:"subject,omitempty"` // as of Given
 	Workflow workflow.Name     `json:"workflow,omitempty"`
 	Task     workflow.TaskName `json:"task,omitempty"` // empty: it is about the instance
 	State    workflow.State    `json:"state,omitempty"`

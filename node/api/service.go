@@ -639,6 +639,11 @@ type Instance struct {
 	// Mechanism is by what its work is distributed; empty: the plain rule.
 	Mechanism   string            `json:"mechanism"`
 	Responsible workflow.UserName `json:"responsible"`
+	// ResponsibleGone: that user was removed, or is signed in nowhere any more, or that partner was evicted or has left
+	// for good. Then whoever has the role Administrators decides; empty: nobody does. Each partner that takes part may
+	// cancel it.
+	ResponsibleGone bool              `json:"responsible_gone,omitempty"`
+	Administrators  workflow.RoleName `json:"administrators,omitempty"`
 	// Notify is by which policy people's tasks are offered now: all, or one of the others with its number of users.
 	Notify  string    `json:"notify"`
 	Started time.Time `json:"started"`

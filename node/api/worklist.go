@@ -172,6 +172,9 @@ type Item struct {
 	Begun *time.Time `json:"begun,omitempty"`
 	// Said is what whoever gave it back or passed it on last said; left out: nothing.
 	Said *Said `json:"said,omitempty"`
+	// Presumed is why others presume that its task has failed, while its partner has not given it up: what is made of it
+	// may not count. Left out: nobody does.
+	Presumed string `json:"presumed,omitempty"`
 	// Away says that its partner is away as it announced: what nobody has, nobody can take until it is back, and what
 	// was done is handed in then. Left out: it is not.
 	Away *Absence `json:"away,omitempty"`
@@ -455,6 +458,9 @@ type TaskOrdered struct {
 	To    string            `json:"to,omitempty"` // who does it once more, if another was named
 	// InStead: whoever held the task is gone, so Partner finds who does it.
 	InStead bool `json:"in_stead,omitempty"`
+	// GoneToo are tasks that wait for Task and whose holders are gone as well: each wants an order of its own, once others
+	// presume that it has failed.
+	GoneToo []workflow.TaskName `json:"gone_too,omitempty"`
 	// StandIn is what is done in place of Task, and so what the order was about; empty: Task itself.
 	StandIn workflow.TaskName `json:"stand_in,omitempty"`
 	// MayCount is the partner that holds an earlier attempt at Task, which others only presume to have failed: what is

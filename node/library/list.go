@@ -139,7 +139,11 @@ func (d *Definitions) hidden(editions []*listing) (names []string) {
 func (d *Definitions) notFound(ref string, names, labels, versions []string) error {
 	err := api.Errorf(api.NotFound, "no workflow %q here", ref)
 	name, _, _ := strings.Cut(ref, "@")
-	switch near := workflow.Meant(name, names, labels); {
+	near := workflow.Meant(name, names, labels)
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "/"+name) }); near == "" && i >= 0 {
+		near = names[i] // a model, or what is an application, by its own name
+	}
+	switch {
 	case name == "":
 		return api.Errorf(api.Invalid, "the name of the workflow is missing").
 			WithHint("mutirao workflow list shows them")

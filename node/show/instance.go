@@ -30,6 +30,10 @@ func (vw *View) Instance(h *Held) *api.Instance {
 		Mechanism: string(h.M.Mechanism()), Responsible: vw.Partners.AnswersFor(h.M), Notify: h.M.Policy().String(),
 		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.Ended), Data: map[string]any{},
 	}
+	if _, known := vw.Partners.Person(h.M.Responsible()); !known ||
+		vw.People.GoneForGood(workflow.PartnerID(h.M.Responsible())) {
+		out.ResponsibleGone, out.Administrators = true, h.M.Definition().Administrators
+	}
 	if p := h.M.Parent(); p != nil {
 		out.Parent = &api.Parent{
 			Instance: p.Instance.String(), Task: p.Attempt.Slot, Attempt: p.Attempt.String(), Try: p.Try,

@@ -47,6 +47,9 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 		if in.DataDriven { // what another state fired, somebody else may have done
 			who = attempts[views[i].ID]
 		}
+		if h.M.LeftOut(views[i].ID) {
+			who = "" // whoever ended it before is named by the reason
+		}
 		if t.State.Done() && who != "" {
 			t.PerformedBy = vw.Partners.Called(who)
 		}

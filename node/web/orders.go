@@ -37,6 +37,10 @@ func (l *language) deciders(in *api.Instance, d *api.Deciding, s httpapi.Session
 	who := cmp.Or(string(in.Responsible), "–")
 	you := in.Responsible != "" && string(in.Responsible) == s.Name
 	switch {
+	case in.ResponsibleGone && in.Administrators != "":
+		return l.say("asks.gone.role", who, in.Administrators)
+	case in.ResponsibleGone:
+		return l.say("asks.gone", who)
 	case d == nil && you:
 		return l.say("asks.you")
 	case d == nil:
@@ -148,8 +152,19 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		api.TaskCancel: "note.cancel",
 	}[done.Order]
 	called := p.called(ctx, done.ID, cmp.Or(done.StandIn, o.Task))
-	return &outcome{
-		to:   "/instances/" + url.PathEscape(done.ID),
-		note: note{Key: key, Args: []any{called, cmp.Or(done.To, done.At)}},
-	}, nil
+	said := note{Key: key, Args: []any{called, cmp.Or(done.To, done.At)}}
+	switch {
+	case done.Order == api.TaskStop && done.MayCount != "":
+		said = note{Key: "note.stop.counts", Args: []any{called, p.called(ctx, done.ID, o.Task), done.MayCount}}
+	case len(done.GoneToo) > 0:
+		var tasks []string
+		for _, t := range done.GoneToo {
+			tasks = append(tasks, p.called(ctx, done.ID, t))
+		}
+		said.Key = map[string]string{
+			api.TaskAgain: "note.again.gone", api.TaskSkip: "note.skip.gone",
+		}[done.Order]
+		said.Args = append(said.Args, list(tasks))
+	}
+	return &outcome{to: "/instances/" + url.PathEscape(done.ID), note: said}, nil
 }

@@ -103,6 +103,25 @@ func TestOrderingAboutAFailure(t *testing.T) {
 			t.Errorf("%s, refused: %d\n%s", tt.order, w.Code, prose(w.Body.String()))
 		}
 	}
+	for want, done := range map[string]api.TaskOrdered{
+		"guess is stopped. It stood in for pump, of which what boat still brings may count.": {
+			Order: api.TaskStop, StandIn: "guess", MayCount: "boat"},
+		"pump is done once more, by engine-7. What waits for it is with a partner that is gone as well, " +
+			"and wants an order of its own: hoses.": {
+			Order: api.TaskAgain, At: "engine-7", GoneToo: []workflow.TaskName{"hoses"}},
+	} {
+		f := brigade()
+		f.OnOrderTask = func(o api.TaskOrder) (*api.TaskOrdered, error) {
+			done.ID, done.Task = o.ID, o.Task
+			return &done, nil
+		}
+		p := newPage(f)
+		text := follow(t, p, post(t, p, sent(httpapi.Good), "en", "/instances/"+id+"/orders",
+			url.Values{"task": {"pump"}, "order": {done.Order}}), "en")
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
 	look := httptest.NewRecorder()
 	newPage(brigade()).Inside(look, httptest.NewRequest(http.MethodGet, "/instances/"+id, nil), httpapi.Session{})
 	if body := look.Body.String(); !strings.Contains(body, "Waits for an order") ||

@@ -1,6 +1,7 @@
 package worklists
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -332,6 +333,7 @@ func (d *Desk) addHeard(rows []Row, listed map[workflow.PartnerID][]Row, answere
 			case !here:
 				rows = append(rows, r)
 			case rows[i].At == r.At && rows[i].AsOf.Before(r.AsOf):
+				r.Presumed = cmp.Or(r.Presumed, rows[i].Presumed) // which it may not have heard of
 				rows[i] = r
 			}
 		}

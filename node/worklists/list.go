@@ -384,6 +384,7 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	if x := r.Remark; x != nil {
 		out.Said = &api.Said{By: d.in.People.Called(x.User), Why: x.Reason, At: x.At.UTC(), Passed: x.Passed}
 	}
+	out.Presumed = r.Presumed
 	if r.Mine == "" {
 		if out.Over = r.Over || r.At != d.in.Self && d.in.Gone(r.At); r.Other != "" {
 			out.TakenBy = d.in.People.Called(r.Other)

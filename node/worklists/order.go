@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +20,9 @@ import (
 // This file is about orders of those who decide about instances: each is signed by the person, and
 // goes to the partner that holds the task, which carries it out.
 
+// MaxGoneToo is how many of those tasks are named.
+const MaxGoneToo = 16
+
 // Target is what an order is about, and who carries it out.
 type Target struct {
 	Instance workflow.InstanceID `json:"instance"`
@@ -28,6 +32,8 @@ type Target struct {
 	At       workflow.PartnerID  `json:"at"`
 	// InStead: whoever held the task is gone, and At takes part, as others do that could carry it out.
 	InStead bool `json:"in_stead,omitzero"`
+	// GoneToo are the tasks that wait for this one and whose holders are gone as well, the first of them.
+	GoneToo []workflow.TaskName `json:"gone_too,omitempty"`
 	// StandIn is what is done in place of the task, and so what the order is about; empty: the task itself. MayCount is
 	// who holds an earlier attempt at the task that others only presume to have failed: it may still count.
 	StandIn  workflow.TaskName  `json:"stand_in,omitzero"`
@@ -105,6 +111,9 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 	out := &api.TaskOrdered{
 		ID: t.Instance.String(), Task: in.Task, Order: in.Order, User: who.Name, At: d.in.Name(t.At), InStead: t.InStead,
 		StandIn: t.StandIn,
+	}
+	if in.Order == api.TaskAgain || in.Order == api.TaskSkip {
+		out.GoneToo = t.GoneToo
 	}
 	if t.MayCount != "" {
 		out.MayCount = d.in.Name(t.MayCount)
@@ -211,7 +220,8 @@ func (d *Desk) soughtIn(ref string, task workflow.TaskName, who users.Who) (x so
 		},
 		fits: func(p workflow.PartnerID, t *Target) bool {
 			return t.fits(ref) && t.Task == task && t.Result.IsZero() &&
-				(t.StandIn == "" || workflow.ValidName(string(t.StandIn))) &&
+				(t.StandIn == "" || workflow.ValidName(string(t.StandIn))) && len(t.GoneToo) <= MaxGoneToo &&
+				!slices.ContainsFunc(t.GoneToo, func(n workflow.TaskName) bool { return !workflow.ValidName(string(n)) }) &&
 				(task != "" && t.Item.Slot != "" || task == "" && t.Item == worklist.Item{} && t.At == p)
 		},
 	}, nil

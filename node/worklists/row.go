@@ -63,6 +63,9 @@ type Row struct {
 	// Remark is what whoever gave it back or passed it on last said; nil: nothing.
 	Remark *worklist.Remark `json:"remark,omitempty"`
 
+	// Presumed is why others presume that its task has failed, while its holder has not given it up; empty: nobody does.
+	Presumed string `json:"presumed,omitempty"`
+
 	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
 	WaitsFor []worklist.Lack `json:"waits_for,omitempty"`
 
@@ -170,7 +173,7 @@ func (r *Row) check(now time.Time) error {
 	if r.Size < 0 || r.Size > maxSize {
 		return fmt.Errorf("an item whose files have %d bytes", r.Size)
 	}
-	if len(r.Lost) > workflow.MaxName || utf8.RuneCountInString(r.Doc) > MaxDoc ||
+	if len(r.Lost) > workflow.MaxName || len(r.Presumed) > worklist.MaxBack || utf8.RuneCountInString(r.Doc) > MaxDoc ||
 		utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
 		return fmt.Errorf("an item that says more of itself than it may")
 	}

@@ -72,7 +72,7 @@ func TestWorklistThroughTheClient(t *testing.T) {
 	}
 	order := api.TaskOrder{User: "ana", ID: "ab", Task: "weigh", Order: api.TaskAgain, Reason: "the scales are here"}
 	done, err := c.OrderTask(t.Context(), order)
-	if err != nil || *done != (api.TaskOrdered{ID: "ab", Task: "weigh", Order: api.TaskAgain}) {
+	if diff := cmp.Diff(&api.TaskOrdered{ID: "ab", Task: "weigh", Order: api.TaskAgain}, done); err != nil || diff != "" {
 		t.Errorf("an order is answered with %+v, %v", done, err)
 	}
 	asked = append(asked, order)

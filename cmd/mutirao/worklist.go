@@ -245,6 +245,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		if len(x.Awaits) > 0 {
 			task += " (after " + withLabels(x.Awaits, x.TaskLabels) + ")"
 		}
+		if x.Presumed != "" {
+			task += " (presumed to have failed: " + oneLine(x.Presumed) + ")"
+		}
 		if x.Said != nil {
 			task += " (" + saidLast(x.Said) + ")"
 		}
@@ -355,8 +358,9 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 				return len(x.WaitsFor) == 0 && x.Away == nil && !x.Unreachable && free == (claim != api.ClaimRelease)
 			}),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			items, err := node.ClaimItems(ctx, api.ClaimRequest{
-				User: user.who(), Claim: claim, Items: args, Reason: reason,
+			asked := api.WorklistQuery{User: user.who(), Ahead: claim == api.ClaimLock}
+			items, err := whileAsked(ctx, u, node, asked, args, toTake, func() ([]api.Item, error) {
+				return node.ClaimItems(ctx, api.ClaimRequest{User: user.who(), Claim: claim, Items: args, Reason: reason})
 			})
 			if err != nil {
 				return err
@@ -409,7 +413,7 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 			if err != nil {
 				return err
 			}
-			x, err := node.FinishItem(ctx, api.ItemResult{User: user.who(), Item: args[0], Outputs: values})
+			x, err := u.finish(ctx, node, api.ItemResult{User: user.who(), Item: args[0], Outputs: values})
 			if err != nil {
 				return err
 			}
@@ -422,6 +426,12 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 	addFormatFlag(cmd, cmd.Flags(), "output-format")
 	user.add(cmd)
 	return cmd
+}
+
+// finish hands in what a user made of an item.
+func (u *ui) finish(ctx context.Context, node api.Service, r api.ItemResult) (*api.Item, error) {
+	return whileAsked(ctx, u, node, api.WorklistQuery{User: r.User}, []string{r.Item}, toFinish,
+		func() (*api.Item, error) { return node.FinishItem(ctx, r) })
 }
 
 func newItemFailCommand() *cobra.Command {
@@ -439,8 +449,7 @@ definition says under on-failure.` + forWhom,
 			if strings.TrimSpace(reason) == "" {
 				return usagef("worklist fail needs --reason: those who go on want to know it")
 			}
-			x, err := node.FinishItem(ctx,
-				api.ItemResult{User: user.who(), Item: args[0], Failed: true, Reason: reason})
+			x, err := u.finish(ctx, node, api.ItemResult{User: user.who(), Item: args[0], Failed: true, Reason: reason})
 			if err != nil {
 				return err
 			}

@@ -88,6 +88,10 @@ shows what waits, and what its partner did not take, with the reason.`,
   mutirao worklist reconnect -o json`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			was, err := node.Contact(ctx)
+			if err != nil {
+				return err
+			}
 			// Asked before: once there is contact, it may all be handed in within an instant.
 			waits, err := node.Outbox(ctx, "")
 			if err != nil {
@@ -100,7 +104,10 @@ shows what waits, and what its partner did not take, with the reason.`,
 			if err := u.result(c, func(w io.Writer) { u.writeContact(w, c, true) }); err != nil {
 				return err
 			}
-			if slices.ContainsFunc(waits, func(x api.Undelivered) bool { return !x.Alone && x.Refused == "" }) {
+			switch {
+			case was.State == api.IsConnected:
+				u.note("it was connected already")
+			case slices.ContainsFunc(waits, func(x api.Undelivered) bool { return !x.Alone && x.Refused == "" }):
 				u.note("what was done meanwhile is handed in now, by itself; mutirao outbox shows what still waits")
 			}
 			return nil
@@ -224,7 +231,8 @@ func (u *ui) writeContact(w io.Writer, c *api.Contact, said bool) {
 			u.short(x.Item, 8), x.Task, strings.Join(x.OnlyFor, ", "), x.User)
 	}
 	for _, x := range c.Passed {
-		fmt.Fprintf(w, "passed on:   %s of %s %s to %s: %s\n", x.Task, x.Workflow, u.id(x.Instance), x.Partner, oneLine(x.Reason))
+		fmt.Fprintf(w, "passed on:   %s %s of %s %s to %s: %s\n", u.short(x.ID, 8), x.Task, x.Workflow, u.id(x.Instance),
+			x.Partner, oneLine(x.Reason))
 	}
 	for _, x := range c.Stays {
 		fmt.Fprintf(w, "stays here:  %s of %s %s: %s\n", x.Task, x.Workflow, u.id(x.Instance), oneLine(x.Reason))

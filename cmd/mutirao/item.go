@@ -124,6 +124,9 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	if x.Said != nil {
 		fmt.Fprintln(w, saidLast(x.Said))
 	}
+	if x.Presumed != "" {
+		fmt.Fprintf(w, "presumed to have failed: %s; what is made of it may not count\n", oneLine(x.Presumed))
+	}
 	if x.Away != nil {
 		fmt.Fprintln(w, oneLine(whileAway(*x)))
 	}

@@ -120,6 +120,10 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s%s\n", clock(in.Started), clockOf(in.Ended),
 		oneLine(string(in.Coordination)),
 		orDash(oneLine(string(in.Responsible))), offeredBy(in))
+	if in.ResponsibleGone && in.Ended == nil {
+		fmt.Fprintf(w, "%s is not here any more: %s decides, and each partner that takes part may cancel it\n",
+			oneLine(string(in.Responsible)), whoDecides(in))
+	}
 	if p := in.Parent; p != nil {
 		fmt.Fprintf(w, "it does task %s of instance %s\n", oneLine(string(p.Task)), oneLine(p.Instance))
 	}
@@ -167,16 +171,16 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 			why, what = u.paint(yellow, "left so by order:"), "has failed, and what waits for it is blocked"
 		}
 		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", why, oneLine(workflow.WithLabel(string(a.Task), a.Label)), what,
-			orDash(oneLine(string(in.Responsible))), orDash(strings.Join(commands, "; ")))
+			whoDecides(in), orDash(strings.Join(commands, "; ")))
 	}
 	if len(in.Undoable) > 0 && in.State != workflow.InstanceSucceeded {
 		fmt.Fprintf(w, "can be undone: %s; %s decides: mutirao task undo %s TASK\n", joinTasks(in.Undoable),
-			orDash(oneLine(string(in.Responsible))), u.id(in.ID))
+			whoDecides(in), u.id(in.ID))
 	}
 	for _, i := range in.Incidents {
 		more := ""
 		if len(i.Commands) > 0 {
-			more = "; it counts once it is adopted; " + orDash(oneLine(string(in.Responsible))) + " decides: " +
+			more = "; it counts once it is adopted; " + whoDecides(in) + " decides: " +
 				oneLine(strings.Join(i.Commands, "; "))
 		}
 		of := ""
@@ -193,6 +197,17 @@ func stopsAll(a api.Ask) string {
 		return ""
 	}
 	return "; to stop all: " + oneLine(strings.Join(a.Commands, "; "))
+}
+
+// whoDecides is who decides about an instance, in words.
+func whoDecides(in *api.Instance) string {
+	switch {
+	case !in.ResponsibleGone:
+		return orDash(oneLine(string(in.Responsible)))
+	case in.Administrators != "":
+		return "who has the role " + oneLine(string(in.Administrators))
+	}
+	return "nobody"
 }
 
 // writeAway says of tasks whose partner is away as it announced until when, and what can be done meanwhile.

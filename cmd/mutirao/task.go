@@ -191,6 +191,16 @@ one user who is signed in here, or else this partner.` + sure,
 
 // orderedText says what follows from an order.
 func orderedText(o *api.TaskOrdered) string {
+	text := doneAbout(o)
+	if len(o.GoneToo) > 0 {
+		text += fmt.Sprintf("; what waits for it is with a partner that is gone as well, and wants an order of its own: %s",
+			joinTasks(o.GoneToo))
+	}
+	return text
+}
+
+// doneAbout says what follows from an order for the task that it is about.
+func doneAbout(o *api.TaskOrdered) string {
 	task := string(o.Task)
 	if o.StandIn != "" {
 		task = fmt.Sprintf("%s, which stands in for %s,", o.StandIn, o.Task)

@@ -675,6 +675,51 @@ func TestTheLaterIsMadeFromWhatThisNodeHolds(t *testing.T) {
 	})
 }
 
+// TestTheLaterWaitsUntilItsHolderHears is about an earlier item that failed, and in whose place this node did what has no
+// word of a person which the result of the later could name, as with a program: the result waits in the outbox until the
+// holder of the later has heard of that.
+func TestTheLaterWaitsUntilItsHolderHears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := aheadAmong(t, strings.NewReplacer("out: [weight]}",
+			"out: [weight], on-failure: {contingency: guess}}\n  guess: {type: manual, out: [weight]}",
+			"[weigh]", "[weigh, guess]", "partner: base", "partner: tablet").Replace(round), nil,
+			"base:nurse", "kitchen", "tablet:nurse")
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("tablet", "kitchen")
+		tm.disconnect("tablet", "base")
+		pass(time.Minute)
+		if _, err := tm.p["tablet"].api.FinishItem(t.Context(), api.ItemResult{
+			User: "bia", Item: items[0], Failed: true, Reason: "no scales",
+		}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		tm.finish("tablet", id, "guess")
+		if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
+			t.Fatal(err)
+		}
+		tm.f.losing(func(from, _ workflow.PartnerID, m *wire.Message) bool { // of guess nobody hears before
+			return from == tm.p["tablet"].id() && len(m.Facts) > 0
+		})
+		tm.connect("tablet", "kitchen")
+		pass(10 * time.Second)
+		for _, x := range tm.outbox("tablet") {
+			if strings.Contains(x, "refused") || strings.Contains(x, "waits for weigh") {
+				t.Errorf("before the kitchen hears of guess: %s", x)
+			}
+		}
+		tm.f.losing(nil)
+		tm.connect("tablet", "base")
+		pass(time.Minute)
+		tm.wantOutbox("tablet")
+		if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
+			t.Errorf("the instance is %s", got)
+		}
+	})
+}
+
 // TestTheLaterWaitsForWhatOthersDo is about an item that waits for one which failed, and which others do in its place: its
 // user is told so, and not to do it first, before the failure is handed in and after, also where the item is held here.
 func TestTheLaterWaitsForWhatOthersDo(t *testing.T) {

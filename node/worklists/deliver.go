@@ -3,6 +3,7 @@ package worklists
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/moment"
@@ -107,9 +108,12 @@ func (d *Desk) deliver() {
 func (d *Desk) handIn(k *kept) error {
 	why, isKept, result := "", false, worklist.ID{}
 	c, err := wire.DecodeSpoken(k.Word)
-	if err != nil {
+	switch {
+	case err != nil:
 		why = "it cannot be read any more"
-	} else {
+	case d.isEarly(k, c):
+		return nil // once more, later
+	default:
 		done, err := d.bring(context.Background(), workflow.PartnerID(k.At), c)
 		var no refusal
 		switch {
@@ -137,6 +141,30 @@ func (d *Desk) handIn(k *kept) error {
 	d.tellHandedIn(k, "refused")
 	d.in.Nudge() // it is asked about from now on
 	return nil
+}
+
+// isEarly reports whether the holder of an item has still to hear that something was done for which the item waits, of
+// which this node knows, and which the result does not name, as a program did it, say: it would refuse the result.
+func (d *Desk) isEarly(k *kept, c wire.Spoken) bool {
+	body, err := worklist.Decode(c.Says)
+	x, is := body.(worklist.Result)
+	unnamed := func(t workflow.TaskName) bool {
+		return !slices.ContainsFunc(x.Upon, func(of worklist.Basis) bool { return of.Item.Slot == t })
+	}
+	if err != nil || !is || x.Failed || !slices.ContainsFunc(k.more().Awaits, unnamed) {
+		return false // as nearly always
+	}
+	who, err := d.in.People.Who(k.User)
+	if err != nil {
+		return false
+	}
+	rows, err := d.askOne(context.Background(), who, workflow.PartnerID(k.At), k.Instance)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(rows, func(r Row) bool {
+		return r.ID() == k.id() && r.Mine != "" && slices.ContainsFunc(r.Awaits, unnamed)
+	})
 }
 
 // tellHandedIn tells those who watch that something was handed in, or refused: at a node that takes no part in the

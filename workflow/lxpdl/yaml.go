@@ -27,6 +27,10 @@ func (p *Process) ToYAML() []byte {
 	if key, text := native.Kept(p.Name, name); key != "" {
 		w.line("%s: %s", key, native.Quoted(text))
 	}
+	for _, t := range p.Tasks { // what is valid stays as it is
+		w.tasks.Keep("", t.Name)
+		w.roles.Keep("", t.Roles...)
+	}
 	w.loops(p.Loops)
 	w.line("tasks:")
 	for _, t := range p.Tasks {

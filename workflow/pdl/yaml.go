@@ -47,9 +47,10 @@ func (d *Document) ToYAML(w *Workflow) []byte {
 	if key, text := native.Kept(w.Name, made); key != "" {
 		t.line("%s: %s", key, native.Quoted(text))
 	}
-	t.allData(w)
 	models := d.modelsOf(w)
 	applications := d.applicationsOf(models)
+	t.keep(w, models, applications)
+	t.allData(w)
 	t.allApplications(applications)
 	t.allModels(models)
 	t.line("tasks:")
@@ -99,12 +100,31 @@ type writer struct {
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
 
+// keep leaves names that are valid as they are.
+func (w *writer) keep(of *Workflow, models []Model, applications []Application) {
+	for _, d := range of.Data {
+		w.data.Keep("", d.Name)
+	}
+	for _, a := range of.Activities {
+		w.tasks.Keep("", a.Name)
+		w.roles.Keep("", a.Role)
+	}
+	for _, m := range models {
+		w.models.Keep("", m.Name)
+	}
+	for _, a := range applications {
+		if !native.BuiltIn(a.Name) {
+			w.applications.Keep("", a.Name)
+		}
+	}
+}
+
 func (w *writer) dataName(s string) string { return w.data.Of(s, "item") }
 
 // application is the native name of an application. Built-in ones mean something else.
 func (w *writer) application(s string) string {
-	if s == "noop" || s == "set" || s == "sleep" || s == "fail" {
-		s += "-application"
+	if native.BuiltIn(s) {
+		return w.applications.OfKind("built-in", s+"-application", "application")
 	}
 	return w.applications.Of(s, "application")
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // ToYAML translates the flow to the native format. Names that it does not allow are
-// changed; the old one of a trigger, and of the flow, is kept as label (as doc where it cannot be that), of others as a comment. The instances
+// changed, around those that stay; the old one of a trigger, and of the flow, is kept as label (as doc where it cannot be that), of others as a comment. The instances
 // that the script makes are commands at the end, as comments: see [Document.Commands].
 func (d *Document) ToYAML() []byte {
 	w := newWriter(d)
@@ -128,12 +128,27 @@ func newWriter(d *Document) *writer {
 		names: native.NewDataNames(), triggers: native.NewNames(), transitions: native.NewNames(),
 		conditionOf: map[*Predicate]string{},
 	}
+	w.keep()
 	for _, a := range d.Attributes {
 		w.types[a.Name] = a.Type
 		w.exact[a.Name], w.small[strings.ToLower(a.Name)] = a.Name, a.Name
 		w.attribute(a.Name) // data get their names before conditions
 	}
 	return w
+}
+
+// keep leaves names that are valid as they are: those of data before those of conditions.
+func (w *writer) keep() {
+	for _, a := range w.document.Attributes {
+		w.names.Keep("attribute", a.Name)
+	}
+	for _, t := range w.document.Triggers {
+		w.names.Keep("condition", t.Condition)
+		w.triggers.Keep("", t.Name)
+		if !native.BuiltIn(t.Transition) {
+			w.transitions.Keep("", t.Transition)
+		}
+	}
 }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
@@ -235,8 +250,8 @@ func (w *writer) tasks() {
 
 // transition is the native name of a transition. Built-in applications mean something else.
 func (w *writer) transition(s string) string {
-	if s == "noop" || s == "set" || s == "sleep" || s == "fail" {
-		s += "-transition"
+	if native.BuiltIn(s) {
+		return w.transitions.OfKind("built-in", s+"-transition", "transition")
 	}
 	return w.transitions.Of(s, "transition")
 }

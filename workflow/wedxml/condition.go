@@ -37,9 +37,15 @@ func newConditions(p *parser, attributes index) *conditions {
 	return c
 }
 
-// newData gives the attributes their native names.
+// newData gives the attributes their native names. What is valid stays as it is, also the name of a condition.
 func newData(d *Document) native.Names {
 	names := native.NewDataNames()
+	for _, a := range d.Attributes {
+		names.Keep("attribute", a.Name)
+	}
+	for _, c := range d.Conditions {
+		names.Keep("condition", c.Name)
+	}
 	for _, a := range d.Attributes {
 		names.OfKind("attribute", a.Name, "attribute")
 	}

@@ -31,6 +31,7 @@ func (d *Document) Find(name string) (*Flow, bool) {
 // attributes, which all flows share, and the conditions and transitions that it uses.
 func (d *Document) ToYAML(f *Flow) []byte {
 	w := &writer{document: d, names: newData(d), tasks: native.NewNames(), applications: native.NewNames()}
+	w.keep(f)
 	w.line("# Translated from WED-tool. What transitions and compensations run is each node's own configuration, or its workers.")
 	name := workflow.MakeName(f.Name)
 	if name == "" {
@@ -71,10 +72,32 @@ func (w *writer) condition(name string) string { return w.names.OfKind("conditio
 // application is the native name of a transition or compensation. Built-in
 // applications mean something else.
 func (w *writer) application(name string) string {
-	if name == "noop" || name == "set" || name == "sleep" || name == "fail" {
-		name += "-transition"
+	if native.BuiltIn(name) {
+		return w.applications.OfKind("built-in", name+"-transition", "transition")
 	}
 	return w.applications.Of(name, "transition")
+}
+
+// keep leaves names of triggers and applications that are valid as they are; newData does so with those of data.
+func (w *writer) keep(f *Flow) {
+	number := 0
+	for _, t := range f.Triggers {
+		if w.never(t.Condition) {
+			continue
+		}
+		number++
+		w.tasks.Keep(fmt.Sprint(number), t.Transition)
+		w.keepApplication(t.Transition)
+		if c := w.document.compensationOf(t.Transition); c != nil {
+			w.keepApplication(c.Name)
+		}
+	}
+}
+
+func (w *writer) keepApplication(name string) {
+	if !native.BuiltIn(name) {
+		w.applications.Keep("", name)
+	}
 }
 
 func (w *writer) list(names []string) string {
@@ -175,13 +198,21 @@ func (w *writer) task(t Trigger, number int) {
 	w.compensation(t.Transition, updates)
 }
 
+// compensationOf is what undoes a transition; nil: nothing does.
+func (d *Document) compensationOf(transition string) *Transition {
+	i := slices.IndexFunc(d.Compensations, func(c Transition) bool { return c.For == transition })
+	if i < 0 {
+		return nil
+	}
+	return &d.Compensations[i]
+}
+
 // compensation writes what undoes a transition: here it may set what the transition may.
 func (w *writer) compensation(transition string, updates []string) {
-	i := slices.IndexFunc(w.document.Compensations, func(c Transition) bool { return c.For == transition })
-	if i < 0 {
+	c := w.document.compensationOf(transition)
+	if c == nil {
 		return
 	}
-	c := w.document.Compensations[i]
 	var more []string
 	for _, name := range c.Updates {
 		if !slices.Contains(updates, name) {
@@ -204,6 +235,9 @@ func (w *writer) constraints() {
 	}
 	w.line("constraints:")
 	names := native.NewNames()
+	for _, c := range w.document.Constraints {
+		names.Keep("", c.Condition)
+	}
 	for _, c := range w.document.Constraints {
 		strict := ""
 		if c.Strict {

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -59,6 +60,24 @@ func (ns Names) OfKind(kind, name, fallback string) string {
 	}
 	ns.given[key], ns.taken[v] = v, true
 	return v
+}
+
+// Keep gives the foreign names of a kind that are valid to themselves, ahead of those that have to be changed: what
+// is valid stays as it is, wherever it stands in the file.
+func (ns Names) Keep(kind string, names ...string) {
+	for _, name := range names {
+		if ns.make(name) == name && !ns.taken[name] {
+			ns.OfKind(kind, name, name)
+		}
+	}
+}
+
+// BuiltIn reports whether a name is that of an application that each node has, so that a foreign one of that name
+// needs another.
+func BuiltIn(name string) bool {
+	return slices.Contains([]workflow.ApplicationName{
+		workflow.AppNoop, workflow.AppSleep, workflow.AppSet, workflow.AppFail,
+	}, workflow.ApplicationName(name))
 }
 
 // Kept says where a foreign name stays for which another was made: the key label, or doc where it cannot be

@@ -48,8 +48,12 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 		if t.Compensate != nil {
 			d.standsIn[t.Compensate.Task] = true
 		}
+	}
+	for _, t := range r.def.Tasks {
 		for _, n := range t.Out {
-			d.writers[n] = append(d.writers[n], t)
+			if !d.off(t) {
+				d.writers[n] = append(d.writers[n], t)
+			}
 		}
 	}
 	d.given = d.mustBeGiven()
@@ -80,7 +84,7 @@ func Doubts(file string, src []byte, shared Shared) []Doubt {
 type doubter struct {
 	*reader
 	satisfier
-	writers map[DataName][]*Task
+	writers map[DataName][]*Task // those that are not off
 	found   []Doubt
 
 	driven     bool              // by data
@@ -95,6 +99,41 @@ type doubter struct {
 
 func (d *doubter) doubt(n *node, format string, args ...any) {
 	d.found = append(d.found, Doubt{n.line, n.col, cut(fmt.Sprintf(format, args...))})
+}
+
+// off reports whether a task does nothing, as it is not enabled and stands in for no other.
+func (d *doubter) off(t *Task) bool { return t.Disabled && !d.standsIn[t.Name] }
+
+// offSetters are the tasks that would set some data, and are off, with their verb; empty: there are none.
+func (d *doubter) offSetters(names ...DataName) string {
+	var off []string
+	for _, t := range d.def.Tasks {
+		sets := func(n DataName) bool { return slices.Contains(t.Out, n) }
+		if d.off(t) && slices.ContainsFunc(names, sets) {
+			off = append(off, string(t.Name))
+		}
+	}
+	switch len(off) {
+	case 0:
+		return ""
+	case 1:
+		return off[0] + " is"
+	}
+	return andAll(off) + " are"
+}
+
+// noTask are the words for the fact that no task sets some data.
+func (d *doubter) noTask(names ...DataName) string {
+	if off := d.offSetters(names...); off != "" {
+		return "no task that is enabled (" + off + " not)"
+	}
+	return "no task"
+}
+
+// andAll joins words, two at least.
+func andAll(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // dataOf are the data that a task's rule asks for, and whether it asks for nothing else but instance.age.
@@ -151,8 +190,8 @@ func (d *doubter) unasked() {
 	for _, x := range d.def.Data {
 		if x.Type == TypeQuery && len(d.writers[x.Name]) == 0 {
 			d.doubt(d.head(d.scope.data[x.Name]),
-				"no task asks database %s for %s, which stays null (have an automatic task ask: out: [%s])", x.Database,
-				x.Name, x.Name)
+				"%s asks database %s for %s, which stays null (have an automatic task ask: out: [%s])", d.noTask(x.Name),
+				x.Database, x.Name, x.Name)
 		}
 	}
 }
@@ -217,7 +256,8 @@ func (d *doubter) unset() {
 	for _, n := range slices.Sorted(maps.Keys(asked)) {
 		decl := d.scope.data[n]
 		if len(d.writers[n]) == 0 && decl.Default == nil && !decl.Required && d.starts(map[DataName]Value{n: nil}) {
-			d.doubt(d.head(decl), "no task sets %s, and it has no default: rules that ask for it find null unless the start gives it", n)
+			d.doubt(d.head(decl), "%s sets %s, and it has no default: rules that ask for it find null unless the start gives it",
+				d.noTask(n), n)
 		}
 	}
 }
@@ -262,7 +302,8 @@ func (d *doubter) settled(e *Expr) string {
 	if v, err := e.Eval(Env{Data: data}); err == nil && v == true {
 		how = "always holds"
 	}
-	return fmt.Sprintf("%s, unless the start gives other data: no task sets %s", how, strings.Join(names, ", "))
+	return fmt.Sprintf("%s, unless the start gives other data: %s sets %s", how, d.noTask(e.names...),
+		strings.Join(names, ", "))
 }
 
 // impossible reports whether an expression can be seen never to hold.
@@ -305,15 +346,27 @@ func (d *doubter) never() {
 	for _, c := range d.def.Conditions {
 		if of[c.Name] = d.impossible(c.Expr); of[c.Name] {
 			d.doubt(d.scope.conditions[c.Name].value,
-				"the condition %s can never hold: what one part asks, another excludes", c.Name)
+				"the condition %s can never hold: %s", c.Name, d.whyNever(c.Expr))
 		}
 	}
 	for _, t := range d.def.Tasks {
 		whole := d.rule(t)
 		if whole != nil && !of[DataName(whole.spelling)] && d.impossible(whole) {
-			d.doubt(d.ruleNode(t), "the rule of %s can never hold: what one part asks, another excludes", t.Name)
+			d.doubt(d.ruleNode(t), "the rule of %s can never hold: %s", t.Name, d.whyNever(whole))
 		}
 	}
+}
+
+// whyNever says why an impossible expression never holds.
+func (d *doubter) whyNever(e *Expr) string {
+	ways, _ := d.expr(e, false, 0)
+	none := func(a atom) bool { return impossible([][]atom{{a}}, true) }
+	for _, way := range ways {
+		if !slices.ContainsFunc(way, none) {
+			return "what one part asks, another excludes"
+		}
+	}
+	return "there is no value of which it holds"
 }
 
 // rule is the rule of a task that asks for data alone, as one expression; nil: it asks for
@@ -348,10 +401,11 @@ func (d *doubter) end() {
 	switch {
 	case len(final.ages) > 0 || final.constant:
 	case !set:
-		d.doubt(n, "no task sets what final asks for: it holds at the start, or never")
+		d.doubt(n, "%s sets what final asks for: it holds at the start, or never", d.noTask(final.names...))
 		return
 	case !d.outcomes().mayEnd(d):
-		d.doubt(n, "no task sets what final asks for to a value with which it holds: it holds at the start, or never")
+		d.doubt(n, "%s sets what final asks for to a value with which it holds: it holds at the start, or never",
+			d.noTask(final.names...))
 		return
 	}
 	d.endDoubted = false
@@ -375,9 +429,8 @@ func (d *doubter) forever() {
 		for _, t := range circle {
 			names = append(names, string(t.Name))
 		}
-		last := len(names) - 1
-		d.doubt(d.ruleNode(circle[0]), "%s and %s fire one another for ever: nothing that any task sets ends that, nor the instance",
-			strings.Join(names[:last], ", "), names[last])
+		d.doubt(d.ruleNode(circle[0]), "%s fire one another for ever: nothing that any task sets ends that, nor the instance",
+			andAll(names))
 	}
 }
 

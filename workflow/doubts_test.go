@@ -38,7 +38,7 @@ func TestDoubts(t *testing.T) {
 // be possible for certain are so for some. Random expressions over few values are tried
 // with all of these.
 func TestNeverMeansNever(t *testing.T) {
-	const text = "workflow: w\ndata: {n: {type: integer, max: 4}, f: {type: number}, s: {type: string}, e: {type: string, enum: [a, b]}, b: {type: boolean}}\n" +
+	const text = "workflow: w\ndata: {n: {type: integer, max: 4}, f: {type: number}, s: {type: string}, e: {type: string, enum: [a, b]}, b: {type: boolean}, l: {type: list}}\n" +
 		"tasks: {t: {when: %s, repeat: true}}\n"
 	values := map[DataName][]Value{
 		"n": {nil, int64(-2), int64(-1), int64(0), int64(1), int64(2), int64(3), int64(4)},
@@ -46,6 +46,7 @@ func TestNeverMeansNever(t *testing.T) {
 		"s": {nil, "a", "b", "c", "xx", ""},
 		"e": {nil, "a", "b"},
 		"b": {nil, true, false},
+		"l": {nil, []any{"a"}},
 	}
 	var states []Env
 	for _, n := range values["n"] {
@@ -53,7 +54,10 @@ func TestNeverMeansNever(t *testing.T) {
 			for _, s := range values["s"] {
 				for _, e := range values["e"] {
 					for _, b := range values["b"] {
-						states = append(states, Env{Data: map[DataName]Value{"n": n, "f": f, "s": s, "e": e, "b": b}})
+						for _, l := range values["l"] {
+							states = append(states,
+								Env{Data: map[DataName]Value{"n": n, "f": f, "s": s, "e": e, "b": b, "l": l}})
+						}
 					}
 				}
 			}
@@ -107,7 +111,11 @@ func randomRule(g *rand.Rand, depth int) string {
 		"f "+pick("==", "!=", "<", "<=", ">", ">=")+" "+pick("0", "0.5", "1"),
 		"s "+pick("==", "!=", "<", ">=")+" "+pick(`"a"`, `"b"`),
 		"e "+pick("==", "!=")+" "+pick(`"a"`, `"b"`),
-		pick("n", "f", "s", "e", "b")+pick(" == ", " != ")+"null",
+		pick("n", "f", "s", "e", "b", "l")+pick(" == ", " != ")+"null",
+		pick("n == n", "n != n", "f < f", "s >= s", "e != e", "b == b", "l != l", "l == l"),
+		pick(`s startsWith "x"`, "n + 1 > f", "n == f", "s in l", "len(l) == null", "upper(s) == e", "(s ?? e) == \"a\"",
+			"(n > 1 ? s : e) != null", "(b or n > 1) == true", "max(n, f) > 1", "n < null", "null == s", "-n == 1",
+			"l[0] == s", "l[0] != null"),
 		`s in ["a", "c"]`, `not (s in ["a", "b"])`, "n in [0, 1]", "b", "not b", "b == true",
 	)
 }

@@ -545,7 +545,7 @@ func (o *outcomes) fire(
 		if o.tired() {
 			break
 		}
-		if !which(t) {
+		if d.off(t) || !which(t) {
 			continue
 		}
 		for _, way := range o.ways(d.firedBy(t)) {
@@ -698,7 +698,11 @@ func (d *doubter) because(e *Expr, o *outcomes, work func(*outcomes) bool) strin
 	if sure {
 		given = "another" + others(n, o.follows())
 	}
-	return fmt.Sprintf(": %s is only ever %s, unless the start gives %s", n, o.has[n].text(), given)
+	says := fmt.Sprintf(": %s is only ever %s, unless the start gives %s", n, o.has[n].text(), given)
+	if off := d.offSetters(n); off != "" {
+		says += fmt.Sprintf(" (%s not enabled)", off)
+	}
+	return says
 }
 
 // keeps is a data item that keeps an expression from holding by itself; false: there is none.
@@ -841,6 +845,9 @@ func (o *outcomes) mayEnd(d *doubter) bool {
 	for _, way := range ways {
 		opaque := slices.ContainsFunc(way, func(a atom) bool { return a.decl == nil })
 		for _, t := range d.def.Tasks {
+			if d.off(t) {
+				continue
+			}
 			touches := func(n DataName) bool { return slices.Contains(d.def.Final.names, n) }
 			if opaque && slices.ContainsFunc(t.Out, touches) {
 				return true

@@ -9,8 +9,8 @@ import (
 )
 
 // This file finds out whether an expression over data can hold at all. It knows
-// comparisons of a data item, or of instance.age, with a constant, in, null, and what joins them; of all else
-// it says nothing. It looks at maxClauses ways to hold, and of more it says nothing.
+// comparisons of a data item, or of instance.age, with a constant or with itself, in, null, and what joins them; of all
+// else only that it does not hold of null. It looks at maxClauses ways to hold, and of more it says nothing.
 
 // atom is what one way to hold asks: of a data item, or (decl is nil) of what is not
 // understood.
@@ -53,7 +53,62 @@ func (s satisfier) dnf(n ast.Node, negated bool, depth int) (ways [][]atom, know
 	case *ast.BinaryNode:
 		return s.binary(n, negated, depth)
 	}
-	return [][]atom{{{}}}, true
+	return [][]atom{s.opaque(n)}, true
+}
+
+// opaque are the atoms of what is not understood: neither it nor its not holds where what it is computed from is null.
+func (s satisfier) opaque(n ast.Node) []atom {
+	out := []atom{{}}
+	for _, decl := range s.needs(n, 0) {
+		out = append(out, atom{decl: decl, op: "not null"})
+	}
+	return out
+}
+
+// needs are data without which an expression is null, as far as that can be seen.
+func (s satisfier) needs(n ast.Node, depth int) (out []*DataDecl) {
+	var parts []ast.Node
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		if decl := s.decl(n); decl != nil {
+			return []*DataDecl{decl}
+		}
+	case *ast.MemberNode:
+		parts = []ast.Node{n.Node, n.Property}
+	case *ast.ChainNode:
+		parts = []ast.Node{n.Node}
+	case *ast.UnaryNode:
+		parts = []ast.Node{n.Node}
+	case *ast.BuiltinNode:
+		parts = n.Arguments
+	case *ast.CallNode:
+		parts = n.Arguments
+	case *ast.BinaryNode:
+		return s.needsOfBoth(n, depth)
+	}
+	for _, part := range parts {
+		if depth < maxExprNodes {
+			out = append(out, s.needs(part, depth+1)...)
+		}
+	}
+	return out
+}
+
+// needsOfBoth are the data without which an operator with two sides gives null.
+func (s satisfier) needsOfBoth(n *ast.BinaryNode, depth int) []*DataDecl {
+	op := operatorName(n.Operator)
+	if depth >= maxExprNodes || op == "and" || op == "or" || op == "??" {
+		return nil
+	}
+	left, right := s.needs(n.Left, depth+1), s.needs(n.Right, depth+1)
+	value := func(side ast.Node, of []*DataDecl) bool { // it is not always null
+		v, known := literal(side)
+		return len(of) > 0 || known && v != nil
+	}
+	if (op == "==" || op == "!=") && !(value(n.Left, left) && value(n.Right, right)) {
+		return nil // it may ask whether the other side is null
+	}
+	return append(left, right...)
 }
 
 // expr takes an expression apart by its spelling.
@@ -101,7 +156,10 @@ func (s satisfier) binary(n *ast.BinaryNode, negated bool, depth int) ([][]atom,
 		}
 		return out, true
 	}
-	return [][]atom{{s.comparison(n, op, negated)}}, true
+	if a := s.comparison(n, op, negated); a.decl != nil {
+		return [][]atom{{a}}, true
+	}
+	return [][]atom{s.opaque(n)}, true
 }
 
 // ageItem stands for instance.age, as a whole number of nanoseconds. No data item has its name.
@@ -165,7 +223,29 @@ var turned = map[string]string{
 // swapped are the operators when the sides change places.
 var swapped = map[string]string{"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
-// comparison is the atom of a comparison of a data item with a constant.
+// alone is the atom of a comparison of a data item with itself: it is not null, and then the comparison holds or not.
+func alone(decl *DataDecl, op string, negated bool) atom {
+	switch holds := op == "==" || op == "<=" || op == ">="; {
+	case swapped[op] == "":
+		return atom{}
+	case holds == negated:
+		return atom{decl: decl, op: "in"} // none
+	}
+	return atom{decl: decl, op: "not null"}
+}
+
+// isNull is the atom of a comparison of a data item with null: one of order never holds.
+func isNull(decl *DataDecl, op string, negated bool) atom {
+	if op != "==" && op != "!=" {
+		return atom{decl: decl, op: "in"} // none
+	}
+	if (op == "==") == negated {
+		return atom{decl: decl, op: "not null"}
+	}
+	return atom{decl: decl, op: "null"}
+}
+
+// comparison is the atom of a comparison of a data item with a constant, or with itself; no decl: that is not understood.
 func (s satisfier) comparison(n *ast.BinaryNode, op string, negated bool) atom {
 	if isAge(n.Left) || isAge(n.Right) {
 		a, _ := s.age(n, op, negated)
@@ -175,6 +255,13 @@ func (s satisfier) comparison(n *ast.BinaryNode, op string, negated bool) atom {
 	if decl == nil && swapped[op] != "" {
 		decl, other, op = s.decl(n.Right), n.Left, swapped[op]
 	}
+	value, known := literal(other)
+	switch {
+	case decl != nil && s.decl(other) == decl:
+		return alone(decl, op, negated)
+	case decl != nil && known && value == nil && swapped[op] != "":
+		return isNull(decl, op, negated)
+	}
 	if decl != nil && decl.Type == TypeTime && mirrored[op] != "" {
 		return s.time(decl, other, op, negated)
 	}
@@ -183,7 +270,6 @@ func (s satisfier) comparison(n *ast.BinaryNode, op string, negated bool) atom {
 		return atom{}
 	}
 	a := atom{decl: decl, op: op}
-	value, known := literal(other)
 	switch {
 	case !known:
 		return atom{}
@@ -193,8 +279,6 @@ func (s satisfier) comparison(n *ast.BinaryNode, op string, negated bool) atom {
 			return atom{}
 		}
 		a.values = list
-	case value == nil && (op == "==" || op == "!="):
-		a.op = map[string]string{"==": "null", "!=": "not null"}[op]
 	case value == nil:
 		return atom{}
 	default:
@@ -281,7 +365,12 @@ func oneItem(decl *DataDecl, atoms []atom) (can, exact bool) {
 	return false, true
 }
 
-func allowed(decl *DataDecl, v any) bool { return v == nil || checkRange(decl, v) == nil }
+// someValue stands for any value but null of a type whose values are not told apart.
+type someValue struct{}
+
+func allowed(decl *DataDecl, v any) bool {
+	return v == nil || v == someValue{} || checkRange(decl, v) == nil
+}
 
 func (a atom) holds(v any) bool { return a.isTrue(v) != a.fails }
 
@@ -324,9 +413,13 @@ func candidates(decl *DataDecl, atoms []atom) []any {
 		return []any{true, false}
 	case TypeInteger, TypeNumber:
 		return numbersAround(decl, named)
-	}
-	if decl.Type == TypeTime {
-		return timesAround(named)
+	case TypeTime:
+		if len(named) > 0 {
+			return timesAround(named)
+		}
+		return []any{someValue{}}
+	case TypeList, TypeMap, TypeQuery, TypeFile:
+		return []any{someValue{}}
 	}
 	out := append(slices.Clone(named), decl.Enum...)
 	other := "x"

@@ -186,15 +186,28 @@ func getApplication(a workflow.ApplicationName) string {
 
 const getDatabase = "a partner configures it: databases in its config.yaml"
 
-// howToGet is how a partner gets what nobody has.
+// howToGet is how a partner gets what nobody has. What is gotten in one way is said once, with the names of the others: the
+// name is the last word of each.
 func howToGet(nowhere []demand) string {
-	var how []string
+	var ways []string
+	names := map[string][]string{}
 	for _, d := range nowhere {
-		if !slices.Contains(how, d.get) {
-			how = append(how, d.get)
+		last := strings.LastIndexByte(d.get, ' ') + 1
+		way, name := d.get[:last], d.get[last:]
+		if names[way] == nil {
+			ways = append(ways, way)
+		}
+		if !slices.Contains(names[way], name) {
+			names[way] = append(names[way], name)
 		}
 	}
-	return strings.Join(how, "; ")
+	for i, way := range ways {
+		ways[i] = way + names[way][0]
+		if more := names[way][1:]; len(more) > 0 {
+			ways[i] += ", and so for " + strings.Join(more, ", ")
+		}
+	}
+	return strings.Join(ways, "; ")
 }
 
 // JoinWith is the hint where nobody has the role of a task: a partner or a user may have it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -185,12 +186,15 @@ func (c *Client) complete(hurry <-chan struct{}, job *Job, outputs map[string]an
 	case no == nil:
 		return Unheard, "done, and the node could not be told: " + err.Error()
 	case no.Code == "refused" || no.Code == "invalid":
-		if end, what := c.fail(hurry, job, "its result was refused: "+no.Message); end != NotTaken {
+		if end, what := c.fail(hurry, job, "its result was refused: "+whyNot(no.Message)); end != NotTaken {
 			return end, what
 		}
 	}
-	return NotTaken, "its result was not taken: " + no.Error()
+	return NotTaken, "its result was not taken: " + whyNot(no.Error())
 }
+
+// whyNot is why a node did not take a result, without saying once more that it did not.
+func whyNot(said string) string { return strings.TrimPrefix(said, "the result was not taken: ") }
 
 // fail says that the try has failed.
 func (c *Client) fail(hurry <-chan struct{}, job *Job, why string) (Ending, string) {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -236,6 +237,8 @@ func runCommand(args []string, hurry <-chan struct{}, errors io.Writer) worker.H
 
 // runUntil runs a command, and kills it when hurry is closed.
 func runUntil(c *exec.Cmd, hurry <-chan struct{}) error {
+	runtime.LockOSThread() // endWithUs goes by the end of the thread that begins the command
+	defer runtime.UnlockOSThread()
 	if err := c.Start(); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 // when its context does; what does not within the grace is ended with its first process.
 func ownGroup(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	endWithUs(c.SysProcAttr)
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 }
 

@@ -136,7 +136,7 @@ def work(job):
         except Refused as no:
             if not no.wrong:
                 return "its result was not taken: %s" % no
-            why = "its result was refused: " + no.message
+            why = "its result was refused: " + no.message.removeprefix("the result was not taken: ")
     # The task fails with a reason at once, or is tried again: otherwise it would run into its time-out.
     try:
         bring(lease + "/fail", {"reason": why[:2000]})

@@ -93,7 +93,7 @@ while :; do
     2*) end=done ;;
     # What was brought is wrong: the task fails with a reason at once, or is tried again.
     # Otherwise it would run into its time-out.
-    400 | 409 | 413) why="its result was refused: $(said)" ;;
+    400 | 409 | 413) why=$(said); why="its result was refused: ${why#the result was not taken: }" ;;
     *) end="its result was not taken: $(said)" ;;
     esac
   else

@@ -213,9 +213,11 @@ type foreseen struct {
 	Why       string         `json:"why,omitempty"` // it is left so
 }
 
-// foresee says what instances would do with the definitions in files. Nothing is added, and nothing is changed.
+// foresee says what instances would do with the definitions in files. Nothing is added, and nothing is changed. A
+// definition takes the pieces of the files before its own, as if these had been added.
 func (a *applier) foresee(cmd *cobra.Command, u *ui, node api.Service, files []string) error {
 	out := []foreseenAll{}
+	before := map[string]*workflow.Piece{}
 	var refused error
 	for _, file := range files {
 		src, err := readSource(cmd.InOrStdin(), file)
@@ -223,12 +225,22 @@ func (a *applier) foresee(cmd *cobra.Command, u *ui, node api.Service, files []s
 			return err
 		}
 		if workflow.HoldsPieces(src) {
+			pieces, err := workflow.ParsePieces(filepath.ToSlash(file), src)
+			if err != nil {
+				return api.Judge(api.Failed, err)
+			}
+			for _, p := range pieces {
+				before[p.Ref()] = p
+			}
 			u.note("%s: models and applications by themselves, which no instance takes", file)
 			continue
 		}
-		def, err := definitionBy(cmd.Context(), node, filepath.ToSlash(file), src)
+		def, err := definitionBy(cmd.Context(), node, filepath.ToSlash(file), src, before)
 		if err != nil {
 			return api.Judge(api.Failed, err)
+		}
+		if len(before) > 0 { // the node does not list them
+			src = def.Canonical()
 		}
 		one, err := a.foreseeOne(cmd.Context(), u, node, def, filepath.ToSlash(file), src)
 		if err != nil {
@@ -242,12 +254,12 @@ func (a *applier) foresee(cmd *cobra.Command, u *ui, node api.Service, files []s
 	return refused
 }
 
-// definitionBy reads a definition with the pieces that a node lists.
-func definitionBy(ctx context.Context, node api.Service, file string, src []byte) (*workflow.Definition, error) {
-	shared := func(kind workflow.PieceKind, name string) *workflow.Piece {
-		return listedPiece(ctx, node, string(kind)+"/"+name)
-	}
-	def, err := workflow.ParseWith(file, src, shared)
+// definitionBy reads a definition with some pieces, and with those that a node lists.
+func definitionBy(
+	ctx context.Context, node api.Service, file string, src []byte, pieces map[string]*workflow.Piece,
+) (*workflow.Definition, error) {
+	g := given{pieces: pieces, piece: func(ref string) *workflow.Piece { return listedPiece(ctx, node, ref) }}
+	def, err := workflow.ParseWith(file, src, g.shared)
 	if err == nil {
 		err = library.Check(def)
 	}

@@ -36,7 +36,7 @@ each partner that takes part may. --user says who cancels it.`,
 
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			in, err := u.askToCancel(ctx, node, yes, args[0])
+			in, err := u.askToCancel(ctx, node, yes, args[0], "")
 			if err != nil {
 				return err
 			}
@@ -53,15 +53,21 @@ each partner that takes part may. --user says who cancels it.`,
 	return cmd
 }
 
-// askToCancel asks whether an instance is to be cancelled. What is refused anyway, as it runs no more, is not asked
-// about.
-func (u *ui) askToCancel(ctx context.Context, node shower, yes bool, ref string) (*api.Instance, error) {
+// askToCancel asks whether an instance is to be cancelled, as a task of it or (empty) the instance was named. What is
+// refused anyway, as it runs no more, is not asked about.
+func (u *ui) askToCancel(
+	ctx context.Context, node shower, yes bool, ref string, task workflow.TaskName,
+) (*api.Instance, error) {
 	in, what, err := u.whichInstance(ctx, node, yes, ref)
 	if err != nil {
 		return nil, err
 	}
 	if u.asks(yes) && in.State != "" && in.State != workflow.InstanceRunning && in.State != workflow.InstanceBlocked {
 		return nil, api.Errorf(api.Refused, "instance %s is %s already", in.ID, in.State)
+	}
+	if task != "" {
+		return in, u.confirm(yes, "This is not about task %s alone: all of %s is cancelled everywhere, and nobody can "+
+			"take that back. For the task alone there is mutirao task stop.", task, what)
 	}
 	return in, u.confirm(yes, "%s is cancelled everywhere, and nobody can take that back.", what)
 }

@@ -33,8 +33,9 @@ for it; the task itself may still count, if its holder is here again with it.`),
 though it counts: whoever did it undoes it, once everybody who takes part is known to
 know that. What was built upon it, and can be undone, goes first.`),
 		newTaskExtendCommand(), newTaskTransferCommand(), newTaskAdoptCommand(),
-		newTaskOrderCommand(api.TaskCancel, askToCancelFor, "Cancel the instance of a task",
-			`Cancels the instance, as mutirao cancel does.`))
+		newTaskOrderCommand(api.TaskCancel, askToCancelFor, "Cancel the whole instance of a task",
+			`Cancels the whole instance, as mutirao cancel does, with all its tasks: mutirao task
+stop is for one task alone.`))
 }
 
 // asksFirst asks whether a task of an instance is to be dealt with in a way that cannot be taken back.
@@ -52,7 +53,7 @@ func askToCancelFor(
 	if !known && len(in.Tasks) > 0 { // whoever names what is not there may mean another instance
 		return nil, u.noTask(in, task)
 	}
-	return u.askToCancel(ctx, node, yes, ref)
+	return u.askToCancel(ctx, node, yes, ref, task)
 }
 
 // askToStop asks whether a task is to fail. What is refused anyway is not asked about.
@@ -222,7 +223,7 @@ func doneAbout(o *api.TaskOrdered) string {
 		}
 		return text
 	case api.TaskCancel:
-		return o.ID + " is cancelled"
+		return o.ID + " is cancelled, the whole instance: mutirao task stop is for one task alone"
 	case api.TaskRecover:
 		return fmt.Sprintf("%s was given the step: mutirao history %s shows what came of it", o.At, o.ID)
 	}

@@ -31,7 +31,7 @@ func (m *Machine) History() (out []state.StateView) {
 		if a := m.state.Attempts()[state.AttemptOfJob(r.Job)]; a != nil {
 			v.Partner = a.Partner
 		} else if e := m.log.ByID()[fact.ID(r.ID)]; e != nil {
-			v.Partner = e.Fact.Chain.Author
+			v.Partner, v.User = e.Fact.Chain.Author, e.Speaker().User
 		}
 		out = append(out, v)
 	}
@@ -50,6 +50,14 @@ func (m *Machine) Superseded() []state.StateView {
 		return nil
 	}
 	return m.state.SupersededStates()
+}
+
+// Offered are the steps of recovery that offered the state, in order.
+func (m *Machine) Offered() []state.OfferedView {
+	if m.state.Flow() == nil {
+		return nil
+	}
+	return m.state.OfferedSteps()
 }
 
 // addPending says of each state what was pending in it: what a state fired is pending from there on, until it brings

@@ -31,6 +31,9 @@ const (
 	JumpForward  Kind = "jump-forward"
 	// Amendment is a state that a changed definition brought, by data that it adds.
 	Amendment Kind = "amendment"
+	// Offer and Restart are for steps of recovery that offer a state, and bring none by themselves. No Board gives them.
+	Offer   Kind = MethodOffer
+	Restart Kind = MethodRestart
 )
 
 // Mark says what became of an execution afterwards.
@@ -166,6 +169,9 @@ type Board struct {
 	// recovery is under way; nil: none is.
 	recovery *recovery
 	done     bool
+
+	still      int   // so many transitions in a row brought the newest states, and changed nothing
+	stillSince int64 // when the first of them ended
 
 	steps int
 }
@@ -323,10 +329,21 @@ func (b *Board) enter(r Record) *Record {
 	if len(r.Conflicts) > 0 {
 		b.clashed = append(b.clashed, len(b.history))
 	}
+	switch {
+	case r.Kind != Transition || len(r.Changed) > 0:
+		b.still = 0
+	case b.still == 0:
+		b.still, b.stillSince = 1, r.Ended
+	default:
+		b.still++
+	}
 	b.states = append(b.states, len(b.history))
 	b.history = append(b.history, r)
 	return &b.history[len(b.history)-1]
 }
+
+// Still is how many transitions in a row brought the newest states and changed no data, and when the first of them ended.
+func (b *Board) Still() (number int, since int64) { return b.still, b.stillSince }
 
 // follow fires what the newest state fires, or ends or interrupts the instance.
 func (b *Board) follow(at int64) { b.followBy(b.Last().ID, at) }

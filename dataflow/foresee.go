@@ -18,6 +18,8 @@ type Outlook struct {
 	// Beside is, of an offer, what ran in parallel with what brought the current state and came to nothing: that is
 	// why it undoes something. The order is that of the history.
 	Beside []Record
+	// Jumped are, of a jump back, the transitions that it jumps over, which count no more, in the order of the history.
+	Jumped []Record
 	// State is the number of the state in the end, Values are its data, and Changed those of them
 	// that have another value than now; nil: null then.
 	State   int
@@ -62,6 +64,11 @@ func (b *Board) Foresee(x Step) (Outlook, string) {
 	if x.Method == MethodOffer {
 		for _, r := range b.besides() {
 			out.Beside = append(out.Beside, *r)
+		}
+	}
+	for i, r := range b.history {
+		if r.Mark != Jumped && then.history[i].Mark == Jumped {
+			out.Jumped = append(out.Jumped, r)
 		}
 	}
 	for u := then.Undoing(); u != nil; u = then.Undoing() {

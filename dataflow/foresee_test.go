@@ -222,6 +222,7 @@ func TestAStateIsForeseenAsTheHistoryNumbersIt(t *testing.T) {
 	s.done("ask", values{"a": int64(7)})
 	s.wants("consistent", s.b.Interrupted().Consistent, false)
 	zero := "0"
+	var marked []string
 	for _, step := range []dataflow.Step{
 		{Method: dataflow.MethodBack, Set: map[workflow.DataName]*string{"a": &zero}},
 		{Method: dataflow.MethodOffer},
@@ -233,6 +234,13 @@ func TestAStateIsForeseenAsTheHistoryNumbersIt(t *testing.T) {
 		s.wants("the history has it like", s.b.EquivalentTo(5), 0)
 		s.wants("it was foreseen like", o.Like, 0)
 		s.wants("it is taken for", s.b.Last().As, 3)
+		for _, r := range o.Jumped {
+			marked = append(marked, fmt.Sprintf("%s of S%d by %s", r.Task, r.Output, step.Method))
+		}
+	}
+	s.wants("what it jumps over was named", marked, []string{"ask of S4 by jump-back"})
+	for i, r := range s.b.History() {
+		s.wants(fmt.Sprint(i, " is jumped over"), r.Mark == dataflow.Jumped, r.Output == 4)
 	}
 }
 

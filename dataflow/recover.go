@@ -47,6 +47,9 @@ type Step struct {
 // Jumps reports whether a step sets data, and so brings a state by itself.
 func (x Step) Jumps() bool { return x.Method == MethodBack || x.Method == MethodForward }
 
+// Offers reports whether a step offers the state to all triggers, and so brings none by itself.
+func (x Step) Offers() bool { return x.Method == MethodOffer || x.Method == MethodRestart }
+
 // Encode writes a step down.
 func (x Step) Encode() (string, error) {
 	b, err := json.Marshal(x)
@@ -326,7 +329,7 @@ func (b *Board) Recover(x Step, by ID, at int64) string {
 		}
 		b.enter(r).As = as
 		b.stop.Consistent, b.stop.State, b.stop.Since = true, len(b.states)-1,
-			"it jumped back: it must be offered, compensated further, or jump forward"
+			"it jumped back, and waits for the next step of recovery"
 	}
 	return ""
 }

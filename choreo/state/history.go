@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/dataflow"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file shows a data-state flow (flow.go).
@@ -26,6 +27,25 @@ type StateView struct {
 	Pending []workflow.TaskName
 	// Compensation is how far the undoing of what is superseded has got; NotCompensated: it does not, or counts.
 	Compensation Compensation
+	// User is who ordered it, of a step of recovery; empty: nobody did, or it is none.
+	User worklist.User
+}
+
+// OfferedView is a step of recovery that offered the state, after so many records of the history.
+type OfferedView struct {
+	StateView
+	After int
+}
+
+// OfferedSteps are the steps of recovery that offered the state, in order. They brought none by themselves, so Output and
+// Input are -1.
+func (s *State) OfferedSteps() (out []OfferedView) {
+	for _, x := range s.flow.Line.offered {
+		v := aside(x.by)
+		v.Kind, v.Mark, v.User = dataflow.Kind(x.method), dataflow.Unmarked, x.by.Speaker().User
+		out = append(out, OfferedView{v, x.after})
+	}
+	return out
 }
 
 // TriggerView shows a trigger of the flow, by its newest transition.
@@ -334,6 +354,7 @@ func (s *State) supersededState(e *log.Entry, numbers map[dataflow.ID]int) (v St
 			v.Kind = dataflow.JumpBack
 		}
 		v.Changed, _ = s.flow.Line.Board.ReadSet(x.Set)
+		v.User = e.Speaker().User
 	default:
 		return v, false
 	}

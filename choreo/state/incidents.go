@@ -206,6 +206,9 @@ func (s *State) brokenConstraints() (out []IncidentView) {
 	return out
 }
 
+// mostStill is after how many transitions in a row that change nothing people are told.
+const mostStill = 100
+
 // flowIncidents are what people should look at in a flow.
 func (s *State) flowIncidents() (out []IncidentView) {
 	if s.flow == nil {
@@ -230,6 +233,13 @@ func (s *State) flowIncidents() (out []IncidentView) {
 	for _, e := range idle[:min(len(idle), maxUncounted)] {
 		out = append(out, IncidentView{
 			At: e.Fact.At, Who: e.Fact.Chain.Author, What: "what it said of the flow changes nothing: " + l.why[e],
+		})
+	}
+	if n, since := l.Board.Still(); n > mostStill && s.ShownState() == workflow.InstanceRunning {
+		out = append(out, IncidentView{
+			At: since, Task: l.Board.Last().Task,
+			What: fmt.Sprintf("more than %d transitions in a row have changed no data: what they answer does not end "+
+				"what fires them", mostStill),
 		})
 	}
 	out = append(out, s.passedOrders()...)

@@ -261,7 +261,11 @@ func (s *State) enterRecord(e *log.Entry) (why string) {
 		if err != nil {
 			return err.Error()
 		}
-		return board.Recover(step, dataflow.ID(e.ID), e.Fact.At)
+		after := len(board.History())
+		if why = board.Recover(step, dataflow.ID(e.ID), e.Fact.At); why == "" && step.Offers() {
+			f.Line.offered = append(f.Line.offered, offeredStep{e, step.Method, after})
+		}
+		return why
 	case b.Fire != nil:
 		for _, t := range b.Fire.Tasks {
 			id := fact.AttemptID{Fact: e.ID, Slot: t}

@@ -421,6 +421,15 @@ type Line struct {
 	last  *log.Entry // nil: it has no record
 	has   map[*log.Entry]bool
 	why   map[*log.Entry]string // why a record of it changes nothing
+	// offered are the steps of recovery in it that offer the state: they bring none by themselves.
+	offered []offeredStep
+}
+
+// offeredStep is a step of recovery by a fact, after so many records of the history.
+type offeredStep struct {
+	by     *log.Entry
+	method string
+	after  int
 }
 
 // doubt is what depends on who knew of a fact: how a slot is judged or, if a user is named,

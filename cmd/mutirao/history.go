@@ -22,10 +22,12 @@ func newHistoryCommand() *cobra.Command {
 repeat), in order: what brought each, the state that fired that, and the
 attributes that it changed. No state fires a compensation, a jump or an amendment.
 A transition that was aborted brought no state, and has no number; of one that failed
-it is said why, as of a compensation that brought none, with what it set. Nor has what
+it is said why, as of a compensation that brought none, with what it set. Nor has an
+offer or a restart, which somebody ordered: what it fires comes after it. Nor has what
 is superseded: it was done on another side of a split, or in a chain that does not
 count, and stands among the others where its time is, with what it set, and how far its
-compensation has got.
+compensation has got; what was begun there and called off before it ended is in mutirao
+log. Of a step of recovery STATUS says who ordered it.
 With -v every attribute is listed, changed ones with a star.`,
 		Example: `  mutirao history 3f9a
   mutirao history 3f9a -v            # with all attributes
@@ -67,14 +69,17 @@ func stateNumber(n *int) string {
 
 // statusOf says how an instance stood in a state, what became of it, and which it is like.
 func statusOf(s api.DataState) string {
-	words := []string{s.Status}
+	var words []string
+	if s.State != nil {
+		words = append(words, s.Status)
+	}
 	if s.Mark == api.MarkSuperseded {
 		words = []string{"superseded, does not count" + undone[s.Compensation]}
 	} else if s.Mark != "" {
 		words = append(words, s.Mark)
 	}
-	if s.Reason != "" {
-		words[len(words)-1] += ": " + oneLine(s.Reason)
+	if s.User != "" {
+		words = append(words, "ordered by "+oneLine(s.User))
 	}
 	if s.EquivalentTo != nil {
 		words = append(words, "like "+stateNumber(s.EquivalentTo))
@@ -82,7 +87,11 @@ func statusOf(s api.DataState) string {
 	if len(s.Conflicts) > 0 {
 		words = append(words, "conflict on "+joinNames(s.Conflicts))
 	}
-	return strings.Join(words, ", ")
+	text := orDash(strings.Join(words, ", "))
+	if s.Reason != "" { // which may have commas of its own
+		text += ": " + oneLine(s.Reason)
+	}
+	return text
 }
 
 func joinNames(names []workflow.DataName) string {

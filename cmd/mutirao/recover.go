@@ -184,16 +184,27 @@ func (u *ui) askToRecover(
 	if !u.asks(yes) {
 		return in, nil
 	}
-	undone := ""
-	if len(out.Undoes) > 0 {
-		var tasks []string
-		for _, x := range out.Undoes {
-			tasks = append(tasks, string(x.Task))
-		}
-		undone = " It undoes " + oneLine(strings.Join(tasks, ", then ")) + "."
-	}
 	return in, u.confirm(yes, "The step %s is taken in %s, now in S%d, and nobody can take that back.%s", step.Method, what,
-		out.From, undone)
+		out.From, outdone(out))
+}
+
+// outdone says which transitions a step undoes or jumps over, as a sentence; empty: none.
+func outdone(out *api.Outlook) string {
+	var undone, passed []string
+	for _, x := range out.Undoes {
+		undone = append(undone, string(x.Task))
+	}
+	for _, x := range out.Jumped {
+		passed = append(passed, string(x.Task))
+	}
+	text := ""
+	if len(undone) > 0 {
+		text += " It undoes " + oneLine(strings.Join(undone, ", then ")) + "."
+	}
+	if len(passed) > 0 {
+		text += " It jumps over " + oneLine(strings.Join(passed, ", ")) + "."
+	}
+	return text
 }
 
 // foresee says what a step would lead to.
@@ -209,6 +220,10 @@ func (u *ui) foresee(ctx context.Context, node api.Service, user, ref string, st
 			if !x.Sure {
 				fmt.Fprintf(w, "    what undoes it decides what that sets: here, what was there before\n")
 			}
+		}
+		for _, x := range out.Jumped {
+			fmt.Fprintf(w, "jumps over %s, which had brought S%d: what it did stays done, and counts no more\n",
+				oneLine(workflow.WithLabel(string(x.Task), x.Label)), x.State)
 		}
 		t := table{head: []string{"DATA", "THEN"}}
 		for _, n := range slices.Sorted(maps.Keys(out.Attributes)) {

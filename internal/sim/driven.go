@@ -200,6 +200,7 @@ func (w *world) repair(u *user, m *machine, n api.Service, id string, in *api.In
 func (w *world) jumpsTo(n api.Service, id string) map[workflow.DataName]*string {
 	out := map[workflow.DataName]*string{}
 	history, err := n.History(context.Background(), id)
+	history = slices.DeleteFunc(history, func(s api.DataState) bool { return s.Kind == "offer" || s.Kind == "restart" })
 	if err == nil && len(history) > 0 && w.people.IntN(2) == 0 {
 		then := history[w.people.IntN(len(history))].Attributes
 		for _, d := range w.def.Data {

@@ -306,17 +306,21 @@ func (t *Texts) UnmarshalJSON(b []byte) error {
 }
 
 // DataState is a step in the history of an instance that is driven by its data: a data state with
-// what brought it or, where it is aborted, a transition that brought none. What is superseded stands among
-// the others where its time is: it brought a state of a history that does not count.
+// what brought it or, where it is aborted, a transition that brought none. An offer and a restart bring none either:
+// what they fire comes after them. What is superseded stands among the others where its time is: it brought a state of a
+// history that does not count.
 type DataState struct {
 	// State is its number, from 0; null: none was brought.
 	State *int `json:"state"`
 	// EquivalentTo is the first state before that satisfies the same conditions.
 	EquivalentTo *int               `json:"equivalent_to"`
 	Transition   *workflow.TaskName `json:"transition"`
-	Kind         string             `json:"kind"` // initial, transition, compensation, jump-back, jump-forward or amendment
+	// Kind is initial, transition, compensation, jump-back, jump-forward, offer, restart or amendment.
+	Kind string `json:"kind"`
+	// User is who ordered it, of a jump, an offer or a restart; left out: nobody did.
+	User string `json:"user,omitempty"`
 	// FiredBy is the state that fired a transition; null: what it is no state fires (the first state, a compensation, a
-	// jump, an amendment), or, of a superseded transition, a state that does not count either fired it.
+	// step of recovery, an amendment), or, of a superseded transition, a state that does not count either fired it.
 	FiredBy *int   `json:"fired_by"`
 	Input   *int   `json:"input"` // the state to which its result was applied
 	Partner string `json:"partner"`
@@ -373,6 +377,8 @@ type Outlook struct {
 	// Beside is, of offer, what ran beside what brought the current state and came to nothing: that is why it undoes
 	// something first. What nobody had taken did not run.
 	Beside []Beside `json:"beside,omitempty"`
+	// Jumped are, of jump-back, the transitions that it jumps over: they count no more, and are not undone.
+	Jumped []JumpedOver `json:"jumped,omitempty"`
 	// State is the number of the state in the end, Attributes are its data, and Changed those of them
 	// that have another value than now.
 	State      int                 `json:"state"`
@@ -405,6 +411,13 @@ type Undoing struct {
 	// Sure: what it sets follows from the definition. Else its application decides, and it is taken to restore
 	// the data that were there before.
 	Sure bool `json:"sure"`
+}
+
+// JumpedOver is a transition that a jump back jumps over.
+type JumpedOver struct {
+	Task  workflow.TaskName `json:"task"`
+	Label string            `json:"label,omitempty"` // what people call it; empty: its name
+	State int               `json:"state"`           // that it had brought
 }
 
 // Beside is a transition that ran beside another one, from when somebody took it or a program began with it, and came to

@@ -13,16 +13,24 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// States shows the data states of an instance. What does not count stands among them where its time is.
+// States shows the data states of an instance. What does not count stands among them where its time is, and what brought
+// none by itself before what came of it.
 func (vw *View) States(h *Held) []api.DataState {
 	out := []api.DataState{}
-	aside := h.M.Superseded()
-	for _, v := range h.M.History() {
+	aside, offered := h.M.Superseded(), h.M.Offered()
+	for i, v := range h.M.History() {
 		for len(aside) > 0 && aside[0].Ended < v.Ended {
 			out = append(out, vw.renderState(h, aside[0]))
 			aside = aside[1:]
 		}
+		for len(offered) > 0 && offered[0].After <= i {
+			out = append(out, vw.renderState(h, offered[0].StateView))
+			offered = offered[1:]
+		}
 		out = append(out, vw.renderState(h, v))
+	}
+	for _, v := range offered {
+		out = append(out, vw.renderState(h, v.StateView))
 	}
 	for _, v := range aside {
 		out = append(out, vw.renderState(h, v))
@@ -47,6 +55,9 @@ func (vw *View) renderState(h *Held, v state.StateView) api.DataState {
 	}
 	if v.Task != "" {
 		s.Transition = &v.Task
+	}
+	if v.User != "" {
+		s.User = vw.Partners.Called(v.User)
 	}
 	if v.Kind != dataflow.Initial {
 		s.Started = wire.Instant(v.Began)
@@ -100,6 +111,11 @@ func (vw *View) Outlook(h *Held, o *dataflow.Outlook) *api.Outlook {
 	for _, r := range o.Beside {
 		out.Beside = append(out.Beside, api.Beside{
 			Task: r.Task, Label: h.M.Definition().LabelOf(r.Task), Mark: string(r.Mark),
+		})
+	}
+	for _, r := range o.Jumped {
+		out.Jumped = append(out.Jumped, api.JumpedOver{
+			Task: r.Task, Label: h.M.Definition().LabelOf(r.Task), State: r.Output,
 		})
 	}
 	for _, d := range h.M.Definition().Data {

@@ -70,6 +70,10 @@ func stranded() *apitest.Fake {
 				api.ThenInterrupted
 			out.Undoes = []api.Undoing{{Task: "agree", State: 3, Sure: true}, {Task: "choose", State: 2}}
 			out.Cause, out.Methods = "no key", []string{methodCompensate, methodOffer}
+		case methodBack:
+			out.Like, out.Jumped = ref(1), []api.JumpedOver{
+				{Task: "choose", State: 2}, {Task: "look-over", Label: "Look the boat over", State: 3},
+			}
 		case methodForward:
 			for n, v := range x.Set {
 				if now[string(n)] = nil; v != nil {
@@ -202,6 +206,14 @@ func TestRecoveringAnInstance(t *testing.T) {
 			[]string{
 				"booking | agreed | refused |", "boat | heron | – |", "price | – | 10.5 |", "like none before",
 				"Then it has ended well.",
+			}, "/instances/" + id + "?",
+		},
+		{
+			url.Values{"method": {methodBack}, "data.booking": {"refused"}},
+			api.RecoveryStep{Method: methodBack, Set: map[workflow.DataName]*string{"booking": ref("refused")}},
+			[]string{
+				"It jumps over this: what was done stays done, and counts no more", "choose it had brought S2",
+				"Look the boat over it had brought S3",
 			}, "/instances/" + id + "?",
 		},
 	} {

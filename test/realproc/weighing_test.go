@@ -169,7 +169,7 @@ func (tm *team) weighed(id string) {
 	until(tm.t, "the histories of "+id+" are equal", patience, func() bool {
 		return slices.Equal(tm.ps[0].history(id), tm.ps[1].history(id))
 	})
-	want := []string{"0 initial", "1 weigh compensated", "- pack aborted", "2 weigh compensation", "3 weigh", "4 pack"}
+	want := []string{"0 initial", "1 weigh compensated", "- pack aborted", "2 weigh compensation", "- restart", "3 weigh", "4 pack"}
 	for _, p := range tm.ps {
 		states, err := p.client.History(context.Background(), id)
 		if err != nil {

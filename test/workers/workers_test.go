@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -201,7 +202,7 @@ final: status == "paid" or status == "rejected"
 // The runs of a rental that the specification of data-state flows tells of come out state by state, with workers in
 // Python, in shell and in Go: one in which all goes well and one that is rejected; of those in which the car cannot be
 // handed out one that is offered as it is, one that is compensated before, by which what was done beside that is undone
-// too, and one that jumps forward.
+// too, and one that jumps forward; and one with an answer that nothing follows from, which jumps back and is offered.
 func TestRentals(t *testing.T) {
 	needsPrograms(t)
 	n := testnode.New(t, "one")
@@ -245,6 +246,7 @@ func TestRentals(t *testing.T) {
 	x.comesTo(workflow.InstanceInterrupted, alone)
 	x.recover(api.RecoveryStep{Method: "offer"})
 	x.comesTo(workflow.InstanceSucceeded, append(alone,
+		"offer",
 		"S5 transition hand from S4 out=true plate=flat-1",
 		"S6 transition inspect from S5 fines=10 out=false",
 		"S7 transition pay from S6 status=paid total=90, final"))
@@ -265,6 +267,7 @@ func TestRentals(t *testing.T) {
 	x.recover(api.RecoveryStep{Method: "offer"})
 	undone[2] += " compensated"
 	x.comesTo(workflow.InstanceSucceeded, append(undone,
+		"offer",
 		"S7 compensation papers papers=<nil>, like S1",
 		"S8 transition papers from S7 papers=true, like S2",
 		"S9 transition choose from S7 car=k8 days=4, like S3",
@@ -287,6 +290,24 @@ func TestRentals(t *testing.T) {
 		"S5 jump-forward car=k8 out=true",
 		"S6 transition inspect from S5 fines=10 out=false",
 		"S7 transition pay from S6 status=paid total=90, final"))
+
+	x.start("odd")
+	odd := append(slices.Clone(begin),
+		"S3 transition choose from S1 car=odd days=4",
+		"S4 transition decide from S3 status=maybe")
+	x.comesTo(workflow.InstanceInterrupted, odd)
+	x.sure.Store(true)
+	x.recover(api.RecoveryStep{Method: "jump-back", Set: map[workflow.DataName]*string{"status": new("started")}})
+	odd[4] += " jumped"
+	odd = append(odd, "S5 jump-back status=started, like S3")
+	x.comesTo(workflow.InstanceInterrupted, odd)
+	x.recover(api.RecoveryStep{Method: "offer"})
+	x.comesTo(workflow.InstanceSucceeded, append(odd,
+		"offer",
+		"S6 transition decide from S5 status=confirmed",
+		"S7 transition hand from S6 out=true plate=odd-1",
+		"S8 transition inspect from S7 fines=10 out=false",
+		"S9 transition pay from S8 status=paid total=90, final"))
 }
 
 // rentals are instances of rental, one after the other.
@@ -294,6 +315,7 @@ type rentals struct {
 	crew
 	id   string
 	cars chan string // that are chosen next
+	sure atomic.Bool // of what is odd
 }
 
 // start begins a rental in which these cars are chosen.
@@ -315,8 +337,11 @@ func (x *rentals) start(cars ...string) {
 // office chooses a car, once the papers are there, and decides: nobody gets a banger.
 func (x *rentals) office(ctx context.Context, job *worker.Job, _ worker.Report) (map[string]any, error) {
 	if job.Task == "decide" {
-		if job.Input["car"] == "banger" {
+		switch {
+		case job.Input["car"] == "banger":
 			return map[string]any{"status": "rejected"}, nil
+		case job.Input["car"] == "odd" && !x.sure.Load():
+			return map[string]any{"status": "maybe"}, nil
 		}
 		return map[string]any{"status": "confirmed"}, nil
 	}
@@ -448,7 +473,7 @@ tasks:
 				in, err = n.API.Show(t.Context(), st.ID)
 				return err == nil && in.State != workflow.InstanceRunning
 			})
-			if why := in.Tasks[0].Reason; !strings.Contains(why, "its result was refused: the result was not taken: "+
+			if why := in.Tasks[0].Reason; !strings.Contains(why, "its result was refused: "+
 				"task work returned a wrong "+e.sets) {
 				t.Errorf("%s: the task is %s: %s", e.file, in.Tasks[0].State, why)
 			}

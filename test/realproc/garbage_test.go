@@ -3,6 +3,7 @@ package realproc_test
 import (
 	"context"
 	"crypto/ed25519"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,11 +38,11 @@ func (v *villain) OnFrame(_ workflow.PartnerID, frame []byte) {
 	}
 }
 
-// villain joins the mesh and connects with a node.
-func (tm *team) villain(t *testing.T, victim *proc) *villain {
+// villain joins the mesh under a name and connects with a node.
+func (tm *team) villain(t *testing.T, name string, victim *proc) *villain {
 	t.Helper()
-	dir := filepath.Join(tm.dir, "villain")
-	tm.join(dir, "villain")
+	dir := filepath.Join(tm.dir, name)
+	tm.join(dir, name)
 	m, err := node.LoadMember(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -124,6 +125,7 @@ func (p *proc) refused(name string) (n uint64) {
 // A member sends garbage: it is refused and counted, its connection is closed
 // where it cannot be a mistake of a correct program, and nobody else notices.
 func TestMemberSendsGarbage(t *testing.T) {
+	t.Parallel() // it waits, most of the time
 	tm := newTeam(t, "one", "two")
 	tm.workflow(`
 workflow: wait
@@ -135,7 +137,7 @@ partitions: {pa: [a], pb: [b]}
 	one, two := tm.ps[0], tm.ps[1]
 	id := tm.begin("wait", map[string]string{"pa": "one", "pb": "two"})
 	until(t, "a waits for somebody", patience, func() bool { return two.task(id, "a") == workflow.Ready })
-	v := tm.villain(t, two)
+	v := tm.villain(t, "villain", two)
 	victim := two.status().ID
 	instance := workflow.InstanceID(decodeHex(t, id))
 	genesis := two.facts(t, id)[0]
@@ -165,54 +167,62 @@ partitions: {pa: [a], pb: [b]}
 	facts := func(in workflow.InstanceID, fs ...wire.Fact) func() {
 		return func() { v.say(victim, &wire.Message{Facts: []wire.Facts{{Instance: in, Facts: fs}}}) }
 	}
+	cutOff := map[string]*villain{} // by what each sent
+	for i, c := range []struct {
+		name   string
+		frame  []byte
+		counts string
+	}{
+		{"not CBOR", append([]byte{wire.Version}, "garbage"...), "refused.frame"},
+		{"a frame cut short", hello[:len(hello)-1], "refused.frame"},
+		{"more behind the end", append(hello[:len(hello):len(hello)], 0), "refused.frame"},
+		{"another version", append([]byte{wire.Version + 1}, hello[1:]...), "refused.frame"},
+		{"a frame longer than allowed", make([]byte, wire.MaxFrame+1), "mesh.refused.malformed"},
+	} {
+		// Each from a member of its own: who is cut off for it is kept off for half a minute.
+		other := tm.villain(t, fmt.Sprintf("villain-%d", i+1), two)
+		before := two.refused(c.counts)
+		other.send(victim, c.frame)
+		other.await(other.down, "the end of the connection: "+c.name)
+		until(t, c.name+" is counted under "+c.counts, patience,
+			func() bool { return two.refused(c.counts) > before })
+		cutOff[c.name] = other
+	}
 	for _, c := range []struct {
 		name   string
 		send   func()
 		counts string
-		closes bool
 	}{
-		{"not CBOR", func() { v.send(victim, append([]byte{wire.Version}, "garbage"...)) }, "refused.frame", true},
-		{"a frame cut short", func() { v.send(victim, hello[:len(hello)-1]) }, "refused.frame", true},
-		{"more behind the end", func() { v.send(victim, append(hello[:len(hello):len(hello)], 0)) }, "refused.frame",
-			true},
-		{"another version", func() { v.send(victim, append([]byte{wire.Version + 1}, hello[1:]...)) }, "refused.frame",
-			true},
-		{"a frame longer than allowed", func() { v.send(victim, make([]byte, wire.MaxFrame+1)) },
-			"mesh.refused.malformed", true},
-		{"a fact in somebody else's name", facts(instance, byForger), "refused.facts-forged", false},
-		{"a fact that nobody signed", facts(instance, unsigned), "refused.facts-forged", false},
-		{"a fact cut short", facts(instance, truncated), "refused.facts-malformed", false},
-		{"a fact of an instance of others", facts(instance, byIntruder), "refused.facts-from-no-participant", false},
-		{"a fact of an instance that is not known", facts(elsewhere.Instance, ofNothing), "refused.facts-not-taken",
-			false},
-		{"a fact under another instance's name", facts(instance, ofNothing), "refused.facts", false},
+		{"a fact in somebody else's name", facts(instance, byForger), "refused.facts-forged"},
+		{"a fact that nobody signed", facts(instance, unsigned), "refused.facts-forged"},
+		{"a fact cut short", facts(instance, truncated), "refused.facts-malformed"},
+		{"a fact of an instance of others", facts(instance, byIntruder), "refused.facts-from-no-participant"},
+		{"a fact of an instance that is not known", facts(elsewhere.Instance, ofNothing), "refused.facts-not-taken"},
+		{"a fact under another instance's name", facts(instance, ofNothing), "refused.facts"},
 		{"heads of an instance of others", func() {
 			v.say(victim, &wire.Message{Heads: []wire.Heads{{Instance: instance, Heads: []fact.Head{head},
 				Mode: wire.Ask}}})
-		}, "refused.heads-from-no-participant", false},
+		}, "refused.heads-from-no-participant"},
 		{"a record that is none", func() { v.say(victim, &wire.Message{Records: [][]byte{[]byte("record")}}) },
-			"refused.record", false},
+			"refused.record"},
 		{"a definition that is none", func() {
 			v.say(victim, &wire.Message{Definitions: []wire.Definition{{Notices: [][]byte{{1}},
 				Canonical: []byte("{}")}}})
-		}, "refused.definition", false},
+		}, "refused.definition"},
 	} {
 		before := two.refused(c.counts)
 		c.send()
-		if c.closes {
-			v.await(v.down, "the end of the connection: "+c.name)
-			v.await(v.up, "a new connection: "+c.name)
-		}
-		until(t, c.name+" is counted under "+c.counts, 5*time.Second,
+		until(t, c.name+" is counted under "+c.counts, patience,
 			func() bool { return two.refused(c.counts) > before })
-		if !c.closes {
-			select {
-			case <-v.down:
-				t.Errorf("%s: the connection was closed", c.name)
-				v.await(v.up, "a new connection")
-			default:
-			}
+		select {
+		case <-v.down:
+			t.Errorf("%s: the connection was closed", c.name)
+			v.await(v.up, "a new connection")
+		default:
 		}
+	}
+	for what, other := range cutOff {
+		other.await(other.up, "a new connection: "+what)
 	}
 
 	log := strings.Join(two.log(id), "\n")
@@ -234,7 +244,7 @@ func TestMemberMakesInstancesOfOthers(t *testing.T) {
 	tm := newTeam(t, "one", "two")
 	tm.workflow("workflow: solo\ntasks: {a: {type: manual}}\n")
 	one, two := tm.ps[0], tm.ps[1]
-	v := tm.villain(t, two)
+	v := tm.villain(t, "villain", two)
 	victim := two.status().ID
 	w, err := two.client.Workflow(context.Background(), "solo")
 	if err != nil {
@@ -254,7 +264,7 @@ func TestMemberMakesInstancesOfOthers(t *testing.T) {
 		before := two.refused("refused.facts")
 		v.say(victim, &wire.Message{Facts: []wire.Facts{{Instance: fact.InstanceOf(id), Definition: w.Definition,
 			Facts: []wire.Fact{packed}}}})
-		until(t, "refused: an instance "+name, 5*time.Second,
+		until(t, "refused: an instance "+name, patience,
 			func() bool { return two.refused("refused.facts") > before })
 	}
 	for range 2 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ func milliseconds(rnd *rand.Rand, most int) time.Duration {
 // The eleven tasks run over three processes that are killed at any moment, also
 // two at a time, and started again at once or after a while.
 func TestKilledAtRandom(t *testing.T) {
+	t.Parallel()
 	rnd := randomly(t)
 	tm := newTeam(t, "one", "two", "three")
 	tm.workflow(elevenOf(15 * time.Millisecond))
@@ -95,20 +97,24 @@ func TestKilledAtEveryWrite(t *testing.T) {
 		name  string
 		load  load
 		few   int // points, where not all are tried
+		teams int // that share the points
 		nodes []string
 	}{
-		{"started and ended", eleven(elevenOf(time.Millisecond)), 40, []string{"one", "two", "three"}},
-		{"done at once", eleven(elevenWith("application: noop")), 12, []string{"one", "two", "three"}},
+		{"started and ended", eleven(elevenOf(time.Millisecond)), 40, 1, []string{"one", "two", "three"}},
+		{"done at once", eleven(elevenWith("application: noop")), 12, 1, []string{"one", "two", "three"}},
 		{"driven by data", load{
 			name: "counting", source: counting, assign: map[string]string{"main": "two"},
 			ended: (*team).counted, look: (*team).look,
-		}, 12, []string{"one", "two"}},
+		}, 12, 1, []string{"one", "two"}},
 		{"done by workers and recovered", load{
 			name: "weighing", source: weighing, assign: map[string]string{"main": "two"}, ready: (*team).hire,
 			ended: (*team).weighed, look: (*team).weigh,
-		}, 4, []string{"one", "two"}},
+			// A worker that has not heard that it was given a job has a minute to come back for it.
+		}, 4, 4, []string{"one", "two"}},
 	} {
-		t.Run(c.name, func(t *testing.T) { killedAtEveryWrite(t, c.load, c.few, c.nodes) })
+		t.Run(c.name, func(t *testing.T) {
+			killedAtEveryWrite(t, c.load, c.few, c.teams, c.nodes)
+		})
 	}
 }
 
@@ -179,32 +185,53 @@ func (p *proc) history(id string) (out []string) {
 	return out
 }
 
-func killedAtEveryWrite(t *testing.T, x load, few int, nodes []string) {
+func killedAtEveryWrite(t *testing.T, x load, few, teams int, nodes []string) {
 	rnd := randomly(t)
-	tm := newTeam(t, nodes...)
-	tm.workflow(x.source)
-	if x.ready != nil {
-		x.ready(tm)
-	}
-	points := tm.crashPoints(x)
+	var points []crashPoint
+	t.Run("never", func(t *testing.T) { points = newTeamFor(t, x, nodes).crashPoints(x) })
+	// Counted while no other load is on: who has more to wait for sends more, and points beyond the end are not reached.
+	t.Parallel()
 	t.Logf("%d crash points", len(points))
 	if !sample.Whole() {
 		rnd.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 		points = points[:min(len(points), few)]
 	}
-	reached := 0
-	for _, c := range points {
-		if tm.crashAt(x, c) {
-			reached++
+	reached := make([]int, teams) // by team
+	t.Run("team", func(t *testing.T) {
+		for i := range teams {
+			t.Run(strconv.Itoa(i+1), func(t *testing.T) {
+				t.Parallel()
+				tm := newTeamFor(t, x, nodes)
+				for n := i; n < len(points); n += teams {
+					if tm.crashAt(x, points[n]) {
+						reached[i]++
+					}
+					if t.Failed() {
+						t.Fatal("killed at ", points[n])
+					}
+				}
+			})
 		}
-		if t.Failed() {
-			t.Fatal("killed at ", c)
-		}
+	})
+	sum := 0
+	for _, n := range reached {
+		sum += n
 	}
-	t.Logf("%d of %d points were reached", reached, len(points))
-	if reached < len(points)/2 {
-		t.Errorf("only %d of %d crash points were reached", reached, len(points))
+	t.Logf("%d of %d points were reached", sum, len(points))
+	if sum < len(points)/2 {
+		t.Errorf("only %d of %d crash points were reached", sum, len(points))
 	}
+}
+
+// newTeamFor is a team that is ready for a load.
+func newTeamFor(t *testing.T, x load, nodes []string) *team {
+	t.Helper()
+	tm := newTeam(t, nodes...)
+	tm.workflow(x.source)
+	if x.ready != nil {
+		x.ready(tm)
+	}
+	return tm
 }
 
 // crashPoints counts what each node does in a run without a crash.

@@ -44,6 +44,7 @@ type hands struct {
 }
 
 // hire makes a token for the workers beside each node, which come for jobs once, so the node announces that it is able.
+// It waits until the first node has heard that, which starts an instance then.
 func (tm *team) hire() {
 	tm.t.Helper()
 	ctx := context.Background()
@@ -59,6 +60,15 @@ func (tm *team) hire() {
 			}
 		}
 	}
+	var st *api.Started
+	var err error
+	until(tm.t, "one knows that two has workers", patience, func() bool {
+		st, err = tm.ps[0].client.Start(ctx, api.StartRequest{
+			Workflow: "weighing", Assign: map[string]string{"main": "two"},
+		})
+		return err == nil
+	})
+	tm.weighed(st.ID)
 }
 
 // workers are those beside a node, wherever that is now.

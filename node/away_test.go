@@ -508,7 +508,7 @@ func TestADisconnectedResultArrives(t *testing.T) {
 			t.Fatal(err)
 		}
 		tm.goesAway("tablet")
-		pass(3 * 24 * time.Hour)
+		pass(long(3 * 24 * time.Hour))
 		if err := tm.hand("tablet", "bia", visit, map[string]string{"weight": "3"}); err != nil {
 			t.Fatal(err)
 		}
@@ -601,7 +601,7 @@ func TestFilesComeBeforeItGoes(t *testing.T) {
 		if c := tm.contact("tablet"); len(c.Along) != 1 || c.Along[0].ID != visit || !c.Along[0].Prefetched {
 			t.Errorf("it took %+v along", c.Along)
 		}
-		pass(5 * 24 * time.Hour) // content that no instance here has goes after a day
+		pass(2 * 24 * time.Hour) // content that no instance here has goes after a day
 		if !tm.here("tablet", f.Value) {
 			t.Error("its file is not here")
 		}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,6 +29,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Scripts wait for what nodes do, most of the time. Who runs the tests may say another number.
+	if err := flag.Set("test.parallel", "5"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	testscript.Main(m, map[string]func(){"mutirao": main})
 }
 

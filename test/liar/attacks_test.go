@@ -28,6 +28,9 @@ func TestAttacks(t *testing.T) {
 	}
 	for _, a := range testliar.Attacks {
 		t.Run(a.Name, func(t *testing.T) {
+			if !*whole { // each has its own victims, and waits for them; of whole ones it is told what they take
+				t.Parallel()
+			}
 			v := newVictims(t)
 			id := v.begins()
 			l := v.liar(id)

@@ -658,8 +658,12 @@ func (many manyAmended) amend(t *testing.T) {
 	tm := newTeam(t, "one", "two", "three")
 	tm.add("one", many.source)
 	pass(time.Second)
+	n := sample.Of(100, 1000)
+	if testing.Short() {
+		n = 40
+	}
 	var ids []string
-	for i := range sample.Of(100, 1000) {
+	for i := range n {
 		ids = append(ids, tm.begin([]string{"one", "three"}[i%2], many.workflow, nil))
 	}
 	pass(10 * time.Second)

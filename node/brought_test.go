@@ -45,7 +45,7 @@ func TestAFileComesWithTheResultOfANodeThatTakesNoPart(t *testing.T) {
 			}
 			if away {
 				tm.goesAway("tablet")
-				pass(24 * time.Hour)
+				pass(long(24 * time.Hour))
 			}
 			f, err := tm.p["tablet"].api.PutFile(t.Context(), "small.txt", strings.NewReader(text))
 			if err != nil {
@@ -55,7 +55,7 @@ func TestAFileComesWithTheResultOfANodeThatTakesNoPart(t *testing.T) {
 				t.Fatal(err)
 			}
 			if away {
-				pass(3 * 24 * time.Hour)
+				pass(long(3 * 24 * time.Hour))
 				tm.p["tablet"].crash()
 				tm.p["tablet"].start()
 				pass(3 * time.Hour)

@@ -138,6 +138,7 @@ func (d *day) holds(t *testing.T, s *site, about string) {
 // goes on, has afterwards what it said to have; it takes nothing for lost, gives what came for whom it came, and can
 // go on.
 func TestKilledInEachWindow(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		windows := 0
 		each := 1
@@ -197,6 +198,7 @@ func TestKilledInEachWindow(t *testing.T) {
 // Whichever step fails once, as on a disk that is full for a moment: what was said to be done is, what came is given for
 // whom it came, now and after a start, and what waits comes after all.
 func TestEachStepFails(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		each := 1
 		if testing.Short() {

@@ -98,6 +98,7 @@ func TestADrippingPartnerLosesItsPlace(t *testing.T) {
 // Whoever drips holds no turn: members with a dozen files each of dripping partners hold up neither another member's
 // file nor this node's own nor what somebody waits for.
 func TestDrippingMembersHoldUpNobody(t *testing.T) {
+	t.Parallel()
 	for _, rate := range []int{1500, 4000} {
 		t.Run(fmt.Sprint(rate, " B a second"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

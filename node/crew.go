@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -15,6 +16,10 @@ type crew struct {
 	shards  []*shard
 	stopped chan struct{}  // closed when the node stops
 	running sync.WaitGroup // what has to end before it has
+
+	recalls  atomic.Int32  // shards that go on with all that was here before the node began
+	recalled func()        // called when all shards do
+	ready    chan struct{} // closed after that
 }
 
 // An executor says who does what is to be done: goroutines of the node's own, or whoever
@@ -79,7 +84,15 @@ func (steps) waits() bool { return false }
 
 func newCrew() *crew {
 	stopped := make(chan struct{})
-	return &crew{executor: goroutines{stopped}, stopped: stopped}
+	return &crew{executor: goroutines{stopped}, stopped: stopped, ready: make(chan struct{})}
+}
+
+// recall notes that one more shard goes on with all that was here before the node began.
+func (c *crew) recall() {
+	if int(c.recalls.Add(1)) == len(c.shards) {
+		c.recalled()
+		close(c.ready)
+	}
 }
 
 func (c *crew) shardOf(id workflow.InstanceID) *shard {

@@ -432,6 +432,81 @@ func TestTheNodeCrashesWhileAWorkerWorks(t *testing.T) {
 	})
 }
 
+// A worker that comes back while the node takes up its instances is told to ask again, and its result counts then. The
+// node is not ready before it knows the lease.
+func TestAWorkerComesBackBeforeItsJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}, "climb": {}}
+		}, "one")
+		tm.add("one", weighing)
+		tm.add("one", "workflow: climbing\ntasks: {climb: {application: climb}}\n")
+		one, id := tm.p["one"], tm.begin("one", "weighing", nil)
+		one.hand.hold("climb")
+		for before := false; !before; {
+			before = tm.begin("one", "climbing", nil) < id // in this order they are taken up
+		}
+		job := tm.mustTake("ana")
+		one.crash()
+		goOn := make(chan struct{})
+		one.hand.begins = func(runner.Job) { <-goOn }
+		one.start()
+		synctest.Wait()
+		isReady := func() bool {
+			select {
+			case <-one.node.Ready():
+				return true
+			default:
+				return false
+			}
+		}
+		if isReady() {
+			t.Error("the node is ready, and knows no lease")
+		}
+		unknown := &api.Job{Lease: "none"}
+		for what, err := range map[string]error{
+			"a result": tm.complete("ana", job, `{"weight": 12}`), "a sign of life": tm.beat("ana", job, api.KeepRequest{}),
+			"a failure":          one.api.FailJob(t.Context(), by("ana"), job.Lease, api.FailRequest{}),
+			"giving back":        one.api.GiveBackJob(t.Context(), by("ana"), job.Lease),
+			"what never was one": tm.beat("ana", unknown, api.KeepRequest{}),
+		} {
+			isNo(t, what, err, api.NotYet, "does not know yet")
+		}
+		close(goOn)
+		synctest.Wait()
+		if !isReady() {
+			t.Error("the node is not ready")
+		}
+		isNo(t, "what never was one", tm.beat("ana", unknown, api.KeepRequest{}), api.NotFound, "no such lease")
+		if err := tm.complete("ana", job, `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+	})
+}
+
+// A worker that brings its result while the node goes down is told that it stops, and not that the job is over.
+func TestAWorkerBringsAResultWhileTheNodeStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		job := tm.mustTake("ana")
+		stopping := tm.p["one"].api
+		tm.p["one"].leave()
+		isNo(t, "a sign of life", func() error {
+			_, err := stopping.KeepJob(t.Context(), by("ana"), job.Lease, api.KeepRequest{})
+			return err
+		}(), api.NoNode, "is stopping")
+		isNo(t, "a result", stopping.CompleteJob(t.Context(), by("ana"), job.Lease, api.CompleteRequest{}), api.NoNode,
+			"is stopping")
+		tm.p["one"].start()
+		pass(time.Second)
+		if err := tm.complete("ana", job, `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+	})
+}
+
 // A worker that does not come back after a crash of the node loses its job.
 func TestTheWorkerDoesNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

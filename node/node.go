@@ -39,6 +39,9 @@ func (n *Node) Service() api.Service { return n.service }
 // learns by it whether it is out of date already.
 func (n *Node) Happened() uint64 { return n.events.happened.Load() }
 
+// Ready is closed when the node goes on with all its instances, and knows which of their jobs workers have.
+func (n *Node) Ready() <-chan struct{} { return n.crew.ready }
+
 // Boot is this node's boot counter: how often it was started.
 func (n *Node) Boot() uint64 { return n.life.bootCount() }
 

@@ -92,8 +92,18 @@ func (s *shard) turn() {
 	}
 	s.wake()
 	s.round()
+	s.recall()
 	s.report()
 	s.expected = s.n.clock.Now().Boot + s.pause()
+}
+
+// recall notes when all goes on that was here before the node began: the first round has done that, but for what it
+// could not make durable.
+func (s *shard) recall() {
+	if s.recalls && len(s.again) == 0 {
+		s.recalls = false
+		s.n.recall()
+	}
 }
 
 // mindGap notices that this node did not run for a while. Nothing is judged

@@ -55,6 +55,7 @@ type shard struct {
 	// again are the instances that are loaded again when the pause after a failed
 	// commit is over.
 	again   map[workflow.InstanceID]bool
+	recalls bool                                   // not all that was here before the node began goes on yet
 	aside   map[workflow.InstanceID]index.SetAside // in quarantine
 	broken  []workflow.InstanceID                  // whose machines panicked since the last flush (contained.go)
 	within  workflow.InstanceID                    // of which something is done now, if anything is contained
@@ -85,7 +86,7 @@ const (
 )
 
 func newShard(n *instances, i int) *shard {
-	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue),
+	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), recalls: true,
 		held: map[workflow.InstanceID]*held{}, tellings: map[workflow.PartnerID]*telling{},
 		underWay: map[workflow.InstanceID]bool{}, again: map[workflow.InstanceID]bool{},
 		aside: map[workflow.InstanceID]index.SetAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]weight{}}

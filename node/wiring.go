@@ -259,6 +259,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	n.instances.filing = n.filing
 	n.jobs = n.newJobs(t, s)
 	n.instances.served = n.jobs.Served
+	n.crew.recalled = n.jobs.Recalled
 	n.instances.view = n.newView(t, s)
 	n.desk.view = n.instances.view
 	n.instances.runner = n.filing.First(&asksFirst{

@@ -267,7 +267,7 @@ func (h *Host) serve() error {
 // apiOptions are how the local API is served. The files that tls names may be
 // relative to the node's folder.
 func (h *Host) apiOptions() httpapi.Options {
-	return httpapi.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node.Service(), h.log),
+	return httpapi.Options{Logger: h.log, Ready: h.node.Ready(), Page: web.New(h.node.Service(), h.log),
 		Happened: h.node.Happened, SignedIn: h.signedIn, Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key),
 		Networks: networkAddresses}
 }

@@ -100,8 +100,14 @@ type Members interface {
 
 // New has no jobs yet.
 func New(s Surroundings) *Desk {
-	return &Desk{Surroundings: s, pool: &runner.Pool{}, elsewhere: newElsewhere()}
+	x := &Desk{Surroundings: s, pool: &runner.Pool{}, elsewhere: newElsewhere()}
+	x.pool.Recall()
+	return x
 }
+
+// Recalled is called when the jobs have been started again that were here before the node began: from then on a lease
+// that is not known is none.
+func (x *Desk) Recalled() { x.pool.Recalled() }
 
 // Close has nobody wait for jobs any more.
 func (x *Desk) Close() {
@@ -516,9 +522,17 @@ func (x *Desk) giveBack(w runner.Worker, lease string) error {
 	return nil
 }
 
-// leaseError is what an error of a lease means to its worker.
+// leaseError is what an error of a lease means to its worker. A node that stops has called off its jobs, and when it is
+// back the worker still has its own.
 func (x *Desk) leaseError(err error) error {
+	select {
+	case <-x.Stopped:
+		return api.ErrStopping
+	default:
+	}
 	switch {
+	case errors.Is(err, runner.ErrRecalling):
+		return api.Judge(api.NotYet, err).WithHint("ask again in a second: the lease may still be good")
 	case errors.Is(err, runner.ErrNoLease):
 		return api.Errorf(api.NotFound, "this node knows no such lease: it ended long ago, or before the node started").
 			WithHint("take another job")

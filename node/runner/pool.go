@@ -27,6 +27,7 @@ type Pool struct {
 	ended   []LeaseKey         // the order in which they did
 	queues  map[workflow.ApplicationName]*queue
 	waiting int
+	recalls bool // jobs come that were here before the node began, with their leases
 	closed  bool
 	all     sync.WaitGroup // answers still owed
 
@@ -83,6 +84,8 @@ type Held struct {
 var (
 	// ErrNoLease is returned for a lease that the pool does not know.
 	ErrNoLease = errors.New("there is no such lease")
+	// ErrRecalling is returned for one that the pool does not know yet.
+	ErrRecalling = errors.New("the node has just begun, and does not know yet which jobs were given before")
 	// ErrOthersLease is returned for one that was given to who came with another token.
 	ErrOthersLease = errors.New("this lease was given to another token, or at another node")
 	// ErrLapsed is returned for one of which no sign of life came in time.
@@ -131,6 +134,21 @@ type lease struct {
 type Progress struct {
 	Share float64 // from 0 to 1
 	Note  string
+}
+
+// Recall has the pool say of a lease that it does not know that it may come yet, until Recalled is called: those that
+// were given before the node began come with their jobs.
+func (p *Pool) Recall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recalls = true
+}
+
+// Recalled is called when all jobs have come that were here before the node began.
+func (p *Pool) Recalled() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recalls = false
 }
 
 // Start takes a job in, as Runner.Start does. held is who has it already; nil: nobody.
@@ -354,6 +372,9 @@ func (p *Pool) find(id string, w Worker) (*pooled, error) {
 	}
 	if p.byID[id] != nil {
 		return nil, ErrOthersLease
+	}
+	if p.recalls {
+		return nil, ErrRecalling
 	}
 	return nil, ErrNoLease
 }

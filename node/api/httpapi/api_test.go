@@ -493,8 +493,12 @@ func TestOpenRoutes(t *testing.T) {
 	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, httpapi.Options{Ready: ready})
 	anonymous := func(r *http.Request) { r.Header.Del("Authorization") }
 	for path, want := range map[string]int{"/healthz": 204, "/readyz": 503, "/v1/openapi.json": 200} {
-		if resp, body := get(t, s, path, anonymous); resp.StatusCode != want {
+		resp, body := get(t, s, path, anonymous)
+		if resp.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, body, want)
+		}
+		if after := resp.Header.Get("Retry-After"); (after != "") != (want == 503) {
+			t.Errorf("%s: %d, to be asked again after %q", path, want, after)
 		}
 	}
 	close(ready)

@@ -299,7 +299,7 @@ var (
 	}
 	readyRoute = &route{
 		name: "ready", method: http.MethodGet, path: "/readyz", scope: everybody,
-		summary: "The node has loaded its instances and takes part in its mesh", raw: (*handler).ready,
+		summary: "The node goes on with its instances, knows which of their jobs workers have, and takes part in its mesh", raw: (*handler).ready,
 	}
 )
 

@@ -185,6 +185,9 @@ func (h *handler) noRoute(w http.ResponseWriter, r *http.Request) {
 			strings.Join(allowed, " or "))))
 }
 
+// again is after how many seconds what is not here yet may be asked for again.
+const again = "1"
+
 // fail answers with an error; what is no *Error is logged and not shown.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var shown *api.Error
@@ -198,6 +201,9 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var special *statusError
 	if errors.As(err, &special) {
 		status = special.status
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", again)
 	}
 	_ = writeJSON(w, status, shown) // three strings can be written
 }

@@ -50,6 +50,32 @@ func TestAnOutlookNamesItsInterruption(t *testing.T) {
 	})
 }
 
+// What interrupts an instance is shown with its data as they are declared by now: those that an amendment added, too.
+func TestAnInterruptionDeclaresWhatAnAmendmentAdded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		const hire = "workflow: hire\ndata: {key: {type: boolean}}\ntasks:\n" +
+			"  hand: {when: key == null, repeat: true, type: manual, out: [key]}\nfinal: key\n"
+		tm.add("one", hire)
+		id := tm.begin("one", "hire", nil)
+		_, err := tm.p["one"].api.AmendInstance(t.Context(), api.AmendRequest{ID: id, File: "hire.yaml",
+			Source: strings.Replace(hire, "boolean}", "boolean}, crew: {type: integer, min: 1, max: 9}", 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.ends("one", id, api.FinishRequest{Task: "hand", Failed: true, Reason: "no key"})
+		in := tm.show("one", id)
+		low, high := 1.0, 9.0
+		want := []api.Declared{
+			{Name: "crew", Type: workflow.TypeInteger, Min: &low, Max: &high}, {Name: "key", Type: workflow.TypeBoolean},
+		}
+		if in.Recovery == nil || !reflect.DeepEqual(in.Recovery.Data, want) {
+			t.Errorf("it says %+v, want %+v", in.Recovery, want)
+		}
+	})
+}
+
 // Whoever has the role that administers an instance is told what interrupts it, at each node that takes part, until it
 // is resolved: also who gets the role, or signs in, when that has happened already. Nobody else is, but for whoever
 // answers for it; and of all else an administrator is told nothing.

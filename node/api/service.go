@@ -361,10 +361,23 @@ type Recovery struct {
 	Consistent bool              `json:"consistent"`
 	Methods    []string          `json:"methods"`
 	UnderWay   bool              `json:"under_way"` // compensations that were ordered have not ended
+	// Data are the data items that a jump may set, as the instance declares them by now; left out: a version before this
+	// one said it.
+	Data []Declared `json:"data,omitempty"`
 	// AsOf is when this was last known from the partner that keeps the data states, as of a task (Task.AsOf); left out:
 	// this node keeps them, or that partner was not heard yet. Known says the same in words where that is old.
 	AsOf  *time.Time `json:"as_of,omitempty"`
 	Known string     `json:"known,omitempty"`
+}
+
+// Declared is a data item as a definition declares it, but for what people call it (Instance.DataLabels).
+type Declared struct {
+	Name workflow.DataName `json:"name"`
+	Type workflow.DataType `json:"type"`
+	Doc  string            `json:"doc,omitempty"`
+	Enum []any             `json:"enum,omitempty"` // the only values allowed
+	Min  *float64          `json:"min,omitempty"`
+	Max  *float64          `json:"max,omitempty"`
 }
 
 // Outlook is what a step of recovery would lead to, as far as that is known before it is taken.

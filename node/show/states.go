@@ -92,8 +92,20 @@ func (vw *View) recovery(h *Held) *api.Recovery {
 		AsOf: at, Known: known,
 		Cause: x.Cause, Since: x.Since, Task: x.Task, Label: h.M.Definition().LabelOf(x.Task), At: wire.AtMilli(x.At),
 		State: x.State, Consistent: x.Consistent,
-		Methods: append([]string{}, methods...), UnderWay: underWay,
+		Methods: append([]string{}, methods...), UnderWay: underWay, Data: declared(h),
 	}
+}
+
+// declared are the data that an instance tells of, as it declares them by now.
+func declared(h *Held) (out []api.Declared) {
+	for _, d := range h.M.Definition().Data {
+		if h.tells(d.Name) {
+			out = append(out, api.Declared{
+				Name: d.Name, Type: d.Type, Doc: d.Doc, Enum: d.Enum, Min: d.Min, Max: d.Max,
+			})
+		}
+	}
+	return out
 }
 
 // Outlook is what a step of recovery would lead to.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -195,16 +194,14 @@ func before(in *api.Instance, history []api.DataState, current int, chosen strin
 
 // settable are the data that a jump may set, but for files, with the values that they have.
 func (p *Page) settable(ctx context.Context, in *api.Instance) (out []api.Field) {
-	known := map[string]workflow.DataDecl{}
-	if def := p.definitionOf(ctx, in); def != nil {
-		for _, d := range def.Data {
-			known[string(d.Name)] = d
-		}
+	known := map[string]api.Declared{}
+	for _, d := range p.declared(ctx, in) {
+		known[string(d.Name)] = d
 	}
 	for _, n := range slices.Sorted(maps.Keys(in.Data)) {
 		f := api.Field{Name: n, Type: string(workflow.TypeString), Label: in.DataLabels[n], Value: in.Data[n]}
 		if d, ok := known[n]; ok {
-			f.Type, f.Label, f.Doc, f.Enum, f.Min, f.Max = string(d.Type), cmp.Or(f.Label, d.Label), d.Doc, d.Enum, d.Min, d.Max
+			f.Type, f.Doc, f.Enum, f.Min, f.Max = string(d.Type), d.Doc, d.Enum, d.Min, d.Max
 		}
 		if f.Type == string(workflow.TypeFile) || isFile(f.Value) {
 			continue // a jump brings no content
@@ -214,11 +211,26 @@ func (p *Page) settable(ctx context.Context, in *api.Instance) (out []api.Field)
 	return out
 }
 
+// declared are the data of an instance, as it declares them by now. A node of before does not say that: then they are as
+// its workflow did when it was started.
+func (p *Page) declared(ctx context.Context, in *api.Instance) (out []api.Declared) {
+	if in.Recovery != nil && len(in.Recovery.Data) > 0 {
+		return in.Recovery.Data
+	}
+	if def := p.definitionOf(ctx, in); def != nil {
+		for _, d := range def.Data {
+			out = append(out, api.Declared{Name: d.Name, Type: d.Type, Doc: d.Doc, Enum: d.Enum, Min: d.Min, Max: d.Max})
+		}
+	}
+	return out
+}
+
 // orNull lets a control that offers values also say that there is none: what a jump empties is null.
 func (c *control) orNull(l *language) {
 	if c.Kind != "yesno" && c.Kind != "choice" {
 		return
 	}
+	c.Choices = slices.DeleteFunc(c.Choices, func(x choice) bool { return x.Value == "" }) // it would say the same
 	chosen := slices.ContainsFunc(c.Choices, func(x choice) bool { return x.Chosen })
 	for i := range c.Choices {
 		c.Choices[i].ID = c.ID + "-" + strconv.Itoa(i)

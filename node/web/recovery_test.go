@@ -292,6 +292,45 @@ func TestRecoveryRefused(t *testing.T) {
 	}
 }
 
+// A jump is asked for the data of the instance as it is now: also for those that an amendment added, of which the
+// workflow that it was started by says nothing. Nothing set is one of the answers, once.
+func TestAJumpSetsWhatAnAmendmentAdded(t *testing.T) {
+	f := stranded()
+	f.OnShow = func(string) (*api.Instance, error) {
+		in := rental()
+		in.Data["insured"], in.Data["crew"], in.Data["deck"] = nil, nil, nil
+		in.Recovery.Data = []api.Declared{
+			{Name: "days", Type: workflow.TypeInteger, Min: ref(1.0), Max: ref(40.0)},
+			{Name: "insured", Type: workflow.TypeBoolean, Doc: "Somebody pays for a lost boat"},
+			{Name: "crew", Type: workflow.TypeInteger, Min: ref(1.0), Max: ref(9.0)},
+			{Name: "deck", Type: workflow.TypeString, Enum: []any{"upper", "lower"}},
+		}
+		return in, nil
+	}
+	path := "/instances/" + id + "/recover"
+	page := get(t, newPage(f), path, "en").Body.String()
+	for _, want := range []string{
+		`-f-insured-0" value="true"`, `-f-insured-1" value="false"`, "Somebody pays for a lost boat",
+		`-f-deck-0" value="upper"`, `-f-deck-1" value="lower"`, `name="data.crew" value="" inputmode="numeric"`,
+		"From 1 to 9", "From 1 to 40",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	for _, name := range []string{"insured", "deck"} {
+		none := regexp.MustCompile(`name="data.` + name + `" id="[a-z0-9-]+" value=""`)
+		if n := len(none.FindAllString(page, -1)); n != 1 {
+			t.Errorf("%s: %d answers say that nothing is set, want one", name, n)
+		}
+	}
+	w := post(t, newPage(f), sent(httpapi.Good), "en", path,
+		url.Values{"act": {"look"}, "method": {methodForward}, "data.crew": {"12"}})
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "out of range: From 1 to 9") {
+		t.Errorf("%d\n%s", w.Code, prose(w.Body.String()))
+	}
+}
+
 // What has changed since somebody looked is not ordered, but shown once more; so is what was sent after the session
 // had ended. What cannot be read orders nothing. OnOrderTask is not there, and would panic.
 func TestOnlyWhatWasShownIsOrdered(t *testing.T) {

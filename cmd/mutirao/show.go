@@ -132,12 +132,8 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		if a.Late {
 			late = "too late, without effect, "
 		}
-		lost := ""
-		if len(a.Lost) > 0 && !a.Late {
-			lost = " (without effect, as another was made side by side: " + strings.Join(a.Lost, "; ") + ")"
-		}
 		fmt.Fprintf(w, "amended %s%s by %s, at %s: %s\n", late, clock(a.At), oneLine(a.User), oneLine(a.Partner),
-			oneLine(strings.Join(a.Lines, "; ")+lost))
+			oneLine(strings.Join(marked(a), "; ")))
 	}
 	if leaderless {
 		fmt.Fprintln(w, "no coordinator is known here: it goes on by choreography")
@@ -536,6 +532,23 @@ func asJSON(v any) string {
 		return fmt.Sprint(v)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// marked are the lines of an amendment, with a mark at each that has no effect.
+func marked(a api.AmendmentMade) []string {
+	if a.Late { // nothing of it has
+		return a.Lines
+	}
+	out := slices.Clone(a.Lines)
+	for _, l := range a.Lost {
+		i := slices.Index(out, l)
+		if i < 0 {
+			i = len(out)
+			out = append(out, l)
+		}
+		out[i] += " (without effect, as another was made side by side)"
+	}
+	return out
 }
 
 // offeredBy says by which policy items are offered, if it is not to all.

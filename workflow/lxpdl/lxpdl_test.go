@@ -63,7 +63,7 @@ func TestSizeIsLimited(t *testing.T) {
 func TestNameIsTheFileName(t *testing.T) {
 	src := []byte(`<lxpdl><tasks><task name="A"/><start name="A"/></tasks></lxpdl>`)
 	for file, want := range map[string]string{
-		"a.lxpdl": "a", "dir/b.c.xml": "b.c", `C:\x\d.lxpdl`: "d", "": "", "-": "-",
+		"a.lxpdl": "a", "dir/b.c.xml": "b.c", `C:\x\d.lxpdl`: "d", "": "", "-": "",
 	} {
 		p, err := Parse(file, src)
 		if err != nil || p.Name != want {

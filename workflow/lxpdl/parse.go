@@ -41,8 +41,11 @@ func Parse(name string, src []byte) (*Process, error) {
 	return p.process, nil
 }
 
-// processName is the file's name without folder and extension.
+// processName is the file's name without folder and extension; empty: it comes from stdin, and has none.
 func processName(file string) string {
+	if file == "-" {
+		return ""
+	}
 	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
 	return strings.TrimSuffix(base, path.Ext(base))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/conf"
@@ -70,6 +71,9 @@ func exprWords(src string, at *file.Error) (message, hint string) {
 		return fmt.Sprintf("%s means nothing in an expression", excerpt(string(runes[from:min(from+1, len(runes))]))),
 			exprHint
 	case has("number"), has("literal"):
+		if word := wordAt(runes, from); isDuration(word) {
+			return word + " is no number", fmt.Sprintf("write a duration as duration(%q)", word)
+		}
 		return "a number in it cannot be read", "write for example 12 or 0.5"
 	case has("cannot be mixed"):
 		return "?? does not say whether it comes before or after the operator beside it",
@@ -78,6 +82,24 @@ func exprWords(src string, at *file.Error) (message, hint string) {
 		return fmt.Sprintf("it has more than %d parts", maxExprNodes), "compute a part of it into a data item"
 	}
 	return "it cannot be read from here on", exprHint
+}
+
+// wordAt is the word of letters, digits and points in which a character stands.
+func wordAt(runes []rune, at int) string {
+	in := func(r rune) bool { return r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	from, to := at, at
+	for from > 0 && in(runes[from-1]) {
+		from--
+	}
+	for to < len(runes) && in(runes[to]) {
+		to++
+	}
+	return string(runes[from:to])
+}
+
+func isDuration(word string) bool {
+	_, err := ParseDuration(word)
+	return err == nil
 }
 
 // checkSpelling keeps the canonical spelling, which may have more spaces and

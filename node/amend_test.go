@@ -182,7 +182,7 @@ func TestNobodyCanDoWhatIsAmended(t *testing.T) {
 			"  agree:", "  n: {when: car == \"x\", repeat: true, type: manual, role: nobody, out: [car]}\n  agree:")
 		refused(flow, hire, "task agree: nobody could do it: nobody has role nobody",
 			"true, type: manual, out: [status]", "true, type: manual, role: nobody, out: [status]")
-		refused(flow, hire, "task agree: nobody could do it: task agree: ",
+		refused(flow, hire, "keeps the data states, and lacks application frob (agree) (name what that partner is able to do",
 			"true, type: manual, out: [status]", "true, application: frob, out: [status]")
 	})
 }

@@ -191,6 +191,15 @@ func (p *Plan) unitToHold(tasks []workflow.TaskName) (*unit, error) {
 	return u, nil
 }
 
+// Lacks is what a partner lacks to hold tasks by themselves, for people; empty: nothing.
+func (p *Plan) Lacks(at Partner, tasks ...workflow.TaskName) string {
+	u, err := p.unitToHold(tasks)
+	if err != nil {
+		return ""
+	}
+	return list(u.lacks(at))
+}
+
 // MayWork reports whether the work of a task may be done beside a partner that does not hold it: that one has what the
 // task needs and what its partition lists, as a holder must. Applications are not asked for: whoever does such work there
 // asks for its own by name, and does not undo what it did, which is work by itself.

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -210,6 +211,9 @@ func (vw *View) nobodyDoes(
 			who = only(holder)
 		}
 		next := "put it into a partition whose holder is able"
+		if def.Flow() != nil && t.ByNode() { // it has one partition
+			next = "name what that partner is able to do, or give it what it lacks"
+		}
 		if stands {
 			next = "name what a partner is able to do that there is"
 		}
@@ -219,7 +223,7 @@ func (vw *View) nobodyDoes(
 		if _, err := partition.AssignTasks(plan, who, vw.Self, name); err != nil {
 			out = append(out, amendments.Finding{
 				Part: amendments.Part{Kind: amendments.OfTask, Name: string(name)}, Refused: true,
-				Why: "nobody could do it: " + err.Error(), Next: next,
+				Why: "nobody could do it: " + cmp.Or(vw.holderLacks(plan, who, name), err.Error()), Next: next,
 			})
 		}
 	}
@@ -236,6 +240,23 @@ func (vw *View) nobodyDoes(
 		}
 	}
 	return out
+}
+
+// holderLacks says what the only partner that is asked for a task lacks for it, as others may have that; empty: there are
+// several, or none.
+func (vw *View) holderLacks(plan *partition.Plan, who []partition.Partner, name workflow.TaskName) string {
+	if len(who) != 1 || plan.Home(name) == "" {
+		return ""
+	}
+	lacks := plan.Lacks(who[0], name)
+	if lacks == "" {
+		return ""
+	}
+	has := "has partition " + string(plan.Home(name))
+	if plan.Definition().Flow() != nil {
+		has = "keeps the data states"
+	}
+	return fmt.Sprintf("%s %s, and lacks %s", vw.People.Name(who[0].ID), has, lacks)
 }
 
 // onceBack are partners as they are when those are back that go down, or have said that they are away. Whoever has a

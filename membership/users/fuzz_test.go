@@ -39,7 +39,7 @@ func FuzzSpoken(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	judge := func(_ *testing.T, s Spoken) { _, _ = s.Person(w.Mesh, fact) }
+	judge := func(_ *testing.T, s Spoken) { _, _ = personOf(s, w.Mesh, fact) }
 	trusttest.Decoder(f, DecodeSpoken, EncodeSpoken, judge, s,
 		SpeakAsPartner(trusttest.KeyOf("rui"), w.Member(f, w.Ana, "rui"), fact))
 }

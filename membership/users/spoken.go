@@ -39,7 +39,7 @@ const MaxSpoken = 24 << 10
 // EncodeSpoken writes s for DecodeSpoken.
 func EncodeSpoken(s Spoken) []byte { return codec.Encode(s) }
 
-// DecodeSpoken reads a person's word; [Spoken.Person] judges it.
+// DecodeSpoken reads a person's word; its signature and [Spoken.Shown] judge it.
 func DecodeSpoken(b []byte) (s Spoken, err error) {
 	if err := codec.Decode("word of a person", b, MaxSpoken, &s); err != nil {
 		return Spoken{}, err
@@ -90,17 +90,9 @@ func (s *Set) lastChanges(user ID) (out []RoleChange) {
 	return out
 }
 
-// Person checks all of s that never changes, and says who it is that spoke. Whether that one
-// may still speak is for [Set.Judge], of a partner for its certificate.
-func (s Spoken) Person(m trust.Mesh, fact [sha256.Size]byte) (Person, error) {
-	if err := s.Signature.Verify(fact); err != nil {
-		return Person{}, err
-	}
-	return s.Shown(m)
-}
-
-// Shown is whose key that of s is, as its certificates prove: all of [Spoken.Person] but the signature, and so the same
-// for all words that somebody says by them.
+// Shown is whose key that of s is, as its certificates prove, and so who spoke if the signature is good
+// ([Signature.Verify]). It is the same for all words that somebody says by them, and never changes. Whether that one may
+// still speak is for [Set.Judge], of a partner for its certificate.
 func (s Spoken) Shown(m trust.Mesh) (Person, error) {
 	g := s.Signature
 	if g.User == (ID{}) {

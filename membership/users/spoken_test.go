@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -26,7 +27,7 @@ func TestAWordShowsWhosItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := again.Person(w.Mesh, fact)
+	p, err := personOf(again, w.Mesh, fact)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestAWordShowsWhosItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		lie(&s)
-		if who, err := s.Person(w.Mesh, fact); err == nil {
+		if who, err := personOf(s, w.Mesh, fact); err == nil {
 			t.Errorf("%s: it is the word of %v", name, who)
 		}
 	}
@@ -76,18 +77,26 @@ func TestAPartnerSpeaksAsItself(t *testing.T) {
 	fact := sha256.Sum256([]byte("a fact"))
 	chain := w.Member(t, w.Ana, "bob")
 	s := SpeakAsPartner(trusttest.KeyOf("bob"), chain, fact)
-	p, err := s.Person(w.Mesh, fact)
+	p, err := personOf(s, w.Mesh, fact)
 	if err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "who spoke", p, Person{
 		ID: string(trusttest.IDOf("bob")), Name: "bob", Roles: []workflow.RoleName{"crew"}, At: trusttest.IDOf("bob"),
 	})
-	if _, err := SpeakAsPartner(trusttest.KeyOf("cy"), chain, fact).Person(w.Mesh, fact); err == nil ||
+	if _, err := personOf(SpeakAsPartner(trusttest.KeyOf("cy"), chain, fact), w.Mesh, fact); err == nil ||
 		!strings.Contains(err.Error(), "another") {
 		t.Errorf("a key with the certificate of another: %v", err)
 	}
-	if _, err := SpeakAsPartner(trusttest.KeyOf("bob"), nil, fact).Person(w.Mesh, fact); err == nil {
+	if _, err := personOf(SpeakAsPartner(trusttest.KeyOf("bob"), nil, fact), w.Mesh, fact); err == nil {
 		t.Error("a key without a certificate speaks")
 	}
+}
+
+// personOf is who spoke, of a word that is true.
+func personOf(s Spoken, m trust.Mesh, fact [sha256.Size]byte) (Person, error) {
+	if err := s.Signature.Verify(fact); err != nil {
+		return Person{}, err
+	}
+	return s.Shown(m)
 }

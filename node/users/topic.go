@@ -79,7 +79,7 @@ type Surroundings struct {
 	Members      Members
 	Certificates Certificates
 	Keys         Keys
-	// Person is who said a word that was signed (membership/users.Spoken.Person).
+	// Person is who said a word that was signed; it checks all of it that never changes.
 	Person func(word []byte, signed [sha256.Size]byte) (users.Person, error)
 	// Random gives so many random bytes.
 	Random func(n int) []byte

@@ -15,8 +15,8 @@ var ofClaims = []mutant{
 		return r.Action.Kind`, `	return len(a.Rulings) == 0 || slices.ContainsFunc(a.Rulings, func(r *Ruling) bool {
 		return r.Action.Kind`}}},
 	{name: "word-unsigned", what: "a person's word need not be signed by the person", patches: []patch{{
-		"membership/users/spoken.go", `	if err := g.Verify(fact); err != nil {`,
-		`	if err := g.Verify(fact); err != nil && g.Key == "" {`}}},
+		"node/credentials.go", `		if err := said.Signature.Verify(signed); err != nil {`,
+		`		if err := said.Signature.Verify(signed); err != nil && said.Signature.Key == "" {`}}},
 	{name: "own-certificate", what: "who certified a user's key is not asked", patches: []patch{{
 		"membership/users/spoken.go", `	if err := s.Device.Authentic(m); err != nil {`,
 		`	if err := s.Device.Authentic(m); err != nil && len(s.Device.Chain) == 0 {`}}},

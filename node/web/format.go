@@ -195,6 +195,9 @@ func (l *language) value(v any) string {
 		if t, err := time.Parse(time.RFC3339, x); err == nil {
 			return l.moment(t, time.Now())
 		}
+		if f, err := workflow.ParseFile(x); err == nil {
+			return f.Name + ", " + l.size(f.Size)
+		}
 	}
 	return value(v)
 }

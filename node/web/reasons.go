@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // What the node words itself comes in English: reasons, facts, refusals. The page knows most of it by its form,
@@ -18,15 +19,17 @@ type reasonRow struct {
 	part string                // the longest text that is in all of this form: most other texts are told from it by that
 	says []string              // texts, and between them blanks
 	from []int                 // which of the form's texts each blank is
-	how  []string              // what is done with that: lookUp, asData, or nothing
+	how  []string              // what is done with that: lookUp, asData, asTime, or nothing
 }
 
-var blank = regexp.MustCompile(`\{(\d)([!=]?)\}`)
+var blank = regexp.MustCompile(`\{(\d)([!=~]?)\}`)
 
-// What may follow the number of a blank: its text is looked up as well, or is data that a result set.
+// What may follow the number of a blank: its text is looked up as well, or is data that a result set, or a size, or is a
+// duration or a moment.
 const (
 	lookUp = "!"
 	asData = "="
+	asTime = "~"
 )
 
 // reasonRows reads what there is for a language: English has what the node says in words of the command line.
@@ -83,6 +86,46 @@ func (l *language) reason(text string) string {
 		strings.HasSuffix(first, ")") { // several refusals, each with what would have to change
 		return l.reason(first) + "\n" + l.reason(rest)
 	}
+	all := l.each(text)
+	for i, one := range all {
+		all[i] = l.one(one)
+	}
+	return strings.Join(all, "; ")
+}
+
+// each are the texts of which one consists that says several things one after the other. What is not known by itself
+// belongs to what is before it, as the words of people do: of those, one word may be like one of the node.
+func (l *language) each(text string) (out []string) {
+	for i, one := range joined(text) {
+		if i > 0 && (!strings.Contains(one, " ") || l.one(one) == one) {
+			out[len(out)-1] += "; " + one
+			continue
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// joined are the parts of a text between its semicolons, those in brackets left aside.
+func joined(text string) (out []string) {
+	depth, from := 0, 0
+	for i, r := range text {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth = max(depth-1, 0)
+		case ';':
+			if depth == 0 && strings.HasPrefix(text[i:], "; ") {
+				out, from = append(out, text[from:i]), i+len("; ")
+			}
+		}
+	}
+	return append(out, text[from:])
+}
+
+// one is one of these.
+func (l *language) one(text string) string {
 	for _, row := range l.reasons {
 		if !strings.Contains(text, row.part) {
 			continue
@@ -102,11 +145,18 @@ func (l *language) reason(text string) string {
 				b.WriteString(l.reason(text))
 			case asData:
 				b.WriteString(l.data(text))
+			case asTime:
+				b.WriteString(l.time(text))
 			default:
 				b.WriteString(text)
 			}
 		}
 		return b.String()
+	}
+	if name, rest, more := strings.Cut(text, ": "); more && !strings.Contains(name, " ") && strings.Contains(rest, " ") {
+		if said := l.one(rest); said != rest { // of a partner, a task or a datum
+			return name + ": " + said
+		}
 	}
 	return l.withData(text)
 }
@@ -123,13 +173,26 @@ func (l *language) withData(text string) string {
 	return text
 }
 
-var decimals = regexp.MustCompile(`^([^ ]+ = -?[0-9]+)\.([0-9]+)$`)
+var (
+	decimals = regexp.MustCompile(`^([^ ]+ = -?[0-9]+)\.([0-9]+)$`)
+	sizes    = regexp.MustCompile(`^((?:.* \()?[0-9]+)\.([0-9]+ [kMGTPE]?B\)?)$`) // alone, or after a file's name
+)
 
-// data are what a result set, as "a = 1.5, b = x", with numbers as this language writes them.
+// data are what a result set, as "a = 1.5, b = x", with numbers as this language writes them; or a size, as "1.5 MB".
 func (l *language) data(text string) string {
 	each := strings.Split(text, ", ")
-	for i, one := range each {
-		each[i] = decimals.ReplaceAllString(one, "${1}"+l.comma+"${2}")
+	for i := range each {
+		for _, form := range []*regexp.Regexp{decimals, sizes} {
+			each[i] = form.ReplaceAllString(each[i], "${1}"+l.comma+"${2}")
+		}
 	}
 	return strings.Join(each, ", ")
+}
+
+// time is a duration or a moment, as this language writes it.
+func (l *language) time(text string) string {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return l.moment(t, time.Now())
+	}
+	return left(text)
 }

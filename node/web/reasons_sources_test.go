@@ -277,8 +277,14 @@ func TestEveryFactIsSaid(t *testing.T) {
 			continue
 		}
 		n++
-		if got := pt.reason(text); got == text || strings.Contains(got, text) {
-			t.Errorf("%s: nothing in reasons.pt-BR.txt says %q", at, text)
+		wholes := []string{text}
+		if granted(text) { // also of several tasks
+			wholes = append(wholes, "weigh, feed "+text)
+		}
+		for _, whole := range wholes {
+			if got := pt.reason(whole); got == whole || strings.Contains(got, text) {
+				t.Errorf("%s: nothing in reasons.pt-BR.txt says %q: it is %q", at, whole, got)
+			}
 		}
 	}
 	if n < 30 {
@@ -337,6 +343,8 @@ func uncountedAt(n ast.Node) (out []string) {
 		switch {
 		case sel != nil && sel.Sel.Name == "lose" && len(x.Args) == 2:
 			add(x.Args[1])
+		case sel != nil && sel.Sel.Name == "finish" && len(x.Args) == 3 && sampleOf(x.Args[2]) != "done": // which is no loss
+			add(x.Args[2])
 		case called(x.Fun) == "cmp.Or" && len(x.Args) == 2 && called(x.Args[0]) == "it.Why":
 			add(x.Args[1])
 		}
@@ -358,6 +366,67 @@ func uncountedAt(n ast.Node) (out []string) {
 	}
 	return out
 }
+
+// Why a file does not come has a line in Portuguese: of one partner, and of several.
+func TestEveryReasonWhyAFileDoesNotComeIsSaid(t *testing.T) {
+	pt := languages()[1]
+	found := map[string]string{}
+	collect(t, "../../node/files", found, func(n ast.Node) []string {
+		if x, ok := n.(*ast.CallExpr); ok && slices.Contains([]string{"errors.New", "fmt.Errorf"}, called(x.Fun)) {
+			return []string{sampleOf(x.Args[0])}
+		}
+		return nil
+	})
+	n := 0
+	for text, at := range found {
+		file, _, _ := strings.Cut(at, ":")
+		if !slices.Contains([]string{"files/search.go", "files/pace.go", "files/fetch.go"}, file) || letters(text) < 7 {
+			continue
+		}
+		n++
+		for _, whole := range []string{
+			"waits for file plan.pdf: " + text, "waits for file plan.pdf: tec: " + text + "; bia: " + text + "; gil: is gone for good",
+		} {
+			if !saidIn(pt, whole) {
+				t.Errorf("%s: nothing in reasons.pt-BR.txt says %q: it is %q", at, whole, pt.reason(whole))
+			}
+		}
+	}
+	if n < 8 {
+		t.Fatalf("only %d were found: are they written in another way now?", n)
+	}
+}
+
+// What is said after something else is said as it is alone, and so is what is before it.
+func TestWhatIsJoinedIsSaid(t *testing.T) {
+	pt := languages()[1]
+	const waits = "waits for file plan.pdf: tec: it is not here; gil: is gone for good"
+	after := pt.reason(waits)
+	if englishWords.MatchString(after) {
+		t.Fatalf("%q is %q", waits, after)
+	}
+	b, err := texts.ReadFile("strings/reasons.pt-BR.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		english, _, ok := strings.Cut(strings.TrimSpace(line), " => ")
+		text := blank.ReplaceAllString(english, "x${1}x")
+		if !ok || strings.HasPrefix(line, "#") || !strings.Contains(text, " ") {
+			continue
+		}
+		if got, want := pt.reason(text+"; "+waits), pt.reason(text)+"; "+after; got != want && whole(text) {
+			t.Errorf("%q with something after it is %q, want %q", text, got, want)
+		}
+		// What has a semicolon itself is said after nothing else.
+		if got, want := pt.reason(waits+"; "+text), after+"; "+pt.reason(text); got != want && !strings.Contains(text, "; ") {
+			t.Errorf("%q with something before it is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// whole reports whether all brackets of a text are closed: else it is a part of another.
+func whole(text string) bool { return strings.Count(text, "(") == strings.Count(text, ")") }
 
 // What a message says has a line in Portuguese, whatever the reason is that it names.
 func TestEveryMessageIsSaid(t *testing.T) {
@@ -409,6 +478,11 @@ func messagesAt(n ast.Node) (out []string) {
 	return out
 }
 
+// granted reports whether a fact says that somebody has an item.
+func granted(text string) bool {
+	return strings.HasSuffix(text, " (lock)") || strings.HasPrefix(text, "kept for ")
+}
+
 // attached is what may follow a word, such as which try it is, and is left out as often.
 var attached = regexp.MustCompile(`([a-z ]{4})x+$`)
 
@@ -428,6 +502,12 @@ func factsAt(n ast.Node) (out []string) {
 	case *ast.ReturnStmt:
 		if len(x.Results) == 2 {
 			add(x.Results[1])
+		}
+		// Of one that words a part of a fact.
+		if len(x.Results) == 1 {
+			if c, ok := x.Results[0].(*ast.CallExpr); ok && called(c.Fun) == "fmt.Sprintf" {
+				add(c)
+			}
 		}
 	case *ast.AssignStmt:
 		for i, l := range x.Lhs {

@@ -32,11 +32,13 @@ type away struct {
 	Why      *problem
 	Contact  *api.Contact
 	Locked   []api.Item // of the user: what can be done out of reach
+	Lockable []api.Item // what can if the user locks it
 	Selected []api.Item // and what cannot
 	Outbox   []undelivered
 	Prefetch *api.Prefetch // nil: the user may have no list
 	Within   string        // as typed
 	Hours    string        // likewise: for how long it is to be away
+	status   *api.Status
 }
 
 // May reports whether what the node asks can be accepted.
@@ -53,6 +55,22 @@ type command struct {
 // Order is such a form; says is the key of a string.
 func (a away) Order(act, says, class, accept string) command {
 	return command{act, says, class, accept, a.Within, a.Hours, rand.Text(), a.Session.FormToken, a.Session.Manages}
+}
+
+// titled are items under a title, which is the key of a string.
+type titled struct {
+	Title string
+	List  []item
+}
+
+// Listed are such items, with what may be done about them.
+func (a away) Listed(title string, list []api.Item) titled {
+	out := titled{Title: title}
+	for _, x := range list {
+		i := item{Item: x, Form: rand.Text(), Token: a.Session.FormToken, Acts: a.Session.Acts}
+		out.List = append(out.List, i.able(a.status))
+	}
+	return out
 }
 
 // contact answers: can partners reach this node, and what of my work can I take along?
@@ -79,6 +97,9 @@ func (p *Page) contactWith(why error) screen {
 		if a.Contact, err = p.node.Contact(ctx); err != nil {
 			return view{}, err
 		}
+		if a.status, err = p.node.Status(ctx); err != nil {
+			return view{}, err
+		}
 		if away := time.Duration(a.Contact.For); a.Hours == "" && away > 0 && !r.PostForm.Has("hours") { // asked for on another page
 			a.Hours = strconv.Itoa(int((away + time.Hour - 1) / time.Hour))
 		}
@@ -103,10 +124,12 @@ func (p *Page) contactWith(why error) screen {
 				return view{}, err
 			}
 			for _, x := range list {
-				switch x.State {
-				case api.ItemLocked:
+				switch {
+				case x.State == api.ItemLocked:
 					a.Locked = append(a.Locked, x)
-				case api.ItemSelected:
+				case x.State == api.ItemSelected && x.Offline:
+					a.Lockable = append(a.Lockable, x)
+				case x.State == api.ItemSelected:
 					a.Selected = append(a.Selected, x)
 				}
 			}

@@ -32,7 +32,6 @@ func (l *language) functions() template.FuncMap {
 		"more":  func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
 		"size":  l.size, "hasFiles": hasFiles, "exact": exact,
 		"drawn": func(scenario string, c chart) drawn { return drawn{scenario, c} },
-		"title": func(key string, items []api.Item) titled { return titled{key, items} },
 		"zone":  func() string { return time.Now().Format("UTC-07:00") },
 		"list":  list, "voters": voters, "short": short, "value": l.value, "tone": tone,
 		"state": func(family string, value any) stated { return stated{family, fmt.Sprint(value)} },
@@ -51,12 +50,6 @@ func lease(until *time.Time) api.Due {
 type drawn struct {
 	Scenario string
 	Chart    chart
-}
-
-// titled are items under a title, which is the key of a string.
-type titled struct {
-	Title string
-	List  []api.Item
 }
 
 // size is so many bytes for people.

@@ -363,6 +363,13 @@ func TestWhatCannotBeTakenNowHasNoButton(t *testing.T) {
 	if x.Unreachable = true; x.Free() || x.Lockable() || lockable(x.Item) {
 		t.Error("what nobody can be asked for is offered")
 	}
+	if x.State = api.ItemSelected; x.Lockable() {
+		t.Error("what was taken cannot be locked while its holder cannot be asked")
+	}
+	if x.Unreachable = false; !x.Lockable() {
+		t.Error("what was taken cannot be locked")
+	}
+	x.Unreachable = true
 	if x.State = api.ItemLocked; x.Movable() || !x.Doable() {
 		t.Error("what was locked can be done out of reach, and not given back")
 	}

@@ -118,14 +118,13 @@ func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 	}
 	var found []*api.InstanceSummary
 	names := map[string]bool{}
-	mesh := false
+	told := false // of some, as this node takes no part
 	words := strings.Fields(strings.ToLower(f.Words))
 	for i := range list {
 		in := &list[i]
-		mesh = mesh || len(in.KnownBy) > 0
 		names[string(in.Workflow)] = true
 		if f.takes(in, words) {
-			found = append(found, in)
+			found, told = append(found, in), told || len(in.KnownBy) > 0
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *api.InstanceSummary) int { return cmp.Or(place(a) - place(b)) })
@@ -136,12 +135,12 @@ func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 		Filter              filter
 		States              []string
 		Workflows           []string
-		Mesh, Filtered      bool
+		Told, Filtered      bool
 		List                []*api.InstanceSummary
 		First, Last, Number int
 		Back, On            string
 	}{
-		Filter: f, States: filterStates, Workflows: sorted(names), Mesh: mesh, Filtered: f.url(1) != "/instances",
+		Filter: f, States: filterStates, Workflows: sorted(names), Told: told, Filtered: f.url(1) != "/instances",
 		List: found[from:min(from+perPage, len(found))], First: from + 1, Last: min(from+perPage, len(found)),
 		Number: len(found),
 	}

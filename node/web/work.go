@@ -66,8 +66,10 @@ func (i item) Free() bool {
 		(i.State == api.ItemReady || i.State == api.ItemNotReady)
 }
 
-// Lockable reports whether the user may lock it now.
-func (i item) Lockable() bool { return i.Free() && i.Offline && !i.NoLock }
+// Lockable reports whether the user may lock it now: it is free, or the user has taken it.
+func (i item) Lockable() bool {
+	return i.Offline && !i.NoLock && (i.Free() || i.State == api.ItemSelected && i.Movable())
+}
 
 // Doable reports whether the user may hand in a result of it now: out of reach, or while who gives it out is away, only
 // what is locked can be done.
@@ -316,6 +318,9 @@ func (p *Page) claim(claim string) action {
 		key := "note.taken"
 		if claim == api.ClaimLock {
 			key = "note.locked"
+		}
+		if r.PostForm.Has("leaving") {
+			return &outcome{to: "/contact", note: note{Key: key, Args: []any{title}}}, nil
 		}
 		return &outcome{to: "/items/" + url.PathEscape(id), note: note{Key: key, Args: []any{title}}}, nil
 	}

@@ -95,7 +95,8 @@ type Unneeded struct {
 const maxUnneeded = 64
 
 // Unneeded are the items that people had of attempts which are not needed any more, the newest 64, the oldest first:
-// their task was done after all, is in another's hands, or has failed, or the instance was cancelled.
+// their task was done after all, is in another's hands, or has failed, the item was passed on, or the instance was
+// cancelled.
 func (m *Machine) Unneeded() (out []Unneeded) {
 	if !m.Claims() {
 		return nil
@@ -106,7 +107,11 @@ func (m *Machine) Unneeded() (out []Unneeded) {
 		if a == nil {
 			continue
 		}
-		if at := m.state.UnneededSince(a); at > 0 {
+		at := m.state.UnneededSince(a)
+		if l.Passed() {
+			at = l.At.UnixMilli()
+		}
+		if at > 0 {
 			out = append(out, Unneeded{
 				User: l.User, Item: l.Item, Task: a.Task.Name, Why: m.whyLost(a, l.Why), At: at, Made: len(l.Works) > 0,
 			})

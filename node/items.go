@@ -185,7 +185,10 @@ func (k peoplesItems) addItems(
 			r.AsOf, _ = k.view.AsOf(shown, r.At)
 		}
 		if v.Lost != nil {
-			if v.Lost.Over {
+			switch {
+			case v.Lost.Passed():
+				r.Unneeded, r.Made = v.Lost.At, len(v.Lost.Works) > 0
+			case v.Lost.Over:
 				r.Unneeded, r.Made = h.m.UnneededSince(v.Item), len(v.Lost.Works) > 0
 			}
 			if r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At; r.LostAt.IsZero() {

@@ -336,15 +336,16 @@ func TestADeadlineIsToldAlsoToWhoHadIt(t *testing.T) {
 				}
 				pass(time.Minute)
 				tm.items(at, user)
-				tm.wantMessages(at, user, hour)
+				const lost = "plan lost: look is no longer yours, as the item was handed on"
+				tm.wantMessages(at, user, hour, "*"+lost)
 				list, err := tm.p[at].api.Messages(t.Context(), api.MessagesQuery{User: user, Unread: true})
 				if err != nil || !slices.ContainsFunc(list, func(m api.Message) bool { return m.Past && m.Type == api.MessageDeadline }) {
 					t.Errorf("it is told as %+v, %v", list, err)
 				}
 				pass(time.Hour) // more warnings, and the end of the deadline
-				tm.wantMessages(at, user, hour)
+				tm.wantMessages(at, user, hour, "*"+lost)
 				tm.readAll(at, user)
-				tm.wantMessages(at, user)
+				tm.wantMessages(at, user, lost)
 				tm.wantMessages("phone", "phone")
 			})
 		})
@@ -435,6 +436,58 @@ func TestWhoHasWhatIsNotNeededIsTold(t *testing.T) {
 			tm.p[at].start()
 			pass(time.Minute)
 			tm.wantMessages(at, user, lost)
+		})
+	}
+}
+
+// Whoever has an item that somebody else passes on is told, each time: at a node that takes part, and at another, also
+// after a restart. That the user passes it on is not told.
+func TestWhoHasWhatIsPassedOnIsTold(t *testing.T) {
+	for _, at := range []string{"base", "tablet"} { // the tablet takes no part
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base:nurse", "station:nurse", "tablet")
+			for _, user := range []string{"bia", "ana"} {
+				if err := tm.signIn(at, tm.addUser("base", user, "nurse", "doctor")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pass(time.Second)
+			tm.add("base", errand)
+			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "errand", Responsible: "base"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			const lost = "errand lost: go is no longer yours, as the item was put back"
+			for range 2 {
+				if err := tm.claim(at, "bia", api.ClaimSelect, tm.itemOf(at, "bia", "go").ID); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				tm.wantMessages(at, "bia")
+				if _, err := tm.p["base"].api.TransferItem(t.Context(),
+					api.TransferRequest{ID: st.ID, Task: "go", User: "base", Back: true}); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				tm.wantMessages(at, "bia", "*"+lost)
+				tm.readAll(at, "bia")
+				tm.wantMessages(at, "bia", lost)
+			}
+			tm.wantMessages(at, "ana")
+			mine := tm.itemOf(at, "ana", "go").ID
+			if err := tm.claim(at, "ana", api.ClaimSelect, mine); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tm.p[at].api.TransferItem(t.Context(), api.TransferRequest{User: "ana", Item: mine, To: "bia"}); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			tm.wantMessages(at, "ana")
+			tm.p[at].crash()
+			tm.p[at].start()
+			pass(time.Minute)
+			tm.wantMessages(at, "bia", lost)
 		})
 	}
 }

@@ -23,7 +23,7 @@ const (
 	Deadline   MessageType = "deadline"
 	// Adopted: a result that its user brought, and that did not count by itself, was adopted.
 	Adopted MessageType = "adopted"
-	// Lost: the item that its user had is not needed any more, or is over.
+	// Lost: the item that its user had is not needed any more, is over, or was passed on by somebody else.
 	Lost MessageType = "lost"
 )
 
@@ -36,7 +36,8 @@ type MessageID struct {
 	Due      int64         // of a deadline: which, if it was changed (Due.number)
 	Warning  time.Duration // with so much left
 	// Round is, of an end, which, as an order may have an instance go on; of a deadline, "waits" before its
-	// task is ready, and "passes" where the item passes on; of a lost item "presumed" while its user has it still.
+	// task is ready, and "passes" where the item passes on; of a lost item "presumed" while its user has it still, and of
+	// one that was passed on when, as that may happen again.
 	Round string
 }
 
@@ -197,8 +198,8 @@ func Presumed(why string) string {
 // its task has failed, and its holder has not heard of that.
 func StillPresumed(why string) bool { return strings.HasPrefix(why, isPresumed) }
 
-// Unneeded is the message to whoever has an item that it is not needed any more, or is over, and since when. Made: the
-// user brought something of it, which is kept.
+// Unneeded is the message to whoever had an item that it is not needed any more, is over or was passed on, and since when.
+// Made: the user brought something of it, which is kept.
 func (s Source) Unneeded(i Item, task workflow.TaskName, why string, at time.Time, made bool) Message {
 	if StillPresumed(why) {
 		m := s.Message(Lost, i, task, at, fmt.Sprintf("%s%s: you may go on, but what you make of it may not count", task,
@@ -206,11 +207,22 @@ func (s Source) Unneeded(i Item, task workflow.TaskName, why string, at time.Tim
 		m.ID.Round = "presumed"
 		return m
 	}
+	round := ""
+	if passedOn(why) {
+		why, round = "the item was "+why, fmt.Sprint("passed ", at.UnixMilli())
+	}
 	text := fmt.Sprintf("%s is no longer yours, as %s", task, why)
 	if made {
 		text += ": what you made of it is kept"
 	}
-	return s.Message(Lost, i, task, at, text)
+	m := s.Message(Lost, i, task, at, text)
+	m.ID.Round = round
+	return m
+}
+
+// passedOn reports whether somebody lost an item as it was passed on by hand.
+func passedOn(why string) bool {
+	return slices.Contains([]Cause{ByDelegation, ByEscalation, ByReturn}, Cause(why))
 }
 
 // Dated is an item with a deadline, as whoever is to be told of it knows it.

@@ -210,6 +210,12 @@ type Loss struct {
 	Over bool
 }
 
+// Passed reports whether somebody else passed the item on, or put it back, by hand. That it passes as its deadline is near
+// is told as that.
+func (l Loss) Passed() bool {
+	return l.Whose != "" && l.Whose != l.User && passedOn(l.Why)
+}
+
 // wasStopped is why somebody lost an item of which it was ordered that it be stopped.
 const wasStopped = "the task was stopped"
 
@@ -227,7 +233,7 @@ func (b *Board) Losses(u User) (out []Loss) {
 }
 
 // Unneeded are the losses of all users of items whose attempts are not needed any more, or ended while the user had the
-// item, as with their instance: each user's last of each item.
+// item, as with their instance, or which somebody else passed on: each user's last of each item.
 func (b *Board) Unneeded() (out []Loss) {
 	for _, it := range b.inOrder() {
 		told := map[User]bool{}
@@ -237,7 +243,7 @@ func (b *Board) Unneeded() (out []Loss) {
 				continue
 			}
 			told[h.User] = true
-			if l, lost := it.loss(h); lost && l.Over && it.placed {
+			if l, lost := it.loss(h); lost && (l.Over && it.placed || l.Passed()) {
 				out = append(out, l)
 			}
 		}

@@ -52,7 +52,8 @@ type Row struct {
 	Lost    string        `json:"lost,omitempty"`
 	LostBy  worklist.User `json:"lost_by,omitempty"`
 	LostAt  time.Time     `json:"lost_at,omitzero"`
-	// Unneeded is since when what the person lost is not needed any more, or is over; zero: it was taken from the person otherwise.
+	// Unneeded is since when what the person lost is not needed any more, is over, or was passed on by somebody else; zero:
+	// it was taken from the person otherwise.
 	Unneeded time.Time `json:"unneeded,omitzero"`
 	// Made: something that the person brought of what is not needed is kept.
 	Made bool `json:"made,omitempty"`

@@ -140,13 +140,16 @@ func TestADiskThatIsTooSmall(t *testing.T) {
 			if waits := errors.Is(err, context.DeadlineExceeded); err == nil || waits == (total < 3*files.Chunk) {
 				t.Errorf("on a disk of %d: %v", total, err)
 			}
+			if slices.Contains(taker.link.refused, "files-beyond-room") {
+				t.Errorf("on a disk of %d whoever began the instance is blamed", total)
+			}
 			if waits := errors.Is(err, context.DeadlineExceeded); waits {
 				free.Store(4 * files.Chunk)
 				if took := taker.comes(t, want(f, "giver")); took > time.Second {
 					t.Errorf("when there was room it took %v", took)
 				}
 			}
-			if s := fmt.Sprint(err); !strings.Contains(s, "there is room for") &&
+			if s := fmt.Sprint(err); !strings.Contains(s, "and the disk of the node's folder holds 2.1 MB beside its reserve") &&
 				!strings.Contains(s, "its disk is full: 2.1 MB are free beside its reserve, and file plan.pdf needs 3.15 MB") {
 				t.Errorf("it says %s", s)
 			}

@@ -58,15 +58,17 @@ func (e *interrupted) Unwrap() error { return e.err }
 // fetch is a file that is on its way.
 type fetch struct {
 	file    workflow.File
-	orders  []*order           // of whom
-	running *order             // has a turn; nil: none
-	part    *part              // what is here of it, which only a turn uses; nil: not known yet
-	have    int64              // bytes of that
-	came    map[int]pieces     // of chunks that a break interrupted, from one partner
-	gave    workflow.PartnerID // that one
-	from    workflow.PartnerID // gives it just now; empty: nobody
-	trouble string             // why it does not go on
-	owed    *debt              // to the one that gives it, in this turn
+	orders  []*order             // of whom
+	running *order               // has a turn; nil: none
+	part    *part                // what is here of it, which only a turn uses; nil: not known yet
+	have    int64                // bytes of that
+	came    map[int]pieces       // of chunks that a break interrupted, from one partner
+	gave    workflow.PartnerID   // that one
+	from    workflow.PartnerID   // gives it just now; empty: nobody
+	asked   []workflow.PartnerID // are asked whether they have it just now, those that were asked first come first
+	trouble string               // why it does not go on
+	own     bool                 // that is this node's own fault
+	owed    *debt                // to the one that gives it, in this turn
 }
 
 // Fetch returns when all of a file is here, where Path finds it. Its partners are asked one
@@ -185,7 +187,7 @@ func (t *Topic) round(ctx context.Context, o *order) (r result) {
 		}
 	}
 	wants, all := t.some(o)
-	var troubles []string
+	var patient, urgent []string // of wants that wait for who is away, and of those that do not
 	for _, x := range wants {
 		err := t.roundFor(ctx, x, o, &r)
 		switch fault := (*ownFault)(nil); {
@@ -203,12 +205,19 @@ func (t *Topic) round(ctx context.Context, o *order) (r result) {
 		if errors.As(err, &lost) {
 			said = lost.said()
 		}
-		if !slices.Contains(troubles, said) { // an urgent want and one that waits hear the same
-			troubles = append(troubles, said)
+		t.note(func() { x.trouble = said })
+		of := &patient
+		if x.Urgent {
+			of = &urgent
+		}
+		if !slices.Contains(*of, said) {
+			*of = append(*of, said)
 		}
 	}
 	r.put = all && len(r.ended) == len(wants)
-	r.trouble = strings.Join(troubles, "; ")
+	if r.trouble = strings.Join(patient, "; "); r.trouble == "" {
+		r.trouble = strings.Join(urgent, "; ")
+	}
 	return r
 }
 

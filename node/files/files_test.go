@@ -187,6 +187,9 @@ func (l *link) trickle(ctx context.Context, p workflow.PartnerID, size int, wait
 func (l *link) hang(p workflow.PartnerID, mute bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.hangs == nil {
+		l.hangs = map[workflow.PartnerID]bool{}
+	}
 	l.hangs[p] = mute
 }
 
@@ -473,11 +476,21 @@ func TestFilesOfPartnersThatAreAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
+		time.AfterFunc(30*time.Second, func() {
+			says := taker.Waits(waits.Instance, f) // one wants it that waits for who is away, and one that does not
+			if !strings.Contains(says, "away: is away, and may come back with it") ||
+				!strings.Contains(says, "gone: is gone for good") || strings.Count(says, "; ") != 1 {
+				t.Errorf("while both want it, it says %q", says)
+			}
+			if says := taker.Waits(workflow.InstanceID{1}, f); strings.Contains(says, "away") {
+				t.Errorf("of another instance it says %q", says)
+			}
+		})
 		err := taker.Fetch(t.Context(), urgent)
 		if took := time.Since(began); !errors.Is(err, files.ErrLost) || took < time.Minute || took > 3*time.Minute {
 			t.Errorf("after %v: %v", took, err)
 		}
-		if _, says, _ := taker.Progress(f); !strings.Contains(says, "away: is away, and may come back with it") {
+		if _, says, _ := taker.Progress(waits.Instance, f); !strings.Contains(says, "away: is away, and may come back with it") {
 			t.Errorf("it says %q", says)
 		}
 		time.Sleep(3 * time.Hour)
@@ -492,6 +505,25 @@ func TestFilesOfPartnersThatAreAway(t *testing.T) {
 		}
 		if err := <-ended; err != nil {
 			t.Errorf("who waited was told %v", err)
+		}
+	})
+}
+
+// Whoever is asked for a file and does not answer yet is named.
+func TestWhoIsAskedForAFileIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker.link.knows("giver", giver.Topic)
+		taker.link.hang("giver", true)
+		f, _ := giver.put(t, 10)
+		w := want(f, "giver")
+		if _, err := taker.Seek(t.Context(), w, func(error) {}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if got := taker.Waits(w.Instance, f); got != "0 B of 10 B are here, and giver is asked for it" {
+			t.Errorf("it says %q", got)
 		}
 	})
 }

@@ -141,8 +141,9 @@ type wanted struct {
 	refused bool   // it had no room, and that was counted
 	lost    bool   // all partners that could have it say since lostSince that they do not
 	since   time.Duration
-	gone    *Loss // it was lost when it was asked for last; nil: not
-	atMost  int64 // how many bytes a second may come for it (Want.AtMost)
+	gone    *Loss  // it was lost when it was asked for last; nil: not
+	trouble string // why it did not come when it was asked for last; empty: it was not yet
+	atMost  int64  // how many bytes a second may come for it (Want.AtMost)
 }
 
 // waiter is told once how it ended.
@@ -674,7 +675,11 @@ func (t *Topic) end(o *order, r result) (tell []func()) {
 	for x, err := range r.ended {
 		if noRoom := (*noRoom)(nil); errors.As(err, &noRoom) && !x.refused {
 			x.refused = true
-			t.refuse("files-beyond-room", x.By, 1, err.Error())
+			of := x.By
+			if noRoom.disk { // which is nobody's fault
+				of = ""
+			}
+			t.refuse("files-beyond-room", of, 1, err.Error())
 		}
 		for _, w := range x.waiters {
 			tell = append(tell, func() { w.done(err) })
@@ -710,7 +715,7 @@ func (t *Topic) after(o *order, r result, now time.Duration) time.Duration {
 	if r.yielded {
 		return now
 	}
-	c.trouble = r.trouble
+	c.trouble, c.own = r.trouble, r.own
 	if o.own = r.own; r.own && t.ill.why == nil { // others can be kept
 		o.parked = min(max(2*o.parked, firstTry), maxTry)
 		return now + o.parked

@@ -203,7 +203,7 @@ func (s *Store) shareFor(f workflow.File, by string) error {
 		fits = fits && its+Overhead <= s.o.Limit/4 && others+Overhead <= s.o.Limit/8*7
 	}
 	if f.Size > most || !fits {
-		return &noRoom{f, max(most, 0)}
+		return &noRoom{file: f, most: max(most, 0)}
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (s *Store) fits(f workflow.File) error {
 	case f.Size-have <= left:
 		return nil
 	case total > 0 && f.Size > int64(total)-int64(s.o.Reserve):
-		return &noRoom{f, max(int64(total)-int64(s.o.Reserve), 0)}
+		return &noRoom{file: f, most: max(int64(total)-int64(s.o.Reserve), 0), disk: true}
 	default:
 		return &fullDisk{file: f, free: left, needs: f.Size - have}
 	}
@@ -233,10 +233,14 @@ func (s *Store) fits(f workflow.File) error {
 type noRoom struct {
 	file workflow.File
 	most int64
+	disk bool // that is too small: nobody's share is used up
 }
 
 func (e *noRoom) Error() string {
 	size, most := workflow.FormatSize(e.file.Size), workflow.FormatSize(e.most)
+	if e.disk {
+		return fmt.Sprintf("file %s has %s, and the disk of the node's folder holds %s beside its reserve", e.file.Name, size, most)
+	}
 	if e.file.Size <= e.most {
 		return fmt.Sprintf("file %s cannot be kept: there are as many files as there is room for, each counts %s besides its bytes",
 			e.file.Name, workflow.FormatSize(Overhead))

@@ -119,10 +119,17 @@ func (s *search) next() (found, bool) {
 // ask asks a partner for the hashes of the chunks: whoever has a file has these, and they are short.
 func (s *search) ask(p workflow.PartnerID) {
 	s.asked++
+	c := s.o.of
+	s.t.note(func() { c.asked = append(c.asked, p) })
 	s.t.work.Go(func() {
 		in, end := s.t.takeIn(p)
 		b, err := s.t.ask(s.ctx, p, in, s.x.Want, true, 0)
 		end()
+		s.t.note(func() {
+			if i := slices.Index(c.asked, p); i >= 0 {
+				c.asked = slices.Delete(c.asked, i, i+1)
+			}
+		})
 		a := found{from: p, err: err}
 		if err == nil {
 			a.chunks, a.err = readSums(b, s.x.File)

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -242,20 +243,43 @@ func (t *Topic) permit(from workflow.PartnerID, a wire.FileAsk, f workflow.File,
 	return nil
 }
 
-// Progress says how a file comes here that is waited for; false: nobody waits for it.
-func (t *Topic) Progress(f workflow.File) (have int64, words string, waited bool) {
+// Progress says how a file comes here that is waited for, as an instance waits for it; false: nobody waits for it.
+func (t *Topic) Progress(id workflow.InstanceID, f workflow.File) (have int64, words string, waited bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.coming[nameOf(f)]
 	if c == nil {
 		return 0, "", false
 	}
-	return c.have, c.words(t.in.Label), true
+	return c.have, c.words(t.in.Label, t.troubleFor(id, c)), true
+}
+
+// troubleFor is why a file does not come for an instance, as those said that could give it for this one; empty: that was
+// not asked yet. What waits for partners that are away is said before what does not. The caller holds t.mu.
+func (t *Topic) troubleFor(id workflow.InstanceID, c *fetch) string {
+	if c.own {
+		return c.trouble
+	}
+	n := t.needs[id]
+	if n == nil {
+		return ""
+	}
+	patient, urgent := "", ""
+	for k, x := range n.of {
+		switch {
+		case k.name != nameOf(c.file):
+		case x.Urgent:
+			urgent = max(urgent, x.trouble)
+		default:
+			patient = max(patient, x.trouble)
+		}
+	}
+	return cmp.Or(patient, urgent)
 }
 
 // Waits says what a file waits for that a task of an instance reads; empty: it is here.
 func (t *Topic) Waits(id workflow.InstanceID, f workflow.File) string {
-	if _, words, waited := t.Progress(f); waited {
+	if _, words, waited := t.Progress(id, f); waited {
 		return words
 	}
 	if _, whole := t.Path(f); whole {
@@ -279,14 +303,16 @@ func (t *Topic) Stuck(f workflow.File) string {
 	return ""
 }
 
-// words say what is waited for.
-func (c *fetch) words(label func(workflow.PartnerID) string) string {
+// words say what is waited for; trouble is why it does not go on.
+func (c *fetch) words(label func(workflow.PartnerID) string, trouble string) string {
 	have, size := workflow.FormatSize(c.have), workflow.FormatSize(c.file.Size)
 	switch {
 	case c.from != "":
 		return fmt.Sprintf("%s of %s are here, from %s", have, size, label(c.from))
-	case c.trouble != "":
-		return c.trouble
+	case trouble != "":
+		return trouble
+	case len(c.asked) > 0:
+		return fmt.Sprintf("%s of %s are here, and %s is asked for it", have, size, label(c.asked[0]))
 	}
 	return fmt.Sprintf("%s of %s are here", have, size)
 }

@@ -49,7 +49,7 @@ func (k *Desk) Describe(h *Held, item workflow.DataName, value string) *api.File
 	if !out.Here {
 		out.OnlyFor = k.OnlyFor(h, k.Self, "", item, value)
 	}
-	if _, words, waited := k.Files.Progress(f); waited && out.OnlyFor == nil {
+	if _, words, waited := k.Files.Progress(h.M.Instance(), f); waited && out.OnlyFor == nil {
 		out.Waits = words
 	}
 	out.OnlyHere = k.FileOnlyHere(h, item, f)

@@ -191,7 +191,7 @@ var reasons = map[string]reasonWhy{
 	"stranger.malformed":   {"connections with a certificate that cannot be read", mendLiar},
 	"file": {"questions for files that it may not read, as far as this node knows",
 		"nothing: it asks all that take part, and another may know more (mutirao show there)"},
-	"files-beyond-room":   {"files that come for its instances, beyond its share of limits.files or the room on the disk", mendFull},
+	"files-beyond-room":   {"files that come for its instances, beyond its share of limits.files", mendFull},
 	"files-beyond-places": {"files that wait to come for its instances: more than one member may have waiting; they come when others are here", mendFiles},
 	"summary-of-running":  {"summaries of instances that have not ended", mendOutdated},
 	"summary":             {"summaries of ended instances that it did not sign", mendLiar},

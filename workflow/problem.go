@@ -10,14 +10,17 @@ import (
 // Problem is one mistake in a definition, at its place.
 type Problem struct {
 	File    string
-	Line    int // from 1
-	Col     int // from 1, in characters
+	Line    int // from 1; 0: it is not known where
+	Col     int // from 1, in characters; 0 likewise
 	Message string
 	Hint    string // what to do about it; may be empty
 }
 
 func (p Problem) String() string {
 	s := fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Col, p.Message)
+	if p.Line == 0 {
+		s = p.File + ": " + p.Message
+	}
 	if p.Hint != "" {
 		s += " (" + p.Hint + ")"
 	}

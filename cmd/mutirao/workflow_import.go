@@ -33,7 +33,31 @@ var importers = []struct {
 // translation is what came out of a file.
 type translation struct {
 	native []byte
-	starts []string // commands that start the instances that the file makes
+	starts []string    // commands that start the instances that the file makes
+	lines  []pdl.Place // of the file, by lines of native; shorter where that is not known
+	notes  []string
+}
+
+// mistakes are those of what came out, each at the place of the file of which it came out, or at none.
+func (t translation) mistakes(file string, err error) error {
+	var all workflow.Errors
+	if !errors.As(err, &all) {
+		return err
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		p := &all[i]
+		at := pdl.Place{}
+		if p.Line > 0 && p.Line <= len(t.lines) {
+			at = t.lines[p.Line-1]
+		}
+		p.Line, p.Col = at.Line, at.Col
+	}
+	where := "the lines are those of the file from which it came, where they are known"
+	if t.lines == nil {
+		where = "from which lines of the file it came is not known"
+	}
+	return fmt.Errorf("what came out of %s has mistakes (%s):\n%w", file, where, slices.Compact(all))
 }
 
 func importLXPDL(file string, src []byte, name string) (translation, error) {
@@ -55,7 +79,7 @@ func importWEDSQL(file string, src []byte, name string) (translation, error) {
 	if err != nil {
 		return translation{}, err
 	}
-	return translation{d.ToYAML(), d.Commands()}, nil
+	return translation{native: d.ToYAML(), starts: d.Commands()}, nil
 }
 
 func importWEDXML(file string, src []byte, name string) (translation, error) {
@@ -81,7 +105,13 @@ func importPDL(file string, src []byte, name string) (translation, error) {
 		return translation{}, err
 	}
 	w, _ := d.Find(name)
-	return translation{native: d.ToYAML(w)}, nil
+	made := d.Translate(w)
+	t := translation{native: made.Native, lines: made.Lines}
+	for _, uses := range made.Apart {
+		t.notes = append(t.notes, fmt.Sprintf("%s uses the workflow %s, which is not in %s: add it before this one is started",
+			w.Name, uses, file))
+	}
+	return t, nil
 }
 
 // chosen is the workflow of a file that --workflow names, or the only one.
@@ -141,7 +171,10 @@ func importWorkflow(u *ui, stdin io.Reader, from, name, file, output string) err
 	}
 	def, err := workflow.ParseWith(file, out.native, nil)
 	if err != nil {
-		return fmt.Errorf("what came out of %s has mistakes (the lines are those of the translation):\n%w", file, err)
+		return out.mistakes(file, err)
+	}
+	for _, note := range out.notes {
+		u.note("%s", note)
 	}
 	if output == "" {
 		return u.result(out.said(def, "definition", string(out.native)),

@@ -213,7 +213,11 @@ func (p *parser) application() {
 		"OS":        func(position) { a.OS = p.text("OS") },
 		"CPU":       func(position) { a.CPU = p.text("CPU") },
 		"INSTALLER": func(position) { a.Installer = p.text("INSTALLER") },
-		"HOSTS":     func(position) { a.Hosts = p.texts("HOSTS") },
+		"HOSTS": func(at position) {
+			if a.Hosts = p.texts("HOSTS"); len(a.Hosts) == 0 {
+				p.fail(at, `name one, as in HOSTS "office", or leave HOSTS out`, "HOSTS names no host")
+			}
+		},
 	})
 	p.document.Applications = append(p.document.Applications, a)
 }

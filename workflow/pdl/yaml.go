@@ -31,7 +31,20 @@ func (d *Document) Names() []string {
 // ToYAML translates one of the document's workflows to the native format, with the
 // models and applications that it uses. Names that the native format does not allow
 // are changed, and the old one is kept as label, or as doc where it cannot be that. What the format has no place for stays as a comment.
-func (d *Document) ToYAML(w *Workflow) []byte {
+func (d *Document) ToYAML(w *Workflow) []byte { return d.Translate(w).Native }
+
+// Translation is what came out of a workflow.
+type Translation struct {
+	Native []byte
+	Lines  []Place  // of the file, by lines of Native, from the first: what each came out of
+	Apart  []string // workflows that are used and not in the file, as the native format names them
+}
+
+// Place is where something stands in the file; the zero value: it came out of no one place.
+type Place struct{ Line, Col int }
+
+// Translate is ToYAML, with what there is to say about it.
+func (d *Document) Translate(w *Workflow) Translation {
 	t := &writer{
 		types: make(map[string]string), tasks: native.NewNames(), data: native.NewDataNames(), roles: native.NewNames(),
 		models: native.NewNames(), applications: native.NewNames(), hosts: native.NewNames(),
@@ -43,6 +56,7 @@ func (d *Document) ToYAML(w *Workflow) []byte {
 	t.line("# Translated from PDL. What waits for a success that failed is BLOCKED here, and so is the instance;")
 	t.line("# in PDL it never runs, and the process ends.")
 	made := name(w.Name, "process")
+	t.at = w.at
 	t.line("workflow: %s", native.Scalar(made))
 	if key, text := native.Kept(w.Name, made); key != "" {
 		t.line("%s: %s", key, native.Quoted(text))
@@ -50,15 +64,19 @@ func (d *Document) ToYAML(w *Workflow) []byte {
 	models := d.modelsOf(w)
 	applications := d.applicationsOf(models)
 	t.keep(w, models, applications)
+	t.at = position{}
 	t.allData(w)
 	t.allApplications(applications)
 	t.allModels(models)
+	t.at = position{}
 	t.line("tasks:")
 	for _, a := range w.Activities {
+		t.at = a.at
 		t.activity(a)
 	}
+	t.at = position{}
 	t.configuration(applications)
-	return []byte(t.text.String())
+	return Translation{[]byte(t.text.String()), t.lines, t.apart}
 }
 
 // name makes a name of the native format out of a name of PDL.
@@ -90,6 +108,9 @@ func (d *Document) applicationsOf(models []Model) []Application {
 // writer writes a native definition.
 type writer struct {
 	text  strings.Builder
+	at    position // of what is written
+	lines []Place
+	apart []string
 	types map[string]string // of the models, by their names in PDL
 
 	tasks, data, roles, models, applications, hosts, databases native.Names
@@ -98,7 +119,13 @@ type writer struct {
 	workflows map[string]bool // those of the file, by their names in PDL
 }
 
-func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
+func (w *writer) line(format string, args ...any) {
+	text := fmt.Sprintf(format+"\n", args...)
+	w.text.WriteString(text)
+	for range strings.Count(text, "\n") {
+		w.lines = append(w.lines, Place{w.at.line, w.at.column})
+	}
+}
 
 // keep leaves names that are valid as they are.
 func (w *writer) keep(of *Workflow, models []Model, applications []Application) {
@@ -138,6 +165,7 @@ func (w *writer) allData(of *Workflow) {
 		w.queries[d.Name] = d.Kind == Query
 	}
 	for _, d := range of.Data {
+		w.at = d.at
 		item := w.dataName(d.Name)
 		parts := []string{"type: " + string(d.Kind)}
 		add := func(key, value string) {
@@ -171,10 +199,11 @@ func (w *writer) statement(sql string) string {
 }
 
 func (w *writer) allApplications(all []Application) {
-	if len(all) > 0 {
+	if w.at = (position{}); len(all) > 0 {
 		w.line("applications:")
 	}
 	for _, a := range all {
+		w.at = a.at
 		var parts []string
 		if a.KB > 0 {
 			parts = append(parts, fmt.Sprintf("size: %dKB", a.KB))
@@ -196,10 +225,11 @@ func (w *writer) allApplications(all []Application) {
 }
 
 func (w *writer) allModels(all []Model) {
-	if len(all) > 0 {
+	if w.at = (position{}); len(all) > 0 {
 		w.line("models:")
 	}
 	for _, m := range all {
+		w.at = m.at
 		w.types[m.Name] = m.Type
 		w.line("  %s:", native.Scalar(w.models.Of(m.Name, "model")))
 		w.line("    type: %s", m.Type)
@@ -246,10 +276,12 @@ func (w *writer) activity(a Activity) {
 	}
 	switch {
 	case a.SubWorkflow != "":
+		uses := name(a.SubWorkflow, "process")
 		if w.line("    type: workflow"); !w.workflows[a.SubWorkflow] {
+			w.apart = append(w.apart, uses)
 			w.line("    # %s is no workflow of the file: add it as well, before this one is started.", a.SubWorkflow)
 		}
-		w.line("    uses: %s", native.Scalar(name(a.SubWorkflow, "process")))
+		w.line("    uses: %s", native.Scalar(uses))
 	default:
 		w.line("    model: %s", native.Scalar(w.models.Of(a.Model, "model")))
 	}

@@ -456,7 +456,7 @@ func (m *Machine) Result(ref string) (i worklist.Item, id fact.ID, err error) {
 	}
 	switch {
 	case len(found) == 0 && m.counts(ref):
-		return i, id, fmt.Errorf("%w: the result %s counts", state.ErrNotNow, ref)
+		return i, id, fmt.Errorf("%w: the result %s counts already: nothing is to be adopted", state.ErrNotNow, ref)
 	case len(found) == 0:
 		return i, id, fmt.Errorf("%w: %q", ErrNoResult, ref)
 	case len(found) > 1:

@@ -70,7 +70,10 @@ certificate.`,
 			if err != nil {
 				return err
 			}
-			return u.done(now, "%s has the roles %s", now.Name, orDash(strings.Join(now.Roles, ", ")))
+			if len(now.Roles) == 0 {
+				return u.done(now, "%s has no role now", now.Name)
+			}
+			return u.done(now, "%s has the roles %s", now.Name, strings.Join(now.Roles, ", "))
 		}),
 	}
 }

@@ -101,7 +101,7 @@ func (d *Desk) findThere(
 			return by, found, no
 		case e.Code == api.NotAllowed:
 			err = api.Errorf(e.Code, "this node takes no part in instance %s, and is not shown it: %s", ref, e.Message).
-				WithHint("look at it at a node that takes part: mutirao show; or %s", e.Hint)
+				WithHint("look at it at a node that takes part: mutirao show, or %s", e.Hint)
 		}
 	}
 	mine, t, several := d.tookThere(ctx, ref, persons)

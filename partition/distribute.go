@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -135,32 +136,44 @@ func Distribute(
 
 // DistributeTasks gives tasks, which one partner must take together, to a
 // partner by the situation's mechanism: a contingency, a P′, or work that its
-// holder passes on. What is driven by data goes to whoever can do its tasks, as at the start; if nobody can, to
-// whoever has what they need else, as somebody must keep its states for anything to be repaired.
+// holder passes on. What is driven by data goes to one of those that lack least of what its tasks and what undoes them
+// ask of a partner: at the start nobody has it who lacks anything, but somebody must keep its states, for anything to
+// be repaired.
 func DistributeTasks(plan *Plan, s Situation, tasks ...workflow.TaskName) (Choice, error) {
-	if flow := plan.def.Flow(); flow != nil && slices.Contains(tasks, workflow.FlowTask) {
-		able, err := plan.unitToHold(tasks)
-		if err != nil {
-			return Choice{}, err
-		}
-		for _, t := range flow.Triggers {
-			able.addTasks(plan, []workflow.TaskName{t.Name})
-		}
-		if c, err := distributeHeld(plan, s, able, tasks); err == nil {
-			return c, nil
-		}
-	}
 	u, err := plan.unitToHold(tasks)
 	if err != nil {
 		return Choice{}, err
 	}
-	return distributeHeld(plan, s, u, tasks)
+	u.awaited = append(slices.Clone(s.Awaited), u.waits(s.Mechanism)...)
+	if flow := plan.def.Flow(); flow != nil && slices.Contains(tasks, workflow.FlowTask) {
+		for among := range plan.ablest(flow, s.Partners) {
+			those := s
+			those.Partners = among
+			if c, err := distribute(plan, those, u, tasks); err == nil {
+				return c, nil
+			}
+		}
+	}
+	return distribute(plan, s, u, tasks)
 }
 
-// distributeHeld gives a unit of tasks to a partner that is to hold them.
-func distributeHeld(plan *Plan, s Situation, u *unit, tasks []workflow.TaskName) (Choice, error) {
-	u.awaited = append(slices.Clone(s.Awaited), u.waits(s.Mechanism)...)
-	return distribute(plan, s, u, tasks)
+// ablest are those of partners that lack nothing of what a flow's tasks ask, then with them those that lack one thing,
+// and so on: each with one partner more than before at least.
+func (p *Plan) ablest(flow *workflow.Flow, partners []Partner) iter.Seq[[]Partner] {
+	u := &unit{}
+	for _, t := range flow.Triggers {
+		u.addTasks(p, []workflow.TaskName{t.Name})
+	}
+	return func(yield func([]Partner) bool) {
+		found := 0
+		for most := range u.demands {
+			among := slices.DeleteFunc(slices.Clone(partners), func(x Partner) bool { return len(u.lacks(x)) > most })
+			if len(among) > found && !yield(among) {
+				return
+			}
+			found = len(among)
+		}
+	}
 }
 
 // distribute gives a unit of tasks to a partner by the mechanism of the situation.

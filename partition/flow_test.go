@@ -33,6 +33,7 @@ partitions: {all: [count]}
 		want     workflow.PartnerID // empty: nobody
 	}{
 		"one can do and undo it":   {[]partition.Partner{partner("a"), partner("b", "counter"), partner("c", "counter", "uncount")}, "c"},
+		"one can do it":            {[]partition.Partner{partner("a"), partner("b"), partner("c", "counter")}, "c"},
 		"nobody can":               {[]partition.Partner{partner("b"), without}, "b"},
 		"nobody has what it needs": {[]partition.Partner{without}, ""},
 	} {

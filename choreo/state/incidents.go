@@ -66,13 +66,16 @@ func (s *State) Incidents() (out []IncidentView) {
 
 // DoneAllTheSame is the attempt of another whose result counts although an order, which this attempt follows, had it
 // done once more or left out, as its holder was gone: whoever ordered believes otherwise. nil: there is none, or both
-// did it, so that one result is superseded and shown as such.
+// did it, so that one result is superseded and shown as such, or that result was adopted, which is an order as well.
 func (a *Attempt) DoneAllTheSame() *Attempt {
 	annex, counts := a.Assigned.Fact.Body.Annex, a.Slot.Pick
 	switch {
 	case annex == nil, annex.Order == nil, a.Undoes != nil, a.Success() != nil:
 		return nil
 	case counts == nil, counts.Success() == nil:
+		return nil
+	}
+	if c := counts.Success().Fact.Body.Claim; c != nil && Adopts(c.Body()) {
 		return nil
 	}
 	for before := a.after; before != nil; before = before.after {

@@ -61,7 +61,14 @@ set here.`,
 				return err
 			}
 			return ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+				was, err := node.Profile(ctx)
+				if err != nil {
+					return err
+				}
 				p, err := node.SetProfile(ctx, change)
+				if err == nil {
+					u.noteDropped(was, p)
+				}
 				return u.writeProfile(p, err)
 			})(cmd, args)
 		},
@@ -79,6 +86,25 @@ set here.`,
 	f.StringVar(&o.connectionTime, "connection-time", "",
 		"how `long` others may go without hearing of it; 0: as configured")
 	return cmd
+}
+
+// noteDropped says what a node announces no more: what is set stands in place of all that was set before, and what ran
+// by it fails.
+func (u *ui) noteDropped(was, is *api.Profile) {
+	var gone []string
+	for _, kind := range []struct {
+		what    string
+		was, is []string
+	}{{"application ", was.Applications, is.Applications}, {"capability ", was.Capabilities, is.Capabilities}} {
+		for _, name := range kind.was {
+			if !slices.Contains(kind.is, name) {
+				gone = append(gone, kind.what+name)
+			}
+		}
+	}
+	if len(gone) > 0 {
+		u.note("%s has no more: %s; name all that it is to have", is.Name, strings.Join(gone, ", "))
+	}
 }
 
 // change reads the options that were given.

@@ -213,8 +213,8 @@ func (r *Runner) instant(j Job) (Result, bool) {
 	app, ok := r.apps[j.Application]
 	switch {
 	case !ok:
-		return failure("this node has no application %q: add it under applications in %s, or, where workers do it, say so "+
-			"with mutirao profile set --application %s", j.Application, configs.File, j.Application), true
+		return failure("this node has no application %q: add it under applications in %s, or announce it "+
+			"(mutirao profile set)", j.Application, configs.File), true
 	case !app.allows(j.Origin):
 		return failure("this node does not let workflow %q, listed by %s, use application %q: %s",
 			j.Origin.Workflow, orNobody(j.Origin.Authors), j.Application, j.Origin.Remedy(app.allows)), true

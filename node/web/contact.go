@@ -114,6 +114,15 @@ func (p *Page) contactWith(why error) screen {
 			return view{}, err
 		}
 		a.Outbox = outboxFor(waits, s)
+		if a.Contact.Asks == "not-locked" { // what was locked since it asked is answered
+			list, err := p.worklist(ctx, s.User, api.OrderPriority, false)
+			if err != nil {
+				return view{}, err
+			}
+			a.Contact.Items = slices.DeleteFunc(slices.Clone(a.Contact.Items), func(x api.Item) bool {
+				return slices.ContainsFunc(list, func(now api.Item) bool { return now.ID == x.ID && now.State == api.ItemLocked })
+			})
+		}
 		if a.Contact.State == api.IsConnected {
 			list, err := p.worklist(ctx, s.User, api.OrderPriority, false)
 			var no *api.Error

@@ -217,3 +217,22 @@ func TestGoingOutOfReachRefused(t *testing.T) {
 		t.Errorf("%v\n%s", w.Header(), prose(w.Body.String()))
 	}
 }
+
+// What its user takes offline while the node asks about it is not listed any more as what cannot be done out of reach.
+func TestWhatIsTakenOfflineIsNotAskedFor(t *testing.T) {
+	f := leaving("not-locked")
+	for state, listed := range map[string]bool{api.ItemSelected: true, api.ItemLocked: false} {
+		f.OnContact = func() (*api.Contact, error) {
+			return &api.Contact{State: api.IsLeaving, Asks: "not-locked", Items: work()[1:2]}, nil
+		}
+		f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) {
+			items := work()[1:2]
+			items[0].State = state
+			return items, nil
+		}
+		w := get(t, newPage(f), "/contact", "en")
+		if got := strings.Contains(w.Body.String(), "/items/b2"); got != listed {
+			t.Errorf("%s: it is listed: %t\n%s", state, got, prose(w.Body.String()))
+		}
+	}
+}

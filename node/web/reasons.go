@@ -15,11 +15,12 @@ import (
 
 // reasonRow is a form of what the node says, and what that is in another language.
 type reasonRow struct {
-	form func() *regexp.Regexp // made when it is asked for
-	part string                // the longest text that is in all of this form: most other texts are told from it by that
-	says []string              // texts, and between them blanks
-	from []int                 // which of the form's texts each blank is
-	how  []string              // what is done with that: lookUp, asData, asTime, or nothing
+	form  func() *regexp.Regexp // made when it is asked for
+	whole bool                  // it is of a text with all that is joined in it
+	part  string                // the longest text that is in all of this form: most other texts are told from it by that
+	says  []string              // texts, and between them blanks
+	from  []int                 // which of the form's texts each blank is
+	how   []string              // what is done with that: lookUp, asData, asTime, or nothing
 }
 
 var blank = regexp.MustCompile(`\{(\d)([!=~]?)\}`)
@@ -44,6 +45,7 @@ func reasonRows(code string) (rows []reasonRow) {
 			continue
 		}
 		english, other, _ := strings.Cut(line, " => ")
+		english, whole := strings.CutPrefix(english, "whole: ")
 		how := map[string]string{}
 		form, part := "^", ""
 		last := 0
@@ -59,7 +61,9 @@ func reasonRows(code string) (rows []reasonRow) {
 			last = at[1]
 		}
 		form = "(?s)" + form + literal(english[last:]) + "$"
-		row := reasonRow{form: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) }), part: part}
+		row := reasonRow{
+			form: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) }), whole: whole, part: part,
+		}
 		last = 0
 		for _, at := range blank.FindAllStringSubmatchIndex(other, -1) {
 			n, err := strconv.Atoi(other[at[2]:at[3]])
@@ -85,6 +89,9 @@ func (l *language) reason(text string) string {
 	if first, rest, more := strings.Cut(text, "\n"); more &&
 		strings.HasSuffix(first, ")") { // several refusals, each with what would have to change
 		return l.reason(first) + "\n" + l.reason(rest)
+	}
+	if said, is := l.said(text, true); is {
+		return said
 	}
 	all := l.each(text)
 	for i, one := range all {
@@ -126,8 +133,21 @@ func joined(text string) (out []string) {
 
 // one is one of these.
 func (l *language) one(text string) string {
+	if said, is := l.said(text, false); is {
+		return said
+	}
+	if name, rest, more := strings.Cut(text, ": "); more && !strings.Contains(name, " ") && strings.Contains(rest, " ") {
+		if said := l.one(rest); said != rest { // of a partner, a task or a datum
+			return name + ": " + said
+		}
+	}
+	return l.withData(text)
+}
+
+// said is a text by the first line that fits; false: none does. Of a whole text, only those that are of such.
+func (l *language) said(text string, whole bool) (string, bool) {
 	for _, row := range l.reasons {
-		if !strings.Contains(text, row.part) {
+		if whole && !row.whole || !strings.Contains(text, row.part) {
 			continue
 		}
 		found := row.form().FindStringSubmatch(text)
@@ -151,14 +171,9 @@ func (l *language) one(text string) string {
 				b.WriteString(text)
 			}
 		}
-		return b.String()
+		return b.String(), true
 	}
-	if name, rest, more := strings.Cut(text, ": "); more && !strings.Contains(name, " ") && strings.Contains(rest, " ") {
-		if said := l.one(rest); said != rest { // of a partner, a task or a datum
-			return name + ": " + said
-		}
-	}
-	return l.withData(text)
+	return "", false
 }
 
 // withData is why a result does not count, in this language, with the data of the result, which follow.

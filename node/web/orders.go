@@ -147,12 +147,12 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 	if err != nil {
 		return nil, err
 	}
-	key := map[string]string{
-		api.TaskAgain: "note.again", api.TaskSkip: "note.skip", api.TaskUndo: "note.undo", api.TaskContinue: "note.continue", api.TaskStop: "note.stop",
-		api.TaskCancel: "note.cancel",
+	called, by := p.called(ctx, done.ID, cmp.Or(done.StandIn, o.Task)), cmp.Or(done.To, done.At)
+	said := map[string]note{
+		api.TaskAgain: {Key: "note.again", Args: []any{called, by}}, api.TaskSkip: {Key: "note.skip", Args: []any{called}},
+		api.TaskUndo: {Key: "note.undo", Args: []any{called, by}}, api.TaskStop: {Key: "note.stop", Args: []any{called}},
+		api.TaskContinue: {Key: "note.continue", Args: []any{called}}, api.TaskCancel: {Key: "note.cancel"},
 	}[done.Order]
-	called := p.called(ctx, done.ID, cmp.Or(done.StandIn, o.Task))
-	said := note{Key: key, Args: []any{called, cmp.Or(done.To, done.At)}}
 	switch {
 	case done.Order == api.TaskStop && done.MayCount != "":
 		said = note{Key: "note.stop.counts", Args: []any{called, p.called(ctx, done.ID, o.Task), done.MayCount}}
@@ -161,10 +161,8 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		for _, t := range done.GoneToo {
 			tasks = append(tasks, p.called(ctx, done.ID, t))
 		}
-		said.Key = map[string]string{
-			api.TaskAgain: "note.again.gone", api.TaskSkip: "note.skip.gone",
-		}[done.Order]
-		said.Args = append(said.Args, list(tasks))
+		said.Key += ".gone" // of what is done once more, or left out
+		said.Args = []any{called, by, list(tasks)}
 	}
 	return &outcome{to: "/instances/" + url.PathEscape(done.ID), note: said}, nil
 }

@@ -382,7 +382,16 @@ func get(t *testing.T, p *Page, path, lang string) *httptest.ResponseRecorder {
 	r.Header.Set("Accept-Language", lang)
 	w := httptest.NewRecorder()
 	p.Inside(w, r, ana)
+	filledIn(t, path, w)
 	return w
+}
+
+// filledIn says where a text of a page was given more, or less, than it has blanks.
+func filledIn(t *testing.T, path string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	if _, wrong, is := strings.Cut(w.Body.String(), "%!"); is {
+		t.Errorf("%s: a text is given what it has no blanks for: %%!%.80s", path, wrong)
+	}
 }
 
 func newPage(svc api.Service) *Page { return New(svc, slog.New(slog.DiscardHandler)) }

@@ -43,6 +43,7 @@ func post(t *testing.T, p *Page, s httpapi.Session, lang, path string, form url.
 	}
 	w := httptest.NewRecorder()
 	p.Inside(w, r, s)
+	filledIn(t, path, w)
 	return w
 }
 

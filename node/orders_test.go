@@ -363,6 +363,65 @@ func TestNobodyAnswersAnyMore(t *testing.T) {
 	})
 }
 
+// Where two did a task, as one of them was gone and another was ordered to, whoever performed it is who brought the
+// result that counts.
+func TestWhoseResultCountsPerformedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:nurse", "boat:nurse", "crew:nurse")
+		tm.add("base", `
+workflow: bridge
+data: {seen: {type: string}}
+tasks:
+  look: {type: manual, role: nurse, out: [seen]}
+  tell: {application: noop, after: look, in: [seen]}
+partitions:
+  far:  {tasks: [look], partner: boat}
+  near: {tasks: [tell], partner: base}
+`)
+		id := tm.begin("base", "bridge", nil)
+		pass(time.Second)
+		for _, at := range []string{"base", "crew"} {
+			tm.disconnect("boat", at)
+		}
+		pass(3 * time.Hour)
+		does := func(at string) {
+			t.Helper()
+			item := tm.itemOf(at, at, "look").ID
+			if err := tm.claim(at, at, api.ClaimSelect, item); err != nil {
+				t.Fatal(err)
+			}
+			if err := tm.hand(at, at, item, map[string]string{"seen": "by " + at}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := tm.p["base"].api.OrderTask(t.Context(),
+			api.TaskOrder{User: "base", ID: id, Task: "look", Order: api.TaskAgain, To: "crew"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		does("crew")
+		pass(time.Second)
+		for range 5 { // so that its word is the later one, as the facts know
+			for _, what := range []string{api.ClaimSelect, api.ClaimRelease} {
+				if err := tm.claim("boat", "boat", what, tm.itemOf("boat", "boat", "look").ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		does("boat")
+		for _, at := range []string{"base", "crew"} {
+			tm.connect("boat", at)
+		}
+		pass(time.Minute)
+		for _, at := range []string{"base", "boat", "crew"} {
+			look := tm.taskOf(at, id, "look")
+			if seen := tm.show(at, id).Data["seen"]; seen != "by "+look.PerformedBy || look.Partner != look.PerformedBy {
+				t.Errorf("at %s it was done at %s by %q, and seen %s", at, look.Partner, look.PerformedBy, seen)
+			}
+		}
+	})
+}
+
 // The partner that had a task is gone, and others presume that it failed. Whoever answers for it has it done once more by
 // another, or left out, also from a node that takes no part; what it would do all the same counts, if it did it first.
 func TestWhoHadATaskIsGone(t *testing.T) {

@@ -43,9 +43,9 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 		if t.Said == nil && t.State == workflow.Failed { // somebody else may stand in for it
 			t.Said = vw.said(h.M.RemarkOnPresumed(views[i].ID))
 		}
-		who := tasks[t.Name]
-		if in.DataDriven { // what another state fired, somebody else may have done
-			who = attempts[views[i].ID]
+		who := attempts[views[i].ID]     // the attempt that counts
+		if who == "" && !in.DataDriven { // what another state fired, somebody else may have done
+			who = tasks[t.Name]
 		}
 		if h.M.LeftOut(views[i].ID) {
 			who = "" // whoever ended it before is named by the reason

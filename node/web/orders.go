@@ -161,8 +161,8 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		for _, t := range done.GoneToo {
 			tasks = append(tasks, p.called(ctx, done.ID, t))
 		}
-		said.Key += ".gone" // of what is done once more, or left out
-		said.Args = []any{called, by, list(tasks)}
+		key := map[string]string{api.TaskAgain: "note.again.gone", api.TaskSkip: "note.skip.gone"}[done.Order]
+		said = note{Key: key, Args: []any{called, by, list(tasks)}}
 	}
 	return &outcome{to: "/instances/" + url.PathEscape(done.ID), note: said}, nil
 }

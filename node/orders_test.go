@@ -66,20 +66,26 @@ func TestWhoAnswersForAnInstance(t *testing.T) {
 	})
 }
 
+// weighingFailed are the nurses, of whom bia took the task weigh and said that it failed, as there are no scales.
+func weighingFailed(t *testing.T) (tm *team, id string) {
+	tm, id = nurses(t)
+	item := tm.items("tablet", "bia")[0].ID
+	if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tm.p["tablet"].api.FinishItem(t.Context(),
+		api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "no scales"}); err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Second)
+	return tm, id
+}
+
 // What somebody said of a failure counted, also when the task is done once more as that was ordered: nothing is kept
 // beside it, and nobody is told to have lost anything.
 func TestAFailureCountedThoughItIsDoneOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm, id := nurses(t)
-		item := tm.items("tablet", "bia")[0].ID
-		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tm.p["tablet"].api.FinishItem(t.Context(),
-			api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "no scales"}); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Second)
+		tm, id := weighingFailed(t)
 		if err := tm.order("base", "ana", id, api.TaskAgain, "weigh"); err != nil {
 			t.Fatal(err)
 		}
@@ -107,16 +113,7 @@ func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 // Whoever decides once more that a failure stays as it is hears who did so before.
 func TestWhatWasDecidedIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm, id := nurses(t)
-		item := tm.items("tablet", "bia")[0].ID
-		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tm.p["tablet"].api.FinishItem(t.Context(),
-			api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "no scales"}); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Second)
+		tm, id := weighingFailed(t)
 		if err := tm.order("base", "ana", id, api.TaskContinue, "weigh"); err != nil {
 			t.Fatal(err)
 		}

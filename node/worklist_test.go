@@ -887,25 +887,13 @@ func TestAnAdoptedResultLeavesTheOutbox(t *testing.T) {
 func TestWhoWasRefusedAtOnceHearsOfTheAdoption(t *testing.T) {
 	for _, how := range []string{"adopted", "crashed", "done otherwise"} {
 		synctest.Test(t, func(t *testing.T) {
-			tm := newTeam(t, "base:nurse", "tablet")
-			for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-				if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			pass(time.Second)
-			tm.add("base", rota)
-			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
+			tm, id := nurses(t)
 			item := tm.items("tablet", "bia")[0].ID
 			if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := tm.p["base"].api.TransferItem(t.Context(),
-				api.TransferRequest{User: "ana", ID: st.ID, Task: "weigh", Back: true}); err != nil {
+				api.TransferRequest{User: "ana", ID: id, Task: "weigh", Back: true}); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // typed twice, it is one result
@@ -929,7 +917,7 @@ func TestWhoWasRefusedAtOnceHearsOfTheAdoption(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if _, err := tm.p["base"].api.AdoptResult(t.Context(),
-				api.AdoptRequest{ID: st.ID, Result: tm.show("base", st.ID).Incidents[0].Result}); err != nil {
+				api.AdoptRequest{ID: id, Result: tm.show("base", id).Incidents[0].Result}); err != nil {
 				t.Fatal(err)
 			}
 			pass(10 * time.Second)

@@ -227,7 +227,7 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 	} else if a.Failed != nil {
 		v.Reason = a.Failed.Fact.Body.TryFailed.Reason
 	}
-	if before := s.attempts[a.follows()]; a.Skips && before != nil {
+	if before := a.after; a.Skips && before != nil {
 		if r := s.Prevailing(before.Rulings); r != nil { // which people want to know still
 			v.Also("it had failed: " + before.WhyFailed(r))
 		}
@@ -236,14 +236,6 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 		v.TriggerFired = a.Ready.Fact.Body.Ready.Trigger
 	}
 	return v
-}
-
-// follows is the attempt that one follows; zero: none.
-func (a *Attempt) follows() fact.AttemptID {
-	if b := a.Assigned.Fact.Body.Assign; b != nil {
-		return b.After
-	}
-	return fact.AttemptID{}
 }
 
 // WhyFailed is why an attempt failed by the ruling that prevails and, where that is only what others presume, by the word

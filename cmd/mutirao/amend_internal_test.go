@@ -47,7 +47,7 @@ func TestWhatCouldNotBeAmendedSaysWhy(t *testing.T) {
 	}
 }
 
-// Who amends is asked before anything is added; all that run are meant by one word, also with a comma too much.
+// Whoever amends is asked before anything is added; all that run are meant by one word, also with a comma too much.
 func TestWhoAmendsIsAskedFirst(t *testing.T) {
 	node := &apitest.Fake{}
 	node.OnUsers = func() ([]api.User, error) {

@@ -10,13 +10,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-const (
-	// slowAfter is after how long it is said for whom a command waits, and answersIn for how long a node waits for the
-	// holder of an item at most; of what is locked, and is then kept for later, for keptIn.
-	slowAfter = 2 * time.Second
-	answersIn = 10 * time.Second
-	keptIn    = 3 * time.Second
-)
+// slowAfter is after how long it is said for whom a command waits.
+const slowAfter = 2 * time.Second
 
 // whileAsked runs what has the holders of items asked for something. If that takes long it is said, on a terminal, for
 // whom this waits, and for how long at most.
@@ -70,12 +65,12 @@ func awaited(list []api.Item, items []string, most func(api.Item) time.Duration)
 }
 
 // toTake is for how long whoever takes an item, or gives it back, waits for its holder at most.
-func toTake(api.Item) time.Duration { return answersIn }
+func toTake(api.Item) time.Duration { return api.HolderAnswersIn }
 
 // toFinish is likewise for whoever has done it.
 func toFinish(x api.Item) time.Duration {
 	if x.State == api.ItemLocked {
-		return keptIn
+		return api.KeptAfter
 	}
-	return answersIn
+	return api.HolderAnswersIn
 }

@@ -600,6 +600,13 @@ const (
 	IsDisconnected = "disconnected" // on purpose, until it is to reconnect
 )
 
+// For how long a node waits at most for the holder of an item that a user takes, gives back, or hands in: HolderAnswersIn;
+// KeptAfter where the user has locked the item, as what was done of it is then kept for later.
+const (
+	HolderAnswersIn = 10 * time.Second
+	KeptAfter       = 3 * time.Second
+)
+
 // Acceptable are the questions of a node on its way out to which the answer may be yes.
 var Acceptable = []string{"not-locked", "no-program", "missing", "too-slow"}
 

@@ -54,8 +54,8 @@ const (
 	// listPatience is how long a partner is waited for that is asked for a list, and
 	// claimPatience for one that is to make something durable; keptPatience, where that can be kept here for later.
 	listPatience  = 2 * time.Second
-	claimPatience = 10 * time.Second
-	keptPatience  = 3 * time.Second
+	claimPatience = api.HolderAnswersIn
+	keptPatience  = api.KeptAfter
 	// askedAtOnce is how many partners are asked at a time.
 	askedAtOnce = 16
 )

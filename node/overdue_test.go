@@ -20,11 +20,34 @@ func (tm *team) overdue(at, id string) (tasks []workflow.TaskName, since time.Du
 	for _, in := range list {
 		for _, n := range in.Needs {
 			if in.ID == id && n.Kind == api.NeedOverdue && n.Since != nil {
+				tm.sameShown(at, id, n)
 				return n.Tasks, time.Since(*n.Since).Round(time.Minute)
 			}
 		}
 	}
 	return nil, 0
+}
+
+// sameShown checks that who looks at the instance sees as overdue what its list says, and how it is said what becomes of it.
+func (tm *team) sameShown(at, id string, n api.Need) {
+	tm.t.Helper()
+	in, err := tm.p[at].api.Show(tm.t.Context(), id)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	if len(in.Overdue) != n.Number {
+		tm.t.Errorf("at %s %+v is shown of %+v", at, in.Overdue, n)
+	}
+	for _, o := range in.Overdue {
+		t := string(o.Task)
+		want := []string{
+			"mutirao task continue " + id + " " + t, "mutirao task stop " + id + " " + t,
+			"mutirao task extend " + id + " " + t + " --by SPAN",
+		}
+		if !slices.Equal(o.Commands, want) || o.Since.Before(*n.Since) {
+			tm.t.Errorf("at %s %+v is shown of %+v", at, o, n)
+		}
+	}
 }
 
 func (tm *team) wantOverdue(at, id string, since time.Duration, tasks ...workflow.TaskName) {

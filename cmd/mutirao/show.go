@@ -70,13 +70,16 @@ those can be asked the node says who they are, as far as it was told (6).`,
 // undated is an instance without what changes as time passes.
 func undated(in *api.Instance) *api.Instance {
 	out := *in
-	out.Tasks, out.Partitions = slices.Clone(in.Tasks), slices.Clone(in.Partitions)
+	out.Tasks, out.Partitions, out.Overdue = slices.Clone(in.Tasks), slices.Clone(in.Partitions), slices.Clone(in.Overdue)
 	for i := range out.Tasks {
 		t := &out.Tasks[i]
 		t.AsOf, t.Known, t.Due = nil, "", nil
 	}
 	for i := range out.Partitions {
 		out.Partitions[i].Due = nil
+	}
+	for i := range out.Overdue {
+		out.Overdue[i].Since = time.Time{}
 	}
 	return &out
 }
@@ -168,6 +171,11 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		}
 		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", why, oneLine(workflow.WithLabel(string(a.Task), a.Label)), what,
 			whoDecides(in), orDash(strings.Join(commands, "; ")))
+	}
+	for _, o := range in.Overdue {
+		fmt.Fprintf(w, "%s %s since %s; %s decides: %s\n", u.paint(yellow, "overdue:"),
+			oneLine(workflow.WithLabel(string(o.Task), o.Label)), clock(o.Since), whoDecides(in),
+			oneLine(strings.Join(o.Commands, "; ")))
 	}
 	if len(in.Undoable) > 0 && in.State != workflow.InstanceSucceeded {
 		fmt.Fprintf(w, "can be undone: %s; %s decides: mutirao task undo %s TASK\n", joinTasks(in.Undoable),

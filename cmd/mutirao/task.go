@@ -24,7 +24,8 @@ Where its holder is gone another that takes part finds a partner that can do it.
 success goes on without it, as after on-failure: release, also when the instance was
 blocked. --reason must be given, and is kept with the word of the user who orders it.`),
 		newTaskOrderCommand(api.TaskContinue, nil, "Leave a failure as it is",
-			`Answers the question what becomes of a failure: nothing, it stays as it is.`),
+			`Answers the question what becomes of a failure: nothing, it stays as it is. Of a task
+whose deadline is over: it goes on.`),
 		newTaskOrderCommand(api.TaskStop, (*ui).askToStop, "Have a task fail that is READY or RUNNING", `Has a task fail, by the word of its holder, that is READY or RUNNING. What follows
 is what the definition says under on-failure. Work that somebody brings of it later
 is kept and shown. Of a task that others presume to have failed that is what stands in

@@ -692,6 +692,8 @@ type Instance struct {
 	Recovery *Recovery `json:"recovery,omitempty"`
 	// Asks are the failures that wait for an order of the responsible user, or an administrator.
 	Asks []Ask `json:"asks,omitempty"`
+	// Overdue are the tasks of people whose deadline is over, while nobody has said what becomes of that.
+	Overdue []Overdue `json:"overdue,omitempty"`
 	// Undoable are the tasks of an instance that has ended whose work can be undone by an order of those people.
 	Undoable []workflow.TaskName `json:"undoable,omitempty"`
 	// Amended are the changes of the definition by which it runs, in the order in which they count; Version and Label
@@ -761,6 +763,17 @@ type Ask struct {
 // gone: it goes on with it when it can.
 func (a Ask) MayGoOn() bool {
 	return a.Presumed && !slices.Contains(a.Orders, TaskAgain) // of whose holder is gone it can be ordered
+}
+
+// Overdue is a task of people whose deadline is over, while nobody has extended it, said that it goes on, or passed it on
+// since. It goes on also while nobody does.
+type Overdue struct {
+	Task    workflow.TaskName `json:"task"`
+	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name
+	Partner string            `json:"partner"`         // who holds it
+	Since   time.Time         `json:"since"`           // from when on it is overdue
+	// Commands are how those who decide say that it goes on, or fails, or have it go on until later.
+	Commands []string `json:"commands"`
 }
 
 // Quality is the quality metric over the tasks that are done, and for which a

@@ -40,6 +40,9 @@ func plainLabels(in *api.Instance) {
 	for i := range in.Asks {
 		in.Asks[i].Label = ifLabel(in.Asks[i].Label)
 	}
+	for i := range in.Overdue {
+		in.Overdue[i].Label = ifLabel(in.Overdue[i].Label)
+	}
 	if in.Recovery != nil {
 		in.Recovery.Label = ifLabel(in.Recovery.Label)
 	}

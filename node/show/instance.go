@@ -119,7 +119,7 @@ func (vw *View) Instance(h *Held) *api.Instance {
 	}
 	vw.addClaims(h, snap.Tasks, out)
 	vw.addWorkers(h, snap.Tasks, out.Tasks)
-	out.Undoable = h.M.Undoable()
+	out.Overdue, out.Undoable = vw.Overdue(h), h.M.Undoable()
 	out.Quality = quality(out)
 	return out
 }

@@ -1,6 +1,8 @@
 package show
 
 import (
+	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -84,21 +86,40 @@ func (vw *View) answered(h *Held) func() bool {
 
 // overdue are the tasks of people whose deadline is over, while nobody has done anything about that; false: none is.
 func (vw *View) overdue(h *Held) (n api.Need, is bool) {
-	now := vw.Clock.Now()
-	for _, d := range vw.Deadlines(h, now) {
-		if !d.Overdue() {
-			continue
+	for x := range vw.eachOverdue(h) {
+		if n.Number++; n.Since == nil || x.Since.Before(*n.Since) {
+			n.Since = &x.Since
 		}
-		at := now.Wall.Add(d.Left).Round(time.Second).UTC()
-		if n.Number++; n.Since == nil || at.Before(*n.Since) {
-			n.Since = &at
-		}
-		if len(n.Tasks) < choreo.MaxNeedTasks && !slices.Contains(n.Tasks, d.Task.Name) {
-			n.Tasks = append(n.Tasks, d.Task.Name)
+		if len(n.Tasks) < choreo.MaxNeedTasks && !slices.Contains(n.Tasks, x.Task) {
+			n.Tasks = append(n.Tasks, x.Task)
 		}
 	}
 	n.Kind = string(choreo.NeedOverdue)
 	return n, n.Number > 0
+}
+
+// Overdue are these tasks, with the commands by which those who decide say what becomes of that.
+func (vw *View) Overdue(h *Held) (out []api.Overdue) {
+	for x := range vw.eachOverdue(h) {
+		x.Label = h.M.Definition().LabelOf(x.Task)
+		for _, command := range []string{"task continue %s %s", "task stop %s %s", "task extend %s %s --by SPAN"} {
+			x.Commands = append(x.Commands, "mutirao "+fmt.Sprintf(command, h.M.Instance(), x.Task))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func (vw *View) eachOverdue(h *Held) iter.Seq[api.Overdue] {
+	return func(yield func(api.Overdue) bool) {
+		now := vw.Clock.Now()
+		for _, d := range vw.Deadlines(h, now) {
+			since := now.Wall.Add(d.Left).Round(time.Second).UTC()
+			if d.Overdue() && !yield(api.Overdue{Task: d.Task.Name, Partner: vw.People.Name(d.Partner), Since: since}) {
+				return
+			}
+		}
+	}
 }
 
 // Standing is what a summary keeps of needs, so that it says the truth later as well: holders are, by task, those of tasks

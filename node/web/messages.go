@@ -20,7 +20,7 @@ type told struct {
 	Session     httpapi.Session
 	Note        *note
 	Why         *problem
-	List        []api.Message
+	List        []message
 	More, New   int
 	Form, Token string
 	Trouble     *api.Error
@@ -48,7 +48,7 @@ func (p *Page) messagesWith(why error) screen {
 					v.New++
 				}
 			}
-			v.List = list[:min(len(list), onMessages)]
+			v.List = asking(list[:min(len(list), onMessages)], s)
 			v.More = len(list) - len(v.List)
 		}
 		return view{template: "messages", title: "nav.messages", live: true, status: v.Why.status(), data: v}, nil

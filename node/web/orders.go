@@ -74,14 +74,17 @@ func ordered(in *api.Instance, s httpapi.Session, may rights) (at []string) {
 	return at
 }
 
-// ask is a failure that waits for somebody's order, with a form for who may give one.
+// ask is a failure that waits for somebody's order, with a form for each that the session's user may give.
 type ask struct {
 	api.Ask
-	Instance    string
-	Form, Token string
-	Acts        bool
-	Others      []string // partners here that could do it once more in place of its holder, as far as they are able
+	Instance string
+	Token    string
+	Acts     bool
+	Others   []string // partners here that could do it once more in place of its holder, as far as they are able
 }
+
+// Form names one of its forms, each by another name: one that was sent does not count as another.
+func (a ask) Form() string { return rand.Text() }
 
 // asks are those of an instance.
 func (p *Page) asks(ctx context.Context, in *api.Instance, s httpapi.Session, may rights) (out []ask) {
@@ -90,7 +93,7 @@ func (p *Page) asks(ctx context.Context, in *api.Instance, s httpapi.Session, ma
 	}
 	partners, _ := p.node.Partners(ctx) // without them it is its holder that does it
 	for _, a := range in.Asks {
-		x := ask{Ask: a, Instance: in.ID, Form: rand.Text(), Token: s.FormToken}
+		x := ask{Ask: a, Instance: in.ID, Token: s.FormToken}
 		x.Orders = slices.DeleteFunc(slices.Clone(a.Orders), func(order string) bool {
 			return order == api.TaskCancel && !may.cancel || order != api.TaskCancel && !may.decide
 		})
@@ -109,7 +112,7 @@ func (p *Page) asks(ctx context.Context, in *api.Instance, s httpapi.Session, ma
 func undoable(in *api.Instance, s httpapi.Session, may rights) (out []ask) {
 	for _, t := range in.Undoable {
 		out = append(out, ask{
-			Ask: api.Ask{Task: t, Label: in.CalledTask(t), Orders: []string{api.TaskUndo}}, Instance: in.ID, Form: rand.Text(), Token: s.FormToken,
+			Ask: api.Ask{Task: t, Label: in.CalledTask(t), Orders: []string{api.TaskUndo}}, Instance: in.ID, Token: s.FormToken,
 			Acts: may.decide,
 		})
 	}
@@ -154,6 +157,8 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		api.TaskContinue: {Key: "note.continue", Args: []any{called}}, api.TaskCancel: {Key: "note.cancel"},
 	}[done.Order]
 	switch {
+	case done.Order == api.TaskContinue && r.PostForm.Get("from") != "": // it is overdue, and has not failed
+		said = note{Key: "note.beyond", Args: []any{called}}
 	case done.Order == api.TaskStop && done.MayCount != "":
 		said = note{Key: "note.stop.counts", Args: []any{called, p.called(ctx, done.ID, o.Task), done.MayCount}}
 	case len(done.GoneToo) > 0:
@@ -164,5 +169,25 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		key := map[string]string{api.TaskAgain: "note.again.gone", api.TaskSkip: "note.skip.gone"}[done.Order]
 		said = note{Key: key, Args: []any{called, by, list(tasks)}}
 	}
-	return &outcome{to: "/instances/" + url.PathEscape(done.ID), note: said}, nil
+	to := "/instances/" + url.PathEscape(done.ID)
+	switch r.PostForm.Get("from") {
+	case fromHome:
+		to = "/"
+	case fromMessages:
+		to = "/messages"
+	}
+	return &outcome{to: to, note: said}, nil
+}
+
+// orderWith is the page that an order was given on, with the reason why it was not carried out.
+func (p *Page) orderWith(why error) screen {
+	return func(ctx context.Context, r *http.Request) (view, error) {
+		switch r.PostForm.Get("from") {
+		case fromHome:
+			return p.homeWith(why)(ctx, r)
+		case fromMessages:
+			return p.messagesWith(why)(ctx, r)
+		}
+		return p.instanceWith(why)(ctx, r)
+	}
 }

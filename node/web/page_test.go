@@ -166,6 +166,8 @@ func brigade() *apitest.Fake {
 				Text: "evacuate is due in 1h", Past: true},
 			{ID: "m3", At: at(12 * time.Hour), Type: "failed", Instance: id, Workflow: "fire-call", Task: "pump",
 				Text: "pump has failed: no fuel", Asks: true},
+			{ID: "m4", At: at(12 * time.Hour), Type: "deadline", Instance: id, Workflow: "fire-call", Task: "hoses",
+				Label: "Lay the hoses", Text: "the deadline of hoses is over: let it go on, or stop it", Asks: true},
 		}
 		if q.Unread {
 			return list[1:], nil
@@ -207,6 +209,7 @@ func fireCall() *api.Instance {
 			},
 			{Task: "procedure-1", Partner: "engine-7", Presumed: true, Orders: []string{api.TaskCancel}},
 		},
+		Overdue: []api.Overdue{{Task: "look-again", Partner: "reserve", Since: at(10 * time.Hour)}},
 		Incidents: []api.Incident{
 			{At: at(time.Hour), What: "engine-7: expired", Task: "procedure-1"},
 			{At: at(2 * time.Hour), What: "the result of bia does not count: the item was given back", Task: "pump",

@@ -42,7 +42,7 @@ type home struct {
 	LostMore    int
 	Refused     []api.Undelivered
 	Trouble     []string
-	Needs       []api.InstanceSummary
+	Needs       []needy
 	NeedsMore   int
 	Running     []api.InstanceSummary
 	RunMore     int
@@ -285,7 +285,7 @@ func (p *Page) addInstances(ctx context.Context, h *home, st *api.Status) error 
 	for _, in := range list {
 		switch {
 		case needsPerson(in) && len(h.Needs) < onHome:
-			h.Needs = append(h.Needs, in)
+			h.Needs = append(h.Needs, needy{InstanceSummary: in})
 		case needsPerson(in):
 			h.NeedsMore++
 		case len(h.Running) < onHome:
@@ -294,6 +294,7 @@ func (p *Page) addInstances(ctx context.Context, h *home, st *api.Status) error 
 			h.RunMore++
 		}
 	}
+	p.addOverdue(ctx, h.Needs, h.Session)
 	return nil
 }
 

@@ -149,7 +149,7 @@ func TestReadingMessages(t *testing.T) {
 		form.Add("message", m[1])
 	}
 	follow(t, p, post(t, p, sent(httpapi.Good), "en", "/messages", form), "en")
-	want := []api.MessagesRead{{User: "id-of-ana", IDs: []string{"m3", "m2"}}}
+	want := []api.MessagesRead{{User: "id-of-ana", IDs: []string{"m4", "m3", "m2"}}}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Error(diff)
 	}

@@ -1,0 +1,92 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// The pages that have forms about what is overdue. Each is shown again after an order.
+const (
+	fromHome     = "home"
+	fromMessages = "messages"
+	fromInstance = "instance"
+)
+
+// overdue is a task whose deadline is over, with forms for who may say what becomes of that.
+type overdue struct {
+	api.Overdue
+	Instance string
+	From     string // the page that it is on
+	Token    string
+	Acts     bool
+}
+
+// Form names one of its forms, each by another name: one that was sent does not count as the other.
+func (o overdue) Form() string { return rand.Text() }
+
+// newOverdue is a task of an instance on one of the pages.
+func newOverdue(of api.Overdue, instance, from string, s httpapi.Session, may bool) overdue {
+	return overdue{of, instance, from, s.FormToken, may && s.Acts}
+}
+
+// overdueOf are those of an instance.
+func overdueOf(in *api.Instance, s httpapi.Session, may rights) (out []overdue) {
+	for _, o := range in.Overdue {
+		out = append(out, newOverdue(o, in.ID, fromInstance, s, may.decide))
+	}
+	return out
+}
+
+// needy is an instance that needs a person, with what the session's user may order about it at once.
+type needy struct {
+	api.InstanceSummary
+	Overdue []overdue
+}
+
+// Several reports whether its forms are about several tasks, so that each is named.
+func (n needy) Several() bool { return len(n.Overdue) > 1 }
+
+// addOverdue adds the forms about what is overdue to instances on home, of those about which the session's user decides.
+// Whether that is so is asked elsewhere of some, for which home does not wait long.
+func (p *Page) addOverdue(ctx context.Context, list []needy, s httpapi.Session) {
+	soon, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	for i := range list {
+		in := &list[i]
+		at := slices.IndexFunc(in.Needs, func(n api.Need) bool { return n.Kind == api.NeedOverdue })
+		if at < 0 || !s.Acts {
+			continue
+		}
+		n := in.Needs[at]
+		if d := p.decides(soon, &api.Instance{ID: in.ID}, s); d == nil || !d.May {
+			continue
+		}
+		for _, t := range n.Tasks {
+			in.Overdue = append(in.Overdue, newOverdue(api.Overdue{Task: t, Label: n.Called(t)}, in.ID, fromHome, s, true))
+		}
+	}
+}
+
+// message is one with what the session's user may order about it at once.
+type message struct {
+	api.Message
+	Overdue *overdue
+}
+
+// asking are messages with the forms of those that ask about what is overdue.
+func asking(list []api.Message, s httpapi.Session) (out []message) {
+	for _, m := range list {
+		x := message{Message: m}
+		if m.Asks && m.Type == api.MessageDeadline && s.Acts {
+			o := newOverdue(api.Overdue{Task: workflow.TaskName(m.Task), Label: m.Label}, m.Instance, fromMessages, s, true)
+			x.Overdue = &o
+		}
+		out = append(out, x)
+	}
+	return out
+}

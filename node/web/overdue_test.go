@@ -1,0 +1,96 @@
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+)
+
+// Whoever decides can have what is overdue go on, or stop it, wherever the page says that it is overdue, and is told there
+// what came of it, or why it was refused. Nobody else can.
+func TestOrderingAboutWhatIsOverdue(t *testing.T) {
+	for _, at := range []struct{ from, page, task string }{
+		{fromHome, "/", "hoses"}, {fromMessages, "/messages", "hoses"}, {fromInstance, "/instances/" + id, "look-again"},
+	} {
+		for order, want := range map[string]string{
+			api.TaskContinue: at.task + " goes on beyond its deadline.", api.TaskStop: at.task + " is stopped.",
+		} {
+			f := brigade()
+			var asked api.TaskOrder
+			f.OnOrderTask = func(o api.TaskOrder) (*api.TaskOrdered, error) {
+				asked = o
+				return &api.TaskOrdered{ID: o.ID, Task: o.Task, Order: o.Order, User: "ana", At: "engine-7"}, nil
+			}
+			p := newPage(f)
+			body := get(t, p, at.page, "en").Body.String()
+			if strings.Count(body, `name="from" value="`+at.from+`"`) != 2 ||
+				!strings.Contains(body, `name="order" value="`+order+`"`) {
+				t.Fatalf("%s: it is not offered to %s\n%s", at.page, order, prose(body))
+			}
+			path := "/instances/" + id + "/orders"
+			form := url.Values{"task": {at.task}, "order": {order}, "from": {at.from}}
+			w := post(t, p, sent(httpapi.Good), "en", path, form)
+			if text := follow(t, p, w, "en"); !strings.Contains(text, want) ||
+				!strings.HasPrefix(w.Header().Get("Location"), at.page+"?") {
+				t.Errorf("%s, %s: to %s\n%s", at.page, order, w.Header().Get("Location"), text)
+			}
+			if asked.User != "id-of-ana" || asked.ID != id || string(asked.Task) != at.task || asked.Order != order {
+				t.Errorf("%s: it asks %+v", at.page, asked)
+			}
+			f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) {
+				return nil, api.Errorf(api.Refused, "that was decided about it already")
+			}
+			w = post(t, p, sent(httpapi.Good), "en", path, form)
+			title, _, _ := strings.Cut(prose(get(t, p, at.page, "en").Body.String()), "\n")
+			if text := prose(w.Body.String()); w.Code != http.StatusConflict || !strings.HasPrefix(text, title) ||
+				!strings.Contains(text, "that was decided about it already") {
+				t.Errorf("%s, refused: %d\n%s", at.page, w.Code, text)
+			}
+		}
+		other := brigade()
+		other.OnDeciding = func(q api.DecidingQuery) (*api.Deciding, error) { return &api.Deciding{User: q.User}, nil }
+		others := map[string]string{"who does not decide": get(t, newPage(other), at.page, "en").Body.String()}
+		look := httptest.NewRecorder()
+		newPage(brigade()).Inside(look, httptest.NewRequest(http.MethodGet, at.page, nil), httpapi.Session{})
+		others["who may only look"] = look.Body.String()
+		if at.from == fromMessages { // a message that asks is only told to who decides
+			delete(others, "who does not decide")
+		}
+		for who, body := range others {
+			if strings.Contains(body, `name="order"`) {
+				t.Errorf("%s: %s sees\n%s", at.page, who, prose(body))
+			}
+		}
+	}
+}
+
+// Each form about a failure, or what is overdue, has a name of its own and does one thing: what is typed in one, and sent by
+// the key for it, orders nothing else, and one that was sent does not count as another.
+func TestEachOrderHasAFormOfItsOwn(t *testing.T) {
+	body := get(t, newPage(brigade()), "/instances/"+id, "en").Body.String()
+	names, orders := map[string]bool{}, 0
+	for _, form := range strings.Split(body, "<form ")[1:] {
+		form, _, _ = strings.Cut(form, "</form>")
+		if !strings.Contains(form, `name="order"`) {
+			continue
+		}
+		orders++
+		_, name, _ := strings.Cut(form, `name="form-name" value="`)
+		name, _, _ = strings.Cut(name, `"`)
+		if names[name] || name == "" {
+			t.Errorf("another form is called %q", name)
+		}
+		names[name] = true
+		if strings.Contains(form, `name="reason"`) && strings.Count(form, "<button") != 1 {
+			t.Errorf("with a reason more than one thing can be ordered:\n%s", form)
+		}
+	}
+	if orders < 6 {
+		t.Errorf("%d forms order something", orders)
+	}
+}

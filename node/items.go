@@ -540,6 +540,11 @@ func administrators(def *workflow.Definition) workflow.RoleName {
 func (k peoplesItems) refusedClaim(err error, item string, def *workflow.Definition) error {
 	var nobody *choreo.NoPerson
 	if errors.As(err, &nobody) {
+		if k.partners.NowhereSignedIn(nobody.Person) {
+			return api.Errorf(api.Refused, "%s is signed in at no node: no worklist would show the item",
+				k.partners.Called(nobody.Person)).
+				WithHint("who has the token signs in first: mutirao user sign-in TOKEN")
+		}
 		return api.Errorf(api.Refused, "%s", nobody.Calling(k.partners.Called(nobody.Person)))
 	}
 	var was *choreo.Decided

@@ -308,6 +308,16 @@ func (p *Partners) Person(u worklist.User) (worklist.Person, bool) {
 	return p.awaited(p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), id), true
 }
 
+// NowhereSignedIn reports whether a user is known, and not removed, and is signed in at no node, as far as is known.
+func (p *Partners) NowhereSignedIn(u worklist.User) bool {
+	id, err := users.ParseID(string(u))
+	if err != nil {
+		return false
+	}
+	who, err := p.Users.User(id, p.Clock.Now().Wall)
+	return err == nil && len(who.Devices) == 0
+}
+
 // awaited adds to a person when the nodes are back that are absent as they announced.
 func (p *Partners) awaited(who worklist.Person, nodes ...workflow.PartnerID) worklist.Person {
 	for _, id := range nodes {

@@ -114,10 +114,11 @@ func brigade() *apitest.Fake {
 	}
 	f.OnUsers = func() ([]api.User, error) {
 		return []api.User{
-			{Name: "ana", ID: "id-of-ana", Roles: []string{"commander"}, Here: true},
-			{Name: "bia", ID: "id-of-bia", Roles: []string{"crew", "driver"}},
-			{Name: "caio", ID: "id-of-caio", Roles: []string{"medic"}},
-			{Name: "engine-7", ID: "id-of-engine-7", Roles: []string{"crew"}, Partner: true},
+			{Name: "ana", ID: "id-of-ana", Roles: []string{"commander"}, Here: true, Devices: []string{"station"}},
+			{Name: "bia", ID: "id-of-bia", Roles: []string{"crew", "driver"}, Devices: []string{"engine-7"}},
+			{Name: "caio", ID: "id-of-caio", Roles: []string{"medic"}, Devices: []string{"station"}},
+			{Name: "engine-7", ID: "id-of-engine-7", Roles: []string{"crew"}, Partner: true, Devices: []string{"engine-7"}},
+			{Name: "ze", ID: "id-of-ze", Roles: []string{"crew"}}, // never signed in
 		}, nil
 	}
 	f.OnWorklist = func(q api.WorklistQuery) ([]api.Item, error) { return listed(q, work()), nil }

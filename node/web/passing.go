@@ -45,13 +45,13 @@ func (p *Page) passing(ctx context.Context, r *http.Request, x item) *pass {
 	return f
 }
 
-// fits reports whether a task can be handed to a user: one of its role or, of a task without a role, somebody at its
-// partner.
+// fits reports whether a task can be handed to a user: one of its role who is signed in somewhere or, of a task without a
+// role, somebody at its partner.
 func fits(u api.User, role, partner string) bool {
 	if role == "" {
 		return slices.Contains(u.Devices, partner)
 	}
-	return slices.Contains(u.Roles, role)
+	return slices.Contains(u.Roles, role) && len(u.Devices) > 0
 }
 
 // deciding is the form of an instance, for who decides about it; nil: there is nothing to pass on, or the user does not.

@@ -51,6 +51,8 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 			free = append(free, l.say("tells.lacks", name, lacks(t.WaitsFor), t.Partner))
 		case t.State == workflow.Running:
 			at = append(at, l.say("tells.works", t.Partner, name))
+		case t.KeptFor != "":
+			free = append(free, l.say("tells.kept", name, t.KeptFor, t.Partner))
 		case len(t.OfferedTo) > 0:
 			free = append(free, l.say("tells.offered", name, strings.Join(t.OfferedTo, ", "), t.Partner))
 		default:

@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,5 +58,26 @@ func TestSentencesSayWhoIsAway(t *testing.T) {
 	in.Responsible = "jetty"
 	if got := languages()[0].sentences(in, now); len(got) != 3 {
 		t.Errorf("who answers for it is away, too: %q", got)
+	}
+}
+
+// Of what is kept for one person it is said for whom: nobody else can begin it meanwhile.
+func TestSentencesSayForWhomItIsKept(t *testing.T) {
+	f := brigade()
+	f.OnShow = func(string) (*api.Instance, error) {
+		in := fireCall()
+		in.Tasks = []api.Task{{Name: "m1", State: workflow.Ready, Role: "crew", Partner: "station", KeptFor: "bia"}}
+		return in, nil
+	}
+	for lang, want := range map[string][]string{
+		"en":    {"\nm1 waits for bia to begin it, at station.\n", "\nm1 ready station · kept for bia\n"},
+		"pt-BR": {"\nm1 espera que bia comece, em station.\n", "\nm1 pronta station · guardada para bia\n"},
+	} {
+		text := prose(get(t, newPage(f), "/instances/"+id, lang).Body.String())
+		for _, says := range want {
+			if !strings.Contains(text, says) {
+				t.Errorf("%s: want %q\n%s", lang, says, text)
+			}
+		}
 	}
 }

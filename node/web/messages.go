@@ -48,7 +48,7 @@ func (p *Page) messagesWith(why error) screen {
 					v.New++
 				}
 			}
-			v.List = asking(list[:min(len(list), onMessages)], s)
+			v.List = p.asking(ctx, list[:min(len(list), onMessages)], s)
 			v.More = len(list) - len(v.List)
 		}
 		return view{template: "messages", title: "nav.messages", live: true, status: v.Why.status(), data: v}, nil

@@ -316,7 +316,7 @@ func TestNothingIsOfferedThatANodeCannotDo(t *testing.T) {
 		return s, err
 	}
 	w := &ward{t: t, page: newPage(f), who: map[string]httpapi.Session{"ana": sent(httpapi.Good)}}
-	for _, path := range []string{"/", "/items/a1", "/items/b2"} {
+	for _, path := range []string{"/", "/messages", "/items/a1", "/items/b2"} {
 		if got := w.offered("ana", path); len(got) > 0 {
 			t.Errorf("out of reach, %s offers %q", path, got[0].name())
 		}

@@ -34,12 +34,21 @@ func newOverdue(of api.Overdue, instance, from string, s httpapi.Session, may bo
 	return overdue{of, instance, from, s.FormToken, may && s.Acts}
 }
 
-// overdueOf are those of an instance.
-func overdueOf(in *api.Instance, s httpapi.Session, may rights) (out []overdue) {
+// overdueOf are those of an instance. The holder of a task carries out what is ordered about it.
+func (p *Page) overdueOf(ctx context.Context, in *api.Instance, s httpapi.Session, may rights) (out []overdue) {
+	alone := p.alone(ctx)
 	for _, o := range in.Overdue {
-		out = append(out, newOverdue(o, in.ID, fromInstance, s, may.decide))
+		out = append(out, newOverdue(o, in.ID, fromInstance, s, may.decide && (alone == "" || alone == o.Partner)))
 	}
 	return out
+}
+
+// alone is the node's name while it is out of reach on purpose, when it asks nobody for anything; else empty.
+func (p *Page) alone(ctx context.Context) string {
+	if st, err := p.node.Status(ctx); err == nil && st.Disconnected != nil {
+		return st.Name
+	}
+	return ""
 }
 
 // needy is an instance that needs a person, with what the session's user may order about it at once.
@@ -54,18 +63,21 @@ func (n needy) Several() bool { return len(n.Overdue) > 1 }
 // addOverdue adds the forms about what is overdue to instances on home, of those about which the session's user decides.
 // Whether that is so is asked elsewhere of some, for which home does not wait long.
 func (p *Page) addOverdue(ctx context.Context, list []needy, s httpapi.Session) {
+	if !s.Acts || p.alone(ctx) != "" {
+		return
+	}
 	soon, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
 	for i := range list {
 		in := &list[i]
 		at := slices.IndexFunc(in.Needs, func(n api.Need) bool { return n.Kind == api.NeedOverdue })
-		if at < 0 || !s.Acts {
+		if at < 0 {
 			continue
 		}
-		n := in.Needs[at]
 		if d := p.decides(soon, &api.Instance{ID: in.ID}, s); d == nil || !d.May {
 			continue
 		}
+		n := in.Needs[at]
 		for _, t := range n.Tasks {
 			in.Overdue = append(in.Overdue, newOverdue(api.Overdue{Task: t, Label: n.Called(t)}, in.ID, fromHome, s, true))
 		}
@@ -79,10 +91,11 @@ type message struct {
 }
 
 // asking are messages with the forms of those that ask about what is overdue.
-func asking(list []api.Message, s httpapi.Session) (out []message) {
+func (p *Page) asking(ctx context.Context, list []api.Message, s httpapi.Session) (out []message) {
+	can := s.Acts && p.alone(ctx) == ""
 	for _, m := range list {
 		x := message{Message: m}
-		if m.Asks && m.Type == api.MessageDeadline && s.Acts {
+		if can && m.Asks && m.Type == api.MessageDeadline {
 			o := newOverdue(api.Overdue{Task: workflow.TaskName(m.Task), Label: m.Label}, m.Instance, fromMessages, s, true)
 			x.Overdue = &o
 		}

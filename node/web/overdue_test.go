@@ -14,11 +14,11 @@ import (
 // Whoever decides can have what is overdue go on, or stop it, wherever the page says that it is overdue, and is told there
 // what came of it, or why it was refused. Nobody else can.
 func TestOrderingAboutWhatIsOverdue(t *testing.T) {
-	for _, at := range []struct{ from, page, task string }{
+	for _, on := range []struct{ from, page, task string }{
 		{fromHome, "/", "hoses"}, {fromMessages, "/messages", "hoses"}, {fromInstance, "/instances/" + id, "look-again"},
 	} {
 		for order, want := range map[string]string{
-			api.TaskContinue: at.task + " goes on beyond its deadline.", api.TaskStop: at.task + " is stopped.",
+			api.TaskContinue: on.task + " goes on beyond its deadline.", api.TaskStop: on.task + " is stopped.",
 		} {
 			f := brigade()
 			var asked api.TaskOrder
@@ -27,43 +27,50 @@ func TestOrderingAboutWhatIsOverdue(t *testing.T) {
 				return &api.TaskOrdered{ID: o.ID, Task: o.Task, Order: o.Order, User: "ana", At: "engine-7"}, nil
 			}
 			p := newPage(f)
-			body := get(t, p, at.page, "en").Body.String()
-			if strings.Count(body, `name="from" value="`+at.from+`"`) != 2 ||
+			body := get(t, p, on.page, "en").Body.String()
+			if strings.Count(body, `name="from" value="`+on.from+`"`) != 2 ||
 				!strings.Contains(body, `name="order" value="`+order+`"`) {
-				t.Fatalf("%s: it is not offered to %s\n%s", at.page, order, prose(body))
+				t.Fatalf("%s: it is not offered to %s\n%s", on.page, order, prose(body))
 			}
 			path := "/instances/" + id + "/orders"
-			form := url.Values{"task": {at.task}, "order": {order}, "from": {at.from}}
+			form := url.Values{"task": {on.task}, "order": {order}, "from": {on.from}}
 			w := post(t, p, sent(httpapi.Good), "en", path, form)
 			if text := follow(t, p, w, "en"); !strings.Contains(text, want) ||
-				!strings.HasPrefix(w.Header().Get("Location"), at.page+"?") {
-				t.Errorf("%s, %s: to %s\n%s", at.page, order, w.Header().Get("Location"), text)
+				!strings.HasPrefix(w.Header().Get("Location"), on.page+"?") {
+				t.Errorf("%s, %s: to %s\n%s", on.page, order, w.Header().Get("Location"), text)
 			}
-			if asked.User != "id-of-ana" || asked.ID != id || string(asked.Task) != at.task || asked.Order != order {
-				t.Errorf("%s: it asks %+v", at.page, asked)
+			if asked.User != "id-of-ana" || asked.ID != id || string(asked.Task) != on.task || asked.Order != order {
+				t.Errorf("%s: it asks %+v", on.page, asked)
 			}
 			f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) {
 				return nil, api.Errorf(api.Refused, "that was decided about it already")
 			}
 			w = post(t, p, sent(httpapi.Good), "en", path, form)
-			title, _, _ := strings.Cut(prose(get(t, p, at.page, "en").Body.String()), "\n")
+			title, _, _ := strings.Cut(prose(get(t, p, on.page, "en").Body.String()), "\n")
 			if text := prose(w.Body.String()); w.Code != http.StatusConflict || !strings.HasPrefix(text, title) ||
 				!strings.Contains(text, "that was decided about it already") {
-				t.Errorf("%s, refused: %d\n%s", at.page, w.Code, text)
+				t.Errorf("%s, refused: %d\n%s", on.page, w.Code, text)
 			}
+		}
+		gone := brigade()
+		gone.OnStatus = func() (*api.Status, error) {
+			return &api.Status{Name: "station", Disconnected: ref(at(0))}, nil
+		}
+		if body := get(t, newPage(gone), on.page, "en").Body.String(); strings.Contains(body, `name="from"`) {
+			t.Errorf("%s offers it at a node that is out of reach\n%s", on.page, prose(body))
 		}
 		other := brigade()
 		other.OnDeciding = func(q api.DecidingQuery) (*api.Deciding, error) { return &api.Deciding{User: q.User}, nil }
-		others := map[string]string{"who does not decide": get(t, newPage(other), at.page, "en").Body.String()}
+		others := map[string]string{"who does not decide": get(t, newPage(other), on.page, "en").Body.String()}
 		look := httptest.NewRecorder()
-		newPage(brigade()).Inside(look, httptest.NewRequest(http.MethodGet, at.page, nil), httpapi.Session{})
+		newPage(brigade()).Inside(look, httptest.NewRequest(http.MethodGet, on.page, nil), httpapi.Session{})
 		others["who may only look"] = look.Body.String()
-		if at.from == fromMessages { // a message that asks is only told to who decides
+		if on.from == fromMessages { // a message that asks is only told to who decides
 			delete(others, "who does not decide")
 		}
 		for who, body := range others {
 			if strings.Contains(body, `name="order"`) {
-				t.Errorf("%s: %s sees\n%s", at.page, who, prose(body))
+				t.Errorf("%s: %s sees\n%s", on.page, who, prose(body))
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			Data     []datum
 			Unset    []string // data that nobody has set
 		}{
-			why, p.notes.find(r), p.asks(ctx, in, s, may), overdueOf(in, s, may), undoable(in, s, may), incidents(in, s, may, r.PostForm),
+			why, p.notes.find(r), p.asks(ctx, in, s, may), p.overdueOf(ctx, in, s, may), undoable(in, s, may), incidents(in, s, may, r.PostForm),
 			in.Told == nil || may.decide, p.deciding(ctx, r, in, s, may),
 			p.later(ctx, r, in, s, may), lang.sentences(in, now),
 			past, before, rows, from, to, in, ordered(in, s, may), asked.Silent, states, in.Told != nil && in.Told.Summary, lang.deciders(in, p.decides(ctx, in, s), s),

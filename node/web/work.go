@@ -184,7 +184,8 @@ func (h home) ToDo() (n int) {
 // lostItem is an item that the user had, and that others took from the user.
 type lostItem struct {
 	api.LostItem
-	Kept bool // what the user did of it is in the outbox
+	Kept      bool // what the user did of it is in the outbox
+	Adoptable bool // that can still be made to count
 }
 
 // Title is what people call the task.
@@ -219,12 +220,16 @@ func (p *Page) addLost(ctx context.Context, h *home, outbox []api.Undelivered) e
 	}
 	for _, x := range list[:min(len(list), onHome)] {
 		if x.Presumed {
-			h.Presumed = append(h.Presumed, lostItem{x, false})
+			h.Presumed = append(h.Presumed, lostItem{LostItem: x})
 			continue
 		}
-		h.Lost = append(h.Lost, lostItem{x, slices.ContainsFunc(outbox, func(u api.Undelivered) bool {
-			return u.User == h.Session.Name && u.Instance == x.Instance && u.Task == x.Task && u.Refused != ""
-		})})
+		lost := lostItem{LostItem: x}
+		for _, u := range outbox {
+			if u.User == h.Session.Name && u.Instance == x.Instance && u.Task == x.Task && u.Refused != "" {
+				lost.Kept, lost.Adoptable = true, lost.Adoptable || u.Result != ""
+			}
+		}
+		h.Lost = append(h.Lost, lost)
 	}
 	h.LostMore = len(list) - len(h.Lost) - len(h.Presumed)
 	return nil

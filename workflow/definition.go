@@ -130,7 +130,7 @@ type DataDecl struct {
 	Enum       []Value
 	Min, Max   *float64
 	FileName   string   // type file: what it is called
-	Readers    []string // type file: roles, and partners by name or ID, who may read it; empty: see node/files
+	Readers    []string // type file: roles, partners by name or ID, and users by name, who may read it; empty: see node/files
 	Database   string   // type query
 	Expression string   // type query
 }

@@ -112,7 +112,7 @@ func (k *Desk) OnlyFor(h *Held, at workflow.PartnerID, user string, item workflo
 	return slices.Clone(d.Readers)
 }
 
-// userMayRead reports whether a user at a partner's node is among the readers of a file, by a role.
+// userMayRead reports whether a user at a partner's node is among the readers of a file, by name or by a role.
 func (k *Desk) userMayRead(from workflow.PartnerID, user string, readers []string) bool {
 	if user == "" || k.MayAsk(user, from) != nil {
 		return false

@@ -23,9 +23,7 @@ func (p *parser) resolve() {
 	for _, w := range d.Workflows {
 		p.checkWorkflow(w, models)
 	}
-	if p.problems.Number() == 0 {
-		p.checkNesting(workflows)
-	}
+	p.checkNesting(workflows)
 }
 
 // index finds things by name; a second one of the same name is reported.
@@ -80,19 +78,15 @@ func (p *parser) checkWorkflow(w Workflow, models map[string]int) {
 			p.checkQuery(d, data, w.Data)
 		}
 	}
-	if p.problems.Number() > before {
-		return
-	}
 	switch {
+	case p.problems.Number() > before: // what has a mistake may not have been read whole
 	case len(w.Activities) == 0:
 		p.fail(w.at, "write TASK name : model { … }", "workflow %q has no activity", shorten(w.Name))
-	case !free:
+	case !free: // then each waits for another, and some in a circle
 		p.fail(w.at, "leave DEPENDS of the first one out",
 			"workflow %q has no activity without dependencies: nothing could begin", shorten(w.Name))
-		p.checkCycle(w, activities) // then each waits for another, and some in a circle
-	default:
-		p.checkCycle(w, activities)
 	}
+	p.checkCycle(w, activities)
 }
 
 // checkQuery checks what a query asks: what is no statement that reads can be asked nowhere. Its parameters are data here,
@@ -153,7 +147,9 @@ func (p *parser) checkCycle(w Workflow, number map[string]int) {
 	before := make([][]int, len(w.Activities))
 	for i, a := range w.Activities {
 		for t := range a.Depends.terms {
-			before[i] = append(before[i], number[t.Activity])
+			if n, known := number[t.Activity]; known {
+				before[i] = append(before[i], n)
+			}
 		}
 	}
 	for cycle := range cycles(before) {

@@ -224,7 +224,7 @@ func (u *ui) writeContact(w io.Writer, c *api.Contact, said bool) {
 	}
 	fmt.Fprintf(w, "disconnected since %s; back: mutirao worklist reconnect\n", clock(*c.Since))
 	for _, x := range c.Along {
-		fmt.Fprintf(w, "can be done: %s %s\n", u.short(x.ID, 8), x.Task)
+		fmt.Fprintf(w, "can be done: %s %s of %s %s\n", u.short(x.ID, 8), x.Task, x.Workflow, u.id(x.Instance))
 	}
 	for _, x := range c.Withheld {
 		fmt.Fprintf(w, "not here:    file %s (%s) of %s %s: only %s may read it, and %s has the task\n", x.Data, oneLine(x.File),
@@ -248,6 +248,6 @@ func (u *ui) writeContact(w io.Writer, c *api.Contact, said bool) {
 		wait += "; shorter: reconnect, then disconnect --for SPAN"
 	}
 	for _, x := range c.Own {
-		fmt.Fprintf(w, "held here:   %s %s; %s\n", u.short(x.ID, 8), x.Task, wait)
+		fmt.Fprintf(w, "held here:   %s %s of %s %s; %s\n", u.short(x.ID, 8), x.Task, x.Workflow, u.id(x.Instance), wait)
 	}
 }

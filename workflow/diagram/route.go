@@ -13,19 +13,28 @@ type point struct{ x, y int }
 // left side of another; where boxes stand between, it passes above or below
 // them.
 func (p *picture) edge(e edge) {
-	path := p.route(e)
-	marker := markerOf(e.kind)
-	p.put(`<path class="%s" d="%s" marker-end="url(#arrow-%s)"/>`, e.kind, smooth(path), marker)
+	path := smooth(p.route(e))
+	p.put(`<path class="%s" d="%s" marker-end="url(#arrow-%s)"/>`, e.kind, path, markerOf(e.kind))
+}
+
+// word says at the tip of an arrow what it means, on the side from which the arrow does not come, so that it does not
+// cross it.
+func (p *picture) word(e edge) {
 	if e.label == "" {
 		return
 	}
 	class := "label"
-	if marker == "soft" {
+	if markerOf(e.kind) == "soft" {
 		class += " soft"
 	}
-	at := path[len(path)-1]
+	path := p.route(e)
+	at, from := path[len(path)-1], path[len(path)-2]
+	y := at.y - 6
+	if from.y < at.y {
+		y = at.y + 14
+	}
 	for _, c := range []string{"halo", class} {
-		p.put(`<text class="%s" x="%d" y="%d" text-anchor="end">%s</text>`, c, at.x-14, at.y-6, escape(e.label))
+		p.put(`<text class="%s" x="%d" y="%d" text-anchor="end">%s</text>`, c, at.x-14, y, escape(e.label))
 	}
 }
 

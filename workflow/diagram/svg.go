@@ -15,7 +15,7 @@ const (
 	boxWidth   = 188
 	plainBox   = 58 // high
 	ruledBox   = 76 // high, with a line for a condition
-	columnGap  = 84
+	columnGap  = 96
 	rowGap     = 30
 	lanePad    = 20
 	laneGap    = 10
@@ -61,6 +61,9 @@ func svg(s *scene) ([]byte, error) {
 	p.lanes()
 	for _, e := range s.edges {
 		p.edge(e)
+	}
+	for _, e := range s.edges {
+		p.word(e)
 	}
 	for i := range s.boxes {
 		p.box(i)

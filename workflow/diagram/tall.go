@@ -73,11 +73,10 @@ func tallSVG(s *scene) ([]byte, error) {
 func (t *tall) lines(i int) (out []string) {
 	s, b := t.scene, t.scene.boxes[i]
 	if b.state != "" {
-		line := strings.ToLower(strings.ReplaceAll(s.say(string(b.state)), "_", " "))
+		out = append(out, strings.ToLower(strings.ReplaceAll(s.say(string(b.state)), "_", " ")))
 		if b.known != "" {
-			line += " · " + b.known
+			out = append(out, b.known)
 		}
-		out = append(out, line)
 	}
 	where := s.lanes[b.lane]
 	if where.partner == where.name {
@@ -88,7 +87,7 @@ func (t *tall) lines(i int) (out []string) {
 		out = append(out, c)
 	}
 	if w := b.wait(); w != "" {
-		out = append(out, s.say("starts by itself when undecided for %s", w))
+		out = append(out, s.say("starts by itself"), s.say("when undecided for %s", w)) // one line has no room for both
 	}
 	return out
 }

@@ -35,6 +35,7 @@ var portuguese = map[string]string{
 	"when %s":                                "quando %s",
 	"timeout %s":                             "prazo %s",
 	"starts by itself when undecided for %s": "começa sozinha se ficar indefinida por %s",
+	"when undecided for %s":                  "se ficar indefinida por %s",
 	"after success":                          "após sucesso",
 	"on failure":                             "se falhar",
 	"other":                                  "outro",

@@ -57,9 +57,6 @@ type needy struct {
 	Overdue []overdue
 }
 
-// Several reports whether its forms are about several tasks, so that each is named.
-func (n needy) Several() bool { return len(n.Overdue) > 1 }
-
 // addOverdue adds the forms about what is overdue to instances on home, of those about which the session's user decides.
 // Whether that is so is asked elsewhere of some, for which home does not wait long.
 func (p *Page) addOverdue(ctx context.Context, list []needy, s httpapi.Session) {

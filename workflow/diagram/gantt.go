@@ -97,6 +97,7 @@ func (g *chart) draw() []byte {
 	g.put(`<desc id="desc">%s</desc>`,
 		escape(g.s.say("%d tasks, from %s to %s", len(g.Bars), g.stamp(g.From), g.stamp(g.To))))
 	g.put("<style>%s", style)
+	g.put(`.halo{stroke:#fff}@media(prefers-color-scheme:dark){.halo{stroke:#10161d}}`) // of the paper
 	for _, st := range slices.Sorted(slices.Values(g.states())) {
 		g.put(".%s .box{fill:%s;stroke:#16202c}", st, stateColor[st])
 	}
@@ -240,5 +241,8 @@ func (g *chart) bar(b Bar, y int) {
 	for _, t := range b.Others {
 		g.put(`<path class="failure" d="M%d %dv%d"/>`, g.x(t), y+2, ganttRow-4)
 	}
-	g.put(`<text class="detail" x="%d" y="%d">%s</text></g>`, at, y+17, escape(plain.Cut(label, 60)))
+	for _, class := range []string{"halo", "detail"} { // the marks of the axis do not cross it
+		g.put(`<text class="%s" x="%d" y="%d">%s</text>`, class, at, y+17, escape(plain.Cut(label, 60)))
+	}
+	g.put(`</g>`)
 }

@@ -305,7 +305,7 @@ func TestWhatIsOfferedIsNotRefused(t *testing.T) {
 // At a node that is out of reach on purpose nothing is offered for which its holder had to be asked, and at a node without
 // the role that its author must have a workflow is not offered.
 func TestNothingIsOfferedThatANodeCannotDo(t *testing.T) {
-	st := api.Status{Name: "station", Mesh: "brigade", Since: at(0), Disconnected: ref(at(0))}
+	st := api.Status{Name: "quay", Mesh: "brigade", Since: at(0), Disconnected: ref(at(0))}
 	f := brigade()
 	f.OnStatus = func() (*api.Status, error) { return &st, nil }
 	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
@@ -323,6 +323,17 @@ func TestNothingIsOfferedThatANodeCannotDo(t *testing.T) {
 	}
 	if body := get(t, w.page, "/items/b2", "en").Body.String(); !strings.Contains(body, "This node is out of reach") {
 		t.Errorf("nothing says why:\n%s", prose(body))
+	}
+	// What it gives out itself it asks nobody for.
+	st.Name = "station"
+	for _, path := range []string{"/", "/items/a1"} {
+		var names []string
+		for _, b := range w.offered("ana", path) {
+			names = append(names, b.name())
+		}
+		if want := []string{"lock", "take"}; !slices.Equal(slices.Sorted(slices.Values(names)), want) {
+			t.Errorf("out of reach, %s offers %q of what is here, want %q", path, names, want)
+		}
 	}
 	st.Disconnected, st.LocksNothing = nil, "the battery is low"
 	for _, b := range w.offered("ana", "/") {

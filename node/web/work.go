@@ -56,7 +56,7 @@ type item struct {
 	api.Item
 	Form, Token string
 	Acts        bool
-	Alone       bool // the node is out of reach on purpose: nobody can be asked for anything
+	Alone       bool // the node is out of reach on purpose, and another gives it out: nobody can be asked for anything
 	NoLock      bool // the device locks nothing now
 }
 
@@ -84,7 +84,7 @@ func (i item) Movable() bool {
 
 // able says of an item what the node can do about it just now.
 func (i item) able(st *api.Status) item {
-	i.Alone, i.NoLock = st.Disconnected != nil, st.LocksNothing != ""
+	i.Alone, i.NoLock = st.Disconnected != nil && i.Partner != st.Name, st.LocksNothing != ""
 	return i
 }
 

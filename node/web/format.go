@@ -106,11 +106,19 @@ func left(d string) string {
 	case t < time.Minute:
 		return fmt.Sprintf("%d s", int(t.Seconds()))
 	case t < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(t.Minutes()), int(t.Seconds())%60)
+		return inTwo(int(t.Minutes()), "min", int(t.Seconds())%60, "s")
 	case t < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(t.Hours()), int(t.Minutes())%60)
+		return inTwo(int(t.Hours()), "h", int(t.Minutes())%60, "min")
 	}
 	return fmt.Sprintf("%d d", int(t.Hours()/24))
+}
+
+// inTwo is a span in two units, or in the greater alone, if that is all.
+func inTwo(n int, unit string, rest int, small string) string {
+	if rest == 0 {
+		return fmt.Sprintf("%d %s", n, unit)
+	}
+	return fmt.Sprintf("%d %s %d %s", n, unit, rest, small)
 }
 
 // ago is how long ago something was, in the greatest unit that says enough.

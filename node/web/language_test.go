@@ -86,7 +86,7 @@ func TestDataAsTheReaderWritesThem(t *testing.T) {
 			t.Errorf("%v is %q", tt.v, got)
 		}
 	}
-	for text, want := range map[string]string{"completed": "concluída", "span is due in 9m": "o prazo de span termina em 9m"} {
+	for text, want := range map[string]string{"completed": "concluída", "span is due in 9m": "o prazo de span termina em 9 min"} {
 		if got := pt.reason(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}

@@ -651,8 +651,8 @@ func TestAnItemSaysWhatIsStillToCome(t *testing.T) {
 		en, pt string
 	}{
 		{api.Coming{Files: 1, Bytes: 12_000_000, Reachable: true, Rate: 100_000, Takes: "2m0s", Advice: "lock"},
-			"Of its files 12 MB are not here yet. As files came lately, that takes 2 min 0 s. Take this task offline",
-			"leva 2 min 0 s. Pegue esta tarefa offline"},
+			"Of its files 12 MB are not here yet. As files came lately, that takes 2 min. Take this task offline",
+			"leva 2 min. Pegue esta tarefa offline"},
 		{api.Coming{Files: 2, Bytes: 3000, Advice: "wait"}, "3 kB are not here yet. Nobody who has them is connected now",
 			"Ninguém que os tem está conectado agora"},
 	} {

@@ -12,8 +12,9 @@
   const shown = Date.now();
   function tell(s) {
     if (s < 60) return `${s} s`;
-    if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
-    if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+    const two = (n, unit, rest, small) => rest ? `${n} ${unit} ${rest} ${small}` : `${n} ${unit}`;
+    if (s < 3600) return two(Math.floor(s / 60), "min", s % 60, "s");
+    if (s < 172800) return two(Math.floor(s / 3600), "h", Math.floor((s % 3600) / 60), "min");
     return `${Math.floor(s / 86400)} d`;
   }
   const begun = new WeakMap(); // from when a time that is left counts

@@ -36,6 +36,9 @@ func newOverdue(of api.Overdue, instance, from string, s httpapi.Session, may bo
 
 // overdueOf are those of an instance. The holder of a task carries out what is ordered about it.
 func (p *Page) overdueOf(ctx context.Context, in *api.Instance, s httpapi.Session, may rights) (out []overdue) {
+	if len(in.Overdue) == 0 {
+		return nil // nearly always: the node is not asked how it is
+	}
 	alone := p.alone(ctx)
 	for _, o := range in.Overdue {
 		out = append(out, newOverdue(o, in.ID, fromInstance, s, may.decide && (alone == "" || alone == o.Partner)))
@@ -59,8 +62,8 @@ type needy struct {
 
 // addOverdue adds the forms about what is overdue to instances on home, of those about which the session's user decides.
 // Whether that is so is asked elsewhere of some, for which home does not wait long.
-func (p *Page) addOverdue(ctx context.Context, list []needy, s httpapi.Session) {
-	if !s.Acts || p.alone(ctx) != "" {
+func (p *Page) addOverdue(ctx context.Context, list []needy, s httpapi.Session, st *api.Status) {
+	if !s.Acts || st.Disconnected != nil {
 		return
 	}
 	soon, cancel := context.WithTimeout(ctx, listWait)
@@ -89,10 +92,11 @@ type message struct {
 
 // asking are messages with the forms of those that ask about what is overdue.
 func (p *Page) asking(ctx context.Context, list []api.Message, s httpapi.Session) (out []message) {
-	can := s.Acts && p.alone(ctx) == ""
+	isAbout := func(m api.Message) bool { return m.Asks && m.Type == api.MessageDeadline }
+	can := s.Acts && slices.ContainsFunc(list, isAbout) && p.alone(ctx) == ""
 	for _, m := range list {
 		x := message{Message: m}
-		if can && m.Asks && m.Type == api.MessageDeadline {
+		if can && isAbout(m) {
 			o := newOverdue(api.Overdue{Task: workflow.TaskName(m.Task), Label: m.Label}, m.Instance, fromMessages, s, true)
 			x.Overdue = &o
 		}

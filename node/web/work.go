@@ -299,7 +299,7 @@ func (p *Page) addInstances(ctx context.Context, h *home, st *api.Status) error 
 			h.RunMore++
 		}
 	}
-	p.addOverdue(ctx, h.Needs, h.Session)
+	p.addOverdue(ctx, h.Needs, h.Session, st)
 	return nil
 }
 

@@ -11,15 +11,16 @@ type point struct{ x, y int }
 
 // edge draws an arrow. It leaves a box at its right side and arrives at the
 // left side of another; where boxes stand between, it passes above or below
-// them.
-func (p *picture) edge(e edge) {
-	path := smooth(p.route(e))
-	p.put(`<path class="%s" d="%s" marker-end="url(#arrow-%s)"/>`, e.kind, path, markerOf(e.kind))
+// them. It returns the points that it passes.
+func (p *picture) edge(e edge) []point {
+	path := p.route(e)
+	p.put(`<path class="%s" d="%s" marker-end="url(#arrow-%s)"/>`, e.kind, smooth(path), markerOf(e.kind))
+	return path
 }
 
 // word says at the tip of an arrow what it means, on the side from which the arrow does not come, so that it does not
 // cross it.
-func (p *picture) word(e edge) {
+func (p *picture) word(e edge, path []point) {
 	if e.label == "" {
 		return
 	}
@@ -27,7 +28,6 @@ func (p *picture) word(e edge) {
 	if markerOf(e.kind) == "soft" {
 		class += " soft"
 	}
-	path := p.route(e)
 	at, from := path[len(path)-1], path[len(path)-2]
 	y := at.y - 6
 	if from.y < at.y {

@@ -59,11 +59,12 @@ func svg(s *scene) ([]byte, error) {
 	p.open(p.width(), p.bottom+legend)
 	p.put(`<text class="title" x="%d" y="%d">%s</text>`, margin, margin+20, escape(p.scene.title))
 	p.lanes()
-	for _, e := range s.edges {
-		p.edge(e)
+	paths := make([][]point, len(s.edges))
+	for i, e := range s.edges {
+		paths[i] = p.edge(e)
 	}
-	for _, e := range s.edges {
-		p.word(e)
+	for i, e := range s.edges {
+		p.word(e, paths[i])
 	}
 	for i := range s.boxes {
 		p.box(i)

@@ -42,13 +42,9 @@ func (m *Machine) Failures() (out []Failure) {
 			if r == nil {
 				continue
 			}
-			why := a.WhyFailed(r)
-			if a.DoneAllTheSame() != nil {
-				why += "; it had been done meanwhile, and that result counts"
-			}
 			out = append(out, Failure{
 				Item: state.ItemOf(a.ID), Task: a.Task.Name, By: worklist.ID(r.At.ID), At: r.At.Fact.At,
-				Reason: why,
+				Reason: a.WhyFailed(r),
 				Asks:   s.Unhandled(a) && !s.Answered(sl),
 			})
 		}
@@ -61,6 +57,46 @@ func (m *Machine) Failures() (out []Failure) {
 	})
 	return out[max(0, len(out)-maxFailures):]
 }
+
+// Vain is an order in the place of a holder that was gone which came to nothing, as that one had done the task.
+type Vain struct {
+	User    worklist.User // who ordered
+	Item    worklist.Item // what the order began
+	Task    workflow.TaskName
+	Skip    bool        // the task was to be left out, and not to be done once more
+	Began   *log.Entry  // by which the order was followed
+	Success *log.Entry  // which counts
+	Partner workflow.PartnerID
+}
+
+// maxVain bounds them: the newest orders.
+const maxVain = 64
+
+// Vain are the orders that came to nothing, the newest 64, the oldest first.
+func (m *Machine) Vain() (out []Vain) {
+	for _, sl := range m.state.Slots() {
+		for _, a := range sl.Attempts {
+			m.log.Steps++
+			done := a.DoneAllTheSame()
+			if done == nil {
+				continue
+			}
+			v := Vain{
+				Item: state.ItemOf(a.ID), Task: a.Task.Name, Skip: a.Skips, Began: a.Assigned, Success: done.Success(),
+				Partner: done.Partner,
+			}
+			if order := m.log.ByID()[*a.Assigned.Fact.Body.Annex.Order]; order != nil {
+				v.User = order.Speaker().User
+			}
+			out = append(out, v)
+		}
+	}
+	slices.SortFunc(out, func(x, y Vain) int { return log.ByTime(x.Began, y.Began) })
+	return out[max(0, len(out)-maxVain):]
+}
+
+// OrderedInStead reports whether somebody wrote down an order in the place of a holder, as far as is known here.
+func (m *Machine) OrderedInStead() bool { return m.state.InSteadAtAll() }
 
 // Adoptions are the messages that results which a person brought were adopted by somebody else.
 func (m *Machine) Adoptions(u worklist.User) (out []worklist.Message) {

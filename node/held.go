@@ -1,12 +1,14 @@
 package node
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/filing"
 	"github.com/mutirao-mesh/mutirao/node/index"
@@ -46,6 +48,8 @@ type held struct {
 	// refused are the partners that have no room for it.
 	refused map[workflow.PartnerID]refusedAt
 	words   show.Words
+	// came is when (ms) those facts of others came here by which an order was followed, or after which it came to nothing.
+	came map[fact.ID]int64
 	// asked is when (Boot) people here last wanted to see what a holder has, and it was asked.
 	asked   map[workflow.PartnerID]time.Duration
 	failing failing     // whether a failure in it waits for an order
@@ -189,3 +193,24 @@ func (h *held) wantsNoMore(p workflow.PartnerID, now time.Duration) bool {
 	}
 	return len(h.refused) > 0 && now < h.refused[p].until
 }
+
+// cameAt notes that facts are here that came at a moment (ms; 0: they are our own).
+func (h *held) cameAt(facts []fact.Received, at int64) {
+	h.words.Came(facts, at)
+	if at == 0 || !h.m.OrderedInStead() {
+		return
+	}
+	for _, f := range facts {
+		b := f.Fact.Body
+		if follows := b.Annex != nil && b.Annex.Order != nil; b.Success == nil && !follows || h.came[f.ID] != 0 {
+			continue
+		}
+		if h.came == nil {
+			h.came = map[fact.ID]int64{}
+		}
+		h.came[f.ID] = at
+	}
+}
+
+// knownAt is since when (ms) such a fact is known here; where that is not noted, when it was written.
+func (h *held) knownAt(e *log.Entry) int64 { return cmp.Or(h.came[e.ID], e.Fact.At) }

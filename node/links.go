@@ -60,7 +60,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []fact.R
 		if !f.More { // else what it has is not all here
 			h.words.Heard(from, now.Boot)
 		}
-		h.words.Came(facts, now.Wall.UnixMilli())
+		h.cameAt(facts, now.Wall.UnixMilli())
 	}
 	if h.m.AheadOfUs(nil) {
 		s.n.restoration.rolledBack(from)

@@ -122,7 +122,7 @@ func (s *shard) load(id workflow.InstanceID, sum index.Summary) (*held, error) {
 	h := s.hold(m, def, sum)
 	s.lineUp(h)
 	for i := range facts {
-		h.words.Came(facts[i:i+1], came[i])
+		h.cameAt(facts[i:i+1], came[i])
 	}
 	if sum.Settled {
 		h.settledAt = m.Len()

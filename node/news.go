@@ -20,7 +20,8 @@ import (
 // ended, and so is not kept in memory, that is noted with its end, and goes with it.
 
 const (
-	// maxNoted bounds the failures that are noted of an ended instance, and notedReason the letters of each.
+	// maxNoted bounds the failures, and the orders that came to nothing, that are noted of an ended instance, and
+	// notedReason the letters of each.
 	maxNoted    = 16
 	notedReason = 160
 	// maxOfOne bounds the messages about one instance, the newest.
@@ -28,7 +29,7 @@ const (
 )
 
 // newsOf is what people are told of an instance.
-func newsOf(h *held) index.News {
+func newsOf(h *held, name naming) index.News {
 	n := index.News{Responsible: h.m.Responsible(), Round: h.m.DoneAgain()}
 	all := h.m.Failures()
 	for _, f := range all[max(0, len(all)-maxNoted):] {
@@ -38,6 +39,13 @@ func newsOf(h *held) index.News {
 		n.Unneeded = append(n.Unneeded, index.Unneeded{
 			User: l.User, Assigned: l.Item.Assigned, Slot: l.Item.Slot, Task: l.Task, Why: l.Why, At: l.At,
 			Made: l.Made,
+		})
+	}
+	vain := h.m.Vain()
+	for _, v := range vain[max(0, len(vain)-maxNoted):] {
+		n.Vain = append(n.Vain, index.Vain{
+			User: v.User, Assigned: v.Item.Assigned, Slot: v.Item.Slot, Task: v.Task, By: v.Success.ID,
+			Name: name(v.Partner), Skip: v.Skip, At: max(h.knownAt(v.Began), h.knownAt(v.Success)),
 		})
 	}
 	return n
@@ -68,7 +76,7 @@ func (k peoplesItems) Messages(
 			answers := hears.of(index.Charge{Responsible: h.m.Responsible(), Definition: h.def.Hash})
 			more, then := h.m.Reminders(u, answers, at, k.view.Reckoning())
 			more = append(more, h.m.Adoptions(u)...)
-			n := newsOf(h)
+			n := newsOf(h, k.people.name)
 			for _, l := range n.Unneeded {
 				if l.User == u {
 					more = append(more, l.Message(id, h.sum))
@@ -76,8 +84,8 @@ func (k peoplesItems) Messages(
 			}
 			if answers {
 				more = append(more, n.Messages(id, h.sum)...)
-			} else if f, is := h.m.Interruption(); is && hears.recovers(h) {
-				more = append(more, noted(f).Message(id, h.sum))
+			} else {
+				more = append(more, toOther(h, n, hears)...)
 			}
 			slices.SortStableFunc(more, func(a, b worklist.Message) int { return a.At.Compare(b.At) })
 			for _, m := range more[max(0, len(more)-maxOfOne):] {
@@ -110,13 +118,27 @@ func (k peoplesItems) Messages(
 	k.index.Told(charges, inMemory, worklists.MaxMessages, func(m worklist.Message, by workflow.PartnerID) {
 		out = append(out, worklists.Told{Message: m, From: by})
 	})
-	k.index.Unneeded(u, inMemory, func(m worklist.Message, by workflow.PartnerID) {
+	k.index.Personal(u, charges, inMemory, func(m worklist.Message, by workflow.PartnerID) {
 		out = append(out, worklists.Told{Message: m, From: by})
 	})
 	for i := range out[ended:] {
 		k.label(&out[ended+i])
 	}
 	return out, next, nil
+}
+
+// toOther are the messages about an instance to a person that others get who answer for it: of what the person ordered,
+// and, if the person may recover it, of what interrupts it.
+func toOther(h *held, n index.News, hears hearing) (out []worklist.Message) {
+	for _, v := range n.Vain {
+		if v.User == hears.u {
+			out = append(out, v.Message(h.id, h.sum))
+		}
+	}
+	if f, is := h.m.Interruption(); is && hears.recovers(h) {
+		out = append(out, noted(f).Message(h.id, h.sum))
+	}
+	return out
 }
 
 // Stuck are instances here that wait for a person who decides about them: that are interrupted, or in which a failure
@@ -290,7 +312,7 @@ func (x hearing) administers(h workflow.Hash) bool {
 
 // noteNews notes with the end of an instance what people are told of it, unless that is noted.
 func (s *shard) noteNews(h *held, b *batch) {
-	n := newsOf(h)
+	n := newsOf(h, s.n.people.name)
 	if s.n.index.Noted(h.id, n) {
 		return
 	}

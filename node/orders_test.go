@@ -487,6 +487,86 @@ func TestWhoHadATaskIsGone(t *testing.T) {
 	})
 }
 
+// TestAnOrderThatCameToNothingIsTold is about a partner that was gone and had done what was ordered to be left out, or to
+// be done once more by another: whoever answers for it is told so, and whoever ordered it, also once it has ended.
+func TestAnOrderThatCameToNothingIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "boat", "crew")
+		tm.add("base", "workflow: bridge\nadministrators: chief\ntasks: {look: {type: manual}, tell: {type: manual, after: look}}\n"+
+			"partitions: {far: {tasks: [look], partner: boat}, near: {tasks: [tell], partner: base}}\n")
+		for _, chief := range []string{"bia", "leo"} {
+			if err := tm.signIn("base", tm.addUser("base", chief, "chief")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again, skipped := tm.begin("base", "bridge", nil), tm.begin("base", "bridge", nil)
+		pass(time.Second)
+		for _, at := range []string{"base", "crew"} {
+			tm.disconnect("boat", at)
+		}
+		pass(3 * time.Hour)
+		for id, r := range map[string]api.TaskOrder{
+			again: {Order: api.TaskAgain, To: "crew"}, skipped: {Order: api.TaskSkip, Reason: "fog"},
+		} {
+			tm.finish("boat", id, "look")
+			r.User, r.ID, r.Task = "bia", id, "look"
+			if _, err := tm.p["base"].api.OrderTask(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Hour)
+		for _, u := range []string{"base", "bia"} {
+			tm.readAll("base", u)
+		}
+		healed := time.Now()
+		for _, at := range []string{"base", "crew"} {
+			tm.connect("boat", at)
+		}
+		pass(time.Minute)
+		told := func(u string, want int) {
+			t.Helper()
+			var fresh []string
+			list, err := tm.p["base"].api.Messages(t.Context(), api.MessagesQuery{User: u})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range list {
+				if m.Task == "look" && !m.Read {
+					fresh = append(fresh, m.Text)
+					if m.At.Before(healed.Truncate(time.Second)) {
+						t.Errorf("%s is told at %s, and it was known %s", m.Text, m.At, healed)
+					}
+				}
+			}
+			slices.Sort(fresh)
+			if all := []string{
+				"look was ordered to be done once more, which came to nothing: boat had done it meanwhile, and that result counts",
+				"look was ordered to be left out, which came to nothing: boat had done it meanwhile, and that result counts",
+			}; !slices.Equal(fresh, all[:want]) {
+				t.Errorf("%s is told %q", u, fresh)
+			}
+		}
+		everybody := func() {
+			t.Helper()
+			told("base", 2)
+			told("bia", 2)
+			told("leo", 0)
+		}
+		everybody()
+		for _, id := range []string{again, skipped} {
+			tm.finish("base", id, "tell")
+		}
+		pass(time.Hour)
+		everybody()
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		pass(time.Minute)
+		everybody()
+		tm.readAll("base", "bia")
+		told("bia", 0)
+	})
+}
+
 // TestWhatStandsInIsStopped is about a task whose holder is gone, so that another stands in for it: an order about the
 // task is one about that, and whoever orders it is told so, and that the task itself may still count.
 func TestWhatStandsInIsStopped(t *testing.T) {

@@ -172,6 +172,19 @@ func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reas
 	return m
 }
 
+// InVain is the message that an order to do a task once more, or to leave it out, came to nothing, as the partner that was
+// gone had done the task, by the fact that says so and counts. who is the name of that partner.
+func (s Source) InVain(i Item, task workflow.TaskName, by ID, at time.Time, skip bool, who string) Message {
+	what := "to be done once more"
+	if skip {
+		what = "to be left out"
+	}
+	m := s.Message(TaskFailed, i, task, at, fmt.Sprintf(
+		"%s was ordered %s, which came to nothing: %s had done it meanwhile, and that result counts", task, what, who))
+	m.ID.By = by
+	return m
+}
+
 // Adopted is the message to whoever brought a result, by such a word, that it was adopted.
 func (s Source) Adopted(i Item, task workflow.TaskName, word ID, at time.Time) Message {
 	m := s.Message(Adopted, i, task, at, fmt.Sprintf("your result of %s was adopted: it counts now", task))

@@ -41,6 +41,9 @@ func (s *State) InStead(by workflow.PartnerID) (out []Instead) {
 	return out
 }
 
+// InSteadAtAll reports whether there are any such orders, followed or not.
+func (s *State) InSteadAtAll() bool { return len(s.peoples.instead) > 0 }
+
 // Instead is an order about an attempt that another holds.
 type Instead struct {
 	Attempt *Attempt

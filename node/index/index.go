@@ -19,8 +19,8 @@ type List struct {
 	all   map[workflow.InstanceID]Summary
 	aside map[workflow.InstanceID]SetAside // in quarantine; what is known of them is in all
 	news  map[workflow.InstanceID]News     // of those that have ended
-	// unneeded are those in whose news a user had an item that is not needed any more.
-	unneeded map[worklist.User]map[workflow.InstanceID]bool
+	// personal are those in whose news there is something for a user whoever answers for it.
+	personal map[worklist.User]map[workflow.InstanceID]bool
 	charged  charged
 	tally    tally
 	roll     roll
@@ -37,7 +37,7 @@ type List struct {
 func New() *List {
 	return &List{
 		all: map[workflow.InstanceID]Summary{}, aside: map[workflow.InstanceID]SetAside{},
-		news: map[workflow.InstanceID]News{}, unneeded: map[worklist.User]map[workflow.InstanceID]bool{}, charged: charged{}, tally: newTally(), roll: newRoll(),
+		news: map[workflow.InstanceID]News{}, personal: map[worklist.User]map[workflow.InstanceID]bool{}, charged: charged{}, tally: newTally(), roll: newRoll(),
 		digests: map[workflow.PartnerID]closings.Digest{},
 		parts:   map[workflow.InstanceID]map[workflow.InstanceID]bool{}, under: map[errandOf]int{},
 	}

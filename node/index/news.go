@@ -20,10 +20,19 @@ type News struct {
 	Round       int // how often an order had it go on
 	Failed      []Failure
 	Unneeded    []Unneeded
+	Vain        []Vain
 }
 
-// newsBefore is how versions before 2026-11-29 wrote it.
+// newsBefore is how versions before 2026-11-30 wrote it, and newsLongBefore those before 2026-11-29.
 type newsBefore struct {
+	_           struct{} `cbor:",toarray"`
+	Responsible worklist.User
+	Round       int
+	Failed      []Failure
+	Unneeded    []Unneeded
+}
+
+type newsLongBefore struct {
 	_           struct{} `cbor:",toarray"`
 	Responsible worklist.User
 	Round       int
@@ -35,10 +44,16 @@ func readNews(b []byte) (n News, err error) {
 		return n, nil
 	}
 	var before newsBefore
-	if codec.Decode(b, &before) != nil {
+	if codec.Decode(b, &before) == nil {
+		return News{
+			Responsible: before.Responsible, Round: before.Round, Failed: before.Failed, Unneeded: before.Unneeded,
+		}, nil
+	}
+	var long newsLongBefore
+	if codec.Decode(b, &long) != nil {
 		return n, err
 	}
-	return News{Responsible: before.Responsible, Round: before.Round, Failed: before.Failed}, nil
+	return News{Responsible: long.Responsible, Round: long.Round, Failed: long.Failed}, nil
 }
 
 // Unneeded is an item that somebody had in it of an attempt that is not needed any more, or is over.
@@ -58,6 +73,26 @@ func (l Unneeded) Message(id workflow.InstanceID, sum Summary) worklist.Message 
 	of := worklist.Source{Instance: id, Workflow: sum.Workflow}
 	return of.Unneeded(worklist.Item{Assigned: l.Assigned, Slot: l.Slot}, l.Task, l.Why, wire.AtMilli(l.At),
 		l.Made)
+}
+
+// Vain is an order in it that came to nothing.
+type Vain struct {
+	_        struct{} `cbor:",toarray"`
+	User     worklist.User // who ordered
+	Assigned [32]byte
+	Slot     workflow.TaskName
+	Task     workflow.TaskName
+	By       [32]byte
+	Name     string // of the partner whose result counts
+	Skip     bool
+	At       int64 // when that became known here
+}
+
+// Message is what who ordered is told of it, and whoever answers for the instance.
+func (v Vain) Message(id workflow.InstanceID, sum Summary) worklist.Message {
+	of := worklist.Source{Instance: id, Workflow: sum.Workflow}
+	i := worklist.Item{Assigned: v.Assigned, Slot: v.Slot}
+	return of.InVain(i, v.Task, v.By, wire.AtMilli(v.At), v.Skip, v.Name)
 }
 
 // Failure is a task that has failed in it.
@@ -81,6 +116,9 @@ func (n News) Messages(id workflow.InstanceID, sum Summary) (out []worklist.Mess
 	out = append(out, of.Began(wire.AtMilli(sum.Started)))
 	for _, f := range n.Failed {
 		out = append(out, f.Message(id, sum))
+	}
+	for _, v := range n.Vain {
+		out = append(out, v.Message(id, sum))
 	}
 	if sum.Ended > 0 {
 		out = append(out, of.Finished(wire.AtMilli(sum.Ended), sum.State, n.Round))
@@ -120,31 +158,44 @@ func (x *List) Tell(id workflow.InstanceID, n News) {
 	x.untell(id)
 	x.news[id] = n
 	x.charge(id)
-	for _, l := range n.Unneeded {
-		if x.unneeded[l.User] == nil {
-			x.unneeded[l.User] = map[workflow.InstanceID]bool{}
+	for _, u := range n.persons() {
+		if x.personal[u] == nil {
+			x.personal[u] = map[workflow.InstanceID]bool{}
 		}
-		x.unneeded[l.User][id] = true
+		x.personal[u][id] = true
 	}
+}
+
+// persons are those who are told something of it whoever answers for it; some more than once.
+func (n News) persons() (out []worklist.User) {
+	for _, l := range n.Unneeded {
+		out = append(out, l.User)
+	}
+	for _, v := range n.Vain {
+		out = append(out, v.User)
+	}
+	return out
 }
 
 // untell forgets what is noted of an instance. The caller holds x.mu.
 func (x *List) untell(id workflow.InstanceID) {
-	for _, l := range x.news[id].Unneeded {
-		if delete(x.unneeded[l.User], id); len(x.unneeded[l.User]) == 0 {
-			delete(x.unneeded, l.User)
+	for _, u := range x.news[id].persons() {
+		if delete(x.personal[u], id); len(x.personal[u]) == 0 {
+			delete(x.personal, u)
 		}
 	}
 	delete(x.news, id)
 }
 
-// Unneeded gives what a person is told of items that the person had in ended instances, but for some, and who began each.
-func (x *List) Unneeded(
-	u worklist.User, but map[workflow.InstanceID]bool, give func(m worklist.Message, by workflow.PartnerID),
+// Personal gives what a person is told of ended instances, but for some, and who began each: of items that the person had,
+// and of what the person ordered in those that others answer for, as charges say.
+func (x *List) Personal(
+	u worklist.User, charges map[Charge]bool, but map[workflow.InstanceID]bool,
+	give func(m worklist.Message, by workflow.PartnerID),
 ) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for id := range x.unneeded[u] {
+	for id := range x.personal[u] {
 		x.steps++
 		sum, here := x.all[id]
 		if but[id] || !here {
@@ -155,6 +206,14 @@ func (x *List) Unneeded(
 				give(l.Message(id, sum), sum.By)
 			}
 		}
+		if charges[Charge{x.news[id].Responsible, sum.Definition}] {
+			continue
+		}
+		for _, v := range x.news[id].Vain {
+			if v.User == u {
+				give(v.Message(id, sum), sum.By)
+			}
+		}
 	}
 }
 
@@ -163,7 +222,7 @@ func (x *List) Lately(u worklist.User, since int64, most int) (out []workflow.In
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	at := map[workflow.InstanceID]int64{}
-	for id := range x.unneeded[u] {
+	for id := range x.personal[u] {
 		for _, l := range x.news[id].Unneeded {
 			x.steps++
 			if l.User == u && l.At >= since {
@@ -183,7 +242,7 @@ func (x *List) Noted(id workflow.InstanceID, n News) bool {
 	defer x.mu.Unlock()
 	was, noted := x.news[id]
 	return noted && was.Responsible == n.Responsible && was.Round == n.Round && slices.Equal(was.Failed, n.Failed) &&
-		slices.Equal(was.Unneeded, n.Unneeded)
+		slices.Equal(was.Unneeded, n.Unneeded) && slices.Equal(was.Vain, n.Vain)
 }
 
 // NewsOf is what is noted of an instance that has ended.

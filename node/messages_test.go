@@ -728,6 +728,24 @@ func (tm *team) wantTold(at, user string, want ...string) {
 	}
 }
 
+// wantLostTold compares the messages of what a user lost.
+func (tm *team) wantLostTold(at, user string, want ...string) {
+	tm.t.Helper()
+	list, err := tm.p[at].api.Messages(tm.t.Context(), api.MessagesQuery{User: user})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	var got []string
+	for _, m := range list {
+		if m.Type == "lost" {
+			got = append(got, m.Text)
+		}
+	}
+	if !slices.Equal(got, want) {
+		tm.t.Errorf("%s at %s is told of what was lost %q, want %q", user, at, got, want)
+	}
+}
+
 // wantLost checks what a user is told under the list to have lost.
 func (tm *team) wantLost(at, user string, want ...string) {
 	tm.t.Helper()

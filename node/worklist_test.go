@@ -902,6 +902,7 @@ func TestWhoWasRefusedAtOnceHearsOfTheAdoption(t *testing.T) {
 			}
 			tm.wantOutbox("tablet")
 			tm.wantLost("tablet", "bia", "weigh as the item was put back")
+			tm.wantLostTold("tablet", "bia", "weigh is no longer yours, as the item was put back: what you made of it is kept")
 			if told := tm.adoptions("tablet", "bia"); len(told) > 0 {
 				t.Errorf("bia is told %+v", told)
 			}
@@ -934,6 +935,7 @@ func TestWhoWasRefusedAtOnceHearsOfTheAdoption(t *testing.T) {
 			}
 			if how != "done otherwise" {
 				tm.wantLost("tablet", "bia")
+				tm.wantLostTold("tablet", "bia")
 			}
 			tm.wantOutbox("tablet")
 		})

@@ -472,13 +472,16 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	if err := d.has(who, of); err != nil {
 		d.in.Log.Warn("what is to be given back of a joint lock cannot be changed", "error", err)
 	}
-	d.forgetTaken(who, r)
 	if done.Kept != "" {
+		d.mu.Lock()
+		d.unlist(who.ID, r.At, r.ID()) // that it was taken stays known: its holder is asked how it was lost
+		d.mu.Unlock()
 		d.awaitAdoption(who, r, c, done)
 		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.called(),
 			Because(done.Kept)).
 			WithHint("mutirao show %s shows it%s", r.Instance, d.whereShown(r))
 	}
+	d.forgetTaken(who, r)
 	if done.Fails != "" {
 		return nil, MakesFail(r.called(), r.Instance.String(), done.Fails)
 	}

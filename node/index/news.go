@@ -77,7 +77,7 @@ func (l Unneeded) Message(id workflow.InstanceID, sum Summary) worklist.Message 
 
 // Vain is an order in it that came to nothing.
 type Vain struct {
-	_        struct{} `cbor:",toarray"`
+	_        struct{}      `cbor:",toarray"`
 	User     worklist.User // who ordered
 	Assigned [32]byte
 	Slot     workflow.TaskName

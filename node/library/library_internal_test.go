@@ -339,6 +339,38 @@ func TestNamesHaveOwners(t *testing.T) {
 	}
 }
 
+// Two who had not heard of each other list the very same under one name: nothing is refused of the later, as it is listed.
+// Of something else under that name it is said so.
+func TestTheSameUnderOneNameIsNoRefusal(t *testing.T) {
+	all := mesh(t)
+	for _, owner := range []string{"ana", "bea"} {
+		d := known(t, kvtest.New(), 10, all["ana"])
+		if _, err := d.hears(all[owner].says(t, of(t, "w", 1), 1, noon)); err != nil {
+			t.Fatal(err)
+		}
+		same := all["mal"].says(t, of(t, "w", 1), 1, noon.Add(time.Second))
+		if news, err := d.hears(same); news || err != nil {
+			t.Errorf("the same as %s listed: %t, %v", owner, news, err)
+		}
+		if lacks := d.lacking([]wire.DefinitionStamp{d.stampOf(t, same)}); len(lacks) > 0 {
+			t.Errorf("what is not taken in is asked for: %v", lacks)
+		}
+		if _, err := d.hears(all["mal"].says(t, of(t, "w", 2), 1, noon.Add(time.Second))); !errors.Is(err, errNotTheir) {
+			t.Errorf("something else under the name: %v", err)
+		}
+	}
+}
+
+// stampOf is the stamp of what somebody says.
+func (d *Definitions) stampOf(t *testing.T, w wire.Definition) wire.DefinitionStamp {
+	t.Helper()
+	o, err := d.read(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.stamp(o.hash)
+}
+
 // One member lists a share of what the node takes from all, and all bytes of it are
 // counted; the founder and delegates list as many as there is room for.
 func TestShareOfDefinitions(t *testing.T) {

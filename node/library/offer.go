@@ -126,7 +126,11 @@ func (d *Definitions) take(o *offer, e *Definition, now time.Time) (news bool, a
 	}
 	if o.listed() && !old.listed() {
 		if own := d.owner(o.name, &o.claim); !d.entitled(own, &o.claim) {
-			return false, o.author, d.turnAway(o, errNotTheir)
+			err = d.turnAway(o, errNotTheir)
+			if d.shown(l) != nil {
+				err = nil // it is listed, by whose name it is: nothing is refused
+			}
+			return false, o.author, err
 		}
 		if err := d.roomFor(&o.claim, l.size); err != nil {
 			return false, o.author, d.turnAway(o, err)

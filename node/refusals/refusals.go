@@ -106,6 +106,7 @@ const (
 	mendTooOften = "nothing: it can ask again in a while. If it goes on: a program there asks without a pause"
 	mendFiles    = "nothing, if they come one after the other (mutirao show); else ask the people who run it to finish or cancel instances. If it floods this node: mutirao evict %s"
 	mendPutOff   = "nothing: they are made as time allows"
+	mendNamed    = "nothing: whoever lists one had not heard that the name is taken; there it takes another name"
 	mendGone     = "nothing: it learns that from the partners"
 	mendLiar     = "a node in order never sends that: its program or its disk is damaged, or it deceives. Ask the people who run it; if that does not help: mutirao evict %s"
 )
@@ -144,7 +145,7 @@ var reasons = map[string]reasonWhy{
 	"pulse":                         {"signs of life", mendOutdated},
 	"digest":                        {"digests that cannot be read", mendLiar},
 	"definition":                    {"definitions", mendOutdated},
-	"definition-of-anothers-name":   {"workflows under names that belong to others", mendLiar},
+	"definition-of-anothers-name":   {"workflows under names that belong to others, which are not listed here", mendNamed},
 	"definitions-over-share":        {"workflows, since one member may list no more of limits.workflows", mendFull},
 	"definitions-beside-over-share": {"instances of workflows that nobody lists, since one member, and all together, may bring no more of those", mendFull},
 	"definitions-too-fast": {"workflows that came faster than this node reads them; it asks for them again",
@@ -219,7 +220,7 @@ func (r *Counts) Check(
 	now time.Time, members []workflow.PartnerID, label func(workflow.PartnerID) string, d findings,
 ) {
 	fresh, before := 0, uint64(0)
-	var putOff []string
+	var harmless []string
 	for _, id := range members {
 		name := label(id)
 		var what, mend []string
@@ -229,8 +230,8 @@ func (r *Counts) Check(
 				continue
 			}
 			why := refused(r.Reason)
-			if why.mend == mendPutOff {
-				putOff = append(putOff, fmt.Sprintf("%s: %d × %s", name, r.Times, why.what))
+			if why.mend == mendPutOff || why.mend == mendNamed {
+				harmless = append(harmless, fmt.Sprintf("%s: %d × %s", name, r.Times, why.what))
 				continue
 			}
 			what = append(what, fmt.Sprintf("%d × %s", r.Times, why.what))
@@ -246,11 +247,11 @@ func (r *Counts) Check(
 			d.Warn("refused", fmt.Sprintf("of %s: %s", name, strings.Join(what, "; ")), strings.Join(mend, "; "))
 		}
 	}
-	if len(putOff) > 0 {
-		d.OK("refused", "of %s", strings.Join(putOff, "; of "))
+	if len(harmless) > 0 {
+		d.OK("refused", "of %s", strings.Join(harmless, "; of "))
 	}
 	switch {
-	case fresh > 0 || len(putOff) > 0:
+	case fresh > 0 || len(harmless) > 0:
 	case before > 0:
 		d.OK("refused", "nothing of any member's in the last hour; %d before", before)
 	default:

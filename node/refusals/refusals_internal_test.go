@@ -37,3 +37,23 @@ func TestRefusalsAreBounded(t *testing.T) {
 		t.Errorf("of the first of the others %+v is counted, want one", l)
 	}
 }
+
+// found are findings, each in a line.
+type found []string
+
+func (f *found) OK(_, format string, args ...any) {
+	*f = append(*f, "ok "+fmt.Sprintf(format, args...))
+}
+func (f *found) Warn(_, what, mend string) { *f = append(*f, "warning "+what+" → "+mend) }
+
+// Whoever lists a workflow under a name that is taken may not have heard of that: nobody is blamed for it.
+func TestANameThatIsTakenBlamesNobody(t *testing.T) {
+	r, now := New(func(workflow.PartnerID) bool { return true }), time.UnixMilli(0)
+	r.Count("bea", "definition-of-anothers-name", now)
+	var got found
+	r.Check(now, []workflow.PartnerID{"bea"}, func(p workflow.PartnerID) string { return string(p) }, &got)
+	want := "ok of bea: 1 × workflows under names that belong to others, which are not listed here"
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}

@@ -63,9 +63,9 @@ type Vain struct {
 	User    worklist.User // who ordered
 	Item    worklist.Item // what the order began
 	Task    workflow.TaskName
-	Skip    bool        // the task was to be left out, and not to be done once more
-	Began   *log.Entry  // by which the order was followed
-	Success *log.Entry  // which counts
+	Skip    bool       // the task was to be left out, and not to be done once more
+	Began   *log.Entry // by which the order was followed
+	Success *log.Entry // which counts
 	Partner workflow.PartnerID
 }
 

@@ -142,6 +142,25 @@ func (m *Machine) WaitFor(i worklist.Item) (out []Asked) {
 	return out
 }
 
+// FailedBefore are those of the tasks that the one of an item waits for, at once or by way of others, that failed, as far as is
+// known, and with which nothing deals, in rule order.
+func (m *Machine) FailedBefore(i worklist.Item) (out []workflow.TaskName) {
+	def, before := m.state.Definition(), map[workflow.TaskName]bool{}
+	for next := []workflow.TaskName{i.Slot}; len(next) > 0; next = next[1:] {
+		for _, name := range def.Predecessors(next[0]) {
+			if sl := m.state.BySlot()[name]; !before[name] && name != i.Slot && sl != nil && sl.Pick == nil {
+				before[name], next = true, append(next, name)
+			}
+		}
+	}
+	for _, name := range def.TopoOrder() {
+		if before[name] && m.state.Unhandled(m.state.BySlot()[name].Current) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // Unhandled reports whether an item is one at a task that failed, as far as is known, and nothing deals with that: who
 // decides may have it done once more, or left out, also where its holder is gone.
 func (m *Machine) Unhandled(i worklist.Item) bool {

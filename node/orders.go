@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assignment"
 	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -230,12 +232,17 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 	}
 	if task != "" {
 		t.Item, t.At, err = h.m.Ordered(task)
-		if err == nil && k.people.Gone(t.At) && h.m.Unhandled(t.Item) {
+		switch gone := err == nil && k.people.Gone(t.At); {
+		case gone && h.m.Unhandled(t.Item):
 			t.At, t.InStead = k.member.ID(), true
 			for _, w := range h.m.WaitFor(t.Item) {
 				if k.people.Gone(w.Partner) && len(t.GoneToo) < worklists.MaxGoneToo {
 					t.GoneToo = append(t.GoneToo, w.Slot)
 				}
+			}
+		case gone:
+			if err := k.waitsAtOneGone(h, &t); err != nil {
+				return t, err
 			}
 		}
 		t.Held, t.Due = h.m.HeldBy(t.Item), h.m.DueOf(t.Item)
@@ -244,6 +251,24 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 		}
 	}
 	return t, err
+}
+
+// waitsAtOneGone refuses an order about a task whose holder is gone, and that waits for others that failed: it says what can
+// be ordered first. nil: it does not wait for such.
+func (k peoplesItems) waitsAtOneGone(h *held, t *worklists.Target) error {
+	x, known := k.people.Get(t.At)
+	failed := h.m.FailedBefore(t.Item)
+	if !known || len(failed) == 0 {
+		return nil
+	}
+	def, names := h.m.Definition(), []string{}
+	for _, name := range failed {
+		names = append(names, def.WithLabel(name))
+	}
+	return api.Errorf(api.Refused, "task %s is held by %s, and only its holder can carry that out: %s",
+		def.WithLabel(t.Task), k.people.label(t.At), assignment.WhyGone(x)).
+		WithHint("it waits for what failed: %s; once that is done once more, or left out, another can do this task in its turn, or it can be left out",
+			strings.Join(names, ", "))
 }
 
 // unanswerable reports whether nobody is left who answers for an instance, so that a partner that takes

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +167,15 @@ partitions:
 		pass(3 * time.Hour)
 		if got := presumed(); !slices.Equal(got, []string{"look READY expired"}) {
 			t.Errorf("with boat gone base may take %q", got)
+		}
+		for _, what := range []string{api.TaskStop, api.TaskSkip, api.TaskAgain} {
+			_, err := tm.p["base"].api.OrderTask(t.Context(),
+				api.TaskOrder{User: "base", ID: id, Task: "tell", Order: what, Reason: "fog"})
+			wantCode(t, err, api.Refused,
+				"task tell is held by boat, and only its holder can carry that out: the partner has expired: it was not heard of since ")
+			if no := (*api.Error)(nil); errors.As(err, &no) && !strings.HasPrefix(no.Hint, "it waits for what failed: look; ") {
+				t.Errorf("what can be done about tell: %q", no.Hint)
+			}
 		}
 		done, err := tm.p["base"].api.OrderTask(t.Context(),
 			api.TaskOrder{User: "base", ID: id, Task: "look", Order: api.TaskAgain, To: "base"})

@@ -230,7 +230,7 @@ func (d *decision) mayOrder(x worklist.Order) error {
 	if x.What == worklist.Undo {
 		return d.state.MayUndoBy(a)
 	}
-	if sl.Current != a {
+	if sl.Current != a && sl.Pick != a { // that it counts all the same is said below
 		return notInCharge(d.called(t))
 	}
 	if x.What == worklist.Stop {
@@ -246,7 +246,7 @@ func (d *decision) mayOrder(x worklist.Order) error {
 			return d.decidedBefore(a, t, "")
 		}
 		return nil
-	case a.Skips && sl.State.Done():
+	case a.Skips && sl.State.Done() && sl.Pick == nil:
 		return fmt.Errorf("%w: %s was left out by order: nothing is to be decided about it any more", state.ErrNotNow,
 			d.called(t))
 	case !d.state.Unhandled(a) && t != sl.Task.Name:
@@ -255,8 +255,8 @@ func (d *decision) mayOrder(x worklist.Order) error {
 	case !d.state.Unhandled(a):
 		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", state.ErrNotNow, d.called(t), sl.State)
 	case d.state.Wanted(a) && a.Partner == d.self:
-		return fmt.Errorf("%w: others presume that %s failed, and it goes on here: its result counts", state.ErrNotNow,
-			d.called(t))
+		return said.Errorf("%w: others presume that %s failed, and it goes on at %s: its result counts", state.ErrNotNow,
+			d.called(t), d.self)
 	case x.What == worklist.Continue:
 		if d.state.Answered(sl) {
 			return d.decidedBefore(a, t, ": it can still be done once more, or left out")
@@ -300,12 +300,12 @@ func (e *Decided) Calling(by string) string {
 	return text + e.Then
 }
 
-// decidedBefore refuses to have an attempt stay as it is, or go on, which somebody has ordered already: the last who
-// did is named.
+// decidedBefore refuses to have an attempt stay as it is, or go on, which somebody has ordered already, or had stopped: the
+// last who did is named.
 func (d *decision) decidedBefore(a *state.Attempt, t workflow.TaskName, then string) error {
 	no := &Decided{Task: d.called(t), Then: then}
 	d.state.Work().About(state.ItemOf(a.ID), func(f *worklist.Fact, why string) {
-		if x, is := f.Body.(worklist.Order); is && why == "" && x.What == worklist.Continue {
+		if x, is := f.Body.(worklist.Order); is && why == "" && (x.What == worklist.Continue || x.What == worklist.Stop) {
 			no.By, no.At = f.User, f.At.UnixMilli()
 		}
 	})

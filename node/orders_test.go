@@ -130,6 +130,13 @@ func TestWhatWasDecidedIsSaid(t *testing.T) {
 			t.Errorf("it was performed by %q: %s", weigh.PerformedBy, weigh.Reason)
 		}
 		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.Refused, "weigh was left out by order")
+		id = tm.begin("base", "rota", nil)
+		if err := tm.order("base", "ana", id, api.TaskStop, "weigh"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		wantCode(t, tm.order("base", "ana", id, api.TaskContinue, "weigh"), api.Refused,
+			"that was decided about weigh already, by ana at 20")
 	})
 }
 

@@ -120,10 +120,10 @@ func (m *Machine) PeopleRead(n workflow.DataName) (out []workflow.TaskName) {
 }
 
 // FilesOf are the files that a task reads, as they are now.
-func (m *Machine) FilesOf(t *workflow.Task) (out []workflow.File) {
+func (m *Machine) FilesOf(t *workflow.Task) (out []state.Reading) {
 	for _, n := range state.Inputs(t) {
 		if f, given := m.file(n); given {
-			out = append(out, f)
+			out = append(out, state.Reading{Item: n, File: f})
 		}
 	}
 	return out

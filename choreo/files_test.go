@@ -57,7 +57,7 @@ func TestStepsOfFilesToRead(t *testing.T) {
 		}
 		w.step(w.nodes["ana"])
 		want(second)
-		if of := m.FilesOf(w.def.Task("t0001")); len(of) != 1 || of[0] != second {
+		if of := m.FilesOf(w.def.Task("t0001")); len(of) != 1 || of[0].File != second {
 			t.Errorf("a task reads %v", of)
 		}
 		for i := 1; i < n && n <= 100; i++ {

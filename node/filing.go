@@ -42,8 +42,8 @@ func (x shownFiles) LostData(h *show.Held) (out []show.LostFile) {
 	return out
 }
 
-func (x shownFiles) Waits(id workflow.InstanceID, f workflow.File) string {
-	return x.Files.Waits(id, f)
+func (x shownFiles) Waits(h *show.Held, item workflow.DataName, f workflow.File) string {
+	return x.WaitsFor(&filing.Held{M: h.M, Def: h.Def, By: h.M.Genesis().Chain.Author, Ended: h.Ended}, item, f)
 }
 
 func (x shownFiles) Lost(id workflow.InstanceID, f workflow.File) (why string, at time.Time, lost bool) {

@@ -130,3 +130,42 @@ func TestAFileOfAUserIsNamedWithItsItem(t *testing.T) {
 		content.Close()
 	})
 }
+
+// A file that comes to the holder of a task only for the person who has it is said to come so, and not to be refused.
+func TestAFileThatComesForAPersonIsSaidToDoSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t, "station")
+		if err := tm.signIn("station", tm.addUser("base", "rui", "medic")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		f, err := tm.p["base"].api.PutFile(t.Context(), "p.jpg", strings.NewReader("a wound"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tm.add("base", "workflow: care\ndata: {photo: {type: file}}\n"+
+			"tasks: {visit: {type: manual, role: medic, in: [photo]}, note: {after: visit}}\n"+
+			"partitions: {ward: {tasks: [visit], partner: station}, desk: {tasks: [note], partner: base}}\n")
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "care", Input: map[string]string{"photo": f.Value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		item := tm.itemOf("station", "rui", "visit").ID
+		says := func(want string) {
+			t.Helper()
+			if why := tm.taskOf("station", st.ID, "visit").Reason; !strings.HasSuffix(why, "waits for file p.jpg: "+want) {
+				t.Errorf("the task is said to be so: %s", why)
+			}
+			data, err := tm.p["station"].api.Data(t.Context(), st.ID)
+			if err != nil || data[0].File.Waits != want {
+				t.Errorf("the file is said to be so: %+v, %v", data[0].File, err)
+			}
+		}
+		says("whoever may read it and has a task that needs it gets it with the item: mutirao worklist open ITEM --to DIR")
+		if err := tm.claim("station", "rui", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		says("rui gets it with the item: mutirao worklist open " + item + " --to DIR --user rui")
+	})
+}

@@ -49,8 +49,8 @@ func (k *Desk) Describe(h *Held, item workflow.DataName, value string) *api.File
 	if !out.Here {
 		out.OnlyFor = k.OnlyFor(h, k.Self, "", item, value)
 	}
-	if _, words, waited := k.Files.Progress(h.M.Instance(), f); waited && out.OnlyFor == nil {
-		out.Waits = words
+	if _, _, waited := k.Files.Progress(h.M.Instance(), f); waited && out.OnlyFor == nil {
+		out.Waits = k.WaitsFor(h, item, f)
 	}
 	out.OnlyHere = k.FileOnlyHere(h, item, f)
 	return out
@@ -157,6 +157,12 @@ func (k *Desk) notForHere(h *Held, item workflow.DataName, f workflow.File) erro
 	if !errors.As(api.Judge(api.NotAllowed, err), &no) {
 		return err
 	}
+	return no.WithHint("%s", k.withItem(h, item, f))
+}
+
+// withItem says how people get a file that this node may not read by itself: by which item a user here who may, or else
+// that whoever may does.
+func (k *Desk) withItem(h *Held, item workflow.DataName, f workflow.File) string {
 	for _, v := range h.M.Items() {
 		u := string(v.Holder)
 		if u == "" || !slices.Contains(v.Task.In, item) || k.mayRead(h, k.Self, u, item, f) != nil {
@@ -164,9 +170,22 @@ func (k *Desk) notForHere(h *Held, item workflow.DataName, f workflow.File) erro
 		}
 		r := worklists.Row{Instance: h.M.Instance(), Item: v.Item}
 		name := k.Partners.Called(v.Holder)
-		return no.WithHint("%s gets it with the item: mutirao worklist open %s --to DIR --user %s", name, r.ID(), name)
+		return fmt.Sprintf("%s gets it with the item: mutirao worklist open %s --to DIR --user %s", name, r.ID(), name)
 	}
-	return no.WithHint("whoever may read it and has a task that needs it gets it with the item: mutirao worklist open ITEM --to DIR")
+	return "whoever may read it and has a task that needs it gets it with the item: mutirao worklist open ITEM --to DIR"
+}
+
+// WaitsFor says what a file waits for that a task of an instance reads; empty: it is here. What this node may not read by
+// itself, and a person's task here reads, comes with the word of whoever has that: it is said so, and not who refuses it.
+func (k *Desk) WaitsFor(h *Held, item workflow.DataName, f workflow.File) string {
+	words := k.Files.Waits(h.M.Instance(), f)
+	if words == "" || len(h.M.PeopleRead(item)) == 0 {
+		return words
+	}
+	if err := k.mayRead(h, k.Self, "", item, f); err != nil && !errors.Is(err, files.ErrNotHere) {
+		return k.withItem(h, item, f)
+	}
+	return words
 }
 
 // Needed is how many bytes the files have that a task reads, as far as they were given, and whether all of them are

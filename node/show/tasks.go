@@ -144,9 +144,9 @@ func (vw *View) waitsForFiles(h *Held, is state.TaskView) string {
 		return ""
 	}
 	var out []string
-	for _, f := range h.M.FilesOf(t) {
-		if words := vw.Files.Waits(h.M.Instance(), f); words != "" {
-			out = append(out, fmt.Sprintf("waits for file %s: %s", f.Name, words))
+	for _, r := range h.M.FilesOf(t) {
+		if words := vw.Files.Waits(h, r.Item, r.File); words != "" {
+			out = append(out, fmt.Sprintf("waits for file %s: %s", r.File.Name, words))
 		}
 	}
 	return strings.Join(out, "; ")

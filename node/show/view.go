@@ -74,7 +74,7 @@ type Files interface {
 	// OnlyHere reports whether a file among an instance's data was given here and is with no other that may read it.
 	OnlyHere(h *Held, item workflow.DataName, f workflow.File) bool
 	// Waits says what a file waits for that a task of an instance reads; empty: it is here.
-	Waits(workflow.InstanceID, workflow.File) string
+	Waits(h *Held, item workflow.DataName, f workflow.File) string
 	// Lost says of a file that a task of an instance is about to read, or reads, that nobody has it any more.
 	Lost(workflow.InstanceID, workflow.File) (why string, at time.Time, lost bool)
 	// LostData are the files among an instance's data that nobody has any more, and that no task here reads.

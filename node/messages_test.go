@@ -717,6 +717,67 @@ func TestADeviceKnowsWhatWasTakenThere(t *testing.T) {
 	})
 }
 
+// What somebody only selected of a partner in whose instance the device takes no part is listed there, as it was known when
+// it was taken, though the device was started again out of reach; and so is what others presumed of what was locked.
+func TestADeviceListsWhatWasTakenThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:nurse", "crew", "tablet")
+		if err := tm.signIn("tablet", tm.addUser("base", "bia", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.add("base", "workflow: dig\ntasks: {dig: {type: manual, role: nurse, offline: true}, fill: {type: manual, after: dig}}\n"+
+			"partitions: {near: {tasks: [dig], partner: base}, far: {tasks: [fill], partner: crew}}\n")
+		tm.begin("base", "dig", nil)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, tm.itemOf("tablet", "bia", "dig").ID); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"base", "tablet"} {
+			tm.disconnect(at, "crew")
+		}
+		pass(3 * time.Hour)
+		tm.connect("base", "crew")
+		pass(time.Minute)
+		tm.add("base", hunt)
+		tm.begin("base", "hunt", nil)
+		item := tm.itemOf("tablet", "bia", "north")
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item.ID); err != nil {
+			t.Fatal(err)
+		}
+		known := time.Now()
+		pass(time.Minute)
+		if x := tm.itemOf("tablet", "bia", "dig"); x.Presumed == "" {
+			t.Errorf("in reach nobody presumes anything of %+v", x)
+		}
+		tm.disconnect("base", "tablet")
+		pass(time.Hour)
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		pass(time.Minute)
+		var of []api.Item
+		for _, x := range tm.items("tablet", "bia") {
+			if x.State == api.ItemSelected {
+				of = append(of, x)
+			}
+			if x.State == api.ItemLocked && x.Presumed != "expired" {
+				t.Errorf("of dig others presumed %q", x.Presumed)
+			}
+		}
+		if len(of) != 1 || of[0].ID != item.ID || of[0].Role != item.Role || !of[0].AsOf.Equal(known) || !of[0].Unreachable {
+			t.Errorf("bia has %+v", of)
+		}
+		wantCode(t, tm.hand("tablet", "bia", item.ID, nil), api.Refused, "base, who holds north, cannot be asked now")
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		if x := tm.itemOf("tablet", "bia", "north"); x.State != api.ItemSelected || x.Unreachable {
+			t.Errorf("back in reach it is %+v", x)
+		}
+		if err := tm.hand("tablet", "bia", item.ID, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // wantTold checks what a user is told that is not about an instance as a whole.
 func (tm *team) wantTold(at, user string, want ...string) {
 	tm.t.Helper()

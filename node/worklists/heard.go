@@ -15,7 +15,7 @@ import (
 
 // This file remembers what partners said last of the items of users here: for while they cannot be
 // asked, and so that not everybody is asked for each command. After a restart nothing of it is known, but for
-// what was taken from here (taken.go).
+// what was taken from here (taken.go), as it was then.
 
 const (
 	// freshFor is for how long an answer does for taking an item: its holder decides anyway.

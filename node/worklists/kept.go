@@ -115,8 +115,9 @@ type more struct {
 	Awaits    []workflow.TaskName    `json:"awaits,omitempty"`
 	Did       []worklist.Basis       `json:"did,omitempty"`
 	Remark    *worklist.Remark       `json:"remark,omitempty"`
-	// Undoes is Row's.
-	Undoes workflow.TaskName `json:"undoes,omitempty"`
+	// Undoes and Presumed are Row's.
+	Undoes   workflow.TaskName `json:"undoes,omitempty"`
+	Presumed string            `json:"presumed,omitempty"`
 	// Set is what the user set here in other items of the instance, as text, of what this one reads or sets.
 	Set map[string]string `json:"set,omitempty"`
 	// Result is as what its holder keeps what the user brought of it and it refused: by that it can be adopted.
@@ -180,8 +181,8 @@ func (k *kept) row() Row {
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
 		Priority: k.Priority, Offline: k.Offline, Size: m.Size, Since: time.UnixMilli(k.Since).UTC(),
 		Mine: worklist.Lock, Grant: k.Grant, Partition: m.Partition, Awaits: m.Awaits, Remark: m.Remark,
-		Undoes: m.Undoes,
-		At:     workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
+		Undoes: m.Undoes, Presumed: m.Presumed,
+		At: workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
 	}
 }
 
@@ -197,7 +198,7 @@ func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
 		Ends: r.Ends, Until: r.Until, LeaseAt: r.LeaseAt, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
 		Transfer: r.Transfer, TransferTo: r.TransferTo,
 		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits, Remark: r.Remark,
-		Undoes: r.Undoes,
+		Undoes: r.Undoes, Presumed: r.Presumed,
 	})
 	return k
 }

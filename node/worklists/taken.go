@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file keeps, on the device, which items its users took of partners in whose instances this node takes no part, and
@@ -23,7 +24,7 @@ type taken struct {
 	User  string
 	At    string // who holds it
 	Noted int64  // ms: when it was taken, or lost
-	Row   []byte // what messages say of it (Row), in JSON
+	Row   []byte // what lists and messages say of it (Row), in JSON
 }
 
 func takenKey(user, item string) []byte { return fmt.Appendf([]byte{PrefixTaken}, "%s %s", user, item) }
@@ -66,10 +67,19 @@ func (d *Desk) loadTaken() error {
 			of = map[workflow.PartnerID]*heard{}
 			d.heard[t.User] = of
 		}
-		if of[r.At] == nil {
-			of[r.At] = &heard{awake: now.Awake - freshFor}
+		is := of[r.At]
+		if is == nil {
+			is = &heard{awake: now.Awake - freshFor}
+			of[r.At] = is
 		}
-		of[r.At].gone = append(of[r.At].gone, r) // its holder is asked what became of it
+		if r.Mine != worklist.Select || r.Lost != "" || age >= shownFor || len(is.rows) >= maxHeard { // what is locked is kept
+			is.gone = append(is.gone, r) // its holder is asked what became of it
+			return nil
+		}
+		r.AsOf = time.UnixMilli(t.Noted)
+		if is.rows = append(is.rows, r); r.AsOf.After(is.wall) {
+			is.wall = r.AsOf
+		}
 		return nil
 	})
 	if err != nil {
@@ -104,7 +114,9 @@ func (d *Desk) writeTaken(user string, r *Row) {
 func (d *Desk) takenWrite(user string, r *Row) (kv.Write, error) {
 	seen, err := json.Marshal(Row{
 		Instance: r.Instance, Workflow: r.Workflow, Task: r.Task, Item: r.Item, Label: r.Label,
-		WorkflowLabel: r.WorkflowLabel, Subject: r.Subject, Since: r.Since, Grant: r.Grant, Mine: r.Mine,
+		WorkflowLabel: r.WorkflowLabel, TaskLabels: r.TaskLabels, Subject: r.Subject, Doc: r.Doc, Since: r.Since,
+		Place: r.Place, Role: r.Role, Priority: r.Priority, Offline: r.Offline, Size: r.Size, Undoes: r.Undoes,
+		Partition: r.Partition, Presumed: r.Presumed, Grant: r.Grant, Mine: r.Mine,
 		Lost: r.Lost, LostBy: r.LostBy, LostAt: r.LostAt, Unneeded: r.Unneeded, Made: r.Made,
 	})
 	t := taken{User: user, At: string(r.At), Noted: d.in.Clock.Now().Wall.UnixMilli(), Row: seen}

@@ -123,8 +123,9 @@ type Unneeded struct {
 	Item worklist.Item
 	Task workflow.TaskName // what was performed
 	Why  string
-	At   int64 // ms: since when, by the clock of whoever wrote it down
-	Made bool  // the person brought something of it, which is kept
+	By   worklist.User // whose word that was, if another person's
+	At   int64         // ms: since when, by the clock of whoever wrote it down
+	Made bool          // the person brought something of it, which is kept
 }
 
 // maxUnneeded bounds them: those that came last.
@@ -149,7 +150,8 @@ func (m *Machine) Unneeded() (out []Unneeded) {
 		}
 		if at > 0 {
 			out = append(out, Unneeded{
-				User: l.User, Item: l.Item, Task: a.Task.Name, Why: m.whyLost(a, l.Why), At: at, Made: len(l.Works) > 0,
+				User: l.User, Item: l.Item, Task: a.Task.Name, Why: m.whyLost(a, l.Why), By: l.Whose, At: at,
+				Made: len(l.Works) > 0,
 			})
 		}
 	}

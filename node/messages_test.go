@@ -336,7 +336,7 @@ func TestADeadlineIsToldAlsoToWhoHadIt(t *testing.T) {
 				}
 				pass(time.Minute)
 				tm.items(at, user)
-				const lost = "plan lost: look is no longer yours, as the item was handed on"
+				const lost = "plan lost: look is no longer yours, as the item was handed on by ana"
 				tm.wantMessages(at, user, hour, "*"+lost)
 				list, err := tm.p[at].api.Messages(t.Context(), api.MessagesQuery{User: user, Unread: true})
 				if err != nil || !slices.ContainsFunc(list, func(m api.Message) bool { return m.Past && m.Type == api.MessageDeadline }) {
@@ -458,7 +458,7 @@ func TestWhoHasWhatIsPassedOnIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			pass(time.Second)
-			const lost = "errand lost: go is no longer yours, as the item was put back"
+			const lost = "errand lost: go is no longer yours, as the item was put back by base"
 			for range 2 {
 				if err := tm.claim(at, "bia", api.ClaimSelect, tm.itemOf(at, "bia", "go").ID); err != nil {
 					t.Fatal(err)

@@ -29,16 +29,20 @@ const (
 )
 
 // newsOf is what people are told of an instance.
-func newsOf(h *held, name naming) index.News {
+func newsOf(h *held, name naming, person func(worklist.User) string) index.News {
 	n := index.News{Responsible: h.m.Responsible(), Round: h.m.DoneAgain()}
 	all := h.m.Failures()
 	for _, f := range all[max(0, len(all)-maxNoted):] {
 		n.Failed = append(n.Failed, noted(f))
 	}
 	for _, l := range h.m.Unneeded() {
+		by := ""
+		if l.By != "" && l.By != l.User {
+			by = person(l.By)
+		}
 		n.Unneeded = append(n.Unneeded, index.Unneeded{
 			User: l.User, Assigned: l.Item.Assigned, Slot: l.Item.Slot, Task: l.Task, Why: l.Why, At: l.At,
-			Made: l.Made,
+			Made: l.Made, By: by,
 		})
 	}
 	vain := h.m.Vain()
@@ -76,7 +80,7 @@ func (k peoplesItems) Messages(
 			answers := hears.of(index.Charge{Responsible: h.m.Responsible(), Definition: h.def.Hash})
 			more, then := h.m.Reminders(u, answers, at, k.view.Reckoning())
 			more = append(more, h.m.Adoptions(u)...)
-			n := newsOf(h, k.people.name)
+			n := newsOf(h, k.people.name, k.partners.Called)
 			for _, l := range n.Unneeded {
 				if l.User == u {
 					more = append(more, l.Message(id, h.sum))
@@ -312,7 +316,7 @@ func (x hearing) administers(h workflow.Hash) bool {
 
 // noteNews notes with the end of an instance what people are told of it, unless that is noted.
 func (s *shard) noteNews(h *held, b *batch) {
-	n := newsOf(h, s.n.people.name)
+	n := newsOf(h, s.n.people.name, s.n.partners.Called)
 	if s.n.index.Noted(h.id, n) {
 		return
 	}

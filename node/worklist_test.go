@@ -902,7 +902,7 @@ func TestWhoWasRefusedAtOnceHearsOfTheAdoption(t *testing.T) {
 			}
 			tm.wantOutbox("tablet")
 			tm.wantLost("tablet", "bia", "weigh as the item was put back")
-			tm.wantLostTold("tablet", "bia", "weigh is no longer yours, as the item was put back: what you made of it is kept")
+			tm.wantLostTold("tablet", "bia", "weigh is no longer yours, as the item was put back by ana: what you made of it is kept")
 			if told := tm.adoptions("tablet", "bia"); len(told) > 0 {
 				t.Errorf("bia is told %+v", told)
 			}

@@ -212,8 +212,9 @@ func Presumed(why string) string {
 func StillPresumed(why string) bool { return strings.HasPrefix(why, isPresumed) }
 
 // Unneeded is the message to whoever had an item that it is not needed any more, is over or was passed on, and since when.
-// Made: the user brought something of it, which is kept.
-func (s Source) Unneeded(i Item, task workflow.TaskName, why string, at time.Time, made bool) Message {
+// by is what people call whoever passed it on; empty: that is not known. Made: the user brought something of it, which is
+// kept.
+func (s Source) Unneeded(i Item, task workflow.TaskName, why, by string, at time.Time, made bool) Message {
 	if StillPresumed(why) {
 		m := s.Message(Lost, i, task, at, fmt.Sprintf("%s%s: you may go on, but what you make of it may not count", task,
 			strings.TrimPrefix(why, "the task")))
@@ -222,7 +223,10 @@ func (s Source) Unneeded(i Item, task workflow.TaskName, why string, at time.Tim
 	}
 	round := ""
 	if passedOn(why) {
-		why, round = "the item was "+why, fmt.Sprint("passed ", at.UnixMilli())
+		if why = "the item was " + why; by != "" {
+			why += " by " + by
+		}
+		round = fmt.Sprint("passed ", at.UnixMilli())
 	}
 	text := fmt.Sprintf("%s is no longer yours, as %s", task, why)
 	if made {

@@ -29,7 +29,18 @@ type newsBefore struct {
 	Responsible worklist.User
 	Round       int
 	Failed      []Failure
-	Unneeded    []Unneeded
+	Unneeded    []unneededBefore
+}
+
+type unneededBefore struct {
+	_        struct{} `cbor:",toarray"`
+	User     worklist.User
+	Assigned [32]byte
+	Slot     workflow.TaskName
+	Task     workflow.TaskName
+	Why      string
+	At       int64
+	Made     bool
 }
 
 type newsLongBefore struct {
@@ -45,9 +56,13 @@ func readNews(b []byte) (n News, err error) {
 	}
 	var before newsBefore
 	if codec.Decode(b, &before) == nil {
-		return News{
-			Responsible: before.Responsible, Round: before.Round, Failed: before.Failed, Unneeded: before.Unneeded,
-		}, nil
+		n = News{Responsible: before.Responsible, Round: before.Round, Failed: before.Failed}
+		for _, l := range before.Unneeded {
+			n.Unneeded = append(n.Unneeded, Unneeded{
+				User: l.User, Assigned: l.Assigned, Slot: l.Slot, Task: l.Task, Why: l.Why, At: l.At, Made: l.Made,
+			})
+		}
+		return n, nil
 	}
 	var long newsLongBefore
 	if codec.Decode(b, &long) != nil {
@@ -65,13 +80,14 @@ type Unneeded struct {
 	Task     workflow.TaskName
 	Why      string
 	At       int64
-	Made     bool // something that the user brought of it is kept
+	Made     bool   // something that the user brought of it is kept
+	By       string // what people call whoever passed it on; empty: nobody did
 }
 
 // Message is what its user is told of it.
 func (l Unneeded) Message(id workflow.InstanceID, sum Summary) worklist.Message {
 	of := worklist.Source{Instance: id, Workflow: sum.Workflow}
-	return of.Unneeded(worklist.Item{Assigned: l.Assigned, Slot: l.Slot}, l.Task, l.Why, wire.AtMilli(l.At),
+	return of.Unneeded(worklist.Item{Assigned: l.Assigned, Slot: l.Slot}, l.Task, l.Why, l.By, wire.AtMilli(l.At),
 		l.Made)
 }
 

@@ -20,3 +20,18 @@ func TestAFaultIsNotStored(t *testing.T) {
 		t.Errorf("with a fault %x is stored, without one %x", a, b)
 	}
 }
+
+// What versions before this one noted of ended instances is read.
+func TestNewsOfBeforeAreRead(t *testing.T) {
+	failed := []Failure{{Slot: "go", Task: "go", Reason: "fog", At: 5}}
+	lost := []unneededBefore{{User: "bea", Slot: "go", Task: "go", Why: "put back", At: 7, Made: true}}
+	n, err := readNews(codec.Encode(newsBefore{Responsible: "ana", Round: 2, Failed: failed, Unneeded: lost}))
+	want := Unneeded{User: "bea", Slot: "go", Task: "go", Why: "put back", At: 7, Made: true}
+	if err != nil || n.Responsible != "ana" || n.Round != 2 || n.Failed[0] != failed[0] || n.Unneeded[0] != want {
+		t.Errorf("of the day before %+v, %v", n, err)
+	}
+	n, err = readNews(codec.Encode(newsLongBefore{Responsible: "ana", Round: 2, Failed: failed}))
+	if err != nil || n.Responsible != "ana" || n.Failed[0] != failed[0] || len(n.Unneeded) > 0 {
+		t.Errorf("of long before %+v, %v", n, err)
+	}
+}

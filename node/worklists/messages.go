@@ -284,9 +284,12 @@ func (d *Desk) told(ctx context.Context, who users.Who, fresh time.Duration) (ou
 		}
 	}
 	for _, r := range d.unneededElsewhere(who) {
-		of := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}
+		of, by := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}, ""
+		if r.LostBy != "" && worklist.User(who.ID) != r.LostBy {
+			by = d.in.People.Called(r.LostBy)
+		}
 		out = append(out, Told{
-			Message: of.Unneeded(r.Item, r.Task, r.Lost, r.Unneeded, r.Made), From: r.At, Label: r.Label,
+			Message: of.Unneeded(r.Item, r.Task, r.Lost, by, r.Unneeded, r.Made), From: r.At, Label: r.Label,
 			WorkflowLabel: r.WorkflowLabel, Subject: r.Subject, Elsewhere: true,
 		})
 	}

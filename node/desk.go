@@ -211,3 +211,10 @@ func orNone(roles []workflow.RoleName) string {
 	}
 	return strings.Join(texts(roles), ", ")
 }
+
+// nobodyAnswers reports whether a responsible user is gone for good: a user who was removed or is signed in nowhere any
+// more, or a partner that was evicted or has left for good.
+func (k *desk) nobodyAnswers(of worklist.User) bool {
+	_, known := k.partners.Person(of)
+	return !known || k.people.GoneForGood(workflow.PartnerID(of))
+}

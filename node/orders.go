@@ -281,13 +281,6 @@ func (k *desk) unanswerable(h *held, who worklist.Person) bool {
 	return k.nobodyAnswers(of) || k.people.Gone(workflow.PartnerID(of))
 }
 
-// nobodyAnswers reports whether a responsible user is gone for good: a user who was removed or is signed in nowhere any
-// more, or a partner that was evicted or has left for good.
-func (k *desk) nobodyAnswers(of worklist.User) bool {
-	_, known := k.partners.Person(of)
-	return !known || k.people.GoneForGood(workflow.PartnerID(of))
-}
-
 // Cancel has this node, as the partner that it is, cancel an instance.
 func (k peoplesItems) Cancel(ctx context.Context, id workflow.InstanceID, reason string) error {
 	return k.do(ctx, id, func(s *shard) error {

@@ -142,8 +142,8 @@ func (m *Machine) WaitFor(i worklist.Item) (out []Asked) {
 	return out
 }
 
-// FailedBefore are those of the tasks that the one of an item waits for, at once or by way of others, that failed, as far as is
-// known, and with which nothing deals, in rule order.
+// FailedBefore are those of the tasks that the one of an item waits for, at once or by way of others, that failed, as
+// far as is known, and with which nothing deals, in rule order.
 func (m *Machine) FailedBefore(i worklist.Item) (out []workflow.TaskName) {
 	def, before := m.state.Definition(), map[workflow.TaskName]bool{}
 	for next := []workflow.TaskName{i.Slot}; len(next) > 0; next = next[1:] {
@@ -300,8 +300,8 @@ func (e *Decided) Calling(by string) string {
 	return text + e.Then
 }
 
-// decidedBefore refuses to have an attempt stay as it is, or go on, which somebody has ordered already, or had stopped: the
-// last who did is named.
+// decidedBefore refuses to have an attempt stay as it is, or go on, which somebody has ordered already, or had stopped:
+// the last who did is named.
 func (d *decision) decidedBefore(a *state.Attempt, t workflow.TaskName, then string) error {
 	no := &Decided{Task: d.called(t), Then: then}
 	d.state.Work().About(state.ItemOf(a.ID), func(f *worklist.Fact, why string) {

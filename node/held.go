@@ -48,7 +48,8 @@ type held struct {
 	// refused are the partners that have no room for it.
 	refused map[workflow.PartnerID]refusedAt
 	words   show.Words
-	// came is when (ms) those facts of others came here by which an order was followed, or after which it came to nothing.
+	// came is when (ms) those facts of others came here by which an order was followed, or after which it came to
+	// nothing.
 	came map[fact.ID]int64
 	// asked is when (Boot) people here last wanted to see what a holder has, and it was asked.
 	asked   map[workflow.PartnerID]time.Duration

@@ -717,8 +717,9 @@ func TestADeviceKnowsWhatWasTakenThere(t *testing.T) {
 	})
 }
 
-// What somebody only selected of a partner in whose instance the device takes no part is listed there, as it was known when
-// it was taken, though the device was started again out of reach; and so is what others presumed of what was locked.
+// What somebody only selected of a partner in whose instance the device takes no part is listed there, as it was known
+// when it was taken, though the device was started again out of reach; and so is what others presumed of what was
+// locked.
 func TestADeviceListsWhatWasTakenThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base:nurse", "crew", "tablet")

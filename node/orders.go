@@ -253,8 +253,8 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 	return t, err
 }
 
-// waitsAtOneGone refuses an order about a task whose holder is gone, and that waits for others that failed: it says what can
-// be ordered first. nil: it does not wait for such.
+// waitsAtOneGone refuses an order about a task whose holder is gone, and that waits for others that failed: it says
+// what can be ordered first. nil: it does not wait for such.
 func (k peoplesItems) waitsAtOneGone(h *held, t *worklists.Target) error {
 	x, known := k.people.Get(t.At)
 	failed := h.m.FailedBefore(t.Item)

@@ -504,8 +504,8 @@ func TestWhoHadATaskIsGone(t *testing.T) {
 	})
 }
 
-// TestAnOrderThatCameToNothingIsTold is about a partner that was gone and had done what was ordered to be left out, or to
-// be done once more by another: whoever answers for it is told so, and whoever ordered it, also once it has ended.
+// TestAnOrderThatCameToNothingIsTold is about a partner that was gone and had done what was ordered to be left out, or
+// to be done once more by another: whoever answers for it is told so, and whoever ordered it, also once it has ended.
 func TestAnOrderThatCameToNothingIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base", "boat", "crew")

@@ -172,15 +172,16 @@ func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reas
 	return m
 }
 
-// InVain is the message that an order to do a task once more, or to leave it out, came to nothing, as the partner that was
-// gone had done the task, by the fact that says so and counts. who is the name of that partner.
+// InVain is the message that an order to do a task once more, or to leave it out, came to nothing, as the partner that
+// was gone had done the task, by the fact that says so and counts. who is the name of that partner.
 func (s Source) InVain(i Item, task workflow.TaskName, by ID, at time.Time, skip bool, who string) Message {
-	what := "to be done once more"
+	text := fmt.Sprintf("%s was ordered to be done once more, which came to nothing: %s had done it meanwhile, and that "+
+		"result counts", task, who)
 	if skip {
-		what = "to be left out"
+		text = fmt.Sprintf("%s was ordered to be left out, which came to nothing: %s had done it meanwhile, and that "+
+			"result counts", task, who)
 	}
-	m := s.Message(TaskFailed, i, task, at, fmt.Sprintf(
-		"%s was ordered %s, which came to nothing: %s had done it meanwhile, and that result counts", task, what, who))
+	m := s.Message(TaskFailed, i, task, at, text)
 	m.ID.By = by
 	return m
 }
@@ -211,9 +212,9 @@ func Presumed(why string) string {
 // its task has failed, and its holder has not heard of that.
 func StillPresumed(why string) bool { return strings.HasPrefix(why, isPresumed) }
 
-// Unneeded is the message to whoever had an item that it is not needed any more, is over or was passed on, and since when.
-// by is what people call whoever passed it on; empty: that is not known. Made: the user brought something of it, which is
-// kept.
+// Unneeded is the message to whoever had an item that it is not needed any more, is over or was passed on, and since
+// when. by is what people call whoever passed it on; empty: that is not known. Made: the user brought something of it,
+// which is kept.
 func (s Source) Unneeded(i Item, task workflow.TaskName, why, by string, at time.Time, made bool) Message {
 	if StillPresumed(why) {
 		m := s.Message(Lost, i, task, at, fmt.Sprintf("%s%s: you may go on, but what you make of it may not count", task,

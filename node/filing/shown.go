@@ -175,8 +175,9 @@ func (k *Desk) withItem(h *Held, item workflow.DataName, f workflow.File) string
 	return "whoever may read it and has a task that needs it gets it with the item: mutirao worklist open ITEM --to DIR"
 }
 
-// WaitsFor says what a file waits for that a task of an instance reads; empty: it is here. What this node may not read by
-// itself, and a person's task here reads, comes with the word of whoever has that: it is said so, and not who refuses it.
+// WaitsFor says what a file waits for that a task of an instance reads; empty: it is here. What this node may not read
+// by itself, and a person's task here reads, comes with the word of whoever has that: it is said so, and not who
+// refuses it.
 func (k *Desk) WaitsFor(h *Held, item workflow.DataName, f workflow.File) string {
 	words := k.Files.Waits(h.M.Instance(), f)
 	if words == "" || len(h.M.PeopleRead(item)) == 0 {

@@ -203,8 +203,8 @@ func (x *List) untell(id workflow.InstanceID) {
 	delete(x.news, id)
 }
 
-// Personal gives what a person is told of ended instances, but for some, and who began each: of items that the person had,
-// and of what the person ordered in those that others answer for, as charges say.
+// Personal gives what a person is told of ended instances, but for some, and who began each: of items that the person
+// had, and of what the person ordered in those that others answer for, as charges say.
 func (x *List) Personal(
 	u worklist.User, charges map[Charge]bool, but map[workflow.InstanceID]bool,
 	give func(m worklist.Message, by workflow.PartnerID),

@@ -339,8 +339,8 @@ func TestNamesHaveOwners(t *testing.T) {
 	}
 }
 
-// Two who had not heard of each other list the very same under one name: nothing is refused of the later, as it is listed.
-// Of something else under that name it is said so.
+// Two who had not heard of each other list the very same under one name: nothing is refused of the later, as it is
+// listed. Of something else under that name it is said so.
 func TestTheSameUnderOneNameIsNoRefusal(t *testing.T) {
 	all := mesh(t)
 	for _, owner := range []string{"ana", "bea"} {

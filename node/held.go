@@ -22,6 +22,7 @@ import (
 // held is an instance in memory.
 type held struct {
 	id      workflow.InstanceID
+	place   int // its place in the order in which they came into memory (shard.came)
 	m       *choreo.Machine
 	def     *library.Definition
 	sum     index.Summary

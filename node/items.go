@@ -89,7 +89,7 @@ func (k peoplesItems) rows(
 	}
 	found, err := lookAt(ctx, k.crew, func(s *shard) []worklists.Row {
 		out := make([]worklists.Row, 0, s.listed[kind]) // rows are large: most often there are as many as last time
-		s.each(func(_ workflow.InstanceID, h *held) { out = k.addItems(out, h, who, at, now, list) })
+		s.all(func(_ workflow.InstanceID, h *held) { out = k.addItems(out, h, who, at, now, list) })
 		s.listed[kind] = len(out)
 		return out
 	})

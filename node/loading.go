@@ -163,7 +163,7 @@ func (s *shard) loadFacts(id workflow.InstanceID) (facts []fact.Received, came [
 func (s *shard) hold(m *choreo.Machine, def *library.Definition, sum index.Summary) *held {
 	h := &held{id: m.Instance(), m: m, def: def, sum: sum, pending: map[workflow.PartnerID]*inflight{}}
 	h.expected = s.n.expect(def, m)
-	s.held[h.id] = h
+	s.enlist(h)
 	return h
 }
 

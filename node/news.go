@@ -75,7 +75,7 @@ func (k peoplesItems) Messages(
 	}
 	found, err := lookAt(ctx, k.crew, func(s *shard) (is news) {
 		hears := k.hearing(u)
-		s.each(func(id workflow.InstanceID, h *held) {
+		s.all(func(id workflow.InstanceID, h *held) {
 			is.of = append(is.of, id)
 			answers := hears.of(index.Charge{Responsible: h.m.Responsible(), Definition: h.def.Hash})
 			more, then := h.m.Reminders(u, answers, at, k.view.Reckoning())
@@ -159,7 +159,7 @@ func (k peoplesItems) Stuck(ctx context.Context, u worklist.User, most int) ([]w
 	found, err := lookAt(ctx, k.crew, func(s *shard) concerning {
 		of := concerning{map[workflow.InstanceID]worklists.Stuck{}, map[workflow.InstanceID]worklists.Stuck{}}
 		hears := k.hearing(u)
-		s.each(func(id workflow.InstanceID, h *held) {
+		s.all(func(id workflow.InstanceID, h *held) {
 			if h.m.MayOrder(who.User, who.Roles) {
 				if x, stuck := stuckOf(h, hears); stuck {
 					of.waits[id] = x

@@ -33,6 +33,7 @@ type shard struct {
 	log    *slog.Logger
 	events chan event
 	held   map[workflow.InstanceID]*held
+	came   []*held // the same, in the order in which they came into memory; nil: it is not there any more
 	// tellings are, by peer, heads of which not all parts have come yet.
 	tellings map[workflow.PartnerID]*telling
 	local    []event // of our own making, before anything from outside
@@ -151,6 +152,16 @@ func (s *shard) each(fn func(workflow.InstanceID, *held)) {
 	s.only(func(*held) bool { return true }, fn)
 }
 
+// all is each in the order in which they came into memory: what was made together is near together there, and is
+// read in half the time.
+func (s *shard) all(fn func(workflow.InstanceID, *held)) {
+	for _, h := range s.came {
+		if h != nil {
+			s.contained(h.id, func() { fn(h.id, h) })
+		}
+	}
+}
+
 // those is each for some of them, as far as they are in memory.
 func (s *shard) those(some iter.Seq[workflow.InstanceID], fn func(workflow.InstanceID, *held)) {
 	for _, id := range slices.SortedFunc(some, workflow.InstanceID.Compare) {
@@ -174,6 +185,35 @@ func (s *shard) only(meant func(*held) bool, fn func(workflow.InstanceID, *held)
 	for _, id := range ids {
 		s.contained(id, func() { fn(id, s.held[id]) })
 	}
+}
+
+// enlist has an instance among those in memory, as the one that came last.
+func (s *shard) enlist(h *held) {
+	s.unlist(h.id)
+	h.place = len(s.came)
+	s.held[h.id], s.came = h, append(s.came, h)
+}
+
+// unlist forgets what is held of an instance. The order of the others stays; the places of what is gone are taken back
+// once they are as many as those of the rest.
+func (s *shard) unlist(id workflow.InstanceID) {
+	h := s.held[id]
+	if h == nil {
+		return
+	}
+	delete(s.held, id)
+	s.came[h.place] = nil
+	if len(s.came) < 2*len(s.held)+16 {
+		return
+	}
+	left := make([]*held, 0, len(s.held))
+	for _, h := range s.came {
+		if h != nil {
+			h.place = len(left)
+			left = append(left, h)
+		}
+	}
+	s.came = left
 }
 
 // touch has the machine decide at the end of the round.

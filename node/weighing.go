@@ -61,7 +61,7 @@ func (s *shard) weigh(h *held) {
 // read again to be compared, and let go, and what comes of one of them a moment later must not
 // find the room full of the others.
 func (s *shard) unload(id workflow.InstanceID) {
-	delete(s.held, id)
+	s.unlist(id)
 	s.n.usage.change(s.weighed[id], nil)
 	delete(s.weighed, id)
 }

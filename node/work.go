@@ -23,7 +23,7 @@ func (k *desk) peoplesWork(ctx context.Context) (map[string]users.Work, error) {
 	}
 	k.index.EachDone(func(p worklist.User, done int) { add(p, choreo.PeoplesWork{Done: done}) })
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out []map[worklist.User]choreo.PeoplesWork) {
-		s.each(func(_ workflow.InstanceID, h *held) {
+		s.all(func(_ workflow.InstanceID, h *held) {
 			runs := h.m.Overall() == workflow.InstanceRunning
 			if !runs && !h.m.GoesOn() {
 				return

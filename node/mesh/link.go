@@ -3,6 +3,7 @@ package mesh
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -206,6 +207,30 @@ func (l *link) open(ctx context.Context, proto protocol.ID) (network.Stream, err
 	}
 	return s, nil
 }
+
+// openAsking opens a stream that says at once, before what is written first, which protocol it is meant for: so a
+// request and its answer take one round trip instead of two. If the other side does not speak the protocol, reading
+// fails.
+func (l *link) openAsking(ctx context.Context, proto protocol.ID) (asking, error) {
+	s, err := l.conn.NewStream(network.WithAllowLimitedConn(ctx, string(proto)))
+	if err != nil {
+		return asking{}, err
+	}
+	if err := s.SetProtocol(proto); err != nil {
+		s.Reset()
+		return asking{}, fmt.Errorf("protocol %s: %w", proto, err)
+	}
+	return asking{s, multistream.NewMSSelect(s, proto)}, nil
+}
+
+// asking is a stream on which one asks: what is written and read goes through agreed, by which the protocol is said.
+type asking struct {
+	network.Stream
+	agreed io.ReadWriter
+}
+
+func (a asking) Read(b []byte) (int, error)  { return a.agreed.Read(b) }
+func (a asking) Write(b []byte) (int, error) { return a.agreed.Write(b) }
 
 func (l *link) negotiate(ctx context.Context, s network.Stream, proto protocol.ID) error {
 	if err := s.SetProtocol(proto); err != nil {

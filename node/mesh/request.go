@@ -53,7 +53,7 @@ func (m *Mesh) Request(
 	if err != nil {
 		return nil, err
 	}
-	s, err := l.open(ctx, protocol.ID(proto))
+	s, err := l.openAsking(ctx, protocol.ID(proto))
 	if err != nil {
 		return nil, fmt.Errorf("mesh: cannot ask %s: %w", p, err)
 	}

@@ -108,8 +108,21 @@ func (c *crew) have(fn func(*shard) error) {
 
 // do has fn run on the owner of an instance and waits until what it did is durable.
 func (c *crew) do(ctx context.Context, id workflow.InstanceID, fn func(*shard) error) error {
-	done := make(chan error, 1)
-	return c.hand(ctx, c.shardOf(id), event{of: id, apply: fn, after: func(err error) { done <- err }}, done)
+	return c.doAndRead(ctx, id, nil, fn)
+}
+
+// doAndRead is do and then peek in one turn; read: nil, or what reads the instance as soon as that is durable. What is
+// done is not undone because it could not be read.
+func (c *crew) doAndRead(
+	ctx context.Context, id workflow.InstanceID, read func(*held), fn func(*shard) error,
+) error {
+	done, s := make(chan error, 1), c.shardOf(id)
+	return c.hand(ctx, s, event{of: id, apply: fn, after: func(err error) {
+		if err == nil && read != nil {
+			_ = s.read(id, read)
+		}
+		done <- err
+	}}, done)
 }
 
 // peek has fn read an instance on its owner.

@@ -367,11 +367,12 @@ func entitled(role workflow.RoleName, who worklist.Person, at, holder workflow.P
 	return false
 }
 
-// Claim has this node as the holder write down a person's word from a partner's node, and returns when that is durable.
+// Claim has this node as the holder write down a person's word from a partner's node, and returns when that is durable,
+// and whoever watches has seen that.
 func (k peoplesItems) Claim(
-	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim,
+	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, watch *worklists.Watch,
 ) (choreo.Claimed, error) {
-	return k.claim(ctx, from, id, c, workflow.Hash{})
+	return k.claim(ctx, from, id, c, workflow.Hash{}, watch)
 }
 
 // Amend is Claim of an amendment that was compared with a definition. Where the instance runs by another by now it is
@@ -379,14 +380,15 @@ func (k peoplesItems) Claim(
 func (k peoplesItems) Amend(
 	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, of workflow.Hash,
 ) (choreo.Claimed, error) {
-	return k.claim(ctx, from, id, c, of)
+	return k.claim(ctx, from, id, c, of, nil)
 }
 
 func (k peoplesItems) claim(
 	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, of workflow.Hash,
+	watch *worklists.Watch,
 ) (out choreo.Claimed, err error) {
 	var done choreo.Claimed // whoever stops waiting leaves it to the shard
-	err = k.do(ctx, id, func(s *shard) error {
+	err = k.doAndRead(ctx, id, k.watching(watch, from), func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil {
 			return err
@@ -435,6 +437,21 @@ func (k peoplesItems) claim(
 		return choreo.Claimed{}, err
 	}
 	return done, nil
+}
+
+// watching reads what whoever watches at a partner's node wants to see; nil: nobody does.
+func (k peoplesItems) watching(watch *worklists.Watch, at workflow.PartnerID) func(*held) {
+	if watch == nil {
+		return nil
+	}
+	return func(h *held) {
+		who, known := k.partners.Person(watch.Person)
+		if !known {
+			return
+		}
+		rows := k.addItems(nil, h, who, at, k.clock.Now(), (*choreo.Machine).ItemsFor)
+		watch.Sees(rows, func(r *worklists.Row) *worklists.Sheet { return k.sheetOf(h, r, who.User, at) })
+	}
 }
 
 // heldByOneGone says of an order that only the holder of a task can carry out, and which came here, why the holder

@@ -114,34 +114,35 @@ func (d *Desk) AnswerClaim(from workflow.PartnerID, req []byte) ([]byte, error) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
 	defer cancel()
-	done, err := d.takeWord(ctx, from, c)
-	out := answer{Claimed: done}
-	if err == nil {
-		out.Got = d.got(ctx, from, c)
+	var out answer // whoever stops waiting leaves what was got to the shard
+	var has *got
+	done, err := d.takeSaid(from, c, func(said *fact.Claim) (choreo.Claimed, error) {
+		return d.claim(ctx, from, c.Instance, said, d.watch(c, said, func(g *got) { has = g }))
+	})
+	if out.Claimed = done; err == nil {
+		out.Got = has
 	}
 	return d.answered(from, c.Instance, out, err)
 }
 
-// got is what a person at a partner's node has got by a word that was written down; nil: nothing that is told.
-func (d *Desk) got(ctx context.Context, from workflow.PartnerID, c wire.Spoken) *got {
-	body, err := (&fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}).Read()
+// watch looks at what a person gets by a word, if it is one by which items are taken; nil: it is another.
+func (d *Desk) watch(c wire.Spoken, said *fact.Claim, tell func(*got)) *Watch {
+	body, err := said.Read()
 	g, is := body.(worklist.Grant)
 	if err != nil || !is {
 		return nil
 	}
-	user := d.in.People.Speaker(c.Word, fact.SpokenOf(c.Instance, c.Says, c.Nonce))
-	rows, err := d.itemsHere(ctx, asker{from, user}, c.Instance, d.in.Instances.Items)
-	if err != nil {
-		return nil // it can be asked for
-	}
+	who := worklist.User(d.in.People.Speaker(c.Word, fact.SpokenOf(c.Instance, c.Says, c.Nonce)))
+	return &Watch{who, func(rows []Row, sheet func(*Row) *Sheet) { tell(gotBy(g, d.ours(rows), sheet)) }}
+}
+
+// gotBy is what a person has got by a grant.
+func gotBy(g worklist.Grant, rows []Row, sheet func(*Row) *Sheet) *got {
 	out, room := &got{Rows: rows}, mostSheets
 	for i := range rows {
 		r := &rows[i]
-		if g.Mode != worklist.Lock || r.Mine != worklist.Lock || !slices.Contains(g.Items, r.Item) {
-			continue
-		}
-		if _, s, err := d.in.Instances.Sheet(ctx, worklist.User(user), from, r.Instance, r.ID()); err == nil {
-			room -= out.add(r.ID(), s, room)
+		if g.Mode == worklist.Lock && r.Mine == worklist.Lock && slices.Contains(g.Items, r.Item) {
+			room -= out.add(r.ID(), sheet(r), room)
 		}
 	}
 	return out
@@ -177,7 +178,7 @@ func (d *Desk) answered(
 // takeWord checks who speaks, and has what is said written down.
 func (d *Desk) takeWord(ctx context.Context, from workflow.PartnerID, c wire.Spoken) (choreo.Claimed, error) {
 	return d.takeSaid(from, c, func(said *fact.Claim) (choreo.Claimed, error) {
-		return d.claim(ctx, from, c.Instance, said)
+		return d.claim(ctx, from, c.Instance, said, nil)
 	})
 }
 

@@ -207,6 +207,11 @@ func (d *Desk) itemsHere(ctx context.Context, of asker, only workflow.InstanceID
 	if err != nil {
 		return nil, err
 	}
+	return d.ours(rows), nil
+}
+
+// ours are the rows of what this node holds, as many as an answer has.
+func (d *Desk) ours(rows []Row) []Row {
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.At != d.in.Self })
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		if (a.Mine != "") != (b.Mine != "") {
@@ -217,7 +222,7 @@ func (d *Desk) itemsHere(ctx context.Context, of asker, only workflow.InstanceID
 		}
 		return a.Since.Compare(b.Since)
 	})
-	return rows[:min(len(rows), maxRows)], nil
+	return rows[:min(len(rows), maxRows)]
 }
 
 var errMalformed = errors.New("that a list changed is said without any more words")

@@ -40,7 +40,7 @@ type denial struct {
 
 // claim has a word written down, unless it was refused here lately.
 func (d *Desk) claim(
-	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, said *fact.Claim,
+	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, said *fact.Claim, watch *Watch,
 ) (choreo.Claimed, error) {
 	word, stays := wordOf(id, said)
 	if stays {
@@ -48,7 +48,7 @@ func (d *Desk) claim(
 			return choreo.Claimed{}, why
 		}
 	}
-	done, err := d.in.Instances.Claim(ctx, from, id, said)
+	done, err := d.in.Instances.Claim(ctx, from, id, said, watch)
 	if stays && d.isRefusal(err) != nil {
 		d.denials.note(from, word, err, d.in.Clock.Now().Awake)
 	}

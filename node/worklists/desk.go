@@ -73,8 +73,10 @@ type Instances interface {
 	Sheet(ctx context.Context, person worklist.User, at workflow.PartnerID, id workflow.InstanceID, item string) (*Row,
 		*Sheet, error)
 	// Claim has this node as the holder write down the word of a person at a partner's node. It
-	// returns when that is durable.
-	Claim(ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim) (choreo.Claimed, error)
+	// returns when that is durable. Whoever watches sees before that how things are then.
+	Claim(
+		ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, watch *Watch,
+	) (choreo.Claimed, error)
 	// Amend is Claim of an amendment that was compared with a definition. Where the instance runs by another it is
 	// refused, unless it was written down before.
 	Amend(
@@ -105,6 +107,14 @@ type Instances interface {
 	Here(id workflow.InstanceID) bool
 	// Messages are what a person is told of the instances here, and when there may be one more (Boot; 0: never).
 	Messages(ctx context.Context, person worklist.User) ([]Told, time.Duration, error)
+}
+
+// Watch has Sees look at what an instance has for a person at a partner's node once the person's word is durable: the
+// rows of Items, and Sheet for each. It is where the instance is, so it must not wait; and Sees may be called after
+// whoever asked has stopped waiting.
+type Watch struct {
+	Person worklist.User
+	Sees   func(rows []Row, sheet func(*Row) *Sheet)
 }
 
 // Persons are those who are at this node, and what is known of others.

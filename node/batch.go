@@ -21,6 +21,7 @@ type batch struct {
 	supplies []supply
 	refusals []refusalTo
 	after    []ending
+	reads    []sight
 	writes   []kv.Write
 	open     map[int]bool // writes after which nothing vouches yet for a fact (choreo.Stored)
 	ready    []readied
@@ -30,6 +31,12 @@ type batch struct {
 type ending struct {
 	of workflow.InstanceID
 	fn func(error)
+}
+
+// sight looks at an instance once it has decided.
+type sight struct {
+	of workflow.InstanceID
+	fn func(*held)
 }
 
 type supply struct {
@@ -97,7 +104,7 @@ func (b *batch) opens(i int) {
 func (b batch) emptied() batch {
 	return batch{
 		touched: emptied(b.touched), supplies: emptied(b.supplies), refusals: emptied(b.refusals),
-		acks: emptied(b.acks), after: emptied(b.after),
+		acks: emptied(b.acks), after: emptied(b.after), reads: emptied(b.reads),
 		writes: emptied(b.writes), ready: emptied(b.ready),
 	}
 }

@@ -111,18 +111,13 @@ func (c *crew) do(ctx context.Context, id workflow.InstanceID, fn func(*shard) e
 	return c.doAndRead(ctx, id, nil, fn)
 }
 
-// doAndRead is do and then peek in one turn; read: nil, or what reads the instance as soon as that is durable. What is
-// done is not undone because it could not be read.
+// doAndRead is do; read: nil, or what reads the instance as it is then. What is done is not undone because it could not be
+// read.
 func (c *crew) doAndRead(
 	ctx context.Context, id workflow.InstanceID, read func(*held), fn func(*shard) error,
 ) error {
-	done, s := make(chan error, 1), c.shardOf(id)
-	return c.hand(ctx, s, event{of: id, apply: fn, after: func(err error) {
-		if err == nil && read != nil {
-			_ = s.read(id, read)
-		}
-		done <- err
-	}}, done)
+	done := make(chan error, 1)
+	return c.hand(ctx, c.shardOf(id), event{of: id, apply: fn, read: read, after: func(err error) { done <- err }}, done)
 }
 
 // peek has fn read an instance on its owner.

@@ -275,7 +275,7 @@ func TestAFaultInARoundThatIsDropped(t *testing.T) {
 	before := index.SetAside{Since: 1, Why: "its workflow cannot be read"}
 	s.n.index.SetAside(id, before)
 	h := &held{id: id, was: &before}
-	s.held[id] = h
+	s.enlist(h)
 	s.touch(h)
 	s.contained(id, torn)
 	if err := s.reload(); err != nil {
@@ -304,7 +304,7 @@ func (looks) handed(s *shard) {
 // A list of what all shards hold is not given without what could not be read; the next one is.
 func TestAMistakeAsAListIsReadFailsTheList(t *testing.T) {
 	s, id := faultyShard(t, false), workflow.InstanceID{7}
-	s.held[id] = &held{id: id}
+	s.enlist(&held{id: id})
 	broken := true
 	list := func() ([]int, error) {
 		return lookAt(t.Context(), s.n.crew, func(s *shard) (n int) {

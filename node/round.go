@@ -146,6 +146,9 @@ func (s *shard) round() {
 				continue
 			}
 			err := s.carryOut(e)
+			if e.read != nil && err == nil {
+				s.batch.reads = append(s.batch.reads, sight{e.of, e.read})
+			}
 			if e.after != nil {
 				if err != nil {
 					e.after(err)
@@ -224,21 +227,53 @@ func (s *shard) tellOf(out *outbox, x readied) {
 	}
 }
 
-// commit makes writes durable, in units of bounded size, one after the other: a
-// machine's facts are written by their places, so what a crash or a failure
-// leaves of them is causally closed, and something vouches for each of them.
+// commit makes writes durable. Whoever wants to see what was decided looks at it meanwhile, and may tell nobody before it
+// is durable.
 func (s *shard) commit(b batch) error {
 	defer s.readClock() // it may take long
+	var err error
+	if write := func() error { return s.n.write(b) }; len(b.reads) > 0 && s.n.waits() {
+		written := make(chan error, 1)
+		go func() { written <- write() }()
+		s.look(b.reads)
+		err = <-written
+	} else {
+		s.look(b.reads)
+		err = write()
+	}
+	if err != nil {
+		s.lost++
+		return err
+	}
+	if len(b.writes) > 0 {
+		s.lost = 0
+	}
+	return nil
+}
+
+// write makes the writes of a round durable, in units of bounded size, one after the other: a machine's facts are written
+// by their places, so what a crash or a failure leaves of them is causally closed, and something vouches for each of
+// them.
+func (x *instances) write(b batch) error {
 	for from := 0; from < len(b.writes); {
 		to := b.unitEnd(from)
-		if err := s.n.store.CommitWait(b.writes[from:to]); err != nil {
-			s.lost++
+		if err := x.store.CommitWait(b.writes[from:to]); err != nil {
 			return err
 		}
-		s.lost = 0
 		from = to
 	}
 	return nil
+}
+
+// look has those look at instances who want to.
+func (s *shard) look(reads []sight) {
+	defer func() { s.reading = false }()
+	for _, r := range reads {
+		if h := s.held[r.of]; h != nil {
+			s.reading = true
+			s.contained(r.of, func() { r.fn(h) })
+		}
+	}
 }
 
 // conclude has a machine decide. If it panics, the batch is as before, but for those who

@@ -67,41 +67,81 @@ func (d *Desk) remember(who users.Who, p workflow.PartnerID, only workflow.Insta
 		of = map[workflow.PartnerID]*heard{}
 		d.heard[who.ID] = of
 	}
-	was := of[p]
-	if was == nil {
-		was = &heard{awake: now.Awake - freshFor, wall: now.Wall}
+	is := of[p]
+	if is == nil {
+		is = &heard{awake: now.Awake - freshFor, wall: now.Wall}
+		of[p] = is
 	}
-	is := &heard{awake: now.Awake, wall: now.Wall}
+	if only == everywhere {
+		is.awake, is.wall = now.Awake, now.Wall
+	}
+	is.say(only, rows, now.Wall)
+}
+
+// say has a partner list these rows, of one instance or everywhere, instead of those that it listed before. Rows are large,
+// so those of other instances stay where they are.
+func (h *heard) say(only workflow.InstanceID, rows []Row, now time.Time) {
 	about := func(r *Row) bool { return only == everywhere || r.Instance == only }
-	if only != everywhere {
-		is.awake, is.wall = was.awake, was.wall
-		is.rows = make([]Row, 0, len(was.rows)+len(rows))
-		for i := range was.rows { // a row is large, and there may be a thousand
-			if !about(&was.rows[i]) {
-				is.rows = append(is.rows, was.rows[i])
-			}
-		}
-	}
-	listed := map[string]bool{}
+	at := make(map[string]int, len(rows))
 	for i := range rows {
-		listed[rows[i].ID()] = true
+		at[rows[i].ID()] = i
 	}
-	is.rows = append(is.rows, rows[:min(len(rows), max(maxHeard-len(is.rows), 0))]...)
-	for _, before := range [][]Row{was.rows, was.gone} {
-		for i := range before {
-			r := &before[i]
-			if about(r) && !listed[r.ID()] && now.Wall.Sub(r.AsOf) < shownFor && len(is.gone) < maxGone {
-				listed[r.ID()] = true
-				is.gone = append(is.gone, *r)
-			}
+	said, gone := make([]bool, len(rows)), []Row(nil)
+	goes := func(r *Row) {
+		if now.Sub(r.AsOf) < shownFor && len(gone) < maxGone {
+			gone = append(gone, *r)
 		}
 	}
-	for i := range was.gone {
-		if r := &was.gone[i]; !about(r) && len(is.gone) < maxGone {
-			is.gone = append(is.gone, *r)
+	for i := 0; i < len(h.rows); i++ {
+		r := &h.rows[i]
+		if !about(r) {
+			continue
+		}
+		if n, listed := at[r.ID()]; listed && !said[n] {
+			*r, said[n] = rows[n], true
+			continue
+		} else if !listed {
+			goes(r)
+		}
+		last := len(h.rows) - 1
+		*r, h.rows[last] = h.rows[last], Row{}
+		h.rows = h.rows[:last]
+		i--
+	}
+	for i := range rows {
+		if !said[i] && len(h.rows) < maxHeard {
+			h.rows = append(h.rows, rows[i])
 		}
 	}
-	of[p] = is
+	h.gone = slices.Concat(gone, h.stillGone(about, at, gone, now))
+	h.gone = h.gone[:min(len(h.gone), maxGone)]
+}
+
+// stillGone are those of what was listed before that are not listed again: first what the partner spoke of just now, as
+// long as it is to be shown.
+func (h *heard) stillGone(about func(*Row) bool, listed map[string]int, but []Row, now time.Time) (out []Row) {
+	for i := range h.gone {
+		r := &h.gone[i]
+		if _, again := listed[r.ID()]; about(r) && !again && rowOf(but, r.ID()) < 0 && now.Sub(r.AsOf) < shownFor {
+			out = append(out, *r)
+		}
+	}
+	for i := range h.gone {
+		if r := &h.gone[i]; !about(r) {
+			out = append(out, *r)
+		}
+	}
+	return out
+}
+
+// rowOf is where an item is among rows; -1: nowhere. None of them is copied for that.
+func rowOf(rows []Row, item string) int {
+	for i := range rows {
+		if rows[i].ID() == item {
+			return i
+		}
+	}
+	return -1
 }
 
 // remembered is an item by its whole ID, as the one partner that lists it said last; nil: it
@@ -114,7 +154,7 @@ func (d *Desk) remembered(ctx context.Context, who users.Who, ref string) *Row {
 	d.mu.Lock()
 	only := d.holderFor(who.ID, ref)
 	for p, is := range d.heard[who.ID] {
-		i := slices.IndexFunc(is.rows, func(r Row) bool { return r.ID() == ref })
+		i := rowOf(is.rows, ref)
 		if i >= 0 && (only == "" || only == p) {
 			found = append(found, is.rows[i])
 		}
@@ -138,7 +178,7 @@ func (d *Desk) rememberGone(who users.Who, r Row) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	is := d.heard[who.ID][r.At]
-	if is == nil || slices.ContainsFunc(slices.Concat(is.rows, is.gone), func(x Row) bool { return x.ID() == r.ID() }) {
+	if is == nil || rowOf(is.rows, r.ID()) >= 0 || rowOf(is.gone, r.ID()) >= 0 {
 		return
 	}
 	is.gone = slices.Insert(is.gone, 0, r)
@@ -152,13 +192,13 @@ func (d *Desk) unlist(user string, at workflow.PartnerID, item string) {
 	if is == nil {
 		return
 	}
-	i := slices.IndexFunc(is.rows, func(r Row) bool { return r.ID() == item })
+	i := rowOf(is.rows, item)
 	if i < 0 {
 		return
 	}
 	is.gone = slices.Insert(is.gone, 0, is.rows[i])
 	is.gone = is.gone[:min(len(is.gone), maxGone)]
-	is.rows = slices.Delete(slices.Clone(is.rows), i, i+1)
+	is.rows = slices.Delete(is.rows, i, i+1)
 }
 
 // heardOf is what is remembered for a user: what partners listed, by partner, and what they list no

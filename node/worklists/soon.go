@@ -184,7 +184,7 @@ func (d *Desk) lastOf(who users.Who, p workflow.PartnerID) []Row {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if is := d.heard[who.ID][p]; is != nil {
-		return is.rows
+		return slices.Clone(is.rows)
 	}
 	return nil
 }

@@ -111,8 +111,8 @@ func (c *crew) do(ctx context.Context, id workflow.InstanceID, fn func(*shard) e
 	return c.doAndRead(ctx, id, nil, fn)
 }
 
-// doAndRead is do; read: nil, or what reads the instance as it is then. What is done is not undone because it could not be
-// read.
+// doAndRead is do; read: nil, or what reads the instance as it is then. What is done is not undone because it could not
+// be read.
 func (c *crew) doAndRead(
 	ctx context.Context, id workflow.InstanceID, read func(*held), fn func(*shard) error,
 ) error {

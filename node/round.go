@@ -227,8 +227,8 @@ func (s *shard) tellOf(out *outbox, x readied) {
 	}
 }
 
-// commit makes writes durable. Whoever wants to see what was decided looks at it meanwhile, and may tell nobody before it
-// is durable.
+// commit makes writes durable. Whoever wants to see what was decided looks at it meanwhile, and may tell nobody before
+// it is durable.
 func (s *shard) commit(b batch) error {
 	defer s.readClock() // it may take long
 	var err error
@@ -251,9 +251,9 @@ func (s *shard) commit(b batch) error {
 	return nil
 }
 
-// write makes the writes of a round durable, in units of bounded size, one after the other: a machine's facts are written
-// by their places, so what a crash or a failure leaves of them is causally closed, and something vouches for each of
-// them.
+// write makes the writes of a round durable, in units of bounded size, one after the other: a machine's facts are
+// written by their places, so what a crash or a failure leaves of them is causally closed, and something vouches for
+// each of them.
 func (x *instances) write(b batch) error {
 	for from := 0; from < len(b.writes); {
 		to := b.unitEnd(from)

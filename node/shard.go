@@ -107,7 +107,7 @@ type event struct {
 	taken func()
 	look  func(*shard)
 	apply func(*shard) error
-	read  func(*held) // looks at the instance once apply has gone well and the machine has decided, before after is called
+	read  func(*held) // looks at the instance once it has decided after apply went well, and before after is called
 	after func(error)
 }
 

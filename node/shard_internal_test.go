@@ -8,8 +8,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// What is in memory is read in the order in which it came there, each once, whatever has left it meanwhile or comes again;
-// and what has left takes no more room than what is there.
+// What is in memory is read in the order in which it came there, each once, whatever has left it meanwhile or comes
+// again; and what has left takes no more room than what is there.
 func TestWhatIsInMemoryIsReadInTheOrderInWhichItCame(t *testing.T) {
 	s := faultyShard(t, true)
 	chance := rand.New(rand.NewPCG(1, 2))

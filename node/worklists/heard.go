@@ -78,8 +78,8 @@ func (d *Desk) remember(who users.Who, p workflow.PartnerID, only workflow.Insta
 	is.say(only, rows, now.Wall)
 }
 
-// say has a partner list these rows, of one instance or everywhere, instead of those that it listed before. Rows are large,
-// so those of other instances stay where they are.
+// say has a partner list these rows, of one instance or everywhere, instead of those that it listed before. Rows are
+// large, so those of other instances stay where they are.
 func (h *heard) say(only workflow.InstanceID, rows []Row, now time.Time) {
 	about := func(r *Row) bool { return only == everywhere || r.Instance == only }
 	at := make(map[string]int, len(rows))

@@ -171,12 +171,10 @@ func (w *wait) ownPartition(p workflow.PartitionName) {
 	}
 }
 
-// partition is one that the definition has, or an amendment that the machine knew.
+// partition is one of the definition as the machine knew it: an amendment may have added it, or a task of it,
+// or made it shorter, as one of its tasks stands in for another no more.
 func (w *wait) partition(p workflow.PartitionName) *partition.Partition {
-	if part := w.c.w.bounds.Partition(p); part != nil {
-		return part
-	}
-	return partition.New(w.knew(0).Definition()).Partition(p)
+	return w.c.w.boundsOf(w.knew(0).Definition()).Partition(p)
 }
 
 // answer is the time-out of another's partition, by a node that waits for it.
@@ -201,7 +199,7 @@ func (w *wait) answer(p workflow.PartitionName, a fact.AttemptID) {
 	}
 	worst := w.c.w.worstBefore(part.Tasks)
 	if def := then.Definition(); def != w.c.w.def { // amendments may have had it be over earlier, for a while
-		worst = min(worst, worstOf(def, partition.New(def), part.Tasks))
+		worst = min(worst, worstOf(def, w.c.w.boundsOf(def), part.Tasks))
 	}
 	if !then.EndedBefore(part.Tasks) && since < worst {
 		w.early("what "+string(p)+" waits for had ended", least)

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/amendments"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -294,6 +295,14 @@ func (w *world) amended(texts []string) *workflow.Definition {
 	return def
 }
 
+// boundsOf are the bounds of the workflow, or of it as amended.
+func (w *world) boundsOf(def *workflow.Definition) *partition.Plan {
+	if def == w.def {
+		return w.bounds
+	}
+	return partition.New(def)
+}
+
 // roundsBy are the rounds of loops that the last of some patches brings.
 func (w *world) roundsBy(texts []string) []meaning.Round {
 	w.amended(texts)
@@ -447,6 +456,14 @@ func (c *checks) toldSaid(u *user, m *machine, id, at, what string, is func(work
 
 // onDiskOf is what a machine's disk says of an instance; nil: nothing.
 func (c *checks) onDiskOf(m *machine, id workflow.InstanceID) *meaning.Meaning {
+	if h := c.historyOn(m, id); h != nil {
+		return h.Of(h.All())
+	}
+	return nil
+}
+
+// historyOn are the facts of an instance on a machine's disk; nil: there are none.
+func (c *checks) historyOn(m *machine, id workflow.InstanceID) *meaning.History {
 	facts := m.disk.factsOf(id)
 	h, err := meaning.New(c.w.def, facts)
 	if err != nil || len(facts) == 0 {
@@ -459,7 +476,7 @@ func (c *checks) onDiskOf(m *machine, id workflow.InstanceID) *meaning.Meaning {
 			c.refuseAs(h, facts, print)
 		}
 	}
-	return h.Of(h.All())
+	return h
 }
 
 // decisionMeant reports whether a user meant to decide something, or did not decide that.

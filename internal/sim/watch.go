@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -190,7 +191,7 @@ func (c *checks) wrote(m *machine, id factID, f *fact.Fact) {
 		return
 	}
 	if v := f.Body.Verdict; v != nil {
-		c.judged(m, f, v)
+		c.judged(m, id, f, v)
 		if v.Cause == fact.CauseExpired {
 			c.expired[id] = map[int]time.Duration{}
 			for i := range c.w.nodes {
@@ -226,7 +227,7 @@ type job struct {
 
 // judged checks a verdict of a node: it does not judge what it knows to have
 // succeeded or has judged before, and no time-out ends before its time.
-func (c *checks) judged(m *machine, f *fact.Fact, v *fact.Verdict) {
+func (c *checks) judged(m *machine, id factID, f *fact.Fact, v *fact.Verdict) {
 	for _, a := range v.Actions {
 		if !c.w.amnesia() && m.succeeded[job{f.Instance, a.Attempt}] {
 			c.w.violate("single: n%d judges %s although it knows of its success", m.i, a.Attempt.Slot)
@@ -241,14 +242,32 @@ func (c *checks) judged(m *machine, f *fact.Fact, v *fact.Verdict) {
 	if v.Cause != fact.CauseTimeout {
 		return
 	}
-	c.notEarly(m, f.Instance, c.leastWait(m, v), "a time-out")
+	if strings.HasPrefix(v.Reason, "partition ") {
+		c.partitionNotEarly(m, id, f.Instance, v.Actions[0].Attempt.Slot)
+		return
+	}
+	c.notEarly(m, f.Instance, c.leastWait(v), "a time-out")
 }
 
-// leastWait is how long a time-out lasts at least before that verdict.
-func (c *checks) leastWait(m *machine, v *fact.Verdict) time.Duration {
-	if strings.HasPrefix(v.Reason, "partition ") {
-		return c.partitionWait(m, v.Actions[0].Attempt.Slot)
+// partitionNotEarly checks the time-out of a slot's partition, which was written in a fact. Where it is early by the
+// workflow, its author may have known amendments that made it shorter; that is seen when the step is over.
+func (c *checks) partitionNotEarly(m *machine, id factID, in workflow.InstanceID, t workflow.TaskName) {
+	if !c.early(m, in, c.partitionWait(m, c.w.bounds, t)) {
+		return
 	}
+	c.w.at(c.w.now, func() {
+		bounds := c.w.bounds
+		c.w.guard(m, func() {
+			if h := c.historyOn(m, in); h != nil {
+				bounds = c.w.boundsOf(h.Known(id, func(factID) bool { return true }).Definition())
+			}
+		})
+		c.notEarly(m, in, c.partitionWait(m, bounds, t), "a time-out")
+	})
+}
+
+// leastWait is how long the time-out of attempts lasts at least before that verdict.
+func (c *checks) leastWait(v *fact.Verdict) time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for _, a := range v.Actions {
 		waited := c.waited(a.Attempt)
@@ -278,8 +297,8 @@ func (c *checks) waited(id fact.AttemptID) time.Duration {
 // partitionWait is how long a node that is not its holder waits at least for
 // the answer of a slot's partition: a tenth longer than its holder, within
 // bounds.
-func (c *checks) partitionWait(m *machine, t workflow.TaskName) time.Duration {
-	d := c.w.bounds.Timeout(c.w.bounds.Home(t))
+func (c *checks) partitionWait(m *machine, by *partition.Plan, t workflow.TaskName) time.Duration {
+	d := by.Timeout(by.Home(t))
 	if c.w.home[t] != m.i {
 		d += min(max(d/10, time.Second), 15*time.Second)
 	}
@@ -295,10 +314,15 @@ func (w *world) amnesia() bool {
 // notEarly checks that a wait at a node is not over before it can have begun.
 // A node that was rebooted has only its wall clock to go by.
 func (c *checks) notEarly(m *machine, id workflow.InstanceID, wait time.Duration, what string) {
-	if since, ok := m.learned[id]; ok && m.boots == 0 && c.w.now-since < wait {
+	if c.early(m, id, wait) {
 		c.w.violate("time: at n%d %s is over %s after the instance came to be known there; it is %s", m.i, what,
-			c.w.now-since, wait)
+			c.w.now-m.learned[id], wait)
 	}
+}
+
+func (c *checks) early(m *machine, id workflow.InstanceID, wait time.Duration) bool {
+	since, ok := m.learned[id]
+	return ok && m.boots == 0 && c.w.now-since < wait
 }
 
 // learned notes that a node knows of an instance, and that the emergency tasks

@@ -227,41 +227,24 @@ func (s *shard) tellOf(out *outbox, x readied) {
 	}
 }
 
-// commit makes writes durable. Whoever wants to see what was decided looks at it meanwhile, and may tell nobody before
-// it is durable.
+// commit makes writes durable, in units of bounded size, one after the other: a machine's facts are written by their
+// places, so what a crash or a failure leaves of them is causally closed, and something vouches for each of them. Whoever
+// wants to see what was decided looks at it while the first is under way, and may tell nobody before all are durable.
 func (s *shard) commit(b batch) error {
 	defer s.readClock() // it may take long
-	var err error
-	if write := func() error { return s.n.write(b) }; len(b.reads) > 0 && s.n.waits() {
-		written := make(chan error, 1)
-		go func() { written <- write() }()
-		s.look(b.reads)
-		err = <-written
-	} else {
-		s.look(b.reads)
-		err = write()
-	}
-	if err != nil {
-		s.lost++
-		return err
-	}
-	if len(b.writes) > 0 {
-		s.lost = 0
-	}
-	return nil
-}
-
-// write makes the writes of a round durable, in units of bounded size, one after the other: a machine's facts are
-// written by their places, so what a crash or a failure leaves of them is causally closed, and something vouches for
-// each of them.
-func (x *instances) write(b batch) error {
+	reads := b.reads
 	for from := 0; from < len(b.writes); {
-		to := b.unitEnd(from)
-		if err := x.store.CommitWait(b.writes[from:to]); err != nil {
+		to, written := b.unitEnd(from), make(chan error, 1)
+		s.n.store.Commit(b.writes[from:to], func(err error) { written <- err })
+		s.look(reads)
+		if err := <-written; err != nil {
+			s.lost++
 			return err
 		}
-		from = to
+		s.lost = 0
+		from, reads = to, nil
 	}
+	s.look(reads) // nothing was to be written
 	return nil
 }
 

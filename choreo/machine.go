@@ -157,6 +157,9 @@ func (m *Machine) readDefinition() {
 // Instance is the instance's ID.
 func (m *Machine) Instance() workflow.InstanceID { return m.log.Instance() }
 
+// Incarnation is that under which this node writes its facts of the instance.
+func (m *Machine) Incarnation() fact.Incarnation { return m.chain.Incarnation }
+
 // Definition is what the instance is an instance of.
 func (m *Machine) Definition() *workflow.Definition { return m.state.Definition() }
 

@@ -235,7 +235,10 @@ func (s *shard) toldOf(from workflow.PartnerID, w *wire.Heads) (*held, error) {
 	}
 	if h.m.AheadOfUs(nil) {
 		s.n.restoration.rolledBack(from) // it could not be made durable when it was proved
-		return nil, nil
+		if h.m.Incarnation() != s.n.life.incarnation() {
+			return nil, nil // it is loaded again
+		}
+		return h, nil // somebody else signs with this key: nothing more is written, and others get what is here
 	}
 	if h.m.AheadOfUs(w.Heads) {
 		s.doubt(h, from)

@@ -36,8 +36,8 @@ type reincarnated interface {
 // that its store lacks: the store went back in time. A new incarnation begins, so
 // that no number is used twice; instances are loaded again under it, and everybody
 // is told, since a voter of a former incarnation has no vote. That can be so only
-// once in a process. by is the partner that brought the proof; empty: it is not
-// known.
+// once in a process: after that it is somebody else who signs with this key. by is
+// the partner that brought the proof; empty: it is not known.
 func (r *restoration) rolledBack(by workflow.PartnerID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -243,3 +243,42 @@ func (tm *team) incarnation(at string) string {
 	}
 	return st.Incarnation
 }
+
+// Where somebody else signs with a node's key, and does so under its next incarnation as well, the node begins no third
+// one in this process. It writes nothing more of the instance, and still gives what it has to a partner that lost its
+// disk.
+func TestWhoseKeyIsUsedTwiceGivesWhatItHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", chain)
+		tm.p["one"].hand.hold("a")
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
+		two := tm.p["two"]
+		thief := tm.forger("one", id)
+		thief.via = two
+		genesis := tm.headSent(thief.id)
+		for range 2 {
+			inc, err := hex.DecodeString(tm.incarnation("one"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			thief.chain.Incarnation, thief.seq, thief.last = fact.Incarnation(inc), 0, fact.ID{}
+			if thief.chain == genesis.Chain {
+				thief.seq, thief.last = genesis.Seq, genesis.ID
+			}
+			thief.says("one", genesis, fact.Body{Seen: &fact.Seen{}})
+			pass(time.Second)
+		}
+		if n := tm.counter("one", "rolled-back"); n != 1 {
+			t.Errorf("one began a new incarnation %d times, want once", n)
+		}
+		two.crash()
+		two.disk.restore(nil)
+		two.start()
+		tm.connect("one", "two")
+		pass(time.Minute)
+		if s := tm.state("two", id); s != workflow.InstanceRunning {
+			t.Errorf("after it lost its disk two has the instance %q, want it running", s)
+		}
+	})
+}

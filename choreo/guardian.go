@@ -232,7 +232,7 @@ func (m *Machine) await(n state.Name) *awaited {
 // nor acknowledged it for a whole connectionTime. A partner that lives has met
 // somebody within that, who had it too. It begins again when there is more to hear of.
 func (d *decision) handedOver(k waits.Key, as []*state.Attempt, later time.Duration) bool {
-	unheard, last := d.unheard(as)
+	unheard, last := d.unheard(as, k.Kind == waits.Readiness)
 	if len(unheard) == 0 {
 		return true
 	}
@@ -263,14 +263,18 @@ func (d *decision) handedOver(k waits.Key, as []*state.Attempt, later time.Durat
 }
 
 // unheard are those of the attempts of which it is not known that their holders have
-// the facts that gave them to them, and those that ended what their slots wait for. last
+// the facts that gave them to them, and those that ended what their slots wait for; of
+// those that are not ready yet, also one by which the wait of their triggers began. last
 // is the place of the newest such fact.
-func (m *Machine) unheard(as []*state.Attempt) (out []*state.Attempt, last int) {
+func (m *Machine) unheard(as []*state.Attempt, notReady bool) (out []*state.Attempt, last int) {
 	if m.hearing.ends == nil {
 		m.hearing = hearing{ends: map[state.Name][]*log.Entry{}, lacks: map[heard]int{}}
 	}
 	for _, a := range as {
 		lacks := max(m.lack(a.Partner, a.Assigned), m.lacksOf(a.Partner, a.Slot.Task.Name))
+		if notReady && a.Slot.Task.TimeToWait > 0 && !a.Slot.RuleHolds() {
+			lacks = max(lacks, m.lacksBegun(a.Partner, a.Slot))
+		}
 		if lacks != heardAll {
 			out = append(out, a)
 		}
@@ -301,6 +305,45 @@ func (m *Machine) lacksOf(p workflow.PartnerID, t workflow.TaskName) int {
 		last = max(last, lacks)
 	}
 	return last
+}
+
+// lacksBegun is the place of the oldest of the facts by which one of a slot's predecessors
+// is known to be ready, where a partner is not known to have any of them; heardAll: it has
+// one, so the wait of the slot's trigger has begun for it.
+func (m *Machine) lacksBegun(p workflow.PartnerID, sl *state.Slot) int {
+	oldest := heardAll
+	for _, t := range m.state.Definition().Predecessors(sl.Task.Name) {
+		for _, from := range m.state.SlotsOf(t) {
+			m.log.Steps++
+			if from.State == workflow.NotReady {
+				continue
+			}
+			lacks := m.lacksReady(p, from)
+			if lacks == heardAll {
+				return heardAll
+			}
+			if oldest == heardAll || lacks < oldest {
+				oldest = lacks
+			}
+		}
+	}
+	return oldest
+}
+
+// lacksReady is the place of a fact by which a slot is known to be ready, running or
+// finished, and that a partner is not known to have; heardAll: it has it.
+func (m *Machine) lacksReady(p workflow.PartnerID, sl *state.Slot) int {
+	for _, a := range sl.Attempts {
+		for _, e := range []*log.Entry{a.Ready, a.Start} {
+			if e != nil {
+				return m.lack(p, e)
+			}
+		}
+	}
+	if e := sl.Ended(); e != nil {
+		return m.lack(p, e)
+	}
+	return max(m.lack(p, sl.Current.Assigned), m.lacksOf(p, sl.Task.Name)) // its rule holds
 }
 
 // lack is the place of a fact that a partner is not known to have, else heardAll.

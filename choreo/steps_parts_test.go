@@ -79,7 +79,7 @@ func TestStepsOfManyPartitionsThatWereHandedOver(t *testing.T) {
 		var left []*state.Attempt
 		for _, p := range m.state.Plan().Partitions() {
 			left = append(left, m.mayJudge(p.Name)...)
-			m.unheard(m.unfinishedIn(p.Name))
+			m.unheard(m.unfinishedIn(p.Name), false)
 		}
 		if len(left) != n/2 {
 			t.Errorf("%d of %d tasks may be judged", len(left), n/2)

@@ -34,8 +34,9 @@ import (
 //	                           worst case, from when its holder took it, if
 //	                           it was given that later
 //	hand-over       another's  until its holder is known to have heard what   the three above begin all the same
-//	                           made it ready, at most its connectionTime
-//	                           and an hour from the newest of that
+//	                           made it ready, or had the wait of its trigger
+//	                           begin, at most its connectionTime and an hour
+//	                           from the newest of that
 //	pending         nobody's   while a contingency waits and somebody can     the guardian gives it out
 //	                           take it
 //	gone            another's  from when the partner list says so             the guardian's verdict, presumed

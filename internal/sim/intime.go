@@ -312,26 +312,60 @@ func (w *wait) readiness(a fact.AttemptID) {
 	if !w.throughout(least, should) {
 		w.early(a.String()+" should have been ready", least)
 	}
+	if trigger > 0 && w.knew(least).Armed(a.Slot) {
+		w.toldBegun(a, least)
+		return
+	}
 	w.handedOver(a, least)
 }
 
 // handedOver checks that the holder of an attempt had heard of what made it ready, or
 // had left that without acknowledgement for as long as it takes a partner to expire.
 func (w *wait) handedOver(a fact.AttemptID, least time.Duration) {
-	then := w.knew(least)
-	p, _ := then.HolderOf(a)
-	i, ok := w.c.w.who(p)
-	if !ok || w.c.w.nodes[i].forgot {
+	w.told(a, least, w.knew(least).Heard(a))
+}
+
+// told checks that of facts.
+func (w *wait) told(a fact.AttemptID, least time.Duration, facts []fact.ID) {
+	holder := w.holder(a, least)
+	if holder == nil {
 		return
 	}
-	silence := min(w.c.w.plan.ConnectionTime, time.Hour)
-	for _, id := range then.Heard(a) {
-		at, has := w.c.w.nodes[i].arrived[id]
-		if !(has && at <= w.at-least) && w.m.arrived[id] > w.at-least-silence {
-			w.early(fmt.Sprintf("n%d had heard of what made %s ready", i, a), least)
+	for _, id := range facts {
+		at, has := holder.arrived[id]
+		if !(has && at <= w.at-least) && w.m.arrived[id] > w.at-least-w.silence() {
+			w.early(fmt.Sprintf("n%d had heard of what made %s ready", holder.i, a), least)
 		}
 	}
 }
+
+// toldBegun checks that the holder of an attempt that waits for its trigger had heard that this wait has begun, or had
+// left that without acknowledgement as long. What ends while it waits begins nothing.
+func (w *wait) toldBegun(a fact.AttemptID, least time.Duration) {
+	then := w.knew(least)
+	w.told(a, least, then.Heard(a)[:1])
+	holder := w.holder(a, least)
+	if holder == nil || w.at-least-w.m.learned[w.f.Instance] >= w.waitStart(then, a.Slot) ||
+		w.knew(least+w.silence()).Armed(a.Slot) {
+		return
+	}
+	heard := w.h.Known(w.id, func(id factID) bool { at, has := holder.arrived[id]; return has && at <= w.at-least })
+	if !heard.Armed(a.Slot) {
+		w.early(fmt.Sprintf("n%d had heard that a task before %s was ready", holder.i, a.Slot), least)
+	}
+}
+
+// holder is the machine that held an attempt so long before; nil: it forgot what it had heard.
+func (w *wait) holder(a fact.AttemptID, before time.Duration) *machine {
+	p, _ := w.knew(before).HolderOf(a)
+	if i, ok := w.c.w.who(p); ok && !w.c.w.nodes[i].forgot {
+		return w.c.w.nodes[i]
+	}
+	return nil
+}
+
+// silence is for how long a partner that lives may acknowledge nothing.
+func (w *wait) silence() time.Duration { return min(w.c.w.plan.ConnectionTime, time.Hour) }
 
 // trigger is the wait of an emergency task: from when a task before it is known to be
 // ready, at the latest from the worst case.

@@ -91,8 +91,8 @@ func (m *Meaning) Answered(id fact.AttemptID, whole bool) bool {
 	return a == a.slot.Attempts[0] || a == last
 }
 
-// Heard are the facts that made an attempt what it is: by which it was given out, and
-// those that ended what its slot waits for.
+// Heard are the facts that made an attempt what it is: first that by which it was given out,
+// then those that ended what its slot waits for.
 func (m *Meaning) Heard(id fact.AttemptID) (out []fact.ID) {
 	a := m.attempts[id]
 	if a == nil {

@@ -177,6 +177,8 @@ var general = []mutant{
 		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
 	{name: "handed-over-once", what: "what a partner has yet to hear of has only what is left of the time for what came before it", patches: []patch{{
 		"choreo/guardian.go", `c != nil && last >= c.Known {`, `c != nil && last >= c.Known+1e9 {`}}},
+	{name: "trigger-unheard", what: "the wait for an emergency task begins before its holder has heard of what begins it", patches: []patch{{
+		"choreo/guardian.go", `if notReady && a.Slot.Task.TimeToWait > 0 &&`, `if notReady && a.Slot.Task.TimeToWait < 0 &&`}}},
 	{name: "old-stretch", what: "what becomes ready later has only what is left of its partition's time",
 		patches: []patch{{
 			"choreo/waits.go", `c == nil || (c.Note.of == nil && c.Note.joined != part.joined) ||

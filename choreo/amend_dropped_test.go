@@ -88,7 +88,7 @@ func TestWhatIsNotNeededStaysSo(t *testing.T) {
 // ceases to count, and what comes of it does not depend on the order in which facts arrive.
 func TestRandomAmendmentsOfWhatIsNotNeeded(t *testing.T) {
 	done, amended := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	checkUntil(t, func(rt *rapid.T) {
 		d := diceOf(rt)
 		w := unneeded(t)
 		w.dice = d
@@ -135,9 +135,6 @@ func TestRandomAmendmentsOfWhatIsNotNeeded(t *testing.T) {
 			}
 		}
 		done += len(slices.DeleteFunc(slices.Clone(m.state.Slots()), func(sl *state.Slot) bool { return sl.Pick == nil }))
-	})
+	}, &amended, &done)
 	t.Logf("%d amendments, %d tasks done", amended, done)
-	if amended == 0 || done == 0 {
-		t.Error("want some of each")
-	}
 }

@@ -807,7 +807,7 @@ func (w *mesh) forged(n *node, c *fact.Claim, i worklist.Item, grant worklist.ID
 // that node's own word.
 func TestRandomClaims(t *testing.T) {
 	amended, added, left, placed := 0, 0, 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	checkUntil(t, func(rt *rapid.T) {
 		d := diceOf(rt)
 		def := claimed
 		if d.chance(50) {
@@ -864,12 +864,9 @@ func TestRandomClaims(t *testing.T) {
 				}
 			}
 		}
-	})
+	}, &amended, &added)
 	t.Logf("%d patches changed tasks or rules, %d new tasks were begun, %d did not go together with others, "+
 		"%d tasks of a new partition were begun or done", amended, added, left, placed)
-	if amended == 0 || added == 0 {
-		t.Errorf("%d patches changed tasks or rules, and %d new tasks were begun: want some of each", amended, added)
-	}
 }
 
 // steered counts the amendments that change tasks or rules, and the new tasks that were begun.

@@ -107,7 +107,7 @@ func (w *mesh) forgedAnswer(d dice, n *node) {
 // instance ends, at all alike.
 func TestRandomStandIns(t *testing.T) {
 	amended, stood, kept, left := 0, 0, 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	checkUntil(t, func(rt *rapid.T) {
 		d := diceOf(rt)
 		w := newMesh(t, randomDefinition(d))
 		defer func() {
@@ -167,10 +167,7 @@ func TestRandomStandIns(t *testing.T) {
 		for _, x := range m.Snapshot().Incidents {
 			left += state.AsInt(len(x.What) > 12 && x.What[:12] == "an amendment")
 		}
-	})
+	}, &amended, &stood, &kept, &left)
 	t.Logf("%d patches said who stands in, %d stood in by them, %d tasks are kept that stand in for nobody, "+
 		"%d did not go together", amended, stood, kept, left)
-	if amended == 0 || stood == 0 || kept == 0 || left == 0 {
-		t.Error("want some of each")
-	}
 }

@@ -56,8 +56,10 @@ func (d *Desk) counting(who users.Who, p workflow.PartnerID, rows []Row) []Row {
 	})
 }
 
-// remember keeps what a partner says now, of one instance or everywhere.
-func (d *Desk) remember(who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row) {
+// remember keeps what a partner says now, of one instance or everywhere, that was asked at a moment.
+func (d *Desk) remember(
+	who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row, asked time.Time,
+) {
 	now := d.in.Clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,12 +77,13 @@ func (d *Desk) remember(who users.Who, p workflow.PartnerID, only workflow.Insta
 	if only == everywhere {
 		is.awake, is.wall = now.Awake, now.Wall
 	}
-	is.say(only, rows, now.Wall)
+	is.say(only, rows, now.Wall, asked)
 }
 
-// say has a partner list these rows, of one instance or everywhere, instead of those that it listed before. Rows are
-// large, so those of other instances stay where they are.
-func (h *heard) say(only workflow.InstanceID, rows []Row, now time.Time) {
+// say has a partner list these rows, of one instance or everywhere, instead of those that it listed before, but for what
+// was heard since it was asked for them. Rows are large, so those of other instances stay where they are. Where there is
+// no room, what is free gives way to what the user has.
+func (h *heard) say(only workflow.InstanceID, rows []Row, now, asked time.Time) {
 	about := func(r *Row) bool { return only == everywhere || r.Instance == only }
 	at := make(map[string]int, len(rows))
 	for i := range rows {
@@ -97,10 +100,16 @@ func (h *heard) say(only workflow.InstanceID, rows []Row, now time.Time) {
 		if !about(r) {
 			continue
 		}
-		if n, listed := at[r.ID()]; listed && !said[n] {
-			*r, said[n] = rows[n], true
+		n, listed := at[r.ID()]
+		switch newer := r.AsOf.After(asked); {
+		case listed && !said[n]:
+			if said[n] = true; !newer {
+				*r = rows[n]
+			}
 			continue
-		} else if !listed {
+		case newer && !listed:
+			continue
+		case !listed:
 			goes(r)
 		}
 		last := len(h.rows) - 1
@@ -108,10 +117,25 @@ func (h *heard) say(only workflow.InstanceID, rows []Row, now time.Time) {
 		h.rows = h.rows[:last]
 		i--
 	}
+	free := maxHeard // before this one is what gives way
 	for i := range rows {
-		if !said[i] && len(h.rows) < maxHeard {
-			h.rows = append(h.rows, rows[i])
+		if said[i] {
+			continue
 		}
+		if len(h.rows) < maxHeard {
+			h.rows = append(h.rows, rows[i])
+			continue
+		}
+		if rows[i].Mine == "" {
+			continue
+		}
+		for free--; free >= 0 && h.rows[free].Mine != ""; {
+			free--
+		}
+		if free < 0 {
+			break
+		}
+		h.rows[free] = rows[i]
 	}
 	h.gone = slices.Concat(gone, h.stillGone(about, at, gone, now))
 	h.gone = h.gone[:min(len(h.gone), maxGone)]
@@ -255,7 +279,7 @@ func (d *Desk) own(ctx context.Context, who users.Who, of workflow.InstanceID) (
 		return nil, err
 	}
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.At != d.in.Self })
-	d.remember(who, d.in.Self, of, rows)
+	d.remember(who, d.in.Self, of, rows, d.in.Clock.Now().Wall)
 	return rows, nil
 }
 
@@ -343,7 +367,7 @@ func (d *Desk) known(ctx context.Context, who users.Who) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.addKept(who, rows, func(workflow.PartnerID) bool { return false }), nil
+	return d.addKept(who, rows, func(*kept) bool { return false }), nil
 }
 
 // said are all items of a person as the partners that hold them said last.

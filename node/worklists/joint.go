@@ -551,7 +551,7 @@ func (d *Desk) keepAll(ctx context.Context, who users.Who, of []*Row) error {
 	}
 	did()
 	for _, k := range keeps {
-		d.kept[string(k.key())] = k
+		d.nowKept(k)
 	}
 	return nil
 }

@@ -65,6 +65,8 @@ type kept struct {
 	RefusedAt int64
 	// More is what people see of it (more), in JSON; empty: a version before this one kept it.
 	More []byte
+
+	noted time.Duration // when (Awake) this process kept it; it is not stored
 }
 
 // keptBefore is an item as versions before this one kept it.
@@ -284,8 +286,15 @@ func (d *Desk) keepLocked(k *kept, with ...kv.Write) error {
 	if err := d.in.Store.CommitWait(append(with, k.write())); err != nil {
 		return err
 	}
-	d.kept[key] = k
+	d.nowKept(k)
 	return nil
+}
+
+// nowKept has what is durable among what is kept: a list that was asked for before does not know of it. The caller holds
+// d.mu.
+func (d *Desk) nowKept(k *kept) {
+	k.noted = d.in.Clock.Now().Awake
+	d.kept[string(k.key())] = k
 }
 
 // drop forgets an item, as it was read, unless the user did it meanwhile. If that does not
@@ -354,9 +363,9 @@ func (d *Desk) allKept(user string) (out []*kept) {
 	return out
 }
 
-// addKept adds to a list what is kept of partners that did not answer; what those that did say that
-// the user does not have any more is forgotten, unless there is something to hand in.
-func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.PartnerID) bool) []Row {
+// addKept adds to a list what is kept; what the list judges, and says that the user does not have any more, is forgotten,
+// unless there is something to hand in.
+func (d *Desk) addKept(who users.Who, rows []Row, judges func(*kept) bool) []Row {
 	all := d.allKept(who.ID)
 	if len(all) == 0 {
 		return rows
@@ -367,7 +376,7 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 	}
 	for _, k := range all {
 		i, listed := at[k.id()]
-		here := answered(workflow.PartnerID(k.At))
+		here := judges(k)
 		waits := len(k.Word) > 0
 		switch {
 		case listed && rows[i].At != workflow.PartnerID(k.At): // the facts here name its holder

@@ -161,19 +161,21 @@ func sorted(rows []Row, by func(a, b *Row) int) []*Row {
 func (d *Desk) rows(
 	ctx context.Context, who users.Who, wait time.Duration,
 ) (out []Row, silent []workflow.PartnerID, err error) {
+	asked := d.in.Clock.Now().Awake
 	known, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, everywhere)
 	if err != nil {
 		return nil, nil, err
 	}
 	answers, silent := d.askAll(ctx, who, wait)
-	d.remember(who, d.in.Self, everywhere, heldHere(d.in.Self, known))
+	d.remember(who, d.in.Self, everywhere, heldHere(d.in.Self, known), d.in.Clock.Now().Wall)
 	answered := func(p workflow.PartnerID) bool {
 		_, said := answers[p]
 		return said || p == d.in.Self
 	}
+	judges := func(k *kept) bool { return answered(workflow.PartnerID(k.At)) && k.noted <= asked } // else it came after that
 	listed, _ := d.heardOf(who)
 	if delete(listed, d.in.Self); len(answers)+len(listed) == 0 {
-		return d.addKept(who, known, answered), silent, nil
+		return d.addKept(who, known, judges), silent, nil
 	}
 	heldBy := make(map[string]workflow.PartnerID, len(known))
 	for i := range known {
@@ -193,7 +195,7 @@ func (d *Desk) rows(
 			return here && at != p
 		})
 	}
-	return d.addKept(who, d.addHeard(out, listed, answered), answered), silent, nil
+	return d.addKept(who, d.addHeard(out, listed, answered), judges), silent, nil
 }
 
 // heldHere are the rows of what this node holds.
@@ -248,6 +250,7 @@ func (d *Desk) askOne(
 	if err != nil {
 		return nil, err
 	}
+	asked := d.in.Clock.Now().Wall
 	b, err := d.in.Peers.Request(ctx, p, nil, ProtocolItems, req, listPatience)
 	if err != nil {
 		return nil, err // it refuses, is of an earlier version, or just gone
@@ -257,7 +260,7 @@ func (d *Desk) askOne(
 		d.malformed(p, err)
 		return nil, err
 	}
-	return d.noteRows(who, p, only, rows), nil
+	return d.noteRows(who, p, only, rows, asked), nil
 }
 
 // malformed counts that a partner lists items as none can be.
@@ -266,16 +269,18 @@ func (d *Desk) malformed(p workflow.PartnerID, err error) {
 	d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
 }
 
-// noteRows notes what a partner says now that it holds for a person, of one instance or everywhere, and returns what of it
-// counts.
-func (d *Desk) noteRows(who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row) []Row {
+// noteRows notes what a partner says now that it holds for a person, of one instance or everywhere, that was asked at a
+// moment, and returns what of it counts.
+func (d *Desk) noteRows(
+	who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row, asked time.Time,
+) []Row {
 	if only != everywhere {
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Instance != only })
 	}
 	d.mu.Lock()
 	rows = d.counting(who, p, rows)
 	d.mu.Unlock()
-	d.remember(who, p, only, rows)
+	d.remember(who, p, only, rows, asked)
 	for i := range rows { // also when only messages are read: they go by what is kept
 		r := &rows[i]
 		if k := d.keptFor(who.ID, r.ID()); k != nil && k.At == string(p) && len(k.Word) == 0 && r.Mine != "" {

@@ -158,8 +158,8 @@ func (sl *Slot) doneItself() bool {
 
 func (s *State) SlotView(sl *Slot) TaskView {
 	a := s.latest(s.root(sl))
-	if p := sl.Pick; p != nil && p.Task.Name == a.Task.Name && a.Success() == nil {
-		a = p // as where a result of an attempt was adopted after which another had begun
+	if p := sl.Pick; p != nil && p.Task.Name == a.Task.Name && (a.Success() == nil || a.Stands == Superseded) {
+		a = p // as where the result of an attempt counts after which another had begun
 	}
 	shown := sl.State
 	waits := sl.Pending != nil && sl.Pick == nil

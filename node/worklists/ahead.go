@@ -3,6 +3,7 @@ package worklists
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -18,6 +19,27 @@ import (
 
 // This file is about items that are not ready: those that a user may lock all the same, and what is done of them out
 // of reach, one after the other. What is made of one names the words by which those it waits for were done here.
+
+// findEarly is an item that a partner listed ahead when it answered last, where it is not found now: it did not answer.
+// nil: no partner did.
+func (d *Desk) findEarly(who users.Who, ref string, err error) *Row {
+	if e := (*api.Error)(nil); !errors.As(err, &e) || e.Code != api.NotFound {
+		return nil
+	}
+	var listed []Row
+	d.mu.Lock()
+	for of, rows := range d.early {
+		if of.user == who.ID {
+			listed = append(listed, d.counting(who, of.at, slices.Clone(rows))...)
+		}
+	}
+	d.mu.Unlock()
+	r, err := d.find(listed, ref)
+	if err != nil {
+		return nil
+	}
+	return r
+}
 
 // addAhead adds to a list the items that are not ready and that a person may lock together with what they wait for: those
 // of this node, and what partners say that they have ahead.

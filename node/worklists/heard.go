@@ -342,6 +342,9 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 		switch {
 		case err != nil:
 			if r = d.findGone(who, ref, err); r == nil {
+				if r = d.findEarly(who, ref, err); r != nil {
+					return nil, d.inWords(r, errAway)
+				}
 				return nil, d.notFound(err, ref, silent)
 			}
 			if r, err = d.again(ctx, who, r); err != nil { // of an instance that has ended it says more when asked

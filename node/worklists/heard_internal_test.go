@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -109,4 +110,30 @@ func TestAListForgetsNothingThatWasLockedMeanwhile(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is not ready yet is in no list of those that are remembered. Where its holder, that listed it, is not there any
+// more, it is said to be that one's, and not to be unknown.
+func TestWhatIsNotReadyHasAHolderThatCannotBeAsked(t *testing.T) {
+	d, p, _ := afar(t)
+	d.in.MayLock = func() error { return nil }
+	later := weigh("")
+	later.Awaits = []workflow.TaskName{"feed"}
+	p.answers["base"] = func(protocol string, _ []byte) any {
+		if protocol == ProtocolAhead {
+			return []Row{later}
+		}
+		return []Row{}
+	}
+	items, err := d.List(t.Context(), api.WorklistQuery{Ahead: true})
+	if err != nil || len(items) != 1 {
+		t.Fatalf("%v is listed, %v", items, err)
+	}
+	claim := func(item string) error {
+		_, err := d.Claim(t.Context(), api.ClaimRequest{Claim: api.ClaimLock, Items: []string{item}})
+		return err
+	}
+	delete(p.answers, "base")
+	wantError(t, claim(items[0].ID), api.Refused, "base, who holds weigh, cannot be asked now")
+	wantError(t, claim("0000000000000000"), api.NotFound, "there is no item")
 }

@@ -31,12 +31,8 @@ func (s *State) Incidents() (out []IncidentView) {
 			if x, is := a.missing(); is {
 				out = append(out, x)
 			}
-			if done := a.DoneAllTheSame(); done != nil {
-				what := string(a.Task.Name) + " was ordered to be done once more, and had been done meanwhile: that result counts"
-				if a.Skips {
-					what = string(a.Task.Name) + " was ordered to be left out, and had been done meanwhile: that result counts"
-				}
-				out = append(out, IncidentView{At: done.Success().Fact.At, Task: a.Task.Name, Who: done.Partner, What: what})
+			if x, is := a.orderInVain(); is {
+				out = append(out, x)
 			}
 			if a.tookItself() {
 				what := "it presumed that another had failed " + string(a.after.Task.Name) +
@@ -64,6 +60,31 @@ func (s *State) Incidents() (out []IncidentView) {
 	return out
 }
 
+// orderInVain says of an attempt that an order began that something else counts, which whoever ordered could not know.
+func (a *Attempt) orderInVain() (out IncidentView, is bool) {
+	out = IncidentView{At: a.Assigned.Fact.At, Task: a.Task.Name, Who: a.Partner}
+	done, by, what := a.DoneAllTheSame(), a.passedOver(), string(a.Task.Name)
+	if done != nil {
+		out.At, out.Who = done.Success().Fact.At, done.Partner
+	}
+	switch {
+	case done != nil && a.Skips:
+		what += " was ordered to be left out, and had been done meanwhile: that result counts"
+	case done != nil:
+		what += " was ordered to be done once more, and had been done meanwhile: that result counts"
+	case by == nil:
+		return out, false
+	case by.Skips:
+		what += " was ordered to be done once more, and by another order it was left out: that one counts"
+	case a.Skips:
+		what += " was ordered to be left out, and by another order done once more: that one counts"
+	default:
+		what += " was ordered to be done once more, and by another order elsewhere: that one counts"
+	}
+	out.What = what
+	return out, true
+}
+
 // DoneAllTheSame is the attempt of another whose result counts although an order, which this attempt follows, had it
 // done once more or left out, as its holder was gone: whoever ordered believes otherwise. nil: there is none, or both
 // did it, so that one result is superseded and shown as such, or that result was adopted, which is an order as well.
@@ -81,6 +102,24 @@ func (a *Attempt) DoneAllTheSame() *Attempt {
 	for before := a.after; before != nil; before = before.after {
 		if before == counts {
 			return before
+		}
+	}
+	return nil
+}
+
+// passedOver is the attempt in charge, or one that led to it, that an order began after the same one as this attempt,
+// which an order began, too: of two orders at nodes that could not hear of each other one counts. nil: there is none,
+// both wanted it left out, or this attempt has a result, which is shown as superseded.
+func (a *Attempt) passedOver() *Attempt {
+	ordered := func(x *Attempt) bool {
+		return x.Assigned.Fact.Body.Annex != nil && x.Assigned.Fact.Body.Annex.Order != nil
+	}
+	if a.after == nil || a.Undoes != nil || !ordered(a) || a.Success() != nil {
+		return nil
+	}
+	for c := a.Slot.Current; c != nil && c != a; c = c.after {
+		if c.after == a.after && ordered(c) && !(a.Skips && c.Skips) { // to leave it out twice is what either wanted
+			return c
 		}
 	}
 	return nil

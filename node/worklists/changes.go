@@ -214,13 +214,7 @@ func (d *Desk) itemsHere(ctx context.Context, of asker, only workflow.InstanceID
 func (d *Desk) ours(rows []Row) []Row {
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.At != d.in.Self })
 	slices.SortStableFunc(rows, func(a, b Row) int {
-		if (a.Mine != "") != (b.Mine != "") {
-			if a.Mine != "" {
-				return -1
-			}
-			return 1
-		}
-		return a.Since.Compare(b.Since)
+		return cmp.Or(cmp.Compare(b.concern(), a.concern()), a.Since.Compare(b.Since))
 	})
 	return rows[:min(len(rows), maxRows)]
 }

@@ -82,7 +82,7 @@ func (d *Desk) remember(
 
 // say has a partner list these rows, of one instance or everywhere, instead of those that it listed before, but for what
 // was heard since it was asked for them. Rows are large, so those of other instances stay where they are. Where there is
-// no room, what is free gives way to what the user has.
+// no room, what is free gives way to what the user had, and that to what the user has.
 func (h *heard) say(only workflow.InstanceID, rows []Row, now, asked time.Time) {
 	about := func(r *Row) bool { return only == everywhere || r.Instance == only }
 	at := make(map[string]int, len(rows))
@@ -117,28 +117,27 @@ func (h *heard) say(only workflow.InstanceID, rows []Row, now, asked time.Time) 
 		h.rows = h.rows[:last]
 		i--
 	}
-	free := maxHeard // before this one is what gives way
 	for i := range rows {
 		if said[i] {
 			continue
 		}
 		if len(h.rows) < maxHeard {
 			h.rows = append(h.rows, rows[i])
-			continue
+		} else if n := givesWay(h.rows, &rows[i]); n >= 0 {
+			h.rows[n] = rows[i]
 		}
-		if rows[i].Mine == "" {
-			continue
-		}
-		for free--; free >= 0 && h.rows[free].Mine != ""; {
-			free--
-		}
-		if free < 0 {
-			break
-		}
-		h.rows[free] = rows[i]
 	}
 	h.gone = slices.Concat(gone, h.stillGone(about, at, gone, now))
 	h.gone = h.gone[:min(len(h.gone), maxGone)]
+}
+
+// givesWay is the last of rows that concerns the user less than another one; -1: none does.
+func givesWay(rows []Row, to *Row) int {
+	n := len(rows) - 1
+	for n >= 0 && rows[n].concern() >= to.concern() {
+		n--
+	}
+	return n
 }
 
 // stillGone are those of what was listed before that are not listed again: first what the partner spoke of just now, as

@@ -50,6 +50,13 @@ func TestWhatTheUserHasIsRememberedFirst(t *testing.T) {
 	if all, mine := modesOf(h.rows); all != maxHeard || mine != len(taken) {
 		t.Errorf("of a list %d are remembered, %d of them the user's, want %d and %d", all, mine, maxHeard, len(taken))
 	}
+	for i := range taken {
+		rows[i].Mine, rows[i].Lost = "", "handed on" // what the user had goes before what is free, too
+	}
+	h.say(everywhere, rows, at, at)
+	if lost := slices.DeleteFunc(slices.Clone(h.rows), func(r Row) bool { return r.Lost == "" }); len(lost) != len(taken) {
+		t.Errorf("%d are remembered that the user had, want %d", len(lost), len(taken))
+	}
 	for i := range rows {
 		rows[i].Mine = worklist.Select // more than there is room for
 	}

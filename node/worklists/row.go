@@ -135,6 +135,18 @@ const (
 // maxSize is what the files of an item have at most: as many as there are data of the largest kind.
 const maxSize = maxFields * workflow.MaxFile
 
+// concern is how much an item concerns whoever asked: 2: the user has it; 1: had it; 0: may take it, or somebody has
+// it.
+func (r *Row) concern() int {
+	switch {
+	case r.Mine != "":
+		return 2
+	case r.Lost != "":
+		return 1
+	}
+	return 0
+}
+
 // ID is by what people name the item: the same wherever it is asked for.
 func (r *Row) ID() string {
 	if r.id != "" {

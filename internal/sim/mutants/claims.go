@@ -76,8 +76,8 @@ var ofClaims = []mutant{
 		"node/worklists/kept.go", `	if err := d.in.Store.CommitWait(append(with, k.write())); err != nil {
 		return err
 	}
-	d.kept[key] = k
-	return nil`, `	d.kept[key] = k
+	d.nowKept(k)
+	return nil`, `	d.nowKept(k)
 	return nil`}}},
 	{name: "never-handed-in", what: "what was done out of reach is not handed in", patches: []patch{{
 		"node/worklists/deliver.go", `			if err := d.handIn(k); err != nil {`, `			if k.Slot != "" {

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"errors"
-	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,56 +24,79 @@ type reasonRow struct {
 var blank = regexp.MustCompile(`\{(\d)([!=~]?)\}`)
 
 // What may follow the number of a blank: its text is looked up as well, or is data that a result set, or a size, or is a
-// duration or a moment.
+// duration or a moment. Where nothing follows, a state of a task and a moment are still told by how they are written.
 const (
 	lookUp = "!"
 	asData = "="
 	asTime = "~"
 )
 
-// reasonRows reads what there is for a language: English has what the node says in words of the command line.
+// allForms is the language whose lines have every form of what the node says.
+const allForms = "pt-BR"
+
+// reasonRows reads what there is for a language. English says all other forms as they are, but for what their blanks
+// are in words of the page.
 func reasonRows(code string) (rows []reasonRow) {
-	b, err := texts.ReadFile("strings/reasons." + code + ".txt")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	must(err)
-	for line := range strings.Lines(string(b)) {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
+	for _, line := range reasonLines(code) {
 		english, other, _ := strings.Cut(line, " => ")
-		english, whole := strings.CutPrefix(english, "whole: ")
-		how := map[string]string{}
-		form, part := "^", ""
-		last := 0
-		literal := func(text string) string {
-			if len(text) > len(part) {
-				part = text
-			}
-			return regexp.QuoteMeta(text)
-		}
-		for _, at := range blank.FindAllStringSubmatchIndex(english, -1) {
-			form += literal(english[last:at[0]]) + "(.*)"
-			how[english[at[2]:at[3]]] = english[at[4]:at[5]]
-			last = at[1]
-		}
-		form = "(?s)" + form + literal(english[last:]) + "$"
-		row := reasonRow{
-			form: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) }), whole: whole, part: part,
-		}
-		last = 0
-		for _, at := range blank.FindAllStringSubmatchIndex(other, -1) {
-			n, err := strconv.Atoi(other[at[2]:at[3]])
-			must(err)
-			row.says, row.from = append(row.says, other[last:at[0]]), append(row.from, n)
-			row.how = append(row.how, how[other[at[2]:at[3]]])
-			last = at[1]
-		}
-		row.says = append(row.says, other[last:])
-		rows = append(rows, row)
+		rows = append(rows, reasonRowOf(english, other))
+	}
+	if code != "en" {
+		return rows
+	}
+	for _, line := range reasonLines(allForms) {
+		english, _, _ := strings.Cut(line, " => ")
+		rows = append(rows, reasonRowOf(english, strings.TrimPrefix(english, asWhole)))
 	}
 	return rows
+}
+
+// asWhole begins a line of a text with all that is joined in it.
+const asWhole = "whole: "
+
+// reasonLines are the lines of a language's file, without remarks.
+func reasonLines(code string) (lines []string) {
+	b, err := texts.ReadFile("strings/reasons." + code + ".txt")
+	must(err)
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// reasonRowOf is what a line says: a form in English, and the same in another language.
+func reasonRowOf(english, other string) reasonRow {
+	english, whole := strings.CutPrefix(english, asWhole)
+	how := map[string]string{}
+	form, part := "^", ""
+	last := 0
+	literal := func(text string) string {
+		if len(text) > len(part) {
+			part = text
+		}
+		return regexp.QuoteMeta(text)
+	}
+	for _, at := range blank.FindAllStringSubmatchIndex(english, -1) {
+		form += literal(english[last:at[0]]) + "(.*)"
+		how[english[at[2]:at[3]]] = english[at[4]:at[5]]
+		last = at[1]
+	}
+	form = "(?s)" + form + literal(english[last:]) + "$"
+	row := reasonRow{
+		form: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) }), whole: whole, part: part,
+	}
+	last = 0
+	for _, at := range blank.FindAllStringSubmatchIndex(other, -1) {
+		n, err := strconv.Atoi(other[at[2]:at[3]])
+		must(err)
+		row.says, row.from = append(row.says, other[last:at[0]]), append(row.from, n)
+		row.how = append(row.how, how[other[at[2]:at[3]]])
+		last = at[1]
+	}
+	row.says = append(row.says, other[last:])
+	return row
 }
 
 // mostReason is up to how many bytes a text is looked up.
@@ -104,13 +125,19 @@ func (l *language) reason(text string) string {
 // belongs to what is before it, as the words of people do: of those, one word may be like one of the node.
 func (l *language) each(text string) (out []string) {
 	for i, one := range joined(text) {
-		if i > 0 && (!strings.Contains(one, " ") || l.one(one) == one) {
+		if i > 0 && (!strings.Contains(one, " ") || !l.knows(one)) {
 			out[len(out)-1] += "; " + one
 			continue
 		}
 		out = append(out, one)
 	}
 	return out
+}
+
+// knows reports whether a text is one of the node, as far as the page can tell.
+func (l *language) knows(text string) bool {
+	_, is := l.said(text, false)
+	return is || l.one(text) != text
 }
 
 // joined are the parts of a text between its semicolons, those in brackets left aside.
@@ -162,18 +189,35 @@ func (l *language) said(text string, whole bool) (string, bool) {
 			}
 			switch text := found[row.from[i]]; row.how[i] {
 			case lookUp:
-				b.WriteString(l.reason(text))
+				b.WriteString(l.lookedUp(text))
 			case asData:
 				b.WriteString(l.data(text))
 			case asTime:
 				b.WriteString(l.time(text))
 			default:
-				b.WriteString(text)
+				b.WriteString(l.plain(text))
 			}
 		}
 		return b.String(), true
 	}
 	return "", false
+}
+
+// lookedUp is what stands in a text of the node and is one itself, or the state of an instance.
+func (l *language) lookedUp(text string) string {
+	if state := l.word("instance", text); state != text {
+		return state
+	}
+	return l.reason(text)
+}
+
+// plain is what stands in a text of the node: the state of a task and a moment in the words of the page, all else as
+// it is.
+func (l *language) plain(text string) string {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return l.moment(t, time.Now())
+	}
+	return l.word("task", text)
 }
 
 // withData is why a result does not count, in this language, with the data of the result, which follow.
@@ -206,8 +250,8 @@ func (l *language) data(text string) string {
 
 // time is a duration or a moment, as this language writes it.
 func (l *language) time(text string) string {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return l.moment(t, time.Now())
+	if said := l.plain(text); said != text {
+		return said
 	}
 	return left(text)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What the node words is said in Portuguese, with all that is in it; what the page does not know stays.
@@ -78,7 +79,8 @@ func TestReasons(t *testing.T) {
 		if got := pt.reason(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
-		if got := en.reason(text); got != text && !strings.HasPrefix(text, "--") {
+		plain := strings.Replace(text, "11m10s", "11 min 10 s", 1)
+		if got := en.reason(text); got != plain && !strings.HasPrefix(text, "--") {
 			t.Errorf("%q is %q in English", text, got)
 		}
 	}
@@ -92,6 +94,40 @@ func TestReasons(t *testing.T) {
 	long := "failed: " + strings.Repeat("x", mostReason)
 	if pt.reason(long) != long {
 		t.Error("a long text is looked up")
+	}
+}
+
+// States and moments that stand in a text of the node are said as elsewhere on the page, in both languages; in what
+// people write they stay.
+func TestReasonsWithStatesAndMoments(t *testing.T) {
+	en, pt := languages()[0], languages()[1]
+	when := time.Date(2026, 7, 1, 7, 49, 37, 0, time.UTC)
+	written := when.Format(time.RFC3339)
+	inEnglish, inPortuguese := en.moment(when, time.Now()), pt.moment(when, time.Now())
+	for text, want := range map[string][2]string{
+		"d1 is FAILED: only what is READY or RUNNING can be stopped": {
+			"d1 is failed: only what is ready or running can be stopped",
+			`o estado de d1 é "falhou": só se para o que está pronto ou em execução`,
+		},
+		"d1 is NOT_READY: nothing is to be decided about it; try again": {
+			"d1 is not ready: nothing is to be decided about it; try again",
+			`o estado de d1 é "ainda não pronta": não há o que decidir sobre ela; tente de novo`,
+		},
+		"that was decided about d1 already, by eva at " + written: {
+			"that was decided about d1 already, by eva at " + inEnglish,
+			"isso já foi decidido sobre d1, por eva (" + inPortuguese + ")",
+		},
+		"the instance is failed already": {"the instance is failed already", `o estado da instância já é "falhou"`},
+		"failed: it is READY since " + written: {
+			"failed: it is READY since " + written, "não deu para fazer: it is READY since " + written,
+		},
+		"the pump is FAILED": {"the pump is FAILED", "the pump is FAILED"},
+	} {
+		for i, l := range []*language{en, pt} {
+			if got := l.reason(text); got != want[i] {
+				t.Errorf("%s: %q is %q, want %q", l.code, text, got, want[i])
+			}
+		}
 	}
 }
 

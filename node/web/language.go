@@ -53,9 +53,15 @@ func must(err error) {
 	}
 }
 
+// ofOne ends the key of a text that is said in place of another where that is of one thing alone.
+const ofOne = ".one"
+
 // say is the text of a key, with its blanks filled in.
 func (l *language) say(key string, args ...any) string {
 	text, ok := l.text[key]
+	if one, is := l.text[key+ofOne]; is && len(args) > 0 && args[0] == 1 {
+		text = one
+	}
 	if !ok {
 		return key
 	}

@@ -114,7 +114,26 @@ func used(t *testing.T) []string {
 			}
 		}
 	}
+	for key := range languages()[0].text {
+		if of, one := strings.CutSuffix(key, ofOne); one && keys[of] {
+			keys[key] = true
+		}
+	}
 	return slices.Sorted(maps.Keys(keys))
+}
+
+// What is told of one thing is in the singular.
+func TestOneIsSaidInTheSingular(t *testing.T) {
+	for i, want := range [][]string{
+		{"1 more is not shown here:", "2 more are not shown here:", "1 more is under way.", "2 more are under way."},
+		{"Mais 1 não aparece aqui:", "Mais 2 não aparecem aqui:", "Mais 1 em andamento.", "Mais 2 em andamento."},
+	} {
+		l := languages()[i]
+		got := []string{l.say("home.more", 1), l.say("home.more", 2), l.say("tells.more", 1), l.say("tells.more", 2)}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", l.code, diff)
+		}
+	}
 }
 
 // Every language has every string that is used, and no other.

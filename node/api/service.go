@@ -74,8 +74,8 @@ type Service interface {
 	// fetched from partners if it is not here, until ctx ends; whoever reads it closes it.
 	Data(ctx context.Context, id string) ([]DataItem, error)
 	File(ctx context.Context, id string, item workflow.DataName) (*File, io.ReadCloser, error)
-	// Diagram draws an instance: "svg", "mermaid" or "dot"; "svg-tall" is for a narrow screen, and "svg-pt-BR" and
-	// "svg-tall-pt-BR" have their words in Portuguese.
+	// Diagram draws an instance: "svg", "mermaid" or "dot"; "svg-tall" is for a narrow screen. With "-en" or "-pt-BR"
+	// after these, all words are those of people, in English or Portuguese: "ready", not READY.
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 	Cancel(ctx context.Context, id, reason string) error
 	// WriteOff has nobody wait for a partner before superseded work is undone; with check it only says whether it may.

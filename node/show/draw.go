@@ -79,8 +79,10 @@ func Draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, er
 	for _, p := range in.Partitions {
 		opt.Partners[p.Name] = strings.Join(p.Holders(), ", ")
 	}
-	if of, ok := strings.CutSuffix(format, "-"+diagram.Portuguese); ok {
-		format, opt.Language = of, diagram.Portuguese
+	for _, language := range []string{diagram.English, diagram.Portuguese} {
+		if of, ok := strings.CutSuffix(format, "-"+language); ok {
+			format, opt.Language = of, language
+		}
 	}
 	if format == "svg-tall" {
 		format, opt.Tall = "svg", true

@@ -260,10 +260,7 @@ func (p *Page) drawing(format string) http.HandlerFunc {
 		if format == "svg" && narrow(r) {
 			of = "svg-tall"
 		}
-		if code := languageOf(r.Context()).code; code == diagram.Portuguese {
-			of += "-" + code
-		}
-		svg, err := p.node.Diagram(r.Context(), r.PathValue("id"), of)
+		svg, err := p.node.Diagram(r.Context(), r.PathValue("id"), of+"-"+languageOf(r.Context()).code)
 		p.picture(w, r, svg, err)
 	}
 }

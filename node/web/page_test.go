@@ -20,6 +20,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -625,7 +626,7 @@ func TestDiagram(t *testing.T) {
 		t.Error("two drawings, one address: a browser would go on showing the first")
 	}
 	for _, c := range []struct{ query, lang, format string }{
-		{"", "en", "svg"}, {"?tall", "en", "svg-tall"}, {"?tall&v=1", "pt-BR", "svg-tall-pt-BR"},
+		{"", "en", "svg-en"}, {"?tall", "en", "svg-tall-en"}, {"?tall&v=1", "pt-BR", "svg-tall-pt-BR"},
 	} {
 		f.OnDiagram = func(_, format string) ([]byte, error) { return []byte(format), nil }
 		if got := get(t, newPage(f), "/instances/"+id+"/diagram.svg"+c.query, c.lang).Body.String(); got != c.format {
@@ -643,6 +644,31 @@ func TestDiagram(t *testing.T) {
 	if w := get(t, newPage(f), "/instances/"+id+"/diagram.svg", "en"); w.Code != 500 ||
 		!strings.Contains(w.Body.String(), "only a summary") {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// Drawings call states as the page around them does, in either language.
+func TestDrawingsSayStatesAsThePage(t *testing.T) {
+	def, err := workflow.Parse("w", []byte("workflow: w\ncreator-role: chief\ntasks: {a: {}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range languages() {
+		for _, state := range worded["task"] {
+			in := &api.Instance{Tasks: []api.Task{{Name: "a", State: workflow.State(state)}}}
+			word := l.word("task", state)
+			for _, format := range []string{"svg-", "svg-tall-"} {
+				svg, err := show.Draw(def, in, format+l.code)
+				_, drawn, _ := strings.Cut(string(svg), "</style>") // before it states are classes
+				if err != nil || !strings.Contains(drawn, "; "+word) || !strings.Contains(drawn, ">"+word) {
+					t.Errorf("%s of %s does not say %s: %v\n%s", format+l.code, state, word, err, svg)
+				}
+			}
+			svg, err := show.Gantt(in, time.Now(), l.code, time.UTC)
+			if err != nil || !strings.Contains(string(svg), ": "+word) || !strings.Contains(string(svg), ">"+word+"<") {
+				t.Errorf("when %s ran is drawn in %s without %s: %v\n%s", state, l.code, word, err, svg)
+			}
+		}
 	}
 }
 

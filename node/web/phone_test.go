@@ -547,7 +547,7 @@ func TestInstanceIsShort(t *testing.T) {
 	b.until(`document.querySelector("#drawing img").naturalWidth > 0`)
 	node.mu.Lock()
 	defer node.mu.Unlock()
-	if fmt.Sprint(drawn) != "[svg-tall]" {
+	if fmt.Sprint(drawn) != "[svg-tall-en]" {
 		t.Errorf("on a phone these were drawn: %v", drawn)
 	}
 }

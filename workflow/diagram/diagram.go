@@ -12,7 +12,7 @@ type Options struct {
 	States   map[workflow.TaskName]workflow.State
 	Partners map[workflow.PartitionName]string // who holds a partition
 	Known    map[workflow.TaskName]string      // as of when a state is known, where that is long ago
-	Language string                            // of the words that are not the definition's: Portuguese, or else English
+	Language string                            // of its own words; empty: English, with states as READY
 	Tall     bool                              // an SVG for a narrow screen: time goes downwards, and lanes are coloured edges
 }
 

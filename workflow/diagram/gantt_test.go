@@ -23,13 +23,13 @@ func TestGantt(t *testing.T) {
 		{Name: "late", State: workflow.Aborted, Begin: at(50), End: at(900)},
 	}}
 	for language, want := range map[string]string{"": "RUNNING · bea &amp; co",
-		diagram.Portuguese: "em execução · bea &amp; co"} {
+		diagram.English: "running · bea &amp; co", diagram.Portuguese: "em execução · bea &amp; co"} {
 		c.Language = language
 		svg := string(diagram.Gantt(c))
 		if !strings.Contains(svg, want) || strings.Contains(svg, "<script>") {
 			t.Errorf("want %q, and no markup of others, in\n%s", want, svg)
 		}
-		if day := map[string]string{"": "2026-07-01 08:00:00", diagram.Portuguese: "01/07/2026 08:00:00"}[language]; !strings.Contains(svg, day) {
+		if day := map[string]string{"": "2026-07-01 08:00:00", diagram.English: "2026-07-01 08:00:00", diagram.Portuguese: "01/07/2026 08:00:00"}[language]; !strings.Contains(svg, day) {
 			t.Errorf("in language %q the day is not written as %s", language, day)
 		}
 		last := -1

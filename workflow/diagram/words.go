@@ -7,8 +7,18 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Portuguese is the language of Brazil, for Options.Language.
-const Portuguese = "pt-BR"
+// Languages of the words of people, for Options.Language: Portuguese is that of Brazil.
+const (
+	English    = "en"
+	Portuguese = "pt-BR"
+)
+
+// english are the states of tasks in the words of people; all else of a picture is in such words.
+var english = map[string]string{
+	string(workflow.NotReady): "not ready", string(workflow.Ready): "ready", string(workflow.Running): "running",
+	string(workflow.Succeeded): "succeeded", string(workflow.Failed): "failed", string(workflow.Aborted): "aborted",
+	string(workflow.Blocked): "blocked", string(workflow.Skipped): "skipped",
+}
 
 // portuguese are the words of a picture that are not the definition's, by what they are in English.
 var portuguese = map[string]string{
@@ -49,7 +59,8 @@ var portuguese = map[string]string{
 
 // say is a text of the picture, in its language.
 func (s *scene) say(text string, args ...any) string {
-	if t, ok := portuguese[text]; ok && s.language == Portuguese {
+	words := map[string]map[string]string{English: english, Portuguese: portuguese}[s.language]
+	if t, ok := words[text]; ok {
 		text = t
 	}
 	if len(args) == 0 {

@@ -237,7 +237,8 @@ var (
 		name: "diagram", method: http.MethodGet, path: "/v1/instances/{id}/diagram", scope: mayRead,
 		query: []parameter{{name: "format", doc: "svg when left out",
 			values: []string{
-				"svg", "svg-pt-BR", "svg-tall", "svg-tall-pt-BR", "mermaid", "dot", "gantt", "gantt-pt-BR",
+				"svg", "svg-en", "svg-pt-BR", "svg-tall", "svg-tall-en", "svg-tall-pt-BR", "mermaid", "dot", "gantt",
+				"gantt-en", "gantt-pt-BR",
 			}}},
 		summary: "A drawing of an instance; gantt: of when each task ran, as SVG", reply: picture{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
@@ -315,9 +316,9 @@ type cancelRequest struct {
 }
 
 var pictureKinds = map[string]string{
-	"svg": "image/svg+xml", "svg-pt-BR": "image/svg+xml", "svg-tall": "image/svg+xml",
-	"svg-tall-pt-BR": "image/svg+xml",
-	"gantt":          "image/svg+xml", "gantt-pt-BR": "image/svg+xml",
+	"svg": "image/svg+xml", "svg-en": "image/svg+xml", "svg-pt-BR": "image/svg+xml",
+	"svg-tall": "image/svg+xml", "svg-tall-en": "image/svg+xml", "svg-tall-pt-BR": "image/svg+xml",
+	"gantt": "image/svg+xml", "gantt-en": "image/svg+xml", "gantt-pt-BR": "image/svg+xml",
 	"mermaid": "text/vnd.mermaid",
 	"dot":     "text/vnd.graphviz",
 }

@@ -172,8 +172,8 @@ func (d *Desk) sendAmendment(
 	case err != nil:
 		return false, api.Judge(api.Invalid, err)
 	case !d.in.Peers.Up(r.At):
-		return false, d.inWords(r, errAway)
+		return false, d.inWords(r, x, errAway)
 	}
 	done, err := d.hand(ctx, r.At, ProtocolAmend, req)
-	return done.Already, d.inWords(r, err)
+	return done.Already, d.inWords(r, x, err)
 }

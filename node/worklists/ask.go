@@ -180,7 +180,7 @@ func (d *Desk) grant(ctx context.Context, who users.Who, r *Row, g worklist.Gran
 	}
 	done, err := d.ask(ctx, r.At, c)
 	if err != nil {
-		return nil, d.inWords(r, err)
+		return nil, d.inWords(r, g, err)
 	}
 	if done.Got == nil || r.At == d.in.Self {
 		return nil, nil
@@ -456,7 +456,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		if r.Mine == "" {
 			d.dropUndone(who, r)
 		}
-		return nil, d.inWords(r, err)
+		return nil, d.inWords(r, body, err)
 	}
 	if done.Kept == "" && done.Fails == "" && !in.Failed {
 		d.noteDone(who, r, c, body)
@@ -563,7 +563,7 @@ func (d *Desk) send(ctx context.Context, who users.Who, r *Row, body worklist.Bo
 		return choreo.Claimed{}, err
 	}
 	done, err := d.bring(ctx, r.At, c)
-	return done, d.inWords(r, err)
+	return done, d.inWords(r, body, err)
 }
 
 // say is what a person says, signed.
@@ -661,8 +661,8 @@ func (d *Desk) away() bool {
 	return away
 }
 
-// inWords says to people why a word did not reach the holder of an item, or was refused there.
-func (d *Desk) inWords(r *Row, err error) error {
+// inWords says to people why a word did not reach the holder of an item, or was refused there; word nil: any.
+func (d *Desk) inWords(r *Row, word worklist.Body, err error) error {
 	var no refusal
 	switch {
 	case errors.As(err, &no):
@@ -685,16 +685,25 @@ func (d *Desk) inWords(r *Row, err error) error {
 		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.called()).
 			WithHint("mutirao partners shows when it is back")
 	case errors.Is(err, errNoAnswer): // it cannot be asked now, though that is not noticed yet
-		out := api.Errorf(api.Refused, "%s, who holds %s, %w", r.At, r.called(), err)
-		if r.Task == workflow.FlowTask {
-			return out.WithHint("mutirao history %s shows what came of it", r.Instance)
-		}
-		if r.Task == "" {
-			return out.WithHint("mutirao show %s shows what came of it, where it takes part", r.Instance)
-		}
-		return out.WithHint("mutirao worklist shows what came of it")
+		return r.seeWhatCame(word, api.Errorf(api.Refused, "%s, who holds %s, %w", r.At, r.called(), err))
 	case errors.Is(err, errPutOff):
 		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.called(), err).WithHint("try again in a while")
 	}
 	return err
+}
+
+// seeWhatCame adds to an error where it is seen what came of a word that was not answered: only what somebody who
+// performs a task says of it is on a worklist.
+func (r *Row) seeWhatCame(word worklist.Body, err *api.Error) error {
+	if r.Task == workflow.FlowTask {
+		return err.WithHint("mutirao history %s shows what came of it", r.Instance)
+	}
+	if r.Task == "" {
+		return err.WithHint("mutirao show %s shows what came of it, where it takes part", r.Instance)
+	}
+	switch word.(type) {
+	case worklist.Order, worklist.Adopt, worklist.Extend:
+		return err.WithHint("mutirao show %s shows what came of it", r.Instance)
+	}
+	return err.WithHint("mutirao worklist shows what came of it")
 }

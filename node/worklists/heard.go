@@ -342,7 +342,7 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 		case err != nil:
 			if r = d.findGone(who, ref, err); r == nil {
 				if r = d.findEarly(who, ref, err); r != nil {
-					return nil, d.inWords(r, errAway)
+					return nil, d.inWords(r, nil, errAway)
 				}
 				return nil, d.notFound(err, ref, silent)
 			}

@@ -223,7 +223,7 @@ func (d *Desk) takeSteps(ctx context.Context, who users.Who, of []*Row, parts []
 			"given is given back once it answers", d.in.Name(where.At), where.called(), d.patience(where.At)).
 			WithHint("lock them once more when mutirao partners shows it; what others hold can be locked without it")
 	}
-	return d.inWords(where, err)
+	return d.inWords(where, nil, err)
 }
 
 // giveBackUnless is giveBackPart, but for holders that did not answer just now: they are asked again later.

@@ -378,6 +378,13 @@ func (m *Machine) KeptResults() (out []KeptResult) {
 	return out
 }
 
+// MayAdopt reports whether a result that a person brought of an item does not count, and can still be adopted.
+func (m *Machine) MayAdopt(i worklist.Item, u worklist.User) bool {
+	return slices.ContainsFunc(m.KeptResults(), func(r KeptResult) bool {
+		return r.Item == i && r.User == u && r.Adoptable
+	})
+}
+
 // itemAhead is a person's task that is not ready and that can be locked before it is; false: it is not so.
 func (m *Machine) itemAhead(a *state.Attempt, since *state.Moments) (v ItemView, waits bool) {
 	if a == nil || a.Task.ByNode() || a.Undoes != nil {

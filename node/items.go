@@ -185,6 +185,7 @@ func (k peoplesItems) addItems(
 			r.AsOf, _ = k.view.AsOf(shown, r.At)
 		}
 		if v.Lost != nil {
+			r.Adoptable = len(v.Lost.Works) > 0 && h.m.MayAdopt(v.Item, who.User)
 			switch {
 			case v.Lost.Passed():
 				r.Unneeded, r.Made = v.Lost.At, len(v.Lost.Works) > 0

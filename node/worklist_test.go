@@ -902,6 +902,7 @@ func TestWhoWasRefusedAtOnceHearsOfTheAdoption(t *testing.T) {
 			}
 			tm.wantOutbox("tablet")
 			tm.wantLost("tablet", "bia", "weigh as the item was put back")
+			tm.wantLostAdoptable("tablet", "bia", true)
 			tm.wantLostTold("tablet", "bia", "weigh is no longer yours, as the item was put back by ana: what you made of it is kept")
 			if told := tm.adoptions("tablet", "bia"); len(told) > 0 {
 				t.Errorf("bia is told %+v", told)
@@ -936,9 +937,45 @@ func TestWhoWasRefusedAtOnceHearsOfTheAdoption(t *testing.T) {
 			if how != "done otherwise" {
 				tm.wantLost("tablet", "bia")
 				tm.wantLostTold("tablet", "bia")
+			} else {
+				pass(time.Hour)
+				tm.wantLostAdoptable("tablet", "bia", false)
 			}
 			tm.wantOutbox("tablet")
 		})
+	}
+}
+
+// Also where the instance is, whoever was refused a result is told that it can be adopted, as long as it can.
+func TestWhatWasRefusedHereIsSaidToBeAdoptable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := nurses(t)
+		item := tm.items("base", "base")[0].ID
+		if err := tm.claim("base", "base", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["base"].api.TransferItem(t.Context(),
+			api.TransferRequest{User: "ana", ID: id, Task: "weigh", Back: true}); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantLostAdoptable("base", "base", false)
+		wantCode(t, tm.hand("base", "base", item, map[string]string{"weight": "3"}), api.Refused, "it is kept")
+		tm.wantLostAdoptable("base", "base", true)
+		if err := errors.Join(tm.claim("tablet", "bia", api.ClaimSelect, item),
+			tm.hand("tablet", "bia", item, map[string]string{"weight": "4"})); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.wantLostAdoptable("base", "base", false)
+	})
+}
+
+// wantLostAdoptable checks whether a result of the one item that a user lost is said to be adoptable.
+func (tm *team) wantLostAdoptable(at, user string, want bool) {
+	tm.t.Helper()
+	list, err := tm.p[at].api.WorklistLost(tm.t.Context(), user)
+	if err != nil || len(list) != 1 || list[0].Adoptable != want {
+		tm.t.Errorf("%s at %s is shown to have lost %+v, %v; want that it can be adopted: %t", user, at, list, err, want)
 	}
 }
 

@@ -171,8 +171,17 @@ func (u *ui) noteLost(ctx context.Context, node api.Service, user string) {
 			u.note("what you make of %s of %s may not count, %s: you may go on (%s)", task, u.id(x.Instance), why, clock(x.At))
 			continue
 		}
-		u.note("%s of %s is no longer yours, %s%s (%s)", task, u.id(x.Instance), why, byWhom(oneLine(x.By)), clock(x.At))
+		u.note("%s of %s is no longer yours, %s%s (%s)%s", task, u.id(x.Instance), why, byWhom(oneLine(x.By)), clock(x.At),
+			mayStillCount(x))
 	}
+}
+
+// mayStillCount says of a lost item that what its user did of it is kept.
+func mayStillCount(x api.LostItem) string {
+	if !x.Adoptable {
+		return ""
+	}
+	return "; what you did of it is kept, and counts if who decides about the instance adopts it"
 }
 
 func byWhom(name string) string {

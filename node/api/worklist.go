@@ -236,6 +236,8 @@ type LostItem struct {
 	At        time.Time `json:"at"`
 	Partner   string    `json:"partner"`             // who gives it out
 	Elsewhere bool      `json:"elsewhere,omitempty"` // as of an item
+	// Adoptable: a result that the user brought of it is kept, and counts if whoever decides about the instance adopts it.
+	Adoptable bool `json:"adoptable,omitempty"`
 }
 
 // TransferRequest passes an item on: to a user, to a role or, with neither, back to those for whom its task is.

@@ -132,7 +132,7 @@ func brigade() *apitest.Fake {
 			{ID: "lost1", Instance: id, Task: "hoses", Label: "Lay the hoses", Workflow: "fire-call", WorkflowLabel: "Fire",
 				Subject: "Harbour Street 12", Why: "as the item was put back", By: "bia", At: at(11 * time.Hour), Partner: "engine-7"},
 			{ID: "lost2", Instance: "99" + id, Elsewhere: true, Task: "watch", Workflow: "fire-call", Why: "as its lease is over", At: at(10 * time.Hour),
-				Partner: "engine-7"},
+				Partner: "engine-7", Adoptable: true},
 			{ID: "lost4", Instance: "a2" + id, Task: "hoses", Label: "Lay the hoses", Workflow: "fire-call", WorkflowLabel: "Fire",
 				Why: "as the item was handed on", By: "bia", At: at(11 * time.Hour), Partner: "engine-7"},
 			{ID: "lost3", Instance: id, Task: "guard", Label: "Guard the gate", Workflow: "fire-call", WorkflowLabel: "Fire",

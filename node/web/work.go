@@ -184,8 +184,7 @@ func (h home) ToDo() (n int) {
 // lostItem is an item that the user had, and that others took from the user.
 type lostItem struct {
 	api.LostItem
-	Kept      bool // what the user did of it is in the outbox
-	Adoptable bool // that can still be made to count
+	Boxed bool // what the user did of it is in the outbox
 }
 
 // Title is what people call the task.
@@ -226,7 +225,7 @@ func (p *Page) addLost(ctx context.Context, h *home, outbox []api.Undelivered) e
 		lost := lostItem{LostItem: x}
 		for _, u := range outbox {
 			if u.User == h.Session.Name && u.Instance == x.Instance && u.Task == x.Task && u.Refused != "" {
-				lost.Kept, lost.Adoptable = true, lost.Adoptable || u.Result != ""
+				lost.Boxed, lost.Adoptable = true, lost.Adoptable || u.Result != ""
 			}
 		}
 		h.Lost = append(h.Lost, lost)

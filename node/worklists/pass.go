@@ -114,6 +114,7 @@ func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
 			Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
 			Why: Because(r.Lost), Presumed: worklist.StillPresumed(r.Lost),
 			At: r.LostAt.UTC(), Partner: d.in.Name(r.At), Elsewhere: d.elsewhere(r),
+			Adoptable: r.Adoptable || d.awaitsAdoption(who.ID, r.ID()),
 		}
 		if r.LostBy != "" && worklist.User(who.ID) != r.LostBy {
 			x.By = d.in.People.Called(r.LostBy)

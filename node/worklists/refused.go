@@ -182,6 +182,19 @@ func (d *Desk) awaitAdoption(who users.Who, r *Row, c wire.Spoken, done choreo.C
 	d.in.Nudge() // it is asked about from now on
 }
 
+// awaitsAdoption reports whether the holder of an item keeps a result of a user that can still be adopted, as far as is
+// known here.
+func (d *Desk) awaitsAdoption(user, item string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.refusals {
+		if k.User == user && k.id() == item && k.keptByHolder() && k.more().Result != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // keptAs notes as what the holder of an item keeps a result that it refused, so that it can be adopted; zero: it cannot.
 func (k *kept) keptAs(result worklist.ID) {
 	m := k.more()

@@ -57,6 +57,8 @@ type Row struct {
 	Unneeded time.Time `json:"unneeded,omitzero"`
 	// Made: something that the person brought of what is not needed is kept.
 	Made bool `json:"made,omitempty"`
+	// Adoptable: a result that the person brought of what the person lost is kept here, and can still be adopted.
+	Adoptable bool `json:"-"`
 
 	// Begun is since when its holder works on it, while nobody has taken it; zero: it does not.
 	Begun time.Time `json:"begun,omitzero"`

@@ -279,8 +279,7 @@ func (k *kept) still(now *kept) bool {
 
 // keepLocked is keep, with other writes that are made durable together. The caller holds d.mu.
 func (d *Desk) keepLocked(k *kept, with ...kv.Write) error {
-	key := string(k.key())
-	if d.kept[key] == nil && d.fullLocked(1) {
+	if d.kept[string(k.key())] == nil && d.fullLocked(1) {
 		return errKeepsEnough
 	}
 	if err := d.in.Store.CommitWait(append(with, k.write())); err != nil {

@@ -308,11 +308,11 @@ func BenchmarkAtSize(b *testing.B) {
 	}
 	list := func(order string) func(b *testing.B) {
 		return func(b *testing.B) {
-			for b.Loop() {
+			eachLoop(b, func() {
 				if items, err := svc.Worklist(ctx, api.WorklistQuery{Order: order}); err != nil || len(items) < held {
 					b.Fatal(len(items), err)
 				}
-			}
+			})
 		}
 	}
 	b.Run("worklist/"+api.OrderArrival, list(api.OrderArrival))
@@ -325,28 +325,28 @@ func BenchmarkAtSize(b *testing.B) {
 	}
 	moved := 0
 	b.Run("move", func(b *testing.B) { // each another item; it answers with the list by hand
-		for b.Loop() {
+		eachLoop(b, func() {
 			r := api.MoveRequest{Item: items[moved%len(items)].ID, Before: items[(moved+held/2)%len(items)].ID}
 			if all, err := svc.MoveItem(ctx, r); err != nil || len(all) < held {
 				b.Fatal(len(all), err)
 			}
 			moved += 7
-		}
+		})
 	})
 	b.Run("worklist/"+api.OrderHand, list(api.OrderHand))
 	b.Run("messages", func(b *testing.B) {
-		for b.Loop() {
+		eachLoop(b, func() {
 			if all, err := svc.Messages(ctx, api.MessagesQuery{}); err != nil || len(all) < 1000 {
 				b.Fatal(len(all), err)
 			}
-		}
+		})
 	})
 	b.Run("instances", func(b *testing.B) {
-		for b.Loop() {
+		eachLoop(b, func() {
 			if all, err := svc.Instances(ctx, false); err != nil || len(all) < held {
 				b.Fatal(len(all), err)
 			}
-		}
+		})
 	})
 	for _, path := range []string{"/", "/instances", "/instances?q=street+777", "/messages"} {
 		if path == "/messages" {
@@ -354,12 +354,12 @@ func BenchmarkAtSize(b *testing.B) {
 		}
 		b.Run("page"+path, func(b *testing.B) {
 			size := 0
-			for b.Loop() {
+			eachLoop(b, func() {
 				var status int
 				if status, size = show(path); status != http.StatusOK {
 					b.Fatal(status)
 				}
-			}
+			})
 			b.ReportMetric(float64(size), "gzip-bytes")
 		})
 	}
@@ -381,6 +381,18 @@ func benchHosts(b *testing.B) (at, to p2phost.Host) {
 		b.Fatal(err)
 	}
 	return hosts[0], hosts[1]
+}
+
+// eachLoop is a benchmark's loop that reports how long each turn took: of lists, whoever waits sees one, and now and then
+// the collector works beside it.
+func eachLoop(b *testing.B, fn func()) {
+	var took []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		fn()
+		took = append(took, time.Since(began))
+	}
+	report(b, took)
 }
 
 // report says how long what was measured one by one took.

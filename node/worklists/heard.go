@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -85,10 +86,7 @@ func (d *Desk) remember(
 // no room, what is free gives way to what the user had, and that to what the user has.
 func (h *heard) say(only workflow.InstanceID, rows []Row, now, asked time.Time) {
 	about := func(r *Row) bool { return only == everywhere || r.Instance == only }
-	at := make(map[string]int, len(rows))
-	for i := range rows {
-		at[rows[i].ID()] = i
-	}
+	at := h.known(rows)
 	said, gone := make([]bool, len(rows)), []Row(nil)
 	goes := func(r *Row) {
 		if now.Sub(r.AsOf) < shownFor && len(gone) < maxGone {
@@ -100,7 +98,7 @@ func (h *heard) say(only workflow.InstanceID, rows []Row, now, asked time.Time) 
 		if !about(r) {
 			continue
 		}
-		n, listed := at[r.ID()]
+		n, listed := at[r.names()]
 		switch newer := r.AsOf.After(asked); {
 		case listed && !said[n]:
 			if said[n] = true; !newer {
@@ -131,6 +129,24 @@ func (h *heard) say(only workflow.InstanceID, rows []Row, now, asked time.Time) 
 	h.gone = h.gone[:min(len(h.gone), maxGone)]
 }
 
+// known is where those of rows are that were listed before, now or until lately. There may be very many rows.
+func (h *heard) known(rows []Row) map[named]int {
+	out := map[named]int{}
+	for _, before := range [][]Row{h.rows, h.gone} {
+		for i := range before {
+			out[before[i].names()] = -1
+		}
+	}
+	for i := range rows {
+		name := rows[i].names()
+		if _, is := out[name]; is {
+			out[name] = i
+		}
+	}
+	maps.DeleteFunc(out, func(_ named, i int) bool { return i < 0 })
+	return out
+}
+
 // givesWay is the last of rows that concerns the user less than another one; -1: none does.
 func givesWay(rows []Row, to *Row) int {
 	n := len(rows) - 1
@@ -142,10 +158,10 @@ func givesWay(rows []Row, to *Row) int {
 
 // stillGone are those of what was listed before that are not listed again: first what the partner spoke of just now, as
 // long as it is to be shown.
-func (h *heard) stillGone(about func(*Row) bool, listed map[string]int, but []Row, now time.Time) (out []Row) {
+func (h *heard) stillGone(about func(*Row) bool, listed map[named]int, but []Row, now time.Time) (out []Row) {
 	for i := range h.gone {
 		r := &h.gone[i]
-		if _, again := listed[r.ID()]; about(r) && !again && rowOf(but, r.ID()) < 0 && now.Sub(r.AsOf) < shownFor {
+		if _, again := listed[r.names()]; about(r) && !again && rowOf(but, r.ID()) < 0 && now.Sub(r.AsOf) < shownFor {
 			out = append(out, *r)
 		}
 	}

@@ -137,6 +137,14 @@ const (
 // maxSize is what the files of an item have at most: as many as there are data of the largest kind.
 const maxSize = maxFields * workflow.MaxFile
 
+// named is by what an item is told from others, as by its ID, which takes longer to make.
+type named struct {
+	instance workflow.InstanceID
+	item     worklist.Item
+}
+
+func (r *Row) names() named { return named{r.Instance, r.Item} }
+
 // concern is how much an item concerns whoever asked: 2: the user has it; 1: had it; 0: may take it, or somebody has
 // it.
 func (r *Row) concern() int {

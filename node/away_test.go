@@ -874,6 +874,19 @@ type crossing struct {
 	broken bool
 }
 
+// counts notes that a piece was asked for. It reports whether the link breaks by it.
+func (c *crossing) counts(a wire.FileAsk, pieces *int) (breaks bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f, err := workflow.ParseFile(a.File); err == nil && !a.Sums && a.Offset < f.Size {
+		c.asked[a.Offset]++
+		*pieces--
+		breaks = *pieces == -1
+		c.broken = c.broken || breaks
+	}
+	return breaks
+}
+
 // breaksOnce has the link of two nodes break after so many pieces of a file came from one to the other: what is under
 // way is not heard, and they are not connected any more.
 func (tm *wardTeam) breaksOnce(from, to string, pieces int) *crossing {
@@ -884,14 +897,8 @@ func (tm *wardTeam) breaksOnce(from, to string, pieces int) *crossing {
 		if err != nil {
 			return nil, err
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if f, err := workflow.ParseFile(a.File); err == nil && !a.Sums && a.Offset < f.Size {
-			c.asked[a.Offset]++
-			if pieces--; pieces == -1 {
-				c.broken = true
-				tm.disconnect(from, to)
-			}
+		if c.counts(a, &pieces) {
+			tm.disconnect(from, to) // c.mu is free by now, which the net takes while it is locked itself
 		}
 		return answer(by, req)
 	})

@@ -42,7 +42,8 @@ func (f Fault) announced() time.Duration {
 type absence struct {
 	at, until time.Duration
 	skew      time.Duration // of the hearer's wall clock then
-	// doubtful: the hearer may not know it any more as it was, after a restart.
+	version   membership.Version
+	// doubtful: the hearer may not know it any more as it was, after a restart, or heard of it when others might not.
 	doubtful bool
 }
 
@@ -104,7 +105,9 @@ func (w *world) hearsOfAbsence(m *machine, r membership.Record) {
 	}
 	delete(m.absent, i)
 	if until, said := w.nodes[i].announced[r.Version]; said && r.Away > 0 {
-		m.absent[i] = absence{at: w.now, until: until, skew: m.skew, doubtful: m.disk.full}
+		m.absent[i] = absence{
+			at: w.now, until: until, skew: m.skew, version: r.Version, doubtful: m.disk.full || w.blurred[r.Version],
+		}
 	}
 }
 
@@ -115,5 +118,8 @@ func (m *machine) doubts() {
 	for i, a := range m.absent {
 		a.doubtful = a.doubtful || a.skew != m.skew || a.at > m.stopped-written || m.disk.full
 		m.absent[i] = a
+		if a.doubtful { // how old it is, which it says with it to others, is then what its clock makes of it
+			m.w.blurred[a.version] = true
+		}
 	}
 }

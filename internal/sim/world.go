@@ -43,26 +43,28 @@ type world struct {
 	editions map[string]*workflow.Definition
 	comeBy   map[string][]meaning.Round
 	longer   time.Duration
-	retried  map[workflow.TaskName]bool                // by some edition a task may be tried again
-	spares   []*workflow.Task                          // that users added to stand in for others
-	stands   map[workflow.TaskName][]workflow.TaskName // who stands in for a task by what users amended, if that counts
-	plan     Plan
-	variant  Variant
-	r        *rand.Rand // delays and losses
-	people   *rand.Rand // what persons and applications do
-	now      time.Duration
-	seq      int
-	queue    queue
-	mesh     trust.Mesh
-	nodes    []*machine
-	cut      map[[2]int]int // directed; how many faults cut it
-	lossy    int
-	rival    func(to *machine) // who acts in the middle of a joint lock, as somebody is about to be asked; nil: nobody
-	links    map[[2]int]*session
-	started  []string // IDs of instances
-	healed   time.Duration
-	newest   time.Duration // when the newest fact was written
-	wrong    int           // how many faults last
+	// blurred are announcements of absences of which some machine does not know any more how old they are (absent.go).
+	blurred map[membership.Version]bool
+	retried map[workflow.TaskName]bool                // by some edition a task may be tried again
+	spares  []*workflow.Task                          // that users added to stand in for others
+	stands  map[workflow.TaskName][]workflow.TaskName // who stands in for a task by what users amended, if that counts
+	plan    Plan
+	variant Variant
+	r       *rand.Rand // delays and losses
+	people  *rand.Rand // what persons and applications do
+	now     time.Duration
+	seq     int
+	queue   queue
+	mesh    trust.Mesh
+	nodes   []*machine
+	cut     map[[2]int]int // directed; how many faults cut it
+	lossy   int
+	rival   func(to *machine) // who acts in the middle of a joint lock, as somebody is about to be asked; nil: nobody
+	links   map[[2]int]*session
+	started []string // IDs of instances
+	healed  time.Duration
+	newest  time.Duration // when the newest fact was written
+	wrong   int           // how many faults last
 	// disturbed is when the last fault began or ended, or a node started.
 	disturbed time.Duration
 	events    int // see Vanish
@@ -221,7 +223,7 @@ func Run(p Plan, v Variant) *Outcome {
 			Tasks: map[workflow.TaskName]workflow.State{},
 		},
 		read: &reader{known: map[string]decoded{}}, healed: -1,
-		trace: sha256.New(), results: map[string][]string{},
+		trace: sha256.New(), results: map[string][]string{}, blurred: map[membership.Version]bool{},
 	}
 	if err := w.define(); err != nil {
 		w.violate("the definition is refused: %v", err)

@@ -189,7 +189,7 @@ func (d *Desk) grant(ctx context.Context, who users.Who, r *Row, g worklist.Gran
 		d.malformed(r.At, err)
 		return nil, nil // it is asked for, as of one that says nothing
 	}
-	done.Got.Rows = d.noteRows(who, r.At, r.Instance, done.Got.Rows, d.in.Clock.Now().Wall)
+	done.Got.Rows = d.noteRows(who, r.At, r.Instance, done.Got.Rows, d.in.Clock.Now().Awake)
 	return done.Got, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -57,9 +58,9 @@ func (d *Desk) counting(who users.Who, p workflow.PartnerID, rows []Row) []Row {
 	})
 }
 
-// remember keeps what a partner says now, of one instance or everywhere, that was asked at a moment.
+// remember keeps what a partner says now, of one instance or everywhere, that was asked at a moment (Awake).
 func (d *Desk) remember(
-	who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row, asked time.Time,
+	who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row, asked time.Duration,
 ) {
 	now := d.in.Clock.Now()
 	d.mu.Lock()
@@ -78,18 +79,18 @@ func (d *Desk) remember(
 	if only == everywhere {
 		is.awake, is.wall = now.Awake, now.Wall
 	}
-	is.say(only, rows, now.Wall, asked)
+	is.say(only, rows, now, asked)
 }
 
 // say has a partner list these rows, of one instance or everywhere, instead of those that it listed before, but for what
 // was heard since it was asked for them. Rows are large, so those of other instances stay where they are. Where there is
 // no room, what is free gives way to what the user had, and that to what the user has.
-func (h *heard) say(only workflow.InstanceID, rows []Row, now, asked time.Time) {
+func (h *heard) say(only workflow.InstanceID, rows []Row, now moment.Now, asked time.Duration) {
 	about := func(r *Row) bool { return only == everywhere || r.Instance == only }
 	at := h.known(rows)
 	said, gone := make([]bool, len(rows)), []Row(nil)
 	goes := func(r *Row) {
-		if now.Sub(r.AsOf) < shownFor && len(gone) < maxGone {
+		if now.Wall.Sub(r.AsOf) < shownFor && len(gone) < maxGone {
 			gone = append(gone, *r)
 		}
 	}
@@ -99,10 +100,10 @@ func (h *heard) say(only workflow.InstanceID, rows []Row, now, asked time.Time) 
 			continue
 		}
 		n, listed := at[r.names()]
-		switch newer := r.AsOf.After(asked); {
+		switch newer := r.heard > asked; {
 		case listed && !said[n]:
 			if said[n] = true; !newer {
-				*r = rows[n]
+				*r, r.heard = rows[n], now.Awake
 			}
 			continue
 		case newer && !listed:
@@ -119,13 +120,17 @@ func (h *heard) say(only workflow.InstanceID, rows []Row, now, asked time.Time) 
 		if said[i] {
 			continue
 		}
-		if len(h.rows) < maxHeard {
+		n := len(h.rows)
+		if n < maxHeard {
 			h.rows = append(h.rows, rows[i])
-		} else if n := givesWay(h.rows, &rows[i]); n >= 0 {
+		} else if n = givesWay(h.rows, &rows[i]); n >= 0 {
 			h.rows[n] = rows[i]
 		}
+		if n >= 0 {
+			h.rows[n].heard = now.Awake
+		}
 	}
-	h.gone = slices.Concat(gone, h.stillGone(about, at, gone, now))
+	h.gone = slices.Concat(gone, h.stillGone(about, at, gone, now.Wall))
 	h.gone = h.gone[:min(len(h.gone), maxGone)]
 }
 
@@ -294,7 +299,7 @@ func (d *Desk) own(ctx context.Context, who users.Who, of workflow.InstanceID) (
 		return nil, err
 	}
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.At != d.in.Self })
-	d.remember(who, d.in.Self, of, rows, d.in.Clock.Now().Wall)
+	d.remember(who, d.in.Self, of, rows, d.in.Clock.Now().Awake)
 	return rows, nil
 }
 

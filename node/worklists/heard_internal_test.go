@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -34,55 +35,58 @@ func modesOf(rows []Row) (all, mine int) {
 
 // Of a partner that lists more than are remembered, what the user has is remembered whenever it was taken.
 func TestWhatTheUserHasIsRememberedFirst(t *testing.T) {
-	at := time.Unix(1000, 0)
-	h, rows := &heard{}, rowsOf(maxHeard+50, at)
-	h.say(everywhere, rows, at, at)
+	at := moment.Now{Awake: time.Hour, Wall: time.Unix(1000, 0)}
+	h, rows := &heard{}, rowsOf(maxHeard+50, at.Wall)
+	h.say(everywhere, rows, at, at.Awake)
 	taken := slices.Clone(rows[maxHeard:])
 	for i := range taken {
 		taken[i].Mine = worklist.Select
 	}
-	h.say(taken[0].Instance, taken[:1], at, at) // a grant says it of its instance
+	h.say(taken[0].Instance, taken[:1], at, at.Awake) // a grant says it of its instance
 	if all, mine := modesOf(h.rows); all != maxHeard || mine != 1 {
 		t.Errorf("after one was taken %d are remembered, %d of them the user's", all, mine)
 	}
 	rows = append(taken, rows[:maxHeard]...) // a list has them first
-	h.say(everywhere, rows, at, at)
+	h.say(everywhere, rows, at, at.Awake)
 	if all, mine := modesOf(h.rows); all != maxHeard || mine != len(taken) {
 		t.Errorf("of a list %d are remembered, %d of them the user's, want %d and %d", all, mine, maxHeard, len(taken))
 	}
 	for i := range taken {
 		rows[i].Mine, rows[i].Lost = "", "handed on" // what the user had goes before what is free, too
 	}
-	h.say(everywhere, rows, at, at)
+	h.say(everywhere, rows, at, at.Awake)
 	if lost := slices.DeleteFunc(slices.Clone(h.rows), func(r Row) bool { return r.Lost == "" }); len(lost) != len(taken) {
 		t.Errorf("%d are remembered that the user had, want %d", len(lost), len(taken))
 	}
 	for i := range rows {
 		rows[i].Mine = worklist.Select // more than there is room for
 	}
-	h.say(everywhere, rows, at, at)
+	h.say(everywhere, rows, at, at.Awake)
 	if all, mine := modesOf(h.rows); all != maxHeard || mine != maxHeard {
 		t.Errorf("where all are the user's %d are remembered, %d of them the user's", all, mine)
 	}
 }
 
-// An answer that was asked for before something was taken says nothing of that.
+// An answer that was asked for before something was taken says nothing of that, and the next one does, though somebody
+// set the wall clock back meanwhile.
 func TestAnOlderAnswerChangesNothingNewer(t *testing.T) {
-	asked, granted := time.Unix(1000, 0), time.Unix(1001, 0)
-	h, rows := &heard{}, rowsOf(3, asked)
-	h.say(everywhere, rows, asked, asked)
-	taken := rowsOf(3, granted)[:2]
+	const asked, granted, late = time.Hour, time.Hour + time.Second, time.Hour + 2*time.Second
+	at := func(awake time.Duration) moment.Now {
+		return moment.Now{Awake: awake, Wall: time.Unix(100_000, 0).Add(-2 * awake)}
+	}
+	h := &heard{}
+	h.say(everywhere, rowsOf(3, at(asked).Wall), at(asked), asked)
+	taken := rowsOf(3, at(granted).Wall)[:2]
 	taken[0].Mine, taken[1].Mine = worklist.Select, worklist.Select
 	for _, r := range taken {
-		h.say(r.Instance, []Row{r}, granted, granted)
+		h.say(r.Instance, []Row{r}, at(granted), granted)
 	}
-	late := granted.Add(time.Second)
-	old := rowsOf(3, late)
-	h.say(everywhere, []Row{old[0], old[2]}, late, asked)
+	old := rowsOf(3, at(late).Wall)
+	h.say(everywhere, []Row{old[0], old[2]}, at(late), asked)
 	if all, mine := modesOf(h.rows); all != 3 || mine != 2 || len(h.gone) > 0 {
 		t.Errorf("%d are remembered, %d of them the user's, and %d went", all, mine, len(h.gone))
 	}
-	h.say(everywhere, []Row{old[0], old[2]}, late, late)
+	h.say(everywhere, []Row{old[0], old[2]}, at(late), late)
 	if all, mine := modesOf(h.rows); all != 2 || mine != 0 || len(h.gone) != 1 {
 		t.Errorf("then %d are remembered, %d of them the user's, and %d went", all, mine, len(h.gone))
 	}

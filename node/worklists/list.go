@@ -167,7 +167,7 @@ func (d *Desk) rows(
 		return nil, nil, err
 	}
 	answers, silent := d.askAll(ctx, who, wait)
-	d.remember(who, d.in.Self, everywhere, heldHere(d.in.Self, known), d.in.Clock.Now().Wall)
+	d.remember(who, d.in.Self, everywhere, heldHere(d.in.Self, known), d.in.Clock.Now().Awake)
 	answered := func(p workflow.PartnerID) bool {
 		_, said := answers[p]
 		return said || p == d.in.Self
@@ -250,7 +250,7 @@ func (d *Desk) askOne(
 	if err != nil {
 		return nil, err
 	}
-	asked := d.in.Clock.Now().Wall
+	asked := d.in.Clock.Now().Awake
 	b, err := d.in.Peers.Request(ctx, p, nil, ProtocolItems, req, listPatience)
 	if err != nil {
 		return nil, err // it refuses, is of an earlier version, or just gone
@@ -270,9 +270,9 @@ func (d *Desk) malformed(p workflow.PartnerID, err error) {
 }
 
 // noteRows notes what a partner says now that it holds for a person, of one instance or everywhere, that was asked at a
-// moment, and returns what of it counts.
+// moment (Awake), and returns what of it counts.
 func (d *Desk) noteRows(
-	who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row, asked time.Time,
+	who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row, asked time.Duration,
 ) []Row {
 	if only != everywhere {
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Instance != only })

@@ -119,9 +119,10 @@ type Row struct {
 	At   workflow.PartnerID `json:"-"`
 	AsOf time.Time          `json:"-"`
 	// Done: the person did it here, and its holder does not have that yet.
-	Done bool   `json:"-"`
-	id   string // once asked for
-	here bool   // all that it needs is on this device, once that is asked for
+	Done  bool          `json:"-"`
+	id    string        // once asked for
+	here  bool          // all that it needs is on this device, once that is asked for
+	heard time.Duration // when (Awake) it was said so, of what is remembered: wall clocks are set
 	// noted: it is written down that the user took it.
 	noted bool
 	// undated: its holder does not say when the person lost it.

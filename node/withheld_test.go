@@ -85,31 +85,38 @@ func TestAFileForOthersIsNotWaitedFor(t *testing.T) {
 	})
 }
 
+// aVisit has rui, a medic at station, to visit somebody of whom base gave a photo; what is said of it comes after its name.
+func aVisit(t *testing.T, photo string) (tm *wardTeam, id, item string) {
+	t.Helper()
+	tm = aWard(t, "station")
+	if err := tm.signIn("station", tm.addUser("base", "rui", "medic")); err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Second)
+	f, err := tm.p["base"].api.PutFile(t.Context(), "p.jpg", strings.NewReader("a wound"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tm.add("base", "workflow: care\ndata: {photo: {"+photo+"}}\n"+
+		"tasks: {visit: {type: manual, role: medic, in: [photo]}, note: {after: visit}}\n"+
+		"partitions: {ward: {tasks: [visit], partner: station}, desk: {tasks: [note], partner: base}}\n")
+	st, err := tm.p["base"].api.Start(t.Context(),
+		api.StartRequest{Workflow: "care", Input: map[string]string{"photo": f.Value}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Minute)
+	return tm, st.ID, tm.itemOf("station", "rui", "visit").ID
+}
+
 // A file that a partner may not read, and a user at its node who has the item may, is refused to the node with what
 // brings it to the user.
 func TestAFileOfAUserIsNamedWithItsItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := aWard(t, "station")
-		if err := tm.signIn("station", tm.addUser("base", "rui", "medic")); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Second)
-		f, err := tm.p["base"].api.PutFile(t.Context(), "p.jpg", strings.NewReader("a wound"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tm.add("base", "workflow: care\ndata:\n  photo: {type: file, readers: [medic]}\n"+
-			"tasks: {visit: {type: manual, role: medic, in: [photo]}, note: {after: visit}}\n"+
-			"partitions: {ward: {tasks: [visit], partner: station}, desk: {tasks: [note], partner: base}}\n")
-		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "care", Input: map[string]string{"photo": f.Value}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Minute)
-		item := tm.itemOf("station", "rui", "visit").ID
+		tm, id, item := aVisit(t, "type: file, readers: [medic]")
 		wantHint := func(want string) {
 			t.Helper()
-			_, _, err := tm.p["station"].api.File(t.Context(), st.ID, "photo")
+			_, _, err := tm.p["station"].api.File(t.Context(), id, "photo")
 			wantCode(t, err, api.NotAllowed, "only medic may read file photo")
 			var no *api.Error
 			if errors.As(err, &no) && !strings.Contains(no.Hint, want) {
@@ -134,30 +141,13 @@ func TestAFileOfAUserIsNamedWithItsItem(t *testing.T) {
 // A file that comes to the holder of a task only for the person who has it is said to come so, and not to be refused.
 func TestAFileThatComesForAPersonIsSaidToDoSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := aWard(t, "station")
-		if err := tm.signIn("station", tm.addUser("base", "rui", "medic")); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Second)
-		f, err := tm.p["base"].api.PutFile(t.Context(), "p.jpg", strings.NewReader("a wound"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tm.add("base", "workflow: care\ndata: {photo: {type: file}}\n"+
-			"tasks: {visit: {type: manual, role: medic, in: [photo]}, note: {after: visit}}\n"+
-			"partitions: {ward: {tasks: [visit], partner: station}, desk: {tasks: [note], partner: base}}\n")
-		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "care", Input: map[string]string{"photo": f.Value}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Minute)
-		item := tm.itemOf("station", "rui", "visit").ID
+		tm, id, item := aVisit(t, "type: file")
 		says := func(want string) {
 			t.Helper()
-			if why := tm.taskOf("station", st.ID, "visit").Reason; !strings.HasSuffix(why, "waits for file p.jpg: "+want) {
+			if why := tm.taskOf("station", id, "visit").Reason; !strings.HasSuffix(why, "waits for file p.jpg: "+want) {
 				t.Errorf("the task is said to be so: %s", why)
 			}
-			data, err := tm.p["station"].api.Data(t.Context(), st.ID)
+			data, err := tm.p["station"].api.Data(t.Context(), id)
 			if err != nil || data[0].File.Waits != want {
 				t.Errorf("the file is said to be so: %+v, %v", data[0].File, err)
 			}

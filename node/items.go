@@ -87,23 +87,60 @@ func (k peoplesItems) rows(
 		}
 		return append([]worklists.Row{}, found...), nil
 	}
+	room := k.roomFor(kind)
 	found, err := lookAt(ctx, k.crew, func(s *shard) []worklists.Row {
-		out := make([]worklists.Row, 0, s.listed[kind]) // rows are large: most often there are as many as last time
+		out := room.of(s)
 		s.all(func(_ workflow.InstanceID, h *held) { out = k.addItems(out, h, who, at, now, list) })
-		s.listed[kind] = len(out)
+		s.listed[kind].Store(int64(len(out)))
 		return out
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 1 {
-		return found[0], nil
+	return room.joined(found), nil
+}
+
+// room is one array for what the shards list, with a part for each as long as its last list: rows are large, and most
+// often there are as many as then.
+type room struct {
+	all  []worklists.Row
+	ends []int // of the parts, by shard
+}
+
+func (k peoplesItems) roomFor(kind listing) room {
+	r, total := room{ends: make([]int, len(k.crew.shards))}, 0
+	for i, s := range k.crew.shards {
+		total += int(s.listed[kind].Load())
+		r.ends[i] = total
 	}
-	rows := slices.Concat(found...)
-	if rows == nil {
-		rows = []worklists.Row{}
+	r.all = make([]worklists.Row, total)
+	return r
+}
+
+// of is the part of a shard, with nothing in it. What does not fit is put elsewhere.
+func (r room) of(s *shard) []worklists.Row {
+	from := r.begin(s.number)
+	return r.all[from:from:r.ends[s.number]]
+}
+
+func (r room) begin(shard int) int {
+	if shard == 0 {
+		return 0
 	}
-	return rows, nil
+	return r.ends[shard-1]
+}
+
+// joined are the rows of all shards. Where each filled its part they are not moved.
+func (r room) joined(found [][]worklists.Row) []worklists.Row {
+	for i, rows := range found {
+		if len(rows) != r.ends[i]-r.begin(i) {
+			if r.all = slices.Concat(found...); r.all == nil {
+				r.all = []worklists.Row{}
+			}
+			break
+		}
+	}
+	return r.all
 }
 
 // noPerson says that somebody is asked for who is nobody here: by name, if that is known still.
@@ -199,7 +236,7 @@ func (k peoplesItems) addItems(
 				}
 			}
 		}
-		sees := v.Holder != "" || v.Over || h.m.Sees(v.Item, who.User) // else it is offered to others
+		sees := v.Holder != "" || v.Over || v.ToAll || h.m.Sees(v.Item, who.User) // else it is offered to others
 		switch may := sees && entitled(v.Role, who, at, r.At); {
 		case !may && !r.Last():
 			continue

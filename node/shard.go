@@ -4,6 +4,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -63,7 +64,7 @@ type shard struct {
 	reading bool                                   // an instance is read for somebody
 	unread  error                                  // the last failure at that outside machines
 	heard   workflow.PartnerID                     // by whose word something is done now, if by a partner's
-	listed  [listings]int                          // how many items there were when they were listed last
+	listed  [listings]atomic.Int64                 // how many items there were when they were listed last
 	reports reports
 	// expected is the moment (Boot) by which the next turn should be taken.
 	expected time.Duration

@@ -219,8 +219,10 @@ func (h *Hand) spot(e *Entry) Spot {
 }
 
 func (s *Spot) compare(o *Spot) int {
-	return cmp.Or(cmp.Compare(s.Row, o.Row), cmp.Compare(s.Part, o.Part),
-		s.Instance.Compare(o.Instance), s.Item.Compare(o.Item))
+	if n := cmp.Compare(s.Row, o.Row); n != 0 { // as it is most often: long lists are not to wait for the rest
+		return n
+	}
+	return cmp.Or(cmp.Compare(s.Part, o.Part), s.Instance.Compare(o.Instance), s.Item.Compare(o.Item))
 }
 
 func (h *Hand) sort(list []Entry) {

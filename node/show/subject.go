@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -52,7 +53,10 @@ func InOneLine(text string, most int) string {
 // Short is the first line of a text, or the beginning of it.
 func Short(text string, most int) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	letters := []rune(strings.TrimSpace(line))
+	if line = strings.TrimSpace(line); len(line) <= most && utf8.ValidString(line) {
+		return line // as most are: its letters need not be counted
+	}
+	letters := []rune(line)
 	if len(letters) > most {
 		return string(letters[:most-1]) + "…"
 	}

@@ -116,8 +116,9 @@ func (h *heard) say(only workflow.InstanceID, rows []Row, now moment.Now, asked 
 		h.rows = h.rows[:last]
 		i--
 	}
+	fast := -1 // to what concerns the user no more than this nothing gives way
 	for i := range rows {
-		if said[i] {
+		if said[i] || rows[i].concern() <= fast {
 			continue
 		}
 		n := len(h.rows)
@@ -126,9 +127,11 @@ func (h *heard) say(only workflow.InstanceID, rows []Row, now moment.Now, asked 
 		} else if n = givesWay(h.rows, &rows[i]); n >= 0 {
 			h.rows[n] = rows[i]
 		}
-		if n >= 0 {
-			h.rows[n].heard = now.Awake
+		if n < 0 {
+			fast = rows[i].concern()
+			continue
 		}
+		h.rows[n].heard = now.Awake
 	}
 	h.gone = slices.Concat(gone, h.stillGone(about, at, gone, now.Wall))
 	h.gone = h.gone[:min(len(h.gone), maxGone)]

@@ -313,12 +313,26 @@ func checkRows(rows []Row, at workflow.PartnerID, now time.Time) error {
 // elsewhere reports whether this node takes no part in the instance of an item.
 func (d *Desk) elsewhere(r *Row) bool { return r.At != d.in.Self && !d.in.Instances.Here(r.Instance) }
 
+// wordedAtOnce is how many rows are put in words by one goroutine, where there may be several.
+const wordedAtOnce = 1000
+
 // items are rows for people.
 func (d *Desk) items(who users.Who, rows []*Row) []api.Item {
-	out, now := make([]api.Item, 0, len(rows)), d.in.Clock.Now().Wall
-	for _, r := range rows {
-		out = append(out, d.itemAt(who, r, now))
+	out, now := make([]api.Item, len(rows)), d.in.Clock.Now().Wall
+	word := func(from, to int) {
+		for i, r := range rows[from:to] {
+			out[from+i] = d.itemAt(who, r, now)
+		}
 	}
+	if len(rows) <= wordedAtOnce || !d.in.Waits() {
+		word(0, len(rows))
+		return out
+	}
+	var worded sync.WaitGroup
+	for from := 0; from < len(rows); from += wordedAtOnce {
+		worded.Go(func() { word(from, min(from+wordedAtOnce, len(rows))) })
+	}
+	worded.Wait()
 	return out
 }
 

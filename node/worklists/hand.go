@@ -84,17 +84,17 @@ func (d *Desk) handOf(user string) *worklist.Hand {
 func (d *Desk) sortedByHand(who users.Who, rows []Row) []*Row {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return byHand(d.handOf(who.ID), rows)
+	return byHand(d.handOf(who.ID), pointers(rows))
 }
 
-func byHand(h *worklist.Hand, rows []Row) []*Row {
+func byHand(h *worklist.Hand, rows []*Row) []*Row {
 	entries := make([]worklist.Entry, len(rows))
-	for i := range rows {
-		entries[i] = rows[i].entry()
+	for i, r := range rows {
+		entries[i] = r.entry()
 	}
 	out := make([]*Row, len(rows))
 	for i, at := range h.Order(entries) {
-		out[i] = &rows[at]
+		out[i] = rows[at]
 	}
 	return out
 }
@@ -141,20 +141,22 @@ func (d *Desk) Move(ctx context.Context, in api.MoveRequest) ([]api.Item, error)
 	if before == moved.ID() {
 		return nil, api.Errorf(api.Invalid, "%s cannot be moved before itself", moved.called())
 	}
-	if err := d.move(who, rows, *moved, before, in.Top); err != nil {
+	ordered, err := d.move(who, rows, moved, before, in.Top)
+	if err != nil {
 		return nil, err
 	}
 	d.in.Nudge()
-	return d.items(who, d.lessDoneOf(ctx, who, d.sortedByHand(who, rows))), nil
+	return d.items(who, d.lessDoneOf(ctx, who, ordered)), nil
 }
 
-// move puts a row before another, or to the top or the bottom, durably.
-func (d *Desk) move(who users.Who, rows []Row, moved Row, before string, top bool) error {
+// move puts a row before another, or to the top or the bottom, durably, and returns the rows as they are ordered then.
+func (d *Desk) move(who users.Who, rows []Row, moved *Row, before string, top bool) ([]*Row, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	was := d.handOf(who.ID)
 	next := was.Clone() // it counts when it is durable
-	rest := slices.DeleteFunc(byHand(was, rows), func(r *Row) bool { return r.ID() == moved.ID() })
+	ordered := byHand(was, pointers(rows))
+	rest := slices.DeleteFunc(slices.Clone(ordered), func(r *Row) bool { return r.ID() == moved.ID() })
 	at := len(rest)
 	if top {
 		at = 0
@@ -177,9 +179,9 @@ func (d *Desk) move(who users.Who, rows []Row, moved Row, before string, top boo
 		writes = append(writes, kv.Write{Key: spotKey(who.ID, oldest), Delete: true})
 	}
 	if err := d.in.Store.CommitWait(writes); err != nil {
-		return err
+		return nil, err
 	}
 	d.hands[who.ID] = next
 	d.follow.changed(who.ID)
-	return nil
+	return byHand(next, ordered), nil // one of many is elsewhere, so they are sorted soon
 }

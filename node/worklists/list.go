@@ -137,12 +137,18 @@ func (d *Desk) isHere(who users.Who, r *Row) bool {
 
 func byArrival(a, b *Row) int { return a.Since.Compare(b.Since) }
 
-// sorted are the rows sorted by what is wanted, and for the rest in one way at all nodes. They are large, so none is moved.
-func sorted(rows []Row, by func(a, b *Row) int) []*Row {
+// pointers are to each of the rows, which are large: so none is moved.
+func pointers(rows []Row) []*Row {
 	out := make([]*Row, len(rows))
 	for i := range rows {
 		out[i] = &rows[i]
 	}
+	return out
+}
+
+// sorted are the rows sorted by what is wanted, and for the rest in one way at all nodes.
+func sorted(rows []Row, by func(a, b *Row) int) []*Row {
+	out := pointers(rows)
 	slices.SortFunc(out, func(a, b *Row) int {
 		if n := by(a, b); n != 0 {
 			return n

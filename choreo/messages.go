@@ -58,15 +58,16 @@ func (m *Machine) Failures() (out []Failure) {
 	return out[max(0, len(out)-maxFailures):]
 }
 
-// Vain is an order in the place of a holder that was gone which came to nothing, as that one had done the task.
+// Vain is an order in the place of a holder that was gone which came to nothing, as that one had done the task, or as
+// another order counts.
 type Vain struct {
 	User    worklist.User // who ordered
 	Item    worklist.Item // what the order began
 	Task    workflow.TaskName
-	Skip    bool       // the task was to be left out, and not to be done once more
-	Began   *log.Entry // by which the order was followed
-	Success *log.Entry // which counts
-	Partner workflow.PartnerID
+	Skip    bool               // the task was to be left out, and not to be done once more
+	Began   *log.Entry         // by which the order was followed
+	Counts  *log.Entry         // the success, or by which the other order is followed
+	Partner workflow.PartnerID // whose success that is; empty: another order counts
 }
 
 // maxVain bounds them: the newest orders.
@@ -77,13 +78,13 @@ func (m *Machine) Vain() (out []Vain) {
 	for _, sl := range m.state.Slots() {
 		for _, a := range sl.Attempts {
 			m.log.Steps++
-			done := a.DoneAllTheSame()
-			if done == nil {
+			v := Vain{Item: state.ItemOf(a.ID), Task: a.Task.Name, Skip: a.Skips, Began: a.Assigned}
+			if done := a.DoneAllTheSame(); done != nil {
+				v.Counts, v.Partner = done.Success(), done.Partner
+			} else if by := a.PassedOver(); by != nil {
+				v.Counts = by.Assigned
+			} else {
 				continue
-			}
-			v := Vain{
-				Item: state.ItemOf(a.ID), Task: a.Task.Name, Skip: a.Skips, Began: a.Assigned, Success: done.Success(),
-				Partner: done.Partner,
 			}
 			if order := m.log.ByID()[*a.Assigned.Fact.Body.Annex.Order]; order != nil {
 				v.User = order.Speaker().User

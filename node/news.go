@@ -47,9 +47,13 @@ func newsOf(h *held, name naming, person func(worklist.User) string) index.News 
 	}
 	vain := h.m.Vain()
 	for _, v := range vain[max(0, len(vain)-maxNoted):] {
+		whose := ""
+		if v.Partner != "" {
+			whose = name(v.Partner)
+		}
 		n.Vain = append(n.Vain, index.Vain{
-			User: v.User, Assigned: v.Item.Assigned, Slot: v.Item.Slot, Task: v.Task, By: v.Success.ID,
-			Name: name(v.Partner), Skip: v.Skip, At: max(h.knownAt(v.Began), h.knownAt(v.Success)),
+			User: v.User, Assigned: v.Item.Assigned, Slot: v.Item.Slot, Task: v.Task, By: v.Counts.ID,
+			Name: whose, Skip: v.Skip, At: max(h.knownAt(v.Began), h.knownAt(v.Counts)),
 		})
 	}
 	return n

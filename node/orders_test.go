@@ -584,6 +584,57 @@ func TestAnOrderThatCameToNothingIsTold(t *testing.T) {
 	})
 }
 
+// TestOfTwoOrdersWhoGaveTheOtherIsTold is about two orders at nodes that cannot hear of each other, in the place of a
+// holder that is gone: one counts, and whoever gave the other, and whoever answers for the instance, is told that it
+// came to nothing.
+func TestOfTwoOrdersWhoGaveTheOtherIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "boat", "crew")
+		tm.add("base", "workflow: bridge\nadministrators: chief\ntasks: {look: {type: manual}, tell: {type: manual, after: look}, write: {type: manual, after: tell}}\n"+
+			"partitions: {far: {tasks: [look], partner: boat}, near: {tasks: [tell], partner: base}, "+
+			"there: {tasks: [write], partner: crew}}\n")
+		for user, at := range map[string]string{"bia": "base", "leo": "crew"} {
+			if err := tm.signIn(at, tm.addUser("base", user, "chief")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := tm.begin("base", "bridge", nil)
+		pass(time.Second)
+		for _, at := range []string{"base", "crew"} {
+			tm.disconnect("boat", at)
+		}
+		pass(3 * time.Hour)
+		tm.disconnect("base", "crew")
+		pass(time.Minute)
+		for at, r := range map[string]api.TaskOrder{
+			"base": {Order: api.TaskSkip, Reason: "fog", User: "bia"}, "crew": {Order: api.TaskAgain, To: "crew", User: "leo"},
+		} {
+			r.ID, r.Task = id, "look"
+			if _, err := tm.p[at].api.OrderTask(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tm.connect("base", "crew")
+		pass(time.Minute)
+		want := []string{"look was ordered to be done once more, which came to nothing: another order about it counts"}
+		for at, user := range map[string]string{"crew": "leo", "base": "bia"} { // bia answers for the instance
+			list, err := tm.p[at].api.Messages(t.Context(), api.MessagesQuery{User: user})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, m := range list {
+				if strings.Contains(m.Text, "came to nothing") {
+					told = append(told, m.Text)
+				}
+			}
+			if !slices.Equal(told, want) {
+				t.Errorf("%s is told %q, want %q", user, told, want)
+			}
+		}
+	})
+}
+
 // TestWhatStandsInIsStopped is about a task whose holder is gone, so that another stands in for it: an order about the
 // task is one about that, and whoever orders it is told so, and that the task itself may still count.
 func TestWhatStandsInIsStopped(t *testing.T) {

@@ -173,12 +173,20 @@ func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reas
 }
 
 // InVain is the message that an order to do a task once more, or to leave it out, came to nothing, as the partner that
-// was gone had done the task, by the fact that says so and counts. who is the name of that partner.
+// was gone had done the task, or another order counts, by the fact that says so. who is the name of that partner;
+// empty: it was another order.
 func (s Source) InVain(i Item, task workflow.TaskName, by ID, at time.Time, skip bool, who string) Message {
-	text := fmt.Sprintf("%s was ordered to be done once more, which came to nothing: %s had done it meanwhile, and that "+
-		"result counts", task, who)
-	if skip {
+	var text string
+	switch {
+	case who == "" && skip:
+		text = fmt.Sprintf("%s was ordered to be left out, which came to nothing: another order about it counts", task)
+	case who == "":
+		text = fmt.Sprintf("%s was ordered to be done once more, which came to nothing: another order about it counts", task)
+	case skip:
 		text = fmt.Sprintf("%s was ordered to be left out, which came to nothing: %s had done it meanwhile, and that "+
+			"result counts", task, who)
+	default:
+		text = fmt.Sprintf("%s was ordered to be done once more, which came to nothing: %s had done it meanwhile, and that "+
 			"result counts", task, who)
 	}
 	m := s.Message(TaskFailed, i, task, at, text)

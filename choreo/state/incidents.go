@@ -63,7 +63,7 @@ func (s *State) Incidents() (out []IncidentView) {
 // orderInVain says of an attempt that an order began that something else counts, which whoever ordered could not know.
 func (a *Attempt) orderInVain() (out IncidentView, is bool) {
 	out = IncidentView{At: a.Assigned.Fact.At, Task: a.Task.Name, Who: a.Partner}
-	done, by, what := a.DoneAllTheSame(), a.passedOver(), string(a.Task.Name)
+	done, by, what := a.DoneAllTheSame(), a.PassedOver(), string(a.Task.Name)
 	if done != nil {
 		out.At, out.Who = done.Success().Fact.At, done.Partner
 	}
@@ -107,10 +107,10 @@ func (a *Attempt) DoneAllTheSame() *Attempt {
 	return nil
 }
 
-// passedOver is the attempt in charge, or one that led to it, that an order began after the same one as this attempt,
+// PassedOver is the attempt in charge, or one that led to it, that an order began after the same one as this attempt,
 // which an order began, too: of two orders at nodes that could not hear of each other one counts. nil: there is none,
 // both wanted it left out, or this attempt has a result, which is shown as superseded.
-func (a *Attempt) passedOver() *Attempt {
+func (a *Attempt) PassedOver() *Attempt {
 	ordered := func(x *Attempt) bool {
 		return x.Assigned.Fact.Body.Annex != nil && x.Assigned.Fact.Body.Annex.Order != nil
 	}

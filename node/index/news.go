@@ -99,7 +99,7 @@ type Vain struct {
 	Slot     workflow.TaskName
 	Task     workflow.TaskName
 	By       [32]byte
-	Name     string // of the partner whose result counts
+	Name     string // of the partner whose result counts; empty: another order counts
 	Skip     bool
 	At       int64 // when that became known here
 }

@@ -899,6 +899,8 @@ type Task struct {
 	WaitsForWorker bool `json:"waits_for_worker,omitempty"`
 	// PerformedBy is the user whose result ended it as an item of a worklist; empty: nobody's did.
 	PerformedBy string `json:"performed_by,omitempty"`
+	// Signed is how that user signed the result; left out: nobody's did.
+	Signed *PersonSignature `json:"signed,omitempty"`
 	// WaitsFor are the resources that it is to hold and has not got yet, once it could begin but for them.
 	WaitsFor []Lack `json:"waits_for,omitempty"`
 	// Child is the instance that does it, of a task of type workflow; empty: none, as far as is known here.

@@ -43,15 +43,15 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 		if t.Said == nil && t.State == workflow.Failed { // somebody else may stand in for it
 			t.Said = vw.said(h.M.RemarkOnPresumed(views[i].ID))
 		}
-		who := attempts[views[i].ID]     // the attempt that counts
-		if who == "" && !in.DataDriven { // what another state fired, somebody else may have done
-			who = tasks[t.Name]
+		done := attempts[views[i].ID]        // the attempt that counts
+		if done.by == "" && !in.DataDriven { // what another state fired, somebody else may have done
+			done = tasks[t.Name]
 		}
 		if h.M.LeftOut(views[i].ID) {
-			who = "" // whoever ended it before is named by the reason
+			done = performed{} // whoever ended it before is named by the reason
 		}
-		if t.State.Done() && who != "" {
-			t.PerformedBy = vw.Partners.Called(who)
+		if t.State.Done() && done.by != "" {
+			t.PerformedBy, t.Signed = vw.Partners.Called(done.by), vw.Signed(done.word)
 		}
 	}
 	for _, r := range h.M.KeptResults() {
@@ -101,16 +101,22 @@ func lockedAhead(h *Held) []choreo.ItemView {
 	return slices.DeleteFunc(h.M.Ahead(), func(v choreo.ItemView) bool { return v.Holder == "" })
 }
 
+// performed is who brought a result, and the signed word that it was.
+type performed struct {
+	by   worklist.User
+	word []byte
+}
+
 // performers are the people whose results ended tasks, as the holders say: of several attempts at one
 // task, that of the last.
-func performers(h *Held) (tasks map[workflow.TaskName]worklist.User, attempts map[fact.AttemptID]worklist.User) {
-	tasks, attempts = map[workflow.TaskName]worklist.User{}, map[fact.AttemptID]worklist.User{}
-	said := map[fact.ID]worklist.User{}
+func performers(h *Held) (tasks map[workflow.TaskName]performed, attempts map[fact.AttemptID]performed) {
+	tasks, attempts = map[workflow.TaskName]performed{}, map[fact.AttemptID]performed{}
+	said := map[fact.ID]performed{}
 	for _, f := range h.M.Facts() {
 		if f.Fact.Body.Claim == nil || !f.Counted {
 			continue
 		}
-		said[f.ID] = f.Speaker
+		said[f.ID] = performed{f.Speaker, f.Fact.Body.Claim.Word}
 		var took worklist.ID
 		switch x := f.Fact.Body.Claim.Body().(type) {
 		case worklist.Close:

@@ -386,13 +386,23 @@ func TestWhatCannotBeTakenNowHasNoButton(t *testing.T) {
 	}
 }
 
-// Whoever opens an item that is done is told who did it, and not what it would ask for.
+// Whoever opens an item that is done is told who did it and how that was signed, and not what it would ask for, nor how
+// somebody signed whose result came later and does not count.
 func TestWhoDidAnItemIsSaid(t *testing.T) {
 	w := newWard(t)
 	id := w.begin()
-	item := w.take("bia", id, "look", api.ClaimSelect)
+	item := w.take("caio", id, "look", api.ClaimSelect)
+	_, err := w.node.ClaimItems(t.Context(), api.ClaimRequest{User: "caio", Claim: api.ClaimRelease, Items: []string{item}})
+	w.must(err)
+	w.take("bia", id, "look", api.ClaimSelect)
 	done, err := w.node.FinishItem(t.Context(), api.ItemResult{User: "bia", Item: item})
 	w.must(err)
+	if _, err := w.node.FinishItem(t.Context(), api.ItemResult{User: "caio", Item: item}); err == nil {
+		t.Fatal("what caio gave back counts")
+	}
+	if in, err := w.node.Show(t.Context(), id); err != nil || len(in.Incidents) == 0 {
+		t.Fatalf("what caio brought is not kept: %v", err)
+	}
 	if done.Signed == nil {
 		t.Fatal("it is not said how she signed it")
 	}

@@ -382,7 +382,7 @@ func (p *Page) itemWith(why error) screen {
 			v.Ended = p.ended(ctx, got.Item)
 		}
 		if v.Ended != nil {
-			v.Signed = p.signed(ctx, got.Item)
+			v.Signed = v.Ended.Signed
 		}
 		left := maps.Clone(r.PostForm)
 		var bad invalid
@@ -416,20 +416,6 @@ func (p *Page) ended(ctx context.Context, x api.Item) *api.Task {
 		}
 	}
 	return nil
-}
-
-// signed is how whoever ended the task of an item signed that; nil: nobody did, or it is not known here.
-func (p *Page) signed(ctx context.Context, x api.Item) (out *api.PersonSignature) {
-	entries, err := p.node.Log(ctx, x.Instance)
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if e.Signed != nil && e.Counted && string(e.Task) == x.Task && strings.HasPrefix(e.Text, "result of ") {
-			out = e.Signed
-		}
-	}
-	return out
 }
 
 // beyond is what a text says after its first line, if that is the title; else all of it.

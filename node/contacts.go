@@ -142,6 +142,8 @@ func (p peers) UpPeers() []workflow.PartnerID { return p.upPeers() }
 
 func (p peers) Up(who workflow.PartnerID) bool { return p.up(who) }
 
+func (p peers) Heard(who workflow.PartnerID) time.Duration { return p.shown(who).Heard }
+
 func (p peers) Transmit(to workflow.PartnerID, m *wire.Message) { p.transmit(to, m) }
 
 func (p peers) Broadcast(m *wire.Message) { p.broadcast(m) }

@@ -139,6 +139,7 @@ func (t *Topic) leave(x *wanted, me *waiter, why error) {
 const (
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
+	maxAsked   = 5 * time.Second // for what somebody waits for
 	// lostAfter is for how long all must say that a file is not there, before it is lost.
 	lostAfter = time.Minute
 )
@@ -436,8 +437,18 @@ func inWords(err error) string {
 	if a := answer(nil); errors.As(err, &a) {
 		return a.Answer()
 	}
+	if no := (*noAnswer)(nil); errors.As(err, &no) {
+		return no.Error()
+	}
 	return err.Error()
 }
+
+// noAnswer is why a partner did not answer, as the network says it, which tells people nothing.
+type noAnswer struct{ err error }
+
+// Error implements error.
+func (*noAnswer) Error() string   { return "it did not answer, or the link to it broke" }
+func (e *noAnswer) Unwrap() error { return e.err }
 
 // saysNotHere reports whether a partner answered that it does not have a file.
 func saysNotHere(err error) bool {
@@ -786,7 +797,11 @@ func (t *Topic) ask(
 	began := t.in.Clock.Now().Awake
 	b, err := t.in.Partner.Request(t.watched(ctx, in), from, nil, Protocol, req, wait)
 	a := answer(nil)
-	t.heard(from, err == nil || errors.As(err, &a), t.silent(ctx, in, began))
+	answered := err == nil || errors.As(err, &a)
+	t.heard(from, answered, t.silent(ctx, in, began))
+	if !answered {
+		err = &noAnswer{err}
+	}
 	return b, err
 }
 

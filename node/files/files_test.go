@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -45,6 +46,7 @@ type link struct {
 	hangs   map[workflow.PartnerID]bool // takes requests and does not answer
 	takes   time.Duration               // each answer
 	fades   workflow.PartnerID          // says that it has files, and then nothing more
+	heard   func() time.Duration        // when (Boot) anything was heard of partners last; nil: all the time
 	rates   map[workflow.PartnerID]int  // of links that give so many bytes a second; 0: as many as there are
 	on      map[workflow.PartnerID]int  // requests that share such a link now
 	// quickSums: hashes come at once all the same.
@@ -184,6 +186,23 @@ func (l *link) trickle(ctx context.Context, p workflow.PartnerID, size int, wait
 }
 
 // hang has a partner take requests and answer none, or answer again.
+// heardBy says when partners are heard.
+func (l *link) heardBy(at func() time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard = at
+}
+
+// Heard implements files.Requester.
+func (l *link) Heard(workflow.PartnerID) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.heard == nil {
+		return math.MaxInt64
+	}
+	return l.heard()
+}
+
 func (l *link) hang(p workflow.PartnerID, mute bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

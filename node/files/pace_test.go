@@ -163,3 +163,53 @@ func TestASlowLinkThatStops(t *testing.T) {
 		}
 	})
 }
+
+// A partner of which nothing at all was heard while it did not answer, as where the link was cut, is asked again soon after
+// something is; one that is heard all the time, or that is heard each time it was not and still gives nothing, more and more
+// rarely.
+func TestALinkThatWasCutIsNoMutePartner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		honest, taker := siteThatTakes(t)
+		began := time.Now()
+		cut := func() time.Duration { return 0 }
+		now := func() time.Duration { return time.Since(began) }
+		taker.link.heardBy(cut)
+		taker.link.hang("giver", true)
+		f, _ := honest.put(t, files.Chunk)
+		w := want(f, "giver")
+		w.Asked, w.By = true, ""
+		done := make(chan error, 1)
+		go func() { done <- taker.Fetch(context.Background(), w) }()
+		time.Sleep(40 * time.Second)
+		taker.link.hang("giver", false)
+		taker.link.heardBy(now)
+		back := time.Now()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(back); took > 8*time.Second {
+			t.Errorf("after the link was back it took %v", took)
+		}
+	})
+	asked := func(heard func(since time.Duration) time.Duration) (n int) {
+		synctest.Test(t, func(t *testing.T) {
+			honest, taker := siteThatTakes(t)
+			began := time.Now()
+			taker.link.heardBy(func() time.Duration { return heard(time.Since(began)) })
+			taker.link.hang("giver", true)
+			f, _ := honest.put(t, files.Chunk)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+			defer cancel()
+			if err := taker.Fetch(ctx, want(f, "giver")); err == nil {
+				t.Error("it came from a partner that gives nothing")
+			}
+			n = taker.link.total()
+		})
+		return n
+	}
+	always := asked(func(since time.Duration) time.Duration { return since })
+	after := asked(func(since time.Duration) time.Duration { return since.Truncate(time.Minute) })
+	if always > 20 || after > always+4 {
+		t.Errorf("one that is heard was asked %d times in two hours, one that is heard each minute %d times", always, after)
+	}
+}

@@ -732,7 +732,11 @@ func (t *Topic) after(o *order, r result, now time.Duration) time.Duration {
 	}
 	// A long line has pauses in which new orders are served.
 	pause := max(o.pause, 2*time.Duration(len(l.orders))*pace)
-	o.pause, o.parked = min(2*o.pause, maxPause), 0
+	most := maxPause
+	if l.of.asked {
+		most = maxAsked
+	}
+	o.pause, o.parked = min(2*o.pause, most), 0
 	return now + pause
 }
 

@@ -26,6 +26,9 @@ const (
 	muteAfter = 5 * time.Second
 	firstMute = 30 * time.Second
 	maxMute   = 10 * time.Minute
+	// maxSooner is how often in a row one is asked sooner, as nothing at all was heard of it while it did not
+	// answer, and something is again: the link was cut, most likely.
+	maxSooner = 3
 	// tries are how many that were mute are asked at once whether they still are.
 	tries = 2
 	// remembered is of how many partners it is known that they were mute.
@@ -45,6 +48,10 @@ type mute struct {
 	until time.Duration // (Awake) it is not asked
 	pause time.Duration // how long that was
 	tried bool          // it is asked now whether it still is
+	// deaf is when (Boot) nothing at all had been heard of it for a while; 0: something was. sooner is how often it was
+	// asked sooner since it answered last.
+	deaf   time.Duration
+	sooner int
 }
 
 // search asks the partners of a file whether they have it.
@@ -159,6 +166,10 @@ func (t *Topic) passedOver(p workflow.PartnerID, urgent bool) error {
 	if m == nil {
 		return nil
 	}
+	if m.deaf > 0 && m.sooner < maxSooner && t.in.Partner.Heard(p) > m.deaf {
+		m.until, m.deaf = 0, 0
+		m.sooner++
+	}
 	if wait := m.until - t.in.Clock.Now().Awake; wait > 0 || m.tried || t.tried >= tries {
 		return fmt.Errorf(saidMuteText, workflow.FormatDuration(max(wait, time.Second).Round(time.Second)))
 	}
@@ -177,7 +188,8 @@ var (
 func (t *Topic) heard(p workflow.PartnerID, answered bool, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := t.mutes[p]
+	m, now := t.mutes[p], t.in.Clock.Now()
+	before := m != nil && !m.tried && m.until > now.Awake // that it is mute: this was asked before that was known
 	if m != nil && m.tried {
 		m.tried = false
 		t.tried--
@@ -186,7 +198,7 @@ func (t *Topic) heard(p workflow.PartnerID, answered bool, took time.Duration) {
 	case answered:
 		delete(t.mutes, p)
 		return
-	case took < muteAfter: // the link broke, or nobody wants it any more
+	case took < muteAfter, before: // the link broke, or nobody wants it any more
 		return
 	case m == nil:
 		if t.forgetMutes(); len(t.mutes) >= remembered {
@@ -196,7 +208,9 @@ func (t *Topic) heard(p workflow.PartnerID, answered bool, took time.Duration) {
 		t.mutes[p] = m
 	}
 	m.pause = min(max(2*m.pause, firstMute), maxMute)
-	m.until = t.in.Clock.Now().Awake + m.pause
+	if m.until, m.deaf = now.Awake+m.pause, 0; now.Boot-t.in.Partner.Heard(p) >= muteAfter {
+		m.deaf = now.Boot
+	}
 }
 
 // forgetMutes makes room for another partner that is mute, if there is none. The caller holds t.mu.

@@ -25,6 +25,8 @@ type Requester interface {
 		ctx context.Context, p workflow.PartnerID, addrs []string, protocol string, req []byte, wait time.Duration,
 	) ([]byte, error)
 	Up(p workflow.PartnerID) bool
+	// Heard is when (Boot) anything was heard of a partner last.
+	Heard(p workflow.PartnerID) time.Duration
 	Refuse(why string, of workflow.PartnerID)
 }
 

@@ -594,6 +594,41 @@ func TestTheLaterShowsWhatTheEarlierSet(t *testing.T) {
 	})
 }
 
+// What a user did of an item that waited for another, and set in it, is kept on the device as what the user did of the
+// other is, also by a device that crashes then.
+func TestWhatWasDoneOfTheLaterOutlastsACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := aheadIn(t, strings.NewReplacer("type: manual, role: nurse, offline: true, after: weigh",
+			"type: manual, role: nurse, offline: true, after: weigh, out: [eaten]",
+			"weight: {type: integer}", "weight: {type: integer}\n  eaten: {type: boolean}").Replace(round))
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"base", "kitchen"} {
+			tm.disconnect(at, "tablet")
+		}
+		pass(time.Minute)
+		for i, set := range []map[string]string{{"weight": "5"}, {"eaten": "true"}} {
+			if err := tm.hand("tablet", "bia", items[i], set); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+		}
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		tm.wantOutbox("tablet", "bia|weigh|completed|base", "bia|feed|completed|kitchen")
+		for _, at := range []string{"base", "kitchen"} {
+			tm.connect(at, "tablet")
+		}
+		pass(5 * time.Minute)
+		for _, x := range tm.show("base", id).Tasks {
+			if x.State != workflow.Succeeded {
+				t.Errorf("%s is %s", x.Name, x.State)
+			}
+		}
+	})
+}
+
 // TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet is the same where the later is the device's own: nothing is kept of
 // that but the facts.
 func TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet(t *testing.T) {

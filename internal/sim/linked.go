@@ -23,6 +23,9 @@ import (
 // Linked is the first seed with such tasks. They are claimed ones otherwise (Claimed).
 const Linked = 40_000_000
 
+// setting is the first seed in which these tasks set data as well.
+const setting = 40_620_000
+
 // links reports whether a plan has such tasks.
 func (p *Plan) links() bool { return p.Seed >= Linked && !p.drives() }
 
@@ -34,11 +37,15 @@ func link(r *rand.Rand, p *Plan) {
 		tasks = withoutLine(tasks, "distribution:")
 	}
 	role := Roles[r.IntN(len(Roles))]
+	var data []string
 	for chain := range 1 + r.IntN(2) {
 		for i := range 2 + r.IntN(3) {
 			name, after := fmt.Sprintf("l%d%d", chain, i), ""
 			if i > 0 {
 				after = fmt.Sprintf(", after: l%d%d", chain, i-1)
+			}
+			if p.Seed >= setting {
+				data, after = append(data, name+": {type: integer}"), after+", out: ["+name+"]"
 			}
 			tasks += fmt.Sprintf("\n  %s: {type: manual, role: %s, offline: true, timeout: %s%s}", name, role,
 				workflow.FormatDuration(time.Duration(60+r.IntN(180))*time.Minute*p.Scale), after)
@@ -46,7 +53,7 @@ func link(r *rand.Rand, p *Plan) {
 			p.Pins[name] = r.IntN(p.Nodes)
 		}
 	}
-	p.Workflow = tasks + "\npartitions:\n" + parts
+	p.Workflow = withData(tasks, data) + "\npartitions:\n" + parts
 	for i := range p.Users {
 		u := &p.Users[i]
 		if !slices.Contains(u.Roles, role) {
@@ -56,6 +63,18 @@ func link(r *rand.Rand, p *Plan) {
 			u.At = append(u.At, other)
 		}
 	}
+}
+
+// withData is a definition with more data.
+func withData(text string, more []string) string {
+	if len(more) == 0 {
+		return text
+	}
+	list := strings.Join(more, ", ")
+	if strings.Contains(text, "\ndata: {") {
+		return strings.Replace(text, "\ndata: {", "\ndata: {"+list+", ", 1)
+	}
+	return strings.Replace(text, "\n", "\ndata: {"+list+"}\n", 1)
 }
 
 // withoutLine is a text without the lines that begin so.

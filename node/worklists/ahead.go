@@ -238,13 +238,14 @@ func (d *Desk) noteDone(who users.Who, r *Row, c wire.Spoken, body worklist.Resu
 	did()
 }
 
-// notedLocked is what is written for noteDone; did takes it over once that is durable. The caller holds d.mu.
+// notedLocked is what is written for noteDone, of all but the item that was done, which is written with its word; did takes
+// it over once that is durable. The caller holds d.mu.
 func (d *Desk) notedLocked(
 	who users.Who, id workflow.InstanceID, of worklist.Basis, body worklist.Result,
 ) (writes []kv.Write, did func()) {
 	next := []*kept{}
 	for _, k := range d.kept {
-		if k.User != who.ID || k.Instance != id || len(k.Word) > 0 {
+		if k.User != who.ID || k.Instance != id || len(k.Word) > 0 || k.row().Item == of.Item {
 			continue
 		}
 		m := k.more()

@@ -247,16 +247,25 @@ func (m *Machine) HeldUntil(i worklist.Item, now Moment, partners Partners) time
 func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	since := state.Moments{S: m.state}
 	m.eachItem(func(a *state.Attempt) { out = append(out, ItemFor{ItemView: m.itemNow(a, &since)}) })
-	if !m.Claims() { // nobody has, or had, any
+	forked, grants := m.state.Forked()
+	if !m.Claims() && len(forked) == 0 { // nobody has, or had, any
 		return out
 	}
-	had, lost := m.state.People().Board.Had(u)
+	had, lost := map[worklist.Item]worklist.ID{}, map[worklist.Item]*worklist.Loss{}
+	if m.Claims() {
+		had, lost = m.state.People().Board.Had(u)
+	}
 	for i, l := range lost {
 		if a := m.state.Attempts()[fact.AttemptIDOf(i)]; l.By.IsZero() && a != nil {
 			if at := m.state.GoneAt(a); at > 0 {
 				l.At = time.UnixMilli(at)
 			}
 			l.Why = m.whyLost(a, l.Why)
+		}
+	}
+	for i, l := range forked {
+		if _, since := had[l.Item]; l.User == u && !since {
+			had[l.Item], lost[l.Item] = grants[i], &l
 		}
 	}
 	listed := map[worklist.Item]bool{}
@@ -271,7 +280,7 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 		delete(had, x.Item)
 	}
 	open := map[worklist.Item]worklist.Standing{}
-	for _, i := range m.state.People().Board.HeldBy(u) {
+	for _, i := range m.heldBy(u) {
 		if listed[i] {
 			continue
 		}
@@ -291,6 +300,14 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 		}
 	}
 	return out
+}
+
+// heldBy are the items that a person has.
+func (m *Machine) heldBy(u worklist.User) []worklist.Item {
+	if !m.Claims() {
+		return nil
+	}
+	return m.state.People().Board.HeldBy(u)
 }
 
 // ItemOver reports whether an item can be done no more as far as is known here: it has ended, another attempt is in

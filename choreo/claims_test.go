@@ -64,6 +64,7 @@ func (s *story) peoplesCommands() map[string]func() string {
 		"extend": s.extend,
 		"bring":  s.bring, "say": s.bring, "hears": s.hears, "again": s.again, "forge": s.forge, "items": s.items,
 		"kept":      s.kept,
+		"had":       s.had,
 		"losses":    s.losses,
 		"deadlines": s.deadlines,
 	}
@@ -455,6 +456,22 @@ func (s *story) forge() string {
 		return "changes nothing: " + why
 	}
 	return "counts"
+}
+
+// had is what a person had at a partner's word and has no more, with why.
+func (s *story) had() string {
+	var b strings.Builder
+	for _, x := range s.node(1).m.ItemsFor(worklist.User(s.d.CmdArgs[0].Key)) {
+		if x.Lost != nil {
+			fmt.Fprintf(&b, "%s, as %s\n", x.Task.Name, x.Lost.Why)
+		}
+	}
+	for _, l := range s.node(1).m.Unneeded() {
+		if l.User == worklist.User(s.d.CmdArgs[0].Key) {
+			fmt.Fprintf(&b, "told: %s, as %s; kept: %t\n", l.Task, l.Why, l.Made)
+		}
+	}
+	return b.String()
 }
 
 func (s *story) items() string {

@@ -134,12 +134,20 @@ const maxUnneeded = 64
 
 // Unneeded are the items that people had of attempts which are not needed any more, the newest 64, the oldest first:
 // their task was done after all, is in another's hands, or has failed, the item was passed on, or the instance was
-// cancelled.
+// cancelled; and those of which a fork took the result away.
 func (m *Machine) Unneeded() (out []Unneeded) {
-	if !m.Claims() {
-		return nil
+	forked, _ := m.state.Forked()
+	for _, l := range forked {
+		out = append(out, Unneeded{
+			User: l.User, Item: l.Item, Task: m.state.Attempts()[fact.AttemptIDOf(l.Item)].Task.Name, Why: l.Why,
+			At: l.At.UnixMilli(), Made: true,
+		})
 	}
-	for _, l := range m.state.People().Board.Unneeded() {
+	var losses []worklist.Loss
+	if m.Claims() {
+		losses = m.state.People().Board.Unneeded()
+	}
+	for _, l := range losses {
 		m.log.Steps++
 		a := m.state.Attempts()[fact.AttemptIDOf(l.Item)]
 		if a == nil {

@@ -3,9 +3,11 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
@@ -143,26 +145,22 @@ func (s *State) forkedResults() (out []IncidentView) {
 		of fact.AttemptID
 	}
 	people := map[said]bool{}
-	for _, e := range s.log.Order() {
-		s.log.Steps++
-		// Whom a fork had brought in takes no part without it, and so what it says is not counted.
-		away := e.Why == forkedAway || e.Beyond && s.former[e.Fact.Chain.Author] != nil
-		if e.Counted || !away || len(out) == maxUncounted {
-			continue
+	for e := range s.takenByForks() {
+		if len(out) == maxUncounted {
+			break
 		}
 		x := IncidentView{At: e.Fact.At, Who: e.Fact.Chain.Author}
 		switch b := &e.Fact.Body; {
 		case b.Success != nil && !people[said{x.Who, b.Success.Attempt}]:
 			x.Task = s.taskNamed(b.Success.Attempt)
 		case b.Claim != nil:
-			r, is := b.Claim.Body().(worklist.Result)
-			who, _ := s.speaker(e, b.Claim)
-			if !is || who.User == "" {
+			r, who := s.resultIn(e)
+			if who == "" {
 				continue
 			}
 			id := fact.AttemptIDOf(r.Item)
 			people[said{x.Who, id}] = true
-			x.Task, x.User = s.taskNamed(id), who.User
+			x.Task, x.User = s.taskNamed(id), who
 		default:
 			continue
 		}
@@ -173,6 +171,60 @@ func (s *State) forkedResults() (out []IncidentView) {
 		out = append(out, x)
 	}
 	return out
+}
+
+// takenByForks are the facts that do not count because a fork took them away, or what they were made from.
+func (s *State) takenByForks() iter.Seq[*log.Entry] {
+	return func(yield func(*log.Entry) bool) {
+		for _, e := range s.log.Order() {
+			s.log.Steps++
+			// Whom a fork had brought in takes no part without it, and so what it says is not counted.
+			away := e.Why == forkedAway || e.Beyond && s.former[e.Fact.Chain.Author] != nil
+			if !e.Counted && away && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// resultIn is the result of a person that a fact writes down, and whose it is; empty: it writes none down.
+func (s *State) resultIn(e *log.Entry) (r worklist.Result, whose worklist.User) {
+	if e.Fact.Body.Claim == nil {
+		return r, ""
+	}
+	r, is := e.Fact.Body.Claim.Body().(worklist.Result)
+	if who, _ := s.speaker(e, e.Fact.Body.Claim); is {
+		whose = who.User
+	}
+	return r, whose
+}
+
+// WasForked is why a person's result does not count that a fork took away.
+const WasForked = "two facts of its holder have one number, as when a backup was put back"
+
+// Forked are the losses of people whose results a fork took away, the newest of each for an item, in the one order.
+func (s *State) Forked() (out []worklist.Loss, grants []worklist.ID) {
+	if s.log.Forked() == 0 {
+		return nil, nil
+	}
+	for e := range s.takenByForks() {
+		r, who := s.resultIn(e)
+		if who == "" || s.attempts[fact.AttemptIDOf(r.Item)] == nil {
+			continue
+		}
+		i := slices.IndexFunc(out, func(l worklist.Loss) bool { return l.User == who && l.Item == r.Item })
+		if i < 0 && len(out) == maxUncounted {
+			continue
+		}
+		if i < 0 {
+			i, out, grants = len(out), append(out, worklist.Loss{}), append(grants, worklist.ID{})
+		}
+		grants[i] = r.Grant
+		out[i] = worklist.Loss{
+			Item: r.Item, User: who, Why: WasForked, At: time.UnixMilli(e.Fact.At), Works: []worklist.ID{worklist.ID(e.ID)},
+		}
+	}
+	return out, grants
 }
 
 // taskNamed is the task of an attempt; of one that is not known here, as a fork took it away, the task whose slot it is.

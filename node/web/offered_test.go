@@ -415,3 +415,19 @@ func TestWhoDidAnItemIsSaid(t *testing.T) {
 		t.Errorf("the item is shown so:\n%s", b)
 	}
 }
+
+// Whoever opens an item that failed reads why, and so does whoever is to decide what becomes of it.
+func TestWhyAnItemFailedIsSaid(t *testing.T) {
+	w := newWard(t)
+	id := w.begin()
+	item := w.take("bia", id, "look", api.ClaimSelect)
+	_, err := w.node.FinishItem(t.Context(), api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "no ladder"})
+	w.must(err)
+	for path, as := range map[string]string{"/items/" + item: "bia", "/instances/" + id: "ana"} {
+		got := httptest.NewRecorder()
+		w.page.Inside(got, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), w.who[as])
+		if b, _, _ := strings.Cut(prose(got.Body.String()), "More of it"); !strings.Contains(b, "no ladder") {
+			t.Errorf("%s says to %s:\n%s", path, as, b)
+		}
+	}
+}

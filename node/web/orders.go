@@ -81,6 +81,7 @@ type ask struct {
 	Token    string
 	Acts     bool
 	Others   []string // partners here that could do it once more in place of its holder, as far as they are able
+	Why      string   // it failed
 }
 
 // Form names one of its forms, each by another name: one that was sent does not count as another.
@@ -94,6 +95,11 @@ func (p *Page) asks(ctx context.Context, in *api.Instance, s httpapi.Session, ma
 	partners, _ := p.node.Partners(ctx) // without them it is its holder that does it
 	for _, a := range in.Asks {
 		x := ask{Ask: a, Instance: in.ID, Token: s.FormToken}
+		for i := range in.Tasks {
+			if t := &in.Tasks[i]; t.Name == a.Task {
+				x.Why = t.Reason
+			}
+		}
 		x.Orders = slices.DeleteFunc(slices.Clone(a.Orders), func(order string) bool {
 			return order == api.TaskCancel && !may.cancel || order != api.TaskCancel && !may.decide
 		})

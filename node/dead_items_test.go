@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,5 +68,46 @@ func TestWhatIsJudgedIsNotOffered(t *testing.T) {
 			t.Fatalf("the instance is %s", got)
 		}
 		tm.wantItems("tablet", "bia")
+	})
+}
+
+// What a user did of an item whose holder is evicted meanwhile waits for nobody: it stays in the outbox with why, and can be
+// dropped.
+func TestWhatWaitsForWhoIsGoneForGoodIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "hq", "base:nurse", "tablet")
+		if err := tm.signIn("tablet", tm.addUser("hq", "bia", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.add("hq", strings.Replace(rota, "role: nurse, out", "role: nurse, offline: true, out", 1))
+		tm.begin("hq", "rota", nil)
+		pass(time.Second)
+		item := tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		tm.disconnect("base", "hq")
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantOutbox("tablet", "bia|weigh|completed|base")
+		tm.expel("hq", "base")
+		pass(time.Minute)
+		const why = "base, who held it, is gone for good and takes nothing any more"
+		tm.wantOutbox("tablet", "bia|weigh|completed||"+why)
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		pass(time.Minute)
+		tm.wantOutbox("tablet", "bia|weigh|completed||"+why)
+		out, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
+		if err != nil || len(out) != 1 || out[0].Outputs["weight"] != "3" {
+			t.Fatalf("the outbox is %+v, %v", out, err)
+		}
+		if _, err := tm.p["tablet"].api.DropRefused(t.Context(), api.DropRequest{ID: out[0].ID}); err != nil {
+			t.Error(err)
+		}
+		tm.wantOutbox("tablet")
 	})
 }

@@ -3,6 +3,7 @@ package worklists
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -89,7 +90,13 @@ func (d *Desk) deliver() {
 	d.settleAll()
 	waits := map[workflow.PartnerID][]*kept{}
 	for _, k := range d.allKept("") {
-		if at := workflow.PartnerID(k.At); len(k.Word) > 0 {
+		at := workflow.PartnerID(k.At)
+		switch {
+		case len(k.Word) == 0:
+		case d.in.Gone(at):
+			d.keepRefused(k, fmt.Sprintf("%s, who held it, is gone for good and takes nothing any more", d.in.Name(at)),
+				worklist.ID{}, nil)
+		default:
 			waits[at] = append(waits[at], k)
 		}
 	}
@@ -134,13 +141,18 @@ func (d *Desk) handIn(k *kept) error {
 			return err // once more, later
 		}
 	}
-	if err := d.refuse(k, why, result, d.stillHas(k, isKept)); err != nil { // it is handed in once more, later
+	d.keepRefused(k, why, result, d.stillHas(k, isKept))
+	return nil
+}
+
+// keepRefused puts what a user did into the outbox for good (refuse), and tells that.
+func (d *Desk) keepRefused(k *kept, why string, result worklist.ID, has *Row) {
+	if err := d.refuse(k, why, result, has); err != nil { // it is handed in once more, later
 		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", why, "error", err)
-		return nil
+		return
 	}
 	d.tellHandedIn(k, "refused")
 	d.in.Nudge() // it is asked about from now on
-	return nil
 }
 
 // isEarly reports whether the holder of an item has still to hear that something was done for which the item waits, of

@@ -56,7 +56,7 @@ func TestWhoDoesNotAnswerDelaysNobody(t *testing.T) {
 		peers := &halfMute{asked: map[workflow.PartnerID]int{}, begun: time.Now()}
 		d, err := New(Surroundings{
 			Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: peers, Waits: func() bool { return true },
-			Publish: func(api.Event) {},
+			Publish: func(api.Event) {}, Gone: func(workflow.PartnerID) bool { return false },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -95,6 +95,7 @@ func TestALongDeliveryKeepsNoNodeBusy(t *testing.T) {
 			Waits: func() bool { return true }, Watched: func() bool { return false },
 			Aside: func(fn func()) { go fn() }, Nudge: func() { nudges.Add(1) }, Publish: func(api.Event) {}, People: onlyBia{},
 			Loads: noLoads{}, ConnectionTime: func(workflow.PartnerID) time.Duration { return time.Minute },
+			Gone: func(workflow.PartnerID) bool { return false },
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -46,6 +46,10 @@ func (x shownFiles) Waits(h *show.Held, item workflow.DataName, f workflow.File)
 	return x.WaitsFor(&filing.Held{M: h.M, Def: h.Def, By: h.M.Genesis().Chain.Author, Ended: h.Ended}, item, f)
 }
 
+func (x shownFiles) OnlyFor(h *show.Held, at workflow.PartnerID, item workflow.DataName, f workflow.File) []string {
+	return x.Desk.OnlyFor(&filing.Held{M: h.M, Def: h.Def}, at, "", item, f.String())
+}
+
 func (x shownFiles) Lost(id workflow.InstanceID, f workflow.File) (why string, at time.Time, lost bool) {
 	if is := x.Files.Lost(id, f); is != nil {
 		return is.Why, is.At, true

@@ -9,7 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // A file that its user may never read is said to be for others, and who may read it: nobody waits for it, neither
@@ -157,5 +161,41 @@ func TestAFileThatComesForAPersonIsSaidToDoSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		says("rui gets it with the item: mutirao worklist open " + item + " --to DIR --user rui")
+	})
+}
+
+// A program's task whose holder may not read a file that it needs waits for ever: everybody who takes part is told, and not
+// the holder alone.
+func TestWhoMayNotReadWhatItNeedsIsSaidEverywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+		}, func(p *node.Parts) {
+			kept, err := files.Open(t.TempDir(), files.Options{Limit: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Files = kept
+		}, "base", "tablet")
+		f, err := tm.p["base"].api.PutFile(t.Context(), "p.jpg", strings.NewReader("a wound"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tm.add("base", "workflow: care\ndata: {photo: {type: file, readers: [doctor]}}\n"+
+			"tasks: {weigh: {application: weigh, in: [photo]}, note: {after: weigh}}\n"+
+			"partitions: {ward: {tasks: [weigh], partner: tablet}, desk: {tasks: [note], partner: base}}\n")
+		st, err := tm.p["base"].api.Start(t.Context(),
+			api.StartRequest{Workflow: "care", Input: map[string]string{"photo": f.Value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		const want = "tablet may not read file p.jpg, which it waits for: only doctor may"
+		if why := tm.taskOf("base", st.ID, "weigh").Reason; why != want {
+			t.Errorf("base says of the task: %q, want %q", why, want)
+		}
+		if why := tm.taskOf("tablet", st.ID, "weigh").Reason; !strings.Contains(why, "only doctor may read file photo") {
+			t.Errorf("its holder says of the task: %q", why)
+		}
 	})
 }

@@ -137,15 +137,21 @@ func (vw *View) waitsForRole(h *Held, t state.TaskView) string {
 	return fmt.Sprintf("it waits for somebody to perform it: %v", partition.NobodyFor(t.Task))
 }
 
-// waitsForFiles says which files a task that is here waits for; empty: none.
+// waitsForFiles says which files a task waits for that is here, and which a partner may not read that does one without
+// people: that one waits for ever, and others are to know it; empty: none.
 func (vw *View) waitsForFiles(h *Held, is state.TaskView) string {
-	t, begins := is.Task, is.State == workflow.Ready || is.State == workflow.Running
-	if !begins || is.Partner != vw.Self || !vw.Files.Concerns(h.Def) {
+	t, begins, here := is.Task, is.State == workflow.Ready || is.State == workflow.Running, is.Partner == vw.Self
+	if !begins || !here && !t.ByNode() || !vw.Files.Concerns(h.Def) {
 		return ""
 	}
 	var out []string
 	for _, r := range h.M.FilesOf(t) {
-		if words := vw.Files.Waits(h, r.Item, r.File); words != "" {
+		if !here {
+			if only := vw.Files.OnlyFor(h, is.Partner, r.Item, r.File); only != nil {
+				out = append(out, fmt.Sprintf("%s may not read file %s, which it waits for: only %s may",
+					vw.People.Name(is.Partner), r.File.Name, strings.Join(only, ", ")))
+			}
+		} else if words := vw.Files.Waits(h, r.Item, r.File); words != "" {
 			out = append(out, fmt.Sprintf("waits for file %s: %s", r.File.Name, words))
 		}
 	}

@@ -75,6 +75,8 @@ type Files interface {
 	OnlyHere(h *Held, item workflow.DataName, f workflow.File) bool
 	// Waits says what a file waits for that a task of an instance reads; empty: it is here.
 	Waits(h *Held, item workflow.DataName, f workflow.File) string
+	// OnlyFor are those who alone may read a file, where a partner is not among them; nil: it may.
+	OnlyFor(h *Held, at workflow.PartnerID, item workflow.DataName, f workflow.File) []string
 	// Lost says of a file that a task of an instance is about to read, or reads, that nobody has it any more.
 	Lost(workflow.InstanceID, workflow.File) (why string, at time.Time, lost bool)
 	// LostData are the files among an instance's data that nobody has any more, and that no task here reads.

@@ -724,6 +724,42 @@ partitions: {home: {tasks: [weigh], partner: base}}
 	})
 }
 
+// What waits to be handed in can be mended: the new result takes its place, and what it does not name, as a photo, is as
+// it was given before. That it failed after all takes the place of all of it.
+func TestWhatIsMendedOutOfReachKeepsTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", `
+workflow: meals
+data: {weight: {type: integer}, pic: {type: file}, note: {type: string}}
+tasks: {weigh: {type: manual, role: nurse, offline: true, out: [weight, pic, note]}}
+partitions: {home: {tasks: [weigh], partner: base}}
+`)
+		id, item := tm.rounds("meals", nil)
+		f, err := tm.p["tablet"].api.PutFile(t.Context(), "pic.txt", strings.NewReader("a photo"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.goesAway("tablet")
+		for _, out := range []map[string]string{
+			{"weight": "3", "pic": f.Value}, {"note": "asleep"}, {"weight": "4"},
+		} {
+			if err := tm.hand("tablet", "bia", item, out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tm.wantOutbox("tablet", "bia|weigh|completed|base")
+		tm.comesBack("tablet", "base")
+		in := tm.show("base", id)
+		if in.Data["weight"] != int64(4) || in.Data["note"] != "asleep" || in.Data["pic"] != f.Value {
+			t.Errorf("the data are %v", in.Data)
+		}
+	})
+}
+
 // A result that came too late and may be adopted is among what needs a person, until that is decided.
 func TestAKeptResultNeedsAPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -402,6 +402,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case in.Failed && strings.TrimSpace(in.Reason) == "":
 		return nil, api.Errorf(api.Invalid, "a failure needs a reason, for those who go on")
 	}
+	in.Outputs = d.withGiven(who, r, in)
 	if err := d.checkGiven(who, r, in.Outputs, !d.isUp(r.At)); err != nil {
 		return nil, err
 	}
@@ -489,6 +490,24 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	name := who.Name
 	out.State, out.Holder, out.Delivered, out.Signed = api.ItemDone, &name, true, users.Signed(c.Word)
 	return &out, nil
+}
+
+// withGiven is what a result sets, with what its user gave before of the same item, if that waits to be handed in: the
+// new result takes its place, and whoever mends one value does not give the others once more.
+func (d *Desk) withGiven(who users.Who, r *Row, in api.ItemResult) map[string]string {
+	k := d.keptFor(who.ID, r.ID())
+	if in.Failed || k == nil || k.Grant != r.Grant {
+		return in.Outputs
+	}
+	if _, did := k.done(); !did {
+		return in.Outputs
+	}
+	out := k.outputs()
+	if out == nil {
+		return in.Outputs
+	}
+	maps.Copy(out, in.Outputs)
+	return out
 }
 
 // isUp reports whether the holder of an item can be asked now.

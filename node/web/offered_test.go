@@ -23,7 +23,7 @@ administrators: chief
 data: {note: {type: string}}
 tasks:
   look: {type: manual, role: crew, offline: true, deadline: 48h, out: [note]}
-  tidy: {type: manual, role: crew, after: look, compensate: undone}
+  tidy: {type: manual, role: crew, offline: true, after: look, compensate: undone}
   undone: {type: manual, role: crew}
 `
 
@@ -228,6 +228,12 @@ func TestWhatIsOfferedIsNotRefused(t *testing.T) {
 			"bia item": mine, "caio item": nil, "davi item": nil, "ana item": nil, "eva item": nil,
 			"bia instance": nil, "caio instance": nil, "ana instance": decides, "eva instance": decides,
 		}},
+		{"it waits for another", func(id string) string {
+			both := []string{w.item("bia", id, "look"), w.item("bia", id, "tidy")}
+			_, err := w.node.ClaimItems(ctx, api.ClaimRequest{User: "bia", Claim: api.ClaimLock, Items: both})
+			w.must(err)
+			return both[1]
+		}, map[string][]string{"bia item": {"release"}, "caio item": nil, "ana instance": decides}},
 		{"taken from her", func(id string) string {
 			item := w.take("bia", id, "look", api.ClaimLock)
 			_, err := w.node.TransferItem(ctx, api.TransferRequest{User: "ana", ID: id, Task: "look", To: "caio"})
@@ -411,7 +417,8 @@ func TestWhoDidAnItemIsSaid(t *testing.T) {
 	w.page.Inside(got, r, w.who["bia"])
 	b := prose(got.Body.String())
 	signed := fmt.Sprintf("Signed with the key %s: %s…", workflow.PartnerID(done.Signed.Key).Short(), done.Signed.Signature[:10])
-	if !strings.Contains(b, signed) || !strings.Contains(b, "done by bia") || strings.Contains(b, "It will ask for") {
+	if !strings.Contains(b, signed) || !strings.Contains(b, "done by bia") || strings.Contains(b, "It will ask for") ||
+		strings.Contains(b, "can be done") {
 		t.Errorf("the item is shown so:\n%s", b)
 	}
 }

@@ -33,7 +33,7 @@ type pass struct {
 
 // passing is an item's form; nil: the user may not pass it on.
 func (p *Page) passing(ctx context.Context, r *http.Request, x item) *pass {
-	if !x.Movable() {
+	if !x.Movable() || len(x.Awaits) > 0 { // what nobody can do now is passed on to nobody
 		return nil
 	}
 	f := newPass("/items/"+url.PathEscape(x.ID)+"/transfer", x.Token, r.PostForm)

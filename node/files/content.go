@@ -86,7 +86,7 @@ func good(r io.ReaderAt, f workflow.File, s sums, n int, buffer []byte) (bool, e
 func copyIn(
 	ctx context.Context, to *os.File, r io.Reader, most int64, spare func(bytes int64) error,
 ) (size int64, s sums, err error) {
-	buffer := make([]byte, Chunk)
+	buffer, r := make([]byte, Chunk), unbroken{r}
 	for {
 		if err := ctx.Err(); err != nil {
 			return 0, nil, err
@@ -94,7 +94,7 @@ func copyIn(
 		n, err := io.ReadFull(r, buffer)
 		if n > 0 {
 			if size += int64(n); size > most {
-				return 0, nil, &tooLarge{most}
+				return 0, nil, &tooLarge{most: most}
 			}
 			if err := spare(int64(n)); err != nil {
 				return 0, nil, err
@@ -114,7 +114,21 @@ func copyIn(
 	}
 }
 
-type tooLarge struct{ most int64 }
+// unbroken is content of which it is not taken for its end that it broke off: io.ReadFull says the same of both.
+type unbroken struct{ of io.Reader }
+
+func (u unbroken) Read(b []byte) (int, error) {
+	n, err := u.of.Read(b)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it broke off before its end")
+	}
+	return n, err
+}
+
+type tooLarge struct {
+	most int64
+	size int64 // 0: more than that, which is all that is known
+}
 
 // IsFull reports whether a file is not kept since there is no room for it here.
 func IsFull(err error) bool {
@@ -127,6 +141,9 @@ func IsFull(err error) bool {
 func (e *tooLarge) Error() string {
 	if e.most == workflow.MaxFile {
 		return fmt.Sprintf("the file is too large: at most %s are kept of one", workflow.FormatSize(e.most))
+	}
+	if e.size > 0 {
+		return fmt.Sprintf("it has %s, and there is room for %s here", workflow.FormatSize(e.size), workflow.FormatSize(e.most))
 	}
 	return fmt.Sprintf("there is room for %s here, and it is larger", workflow.FormatSize(e.most))
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -614,6 +615,34 @@ func TestFullDiskTakesNoFile(t *testing.T) {
 	}
 	if _, err := s.Put(t.Context(), "f", io.LimitReader(zeros{}, 10), time.Now()); err != nil {
 		t.Error(err)
+	}
+}
+
+// announced says beforehand how much comes, and fails a test that reads it.
+type announced struct {
+	t    *testing.T
+	size int64
+}
+
+func (a announced) Announced() int64 { return a.size }
+
+func (a announced) Read([]byte) (int, error) {
+	a.t.Error("it was read")
+	return 0, io.EOF
+}
+
+// What is known to have no room is refused before it comes, and what broke off is not kept as if that were its end.
+func TestWhatCannotBeKeptIsSaidAtOnce(t *testing.T) {
+	s := newSite(t, t.TempDir(), files.Options{
+		Space: func() (uint64, uint64, error) { return 100, 200, nil }, Reserve: 90,
+	}, everybody{})
+	if _, err := s.Put(t.Context(), "f", announced{t, 11}, time.Now()); err == nil ||
+		!strings.Contains(err.Error(), "it has 11 B, and there is room for 10 B here") {
+		t.Errorf("got %v", err)
+	}
+	broken := io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if _, err := s.Put(t.Context(), "f", broken, time.Now()); err == nil || !strings.Contains(err.Error(), "broke off") {
+		t.Errorf("what broke off: %v", err)
 	}
 }
 

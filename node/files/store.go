@@ -191,7 +191,8 @@ func (s *Store) of(n name) *content {
 
 // Put keeps what r gives, under a name, and returns when it is durable. It is removed
 // after a day if no instance has it by then. What is here of the same content is replaced: its
-// user may give it because the disk damaged that.
+// user may give it because the disk damaged that. What says how much comes (Announced) is refused before it
+// comes, if there is no room for that.
 func (s *Store) Put(ctx context.Context, name string, r io.Reader, now time.Time) (f workflow.File, err error) {
 	if rule := workflow.FileNameRule(name); rule != "" {
 		return f, fmt.Errorf("%q cannot be what a file is called: want %s", name, rule)
@@ -199,6 +200,9 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader, now time.Time
 	most, err := s.roomOf("")
 	if err != nil {
 		return f, err
+	}
+	if of, is := r.(interface{ Announced() int64 }); is && of.Announced() > min(most, workflow.MaxFile) {
+		return f, &tooLarge{min(most, workflow.MaxFile), of.Announced()} // before any of it came
 	}
 	tmp, err := os.CreateTemp(s.dir, newFile)
 	if err != nil {

@@ -107,6 +107,15 @@ func (u *uploads) find(name string, at int64, begin func() *upload) (*upload, er
 	return up, nil
 }
 
+// sized is content of which is known how much comes: what has no room is refused before it does.
+type sized struct {
+	io.Reader
+	size int64
+}
+
+// Announced is how many bytes come; below 0: that is not known.
+func (s sized) Announced() int64 { return s.size }
+
 // begin has the node keep a file as its pieces come.
 func (h *handler) begin(name string, size int64) *upload {
 	from, to := io.Pipe()
@@ -118,7 +127,7 @@ func (h *handler) begin(name string, size int64) *upload {
 	})
 	go func() {
 		defer close(u.kept)
-		f, err := h.svc.PutFile(ctx, name, from)
+		f, err := h.svc.PutFile(ctx, name, sized{from, size})
 		_ = from.CloseWithError(errKept) // a piece that comes now fails; it never fails itself
 		u.result = Upload{File: f, Err: err}
 	}()
@@ -202,6 +211,7 @@ func (u *upload) take(w http.ResponseWriter, r *http.Request, at int64) error {
 			u.at += int64(put)
 			u.mu.Unlock()
 			if wrong != nil {
+				_, _ = io.Copy(io.Discard, body) // a browser reads an answer when its piece was read
 				return u.end(w)
 			}
 		}

@@ -150,6 +150,32 @@ func TestPiecesAreRefused(t *testing.T) {
 	}
 }
 
+// fullDrawer has no room for more than four bytes, and reads nothing of what is known to be more.
+type fullDrawer struct{ *drawer }
+
+func (d fullDrawer) PutFile(ctx context.Context, name string, from io.Reader) (*api.File, error) {
+	if of, is := from.(interface{ Announced() int64 }); is && of.Announced() > 4 {
+		return nil, api.Errorf(api.Refused, "there is no room for %d bytes", of.Announced())
+	}
+	return d.drawer.PutFile(ctx, name, from)
+}
+
+// A file that has no room is refused with its first piece: its size is said there.
+func TestAFileWithoutRoomIsRefusedAtItsBeginning(t *testing.T) {
+	p, d := newPieces(t)
+	p.server = httpapi.NewServer(fullDrawer{d}, "token", httpapi.Options{Page: pigeonhole{}})
+	p.signIn()
+	p.token = p.do("GET", "/").Header().Get("X-Form-Token")
+	w := httptest.NewRecorder()
+	p.server.ServeHTTP(w, p.request(piecesID, 5, 0, strings.NewReader("p")))
+	if w.Code != 409 || !strings.Contains(w.Body.String(), "no room for 5 bytes") {
+		t.Errorf("it is %d %s", w.Code, w.Body)
+	}
+	if status, _, value := p.put(piecesID+"1", 4, 0, "phot"); status != 200 || value == "" {
+		t.Errorf("one that has room: %d %q", status, value)
+	}
+}
+
 // heard is a drawer that says how much came of a file, as it comes.
 type heard struct {
 	*drawer

@@ -36,7 +36,7 @@ var (
 				return nil, withStatus(http.StatusUnsupportedMediaType,
 					api.Errorf(api.Invalid, "Content-Type %q: want %s", r.Header.Get("Content-Type"), fileKind))
 			}
-			return svc.PutFile(r.Context(), r.PathValue("name"), r.Body)
+			return svc.PutFile(r.Context(), r.PathValue("name"), sized{r.Body, r.ContentLength})
 		},
 	}
 	dataRoute = &route{

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -26,11 +25,12 @@ const (
 // if what came before it, the secret of the session, makes the form a good one; else it is passed over.
 func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multipart.Reader, s *Session) error {
 	r.PostForm, s.Files = url.Values{}, map[string]Upload{}
-	left, came := int64(MaxBody), 0
+	left, came, early := int64(MaxBody), 0, passedOver{}
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
 		switch {
-		case errors.Is(err, io.EOF):
+		case err == io.EOF: // one that is wrapped says that the form ended before its own end
+			early.refuse(r, s)
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // recorders of tests have none
 			return nil
 		case err != nil:
@@ -38,10 +38,12 @@ func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multi
 		case n >= maxFields:
 			return errTooLarge
 		case part.FileName() != "":
-			if worth(r, *s) == Good {
-				s.Files[part.FormName()] = h.keep(r, part, came)
-				came++ // several may come under one name
+			if worth(r, *s) != Good {
+				early = append(early, part.FormName())
+				continue
 			}
+			s.Files[part.FormName()] = h.keep(r, part, came)
+			came++ // several may come under one name
 			continue
 		}
 		text, err := io.ReadAll(io.LimitReader(part, left+1))
@@ -52,6 +54,19 @@ func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multi
 			return errTooLarge
 		}
 		r.PostForm.Add(part.FormName(), string(text))
+	}
+}
+
+// passedOver are the files that came before the secret of the session, by the names of their fields.
+type passedOver []string
+
+// refuse says of them that they are not kept, where the form is a good one all the same.
+func (early passedOver) refuse(r *http.Request, s *Session) {
+	if worth(r, *s) != Good {
+		return
+	}
+	for _, name := range early {
+		s.Files[name] = Upload{Err: api.Errorf(api.Invalid, "the file came before %s in its form: it is not kept", FormTokenField)}
 	}
 }
 

@@ -111,7 +111,8 @@ func TestFilesOfForms(t *testing.T) {
 			`sent 2, report ["smoke"], files`, nil},
 		{"a wrong token", []string{"form-token=x", "file.a=a.jpg:photo", "report=smoke"}, nil, 200,
 			`sent 2, report ["smoke"], files`, nil},
-		{"the token comes late", []string{"file.a=a.jpg:photo", token}, nil, 200, "sent 1, report [], files", nil},
+		{"the token comes late", []string{"file.a=a.jpg:photo", token}, nil, 200,
+			"sent 1, report [], files file.a not: the file came before form-token in its form", nil},
 		{"another site", []string{token, "file.a=a.jpg:photo"},
 			[]string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}, 403, "pages of", nil},
 		{"nobody says where it comes from", []string{token, "file.a=a.jpg:photo"},
@@ -146,9 +147,15 @@ func TestFilesOfForms(t *testing.T) {
 	d.kept = nil
 	kind, body := parts(t, token, "report=smoke", "file.a=a.jpg:photo")
 	body.Truncate(body.Len() - 30)
-	if w := b.send(kind, body); w.Code != 400 && !strings.Contains(w.Body.String(), "file.a not") {
+	if w := b.send(kind, body); w.Code != 400 || !strings.Contains(w.Body.String(), "the form broke off") {
 		t.Errorf("broken off: %d %s", w.Code, w.Body)
 	}
+	kind, body = parts(t, token, "report=smoke", "file.a=a.jpg:photo")
+	body.Truncate(body.Len() - len("--\r\n")) // the boundary is there, and not that it is the last
+	if w := b.send(kind, body); w.Code != 400 || !strings.Contains(w.Body.String(), "the form broke off") {
+		t.Errorf("without its end: %d %s", w.Code, w.Body)
+	}
+	d.kept = nil // what came of it is kept for a day, and given to nobody
 	b.cookies = b.do("GET", b.linkBy("token", "?look=true")).Result().Cookies()
 	kind, body = parts(t, "form-token="+b.do("GET", "/").Header().Get("X-Form-Token"), "file.a=a.jpg:photo")
 	if w := b.send(kind, body); !strings.Contains(w.Body.String(), "sent 3, report [], files") {

@@ -1,11 +1,31 @@
 package web
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
+
+// A hint that names a command for which the Portuguese page has words of its own has them on the English page, too.
+func TestHintsOfThePageNameNoCommands(t *testing.T) {
+	command := regexp.MustCompile("mutirao [a-z]|--[a-z]")
+	en := languages()[0]
+	for _, line := range reasonLines(allForms) {
+		english, other, _ := strings.Cut(strings.TrimPrefix(line, asWhole), " => ")
+		if !command.MatchString(english) || command.MatchString(other) {
+			continue
+		}
+		text := blank.ReplaceAllString(english, "x")
+		if got := en.reason(text); command.MatchString(got) {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+	if got, want := en.reason("give a reason, which its log keeps: --reason WHY"), "write down why: its log keeps that"; got != want {
+		t.Errorf("it is %q, want %q", got, want)
+	}
+}
 
 // What the node words is said in Portuguese, with all that is in it; what the page does not know stays.
 func TestReasons(t *testing.T) {
@@ -80,7 +100,7 @@ func TestReasons(t *testing.T) {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 		plain := strings.Replace(text, "11m10s", "11 min 10 s", 1)
-		if got := en.reason(text); got != plain && !strings.HasPrefix(text, "--") {
+		if got := en.reason(text); got != plain && !strings.HasPrefix(text, "--") && !strings.HasPrefix(text, "list them: ") {
 			t.Errorf("%q is %q in English", text, got)
 		}
 	}

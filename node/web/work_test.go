@@ -599,7 +599,7 @@ func TestAnItemThatIsGoneMeanwhile(t *testing.T) {
 		sheet func(string) (*api.ItemSheet, error)
 		want  []string
 	}{
-		{"it is listed still", sheetOf, []string{"does not count, as the item was given back; it is kept\nmutirao show 3f9a shows it", "two floors, <smoke>"}},
+		{"it is listed still", sheetOf, []string{"does not count, as the item was given back; it is kept\nthe instance's page shows it", "two floors, <smoke>"}},
 		{"it is not ana's any more", func(string) (*api.ItemSheet, error) { return sheetOf("a1") },
 			[]string{"does not count", "What you typed\nlevel: 2 report: two floors, <smoke>"}},
 		{"it is nowhere", func(string) (*api.ItemSheet,

@@ -248,11 +248,15 @@ func (l *language) orJSON(f api.Field, v any, lines []string) string {
 func (l *language) typed(fields []api.Field, form url.Values, starting bool) (values, wrong map[string]string) {
 	values, wrong = map[string]string{}, map[string]string{}
 	for _, f := range fields {
+		if len(form[dataPrefix+f.Name]) > 1 { // no page of ours sends that
+			wrong[f.Name] = l.say("wrong.many")
+			continue
+		}
 		text := asTyped(form.Get(dataPrefix + f.Name))
 		if f.Type != string(workflow.TypeString) {
 			text = strings.TrimSpace(text)
 		}
-		if was := l.written(f); unkept(was) != 0 && text == withMarks(was) {
+		if was := l.written(f); unkept(was) >= 0 && text == withMarks(was) {
 			continue // it came back as it was shown
 		}
 		if strings.TrimSpace(text) == "" {
@@ -262,7 +266,7 @@ func (l *language) typed(fields []api.Field, form url.Values, starting bool) (va
 			continue // it stays as it is
 		}
 		v, why := l.read(f, text)
-		if r := unkept(text); r != 0 {
+		if r := unkept(text); r >= 0 {
 			why = l.say("wrong.unkept", fmt.Sprintf("U+%04X", r))
 		}
 		if why == "" {
@@ -280,21 +284,21 @@ func (l *language) typed(fields []api.Field, form url.Values, starting bool) (va
 // asTyped is a text of a form with the line breaks that were typed: browsers send others.
 func asTyped(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// unkept is the first character of a text that no page can bring back: a browser reads its reference as another one. 0:
+// unkept is the first character of a text that no page can bring back: a browser reads its reference as another one. -1:
 // there is none.
 func unkept(text string) rune {
 	for _, r := range text {
-		if r >= 0x80 && r <= 0x9f {
+		if r == 0 || r >= 0x80 && r <= 0x9f {
 			return r
 		}
 	}
-	return 0
+	return -1
 }
 
 // withMarks is a text as a form shows it: in place of each character that no page can bring back stands one that is seen.
 func withMarks(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unkept(string(r)) != 0 {
+		if unkept(string(r)) >= 0 {
 			return unicode.ReplacementChar
 		}
 		return r
@@ -320,18 +324,14 @@ func exact(text string) template.HTML {
 func (l *language) read(f api.Field, text string) (v, wrong string) {
 	switch workflow.DataType(f.Type) {
 	case workflow.TypeInteger:
-		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+		switch _, err := strconv.ParseInt(text, 10, 64); {
+		case errors.Is(err, strconv.ErrRange):
+			return "", l.say("wrong.large", brief(text))
+		case err != nil:
 			return "", l.say("wrong.integer", brief(text))
 		}
 	case workflow.TypeNumber:
-		if wrong := l.ambiguous(text); wrong != "" {
-			return "", wrong
-		}
-		n, ok := l.decimal(text)
-		if !ok {
-			return "", l.say("wrong.number", brief(text))
-		}
-		return n, ""
+		return l.typedNumber(text)
 	case workflow.TypeBoolean:
 		if text != "true" && text != "false" {
 			return "", l.say("wrong.yesno")
@@ -355,6 +355,22 @@ func (l *language) read(f api.Field, text string) (v, wrong string) {
 		return l.readLines(text, "{")
 	}
 	return text, ""
+}
+
+// typedNumber is a number in the spelling of the interface, which has no zeros at its beginning.
+func (l *language) typedNumber(text string) (n, wrong string) {
+	plainly := bare.ReplaceAllString(zeros.ReplaceAllString(text, "${1}${2}"), "${1}0${2}")
+	if wrong := l.ambiguous(plainly); wrong != "" {
+		return "", wrong
+	}
+	n, ok := l.decimal(plainly)
+	if !ok {
+		return "", l.say("wrong.number", brief(text))
+	}
+	if _, err := strconv.ParseFloat(n, 64); err != nil {
+		return "", l.say("wrong.large", brief(text))
+	}
+	return n, ""
 }
 
 // readLines reads a list, or a map, that has an entry on each line, or is JSON.
@@ -414,6 +430,8 @@ func (l *language) entry(text string) any {
 var (
 	grouped = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]+)?$`)
 	oneOf   = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2}\.[0-9]{3}$`)
+	zeros   = regexp.MustCompile(`^([+-]?)0+([0-9])`)   // 05
+	bare    = regexp.MustCompile(`^([+-]?)([.,][0-9])`) // .5
 )
 
 // ambiguous says what is wrong with a number that may be read in two ways: by the language, whose thousands are parted by
@@ -454,7 +472,7 @@ func (l *language) fits(f api.Field, v string) string {
 	}
 	decl := workflow.DataDecl{Name: workflow.DataName(f.Name), Type: workflow.DataType(f.Type)}
 	if _, err := workflow.ReadGiven(&decl, v); err != nil {
-		return err.Error() // what the page does not know how to say
+		return l.reason(strings.TrimPrefix(err.Error(), f.Name+": ")) // its label stands beside it
 	}
 	return ""
 }

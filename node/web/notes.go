@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,6 +127,10 @@ func (p *Page) act(do action, again func(why error) screen) http.HandlerFunc {
 			p.show(w, r, again(&trouble{key: "form.look"}))
 			return
 		}
+		if hasNUL(r.PostForm) {
+			p.show(w, r, again(&trouble{key: "wrong.nul"}))
+			return
+		}
 		is, err := p.notes.once(r.PostForm.Get(formName), func() (*outcome, error) { return do(r.Context(), r, s) })
 		if err != nil {
 			p.show(w, r, again(err))
@@ -135,6 +140,17 @@ func (p *Page) act(do action, again func(why error) screen) http.HandlerFunc {
 		maps.Copy(query, is.with)
 		http.Redirect(w, r, is.to+"?"+query.Encode(), http.StatusSeeOther)
 	}
+}
+
+// hasNUL reports whether a text of a form that is no data has the one character that no browser shows, nor brings back.
+// Of data that is said at the field.
+func hasNUL(form url.Values) bool {
+	for name, of := range form {
+		if !strings.HasPrefix(name, dataPrefix) && strings.Contains(strings.Join(of, ""), "\x00") {
+			return true
+		}
+	}
+	return false
 }
 
 // trouble is a reason of the page's own why a form was not carried out.

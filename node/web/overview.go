@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -105,8 +109,21 @@ func (f filter) takes(in *api.InstanceSummary, words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	text := strings.ToLower(strings.Join(append([]string{string(in.Workflow), in.Label, in.Subject, in.ID}, in.At...), " "))
+	text := folded(strings.Join(append([]string{string(in.Workflow), in.Label, in.Subject, in.ID}, in.At...), " "))
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+}
+
+// folded is the same for texts that differ in capitals and accents only, which nobody types on a phone.
+func folded(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return strings.ToLower(text) // as nearly always
+	}
+	return strings.Map(func(r rune) rune {
+		if '\u0300' <= r && r <= '\u036f' { // marks that other alphabets need stay
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(text))
 }
 
 // instances answers: what runs, how far is it, with whom, and what of it needs a person?
@@ -119,7 +136,7 @@ func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 	var found []*api.InstanceSummary
 	names := map[string]bool{}
 	told := false // of some, as this node takes no part
-	words := strings.Fields(strings.ToLower(f.Words))
+	words := strings.Fields(folded(f.Words))
 	for i := range list {
 		in := &list[i]
 		names[string(in.Workflow)] = true

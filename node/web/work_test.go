@@ -536,6 +536,42 @@ func TestANumberThatMayBeTwo(t *testing.T) {
 	}
 }
 
+// Zeros at the beginning of a number change nothing; one that is too large is said to be so, in the reader's language.
+func TestNumbersAsPeopleTypeThem(t *testing.T) {
+	f := []api.Field{{Name: "n", Type: "number"}, {Name: "i", Type: "integer"}, {Name: "l", Type: "list"}}
+	pt := languages()[1]
+	for typed, want := range map[string]string{
+		"05": "5", "-007": "-7", ".5": "0.5", "-,5": "-0.5", "0": "0", "00": "0", "0.5": "0.5", "+05,25": "5.25",
+	} {
+		if values, wrong := pt.typed(f, url.Values{"data.n": {typed}}, false); values["n"] != want {
+			t.Errorf("%q is %q, %q", typed, values, wrong)
+		}
+	}
+	if values, _ := pt.typed(f, url.Values{"data.l": {"007"}}, false); values["l"] != `["007"]` {
+		t.Errorf("what may be no number is %q in a list", values)
+	}
+	for name, typed := range map[string]string{"n": "1e400", "i": "99999999999999999999"} {
+		_, wrong := pt.typed(f, url.Values{"data." + name: {typed}}, false)
+		if wrong[name] != "“"+typed+"” é um número grande demais" {
+			t.Errorf("%s is wrong as %q", typed, wrong)
+		}
+	}
+	_, wrong := pt.typed(f, url.Values{"data.n": {"1", "2"}, "data.i": {"1"}}, false)
+	if len(wrong) != 1 || !strings.HasPrefix(wrong["n"], "isto veio duas vezes") {
+		t.Errorf("what came twice is wrong as %q", wrong)
+	}
+}
+
+// A reason with a character that no browser shows is not taken, and nothing is lost.
+func TestAReasonWithANUL(t *testing.T) {
+	w := post(t, newPage(brigade()), sent(httpapi.Good), "en", "/items/b2",
+		url.Values{"act": {"fail"}, "reason": {"no\x00water"}, "data.report": {"smoke"}})
+	if body := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(prose(body), "U+0000") ||
+		!strings.Contains(body, ">\nsmoke</textarea>") {
+		t.Errorf("%d\n%s", w.Code, prose(body))
+	}
+}
+
 // What is wrong is said at the field and on top, and all that was typed is there again.
 func TestWhatWillNotDo(t *testing.T) {
 	typed := url.Values{
@@ -900,7 +936,11 @@ func TestWhatNoFormCanBringBackIsRefused(t *testing.T) {
 	const text = "a\u0096b\u0001\u202ec"
 	f := api.Field{Name: "a", Type: "string"}
 	for _, l := range languages() {
-		values, wrong := l.typed([]api.Field{f}, url.Values{"data.a": {text}}, false)
+		values, wrong := l.typed([]api.Field{f}, url.Values{"data.a": {"a\x00b"}}, false)
+		if len(values) != 0 || !strings.Contains(wrong["a"], "U+0000") || exact("a\x00b") != "a\ufffdb" {
+			t.Errorf("%s: a text with U+0000 is read as %q, and is wrong as %q", l.code, values, wrong)
+		}
+		values, wrong = l.typed([]api.Field{f}, url.Values{"data.a": {text}}, false)
 		if len(values) != 0 || !strings.Contains(wrong["a"], "U+0096") {
 			t.Errorf("%s: %q is read as %q, and is wrong as %q", l.code, text, values, wrong)
 		}
@@ -930,7 +970,8 @@ func TestInstancesAreFilteredAndPaged(t *testing.T) {
 		{"?state=needs", "1 to 50 of 100", 50}, {"?state=needs&page=2", "51 to 100 of 100", 50},
 		{"?state=succeeded", "1 to 50 of 2000", 50}, {"?state=nonsense", "1 to 50 of 8000", 50},
 		{"?q=street+777", "1 to 17 of 17", 17}, {"?q=HARBOUR+7777", "1 to 1 of 1", 1},
-		{"?q=Zo%C3%AB", "1 to 50 of 8000", 50}, {"?workflow=flood&state=all", "1 to 50 of 5000", 50},
+		{"?q=Zo%C3%AB", "1 to 50 of 8000", 50}, {"?q=zoe", "1 to 50 of 8000", 50},
+		{"?q=ZOE%CC%88", "1 to 50 of 8000", 50}, {"?workflow=flood&state=all", "1 to 50 of 5000", 50},
 		{"?all", "1 to 50 of 10000", 50},
 	} {
 		began := time.Now()

@@ -216,7 +216,11 @@ var advice = map[string]string{
 // coming says which files are not here, how long they take, and what to do.
 func coming(c *api.Coming) string {
 	text := fmt.Sprintf("of %s %s are not here", plural(c.Files, "file"), workflow.FormatSize(c.Bytes))
-	if c.Takes != "" {
+	switch {
+	case c.AtMost > 0:
+		text += fmt.Sprintf("; at %s/s, as many as may come by worklist prefetch, that takes about %s",
+			workflow.FormatSize(c.AtMost), span(c.Takes))
+	case c.Takes != "":
 		text += fmt.Sprintf("; at %s/s, as files came lately, that takes about %s", workflow.FormatSize(c.Rate), span(c.Takes))
 	}
 	return text + "; " + cmp.Or(advice[c.Advice], c.Advice)

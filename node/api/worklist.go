@@ -311,6 +311,9 @@ type Coming struct {
 	Reachable bool  `json:"reachable"` // a partner that has them is connected
 	// Rate is how many bytes a second came of files lately from the quickest of these; 0: none came yet.
 	Rate int64 `json:"rate"`
+	// AtMost is how many bytes a second come of those that come by themselves, where a bound that the user set is less
+	// than that; 0: nothing bounds it.
+	AtMost int64 `json:"at_most,omitempty"`
 	// Takes is how long they take at that rate; left out if nobody knows.
 	Takes string `json:"takes,omitempty"`
 	// Advice is what is best done: wait (nobody who has them is connected), open, coming (they come by themselves),
@@ -698,7 +701,7 @@ type Prefetch struct {
 	On     bool   `json:"on"`
 	AtMost int64  `json:"at_most"`
 	// Items are those that the user has and that may be done out of reach, in the order in which their
-	// files come. Volume is how many bytes of these are in files that are not all here.
+	// files come. Volume is how many bytes of these are still to come.
 	Items  []Item `json:"items"`
 	Volume int64  `json:"volume"`
 }

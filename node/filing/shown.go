@@ -223,6 +223,15 @@ func (k *Desk) Has(f workflow.File) bool {
 	return here
 }
 
+// Lacks is how many bytes of a file are not here.
+func (k *Desk) Lacks(f workflow.File) int64 {
+	if k.Files == nil {
+		return f.Size
+	}
+	here, _ := k.Files.Have(f)
+	return f.Size - here
+}
+
 // DescribeData says of data that are files where their content is.
 func (k *Desk) DescribeData(data []api.Datum) {
 	for i, x := range data {

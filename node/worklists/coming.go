@@ -15,31 +15,39 @@ import (
 func (d *Desk) coming(who users.Who, r *Row, s *Sheet) *api.Coming {
 	var out api.Coming
 	var from []workflow.PartnerID
+	var lacking []workflow.File
 	files, _ := d.readable(s.contents(who, r))
 	for _, c := range files {
 		if d.in.Has(c.File) {
 			continue
 		}
-		out.Files++
-		out.Bytes += c.File.Size
+		if !slices.Contains(lacking, c.File) { // two data may be one file
+			lacking = append(lacking, c.File)
+			out.Bytes += d.in.Lacks(c.File)
+		}
 		for _, p := range append([]workflow.PartnerID{c.At}, c.Givers...) {
 			if !slices.Contains(from, p) {
 				from = append(from, p)
 			}
 		}
 	}
-	if out.Files == 0 {
+	if out.Files = len(lacking); out.Files == 0 {
 		return nil
 	}
 	out.Reachable = slices.ContainsFunc(from, d.in.Peers.Up)
 	out.Rate = d.in.Rate(from)
-	takes := device.Takes(out.Bytes, out.Rate)
+	takes, prefetch := device.Takes(out.Bytes, out.Rate), d.settingOf(who)
+	advice := device.Advise(device.Link{
+		Reachable: out.Reachable, Takes: takes, Locked: r.Mine == worklist.Lock, Offline: r.Offline,
+		Prefetches: prefetch.On,
+	})
+	if advice == device.Coming && prefetch.AtMost > 0 && prefetch.AtMost < out.Rate {
+		out.AtMost = prefetch.AtMost
+		takes = device.Takes(out.Bytes, out.AtMost)
+	}
 	if takes > 0 {
 		out.Takes = takes.String()
 	}
-	out.Advice = string(device.Advise(device.Link{
-		Reachable: out.Reachable, Takes: takes, Locked: r.Mine == worklist.Lock, Offline: r.Offline,
-		Prefetches: d.settingOf(who).On,
-	}))
+	out.Advice = string(advice)
 	return &out
 }

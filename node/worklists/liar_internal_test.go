@@ -149,6 +149,7 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 		Gone:           func(workflow.PartnerID) bool { return false },
 		Heard:          func(workflow.PartnerID) time.Time { return time.Time{} },
 		Has:            func(workflow.File) bool { return false },
+		Lacks:          func(f workflow.File) int64 { return f.Size },
 		Away:           func() (time.Time, bool) { return time.Time{}, false },
 		Until:          func() *time.Time { return nil },
 		ConnectionTime: func(workflow.PartnerID) time.Duration { return 15 * time.Second },

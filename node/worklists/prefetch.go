@@ -130,12 +130,14 @@ func (d *Desk) prefetchOf(ctx context.Context, who users.Who) (*api.Prefetch, er
 	s := d.settingOf(who)
 	out := &api.Prefetch{User: who.Name, On: s.On, AtMost: s.AtMost, Items: []api.Item{}}
 	all, err := d.ahead(ctx, who)
+	counted := map[workflow.File]bool{}
 	for _, a := range all {
 		out.Items = append(out.Items, a.Item)
 		for _, c := range a.Files {
-			if !d.in.Has(c.File) {
-				out.Volume += c.File.Size
+			if !counted[c.File] { // several items may need one
+				out.Volume += d.in.Lacks(c.File)
 			}
+			counted[c.File] = true
 		}
 	}
 	return out, err

@@ -100,6 +100,13 @@ func importPDL(file string, src []byte, name string) (translation, error) {
 	if err != nil {
 		return translation{}, err
 	}
+	if len(d.Names()) == 0 {
+		if name != "" {
+			return translation{}, usagef("--workflow %s: %s has models and applications only, so leave --workflow out", name, file)
+		}
+		made := d.Pieces()
+		return translation{native: made.Native, lines: made.Lines}, nil
+	}
 	name, err = chosen(file, name, d.Names())
 	if err != nil {
 		return translation{}, err
@@ -134,8 +141,9 @@ func newWorkflowImportCommand() *cobra.Command {
 		Use:   "import --from FORMAT FILE [--output FILE]",
 		Short: "° Translate a definition of another format to the native one",
 		Long: `Translates a definition and checks what came out. FORMAT is lxpdl, pdl, wed-sql or
-wed-xml. A file of pdl or wed-xml may hold several workflows: --workflow says which. A
-script of wed-sql may make instances: the commands that start them stand at the end of
+wed-xml. A file of pdl or wed-xml may hold several workflows: --workflow says which.
+One of pdl with models and applications only becomes a file of these, for workflow add.
+A script of wed-sql may make instances: the commands that start them stand at the end of
 what comes out, and are printed if --output writes that to a file. FILE may be - for
 stdin. What --output names is written only if the translation has no mistakes, and never
 overwritten.`,
@@ -169,6 +177,9 @@ func importWorkflow(u *ui, stdin io.Reader, from, name, file, output string) err
 	if err != nil {
 		return err
 	}
+	if workflow.HoldsPieces(out.native) {
+		return importPieces(u, out, file, output)
+	}
 	def, err := workflow.ParseWith(file, out.native, nil)
 	if err != nil {
 		return out.mistakes(file, err)
@@ -192,6 +203,26 @@ func importWorkflow(u *ui, stdin io.Reader, from, name, file, output string) err
 			fmt.Fprintln(w, command)
 		}
 	})
+}
+
+// importPieces gives what came out of a file that has models and applications only.
+func importPieces(u *ui, out translation, file, output string) error {
+	pieces, err := workflow.ParsePieces(file, out.native)
+	if err != nil {
+		return out.mistakes(file, err)
+	}
+	names := make([]string, len(pieces))
+	for i, p := range pieces {
+		names[i] = p.Ref()
+	}
+	if output == "" {
+		return u.result(map[string]any{"pieces": names, "definition": string(out.native)},
+			func(w io.Writer) { fmt.Fprint(w, string(out.native)) })
+	}
+	if err := createFile(output, out.native); err != nil {
+		return err
+	}
+	return u.done(map[string]any{"pieces": names, "file": output}, "%s: %s", output, strings.Join(names, ", "))
 }
 
 // said is the result as JSON has it.

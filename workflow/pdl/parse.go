@@ -132,8 +132,10 @@ func (p *parser) read() {
 			p.misplaced(t)
 		}
 	}
-	if len(p.document.Workflows) == 0 && p.problems.Number() == 0 {
-		p.fail(position{1, 1}, "a PDL file has WORKFLOW name { … }", "no workflow is defined")
+	d := p.document
+	if len(d.Workflows)+len(d.Models)+len(d.Applications) == 0 && p.problems.Number() == 0 {
+		p.fail(position{1, 1}, "a PDL file has WORKFLOW name { … }, TASK name { … } or APPLICATION name { … }",
+			"nothing is defined")
 	}
 }
 

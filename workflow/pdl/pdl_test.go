@@ -25,6 +25,13 @@ func TestParse(t *testing.T) {
 				mustBeNative(t, native)
 				b.Write(native)
 			}
+			if len(doc.Workflows) == 0 {
+				native := doc.Pieces().Native
+				if _, err := workflow.ParsePieces("translated.yaml", native); err != nil {
+					t.Fatalf("the native parser refuses the translation:\n%v\n%s", err, native)
+				}
+				b.Write(native)
+			}
 			return b.String()
 		})
 	})
@@ -75,8 +82,12 @@ func FuzzParse(f *testing.F) {
 		doc, err := Parse("fuzz.pdl", src)
 		var problems workflow.Errors
 		switch {
+		case err == nil && len(doc.Workflows)+len(doc.Models)+len(doc.Applications) == 0:
+			t.Fatal("a file with nothing in it was accepted")
 		case err == nil && len(doc.Workflows) == 0:
-			t.Fatal("a file without workflows was accepted")
+			if _, err := workflow.ParsePieces("translated.yaml", doc.Pieces().Native); err != nil {
+				t.Fatalf("the native parser refuses the translation:\n%v\n%s", err, doc.Pieces().Native)
+			}
 		case err == nil:
 			for i := range doc.Workflows {
 				mustBeNative(t, doc.ToYAML(&doc.Workflows[i]))

@@ -45,11 +45,7 @@ type Place struct{ Line, Col int }
 
 // Translate is ToYAML, with what there is to say about it.
 func (d *Document) Translate(w *Workflow) Translation {
-	t := &writer{
-		types: make(map[string]string), tasks: native.NewNames(), data: native.NewDataNames(), roles: native.NewNames(),
-		models: native.NewNames(), applications: native.NewNames(), hosts: native.NewNames(),
-		databases: native.NewNames(), queries: make(map[string]bool), workflows: make(map[string]bool),
-	}
+	t := newWriter()
 	for _, n := range d.Names() {
 		t.workflows[n] = true
 	}
@@ -77,6 +73,27 @@ func (d *Document) Translate(w *Workflow) Translation {
 	t.at = position{}
 	t.configuration(applications)
 	return Translation{[]byte(t.text.String()), t.lines, t.apart}
+}
+
+// Pieces translates all models and applications of the document by themselves, of a file without a workflow: definitions
+// that are added later take them.
+func (d *Document) Pieces() Translation {
+	t := newWriter()
+	t.line("# Translated from PDL: models and applications by themselves, which definitions take that are added later.")
+	t.keep(&Workflow{}, d.Models, d.Applications)
+	t.allApplications(d.Applications)
+	t.allModels(d.Models)
+	t.at = position{}
+	t.configuration(d.Applications)
+	return Translation{Native: []byte(t.text.String()), Lines: t.lines}
+}
+
+func newWriter() *writer {
+	return &writer{
+		types: make(map[string]string), tasks: native.NewNames(), data: native.NewDataNames(), roles: native.NewNames(),
+		models: native.NewNames(), applications: native.NewNames(), hosts: native.NewNames(),
+		databases: native.NewNames(), queries: make(map[string]bool), workflows: make(map[string]bool),
+	}
 }
 
 // name makes a name of the native format out of a name of PDL.

@@ -63,35 +63,12 @@ they have none of that name. What they were then stays part of such a definition
 }
 
 func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string, to *applier) error {
+	listed, err := listWorkflows(cmd, node, files)
 	added := []addedWorkflow{}
 	var refused error
-	for _, file := range files {
-		src, err := readSource(cmd.InOrStdin(), file)
-		if err != nil {
-			return err
-		}
-		if len(src) > workflow.MaxSource { // no node would read on: the reason is the same as that of check
-			_, err := workflow.Parse(file, src)
-			return api.Judge(api.Failed, err)
-		}
-		wf, err := node.AddWorkflow(cmd.Context(), filepath.ToSlash(file), src)
-		if err != nil {
-			return err
-		}
-		wf.Definition = nil
-		for _, why := range wf.Refused {
-			u.note("%s@%d: warning: as things are, it cannot be done here: %s", wf.Name, wf.Version, why)
-		}
-		for _, note := range wf.Notes {
-			u.note("%s@%d: %s", wf.Name, wf.Version, note)
-		}
-		switch {
-		case wf.Already && wf.Newest != "" && !wf.Current:
-			u.note("%s@%d was listed before: nothing has changed. Its name alone starts %s, which was added later: mutirao workflow remove %s makes an earlier one current",
-				wf.Name, wf.Version, wf.Newest, wf.Newest)
-		case wf.Already && wf.Kind == "":
-			u.note("%s@%d was listed before: nothing has changed", wf.Name, wf.Version)
-		}
+	for _, x := range listed {
+		wf := x.wf
+		u.noteAdded(wf)
 		before := wf.Before
 		wf.Before = nil
 		for i := range before {
@@ -102,18 +79,77 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string, t
 		}
 		one := addedWorkflow{Workflow: *wf}
 		if to.to != "" && wf.Kind == "" {
-			if one.Applied, err = to.apply(cmd.Context(), u, node, wf, filepath.ToSlash(file), src); err != nil {
-				refused = err
+			var no error
+			if one.Applied, no = to.apply(cmd.Context(), u, node, wf, filepath.ToSlash(x.file), x.src); no != nil {
+				refused = no
 			}
 		}
 		added = append(added, one)
 	}
-	err := u.result(added, func(w io.Writer) {
+	if err != nil {
+		return err
+	}
+	err = u.result(added, func(w io.Writer) {
 		for _, wf := range added {
 			fmt.Fprintln(w, edition(wf.Workflow))
 		}
 	})
 	return cmp.Or(err, refused)
+}
+
+// listedWorkflow is what was added of a file.
+type listedWorkflow struct {
+	wf   *api.Workflow
+	file string
+	src  []byte
+}
+
+// listWorkflows adds files, up to the first that cannot be added. What would be refused of one is as it is once all are
+// there: it may use those that come after it.
+func listWorkflows(cmd *cobra.Command, node api.Service, files []string) (out []listedWorkflow, err error) {
+	for _, file := range files {
+		var src []byte
+		if src, err = readSource(cmd.InOrStdin(), file); err != nil {
+			break
+		}
+		if len(src) > workflow.MaxSource { // no node would read on: the reason is the same as that of check
+			_, err = workflow.Parse(file, src)
+			err = api.Judge(api.Failed, err)
+			break
+		}
+		var wf *api.Workflow
+		if wf, err = node.AddWorkflow(cmd.Context(), filepath.ToSlash(file), src); err != nil {
+			break
+		}
+		out = append(out, listedWorkflow{wf, file, src})
+	}
+	for i, x := range out {
+		is := x.wf.Definition // as it was added, whatever models the files after it have
+		if x.wf.Definition = nil; i == len(out)-1 || len(x.wf.Refused) == 0 {
+			continue
+		}
+		if again, no := node.AddWorkflow(cmd.Context(), filepath.ToSlash(x.file), is); no == nil {
+			x.wf.Refused = again.Refused
+		}
+	}
+	return out, err
+}
+
+// noteAdded says what there is to say about something that was added.
+func (u *ui) noteAdded(wf *api.Workflow) {
+	for _, why := range wf.Refused {
+		u.note("%s@%d: warning: as things are, it cannot be done here: %s", wf.Name, wf.Version, why)
+	}
+	for _, note := range wf.Notes {
+		u.note("%s@%d: %s", wf.Name, wf.Version, note)
+	}
+	switch {
+	case wf.Already && wf.Newest != "" && !wf.Current:
+		u.note("%s@%d was listed before: nothing has changed. Its name alone starts %s, which was added later: mutirao workflow remove %s makes an earlier one current",
+			wf.Name, wf.Version, wf.Newest, wf.Newest)
+	case wf.Already && wf.Kind == "":
+		u.note("%s@%d was listed before: nothing has changed", wf.Name, wf.Version)
+	}
 }
 
 // addedWorkflow is a definition that was added, with the instances to which it was applied.

@@ -314,7 +314,7 @@ type Coming struct {
 	// AtMost is how many bytes a second come of those that come by themselves, where a bound that the user set is less
 	// than that; 0: nothing bounds it.
 	AtMost int64 `json:"at_most,omitempty"`
-	// Takes is how long they take at that rate; left out if nobody knows.
+	// Takes is how long they take at AtMost, or else at Rate; left out if nobody knows.
 	Takes string `json:"takes,omitempty"`
 	// Advice is what is best done: wait (nobody who has them is connected), open, coming (they come by themselves),
 	// lock (the item, and they come meanwhile), prefetch, or elsewhere (it takes too long: look at them at a node that

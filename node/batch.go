@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/choreo/state"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -53,6 +54,24 @@ type readied struct {
 	h     *held
 	r     choreo.Effects
 	ended bool // by what was decided
+}
+
+// starting is a try of a task that is to begin.
+type starting struct {
+	h *held
+	j state.Job
+}
+
+// starts are the tries that begin with a round, the task of the highest priority first: what is started first takes the
+// places that are free. Else they are in the order in which they were decided.
+func (b *batch) starts() (out []starting) {
+	for _, x := range b.ready {
+		for _, j := range x.r.Start {
+			out = append(out, starting{x.h, j})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b starting) int { return cmp.Compare(b.j.Task.Priority, a.j.Task.Priority) })
+	return out
 }
 
 // refusalTo is what to tell a partner after the commit.

@@ -208,8 +208,14 @@ func (s *shard) flush() {
 	for _, x := range b.ready {
 		s.contained(x.h.id, func() {
 			s.n.ledger.Keep(x.h.id)
-			s.act(x.h, x.r)
+			s.stop(x.h.id, x.r)
 		})
+	}
+	for _, x := range b.starts() {
+		s.contained(x.h.id, func() { s.start(x.h, x.j) })
+	}
+	for _, x := range b.ready {
+		s.contained(x.h.id, func() { s.act(x.h, x.r) })
 	}
 }
 
@@ -360,15 +366,16 @@ func (s *shard) release(now time.Duration) {
 	})
 }
 
-// act stops and starts tasks.
-func (s *shard) act(h *held, r choreo.Effects) {
-	id := h.m.Instance()
+// stop stops the tasks of an instance that are not to go on.
+func (s *shard) stop(id workflow.InstanceID, r choreo.Effects) {
 	for _, a := range r.Stop {
 		s.n.runner.Cancel(jobKey(id, a))
 	}
-	for _, j := range r.Start {
-		s.start(h, j)
-	}
+}
+
+// act does what follows from what was decided of an instance, once its tasks are started.
+func (s *shard) act(h *held, r choreo.Effects) {
+	id := h.m.Instance()
 	switch {
 	case len(r.Persist) == 0:
 	case s.n.events.watched():

@@ -123,6 +123,9 @@ func (d *decision) decideSlot(sl *state.Slot) (added bool) {
 		}
 		switch wanted := d.state.Wanted(a); {
 		case a.Start != nil && !wanted:
+			if d.hearsOut(a) {
+				continue
+			}
 			d.stopFlow(a)
 			if d.state.EvidenceOf(nil).MayCallOff(a) != "" {
 				continue // it would not count

@@ -1,6 +1,8 @@
 package choreo
 
 import (
+	"time"
+
 	"errors"
 	"fmt"
 
@@ -100,6 +102,42 @@ func (m *Machine) Works(id fact.AttemptID, try int) bool {
 	a := m.state.Attempts()[id]
 	return a != nil && a.Partner == m.self && a.Start != nil && a.Try() == try && a.Success() == nil && a.Off == nil &&
 		!a.EndedByHolder() && (a.Undoes != nil || m.state.Wanted(a))
+}
+
+// childsGrace is how long an attempt at a workflow is not called off yet for which another stands in, as others presumed
+// that it had failed. Its holder was out of reach then, and may have to hear yet that the child has succeeded meanwhile.
+const childsGrace = 10 * time.Second
+
+// Awaits reports whether what a child comes to may still end a try: this node is at it, or another stands in for its
+// attempt, which is not called off yet.
+func (m *Machine) Awaits(id fact.AttemptID, try int) bool {
+	if m.Works(id, try) {
+		return true
+	}
+	a, until := m.state.Attempts()[id], m.graces[id]
+	return a != nil && a.Partner == m.self && a.Start != nil && a.Try() == try && a.Success() == nil && a.Off == nil &&
+		m.mayHear(a) && (until == 0 || m.decided < until)
+}
+
+// mayHear reports whether another stands in for an attempt that a child does, and that its holder has not given up.
+func (m *Machine) mayHear(a *state.Attempt) bool {
+	return a.Child != nil && !a.Beside() && a.Slot.Dropped == nil && a.Slot.Current != a &&
+		m.state.PresumedBy(a) != nil && m.state.Overall() == workflow.InstanceRunning
+}
+
+// hearsOut reports whether an attempt that is not wanted any more is not to be called off yet.
+func (d *decision) hearsOut(a *state.Attempt) bool {
+	if !d.mayHear(a) {
+		return false
+	}
+	if d.graces[a.ID] == 0 {
+		d.graces[a.ID] = d.now.Boot + childsGrace
+	}
+	if d.now.Boot >= d.graces[a.ID] {
+		return false
+	}
+	d.out.wake(d.graces[a.ID])
+	return true
 }
 
 // Nested is the instance that does a try, as this node told; zero: it has told of none.

@@ -58,7 +58,9 @@ type Machine struct {
 	near    []workflow.PartnerID
 	running map[fact.AttemptID]bool // started in this process, not ended
 	again   map[fact.AttemptID]time.Duration
-	ended   map[workflow.PartitionName]bool // own partitions whose end was told
+	// graces are until when (Boot) attempts are not called off whose children may have succeeded (childsGrace).
+	graces map[fact.AttemptID]time.Duration
+	ended  map[workflow.PartitionName]bool // own partitions whose end was told
 	// nobody says of people's tasks here why they wait for somebody to perform them;
 	// keeps are those that this node performs by the plain rule.
 	nobody map[fact.AttemptID]string

@@ -69,7 +69,8 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis fac
 		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{},
 		entrusted: map[workflow.PartnerID]entrusted{},
 		running:   map[fact.AttemptID]bool{}, again: map[fact.AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, nobody: map[fact.AttemptID]string{},
+		graces: map[fact.AttemptID]time.Duration{},
+		ended:  map[workflow.PartitionName]bool{}, nobody: map[fact.AttemptID]string{},
 		unseen: map[fact.AttemptID]string{}, keeps: map[fact.AttemptID]bool{},
 		claimedAt: map[fact.ID]time.Duration{}, clocks: newClocks(&l.Steps),
 	}

@@ -162,7 +162,7 @@ func (x *nested) tend(h *held) {
 		why := ""
 		switch {
 		case sum.State != workflow.InstanceRunning && sum.State != workflow.InstanceBlocked:
-		case !h.m.Works(p.Attempt, p.Try):
+		case !h.m.Awaits(p.Attempt, p.Try):
 			why = fmt.Sprintf("task %s of instance %s is not at it any more", h.taskOf(p.Attempt), h.id)
 		case chosen[sum.Of] != id:
 			why = fmt.Sprintf("instance %s is for the same try of task %s", chosen[sum.Of], h.taskOf(p.Attempt))
@@ -307,6 +307,12 @@ func (x *nested) wanted(ctx context.Context, p fact.Parent) (is bool, err error)
 	return is, err
 }
 
+// awaited reports whether a child that has succeeded still ends a try.
+func (x *nested) awaited(ctx context.Context, p fact.Parent) (is bool, err error) {
+	err = x.peek(ctx, p.Instance, func(h *held) { is = h.m.Awaits(p.Attempt, p.Try) })
+	return is, err
+}
+
 // childFor is the child of an errand that is here: the one that this node told of, else the
 // first by ID.
 func (x *nested) childFor(o errand) (out workflow.InstanceID, found bool) {
@@ -322,19 +328,19 @@ func (x *nested) childFor(o errand) (out workflow.InstanceID, found bool) {
 // note has the parent say which child does its try. If nobody is at the try any more, the child
 // is cancelled.
 func (x *nested) note(ctx context.Context, p fact.Parent, child workflow.InstanceID) bool {
-	works := false
+	waits := false
 	err := x.do(ctx, p.Instance, func(s *shard) error {
 		h, err := s.find(p.Instance)
 		if err != nil {
 			return err
 		}
-		if works = h.m.Works(p.Attempt, p.Try); works {
+		if waits = h.m.Awaits(p.Attempt, p.Try); waits {
 			err = h.m.Nest(p.Attempt, p.Try, child, s.moment())
 			s.touch(h)
 		}
 		return err
 	})
-	if err == nil && !works {
+	if err == nil && !waits {
 		x.cancelChild(child, fmt.Sprintf("instance %s does not need it any more", p.Instance))
 	}
 	return err == nil || errors.Is(err, kv.ErrNotFound)
@@ -359,15 +365,19 @@ func (x *nested) look(ctx context.Context, p fact.Parent, child workflow.Instanc
 	return true
 }
 
-// finish ends a try as its child ended.
+// finish ends a try as its child ended. Of one for which another stands in already only a success says something new.
 func (x *nested) finish(p fact.Parent, end childEnd) {
+	counts := x.awaited
+	if end.failed {
+		counts = x.wanted
+	}
 	x.insist(func(ctx context.Context) bool {
 		res := choreo.Result{Failed: end.failed, Reason: end.reason}
+		if is, err := counts(ctx, p); err != nil || !is {
+			return err == nil || errors.Is(err, kv.ErrNotFound)
+		}
 		if !end.failed {
-			wanted, err := x.wanted(ctx, p)
-			if err != nil || !wanted {
-				return err == nil || errors.Is(err, kv.ErrNotFound)
-			}
+			var err error
 			if res, err = x.results(ctx, p, end); err != nil {
 				return ctx.Err() != nil || errors.Is(err, kv.ErrNotFound)
 			}

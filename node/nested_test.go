@@ -436,3 +436,76 @@ func TestAnAddedTaskUsesAWorkflow(t *testing.T) {
 		tm.once(parent, []string{"evacuate", "again", "report"}, "one", "two")
 	})
 }
+
+// What a child comes to while its holder is gone counts for its task as what the holder itself does meanwhile:
+// with its success the task has succeeded, and what stands in for it is not needed, or what its author chose counts. One
+// that goes on is cancelled a little later.
+func TestAChildEndsWhileItsHolderIsGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		contingency   string
+		begun, goesOn bool
+		task, standIn workflow.State
+		child         workflow.InstanceState
+	}{
+		"nothing stands in": {"", false, false, workflow.Succeeded, "", workflow.InstanceSucceeded},
+		"not begun": {", contingency: by-hand", false, false, workflow.Succeeded, workflow.Skipped,
+			workflow.InstanceSucceeded},
+		"begun": {", contingency: by-hand", true, false, workflow.Succeeded, workflow.Aborted,
+			workflow.InstanceSucceeded},
+		"begun, and kept": {", contingency: by-hand, reconcile: keep-replacement", true, false, workflow.Failed,
+			workflow.Running, workflow.InstanceSucceeded},
+		"goes on": {", contingency: by-hand", false, true, workflow.Failed, workflow.Ready,
+			workflow.InstanceCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "one", "two", "three")
+				tm.add("one", `
+workflow: evacuation
+data: {people: {type: integer}}
+tasks:
+  count: {type: manual, out: [people]}
+partitions: {first: {tasks: [count], partner: three}}
+`)
+				tm.add("one", fmt.Sprintf(`
+workflow: inundation
+data: {people: {type: integer}}
+tasks:
+  evacuate: {type: workflow, uses: evacuation, out: [people], timeout: 20h%s}
+  by-hand:  {type: manual, out: [people]}
+  report:   {after: evacuate}
+partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [by-hand, report], partner: one}}
+`, c.contingency))
+				parent := tm.begin("one", "inundation", nil)
+				pass(time.Second)
+				child := tm.onlyChild("two")
+				tm.p["two"].crash()
+				pass(2 * time.Hour)
+				if c.begun {
+					if err := tm.p["one"].api.BeginTask(t.Context(), api.BeginRequest{ID: parent, Task: "by-hand"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if !c.goesOn {
+					tm.ends("three", child, api.FinishRequest{Task: "count", Outputs: map[string]string{"people": "7"}})
+				}
+				tm.p["two"].start()
+				tm.connect("one", "two")
+				tm.connect("three", "two")
+				pass(time.Minute)
+				if s := tm.state("three", child); s != c.child {
+					t.Errorf("the child is %s, want %s", s, c.child)
+				}
+				if s := tm.task("one", parent, "evacuate"); s != c.task {
+					t.Errorf("its task is %s, want %s", s, c.task)
+				}
+				if s := tm.task("one", parent, "by-hand"); c.standIn != "" && s != c.standIn {
+					t.Errorf("what stands in is %s, want %s", s, c.standIn)
+				}
+				if people := tm.show("one", parent).Data["people"]; (people == int64(7)) != (c.task == workflow.Succeeded) {
+					t.Errorf("the parent has %v", people)
+				}
+			})
+		})
+	}
+}

@@ -257,6 +257,8 @@ func (d *decision) mayOrder(x worklist.Order) error {
 	case d.state.Wanted(a) && a.Partner == d.self:
 		return said.Errorf("%w: others presume that %s failed, and it goes on at %s: its result counts", state.ErrNotNow,
 			d.called(t), d.self)
+	case d.toFollow(a) != nil:
+		return d.toFollow(a)
 	case x.What == worklist.Continue:
 		if d.state.Answered(sl) {
 			return d.decidedBefore(a, t, ": it can still be done once more, or left out")
@@ -276,6 +278,40 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		}
 	}
 	return nil
+}
+
+// toFollow refuses an order about an attempt that failed, where this node wrote down another in the same round, which it
+// is about to carry out; nil: it did not.
+func (d *decision) toFollow(a *state.Attempt) error {
+	if d.movedOften(a.Slot) {
+		return nil
+	}
+	no := &Decided{Task: d.called(a.Task.Name)}
+	if a.Partner == d.self {
+		f := d.state.Work().Unfollowed(state.ItemOf(a.ID), d.self)
+		if f == nil {
+			return nil
+		}
+		no.By, no.At = f.User, f.At.UnixMilli()
+		return no
+	}
+	for _, x := range d.state.InStead(d.self) {
+		if x.Attempt == a && d.somebodyDoes(x) {
+			no.By, no.At = x.At.Speaker().User, x.At.Fact.At
+			return no
+		}
+	}
+	return nil
+}
+
+// somebodyDoes reports whether what was ordered in place of a holder that is gone is done at once: else it waits for
+// somebody to do it, and another order about it may come first.
+func (d *decision) somebodyDoes(x state.Instead) bool {
+	if x.Order.What == worklist.Skip || x.Order.To != "" {
+		return true
+	}
+	_, err := d.choose(d.inStead(x.Attempt))
+	return err == nil
 }
 
 // Decided is returned for an order about what somebody has decided already.

@@ -167,6 +167,58 @@ func TestAnOrderThatCannotBeFollowedHidesNone(t *testing.T) {
 	}
 }
 
+// Of two orders about a failure that come before the first is carried out the second is refused, and says who gave the
+// first: at the holder, and at another that writes orders down in its place.
+func TestOfTwoOrdersAtOnceOneIsRefused(t *testing.T) {
+	for _, at := range []workflow.PartnerID{"one", "two"} {
+		for _, first := range []worklist.Order{{What: worklist.Skip, Reason: "fog"}, {What: worklist.Again, To: at}} {
+			w := newMesh(t, parse(t,
+				"workflow: w\nadministrators: boss\ntasks:\n  a: {type: manual}\n  b: {after: a}\npartitions: {p: [a], q: [b]}\n"))
+			w.annex = &fact.Annex{Responsible: "u"}
+			for _, u := range []worklist.User{"u", "v"} {
+				w.people[u] = fact.Speaker{User: u, At: at, Roles: []workflow.RoleName{"boss"}}
+			}
+			plan := map[workflow.PartitionName]workflow.PartnerID{"p": "one", "q": "two"}
+			if err := w.start("two", w.genesis(plan, "two", "one")); err != nil {
+				t.Fatal(err)
+			}
+			w.stabilize(false)
+			n, cause := w.nodes[at], fact.CauseReported
+			if at == "two" {
+				cause = fact.CauseExpired
+			}
+			a := n.m.state.BySlot()["a"].Current
+			n.m.mustAppend(w.moment(), fact.Body{Verdict: &fact.Verdict{
+				Cause: cause, Actions: []fact.Action{{Attempt: a.ID, Kind: workflow.FailBlock}},
+			}})
+			w.step(n)
+			order := func(u worklist.User, o worklist.Order) error {
+				o.Item = state.ItemOf(a.ID)
+				_, err := n.m.Claim(w.ofUser(u, o, len(o.What)), w.moment(), w)
+				return err
+			}
+			if err := order("u", first); err != nil {
+				t.Fatal(err)
+			}
+			var was *Decided
+			for _, what := range []string{worklist.Again, worklist.Skip} {
+				o := worklist.Order{What: what, Reason: "calm"}
+				if what == worklist.Again {
+					o.To = at
+				}
+				err := order("v", o)
+				if !errors.As(err, &was) || was.By != "u" || !errors.Is(err, state.ErrNotNow) {
+					t.Errorf("at %s, after %s: %s is answered %v", at, first.What, what, err)
+				}
+			}
+			w.step(n)
+			if sl := n.m.state.BySlot()["a"]; len(sl.Attempts) != 2 || sl.Current.Skips != (first.What == worklist.Skip) {
+				t.Errorf("at %s the %s was not carried out: a is %s", at, first.What, sl.State)
+			}
+		}
+	}
+}
+
 // An order is charged with what it costs its holder, and one person cannot use up what all may order.
 func TestWhatAnOrderCosts(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: w\nadministrators: boss\ntasks:\n  a: {retries: {times: 20}}\n"))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -631,6 +632,66 @@ func TestOfTwoOrdersWhoGaveTheOtherIsTold(t *testing.T) {
 			if !slices.Equal(told, want) {
 				t.Errorf("%s is told %q, want %q", user, told, want)
 			}
+		}
+	})
+}
+
+// TestOfTwoOrdersAtOneMomentOneIsRefused is about two orders that reach the holder before the first was carried out:
+// whoever gave the second hears who decided before.
+func TestOfTwoOrdersAtOneMomentOneIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "crew", "dock")
+		tm.add("base", "workflow: bridge\nadministrators: chief\ntasks: {look: {type: manual}, tell: {type: manual, after: look}, write: {type: manual, after: tell}}\n"+
+			"partitions: {far: {tasks: [look], partner: dock}, near: {tasks: [tell], partner: base}, "+
+			"there: {tasks: [write], partner: crew}}\n")
+		at := map[string]string{"bia": "base", "leo": "crew"}
+		for user, node := range at {
+			if err := tm.signIn(node, tm.addUser("base", user, "chief")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := tm.begin("base", "bridge", nil)
+		pass(time.Second)
+		if err := tm.p["dock"].api.FinishTask(t.Context(),
+			api.FinishRequest{ID: id, Task: "look", Failed: true, Reason: "fog"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.p["dock"].disk.hold()
+		go tm.p["dock"].api.Start(t.Context(), api.StartRequest{Workflow: "bridge"})
+		synctest.Wait()
+		answers := map[string]error{}
+		var got sync.WaitGroup
+		var mu sync.Mutex
+		for user, what := range map[string]string{"leo": api.TaskSkip, "bia": api.TaskAgain} {
+			got.Go(func() {
+				_, err := tm.p[at[user]].api.OrderTask(t.Context(),
+					api.TaskOrder{User: user, ID: id, Task: "look", Order: what, Reason: "fog"})
+				mu.Lock()
+				defer mu.Unlock()
+				answers[user] = err
+			})
+			synctest.Wait()
+		}
+		tm.p["dock"].disk.free()
+		got.Wait()
+		first, late := "leo", "bia"
+		if answers[first] != nil {
+			first, late = late, first
+		}
+		if answers[first] != nil {
+			t.Fatalf("both are refused: %v", answers)
+		}
+		wantCode(t, answers[late], api.Refused, "that was decided about look already, by "+first+" at 20")
+		pass(time.Minute)
+		orders := 0
+		for _, line := range tm.log("base", id) {
+			if strings.Contains(line, " orders: ") {
+				orders++
+			}
+		}
+		if orders != 1 {
+			t.Errorf("%d orders are written down, want 1", orders)
 		}
 	})
 }

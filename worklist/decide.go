@@ -173,6 +173,22 @@ func (d *deciding) ordered(it *item) Body {
 	return nil
 }
 
+// Unfollowed is the first order to do an item once more, or to leave it out, that a partner wrote down and has not carried
+// out yet; nil: there is none, or it cannot be carried out as the item stands.
+func (b *Board) Unfollowed(i Item, by workflow.PartnerID) *Fact {
+	it := b.items[i]
+	if it == nil {
+		return nil
+	}
+	for _, o := range it.orders {
+		what := o.Body.(Order).What
+		if o.Partner == by && (what == Again || what == Skip) && !it.used[o.ID] && !it.cannot[o.ID] {
+			return o
+		}
+	}
+	return nil
+}
+
 // CannotFollow notes that an order cannot be carried out as the item stands: those that came after it are
 // looked at, until the item stands otherwise.
 func (b *Board) CannotFollow(i Item, order ID) {

@@ -278,8 +278,8 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*state.Attempt, error) {
 
 // Cancel ends the instance.
 func (m *Machine) Cancel(reason string, now Moment) error {
-	if s := m.state.Overall(); !cancellable(s) {
-		return fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, s)
+	if !m.Cancellable() {
+		return fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, m.state.Overall())
 	}
 	if !m.heeded() {
 		return errUnheeded

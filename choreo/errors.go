@@ -80,8 +80,24 @@ func byWhat(t *workflow.Task) string {
 	return "automatic, its application"
 }
 
-// cancellable reports whether an instance can be cancelled that stands so: also one that waits for what
-// cannot come.
-func cancellable(s workflow.InstanceState) bool {
+// goesOnIn reports whether an instance that stands so has not ended: it goes on, or waits for what cannot come.
+func goesOnIn(s workflow.InstanceState) bool {
 	return s == workflow.InstanceRunning || s == workflow.InstanceBlocked
+}
+
+// Cancellable reports whether the instance can be cancelled: it goes on, waits for what cannot come, or has failed only as
+// others presume of a task that its holder may go on with.
+func (m *Machine) Cancellable() bool {
+	switch s := m.state.Overall(); {
+	case goesOnIn(s):
+		return true
+	case s != workflow.InstanceFailed:
+		return false
+	}
+	for sl := range m.state.Failures() {
+		if m.state.PresumedBy(sl.Current) != nil && m.state.Wanted(sl.Current) {
+			return true
+		}
+	}
+	return false
 }

@@ -211,8 +211,8 @@ func (d *decision) order(c *fact.Claim, x worklist.Order, p worklist.Person, bef
 // mayOrder says why nothing would follow from an order; nil: something does.
 func (d *decision) mayOrder(x worklist.Order) error {
 	if x.What == worklist.Cancel {
-		if s := d.state.Overall(); !cancellable(s) {
-			return fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, s)
+		if !d.Cancellable() {
+			return fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, d.state.Overall())
 		}
 		return nil
 	}
@@ -442,7 +442,7 @@ func (m *Machine) Orders(id fact.ID) string {
 
 // cancelBy cancels the instance as an order asks.
 func (d *decision) cancelBy(order fact.ID) (added bool) {
-	if d.state.Cancelled() != nil || !cancellable(d.state.Overall()) {
+	if d.state.Cancelled() != nil || !d.Cancellable() {
 		return false // it came to an end since the order was written down
 	}
 	x, _ := d.log.ByID()[order].Fact.Body.Claim.Body().(worklist.Order)
@@ -552,7 +552,7 @@ func (d *decision) changePolicy(c *fact.Claim, x worklist.Notify, p worklist.Per
 		return Claimed{Already: true}, nil
 	case !d.peopled:
 		return Claimed{}, fmt.Errorf("%w: the workflow has no task of people that could be offered", state.ErrNotNow)
-	case !cancellable(overall):
+	case !goesOnIn(overall):
 		return Claimed{}, fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, overall)
 	}
 	if n := len(d.state.People().Of[state.OfInstance(x)]); n >= 2*fact.MaxClaims {
@@ -614,7 +614,7 @@ func AmendedOften(n int) error {
 
 // amendable reports whether an instance can be amended that stands so: one that has ended has no limits to keep.
 func amendable(s workflow.InstanceState) bool {
-	return cancellable(s) || s == workflow.InstanceInterrupted
+	return goesOnIn(s) || s == workflow.InstanceInterrupted
 }
 
 // IsReadyByWord reports whether a task is ready as its holder wrote down: then it waits for nothing any more.

@@ -231,6 +231,56 @@ partitions:
 	})
 }
 
+// An instance that has failed only as others presume can be cancelled, at the holder that goes on and elsewhere: then its
+// item is on no list any more. One that has failed as its holder says cannot.
+func TestWhatIsPresumedToHaveFailedIsCancelled(t *testing.T) {
+	for _, at := range []string{"base", "boat"} {
+		t.Run(at, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "base", "boat:nurse", "far")
+				tm.add("base", "workflow: sea\nadministrators: nurse\ntasks: {search: {type: manual, role: nurse}}\n"+
+					"partitions: {sea: {tasks: [search], partner: boat}}\n")
+				id := tm.begin("base", "sea", nil)
+				pass(time.Second)
+				tm.cut([]string{"boat"}, []string{"base", "far"})
+				pass(2 * time.Hour)
+				tm.connect("boat", "base")
+				tm.connect("boat", "far")
+				pass(time.Minute)
+				in := tm.show("base", id)
+				if in.State != workflow.InstanceFailed || len(in.Asks) != 1 || !slices.Equal(in.Asks[0].Orders, []string{api.TaskCancel}) {
+					t.Fatalf("it is %s, and can be ordered %+v", in.State, in.Asks)
+				}
+				tm.wantItems("boat", "boat", "search READY")
+				if !tm.show(at, id).Cancellable() {
+					t.Error("it is not said that it can be cancelled")
+				}
+				if err := tm.order(at, at, id, api.TaskCancel, ""); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				tm.wantItems("boat", "boat")
+				for _, x := range []string{"base", "boat"} {
+					if s := tm.state(x, id); s != workflow.InstanceCancelled {
+						t.Errorf("at %s it is %s", x, s)
+					}
+				}
+				final := tm.begin("base", "sea", nil)
+				pass(time.Second)
+				if err := tm.p["boat"].api.FinishTask(t.Context(),
+					api.FinishRequest{ID: final, Task: "search", Failed: true, Reason: "fog"}); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				if tm.order(at, at, final, api.TaskContinue, "search"); tm.show(at, final).Cancellable() {
+					t.Error("it is said that what has failed for good can be cancelled")
+				}
+				wantCode(t, tm.order(at, at, final, api.TaskCancel, ""), api.Refused, "the instance is failed already")
+			})
+		})
+	}
+}
+
 // underWay reports whether a node lists the instance among those in which something is to happen, with the task
 // that goes on there, and only where it is to.
 func underWay(t *testing.T, tm *team, at string, want bool) error {

@@ -24,7 +24,8 @@ func newCancelCommand() *cobra.Command {
 started. Partners that cannot be reached now learn of it when they can. It cannot be
 taken back: on a terminal the command asks first, and names the instance with its
 workflow and whole ID. With --yes, or where nobody sits at a terminal, nobody sees that:
-then a beginning of an ID is refused (2), and the answer says the whole ID.
+then a beginning of an ID is refused (2), and the answer says the whole ID. What has
+failed only as others presume, and goes on at its holder, is cancelled as well.
 
 That is for the user who answers for the instance (mutirao show says who), and for
 those who have the role that its definition names under administrators; others are
@@ -62,7 +63,7 @@ func (u *ui) askToCancel(
 	if err != nil {
 		return nil, err
 	}
-	if u.asks(yes) && in.State != "" && in.State != workflow.InstanceRunning && in.State != workflow.InstanceBlocked {
+	if u.asks(yes) && in.State != "" && !in.Cancellable() {
 		return nil, api.Errorf(api.Refused, "instance %s is %s already", in.ID, in.State)
 	}
 	if task != "" {

@@ -226,7 +226,7 @@ func (vw *View) Asks(h *Held) (out []api.Ask) {
 		if !a.Presumed && !x.Lost && !a.Left {
 			may(api.TaskContinue)
 		}
-		if s := h.M.Overall(); s == workflow.InstanceRunning || s == workflow.InstanceBlocked {
+		if h.M.Cancellable() {
 			x.Orders = append(x.Orders, api.TaskCancel)
 			x.Commands = append(x.Commands, "mutirao cancel "+id)
 		}

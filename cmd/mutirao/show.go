@@ -123,7 +123,7 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s%s\n", clock(in.Started), clockOf(in.Ended),
 		oneLine(string(in.Coordination)),
 		orDash(oneLine(string(in.Responsible))), offeredBy(in))
-	if in.ResponsibleGone && in.Ended == nil {
+	if in.ResponsibleGone && (in.Ended == nil || in.Cancellable()) {
 		fmt.Fprintf(w, "%s is not here any more: %s decides, and each partner that takes part may cancel it\n",
 			oneLine(string(in.Responsible)), whoDecides(in))
 	}
@@ -169,23 +169,22 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		if a.Left {
 			why, what = u.paint(yellow, "left so by order:"), "has failed, and what waits for it is blocked"
 		}
-		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", why, oneLine(workflow.WithLabel(string(a.Task), a.Label)), what,
-			whoDecides(in), orDash(strings.Join(commands, "; ")))
+		fmt.Fprintf(w, "%s %s %s; %s\n", why, oneLine(workflow.WithLabel(string(a.Task), a.Label)), what,
+			decides(in, orDash(strings.Join(commands, "; "))))
 	}
 	for _, o := range in.Overdue {
-		fmt.Fprintf(w, "%s %s since %s; %s decides: %s\n", u.paint(yellow, "overdue:"),
-			oneLine(workflow.WithLabel(string(o.Task), o.Label)), clock(o.Since), whoDecides(in),
-			oneLine(strings.Join(o.Commands, "; ")))
+		fmt.Fprintf(w, "%s %s since %s; %s\n", u.paint(yellow, "overdue:"),
+			oneLine(workflow.WithLabel(string(o.Task), o.Label)), clock(o.Since),
+			decides(in, oneLine(strings.Join(o.Commands, "; "))))
 	}
 	if len(in.Undoable) > 0 && in.State != workflow.InstanceSucceeded {
-		fmt.Fprintf(w, "can be undone: %s; %s decides: mutirao task undo %s TASK\n", joinTasks(in.Undoable),
-			whoDecides(in), u.id(in.ID))
+		fmt.Fprintf(w, "can be undone: %s; %s\n", joinTasks(in.Undoable),
+			decides(in, fmt.Sprintf("mutirao task undo %s TASK", u.id(in.ID))))
 	}
 	for _, i := range in.Incidents {
 		more := ""
 		if len(i.Commands) > 0 {
-			more = "; it counts once it is adopted; " + whoDecides(in) + " decides: " +
-				oneLine(strings.Join(i.Commands, "; "))
+			more = "; it counts once it is adopted; " + decides(in, oneLine(strings.Join(i.Commands, "; ")))
 		}
 		of := ""
 		if i.Task != "" && in.DataDriven {
@@ -203,6 +202,21 @@ func stopsAll(a api.Ask) string {
 	return "; to stop all: " + oneLine(strings.Join(a.Commands, "; "))
 }
 
+// decides says who decides about an instance, and how. Where nobody is left who does, it says what can be done.
+func decides(in *api.Instance, commands string) string {
+	switch who := whoDecides(in); {
+	case who != nobody:
+		return who + " decides: " + commands
+	case in.Cancellable():
+		return "nobody is left who decides; each partner that takes part may end it, as the user of its own name: mutirao cancel " +
+			oneLine(in.ID)
+	}
+	return "nobody is left who decides, so it stays as it is: what is still to be done can be started once more"
+}
+
+// nobody is whoDecides where that is so.
+const nobody = "nobody"
+
 // whoDecides is who decides about an instance, in words.
 func whoDecides(in *api.Instance) string {
 	switch {
@@ -211,7 +225,7 @@ func whoDecides(in *api.Instance) string {
 	case in.Administrators != "":
 		return "who has the role " + oneLine(string(in.Administrators))
 	}
-	return "nobody"
+	return nobody
 }
 
 // writeAway says of tasks whose partner is away as it announced until when, and what can be done meanwhile.

@@ -33,7 +33,8 @@ type Stay struct {
 
 // GiveOn passes all that this node holds and has not begun on to partners that can be
 // reached: what it holds of a partition to one where one can take it, else each task by
-// itself. What nobody takes stays, and so does what has begun.
+// itself. What it was only given to perform goes to one with the role, else back to whoever has its partition, else to
+// one from which a user with the role can take it. What nobody takes stays, and so does what has begun.
 func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []GivenOn, stays []Stay) {
 	d := m.deciding(now, partners)
 	if d.cleansUp() {
@@ -54,6 +55,9 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 		}
 		pass := func(u []inHand) (rest []inHand, err error) {
 			c, err := d.takerOf(u)
+			if err != nil && d.givenToPerform(u[0]) {
+				c, err = d.keeperOf(d.state.BySlot()[u[0].slot].Current, true)
+			}
 			if err == nil {
 				rest, err = d.passAll(u, c, reason)
 				for _, h := range u[:len(u)-len(rest)] {
@@ -63,7 +67,11 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 			}
 			return u, err
 		}
-		rest, _ := pass(u) // why not is asked of each by itself
+		rest := slices.DeleteFunc(slices.Clone(u), func(h inHand) bool { return !d.givenToPerform(h) })
+		if u = slices.DeleteFunc(u, d.givenToPerform); len(u) > 0 {
+			left, _ := pass(u) // why not is asked of each by itself
+			rest = append(rest, left...)
+		}
 		for i, h := range rest {
 			if _, err := pass(rest[i : i+1]); err != nil {
 				stays = append(stays, Stay{h.task, d.state.BySlot()[h.slot].State, err})
@@ -83,12 +91,12 @@ func (m *Machine) GiveUntaken(reason string, now Moment, partners Partners) (giv
 	}
 	units, _ := d.leaving()
 	for _, h := range slices.Concat(units...) {
-		if !d.state.GivenToPerform(d.state.BySlot()[h.slot].Current) {
+		if !d.givenToPerform(h) {
 			continue
 		}
 		c, err := d.takerOf([]inHand{h})
 		if err != nil {
-			c, err = d.keeperOf(h)
+			c, err = d.keeperOf(d.state.BySlot()[h.slot].Current, false)
 		}
 		if err == nil {
 			_, err = d.passAll([]inHand{h}, c, reason)
@@ -105,27 +113,9 @@ func (m *Machine) GiveUntaken(reason string, now Moment, partners Partners) (giv
 	return given, stays
 }
 
-// keeperOf finds a partner that can be reached and keeps a person's task for the users with its role, where no partner
-// with the role can take it: whoever has its partition, else the first at whose node one of them works, in the order in
-// which the policy of the instance chooses people.
-func (d *decision) keeperOf(h inHand) (partition.Choice, error) {
-	t := d.state.BySlot()[h.slot].Current.Task
-	chosen := func(p workflow.PartnerID) (partition.Choice, error) {
-		return partition.Choice{Partner: p, Why: "users with role " + string(t.Role) + " can take it from there"}, nil
-	}
-	var at []workflow.PartnerID
-	for _, who := range d.state.Policy().Order(d.partners.People(t.Role)) {
-		if !d.partners.HasRole(workflow.PartnerID(who.User), t.Role) { // no partner, of which all were asked
-			at = append(at, d.partners.WorksAt(who.User)...)
-		}
-	}
-	if len(at) == 0 {
-		return partition.Choice{}, fmt.Errorf("nobody else with role %s can be reached", t.Role)
-	}
-	if keeper := d.state.Holders()[d.state.Plan().Home(h.task)]; keeper != "" && d.partners.Reachable(keeper) {
-		return chosen(keeper)
-	}
-	return chosen(at[0])
+// givenToPerform reports whether this node was only given a task to perform.
+func (d *decision) givenToPerform(h inHand) bool {
+	return d.state.GivenToPerform(d.state.BySlot()[h.slot].Current)
 }
 
 // moveParts gives on what this node holds, and nobody has begun, of partitions that an amendment gives another place.

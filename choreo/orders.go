@@ -267,7 +267,7 @@ func (d *decision) mayOrder(x worklist.Order) error {
 	case d.movedOften(sl):
 		return fmt.Errorf("%w: %w", state.ErrNotNow, errMovedOften)
 	case a.Partner != d.self && x.To == "" && x.What == worklist.Again:
-		if _, err := d.choose(d.inStead(a)); err != nil {
+		if _, err := d.chooseInStead(a); err != nil {
 			return said.Errorf("%w: nobody can do %s in place of %s: %w", state.ErrNotNow, d.called(t), a.Partner, err)
 		}
 	case x.To != "" && x.To != d.self:
@@ -402,7 +402,7 @@ func (d *decision) mindInStead() (added bool) {
 		}
 		to, annex := cmp.Or(x.Order.To, d.self), fact.Annex{Order: &x.At.ID}
 		if x.Order.To == "" && x.Order.What == worklist.Again {
-			c, err := d.choose(d.inStead(a))
+			c, err := d.chooseInStead(a)
 			if err != nil {
 				d.nobody[a.ID] = "it is to be done once more, and waits for somebody to do it: " + fact.Clip(err.Error())
 				continue
@@ -417,11 +417,18 @@ func (d *decision) mindInStead() (added bool) {
 	return false
 }
 
-// inStead is the work of an attempt that another is to do, as its holder is gone.
-func (d *decision) inStead(a *state.Attempt) Work {
+// chooseInStead finds who does an attempt in place of its holder, who is gone. What that one was only given to perform goes
+// to one with the role, else back to whoever has its partition, else to one from which a user with the role can take it.
+func (d *decision) chooseInStead(a *state.Attempt) (partition.Choice, error) {
 	w := d.work([]workflow.TaskName{a.Task.Name}, "")
 	w.Rejected = append(d.state.Rejecters(a), a.Partner)
-	return w
+	c, err := d.choose(w)
+	if d.state.GivenToPerform(a) && (err != nil || !d.partners.HasRole(c.Partner, a.Task.Role)) {
+		if keeper, no := d.keeperOf(a, true); no == nil {
+			return keeper, nil
+		}
+	}
+	return c, err
 }
 
 // skip ends an attempt of ours at a task that is to be left out: what waits for it is released.

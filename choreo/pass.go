@@ -198,11 +198,42 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 		w.Holder = d.self
 	}
 	c, err := d.choose(w)
+	if err != nil && d.state.GivenToPerform(a) {
+		if back, no := d.keeperOf(a, false); no == nil {
+			c, err = back, nil
+		}
+	}
 	if err != nil {
 		return c, fmt.Errorf("%w: nobody else can take %s: %w", state.ErrNotNow, d.called(t), err)
 	}
 	annex := fact.Annex{Why: []fact.Why{fact.WhyOf(c, t)}, Rejected: fact.Clip(reason), Waited: d.waited(a)}
 	return c, d.assign(fact.Assign{After: a.ID, Task: t, Partner: c.Partner}, &annex)
+}
+
+// keeperOf finds a partner that can be reached and keeps a person's task for the users with its role, where no partner
+// with the role can take it: whoever has its partition, else the first at whose node one of them works, in the order in
+// which the policy of the instance chooses people. Whoever has its partition also keeps it while none of them can be
+// reached, if so is asked. The attempt is at this node, or at one that is gone.
+func (d *decision) keeperOf(a *state.Attempt, anyhow bool) (partition.Choice, error) {
+	t := a.Task
+	var at []workflow.PartnerID
+	for _, who := range d.state.Policy().Order(d.partners.People(t.Role)) {
+		if !d.partners.HasRole(workflow.PartnerID(who.User), t.Role) { // no partner, of which all were asked
+			at = append(at, d.partners.WorksAt(who.User)...)
+		}
+	}
+	why := "users with role " + string(t.Role) + " can take it from there"
+	keeper := d.state.Holders()[d.state.Plan().Home(t.Name)]
+	switch {
+	case keeper != "" && keeper != a.Partner && (len(at) > 0 || anyhow) && d.partners.Reachable(keeper):
+		if len(at) == 0 {
+			why = "it has the partition of the task"
+		}
+		return partition.Choice{Partner: keeper, Why: why}, nil
+	case len(at) == 0:
+		return partition.Choice{}, fmt.Errorf("nobody else with role %s can be reached", t.Role)
+	}
+	return partition.Choice{Partner: at[0], Why: why}, nil
 }
 
 // pinned says why a task that this node holds goes to nobody else: it was begun with its

@@ -168,3 +168,85 @@ func TestWhatUsersCanTakeIsSaidToBeForThem(t *testing.T) {
 		}
 	})
 }
+
+// What a partner was only given to perform of a partition whose definition names its partner goes back to that one, or
+// to where somebody with the role works, and never to a node where nobody has it: as the performer leaves or rejects it,
+// and as who decides has it done once more when the performer is gone.
+func TestWhatWasGivenToPerformGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pair = `
+workflow: pair
+tasks:
+  search: {type: manual, role: rescuer}
+  dig:    {type: manual, role: rescuer}
+partitions: {plan: {tasks: [search, dig], partner: base}}
+`
+		tm := newTeam(t, "base", "bia:rescuer", "cab", "dock", "tablet")
+		if err := tm.signIn("tablet", tm.addUser("base", "rui", "rescuer")); err != nil {
+			t.Fatal(err)
+		}
+		tm.add("base", pair)
+		begin := func() string {
+			t.Helper()
+			id := tm.begin("base", "pair", nil)
+			pass(time.Second)
+			tm.wantBoth(id, "base", "bia")
+			return id
+		}
+		rejected, reached := begin(), begin()
+		if _, err := tm.p["bia"].api.RejectTask(t.Context(), api.RejectRequest{ID: rejected, Task: "search"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if x := tm.taskOf("base", rejected, "search"); x.Partner != "base" {
+			t.Errorf("what bia rejected is at %s", x.Partner)
+		}
+		if _, err := tm.leaveNode("bia", false); err != nil {
+			t.Fatal(err)
+		}
+		tm.p["bia"].gone()
+		pass(time.Second)
+		tm.wantBoth(reached, "base", "base")
+
+		comes := func() {
+			tm.p["bia"].start()
+			for _, at := range []string{"base", "cab", "dock", "tablet"} {
+				tm.connect("bia", at)
+			}
+			pass(time.Second)
+		}
+		comes()
+		unreached := begin()
+		tm.disconnect("base", "bia")
+		pass(time.Second)
+		if _, err := tm.leaveNode("bia", false); err != nil {
+			t.Fatal(err)
+		}
+		tm.p["bia"].gone()
+		pass(time.Second)
+		tm.wantBoth(unreached, "tablet", "tablet")
+
+		comes()
+		crashed := begin()
+		tm.p["bia"].crash()
+		pass(3 * time.Hour)
+		for _, task := range []workflow.TaskName{"search", "dig"} {
+			if _, err := tm.p["base"].api.OrderTask(t.Context(),
+				api.TaskOrder{User: "base", ID: crashed, Task: task, Order: api.TaskAgain}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Second)
+		tm.wantBoth(crashed, "base", "base")
+	})
+}
+
+// wantBoth checks at whom the two tasks of a pair are, as a node sees it.
+func (tm *team) wantBoth(id, at, want string) {
+	tm.t.Helper()
+	for _, x := range tm.show(at, id).Tasks {
+		if x.Partner != want {
+			tm.t.Errorf("%s is at %s, want %s:\n%s", x.Name, x.Partner, want, lines(tm.log(at, id)))
+		}
+	}
+}

@@ -318,6 +318,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Person: n.instances.credentials.person,
 		Nudge:  t.nudge, Publish: func(e api.Event) {
 			t.events.publish(e)
+			s.partners.SeeUsers()
 			n.instances.peopleChanged()
 			n.worklists.PeopleChanged()
 		},

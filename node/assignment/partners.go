@@ -37,7 +37,9 @@ type Surroundings struct {
 
 // New are those of a population.
 func New(of Population, s Surroundings) *Partners {
-	return &Partners{Population: of, Surroundings: s, presence: newPresence(s.Clock)}
+	p := &Partners{Population: of, Surroundings: s, presence: newPresence(s.Clock)}
+	p.SeeUsers()
+	return p
 }
 
 // Population is what is known of the partners, and of this node among them: it implements

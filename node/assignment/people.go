@@ -19,13 +19,22 @@ import (
 // when a partner can be reached counts from when it could be here, and work is that of the instances in
 // which this node takes part, and what partners say of the others (node/worklists/loads.go).
 
-// presence is since when partners can be reached.
+// presence is since when partners can be reached, and since when users have what they come with.
 type presence struct {
 	clock timepiece
 	began time.Duration // Boot, when this node was started
 
 	mu    sync.Mutex // guards what follows
 	since map[workflow.PartnerID]time.Duration
+	came  map[coming]time.Duration
+}
+
+// coming is by what a user comes: a key at a node, or else a role. Whoever signs in at a node that is connected already,
+// or is granted a role there, comes later than those to whom something of the role was offered before.
+type coming struct {
+	user worklist.User
+	node workflow.PartnerID
+	role workflow.RoleName
 }
 
 func newPresence(clock timepiece) *presence {
@@ -42,6 +51,41 @@ func (p *presence) see(id workflow.PartnerID, reachable bool) {
 		p.since[id] = p.clock.Now().Boot
 	}
 }
+
+// seeUsers notes what users have by now; what they had when the node was started they have since then.
+func (p *presence) seeUsers(all []users.User) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was, now := p.came, p.clock.Now().Boot
+	if was == nil {
+		now = p.began
+	}
+	p.came = make(map[coming]time.Duration, len(was))
+	note := func(c coming) {
+		p.came[c] = now
+		if at, had := was[c]; had {
+			p.came[c] = at
+		}
+	}
+	for _, u := range all {
+		for _, node := range nodesOf(u) {
+			note(coming{user: worklist.User(u.ID.String()), node: node})
+		}
+		for _, r := range u.Roles {
+			note(coming{user: worklist.User(u.ID.String()), role: r})
+		}
+	}
+}
+
+// cameBy is since when a user has something.
+func (p *presence) cameBy(c coming) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.came[c]
+}
+
+// SeeUsers notes where the users of the mesh are signed in, and which roles they have.
+func (p *Partners) SeeUsers() { p.presence.seeUsers(p.Users.Users(p.Clock.Now().Wall)) }
 
 // See notes whether a partner can be reached.
 func (p *Partners) See(id workflow.PartnerID, reachable bool) { p.presence.see(id, reachable) }
@@ -242,7 +286,11 @@ func (p *Partners) People(role workflow.RoleName) (out []worklist.Person) {
 			role != "" && !u.HasRole(role) {
 			continue
 		}
-		out = append(out, p.present(worklist.Person{User: worklist.User(u.ID.String()), Roles: u.Roles}, nodesOf(u)...))
+		who := p.present(worklist.Person{User: worklist.User(u.ID.String()), Roles: u.Roles}, nodesOf(u)...)
+		if who.Active {
+			who.Connected = max(who.Connected, p.presence.cameBy(coming{user: who.User, role: role}))
+		}
+		out = append(out, who)
 	}
 	return out
 }
@@ -258,8 +306,7 @@ func (p *Partners) WorksAt(who worklist.User) (out []workflow.PartnerID) {
 		at = nodesOf(u)
 	}
 	for _, id := range at {
-		x, known := p.Get(id)
-		if known && id != p.Self && p.Reachable(id) && x.Record.Absence != membership.Whole && !slices.Contains(out, id) {
+		if id != p.Self && p.Reachable(id) && !p.takesNothing(id) && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}
@@ -275,20 +322,28 @@ func nodesOf(u users.User) (out []workflow.PartnerID) {
 }
 
 // present adds to a person whether one of the nodes is here at which the person works, since when the last
-// of them is, and how much the person has to do.
+// of them is, or the person is signed in there, and how much the person has to do. A partner that takes nothing new on,
+// as one does that leaves, is not here: nothing is offered to it by name.
 func (p *Partners) present(who worklist.Person, nodes ...workflow.PartnerID) worklist.Person {
 	for _, id := range nodes {
 		since, here := p.presence.began, id == p.Self
 		if !here {
 			since, here = p.presence.seen(id)
 		}
-		if here {
+		if here && !(worklist.User(id) == who.User && p.takesNothing(id)) {
+			since = max(since, p.presence.cameBy(coming{user: who.User, node: id}))
 			who.Active, who.Connected = true, max(who.Connected, since)
 		}
 	}
 	x := p.Ledger.people.has(who.User)
 	who.Assigned, who.Selected = x.Assigned, x.Selected
 	return who
+}
+
+// takesNothing reports whether a partner takes no new work on.
+func (p *Partners) takesNothing(id workflow.PartnerID) bool {
+	x, known := p.Get(id)
+	return known && x.Record.Absence == membership.Whole
 }
 
 // Person is a person who may have people's work, as far as is known here (choreo.Partners).

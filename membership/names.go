@@ -47,6 +47,7 @@ func (it *item) label() string {
 // Then the one that is not gone is meant, else the one that was not evicted; if
 // that leaves several, the ID decides.
 func (l *List) Resolve(text string) (workflow.PartnerID, error) {
+	text = workflow.UsualForm(text)
 	if id := workflow.PartnerID(text); l.partners[id] != nil {
 		return id, nil
 	}

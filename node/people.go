@@ -145,6 +145,7 @@ func (p *people) administers(id workflow.PartnerID) bool {
 // resolveWhole is Find for what cannot be taken back: a beginning of an ID is too
 // easily somebody else's.
 func (p *people) resolveWhole(ref string) (workflow.PartnerID, error) {
+	ref = workflow.UsualForm(ref)
 	id, err := p.Find(ref)
 	if err == nil && ref != string(id) && ref != p.Called(id) {
 		return "", api.Errorf(api.Invalid, "%q has only the beginning of an ID: want a name or a whole ID", ref).

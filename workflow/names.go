@@ -165,6 +165,10 @@ func dashed(s string, bad func(rune) bool) string {
 	return out.String()
 }
 
+// UsualForm is what somebody typed in the one form in which names are written: keyboards and file systems make one
+// letter of two characters, or two of one. IDs stay as they are.
+func UsualForm(typed string) string { return usualForm(typed) }
+
 // usualForm is the one way to write what looks like s. It is NFKC but for letters
 // that people write as one, though Unicode makes them of others.
 func usualForm(s string) string {

@@ -121,6 +121,7 @@ func describePartner(ctx context.Context, node lister, ref string) (string, erro
 	if err != nil {
 		return "", err
 	}
+	ref = workflow.UsualForm(ref)
 	var begun []api.Partner // whose ID begins so
 	there := false
 	for _, p := range list {

@@ -144,6 +144,9 @@ was discarded stays in the outbox of this node, as refused.`,
 			if err != nil {
 				return err
 			}
+			if out.Removed {
+				return u.done(out, "the key of %s (%s), who was removed, is deleted at this node", out.Name, out.ID)
+			}
 			if err := u.done(out, "%s is signed out at this node", out.Name); err != nil {
 				return err
 			}
@@ -363,6 +366,7 @@ func describeUser(ctx context.Context, node userLister, ref string) (string, err
 	if err != nil {
 		return "", err
 	}
+	ref = workflow.UsualForm(ref)
 	there := false
 	var begun []api.User // whose ID begins so
 	for _, x := range list {

@@ -132,6 +132,7 @@ func (u *ui) noteWhose(ctx context.Context, node api.Service, user string) {
 	if err != nil {
 		return // the list was shown
 	}
+	user = workflow.UsualForm(user)
 	here := slices.DeleteFunc(all, func(x api.User) bool { return !x.Here })
 	of := slices.IndexFunc(here, func(x api.User) bool { return x.Name == user || x.ID == user })
 	if user == "" { // then the node takes the one who is signed in, else the partner

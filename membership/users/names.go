@@ -7,6 +7,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Namesake is a user whose name people could take for that name: it is the same but for capitals and accents, or looks
@@ -73,6 +74,7 @@ func Labels(all []User) []string {
 // [ErrNoUser], and [ErrRemoved] where that one was removed, or [membership.ErrAmbiguous].
 func (s *Set) Resolve(text string, at time.Time) (User, error) {
 	const maxShown = 40
+	text = workflow.UsualForm(text)
 	var named, begun []User
 	all := s.Users(at)
 	labels := Labels(all)

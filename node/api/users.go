@@ -102,6 +102,8 @@ type SignedOut struct {
 	Name    string   `json:"name"`
 	ID      string   `json:"id"`
 	Devices []string `json:"devices"`
+	// Removed: the user was removed before, and only the key was still here.
+	Removed bool `json:"removed,omitempty"`
 }
 
 // RemovedUser says who was removed, or of whom a key was.

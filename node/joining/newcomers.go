@@ -52,6 +52,7 @@ func (j *Topic) forgetNewcomers(at time.Time) {
 // Unseen are the certificates of those who joined by this node's invitations, were never seen, and are
 // named so: by name or whole ID.
 func (j *Topic) Unseen(ref string) (out []trust.Chain) {
+	ref = workflow.UsualForm(ref)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for id, ch := range j.newcomers {

@@ -81,12 +81,10 @@ func roles(texts []string) (out []workflow.RoleName) {
 // here: they tell them apart by their names.
 func (t *Topic) nameFree(name string) error {
 	taken, what := t.Namesake(name, t.in.Clock.Now().Wall), "user"
-	if p, ok := t.in.Members.Namesake(name, ""); ok {
-		taken, what = p.Record.Name(), "partner"
-	}
+	sounds := membership.Sounds(name)
 	for _, p := range t.in.Members.All() { // also one that is gone: it may be back
-		if p.State != membership.Evicted && !p.ForGood() && p.Record.Name() == name {
-			taken, what = name, "partner"
+		if p.State != membership.Evicted && !p.ForGood() && membership.Sounds(p.Record.Name()) == sounds && taken != name {
+			taken, what = p.Record.Name(), "partner"
 		}
 	}
 	switch {
@@ -102,6 +100,7 @@ func (t *Topic) nameFree(name string) error {
 // find finds whom a person names: a user, or a partner, who is a user by being one. Both are named as lists show
 // them, by name or ID.
 func (t *Topic) find(ref string) (u users.User, partner workflow.PartnerID, err error) {
+	ref = workflow.UsualForm(ref)
 	if err := t.oneOnly(ref); err != nil {
 		return u, "", err
 	}
@@ -197,6 +196,7 @@ func (t *Topic) Remove(ref string) (*api.RemovedUser, error) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
 	var key workflow.PartnerID
+	ref = workflow.UsualForm(ref)
 	u, partner, err := t.find(ref)
 	if err == nil && partner == "" && ref != u.Name && ref != u.ID.String() {
 		return nil, api.Errorf(api.Invalid, "%q has only the beginning of an ID: want a name or a whole ID", ref).

@@ -394,8 +394,8 @@ func (t *Topic) SignOut(r api.SignOutRequest) (*api.SignedOut, error) {
 		return nil, err
 	}
 	var u users.User
-	t.ask(func(s *users.Set) { u, _ = s.User(id, now) }) // without devices, if it was removed
-	return &api.SignedOut{Name: name, ID: id.String(), Devices: t.nodes(u)}, nil
+	t.ask(func(s *users.Set) { u, err = s.User(id, now) }) // without devices, if it was removed
+	return &api.SignedOut{Name: name, ID: id.String(), Devices: t.nodes(u), Removed: err != nil}, nil
 }
 
 // drop deletes the key of a user.
@@ -424,21 +424,32 @@ func (t *Topic) dropRemoved(id users.ID) (err error) {
 }
 
 // whoIsHere finds the user that a person names, by a name or a whole ID, among those whose
-// keys are here: also one that was removed.
+// keys are here: also one that was removed, where no other is meant.
 func (t *Topic) whoIsHere(ref string) (id users.ID, name string, err error) {
+	ref = workflow.UsualForm(ref)
 	t.mu.Lock()
 	here := slices.Collect(maps.Keys(t.here))
 	t.mu.Unlock()
-	found := 0
+	var named, gone []users.ID
 	t.ask(func(s *users.Set) {
 		for _, x := range here {
-			if x.String() == ref || s.Named(x) == ref {
-				id, name = x, s.Named(x)
-				found++
+			_, err := s.Account(x)
+			switch {
+			case x.String() != ref && s.Named(x) != ref:
+			case err == nil:
+				named = append(named, x)
+			default:
+				gone = append(gone, x)
 			}
 		}
+		if len(named) == 0 {
+			named = gone
+		}
+		if len(named) == 1 {
+			id, name = named[0], s.Named(named[0])
+		}
 	})
-	switch found {
+	switch len(named) {
 	case 1:
 		return id, name, nil
 	case 0:

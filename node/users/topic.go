@@ -42,8 +42,6 @@ type Peers interface {
 type Members interface {
 	All() []membership.Partner
 	Get(p workflow.PartnerID) (membership.Partner, bool)
-	// Namesake is a partner, not gone, whose name people could take for that name.
-	Namesake(name string, p workflow.PartnerID) (membership.Partner, bool)
 	Known(p workflow.PartnerID) bool
 	// Name is what people call a partner.
 	Name(p workflow.PartnerID) string

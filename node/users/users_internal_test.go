@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -148,14 +149,11 @@ func (w *world) Request(context.Context, workflow.PartnerID, []string, string, [
 	return nil, errors.New("nobody answers")
 }
 
-func (w *world) All() []membership.Partner { return nil }
+func (w *world) All() []membership.Partner {
+	return []membership.Partner{{Record: membership.Record{Chain: trust.Chain{{Name: "engine"}}}}}
+}
 
 func (w *world) Get(workflow.PartnerID) (membership.Partner, bool) { return membership.Partner{}, true }
-
-func (w *world) Namesake(name string, _ workflow.PartnerID) (p membership.Partner, taken bool) {
-	p.Record.Chain = trust.Chain{{Name: "engine"}}
-	return p, name == "engine"
-}
 
 func (w *world) Known(p workflow.PartnerID) bool { return p == trusttest.IDOf("davi") }
 
@@ -547,7 +545,9 @@ func TestNamesOfUsers(t *testing.T) {
 	}{
 		{"lia", "", ""},
 		{"1ia", "looks like that of the user lia", api.Refused},
-		{"engine", "partner", api.Refused},
+		{"Lia", "looks like that of the user lia", api.Refused},
+		{"engine", "there is a partner engine already", api.Refused},
+		{"ENGINE", "looks like that of the partner engine", api.Refused},
 		{"", "user name", api.Invalid},
 		{"two words", "user name", api.Invalid},
 		{"b\u0456a", "user name", api.Invalid}, // a Cyrillic letter among Latin ones
@@ -601,4 +601,65 @@ func TestRolesOfUsers(t *testing.T) {
 	w.team.Evict(t, w.team.Ana, "davi", trust.Serial{})
 	w.now = w.now.Add(allFor)
 	want("nurse")
+}
+
+// Of several users of one name whose keys are at a node, those who were removed are not meant: by the name the other one
+// signs out, and then whoever was removed, of whom that is said.
+func TestWhoWasRemovedIsNotSignedOutForAnother(t *testing.T) {
+	w := found(t)
+	signIn := func() string {
+		t.Helper()
+		tok, err := w.topic.Add(api.UserRequest{Name: "bia"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := w.topic.SignIn(t.Context(), tok.Token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.ID
+	}
+	gone := signIn()
+	if _, err := w.topic.Remove("bia"); err != nil {
+		t.Fatal(err)
+	}
+	here := signIn()
+	for _, want := range []api.SignedOut{
+		{Name: "bia", ID: here, Devices: []string{}}, {Name: "bia", ID: gone, Devices: []string{}, Removed: true},
+	} {
+		if out, err := w.topic.SignOut(api.SignOutRequest{User: "bia"}); err != nil || !reflect.DeepEqual(*out, want) {
+			t.Errorf("signed out: %+v, %v; want %+v", out, err, want)
+		}
+	}
+	if _, err := w.topic.SignOut(api.SignOutRequest{User: "bia"}); err == nil {
+		t.Error("nobody is left, and somebody was signed out")
+	}
+}
+
+// A name is found also as some keyboards and file systems write it, with an accent of its own.
+func TestAUserIsFoundByAnotherFormOfTheName(t *testing.T) {
+	w := found(t)
+	tok, err := w.topic.Add(api.UserRequest{Name: "Zo\u00eb"})
+	if err == nil {
+		_, err = w.topic.SignIn(t.Context(), tok.Token)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const other = "Zoe\u0308"
+	if _, err := w.topic.ChangeRole(api.RoleRequest{User: other, Role: "crew"}, true); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.topic.Link(other, 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.topic.SignOut(api.SignOutRequest{User: other}); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.topic.Remove(other); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.topic.Remove(other); err == nil || !strings.Contains(err.Error(), "was removed") {
+		t.Errorf("once more: %v, want that the user was removed", err)
+	}
 }

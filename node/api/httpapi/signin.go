@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // A browser cannot keep the token secret the way a program does, so it never
@@ -87,6 +88,7 @@ func (h *handler) whose(ctx context.Context, ref string) (id, name string, err e
 	if err != nil {
 		return "", "", err
 	}
+	ref = workflow.UsualForm(ref)
 	var partner, signedIn []api.User
 	known := false
 	for _, u := range all {

@@ -207,7 +207,9 @@ func (k peoplesItems) addItems(
 				r.Leased = max(v.LeaseEnds-now.Boot, 0)
 			}
 		case v.Holder != "":
-			r.Other = v.Holder
+			if r.Other = v.Holder; v.Mode == worklist.Handed {
+				r.KeptFor = max(v.Until.Sub(now.Wall), 1)
+			}
 		}
 		if until := k.heldUntil(h, v, now); until.After(now.Wall) {
 			r.LeaseLeft, r.LeaseAt, r.Longer = v.Until.Sub(now.Wall), v.Until, until.Sub(v.Until)

@@ -163,7 +163,7 @@ func TestWhatUsersCanTakeIsSaidToBeForThem(t *testing.T) {
 		}
 		pass(time.Minute)
 		why := tm.show("base", id).Tasks[0].Reason
-		if !strings.Contains(why, "it is on the worklists of the users with role rescuer") {
+		if !strings.Contains(why, "it is for the users with role rescuer") {
 			t.Errorf("with bia there: %q", why)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file is what users at this node do with tasks that it holds.
@@ -114,6 +115,11 @@ func (k *desk) rejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed
 func (k *desk) hasIt(h *held, task workflow.TaskName) error {
 	for _, v := range h.m.Items() {
 		if v.Task.Name == task && v.Holder != "" {
+			if v.Mode == worklist.Handed {
+				return api.Errorf(api.Refused, "the task %s is kept for %s, who may take it", v.Task.WithLabel(),
+					k.partners.Called(v.Holder)).
+					WithHint("mutirao show %s shows the instance", h.m.Instance())
+			}
 			return api.Errorf(api.Refused, "%s has the task %s", k.partners.Called(v.Holder), v.Task.WithLabel()).
 				WithHint("mutirao worklist is for whoever has it; mutirao show %s shows the instance", h.m.Instance())
 		}

@@ -1450,3 +1450,41 @@ func TestARefusedCompensationIsNamed(t *testing.T) {
 		}
 	})
 }
+
+// What is only kept for somebody is not said to be had: to whoever else asks for it, or looks at it.
+func TestWhatIsKeptForSomebodyIsNotHad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "tablet", "phone")
+		for at, user := range map[string]string{"tablet": "bia", "phone": "rui", "base": "ana"} {
+			if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Second)
+		tm.add("base", rota)
+		tm.begin("base", "rota", nil)
+		pass(time.Second)
+		item := tm.itemOf("tablet", "bia", "weigh").ID
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["tablet"].api.TransferItem(t.Context(),
+			api.TransferRequest{User: "bia", Item: item, To: "rui"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		const kept = "the task weigh is kept for rui, who may take it"
+		for at, user := range map[string]string{"base": "ana", "tablet": "bia"} {
+			wantCode(t, tm.claim(at, user, api.ClaimSelect, item), api.Refused, kept)
+			s, err := tm.p[at].api.ItemSheet(t.Context(), api.ItemQuery{User: user, Item: item})
+			if err != nil || s.Item.TakenBy != "rui" || s.Item.KeptUntil == nil {
+				t.Errorf("%s sees %+v, %v", user, s, err)
+			}
+		}
+		wantCode(t, tm.hand("base", "ana", item, nil), api.Refused, kept)
+		if err := tm.claim("phone", "rui", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, tm.claim("base", "ana", api.ClaimSelect, item), api.Refused, "rui has the task weigh")
+	})
+}

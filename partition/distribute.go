@@ -224,8 +224,8 @@ func (u *unit) nobodyHere(role workflow.RoleName, away []Partner, users bool) Re
 	switch {
 	case users:
 		return Refusal{
-			Why:    fmt.Sprintf("%s: it is on the worklists of the users with role %s", u.name, role),
-			Change: fmt.Sprintf("one of them takes it; mutirao role list says who has role %s", role),
+			Why:    fmt.Sprintf("%s: it is for the users with role %s", u.name, role),
+			Change: fmt.Sprintf("one who has it on the worklist takes it; mutirao role list says who has role %s", role),
 		}
 	case len(away) > 0:
 		return Refusal{

@@ -68,6 +68,8 @@ func (u *ui) saveFiles(
 	if len(sheet.Data) == 0 && !mine(&sheet.Item) {
 		no := api.Errorf(api.Refused, "only whoever has %s gets its files", sheet.Item.Task)
 		switch x := &sheet.Item; {
+		case x.TakenBy != "" && x.KeptUntil != nil:
+			return no.WithHint("it is kept for %s", x.TakenBy)
 		case x.TakenBy != "":
 			return no.WithHint("%s has it", x.TakenBy)
 		case x.Over || x.State != api.ItemReady || len(x.WaitsFor) > 0:
@@ -110,6 +112,8 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	x := &s.Item
 	stands := x.State // to this user, who can take neither of the following: that it is READY would mean that
 	switch {
+	case x.TakenBy != "" && x.KeptUntil != nil:
+		stands = "kept for " + oneLine(x.TakenBy)
 	case x.TakenBy != "":
 		stands = oneLine(x.TakenBy) + " has it"
 	case x.Over:

@@ -119,6 +119,8 @@ func (d *Desk) take(ctx, soon context.Context, who users.Who, of []*Row, mode wo
 		case several && mode != worklist.Lock:
 			return api.Errorf(api.Refused, "these items are with several partners: such are taken together only by a lock").
 				WithHint("lock them, or select them one after the other")
+		case r.keptForOther():
+			return d.isKept(r).WithHint("mutirao worklist shows what is free")
 		case r.Other != "":
 			return api.Errorf(api.Refused, "%s has the task %s", d.in.People.Called(r.Other), r.called()).
 				WithHint("mutirao worklist shows what is free")
@@ -375,6 +377,8 @@ func (d *Desk) notTheirs(ctx context.Context, who users.Who, r *Row) error {
 		return api.Errorf(api.Refused, "%s had the task %s, not %s, and it is over", d.in.People.Called(r.Other),
 			r.called(), who.Name).
 			WithHint("mutirao show %s says how it ended", r.Instance)
+	case r.keptForOther():
+		return d.isKept(r)
 	case r.Other != "":
 		return api.Errorf(api.Refused, "%s has the task %s, not %s", d.in.People.Called(r.Other), r.called(), who.Name)
 	}
@@ -383,6 +387,11 @@ func (d *Desk) notTheirs(ctx context.Context, who users.Who, r *Row) error {
 		return no.WithHint("mutirao worklist shows what %s has, and may take", who.Name)
 	}
 	return no.WithHint("take it first: mutirao worklist select %s", r.ID())
+}
+
+// isKept refuses what is asked of an item that is kept for somebody else, who has not taken it.
+func (d *Desk) isKept(r *Row) *api.Error {
+	return api.Errorf(api.Refused, "the task %s is kept for %s, who may take it", r.called(), d.in.People.Called(r.Other))
 }
 
 // Finish hands in what a person made of an item.

@@ -413,6 +413,10 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	if r.Mine == "" {
 		if out.Over = r.Over || r.At != d.in.Self && d.in.Gone(r.At); r.Other != "" {
 			out.TakenBy = d.in.People.Called(r.Other)
+			if r.keptForOther() {
+				until := r.AsOf.Add(r.KeptFor).Round(time.Second).UTC()
+				out.KeptUntil = &until
+			}
 		}
 	}
 	if name := who.Name; r.Mine != "" {

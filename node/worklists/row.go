@@ -46,7 +46,7 @@ type Row struct {
 	LeaseAt   time.Time     `json:"-"`
 	Longer    time.Duration `json:"lease_longer,omitempty"`
 	// Handed is who handed the item to the person, for whom it is kept to take; KeptFor is for how much
-	// longer. Lost is why the person has it no more, LostBy whose word that was, if a person's, and LostAt when.
+	// longer, also where it is kept for Other. Lost is why the person has it no more, LostBy whose word that was, if a person's, and LostAt when.
 	Handed  worklist.User `json:"handed,omitempty"`
 	KeptFor time.Duration `json:"kept_for,omitempty"`
 	Lost    string        `json:"lost,omitempty"`
@@ -384,4 +384,6 @@ func (r *Row) returnable(u worklist.User) bool {
 }
 
 // free reports whether the person may take it.
+func (r *Row) keptForOther() bool { return r.Other != "" && r.KeptFor > 0 }
+
 func (r *Row) free() bool { return r.Mine == "" && r.Other == "" && !r.Over }

@@ -1,10 +1,9 @@
 package choreo
 
 import (
-	"time"
-
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/state"

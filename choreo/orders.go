@@ -310,7 +310,7 @@ func (d *decision) somebodyDoes(x state.Instead) bool {
 	if x.Order.What == worklist.Skip || x.Order.To != "" {
 		return true
 	}
-	_, err := d.choose(d.inStead(x.Attempt))
+	_, err := d.chooseInStead(x.Attempt)
 	return err == nil
 }
 

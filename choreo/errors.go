@@ -85,8 +85,8 @@ func goesOnIn(s workflow.InstanceState) bool {
 	return s == workflow.InstanceRunning || s == workflow.InstanceBlocked
 }
 
-// Cancellable reports whether the instance can be cancelled: it goes on, waits for what cannot come, or has failed only as
-// others presume of a task that its holder may go on with.
+// Cancellable reports whether the instance can be cancelled: it goes on, waits for what cannot come, or has failed only
+// as others presume of a task that its holder may go on with.
 func (m *Machine) Cancellable() bool {
 	switch s := m.state.Overall(); {
 	case goesOnIn(s):

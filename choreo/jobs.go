@@ -103,8 +103,9 @@ func (m *Machine) Works(id fact.AttemptID, try int) bool {
 		!a.EndedByHolder() && (a.Undoes != nil || m.state.Wanted(a))
 }
 
-// childsGrace is how long an attempt at a workflow is not called off yet for which another stands in, as others presumed
-// that it had failed. Its holder was out of reach then, and may have to hear yet that the child has succeeded meanwhile.
+// childsGrace is how long an attempt at a workflow is not called off yet for which another stands in, as others
+// presumed that it had failed. Its holder was out of reach then, and may have to hear yet that the child has succeeded
+// meanwhile.
 const childsGrace = 10 * time.Second
 
 // Awaits reports whether what a child comes to may still end a try: this node is at it, or another stands in for its

@@ -280,8 +280,8 @@ func (d *decision) mayOrder(x worklist.Order) error {
 	return nil
 }
 
-// toFollow refuses an order about an attempt that failed, where this node wrote down another in the same round, which it
-// is about to carry out; nil: it did not.
+// toFollow refuses an order about an attempt that failed, where this node wrote down another in the same round, which
+// it is about to carry out; nil: it did not.
 func (d *decision) toFollow(a *state.Attempt) error {
 	if d.movedOften(a.Slot) {
 		return nil
@@ -417,8 +417,9 @@ func (d *decision) mindInStead() (added bool) {
 	return false
 }
 
-// chooseInStead finds who does an attempt in place of its holder, who is gone. What that one was only given to perform goes
-// to one with the role, else back to whoever has its partition, else to one from which a user with the role can take it.
+// chooseInStead finds who does an attempt in place of its holder, who is gone. What that one was only given to perform
+// goes to one with the role, else back to whoever has its partition, else to one from which a user with the role can
+// take it.
 func (d *decision) chooseInStead(a *state.Attempt) (partition.Choice, error) {
 	w := d.work([]workflow.TaskName{a.Task.Name}, "")
 	w.Rejected = append(d.state.Rejecters(a), a.Partner)

@@ -35,9 +35,9 @@ func (tm *team) notifying(at, policy string) string {
 	return st.ID
 }
 
-// Who signs in at a node that is connected already, or is granted the role there, comes later than those to whom an item
-// was offered: it is offered to them too, and the policy that chooses who came last chooses them. A certificate that is
-// renewed, and a restart, change nothing of that.
+// Who signs in at a node that is connected already, or is granted the role there, comes later than those to whom an
+// item was offered: it is offered to them too, and the policy that chooses who came last chooses them. A certificate
+// that is renewed, and a restart, change nothing of that.
 func TestWhoSignsInOrIsGrantedARoleComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base", "tablet", "phone")
@@ -86,8 +86,8 @@ func TestWhoSignsInOrIsGrantedARoleComesLater(t *testing.T) {
 	})
 }
 
-// A partner that leaves for good takes nothing new on: no policy chooses it, and what was offered to it alone is offered
-// to another.
+// A partner that leaves for good takes nothing new on: no policy chooses it, and what was offered to it alone is
+// offered to another.
 func TestWhoLeavesIsOfferedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = time.Minute }, "base:nurse", "tablet", "cab:nurse")

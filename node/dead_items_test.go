@@ -71,8 +71,8 @@ func TestWhatIsJudgedIsNotOffered(t *testing.T) {
 	})
 }
 
-// What a user did of an item whose holder is evicted meanwhile waits for nobody: it stays in the outbox with why, and can be
-// dropped.
+// What a user did of an item whose holder is evicted meanwhile waits for nobody: it stays in the outbox with why, and
+// can be dropped.
 func TestWhatWaitsForWhoIsGoneForGoodIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "hq", "base:nurse", "tablet")

@@ -437,9 +437,9 @@ func TestAnAddedTaskUsesAWorkflow(t *testing.T) {
 	})
 }
 
-// What a child comes to while its holder is gone counts for its task as what the holder itself does meanwhile:
-// with its success the task has succeeded, and what stands in for it is not needed, or what its author chose counts. One
-// that goes on is cancelled a little later.
+// What a child comes to while its holder is gone counts for its task as what the holder itself does meanwhile: with its
+// success the task has succeeded, and what stands in for it is not needed, or what its author chose counts. One that
+// goes on is cancelled a little later.
 func TestAChildEndsWhileItsHolderIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		contingency   string

@@ -170,8 +170,8 @@ func TestWhatUsersCanTakeIsSaidToBeForThem(t *testing.T) {
 }
 
 // What a partner was only given to perform of a partition whose definition names its partner goes back to that one, or
-// to where somebody with the role works, and never to a node where nobody has it: as the performer leaves or rejects it,
-// and as who decides has it done once more when the performer is gone.
+// to where somebody with the role works, and never to a node where nobody has it: as the performer leaves or rejects
+// it, and as who decides has it done once more when the performer is gone.
 func TestWhatWasGivenToPerformGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pair = `

@@ -231,8 +231,8 @@ partitions:
 	})
 }
 
-// An instance that has failed only as others presume can be cancelled, at the holder that goes on and elsewhere: then its
-// item is on no list any more. One that has failed as its holder says cannot.
+// An instance that has failed only as others presume can be cancelled, at the holder that goes on and elsewhere: then
+// its item is on no list any more. One that has failed as its holder says cannot.
 func TestWhatIsPresumedToHaveFailedIsCancelled(t *testing.T) {
 	for _, at := range []string{"base", "boat"} {
 		t.Run(at, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Of tasks that become ready at once that of the higher priority takes a free place first, whatever their names: when an
-// instance begins, and when a task has ended for which they waited.
+// Of tasks that become ready at once that of the higher priority takes a free place first, whatever their names: when
+// an instance begins, and when a task has ended for which they waited.
 func TestTheHigherPriorityIsStartedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one")

@@ -164,8 +164,8 @@ func TestAFileThatComesForAPersonIsSaidToDoSo(t *testing.T) {
 	})
 }
 
-// A program's task whose holder may not read a file that it needs waits for ever: everybody who takes part is told, and not
-// the holder alone.
+// A program's task whose holder may not read a file that it needs waits for ever: everybody who takes part is told, and
+// not the holder alone.
 func TestWhoMayNotReadWhatItNeedsIsSaidEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamWith(t, func(c *configs.Config) {

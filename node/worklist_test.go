@@ -724,8 +724,8 @@ partitions: {home: {tasks: [weigh], partner: base}}
 	})
 }
 
-// What waits to be handed in can be mended: the new result takes its place, and what it does not name, as a photo, is as
-// it was given before. That it failed after all takes the place of all of it.
+// What waits to be handed in can be mended: the new result takes its place, and what it does not name, as a photo, is
+// as it was given before. That it failed after all takes the place of all of it.
 func TestWhatIsMendedOutOfReachKeepsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := aWard(t)

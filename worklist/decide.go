@@ -173,8 +173,8 @@ func (d *deciding) ordered(it *item) Body {
 	return nil
 }
 
-// Unfollowed is the first order to do an item once more, or to leave it out, that a partner wrote down and has not carried
-// out yet; nil: there is none, or it cannot be carried out as the item stands.
+// Unfollowed is the first order to do an item once more, or to leave it out, that a partner wrote down and has not
+// carried out yet; nil: there is none, or it cannot be carried out as the item stands.
 func (b *Board) Unfollowed(i Item, by workflow.PartnerID) *Fact {
 	it := b.items[i]
 	if it == nil {

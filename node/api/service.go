@@ -743,8 +743,8 @@ func (in *Instance) MayGoOn() bool {
 	return len(in.Asks) > 0 || slices.ContainsFunc(in.Tasks, func(t Task) bool { return t.PresumedBy != "" })
 }
 
-// Cancellable reports whether an instance can be cancelled, as far as this node knows: it goes on, waits for what cannot
-// come, or has failed only as others presume of a task that goes on when its holder can.
+// Cancellable reports whether an instance can be cancelled, as far as this node knows: it goes on, waits for what
+// cannot come, or has failed only as others presume of a task that goes on when its holder can.
 func (in *Instance) Cancellable() bool {
 	switch in.State {
 	case workflow.InstanceRunning, workflow.InstanceBlocked:

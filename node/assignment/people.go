@@ -29,8 +29,8 @@ type presence struct {
 	came  map[coming]time.Duration
 }
 
-// coming is by what a user comes: a key at a node, or else a role. Whoever signs in at a node that is connected already,
-// or is granted a role there, comes later than those to whom something of the role was offered before.
+// coming is by what a user comes: a key at a node, or else a role. Whoever signs in at a node that is connected
+// already, or is granted a role there, comes later than those to whom something of the role was offered before.
 type coming struct {
 	user worklist.User
 	node workflow.PartnerID

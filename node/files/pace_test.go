@@ -164,9 +164,9 @@ func TestASlowLinkThatStops(t *testing.T) {
 	})
 }
 
-// A partner of which nothing at all was heard while it did not answer, as where the link was cut, is asked again soon after
-// something is; one that is heard all the time, or that is heard each time it was not and still gives nothing, more and more
-// rarely.
+// A partner of which nothing at all was heard while it did not answer, as where the link was cut, is asked again soon
+// after something is; one that is heard all the time, or that is heard each time it was not and still gives nothing,
+// more and more rarely.
 func TestALinkThatWasCutIsNoMutePartner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		honest, taker := siteThatTakes(t)

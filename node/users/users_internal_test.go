@@ -603,8 +603,8 @@ func TestRolesOfUsers(t *testing.T) {
 	want("nurse")
 }
 
-// Of several users of one name whose keys are at a node, those who were removed are not meant: by the name the other one
-// signs out, and then whoever was removed, of whom that is said.
+// Of several users of one name whose keys are at a node, those who were removed are not meant: by the name the other
+// one signs out, and then whoever was removed, of whom that is said.
 func TestWhoWasRemovedIsNotSignedOutForAnother(t *testing.T) {
 	w := found(t)
 	signIn := func() string {

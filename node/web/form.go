@@ -284,8 +284,8 @@ func (l *language) typed(fields []api.Field, form url.Values, starting bool) (va
 // asTyped is a text of a form with the line breaks that were typed: browsers send others.
 func asTyped(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// unkept is the first character of a text that no page can bring back: a browser reads its reference as another one. -1:
-// there is none.
+// unkept is the first character of a text that no page can bring back: a browser reads its reference as another one.
+// -1: there is none.
 func unkept(text string) rune {
 	for _, r := range text {
 		if r == 0 || r >= 0x80 && r <= 0x9f {

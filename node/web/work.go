@@ -71,8 +71,8 @@ func (i item) Lockable() bool {
 	return i.Offline && !i.NoLock && (i.Free() || i.State == api.ItemSelected && i.Movable())
 }
 
-// Doable reports whether the user may hand in a result of it now: what it waits for was done, and out of reach, or while
-// who gives it out is away, only what is locked can be done.
+// Doable reports whether the user may hand in a result of it now: what it waits for was done, and out of reach, or
+// while who gives it out is away, only what is locked can be done.
 func (i item) Doable() bool {
 	return i.Acts && len(i.Awaits) == 0 && (i.State == api.ItemLocked || i.State == api.ItemSelected && !i.Alone && i.Away == nil)
 }

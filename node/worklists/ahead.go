@@ -238,8 +238,8 @@ func (d *Desk) noteDone(who users.Who, r *Row, c wire.Spoken, body worklist.Resu
 	did()
 }
 
-// notedLocked is what is written for noteDone, of all but the item that was done, which is written with its word; did takes
-// it over once that is durable. The caller holds d.mu.
+// notedLocked is what is written for noteDone, of all but the item that was done, which is written with its word; did
+// takes it over once that is durable. The caller holds d.mu.
 func (d *Desk) notedLocked(
 	who users.Who, id workflow.InstanceID, of worklist.Basis, body worklist.Result,
 ) (writes []kv.Write, did func()) {

@@ -9,8 +9,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// What is still to come is counted once, without what is here already, and how long it takes heeds the bound under which
-// it comes by itself.
+// What is still to come is counted once, without what is here already, and how long it takes heeds the bound under
+// which it comes by itself.
 func TestWhatIsStillToComeIsCountedOnce(t *testing.T) {
 	d, p, _ := afar(t)
 	d.in.Lacks = func(f workflow.File) int64 { return f.Size - 2e6 }

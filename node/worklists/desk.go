@@ -190,8 +190,8 @@ type Surroundings struct {
 	Heard func(workflow.PartnerID) time.Time
 	// Gone reports whether a partner is not a member any more, for good.
 	Gone func(workflow.PartnerID) bool
-	// Has reports whether all of a file is here, and Lacks how many bytes of it are not. Rate is how many bytes a second of files come from the quickest
-	// of these partners that is connected, as measured lately; 0: none came yet.
+	// Has reports whether all of a file is here, and Lacks how many bytes of it are not. Rate is how many bytes a
+	// second of files come from the quickest of these partners that is connected, as measured lately; 0: none came yet.
 	Has   func(workflow.File) bool
 	Lacks func(workflow.File) int64
 	// OnlyHere reports whether a file is here that no partner is known to have whole. Got notes that one says so.

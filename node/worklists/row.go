@@ -45,8 +45,9 @@ type Row struct {
 	LeaseLeft time.Duration `json:"lease_left,omitempty"`
 	LeaseAt   time.Time     `json:"-"`
 	Longer    time.Duration `json:"lease_longer,omitempty"`
-	// Handed is who handed the item to the person, for whom it is kept to take; KeptFor is for how much
-	// longer, also where it is kept for Other. Lost is why the person has it no more, LostBy whose word that was, if a person's, and LostAt when.
+	// Handed is who handed the item to the person, for whom it is kept to take; KeptFor is for how much longer, also
+	// where it is kept for Other. Lost is why the person has it no more, LostBy whose word that was, if a person's, and
+	// LostAt when.
 	Handed  worklist.User `json:"handed,omitempty"`
 	KeptFor time.Duration `json:"kept_for,omitempty"`
 	Lost    string        `json:"lost,omitempty"`

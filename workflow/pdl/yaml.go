@@ -75,8 +75,8 @@ func (d *Document) Translate(w *Workflow) Translation {
 	return Translation{[]byte(t.text.String()), t.lines, t.apart}
 }
 
-// Pieces translates all models and applications of the document by themselves, of a file without a workflow: definitions
-// that are added later take them.
+// Pieces translates all models and applications of the document by themselves, of a file without a workflow:
+// definitions that are added later take them.
 func (d *Document) Pieces() Translation {
 	t := newWriter()
 	t.line("# Translated from PDL: models and applications by themselves, which definitions take that are added later.")

@@ -629,6 +629,50 @@ func TestWhatWasDoneOfTheLaterOutlastsACrash(t *testing.T) {
 	})
 }
 
+// What a user did out of reach cannot be changed, nor said to have failed, once something was made from it that waits as
+// well: that would not count any more.
+func TestTheEarlierStaysOnceTheLaterIsMadeFromIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := ahead(t)
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"base", "kitchen"} {
+			tm.disconnect(at, "tablet")
+		}
+		pass(time.Minute)
+		for _, weight := range []string{"4", "5"} { // changed as long as nothing is made from it
+			if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": weight}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
+			t.Fatal(err)
+		}
+		const no = "what was done here of feed was made from what was done of weigh, and would not count any more"
+		wantCode(t, tm.hand("tablet", "bia", items[0], map[string]string{"weight": "6"}), api.Refused, no)
+		_, err := tm.p["tablet"].api.FinishItem(t.Context(),
+			api.ItemResult{User: "bia", Item: items[0], Failed: true, Reason: "no scales"})
+		wantCode(t, err, api.Refused, no)
+		if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
+			t.Errorf("the later, from which nothing is made: %v", err)
+		}
+		for _, at := range []string{"base", "kitchen"} {
+			tm.connect(at, "tablet")
+		}
+		pass(5 * time.Minute)
+		in := tm.show("base", id)
+		for _, x := range in.Tasks {
+			if x.State != workflow.Succeeded {
+				t.Errorf("%s is %s", x.Name, x.State)
+			}
+		}
+		if in.Data["weight"] != int64(5) {
+			t.Errorf("the weight is %v", in.Data["weight"])
+		}
+	})
+}
+
 // TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet is the same where the later is the device's own: nothing is kept of
 // that but the facts.
 func TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet(t *testing.T) {

@@ -221,6 +221,17 @@ func (k *kept) done() (of worklist.Basis, is bool) {
 	return worklist.Basis{Item: k.row().Item, Word: fact.WordOf(c.Instance, c.Says, c.Nonce)}, true
 }
 
+// upon is what a result that waits to be handed in was made from; none: nothing, or none waits.
+func (k *kept) upon() []worklist.Basis {
+	c, err := wire.DecodeSpoken(k.Word)
+	if len(k.Word) == 0 || err != nil {
+		return nil
+	}
+	body, _ := worklist.Decode(c.Says)
+	r, _ := body.(worklist.Result)
+	return r.Upon
+}
+
 // noteDone notes with the items that a user keeps here and that wait for one that it was done, by which word. If that
 // does not outlast a crash, they can be done when their holder says that they are ready.
 func (d *Desk) noteDone(who users.Who, r *Row, c wire.Spoken, body worklist.Result) {

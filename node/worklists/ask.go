@@ -411,6 +411,11 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case in.Failed && strings.TrimSpace(in.Reason) == "":
 		return nil, api.Errorf(api.Invalid, "a failure needs a reason, for those who go on")
 	}
+	if made := d.madeFrom(who, r); len(made) > 0 {
+		return nil, api.Errorf(api.Refused, "what was done here of %s was made from what was done of %s, and would not count any "+
+			"more if that were changed", strings.Join(made, ", "), r.called()).
+			WithHint("it is handed in as it is; whoever decides can have it done again after that")
+	}
 	in.Outputs = d.withGiven(who, r, in)
 	if err := d.checkGiven(who, r, in.Outputs, !d.isUp(r.At)); err != nil {
 		return nil, err
@@ -499,6 +504,26 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	name := who.Name
 	out.State, out.Holder, out.Delivered, out.Signed = api.ItemDone, &name, true, users.Signed(c.Word)
 	return &out, nil
+}
+
+// madeFrom are the items, as people read them, that their user did here out of reach and made from what waits to be handed
+// in of an item: another result of that would take from them what they count by.
+func (d *Desk) madeFrom(who users.Who, r *Row) (out []string) {
+	k := d.keptFor(who.ID, r.ID())
+	if k == nil {
+		return nil
+	}
+	of, did := k.done()
+	if !did {
+		return nil
+	}
+	for _, x := range d.allKept(who.ID) {
+		if slices.Contains(x.upon(), of) {
+			row := x.row()
+			out = append(out, row.called())
+		}
+	}
+	return out
 }
 
 // withGiven is what a result sets, with what its user gave before of the same item, if that waits to be handed in: the

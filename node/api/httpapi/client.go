@@ -95,6 +95,7 @@ func (a Access) connect() *connection {
 	return &connection{access: a, base: base, http: &http.Client{
 		Transport: &http.Transport{
 			DialContext: a.dial, TLSClientConfig: a.tls(), ResponseHeaderTimeout: 2 * time.Minute,
+			ExpectContinueTimeout: time.Minute,
 			// A connection is kept for the next request, for less time than the node keeps it. If the node has
 			// gone meanwhile, that shows before anything of the request was sent, and a new one is made.
 			MaxIdleConnsPerHost: keptConnections, IdleConnTimeout: time.Minute,
@@ -242,6 +243,9 @@ func (conn *connection) request(
 	req.Header.Set("Authorization", "Bearer "+conn.access.Token)
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
+	}
+	if kind == fileKind { // what is refused at once is not sent, and the answer is not lost over that
+		req.Header.Set("Expect", "100-continue")
 	}
 	return req, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -191,4 +192,30 @@ func (b *browser) send(kind string, body io.Reader, headers ...string) *httptest
 	w := httptest.NewRecorder()
 	b.server.ServeHTTP(w, r)
 	return w
+}
+
+// fullAtOnce is a node that has no room for files, and reads none.
+type fullAtOnce struct{ *apitest.Fake }
+
+func (fullAtOnce) PutFile(_ context.Context, name string, _ io.Reader) (*api.File, error) {
+	return nil, api.Errorf(api.Refused, "there is no room for %s", name)
+}
+
+// counted is content without an end, which counts what is read of it.
+type counted struct{ read *atomic.Int64 }
+
+func (c counted) Read(b []byte) (int, error) {
+	c.read.Add(int64(len(b)))
+	return len(b), nil
+}
+
+// Nothing is sent of a file that is refused before any of it is read, so whoever gives it gets to read why, and not that
+// the connection broke while it was sent.
+func TestWhatIsRefusedAtOnceIsNotSent(t *testing.T) {
+	dir, _ := serve(t, "127.0.0.1:0", fullAtOnce{&apitest.Fake{}}, httpapi.Options{})
+	c, sent := dial(t, dir), atomic.Int64{}
+	_, err := c.PutFile(t.Context(), "huge.bin", counted{&sent})
+	if err == nil || !strings.Contains(err.Error(), "there is no room for huge.bin") || sent.Load() > 0 {
+		t.Errorf("%d bytes were sent, and the error is %v", sent.Load(), err)
+	}
 }

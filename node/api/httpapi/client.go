@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -246,8 +247,22 @@ func (conn *connection) request(
 	}
 	if kind == fileKind { // what is refused at once is not sent, and the answer is not lost over that
 		req.Header.Set("Expect", "100-continue")
+		req.ContentLength = sizeOf(from)
 	}
 	return req, nil
+}
+
+// sizeOf is how much comes of a file; 0: that is not known.
+func sizeOf(from io.Reader) int64 {
+	f, is := from.(interface{ Stat() (fs.FileInfo, error) })
+	if !is {
+		return 0
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
 }
 
 // lost says what a broken connection means.

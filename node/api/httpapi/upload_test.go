@@ -8,6 +8,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -197,8 +199,8 @@ func (b *browser) send(kind string, body io.Reader, headers ...string) *httptest
 // fullAtOnce is a node that has no room for files, and reads none.
 type fullAtOnce struct{ *apitest.Fake }
 
-func (fullAtOnce) PutFile(_ context.Context, name string, _ io.Reader) (*api.File, error) {
-	return nil, api.Errorf(api.Refused, "there is no room for %s", name)
+func (fullAtOnce) PutFile(_ context.Context, name string, from io.Reader) (*api.File, error) {
+	return nil, api.Errorf(api.Refused, "there is no room for %s of %d bytes", name, from.(interface{ Announced() int64 }).Announced())
 }
 
 // counted is content without an end, which counts what is read of it.
@@ -217,5 +219,17 @@ func TestWhatIsRefusedAtOnceIsNotSent(t *testing.T) {
 	_, err := c.PutFile(t.Context(), "huge.bin", counted{&sent})
 	if err == nil || !strings.Contains(err.Error(), "there is no room for huge.bin") || sent.Load() > 0 {
 		t.Errorf("%d bytes were sent, and the error is %v", sent.Load(), err)
+	}
+	path := filepath.Join(t.TempDir(), "photo.jpg")
+	if err := os.WriteFile(path, []byte("a wound"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	photo, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer photo.Close()
+	if _, err := c.PutFile(t.Context(), "photo.jpg", photo); err == nil || !strings.Contains(err.Error(), "photo.jpg of 7 bytes") {
+		t.Errorf("of a file of 7 bytes the error is %v", err)
 	}
 }

@@ -257,8 +257,11 @@ func (d *decision) mayOrder(x worklist.Order) error {
 	case d.state.Wanted(a) && a.Partner == d.self:
 		return said.Errorf("%w: others presume that %s failed, and it goes on at %s: its result counts", state.ErrNotNow,
 			d.called(t), d.self)
-	case d.toFollow(a) != nil:
-		return d.toFollow(a)
+	}
+	if no := d.toFollow(a); no != nil {
+		return no
+	}
+	switch {
 	case x.What == worklist.Continue:
 		if d.state.Answered(sl) {
 			return d.decidedBefore(a, t, ": it can still be done once more, or left out")

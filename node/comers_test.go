@@ -35,7 +35,7 @@ func (tm *team) notifying(at, policy string) string {
 	return st.ID
 }
 
-// Who signs in at a node that is connected already, or is granted the role there, comes later than those to whom an
+// Whoever signs in at a node that is connected already, or is granted the role there, comes later than those to whom an
 // item was offered: it is offered to them too, and the policy that chooses who came last chooses them. A certificate
 // that is renewed, and a restart, change nothing of that.
 func TestWhoSignsInOrIsGrantedARoleComesLater(t *testing.T) {

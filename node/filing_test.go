@@ -38,17 +38,22 @@ func TestWhatBeginsIsInAnInstanceThatIsHere(t *testing.T) {
 	})
 }
 
+// keepsFiles has a node keep files, up to a MiB of them.
+func keepsFiles(t *testing.T) func(*node.Parts) {
+	return func(p *node.Parts) {
+		kept, err := files.Open(t.TempDir(), files.Options{Limit: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Files = kept
+	}
+}
+
 // Whoever takes part sees the reference of a file. That it says that it gave the file as well
 // does not let it have the content.
 func TestACopiedReferenceGivesNoFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := newTeamWith(t, nil, func(p *node.Parts) {
-			kept, err := files.Open(t.TempDir(), files.Options{Limit: 1 << 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Files = kept
-		}, "ana", "mal")
+		tm := newTeamWith(t, nil, keepsFiles(t), "ana", "mal")
 		ana := tm.p["ana"]
 		tm.add("ana", "workflow: care\ndata: {photo: {type: file, readers: [medic]}}\ntasks:\n  look: {type: manual, out: [photo]}\n  again: {type: manual, out: [photo]}\n  end: {type: manual, after: [look, again]}\npartitions: {pa: [look, end], pb: [again]}\n")
 		f, err := ana.api.PutFile(t.Context(), "photo", strings.NewReader("under the mat"))
@@ -96,13 +101,7 @@ func TestACopiedReferenceGivesNoFile(t *testing.T) {
 // Whoever gives a file for which limits.files has no room is told that, whatever is free on the disk.
 func TestAFileBeyondTheLimitSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := newTeamWith(t, nil, func(p *node.Parts) {
-			kept, err := files.Open(t.TempDir(), files.Options{Limit: 1 << 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Files = kept
-		}, "one")
+		tm := newTeamWith(t, nil, keepsFiles(t), "one")
 		_, err := tm.p["one"].api.PutFile(t.Context(), "photo", strings.NewReader(strings.Repeat("x", 2<<20)))
 		wantCode(t, err, api.Refused, "file photo is not kept: there is room for")
 		if hint := hintOf(err); !strings.Contains(hint, "raise limits.files in config.yaml") {

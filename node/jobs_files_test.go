@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -31,13 +29,7 @@ func TestAWorkerThatNamesNoFileKeepsTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamWith(t, func(c *configs.Config) {
 			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
-		}, func(p *node.Parts) {
-			kept, err := files.Open(t.TempDir(), files.Options{Limit: 1 << 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Files = kept
-		}, "one")
+		}, keepsFiles(t), "one")
 		tm.add("one", "workflow: pictures\ndata: {photo: {type: file}}\ntasks:\n  shoot: {application: weigh, out: [photo], timeout: 10m}\n")
 		id := tm.begin("one", "pictures", nil)
 		pass(time.Second)

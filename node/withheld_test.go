@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -170,13 +168,7 @@ func TestWhoMayNotReadWhatItNeedsIsSaidEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamWith(t, func(c *configs.Config) {
 			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
-		}, func(p *node.Parts) {
-			kept, err := files.Open(t.TempDir(), files.Options{Limit: 1 << 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Files = kept
-		}, "base", "tablet")
+		}, keepsFiles(t), "base", "tablet")
 		f, err := tm.p["base"].api.PutFile(t.Context(), "p.jpg", strings.NewReader("a wound"))
 		if err != nil {
 			t.Fatal(err)

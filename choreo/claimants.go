@@ -29,6 +29,9 @@ type Claimed struct {
 	// kept, and can be adopted; zero: it cannot, as a failure, or as its task is done, or counts.
 	Kept   string
 	Result worklist.ID `json:",omitzero"`
+	// Waits: a result is put off until those count that it was made from, and may come not to count. What it came to is
+	// said when the same word is brought again.
+	Waits bool `json:",omitempty"`
 	// Fails says why a result that counts makes its task fail, as its author wants of conflicts; empty: it does not.
 	Fails string `json:",omitempty"`
 }

@@ -62,7 +62,7 @@ func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, 
 		if before { // the answer was lost
 			word := fact.WordOf(d.log.Instance(), c.Says, c.Nonce)
 			_, why := d.state.Work().Judged(x.Item, word)
-			return d.kept(x.Item, word, Claimed{Already: true, Kept: why}), nil
+			return d.became(x.Item, word, Claimed{Already: true, Kept: why}), nil
 		}
 		return d.bring(c, x, p)
 	case worklist.Order:
@@ -182,10 +182,10 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	case !ever || to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, d.called(x.Item.Slot))
 	case board.Did(x, p.User): // a retry, or sent twice
-		return Claimed{Already: true}, nil
+		return Claimed{Already: true, Waits: board.PutOff(x.Item, p.User)}, nil
 	case late && !board.Takes(x) && !board.MayWait(x): // once more, and it is kept already
 		_, why := board.Judged(x.Item, was)
-		return d.kept(x.Item, was, Claimed{Already: true, Kept: cmp.Or(why, notYours)}), nil
+		return d.became(x.Item, was, Claimed{Already: true, Kept: cmp.Or(why, notYours)}), nil
 	case len(board.Unnamed(x)) > 0:
 		return Claimed{}, d.waitsFor(x.Item.Slot, board.Unnamed(x)[0])
 	case board.OnlyHanded(x.Item, x.Grant):
@@ -223,12 +223,14 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	if why != "" {
 		fails = "" // it makes nothing of the task
 	}
-	return d.kept(x.Item, word, Claimed{Kept: why, Fails: fails}), nil
+	return d.became(x.Item, word, Claimed{Kept: why, Fails: fails}), nil
 }
 
-// kept says of a result that does not count by which fact it is kept, if it can be adopted.
-func (d *decision) kept(i worklist.Item, word worklist.ID, became Claimed) Claimed {
+// became says of a result whether it waits for what it was made from and, if it does not count, by which fact it is
+// kept, if it can be adopted.
+func (d *decision) became(i worklist.Item, word worklist.ID, became Claimed) Claimed {
 	if became.Kept == "" {
+		became.Waits = d.state.Work().Waits(i, word)
 		return became
 	}
 	id := d.state.Work().BroughtBy(i, word)

@@ -508,19 +508,30 @@ func TestTheLaterWaitsForTheEarlier(t *testing.T) {
 				if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "3"}); err != nil {
 					t.Fatal(err)
 				}
+				pass(time.Second)
 				if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
 					t.Fatal(err)
 				}
-				tm.wantOutbox("tablet", "bia|weigh|completed|base")
+				tm.wantOutbox("tablet", "bia|weigh|completed|base", "bia|feed|completed|kitchen has it, after weigh")
 				tm.wantAhead("tablet", "bia", "weigh DONE", "feed DONE")
 				if got := tm.task("kitchen", id, "feed"); got != workflow.NotReady {
 					t.Errorf("feed is %s", got)
 				}
-				tm.p["kitchen"].crash()
-				tm.p["kitchen"].start()
+				for _, at := range []string{"kitchen", "tablet"} {
+					tm.p[at].crash()
+					tm.p[at].start()
+				}
 				tm.connect("base", "kitchen")
 				tm.connect("kitchen", "tablet")
 				pass(time.Minute)
+				tm.wantOutbox("tablet", "bia|weigh|completed|base", "bia|feed|completed|kitchen has it, after weigh")
+				tm.wantAhead("tablet", "bia", "weigh DONE", "feed DONE")
+				if err := tm.hand("tablet", "bia", items[1], nil); err != nil { // the same once more
+					t.Error(err)
+				}
+				_, err := tm.p["tablet"].api.FinishItem(t.Context(),
+					api.ItemResult{User: "bia", Item: items[1], Failed: true, Reason: "no food"})
+				wantCode(t, err, api.Refused, "is with kitchen already, and cannot be changed")
 				if lost {
 					if _, err := tm.p["base"].api.TransferItem(t.Context(),
 						api.TransferRequest{User: "ana", Item: items[0], To: "ana"}); err != nil {
@@ -533,8 +544,21 @@ func TestTheLaterWaitsForTheEarlier(t *testing.T) {
 					if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
 						t.Errorf("the instance is %s", got)
 					}
+					tm.wantOutbox("tablet")
 					return
 				}
+				const no = "it does not count, as it was made from a result that does not count; it is kept there"
+				for range 2 { // also after a restart
+					if out := tm.outbox("tablet"); len(out) != 2 || out[1] != "bia|feed|completed||"+no {
+						t.Errorf("the outbox is %q", out)
+					}
+					tm.p["tablet"].crash()
+					tm.p["tablet"].start()
+					tm.connect("base", "tablet")
+					tm.connect("kitchen", "tablet")
+					pass(time.Minute)
+				}
+				wantCode(t, tm.hand("tablet", "bia", items[1], nil), api.Refused, "feed waits for weigh, which bia does not have")
 				if err := errors.Join(tm.claim("base", "ana", api.ClaimSelect, items[0]),
 					tm.hand("base", "ana", items[0], map[string]string{"weight": "4"})); err != nil {
 					t.Fatal(err)
@@ -551,6 +575,9 @@ func TestTheLaterWaitsForTheEarlier(t *testing.T) {
 				}
 				if err := tm.hand("tablet", "bia", items[1], nil); err != nil { // it still has it
 					t.Error(err)
+				}
+				if out := tm.outbox("tablet"); len(out) != 1 { // weigh is lost
+					t.Errorf("the outbox is %q", out)
 				}
 				pass(time.Minute)
 				if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
@@ -743,7 +770,7 @@ func TestTheLaterIsMadeFromWhatThisNodeHolds(t *testing.T) {
 		})
 		tm.comesBack("tablet", "kitchen")
 		pass(10 * time.Second)
-		tm.wantOutbox("tablet", "bia|weigh|completed|base,kitchen")
+		tm.wantOutbox("tablet", "bia|feed|completed|kitchen has it, after weigh", "bia|weigh|completed|base,kitchen")
 		tm.f.losing(nil)
 		tm.connect("tablet", "base")
 		pass(time.Minute)

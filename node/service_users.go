@@ -186,7 +186,7 @@ func (s *worklistService) Outbox(ctx context.Context, user string) ([]api.Undeli
 	if err != nil {
 		return nil, s.explain(err)
 	}
-	out, err := s.worklists.DoneBy(user, slices.Concat(s.worklists.Outbox(), here, alone))
+	out, err := s.worklists.DoneBy(user, slices.Concat(s.worklists.Outbox(ctx), here, alone))
 	return out, s.explain(err)
 }
 

@@ -85,6 +85,12 @@ func (b *Board) putOff(it *item, w *work) bool {
 	return !counts && why == ""
 }
 
+// Waits reports whether the result that a word brought waits for what it was made from.
+func (b *Board) Waits(i Item, word ID) bool {
+	it := b.items[i]
+	return it != nil && slices.ContainsFunc(it.works, func(w *work) bool { return w.fact.word() == word && b.putOff(it, w) })
+}
+
 // PutOff reports whether a user brought a result of an item that waits for what it was made from.
 func (b *Board) PutOff(i Item, u User) bool {
 	it := b.items[i]

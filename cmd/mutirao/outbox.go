@@ -24,6 +24,7 @@ func newOutboxCommand() *cobra.Command {
 		Long: `Lists what was done at this node and nobody else has acknowledged. Of locked items of
 another partner: what users did while it was out of reach. It is on this node's disk, and
 handed in by itself as soon as that partner can be reached; then it leaves the list. What
+was made from something that does not count yet stays until that does. What
 the partner did not take, or what does not count, stays with the reason until its user
 drops it, or mends it: hands it in once more while the item is still the user's. Of tasks
 that this node holds: what counts here already, but is known to no other partner that
@@ -100,6 +101,8 @@ func (u *ui) waitsFor(x api.Undelivered) string {
 		return strings.Join(x.WaitsFor, " or ") + ": it is only here until fetched"
 	case x.Alone:
 		return "nobody: no other partner takes part, so it is only here"
+	case len(x.Awaits) > 0:
+		return strings.Join(x.WaitsFor, ", ") + " has it; it counts when this has: " + withLabels(x.Awaits, x.TaskLabels)
 	}
 	return strings.Join(x.WaitsFor, ", ")
 }

@@ -152,6 +152,8 @@ func brigade() *apitest.Fake {
 				Outputs: map[string]string{"water": "9"}},
 			{Instance: id, Task: "report", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",
 				WaitsFor: []string{"crew"}, HeldHere: true},
+			{Instance: id, Task: "report", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",
+				WaitsFor: []string{"crew"}, Awaits: []string{"pump", "hoses"}, TaskLabels: map[string]string{"hoses": "Lay the hoses"}},
 			{Instance: id, Task: "tidy", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",
 				WaitsFor: []string{}, HeldHere: true, Alone: true},
 			{Instance: "99" + id, Elsewhere: true, Task: "survey", Workflow: "fire-call", What: "file roof.jpg, for photo", File: "photo",

@@ -559,6 +559,14 @@ type undelivered struct {
 // Title is what people call the task.
 func (u undelivered) Title() string { return cmp.Or(u.Label, u.Task) }
 
+// After are the tasks that are to count first, as people call them.
+func (u undelivered) After() (out []string) {
+	for _, t := range u.Awaits {
+		out = append(out, cmp.Or(u.TaskLabels[t], t))
+	}
+	return out
+}
+
 // outboxFor is an outbox as a user sees it.
 func outboxFor(list []api.Undelivered, s httpapi.Session) (out []undelivered) {
 	for _, x := range list {

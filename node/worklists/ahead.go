@@ -280,6 +280,32 @@ func (d *Desk) notedLocked(
 	}
 }
 
+// without is what is kept of an item less what was refused of those that it waits for: nothing can be made from that any
+// more. It is the same where nothing is.
+func (k *kept) without(refused []*kept) *kept {
+	m := k.more()
+	did, set := slices.Clone(m.Did), maps.Clone(m.Set)
+	for _, no := range refused {
+		of, was := no.done()
+		if !was || !slices.Contains(did, of) {
+			continue
+		}
+		did = slices.DeleteFunc(did, func(x worklist.Basis) bool { return x == of })
+		for name, text := range no.outputs() {
+			if set[name] == text {
+				delete(set, name)
+			}
+		}
+	}
+	if len(did) == len(m.Did) {
+		return k
+	}
+	is := *k
+	m.Did, m.Set = did, set
+	is.see(m)
+	return &is
+}
+
 // takeOver notes what a result sets of what an item reads or sets. It reports whether there was any.
 func (m *more) takeOver(r worklist.Result) (any bool) {
 	if m.Sheet == nil {

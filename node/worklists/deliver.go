@@ -26,16 +26,13 @@ func (d *Desk) Take(workflow.PartnerID, *wire.Message) {}
 // Tick hands in what users did out of reach, as far as the partners are here that wait for it.
 func (d *Desk) Tick(now moment.Now) time.Duration {
 	d.mu.Lock()
-	waits := false
-	for _, k := range d.kept {
-		waits = waits || len(k.Word) > 0
-	}
-	waits = waits || len(d.joints) > 0
-	due := waits && !d.delivering && now.Awake >= d.next
+	next, waits := d.nextDelivery()
+	due := waits && !d.delivering && now.Awake >= next
 	if due {
 		d.next, d.delivering = now.Awake+deliverEvery, true
+		next, _ = d.nextDelivery()
 	}
-	left := max(d.next-now.Awake, 0)
+	left := max(next-now.Awake, 0)
 	rests := !waits || left == 0 // what is under way wakes the node when it has ended
 	d.mu.Unlock()
 	if due {
@@ -43,9 +40,9 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 			d.deliver()
 			d.mu.Lock()
 			d.delivering = false
-			late := d.in.Clock.Now().Awake >= d.next
+			next, waits := d.nextDelivery()
 			d.mu.Unlock()
-			if late {
+			if waits && d.in.Clock.Now().Awake >= next {
 				d.in.Nudge() // nobody wakes for it any more
 			}
 		})
@@ -58,6 +55,22 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 	return min(soon, left)
 }
 
+// nextDelivery is from when on (Awake) something is to be handed in, or asked about; false: nothing is. The caller holds
+// d.mu.
+func (d *Desk) nextDelivery() (at time.Duration, waits bool) {
+	waits = len(d.joints) > 0
+	for _, k := range d.kept {
+		switch {
+		case len(k.Word) == 0:
+		case waits:
+			at = min(at, k.again)
+		default:
+			at, waits = k.again, true
+		}
+	}
+	return max(d.next, at), waits
+}
+
 // Met is told that a partner is connected: what waits for it is handed in now, its users' lists are compared, and
 // it is told how much people have to do here.
 func (d *Desk) Met(p workflow.PartnerID) {
@@ -66,7 +79,9 @@ func (d *Desk) Met(p workflow.PartnerID) {
 	d.mu.Lock()
 	waits := false
 	for _, k := range d.kept {
-		waits = waits || len(k.Word) > 0 && workflow.PartnerID(k.At) == p
+		if len(k.Word) > 0 && workflow.PartnerID(k.At) == p {
+			waits, k.again, k.asks = true, 0, 0
+		}
 	}
 	d.mu.Unlock()
 	if waits {
@@ -89,10 +104,13 @@ func (d *Desk) nudge() {
 func (d *Desk) deliver() {
 	d.settleAll()
 	waits := map[workflow.PartnerID][]*kept{}
+	now := d.in.Clock.Now().Awake
 	for _, k := range d.allKept("") {
 		at := workflow.PartnerID(k.At)
 		switch {
-		case len(k.Word) == 0:
+		case len(k.Word) == 0 || now < k.again:
+		case d.in.Gone(at) && k.putOff:
+			d.keepRefused(k, lostTrack(d.in.Name(at)+" is gone for good"), worklist.ID{}, nil)
 		case d.in.Gone(at):
 			d.keepRefused(k, fmt.Sprintf("%s, who held it, is gone for good and takes nothing any more", d.in.Name(at)),
 				worklist.ID{}, nil)
@@ -100,19 +118,28 @@ func (d *Desk) deliver() {
 			waits[at] = append(waits[at], k)
 		}
 	}
-	d.askEach(func(p workflow.PartnerID) error {
+	d.handInAll(context.Background(), waits)
+}
+
+// handInAll hands in what waits for this node itself and for partners that are connected.
+func (d *Desk) handInAll(ctx context.Context, waits map[workflow.PartnerID][]*kept) {
+	handIn := func(p workflow.PartnerID) error {
 		for _, k := range waits[p] {
-			if err := d.handIn(k); err != nil {
+			if err := d.handIn(ctx, k); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}
+	if err := handIn(d.in.Self); err != nil {
+		d.in.Log.Warn("what was done here is not written down", "error", err) // once more, later
+	}
+	d.askEach(handIn)
 }
 
-// handIn hands in what a user did, and forgets it when it is durable where it belongs. An error:
-// there was no answer.
-func (d *Desk) handIn(k *kept) error {
+// handIn hands in what a user did, and forgets it when it is durable where it belongs; what its holder puts off, when it
+// counts. An error: there was no answer.
+func (d *Desk) handIn(ctx context.Context, k *kept) error {
 	why, isKept, result := "", false, worklist.ID{}
 	c, err := wire.DecodeSpoken(k.Word)
 	switch {
@@ -121,20 +148,25 @@ func (d *Desk) handIn(k *kept) error {
 	case d.isEarly(k, c):
 		return nil // once more, later
 	default:
-		done, err := d.bring(context.Background(), workflow.PartnerID(k.At), c)
+		done, err := d.bring(ctx, workflow.PartnerID(k.At), c)
 		var no refusal
 		switch {
+		case err == nil && done.Kept == "" && done.Waits:
+			if d.notePutOff(k); !k.putOff {
+				d.arrived(k)
+			}
+			return nil
 		case err == nil && done.Kept == "":
 			d.drop(k)
 			d.mu.Lock()
 			d.unlist(k.User, workflow.PartnerID(k.At), k.id())
 			d.mu.Unlock()
-			d.mended(k)
-			d.took(k, k.outputs())
-			d.tellHandedIn(k, "handed in")
+			d.arrived(k)
 			return nil
 		case err == nil:
 			why, isKept, result = "it does not count, "+Because(done.Kept)+keptThere, true, done.Result
+		case errors.As(err, &no) && k.putOff:
+			why = lostTrack(no.said.Message)
 		case errors.As(err, &no):
 			why = no.said.Message
 		default:
@@ -143,6 +175,13 @@ func (d *Desk) handIn(k *kept) error {
 	}
 	d.keepRefused(k, why, result, d.stillHas(k, isKept))
 	return nil
+}
+
+// arrived notes that the holder of an item has what a user did of it.
+func (d *Desk) arrived(k *kept) {
+	d.mended(k)
+	d.took(k, k.outputs())
+	d.tellHandedIn(k, "handed in")
 }
 
 // keepRefused puts what a user did into the outbox for good (refuse), and tells that.
@@ -163,7 +202,7 @@ func (d *Desk) isEarly(k *kept, c wire.Spoken) bool {
 	unnamed := func(t workflow.TaskName) bool {
 		return !slices.ContainsFunc(x.Upon, func(of worklist.Basis) bool { return of.Item.Slot == t })
 	}
-	if err != nil || !is || x.Failed || !slices.ContainsFunc(k.more().Awaits, unnamed) {
+	if err != nil || !is || x.Failed || k.putOff || !slices.ContainsFunc(k.more().Awaits, unnamed) {
 		return false // as nearly always
 	}
 	who, err := d.in.People.Who(k.User)

@@ -245,10 +245,14 @@ type Desk struct {
 	refusedLast string
 	// adoptedAsked is when the holders of what a user brought were asked that at last, as its user looked (Awake).
 	adoptedAsked map[string]time.Duration
-	next         time.Duration // Awake: when it is tried to hand in what waits
-	delivering   bool
-	heard        map[string]map[workflow.PartnerID]*heard // by user
-	silent       map[string][]workflow.PartnerID          // by user: who did not answer at last
+	// turns are the items of which a user hands in something just now, by user and item; each is closed when that is over.
+	turns map[string]chan struct{}
+	// putOffAsked is when the holders of what was put off were asked what it came to at last, as somebody looked (Awake).
+	putOffAsked time.Duration
+	next        time.Duration // Awake: when it is tried to hand in what waits
+	delivering  bool
+	heard       map[string]map[workflow.PartnerID]*heard // by user
+	silent      map[string][]workflow.PartnerID          // by user: who did not answer at last
 	// by user and item: of whom it was taken from here
 	taken    map[string]map[string]workflow.PartnerID
 	losses   map[string]string                         // by key in the store: why it was lost, as is noted there
@@ -284,7 +288,7 @@ func New(in Surroundings) (*Desk, error) {
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{}, found: map[workflow.InstanceID]finding{},
-		stuck: map[string]map[workflow.PartnerID]*stuckAt{}, adoptedAsked: map[string]time.Duration{},
+		stuck: map[string]map[workflow.PartnerID]*stuckAt{}, adoptedAsked: map[string]time.Duration{}, turns: map[string]chan struct{}{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave(), d.loadTaken())
 }

@@ -3,6 +3,7 @@ package worklists
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,7 +67,12 @@ type kept struct {
 	// More is what people see of it (more), in JSON; empty: a version before this one kept it.
 	More []byte
 
-	noted time.Duration // when (Awake) this process kept it; it is not stored
+	// What follows is not stored. Noted is when (Awake) this process kept it. PutOff is as in More; its holder is asked
+	// again what it came to from again on (Awake), asks is how often it was.
+	noted  time.Duration
+	putOff bool
+	again  time.Duration
+	asks   int
 }
 
 // keptBefore is an item as versions before this one kept it.
@@ -122,6 +128,8 @@ type more struct {
 	Presumed string            `json:"presumed,omitempty"`
 	// Set is what the user set here in other items of the instance, as text, of what this one reads or sets.
 	Set map[string]string `json:"set,omitempty"`
+	// PutOff: its holder has what the user handed in, and put it off until that counts which it was made from.
+	PutOff bool `json:"put_off,omitempty"`
 	// Result is as what its holder keeps what the user brought of it and it refused: by that it can be adopted.
 	Result string `json:"result,omitempty"`
 }
@@ -131,6 +139,7 @@ func readKept(b []byte) (*kept, error) {
 	var k kept
 	err := codec.Decode(b, &k)
 	if err == nil {
+		k.putOff = k.more().PutOff
 		return &k, nil
 	}
 	var before keptBefore
@@ -212,6 +221,16 @@ func (k *kept) see(m more) {
 		seen = nil // people see less of it
 	}
 	k.More = seen
+}
+
+// setPutOff notes whether its holder has put off what the user handed in.
+func (k *kept) setPutOff(is bool) {
+	if is == k.putOff {
+		return
+	}
+	m := k.more()
+	m.PutOff, k.putOff, k.again, k.asks = is, is, 0, 0
+	k.see(m)
 }
 
 // carry takes over, from what was kept of an item before, what was done here of what it waits for.
@@ -383,6 +402,11 @@ func (d *Desk) addKept(who users.Who, rows []Row, judges func(*kept) bool) []Row
 				d.drop(k)
 			}
 			continue
+		case k.putOff && here:
+			if !listed || !rows[i].PutOff { // it came to something
+				d.askSoon(k)
+			}
+			continue
 		case listed && rows[i].Mine != "":
 			if here && len(k.Word) == 0 {
 				d.keepNews(k, &rows[i])
@@ -399,7 +423,7 @@ func (d *Desk) addKept(who users.Who, rows []Row, judges func(*kept) bool) []Row
 			i = len(rows)
 			rows = append(rows, k.row())
 		}
-		rows[i].Done = waits
+		rows[i].Done, rows[i].PutOff = waits && !k.putOff, k.putOff
 	}
 	return rows
 }
@@ -407,10 +431,9 @@ func (d *Desk) addKept(who users.Who, rows []Row, judges func(*kept) bool) []Row
 // Completed says that an item was done well.
 const Completed = "completed"
 
-// later keeps what a user did of a locked item, to be handed in when its partner can be reached.
-func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result) (*api.Item, error) {
+// doneNow is what is kept of what a user does of an item just now.
+func (d *Desk) doneNow(who users.Who, r *Row, c wire.Spoken, body worklist.Result) (*kept, error) {
 	k := d.keptFor(who.ID, r.ID())
-	now := d.in.Clock.Now().Wall
 	if k == nil {
 		k = keptOf(who, r, r.AsOf, nil)
 	}
@@ -418,9 +441,19 @@ func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result)
 	if err != nil {
 		return nil, api.Judge(api.Invalid, err)
 	}
-	k.Word, k.What, k.Done = word, Completed, now.UnixMilli()
+	k.Word, k.What, k.Done = word, Completed, d.in.Clock.Now().Wall.UnixMilli()
 	if body.Failed {
 		k.What = "failed: " + body.Reason
+	}
+	k.setPutOff(false)
+	return k, nil
+}
+
+// later keeps what a user did of a locked item, to be handed in when its partner can be reached.
+func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result) (*api.Item, error) {
+	k, err := d.doneNow(who, r, c, body)
+	if err != nil {
+		return nil, err
 	}
 	if err := d.keepDone(who, k, c, body); err != nil {
 		if errors.Is(err, errKeepsEnough) {
@@ -438,7 +471,7 @@ func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result)
 // Waiting are the tasks of which a user did something here that its holder does not have yet, as it was done.
 func (d *Desk) Waiting(user string) (tasks []string) {
 	for _, k := range d.allKept(user) {
-		if len(k.Word) > 0 {
+		if len(k.Word) > 0 && !k.putOff {
 			tasks = append(tasks, workflow.WithLabel(k.Task, k.more().Label))
 		}
 	}
@@ -460,8 +493,11 @@ func (d *Desk) DoneBy(user string, all []api.Undelivered) ([]api.Undelivered, er
 	return slices.DeleteFunc(all, func(x api.Undelivered) bool { return x.User != who.Name }), nil
 }
 
-// Outbox is what users at this node did that the partners that hold the items do not have yet, or refused.
-func (d *Desk) Outbox() []api.Undelivered {
+// Outbox is what users at this node did that the partners that hold the items do not have yet, put off, or refused.
+// What has come to something meanwhile is left out, as far as these partners can be asked.
+func (d *Desk) Outbox(ctx context.Context) []api.Undelivered {
+	d.askPutOffs(ctx)
+	d.askAdopted(ctx, "")
 	out := []api.Undelivered{}
 	for _, k := range d.allKept("") {
 		if len(k.Word) > 0 {

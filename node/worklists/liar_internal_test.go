@@ -319,7 +319,7 @@ func TestWhoListsWhatAnotherHoldsGetsNoResult(t *testing.T) {
 			t.Fatalf("listed before: %t; what was done is %+v, %v, and the liar got %d words", before, out, err,
 				len(p.words["liar"]))
 		}
-		if box := d.Outbox(); len(box) != 1 || !slices.Equal(box[0].WaitsFor, []string{"base"}) {
+		if box := d.Outbox(t.Context()); len(box) != 1 || !slices.Equal(box[0].WaitsFor, []string{"base"}) {
 			t.Errorf("the outbox is %+v", box)
 		}
 		got, err := d.List(t.Context(), list)
@@ -328,8 +328,8 @@ func TestWhoListsWhatAnotherHoldsGetsNoResult(t *testing.T) {
 		}
 		p.answers["base"] = lists(weigh(worklist.Lock))
 		d.deliver()
-		if len(p.words["base"]) != 1 || len(d.Outbox()) != 0 {
-			t.Errorf("base got %d words, and the outbox is %+v", len(p.words["base"]), d.Outbox())
+		if len(p.words["base"]) != 1 || len(d.Outbox(t.Context())) != 0 {
+			t.Errorf("base got %d words, and the outbox is %+v", len(p.words["base"]), d.Outbox(t.Context()))
 		}
 	}
 }

@@ -192,7 +192,7 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 		return nil, err
 	}
 	d.askHolders(ctx, who, true)
-	d.askAdopted(ctx, who)
+	d.askAdopted(ctx, who.ID)
 	all, _, err := d.told(ctx, who, freshFor)
 	if err != nil {
 		return nil, err

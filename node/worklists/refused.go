@@ -78,6 +78,7 @@ func (d *Desk) refuse(was *kept, why string, result worklist.ID, has *Row) error
 	}
 	no := *was
 	no.Refused, no.RefusedAt = why, d.in.Clock.Now().Wall.UnixMilli()
+	no.setPutOff(false)
 	no.keptAs(result)
 	writes := []kv.Write{{Key: no.refusedKey(), Value: no.write().Value}}
 	next := now // where its user did it again meanwhile that waits
@@ -87,12 +88,20 @@ func (d *Desk) refuse(was *kept, why string, result worklist.ID, has *Row) error
 		if has != nil {
 			is := *now
 			is.Word, is.What, is.Done, is.Grant, is.Known = nil, "", 0, has.Grant, has.AsOf.UnixMilli()
-			next = &is
-			writes[1] = is.write()
+			is.setPutOff(false)
+			next = is.without(d.refusedWith(&no))
+			writes[1] = next.write()
 		}
+	}
+	others := d.lessRefused(&no)
+	for _, k := range others {
+		writes = append(writes, k.write())
 	}
 	if err := d.in.Store.CommitWait(writes); err != nil {
 		return err
+	}
+	for _, k := range others {
+		d.kept[string(k.key())] = k
 	}
 	d.refusals[string(no.refusedKey())] = &no
 	if next != nil {
@@ -102,6 +111,31 @@ func (d *Desk) refuse(was *kept, why string, result worklist.ID, has *Row) error
 	delete(d.kept, key)
 	d.unlistLocked(was)
 	return nil
+}
+
+// refusedWith is what was refused of what a user did in an instance, with what is refused now. The caller holds d.mu.
+func (d *Desk) refusedWith(no *kept) []*kept {
+	out := []*kept{no}
+	for _, k := range d.refusals {
+		if k.User == no.User && k.Instance == no.Instance {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// lessRefused are the other items of which something else has to be known once a result is refused: what they wait for
+// is not done. The caller holds d.mu.
+func (d *Desk) lessRefused(no *kept) (out []*kept) {
+	for _, k := range d.kept {
+		if k.User != no.User || k.Instance != no.Instance || len(k.Word) > 0 || k.id() == no.id() {
+			continue
+		}
+		if less := k.without([]*kept{no}); less != k {
+			out = append(out, less)
+		}
+	}
+	return out
 }
 
 // mended drops what was refused of an item, once another result counts that its user brought by the same grant.
@@ -299,15 +333,15 @@ func (d *Desk) noLongerAwaited(key string, k *kept) {
 	delete(d.refusals, key)
 }
 
-// askAdopted asks the holders of results that a user brought and they keep what these come to by now, unless they were
-// asked a moment ago.
-func (d *Desk) askAdopted(ctx context.Context, who users.Who) {
+// askAdopted asks the holders of results that a user, or anybody here, brought and they keep what these come to by now,
+// unless they were asked a moment ago.
+func (d *Desk) askAdopted(ctx context.Context, user string) {
 	now := d.in.Clock.Now().Awake
 	of := map[workflow.PartnerID][]string{}
 	d.mu.Lock()
-	before, asked := d.adoptedAsked[who.ID]
+	before, asked := d.adoptedAsked[user]
 	for _, key := range slices.Sorted(maps.Keys(d.refusals)) {
-		if k := d.refusals[key]; k.User == who.ID && k.keptByHolder() {
+		if k := d.refusals[key]; (user == "" || k.User == user) && k.keptByHolder() {
 			of[workflow.PartnerID(k.At)] = append(of[workflow.PartnerID(k.At)], key)
 		}
 	}
@@ -315,7 +349,7 @@ func (d *Desk) askAdopted(ctx context.Context, who users.Who) {
 		d.mu.Unlock()
 		return
 	}
-	d.adoptedAsked[who.ID] = now
+	d.adoptedAsked[user] = now
 	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, soonPatience)
 	defer cancel()
@@ -583,6 +617,9 @@ func (d *Desk) undelivered(k *kept) api.Undelivered {
 	out.Elsewhere = d.elsewhere(&r)
 	if k.Refused == "" {
 		out.WaitsFor = append(out.WaitsFor, d.in.Name(workflow.PartnerID(k.At)))
+		if k.putOff {
+			out.Awaits, out.TaskLabels = k.madeFrom(m)
+		}
 		return out
 	}
 	at := time.UnixMilli(k.RefusedAt).UTC()

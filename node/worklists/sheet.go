@@ -207,7 +207,7 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 		if s == nil {
 			s = d.sheetUnheard(ctx, who, r, k.more())
 		}
-		r.Done = r.Done || len(k.Word) > 0
+		r.Done, r.PutOff = r.Done || len(k.Word) > 0 && !k.putOff, r.PutOff || k.putOff
 	}
 	if len(r.Awaits) > 0 {
 		s = s.withSet(d.setHere(who, r))

@@ -80,10 +80,10 @@ var ofClaims = []mutant{
 	return nil`, `	d.nowKept(k)
 	return nil`}}},
 	{name: "never-handed-in", what: "what was done out of reach is not handed in", patches: []patch{{
-		"node/worklists/deliver.go", `			if err := d.handIn(k); err != nil {`, `			if k.Slot != "" {
+		"node/worklists/deliver.go", `			if err := d.handIn(ctx, k); err != nil {`, `			if k.Slot != "" {
 				continue
 			}
-			if err := d.handIn(k); err != nil {`}}},
+			if err := d.handIn(ctx, k); err != nil {`}}},
 	{name: "never-closed", what: "a result of whoever has an item does not end it", patches: []patch{{
 		"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {
 			continue`, `		if it.open == nil || w.hold != it.open || w.fact.User != "" {

@@ -107,10 +107,10 @@ func (m *Machine) doneBy(e *log.Entry) (x Unshared, is bool) {
 	return x, false
 }
 
-// keptOnly reports whether a result does not count, and is only kept: nobody waits for it.
+// keptOnly reports whether a result does not count, or not yet: nobody waits for it.
 func (m *Machine) keptOnly(i worklist.Item, e *log.Entry) bool {
 	v, _ := m.state.Work().View(i)
 	return slices.ContainsFunc(v.Works, func(w worklist.Work) bool {
-		return fact.ID(w.ID) == e.ID && !w.Counts && w.Why != ""
+		return fact.ID(w.ID) == e.ID && !w.Counts
 	})
 }

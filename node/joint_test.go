@@ -700,6 +700,57 @@ func TestTheEarlierStaysOnceTheLaterIsMadeFromIt(t *testing.T) {
 	})
 }
 
+// What a device holds itself, and puts off, is in its outbox until it counts, or is refused there; also once it is adopted
+// it leaves.
+func TestWhatIsPutOffHereIsInTheOutbox(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lost=%t", lost), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm, id, items := aheadIn(t, strings.Replace(round, "partner: kitchen", "partner: tablet", 1))
+				if err := tm.lockAll("tablet", "bia", items); err != nil {
+					t.Fatal(err)
+				}
+				tm.goesAway("tablet")
+				for i, outputs := range []map[string]string{{"weight": "3"}, nil} {
+					if err := tm.hand("tablet", "bia", items[i], outputs); err != nil {
+						t.Fatal(err)
+					}
+					pass(time.Second)
+				}
+				tm.wantOutbox("tablet", "bia|weigh|completed|base", "bia|feed|completed|tablet has it, after weigh")
+				if lost {
+					if _, err := tm.p["base"].api.TransferItem(t.Context(),
+						api.TransferRequest{User: "ana", Item: items[0], To: "ana"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				tm.p["tablet"].crash()
+				tm.p["tablet"].start()
+				tm.comesBack("tablet", "base")
+				pass(10 * time.Minute)
+				if !lost {
+					tm.wantOutbox("tablet")
+					if got := tm.state("base", id); got != workflow.InstanceSucceeded {
+						t.Errorf("the instance is %s", got)
+					}
+					return
+				}
+				const no = "it does not count, as "
+				out, err := tm.p["tablet"].api.Outbox(t.Context(), "")
+				if err != nil || len(out) != 2 || out[1].Task != "feed" || out[1].Result == "" || !strings.HasPrefix(out[1].Refused, no) {
+					t.Fatalf("the outbox is %+v, %v", out, err)
+				}
+				if _, err := tm.p["base"].api.AdoptResult(t.Context(),
+					api.AdoptRequest{User: "ana", ID: id, Result: out[0].Result}); err != nil {
+					t.Fatal(err)
+				}
+				pass(10 * time.Second) // what was made from it counts by itself then
+				tm.wantOutbox("tablet")
+			})
+		})
+	}
+}
+
 // TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet is the same where the later is the device's own: nothing is kept of
 // that but the facts.
 func TestTheLaterThatIsHeldHereShowsWhatTheEarlierSet(t *testing.T) {

@@ -150,7 +150,7 @@ func (d *Desk) handIn(ctx context.Context, k *kept) error {
 	default:
 		done, err := d.bring(ctx, workflow.PartnerID(k.At), c)
 		var no refusal
-		switch {
+		switch err = d.refused(k.At, err); {
 		case err == nil && done.Kept == "" && done.Waits:
 			if d.notePutOff(k); !k.putOff {
 				d.arrived(k)

@@ -283,7 +283,7 @@ func (d *Desk) askRefused() {
 	var keys, before []string
 	for _, key := range slices.Sorted(maps.Keys(d.refusals)) {
 		switch k := d.refusals[key]; {
-		case !k.keptByHolder() || !d.in.Peers.Up(workflow.PartnerID(k.At)):
+		case !k.keptByHolder() || !d.isUp(workflow.PartnerID(k.At)):
 		case key <= d.refusedLast:
 			before = append(before, key)
 		default:
@@ -353,7 +353,7 @@ func (d *Desk) askAdopted(ctx context.Context, user string) {
 	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, soonPatience)
 	defer cancel()
-	d.askEach(func(p workflow.PartnerID) error {
+	ask := func(p workflow.PartnerID) error {
 		keys := of[p]
 		for _, key := range keys[:min(len(keys), maxRefusedAsks)] {
 			if err := d.askRefusedOne(ctx, key); err != nil {
@@ -361,7 +361,11 @@ func (d *Desk) askAdopted(ctx context.Context, user string) {
 			}
 		}
 		return nil
-	})
+	}
+	if err := ask(d.in.Self); err != nil {
+		d.in.Log.Warn("it is not known what refused results came to that are kept here", "error", err)
+	}
+	d.askEach(ask)
 }
 
 // askRefusedOne brings one of them once more. An error: its holder does not answer.
@@ -377,7 +381,7 @@ func (d *Desk) askRefusedOne(ctx context.Context, key string) error {
 		return nil // it stays until its user drops it
 	}
 	done, err := d.bring(ctx, workflow.PartnerID(k.At), c)
-	switch {
+	switch err = d.refused(k.At, err); {
 	case errors.As(err, new(refusal)):
 		return nil
 	case err != nil:

@@ -189,7 +189,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (*multipart.Reader, error)
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil && kind == "multipart/form-data" {
-		r.Body = &patientReader{r.Body, w}
+		r.Body = notTheEnd(&patientReader{r.Body, w})
 		parts, err := r.MultipartReader()
 		if err != nil {
 			return nil, api.Errorf(api.Invalid, "the form cannot be read: %v", err)

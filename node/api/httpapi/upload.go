@@ -5,6 +5,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -29,7 +30,7 @@ func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multi
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
 		switch {
-		case err == io.EOF: // one that is wrapped says that the form ended before its own end
+		case err == io.EOF: // the form's own end: notTheEnd
 			early.refuse(r, s)
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // recorders of tests have none
 			return nil
@@ -56,6 +57,21 @@ func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multi
 		r.PostForm.Add(part.FormName(), string(text))
 	}
 }
+
+// notTheEnd is the body of a form that may bring files along, of which the end is an error. A reader of parts reads up
+// to the line that ends the form, and not on; the end of a body it would take for that of the form, also after a boundary
+// and in the head of a part. The end of that last line may lack.
+func notTheEnd(body io.ReadCloser) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(body, strings.NewReader("\r\n"), tooEarly{}), body}
+}
+
+// tooEarly is an end where none should be.
+type tooEarly struct{}
+
+func (tooEarly) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // passedOver are the files that came before the secret of the session, by the names of their fields.
 type passedOver []string

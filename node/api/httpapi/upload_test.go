@@ -1,11 +1,13 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -153,11 +155,6 @@ func TestFilesOfForms(t *testing.T) {
 	if w := b.send(kind, body); w.Code != 400 || !strings.Contains(w.Body.String(), "the form broke off") {
 		t.Errorf("broken off: %d %s", w.Code, w.Body)
 	}
-	kind, body = parts(t, token, "report=smoke", "file.a=a.jpg:photo")
-	body.Truncate(body.Len() - len("--\r\n")) // the boundary is there, and not that it is the last
-	if w := b.send(kind, body); w.Code != 400 || !strings.Contains(w.Body.String(), "the form broke off") {
-		t.Errorf("without its end: %d %s", w.Code, w.Body)
-	}
 	d.kept = nil // what came of it is kept for a day, and given to nobody
 	b.cookies = b.do("GET", b.linkBy("token", "?look=true")).Result().Cookies()
 	kind, body = parts(t, "form-token="+b.do("GET", "/").Header().Get("X-Form-Token"), "file.a=a.jpg:photo")
@@ -171,6 +168,56 @@ func TestFilesOfForms(t *testing.T) {
 	}
 	if len(d.kept) > 0 {
 		t.Errorf("kept: %q", d.kept)
+	}
+}
+
+// Wherever a form breaks off, in a value, in the head of a part or after a boundary, it is not taken for a whole one. The
+// end of its last line may lack.
+func TestAFormThatBreaksOffAnywhere(t *testing.T) {
+	d := &drawer{Fake: people("ana")}
+	b := newBrowser(t, d.Fake)
+	b.server = httpapi.NewServer(d, "token", httpapi.Options{Page: pigeonhole{}})
+	b.signIn()
+	kind, body := parts(t, "form-token="+b.do("GET", "/").Header().Get("X-Form-Token"), "file.a=a.jpg:photo", "report=smoke")
+	end := body.Len() - len("\r\n")
+	for n := range end {
+		w := b.send(kind, bytes.NewReader(body.Bytes()[:n]))
+		if w.Code != 400 || !strings.Contains(w.Body.String(), "the form broke off") {
+			t.Errorf("after %q: %d %s", body.Bytes()[:n], w.Code, w.Body)
+		}
+	}
+	if w := b.send(kind, bytes.NewReader(body.Bytes()[:end])); w.Code != 200 {
+		t.Errorf("without the end of its last line: %d %s", w.Code, w.Body)
+	}
+}
+
+// A form without files that is shorter than it says is none either: its link was torn.
+func TestAFormShorterThanItSays(t *testing.T) {
+	p, _ := newPieces(t)
+	at := httptest.NewServer(p.server)
+	defer at.Close()
+	form := "form-token=" + p.token + "&report=smoke"
+	for _, more := range []int{0, 1, 100} {
+		conn, err := net.Dial("tcp", at.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST /items/x HTTP/1.1\r\nHost: 127.0.0.1:7700\r\nOrigin: http://127.0.0.1:7700\r\n"+
+			"Cookie: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s",
+			p.cookies[0], len(form)+more, form)
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		if whole := answer.StatusCode == 200; err != nil || whole != (more == 0) || !whole && answer.StatusCode != 400 {
+			t.Errorf("%d bytes short: %d %s %v", more, answer.StatusCode, text, err)
+		}
+		answer.Body.Close()
+		conn.Close()
 	}
 }
 

@@ -32,7 +32,7 @@ func (t *Topic) Waiting() (contents, ahead, steps int) {
 func (t *Topic) Idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.coming)+len(t.lines)+len(t.needs)+t.ahead+t.aheadOfOthers+t.running+t.others == 0
+	return len(t.coming)+len(t.promised)+len(t.lines)+len(t.needs)+t.ahead+t.aheadOfOthers+t.running+t.others == 0
 }
 
 // Failing are options with which what is done to the folder fails, as fails says.

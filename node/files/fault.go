@@ -44,12 +44,16 @@ func own(err error) error {
 type fullDisk struct {
 	file        workflow.File // empty: any
 	free, needs int64
+	promised    int64 // of free, to files that come before it
 }
 
 func (e *fullDisk) Error() string {
 	needs := ""
+	if e.promised > 0 {
+		needs = fmt.Sprintf(", of which %s are for files that come before it", workflow.FormatSize(e.promised))
+	}
 	if e.file.Name != "" {
-		needs = fmt.Sprintf(", and file %s needs %s", e.file.Name, workflow.FormatSize(e.needs))
+		needs += fmt.Sprintf(", and file %s needs %s", e.file.Name, workflow.FormatSize(e.needs))
 	}
 	return fmt.Sprintf("its disk is full: %s are free beside its reserve%s", workflow.FormatSize(e.free), needs)
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -153,6 +155,105 @@ func TestADiskThatIsTooSmall(t *testing.T) {
 				!strings.Contains(s, "its disk is full: 2.1 MB are free beside its reserve, and file plan.pdf needs 3.15 MB") {
 				t.Errorf("it says %s", s)
 			}
+		}
+	})
+}
+
+// Of files that come together for one task, and for which a disk has not room enough, those come whole for which it has,
+// those that come first before others; and no byte comes of the others, of which it is said why.
+func TestOfFilesWithoutRoomForAllSomeComeWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		dir, refs := t.TempDir(), []files.Ref{}
+		for i, chunks := range []int{6, 7, 3} {
+			f, _ := giver.put(t, chunks*files.Chunk)
+			refs = append(refs, files.Ref{Item: workflow.DataName(fmt.Sprint("f", i)), File: f})
+		}
+		var total atomic.Int64
+		total.Store(10 * files.Chunk)
+		taker := newSite(t, dir, files.Options{
+			Space:   func() (uint64, uint64, error) { return uint64(total.Load() - content(t, dir)), 1 << 40, nil },
+			Reserve: files.Chunk / 2,
+		}, everybody{})
+		taker.link.knows("giver", giver.Topic)
+		taker.link.takes = 10 * time.Millisecond
+		taker.ahead(0, "starter", refs, nil, "giver")
+		time.Sleep(time.Minute)
+		for i, want := range []int64{6, 0, 3} {
+			if have, _ := taker.Have(refs[i].File); have != want*files.Chunk {
+				t.Errorf("of file %d there are %d bytes, want %d chunks", i, have, want)
+			}
+		}
+		if words := taker.Waits(workflow.InstanceID{}, refs[1].File); !strings.Contains(words, "its disk is full") {
+			t.Errorf("of what has no room it is said: %s", words)
+		}
+		total.Store(20 * files.Chunk)
+		time.Sleep(6 * time.Minute)
+		if _, whole := taker.Have(refs[1].File); !whole {
+			t.Errorf("it did not come when there was room: %s", taker.Waits(workflow.InstanceID{}, refs[1].File))
+		}
+		if taker.ahead(0, "starter", nil, nil); !taker.Idle() {
+			t.Error("something is remembered of what came")
+		}
+	})
+}
+
+// content is how many bytes of content a folder has.
+func content(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	for _, kind := range []string{"*.part", "*.data"} {
+		paths, err := filepath.Glob(filepath.Join(dir, kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if info, err := os.Stat(path); err == nil { // else it got another name meanwhile
+				bytes += info.Size()
+			}
+		}
+	}
+	return bytes
+}
+
+// A file that is promised room holds up none of those that have it before: a member's no file that a user waits for, and
+// one whose giver is away none of the same task.
+func TestPromisedRoomHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		dir := t.TempDir()
+		taker := newSite(t, dir, files.Options{
+			Space: func() (uint64, uint64, error) { return uint64(10*files.Chunk - content(t, dir)), 1 << 40, nil },
+		}, everybody{})
+		taker.link.knows("giver", giver.Topic)
+		taker.link.drips("slow", giver.Topic, 64<<10)
+		first, _ := giver.put(t, 8*files.Chunk)
+		second, _ := giver.put(t, 7*files.Chunk)
+		taker.ahead(0, "starter", []files.Ref{{Item: "first", File: first}}, nil, "slow")
+		time.Sleep(10 * time.Second)
+		asked := want(second, "giver")
+		asked.Asked = true
+		if took := taker.comes(t, asked); took > time.Second {
+			t.Errorf("what somebody waits for took %v", took)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		dir := t.TempDir()
+		taker := newSite(t, dir, files.Options{
+			Space: func() (uint64, uint64, error) { return uint64(10*files.Chunk - content(t, dir)), 1 << 40, nil },
+		}, everybody{})
+		taker.link.knows("giver", giver.Topic)
+		taker.link.hang("mute", true)
+		first, _ := giver.put(t, 8*files.Chunk)
+		second, _ := giver.put(t, 7*files.Chunk)
+		if err := giver.Give(second, workflow.InstanceID{1}.String(), "", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		taker.ahead(0, "starter", []files.Ref{{Item: "first", File: first}}, nil, "mute")
+		taker.ahead(1, "starter", []files.Ref{{Item: "second", File: second}}, nil, "giver")
+		time.Sleep(time.Minute)
+		if _, whole := taker.Have(second); !whole {
+			t.Errorf("a file whose giver is here did not come: %s", taker.Waits(workflow.InstanceID{1}, second))
 		}
 	})
 }

@@ -182,7 +182,7 @@ func (t *Topic) round(ctx context.Context, o *order) (r result) {
 	if p.complete() {
 		return t.whole(o, nil, r)
 	}
-	if err := t.fits(c.file); err != nil && !t.known(c.file) { // no partner can help
+	if err := t.hasRoom(o); err != nil { // no partner can help
 		if fault, full := (*ownFault)(nil), (*fullDisk)(nil); errors.As(err, &full) && errors.As(own(err), &fault) {
 			return t.failed(fault, r)
 		}
@@ -520,6 +520,13 @@ func (t *Topic) fetchFrom(ctx context.Context, a found, x *wanted, o *order, oth
 	return nil
 }
 
+// hasRoom returns an error if the disk has no room for what is missing of an order's file.
+func (t *Topic) hasRoom(o *order) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.fits(o.of.file, t.promisedBefore(o))
+}
+
 // claim looks whether there is room for a file of which somebody has said that it is there, and what
 // of it is here.
 func (t *Topic) claim(ctx context.Context, x *wanted, p *part, chunks sums) error {
@@ -527,6 +534,12 @@ func (t *Topic) claim(ctx context.Context, x *wanted, p *part, chunks sums) erro
 		if err := t.mayHave(x.File, string(x.By)); err != nil {
 			return err
 		}
+	}
+	t.mu.Lock()
+	err := t.promise(x.in)
+	t.mu.Unlock()
+	if err != nil {
+		return err
 	}
 	if p.chunks != nil {
 		return nil

@@ -290,6 +290,7 @@ func (t *Topic) remove(o *order) {
 		return
 	}
 	c.orders = slices.Delete(c.orders, i, i+1)
+	delete(t.promised, o)
 	if o.index >= 0 {
 		heap.Remove(&l.orders, o.index)
 	}
@@ -613,6 +614,9 @@ func (t *Topic) start(o *order) {
 	t.served++
 	o.in.served = t.served
 	o.slow, o.vain = false, o.in.vain && o.in.of.by != ""
+	if o.of.trouble == "" { // what did not come when it had its turn last has room promised when somebody has it
+		_ = t.promise(o) // its turn says why there is none
+	}
 	t.takes(o, 1)
 	t.work.Go(func() { t.turn(ctx, o) })
 }
@@ -668,6 +672,9 @@ func (t *Topic) end(o *order, r result) (tell []func()) {
 	o.cancel()
 	o.cancel, c.running, c.from = nil, nil, ""
 	close(o.ended)
+	if !r.yielded {
+		delete(t.promised, o)
+	}
 	t.giveUp(o)
 	if r.moved || r.mute {
 		o.in.vain = !r.moved || o.slow

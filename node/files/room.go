@@ -160,14 +160,6 @@ func (s *Store) ByLimit() bool {
 	return err == nil && left == max(most, 0)
 }
 
-// known reports whether some instance has a file already, so that there is room for it.
-func (s *Store) known(f workflow.File) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.held[nameOf(f)]
-	return c != nil && len(c.uses) > 0
-}
-
 // mayHave returns an error if there is no room for a file, as Use would.
 func (s *Store) mayHave(f workflow.File, by string) error {
 	s.mu.Lock()
@@ -185,7 +177,7 @@ func (s *Store) roomFor(f workflow.File, by string) error {
 	if c := s.held[nameOf(f)]; c != nil && (c.state == whole || len(c.uses) > 0) {
 		return nil
 	}
-	return s.fits(f)
+	return s.fits(f, 0)
 }
 
 // shareFor is roomFor but for the room that the disk has.
@@ -208,9 +200,9 @@ func (s *Store) shareFor(f workflow.File, by string) error {
 	return nil
 }
 
-// fits returns an error if the disk has no room for a file: for now, or, if the disk is too small for it,
-// for good.
-func (s *Store) fits(f workflow.File) error {
+// fits returns an error if the disk has no room for a file, beside what is promised to others: for now, or, if the disk
+// is too small for it, for good.
+func (s *Store) fits(f workflow.File, promised int64) error {
 	if s.o.Space == nil {
 		return nil
 	}
@@ -220,13 +212,48 @@ func (s *Store) fits(f workflow.File) error {
 	}
 	left := max(int64(free)-int64(s.o.Reserve), 0)
 	switch have, _ := s.part(f); {
-	case f.Size-have <= left:
+	case f.Size-have <= left-promised:
 		return nil
 	case total > 0 && f.Size > int64(total)-int64(s.o.Reserve):
 		return &noRoom{file: f, most: max(int64(total)-int64(s.o.Reserve), 0), disk: true}
 	default:
-		return &fullDisk{file: f, free: left, needs: f.Size - have}
+		return &fullDisk{file: f, free: left, promised: promised, needs: f.Size - have}
 	}
+}
+
+// promise has room on the disk be kept for all that is missing of an order's file, for as long as it comes, if there is
+// as much beside what is promised to others: of two for which there is not room enough one comes whole, and not half of
+// each. In the limit a file counts whole from its first chunk on. The caller holds t.mu.
+func (t *Topic) promise(o *order) error {
+	err := t.fits(o.of.file, t.promisedBefore(o))
+	if err == nil {
+		t.promised[o] = true
+	}
+	return err
+}
+
+// promisedBefore is how much room is promised to others that an order leaves to them: those of the same payer, and
+// those that go before its payer's, so that no member's files hold up another's. The caller holds t.mu.
+func (t *Topic) promisedBefore(o *order) (bytes int64) {
+	for other := range t.promised {
+		if other.of == o.of || other.in.of != o.in.of && other.in.of.standing() >= o.in.of.standing() {
+			continue
+		}
+		have, _ := t.part(other.of.file)
+		bytes += other.of.file.Size - have
+	}
+	return bytes
+}
+
+// standing is whose files have room before others': less before more.
+func (p payer) standing() int {
+	switch {
+	case p.asked:
+		return 0
+	case p.by == "":
+		return 1
+	}
+	return 2
 }
 
 // noRoom says that a file is not kept for want of room.

@@ -80,10 +80,12 @@ type Topic struct {
 	mu      sync.Mutex // guards what follows
 	allowed map[permission]time.Duration
 	coming  map[name]*fetch
-	needs   map[workflow.InstanceID]*need
-	lines   map[payer]*line
-	again   revisits
-	looking bool // at one of these
+	// promised are the orders to which room on the disk is promised for what is missing of their files.
+	promised map[*order]bool
+	needs    map[workflow.InstanceID]*need
+	lines    map[payer]*line
+	again    revisits
+	looking  bool // at one of these
 
 	running, others      int // turns that are taken, and those of other members
 	ahead, aheadOfOthers int // wants of tasks that are about to begin
@@ -147,7 +149,7 @@ var pieceRation = ration.Ration{Burst: (1 << 30) / Piece, Each: time.Second * Pi
 func New(s *Store, in Surroundings) *Topic {
 	t := &Topic{
 		Store: s, in: in, pieces: ration.New(pieceRation),
-		allowed: map[permission]time.Duration{}, coming: map[name]*fetch{}, needs: map[workflow.InstanceID]*need{},
+		allowed: map[permission]time.Duration{}, coming: map[name]*fetch{}, promised: map[*order]bool{}, needs: map[workflow.InstanceID]*need{},
 		lines: map[payer]*line{}, mutes: map[workflow.PartnerID]*mute{},
 		slow: map[workflow.PartnerID]time.Duration{}, intakes: map[workflow.PartnerID]*intake{},
 		wake: make(chan struct{}, 1), tellNow: make(chan struct{}, 1),

@@ -108,11 +108,13 @@ func Leave(d Device) (p Plan) {
 		p.Go = true
 	case d.Lacks > 0 && (d.tooSlow(p, left) == "" || d.accepted(TooSlow)):
 		p.Asks, p.Items = NoSpace, d.needing(coming)
-		p.Text = fmt.Sprintf("%s more are needed on the disk: free space, or give items back (mutirao worklist release)",
+		p.Text = fmt.Sprintf("%s more are needed on the disk: free space there, or give back some of these, whose files are still "+
+			"to come (mutirao worklist release); what is here already of items that are given back goes after a day",
 			workflow.FormatSize(d.Lacks))
 		if d.Limit > 0 {
 			p.Text = fmt.Sprintf("%s more are needed than limits.files leaves for them: set it to %d or more in config.yaml and "+
-				"start the node again, or give items back (mutirao worklist release)", workflow.FormatSize(d.Lacks), d.Limit)
+				"start the node again, or give back some of these, whose files are still to come (mutirao worklist release); "+
+				"what is here already of items that are given back goes after a day", workflow.FormatSize(d.Lacks), d.Limit)
 		}
 	case len(stuck) > 0 && !d.accepted(Missing):
 		p.Asks, p.Items, p.Fetch = Missing, d.needing(stuck), coming

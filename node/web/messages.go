@@ -12,7 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
-// onMessages is how many messages the page shows, the newest.
+// onMessages is how many messages the page shows, the newest, where not all were asked for.
 const onMessages = 100
 
 // told is what the page shows of a user's messages.
@@ -48,7 +48,11 @@ func (p *Page) messagesWith(why error) screen {
 					v.New++
 				}
 			}
-			v.List = p.asking(ctx, list[:min(len(list), onMessages)], s)
+			most := onMessages
+			if r.URL.Query().Has("all") {
+				most = len(list)
+			}
+			v.List = p.asking(ctx, list[:min(len(list), most)], s)
 			v.More = len(list) - len(v.List)
 		}
 		return view{template: "messages", title: "nav.messages", live: true, status: v.Why.status(), data: v}, nil

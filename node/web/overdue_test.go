@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -99,5 +100,29 @@ func TestEachOrderHasAFormOfItsOwn(t *testing.T) {
 	}
 	if orders < 6 {
 		t.Errorf("%d forms order something", orders)
+	}
+}
+
+// On a phone what may be ordered about a task that is overdue stands in one line; what is asked before it is stopped, below.
+func TestOrdersAboutWhatIsOverdueStandInALineInABrowser(t *testing.T) {
+	c := startChromium(t)
+	s := serveSite(t, newCrew())
+	for _, l := range languages() {
+		b := s.signIn(c, screenSizes[0], l.code, false)
+		for _, path := range []string{"/", "/messages", "/instances/" + id} {
+			b.visit(s.URL + path)
+			for _, open := range []bool{false, true} {
+				var at struct{ GoOn, Stop, Form struct{ Top, Bottom float64 } }
+				b.eval(fmt.Sprintf(`(() => {
+					const d = document.querySelector("details[id^=stop-]"), e = d.parentElement.querySelector("button[value=continue]");
+					d.open = %t;
+					const [GoOn, Stop, Form] = [e, d.firstElementChild, d.querySelector("form")].map((x) => x.getBoundingClientRect());
+					return {GoOn, Stop, Form};
+				})()`, open), &at)
+				if !open && at.GoOn.Top != at.Stop.Top || open && at.Form.Top < max(at.GoOn.Bottom, at.Stop.Bottom) {
+					t.Errorf("%s, %s, open %t: %+v", l.code, path, open, at)
+				}
+			}
+		}
 	}
 }

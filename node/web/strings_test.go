@@ -125,8 +125,8 @@ func used(t *testing.T) []string {
 // What is told of one thing is in the singular.
 func TestOneIsSaidInTheSingular(t *testing.T) {
 	for i, want := range [][]string{
-		{"1 more is not shown here:", "2 more are not shown here:", "1 more is under way.", "2 more are under way."},
-		{"Mais 1 não aparece aqui:", "Mais 2 não aparecem aqui:", "Mais 1 em andamento.", "Mais 2 em andamento."},
+		{"1 more is not shown here.", "2 more are not shown here.", "1 more is under way.", "2 more are under way."},
+		{"Mais 1 não aparece aqui.", "Mais 2 não aparecem aqui.", "Mais 1 em andamento.", "Mais 2 em andamento."},
 	} {
 		l := languages()[i]
 		got := []string{l.say("home.more", 1), l.say("home.more", 2), l.say("tells.more", 1), l.say("tells.more", 2)}

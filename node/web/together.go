@@ -45,8 +45,8 @@ func lockable(x api.Item) bool {
 }
 
 // together are the items of a list by their instances, where several can be locked together or one ahead. At most
-// onHome are shown; more is how many are not.
-func together(list []api.Item, chosen []string, s httpapi.Session) (out []along, more int) {
+// so many are shown; more is how many are not.
+func together(list []api.Item, chosen []string, most int, s httpapi.Session) (out []along, more int) {
 	by := map[string][]api.Item{}
 	var order []string
 	for _, x := range list {
@@ -65,7 +65,7 @@ func together(list []api.Item, chosen []string, s httpapi.Session) (out []along,
 		if len(of) < 2 && of[0].State != api.ItemNotReady {
 			continue
 		}
-		fit := max(min(len(of), onHome-shown), 0)
+		fit := max(min(len(of), most-shown), 0)
 		more += len(of) - fit
 		if of = inTurn(of[:fit]); fit == 0 {
 			continue

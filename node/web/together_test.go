@@ -73,7 +73,7 @@ func TestWhatCanBeLockedTogether(t *testing.T) {
 	lacks := it("l", "1", api.ItemReady)
 	lacks.WaitsFor = []api.Lack{{Resource: "crane"}}
 	shown := func(list ...api.Item) (out []string) {
-		groups, more := together(list, nil, ana)
+		groups, more := together(list, nil, onHome, ana)
 		for _, g := range groups {
 			line := g.Instance + ":"
 			for _, c := range g.Choices {

@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	// onHome is how many items home shows, and how many instances of each kind.
-	onHome = 20
+	// onHome is how many items home shows, and how many instances of each kind; onWholeHome, of items where all were
+	// asked for.
+	onHome      = 20
+	onWholeHome = 1000
 	// listWait is how long home waits for partners to say what they hold; what they said before is shown then.
 	listWait = 500 * time.Millisecond
 )
@@ -48,7 +50,35 @@ type home struct {
 	RunMore     int
 	Form        string // the name of the forms of this page
 	HereFirst   bool   // first what is on this device already, else what is urgent
+	Whole       bool   // all items were asked for
 	WorkTrouble *api.Error
+}
+
+// most is how many items of each kind are shown.
+func (h home) most() int {
+	if h.Whole {
+		return onWholeHome
+	}
+	return onHome
+}
+
+// rest is how much of something is not shown, and where it is; empty: it would be too much for a page.
+type rest struct {
+	N   int
+	URL string
+}
+
+// Rest is what is not shown of something; nil: nothing.
+func (h home) Rest(n int) *rest {
+	switch {
+	case n == 0:
+		return nil
+	case h.Whole:
+		return &rest{N: n}
+	case h.HereFirst:
+		return &rest{n, "/?all=yes&order=" + api.OrderHere}
+	}
+	return &rest{n, "/?all=yes"}
 }
 
 // item is an item with what may be done about it.
@@ -120,7 +150,10 @@ func (p *Page) home(ctx context.Context, r *http.Request) (view, error) {
 func (p *Page) homeWith(why error) screen {
 	return func(ctx context.Context, r *http.Request) (view, error) {
 		s := session(ctx)
-		h := home{Session: s, Note: p.notes.find(r), Form: rand.Text(), HereFirst: r.URL.Query().Get("order") == api.OrderHere}
+		q := r.URL.Query()
+		h := home{
+			Session: s, Note: p.notes.find(r), Form: rand.Text(), HereFirst: q.Get("order") == api.OrderHere, Whole: q.Has("all"),
+		}
 		h.Why = p.problem(r, why)
 		st, err := p.node.Status(ctx)
 		if err != nil {
@@ -152,14 +185,14 @@ func (p *Page) homeWith(why error) screen {
 			}
 			if x.State != api.ItemReady {
 				h.Mine = append(h.Mine, i)
-			} else if len(h.Free) < onHome {
+			} else if len(h.Free) < h.most() {
 				h.Free = append(h.Free, i)
 			} else {
 				h.FreeMore++
 			}
 		}
 		if s.Acts && st.Disconnected == nil && st.LocksNothing == "" {
-			h.Along, h.AlongMore = together(list, r.PostForm["item"], s)
+			h.Along, h.AlongMore = together(list, r.PostForm["item"], h.most(), s)
 		}
 		if err := p.addDone(ctx, &h); err != nil {
 			return view{}, err
@@ -217,7 +250,7 @@ func (p *Page) addLost(ctx context.Context, h *home, outbox []api.Undelivered) e
 	if err != nil {
 		return err
 	}
-	for _, x := range list[:min(len(list), onHome)] {
+	for _, x := range list[:min(len(list), h.most())] {
 		if x.Presumed {
 			h.Presumed = append(h.Presumed, lostItem{LostItem: x})
 			continue

@@ -1028,16 +1028,25 @@ func many(n int) *apitest.Fake {
 	return f
 }
 
-// Home shows of very much work what a phone takes, and says how much more there is.
+// Home shows of very much work what a phone takes, and leads to the rest, of which a browser gets what it can bear.
 func TestHomeWithVeryMuchWork(t *testing.T) {
 	body := get(t, newPage(many(10_000)), "/", "en").Body.String()
 	if n := strings.Count(body, `class="card"`); n != onHome ||
-		!strings.Contains(body, "9980 more are not shown here") || !strings.Contains(body, "And 80 more") ||
+		!strings.Contains(body, `<a href="/?all=yes">And 9980 more</a>`) || !strings.Contains(body, "And 80 more") ||
 		!strings.Contains(body, "And 7880 more") {
 		t.Errorf("%d items\n%s", n, prose(body))
 	}
 	if len(body) > 60_000 {
 		t.Errorf("%d bytes", len(body))
+	}
+	for path, more := range map[string]string{
+		"/?order=here": `<a href="/?all=yes&amp;order=here">And 9980 more</a>`, "/?all=yes": "9000 more are not shown here.",
+		"/?all=yes&order=here": "9000 more are not shown here.",
+	} {
+		if body := get(t, newPage(many(10_000)), path, "en").Body.String(); !strings.Contains(body, more) ||
+			strings.Contains(body, "<code>mutirao") {
+			t.Errorf("%s\n%.2000s", path, prose(body))
+		}
 	}
 }
 

@@ -32,7 +32,8 @@ type Chart struct {
 // Sizes of a chart in pixels.
 const (
 	ganttNames = 220 // wide
-	ganttTime  = 720 // wide
+	ganttTime  = 520 // wide
+	ganttSaid  = 200 // wide: how each stands, and who had it
 	ganttRow   = 26  // high
 	ganttTicks = 6   // at most, beside the first
 	ganttDay   = 24 * time.Hour
@@ -90,14 +91,13 @@ func (g *chart) x(t time.Time) int {
 }
 
 func (g *chart) draw() []byte {
-	w, bottom := 2*margin+ganttNames+ganttTime, ganttTop+ganttRow*len(g.Bars)
+	w, bottom := 2*margin+ganttNames+ganttTime+ganttSaid, ganttTop+ganttRow*len(g.Bars)
 	h := bottom + margin
 	g.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title desc">`, w, h, w, h)
 	g.put(`<title id="title">%s</title>`, escape(g.Title))
 	g.put(`<desc id="desc">%s</desc>`,
 		escape(g.s.say("%d tasks, from %s to %s", len(g.Bars), g.stamp(g.From), g.stamp(g.To))))
 	g.put("<style>%s", style)
-	g.put(`.halo{stroke:#fff}@media(prefers-color-scheme:dark){.halo{stroke:#10161d}}`) // of the paper
 	for _, st := range slices.Sorted(slices.Values(g.states())) {
 		g.put(".%s .box{fill:%s;stroke:#16202c}", st, stateColor[st])
 	}
@@ -213,7 +213,7 @@ func (g *chart) bar(b Bar, y int) {
 	}
 	g.put(`<g><title>%s</title><text class="name" x="%d" y="%d">%s</text>`, escape(what), margin, y+17,
 		escape(plain.Cut(b.Name, 26)))
-	label, at := state, margin+ganttNames
+	label := state
 	if b.Who != "" {
 		label += " · " + b.Who
 	}
@@ -225,24 +225,12 @@ func (g *chart) bar(b Bar, y int) {
 		from, to := g.x(begin), g.x(end)
 		width := max(to-from, 3)
 		from = min(from, margin+ganttNames+ganttTime-width)
-		written := ""
-		switch size := 6 * len([]rune(label)); {
-		case from+width+6+size <= margin+ganttNames+ganttTime:
-			at = from + width + 6
-		case from-6-size >= margin+ganttNames:
-			at = from - 6 - size
-		default: // on the bar
-			written, label = fmt.Sprintf(`<text class="detail" x="%d" y="%d">%s</text>`, from+6, y+17,
-				escape(plain.Cut(label, 60))), ""
-		}
-		g.put(`<g class="%s"><rect class="box" x="%d" y="%d" width="%d" height="%d" rx="3"/>%s</g>`, class, from, y+4,
-			width, ganttRow-8, written)
+		g.put(`<g class="%s"><rect class="box" x="%d" y="%d" width="%d" height="%d" rx="3"/></g>`, class, from, y+4,
+			width, ganttRow-8)
 	}
 	for _, t := range b.Others {
 		g.put(`<path class="failure" d="M%d %dv%d"/>`, g.x(t), y+2, ganttRow-4)
 	}
-	for _, class := range []string{"halo", "detail"} { // the marks of the axis do not cross it
-		g.put(`<text class="%s" x="%d" y="%d">%s</text>`, class, at, y+17, escape(plain.Cut(label, 60)))
-	}
-	g.put(`</g>`)
+	g.put(`<text class="detail" x="%d" y="%d">%s</text></g>`, margin+ganttNames+ganttTime+12, y+17,
+		escape(plain.Cut(label, (ganttSaid-12)/6)))
 }

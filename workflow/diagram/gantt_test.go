@@ -3,6 +3,7 @@ package diagram_test
 import (
 	"encoding/xml"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,8 @@ import (
 )
 
 // A chart has a row for each task, those first that began first, is well-formed whatever names are, and keeps
-// every bar on its scale, whatever the clocks of partners say.
+// every bar on its scale, whatever the clocks of partners say. How each stands is said in a column of its own, which
+// neither bars nor the marks of the hours cross.
 func TestGantt(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 7, 1, 8, 0, s, 0, time.UTC) }
 	c := diagram.Chart{Title: "w@1 <script>", From: at(0), To: at(60), Bars: []diagram.Bar{
@@ -56,6 +58,19 @@ func TestGantt(t *testing.T) {
 				}
 			}
 		}
+	}
+	for i, end := range []int{60, 60, 35} { // bars in different places
+		c.Bars[i] = diagram.Bar{Name: "n", Who: strings.Repeat("w", 3+9*i), State: workflow.Succeeded, Begin: at(5 + i), End: at(end)}
+	}
+	svg := string(diagram.Gantt(c))
+	beside := regexp.MustCompile(`<text class="detail" x="(\d+)" y="\d+">[^<]+ · ?[^<]*</text></g>`).FindAllStringSubmatch(svg, -1)
+	for _, m := range beside {
+		if m[1] != beside[0][1] {
+			t.Errorf("how the tasks stand is not said in one column:\n%s", svg)
+		}
+	}
+	if len(beside) != 3 {
+		t.Errorf("it is said of %d tasks who had them, want 3:\n%s", len(beside), svg)
 	}
 	if svg := string(diagram.Gantt(diagram.Chart{Title: "empty", From: at(0), To: at(0)})); !strings.HasSuffix(svg, "</svg>\n") {
 		t.Error("an instance that has just begun cannot be drawn")

@@ -18,26 +18,6 @@ func (p *picture) edge(e edge) []point {
 	return path
 }
 
-// word says at the tip of an arrow what it means, on the side from which the arrow does not come, so that it does not
-// cross it.
-func (p *picture) word(e edge, path []point) {
-	if e.label == "" {
-		return
-	}
-	class := "label"
-	if markerOf(e.kind) == "soft" {
-		class += " soft"
-	}
-	at, from := path[len(path)-1], path[len(path)-2]
-	y := at.y - 6
-	if from.y < at.y {
-		y = at.y + 14
-	}
-	for _, c := range []string{"halo", class} {
-		p.put(`<text class="%s" x="%d" y="%d" text-anchor="end">%s</text>`, c, at.x-14, y, escape(e.label))
-	}
-}
-
 // markerOf names the tip of an arrow.
 func markerOf(k edgeKind) string {
 	switch k {

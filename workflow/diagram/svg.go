@@ -38,7 +38,8 @@ type picture struct {
 	blocked  [][]interval // of each column, where boxes stand, downwards
 }
 
-func svg(s *scene) ([]byte, error) {
+// laidOut is a scene with a place for all that is in it, of which nothing is drawn yet.
+func laidOut(s *scene) (*picture, error) {
 	g, err := arrange(s)
 	if err != nil {
 		return nil, err
@@ -56,6 +57,14 @@ func svg(s *scene) ([]byte, error) {
 	}
 	p.bottom = y
 	p.survey()
+	return p, nil
+}
+
+func svg(s *scene) ([]byte, error) {
+	p, err := laidOut(s)
+	if err != nil {
+		return nil, err
+	}
 	p.open(p.width(), p.bottom+legend)
 	p.put(`<text class="title" x="%d" y="%d">%s</text>`, margin, margin+20, escape(p.scene.title))
 	p.lanes()
@@ -63,8 +72,9 @@ func svg(s *scene) ([]byte, error) {
 	for i, e := range s.edges {
 		paths[i] = p.edge(e)
 	}
-	for i, e := range s.edges {
-		p.word(e, paths[i])
+	words, _ := p.labels(paths)
+	for _, l := range words {
+		p.word(l)
 	}
 	for i := range s.boxes {
 		p.box(i)

@@ -492,6 +492,79 @@ func TestWhoHasWhatIsPassedOnIsTold(t *testing.T) {
 	}
 }
 
+// What a user lost is said under the list until the user has read it, there or as a message, and again when the item is lost
+// once more; also of what no message says, and after a restart.
+func TestWhatWasLostIsReadOnce(t *testing.T) {
+	for _, at := range []string{"base", "tablet"} { // the tablet takes no part
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeam(t, "base:nurse", "tablet")
+			for _, user := range []string{"bia", "ana"} {
+				if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pass(time.Second)
+			tm.add("base", hunt)
+			st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "hunt", Responsible: "base"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			lost := func(read bool) (message string) {
+				t.Helper()
+				if _, err := tm.p[at].api.Worklist(t.Context(), api.WorklistQuery{User: "bia"}); err != nil { // as the command has it
+					t.Fatal(err)
+				}
+				list, err := tm.p[at].api.WorklistLost(t.Context(), "bia")
+				if err != nil || len(list) != 1 || list[0].Read != read {
+					t.Fatalf("at %s: %+v, %v; want one that was read: %t", at, list, err, read)
+				}
+				return list[0].Message
+			}
+			take := func(user string) {
+				t.Helper()
+				if err := tm.claim(at, user, api.ClaimSelect, tm.itemOf(at, user, "paper").ID); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+			}
+			for i := range 2 { // is put back, which is a message as well
+				take("bia")
+				if _, err := tm.p["base"].api.TransferItem(t.Context(),
+					api.TransferRequest{ID: st.ID, Task: "paper", User: "base", Back: true}); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				if is := lost(false); i > 0 {
+					tm.readAll(at, "bia")
+				} else if err := tm.p[at].api.ReadMessages(t.Context(), api.MessagesRead{User: "bia", IDs: []string{is}}); err != nil {
+					t.Fatal(err)
+				}
+				lost(true)
+				if n, err := tm.p[at].api.UnreadMessages(t.Context(), "bia"); err != nil || n > 0 {
+					t.Errorf("at %s %d messages are new, %v", at, n, err)
+				}
+			}
+			take("bia")
+			pass(25 * time.Hour) // its time is over, and no message says so
+			take("ana")
+			tm.readAll(at, "bia")
+			is := lost(false)
+			if err := tm.p[at].api.ReadMessages(t.Context(), api.MessagesRead{User: "bia", IDs: []string{is}}); err != nil {
+				t.Fatal(err)
+			}
+			lost(true)
+			tm.p[at].crash()
+			tm.p[at].start()
+			pass(time.Minute)
+			lost(true)
+			if err := tm.p[at].api.ReadMessages(t.Context(), api.MessagesRead{User: "ana", IDs: []string{is}}); err == nil {
+				t.Errorf("at %s another can read it", at)
+			}
+		})
+	}
+}
+
 // Whoever has an item of an instance that is cancelled is told, at nodes that take part and at others; also where a
 // result ends the instance by which another's contingency is not needed. What is not there any more is not shown as if the
 // user had it.

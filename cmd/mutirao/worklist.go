@@ -39,22 +39,25 @@ ID of the list or a beginning of one.`
 func newWorklistCommand() *cobra.Command {
 	var user userFlag
 	var order string
-	var watch, ahead bool
+	var watch, ahead, lost, keep bool
 	cmd := &cobra.Command{
-		Use:   "worklist [--order arrival|priority|deadline|size|hand|here] [--ahead] [--user U] [--watch]",
+		Use:   "worklist [--order arrival|priority|deadline|size|hand|here] [--ahead] [--lost [--keep]] [--user U] [--watch]",
 		Short: "The tasks that a user has or may take; take them, do them",
 		Long: `Lists the people's tasks that a user has, and those that the user may take: of a role that
 the user has, on any partner; without a role, of the partner at whose node the user is.
 What others have taken is left out. Each partner that holds tasks is asked now; of one
 that cannot be reached the list says what is known of it here, and how old that is. Who
 is connected and does not answer is named on standard error, and so is what the user had
-and lost in the last seven days, with the reason.
+and lost in the last seven days, with the reason, until it was read: with --lost, which
+lists all of that in place of the rest (with --keep it is said again all the same), or
+among the messages.
 
 With --ahead the list has as well what is not ready yet and can be locked all the same,
 together with what it waits for, or after that: to do both out of reach.` + forWhom,
 		Example: `  mutirao worklist
   mutirao worklist --order priority --user bia
   mutirao worklist --ahead
+  mutirao worklist --lost
   mutirao worklist --watch
   mutirao worklist -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -64,6 +67,9 @@ together with what it waits for, or after that: to do both out of reach.` + forW
 			return nil
 		},
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			if lost {
+				return u.listLost(ctx, node, user.who(), keep)
+			}
 			var last time.Time
 			return u.show(ctx, node, watch, func() (document, error) {
 				if err := rest(ctx, last); err != nil {
@@ -86,6 +92,12 @@ together with what it waits for, or after that: to do both out of reach.` + forW
 		"`what` comes first: arrival (what could be done first), priority, deadline, size (what needs the fewest bytes of files), hand (worklist move), or here (what has its files and its application on this device)")
 	cmd.Flags().BoolVar(&ahead, "ahead", false, "also what is not ready and can be locked with what it waits for")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing the list as it changes")
+	cmd.Flags().BoolVar(&lost, "lost", false, "only what the user had and lost in the last seven days: it counts as read then")
+	cmd.Flags().BoolVar(&keep, "keep", false, "with --lost: it does not count as read")
+	for _, other := range []string{"watch", "ahead", "order"} {
+		cmd.MarkFlagsMutuallyExclusive("lost", other)
+		cmd.MarkFlagsMutuallyExclusive("keep", other)
+	}
 	cmd.AddCommand(
 		newClaimCommand(api.ClaimSelect, "Take items, to do them while connected", `Takes items: from now on nobody else can, and they vanish from all other lists. The
 partner that holds them writes that down before this command ends. After a day others may
@@ -156,15 +168,16 @@ func (u *ui) noteWhose(ctx context.Context, node api.Service, user string) {
 // maxLost is how many lost items are named under a list.
 const maxLost = 10
 
-// noteLost says what a user had and lost, by no act of its own.
+// noteLost says what a user had and lost, by no act of its own, and has not read.
 func (u *ui) noteLost(ctx context.Context, node api.Service, user string) {
 	lost, err := node.WorklistLost(ctx, user)
 	if err != nil {
 		return // the list was shown
 	}
+	lost = slices.DeleteFunc(lost, func(x api.LostItem) bool { return x.Read && !x.Presumed })
 	for i, x := range lost {
 		if i == maxLost {
-			u.note("and %d more: GET /v1/worklist/lost", len(lost)-maxLost)
+			u.note("and %d more: mutirao worklist --lost", len(lost)-maxLost)
 			return
 		}
 		task, why := oneLine(workflow.WithLabel(x.Task, x.Label)), oneLine(x.Why)
@@ -175,6 +188,48 @@ func (u *ui) noteLost(ctx context.Context, node api.Service, user string) {
 		u.note("%s of %s is no longer yours, %s%s (%s)%s", task, u.id(x.Instance), why, byWhom(oneLine(x.By)), clock(x.At),
 			mayStillCount(x))
 	}
+	if slices.ContainsFunc(lost, func(x api.LostItem) bool { return !x.Presumed }) {
+		u.note("not to be told that again: mutirao worklist --lost")
+	}
+}
+
+// listLost lists what a user had and lost, and notes that the user has read it.
+func (u *ui) listLost(ctx context.Context, node api.Service, user string, keep bool) error {
+	lost, err := node.WorklistLost(ctx, user)
+	if err != nil {
+		return err
+	}
+	if len(lost) == 0 {
+		u.note("nothing was lost in the last seven days")
+	}
+	if err := u.result(lost, func(w io.Writer) { u.writeLost(w, lost) }); err != nil || keep {
+		return err
+	}
+	var fresh []string
+	for _, x := range lost {
+		if !x.Read {
+			fresh = append(fresh, x.Message)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	return node.ReadMessages(ctx, api.MessagesRead{User: user, IDs: fresh})
+}
+
+func (u *ui) writeLost(w io.Writer, list []api.LostItem) {
+	t := table{head: []string{"NEW", "AT", "WORKFLOW", "INSTANCE", "TASK", "WHY"}}
+	for _, x := range list {
+		fresh, why := "", x.Why+byWhom(x.By)+mayStillCount(x)
+		if !x.Read {
+			fresh = "*"
+		}
+		if x.Presumed {
+			why += ": the user may go on, and what comes of it may not count"
+		}
+		t.add(fresh, clock(x.At), x.Workflow, u.id(x.Instance), workflow.WithLabel(x.Task, x.Label), why)
+	}
+	t.write(u, w, "")
 }
 
 // mayStillCount says of a lost item that what its user did of it is kept.

@@ -239,6 +239,9 @@ type LostItem struct {
 	Elsewhere bool      `json:"elsewhere,omitempty"` // as of an item
 	// Adoptable: a result that the user brought of it is kept, and counts if whoever decides about the instance adopts it.
 	Adoptable bool `json:"adoptable,omitempty"`
+	// Message is by what it is noted that the user has read this (ReadMessages).
+	Message string `json:"message"`
+	Read    bool   `json:"read"` // that is noted
 }
 
 // TransferRequest passes an item on: to a user, to a role or, with neither, back to those for whom its task is.

@@ -1,9 +1,13 @@
 package web
 
 import (
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -30,6 +34,35 @@ func TestEveryReasonOfALossIsSaid(t *testing.T) {
 		if got := languages()[1].reason(text); got == text || strings.Contains(got, why) {
 			t.Errorf("%q is said as %q", text, got)
 		}
+	}
+}
+
+// What was lost is on home until its user says that it was read; what may not count is for as long as that is so.
+func TestWhatWasLostIsReadOnHome(t *testing.T) {
+	f := brigade()
+	var read []string
+	f.OnWorklistLost = func(string) ([]api.LostItem, error) {
+		return []api.LostItem{
+			{ID: "1", Instance: id, Task: "hoses", Why: "taken back", At: at(0), Message: "m1", Read: len(read) > 0},
+			{ID: "2", Instance: id, Task: "gate", Why: "done", At: at(0), Message: "m2", Read: true, Presumed: true},
+			{ID: "3", Instance: id, Task: "roof", Why: "taken back", At: at(0), Message: "m3", Read: true},
+		}, nil
+	}
+	f.OnReadMessages = func(r api.MessagesRead) error {
+		read = r.IDs
+		return nil
+	}
+	p := newPage(f)
+	body := get(t, p, "/", "en").Body.String()
+	if text := prose(body); !strings.Contains(text, "No longer yours") || !strings.Contains(text, "May not count\ngate") ||
+		strings.Contains(text, "roof") || !strings.Contains(body, `name="message" value="m1"`) {
+		t.Fatalf("home says\n%s", text)
+	}
+	w := post(t, p, sent(httpapi.Good), "en", "/messages", url.Values{"back": {"home"}, "message": {"m1"}})
+	text := follow(t, p, w, "en")
+	if !slices.Equal(read, []string{"m1"}) || !strings.HasPrefix(w.Header().Get("Location"), "/?") ||
+		!strings.Contains(text, "They count as read.") || strings.Contains(text, "No longer yours") {
+		t.Errorf("%q was read, and to %s home says\n%s", read, w.Header().Get("Location"), text)
 	}
 }
 

@@ -87,11 +87,15 @@ func (p *Page) unread(ctx context.Context) int {
 	return n
 }
 
-// readMessages notes that the user has read all messages.
+// readMessages notes that the user has read all messages, or on home what was lost.
 func (p *Page) readMessages(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
 	in := api.MessagesRead{User: s.User, IDs: r.PostForm["message"]}
 	if err := p.node.ReadMessages(ctx, in); err != nil {
 		return nil, err
 	}
-	return &outcome{to: "/messages", note: note{Key: "note.read"}}, nil
+	to := "/messages"
+	if r.PostForm.Get("back") == fromHome {
+		to = "/"
+	}
+	return &outcome{to: to, note: note{Key: "note.read"}}, nil
 }

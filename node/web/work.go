@@ -62,6 +62,12 @@ func (h home) most() int {
 	return onHome
 }
 
+// Reading is a form of its own, by which the user says that what was lost was read: that another was sent does not count
+// for it.
+func (h home) Reading() struct{ Form, Token string } {
+	return struct{ Form, Token string }{rand.Text(), h.Session.FormToken}
+}
+
 // rest is how much of something is not shown, and where it is; empty: it would be too much for a page.
 type rest struct {
 	N   int
@@ -250,6 +256,7 @@ func (p *Page) addLost(ctx context.Context, h *home, outbox []api.Undelivered) e
 	if err != nil {
 		return err
 	}
+	list = slices.DeleteFunc(slices.Clone(list), func(x api.LostItem) bool { return x.Read && !x.Presumed })
 	for _, x := range list[:min(len(list), h.most())] {
 		if x.Presumed {
 			h.Presumed = append(h.Presumed, lostItem{LostItem: x})

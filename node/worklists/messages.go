@@ -514,7 +514,8 @@ func (d *Desk) unneededElsewhere(who users.Who) (out []Row) {
 	return slices.DeleteFunc(rows, func(r Row) bool { return d.in.Instances.Here(r.Instance) })
 }
 
-// ReadMessages notes that a person has read messages, or all. It returns when that is durable.
+// ReadMessages notes that a person has read messages, or all, or of items that the person lost. It returns when that is
+// durable.
 func (d *Desk) ReadMessages(ctx context.Context, in api.MessagesRead) error {
 	who, err := d.in.People.Who(in.User)
 	if err != nil {
@@ -531,20 +532,32 @@ func (d *Desk) ReadMessages(ctx context.Context, in api.MessagesRead) error {
 	if err != nil {
 		return err
 	}
+	var lost []worklist.MessageID
+	if len(in.IDs) > 0 {
+		if lost, err = d.lostMessages(ctx, who); err != nil {
+			return err
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	there := map[workflow.InstanceID]map[string]bool{}
 	fresh := map[workflow.InstanceID][]string{}
-	for i := range all {
-		id, name := all[i].ID.Instance, all[i].ID.String()
+	note := func(of worklist.MessageID, read bool) {
+		id, name := of.Instance, of.String()
 		if there[id] == nil {
 			there[id] = map[string]bool{}
 		}
-		there[id][name] = true
-		if (wanted[name] || in.All) && !d.hasRead(who.ID, &all[i].ID, name) {
+		if read = read || wanted[name]; read && !there[id][name] && !d.hasRead(who.ID, &of, name) {
 			fresh[id] = append(fresh[id], name)
 		}
+		there[id][name] = true
 		delete(wanted, name)
+	}
+	for i := range all {
+		note(all[i].ID, in.All)
+	}
+	for _, of := range lost {
+		note(of, false)
 	}
 	if len(wanted) > 0 && !in.All {
 		return api.Errorf(api.NotFound, "there is no message %q for %s", slices.Min(slices.Collect(maps.Keys(wanted))),

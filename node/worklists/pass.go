@@ -2,6 +2,7 @@ package worklists
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -106,16 +107,20 @@ func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
 	out := []api.LostItem{}
 	for i := range rows {
 		r := &rows[i]
-		if r.Lost == "" || r.Mine != "" || now.Sub(r.LostAt) > shownLost {
+		if !r.lostBy(now) {
 			continue
 		}
+		says := lostMessage(r)
 		x := api.LostItem{
 			ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task),
 			Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,
 			Why: Because(r.Lost), Presumed: worklist.StillPresumed(r.Lost),
 			At: r.LostAt.UTC(), Partner: d.in.Name(r.At), Elsewhere: d.elsewhere(r),
-			Adoptable: r.Adoptable || d.awaitsAdoption(who.ID, r.ID()),
+			Adoptable: r.Adoptable || d.awaitsAdoption(who.ID, r.ID()), Message: says.String(),
 		}
+		d.mu.Lock()
+		x.Read = d.hasRead(who.ID, &says, x.Message)
+		d.mu.Unlock()
 		if r.LostBy != "" && worklist.User(who.ID) != r.LostBy {
 			x.By = d.in.People.Called(r.LostBy)
 		}
@@ -123,6 +128,35 @@ func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
 	}
 	slices.SortFunc(out, func(a, b api.LostItem) int { return b.At.Compare(a.At) })
 	return out, nil
+}
+
+// lostBy reports whether people are shown at a moment that the person lost the item.
+func (r *Row) lostBy(now time.Time) bool {
+	return r.Lost != "" && r.Mine == "" && now.Sub(r.LostAt) <= shownLost
+}
+
+// lostMessage names what a person reads of an item that the person lost: the message that says so, where there is one,
+// or else that it was taken from the person then.
+func lostMessage(r *Row) worklist.MessageID {
+	if !r.Unneeded.IsZero() || worklist.StillPresumed(r.Lost) {
+		of := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}
+		return of.Unneeded(r.Item, r.Task, r.Lost, "", r.Unneeded, r.Made).ID
+	}
+	return worklist.MessageID{
+		Instance: r.Instance, Type: worklist.Lost, Item: r.Item, Round: fmt.Sprint("taken ", r.LostAt.UnixMilli()),
+	}
+}
+
+// lostMessages name what a person may have read of items that the person lost lately.
+func (d *Desk) lostMessages(ctx context.Context, who users.Who) (out []worklist.MessageID, err error) {
+	now := d.in.Clock.Now().Wall
+	rows, err := d.lostRows(ctx, who, now.Add(-shownLost))
+	for i := range rows {
+		if rows[i].lostBy(now) {
+			out = append(out, lostMessage(&rows[i]))
+		}
+	}
+	return out, err
 }
 
 // lostRows are the items that a person has, had or may take, also of instances that have ended lately: each once, as it

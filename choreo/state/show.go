@@ -181,6 +181,9 @@ func (s *State) SlotView(sl *Slot) TaskView {
 	if sl.Pick != nil && sl.Pick.Task.Name != a.Task.Name && a.Success() == nil {
 		v.State = workflow.Failed // what succeeded is what replaced it
 	}
+	if v.State == workflow.Failed && a.Success() != nil && sl.Pick == nil {
+		v.Also("it was done after all, which counts unless what stands in for it is done, too")
+	}
 	if waits {
 		v.Awaits = sl.Pending.Action.Task
 		v.Also("nobody can take the contingency " + string(v.Awaits) + " yet")

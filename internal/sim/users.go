@@ -329,6 +329,7 @@ func (w *world) finish(u *user, m *machine, n api.Service, x api.Item) {
 		w.out.Recorded++
 		if len(out.Awaits) > 0 {
 			w.out.PutOff++
+			w.checks.keepsPutOff(u, m, x, r)
 		}
 		w.checks.toldRecorded(u, m, x, r, len(out.Awaits) > 0) // what waits does not count yet
 	case err == nil:

@@ -28,6 +28,7 @@ type peoples struct {
 	intents  map[intent]bool
 	recorded []recorded
 	away     []recorded // what a device keeps until its holder has it
+	putOff   []recorded // what its holder has, and a device keeps until it counts
 	locked   []locked
 }
 
@@ -59,7 +60,8 @@ func newPeoples() peoples { return peoples{intents: map[intent]bool{}} }
 // excuse drops what a machine told before its disk was lost or put back.
 func (p *peoples) excuse(m *machine) {
 	p.recorded = slices.DeleteFunc(p.recorded, func(r recorded) bool { return r.at == m.i })
-	p.away = slices.DeleteFunc(p.away, func(r recorded) bool { return r.at == m.i || r.from == m.i })
+	of := func(r recorded) bool { return r.at == m.i || r.from == m.i }
+	p.away, p.putOff = slices.DeleteFunc(p.away, of), slices.DeleteFunc(p.putOff, of)
 }
 
 // intends notes what a user is about to say.
@@ -155,6 +157,13 @@ func (c *checks) toldRecorded(u *user, m *machine, x api.Item, in api.ItemResult
 			u.name, m.i, x.Task, x.Instance[:8], h.i, strings.Join(it.Lines(), "\n"))
 	}
 	c.peoples.recorded = append(c.peoples.recorded, recorded{u, x, saidOf(in.Failed, in.Outputs), h.i, m.i})
+}
+
+// keepsPutOff notes what was put off, which its user's device is to keep until it counts.
+func (c *checks) keepsPutOff(u *user, m *machine, x api.Item, in api.ItemResult) {
+	if h := c.holderOf(x); h != nil && !h.forgot && !m.forgot {
+		c.peoples.putOff = append(c.peoples.putOff, recorded{u, x, saidOf(in.Failed, in.Outputs), h.i, m.i})
+	}
 }
 
 // toldNever checks that whoever was given an item by its holder's disk is not told that it was not: then its
@@ -263,6 +272,26 @@ func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.Hist
 			c.handedIn(r, c.came(m, id, r, all, items, in))
 		}
 	}
+	for _, r := range slices.Concat(c.peoples.away, c.peoples.putOff) {
+		if r.item.Instance == id.String() && c.cameToNothing(id, r, items) {
+			c.handedIn(r, false)
+		}
+	}
+}
+
+// cameToNothing reports whether a result that named others it was made from was put off once, and does not count, nor
+// does another of its user for that item: so its user has to be shown it.
+func (c *checks) cameToNothing(id workflow.InstanceID, r recorded, items []*meaning.Item) bool {
+	return slices.ContainsFunc(items, func(it *meaning.Item) bool {
+		return itemID(id, it.Item()) == r.item.ID && (it.End == nil || it.End.User != r.user.id) &&
+			slices.ContainsFunc(it.Results, func(x *meaning.Result) bool {
+				outputs := map[string]string{}
+				for n, v := range x.Says.Outputs {
+					outputs[string(n)] = fmt.Sprint(v)
+				}
+				return x.User == r.user.id && len(x.Says.Upon) > 0 && saidOf(x.Says.Failed, outputs) == r.said && !it.PutOff(x)
+			})
+	})
 }
 
 // came reports whether a machine has a recorded result: as one of its item, or shown not to count, as a fork took the
@@ -390,7 +419,7 @@ func (c *checks) handedIn(r recorded, came bool) {
 		return x.Instance == r.item.Instance && x.Task == r.item.Task && x.User == r.user.name && x.Refused != ""
 	})
 	if err == nil && !came && !shown {
-		c.w.violate("claims: what %s did of %s of %s out of reach did not come to n%d, nor does n%d show why",
+		c.w.violate("claims: what %s did of %s of %s did not come to n%d, or to nothing there, and n%d does not show why",
 			r.user.name, r.item.Task, r.item.Instance[:8], r.at, r.from)
 	}
 }

@@ -130,7 +130,7 @@ func (s *shard) mayBegin(from workflow.PartnerID, def *workflow.Definition, gene
 		err = s.n.mayHaveBegun(word, signed, from, def.CreatorRole)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: the user who began it: %w", fact.ErrForged, err)
+		return fmt.Errorf("%w: %w", errMayNotBegin, err)
 	}
 	return nil
 }
@@ -148,5 +148,6 @@ func (s *shard) tellTaken(h *held, from workflow.PartnerID) {
 var (
 	errNoParticipant   = errors.New("facts of an instance in which the sender takes no part")
 	errNoPart          = errors.New("an instance in which this node takes no part")
+	errMayNotBegin     = errors.New("an instance that the user who began it may not begin any more")
 	errUnknownInstance = errors.New("facts of an instance that is not known here, without its genesis")
 )

@@ -20,6 +20,7 @@ func (n *Node) newDoctor(from *stock, work *worklistService) *doctor.Doctor {
 		Evictions: n.evictions, Elections: n.elections, Clocks: n.clocks, Users: n.users,
 		Late: n.retention.CheckLate, Away: n.absence.away, Back: n.absence.until,
 		UsersFolder: usersFolder, Alone: work.filesAlone, Lost: work.items.filesLost,
+		NotTaken: n.desk.notTaken,
 	}
 	if n.filing.Files != nil {
 		s.Files = n.filing.Files

@@ -109,7 +109,9 @@ func (h *held) shown() *show.Held {
 	}
 	for _, p := range slices.Sorted(maps.Keys(h.refused)) {
 		r := h.refused[p]
-		out.Refused = append(out.Refused, show.Refusal{By: p, Why: quota.There(r.why), At: r.at})
+		out.Refused = append(out.Refused, show.Refusal{
+			By: p, Why: quota.There(r.why), At: r.at, OfBeginner: r.why == wire.RefusedBeginner,
+		})
 	}
 	return out
 }

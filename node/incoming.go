@@ -125,6 +125,7 @@ func (x *instances) reconsider(p workflow.PartnerID) {
 // peopleChanged has those instances look at people's work again in which somebody has some, or some waits for somebody.
 func (x *instances) peopleChanged() {
 	x.have(func(s *shard) error {
+		s.only(func(h *held) bool { return len(h.refused) > 0 }, func(_ workflow.InstanceID, h *held) { s.beginAgain(h) })
 		s.only(func(h *held) bool { return h.m.Claims() || h.m.Waiting() }, func(_ workflow.InstanceID, h *held) {
 			h.m.PeopleChanged()
 			s.touch(h)

@@ -113,6 +113,9 @@ func (s *shard) instanceOf(from workflow.PartnerID, f *wire.Facts, facts []fact.
 	case errors.Is(err, errNoPart):
 		s.n.refuse("instance-of-others", from)
 		return nil, nil
+	case errors.Is(err, errMayNotBegin):
+		s.refuseBeginning(from, f.Instance, err)
+		return nil, nil
 	case err != nil:
 		return nil, err
 	}

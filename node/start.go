@@ -157,6 +157,19 @@ func (k *desk) heldOnlyHere(ctx context.Context, b launched) (only bool, refusal
 	return only || err != nil, refusals, err
 }
 
+// notTaken says of each instance here that partners do not take in which those are, and why.
+func (k *desk) notTaken(ctx context.Context) ([]string, error) {
+	found, err := lookAt(ctx, k.crew, func(s *shard) (out []string) {
+		s.only(func(h *held) bool { return len(h.refused) > 0 }, func(id workflow.InstanceID, h *held) {
+			for _, why := range k.view.Untaken(h.shown()) {
+				out = append(out, fmt.Sprintf("instance %s of %s: %s", id, h.def.Def.Name, why))
+			}
+		})
+		return out
+	})
+	return slices.Concat(found...), err
+}
+
 // foundation is what a new instance begins with.
 type foundation struct {
 	genesis *fact.Genesis

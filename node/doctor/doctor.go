@@ -57,8 +57,10 @@ type Surroundings struct {
 	}
 	// Late tells of instances in which partners do not take in what is here.
 	Late func(warn func(check, what, mend string))
-	Away func() (since time.Time, away bool)
-	Back func() *time.Time // when partners were told that it is back; nil: they were not
+	// NotTaken says of each instance here that partners do not take in which those are, and why.
+	NotTaken func(context.Context) ([]string, error)
+	Away     func() (since time.Time, away bool)
+	Back     func() *time.Time // when partners were told that it is back; nil: they were not
 	// Files tells about the content of files; nil: this node keeps none.
 	Files interface {
 		Diagnose(context.Context, files.Findings)
@@ -154,6 +156,7 @@ func (k *Doctor) Examine(ctx context.Context) (*api.Diagnosis, error) {
 		k.Links.Refused(ids(partners), &d)
 		k.checkUsers(&d)
 		k.Late(d.Warn)
+		k.checkNotTaken(ctx, &d)
 	}
 	healthy := !slices.ContainsFunc(d.findings, func(f api.Finding) bool { return f.State == api.FindingWrong })
 	return &api.Diagnosis{Healthy: healthy, Findings: d.findings}, nil
@@ -188,6 +191,19 @@ func (k *Doctor) checkLost(ctx context.Context, d *Diagnosis) {
 	}
 	d.Warn("lost", "among the data of instances, and with nobody any more: "+text,
 		"whoever has a copy of such a file gives the same content again with --file of any command at a node that takes part")
+}
+
+// checkNotTaken names the instances that partners do not take in.
+func (k *Doctor) checkNotTaken(ctx context.Context, d *Diagnosis) {
+	list, err := k.NotTaken(ctx)
+	if err != nil || len(list) == 0 {
+		return // the store, which says what is wrong with itself
+	}
+	text := strings.Join(list[:min(len(list), shownAlone)], "; ")
+	if more := len(list) - shownAlone; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	d.Warn("not-taken", text, "mutirao show says it too, among the incidents; mutirao instances lists them as in need of somebody")
 }
 
 // shownAlone are named of the files that are only here.

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -115,6 +116,8 @@ type Refusal struct {
 	By  workflow.PartnerID
 	Why string
 	At  time.Time
+	// OfBeginner: the user who began it may not begin it any more, as far as is known there.
+	OfBeginner bool
 }
 
 // refused reports whether a partner has not taken an instance in.
@@ -130,10 +133,33 @@ func (h *Held) refused(p workflow.PartnerID) bool {
 // Untaken says of each partner that did not take an instance in that it did not, and why, in the order of h.Refused.
 func (vw *View) Untaken(h *Held) (out []string) {
 	for _, r := range h.Refused {
+		if by := h.M.BegunBy(); r.OfBeginner && by != nil {
+			out = append(out, vw.refusedBeginner(h, r.By, by.User))
+			continue
+		}
 		out = append(out, fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes",
 			vw.People.Label(r.By), r.Why))
 	}
 	return out
+}
+
+// refusedBeginner says that a partner does not take an instance in as the user who began it may not any more, and what
+// can be done.
+func (vw *View) refusedBeginner(h *Held, at workflow.PartnerID, by worklist.User) string {
+	there, name, role, id := vw.People.Label(at), vw.Partners.Called(by), h.Def.CreatorRole, h.M.Instance().Short()
+	person, known := vw.Partners.Person(by)
+	switch {
+	case !known:
+		return fmt.Sprintf("%s has not taken the instance in, as %s, who began it, is no user any more: "+
+			"cancel it (mutirao cancel %s), and have somebody with role %s start it", there, name, id, role)
+	case !slices.Contains(person.Roles, role):
+		return fmt.Sprintf("%s has not taken the instance in, as role %s was taken from %s, who began it. It goes on once an "+
+			"administrator gives the role back (mutirao role grant %s %s). Else cancel it (mutirao cancel %s), and have "+
+			"somebody with that role start it", there, role, name, name, role, id)
+	}
+	return fmt.Sprintf("%s has not taken the instance in, as %s, who began it, lacks role %s, or the key, as far as is known "+
+		"there. It is sent again every few minutes. Else cancel it (mutirao cancel %s), and have somebody with that role "+
+		"start it", there, name, role, id)
 }
 
 // names are what people call partners, one after the other.

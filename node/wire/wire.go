@@ -257,8 +257,10 @@ const (
 	// RefusedStranger: an author of its facts is not on that node's partner list. The
 	// sender, which knows the author, shows the author's certificate.
 	RefusedStranger
+	// RefusedBeginner: the user who began it may not begin it any more, as far as that node knows.
+	RefusedBeginner
 
-	lastRefused = RefusedStranger
+	lastRefused = RefusedBeginner
 )
 
 // Definition is what an author says of a definition that the mesh shares.

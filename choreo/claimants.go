@@ -34,6 +34,8 @@ type Claimed struct {
 	Waits bool `json:",omitempty"`
 	// Fails says why a result that counts makes its task fail, as its author wants of conflicts; empty: it does not.
 	Fails string `json:",omitempty"`
+	// Adopted: a result that was brought before counts as somebody adopted it (node/worklists asks for that).
+	Adopted bool `json:",omitempty"`
 }
 
 // PeopleChanged has this node look again whether those who have people's work may still have

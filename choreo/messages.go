@@ -171,19 +171,46 @@ func (m *Machine) Unneeded() (out []Unneeded) {
 // adoptedOf is the word by which a person brought the result that such a success adopts; false: it adopts none of this
 // person's, or the person adopted it.
 func (m *Machine) adoptedOf(ok *log.Entry, u worklist.User) (word worklist.ID, is bool) {
-	if ok.Fact.Body.Claim == nil || ok.Speaker().User == u {
+	r := m.adoptedBy(ok)
+	if r == nil || ok.Speaker().User == u || r.Speaker().User != u {
 		return word, false
+	}
+	return m.wordOf(r), true
+}
+
+// adoptedBy is the result of a person that such a success adopts; nil: it adopts none.
+func (m *Machine) adoptedBy(ok *log.Entry) *log.Entry {
+	if ok.Fact.Body.Claim == nil {
+		return nil
 	}
 	x, adopts := ok.Fact.Body.Claim.Body().(worklist.Adopt)
-	if !adopts {
-		return word, false
+	if r := m.log.ByID()[fact.ID(x.Result)]; adopts && r != nil && r.Fact.Body.Claim != nil {
+		return r
 	}
-	r := m.log.ByID()[fact.ID(x.Result)]
-	if r == nil || r.Fact.Body.Claim == nil || r.Speaker().User != u {
-		return word, false
+	return nil
+}
+
+// wordOf is the word of a person that a claim has.
+func (m *Machine) wordOf(e *log.Entry) worklist.ID {
+	return fact.WordOf(m.Instance(), e.Fact.Body.Claim.Says, e.Fact.Body.Claim.Nonce)
+}
+
+// WasAdopted reports whether the result that a person brought of an item, by such a word, was adopted by somebody.
+func (m *Machine) WasAdopted(i worklist.Item, word worklist.ID) bool {
+	a := m.state.Attempts()[fact.AttemptIDOf(i)]
+	if a == nil {
+		return false
 	}
-	c := r.Fact.Body.Claim
-	return fact.WordOf(m.Instance(), c.Says, c.Nonce), true
+	for _, x := range a.Slot.Attempts { // that of an item which somebody else has by now is a success of the next attempt
+		m.log.Steps++
+		if slices.ContainsFunc(x.Successes, func(ok *log.Entry) bool {
+			r := m.adoptedBy(ok)
+			return r != nil && m.wordOf(r) == word
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // Interruption is the failure that interrupts the instance, until it is recovered; false: none does.

@@ -231,6 +231,9 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		return d.state.MayUndoBy(a)
 	}
 	if sl.Current != a && sl.Pick != a { // that it counts all the same is said below
+		if no := d.orderedAfter(a); no != nil {
+			return no
+		}
 		return notInCharge(d.called(t))
 	}
 	if x.What == worklist.Stop {
@@ -246,9 +249,8 @@ func (d *decision) mayOrder(x worklist.Order) error {
 			return d.decidedBefore(a, t, "")
 		}
 		return nil
-	case a.Skips && sl.State.Done() && sl.Pick == nil:
-		return fmt.Errorf("%w: %s was left out by order: nothing is to be decided about it any more", state.ErrNotNow,
-			d.called(t))
+	case !d.state.Unhandled(a) && d.begunByOrder(a) != nil:
+		return d.begunByOrder(a)
 	case !d.state.Unhandled(a) && t != sl.Task.Name:
 		return fmt.Errorf("%w: %s stands in for %s, and is %s: nothing is to be decided about it", state.ErrNotNow,
 			d.called(t), d.called(sl.Task.Name), sl.State)
@@ -349,6 +351,33 @@ func (d *decision) decidedBefore(a *state.Attempt, t workflow.TaskName, then str
 		}
 	})
 	return no
+}
+
+// begunByOrder refuses an order about what another had done once more, or left out: whoever gave that one is named; nil:
+// nobody had, or something else counts.
+func (d *decision) begunByOrder(a *state.Attempt) *Decided {
+	x, is := d.state.OrderOf(a)
+	if !is || a.Slot.Pick != nil && a.Slot.Pick != a {
+		return nil
+	}
+	e := d.log.ByID()[*a.Assigned.Fact.Body.Annex.Order]
+	no := &Decided{Task: d.called(a.Task.Name), By: e.Speaker().User, At: e.Fact.At, Then: ": it was left out"}
+	if x.What != worklist.Skip {
+		no.Then = fmt.Sprintf(": it is done once more, and is %s", a.Slot.State)
+	}
+	return no
+}
+
+// orderedAfter is begunByOrder of the attempt that follows one that is not in charge any more; nil: no order began it.
+func (d *decision) orderedAfter(a *state.Attempt) *Decided {
+	for _, next := range a.Slot.Attempts {
+		if x := next.Assigned.Fact.Body.Assign; x != nil && x.After == a.ID {
+			if no := d.begunByOrder(next); no != nil {
+				return no
+			}
+		}
+	}
+	return nil
 }
 
 // Undoable are the tasks of an instance that has ended which can be undone by order now, in rule order.

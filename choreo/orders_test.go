@@ -212,6 +212,10 @@ func TestOfTwoOrdersAtOnceOneIsRefused(t *testing.T) {
 				}
 			}
 			w.step(n)
+			after := order("v", worklist.Order{What: worklist.Again, Reason: "calm", To: at}) // about what the other ended
+			if !errors.As(after, &was) || was.By != "u" || was.Then == "" {
+				t.Errorf("at %s, once the %s was carried out: again is answered %v", at, first.What, after)
+			}
 			if sl := n.m.state.BySlot()["a"]; len(sl.Attempts) != 2 || sl.Current.Skips != (first.What == worklist.Skip) {
 				t.Errorf("at %s the %s was not carried out: a is %s", at, first.What, sl.State)
 			}

@@ -457,6 +457,9 @@ func (k peoplesItems) claim(
 			}
 		}
 		done, err = h.m.Claim(c, s.moment(), k.partners)
+		if r, is := c.Body().(worklist.Result); is && err == nil && done.Already && done.Kept == "" {
+			done.Adopted = h.m.WasAdopted(r.Item, fact.WordOf(id, c.Says, c.Nonce))
+		}
 		s.touch(h)
 		var no *worklist.Refusal
 		if errors.As(err, &no) {
@@ -624,7 +627,10 @@ func (k peoplesItems) refusedClaim(err error, item string, def *workflow.Definit
 		return api.Errorf(api.NotAllowed,
 			"%s: it is passed on by whoever has it, or by %s, who answers for the instance%s", item, k.partners.Called(no.By), others).
 			WithHint("ask them; who has its role can take it first, where nobody has it: mutirao worklist select")
-	case worklist.Kept, worklist.NotForThem:
+	case worklist.Kept, worklist.NotForThem, worklist.NotReady:
+		if no.By == "" {
+			break
+		}
 		text = strings.ReplaceAll(text, string(no.By), k.partners.Called(no.By))
 	case worklist.Taken:
 		text = k.partners.Called(no.By) + " has it"

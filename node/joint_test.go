@@ -656,6 +656,64 @@ func TestWhatWasDoneOfTheLaterOutlastsACrash(t *testing.T) {
 	})
 }
 
+// Whoever wants the later, where somebody else has the earlier, is told who that is by name.
+func TestWhoHasTheEarlierIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, items := ahead(t)
+		if err := tm.lockAll("tablet", "bia", items[:1]); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		wantCode(t, tm.lockAll("base", "ana", items[1:]), api.Refused, "it waits for weigh, which bia has")
+	})
+}
+
+// Where the earlier is adopted the later counts by itself: its user is told so, and not that it was adopted.
+func TestTheLaterCountsOnceTheEarlierIsAdopted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := ahead(t)
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"base", "kitchen"} {
+			tm.disconnect(at, "tablet")
+		}
+		pass(time.Minute)
+		if err := errors.Join(tm.hand("tablet", "bia", items[0], map[string]string{"weight": "3"}),
+			tm.hand("tablet", "bia", items[1], nil)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["base"].api.TransferItem(t.Context(),
+			api.TransferRequest{User: "ana", Item: items[0], To: "ana"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"base", "kitchen"} {
+			tm.connect(at, "tablet")
+			pass(2 * time.Minute)
+		}
+		box, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
+		if err != nil || len(box) != 2 || box[0].Task != "weigh" || box[0].Refused == "" || box[1].Refused == "" {
+			t.Fatalf("the outbox has %+v, %v: want both, refused", box, err)
+		}
+		if _, err := tm.p["base"].api.AdoptResult(t.Context(), api.AdoptRequest{ID: id, Result: box[0].Result}); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Minute)
+		if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
+			t.Errorf("the instance is %s", got)
+		}
+		var texts []string
+		for _, m := range tm.adoptions("tablet", "bia") {
+			texts = append(texts, m.Text)
+		}
+		slices.Sort(texts)
+		if want := []string{"your result of feed, which had not counted, counts now",
+			"your result of weigh was adopted: it counts now"}; !slices.Equal(texts, want) {
+			t.Errorf("bia is told %q, want %q", texts, want)
+		}
+	})
+}
+
 // What a user did out of reach cannot be changed, nor said to have failed, once something was made from it that waits as
 // well: that would not count any more.
 func TestTheEarlierStaysOnceTheLaterIsMadeFromIt(t *testing.T) {

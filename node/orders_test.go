@@ -130,7 +130,8 @@ func TestWhatWasDecidedIsSaid(t *testing.T) {
 		if weigh.PerformedBy != "" || weigh.Reason != "left out by order: so be it; it had failed: no scales" {
 			t.Errorf("it was performed by %q: %s", weigh.PerformedBy, weigh.Reason)
 		}
-		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.Refused, "weigh was left out by order")
+		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.Refused,
+			"that was decided about weigh already, by ana at 20")
 		id = tm.begin("base", "rota", nil)
 		if err := tm.order("base", "ana", id, api.TaskStop, "weigh"); err != nil {
 			t.Fatal(err)
@@ -312,7 +313,7 @@ func TestOrdersAboutAFailure(t *testing.T) {
 			t.Errorf("after a crash weigh is %s, attempt %d; it asks %+v", in.Tasks[0].State, in.Tasks[0].Attempt,
 				in.Asks)
 		}
-		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "weigh"), api.Refused, "nothing is to be decided")
+		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "weigh"), api.Refused, "that was decided about weigh already, by bia at 20")
 
 		// An administrator stops it, and then leaves it so.
 		if err := tm.order("phone", "rui", id, api.TaskStop, "weigh"); err != nil {

@@ -77,7 +77,7 @@ func NameRule(s string) string {
 		return "letters, digits, _ . -; a joiner (U+200C, U+200D) only where it changes how letters are joined, · only in l·l"
 	}
 	if usual := usualForm(s); usual != s {
-		return cmp.Or(NameRule(usual), "these letters in their usual form: "+usual)
+		return cmp.Or(NameRule(usual), "these letters as Unicode NFKC writes them, which may look the same, in their usual form: "+usual)
 	}
 	if mixed(s) {
 		return "letters of one alphabet, or Latin ones beside one that does not look like it"

@@ -82,6 +82,14 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Who is responsible is taken in the form in which users are found; it may have been typed in another.
+func TestTheResponsibleIsNamedInTheUsualForm(t *testing.T) {
+	d, err := Parse("zoe.yaml", []byte("workflow: w\nresponsible: Zoe\u0308\ntasks: {a: {type: manual}}\n"))
+	if err != nil || d.Responsible != "Zo\u00eb" {
+		t.Errorf("the responsible user is %v, %v", d, err)
+	}
+}
+
 // Every letter may stand in a name, or the rule says which others may in its place;
 // but for those that are words with spaces, an accent that is no letter, and ŀ, which
 // stands before another l alone.

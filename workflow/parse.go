@@ -97,7 +97,7 @@ var definitionKeys = []key[Definition]{
 	{"constraints", kept[Definition]},
 	{"conditions", kept[Definition]},
 	{"creator-role", func(r *reader, n *node, d *Definition) { d.CreatorRole = RoleName(r.name(n)) }},
-	{"responsible", func(r *reader, n *node, d *Definition) { d.Responsible = UserName(r.name(n)) }},
+	{"responsible", func(r *reader, n *node, d *Definition) { d.Responsible = r.user(n) }},
 	{"administrators", func(r *reader, n *node, d *Definition) { d.Administrators = RoleName(r.name(n)) }},
 	{"coordination", func(r *reader, n *node, d *Definition) {
 		d.Coordination = oneOf(r, n, Choreography, Orchestration)

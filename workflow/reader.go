@@ -145,6 +145,14 @@ func (r *reader) ruled(n *node, hint string) bool {
 	return rule == ""
 }
 
+// user reads the name of a user, which is taken in its usual form: so it is found however it was typed.
+func (r *reader) user(n *node) UserName {
+	if n.kind == scalarNode {
+		n.text = UsualForm(n.text)
+	}
+	return UserName(r.name(n))
+}
+
 // name reads a name; a number or boolean, unquoted, is the name it looks like.
 func (r *reader) name(n *node) string {
 	if n.kind != scalarNode || n.isNull() {

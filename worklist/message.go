@@ -21,7 +21,8 @@ const (
 	Ended      MessageType = "ended"
 	TaskFailed MessageType = "failed"
 	Deadline   MessageType = "deadline"
-	// Adopted: a result that its user brought, and that did not count by itself, was adopted.
+	// Adopted: a result that its user brought, and that did not count by itself, counts now: it was adopted, or what it was
+	// made from was.
 	Adopted MessageType = "adopted"
 	// Lost: the item that its user had is not needed any more, is over, or was passed on by somebody else.
 	Lost MessageType = "lost"
@@ -198,6 +199,13 @@ func (s Source) InVain(i Item, task workflow.TaskName, by ID, at time.Time, skip
 func (s Source) Adopted(i Item, task workflow.TaskName, word ID, at time.Time) Message {
 	m := s.Message(Adopted, i, task, at, fmt.Sprintf("your result of %s was adopted: it counts now", task))
 	m.ID.By = word
+	return m
+}
+
+// Counts is Adopted of a result that nobody adopted: what it was made from counts now, and so it does.
+func (s Source) Counts(i Item, task workflow.TaskName, word ID, at time.Time) Message {
+	m := s.Adopted(i, task, word, at)
+	m.Text = fmt.Sprintf("your result of %s, which had not counted, counts now", task)
 	return m
 }
 

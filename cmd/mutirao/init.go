@@ -33,6 +33,10 @@ that folder, decides who belongs to the mesh: keep a copy of it in a safe place.
 			if err := checkRoles(cmd, o.Roles); err != nil {
 				return err
 			}
+			o.Mesh, o.Name = workflow.UsualForm(o.Mesh), workflow.UsualForm(o.Name)
+			for i, role := range o.Roles {
+				o.Roles[i] = workflow.UsualForm(role)
+			}
 			if err := checkNames(map[string][]string{"mesh": {o.Mesh}, "name": {o.Name}, "role": o.Roles}); err != nil {
 				return err
 			}

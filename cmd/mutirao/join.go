@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // joinTime is how long joining may take, over the worst link.
@@ -25,6 +26,7 @@ addresses in it or by another member whom it names.`,
   mutirao join INVITATION --name two --dir ./two`,
 		Args: arguments("INVITATION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			name = workflow.UsualForm(name)
 			if err := checkNames(map[string][]string{"name": {name}}); err != nil {
 				return err
 			}

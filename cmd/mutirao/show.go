@@ -166,8 +166,11 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 			commands[i] = oneLine(c)
 		}
 		why := u.paint(yellow, "waits for an order:")
-		if a.Left {
+		switch {
+		case a.Left:
 			why, what = u.paint(yellow, "left so by order:"), "has failed, and what waits for it is blocked"
+		case whoDecides(in) == nobody: // so it waits for none
+			why = u.paint(yellow, "nothing deals with that:")
 		}
 		fmt.Fprintf(w, "%s %s %s; %s\n", why, oneLine(workflow.WithLabel(string(a.Task), a.Label)), what,
 			decides(in, orDash(strings.Join(commands, "; "))))

@@ -18,6 +18,7 @@ import (
 // Add makes a user, and a token by which it signs in. A user who is signed in nowhere, since
 // its token ran out or it signed out, gets another token.
 func (t *Topic) Add(r api.UserRequest) (*api.SignInToken, error) {
+	r.Name = workflow.UsualForm(r.Name) // by which it is found again
 	if err := checkNames(r); err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (d *Desk) fullLocked(more int) bool {
 // loadRefused takes what was read as refused. A version before this one kept it in place of the item.
 func (d *Desk) loadRefused(key string, k *kept) error {
 	is := k.refusedKey()
-	if k.Refused == wasAdopted {
+	if k.Refused == wasAdopted || k.Refused == countsNow {
 		d.adoptions[key] = k
 		return nil
 	}
@@ -311,7 +311,7 @@ func (d *Desk) askRefused() {
 func (d *Desk) became(key string, k *kept, done choreo.Claimed) {
 	switch {
 	case done.Kept == "":
-		d.adopted(key, k)
+		d.adopted(key, k, done.Adopted)
 	case done.Result.IsZero() && k.said():
 		d.noLongerAwaited(key, k)
 	case done.Result.IsZero() != (k.more().Result == ""):
@@ -412,6 +412,8 @@ const (
 	// wasAdopted is in place of the reason of a result that was refused and counts by now: its user is told so, as long as
 	// that is kept, and it is in the outbox no more.
 	wasAdopted = "it was adopted, and counts"
+	// countsNow is wasAdopted where nobody adopted it: what it was made from counts by now.
+	countsNow = "it counts by now"
 	// maxAdoptions bounds what is kept of these, the newest, and as many of those that are awaited besides the outbox.
 	// adoptionFor is for how long.
 	maxAdoptions = 256
@@ -419,9 +421,12 @@ const (
 )
 
 // adopted notes, durably, that a refused result counts by now.
-func (d *Desk) adopted(key string, k *kept) {
+func (d *Desk) adopted(key string, k *kept, bySomebody bool) {
 	is := *k
-	is.Refused, is.RefusedAt = wasAdopted, d.in.Clock.Now().Wall.UnixMilli()
+	is.Refused, is.RefusedAt = countsNow, d.in.Clock.Now().Wall.UnixMilli()
+	if bySomebody {
+		is.Refused = wasAdopted
+	}
 	d.mu.Lock()
 	if d.refusals[key] != k { // dropped, or noted, meanwhile
 		d.mu.Unlock()
@@ -500,7 +505,11 @@ func (d *Desk) adoptionsOf(who users.Who, known []Told) (out []Told) {
 		}
 		r := k.row()
 		of := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}
-		m := of.Adopted(r.Item, r.Task, fact.WordOf(c.Instance, c.Says, c.Nonce), time.UnixMilli(k.RefusedAt))
+		says := of.Counts
+		if k.Refused == wasAdopted {
+			says = of.Adopted
+		}
+		m := says(r.Item, r.Task, fact.WordOf(c.Instance, c.Says, c.Nonce), time.UnixMilli(k.RefusedAt))
 		if !seen[m.ID] {
 			out = append(out, Told{
 				Message: m, From: r.At, Label: r.Label, WorkflowLabel: r.WorkflowLabel, Subject: r.Subject,

@@ -112,6 +112,33 @@ func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 }
 
 // Of what was left out by order nobody is said to have performed it, and the reason of the failure is still said.
+// Where nobody is named, and one user is signed in, it is asked for that user: a refusal says so, and how the partner is
+// named.
+func TestARefusalSaysForWhomItWasAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:nurse", "crew")
+		tm.add("base", "workflow: solo\ntasks: {weigh: {type: manual, role: nurse}}\n")
+		if err := tm.signIn("base", tm.addUser("base", "cia", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "solo", User: "base"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		for user, want := range map[string]string{
+			"": "for cia, who is signed in here: base answers for the instance", "cia": "base answers for the instance",
+		} {
+			err := tm.order("base", user, st.ID, api.TaskStop, "weigh")
+			wantCode(t, err, api.NotAllowed, want)
+			var no *api.Error
+			if errors.As(err, &no); strings.Contains(no.Hint, "for the partner: --user base") != (user == "") {
+				t.Errorf("the hint for %q is %q", user, no.Hint)
+			}
+		}
+	})
+}
+
 // Whoever decides once more that a failure stays as it is hears who did so before.
 func TestWhatWasDecidedIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,24 @@ func (k *desk) starter(ref string) (users.Who, error) {
 	return who, err
 }
 
+// forWhom has a refusal of what somebody may not do say for whom it was asked, where nobody was named (ref) and one user
+// is signed in here, who was meant therefore. The error has been explained.
+func (k *desk) forWhom(ref string, err error) error {
+	var no *api.Error
+	if ref != "" || !errors.As(err, &no) || no.Code != api.NotAllowed {
+		return err
+	}
+	who, unnamed := k.persons.Who("")
+	if unnamed != nil || who.ID == string(k.member.ID()) {
+		return err
+	}
+	hint := "for the partner: --user " + k.people.name(k.member.ID())
+	if no.Hint != "" {
+		hint = no.Hint + "; " + hint
+	}
+	return api.Errorf(no.Code, "for %s, who is signed in here: %s", who.Name, no.Message).WithHint("%s", hint)
+}
+
 // creating is for whom a new machine acts that somebody creates here.
 func (k *desk) creating(by users.Who) choreo.Self {
 	self := k.self()

@@ -122,7 +122,12 @@ type Origin struct {
 // the node trusts, that.
 func (o Origin) Remedy(allowed func(Origin) bool) string {
 	listed := o
-	if listed.Trusted = true; allowed(listed) {
+	switch listed.Trusted = true; {
+	case allowed(listed) && len(o.Authors) > 0: // to add it once more changes nothing while it is listed
+		return "whoever runs the node that holds the task can name it there under allow in " + File + " (" +
+			string(o.Workflow) + " by " + o.Authors[0] + "), or the founder or a delegate takes it off the list and adds it " +
+			"(mutirao workflow remove, mutirao workflow add); then mutirao task again has the task done once more"
+	case allowed(listed):
 		return "whoever runs the node that holds the task can list it there (mutirao workflow add FILE), or name it under " +
 			"allow in " + File + "; then mutirao task again has the task done once more"
 	}

@@ -116,6 +116,10 @@ func TestEditions(t *testing.T) {
 				if w.Current != (w.Version == 0) {
 					t.Errorf("%s: chain@%d is said to be what chain starts: %v", name, w.Version, w.Current)
 				}
+				one, err := tm.p[name].api.Workflow(t.Context(), fmt.Sprintf("chain@%d", w.Version))
+				if err != nil || one.Current != w.Current {
+					t.Errorf("%s: chain@%d by itself is current: %+v, %v", name, w.Version, one, err)
+				}
 			}
 		}
 		id := tm.begin("two", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})

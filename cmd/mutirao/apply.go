@@ -214,16 +214,17 @@ type foreseen struct {
 }
 
 // foresee says what instances would do with the definitions in files. Nothing is added, and nothing is changed. A
-// definition takes the pieces of the files before its own, as if these had been added.
+// definition takes the pieces of these files, as if those had been added.
 func (a *applier) foresee(cmd *cobra.Command, u *ui, node api.Service, files []string) error {
 	out := []foreseenAll{}
 	before := map[string]*workflow.Piece{}
 	var refused error
-	for _, file := range files {
-		src, err := readSource(cmd.InOrStdin(), file)
-		if err != nil {
-			return err
-		}
+	read, err := readFiles(cmd, files)
+	if err != nil {
+		return err
+	}
+	for _, x := range read {
+		file, src := x.file, x.src
 		if workflow.HoldsPieces(src) {
 			pieces, err := workflow.ParsePieces(filepath.ToSlash(file), src)
 			if err != nil {

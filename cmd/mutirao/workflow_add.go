@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -34,8 +35,9 @@ added. With --dry-run nothing is added or changed: it lists for each instance wh
 mutirao amend ID FILE --dry-run does, and the exit status is as without it.
 
 A file that has only models and applications, and no workflow, adds these by themselves:
-definitions that are added later take them, as model: NAME and application: NAME, when
-they have none of that name. What they were then stays part of such a definition.`,
+definitions that are added later, or with the same command, take them, as model: NAME and
+application: NAME, when they have none of that name. What they were then stays part of
+such a definition.`,
 		Example: `  mutirao workflow add fire-call.yaml
   mutirao workflow add plans/*.yaml
   mutirao workflow add fire-call.yaml --apply-to running --dry-run
@@ -104,24 +106,40 @@ type listedWorkflow struct {
 	src  []byte
 }
 
-// listWorkflows adds files, up to the first that cannot be added. What would be refused of one is as it is once all are
-// there: it may use those that come after it.
-func listWorkflows(cmd *cobra.Command, node api.Service, files []string) (out []listedWorkflow, err error) {
+// readFiles reads files, up to the first that cannot be read. Those of models and applications come first, as others may
+// take what is in them.
+func readFiles(cmd *cobra.Command, files []string) (out []listedWorkflow, err error) {
 	for _, file := range files {
 		var src []byte
 		if src, err = readSource(cmd.InOrStdin(), file); err != nil {
 			break
 		}
-		if len(src) > workflow.MaxSource { // no node would read on: the reason is the same as that of check
-			_, err = workflow.Parse(file, src)
+		out = append(out, listedWorkflow{file: file, src: src})
+	}
+	ofWorkflow := func(x listedWorkflow) int {
+		if workflow.HoldsPieces(x.src) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(out, func(a, b listedWorkflow) int { return cmp.Compare(ofWorkflow(a), ofWorkflow(b)) })
+	return out, err
+}
+
+// listWorkflows adds files, up to the first that cannot be added. What would be refused of one is as it is once all are
+// there: it may use those that come after it.
+func listWorkflows(cmd *cobra.Command, node api.Service, files []string) (out []listedWorkflow, err error) {
+	read, unread := readFiles(cmd, files)
+	for _, x := range read {
+		if len(x.src) > workflow.MaxSource { // no node would read on: the reason is the same as that of check
+			_, err = workflow.Parse(x.file, x.src)
 			err = api.Judge(api.Failed, err)
 			break
 		}
-		var wf *api.Workflow
-		if wf, err = node.AddWorkflow(cmd.Context(), filepath.ToSlash(file), src); err != nil {
+		if x.wf, err = node.AddWorkflow(cmd.Context(), filepath.ToSlash(x.file), x.src); err != nil {
 			break
 		}
-		out = append(out, listedWorkflow{wf, file, src})
+		out = append(out, x)
 	}
 	for i, x := range out {
 		is := x.wf.Definition // as it was added, whatever models the files after it have
@@ -132,7 +150,7 @@ func listWorkflows(cmd *cobra.Command, node api.Service, files []string) (out []
 			x.wf.Refused = again.Refused
 		}
 	}
-	return out, err
+	return out, cmp.Or(err, unread)
 }
 
 // noteAdded says what there is to say about something that was added.

@@ -199,7 +199,7 @@ func TestWhoMayAsk(t *testing.T) {
 		fails string
 	}{
 		{nil, trusted, ""},
-		{nil, stranger, "stock: this node does not let workflow resupply, listed by mal, ask database depot: whoever runs the node that holds the task can list it there (mutirao workflow add FILE), or name it under allow in config.yaml; then mutirao task again has the task done once more"},
+		{nil, stranger, "stock: this node does not let workflow resupply, listed by mal, ask database depot: whoever runs the node that holds the task can name it there under allow in config.yaml (resupply by mal), or the founder or a delegate takes it off the list and adds it (mutirao workflow remove, mutirao workflow add); then mutirao task again has the task done once more"},
 		{[]configs.Permit{"resupply by mal"}, stranger, ""},
 		{[]configs.Permit{"resupply"}, stranger, "does not let"},
 		{[]configs.Permit{"other"}, trusted, "ask database depot: see its allow list in config.yaml"},

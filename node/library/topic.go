@@ -326,6 +326,8 @@ func (lib *Topic) Show(ref string) (*api.Workflow, error) {
 		return nil, err
 	}
 	w.Author = lib.in.Members.Name(lib.definitions.author(l))
+	editions, err := lib.definitions.editions(string(w.Name))
+	w.Current = err == nil && l == lib.definitions.newest(editions) // else it is listed no more
 	return w, nil
 }
 

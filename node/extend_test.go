@@ -227,8 +227,13 @@ func TestPeopleAreToldThatAnItemPasses(t *testing.T) {
 			t.Errorf("ana has %s, which passes on: %+v", x.State, x.Transfer)
 		}
 		tm.connect("base", "tablet")
+		pass(time.Minute)
+		const lost = "plan lost: look is no longer yours, as it passed to the responsible user, with its deadline near"
+		tm.wantMessages("tablet", "bia", "*"+lost)
+		tm.readAll("tablet", "bia")
 		pass(time.Hour)
 		tm.wantItems("tablet", "bia")
+		tm.wantMessages("tablet", "bia", lost)
 		tm.wantMessages("base", "ana", began, "*plan deadline: look is due in 2h", passed,
 			"*plan deadline: the deadline of look is over: let it go on, or stop it")
 	})

@@ -217,7 +217,7 @@ partitions:
 			}
 		}
 		told("base", "ana", "search has passed to you, as it is due in 2h")
-		told("tablet", "bia", "search passes to the responsible user, as it is due in 2h")
+		told("tablet", "bia", "search is no longer yours, as it passed to the responsible user, with its deadline near")
 		if mine := tm.itemOf("base", "ana", "search"); mine.State != api.ItemSelected || mine.Deadline == nil {
 			t.Errorf("ana has it %s, due %v", mine.State, mine.Deadline)
 		}

@@ -69,10 +69,10 @@ type Message struct {
 }
 
 // Before are those of some messages that came until a moment, when their user lost the item for a reason: each as of what
-// the user had then (Past). That it passed on, if that is the reason, is one of them whatever the clocks say.
+// the user had then (Past). That it passes on, if that is the reason, is none of them: that it did is told (Unneeded).
 func Before(all []Message, end time.Time, why string) (out []Message) {
 	for _, m := range all {
-		if !m.At.After(end) || why == string(ByDeadline) && m.ID.Round == passes {
+		if !m.At.After(end) && (why != string(ByDeadline) || m.ID.Round != passes) {
 			m.Past, m.Asks = true, false
 			out = append(out, m)
 		}
@@ -239,7 +239,11 @@ func (s Source) Unneeded(i Item, task workflow.TaskName, why, by string, at time
 		return m
 	}
 	round := ""
-	if passedOn(why) {
+	switch {
+	case why == string(ByDeadline):
+		why = "it passed to the responsible user, with its deadline near"
+		round = fmt.Sprint("passed ", at.UnixMilli())
+	case passedOn(why):
 		if why = "the item was " + why; by != "" {
 			why += " by " + by
 		}

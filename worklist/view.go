@@ -210,10 +210,9 @@ type Loss struct {
 	Over bool
 }
 
-// Passed reports whether somebody else passed the item on, or put it back, by hand. That it passes as its deadline is near
-// is told as that.
+// Passed reports whether somebody else passed the item on, or put it back, by hand, or it passed as its deadline was near.
 func (l Loss) Passed() bool {
-	return l.Whose != "" && l.Whose != l.User && passedOn(l.Why)
+	return l.Why == string(ByDeadline) || l.Whose != "" && l.Whose != l.User && passedOn(l.Why)
 }
 
 // wasStopped is why somebody lost an item of which it was ordered that it be stopped.

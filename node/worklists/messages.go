@@ -425,7 +425,9 @@ func (d *Desk) takenElsewhere(who users.Who) (out []Row) {
 		}
 	}
 	for _, k := range d.allKept(who.ID) {
-		if r := k.row(); len(k.Word) == 0 {
+		r := k.row()
+		lost := slices.ContainsFunc(rows, func(x Row) bool { return x.ID() == r.ID() && x.At == r.At && x.Mine == "" })
+		if len(k.Word) == 0 && !lost { // else its holder has said since that the user has it no more
 			rows = slices.DeleteFunc(rows, func(x Row) bool { return x.ID() == r.ID() })
 			rows = append(rows, r)
 		}

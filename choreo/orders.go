@@ -183,6 +183,15 @@ func (m *Machine) HeldBy(i worklist.Item) worklist.ID {
 	return h.Grant
 }
 
+// GrantedTo is who was given an item by such a grant; empty: that is not known here.
+func (m *Machine) GrantedTo(grant worklist.ID) worklist.User {
+	e := m.log.ByID()[fact.ID(grant)]
+	if e == nil || e.Fact.Body.Claim == nil {
+		return ""
+	}
+	return e.Speaker().User
+}
+
 // order writes down what somebody decides, who may. What follows from it is for Decide.
 func (d *decision) order(c *fact.Claim, x worklist.Order, p worklist.Person, before bool) (Claimed, error) {
 	if err := d.state.MayDecide(x.Item, p); err != nil {

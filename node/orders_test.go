@@ -371,10 +371,10 @@ func TestOrdersAboutAFailure(t *testing.T) {
 			said = append(said, e.Text)
 		}
 		want := []string{
-			"started", "weigh failed, block (reported): no scales", "bia orders: again: so be it",
+			"started", "weigh failed, so what waits for it is blocked: no scales", "bia orders: again: so be it",
 			"done once more by base, by that order",
 			"rui orders: stop: so be it", "stopped by that order",
-			"weigh failed, block (reported): stopped by order: so be it",
+			"weigh failed, so what waits for it is blocked: stopped by order: so be it",
 			"rui orders: cancel: so be it", "instance cancelled: so be it",
 		}
 		if !slices.Equal(said, want) {

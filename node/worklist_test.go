@@ -330,6 +330,9 @@ func TestARemovedUserLosesItems(t *testing.T) {
 		tm.wantItems("base", "ana", "weigh READY")
 		tm.wantItems("tablet", "bia")
 		wantCode(t, tm.claim("tablet", "bia", api.ClaimSelect, item), api.NotAllowed, "for the role nurse")
+		if said := lines(tm.log("base", id)); !strings.Contains(said, "taken back from bia: its user is no longer entitled") {
+			t.Errorf("that bia lost it is said as %s", said)
+		}
 		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
 		}

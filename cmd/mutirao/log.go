@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,15 @@ happened, where, and when by the clock of the partner that wrote it. A fact that
 does not count (its author was not entitled to it) is marked; so is one that is of a
 history of data states that does not count, as another one does. What a person said is
 signed with the person's own key, too: -v has the beginnings of that key's ID and of the
-signature, -o json both whole.`,
+signature, -o json both whole.
+
+KIND, which -v adds, is what programs tell facts apart by: genesis (it began), ready,
+start, success, done (the last two in one), try-failed, verdict (a failure, and what
+becomes of it), assign (who has a task from then on), called-off, claim (what a person
+said about a task or the instance, or what its holder wrote down of that), lease (a
+worker has the job), child (the instance that does it), fire (of a data state), aged (how
+old the instance is, or that it goes by a changed definition), cancel, write-off (nobody
+waits for that partner any more) and seen (its author has what was there by then).`,
 		Example: `  mutirao log 3f9a
   mutirao log 3f9a -v                # with hashes, numbers and signatures
   mutirao log 3f9a -o json`,
@@ -37,18 +46,18 @@ signature, -o json both whole.`,
 }
 
 func (u *ui) writeLog(w io.Writer, entries []api.LogEntry) {
-	t := table{head: []string{"TIME", "AT", "AUTHOR", "KIND", "TASK", "WHAT"}}
+	t := table{head: []string{"TIME", "AT", "AUTHOR", "TASK", "WHAT"}}
 	if u.verbose {
-		t.head = append(append([]string{"FACT", "SEQ"}, t.head...), "SIGNED")
+		t.head = append(append([]string{"FACT", "SEQ"}, t.head...), "KIND", "SIGNED")
 	}
 	for _, e := range entries {
 		what := e.Text
-		if !e.Counted {
-			what = "(does not count) " + what
+		if !e.Counted { // said first, so that nobody reads on without it
+			what = "(does not count) " + strings.Replace(what, " (does not count)", "", 1)
 		}
-		row := []string{strconv.FormatUint(e.Time, 10), clock(e.At), e.Author, e.Kind, orDash(workflow.WithLabel(string(e.Task), e.Label)), what}
+		row := []string{strconv.FormatUint(e.Time, 10), clock(e.At), e.Author, orDash(workflow.WithLabel(string(e.Task), e.Label)), what}
 		if u.verbose {
-			row = append(append([]string{e.Fact, strconv.FormatUint(e.Seq, 10)}, row...), signed(e.Signed))
+			row = append(append([]string{e.Fact, strconv.FormatUint(e.Seq, 10)}, row...), e.Kind, signed(e.Signed))
 		}
 		t.add(row...)
 	}

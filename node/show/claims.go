@@ -45,6 +45,9 @@ func (vw *View) describeClaim(
 	case worklist.Release:
 		return task, strings.TrimSuffix("given back by "+person+": "+x.Reason, ": ")
 	case worklist.Revoke:
+		if had := h.M.GrantedTo(x.Grant); had != "" {
+			return task, fmt.Sprintf("taken back from %s: %s", vw.Partners.Called(had), x.Cause)
+		}
 		return task, "taken back: " + string(x.Cause)
 	case worklist.Result:
 		if x.Failed {

@@ -171,7 +171,6 @@ func (vw *View) tellVerdict(
 ) (workflow.TaskName, string) {
 	var what []string
 	for _, a := range v.Actions {
-		text := fmt.Sprintf("%s failed, %s", name(a.Attempt), a.Kind)
 		if a.Attempt.Slot == workflow.FlowTask {
 			who := "nobody yet"
 			if a.Partner != "" {
@@ -180,21 +179,14 @@ func (vw *View) tellVerdict(
 			what = append(what, "the holder of the data states is lost, and "+who+" goes on with them")
 			continue
 		}
-		if m.Compensates(a.Attempt) {
-			text = "compensation of " + string(a.Attempt.Slot) + " failed"
-		}
-		if a.Task != "" {
-			who := "nobody yet"
-			if a.Partner != "" {
-				who = vw.People.Label(a.Partner)
-			}
-			text += fmt.Sprintf(" %s by %s", a.Task, who)
-		}
-		what = append(what, text)
+		what = append(what, vw.tellFailure(a, m, name(a.Attempt)))
 	}
-	text := fmt.Sprintf("%s (%s)", strings.Join(what, "; "), v.Cause)
-	if v.Office != nil {
-		text = fmt.Sprintf("%s (%s, by the coordinator of term %d)", strings.Join(what, "; "), v.Cause, v.Office.Term)
+	text := strings.Join(what, "; ")
+	switch cause := causes[v.Cause]; {
+	case cause != "" && v.Office != nil:
+		text += fmt.Sprintf(" (%s, as the coordinator of term %d judged)", cause, v.Office.Term)
+	case cause != "" && cause != v.Reason:
+		text += " (" + cause + ")"
 	}
 	if v.Reason != "" {
 		text += ": " + v.Reason
@@ -203,6 +195,36 @@ func (vw *View) tellVerdict(
 		return name(v.Actions[0].Attempt), text
 	}
 	return "", text
+}
+
+// causes say why a task is held to have failed, but for what its holder said itself.
+var causes = map[fact.Cause]string{
+	fact.CauseTimeout: "its time was over", fact.CauseExpired: "its holder was silent for too long",
+	fact.CauseEvicted: "its holder was evicted", fact.CauseLost: "a file that it reads is lost",
+}
+
+// tellFailure says what becomes of an attempt that failed, at a task.
+func (vw *View) tellFailure(a fact.Action, m *choreo.Machine, task workflow.TaskName) string {
+	switch {
+	case m.Compensates(a.Attempt) && a.Task == "":
+		return "compensation of " + string(a.Attempt.Slot) + " failed"
+	case m.DrivenByData() && a.Kind == workflow.FailBlock:
+		return string(task) + " failed, so it brought no data state"
+	case a.Kind == workflow.FailBlock:
+		return string(task) + " failed, so what waits for it is blocked"
+	case a.Kind == workflow.FailRelease:
+		return string(task) + " failed, but what waits for it goes on"
+	case a.Task == "":
+		return string(task) + " failed"
+	}
+	who := "nobody yet"
+	if a.Partner != "" {
+		who = vw.People.Label(a.Partner)
+	}
+	if m.Compensates(a.Attempt) {
+		return fmt.Sprintf("compensation of %s failed, so %s stands in for it, by %s", a.Attempt.Slot, a.Task, who)
+	}
+	return fmt.Sprintf("%s failed, so %s stands in for it, by %s", task, a.Task, who)
 }
 
 func (h *Held) outputs(out map[workflow.DataName]workflow.Value) string {

@@ -140,23 +140,36 @@ func (h *history) attempts() map[workflow.TaskName]int {
 			out[e.Task]++
 		}
 		for _, what := range judgements(e.Text) {
-			out[workflow.TaskName(word(what, "contingency "))]++
+			out[standsIn(what)]++
 		}
 	}
 	return out
 }
 
 // judgements are the tasks that a verdict is about, and what it does to each:
-// "a failed, contingency x by n2; b failed, block (timeout): why".
+// "a failed, so x stands in for it, by n2; b failed, so what waits for it is blocked (its time was over): why".
 func judgements(text string) map[workflow.TaskName]string {
 	out := map[workflow.TaskName]string{}
 	head, _, _ := strings.Cut(text, " (")
+	head, _, _ = strings.Cut(head, ": ")
 	for part := range strings.SplitSeq(head, "; ") {
 		if task, what, ok := strings.Cut(part, " failed, "); ok {
 			out[workflow.TaskName(task)] = what
 		}
 	}
 	return out
+}
+
+// released is what a verdict does to a task whose failure lets those that wait for it go on.
+const released = "but what waits for it goes on"
+
+// standsIn is the task that stands in for one that failed, by what a verdict does to that; empty: none does.
+func standsIn(what string) workflow.TaskName {
+	task, _, is := strings.Cut(strings.TrimPrefix(what, "so "), " stands in for it, ")
+	if !is {
+		return ""
+	}
+	return workflow.TaskName(task)
 }
 
 // early: no time-out and no trigger is over before its time, by what the facts
@@ -172,7 +185,7 @@ func (h *history) early() (out []string) {
 		case e.Kind == "ready" && strings.Contains(e.Text, "trigger"):
 			t := h.def.Task(e.Task)
 			least = min(h.firstReady(h.def.Predecessors(t.Name), i), h.waitStart(t.Name)) + t.TimeToWait
-		case e.Kind == "verdict" && strings.Contains(e.Text, "(timeout)") && len(judgements(e.Text)) > 0:
+		case e.Kind == "verdict" && strings.Contains(e.Text, "(its time was over") && len(judgements(e.Text)) > 0:
 			least = h.timeout(i)
 		default:
 			continue
@@ -236,7 +249,7 @@ func (h *history) calledFor(t workflow.TaskName, i int) time.Duration {
 	for k, e := range h.entries[:i] {
 		asks := e.Kind == "assign" && e.Task == t
 		for _, what := range judgements(e.Text) {
-			asks = asks || strings.HasPrefix(what, "contingency "+string(t)+" by ")
+			asks = asks || standsIn(what) == t
 		}
 		if asks {
 			first = min(first, h.at[k])
@@ -260,7 +273,7 @@ func (h *history) firstSuccess(t workflow.TaskName, i int) time.Duration {
 			if e.Succeeds() && e.Task == x {
 				first = min(first, h.at[k])
 			}
-			if judgements(e.Text)[x] == string(workflow.FailRelease) {
+			if judgements(e.Text)[x] == released {
 				return h.at[0]
 			}
 		}
@@ -323,8 +336,8 @@ func (h *history) entitled() (out []string) {
 			holders[e.Task] = append(holders[e.Task], word(e.Text, "assigned to "), word(e.Text, "given to "))
 		}
 		for _, what := range judgements(e.Text) {
-			if t := word(what, "contingency "); t != "" {
-				holders[workflow.TaskName(t)] = append(holders[workflow.TaskName(t)], word(what, " by "))
+			if t := standsIn(what); t != "" {
+				holders[t] = append(holders[t], word(what, " by "))
 			}
 		}
 	}

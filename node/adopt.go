@@ -106,7 +106,7 @@ func (s *shard) openNew(
 	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
 	switch {
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w: %w", errUnfit, err)
 	case !mayTell(m, from, facts):
 		return nil, nil, errNoParticipant
 	case !mayTell(m, s.n.member.ID(), facts):
@@ -149,5 +149,6 @@ var (
 	errNoParticipant   = errors.New("facts of an instance in which the sender takes no part")
 	errNoPart          = errors.New("an instance in which this node takes no part")
 	errMayNotBegin     = errors.New("an instance that the user who began it may not begin any more")
+	errUnfit           = errors.New("an instance that has not begun as it may")
 	errUnknownInstance = errors.New("facts of an instance that is not known here, without its genesis")
 )

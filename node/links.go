@@ -116,6 +116,10 @@ func (s *shard) instanceOf(from workflow.PartnerID, f *wire.Facts, facts []fact.
 	case errors.Is(err, errMayNotBegin):
 		s.refuseBeginning(from, f.Instance, err)
 		return nil, nil
+	case errors.Is(err, errUnfit):
+		s.batch.refusals = append(s.batch.refusals,
+			refusalTo{from, wire.Refusal{Instance: f.Instance, Why: wire.RefusedUnfit}})
+		return nil, err
 	case err != nil:
 		return nil, err
 	}

@@ -252,6 +252,12 @@ func TestAnInstanceOfWhoLacksTheCreatorRoleIsRefused(t *testing.T) {
 		if n := tm.running("ana"); n != 1 {
 			t.Errorf("ana has %d instances, want her own alone", n)
 		}
+		told := tm.f.sent(func(c carried) bool {
+			return c.from == ana && len(c.m.Refusals) == 1 && c.m.Refusals[0].Why == wire.RefusedUnfit
+		})
+		if len(told) != 2 { // so that its people see it
+			t.Errorf("whoever began the others is told %d times that they are not taken in, want 2", len(told))
+		}
 	})
 }
 

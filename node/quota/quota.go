@@ -54,7 +54,9 @@ var refusals = map[wire.RefusedWhy]struct{ there, here, reason string }{
 	wire.RefusedWorkflows: {"it is of a workflow that nobody lists there, and there is no room for more of those: list it (mutirao workflow add)", "as many workflows that nobody lists are kept for its initiator's instances as one member, or all, may bring", "definitions-beside-over-share"},
 	wire.RefusedLives:     {there: "it takes in no facts of so many lives of this node's store"},
 	wire.RefusedBeginner:  {there: "the user who began it may not begin it any more, as far as is known there"},
-	wire.RefusedClosed:    {there: "it says that it has ended, or that it has forgotten the instances of that time"},
+	wire.RefusedUnfit: {there: "by that node's version of the program it has not begun as an instance may, and the node's log says why: " +
+		"the two versions may differ (mutirao version)"},
+	wire.RefusedClosed: {there: "it says that it has ended, or that it has forgotten the instances of that time"},
 	wire.RefusedEnded: {"that node keeps as many ended instances as it can, and may not delete them yet",
 		"as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
 }

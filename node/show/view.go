@@ -146,7 +146,7 @@ func (vw *View) Untaken(h *Held) (out []string) {
 // refusedBeginner says that a partner does not take an instance in as the user who began it may not any more, and what
 // can be done.
 func (vw *View) refusedBeginner(h *Held, at workflow.PartnerID, by worklist.User) string {
-	there, name, role, id := vw.People.Label(at), vw.Partners.Called(by), h.Def.CreatorRole, h.M.Instance().Short()
+	there, name, role, id := vw.People.Label(at), vw.Partners.Called(by), h.Def.CreatorRole, h.M.Instance()
 	person, known := vw.Partners.Person(by)
 	switch {
 	case !known:

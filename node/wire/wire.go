@@ -259,8 +259,10 @@ const (
 	RefusedStranger
 	// RefusedBeginner: the user who began it may not begin it any more, as far as that node knows.
 	RefusedBeginner
+	// RefusedUnfit: by that node's version of the program it has not begun as an instance may.
+	RefusedUnfit
 
-	lastRefused = RefusedBeginner
+	lastRefused = RefusedUnfit
 )
 
 // Definition is what an author says of a definition that the mesh shares.

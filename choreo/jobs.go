@@ -103,6 +103,14 @@ func (m *Machine) Works(id fact.AttemptID, try int) bool {
 		!a.EndedByHolder() && (a.Undoes != nil || m.state.Wanted(a))
 }
 
+// OnlyBlocks reports whether nothing follows from it that an attempt fails but that what waits for it is blocked: no
+// other try comes, nothing stands in for it, and no rule asks for it. So it can as well be waited for.
+func (m *Machine) OnlyBlocks(id fact.AttemptID) bool {
+	a := m.state.Attempts()[id]
+	return a != nil && !a.Beside() && a.Try() > a.Task.Retries.Times && a.Task.OnFailure == workflow.FailBlock &&
+		!m.state.AsksWhetherFailed(a.Task.Name) && !m.state.AsksWhetherFailed(a.Slot.Task.Name)
+}
+
 // childsGrace is how long an attempt at a workflow is not called off yet for which another stands in, as others
 // presumed that it had failed. Its holder was out of reach then, and may have to hear yet that the child has succeeded
 // meanwhile.

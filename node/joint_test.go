@@ -679,9 +679,11 @@ func TestTheLaterCountsOnceTheEarlierIsAdopted(t *testing.T) {
 			tm.disconnect(at, "tablet")
 		}
 		pass(time.Minute)
-		if err := errors.Join(tm.hand("tablet", "bia", items[0], map[string]string{"weight": "3"}),
-			tm.hand("tablet", "bia", items[1], nil)); err != nil {
-			t.Fatal(err)
+		for i, outputs := range []map[string]string{{"weight": "3"}, nil} {
+			if err := tm.hand("tablet", "bia", items[i], outputs); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
 		}
 		if _, err := tm.p["base"].api.TransferItem(t.Context(),
 			api.TransferRequest{User: "ana", Item: items[0], To: "ana"}); err != nil {

@@ -85,7 +85,7 @@ func (s *shard) nestedChanged(h *held) {
 	if p, part := index.ReadPart(h.sum.Of); part && h.sum.By == s.n.member.ID() {
 		switch end, over := s.outcome(h); {
 		case over && !h.handedOn:
-			h.handedOn = true
+			h.handedOn = !end.presumed // else it may come to something else yet
 			s.n.side(func() { x.finish(p, end) })
 		case !over && !h.tended:
 			h.tended = true
@@ -104,6 +104,8 @@ type childEnd struct {
 	values map[workflow.DataName]workflow.Value
 	failed bool
 	reason string
+	// presumed: it has failed only as others presume of partners that may be back.
+	presumed bool
 }
 
 // outcome is what became of a child; false: it goes on.
@@ -118,6 +120,7 @@ func (s *shard) outcome(h *held) (end childEnd, over bool) {
 	case h.m.AtWork(), s.mayGoOn(h): // what others presume may be wrong
 		return end, false
 	}
+	end.presumed = s.presumed(h)
 	end.failed, end.reason = true, fmt.Sprintf("instance %s of workflow %s %s", h.id.Short(), h.def.Def.Name,
 		howEnded(h.sum.State))
 	for _, t := range h.m.Snapshot().Tasks {
@@ -133,6 +136,15 @@ func (s *shard) outcome(h *held) (end childEnd, over bool) {
 func (s *shard) mayGoOn(h *held) bool {
 	in := api.Instance{State: h.m.Overall(), Asks: s.n.view.Asks(h.shown())}
 	return in.MayGoOn()
+}
+
+// presumed reports whether an instance has failed, or is blocked, only as others presume of partners that may be back,
+// though they are out of reach for longer than their connection time.
+func (s *shard) presumed(h *held) bool {
+	asks := h.m.Asks()
+	return len(asks) > 0 && !slices.ContainsFunc(asks, func(a choreo.Asked) bool {
+		return !a.Presumed || s.n.people.GoneForGood(a.Partner)
+	})
 }
 
 func howEnded(s workflow.InstanceState) string {
@@ -161,7 +173,7 @@ func (x *nested) tend(h *held) {
 		p, _ := index.ReadPart(sum.Of)
 		why := ""
 		switch {
-		case sum.State != workflow.InstanceRunning && sum.State != workflow.InstanceBlocked:
+		case !x.mayGoOn(&sum):
 		case !h.m.Awaits(p.Attempt, p.Try):
 			why = fmt.Sprintf("task %s of instance %s is not at it any more", h.taskOf(p.Attempt), h.id)
 		case chosen[sum.Of] != id:
@@ -171,6 +183,17 @@ func (x *nested) tend(h *held) {
 			x.side(func() { x.cancelChild(id, why) })
 		}
 	}
+}
+
+// mayGoOn reports whether a child may still come to something: it runs, is blocked, or has failed only as others presume of
+// partners that may be back.
+func (x *nested) mayGoOn(sum *index.Summary) bool {
+	switch sum.State {
+	case workflow.InstanceRunning, workflow.InstanceBlocked:
+		return true
+	}
+	return sum.State == workflow.InstanceFailed && slices.ContainsFunc(index.ReadHolders(sum.Holders),
+		func(p workflow.PartnerID) bool { return !x.people.GoneForGood(p) })
 }
 
 func (h *held) taskOf(a fact.AttemptID) workflow.TaskName {
@@ -307,6 +330,30 @@ func (x *nested) wanted(ctx context.Context, p fact.Parent) (is bool, err error)
 	return is, err
 }
 
+// follows reports whether this node is at a try from whose failure something follows besides a block.
+func (x *nested) follows(ctx context.Context, p fact.Parent) (is bool, err error) {
+	err = x.peek(ctx, p.Instance, func(h *held) {
+		is = h.m.Works(p.Attempt, p.Try) && !h.m.OnlyBlocks(p.Attempt)
+	})
+	return is, err
+}
+
+// gone has children looked at once more that have failed, or are blocked, as a partner was presumed to have failed
+// which is gone for good now.
+func (x *nested) gone(p workflow.PartnerID) {
+	for id, sum := range x.index.Presuming(p, x.member.ID()) {
+		of, part := index.ReadPart(sum.Of)
+		if !part {
+			continue
+		}
+		x.side(func() {
+			ctx, cancel := x.untilStopped()
+			defer cancel()
+			x.look(ctx, of, id)
+		})
+	}
+}
+
 // awaited reports whether a child that has succeeded still ends a try.
 func (x *nested) awaited(ctx context.Context, p fact.Parent) (is bool, err error) {
 	err = x.peek(ctx, p.Instance, func(h *held) { is = h.m.Awaits(p.Attempt, p.Try) })
@@ -365,10 +412,15 @@ func (x *nested) look(ctx context.Context, p fact.Parent, child workflow.Instanc
 	return true
 }
 
-// finish ends a try as its child ended. Of one for which another stands in already only a success says something new.
+// finish ends a try as its child ended. Of one for which another stands in already only a success says something new. A
+// failure that is only presumed, as somebody is out of reach there, ends no try from which nothing would follow but a
+// block: with a success after all that would be lifted, and what the holder of the try says itself is final.
 func (x *nested) finish(p fact.Parent, end childEnd) {
 	counts := x.awaited
-	if end.failed {
+	switch {
+	case end.presumed:
+		counts = x.follows
+	case end.failed:
 		counts = x.wanted
 	}
 	x.insist(func(ctx context.Context) bool {

@@ -509,3 +509,81 @@ partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [by-hand, report],
 		})
 	}
 }
+
+// A child that has failed only as others presume, since somebody is out of reach there, ends no try from whose failure
+// nothing would follow but a block: what the person did counts when it comes. Where something stands in for its task,
+// that does so, and the child is cancelled; once the person's device is gone for good, the try has failed.
+func TestAChildThatIsPresumedToHaveFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		failure       string
+		evicted       bool
+		task, standIn workflow.State
+		child         workflow.InstanceState
+	}{
+		"blocks":   {"", false, workflow.Succeeded, "", workflow.InstanceSucceeded},
+		"gone":     {"", true, workflow.Failed, "", workflow.InstanceFailed},
+		"stand-in": {", on-failure: {contingency: by-hand}", false, workflow.Failed, workflow.Ready, workflow.InstanceCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "one", "two", "three")
+				tm.add("one", `
+workflow: evacuation
+data: {people: {type: integer}}
+tasks:
+  count: {type: manual, out: [people]}
+partitions: {first: {tasks: [count], partner: three}}
+`)
+				tm.add("one", fmt.Sprintf(`
+workflow: inundation
+data: {people: {type: integer}}
+tasks:
+  evacuate: {type: workflow, uses: evacuation, out: [people]%s}
+  by-hand:  {type: manual, out: [people]}
+  report:   {after: evacuate}
+partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [by-hand, report], partner: one}}
+`, c.failure))
+				parent := tm.begin("one", "inundation", nil)
+				pass(time.Second)
+				child := tm.onlyChild("two")
+				for _, at := range []string{"one", "two"} {
+					tm.disconnect(at, "three")
+				}
+				pass(time.Hour)
+				tm.p["two"].crash() // what it waits for is found again
+				tm.p["two"].start()
+				tm.connect("one", "two")
+				pass(time.Minute)
+				if c.evicted {
+					_, err := tm.p["one"].api.Evict(t.Context(), api.EvictRequest{Partner: "three", Reason: "lost"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					pass(time.Minute)
+				} else {
+					err := tm.p["three"].api.FinishTask(t.Context(), api.FinishRequest{ID: child, Task: "count",
+						Outputs: map[string]string{"people": "7"}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, at := range []string{"one", "two"} {
+						tm.connect(at, "three")
+					}
+				}
+				pass(time.Minute)
+				if s := tm.state("two", child); s != c.child {
+					t.Errorf("the child is %s, want %s", s, c.child)
+				}
+				if s := tm.task("one", parent, "evacuate"); s != c.task {
+					t.Errorf("its task is %s, want %s", s, c.task)
+				}
+				if s := tm.task("one", parent, "by-hand"); c.standIn != "" && s != c.standIn {
+					t.Errorf("what stands in is %s, want %s", s, c.standIn)
+				}
+				if people := tm.show("one", parent).Data["people"]; (people == int64(7)) != (c.task == workflow.Succeeded) {
+					t.Errorf("the parent has %v", people)
+				}
+			})
+		})
+	}
+}

@@ -188,5 +188,5 @@ func (s *instanceService) ForeseeAmendment(ctx context.Context, r api.AmendReque
 // AmendInstance has a user who decides about an instance change the definition by which it runs.
 func (s *instanceService) AmendInstance(ctx context.Context, r api.AmendRequest) (*api.Amended, error) {
 	out, err := s.desk.amend(ctx, r, s.worklists)
-	return out, s.desk.forWhom(r.User, s.explain(err))
+	return out, s.explain(s.desk.forWhom(r.User, err))
 }

@@ -131,7 +131,7 @@ func (s *worklistService) SetPrefetch(ctx context.Context, r api.PrefetchRequest
 // ClaimItems takes items for a user, or gives them back.
 func (s *worklistService) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error) {
 	out, err := s.worklists.Claim(ctx, r)
-	return out, s.desk.forWhom(r.User, s.explain(err))
+	return out, s.explain(s.desk.forWhom(r.User, err))
 }
 
 // WorklistLost lists the items that a user had and lost lately.
@@ -143,13 +143,13 @@ func (s *worklistService) WorklistLost(ctx context.Context, user string) ([]api.
 // TransferItem has a user pass an item on.
 func (s *worklistService) TransferItem(ctx context.Context, r api.TransferRequest) (*api.Transferred, error) {
 	out, err := s.worklists.Transfer(ctx, r)
-	return out, s.desk.forWhom(r.User, s.explain(err))
+	return out, s.explain(s.desk.forWhom(r.User, err))
 }
 
 // OrderTask has a user who decides about an instance say what becomes of a task.
 func (s *worklistService) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered, error) {
 	out, err := s.worklists.Order(ctx, r)
-	return out, s.desk.forWhom(r.User, s.explain(err))
+	return out, s.explain(s.desk.forWhom(r.User, err))
 }
 
 // Deciding says whether a user decides about an instance.
@@ -161,19 +161,19 @@ func (s *worklistService) Deciding(ctx context.Context, q api.DecidingQuery) (*a
 // ExtendDeadline has a user who decides about an instance give a task a later deadline.
 func (s *worklistService) ExtendDeadline(ctx context.Context, r api.ExtendRequest) (*api.Extended, error) {
 	out, err := s.worklists.Extend(ctx, r)
-	return out, s.desk.forWhom(r.User, s.explain(err))
+	return out, s.explain(s.desk.forWhom(r.User, err))
 }
 
 // ChangeNotify has a user who decides about an instance change whom its items are offered to.
 func (s *worklistService) ChangeNotify(ctx context.Context, r api.NotifyRequest) (*api.Notified, error) {
 	out, err := s.worklists.Notify(ctx, r)
-	return out, s.desk.forWhom(r.User, s.explain(err))
+	return out, s.explain(s.desk.forWhom(r.User, err))
 }
 
 // AdoptResult has a user who decides about an instance adopt a result that is kept.
 func (s *worklistService) AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error) {
 	out, err := s.worklists.Adopt(ctx, r)
-	return out, s.desk.forWhom(r.User, s.explain(err))
+	return out, s.explain(s.desk.forWhom(r.User, err))
 }
 
 // Outbox lists what users, or one, did at this node that nobody else has acknowledged yet.

@@ -40,10 +40,10 @@ func (k *desk) starter(ref string) (users.Who, error) {
 }
 
 // forWhom has a refusal of what somebody may not do say for whom it was asked, where nobody was named (ref) and one user
-// is signed in here, who was meant therefore. The error has been explained.
+// is signed in here, who was meant therefore.
 func (k *desk) forWhom(ref string, err error) error {
 	var no *api.Error
-	if ref != "" || !errors.As(err, &no) || no.Code != api.NotAllowed {
+	if err = Explain(err, k.people.label); ref != "" || !errors.As(err, &no) || no.Code != api.NotAllowed {
 		return err
 	}
 	who, unnamed := k.persons.Who("")

@@ -182,6 +182,9 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 				s.ledger.People().Forget(p)
 			}
 			n.instances.reconsider(p)
+			if n.people.GoneForGood(p) {
+				n.instances.nested.gone(p)
+			}
 		},
 		Outrun: func(v membership.Version) { n.instances.restoration.outrun(v) },
 	})

@@ -46,6 +46,11 @@ func (s *State) Handled(sl *Slot) bool {
 	return q != nil && slices.ContainsFunc(q.Terms, func(n *Clause) bool { return n.Of.Current.Start != nil })
 }
 
+// AsksWhetherFailed reports whether a rule asks whether a task failed.
+func (s *State) AsksWhetherFailed(t workflow.TaskName) bool {
+	return s.questions[TransitionOf{workflow.BecameFailed, t}] != nil
+}
+
 // Unhandled reports whether an attempt has failed, and nothing deals with that.
 func (s *State) Unhandled(a *Attempt) bool {
 	sl := a.Slot

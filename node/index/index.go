@@ -99,6 +99,22 @@ func (x *List) Children(parent workflow.InstanceID, self workflow.PartnerID) map
 	return out
 }
 
+// Presuming are the instances that self began for tasks of others, and in which a task is presumed to have failed that a
+// partner holds, as far as they have ended.
+func (x *List) Presuming(p, self workflow.PartnerID) map[workflow.InstanceID]Summary {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := map[workflow.InstanceID]Summary{}
+	for _, parts := range x.parts {
+		for id := range parts {
+			if sum := x.all[id]; sum.By == self && !sum.Closed && slices.Contains(ReadHolders(sum.Holders), p) {
+				out[id] = sum
+			}
+		}
+	}
+	return out
+}
+
 // BeganFor counts the instances under way that self began for tasks of those that a member began.
 func (x *List) BeganFor(by, self workflow.PartnerID) int {
 	x.mu.Lock()

@@ -993,3 +993,157 @@ func (tm *team) doBoth(at, who, id string, items []string) {
 		tm.t.Errorf("the instance is %s", got)
 	}
 }
+
+// Whoever was told that a result counts hears at a device that takes no part when it does not any more, as what it stood
+// in for was done after all: it is in the outbox, also after a restart.
+func TestWhatCountsNoMoreIsToldWhereItWasDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, nil, "base:nurse", "kitchen", "tablet")
+		for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+			if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Second)
+		tm.add("base", `
+workflow: round
+data: {weight: {type: integer}}
+tasks:
+  weigh: {type: manual, role: nurse, out: [weight], on-failure: {contingency: guess}, reconcile: keep-original}
+  guess: {type: manual, role: nurse, out: [weight]}
+partitions:
+  ward:    {tasks: [weigh], partner: base}
+  kitchen: {tasks: [guess], partner: kitchen}
+`)
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "round"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		item := tm.items("base", "ana")[0].ID
+		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		for _, at := range []string{"kitchen", "tablet"} {
+			tm.disconnect("base", at)
+		}
+		pass(2 * time.Hour)
+		other := tm.items("tablet", "bia")[0]
+		if err := errors.Join(tm.claim("tablet", "bia", api.ClaimSelect, other.ID),
+			tm.hand("tablet", "bia", other.ID, map[string]string{"weight": "3"}),
+			tm.hand("base", "ana", item, map[string]string{"weight": "4"})); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantOutbox("tablet")
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		tm.connect("kitchen", "tablet")
+		tm.connect("base", "kitchen")
+		pass(10 * time.Minute)
+		if got := tm.show("kitchen", st.ID).Data["weight"]; got != int64(4) {
+			t.Fatalf("the weight is %v", got)
+		}
+		for range 2 {
+			out := tm.outbox("tablet")
+			if len(out) != 1 || !strings.HasPrefix(out[0], "bia|guess|completed||it counted, and does not any more, as ") {
+				t.Fatalf("the outbox is %q", out)
+			}
+			tm.p["tablet"].crash()
+			tm.p["tablet"].start()
+		}
+	})
+}
+
+// What is said to have failed after it was done, out of reach, is nothing from which anything is made.
+func TestWhatWasDoneAndThenFailedIsNotBuiltUpon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, items := aheadIn(t, strings.Replace(round, "after: weigh}", "after: weigh, in: [weight]}", 1))
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		tm.goesAway("tablet")
+		if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := tm.p["tablet"].api.FinishItem(t.Context(),
+			api.ItemResult{User: "bia", Item: items[0], Failed: true, Reason: "no scales"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // also after a restart
+			wantCode(t, tm.hand("tablet", "bia", items[1], nil), api.Refused, "feed waits for weigh, which failed")
+			if s := tm.sheet("tablet", "bia", items[1]); len(s.Data) != 1 || s.Data[0].Value != nil {
+				t.Errorf("the sheet has %+v", s.Data)
+			}
+			tm.p["tablet"].crash()
+			tm.p["tablet"].start()
+		}
+	})
+}
+
+// What was done ahead waits at the device where the definition was changed meanwhile so that its task waits for something
+// else as well: it is handed in once that is done.
+func TestWhatWaitsForMoreByNowIsHandedInLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const three = `
+workflow: round
+data:
+  weight: {type: integer}
+tasks:
+  weigh: {type: manual, role: nurse, offline: true, out: [weight]}
+  feed:  {type: manual, role: nurse, offline: true, after: weigh}
+  wash:  {type: manual, role: nurse}
+partitions:
+  ward:    {tasks: [weigh, wash], partner: base}
+  kitchen: {tasks: [feed], partner: kitchen}
+`
+		tm := newTeamOf(t, nil, "base:nurse", "kitchen", "tablet")
+		for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+			if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Second)
+		tm.add("base", three)
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "round", User: "ana"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		ids := map[string]string{}
+		for _, x := range tm.aheadOf("tablet", "bia") {
+			ids[x.Task] = x.ID
+		}
+		if err := tm.lockAll("tablet", "bia", []string{ids["weigh"], ids["feed"]}); err != nil {
+			t.Fatal(err)
+		}
+		tm.goesAway("tablet")
+		if _, err := tm.p["base"].api.AmendInstance(t.Context(), api.AmendRequest{ID: st.ID, User: "ana",
+			Source: strings.Replace(three, "after: weigh}", "after: wash}", 1)}); err != nil {
+			t.Fatal(err)
+		}
+		for task, outputs := range map[string]map[string]string{"weigh": {"weight": "3"}} {
+			if err := tm.hand("tablet", "bia", ids[task], outputs); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+		}
+		if err := tm.hand("tablet", "bia", ids["feed"], nil); err != nil {
+			t.Fatal(err)
+		}
+		tm.comesBack("tablet", "base")
+		tm.connect("tablet", "kitchen")
+		pass(10 * time.Minute)
+		tm.wantOutbox("tablet", "bia|feed|completed|kitchen")
+		if err := errors.Join(tm.claim("base", "ana", api.ClaimSelect, ids["wash"]),
+			tm.hand("base", "ana", ids["wash"], nil)); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Minute)
+		tm.wantOutbox("tablet")
+		if got := tm.state("kitchen", st.ID); got != workflow.InstanceSucceeded {
+			t.Errorf("the instance is %s", got)
+		}
+	})
+}

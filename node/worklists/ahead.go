@@ -391,6 +391,17 @@ func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Res
 		return errKeepsEnough
 	}
 	writes, did := []kv.Write{k.write()}, func() {}
+	if was := d.kept[key]; body.Failed && was != nil { // nothing is made any more from what it did before
+		others := d.lessOf(was)
+		for _, x := range others {
+			writes = append(writes, x.write())
+		}
+		did = func() {
+			for _, x := range others {
+				d.kept[string(x.key())] = x
+			}
+		}
+	}
 	if !body.Failed {
 		var more []kv.Write
 		of := worklist.Basis{Item: body.Item, Word: fact.WordOf(c.Instance, c.Says, c.Nonce)}

@@ -48,7 +48,7 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 		})
 	}
 	soon := min(d.mindAlarm(now), d.mindChanges(now), d.mindFollow(now), d.mindGave(now), d.mindRefused(now),
-		d.mindLoads(now))
+		d.mindCounted(now), d.mindLoads(now))
 	if rests {
 		return soon
 	}
@@ -89,6 +89,7 @@ func (d *Desk) Met(p workflow.PartnerID) {
 	}
 	d.lookAtGave(p)
 	d.lookAtRefused(p)
+	d.lookAtCounted(p)
 }
 
 // nudge has what waits be handed in soon.
@@ -162,9 +163,13 @@ func (d *Desk) handIn(ctx context.Context, k *kept) error {
 			d.unlist(k.User, workflow.PartnerID(k.At), k.id())
 			d.mu.Unlock()
 			d.arrived(k)
+			d.noteCounted(k)
 			return nil
 		case err == nil:
 			why, isKept, result = "it does not count, "+Because(done.Kept)+keptThere, true, done.Result
+		case errors.As(err, &no) && !k.putOff && d.awaitsUnnamed(k, c):
+			d.bringLater(k) // the definition was changed meanwhile: it may count once that is done
+			return nil
 		case errors.As(err, &no) && k.putOff:
 			why = lostTrack(no.said.Message)
 		case errors.As(err, &no):
@@ -197,16 +202,28 @@ func (d *Desk) keepRefused(k *kept, why string, result worklist.ID, has *Row) {
 // isEarly reports whether the holder of an item has still to hear that something was done for which the item waits, of
 // which this node knows, and which the result does not name, as a program did it, say: it would refuse the result.
 func (d *Desk) isEarly(k *kept, c wire.Spoken) bool {
+	unnamed := unnamedBy(c)
+	return unnamed != nil && !k.putOff && slices.ContainsFunc(k.more().Awaits, unnamed) && d.awaitsUnnamed(k, c)
+}
+
+// unnamedBy tells tasks that a success does not name as what it was made from; nil: it is none.
+func unnamedBy(c wire.Spoken) func(workflow.TaskName) bool {
 	body, err := worklist.Decode(c.Says)
 	x, is := body.(worklist.Result)
-	unnamed := func(t workflow.TaskName) bool {
+	if err != nil || !is || x.Failed {
+		return nil
+	}
+	return func(t workflow.TaskName) bool {
 		return !slices.ContainsFunc(x.Upon, func(of worklist.Basis) bool { return of.Item.Slot == t })
 	}
-	if err != nil || !is || x.Failed || k.putOff || !slices.ContainsFunc(k.more().Awaits, unnamed) {
-		return false // as nearly always
-	}
+}
+
+// awaitsUnnamed reports whether the holder of an item says that its user has it, and that it waits for something which a
+// result does not name.
+func (d *Desk) awaitsUnnamed(k *kept, c wire.Spoken) bool {
+	unnamed := unnamedBy(c)
 	who, err := d.in.People.Who(k.User)
-	if err != nil {
+	if unnamed == nil || err != nil {
 		return false
 	}
 	rows, err := d.askOne(context.Background(), who, workflow.PartnerID(k.At), k.Instance)

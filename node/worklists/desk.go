@@ -245,6 +245,11 @@ type Desk struct {
 	refusedLast string
 	// adoptedAsked is when the holders of what a user brought were asked that at last, as its user looked (Awake).
 	adoptedAsked map[string]time.Duration
+	// standing are results that counted, as their holders said last, by key; standingNext and standingLast say when (Awake),
+	// and after which, these are asked again.
+	standing     map[string]*kept
+	standingNext time.Duration
+	standingLast string
 	// turns are the items of which a user hands in something just now, by user and item; each is closed when that is over.
 	turns map[string]chan struct{}
 	// putOffAsked is when the holders of what was put off were asked what it came to at last, as somebody looked (Awake).
@@ -288,7 +293,7 @@ func New(in Surroundings) (*Desk, error) {
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{}, found: map[workflow.InstanceID]finding{},
-		stuck: map[string]map[workflow.PartnerID]*stuckAt{}, adoptedAsked: map[string]time.Duration{}, turns: map[string]chan struct{}{},
+		stuck: map[string]map[workflow.PartnerID]*stuckAt{}, adoptedAsked: map[string]time.Duration{}, turns: map[string]chan struct{}{}, standing: map[string]*kept{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave(), d.loadTaken())
 }

@@ -131,6 +131,9 @@ func (d *Desk) finished(
 			d.noteDone(who, r, c, body)
 		}
 		d.delivered(keptOf(who, r, r.AsOf, nil))
+		if k, err := d.resultOf(who, r, c); err == nil && !in.Failed {
+			d.noteCounted(k)
+		}
 	}
 	if done.Kept == "" {
 		k := keptOf(who, r, r.AsOf, nil)

@@ -40,8 +40,26 @@ func (d *Desk) notePutOff(k *kept) {
 			d.in.Log.Warn("it cannot be noted that a result was handed in, and put off", "task", k.Task, "error", err)
 		}
 	}
-	is.again = d.in.Clock.Now().Awake + min(askPutOff<<min(is.asks, 8), askPutOffMost)
-	is.asks++
+	d.kept[string(is.key())] = &is
+	d.againLater(&is)
+}
+
+// againLater has what is kept be brought again later, each time after twice as long. The caller holds d.mu.
+func (d *Desk) againLater(k *kept) {
+	k.again = d.in.Clock.Now().Awake + min(askPutOff<<min(k.asks, 8), askPutOffMost)
+	k.asks++
+}
+
+// bringLater is againLater of what was read of what is kept, unless its user did it again meanwhile.
+func (d *Desk) bringLater(k *kept) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.kept[string(k.key())]
+	if !k.still(now) {
+		return
+	}
+	is := *now
+	d.againLater(&is)
 	d.kept[string(is.key())] = &is
 }
 

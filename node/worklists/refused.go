@@ -54,8 +54,12 @@ func (d *Desk) fullLocked(more int) bool {
 // loadRefused takes what was read as refused. A version before this one kept it in place of the item.
 func (d *Desk) loadRefused(key string, k *kept) error {
 	is := k.refusedKey()
-	if k.Refused == wasAdopted || k.Refused == countsNow {
+	switch k.Refused {
+	case wasAdopted, countsNow:
 		d.adoptions[key] = k
+		return nil
+	case stillCounts:
+		d.standing[key] = k
 		return nil
 	}
 	d.refusals[string(is)] = k
@@ -93,7 +97,7 @@ func (d *Desk) refuse(was *kept, why string, result worklist.ID, has *Row) error
 			writes[1] = next.write()
 		}
 	}
-	others := d.lessRefused(&no)
+	others := d.lessOf(&no)
 	for _, k := range others {
 		writes = append(writes, k.write())
 	}
@@ -124,9 +128,9 @@ func (d *Desk) refusedWith(no *kept) []*kept {
 	return out
 }
 
-// lessRefused are the other items of which something else has to be known once a result is refused: what they wait for
-// is not done. The caller holds d.mu.
-func (d *Desk) lessRefused(no *kept) (out []*kept) {
+// lessOf are the other items of which something else has to be known once a result is refused, or taken back: what they
+// wait for is not done. The caller holds d.mu.
+func (d *Desk) lessOf(no *kept) (out []*kept) {
 	for _, k := range d.kept {
 		if k.User != no.User || k.Instance != no.Instance || len(k.Word) > 0 || k.id() == no.id() {
 			continue
@@ -181,12 +185,11 @@ func (k *kept) said() bool { return strings.HasSuffix(k.Refused, saidAtOnce) }
 // awaitAdoption notes, durably, that the holder of an item keeps a result of which the user was told that it does not
 // count: so the user hears when it is adopted, also at a node that takes no part. If that fails the user does not.
 func (d *Desk) awaitAdoption(who users.Who, r *Row, c wire.Spoken, done choreo.Claimed) {
-	word, err := wire.EncodeSpoken(c)
+	k, err := d.resultOf(who, r, c)
 	if err != nil || done.Result.IsZero() || !d.elsewhere(r) {
 		return
 	}
-	k, now := keptOf(who, r, r.AsOf, nil), d.in.Clock.Now().Wall.UnixMilli()
-	k.Word, k.What, k.Done = word, Completed, now
+	now := k.Done
 	k.Refused, k.RefusedAt = "it does not count, "+Because(done.Kept)+saidAtOnce, now
 	k.keptAs(done.Result)
 	d.mu.Lock()

@@ -86,7 +86,7 @@ partitions:
 // A partner that hears nobody presumes that a holder failed whom all others hear. When it is back the instance has
 // failed as it presumed; that is said to be no end while the holder can be heard, for whoever waits for the end, and so
 // it is of an instance that does a task of another. With the holder's success nothing has failed; when it is gone for
-// the others as well, it is the end.
+// the others as well, it is the end, and of that task, too, where something follows from its failure.
 func TestWhatIsPresumedOfAHolderThatIsHeardIsNoEnd(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ partitions:
 `
 			tm.add("base", sea)
 			tm.add("base", strings.NewReplacer("workflow: sea", "workflow: depth", "search", "dive").Replace(sea))
-			tm.add("base", "workflow: whole\ntasks:\n  all: {type: workflow, uses: {workflow: depth}}\n")
+			tm.add("base", "workflow: whole\ntasks:\n  all: {type: workflow, uses: {workflow: depth}, on-failure: release}\n")
 			tm.p["boat"].hand.hold("search")
 			tm.p["boat"].hand.hold("dive")
 			id, whole := tm.begin("base", "sea", nil), tm.begin("base", "whole", map[string]string{"main": "base"})

@@ -24,10 +24,12 @@ import (
 const stillCounts = "it counts"
 
 const (
-	// askCountedEvery is how often it is asked what counts still, soonCounted how soon once its holder is connected again,
-	// and maxCountedAsks of how many results each time: in turn.
+	// askCountedEvery is how often it is asked what counts still, soonCounted how soon once a partner is connected again,
+	// from whom a holder may hear what takes it, countedPause the least time between, and maxCountedAsks of how many results
+	// each time: in turn.
 	askCountedEvery = 5 * time.Minute
 	soonCounted     = 10 * time.Second
+	countedPause    = 30 * time.Second
 	maxCountedAsks  = 16
 	// countedFor is for how long it is asked, maxCounted of how many results at most, the newest.
 	countedFor = 7 * 24 * time.Hour
@@ -98,27 +100,37 @@ func (d *Desk) mindCounted(now moment.Now) time.Duration {
 	return left
 }
 
-// lookAtCounted has a partner be asked soon that was just connected, if it has what counted: it may hear now of what
-// takes that from it.
-func (d *Desk) lookAtCounted(p workflow.PartnerID) {
+// lookAtCounted has the holders of what counted be asked soon, as a partner was just connected: they may hear from it
+// what takes that from them.
+func (d *Desk) lookAtCounted() {
+	now := d.in.Clock.Now().Awake
 	d.mu.Lock()
-	soon := false
-	for _, k := range d.standing {
-		soon = soon || workflow.PartnerID(k.At) == p
-	}
-	if soon {
-		d.standingNext = min(d.standingNext, d.in.Clock.Now().Awake+soonCounted)
+	some := len(d.standing) > 0
+	if some {
+		d.standingNext = min(d.standingNext, max(now+soonCounted, d.standingAsked+countedPause))
 	}
 	d.mu.Unlock()
-	if soon {
+	if some {
 		d.in.Nudge()
+	}
+}
+
+// seeCounted is askCounted where somebody looks, unless that was asked a moment ago.
+func (d *Desk) seeCounted() {
+	d.mu.Lock()
+	fresh := len(d.standing) == 0 || d.standingAsked > 0 && d.in.Clock.Now().Awake-d.standingAsked < countedPause
+	d.mu.Unlock()
+	if !fresh {
+		d.askCounted()
 	}
 }
 
 // askCounted brings results once more that counted, in turn: the same word counts once, and its holder says what it comes
 // to by now.
 func (d *Desk) askCounted() {
+	now := d.in.Clock.Now().Awake
 	d.mu.Lock()
+	d.standingAsked = now
 	var keys, before []string
 	for _, key := range slices.Sorted(maps.Keys(d.standing)) {
 		switch {
@@ -146,7 +158,7 @@ func (d *Desk) askCounted() {
 		if err != nil {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), soonPatience)
 		done, err := d.bring(ctx, workflow.PartnerID(k.At), c)
 		cancel()
 		switch {

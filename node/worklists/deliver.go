@@ -89,7 +89,7 @@ func (d *Desk) Met(p workflow.PartnerID) {
 	}
 	d.lookAtGave(p)
 	d.lookAtRefused(p)
-	d.lookAtCounted(p)
+	d.lookAtCounted()
 }
 
 // nudge has what waits be handed in soon.

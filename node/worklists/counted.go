@@ -24,13 +24,19 @@ import (
 const stillCounts = "it counts"
 
 const (
-	// askCountedEvery is how often it is asked what counts still, soonCounted how soon once a partner is connected again,
-	// from whom a holder may hear what takes it, countedPause the least time between, and maxCountedAsks of how many results
-	// each time: in turn.
-	askCountedEvery = 5 * time.Minute
-	soonCounted     = 10 * time.Second
-	countedPause    = 30 * time.Second
-	maxCountedAsks  = 16
+	// askCountedFirst is after what time it is asked whether a result counts still, each time twice as long, and askCountedMost
+	// after how long at most: its holder may have to read all of an instance that has ended.
+	askCountedFirst = 5 * time.Minute
+	askCountedMost  = 24 * time.Hour
+	// soonCounted is how soon it is asked once a partner is connected again, from whom the holder may hear what takes it.
+	// Then, and when somebody looks, there lies countedGap between two times at least, each time twice as long until
+	// countedGapMost.
+	soonCounted    = 10 * time.Second
+	countedGap     = 30 * time.Second
+	countedGapMost = 30 * time.Minute
+	// maxCountedAsks is of how many results it is asked at a time, and countedPause the pause until others are.
+	maxCountedAsks = 16
+	countedPause   = 30 * time.Second
 	// countedFor is for how long it is asked, maxCounted of how many results at most, the newest.
 	countedFor = 7 * 24 * time.Hour
 	maxCounted = 256
@@ -66,6 +72,8 @@ func (d *Desk) noteCounted(k *kept) {
 	for _, w := range writes[1:] {
 		delete(d.standing, string(w.Key))
 	}
+	is.noted, is.asks = d.in.Clock.Now().Awake, 0
+	is.again = is.noted + askCountedFirst
 	d.standing[string(is.refusedKey())] = &is
 	d.in.Nudge() // it is asked about from now on
 }
@@ -84,78 +92,64 @@ func (d *Desk) resultOf(who users.Who, r *Row, c wire.Spoken) (*kept, error) {
 // mindCounted asks now and then whether what counted does still.
 func (d *Desk) mindCounted(now moment.Now) time.Duration {
 	d.mu.Lock()
-	some := len(d.standing) > 0
-	due := some && now.Awake >= d.standingNext
-	if due || !some {
-		d.standingNext = now.Awake + askCountedEvery
+	next := now.Awake + moment.Never
+	for _, k := range d.standing {
+		next = min(next, k.again)
 	}
-	left := d.standingNext - now.Awake
+	next = max(next, d.standingNext)
+	due := len(d.standing) > 0 && now.Awake >= next
+	if due {
+		d.standingNext = now.Awake + countedPause
+	}
 	d.mu.Unlock()
-	switch {
-	case !some:
-		return moment.Never
-	case due:
+	if due {
 		d.in.Aside(d.askCounted)
+		return countedPause
 	}
-	return left
+	return next - now.Awake
 }
 
 // lookAtCounted has the holders of what counted be asked soon, as a partner was just connected: they may hear from it
 // what takes that from them.
 func (d *Desk) lookAtCounted() {
-	now := d.in.Clock.Now().Awake
-	d.mu.Lock()
-	some := len(d.standing) > 0
-	if some {
-		d.standingNext = min(d.standingNext, max(now+soonCounted, d.standingAsked+countedPause))
-	}
-	d.mu.Unlock()
-	if some {
+	if d.hasten(soonCounted) {
 		d.in.Nudge()
 	}
 }
 
-// seeCounted is askCounted where somebody looks, unless that was asked a moment ago.
-func (d *Desk) seeCounted() {
+// hasten has what counted be asked about after some time, unless it was a moment ago. It reports whether there is any.
+func (d *Desk) hasten(after time.Duration) bool {
+	now := d.in.Clock.Now().Awake
 	d.mu.Lock()
-	fresh := len(d.standing) == 0 || d.standingAsked > 0 && d.in.Clock.Now().Awake-d.standingAsked < countedPause
-	d.mu.Unlock()
-	if !fresh {
-		d.askCounted()
+	defer d.mu.Unlock()
+	for _, k := range d.standing {
+		gap := min(countedGap<<min(k.asks, 8), countedGapMost)
+		k.again = min(k.again, max(now+after, k.noted+gap))
 	}
+	return len(d.standing) > 0
 }
 
-// askCounted brings results once more that counted, in turn: the same word counts once, and its holder says what it comes
-// to by now.
+// askCounted brings results once more that counted, as far as that is due: the same word counts once, and its holder says
+// what it comes to by now.
 func (d *Desk) askCounted() {
 	now := d.in.Clock.Now().Awake
 	d.mu.Lock()
-	d.standingAsked = now
-	var keys, before []string
+	due := map[string]*kept{}
 	for _, key := range slices.Sorted(maps.Keys(d.standing)) {
-		switch {
-		case !d.in.Peers.Up(workflow.PartnerID(d.standing[key].At)):
-		case key <= d.standingLast:
-			before = append(before, key)
-		default:
-			keys = append(keys, key)
+		k := d.standing[key]
+		if now < k.again || len(due) >= maxCountedAsks || !d.in.Peers.Up(workflow.PartnerID(k.At)) {
+			continue
 		}
-	}
-	keys = append(keys, before...)
-	keys = keys[:min(len(keys), maxCountedAsks)]
-	all := maps.Clone(d.standing)
-	if len(keys) > 0 {
-		d.standingLast = keys[len(keys)-1]
+		due[key] = k
+		k.noted, k.again = now, now+min(askCountedFirst<<min(k.asks, 10), askCountedMost)
+		k.asks++
 	}
 	d.mu.Unlock()
 	mute := map[string]bool{}
-	for _, key := range keys {
-		k := all[key]
-		if mute[k.At] {
-			continue
-		}
+	for _, key := range slices.Sorted(maps.Keys(due)) {
+		k := due[key]
 		c, err := wire.DecodeSpoken(k.Word)
-		if err != nil {
+		if err != nil || mute[k.At] {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), soonPatience)

@@ -245,11 +245,10 @@ type Desk struct {
 	refusedLast string
 	// adoptedAsked is when the holders of what a user brought were asked that at last, as its user looked (Awake).
 	adoptedAsked map[string]time.Duration
-	// standing are results that counted, as their holders said last, by key; standingAsked is when these were asked
-	// (Awake), standingNext and standingLast say when, and after which, they are asked again.
-	standing                    map[string]*kept
-	standingAsked, standingNext time.Duration
-	standingLast                string
+	// standing are results that counted, as their holders said last, by key; standingNext is from when
+	// on (Awake) these may be asked again.
+	standing     map[string]*kept
+	standingNext time.Duration
 	// turns are the items of which a user hands in something just now, by user and item; each is closed when that is over.
 	turns map[string]chan struct{}
 	// putOffAsked is when the holders of what was put off were asked what it came to at last, as somebody looked (Awake).

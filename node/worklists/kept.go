@@ -498,7 +498,9 @@ func (d *Desk) DoneBy(user string, all []api.Undelivered) ([]api.Undelivered, er
 func (d *Desk) Outbox(ctx context.Context) []api.Undelivered {
 	d.askPutOffs(ctx)
 	d.askAdopted(ctx, "")
-	d.seeCounted()
+	if d.hasten(0) {
+		d.askCounted()
+	}
 	out := []api.Undelivered{}
 	for _, k := range d.allKept("") {
 		if len(k.Word) > 0 {

@@ -3,6 +3,10 @@ package web
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,7 +19,8 @@ import (
 
 // A form that was carried out leads to a page by a redirect, so that to reload that page repeats nothing. What
 // was done is said there, by a note that the node keeps for a while and the address names. A form that comes
-// twice, because somebody pressed twice or the answer was lost, is carried out once.
+// twice, because somebody pressed twice or the answer was lost, is carried out once. With other contents, or another
+// button, it is another one: somebody went back to it and typed something else.
 
 const (
 	noteLife = 10 * time.Minute
@@ -40,7 +45,7 @@ type outcome struct {
 	ok   bool
 }
 
-// notes are the outcomes of forms, by the name that each form brings along.
+// notes are the outcomes of forms, by what each form brings along (sameForm).
 type notes struct {
 	mu     sync.Mutex // guards what follows
 	byForm map[string]*outcome
@@ -110,6 +115,25 @@ func (n *notes) find(r *http.Request) *note {
 // formName is the name of the field by which a form that comes twice is known.
 const formName = "form-name"
 
+// sameForm is the same for a form that comes again just as it was, and differs for one that leads elsewhere, or in which
+// anything is different. Empty: the form has no name, so nobody knows.
+func sameForm(r *http.Request, s httpapi.Session) string {
+	name := r.PostForm.Get(formName)
+	if name == "" {
+		return ""
+	}
+	files := map[string]string{} // by their contents, which their references name
+	for field, up := range s.Files {
+		files[field] = fmt.Sprint(up.Err)
+		if up.File != nil {
+			files[field] = up.File.Value
+		}
+	}
+	h := sha256.New()
+	_ = json.NewEncoder(h).Encode([]any{r.URL.Path, r.PostForm, files}) // a hash takes everything
+	return name + " " + hex.EncodeToString(h.Sum(nil))
+}
+
 // action is what a form does. again renders the page with the form once more, with what was typed.
 type action func(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error)
 
@@ -131,7 +155,7 @@ func (p *Page) act(do action, again func(why error) screen) http.HandlerFunc {
 			p.show(w, r, again(&trouble{key: "wrong.nul"}))
 			return
 		}
-		is, err := p.notes.once(r.PostForm.Get(formName), func() (*outcome, error) { return do(r.Context(), r, s) })
+		is, err := p.notes.once(sameForm(r, s), func() (*outcome, error) { return do(r.Context(), r, s) })
 		if err != nil {
 			p.show(w, r, again(err))
 			return

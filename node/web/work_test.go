@@ -350,6 +350,58 @@ func TestAFormThatComesTwiceIsCarriedOutOnce(t *testing.T) {
 	})
 }
 
+// Who goes back to a form that was sent and types something else, or presses another button, sends another one.
+func TestAFormSentAgainWithOtherContentsIsAnother(t *testing.T) {
+	f := brigade()
+	var taken []string
+	var results []api.ItemResult
+	f.OnFinishItem = func(r api.ItemResult) (*api.Item, error) {
+		results = append(results, r)
+		return &work()[1], nil
+	}
+	f.OnClaimItems = func(r api.ClaimRequest) ([]api.Item, error) {
+		taken = append(taken, r.Items...)
+		return nil, nil
+	}
+	p := newPage(f)
+	send := func(path string, form url.Values) string {
+		t.Helper()
+		form.Set("form-name", "one")
+		w := post(t, p, sent(httpapi.Good), "en", path, form)
+		if w.Code != http.StatusSeeOther {
+			t.Fatalf("%s with %v: %d\n%s", path, form, w.Code, prose(w.Body.String()))
+		}
+		return w.Header().Get("Location")
+	}
+	done := send("/items/b2", url.Values{"act": {"done"}, "data.level": {"4"}})
+	other := send("/items/b2", url.Values{"act": {"done"}, "data.level": {"14"}})
+	failed := send("/items/b2", url.Values{"act": {"fail"}, "reason": {"not at all"}})
+	again := send("/items/b2", url.Values{"act": {"done"}, "data.level": {"4"}})
+	send("/items/b1/take", url.Values{})
+	send("/items/b3/take", url.Values{}) // the forms of home share a name
+	if len(results) != 3 || results[1].Outputs["level"] != "14" || !results[2].Failed {
+		t.Errorf("it was done as %+v", results)
+	}
+	if done == other || other == failed || again != done {
+		t.Errorf("they lead to %q, %q, %q, and the first again to %q", done, other, failed, again)
+	}
+	if !slices.Equal(taken, []string{"b1", "b3"}) {
+		t.Errorf("taken were %q", taken)
+	}
+}
+
+// A file that is another one makes another form.
+func TestAFormWithAnotherFileIsAnother(t *testing.T) {
+	r := httptest.NewRequest(http.MethodPost, "/items/b2", nil)
+	r.PostForm = url.Values{"form-name": {"one"}}
+	with := func(file string) string {
+		return sameForm(r, httpapi.Session{Files: map[string]httpapi.Upload{"file.photo": {File: &api.File{Value: file}}}})
+	}
+	if with("file:1") != with("file:1") || with("file:1") == with("file:2") {
+		t.Error("forms are told apart by something else than their files")
+	}
+}
+
 // However many forms are sent, the node remembers a few.
 func TestNotesAreBounded(t *testing.T) {
 	n := newNotes()

@@ -149,6 +149,7 @@ func (p *Page) Inside(w http.ResponseWriter, r *http.Request, s httpapi.Session)
 	guard(w)
 	ctx := context.WithValue(r.Context(), sessionKey{}, s)
 	ctx = context.WithValue(ctx, languageKey{}, choose(w, r))
+	ctx = context.WithValue(ctx, refusalKey{}, &refusal{})
 	p.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 

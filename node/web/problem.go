@@ -12,12 +12,19 @@ import (
 type problem struct {
 	Text, Hint string
 	Controls   []control // those with something wrong
+	Typed      []string  // what was typed and has no control on the page
 	code       int
 	bad        invalid
 }
 
 // problem says why a form was not carried out; nil: none came, or it was.
 func (p *Page) problem(r *http.Request, why error) *problem {
+	x := p.because(r, why)
+	refusalOf(r.Context()).why = x
+	return x
+}
+
+func (p *Page) because(r *http.Request, why error) *problem {
 	lang := languageOf(r.Context())
 	var own *trouble
 	var bad invalid

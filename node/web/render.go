@@ -85,7 +85,30 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
 	if v.refresh > 0 {
 		w.Header().Set("Refresh", strconv.Itoa(v.refresh))
 	}
-	p.write(w, r, status, lang, part{"top", f}, part{v.template, v.data}, part{"bottom", f})
+	parts := []part{{"top", f}, {v.template, v.data}}
+	if r.Method == http.MethodPost {
+		parts = append(parts, p.typed(r, lang, parts[1], err)...)
+	}
+	p.write(w, r, status, lang, append(parts, part{"bottom", f})...)
+}
+
+// typed has the page of a form that was not carried out show what was typed there and has no control on it: with the
+// reason or, of a page that says only what went wrong, in a part of its own.
+func (p *Page) typed(r *http.Request, lang *language, middle part, wrong error) []part {
+	x := refusalOf(r.Context())
+	if x.why == nil && wrong == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := lang.pages.ExecuteTemplate(&b, middle.template, middle.data); err != nil {
+		return nil // which write says
+	}
+	left := x.unshown(lang, r.PostForm, b.String())
+	if wrong != nil {
+		return []part{{"typed", left}}
+	}
+	x.why.Typed = left
+	return nil
 }
 
 // worksHere reports whether a page belongs to a user's work.

@@ -59,6 +59,7 @@ func (p *Page) beginWith(why error) screen {
 		if err != nil {
 			return view{}, err
 		}
+		refusalOf(ctx).fields = fields
 		b := beginning{
 			Workflow: wf, Tasks: inOrder(def),
 			Diagram: drawingOf("/workflows/"+url.PathEscape(string(wf.Name)+"@"+short(wf.Hash)), ""), Form: rand.Text(),
@@ -178,6 +179,7 @@ func (p *Page) start(ctx context.Context, r *http.Request, s httpapi.Session) (*
 	if err != nil {
 		return nil, err
 	}
+	refusalOf(ctx).fields = fields
 	lost := languageOf(ctx).withFiles(r.PostForm, s.Files)
 	input, wrong := languageOf(ctx).typed(fields, r.PostForm, true)
 	if maps.Copy(wrong, lost); len(wrong) > 0 {

@@ -383,7 +383,6 @@ type sheet struct {
 	Failing  bool                 // that was about to be said
 	Came     bool                 // what was typed for the result is here
 	Pass     *pass                // by which it goes to somebody else; nil: it cannot
-	Typed    []string             // what was typed and has no control any more
 	Gone     bool                 // the item is not on the list any more
 	Ended    *api.Task            // how its task ended, of an item that nobody can take any more; nil: that is not known here
 	Signed   *api.PersonSignature // of what the user made of it, or whoever ended it; nil: that is not known here
@@ -406,7 +405,7 @@ func (p *Page) itemWith(why error) screen {
 		var no *api.Error
 		switch {
 		case why != nil && errors.As(err, &no): // the item is gone: what was typed is not
-			v.Gone, v.Sheet, v.Typed = true, &api.ItemSheet{}, typedData(r.PostForm)
+			v.Gone, v.Sheet = true, &api.ItemSheet{}
 			return view{template: "item", title: "item.gone", status: v.Why.status(), data: v}, nil
 		case err != nil:
 			return view{}, err
@@ -424,19 +423,15 @@ func (p *Page) itemWith(why error) screen {
 		if v.Ended != nil {
 			v.Signed = v.Ended.Signed
 		}
-		left := maps.Clone(r.PostForm)
+		refusalOf(ctx).fields = got.Fields
 		var bad invalid
 		errors.As(why, &bad)
 		for _, f := range fieldsOf(got, r.PostForm) {
 			c := lang.control(f, r.PostForm)
 			c.Error = bad[f.Name]
 			v.Controls = append(v.Controls, c)
-			delete(left, c.Name)
 		}
 		v.Why.name(v.Controls)
-		if v.Typed = typedData(left); !v.Item.Mine() {
-			v.Typed = typedData(r.PostForm)
-		}
 		return view{
 			template: "item", title: "item.title", name: v.Item.Title(), live: true, instance: got.Item.Instance,
 			status: v.Why.status(), data: v,
@@ -485,18 +480,6 @@ func fieldsOf(s *api.ItemSheet, form url.Values) []api.Field {
 	return out
 }
 
-// typedData is what was typed for data, so that somebody can copy it.
-func typedData(form url.Values) (out []string) {
-	for k, of := range form {
-		name, ok := strings.CutPrefix(k, dataPrefix)
-		if ok && of[0] != "" {
-			out = append(out, name+": "+asTyped(of[0]))
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // strange reports whether a form has something for which there is no field: it was made before the definition changed, and
 // what was typed there is not to be lost without a word.
 func strange(fields []api.Field, form url.Values) bool {
@@ -529,6 +512,7 @@ func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (
 		}
 		var wrong map[string]string
 		fields := fieldsOf(got, r.PostForm)
+		refusalOf(ctx).fields = got.Fields
 		if strange(fields, r.PostForm) {
 			return nil, &trouble{key: "wrong.fields"}
 		}

@@ -689,7 +689,7 @@ func TestAnItemThatIsGoneMeanwhile(t *testing.T) {
 	}{
 		{"it is listed still", sheetOf, []string{"does not count, as the item was given back; it is kept\nthe instance's page shows it", "two floors, <smoke>"}},
 		{"it is not ana's any more", func(string) (*api.ItemSheet, error) { return sheetOf("a1") },
-			[]string{"does not count", "What you typed\nlevel: 2 report: two floors, <smoke>"}},
+			[]string{"does not count", "What you typed\nlevel: 2 What you see: two floors, <smoke>"}},
 		{"it is nowhere", func(string) (*api.ItemSheet,
 			error) {
 			return nil, api.Errorf(api.NotFound, "there is no item")
@@ -729,6 +729,58 @@ func TestAnItemThatIsGoneMeanwhile(t *testing.T) {
 	if text := prose(w.Body.String()); w.Code != 500 ||
 		!strings.Contains(text, "Something went wrong inside the node.") || strings.Contains(text, "badger") {
 		t.Errorf("%d\n%s", w.Code, text)
+	}
+}
+
+// What was typed in a form that is refused is there once more, also where its page has no such form any more.
+func TestWhatWasTypedIsShownInEachRefusal(t *testing.T) {
+	no := api.Errorf(api.Refused, "engine-7 holds procedure-1, and this node is disconnected on purpose")
+	f := brigade()
+	was := f.OnStatus
+	f.OnStatus = func() (*api.Status, error) {
+		st, err := was()
+		if err == nil {
+			away := *st
+			away.Disconnected, st = ref(at(11*time.Hour)), &away
+		}
+		return st, err
+	}
+	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) { return nil, no }
+	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, no }
+	f.OnTransferItem = func(api.TransferRequest) (*api.Transferred, error) { return nil, no }
+	f.OnStart = func(api.StartRequest) (*api.Started, error) { return nil, no }
+	f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) { return nil, no }
+	gone := *f // whose workflow is gone, and who has no role
+	gone.OnWorkflow = func(string) (*api.Workflow, error) { return nil, api.Errorf(api.NotFound, "there is no workflow") }
+	only := *f
+	only.OnWorkflow = func(ref string) (*api.Workflow, error) {
+		wf, err := f.OnWorkflow(ref)
+		if err == nil {
+			with := *wf
+			with.Definition, wf = append([]byte(`{"creator-role":"chief",`), wf.Definition[1:]...), &with
+		}
+		return wf, err
+	}
+	for _, tt := range []struct {
+		f    *apitest.Fake
+		path string
+		form url.Values
+		want string
+	}{
+		{f, "/items/b2", url.Values{"act": {"done"}, "data.level": {"4"}, "data.dry": {"true"}, "data.photo": {planOfHouse}},
+			"What you typed\ndry: Yes level: 4 A photo of the place: house.pdf (2.4 MB)"},
+		{f, "/items/b2", url.Values{"act": {"fail"}, "reason": {"the bridge is down"}}, "What you typed\nthe bridge is down"},
+		{f, "/items/b2/release", url.Values{"reason": {"the car broke"}}, "What you typed\nthe car broke"},
+		{f, "/items/b2/transfer", url.Values{"way": {"back"}, "why": {"I am ill"}}, "What you typed\nI am ill"},
+		{f, "/instances/" + id + "/orders", url.Values{"task": {"pump"}, "order": {"again"}, "reason": {"it is dry now"}},
+			"What you typed\nit is dry now"},
+		{&gone, "/workflows/flood", url.Values{"data.street": {"Rua 3"}}, "What you typed\nstreet: Rua 3"},
+		{&only, "/workflows/flood", url.Values{"data.place": {"Rua 3"}}, "What you typed\nWhere the water is: Rua 3"},
+	} {
+		w := post(t, newPage(tt.f), sent(httpapi.Good), "en", tt.path, tt.form)
+		if text := prose(w.Body.String()); w.Code < 400 || !strings.Contains(text, tt.want) {
+			t.Errorf("%s with %v: %d\n%s", tt.path, tt.form, w.Code, text)
+		}
 	}
 }
 

@@ -498,18 +498,20 @@ func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (
 	lost := lang.withFiles(r.PostForm, s.Files)
 	act := r.PostForm.Get("act")
 	in := api.ItemResult{User: s.User, Item: r.PathValue("item"), Failed: act == "fail"}
+	got, err := p.node.ItemSheet(ctx, api.ItemQuery{User: s.User, Item: in.Item})
 	switch {
 	case act != "done" && act != "fail" && act != "": // a script may send a form without a button
 		return nil, &trouble{key: "wrong.act"}
+	case err == nil && got.Item.State == api.ItemDone: // its page has no form: this one is from before
+		refusalOf(ctx).fields = got.Fields
+		return nil, &trouble{key: "wrong.done"}
 	case in.Failed:
 		if in.Reason = strings.TrimSpace(asTyped(r.PostForm.Get("reason"))); in.Reason == "" {
 			return nil, &trouble{key: "wrong.reason"}
 		}
+	case err != nil:
+		return nil, err
 	default:
-		got, err := p.node.ItemSheet(ctx, api.ItemQuery{User: s.User, Item: in.Item})
-		if err != nil {
-			return nil, err
-		}
 		var wrong map[string]string
 		fields := fieldsOf(got, r.PostForm)
 		refusalOf(ctx).fields = got.Fields

@@ -784,6 +784,24 @@ func TestWhatWasTypedIsShownInEachRefusal(t *testing.T) {
 	}
 }
 
+// A form from before its item was done does not take the place of what waits to be handed in.
+func TestAFormFromBeforeAnItemWasDone(t *testing.T) {
+	for _, form := range []url.Values{
+		{"act": {"done"}, "data.report": {"all dry"}}, {"act": {"fail"}, "reason": {"all dry"}},
+	} {
+		f := brigade()
+		f.OnFinishItem = func(r api.ItemResult) (*api.Item, error) {
+			t.Errorf("handed in was %+v", r)
+			return &work()[2], nil
+		}
+		w := post(t, newPage(f), sent(httpapi.Good), "en", "/items/c3", form)
+		if text := prose(w.Body.String()); w.Code != http.StatusConflict || !strings.Contains(text, "It was done meanwhile") ||
+			!strings.Contains(text, "all dry") {
+			t.Errorf("%v: %d\n%s", form, w.Code, text)
+		}
+	}
+}
+
 // Of files that are not here an item says how much they are, how long they take, and what to do about it.
 func TestAnItemSaysWhatIsStillToCome(t *testing.T) {
 	for _, tt := range []struct {

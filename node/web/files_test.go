@@ -105,6 +105,17 @@ func TestAFileIsNotTaken(t *testing.T) {
 	}
 }
 
+// A form of a session that has ended kept no file: it is said which one is to be chosen once more.
+func TestAFileThatIsToBeChosenAgain(t *testing.T) {
+	s := sent(httpapi.Stale)
+	s.Files = map[string]httpapi.Upload{"file.photo": {Err: errors.New("not kept"), Name: "roof.jpg"}}
+	w := post(t, newPage(brigade()), s, "en", "/items/b2", url.Values{"act": {"done"}, "data.report": {"smoke"}})
+	if text := prose(w.Body.String()); w.Code != http.StatusConflict || !strings.Contains(text, "You had to sign in again") ||
+		!strings.Contains(text, "A photo of the place: choose roof.jpg once more") || !strings.Contains(text, "smoke") {
+		t.Errorf("%d\n%s", w.Code, text)
+	}
+}
+
 // A file that an item needs is fetched in the name of the session's user, and is never shown as a page.
 func TestFilesOfAnItem(t *testing.T) {
 	f := brigade()

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -145,7 +146,7 @@ func (p *Page) act(do action, again func(why error) screen) http.HandlerFunc {
 		switch s.Sent {
 		case httpapi.Good:
 		case httpapi.Stale:
-			p.show(w, r, again(&trouble{key: "form.stale"}))
+			p.show(w, r, again(unsent(languageOf(r.Context()), s)))
 			return
 		default:
 			p.show(w, r, again(&trouble{key: "form.look"}))
@@ -181,6 +182,18 @@ func hasNUL(form url.Values) bool {
 type trouble struct{ key string }
 
 func (t *trouble) Error() string { return t.key }
+
+// unsent is the error of a form of a session that has ended. Nothing of it was kept but its texts, so it names the files
+// that are to be chosen once more: no page can do that.
+func unsent(lang *language, s httpapi.Session) error {
+	files := invalid{}
+	for field, up := range s.Files {
+		if name, ok := strings.CutPrefix(field, filePrefix); ok {
+			files[name] = lang.say("file.again", up.Name)
+		}
+	}
+	return errors.Join(&trouble{key: "form.stale"}, files)
+}
 
 // invalid is the error of a form in which something was typed that will not do, by the name of the data.
 type invalid map[string]string

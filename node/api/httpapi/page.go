@@ -45,7 +45,7 @@ type Session struct {
 	// Sent is what a form that came is worth.
 	Sent Sent
 	// Files are the files that a good form brought along, by the names of their fields: they are kept at the node, to
-	// be given to an instance within a day.
+	// be given to an instance within a day. Of any other form none is kept, and that is said of each.
 	Files map[string]Upload
 }
 

@@ -15,6 +15,7 @@ import (
 type Upload struct {
 	File *api.File // where it is kept; nil: it is not
 	Err  error     // why it is not
+	Name string    // how it was called, of one that was passed over
 }
 
 const (
@@ -40,7 +41,7 @@ func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multi
 			return errTooLarge
 		case part.FileName() != "":
 			if worth(r, *s) != Good {
-				early = append(early, part.FormName())
+				early = append(early, passed{part.FormName(), part.FileName()})
 				continue
 			}
 			s.Files[part.FormName()] = h.keep(r, part, came)
@@ -73,16 +74,19 @@ type tooEarly struct{}
 
 func (tooEarly) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// passedOver are the files that came before the secret of the session, by the names of their fields.
-type passedOver []string
+// passedOver are the files that came before the secret of the session, or in a form without it.
+type passedOver []passed
 
-// refuse says of them that they are not kept, where the form is a good one all the same.
+type passed struct{ field, name string }
+
+// refuse says of them that they are not kept.
 func (early passedOver) refuse(r *http.Request, s *Session) {
+	err := api.Errorf(api.Invalid, "the file came before %s in its form: it is not kept", FormTokenField)
 	if worth(r, *s) != Good {
-		return
+		err = api.Errorf(api.Refused, "the form is of a session that has ended: its file is not kept")
 	}
-	for _, name := range early {
-		s.Files[name] = Upload{Err: api.Errorf(api.Invalid, "the file came before %s in its form: it is not kept", FormTokenField)}
+	for _, f := range early {
+		s.Files[f.field] = Upload{Err: err, Name: f.name}
 	}
 }
 

@@ -47,9 +47,16 @@
     for (const e of fields(form)) if ((e.type !== "radio" && e.type !== "checkbox") || e.checked) now[e.name] = e.value;
     for (const e of form.elements) {
       const file = e.type === "file" && form.querySelector(`input[type="hidden"][name="${CSS.escape(e.name.replace("file.", "data."))}"]`);
-      if (file) now[e.name] = { value: file.value, says: at(e.id + "-has").textContent };
+      if (e.type === "file" && e.files.length) now[e.name] = { chosen: e.files[0].name };
+      else if (file) now[e.name] = { value: file.value, says: at(e.id + "-has").textContent };
     }
     store(() => localStorage.setItem(kept(form), JSON.stringify(now)));
+  }
+  function again(e, name) { // a file that was chosen and did not come: the browser alone chooses files
+    const says = document.createElement("p");
+    Object.assign(says, { id: e.id + "-error", className: "error", textContent: e.dataset.again.replace("{}", name) });
+    e.before(says);
+    e.setAttribute("aria-describedby", says.id);
   }
   function bring(e, { value, says }) { // a file that the node keeps
     const file = document.createElement("input"), has = at(e.id + "-has") || document.createElement("p");
@@ -72,7 +79,7 @@
         if (e.type === "radio" || e.type === "checkbox") e.checked = (was[e.name] ?? "") === e.value;
         else if (e.name in was) e.value = was[e.name];
       }
-      for (const e of [...form.elements]) if (e.type === "file" && was[e.name]) bring(e, was[e.name]);
+      for (const e of [...form.elements]) if (e.type === "file" && was[e.name]) was[e.name].chosen ? again(e, was[e.name].chosen) : bring(e, was[e.name]);
     } else if ("came" in form.dataset || form.querySelector('input[type="hidden"][name^="data."]')) keep(form);
     form.addEventListener("input", () => {
       form.dataset.typed = "";

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -25,6 +26,40 @@ const perPage = 50
 func needsPerson(in api.InstanceSummary) bool {
 	waits := api.UnderWay(in.State, in.Needs)
 	return in.Quarantine != nil || waits && (len(in.Needs) > 0 || in.State != workflow.InstanceRunning)
+}
+
+// mostUrgent orders instances that need a person: first those at which something stands still until somebody orders or
+// can do something, then what is overdue, the longest first, then what may wait; else the one that was started first.
+func mostUrgent(a, b *api.InstanceSummary) int {
+	return cmp.Or(urgency(a)-urgency(b), overdueSince(a).Compare(overdueSince(b)), a.Started.Compare(b.Started))
+}
+
+func urgency(in *api.InstanceSummary) int {
+	if in.Quarantine != nil || in.State != workflow.InstanceRunning {
+		return 0
+	}
+	least := 2
+	for _, n := range in.Needs {
+		switch n.Kind {
+		case api.NeedOverdue:
+			least = 1
+		case api.NeedGoesOn, "incident":
+		default:
+			return 0
+		}
+	}
+	return least
+}
+
+// overdueSince is from when on the first of an instance's tasks is overdue; where nobody says that, or at least not
+// when, it is as late as can be.
+func overdueSince(in *api.InstanceSummary) time.Time {
+	for _, n := range in.Needs {
+		if n.Since != nil {
+			return *n.Since
+		}
+	}
+	return time.Unix(1<<40, 0)
 }
 
 // filter is which instances are listed.
@@ -144,7 +179,12 @@ func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 			found, told = append(found, in), told || len(in.KnownBy) > 0
 		}
 	}
-	slices.SortStableFunc(found, func(a, b *api.InstanceSummary) int { return cmp.Or(place(a) - place(b)) })
+	slices.SortStableFunc(found, func(a, b *api.InstanceSummary) int {
+		if place(a) == 0 && place(b) == 0 {
+			return mostUrgent(a, b)
+		}
+		return place(a) - place(b)
+	})
 	pages := max((len(found)+perPage-1)/perPage, 1)
 	f.Page = min(f.Page, pages)
 	from := (f.Page - 1) * perPage

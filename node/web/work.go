@@ -326,18 +326,22 @@ func (p *Page) addInstances(ctx context.Context, h *home, st *api.Status) error 
 	if err != nil {
 		return err
 	}
-	for _, in := range list {
+	var needs []*api.InstanceSummary
+	for i, in := range list {
 		switch {
-		case needsPerson(in) && len(h.Needs) < onHome:
-			h.Needs = append(h.Needs, needy{InstanceSummary: in})
 		case needsPerson(in):
-			h.NeedsMore++
+			needs = append(needs, &list[i])
 		case len(h.Running) < onHome:
 			h.Running = append(h.Running, in)
 		default:
 			h.RunMore++
 		}
 	}
+	slices.SortStableFunc(needs, mostUrgent)
+	for _, in := range needs[:min(len(needs), onHome)] {
+		h.Needs = append(h.Needs, needy{InstanceSummary: *in})
+	}
+	h.NeedsMore = len(needs) - len(h.Needs)
 	p.addOverdue(ctx, h.Needs, h.Session, st)
 	return nil
 }

@@ -1172,6 +1172,47 @@ func TestHomeWithVeryMuchWork(t *testing.T) {
 	}
 }
 
+// Of what needs a person the most urgent comes first, and home stops after that order, not before.
+func TestWhatIsMostUrgentComesFirst(t *testing.T) {
+	f := brigade()
+	need := func(kind string, since time.Duration) []api.Need {
+		n := api.Need{Kind: kind, Number: 1}
+		if since > 0 {
+			n.Since = ref(at(since))
+		}
+		return []api.Need{n}
+	}
+	list := []api.InstanceSummary{{ID: "told", Subject: "Told", State: workflow.InstanceRunning, Needs: need("incident", 0)}}
+	for i := range 30 { // the newest first, as the node lists them
+		since := time.Duration(60-i) * time.Minute
+		list = append(list, api.InstanceSummary{
+			ID: "late" + itoa(i), Subject: "Late" + itoa(60-i), State: workflow.InstanceRunning, Started: at(since),
+			Needs: need(api.NeedOverdue, since),
+		})
+	}
+	list = append(list, api.InstanceSummary{
+		ID: "stuck", Subject: "Stuck", State: workflow.InstanceBlocked, Needs: need("blocked", 0),
+	}, api.InstanceSummary{
+		ID: "failed", Subject: "Failed", State: workflow.InstanceRunning, Started: at(time.Hour), Needs: need(api.NeedFailed, 0),
+	})
+	f.OnInstances = func(bool) ([]api.InstanceSummary, error) { return slices.Clone(list), nil }
+	p := newPage(f)
+	for path, last := range map[string]string{"/": "Late48", "/instances?state=needs": "Told"} {
+		text := prose(get(t, p, path, "en").Body.String())
+		from := 0
+		for _, name := range []string{"Stuck", "Failed", "Late31", "Late32", last} {
+			next := strings.Index(text[from:], name)
+			if next < 0 {
+				t.Fatalf("%s: %s is not there, or not in its place:\n%s", path, name, text)
+			}
+			from += next
+		}
+		if path == "/" && (strings.Contains(text, "Late49") || !strings.Contains(text, "And 13 more")) {
+			t.Errorf("home does not stop after twenty:\n%s", text)
+		}
+	}
+}
+
 // An instance that has failed as others presume is not among those under way: home and the list of what needs a person
 // name it with its state, as mutirao instances does.
 func TestWhatIsPresumedToHaveFailedNeedsAPerson(t *testing.T) {

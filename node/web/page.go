@@ -20,9 +20,7 @@ package web
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"io"
 	"log/slog"
 	"net/http"
@@ -218,39 +216,6 @@ func guard(w http.ResponseWriter) {
 	h.Set("Referrer-Policy", "same-origin") // with no-referrer a browser would not say of our forms that they are ours
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-}
-
-// marks name the content of each file that is the same for everybody: by name, the beginning of its hash.
-var marks = marked()
-
-func marked() map[string]string {
-	out := map[string]string{}
-	files, _ := static.ReadDir("static") // it is embedded; what could not be read would not be kept
-	for _, f := range files {
-		if b, err := static.ReadFile("static/" + f.Name()); err == nil {
-			sum := sha256.Sum256(b)
-			out[f.Name()] = hex.EncodeToString(sum[:6])
-		}
-	}
-	return out
-}
-
-// address is where a browser gets such a file. It names the content, so that the browser may keep it for good, and
-// yet has the new one at once when this program is replaced.
-func address(file string) string { return "/static/" + file + "?v=" + marks[file] }
-
-// asset serves a file that is the same for everybody. They are most of what a page needs, so browsers keep them; nothing
-// else of the page is kept.
-func asset(w http.ResponseWriter, r *http.Request) {
-	file := r.PathValue("file")
-	if mark := marks[file]; mark != "" {
-		w.Header().Set("ETag", `"`+mark+`"`)
-		w.Header().Set("Cache-Control", "no-cache") // asked for each time, but not sent
-		if r.URL.Query().Get("v") == mark {
-			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-		}
-	}
-	http.ServeFileFS(w, r, static, "static/"+file)
 }
 
 // drawing serves a drawing of an instance. It is made of what partners say, so it

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -74,10 +75,56 @@ func TestPagesAreLight(t *testing.T) {
 					t.Errorf("%s in %s: %d bytes, at most %d; after another page %d, at most %d, in %d requests", path, lang,
 						whole, first, fresh, after, number)
 				}
-				t.Logf("%s in %s: %d bytes, after another page %d", path, lang, whole, fresh)
+				t.Logf("%s in %s: %d bytes, after another page %d; the page as it is sent %d", path, lang, whole, fresh, page.Body.Len())
 			}
 		}
 	}
+}
+
+// What is the same for everybody is compressed for who takes that; what a person sees never is.
+func TestFilesAreCompressed(t *testing.T) {
+	p := newPage(newCrew())
+	ask := func(path, takes, etag string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		r.Header.Set("Accept-Encoding", takes)
+		if etag != "" {
+			r.Header.Set("If-None-Match", etag)
+		}
+		w := httptest.NewRecorder()
+		p.Inside(w, r, ana)
+		return w
+	}
+	sum := 0
+	for file := range marks {
+		plain, small := ask(address(file), "br, gzip;q=0", ""), ask(address(file), "deflate, GZIP;q=0.5, br", "")
+		z, err := gzip.NewReader(small.Body)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		n := small.Body.Len()
+		sum += n
+		body, err := io.ReadAll(z)
+		if err != nil || !bytes.Equal(body, plain.Body.Bytes()) || n >= len(body) {
+			t.Errorf("%s: %v, %d bytes of %d", file, err, n, len(body))
+		}
+		for w, encoding := range map[*httptest.ResponseRecorder]string{plain: "", small: "gzip"} {
+			h := w.Header()
+			if h.Get("Content-Encoding") != encoding || h.Get("Vary") != "Accept-Encoding" ||
+				h.Get("Content-Type") != plain.Header().Get("Content-Type") {
+				t.Errorf("%s: %v", file, h)
+			}
+		}
+		tag := small.Header().Get("ETag")
+		if tag == plain.Header().Get("ETag") || ask(address(file), "gzip", tag).Code != http.StatusNotModified ||
+			ask(address(file), "", tag).Code != http.StatusOK {
+			t.Errorf("%s: a browser that has %s is told something else", file, tag)
+		}
+	}
+	home := ask("/", "gzip", "")
+	if home.Header().Get("Content-Encoding") != "" {
+		t.Error("home is compressed")
+	}
+	t.Logf("home has %d bytes, and its files %d", home.Body.Len(), sum)
 }
 
 // Browsers keep what is the same for everybody, by a name that goes with its content, and nothing else: also where

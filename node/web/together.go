@@ -32,7 +32,7 @@ func (c togetherChoice) Early() bool { return c.State == api.ItemNotReady }
 
 // lockable reports whether an item can be locked now, alone or with others: not while its holder is away as announced.
 func lockable(x api.Item) bool {
-	if x.Away != nil || x.Unreachable {
+	if x.Away != nil || x.Unreachable || x.TakenBy != "" || x.Over {
 		return false
 	}
 	switch x.State {
@@ -44,15 +44,32 @@ func lockable(x api.Item) bool {
 	return false
 }
 
+// takable are those items of a list that a user can lock together with others: of what is not ready only what waits for
+// nothing but what the user has locked or done, or can lock with it.
+func takable(list []api.Item) []api.Item {
+	out := slices.DeleteFunc(slices.Clone(list), func(x api.Item) bool { return !lockable(x) })
+	has := func(x api.Item, task string) bool {
+		is := func(y api.Item) bool { return y.Instance == x.Instance && y.Task == task }
+		return slices.ContainsFunc(out, is) || slices.ContainsFunc(list, func(y api.Item) bool {
+			return is(y) && (y.State == api.ItemLocked || y.State == api.ItemDone)
+		})
+	}
+	for n := -1; n != len(out); { // without one, what waits for it cannot be had either
+		n = len(out)
+		can := slices.DeleteFunc(slices.Clone(out), func(x api.Item) bool {
+			return slices.ContainsFunc(x.Awaits, func(t string) bool { return !has(x, t) })
+		})
+		out = can // has looks at all of them until then
+	}
+	return out
+}
+
 // together are the items of a list by their instances, where several can be locked together or one ahead. At most
 // so many are shown; more is how many are not.
 func together(list []api.Item, chosen []string, most int, s httpapi.Session) (out []along, more int) {
 	by := map[string][]api.Item{}
 	var order []string
-	for _, x := range list {
-		if !lockable(x) {
-			continue
-		}
+	for _, x := range takable(list) {
 		if by[x.Instance] == nil {
 			order = append(order, x.Instance)
 		}

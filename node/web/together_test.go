@@ -156,3 +156,24 @@ func TestLockingTogetherInABrowser(t *testing.T) {
 		}
 	}
 }
+
+// What waits for an item that somebody else has, or cannot be had out of reach, is not offered to be locked with others.
+func TestOnlyWhatCanBeTakenIsOfferedTogether(t *testing.T) {
+	x := func(task, state string, awaits ...string) api.Item {
+		return api.Item{ID: task, Task: task, Instance: id, State: state, Offline: true, Awaits: awaits}
+	}
+	taken := x("look", api.ItemReady)
+	taken.TakenBy = "rui"
+	list := []api.Item{
+		taken, x("treat", api.ItemNotReady, "look"), x("sign", api.ItemNotReady, "treat"),
+		x("weigh", api.ItemLocked), x("feed", api.ItemNotReady, "weigh"), x("note", api.ItemNotReady, "feed"),
+		x("call", api.ItemNotReady, "elsewhere"),
+	}
+	var got []string
+	for _, y := range takable(list) {
+		got = append(got, y.Task)
+	}
+	if !slices.Equal(got, []string{"feed", "note"}) {
+		t.Errorf("offered are %q", got)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/mutirao-mesh/mutirao/internal/once"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
@@ -49,6 +50,23 @@ type control struct {
 	Choices  []choice // of choice, list and yesno
 	Range    string   // of a number, in words
 	Error    string   // what is wrong with what was typed
+}
+
+// Described are the IDs of what is said about a control beside its label: what is wrong first.
+func (c control) Described() string {
+	var ids []string
+	for _, x := range []struct {
+		end string
+		is  bool
+	}{
+		{"-error", c.Error != ""}, {"-has", c.Has != ""}, {"-hint", c.Hint != ""}, {"-range", c.Range != ""},
+		{"-form", c.Kind == "lines" || c.Kind == "pairs"},
+	} {
+		if x.is {
+			ids = append(ids, c.ID+x.end)
+		}
+	}
+	return strings.Join(ids, " ")
 }
 
 // choice is one of the values that a control offers.
@@ -189,6 +207,12 @@ func (l *language) interval(f api.Field) string {
 		return l.say("field.most", l.plainly(*f.Max))
 	}
 	return ""
+}
+
+// lowerFirst is a text as it stands in the middle of another.
+func lowerFirst(text string) string {
+	r, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToLower(r)) + text[n:]
 }
 
 // plainly is a value as people type it.
@@ -462,7 +486,7 @@ func (l *language) decimal(text string) (n string, ok bool) {
 // fits says what is wrong with a value of the right type; empty: nothing.
 func (l *language) fits(f api.Field, v string) string {
 	if n, err := strconv.ParseFloat(v, 64); err == nil && (f.Min != nil && n < *f.Min || f.Max != nil && n > *f.Max) {
-		return l.say("wrong.range", l.interval(f))
+		return l.say("wrong.range", lowerFirst(l.interval(f)))
 	}
 	if len(f.Enum) > 0 && !slices.ContainsFunc(f.Enum, func(e any) bool { return l.sameValue(f, e, v) }) {
 		return l.say("wrong.choice")

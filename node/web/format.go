@@ -30,7 +30,7 @@ func (l *language) functions() template.FuncMap {
 		"datum": func(in *api.Instance, name string) string { return in.CalledData(workflow.DataName(name)) },
 		"told":  messageText,
 		"more":  func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
-		"size":  l.size, "hasFiles": hasFiles, "exact": exact,
+		"size":  l.size, "hasFiles": hasFiles, "exact": exact, "called": l.calledFile,
 		"drawn": func(scenario string, c chart) drawn { return drawn{scenario, c} },
 		"zone":  func() string { return time.Now().Format("UTC-07:00") },
 		"list":  list, "voters": voters, "short": short, "value": l.value, "tone": tone,
@@ -55,6 +55,14 @@ type drawn struct {
 // size is so many bytes for people.
 func (l *language) size(n int64) string {
 	return strings.Replace(workflow.FormatSize(n), ".", l.comma, 1)
+}
+
+// calledFile is what was typed; a file by its name and size.
+func (l *language) calledFile(text string) string {
+	if file, err := workflow.ParseFile(text); err == nil {
+		return file.Name + " (" + l.size(file.Size) + ")"
+	}
+	return text
 }
 
 // stated is a state, and of what.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // A form that is not carried out is shown once more with what was typed. Its page may have no such form any more, as
@@ -65,9 +64,7 @@ func (x *refusal) line(lang *language, name, text string) string {
 	if !ok {
 		return text
 	}
-	if file, err := workflow.ParseFile(text); err == nil {
-		text = file.Name + " (" + lang.size(file.Size) + ")"
-	}
+	text = lang.calledFile(text)
 	i := slices.IndexFunc(x.fields, func(f api.Field) bool { return f.Name == data })
 	if i < 0 {
 		return data + ": " + text

@@ -635,13 +635,13 @@ func TestWhatWillNotDo(t *testing.T) {
 	for lang, want := range map[string][]string{
 		"en": {
 			"Something that you typed will not do", "What you see: too long: at most 64 KiB",
-			"level: out of range: From 0 to 30", "Barcos à mão: “2.5” is not a whole number: write digits only, as in 1000", "dry: choose yes or no",
+			"level: out of range: from 0 to 30", "Barcos à mão: “2.5” is not a whole number: write digits only, as in 1000", "dry: choose yes or no",
 			"since: write day and time, for example 2026-07-01 08:00",
 			"state: this is not one of the values to choose from",
 			"houses: this begins like JSON and cannot be read as such",
 			"depth: “deep” has no equals sign: write name = value", "grade: this is not one of the values to choose from",
 		},
-		"pt-BR": {"Algo do que você digitou não serve", "level: fora dos limites: De 0 a 30",
+		"pt-BR": {"Algo do que você digitou não serve", "level: fora dos limites: de 0 a 30",
 			"Barcos à mão: “2.5” não é um número inteiro: escreva só algarismos, como 1000"},
 	} {
 		w := post(t, newPage(brigade()), sent(httpapi.Good), lang, "/items/b2", typed)
@@ -798,6 +798,22 @@ func TestAFormFromBeforeAnItemWasDone(t *testing.T) {
 		if text := prose(w.Body.String()); w.Code != http.StatusConflict || !strings.Contains(text, "It was done meanwhile") ||
 			!strings.Contains(text, "all dry") {
 			t.Errorf("%v: %d\n%s", form, w.Code, text)
+		}
+	}
+}
+
+// A hint, a range and what is wrong are tied to their field, each under an ID that is there.
+func TestFieldsAreDescribed(t *testing.T) {
+	body := post(t, newPage(brigade()), sent(httpapi.Good), "en", "/items/b2", url.Values{"data.level": {"31"}}).Body.String()
+	if !strings.Contains(body, `aria-describedby="f-level-error f-level-range"`) ||
+		!strings.Contains(body, `aria-describedby="f-houses-form"`) {
+		t.Error("a field has no hint of its own")
+	}
+	for _, ids := range regexp.MustCompile(`aria-describedby="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+		for _, one := range strings.Fields(ids[1]) {
+			if !strings.Contains(body, `id="`+one+`"`) {
+				t.Errorf("there is nothing called %s", one)
+			}
 		}
 	}
 }

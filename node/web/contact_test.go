@@ -193,7 +193,7 @@ func TestGoingOutOfReachRefused(t *testing.T) {
 		form := url.Values{"act": {"go"}, "within": {"5"}, "hours": {hours}}
 		w := post(t, newPage(f), sent(httpapi.Good), "en", "/contact", form)
 		if body := w.Body.String(); w.Code != http.StatusConflict ||
-			!strings.Contains(body, "is a number of hours, from 1 to 192, or empty") ||
+			!strings.Contains(body, "is a whole number of hours, from 1 to 192, or empty") ||
 			!strings.Contains(body, `name="hours" value="`+hours+`"`) {
 			t.Errorf("for %q hours: %d\n%s", hours, w.Code, prose(body))
 		}

@@ -779,4 +779,9 @@ func TestOutside(t *testing.T) {
 	if w.Code != 401 || !strings.Contains(w.Body.String(), "is not lost: open the new link in another tab") {
 		t.Errorf("a form without a session: %d\n%s", w.Code, w.Body)
 	}
+	w = httptest.NewRecorder()
+	p.Outside(w, r, httpapi.Ended)
+	if w.Code != 401 || !strings.Contains(w.Body.String(), "If that user signs in at this node again, open the new link") {
+		t.Errorf("a form of a user who was removed: %d\n%s", w.Code, w.Body)
+	}
 }

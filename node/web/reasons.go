@@ -217,7 +217,35 @@ func (l *language) plain(text string) string {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return l.moment(t, time.Now())
 	}
-	return l.word("task", text)
+	return unasked.ReplaceAllStringFunc(l.word("task", text), l.whyUnasked)
+}
+
+// unasked is why a partner cannot be asked, as it stands behind its name.
+var unasked = regexp.MustCompile(
+	`\((does not answer|gone for good|(?:not heard of since|away as announced until about) [0-9TZ:-]+)\)`)
+
+// whyUnasked is that in this language, with the moment as a clock.
+func (l *language) whyUnasked(text string) string {
+	why := strings.Trim(text, "()")
+	since, unheard := strings.CutPrefix(why, "not heard of since ")
+	until, away := strings.CutPrefix(why, "away as announced until about ")
+	at := func(moment string) string {
+		if t, err := time.Parse(time.RFC3339, moment); err == nil {
+			return l.moment(t, time.Now())
+		}
+		return moment
+	}
+	switch {
+	case unheard:
+		why = l.say("unasked.unheard", at(since))
+	case away:
+		why = l.say("unasked.away", at(until))
+	case why == "gone for good":
+		why = l.say("unasked.gone")
+	default:
+		why = l.say("unasked.silent")
+	}
+	return "(" + why + ")"
 }
 
 // withData is why a result does not count, in this language, with the data of the result, which follow.

@@ -186,3 +186,17 @@ func TestEveryReasonCanBeReached(t *testing.T) {
 		i++
 	}
 }
+
+// Why partners cannot be asked is in words of the page, with the moment as a clock.
+func TestWhyPartnersCannotBeAskedIsSaid(t *testing.T) {
+	text := "this node takes no part in instance 3f9a, and nobody can be asked now that is known to: " +
+		"desk (gone for good), hut (away as announced until about 2026-11-30T18:00:00Z), " +
+		"van (not heard of since 2026-11-30T15:05:38Z), yard (does not answer)"
+	for i, want := range []string{"van (not heard of since", "van (sem notícia desde"} {
+		got := languages()[i].reason(text)
+		if !strings.Contains(got, want) || strings.Contains(got, "T15:05") || strings.Contains(got, "T18:00") ||
+			i == 1 && strings.Contains(got, "does not") {
+			t.Error(got)
+		}
+	}
+}

@@ -273,7 +273,7 @@ func TestRecoveryRefused(t *testing.T) {
 		{url.Values{"method": {methodForward}, "data.days": {"many"}}, http.StatusBadRequest, "en",
 			[]string{"“many” is not a whole number: write digits only, as in 1000", `href="#jump-forward-f-days"`}},
 		{url.Values{"method": {methodForward}, "data.days": {"31"}}, http.StatusBadRequest, "en",
-			[]string{"out of range: From 1 to 30"}},
+			[]string{"out of range: from 1 to 30"}},
 		{url.Values{"method": {methodForward}, "data.days": {"2"}, "data.price": {""}}, http.StatusConflict, "en",
 			[]string{"Change at least one value"}},
 		{url.Values{"method": {methodCompensate}, "steps": {"0"}, "when": {"<x>"}}, http.StatusConflict, "en",
@@ -326,7 +326,7 @@ func TestAJumpSetsWhatAnAmendmentAdded(t *testing.T) {
 	}
 	w := post(t, newPage(f), sent(httpapi.Good), "en", path,
 		url.Values{"act": {"look"}, "method": {methodForward}, "data.crew": {"12"}})
-	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "out of range: From 1 to 9") {
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "out of range: from 1 to 9") {
 		t.Errorf("%d\n%s", w.Code, prose(w.Body.String()))
 	}
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -79,11 +80,14 @@ type passedOver []passed
 
 type passed struct{ field, name string }
 
+// errUnkept is of a form that is not carried out, of which all is said already.
+var errUnkept = errors.New("the form is not carried out: its file is not kept")
+
 // refuse says of them that they are not kept.
 func (early passedOver) refuse(r *http.Request, s *Session) {
-	err := api.Errorf(api.Invalid, "the file came before %s in its form: it is not kept", FormTokenField)
-	if worth(r, *s) != Good {
-		err = api.Errorf(api.Refused, "the form is of a session that has ended: its file is not kept")
+	err := errUnkept
+	if worth(r, *s) == Good {
+		err = api.Errorf(api.Invalid, "the file came before %s in its form: it is not kept", FormTokenField)
 	}
 	for _, f := range early {
 		s.Files[f.field] = Upload{Err: err, Name: f.name}

@@ -48,7 +48,9 @@ func (pigeonhole) Inside(w http.ResponseWriter, r *http.Request, s httpapi.Sessi
 	w.Header().Set("X-Form-Token", s.FormToken)
 	fmt.Fprintf(w, "sent %d, report %q, files", s.Sent, r.PostForm["report"])
 	for _, name := range []string{"file.a", "file.b"} {
-		if up, came := s.Files[name]; up.Err != nil {
+		if up, came := s.Files[name]; up.Err != nil && up.Name != "" {
+			fmt.Fprintf(w, " %s not, %s: %v", name, up.Name, up.Err)
+		} else if up.Err != nil {
 			fmt.Fprintf(w, " %s not: %v", name, up.Err)
 		} else if came {
 			fmt.Fprintf(w, " %s=%s", name, up.File.Value)
@@ -113,11 +115,11 @@ func TestFilesOfForms(t *testing.T) {
 		{"in a folder", []string{token, "file.a=../../etc/a.jpg:photo"}, nil, 200, "file.a=file:a.jpg",
 			[]string{"a.jpg=photo"}},
 		{"without the token", []string{"file.a=a.jpg:photo", "report=smoke"}, nil, 200,
-			`sent 2, report ["smoke"], files`, nil},
+			`sent 2, report ["smoke"], files file.a not, a.jpg: the form is not carried out`, nil},
 		{"a wrong token", []string{"form-token=x", "file.a=a.jpg:photo", "report=smoke"}, nil, 200,
-			`sent 2, report ["smoke"], files`, nil},
+			`sent 2, report ["smoke"], files file.a not, a.jpg: the form is not carried out`, nil},
 		{"the token comes late", []string{"file.a=a.jpg:photo", token}, nil, 200,
-			"sent 1, report [], files file.a not: the file came before form-token in its form", nil},
+			"sent 1, report [], files file.a not, a.jpg: the file came before form-token in its form", nil},
 		{"another site", []string{token, "file.a=a.jpg:photo"},
 			[]string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}, 403, "pages of", nil},
 		{"nobody says where it comes from", []string{token, "file.a=a.jpg:photo"},

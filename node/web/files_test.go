@@ -234,6 +234,27 @@ func TestAPhotoStaysWithAnItemInABrowser(t *testing.T) {
 	}
 }
 
+// A file that was chosen and not sent is named when its form is opened again: it has to be chosen once more.
+func TestAFileIsToBeChosenAgainInABrowser(t *testing.T) {
+	c := startChromium(t)
+	path := filepath.Join(t.TempDir(), "roof.jpg")
+	if err := os.WriteFile(path, []byte("photo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serveSite(t, newCrew())
+	b := s.signIn(c, screenSizes[0], "en", false)
+	says := `(document.querySelector("#f-photo-error") || {}).textContent === "choose roof.jpg once more: it was not kept"`
+	b.visit(s.URL + "/items/b2")
+	b.choose("#f-photo", path)
+	b.visit(s.URL + "/items/b2")
+	b.until(says)
+	b.typing("#f-report", "one") // which keeps the form once more
+	b.visit(s.URL + "/items/b2")
+	b.until(says)
+	b.choose("#f-photo", path)
+	b.until(`!document.querySelector("#f-photo-error")`)
+}
+
 // What is typed and not sent yet is of the user who typed it, and of the item: another user who signs in with the browser
 // finds nothing of it, nor whoever looks after its user has signed out.
 func TestADraftGoesWithItsUserInABrowser(t *testing.T) {

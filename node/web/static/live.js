@@ -49,6 +49,7 @@
       const file = e.type === "file" && form.querySelector(`input[type="hidden"][name="${CSS.escape(e.name.replace("file.", "data."))}"]`);
       if (e.type === "file" && e.files.length) now[e.name] = { chosen: e.files[0].name };
       else if (file) now[e.name] = { value: file.value, says: at(e.id + "-has").textContent };
+      else if (e.type === "file" && e.dataset.chosen) now[e.name] = { chosen: e.dataset.chosen };
     }
     store(() => localStorage.setItem(kept(form), JSON.stringify(now)));
   }
@@ -56,7 +57,9 @@
     const says = document.createElement("p");
     Object.assign(says, { id: e.id + "-error", className: "error", textContent: e.dataset.again.replace("{}", name) });
     e.before(says);
+    e.dataset.chosen = name;
     e.setAttribute("aria-describedby", says.id);
+    e.addEventListener("change", () => says.remove(), { once: true });
   }
   function bring(e, { value, says }) { // a file that the node keeps
     const file = document.createElement("input"), has = at(e.id + "-has") || document.createElement("p");

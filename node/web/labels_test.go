@@ -81,7 +81,7 @@ func TestPeopleReadLabels(t *testing.T) {
 	f.OnWorklist = func(q api.WorklistQuery) ([]api.Item, error) {
 		items := labelled(work())
 		items[0].WaitsFor = []api.Lack{{Resource: "crane", Capacity: 1, InUse: 1, By: []string{"pump"}}}
-		items[3].Awaits = []string{"look-again"} // which is not on the list
+		items[1].Awaits = []string{"look-again"} // which is not on the list
 		return listed(q, items), nil
 	}
 	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {

@@ -124,6 +124,15 @@ func (m *Machine) Meant(i worklist.Item) (standIn workflow.TaskName, mayCount wo
 	return standIn, mayCount
 }
 
+// MayEnd reports whether a try of an attempt, wherever it is done, has not come to its end, as far as is known here.
+func (m *Machine) MayEnd(id fact.AttemptID, try int) bool {
+	a := m.state.Attempts()[id]
+	if a == nil {
+		return true // its facts are still to come
+	}
+	return a.Try() <= try && a.Success() == nil && a.Off == nil && !a.EndedByHolder() && m.state.Cancelled() == nil
+}
+
 // WaitFor are the tasks that wait for that of an item, at once or by way of others, and that are not done, with
 // whoever holds each, in rule order.
 func (m *Machine) WaitFor(i worklist.Item) (out []Asked) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -61,6 +62,9 @@ func (k *desk) tellLook(from workflow.PartnerID, req []byte) ([]byte, error) {
 	case !may:
 		k.refuse("look", from)
 		return nil, errMayNotLook
+	}
+	if in, is := out.(*api.Instance); is {
+		k.withoutOutlived(ctx, l.Instance, in)
 	}
 	return json.Marshal(out)
 }
@@ -219,6 +223,9 @@ func (k *desk) showWith(
 	var only *onlySummary
 	if errors.As(err, &only) {
 		return k.retention.shownClosing(only.closing), only.closing.Definition, nil
+	}
+	if out != nil && out.Told == nil {
+		k.withoutOutlived(ctx, index.IDOf(out.ID), out)
 	}
 	return out, runs, err
 }

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -202,6 +203,53 @@ func TestAChildEndsWithItsTask(t *testing.T) {
 		}
 		if tm.task("one", parent, "by-hand") != workflow.Ready || tm.state("two", child) != workflow.InstanceCancelled {
 			t.Errorf("by-hand is %s, the child %s", tm.task("one", parent, "by-hand"), tm.state("two", child))
+		}
+	})
+}
+
+// Once a task has ended without its child, nothing is offered in the child that would count nowhere, and such an order is
+// refused, with what can be ordered in its place; also by partners that do not know the task's instance.
+func TestOrdersInAChildThatNobodyWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("one", `
+workflow: evacuation
+tasks: {ask: {type: manual}, call: {after: ask, type: manual}}
+partitions: {first: {tasks: [ask, call], partner: three}}
+`)
+		tm.add("one", `
+workflow: inundation
+tasks: {evacuate: {type: workflow, uses: evacuation}, report: {after: evacuate, type: manual}}
+partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [report], partner: one}}
+`)
+		parent := tm.begin("one", "inundation", nil)
+		pass(time.Second)
+		child := tm.onlyChild("two")
+		tm.ends("three", child, api.FinishRequest{Task: "ask"})
+		if in := tm.show("three", child); in.Parent.Ended {
+			t.Error("while its task goes on, it is said to have ended")
+		}
+		tm.ends("three", child, api.FinishRequest{Task: "call", Failed: true, Reason: "no boats"})
+		for _, at := range []string{"one", "two", "three"} {
+			if in := tm.show(at, child); len(in.Asks) > 0 || !in.Parent.Ended {
+				t.Errorf("at %s the child is %s, and offers %+v", at, in.State, in.Asks)
+			}
+		}
+		err := tm.order("one", "one", child, api.TaskAgain, "call")
+		wantCode(t, err, api.Refused, "does task evacuate of instance "+parent)
+		var no *api.Error
+		if errors.As(err, &no); !strings.Contains(no.Hint, "mutirao task again "+parent+" evacuate") {
+			t.Errorf("the hint is %q", no.Hint)
+		}
+		if s := tm.state("two", child); s != workflow.InstanceFailed {
+			t.Errorf("the child is %s", s)
+		}
+		if err := tm.order("one", "one", parent, api.TaskAgain, "evacuate"); err != nil {
+			t.Error(err)
+		}
+		pass(time.Second)
+		if n := len(tm.childrenAt("two")); n != 2 {
+			t.Errorf("there are %d children, want another", n)
 		}
 	})
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assignment"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/show"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -128,10 +130,63 @@ func (h *held) dataOf(u worklist.User) map[workflow.DataName]bool {
 func (k peoplesItems) Target(
 	ctx context.Context, ref string, task workflow.TaskName, by worklist.User,
 ) (worklists.Target, error) {
-	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (worklists.Target,
+	t, err := k.seek(ctx, ref, by, func(h *held, who worklist.Person) (worklists.Target,
 		error) {
 		return k.targetIn(h, task, who)
 	})
+	if err == nil && task != "" {
+		t.Outlived = k.outlived(ctx, t.Instance)
+	}
+	return t, err
+}
+
+// outlived is the task of another instance that an instance was begun for and that has ended without it; nil: there is
+// none. Whoever has that instance knows it from there. Others conclude it from how this one stands: with a child that has
+// failed, or is blocked, its holder ends the task.
+func (k *desk) outlived(ctx context.Context, id workflow.InstanceID) *worklists.Parent {
+	sum, _ := k.index.Get(id)
+	p, part := index.ReadPart(sum.Of)
+	if !part {
+		return nil
+	}
+	waits := true
+	parent, here := k.index.Get(p.Instance)
+	err := k.peek(ctx, p.Instance, func(h *held) {
+		if sum.By == k.member.ID() {
+			waits = h.m.Awaits(p.Attempt, p.Try)
+		} else {
+			waits = h.m.MayEnd(p.Attempt, p.Try)
+		}
+	})
+	switch {
+	case here && parent.Closed, errors.Is(err, kv.ErrNotFound) && sum.By == k.member.ID():
+		waits = false
+	case errors.Is(err, kv.ErrNotFound):
+		_ = k.peek(ctx, id, func(h *held) { waits = !k.hasFailed(h) })
+	}
+	if waits {
+		return nil
+	}
+	return &worklists.Parent{Instance: p.Instance, Task: p.Attempt.Slot}
+}
+
+// hasFailed reports whether an instance has failed, or is blocked, and not only as others presume.
+func (k *desk) hasFailed(h *held) bool {
+	in := api.Instance{State: h.m.Overall(), Asks: k.view.Asks(h.shown())}
+	return (in.State == workflow.InstanceFailed || in.State == workflow.InstanceBlocked) && !h.m.AtWork() && !in.MayGoOn()
+}
+
+// withoutOutlived is an instance as it is shown, without what could be ordered of tasks of which the result would count
+// nowhere any more.
+func (k *desk) withoutOutlived(ctx context.Context, id workflow.InstanceID, in *api.Instance) *api.Instance {
+	if in == nil || in.Parent == nil || in.State == workflow.InstanceSucceeded || k.outlived(ctx, id) == nil {
+		return in
+	}
+	in.Parent.Ended, in.Asks, in.Overdue = true, nil, nil
+	for i := range in.Incidents {
+		in.Incidents[i].Commands = nil
+	}
+	return in
 }
 
 // Basis is with what an amendment of an instance here is compared, for a person at another node who may amend it.
@@ -181,12 +236,15 @@ func (k peoplesItems) Look(
 		}
 		return t, err
 	})
+	if in, is := out.(*api.Instance); is {
+		k.withoutOutlived(ctx, id, in)
+	}
 	return out, err
 }
 
 // Kept is a result that is kept, for a person who may adopt it.
 func (k peoplesItems) Kept(ctx context.Context, ref, result string, by worklist.User) (worklists.Target, error) {
-	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
+	t, err := k.seek(ctx, ref, by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
 		if err := k.mayDecide(h, who); err != nil {
 			return t, err
 		}
@@ -197,6 +255,10 @@ func (k peoplesItems) Kept(ctx context.Context, ref, result string, by worklist.
 			Result: worklist.ID(id),
 		}, err
 	})
+	if err == nil {
+		t.Outlived = k.outlived(ctx, t.Instance)
+	}
+	return t, err
 }
 
 // seek looks for something in an instance here, for a person who decides about it.

@@ -312,6 +312,10 @@ func (u *ui) recoverMenu(ctx context.Context, node api.Service, ref, user string
 		return u.recoverStates(in, who)
 	case len(decisions(in)) > 0:
 		return u.recoverTasks(in, who)
+	case in.Parent != nil && in.Parent.Ended:
+		return api.Errorf(api.Refused, "it does task %s of instance %s, which has ended: nothing that is done in it counts any more",
+			in.Parent.Task, in.Parent.Instance).
+			WithHint("order it there, if it failed: mutirao task again %s %s", in.Parent.Instance, in.Parent.Task)
 	}
 	return api.Errorf(api.Refused, "%s is %s, and not interrupted: nothing is to be recovered", in.ID, in.State).
 		WithHint("mutirao show %s says how it stands", u.id(in.ID))

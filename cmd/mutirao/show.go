@@ -128,7 +128,7 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 			oneLine(string(in.Responsible)), whoDecides(in))
 	}
 	if p := in.Parent; p != nil {
-		fmt.Fprintf(w, "it does task %s of instance %s\n", oneLine(string(p.Task)), oneLine(p.Instance))
+		fmt.Fprintf(w, "it does task %s of instance %s%s\n", oneLine(string(p.Task)), oneLine(p.Instance), outlived(p))
 	}
 	for _, a := range in.Amended {
 		late := ""
@@ -195,6 +195,15 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		}
 		fmt.Fprintf(w, "%s %s %s%s%s\n", u.paint(yellow, "incident:"), clock(i.At), of, oneLine(i.What), more)
 	}
+}
+
+// outlived says where something can be ordered in place of an instance that counts nowhere any more; empty: it counts.
+func outlived(p *api.Parent) string {
+	if !p.Ended {
+		return ""
+	}
+	return fmt.Sprintf(", which has ended: nothing that is done here counts any more; if it failed, order there: "+
+		"mutirao task again %s %s", oneLine(p.Instance), oneLine(string(p.Task)))
 }
 
 // stopsAll says how the whole is stopped although a task may go on; empty: it cannot be.

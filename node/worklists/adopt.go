@@ -38,6 +38,9 @@ func (d *Desk) Adopt(ctx context.Context, in api.AdoptRequest) (*api.Adopted, er
 	if err != nil {
 		return nil, err
 	}
+	if err := t.counts(); err != nil {
+		return nil, err
+	}
 	r := &Row{Instance: t.Instance, Workflow: t.Workflow, Task: t.Task, Item: t.Item, At: t.At}
 	if _, err := d.send(ctx, who, r, worklist.Adopt{Item: t.Item, Result: t.Result}); err != nil {
 		return nil, err

@@ -49,6 +49,25 @@ type Target struct {
 	Runs workflow.Hash `json:"runs,omitzero"`
 	// Knows is how many facts of the instance the partner has.
 	Knows int `json:"knows,omitzero"`
+	// Outlived is the task that the instance was begun for, which has ended without it; nil: there is none.
+	Outlived *Parent `json:"outlived,omitempty"`
+}
+
+// Parent is a task that another instance does.
+type Parent struct {
+	Instance workflow.InstanceID `json:"instance"`
+	Task     workflow.TaskName   `json:"task"`
+}
+
+// counts refuses an order by which something would be done in an instance of which nothing counts any more.
+func (t *Target) counts() error {
+	p := t.Outlived
+	if p == nil || !workflow.ValidName(string(p.Task)) {
+		return nil
+	}
+	return api.Errorf(api.Refused, "instance %s does task %s of instance %s, which has ended: nothing that is done in it counts any more",
+		t.Instance.Short(), p.Task, p.Instance).
+		WithHint("order it there, if it failed: mutirao task again %s %s", p.Instance, p.Task)
 }
 
 // same reports whether two partners say the same of what an order is about. Any of them carries
@@ -97,6 +116,12 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 	t, err := d.target(ctx, in.ID, task, who)
 	if err != nil {
 		return nil, d.unlessNamed(unnamed, err)
+	}
+	switch in.Order {
+	case api.TaskAgain, api.TaskSkip, api.TaskContinue:
+		if err := t.counts(); err != nil {
+			return nil, err
+		}
 	}
 	if in.Order == api.TaskCancel && t.At == d.in.Self && who.ID == string(d.in.Self) {
 		err = d.in.Instances.Cancel(ctx, t.Instance, in.Reason) // its fact is this partner's word

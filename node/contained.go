@@ -89,8 +89,8 @@ func (x *instances) isStored(id workflow.InstanceID) bool {
 		return true
 	}
 	if b, err := x.store.Get(index.Key(id)); !errors.Is(err, kv.ErrNotFound) {
-		var sum index.Summary
-		if err != nil || decode(b, &sum) != nil || !sum.Closed {
+		sum, unread := index.ReadSummary(b)
+		if err != nil || unread != nil || !sum.Closed {
 			return true
 		}
 	}

@@ -53,10 +53,6 @@ func (k *desk) kept(
 	ctx context.Context, out *api.InstancePage, all bool, behind *index.Rank, limit int, w seeing,
 ) {
 	here := k.index.Page(all, behind, limit+1)
-	for i := range here { // of those in memory it may have been changed since
-		sum, _ := k.index.Get(index.IDOf(here[i].ID))
-		here[i].Label = k.definitions.Label(sum.Definition)
-	}
 	k.addProgress(ctx, here)
 	var from int64
 	var id workflow.InstanceID
@@ -123,10 +119,12 @@ func (k *desk) list(ctx context.Context, all bool, w seeing) ([]api.InstanceSumm
 	})
 }
 
-// addProgress adds how far those instances are that are in memory, and to others what is needed as things stand.
+// addProgress adds what people call the workflows of instances, how far those are that are in memory, and to others what is
+// needed as things stand.
 func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 	for i := range list {
 		sum, _ := k.index.Get(index.IDOf(list[i].ID))
+		list[i].Label = k.definitions.Label(sum.Definition) // of those in memory it may have been changed since
 		list[i].Needs = k.view.Now(list[i].Needs, index.ReadHolders(sum.Holders))
 	}
 	ctx, cancel := context.WithTimeout(ctx, progressWait)

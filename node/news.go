@@ -263,14 +263,14 @@ func (k peoplesItems) stuckEnded(id workflow.InstanceID, hears hearing) (x workl
 	return x, stuck
 }
 
-// label adds what people call the workflow and the task of an instance that is not in memory, where its definition is
-// here.
+// label adds what an instance is about that is not in memory and, where its definition is here, what people call its
+// workflow and the task.
 func (k peoplesItems) label(m *worklists.Told) {
 	sum, known := k.index.Get(m.ID.Instance)
 	if !known {
 		return
 	}
-	m.WorkflowLabel = k.definitions.Label(sum.Definition)
+	m.WorkflowLabel, m.Subject = k.definitions.Label(sum.Definition), sum.Subject
 	if task := m.Task; task != "" {
 		if def, err := k.definitions.Get(sum.Definition); err == nil {
 			m.Label = def.Def.LabelOf(task)

@@ -102,6 +102,53 @@ func TestAFailureCountedThoughItIsDoneOnceMore(t *testing.T) {
 	})
 }
 
+// An instance that waits for an order, and is not in memory any more, is listed by what it is about and by what its workflow
+// is called, also at a node that takes no part, in messages, and after a restart.
+func TestWhatWaitsForAnOrderKeepsItsSubject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := nurses(t)
+		tm.add("base", strings.NewReplacer("workflow: ward", "workflow: ward\nlabel: Our ward\nadministrators: nurse").Replace(ward))
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{
+			Workflow: "ward", Responsible: "bia", Input: map[string]string{"patient": "Rua 3", "bed": "7"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.p["base"].api.FinishTask(t.Context(), api.FinishRequest{
+			ID: st.ID, Task: "weigh", Failed: true, Reason: "no scales",
+		}); err != nil {
+			t.Fatal(err)
+		}
+		said := func(when string) {
+			t.Helper()
+			pass(10 * time.Minute)
+			for _, at := range []string{"base", "tablet"} {
+				list, err := tm.p[at].api.Instances(t.Context(), false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				i := slices.IndexFunc(list, func(x api.InstanceSummary) bool { return x.ID == st.ID })
+				if i < 0 || list[i].Subject != "Rua 3, bed 7" || list[i].Label != "Our ward" {
+					t.Errorf("%s, at %s: %+v", when, at, list)
+				}
+			}
+			list, err := tm.p["tablet"].api.Messages(t.Context(), api.MessagesQuery{User: "bia"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(list, func(m api.Message) bool { return m.Instance == st.ID && m.Asks })
+			if i < 0 || list[i].Subject != "Rua 3, bed 7" || list[i].WorkflowLabel != "Our ward" {
+				t.Errorf("%s the messages are %+v", when, list)
+			}
+		}
+		said("once it waits")
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.connect("base", "tablet")
+		said("after a restart")
+	})
+}
+
 // order has a user at a node order something about a task.
 func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 	tm.t.Helper()

@@ -22,9 +22,10 @@ func (s *shard) summarise(h *held) index.Summary {
 		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "",
 			0, false
 		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
-		sum.Done, sum.Tasks, sum.Needs, sum.Holders, sum.People = 0, 0, "", "", ""
+		sum.Done, sum.Tasks, sum.Needs, sum.Holders, sum.People, sum.Subject = 0, 0, "", "", "", ""
 		return sum
 	}
+	sum.Subject = h.subject()
 	needs, holders := s.n.view.Standing(h.shown())
 	sum.Needs, sum.Holders = index.StoreNeeds(needs), strings.Join(texts(holders), " ")
 	audience := h.m.Audience()

@@ -40,6 +40,9 @@ func Encode(v any) []byte { return must(encMode.Marshal(v)) }
 // Decode reads what Encode made.
 func Decode(b []byte, v any) error { return decMode.Unmarshal(b, v) }
 
+// Raw is a value as Encode made it, to be put into another, or read later.
+type Raw = cbor.RawMessage
+
 // Store is where a value is read from.
 type Store interface {
 	Get(key []byte) ([]byte, error)

@@ -7,7 +7,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/closings"
-	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -55,8 +54,8 @@ type scanner interface {
 func (x *List) Load(s scanner, each func(workflow.InstanceID, Summary) error) error {
 	return s.Scan([]byte{Prefix}, func(key, value []byte) error {
 		id := workflow.InstanceID(key[1:])
-		var sum Summary
-		if codec.Decode(value, &sum) != nil {
+		sum, err := ReadSummary(value)
+		if err != nil {
 			sum = Summary{} // loading it says the same again
 		}
 		x.Put(id, sum)
@@ -375,7 +374,7 @@ func (x *List) row(id workflow.InstanceID) api.InstanceSummary {
 	row := api.InstanceSummary{
 		ID: id.String(), Workflow: s.Workflow, Version: s.Version, State: s.State,
 		Started: wire.AtMilli(s.Started), Ended: wire.Instant(s.Ended), Done: s.Done, Tasks: s.Tasks,
-		Needs: ReadNeeds(s.Needs),
+		Needs: ReadNeeds(s.Needs), Subject: s.Subject,
 	}
 	if q, aside := x.aside[id]; aside {
 		row.Quarantine = &api.Quarantine{Since: wire.AtMilli(q.Since), Why: q.Why}

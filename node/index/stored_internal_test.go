@@ -21,6 +21,22 @@ func TestAFaultIsNotStored(t *testing.T) {
 	}
 }
 
+// A summary that a version before this one stored, which did not have the subject, is read.
+func TestSummariesOfBeforeAreRead(t *testing.T) {
+	now := codec.Encode(Summary{Workflow: "trip", Done: 3, Filed: true})
+	var fields []codec.Raw
+	if err := codec.Decode(now, &fields); err != nil || len(fields) != summaryFields {
+		t.Fatalf("%d fields are stored, %v", len(fields), err)
+	}
+	sum, err := ReadSummary(codec.Encode(fields[:summaryFields-1]))
+	if err != nil || sum.Workflow != "trip" || sum.Done != 3 || !sum.Filed || sum.Subject != "" {
+		t.Errorf("of before %+v, %v", sum, err)
+	}
+	if sum, err = ReadSummary(codec.Encode(Summary{Subject: "Rua 3"})); err != nil || sum.Subject != "Rua 3" {
+		t.Errorf("of now %+v, %v", sum, err)
+	}
+}
+
 // What versions before this one noted of ended instances is read.
 func TestNewsOfBeforeAreRead(t *testing.T) {
 	failed := []Failure{{Slot: "go", Task: "go", Reason: "fog", At: 5}}

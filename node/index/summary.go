@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -76,6 +77,20 @@ type Summary struct {
 	Uses string
 	// Filed: an amendment gave it data that are files; its definition has none.
 	Filed bool
+	// Subject is what an ended instance is about, in the words with which it was started.
+	Subject string
+}
+
+// summaryFields are how many of them are stored; versions before 2026-11-30 stored one less, the last.
+const summaryFields = 27
+
+// ReadSummary reads what is stored.
+func ReadSummary(b []byte) (sum Summary, err error) {
+	var fields []codec.Raw
+	if err = codec.Decode(b, &fields); err == nil && len(fields) == summaryFields-1 {
+		b = codec.Encode(append(fields, codec.Encode("")))
+	}
+	return sum, codec.Decode(b, &sum)
 }
 
 // StoreNeeds puts needs into a summary, ReadNeeds takes them out. A summary is made of

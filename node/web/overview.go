@@ -121,7 +121,11 @@ func (f filter) url(page int) string {
 	return "/instances?" + q.Encode()
 }
 
-// takes reports whether an instance is one of those that are asked for. Each of the words must be in it somewhere.
+// fewestOfID is how much of the beginning of an ID finds its instance: a house number is in nearly every ID somewhere.
+const fewestOfID = 4
+
+// takes reports whether an instance is one of those that are asked for. Each of the words must be in it somewhere, or
+// begin its ID.
 func (f filter) takes(in *api.InstanceSummary, words []string) bool {
 	switch f.State {
 	case stateAll:
@@ -144,8 +148,10 @@ func (f filter) takes(in *api.InstanceSummary, words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	text := folded(strings.Join(append([]string{string(in.Workflow), in.Label, in.Subject, in.ID}, in.At...), " "))
-	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+	text := folded(strings.Join(append([]string{string(in.Workflow), in.Label, in.Subject}, in.At...), " "))
+	return !slices.ContainsFunc(words, func(w string) bool {
+		return !strings.Contains(text, w) && !(len(w) >= fewestOfID && strings.HasPrefix(in.ID, w))
+	})
 }
 
 // folded is the same for texts that differ in capitals and accents only, which nobody types on a phone.

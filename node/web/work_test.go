@@ -1110,7 +1110,7 @@ func TestInstancesAreFilteredAndPaged(t *testing.T) {
 		{"?q=street+777", "1 to 17 of 17", 17}, {"?q=HARBOUR+7777", "1 to 1 of 1", 1},
 		{"?q=Zo%C3%AB", "1 to 50 of 8000", 50}, {"?q=zoe", "1 to 50 of 8000", 50},
 		{"?q=ZOE%CC%88", "1 to 50 of 8000", 50}, {"?workflow=flood&state=all", "1 to 50 of 5000", 50},
-		{"?all", "1 to 50 of 10000", 50},
+		{"?all", "1 to 50 of 10000", 50}, {"?q=id0000", "1 to 50 of 8000", 50},
 	} {
 		began := time.Now()
 		body := get(t, p, "/instances"+tt.query, "en").Body.String()
@@ -1120,6 +1120,11 @@ func TestInstancesAreFilteredAndPaged(t *testing.T) {
 		}
 		if took > 2*time.Second { // it is a tenth of a second on an idle machine
 			t.Errorf("%s took %s", tt.query, took)
+		}
+	}
+	for _, query := range []string{"?q=id0", "?q=00000777", "?q=harbour+d00"} { // an ID is found by its beginning alone
+		if n := strings.Count(get(t, p, "/instances"+query, "en").Body.String(), "<h2>"); n != 0 {
+			t.Errorf("%s: %d are listed", query, n)
 		}
 	}
 	if body := get(t, p, "/instances", "en").Body.String(); strings.Count(body, `class="needy"`) != 50 {

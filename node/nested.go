@@ -35,8 +35,21 @@ type nested struct {
 	*desk
 	filing *filing.Desk
 
-	mu   sync.Mutex // guards busy
-	busy map[string]bool
+	mu      sync.Mutex // guards what follows
+	busy    map[string]bool
+	awaited map[attemptOf]awaitedFile // by the attempt whose try waits
+}
+
+// attemptOf is an attempt of an instance.
+type attemptOf struct {
+	instance workflow.InstanceID
+	attempt  fact.AttemptID
+}
+
+// awaitedFile is a file that a try waits for which a child does: one that its child is to be given, or has brought.
+type awaitedFile struct {
+	of   workflow.InstanceID // among whose data it is
+	file workflow.File
 }
 
 // The pauses between tries to begin a child, or to end its try, where this node was kept
@@ -354,8 +367,8 @@ func (x *nested) gone(p workflow.PartnerID) {
 	}
 }
 
-// awaited reports whether a child that has succeeded still ends a try.
-func (x *nested) awaited(ctx context.Context, p fact.Parent) (is bool, err error) {
+// mayCount reports whether a child that has succeeded still ends a try.
+func (x *nested) mayCount(ctx context.Context, p fact.Parent) (is bool, err error) {
 	err = x.peek(ctx, p.Instance, func(h *held) { is = h.m.Awaits(p.Attempt, p.Try) })
 	return is, err
 }
@@ -416,7 +429,7 @@ func (x *nested) look(ctx context.Context, p fact.Parent, child workflow.Instanc
 // failure that is only presumed, as somebody is out of reach there, ends no try from which nothing would follow but a
 // block: with a success after all that would be lifted, and what the holder of the try says itself is final.
 func (x *nested) finish(p fact.Parent, end childEnd) {
-	counts := x.awaited
+	counts := x.mayCount
 	switch {
 	case end.presumed:
 		counts = x.follows
@@ -458,7 +471,7 @@ func (x *nested) results(ctx context.Context, p fact.Parent, end childEnd) (res 
 			res.Outputs[name] = v
 		}
 	}
-	if err := x.fetch(ctx, end.child, x.member.ID(), end.def, res.Outputs); err != nil {
+	if err := x.fetch(ctx, p, end.child, x.member.ID(), end.def, res.Outputs); err != nil {
 		return choreo.Result{Failed: true, Reason: err.Error()}, ctx.Err()
 	}
 	if err := x.filing.Given(def, p.Instance.String(), by, res.Outputs, true); err != nil {
@@ -467,11 +480,17 @@ func (x *nested) results(ctx context.Context, p fact.Parent, end childEnd) (res 
 	return res, nil
 }
 
-// fetch has the files among values of an instance come here.
+// fetch has the files among values of an instance come here, for which a try waits.
 func (x *nested) fetch(
-	ctx context.Context, id workflow.InstanceID, by workflow.PartnerID, def *workflow.Definition,
+	ctx context.Context, p fact.Parent, id workflow.InstanceID, by workflow.PartnerID, def *workflow.Definition,
 	values map[workflow.DataName]workflow.Value,
 ) error {
+	at := attemptOf{p.Instance, p.Attempt}
+	defer func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.awaited, at)
+	}()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		d := def.Datum(name)
 		if d == nil || d.Type != workflow.TypeFile || values[name] == nil {
@@ -484,11 +503,29 @@ func (x *nested) fetch(
 		if err != nil {
 			return err
 		}
+		x.mu.Lock()
+		x.awaited[at] = awaitedFile{id, f}
+		x.mu.Unlock()
 		if err := x.filing.Await(ctx, f, x.filing.Want(id, by, name, f)); err != nil {
 			return fmt.Errorf("file %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// waitsForFile says which file an attempt waits for here that a child does; empty: none.
+func (x *nested) waitsForFile(of workflow.InstanceID, a fact.AttemptID) string {
+	x.mu.Lock()
+	is, waits := x.awaited[attemptOf{of, a}]
+	x.mu.Unlock()
+	if !waits {
+		return ""
+	}
+	words := x.filing.Files.Waits(is.of, is.file)
+	if words == "" {
+		return ""
+	}
+	return fmt.Sprintf("waits for file %s: %s", is.file.Name, words)
 }
 
 // end records how a try ended.
@@ -523,7 +560,7 @@ func (x *nested) begin(ctx context.Context, o errand) (id workflow.InstanceID, e
 	if err != nil {
 		return id, err
 	}
-	if err := x.fetch(ctx, o.target.Instance, o.by, o.of, o.filesIn(e.Def, input)); err != nil {
+	if err := x.fetch(ctx, o.target, o.target.Instance, o.by, o.of, o.filesIn(e.Def, input)); err != nil {
 		return id, err
 	}
 	decides := o.decides

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -203,6 +204,47 @@ func TestAChildEndsWithItsTask(t *testing.T) {
 		}
 		if tm.task("one", parent, "by-hand") != workflow.Ready || tm.state("two", child) != workflow.InstanceCancelled {
 			t.Errorf("by-hand is %s, the child %s", tm.task("one", parent, "by-hand"), tm.state("two", child))
+		}
+	})
+}
+
+// A task waits for a file that its child has brought, or is to be given: the instance says so, as of a program.
+func TestATaskThatWaitsForItsChildsFileSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", `
+workflow: outing
+data: {pic: {type: file}}
+tasks: {snap: {type: manual, out: [pic]}}
+partitions: {p: {tasks: [snap], partner: tablet}}
+`)
+		tm.add("base", `
+workflow: day
+data: {pic: {type: file}}
+tasks: {walk: {type: workflow, uses: outing, out: [pic]}}
+partitions: {p: {tasks: [walk], partner: base}}
+`)
+		parent := tm.begin("base", "day", nil)
+		pass(time.Second)
+		child := tm.taskOf("base", parent, "walk").Child
+		answer := tm.p["tablet"].plug.handlers[files.Protocol]
+		tm.p["tablet"].plug.HandleRequest(files.Protocol, false, func(workflow.PartnerID, []byte) ([]byte, error) {
+			return nil, errors.New("not now")
+		})
+		f, err := tm.p["tablet"].api.PutFile(t.Context(), "river.txt", strings.NewReader("a river"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tm.ends("tablet", child, api.FinishRequest{Task: "snap", Outputs: map[string]string{"pic": f.Value}})
+		pass(10 * time.Second)
+		if walk := tm.taskOf("base", parent, "walk"); walk.State != workflow.Running ||
+			!strings.Contains(walk.Reason, "waits for file river.txt: ") {
+			t.Errorf("it is %s: %q", walk.State, walk.Reason)
+		}
+		tm.p["tablet"].plug.HandleRequest(files.Protocol, false, answer)
+		tm.succeeds(parent, 30*time.Minute, "base")
+		if walk := tm.taskOf("base", parent, "walk"); walk.Reason != "" {
+			t.Errorf("once it is here it says %q", walk.Reason)
 		}
 	})
 }

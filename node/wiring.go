@@ -268,7 +268,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 	n.instances.runner = n.filing.First(&asksFirst{
 		Runner: n.jobs.Workers(s.parts.Runner), databases: s.parts.Asker, asking: map[string]*question{},
 	})
-	n.instances.nested = &nested{desk: n.desk, filing: n.filing, busy: map[string]bool{}}
+	n.instances.nested = &nested{desk: n.desk, filing: n.filing, busy: map[string]bool{}, awaited: map[attemptOf]awaitedFile{}}
 	if s.parts.Files != nil {
 		n.filing.Files = files.New(s.parts.Files, files.Surroundings{
 			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label,
@@ -307,6 +307,9 @@ func (n *Node) newView(t *tools, s *stock) *show.View {
 				jobs.Tells(w, s)
 			}
 			return here && s.Worker == nil
+		},
+		ChildsFile: func(id workflow.InstanceID, a fact.AttemptID) string {
+			return n.instances.nested.waitsForFile(id, a)
 		},
 		Signed: users.Signed,
 	})

@@ -141,6 +141,9 @@ func (vw *View) waitsForRole(h *Held, t state.TaskView) string {
 // people: that one waits for ever, and others are to know it; empty: none.
 func (vw *View) waitsForFiles(h *Held, is state.TaskView) string {
 	t, begins, here := is.Task, is.State == workflow.Ready || is.State == workflow.Running, is.Partner == vw.Self
+	if begins && here && t.Uses != nil {
+		return vw.ChildsFile(h.M.Instance(), is.ID)
+	}
 	if !begins || !here && !t.ByNode() || !vw.Files.Concerns(h.Def) {
 		return ""
 	}

@@ -35,6 +35,8 @@ type Surroundings struct {
 	Ahead func(workflow.PartnerID) time.Duration
 	// Works adds to a job's worker how far it is; waits: the job, which is here, has none yet.
 	Works func(of workflow.InstanceID, a fact.AttemptID, w *api.JobWorker) (waits bool)
+	// ChildsFile says which file an attempt here waits for that another instance does; empty: none.
+	ChildsFile func(of workflow.InstanceID, a fact.AttemptID) string
 	// Signed is how a person signed a word.
 	Signed func(word []byte) *api.PersonSignature
 }

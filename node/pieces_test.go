@@ -11,6 +11,23 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// Of a file all models and applications are listed, or none: where the name of one belongs to another, those before it are
+// not listed either.
+func TestOfSeveralModelsAllAreListedOrNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", "models: {visit: {type: manual}}\n")
+		pass(time.Second)
+		_, err := tm.p["two"].api.AddWorkflow(t.Context(), "part.yaml",
+			[]byte("models: {aaa: {type: manual}, visit: {type: manual, timeout: 1h}, zzz: {type: manual}}\n"))
+		wantCode(t, err, api.NotAllowed, "the name model/visit belongs to another")
+		list, err := tm.p["two"].api.Workflows(t.Context())
+		if err != nil || len(list) != 1 || list[0].Name != "model/visit" {
+			t.Errorf("two lists %+v, %v", list, err)
+		}
+	})
+}
+
 // Models and applications by themselves are listed, spread and taken off the list like workflows, outlive a
 // restart, and a definition that takes one keeps it as it was then. Nothing is started by one.
 func TestModelsByThemselves(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,6 +90,7 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string, t
 		added = append(added, one)
 	}
 	if err != nil {
+		u.noteListed(listed, files)
 		return err
 	}
 	err = u.result(added, func(w io.Writer) {
@@ -97,6 +99,22 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string, t
 		}
 	})
 	return cmp.Or(err, refused)
+}
+
+// noteListed says which of several files were listed before one could not be, and which were not.
+func (u *ui) noteListed(listed []listedWorkflow, files []string) {
+	var were, others []string
+	for _, x := range listed {
+		were = append(were, x.file)
+	}
+	for _, file := range files {
+		if !slices.Contains(were, file) {
+			others = append(others, file)
+		}
+	}
+	if len(were) > 0 {
+		u.note("listed: %s; not listed: %s", strings.Join(were, ", "), strings.Join(others, ", "))
+	}
 }
 
 // listedWorkflow is what was added of a file.

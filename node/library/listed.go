@@ -25,9 +25,44 @@ func (d *Definitions) addForm(canonical []byte, now time.Time) (l *listing, say 
 	if err != nil {
 		return nil, nil, api.Judge(api.Invalid, err)
 	}
-	name := e.name()
 	d.changing.Lock()
 	defer d.changing.Unlock()
+	l, next, err := d.claimNext(e, 1, now)
+	if err != nil || next == nil {
+		return l, nil, err
+	}
+	if err := d.put(l, e, next); err != nil {
+		return nil, nil, err
+	}
+	return d.listing(e.Hash), []wire.Definition{{Notices: next.notices, Canonical: e.canonical()}}, nil
+}
+
+// mayAdd says why addForm would refuse one of these canonical forms, which are added one after the other; nil: it would
+// not, as things are.
+func (d *Definitions) mayAdd(forms [][]byte, now time.Time) error {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	fresh := 0
+	for _, canonical := range forms {
+		e, err := decode(canonical)
+		if err != nil {
+			return api.Judge(api.Invalid, err)
+		}
+		_, next, err := d.claimNext(e, fresh+1, now)
+		if err != nil {
+			return err
+		}
+		if next != nil {
+			fresh++
+		}
+	}
+	return nil
+}
+
+// claimNext is the claim by which this node lists a definition, the last of so many that are new; nil: it is listed. The
+// caller holds d.changing.
+func (d *Definitions) claimNext(e *Definition, fresh int, now time.Time) (l *listing, next *claim, err error) {
+	name := e.name()
 	l = d.listing(e.Hash)
 	if l == nil {
 		l = newListing(e)
@@ -41,8 +76,8 @@ func (d *Definitions) addForm(canonical []byte, now time.Time) (l *listing, say 
 		return nil, nil, api.Errorf(api.Refused, "workflow %s was added and removed as often as it can be", name).
 			WithHint("give it another version")
 	}
-	if n := d.count(d.self); n >= d.room.All {
-		return nil, nil, api.Errorf(api.Refused, "this node lists %d workflows of its own, as many as it may", n).
+	if n := d.count(d.self); n+fresh > d.room.All {
+		return nil, nil, api.Errorf(api.Refused, "this node lists %d workflows of its own, and may list %d", n, d.room.All).
 			WithHint("remove some that are not used any more: mutirao workflow remove NAME; or raise limits.workflows")
 	}
 	n, err := d.announce(l, d.self, len(notices)+1, d.after(name, trust.WallOf(now)))
@@ -53,15 +88,11 @@ func (d *Definitions) addForm(canonical []byte, now time.Time) (l *listing, say 
 		c = &claim{author: d.self, first: n}
 	}
 	if o := d.owner(name, c); !d.entitled(o, c) {
-		return nil, nil, api.Errorf(api.NotAllowed, "the name %s belongs to another: %s listed a workflow under it",
+		return nil, nil, api.Errorf(api.NotAllowed, "the name %s belongs to another: %s was the first to list something under it",
 			name, o.author).
 			WithHint("choose another name, or have the founder or a delegate add it")
 	}
-	next := &claim{d.self, c.first, append(slices.Clip(notices), trust.EncodeNotice(n)), now}
-	if err := d.put(l, e, next); err != nil {
-		return nil, nil, err
-	}
-	return d.listing(e.Hash), []wire.Definition{{Notices: next.notices, Canonical: e.canonical()}}, nil
+	return l, &claim{d.self, c.first, append(slices.Clip(notices), trust.EncodeNotice(n)), now}, nil
 }
 
 func (c *claim) all() [][]byte {

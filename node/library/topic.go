@@ -264,6 +264,13 @@ func (lib *Topic) addPieces(file string, source []byte) (*api.Workflow, error) {
 	if err != nil {
 		return nil, api.WrongDefinition(err)
 	}
+	var forms [][]byte
+	for _, p := range pieces {
+		forms = append(forms, p.Canonical())
+	}
+	if err := lib.definitions.mayAdd(forms, lib.in.Clock.Now().Wall); err != nil { // all or none
+		return nil, err
+	}
 	var out *api.Workflow
 	var before []api.Workflow
 	for _, p := range pieces {

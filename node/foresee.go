@@ -47,7 +47,26 @@ func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) (out, notes []
 	if len(out) > 0 {
 		out = append(out, missed...)
 	}
-	return append(out, k.notAllowed(e, dropped)...), partition.Uncovered(plan, k.partners.Roles()), nil
+	return append(out, k.notAllowed(e, dropped)...), append(partition.Uncovered(plan, k.partners.Roles()),
+		k.otherReaders(e.Def)...), nil
+}
+
+// otherReaders says of which files other readers are named by a definition and by those that it uses.
+func (k *desk) otherReaders(def *workflow.Definition) (out []string) {
+	for _, p := range workflow.CheckReaders("definition", def, func(name workflow.Name) *workflow.Definition {
+		h, err := k.definitions.Resolve(string(name))
+		if err != nil {
+			return nil
+		}
+		sub, err := k.definitions.Get(h)
+		if err != nil {
+			return nil
+		}
+		return sub.Def
+	}) {
+		out = append(out, fmt.Sprintf("warning: %s (%s)", p.Message, p.Hint))
+	}
+	return out
 }
 
 // nobodyTakes are the refusals for partitions that no partner can take. Whom a constraint bars

@@ -351,6 +351,14 @@ func TestUsesAreRefused(t *testing.T) {
 		refused("workflow: d\ndata: {people: {type: string}}\ntasks: {t: {type: workflow, out: [people], uses: {workflow: evacuation, input: {where: '\"x\"'}}}}",
 			"people is a string here, and an integer in workflow evacuation")
 		refused("workflow: e\ntasks: {t: {type: workflow, uses: e}}", "e uses e: a workflow cannot be part of itself")
+		tm.add("one", "workflow: shots\ndata: {pic: {type: file, readers: [crew]}}\ntasks: {t: {type: manual, out: [pic]}}")
+		w, err := tm.p["one"].api.AddWorkflow(t.Context(), "test.yaml",
+			[]byte("workflow: day\ndata: {pic: {type: file}}\ntasks: {t: {type: workflow, out: [pic], uses: shots}}"))
+		if err != nil || !slices.ContainsFunc(w.Notes, func(s string) bool {
+			return strings.Contains(s, "as pic, only crew may read")
+		}) {
+			t.Errorf("of a file with other readers it says %+v, %v", w, err)
+		}
 		tm.add("one", "workflow: f\ntasks: {t: {type: workflow, uses: g}}")
 		refused("workflow: g\ntasks: {t: {type: workflow, uses: f}}", "g uses f uses g")
 		tm.add("one", "workflow: n0\ntasks: {t: {}}")

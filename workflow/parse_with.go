@@ -57,7 +57,13 @@ func (r *reader) assignments(n *node) map[DataName]*Expr {
 			r.on(e.key, r.nearData(e.key.text), "there is no data %q", e.key.text)
 			continue
 		}
-		out[decl.Name] = r.expression(e.value, r.scope, assignable(decl.Type)...)
+		x := r.expression(e.value, r.scope, assignable(decl.Type)...)
+		if out[decl.Name] = x; r.doubting && decl.Type == TypeFile && x.isNoFile(r.isFile) {
+			r.doubts = append(r.doubts, Doubt{
+				Line: e.value.line, Col: e.value.col, Message: fmt.Sprintf("%s is a file, and this is a text that is none: "+
+					"the task fails, unless that names a file", decl.Name),
+			})
+		}
 	}
 	return out
 }
@@ -75,6 +81,12 @@ func assignable(t DataType) []valueType {
 		types = append(types, boolType, intType, numberType, stringType, timeType, listType, mapType)
 	}
 	return types
+}
+
+// isFile reports whether a data item is a file.
+func (r *reader) isFile(name DataName) bool {
+	x := r.scope.data[name]
+	return x != nil && x.Type == TypeFile
 }
 
 var usesKeys = []key[Use]{

@@ -147,6 +147,9 @@ func (r *checked) doubts(file string, src []byte, def *workflow.Definition, othe
 		}
 		at(f.Line, f.Col, "this version cannot do %s, and refuses to start the workflow", what)
 	}
+	for _, p := range workflow.CheckReaders(file, def, others.known) {
+		r.warn(mistake{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint})
+	}
 	for _, f := range others.unknown(def) {
 		at(f.Line, f.Col, "workflow %s is not known here: what task %s gives it and takes of it is not checked",
 			def.Task(f.Task).Uses.Workflow, f.Task)

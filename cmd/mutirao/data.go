@@ -276,16 +276,22 @@ func (f filesFlag) give(
 }
 
 func putFile(ctx context.Context, node api.Service, path string) (*api.File, error) {
-	content, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(path) // to open a pipe would wait for whoever writes into it
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, api.Errorf(api.NotFound, "there is no file %s", path)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, usagef("%s is a folder: give a file", path)
+	case !info.Mode().IsRegular():
+		return nil, usagef("%s is no file but a device, a pipe or the like, and may have no end: write what comes from it into a file, and give that",
+			path)
 	}
+	content, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer content.Close() // it was only read
-	if info, err := content.Stat(); err == nil && info.IsDir() {
-		return nil, usagef("%s is a folder: give a file", path)
-	}
 	return node.PutFile(ctx, filepath.Base(path), content)
 }

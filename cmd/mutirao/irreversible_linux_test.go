@@ -179,7 +179,7 @@ func TestSignOutNamesWhatWaits(t *testing.T) {
 		says         string
 	}{
 		{"", "yes\n", 6, "what bia did here waits"}, {" --yes", "", 6, "what bia did here waits"},
-		{" --discard", "no\n", 1, "is lost with it: weigh."}, {" --discard", "yes\n", 0, "is lost with it: weigh."},
+		{" --discard", "no\n", 1, "is lost with it: weigh of "}, {" --discard", "yes\n", 0, "is lost with it: weigh of "},
 		{" --discard --yes", "", 0, "bia is signed out"},
 	} {
 		d.done = nil

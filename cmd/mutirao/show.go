@@ -232,6 +232,8 @@ const nobody = "nobody"
 // whoDecides is who decides about an instance, in words.
 func whoDecides(in *api.Instance) string {
 	switch {
+	case !in.ResponsibleGone && in.Administrators != "":
+		return orDash(oneLine(string(in.Responsible))) + ", or who has the role " + oneLine(string(in.Administrators)) + ","
 	case !in.ResponsibleGone:
 		return orDash(oneLine(string(in.Responsible)))
 	case in.Administrators != "":

@@ -44,4 +44,8 @@ func TestShowNamesNoCommandThatNobodyMayGive(t *testing.T) {
 	if text := shown(); !strings.Contains(text, "who has the role chief decides: mutirao task again 3f9a look; ") {
 		t.Errorf("with administrators it shows\n%s", text)
 	}
+	in.ResponsibleGone, in.Responsible = false, "ana"
+	if text := shown(); !strings.Contains(text, "ana, or who has the role chief, decides: mutirao task again 3f9a look; ") {
+		t.Errorf("with both it shows\n%s", text)
+	}
 }

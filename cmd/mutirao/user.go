@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -132,8 +133,12 @@ was discarded stays in the outbox of this node, as refused.`,
 					return err
 				}
 				lost := ""
+				if len(has) > 0 {
+					lost = "\nUnless the user is signed in at another node as well, others may take then what the user has here: " +
+						firstOf(has) + "."
+				}
 				if len(did) > 0 {
-					lost = "\nWhat was done and waits to be handed in is lost with it: " + strings.Join(did, ", ") + "."
+					lost += "\nWhat was done and waits to be handed in is lost with it: " + firstOf(did) + "."
 				}
 				if err := u.confirm(yes, "The key of %s at this node is deleted, and nobody can take that back: "+
 					"to sign in again takes another token.%s", who, lost); err != nil {
@@ -151,7 +156,7 @@ was discarded stays in the outbox of this node, as refused.`,
 				return err
 			}
 			if len(out.Devices) == 0 && len(has) > 0 {
-				u.note("%s had these, which others may take now: %s", out.Name, strings.Join(has, ", "))
+				u.note("%s had these, which others may take now: %s", out.Name, firstOf(has))
 			}
 			if len(out.Devices) == 0 && u.format == "text" {
 				u.note("%s is signed in nowhere now: for another token the founder or a delegate types mutirao user add %s", out.Name, out.Name)
@@ -164,15 +169,25 @@ was discarded stays in the outbox of this node, as refused.`,
 	return cmd
 }
 
-// hasNow are the tasks that a user has, and those that the user did here, which wait to be handed in.
+// firstOf names the first of some items, with how many more there are.
+func firstOf(items []string) string {
+	const most = 10
+	if len(items) <= most {
+		return strings.Join(items, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), len(items)-most)
+}
+
+// hasNow are the items that a user has, and those that the user did here, which wait to be handed in.
 func hasNow(ctx context.Context, node api.Service, user string) (has, did []string) {
 	list, _ := node.Worklist(ctx, api.WorklistQuery{User: user}) // none, when it fails
 	for _, x := range list {
+		name := fmt.Sprintf("%s of %s %.10s", x.Task, cmp.Or(x.Subject, x.Workflow), x.Instance)
 		switch x.State {
 		case api.ItemSelected, api.ItemLocked:
-			has = append(has, x.Task)
+			has = append(has, name)
 		case api.ItemDone:
-			did = append(did, x.Task)
+			did = append(did, name)
 		}
 	}
 	return has, did

@@ -61,6 +61,9 @@ func leaves(removed []api.Workflow) string {
 	}
 	w := removed[0]
 	switch {
+	case w.Newest == "" && strings.HasPrefix(string(w.Name), "application/"):
+		return fmt.Sprintf("no %s is left: in definitions that are added from now on it is a program's name, of which nothing more is known",
+			w.Name)
 	case w.Newest == "" && w.Kind != "":
 		return fmt.Sprintf("no %s is left: definitions that take it are refused", w.Name)
 	case w.Newest == "":

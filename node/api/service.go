@@ -666,10 +666,10 @@ type Instance struct {
 	Mechanism   string            `json:"mechanism"`
 	Responsible workflow.UserName `json:"responsible"`
 	// ResponsibleGone: that user was removed, or is signed in nowhere any more, or that partner was evicted or has left
-	// for good. Then whoever has the role Administrators decides; empty: nobody does. Each partner that takes part may
-	// cancel it.
-	ResponsibleGone bool              `json:"responsible_gone,omitempty"`
-	Administrators  workflow.RoleName `json:"administrators,omitempty"`
+	// for good. Each partner that takes part may cancel it then.
+	ResponsibleGone bool `json:"responsible_gone,omitempty"`
+	// Administrators is the role that decides as well; empty: there is none.
+	Administrators workflow.RoleName `json:"administrators,omitempty"`
 	// Notify is by which policy people's tasks are offered now: all, or one of the others with its number of users.
 	Notify  string    `json:"notify"`
 	Started time.Time `json:"started"`

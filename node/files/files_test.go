@@ -296,6 +296,18 @@ func (s *site) put(t *testing.T, n int) (workflow.File, []byte) {
 	return f, b
 }
 
+// A file needs a name that people see in a list.
+func TestANameOfBlanksIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		for _, name := range []string{" ", "   "} {
+			if _, err := s.Put(t.Context(), name, strings.NewReader("a"), time.Now()); err == nil {
+				t.Errorf("a file is called %q", name)
+			}
+		}
+	})
+}
+
 // upload keeps n bytes of chance at a site, for no instance yet.
 func (s *site) upload(t *testing.T, n int) (workflow.File, []byte) {
 	t.Helper()

@@ -197,6 +197,9 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader, now time.Time
 	if rule := workflow.FileNameRule(name); rule != "" {
 		return f, fmt.Errorf("%q cannot be what a file is called: want %s", name, rule)
 	}
+	if strings.TrimSpace(name) == "" {
+		return f, fmt.Errorf("%q cannot be what a file is called: nobody would see it in a list", name)
+	}
 	most, err := s.roomOf("")
 	if err != nil {
 		return f, err

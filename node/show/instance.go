@@ -28,11 +28,12 @@ func (vw *View) Instance(h *Held) *api.Instance {
 		Label: h.M.Definition().Label, Amended: vw.renderAmendments(h), Subject: Subject(h), Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination,
 		Mechanism: string(h.M.Mechanism()), Responsible: vw.Partners.AnswersFor(h.M), Notify: h.M.Policy().String(),
-		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.Ended), Data: map[string]any{},
+		Administrators: h.M.Definition().Administrators,
+		Started:        wire.AtMilli(snap.Started), Ended: wire.Instant(h.Ended), Data: map[string]any{},
 	}
 	if _, known := vw.Partners.Person(h.M.Responsible()); !known ||
 		vw.People.GoneForGood(workflow.PartnerID(h.M.Responsible())) {
-		out.ResponsibleGone, out.Administrators = true, h.M.Definition().Administrators
+		out.ResponsibleGone = true
 	}
 	if p := h.M.Parent(); p != nil {
 		out.Parent = &api.Parent{

@@ -133,7 +133,7 @@ func (s *shard) outcome(h *held) (end childEnd, over bool) {
 	case h.m.AtWork(), s.mayGoOn(h): // what others presume may be wrong
 		return end, false
 	}
-	end.presumed = s.presumed(h)
+	end.presumed = presumed(h.m, s.n.people.GoneForGood)
 	end.failed, end.reason = true, fmt.Sprintf("instance %s of workflow %s %s", h.id.Short(), h.def.Def.Name,
 		howEnded(h.sum.State))
 	for _, t := range h.m.Snapshot().Tasks {
@@ -153,11 +153,9 @@ func (s *shard) mayGoOn(h *held) bool {
 
 // presumed reports whether an instance has failed, or is blocked, only as others presume of partners that may be back,
 // though they are out of reach for longer than their connection time.
-func (s *shard) presumed(h *held) bool {
-	asks := h.m.Asks()
-	return len(asks) > 0 && !slices.ContainsFunc(asks, func(a choreo.Asked) bool {
-		return !a.Presumed || s.n.people.GoneForGood(a.Partner)
-	})
+func presumed(m *choreo.Machine, gone func(workflow.PartnerID) bool) bool {
+	asks := m.Asks()
+	return len(asks) > 0 && !slices.ContainsFunc(asks, func(a choreo.Asked) bool { return !a.Presumed || gone(a.Partner) })
 }
 
 func howEnded(s workflow.InstanceState) string {

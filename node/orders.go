@@ -170,10 +170,12 @@ func (k *desk) outlived(ctx context.Context, id workflow.InstanceID) *worklists.
 	return &worklists.Parent{Instance: p.Instance, Task: p.Attempt.Slot}
 }
 
-// hasFailed reports whether an instance has failed, or is blocked, and not only as others presume.
+// hasFailed reports whether an instance has failed, or is blocked, and not only as others presume of partners that may be
+// back: then its parent's task may wait for it.
 func (k *desk) hasFailed(h *held) bool {
 	in := api.Instance{State: h.m.Overall(), Asks: k.view.Asks(h.shown())}
-	return (in.State == workflow.InstanceFailed || in.State == workflow.InstanceBlocked) && !h.m.AtWork() && !in.MayGoOn()
+	return (in.State == workflow.InstanceFailed || in.State == workflow.InstanceBlocked) && !h.m.AtWork() && !in.MayGoOn() &&
+		!presumed(h.m, k.people.GoneForGood)
 }
 
 // withoutOutlived is an instance as it is shown, without what could be ordered of tasks of which the result would count
